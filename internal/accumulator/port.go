@@ -1,0 +1,53 @@
+package accumulator
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// Counters are one accumulator's own share of the books (M42), in events. All but Open only grow.
+type Counters struct {
+	Received     int64
+	Filtered     int64
+	Rejected     int64
+	DeadLettered int64
+	// Open is how many events are folded in but not yet handed over (an open batch).
+	Open int64
+}
+
+// FoldState is an immutable handle on a fold's state as of one moment. It is
+// encoded only when a checkpoint is taken, on the reactor's goroutine.
+type FoldState interface {
+	AppendBinary(dst []byte) []byte
+}
+
+// Mark is where an accumulator stands: all that must be persisted so that it can
+// go on from here (M28).
+type Mark struct {
+	// Positions are the resume points of the source, one per stream; nil without a source.
+	Positions []boundary.Position
+	// State is nil for a fold without state.
+	State       FoldState
+	Counters    Counters
+	LastEventAt time.Time
+}
+
+// Handover is what an accumulator gives the reactor at once. It is admitted as a
+// whole: the mark is true after the last boundary and dead letter of it.
+type Handover struct {
+	Boundaries  []boundary.Boundary
+	DeadLetters []checkpoint.DeadLetter
+	Mark        Mark
+}
+
+// Port is the reactor as one accumulator sees it.
+type Port interface {
+	// Put hands h over; the reactor owns it from then on. It blocks while a sequential input
+	// is full, and returns ctx's error, with nothing taken, when ctx is done first.
+	Put(ctx context.Context, h *Handover) error
+	// Health reports a change of the accumulator's health. It never blocks.
+	Health(h Health, code, detail string)
+}

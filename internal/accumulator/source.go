@@ -1,0 +1,59 @@
+package accumulator
+
+import (
+	"context"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// Health is an accumulator's state (M2).
+type Health string
+
+// The states of an accumulator. Live, SocketOnly and Ended are healthy.
+const (
+	Starting     Health = "starting"
+	Connecting   Health = "connecting"
+	Live         Health = "live"
+	Disconnected Health = "disconnected"
+	SocketOnly   Health = "socket_only"
+	Ended        Health = "ended"
+	Restarting   Health = "restarting"
+	Halted       Health = "halted"
+	Failed       Health = "failed"
+)
+
+// Healthy reports whether the reactor may count on the accumulator.
+func (h Health) Healthy() bool { return h == Live || h == SocketOnly || h == Ended }
+
+// Source pulls events from somewhere outside. It retries lost connections itself
+// and says so with Out.Health; an error it returns ends the accumulator, and the
+// supervisor restarts it.
+type Source interface {
+	// Run hands events to out, strictly after from (nil: from the beginning), until ctx is
+	// done or the input ends; both return nil. It is called once per start, on a goroutine
+	// of its own, and must have stopped everything it started when it returns.
+	//
+	// A position that no longer exists is a *DataLost error (M44).
+	Run(ctx context.Context, from []boundary.Position, out Out) error
+}
+
+// Out is where a source puts its events. Both methods may be called from the source's goroutine only.
+type Out interface {
+	// Emit hands over a batch in order, and blocks while the accumulator is held back. The
+	// batch and what it points to belong to the receiver. It returns ctx's error when ctx is done.
+	Emit(ctx context.Context, batch []boundary.Event) error
+	// Health says how the connection is: Connecting, Live or Disconnected. detail is one line
+	// for people, "" when there is nothing to say.
+	Health(h Health, detail string)
+}
+
+// DataLost says that a position to resume from no longer exists (M44).
+type DataLost struct {
+	Want string `json:"want"`
+	Have string `json:"have"`
+}
+
+func (e *DataLost) Error() string {
+	return "source data lost: want " + e.Want + ", have " + e.Have +
+		"; look at the source, then skip the gap with the skip-lost command"
+}

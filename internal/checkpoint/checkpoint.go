@@ -1,0 +1,224 @@
+// Package checkpoint is what a graph persists and the small interfaces to the
+// store that keeps it: checkpoints, history, dead letters, recovery events and
+// declarations. It knows no database: internal/dal implements the interfaces.
+//
+// One graph has one row, the head, carrying the fence. Every commit is one
+// atomic statement that checks the fence and changes cells: a stale owner's
+// write changes nothing and answers [ErrFenced].
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors of a store. Implementations wrap them; callers use errors.Is.
+var (
+	// ErrNotFound says that the named graph, record or letter is not in the store.
+	ErrNotFound = errors.New("not found")
+	// ErrFenced says that another owner has taken the graph since: the write changed
+	// nothing, and the caller must stop and discard what it holds.
+	ErrFenced = errors.New("fenced: another owner has taken this graph")
+	// ErrUnknownOutcome says that a commit may or may not have been applied. The caller
+	// must not send it again: it discards its memory, acquires the graph anew and reloads.
+	ErrUnknownOutcome = errors.New("commit outcome unknown")
+	// ErrLocked says that another process holds the embedded store.
+	ErrLocked = errors.New("store is locked by another process")
+	// ErrConflict says that a revision was not the expected one.
+	ErrConflict = errors.New("revision conflict")
+)
+
+// ID names a graph in the store.
+type ID struct{ Tenant, Graph string }
+
+func (id ID) String() string { return id.Tenant + "/" + id.Graph }
+
+// Head is a graph's one row.
+type Head struct {
+	// Instance is made once, when the graph is first acquired (a UUID), and is new after its state was deleted.
+	Instance string
+	// Incarnation grows by one with every Acquire; it is in records, frames and headers.
+	Incarnation int64
+	// Fence is the token every later write must carry.
+	Fence int64
+	// Epoch is the last epoch the checkpoint covers; Seq counts commits.
+	Epoch, Seq int64
+	// At is when the last commit was taken; zero before the first.
+	At time.Time
+	// Meta is the reactor's own record (format, plan hash, pause, counters), opaque to the store.
+	Meta []byte
+	// Attempts is how many times, including this one, the epoch after Epoch has been
+	// approached without progress or a clean stop in between (M43). 1 on a healthy start.
+	Attempts int
+	// UncleanStarts counts starts in a row that were not followed by a clean Release or a Settle.
+	UncleanStarts int
+}
+
+// Cell is one piece of a graph's state. Kind, Name and Key identify it; Key is "" in
+// an unkeyed graph. In a commit, nil Data deletes the cell.
+type Cell struct {
+	Kind, Name, Key string
+	Data            []byte
+}
+
+// Firing is one record of the history ring.
+type Firing struct {
+	Epoch, Incarnation int64
+	Key                string
+	// Data is the record's JSON, opaque to the store.
+	Data []byte
+}
+
+// DeadLetter is an event (or a folded boundary) that could not be used.
+type DeadLetter struct {
+	ID          string    `json:"id"` // unique in the graph, sorts by time
+	At          time.Time `json:"at"`
+	Accumulator string    `json:"accumulator"`
+	// Stage is where it failed: "decode", "schema", "where", "emit", "size", "guard", "node", "restart", "sink".
+	Stage string `json:"stage"`
+	Code  string `json:"code"`
+	// Reason is one line for people.
+	Reason string `json:"reason"`
+	// Epoch is the failed epoch, 0 when it never came to one.
+	Epoch int64  `json:"epoch,omitempty"`
+	Key   string `json:"key,omitempty"`
+	// Position is the event's position, or "first..last" of a folded boundary; "" for pushed events.
+	Position string `json:"position,omitempty"`
+	// Events is how many events the letter accounts for (M42).
+	Events int64 `json:"events"`
+	// Payload is the original bytes, or the boundary's value as JSON when Folded.
+	Payload []byte `json:"payload"`
+	Folded  bool   `json:"folded,omitempty"`
+	// ReplayOf links a letter to the letter it was replayed from.
+	ReplayOf string `json:"replay_of,omitempty"`
+}
+
+// Commit is one atomic change of a graph's durable state.
+type Commit struct {
+	ID    ID
+	Fence int64
+	// Seq is the head's Seq plus one; Epoch the last epoch covered.
+	Seq, Epoch int64
+	At         time.Time
+	Meta       []byte
+	Cells      []Cell
+	Firings    []Firing
+	// KeepFirings bounds the history ring after this commit.
+	KeepFirings int
+	DeadLetters []DeadLetter
+	// Settled resets UncleanStarts: the graph has run long enough to call the start good.
+	Settled bool
+}
+
+// Checkpoints is the state of graphs. Safe for concurrent use; calls for one graph come from one goroutine.
+type Checkpoints interface {
+	// Acquire takes a graph: it makes the head when there is none, raises fence and
+	// incarnation, and makes the attempt count durable before it returns. The caller
+	// is the only owner from then on.
+	Acquire(ctx context.Context, id ID) (Head, error)
+	// Load hands every cell to visit, in no particular order. The data is visit's to keep.
+	Load(ctx context.Context, id ID, visit func(Cell) error) error
+	// Commit applies c as a whole or not at all. A clean error means it was not applied
+	// and may be sent again; otherwise it wraps ErrFenced or ErrUnknownOutcome.
+	Commit(ctx context.Context, c *Commit) error
+	// Release says that the owner stopped cleanly after its last commit. It resets the
+	// attempt count; a wrong fence is ErrFenced.
+	Release(ctx context.Context, id ID, fence int64) error
+}
+
+// Query pages through a list, newest first.
+type Query struct {
+	Limit  int    // at most this many; 0 means 50, more than 1,000 means 1,000
+	Before string // the previous page's cursor; "" starts at the newest
+	Key    string // only this key, where the list has keys; "" means all
+}
+
+// History reads the firing ring.
+type History interface {
+	// Firings lists records, newest first; next is the cursor of the following page, "" at the end.
+	Firings(ctx context.Context, id ID, q Query) (items []Firing, next string, err error)
+	// Firing is the newest incarnation's record of one epoch; ErrNotFound.
+	Firing(ctx context.Context, id ID, epoch int64) (Firing, error)
+}
+
+// DeadLetters reads and clears the dead letters that commits have written.
+type DeadLetters interface {
+	DeadLetters(ctx context.Context, id ID, q Query) (items []DeadLetter, next string, err error)
+	DeadLetter(ctx context.Context, id ID, letter string) (DeadLetter, error)
+	// DiscardDeadLetter removes one; ErrNotFound.
+	DiscardDeadLetter(ctx context.Context, id ID, letter string) error
+	// PruneDeadLetters removes letters older than keep, then the oldest past max letters or
+	// maxBytes of payload, and says how many went.
+	PruneDeadLetters(ctx context.Context, id ID, olderThan time.Time, max int, maxBytes int64) (int64, error)
+}
+
+// RecoveryEvent is one restart or other act of the supervisor.
+type RecoveryEvent struct {
+	ID    int64     `json:"id"`
+	At    time.Time `json:"at"`
+	Graph string    `json:"graph"`
+	// Component is "reactor", "graph" or "accumulator/NAME".
+	Component string `json:"component"`
+	// Kind is "restart", "gave_up", "operator_restart", "quarantined", "state_dropped", "source_data_lost".
+	Kind    string        `json:"kind"`
+	Reason  string        `json:"reason"`
+	Stack   string        `json:"stack,omitempty"`
+	Attempt int           `json:"attempt"`
+	Delay   time.Duration `json:"delay_ns"`
+	// Outcome is "restarted", "failed", "pending".
+	Outcome     string `json:"outcome"`
+	Incarnation int64  `json:"incarnation"`
+}
+
+// RecoveryEvents is the supervisor's log.
+type RecoveryEvents interface {
+	AddRecoveryEvent(ctx context.Context, id ID, ev RecoveryEvent) error
+	RecoveryEvents(ctx context.Context, id ID, q Query) (items []RecoveryEvent, next string, err error)
+	// PruneRecoveryEvents removes what is older and says how many went.
+	PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (int64, error)
+}
+
+// Declaration is a graph's document as applied.
+type Declaration struct {
+	Tenant, Graph string
+	Revision      int64
+	// Text is the document as the user sent it: references to secrets unresolved.
+	Text string
+	// Origin is "api" or "file:PATH".
+	Origin  string
+	Updated time.Time
+}
+
+// Declarations keeps the graphs that were applied.
+type Declarations interface {
+	// PutDeclaration stores d with the next revision and returns it. ifRevision 0 means any,
+	// -1 means the graph must not exist; otherwise ErrConflict when it is not the current one.
+	PutDeclaration(ctx context.Context, d Declaration, ifRevision int64) (int64, error)
+	Declarations(ctx context.Context) ([]Declaration, error)
+	// DeleteDeclaration removes the graph; with state, all it ever persisted too. ErrNotFound.
+	DeleteDeclaration(ctx context.Context, id ID, state bool) error
+}
+
+// Store is everything a daemon keeps. *dal.SQLite and *dal.Memory implement it.
+type Store interface {
+	Checkpoints
+	History
+	DeadLetters
+	RecoveryEvents
+	Declarations
+	// Ping says whether the store answers.
+	Ping(ctx context.Context) error
+	// Kind is "sqlite", "memory" or "postgres", for people.
+	Kind() string
+	Close() error
+}
+
+// CommitError wraps a store error with what was being done.
+func CommitError(id ID, seq int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("commit %d of graph %s: %w", seq, id, err)
+}

@@ -1,0 +1,244 @@
+// Package spec is the declaration: the document a user writes to describe one
+// graph, decoded strictly, with defaults filled in and every structural
+// mistake reported at once with its place in the file.
+//
+// The package does no I/O. References to the environment and to secret files
+// are resolved through a [Resolver] that the caller hands in.
+//
+// Start with [Parse]; the types below mirror the document field by field.
+package spec
+
+import "time"
+
+// Pos is a place in a declaration: 1-based line and column, and the path of
+// the field there ("accumulators.orderbook.where"). The zero Pos is unknown.
+type Pos struct {
+	Line, Column int
+	Path         string
+}
+
+// Expr is an expression as the user wrote it. The zero Expr means "not given".
+type Expr struct {
+	// Text is the expression's source. A YAML boolean or number is its literal text.
+	Text string
+	Pos  Pos
+}
+
+// IsZero reports whether no expression was given.
+func (e Expr) IsZero() bool { return e.Text == "" }
+
+// Field is a named expression; the order of fields is the document's order.
+type Field struct {
+	Name string
+	Expr Expr
+}
+
+// Graph is one declaration.
+type Graph struct {
+	File         string // the file name for diagnostics; "" when pushed over the API
+	Name         string
+	Description  string
+	Vars         []Var
+	Accumulators []Accumulator
+	Reactor      Reactor
+	Nodes        []Node
+	Outputs      []Output
+	Durability   Durability
+	History      History
+	DeadLetters  DeadLetters
+	// Hash identifies the declaration's meaning: equal declarations, however
+	// formatted, have equal hashes. Hex SHA-256. Secrets take no part in it.
+	Hash string
+}
+
+// Var is a constant of the graph. Value is what the document holds: nil, bool,
+// int64, float64, string, []any or map[string]any of these.
+type Var struct {
+	Name  string
+	Value any
+	Pos   Pos
+}
+
+// Accumulator is one input of the graph.
+type Accumulator struct {
+	Name   string
+	Pos    Pos
+	Source Source
+	// Schema is a JSON Schema as nested map[string]any / []any, nil when none was given.
+	// SchemaFile names a file to read it from instead; the engine resolves it.
+	Schema     any
+	SchemaFile string
+	SchemaPos  Pos
+	Where      Expr
+	// Emit shapes the boundary. Nil when not given. EmitExpr is set instead when
+	// emit is one expression and not a mapping.
+	Emit     []Field
+	EmitExpr Expr
+	// Kind is "passthrough", "batch", "state" (or "window", not yet supported).
+	Kind  string
+	Batch Batch
+	State State
+	Time  Expr
+	// TimeUnit is the unit of numeric times: "s", "ms" (default), "us", "ns".
+	TimeUnit string
+	Timezone string
+	// Global and Passive inputs are read but never trigger.
+	Global, Passive bool
+	// Default is the value until the first boundary arrives; HasDefault tells nil from absent.
+	Default    any
+	HasDefault bool
+	// Strategy is "latest" or "sequential"; never empty after Parse (the reactor's is filled in;
+	// inputs that do not trigger are always "latest").
+	Strategy string
+	// Capacity bounds the hand-over: boundaries (default 1,024) and bytes (default 8 MiB).
+	Capacity      int
+	CapacityBytes int64
+}
+
+// Triggers reports whether the reactor r fires on this input.
+func (a *Accumulator) Triggers(r *Reactor) bool {
+	if a.Passive || a.Global {
+		return false
+	}
+	if r.Names == nil {
+		return true
+	}
+	for _, n := range r.Names {
+		if n == a.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// Batch is the configuration of a batch accumulator. At least one rule is set.
+type Batch struct {
+	Size     int           // flush when this many events are in; 0: no rule
+	Interval time.Duration // flush this long after the first event; 0: no rule
+}
+
+// State is the configuration of a state accumulator.
+type State struct {
+	Keep int // how many of the newest events are kept, at least 1
+}
+
+// Source says where an accumulator's events come from besides its socket.
+// Exactly one kind; "websocket" and "http" are the socket itself.
+type Source struct {
+	Kind      string // "websocket" (default), "http", "file", "generator"
+	Pos       Pos
+	File      FileSource
+	Generator GeneratorSource
+}
+
+// Pulls reports whether the source is more than the accumulator's own socket.
+func (s *Source) Pulls() bool { return s.Kind == "file" || s.Kind == "generator" }
+
+// FileSource reads a file of NDJSON or CSV.
+type FileSource struct {
+	Path   string
+	Format string // "ndjson" or "csv"; from the extension when not given
+	Follow bool   // keep reading as the file grows
+	// OnTruncate is "halt" (default) or "restart": what to do when a followed file was truncated or replaced.
+	OnTruncate string
+}
+
+// GeneratorSource makes events from an expression.
+type GeneratorSource struct {
+	Every time.Duration // one event each; 0 with Count: as fast as possible
+	Count int64         // how many in all; 0: without end
+	Expr  Expr          // over: i (int, from 0), vars, rand() (float in [0,1) from Seed and i)
+	Seed  int64
+}
+
+// Reactor says when the graph fires.
+type Reactor struct {
+	Pos Pos
+	// When is "any" (default) or "all"; Names restricts it to a subset, nil means every triggering input.
+	When        string
+	Names       []string
+	Strategy    string // "latest" (default) or "sequential"
+	Guard       Expr
+	RateLimit   time.Duration // least time between the starts of two epochs; 0: none
+	WarmTimeout time.Duration // default 30s
+	// OnWarmTimeout is "fire_anyway" (default) or "fail".
+	OnWarmTimeout string
+	EpochTimeout  time.Duration // default 30s
+	Restart       Restart
+}
+
+// Restart is the supervisor's policy for one graph.
+type Restart struct {
+	Attempts int           // default 5
+	Base     time.Duration // default 1s
+	Max      time.Duration // default 60s
+	Reset    time.Duration // default 60s
+	// OnExhausted is "fail" (default) or "degrade".
+	OnExhausted string
+}
+
+// Node is one computation.
+type Node struct {
+	Name string
+	Pos  Pos
+	Kind string // "expr" or "route"
+	Expr Expr
+	// Routes are a route node's choices in order; the first whose condition holds is taken.
+	Routes []Field
+	// After is "" or "node" or "node.route": the node runs only when that route was taken.
+	After    string
+	AfterPos Pos
+	// Event is nil when not declared.
+	Event *bool
+	// OnError is "fail_epoch" (default), "skip", "last_good" or "dead_letter".
+	OnError string
+	// Priority is "high", "normal" (default), "low" or "background".
+	Priority string
+}
+
+// Output sends a node's or an accumulator's value to a sink.
+type Output struct {
+	Name    string
+	Pos     Pos
+	From    string
+	FromPos Pos
+	Sink    Sink
+	// Emit is "each" (default) or "on_change".
+	Emit string
+	// OnError is "block" (default) or "dead_letter".
+	OnError string
+}
+
+// Sink says where an output goes. Exactly one kind.
+type Sink struct {
+	Kind string // "stdout", "file", "websocket", "drop"
+	Pos  Pos
+	File FileSink
+}
+
+// FileSink appends to a file, one JSON document a line.
+type FileSink struct {
+	Path   string
+	Format string // "ndjson"
+}
+
+// Durability says what survives a crash.
+type Durability struct {
+	Mode        string        // "none" or "checkpoint" (default); "journal" is not yet supported
+	Interval    time.Duration // default 1s
+	EveryEpochs int           // 0: no such rule
+	// OnFailure is "advance" (default) or "halt": what a failed epoch does to the graph.
+	OnFailure string
+}
+
+// History bounds the ring of firing records.
+type History struct {
+	Keep int // default 1,000
+}
+
+// DeadLetters bounds the dead-letter list.
+type DeadLetters struct {
+	Keep     time.Duration // default 7 days
+	Max      int           // default 100,000
+	MaxBytes int64         // default 256 MiB
+}
