@@ -43,7 +43,8 @@ type Handover struct {
 	Mark        Mark
 }
 
-// Port is the reactor as one accumulator sees it.
+// Port is the reactor as one accumulator sees it. Put is called by one goroutine; Health
+// by another too.
 type Port interface {
 	// Put hands h over; the reactor owns it from then on. It blocks while a sequential input
 	// is full, and returns ctx's error, with nothing taken, when ctx is done first.

@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"context"
+	"strings"
 
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -37,15 +38,31 @@ type Source interface {
 	Run(ctx context.Context, from []boundary.Position, out Out) error
 }
 
-// Out is where a source puts its events. Both methods may be called from the source's goroutine only.
+// Out is where a source puts what it reads. All methods may be called from the source's
+// goroutine only; those that take a context block while the accumulator is held back and
+// return ctx's error when ctx is done.
 type Out interface {
-	// Emit hands over a batch in order, and blocks while the accumulator is held back. The
-	// batch and what it points to belong to the receiver. It returns ctx's error when ctx is done.
+	// Emit hands over a batch in order. The batch and what it points to belong to the receiver.
 	Emit(ctx context.Context, batch []boundary.Event) error
+	// Refuse hands over an event that the source itself could not read: ev holds the
+	// original bytes, or the beginning of them, and the position. It becomes a dead letter.
+	Refuse(ctx context.Context, ev boundary.Event, bad *BadEvent) error
+	// Advance says that all before pos has been handed over, although no event ends there:
+	// a file that was finished, a gap in an offset range.
+	Advance(ctx context.Context, pos boundary.Position) error
 	// Health says how the connection is: Connecting, Live or Disconnected. detail is one line
 	// for people, "" when there is nothing to say.
 	Health(h Health, detail string)
 }
+
+// BadEvent says why an event cannot be used.
+type BadEvent struct {
+	Stage string // where it failed, see the package documentation
+	Code  string // stable, snake_case
+	Text  string // one line for people
+}
+
+func (e *BadEvent) Error() string { return e.Stage + ": " + e.Code + ": " + e.Text }
 
 // DataLost says that a position to resume from no longer exists (M44).
 type DataLost struct {
@@ -56,4 +73,16 @@ type DataLost struct {
 func (e *DataLost) Error() string {
 	return "source data lost: want " + e.Want + ", have " + e.Have +
 		"; look at the source, then skip the gap with the skip-lost command"
+}
+
+// SameStream reports whether two positions' Stream names are of one stream. What
+// follows an "#" says which generation of the stream it is (a file's fingerprint,
+// which grows with a short file): a later generation takes the earlier one's place.
+func SameStream(a, b string) bool {
+	if a == b {
+		return true
+	}
+	an, _, aok := strings.Cut(a, "#")
+	bn, _, bok := strings.Cut(b, "#")
+	return aok && bok && an == bn
 }

@@ -28,6 +28,8 @@ type Event struct {
 	At time.Time
 	// Meta is what the source knows beside the payload; nil when nothing.
 	Meta *Meta
+	// Origin is the id of the dead letter this event was replayed from; "" otherwise.
+	Origin string
 }
 
 // Meta is what a source knows of an event beside its payload; expressions read it as `meta`.
@@ -54,6 +56,8 @@ type Boundary struct {
 	Events int64
 	// Size is about how many bytes it holds; queues are bounded by it.
 	Size int
+	// Origin is the event's when the boundary is one event unfolded.
+	Origin string
 	// Raw is the original bytes when the boundary is one event unfolded; nil otherwise. Dead letters keep it.
 	Raw []byte
 }

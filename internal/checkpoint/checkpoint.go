@@ -28,6 +28,8 @@ var (
 	ErrLocked = errors.New("store is locked by another process")
 	// ErrConflict says that a revision was not the expected one.
 	ErrConflict = errors.New("revision conflict")
+	// ErrBadCursor says that a Query's Before is not a cursor that this list has given.
+	ErrBadCursor = errors.New("bad cursor: pass the \"next\" of the previous page as it came, or nothing for the newest")
 )
 
 // ID names a graph in the store.

@@ -5,10 +5,16 @@ import (
 	"encoding/json"
 
 	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/socket"
 )
+
+var _ socket.Control = Control(nil)
 
 // Control is all the server needs of the daemon. *engine.Engine implements it. Every
 // refusal is an *engine.Error; anything else is a 500. All methods may be called concurrently.
+//
+// A Control may also be a [socket.Pipeline]; then a WebSocket connection has many pushes
+// on the way at one time.
 type Control interface {
 	Catalog
 	Inspector

@@ -2,10 +2,25 @@
 // graph, decoded strictly, with defaults filled in and every structural
 // mistake reported at once with its place in the file.
 //
-// The package does no I/O. References to the environment and to secret files
-// are resolved through a [Resolver] that the caller hands in.
+// The package does no I/O of its own. References to the environment and to
+// secret files are resolved through a [Resolver] that the caller hands in, and
+// what they resolve to appears in no diagnostic, no hash and no [Diff].
 //
 // Start with [Parse]; the types below mirror the document field by field.
+//
+// # How it is built
+//
+// One table of fields per mapping of the document (accumulatorFields,
+// reactorFields, …) drives everything: what is decoded and how, what is an
+// unknown field and what it was probably meant to be, and what is known but not
+// built yet. A field whose reader is nil answers not_yet_supported (M47); giving
+// it a reader, and its definition in the JSON Schema a type, lifts it. A test
+// holds the tables and the published schema against each other.
+//
+// The way through the package: parse.go bounds and loads the text (syntax.go
+// finds the place of what is not YAML at all), object.go and value.go decode
+// mappings and scalars, the files named after parts of the document hold their
+// tables, check.go looks at what crosses parts, canonical.go makes the hash.
 package spec
 
 import "time"
@@ -22,6 +37,8 @@ type Expr struct {
 	// Text is the expression's source. A YAML boolean or number is its literal text.
 	Text string
 	Pos  Pos
+
+	origin *origin // how Text stands in the document, for At; nil when it was not parsed from one
 }
 
 // IsZero reports whether no expression was given.
@@ -47,8 +64,11 @@ type Graph struct {
 	History      History
 	DeadLetters  DeadLetters
 	// Hash identifies the declaration's meaning: equal declarations, however
-	// formatted, have equal hashes. Hex SHA-256. Secrets take no part in it.
+	// formatted, have equal hashes. Hex SHA-256. Secrets take no part in it:
+	// a reference counts as it is written, not as what it resolves to.
 	Hash string
+
+	unresolved unresolved // what was written with references, as it was written
 }
 
 // Var is a constant of the graph. Value is what the document holds: nil, bool,

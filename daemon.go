@@ -1,0 +1,236 @@
+package graphd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server"
+	"github.com/graphd/graphd/internal/sink/stdout"
+	"github.com/graphd/graphd/internal/telemetry"
+)
+
+// Config is how a daemon is set up. The zero value of a field means its default.
+type Config struct {
+	// Data is the directory of the embedded store; default "graphd-data".
+	Data string
+	// Store is "sqlite:PATH" or "memory:"; default a SQLite file in Data.
+	Store string
+	// Listen is the address of the control plane, host:port; port 0 picks one; default
+	// "127.0.0.1:8080". Other than loopback needs Insecure, for there are no tokens yet.
+	Listen   string
+	Insecure bool
+	// Graphs is a directory whose *.yaml files (but *_test.yaml) are applied at start and
+	// whenever they change; "" is none.
+	Graphs string
+	// Declarations are further graphs to apply at start, by a name for messages.
+	Declarations map[string][]byte
+	// Reload, when it receives, has Graphs read at once; nil is allowed.
+	Reload <-chan os.Signal
+	// Stdout takes the ready line and the stdout sinks' values; default os.Stdout.
+	Stdout io.Writer
+	Log    *slog.Logger
+	// Origins are web origins that may use the API from a browser beside the daemon's own.
+	Origins []string
+	// MaxBody bounds a request body, a frame and an event, in bytes; default 8 MiB.
+	MaxBody int64
+	// PushTimeout is how long a full queue holds a push up; default 5s.
+	PushTimeout time.Duration
+	// ShutdownTimeout bounds the stop; default 30s.
+	ShutdownTimeout time.Duration
+	// Version is what the binary calls itself.
+	Version Version
+}
+
+// Version is what GET /version answers.
+type Version = server.Version
+
+// Errors of a daemon, for exit codes; test with errors.Is.
+var (
+	// ErrConfig says that the configuration cannot be used.
+	ErrConfig = errors.New("configuration")
+	// ErrDependency says that something the daemon needs is not to be had: the store, the port.
+	ErrDependency = errors.New("dependency")
+	// ErrStop says that not everything stopped in time or cleanly.
+	ErrStop = errors.New("stop")
+)
+
+// Daemon is one daemon. Make it with New, run it with Run.
+type Daemon struct {
+	cfg      Config
+	log      *slog.Logger
+	store    checkpoint.Store
+	engine   *engine.Engine
+	server   *server.Server
+	listener net.Listener
+	seen     map[string][sha256.Size]byte // content of the graphs directory's files as last applied
+}
+
+func (c *Config) setDefaults() {
+	if c.Data == "" {
+		c.Data = "graphd-data"
+	}
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:8080"
+	}
+	if c.Stdout == nil {
+		c.Stdout = os.Stdout
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = 8 << 20
+	}
+	if c.ShutdownTimeout == 0 {
+		c.ShutdownTimeout = 30 * time.Second
+	}
+}
+
+// New opens the store and takes the address. Nothing runs before Run; on an error nothing is left open.
+func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
+	cfg.setDefaults()
+	if err := cfg.checkListen(); err != nil {
+		return nil, err
+	}
+	d := &Daemon{cfg: cfg, log: cfg.Log, seen: make(map[string][sha256.Size]byte)}
+	if d.store, err = openStore(ctx, &cfg); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.store.Close())
+		}
+	}()
+	d.engine = engine.New(engine.Config{
+		Store: d.store, Log: cfg.Log, MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout,
+		Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody)},
+	})
+	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{Version: cfg.Version.Version, Revision: cfg.Version.Commit, GoVersion: cfg.Version.Go})
+	if err != nil {
+		return nil, fmt.Errorf("set up metrics: %w", err)
+	}
+	d.server, err = server.New(d.engine, server.Config{
+		Log: cfg.Log, Metrics: telemetry.Handler(metrics, cfg.Log), Version: cfg.Version, Origins: cfg.Origins,
+		MaxBody: cfg.MaxBody, PushTimeout: cfg.PushTimeout, Hosts: cfg.hosts(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if d.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("%w: listen on %s: %w; is another daemon running? choose another address with --listen", ErrDependency, cfg.Listen, err)
+	}
+	return d, nil
+}
+
+// checkListen refuses to listen beyond loopback without tokens, unless told to.
+func (c *Config) checkListen() error {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("%w: listen %q: %w; write host:port", ErrConfig, c.Listen, err)
+	}
+	if ip := net.ParseIP(host); !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%w: listen %s is not loopback, and without tokens anyone who reaches it can steer the daemon; listen on 127.0.0.1, or say --insecure", ErrConfig, c.Listen)
+	}
+	return nil
+}
+
+// hosts are the names a loopback daemon answers to, so that no web page reaches it by rebinding a name.
+func (c *Config) hosts() []string {
+	if c.Insecure {
+		return nil
+	}
+	return []string{"localhost", "127.0.0.1", "::1"}
+}
+
+// Addr is where the control plane listens.
+func (d *Daemon) Addr() string { return d.listener.Addr().String() }
+
+// Run starts the stored graphs and those of the configuration, serves until ctx is done,
+// and then stops: no more requests, every graph at its epoch boundary, sinks flushed, final
+// checkpoints, the store closed. It is called once.
+func (d *Daemon) Run(ctx context.Context) error {
+	if d.store.Kind() == "memory" {
+		d.log.Warn("the store is memory: everything works, and everything is lost when the daemon stops")
+	}
+	serving := make(chan error, 1)
+	err := d.start(ctx)
+	if err == nil {
+		go func() { serving <- d.server.Serve(context.WithoutCancel(ctx), d.listener) }() // joined below
+		err = d.ready()
+	} else {
+		err = errors.Join(err, d.listener.Close())
+		serving <- nil
+	}
+	watching := make(chan struct{})
+	go func() { // joined below
+		defer close(watching)
+		if err == nil {
+			d.watchGraphs(ctx)
+		}
+	}()
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-serving:
+			serving <- nil
+		}
+	}
+	d.log.Info("stopping")
+	// The stop outlives what asked for it, within its own bound.
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.ShutdownTimeout)
+	defer cancel()
+	err = errors.Join(err, stopError(d.server.Shutdown(end)), <-serving, stopError(d.engine.Close()), d.store.Close())
+	if ctx.Err() != nil {
+		<-watching
+	}
+	d.log.Info("stopped")
+	return err
+}
+
+func stopError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrStop, err)
+}
+
+// start opens what is stored, then applies the configured declarations.
+func (d *Daemon) start(ctx context.Context) error {
+	if err := d.engine.Open(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrDependency, err)
+	}
+	for name, doc := range d.cfg.Declarations {
+		if _, err := d.engine.ApplyFile(ctx, "default", name, doc); err != nil {
+			return fmt.Errorf("%w: apply %s: %w", ErrConfig, name, err)
+		}
+	}
+	d.applyGraphs(ctx)
+	return nil
+}
+
+// ready prints the one line that scripts wait for.
+func (d *Daemon) ready() error {
+	line, err := json.Marshal(struct {
+		Ready  bool   `json:"ready"`
+		Listen string `json:"listen"`
+	}{true, d.Addr()})
+	if err != nil {
+		return err
+	}
+	if _, err := d.cfg.Stdout.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("%w: write the ready line: %w", ErrDependency, err)
+	}
+	d.log.Info("ready", "listen", d.Addr(), "store", d.store.Kind())
+	return nil
+}

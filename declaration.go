@@ -1,0 +1,55 @@
+package graphd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/graphd/graphd/api"
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// Diagnostic is one mistake in a declaration, with its place, a stable code and advice.
+type Diagnostic = spec.Diagnostic
+
+// Diagnostics are all mistakes of a declaration, in the order of the document.
+type Diagnostics = spec.Diagnostics
+
+// Declaration is a graph's document, checked and compiled. It is immutable.
+type Declaration struct{ unit *compile.Unit }
+
+// ReadDeclaration reads and compiles the declaration in a file, "-" for standard input. A
+// broken declaration is a [Diagnostics] error that holds every mistake.
+func ReadDeclaration(path string) (*Declaration, error) {
+	if path == "-" {
+		path = os.Stdin.Name()
+	}
+	doc, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the declaration: %w", err)
+	}
+	return ParseDeclaration(doc, path)
+}
+
+// ParseDeclaration compiles a declaration; name is its file, for diagnostics and relative paths.
+func ParseDeclaration(doc []byte, name string) (*Declaration, error) {
+	unit, diags := (&builtin.Kinds{}).Parse(doc, name)
+	if err := diags.Err(); err != nil {
+		return nil, err
+	}
+	return &Declaration{unit}, nil
+}
+
+// Name is the graph's name.
+func (d *Declaration) Name() string { return d.unit.Spec.Name }
+
+// PlanJSON is the compiled plan: byte-identical for identical declarations (M14).
+func (d *Declaration) PlanJSON() ([]byte, error) { return d.unit.Plan.JSON() }
+
+// Schema is the JSON Schema of a declaration, for editors.
+func Schema() []byte { return api.GraphSchema() }

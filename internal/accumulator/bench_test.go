@@ -1,0 +1,63 @@
+package accumulator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// shapeTicks is the map and filter of the W1 figure, over 65-byte ticks.
+func shapeTicks() spec.Accumulator {
+	return spec.Accumulator{
+		Where: expr("event.ask - event.bid > 0.015"),
+		Emit: []spec.Field{
+			field("symbol", "event.symbol"), field("mid", "(event.bid + event.ask) / 2"),
+			field("spread", "event.ask - event.bid"), field("ts", "event.ts"),
+		},
+	}
+}
+
+// BenchmarkCore folds events that are in memory, 256 to a hand-over.
+func BenchmarkCore(b *testing.B) {
+	const group = 256
+	raws := make([][]byte, group)
+	for i := range raws {
+		raws[i] = fmt.Appendf(nil, `{"symbol":"SYM%03d","bid":%d.125,"ask":%d.250,"ts":%d}`, i, 1000+i, 1000+i, 1700000000000+i)
+	}
+	checked := shapeTicks()
+	checked.Schema = map[string]any{
+		"type": "object", "required": []any{"symbol", "bid", "ask"},
+		"properties": map[string]any{"symbol": map[string]any{"type": "string"}, "bid": map[string]any{"type": "number"}},
+	}
+	for _, c := range []struct {
+		name   string
+		a      spec.Accumulator
+		fields []string
+	}{
+		{"passthrough", spec.Accumulator{}, []string{"bid", "ask"}},
+		{"where+emit", shapeTicks(), []string{"mid"}},
+		{"schema+where+emit", checked, []string{"mid"}},
+		{"batch", spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 100}}, nil},
+		{"state", spec.Accumulator{Kind: kindState, State: spec.State{Keep: 100}}, nil},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			core := NewCore(compile(b, c.a, c.fields...), Limits{})
+			now := time.Now()
+			var h Handover
+			b.SetBytes(int64(len(raws[0])))
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				ev := boundary.Event{Raw: raws[i%group], Pos: boundary.Position{Stream: "file#1024-0123456789abcdef", Offset: int64(i + 1)}, At: now}
+				if o := core.Add(now, &ev, true); o.Status != Accepted {
+					b.Fatalf("%+v", o)
+				}
+				if i%group == group-1 && !core.Take(&h) {
+					b.Fatal("nothing to take")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package accumulator
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// DefaultMaxEventBytes bounds one event where nothing else is said: the size a request may have.
+const DefaultMaxEventBytes = 8 << 20
+
+// CompileOptions is what a declaration's accumulators share.
+type CompileOptions struct {
+	// Vars are the graph's constants, an object; the zero Value means none. VarsType is
+	// their static type.
+	Vars     boundary.Value
+	VarsType expression.Type
+	// MaxEventBytes bounds one event; 0 means DefaultMaxEventBytes.
+	MaxEventBytes int
+}
+
+// The names in scope of where, emit and time, by their index in the scope.
+const (
+	nameEvent = iota
+	nameMeta
+	nameVars
+)
+
+// Program is one accumulator's declaration, checked and ready to run. It is
+// immutable after [Program.Project] and may be shared by any number of Cores.
+type Program struct {
+	name          string
+	kind          string
+	batch         spec.Batch
+	keep          int
+	capacity      int
+	capacityBytes int64
+	maxEventBytes int
+	vars          boundary.Value
+
+	schema *schema             // nil: none
+	where  *expression.Program // nil: everything passes
+	time   *timeProgram        // nil: no event time
+
+	emit      []*expression.Program // by slot of emitShape
+	emitShape *boundary.Shape       // nil: no emit mapping
+	emitWhole *expression.Program   // emit as one expression; nil: none
+
+	eventShape *boundary.Shape // fields decoded into slots; nil: none
+	emitted    expression.Type // what one event becomes
+	readsMeta  bool
+}
+
+// Compile checks one accumulator and makes it runnable. Its schema must be resolved
+// into a.Schema. All mistakes are reported at once; their File is the caller's to fill in.
+func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics) {
+	p := &Program{
+		name: a.Name, kind: a.Kind, batch: a.Batch, keep: a.State.Keep,
+		capacity: a.Capacity, capacityBytes: a.CapacityBytes,
+		maxEventBytes: o.MaxEventBytes, vars: o.Vars,
+	}
+	if p.maxEventBytes <= 0 {
+		p.maxEventBytes = DefaultMaxEventBytes
+	}
+	if p.vars.IsAbsent() {
+		p.vars = boundary.Object(boundary.NewShape(), nil)
+		o.VarsType = expression.OfValue(p.vars)
+	}
+	event := expression.Any()
+	var ds spec.Diagnostics
+	if _, err := newFold(p); err != nil {
+		ds = append(ds, diagnostic(a.Pos, "not_yet_supported", err.Error()))
+	}
+	if a.Schema != nil {
+		s, d := compileSchema(a)
+		p.schema, ds = s, append(ds, d...)
+		event = expression.FromSchema(a.Schema)
+	}
+	scope := expression.Scope{Names: []expression.Name{
+		nameEvent: {Name: "event", Type: event},
+		nameMeta:  {Name: "meta", Type: metaType()},
+		nameVars:  {Name: "vars", Type: o.VarsType},
+	}}
+	p.where, ds = compileExpr(a.Where, scope, expression.CompileBool, ds)
+	if !a.Time.IsZero() {
+		var d spec.Diagnostics
+		p.time, d = compileTime(a, scope)
+		ds = append(ds, d...)
+	}
+	p.emitted = event
+	ds = p.compileEmit(a, scope, ds)
+	if len(ds) > 0 {
+		return nil, ds
+	}
+	p.readsMeta = slices.ContainsFunc(p.expressions(), func(x *expression.Program) bool {
+		return slices.ContainsFunc(x.Reads(), func(r expression.Read) bool { return r.Name == nameMeta })
+	})
+	return p, nil
+}
+
+// compileEmit compiles the mapping, or the one expression, that shapes an event.
+func (p *Program) compileEmit(a *spec.Accumulator, scope expression.Scope, ds spec.Diagnostics) spec.Diagnostics {
+	if !a.EmitExpr.IsZero() {
+		p.emitWhole, ds = compileExpr(a.EmitExpr, scope, expression.Compile, ds)
+		if p.emitWhole != nil {
+			p.emitted = p.emitWhole.Type()
+		}
+		return ds
+	}
+	if a.Emit == nil {
+		return ds
+	}
+	names := make([]string, len(a.Emit))
+	types := make(map[string]expression.Type, len(a.Emit))
+	p.emit = make([]*expression.Program, len(a.Emit))
+	for i, f := range a.Emit {
+		names[i] = f.Name
+		p.emit[i], ds = compileExpr(f.Expr, scope, expression.Compile, ds)
+		if p.emit[i] != nil {
+			types[f.Name] = p.emit[i].Type()
+		}
+	}
+	p.emitShape = boundary.NewShape(names...)
+	p.emitted = expression.ObjectOf(types, false)
+	return ds
+}
+
+// compileExpr compiles e, when it was given, and adds its mistake to ds.
+func compileExpr(e spec.Expr, scope expression.Scope,
+	compile func(string, expression.Scope) (*expression.Program, error), ds spec.Diagnostics,
+) (*expression.Program, spec.Diagnostics) {
+	if e.IsZero() {
+		return nil, ds
+	}
+	x, err := compile(e.Text, scope)
+	if err != nil {
+		return nil, append(ds, diagnose(e, err))
+	}
+	return x, ds
+}
+
+// diagnose tells a mistake in an expression at its place in the declaration.
+func diagnose(e spec.Expr, err error) spec.Diagnostic {
+	var mistake *expression.Error
+	if !errors.As(err, &mistake) {
+		return diagnostic(e.Pos, "expression_syntax", err.Error())
+	}
+	d := diagnostic(e.Pos, mistake.Code, mistake.Text)
+	d.Line, d.Column = e.At(mistake.Offset)
+	d.Suggest = mistake.Suggest
+	return d
+}
+
+func diagnostic(at spec.Pos, code, text string) spec.Diagnostic {
+	return spec.Diagnostic{Line: at.Line, Column: at.Column, Path: at.Path, Code: code, Text: text}
+}
+
+// expressions are all that read an event.
+func (p *Program) expressions() []*expression.Program {
+	all := slices.Clone(p.emit)
+	for _, x := range []*expression.Program{p.where, p.emitWhole} {
+		if x != nil {
+			all = append(all, x)
+		}
+	}
+	if p.time != nil {
+		all = append(all, p.time.expr)
+	}
+	return all
+}
+
+// Name is the accumulator's name.
+func (p *Program) Name() string { return p.name }
+
+// Type is the static type of a boundary's value: what an event becomes, or a list of it.
+func (p *Program) Type() expression.Type {
+	if p.kind == kindPassthrough {
+		return p.emitted
+	}
+	return expression.ListOf(p.emitted)
+}
+
+// HasTime reports whether event times are declared.
+func (p *Program) HasTime() bool { return p.time != nil }
+
+// Project says which fields of the boundary's value are read downstream, and whether the
+// value is used as a whole. It is called once, after the graph is compiled and before the
+// first Core is made; from then on only fields that something reads are decoded into slots.
+// It returns the shape to bind readers of the boundary to, nil when there is none: the
+// value is a list, or what emit makes is not known before it runs.
+func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
+	shaped := p.emitShape != nil || p.emitWhole != nil
+	var read []string
+	add := func(field string) {
+		if !slices.Contains(read, field) {
+			read = append(read, field)
+		}
+	}
+	for _, x := range p.expressions() {
+		for _, r := range x.Reads() {
+			if r.Name == nameEvent && len(r.Path) > 0 {
+				add(r.Path[0])
+			}
+		}
+	}
+	if p.schema != nil && p.schema.quick != nil {
+		for _, f := range p.schema.quick.fields {
+			add(f.name)
+		}
+	}
+	if !shaped && p.kind == kindPassthrough {
+		for _, f := range fields {
+			add(f)
+		}
+	}
+	if len(read) > 0 {
+		p.eventShape = boundary.NewShape(read...)
+		for _, x := range p.expressions() {
+			x.Bind(nameEvent, p.eventShape)
+		}
+	}
+	for _, x := range p.expressions() {
+		x.Bind(nameMeta, metaShape)
+	}
+	switch {
+	case p.kind != kindPassthrough || p.emitWhole != nil:
+		return nil
+	case p.emitShape != nil:
+		return p.emitShape
+	}
+	return p.eventShape
+}

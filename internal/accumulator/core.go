@@ -1,0 +1,289 @@
+package accumulator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// Limits bound what one event may be.
+type Limits struct {
+	MaxEventBytes int // 0: what the Program was compiled with
+	MaxDepth      int // nesting of an event; 0: the decoder's default
+}
+
+// Status is what became of an event.
+type Status uint8
+
+// The fates of an event.
+const (
+	Accepted     Status = iota // folded
+	Filtered                   // `where` was false
+	Rejected                   // unusable, and its sender is told
+	DeadLettered               // unusable, and kept as a dead letter
+)
+
+// String names the status as counters do.
+func (s Status) String() string {
+	switch s {
+	case Accepted:
+		return "accepted"
+	case Filtered:
+		return "filtered"
+	case Rejected:
+		return "rejected"
+	case DeadLettered:
+		return "dead_lettered"
+	}
+	return "unknown"
+}
+
+// Outcome says what became of one event, and why when it was refused.
+type Outcome struct {
+	Status Status
+	Stage  string // set when Rejected or DeadLettered, as are the others
+	Code   string
+	Detail string
+}
+
+// Core is the fold of one accumulator: events in, boundaries, dead letters and marks
+// out. It has no goroutine and no clock, and does the same for the same calls. One
+// goroutine owns it.
+type Core struct {
+	p   *Program
+	lim Limits
+	in  *intake
+	fold
+	mark    Mark // without State, which is the fold's
+	shared  bool // mark.Positions is in somebody else's hands: copy before writing
+	out     []boundary.Boundary
+	letters []checkpoint.DeadLetter
+	changed bool // since the last Take
+}
+
+// NewCore makes an empty Core. [Program.Project] must have been called.
+func NewCore(p *Program, lim Limits) *Core {
+	if lim.MaxEventBytes <= 0 {
+		lim.MaxEventBytes = p.maxEventBytes
+	}
+	f, err := newFold(p)
+	if err != nil {
+		panic(err) // Compile admits only known kinds
+	}
+	return &Core{p: p, lim: lim, in: newIntake(p, lim), fold: f}
+}
+
+// Restore goes on where a mark left off: state is its encoded State, nil when it had
+// none. It is called before the first event. When the state was dropped although events
+// were open in it, because the declaration changed, those events count as filtered.
+func (c *Core) Restore(state []byte, ctr Counters, positions []boundary.Position) error {
+	s, err := c.decode(state)
+	if err != nil {
+		return fmt.Errorf("restore accumulator %q: %w", c.p.name, err)
+	}
+	if s != nil {
+		c.resume(s)
+	}
+	lost := ctr.Open - c.open()
+	if lost < 0 || lost > 0 && len(state) > 0 {
+		return fmt.Errorf("restore accumulator %q: %w: it holds %d open events, the counters say %d",
+			c.p.name, errForeignState, c.open(), ctr.Open)
+	}
+	ctr.Filtered += lost
+	ctr.Open = c.open()
+	c.mark = Mark{Counters: ctr, Positions: slices.Clone(positions)}
+	c.shared, c.changed = false, lost > 0
+	return nil
+}
+
+// Add takes one event at engine time now; pulled says that it came from the source and
+// not from a sender who waits for an answer. The event's memory belongs to the Core from
+// then on. A panic leaves the Core as it was before the call, see [Core.Poison].
+func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
+	v, keep, bad := c.in.value(ev)
+	if bad != nil {
+		return c.refuse(now, ev, pulled, bad)
+	}
+	if keep {
+		if len(c.out) == cap(c.out) {
+			c.grow()
+		}
+		c.out = c.fold.add(now, v, ev, c.out)
+	}
+	c.receive(now, ev)
+	if !keep {
+		c.mark.Counters.Filtered++
+		return Outcome{Status: Filtered}
+	}
+	return Outcome{Status: Accepted}
+}
+
+// AddBad takes an event that its source could not read, or that a driver cannot use.
+func (c *Core) AddBad(now time.Time, ev *boundary.Event, pulled bool, bad *BadEvent) Outcome {
+	return c.refuse(now, ev, pulled, bad)
+}
+
+// Poison takes an event whose Add panicked, so that the books and the position go on
+// behind it and a replay does not meet it again (M35).
+func (c *Core) Poison(now time.Time, ev *boundary.Event, pulled bool, text string) Outcome {
+	c.in = newIntake(c.p, c.lim) // its scratch may be in any state
+	return c.refuse(now, ev, pulled, &BadEvent{Stage: "fold", Code: "panic", Text: oneLine(text)})
+}
+
+// RefuseTail counts n pushed events that were received and not taken: the tail of a push
+// that waited too long, or a body that could not be parsed (M42).
+func (c *Core) RefuseTail(n int64) {
+	c.mark.Counters.Received += n
+	c.mark.Counters.Rejected += n
+	c.changed = c.changed || n > 0
+}
+
+// Advance says that all before pos has been read, although no event ends there.
+func (c *Core) Advance(pos boundary.Position) {
+	c.moveTo(pos)
+	c.changed = true
+}
+
+// EventTime is ev's own time; ok is false when the declaration has no `time`. An error is
+// a [*BadEvent] for [Core.AddBad]. It leaves the decoded value in ev for Add to use.
+func (c *Core) EventTime(ev *boundary.Event) (at time.Time, ok bool, err error) {
+	at, ok, bad := c.in.time(ev)
+	if bad != nil {
+		return at, false, bad
+	}
+	return at, ok, nil
+}
+
+// Due is when Tick must be called next; false when nothing waits for time to pass.
+func (c *Core) Due() (time.Time, bool) { return c.due() }
+
+// Tick completes what is due at now.
+func (c *Core) Tick(now time.Time) {
+	if at, ok := c.due(); ok && !now.Before(at) {
+		c.out = c.flush(c.out)
+		c.changed = true
+	}
+}
+
+// EndOfInput completes what is buffered: the end of a bounded run. A live accumulator
+// never does so; what is open at a shutdown stays open in its state.
+func (c *Core) EndOfInput(time.Time) {
+	n := len(c.out)
+	c.out = c.flush(c.out)
+	c.changed = c.changed || len(c.out) > n
+}
+
+// Pending is how many boundaries and dead letters wait for Take, and whether a mark does.
+func (c *Core) Pending() (boundaries, letters int, mark bool) {
+	return len(c.out), len(c.letters), c.changed
+}
+
+// Counters are the books as of now.
+func (c *Core) Counters() Counters {
+	ctr := c.mark.Counters
+	ctr.Open = c.open()
+	return ctr
+}
+
+// Take moves what is complete into h, which is the caller's to keep, and sets h's mark to
+// now. It is false, and h unchanged, when nothing happened since the last Take.
+func (c *Core) Take(h *Handover) bool {
+	if !c.changed {
+		return false
+	}
+	n := len(c.out)
+	h.Boundaries, c.out = c.out[:n:n], c.out[n:]
+	h.DeadLetters, c.letters = c.letters, nil
+	h.Mark = c.mark
+	h.Mark.Counters.Open = c.open()
+	h.Mark.State = c.state()
+	c.shared, c.changed = true, false
+	return true
+}
+
+// slabBoundaries is how many boundaries are allocated at a time, across hand-overs: it
+// makes the cost of allocating them small, however few a hand-over has.
+const slabBoundaries = 64
+
+// grow makes room in out.
+func (c *Core) grow() {
+	out := make([]boundary.Boundary, len(c.out), max(slabBoundaries, 2*len(c.out)))
+	copy(out, c.out)
+	c.out = out
+}
+
+// receive books the arrival of ev.
+func (c *Core) receive(now time.Time, ev *boundary.Event) {
+	c.mark.Counters.Received++
+	c.mark.LastEventAt = arrival(now, ev)
+	c.changed = true
+	c.moveTo(ev.Pos)
+}
+
+// moveTo makes pos the resume point of its stream. The zero position is none.
+func (c *Core) moveTo(pos boundary.Position) {
+	if pos.IsZero() {
+		return
+	}
+	if c.shared {
+		c.mark.Positions, c.shared = slices.Clone(c.mark.Positions), false
+	}
+	for i := range c.mark.Positions {
+		if SameStream(c.mark.Positions[i].Stream, pos.Stream) {
+			c.mark.Positions[i] = pos
+			return
+		}
+	}
+	c.mark.Positions = append(c.mark.Positions, pos)
+}
+
+// refuse books an event that cannot be used.
+func (c *Core) refuse(now time.Time, ev *boundary.Event, pulled bool, bad *BadEvent) Outcome {
+	o := Outcome{Status: Rejected, Stage: bad.Stage, Code: bad.Code, Detail: bad.Text}
+	if pulled {
+		o.Status = DeadLettered
+		c.letters = append(c.letters, c.letter(now, ev, bad))
+		c.mark.Counters.DeadLettered++
+	} else {
+		c.mark.Counters.Rejected++
+	}
+	c.receive(now, ev)
+	return o
+}
+
+// letter is ev as a dead letter. Its id is the reactor's to give.
+func (c *Core) letter(now time.Time, ev *boundary.Event, bad *BadEvent) checkpoint.DeadLetter {
+	l := checkpoint.DeadLetter{
+		At: now, Accumulator: c.p.name, Stage: bad.Stage, Code: bad.Code, Reason: bad.Text,
+		Events: 1, Payload: ev.Raw, Position: ev.Pos.String(),
+	}
+	if ev.Raw == nil && !ev.Value.IsAbsent() {
+		l.Payload = ev.Value.AppendJSON(nil)
+	}
+	return l
+}
+
+// moment is a Core at one moment, to go back to.
+type moment struct {
+	mark  Mark
+	state FoldState
+}
+
+// moment remembers where the Core stands. Nothing complete may wait for Take.
+func (c *Core) moment() moment {
+	c.shared = true
+	return moment{mark: c.mark, state: c.state()}
+}
+
+// goBack undoes everything since m: the events since then have not been taken.
+func (c *Core) goBack(m moment) {
+	c.mark, c.shared = m.mark, true
+	if m.state != nil {
+		c.resume(m.state)
+	}
+	clear(c.out)
+	c.out, c.letters, c.changed = c.out[:0], nil, true
+}

@@ -1,0 +1,73 @@
+package accumulator
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// feedDepth is how many parcels a source may be ahead: enough to read the next while one
+// is handed over, few enough that a held-back source stops soon.
+const feedDepth = 2
+
+// parcel is one call of a source to its Out.
+type parcel struct {
+	events  []boundary.Event
+	bad     *BadEvent // the one event is unusable
+	advance bool      // the one event is a position only
+}
+
+// feed runs a source and is its Out.
+type feed struct {
+	parcels chan parcel // closed when the source has returned
+	port    Port
+	err     error // how the source ended; read after parcels is closed
+}
+
+// run is the source's goroutine.
+func (f *feed) run(ctx context.Context, s Source, from []boundary.Position) {
+	defer close(f.parcels)
+	defer func() {
+		if r := recover(); r != nil {
+			f.err = &PanicError{Value: r, Stack: debug.Stack()}
+		}
+	}()
+	f.err = s.Run(ctx, from, f)
+}
+
+func (f *feed) put(ctx context.Context, p parcel) error {
+	select {
+	case f.parcels <- p:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Emit implements [Out].
+func (f *feed) Emit(ctx context.Context, batch []boundary.Event) error {
+	if len(batch) == 0 {
+		return ctx.Err()
+	}
+	return f.put(ctx, parcel{events: batch})
+}
+
+// Refuse implements [Out].
+func (f *feed) Refuse(ctx context.Context, ev boundary.Event, bad *BadEvent) error {
+	return f.put(ctx, parcel{events: []boundary.Event{ev}, bad: bad})
+}
+
+// Advance implements [Out].
+func (f *feed) Advance(ctx context.Context, pos boundary.Position) error {
+	return f.put(ctx, parcel{events: []boundary.Event{{Pos: pos}}, advance: true})
+}
+
+// Health implements [Out].
+func (f *feed) Health(h Health, detail string) {
+	code := ""
+	if h == Disconnected {
+		code = "source_disconnected"
+	}
+	f.port.Health(h, code, detail)
+}

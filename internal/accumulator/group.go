@@ -1,0 +1,126 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// pulls folds the next group of the source's events and hands over what they complete.
+func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
+	if len(u.current.events) == 0 {
+		if u.ended {
+			return false, nil
+		}
+		select {
+		case p, ok := <-u.feed.parcels:
+			if !ok {
+				return true, u.sourceEnded(ctx)
+			}
+			u.current = p
+		default:
+			return false, nil
+		}
+	}
+	n, bytes := 0, int64(0)
+	for n < len(u.current.events) && n < u.groupEvents && bytes < u.groupBytes {
+		bytes += int64(len(u.current.events[n].Raw))
+		n++
+	}
+	poison := u.foldPulled(u.current.events[:n])
+	u.current.events = u.current.events[n:]
+	if len(u.current.events) == 0 {
+		u.current = parcel{} // the events' memory is the reactor's to keep or not
+	}
+	if boundaries, letters, _ := u.core.Pending(); boundaries+letters > 0 {
+		if err := u.handOver(ctx); err != nil {
+			return true, err
+		}
+	}
+	if poison != nil {
+		return true, poison
+	}
+	return true, nil
+}
+
+// foldPulled folds the source's events. The one that panics becomes a dead letter, and is
+// the last: what the source sent after it is read again after the restart.
+func (u *Unit) foldPulled(events []boundary.Event) (poison *PanicError) {
+	i := 0
+	defer func() {
+		if r := recover(); r != nil {
+			ev := events[i]
+			poison = &PanicError{Value: r, Stack: debug.Stack(), Event: &ev}
+			u.core.Poison(u.now, &ev, true, fmt.Sprint(r))
+		}
+	}()
+	switch {
+	case u.current.advance:
+		u.core.Advance(events[0].Pos)
+		return nil
+	case u.current.bad != nil:
+		u.core.AddBad(u.now, &events[0], true, u.current.bad)
+		return nil
+	}
+	for ; i < len(events); i++ {
+		u.core.Add(u.now, &events[i], true)
+	}
+	return nil
+}
+
+// pushes folds the next group of pushed events and hands them over; only then are their
+// senders answered. A sender who gives up while the hand-over is held back recalls it: the
+// Core goes back to where it was, and the group is taken anew without what was withdrawn.
+func (u *Unit) pushes(ctx context.Context) (busy bool, err error) {
+	if !u.mailbox.pending() {
+		return false, nil
+	}
+	putCtx, recall := context.WithCancel(ctx)
+	defer recall()
+	u.group = u.mailbox.take(u.groupEvents, u.groupBytes, recall, u.group[:0])
+	if len(u.group) == 0 {
+		return false, nil
+	}
+	before := u.core.moment()
+	poison := u.foldPushed()
+	if err := u.handOver(putCtx); err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			u.core.goBack(before)
+			u.mailbox.giveBack()
+			return true, nil
+		}
+		return true, err
+	}
+	u.mailbox.commit(u.group)
+	clear(u.group)
+	if poison != nil {
+		return true, poison
+	}
+	return true, nil
+}
+
+// foldPushed folds the group. The event that panics is rejected, and the group ends with
+// it: what its sender sent after it stays in the mailbox for the next Unit.
+func (u *Unit) foldPushed() (poison *PanicError) {
+	g, i := 0, 0
+	defer func() {
+		if r := recover(); r != nil {
+			s := &u.group[g]
+			ev := s.push.events[i]
+			poison = &PanicError{Value: r, Stack: debug.Stack(), Event: &ev}
+			s.record(i, u.core.Poison(u.now, &ev, false, fmt.Sprint(r)))
+			s.hi = i + 1
+			u.group = u.group[:g+1]
+		}
+	}()
+	for g = range u.group {
+		s := &u.group[g]
+		for i = s.lo; i < s.hi; i++ {
+			s.record(i, u.core.Add(u.now, &s.push.events[i], false))
+		}
+	}
+	return nil
+}

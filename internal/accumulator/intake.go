@@ -1,0 +1,224 @@
+package accumulator
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// metaShape is what `meta` can hold; a field the source does not know is missing.
+var metaShape = boundary.NewShape("key", "headers", "topic", "partition", "offset", "timestamp")
+
+func metaType() expression.Type {
+	return expression.ObjectOf(map[string]expression.Type{
+		"key":       expression.Of(boundary.KindString),
+		"headers":   expression.ObjectOf(nil, true),
+		"topic":     expression.Of(boundary.KindString),
+		"partition": expression.Of(boundary.KindInt),
+		"offset":    expression.Of(boundary.KindInt),
+		"timestamp": expression.Of(boundary.KindTime),
+	}, false)
+}
+
+// slabSlots is how many slots emitted objects are cut from at a time: it makes the cost
+// of allocating them small, and one kept value holds on to no more than this.
+const slabSlots = 64
+
+// intake is the way of one event before it is folded: size, decode, schema, where, emit.
+// It keeps the scratch of one Core and changes nothing but that, so that a panic in it
+// leaves the books as they were.
+type intake struct {
+	p    *Program
+	max  int
+	dec  *boundary.Decoder
+	env  expression.Env
+	slab []boundary.Value
+	// noMeta is `meta` for events whose source knows nothing beside them.
+	noMeta boundary.Value
+}
+
+func newIntake(p *Program, lim Limits) *intake {
+	in := &intake{p: p, max: lim.MaxEventBytes}
+	in.dec = boundary.NewDecoder(p.eventShape, boundary.Limits{MaxBytes: in.max, MaxDepth: lim.MaxDepth})
+	in.noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
+	in.env.Values = []boundary.Value{nameEvent: {}, nameMeta: in.noMeta, nameVars: p.vars}
+	return in
+}
+
+// value decodes and checks ev, and returns what it becomes. keep is false when `where`
+// filters it out; bad says why it cannot be used.
+func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *BadEvent) {
+	v, bad = in.decode(ev)
+	if bad != nil {
+		return v, false, bad
+	}
+	p := in.p
+	if p.schema != nil {
+		if text := p.schema.check(v); text != "" {
+			return v, false, &BadEvent{Stage: "schema", Code: "against_schema", Text: text}
+		}
+	}
+	if p.where == nil && p.emit == nil && p.emitWhole == nil {
+		return v, true, nil
+	}
+	in.set(v, ev.Meta)
+	if p.where != nil {
+		verdict, err := p.where.Eval(&in.env)
+		if err != nil {
+			return v, false, evalFault("where", err)
+		}
+		pass, isBool := verdict.AsBool()
+		if !isBool {
+			return v, false, &BadEvent{
+				Stage: "where", Code: expression.CodeTypeError,
+				Text: "where must give true or false, it gave " + verdict.Kind().String(),
+			}
+		}
+		if !pass {
+			return v, false, nil
+		}
+	}
+	v, bad = in.shape(v)
+	return v, bad == nil, bad
+}
+
+// decode makes the event's value, or takes the one it came with.
+func (in *intake) decode(ev *boundary.Event) (boundary.Value, *BadEvent) {
+	if len(ev.Raw) > in.max {
+		return boundary.Value{}, tooLarge(int64(len(ev.Raw)), in.max)
+	}
+	if !ev.Value.IsAbsent() {
+		if ev.Raw == nil {
+			if n := ev.Value.Size(); n > in.max {
+				return boundary.Value{}, tooLarge(int64(n), in.max)
+			}
+		}
+		return ev.Value, nil
+	}
+	v, err := in.dec.Decode(ev.Raw)
+	if err == nil {
+		return v, nil
+	}
+	var fault *boundary.DecodeError
+	if errors.As(err, &fault) {
+		return v, &BadEvent{Stage: "decode", Code: fault.Code, Text: oneLine(fault.Error())}
+	}
+	return v, &BadEvent{Stage: "decode", Code: "invalid_json", Text: oneLine(err.Error())}
+}
+
+func tooLarge(n int64, limit int) *BadEvent {
+	return &BadEvent{
+		Stage: "size", Code: "too_large",
+		Text: fmt.Sprintf("the event has %d bytes, the limit is %d", n, limit),
+	}
+}
+
+// set makes the event what the expressions read.
+func (in *intake) set(v boundary.Value, meta *boundary.Meta) {
+	in.env.Values[nameEvent] = v
+	if !in.p.readsMeta {
+		return
+	}
+	if meta == nil {
+		in.env.Values[nameMeta] = in.noMeta
+		return
+	}
+	in.env.Values[nameMeta] = metaValue(meta)
+}
+
+// metaValue is meta as expressions read it. Topic tells a message of a broker from
+// everything else: only those have a partition and an offset.
+func metaValue(m *boundary.Meta) boundary.Value {
+	slots := make([]boundary.Value, metaShape.Len())
+	if m.Key != "" {
+		slots[0] = boundary.String(m.Key)
+	}
+	if len(m.Headers) > 0 {
+		headers := make(map[string]any, len(m.Headers))
+		for k, h := range m.Headers {
+			headers[k] = h
+		}
+		if v, err := boundary.FromAny(headers); err == nil {
+			slots[1] = v
+		}
+	}
+	if m.Topic != "" {
+		slots[2] = boundary.String(m.Topic)
+		slots[3] = boundary.Int(int64(m.Partition))
+		slots[4] = boundary.Int(m.Offset)
+	}
+	if !m.Timestamp.IsZero() {
+		slots[5] = boundary.Time(m.Timestamp)
+	}
+	return boundary.Object(metaShape, slots)
+}
+
+// shape makes what emit says of the event in the environment.
+func (in *intake) shape(event boundary.Value) (boundary.Value, *BadEvent) {
+	p := in.p
+	if p.emitWhole != nil {
+		v, err := p.emitWhole.Eval(&in.env)
+		if err != nil {
+			return v, evalFault("emit", err)
+		}
+		return v, nil
+	}
+	if p.emit == nil {
+		return event, nil
+	}
+	slots := in.slots(len(p.emit))
+	for i, x := range p.emit {
+		v, err := x.Eval(&in.env)
+		if err != nil {
+			bad := evalFault("emit", err)
+			bad.Text = p.emitShape.Name(i) + ": " + bad.Text
+			return v, bad
+		}
+		slots[i] = v
+	}
+	return boundary.Object(p.emitShape, slots), nil
+}
+
+// slots cuts n slots off the slab. The values made of them own them.
+func (in *intake) slots(n int) []boundary.Value {
+	if n > slabSlots/4 {
+		return make([]boundary.Value, n)
+	}
+	if n > len(in.slab) {
+		in.slab = make([]boundary.Value, slabSlots)
+	}
+	s := in.slab[:n:n]
+	in.slab = in.slab[n:]
+	return s
+}
+
+// time is the event's own time; ok is false when none is declared. The decoded value is
+// left in ev, so that folding the event does not decode it again.
+func (in *intake) time(ev *boundary.Event) (at time.Time, ok bool, bad *BadEvent) {
+	if in.p.time == nil {
+		return time.Time{}, false, nil
+	}
+	v, bad := in.decode(ev)
+	if bad != nil {
+		return time.Time{}, false, bad
+	}
+	ev.Value = v
+	in.set(v, ev.Meta)
+	t, err := in.p.time.expr.Eval(&in.env)
+	if err != nil {
+		return time.Time{}, false, evalFault("time", err)
+	}
+	at, bad = in.p.time.parse(t)
+	return at, bad == nil, bad
+}
+
+func evalFault(stage string, err error) *BadEvent {
+	var fault *expression.EvalError
+	if errors.As(err, &fault) {
+		return &BadEvent{Stage: stage, Code: fault.Code, Text: oneLine(fault.Text)}
+	}
+	return &BadEvent{Stage: stage, Code: expression.CodeTypeError, Text: oneLine(err.Error())}
+}

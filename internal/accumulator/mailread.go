@@ -1,0 +1,123 @@
+package accumulator
+
+// The Unit's side of a Mailbox. One Unit reads at a time: take a group of events, fold
+// them, hand them over, and then either commit the group or give it back.
+
+// span is a run of one push's events in a group, with what became of them.
+type span struct {
+	push               *Push
+	lo, hi             int
+	accepted, filtered int
+	rejected           []Rejection
+	rejectedCount      int
+}
+
+func (s *span) record(index int, o Outcome) {
+	switch o.Status {
+	case Filtered:
+		s.accepted++
+		s.filtered++
+	case Accepted:
+		s.accepted++
+	default:
+		s.rejectedCount++
+		if len(s.push.out.Rejected)+len(s.rejected) < maxRejections {
+			s.rejected = append(s.rejected, Rejection{Index: index, Code: o.Code, Detail: o.Detail})
+		}
+	}
+}
+
+// pending reports whether there is something to take.
+func (m *Mailbox) pending() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.queue) > 0
+}
+
+// take hands out the next events, at most most of them and, past the first, at most
+// mostBytes of bytes. recall is called, from any goroutine, when the group should be given
+// back if it is not handed over yet.
+func (m *Mailbox) take(most int, mostBytes int64, recall func(), group []span) []span {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.queue {
+		if most <= 0 || mostBytes <= 0 {
+			break
+		}
+		lo := p.done
+		hi := lo
+		for hi < len(p.events) && most > 0 && mostBytes > 0 {
+			mostBytes -= int64(len(p.events[hi].Raw))
+			most--
+			hi++
+		}
+		group = append(group, span{push: p, lo: lo, hi: hi})
+		m.taken++
+	}
+	if m.taken > 0 {
+		m.recall = recall
+	}
+	return group
+}
+
+// commit says that the group was handed over, up to each span's hi, and answers the
+// pushes that are complete.
+func (m *Mailbox) commit(group []span) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range group {
+		s := &group[i]
+		p := s.push
+		for k := s.lo; k < s.hi; k++ {
+			m.bytes -= int64(len(p.events[k].Raw))
+		}
+		clear(p.events[s.lo:s.hi]) // the caller's answer must not keep them alive
+		m.events -= s.hi - s.lo
+		p.done = s.hi
+		p.out.Taken = s.hi
+		p.out.Accepted += s.accepted
+		p.out.Filtered += s.filtered
+		p.out.RejectedCount += s.rejectedCount
+		p.out.Rejected = append(p.out.Rejected, s.rejected...)
+	}
+	m.letGo()
+}
+
+// giveBack says that nothing of the group was handed over.
+func (m *Mailbox) giveBack() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.letGo()
+}
+
+// letGo takes pushes that are complete or withdrawn off the queue. They are at its front.
+func (m *Mailbox) letGo() {
+	kept := m.queue[:0]
+	for i, p := range m.queue {
+		if i < m.taken && (p.done == len(p.events) || p.gone) {
+			m.settle(p, nil)
+			continue
+		}
+		kept = append(kept, p)
+	}
+	clear(m.queue[len(kept):])
+	m.queue, m.taken, m.recall = kept, 0, nil
+	m.letIn()
+	if len(m.queue) > 0 {
+		m.wake()
+	}
+}
+
+// uncounted is how many refused events no mark counts yet.
+func (m *Mailbox) uncounted() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.refused
+}
+
+// counted says that a mark that counts n refused events was handed over.
+func (m *Mailbox) counted(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refused -= n
+}

@@ -1,0 +1,260 @@
+package accumulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// UnitConfig is what a Unit is made of.
+type UnitConfig struct {
+	// Name is the accumulator's, for errors.
+	Name string
+	// Core is restored already; it is the Unit's from then on.
+	Core *Core
+	// Source is nil for an accumulator that is fed by its socket alone.
+	Source Source
+	// From is where the source resumes: the positions of the mark that Core was restored from.
+	From []boundary.Position
+	// Mailbox outlives the Unit.
+	Mailbox *Mailbox
+	// Port is safe for concurrent use.
+	Port Port
+	// MarkEvery is how long a mark may lag behind when no boundary carries it; 0 means 1s.
+	MarkEvery time.Duration
+}
+
+// PanicError is a panic in an accumulator, caught. The supervisor restarts the
+// accumulator; the books and the source's position are behind the event already.
+type PanicError struct {
+	Value any
+	Stack []byte
+	// Event is the event that was being folded; nil when the panic was elsewhere.
+	Event *boundary.Event
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unit is one accumulator live: it merges the pushes of its mailbox with what its source
+// reads, folds them, and hands over what is complete.
+type Unit struct {
+	cfg     UnitConfig
+	core    *Core
+	mailbox *Mailbox
+	port    Port
+
+	// A hand-over is at most so much, so that a full input is overrun by little, and a
+	// push and a source take turns quickly.
+	groupEvents int
+	groupBytes  int64
+
+	feed    *feed
+	current parcel // what of the source is being folded
+	ended   bool   // the source has returned
+	turn    bool   // whose turn it is when both have something: the source's
+
+	group   []span // of pushes, reused
+	refused int64  // uncounted refusals that the Core has counted since the last hand-over
+
+	timer  *time.Timer
+	markAt time.Time // when a mark that lags must go; zero when none does
+	now    time.Time // engine time never goes backwards (M26)
+}
+
+// Bounds of one hand-over: large enough that its fixed cost is nothing per event, small
+// enough to stay within the processor's cache.
+const (
+	mostGroupEvents = 256
+	mostGroupBytes  = 1 << 20
+)
+
+// NewUnit makes a Unit. It does nothing before Run.
+func NewUnit(cfg UnitConfig) *Unit {
+	if cfg.MarkEvery <= 0 {
+		cfg.MarkEvery = time.Second
+	}
+	u := &Unit{
+		cfg: cfg, core: cfg.Core, mailbox: cfg.Mailbox, port: cfg.Port,
+		groupEvents: mostGroupEvents, groupBytes: mostGroupBytes,
+	}
+	// A small capacity is meant to be felt: an eighth of it is the most that is decided on at once.
+	if n := cfg.Core.p.capacity; n > 0 {
+		u.groupEvents = min(max(n/8, 1), mostGroupEvents)
+	}
+	if n := cfg.Core.p.capacityBytes; n > 0 {
+		u.groupBytes = min(max(n/8, 1), mostGroupBytes)
+	}
+	return u
+}
+
+// Run feeds the Core until ctx is done, and then returns nil: what is complete has been
+// handed over, what was not is folded again after a restart. When the source ends, its
+// health is ended and pushes are served on. When the source fails, Run returns its error,
+// wrapped; a [*DataLost] makes the health halted. A panic is a [*PanicError]. It is called once.
+func (u *Unit) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	defer u.mailbox.giveBack()
+	u.timer = time.NewTimer(time.Hour)
+	defer u.timer.Stop()
+	if u.cfg.Source == nil {
+		u.ended = true
+		u.port.Health(SocketOnly, "", "")
+	} else {
+		u.port.Health(Connecting, "", "")
+		u.feed = &feed{parcels: make(chan parcel, feedDepth), port: u.port}
+		wg.Go(func() { u.feed.run(ctx, u.cfg.Source, u.cfg.From) })
+	}
+	err := u.loop(ctx)
+	if ctx.Err() != nil && !isPanic(err) {
+		return nil
+	}
+	if lost := new(DataLost); errors.As(err, &lost) {
+		u.port.Health(Halted, "source_data_lost", lost.Error())
+	}
+	return fmt.Errorf("accumulator %q: %w", u.cfg.Name, err)
+}
+
+func isPanic(err error) bool {
+	var p *PanicError
+	return errors.As(err, &p)
+}
+
+// loop runs until something ends it. Each round serves what is due, then one group of
+// events, pushes and source taking turns (M27).
+func (u *Unit) loop(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		u.tick()
+		if err := u.settle(ctx); err != nil {
+			return err
+		}
+		busy, err := u.round(ctx)
+		if err != nil {
+			return err
+		}
+		if busy {
+			continue
+		}
+		if err := u.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// round serves one group of events, and reports whether there was one.
+func (u *Unit) round(ctx context.Context) (busy bool, err error) {
+	u.turn = !u.turn
+	first, second := u.pushes, u.pulls
+	if u.turn {
+		first, second = u.pulls, u.pushes
+	}
+	if busy, err = first(ctx); busy || err != nil {
+		return busy, err
+	}
+	return second(ctx)
+}
+
+// tick moves engine time on and completes what it makes due.
+func (u *Unit) tick() {
+	if now := time.Now(); now.After(u.now) {
+		u.now = now
+	}
+	u.core.Tick(u.now)
+	if n := u.mailbox.uncounted(); n > u.refused {
+		u.core.RefuseTail(n - u.refused)
+		u.refused = n
+	}
+}
+
+// settle hands over what waits outside of any group: a batch whose interval has passed,
+// a mark that has lagged long enough.
+func (u *Unit) settle(ctx context.Context) error {
+	boundaries, letters, mark := u.core.Pending()
+	switch {
+	case boundaries+letters > 0:
+	case !mark:
+		u.markAt = time.Time{}
+		return nil
+	case u.markAt.IsZero():
+		u.markAt = u.now.Add(u.cfg.MarkEvery)
+		return nil
+	case u.now.Before(u.markAt):
+		return nil
+	}
+	return u.handOver(ctx)
+}
+
+// handOver gives the reactor what there is. It blocks while the reactor holds it back.
+func (u *Unit) handOver(ctx context.Context) error {
+	h := &Handover{}
+	if !u.core.Take(h) {
+		return nil
+	}
+	if err := u.port.Put(ctx, h); err != nil {
+		return fmt.Errorf("hand over: %w", err)
+	}
+	u.markAt = time.Time{}
+	if u.refused > 0 {
+		u.mailbox.counted(u.refused)
+		u.refused = 0
+	}
+	return nil
+}
+
+// wait blocks until there may be something to do.
+func (u *Unit) wait(ctx context.Context) error {
+	var parcels <-chan parcel
+	if !u.ended {
+		parcels = u.feed.parcels
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-u.mailbox.ready:
+	case p, ok := <-parcels:
+		if !ok {
+			return u.sourceEnded(ctx)
+		}
+		u.current = p
+	case <-u.alarm():
+	}
+	return nil
+}
+
+// alarm is the timer, set to when something is due next; nil when nothing is.
+func (u *Unit) alarm() <-chan time.Time {
+	next := u.markAt
+	if due, ok := u.core.Due(); ok && (next.IsZero() || due.Before(next)) {
+		next = due
+	}
+	if next.IsZero() {
+		return nil
+	}
+	u.timer.Reset(time.Until(next))
+	return u.timer.C
+}
+
+// sourceEnded acts on the source's return: all it emitted has been folded.
+func (u *Unit) sourceEnded(ctx context.Context) error {
+	u.ended = true
+	if err := u.handOver(ctx); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case u.feed.err != nil:
+		return fmt.Errorf("source: %w", u.feed.err)
+	}
+	u.port.Health(Ended, "", "")
+	return nil
+}

@@ -1,0 +1,245 @@
+package boundary
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// The codes of a [DecodeError].
+const (
+	CodeInvalidJSON      = "invalid_json"        // not JSON (RFC 8259)
+	CodeInvalidUTF8      = "invalid_utf8"        // a string that is not UTF-8, or half a surrogate pair in it
+	CodeDuplicateKey     = "duplicate_key"       // an object, at any depth, names a field twice
+	CodeTooDeep          = "too_deep"            // nested deeper than Limits.MaxDepth
+	CodeTooLarge         = "too_large"           // longer than Limits.MaxBytes
+	CodeNumberOutOfRange = "number_out_of_range" // a number beyond what a float holds
+)
+
+// DecodeError says why a document was refused.
+type DecodeError struct {
+	Code   string // one of the codes above
+	Offset int    // the byte at which it was noticed, from 0
+	Text   string // for people
+}
+
+// Error implements error.
+func (e *DecodeError) Error() string {
+	return fmt.Sprintf("%s at byte %d: %s", e.Code, e.Offset, e.Text)
+}
+
+// Limits bound what a [Decoder] accepts. The zero Limits are the defaults.
+type Limits struct {
+	MaxBytes int // the longest document; 0 means 8 MiB
+	MaxDepth int // how deep lists and objects may nest; 0 means 64, never more than [MaxDepth]
+}
+
+// The defaults of Limits.
+const (
+	defaultMaxBytes = 8 << 20
+	defaultMaxDepth = 64
+)
+
+// Decoder turns JSON documents into values. It learns the order of the fields from
+// the documents it sees, and reuses its scratch memory: keep one per input. It is
+// not safe for concurrent use.
+type Decoder struct {
+	shape    *Shape
+	maxBytes int
+	maxDepth int
+	scanner  scanner
+	layout   layout
+	// What is left of the chunks that documents and their slots are cut from. A chunk
+	// saves allocations and costs memory: one document that is kept keeps its whole
+	// chunk, and what its neighbours point to. See reserve.
+	objects []object
+	slots   []Value
+}
+
+// NewDecoder makes a decoder that takes the fields of s out of every document into
+// slots. With a nil s there are no slots, and all fields are found on demand.
+func NewDecoder(s *Shape, lim Limits) *Decoder {
+	if lim.MaxBytes <= 0 {
+		lim.MaxBytes = defaultMaxBytes
+	}
+	if lim.MaxDepth <= 0 {
+		lim.MaxDepth = defaultMaxDepth
+	}
+	if s != nil && s.Len() == 0 {
+		s = nil
+	}
+	return &Decoder{shape: s, maxBytes: min(lim.MaxBytes, lengthMask), maxDepth: min(lim.MaxDepth, MaxDepth)}
+}
+
+// Decode checks raw, which must be one JSON value with nothing but white space
+// around it, and returns it. Beyond RFC 8259 it refuses duplicate keys, strings that
+// are not UTF-8 or hold half a surrogate pair, and numbers that no float can hold.
+// Every error is a [*DecodeError].
+//
+// Decode takes ownership of raw, also when it fails: the value points into it, and
+// nobody may write to it again.
+func (d *Decoder) Decode(raw []byte) (Value, error) {
+	if len(raw) > d.maxBytes {
+		return Value{}, &DecodeError{CodeTooLarge, d.maxBytes, fmt.Sprintf(
+			"the document has %d bytes, %d are allowed; send less at once or raise the limit", len(raw), d.maxBytes)}
+	}
+	text := unsafe.String(unsafe.SliceData(raw), len(raw))
+	d.scanner.reset(text, d.maxDepth)
+	v, ok := d.document(text)
+	if !ok {
+		err := d.scanner.err
+		d.scanner.release()
+		return Value{}, &err
+	}
+	d.scanner.release()
+	return v, nil
+}
+
+// document reads the whole text.
+func (d *Decoder) document(s string) (Value, bool) {
+	sc := &d.scanner
+	start := sc.space(0)
+	var v Value
+	var end int
+	if d.shape != nil && start < len(s) && s[start] == '{' {
+		v, end = d.object(start)
+	} else {
+		v, end = sc.value(start)
+	}
+	if end < 0 {
+		return Value{}, false
+	}
+	if i := sc.space(end); i < len(s) {
+		sc.fail(CodeInvalidJSON, i, "the document has ended, but something follows; send one value at a time")
+		return Value{}, false
+	}
+	return v, true
+}
+
+// object reads the object that begins at i and fills the slots of its shape.
+func (d *Decoder) object(i int) (Value, int) {
+	sc := &d.scanner
+	start := i
+	o, slots := d.reserve(len(sc.s))
+	count, filled, end := d.fields(slots, i)
+	if end < 0 {
+		clear(slots) // the next document gets them
+		return Value{}, -1
+	}
+	o.text = unsafe.StringData(sc.s[start:end])
+	if d.objects, d.slots = d.objects[1:], d.slots[len(slots):]; len(d.objects) == 0 {
+		d.objects, d.slots = nil, nil // else the decoder itself would keep them
+	}
+	num := uint64(end-start) | sc.flags(start) | uint64(sc.deepest)<<depthShift
+	if filled == count {
+		num |= flagComplete
+	}
+	return Value{num: num, ref: o}, end
+}
+
+// fields reads the fields of the object that begins at i into slots. It says how
+// many there were, how many of them had a slot, and where the object ends.
+func (d *Decoder) fields(slots []Value, i int) (count, filled, end int) {
+	sc, l := &d.scanner, &d.layout
+	start := i
+	sc.push('}')
+	for l.at(sc.s, i, count) {
+		f := &l.fields[count]
+		i += len(f.text)
+		if f.slot < 0 {
+			i = sc.skip(i)
+		} else {
+			slots[f.slot], i = sc.value(i)
+			filled++
+		}
+		if i < 0 {
+			return 0, 0, -1
+		}
+		count++
+	}
+	if at := sc.space(i); count > 0 && at < len(sc.s) && sc.s[at] == '}' {
+		if l.loose {
+			sc.loose = max(sc.loose, start)
+		}
+		l.strays = max(0, l.strays-1)
+		sc.pop()
+		return count, filled, at + 1
+	}
+	// What has been compared with the layout alone counts as read.
+	for n := range count {
+		sc.add(l.name(n), i)
+	}
+	if l.loose && count > 0 {
+		sc.loose = max(sc.loose, start)
+	}
+	more, n, end := d.otherFields(slots, i, count == 0)
+	return count + more, filled + n, end
+}
+
+// otherFields is fields from i on, at the opening brace or after a value, for a
+// document whose layout is not the expected one.
+func (d *Decoder) otherFields(slots []Value, i int, first bool) (count, filled, end int) {
+	sc, l := &d.scanner, &d.layout
+	start, learning := i, first && !l.learned
+	l.spans = l.spans[:0]
+	if first {
+		if i = sc.space(i + 1); sc.closes(i) {
+			sc.pop()
+			return 0, 0, i + 1
+		}
+	} else if i = sc.comma(i); i < 0 {
+		return 0, 0, -1
+	}
+	for i >= 0 {
+		name, at := sc.key(i)
+		if at < 0 {
+			break
+		}
+		if slot, ok := d.shape.Slot(name); ok {
+			slots[slot], i = sc.value(at)
+			filled++
+		} else {
+			i = sc.skip(at)
+		}
+		if i < 0 {
+			break
+		}
+		count++
+		if learning && count <= layoutFields {
+			l.spans = append(l.spans, at, i)
+		}
+		if i = sc.space(i); sc.closes(i) {
+			if learning {
+				l.learn(sc.s, start, sc.keys, sc.top().sorted, d.shape)
+			} else {
+				l.stray()
+			}
+			sc.pop()
+			return count, filled, i + 1
+		}
+		i = sc.comma(i)
+	}
+	return 0, 0, -1
+}
+
+// Chunks of documents are small: a chunk shares out at most chunkBytes, counting the
+// documents' own text, so that one value that is kept holds on to little beside it;
+// and at most chunkObjects, beyond which sharing saves nothing more.
+const (
+	chunkBytes   = 2048
+	chunkObjects = 16
+)
+
+// reserve returns the next object, with empty slots, for a document of size bytes.
+// It is taken only when the document turns out to be good.
+func (d *Decoder) reserve(size int) (*object, []Value) {
+	k := d.shape.Len()
+	if len(d.objects) == 0 {
+		const each = int(unsafe.Sizeof(object{}))
+		n := min(max(1, chunkBytes/(each+k*int(unsafe.Sizeof(Value{}))+size)), chunkObjects)
+		d.objects = make([]object, n)
+		d.slots = make([]Value, n*k)
+	}
+	o := &d.objects[0]
+	o.shape, o.first = d.shape, &d.slots[0]
+	return o, d.slots[:k]
+}

@@ -1,0 +1,317 @@
+package boundary
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func decode(t testing.TB, s *Shape, doc string) Value {
+	t.Helper()
+	v, err := NewDecoder(s, Limits{}).Decode([]byte(doc))
+	if err != nil {
+		t.Fatalf("decode %.200q: %v", doc, err)
+	}
+	return v
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		doc, code string
+		offset    int
+	}{
+		{"", CodeInvalidJSON, 0},
+		{"  ", CodeInvalidJSON, 2},
+		{"\uFEFF{}", CodeInvalidJSON, 0},
+		{"{", CodeInvalidJSON, 1},
+		{"[", CodeInvalidJSON, 1},
+		{"}", CodeInvalidJSON, 0},
+		{`{"a"}`, CodeInvalidJSON, 4},
+		{`{"a":}`, CodeInvalidJSON, 5},
+		{`{"a":1,}`, CodeInvalidJSON, 7},
+		{`{"a":1 "b":2}`, CodeInvalidJSON, 7},
+		{`{a:1}`, CodeInvalidJSON, 1},
+		{`{1:1}`, CodeInvalidJSON, 1},
+		{`{,}`, CodeInvalidJSON, 1},
+		{`{"a":1]`, CodeInvalidJSON, 6},
+		{`{"a":1`, CodeInvalidJSON, 6},
+		{`{"a`, CodeInvalidJSON, 3},
+		{`{"a\`, CodeInvalidJSON, 4},
+		{`[1,]`, CodeInvalidJSON, 3},
+		{`[1 2]`, CodeInvalidJSON, 3},
+		{`[,1]`, CodeInvalidJSON, 1},
+		{`[1}`, CodeInvalidJSON, 2},
+		{`[[1]`, CodeInvalidJSON, 4},
+		{`[]]`, CodeInvalidJSON, 2},
+		{`{} {}`, CodeInvalidJSON, 3},
+		{`1 2`, CodeInvalidJSON, 2},
+		{`tru`, CodeInvalidJSON, 0},
+		{`nul`, CodeInvalidJSON, 0},
+		{`falsy`, CodeInvalidJSON, 0},
+		{`NaN`, CodeInvalidJSON, 0},
+		{`Infinity`, CodeInvalidJSON, 0},
+		{`'a'`, CodeInvalidJSON, 0},
+		{`+1`, CodeInvalidJSON, 0},
+		{`-`, CodeInvalidJSON, 0},
+		{`01`, CodeInvalidJSON, 0},
+		{`-01`, CodeInvalidJSON, 0},
+		{`1.`, CodeInvalidJSON, 0},
+		{`.5`, CodeInvalidJSON, 0},
+		{`1e`, CodeInvalidJSON, 0},
+		{`1e+`, CodeInvalidJSON, 0},
+		{`0x10`, CodeInvalidJSON, 1},
+		{`[-NaN]`, CodeInvalidJSON, 1},
+		{`1 /* no */`, CodeInvalidJSON, 2},
+		{"[1\u00a0]", CodeInvalidJSON, 2},
+		{"[1\v]", CodeInvalidJSON, 2},
+		{"\"a\nb\"", CodeInvalidJSON, 2},
+		{"\"12345678\x1f\"", CodeInvalidJSON, 9},
+		{`"\x"`, CodeInvalidJSON, 1},
+		{`"\u12g4"`, CodeInvalidJSON, 1},
+		{`"\u12`, CodeInvalidJSON, 1},
+		{"\"\xff\"", CodeInvalidUTF8, 1},
+		{"\"1234567\xc3\"", CodeInvalidUTF8, 8},
+		{"\"\xc0\x80\"", CodeInvalidUTF8, 1},              // an overlong form
+		{"\"\xed\xa0\x80\"", CodeInvalidUTF8, 1},          // a surrogate as UTF-8
+		{"\"\xf4\x90\x80\x80\"", CodeInvalidUTF8, 1},      // beyond U+10FFFF
+		{"{\"a\xff\":1}", CodeInvalidUTF8, 3},             // in a key
+		{"{\"z\":{\"a\":\"\xff\"}}", CodeInvalidUTF8, 11}, // in what nothing reads
+		{`"\ud800"`, CodeInvalidUTF8, 1},
+		{`"\udc00"`, CodeInvalidUTF8, 1},
+		{`"\ud800\ud800"`, CodeInvalidUTF8, 1},
+		{`"\ud800x\udc00"`, CodeInvalidUTF8, 1},
+		{`{"\ud83d":1}`, CodeInvalidUTF8, 2},
+		{`{"a":1,"a":1}`, CodeDuplicateKey, 7},
+		{`{"a":1,"b":2,"\u0061":3}`, CodeDuplicateKey, 13},
+		{`{"z":{"b":1,"a":2,"b":3}}`, CodeDuplicateKey, 18},
+		{`[[{"x":{},"x":{}}]]`, CodeDuplicateKey, 10},
+		{`{"":1,"":2}`, CodeDuplicateKey, 6},
+		{"1e400", CodeNumberOutOfRange, 0},
+		{"-1e309", CodeNumberOutOfRange, 0},
+		{`{"z":[1e400]}`, CodeNumberOutOfRange, 6},
+		{`{"a":1e400}`, CodeNumberOutOfRange, 5},
+		{"1" + strings.Repeat("0", 309), CodeNumberOutOfRange, 0},
+		{"1e99999999999999999999", CodeNumberOutOfRange, 0},
+		{strings.Repeat("[", 65) + strings.Repeat("]", 65), CodeTooDeep, 64},
+		{strings.Repeat(`{"a":`, 65), CodeTooDeep, 64 * 5},
+		{strings.Repeat(" ", 1<<10) + "1", CodeTooLarge, 1 << 10},
+	}
+	for _, shape := range []*Shape{nil, NewShape("a"), NewShape("b", "a", "x")} {
+		for _, tt := range tests {
+			d := NewDecoder(shape, Limits{MaxBytes: 1 << 10})
+			v, err := d.Decode([]byte(tt.doc))
+			e, ok := errors.AsType[*DecodeError](err)
+			if !ok {
+				t.Errorf("%.60q: got %v, want %s", tt.doc, v, tt.code)
+				continue
+			}
+			if e.Code != tt.code || e.Offset != tt.offset || e.Text == "" || !v.IsAbsent() {
+				t.Errorf("%.60q: got %v (%v), want %s at %d", tt.doc, e, v, tt.code, tt.offset)
+			}
+			// A refusal leaves nothing behind.
+			if v, err := d.Decode([]byte(`{"b":2,"z":[]}`)); err != nil || v.String() != `{"b":2,"z":[]}` {
+				t.Errorf("after %.60q: got %v, %v", tt.doc, v, err)
+			}
+		}
+	}
+}
+
+func TestDecodeAccepts(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		doc  string
+		kind Kind
+		want string // canonical
+	}{
+		{"null", KindNull, "null"},
+		{" \t\r\n true \n", KindBool, "true"},
+		{"false", KindBool, "false"},
+		{"0", KindInt, "0"},
+		{"-0", KindInt, "0"},
+		{"-0.0", KindFloat, "0"},
+		{"1.0", KindFloat, "1"},
+		{"1e2", KindFloat, "100"},
+		{"1E+2", KindFloat, "100"},
+		{"0e400", KindFloat, "0"},
+		{"1e-400", KindFloat, "0"},
+		{"1e-7", KindFloat, "1e-7"},
+		{"0.000001", KindFloat, "0.000001"},
+		{"0.0000001", KindFloat, "1e-7"},
+		{"1e21", KindFloat, "1e+21"},
+		{"5e-324", KindFloat, "5e-324"},
+		{"1.7976931348623157e308", KindFloat, "1.7976931348623157e+308"},
+		{"9223372036854775807", KindInt, "9223372036854775807"},
+		{"-9223372036854775808", KindInt, "-9223372036854775808"},
+		{"9223372036854775808", KindFloat, "9223372036854776000"},
+		{"-9223372036854775809", KindFloat, "-9223372036854775808"},
+		{"9007199254740993.0", KindFloat, "9007199254740992"},
+		{"123456789012345678901234567890", KindFloat, "1.2345678901234568e+29"},
+		{`""`, KindString, `""`},
+		{`"\u0041\/\b\f\n\r\t\"\\\u001F\u2028"`, KindString, "\"A/\\b\\f\\n\\r\\t\\\"\\\\\\u001f\u2028\""},
+		{`"\ud83d\ude00"`, KindString, `"😀"`},
+		{`"\u0000"`, KindString, `"\u0000"`},
+		{"\"\u007f<&>é😀\"", KindString, "\"\u007f<&>é😀\""},
+		{"[]", KindList, "[]"},
+		{"[ ]", KindList, "[]"},
+		{"{ }", KindObject, "{}"},
+		{`[ [ ] , { } , 1.50 , "\u0061" ]`, KindList, `[[],{},1.5,"a"]`},
+		{`{"b":1,"a":{"d":[1,2],"c":null}}`, KindObject, `{"a":{"c":null,"d":[1,2]},"b":1}`},
+		{`{"a":{"":0}}`, KindObject, `{"a":{"":0}}`},
+		{`{"é":1,"z":2,"\u0061":3}`, KindObject, `{"a":3,"z":2,"é":1}`},
+		{strings.Repeat("[", 64) + strings.Repeat("]", 64), KindList, strings.Repeat("[", 64) + strings.Repeat("]", 64)},
+	}
+	for _, tt := range tests {
+		for _, shape := range []*Shape{nil, NewShape("a"), NewShape("z", "a", "b", "c")} {
+			v := decode(t, shape, tt.doc)
+			if v.Kind() != tt.kind || v.String() != tt.want {
+				t.Errorf("%.60s: got %v %v, want %v %v", tt.doc, v.Kind(), v, tt.kind, tt.want)
+			}
+			if got := string(v.AppendRawJSON(nil)); v.Depth() > 0 && got != strings.TrimSpace(tt.doc) {
+				t.Errorf("%.60s: as it came: got %s", tt.doc, got)
+			}
+		}
+	}
+}
+
+// Many keys are compared with each other; that must stay linear. With all pairs
+// compared, this test would take minutes.
+func TestDecodeManyKeys(t *testing.T) {
+	t.Parallel()
+	const n = 100_000
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"k%06d":%d,`, (i*7919)%n, i) // in no order, without repetition
+	}
+	fields := b.String()
+	for _, shape := range []*Shape{nil, NewShape("k000001", "k099999")} {
+		d := NewDecoder(shape, Limits{})
+		for range 2 {
+			v, err := d.Decode([]byte("{" + fields[:len(fields)-1] + "}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := v.Len(); got != n {
+				t.Fatalf("got %d fields, want %d", got, n)
+			}
+			if got := v.Field("k007919"); got.String() != "1" {
+				t.Fatalf("got %v, want 1", got)
+			}
+			if w := decode(t, nil, v.String()); !Equal(v, w) {
+				t.Fatal("sorting the keys made another value")
+			}
+			_, err = d.Decode([]byte("{" + fields + `"k050000":0}`))
+			if e, ok := errors.AsType[*DecodeError](err); !ok || e.Code != CodeDuplicateKey || e.Offset != 1+len(fields) {
+				t.Fatalf("got %v, want %s", err, CodeDuplicateKey)
+			}
+		}
+	}
+}
+
+// Sibling objects share the scratch memory of their depth, and must not see each other's keys.
+func TestDecodeManyObjects(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	for i := range 40 {
+		keys = append(keys, fmt.Sprintf(`"%c%d":{"b":[],"a":{}}`, 'z'-rune(i%26), i))
+	}
+	object := "{" + strings.Join(keys, ",") + "}"
+	doc := "[" + strings.Repeat(object+",", 50) + `{"x":` + object + "}]"
+	v := decode(t, nil, doc)
+	for item := range v.Items() {
+		if n := item.Len(); n != 40 && n != 1 {
+			t.Fatalf("got %d fields", n)
+		}
+	}
+	bad := strings.Replace(doc, `{"x":`, `{"x":`+object[:len(object)-1]+`,"z0":1},"y":`, 1)
+	if _, err := NewDecoder(nil, Limits{}).Decode([]byte(bad)); err == nil || !strings.Contains(err.Error(), `"z0"`) {
+		t.Fatalf("got %v, want a duplicate z0", err)
+	}
+}
+
+func TestDecodeDeep(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{9_999, 10_000, 10_001, 1_000_000} {
+		for _, doc := range []string{
+			strings.Repeat("[", n) + strings.Repeat("]", n),
+			strings.Repeat(`{"a":`, n-1) + "{}" + strings.Repeat("}", n-1),
+		} {
+			for _, shape := range []*Shape{nil, NewShape("a")} {
+				if _, err := NewDecoder(shape, Limits{}).Decode([]byte(doc)); err == nil || !strings.Contains(err.Error(), CodeTooDeep) {
+					t.Errorf("depth %d, default limit: got %v", n, err)
+				}
+				v, err := NewDecoder(shape, Limits{MaxDepth: 1 << 30}).Decode([]byte(doc))
+				if n > MaxDepth {
+					if err == nil {
+						t.Errorf("depth %d was accepted", n)
+					}
+					continue
+				}
+				if err != nil || v.Depth() != n {
+					t.Fatalf("depth %d: got %d, %v", n, v.Depth(), err)
+				}
+				w, _, err := DecodeBinary(v.AppendBinary(nil))
+				if err != nil || !Equal(v, w) || v.String() != doc {
+					t.Fatalf("depth %d does not survive: %v", n, err)
+				}
+			}
+		}
+	}
+}
+
+// Documents in another order than the one learned, with more or fewer fields, are
+// read as well as the others.
+func TestDecodeLayouts(t *testing.T) {
+	t.Parallel()
+	shape := NewShape("a", "b", "c")
+	d := NewDecoder(shape, Limits{})
+	docs := []string{
+		`{"b":1,"a":2,"c":3}`, `{"b":1,"a":2,"c":3}`, `{"b":1,"a":2}`, `{"b":1,"a":2,"c":3,"d":4}`, `{"b":1}`, `{}`,
+		`{"b":1,"c":3,"a":2}`, `{"a":2,"b":1,"c":3}`, `{"b" : 1,"a": 2}`, `{"\u0062":1,"a":2}`, `{"b":1,"\u0061":2}`,
+		`{"bb":1,"a":2}`, `{"b":1,"a":{"b":2,"c":[]}}`, `{"x":1,"y":2}`, `{"b":1,"a":null}`,
+	}
+	bad := []string{`{"b":1,"a":2,"b":3}`, `{"b":1,"b":2}`, `{"b":1,"a":2,"c":3,"a":4}`, `{"b":1,"a":2,"\u0062":3}`}
+	for round := range 200 {
+		doc := docs[(round*round+round/15)%len(docs)]
+		v, err := d.Decode([]byte(doc))
+		if err != nil {
+			t.Fatalf("round %d: %s: %v", round, doc, err)
+		}
+		want := decode(t, nil, doc)
+		if v.String() != want.String() || v.Len() != want.Len() || v.Depth() != want.Depth() {
+			t.Fatalf("round %d: %s: got %v", round, doc, v)
+		}
+		for i := range shape.Len() {
+			if got := v.Slot(shape, i); !Equal(got, want.Field(shape.Name(i))) {
+				t.Fatalf("round %d: %s: slot %s: got %v", round, doc, shape.Name(i), got)
+			}
+		}
+		doc = bad[round%len(bad)]
+		if _, err := d.Decode([]byte(doc)); err == nil || !strings.Contains(err.Error(), CodeDuplicateKey) {
+			t.Fatalf("round %d: %s: got %v", round, doc, err)
+		}
+	}
+}
+
+// A value that is decoded must not change when the decoder goes on.
+func TestDecodeKeepsValues(t *testing.T) {
+	t.Parallel()
+	d := NewDecoder(NewShape("n", "s"), Limits{})
+	var all []Value
+	for i := range 1000 {
+		v, err := d.Decode(fmt.Appendf(nil, `{"s":"v%d\n","n":%d}`, i, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, v)
+		if _, err := d.Decode([]byte(`{"n":-1,"s":"other","s":1}`)); err == nil {
+			t.Fatal("a duplicate was accepted")
+		}
+	}
+	for i, v := range all {
+		if want := fmt.Sprintf(`{"n":%d,"s":"v%d\n"}`, i, i); v.String() != want || v.Compact().String() != want {
+			t.Fatalf("got %v, want %s", v, want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+// Package boundary is what crosses from an accumulator to the reactor: the
+// value, its key, its position, its time and how many events it accounts for.
+//
+// [Value] is the one to know. It is 24 bytes, immutable and opaque: a null, a
+// boolean, a number, a string, a time, a duration, a list or an object. All the
+// rest of the program reads it through fields, equality and encoding, so that
+// how it is kept can change in this package alone.
+//
+// An event arrives as JSON. A [Decoder] checks the whole document once,
+// strictly, and keeps its bytes; only the fields of its [Shape] — the fields
+// that some expression reads — become values in slots. Everything else is found
+// in the bytes when somebody asks for it, and never before:
+//
+//	shape := boundary.NewShape("bid", "ask")
+//	dec := boundary.NewDecoder(shape, boundary.Limits{})
+//	v, err := dec.Decode([]byte(`{"symbol":"A","bid":1,"ask":2.5}`))
+//	bid, _ := v.Slot(shape, 0).AsInt() // from a slot
+//	sym, _ := v.Field("symbol").AsString() // found in the document
+//
+// A nested list or object is such a piece of the document too, already known to
+// be valid. Reading its Len, Index or Field walks its bytes: iterate with
+// [Value.Items] and [Value.Fields], or collect the items once, rather than
+// calling Index in a loop.
+//
+// # Numbers
+//
+// An integer that fits int64 is an int and stays one; every other number is a
+// float. 1 and 1.0 are equal. NaN and the infinities do not exist here.
+//
+// # Memory
+//
+// Strings and nested values point into the document they came from, and a
+// decoder makes documents in small chunks. A value therefore holds on to its
+// document, to a few neighbours and to the buffer they were cut from. What is
+// kept for long (a cache with many keys) should be kept as [Value.Compact].
+//
+// # Concurrency
+//
+// Values, shapes and keys may be read from any number of goroutines: nothing is
+// filled in after they were made. A Decoder belongs to one goroutine. Nothing
+// here starts a goroutine.
+package boundary

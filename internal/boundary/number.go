@@ -1,0 +1,149 @@
+package boundary
+
+import (
+	"math"
+	"strconv"
+)
+
+// numeral is the text of one JSON number, taken apart.
+type numeral struct {
+	mant    uint64 // the digits without sign and point; right up to 19 of them
+	exp     int    // the value is mant × 10^exp
+	digits  int    // how many digits mant was made of
+	end     int    // the index after the number; 0 when the text is no number
+	neg     bool
+	integer bool // neither point nor exponent
+	expo    bool // an exponent
+}
+
+// hugeExp is where a written exponent stops counting: far outside of what a float
+// holds, and far from overflowing.
+const hugeExp = 1 << 20
+
+// scanNumeral reads the number that begins at i, where a digit or a minus stands.
+func scanNumeral(s string, i int) numeral {
+	n := numeral{integer: true}
+	if s[i] == '-' {
+		n.neg = true
+		i++
+	}
+	first := i
+	n.mant, i = digits(s, i, 0)
+	n.digits = i - first
+	if n.digits == 0 || n.digits > 1 && s[first] == '0' {
+		return numeral{}
+	}
+	if i < len(s) && s[i] == '.' {
+		n.integer = false
+		i++
+		point := i
+		n.mant, i = digits(s, i, n.mant)
+		n.exp = point - i
+		n.digits += i - point
+		if i == point {
+			return numeral{}
+		}
+	}
+	if i < len(s) && s[i]|0x20 == 'e' {
+		return n.exponent(s, i+1)
+	}
+	n.end = i
+	return n
+}
+
+// digits appends the digits at i to mant and returns the index after them.
+func digits(s string, i int, mant uint64) (uint64, int) {
+	for ; i < len(s) && s[i]-'0' <= 9; i++ {
+		mant = mant*10 + uint64(s[i]-'0')
+	}
+	return mant, i
+}
+
+// exponent reads what stands after the e, at i.
+func (n numeral) exponent(s string, i int) numeral {
+	n.integer, n.expo = false, true
+	minus := false
+	if i < len(s) && (s[i] == '+' || s[i] == '-') {
+		minus = s[i] == '-'
+		i++
+	}
+	e, first := 0, i
+	for i < len(s) && s[i]-'0' <= 9 {
+		e = min(e*10+int(s[i]-'0'), hugeExp)
+		i++
+	}
+	if i == first {
+		return numeral{}
+	}
+	if minus {
+		e = -e
+	}
+	n.exp += e
+	n.end = i
+	return n
+}
+
+// exactDigits is up to how many digits mant cannot have overflowed.
+const exactDigits = 19
+
+// canonical reports whether the text is certain to be what AppendJSON writes for the
+// number. Up to 15 digits survive the way through a float unchanged.
+func (n numeral) canonical(s string) bool {
+	switch {
+	case n.integer:
+		return n.digits < exactDigits && (n.mant != 0 || !n.neg)
+	case n.expo || n.digits > 15 || s[n.end-1] == '0':
+		return false
+	}
+	return n.exp >= -6 || n.mant >= 1_000_000_000 // not below 1e-6, which has an exponent
+}
+
+// powers are the powers of ten that a float holds exactly.
+var powers = [...]float64{
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+}
+
+// value converts the number whose text is s[start:n.end]; false when it is too large.
+func (n numeral) value(s string, start int) (Value, bool) {
+	if n.integer && n.digits <= exactDigits {
+		switch {
+		case n.neg && n.mant <= 1<<63:
+			return Int(-int64(n.mant)), true
+		case !n.neg && n.mant < 1<<63:
+			return Int(int64(n.mant)), true
+		}
+	}
+	if n.digits <= exactDigits && n.mant <= 1<<53 && n.exp >= -22 && n.exp <= 22 {
+		// Both numbers are exact floats, so that the one rounding gives the nearest float.
+		f := float64(n.mant)
+		if n.exp < 0 {
+			f /= powers[-n.exp]
+		} else {
+			f *= powers[n.exp]
+		}
+		if n.neg {
+			f = -f
+		}
+		return float(f), true
+	}
+	f, err := strconv.ParseFloat(s[start:n.end], 64)
+	if err != nil || math.IsInf(f, 0) {
+		return Value{}, false
+	}
+	return float(f), true
+}
+
+// ParseNumber reads text that is one JSON number and nothing else: an int when it is
+// an integer that fits, otherwise a float. It is false for everything else, such as
+// "NaN", "+1", "0x1p-2" and numbers beyond the range of a float.
+func ParseNumber(text string) (Value, bool) {
+	if text == "" || text[0] != '-' && text[0]-'0' > 9 {
+		return Value{}, false
+	}
+	n := scanNumeral(text, 0)
+	if n.end != len(text) {
+		return Value{}, false
+	}
+	return n.value(text, 0)
+}

@@ -1,0 +1,40 @@
+package boundary
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+)
+
+// IsZero reports whether p is no position: that of a pushed event.
+func (p Position) IsZero() bool { return p == Position{} }
+
+// String is "stream@offset" for people; "" for the zero position.
+func (p Position) String() string {
+	if p.IsZero() {
+		return ""
+	}
+	return p.Stream + "@" + strconv.FormatInt(p.Offset, 10)
+}
+
+// AppendBinary appends p as a checkpoint keeps it.
+func (p Position) AppendBinary(dst []byte) []byte {
+	dst = appendBytes(dst, p.Stream)
+	return binary.AppendVarint(dst, p.Offset)
+}
+
+// ErrCorrupt is in every error about binary data that this package did not write.
+var ErrCorrupt = errors.New("corrupt binary data")
+
+// DecodePosition reads what AppendBinary wrote and returns what follows it.
+func DecodePosition(b []byte) (p Position, rest []byte, err error) {
+	stream, b, ok := cutBytes(b)
+	if !ok {
+		return Position{}, nil, corrupt("a position's stream is cut short")
+	}
+	offset, n := binary.Varint(b)
+	if n <= 0 {
+		return Position{}, nil, corrupt("a position's offset is cut short")
+	}
+	return Position{Stream: string(stream), Offset: offset}, b[n:], nil
+}

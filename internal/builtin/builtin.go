@@ -1,0 +1,168 @@
+// Package builtin is the list of the kinds graphd comes with: one line each for sources
+// and sinks. A new kind is a package of its own under internal/source or internal/sink,
+// and a line here.
+package builtin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/reactor"
+	sinkfile "github.com/graphd/graphd/internal/sink/file"
+	"github.com/graphd/graphd/internal/sink/stdout"
+	"github.com/graphd/graphd/internal/source/file"
+	"github.com/graphd/graphd/internal/source/generator"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// Kinds builds sources and sinks. Safe for concurrent use.
+type Kinds struct {
+	// Stdout is shared by all stdout sinks, so that lines of several graphs stay whole.
+	Stdout *stdout.Output
+	// MaxEventBytes bounds one event of a source.
+	MaxEventBytes int
+}
+
+// Compile compiles a declaration and checks what its kinds have to say of it, so that a
+// mistake in a source's configuration is a diagnostic and not a failure at run time.
+func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
+	u, diags := compile.Graph(g, k.MaxEventBytes)
+	for i := range g.Accumulators {
+		a := &g.Accumulators[i]
+		if a.Source.Kind != "generator" {
+			continue
+		}
+		vars, varsType := compile.Variables(g)
+		_, ds := generator.New(generator.Config{GeneratorSource: a.Source.Generator, Vars: vars, VarsType: varsType})
+		for n := range ds {
+			ds[n].File = g.File
+		}
+		diags = compile.Merge(diags, ds)
+	}
+	if len(diags) > 0 {
+		return nil, diags
+	}
+	return u, nil
+}
+
+// Source makes an accumulator's source, nil when its socket is all there is. Relative
+// paths are relative to the declaration's file, or to the working directory without one.
+func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
+	a := &u.Spec.Accumulators[i]
+	switch a.Source.Kind {
+	case "websocket", "http":
+		return nil, nil
+	case "file":
+		f := a.Source.File
+		return file.New(file.Config{
+			Path: Resolve(u.Spec.File, f.Path), Follow: f.Follow, OnTruncate: f.OnTruncate,
+			ReaderConfig: file.ReaderConfig{Format: f.Format, MaxEventBytes: k.MaxEventBytes, Schema: a.Schema},
+		})
+	case "generator":
+		s, diags := generator.New(generator.Config{GeneratorSource: a.Source.Generator, Vars: u.Vars, VarsType: u.VarsType})
+		if err := diags.Err(); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("source kind %q is not built in", a.Source.Kind)
+}
+
+// Sink makes an output's sink, nil when its values are only counted and watched.
+func (k *Kinds) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
+	o := &u.Spec.Outputs[i]
+	switch o.Sink.Kind {
+	case "drop", "websocket":
+		// Watchers see every output; these two kinds have nowhere else to go.
+		return nil, nil
+	case "stdout":
+		return k.Stdout.Sink(), nil
+	case "file":
+		return sinkfile.Open(Resolve(u.Spec.File, o.Sink.File.Path))
+	}
+	return nil, fmt.Errorf("sink kind %q is not built in", o.Sink.Kind)
+}
+
+// Resolve makes a path of a declaration absolute: relative to the directory of its file.
+func Resolve(declaration, path string) string {
+	if filepath.IsAbs(path) || declaration == "" {
+		return path
+	}
+	return filepath.Join(filepath.Dir(declaration), path)
+}
+
+// Environment resolves ${NAME} from the process's environment and ${file:PATH} from files.
+func Environment(ref string) (value string, ok bool, err error) {
+	const prefix = "file:"
+	if len(ref) > len(prefix) && ref[:len(prefix)] == prefix {
+		data, err := os.ReadFile(ref[len(prefix):])
+		if errors.Is(err, os.ErrNotExist) {
+			return "", false, nil
+		}
+		if err != nil {
+			return "", false, fmt.Errorf("read the secret file: %w", err)
+		}
+		for len(data) > 0 && (data[len(data)-1] == '\n' || data[len(data)-1] == '\r') {
+			data = data[:len(data)-1] // the newline that editors and echo leave
+		}
+		return string(data), true, nil
+	}
+	value, ok = os.LookupEnv(ref)
+	return value, ok, nil
+}
+
+// maxSchemaBytes bounds a schema file.
+const maxSchemaBytes = 1 << 20
+
+// ReadSchemas loads the JSON Schema files that accumulators name into the declaration.
+func ReadSchemas(g *spec.Graph) spec.Diagnostics {
+	var diags spec.Diagnostics
+	for i := range g.Accumulators {
+		a := &g.Accumulators[i]
+		if a.SchemaFile == "" {
+			continue
+		}
+		schema, err := readSchema(Resolve(g.File, a.SchemaFile))
+		if err != nil {
+			diags = append(diags, spec.Diagnostic{File: g.File, Line: a.SchemaPos.Line, Column: a.SchemaPos.Column, Path: a.SchemaPos.Path,
+				Code: "schema_unreadable", Text: fmt.Sprintf("the schema file cannot be used: %v", err)})
+			continue
+		}
+		a.Schema = schema
+	}
+	return diags
+}
+
+func readSchema(path string) (any, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var schema any
+	if err := json.NewDecoder(io.LimitReader(f, maxSchemaBytes)).Decode(&schema); err != nil {
+		return nil, fmt.Errorf("read %s as JSON: %w", path, err)
+	}
+	return schema, nil
+}
+
+// Parse reads, resolves and compiles one declaration: everything that can be known of it
+// without running it. The diagnostics are all there are.
+func (k *Kinds) Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics) {
+	g, diags := spec.Parse(document, spec.Options{File: name, Resolve: Environment})
+	if g == nil {
+		return nil, diags
+	}
+	diags = append(diags, ReadSchemas(g)...)
+	u, more := k.Compile(g)
+	if diags = compile.Merge(diags, more); len(diags) > 0 {
+		return nil, diags
+	}
+	return u, nil
+}

@@ -1,0 +1,196 @@
+// Package compile turns a declaration into everything one graph needs to run: its
+// accumulators' programs, its plan, and the reactor's configuration. It does no I/O and
+// starts nothing; what it answers is immutable and may be shared by several runs of the
+// graph.
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// Unit is a compiled declaration.
+type Unit struct {
+	Spec *spec.Graph
+	// Programs are the accumulators' intake and fold, in declaration order.
+	Programs []*accumulator.Program
+	Plan     *graph.Plan
+	// Vars is the object that expressions read as `vars`, with its type.
+	Vars     boundary.Value
+	VarsType expression.Type
+
+	inputs     []reactor.Input
+	identities []string
+}
+
+// Graph compiles a parsed declaration. The diagnostics are all there are, in the order of
+// the document; the unit is nil when there are any.
+func Graph(g *spec.Graph, maxEventBytes int) (*Unit, spec.Diagnostics) {
+	u := &Unit{Spec: g}
+	vars, diags := variables(g)
+	u.Vars, u.VarsType = vars, expression.OfValue(vars)
+	inputs := make([]graph.Input, len(g.Accumulators))
+	for i := range g.Accumulators {
+		a := &g.Accumulators[i]
+		p, ds := accumulator.Compile(a, accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: maxEventBytes})
+		for k := range ds {
+			ds[k].File = g.File
+		}
+		diags = append(diags, ds...)
+		u.Programs = append(u.Programs, p)
+		inputs[i] = graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy == "sequential"}
+		if p != nil {
+			inputs[i].Type = p.Type()
+		}
+	}
+	plan, ds := graph.Compile(g, inputs)
+	diags = append(diags, ds...)
+	if len(diags) > 0 {
+		return nil, Merge(diags)
+	}
+	u.Plan = plan
+	for i, p := range u.Programs {
+		fields, whole := plan.Reads(i)
+		if shape := p.Project(fields, whole); shape != nil {
+			plan.Bind(i, shape)
+		}
+	}
+	return u, u.describe()
+}
+
+// Merge joins diagnostics of several passes in the order of the document.
+func Merge(passes ...spec.Diagnostics) spec.Diagnostics {
+	diags := slices.Concat(passes...)
+	slices.SortStableFunc(diags, func(a, b spec.Diagnostic) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	return diags
+}
+
+// describe prepares what the reactor needs to know of the inputs and nodes.
+func (u *Unit) describe() spec.Diagnostics {
+	var diags spec.Diagnostics
+	g := u.Spec
+	for i := range g.Accumulators {
+		a := &g.Accumulators[i]
+		in := reactor.Input{
+			Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
+			Identity: accumulatorIdentity(a),
+		}
+		if a.HasDefault {
+			v, err := boundary.FromAny(a.Default)
+			if err != nil {
+				diags = append(diags, spec.Diagnostic{File: g.File, Line: a.Pos.Line, Column: a.Pos.Column,
+					Path: a.Pos.Path + ".default", Code: "bad_default", Text: "default cannot be used as a value: " + err.Error()})
+			}
+			in.Default = v
+		}
+		u.inputs = append(u.inputs, in)
+	}
+	byName := make(map[string]*spec.Node, len(g.Nodes))
+	for i := range g.Nodes {
+		byName[g.Nodes[i].Name] = &g.Nodes[i]
+	}
+	for _, n := range u.Plan.Nodes() {
+		u.identities = append(u.identities, nodeIdentity(byName[n.Name]))
+	}
+	return diags
+}
+
+// Inputs are the reactor's inputs, in declaration order.
+func (u *Unit) Inputs() []reactor.Input { return u.inputs }
+
+// Reactor is the configuration of the graph's reactor, but for what the store decides
+// (ID, Instance, Incarnation, Fence) and the clock (Mono).
+func (u *Unit) Reactor() reactor.Config {
+	g, r := u.Spec, &u.Spec.Reactor
+	outputs := make([]string, len(g.Outputs))
+	for i := range g.Outputs {
+		outputs[i] = g.Outputs[i].Name
+	}
+	return reactor.Config{
+		Plan: u.Plan, Inputs: u.inputs, Outputs: outputs,
+		All: r.When == "all", Guard: !r.Guard.IsZero(), RateLimit: r.RateLimit,
+		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
+		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
+		PlanHash: g.Hash, NodeIdentities: u.identities, KeepFirings: g.History.Keep,
+	}
+}
+
+// Lanes bounds the hand-over of each input.
+func (u *Unit) Lanes() []reactor.LaneConfig {
+	lanes := make([]reactor.LaneConfig, len(u.Spec.Accumulators))
+	for i := range u.Spec.Accumulators {
+		a := &u.Spec.Accumulators[i]
+		lanes[i] = reactor.LaneConfig{Sequential: a.Strategy == "sequential", Capacity: a.Capacity, MaxBytes: a.CapacityBytes}
+	}
+	return lanes
+}
+
+// accumulatorIdentity names what persisted positions and fold state belong to: the kind
+// with its configuration, what shapes its events, and where they come from (M33).
+func accumulatorIdentity(a *spec.Accumulator) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/%d/%d/%s", a.Kind, a.Batch.Size, a.State.Keep, a.Source.Kind)
+	switch a.Source.Kind {
+	case "file":
+		fmt.Fprintf(&b, "/%s/%s", a.Source.File.Path, a.Source.File.Format)
+	case "generator":
+		fmt.Fprintf(&b, "/%d/%s", a.Source.Generator.Seed, a.Source.Generator.Expr.Text)
+	}
+	return digest(b.String())
+}
+
+// nodeIdentity names what a persisted node value was computed by.
+func nodeIdentity(n *spec.Node) string {
+	if n == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/%s/%s", n.Kind, n.Expr.Text, n.After)
+	for _, r := range n.Routes {
+		fmt.Fprintf(&b, "/%s=%s", r.Name, r.Expr.Text)
+	}
+	return digest(b.String())
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Variables is the `vars` object of a declaration, with its type.
+func Variables(g *spec.Graph) (boundary.Value, expression.Type) {
+	v, _ := variables(g)
+	return v, expression.OfValue(v)
+}
+
+// variables is the `vars` object, with what is wrong in it.
+func variables(g *spec.Graph) (boundary.Value, spec.Diagnostics) {
+	var diags spec.Diagnostics
+	names := make([]string, len(g.Vars))
+	values := make([]boundary.Value, len(g.Vars))
+	for i, v := range g.Vars {
+		names[i] = v.Name
+		val, err := boundary.FromAny(v.Value)
+		if err != nil {
+			diags = append(diags, spec.Diagnostic{File: g.File, Line: v.Pos.Line, Column: v.Pos.Column, Path: v.Pos.Path,
+				Code: "bad_value", Text: "this cannot be used as a value: " + err.Error()})
+		}
+		values[i] = val
+	}
+	return boundary.Object(boundary.NewShape(names...), values), diags
+}

@@ -1,0 +1,31 @@
+// Package dal is the only package that speaks to a database. It implements
+// [checkpoint.Store] twice: [SQLite] in one file on disk, the default of the
+// daemon, and [Memory], which is lost with the process. Both pass the one suite
+// in checkpointtest, and what they must decide alike is written once, in rules.go.
+//
+// # The file
+//
+// SQLite runs in WAL mode with synchronous=FULL: when a commit has returned, it
+// survives a kill and a loss of power. The schema comes from the numbered files
+// of package migrations. One process opens a file at a time, held by a lock on
+// PATH.lock that the kernel releases however the process ends (M45).
+//
+// A new file is made beside its final name and renamed into place when it is
+// whole. So a file that is there but empty, cut short or overwritten was damaged
+// from outside: opening it is an error, never a new start. Heads and cells carry
+// a checksum and heads the number of their cells, which SQLite's own format lacks.
+//
+// # A commit
+//
+// One transaction: first the head is updated where fence and sequence number
+// match, and when no row matches the transaction ends there, unchanged and
+// fenced. Then cells, history and dead letters follow. See [SQLite.Commit].
+//
+// # Concurrency
+//
+// All methods of both stores are safe for concurrent use. SQLite has one
+// goroutine, the writer, which owns the only connection that writes: requests
+// queue up for it, and those that wait together share one transaction and so one
+// fsync. [SQLite.Close] joins it. Reads run on the caller's goroutine, on one of
+// a few connections; they see the last commit and are never held up by the writer.
+package dal

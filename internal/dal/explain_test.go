@@ -1,0 +1,46 @@
+package dal
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// No list may read a whole table, nor sort: each must be answered from an index, in its order.
+func TestQueryPlans(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
+	defer s.Close()
+	texts := []string{
+		selectHead, advanceHead, takeHead, releaseHead, countHead, selectFence, selectCount, raiseFence,
+		updateCell, deleteCell, selectCells, trimFirings, listFirings, listFiringsOfKey, selectFiring,
+		selectLetter, listLetters + newestLetter, listLetters + letterBelow + newestLetter,
+		listLetters + letterBelow + letterOfKey + newestLetter, deleteLetter, listRetention,
+		listEvents, pruneEvents, selectRevision, raiseRevision, putDeclaration, listDeclarations, deleteDeclaration,
+	}
+	err := s.read(t.Context(), func(c *conn) error {
+		for _, text := range append(texts, deleteState()...) {
+			args := make([]any, strings.Count(text, "?"))
+			for i := range args {
+				args[i] = int64(1)
+			}
+			err := c.query(t.Context(), "EXPLAIN QUERY PLAN "+text, func(r row) error {
+				step := r.text(3)
+				scan := strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "started") &&
+					!strings.Contains(step, "CONSTANT") && text != listDeclarations
+				if scan || strings.Contains(step, "TEMP B-TREE") {
+					t.Errorf("%s\n\t%s", text, step)
+				}
+				t.Log(step)
+				return nil
+			}, args...)
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

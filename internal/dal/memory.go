@@ -1,0 +1,237 @@
+package dal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// Memory is a store that is lost with the process (M39). It keeps copies of all it
+// is given and hands out copies, so it behaves as a store on disk does.
+type Memory struct {
+	// mu guards everything below. It is held for one call only, never while a caller's
+	// function runs.
+	mu          sync.Mutex
+	closed      bool
+	graphs      map[checkpoint.ID]*memoryGraph
+	numbers     map[checkpoint.ID]*memoryNumbers
+	letters     map[checkpoint.ID][]checkpoint.DeadLetter // ascending by ID
+	events      map[checkpoint.ID][]checkpoint.RecoveryEvent
+	lastEvent   int64
+	declared    map[checkpoint.ID]checkpoint.Declaration
+	newInstance func() (uuid.UUID, error)
+}
+
+var _ checkpoint.Store = (*Memory)(nil)
+
+// memoryGraph is one graph's state.
+type memoryGraph struct {
+	head    checkpoint.Head // attempts and unclean starts are in ledger
+	ledger  ledger
+	cells   map[memoryCell][]byte
+	firings []checkpoint.Firing // ascending by place
+}
+
+type memoryCell struct{ kind, name, key string }
+
+// memoryNumbers are never given twice for one name, whatever is deleted.
+type memoryNumbers struct{ fence, revision int64 }
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory {
+	return newMemory(uuid.NewRandom)
+}
+
+// NewSeededMemory is an empty store whose instance ids follow from the seed, for
+// simulations that must be repeatable.
+func NewSeededMemory(seed uint64) *Memory {
+	var key [32]byte
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	source := rand.NewChaCha8(key)
+	return newMemory(func() (uuid.UUID, error) { return uuid.NewRandomFromReader(source) })
+}
+
+func newMemory(newInstance func() (uuid.UUID, error)) *Memory {
+	return &Memory{
+		graphs:      map[checkpoint.ID]*memoryGraph{},
+		numbers:     map[checkpoint.ID]*memoryNumbers{},
+		letters:     map[checkpoint.ID][]checkpoint.DeadLetter{},
+		events:      map[checkpoint.ID][]checkpoint.RecoveryEvent{},
+		declared:    map[checkpoint.ID]checkpoint.Declaration{},
+		newInstance: newInstance,
+	}
+}
+
+// Kind is "memory".
+func (m *Memory) Kind() string { return "memory" }
+
+// Ping answers ErrClosed after Close.
+func (m *Memory) Ping(ctx context.Context) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return nil
+}
+
+// Close ends the store: what it held is gone, and later calls answer ErrClosed.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+// enter begins a call.
+func (m *Memory) enter(ctx context.Context) (unlock func(), err error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil, ErrClosed
+	}
+	return m.mu.Unlock, nil
+}
+
+func (m *Memory) numbersOf(id checkpoint.ID) *memoryNumbers {
+	n := m.numbers[id]
+	if n == nil {
+		n = &memoryNumbers{}
+		m.numbers[id] = n
+	}
+	return n
+}
+
+// Acquire takes a graph; see [checkpoint.Checkpoints].
+func (m *Memory) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return checkpoint.Head{}, wrap(err, "acquire graph %s", id)
+	}
+	defer unlock()
+	g := m.graphs[id]
+	if g == nil {
+		instance, err := m.newInstance()
+		if err != nil {
+			return checkpoint.Head{}, fmt.Errorf("acquire graph %s: make an instance id: %w", id, err)
+		}
+		g = &memoryGraph{cells: map[memoryCell][]byte{}}
+		g.head.Instance = instance.String()
+		m.graphs[id] = g
+	}
+	numbers := m.numbersOf(id)
+	numbers.fence++
+	g.head.Fence = numbers.fence
+	g.head.Incarnation++
+	g.ledger = g.ledger.acquired(g.head.Epoch)
+	head := g.head
+	head.Meta = bytes.Clone(head.Meta)
+	head.Attempts, head.UncleanStarts = g.ledger.attempts, g.ledger.unclean
+	return head, nil
+}
+
+// Load hands every cell to visit; see [checkpoint.Checkpoints]. A graph that was
+// never acquired is ErrNotFound. visit may call the store.
+func (m *Memory) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
+	cells, err := m.copyCells(ctx, id)
+	if err != nil {
+		return wrap(err, "load graph %s", id)
+	}
+	for _, c := range cells {
+		if err := context.Cause(ctx); err != nil {
+			return wrap(err, "load graph %s", id)
+		}
+		if err := visit(c); err != nil {
+			return wrap(err, "load graph %s", id)
+		}
+	}
+	return nil
+}
+
+func (m *Memory) copyCells(ctx context.Context, id checkpoint.ID) ([]checkpoint.Cell, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	g := m.graphs[id]
+	if g == nil {
+		return nil, checkpoint.ErrNotFound
+	}
+	cells := make([]checkpoint.Cell, 0, len(g.cells))
+	for c, data := range g.cells {
+		cells = append(cells, checkpoint.Cell{Kind: c.kind, Name: c.name, Key: c.key, Data: copied(data)})
+	}
+	return cells, nil
+}
+
+// Commit applies c; see [checkpoint.Checkpoints].
+func (m *Memory) Commit(ctx context.Context, c *checkpoint.Commit) error {
+	return checkpoint.CommitError(c.ID, c.Seq, m.commit(ctx, c))
+}
+
+func (m *Memory) commit(ctx context.Context, c *checkpoint.Commit) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	g := m.graphs[c.ID]
+	found, fence, seq := g != nil, int64(0), int64(0)
+	if found {
+		fence, seq = g.head.Fence, g.head.Seq
+	}
+	if err := checkCommit(c, found, fence, seq); err != nil {
+		return err
+	}
+	g.head.Seq, g.head.Epoch, g.head.At = c.Seq, c.Epoch, instant(c.At)
+	g.head.Meta = orNil(copied(c.Meta))
+	if c.Settled {
+		g.ledger.unclean = 0
+	}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		if name := (memoryCell{cell.Kind, cell.Name, cell.Key}); cell.Data == nil {
+			delete(g.cells, name)
+		} else {
+			g.cells[name] = copied(cell.Data)
+		}
+	}
+	for _, f := range ringTail(c.Firings, c.KeepFirings) {
+		g.addFiring(f)
+	}
+	g.trimFirings(c.KeepFirings)
+	for _, l := range c.DeadLetters {
+		m.addLetter(c.ID, l)
+	}
+	return nil
+}
+
+// Release notes a clean stop; see [checkpoint.Checkpoints].
+func (m *Memory) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return wrap(err, "release graph %s", id)
+	}
+	defer unlock()
+	g := m.graphs[id]
+	if g == nil || g.head.Fence != fence {
+		return wrap(checkpoint.ErrFenced, "release graph %s", id)
+	}
+	g.ledger = g.ledger.released()
+	return nil
+}
+
+// copied is never nil: a cell with empty data is a cell.
+func copied(data []byte) []byte { return append(make([]byte, 0, len(data)), data...) }

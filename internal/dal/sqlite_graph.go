@@ -1,0 +1,312 @@
+package dal
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+const (
+	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum, meta
+		FROM graph_head WHERE tenant = ? AND graph = ?`
+	insertHead = `INSERT INTO graph_head (tenant, graph, instance, incarnation, fence, epoch, seq, at,
+		attempts, attempted_epoch, unclean_starts, cells, firings, sum, meta)
+		VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, x'')`
+	// The head's own fence is looked at too: whichever of the two were damaged, the next fence is higher.
+	raiseFence = `INSERT INTO graph_number (tenant, graph, fence, revision) VALUES (?, ?, ? + 1, 0)
+		ON CONFLICT (tenant, graph) DO UPDATE SET fence = max(fence + 1, excluded.fence) RETURNING fence`
+	takeHead = `UPDATE graph_head SET fence = ?, incarnation = incarnation + 1, attempts = ?, attempted_epoch = ?, unclean_starts = ?
+		WHERE tenant = ? AND graph = ?`
+	releaseHead = `UPDATE graph_head SET attempts = 0, unclean_starts = 0 WHERE tenant = ? AND graph = ? AND fence = ?`
+
+	advanceHead = `UPDATE graph_head SET epoch = ?, seq = ?, at = ?, sum = ?, meta = ?,
+		unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
+		WHERE tenant = ? AND graph = ? AND fence = ? AND seq = ? - 1 RETURNING cells, firings`
+	countHead   = `UPDATE graph_head SET cells = ?, firings = ? WHERE tenant = ? AND graph = ?`
+	selectFence = `SELECT fence, seq FROM graph_head WHERE tenant = ? AND graph = ?`
+	updateCell  = `UPDATE cell SET sum = ?, data = ? WHERE tenant = ? AND graph = ? AND kind = ? AND name = ? AND key = ?`
+	insertCell  = `INSERT OR IGNORE INTO cell (sum, data, tenant, graph, kind, name, key) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	deleteCell  = `DELETE FROM cell WHERE tenant = ? AND graph = ? AND kind = ? AND name = ? AND key = ?`
+	selectCells = `SELECT kind, name, key, sum, data FROM cell WHERE tenant = ? AND graph = ?`
+	selectCount = `SELECT cells FROM graph_head WHERE tenant = ? AND graph = ?`
+)
+
+// Acquire takes a graph; see [checkpoint.Checkpoints]. A head whose checksum does not
+// fit is ErrCorrupt.
+func (s *SQLite) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
+	var head checkpoint.Head
+	err := s.write(ctx, 0, func(_ context.Context, c *conn) (err error) {
+		head, err = acquire(c, id)
+		return err
+	})
+	if err != nil {
+		return checkpoint.Head{}, wrap(err, "acquire graph %s", id)
+	}
+	return head, nil
+}
+
+func acquire(c *conn, id checkpoint.ID) (checkpoint.Head, error) {
+	head, ledger, err := readHead(c, id)
+	if err != nil {
+		return head, err
+	}
+	if head.Instance == "" {
+		instance, err := uuid.NewRandom()
+		if err != nil {
+			return head, fmt.Errorf("make an instance id: %w", err)
+		}
+		head.Instance = instance.String()
+		if _, err := c.exec(insertHead, id.Tenant, id.Graph, head.Instance, headSum(0, 0, 0, nil)); err != nil {
+			return head, err
+		}
+	}
+	numbers, err := c.first(raiseFence, id.Tenant, id.Graph, head.Fence)
+	if err != nil {
+		return head, err
+	}
+	ledger = ledger.acquired(head.Epoch)
+	head.Fence = numbers.int(0)
+	head.Incarnation++
+	head.Attempts, head.UncleanStarts = ledger.attempts, ledger.unclean
+	_, err = c.exec(takeHead, head.Fence, int64(ledger.attempts), ledger.attemptedEpoch, int64(ledger.unclean), id.Tenant, id.Graph)
+	return head, err
+}
+
+// readHead returns the head as it stands; one without an Instance is not there.
+func readHead(c *conn, id checkpoint.ID) (head checkpoint.Head, l ledger, err error) {
+	r, err := c.first(selectHead, id.Tenant, id.Graph)
+	if err != nil || r == nil {
+		return head, l, err
+	}
+	at, meta := r.int(5), r.blob(10)
+	head = checkpoint.Head{
+		Instance: r.text(0), Incarnation: r.int(1), Fence: r.int(2),
+		Epoch: r.int(3), Seq: r.int(4), At: fromNanos(at), Meta: orNil(meta),
+	}
+	l = ledger{attempts: int(r.int(6)), attemptedEpoch: r.int(7), unclean: int(r.int(8))}
+	if headSum(head.Epoch, head.Seq, at, meta) != r.int(9) {
+		return head, l, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or delete the graph with its state", ErrCorrupt)
+	}
+	return head, l, nil
+}
+
+// Load hands every cell to visit, in one snapshot; see [checkpoint.Checkpoints]. A graph
+// that was never acquired is ErrNotFound; a damaged or missing cell is ErrCorrupt, told
+// at the latest when all others have been visited. visit must not call the store.
+func (s *SQLite) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
+	return wrap(s.read(ctx, func(c *conn) error {
+		if _, err := c.exec("BEGIN"); err != nil {
+			return err
+		}
+		defer func() { _, _ = c.exec("COMMIT") }() // it only ends the snapshot
+		return load(ctx, c, id, visit)
+	}), "load graph %s", id)
+}
+
+func load(ctx context.Context, c *conn, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
+	r, err := c.first(selectCount, id.Tenant, id.Graph)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return checkpoint.ErrNotFound
+	}
+	want, have := r.int(0), int64(0)
+	err = c.query(ctx, selectCells, func(r row) error {
+		cell := checkpoint.Cell{Kind: r.text(0), Name: r.text(1), Key: r.text(2), Data: r.blob(4)}
+		if cellSum(&cell) != r.int(3) {
+			return fmt.Errorf("%w: the checksum of cell %s %q %q does not fit; restore the store from a backup, or delete the graph with its state",
+				ErrCorrupt, cell.Kind, cell.Name, cell.Key)
+		}
+		have++
+		return visit(cell)
+	}, id.Tenant, id.Graph)
+	if err == nil && have != want {
+		err = fmt.Errorf("%w: %d cells were found where %d were written; restore the store from a backup, or delete the graph with its state",
+			ErrCorrupt, have, want)
+	}
+	return err
+}
+
+// Commit applies c in one transaction; see [checkpoint.Checkpoints]. The fence is checked
+// by the first statement, which changes the head only where fence and sequence number
+// match; when it changes nothing, nothing else is tried.
+//
+// A done ctx takes the commit back as long as COMMIT has not been sent; after that
+// the answer is ErrUnknownOutcome. A full disk, an I/O error or another program's lock
+// undoes the transaction: the error is clean, and the next commit is tried afresh.
+// A cell may have up to 1 GB, which is SQLite's bound. Firings and dead letters that
+// are in the store already stay as they are.
+func (s *SQLite) Commit(ctx context.Context, c *checkpoint.Commit) error {
+	size := len(c.Meta)
+	for i := range c.Cells {
+		size += len(c.Cells[i].Data) + 64
+	}
+	for i := range c.Firings {
+		size += len(c.Firings[i].Data) + 64
+	}
+	for i := range c.DeadLetters {
+		size += len(c.DeadLetters[i].Payload) + 256
+	}
+	// Both numbers outlive the caller's use of c, which ends when COMMIT is sent.
+	id, fence, seq := c.ID, c.Fence, c.Seq
+	return checkpoint.CommitError(id, seq, s.writer.do(&request{
+		ctx:   ctx,
+		size:  size,
+		apply: func(ctx context.Context, conn *conn) error { return commit(ctx, conn, c) },
+		applied: func(conn *conn) (bool, error) {
+			r, err := conn.first(selectFence, id.Tenant, id.Graph)
+			return r != nil && r.int(0) == fence && r.int(1) == seq, err
+		},
+	}))
+}
+
+func commit(ctx context.Context, conn *conn, c *checkpoint.Commit) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	settled := int64(0)
+	if c.Settled {
+		settled = 1
+	}
+	at := nanos(c.At)
+	before, err := conn.first(advanceHead, c.Epoch, c.Seq, at, headSum(c.Epoch, c.Seq, at, c.Meta), orEmpty(c.Meta), settled,
+		c.ID.Tenant, c.ID.Graph, c.Fence, c.Seq)
+	if err != nil {
+		return err
+	}
+	if before == nil {
+		return whyRefused(conn, c)
+	}
+	cells, err := writeCells(ctx, conn, c)
+	if err != nil {
+		return err
+	}
+	firings, err := writeFirings(ctx, conn, c, before.int(1))
+	if err != nil {
+		return err
+	}
+	if err := writeDeadLetters(ctx, conn, c); err != nil {
+		return err
+	}
+	if cells == 0 && firings == before.int(1) {
+		return nil
+	}
+	_, err = conn.exec(countHead, before.int(0)+cells, firings, c.ID.Tenant, c.ID.Graph)
+	return err
+}
+
+// whyRefused looks for the reason why no head was advanced. It is never nil.
+func whyRefused(conn *conn, c *checkpoint.Commit) error {
+	r, err := conn.first(selectFence, c.ID.Tenant, c.ID.Graph)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return checkCommit(c, false, 0, 0)
+	}
+	return checkCommit(c, true, r.int(0), r.int(1))
+}
+
+// writeCells returns by how many the graph's cells have grown.
+//
+// Whether a cell is there already is told by what the statement changed, so one that
+// guesses right is one statement. The guess is that of the cell before: cells that
+// are there come together, and so do those that are new.
+func writeCells(ctx context.Context, conn *conn, c *checkpoint.Commit) (grown int64, err error) {
+	tenant, graph := c.ID.Tenant, c.ID.Graph
+	there := true
+	for _, cell := range inKeyOrder(c.Cells) {
+		if err := context.Cause(ctx); err != nil {
+			return 0, err
+		}
+		if cell.Data == nil {
+			deleted, err := conn.exec(deleteCell, tenant, graph, cell.Kind, cell.Name, cell.Key)
+			if err != nil {
+				return 0, err
+			}
+			grown -= deleted
+			continue
+		}
+		sum := cellSum(cell)
+		for guess := 0; ; guess++ {
+			text := insertCell
+			if there {
+				text = updateCell
+			}
+			changed, err := conn.exec(text, sum, cell.Data, tenant, graph, cell.Kind, cell.Name, cell.Key)
+			if err != nil {
+				return 0, err
+			}
+			if changed > 0 {
+				break
+			}
+			if guess > 0 {
+				return 0, fmt.Errorf("%w: cell %s %q %q is both there and not", ErrCorrupt, cell.Kind, cell.Name, cell.Key)
+			}
+			there = !there
+		}
+		if !there {
+			grown++
+		}
+	}
+	return grown, nil
+}
+
+// inKeyOrder is the cells in the order of their index where that matters: a large
+// commit in another order goes to and fro between more pages than the cache holds.
+// Cells of one name keep their order.
+func inKeyOrder(cells []checkpoint.Cell) []*checkpoint.Cell {
+	const large = 1000
+	ordered := make([]*checkpoint.Cell, len(cells))
+	for i := range cells {
+		ordered[i] = &cells[i]
+	}
+	if len(cells) >= large {
+		slices.SortStableFunc(ordered, func(a, b *checkpoint.Cell) int {
+			return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
+		})
+	}
+	return ordered
+}
+
+// Release notes a clean stop; see [checkpoint.Checkpoints].
+func (s *SQLite) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
+	return wrap(s.write(ctx, 0, func(_ context.Context, c *conn) error {
+		changed, err := c.exec(releaseHead, id.Tenant, id.Graph, fence)
+		if err == nil && changed == 0 {
+			return refuse("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)
+		}
+		return err
+	}), "release graph %s", id)
+}
+
+// headSum is the checksum of what a commit writes into the head.
+func headSum(epoch, seq, at int64, meta []byte) int64 {
+	var numbers [24]byte
+	binary.LittleEndian.PutUint64(numbers[0:], uint64(epoch))
+	binary.LittleEndian.PutUint64(numbers[8:], uint64(seq))
+	binary.LittleEndian.PutUint64(numbers[16:], uint64(at))
+	table := crc32.MakeTable(crc32.Castagnoli) // made once, by the library
+	return int64(crc32.Update(crc32.Checksum(numbers[:], table), table, meta))
+}
+
+// cellSum is the checksum of a cell, its name included. The zero bytes keep apart
+// names that would be one when written after each other.
+func cellSum(c *checkpoint.Cell) int64 {
+	var scratch [128]byte
+	name := append(scratch[:0], c.Kind...)
+	name = append(append(name, 0), c.Name...)
+	name = append(append(name, 0), c.Key...)
+	name = append(name, 0)
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return int64(crc32.Update(crc32.Checksum(name, table), table, c.Data))
+}

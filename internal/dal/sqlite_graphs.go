@@ -1,0 +1,161 @@
+package dal
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+const (
+	insertEvent = `INSERT INTO recovery_event (tenant, graph, at, component, kind, reason, stack, attempt, delay, outcome, incarnation)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	listEvents = `SELECT id, at, graph, component, kind, reason, stack, attempt, delay, outcome, incarnation
+		FROM recovery_event WHERE tenant = ? AND graph = ? AND id < ? ORDER BY id DESC LIMIT ?`
+	pruneEvents = `DELETE FROM recovery_event WHERE id IN (SELECT id FROM recovery_event WHERE at < ? LIMIT ?)`
+
+	selectRevision = `SELECT revision FROM declaration WHERE tenant = ? AND graph = ?`
+	raiseRevision  = `INSERT INTO graph_number (tenant, graph, fence, revision) VALUES (?, ?, 0, 1)
+		ON CONFLICT (tenant, graph) DO UPDATE SET revision = revision + 1 RETURNING revision`
+	putDeclaration = `INSERT INTO declaration (revision, origin, updated, text, tenant, graph) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (tenant, graph) DO UPDATE
+		SET revision = excluded.revision, origin = excluded.origin, updated = excluded.updated, text = excluded.text`
+	listDeclarations  = `SELECT tenant, graph, revision, text, origin, updated FROM declaration ORDER BY tenant, graph`
+	deleteDeclaration = `DELETE FROM declaration WHERE tenant = ? AND graph = ?`
+)
+
+// deleteState removes all that a graph has persisted but graph_number, whose numbers
+// must not be given again. The head is first: nothing else matters without it.
+func deleteState() []string {
+	return []string{
+		`DELETE FROM graph_head WHERE tenant = ? AND graph = ?`,
+		`DELETE FROM cell WHERE tenant = ? AND graph = ?`,
+		`DELETE FROM firing WHERE tenant = ? AND graph = ?`,
+		`DELETE FROM dead_letter WHERE tenant = ? AND graph = ?`,
+		`DELETE FROM recovery_event WHERE tenant = ? AND graph = ?`,
+	}
+}
+
+// AddRecoveryEvent appends to the supervisor's log and numbers the event; see [checkpoint.RecoveryEvents].
+func (s *SQLite) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
+	return wrap(s.write(ctx, len(ev.Stack), func(_ context.Context, c *conn) error {
+		_, err := c.exec(insertEvent, id.Tenant, id.Graph, nanos(ev.At), ev.Component, ev.Kind, ev.Reason, ev.Stack,
+			int64(ev.Attempt), int64(ev.Delay), ev.Outcome, ev.Incarnation)
+		return err
+	}), "add recovery event of graph %s", id)
+}
+
+// RecoveryEvents lists the supervisor's log of one graph; see [checkpoint.RecoveryEvents].
+func (s *SQLite) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.RecoveryEvent, next string, err error) {
+	below, err := recoveryBound(q.Before)
+	if err != nil {
+		return nil, "", wrap(err, "list recovery events of graph %s", id)
+	}
+	size := pageSize(q)
+	err = s.read(ctx, func(c *conn) error {
+		return c.query(ctx, listEvents, func(r row) error {
+			items = append(items, checkpoint.RecoveryEvent{
+				ID: r.int(0), At: fromNanos(r.int(1)), Graph: r.text(2), Component: r.text(3), Kind: r.text(4), Reason: r.text(5),
+				Stack: r.text(6), Attempt: int(r.int(7)), Delay: time.Duration(r.int(8)), Outcome: r.text(9), Incarnation: r.int(10),
+			})
+			return nil
+		}, id.Tenant, id.Graph, below, int64(size+1))
+	})
+	if err != nil {
+		return nil, "", wrap(err, "list recovery events of graph %s", id)
+	}
+	items, next = page(items, size, func(ev *checkpoint.RecoveryEvent) string { return recoveryCursor(ev.ID) })
+	return items, next, nil
+}
+
+// PruneRecoveryEvents removes old events of all graphs, in steps; see [checkpoint.RecoveryEvents].
+func (s *SQLite) PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (removed int64, err error) {
+	before := nanos(olderThan)
+	if olderThan.IsZero() {
+		before = math.MinInt64
+	}
+	for {
+		var deleted int64
+		err := s.write(ctx, 0, func(_ context.Context, c *conn) (err error) {
+			deleted, err = c.exec(pruneEvents, before, int64(pruneBatch))
+			return err
+		})
+		if err != nil {
+			return removed, wrap(err, "prune recovery events")
+		}
+		removed += deleted
+		if deleted < pruneBatch {
+			return removed, nil
+		}
+	}
+}
+
+// PutDeclaration stores a document; see [checkpoint.Declarations]. Revisions go on
+// counting when a graph is deleted and applied again.
+func (s *SQLite) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (revision int64, err error) {
+	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
+	err = s.write(ctx, len(d.Text), func(_ context.Context, c *conn) error {
+		current, err := c.first(selectRevision, d.Tenant, d.Graph)
+		if err != nil {
+			return err
+		}
+		var have int64
+		if current != nil {
+			have = current.int(0)
+		}
+		if err := checkRevision(id, have, ifRevision); err != nil {
+			return err
+		}
+		next, err := c.first(raiseRevision, d.Tenant, d.Graph)
+		if err != nil {
+			return err
+		}
+		revision = next.int(0)
+		_, err = c.exec(putDeclaration, revision, d.Origin, nanos(d.Updated), d.Text, d.Tenant, d.Graph)
+		return err
+	})
+	if err != nil {
+		return 0, wrap(err, "put declaration")
+	}
+	return revision, nil
+}
+
+// Declarations lists all documents, by tenant and graph.
+func (s *SQLite) Declarations(ctx context.Context) (all []checkpoint.Declaration, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		return c.query(ctx, listDeclarations, func(r row) error {
+			all = append(all, checkpoint.Declaration{
+				Tenant: r.text(0), Graph: r.text(1), Revision: r.int(2), Text: r.text(3), Origin: r.text(4), Updated: fromNanos(r.int(5)),
+			})
+			return nil
+		})
+	})
+	return all, wrap(err, "list declarations")
+}
+
+// DeleteDeclaration removes a graph; see [checkpoint.Declarations]. With state it is
+// ErrNotFound only when there is neither a document nor anything persisted.
+func (s *SQLite) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
+	return wrap(s.write(ctx, 0, func(ctx context.Context, c *conn) error {
+		texts := []string{deleteDeclaration}
+		if state {
+			texts = append(texts, deleteState()...)
+		}
+		var deleted int64
+		for _, text := range texts {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			n, err := c.exec(text, id.Tenant, id.Graph)
+			if err != nil {
+				return err
+			}
+			deleted += n
+		}
+		if deleted == 0 {
+			return &refusal{checkpoint.ErrNotFound}
+		}
+		return nil
+	}), "delete graph %s", id)
+}

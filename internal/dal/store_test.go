@@ -1,0 +1,38 @@
+package dal
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
+)
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	checkpointtest.Run(t, checkpointtest.Harness{
+		Open: func(*testing.T) checkpoint.Store { return NewMemory() },
+	})
+}
+
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	checkpointtest.Run(t, checkpointtest.Harness{
+		Open: func(t *testing.T) checkpoint.Store { return open(t, filepath.Join(t.TempDir(), "graphd.db")) },
+		Reopen: func(t *testing.T, s checkpoint.Store) checkpoint.Store {
+			if err := s.Close(); err != nil {
+				t.Fatalf("close: %v", err)
+			}
+			return open(t, s.(*SQLite).Path())
+		},
+	})
+}
+
+func open(t testing.TB, path string) *SQLite {
+	t.Helper()
+	s, err := OpenSQLite(t.Context(), path, SQLiteOptions{})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return s
+}

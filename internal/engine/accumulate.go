@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/supervisor"
+)
+
+// marksPerInterval is how many marks an accumulator hands over in a checkpoint interval at
+// least, so that a checkpoint is never more than a fraction of one behind (M28).
+const marksPerInterval = 2
+
+// supervision is how one accumulator of the run is kept alive: restarted alone, in its
+// own time, while the reactor goes on (M35). gaveUp hears of the end of its patience.
+func (r *run) supervision(a *accumulatorRun, gaveUp chan<- error) supervisor.Config {
+	p := r.m.unit.Spec.Reactor.Restart
+	return supervisor.Config{
+		Name:      "accumulator/" + a.spec.Name,
+		Policy:    supervisor.Policy{Attempts: p.Attempts, Base: p.Base, Max: p.Max, Reset: p.Reset},
+		Run:       func(ctx context.Context, _ int) error { return r.accumulate(ctx, a) },
+		Endless:   true,
+		Classify:  classifyAccumulator,
+		OnEvent:   func(ev supervisor.Event) { r.accumulatorEvent(a, ev, gaveUp) },
+		Restarter: a.operator,
+		Revive:    true,
+	}
+}
+
+// classifyAccumulator: a lost position is for the operator to decide (M44), not for a restart.
+func classifyAccumulator(err error) supervisor.Verdict {
+	var lost *accumulator.DataLost
+	if errors.As(err, &lost) {
+		return supervisor.Permanent
+	}
+	return supervisor.Restart
+}
+
+// accumulate is one incarnation of an accumulator: it goes on from the last mark the
+// reactor has admitted.
+func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
+	m := r.m
+	// Taking the port makes void what an earlier incarnation may still say.
+	port := r.inbox.Port(a.index)
+	mark, state, err := r.mark(ctx, a.index)
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, reactor.ErrStopped) {
+			<-ctx.Done() // the run is ending
+			return nil
+		}
+		return err
+	}
+	if m.takeSkip(a.index) {
+		mark.Positions = nil
+	}
+	program := m.unit.Programs[a.index]
+	core := accumulator.NewCore(program, accumulator.Limits{})
+	if err := core.Restore(state, mark.Counters, mark.Positions); err != nil {
+		return err
+	}
+	source, err := m.e.cfg.Kinds.Source(m.unit, a.index)
+	if err != nil {
+		return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
+	}
+	unit := accumulator.NewUnit(accumulator.UnitConfig{
+		Name: a.spec.Name, Core: core, Source: source, Mailbox: m.mailboxes[a.index], Port: port,
+		From: mark.Positions, MarkEvery: max(m.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
+	})
+	return unit.Run(ctx)
+}
+
+// accumulatorEvent shows and records what the supervisor does with an accumulator.
+func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp chan<- error) {
+	m := r.m
+	reason := ""
+	if ev.Err != nil {
+		reason = ev.Err.Error()
+	}
+	var lost *accumulator.DataLost
+	switch {
+	case ev.Kind == supervisor.EventWaiting:
+		r.inbox.Port(a.index).Health(accumulator.Restarting, "accumulator_restarting",
+			fmt.Sprintf("restart %d in %v after: %s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
+	case ev.Kind == supervisor.EventGaveUp && errors.As(ev.Err, &lost):
+		r.inbox.Port(a.index).Health(accumulator.Halted, "source_data_lost", lost.Error())
+	case ev.Kind == supervisor.EventGaveUp:
+		r.inbox.Port(a.index).Health(accumulator.Failed, "restarts_exhausted", reason)
+		if m.unit.Spec.Reactor.Restart.OnExhausted != "degrade" {
+			gaveUp <- fmt.Errorf("%w: %s: %w", errExhausted, a.spec.Name, ev.Err)
+		}
+	}
+	if ev.Kind != supervisor.EventWaiting {
+		a.mu.Lock()
+		a.restarts++
+		a.mu.Unlock()
+		m.e.cfg.Log.Warn("accumulator supervised", "graph", m.ref.Name, "accumulator", a.spec.Name,
+			"kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
+	}
+	if ev.Durable() {
+		rec := ev.Record(m.ref.Name, r.head.Incarnation)
+		if lost != nil {
+			rec.Kind = "source_data_lost"
+		}
+		m.recordRecovery(rec)
+	}
+}
+
+// takeSkip says, once, whether the operator let accumulator i go on behind a gap.
+func (m *managed) takeSkip(i int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	skip := m.halts[i]
+	m.halts[i] = false
+	return skip
+}
+
+// skipLost lets a halted accumulator go on at what its source has (M44).
+func (r *run) skipLost(a *accumulatorRun, by string, positions []boundary.Position) {
+	m := r.m
+	m.mu.Lock()
+	m.halts[a.index] = true
+	m.mu.Unlock()
+	m.recordRecovery(checkpoint.RecoveryEvent{
+		At: time.Now(), Graph: m.ref.Name, Component: "accumulator/" + a.spec.Name, Kind: "gap_skipped",
+		Reason: fmt.Sprintf("%s let it go on behind the gap after %s", by, describePositions(positions)), Outcome: "restarted",
+		Incarnation: r.head.Incarnation,
+	})
+	a.operator.Restart()
+}
+
+// describePositions is a list of positions for people.
+func describePositions(ps []boundary.Position) string {
+	if len(ps) == 0 {
+		return ""
+	}
+	s := ps[0].String()
+	for _, p := range ps[1:] {
+		s += "," + p.String()
+	}
+	return s
+}

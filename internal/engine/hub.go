@@ -1,0 +1,417 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+const (
+	// watcherFrames bounds one watcher's queue: half a second of a busy graph. What does
+	// not fit is announced as a gap, and never waited for.
+	watcherFrames = 4096
+	// stateEvery is how often watchers of the state see it at most.
+	stateEvery = 100 * time.Millisecond
+)
+
+// The topics of a subscription.
+const (
+	topicOutputs = "outputs"
+	topicFirings = "firings"
+	topicHealth  = "health"
+	topicState   = "state"
+)
+
+// hub hands what happens in one graph to its watchers. It outlives the graph's runs. look
+// runs on the reactor's goroutine, and costs one atomic load while nobody watches.
+type hub struct {
+	ref      Ref
+	watching atomic.Int32
+
+	mu       sync.Mutex
+	queues   []*queue
+	seen     int64 // records of the run that were handed out
+	run      int64 // the incarnation that seen counts
+	health   string
+	stateAt  time.Time
+	stateFor int64 // the epoch the last state frame showed
+	closed   bool
+}
+
+func newHub(ref Ref) *hub { return &hub{ref: ref} }
+
+// look hands out the records made since the last look. It answers when it wants to look
+// again although nothing happens: a state frame may be due.
+func (h *hub) look(c *reactor.Core, now time.Time) (again time.Time) {
+	if h.watching.Load() == 0 {
+		return time.Time{}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	cfg := c.Config()
+	if h.run != cfg.Incarnation {
+		h.run, h.seen = cfg.Incarnation, 0
+	}
+	h.seen = c.Records(h.seen, func(_ int64, r *reactor.Record) bool {
+		h.publish(cfg, r, h.queues)
+		return true
+	})
+	if v := string(c.Health()); v != h.health {
+		h.health = v
+		h.send(h.queues, topicHealth, &Frame{Type: "health", Health: v, Reason: reason(c.HealthReason()), Seq: c.Frames()})
+	}
+	return h.publishState(c, now)
+}
+
+// publish sends one record's frames: an output frame each, then the firing.
+func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, to []*queue) {
+	var outputs, firings bool
+	for _, q := range to {
+		outputs = outputs || q.topics[topicOutputs]
+		firings = firings || q.topics[topicFirings]
+	}
+	if outputs {
+		for k, e := range r.Emitted {
+			msg := reactor.Message{Instance: cfg.Instance, Incarnation: r.Incarnation, Epoch: r.Epoch, Key: r.Key, Output: cfg.Outputs[e.Output]}
+			h.send(to, topicOutputs, &Frame{
+				Type: "output", Seq: r.Seq + int64(k), Incarnation: r.Incarnation, Output: msg.Output, Epoch: r.Epoch,
+				Key: keyJSON(r), FiringID: msg.FiringID(), Value: valueJSON(e.Value),
+			})
+		}
+	}
+	if firings {
+		f := new(Firing)
+		if err := json.Unmarshal(cfg.AppendRecord(nil, r), f); err != nil {
+			return // its own encoding; a test reads every shape back
+		}
+		h.send(to, topicFirings, &Frame{Type: "firing", Seq: r.Seq + int64(len(r.Emitted)), Incarnation: r.Incarnation, Epoch: r.Epoch, Firing: f})
+	}
+}
+
+func keyJSON(r *reactor.Record) json.RawMessage {
+	if r.Key == "" {
+		return nil
+	}
+	return json.RawMessage(r.Key)
+}
+
+// publishState sends the state to those who watch it, when an epoch has changed it and the
+// last frame is old enough; otherwise it says when that will be.
+func (h *hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
+	if c.Epoch() == h.stateFor || !slices.ContainsFunc(h.queues, func(q *queue) bool { return q.topics[topicState] }) {
+		return time.Time{}
+	}
+	if due := h.stateAt.Add(stateEvery); now.Before(due) {
+		return due
+	}
+	h.stateAt, h.stateFor = now, c.Epoch()
+	st := c.GetState()
+	wire := stateOf(c.Config(), &st)
+	h.send(h.queues, topicState, &Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch, State: &wire})
+	return time.Time{}
+}
+
+// healthChanged tells watchers of a change while no reactor runs.
+func (h *hub) healthChanged(health string, why *Reason) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.health == health {
+		return
+	}
+	h.health = health
+	h.send(h.queues, topicHealth, &Frame{Type: "health", Health: health, Reason: why, Incarnation: h.run})
+}
+
+func (h *hub) send(to []*queue, topic string, f *Frame) {
+	f.Graph = h.ref.Name
+	if f.Incarnation == 0 {
+		f.Incarnation = h.run
+	}
+	for _, q := range to {
+		if q.topics[topic] {
+			q.put(f)
+		}
+	}
+}
+
+// attach adds a watcher of a graph without a run, or whose run begins later.
+func (h *hub) attach(q *queue) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if h.closed || q.ended {
+		return
+	}
+	h.queues = append(slices.Clip(h.queues), q)
+	q.hubs[h] = struct{}{}
+	h.watching.Add(1)
+}
+
+// attachLive adds a watcher between two epochs, on the reactor's goroutine: it gets all
+// that comes after, and those who watch already get theirs first.
+func (h *hub) attachLive(c *reactor.Core, now time.Time, q *queue) {
+	h.look(c, now)
+	if h.watching.Load() == 0 {
+		h.mu.Lock()
+		h.run, h.seen = c.Config().Incarnation, c.Records(math.MaxInt64, nil)
+		h.health = string(c.Health())
+		h.mu.Unlock()
+	}
+	h.attach(q)
+}
+
+// replay gives a watcher what it has missed since its last frame, as far as the ring still
+// has it. The rest is announced as a gap. It runs on the reactor's goroutine.
+func (h *hub) replay(c *reactor.Core, q *queue, incarnation, seq int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	cfg := c.Config()
+	gap := func(to int64) {
+		q.put(&Frame{Type: "gap", Graph: h.ref.Name, Incarnation: cfg.Incarnation, Seq: to, From: seq + 1, To: to})
+	}
+	if incarnation != cfg.Incarnation {
+		gap(c.Frames())
+		return
+	}
+	first := true
+	c.Records(0, func(_ int64, r *reactor.Record) bool {
+		if last := r.Seq + int64(len(r.Emitted)); last <= seq {
+			return true
+		}
+		if first && r.Seq > seq+1 {
+			gap(r.Seq - 1)
+		}
+		first = false
+		h.publish(cfg, r, []*queue{q})
+		return true
+	})
+}
+
+// join adds a watcher, between two epochs where the graph runs.
+func (h *hub) join(ctx context.Context, m *managed, q *queue) {
+	m.mu.Lock()
+	r := m.run
+	m.mu.Unlock()
+	if r != nil {
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		if r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) { h.attachLive(c, now, q) }) == nil {
+			return
+		}
+	}
+	h.attach(q)
+}
+
+func (h *hub) detach(q *queue) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.queues, q); i >= 0 {
+		h.queues = slices.Delete(slices.Clone(h.queues), i, i+1)
+		h.watching.Add(-1)
+	}
+}
+
+// close ends the graph's own watchers; those of all graphs just lose this one.
+func (h *hub) close() {
+	h.mu.Lock()
+	queues := h.queues
+	h.queues, h.closed = nil, true
+	h.watching.Store(0)
+	h.mu.Unlock()
+	for _, q := range queues {
+		q.end(h)
+	}
+}
+
+// queue is one watcher's bounded queue: a [Subscription].
+type queue struct {
+	tenant string
+	all    bool // it watches every graph of the tenant
+	topics map[string]bool
+	leave  func()
+	wake   chan struct{} // capacity 1: "look"
+
+	mu     sync.Mutex
+	frames []*Frame
+	gap    *Frame // what did not fit since the queue was full
+	hubs   map[*hub]struct{}
+	ended  bool
+}
+
+func newQueue(tenant string, topics []string) *queue {
+	q := &queue{tenant: tenant, topics: make(map[string]bool), wake: make(chan struct{}, 1), hubs: make(map[*hub]struct{})}
+	for _, t := range topics {
+		q.topics[t] = true
+	}
+	return q
+}
+
+// put queues a frame, or notes the gap that it leaves. A health or state frame replaces an
+// older one that still waits: only the newest matters.
+func (q *queue) put(f *Frame) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended {
+		return
+	}
+	if len(q.frames) >= watcherFrames || q.gap != nil && len(q.frames) > watcherFrames/2 {
+		switch {
+		case q.gap == nil:
+			q.gap = &Frame{Type: "gap", Graph: f.Graph, Incarnation: f.Incarnation, From: f.Seq, To: f.Seq, Seq: f.Seq}
+		default:
+			q.gap.To, q.gap.Seq = f.Seq, f.Seq
+		}
+		return
+	}
+	if q.gap != nil {
+		q.frames = append(q.frames, q.gap)
+		q.gap = nil
+	}
+	if n := len(q.frames); n > 0 && f.Type == "state" && q.frames[n-1].Type == "state" && q.frames[n-1].Graph == f.Graph {
+		q.frames[n-1] = f
+	} else {
+		q.frames = append(q.frames, f)
+	}
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end takes a hub away; the queue ends with its last one unless it watches all.
+func (q *queue) end(h *hub) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.hubs, h)
+	if len(q.hubs) == 0 && !q.all {
+		q.ended = true
+	}
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// TryNext is the next frame, or nil when none is ready.
+func (q *queue) TryNext() *Frame {
+	f, _ := q.pop()
+	return f
+}
+
+func (q *queue) pop() (f *Frame, ended bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.frames) == 0 {
+		if q.gap != nil {
+			f, q.gap = q.gap, nil
+			return f, false
+		}
+		return nil, q.ended
+	}
+	f = q.frames[0]
+	q.frames[0] = nil
+	q.frames = q.frames[1:]
+	return f, false
+}
+
+// Next waits for the next frame; io.EOF when the graph is gone.
+func (q *queue) Next(ctx context.Context) (*Frame, error) {
+	for {
+		f, ended := q.pop()
+		if f != nil {
+			return f, nil
+		}
+		if ended {
+			return nil, io.EOF
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Close ends the subscription.
+func (q *queue) Close() {
+	q.mu.Lock()
+	q.ended = true
+	q.frames, q.gap = nil, nil
+	hubs := q.hubs
+	q.hubs = nil
+	q.mu.Unlock()
+	for h := range hubs {
+		h.detach(q)
+	}
+	if q.leave != nil {
+		q.leave()
+	}
+}
+
+// Watch subscribes to one graph, or to all of the tenant's when the name is empty.
+func (e *Engine) Watch(ctx context.Context, g Ref, topics []string, since string) (Subscription, error) {
+	for _, t := range topics {
+		if !slices.Contains([]string{topicOutputs, topicFirings, topicHealth, topicState}, t) {
+			return nil, &Error{Status: http.StatusUnprocessableEntity, Code: "unknown_topic", Detail: fmt.Sprintf("there is no topic %q; the topics are outputs, firings, health and state", t)}
+		}
+	}
+	q := newQueue(g.Tenant, topics)
+	if g.Name == "" {
+		return e.watchAll(ctx, q), nil
+	}
+	m, err := e.graph(g)
+	if err != nil {
+		return nil, err
+	}
+	if since == "" {
+		m.hub.join(ctx, m, q)
+		return q, nil
+	}
+	a, b, ok := strings.Cut(since, ":")
+	incarnation, err1 := strconv.ParseInt(a, 10, 64)
+	seq, err2 := strconv.ParseInt(b, 10, 64)
+	if !ok || err1 != nil || err2 != nil {
+		return nil, &Error{Status: http.StatusUnprocessableEntity, Code: "bad_since", Detail: `since must be "incarnation:seq" of the last frame that was seen`}
+	}
+	_, _, err = e.command(ctx, g, func(c *reactor.Core, now time.Time) error {
+		m.hub.attachLive(c, now, q)
+		m.hub.replay(c, q, incarnation, seq)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+func (e *Engine) watchAll(ctx context.Context, q *queue) Subscription {
+	q.all = true
+	q.leave = func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if i := slices.Index(e.everyone, q); i >= 0 {
+			e.everyone = slices.Delete(e.everyone, i, i+1)
+		}
+	}
+	e.mu.Lock()
+	e.everyone = append(e.everyone, q)
+	e.mu.Unlock()
+	for _, m := range e.all() {
+		if m.ref.Tenant == q.tenant {
+			m.hub.join(ctx, m, q)
+		}
+	}
+	return q
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// RecoveryEvents is what the supervisor has done for the graph, newest first (M37).
+func (e *Engine) RecoveryEvents(ctx context.Context, g Ref, q Query) (Page[RecoveryEvent], error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return Page[RecoveryEvent]{}, err
+	}
+	items, next, err := e.cfg.Store.RecoveryEvents(ctx, m.id(), q)
+	return page(items, next, err)
+}
+
+func page[T any](items []T, next string, err error) (Page[T], error) {
+	if err != nil {
+		if errors.Is(err, checkpoint.ErrBadCursor) {
+			return Page[T]{}, errBadCursor()
+		}
+		return Page[T]{}, fmt.Errorf("read the store: %w", err)
+	}
+	if items == nil {
+		items = []T{}
+	}
+	return Page[T]{Items: items, Next: next}, nil
+}
+
+// DeadLetters lists what could not be used, newest first: those that the next checkpoint
+// will keep come before those in the store.
+func (e *Engine) DeadLetters(ctx context.Context, g Ref, q Query) (Page[DeadLetter], error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return Page[DeadLetter]{}, err
+	}
+	if q.Before == "" {
+		// Letters reach the store with a checkpoint. Reading one list, and not two that may
+		// overlap, is worth asking for it.
+		if err := m.flushLetters(ctx); err != nil {
+			return Page[DeadLetter]{}, err
+		}
+	}
+	items, next, err := e.cfg.Store.DeadLetters(ctx, m.id(), q)
+	return page(items, next, err)
+}
+
+// flushLetters has dead letters that are still in memory checkpointed.
+func (m *managed) flushLetters(ctx context.Context) error {
+	m.mu.Lock()
+	r := m.run
+	m.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	waiting := 0
+	err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) { waiting = c.LettersPending() })
+	if err == nil && waiting > 0 {
+		_, err = r.reactor.Durable(ctx)
+	}
+	if err != nil && !errors.Is(err, reactor.ErrStopped) {
+		return m.notDurable(err)
+	}
+	return nil
+}
+
+func errBadCursor() error {
+	return &Error{Status: http.StatusBadRequest, Code: "bad_cursor", Detail: "before is not a cursor of this list; leave it out to start at the newest"}
+}
+
+func letterNotFound(id string) error {
+	return &Error{Status: http.StatusNotFound, Code: "dead_letter_not_found", Detail: fmt.Sprintf("there is no dead letter %q; it may have been discarded, replayed or have expired", id)}
+}
+
+func (e *Engine) letter(ctx context.Context, g Ref, id string) (*managed, DeadLetter, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return nil, DeadLetter{}, err
+	}
+	if err := m.flushLetters(ctx); err != nil {
+		return nil, DeadLetter{}, err
+	}
+	l, err := e.cfg.Store.DeadLetter(ctx, m.id(), id)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return nil, l, letterNotFound(id)
+	}
+	return m, l, err
+}
+
+// ReplayDeadLetter pushes a letter's events again, as new events linked to the letter
+// (M5). The letter goes when they were accepted.
+func (e *Engine) ReplayDeadLetter(ctx context.Context, g Ref, id string) (PushResult, error) {
+	m, l, err := e.letter(ctx, g, id)
+	if err != nil {
+		return PushResult{}, err
+	}
+	if !slices.Contains(m.inputNames(), l.Accumulator) {
+		return PushResult{}, &Error{Status: http.StatusConflict, Code: "not_replayable",
+			Detail: fmt.Sprintf("the letter's stage is %q: it holds no event that could be pushed again; discard it when it has been dealt with", l.Stage)}
+	}
+	events, err := replayed(&l, m.unit.Spec.Accumulators[slices.Index(m.inputNames(), l.Accumulator)].Kind)
+	if err != nil {
+		return PushResult{}, err
+	}
+	res, err := e.push(ctx, g, l.Accumulator, l.ID, events)
+	if err != nil || res.Full || len(res.Rejected) > 0 {
+		return res, err
+	}
+	if err := e.cfg.Store.DiscardDeadLetter(ctx, m.id(), id); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+		return res, fmt.Errorf("the events were pushed, but the letter could not be removed: %w", err)
+	}
+	return res, nil
+}
+
+// replayed is a letter's events: its bytes, or the elements of a folded batch.
+func replayed(l *DeadLetter, kind string) ([]json.RawMessage, error) {
+	if l.Folded && (kind == "batch" || kind == "state") {
+		var items []json.RawMessage
+		if err := json.Unmarshal(l.Payload, &items); err != nil {
+			return nil, fmt.Errorf("read the letter's batch: %w", err)
+		}
+		if kind == "state" && len(items) > 1 {
+			items = items[len(items)-1:] // the history's newest is the event the letter stands for
+		}
+		return items, nil
+	}
+	return []json.RawMessage{json.RawMessage(l.Payload)}, nil
+}
+
+// DiscardDeadLetter removes a letter for good.
+func (e *Engine) DiscardDeadLetter(ctx context.Context, g Ref, id string) error {
+	m, _, err := e.letter(ctx, g, id)
+	if err != nil {
+		return err
+	}
+	if err := e.cfg.Store.DiscardDeadLetter(ctx, m.id(), id); err != nil {
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			return letterNotFound(id)
+		}
+		return fmt.Errorf("discard the letter: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// Push hands events to an accumulator and waits until they are folded and the reactor has
+// them. The mailbox outlives restarts: while the accumulator is being restarted it waits.
+func (e *Engine) Push(ctx context.Context, g Ref, name string, events []json.RawMessage) (PushResult, error) {
+	return e.push(ctx, g, name, "", events)
+}
+
+func (e *Engine) push(ctx context.Context, g Ref, name, origin string, events []json.RawMessage) (PushResult, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return PushResult{}, err
+	}
+	i, err := m.accumulator(name)
+	if err != nil {
+		return PushResult{}, err
+	}
+	now := time.Now()
+	batch := make([]boundary.Event, len(events))
+	for k, raw := range events {
+		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin}
+	}
+	out, err := m.mailboxes[i].Push(ctx, batch)
+	if errors.Is(err, accumulator.ErrClosed) {
+		return PushResult{}, &Error{Status: http.StatusServiceUnavailable, Code: "graph_stopping", Detail: fmt.Sprintf("graph %s is being stopped; nothing after the first %d events was taken", g.Name, out.Taken)}
+	}
+	if err != nil {
+		return PushResult{}, err
+	}
+	res := PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []Rejection{}, Full: out.Full}
+	for _, r := range out.Rejected {
+		res.Rejected = append(res.Rejected, Rejection(r))
+	}
+	return res, nil
+}
+
+// RejectBody counts one event for a body that could not be parsed (M42).
+func (e *Engine) RejectBody(_ context.Context, g Ref, name, _ string) error {
+	m, err := e.graph(g)
+	if err != nil {
+		return err
+	}
+	i, err := m.accumulator(name)
+	if err != nil {
+		return err
+	}
+	m.mailboxes[i].Reject(1)
+	return nil
+}

@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/supervisor"
+)
+
+// run is one life of a graph, from a checkpoint to its end. Everything in it is fresh.
+type run struct {
+	m       *managed
+	head    checkpoint.Head
+	reactor *reactor.Reactor
+	inbox   *reactor.Inbox
+	writers []*reactor.Writer
+	accs    []*accumulatorRun
+	flushed *supervisor.Group // the writers
+}
+
+// accumulatorRun is one accumulator's place in a run.
+type accumulatorRun struct {
+	index    int
+	spec     *spec.Accumulator
+	operator *supervisor.Restarter
+
+	mu       sync.Mutex
+	restarts int
+}
+
+// once is one run of the graph under its supervisor: nil when it was stopped, an error
+// when it is to be rebuilt.
+func (m *managed) once(ctx context.Context, _ int) error {
+	m.setHealth(reactor.HealthStarting, "", "")
+	r, err := m.load(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	err = r.live(ctx)
+	m.mu.Lock()
+	m.failure = nil
+	if ctx.Err() != nil {
+		m.failure = err
+		err = nil
+	}
+	m.mu.Unlock()
+	return err
+}
+
+// load takes the graph from the store and builds a run from its last checkpoint.
+func (m *managed) load(ctx context.Context) (*run, error) {
+	store := m.e.cfg.Store
+	head, err := store.Acquire(ctx, m.id())
+	if err != nil {
+		return nil, fmt.Errorf("acquire the graph: %w", err)
+	}
+	m.mu.Lock()
+	m.last.Incarnation = head.Incarnation
+	m.mu.Unlock()
+	if head.Attempts > maxAttempts {
+		return nil, fmt.Errorf("%w: epoch %d was tried %d times without progress, and each time the process died; see the recovery events, then restart the graph",
+			errCrashLoop, head.Epoch+1, head.Attempts-1)
+	}
+	instance, err := uuid.Parse(head.Instance)
+	if err != nil {
+		return nil, fmt.Errorf("%w: instance %q: %w", reactor.ErrCorrupt, head.Instance, err)
+	}
+	var cells []checkpoint.Cell
+	if err := store.Load(ctx, m.id(), func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
+		return nil, fmt.Errorf("load the checkpoint: %w", err)
+	}
+	cfg := m.unit.Reactor()
+	cfg.ID, cfg.Instance, cfg.Incarnation, cfg.Fence = m.id(), instance, head.Incarnation, head.Fence
+	began := time.Now()
+	cfg.Mono = func() int64 { return int64(time.Since(began)) }
+	core := reactor.NewCore(cfg)
+	dropped, err := core.Restore(head, cells)
+	if err != nil {
+		return nil, err
+	}
+	if len(dropped) > 0 {
+		m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: m.ref.Name, Component: "reactor", Kind: "state_dropped",
+			Reason: fmt.Sprintf("the declaration changed: state of %v was not kept", dropped), Outcome: "restarted", Incarnation: head.Incarnation})
+	}
+	return m.build(core, head)
+}
+
+// build makes the pieces of a run around a restored core.
+func (m *managed) build(core *reactor.Core, head checkpoint.Head) (*run, error) {
+	g := m.unit.Spec
+	r := &run{m: m, head: head, inbox: reactor.NewInbox(m.unit.Lanes())}
+	for i, in := range core.Look().Inputs {
+		if g.Accumulators[i].Strategy == "sequential" {
+			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
+		}
+		r.accs = append(r.accs, &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter()})
+	}
+	r.writers = make([]*reactor.Writer, len(g.Outputs))
+	for i := range g.Outputs {
+		if err := r.openSink(i); err != nil {
+			r.closeSinks()
+			return nil, err
+		}
+	}
+	d := g.Durability
+	r.reactor = reactor.New(reactor.Options{
+		Core: core, Inbox: r.inbox, Writers: r.writers, Store: m.e.cfg.Store, Head: head,
+		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Flush: r.flush, Now: time.Now,
+		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
+	})
+	return r, nil
+}
+
+func (r *run) openSink(i int) error {
+	o := &r.m.unit.Spec.Outputs[i]
+	sink, err := r.m.e.cfg.Kinds.Sink(r.m.unit, i)
+	if err != nil {
+		return fmt.Errorf("output %s: %w", o.Name, err)
+	}
+	if sink == nil {
+		return nil
+	}
+	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }}
+	if o.OnError == "dead_letter" {
+		cfg.DeadLetter = r.sinkLetter
+	}
+	r.writers[i] = reactor.NewWriter(cfg)
+	return nil
+}
+
+// closeSinks closes the sinks of a run that was never started.
+func (r *run) closeSinks() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, w := range r.writers {
+		if w != nil {
+			if err := w.Run(ended); err != nil {
+				r.m.e.cfg.Log.Warn("a sink could not be closed", "graph", r.m.ref.Name, "err", err)
+			}
+		}
+	}
+}
+
+// live runs the pieces until ctx ends or one of them ends the run. They stop in the order
+// of the flow: accumulators, reactor, writers (M38).
+func (r *run) live(ctx context.Context) error {
+	m := r.m
+	sources, reactors, writers := m.node.NewGroup(), m.node.NewGroup(), m.node.NewGroup()
+	// The reactor and the writers end after what is before them in the flow, not with ctx.
+	after := context.WithoutCancel(ctx)
+	m.setRun(r)
+	defer m.retire(r)
+	for i, w := range r.writers {
+		if w != nil {
+			writers.Go(after, "output/"+m.unit.Spec.Outputs[i].Name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
+		}
+	}
+	r.flushed = writers
+	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error { return r.reactor.Run(ctx) })
+	if err := r.reactor.Do(after, func(c *reactor.Core, now time.Time) { c.Start(now) }); err != nil && !errors.Is(err, reactor.ErrStopped) {
+		return err
+	}
+	gaveUp := make(chan error, len(r.accs))
+	for _, a := range r.accs {
+		sources.Supervise(ctx, r.supervision(a, gaveUp))
+	}
+	var cause error
+	select {
+	case <-ctx.Done():
+	case <-reacting.Done():
+	case cause = <-gaveUp:
+	}
+	sources.Stop()
+	stuck := sources.WaitDeadline(m.e.cfg.ShutdownTimeout / 2)
+	reacting.Stop()
+	<-reacting.Done()
+	writers.Stop()
+	return errors.Join(cause, reacting.Err(), stuckOnly(stuck), writers.WaitDeadline(m.e.cfg.ShutdownTimeout/2))
+}
+
+// stuckOnly keeps an error that names what would not stop, and drops failures that the
+// supervisor has dealt with.
+func stuckOnly(err error) error {
+	var stuck *supervisor.StuckError
+	if errors.As(err, &stuck) {
+		return err
+	}
+	return nil
+}
+
+// flush waits until the writers have delivered what is queued.
+func (r *run) flush(ctx context.Context) {
+	wait := r.m.e.cfg.ShutdownTimeout / 2
+	if at, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(at)/2)
+	}
+	if err := r.flushed.WaitDeadline(wait); err != nil {
+		r.m.e.cfg.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.m.ref.Name, "err", err)
+	}
+}
+
+// retire takes the run away, and keeps its last summary for those who ask.
+func (m *managed) retire(old *run) {
+	sum := old.lastSummary()
+	m.mu.Lock()
+	m.last, m.run = sum, nil
+	m.mu.Unlock()
+	m.setHealth(reactor.HealthStopped, "stopped", "the graph was stopped")
+}
+
+// sinkLetter keeps a message that a sink refused for good.
+func (r *run) sinkLetter(msg reactor.Message, code, reason string) {
+	r.reactor.Post(func(c *reactor.Core, _ time.Time) { c.BuryMessage(&msg, code, reason) })
+}
+
+// mark is where accumulator i goes on.
+func (r *run) mark(ctx context.Context, i int) (m accumulator.Mark, state []byte, err error) {
+	err = r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) { m, state = c.ResumePoint(i) })
+	return m, state, err
+}

@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// lookTimeout bounds how long a look at a graph waits for its reactor. A reactor that is in
+// a long epoch is shown as it was last seen, with a reason that says so (W22).
+const lookTimeout = 2 * time.Second
+
+// Graphs is a summary of every graph of the tenant.
+func (e *Engine) Graphs(ctx context.Context, tenant string) ([]GraphSummary, error) {
+	list := []GraphSummary{}
+	for _, m := range e.all() {
+		if m.ref.Tenant == tenant {
+			list = append(list, m.summary(ctx))
+		}
+	}
+	return list, nil
+}
+
+// Graph is the summary of one graph.
+func (e *Engine) Graph(ctx context.Context, g Ref) (GraphSummary, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return GraphSummary{}, err
+	}
+	return m.summary(ctx), nil
+}
+
+// summary shows the graph as it is: from its run, or from what is known without one.
+func (m *managed) summary(ctx context.Context) GraphSummary {
+	m.mu.Lock()
+	r := m.run
+	m.mu.Unlock()
+	if r != nil {
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		if sum, ok := r.look(ctx); ok {
+			m.mu.Lock()
+			m.last = sum
+			m.mu.Unlock()
+			return sum
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		sum := m.last
+		m.identify(&sum)
+		if m.run == r {
+			sum.Health = string(reactor.HealthDegraded)
+			sum.HealthReason = &Reason{Code: "reactor_busy", Detail: "the reactor did not answer within " + lookTimeout.String() + "; what is shown is older"}
+			return sum
+		}
+		sum.Health, sum.HealthReason = string(m.health), m.reason
+		return sum
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum := m.last
+	m.identify(&sum)
+	sum.Health, sum.HealthReason = string(m.health), m.reason
+	return sum
+}
+
+// identify fills in what is known of a graph without a run.
+func (m *managed) identify(s *GraphSummary) {
+	s.Graph, s.Tenant, s.Revision = m.ref.Name, m.ref.Tenant, m.decl.Revision
+	if s.Degraded == nil {
+		s.Degraded = []string{}
+	}
+	if s.WaitingFor == nil {
+		s.WaitingFor = []string{}
+	}
+	if s.Accumulators == nil {
+		s.Accumulators = []AccumulatorSummary{}
+	}
+	if s.Outputs == nil {
+		s.Outputs = []OutputSummary{}
+	}
+	if m.unit == nil {
+		return
+	}
+	s.Description = m.unit.Spec.Description
+	s.Durability.Mode = m.unit.Spec.Durability.Mode
+	s.Guarantees = m.guarantees()
+}
+
+// look asks the reactor; ok is false when it does not answer in time or has ended.
+func (r *run) look(ctx context.Context) (sum GraphSummary, ok bool) {
+	var v reactor.View
+	var d DurabilityStatus
+	err := r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) {
+		v = c.Look()
+		d = r.durability(now)
+	})
+	if err != nil {
+		return GraphSummary{}, false
+	}
+	return r.describe(v, d), true
+}
+
+// lastSummary is the summary of a run whose reactor has ended: the core is nobody's any more.
+func (r *run) lastSummary() GraphSummary {
+	return r.describe(r.reactor.Core.Look(), r.durability(time.Now()))
+}
+
+func (r *run) durability(now time.Time) DurabilityStatus {
+	cp := r.reactor.Checkpointed()
+	d := DurabilityStatus{Mode: r.m.unit.Spec.Durability.Mode, CheckpointEpoch: cp.Epoch}
+	if !cp.At.IsZero() {
+		age := max(0, now.Sub(cp.At).Seconds())
+		d.CheckpointAgeSeconds = &age
+	}
+	return d
+}
+
+func (r *run) describe(v reactor.View, d DurabilityStatus) GraphSummary {
+	m := r.m
+	sum := GraphSummary{
+		Instance: r.head.Instance, Incarnation: r.head.Incarnation, Health: string(v.Health),
+		HealthReason: reason(v.Code, v.Detail), Paused: v.Paused, PausedBy: v.PausedBy,
+		Degraded: notNil(v.Degraded), WaitingFor: notNil(v.WaitingFor),
+		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), Durability: d,
+	}
+	m.identify(&sum)
+	sum.Accumulators, sum.Outputs = nil, nil
+	for i, in := range v.Inputs {
+		a := r.accumulator(i, &in)
+		sum.Accumulators = append(sum.Accumulators, a)
+		sum.Counters.add(a.Counters)
+	}
+	for i := range m.unit.Spec.Outputs {
+		sum.Outputs = append(sum.Outputs, r.output(i, v.Emitted[i]))
+	}
+	return sum
+}
+
+func (r *run) accumulator(i int, in *reactor.InputView) AccumulatorSummary {
+	a := &r.m.unit.Spec.Accumulators[i]
+	s := AccumulatorSummary{
+		Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy, Triggers: a.Triggers(&r.m.unit.Spec.Reactor),
+		Health: string(in.Health), HealthReason: reason(in.Code, in.Detail), Dirty: in.Dirty,
+		Depth: in.Depth, Capacity: a.Capacity, DepthBytes: in.DepthBytes, CapacityBytes: a.CapacityBytes,
+		Counters: Counters(in.Books), Position: describePositions(in.Positions), LastEventAt: timePtr(in.LastEventAt),
+		Incarnation: r.head.Incarnation,
+	}
+	s.SecondsToFull = r.m.rates.secondsToFull(i, &s, time.Now())
+	ar := r.accs[i]
+	ar.mu.Lock()
+	s.Restarts = ar.restarts
+	ar.mu.Unlock()
+	return s
+}
+
+func (r *run) output(i int, emitted int64) OutputSummary {
+	o := &r.m.unit.Spec.Outputs[i]
+	s := OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: "direct", Emitted: emitted}
+	if w := r.writers[i]; w != nil {
+		st := w.Status()
+		s.Pending, s.Failed, s.Error = st.Pending, st.Failed, st.Trouble
+	}
+	return s
+}
+
+// guarantees says in one sentence per output what a user may rely on (M31). Each sentence
+// is derived from sources, durability and sink path, and backed by a test that kills the daemon.
+func (m *managed) guarantees() map[string]string {
+	g := m.unit.Spec
+	replayable := true
+	for i := range g.Accumulators {
+		replayable = replayable && g.Accumulators[i].Source.Pulls()
+	}
+	state := "The graph's state is lost when the daemon stops (durability: none)"
+	if g.Durability.Mode == "checkpoint" {
+		state = "Each event is in the graph's state exactly once, also after a crash"
+		if !replayable {
+			state = "Events from files and generators are in the graph's state exactly once; events pushed after the last checkpoint (every " +
+				g.Durability.Interval.String() + ") are lost by a crash"
+		}
+		if m.e.cfg.Store.Kind() == "memory" {
+			state = "The store is memory: everything is lost when the daemon stops"
+		}
+	}
+	out := make(map[string]string, len(g.Outputs))
+	for i := range g.Outputs {
+		o := &g.Outputs[i]
+		switch o.Sink.Kind {
+		case "drop":
+			out[o.Name] = state + "; values of this output are counted and thrown away."
+		case "websocket":
+			out[o.Name] = state + "; subscribers get each value at most once, and what one missed is announced as a gap."
+		default:
+			out[o.Name] = state + "; values are written when their epoch ends, before they are durable: after a crash epochs since the last checkpoint run again and their values are written again, under other firing ids."
+		}
+	}
+	return out
+}
+
+func (c *Counters) add(o Counters) {
+	c.Received += o.Received
+	c.Filtered += o.Filtered
+	c.Conflated += o.Conflated
+	c.Rejected += o.Rejected
+	c.DeadLettered += o.DeadLettered
+	c.Consumed += o.Consumed
+	c.Queued += o.Queued
+}
+
+func reason(code, detail string) *Reason {
+	if code == "" && detail == "" {
+		return nil
+	}
+	return &Reason{Code: code, Detail: detail}
+}
+
+func notNil(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+func timePtr(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// Accumulators are the inputs of a graph.
+func (e *Engine) Accumulators(ctx context.Context, g Ref) ([]AccumulatorSummary, error) {
+	sum, err := e.Graph(ctx, g)
+	return sum.Accumulators, err
+}
+
+// Accumulator is one input with what it expects and hands over.
+func (e *Engine) Accumulator(ctx context.Context, g Ref, name string) (AccumulatorDetail, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return AccumulatorDetail{}, err
+	}
+	i, err := m.accumulator(name)
+	if err != nil {
+		return AccumulatorDetail{}, err
+	}
+	d := AccumulatorDetail{BoundaryType: m.unit.Programs[i].Type().String()}
+	if a := &m.unit.Spec.Accumulators[i]; a.Schema != nil {
+		d.Schema = rawJSON(a.Schema)
+	}
+	for _, s := range m.summary(ctx).Accumulators {
+		if s.Name == name {
+			d.AccumulatorSummary = s
+		}
+	}
+	if d.Name == "" { // no run yet
+		a := &m.unit.Spec.Accumulators[i]
+		d.AccumulatorSummary = AccumulatorSummary{Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy,
+			Health: string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes}
+	}
+	return d, nil
+}

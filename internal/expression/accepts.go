@@ -1,0 +1,50 @@
+package expression
+
+import (
+	"fmt"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// Accepts reports whether a value fits the type: nil, or an error that names the first
+// place which does not. Null fits everywhere, as it does in expressions; an int fits a float.
+func (t Type) Accepts(v boundary.Value) error { return t.accepts(v, "") }
+
+func (t Type) accepts(v boundary.Value, path string) error {
+	if t.IsAny() || v.IsNull() || v.IsAbsent() {
+		return nil
+	}
+	kind := v.Kind()
+	if kind != t.Kind() && !(kind == boundary.KindInt && t.Kind() == boundary.KindFloat) {
+		if path == "" {
+			path = "the value"
+		}
+		return fmt.Errorf("%s is %s where %s is expected", path, kind, t)
+	}
+	switch kind {
+	case boundary.KindList:
+		for i := range v.Len() {
+			if err := t.Elem().accepts(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+	case boundary.KindObject:
+		for name, field := range v.Fields() {
+			ft, ok := t.Field(name)
+			if !ok {
+				return fmt.Errorf("%s is not a field of %s", join(path, name), t)
+			}
+			if err := ft.accepts(field, join(path, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,399 @@
+package eval
+
+import (
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// compiler turns a checked syntax tree into closures. Every node goes through
+// compile, which also folds what is constant.
+type compiler struct {
+	text     string
+	names    map[string]int    // scope names to their index
+	optional map[ast.Node]bool // method calls after ?.
+	shares   bool              // a value can be used more than once: let or a loop is there
+
+	functions map[string]*Function
+
+	reads  []*read
+	locals []local // variables in scope, innermost last
+	loops  []frame // predicates around, innermost last
+	slots  int     // of Env.vars taken so far
+
+	// What the node being compiled rests on, for folding: anything outside of the
+	// expression, and the lowest slot it reads.
+	outside bool
+	lowest  int
+	noFold  bool // folding met a limit and was given up
+	clock   bool // now() or epoch() is called
+}
+
+// local is a variable bound by let.
+type local struct {
+	name string
+	slot int
+	code code // what it stands for when it is a constant
+}
+
+// frame is where a predicate finds its element, index and accumulator.
+type frame struct{ item, index, acc int }
+
+func (c *compiler) site(n ast.Node) Site {
+	return Site(ByteOffset(c.text, n.Location().From))
+}
+
+func (c *compiler) takeSlots(n int) int {
+	first := c.slots
+	c.slots += n
+	return first
+}
+
+func (c *compiler) local(name string) (*local, bool) {
+	for i := len(c.locals) - 1; i >= 0; i-- {
+		if c.locals[i].name == name {
+			return &c.locals[i], true
+		}
+	}
+	return nil, false
+}
+
+// slotCode reads a slot.
+func (c *compiler) slotCode(slot int) code {
+	c.lowest = min(c.lowest, slot)
+	return valueCode(func(e *Env) boundary.Value { return e.vars[slot] })
+}
+
+// compile compiles a node and replaces it by its value when that is known.
+func (c *compiler) compile(n ast.Node) code {
+	outside, lowest, first := c.outside, c.lowest, c.slots
+	c.outside, c.lowest = false, math.MaxInt
+	code := c.node(n)
+	constant := !c.outside && c.lowest >= first
+	c.outside, c.lowest = c.outside || outside, min(c.lowest, lowest)
+	if constant && code.literal.IsAbsent() && !c.noFold {
+		if v, err := c.fold(code); err == nil {
+			return literalCode(v)
+		}
+	}
+	return code
+}
+
+// fold evaluates constant code, within a small part of the work an evaluation may do.
+func (c *compiler) fold(code code) (boundary.Value, *Error) {
+	e := &Env{vars: make([]boundary.Value, c.slots), work: maxWork - maxFoldWork}
+	v := code.val(e)
+	err, _ := e.err.(*Error)
+	if err != nil && err.Code == CodeLimitExceeded {
+		c.noFold = true
+	}
+	return v, err
+}
+
+func (c *compiler) node(n ast.Node) code {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return literalCode(boundary.Null())
+	case *ast.BoolNode:
+		return literalCode(boundary.Bool(n.Value))
+	case *ast.IntegerNode:
+		return literalCode(boundary.Int(int64(n.Value)))
+	case *ast.FloatNode:
+		return literalCode(boundary.Float(n.Value))
+	case *ast.StringNode:
+		return literalCode(boundary.String(n.Value))
+	case *ast.IdentifierNode:
+		if l, ok := c.local(n.Value); ok {
+			if !l.code.literal.IsAbsent() {
+				return l.code
+			}
+			return c.slotCode(l.slot)
+		}
+		return c.access(n, false)
+	case *ast.MemberNode, *ast.ChainNode:
+		return c.access(n, false)
+	case *ast.PointerNode:
+		return c.pointer(n)
+	case *ast.UnaryNode:
+		return c.unary(n)
+	case *ast.BinaryNode:
+		return c.binary(n)
+	case *ast.ConditionalNode:
+		return c.conditional(n)
+	case *ast.CallNode:
+		if IsMethodCall(n) {
+			return c.access(n, false)
+		}
+		return c.call(n, n.Callee.(*ast.IdentifierNode).Value, n.Arguments)
+	case *ast.BuiltinNode:
+		if IsLoop(n) {
+			return c.loop(n)
+		}
+		return c.call(n, n.Name, n.Arguments)
+	}
+	return c.composite(n)
+}
+
+// composite compiles the nodes that make or take apart larger things.
+func (c *compiler) composite(n ast.Node) code {
+	switch n := n.(type) {
+	case *ast.SliceNode:
+		return c.slice(n)
+	case *ast.ArrayNode:
+		return c.list(n)
+	case *ast.MapNode:
+		return c.object(n)
+	case *ast.VariableDeclaratorNode:
+		return c.let(n)
+	case *ast.SequenceNode:
+		return c.sequence(n)
+	case *ast.PredicateNode:
+		return c.compile(n.Node)
+	}
+	// The validator lets nothing else through.
+	panic("expression: a node of an unknown type")
+}
+
+func (c *compiler) unary(n *ast.UnaryNode) code {
+	at, arg := c.site(n), c.compile(n.Node)
+	switch n.Operator {
+	case "-":
+		return numberCode(negateNumber(at, arg.number()))
+	case "+":
+		return numberCode(keepNumber(at, arg.number()))
+	}
+	return truthCode(not(arg.truth(at, "the operand of not")))
+}
+
+func (c *compiler) binary(n *ast.BinaryNode) code {
+	at := c.site(n)
+	switch n.Operator {
+	case "??":
+		return c.coalesce(n)
+	case "and", "&&":
+		return truthCode(and(c.operand(n.Left, "and"), c.operand(n.Right, "and")))
+	case "or", "||":
+		return truthCode(or(c.operand(n.Left, "or"), c.operand(n.Right, "or")))
+	}
+	l, r := c.compile(n.Left), c.compile(n.Right)
+	if rel, ok := relationOf(n.Operator); ok {
+		return truthCode(compareNumbers(at, rel, l.number(), r.number()))
+	}
+	switch n.Operator {
+	case "+":
+		return numberCode(addNumbers(at, l.number(), r.number()))
+	case "-":
+		return numberCode(subNumbers(at, l.number(), r.number()))
+	case "*":
+		return numberCode(mulNumbers(at, l.number(), r.number()))
+	case "/":
+		return numberCode(divNumbers(at, l.number(), r.number()))
+	case "%":
+		return numberCode(restNumbers(at, Mod, l.number(), r.number()))
+	case "**", "^":
+		return numberCode(restNumbers(at, Pow, l.number(), r.number()))
+	case "==":
+		return truthCode(equalCode(yes, l, r))
+	case "!=":
+		return truthCode(equalCode(no, l, r))
+	case "..":
+		return valueCode(rangeList(at, l.val, r.val))
+	}
+	return truthCode(c.test(n, at, l, r))
+}
+
+// operand is a side of and or or.
+func (c *compiler) operand(n ast.Node, operator string) truth {
+	return c.compile(n).truth(c.site(n), "a side of "+operator)
+}
+
+// equalCode takes the short way when one side is a constant string.
+func equalCode(want verdict, l, r code) truth {
+	if s, ok := r.literal.AsString(); ok {
+		return equalString(want, l.val, s)
+	}
+	if s, ok := l.literal.AsString(); ok {
+		return equalString(want, r.val, s)
+	}
+	return equal(want, l.val, r.val)
+}
+
+// test compiles the operators that look for something in something.
+func (c *compiler) test(n *ast.BinaryNode, at Site, l, r code) truth {
+	switch n.Operator {
+	case "contains":
+		return testText(at, "contains", strings.Contains, l.val, r.val)
+	case "startsWith":
+		return testText(at, "startsWith", strings.HasPrefix, l.val, r.val)
+	case "endsWith":
+		return testText(at, "endsWith", strings.HasSuffix, l.val, r.val)
+	case "matches":
+		return matches(at, l.val, r)
+	}
+	return func(e *Env) verdict {
+		a := l.val(e)
+		if a.IsAbsent() {
+			return stopped
+		}
+		b := r.val(e)
+		if b.IsAbsent() {
+			return stopped
+		}
+		return e.isIn(at, a, b)
+	}
+}
+
+// matches compiles a constant pattern once. Go's patterns take time in
+// proportion to the text, whatever the pattern is.
+func matches(at Site, l value, r code) truth {
+	if pattern, ok := r.literal.AsString(); ok {
+		if re, err := regexp.Compile(pattern); err == nil {
+			return testText(at, "matches", func(s, _ string) bool { return re.MatchString(s) }, l, r.val)
+		}
+	}
+	return func(e *Env) verdict {
+		a := l(e)
+		if a.IsAbsent() {
+			return stopped
+		}
+		b := r.val(e)
+		if b.IsAbsent() {
+			return stopped
+		}
+		var failed error
+		v := e.testStrings(at, "matches", func(s, pattern string) bool {
+			var m bool
+			m, failed = regexp.MatchString(pattern, s)
+			return m
+		}, a, b)
+		if failed != nil {
+			e.Fail(at, CodeInvalidArgument, "%s", failed)
+			return stopped
+		}
+		return v
+	}
+}
+
+// coalesce is a ?? b: b when a is null.
+func (c *compiler) coalesce(n *ast.BinaryNode) code {
+	l, r := c.lenient(n.Left), c.compile(n.Right)
+	return orElse(l, r)
+}
+
+// lenient compiles the left side of ??, where a name that is absent reads as null.
+func (c *compiler) lenient(n ast.Node) code {
+	if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
+		return orElse(c.lenient(b.Left), c.lenient(b.Right))
+	}
+	if base, _ := c.unchain(n); base != nil {
+		if id, ok := base.(*ast.IdentifierNode); ok {
+			if _, local := c.local(id.Value); !local {
+				return c.access(n, true)
+			}
+		}
+	}
+	return c.compile(n)
+}
+
+func orElse(l, r code) code {
+	f, g := l.val, r.val
+	return valueCode(func(e *Env) boundary.Value {
+		if v := f(e); !v.IsNull() {
+			return v
+		}
+		return g(e)
+	})
+}
+
+// conditional is a ? b : c, and if a { b } else { c }.
+func (c *compiler) conditional(n *ast.ConditionalNode) code {
+	test := c.compile(n.Cond).truth(c.site(n.Cond), "a condition")
+	a, b := c.compile(n.Exp1), c.compile(n.Exp2)
+	av, bv := a.val, b.val
+	out := valueCode(func(e *Env) boundary.Value {
+		switch test(e) {
+		case yes:
+			return av(e)
+		case no:
+			return bv(e)
+		}
+		return boundary.Value{}
+	})
+	if a.num != nil && b.num != nil {
+		an, bn := a.num, b.num
+		out.num = func(e *Env) (uint64, numKind) {
+			switch test(e) {
+			case yes:
+				return an(e)
+			case no:
+				return bn(e)
+			}
+			return 0, numFailed
+		}
+	}
+	if a.test != nil && b.test != nil {
+		at, bt := a.test, b.test
+		out.test = func(e *Env) verdict {
+			switch test(e) {
+			case yes:
+				return at(e)
+			case no:
+				return bt(e)
+			}
+			return stopped
+		}
+	}
+	return out
+}
+
+// let binds a variable. A constant needs no slot.
+func (c *compiler) let(n *ast.VariableDeclaratorNode) code {
+	val := c.compile(n.Value)
+	slot := c.takeSlots(1)
+	c.locals = append(c.locals, local{name: n.Name, slot: slot, code: val})
+	body := c.compile(n.Expr)
+	c.locals = c.locals[:len(c.locals)-1]
+	if !val.literal.IsAbsent() {
+		return body
+	}
+	set, run := val.val, body.val
+	return valueCode(func(e *Env) boundary.Value {
+		v := set(e)
+		if v.IsAbsent() {
+			return v
+		}
+		e.vars[slot] = v
+		return run(e)
+	})
+}
+
+// sequence evaluates all and yields the last.
+func (c *compiler) sequence(n *ast.SequenceNode) code {
+	all := make([]value, len(n.Nodes))
+	for i, m := range n.Nodes {
+		all[i] = c.compile(m).val
+	}
+	return valueCode(func(e *Env) boundary.Value {
+		var v boundary.Value
+		for _, f := range all {
+			if v = f(e); v.IsAbsent() {
+				break
+			}
+		}
+		return v
+	})
+}
+
+// ByteOffset turns a position in characters, as the parser counts, into bytes.
+func ByteOffset(text string, runes int) int {
+	for i := range text {
+		if runes <= 0 {
+			return i
+		}
+		runes--
+	}
+	return len(text)
+}

@@ -1,0 +1,101 @@
+package expression
+
+import (
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/library"
+)
+
+// Name is one name that an expression can read.
+type Name struct {
+	Name string
+	Type Type
+}
+
+// Scope is what an expression can use: the names, in the order of Env.Values,
+// and which functions beside the pure ones.
+type Scope struct {
+	Names []Name
+	Clock bool // now() and epoch() are allowed
+	Rand  bool // rand() is allowed
+}
+
+// Env is what an evaluation works on: the values of the scope's names, and what
+// now(), epoch() and rand() are. Each goroutine has its own and uses it again.
+type Env = eval.Env
+
+// Read is one place where an expression looks at a name.
+type Read = eval.Read
+
+// Program is a compiled expression. It is immutable after Bind and may be
+// evaluated by many goroutines at once.
+type Program struct {
+	*eval.Program
+	text string
+	typ  Type
+}
+
+// Compile reads, checks and compiles the text of an expression. The error is
+// an [*Error], the first mistake found.
+func Compile(text string, s Scope) (*Program, error) {
+	p, err := compile(text, s)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// CompileBool is [Compile] for a condition: the result must be bool, as far as
+// its type is known. Evaluate it with EvalBool.
+func CompileBool(text string, s Scope) (*Program, error) {
+	p, err := compile(text, s)
+	if err != nil {
+		return nil, err
+	}
+	if k := p.typ.Kind(); k != boundary.KindBool && k != boundary.KindAbsent {
+		return nil, &Error{Code: CodeTypeMismatch, Text: "a condition must be bool, and this is " + k.String()}
+	}
+	return p, nil
+}
+
+func compile(text string, s Scope) (p *Program, err *Error) {
+	// The parser and the checker are not ours: a panic of theirs must not take
+	// the daemon down with it.
+	defer func() {
+		if r := recover(); r != nil {
+			p, err = nil, &Error{Code: CodeSyntax, Text: "the expression cannot be compiled; write it in a simpler way"}
+		}
+	}()
+	config := newConfig(s)
+	tree, err := parse(text, config)
+	if err != nil {
+		return nil, err
+	}
+	v := newValidator(text, s)
+	if err := v.validate(tree.Node); err != nil {
+		return nil, err
+	}
+	if err := check(text, tree, config); err != nil {
+		return nil, err
+	}
+	code, failure := eval.Compile(eval.Source{
+		Text: text, Tree: tree.Node, Names: v.names, Width: len(s.Names),
+		Functions: library.Table(), Optional: v.optional, Shares: v.shares,
+	})
+	if failure != nil {
+		return nil, &Error{Offset: failure.Offset, Code: failure.Code, Text: failure.Text}
+	}
+	return &Program{Program: code, text: text, typ: typeOf(tree.Node, nil)}, nil
+}
+
+// Text is the expression as it was written.
+func (p *Program) Text() string { return p.text }
+
+// Type is what is known of the result.
+func (p *Program) Type() Type { return p.typ }
+
+// Functions are the names of everything an expression can call, sorted: plain
+// functions, those with a predicate, and methods, which begin with a dot.
+func Functions() []string {
+	return sortedNames(library.Names(), eval.Loops)
+}

@@ -1,0 +1,123 @@
+package expression
+
+import (
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/parser/lexer"
+	"github.com/expr-lang/expr/types"
+	"github.com/graphd/graphd/internal/expression/eval"
+)
+
+// What is beyond these is no expression a person writes. They bound the
+// recursion of the parser, of the checker and of this package.
+const (
+	maxText    = 64 << 10 // bytes
+	maxNodes   = 10_000   // of the syntax tree
+	maxNesting = 200      // brackets within brackets
+)
+
+// parse reads the text into a syntax tree.
+func parse(text string, config *conf.Config) (*parser.Tree, *Error) {
+	switch {
+	case len(text) > maxText:
+		return nil, &Error{Code: CodeTooLarge, Text: "the expression is longer than 64 KiB; split it into several nodes"}
+	case strings.TrimSpace(text) == "":
+		return nil, &Error{Code: CodeSyntax, Text: "the expression is empty"}
+	case !utf8.ValidString(text):
+		return nil, &Error{Offset: invalidAt(text), Code: CodeSyntax, Text: "the expression is not valid UTF-8"}
+	}
+	if at, deep := tooDeep(text); deep {
+		return nil, &Error{Offset: at, Code: CodeTooLarge, Text: "brackets are nested more than 200 deep; split the expression into several nodes"}
+	}
+	tree, err := parser.ParseWithConfig(text, config)
+	if err != nil {
+		return nil, syntaxError(text, err)
+	}
+	return tree, nil
+}
+
+// newConfig describes the scope to the parser and the checker.
+func newConfig(s Scope) *conf.Config {
+	env := make(types.Map, len(s.Names))
+	for _, n := range s.Names {
+		if _, ok := env[n.Name]; !ok {
+			env[n.Name] = n.Type.checked()
+		}
+	}
+	c := &conf.Config{
+		MaxNodes:  maxNodes,
+		Functions: signatures,
+	}
+	c.WithEnv(env)
+	return c
+}
+
+// tooDeep finds the bracket that is nested too deep. A text that cannot be cut
+// into tokens is left to the parser, which says why.
+func tooDeep(text string) (offset int, deep bool) {
+	tokens, err := lexer.Lex(file.NewSource(text))
+	if err != nil {
+		return 0, strings.Count(text, "(")+strings.Count(text, "[")+strings.Count(text, "{") > maxNodes
+	}
+	depth := 0
+	for _, t := range tokens {
+		if t.Kind != lexer.Bracket {
+			continue
+		}
+		if !strings.Contains("([{", t.Value) {
+			depth--
+		} else if depth++; depth > maxNesting {
+			return eval.ByteOffset(text, t.From), true
+		}
+	}
+	return 0, false
+}
+
+// syntaxError words a parser's error.
+func syntaxError(text string, err error) *Error {
+	fe, ok := errors.AsType[*file.Error](err)
+	if !ok {
+		return &Error{Code: CodeSyntax, Text: err.Error()}
+	}
+	e := &Error{Offset: eval.ByteOffset(text, fe.From), Code: CodeSyntax, Text: plainTokens(fe.Message)}
+	switch {
+	case strings.Contains(fe.Message, "exceeds maximum allowed nodes"):
+		e.Code, e.Text = CodeTooLarge, "the expression has more than 10,000 parts; split it into several nodes"
+	case strings.Contains(fe.Message, "token EOF"), strings.Contains(fe.Message, "unexpected end"):
+		e.Offset, e.Text = len(text), "the expression ends too early"
+	}
+	return e
+}
+
+// plainTokens turns the lexer's words, such as `unexpected token Operator("=")`, into `unexpected "="`.
+func plainTokens(message string) string {
+	rest, ok := strings.CutPrefix(message, "unexpected token ")
+	if !ok {
+		return message
+	}
+	if open := strings.IndexByte(rest, '('); open >= 0 && strings.HasSuffix(rest, ")") {
+		rest = rest[open+1 : len(rest)-1]
+	}
+	if rest == `"="` {
+		return `unexpected "="; write == to compare`
+	}
+	return "unexpected " + rest
+}
+
+// invalidAt is where the first byte that is not UTF-8 stands.
+func invalidAt(text string) int {
+	for i, r := range text {
+		if r != utf8.RuneError {
+			continue
+		}
+		if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+			return i
+		}
+	}
+	return 0
+}

@@ -1,0 +1,44 @@
+package expression
+
+// nearest is the candidate that differs least from name, "" when none is near
+// enough to be a slip of the finger. Ties go to the first candidate.
+func nearest(name string, candidates []string) string {
+	best, least := "", 1+len(name)/3
+	if least > 3 {
+		least = 3
+	}
+	for _, c := range candidates {
+		// Names are at most 64 bytes where they are declared; longer ones are not worth comparing.
+		if c == name || len(c) > 128 || len(name) > 128 {
+			continue
+		}
+		if d := distance(name, c); d <= least && (best == "" || d < distance(name, best)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// distance is the number of bytes to insert, delete, replace or swap with
+// their neighbour to get from a to b.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

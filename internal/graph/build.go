@@ -1,0 +1,159 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// build makes the plan of a compilation without mistakes.
+func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
+	p := &Plan{
+		name: c.g.Name, hash: c.g.Hash,
+		inputs:    slices.Clone(c.inputs),
+		triggers:  triggersOf(c.g, c.inputs),
+		outputs:   outputs,
+		consumers: make([]bitset, len(c.inputs)),
+		reads:     make([]inputReads, len(c.inputs)),
+		constants: []boundary.Value{c.vars},
+	}
+	for i := range p.consumers {
+		p.consumers[i] = newBitset(len(order))
+	}
+	position := positions(order)
+	links := make([][]int32, len(order)) // by node: those that rest on it
+	for at, i := range order {
+		u := &c.units[i]
+		p.nodes = append(p.nodes, u.describe())
+		p.steps = append(p.steps, u.step(p, position))
+		for k := range u.sources {
+			p.addReads(u.sources[k].program, p.inputIndex)
+		}
+		c.connect(p, u, at, position, links)
+	}
+	p.link(links)
+	if g != nil {
+		p.addGuard(g)
+	}
+	p.addCells()
+	return p
+}
+
+// inputIndex is the identity for inputs: nodes see the inputs under their own indexes.
+func (p *Plan) inputIndex(name int) int {
+	if name < len(p.inputs) {
+		return name
+	}
+	return -1
+}
+
+func (u *unit) describe() Node {
+	n := Node{
+		Name: u.decl.Name, Kind: u.decl.Kind, Rank: u.rank, Priority: u.decl.Priority,
+		Event: u.eventOf(), OnError: u.decl.OnError, Type: u.typ,
+	}
+	if n.Priority == "" {
+		n.Priority = "normal"
+	}
+	if n.OnError == "" {
+		n.OnError = "fail_epoch"
+	}
+	if n.Kind == "route" {
+		n.Routes = routeNames(u.decl)
+	}
+	return n
+}
+
+// step is the executable form of a unit, but for its links.
+func (u *unit) step(p *Plan, position []int) step {
+	s := step{after: -1, route: -1, event: u.eventOf(), onError: policyOf(u.decl.OnError)}
+	for _, d := range u.deps {
+		if d.kind != afterEdge {
+			continue
+		}
+		s.after = int32(position[d.from-len(p.inputs)])
+		if d.route != "" {
+			s.route = int32(len(p.routes))
+			p.routes = append(p.routes, d.route)
+		}
+	}
+	if u.decl.Kind != "route" {
+		s.program = u.sources[0].program
+		return s
+	}
+	c := &choice{names: routeNames(u.decl)}
+	for k, src := range u.sources {
+		c.values = append(c.values, boundary.String(c.names[k]))
+		c.conditions = append(c.conditions, src.program)
+	}
+	s.program = c
+	return s
+}
+
+// connect notes the edges of a unit, in the plan's list and on what it rests on.
+func (c *compiler) connect(p *Plan, u *unit, at int, position []int, links [][]int32) {
+	for _, d := range u.deps {
+		e := edge{To: u.decl.Name, Kind: d.kind, Route: d.route}
+		if n := d.from - len(c.inputs); n >= 0 {
+			e.From = c.units[n].decl.Name
+			from := position[n]
+			if k := len(links[from]); k == 0 || links[from][k-1] != int32(at) {
+				links[from] = append(links[from], int32(at))
+			}
+		} else {
+			e.From = p.inputs[d.from].Name
+			p.consumers[d.from].set(at)
+		}
+		if d.kind == afterEdge {
+			p.nodes[at].After, p.nodes[at].Route = e.From, d.route
+		}
+		p.edges = append(p.edges, e)
+	}
+}
+
+// link gives every step its consumers.
+func (p *Plan) link(links [][]int32) {
+	for i, to := range links {
+		p.steps[i].firstLink = int32(len(p.links))
+		p.links = append(p.links, to...)
+		p.steps[i].lastLink = int32(len(p.links))
+	}
+}
+
+// addGuard takes the guard over; names are plan indexes by now.
+func (p *Plan) addGuard(g *guardSource) {
+	p.guard = &guard{names: g.names, program: g.program}
+	names := g.names
+	p.addReads(g.program, func(name int) int { return p.inputIndex(names[name]) })
+	for _, r := range g.program.Reads() {
+		if i := p.inputIndex(names[r.Name]); i >= 0 && r.Plain {
+			p.guard.needs = append(p.guard.needs, i)
+		}
+	}
+	slices.Sort(p.guard.needs)
+	p.guard.needs = slices.Compact(p.guard.needs)
+	p.guards.New = func() any {
+		return &expression.Env{Values: make([]boundary.Value, len(names))}
+	}
+}
+
+// addCells lays out a state: the nodes, then the last values of outputs that
+// emit on change, then the stamp.
+func (p *Plan) addCells() {
+	for _, n := range p.nodes {
+		p.cells = append(p.cells, Cell{Kind: NodeCell, Name: n.Name})
+	}
+	for i := range p.outputs {
+		o := &p.outputs[i]
+		if o.Input >= 0 {
+			p.reads[o.Input].whole = true
+		}
+		if o.OnChange {
+			o.cell = len(p.cells)
+			p.cells = append(p.cells, Cell{Kind: OutputCell, Name: o.Name})
+			p.lasts++
+		}
+	}
+	p.cells = append(p.cells, Cell{Kind: StampCell})
+}

@@ -1,0 +1,144 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// checkTypes compiles every expression against the types of what it reads, in
+// plan order, so that a node's type is known before anyone reads it. What is
+// not known (in a cycle, or wrong itself) is any, so that one mistake is not
+// reported twice.
+func (c *compiler) checkTypes(order []int) {
+	scope := c.typedNames(order)
+	for at, i := range order {
+		u := &c.units[i]
+		for _, d := range u.deps {
+			if n := d.from - len(c.inputs); n >= 0 {
+				u.onEvent = u.onEvent || c.units[n].onEvent
+			} else {
+				u.onEvent = u.onEvent || c.inputs[d.from].Event
+			}
+		}
+		for k := range u.sources {
+			c.checkSource(u, &u.sources[k], scope)
+		}
+		scope.all[len(c.inputs)+at].Type = u.typ
+	}
+}
+
+func (c *compiler) checkSource(u *unit, s *source, scope *names) {
+	if s.broken {
+		return
+	}
+	compile := expression.Compile
+	if u.decl.Kind == "route" {
+		compile = expression.CompileBool
+	}
+	program, err := scope.compile(s.expr.Text, compile)
+	if err != nil {
+		c.reportExpression(s.expr, err)
+		return
+	}
+	s.program = program
+	if u.decl.Kind == "route" {
+		u.typ = expression.Of(boundary.KindString)
+	} else {
+		u.typ = program.Type()
+	}
+}
+
+// guardSource is the guard on its way into the plan: names are the indexes, by
+// declaration, of what it reads.
+type guardSource struct {
+	names   []int
+	program *expression.Program
+}
+
+// findGuardNames finds what the guard reads; nil when there is no guard, or none that parses.
+func (c *compiler) findGuardNames(loose *names) *guardSource {
+	e := c.g.Reactor.Guard
+	if e.IsZero() {
+		return nil
+	}
+	program, err := loose.compile(e.Text, expression.Compile)
+	if err != nil {
+		c.reportExpression(e, err)
+		return nil
+	}
+	g := &guardSource{}
+	seen := make(map[int]bool)
+	for _, r := range program.Reads() {
+		if !seen[r.Name] {
+			seen[r.Name] = true
+			g.names = append(g.names, r.Name)
+		}
+	}
+	return g
+}
+
+// checkGuard compiles the guard over a scope of just the names it reads: it is
+// asked before every epoch, and then only those values have to be looked up.
+func (c *compiler) checkGuard(g *guardSource, order []int) {
+	if g == nil {
+		return
+	}
+	all := c.typedNames(order).all
+	position := positions(order)
+	scope := expression.Scope{Clock: true}
+	for k, i := range g.names {
+		if n := i - len(c.inputs); n >= 0 && n < len(c.units) {
+			g.names[k] = len(c.inputs) + position[n]
+		}
+		scope.Names = append(scope.Names, all[g.names[k]])
+	}
+	program, err := expression.CompileBool(c.g.Reactor.Guard.Text, scope)
+	if err != nil {
+		c.reportExpression(c.g.Reactor.Guard, err)
+		return
+	}
+	g.program = program
+}
+
+// positions inverts an order: by declaration index, the place in the plan.
+func positions(order []int) []int {
+	position := make([]int, len(order))
+	for at, i := range order {
+		position[i] = at
+	}
+	return position
+}
+
+// outputs resolves where each output's value comes from.
+func (c *compiler) outputs(order []int) []Output {
+	position := positions(order)
+	outputs := make([]Output, len(c.g.Outputs))
+	for i := range c.g.Outputs {
+		o := &c.g.Outputs[i]
+		outputs[i] = Output{Name: o.Name, From: o.From, Node: -1, Input: -1, OnChange: o.Emit == "on_change", cell: -1}
+		at, known := c.index[o.From]
+		switch n := at - len(c.inputs); {
+		case !known:
+			c.report(o.FromPos, spec.CodeUnknownName, fmt.Sprintf("there is no node or accumulator %s to send out", o.From), "")
+		case n >= len(c.units):
+			c.report(o.FromPos, codeNotANode, fmt.Sprintf("%s is not a node or accumulator; an output sends the value of one", o.From), "")
+		case n >= 0:
+			outputs[i].Node = position[n]
+		default:
+			outputs[i].Input = at
+		}
+	}
+	return outputs
+}
+
+// eventOf resolves a node's event flag: as declared, else whether events matter
+// to anything it rests on (M16).
+func (u *unit) eventOf() bool {
+	if u.decl.Event != nil {
+		return *u.decl.Event
+	}
+	return u.onEvent
+}

@@ -1,0 +1,252 @@
+package graph
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// Codes of the diagnostics that only a compilation gives; see [spec] and
+// [expression] for the others.
+const (
+	// CodeCycle is nodes that rest on each other.
+	CodeCycle = "cycle"
+	// codeNotANode is a reference to something of the wrong sort. spec.Parse lets
+	// none of these through; a declaration made by hand may have them.
+	codeNotANode = "not_a_node"
+)
+
+// Compile turns the nodes, guard and outputs of a declaration into a plan. The
+// inputs are the accumulators in declaration order, with the types their
+// boundaries have. With mistakes there is no plan, and all of them are reported.
+//
+// A declaration that [spec.Parse] found mistakes in can be compiled to find the
+// rest of them. A wrong reference is then reported again, with the same code at
+// the same place; an expression that could not be read is passed over.
+//
+// Equal declarations give plans that are equal to the byte in their JSON.
+func Compile(g *spec.Graph, inputs []Input) (*Plan, spec.Diagnostics) {
+	c := &compiler{g: g, inputs: inputs}
+	if c.declare(); len(c.diagnostics) > 0 {
+		return nil, c.diagnostics // with ambiguous names nothing further can be said
+	}
+	loose := c.looseNames()
+	for i := range c.units {
+		c.findReferences(&c.units[i], loose)
+	}
+	guard := c.findGuardNames(loose)
+	order := c.rank()
+	c.reportCycles()
+	c.checkTypes(order)
+	c.checkGuard(guard, order)
+	outputs := c.outputs(order)
+	c.reportMissing()
+	if len(c.diagnostics) > 0 {
+		slices.SortStableFunc(c.diagnostics, func(a, b spec.Diagnostic) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code))
+		})
+		return nil, c.diagnostics
+	}
+	return c.build(order, guard, outputs), nil
+}
+
+// compiler is one compilation on its way. A name's index is its place among the
+// inputs, then the nodes, then `vars` and `key`: by declaration until the nodes
+// are ranked, in plan order from then on.
+type compiler struct {
+	g           *spec.Graph
+	inputs      []Input
+	units       []unit         // by declaration
+	index       map[string]int // name to index by declaration
+	vars        boundary.Value
+	varsType    expression.Type
+	diagnostics spec.Diagnostics
+}
+
+// unit is one node on its way into the plan.
+type unit struct {
+	decl *spec.Node
+	// sources are the node's expression, or the conditions of its routes.
+	sources []source
+	deps    []dependency
+	rank    int  // final when ranked
+	ranked  bool // false for what is in a cycle or behind one
+	onEvent bool // rests on an event input
+	typ     expression.Type
+}
+
+// source is one expression of a node; program is nil until it has been checked.
+type source struct {
+	expr    spec.Expr
+	broken  bool // it did not even parse, and that has been said
+	program *expression.Program
+}
+
+// dependency says that a unit rests on the name with the index from.
+type dependency struct {
+	from  int
+	kind  string
+	route string
+}
+
+// declare gives every name its index and every var its value.
+func (c *compiler) declare() {
+	c.index = make(map[string]int, len(c.inputs)+len(c.g.Nodes)+2)
+	for i, in := range c.inputs {
+		c.index[in.Name] = i
+	}
+	c.index["vars"], c.index["key"] = c.varsIndex(), c.varsIndex()+1
+	c.units = make([]unit, len(c.g.Nodes))
+	for i := range c.g.Nodes {
+		n := &c.g.Nodes[i]
+		if _, taken := c.index[n.Name]; taken {
+			c.report(n.Pos, spec.CodeDuplicateName, fmt.Sprintf("the name %s is already taken; accumulators and nodes share one name space", n.Name), "")
+		}
+		c.index[n.Name] = len(c.inputs) + i
+		u := &c.units[i]
+		u.decl, u.typ = n, expression.Any()
+		if n.Kind == "route" {
+			for _, r := range n.Routes {
+				u.sources = append(u.sources, source{expr: r.Expr})
+			}
+		} else {
+			u.sources = []source{{expr: n.Expr}}
+		}
+	}
+	c.declareVars()
+}
+
+func (c *compiler) declareVars() {
+	names := make([]string, 0, len(c.g.Vars))
+	slots := make([]boundary.Value, 0, len(c.g.Vars))
+	types := make(map[string]expression.Type, len(c.g.Vars))
+	for _, v := range c.g.Vars {
+		value, err := boundary.FromAny(v.Value)
+		if err != nil {
+			c.report(v.Pos, spec.CodeBadValue, fmt.Sprintf("the constant %s cannot be used: %v", v.Name, err), "")
+			continue
+		}
+		names, slots = append(names, v.Name), append(slots, value)
+		types[v.Name] = expression.OfValue(value)
+	}
+	c.vars = boundary.Object(boundary.NewShape(names...), slots)
+	c.varsType = expression.ObjectOf(types, false)
+}
+
+func (c *compiler) varsIndex() int { return len(c.inputs) + len(c.g.Nodes) }
+
+// findReferences fills in what a node rests on: the names its expressions read,
+// and the node it comes after.
+func (c *compiler) findReferences(u *unit, loose *names) {
+	for i := range u.sources {
+		s := &u.sources[i]
+		if s.expr.IsZero() {
+			s.broken = true // spec.Parse has said why
+			continue
+		}
+		program, err := loose.compile(s.expr.Text, expression.Compile)
+		if err != nil {
+			s.broken = true
+			c.reportExpression(s.expr, err)
+			continue
+		}
+		for _, r := range program.Reads() {
+			if r.Name < c.varsIndex() {
+				kind := optionalEdge
+				if r.Plain {
+					kind = plainEdge
+				}
+				u.deps = append(u.deps, dependency{from: r.Name, kind: kind})
+			}
+		}
+	}
+	c.findAfter(u)
+	slices.SortFunc(u.deps, func(a, b dependency) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), -cmp.Compare(a.kind, b.kind))
+	})
+	// One value edge for each name: a plain read somewhere makes it plain. After
+	// sorting, plain comes before optional.
+	u.deps = slices.CompactFunc(u.deps, func(a, b dependency) bool {
+		return a.from == b.from && a.kind != afterEdge && b.kind != afterEdge
+	})
+}
+
+func (c *compiler) findAfter(u *unit) {
+	if u.decl.After == "" {
+		return
+	}
+	name, route, _ := strings.Cut(u.decl.After, ".")
+	at, known := c.index[name]
+	if !known {
+		c.report(u.decl.AfterPos, spec.CodeUnknownName, fmt.Sprintf("there is no node %s to come after", name), "")
+		return
+	}
+	i := at - len(c.inputs)
+	if i < 0 || i >= len(c.units) {
+		c.report(u.decl.AfterPos, codeNotANode, fmt.Sprintf("%s is not a node; after takes NODE or NODE.ROUTE", name), "")
+		return
+	}
+	if c.units[i].decl == u.decl {
+		c.report(u.decl.AfterPos, spec.CodeSelfReference, fmt.Sprintf("the node %s cannot come after itself; name another node", name), "")
+		return
+	}
+	if target := c.units[i].decl; route != "" {
+		routes := routeNames(target)
+		switch {
+		case target.Kind != "route":
+			c.report(u.decl.AfterPos, spec.CodeNotARoute, fmt.Sprintf("the node %s has no routes; write after: %s", name, name), name)
+			return
+		case !slices.Contains(routes, route):
+			c.report(u.decl.AfterPos, spec.CodeUnknownRoute, fmt.Sprintf("the node %s has no route %s, only %s", name, route, strings.Join(routes, ", ")), "")
+			return
+		}
+	}
+	u.deps = append(u.deps, dependency{from: at, kind: afterEdge, route: route})
+}
+
+func routeNames(n *spec.Node) []string {
+	names := make([]string, len(n.Routes))
+	for i, r := range n.Routes {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// reportMissing reports a node without an expression where nothing else is wrong:
+// one that spec.Parse did not make.
+func (c *compiler) reportMissing() {
+	for i := range c.units {
+		u := &c.units[i]
+		empty := len(u.sources) == 0 || slices.ContainsFunc(u.sources, func(s source) bool { return s.expr.IsZero() })
+		if empty && len(c.diagnostics) == 0 {
+			c.report(u.decl.Pos, spec.CodeMissingField, fmt.Sprintf("the node %s has nothing to compute; give it an expr, or a route with conditions", u.decl.Name), "")
+		}
+	}
+}
+
+func (c *compiler) report(at spec.Pos, code, text, suggest string) {
+	c.diagnostics = append(c.diagnostics, spec.Diagnostic{
+		File: c.g.File, Line: at.Line, Column: at.Column, Path: at.Path,
+		Code: code, Text: text, Suggest: suggest,
+	})
+}
+
+// reportExpression places an expression's mistake in the document.
+func (c *compiler) reportExpression(e spec.Expr, err error) {
+	mistake, ok := errors.AsType[*expression.Error](err)
+	if !ok {
+		c.report(e.Pos, expression.CodeSyntax, err.Error(), "")
+		return
+	}
+	at := e.Pos
+	if line, column := e.At(mistake.Offset); line > 0 {
+		at.Line, at.Column = line, column
+	}
+	c.report(at, mistake.Code, mistake.Text, mistake.Suggest)
+}

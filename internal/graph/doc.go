@@ -1,0 +1,65 @@
+// Package graph compiles the nodes of a declaration into an immutable [Plan]
+// and runs one epoch of it. It is a pure step: no I/O, no goroutine, no clock
+// of its own, and nothing depends on the order of a map.
+//
+// # Compiling
+//
+// [Compile] finds what each node refers to (names in its expressions, and
+// `after`), turns the references into edges, ranks the nodes by longest path,
+// checks the types of every expression in that order, and reports every mistake
+// with its place in the document. The nodes of a plan are in the total order
+// (rank, priority, declaration index); an index of a node is its place in it.
+//
+// # Running
+//
+// Three values take part in an epoch. The [State] holds, for one key, the node
+// values of the last committed epoch. The [Epoch] is what the reactor's cut
+// took. The [Result] is scratch and answer at once, reused from epoch to epoch.
+//
+//	p.Run(st, e, r)   // stages in r, leaves st alone
+//	p.Commit(st, r)   // makes it current; not calling it discards the epoch
+//
+// Because Run never writes the state, an epoch that fails, that is interrupted
+// or that is only an aside leaves no trace: the next one behaves as if it had
+// never happened (M21, M22).
+//
+// # Stamps
+//
+// A stamp is a number from one growing counter that the reactor owns, shared by
+// everything one key reads (with global inputs: one counter for the reactor).
+// [Epoch.Stamp] is this epoch's, and [Epoch.Versions] says at which stamp each
+// input's value was put in the cache: for a queued boundary that is the cut that
+// took it, not its arrival. The rules a caller keeps: Stamp is greater than
+// every version; a version set after a committed epoch is greater than that
+// epoch's stamp; an input whose value is taken away (an update drops it) gets a
+// new version too. When a cut is undone, versions go back with the values.
+//
+// In each committed epoch every node that was due has been brought up to date,
+// so "newer than what the node last ran with" (M16) is the same question for all
+// nodes: is the version newer than the last committed epoch's stamp, or has the
+// node in between ticked in this epoch? A state therefore needs one stamp for
+// the key instead of two for each node, and a node that nothing reaches costs
+// nothing at all.
+//
+// # What a node does in an epoch
+//
+//   - [Idle]: not due; it keeps its value.
+//   - [Ran]: it was computed and ticked: the value changed, or it is an event node.
+//   - [CutOff]: it was computed, the value is equal to the one before, which
+//     stays; it did not tick.
+//   - [Skipped]: it was due but had nothing to compute: it plainly read an absent
+//     value, or the node or route it comes after has no value or was not taken.
+//     Its value is absent. That is no error.
+//   - [Failed]: it met an error or a panic. on_error says what its value is:
+//     fail_epoch ends the epoch; skip and dead_letter make it absent; last_good
+//     leaves the value as it was. Either way the node is due again only when
+//     something it rests on changes.
+//
+// Becoming absent is a change like any other: nodes that read the value with
+// `?.` or `??` are due, those that read it plainly are skipped. Outputs emit
+// values, never absences.
+//
+// A route node's value is the name of the route taken, or null when no condition
+// held (no_route); null is a value, so what is plainly `after` the node runs, and
+// what is after one of its routes does not.
+package graph

@@ -1,0 +1,110 @@
+package graph
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// planFormat is raised when a plan of the same declaration would read differently.
+const planFormat = 1
+
+// The plan as people and tools read it. Field order is the order in the JSON.
+type planJSON struct {
+	Format      int          `json:"format"`
+	Graph       string       `json:"graph"`
+	Declaration string       `json:"declaration,omitempty"`
+	Inputs      []inputJSON  `json:"inputs"`
+	Guard       []string     `json:"guard,omitempty"` // the names it reads
+	Nodes       []nodeJSON   `json:"nodes"`
+	Edges       []edge       `json:"edges"`
+	Outputs     []outputJSON `json:"outputs"`
+}
+
+type inputJSON struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Event    bool     `json:"event"`
+	Triggers bool     `json:"triggers"`
+	Reads    []string `json:"reads"`
+	Whole    bool     `json:"whole"`
+}
+
+type nodeJSON struct {
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`
+	Rank     int      `json:"rank"`
+	Priority string   `json:"priority"`
+	Event    bool     `json:"event"`
+	OnError  string   `json:"on_error"`
+	Type     string   `json:"type"`
+	After    string   `json:"after,omitempty"`
+	Routes   []string `json:"routes,omitempty"`
+}
+
+type outputJSON struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	Emit string `json:"emit"`
+}
+
+// JSON is the plan: inputs and outputs in declaration order, nodes in plan order,
+// edges by the node they lead to. Equal declarations give equal bytes. Expressions
+// and constants are not in it, so that no secret can be.
+func (p *Plan) JSON() ([]byte, error) {
+	doc := planJSON{
+		Format: planFormat, Graph: p.name, Declaration: p.hash,
+		Inputs: make([]inputJSON, len(p.inputs)), Nodes: make([]nodeJSON, len(p.nodes)),
+		Edges: append([]edge{}, p.edges...), Outputs: make([]outputJSON, len(p.outputs)),
+	}
+	for i, in := range p.inputs {
+		doc.Inputs[i] = inputJSON{
+			Name: in.Name, Type: in.Type.String(), Event: in.Event, Triggers: p.triggers[i],
+			Reads: append([]string{}, p.reads[i].fields...), Whole: p.reads[i].whole,
+		}
+	}
+	if p.guard != nil {
+		for _, name := range p.guard.names {
+			doc.Guard = append(doc.Guard, p.nameOf(name))
+		}
+	}
+	for i, n := range p.nodes {
+		after := n.After
+		if n.Route != "" {
+			after += "." + n.Route
+		}
+		doc.Nodes[i] = nodeJSON{
+			Name: n.Name, Kind: n.Kind, Rank: n.Rank, Priority: n.Priority, Event: n.Event,
+			OnError: n.OnError, Type: n.Type.String(), After: after, Routes: n.Routes,
+		}
+	}
+	for i, o := range p.outputs {
+		emit := "each"
+		if o.OnChange {
+			emit = "on_change"
+		}
+		doc.Outputs[i] = outputJSON{Name: o.Name, From: o.From, Emit: emit}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(doc); err != nil {
+		return nil, fmt.Errorf("encode plan of graph %s: %w", p.name, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// nameOf is the name with a plan index.
+func (p *Plan) nameOf(name int) string {
+	node := name - len(p.inputs)
+	switch {
+	case node < 0:
+		return p.inputs[name].Name
+	case node < len(p.nodes):
+		return p.nodes[node].Name
+	case node == len(p.nodes):
+		return "vars"
+	default:
+		return "key"
+	}
+}

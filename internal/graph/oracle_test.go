@@ -1,0 +1,204 @@
+package graph
+
+import "slices"
+
+// The oracle: what an epoch must come to, from the plain definitions of the model
+// and the whole history of committed cuts. Nothing is incremental in it, and it
+// shares no code with the engine: its graphs are made of the small terms of
+// terms_test.go, which evaluate themselves.
+
+type oracleNode struct {
+	name          string
+	term          *term   // nil for a route node
+	routes        []*term // conditions of r0, r1, …
+	after, route  string
+	event         *bool
+	onError       string
+	priority, pos int // pos: declaration index
+}
+
+type oracleOutput struct {
+	from     string
+	onChange bool
+}
+
+type oracleGraph struct {
+	inputs  []string
+	event   map[string]bool
+	nodes   map[string]*oracleNode
+	outputs []oracleOutput
+}
+
+// oracleCut is one epoch: the number, the cached values, and which of them were
+// put in the cache since the committed epoch before.
+type oracleCut struct {
+	number int64
+	values map[string]val
+	set    map[string]bool
+}
+
+// outcome is what a node came to in one epoch.
+type outcome struct {
+	status Status
+	value  val
+	ticked bool
+	fatal  bool
+}
+
+type oracle struct {
+	g       *oracleGraph
+	history []oracleCut // the committed ones, and at the end the current one
+	memo    map[string]map[int]outcome
+}
+
+// value is what a name has at the end of epoch k; in epoch -1 nothing has one.
+func (o *oracle) value(name string, k int) val {
+	if n := o.g.nodes[name]; n != nil {
+		return o.run(n, k).value
+	} else if k < 0 {
+		return val{}
+	}
+	return o.history[k].values[name]
+}
+
+func (o *oracle) changed(name string, k int) bool {
+	if n := o.g.nodes[name]; n != nil {
+		return o.run(n, k).ticked
+	}
+	return o.history[k].set[name]
+}
+
+// due: something the node rests on has changed since it last ran, or it never ran (M16).
+func (o *oracle) due(n *oracleNode, k int) bool {
+	for j := k; j >= 0; j-- {
+		if j < k && o.run(n, j).status != Idle {
+			return false
+		}
+		for _, name := range n.restsOn() {
+			if o.changed(name, j) {
+				return true
+			}
+		}
+	}
+	return true
+}
+
+// run is what a node comes to in epoch k (M15, M16, M19, M21).
+func (o *oracle) run(n *oracleNode, k int) outcome {
+	if k < 0 {
+		return outcome{}
+	}
+	if out, known := o.memo[n.name][k]; known {
+		return out
+	}
+	last := o.run(n, k-1).value
+	out := outcome{value: last}
+	if o.due(n, k) {
+		v, fail := o.compute(n, k)
+		event := o.isEvent(n)
+		switch {
+		case fail == errAbsent:
+			out = outcome{status: Skipped, ticked: last.kind != 0}
+		case fail == errNode && n.onError == "last_good":
+			out = outcome{status: Failed, value: last}
+		case fail == errNode:
+			out = outcome{status: Failed, ticked: last.kind != 0, fatal: n.onError == "fail_epoch"}
+		case v == last && !event:
+			out = outcome{status: CutOff, value: last}
+		default:
+			out = outcome{status: Ran, value: v, ticked: true}
+		}
+	}
+	if o.memo[n.name] == nil {
+		o.memo[n.name] = make(map[int]outcome)
+	}
+	o.memo[n.name][k] = out
+	return out
+}
+
+func (o *oracle) compute(n *oracleNode, k int) (val, string) {
+	if n.after != "" {
+		gate := o.value(n.after, k)
+		if gate.kind == 0 || n.route != "" && gate.s != n.route {
+			return val{}, errAbsent
+		}
+	}
+	if n.term != nil {
+		return n.term.eval(o.history[k].number, func(name string) val { return o.value(name, k) })
+	}
+	for i, condition := range n.routes {
+		v, fail := condition.eval(o.history[k].number, func(name string) val { return o.value(name, k) })
+		if fail != "" {
+			return v, fail
+		}
+		if v == num(1) {
+			return val{kind: 's', s: routeName(i)}, ""
+		}
+	}
+	return val{kind: 'z'}, ""
+}
+
+func (o *oracle) isEvent(n *oracleNode) bool {
+	if n.event != nil {
+		return *n.event
+	}
+	return o.restsOnEvent(n.name)
+}
+
+func (o *oracle) restsOnEvent(name string) bool {
+	n := o.g.nodes[name]
+	return n == nil && o.g.event[name] || n != nil && slices.ContainsFunc(n.restsOn(), o.restsOnEvent)
+}
+
+// emits is what output i sends out in epoch k; absent for nothing.
+func (o *oracle) emits(i, k int) val {
+	out := o.g.outputs[i]
+	if !o.changed(out.from, k) {
+		return val{}
+	}
+	v := o.value(out.from, k)
+	for j := k - 1; out.onChange && j >= 0; j-- {
+		if before := o.emits(i, j); before.kind != 0 {
+			if before == v {
+				return val{}
+			}
+			break
+		}
+	}
+	return v
+}
+
+// restsOn lists the names a node rests on.
+func (n *oracleNode) restsOn() []string {
+	names := n.term.names(nil)
+	for _, r := range n.routes {
+		names = r.names(names)
+	}
+	if n.after != "" {
+		names = append(names, n.after)
+	}
+	return names
+}
+
+// order is the total order of the nodes (M14).
+func (g *oracleGraph) order() []*oracleNode {
+	var rank func(name string) int
+	rank = func(name string) int {
+		r := -1
+		if n := g.nodes[name]; n != nil {
+			for _, under := range n.restsOn() {
+				r = max(r, rank(under))
+			}
+			r++
+		}
+		return r
+	}
+	var nodes []*oracleNode
+	for _, n := range g.nodes {
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b *oracleNode) int {
+		return slices.Compare([]int{rank(a.name), a.priority, a.pos}, []int{rank(b.name), b.priority, b.pos})
+	})
+	return nodes
+}

@@ -1,0 +1,160 @@
+package graph
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// Input is one accumulator as the nodes see it.
+type Input struct {
+	Name string
+	// Type is the static type of its boundaries' values.
+	Type expression.Type
+	// Event says that each boundary matters, not only the newest: sequential or burst.
+	Event bool
+}
+
+// Node is one node of a plan, for people and for checkpoints to look at.
+type Node struct {
+	Name string
+	Kind string // "expr" or "route"
+	// Rank is the length of the longest path to the node: 0 when it rests on inputs only.
+	Rank     int
+	Priority string
+	// Event says that the node ticks whenever it runs, even with an equal value.
+	Event   bool
+	OnError string
+	// Type is the static type of the node's value.
+	Type expression.Type
+	// After is the node it comes after, "" for none; Route the route of it, "" for any.
+	After, Route string
+	// Routes are a route node's choices in the order they are tried.
+	Routes []string
+}
+
+// Output is one output of a plan. Exactly one of Node and Input is an index, the other is -1.
+type Output struct {
+	Name string
+	From string
+	// Node and Input say where the value comes from: an index into Nodes or Inputs.
+	Node, Input int
+	// OnChange says that only a value that differs from the last one emitted goes out.
+	OnChange bool
+	// cell is the place of the last emitted value in a state, -1 unless OnChange.
+	cell int
+}
+
+// The kinds of an edge.
+const (
+	plainEdge    = "plain"    // the value must be there
+	optionalEdge = "optional" // an absent value reads as null
+	afterEdge    = "after"    // order and gate, no value
+)
+
+// edge says that the node to rests on the input or node from.
+type edge struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Kind  string `json:"kind"`
+	Route string `json:"route,omitempty"`
+}
+
+// Plan is a compiled graph. It is immutable once [Plan.Bind] has been called for
+// its inputs, and then safe for concurrent use with distinct states and results.
+type Plan struct {
+	name, hash string
+	inputs     []Input
+	triggers   []bool
+	nodes      []Node
+	outputs    []Output
+	edges      []edge
+	guard      *guard
+	guards     sync.Pool // *expression.Env of the guard, so that a check allocates nothing
+
+	steps     []step
+	links     []int32  // the steps' consumers, one after the other
+	routes    []string // that steps come after
+	consumers []bitset // by input: the nodes that rest on it directly
+	reads     []inputReads
+	constants []boundary.Value // vars, in the place every environment has them
+	cells     []Cell
+	lasts     int // how many outputs keep their last emitted value
+}
+
+// inputReads is what a plan looks at in one input.
+type inputReads struct {
+	fields   []string // sorted
+	whole    bool
+	programs []boundProgram
+}
+
+// boundProgram is a program that reads an input, under the index name.
+type boundProgram struct {
+	program *expression.Program
+	name    int
+}
+
+// Inputs are the inputs in declaration order. The slice is the plan's: read only.
+func (p *Plan) Inputs() []Input { return p.inputs }
+
+// Nodes are the nodes in plan order. The slice is the plan's: read only.
+func (p *Plan) Nodes() []Node { return p.nodes }
+
+// Outputs are the outputs in declaration order. The slice is the plan's: read only.
+func (p *Plan) Outputs() []Output { return p.outputs }
+
+// HasGuard says whether the reactor has to ask [Plan.GuardHolds] before it fires.
+func (p *Plan) HasGuard() bool { return p.guard != nil }
+
+// Reads says which top-level fields of an input some node, the guard or an
+// output looks at, in alphabetical order, and whether the value is used as a
+// whole too. Nothing and false means that nobody reads it.
+func (p *Plan) Reads(input int) (fields []string, whole bool) {
+	return slices.Clone(p.reads[input].fields), p.reads[input].whole
+}
+
+// Bind tells the plan the shape that an input's values are decoded with, so that
+// fields are read by slot. Call it before the first Run; it is not safe for
+// concurrent use with anything else. Values of other shapes work too, slower.
+func (p *Plan) Bind(input int, s *boundary.Shape) {
+	for _, b := range p.reads[input].programs {
+		b.program.Bind(b.name, s)
+	}
+}
+
+// addReads notes what a program reads of the inputs. index maps the program's
+// own names to the plan's inputs; anything else is -1.
+func (p *Plan) addReads(program *expression.Program, index func(name int) int) {
+	for _, r := range program.Reads() {
+		i := index(r.Name)
+		if i < 0 {
+			continue
+		}
+		in := &p.reads[i]
+		if len(r.Path) == 0 {
+			in.whole = true
+		} else if at, found := slices.BinarySearch(in.fields, r.Path[0]); !found {
+			in.fields = slices.Insert(in.fields, at, r.Path[0])
+		}
+		if !slices.ContainsFunc(in.programs, func(b boundProgram) bool { return b.program == program }) {
+			in.programs = append(in.programs, boundProgram{program, r.Name})
+		}
+	}
+}
+
+// triggersOf says for each input whether the reactor fires on it.
+func triggersOf(g *spec.Graph, inputs []Input) []bool {
+	triggers := make([]bool, len(inputs))
+	for i, in := range inputs {
+		for a := range g.Accumulators {
+			if g.Accumulators[a].Name == in.Name {
+				triggers[i] = g.Accumulators[a].Triggers(&g.Reactor)
+			}
+		}
+	}
+	return triggers
+}

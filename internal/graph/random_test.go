@@ -1,0 +1,477 @@
+package graph
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// randomGraphs is how many graphs one run compares with the oracle, each over a
+// dozen epochs. The seeds are always the same ones; SIM_SEED=n runs one of them,
+// SIM_GRAPHS=n as many as wanted.
+const randomGraphs = 10_000
+
+// TestRandomGraphsMatchOracle compares every epoch of random graphs with the
+// oracle: values, statuses, emissions, errors, dead nodes, the guard, and what a
+// restart from the cells makes of it. M7, M14, M15, M16, M19, M21, M22.
+func TestRandomGraphsMatchOracle(t *testing.T) {
+	first, count := uint64(1), uint64(randomGraphs)
+	if testing.Short() {
+		count /= 10
+	}
+	if s := os.Getenv("SIM_GRAPHS"); s != "" {
+		count, _ = strconv.ParseUint(s, 10, 64)
+	}
+	if s := os.Getenv("SIM_SEED"); s != "" {
+		first, _ = strconv.ParseUint(s, 10, 64)
+		count = 1
+	}
+	seen := make(map[string]int)
+	for seed := first; seed < first+count; seed++ {
+		w := newWorld(t, seed)
+		if err := w.run(seen); err != nil {
+			t.Fatalf("SIM_SEED=%d: %v\n%s", seed, err, w)
+		}
+	}
+	if count < 1000 {
+		return
+	}
+	// The comparison is void where something hardly ever happens.
+	for _, what := range []string{"idle", "ran", "cut_off", "skipped", "failed", "no route", "emitted", "emitted on change",
+		"equal event tick", "gone absent", "last good kept", "dead node", "fatal", "interrupted", "discarded", "restarted", "guard waits", "guard false", "guard error"} {
+		if seen[what] < int(count)/50 {
+			t.Errorf("only %d of %q in %d graphs", seen[what], what, count)
+		}
+	}
+	t.Log(seen)
+}
+
+// world is one random graph with its life so far.
+type world struct {
+	*rand.Rand
+	decl   *spec.Graph
+	g      *oracleGraph
+	order  []*oracleNode
+	guard  *term
+	kinds  map[string]int
+	plan   *Plan
+	st     *State
+	r      *Result
+	oracle *oracle
+	cells  map[int][]byte // the checkpoint
+
+	cache  cache
+	stamp  uint64
+	number int64
+	log    []string
+}
+
+// cache is the reactor's side: what a discarded epoch puts back.
+type cache struct {
+	inputs   []boundary.Value
+	versions []uint64
+	vals     map[string]val
+	set      map[string]bool
+}
+
+func (c cache) clone() cache {
+	return cache{slices.Clone(c.inputs), slices.Clone(c.versions), maps.Clone(c.vals), maps.Clone(c.set)}
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	w := &world{
+		Rand: rand.New(rand.NewPCG(seed, 1)), decl: &spec.Graph{Name: "random"},
+		g: &oracleGraph{event: map[string]bool{}, nodes: map[string]*oracleNode{}},
+		r: &Result{}, cells: map[int][]byte{},
+	}
+	source := &termSource{Rand: w.Rand, kinds: map[string]int{}}
+	inputs := w.makeInputs(source)
+	w.makeNodes(source)
+	w.makeOutputs(source.names)
+	if w.IntN(2) == 0 {
+		w.guard = source.condition(1)
+		w.decl.Reactor.Guard = spec.Expr{Text: w.guard.String()}
+	}
+	w.kinds = source.kinds
+	plan, diagnostics := Compile(w.decl, inputs)
+	if err := diagnostics.Err(); err != nil {
+		t.Fatalf("SIM_SEED=%d: %v\n%s", seed, err, w)
+	}
+	w.plan, w.st = plan, plan.NewState()
+	for i := range inputs {
+		if w.IntN(2) == 0 {
+			plan.Bind(i, valueShape)
+		}
+	}
+	w.order = w.g.order()
+	w.oracle = &oracle{g: w.g, memo: map[string]map[int]outcome{}}
+	w.cache = cache{make([]boundary.Value, len(inputs)), make([]uint64, len(inputs)), map[string]val{}, map[string]bool{}}
+	return w
+}
+
+func (w *world) makeInputs(source *termSource) []Input {
+	var inputs []Input
+	for i := range 1 + w.IntN(3) {
+		name := "i" + strconv.Itoa(i)
+		inputs = append(inputs, Input{Name: name, Type: expression.Any(), Event: w.IntN(3) == 0})
+		w.g.inputs = append(w.g.inputs, name)
+		w.g.event[name] = inputs[i].Event
+		source.names = append(source.names, name)
+		source.kinds[name] = w.IntN(2)
+	}
+	return inputs
+}
+
+func (w *world) makeNodes(source *termSource) {
+	count := 2 + w.IntN(7)
+	places := w.Perm(count) // a node may be declared before what it rests on
+	w.decl.Nodes = make([]spec.Node, count)
+	var earlier []*oracleNode
+	for i := range count {
+		n := &oracleNode{name: "n" + strconv.Itoa(i), pos: places[i], priority: 1}
+		d := spec.Node{Name: n.name, Kind: "expr"}
+		if w.IntN(4) == 0 {
+			d.Kind = "route"
+			for k := range 1 + w.IntN(3) {
+				n.routes = append(n.routes, source.condition(1))
+				d.Routes = append(d.Routes, spec.Field{Name: routeName(k), Expr: spec.Expr{Text: n.routes[k].String()}})
+			}
+		} else {
+			n.term = source.number(1 + w.IntN(3))
+			d.Expr = spec.Expr{Text: n.term.String()}
+		}
+		if len(earlier) > 0 && w.IntN(3) == 0 {
+			gate := earlier[w.IntN(len(earlier))]
+			n.after, d.After = gate.name, gate.name
+			if gate.routes != nil && w.IntN(4) > 0 {
+				n.route = routeName(w.IntN(len(gate.routes)))
+				d.After += "." + n.route
+			}
+		}
+		if k := w.IntN(6); k < 2 {
+			event := k == 0
+			n.event, d.Event = &event, &event
+		}
+		n.onError = []string{"fail_epoch", "skip", "last_good", "dead_letter"}[min(3, w.IntN(10)/2)]
+		d.OnError = n.onError
+		if w.IntN(3) == 0 {
+			n.priority = w.IntN(4)
+			d.Priority = []string{"high", "normal", "low", "background"}[n.priority]
+		}
+		w.decl.Nodes[places[i]] = d
+		w.g.nodes[n.name] = n
+		earlier = append(earlier, n)
+		source.names = append(source.names, n.name)
+		source.kinds[n.name] = numberNode
+		if n.routes != nil {
+			source.kinds[n.name] = routeNode
+		}
+	}
+}
+
+func (w *world) makeOutputs(names []string) {
+	for i := range 1 + w.IntN(4) {
+		o := oracleOutput{from: names[w.IntN(len(names))], onChange: w.IntN(2) == 0}
+		d := spec.Output{Name: "o" + strconv.Itoa(i), From: o.from}
+		if o.onChange {
+			d.Emit = "on_change"
+		}
+		w.g.outputs = append(w.g.outputs, o)
+		w.decl.Outputs = append(w.decl.Outputs, d)
+	}
+}
+
+// String is the declaration and what happened, to reproduce a failure by hand.
+func (w *world) String() string {
+	var b strings.Builder
+	for _, n := range w.decl.Nodes {
+		fmt.Fprintf(&b, "%s: { after: %q, on_error: %s, priority: %q", n.Name, n.After, n.OnError, n.Priority)
+		if n.Event != nil {
+			fmt.Fprintf(&b, ", event: %v", *n.Event)
+		}
+		for _, r := range n.Routes {
+			fmt.Fprintf(&b, ", route %s: %s", r.Name, r.Expr.Text)
+		}
+		fmt.Fprintf(&b, ", expr: %s }\n", n.Expr.Text)
+	}
+	fmt.Fprintf(&b, "inputs: %v, event: %v\noutputs: %+v\nguard: %s\n", w.g.inputs, w.g.event, w.g.outputs, w.decl.Reactor.Guard.Text)
+	return b.String() + strings.Join(w.log, "\n")
+}
+
+func (w *world) logf(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+
+// run lives through a dozen epochs.
+func (w *world) run(seen map[string]int) error {
+	for range 12 {
+		before, stamp := w.cache.clone(), w.stamp
+		w.arrive()
+		if w.guard != nil {
+			if err := w.checkGuard(seen); err != nil {
+				return err
+			}
+		}
+		if w.IntN(10) == 0 {
+			continue // a guard that is false consumes the cut: the cache stays as it is
+		}
+		commit, err := w.epoch(seen)
+		if err != nil {
+			return fmt.Errorf("epoch %d: %w", w.number, err)
+		}
+		if !commit {
+			w.cache = before
+			if w.IntN(2) == 0 {
+				w.stamp = stamp
+			}
+		}
+		if w.IntN(10) == 0 {
+			if err := w.restart(); err != nil {
+				return err
+			}
+			seen["restarted"]++
+		}
+		if w.IntN(10) == 0 {
+			w.r = &Result{}
+		}
+	}
+	return nil
+}
+
+// arrive puts new values in the cache of some inputs.
+func (w *world) arrive() {
+	for i, name := range w.g.inputs {
+		if w.IntN(2) == 0 {
+			continue
+		}
+		v := num(float64(w.IntN(4)))
+		if w.kinds[name] == objectInput && w.IntN(5) == 0 {
+			v = val{kind: 'z'}
+		}
+		w.stamp++
+		w.cache.inputs[i], w.cache.versions[i] = w.input(name, v), w.stamp
+		w.cache.vals[name], w.cache.set[name] = v, true
+	}
+}
+
+var valueShape = boundary.NewShape("v")
+
+// input is an input's value for the engine: a number, or an object with the field v.
+func (w *world) input(name string, v val) boundary.Value {
+	value := boundary.Int(int64(v.n))
+	if w.kinds[name] != objectInput {
+		return value
+	}
+	if v.kind == 'z' {
+		value = boundary.Value{}
+	}
+	return boundary.Object(valueShape, []boundary.Value{value})
+}
+
+// epoch runs one, compares it with the oracle, and commits it unless it failed or
+// is to be thrown away.
+func (w *world) epoch(seen map[string]int) (committed bool, err error) {
+	w.number++
+	w.stamp++
+	w.oracle.history = append(w.oracle.history, oracleCut{w.number, maps.Clone(w.cache.vals), maps.Clone(w.cache.set)})
+	e := &Epoch{Number: w.number, Inputs: w.cache.inputs, Versions: w.cache.versions, Stamp: w.stamp}
+	allowed := 1000
+	if w.IntN(12) == 0 {
+		allowed = w.IntN(4)
+	}
+	left := allowed
+	e.Interrupt = func() error {
+		if left--; left < 0 {
+			return errors.New("enough")
+		}
+		return nil
+	}
+	w.plan.Run(w.st, e, w.r)
+	w.logf("epoch %d: cache %v set %v", w.number, w.cache.vals, w.cache.set)
+	if err := w.compare(w.r, allowed, seen); err != nil {
+		return false, err
+	}
+	e.FullRecompute, left = true, allowed
+	full := &Result{}
+	w.plan.Run(w.st, e, full)
+	if err := w.compare(full, allowed, map[string]int{}); err != nil {
+		return false, fmt.Errorf("full recompute: %w", err)
+	}
+	if w.r.Err != nil || w.IntN(8) == 0 {
+		seen["discarded"]++
+		w.logf("  discarded: %v", w.r.Err)
+		w.plan.Commit(w.st, &Result{Err: &NodeError{}}) // a failed epoch commits nothing
+		w.oracle.forget()
+		return false, nil
+	}
+	touched := slices.Collect(w.r.Touched())
+	w.plan.Commit(w.st, w.r)
+	for _, i := range touched {
+		w.cells[i] = w.plan.EncodeCell(w.st, i)
+	}
+	clear(w.cache.set)
+	return true, nil
+}
+
+// restart rebuilds the state from the checkpoint.
+func (w *world) restart() error {
+	w.logf("restart")
+	w.st = w.plan.NewState()
+	for _, i := range slices.Collect(maps.Keys(w.cells)) { // in whatever order
+		if err := w.plan.DecodeCell(w.st, i, w.cells[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget takes the current epoch back.
+func (o *oracle) forget() {
+	k := len(o.history) - 1
+	o.history = o.history[:k]
+	for _, outcomes := range o.memo {
+		delete(outcomes, k)
+	}
+}
+
+// compare holds a result against the oracle; allowed nodes ran before the interruption.
+func (w *world) compare(r *Result, allowed int, seen map[string]int) error {
+	k, through := len(w.oracle.history)-1, true
+	var dead []string
+	for i, n := range w.order {
+		if w.plan.nodes[i].Name != n.name {
+			return fmt.Errorf("plan order: got %s at %d, want %s", w.plan.nodes[i].Name, i, n.name)
+		}
+		got, want := r.Node(i), outcome{value: w.oracle.run(n, k-1).value}
+		if through {
+			want = w.oracle.run(n, k)
+		}
+		if through && want.status != Idle {
+			if allowed--; allowed < 0 {
+				seen["interrupted"]++
+				if r.Err == nil || r.Err.Code != CodeCancelled || r.Err.Name != n.name {
+					return fmt.Errorf("interrupted before %s: got %v", n.name, r.Err)
+				}
+				want, through = outcome{value: w.oracle.run(n, k-1).value}, false
+			}
+		}
+		if got.Status != want.status || !want.fatal && !same(got.Value, want.value) || (got.Err != nil) != (want.status == Failed) {
+			return fmt.Errorf("%s: got %v %v %v, want %v %v", n.name, got.Status, got.Value, got.Err, want.status, want.value)
+		}
+		if want.fatal {
+			seen["fatal"]++
+			if through = false; r.Err == nil || r.Err != got.Err {
+				return fmt.Errorf("%s: epoch error: got %v, want %v", n.name, r.Err, got.Err)
+			}
+		}
+		if got.Status == Failed && n.onError == "dead_letter" {
+			dead = append(dead, n.name)
+		}
+		if through {
+			w.count(seen, n, got, want, k)
+		}
+	}
+	if through && r.Err != nil {
+		return fmt.Errorf("epoch error: got %v, want none", r.Err)
+	}
+	if !through {
+		dead = nil
+	}
+	for _, i := range r.DeadNodes {
+		if len(dead) == 0 || dead[0] != w.plan.nodes[i].Name {
+			return fmt.Errorf("dead nodes: got %v, want %v", r.DeadNodes, dead)
+		}
+		dead = dead[1:]
+	}
+	if len(dead) > 0 {
+		return fmt.Errorf("dead nodes: %v is missing", dead)
+	}
+	return w.compareEmitted(r, through, seen)
+}
+
+func (w *world) compareEmitted(r *Result, through bool, seen map[string]int) error {
+	emitted := r.Emitted
+	for i, o := range w.g.outputs {
+		want := val{}
+		if through {
+			want = w.oracle.emits(i, len(w.oracle.history)-1)
+		}
+		if want.kind == 0 {
+			continue
+		}
+		if len(emitted) == 0 || emitted[0].Output != i {
+			return fmt.Errorf("output %d: got %v, want %v", i, r.Emitted, want)
+		}
+		got := emitted[0].Value
+		emitted = emitted[1:]
+		if _, isInput := w.g.event[o.from]; isInput && !boundary.Equal(got, w.input(o.from, want)) || !isInput && !same(got, want) {
+			return fmt.Errorf("output %d: got %v, want %v", i, got, want)
+		}
+		if seen["emitted"]++; o.onChange {
+			seen["emitted on change"]++
+		}
+	}
+	if len(emitted) > 0 {
+		return fmt.Errorf("outputs: got %v too many", emitted)
+	}
+	return nil
+}
+
+func (w *world) count(seen map[string]int, n *oracleNode, got NodeResult, want outcome, k int) {
+	last := w.oracle.run(n, k-1).value
+	seen[got.Status.String()]++
+	note := func(what string, yes bool) {
+		if yes {
+			seen[what]++
+		}
+	}
+	note("no route", got.NoRoute)
+	note("equal event tick", got.Status == Ran && last == want.value)
+	note("gone absent", want.ticked && want.value.kind == 0)
+	note("last good kept", got.Status == Failed && want.value.kind != 0)
+	note("dead node", got.Status == Failed && n.onError == "dead_letter")
+}
+
+// checkGuard compares the guard with the oracle: over the cached inputs and the
+// committed values of the nodes.
+func (w *world) checkGuard(seen map[string]int) error {
+	e := &Epoch{Number: w.number, Inputs: w.cache.inputs, Versions: w.cache.versions}
+	ok, waiting, failure := w.plan.GuardHolds(w.st, e)
+	look := func(name string) val {
+		if n := w.g.nodes[name]; n != nil {
+			return w.oracle.run(n, len(w.oracle.history)-1).value
+		}
+		return w.cache.vals[name]
+	}
+	v, fail := w.guard.eval(w.number, look)
+	want := cmp.Or(fail, strconv.FormatBool(v == num(1)))
+	got := strconv.FormatBool(ok)
+	switch {
+	case failure != nil:
+		got = errNode
+		seen["guard error"]++
+	case waiting:
+		got = errAbsent
+		seen["guard waits"]++
+	case !ok:
+		seen["guard false"]++
+	}
+	missing := func(name string) bool { return w.g.nodes[name] == nil && w.cache.vals[name].kind == 0 }
+	if want == errAbsent && !slices.ContainsFunc(w.guard.plain(nil), missing) {
+		want = "false" // only an input is waited for
+	}
+	if got != want {
+		return fmt.Errorf("guard %s: got %s %v, want %s", w.guard, got, failure, want)
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package graph
+
+import (
+	"iter"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// Epoch is what a plan runs on: what the reactor's cut took. The caller owns it
+// and may reuse it; nothing of it is kept but the values.
+type Epoch struct {
+	// Number is the epoch's own; epoch() in expressions.
+	Number int64
+	// Now is engine time, now() in expressions, constant throughout (M20).
+	Now time.Time
+	// Key is the epoch's key; absent in an unkeyed graph, where `key` reads as null.
+	Key boundary.Value
+	// Inputs are the values by input; absent for an input that has not arrived.
+	Inputs []boundary.Value
+	// Versions are the stamps at which the values were put in the cache; 0 for one that never was.
+	Versions []uint64
+	// Stamp is this epoch's: greater than every version and every earlier epoch's.
+	Stamp uint64
+	// Interrupt is asked before each node. An error ends the epoch. nil: never.
+	Interrupt func() error
+	// Clock, in nanoseconds, measures how long nodes take. nil: durations stay zero.
+	Clock func() int64
+	// FullRecompute computes every node in every epoch, and then lets only those that
+	// were due count: the same results at the cost of an engine that is not
+	// incremental. It is what benchmarks compare with.
+	FullRecompute bool
+}
+
+// Status is what a node did in an epoch.
+type Status uint8
+
+// See the package documentation for what each of them means.
+const (
+	Idle Status = iota
+	Ran
+	CutOff
+	Skipped
+	Failed
+)
+
+// String is the status as records show it: "cut_off".
+func (s Status) String() string {
+	switch s {
+	case Ran:
+		return "ran"
+	case CutOff:
+		return "cut_off"
+	case Skipped:
+		return "skipped"
+	case Failed:
+		return "failed"
+	default:
+		return "idle"
+	}
+}
+
+// NodeResult is one node's part in an epoch.
+type NodeResult struct {
+	Status Status
+	// Value is the node's value at the end of the epoch, whether or not it ran; absent when it has none.
+	Value boundary.Value
+	// NoRoute says that a route node ran and none of its conditions held.
+	NoRoute bool
+	// Nanos is how long it took; 0 without [Epoch.Clock].
+	Nanos int64
+	// Err says why it failed.
+	Err *NodeError
+}
+
+// Emission is one value that an output sends out.
+type Emission struct {
+	Output int // index into Plan.Outputs
+	Value  boundary.Value
+}
+
+// Result is what an epoch came to, staged until [Plan.Commit]. The zero Result is
+// ready; reuse it, and it allocates nothing once it has seen the plan. It has one
+// owner, and holds until the next Run.
+type Result struct {
+	// Err is the error that ended the epoch; nothing of it may be committed then.
+	Err *NodeError
+	// Emitted is what the outputs send out once the epoch is committed, in
+	// declaration order. Empty when the epoch failed.
+	Emitted []Emission
+	// DeadNodes are the nodes that failed with on_error dead_letter. Empty when the
+	// epoch failed: then the events of its cut become dead letters as a whole (M21).
+	DeadNodes []int
+
+	plan  *Plan
+	state *State
+	stamp uint64
+	// env.Values are the inputs, then the node values (committed ones until a node
+	// ticks, then the staged), then `vars` and `key`.
+	env    expression.Env
+	values []boundary.Value // env.Values from the first node on
+	due    bitset           // nodes still to run
+	ticked bitset
+	fresh  *bitset // nodes whose first run this is; nil for none
+	all    bitset  // backs fresh when it is every node
+
+	status   []Status
+	nanos    []int64
+	failures []*NodeError
+	running  int // the node being evaluated, -1 between nodes
+	now      int64
+}
+
+// Node is what node i did in the epoch.
+func (r *Result) Node(i int) NodeResult {
+	n := NodeResult{Status: r.status[i], Value: r.values[i], Nanos: r.nanos[i]}
+	n.NoRoute = (n.Status == Ran || n.Status == CutOff) && n.Value.IsNull() && r.plan.nodes[i].Kind == "route"
+	for _, e := range r.failures {
+		if e.Node == i {
+			n.Err = e
+		}
+	}
+	return n
+}
+
+// Touched ranges over the cells that committing the epoch changes, by index into
+// [Plan.Cells]. The stamp is one of them in every epoch.
+func (r *Result) Touched() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if r.Err != nil {
+			return
+		}
+		for i := range r.ticked.all() {
+			if !yield(i) {
+				return
+			}
+		}
+		for _, e := range r.Emitted {
+			if cell := r.plan.outputs[e.Output].cell; cell >= 0 && !yield(cell) {
+				return
+			}
+		}
+		yield(len(r.plan.cells) - 1)
+	}
+}
+
+// begin makes the result ready for an epoch on st.
+func (r *Result) begin(p *Plan, st *State, e *Epoch) {
+	if r.plan != p {
+		r.fit(p)
+	}
+	r.Err, r.Emitted, r.DeadNodes, r.failures = nil, r.Emitted[:0], r.DeadNodes[:0], r.failures[:0]
+	r.state, r.stamp, r.running = st, e.Stamp, -1
+	clear(r.ticked)
+	clear(r.status)
+	r.env.Now, r.env.Epoch = e.Now, e.Number
+	copy(r.env.Values, e.Inputs)
+	copy(r.values, st.cells[:len(p.nodes)])
+	r.env.Values[len(r.env.Values)-1] = keyValue(e)
+
+	clear(r.due)
+	for i, version := range e.Versions {
+		if version > st.stamp {
+			r.due.add(p.consumers[i])
+		}
+	}
+	if r.fresh = st.fresh; r.fresh == nil && st.stamp == 0 {
+		r.fresh = &r.all
+	}
+	if r.fresh != nil {
+		r.due.add(*r.fresh)
+	}
+	if e.Clock != nil {
+		clear(r.nanos)
+		r.now = e.Clock()
+	}
+}
+
+// fit makes room for a plan's nodes.
+func (r *Result) fit(p *Plan) {
+	n := len(p.nodes)
+	*r = Result{
+		plan:   p,
+		env:    expression.Env{Values: make([]boundary.Value, len(p.inputs)+n+2)},
+		due:    newBitset(n),
+		ticked: newBitset(n),
+		all:    newBitset(n),
+		status: make([]Status, n),
+		nanos:  make([]int64, n),
+	}
+	r.values = r.env.Values[len(p.inputs) : len(p.inputs)+n]
+	r.all.fill(n)
+	copy(r.env.Values[len(p.inputs)+n:], p.constants)
+}
+
+// keyValue is `key`: null where there is none.
+func keyValue(e *Epoch) boundary.Value {
+	if e.Key.IsAbsent() {
+		return boundary.Null()
+	}
+	return e.Key
+}

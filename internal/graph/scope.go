@@ -1,0 +1,74 @@
+package graph
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// names is what the expressions of a graph can refer to: a name's place is its
+// index, in every expression alike.
+type names struct {
+	all   []expression.Name
+	index map[string]int
+	// narrow has the names that one expression mentions, and blanks elsewhere. A
+	// scope is described anew for every expression: over all names that would make
+	// the compilation of a thousand nodes quadratic.
+	narrow []expression.Name
+}
+
+func newNames(all []expression.Name) *names {
+	n := &names{all: all, index: make(map[string]int, len(all)), narrow: make([]expression.Name, len(all))}
+	for i, name := range all {
+		n.index[name.Name] = i
+	}
+	return n
+}
+
+// compile compiles an expression over the names. Only when it knows one of them
+// not does it get to see all, for the sake of the suggestion.
+func (n *names) compile(text string, as func(string, expression.Scope) (*expression.Program, error)) (*expression.Program, error) {
+	var used []int
+	for word := range strings.FieldsFuncSeq(text, isNotWord) {
+		if i, known := n.index[word]; known {
+			n.narrow[i] = n.all[i]
+			used = append(used, i)
+		}
+	}
+	program, err := as(text, expression.Scope{Names: n.narrow, Clock: true})
+	for _, i := range used {
+		n.narrow[i] = expression.Name{}
+	}
+	if e, ok := errors.AsType[*expression.Error](err); ok && e.Code == expression.CodeUnknownName {
+		return as(text, expression.Scope{Names: n.all, Clock: true})
+	}
+	return program, err
+}
+
+func isNotWord(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
+// looseNames are the names by declaration, with nothing known of their types:
+// enough to find references.
+func (c *compiler) looseNames() *names {
+	all := make([]expression.Name, c.varsIndex()+2)
+	for name, i := range c.index {
+		all[i] = expression.Name{Name: name, Type: expression.Any()}
+	}
+	return newNames(all)
+}
+
+// typedNames are the names in plan order, with the types known so far.
+func (c *compiler) typedNames(order []int) *names {
+	all := make([]expression.Name, 0, c.varsIndex()+2)
+	for _, in := range c.inputs {
+		all = append(all, expression.Name{Name: in.Name, Type: in.Type})
+	}
+	for _, i := range order {
+		all = append(all, expression.Name{Name: c.units[i].decl.Name, Type: c.units[i].typ})
+	}
+	return newNames(append(all,
+		expression.Name{Name: "vars", Type: c.varsType},
+		expression.Name{Name: "key", Type: expression.Any()}))
+}

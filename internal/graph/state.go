@@ -1,0 +1,132 @@
+package graph
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// State is what a plan keeps of one key between epochs, as of the last committed
+// one: the nodes' values and the last emitted values of outputs that emit on
+// change. It has one owner and is not safe for concurrent use. 48 bytes and one
+// value (24 bytes) for each node and on-change output.
+type State struct {
+	// stamp is the last committed epoch's; 0 before the first.
+	stamp uint64
+	// cells are the nodes' values in plan order, then the outputs' last ones.
+	cells []boundary.Value
+	// fresh are the nodes that never ran, or whose cell could not be restored: they
+	// are due whatever their inputs say. nil stands for all of them while stamp is
+	// 0, and for none afterwards, which is the normal case.
+	fresh *bitset
+}
+
+// NewState is the state of a key before its first epoch: every node is due.
+func (p *Plan) NewState() *State {
+	return &State{cells: make([]boundary.Value, len(p.nodes)+p.lasts)}
+}
+
+// Stamp is the last committed epoch's stamp, 0 before the first.
+func (st *State) Stamp() uint64 { return st.stamp }
+
+// Node is the value of node i as of the last committed epoch; absent when it has none.
+func (st *State) Node(i int) boundary.Value { return st.cells[i] }
+
+// Size is about how many bytes the state holds, values included.
+func (st *State) Size() int {
+	n := 48
+	for _, v := range st.cells {
+		n += v.Size()
+	}
+	return n
+}
+
+// CellKind says what a cell holds.
+type CellKind string
+
+// The kinds of cells.
+const (
+	NodeCell   CellKind = "node"   // a node's value
+	OutputCell CellKind = "output" // the last value an on_change output emitted
+	StampCell  CellKind = "stamp"  // the last committed epoch's stamp
+)
+
+// Cell names one piece of a state that a checkpoint writes by itself. The stamp
+// cell has no name.
+type Cell struct {
+	Kind CellKind
+	Name string
+}
+
+// Cells are the pieces of a state, in the order of the indexes that
+// [Result.Touched], [Plan.EncodeCell] and [Plan.DecodeCell] speak of; the nodes
+// come first, under their own indexes. The slice is the plan's: read only.
+func (p *Plan) Cells() []Cell { return p.cells }
+
+// cellFormat is the first byte of every encoded cell. A reader refuses others.
+const cellFormat = 1
+
+// EncodeCell is the checkpoint form of cell i.
+func (p *Plan) EncodeCell(st *State, i int) []byte {
+	b := []byte{cellFormat}
+	if i == len(st.cells) {
+		return binary.AppendUvarint(b, st.stamp)
+	}
+	return st.cells[i].AppendBinary(b)
+}
+
+// errCell says that a cell's bytes are not what EncodeCell writes.
+var errCell = errors.New("not a cell of this format")
+
+// DecodeCell restores cell i of a new state from what [Plan.EncodeCell] made. A
+// node whose cell is not restored, because there is none or it is damaged, runs
+// in the next epoch as if for the first time. On an error the state is unchanged.
+func (p *Plan) DecodeCell(st *State, i int, data []byte) error {
+	if err := p.decodeCell(st, i, data); err != nil {
+		c := p.cells[i]
+		return fmt.Errorf("decode %s cell %q: %w", c.Kind, c.Name, err)
+	}
+	return nil
+}
+
+func (p *Plan) decodeCell(st *State, i int, data []byte) error {
+	if len(data) < 2 || data[0] != cellFormat {
+		return errCell
+	}
+	if i == len(st.cells) {
+		stamp, n := binary.Uvarint(data[1:])
+		if n != len(data)-1 {
+			return errCell
+		}
+		p.materialize(st)
+		st.stamp = stamp
+		return nil
+	}
+	v, rest, err := boundary.DecodeBinary(data[1:])
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return errCell
+	}
+	if i < len(p.nodes) {
+		p.materialize(st)
+		st.fresh.clear(i)
+	}
+	st.cells[i] = v
+	return nil
+}
+
+// materialize writes the set of fresh nodes out, so that single ones can leave it.
+func (p *Plan) materialize(st *State) {
+	if st.fresh != nil {
+		return
+	}
+	b := newBitset(len(p.nodes))
+	if st.stamp == 0 {
+		b.fill(len(p.nodes))
+	}
+	st.fresh = &b
+}

@@ -1,0 +1,275 @@
+package graph
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// The language of the random graphs: terms that can be written as expressions,
+// and that evaluate themselves for the oracle.
+
+// val is a value of the oracle: 'n' a number, 's' a string, 'z' null, 0 absent.
+type val struct {
+	kind byte
+	n    float64
+	s    string
+}
+
+func num(n float64) val { return val{kind: 'n', n: n} }
+
+// term is an expression. Plain reads are "read" (the value) and "field" (its v).
+type term struct {
+	op   string
+	n    float64 // of "num"
+	s    string  // of "is": the text compared with
+	name string  // of reads
+	args []*term
+}
+
+var errNode, errAbsent = "error", "absent"
+
+// eval is the term's value in an epoch with this number; the string is errNode or errAbsent when there is none.
+func (t *term) eval(epoch int64, look func(name string) val) (val, string) {
+	switch t.op {
+	case "num":
+		return num(t.n), ""
+	case "epoch":
+		return num(float64(epoch)), ""
+	case "read", "field", "optional":
+		v := look(t.name)
+		if v.kind == 0 && t.op == "optional" {
+			return val{kind: 'z'}, ""
+		} else if v.kind == 0 {
+			return v, errAbsent
+		}
+		return v, ""
+	case "??":
+		if v := look(t.args[0].name); v.kind != 0 && v.kind != 'z' {
+			return v, ""
+		}
+		return t.args[1].eval(epoch, look)
+	}
+	a, fail := t.args[0].eval(epoch, look)
+	if fail != "" {
+		return a, fail
+	}
+	isTrue := a == num(1)
+	switch t.op {
+	case "?":
+		if isTrue {
+			return t.args[1].eval(epoch, look)
+		}
+		return t.args[2].eval(epoch, look)
+	case "&&", "||":
+		if isTrue == (t.op == "||") {
+			return a, ""
+		}
+		return t.args[1].eval(epoch, look)
+	case "not":
+		return truth(!isTrue), ""
+	case "is":
+		return truth(a == val{kind: 's', s: t.s}), ""
+	}
+	b, fail := t.args[1].eval(epoch, look)
+	if fail != "" {
+		return b, fail
+	}
+	if t.op == "==" {
+		return truth(a == b), ""
+	}
+	if a.kind != 'n' || b.kind != 'n' {
+		return val{}, errNode
+	}
+	switch t.op {
+	case "<":
+		return truth(a.n < b.n), ""
+	case "+":
+		a.n += b.n
+	case "-":
+		a.n -= b.n
+	case "*":
+		a.n *= b.n
+	case "/":
+		a.n /= b.n
+	}
+	if math.IsInf(a.n, 0) || math.IsNaN(a.n) {
+		return val{}, errNode
+	}
+	return a, ""
+}
+
+func truth(b bool) val {
+	if b {
+		return num(1)
+	}
+	return num(0)
+}
+
+// plain lists the names that are read plainly.
+func (t *term) plain(into []string) []string {
+	if t.op == "read" || t.op == "field" {
+		into = append(into, t.name)
+	}
+	args := t.args
+	if t.op == "??" {
+		args = args[1:]
+	}
+	for _, a := range args {
+		into = a.plain(into)
+	}
+	return into
+}
+
+func (t *term) names(into []string) []string {
+	if t == nil {
+		return into
+	}
+	if t.name != "" {
+		into = append(into, t.name)
+	}
+	for _, a := range t.args {
+		into = a.names(into)
+	}
+	return into
+}
+
+// same compares a value of the engine with one of the oracle.
+func same(v boundary.Value, w val) bool {
+	switch w.kind {
+	case 0:
+		return v.IsAbsent()
+	case 'z':
+		return v.IsNull()
+	case 's':
+		s, ok := v.AsString()
+		return ok && s == w.s
+	}
+	f, ok := v.AsFloat()
+	return ok && f == w.n
+}
+
+// String is the term as an expression.
+func (t *term) String() string {
+	switch t.op {
+	case "num":
+		return strconv.FormatFloat(t.n, 'g', -1, 64)
+	case "epoch":
+		return "epoch()"
+	case "read":
+		return t.name
+	case "field":
+		return t.name + ".v"
+	case "optional":
+		return t.name + "?.v"
+	case "is":
+		return "(" + t.args[0].String() + ` == "` + t.s + `")`
+	case "not":
+		return "(not " + t.args[0].String() + ")"
+	case "?":
+		return "(" + t.args[0].String() + " ? " + t.args[1].String() + " : " + t.args[2].String() + ")"
+	}
+	return "(" + t.args[0].String() + " " + t.op + " " + t.args[1].String() + ")"
+}
+
+// What a name in a random graph is.
+const (
+	scalarInput = iota
+	objectInput // {v: number}, the field may be missing
+	numberNode
+	routeNode
+)
+
+// termSource makes random terms over the names there are so far.
+type termSource struct {
+	*rand.Rand
+	names []string
+	kinds map[string]int
+}
+
+func (s *termSource) pick(kinds ...int) string {
+	var fit []string
+	for _, n := range s.names {
+		if slices.Contains(kinds, s.kinds[n]) {
+			fit = append(fit, n)
+		}
+	}
+	if len(fit) == 0 {
+		return ""
+	}
+	return fit[s.IntN(len(fit))]
+}
+
+// read is a reference to a number; it may be absent, and null where a field is missing.
+func (s *termSource) read() *term {
+	name := s.pick(scalarInput, objectInput, numberNode)
+	switch {
+	case s.kinds[name] != objectInput:
+		return &term{op: "read", name: name}
+	case s.IntN(4) == 0:
+		return &term{op: "optional", name: name}
+	default:
+		return &term{op: "field", name: name}
+	}
+}
+
+func (s *termSource) constant() *term { return &term{op: "num", n: float64(s.IntN(4))} }
+
+func (s *termSource) number(depth int) *term {
+	if depth == 0 {
+		if s.IntN(4) == 0 {
+			return s.constant()
+		}
+		return s.read()
+	}
+	switch s.IntN(12) {
+	case 0, 1:
+		return &term{op: "??", args: []*term{s.read(), s.number(depth - 1)}}
+	case 2, 3:
+		return &term{op: "+", args: []*term{s.number(depth - 1), s.number(depth - 1)}}
+	case 4:
+		return &term{op: "-", args: []*term{s.number(depth - 1), s.number(depth - 1)}}
+	case 5:
+		return &term{op: "*", args: []*term{s.number(depth - 1), s.constant()}}
+	case 6: // by a read: what divides by a constant zero does not compile
+		return &term{op: "/", args: []*term{s.number(depth - 1), s.read()}}
+	case 7, 8:
+		return &term{op: "?", args: []*term{s.condition(depth - 1), s.number(depth - 1), s.number(depth - 1)}}
+	case 9:
+		if s.IntN(3) == 0 {
+			return &term{op: "epoch"}
+		}
+		fallthrough
+	default:
+		return s.read()
+	}
+}
+
+func (s *termSource) condition(depth int) *term {
+	if route := s.pick(routeNode); route != "" && s.IntN(4) == 0 {
+		t := &term{op: "read", name: route}
+		if s.IntN(2) == 0 {
+			t = &term{op: "??", args: []*term{t, {op: "num", n: 7}}}
+		}
+		return &term{op: "is", s: routeName(s.IntN(3)), args: []*term{t}}
+	}
+	if depth > 0 {
+		switch s.IntN(6) {
+		case 0:
+			return &term{op: "&&", args: []*term{s.condition(0), s.condition(depth - 1)}}
+		case 1:
+			return &term{op: "||", args: []*term{s.condition(depth - 1), s.condition(0)}}
+		case 2:
+			return &term{op: "not", args: []*term{s.condition(depth - 1)}}
+		}
+	}
+	if s.IntN(3) == 0 {
+		return &term{op: "==", args: []*term{s.read(), s.number(0)}}
+	}
+	return &term{op: "<", args: []*term{s.read(), s.number(0)}}
+}
+
+func routeName(i int) string { return "r" + strconv.Itoa(i) }

@@ -1,0 +1,328 @@
+// Package job runs a graph over bounded input: from files to files, under virtual time.
+//
+// [Run] is `graphd run`. Its clock is event time where the declaration has one: inputs are
+// merged by their next event's time, ties by declaration order and then by line; events of
+// one instant are admitted together, and then the graph runs to quiescence. Where no time
+// is declared the clock starts at [Start] and moves [Step] per event, one event from each
+// input in turn. The clock never goes back: an event whose time lies behind it happens now.
+// There is no warming and no conflation by backpressure, so the same input gives the same
+// bytes. At the end of all inputs open batches are handed over and pending timers fire.
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/virtual"
+)
+
+// Step is how far the clock moves per event where no time is declared.
+const Step = time.Millisecond
+
+// Start is where the clock begins where no time is declared.
+func Start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// Reader is one input's events in order; io.EOF ends it. An error that is an
+// *accumulator.BadEvent comes with the event it is about, and the reading goes on.
+type Reader interface {
+	Next() (boundary.Event, error)
+}
+
+// Config is one bounded run.
+type Config struct {
+	Unit *compile.Unit
+	// Inputs are the readers by accumulator; nil for one that gets no events.
+	Inputs []Reader
+	// Sinks are by output; nil for values that are only counted.
+	Sinks []reactor.Sink
+	// Progress, when given, is called now and then with the events read so far.
+	Progress func(events int64)
+}
+
+// Stats is what a run came to.
+type Stats struct {
+	Events      int64 `json:"events"`
+	Epochs      int64 `json:"epochs"`
+	Failed      int64 `json:"failed_epochs"`
+	Outputs     int64 `json:"outputs"`
+	DeadLetters int64 `json:"dead_letters"`
+}
+
+// InputMissing says that a source that pulls has no input to stand in for it.
+type InputMissing struct{ Accumulator, Source string }
+
+func (e *InputMissing) Error() string {
+	return fmt.Sprintf("input_missing: accumulator %s reads from its %s source; give it a file with --input %s=PATH", e.Accumulator, e.Source, e.Accumulator)
+}
+
+// batchSize is how many messages of one output are delivered at once.
+const batchSize = 1024
+
+// progressEvery is how many events lie between two calls of Progress and looks at the context.
+const progressEvery = 4096
+
+// runner is a run under way.
+type runner struct {
+	cfg   Config
+	g     *virtual.Graph
+	ctx   context.Context // of Run's caller: a runner lives within one call
+	heads []head
+	timed bool
+	turn  int // whose turn it is where no time is declared
+	stats Stats
+	out   [][]reactor.Message
+}
+
+// head is the next event of one input.
+type head struct {
+	ev    boundary.Event
+	bad   *accumulator.BadEvent
+	at    time.Time
+	valid bool // false: the input has ended
+}
+
+// Run runs the graph over its inputs to their end. The error is the first of a reader or a
+// sink; failed epochs and dead letters are no errors, and counted.
+func Run(ctx context.Context, cfg Config) (Stats, error) {
+	for i, p := range cfg.Inputs {
+		if a := &cfg.Unit.Spec.Accumulators[i]; p == nil && a.Source.Pulls() {
+			return Stats{}, &InputMissing{a.Name, a.Source.Kind}
+		}
+	}
+	r := &runner{cfg: cfg, ctx: ctx, heads: make([]head, len(cfg.Inputs)), out: make([][]reactor.Message, len(cfg.Sinks))}
+	start := Start()
+	for _, p := range cfg.Unit.Programs {
+		if p.HasTime() {
+			r.timed, start = true, time.Time{} // begin sets the clock to the first event
+		}
+	}
+	r.g = virtual.New(cfg.Unit, start, nil)
+	r.g.Release = r.release
+	err := r.run()
+	if err == nil {
+		err = r.g.Close()
+	}
+	if err == nil {
+		err = r.flush()
+	}
+	err = errors.Join(err, r.closeSinks())
+	r.count()
+	return r.stats, err
+}
+
+func (r *runner) run() error {
+	for i := range r.heads {
+		if err := r.read(i); err != nil {
+			return err
+		}
+	}
+	if r.timed {
+		r.begin()
+	}
+	for {
+		i, ok := r.next()
+		if !ok {
+			return nil
+		}
+		at := r.g.Now()
+		if r.heads[i].at.After(at) {
+			at = r.heads[i].at
+		}
+		if err := r.g.AdvanceTo(at); err != nil {
+			return err
+		}
+		if err := r.instant(i, at); err != nil {
+			return err
+		}
+		if err := r.g.Quiesce(); err != nil {
+			return err
+		}
+	}
+}
+
+// begin sets the clock to the first event's time, so that no timer is due before it.
+func (r *runner) begin() {
+	first := time.Time{}
+	for i := range r.heads {
+		if h := &r.heads[i]; h.valid && !h.at.IsZero() && (first.IsZero() || h.at.Before(first)) {
+			first = h.at
+		}
+	}
+	if !first.IsZero() {
+		r.g.StartAt(first)
+	}
+}
+
+// instant admits everything that happens at the present instant, beginning with input i.
+// Where no time is declared every event is an instant of its own.
+func (r *runner) instant(i int, at time.Time) error {
+	for {
+		h := &r.heads[i]
+		if h.bad != nil {
+			r.g.AddBad(i, &h.ev, h.bad)
+		} else {
+			r.g.Add(i, &h.ev, true)
+		}
+		r.stats.Events++
+		if r.stats.Events%progressEvery == 0 {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
+			if r.cfg.Progress != nil {
+				r.cfg.Progress(r.stats.Events)
+			}
+		}
+		if err := r.read(i); err != nil {
+			return err
+		}
+		if !r.timed {
+			return nil
+		}
+		next, ok := r.next()
+		if !ok || r.heads[next].at.After(at) {
+			return nil
+		}
+		i = next
+	}
+}
+
+// next is the input whose event comes next.
+func (r *runner) next() (int, bool) {
+	if !r.timed {
+		for k := range r.heads {
+			i := (r.turn + k) % len(r.heads)
+			if r.heads[i].valid {
+				r.turn = i + 1
+				r.heads[i].at = Start().Add(Step * time.Duration(r.stats.Events))
+				return i, true
+			}
+		}
+		return 0, false
+	}
+	best := -1
+	for i := range r.heads {
+		if r.heads[i].valid && (best < 0 || r.heads[i].at.Before(r.heads[best].at)) {
+			best = i
+		}
+	}
+	return best, best >= 0
+}
+
+// read fetches input i's next event and its time.
+func (r *runner) read(i int) error {
+	h := &r.heads[i]
+	h.valid, h.bad = false, nil
+	if r.cfg.Inputs[i] == nil {
+		return nil
+	}
+	ev, err := r.cfg.Inputs[i].Next()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil && !errors.As(err, &h.bad) {
+		return fmt.Errorf("input %s: %w", r.cfg.Unit.Spec.Accumulators[i].Name, err)
+	}
+	h.ev, h.valid = ev, true
+	if !r.timed || h.bad != nil {
+		return nil // a bad event has no time: it happens now
+	}
+	at, declared, err := r.g.EventTime(i, &h.ev)
+	switch {
+	case errors.As(err, &h.bad):
+	case err != nil:
+		return err
+	case declared:
+		h.at = at
+	}
+	return nil
+}
+
+// release queues an epoch's messages, and delivers in batches.
+func (r *runner) release(batch []reactor.Message) error {
+	for i := range batch {
+		m := &batch[i]
+		r.stats.Outputs++
+		if r.cfg.Sinks[m.To] == nil {
+			continue
+		}
+		r.out[m.To] = append(r.out[m.To], *m)
+	}
+	for o := range r.out {
+		if len(r.out[o]) >= batchSize {
+			return r.flush()
+		}
+	}
+	return nil
+}
+
+// flush delivers what is queued, in order of epoch, then declaration.
+func (r *runner) flush() error {
+	at := make([]int, len(r.out))
+	for {
+		first := -1
+		for o := range r.out {
+			if at[o] < len(r.out[o]) && (first < 0 || r.out[o][at[o]].Epoch < r.out[first][at[first]].Epoch) {
+				first = o
+			}
+		}
+		if first < 0 {
+			break
+		}
+		end := r.stretch(at, first)
+		if err := r.cfg.Sinks[first].Deliver(r.ctx, r.out[first][at[first]:end]); err != nil {
+			return fmt.Errorf("output %s: %w", r.cfg.Unit.Spec.Outputs[first].Name, err)
+		}
+		at[first] = end
+	}
+	for o := range r.out {
+		clear(r.out[o])
+		r.out[o] = r.out[o][:0]
+	}
+	return nil
+}
+
+// stretch is the end of the longest stretch of output o that nothing of another comes between.
+func (r *runner) stretch(at []int, o int) int {
+	end := at[o] + 1
+	for end < len(r.out[o]) {
+		epoch := r.out[o][end].Epoch
+		for other := range r.out {
+			if other != o && at[other] < len(r.out[other]) && (r.out[other][at[other]].Epoch < epoch || r.out[other][at[other]].Epoch == epoch && other < o) {
+				return end
+			}
+		}
+		end++
+	}
+	return end
+}
+
+func (r *runner) closeSinks() error {
+	var errs []error
+	for o, s := range r.cfg.Sinks {
+		if s != nil {
+			if err := s.Close(context.WithoutCancel(r.ctx)); err != nil {
+				errs = append(errs, fmt.Errorf("output %s: %w", r.cfg.Unit.Spec.Outputs[o].Name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// count closes the books of the run.
+func (r *runner) count() {
+	v := r.g.Core().Look()
+	r.stats.Epochs = v.Epoch
+	for _, n := range v.Stats.Epochs {
+		r.stats.Failed += n[0]
+	}
+	for i := range v.Inputs {
+		r.stats.DeadLetters += v.Inputs[i].Books.DeadLettered
+	}
+}

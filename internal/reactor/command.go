@@ -1,0 +1,168 @@
+package reactor
+
+import (
+	"errors"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// ErrState refuses a command that the graph's state forbids; the control plane answers 409.
+var ErrState = errors.New("the graph's state forbids this command")
+
+// ErrNotPaused refuses Step on a graph that is not paused.
+var ErrNotPaused = errors.New("the graph is not paused; pause it before stepping")
+
+// FireResult is what a commanded epoch came to.
+type FireResult struct {
+	Epoch    int64
+	Cause    Cause
+	Err      string // "" when the epoch was kept
+	Outputs  []string
+	Values   []boundary.Value
+	Duration time.Duration
+}
+
+// ForceFire makes a normal cut now, whatever criteria, guard, rate limit, pause or warming
+// say: the newest of every latest input and at most one head of every sequential one (M11).
+func (c *Core) ForceFire(now time.Time) (FireResult, error) {
+	c.Tick(now)
+	if err := c.mayCommand(); err != nil {
+		return FireResult{}, err
+	}
+	c.cut.reset()
+	for i := range c.cfg.Inputs {
+		c.takeFrom(i)
+	}
+	c.guardWaits = false
+	c.run(CauseForce)
+	return c.fireResult(), nil
+}
+
+// FireWith runs one epoch on injected values, one per input and absent where none was
+// given (M11). With replace they are the whole cache from then on: flags are cleared,
+// queues kept. Without, they overlay the live cache for this epoch alone: its outputs
+// are released and nothing else changes.
+func (c *Core) FireWith(now time.Time, values []boundary.Value, replace bool) (FireResult, error) {
+	c.Tick(now)
+	if err := c.mayCommand(); err != nil {
+		return FireResult{}, err
+	}
+	c.cut.reset()
+	c.snapshot()
+	for i, v := range values {
+		switch {
+		case !v.IsAbsent():
+			c.cut.values[i], c.cut.versions[i] = v, c.cell.stamp+1
+		case replace && c.cut.versions[i] != 0:
+			c.cut.values[i], c.cut.versions[i] = boundary.Value{}, c.cell.stamp+1
+		}
+	}
+	c.epoch++
+	c.prepare(c.epoch)
+	c.cfg.Plan.Run(c.cell.nodes, &c.ep, &c.res)
+	rec := c.record(CauseWith, true)
+	if err := c.res.Err; err != nil {
+		// Nothing was taken and nothing is kept: the injected values leave no trace (M21).
+		rec.Err, rec.ErrCode = c.failure(err), err.Code
+	} else {
+		c.lastFired = c.now
+		if replace {
+			c.replaceCache(values)
+		}
+		c.release(rec)
+	}
+	c.finish(rec)
+	c.cut.reset()
+	return c.fireResult(), nil
+}
+
+// replaceCache makes the injected values the current state, after their epoch was good.
+func (c *Core) replaceCache(values []boundary.Value) {
+	c.cfg.Plan.Commit(c.cell.nodes, &c.res)
+	c.changes.ran(&c.res)
+	for i := range c.cell.slots {
+		s := &c.cell.slots[i]
+		if s.pend != nil {
+			c.accs[i].conflated += s.pend.Events
+			s.pend = nil
+		}
+		s.cur, s.at = values[i], boundary.Position{}
+		s.version = 0
+		if !values[i].IsAbsent() {
+			s.version = c.cell.stamp + 1
+		}
+		c.changes.slots[i] = true
+	}
+	c.cell.stamp = c.ep.Stamp
+	c.guardWaits = false
+}
+
+func (c *Core) mayCommand() error {
+	switch c.life.state {
+	case HealthStarting, HealthFailed, HealthStandby, HealthStopped:
+		return ErrState
+	}
+	return nil
+}
+
+// fireResult reads the newest record before the ring reuses it.
+func (c *Core) fireResult() FireResult {
+	r := &c.ring.scratch
+	if c.ring.keep > 0 {
+		r = c.ring.at(c.ring.total - 1)
+	}
+	res := FireResult{Epoch: r.Epoch, Cause: r.Cause, Err: r.Err, Duration: r.Duration}
+	for _, e := range r.Emitted {
+		res.Outputs = append(res.Outputs, c.cfg.Outputs[e.Output])
+		res.Values = append(res.Values, e.Value)
+	}
+	return res
+}
+
+// Pause stops the evaluation; boundaries go on accumulating within their bounds. It
+// reports whether anything changed: a pause is durable before it is answered (W27).
+func (c *Core) Pause(now time.Time, by string) bool {
+	c.Tick(now)
+	c.steps = 0
+	if c.paused {
+		return false
+	}
+	c.paused, c.pausedBy, c.pausedAt = true, by, c.now
+	c.changes.head = true
+	return true
+}
+
+// Resume goes on; what accumulated is evaluated at once (M12).
+func (c *Core) Resume(now time.Time) bool {
+	c.Tick(now)
+	c.steps = 0
+	if !c.paused {
+		return false
+	}
+	c.paused, c.pausedBy, c.pausedAt = false, "", time.Time{}
+	c.guardWaits = false
+	c.changes.head = true
+	return true
+}
+
+// Step allows n more epochs by the normal criteria while paused. They run in the Fire
+// calls that follow.
+func (c *Core) Step(now time.Time, n int) error {
+	c.Tick(now)
+	if !c.paused {
+		return ErrNotPaused
+	}
+	if err := c.mayCommand(); err != nil {
+		return err
+	}
+	c.guardWaits = false
+	c.steps = n
+	return nil
+}
+
+// EndSteps withdraws what is left of a Step.
+func (c *Core) EndSteps() { c.steps = 0 }
+
+// Stop ends the firing for good: the epoch boundary of a shutdown (M38).
+func (c *Core) Stop() { c.life.set(HealthStopped, "stopped", "the graph was stopped") }

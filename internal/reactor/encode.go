@@ -1,0 +1,111 @@
+package reactor
+
+import (
+	"strconv"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graph"
+)
+
+// AppendRecord appends a record's JSON, the wire shape of GET …/firings/{epoch}. It uses
+// only what the record holds, so any goroutine may call it on a clone.
+func (c *Config) AppendRecord(dst []byte, r *Record) []byte {
+	dst = append(dst, `{"epoch":`...)
+	dst = strconv.AppendInt(dst, r.Epoch, 10)
+	dst = append(dst, `,"incarnation":`...)
+	dst = strconv.AppendInt(dst, r.Incarnation, 10)
+	dst = append(dst, `,"at":`...)
+	dst = boundary.Time(r.At).AppendJSON(dst)
+	dst = append(dst, `,"cause":"`...)
+	dst = append(dst, r.Cause.String()...)
+	dst = append(dst, `","key":`...)
+	dst = AppendKey(dst, r.Key)
+	dst = append(dst, `,"ok":`...)
+	dst = strconv.AppendBool(dst, r.Err == "")
+	dst = append(dst, `,"error":`...)
+	dst = appendText(dst, r.Err)
+	dst = append(dst, `,"duration_us":`...)
+	dst = strconv.AppendInt(dst, r.Duration.Microseconds(), 10)
+	dst = append(dst, `,"degraded":[`...)
+	for i, name := range r.Degraded {
+		dst = appendName(dst, i, name, "")
+	}
+	dst = append(dst, `],"inputs":{`...)
+	for i, v := range r.Inputs {
+		dst = v.AppendJSON(appendName(dst, i, c.Inputs[i].Name, ":"))
+	}
+	dst = append(dst, `},"outputs":{`...)
+	for i, e := range r.Emitted {
+		dst = e.Value.AppendJSON(appendName(dst, i, c.Outputs[e.Output], ":"))
+	}
+	dst = append(dst, `},"cut":{`...)
+	for i := range r.Cut {
+		dst = appendCut(appendName(dst, i, c.Inputs[i].Name, ":"), &r.Cut[i])
+	}
+	dst = append(dst, `},"nodes":{`...)
+	for i := range r.Nodes {
+		dst = appendNode(appendName(dst, i, c.Plan.Nodes()[i].Name, ":"), &r.Nodes[i])
+	}
+	return append(dst, "}}"...)
+}
+
+func appendCut(dst []byte, in *CutInput) []byte {
+	dst = append(dst, `{"taken":`...)
+	dst = strconv.AppendBool(dst, in.Taken)
+	dst = append(dst, `,"events":`...)
+	dst = strconv.AppendInt(dst, in.Events, 10)
+	dst = append(dst, `,"position":`...)
+	var zero boundary.Position
+	if in.At == zero {
+		return append(dst, `""}`...)
+	}
+	dst = boundary.String(in.At.String()).AppendJSON(dst)
+	return append(dst, '}')
+}
+
+func appendNode(dst []byte, n *graph.NodeResult) []byte {
+	dst = append(dst, `{"status":"`...)
+	dst = append(dst, n.Status.String()...)
+	dst = append(dst, `","value":`...)
+	dst = n.Value.AppendJSON(dst)
+	dst = append(dst, `,"duration_us":`...)
+	if n.Nanos > 0 {
+		dst = strconv.AppendFloat(dst, float64(n.Nanos)/1e3, 'f', -1, 64)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"error":`...)
+	if n.Err != nil {
+		dst = appendText(dst, n.Err.Text)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	return append(dst, '}')
+}
+
+// AppendKey appends a key as JSON: null when there is none.
+func AppendKey(dst []byte, k boundary.Key) []byte {
+	if k == "" {
+		return append(dst, "null"...)
+	}
+	return append(dst, k...)
+}
+
+// appendName appends a member's quoted name, after a comma unless it is the first.
+func appendName(dst []byte, i int, name, then string) []byte {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, '"')
+	dst = append(dst, name...) // names are [a-z0-9_]
+	dst = append(dst, '"')
+	return append(dst, then...)
+}
+
+// appendText appends a string, null for the empty one.
+func appendText(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return boundary.String(s).AppendJSON(dst)
+}

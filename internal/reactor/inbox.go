@@ -1,0 +1,247 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// ErrStale refuses the words of an accumulator that has been replaced since (M35).
+var ErrStale = errors.New("this accumulator has been replaced")
+
+// maxWaitingLetters bounds the dead letters a hand-over may leave waiting per input: a
+// source of nothing but poison is held back like any other that outruns the reactor.
+const maxWaitingLetters = 1024
+
+// Inbox is the bounded hand-over between accumulators and the reactor (M4). Each input
+// has room of its own: a full sequential input holds up its accumulator alone, a latest
+// input conflates. Put is for the accumulators' goroutines, the rest for the reactor's.
+type Inbox struct {
+	mu     sync.Mutex
+	lanes  []lane
+	order  []handed // as they came, over all inputs: the admission order
+	spare  []handed // the array the reactor has emptied, to be filled next
+	health []healthNote
+	wake   chan struct{} // capacity 1: "look"; the state is in the fields above
+}
+
+type lane struct {
+	sequential bool
+	capacity   int
+	maxBytes   int64
+	depth      int   // boundaries in the inbox and in the core's queue
+	bytes      int64 // what they hold
+	letters    int   // dead letters in the inbox
+	waiting    int   // index+1 in order of a latest input's hand-over that can still be conflated
+	conflated  int64 // events overwritten in the inbox since the last drain
+	room       chan struct{}
+	port       int64 // the incarnation that may put
+}
+
+type handed struct {
+	input     int
+	h         *accumulator.Handover
+	conflated int64
+}
+
+type healthNote struct {
+	input        int
+	health       accumulator.Health
+	code, detail string
+}
+
+// LaneConfig bounds one input.
+type LaneConfig struct {
+	Sequential bool
+	Capacity   int
+	MaxBytes   int64
+}
+
+// NewInbox makes an inbox with one lane per input.
+func NewInbox(lanes []LaneConfig) *Inbox {
+	b := &Inbox{lanes: make([]lane, len(lanes)), wake: make(chan struct{}, 1)}
+	for i, l := range lanes {
+		b.lanes[i] = lane{sequential: l.Sequential, capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
+	}
+	return b
+}
+
+// Port is input i's way in for a new incarnation of its accumulator. Ports given out
+// before are void from now on.
+func (b *Inbox) Port(i int) accumulator.Port {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lanes[i].port++
+	return &port{inbox: b, input: i, incarnation: b.lanes[i].port}
+}
+
+type port struct {
+	inbox       *Inbox
+	input       int
+	incarnation int64
+}
+
+// Put hands h over; see [accumulator.Port].
+func (p *port) Put(ctx context.Context, h *accumulator.Handover) error {
+	l := &p.inbox.lanes[p.input]
+	for {
+		ok, err := p.inbox.put(p, h)
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-l.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Health reports the accumulator's health; it never blocks.
+func (p *port) Health(h accumulator.Health, code, detail string) {
+	b := p.inbox
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lanes[p.input].port != p.incarnation {
+		return
+	}
+	b.health = append(b.health, healthNote{p.input, h, code, detail})
+	b.ring()
+}
+
+func (b *Inbox) ring() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := &b.lanes[p.input]
+	if l.port != p.incarnation {
+		return false, ErrStale
+	}
+	if l.letters > 0 && l.letters+len(h.DeadLetters) > maxWaitingLetters {
+		return false, nil
+	}
+	if l.sequential {
+		if !l.fits(h.Boundaries) {
+			return false, nil
+		}
+	} else if b.conflate(l, h) {
+		b.ring()
+		return true, nil
+	}
+	l.letters += len(h.DeadLetters)
+	b.order = append(b.order, handed{input: p.input, h: h, conflated: l.conflated})
+	l.conflated = 0
+	if !l.sequential {
+		l.waiting = len(b.order)
+	}
+	b.ring()
+	return true, nil
+}
+
+// fits takes room for the boundaries when there is enough. A hand-over larger than the
+// whole lane goes in alone, or it never would.
+func (l *lane) fits(bs []boundary.Boundary) bool {
+	var size int64
+	for i := range bs {
+		size += int64(bs[i].Size)
+	}
+	if l.depth > 0 && (l.depth+len(bs) > l.capacity || l.bytes+size > l.maxBytes) {
+		return false
+	}
+	l.depth += len(bs)
+	l.bytes += size
+	return true
+}
+
+// conflate keeps only the newest boundary of h, and folds it into the hand-over of the
+// same input that still waits, if there is one: then it reports true.
+func (b *Inbox) conflate(l *lane, h *accumulator.Handover) bool {
+	if n := len(h.Boundaries); n > 1 {
+		for i := range n - 1 {
+			l.conflated += h.Boundaries[i].Events
+		}
+		h.Boundaries = h.Boundaries[n-1:]
+	}
+	if l.waiting == 0 {
+		return false
+	}
+	old := &b.order[l.waiting-1]
+	if len(h.Boundaries) > 0 {
+		for i := range old.h.Boundaries {
+			l.conflated += old.h.Boundaries[i].Events
+		}
+		old.h.Boundaries = h.Boundaries
+	}
+	l.letters += len(h.DeadLetters)
+	old.h.DeadLetters = append(old.h.DeadLetters, h.DeadLetters...)
+	old.h.Mark = h.Mark
+	old.conflated += l.conflated
+	l.conflated = 0
+	return true
+}
+
+// Drain admits everything that waits, in the order it came, and reports whether there was any.
+func (b *Inbox) Drain(now time.Time, c *Core) bool {
+	b.mu.Lock()
+	order, health := b.order, b.health
+	b.order, b.spare, b.health = b.spare[:0], nil, nil
+	for i := range b.lanes {
+		b.lanes[i].waiting, b.lanes[i].letters = 0, 0
+	}
+	b.mu.Unlock()
+	for i := range order {
+		c.Admit(now, order[i].input, order[i].h, order[i].conflated)
+		if len(order[i].h.DeadLetters) > 0 {
+			b.signal(order[i].input)
+		}
+	}
+	for _, n := range health {
+		c.SetHealth(now, n.input, n.health, n.code, n.detail)
+	}
+	clear(order)
+	b.mu.Lock()
+	b.spare = order[:0]
+	b.mu.Unlock()
+	return len(order) > 0 || len(health) > 0
+}
+
+// Free gives back room that a cut has made.
+func (b *Inbox) Free(i int, freed Credit) {
+	b.mu.Lock()
+	b.lanes[i].depth -= freed.Boundaries
+	b.lanes[i].bytes -= freed.Bytes
+	b.mu.Unlock()
+	b.signal(i)
+}
+
+// Occupy takes room for boundaries that a checkpoint brought back.
+func (b *Inbox) Occupy(i, boundaries int, bytes int64) {
+	b.mu.Lock()
+	b.lanes[i].depth += boundaries
+	b.lanes[i].bytes += bytes
+	b.mu.Unlock()
+}
+
+func (b *Inbox) signal(i int) {
+	select {
+	case b.lanes[i].room <- struct{}{}:
+	default:
+	}
+}
+
+// Depth is how many boundaries wait for input i, in the inbox and the core's queue.
+func (b *Inbox) Depth(i int) (boundaries int, bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lanes[i].depth, b.lanes[i].bytes
+}

@@ -1,0 +1,190 @@
+package reactor
+
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+)
+
+// Health is a graph's state (M10).
+type Health string
+
+// The states of a graph. Live and degraded graphs fire.
+const (
+	HealthStarting Health = "starting"
+	HealthWarming  Health = "warming"
+	HealthLive     Health = "live"
+	HealthDegraded Health = "degraded"
+	HealthStandby  Health = "standby"
+	HealthHalted   Health = "halted"
+	HealthFailed   Health = "failed"
+	HealthStopped  Health = "stopped"
+)
+
+// checkpointName stands for the checkpoint in the list of what is degraded.
+const checkpointName = "checkpoint"
+
+// life is where a graph is between starting and stopped, and why.
+type life struct {
+	state        Health
+	code, detail string
+	warmUntil    time.Time // zero: no bound
+	warmed       bool      // warming is over, by health or by timeout
+	persistError string    // why checkpoints cannot be written; "" when they can
+}
+
+func (l *life) firing() bool { return l.state == HealthLive || l.state == HealthDegraded }
+
+func (l *life) due() (time.Time, bool) {
+	return l.warmUntil, l.state == HealthWarming && !l.warmUntil.IsZero()
+}
+
+func (l *life) set(state Health, code, detail string) {
+	l.state, l.code, l.detail = state, code, detail
+}
+
+func (l *life) halt(code, detail string) { l.set(HealthHalted, code, detail) }
+
+// Health is the graph's state.
+func (c *Core) Health() Health { return c.life.state }
+
+// HealthReason says why the graph is in its state; both are "" when there is nothing to say.
+func (c *Core) HealthReason() (code, detail string) { return c.life.code, c.life.detail }
+
+// Start ends the loading: the graph receives, and fires once every accumulator is healthy (M10).
+func (c *Core) Start(now time.Time) {
+	c.advance(now)
+	c.life.set(HealthWarming, "waiting_for_accumulators", "waiting for accumulators to become healthy")
+	if c.cfg.WarmTimeout > 0 {
+		c.life.warmUntil = c.now.Add(c.cfg.WarmTimeout)
+	}
+	c.reassess()
+}
+
+// Tick tells the core the time: warming may end by it.
+func (c *Core) Tick(now time.Time) {
+	c.advance(now)
+	if at, ok := c.life.due(); !ok || c.now.Before(at) {
+		return
+	}
+	if c.cfg.FailCold {
+		c.life.set(HealthFailed, "warm_timeout", "accumulators were not healthy within warm_timeout; see waiting_for, then restart the graph")
+		return
+	}
+	c.life.warmed = true
+	c.reassess()
+}
+
+// SetHealth records what an accumulator says of itself.
+func (c *Core) SetHealth(now time.Time, i int, h accumulator.Health, code, detail string) {
+	c.advance(now)
+	acc := &c.accs[i]
+	acc.health, acc.code, acc.detail = h, code, detail
+	if h == accumulator.Halted {
+		c.life.halt(code, c.cfg.Inputs[i].Name+": "+detail)
+		return
+	}
+	if c.life.state == HealthHalted && c.life.code == "source_data_lost" && !c.anyHalted() {
+		c.life.set(HealthWarming, "", "")
+	}
+	c.reassess()
+}
+
+func (c *Core) anyHalted() bool {
+	for i := range c.accs {
+		if c.accs[i].health == accumulator.Halted {
+			return true
+		}
+	}
+	return false
+}
+
+// SetPersistError says that checkpoints cannot be written, or with "" that they can again.
+func (c *Core) SetPersistError(why string) {
+	c.life.persistError = why
+	c.reassess()
+}
+
+// reassess moves between warming, live and degraded. It leaves every other state alone:
+// a graph that is halted or has failed never reads as live (W22).
+func (c *Core) reassess() {
+	switch c.life.state {
+	case HealthWarming, HealthLive, HealthDegraded:
+	default:
+		return
+	}
+	ill := c.unhealthy()
+	if ill < 0 {
+		c.life.warmed = true
+	}
+	switch {
+	case !c.life.warmed:
+		c.life.state = HealthWarming
+	case ill >= 0:
+		acc := &c.accs[ill]
+		detail := acc.detail
+		if detail == "" {
+			detail = "is " + string(acc.health)
+		}
+		code := acc.code
+		if code == "" {
+			code = "accumulator_" + string(acc.health)
+		}
+		c.life.set(HealthDegraded, code, c.cfg.Inputs[ill].Name+": "+detail)
+	case c.life.persistError != "":
+		c.life.set(HealthDegraded, "checkpoint_failing", c.life.persistError)
+	default:
+		c.life.set(HealthLive, "", "")
+	}
+}
+
+// unhealthy is the first input whose accumulator is not healthy, or -1.
+func (c *Core) unhealthy() int {
+	for i := range c.accs {
+		if !c.accs[i].health.Healthy() {
+			return i
+		}
+	}
+	return -1
+}
+
+// Degraded names what is not healthy: accumulators, and the checkpoint. It is nil when all is well.
+func (c *Core) Degraded() []string {
+	if c.life.state == HealthLive {
+		return nil
+	}
+	var names []string
+	for i := range c.accs {
+		if !c.accs[i].health.Healthy() {
+			names = append(names, c.cfg.Inputs[i].Name)
+		}
+	}
+	if c.life.persistError != "" {
+		names = append(names, checkpointName)
+	}
+	return names
+}
+
+// WaitingFor names the inputs that the next epoch waits for.
+func (c *Core) WaitingFor() []string {
+	var names []string
+	zip := false
+	for i := range c.cfg.Inputs {
+		zip = zip || c.cfg.Inputs[i].Sequential && c.cfg.Inputs[i].Triggers
+	}
+	for i := range c.cfg.Inputs {
+		wait := false
+		switch {
+		case c.life.state == HealthWarming:
+			wait = !c.accs[i].health.Healthy()
+		case c.guardWaits:
+			wait = !c.cell.slots[i].arrived() && !c.cell.slots[i].dirty()
+		case c.cfg.All && c.cfg.Inputs[i].Triggers:
+			wait = !c.ready(i, zip)
+		}
+		if wait {
+			names = append(names, c.cfg.Inputs[i].Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,418 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// ErrStopped answers a function that came after the reactor had ended.
+var ErrStopped = errors.New("the reactor has stopped")
+
+const (
+	// fireBatch is how many epochs run before the reactor looks at its inbox, commands and
+	// timers again: at a microsecond an epoch they wait a fraction of a millisecond at most (M27).
+	fireBatch = 256
+	// controlCapacity bounds the commands that wait; more callers than that wait outside.
+	controlCapacity = 64
+	// maxLetters bounds the dead letters that wait for a commit. Past it the reactor neither
+	// admits nor fires until the store takes them: nothing is dropped (M5).
+	maxLetters = 10_000
+	// sealLetters asks for a checkpoint early.
+	sealLetters = 1_000
+	// commitTimeout bounds one commit; past it the outcome is unknown and the graph reloads.
+	commitTimeout = 30 * time.Second
+	// settleAfter is how long a start must last to count as good (M43).
+	settleAfter = 5 * time.Second
+)
+
+// Options are what a live reactor is made of.
+type Options struct {
+	Core    *Core
+	Inbox   *Inbox
+	Writers []*Writer // per output of the plan; nil where values are only counted and watched
+	Store   checkpoint.Checkpoints
+	// Head is what Acquire answered: the sequence and ledger the commits go on from.
+	Head checkpoint.Head
+	// Interval is the time between checkpoints; EveryEpochs, when positive, asks for one sooner.
+	Interval    time.Duration
+	EveryEpochs int
+	// Watch is told, on the reactor's goroutine, that there may be new records or another
+	// health, and answers when it wants to be told again although nothing happens; zero for
+	// never. It must not block. Nil for none.
+	Watch func(c *Core, now time.Time) (again time.Time)
+	// Flush waits, at shutdown and within ctx, until the writers have returned. Nil for none.
+	Flush func(ctx context.Context)
+	Now   func() time.Time
+	Log   *slog.Logger
+}
+
+// Reactor is the one goroutine that owns a live Core.
+type Reactor struct {
+	Options
+	control chan func(now time.Time)
+	commits chan committed
+	room    chan struct{} // capacity 1: a writer has room again
+	stopped chan struct{} // closed when Run has returned
+
+	inflight   *Seal
+	committing sync.WaitGroup
+	seq        int64
+	sealNow    bool
+	nextSeal   time.Time
+	started    time.Time
+	careful    bool // after crashes in a row: one epoch, one commit (M43)
+	settled    bool
+	sealed     CheckpointStatus
+	waiters    []waiter
+	staged     [][]Message
+	watchAt    time.Time // when Watch wants to be called again
+
+	posting sync.Mutex
+	posted  []func(c *Core, now time.Time)
+}
+
+type committed struct {
+	seal  *Seal
+	err   error
+	took  time.Duration
+	bytes int64
+}
+
+// waiter is somebody who waits for a commit to cover what he has seen.
+type waiter struct {
+	from int64 // the first commit sequence that covers it
+	done chan error
+}
+
+// CheckpointStatus is where the durable state stands.
+type CheckpointStatus struct {
+	Epoch int64
+	At    time.Time // zero before the first of all
+	// Took is how long commits took, Bytes what the last one wrote, Failed how many did not succeed.
+	Took   Histogram
+	Bytes  int64
+	Failed int64
+}
+
+// New makes a reactor; Run it on a goroutine of its own.
+func New(o Options) *Reactor {
+	r := &Reactor{
+		Options: o, control: make(chan func(time.Time), controlCapacity), commits: make(chan committed, 1),
+		room: make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
+		careful: o.Head.UncleanStarts > 1, staged: make([][]Message, len(o.Writers)),
+	}
+	r.sealed.Epoch, r.sealed.At = o.Head.Epoch, o.Head.At
+	// After a crash the first epoch is committed at once: progress, however small, is what
+	// tells a poisoned epoch from a killed process.
+	r.sealNow = o.Head.UncleanStarts > 0
+	return r
+}
+
+// Room wakes the reactor when a writer's queue has room again. It never blocks.
+func (r *Reactor) Room() {
+	select {
+	case r.room <- struct{}{}:
+	default:
+	}
+}
+
+// Do runs f on the reactor's goroutine, between two epochs, with everything handed over
+// so far admitted. It returns when f has run, ctx is done, or the reactor has ended.
+func (r *Reactor) Do(ctx context.Context, f func(c *Core, now time.Time)) error {
+	done := make(chan struct{})
+	run := func(now time.Time) { f(r.Core, now); close(done) }
+	select {
+	case r.control <- run:
+	case <-r.stopped:
+		return ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-r.stopped:
+		select {
+		case <-done: // it ran before the end
+			return nil
+		default:
+			return ErrStopped
+		}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Post has f run on the reactor's goroutine some time later, without waiting. It is for the
+// writers' dead letters, whose number the writers' queues bound; after the end it is void.
+func (r *Reactor) Post(f func(c *Core, now time.Time)) {
+	r.posting.Lock()
+	r.posted = append(r.posted, f)
+	r.posting.Unlock()
+	r.Room()
+}
+
+func (r *Reactor) runPosted(now time.Time) {
+	r.posting.Lock()
+	posted := r.posted
+	r.posted = nil
+	r.posting.Unlock()
+	for _, f := range posted {
+		f(r.Core, now)
+	}
+}
+
+// Run fires until ctx is done, then stops at the epoch boundary, waits for the writers to
+// be flushed, takes the final checkpoint and gives the graph back (M38). Any other return
+// is an error: the graph is to be rebuilt from its last checkpoint.
+func (r *Reactor) Run(ctx context.Context) error {
+	defer close(r.stopped)
+	defer r.committing.Wait()
+	r.started = r.Now()
+	r.nextSeal = r.started.Add(r.Interval)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		now := r.Now()
+		busy, err := r.turn(now)
+		if err != nil {
+			return err
+		}
+		if busy {
+			continue
+		}
+		timer.Reset(r.sleep(now))
+		select {
+		case <-ctx.Done():
+		case <-r.Inbox.wake:
+		case <-r.room:
+		case <-timer.C:
+		case f := <-r.control:
+			r.admit(r.Now())
+			f(r.Now())
+		case done := <-r.commits:
+			if err := r.settle(done); err != nil {
+				return err
+			}
+		}
+	}
+	return r.shutDown(ctx)
+}
+
+// turn does one round of everything that is due and reports whether there may be more.
+func (r *Reactor) turn(now time.Time) (busy bool, err error) {
+	select {
+	case done := <-r.commits:
+		if err := r.settle(done); err != nil {
+			return false, err
+		}
+	default:
+	}
+	busy = r.admit(now)
+	r.Core.Tick(now)
+	for range len(r.control) {
+		(<-r.control)(now)
+		busy = true
+	}
+	r.runPosted(now)
+	if r.fire(now) {
+		busy = true
+	}
+	r.hand(now)
+	r.seal(now)
+	return busy, nil
+}
+
+// admit takes what accumulators have handed over, unless too many dead letters wait for the store.
+func (r *Reactor) admit(now time.Time) bool {
+	if r.Core.LettersPending() >= maxLetters {
+		return false
+	}
+	return r.Inbox.Drain(now, r.Core)
+}
+
+// fire runs epochs while the criteria hold, there is room for what they may emit, and
+// nobody else is waiting.
+func (r *Reactor) fire(now time.Time) bool {
+	if r.Core.LettersPending() >= maxLetters {
+		return false
+	}
+	n := fireBatch
+	for _, w := range r.Writers {
+		if w != nil {
+			n = min(n, w.Free())
+		}
+	}
+	if r.careful {
+		if r.inflight != nil || r.sealNow && r.Core.Changed() {
+			return false
+		}
+		n = min(n, 1)
+	}
+	fired := 0
+	for fired < n && r.Core.Fire(now) {
+		fired++
+		if len(r.control) > 0 {
+			break
+		}
+		now = r.Now()
+	}
+	if fired == 0 {
+		return false
+	}
+	r.Core.TakeFreed(r.Inbox.Free)
+	if r.careful || r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
+		r.sealNow = true
+	}
+	return true
+}
+
+// hand gives what was released to the writers, and lets the watchers look.
+func (r *Reactor) hand(now time.Time) {
+	out := r.Core.Released()
+	for i := range out {
+		if to := out[i].To; r.Writers[to] != nil {
+			r.staged[to] = append(r.staged[to], out[i])
+		}
+	}
+	for to, batch := range r.staged {
+		if len(batch) > 0 {
+			r.Writers[to].Put(batch)
+			clear(batch)
+			r.staged[to] = batch[:0]
+		}
+	}
+	r.Core.ResetReleased()
+	if r.Watch != nil {
+		r.watchAt = r.Watch(r.Core, now)
+	}
+}
+
+// sleep is how long nothing will be due.
+func (r *Reactor) sleep(now time.Time) time.Duration {
+	until := now.Add(time.Hour)
+	if at, ok := r.Core.Due(); ok && at.Before(until) {
+		until = at
+	}
+	if !r.watchAt.IsZero() && r.watchAt.Before(until) {
+		until = r.watchAt
+	}
+	if r.inflight == nil && r.nextSeal.Before(until) && (r.Core.Changed() || !r.settled && r.Head.UncleanStarts > 0) {
+		until = r.nextSeal
+	}
+	return max(0, until.Sub(now))
+}
+
+// seal starts a checkpoint when one is due and none is in flight: the reactor goes on
+// while it is written (M28).
+func (r *Reactor) seal(now time.Time) {
+	if r.Core.LettersPending() >= sealLetters {
+		r.sealNow = true
+	}
+	if r.inflight != nil || !r.sealNow && now.Before(r.nextSeal) {
+		return
+	}
+	settle := !r.settled && now.Sub(r.started) >= settleAfter
+	if !r.Core.Changed() && !settle && len(r.waiters) == 0 {
+		if !r.sealNow {
+			r.nextSeal = now.Add(r.Interval)
+		}
+		return // sealNow stays: it is for the next change
+	}
+	r.sealNow = false
+	r.nextSeal = now.Add(r.Interval)
+	s := r.Core.Seal(now)
+	s.commit.Settled = settle
+	r.inflight = s
+	r.committing.Go(func() {
+		began := time.Now()
+		c := s.Commit()
+		c.Seq = r.seq + 1
+		// A stop does not cut a commit short: its outcome would be unknown.
+		ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+		defer cancel()
+		err := r.Store.Commit(ctx, c)
+		r.commits <- committed{seal: s, err: err, took: time.Since(began), bytes: size(c)}
+	})
+}
+
+func size(c *checkpoint.Commit) (n int64) {
+	for i := range c.Cells {
+		n += int64(len(c.Cells[i].Data))
+	}
+	return n + int64(len(c.Meta))
+}
+
+// settle takes in the outcome of the commit in flight.
+func (r *Reactor) settle(done committed) error {
+	s := done.seal
+	r.inflight = nil
+	if done.err != nil && (errors.Is(done.err, checkpoint.ErrFenced) || errors.Is(done.err, checkpoint.ErrUnknownOutcome)) {
+		// Neither may be sent again: memory is discarded, and the supervisor reloads.
+		return fmt.Errorf("checkpoint of epoch %d: %w", s.Epoch, done.err)
+	}
+	r.Core.Sealed(s, done.err)
+	if done.err != nil {
+		r.sealed.Failed++
+		r.Core.SetPersistError("checkpoints cannot be written: " + done.err.Error())
+		r.Log.Warn("checkpoint failed; it will be tried again", "epoch", s.Epoch, "err", done.err)
+		r.answer(func(waiter) bool { return true }, done.err)
+		return nil
+	}
+	r.seq++
+	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.commit.At, done.bytes
+	r.sealed.Took.observe(done.took)
+	r.Core.SetPersistError("")
+	if s.commit.Settled {
+		r.settled, r.careful = true, false
+	}
+	r.answer(func(w waiter) bool { return w.from <= r.seq }, nil)
+	return nil
+}
+
+func (r *Reactor) answer(whom func(waiter) bool, err error) {
+	kept := r.waiters[:0]
+	for _, w := range r.waiters {
+		if whom(w) {
+			w.done <- err
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	r.waiters = kept
+}
+
+// Durable waits until a checkpoint covers everything the core holds now, and answers with
+// the epoch covered.
+func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
+	w := waiter{done: make(chan error, 1)}
+	err = r.Do(ctx, func(c *Core, _ time.Time) {
+		epoch = c.Epoch()
+		w.from = r.seq + 1
+		if r.inflight != nil {
+			w.from++ // the one in flight was sealed before
+		}
+		r.waiters = append(r.waiters, w)
+		r.sealNow = true
+	})
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case err := <-w.done:
+		return epoch, err
+	case <-r.stopped:
+		return 0, ErrStopped
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// Checkpointed is where the durable state stands. It must be called within Do, or after the end.
+func (r *Reactor) Checkpointed() CheckpointStatus { return r.sealed }

@@ -1,0 +1,136 @@
+package reactor
+
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graph"
+)
+
+// Record is what one epoch saw and did. The values are shared and immutable; the
+// record itself is reused once the ring has gone round, so keep a Clone.
+type Record struct {
+	Epoch, Incarnation int64
+	// Seq is the number of the record's first watch frame: one for each output, then one for the firing.
+	Seq      int64
+	At       time.Time
+	Cause    Cause
+	Key      boundary.Key
+	Err      string // "" when the epoch was kept
+	ErrCode  string
+	Duration time.Duration
+	Degraded []string
+	Inputs   []boundary.Value
+	Cut      []CutInput
+	Nodes    []graph.NodeResult
+	Emitted  []graph.Emission
+}
+
+// CutInput is what the cut took from one input.
+type CutInput struct {
+	Taken  bool
+	Events int64
+	At     boundary.Position
+}
+
+// Clone is a copy that outlives the ring.
+func (r *Record) Clone() *Record {
+	n := *r
+	n.Inputs = append([]boundary.Value(nil), r.Inputs...)
+	n.Cut = append([]CutInput(nil), r.Cut...)
+	n.Nodes = append([]graph.NodeResult(nil), r.Nodes...)
+	n.Emitted = append([]graph.Emission(nil), r.Emitted...)
+	return &n
+}
+
+// ring keeps the newest records. Each slot's slices are reused, so that a record costs
+// copies and no allocation once the ring has gone round.
+type ring struct {
+	keep    int
+	slots   []Record
+	total   int64  // records ever made
+	scratch Record // where records go when none are kept
+	sealed  int64  // of total, how many a seal has covered
+}
+
+// next is the slot for a new record.
+func (r *ring) next() *Record {
+	if r.keep <= 0 {
+		return &r.scratch
+	}
+	i := int(r.total % int64(r.keep))
+	if i == len(r.slots) {
+		r.slots = append(r.slots, Record{})
+	}
+	return &r.slots[i]
+}
+
+// at is the n-th record ever made, which must still be in the ring.
+func (r *ring) at(n int64) *Record { return &r.slots[n%int64(r.keep)] }
+
+// oldest is the number of the oldest record still in the ring.
+func (r *ring) oldest() int64 { return max(0, r.total-int64(len(r.slots))) }
+
+// record notes an epoch: what its cut holds and, when the plan ran, what its nodes did and
+// what it emitted.
+func (c *Core) record(cause Cause, ran bool) *Record {
+	r := c.ring.next()
+	r.Epoch, r.Incarnation, r.At, r.Cause, r.Key = c.epoch, c.cfg.Incarnation, c.now, cause, c.cell.key
+	r.Err, r.ErrCode, r.Degraded = "", "", nil
+	if c.life.state != HealthLive {
+		r.Degraded = c.Degraded()
+	}
+	r.Inputs = append(r.Inputs[:0], c.cut.values...)
+	r.Cut = r.Cut[:0]
+	for i, b := range c.cut.take {
+		in := CutInput{At: c.cell.slots[i].at}
+		if b != nil {
+			in = CutInput{Taken: true, Events: b.Events, At: b.Last}
+		}
+		r.Cut = append(r.Cut, in)
+	}
+	r.Nodes, r.Emitted = r.Nodes[:0], r.Emitted[:0]
+	if !ran {
+		return r
+	}
+	for i := range c.cfg.Plan.Nodes() {
+		r.Nodes = append(r.Nodes, c.res.Node(i))
+	}
+	r.Emitted = append(r.Emitted, c.res.Emitted...)
+	return r
+}
+
+// finish closes a record: duration, watch numbers, statistics.
+func (c *Core) finish(r *Record) {
+	r.Duration = 0
+	if c.cfg.Mono != nil {
+		r.Duration = time.Duration(c.cfg.Mono() - c.began)
+	}
+	r.Seq = c.frames + 1
+	c.frames += int64(len(r.Emitted)) + 1
+	c.ring.total++
+	c.stats.count(r)
+}
+
+// Records calls visit for the records from number from on, oldest first, while it answers
+// true. Numbers count every record of this incarnation, from 0; total is the next one.
+func (c *Core) Records(from int64, visit func(n int64, r *Record) bool) (total int64) {
+	if c.ring.keep > 0 {
+		for n := max(from, c.ring.oldest()); n < c.ring.total && visit(n, c.ring.at(n)); n++ {
+		}
+	}
+	return c.ring.total
+}
+
+// RecordsBefore calls visit for up to n records with an epoch below the given one, newest first.
+func (c *Core) RecordsBefore(epoch int64, n int, visit func(r *Record)) {
+	if c.ring.keep <= 0 {
+		return
+	}
+	for k := c.ring.total - 1; k >= c.ring.oldest() && n > 0; k-- {
+		if r := c.ring.at(k); r.Epoch < epoch {
+			visit(r)
+			n--
+		}
+	}
+}

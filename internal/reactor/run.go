@@ -1,0 +1,117 @@
+package reactor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graph"
+)
+
+// errEpochTimeout is what a plan is interrupted with when its epoch takes too long (M25).
+var errEpochTimeout = fmt.Errorf("the epoch ran past its epoch_timeout: %w", context.DeadlineExceeded)
+
+// run makes one epoch of the cut: it runs the plan and then keeps all of it or nothing (M22).
+func (c *Core) run(cause Cause) {
+	c.snapshot()
+	c.epoch++
+	c.prepare(c.epoch)
+	c.lastStart = c.now
+	c.cfg.Plan.Run(c.cell.nodes, &c.ep, &c.res)
+	if err := c.res.Err; err != nil {
+		c.epoch-- // fail numbers it again
+		c.fail(cause, err.Name, err.Code, c.failure(err))
+		return
+	}
+	rec := c.record(cause, true)
+	c.cfg.Plan.Commit(c.cell.nodes, &c.res)
+	c.changes.ran(&c.res)
+	c.buryNodes()
+	c.consume(func(i int, b *boundary.Boundary) {
+		c.accs[i].consumed += b.Events
+		c.setCurrent(i, b)
+	})
+	c.cell.stamp = c.ep.Stamp
+	c.lastFired = c.now
+	c.release(rec)
+	c.finish(rec)
+}
+
+// prepare sets up the plan's view of the epoch to come.
+func (c *Core) prepare(number int64) {
+	c.ep = graph.Epoch{
+		Number: number, Now: c.now, Inputs: c.cut.values, Versions: c.cut.versions,
+		Stamp: c.cell.stamp + 2, Clock: c.cfg.Mono, Interrupt: c.interrupt,
+	}
+	if c.cfg.Mono != nil {
+		c.began = c.cfg.Mono()
+	}
+}
+
+func (c *Core) overran() error {
+	if c.cfg.Mono()-c.began > int64(c.cfg.EpochTimeout) {
+		return errEpochTimeout
+	}
+	return nil
+}
+
+// fail gives the failed epoch its number and its record, and undoes its cut (M21): inputs,
+// node values and state are what they were, flags are cleared, and the events it took
+// become dead letters; or, when the graph halts on failure, nothing is taken at all.
+func (c *Core) fail(cause Cause, node, code, reason string) {
+	c.epoch++
+	c.lastStart = c.now
+	rec := c.record(cause, node != "guard")
+	rec.Err, rec.ErrCode = reason, code
+	stage := "node"
+	if node == "guard" {
+		stage = "guard"
+	}
+	if c.cfg.HaltOnFailure {
+		c.cut.reset()
+		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; mend the cause, then restart the graph", c.epoch, reason))
+	} else {
+		c.consume(func(i int, b *boundary.Boundary) { c.bury(i, b, stage, code, reason, c.epoch) })
+	}
+	c.finish(rec)
+}
+
+// failure is a node error in words.
+func (c *Core) failure(err *graph.NodeError) string {
+	if err.Node < 0 {
+		return err.Text
+	}
+	return "node " + err.Name + ": " + err.Text
+}
+
+// buryNodes keeps a letter for each node that failed with on_error: dead_letter. The
+// epoch's events are consumed all the same, so the letter accounts for none of them.
+func (c *Core) buryNodes() {
+	if len(c.res.DeadNodes) == 0 {
+		return
+	}
+	payload := []byte{'{'}
+	for i := range c.cfg.Inputs {
+		payload = c.cut.values[i].AppendJSON(appendName(payload, i, c.cfg.Inputs[i].Name, ":"))
+	}
+	payload = append(payload, '}')
+	for _, n := range c.res.DeadNodes {
+		err := c.res.Node(n).Err
+		c.keepLetter(checkpoint.DeadLetter{
+			Stage: "node", Code: err.Code, Reason: c.failure(err), Epoch: c.epoch,
+			Key: string(c.cell.key), Payload: payload, Folded: true,
+		})
+	}
+}
+
+// release queues what the epoch emitted for the sinks.
+func (c *Core) release(rec *Record) {
+	for _, e := range c.res.Emitted {
+		c.emitted[e.Output]++
+		c.out = append(c.out, Message{
+			Instance: c.cfg.Instance, Incarnation: c.cfg.Incarnation, Epoch: c.epoch, Key: c.cell.key,
+			Output: c.cfg.Outputs[e.Output], To: e.Output, Value: e.Value, At: c.now, Degraded: rec.Degraded,
+		})
+	}
+}

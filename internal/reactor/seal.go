@@ -1,0 +1,268 @@
+package reactor
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graph"
+)
+
+// The kinds of cell a graph's state is kept in. A cell is written when what it holds has
+// changed since the last seal, and only then (M28).
+const (
+	cellAccumulator = "acc"   // NAME: positions, fold state, counters
+	cellInput       = "in"    // NAME: cached value and version, newest boundary not yet cut
+	cellQueue       = "queue" // NAME/SEQ: one waiting boundary
+	// The plan's own cells are under its own kinds: graph.NodeCell and the like.
+)
+
+// changes is what happened since the last seal, by cell.
+type changes struct {
+	slots, accs []bool
+	plan        []bool // by index into the plan's cells
+	head        bool
+	// gone are queue cells to delete: taken by a cut after a seal had written them.
+	gone []queueCell
+	// sealedTo is, per input, the greatest admission sequence a seal has written.
+	sealedTo []uint64
+}
+
+type queueCell struct {
+	input int
+	seq   uint64
+}
+
+func (ch *changes) init(inputs, planCells int) {
+	ch.slots, ch.accs, ch.plan = make([]bool, inputs), make([]bool, inputs), make([]bool, planCells)
+	ch.sealedTo = make([]uint64, inputs)
+}
+
+func (ch *changes) popped(i int, seq uint64) {
+	if seq <= ch.sealedTo[i] {
+		ch.gone = append(ch.gone, queueCell{i, seq})
+	}
+}
+
+// ran marks what committing r changed.
+func (ch *changes) ran(r *graph.Result) {
+	for i := range r.Touched() {
+		ch.plan[i] = true
+	}
+}
+
+// Seal is a graph's changes since the last one, frozen between two epochs. Values in it
+// are immutable handles: they are encoded by Commit, on the committing goroutine.
+type Seal struct {
+	Epoch   int64
+	commit  checkpoint.Commit
+	cfg     *Config
+	slots   []sealedSlot
+	queue   []sealedBoundary
+	accs    []sealedAccount
+	records []*Record
+
+	before changes // as of the seal, to merge back when the commit fails
+	ringTo int64
+}
+
+type sealedSlot struct {
+	input   int
+	cur     boundary.Value
+	version uint64
+	at      boundary.Position
+	pend    *boundary.Boundary
+}
+
+type sealedBoundary struct {
+	queueCell
+	b *boundary.Boundary
+}
+
+type sealedAccount struct {
+	input    int
+	mark     accumulator.Mark
+	restored []byte
+}
+
+// meta is the reactor's own record in the head. JSON, so that a person can read it.
+type meta struct {
+	Format    int                  `json:"format"`
+	Plan      string               `json:"plan"`
+	Epoch     int64                `json:"epoch"`
+	Stamp     uint64               `json:"stamp"`
+	Admitted  uint64               `json:"admitted"`
+	Frames    int64                `json:"frames"`
+	Paused    bool                 `json:"paused"`
+	PausedBy  string               `json:"paused_by,omitempty"`
+	PausedAt  time.Time            `json:"paused_at,omitzero"`
+	LastStart time.Time            `json:"last_start,omitzero"`
+	LastFired time.Time            `json:"last_fired,omitzero"`
+	Now       time.Time            `json:"now,omitzero"`
+	Books     map[string]metaBooks `json:"books"`
+	Emitted   map[string]int64     `json:"emitted"`
+}
+
+// metaFormat is the version of everything a seal writes; a greater one is refused.
+const metaFormat = 1
+
+type metaBooks struct {
+	Filtered     int64 `json:"filtered,omitempty"`
+	Conflated    int64 `json:"conflated,omitempty"`
+	DeadLettered int64 `json:"dead_lettered,omitempty"`
+	Consumed     int64 `json:"consumed,omitempty"`
+}
+
+// Seal freezes the changes since the last seal. One seal is out at a time: Sealed must
+// have been told of the one before.
+func (c *Core) Seal(now time.Time) *Seal {
+	c.advance(now)
+	s := &Seal{Epoch: c.epoch, cfg: &c.cfg, before: c.changes, ringTo: c.ring.total}
+	s.commit = checkpoint.Commit{
+		ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.now, KeepFirings: c.cfg.KeepFirings,
+		DeadLetters: c.letters, Meta: c.meta(),
+	}
+	c.sealing, c.letters = len(c.letters), nil
+	c.Records(c.ring.sealed, func(_ int64, r *Record) bool {
+		s.records = append(s.records, r.Clone())
+		return true
+	})
+	c.ring.sealed = c.ring.total
+	fresh := changes{}
+	fresh.init(len(c.accs), len(c.changes.plan))
+	copy(fresh.sealedTo, c.changes.sealedTo)
+	if !c.cfg.Forgetful {
+		c.sealCells(s, &fresh)
+	}
+	c.changes = fresh
+	return s
+}
+
+func (c *Core) sealCells(s *Seal, fresh *changes) {
+	for i := range c.cell.slots {
+		sl := &c.cell.slots[i]
+		if c.changes.slots[i] {
+			s.slots = append(s.slots, sealedSlot{i, sl.cur, sl.version, sl.at, sl.pend})
+		}
+		for k := range sl.queue.len() {
+			if it := sl.queue.at(k); it.seq > c.changes.sealedTo[i] {
+				s.queue = append(s.queue, sealedBoundary{queueCell{i, it.seq}, it.b})
+				fresh.sealedTo[i] = it.seq
+			}
+		}
+		if c.changes.accs[i] {
+			s.accs = append(s.accs, sealedAccount{i, c.accs[i].mark, c.accs[i].restored})
+		}
+	}
+	for i, cell := range c.cfg.Plan.Cells() {
+		if c.changes.plan[i] {
+			s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{
+				Kind: string(cell.Kind), Name: cell.Name,
+				Data: append(appendString(nil, c.cfg.identity(i)), c.cfg.Plan.EncodeCell(c.cell.nodes, i)...),
+			})
+		}
+	}
+	for _, q := range c.changes.gone {
+		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: cellQueue, Name: c.queueName(q)})
+	}
+}
+
+func (c *Core) queueName(q queueCell) string { return queueName(&c.cfg, q) }
+
+func queueName(cfg *Config, q queueCell) string {
+	return fmt.Sprintf("%s/%016x", cfg.Inputs[q.input].Name, q.seq)
+}
+
+// identity is what the value in plan cell i was computed by; "" where that does not matter.
+func (c *Config) identity(i int) string {
+	if i < len(c.NodeIdentities) {
+		return c.NodeIdentities[i]
+	}
+	return ""
+}
+
+func (c *Core) meta() []byte {
+	m := meta{
+		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.cell.stamp, Admitted: c.admitted, Frames: c.frames,
+		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired, Now: c.now,
+		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)),
+	}
+	for i := range c.accs {
+		a := &c.accs[i]
+		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed}
+	}
+	for i, n := range c.emitted {
+		m.Emitted[c.cfg.Outputs[i]] = n
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("reactor: a struct of plain fields cannot be encoded: %v", err))
+	}
+	return data
+}
+
+// Commit encodes the seal. Seq is left to the caller, who counts commits. It may be
+// called from any goroutine, and again for a retry.
+func (s *Seal) Commit() *checkpoint.Commit {
+	out := s.commit
+	out.Cells = append([]checkpoint.Cell(nil), s.commit.Cells...)
+	for _, sl := range s.slots {
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellInput, Name: s.cfg.Inputs[sl.input].Name, Data: encodeSlot(&sl)})
+	}
+	for _, q := range s.queue {
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Data: encodeBoundary(nil, q.b)})
+	}
+	for _, a := range s.accs {
+		in := &s.cfg.Inputs[a.input]
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellAccumulator, Name: in.Name, Data: encodeAccount(in.Identity, &a)})
+	}
+	for _, r := range s.records {
+		out.Firings = append(out.Firings, checkpoint.Firing{
+			Epoch: r.Epoch, Incarnation: r.Incarnation, Key: string(r.Key), Data: s.cfg.AppendRecord(nil, r),
+		})
+	}
+	return &out
+}
+
+// Sealed tells the core what became of its seal. A clean error merges the changes back,
+// so that the next seal carries them again.
+func (c *Core) Sealed(s *Seal, err error) {
+	c.sealing = 0
+	if err == nil {
+		return
+	}
+	b := &s.before
+	for i := range b.slots {
+		c.changes.slots[i] = c.changes.slots[i] || b.slots[i]
+		c.changes.accs[i] = c.changes.accs[i] || b.accs[i]
+		c.changes.sealedTo[i] = b.sealedTo[i]
+	}
+	for i := range b.plan {
+		c.changes.plan[i] = c.changes.plan[i] || b.plan[i]
+	}
+	c.changes.head = c.changes.head || b.head
+	c.changes.gone = append(b.gone, c.changes.gone...)
+	c.letters = append(s.commit.DeadLetters, c.letters...)
+	c.ring.sealed = min(c.ring.sealed, s.ringTo-int64(len(s.records)))
+}
+
+// Changed reports whether there is anything to seal.
+func (c *Core) Changed() bool {
+	if c.changes.head || len(c.letters) > 0 || c.ring.total > c.ring.sealed || len(c.changes.gone) > 0 {
+		return true
+	}
+	for i := range c.changes.slots {
+		if c.changes.slots[i] || c.changes.accs[i] {
+			return true
+		}
+	}
+	for _, n := range c.changes.plan {
+		if n {
+			return true
+		}
+	}
+	return false
+}

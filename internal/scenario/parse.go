@@ -1,0 +1,267 @@
+// Package scenario runs the tests of a declaration: NAME_test.yaml beside NAME.yaml. Each
+// case drives the graph under virtual time, from a fresh start, through pushes, commands
+// and advances of the clock, and compares what comes out with what is expected.
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"go.yaml.in/yaml/v3"
+)
+
+// Document is the tests of one graph.
+type Document struct {
+	File  string
+	Graph string
+	Cases []Case
+}
+
+// Case is one test.
+type Case struct {
+	Name  string
+	Line  int
+	Steps []Step
+}
+
+// Step is one thing done or expected. Exactly one of its parts is set.
+type Step struct {
+	Line    int
+	Push    []Push
+	Advance time.Duration
+	Command *Command
+	Expect  *Expect
+}
+
+// Push is events for one accumulator, as JSON.
+type Push struct {
+	Accumulator string
+	Events      [][]byte
+}
+
+// Command is one of the reactor's commands.
+type Command struct {
+	Name  string // pause, resume, step, force_fire, fire_with
+	Steps int
+	Cache map[string]boundary.Value
+	Aside bool // fire_with, replace: false
+}
+
+// Expect is what should have come out: of each output named, the values since it was last
+// looked at; and how the graph is.
+type Expect struct {
+	Outputs     []ExpectOutput
+	Health      string
+	Epochs      int64 // -1: not looked at
+	DeadLetters int64 // -1: not looked at
+}
+
+// ExpectOutput is the values expected of one output, in order.
+type ExpectOutput struct {
+	Name   string
+	Values []boundary.Value
+}
+
+// Mistake is something wrong in a test document.
+type Mistake struct {
+	File string
+	Line int
+	Text string
+}
+
+func (m *Mistake) Error() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text) }
+
+// parser collects mistakes while it reads.
+type parser struct {
+	file     string
+	mistakes []error
+}
+
+func (p *parser) bad(n *yaml.Node, format string, args ...any) {
+	p.mistakes = append(p.mistakes, &Mistake{p.file, n.Line, fmt.Sprintf(format, args...)})
+}
+
+// Parse reads a test document. The error joins a *Mistake for everything wrong.
+func Parse(data []byte, file string) (*Document, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(data, &root); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	p := &parser{file: file}
+	d := &Document{File: file}
+	if len(root.Content) != 1 {
+		return nil, &Mistake{file, 1, "the document is empty; it needs graph and cases"}
+	}
+	p.fields(root.Content[0], map[string]func(*yaml.Node){
+		"graph": func(n *yaml.Node) { d.Graph = n.Value },
+		"cases": func(n *yaml.Node) {
+			for _, c := range p.list(n) {
+				d.Cases = append(d.Cases, p.testCase(c))
+			}
+		},
+	})
+	if len(d.Cases) == 0 && len(p.mistakes) == 0 {
+		p.bad(root.Content[0], "there are no cases: a test that tests nothing cannot fail")
+	}
+	return d, errors.Join(p.mistakes...)
+}
+
+// fields reads a mapping; each key has its reader.
+func (p *parser) fields(n *yaml.Node, known map[string]func(*yaml.Node)) {
+	if n.Kind != yaml.MappingNode {
+		p.bad(n, "a mapping is expected here")
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		read, ok := known[n.Content[i].Value]
+		if !ok {
+			p.bad(n.Content[i], "%q is not known here", n.Content[i].Value)
+			continue
+		}
+		read(n.Content[i+1])
+	}
+}
+
+func (p *parser) list(n *yaml.Node) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode {
+		p.bad(n, "a list is expected here")
+		return nil
+	}
+	return n.Content
+}
+
+func (p *parser) testCase(n *yaml.Node) Case {
+	c := Case{Line: n.Line}
+	p.fields(n, map[string]func(*yaml.Node){
+		"name": func(v *yaml.Node) { c.Name = v.Value },
+		"steps": func(v *yaml.Node) {
+			for _, s := range p.list(v) {
+				c.Steps = append(c.Steps, p.step(s))
+			}
+		},
+	})
+	if c.Name == "" {
+		p.bad(n, "the case has no name")
+	}
+	return c
+}
+
+func (p *parser) step(n *yaml.Node) Step {
+	s := Step{Line: n.Line}
+	if n.Kind == yaml.MappingNode && len(n.Content) != 2 {
+		p.bad(n, "a step is one of push, advance, command and expect")
+		return s
+	}
+	p.fields(n, map[string]func(*yaml.Node){
+		"push":    func(v *yaml.Node) { s.Push = p.pushes(v) },
+		"advance": func(v *yaml.Node) { s.Advance = p.duration(v) },
+		"command": func(v *yaml.Node) { s.Command = p.command(v) },
+		"expect":  func(v *yaml.Node) { s.Expect = p.expect(v) },
+	})
+	return s
+}
+
+func (p *parser) duration(n *yaml.Node) time.Duration {
+	d, err := time.ParseDuration(n.Value)
+	if err != nil || d <= 0 {
+		p.bad(n, "%q is not a duration such as 250ms or 10s", n.Value)
+	}
+	return d
+}
+
+func (p *parser) pushes(n *yaml.Node) []Push {
+	var out []Push
+	if n.Kind != yaml.MappingNode {
+		p.bad(n, "push names accumulators: push: { NAME: EVENT }")
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		push := Push{Accumulator: n.Content[i].Value}
+		events := []*yaml.Node{n.Content[i+1]}
+		if n.Content[i+1].Kind == yaml.SequenceNode {
+			events = n.Content[i+1].Content // several events at one instant
+		}
+		for _, e := range events {
+			push.Events = append(push.Events, p.value(e).AppendJSON(nil))
+		}
+		out = append(out, push)
+	}
+	return out
+}
+
+func (p *parser) value(n *yaml.Node) boundary.Value {
+	var x any
+	if err := n.Decode(&x); err != nil {
+		p.bad(n, "this cannot be read as a value: %v", err)
+		return boundary.Null()
+	}
+	v, err := boundary.FromAny(x)
+	if err != nil {
+		p.bad(n, "this cannot be used as a value: %v", err)
+		return boundary.Null()
+	}
+	return v
+}
+
+func (p *parser) command(n *yaml.Node) *Command {
+	c := &Command{Name: n.Value, Steps: 1}
+	if n.Kind == yaml.MappingNode {
+		p.fields(n, map[string]func(*yaml.Node){
+			"step": func(v *yaml.Node) {
+				c.Name = "step"
+				if v.Decode(&c.Steps) != nil || c.Steps < 1 {
+					p.bad(v, "step takes a number of epochs, at least 1")
+				}
+			},
+			"fire_with": func(v *yaml.Node) {
+				c.Name, c.Cache = "fire_with", map[string]boundary.Value{}
+				for i := 0; i+1 < len(v.Content); i += 2 {
+					c.Cache[v.Content[i].Value] = p.value(v.Content[i+1])
+				}
+			},
+			"replace": func(v *yaml.Node) { c.Aside = v.Value == "false" },
+		})
+	}
+	switch c.Name {
+	case "pause", "resume", "step", "force_fire", "fire_with":
+	default:
+		p.bad(n, "the command %q is not one of pause, resume, step, force_fire and fire_with", c.Name)
+	}
+	return c
+}
+
+func (p *parser) expect(n *yaml.Node) *Expect {
+	e := &Expect{Epochs: -1, DeadLetters: -1}
+	if n.Kind != yaml.MappingNode {
+		p.bad(n, "expect names outputs, health, epochs or dead_letters")
+		return e
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, v := n.Content[i].Value, n.Content[i+1]
+		switch {
+		case v.Kind == yaml.SequenceNode:
+			o := ExpectOutput{Name: key}
+			for _, x := range v.Content {
+				o.Values = append(o.Values, p.value(x))
+			}
+			e.Outputs = append(e.Outputs, o)
+		case key == "health":
+			e.Health = v.Value
+		case key == "epochs":
+			p.count(v, &e.Epochs)
+		case key == "dead_letters":
+			p.count(v, &e.DeadLetters)
+		default:
+			p.bad(v, "an output is expected as a list of values: %s: [VALUE, …]", key)
+		}
+	}
+	return e
+}
+
+func (p *parser) count(n *yaml.Node, to *int64) {
+	if n.Decode(to) != nil || *to < 0 {
+		p.bad(n, "a number is expected, not %q", n.Value)
+	}
+}

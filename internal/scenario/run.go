@@ -1,0 +1,208 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/virtual"
+)
+
+// Outcome is what became of one case.
+type Outcome struct {
+	Case string
+	Line int
+	// Failures are what differed, one line each with its place; empty when the case passed.
+	Failures []string
+}
+
+// start is when every case begins.
+func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// Run runs every case of the document on a fresh graph.
+func Run(u *compile.Unit, d *Document) []Outcome {
+	var outcomes []Outcome
+	for _, c := range d.Cases {
+		p := &player{unit: u, file: d.File, seen: make([][]boundary.Value, len(u.Spec.Outputs))}
+		p.g = virtual.New(u, start(), nil)
+		p.g.Release = func(batch []reactor.Message) error {
+			for i := range batch {
+				p.seen[batch[i].To] = append(p.seen[batch[i].To], batch[i].Value)
+			}
+			return nil
+		}
+		for i := range c.Steps {
+			p.step(&c.Steps[i])
+		}
+		outcomes = append(outcomes, Outcome{c.Name, c.Line, p.failures})
+	}
+	return outcomes
+}
+
+// player plays one case.
+type player struct {
+	unit     *compile.Unit
+	file     string
+	g        *virtual.Graph
+	seen     [][]boundary.Value // per output, since it was last looked at
+	letters  int64              // events refused by the accumulators
+	failures []string
+}
+
+func (p *player) fail(line int, format string, args ...any) {
+	p.failures = append(p.failures, fmt.Sprintf("%s:%d: ", p.file, line)+fmt.Sprintf(format, args...))
+}
+
+func (p *player) step(s *Step) {
+	var err error
+	switch {
+	case s.Push != nil:
+		for _, push := range s.Push {
+			p.push(s.Line, &push)
+		}
+		err = p.g.Quiesce()
+	case s.Advance > 0:
+		err = p.g.AdvanceTo(p.g.Now().Add(s.Advance))
+	case s.Command != nil:
+		err = p.g.Command(func(c *reactor.Core, now time.Time) error { return p.command(c, now, s.Command) })
+	case s.Expect != nil:
+		p.expect(s.Line, s.Expect)
+	}
+	if err != nil {
+		p.fail(s.Line, "%v", err)
+	}
+}
+
+func (p *player) push(line int, push *Push) {
+	i := p.input(push.Accumulator)
+	if i < 0 {
+		p.fail(line, "the graph has no accumulator %q", push.Accumulator)
+		return
+	}
+	for _, raw := range push.Events {
+		ev := boundary.Event{Raw: raw, At: p.g.Now()}
+		p.g.Add(i, &ev, true)
+	}
+}
+
+func (p *player) input(name string) int {
+	for i, in := range p.unit.Inputs() {
+		if in.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p *player) command(c *reactor.Core, now time.Time, cmd *Command) error {
+	switch cmd.Name {
+	case "pause":
+		c.Pause(now, "test")
+	case "resume":
+		c.Resume(now)
+	case "step":
+		return c.Step(now, cmd.Steps)
+	case "force_fire":
+		_, err := c.ForceFire(now)
+		return err
+	case "fire_with":
+		values := make([]boundary.Value, len(p.unit.Inputs()))
+		for name, v := range cmd.Cache {
+			i := p.input(name)
+			if i < 0 {
+				return fmt.Errorf("the graph has no input %q", name)
+			}
+			values[i] = v
+		}
+		_, err := c.FireWith(now, values, !cmd.Aside)
+		return err
+	}
+	return nil
+}
+
+func (p *player) expect(line int, e *Expect) {
+	for _, want := range e.Outputs {
+		p.expectOutput(line, &want)
+	}
+	v := p.g.Core().Look()
+	if e.Health != "" && e.Health != string(v.Health) {
+		p.fail(line, "health is %s, expected %s", v.Health, e.Health)
+	}
+	if e.Epochs >= 0 && e.Epochs != v.Epoch {
+		p.fail(line, "there were %d epochs, expected %d", v.Epoch, e.Epochs)
+	}
+	if n := int64(len(p.g.Letters())); e.DeadLetters >= 0 && e.DeadLetters != n {
+		p.fail(line, "there are %d dead letters, expected %d", n, e.DeadLetters)
+	}
+}
+
+func (p *player) expectOutput(line int, want *ExpectOutput) {
+	for i := range p.unit.Spec.Outputs {
+		if p.unit.Spec.Outputs[i].Name != want.Name {
+			continue
+		}
+		got := p.seen[i]
+		p.seen[i] = nil
+		for k := range max(len(got), len(want.Values)) {
+			switch {
+			case k >= len(got):
+				p.fail(line, "output %s: value %d is missing: expected %s", want.Name, k+1, want.Values[k])
+			case k >= len(want.Values):
+				p.fail(line, "output %s: value %d was not expected: %s", want.Name, k+1, got[k])
+			default:
+				if diff := differ(got[k], want.Values[k], ""); diff != "" {
+					p.fail(line, "output %s: value %d: %s (got %s)", want.Name, k+1, diff, got[k])
+				}
+			}
+		}
+		return
+	}
+	p.fail(line, "the graph has no output %q", want.Name)
+}
+
+// tolerance is how far two numbers may lie apart and still be the same.
+const tolerance = 1e-9
+
+// differ names the first difference, "" for none. Fields that want does not name are not compared.
+func differ(got, want boundary.Value, path string) string {
+	at := func() string {
+		if path == "" {
+			return ""
+		}
+		return path[1:] + " "
+	}
+	if want.Kind() == boundary.KindObject && got.Kind() == boundary.KindObject {
+		for name, w := range want.Fields() {
+			if d := differ(got.Field(name), w, path+"."+name); d != "" {
+				return d
+			}
+		}
+		return ""
+	}
+	if want.Kind() == boundary.KindList && got.Kind() == boundary.KindList {
+		if got.Len() != want.Len() {
+			return fmt.Sprintf("%shas %d elements, expected %d", at(), got.Len(), want.Len())
+		}
+		for i := range want.Len() {
+			if d := differ(got.Index(i), want.Index(i), fmt.Sprintf("%s.%d", path, i)); d != "" {
+				return d
+			}
+		}
+		return ""
+	}
+	if g, ok := got.AsFloat(); ok {
+		if w, ok := want.AsFloat(); ok {
+			if math.Abs(g-w) <= tolerance*max(1, math.Abs(w)) {
+				return ""
+			}
+			return fmt.Sprintf("%sis %s, expected %s", at(), got, want)
+		}
+	}
+	if boundary.Equal(got, want) || got.Kind() == boundary.KindTime && got.String() == want.String() {
+		return ""
+	}
+	return fmt.Sprintf("%sis %s, expected %s", at(), got, want)
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// Config is how a server is set up. The zero value of a field means its default.
+type Config struct {
+	// Log takes what the server has to say; nil discards it.
+	Log *slog.Logger
+	// Metrics answers GET /metrics; nil makes it 404.
+	Metrics http.Handler
+	// Version answers GET /version.
+	Version Version
+	// Hosts are the host names (without port) a request may be addressed to; empty means
+	// any. A daemon on loopback names "localhost", "127.0.0.1" and "::1" here, so that a web
+	// page cannot reach it under a name of its own that resolves to loopback.
+	Hosts []string
+	// Origins are web origins ("https://ops.example.com") that may use the API from a
+	// browser beside the daemon's own.
+	Origins []string
+
+	// MaxBody bounds a request body and a WebSocket frame, decompressed too, in bytes; default 8 MiB.
+	MaxBody int64
+	// MaxBodies bounds the bytes of all bodies being read at one time; default 256 MiB.
+	MaxBodies int64
+	// MaxDepth bounds the nesting of JSON; default 64, at most 1,000.
+	MaxDepth int
+	// MaxHeader bounds a request's line and headers, in bytes; default 64 KiB.
+	MaxHeader int
+	// PushTimeout is how long a full queue holds a REST push up; default 5 s.
+	PushTimeout time.Duration
+	// ReadHeaderTimeout (default 5 s), ReadTimeout (the whole request, default 2 min) and
+	// IdleTimeout (a connection between requests, default 2 min) are those of net/http.
+	ReadHeaderTimeout, ReadTimeout, IdleTimeout time.Duration
+
+	// MaxSockets bounds the WebSocket connections; default 1,024.
+	MaxSockets int
+	// FramesPerSecond holds back the reading of a WebSocket connection that sends more; 0: no limit.
+	FramesPerSecond int
+	// PingInterval is the time between pings; default 20 s.
+	PingInterval time.Duration
+	// SocketWriteTimeout is how long a client may take to accept a write; default 5 s.
+	SocketWriteTimeout time.Duration
+}
+
+// Version is the answer of GET /version.
+type Version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Date    string `json:"date,omitempty"`
+	Go      string `json:"go,omitempty"`
+}
+
+// Validate reports every field that makes no sense; the zero Config is valid.
+func (c *Config) Validate() error {
+	var errs []error
+	for name, n := range map[string]int64{
+		"MaxBody": c.MaxBody, "MaxBodies": c.MaxBodies, "MaxDepth": int64(c.MaxDepth), "MaxHeader": int64(c.MaxHeader),
+		"PushTimeout": int64(c.PushTimeout), "ReadHeaderTimeout": int64(c.ReadHeaderTimeout), "ReadTimeout": int64(c.ReadTimeout),
+		"IdleTimeout": int64(c.IdleTimeout), "MaxSockets": int64(c.MaxSockets), "FramesPerSecond": int64(c.FramesPerSecond),
+		"PingInterval": int64(c.PingInterval), "SocketWriteTimeout": int64(c.SocketWriteTimeout),
+	} {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf("server config: %s is %d, and must not be negative", name, n))
+		}
+	}
+	if c.MaxDepth > wire.MaxDepth {
+		errs = append(errs, fmt.Errorf("server config: MaxDepth is %d, and can be %d at most", c.MaxDepth, wire.MaxDepth))
+	}
+	for _, o := range c.Origins {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" {
+			errs = append(errs, fmt.Errorf("server config: origin %q is not of the form https://host[:port]", o))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// withDefaults is a copy with every zero field filled in.
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	orDefault(&c.MaxBody, 8<<20)
+	orDefault(&c.MaxBodies, 256<<20)
+	orDefault(&c.MaxDepth, 64)
+	orDefault(&c.MaxHeader, 64<<10)
+	orDefault(&c.PushTimeout, 5*time.Second)
+	orDefault(&c.ReadHeaderTimeout, 5*time.Second)
+	orDefault(&c.ReadTimeout, 2*time.Minute)
+	orDefault(&c.IdleTimeout, 2*time.Minute)
+	orDefault(&c.MaxSockets, 1024)
+	orDefault(&c.PingInterval, 20*time.Second)
+	orDefault(&c.SocketWriteTimeout, 5*time.Second)
+	return c
+}
+
+func orDefault[T int | int64 | time.Duration](p *T, def T) {
+	if *p == 0 {
+		*p = def
+	}
+}

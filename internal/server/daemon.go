@@ -1,0 +1,93 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// status is the answer of the health routes.
+type status struct {
+	Status string `json:"status"`
+	// Uptime is in seconds; only healthz says it.
+	Uptime float64 `json:"uptime_seconds,omitempty"`
+}
+
+// livez says that the process answers, and nothing more: a restart would not mend what is wrong elsewhere.
+func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
+	s.answer(w, r, http.StatusOK, status{Status: "ok"})
+}
+
+// readyz says whether the daemon takes work. One sick graph does not count (it has its own health).
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	if err := s.ready(r); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, status{Status: "ready"})
+}
+
+// healthz is readyz for people: with the time since the start.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	if err := s.ready(r); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, status{Status: "ok", Uptime: time.Since(s.started).Seconds()})
+}
+
+func (s *Server) ready(r *http.Request) error {
+	if s.stopping.Load() {
+		return wire.Refuse(http.StatusServiceUnavailable, wire.CodeShuttingDown, "the daemon is shutting down")
+	}
+	err := s.ctl.Ready(r.Context())
+	if _, ok := errors.AsType[*engine.Error](err); err == nil || ok {
+		return err
+	}
+	return wire.Refuse(http.StatusServiceUnavailable, wire.CodeNotReady, err.Error())
+}
+
+// version answers GET /version.
+func (s *Server) version(w http.ResponseWriter, r *http.Request) {
+	s.answer(w, r, http.StatusOK, s.cfg.Version)
+}
+
+// metrics answers GET /metrics with the handler from the configuration.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Metrics == nil {
+		s.fail(w, r, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "this daemon was built without metrics"))
+		return
+	}
+	s.cfg.Metrics.ServeHTTP(w, r)
+}
+
+// tree answers GET /v1/tree.
+func (s *Server) tree(w http.ResponseWriter, r *http.Request) {
+	if _, err := query(r); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, whole(s.ctl.Tree(r.Context())))
+}
+
+// limits answers GET /v1/limits: the engine's limits and the server's own.
+func (s *Server) limits(w http.ResponseWriter, r *http.Request) {
+	if _, err := query(r); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	keyBytes := s.idem.used()
+	own := []engine.Limit{
+		{Name: "request_body_bytes", Limit: s.cfg.MaxBody, Unit: "bytes"},
+		{Name: "request_bodies_bytes", Limit: s.cfg.MaxBodies, Used: new(s.bodyBytes.Load()), Unit: "bytes"},
+		{Name: "json_depth", Limit: int64(s.cfg.MaxDepth), Unit: "levels"},
+		{Name: "websocket_connections", Limit: int64(s.cfg.MaxSockets), Used: new(s.hub.Open()), Unit: "connections"},
+		{Name: "websocket_frames_per_second", Limit: int64(s.cfg.FramesPerSecond), Unit: "frames/s"},
+		{Name: "idempotency_keys_per_accumulator", Limit: maxKeysPerAccumulator, Unit: "keys"},
+		{Name: "idempotency_bytes", Limit: maxKeyBytes, Used: new(int64(keyBytes)), Unit: "bytes"},
+	}
+	s.answer(w, r, http.StatusOK, whole(append(s.ctl.Limits(r.Context()), own...)))
+}

@@ -1,0 +1,350 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// fake is a Control with one graph "g" of tenant "default" that has the accumulator "a".
+// An event {"filter":true} is filtered, {"panic":true} panics; the rest is kept in order.
+type fake struct {
+	mu       sync.Mutex
+	events   []string
+	rejected []string // the codes of bodies
+	calls    []string // of commands, with their arguments
+	pushes   int
+	subs     []*fakeSub
+
+	// full, when set, holds every push up once free events are taken.
+	full bool
+	free int
+	room chan struct{} // closed when full is lifted
+
+	ready error
+	fail  error // what every command fails with
+	// discard keeps no events, for benchmarks.
+	discard bool
+	started chan struct{} // gets a signal for each push that begins, when it has room
+}
+
+func newFake() *fake { return &fake{room: make(chan struct{}), started: make(chan struct{}, 1)} }
+
+var errGraph = &engine.Error{Status: http.StatusNotFound, Code: "graph_not_found", Detail: "there is no graph of that name"}
+
+func (f *fake) find(g engine.Ref) error {
+	if g != (engine.Ref{Tenant: "default", Name: "g"}) {
+		return errGraph
+	}
+	return nil
+}
+
+func (f *fake) accumulator(g engine.Ref, name string) error {
+	if err := f.find(g); err != nil {
+		return err
+	}
+	if name != "a" {
+		return &engine.Error{Status: http.StatusNotFound, Code: "accumulator_not_found", Detail: "no such accumulator", Extra: map[string]any{"declared": []string{"a"}}}
+	}
+	return nil
+}
+
+func (f *fake) call(g engine.Ref, what string) error {
+	if err := f.find(g); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, what)
+	return f.fail
+}
+
+func (f *fake) seen() (events, calls, rejected []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.events...), append([]string(nil), f.calls...), append([]string(nil), f.rejected...)
+}
+
+var diagnostics = spec.Diagnostics{{Line: 3, Column: 5, Path: "nodes.n.expr", Code: "unknown_name", Text: "there is no b", Suggest: "a"}, {Line: 4, Column: 1, Path: "outputs", Code: "missing", Text: "give one"}}
+
+var at = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+func summary() engine.GraphSummary {
+	acc := engine.AccumulatorSummary{Name: "a", Kind: "passthrough", Source: "websocket", Strategy: "latest", Triggers: true, Health: "socket_only",
+		Capacity: 1024, CapacityBytes: 8 << 20, LastEventAt: &at, SecondsToFull: new(1.5)}
+	return engine.GraphSummary{Graph: "g", Tenant: "default", Revision: 3, Instance: "i", Incarnation: 7, Health: "live", HealthReason: &engine.Reason{Code: "x", Detail: "y"},
+		Degraded: []string{}, WaitingFor: []string{}, Epoch: 12, LastFiredAt: &at, Durability: engine.DurabilityStatus{Mode: "checkpoint"},
+		Guarantees: map[string]string{"o": "at least once"}, Accumulators: []engine.AccumulatorSummary{acc},
+		Outputs: []engine.OutputSummary{{Name: "o", From: "n", Sink: "websocket", Path: "direct"}}}
+}
+
+func firing() engine.Firing {
+	return engine.Firing{Epoch: 12, Incarnation: 7, At: at, Cause: "criteria", Key: json.RawMessage("null"), OK: true, DurationUS: 15,
+		Inputs: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Outputs: map[string]json.RawMessage{"o": json.RawMessage(`"<b>"`)}}
+}
+
+func (f *fake) Graphs(_ context.Context, tenant string) ([]engine.GraphSummary, error) {
+	if tenant != "default" {
+		return nil, nil
+	}
+	return []engine.GraphSummary{summary()}, nil
+}
+
+func (f *fake) Graph(_ context.Context, g engine.Ref) (engine.GraphSummary, error) {
+	return summary(), f.call(g, "graph")
+}
+
+func (f *fake) Apply(_ context.Context, g engine.Ref, doc []byte, ifMatch int64, dryRun bool) (engine.ApplyResult, error) {
+	switch {
+	case ifMatch != 0 && ifMatch != 3:
+		return engine.ApplyResult{}, &engine.Error{Status: 412, Code: "revision_conflict", Detail: "the revision is 3"}
+	case string(doc) == "bad":
+		return engine.ApplyResult{}, &engine.Error{Status: 422, Code: "declaration_invalid", Detail: "2 mistakes", Diagnostics: diagnostics}
+	case dryRun:
+		return engine.ApplyResult{Created: g.Name != "g", DryRun: true, Plan: json.RawMessage(`{"nodes":[]}`), Diff: []string{"+ node n"}}, nil
+	}
+	s := summary()
+	return engine.ApplyResult{Created: g.Name != "g", Changed: true, Revision: 4, Graph: &s}, nil
+}
+
+func (f *fake) Delete(_ context.Context, g engine.Ref, state bool) error {
+	if state {
+		return f.call(g, "delete state")
+	}
+	return f.call(g, "delete")
+}
+
+func (f *fake) Plan(_ context.Context, g engine.Ref) (json.RawMessage, error) {
+	return json.RawMessage(`{"nodes":[]}`), f.find(g)
+}
+
+func fakeState() engine.State {
+	return engine.State{Cache: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Dirty: map[string]bool{"a": true}, Queues: map[string]int{"a": 1},
+		Nodes: map[string]json.RawMessage{}, Epoch: 12}
+}
+
+func (f *fake) State(_ context.Context, g engine.Ref, key string) (engine.State, error) {
+	return fakeState(), f.call(g, "state "+key)
+}
+
+func (f *fake) Firings(_ context.Context, g engine.Ref, q engine.Query) (engine.Page[engine.Firing], error) {
+	raw, _ := json.Marshal(q)
+	return engine.Page[engine.Firing]{Items: []engine.Firing{firing()}, Next: "12"}, f.call(g, "firings "+string(raw))
+}
+
+func (f *fake) Firing(_ context.Context, g engine.Ref, epoch int64) (engine.FiringDetail, error) {
+	if err := f.find(g); err != nil || epoch != 12 {
+		return engine.FiringDetail{}, errors.Join(err, &engine.Error{Status: 404, Code: "firing_not_found", Detail: "no such epoch"})
+	}
+	return engine.FiringDetail{Firing: firing(), Cut: map[string]engine.CutInput{"a": {Taken: true, Events: 1}},
+		Nodes: map[string]engine.NodeRecord{"n": {Status: "ran", Value: json.RawMessage("1"), DurationUS: new(1.25)}}}, nil
+}
+
+func (f *fake) RecoveryEvents(_ context.Context, g engine.Ref, _ engine.Query) (engine.Page[engine.RecoveryEvent], error) {
+	return engine.Page[engine.RecoveryEvent]{Items: []engine.RecoveryEvent{{ID: 1, At: at, Graph: "g", Component: "reactor", Kind: "restart", Outcome: "restarted"}}}, f.find(g)
+}
+
+func (f *fake) DeadLetters(_ context.Context, g engine.Ref, _ engine.Query) (engine.Page[engine.DeadLetter], error) {
+	l := engine.DeadLetter{ID: "l1", At: at, Accumulator: "a", Stage: "decode", Code: "invalid_json", Events: 1}
+	json, text, bytes := l, l, l
+	json.Payload, text.Payload, bytes.Payload = []byte(`{"x":1}`), []byte(`{"x`), []byte{0xff, 0xfe}
+	return engine.Page[engine.DeadLetter]{Items: []engine.DeadLetter{json, text, bytes}}, f.find(g)
+}
+
+func (f *fake) ReplayDeadLetter(_ context.Context, g engine.Ref, id string) (engine.PushResult, error) {
+	if id != "l1" {
+		return engine.PushResult{}, &engine.Error{Status: 404, Code: "dead_letter_not_found", Detail: "no such letter"}
+	}
+	return engine.PushResult{Accepted: 1}, f.find(g)
+}
+
+func (f *fake) DiscardDeadLetter(ctx context.Context, g engine.Ref, id string) error {
+	_, err := f.ReplayDeadLetter(ctx, g, id)
+	return err
+}
+
+func (f *fake) Fire(_ context.Context, g engine.Ref, req engine.FireRequest) (engine.FireResult, error) {
+	raw, _ := json.Marshal(req)
+	return engine.FireResult{Epoch: 13, OK: true, Cause: req.Mode, Outputs: map[string]json.RawMessage{"o": json.RawMessage("1")}}, f.call(g, "fire "+string(raw))
+}
+
+func (f *fake) Pause(_ context.Context, g engine.Ref, by string) (engine.GraphSummary, error) {
+	s := summary()
+	s.Paused, s.PausedBy = true, by
+	return s, f.call(g, "pause "+by)
+}
+
+func (f *fake) Resume(_ context.Context, g engine.Ref, by string) (engine.GraphSummary, error) {
+	return summary(), f.call(g, "resume "+by)
+}
+
+func (f *fake) Step(_ context.Context, g engine.Ref, n int) (engine.GraphSummary, error) {
+	raw, _ := json.Marshal(n)
+	return summary(), f.call(g, "step "+string(raw))
+}
+
+func (f *fake) Checkpoint(_ context.Context, g engine.Ref) (int64, error) {
+	return 12, f.call(g, "checkpoint")
+}
+
+func (f *fake) Drain(_ context.Context, g engine.Ref) (engine.GraphSummary, error) {
+	return summary(), f.call(g, "drain")
+}
+
+func (f *fake) Restart(_ context.Context, g engine.Ref, accumulator, _ string) (engine.GraphSummary, error) {
+	return summary(), f.call(g, "restart "+accumulator)
+}
+
+func (f *fake) SkipLost(_ context.Context, g engine.Ref, accumulator, _ string) (engine.GraphSummary, error) {
+	return summary(), f.call(g, "skip "+accumulator)
+}
+
+// Push decides on every event as an accumulator would.
+func (f *fake) Push(ctx context.Context, g engine.Ref, accumulator string, events []json.RawMessage) (engine.PushResult, error) {
+	var r engine.PushResult
+	if err := f.accumulator(g, accumulator); err != nil {
+		return r, err
+	}
+	if f.discard {
+		r.Accepted = len(events)
+		return r, nil
+	}
+	select {
+	case f.started <- struct{}{}:
+	default:
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pushes++
+	dec := boundary.NewDecoder(nil, boundary.Limits{})
+	for i, raw := range events {
+		if f.full && f.free == 0 {
+			f.mu.Unlock()
+			select {
+			case <-f.room:
+				f.mu.Lock()
+			case <-ctx.Done():
+				f.mu.Lock()
+				r.Full = true
+				return r, nil
+			}
+		}
+		f.free--
+		v, err := dec.Decode(raw)
+		if bad, ok := errors.AsType[*boundary.DecodeError](err); ok {
+			r.Rejected = append(r.Rejected, engine.Rejection{Index: i, Code: bad.Code, Detail: bad.Text})
+			continue
+		}
+		if on, _ := v.Field("panic").AsBool(); on {
+			panic("told to")
+		}
+		r.Accepted++
+		if on, _ := v.Field("filter").AsBool(); on {
+			r.Filtered++
+			continue
+		}
+		f.events = append(f.events, string(raw))
+	}
+	return r, nil
+}
+
+// open lifts the hold.
+func (f *fake) open() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.full = false
+	close(f.room)
+}
+
+func (f *fake) RejectBody(_ context.Context, g engine.Ref, accumulator, code string) error {
+	if err := f.accumulator(g, accumulator); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rejected = append(f.rejected, code)
+	return nil
+}
+
+func (f *fake) Accumulators(_ context.Context, g engine.Ref) ([]engine.AccumulatorSummary, error) {
+	return summary().Accumulators, f.find(g)
+}
+
+func (f *fake) Accumulator(_ context.Context, g engine.Ref, name string) (engine.AccumulatorDetail, error) {
+	return engine.AccumulatorDetail{AccumulatorSummary: summary().Accumulators[0], Schema: json.RawMessage("null"), BoundaryType: "any"}, f.accumulator(g, name)
+}
+
+func (f *fake) Ready(context.Context) error { return f.ready }
+
+func (f *fake) Tree(context.Context) []engine.TreeNode {
+	return []engine.TreeNode{{Path: "graphd", State: "running", Since: at}}
+}
+
+func (f *fake) Limits(context.Context) []engine.Limit {
+	return []engine.Limit{{Name: "graphs", Limit: 10, Used: new(int64(1)), Unit: "graphs"}}
+}
+
+func (f *fake) Watch(_ context.Context, g engine.Ref, topics []string, since string) (engine.Subscription, error) {
+	if g.Name != "" {
+		if err := f.find(g); err != nil {
+			return nil, err
+		}
+	}
+	if since == "bad" {
+		return nil, &engine.Error{Status: 400, Code: "bad_since", Detail: "since is not incarnation:seq"}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &fakeSub{topics: topics, since: since, frames: make(chan *engine.Frame, 1000), closed: make(chan struct{})}
+	f.subs = append(f.subs, s)
+	return s, nil
+}
+
+// sub is the n-th subscription, once it is there.
+func (f *fake) sub(n int) *fakeSub {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n >= len(f.subs) {
+		return nil
+	}
+	return f.subs[n]
+}
+
+type fakeSub struct {
+	topics []string
+	since  string
+	frames chan *engine.Frame // closed: the graph is gone
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (s *fakeSub) Next(ctx context.Context) (*engine.Frame, error) {
+	select {
+	case f, ok := <-s.frames:
+		if !ok {
+			return nil, io.EOF
+		}
+		return f, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *fakeSub) TryNext() *engine.Frame {
+	select {
+	case f := <-s.frames:
+		return f
+	default:
+		return nil
+	}
+}
+
+func (s *fakeSub) Close() { s.once.Do(func() { close(s.closed) }) }

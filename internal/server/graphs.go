@@ -1,0 +1,155 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// graphs answers GET /v1/graphs.
+func (s *Server) graphs(w http.ResponseWriter, r *http.Request) {
+	_, err := query(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	tenant, err := tenantOf(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	items, err := s.ctl.Graphs(r.Context(), tenant)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, whole(items))
+}
+
+// whole wraps what is not paged in the form of a page; an empty one is [] and not null.
+func whole[T any](items []T) engine.Page[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return engine.Page[T]{Items: items}
+}
+
+// graph answers GET /v1/graphs/{graph}.
+func (s *Server) graph(w http.ResponseWriter, r *http.Request) {
+	g, err := s.plain(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	summary, err := s.ctl.Graph(r.Context(), g)
+	s.answerSummary(w, r, summary, err)
+}
+
+// plain is the graph of a request that has no parameters beside it.
+func (s *Server) plain(r *http.Request) (engine.Ref, error) {
+	g, err := graphRef(r)
+	if err != nil {
+		return g, err
+	}
+	_, err = query(r)
+	return g, err
+}
+
+// answerSummary writes a graph's summary with its revision as ETag, or err.
+func (s *Server) answerSummary(w http.ResponseWriter, r *http.Request, summary engine.GraphSummary, err error) {
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("ETag", etag(summary.Revision))
+	s.answer(w, r, http.StatusOK, summary)
+}
+
+// applyGraph answers PUT /v1/graphs/{graph}.
+func (s *Server) applyGraph(w http.ResponseWriter, r *http.Request) {
+	result, err := s.apply(w, r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	status := http.StatusOK
+	if result.Created && !result.DryRun {
+		status = http.StatusCreated
+	}
+	if !result.DryRun {
+		w.Header().Set("ETag", etag(result.Revision))
+	}
+	s.answer(w, r, status, result)
+}
+
+func (s *Server) apply(w http.ResponseWriter, r *http.Request) (engine.ApplyResult, error) {
+	var none engine.ApplyResult
+	tenant, err := tenantOf(r)
+	if err != nil {
+		return none, err
+	}
+	g, err := graphRef(r)
+	if err != nil { // a graph that is to be made must hear what its name should be
+		return none, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidName, "a graph's name must have the form "+nameForm)
+	}
+	g.Tenant = tenant
+	values, err := query(r, "dry_run")
+	if err != nil {
+		return none, err
+	}
+	dryRun, err := boolParam(values, "dry_run")
+	if err != nil {
+		return none, err
+	}
+	want, err := ifMatch(r)
+	if err != nil {
+		return none, err
+	}
+	if want < 0 { // If-Match: * means whatever revision there is
+		now, err := s.ctl.Graph(r.Context(), g)
+		if e, ok := errors.AsType[*engine.Error](err); ok && e.Status == http.StatusNotFound {
+			return none, wire.Refuse(http.StatusPreconditionFailed, wire.CodeRevisionConflict, "If-Match: * asks for a graph that exists, and there is none")
+		}
+		if err != nil {
+			return none, err
+		}
+		want = now.Revision
+	}
+	b, err := s.readBody(w, r)
+	if err != nil {
+		return none, err
+	}
+	defer b.release()
+	if len(wire.Trim(b.data)) == 0 {
+		return none, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidBody, "the body is empty: send the graph's declaration as YAML or JSON")
+	}
+	return s.ctl.Apply(r.Context(), g, b.data, want, dryRun)
+}
+
+// deleteGraph answers DELETE /v1/graphs/{graph}?state=keep|delete.
+func (s *Server) deleteGraph(w http.ResponseWriter, r *http.Request) {
+	g, err := graphRef(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	values, err := query(r, "state")
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	choice := values.Get("state")
+	if choice != "keep" && choice != "delete" {
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, wire.CodeStateChoice,
+			"say what becomes of the graph's state: ?state=keep to find it again when the graph comes back, ?state=delete to remove it for good"))
+		return
+	}
+	if err := s.ctl.Delete(r.Context(), g, choice == "delete"); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.idem.forget(g)
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,220 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// plan answers GET …/plan.
+func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
+	g, err := s.plain(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	plan, err := s.ctl.Plan(r.Context(), g)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answerRaw(w, http.StatusOK, plan)
+}
+
+// state answers GET …/state.
+func (s *Server) state(w http.ResponseWriter, r *http.Request) {
+	g, err := graphRef(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	values, err := query(r, "key")
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	key, err := keyParam(values)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	state, err := s.ctl.State(r.Context(), g, key)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, state)
+}
+
+// firings answers GET …/firings.
+func (s *Server) firings(w http.ResponseWriter, r *http.Request) {
+	serveList(s, w, r, s.ctl.Firings, "key")
+}
+
+// recoveryEvents answers GET …/recovery-events.
+func (s *Server) recoveryEvents(w http.ResponseWriter, r *http.Request) {
+	serveList(s, w, r, s.ctl.RecoveryEvents)
+}
+
+// firing answers GET …/firings/{epoch}.
+func (s *Server) firing(w http.ResponseWriter, r *http.Request) {
+	g, err := s.plain(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	text := chi.URLParam(r, "epoch")
+	epoch, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || epoch < 0 {
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("an epoch is a number, and %q is none", wire.Clip(text))))
+		return
+	}
+	firing, err := s.ctl.Firing(r.Context(), g, epoch)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, firing)
+}
+
+// accumulators answers GET …/accumulators.
+func (s *Server) accumulators(w http.ResponseWriter, r *http.Request) {
+	g, err := s.plain(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	items, err := s.ctl.Accumulators(r.Context(), g)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, whole(items))
+}
+
+// accumulator answers GET …/accumulators/{accumulator}.
+func (s *Server) accumulator(w http.ResponseWriter, r *http.Request) {
+	g, name, err := accumulatorRef(r)
+	if err == nil {
+		_, err = query(r)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	detail, err := s.ctl.Accumulator(r.Context(), g, name)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, detail)
+}
+
+// letter is a dead letter on the wire: the payload readable, not base64.
+type letter struct {
+	engine.DeadLetter
+	Payload json.RawMessage `json:"payload"`
+	// PayloadEncoding is "json", "text" (a string) or "base64" (a string of bytes that are not UTF-8).
+	PayloadEncoding string `json:"payload_encoding"`
+}
+
+func wireLetter(l *engine.DeadLetter) letter {
+	out := letter{DeadLetter: *l}
+	switch {
+	case utf8.Valid(l.Payload) && json.Valid(l.Payload):
+		out.Payload, out.PayloadEncoding = l.Payload, "json"
+	case utf8.Valid(l.Payload):
+		out.Payload, out.PayloadEncoding = wire.AppendString(nil, string(l.Payload)), "text"
+	default:
+		raw, _ := json.Marshal(l.Payload) // bytes always encode
+		out.Payload, out.PayloadEncoding = raw, "base64"
+	}
+	return out
+}
+
+// deadLetters answers GET …/dead-letters.
+func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) {
+	serveList(s, w, r, func(ctx context.Context, g engine.Ref, q engine.Query) (engine.Page[letter], error) {
+		page, err := s.ctl.DeadLetters(ctx, g, q)
+		out := engine.Page[letter]{Items: make([]letter, len(page.Items)), Next: page.Next}
+		for i := range page.Items {
+			out.Items[i] = wireLetter(&page.Items[i])
+		}
+		return out, err
+	})
+}
+
+// letterRef names the dead letter of a request.
+func (s *Server) letterRef(r *http.Request) (engine.Ref, string, error) {
+	g, err := s.plain(r)
+	if err != nil {
+		return g, "", err
+	}
+	id := chi.URLParam(r, "letter")
+	if len(id) > 128 {
+		return g, "", wire.Refuse(http.StatusNotFound, wire.CodeDeadLetterNotFound, fmt.Sprintf("no dead letter has the id %q", wire.Clip(id)))
+	}
+	return g, id, nil
+}
+
+// replayDeadLetter answers POST …/dead-letters/{letter}/replay.
+func (s *Server) replayDeadLetter(w http.ResponseWriter, r *http.Request) {
+	g, id, err := s.letterRef(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.PushTimeout)
+	defer cancel()
+	result, err := s.ctl.ReplayDeadLetter(ctx, g, id)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	p := wire.Pushed{PushResult: result}
+	s.writeReply(w, replyTo(&p, wire.Array))
+}
+
+// discardDeadLetter answers DELETE …/dead-letters/{letter}.
+func (s *Server) discardDeadLetter(w http.ResponseWriter, r *http.Request) {
+	g, id, err := s.letterRef(r)
+	if err == nil {
+		err = s.ctl.DiscardDeadLetter(r.Context(), g, id)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// serveList answers one page of a list; also are the parameters it has beside limit and before.
+func serveList[T any](s *Server, w http.ResponseWriter, r *http.Request, read func(context.Context, engine.Ref, engine.Query) (engine.Page[T], error), also ...string) {
+	g, err := graphRef(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	q, err := listQuery(r, also...)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page, err := read(r.Context(), g, q)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if page.Items == nil {
+		page.Items = []T{}
+	}
+	s.answer(w, r, http.StatusOK, page)
+}

@@ -1,0 +1,286 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graphd/graphd/api"
+)
+
+// document is api/openapi.yaml, ready to validate answers against.
+type document struct {
+	root     map[string]any
+	compiler *jsonschema.Compiler
+	mu       sync.Mutex // the compiler is not for concurrent use
+}
+
+var loadDocument = sync.OnceValue(func() *document {
+	var root map[string]any
+	if err := yaml.Unmarshal(api.OpenAPI(), &root); err != nil {
+		panic(err)
+	}
+	raw, err := json.Marshal(root)
+	if err != nil {
+		panic(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		panic(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("urn:openapi", doc); err != nil {
+		panic(err)
+	}
+	return &document{root: doc.(map[string]any), compiler: c}
+})
+
+func escape(s string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(s)
+}
+
+// validate checks body against the schema at a pointer into the document.
+func (d *document) validate(t *testing.T, pointer string, body []byte) {
+	t.Helper()
+	d.mu.Lock()
+	schema, err := d.compiler.Compile("urn:openapi#" + pointer)
+	d.mu.Unlock()
+	if err != nil {
+		t.Fatalf("compile %s: %v", pointer, err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		t.Fatalf("%s: not JSON: %v\n%s", pointer, err, body)
+	}
+	if err := schema.Validate(v); err != nil {
+		t.Errorf("%s: %#v\n%s", pointer, err, body)
+	}
+}
+
+// response finds an operation's response, following one $ref.
+func (d *document) response(pattern, method, status string) (pointer string, content map[string]any, ok bool) {
+	path, _ := d.root["paths"].(map[string]any)[pattern].(map[string]any)
+	op, _ := path[strings.ToLower(method)].(map[string]any)
+	responses, _ := op["responses"].(map[string]any)
+	r, ok := responses[status].(map[string]any)
+	if !ok {
+		return "", nil, false
+	}
+	pointer = "/paths/" + escape(pattern) + "/" + strings.ToLower(method) + "/responses/" + status
+	if to, isRef := r["$ref"].(string); isRef {
+		pointer = strings.TrimPrefix(to, "#")
+		r = d.root["components"].(map[string]any)["responses"].(map[string]any)[filepath.Base(pointer)].(map[string]any)
+	}
+	content, _ = r["content"].(map[string]any)
+	return pointer, content, true
+}
+
+// checkAnswer holds an answer of the server against the document.
+func (d *document) checkAnswer(t *testing.T, pattern, method string, status int, header http.Header, body []byte) {
+	t.Helper()
+	named := strconv.Itoa(status)
+	switch status {
+	case http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusInternalServerError:
+		named = "default" // any route may
+	}
+	pointer, content, ok := d.response(pattern, method, named)
+	if !ok {
+		t.Errorf("%s %s answered %d, which the document does not have\n%s", method, pattern, status, body)
+		return
+	}
+	media, _, _ := strings.Cut(header.Get("Content-Type"), ";")
+	if len(content) == 0 {
+		if len(body) > 0 {
+			t.Errorf("%s %s %d has a body, the document none: %s", method, pattern, status, body)
+		}
+		return
+	}
+	if _, ok := content[media]; !ok {
+		t.Errorf("%s %s %d has the media type %q, which the document does not have", method, pattern, status, media)
+		return
+	}
+	if strings.HasSuffix(media, "json") {
+		d.validate(t, pointer+"/content/"+escape(media)+"/schema", body)
+	}
+}
+
+// TestRoutesAreDocumented: the router and the document have the same routes.
+func TestRoutesAreDocumented(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, newFake(), Config{})
+	var have, want []string
+	err := chi.Walk(s.router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		have = append(have, method+" "+route)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for path, item := range loadDocument().root["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			if method == "parameters" {
+				continue
+			}
+			want = append(want, strings.ToUpper(method)+" "+path)
+			id, _ := op.(map[string]any)["operationId"].(string)
+			if id == "" || ids[id] {
+				t.Errorf("%s %s: operationId %q is missing or not unique", method, path, id)
+			}
+			ids[id] = true
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("routes and document differ:\nrouter   %v\ndocument %v", have, want)
+	}
+}
+
+// TestDocumentHoldsTogether: every reference leads somewhere, every schema compiles, every
+// parameter of a path is declared.
+func TestDocumentHoldsTogether(t *testing.T) {
+	t.Parallel()
+	d := loadDocument()
+	raw, err := json.Marshal(d.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`"\$ref":"#([^"]*)"`).FindAllSubmatch(raw, -1) {
+		var at any = d.root
+		for part := range strings.SplitSeq(strings.TrimPrefix(string(m[1]), "/"), "/") {
+			next, ok := at.(map[string]any)[part]
+			if !ok {
+				t.Errorf("%s leads nowhere", m[1])
+				break
+			}
+			at = next
+		}
+	}
+	components := d.root["components"].(map[string]any)
+	for name := range components["schemas"].(map[string]any) {
+		d.mu.Lock()
+		_, err := d.compiler.Compile("urn:openapi#/components/schemas/" + name)
+		d.mu.Unlock()
+		if err != nil {
+			t.Errorf("schema %s: %v", name, err)
+		}
+	}
+	for path, item := range d.root["paths"].(map[string]any) {
+		declared, _ := json.Marshal(item.(map[string]any)["parameters"])
+		for _, m := range regexp.MustCompile(`\{([a-z]+)\}`).FindAllStringSubmatch(path, -1) {
+			ref := strings.ToUpper(m[1][:1]) + m[1][1:]
+			if !bytes.Contains(declared, []byte("/parameters/"+ref+`"`)) && !bytes.Contains(declared, []byte(`"name":"`+m[1]+`"`)) {
+				t.Errorf("%s does not declare its parameter %s", path, m[1])
+			}
+		}
+	}
+}
+
+// TestProblemCodesAreDocumented: every code that the server or the engine refuses with is in the document.
+func TestProblemCodesAreDocumented(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	schemas := loadDocument().root["components"].(map[string]any)["schemas"].(map[string]any)
+	for _, c := range schemas["ProblemCode"].(map[string]any)["enum"].([]any) {
+		documented[c.(string)] = true
+	}
+	frames := schemas["ErrorFrame"].(map[string]any)["properties"].(map[string]any)["code"].(map[string]any)["anyOf"].([]any)[1]
+	for _, c := range frames.(map[string]any)["enum"].([]any) {
+		documented[c.(string)] = true
+	}
+	codes := append(stringConstants(t, "wire/problem.go", "Code"), engineCodes(t)...)
+	if len(codes) < 40 {
+		t.Fatalf("found only %d codes: the search for them is broken", len(codes))
+	}
+	used := map[string]bool{}
+	for _, c := range codes {
+		used[c] = true
+		if !documented[c] {
+			t.Errorf("code %q is not in the document's ProblemCode", c)
+		}
+	}
+	for c := range documented {
+		if !used[c] {
+			t.Errorf("the document has the code %q, which nothing refuses with", c)
+		}
+	}
+}
+
+// stringConstants are the values of the constants of a file whose names have a prefix.
+func stringConstants(t *testing.T, file, prefix string) []string {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, prefix) && len(v.Values) == 1 {
+			out = append(out, unquote(v.Values[0]))
+		}
+		return true
+	})
+	return out
+}
+
+// engineCodes are the codes of the engine's Error literals.
+func engineCodes(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../engine/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, src, 0)
+		if err != nil {
+			t.Skipf("the engine does not parse: %v", err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			if name, ok := lit.Type.(*ast.Ident); !ok || name.Name != "Error" {
+				return true
+			}
+			for _, e := range lit.Elts {
+				kv, ok := e.(*ast.KeyValueExpr)
+				if ok && kv.Key.(*ast.Ident).Name == "Code" {
+					out = append(out, unquote(kv.Value))
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+func unquote(e ast.Expr) string {
+	if lit, ok := e.(*ast.BasicLit); ok {
+		s, _ := strconv.Unquote(lit.Value)
+		return s
+	}
+	return ""
+}

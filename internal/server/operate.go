@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// fire answers POST …/fire. A failed epoch is a 200 too: the fire was carried out.
+func (s *Server) fire(w http.ResponseWriter, r *http.Request) {
+	g, err := graphRef(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	var req engine.FireRequest
+	if err = s.commandBody(w, r, true, &req); err == nil {
+		err = wire.CheckFire(&req)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	result, err := s.ctl.Fire(r.Context(), g, req)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, result)
+}
+
+// nothing is the body of a command without arguments: none, or {}.
+type nothing struct{}
+
+// pieceRequest is the body of restart and skip-lost.
+type pieceRequest struct {
+	Accumulator *string `json:"accumulator"`
+}
+
+func (q *pieceRequest) name() (string, error) {
+	if q.Accumulator == nil {
+		return "", nil
+	}
+	if !validName(*q.Accumulator) {
+		return "", wire.Refuse(http.StatusUnprocessableEntity, wire.CodeInvalidBody, fmt.Sprintf("no accumulator can be named %q", wire.Clip(*q.Accumulator)))
+	}
+	return *q.Accumulator, nil
+}
+
+// pause answers POST …/pause.
+func (s *Server) pause(w http.ResponseWriter, r *http.Request) {
+	s.command(w, r, &nothing{}, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+		return s.ctl.Pause(ctx, g, who(r))
+	})
+}
+
+// resume answers POST …/resume.
+func (s *Server) resume(w http.ResponseWriter, r *http.Request) {
+	s.command(w, r, &nothing{}, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+		return s.ctl.Resume(ctx, g, who(r))
+	})
+}
+
+// step answers POST …/step.
+func (s *Server) step(w http.ResponseWriter, r *http.Request) {
+	var req wire.StepRequest
+	s.command(w, r, &req, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+		n, err := req.Steps()
+		if err != nil {
+			return engine.GraphSummary{}, err
+		}
+		return s.ctl.Step(ctx, g, n)
+	})
+}
+
+// drain answers POST …/drain, when nothing is left to fire.
+func (s *Server) drain(w http.ResponseWriter, r *http.Request) {
+	s.command(w, r, &nothing{}, s.ctl.Drain)
+}
+
+// restart answers POST …/restart.
+func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
+	var req pieceRequest
+	s.command(w, r, &req, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+		name, err := req.name()
+		if err != nil {
+			return engine.GraphSummary{}, err
+		}
+		return s.ctl.Restart(ctx, g, name, who(r))
+	})
+}
+
+// skipLost answers POST …/skip-lost.
+func (s *Server) skipLost(w http.ResponseWriter, r *http.Request) {
+	var req pieceRequest
+	s.command(w, r, &req, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+		name, err := req.name()
+		if err == nil && name == "" {
+			err = wire.Refuse(http.StatusUnprocessableEntity, wire.CodeInvalidBody, "accumulator must name the input whose lost events are to be skipped")
+		}
+		if err != nil {
+			return engine.GraphSummary{}, err
+		}
+		return s.ctl.SkipLost(ctx, g, name, who(r))
+	})
+}
+
+// command reads a command's body into req, carries it out, and answers with the graph's new summary.
+func (s *Server) command(w http.ResponseWriter, r *http.Request, req any, do func(context.Context, engine.Ref) (engine.GraphSummary, error)) {
+	g, err := graphRef(r)
+	if err == nil {
+		err = s.commandBody(w, r, false, req)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	summary, err := do(r.Context(), g)
+	s.answerSummary(w, r, summary, err)
+}
+
+// checkpoint answers POST …/checkpoint once it is durable.
+func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
+	g, err := graphRef(r)
+	if err == nil {
+		err = s.commandBody(w, r, false, &nothing{})
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	epoch, err := s.ctl.Checkpoint(r.Context(), g)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, wire.Checkpointed{Epoch: epoch})
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// push answers POST …/accumulators/{accumulator}/events.
+func (s *Server) push(w http.ResponseWriter, r *http.Request) {
+	ref, accumulator, err := accumulatorRef(r)
+	if err == nil {
+		_, err = query(r)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	b, err := s.readBody(w, r)
+	if err != nil {
+		s.rejectBody(w, r, ref, accumulator, err)
+		return
+	}
+	defer b.release()
+	lines := isLines(r.Header.Get("Content-Type"))
+	ev, bad := wire.Cut(b.data, lines, s.cfg.MaxDepth)
+	if bad.Is() {
+		s.rejectBody(w, r, ref, accumulator, wire.NotJSON("body", bad))
+		return
+	}
+	if _, keyed := r.Header["Idempotency-Key"]; keyed {
+		s.pushOnce(w, r, ref, accumulator, &ev, bodyHash(b.data, lines))
+		return
+	}
+	var p wire.Pushed
+	if err := s.pushFor(r.Context(), ref, accumulator, &ev, &p); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.writeReply(w, replyTo(&p, ev.Form))
+}
+
+// pushFor pushes for as long as a full queue may hold a request up.
+func (s *Server) pushFor(ctx context.Context, g engine.Ref, accumulator string, ev *wire.Events, p *wire.Pushed) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.PushTimeout)
+	defer cancel()
+	return p.Push(ctx, s.ctl, g, accumulator, ev)
+}
+
+// pushOnce is a push with an Idempotency-Key.
+func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g engine.Ref, accumulator string, ev *wire.Events, hash [sha256.Size]byte) {
+	given := r.Header["Idempotency-Key"]
+	if len(given) != 1 || !validKey(given[0]) {
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, wire.CodeIdempotencyKey, "Idempotency-Key must be given once, with 1 to 255 printable ASCII characters"))
+		return
+	}
+	id := claimID{scope{g.Tenant, g.Name, accumulator}, given[0]}
+	c, err := s.idem.take(id, hash, time.Now())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if c.reply != nil {
+		w.Header().Set("Idempotency-Replayed", "true")
+		s.writeReply(w, c.reply)
+		return
+	}
+	p := c.push
+	settled := false
+	defer func() { // whatever ends this attempt, also a panic, the key is free again
+		switch {
+		case settled:
+		case p.Done > 0:
+			s.idem.park(c, p)
+		default:
+			s.idem.drop(c)
+		}
+	}()
+	if err := s.pushFor(r.Context(), g, accumulator, ev, &p); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	answer := replyTo(&p, ev.Form)
+	if !p.Full {
+		s.idem.finish(c, answer)
+		settled = true
+	}
+	s.writeReply(w, answer)
+}
+
+// rejectBody counts a body that holds no events one could name as one rejected event
+// (M42), and answers err.
+func (s *Server) rejectBody(w http.ResponseWriter, r *http.Request, g engine.Ref, accumulator string, err error) {
+	if e, ok := err.(*engine.Error); ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge) {
+		if unknown := s.ctl.RejectBody(context.WithoutCancel(r.Context()), g, accumulator, e.Code); unknown != nil {
+			err = unknown
+		}
+	}
+	s.fail(w, r, err)
+}
+
+// replyTo is the answer to a push that ended in p.
+func replyTo(p *wire.Pushed, f wire.Form) *reply {
+	e := p.Problem(f)
+	if e == nil {
+		return &reply{http.StatusOK, "application/json", p.AppendJSON(make([]byte, 0, 96))}
+	}
+	doc := wire.AppendProblem(make([]byte, 0, 512), e, "")
+	doc[len(doc)-1] = ',' // the result's members follow the problem's
+	return &reply{e.Status, "application/problem+json", append(p.AppendMembers(doc), '}')}
+}
+
+// writeReply is on the way of every pushed event: no header here that is not needed.
+func (s *Server) writeReply(w http.ResponseWriter, r *reply) {
+	h := w.Header()
+	h["Content-Type"] = []string{r.contentType}
+	if r.status == http.StatusTooManyRequests {
+		h.Set("Retry-After", "1")
+	}
+	if len(r.body) > bigAnswer {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
+	}
+	w.WriteHeader(r.status)
+	_, _ = w.Write(r.body) // a client that went away is no error of ours
+}
+
+// isLines says whether a content type is NDJSON.
+func isLines(contentType string) bool {
+	if contentType == "" || contentType == "application/json" {
+		return false
+	}
+	media, _, _ := strings.Cut(contentType, ";")
+	switch strings.ToLower(strings.TrimSpace(media)) {
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines":
+		return true
+	}
+	return false
+}
+
+func validKey(key string) bool {
+	if len(key) == 0 || len(key) > 255 {
+		return false
+	}
+	for i := range len(key) {
+		if key[i] < 0x20 || key[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// bodyHash tells bodies apart, NDJSON from JSON among them.
+func bodyHash(data []byte, lines bool) [sha256.Size]byte {
+	h := sha256.New()
+	if lines {
+		_, _ = h.Write([]byte{1}) // a hash never fails
+	} else {
+		_, _ = h.Write([]byte{0})
+	}
+	_, _ = h.Write(data)
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
+	return sum
+}

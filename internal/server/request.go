@@ -1,0 +1,198 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+const defaultTenant = "default"
+
+// validName says whether s is a name: [a-z][a-z0-9_]{0,63}.
+func validName(s string) bool {
+	if len(s) == 0 || len(s) > 64 || s[0] < 'a' || s[0] > 'z' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// tenantOf is the tenant a request speaks for.
+func tenantOf(r *http.Request) (string, error) {
+	named := r.Header["Graphd-Tenant"]
+	switch {
+	case len(named) == 0:
+		return defaultTenant, nil
+	case len(named) > 1 || !validName(named[0]):
+		return "", wire.Refuse(http.StatusBadRequest, wire.CodeInvalidTenant, "the header Graphd-Tenant must be given once, with a name of the form "+nameForm)
+	}
+	return named[0], nil
+}
+
+const nameForm = "[a-z][a-z0-9_]{0,63}"
+
+// graphRef names the graph of a request. A name no graph can have is simply not found.
+func graphRef(r *http.Request) (engine.Ref, error) {
+	tenant, err := tenantOf(r)
+	if err != nil {
+		return engine.Ref{}, err
+	}
+	name := chi.URLParam(r, "graph")
+	if !validName(name) {
+		return engine.Ref{}, wire.Refuse(http.StatusNotFound, wire.CodeGraphNotFound,
+			fmt.Sprintf("no graph can be named %q: names have the form %s", wire.Clip(name), nameForm))
+	}
+	return engine.Ref{Tenant: tenant, Name: name}, nil
+}
+
+// accumulatorRef names the graph and accumulator of a request.
+func accumulatorRef(r *http.Request) (engine.Ref, string, error) {
+	ref, err := graphRef(r)
+	if err != nil {
+		return ref, "", err
+	}
+	name := chi.URLParam(r, "accumulator")
+	if !validName(name) {
+		return ref, "", wire.Refuse(http.StatusNotFound, wire.CodeAccumulatorNotFound,
+			fmt.Sprintf("no accumulator can be named %q: names have the form %s", wire.Clip(name), nameForm))
+	}
+	return ref, name, nil
+}
+
+// who names the caller for the record. Tokens will tell more than the address.
+func who(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return "anonymous"
+	}
+	return "anonymous@" + host
+}
+
+// query parses the query and refuses parameters that the route does not have: a
+// misspelled dry_run must not apply.
+func query(r *http.Request, known ...string) (url.Values, error) {
+	if r.URL.RawQuery == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, "the query is not of the form name=value&…")
+	}
+	for name, given := range values {
+		if !slices.Contains(known, name) {
+			has := "no parameters"
+			if len(known) > 0 {
+				has = strings.Join(known, ", ")
+			}
+			return nil, wire.Refuse(http.StatusBadRequest, wire.CodeUnknownParameter, fmt.Sprintf("unknown parameter %q: this route knows %s", wire.Clip(name), has))
+		}
+		if len(given) > 1 {
+			return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("parameter %s is given more than once", name))
+		}
+	}
+	return values, nil
+}
+
+// keyParam is ?key= as the engine takes it.
+func keyParam(values url.Values) (string, error) {
+	text := values.Get("key")
+	if len(text) > maxCursor {
+		return "", wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("key can have %d bytes at most", maxCursor))
+	}
+	return wire.Key(text), nil
+}
+
+// maxCursor bounds what a client may send as a cursor, key or identifier; they go to the store as they are.
+const maxCursor = 1024
+
+// listQuery reads ?limit=&before= and whatever else the list has.
+func listQuery(r *http.Request, also ...string) (engine.Query, error) {
+	values, err := query(r, append(also, "limit", "before")...)
+	if err != nil {
+		return engine.Query{}, err
+	}
+	key, err := keyParam(values)
+	if err != nil {
+		return engine.Query{}, err
+	}
+	q := engine.Query{Before: values.Get("before"), Key: key}
+	if len(q.Before) > maxCursor {
+		return q, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("before can have %d bytes at most", maxCursor))
+	}
+	if text := values.Get("limit"); text != "" {
+		q.Limit, err = strconv.Atoi(text)
+		if err != nil || q.Limit < 1 || q.Limit > 1000 {
+			return q, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("limit is %q, and must be a number from 1 to 1000", wire.Clip(text)))
+		}
+	}
+	return q, nil
+}
+
+// boolParam reads a parameter that is there or not: "1", "true", "0", "false".
+func boolParam(values url.Values, name string) (bool, error) {
+	if !values.Has(name) {
+		return false, nil
+	}
+	on, err := strconv.ParseBool(values.Get(name))
+	if err != nil {
+		return false, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("%s is %q, and must be 1 or 0", name, wire.Clip(values.Get(name))))
+	}
+	return on, nil
+}
+
+// commandBody reads the small JSON object of a command into dst, strictly. No body
+// at all leaves dst as it is, unless the command needs one.
+func (s *Server) commandBody(w http.ResponseWriter, r *http.Request, needed bool, dst any) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	b, err := s.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	defer b.release()
+	if len(b.data) == 0 {
+		if needed {
+			return wire.Refuse(http.StatusBadRequest, wire.CodeInvalidBody, "the body is empty; a JSON object is needed")
+		}
+		return nil
+	}
+	return wire.DecodeObject(b.data, s.cfg.MaxDepth, dst)
+}
+
+// ifMatch reads If-Match: 0 for none, -1 for "*", else the revision.
+func ifMatch(r *http.Request) (int64, error) {
+	given := r.Header.Values("If-Match")
+	if len(given) == 0 {
+		return 0, nil
+	}
+	if len(given) == 1 {
+		text := strings.TrimSpace(given[0])
+		if text == "*" {
+			return -1, nil
+		}
+		if n := len(text); n > 2 && text[0] == '"' && text[n-1] == '"' {
+			if revision, err := strconv.ParseInt(text[1:n-1], 10, 64); err == nil && revision > 0 {
+				return revision, nil
+			}
+		}
+	}
+	// Whatever else it is, it is not the tag of any revision.
+	return 0, wire.Refuse(http.StatusPreconditionFailed, wire.CodeRevisionConflict, `If-Match is not the ETag of a revision: use the ETag of GET, such as "3"`)
+}
+
+func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }

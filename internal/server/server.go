@@ -1,0 +1,194 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/graphd/graphd/internal/server/socket"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// Server serves one Control. It is safe for concurrent use.
+type Server struct {
+	cfg     Config
+	ctl     Control
+	router  *chi.Mux
+	http    *http.Server
+	origins *http.CrossOriginProtection
+	idem    *idempotency
+	hub     *socket.Hub
+	started time.Time
+	// bodyBytes is how many bytes of large bodies are in memory now.
+	bodyBytes atomic.Int64
+	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
+	stopping atomic.Bool
+}
+
+// Stats are the server's own figures, for a metrics collector to read.
+type Stats struct {
+	// WebSockets is how many connections are open now; SlowClosed how many were closed
+	// because their client took nothing for the write timeout; both for the metrics
+	// graphd_websocket_clients and graphd_websocket_slow_closed_total.
+	WebSockets, SlowClosed int64
+	// BodyBytes is how many bytes of large request bodies are in memory now.
+	BodyBytes int64
+}
+
+// New makes a server over ctl. It listens nowhere until [Server.Serve].
+func New(ctl Control, cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, origins: http.NewCrossOriginProtection(), idem: newIdempotency(), started: time.Now()}
+	for _, o := range cfg.Origins {
+		if err := s.origins.AddTrustedOrigin(o); err != nil {
+			return nil, fmt.Errorf("server config: %w", err)
+		}
+	}
+	s.hub = socket.NewHub(ctl, socket.Config{
+		Log: s.cfg.Log, Origins: s.cfg.Origins, Max: s.cfg.MaxSockets, MaxFrame: s.cfg.MaxBody, MaxDepth: s.cfg.MaxDepth,
+		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.SocketWriteTimeout,
+	})
+	s.router = s.routes()
+	s.http = &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: s.cfg.ReadHeaderTimeout,
+		ReadTimeout:       s.cfg.ReadTimeout,
+		IdleTimeout:       s.cfg.IdleTimeout,
+		MaxHeaderBytes:    s.cfg.MaxHeader,
+		// What net/http has to say (a client's broken handshake, mostly) is no news to an operator.
+		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// Serve answers requests on ln until [Server.Shutdown], and returns nil then. The
+// requests' contexts descend from ctx. It is called once.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
+	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+// Shutdown stops accepting, lets the requests under way end, closes every WebSocket
+// connection with 1001, and returns when nothing of the server runs any more. When ctx
+// ends first it cuts what is left off, and says so in its error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stopping.Store(true)
+	s.hub.Close()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("requests still under way were cut off: %w", err), s.http.Close())
+	}
+	return errors.Join(err, s.hub.Join(ctx))
+}
+
+// Stats reads the server's own figures.
+func (s *Server) Stats() Stats {
+	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodyBytes.Load()}
+}
+
+// ServeHTTP is the way of every request: panics are caught, the host and the origin are
+// checked, and the access log gets its line.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rw := &response{ResponseWriter: w}
+	if s.cfg.Log.Enabled(r.Context(), slog.LevelDebug) {
+		defer s.logAccess(rw, r, time.Now())
+	}
+	defer s.recoverPanic(rw, r)
+	if !s.knownHost(r.Host) {
+		s.fail(rw, r, wire.Refuse(http.StatusMisdirectedRequest, wire.CodeMisdirected,
+			fmt.Sprintf("this daemon does not answer to the host %q", wire.Clip(r.Host))))
+		return
+	}
+	if err := s.origins.Check(r); err != nil {
+		s.fail(rw, r, wire.Refuse(http.StatusForbidden, wire.CodeCrossOrigin,
+			"a page of another origin may not change anything here, unless the daemon's configuration names its origin"))
+		return
+	}
+	if r.Method == http.MethodHead && !strings.HasPrefix(r.URL.Path, "/v1/ws/") {
+		get := *r // a HEAD is answered by the route's GET; net/http leaves the body out
+		get.Method = http.MethodGet
+		r = &get
+	}
+	s.router.ServeHTTP(rw, r)
+}
+
+// knownHost guards a loopback daemon against names that merely resolve to loopback.
+func (s *Server) knownHost(host string) bool {
+	if len(s.cfg.Hosts) == 0 {
+		return true
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return slices.ContainsFunc(s.cfg.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+}
+
+// recoverPanic turns a panic of a handler into a 500; the daemon goes on. An answer
+// that had begun cannot be taken back: then the connection is cut, so that the client sees it is not whole.
+func (s *Server) recoverPanic(rw *response, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler { // net/http's own word for cutting the connection
+		panic(v)
+	}
+	s.cfg.Log.Error("request panicked", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)),
+		slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+	if rw.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	writeProblem(rw, wire.Refuse(http.StatusInternalServerError, wire.CodeInternal, "the daemon failed on this request; its log says why"), "")
+}
+
+// logAccess never logs the query: tickets and keys could be in it.
+func (s *Server) logAccess(rw *response, r *http.Request, began time.Time) {
+	s.cfg.Log.Debug("request", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)), slog.Int("status", rw.status),
+		slog.Int64("bytes", rw.bytes), slog.Duration("took", time.Since(began)), slog.String("remote", r.RemoteAddr))
+}
+
+// response remembers what was answered.
+type response struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+var _ http.Handler = (*Server)(nil)

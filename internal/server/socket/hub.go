@@ -1,0 +1,190 @@
+package socket
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// Control is what connections need of the daemon; the methods are those of the server's
+// Control. All may be called concurrently.
+type Control interface {
+	Intake
+	Operator
+	Observer
+}
+
+// Intake takes pushed events.
+type Intake interface {
+	wire.Pusher
+	RejectBody(ctx context.Context, g engine.Ref, accumulator, code string) error
+}
+
+// Operator carries out commands.
+type Operator interface {
+	Fire(ctx context.Context, g engine.Ref, req engine.FireRequest) (engine.FireResult, error)
+	Pause(ctx context.Context, g engine.Ref, by string) (engine.GraphSummary, error)
+	Resume(ctx context.Context, g engine.Ref, by string) (engine.GraphSummary, error)
+	Step(ctx context.Context, g engine.Ref, n int) (engine.GraphSummary, error)
+}
+
+// Observer looks at graphs and brings them to rest.
+type Observer interface {
+	State(ctx context.Context, g engine.Ref, key string) (engine.State, error)
+	Checkpoint(ctx context.Context, g engine.Ref) (int64, error)
+	Drain(ctx context.Context, g engine.Ref) (engine.GraphSummary, error)
+	Watch(ctx context.Context, g engine.Ref, topics []string, since string) (engine.Subscription, error)
+}
+
+// Pipeline is what a Control can offer beside Push, so that one connection can have
+// several pushes on the way: with it a push does not wait for the answer to the one before.
+type Pipeline interface {
+	// Submit queues the events as Push would, in the order of the calls. It waits for room,
+	// until ctx is done. wait, called once, waits for the answer, as Push would have.
+	Submit(ctx context.Context, g engine.Ref, accumulator string, events []json.RawMessage) (
+		wait func(ctx context.Context) (engine.PushResult, error), err error)
+}
+
+// Config is how connections are served. Every field is needed, except where it says otherwise.
+type Config struct {
+	Log             *slog.Logger
+	Origins         []string      // may be empty: web origins allowed beside the daemon's own
+	Max             int           // connections at one time
+	MaxFrame        int64         // bytes of a frame
+	MaxDepth        int           // nesting of JSON
+	FramesPerSecond int           // of one connection; 0: no limit
+	PingInterval    time.Duration // between two pings
+	WriteTimeout    time.Duration // how long a client may take to accept a write
+}
+
+// Hub admits connections and knows all of them. It starts no goroutine of its own. Safe
+// for concurrent use.
+type Hub struct {
+	cfg      Config
+	ctl      Control
+	pipeline Pipeline // nil when ctl is none
+	slow     atomic.Int64
+
+	mu         sync.Mutex
+	conns      map[*conn]struct{}
+	turnedAway int
+	closing    bool
+	idle       chan struct{} // closed when closing and nobody is left
+}
+
+// NewHub makes a hub over ctl, which may be a Pipeline too.
+func NewHub(ctl Control, cfg Config) *Hub {
+	h := &Hub{cfg: cfg, ctl: ctl, conns: map[*conn]struct{}{}, idle: make(chan struct{})}
+	h.pipeline, _ = ctl.(Pipeline)
+	return h
+}
+
+// Push serves a connection that pushes to an accumulator, which exists. The error
+// is a refusal that the caller is to answer: the request was not upgraded.
+func (h *Hub) Push(w http.ResponseWriter, r *http.Request, g engine.Ref, accumulator string) error {
+	return h.serve(w, r, func(c *conn) endpoint { return newPushEndpoint(c, g, accumulator) })
+}
+
+// Watch serves a connection that commands and watches one graph, which exists, or watches
+// all graphs of a tenant when g.Name is "". by names the client for the record; the error is as for Push.
+func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, g engine.Ref, by string) error {
+	return h.serve(w, r, func(c *conn) endpoint { return newWatchEndpoint(c, g, by) })
+}
+
+// Open is how many connections there are.
+func (h *Hub) Open() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return int64(len(h.conns) - h.turnedAway)
+}
+
+// SlowClosed is how many connections ended because their client took nothing for too long.
+func (h *Hub) SlowClosed() int64 { return h.slow.Load() }
+
+// maxTurnedAway is how many connections over the limit are told so with 1013 at one
+// time. Their goodbye takes a goroutine for up to ten seconds each; the rest get a 503.
+const maxTurnedAway = 64
+
+// enter admits c, which must leave.
+func (h *Hub) enter(c *conn) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closing:
+		return wire.Refuse(http.StatusServiceUnavailable, wire.CodeShuttingDown, "the daemon is shutting down")
+	case len(h.conns)-h.turnedAway < h.cfg.Max:
+	case h.turnedAway < maxTurnedAway:
+		h.turnedAway++
+		c.turned = true
+	default:
+		return wire.Refuse(http.StatusServiceUnavailable, wire.CodeTooManyConnections,
+			fmt.Sprintf("there are %d WebSocket connections already; try again later", h.cfg.Max))
+	}
+	h.conns[c] = struct{}{}
+	return nil
+}
+
+func (h *Hub) leave(c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.conns, c)
+	if c.turned {
+		h.turnedAway--
+	}
+	if h.closing && len(h.conns) == 0 {
+		close(h.idle)
+	}
+}
+
+// Close admits nobody any more and begins to close every connection with 1001.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return
+	}
+	h.closing = true
+	if len(h.conns) == 0 {
+		close(h.idle)
+	}
+	for c := range h.conns {
+		c.end(&closing{websocket.StatusGoingAway, "the daemon is shutting down"})
+	}
+}
+
+// Join waits, after Close, until every connection has ended. When ctx is done first it
+// cuts off those that have not, and says how many.
+func (h *Hub) Join(ctx context.Context) error {
+	select {
+	case <-h.idle:
+		return nil
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	n := len(h.conns)
+	for c := range h.conns {
+		c.cut()
+	}
+	h.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	// A connection that was cut ends as soon as what it called in the daemon returns.
+	grace := time.NewTimer(h.cfg.WriteTimeout)
+	defer grace.Stop()
+	select {
+	case <-h.idle:
+	case <-grace.C:
+	}
+	return fmt.Errorf("%d WebSocket connections were cut off: %w", n, context.Cause(ctx))
+}

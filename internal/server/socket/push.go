@@ -1,0 +1,174 @@
+package socket
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// heldAcks is how long acknowledgements are held back at most to leave together.
+const heldAcks = time.Millisecond
+
+// pushEndpoint takes events for one accumulator. With a Pipeline the reader submits the
+// events of every frame and the writer waits for what became of them; without one the
+// writer pushes them. Either way it acknowledges in the order of the frames.
+type pushEndpoint struct {
+	c           *conn
+	ref         engine.Ref
+	accumulator string
+	inbox       *inbox
+}
+
+func newPushEndpoint(c *conn, g engine.Ref, accumulator string) *pushEndpoint {
+	return &pushEndpoint{c: c, ref: g, accumulator: accumulator, inbox: newInbox()}
+}
+
+func (e *pushEndpoint) frame(ctx context.Context, raw []byte) error {
+	var f frame
+	bad := f.parse(raw, e.c.h.cfg.MaxDepth)
+	it := item{id: bytes.Clone(f[memberID]), size: len(raw)}
+	var events wire.Events
+	if bad == nil {
+		events, bad = eventsOf(&f)
+	}
+	if bad != nil {
+		if err := e.c.h.ctl.RejectBody(ctx, e.ref, e.accumulator, bad.code); err != nil {
+			e.c.log.Debug("rejected frame not counted", slog.Any("err", err)) // the graph has gone; the next push tells
+		}
+		return e.c.badFrame(func(reply []byte) error { // in its place among the acknowledgements
+			it.reply = reply
+			return e.inbox.put(ctx, it)
+		}, it.id, bad.code, bad.detail)
+	}
+	e.c.bad = 0
+	if e.c.h.pipeline != nil {
+		e.submit(ctx, &events, &it)
+	} else {
+		it.events = events
+	}
+	return e.inbox.put(ctx, it)
+}
+
+// eventsOf takes the events out of a frame: a copy, for the frame's bytes are only lent.
+func eventsOf(f *frame) (wire.Events, *frameError) {
+	kind, data := f.text(memberType), f[memberData]
+	switch {
+	case kind != "event" && kind != "events":
+		return wire.Events{}, &frameError{wire.CodeUnknownType, `this endpoint knows the types "event" and "events", not "` + wire.Clip(kind) + `"`}
+	case data == nil:
+		return wire.Events{}, &frameError{wire.CodeInvalidFrame, "data is missing"}
+	case kind == "event":
+		return wire.One(bytes.Clone(data)), f.only(kind, memberData)
+	case data[0] != '[':
+		return wire.Events{}, &frameError{wire.CodeInvalidFrame, `the data of "events" is an array`}
+	}
+	return wire.ArrayOf(bytes.Clone(data)), f.only(kind, memberData)
+}
+
+// submit sends a frame's events on their way, in order. A full accumulator holds it, and
+// so the reader, and so in the end the client: nothing is dropped.
+func (e *pushEndpoint) submit(ctx context.Context, events *wire.Events, it *item) {
+	it.first = e.submitBatch(ctx, events.Next()) // an empty frame asks, too, whether the accumulator is there
+	for it.first.wait != nil {
+		next := events.Next()
+		if next == nil {
+			return
+		}
+		b := e.submitBatch(ctx, next)
+		it.more = append(it.more, b)
+		if b.wait == nil {
+			return
+		}
+	}
+}
+
+func (e *pushEndpoint) submitBatch(ctx context.Context, events []json.RawMessage) batch {
+	w, err := e.c.h.pipeline.Submit(ctx, e.ref, e.accumulator, events)
+	if err != nil {
+		return batch{n: len(events), err: err}
+	}
+	return batch{n: len(events), wait: w}
+}
+
+func (e *pushEndpoint) write(ctx context.Context) error {
+	var (
+		taken []item
+		out   []byte
+		err   error
+		quiet = context.WithoutCancel(ctx)
+	)
+	for {
+		if taken, err = e.inbox.take(ctx, taken); err != nil {
+			return err
+		}
+		if len(taken) > 1 {
+			e.c.cork.hold(heldAcks)
+		}
+		for i := range taken {
+			var end error
+			out, end = e.answer(ctx, out[:0], &taken[i])
+			if len(out) > 0 {
+				if err := e.c.send(quiet, out); err != nil {
+					return err
+				}
+			}
+			if end != nil {
+				return errors.Join(end, e.c.release())
+			}
+			if cap(out) > keptBuffer {
+				out = nil
+			}
+		}
+		if len(taken) > 1 {
+			if err := e.c.release(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// answer waits for what became of a frame's events and encodes what the client is told,
+// if anything. When ctx ends it waits no more, but tells what was taken. An error ends the
+// connection after that.
+func (e *pushEndpoint) answer(ctx context.Context, dst []byte, it *item) ([]byte, error) {
+	if it.reply != nil {
+		return append(dst, it.reply...), nil
+	}
+	var p wire.Pushed
+	var err error
+	if e.c.h.pipeline != nil {
+		err = it.wait(ctx, &p)
+	} else if ctx.Err() == nil {
+		err = p.Push(ctx, e.c.h.ctl, e.ref, e.accumulator, &it.events)
+	} else {
+		p.Full = true
+	}
+	if err == nil {
+		if p.Full && p.Done == 0 {
+			return dst, nil // the connection ends, and nothing of this frame was taken
+		}
+		return appendAck(dst, it.id, &p), nil
+	}
+	refused, ok := errors.AsType[*engine.Error](err)
+	if !ok {
+		if ctx.Err() != nil {
+			return dst, context.Cause(ctx)
+		}
+		e.c.log.Error("push failed", slog.String("graph", e.ref.Name), slog.String("accumulator", e.accumulator), slog.Any("err", err))
+		refused = wire.Refuse(http.StatusInternalServerError, wire.CodeInternal, "the daemon failed on this frame; its log says why")
+	}
+	dst = appendRefusal(dst, it.id, refused)
+	if refused.Status == http.StatusNotFound {
+		return dst, &closing{websocket.StatusGoingAway, "the accumulator is gone"}
+	}
+	return dst, nil
+}

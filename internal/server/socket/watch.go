@@ -1,0 +1,221 @@
+package socket
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/coder/websocket"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// topics are what a client can subscribe to.
+var topics = []string{"outputs", "firings", "health", "state"}
+
+// watchEndpoint carries out commands, one after the other, on the reader, and streams what
+// was subscribed to on the writer.
+type watchEndpoint struct {
+	c   *conn
+	ref engine.Ref // of all the tenant's graphs when Name is ""
+	by  string
+
+	mu   sync.Mutex
+	stop context.CancelFunc       // ends the subscription being streamed; nil when none is
+	next chan engine.Subscription // room for one: the one to stream next
+}
+
+func newWatchEndpoint(c *conn, g engine.Ref, by string) *watchEndpoint {
+	return &watchEndpoint{c: c, ref: g, by: by, next: make(chan engine.Subscription, 1)}
+}
+
+func (e *watchEndpoint) frame(ctx context.Context, raw []byte) error {
+	var f frame
+	bad := f.parse(raw, e.c.h.cfg.MaxDepth)
+	reply := func(b []byte) error { return e.c.send(ctx, b) }
+	if bad == nil {
+		var err error
+		switch kind := f.text(memberType); {
+		case kind == "subscribe":
+			bad, err = e.subscribe(ctx, &f)
+		case kind == "command" && e.ref.Name != "":
+			bad, err = e.command(ctx, &f)
+		default:
+			bad = &frameError{wire.CodeUnknownType, fmt.Sprintf("this endpoint does not know the type %q", wire.Clip(kind))}
+		}
+		if bad == nil {
+			e.c.bad = 0
+			return err
+		}
+	}
+	return e.c.badFrame(reply, f[memberID], bad.code, bad.detail)
+}
+
+// subscribe starts the stream, in place of the one there is.
+func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, error) {
+	if bad := f.only("subscribe", memberTopics, memberSince); bad != nil {
+		return bad, nil
+	}
+	var wanted []string
+	if json.Unmarshal(f[memberTopics], &wanted) != nil || len(wanted) == 0 || len(wanted) > len(topics) {
+		return &frameError{wire.CodeUnknownTopic, "topics must list some of " + strings.Join(topics, ", ")}, nil
+	}
+	for _, t := range wanted {
+		if !slices.Contains(topics, t) {
+			return &frameError{wire.CodeUnknownTopic, fmt.Sprintf("there is no topic %q, only %s", wire.Clip(t), strings.Join(topics, ", "))}, nil
+		}
+	}
+	var since string
+	if raw := f[memberSince]; raw != nil {
+		if err := json.Unmarshal(raw, &since); err != nil || len(since) > maxID {
+			return &frameError{wire.CodeInvalidFrame, `since must be a string of the form "incarnation:seq"`}, nil
+		}
+	}
+	sub, err := e.c.h.ctl.Watch(ctx, e.ref, wanted, since)
+	if err != nil {
+		return nil, e.answer(ctx, f, nil, err)
+	}
+	if err := e.answer(ctx, f, map[string]any{"topics": wanted}, nil); err != nil {
+		sub.Close()
+		return nil, err
+	}
+	e.replace(sub)
+	return nil, nil
+}
+
+// replace makes sub the next subscription to stream and ends the one before.
+func (e *watchEndpoint) replace(sub engine.Subscription) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stop != nil {
+		e.stop()
+	}
+	select {
+	case old := <-e.next:
+		old.Close()
+	default:
+	}
+	e.next <- sub // there is room: only this function puts one in
+}
+
+// answer sends a command's result, or why there is none.
+func (e *watchEndpoint) answer(ctx context.Context, f *frame, result any, err error) error {
+	id := f[memberID]
+	if err == nil {
+		frame, err := appendResult(nil, id, result)
+		if err != nil {
+			return fmt.Errorf("encode the result: %w", err)
+		}
+		return e.c.send(ctx, frame)
+	}
+	refused, ok := errors.AsType[*engine.Error](err)
+	if !ok {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e.c.log.Error("command failed", slog.String("graph", e.ref.Name), slog.Any("err", err))
+		refused = wire.Refuse(http.StatusInternalServerError, wire.CodeInternal, "the daemon failed on this command; its log says why")
+	}
+	return e.c.send(ctx, appendRefusal(nil, id, refused))
+}
+
+// write streams one subscription after the other.
+func (e *watchEndpoint) write(ctx context.Context) error {
+	defer func() { // one that was never begun
+		select {
+		case sub := <-e.next:
+			sub.Close()
+		default:
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case sub := <-e.next:
+			if err := e.stream(ctx, sub); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// stream sends what sub has until the client goes, another subscription takes its place, or
+// the graph ends. What is ready leaves in one write.
+func (e *watchEndpoint) stream(ctx context.Context, sub engine.Subscription) error {
+	defer sub.Close()
+	subCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	e.mu.Lock()
+	e.stop = stop
+	replaced := len(e.next) > 0
+	e.mu.Unlock()
+	if replaced {
+		return nil
+	}
+	quiet := context.WithoutCancel(ctx)
+	var out []byte
+	for {
+		f, err := sub.Next(subCtx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case subCtx.Err() != nil:
+			return nil
+		case errors.Is(err, io.EOF):
+			end := &closing{websocket.StatusGoingAway, "the graph is gone"}
+			return errors.Join(end, e.c.send(quiet, appendError(nil, nil, wire.CodeGraphEnded, "the graph was removed or its daemon is stopping")))
+		case err != nil:
+			return fmt.Errorf("watch graph %q: %w", e.ref.Name, err)
+		}
+		if out, err = e.burst(quiet, sub, f, out); err != nil {
+			return err
+		}
+	}
+}
+
+// maxBurst bounds the frames of one write, so that a stream without pause is still flushed.
+const maxBurst = 256
+
+// burst sends f and what else is ready.
+func (e *watchEndpoint) burst(quiet context.Context, sub engine.Subscription, f *engine.Frame, out []byte) ([]byte, error) {
+	second := sub.TryNext()
+	if second == nil { // the usual case at a moderate rate
+		return e.sendFrame(quiet, f, out)
+	}
+	e.c.cork.hold(e.c.h.cfg.WriteTimeout)
+	var err error
+	if out, err = e.sendFrame(quiet, f, out); err != nil {
+		return out, err
+	}
+	for n := 1; second != nil; n++ {
+		if out, err = e.sendFrame(quiet, second, out); err != nil {
+			return out, err
+		}
+		if n == maxBurst {
+			break
+		}
+		second = sub.TryNext()
+	}
+	return out, e.c.release()
+}
+
+func (e *watchEndpoint) sendFrame(quiet context.Context, f *engine.Frame, out []byte) ([]byte, error) {
+	out, err := appendFrame(out[:0], f)
+	if err != nil {
+		return out, fmt.Errorf("encode a %s frame of graph %q: %w", f.Type, f.Graph, err)
+	}
+	err = e.c.send(quiet, out)
+	if cap(out) > keptBuffer {
+		out = nil
+	}
+	return out, err
+}

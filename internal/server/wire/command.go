@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/engine"
+)
+
+// maxSteps bounds one step command: a paused graph stays steerable.
+const maxSteps = 1_000_000
+
+// DecodeObject decodes the JSON object of a command into dst, strictly: also unknown
+// members and duplicate keys at any depth are refused. dst keeps nothing of raw.
+func DecodeObject(raw []byte, maxDepth int, dst any) error {
+	// The decoder of events is the strict one. It keeps what it is given, thus the copy.
+	v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: len(raw) + 1, MaxDepth: maxDepth}).Decode(bytes.Clone(raw))
+	if bad, ok := errors.AsType[*boundary.DecodeError](err); ok {
+		e := Refuse(http.StatusBadRequest, bad.Code, fmt.Sprintf("%s (at byte %d)", bad.Text, bad.Offset))
+		e.Extra = map[string]any{"offset": bad.Offset}
+		return e
+	}
+	if v.Kind() != boundary.KindObject {
+		return Refuse(http.StatusBadRequest, CodeInvalidBody, "a command's arguments are a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(dst); err != nil {
+		return Refuse(http.StatusBadRequest, CodeInvalidBody, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// CheckFire refuses what no graph could do; names and values are the engine's to check.
+func CheckFire(req *engine.FireRequest) error {
+	switch req.Mode {
+	case "force":
+		if req.Cache != nil || req.Replace != nil {
+			return Refuse(http.StatusUnprocessableEntity, CodeInvalidBody, `cache and replace belong to the mode "with"`)
+		}
+	case "with":
+		if len(req.Cache) == 0 {
+			return Refuse(http.StatusUnprocessableEntity, CodeInvalidBody, `the mode "with" needs cache: an object with a value for each accumulator to set`)
+		}
+	default:
+		return Refuse(http.StatusUnprocessableEntity, CodeInvalidBody, fmt.Sprintf(`mode is %q, and must be "force" or "with"`, Clip(req.Mode)))
+	}
+	return nil
+}
+
+// StepRequest is the body of a step command.
+type StepRequest struct {
+	N *int `json:"n"` // 1 when it is not given
+}
+
+// Steps is how many steps are asked for.
+func (q *StepRequest) Steps() (int, error) {
+	if q.N == nil {
+		return 1, nil
+	}
+	if *q.N < 1 || *q.N > maxSteps {
+		return 0, Refuse(http.StatusUnprocessableEntity, CodeInvalidBody, fmt.Sprintf("n is %d, and must be from 1 to %d", *q.N, maxSteps))
+	}
+	return *q.N, nil
+}
+
+// Checkpointed is the answer to a checkpoint command.
+type Checkpointed struct {
+	Epoch int64 `json:"checkpoint_epoch"`
+}
+
+// Key is a key as the engine takes it: compact JSON, "" for none. What is not JSON is a
+// string, so that ?key=AAPL means "AAPL".
+func Key(text string) string {
+	if Validate([]byte(text), 2).Is() { // a composite key is a list: two levels
+		if text == "" {
+			return ""
+		}
+		return string(AppendString(nil, text))
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(text)) != nil || compact.String() == "null" {
+		return ""
+	}
+	return compact.String()
+}

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/graphd/graphd/internal/engine"
+)
+
+// Pusher takes events; see the server's Control.
+type Pusher interface {
+	Push(ctx context.Context, g engine.Ref, accumulator string, events []json.RawMessage) (engine.PushResult, error)
+}
+
+// maxListed is how many rejected events an answer lists; the rest are counted in
+// rejected_omitted. A body can hold a million bad events, and nobody reads that many.
+const maxListed = 1000
+
+// Pushed is how far a push has come, over all its batches.
+type Pushed struct {
+	engine.PushResult
+	// Omitted counts the rejections beyond those listed.
+	Omitted int
+	// Done counts the leading events that are dealt with: taken or rejected.
+	Done int
+}
+
+// Add counts the result of a batch of n events in.
+func (p *Pushed) Add(r engine.PushResult, n int) {
+	if p.Done == 0 {
+		p.Durable = r.Durable
+	}
+	p.Durable = p.Durable && r.Durable
+	p.Accepted += r.Accepted
+	p.Filtered += r.Filtered
+	p.Full = r.Full
+	for _, rejection := range r.Rejected {
+		if len(p.Rejected) == maxListed {
+			p.Omitted++
+			continue
+		}
+		rejection.Index += p.Done
+		p.Rejected = append(p.Rejected, rejection)
+	}
+	if r.Full { // the events before the first that was not taken were accepted or rejected
+		n = min(n, r.Accepted+len(r.Rejected))
+	}
+	p.Done += n
+}
+
+// Push hands the events that p has not done yet over, a batch at a time, until all are
+// taken or, when ctx ends, the queue was full. p tells how far it came, whatever the error.
+func (p *Pushed) Push(ctx context.Context, to Pusher, g engine.Ref, accumulator string, ev *Events) error {
+	batch := ev.Skip(p.Done)
+	if batch == nil {
+		batch = ev.Next()
+	}
+	p.Full = false
+	for {
+		// Even without an event the accumulator is asked: it may not exist.
+		r, err := to.Push(ctx, g, accumulator, batch)
+		if err != nil {
+			return err
+		}
+		p.Add(r, len(batch))
+		if r.Full {
+			return nil
+		}
+		if batch = ev.Next(); batch == nil {
+			return nil
+		}
+	}
+}
+
+// Problem is what the push as a whole is refused with, nil when it is not: the queue
+// stayed full, or no event of it could be accepted.
+func (p *Pushed) Problem(f Form) *engine.Error {
+	switch {
+	case p.Full:
+		e := Refuse(http.StatusTooManyRequests, CodeQueueFull, "the accumulator's queue stayed full: send the events from index "+
+			strconv.Itoa(p.Done)+" on again later")
+		e.Extra = map[string]any{"next_index": p.Done}
+		return e
+	case p.Accepted > 0 || len(p.Rejected) == 0:
+		return nil
+	case f == Single && undecodable(p.Rejected[0].Code):
+		return Refuse(http.StatusBadRequest, p.Rejected[0].Code, p.Rejected[0].Detail)
+	default:
+		return Refuse(http.StatusUnprocessableEntity, CodeAllRejected, "no event was accepted; rejected says why")
+	}
+}
+
+// undecodable says whether a rejection means that the event is no strict JSON, and so a body of one event is not.
+func undecodable(code string) bool {
+	switch code {
+	case CodeInvalidJSON, CodeInvalidUTF8, CodeDuplicateKey, CodeTooDeep, CodeNumberOutOfRange:
+		return true
+	}
+	return false
+}
+
+// AppendJSON encodes the result.
+func (p *Pushed) AppendJSON(dst []byte) []byte { return append(p.AppendMembers(append(dst, '{')), '}') }
+
+// AppendMembers encodes the result's members, without braces.
+func (p *Pushed) AppendMembers(dst []byte) []byte {
+	dst = append(dst, `"accepted":`...)
+	dst = strconv.AppendInt(dst, int64(p.Accepted), 10)
+	dst = append(dst, `,"filtered":`...)
+	dst = strconv.AppendInt(dst, int64(p.Filtered), 10)
+	dst = append(dst, `,"durable":`...)
+	dst = strconv.AppendBool(dst, p.Durable)
+	dst = append(dst, `,"rejected":[`...)
+	for i := range p.Rejected {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"index":`...)
+		dst = strconv.AppendInt(dst, int64(p.Rejected[i].Index), 10)
+		dst = append(dst, `,"code":`...)
+		dst = AppendString(dst, p.Rejected[i].Code)
+		dst = append(dst, `,"detail":`...)
+		dst = AppendString(dst, p.Rejected[i].Detail)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, ']')
+	if p.Omitted > 0 {
+		dst = append(dst, `,"rejected_omitted":`...)
+		dst = strconv.AppendInt(dst, int64(p.Omitted), 10)
+	}
+	return dst
+}

@@ -1,0 +1,201 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graphd/graphd/internal/spec/internal/document"
+	"github.com/graphd/graphd/internal/spec/internal/meaning"
+)
+
+// Fingerprint computes what [Graph.Hash] holds after [Parse]; for graphs that were
+// built or changed in Go.
+func (g *Graph) Fingerprint() string { return g.canonical().Hash() }
+
+// Diff says what differs from a to b, one line per place, in the order of b's
+// document with what was removed at the end of each part:
+//
+//	added nodes.edge
+//	removed outputs.audit
+//	changed accumulators.book.capacity: 1024 → 4096
+//	reordered nodes
+//
+// Values from references are shown as the references. Nil means no graph.
+func Diff(a, b *Graph) []string {
+	x, y := &meaning.Tree{}, &meaning.Tree{}
+	if a != nil {
+		x = a.canonical()
+	}
+	if b != nil {
+		y = b.canonical()
+	}
+	return meaning.Diff(x, y)
+}
+
+// freeAt adds a free-form value, as it was written if it holds references.
+func (g *Graph) freeAt(t *meaning.Tree, path, name string, x any) {
+	if asWritten, ok := g.unresolved.trees[path]; ok {
+		x = asWritten
+	}
+	t.Free(name, x)
+}
+
+// canonical is the meaning of a declaration, with the defaults filled in. Its
+// branches stand as in the document, so that their paths are those of diagnostics. A
+// value from a reference is the reference.
+func (g *Graph) canonical() *meaning.Tree {
+	t := &meaning.Tree{}
+	t.Text("graph", g.Name)
+	if g.Description != "" {
+		t.Text("description", g.Description)
+	}
+	vars := t.Branch("vars")
+	for _, v := range slices.SortedFunc(slices.Values(g.Vars), func(a, b Var) int { return strings.Compare(a.Name, b.Name) }) {
+		g.freeAt(vars, "vars."+v.Name, v.Name, v.Value)
+	}
+	accumulators := t.List("accumulators")
+	for i := range g.Accumulators {
+		g.addAccumulator(accumulators, &g.Accumulators[i])
+	}
+	addReactor(t.Branch("reactor"), &g.Reactor)
+	nodes := t.List("nodes")
+	for i := range g.Nodes {
+		addNode(nodes, &g.Nodes[i])
+	}
+	outputs := t.List("outputs")
+	for i := range g.Outputs {
+		addOutput(outputs, &g.Outputs[i])
+	}
+	b := t.Branch("durability")
+	b.Text("mode", g.Durability.Mode)
+	b.Span("interval", g.Durability.Interval)
+	b.Number("every_epochs", int64(g.Durability.EveryEpochs))
+	b.Text("on_failure", g.Durability.OnFailure)
+	t.Branch("history").Number("keep", int64(g.History.Keep))
+	b = t.Branch("dead_letters")
+	b.Span("keep", g.DeadLetters.Keep)
+	b.Number("max", int64(g.DeadLetters.Max))
+	b.Number("max_bytes", g.DeadLetters.MaxBytes)
+	t.PutBack(g.unresolved.fields)
+	return t
+}
+
+func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
+	t, path := list.Branch(a.Name), "accumulators."+document.Shorten(a.Name, 64)
+	addSource(t.Branch("source"), &a.Source)
+	switch {
+	case a.SchemaFile != "":
+		t.Text("schema", a.SchemaFile)
+	case a.Schema != nil:
+		g.freeAt(t, path+".schema", "schema", a.Schema)
+	}
+	addExpr(t, "where", a.Where)
+	addExpr(t, "emit", a.EmitExpr)
+	if a.Emit != nil {
+		addFields(t.Branch("emit"), a.Emit, true)
+	}
+	switch a.Kind {
+	case "batch":
+		b := t.Branch("batch")
+		b.Number("size", int64(a.Batch.Size))
+		b.Span("interval", a.Batch.Interval)
+	case "state":
+		t.Branch("state").Number("keep", int64(a.State.Keep))
+	}
+	if !a.Time.IsZero() {
+		addExpr(t, "time", a.Time)
+		t.Text("time_unit", a.TimeUnit)
+		t.Text("timezone", a.Timezone)
+	}
+	t.Flag("global", a.Global)
+	t.Flag("passive", a.Passive)
+	if a.HasDefault {
+		g.freeAt(t, path+".default", "default", a.Default)
+	}
+	t.Text("strategy", a.Strategy)
+	t.Number("capacity", int64(a.Capacity))
+	t.Number("capacity_bytes", a.CapacityBytes)
+}
+
+func addFields(t *meaning.Tree, fields []Field, sorted bool) {
+	if sorted {
+		fields = slices.SortedFunc(slices.Values(fields), func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for _, f := range fields {
+		t.Leaf(f.Name, f.Expr.Text)
+	}
+}
+
+func addSource(t *meaning.Tree, s *Source) {
+	b := t.Branch(s.Kind)
+	switch s.Kind {
+	case "file":
+		b.Text("path", s.File.Path)
+		b.Text("format", s.File.Format)
+		b.Flag("follow", s.File.Follow)
+		b.Text("on_truncate", s.File.OnTruncate)
+	case "generator":
+		b.Span("every", s.Generator.Every)
+		b.Number("count", s.Generator.Count)
+		addExpr(b, "expr", s.Generator.Expr)
+		b.Number("seed", s.Generator.Seed)
+	}
+}
+
+func addReactor(t *meaning.Tree, r *Reactor) {
+	if r.Names == nil {
+		t.Text("when", r.When)
+	} else {
+		b := t.Branch("when").Branch(r.When)
+		for _, name := range slices.Sorted(slices.Values(r.Names)) {
+			b.Leaf(name, "named")
+		}
+	}
+	t.Text("strategy", r.Strategy)
+	addExpr(t, "guard", r.Guard)
+	t.Span("rate_limit", r.RateLimit)
+	t.Span("warm_timeout", r.WarmTimeout)
+	t.Text("on_warm_timeout", r.OnWarmTimeout)
+	t.Span("epoch_timeout", r.EpochTimeout)
+	b := t.Branch("restart")
+	b.Number("attempts", int64(r.Restart.Attempts))
+	b.Span("base", r.Restart.Base)
+	b.Span("max", r.Restart.Max)
+	b.Span("reset", r.Restart.Reset)
+	b.Text("on_exhausted", r.Restart.OnExhausted)
+}
+
+func addNode(list *meaning.Tree, n *Node) {
+	t := list.Branch(n.Name)
+	addExpr(t, "expr", n.Expr)
+	if n.Routes != nil {
+		addFields(t.List("route"), n.Routes, false)
+	}
+	if n.After != "" {
+		t.Text("after", n.After)
+	}
+	if n.Event != nil {
+		t.Flag("event", *n.Event)
+	}
+	t.Text("on_error", n.OnError)
+	t.Text("priority", n.Priority)
+}
+
+func addOutput(list *meaning.Tree, o *Output) {
+	t := list.Branch(o.Name)
+	t.Text("from", o.From)
+	b := t.Branch("sink").Branch(o.Sink.Kind)
+	if o.Sink.Kind == "file" {
+		b.Text("path", o.Sink.File.Path)
+		b.Text("format", o.Sink.File.Format)
+	}
+	t.Text("emit", o.Emit)
+	t.Text("on_error", o.OnError)
+}
+
+// addExpr leaves an expression out when it was not given: that is no difference.
+func addExpr(t *meaning.Tree, name string, e Expr) {
+	if !e.IsZero() {
+		t.Leaf(name, e.Text)
+	}
+}

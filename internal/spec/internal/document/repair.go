@@ -1,0 +1,161 @@
+package document
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// The commonest mistake in a declaration is an expression that YAML cannot read:
+// a ? b : c, "x" == y, !z. One of them must not hide all other mistakes, so such a
+// value is taken out, the rest is decoded, and the decoder reports the value when
+// it comes by. That is a repair. It is tried only where the reader gave up, and
+// kept only if the reader then gets further.
+
+const (
+	maxRepairs     = 50
+	maxRepairBytes = 16 << 20 // read again and again for repairs, in all; about a second of work
+	repairWindow   = 4        // lines the reader may have read past the mistake
+)
+
+// repair is a value that was taken out of the text, by its place.
+type repair struct {
+	line, column int
+	text         string // of the problem
+	settled      bool
+}
+
+// tryRepair takes out the value that the reader stumbled over. It returns "" when
+// there is none, and how often it read the text.
+func tryRepair(text string, why error, at int) (repaired string, r repair, tries int) {
+	problem := "YAML cannot read this value; put it in single quotes"
+	if strings.Contains(why.Error(), unicodeEscape) {
+		problem = "YAML cannot read an escape in this text; write the character itself"
+	}
+	src := newSource(text)
+	last, _ := src.Place(at - 1)
+	for n := last; n >= 1 && n > last-repairWindow; n-- {
+		line, start := src.line(n)
+		for _, v := range lineValues(line, 0, len(line), false) {
+			if v.readable(line) || v.open(line) {
+				continue
+			}
+			end := v.to
+			// "!" alone is an empty value with a tag: it can stand anywhere, and no
+			// legal declaration has one.
+			blank := "!" + strings.Repeat(" ", utf8.RuneCountInString(line[v.from:end])-1)
+			candidate := text[:start+v.from] + blank + text[start+end:]
+			tries++
+			if _, _, err := decode(strings.NewReader(candidate)); err == nil || consumed(candidate) > at+len(candidate)-len(text) {
+				return candidate, repair{line: n, column: utf8.RuneCountInString(line[:v.from]) + 1, text: problem}, tries
+			}
+		}
+	}
+	return "", repair{}, tries
+}
+
+// span is a value within a line.
+type span struct {
+	from, to int
+	flow     bool // it stands inside { } or [ ]
+}
+
+// readable reports whether YAML can read the value when it stands alone.
+func (v span) readable(line string) bool {
+	text := "k: " + line[v.from:v.to]
+	if v.flow {
+		text = "{k: " + line[v.from:v.to] + "}"
+	}
+	_, second, err := decode(strings.NewReader(text))
+	return err == nil && second == nil
+}
+
+// open reports whether the value is a quoted text or a { } or [ ] that does not end
+// on its line. It may well end on a later one.
+func (v span) open(line string) bool {
+	switch text := line[v.from:v.to]; text[0] {
+	case '{', '[':
+		items := flowItems(line, v.from+1, v.to)
+		return items[len(items)-1].to == v.to
+	case '"', '\'':
+		return strings.Count(text, text[:1])%2 == 1
+	}
+	return false
+}
+
+var linePrefix = regexp.MustCompile(`^[ \t]*(?:- +)*(?:(?:[A-Za-z0-9_.-]+|"[^"]*"|'[^']*'):(?:[ \t]+|$))?`)
+
+// lineValues lists the values in line[from:to], the innermost first.
+func lineValues(line string, from, to int, flow bool) []span {
+	from += len(linePrefix.FindString(line[from:to]))
+	if !flow {
+		to = valueEnd(line, from, to)
+	}
+	for to > from && (line[to-1] == ' ' || line[to-1] == '\t') {
+		to--
+	}
+	if from == to {
+		return nil
+	}
+	var spans []span
+	if c := line[from]; c == '{' || c == '[' {
+		for _, item := range flowItems(line, from+1, to) {
+			spans = append(spans, lineValues(line, item.from, item.to, true)...)
+		}
+	}
+	return append(spans, span{from: from, to: to, flow: flow})
+}
+
+// valueEnd is where the value that starts at from ends if the line stands within a
+// { } or [ ] of several lines: before what closes that, or a comma at the end.
+func valueEnd(line string, from, to int) int {
+	depth, quote := 0, byte(0)
+	for i := from; i < to; i++ {
+		switch c := line[i]; {
+		case quote != 0:
+			if c == '\\' && quote == '"' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '{' || c == '[' || c == '(':
+			depth++
+		case (c == '}' || c == ']') && depth == 0:
+			return i
+		case c == '}' || c == ']' || c == ')':
+			depth--
+		}
+	}
+	return from + len(strings.TrimRight(strings.TrimRight(line[from:to], " \t"), ","))
+}
+
+// flowItems splits the inside of a { } or [ ] at its commas, up to its end.
+func flowItems(line string, from, to int) []span {
+	var items []span
+	depth, quote, start := 0, byte(0), from
+	for i := from; i < to; i++ {
+		c := line[i]
+		switch {
+		case quote != 0:
+			if c == '\\' && quote == '"' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '{' || c == '[' || c == '(':
+			depth++
+		case (c == '}' || c == ']') && depth == 0:
+			return append(items, span{from: start, to: i})
+		case c == '}' || c == ']' || c == ')':
+			depth = max(depth-1, 0)
+		case c == ',' && depth == 0:
+			items = append(items, span{from: start, to: i})
+			start = i + 1
+		}
+	}
+	return append(items, span{from: start, to: to})
+}

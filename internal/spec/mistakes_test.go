@@ -1,0 +1,79 @@
+package spec
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each file in testdata/mistakes is a declaration as a user might get it wrong. It
+// starts with comments that say what is found, all of it and in this order:
+//
+//	# want LINE:COLUMN: CODE [SUGGESTION]
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/mistakes/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 70 {
+		t.Fatalf("got %d mistakes, want at least 70", len(files))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for line := range strings.Lines(string(data)) {
+				if text, ok := strings.CutPrefix(line, "# want "); ok {
+					want = append(want, strings.TrimSpace(text))
+				}
+			}
+			_, diags := Parse(data, Options{File: file, Resolve: environment})
+			var got, shown []string
+			for _, d := range diags {
+				got = append(got, strings.TrimSpace(fmt.Sprintf("%d:%d: %s %s", d.Line, d.Column, d.Code, d.Suggest)))
+				shown = append(shown, d.String())
+				wellFormed(t, d)
+			}
+			if len(want) == 0 || strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s\nin full:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(shown, "\n"))
+			}
+		})
+	}
+}
+
+// environment is what references in tests resolve against.
+func environment(ref string) (string, bool, error) {
+	value, ok := map[string]string{
+		"CAPACITY": "64", "WORD": "sequential", "EMPTY": "", "PATH_TO": "events.ndjson",
+		"file:/run/secrets/token": secret, "SECRET": secret, "INTERVAL": "5s", "YES": "true",
+	}[ref]
+	if ref == "file:/run/secrets/locked" {
+		return "", false, os.ErrPermission
+	}
+	return value, ok, nil
+}
+
+const secret = "hunter2-very-secret"
+
+// wellFormed holds every diagnostic to the promise of the format: a place, a code,
+// and one line of text.
+func wellFormed(t *testing.T, d Diagnostic) {
+	t.Helper()
+	switch {
+	case d.Line < 1 || d.Column < 1:
+		t.Errorf("%v has no place", d)
+	case d.Code == "" || strings.Trim(d.Code, "abcdefghijklmnopqrstuvwxyz_0123456789") != "":
+		t.Errorf("%v has no stable code", d)
+	case d.Text == "" || strings.ContainsAny(d.Text+d.Suggest+d.Path, "\r\n"):
+		t.Errorf("%q is not one line of text", d.Text)
+	case strings.Contains(d.String(), secret):
+		t.Errorf("%v shows a secret", d)
+	}
+}

@@ -1,0 +1,382 @@
+package spec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func mustParse(t *testing.T, text string) *Graph {
+	t.Helper()
+	g, diags := Parse([]byte(text), Options{Resolve: environment})
+	if len(diags) > 0 {
+		t.Fatalf("diagnostics:\n%v", diags)
+	}
+	return g
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func codes(diags Diagnostics) []string {
+	var list []string
+	for _, d := range diags {
+		list = append(list, fmt.Sprintf("%s %s", d.Path, d.Code))
+	}
+	return list
+}
+
+// cmp looks at exported fields only; what is unexported is tested by what it does.
+var exported = cmp.FilterPath(func(p cmp.Path) bool {
+	f, ok := p.Last().(cmp.StructField)
+	return ok && (f.Name() == "origin" || f.Name() == "unresolved" || f.Name() == "Pos" || strings.HasSuffix(f.Name(), "Pos"))
+}, cmp.Ignore())
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	got := mustParse(t, "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }")
+	want := &Graph{
+		Name: "g",
+		Accumulators: []Accumulator{{
+			Name: "a", Source: Source{Kind: "websocket"}, Kind: "passthrough", TimeUnit: "ms",
+			Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+		}},
+		Reactor: Reactor{
+			When: "any", Strategy: "latest", WarmTimeout: 30 * time.Second, OnWarmTimeout: "fire_anyway", EpochTimeout: 30 * time.Second,
+			Restart: Restart{Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute, OnExhausted: "fail"},
+		},
+		Nodes:       []Node{{Name: "n", Kind: "expr", Expr: Expr{Text: "a"}, OnError: "fail_epoch", Priority: "normal"}},
+		Outputs:     []Output{{Name: "o", From: "n", Sink: Sink{Kind: "drop"}, Emit: "each", OnError: "block"}},
+		Durability:  Durability{Mode: "checkpoint", Interval: time.Second, OnFailure: "advance"},
+		History:     History{Keep: 1000},
+		DeadLetters: DeadLetters{Keep: 7 * 24 * time.Hour, Max: 100_000, MaxBytes: 256 << 20},
+		Hash:        got.Hash,
+	}
+	if diff := cmp.Diff(want, got, exported); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEverything(t *testing.T) {
+	t.Parallel()
+	got := mustParse(t, readFile(t, "testdata/valid/everything.yaml"))
+	yes, no := true, false
+	want := &Graph{
+		Name: "everything",
+		Vars: []Var{
+			{Name: "limit", Value: int64(5)}, {Name: "ratio", Value: 0.5}, {Name: "name", Value: "five"}, {Name: "day", Value: "2026-11-21"},
+			{Name: "none"}, {Name: "list", Value: []any{int64(1), []any{int64(2), map[string]any{"deep": true}}}},
+		},
+		Accumulators: []Accumulator{{
+			Name: "pushed", Source: Source{Kind: "websocket"}, Kind: "passthrough",
+			Schema: map[string]any{
+				"type": "object", "required": []any{"x"},
+				"properties": map[string]any{"x": map[string]any{"type": "number", "minimum": int64(0)}},
+			},
+			Where: Expr{Text: "event.x > vars.limit"},
+			Emit:  []Field{{"x", Expr{Text: "event.x"}}, {"always", Expr{Text: "true"}}, {"n", Expr{Text: "1"}}},
+			Time:  Expr{Text: "event.at"}, TimeUnit: "s", Timezone: "Europe/Zurich",
+			Strategy: "sequential", Capacity: 16, CapacityBytes: 1_000_000,
+		}, {
+			Name: "posted", Source: Source{Kind: "http"}, Kind: "batch", SchemaFile: "schemas/posted.json", EmitExpr: Expr{Text: `{ "v": event }`},
+			Batch: Batch{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+		}, {
+			Name: "lines", Source: Source{Kind: "file", File: FileSource{Path: "lines.log", Format: "ndjson", Follow: true, OnTruncate: "restart"}},
+			Kind: "state", State: State{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+		}, {
+			Name: "table", Source: Source{Kind: "file", File: FileSource{Path: "Table.CSV", Format: "csv", OnTruncate: "halt"}},
+			Kind: "passthrough", TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+		}, {
+			Name: "made", Source: Source{Kind: "generator", Generator: GeneratorSource{Every: 250 * time.Millisecond, Count: 10, Expr: Expr{Text: "i % 2 == 0 ? i : -i"}, Seed: -7}},
+			Kind: "passthrough", TimeUnit: "ms", Passive: true, Default: map[string]any{"threshold": 0.05, "on": []any{true}}, HasDefault: true,
+			Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+		}, {
+			Name: "fast", Source: Source{Kind: "generator", Generator: GeneratorSource{Every: 400 * time.Millisecond, Expr: Expr{Text: "i"}}},
+			Kind: "passthrough", TimeUnit: "ms", Global: true, HasDefault: true, Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+		}},
+		Reactor: Reactor{
+			When: "all", Names: []string{"pushed", "posted"}, Strategy: "latest", Guard: Expr{Text: "pushed.x > 0"},
+			WarmTimeout: 90 * time.Second, OnWarmTimeout: "fail", EpochTimeout: 500 * time.Millisecond,
+			Restart: Restart{Attempts: 0, Base: 10 * time.Millisecond, Max: time.Second, Reset: time.Hour, OnExhausted: "degrade"},
+		},
+		Nodes: []Node{
+			{Name: "mid", Kind: "expr", Expr: Expr{Text: "(pushed.x + lines.y) / 2"}, OnError: "fail_epoch", Priority: "normal"},
+			{
+				Name: "pick", Kind: "route", OnError: "fail_epoch", Priority: "high",
+				Routes: []Field{{"low", Expr{Text: "mid < 3"}}, {"yes", Expr{Text: "mid < 9"}}, {"rest", Expr{Text: "true"}}},
+			},
+			{Name: "low", Kind: "expr", Expr: Expr{Text: "mid"}, After: "pick.low", Event: &yes, OnError: "skip", Priority: "background"},
+			{Name: "both", Kind: "expr", Expr: Expr{Text: "mid + 1"}, After: "pick", Event: &no, OnError: "last_good", Priority: "low"},
+			{Name: "one", Kind: "expr", Expr: Expr{Text: "1"}, OnError: "dead_letter", Priority: "normal"},
+			{Name: "two", Kind: "expr", Expr: Expr{Text: "true"}, OnError: "fail_epoch", Priority: "normal"},
+		},
+		Outputs: []Output{
+			{Name: "a", From: "low", Sink: Sink{Kind: "stdout"}, Emit: "on_change", OnError: "dead_letter"},
+			{Name: "b", From: "pushed", Sink: Sink{Kind: "file", File: FileSink{Path: "out.ndjson", Format: "ndjson"}}, Emit: "each", OnError: "block"},
+			{Name: "c", From: "both", Sink: Sink{Kind: "websocket"}, Emit: "each", OnError: "block"},
+			{Name: "d", From: "both", Sink: Sink{Kind: "drop"}, Emit: "each", OnError: "block"},
+		},
+		Durability:  Durability{Mode: "none", Interval: 2 * time.Second, EveryEpochs: 10, OnFailure: "halt"},
+		History:     History{Keep: 0},
+		DeadLetters: DeadLetters{Keep: 24 * time.Hour, Max: 10, MaxBytes: 1024},
+		Hash:        got.Hash,
+	}
+	if diff := cmp.Diff(want, got, exported); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Positions are those of the name, the value or the kind, whichever a later
+// diagnostic would point at.
+func TestPositions(t *testing.T) {
+	t.Parallel()
+	g := mustParse(t, `graph: g
+vars: { limit: 3 }
+accumulators:
+  a:
+    source: { file: { path: a.csv } }
+    schema: { type: object }
+    where: event.x > 1
+reactor: { guard: a.x > 1 }
+nodes:
+  pick: { route: { yes: a.x > 2 } }
+  n: { after: pick.yes, expr: a.x }
+outputs:
+  o: { from: n, sink: { drop: {} } }
+`)
+	a := &g.Accumulators[0]
+	for _, c := range []struct {
+		got  Pos
+		want string
+	}{
+		{g.Vars[0].Pos, "2:9 vars.limit"},
+		{a.Pos, "4:3 accumulators.a"},
+		{a.Source.Pos, "5:15 accumulators.a.source.file"},
+		{a.SchemaPos, "6:13 accumulators.a.schema"},
+		{a.Where.Pos, "7:12 accumulators.a.where"},
+		{g.Reactor.Pos, "8:1 reactor"},
+		{g.Reactor.Guard.Pos, "8:19 reactor.guard"},
+		{g.Nodes[0].Pos, "10:3 nodes.pick"},
+		{g.Nodes[0].Routes[0].Expr.Pos, "10:25 nodes.pick.route.yes"},
+		{g.Nodes[1].AfterPos, "11:15 nodes.n.after"},
+		{g.Nodes[1].Expr.Pos, "11:31 nodes.n.expr"},
+		{g.Outputs[0].Pos, "13:3 outputs.o"},
+		{g.Outputs[0].FromPos, "13:14 outputs.o.from"},
+		{g.Outputs[0].Sink.Pos, "13:25 outputs.o.sink.drop"},
+	} {
+		if got := fmt.Sprintf("%d:%d %s", c.got.Line, c.got.Column, c.got.Path); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}
+
+// Every input has its strategy after Parse; what does not trigger is never queued (M8, M9).
+func TestStrategies(t *testing.T) {
+	t.Parallel()
+	const inputs = "accumulators: { a: {}, b: { strategy: latest }, c: { passive: true }, d: { global: true }, e: { strategy: sequential } }\n"
+	for _, c := range []struct{ reactor, want string }{
+		{"reactor: {}", "latest latest latest latest sequential"},
+		{"reactor: { strategy: sequential }", "sequential latest latest latest sequential"},
+		{"reactor: { strategy: sequential, when: { any: [b, e] } }", "latest latest latest latest sequential"},
+	} {
+		g := mustParse(t, "graph: g\n"+inputs+c.reactor)
+		var got []string
+		for _, a := range g.Accumulators {
+			got = append(got, a.Strategy)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: got %v, want %s", c.reactor, got, c.want)
+		}
+	}
+}
+
+// The declarations of the manual parse; what is not built yet is named, and nothing else.
+func TestManual(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string][]string{
+		"market_maker": {
+			"accumulators.orderbook.source.kafka not_yet_supported",
+			"accumulators.limits.source.poll not_yet_supported",
+			"reactor.key not_yet_supported",
+			"outputs.signals.sink.kafka not_yet_supported",
+			"outputs.audit.sink.postgres not_yet_supported",
+		},
+		"airport_delays": {
+			"accumulators.flights.window not_yet_supported",
+			"reactor.key not_yet_supported",
+		},
+	} {
+		g, diags := Parse([]byte(readFile(t, "testdata/manual/"+file+".yaml")), Options{File: file})
+		if got := codes(diags); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", file, got, want)
+		}
+		if g == nil || g.Name != file || len(g.Nodes) == 0 || g.Nodes[0].Expr.IsZero() && g.Nodes[0].Routes == nil {
+			t.Errorf("%s: the graph is not as complete as possible: %+v", file, g)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	g := mustParse(t, readFile(t, "testdata/valid/references.yaml"))
+	want := []Var{
+		{Name: "plain", Value: int64(64)}, {Name: "quoted", Value: "64"}, {Name: "part", Value: "capacity 64 of many"},
+		{Name: "literal", Value: "${CAPACITY}"}, {Name: "token", Value: secret}, {Name: "empty", Value: "was empty"},
+		{Name: "nested", Value: map[string]any{"a": []any{"64"}}},
+	}
+	if diff := cmp.Diff(want, g.Vars, exported); diff != "" {
+		t.Error(diff)
+	}
+	a, b := g.Accumulators[0], g.Accumulators[1]
+	if a.Capacity != 64 || a.Strategy != "sequential" || a.Source.File.Path != "events.ndjson" || a.Source.File.Format != "ndjson" || a.Passive {
+		t.Errorf("got %+v", a)
+	}
+	if b.Batch.Interval != 5*time.Second || !b.Passive || b.Default != secret {
+		t.Errorf("got %+v", b)
+	}
+	if g.Name != "fallback" || g.Reactor.When != "all" || g.Durability.Mode != "none" || g.Durability.EveryEpochs != 64 || g.Outputs[0].From != "a" {
+		t.Errorf("got %+v", g)
+	}
+}
+
+// Without a resolver a default still stands, and nothing else does.
+func TestNoResolver(t *testing.T) {
+	t.Parallel()
+	g, diags := Parse([]byte("graph: g\nvars: { a: \"${A:-1}\", b: \"${B}\" }\naccumulators: { a: {} }"), Options{})
+	if got := codes(diags); !slices.Equal(got, []string{"vars.b unset_variable"}) {
+		t.Errorf("got %v", got)
+	}
+	if len(g.Vars) != 1 || g.Vars[0].Value != "1" {
+		t.Errorf("got %v", g.Vars)
+	}
+}
+
+// Each reference is asked for once, so that all its places see the same value.
+func TestResolvedOnce(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	g, diags := Parse([]byte("graph: g\nvars: { a: \"${N}\", b: \"${N}\" }\naccumulators: { a: {} }"), Options{Resolve: func(string) (string, bool, error) {
+		asked++
+		return fmt.Sprint(asked), true, nil
+	}})
+	if len(diags) > 0 || asked != 1 || g.Vars[1].Value != "1" {
+		t.Errorf("asked %d times, got %v, %v", asked, g.Vars, diags)
+	}
+}
+
+func TestReferenceErrorsNameTheCause(t *testing.T) {
+	t.Parallel()
+	_, diags := Parse([]byte("graph: g\nvars: { a: \"${file:/run/x}\" }\naccumulators: { a: {} }"), Options{Resolve: func(string) (string, bool, error) {
+		return "", false, fmt.Errorf("read it:\n%w", errors.New("disk on fire"))
+	}})
+	if len(diags) != 1 || diags[0].Code != CodeReferenceFailed || !strings.HasSuffix(diags[0].Text, ": disk on fire") {
+		t.Errorf("got %v", diags)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	many := func(what, entry string, n int) string {
+		var b strings.Builder
+		b.WriteString(what + ":\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  x%d: %s\n", i, entry)
+		}
+		return b.String()
+	}
+	const head = "graph: g\naccumulators: { a: {} }\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"bytes", "graph: g\n" + strings.Repeat("#", 1<<20), "too_large"},
+		{"accumulators", "graph: g\n" + many("accumulators", "{}", maxEntries+1), "too_many"},
+		{"nodes", head + many("nodes", "{expr: a}", maxEntries+1), "too_many"},
+		{"outputs", head + many("outputs", "{from: a, sink: {drop: {}}}", maxEntries+1), "too_many"},
+		{"subset", head + "reactor: { when: { any: [" + strings.Repeat("a,", maxEntries+1) + "] } }", "too_many"},
+		{"key", head + "vars: { x: { " + strings.Repeat("k", maxKeyBytes+1) + ": 1 } }", "too_large"},
+		{"name", head + "vars:\n  ? " + strings.Repeat("k", 1<<19) + "\n  : 1\n", "too_large"},
+		{"depth", head + "vars: { x: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + " }", "too_deep"},
+		{"nesting", head + "vars:\n  x: " + strings.Repeat("- ", 9000) + "1", "too_deep"},
+	} {
+		_, diags := Parse([]byte(c.text), Options{})
+		if len(diags) != 1 || diags[0].Code != c.want {
+			t.Errorf("%s: got %.300v, want one %s", c.name, diags, c.want)
+			continue
+		}
+		wellFormed(t, diags[0])
+		if n := len(diags[0].String()); n > 500 {
+			t.Errorf("%s: the diagnostic has %d bytes", c.name, n)
+		}
+	}
+	// What is just within the bounds is fine.
+	text := "graph: g\n" + many("accumulators", "{}", maxEntries)
+	if _, diags := Parse([]byte(text), Options{}); len(diags) > 0 {
+		t.Errorf("got %.300v", diags)
+	}
+	if _, diags := Parse([]byte(head), Options{MaxBytes: len(head)}); len(diags) > 0 {
+		t.Errorf("got %v", diags)
+	}
+	if _, diags := Parse([]byte(head), Options{MaxBytes: len(head) - 1}); len(diags) != 1 || diags[0].Code != CodeTooLarge {
+		t.Errorf("got %v", diags)
+	}
+}
+
+// A long list of mistakes ends with a word that it was cut; references cannot
+// multiply what a small document costs.
+func TestCutShort(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	b.WriteString("graph: g\naccumulators:\n")
+	for i := range 3000 {
+		fmt.Fprintf(&b, "  a%d: { capacty: 1 }\n", i)
+	}
+	_, diags := Parse(b.Bytes(), Options{})
+	if len(diags) != maxDiagnostics+1 || diags[maxDiagnostics].Code != CodeTooManyErrors {
+		t.Errorf("got %d diagnostics, the last %v", len(diags), diags[len(diags)-1])
+	}
+
+	text := "graph: g\naccumulators: { a: {} }\nvars:\n  x: \"" + strings.Repeat("${BIG}", 100) + "\"\n"
+	_, diags = Parse([]byte(text), Options{Resolve: func(string) (string, bool, error) { return strings.Repeat("x", 1<<16), true, nil }})
+	if got := codes(diags); !slices.Equal(got, []string{"vars.x too_large"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// The text form is what editors understand.
+func TestDiagnosticString(t *testing.T) {
+	t.Parallel()
+	_, diags := Parse([]byte("graph: g\naccumulators:\n  a: { sorce: {} }\n"), Options{File: "g.yaml"})
+	const want = `g.yaml:3:8: unknown_field: an accumulator has no field "sorce"; remove it or correct its name (did you mean source?)`
+	if got := diags.Err(); got == nil || got.Error() != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	if diags[0].Path != "accumulators.a.sorce" {
+		t.Errorf("got path %s", diags[0].Path)
+	}
+}
+
+// A nil graph means that nothing could be made of the document.
+func TestNothing(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "---", "a: b: c:\n - d", "graph: \"x", "\xff"} {
+		if g, diags := Parse([]byte(text), Options{}); g != nil || len(diags) == 0 {
+			t.Errorf("%q: got %v and %v", text, g, diags)
+		}
+	}
+	for _, text := range []string{"[]", "x", "{}"} {
+		if g, diags := Parse([]byte(text), Options{}); g == nil || len(diags) == 0 {
+			t.Errorf("%q: got %v and %v", text, g, diags)
+		}
+	}
+}

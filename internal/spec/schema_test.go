@@ -1,0 +1,303 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+)
+
+// object is a definition of the JSON Schema, as far as the tests look at it.
+type object struct {
+	Description          string
+	Properties           map[string]json.RawMessage
+	Required             []string
+	AdditionalProperties *bool
+	MinProperties        int
+}
+
+func definitions(t *testing.T) map[string]object {
+	t.Helper()
+	var doc struct {
+		Defs map[string]json.RawMessage `json:"$defs"`
+	}
+	if err := json.Unmarshal(Schema(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	defs := make(map[string]object)
+	for name, raw := range doc.Defs {
+		var probe struct{ Properties map[string]json.RawMessage }
+		if json.Unmarshal(raw, &probe) != nil || probe.Properties == nil {
+			continue // no mapping with fixed fields
+		}
+		var o object
+		if err := json.Unmarshal(raw, &o); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		defs[name] = o
+	}
+	return defs
+}
+
+// The tables that drive the decoder and the published schema name the same fields,
+// require the same, and agree on what is not built yet (M47).
+func TestSchemaHasTheFieldsOfTheDecoder(t *testing.T) {
+	t.Parallel()
+	defs, sets := definitions(t), fieldSets()
+	for name := range defs {
+		if _, ok := sets[name]; !ok {
+			t.Errorf("the decoder has no fields for %s of the schema", name)
+		}
+	}
+	for name, set := range sets {
+		o, ok := defs[name]
+		if !ok {
+			t.Errorf("the schema does not define %s", name)
+			continue
+		}
+		if o.AdditionalProperties == nil || *o.AdditionalProperties {
+			t.Errorf("%s: the schema allows unknown fields", name)
+		}
+		if o.Description == "" {
+			t.Errorf("%s: the schema has no description", name)
+		}
+		for field := range o.Properties {
+			if !slices.Contains(set.names, field) {
+				t.Errorf("%s.%s is in the schema, the decoder does not know it", name, field)
+			}
+		}
+		for _, field := range set.names {
+			checkProperty(t, name, field, o, set)
+		}
+	}
+}
+
+func checkProperty(t *testing.T, name, field string, o object, set fieldSet) {
+	t.Helper()
+	raw, ok := o.Properties[field]
+	if !ok {
+		t.Errorf("%s.%s is not in the schema", name, field)
+		return
+	}
+	var p struct {
+		Description string
+		Not         json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Description == "" {
+		t.Errorf("%s.%s has no description", name, field)
+	}
+	if built, refused := slices.Contains(set.built, field), string(p.Not) == "{}"; built == refused {
+		t.Errorf("%s.%s: built %v, but the schema refuses it: %v", name, field, built, refused)
+	}
+	if needed, required := slices.Contains(set.needed, field), slices.Contains(o.Required, field); needed != required {
+		t.Errorf("%s.%s: needed %v, required by the schema: %v", name, field, needed, required)
+	}
+}
+
+// The words that the decoder takes are those the schema lists, with the same default.
+func TestSchemaHasTheChoicesOfTheDecoder(t *testing.T) {
+	t.Parallel()
+	defs := definitions(t)
+	for place, c := range choices() {
+		def, field, _ := strings.Cut(place, ".")
+		var p struct {
+			Default string
+			AnyOf   []struct{ Enum []string }
+		}
+		if err := json.Unmarshal(defs[def].Properties[field], &p); err != nil || len(p.AnyOf) == 0 {
+			t.Errorf("%s: no words in the schema: %v", place, err)
+			continue
+		}
+		got, want := slices.Sorted(slices.Values(p.AnyOf[0].Enum)), slices.Sorted(slices.Values(c.built))
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the schema has %v, the decoder %v", place, got, want)
+		}
+		// Two of them have no fixed default: an input's strategy is the reactor's, a
+		// file's format is told from its name.
+		if free := place == "accumulator.strategy" || place == "source_file.format"; !free && p.Default != c.built[0] {
+			t.Errorf("%s: the schema's default is %q, the decoder's %q", place, p.Default, c.built[0])
+		}
+	}
+}
+
+// The defaults of numbers and durations in the schema are those of the decoder.
+func TestSchemaHasTheDefaultsOfTheDecoder(t *testing.T) {
+	t.Parallel()
+	g, diags := Parse([]byte("graph: g\naccumulators: { a: {} }"), Options{})
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	a, r := &g.Accumulators[0], &g.Reactor
+	defs := definitions(t)
+	for place, want := range map[string]any{
+		"accumulator.capacity":       a.Capacity,
+		"accumulator.capacity_bytes": a.CapacityBytes,
+		"accumulator.passive":        a.Passive,
+		"accumulator.global":         a.Global,
+		"reactor.rate_limit":         r.RateLimit,
+		"reactor.warm_timeout":       r.WarmTimeout,
+		"reactor.epoch_timeout":      r.EpochTimeout,
+		"restart.attempts":           r.Restart.Attempts,
+		"restart.base":               r.Restart.Base,
+		"restart.max":                r.Restart.Max,
+		"restart.reset":              r.Restart.Reset,
+		"durability.interval":        g.Durability.Interval,
+		"history.keep":               g.History.Keep,
+		"dead_letters.keep":          g.DeadLetters.Keep,
+		"dead_letters.max":           g.DeadLetters.Max,
+		"dead_letters.max_bytes":     g.DeadLetters.MaxBytes,
+	} {
+		def, field, _ := strings.Cut(place, ".")
+		var p struct{ Default any }
+		if err := json.Unmarshal(defs[def].Properties[field], &p); err != nil {
+			t.Fatal(err)
+		}
+		got := p.Default
+		switch d := want.(type) {
+		case time.Duration:
+			parsed, err := time.ParseDuration(got.(string))
+			if err != nil || parsed != d {
+				t.Errorf("%s: the schema's default is %v, the decoder's %v", place, got, d)
+			}
+		default:
+			x, _ := json.Marshal(got)
+			y, _ := json.Marshal(want)
+			if !bytes.Equal(x, y) {
+				t.Errorf("%s: the schema's default is %s, the decoder's %s", place, x, y)
+			}
+		}
+	}
+}
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("graph.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("graph.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// instance is a YAML document as the schema sees it. ok is false for what is no
+// YAML, or no JSON.
+func instance(data []byte) (x any, ok bool) {
+	var n yaml.Node
+	if yaml.Unmarshal(data, &n) != nil || n.Kind == 0 {
+		return nil, false
+	}
+	plainText(&n)
+	if n.Decode(&x) != nil {
+		return nil, false
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		return nil, false
+	}
+	x, err = jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	return x, err == nil
+}
+
+// plainText keeps dates from becoming anything but texts.
+func plainText(n *yaml.Node) {
+	if n.Tag == "!!timestamp" {
+		n.Tag = "!!str"
+	}
+	for _, c := range n.Content {
+		plainText(c)
+	}
+}
+
+func TestValidDocumentsUnderBoth(t *testing.T) {
+	t.Parallel()
+	schema := compileSchema(t)
+	files, err := filepath.Glob("testdata/valid/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no valid documents", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, diags := Parse(data, Options{File: file, Resolve: environment}); len(diags) > 0 {
+			t.Errorf("the decoder refuses it:\n%v", diags)
+		}
+		x, ok := instance(data)
+		if !ok {
+			t.Fatalf("%s is no JSON", file)
+		}
+		if err := schema.Validate(x); err != nil {
+			t.Errorf("%s: the schema refuses it: %v", file, err)
+		}
+	}
+}
+
+// inSchema are the codes of mistakes that a schema can see: those of structure, not
+// those of references between parts, of environment or of notation.
+var inSchema = []string{
+	CodeUnknownField, CodeNotYetSupported, CodeMissingField, CodeWrongType, CodeEmptyValue, CodeEmptyRoutes,
+	CodeBadValue, CodeBadDuration, CodeOutOfRange, CodeBadName, CodeReservedName, CodeSeveralKinds, CodeMissingKind,
+	CodeConflict, CodeNoFlushRule, CodeNotAllowed, CodeQuoteExpression, CodeDuplicateEntry,
+}
+
+// apart are mistakes that the two see differently, and why.
+var apart = map[string]string{
+	"name-of-a-route-alone": "to the schema nothing before or after a point is a form, to the decoder a name",
+}
+
+func TestMistakesUnderBoth(t *testing.T) {
+	t.Parallel()
+	schema := compileSchema(t)
+	files, err := filepath.Glob("testdata/mistakes/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, ok := instance(data)
+		if !ok {
+			continue
+		}
+		_, diags := Parse(data, Options{File: file, Resolve: environment})
+		structural := slices.ContainsFunc(diags, func(d Diagnostic) bool { return slices.Contains(inSchema, d.Code) })
+		_, name, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "-")
+		refused := schema.Validate(x) != nil
+		if _, differ := apart[name]; differ {
+			if refused == structural {
+				t.Errorf("%s: the schema and the decoder agree, take it off the list", file)
+			}
+			continue
+		}
+		if refused != structural {
+			t.Errorf("%s: refused by the schema %v, structural to the decoder %v:\n%v", file, refused, structural, diags)
+		}
+		if refused && structural {
+			both++
+		}
+	}
+	if both < 40 {
+		t.Errorf("only %d mistakes fail under both", both)
+	}
+}

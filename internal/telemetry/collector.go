@@ -1,0 +1,172 @@
+package telemetry
+
+import (
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// collector asks its source at each scrape.
+type collector struct {
+	descriptions
+	src Source
+}
+
+func newCollector(src Source) *collector {
+	return &collector{descriptions: newDescriptions(), src: src}
+}
+
+// graphStates are the states a graph can be in (M10), each exposed as a series of graphd_health.
+var graphStates = []string{"starting", "warming", "live", "degraded", "standby", "halted", "failed", "stopped"}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.all() {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	for _, g := range c.src.Graphs() {
+		s := scrape{collector: c, ch: ch, graph: []string{g.Summary.Tenant, g.Summary.Graph}}
+		s.summary(&g.Summary)
+		s.deadLetters(&g)
+		for i := range g.Summary.Accumulators {
+			s.accumulator(&g.Summary.Accumulators[i])
+		}
+		for i := range g.Summary.Outputs {
+			s.output(&g.Summary.Outputs[i])
+		}
+		s.epochs(&g)
+		s.pieces(&g)
+	}
+	s := scrape{collector: c, ch: ch}
+	ws := c.src.WebSockets()
+	s.gauge(c.clients, float64(ws.Clients))
+	s.counter(c.slowClosed, ws.SlowClosed)
+}
+
+// scrape is one walk over one graph.
+type scrape struct {
+	*collector
+	ch    chan<- prometheus.Metric
+	graph []string // the labels of the graph
+}
+
+func (s *scrape) labels(more []string) []string {
+	return append(s.graph[:len(s.graph):len(s.graph)], more...)
+}
+
+func (s *scrape) counter(d *prometheus.Desc, v int64, more ...string) {
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), s.labels(more)...)
+}
+
+func (s *scrape) gauge(d *prometheus.Desc, v float64, more ...string) {
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, s.labels(more)...)
+}
+
+func (s *scrape) flag(d *prometheus.Desc, on bool, more ...string) {
+	v := 0.0
+	if on {
+		v = 1
+	}
+	s.gauge(d, v, more...)
+}
+
+func (s *scrape) histogram(d *prometheus.Desc, h Histogram, more ...string) {
+	buckets := make(map[float64]uint64, len(h.Bounds))
+	var below uint64 // Prometheus counts everything up to a bound
+	for i, n := range h.Counts {
+		below += uint64(max(n, 0))
+		if i < len(h.Bounds) {
+			buckets[h.Bounds[i]] = below
+		}
+	}
+	s.ch <- prometheus.MustNewConstHistogram(d, below, h.Sum, buckets, s.labels(more)...)
+}
+
+func (s *scrape) summary(g *engine.GraphSummary) {
+	known := false
+	for _, state := range graphStates {
+		s.flag(s.collector.health, state == g.Health, state)
+		known = known || state == g.Health
+	}
+	if !known && g.Health != "" {
+		s.flag(s.collector.health, true, g.Health)
+	}
+	s.flag(s.paused, g.Paused)
+	if age := g.Durability.CheckpointAgeSeconds; age != nil {
+		s.gauge(s.checkpointAge, *age)
+	}
+}
+
+func (s *scrape) accumulator(a *engine.AccumulatorSummary) {
+	s.counter(s.received, a.Counters.Received, a.Name)
+	s.counter(s.filtered, a.Counters.Filtered, a.Name)
+	s.counter(s.conflated, a.Counters.Conflated, a.Name)
+	s.counter(s.rejected, a.Counters.Rejected, a.Name)
+	s.counter(s.consumed, a.Counters.Consumed, a.Name)
+	s.gauge(s.queued, float64(a.Counters.Queued), a.Name)
+	switch a.Health {
+	case "live", "socket_only", "ended":
+		s.flag(s.accumulatorHealthy, true, a.Name)
+	default:
+		s.flag(s.accumulatorHealthy, false, a.Name)
+	}
+	s.gauge(s.queueDepth, float64(a.Depth), a.Name)
+	s.gauge(s.queueCapacity, float64(a.Capacity), a.Name)
+	if a.SecondsToFull != nil {
+		s.gauge(s.queueSeconds, *a.SecondsToFull, a.Name)
+	}
+}
+
+// deadLetters gives every dead-lettered event of the books exactly one reason.
+func (s *scrape) deadLetters(g *GraphMetrics) {
+	rest := make(map[string]int64, len(g.Summary.Accumulators))
+	for i := range g.Summary.Accumulators {
+		rest[g.Summary.Accumulators[i].Name] = g.Summary.Accumulators[i].Counters.DeadLettered
+	}
+	for _, d := range g.DeadLetters {
+		s.counter(s.deadLettered, d.Events, d.Accumulator, d.Reason)
+		rest[d.Accumulator] -= d.Events
+	}
+	for name, n := range rest {
+		if n > 0 {
+			s.counter(s.deadLettered, n, name, "other")
+		}
+	}
+}
+
+func (s *scrape) output(o *engine.OutputSummary) {
+	s.counter(s.emitted, o.Emitted, o.Name)
+	s.gauge(s.pending, float64(o.Pending), o.Name)
+	s.counter(s.failed, o.Failed, o.Name)
+}
+
+func (s *scrape) epochs(g *GraphMetrics) {
+	for _, e := range g.Epochs {
+		s.counter(s.collector.epochs, e.Count, e.Cause, e.Outcome)
+	}
+	s.histogram(s.epochDuration, g.EpochDuration)
+	for _, n := range g.Nodes {
+		s.counter(s.nodes, n.Count, n.Outcome)
+	}
+	for _, n := range g.NodeDurations {
+		s.histogram(s.nodeDuration, n.Duration, n.Node)
+	}
+}
+
+func (s *scrape) pieces(g *GraphMetrics) {
+	s.histogram(s.checkpointDuration, g.Checkpoint.Duration)
+	s.gauge(s.checkpointBytes, float64(g.Checkpoint.Bytes))
+	s.counter(s.checkpointFailures, g.Checkpoint.Failed)
+	for _, r := range g.Restarts {
+		s.counter(s.restarts, r.Count, r.Accumulator, r.Reason)
+	}
+	for _, l := range g.Lags {
+		s.gauge(s.sourceLag, l.Lag, l.Accumulator)
+	}
+	for _, r := range g.Retries {
+		s.counter(s.retries, r.Count, r.Output)
+	}
+}

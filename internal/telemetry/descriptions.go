@@ -1,0 +1,88 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Label sets. Order matters: values are given in the same order.
+var (
+	graphLabels       = []string{"tenant", "graph"}
+	accumulatorLabels = []string{"tenant", "graph", "accumulator"}
+	outputLabels      = []string{"tenant", "graph", "output"}
+)
+
+// descriptions are the metrics of a collector, one field each.
+type descriptions struct {
+	health, paused *prometheus.Desc
+
+	received, filtered, conflated, rejected, deadLettered, consumed, queued *prometheus.Desc
+
+	accumulatorHealthy, queueDepth, queueCapacity, queueSeconds, sourceLag *prometheus.Desc
+
+	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
+
+	checkpointAge, checkpointDuration, checkpointBytes, checkpointFailures *prometheus.Desc
+
+	restarts *prometheus.Desc
+
+	emitted, retries, pending, failed *prometheus.Desc
+
+	clients, slowClosed *prometheus.Desc
+}
+
+func newDescriptions() descriptions {
+	desc := func(name, help string, labels []string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc("graphd_"+name, help, append(labels[:len(labels):len(labels)], more...), nil)
+	}
+	g, a, o := graphLabels, accumulatorLabels, outputLabels
+	return descriptions{
+		health: desc("health", "1 for the state the graph is in, 0 for the others.", g, "state"),
+		paused: desc("paused", "1 while the graph is paused.", g),
+
+		received:     desc("events_received_total", "Events that came in.", a),
+		filtered:     desc("events_filtered_total", "Events that a filter or guard left out.", a),
+		conflated:    desc("events_conflated_total", "Events that a newer one replaced before they were used.", a),
+		rejected:     desc("events_rejected_total", "Events that were refused and told so to their sender.", a),
+		deadLettered: desc("events_dead_lettered_total", "Events that became dead letters.", a, "reason"),
+		consumed:     desc("events_consumed_total", "Events that an epoch took.", a),
+		queued:       desc("events_queued", "Events that are in but not yet accounted for otherwise.", a),
+
+		accumulatorHealthy: desc("accumulator_healthy", "1 while the accumulator is live, socket-only or ended.", a),
+		queueDepth:         desc("queue_depth", "Boundaries waiting for the reactor.", a),
+		queueCapacity:      desc("queue_capacity", "Boundaries that may wait for the reactor.", a),
+		queueSeconds:       desc("queue_seconds_to_full", "Estimated seconds until the queue is full; absent while it is not filling.", a),
+		sourceLag:          desc("source_lag", "How far the source is behind its end, in its own positions.", a),
+
+		epochs:        desc("epochs_total", "Epochs that ended.", g, "cause", "outcome"),
+		epochDuration: desc("epoch_duration_seconds", "How long epochs took.", g),
+		nodes:         desc("nodes_total", "What nodes did in epochs.", g, "outcome"),
+		nodeDuration:  desc("node_duration_seconds", "How long nodes took.", g, "node"),
+
+		checkpointAge:      desc("checkpoint_age_seconds", "Time since the last checkpoint; absent before the first.", g),
+		checkpointDuration: desc("checkpoint_duration_seconds", "How long checkpoint commits took.", g),
+		checkpointBytes:    desc("checkpoint_bytes", "What the last checkpoint commit wrote.", g),
+		checkpointFailures: desc("checkpoint_failures_total", "Checkpoint commits that did not succeed.", g),
+
+		restarts: desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a, "reason"),
+
+		emitted: desc("output_emitted_total", "Values that an output emitted.", o),
+		retries: desc("output_retries_total", "Deliveries that were tried again.", o),
+		pending: desc("output_pending", "Values waiting for the sink.", o),
+		failed:  desc("output_failed_total", "Values that the sink refused for good.", o),
+
+		clients:    desc("websocket_clients", "WebSocket connections that are open.", nil),
+		slowClosed: desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.", nil),
+	}
+}
+
+// all lists every description, for Describe.
+func (d *descriptions) all() []*prometheus.Desc {
+	return []*prometheus.Desc{
+		d.health, d.paused,
+		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
+		d.accumulatorHealthy, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag,
+		d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
+		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
+		d.restarts,
+		d.emitted, d.retries, d.pending, d.failed,
+		d.clients, d.slowClosed,
+	}
+}

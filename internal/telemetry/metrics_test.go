@@ -1,0 +1,243 @@
+package telemetry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// fakeSource answers with what a test put in.
+type fakeSource struct{ graphs []GraphMetrics }
+
+func (f fakeSource) Graphs() []GraphMetrics { return f.graphs }
+
+func (fakeSource) WebSockets() WebSocketMetrics { return WebSocketMetrics{Clients: 3, SlowClosed: 4} }
+
+// full is a graph that fills every metric.
+func full() GraphMetrics {
+	seconds, age := 2.5, 0.4
+	h := Histogram{Bounds: []float64{0.001, 0.01}, Counts: []int64{5, 2, 1}, Sum: 0.25}
+	return GraphMetrics{
+		Summary: engine.GraphSummary{
+			Graph: "mm", Tenant: "default", Health: "degraded", Paused: true,
+			Durability: engine.DurabilityStatus{CheckpointAgeSeconds: &age},
+			Accumulators: []engine.AccumulatorSummary{{
+				Name: "book", Health: "live", Depth: 8, Capacity: 1024, SecondsToFull: &seconds,
+				Counters: engine.Counters{Received: 50, Filtered: 1, Conflated: 2, Rejected: 3, DeadLettered: 6, Consumed: 30, Queued: 8},
+			}, {Name: "pricing", Health: "restarting"}},
+			Outputs: []engine.OutputSummary{{Name: "signals", Emitted: 40, Pending: 2, Failed: 1}},
+		},
+		DeadLetters:   []DeadLetterCount{{"book", "invalid_json", 4}},
+		Epochs:        []EpochCount{{"criteria", "ok", 7}, {"force", "failed", 1}},
+		EpochDuration: h,
+		Nodes:         []OutcomeCount{{"ran", 20}, {"cut_off", 3}},
+		NodeDurations: []NodeDuration{{"mid", h}},
+		Checkpoint:    CheckpointMetrics{Duration: h, Bytes: 4096, Failed: 2},
+		Restarts:      []RestartCount{{"book", "panic", 2}, {"", "operator", 1}},
+		Lags:          []SourceLag{{"book", 12}},
+		Retries:       []OutputRetries{{"signals", 9}},
+	}
+}
+
+func gather(t *testing.T, src Source) []string {
+	t.Helper()
+	reg, err := NewRegistry(src, BuildInfo{Version: "v1", Revision: "abc", GoVersion: "go1.26"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := httptest.NewRecorder()
+	Handler(reg, slog.New(slog.DiscardHandler)).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if rec.Code != http.StatusOK {
+		t.Fatalf("got status %d: %s", rec.Code, rec.Body)
+	}
+	var lines []string
+	for line := range strings.Lines(rec.Body.String()) {
+		if strings.HasPrefix(line, "graphd_") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// TestMetricsContract holds the names, types and labels of all metrics: they are in
+// dashboards and alerts of users, so this list only grows.
+func TestMetricsContract(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"graphd_accumulator_healthy GAUGE accumulator graph tenant",
+		"graphd_build_info GAUGE goversion revision version",
+		"graphd_checkpoint_age_seconds GAUGE graph tenant",
+		"graphd_checkpoint_bytes GAUGE graph tenant",
+		"graphd_checkpoint_duration_seconds HISTOGRAM graph tenant",
+		"graphd_checkpoint_failures_total COUNTER graph tenant",
+		"graphd_epoch_duration_seconds HISTOGRAM graph tenant",
+		"graphd_epochs_total COUNTER cause graph outcome tenant",
+		"graphd_events_conflated_total COUNTER accumulator graph tenant",
+		"graphd_events_consumed_total COUNTER accumulator graph tenant",
+		"graphd_events_dead_lettered_total COUNTER accumulator graph reason tenant",
+		"graphd_events_filtered_total COUNTER accumulator graph tenant",
+		"graphd_events_queued GAUGE accumulator graph tenant",
+		"graphd_events_received_total COUNTER accumulator graph tenant",
+		"graphd_events_rejected_total COUNTER accumulator graph tenant",
+		"graphd_health GAUGE graph state tenant",
+		"graphd_node_duration_seconds HISTOGRAM graph node tenant",
+		"graphd_nodes_total COUNTER graph outcome tenant",
+		"graphd_output_emitted_total COUNTER graph output tenant",
+		"graphd_output_failed_total COUNTER graph output tenant",
+		"graphd_output_pending GAUGE graph output tenant",
+		"graphd_output_retries_total COUNTER graph output tenant",
+		"graphd_paused GAUGE graph tenant",
+		"graphd_queue_capacity GAUGE accumulator graph tenant",
+		"graphd_queue_depth GAUGE accumulator graph tenant",
+		"graphd_queue_seconds_to_full GAUGE accumulator graph tenant",
+		"graphd_restarts_total COUNTER accumulator graph reason tenant",
+		"graphd_source_lag GAUGE accumulator graph tenant",
+		"graphd_websocket_clients GAUGE",
+		"graphd_websocket_slow_closed_total COUNTER",
+	}
+	reg, err := NewRegistry(fakeSource{[]GraphMetrics{full()}}, BuildInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "graphd_") {
+			continue
+		}
+		words := []string{f.GetName(), f.GetType().String()}
+		for _, l := range f.GetMetric()[0].GetLabel() { // sorted by name
+			words = append(words, l.GetName())
+		}
+		if f.GetHelp() == "" {
+			t.Errorf("%s has no help", f.GetName())
+		}
+		got = append(got, strings.Join(words, " "))
+	}
+	if !slices.Equal(want, got) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestMetricsValues(t *testing.T) {
+	t.Parallel()
+	got := gather(t, fakeSource{[]GraphMetrics{full()}})
+	for _, want := range []string{
+		`graphd_accumulator_healthy{accumulator="book",graph="mm",tenant="default"} 1`,
+		`graphd_accumulator_healthy{accumulator="pricing",graph="mm",tenant="default"} 0`,
+		`graphd_build_info{goversion="go1.26",revision="abc",version="v1"} 1`,
+		`graphd_checkpoint_age_seconds{graph="mm",tenant="default"} 0.4`,
+		`graphd_checkpoint_bytes{graph="mm",tenant="default"} 4096`,
+		`graphd_checkpoint_failures_total{graph="mm",tenant="default"} 2`,
+		`graphd_epoch_duration_seconds_bucket{graph="mm",tenant="default",le="0.001"} 5`,
+		`graphd_epoch_duration_seconds_bucket{graph="mm",tenant="default",le="0.01"} 7`,
+		`graphd_epoch_duration_seconds_bucket{graph="mm",tenant="default",le="+Inf"} 8`,
+		`graphd_epoch_duration_seconds_sum{graph="mm",tenant="default"} 0.25`,
+		`graphd_epoch_duration_seconds_count{graph="mm",tenant="default"} 8`,
+		`graphd_epochs_total{cause="criteria",graph="mm",outcome="ok",tenant="default"} 7`,
+		`graphd_epochs_total{cause="force",graph="mm",outcome="failed",tenant="default"} 1`,
+		`graphd_events_received_total{accumulator="book",graph="mm",tenant="default"} 50`,
+		`graphd_events_filtered_total{accumulator="book",graph="mm",tenant="default"} 1`,
+		`graphd_events_conflated_total{accumulator="book",graph="mm",tenant="default"} 2`,
+		`graphd_events_rejected_total{accumulator="book",graph="mm",tenant="default"} 3`,
+		// The books say six dead letters, four of them with a reason: the rest is not lost.
+		`graphd_events_dead_lettered_total{accumulator="book",graph="mm",reason="invalid_json",tenant="default"} 4`,
+		`graphd_events_dead_lettered_total{accumulator="book",graph="mm",reason="other",tenant="default"} 2`,
+		`graphd_events_consumed_total{accumulator="book",graph="mm",tenant="default"} 30`,
+		`graphd_events_queued{accumulator="book",graph="mm",tenant="default"} 8`,
+		`graphd_health{graph="mm",state="degraded",tenant="default"} 1`,
+		`graphd_health{graph="mm",state="live",tenant="default"} 0`,
+		`graphd_nodes_total{graph="mm",outcome="cut_off",tenant="default"} 3`,
+		`graphd_output_emitted_total{graph="mm",output="signals",tenant="default"} 40`,
+		`graphd_output_failed_total{graph="mm",output="signals",tenant="default"} 1`,
+		`graphd_output_pending{graph="mm",output="signals",tenant="default"} 2`,
+		`graphd_output_retries_total{graph="mm",output="signals",tenant="default"} 9`,
+		`graphd_paused{graph="mm",tenant="default"} 1`,
+		`graphd_queue_capacity{accumulator="book",graph="mm",tenant="default"} 1024`,
+		`graphd_queue_depth{accumulator="book",graph="mm",tenant="default"} 8`,
+		`graphd_queue_seconds_to_full{accumulator="book",graph="mm",tenant="default"} 2.5`,
+		`graphd_restarts_total{accumulator="",graph="mm",reason="operator",tenant="default"} 1`,
+		`graphd_restarts_total{accumulator="book",graph="mm",reason="panic",tenant="default"} 2`,
+		`graphd_source_lag{accumulator="book",graph="mm",tenant="default"} 12`,
+		`graphd_websocket_clients 3`,
+		`graphd_websocket_slow_closed_total 4`,
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("missing %s in\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// W22: whatever state a graph is in, exactly one series of graphd_health says so.
+func TestMetricsHealthIsOneState(t *testing.T) {
+	t.Parallel()
+	for _, state := range append(slices.Clone(graphStates), "unheard_of") {
+		got := gather(t, fakeSource{[]GraphMetrics{{Summary: engine.GraphSummary{Graph: "g", Tenant: "t", Health: state}}}})
+		var on []string
+		for _, line := range got {
+			if strings.HasPrefix(line, "graphd_health{") && strings.HasSuffix(line, " 1") {
+				on = append(on, line)
+			}
+		}
+		want := fmt.Sprintf(`graphd_health{graph="g",state=%q,tenant="t"} 1`, state)
+		if len(on) != 1 || on[0] != want {
+			t.Errorf("got %v, want %s alone", on, want)
+		}
+	}
+}
+
+// What is not known is absent and not zero.
+func TestMetricsAbsence(t *testing.T) {
+	t.Parallel()
+	empty := GraphMetrics{Summary: engine.GraphSummary{Graph: "g", Tenant: "t", Accumulators: []engine.AccumulatorSummary{{Name: "a"}}}}
+	for _, line := range gather(t, fakeSource{[]GraphMetrics{empty}}) {
+		for _, name := range []string{"graphd_checkpoint_age_seconds", "graphd_queue_seconds_to_full", "graphd_events_dead_lettered_total"} {
+			if strings.HasPrefix(line, name) {
+				t.Errorf("got %s, want no such line", line)
+			}
+		}
+	}
+}
+
+// A graph that cannot be collected is told in the log; the others are served.
+func TestHandlerGoesOn(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	reg, err := NewRegistry(fakeSource{[]GraphMetrics{full(), full()}}, BuildInfo{}) // the same series twice
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := httptest.NewRecorder()
+	Handler(reg, slog.New(slog.NewTextHandler(&log, nil))).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "graphd_websocket_clients 3") {
+		t.Errorf("got status %d without the other metrics", rec.Code)
+	}
+	if !strings.Contains(log.String(), "collect metrics") {
+		t.Errorf("got log %q, want a word about it", log.String())
+	}
+}
+
+// Registering twice is an error and not a panic.
+func TestRegistryRefusesTwice(t *testing.T) {
+	t.Parallel()
+	reg, err := NewRegistry(fakeSource{}, BuildInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = reg.Register(newCollector(fakeSource{}))
+	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); !ok {
+		t.Errorf("got %v, want AlreadyRegisteredError", err)
+	}
+}

@@ -1,0 +1,111 @@
+package telemetry
+
+import "github.com/graphd/graphd/internal/engine"
+
+// Source answers a scrape. It is called concurrently and must not block for long.
+type Source interface {
+	// Graphs are all graphs of all tenants.
+	Graphs() []GraphMetrics
+	// WebSockets are the figures of the daemon's WebSocket connections.
+	WebSockets() WebSocketMetrics
+}
+
+// GraphMetrics is what one graph has to tell. Counts only grow while the process lives.
+type GraphMetrics struct {
+	// Summary is the graph as an operator sees it; all that it holds is taken from there.
+	Summary engine.GraphSummary
+	// DeadLetters splits the dead-lettered events of the summary by reason. What it leaves
+	// out is exposed under the reason "other".
+	DeadLetters []DeadLetterCount
+	// Epochs counts the epochs that ended, by cause and outcome.
+	Epochs []EpochCount
+	// EpochDuration is how long they took, in seconds.
+	EpochDuration Histogram
+	// Nodes counts what nodes did in epochs, by outcome: "ran", "cut_off", "skipped", "failed".
+	Nodes []OutcomeCount
+	// NodeDurations is how long single nodes took, in seconds; nil where it is not measured.
+	NodeDurations []NodeDuration
+	Checkpoint    CheckpointMetrics
+	// Restarts counts what the supervisor started again, by reason.
+	Restarts []RestartCount
+	// Lags says how far sources are behind, where that is known.
+	Lags []SourceLag
+	// Retries counts deliveries that were tried again, by output.
+	Retries []OutputRetries
+}
+
+// DeadLetterCount is how many events of an accumulator became dead letters for one reason.
+type DeadLetterCount struct {
+	Accumulator, Reason string
+	Events              int64
+}
+
+// EpochCount is how many epochs of one cause ("criteria", "force", …) ended in one way ("ok", "failed").
+type EpochCount struct {
+	Cause, Outcome string
+	Count          int64
+}
+
+// OutcomeCount is how often something ended in one way.
+type OutcomeCount struct {
+	Outcome string
+	Count   int64
+}
+
+// NodeDuration is how long one node took, in seconds.
+type NodeDuration struct {
+	Node     string
+	Duration Histogram
+}
+
+// CheckpointMetrics is the cost of a graph's checkpoints; where they stand is in the summary.
+type CheckpointMetrics struct {
+	// Duration is how long commits took, in seconds.
+	Duration Histogram
+	// Bytes is what the last one wrote.
+	Bytes int64
+	// Failed is how many commits did not succeed.
+	Failed int64
+}
+
+// RestartCount is how often a piece of a graph was started again for one reason.
+type RestartCount struct {
+	// Accumulator is "" for the reactor and the graph as a whole.
+	Accumulator string
+	// Reason is "panic", "error", "returned" or "operator".
+	Reason string
+	Count  int64
+}
+
+// SourceLag is how far a source is behind its end: events or bytes, as the source counts positions.
+type SourceLag struct {
+	Accumulator string
+	Lag         float64
+}
+
+// OutputRetries is how many deliveries of an output were tried again.
+type OutputRetries struct {
+	Output string
+	Count  int64
+}
+
+// Histogram is a distribution as it was counted: Counts[i] observations were at most
+// Bounds[i] and more than the bound before, and the last count, one more than there are
+// bounds, is everything above. The zero Histogram is one without observations.
+type Histogram struct {
+	Bounds []float64
+	Counts []int64
+	Sum    float64
+}
+
+// WebSocketMetrics are the daemon's WebSocket connections.
+type WebSocketMetrics struct {
+	Clients int64
+	// SlowClosed counts clients that were closed because they did not keep up.
+	SlowClosed int64
+}
+
+// BuildInfo is what the binary was made of.
+type BuildInfo struct {
+	Version, Revision, GoVersion string
+}

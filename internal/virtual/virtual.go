@@ -1,0 +1,194 @@
+// Package virtual runs a graph under virtual time, in one goroutine: the accumulators'
+// folds and the reactor's core that the daemon runs live, driven by hand. What it does
+// depends on nothing but the declaration and the order of the calls, so the same input
+// gives the same bytes. Bounded runs, tests of declarations and replays stand on it.
+//
+// Time moves only by [Graph.AdvanceTo]: it pops one due timer, sets the clock to that
+// timer's time, runs to quiescence, and repeats (M26).
+package virtual
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// Graph is one graph under virtual time. It belongs to one goroutine.
+type Graph struct {
+	unit *compile.Unit
+	core *reactor.Core
+	accs []*accumulator.Core
+	now  time.Time
+
+	// Release takes what each epoch releases, before the next one runs. The messages are
+	// the caller's until it returns.
+	Release func(batch []reactor.Message) error
+	err     error
+
+	handover accumulator.Handover
+	letters  []checkpoint.DeadLetter
+}
+
+// New makes a graph that has never fired and whose accumulators are all healthy. The
+// clock, for durations, may be nil: then every duration is 0 and nothing times out.
+func New(u *compile.Unit, start time.Time, mono func() int64) *Graph {
+	cfg := u.Reactor()
+	cfg.ID = checkpoint.ID{Tenant: "default", Graph: u.Spec.Name}
+	cfg.Instance, cfg.Incarnation, cfg.Fence = uuid.Nil, 1, 1
+	cfg.Mono = mono
+	g := &Graph{unit: u, core: reactor.NewCore(cfg), now: start}
+	for _, p := range u.Programs {
+		g.accs = append(g.accs, accumulator.NewCore(p, accumulator.Limits{}))
+	}
+	g.core.Start(start)
+	for i := range g.accs {
+		g.core.SetHealth(start, i, accumulator.SocketOnly, "", "")
+	}
+	return g
+}
+
+// Core is the reactor's core, for commands and for looking.
+func (g *Graph) Core() *reactor.Core { return g.core }
+
+// Now is the virtual time.
+func (g *Graph) Now() time.Time { return g.now }
+
+// Add gives input i one event at the present instant, without firing: call Quiesce when
+// the instant is complete. pulled says that refused events are kept as dead letters.
+func (g *Graph) Add(i int, ev *boundary.Event, pulled bool) accumulator.Outcome {
+	return g.accs[i].Add(g.now, ev, pulled)
+}
+
+// AddBad gives input i an event that could not be read, or whose time could not.
+func (g *Graph) AddBad(i int, ev *boundary.Event, bad *accumulator.BadEvent) {
+	g.accs[i].AddBad(g.now, ev, true, bad)
+}
+
+// StartAt sets the clock before the first event; it must not lie before the time New was given.
+func (g *Graph) StartAt(t time.Time) { g.now = t }
+
+// EventTime is the time an event of input i declares; ok is false when it declares none.
+func (g *Graph) EventTime(i int, ev *boundary.Event) (at time.Time, ok bool, err error) {
+	return g.accs[i].EventTime(ev)
+}
+
+// Quiesce hands over what the accumulators have, and fires until nothing is left to fire.
+func (g *Graph) Quiesce() error {
+	for i, acc := range g.accs {
+		// A latest input keeps no reference to the hand-over's array, a queue does.
+		if !acc.Take(&g.handover) {
+			continue
+		}
+		g.core.Admit(g.now, i, &g.handover, 0)
+		g.handover = accumulator.Handover{}
+	}
+	g.core.Tick(g.now)
+	for g.err == nil && g.core.Fire(g.now) {
+		g.hand()
+	}
+	g.settle()
+	return g.err
+}
+
+// hand gives what an epoch released to Release.
+func (g *Graph) hand() {
+	if batch := g.core.Released(); len(batch) > 0 {
+		if g.Release != nil {
+			g.err = g.Release(batch)
+		}
+		g.core.ResetReleased()
+	}
+}
+
+// settle takes what a live graph would give to the store, so that it does not pile up.
+func (g *Graph) settle() {
+	if g.core.LettersPending() > 0 {
+		g.letters = append(g.letters, g.core.TakeLetters()...)
+	}
+	g.core.TakeFreed(func(int, reactor.Credit) {})
+}
+
+// Command runs a command on the core and hands out what it released.
+func (g *Graph) Command(f func(c *reactor.Core, now time.Time) error) error {
+	if err := f(g.core, g.now); err != nil {
+		return err
+	}
+	g.hand()
+	return g.Quiesce()
+}
+
+// AdvanceTo moves the clock to t, through every timer that is due on the way, each at its
+// own time (M26).
+func (g *Graph) AdvanceTo(t time.Time) error {
+	for {
+		at, acc, ok := g.nextTimer()
+		if !ok || at.After(t) {
+			break
+		}
+		g.setNow(at)
+		if acc >= 0 {
+			g.accs[acc].Tick(g.now)
+		}
+		if err := g.Quiesce(); err != nil {
+			return err
+		}
+		if again, other, ok := g.nextTimer(); ok && other == acc && !again.After(at) {
+			break // a timer that does not move on would hold the clock for ever
+		}
+	}
+	g.setNow(t)
+	return nil
+}
+
+func (g *Graph) setNow(t time.Time) {
+	if t.After(g.now) {
+		g.now = t
+	}
+}
+
+// nextTimer is the earliest timer: accumulator acc's, or the reactor's when acc is -1. At
+// equal times the accumulators come first, in declaration order.
+func (g *Graph) nextTimer() (at time.Time, acc int, ok bool) {
+	acc = -1
+	for i, a := range g.accs {
+		if due, has := a.Due(); has && (!ok || due.Before(at)) {
+			at, acc, ok = due, i, true
+		}
+	}
+	if due, has := g.core.Due(); has && (!ok || due.Before(at)) {
+		at, acc, ok = due, -1, true
+	}
+	return at, acc, ok
+}
+
+// Close ends all inputs: open batches are handed over, what waits for a timer fires at the
+// timer's time.
+func (g *Graph) Close() error {
+	for _, a := range g.accs {
+		a.EndOfInput(g.now)
+	}
+	if err := g.Quiesce(); err != nil {
+		return err
+	}
+	for {
+		at, ok := g.core.Due()
+		if !ok {
+			return nil
+		}
+		before := g.core.Epoch()
+		if err := g.AdvanceTo(at); err != nil {
+			return err
+		}
+		if g.core.Epoch() == before {
+			return nil
+		}
+	}
+}
+
+// Letters are the dead letters so far.
+func (g *Graph) Letters() []checkpoint.DeadLetter { return g.letters }

@@ -1,0 +1,62 @@
+package graphd
+
+import (
+	"context"
+
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/telemetry"
+)
+
+// metricsSource turns the engine's plain counts into what the collector exposes.
+type metricsSource struct{ d *Daemon }
+
+// Graphs reads all graphs; see [telemetry.Source].
+func (s *metricsSource) Graphs() []telemetry.GraphMetrics {
+	var list []telemetry.GraphMetrics
+	for _, m := range s.d.engine.Metrics(context.Background()) {
+		list = append(list, graphMetrics(&m))
+	}
+	return list
+}
+
+func graphMetrics(m *engine.Metrics) telemetry.GraphMetrics {
+	g := telemetry.GraphMetrics{
+		Summary: m.Summary, EpochDuration: histogram(&m.Stats.Durations),
+		Checkpoint: telemetry.CheckpointMetrics{Duration: histogram(&m.Checkpoint.Took), Bytes: m.Checkpoint.Bytes, Failed: m.Checkpoint.Failed},
+	}
+	for cause, n := range m.Stats.Epochs {
+		name := reactor.Cause(cause).String()
+		g.Epochs = append(g.Epochs,
+			telemetry.EpochCount{Cause: name, Outcome: "failed", Count: n[0]},
+			telemetry.EpochCount{Cause: name, Outcome: "ok", Count: n[1]})
+	}
+	for status, n := range m.Stats.Nodes {
+		if s := graph.Status(status); s != graph.Idle {
+			g.Nodes = append(g.Nodes, telemetry.OutcomeCount{Outcome: s.String(), Count: n})
+		}
+	}
+	g.Restarts = append(g.Restarts, telemetry.RestartCount{Reason: "error", Count: int64(m.Restarts)})
+	for _, a := range m.Summary.Accumulators {
+		g.Restarts = append(g.Restarts, telemetry.RestartCount{Accumulator: a.Name, Reason: "error", Count: int64(a.Restarts)})
+	}
+	for output, n := range m.Retries {
+		g.Retries = append(g.Retries, telemetry.OutputRetries{Output: output, Count: n})
+	}
+	return g
+}
+
+func histogram(h *reactor.Histogram) telemetry.Histogram {
+	out := telemetry.Histogram{Counts: h.Counts[:], Sum: h.Sum.Seconds()}
+	for _, b := range reactor.DurationBuckets {
+		out.Bounds = append(out.Bounds, b.Seconds())
+	}
+	return out
+}
+
+// WebSockets are the server's connections.
+func (s *metricsSource) WebSockets() telemetry.WebSocketMetrics {
+	st := s.d.server.Stats()
+	return telemetry.WebSocketMetrics{Clients: st.WebSockets, SlowClosed: st.SlowClosed}
+}

@@ -1,0 +1,46 @@
+package graphd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal"
+)
+
+// openStore opens the store that the configuration names.
+func openStore(ctx context.Context, c *Config) (checkpoint.Store, error) {
+	name := c.Store
+	if name == "" {
+		name = "sqlite:" + filepath.Join(c.Data, "graphd.db")
+	}
+	kind, path, _ := strings.Cut(name, ":")
+	switch kind {
+	case "memory":
+		return dal.NewMemory(), nil
+	case "sqlite":
+		if path == "" {
+			return nil, fmt.Errorf("%w: store %q names no file; write sqlite:PATH", ErrConfig, name)
+		}
+		s, err := dal.OpenSQLite(ctx, path, dal.SQLiteOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", storeClass(err), err)
+		}
+		return s, nil
+	case "postgres", "postgresql":
+		return nil, fmt.Errorf("%w: not_yet_supported: the Postgres store is not built yet; use sqlite:PATH", ErrConfig)
+	}
+	return nil, fmt.Errorf("%w: store %q is not known; write sqlite:PATH or memory:", ErrConfig, kind)
+}
+
+// storeClass tells a store that somebody else holds or that is out of reach from one that
+// this graphd cannot use.
+func storeClass(err error) error {
+	if errors.Is(err, dal.ErrNewerSchema) || errors.Is(err, dal.ErrCorrupt) {
+		return ErrConfig
+	}
+	return ErrDependency
+}
