@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/graphd/graphd/api"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/scenario"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -53,3 +56,32 @@ func (d *Declaration) PlanJSON() ([]byte, error) { return d.unit.Plan.JSON() }
 
 // Schema is the JSON Schema of a declaration, for editors.
 func Schema() []byte { return api.GraphSchema() }
+
+// TestOutcome is what became of one case of a declaration's test document.
+type TestOutcome = scenario.Outcome
+
+// TestDeclaration runs a test document (NAME_test.yaml) against the declaration beside it
+// (NAME.yaml), every case on a fresh graph under virtual time. The error is for what could
+// not be run at all; cases that failed say so in their outcome.
+func TestDeclaration(path string) ([]TestOutcome, error) {
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the test document: %w", err)
+	}
+	tests, err := scenario.Parse(doc, path)
+	if err != nil {
+		return nil, err
+	}
+	base, ok := strings.CutSuffix(strings.TrimSuffix(strings.TrimSuffix(path, ".yaml"), ".yml"), "_test")
+	if !ok {
+		return nil, fmt.Errorf("%s is not named NAME_test.yaml, so there is no telling which declaration it tests", path)
+	}
+	d, err := ReadDeclaration(base + filepath.Ext(path))
+	if err != nil {
+		return nil, err
+	}
+	if d.Name() != tests.Graph {
+		return nil, fmt.Errorf("%s tests graph %q, but %s declares %q", path, tests.Graph, base+filepath.Ext(path), d.Name())
+	}
+	return scenario.Run(d.unit, tests), nil
+}

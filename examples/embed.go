@@ -1,0 +1,9 @@
+// Package examples holds the example graphs, for the demo and for the tests that run them.
+package examples
+
+import "embed"
+
+// Files are the example directories.
+//
+//go:embed market-maker/*.yaml flights/*.yaml
+var Files embed.FS
