@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/graphd/graphd/internal/accumulator/eventschema"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
@@ -41,7 +42,7 @@ type Program struct {
 	maxEventBytes int
 	vars          boundary.Value
 
-	schema *schema             // nil: none
+	schema *eventschema.Schema // nil: none
 	where  *expression.Program // nil: everything passes
 	time   *timeProgram        // nil: no event time
 
@@ -75,8 +76,11 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		ds = append(ds, diagnostic(a.Pos, "not_yet_supported", err.Error()))
 	}
 	if a.Schema != nil {
-		s, d := compileSchema(a)
-		p.schema, ds = s, append(ds, d...)
+		s, err := eventschema.Compile(a.Schema)
+		if err != nil {
+			ds = append(ds, diagnostic(a.SchemaPos, "schema_invalid", err.Error()))
+		}
+		p.schema = s
 		event = expression.FromSchema(a.Schema)
 	}
 	scope := expression.Scope{Names: []expression.Name{
@@ -206,9 +210,9 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 			}
 		}
 	}
-	if p.schema != nil && p.schema.quick != nil {
-		for _, f := range p.schema.quick.fields {
-			add(f.name)
+	if p.schema != nil {
+		for _, f := range p.schema.Fields() {
+			add(f)
 		}
 	}
 	if !shaped && p.kind == kindPassthrough {

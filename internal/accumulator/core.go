@@ -208,7 +208,7 @@ func (c *Core) Take(h *Handover) bool {
 // makes the cost of allocating them small, however few a hand-over has.
 const slabBoundaries = 64
 
-// grow makes room in out.
+// grow makes room in out, all of it zero.
 func (c *Core) grow() {
 	out := make([]boundary.Boundary, len(c.out), max(slabBoundaries, 2*len(c.out)))
 	copy(out, c.out)
@@ -258,7 +258,7 @@ func (c *Core) refuse(now time.Time, ev *boundary.Event, pulled bool, bad *BadEv
 func (c *Core) letter(now time.Time, ev *boundary.Event, bad *BadEvent) checkpoint.DeadLetter {
 	l := checkpoint.DeadLetter{
 		At: now, Accumulator: c.p.name, Stage: bad.Stage, Code: bad.Code, Reason: bad.Text,
-		Events: 1, Payload: ev.Raw, Position: ev.Pos.String(),
+		Events: 1, Payload: ev.Raw, Position: ev.Pos.String(), ReplayOf: ev.Origin,
 	}
 	if ev.Raw == nil && !ev.Value.IsAbsent() {
 		l.Payload = ev.Value.AppendJSON(nil)

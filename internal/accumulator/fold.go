@@ -73,10 +73,17 @@ func arrival(now time.Time, ev *boundary.Event) time.Time {
 type passthrough struct{}
 
 func (passthrough) add(now time.Time, v boundary.Value, ev *boundary.Event, out []boundary.Boundary) []boundary.Boundary {
-	return append(out, boundary.Boundary{
-		Value: v, First: ev.Pos, Last: ev.Pos, At: arrival(now, ev), Events: 1,
-		Size: v.Size() + len(ev.Raw), Raw: ev.Raw,
-	})
+	if len(out) == cap(out) {
+		out = append(out, boundary.Boundary{})
+	} else {
+		out = out[:len(out)+1] // what lies there is zero: see Core.grow
+	}
+	b := &out[len(out)-1] // filled in place: it is large, and this is every event's way
+	b.Value, b.First, b.Last = v, ev.Pos, ev.Pos
+	b.At, b.Events = arrival(now, ev), 1
+	b.Size = v.Size() + len(ev.Raw)
+	b.Raw, b.Origin = ev.Raw, ev.Origin
+	return out
 }
 
 func (passthrough) due() (time.Time, bool)                            { return time.Time{}, false }

@@ -3,6 +3,7 @@ package accumulator
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -57,7 +58,7 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 	}
 	p := in.p
 	if p.schema != nil {
-		if text := p.schema.check(v); text != "" {
+		if text := p.schema.Check(v); text != "" {
 			return v, false, &BadEvent{Stage: "schema", Code: "against_schema", Text: text}
 		}
 	}
@@ -221,4 +222,14 @@ func evalFault(stage string, err error) *BadEvent {
 		return &BadEvent{Stage: stage, Code: fault.Code, Text: oneLine(fault.Text)}
 	}
 	return &BadEvent{Stage: stage, Code: expression.CodeTypeError, Text: oneLine(err.Error())}
+}
+
+// oneLine keeps a text of foreign origin fit for a log line and an answer.
+func oneLine(s string) string {
+	const most = 500 // enough for any real message; an event's own text may be in it
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +73,44 @@ func TestMailboxIsBounded(t *testing.T) {
 	})
 }
 
+// Who waits is not overtaken by who fits; when it gives up, the next may.
+func TestMailboxWaitsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := NewMailbox(4, 0)
+		admitted := make(chan string, 3)
+		submit := func(ctx context.Context, name string, texts ...string) {
+			go func() {
+				p, err := box.Submit(ctx, eventsOf(texts...))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				admitted <- name
+				done, cancel := context.WithCancel(ctx)
+				cancel()
+				p.Wait(done)
+			}()
+			synctest.Wait()
+		}
+		box.mu.Lock()
+		box.admit(box.newPush(eventsOf("1", "2", "3")))
+		box.mu.Unlock()
+		late, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		submit(late, "large", "4", "5")
+		submit(t.Context(), "small", "6")
+		if len(admitted) != 0 {
+			t.Fatalf("%s did not wait", <-admitted)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(admitted) != 2 {
+			t.Errorf("%d of 2 have an answer after the large one gave up", len(admitted))
+		}
+		box.Close()
+	})
+}
+
 func TestMailboxClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := NewMailbox(1, 0)
@@ -134,113 +170,4 @@ func TestRejectionsAreBounded(t *testing.T) {
 		}
 		r.end(t)
 	})
-}
-
-// M4, M35, M42: many callers with and without deadlines, an input that is now full and now
-// not, Units that come and go: each event is admitted exactly once or refused, per caller
-// in order, and the books balance.
-func TestMailboxUnderStress(t *testing.T) {
-	const callers, rounds = 8, 40
-	p, box := newPort(16), NewMailbox(64, 0)
-	a := spec.Accumulator{Capacity: 32}
-	stop := make(chan struct{})
-	var helpers, pushers sync.WaitGroup
-	var units int
-	helpers.Go(func() { // Units, one after the other
-		var m Mark
-		for {
-			units++
-			r := start(t, a, nil, p, box, m)
-			timer := time.NewTimer(3 * time.Millisecond)
-			select {
-			case <-timer.C:
-			case <-stop:
-			}
-			timer.Stop()
-			r.stop()
-			if err := <-r.done; err != nil {
-				t.Error(err)
-			}
-			_, m, _ = p.seen()
-			select {
-			case <-stop:
-				return
-			default:
-			}
-		}
-	})
-	helpers.Go(func() { // the reactor, by fits and starts
-		for i := 0; ; i++ {
-			timer := time.NewTimer(time.Duration(i%3) * 200 * time.Microsecond)
-			select {
-			case <-timer.C:
-				p.consume(8)
-			case <-stop:
-				timer.Stop()
-				return
-			}
-		}
-	})
-	taken := make([][]string, callers)
-	var total, full [callers]int
-	for c := range callers {
-		pushers.Go(func() {
-			rnd := rand.New(rand.NewPCG(1, uint64(c)))
-			for round := range rounds {
-				n := 1 + rnd.IntN(30)
-				texts := make([]string, n)
-				for i := range texts {
-					texts[i] = fmt.Sprintf(`"%d-%d-%d"`, c, round, i)
-				}
-				ctx, cancel := t.Context(), context.CancelFunc(func() {})
-				if rnd.IntN(2) == 0 {
-					ctx, cancel = context.WithTimeout(ctx, time.Duration(rnd.IntN(3000))*time.Microsecond)
-				}
-				o, err := box.Push(ctx, eventsOf(texts...))
-				cancel()
-				if err != nil || o.Accepted != o.Taken || o.Full != (o.Taken < n) {
-					t.Errorf("got %+v, %v for %d events", o, err, n)
-				}
-				if o.Full {
-					full[c]++
-				}
-				taken[c] = append(taken[c], texts[:o.Taken]...)
-				total[c] += n
-			}
-		})
-	}
-	pushers.Wait()
-	close(stop)
-	helpers.Wait()
-
-	// A last Unit counts what was refused since the last mark.
-	_, m, _ := p.seen()
-	p.consume(-1)
-	r := start(t, a, nil, p, box, m)
-	if o, err := box.Push(t.Context(), eventsOf(`"x-last"`)); err != nil || o.Accepted != 1 {
-		t.Errorf("got %+v, %v", o, err)
-	}
-	r.stop()
-	<-r.done
-	box.Close()
-
-	got, _, _ := p.seen()
-	byCaller := map[byte][]string{}
-	for _, v := range got {
-		byCaller[v[1]] = append(byCaller[v[1]], v)
-	}
-	sum, refused := 1, 0
-	for c := range callers {
-		sum, refused = sum+total[c], refused+full[c]
-		if g, w := strings.Join(byCaller[byte('0'+c)], " "), strings.Join(taken[c], " "); g != w {
-			t.Errorf("caller %d: admitted and answered differ:\n%s\n%s", c, g, w)
-		}
-	}
-	p.balance(t, int64(sum))
-	if n, bytes := box.Depth(); n != 0 || bytes != 0 {
-		t.Errorf("the mailbox is not empty: %d, %d", n, bytes)
-	}
-	if refused == 0 || units < 3 {
-		t.Errorf("%d refusals and %d Units: the test has tried nothing", refused, units)
-	}
 }

@@ -109,6 +109,49 @@ func TestM35PoisonPushed(t *testing.T) {
 	})
 }
 
+// M35: what is in one group with a poison event and after it is not lost.
+func TestM35PoisonAmongOtherPushes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, box := newPort(0), NewMailbox(0, 0)
+		early := &running{box: box}
+		answers := []<-chan PushOutcome{
+			early.push(t.Context(), "0", "1"), early.push(t.Context(), "2", "3"), early.push(t.Context(), "4", "5"),
+		}
+		r := startFragile(t, spec.Accumulator{}, "2", nil, p, box, Mark{})
+		if err := <-r.done; !isPanic(err) {
+			t.Fatalf("got %v", err)
+		}
+		_, m, _ := p.seen()
+		r = start(t, spec.Accumulator{}, nil, p, box, m)
+		for i, answer := range answers {
+			if o := <-answer; o.Taken != 2 || o.RejectedCount != i%2 {
+				t.Errorf("push %d: got %+v", i, o)
+			}
+		}
+		r.end(t)
+		if got, _, _ := p.seen(); fmt.Sprint(got) != "[0 1 3 4 5]" {
+			t.Errorf("got %s", got)
+		}
+		p.balance(t, 6)
+	})
+}
+
+// A push whose Unit ended before it was handed over is still answered at its deadline.
+func TestDeadlineAfterTheUnitEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := NewMailbox(0, 0)
+		r := start(t, spec.Accumulator{Capacity: 8}, nil, newPort(2), box, Mark{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		answer := r.push(ctx, "0", "1", "2", "3", "4")
+		r.stop()
+		<-r.done
+		if o := <-answer; !o.Full || o.Taken != 2 {
+			t.Errorf("got %+v", o)
+		}
+	})
+}
+
 // M35: pushes that were folded and not admitted when a Unit ends are folded again by the
 // next, and answered once.
 func TestM35PushesSurviveARestart(t *testing.T) {

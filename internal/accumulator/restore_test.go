@@ -202,8 +202,16 @@ func TestGoBack(t *testing.T) {
 		for i := range 5 {
 			c.Add(at(0), pulled(int64(9+i), "99"), true)
 		}
-		take(t, c)
+		if n := len(take(t, c).Boundaries); n == 0 {
+			t.Errorf("%s: nothing to undo", p.kind)
+		}
 		c.goBack(before)
+		c.Add(at(0), pulled(9, "98"), true) // not even taken
+		c.Add(at(0), pulled(9, "{"), true)
+		c.goBack(before)
+		if b, l, _ := c.Pending(); b+l > 0 {
+			t.Errorf("%s: %d boundaries and %d dead letters are still there", p.kind, b, l)
+		}
 		if string(encoded(handle)) != string(kept) {
 			t.Errorf("%s: an earlier handle changed", p.kind)
 		}

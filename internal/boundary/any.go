@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -106,7 +107,7 @@ func fromContainer(x any, depth int) (Value, error) {
 		for i := range x {
 			var err error
 			if items[i], err = fromAny(x[i], depth+1); err != nil {
-				return Value{}, fmt.Errorf("[%d]: %w", i, err)
+				return Value{}, at(depth, fmt.Sprintf("[%d]", i), err)
 			}
 		}
 		return List(items), nil
@@ -116,7 +117,7 @@ func fromContainer(x any, depth int) (Value, error) {
 		for i, name := range names {
 			var err error
 			if slots[i], err = fromAny(x[name], depth+1); err != nil {
-				return Value{}, fmt.Errorf("%q: %w", name, err)
+				return Value{}, at(depth, strconv.Quote(name), err)
 			}
 		}
 		return Object(NewShape(names...), slots), nil
@@ -128,6 +129,15 @@ func fromContainer(x any, depth int) (Value, error) {
 		}
 	}
 	return List(items), nil
+}
+
+// at adds to an error where it happened: the outermost levels, for that of a cycle
+// would grow with the square of the depth.
+func at(depth int, place string, err error) error {
+	if depth >= defaultMaxDepth {
+		return err
+	}
+	return fmt.Errorf("%s: %w", place, err)
 }
 
 // Any turns v into plain Go: nil (for null and absent), bool, int, float64, string,

@@ -56,7 +56,7 @@ func (v Value) moved(from, to string) Value {
 		if at, ok := offset(from, r); ok {
 			return String(to[at : at+int(v.num)])
 		}
-		return v.Compact() // it had escapes, and so its own memory
+		// Had it escapes, it has its own memory.
 	case rawObject:
 		at, _ := offset(from, r)
 		v.ref = rawObject(unsafe.StringData(to[at:]))

@@ -144,7 +144,7 @@ func (d *Decoder) fields(slots []Value, i int) (count, filled, end int) {
 	sc.push('}')
 	for l.at(sc.s, i, count) {
 		f := &l.fields[count]
-		i += len(f.text)
+		i = sc.space(i + len(f.text))
 		if f.slot < 0 {
 			i = sc.skip(i)
 		} else {
@@ -186,7 +186,7 @@ func (d *Decoder) otherFields(slots []Value, i int, first bool) (count, filled, 
 			sc.pop()
 			return 0, 0, i + 1
 		}
-	} else if i = sc.comma(i); i < 0 {
+	} else if i = sc.comma(sc.space(i)); i < 0 {
 		return 0, 0, -1
 	}
 	for i >= 0 {

@@ -1,6 +1,8 @@
 package boundary
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -38,7 +40,7 @@ func checkDecode(t tester, doc []byte) {
 	}
 	for _, shape := range shapes[:min(len(shapes), 4)] {
 		d := NewDecoder(shape, Limits{})
-		for range 2 { // the second time it knows the layout
+		for range 2 { // first it knows no layout, then the document's
 			w, err2 := d.Decode([]byte(string(doc)))
 			if diff := cmp.Diff(err, err2); diff != "" {
 				t.Fatalf("%q: with slots it is refused otherwise:\n%s", doc, diff)
@@ -47,6 +49,11 @@ func checkDecode(t tester, doc []byte) {
 				checkSame(t, v, w)
 			}
 		}
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, doc) == nil {
+		checkAfter(t, doc, compact.Bytes())
+		checkAfter(t, compact.Bytes(), doc)
 	}
 	if err == nil {
 		checkMeaning(t, v, x)
@@ -117,10 +124,31 @@ var seeds = []string{
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, s := range seeds {
-		f.Add([]byte(s))
+	for i, s := range seeds {
+		f.Add([]byte(s), []byte(seeds[(i+1)%len(seeds)]))
+		f.Add([]byte(s), []byte(s))
 	}
-	f.Fuzz(func(t *testing.T, doc []byte) { checkDecode(t, doc) })
+	f.Add([]byte(`{"a":1 ,"b":2}`), []byte(`{"a":1,"b":2}`))
+	f.Add([]byte(`{"a":1,"b":2,"a":3}`), []byte(`{"a":1,"b":2,"c":3}`))
+	f.Fuzz(func(t *testing.T, doc, before []byte) {
+		checkDecode(t, doc)
+		checkAfter(t, doc, before)
+	})
+}
+
+// checkAfter fails if a decoder that has read another document before reads doc otherwise.
+func checkAfter(t tester, doc, before []byte) {
+	t.Helper()
+	shape := NewShape("a", "bid", "c")
+	fresh, used := NewDecoder(shape, Limits{}), NewDecoder(shape, Limits{})
+	_, _ = used.Decode(before)
+	want, wantErr := fresh.Decode([]byte(string(doc)))
+	got, err := used.Decode([]byte(string(doc)))
+	if diff := cmp.Diff(wantErr, err); diff != "" {
+		t.Fatalf("%q after %q is refused otherwise:\n%s", doc, before, diff)
+	}
+	checkSame(t, want, got)
+	checkSame(t, want, got.Compact())
 }
 
 func FuzzDecodeBinary(f *testing.F) {
@@ -156,6 +184,9 @@ func FuzzNumber(f *testing.F) {
 	for _, s := range []string{
 		"0", "-0", "1", "-1", "1.5", "101.25", "1e22", "1e23", "123456789012345678", "9223372036854775808", "1e-400",
 		"0.1", "1e400", "01", "1.", "NaN", "0x1p-2", "1_0", "+1", "2.2250738585072011e-308", "9007199254740993", "1e+0",
+		"0.0000001", "0.00000012", "-0.0", "1.50", "0.1000000000000000055", "12345.6789012345678", "9007199254740993.5",
+		"-9223372036854775809", "9223372036854775807", "1234567890123456789", "0.000001", "10.0e0", "0.12e3", "00.5", "0.30000000000000004",
+		"900719925474099.3", "9007199254740992e-23", "3e-23", "12345678901234567890123e-5",
 	} {
 		f.Add(s)
 	}
@@ -181,8 +212,8 @@ func FuzzNumber(f *testing.F) {
 		if !ok || !Equal(v, again) {
 			t.Fatalf("%q is written %v and read back as %v", s, v, again)
 		}
-		if n := scanNumeral(s, 0); n.canonical(s) && v.String() != s {
-			t.Fatalf("%q is said to be canonical, which is %v", s, v)
+		if got := decode(t, nil, "["+s+"]").String(); got != "["+v.String()+"]" {
+			t.Fatalf("%q in a list is written %s, alone %v", s, got, v)
 		}
 	})
 }

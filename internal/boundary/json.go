@@ -109,11 +109,10 @@ func appendText(dst []byte, s string, num uint64) []byte {
 	case 't', 'f', 'n':
 		return append(dst, s...)
 	}
-	n := scanNumeral(s, 0)
-	if n.canonical(s) {
+	if _, _, ok := short(s, 0); ok {
 		return append(dst, s...)
 	}
-	v, _ := n.value(s, 0)
+	v, _ := scanNumeral(s, 0).value(s, 0)
 	return v.appendJSON(dst, false)
 }
 

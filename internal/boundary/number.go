@@ -5,6 +5,42 @@ import (
 	"strconv"
 )
 
+// short reads the number at i, where a digit or a minus stands, when it is written as
+// AppendJSON would write it and is short enough for its digits to be exact: nearly
+// all numbers there are. For others, and for what is no number, ok is false.
+func short(s string, i int) (v Value, end int, ok bool) {
+	first := i
+	if s[i] == '-' {
+		first++
+	}
+	mant, point := digits(s, first, 0)
+	whole := point - first
+	next := byte(0)
+	if point < len(s) {
+		next = s[point]
+	}
+	if whole == 0 || whole >= exactDigits || s[first] == '0' && whole > 1 || next|0x20 == 'e' {
+		return Value{}, 0, false
+	}
+	if next != '.' {
+		if first > i {
+			return Int(-int64(mant)), point, mant != 0
+		}
+		return Int(int64(mant)), point, true
+	}
+	mant, end = digits(s, point+1, mant)
+	places := end - point - 1
+	// Up to 15 digits survive the way through a float unchanged.
+	if places == 0 || whole+places > 15 || s[end-1] == '0' || end < len(s) && s[end]|0x20 == 'e' {
+		return Value{}, 0, false
+	}
+	f := float64(mant) / powers[places]
+	if first > i {
+		f = -f
+	}
+	return float(f), end, f >= 1e-6 || f <= -1e-6 // less is written with an exponent
+}
+
 // numeral is the text of one JSON number, taken apart.
 type numeral struct {
 	mant    uint64 // the digits without sign and point; right up to 19 of them
@@ -13,14 +49,13 @@ type numeral struct {
 	end     int    // the index after the number; 0 when the text is no number
 	neg     bool
 	integer bool // neither point nor exponent
-	expo    bool // an exponent
 }
 
 // hugeExp is where a written exponent stops counting: far outside of what a float
 // holds, and far from overflowing.
 const hugeExp = 1 << 20
 
-// scanNumeral reads the number that begins at i, where a digit or a minus stands.
+// scanNumeral reads any number at i, where a digit or a minus stands.
 func scanNumeral(s string, i int) numeral {
 	n := numeral{integer: true}
 	if s[i] == '-' {
@@ -61,7 +96,7 @@ func digits(s string, i int, mant uint64) (uint64, int) {
 
 // exponent reads what stands after the e, at i.
 func (n numeral) exponent(s string, i int) numeral {
-	n.integer, n.expo = false, true
+	n.integer = false
 	minus := false
 	if i < len(s) && (s[i] == '+' || s[i] == '-') {
 		minus = s[i] == '-'
@@ -85,18 +120,6 @@ func (n numeral) exponent(s string, i int) numeral {
 
 // exactDigits is up to how many digits mant cannot have overflowed.
 const exactDigits = 19
-
-// canonical reports whether the text is certain to be what AppendJSON writes for the
-// number. Up to 15 digits survive the way through a float unchanged.
-func (n numeral) canonical(s string) bool {
-	switch {
-	case n.integer:
-		return n.digits < exactDigits && (n.mant != 0 || !n.neg)
-	case n.expo || n.digits > 15 || s[n.end-1] == '0':
-		return false
-	}
-	return n.exp >= -6 || n.mant >= 1_000_000_000 // not below 1e-6, which has an exponent
-}
 
 // powers are the powers of ten that a float holds exactly.
 var powers = [...]float64{
@@ -140,6 +163,9 @@ func (n numeral) value(s string, start int) (Value, bool) {
 func ParseNumber(text string) (Value, bool) {
 	if text == "" || text[0] != '-' && text[0]-'0' > 9 {
 		return Value{}, false
+	}
+	if v, end, ok := short(text, 0); ok {
+		return v, end == len(text)
 	}
 	n := scanNumeral(text, 0)
 	if n.end != len(text) {

@@ -182,6 +182,9 @@ func part(s string, parent uint64) Value {
 	case 'n':
 		return Null()
 	}
+	if v, _, ok := short(s, 0); ok {
+		return v
+	}
 	v, _ := scanNumeral(s, 0).value(s, 0)
 	return v
 }

@@ -180,56 +180,21 @@ func (sc *scanner) scalar(i int) int {
 	return sc.unexpected(i, "a value")
 }
 
-// number reads the number at i. Short ones without an exponent, which are nearly all
-// there are, take the short way.
+// number reads the number at i.
 func (sc *scanner) number(i int) (Value, int) {
-	s := sc.s
-	first := i
-	if s[i] == '-' {
-		first++
+	if v, end, ok := short(sc.s, i); ok {
+		return v, end
 	}
-	mant, end := digits(s, first, 0)
-	whole := end - first
-	next := byte(0)
-	if end < len(s) {
-		next = s[end]
-	}
-	if whole == 0 || whole >= exactDigits || s[first] == '0' && whole > 1 || next|0x20 == 'e' {
-		return sc.anyNumber(i)
-	}
-	if next != '.' {
-		if mant == 0 && first > i { // -0
-			return sc.anyNumber(i)
-		}
-		if first > i {
-			mant = -mant
-		}
-		return Int(int64(mant)), end
-	}
-	mant, end2 := digits(s, end+1, mant)
-	places := end2 - end - 1
-	if places == 0 || whole+places > 15 || s[end2-1] == '0' || end2 < len(s) && s[end2]|0x20 == 'e' {
-		return sc.anyNumber(i)
-	}
-	f := float64(mant) / powers[places]
-	if f < 1e-6 {
-		return sc.anyNumber(i)
-	}
-	if first > i {
-		f = -f
-	}
-	return float(f), end2
+	return sc.anyNumber(i)
 }
 
-// anyNumber is number for every number.
+// anyNumber is number for the others.
 func (sc *scanner) anyNumber(i int) (Value, int) {
 	n := scanNumeral(sc.s, i)
 	if n.end == 0 {
 		return Value{}, sc.badNumber(i)
 	}
-	if !n.canonical(sc.s) {
-		sc.loose = i
-	}
+	sc.loose = i
 	v, ok := n.value(sc.s, i)
 	if !ok {
 		return Value{}, sc.outOfRange(i)

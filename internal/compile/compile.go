@@ -29,8 +29,7 @@ type Unit struct {
 	Vars     boundary.Value
 	VarsType expression.Type
 
-	inputs     []reactor.Input
-	identities []string
+	inputs []reactor.Input
 }
 
 // Graph compiles a parsed declaration. The diagnostics are all there are, in the order of
@@ -68,7 +67,7 @@ func Graph(g *spec.Graph, maxEventBytes int) (*Unit, spec.Diagnostics) {
 	return u, u.describe()
 }
 
-// Merge joins diagnostics of several passes in the order of the document.
+// Merge joins diagnostics of several passes in the order of the document, each once.
 func Merge(passes ...spec.Diagnostics) spec.Diagnostics {
 	diags := slices.Concat(passes...)
 	slices.SortStableFunc(diags, func(a, b spec.Diagnostic) int {
@@ -77,7 +76,10 @@ func Merge(passes ...spec.Diagnostics) spec.Diagnostics {
 		}
 		return a.Column - b.Column
 	})
-	return diags
+	// A later pass over what an earlier one faulted may find the same again.
+	return slices.CompactFunc(diags, func(a, b spec.Diagnostic) bool {
+		return a.Line == b.Line && a.Column == b.Column && a.Code == b.Code && a.File == b.File
+	})
 }
 
 // describe prepares what the reactor needs to know of the inputs and nodes.
@@ -100,13 +102,6 @@ func (u *Unit) describe() spec.Diagnostics {
 		}
 		u.inputs = append(u.inputs, in)
 	}
-	byName := make(map[string]*spec.Node, len(g.Nodes))
-	for i := range g.Nodes {
-		byName[g.Nodes[i].Name] = &g.Nodes[i]
-	}
-	for _, n := range u.Plan.Nodes() {
-		u.identities = append(u.identities, nodeIdentity(byName[n.Name]))
-	}
 	return diags
 }
 
@@ -126,7 +121,7 @@ func (u *Unit) Reactor() reactor.Config {
 		All: r.When == "all", Guard: !r.Guard.IsZero(), RateLimit: r.RateLimit,
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
-		PlanHash: g.Hash, NodeIdentities: u.identities, KeepFirings: g.History.Keep,
+		PlanHash: g.Hash, KeepFirings: g.History.Keep,
 	}
 }
 
@@ -150,19 +145,6 @@ func accumulatorIdentity(a *spec.Accumulator) string {
 		fmt.Fprintf(&b, "/%s/%s", a.Source.File.Path, a.Source.File.Format)
 	case "generator":
 		fmt.Fprintf(&b, "/%d/%s", a.Source.Generator.Seed, a.Source.Generator.Expr.Text)
-	}
-	return digest(b.String())
-}
-
-// nodeIdentity names what a persisted node value was computed by.
-func nodeIdentity(n *spec.Node) string {
-	if n == nil {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s/%s/%s", n.Kind, n.Expr.Text, n.After)
-	for _, r := range n.Routes {
-		fmt.Fprintf(&b, "/%s=%s", r.Name, r.Expr.Text)
 	}
 	return digest(b.String())
 }

@@ -23,9 +23,11 @@
 //
 // # Concurrency
 //
-// All methods of both stores are safe for concurrent use. SQLite has one
-// goroutine, the writer, which owns the only connection that writes: requests
-// queue up for it, and those that wait together share one transaction and so one
-// fsync. [SQLite.Close] joins it. Reads run on the caller's goroutine, on one of
-// a few connections; they see the last commit and are never held up by the writer.
+// All methods of both stores are safe for concurrent use. Memory starts no goroutine.
+// SQLite starts two, and [SQLite.Close] joins both. The writer owns the only
+// connection that writes: requests queue up for it, and those that wait together
+// share one transaction and so one fsync. The sweeper removes the rows of deleted
+// graphs, a small request to the writer at a time. Reads run on the caller's
+// goroutine, on one of a few connections (package sqlconn); they see the last commit
+// and are never held up by the writer.
 package dal

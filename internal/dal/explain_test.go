@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 // No list may read a whole table, nor sort: each must be answered from an index, in its order.
@@ -12,20 +14,21 @@ func TestQueryPlans(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
 	defer s.Close()
 	texts := []string{
-		selectHead, advanceHead, takeHead, releaseHead, countHead, selectFence, selectCount, raiseFence,
+		selectHead, advanceHead, takeHead, releaseHead, countHead, selectFence, selectState, raiseFence,
 		updateCell, deleteCell, selectCells, trimFirings, listFirings, listFiringsOfKey, selectFiring,
 		selectLetter, listLetters + newestLetter, listLetters + letterBelow + newestLetter,
-		listLetters + letterBelow + letterOfKey + newestLetter, deleteLetter, listRetention,
+		listLetters + letterOfKey + letterBelow + newestLetter, deleteLetter, listRetention,
 		listEvents, pruneEvents, selectRevision, raiseRevision, putDeclaration, listDeclarations, deleteDeclaration,
+		dropState, deleteHead, deleteEvents, sweepCells, sweepFirings, sweepLetters, deleteDropped,
 	}
-	err := s.read(t.Context(), func(c *conn) error {
-		for _, text := range append(texts, deleteState()...) {
-			args := make([]any, strings.Count(text, "?"))
+	err := s.read(t.Context(), func(c *sqlconn.Conn) error {
+		for _, text := range texts {
+			args := make([]any, 20) // more than any of them takes
 			for i := range args {
 				args[i] = int64(1)
 			}
-			err := c.query(t.Context(), "EXPLAIN QUERY PLAN "+text, func(r row) error {
-				step := r.text(3)
+			err := c.Query(t.Context(), "EXPLAIN QUERY PLAN "+text, func(r sqlconn.Row) error {
+				step := r.Text(3)
 				scan := strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "started") &&
 					!strings.Contains(step, "CONSTANT") && text != listDeclarations
 				if scan || strings.Contains(step, "TEMP B-TREE") {

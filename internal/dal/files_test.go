@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 func closeStore(t *testing.T, s *SQLite) {
@@ -49,11 +50,11 @@ func TestDamagedFile(t *testing.T) {
 	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := openConn(foreign, "CREATE TABLE cell (x)")
+	c, err := sqlconn.Open(foreign, "CREATE TABLE cell (x)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	another, err := os.ReadFile(foreign)
@@ -176,12 +177,30 @@ func TestDamagedBytes(t *testing.T) {
 	t.Logf("of %d damaged files %d were noticed, %d did no harm", rounds, detected, harmless)
 }
 
+// A cell that is gone without a trace is missed, whatever took it.
+func TestLostCell(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "graphd.db")
+	storeFile(t, path)
+	s := open(t, path)
+	defer closeStore(t, s)
+	if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
+		return c.Script(`DELETE FROM cell WHERE key = '"S7"'`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Load(t.Context(), checkpoint.ID{Tenant: "default", Graph: "g"}, func(checkpoint.Cell) error { return nil })
+	if !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+}
+
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "graphd.db")
 	s := open(t, path)
-	if err := s.write(t.Context(), 0, func(_ context.Context, c *conn) error {
-		return c.script("INSERT INTO schema_migration VALUES (99, '0099_from_the_future.sql', '')")
+	if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
+		return c.Script("INSERT INTO schema_migration VALUES (99, '0099_from_the_future.sql', '')")
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +241,7 @@ func TestInterruptedMigration(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if err := s.read(t.Context(), func(c *conn) error {
+		if err := s.read(t.Context(), func(c *sqlconn.Conn) error {
 			version, err := schemaVersion(c)
 			if version != step.version {
 				t.Errorf("version %d, want %d", version, step.version)
@@ -244,6 +263,36 @@ func TestInterruptedMigration(t *testing.T) {
 		if _, err := readMigrations(files); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
+	}
+}
+
+// What durability rests on: a kill can not tell these from weaker ones, a power cut can.
+func TestPragmas(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
+	defer closeStore(t, s)
+	settings := `SELECT (SELECT journal_mode FROM pragma_journal_mode) || ' ' || (SELECT synchronous FROM pragma_synchronous)
+		|| ' ' || (SELECT foreign_keys FROM pragma_foreign_keys) || ' ' || (SELECT cache_size FROM pragma_cache_size)`
+	if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
+		r, err := c.First(settings)
+		if err != nil {
+			return err
+		}
+		if got, want := r.Text(0), "wal 2 1 -8192"; got != want { // 2 is FULL
+			t.Errorf("the writer has %q, want %q", got, want)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.read(t.Context(), func(c *sqlconn.Conn) error {
+		_, err := c.Exec("DELETE FROM graph_head")
+		if err == nil {
+			t.Error("a reader has written")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

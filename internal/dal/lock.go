@@ -1,6 +1,7 @@
 package dal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -56,4 +57,4 @@ func closeAfter(f *os.File, err error) error {
 }
 
 // release gives the store's file to the next process.
-func (l *fileLock) release() error { return l.file.Close() }
+func (l *fileLock) release() error { return errors.Join(unlock(l.file), l.file.Close()) }

@@ -23,3 +23,7 @@ func tryLock(f *os.File) (held bool, err error) {
 		}
 	}
 }
+
+// unlock gives the lock back at once. Closing alone would not: a child that another
+// goroutine is just starting holds the file too until it runs its own program.
+func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

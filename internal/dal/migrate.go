@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 // applicationID stands in the header of every store, so that the SQLite file of
@@ -48,12 +50,12 @@ func readMigrations(files fs.FS) ([]migration, error) {
 // migrate applies what is missing, each file in its own transaction together with
 // the note of it. A process that dies on the way leaves whole files applied, and the
 // next start goes on after them.
-func migrate(ctx context.Context, c *conn, files fs.FS) error {
+func migrate(ctx context.Context, c *sqlconn.Conn, files fs.FS) error {
 	known, err := readMigrations(files)
 	if err != nil {
 		return err
 	}
-	if err := c.script(createMigrationTable); err != nil {
+	if err := c.Script(createMigrationTable); err != nil {
 		return fmt.Errorf("migrate: %w", explain(err))
 	}
 	have, err := schemaVersion(c)
@@ -75,29 +77,29 @@ func migrate(ctx context.Context, c *conn, files fs.FS) error {
 	return nil
 }
 
-func apply(c *conn, m migration) error {
-	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
+func apply(c *sqlconn.Conn, m migration) error {
+	if _, err := c.Exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	err := c.script(m.text)
+	err := c.Script(m.text)
 	if err == nil {
-		_, err = c.exec("INSERT INTO schema_migration (version, name, applied_at) VALUES (?, ?, ?)",
+		_, err = c.Exec("INSERT INTO schema_migration (version, name, applied_at) VALUES (?, ?, ?)",
 			m.version, m.name, time.Now().UTC().Format(time.RFC3339))
 	}
 	if err == nil {
-		_, err = c.exec("COMMIT")
+		_, err = c.Exec("COMMIT")
 	}
 	if err != nil {
-		_, _ = c.exec("ROLLBACK") // an error says that SQLite has done so already
+		_, _ = c.Exec("ROLLBACK") // an error says that SQLite has done so already
 	}
 	return err
 }
 
 // schemaVersion is the last migration applied, 0 in a new file.
-func schemaVersion(c *conn) (int64, error) {
-	r, err := c.first("SELECT coalesce(max(version), 0) FROM schema_migration")
+func schemaVersion(c *sqlconn.Conn) (int64, error) {
+	r, err := c.First("SELECT coalesce(max(version), 0) FROM schema_migration")
 	if err != nil {
 		return 0, err
 	}
-	return r.int(0), nil
+	return r.Int(0), nil
 }

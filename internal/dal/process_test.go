@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 // childVariable makes the test binary behave as another process that uses a store:
@@ -247,7 +248,7 @@ func number(t *testing.T, text string) int64 {
 
 func headOf(t *testing.T, s *SQLite, id checkpoint.ID) (head checkpoint.Head) {
 	t.Helper()
-	if err := s.read(t.Context(), func(c *conn) (err error) {
+	if err := s.read(t.Context(), func(c *sqlconn.Conn) (err error) {
 		head, _, err = readHead(c, id)
 		return err
 	}); err != nil {
@@ -295,7 +296,24 @@ func TestLock(t *testing.T) {
 	p = start(t, "hold", path)
 	p.line(t, "open")
 	p.kill(t)
+	s = open(t, path)
+	heir := exec.Command(os.Args[0]) // has the lock's file open, as any child has until it runs its program
+	heir.Env = append(os.Environ(), childVariable+"=hold "+filepath.Join(dir, "other.db"))
+	heir.ExtraFiles = []*os.File{s.lock.file}
+	stdin, err := heir.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := heir.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if err := open(t, link).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stdin.Close(), heir.Wait()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -337,12 +355,12 @@ func TestKillMigration(t *testing.T) {
 		timer := time.AfterFunc(time.Duration(10+random.IntN(50))*time.Millisecond, func() { _ = p.cmd.Process.Kill() })
 		_ = p.cmd.Wait()
 		timer.Stop()
-		c, err := openConn(path, "")
+		c, err := sqlconn.Open(path, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		version, err := schemaVersion(c)
-		if err := errors.Join(err, c.close()); err != nil {
+		if err := errors.Join(err, c.Close()); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("killed after step %d", version)
@@ -351,15 +369,15 @@ func TestKillMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.read(t.Context(), func(c *conn) error {
+	if err := s.read(t.Context(), func(c *sqlconn.Conn) error {
 		for n := 1; n <= 12; n++ {
-			r, err := c.first(fmt.Sprintf("SELECT count(*) FROM step%d INDEXED BY step%d_n", n, n))
-			if err != nil || r.int(0) != 4000 {
+			r, err := c.First(fmt.Sprintf("SELECT count(*) FROM step%d INDEXED BY step%d_n", n, n))
+			if err != nil || r.Int(0) != 4000 {
 				t.Errorf("step %d: %v, %v", n, r, err)
 			}
 		}
-		r, err := c.first("SELECT count(*), max(version) FROM schema_migration")
-		if err != nil || r.int(0) != 12 || r.int(1) != 12 {
+		r, err := c.First("SELECT count(*), max(version) FROM schema_migration")
+		if err != nil || r.Int(0) != 12 || r.Int(1) != 12 {
 			t.Errorf("migrations: %v, %v", r, err)
 		}
 		return nil

@@ -6,17 +6,19 @@ import (
 	"sync"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 // SQLite is a store in one file. Open it with [OpenSQLite].
 type SQLite struct {
-	path   string
-	opts   SQLiteOptions
-	lock   *fileLock
-	writer *writer
+	path    string
+	opts    SQLiteOptions
+	lock    *fileLock
+	writer  *writer
+	sweeper *sweeper
 	// readers holds every reading connection that is not in use, or nil in the place of
 	// one that has not been opened yet. Its capacity is how many there may be.
-	readers chan *conn
+	readers chan *sqlconn.Conn
 
 	closing   chan struct{} // closed by Close
 	closeOnce sync.Once
@@ -25,19 +27,20 @@ type SQLite struct {
 
 var _ checkpoint.Store = (*SQLite)(nil)
 
-func startSQLite(path string, opts SQLiteOptions, lock *fileLock, first *conn) *SQLite {
+func startSQLite(path string, opts SQLiteOptions, lock *fileLock, first *sqlconn.Conn) *SQLite {
 	s := &SQLite{
 		path:    path,
 		opts:    opts,
 		lock:    lock,
-		writer:  newWriter(first, func() (*conn, error) { return openConn(path, opts.writerPragmas()) }),
-		readers: make(chan *conn, opts.Readers),
+		writer:  newWriter(first, func() (*sqlconn.Conn, error) { return sqlconn.Open(path, opts.writerPragmas()) }),
+		readers: make(chan *sqlconn.Conn, opts.Readers),
 		closing: make(chan struct{}),
 	}
 	for range opts.Readers {
 		s.readers <- nil
 	}
 	go s.writer.serve() // joined by Close
+	s.sweeper = startSweeper(s)
 	return s
 }
 
@@ -49,7 +52,7 @@ func (s *SQLite) Path() string { return s.path }
 
 // Ping reads from the file.
 func (s *SQLite) Ping(ctx context.Context) error {
-	return wrap(s.read(ctx, func(c *conn) error {
+	return wrap(s.read(ctx, func(c *sqlconn.Conn) error {
 		_, err := schemaVersion(c)
 		return err
 	}), "ping store")
@@ -60,11 +63,12 @@ func (s *SQLite) Ping(ctx context.Context) error {
 // calls. It is safe to call twice.
 func (s *SQLite) Close() error {
 	s.closeOnce.Do(func() {
+		s.sweeper.close()
 		close(s.closing)
 		errs := []error{s.writer.close()}
 		for range cap(s.readers) {
 			if c := <-s.readers; c != nil {
-				errs = append(errs, c.close())
+				errs = append(errs, c.Close())
 			}
 		}
 		s.closeErr = wrap(errors.Join(append(errs, s.lock.release())...), "close store %s", s.path)
@@ -73,11 +77,11 @@ func (s *SQLite) Close() error {
 }
 
 // read runs use with a reading connection.
-func (s *SQLite) read(ctx context.Context, use func(*conn) error) error {
+func (s *SQLite) read(ctx context.Context, use func(*sqlconn.Conn) error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	var c *conn
+	var c *sqlconn.Conn
 	select {
 	case <-s.closing:
 		return ErrClosed
@@ -92,7 +96,7 @@ func (s *SQLite) read(ctx context.Context, use func(*conn) error) error {
 	}
 	defer func() { s.readers <- c }() // it was taken from there, so there is room
 	if c == nil {
-		opened, err := openConn(s.path, s.opts.readerPragmas())
+		opened, err := sqlconn.Open(s.path, s.opts.readerPragmas())
 		if err != nil {
 			return explain(err)
 		}
@@ -102,6 +106,6 @@ func (s *SQLite) read(ctx context.Context, use func(*conn) error) error {
 }
 
 // write runs apply within a transaction of the writer; size is about how many bytes it writes.
-func (s *SQLite) write(ctx context.Context, size int, apply func(context.Context, *conn) error) error {
+func (s *SQLite) write(ctx context.Context, size int, apply func(context.Context, *sqlconn.Conn) error) error {
 	return s.writer.do(&request{ctx: ctx, size: size, apply: apply})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 const (
@@ -29,21 +30,21 @@ const (
 
 	advanceHead = `UPDATE graph_head SET epoch = ?, seq = ?, at = ?, sum = ?, meta = ?,
 		unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
-		WHERE tenant = ? AND graph = ? AND fence = ? AND seq = ? - 1 RETURNING cells, firings`
-	countHead   = `UPDATE graph_head SET cells = ?, firings = ? WHERE tenant = ? AND graph = ?`
+		WHERE tenant = ? AND graph = ? AND fence = ? AND seq = ? - 1 RETURNING state, cells, firings`
+	countHead   = `UPDATE graph_head SET cells = ?, firings = ? WHERE state = ?`
 	selectFence = `SELECT fence, seq FROM graph_head WHERE tenant = ? AND graph = ?`
-	updateCell  = `UPDATE cell SET sum = ?, data = ? WHERE tenant = ? AND graph = ? AND kind = ? AND name = ? AND key = ?`
-	insertCell  = `INSERT OR IGNORE INTO cell (sum, data, tenant, graph, kind, name, key) VALUES (?, ?, ?, ?, ?, ?, ?)`
-	deleteCell  = `DELETE FROM cell WHERE tenant = ? AND graph = ? AND kind = ? AND name = ? AND key = ?`
-	selectCells = `SELECT kind, name, key, sum, data FROM cell WHERE tenant = ? AND graph = ?`
-	selectCount = `SELECT cells FROM graph_head WHERE tenant = ? AND graph = ?`
+	selectState = `SELECT state, cells FROM graph_head WHERE tenant = ? AND graph = ?`
+	updateCell  = `UPDATE cell SET sum = ?, data = ? WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND key = ?`
+	insertCell  = `INSERT OR IGNORE INTO cell (sum, data, tenant, state, kind, name, key) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	deleteCell  = `DELETE FROM cell WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND key = ?`
+	selectCells = `SELECT kind, name, key, sum, data FROM cell WHERE tenant = ? AND state = ?`
 )
 
 // Acquire takes a graph; see [checkpoint.Checkpoints]. A head whose checksum does not
 // fit is ErrCorrupt.
 func (s *SQLite) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
 	var head checkpoint.Head
-	err := s.write(ctx, 0, func(_ context.Context, c *conn) (err error) {
+	err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) (err error) {
 		head, err = acquire(c, id)
 		return err
 	})
@@ -53,7 +54,7 @@ func (s *SQLite) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head
 	return head, nil
 }
 
-func acquire(c *conn, id checkpoint.ID) (checkpoint.Head, error) {
+func acquire(c *sqlconn.Conn, id checkpoint.ID) (checkpoint.Head, error) {
 	head, ledger, err := readHead(c, id)
 	if err != nil {
 		return head, err
@@ -64,35 +65,35 @@ func acquire(c *conn, id checkpoint.ID) (checkpoint.Head, error) {
 			return head, fmt.Errorf("make an instance id: %w", err)
 		}
 		head.Instance = instance.String()
-		if _, err := c.exec(insertHead, id.Tenant, id.Graph, head.Instance, headSum(0, 0, 0, nil)); err != nil {
+		if _, err := c.Exec(insertHead, id.Tenant, id.Graph, head.Instance, headSum(0, 0, 0, nil)); err != nil {
 			return head, err
 		}
 	}
-	numbers, err := c.first(raiseFence, id.Tenant, id.Graph, head.Fence)
+	numbers, err := c.First(raiseFence, id.Tenant, id.Graph, head.Fence)
 	if err != nil {
 		return head, err
 	}
 	ledger = ledger.acquired(head.Epoch)
-	head.Fence = numbers.int(0)
+	head.Fence = numbers.Int(0)
 	head.Incarnation++
 	head.Attempts, head.UncleanStarts = ledger.attempts, ledger.unclean
-	_, err = c.exec(takeHead, head.Fence, int64(ledger.attempts), ledger.attemptedEpoch, int64(ledger.unclean), id.Tenant, id.Graph)
+	_, err = c.Exec(takeHead, head.Fence, int64(ledger.attempts), ledger.attemptedEpoch, int64(ledger.unclean), id.Tenant, id.Graph)
 	return head, err
 }
 
 // readHead returns the head as it stands; one without an Instance is not there.
-func readHead(c *conn, id checkpoint.ID) (head checkpoint.Head, l ledger, err error) {
-	r, err := c.first(selectHead, id.Tenant, id.Graph)
+func readHead(c *sqlconn.Conn, id checkpoint.ID) (head checkpoint.Head, l ledger, err error) {
+	r, err := c.First(selectHead, id.Tenant, id.Graph)
 	if err != nil || r == nil {
 		return head, l, err
 	}
-	at, meta := r.int(5), r.blob(10)
+	at, meta := r.Int(5), r.Blob(10)
 	head = checkpoint.Head{
-		Instance: r.text(0), Incarnation: r.int(1), Fence: r.int(2),
-		Epoch: r.int(3), Seq: r.int(4), At: fromNanos(at), Meta: orNil(meta),
+		Instance: r.Text(0), Incarnation: r.Int(1), Fence: r.Int(2),
+		Epoch: r.Int(3), Seq: r.Int(4), At: fromNanos(at), Meta: orNil(meta),
 	}
-	l = ledger{attempts: int(r.int(6)), attemptedEpoch: r.int(7), unclean: int(r.int(8))}
-	if headSum(head.Epoch, head.Seq, at, meta) != r.int(9) {
+	l = ledger{attempts: int(r.Int(6)), attemptedEpoch: r.Int(7), unclean: int(r.Int(8))}
+	if headSum(head.Epoch, head.Seq, at, meta) != r.Int(9) {
 		return head, l, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or delete the graph with its state", ErrCorrupt)
 	}
 	return head, l, nil
@@ -102,33 +103,33 @@ func readHead(c *conn, id checkpoint.ID) (head checkpoint.Head, l ledger, err er
 // that was never acquired is ErrNotFound; a damaged or missing cell is ErrCorrupt, told
 // at the latest when all others have been visited. visit must not call the store.
 func (s *SQLite) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
-	return wrap(s.read(ctx, func(c *conn) error {
-		if _, err := c.exec("BEGIN"); err != nil {
+	return wrap(s.read(ctx, func(c *sqlconn.Conn) error {
+		if _, err := c.Exec("BEGIN"); err != nil {
 			return err
 		}
-		defer func() { _, _ = c.exec("COMMIT") }() // it only ends the snapshot
+		defer func() { _, _ = c.Exec("COMMIT") }() // it only ends the snapshot
 		return load(ctx, c, id, visit)
 	}), "load graph %s", id)
 }
 
-func load(ctx context.Context, c *conn, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
-	r, err := c.first(selectCount, id.Tenant, id.Graph)
+func load(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
+	r, err := c.First(selectState, id.Tenant, id.Graph)
 	if err != nil {
 		return err
 	}
 	if r == nil {
 		return checkpoint.ErrNotFound
 	}
-	want, have := r.int(0), int64(0)
-	err = c.query(ctx, selectCells, func(r row) error {
-		cell := checkpoint.Cell{Kind: r.text(0), Name: r.text(1), Key: r.text(2), Data: r.blob(4)}
-		if cellSum(&cell) != r.int(3) {
+	state, want, have := r.Int(0), r.Int(1), int64(0)
+	err = c.Query(ctx, selectCells, func(r sqlconn.Row) error {
+		cell := checkpoint.Cell{Kind: r.Text(0), Name: r.Text(1), Key: r.Text(2), Data: r.Blob(4)}
+		if cellSum(&cell) != r.Int(3) {
 			return fmt.Errorf("%w: the checksum of cell %s %q %q does not fit; restore the store from a backup, or delete the graph with its state",
 				ErrCorrupt, cell.Kind, cell.Name, cell.Key)
 		}
 		have++
 		return visit(cell)
-	}, id.Tenant, id.Graph)
+	}, id.Tenant, state)
 	if err == nil && have != want {
 		err = fmt.Errorf("%w: %d cells were found where %d were written; restore the store from a backup, or delete the graph with its state",
 			ErrCorrupt, have, want)
@@ -161,15 +162,15 @@ func (s *SQLite) Commit(ctx context.Context, c *checkpoint.Commit) error {
 	return checkpoint.CommitError(id, seq, s.writer.do(&request{
 		ctx:   ctx,
 		size:  size,
-		apply: func(ctx context.Context, conn *conn) error { return commit(ctx, conn, c) },
-		applied: func(conn *conn) (bool, error) {
-			r, err := conn.first(selectFence, id.Tenant, id.Graph)
-			return r != nil && r.int(0) == fence && r.int(1) == seq, err
+		apply: func(ctx context.Context, conn *sqlconn.Conn) error { return commit(ctx, conn, c) },
+		applied: func(conn *sqlconn.Conn) (bool, error) {
+			r, err := conn.First(selectFence, id.Tenant, id.Graph)
+			return r != nil && r.Int(0) == fence && r.Int(1) == seq, err
 		},
 	}))
 }
 
-func commit(ctx context.Context, conn *conn, c *checkpoint.Commit) error {
+func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -178,42 +179,43 @@ func commit(ctx context.Context, conn *conn, c *checkpoint.Commit) error {
 		settled = 1
 	}
 	at := nanos(c.At)
-	before, err := conn.first(advanceHead, c.Epoch, c.Seq, at, headSum(c.Epoch, c.Seq, at, c.Meta), orEmpty(c.Meta), settled,
+	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, headSum(c.Epoch, c.Seq, at, c.Meta), orEmpty(c.Meta), settled,
 		c.ID.Tenant, c.ID.Graph, c.Fence, c.Seq)
 	if err != nil {
 		return err
 	}
-	if before == nil {
+	if head == nil {
 		return whyRefused(conn, c)
 	}
-	cells, err := writeCells(ctx, conn, c)
+	state, cells, firings := head.Int(0), head.Int(1), head.Int(2)
+	grown, err := writeCells(ctx, conn, c, state)
 	if err != nil {
 		return err
 	}
-	firings, err := writeFirings(ctx, conn, c, before.int(1))
+	held, err := writeFirings(ctx, conn, c, state, firings)
 	if err != nil {
 		return err
 	}
-	if err := writeDeadLetters(ctx, conn, c); err != nil {
+	if err := writeDeadLetters(ctx, conn, c, state); err != nil {
 		return err
 	}
-	if cells == 0 && firings == before.int(1) {
+	if grown == 0 && held == firings {
 		return nil
 	}
-	_, err = conn.exec(countHead, before.int(0)+cells, firings, c.ID.Tenant, c.ID.Graph)
+	_, err = conn.Exec(countHead, cells+grown, held, state)
 	return err
 }
 
 // whyRefused looks for the reason why no head was advanced. It is never nil.
-func whyRefused(conn *conn, c *checkpoint.Commit) error {
-	r, err := conn.first(selectFence, c.ID.Tenant, c.ID.Graph)
+func whyRefused(conn *sqlconn.Conn, c *checkpoint.Commit) error {
+	r, err := conn.First(selectFence, c.ID.Tenant, c.ID.Graph)
 	if err != nil {
 		return err
 	}
 	if r == nil {
 		return checkCommit(c, false, 0, 0)
 	}
-	return checkCommit(c, true, r.int(0), r.int(1))
+	return checkCommit(c, true, r.Int(0), r.Int(1))
 }
 
 // writeCells returns by how many the graph's cells have grown.
@@ -221,15 +223,15 @@ func whyRefused(conn *conn, c *checkpoint.Commit) error {
 // Whether a cell is there already is told by what the statement changed, so one that
 // guesses right is one statement. The guess is that of the cell before: cells that
 // are there come together, and so do those that are new.
-func writeCells(ctx context.Context, conn *conn, c *checkpoint.Commit) (grown int64, err error) {
-	tenant, graph := c.ID.Tenant, c.ID.Graph
+func writeCells(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, state int64) (grown int64, err error) {
+	tenant := c.ID.Tenant
 	there := true
 	for _, cell := range inKeyOrder(c.Cells) {
 		if err := context.Cause(ctx); err != nil {
 			return 0, err
 		}
 		if cell.Data == nil {
-			deleted, err := conn.exec(deleteCell, tenant, graph, cell.Kind, cell.Name, cell.Key)
+			deleted, err := conn.Exec(deleteCell, tenant, state, cell.Kind, cell.Name, cell.Key)
 			if err != nil {
 				return 0, err
 			}
@@ -242,7 +244,7 @@ func writeCells(ctx context.Context, conn *conn, c *checkpoint.Commit) (grown in
 			if there {
 				text = updateCell
 			}
-			changed, err := conn.exec(text, sum, cell.Data, tenant, graph, cell.Kind, cell.Name, cell.Key)
+			changed, err := conn.Exec(text, sum, cell.Data, tenant, state, cell.Kind, cell.Name, cell.Key)
 			if err != nil {
 				return 0, err
 			}
@@ -280,8 +282,8 @@ func inKeyOrder(cells []checkpoint.Cell) []*checkpoint.Cell {
 
 // Release notes a clean stop; see [checkpoint.Checkpoints].
 func (s *SQLite) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
-	return wrap(s.write(ctx, 0, func(_ context.Context, c *conn) error {
-		changed, err := c.exec(releaseHead, id.Tenant, id.Graph, fence)
+	return wrap(s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+		changed, err := c.Exec(releaseHead, id.Tenant, id.Graph, fence)
 		if err == nil && changed == 0 {
 			return refuse("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 const (
@@ -23,24 +24,18 @@ const (
 		SET revision = excluded.revision, origin = excluded.origin, updated = excluded.updated, text = excluded.text`
 	listDeclarations  = `SELECT tenant, graph, revision, text, origin, updated FROM declaration ORDER BY tenant, graph`
 	deleteDeclaration = `DELETE FROM declaration WHERE tenant = ? AND graph = ?`
-)
 
-// deleteState removes all that a graph has persisted but graph_number, whose numbers
-// must not be given again. The head is first: nothing else matters without it.
-func deleteState() []string {
-	return []string{
-		`DELETE FROM graph_head WHERE tenant = ? AND graph = ?`,
-		`DELETE FROM cell WHERE tenant = ? AND graph = ?`,
-		`DELETE FROM firing WHERE tenant = ? AND graph = ?`,
-		`DELETE FROM dead_letter WHERE tenant = ? AND graph = ?`,
-		`DELETE FROM recovery_event WHERE tenant = ? AND graph = ?`,
-	}
-}
+	dropState = `INSERT INTO dropped_state (state, tenant) SELECT state, tenant FROM graph_head WHERE tenant = ? AND graph = ?`
+	// Nothing of the state is found any more without the head. graph_number stays: its
+	// numbers must not be given again.
+	deleteHead   = `DELETE FROM graph_head WHERE tenant = ? AND graph = ?`
+	deleteEvents = `DELETE FROM recovery_event WHERE tenant = ? AND graph = ?`
+)
 
 // AddRecoveryEvent appends to the supervisor's log and numbers the event; see [checkpoint.RecoveryEvents].
 func (s *SQLite) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
-	return wrap(s.write(ctx, len(ev.Stack), func(_ context.Context, c *conn) error {
-		_, err := c.exec(insertEvent, id.Tenant, id.Graph, nanos(ev.At), ev.Component, ev.Kind, ev.Reason, ev.Stack,
+	return wrap(s.write(ctx, len(ev.Stack), func(_ context.Context, c *sqlconn.Conn) error {
+		_, err := c.Exec(insertEvent, id.Tenant, id.Graph, nanos(ev.At), ev.Component, ev.Kind, ev.Reason, ev.Stack,
 			int64(ev.Attempt), int64(ev.Delay), ev.Outcome, ev.Incarnation)
 		return err
 	}), "add recovery event of graph %s", id)
@@ -53,11 +48,11 @@ func (s *SQLite) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpo
 		return nil, "", wrap(err, "list recovery events of graph %s", id)
 	}
 	size := pageSize(q)
-	err = s.read(ctx, func(c *conn) error {
-		return c.query(ctx, listEvents, func(r row) error {
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		return c.Query(ctx, listEvents, func(r sqlconn.Row) error {
 			items = append(items, checkpoint.RecoveryEvent{
-				ID: r.int(0), At: fromNanos(r.int(1)), Graph: r.text(2), Component: r.text(3), Kind: r.text(4), Reason: r.text(5),
-				Stack: r.text(6), Attempt: int(r.int(7)), Delay: time.Duration(r.int(8)), Outcome: r.text(9), Incarnation: r.int(10),
+				ID: r.Int(0), At: fromNanos(r.Int(1)), Graph: r.Text(2), Component: r.Text(3), Kind: r.Text(4), Reason: r.Text(5),
+				Stack: r.Text(6), Attempt: int(r.Int(7)), Delay: time.Duration(r.Int(8)), Outcome: r.Text(9), Incarnation: r.Int(10),
 			})
 			return nil
 		}, id.Tenant, id.Graph, below, int64(size+1))
@@ -77,8 +72,8 @@ func (s *SQLite) PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (
 	}
 	for {
 		var deleted int64
-		err := s.write(ctx, 0, func(_ context.Context, c *conn) (err error) {
-			deleted, err = c.exec(pruneEvents, before, int64(pruneBatch))
+		err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) (err error) {
+			deleted, err = c.Exec(pruneEvents, before, int64(pruneBatch))
 			return err
 		})
 		if err != nil {
@@ -95,24 +90,24 @@ func (s *SQLite) PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (
 // counting when a graph is deleted and applied again.
 func (s *SQLite) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (revision int64, err error) {
 	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
-	err = s.write(ctx, len(d.Text), func(_ context.Context, c *conn) error {
-		current, err := c.first(selectRevision, d.Tenant, d.Graph)
+	err = s.write(ctx, len(d.Text), func(_ context.Context, c *sqlconn.Conn) error {
+		current, err := c.First(selectRevision, d.Tenant, d.Graph)
 		if err != nil {
 			return err
 		}
 		var have int64
 		if current != nil {
-			have = current.int(0)
+			have = current.Int(0)
 		}
 		if err := checkRevision(id, have, ifRevision); err != nil {
 			return err
 		}
-		next, err := c.first(raiseRevision, d.Tenant, d.Graph)
+		next, err := c.First(raiseRevision, d.Tenant, d.Graph)
 		if err != nil {
 			return err
 		}
-		revision = next.int(0)
-		_, err = c.exec(putDeclaration, revision, d.Origin, nanos(d.Updated), d.Text, d.Tenant, d.Graph)
+		revision = next.Int(0)
+		_, err = c.Exec(putDeclaration, revision, d.Origin, nanos(d.Updated), d.Text, d.Tenant, d.Graph)
 		return err
 	})
 	if err != nil {
@@ -123,10 +118,10 @@ func (s *SQLite) PutDeclaration(ctx context.Context, d checkpoint.Declaration, i
 
 // Declarations lists all documents, by tenant and graph.
 func (s *SQLite) Declarations(ctx context.Context) (all []checkpoint.Declaration, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		return c.query(ctx, listDeclarations, func(r row) error {
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		return c.Query(ctx, listDeclarations, func(r sqlconn.Row) error {
 			all = append(all, checkpoint.Declaration{
-				Tenant: r.text(0), Graph: r.text(1), Revision: r.int(2), Text: r.text(3), Origin: r.text(4), Updated: fromNanos(r.int(5)),
+				Tenant: r.Text(0), Graph: r.Text(1), Revision: r.Int(2), Text: r.Text(3), Origin: r.Text(4), Updated: fromNanos(r.Int(5)),
 			})
 			return nil
 		})
@@ -135,27 +130,30 @@ func (s *SQLite) Declarations(ctx context.Context) (all []checkpoint.Declaration
 }
 
 // DeleteDeclaration removes a graph; see [checkpoint.Declarations]. With state it is
-// ErrNotFound only when there is neither a document nor anything persisted.
+// ErrNotFound only when there is neither a document nor anything persisted. The state is
+// gone for every reader at once; the space it took is swept in the background, so
+// that a graph of a million keys does not keep the others from their commits.
 func (s *SQLite) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
-	return wrap(s.write(ctx, 0, func(ctx context.Context, c *conn) error {
-		texts := []string{deleteDeclaration}
-		if state {
-			texts = append(texts, deleteState()...)
-		}
-		var deleted int64
+	texts := []string{deleteDeclaration}
+	if state {
+		texts = append(texts, dropState, deleteHead, deleteEvents)
+	}
+	err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+		var changed int64
 		for _, text := range texts {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			n, err := c.exec(text, id.Tenant, id.Graph)
+			n, err := c.Exec(text, id.Tenant, id.Graph)
 			if err != nil {
 				return err
 			}
-			deleted += n
+			changed += n
 		}
-		if deleted == 0 {
+		if changed == 0 {
 			return &refusal{checkpoint.ErrNotFound}
 		}
 		return nil
-	}), "delete graph %s", id)
+	})
+	if state && err == nil {
+		s.sweeper.wake()
+	}
+	return wrap(err, "delete graph %s", id)
 }

@@ -4,39 +4,42 @@ import (
 	"context"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
+// stateOf finds a graph's state for a read that knows the graph by name.
+const stateOf = ` tenant = ?1 AND state = (SELECT state FROM graph_head WHERE tenant = ?1 AND graph = ?2)`
+
 const (
-	insertFiring = `INSERT OR IGNORE INTO firing (tenant, graph, incarnation, epoch, key, data) VALUES (?, ?, ?, ?, ?, ?)`
+	insertFiring = `INSERT OR IGNORE INTO firing (tenant, state, incarnation, epoch, key, data) VALUES (?, ?, ?, ?, ?, ?)`
 	trimFirings  = `DELETE FROM firing WHERE rowid IN (
-		SELECT rowid FROM firing WHERE tenant = ? AND graph = ? ORDER BY incarnation, epoch LIMIT ?)`
+		SELECT rowid FROM firing WHERE state = ? ORDER BY incarnation, epoch LIMIT ?)`
 	listFirings = `SELECT incarnation, epoch, key, data FROM firing
-		WHERE tenant = ? AND graph = ? AND (incarnation, epoch) < (?, ?)
-		ORDER BY incarnation DESC, epoch DESC LIMIT ?`
+		WHERE` + stateOf + ` AND (incarnation, epoch) < (?3, ?4)
+		ORDER BY incarnation DESC, epoch DESC LIMIT ?5`
 	listFiringsOfKey = `SELECT incarnation, epoch, key, data FROM firing
-		WHERE tenant = ? AND graph = ? AND (incarnation, epoch) < (?, ?) AND key = ?
-		ORDER BY incarnation DESC, epoch DESC LIMIT ?`
+		WHERE` + stateOf + ` AND (incarnation, epoch) < (?3, ?4) AND key = ?6
+		ORDER BY incarnation DESC, epoch DESC LIMIT ?5`
 	// It goes down the incarnations that are in the ring, one look each, instead of
 	// through all records.
 	selectFiring = `WITH RECURSIVE started (incarnation) AS (
-			SELECT max(incarnation) FROM firing WHERE tenant = ?1 AND graph = ?2
+			SELECT max(incarnation) FROM firing WHERE` + stateOf + `
 			UNION ALL
-			SELECT (SELECT max(f.incarnation) FROM firing f WHERE f.tenant = ?1 AND f.graph = ?2 AND f.incarnation < started.incarnation)
+			SELECT (SELECT max(incarnation) FROM firing WHERE` + stateOf + ` AND firing.incarnation < started.incarnation)
 			FROM started WHERE started.incarnation IS NOT NULL)
-		SELECT f.incarnation, f.epoch, f.key, f.data FROM started CROSS JOIN firing f
-		WHERE f.tenant = ?1 AND f.graph = ?2 AND f.incarnation = started.incarnation AND f.epoch = ?3 LIMIT 1`
+		SELECT firing.incarnation, epoch, key, data FROM started CROSS JOIN firing
+		WHERE` + stateOf + ` AND firing.incarnation = started.incarnation AND epoch = ?3 LIMIT 1`
 )
 
 // writeFirings adds a commit's records to the ring, trims it, and returns how many
 // records it holds then. The head keeps that number, for to count a full ring with
 // every commit would cost more than the commit.
-func writeFirings(ctx context.Context, conn *conn, c *checkpoint.Commit, held int64) (int64, error) {
-	tenant, graph := c.ID.Tenant, c.ID.Graph
+func writeFirings(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, state, held int64) (int64, error) {
 	for _, f := range ringTail(c.Firings, c.KeepFirings) {
 		if err := context.Cause(ctx); err != nil {
 			return 0, err
 		}
-		added, err := conn.exec(insertFiring, tenant, graph, f.Incarnation, f.Epoch, f.Key, orEmpty(f.Data))
+		added, err := conn.Exec(insertFiring, c.ID.Tenant, state, f.Incarnation, f.Epoch, f.Key, orEmpty(f.Data))
 		if err != nil {
 			return 0, err
 		}
@@ -46,7 +49,7 @@ func writeFirings(ctx context.Context, conn *conn, c *checkpoint.Commit, held in
 	if over <= 0 {
 		return held, nil
 	}
-	trimmed, err := conn.exec(trimFirings, tenant, graph, over)
+	trimmed, err := conn.Exec(trimFirings, state, over)
 	return held - trimmed, err
 }
 
@@ -57,15 +60,15 @@ func (s *SQLite) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Que
 		return nil, "", wrap(err, "list firings of graph %s", id)
 	}
 	size := pageSize(q)
-	text, args := listFirings, []any{id.Tenant, id.Graph, below.incarnation, below.epoch}
+	text, args := listFirings, []any{id.Tenant, id.Graph, below.incarnation, below.epoch, int64(size + 1)}
 	if q.Key != "" {
 		text, args = listFiringsOfKey, append(args, q.Key)
 	}
-	err = s.read(ctx, func(c *conn) error {
-		return c.query(ctx, text, func(r row) error {
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		return c.Query(ctx, text, func(r sqlconn.Row) error {
 			items = append(items, firingOf(r))
 			return nil
-		}, append(args, int64(size+1))...)
+		}, args...)
 	})
 	if err != nil {
 		return nil, "", wrap(err, "list firings of graph %s", id)
@@ -76,8 +79,8 @@ func (s *SQLite) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Que
 
 // Firing is one record of the history; see [checkpoint.History].
 func (s *SQLite) Firing(ctx context.Context, id checkpoint.ID, epoch int64) (f checkpoint.Firing, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		r, err := c.first(selectFiring, id.Tenant, id.Graph, epoch)
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		r, err := c.First(selectFiring, id.Tenant, id.Graph, epoch)
 		if err == nil && r == nil {
 			return notFound("firing of epoch", epoch, id)
 		}
@@ -89,6 +92,6 @@ func (s *SQLite) Firing(ctx context.Context, id checkpoint.ID, epoch int64) (f c
 	return f, wrap(err, "read firing")
 }
 
-func firingOf(r row) checkpoint.Firing {
-	return checkpoint.Firing{Incarnation: r.int(0), Epoch: r.int(1), Key: r.text(2), Data: r.blob(3)}
+func firingOf(r sqlconn.Row) checkpoint.Firing {
+	return checkpoint.Firing{Incarnation: r.Int(0), Epoch: r.Int(1), Key: r.Text(2), Data: r.Blob(3)}
 }

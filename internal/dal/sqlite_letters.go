@@ -5,27 +5,28 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 const (
 	letterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, payload`
-	insertLetter  = `INSERT OR IGNORE INTO dead_letter (tenant, graph, size, ` + letterColumns + `)
+	insertLetter  = `INSERT OR IGNORE INTO dead_letter (tenant, state, size, ` + letterColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	selectLetter = `SELECT ` + letterColumns + ` FROM dead_letter WHERE tenant = ? AND graph = ? AND id = ?`
-	listLetters  = `SELECT ` + letterColumns + ` FROM dead_letter WHERE tenant = ? AND graph = ?`
-	letterBelow  = ` AND id < ?`
-	letterOfKey  = ` AND key = ?`
-	newestLetter = ` ORDER BY id DESC LIMIT ?`
-	deleteLetter = `DELETE FROM dead_letter WHERE tenant = ? AND graph = ? AND id = ?`
+	selectLetter = `SELECT ` + letterColumns + ` FROM dead_letter WHERE` + stateOf + ` AND id = ?3`
+	listLetters  = `SELECT ` + letterColumns + ` FROM dead_letter WHERE` + stateOf
+	letterOfKey  = ` AND key = ?4`
+	letterBelow  = ` AND id < ?5`
+	newestLetter = ` ORDER BY id DESC LIMIT ?3`
+	deleteLetter = `DELETE FROM dead_letter WHERE` + stateOf + ` AND id = ?3`
 	// Answered from the index alone.
 	listRetention = `SELECT id, at, size FROM dead_letter INDEXED BY dead_letter_retention
-		WHERE tenant = ? AND graph = ? ORDER BY id DESC`
+		WHERE state = (SELECT state FROM graph_head WHERE tenant = ? AND graph = ?) ORDER BY id DESC`
 
 	// pruneBatch is how many letters one transaction removes, so that commits get in between.
 	pruneBatch = 500
 )
 
-func writeDeadLetters(ctx context.Context, conn *conn, c *checkpoint.Commit) error {
+func writeDeadLetters(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, state int64) error {
 	for i := range c.DeadLetters {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -35,7 +36,7 @@ func writeDeadLetters(ctx context.Context, conn *conn, c *checkpoint.Commit) err
 		if l.Folded {
 			folded = 1
 		}
-		if _, err := conn.exec(insertLetter, c.ID.Tenant, c.ID.Graph, int64(len(l.Payload)),
+		if _, err := conn.Exec(insertLetter, c.ID.Tenant, state, int64(len(l.Payload)),
 			l.ID, nanos(l.At), l.Accumulator, l.Stage, l.Code, l.Reason, l.Epoch, l.Key, l.Position, l.Events, folded, l.ReplayOf,
 			orEmpty(l.Payload)); err != nil {
 			return err
@@ -44,11 +45,11 @@ func writeDeadLetters(ctx context.Context, conn *conn, c *checkpoint.Commit) err
 	return nil
 }
 
-func letterOf(r row) checkpoint.DeadLetter {
+func letterOf(r sqlconn.Row) checkpoint.DeadLetter {
 	return checkpoint.DeadLetter{
-		ID: r.text(0), At: fromNanos(r.int(1)), Accumulator: r.text(2), Stage: r.text(3), Code: r.text(4), Reason: r.text(5),
-		Epoch: r.int(6), Key: r.text(7), Position: r.text(8), Events: r.int(9), Folded: r.int(10) != 0, ReplayOf: r.text(11),
-		Payload: r.blob(12),
+		ID: r.Text(0), At: fromNanos(r.Int(1)), Accumulator: r.Text(2), Stage: r.Text(3), Code: r.Text(4), Reason: r.Text(5),
+		Epoch: r.Int(6), Key: r.Text(7), Position: r.Text(8), Events: r.Int(9), Folded: r.Int(10) != 0, ReplayOf: r.Text(11),
+		Payload: r.Blob(12),
 	}
 }
 
@@ -58,19 +59,19 @@ func (s *SQLite) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint
 	if err != nil {
 		return nil, "", wrap(err, "list dead letters of graph %s", id)
 	}
-	text, args := listLetters, []any{id.Tenant, id.Graph}
-	if bounded {
-		text, args = text+letterBelow, append(args, below)
-	}
-	if q.Key != "" {
-		text, args = text+letterOfKey, append(args, q.Key)
-	}
 	size := pageSize(q)
-	err = s.read(ctx, func(c *conn) error {
-		return c.query(ctx, text+newestLetter, func(r row) error {
+	text := listLetters
+	if q.Key != "" {
+		text += letterOfKey
+	}
+	if bounded {
+		text += letterBelow
+	}
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		return c.Query(ctx, text+newestLetter, func(r sqlconn.Row) error {
 			items = append(items, letterOf(r))
 			return nil
-		}, append(args, int64(size+1))...)
+		}, id.Tenant, id.Graph, int64(size+1), q.Key, below)
 	})
 	if err != nil {
 		return nil, "", wrap(err, "list dead letters of graph %s", id)
@@ -81,8 +82,8 @@ func (s *SQLite) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint
 
 // DeadLetter is one letter; see [checkpoint.DeadLetters].
 func (s *SQLite) DeadLetter(ctx context.Context, id checkpoint.ID, letter string) (l checkpoint.DeadLetter, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		r, err := c.first(selectLetter, id.Tenant, id.Graph, letter)
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		r, err := c.First(selectLetter, id.Tenant, id.Graph, letter)
 		if err == nil && r == nil {
 			return notFound("dead letter", letter, id)
 		}
@@ -96,8 +97,8 @@ func (s *SQLite) DeadLetter(ctx context.Context, id checkpoint.ID, letter string
 
 // DiscardDeadLetter removes one letter; see [checkpoint.DeadLetters].
 func (s *SQLite) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter string) error {
-	return wrap(s.write(ctx, 0, func(_ context.Context, c *conn) error {
-		deleted, err := c.exec(deleteLetter, id.Tenant, id.Graph, letter)
+	return wrap(s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+		deleted, err := c.Exec(deleteLetter, id.Tenant, id.Graph, letter)
 		if err == nil && deleted == 0 {
 			return notFound("dead letter", letter, id)
 		}
@@ -111,10 +112,10 @@ func (s *SQLite) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter
 func (s *SQLite) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (removed int64, err error) {
 	rule := retention{olderThan: olderThan, max: max, maxBytes: maxBytes}
 	var drop []string
-	err = s.read(ctx, func(c *conn) error {
-		return c.query(ctx, listRetention, func(r row) error {
-			if rule.removes(fromNanos(r.int(1)), r.int(2)) {
-				drop = append(drop, r.text(0))
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		return c.Query(ctx, listRetention, func(r sqlconn.Row) error {
+			if rule.removes(fromNanos(r.Int(1)), r.Int(2)) {
+				drop = append(drop, r.Text(0))
 			}
 			return nil
 		}, id.Tenant, id.Graph)
@@ -123,10 +124,10 @@ func (s *SQLite) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderTh
 		batch := drop[:min(pruneBatch, len(drop))]
 		drop = drop[len(batch):]
 		var deleted int64
-		err = s.write(ctx, 0, func(_ context.Context, c *conn) error {
+		err = s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
 			deleted = 0 // a transaction may be tried twice
 			for _, letter := range batch {
-				n, err := c.exec(deleteLetter, id.Tenant, id.Graph, letter)
+				n, err := c.Exec(deleteLetter, id.Tenant, id.Graph, letter)
 				if err != nil {
 					return err
 				}

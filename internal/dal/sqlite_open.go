@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 	"github.com/graphd/graphd/migrations"
 )
 
@@ -107,7 +108,7 @@ func realPath(path string) (string, error) {
 }
 
 // openFile returns the writer's connection to the file, up to date. The lock is held.
-func openFile(ctx context.Context, path string, opts SQLiteOptions, files fs.FS) (*conn, error) {
+func openFile(ctx context.Context, path string, opts SQLiteOptions, files fs.FS) (*sqlconn.Conn, error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := createFile(ctx, path, opts, files); err != nil {
@@ -120,7 +121,7 @@ func openFile(ctx context.Context, path string, opts SQLiteOptions, files fs.FS)
 	case info.Size() == 0:
 		return nil, fmt.Errorf("%w: the file is empty, and a store never is; restore it from a backup, or remove it to start empty", ErrCorrupt)
 	}
-	c, err := openConn(path, opts.writerPragmas())
+	c, err := sqlconn.Open(path, opts.writerPragmas())
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -129,21 +130,21 @@ func openFile(ctx context.Context, path string, opts SQLiteOptions, files fs.FS)
 		err = migrate(ctx, c, files)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
 // checkFile refuses what SQLite can open but is no store, or can not be kept safely.
-func checkFile(c *conn) error {
-	r, err := c.first("SELECT (SELECT application_id FROM pragma_application_id), (SELECT journal_mode FROM pragma_journal_mode)")
+func checkFile(c *sqlconn.Conn) error {
+	r, err := c.First("SELECT (SELECT application_id FROM pragma_application_id), (SELECT journal_mode FROM pragma_journal_mode)")
 	if err != nil {
 		return explain(err)
 	}
-	if r.int(0) != applicationID {
+	if r.Int(0) != applicationID {
 		return fmt.Errorf("%w: the file is an SQLite database of another program; name another file", ErrCorrupt)
 	}
-	if mode := r.text(1); mode != "wal" {
+	if mode := r.Text(1); mode != "wal" {
 		return fmt.Errorf("the file system does not allow a write-ahead log (journal mode is %q); put the store on a local disk", mode)
 	}
 	return nil
@@ -168,11 +169,11 @@ func createFile(ctx context.Context, path string, opts SQLiteOptions, files fs.F
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("make the store's file: %w", err)
 	}
-	c, err := openConn(made, fmt.Sprintf("PRAGMA synchronous = FULL; PRAGMA application_id = %d", applicationID))
+	c, err := sqlconn.Open(made, fmt.Sprintf("PRAGMA synchronous = FULL; PRAGMA application_id = %d", applicationID))
 	if err != nil {
 		return fmt.Errorf("make the store's file: %w", explain(err))
 	}
-	if err := errors.Join(migrate(ctx, c, files), c.close()); err != nil {
+	if err := errors.Join(migrate(ctx, c, files), c.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(made, path); err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
 const (
@@ -34,10 +35,10 @@ type request struct {
 	ctx context.Context // the caller's; a request is a message, and ends with the call
 	// apply makes the changes within an open transaction. It returns a *refusal when it has
 	// changed nothing; any other error undoes the transaction.
-	apply func(ctx context.Context, c *conn) error
+	apply func(ctx context.Context, c *sqlconn.Conn) error
 	// applied asks after a COMMIT that failed whether this request is in the store. Nil
 	// when it is enough that SQLite has rolled back.
-	applied func(c *conn) (bool, error)
+	applied func(c *sqlconn.Conn) (bool, error)
 	size    int // about how many bytes it writes
 
 	state atomic.Int32
@@ -47,21 +48,21 @@ type request struct {
 
 // writer owns the connection that writes.
 type writer struct {
-	open    func() (*conn, error)
-	commit  func(*conn) error // sends COMMIT; a field, so that tests can make it fail
+	open    func() (*sqlconn.Conn, error)
+	commit  func(*sqlconn.Conn) error // sends COMMIT; a field, so that tests can make it fail
 	queue   chan *request
 	stop    chan struct{} // closed to end serve
 	stopped chan struct{} // closed when serve has returned
 
-	conn     *conn // nil after it was found unusable; opened again with the next request
-	closeErr error // of the last connection, set before stopped is closed
+	conn     *sqlconn.Conn // nil after it was found unusable; opened again with the next request
+	closeErr error         // of the last connection, set before stopped is closed
 }
 
-func newWriter(first *conn, open func() (*conn, error)) *writer {
+func newWriter(first *sqlconn.Conn, open func() (*sqlconn.Conn, error)) *writer {
 	return &writer{
 		open: open,
-		commit: func(c *conn) error {
-			_, err := c.exec("COMMIT")
+		commit: func(c *sqlconn.Conn) error {
+			_, err := c.Exec("COMMIT")
 			return err
 		},
 		queue:   make(chan *request, queueLength),
@@ -127,17 +128,11 @@ func (w *writer) serve() {
 		case r := <-w.queue:
 			w.run(w.gather(r))
 		case <-w.stop:
-			for {
-				select {
-				case r := <-w.queue:
-					r.done <- ErrClosed
-				default:
-					if w.conn != nil {
-						w.closeErr = w.conn.close()
-					}
-					return
-				}
+			// Requests still in the queue are answered by stopped.
+			if w.conn != nil {
+				w.closeErr = w.conn.Close()
 			}
+			return
 		}
 	}
 }
@@ -231,11 +226,11 @@ func answer(group []*request, err error) {
 }
 
 // begin opens a transaction that holds the write lock.
-func (w *writer) begin() (*conn, error) {
+func (w *writer) begin() (*sqlconn.Conn, error) {
 	if err := w.connect(); err != nil {
 		return nil, err
 	}
-	if _, err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
+	if _, err := w.conn.Exec("BEGIN IMMEDIATE"); err != nil {
 		return nil, err
 	}
 	return w.conn, nil
@@ -258,7 +253,7 @@ func (w *writer) connect() error {
 // full disk for one; then it says so with an error, and a new connection is the
 // simplest way to be sure.
 func (w *writer) rollback() {
-	if _, err := w.conn.exec("ROLLBACK"); err != nil {
+	if _, err := w.conn.Exec("ROLLBACK"); err != nil {
 		w.drop()
 	}
 }
@@ -266,7 +261,7 @@ func (w *writer) rollback() {
 // drop closes the connection, and with it whatever was under way.
 func (w *writer) drop() {
 	if w.conn != nil {
-		_ = w.conn.close() // nothing depends on it: the next request opens another
+		_ = w.conn.Close() // nothing depends on it: the next request opens another
 		w.conn = nil
 	}
 }

@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlconn"
 )
 
-func realCommit(c *conn) error {
-	_, err := c.exec("COMMIT")
+func realCommit(c *sqlconn.Conn) error {
+	_, err := c.Exec("COMMIT")
 	return err
 }
 
@@ -22,7 +24,7 @@ func hold(t *testing.T, s *SQLite) (release func()) {
 	t.Helper()
 	entered, gate, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- s.write(t.Context(), groupBytes, func(context.Context, *conn) error { // alone in its group
+		done <- s.write(t.Context(), groupBytes, func(context.Context, *sqlconn.Conn) error { // alone in its group
 			close(entered)
 			<-gate
 			return refuse("nothing to do")
@@ -38,7 +40,7 @@ func hold(t *testing.T, s *SQLite) (release func()) {
 // queued waits until n requests wait for a writer that is held.
 func queued(s *SQLite, n int) {
 	for len(s.writer.queue) < n {
-		// The requests are on their way on other goroutines.
+		runtime.Gosched() // the requests are on their way on other goroutines
 	}
 }
 
@@ -50,7 +52,7 @@ func TestCancelAfterSent(t *testing.T) {
 		s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
 		o := newOwner(t, s, "g")
 		sent, gate := make(chan struct{}), make(chan struct{})
-		s.writer.commit = func(c *conn) error {
+		s.writer.commit = func(c *sqlconn.Conn) error {
 			close(sent)
 			<-gate
 			s.writer.commit = realCommit
@@ -138,7 +140,7 @@ func TestGroup(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
 	defer closeStore(t, s)
 	commits, transactions := 0, 0
-	s.writer.commit = func(c *conn) error { transactions++; return realCommit(c) }
+	s.writer.commit = func(c *sqlconn.Conn) error { transactions++; return realCommit(c) }
 	var owners []*owner
 	for g := range 12 {
 		owners = append(owners, newOwner(t, s, fmt.Sprintf("g%d", g)))
@@ -191,16 +193,16 @@ func TestCommitFails(t *testing.T) {
 	failed := errors.New("disk I/O error")
 	tests := []struct {
 		name    string
-		commit  func(s *SQLite, c *conn) error
+		commit  func(s *SQLite, c *sqlconn.Conn) error
 		unknown bool
 		seq     int64
 	}{
-		{"and is still open", func(*SQLite, *conn) error { return failed }, false, 0},
-		{"and was rolled back", func(_ *SQLite, c *conn) error { _, err := c.exec("ROLLBACK"); return errors.Join(failed, err) }, false, 0},
-		{"but was applied", func(_ *SQLite, c *conn) error { return errors.Join(failed, realCommit(c)) }, true, 1},
-		{"and the file can not be read", func(s *SQLite, c *conn) error {
+		{"and is still open", func(*SQLite, *sqlconn.Conn) error { return failed }, false, 0},
+		{"and was rolled back", func(_ *SQLite, c *sqlconn.Conn) error { _, err := c.Exec("ROLLBACK"); return errors.Join(failed, err) }, false, 0},
+		{"but was applied", func(_ *SQLite, c *sqlconn.Conn) error { return errors.Join(failed, realCommit(c)) }, true, 1},
+		{"and the file can not be read", func(s *SQLite, c *sqlconn.Conn) error {
 			reopen := s.writer.open
-			s.writer.open = func() (*conn, error) { s.writer.open = reopen; return nil, errors.New("too many open files") }
+			s.writer.open = func() (*sqlconn.Conn, error) { s.writer.open = reopen; return nil, errors.New("too many open files") }
 			return failed
 		}, true, 0},
 	}
@@ -210,7 +212,7 @@ func TestCommitFails(t *testing.T) {
 			s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
 			defer closeStore(t, s)
 			o := newOwner(t, s, "g")
-			s.writer.commit = func(c *conn) error {
+			s.writer.commit = func(c *sqlconn.Conn) error {
 				s.writer.commit = realCommit
 				return test.commit(s, c)
 			}
@@ -241,9 +243,9 @@ func TestDiskFull(t *testing.T) {
 	pages := func(most int) {
 		t.Helper()
 		limit := fmt.Sprintf("PRAGMA max_page_count = %d", most)
-		s.writer.open = func() (*conn, error) { return openConn(s.path, s.opts.writerPragmas()+";"+limit) }
-		if err := s.write(t.Context(), 0, func(_ context.Context, c *conn) error {
-			_, err := c.first(limit)
+		s.writer.open = func() (*sqlconn.Conn, error) { return sqlconn.Open(s.path, s.opts.writerPragmas()+";"+limit) }
+		if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
+			_, err := c.First(limit)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -286,7 +288,7 @@ func TestBusy(t *testing.T) {
 	}
 	defer closeStore(t, s)
 	o := newOwner(t, s, "g")
-	c, err := openConn(path, "BEGIN IMMEDIATE")
+	c, err := sqlconn.Open(path, "BEGIN IMMEDIATE")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +300,7 @@ func TestBusy(t *testing.T) {
 	if err := s.Ping(t.Context()); err != nil { // reading goes on
 		t.Errorf("ping: %v", err)
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	o.commit(t)

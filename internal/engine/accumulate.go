@@ -107,6 +107,9 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp ch
 		if lost != nil {
 			rec.Kind = "source_data_lost"
 		}
+		if caught := new(accumulator.PanicError); errors.As(ev.Err, &caught) {
+			rec.Stack = string(caught.Stack)
+		}
 		m.recordRecovery(rec)
 	}
 }

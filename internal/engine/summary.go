@@ -75,14 +75,21 @@ func (m *managed) identify(s *GraphSummary) {
 	if s.WaitingFor == nil {
 		s.WaitingFor = []string{}
 	}
+	if m.unit == nil {
+		s.Accumulators, s.Outputs = []AccumulatorSummary{}, []OutputSummary{}
+		return
+	}
 	if s.Accumulators == nil {
-		s.Accumulators = []AccumulatorSummary{}
+		for i := range m.unit.Spec.Accumulators {
+			s.Accumulators = append(s.Accumulators, m.declared(i))
+		}
 	}
 	if s.Outputs == nil {
 		s.Outputs = []OutputSummary{}
-	}
-	if m.unit == nil {
-		return
+		for i := range m.unit.Spec.Outputs {
+			o := &m.unit.Spec.Outputs[i]
+			s.Outputs = append(s.Outputs, OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: "direct"})
+		}
 	}
 	s.Description = m.unit.Spec.Description
 	s.Durability.Mode = m.unit.Spec.Durability.Mode
@@ -140,14 +147,10 @@ func (r *run) describe(v reactor.View, d DurabilityStatus) GraphSummary {
 }
 
 func (r *run) accumulator(i int, in *reactor.InputView) AccumulatorSummary {
-	a := &r.m.unit.Spec.Accumulators[i]
-	s := AccumulatorSummary{
-		Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy, Triggers: a.Triggers(&r.m.unit.Spec.Reactor),
-		Health: string(in.Health), HealthReason: reason(in.Code, in.Detail), Dirty: in.Dirty,
-		Depth: in.Depth, Capacity: a.Capacity, DepthBytes: in.DepthBytes, CapacityBytes: a.CapacityBytes,
-		Counters: Counters(in.Books), Position: describePositions(in.Positions), LastEventAt: timePtr(in.LastEventAt),
-		Incarnation: r.head.Incarnation,
-	}
+	s := r.m.declared(i)
+	s.Health, s.HealthReason, s.Dirty = string(in.Health), reason(in.Code, in.Detail), in.Dirty
+	s.Depth, s.DepthBytes, s.Counters = in.Depth, in.DepthBytes, Counters(in.Books)
+	s.Position, s.LastEventAt, s.Incarnation = describePositions(in.Positions), timePtr(in.LastEventAt), r.head.Incarnation
 	s.SecondsToFull = r.m.rates.secondsToFull(i, &s, time.Now())
 	ar := r.accs[i]
 	ar.mu.Lock()
@@ -257,10 +260,14 @@ func (e *Engine) Accumulator(ctx context.Context, g Ref, name string) (Accumulat
 			d.AccumulatorSummary = s
 		}
 	}
-	if d.Name == "" { // no run yet
-		a := &m.unit.Spec.Accumulators[i]
-		d.AccumulatorSummary = AccumulatorSummary{Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy,
-			Health: string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes}
-	}
 	return d, nil
+}
+
+// declared is what is known of an accumulator before its graph has run.
+func (m *managed) declared(i int) AccumulatorSummary {
+	a := &m.unit.Spec.Accumulators[i]
+	return AccumulatorSummary{
+		Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy, Triggers: a.Triggers(&m.unit.Spec.Reactor),
+		Health: string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
-	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // check finds type mistakes; it leaves the types it found on the nodes.
@@ -24,7 +24,7 @@ func check(text string, tree *parser.Tree, config *conf.Config) *Error {
 	if !ok {
 		return &Error{Code: CodeTypeMismatch, Text: plainTypes(err.Error())}
 	}
-	e := &Error{Offset: eval.ByteOffset(text, fe.From), Code: CodeTypeMismatch, Text: plainTypes(fe.Message)}
+	e := &Error{Offset: rules.ByteOffset(text, fe.From), Code: CodeTypeMismatch, Text: plainTypes(fe.Message)}
 	where := &finder{from: fe.From}
 	ast.Walk(&tree.Node, where)
 	switch {

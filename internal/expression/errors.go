@@ -1,6 +1,9 @@
 package expression
 
-import "github.com/graphd/graphd/internal/expression/eval"
+import (
+	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/rules"
+)
 
 // ErrAbsent is returned by [Program.Eval] when evaluation reached a plain read
 // of a value that is absent: it never arrived, or lies on a route not taken.
@@ -23,11 +26,11 @@ const (
 // Codes of evaluation errors. A constant expression that cannot be evaluated
 // has them when it is compiled.
 const (
-	CodeTypeError       = eval.CodeTypeError
-	CodeNotFinite       = eval.CodeNotFinite
-	CodeOutOfRange      = eval.CodeOutOfRange
-	CodeInvalidArgument = eval.CodeInvalidArgument
-	CodeLimitExceeded   = eval.CodeLimitExceeded
+	CodeTypeError       = rules.CodeTypeError
+	CodeNotFinite       = rules.CodeNotFinite
+	CodeOutOfRange      = rules.CodeOutOfRange
+	CodeInvalidArgument = rules.CodeInvalidArgument
+	CodeLimitExceeded   = rules.CodeLimitExceeded
 )
 
 // EvalError is a failure of an evaluation: the same expression works on other

@@ -10,7 +10,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/parser/lexer"
 	"github.com/expr-lang/expr/types"
-	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // What is beyond these is no expression a person writes. They bound the
@@ -72,7 +72,7 @@ func tooDeep(text string) (offset int, deep bool) {
 		if !strings.Contains("([{", t.Value) {
 			depth--
 		} else if depth++; depth > maxNesting {
-			return eval.ByteOffset(text, t.From), true
+			return rules.ByteOffset(text, t.From), true
 		}
 	}
 	return 0, false
@@ -84,10 +84,14 @@ func syntaxError(text string, err error) *Error {
 	if !ok {
 		return &Error{Code: CodeSyntax, Text: err.Error()}
 	}
-	e := &Error{Offset: eval.ByteOffset(text, fe.From), Code: CodeSyntax, Text: plainTokens(fe.Message)}
+	e := &Error{Offset: rules.ByteOffset(text, fe.From), Code: CodeSyntax, Text: plainTokens(fe.Message)}
 	switch {
 	case strings.Contains(fe.Message, "exceeds maximum allowed nodes"):
 		e.Code, e.Text = CodeTooLarge, "the expression has more than 10,000 parts; split it into several nodes"
+	case strings.HasPrefix(fe.Message, "invalid integer literal"):
+		e.Text = "the number does not fit an int of 64 bits; write it as a float: 1e20"
+	case strings.HasPrefix(fe.Message, "invalid float literal"):
+		e.Text = "the number does not fit a float"
 	case strings.Contains(fe.Message, "token EOF"), strings.Contains(fe.Message, "unexpected end"):
 		e.Offset, e.Text = len(text), "the expression ends too early"
 	}

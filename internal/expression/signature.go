@@ -33,9 +33,11 @@ func resultOf(f *eval.Function, args []reflect.Type) (reflect.Type, error) {
 	if !f.Same {
 		return goType(f.Result), nil
 	}
-	for _, t := range args {
-		if t != args[0] {
-			return typeAny, nil
+	if _, most := f.Arguments(); most == eval.Many {
+		for _, t := range args {
+			if t != args[0] {
+				return typeAny, nil
+			}
 		}
 	}
 	// Of a list, the result is one of its elements.

@@ -1,13 +1,18 @@
 package expression
 
+import "strings"
+
 // nearest is the candidate that differs least from name, "" when none is near
 // enough to be a slip of the finger. Ties go to the first candidate.
 func nearest(name string, candidates []string) string {
-	best, least := "", 1+len(name)/3
-	if least > 3 {
-		least = 3
-	}
+	best, least := "", min(1+len(name)/3, 3)
 	for _, c := range candidates {
+		if strings.EqualFold(name, c) && name != c {
+			return c
+		}
+		if len(name) < 2 {
+			continue // anything is near to one letter
+		}
 		// Names are at most 64 bytes where they are declared; longer ones are not worth comparing.
 		if c == name || len(c) > 128 || len(name) > 128 {
 			continue

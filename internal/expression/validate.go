@@ -10,6 +10,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/expression/eval"
 	"github.com/graphd/graphd/internal/expression/library"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // validator walks the syntax tree before the types are checked: it resolves
@@ -45,7 +46,7 @@ func (v *validator) validate(n ast.Node) *Error {
 func (v *validator) fail(n ast.Node, code, suggest, format string, args ...any) {
 	if v.err == nil {
 		v.err = &Error{
-			Offset: eval.ByteOffset(v.text, n.Location().From), Code: code,
+			Offset: rules.ByteOffset(v.text, n.Location().From), Code: code,
 			Text: fmt.Sprintf(format, args...), Suggest: suggest,
 		}
 	}

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"fmt"
+	"hash/fnv"
 	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -26,6 +28,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	for at, i := range order {
 		u := &c.units[i]
 		p.nodes = append(p.nodes, u.describe())
+		p.prints = append(p.prints, c.fingerprint(u))
 		p.steps = append(p.steps, u.step(p, position))
 		for k := range u.sources {
 			p.addReads(u.sources[k].program, p.inputIndex)
@@ -63,6 +66,24 @@ func (u *unit) describe() Node {
 		n.Routes = routeNames(u.decl)
 	}
 	return n
+}
+
+// fingerprint is equal for nodes that compute the same of the same values: it goes
+// by the texts of the expressions and, where one of them reads constants, by these.
+func (c *compiler) fingerprint(u *unit) uint64 {
+	text := fmt.Appendf(nil, "%q %q", u.decl.Kind, u.decl.After)
+	for k, s := range u.sources {
+		if u.decl.Kind == "route" {
+			text = fmt.Appendf(text, " %q", u.decl.Routes[k].Name)
+		}
+		text = fmt.Appendf(text, " %q", s.expr.Text)
+		if slices.ContainsFunc(s.program.Reads(), func(r expression.Read) bool { return r.Name == c.varsIndex() }) {
+			text = c.vars.AppendJSON(text)
+		}
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(text) // never fails
+	return h.Sum64()
 }
 
 // step is the executable form of a unit, but for its links.

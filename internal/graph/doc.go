@@ -41,6 +41,15 @@
 // the key instead of two for each node, and a node that nothing reaches costs
 // nothing at all.
 //
+// # Cells
+//
+// A checkpoint writes a state as cells: one for each node and each output that
+// emits on change, and one for the stamp. [Result.Touched] says which of them a
+// commit changes: nodes that ticked, outputs that emitted, and always the stamp. A
+// node's cell knows what the node computes, so cells can be restored into the plan
+// of a changed declaration (M33): a node that now computes something else starts
+// afresh, and what rests on it hears of that.
+//
 // # What a node does in an epoch
 //
 //   - [Idle]: not due; it keeps its value.

@@ -7,28 +7,6 @@ import "slices"
 // shares no code with the engine: its graphs are made of the small terms of
 // terms_test.go, which evaluate themselves.
 
-type oracleNode struct {
-	name          string
-	term          *term   // nil for a route node
-	routes        []*term // conditions of r0, r1, …
-	after, route  string
-	event         *bool
-	onError       string
-	priority, pos int // pos: declaration index
-}
-
-type oracleOutput struct {
-	from     string
-	onChange bool
-}
-
-type oracleGraph struct {
-	inputs  []string
-	event   map[string]bool
-	nodes   map[string]*oracleNode
-	outputs []oracleOutput
-}
-
 // oracleCut is one epoch: the number, the cached values, and which of them were
 // put in the cache since the committed epoch before.
 type oracleCut struct {

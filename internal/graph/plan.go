@@ -82,7 +82,8 @@ type Plan struct {
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell
-	lasts     int // how many outputs keep their last emitted value
+	prints    []uint64 // by node: what it computes, for the cells
+	lasts     int      // how many outputs keep their last emitted value
 }
 
 // inputReads is what a plan looks at in one input.

@@ -143,6 +143,9 @@ func (p *Plan) recovered(e *Epoch, r *Result, done *bool) {
 	if v := recover(); v != nil {
 		r.env = expression.Env{Values: r.env.Values, Now: r.env.Now, Epoch: r.env.Epoch}
 		p.fail(r, i, panicOf(i, p.nodes[i].Name, v))
+		if e.Clock != nil {
+			r.clockOff(e, i)
+		}
 		*done = r.Err != nil
 	}
 }

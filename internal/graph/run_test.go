@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -160,172 +158,6 @@ nodes:
 	h.set("b", 7).run().fails(expression.CodeTypeError, "decide")
 }
 
-// M21: what each on_error makes of a division by zero, and that the node is due
-// again with the next change and not before.
-func TestOnError(t *testing.T) {
-	t.Parallel()
-	h := start(t, "a b", `
-nodes:
-  skip: { expr: 10 / a, on_error: skip }
-  last: { expr: 10 / a, on_error: last_good }
-  dead: { expr: 10 / a, on_error: dead_letter }
-  after_skip: { expr: 'skip ?? "none"' }
-  after_last: { expr: 'last ?? "none"' }
-  other: { expr: b }
-outputs:
-  skipped: { from: skip, sink: { drop: {} } }
-  kept: { from: last, sink: { drop: {} } }
-`)
-	h.set("a", 0).fire().emits("").
-		want(`skip failed; last failed; dead failed; after_skip ran "none"; after_last ran "none"`)
-	if got, want := h.r.DeadNodes, []int{h.nodes["dead"]}; !slices.Equal(got, want) {
-		t.Errorf("dead nodes: got %v, want %v", got, want)
-	}
-	h.set("a", 5).fire().emits("skipped=2 kept=2").
-		want("skip ran 2; last ran 2; dead ran 2; after_skip ran 2; after_last ran 2")
-	h.set("a", 0).fire().emits("").
-		want(`skip failed; last failed 2; dead failed; after_skip ran "none"; after_last idle 2`)
-	if e := h.r.Node(h.nodes["last"]).Err; e == nil || e.Code != expression.CodeNotFinite {
-		t.Errorf("last: got error %v, want not_finite", e)
-	}
-	h.set("b", 1).fire().want(`skip idle; last idle 2; dead idle; after_skip idle "none"`)
-	if len(h.r.DeadNodes) > 0 {
-		t.Errorf("dead nodes: got %v, want none", h.r.DeadNodes)
-	}
-	h.set("a", 10).fire().emits("skipped=1 kept=1").want("skip ran 1; last ran 1; after_last ran 1")
-}
-
-// M7, M21, M22: a failed epoch changes nothing, and the next one behaves as if it
-// had never happened, also in what is due.
-func TestFailedEpochLeavesNoTrace(t *testing.T) {
-	t.Parallel()
-	h := start(t, "a b", `
-nodes:
-  first: { expr: a + 1 }
-  kept: { expr: a, on_error: dead_letter }
-  late: { expr: first / b }
-outputs:
-  firsts: { from: first, sink: { drop: {} }, emit: on_change }
-  lates: { from: late, sink: { drop: {} } }
-`)
-	h.set("a", 1).set("b", 1).fire().emits("firsts=2 lates=2")
-	before := *h.st
-	cells := slices.Clone(before.cells)
-
-	good, versions := slices.Clone(h.e.Inputs), slices.Clone(h.e.Versions)
-	h.set("a", 5).set("b", 0).run().fails(expression.CodeNotFinite, "late").emits("").
-		want("first ran 6; kept ran 5; late failed 2")
-	for range h.r.Touched() {
-		t.Error("a failed epoch touches a cell")
-	}
-	h.plan.Commit(h.st, &h.r) // refused
-	if h.st.stamp != before.stamp || h.st.fresh != nil || !slices.EqualFunc(h.st.cells, cells, boundary.Equal) {
-		t.Fatalf("the state changed: got %v, want %v", h.st.cells, cells)
-	}
-
-	// The cut is undone: nothing is due, the values of before are current.
-	copy(h.e.Inputs, good)
-	copy(h.e.Versions, versions)
-	h.fire().emits("").want("first idle 2; kept idle 1; late idle 2")
-	// What failed arrives again beside a good divisor: all of it is news.
-	h.set("a", 5).set("b", 2).fire().emits("firsts=6 lates=3").want("first ran 6; kept ran 5; late ran 3")
-}
-
-// M21: the first error ends the epoch; what is dead by then dies with the whole cut.
-func TestFailedEpochStops(t *testing.T) {
-	t.Parallel()
-	h := start(t, "a", `
-nodes:
-  dead: { expr: 1 / a, on_error: dead_letter }
-  fatal: { expr: 1 / a }
-  never: { expr: a }
-`)
-	h.set("a", 0).run().fails(expression.CodeNotFinite, "fatal").want("dead failed; fatal failed; never idle")
-	if len(h.r.DeadNodes) > 0 {
-		t.Errorf("dead nodes: got %v, want none", h.r.DeadNodes)
-	}
-}
-
-// M11: an aside is a run that is not committed.
-func TestRunWithoutCommitIsAnAside(t *testing.T) {
-	t.Parallel()
-	h := start(t, "a", `
-nodes: { n: { expr: a * 2 } }
-outputs: { out: { from: n, sink: { drop: {} }, emit: on_change } }
-`)
-	h.set("a", 1).fire().emits("out=2")
-	live := h.e
-	h.e.Inputs, h.e.Versions = slices.Clone(live.Inputs), slices.Clone(live.Versions)
-	h.set("a", 7).run().want("n ran 14").emits("out=14")
-	h.e = live
-	h.fire().want("n idle 2").emits("")
-	h.set("a", 7).fire().want("n ran 14").emits("out=14")
-}
-
-type panicking struct{ with any }
-
-func (p panicking) Eval(*expression.Env) (boundary.Value, error) { panic(p.with) }
-
-// M21: a panic is an error of the node and of nothing else.
-func TestPanicIsTheNodesError(t *testing.T) {
-	t.Parallel()
-	const nodes = `
-nodes:
-  before: { expr: a }
-  bad: { expr: a, on_error: %s }
-  after: { expr: 'bad ?? 0' }
-  beside: { expr: a }
-`
-	for _, onError := range []string{"skip", "dead_letter", "last_good"} {
-		h := start(t, "a", fmt.Sprintf(nodes, onError))
-		h.plan.steps[h.nodes["bad"]].program = panicking{"boom"}
-		h.set("a", 1).fire().want("before ran 1; bad failed; after ran 0; beside ran 1")
-		e := h.r.Node(h.nodes["bad"]).Err
-		if e == nil || e.Code != CodePanic || e.Text != "boom" || !strings.Contains(e.Stack, "run_test.go") {
-			t.Errorf("%s: got error %+v", onError, e)
-		}
-		h.e.FullRecompute = true
-		h.fire().want("before idle 1; bad idle; after idle 0; beside idle 1")
-		h.set("a", 2).fire().want("before ran 2; bad failed; after idle 0; beside ran 2")
-	}
-	h := start(t, "a", fmt.Sprintf(nodes, "fail_epoch"))
-	h.plan.steps[h.nodes["bad"]].program = panicking{errors.New("boom")}
-	h.set("a", 1).run().fails(CodePanic, "bad").want("before ran 1; after idle")
-}
-
-// A panic in the caller's own code is not a node's.
-func TestPanicOfTheCallerPasses(t *testing.T) {
-	t.Parallel()
-	h := start(t, "a", "nodes: { n: { expr: a, on_error: skip } }\n")
-	h.e.Interrupt = func() error { panic("not a node") }
-	defer func() {
-		if v := recover(); v != "not a node" {
-			t.Errorf("recovered %v", v)
-		}
-	}()
-	h.set("a", 1).run()
-	t.Error("the panic was swallowed")
-}
-
-// M25, M22: an interruption between nodes fails the epoch.
-func TestInterrupt(t *testing.T) {
-	t.Parallel()
-	for cause, code := range map[error]string{
-		context.DeadlineExceeded: CodeEpochTimeout, context.Canceled: CodeCancelled, errors.New("x"): CodeCancelled,
-	} {
-		h := start(t, "a", "nodes: { one: { expr: a }, two: { expr: one }, three: { expr: two } }\n")
-		asked := 0
-		h.e.Interrupt = func() error {
-			if asked++; asked == 3 {
-				return fmt.Errorf("stop: %w", cause)
-			}
-			return nil
-		}
-		h.set("a", 1).run().fails(code, "three").want("one ran 1; two ran 1; three idle")
-		h.fire().want("one ran 1; two ran 1; three ran 1")
-	}
-}
-
 // M20: now() and epoch() are constant within an epoch, and no inputs.
 func TestNowAndEpoch(t *testing.T) {
 	t.Parallel()
@@ -344,11 +176,29 @@ nodes:
   n: { expr: vars.limit + a }
   on: { expr: vars.deep.on }
   who: { expr: 'key ?? "nobody"' }
+  unkeyed: { expr: key == nil }
 `)
-	h.set("a", 1).fire().want(`n ran 4; on ran true; who ran "nobody"`)
+	h.set("a", 1).fire().want(`n ran 4; on ran true; who ran "nobody"; unkeyed ran true`)
 	h.e.Key = boundary.String("A")
 	h.st = h.plan.NewState()
-	h.fire().want(`who ran "A"`)
+	h.fire().want(`who ran "A"; unkeyed ran false`)
+}
+
+// M16: a version that the last committed epoch has seen is not newer, and one that
+// was taken back with a cut is not either.
+func TestStamps(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a", "nodes: { n: { expr: a, event: true } }\n")
+	h.set("a", 1).fire().want("n ran 1")
+	for _, version := range []uint64{0, 1, h.st.Stamp()} {
+		h.e.Versions[0] = version
+		h.run().want("n idle 1")
+	}
+	h.e.Versions[0] = h.st.Stamp() + 1
+	h.run().want("n ran 1")
+	// A value taken away is news too.
+	h.e.Inputs[0] = boundary.Value{}
+	h.run().want("n skipped")
 }
 
 // Outputs: on_change compares with what was last emitted, not with what was last there.
@@ -369,82 +219,6 @@ outputs:
 	h.set("a", v(2)).fire().emits(`each=2 changes=2 raw={"v":2}`)
 }
 
-type guardCase struct {
-	guard        string
-	a, b, n      any // nil: absent
-	holds, waits bool
-	code         string
-}
-
-// needs are the inputs that the guard's text reads plainly.
-func (c *guardCase) needs() (inputs []int) {
-	for i, name := range []string{"a", "b"} {
-		if strings.Contains(c.guard, name+" ") && !strings.Contains(c.guard, name+" ??") || c.guard == name {
-			inputs = append(inputs, i)
-		}
-	}
-	return inputs
-}
-
-// M8: the guard sees the cut's inputs and the nodes' committed values.
-func TestGuard(t *testing.T) {
-	t.Parallel()
-	h := start(t, "a b", "nodes: { n: { expr: a, on_error: skip } }\n")
-	if ok, waiting, err := h.plan.GuardHolds(h.st, &h.e); !ok || waiting || err != nil {
-		t.Errorf("no guard: got %v %v %v, want it to hold", ok, waiting, err)
-	}
-	if needs := h.plan.GuardNeeds(); needs != nil {
-		t.Errorf("no guard: needs %v", needs)
-	}
-	const text = "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: b } }\nreactor: { when: any, guard: '%s' }\n"
-	for _, c := range []guardCase{
-		{guard: "a > 1", waits: true},
-		{guard: "a > 1", a: 1},
-		{guard: "a > 1", a: 2, holds: true},
-		{guard: "a > n", a: 2, n: 1, holds: true},
-		{guard: "a > n", n: 1, waits: true},
-		{guard: "a > n", a: 2}, // only an epoch could give n a value: nothing to wait for
-		{guard: "(b ?? 5) > 3", holds: true},
-		{guard: "a > 1 || b > 1", a: 2, holds: true},
-		{guard: "a > 1 && b > 1", a: 2, waits: true},
-		{guard: "1 / a > 0", a: 0, code: expression.CodeNotFinite},
-		{guard: "a", a: 3, code: expression.CodeTypeError},
-	} {
-		g := parse(t, fmt.Sprintf(text, c.guard))
-		plan, diagnostics := Compile(g, inputsOf(g))
-		if err := diagnostics.Err(); err != nil {
-			t.Fatal(err)
-		}
-		value := func(x any) boundary.Value {
-			if x == nil {
-				return boundary.Value{}
-			}
-			v, err := boundary.FromAny(x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
-		st := plan.NewState()
-		st.cells[0] = value(c.n)
-		e := &Epoch{Inputs: []boundary.Value{value(c.a), value(c.b)}, Versions: make([]uint64, 2), Stamp: 1}
-		if got, want := plan.GuardNeeds(), c.needs(); !slices.Equal(got, want) {
-			t.Errorf("%s: needs %v, want %v", c.guard, got, want)
-		}
-		holds, waits, err := plan.GuardHolds(st, e)
-		code := ""
-		if err != nil {
-			code = err.Code
-			if err.Node != -1 || err.Name != "guard" {
-				t.Errorf("%s: got error of %q, want the guard's", c.guard, err.Name)
-			}
-		}
-		if holds != c.holds || waits != c.waits || code != c.code {
-			t.Errorf("%s with a=%v b=%v n=%v: got %v %v %q, want %v %v %q", c.guard, c.a, c.b, c.n, holds, waits, code, c.holds, c.waits, c.code)
-		}
-	}
-}
-
 // Durations are measured with the caller's clock, node by node.
 func TestClock(t *testing.T) {
 	t.Parallel()
@@ -458,6 +232,13 @@ func TestClock(t *testing.T) {
 	h.set("a", 1).fire().want("two idle 1")
 	if got := h.r.Node(1).Nanos; got != 0 {
 		t.Errorf("an idle node took %d", got)
+	}
+	h = start(t, "a", "nodes: { bad: { expr: a, on_error: skip }, next: { expr: a } }\n")
+	h.e.Clock = func() int64 { now += 7; return now }
+	h.plan.steps[0].program = panicking{"boom"}
+	h.set("a", 1).fire()
+	if got := []int64{h.r.Node(0).Nanos, h.r.Node(1).Nanos}; !slices.Equal(got, []int64{7, 7}) {
+		t.Errorf("beside a panic: got %v, want 7 each", got)
 	}
 }
 
@@ -479,5 +260,52 @@ nodes:
 	}
 	if want := "high/0 normal/0 second/0 low/0 background/0 deep/1"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// M13: one result serves the states of many keys, one after the other.
+func TestOneResultManyKeys(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a", "nodes: { n: { expr: a }, m: { expr: n * 2 } }\n"+
+		"outputs: { o: { from: m, sink: { drop: {} }, emit: on_change } }\n")
+	one, two := h.st, h.plan.NewState()
+	h.set("a", 1).fire().want("m ran 2").emits("o=2")
+	h.st = two
+	h.fire().want("m ran 2").emits("o=2")
+	h.st = one
+	h.set("a", 1).fire().want("n cut_off 1; m idle 2").emits("")
+	h.st = two
+	h.set("a", 3).fire().want("m ran 6").emits("o=6")
+	h.st = one
+	h.e.Versions[0] = one.Stamp()
+	h.fire().want("n idle 1; m idle 2").emits("")
+}
+
+// A steady state allocates nothing for scalars, whatever of the graph runs.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	h := start(t, "a", `
+nodes:
+  n: { expr: a * 2 }
+  r: { route: { big: n > 3, small: true } }
+  big: { after: r.big, expr: n }
+  small: { after: r.small, expr: n }
+  join: { expr: 'big ?? small ?? 0' }
+outputs: { o: { from: join, sink: { drop: {} }, emit: on_change } }
+`)
+	h.e.Clock = func() int64 { return 1 }
+	values := []boundary.Value{boundary.Int(1), boundary.Int(2), boundary.Int(2), boundary.Int(9)}
+	i := 0
+	allocs := testing.AllocsPerRun(200, func() {
+		i++
+		h.e.Inputs[0] = values[i%len(values)]
+		h.e.Versions[0] = h.e.Stamp + 1
+		h.e.Stamp++
+		h.run()
+		for range h.r.Touched() {
+		}
+		h.plan.Commit(h.st, &h.r)
+	})
+	if h.r.Err != nil || allocs > 0 {
+		t.Errorf("got %v allocations, error %v, want none", allocs, h.r.Err)
 	}
 }

@@ -68,21 +68,28 @@ func (p *Plan) Cells() []Cell { return p.cells }
 // cellFormat is the first byte of every encoded cell. A reader refuses others.
 const cellFormat = 1
 
-// EncodeCell is the checkpoint form of cell i.
+// ErrCellDamaged says that a cell's bytes are not what EncodeCell writes.
+var ErrCellDamaged = errors.New("not a cell of this format")
+
+// EncodeCell is the checkpoint form of cell i: the format; for a node, a
+// fingerprint of what it computes; and the value or the stamp.
 func (p *Plan) EncodeCell(st *State, i int) []byte {
 	b := []byte{cellFormat}
-	if i == len(st.cells) {
+	switch {
+	case i == len(st.cells):
 		return binary.AppendUvarint(b, st.stamp)
+	case i < len(p.nodes):
+		b = binary.LittleEndian.AppendUint64(b, p.prints[i])
 	}
 	return st.cells[i].AppendBinary(b)
 }
 
-// errCell says that a cell's bytes are not what EncodeCell writes.
-var errCell = errors.New("not a cell of this format")
-
-// DecodeCell restores cell i of a new state from what [Plan.EncodeCell] made. A
-// node whose cell is not restored, because there is none or it is damaged, runs
-// in the next epoch as if for the first time. On an error the state is unchanged.
+// DecodeCell restores cell i of a new state from what [Plan.EncodeCell] made, of
+// this plan or of another one that has the same cell. A cell of a node that
+// computes something else now is passed over, which is no error. A node that no
+// cell has restored runs in the next epoch as if for the first time; [Plan.Fresh]
+// tells. Damage is [ErrCellDamaged] or an error of the value, and then the state
+// is unchanged.
 func (p *Plan) DecodeCell(st *State, i int, data []byte) error {
 	if err := p.decodeCell(st, i, data); err != nil {
 		c := p.cells[i]
@@ -93,23 +100,33 @@ func (p *Plan) DecodeCell(st *State, i int, data []byte) error {
 
 func (p *Plan) decodeCell(st *State, i int, data []byte) error {
 	if len(data) < 2 || data[0] != cellFormat {
-		return errCell
+		return ErrCellDamaged
 	}
+	data = data[1:]
 	if i == len(st.cells) {
-		stamp, n := binary.Uvarint(data[1:])
-		if n != len(data)-1 {
-			return errCell
+		stamp, n := binary.Uvarint(data)
+		if n != len(data) {
+			return ErrCellDamaged
 		}
 		p.materialize(st)
 		st.stamp = stamp
 		return nil
 	}
-	v, rest, err := boundary.DecodeBinary(data[1:])
+	if i < len(p.nodes) {
+		if len(data) < 8 {
+			return ErrCellDamaged
+		}
+		if binary.LittleEndian.Uint64(data) != p.prints[i] {
+			return nil
+		}
+		data = data[8:]
+	}
+	v, rest, err := boundary.DecodeBinary(data)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 {
-		return errCell
+		return ErrCellDamaged
 	}
 	if i < len(p.nodes) {
 		p.materialize(st)
@@ -117,6 +134,15 @@ func (p *Plan) decodeCell(st *State, i int, data []byte) error {
 	}
 	st.cells[i] = v
 	return nil
+}
+
+// Fresh says whether node i has yet to run for the first time, or again because
+// nothing of it could be restored.
+func (p *Plan) Fresh(st *State, i int) bool {
+	if st.fresh == nil {
+		return st.stamp == 0
+	}
+	return st.fresh.has(i)
 }
 
 // materialize writes the set of fresh nodes out, so that single ones can leave it.

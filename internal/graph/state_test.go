@@ -2,7 +2,9 @@ package graph
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -61,7 +63,15 @@ func TestMissingCell(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for i, n := range h.plan.Nodes() {
+		if got, want := h.plan.Fresh(h.st, i), n.Name == "one"; got != want {
+			t.Errorf("%s: got fresh %v, want %v", n.Name, got, want)
+		}
+	}
 	h.fire().want("one ran 5; two cut_off 5; three idle 5").emits("")
+	if h.plan.Fresh(h.st, 0) || !h.plan.Fresh(h.plan.NewState(), 0) {
+		t.Error("a node is fresh until the first commit and not after")
+	}
 	h.fire().want("one idle 5; two idle 5")
 }
 
@@ -69,18 +79,75 @@ func TestMissingCell(t *testing.T) {
 // plan had computed.
 func TestFirstRunTicksAbsence(t *testing.T) {
 	t.Parallel()
-	h := start(t, "a b", "nodes: { one: { expr: b }, two: { expr: 'one ?? 0' } }\n")
-	h.set("a", 1).set("b", 5).fire().want("one ran 5; two ran 5")
-	two := h.nodes["two"]
-	cells := [][]byte{h.plan.EncodeCell(h.st, two), h.plan.EncodeCell(h.st, len(h.plan.Cells())-1)}
+	h := start(t, "a", `
+nodes:
+  one: { expr: a.x }
+  bad: { expr: 1 / a.y, on_error: skip }
+  kept: { expr: 1 / a.y, on_error: last_good }
+  of_one: { expr: 'one ?? 0' }
+  of_bad: { expr: 'bad ?? 0' }
+  of_kept: { expr: 'kept ?? 0' }
+`)
+	h.set("a", map[string]any{"x": 5, "y": 1}).fire().want("of_one ran 5; of_bad ran 1; of_kept ran 1")
+	old := h.st
 	h.st = h.plan.NewState()
-	for k, i := range []int{two, len(h.plan.Cells()) - 1} {
-		if err := h.plan.DecodeCell(h.st, i, cells[k]); err != nil {
+	for i, c := range h.plan.Cells() {
+		if c.Kind == NodeCell && !strings.HasPrefix(c.Name, "of_") {
+			continue
+		}
+		if err := h.plan.DecodeCell(h.st, i, h.plan.EncodeCell(old, i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.e.Inputs[h.names["b"]] = boundary.Value{}
-	h.fire().want("one skipped; two ran 0")
+	// The value that a graph's new version gets from its cache is another one, with no version to say so.
+	v, err := boundary.FromAny(map[string]any{"y": 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.e.Inputs[0] = v
+	h.fire().want("one ran null; bad failed; kept failed; of_one ran 0; of_bad ran 0; of_kept ran 0")
+	h.st = h.plan.NewState()
+	for i := range h.plan.Cells() {
+		if err := h.plan.DecodeCell(h.st, i, h.plan.EncodeCell(old, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.st.fresh.set(h.nodes["one"])
+	h.st.cells[h.nodes["one"]] = boundary.Value{}
+	h.e.Inputs[0] = boundary.Value{}
+	h.fire().want("one skipped; of_one ran 0; of_bad idle 1")
+}
+
+// M33: over a changed declaration the values of nodes that compute the same are
+// kept; the others run anew, and what rests on them hears of it.
+func TestCellsOfAnotherPlan(t *testing.T) {
+	t.Parallel()
+	const rest = `
+vars: { f: %s }
+nodes:
+  same: { expr: a + 1 }
+  factor: { expr: a * vars.f }
+  other: { expr: a %s 1 }
+  gated: { after: r.%s, expr: a }
+  r: { route: { yes: true, no: true } }
+  last: { expr: other + same, priority: %s }
+`
+	old := start(t, "a", fmt.Sprintf(rest, "2", "*", "yes", "low"))
+	old.set("a", 5).fire().want(`same ran 6; factor ran 10; other ran 5; gated ran 5; r ran "yes"; last ran 11`)
+	h := start(t, "a", fmt.Sprintf(rest, "3", "-", "no", "high"))
+	h.e = old.e
+	for i, cell := range old.plan.Cells() {
+		if err := h.plan.DecodeCell(h.st, slices.Index(h.plan.Cells(), cell), old.plan.EncodeCell(old.st, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, n := range h.plan.Nodes() {
+		want := slices.Contains([]string{"factor", "other", "gated"}, n.Name)
+		if got := h.plan.Fresh(h.st, i); got != want {
+			t.Errorf("%s: got fresh %v, want %v", n.Name, got, want)
+		}
+	}
+	h.fire().want(`same idle 6; factor ran 15; other ran 4; gated skipped; r idle "yes"; last ran 10`)
 }
 
 // A checkpoint writes what changed and the stamp.

@@ -273,3 +273,27 @@ func (s *termSource) condition(depth int) *term {
 }
 
 func routeName(i int) string { return "r" + strconv.Itoa(i) }
+
+// The random graphs, as the oracle sees them.
+
+type oracleNode struct {
+	name          string
+	term          *term   // nil for a route node
+	routes        []*term // conditions of r0, r1, …
+	after, route  string
+	event         *bool
+	onError       string
+	priority, pos int // pos: declaration index
+}
+
+type oracleOutput struct {
+	from     string
+	onChange bool
+}
+
+type oracleGraph struct {
+	inputs  []string
+	event   map[string]bool
+	nodes   map[string]*oracleNode
+	outputs []oracleOutput
+}

@@ -37,9 +37,8 @@ type Config struct {
 	HaltOnFailure bool
 	// Forgetful keeps no state between starts: records and dead letters only (durability: none).
 	Forgetful bool
-	// PlanHash and NodeIdentities tell which persisted node values still mean the same (M33).
-	PlanHash       string
-	NodeIdentities []string
+	// PlanHash tells whether a checkpoint was made under the same declaration (M33).
+	PlanHash string
 	// KeepFirings bounds the ring of firing records (M32).
 	KeepFirings int
 }

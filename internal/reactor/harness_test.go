@@ -77,9 +77,6 @@ func testConfig(t *testing.T, doc string, opts ...option) Config {
 	for i := range g.Outputs {
 		cfg.Outputs = append(cfg.Outputs, g.Outputs[i].Name)
 	}
-	for _, n := range plan.Nodes() {
-		cfg.NodeIdentities = append(cfg.NodeIdentities, n.Name)
-	}
 	for _, o := range opts {
 		o(&cfg)
 	}

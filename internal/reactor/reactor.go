@@ -105,12 +105,12 @@ func New(o Options) *Reactor {
 	r := &Reactor{
 		Options: o, control: make(chan func(time.Time), controlCapacity), commits: make(chan committed, 1),
 		room: make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
-		careful: o.Head.UncleanStarts > 1, staged: make([][]Message, len(o.Writers)),
+		careful: o.Head.UncleanStarts > 2, staged: make([][]Message, len(o.Writers)),
 	}
 	r.sealed.Epoch, r.sealed.At = o.Head.Epoch, o.Head.At
 	// After a crash the first epoch is committed at once: progress, however small, is what
 	// tells a poisoned epoch from a killed process.
-	r.sealNow = o.Head.UncleanStarts > 0
+	r.sealNow = o.Head.UncleanStarts > 1
 	return r
 }
 
@@ -303,7 +303,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	if !r.watchAt.IsZero() && r.watchAt.Before(until) {
 		until = r.watchAt
 	}
-	if r.inflight == nil && r.nextSeal.Before(until) && (r.Core.Changed() || !r.settled && r.Head.UncleanStarts > 0) {
+	if r.inflight == nil && r.nextSeal.Before(until) && (r.Core.Changed() || !r.settled) {
 		until = r.nextSeal
 	}
 	return max(0, until.Sub(now))
@@ -320,9 +320,7 @@ func (r *Reactor) seal(now time.Time) {
 	}
 	settle := !r.settled && now.Sub(r.started) >= settleAfter
 	if !r.Core.Changed() && !settle && len(r.waiters) == 0 {
-		if !r.sealNow {
-			r.nextSeal = now.Add(r.Interval)
-		}
+		r.nextSeal = now.Add(r.Interval)
 		return // sealNow stays: it is for the next change
 	}
 	r.sealNow = false

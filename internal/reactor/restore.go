@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graph"
 )
 
 // ErrCorrupt says that a checkpoint cannot be read. The graph halts: it never starts
@@ -44,13 +45,25 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 		return nil, nil
 	}
 	have := make([]bool, len(c.cfg.Inputs))
+	kept := make(map[string]bool) // nodes with a cell
 	for _, cell := range cells {
 		drop, err := c.restoreCell(cell, have)
 		if err != nil {
 			return nil, fmt.Errorf("%w: cell %s %q: %w", ErrCorrupt, cell.Kind, cell.Name, err)
 		}
+		if cell.Kind == string(graph.NodeCell) {
+			kept[cell.Name] = true
+		}
 		if drop != "" {
 			dropped = append(dropped, drop)
+		}
+	}
+	if m.Plan != c.cfg.PlanHash {
+		// A node that computes something else now starts as if it had never run.
+		for i, n := range c.cfg.Plan.Nodes() {
+			if kept[n.Name] && c.cfg.Plan.Fresh(c.cell.nodes, i) {
+				dropped = append(dropped, "node "+n.Name)
+			}
 		}
 	}
 	c.settleRestored(m.Plan, have)
@@ -113,7 +126,7 @@ func (c *Core) restoreCell(cell checkpoint.Cell, have []bool) (dropped string, e
 	default:
 		for i, own := range c.cfg.Plan.Cells() {
 			if string(own.Kind) == cell.Kind && own.Name == cell.Name {
-				return c.restorePlanCell(i, cell)
+				return "", c.cfg.Plan.DecodeCell(c.cell.nodes, i, cell.Data)
 			}
 		}
 	}
@@ -129,17 +142,6 @@ func (c *Core) requeue(i int, it queued) {
 	c.overwrite(i, it.b)
 	c.changes.slots[i] = true
 	c.changes.gone = append(c.changes.gone, queueCell{i, it.seq})
-}
-
-func (c *Core) restorePlanCell(i int, cell checkpoint.Cell) (dropped string, err error) {
-	identity, data, err := cutString(cell.Data)
-	if err != nil {
-		return "", err
-	}
-	if identity != c.cfg.identity(i) {
-		return cell.Kind + " " + cell.Name, nil // it runs as if for the first time
-	}
-	return "", c.cfg.Plan.DecodeCell(c.cell.nodes, i, data)
 }
 
 func (c *Core) restoreAccount(i int, data []byte) (dropped string, err error) {

@@ -161,7 +161,7 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 		if c.changes.plan[i] {
 			s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{
 				Kind: string(cell.Kind), Name: cell.Name,
-				Data: append(appendString(nil, c.cfg.identity(i)), c.cfg.Plan.EncodeCell(c.cell.nodes, i)...),
+				Data: c.cfg.Plan.EncodeCell(c.cell.nodes, i),
 			})
 		}
 	}
@@ -174,14 +174,6 @@ func (c *Core) queueName(q queueCell) string { return queueName(&c.cfg, q) }
 
 func queueName(cfg *Config, q queueCell) string {
 	return fmt.Sprintf("%s/%016x", cfg.Inputs[q.input].Name, q.seq)
-}
-
-// identity is what the value in plan cell i was computed by; "" where that does not matter.
-func (c *Config) identity(i int) string {
-	if i < len(c.NodeIdentities) {
-		return c.NodeIdentities[i]
-	}
-	return ""
 }
 
 func (c *Core) meta() []byte {

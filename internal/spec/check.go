@@ -83,27 +83,29 @@ func (d *decoder) checkTriggers(g *Graph) {
 	subset := d.checkSubset(g)
 	triggers := false
 	for i := range g.Accumulators {
-		a := &g.Accumulators[i]
+		a, asked := &g.Accumulators[i], d.links.accumulators[i].strategy
 		why := ""
 		switch {
 		case a.Passive || a.Global:
 			why = "it is " + idle(a)
 		case g.Reactor.Names != nil && !subset[a.Name]:
 			why = "reactor.when does not name it"
-		}
-		if why == "" {
+		default:
 			triggers = true
-			if a.Strategy == "" {
-				a.Strategy = g.Reactor.Strategy
-				d.follow("accumulators."+a.Name+".strategy", "reactor.strategy")
-			}
-			continue
 		}
-		d.follow("accumulators."+a.Name+".strategy", "accumulators."+a.Name+".passive", "accumulators."+a.Name+".global")
-		if v := d.links.accumulators[i].strategy; a.Strategy == "sequential" {
-			d.report(v.node, v.at, CodePassiveSequential, "latest", "%s never triggers, since %s, so it cannot be sequential; use latest or let it trigger", document.Quote(a.Name), why)
+		if why != "" && a.Strategy == "sequential" {
+			d.report(asked.node, asked.at, CodePassiveSequential, "latest", "%s never triggers, since %s, so it cannot be sequential; use latest or let it trigger", document.Quote(a.Name), why)
 		}
-		a.Strategy = "latest"
+		path := "accumulators." + a.Name
+		if a.Strategy == "" {
+			a.Strategy = g.Reactor.Strategy
+			d.follow(path+".strategy", "reactor.strategy", a.Strategy)
+		}
+		d.follow(path+".strategy", path+".passive", a.Strategy)
+		d.follow(path+".strategy", path+".global", a.Strategy)
+		if why != "" {
+			a.Strategy = "latest"
+		}
 	}
 	// A subset has its own diagnostics, name by name.
 	if !triggers && g.Reactor.Names == nil && len(g.Accumulators) > 0 {

@@ -61,7 +61,7 @@ func readFileSource(d *decoder, v value, s *Source) {
 		return
 	}
 	path := got["path"]
-	d.follow(v.at.String()+".format", path.at.String())
+	d.follow(v.at.String()+".format", path.at.String(), "")
 	s.File.Format = formatByExtension[strings.ToLower(filepath.Ext(s.File.Path))]
 	if s.File.Format == "" {
 		d.report(path.node, path.at, CodeMissingField, "", "the name %s does not tell what the file holds; add format: ndjson or format: csv", document.Quote(path.node.Value))

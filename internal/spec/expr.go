@@ -53,7 +53,7 @@ func (d *decoder) notAnExpression(n *yaml.Node) string {
 		return "YAML reads the * as an alias"
 	case n.Anchor != "":
 		return "YAML reads the & as an anchor"
-	case d.tagged(n):
+	case d.doc.Tagged(n):
 		return "YAML reads the ! as a tag"
 	case n.Kind == yaml.MappingNode:
 		return "YAML reads a mapping"

@@ -4,12 +4,10 @@ import "time"
 
 // Defaults of the whole graph.
 const (
-	defaultEpochTimeout = 30 * time.Second
-	defaultWarmTimeout  = 30 * time.Second
-
-	defaultCapacity      = 1024
-	defaultCapacityBytes = 8 << 20
-
+	defaultEpochTimeout    = 30 * time.Second
+	defaultWarmTimeout     = 30 * time.Second
+	defaultCapacity        = 1024
+	defaultCapacityBytes   = 8 << 20
 	defaultHistory         = 1000
 	defaultDeadLetterKeep  = 7 * 24 * time.Hour
 	defaultDeadLetterMax   = 100_000
@@ -22,7 +20,6 @@ const (
 	maxCapacity      = 1 << 24
 	maxCapacityBytes = 1 << 40
 	maxHistory       = 1_000_000
-	maxDeadLetters   = 1 << 31
 	maxCount         = 1 << 31
 )
 
@@ -122,7 +119,7 @@ func readHistory(d *decoder, v value, g *Graph) {
 
 var deadLettersFields = []field[DeadLetters]{
 	{name: "keep", read: func(d *decoder, v value, t *DeadLetters) { d.duration(v, 1, &t.Keep) }},
-	{name: "max", read: func(d *decoder, v value, t *DeadLetters) { d.count(v, 1, maxDeadLetters, &t.Max) }},
+	{name: "max", read: func(d *decoder, v value, t *DeadLetters) { d.count(v, 1, maxCount, &t.Max) }},
 	{name: "max_bytes", read: func(d *decoder, v value, t *DeadLetters) {
 		if n, ok := d.integer(v, 1, maxCapacityBytes); ok {
 			t.MaxBytes = n

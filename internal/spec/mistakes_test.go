@@ -2,6 +2,9 @@ package spec
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +48,46 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s\nin full:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(shown, "\n"))
 			}
 		})
+	}
+}
+
+// Every code has a mistake that shows it, here or in the tests of bounds, and no
+// diagnostic has a code that is not listed.
+func TestEveryCodeIsShown(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{CodeTooLarge: true, CodeTooMany: true, CodeTooManyErrors: true} // TestBounds, TestCutShort
+	files, err := filepath.Glob("testdata/mistakes/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, diags := Parse(data, Options{Resolve: environment})
+		for _, d := range diags {
+			shown[d.Code] = true
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok {
+			return true
+		}
+		code := strings.Trim(lit.Value, `"`)
+		if !shown[code] {
+			t.Errorf("no mistake shows the code %s", code)
+		}
+		delete(shown, code)
+		return true
+	})
+	for code := range shown {
+		t.Errorf("the code %s is not listed in codes.go", code)
 	}
 }
 

@@ -48,12 +48,14 @@ func readObject[T any](d *decoder, v value, where string, fields []field[T], int
 	if !d.mapping(v, "a mapping with the fields of "+where) {
 		return nil, false
 	}
-	set := setOf(fields)
+	find := func(name string) int {
+		return slices.IndexFunc(fields, func(f field[T]) bool { return f.name == name })
+	}
 	got = make(given)
-	for _, p := range d.pairs(v, func(name string) bool { return slices.Contains(set.names, name) }) {
-		i := slices.Index(set.names, p.key.Value)
+	for _, p := range d.pairs(v, func(name string) bool { return find(name) >= 0 }) {
+		i := find(p.key.Value)
 		if i < 0 {
-			d.unknownField(p.value, where, set)
+			d.unknownField(p.value, where, setOf(fields))
 			continue
 		}
 		f := fields[i]

@@ -18,7 +18,7 @@ const (
 	defaultMaxBytes = 1 << 20 // a declaration of ten thousand nodes is about half of this
 	maxDepth        = 64      // the same bound as for events
 	maxEntries      = 10_000  // accumulators, nodes and outputs each
-	maxKeyBytes     = 256    // the longest key of a mapping
+	maxKeyBytes     = 256     // the longest key of a mapping
 	maxDiagnostics  = 1000    // nobody reads more, and each costs memory
 	maxExpanded     = 1 << 20 // bytes that references expand to, as much as the document itself
 	maxComparisons  = 50_000  // with names and fields that a mistyped one could mean

@@ -24,11 +24,16 @@ func mustParse(t *testing.T, text string) *Graph {
 
 func readFile(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
+	text, err := readTestdata(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(data)
+	return text
+}
+
+func readTestdata(name string) (string, error) {
+	data, err := os.ReadFile(name)
+	return string(data), err
 }
 
 func codes(diags Diagnostics) []string {
@@ -307,7 +312,7 @@ func TestBounds(t *testing.T) {
 		{"key", head + "vars: { x: { " + strings.Repeat("k", maxKeyBytes+1) + ": 1 } }", "too_large"},
 		{"name", head + "vars:\n  ? " + strings.Repeat("k", 1<<19) + "\n  : 1\n", "too_large"},
 		{"depth", head + "vars: { x: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + " }", "too_deep"},
-		{"nesting", head + "vars:\n  x: " + strings.Repeat("- ", 9000) + "1", "too_deep"},
+		{"nesting", head + "vars:\n  x:\n    " + strings.Repeat("- ", 9000) + "1", "too_deep"},
 	} {
 		_, diags := Parse([]byte(c.text), Options{})
 		if len(diags) != 1 || diags[0].Code != c.want {
@@ -369,7 +374,7 @@ func TestDiagnosticString(t *testing.T) {
 // A nil graph means that nothing could be made of the document.
 func TestNothing(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "---", "a: b: c:\n - d", "graph: \"x", "\xff"} {
+	for _, text := range []string{"", "---", "a: [1, 2\nb: 3", "graph: \"x", "\xff"} {
 		if g, diags := Parse([]byte(text), Options{}); g != nil || len(diags) == 0 {
 			t.Errorf("%q: got %v and %v", text, g, diags)
 		}
@@ -378,5 +383,15 @@ func TestNothing(t *testing.T) {
 		if g, diags := Parse([]byte(text), Options{}); g == nil || len(diags) == 0 {
 			t.Errorf("%q: got %v and %v", text, g, diags)
 		}
+	}
+}
+
+// A byte order mark is no part of the text, and other drafts of JSON Schema are
+// schemas too.
+func TestAccepted(t *testing.T) {
+	t.Parallel()
+	g := mustParse(t, "\ufeffgraph: g\naccumulators: { a: { schema: { $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/definitions/x', definitions: { x: true } } } }")
+	if g.Accumulators[0].Pos.Column != 17 || g.Accumulators[0].Schema == nil {
+		t.Errorf("got %+v", g.Accumulators[0])
 	}
 }

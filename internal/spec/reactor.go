@@ -105,14 +105,6 @@ func readRestart(d *decoder, v value, r *Reactor) {
 		at, said = v, true
 	}
 	if said {
-		d.report(at.node, at.at, CodeOutOfRange, "", "the delay cannot start at %s and be at most %s; make max at least as long as base", shown(got, "base", "1s"), shown(got, "max", "60s"))
+		d.report(at.node, at.at, CodeOutOfRange, "", "the delay would start at base (default 1s) and be at most max (default 60s); make max at least as long as base")
 	}
-}
-
-// shown is a field as the user wrote it, or its default.
-func shown(got given, name, def string) string {
-	if v, ok := got[name]; ok {
-		return document.Subject(v.node)
-	}
-	return def
 }

@@ -32,15 +32,18 @@ func (d *decoder) keepField(path, asWritten string) {
 	d.unresolved.fields[path] = asWritten
 }
 
-// follow notes that a default at path follows from the fields at others: when one of
-// them was written with references, its text stands for the default too.
-func (d *decoder) follow(path string, others ...string) {
-	for _, other := range others {
-		if asWritten, ok := d.unresolved.fields[other]; ok {
-			d.keepField(path, asWritten)
-			return
-		}
+// follow notes that what a field means follows from another one too: when that was
+// written with references, both texts stand for the field. value is what the field
+// says by itself.
+func (d *decoder) follow(path, other, value string) {
+	asWritten, ok := d.unresolved.fields[other]
+	if !ok {
+		return
 	}
+	if own, ok := d.unresolved.fields[path]; ok {
+		value = own
+	}
+	d.keepField(path, value+" with "+asWritten)
 }
 
 // keepTree notes that a free-form value was written with references.

@@ -78,18 +78,12 @@ func (d *decoder) plain(n *yaml.Node, at *trail) bool {
 		d.report(n, at, CodeAliasNotAllowed, "", "anchors are not allowed; remove it, or quote the value if it is a text that starts with &")
 	case n.Tag == "!!merge":
 		d.report(n, at, CodeAliasNotAllowed, "", "merge keys are not allowed; write the fields out")
-	case d.tagged(n):
+	case d.doc.Tagged(n):
 		d.report(n, at, CodeTagNotAllowed, "", "tags are not allowed; remove it, or quote the value if it is a text that starts with !")
 	default:
 		return true
 	}
 	return false
-}
-
-// tagged reports whether a node has an explicit tag. The reader forgets the tag
-// "!" of a scalar, so that ! x would silently be x: the text tells.
-func (d *decoder) tagged(n *yaml.Node) bool {
-	return n.Style&yaml.TaggedStyle != 0 || n.Kind == yaml.ScalarNode && d.doc.Source.StartsWith(n.Line, n.Column, "!")
 }
 
 // mapping reports whether v is a mapping; want says what should be there.

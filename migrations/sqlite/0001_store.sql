@@ -13,7 +13,10 @@ CREATE TABLE graph_number (
 ) STRICT, WITHOUT ROWID;
 
 -- One row per graph. Every commit begins by updating it where fence and seq match.
+-- What a graph has persisted hangs on state, which is never given twice: deleting a
+-- graph is deleting this row, and what hung on it is swept later, little by little.
 CREATE TABLE graph_head (
+    state           INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant          TEXT    NOT NULL,
     graph           TEXT    NOT NULL,
     instance        TEXT    NOT NULL,
@@ -25,40 +28,46 @@ CREATE TABLE graph_head (
     attempts        INTEGER NOT NULL,
     attempted_epoch INTEGER NOT NULL,
     unclean_starts  INTEGER NOT NULL,
-    cells           INTEGER NOT NULL, -- rows of this graph in cell: a lost one is noticed
-    firings         INTEGER NOT NULL, -- rows of this graph in firing: the ring is trimmed without counting
+    cells           INTEGER NOT NULL, -- rows of this state in cell: a lost one is noticed
+    firings         INTEGER NOT NULL, -- rows of this state in firing: the ring is trimmed without counting
     sum             INTEGER NOT NULL, -- CRC-32C over epoch, seq, at and meta
     meta            BLOB    NOT NULL,
-    PRIMARY KEY (tenant, graph)
+    UNIQUE (tenant, graph)
+) STRICT;
+
+-- States whose rows are still to be swept.
+CREATE TABLE dropped_state (
+    state  INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL
 ) STRICT;
 
 -- The state of graphs. The data is outside the index: comparing keys in a b-tree
 -- whose rows hold the data would read whole cells, and a cell may have 50 MB.
 CREATE TABLE cell (
     tenant TEXT    NOT NULL,
-    graph  TEXT    NOT NULL,
+    state  INTEGER NOT NULL,
     kind   TEXT    NOT NULL,
     name   TEXT    NOT NULL,
     key    TEXT    NOT NULL,
     sum    INTEGER NOT NULL, -- CRC-32C over kind, name, key and data
     data   BLOB    NOT NULL,
-    PRIMARY KEY (tenant, graph, kind, name, key)
+    PRIMARY KEY (state, kind, name, key)
 ) STRICT;
 
 -- The history ring.
 CREATE TABLE firing (
     tenant      TEXT    NOT NULL,
-    graph       TEXT    NOT NULL,
+    state       INTEGER NOT NULL,
     incarnation INTEGER NOT NULL,
     epoch       INTEGER NOT NULL,
     key         TEXT    NOT NULL,
     data        BLOB    NOT NULL,
-    PRIMARY KEY (tenant, graph, incarnation, epoch)
+    PRIMARY KEY (state, incarnation, epoch)
 ) STRICT;
 
 CREATE TABLE dead_letter (
     tenant      TEXT    NOT NULL,
-    graph       TEXT    NOT NULL,
+    state       INTEGER NOT NULL,
     id          TEXT    NOT NULL,
     at          INTEGER NOT NULL,
     size        INTEGER NOT NULL, -- bytes of payload
@@ -73,11 +82,11 @@ CREATE TABLE dead_letter (
     folded      INTEGER NOT NULL,
     replay_of   TEXT    NOT NULL,
     payload     BLOB    NOT NULL,
-    PRIMARY KEY (tenant, graph, id)
+    PRIMARY KEY (state, id)
 ) STRICT;
 
 -- What pruning looks at, so that it reads no payload.
-CREATE INDEX dead_letter_retention ON dead_letter (tenant, graph, id, at, size);
+CREATE INDEX dead_letter_retention ON dead_letter (state, id, at, size);
 
 CREATE TABLE recovery_event (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,

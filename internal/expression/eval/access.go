@@ -5,6 +5,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // read is a read of a name in scope and of the constant path of fields that
@@ -96,7 +97,7 @@ func (r *read) code() code {
 			return r.absent(e)
 		})
 	case 1:
-		return code{val: r.firstValue, num: r.firstNumber}
+		return code{val: firstValue(r), num: firstNumber(r)}
 	}
 	return valueCode(func(e *Env) boundary.Value {
 		v, _ := r.load(e)
@@ -105,25 +106,35 @@ func (r *read) code() code {
 }
 
 // firstValue is the value of a path of one field.
-func (r *read) firstValue(e *Env) boundary.Value {
-	v := r.first(e)
-	if v.IsAbsent() {
-		v, _ = r.missing(e)
+func firstValue(r *read) value {
+	return func(e *Env) boundary.Value {
+		v := r.first(e)
+		if v.IsAbsent() {
+			v, _ = r.missing(e)
+		}
+		return v
 	}
-	return v
 }
 
-// firstNumber is firstValue in registers.
-func (r *read) firstNumber(e *Env) (uint64, numKind) {
-	v := r.first(e)
-	if v.Kind() == boundary.KindFloat {
-		f, _ := v.AsFloat()
-		return math.Float64bits(f), numFloat
+// firstNumber is firstValue in registers. This is where most of the time of
+// most expressions goes, so that it does the work of first itself.
+func firstNumber(r *read) number {
+	return func(e *Env) (uint64, numKind) {
+		var v boundary.Value
+		if r.shape != nil {
+			v = e.Values[r.name].Slot(r.shape, r.slot)
+		} else {
+			v = e.Values[r.name].Field(r.path[0].name)
+		}
+		if v.Kind() == boundary.KindFloat {
+			f, _ := v.AsFloat()
+			return math.Float64bits(f), numFloat
+		}
+		if v.IsAbsent() {
+			v, _ = r.missing(e)
+		}
+		return e.split(v)
 	}
-	if v.IsAbsent() {
-		v, _ = r.missing(e)
-	}
-	return e.split(v)
 }
 
 // step is one access after another: .name, [key] or .Method(…).
@@ -145,7 +156,8 @@ func (s *step) apply(e *Env, v boundary.Value) boundary.Value {
 		if k.IsAbsent() {
 			return k
 		}
-		return e.index(s.at, v, k)
+		out, f := rules.Element(v, k)
+		return e.done(s.at, out, f)
 	case s.method != nil:
 		e.vars[s.slots] = v
 		return s.method.apply(e, s.at, s.slots, 1, s.args, s.loop)

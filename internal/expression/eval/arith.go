@@ -4,95 +4,121 @@ import (
 	"math"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // Arithmetic on two registers. Each closure knows two floats and two ints;
 // whatever else comes, including every failure, goes to Env.arith.
 
-func addNumbers(at Site, l, r number) number {
+// operand is a side of an operation: a closure, or a constant, which is
+// cheaper to look at than to call.
+type operand struct {
+	f        number
+	bits     uint64
+	kind     numKind
+	constant bool
+}
+
+func (c code) operand() operand {
+	if k := c.literal.Kind(); k == boundary.KindInt || k == boundary.KindFloat {
+		bits, kind := (*Env)(nil).split(c.literal)
+		return operand{bits: bits, kind: kind, constant: true}
+	}
+	return operand{f: c.number()}
+}
+
+// get is just small enough to be inlined.
+func (o *operand) get(e *Env) (uint64, numKind) {
+	if o.constant {
+		return o.bits, o.kind
+	}
+	return o.f(e)
+}
+
+func addNumbers(at Site, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
-		a, ak := l(e)
+		a, ak := l.get(e)
 		if ak < numInt {
-			return e.arithLeft(at, Add, ak, r)
+			return e.arithLeft(at, rules.Add, ak, &r)
 		}
-		b, bk := r(e)
+		b, bk := r.get(e)
 		if ak == numFloat && bk == numFloat {
-			if f := math.Float64frombits(a) + math.Float64frombits(b); Finite(f) {
+			if f := math.Float64frombits(a) + math.Float64frombits(b); rules.Finite(f) {
 				return math.Float64bits(f), numFloat
 			}
 		} else if ak == numInt && bk == numInt {
-			if i, ok := addInt(int64(a), int64(b)); ok {
+			if i, ok := rules.AddInt(int64(a), int64(b)); ok {
 				return uint64(i), numInt
 			}
 		}
-		return e.arithRest(at, Add, a, ak, b, bk)
+		return e.arithRest(at, rules.Add, a, ak, b, bk)
 	}
 }
 
-func subNumbers(at Site, l, r number) number {
+func subNumbers(at Site, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
-		a, ak := l(e)
+		a, ak := l.get(e)
 		if ak < numInt {
-			return e.arithLeft(at, Sub, ak, r)
+			return e.arithLeft(at, rules.Sub, ak, &r)
 		}
-		b, bk := r(e)
+		b, bk := r.get(e)
 		if ak == numFloat && bk == numFloat {
-			if f := math.Float64frombits(a) - math.Float64frombits(b); Finite(f) {
+			if f := math.Float64frombits(a) - math.Float64frombits(b); rules.Finite(f) {
 				return math.Float64bits(f), numFloat
 			}
 		} else if ak == numInt && bk == numInt {
-			if i, ok := subInt(int64(a), int64(b)); ok {
+			if i, ok := rules.SubInt(int64(a), int64(b)); ok {
 				return uint64(i), numInt
 			}
 		}
-		return e.arithRest(at, Sub, a, ak, b, bk)
+		return e.arithRest(at, rules.Sub, a, ak, b, bk)
 	}
 }
 
-func mulNumbers(at Site, l, r number) number {
+func mulNumbers(at Site, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
-		a, ak := l(e)
+		a, ak := l.get(e)
 		if ak < numInt {
-			return e.arithLeft(at, Mul, ak, r)
+			return e.arithLeft(at, rules.Mul, ak, &r)
 		}
-		b, bk := r(e)
+		b, bk := r.get(e)
 		if ak == numFloat && bk == numFloat {
-			if f := math.Float64frombits(a) * math.Float64frombits(b); Finite(f) {
+			if f := math.Float64frombits(a) * math.Float64frombits(b); rules.Finite(f) {
 				return math.Float64bits(f), numFloat
 			}
 		} else if ak == numInt && bk == numInt {
-			if i, ok := mulInt(int64(a), int64(b)); ok {
+			if i, ok := rules.MulInt(int64(a), int64(b)); ok {
 				return uint64(i), numInt
 			}
 		}
-		return e.arithRest(at, Mul, a, ak, b, bk)
+		return e.arithRest(at, rules.Mul, a, ak, b, bk)
 	}
 }
 
-func divNumbers(at Site, l, r number) number {
+func divNumbers(at Site, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
-		a, ak := l(e)
+		a, ak := l.get(e)
 		if ak < numInt {
-			return e.arithLeft(at, Div, ak, r)
+			return e.arithLeft(at, rules.Div, ak, &r)
 		}
-		b, bk := r(e)
+		b, bk := r.get(e)
 		if bk >= numInt {
-			if f := toFloat(a, ak) / toFloat(b, bk); Finite(f) {
+			if f := toFloat(a, ak) / toFloat(b, bk); rules.Finite(f) {
 				return math.Float64bits(f), numFloat
 			}
 		}
-		return e.arithRest(at, Div, a, ak, b, bk)
+		return e.arithRest(at, rules.Div, a, ak, b, bk)
 	}
 }
 
 // restNumbers is for the operators that are too rare to have their own closure.
-func restNumbers(at Site, o Op, l, r number) number {
+func restNumbers(at Site, o rules.Op, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
-		a, ak := l(e)
+		a, ak := l.get(e)
 		if ak < numInt {
-			return e.arithLeft(at, o, ak, r)
+			return e.arithLeft(at, o, ak, &r)
 		}
-		b, bk := r(e)
+		b, bk := r.get(e)
 		return e.arithRest(at, o, a, ak, b, bk)
 	}
 }
@@ -103,7 +129,11 @@ func negateNumber(at Site, r number) number {
 		if ak == numFloat {
 			return a ^ 1<<63, numFloat
 		}
-		return e.split(e.negate(at, e.join(a, ak)))
+		if ak == numFailed {
+			return 0, numFailed
+		}
+		v, f := rules.Negate(e.join(a, ak))
+		return e.split(e.done(at, v, f))
 	}
 }
 
@@ -112,7 +142,7 @@ func keepNumber(at Site, r number) number {
 	return func(e *Env) (uint64, numKind) {
 		a, ak := r(e)
 		if ak == numOther {
-			e.Fail(at, CodeTypeError, "cannot compute +%s", e.spill.Kind())
+			e.Fail(at, rules.CodeTypeError, "cannot compute +%s", e.spill.Kind())
 			return 0, numFailed
 		}
 		return a, ak
@@ -120,12 +150,12 @@ func keepNumber(at Site, r number) number {
 }
 
 // arithLeft goes on after a left operand that is no number or has failed.
-func (e *Env) arithLeft(at Site, o Op, ak numKind, r number) (uint64, numKind) {
+func (e *Env) arithLeft(at Site, o rules.Op, ak numKind, r *operand) (uint64, numKind) {
 	if ak == numFailed {
 		return 0, numFailed
 	}
 	a := e.spill // before the right operand uses it
-	b, bk := r(e)
+	b, bk := r.get(e)
 	if bk == numFailed {
 		return 0, numFailed
 	}
@@ -133,7 +163,7 @@ func (e *Env) arithLeft(at Site, o Op, ak numKind, r number) (uint64, numKind) {
 }
 
 // arithRest handles every pair of operands with a number on the left.
-func (e *Env) arithRest(at Site, o Op, a uint64, ak numKind, b uint64, bk numKind) (uint64, numKind) {
+func (e *Env) arithRest(at Site, o rules.Op, a uint64, ak numKind, b uint64, bk numKind) (uint64, numKind) {
 	if bk == numFailed {
 		return 0, numFailed
 	}
@@ -160,7 +190,7 @@ func applyNumber(f *Function, arg number, rest func(e *Env, v boundary.Value) bo
 				return uint64(i), numInt
 			}
 		case ak >= numInt:
-			if r := f.OnFloat(toFloat(a, ak)); Finite(r) {
+			if r := f.OnFloat(toFloat(a, ak)); rules.Finite(r) {
 				return math.Float64bits(r), numFloat
 			}
 		}

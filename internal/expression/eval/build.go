@@ -2,10 +2,10 @@ package eval
 
 import (
 	"slices"
-	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // list compiles [a, b, c].
@@ -81,7 +81,7 @@ func (c *compiler) dynamicObject(n *ast.MapNode) code {
 			}
 			name, ok := k.AsString()
 			if !ok {
-				return e.Fail(at, CodeTypeError, "the name of a field must be string, got %s", k.Kind())
+				return e.Fail(at, rules.CodeTypeError, "the name of a field must be string, got %s", k.Kind())
 			}
 			v := vals[i](e)
 			if v.IsAbsent() {
@@ -107,7 +107,7 @@ func rangeList(at Site, l, r value) value {
 		from, ok := a.AsInt()
 		to, ok2 := b.AsInt()
 		if !ok || !ok2 {
-			return e.mismatch(at, "..", a, b)
+			return e.fault(at, rules.Mismatch("..", a, b))
 		}
 		if to < from {
 			return boundary.List(nil)
@@ -155,49 +155,8 @@ func (c *compiler) slice(n *ast.SliceNode) code {
 		i, iok := a.AsInt()
 		j, jok := b.AsInt()
 		if iok != hasFrom || jok != hasTo {
-			return e.Fail(at, CodeTypeError, "the bounds of a slice must be int")
+			return e.Fail(at, rules.CodeTypeError, "the bounds of a slice must be int")
 		}
 		return e.Slice(at, v, i, j, hasTo)
 	})
-}
-
-// Slice is v[from:to] of a list or of a string's characters. Bounds beyond an end
-// mean that end; negative ones count from the end.
-func (e *Env) Slice(at Site, v boundary.Value, from, to int64, hasTo bool) boundary.Value {
-	s, isText := v.AsString()
-	var n int64
-	switch {
-	case isText:
-		n = int64(utf8.RuneCountInString(s))
-	case v.Kind() == boundary.KindList:
-		n = int64(v.Len())
-	default:
-		return e.Fail(at, CodeTypeError, "cannot slice %s", v.Kind())
-	}
-	if !hasTo {
-		to = n
-	}
-	clamp := func(i int64) int64 {
-		if i < 0 {
-			i += n
-		}
-		return min(max(i, 0), n)
-	}
-	from, to = clamp(from), clamp(to)
-	from = min(from, to)
-	if isText {
-		return boundary.String(s[ByteOffset(s, int(from)):ByteOffset(s, int(to))])
-	}
-	items := make([]boundary.Value, 0, to-from)
-	i := int64(0)
-	for item := range v.Items() {
-		if i >= to {
-			break
-		}
-		if i >= from {
-			items = append(items, Present(item))
-		}
-		i++
-	}
-	return boundary.List(items)
 }

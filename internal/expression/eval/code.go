@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // A node of the syntax tree becomes one to three closures with the same
@@ -107,7 +108,7 @@ func (c code) truth(at Site, what string) truth {
 			return verdictOf(b)
 		}
 		if !v.IsAbsent() {
-			e.Fail(at, CodeTypeError, "%s must be bool, got %s", what, v.Kind())
+			e.Fail(at, rules.CodeTypeError, "%s must be bool, got %s", what, v.Kind())
 		}
 		return stopped
 	}

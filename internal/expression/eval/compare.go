@@ -1,52 +1,52 @@
 package eval
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
-// relation is an order comparison, as the results of a three-way comparison that satisfy it.
-type relation struct {
-	name        string
-	less, equal bool
-	greater     bool
-}
+// relation is an order comparison.
+type relation uint8
 
-func (r *relation) holds(c int) bool {
-	return c < 0 && r.less || c == 0 && r.equal || c > 0 && r.greater
-}
+const (
+	less relation = iota
+	lessOrEqual
+	greater
+	greaterOrEqual
+)
 
-// relations are the comparisons by operator.
-func relationOf(operator string) (*relation, bool) {
-	switch operator {
-	case "<":
-		return &relation{name: "<", less: true}, true
-	case "<=":
-		return &relation{name: "<=", less: true, equal: true}, true
-	case ">":
-		return &relation{name: ">", greater: true}, true
-	case ">=":
-		return &relation{name: ">=", greater: true, equal: true}, true
+// relations are the order comparisons by their operators.
+var relations = []string{"<", "<=", ">", ">="}
+
+// holds tells from the result of a three-way comparison whether the relation holds.
+func (r relation) holds(c int) bool {
+	switch r {
+	case less:
+		return c < 0
+	case lessOrEqual:
+		return c <= 0
+	case greater:
+		return c > 0
 	}
-	return nil, false
+	return c >= 0
 }
 
-// compareNumbers compares numbers in registers, and everything else by Env.order.
-func compareNumbers(at Site, rel *relation, l, r number) truth {
+// compareNumbers compares numbers in registers, and everything else by Env.Order.
+func compareNumbers(at Site, rel relation, l, r operand) truth {
 	return func(e *Env) verdict {
-		a, ak := l(e)
+		a, ak := l.get(e)
 		if ak < numInt {
-			return e.compareLeft(at, rel, ak, r)
+			return e.compareLeft(at, rel, ak, &r)
 		}
-		b, bk := r(e)
+		b, bk := r.get(e)
 		if ak == numFloat && bk == numFloat {
-			f, g := math.Float64frombits(a), math.Float64frombits(b)
-			return verdictOf(f < g && rel.less || f > g && rel.greater || f == g && rel.equal)
+			return compareFloats(rel, math.Float64frombits(a), math.Float64frombits(b))
 		}
 		if ak == numInt && bk == numInt {
-			i, j := int64(a), int64(b)
-			return verdictOf(i < j && rel.less || i > j && rel.greater || i == j && rel.equal)
+			return verdictOf(rel.holds(cmp.Compare(int64(a), int64(b))))
 		}
 		if bk == numFailed {
 			return stopped
@@ -56,20 +56,32 @@ func compareNumbers(at Site, rel *relation, l, r number) truth {
 	}
 }
 
-func (e *Env) compareLeft(at Site, rel *relation, ak numKind, r number) verdict {
+func compareFloats(rel relation, f, g float64) verdict {
+	switch rel {
+	case less:
+		return verdictOf(f < g)
+	case lessOrEqual:
+		return verdictOf(f <= g)
+	case greater:
+		return verdictOf(f > g)
+	}
+	return verdictOf(f >= g)
+}
+
+func (e *Env) compareLeft(at Site, rel relation, ak numKind, r *operand) verdict {
 	if ak == numFailed {
 		return stopped
 	}
 	a := e.spill // before the right operand uses it
-	b, bk := r(e)
+	b, bk := r.get(e)
 	if bk == numFailed {
 		return stopped
 	}
 	return e.compareValues(at, rel, a, e.join(b, bk))
 }
 
-func (e *Env) compareValues(at Site, rel *relation, a, b boundary.Value) verdict {
-	c, ok := e.Order(at, rel.name, a, b)
+func (e *Env) compareValues(at Site, rel relation, a, b boundary.Value) verdict {
+	c, ok := e.Order(at, relations[rel], a, b)
 	if !ok {
 		return stopped
 	}
@@ -162,6 +174,6 @@ func (e *Env) testStrings(at Site, name string, f textTest, a, b boundary.Value)
 	if (aText || a.IsNull()) && (bText || b.IsNull()) {
 		return no
 	}
-	e.mismatch(at, name, a, b)
+	e.fault(at, rules.Mismatch(name, a, b))
 	return stopped
 }

@@ -3,10 +3,12 @@ package eval
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // compiler turns a checked syntax tree into closures. Every node goes through
@@ -29,6 +31,7 @@ type compiler struct {
 	outside bool
 	lowest  int
 	noFold  bool // folding met a limit and was given up
+	scratch Env  // what folding evaluates in
 	clock   bool // now() or epoch() is called
 }
 
@@ -43,7 +46,7 @@ type local struct {
 type frame struct{ item, index, acc int }
 
 func (c *compiler) site(n ast.Node) Site {
-	return Site(ByteOffset(c.text, n.Location().From))
+	return Site(rules.ByteOffset(c.text, n.Location().From))
 }
 
 func (c *compiler) takeSlots(n int) int {
@@ -84,10 +87,14 @@ func (c *compiler) compile(n ast.Node) code {
 
 // fold evaluates constant code, within a small part of the work an evaluation may do.
 func (c *compiler) fold(code code) (boundary.Value, *Error) {
-	e := &Env{vars: make([]boundary.Value, c.slots), work: maxWork - maxFoldWork}
+	e := &c.scratch
+	if len(e.vars) < c.slots {
+		e.vars = make([]boundary.Value, 2*c.slots)
+	}
+	e.work = maxWork - maxFoldWork
 	v := code.val(e)
-	err, _ := e.err.(*Error)
-	if err != nil && err.Code == CodeLimitExceeded {
+	err, _ := e.Stop().(*Error)
+	if err != nil && err.Code == rules.CodeLimitExceeded {
 		c.noFold = true
 	}
 	return v, err
@@ -179,22 +186,22 @@ func (c *compiler) binary(n *ast.BinaryNode) code {
 		return truthCode(or(c.operand(n.Left, "or"), c.operand(n.Right, "or")))
 	}
 	l, r := c.compile(n.Left), c.compile(n.Right)
-	if rel, ok := relationOf(n.Operator); ok {
-		return truthCode(compareNumbers(at, rel, l.number(), r.number()))
+	if rel := slices.Index(relations, n.Operator); rel >= 0 {
+		return truthCode(compareNumbers(at, relation(rel), l.operand(), r.operand()))
 	}
 	switch n.Operator {
 	case "+":
-		return numberCode(addNumbers(at, l.number(), r.number()))
+		return numberCode(addNumbers(at, l.operand(), r.operand()))
 	case "-":
-		return numberCode(subNumbers(at, l.number(), r.number()))
+		return numberCode(subNumbers(at, l.operand(), r.operand()))
 	case "*":
-		return numberCode(mulNumbers(at, l.number(), r.number()))
+		return numberCode(mulNumbers(at, l.operand(), r.operand()))
 	case "/":
-		return numberCode(divNumbers(at, l.number(), r.number()))
+		return numberCode(divNumbers(at, l.operand(), r.operand()))
 	case "%":
-		return numberCode(restNumbers(at, Mod, l.number(), r.number()))
+		return numberCode(restNumbers(at, rules.Mod, l.operand(), r.operand()))
 	case "**", "^":
-		return numberCode(restNumbers(at, Pow, l.number(), r.number()))
+		return numberCode(restNumbers(at, rules.Pow, l.operand(), r.operand()))
 	case "==":
 		return truthCode(equalCode(yes, l, r))
 	case "!=":
@@ -242,7 +249,12 @@ func (c *compiler) test(n *ast.BinaryNode, at Site, l, r code) truth {
 		if b.IsAbsent() {
 			return stopped
 		}
-		return e.isIn(at, a, b)
+		in, f := rules.In(a, b)
+		if f != nil {
+			e.fault(at, f)
+			return stopped
+		}
+		return verdictOf(in)
 	}
 }
 
@@ -270,7 +282,7 @@ func matches(at Site, l value, r code) truth {
 			return m
 		}, a, b)
 		if failed != nil {
-			e.Fail(at, CodeInvalidArgument, "%s", failed)
+			e.Fail(at, rules.CodeInvalidArgument, "%s", failed)
 			return stopped
 		}
 		return v
@@ -385,15 +397,4 @@ func (c *compiler) sequence(n *ast.SequenceNode) code {
 		}
 		return v
 	})
-}
-
-// ByteOffset turns a position in characters, as the parser counts, into bytes.
-func ByteOffset(text string, runes int) int {
-	for i := range text {
-		if runes <= 0 {
-			return i
-		}
-		runes--
-	}
-	return len(text)
 }

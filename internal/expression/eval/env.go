@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // ErrAbsent is returned when evaluation reached a plain read of a value that
@@ -13,18 +14,9 @@ import (
 // the expression: whoever evaluates waits or skips.
 var ErrAbsent = errors.New("a value that is read has not arrived")
 
-// Codes of evaluation errors.
-const (
-	CodeTypeError       = "type_error"         // an operation met a kind it has no meaning for
-	CodeNotFinite       = "not_finite"         // overflow, division by zero, a time out of range
-	CodeOutOfRange      = "index_out_of_range" // an element that a list does not have
-	CodeInvalidArgument = "invalid_argument"   // a text that is no number, a count below zero
-	CodeLimitExceeded   = "limit_exceeded"     // more work, or a larger value, than one evaluation may make
-)
-
 // Error is a failure of an evaluation: the same expression works on other values.
 type Error struct {
-	Code   string // stable, snake_case
+	Code   string // one of the codes of package rules
 	Text   string // one line: the operation and what it met
 	Offset int    // byte offset in the expression of the operation that failed
 }
@@ -59,6 +51,52 @@ func (e *Env) Fail(at Site, code, format string, args ...any) boundary.Value {
 	return boundary.Value{}
 }
 
+// fault stops the evaluation for a reason that the rules give.
+func (e *Env) fault(at Site, f *rules.Fault) boundary.Value {
+	e.err = &Error{Code: f.Code, Text: f.Text, Offset: int(at)}
+	return boundary.Value{}
+}
+
+// Arith is a o b.
+func (e *Env) Arith(at Site, o rules.Op, a, b boundary.Value) boundary.Value {
+	v, f := rules.Arith(o, a, b)
+	if f != nil {
+		return e.fault(at, f)
+	}
+	if s, ok := v.AsString(); ok && !e.Charge(at, len(s)/64) {
+		return boundary.Value{}
+	}
+	return v
+}
+
+// Order compares two values of kinds that have an order; what names the operation.
+func (e *Env) Order(at Site, what string, a, b boundary.Value) (c int, ok bool) {
+	c, f := rules.Order(what, a, b)
+	if f != nil {
+		e.fault(at, f)
+	}
+	return c, f == nil
+}
+
+// done is the result of a rule: v, or absent when there is a fault.
+func (e *Env) done(at Site, v boundary.Value, f *rules.Fault) boundary.Value {
+	if f != nil {
+		return e.fault(at, f)
+	}
+	return v
+}
+
+// Slice is v[from:to], or v[from:] when there is no to.
+func (e *Env) Slice(at Site, v boundary.Value, from, to int64, hasTo bool) boundary.Value {
+	out, f := rules.Slice(v, from, to, hasTo)
+	return e.done(at, out, f)
+}
+
+func (e *Env) field(at Site, v boundary.Value, name string) boundary.Value {
+	out, f := rules.Field(v, name)
+	return e.done(at, out, f)
+}
+
 // Stop takes the reason why the evaluation stopped, and leaves e ready for the next.
 func (e *Env) Stop() error {
 	err := e.err
@@ -81,6 +119,6 @@ func (e *Env) Zone(at Site, name string) (*time.Location, bool) {
 			return loc, true
 		}
 	}
-	e.Fail(at, CodeInvalidArgument, `%.40q is no time zone; write it like "Europe/Paris"`, name)
+	e.Fail(at, rules.CodeInvalidArgument, `%.40q is no time zone; write it like "Europe/Paris"`, name)
 	return nil, false
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // Function is a function that expressions can call. A name that begins with a
@@ -98,7 +99,7 @@ func (f *Function) apply(e *Env, at Site, slots, filled int, args []code, loop b
 	vals := e.vars[slots : slots+filled+len(args)]
 	for i, v := range vals {
 		if !f.Param(i).Has(v.Kind()) {
-			return e.Fail(at, CodeTypeError, "%s needs %s, got %s", f.Title(), f.Param(i), v.Kind())
+			return e.Fail(at, rules.CodeTypeError, "%s needs %s, got %s", f.Title(), f.Param(i), v.Kind())
 		}
 		if loop && !e.Charge(at, Weight(v)) {
 			return boundary.Value{}

@@ -2,14 +2,14 @@ package eval
 
 import (
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // What one evaluation may make and do. The limits are far above what a node
 // needs and far below what would hold up the other graphs.
 const (
-	MaxItems  = 1 << 20 // elements of a list that an expression makes
-	MaxString = 8 << 20 // bytes of a string that an expression makes: what an event may have
-	maxDepth  = 1_000   // nesting of a value that an expression makes
+	MaxItems = 1 << 20 // elements of a list that an expression makes
+	maxDepth = 1_000   // nesting of a value that an expression makes
 
 	// Work is counted in elements visited, times the size of the predicate that
 	// visits them: a whole evaluation takes well under a second.
@@ -23,16 +23,16 @@ func (e *Env) Charge(at Site, n int) bool {
 	if e.work += n; e.work <= maxWork {
 		return true
 	}
-	e.Fail(at, CodeLimitExceeded, "the expression does too much work for one evaluation")
+	e.Fail(at, rules.CodeLimitExceeded, "the expression does too much work for one evaluation")
 	return false
 }
 
 // Fits reports whether a string of n bytes may be made, and counts it.
 func (e *Env) Fits(at Site, n int) bool {
-	if n <= MaxString {
+	if n <= rules.MaxString {
 		return e.Charge(at, n/64)
 	}
-	e.Fail(at, CodeLimitExceeded, "the string would be longer than 8 MiB")
+	e.Fail(at, rules.CodeLimitExceeded, "the string would be longer than 8 MiB")
 	return false
 }
 
@@ -41,7 +41,7 @@ func (e *Env) Room(at Site, n int) bool {
 	if n <= MaxItems {
 		return e.Charge(at, n)
 	}
-	e.Fail(at, CodeLimitExceeded, "the list would have more than 1,048,576 elements")
+	e.Fail(at, rules.CodeLimitExceeded, "the list would have more than 1,048,576 elements")
 	return false
 }
 
@@ -63,7 +63,7 @@ func (e *Env) admit(at Site, parts []boundary.Value, shared bool) bool {
 	for _, p := range parts {
 		depth := p.Depth()
 		if depth >= maxDepth {
-			e.Fail(at, CodeLimitExceeded, "lists and objects are nested more than 1,000 deep")
+			e.Fail(at, rules.CodeLimitExceeded, "lists and objects are nested more than 1,000 deep")
 			return false
 		}
 		if shared && (depth > 0 || p.Kind() == boundary.KindString) && !e.Charge(at, p.Size()/bytesPerJob) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // The functions that take a predicate: map, filter, sum and their like.
@@ -101,14 +102,14 @@ func (l *loop) list(e *Env) (boundary.Value, bool) {
 		return v, !l.nested || e.Charge(l.at, Weight(v))
 	}
 	if !v.IsAbsent() {
-		e.Fail(l.at, CodeTypeError, "%s needs a list, got %s", l.name, v.Kind())
+		e.Fail(l.at, rules.CodeTypeError, "%s needs a list, got %s", l.name, v.Kind())
 	}
 	return v, false
 }
 
 // enter starts a round.
 func (l *loop) enter(e *Env, item boundary.Value, i int) bool {
-	e.vars[l.item], e.vars[l.index] = Present(item), boundary.Int(int64(i))
+	e.vars[l.item], e.vars[l.index] = rules.Present(item), boundary.Int(int64(i))
 	return e.Charge(l.at, l.cost)
 }
 
@@ -222,7 +223,7 @@ func (l *loop) find(test truth) value {
 				if index {
 					return boundary.Int(int64(i))
 				}
-				return Present(item)
+				return rules.Present(item)
 			}
 		}
 		return boundary.Null()
@@ -295,14 +296,14 @@ func (l *loop) sum(body number) number {
 			case nk == numFailed:
 				return 0, numFailed
 			case nk == numOther && e.spill.Kind() != boundary.KindDuration:
-				e.Fail(l.at, CodeTypeError, "sum needs numbers or durations, got %s", e.spill.Kind())
+				e.Fail(l.at, rules.CodeTypeError, "sum needs numbers or durations, got %s", e.spill.Kind())
 				return 0, numFailed
 			case i == 0:
 				total, kind = n, nk
 			case kind == numOther:
-				total, kind = e.split(e.Arith(l.at, Add, spans, e.join(n, nk)))
+				total, kind = e.split(e.Arith(l.at, rules.Add, spans, e.join(n, nk)))
 			default:
-				total, kind = e.arithRest(l.at, Add, total, kind, n, nk)
+				total, kind = e.arithRest(l.at, rules.Add, total, kind, n, nk)
 			}
 			if kind == numFailed {
 				return 0, numFailed
@@ -313,98 +314,6 @@ func (l *loop) sum(body number) number {
 		e.spill = spans
 		return total, kind
 	}
-}
-
-// groupBy is an object of the lists of elements with the same key. A field's
-// name is a string, so keys that are numbers, bools or times are written as one.
-func (l *loop) groupBy(e *Env) boundary.Value {
-	list, ok := l.list(e)
-	if !ok {
-		return boundary.Value{}
-	}
-	var keys Fields
-	var groups [][]boundary.Value
-	if !l.each(e, list, func(item, key boundary.Value) bool {
-		switch key.Kind() {
-		case boundary.KindNull, boundary.KindList, boundary.KindObject:
-			e.Fail(l.at, CodeTypeError, "groupBy cannot group by %s", key.Kind())
-			return false
-		}
-		g := keys.at(PlainText(key))
-		if g == len(groups) {
-			groups = append(groups, nil)
-		}
-		groups[g] = append(groups[g], item)
-		return true
-	}) {
-		return boundary.Value{}
-	}
-	for i, g := range groups {
-		if keys.values[i] = e.List(l.at, g); keys.values[i].IsAbsent() {
-			return boundary.Value{}
-		}
-	}
-	return e.Object(l.at, &keys)
-}
-
-// sortBy sorts by the predicate; elements with equal keys keep their order.
-func (l *loop) sortBy(e *Env, order value) boundary.Value {
-	list, ok := l.list(e)
-	if !ok {
-		return boundary.Value{}
-	}
-	var items, keys []boundary.Value
-	if !l.each(e, list, func(item, key boundary.Value) bool {
-		items, keys = append(items, item), append(keys, key)
-		return true
-	}) {
-		return boundary.Value{}
-	}
-	direction := "asc"
-	if order != nil {
-		v := order(e)
-		if v.IsAbsent() {
-			return v
-		}
-		direction, _ = v.AsString() // another kind is no order either
-	}
-	return e.Sorted(l.at, "sortBy", items, keys, direction)
-}
-
-// reduce folds the elements into #acc, which starts as the first of them when
-// nothing else is given.
-func (l *loop) reduce(e *Env, start value) boundary.Value {
-	list, ok := l.list(e)
-	if !ok {
-		return boundary.Value{}
-	}
-	var acc boundary.Value
-	if start != nil {
-		if acc = start(e); acc.IsAbsent() {
-			return acc
-		}
-	}
-	i := 0
-	for item := range list.Items() {
-		if acc.IsAbsent() {
-			acc = Present(item)
-			i++
-			continue
-		}
-		// A predicate within the predicate has a frame of its own, so that this one stays.
-		e.vars[l.acc] = acc
-		if !l.enter(e, item, i) {
-			return boundary.Value{}
-		}
-		if acc = l.body.val(e); acc.IsAbsent() {
-			return acc
-		}
-		i++
-	}
-	if acc.IsAbsent() {
-		e.Fail(l.at, CodeInvalidArgument, "reduce of an empty list needs a third argument to start with")
-	}
-	return acc
 }
 
 // countNodes is the size of a syntax tree, as often as its parts are evaluated.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // Source is a checked expression, ready to be compiled. Every name in Tree is
@@ -50,7 +51,7 @@ func Compile(s Source) (*Program, *Error) {
 	c := &compiler{text: s.Text, names: s.Names, optional: s.Optional, shares: s.Shares, functions: s.Functions}
 	code := c.compile(s.Tree)
 	if !c.outside && code.literal.IsAbsent() && !c.noFold {
-		if _, err := c.fold(code); err != nil && err.Code != CodeLimitExceeded {
+		if _, err := c.fold(code); err != nil && err.Code != rules.CodeLimitExceeded {
 			return nil, err
 		}
 	}
@@ -91,7 +92,6 @@ func (p *Program) Bind(name int, s *boundary.Shape) {
 		if r.name != name || len(r.path) == 0 {
 			continue
 		}
-		r.shape = nil
 		if slot, ok := s.Slot(r.path[0].name); ok {
 			r.shape, r.slot = s, slot
 		}
@@ -125,7 +125,7 @@ func (p *Program) EvalBool(e *Env) (bool, error) {
 		}
 		b, ok := v.AsBool()
 		if !ok {
-			return false, &Error{Code: CodeTypeError, Text: "a condition must be bool, got " + v.Kind().String()}
+			return false, &Error{Code: rules.CodeTypeError, Text: "a condition must be bool, got " + v.Kind().String()}
 		}
 		return b, nil
 	}
@@ -146,7 +146,7 @@ func (p *Program) EvalBool(e *Env) (bool, error) {
 // prepare makes e ready for this program.
 func (p *Program) prepare(e *Env) error {
 	if len(e.Values) < p.width {
-		return &Error{Code: CodeInvalidArgument, Text: "an evaluation has fewer values than the scope has names"}
+		return &Error{Code: rules.CodeInvalidArgument, Text: "an evaluation has fewer values than the scope has names"}
 	}
 	if len(e.vars) < p.locals {
 		e.vars = make([]boundary.Value, p.locals)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 // Short words for the tables.
@@ -76,7 +77,7 @@ var clockFunctions = []eval.Function{
 	{Name: "epoch", Result: boundary.KindInt, Clock: true, Call: func(e *env, _ site, _ []value) value { return boundary.Int(e.Epoch) }},
 	{Name: "rand", Result: boundary.KindFloat, Rand: true, Call: func(e *env, at site, _ []value) value {
 		if e.Rand == nil {
-			return e.Fail(at, eval.CodeInvalidArgument, "rand() has no source here")
+			return e.Fail(at, rules.CodeInvalidArgument, "rand() has no source here")
 		}
 		return boundary.Float(e.Rand())
 	}},

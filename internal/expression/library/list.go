@@ -8,11 +8,12 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 var listFunctions = []eval.Function{
-	fixed("first", varies, func(_ *env, _ site, args []value) value { return eval.Present(args[0].Index(0)) }, list),
-	fixed("last", varies, func(_ *env, _ site, args []value) value { return eval.Present(args[0].Index(args[0].Len() - 1)) }, list),
+	fixed("first", varies, func(_ *env, _ site, args []value) value { return rules.Present(args[0].Index(0)) }, list),
+	fixed("last", varies, func(_ *env, _ site, args []value) value { return rules.Present(args[0].Index(args[0].Len() - 1)) }, list),
 	fixed("take", boundary.KindList, func(e *env, at site, args []value) value {
 		return e.Slice(at, args[0], 0, max(integer(args[1]), 0), true)
 	}, list, eval.Int),
@@ -43,7 +44,7 @@ var objectFunctions = []eval.Function{
 func items(e *env, at site, v value) ([]value, bool) {
 	var all []value
 	for item := range v.Items() {
-		all = append(all, eval.Present(item))
+		all = append(all, rules.Present(item))
 	}
 	return all, e.Room(at, len(all))
 }
@@ -77,7 +78,7 @@ func flatten(e *env, at site, all []value, v value) ([]value, bool) {
 			return nil, false
 		}
 		if item.Kind() != boundary.KindList {
-			all = append(all, eval.Present(item))
+			all = append(all, rules.Present(item))
 			continue
 		}
 		var ok bool
@@ -106,7 +107,7 @@ func uniq(e *env, at site, args []value) value {
 	seen := make(map[uint64][]int) // places in out, by hash
 next:
 	for item := range args[0].Items() {
-		item = eval.Present(item)
+		item = rules.Present(item)
 		if !e.Charge(at, 1+eval.Weight(item)) {
 			return absent()
 		}
@@ -154,7 +155,7 @@ func hash(v value) uint64 {
 func get(_ *env, _ site, args []value) value {
 	v, key := args[0], args[1]
 	if name, ok := key.AsString(); ok {
-		return eval.Present(v.Field(name))
+		return rules.Present(v.Field(name))
 	}
 	i, ok := key.AsInt()
 	if !ok || v.Kind() != boundary.KindList {
@@ -163,7 +164,7 @@ func get(_ *env, _ site, args []value) value {
 	if i < 0 {
 		i += int64(v.Len())
 	}
-	return eval.Present(v.Index(int(i)))
+	return rules.Present(v.Index(int(i)))
 }
 
 // eachField is a list of what f makes of an object's fields, in the order of their names.
@@ -188,13 +189,13 @@ func fromPairs(e *env, at site, args []value) value {
 	var fields eval.Fields
 	for pair := range args[0].Items() {
 		if pair.Kind() != boundary.KindList || pair.Len() != 2 {
-			return e.Fail(at, eval.CodeTypeError, "fromPairs needs a list of lists of two: a name and a value")
+			return e.Fail(at, rules.CodeTypeError, "fromPairs needs a list of lists of two: a name and a value")
 		}
 		name, ok := pair.Index(0).AsString()
 		if !ok {
-			return e.Fail(at, eval.CodeTypeError, "the name of a field must be string, got %s", eval.Present(pair.Index(0)).Kind())
+			return e.Fail(at, rules.CodeTypeError, "the name of a field must be string, got %s", rules.Present(pair.Index(0)).Kind())
 		}
-		fields.Set(name, eval.Present(pair.Index(1)))
+		fields.Set(name, rules.Present(pair.Index(1)))
 		if !e.Charge(at, 1) {
 			return absent()
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 const ordered = number | text | moment | span
@@ -26,7 +27,7 @@ var mathFunctions = []eval.Function{
 
 // tooLarge is the call of functions whose short way handles every number.
 func tooLarge(e *env, at site, args []value) value {
-	return e.Fail(at, eval.CodeNotFinite, "the result for %s is too large", args[0])
+	return e.Fail(at, rules.CodeNotFinite, "the result for %s is too large", args[0])
 }
 
 func absInt(i int64) (int64, bool) { return max(i, -i), i != math.MinInt64 }
@@ -44,7 +45,7 @@ func toInt(e *env, at site, args []value) value {
 	if s, ok := args[0].AsString(); ok {
 		i, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return e.Fail(at, eval.CodeInvalidArgument, "int: %.40q is no integer", s)
+			return e.Fail(at, rules.CodeInvalidArgument, "int: %.40q is no integer", s)
 		}
 		return boundary.Int(i)
 	}
@@ -52,7 +53,7 @@ func toInt(e *env, at site, args []value) value {
 		return args[0]
 	}
 	f, _ := args[0].AsFloat()
-	i, ok := eval.Truncate(f)
+	i, ok := rules.Truncate(f)
 	if !ok {
 		return tooLarge(e, at, args)
 	}
@@ -61,8 +62,8 @@ func toInt(e *env, at site, args []value) value {
 
 func parseFloat(e *env, at site, args []value) value {
 	f, err := strconv.ParseFloat(str(args[0]), 64)
-	if err != nil || !eval.Finite(f) {
-		return e.Fail(at, eval.CodeInvalidArgument, "float: %.40q is no number", str(args[0]))
+	if err != nil || !rules.Finite(f) {
+		return e.Fail(at, rules.CodeInvalidArgument, "float: %.40q is no number", str(args[0]))
 	}
 	return boundary.Float(f)
 }
@@ -77,7 +78,7 @@ func spread(args []value, yield func(value) bool) bool {
 			continue
 		}
 		for item := range a.Items() {
-			if !yield(eval.Present(item)) {
+			if !yield(rules.Present(item)) {
 				return false
 			}
 		}
@@ -93,7 +94,7 @@ func extreme(name string, sign int) call {
 		found := false
 		if !spread(args, func(v value) bool {
 			if !eval.Kinds.Has(ordered, v.Kind()) {
-				e.Fail(at, eval.CodeTypeError, "%s needs %s, got %s", name, ordered, v.Kind())
+				e.Fail(at, rules.CodeTypeError, "%s needs %s, got %s", name, ordered, v.Kind())
 				return false
 			}
 			if !found {
@@ -118,7 +119,7 @@ func numbersOf(e *env, at site, name string, args []value) ([]float64, bool) {
 	ok := spread(args, func(v value) bool {
 		f, ok := v.AsFloat()
 		if !ok {
-			e.Fail(at, eval.CodeTypeError, "%s needs number, got %s", name, v.Kind())
+			e.Fail(at, rules.CodeTypeError, "%s needs number, got %s", name, v.Kind())
 		}
 		all = append(all, f)
 		return ok
@@ -160,8 +161,8 @@ func median(e *env, at site, args []value) value {
 }
 
 func finite(e *env, at site, name string, f float64) value {
-	if !eval.Finite(f) {
-		return e.Fail(at, eval.CodeNotFinite, "the result of %s is too large", name)
+	if !rules.Finite(f) {
+		return e.Fail(at, rules.CodeNotFinite, "the result of %s is too large", name)
 	}
 	return boundary.Float(f)
 }
@@ -186,7 +187,7 @@ func shift(f func(a int64, by uint64) int64) call {
 	return func(e *env, at site, args []value) value {
 		by := integer(args[1])
 		if by < 0 {
-			return e.Fail(at, eval.CodeInvalidArgument, "cannot shift by %d bits", by)
+			return e.Fail(at, rules.CodeInvalidArgument, "cannot shift by %d bits", by)
 		}
 		return boundary.Int(f(integer(args[0]), uint64(by)))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 var textFunctions = []eval.Function{
@@ -48,7 +49,7 @@ func asText(f func(value) string) call {
 func fromJSON(e *env, at site, args []value) value {
 	v, err := boundary.NewDecoder(nil, boundary.Limits{}).Decode([]byte(str(args[0])))
 	if err != nil {
-		return e.Fail(at, eval.CodeInvalidArgument, "fromJSON: %s", err)
+		return e.Fail(at, rules.CodeInvalidArgument, "fromJSON: %s", err)
 	}
 	return v
 }
@@ -56,7 +57,7 @@ func fromJSON(e *env, at site, args []value) value {
 func fromBase64(e *env, at site, args []value) value {
 	b, err := base64.StdEncoding.DecodeString(str(args[0]))
 	if err != nil || !utf8.Valid(b) {
-		return e.Fail(at, eval.CodeInvalidArgument, "fromBase64: the string is not the Base64 of a text")
+		return e.Fail(at, rules.CodeInvalidArgument, "fromBase64: the string is not the Base64 of a text")
 	}
 	return boundary.String(string(b))
 }
@@ -150,9 +151,9 @@ func replace(e *env, at site, args []value) value {
 func repeat(e *env, at site, args []value) value {
 	s, n := str(args[0]), integer(args[1])
 	if n < 0 {
-		return e.Fail(at, eval.CodeInvalidArgument, "cannot repeat a string %d times", n)
+		return e.Fail(at, rules.CodeInvalidArgument, "cannot repeat a string %d times", n)
 	}
-	n = min(n, eval.MaxString+1) // of an empty string any number would do
+	n = min(n, rules.MaxString+1) // of an empty string any number would do
 	if !e.Fits(at, len(s)*int(n)) {
 		return absent()
 	}
@@ -169,14 +170,14 @@ func joinTexts(e *env, at site, args []value) value {
 	for item := range args[0].Items() {
 		s, ok := item.AsString()
 		if !ok {
-			return e.Fail(at, eval.CodeTypeError, "join needs strings in the list, got %s", eval.Present(item).Kind())
+			return e.Fail(at, rules.CodeTypeError, "join needs strings in the list, got %s", rules.Present(item).Kind())
 		}
 		if !first {
 			b.WriteString(glue)
 		}
 		first = false
 		b.WriteString(s)
-		if b.Len() > eval.MaxString {
+		if b.Len() > rules.MaxString {
 			break
 		}
 	}

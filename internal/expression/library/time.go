@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/eval"
+	"github.com/graphd/graphd/internal/expression/rules"
 )
 
 var timeFunctions = []eval.Function{
@@ -32,8 +33,8 @@ var timeMethods = []eval.Function{
 	relate(".Before", time.Time.Before),
 	relate(".After", time.Time.After),
 	relate(".Equal", time.Time.Equal),
-	fixed(".Add", boundary.KindTime, func(e *env, at site, args []value) value { return e.Arith(at, eval.Add, args[0], args[1]) }, moment, span),
-	fixed(".Sub", boundary.KindDuration, func(e *env, at site, args []value) value { return e.Arith(at, eval.Sub, args[0], args[1]) }, moment, moment),
+	fixed(".Add", boundary.KindTime, func(e *env, at site, args []value) value { return e.Arith(at, rules.Add, args[0], args[1]) }, moment, span),
+	fixed(".Sub", boundary.KindDuration, func(e *env, at site, args []value) value { return e.Arith(at, rules.Sub, args[0], args[1]) }, moment, moment),
 	fixed(".AddDate", boundary.KindTime, addDate, moment, eval.Int, eval.Int, eval.Int),
 	grid(".Truncate", time.Time.Truncate, time.Duration.Truncate),
 	grid(".Round", time.Time.Round, time.Duration.Round),
@@ -76,7 +77,7 @@ var (
 // held makes a value of a time that was computed.
 func held(e *env, at site, t time.Time) value {
 	if t.Before(first) || t.After(last) {
-		return e.Fail(at, eval.CodeNotFinite, "the time is out of range: years 1678 to 2261 can be held")
+		return e.Fail(at, rules.CodeNotFinite, "the time is out of range: years 1678 to 2261 can be held")
 	}
 	return boundary.Time(t)
 }
@@ -155,7 +156,7 @@ func addDate(e *env, at site, args []value) value {
 func duration(e *env, at site, args []value) value {
 	d, err := time.ParseDuration(str(args[0]))
 	if err != nil {
-		return e.Fail(at, eval.CodeInvalidArgument, `duration: %.40q is none; write it like "250ms", "10s" or "1h30m"`, str(args[0]))
+		return e.Fail(at, rules.CodeInvalidArgument, `duration: %.40q is none; write it like "250ms", "10s" or "1h30m"`, str(args[0]))
 	}
 	return boundary.Duration(d)
 }
@@ -183,5 +184,5 @@ func date(e *env, at site, args []value) value {
 			return held(e, at, t)
 		}
 	}
-	return e.Fail(at, eval.CodeInvalidArgument, "date: %.40q is no time that is understood", str(args[0]))
+	return e.Fail(at, rules.CodeInvalidArgument, "date: %.40q is no time that is understood", str(args[0]))
 }

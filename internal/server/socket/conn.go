@@ -52,7 +52,8 @@ type conn struct {
 	turned bool                    // admitted only to be turned away
 	// written is closed when the writer has returned.
 	written chan struct{}
-	// frames counts what was read; waiting says that the reader is listening, so that pongs are heard.
+	// frames counts what was read; waiting says that the reader reads, so that pongs are heard,
+	// and is not held back.
 	frames  atomic.Int64
 	waiting atomic.Bool
 	bad     int // bad frames in a row; the reader's
@@ -203,16 +204,27 @@ func (c *conn) keep(ctx context.Context) {
 	}
 }
 
-// ping ends the connection when a client that could answer does not. One whose frames are
-// held back cannot be heard, and is not judged.
+// ping ends the connection of a client that has gone, or that could answer and does not,
+// before half the time to the next ping is over.
+//
+// A client that is held back is not pinged: its writes may be blocked, and its answer with
+// them. It is only looked after whether it is still there.
 func (c *conn) ping(ctx context.Context) {
-	before, listening := c.frames.Load(), c.waiting.Load()
-	waitCtx, cancel := context.WithTimeout(ctx, c.h.cfg.PingInterval)
-	defer cancel()
-	if err := c.ws.Ping(waitCtx); err == nil || ctx.Err() != nil {
+	if !c.waiting.Load() {
+		if c.cork.hungUp() {
+			c.end(fmt.Errorf("%w while it was held back", errGone))
+		}
 		return
 	}
-	if listening && c.waiting.Load() && before == c.frames.Load() {
+	before := c.frames.Load()
+	waitCtx, cancel := context.WithTimeout(ctx, c.h.cfg.PingInterval/2)
+	defer cancel()
+	err := c.ws.Ping(waitCtx)
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case waitCtx.Err() == nil:
+		c.end(c.writeEnd(err))
+	case c.waiting.Load() && before == c.frames.Load():
 		c.end(&closing{websocket.StatusGoingAway, "no answer to a ping"})
 	}
 }

@@ -40,6 +40,14 @@ func (c *cork) cut() {
 	}
 }
 
+// hungUp says whether the client has closed the connection.
+func (c *cork) hungUp() bool {
+	c.mu.Lock()
+	conn := c.Conn
+	c.mu.Unlock()
+	return hungUp(conn)
+}
+
 // hold keeps what is written from now on back until release, or until limit has passed.
 func (c *cork) hold(limit time.Duration) {
 	c.mu.Lock()

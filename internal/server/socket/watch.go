@@ -31,6 +31,7 @@ type watchEndpoint struct {
 	mu   sync.Mutex
 	stop context.CancelFunc       // ends the subscription being streamed; nil when none is
 	next chan engine.Subscription // room for one: the one to stream next
+	over bool                     // the writer has returned: nobody takes from next any more
 }
 
 func newWatchEndpoint(c *conn, g engine.Ref, by string) *watchEndpoint {
@@ -95,15 +96,24 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 func (e *watchEndpoint) replace(sub engine.Subscription) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.over {
+		sub.Close()
+		return
+	}
 	if e.stop != nil {
 		e.stop()
 	}
+	e.dropNext()
+	e.next <- sub // there is room: only this function puts one in
+}
+
+// dropNext closes a subscription that was never begun. The caller holds the lock.
+func (e *watchEndpoint) dropNext() {
 	select {
-	case old := <-e.next:
-		old.Close()
+	case sub := <-e.next:
+		sub.Close()
 	default:
 	}
-	e.next <- sub // there is room: only this function puts one in
 }
 
 // answer sends a command's result, or why there is none.
@@ -129,12 +139,11 @@ func (e *watchEndpoint) answer(ctx context.Context, f *frame, result any, err er
 
 // write streams one subscription after the other.
 func (e *watchEndpoint) write(ctx context.Context) error {
-	defer func() { // one that was never begun
-		select {
-		case sub := <-e.next:
-			sub.Close()
-		default:
-		}
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.over = true
+		e.dropNext()
 	}()
 	for {
 		select {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,6 +52,20 @@ func shapeTicks(b *testing.B) *accumulator.Program {
 
 const benchEvents = 200_000
 
+// cpu reports the processor time of the process per event, which a busy machine
+// changes less than the time on the clock.
+func cpu(b *testing.B) {
+	used := func() int64 {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return u.Utime.Nano() + u.Stime.Nano()
+	}
+	begin := used()
+	b.Cleanup(func() { b.ReportMetric(float64(used()-begin)/float64(b.N), "cpu-ns/op") })
+}
+
 // BenchmarkReader cuts a file into events. Figures are per event.
 func BenchmarkReader(b *testing.B) {
 	f, err := os.Open(ticks(b, benchEvents))
@@ -59,6 +74,8 @@ func BenchmarkReader(b *testing.B) {
 	}
 	defer f.Close()
 	b.ReportAllocs()
+	cpu(b)
+	b.ResetTimer()
 	for n := 0; n < b.N; {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			b.Fatal(err)
@@ -86,6 +103,7 @@ func BenchmarkFileToBoundary(b *testing.B) {
 	core := accumulator.NewCore(shapeTicks(b), accumulator.Limits{})
 	now := time.Now()
 	b.ReportAllocs()
+	cpu(b)
 	b.ResetTimer()
 	for n := 0; n < b.N; {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -133,6 +151,7 @@ func BenchmarkUnit(b *testing.B) {
 	}
 	p := shapeTicks(b)
 	b.ReportAllocs()
+	cpu(b)
 	b.ResetTimer()
 	for n := 0; n < b.N; {
 		d := &drop{done: make(chan struct{})}

@@ -31,7 +31,7 @@ type frame struct {
 type framer struct {
 	src   io.Reader
 	limit int
-	block int // the usual size of buf
+	block int                 // the usual size of buf
 	find  func(f *framer) int // the index of the line feed that ends the record at r, -1 when not in buf[r:w]
 
 	buf    []byte

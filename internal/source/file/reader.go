@@ -64,29 +64,32 @@ func newReader(src io.Reader, cfg ReaderConfig, offset int64, c *columns) *Reade
 // at the end. A *[accumulator.BadEvent] says that this record cannot be an event: it comes
 // with the event's bytes and position, and reading goes on with the next call. Every
 // other error is final.
-func (r *Reader) Next() (boundary.Event, error) { return r.next(true) }
+func (r *Reader) Next() (ev boundary.Event, err error) {
+	err = r.next(&ev, true)
+	return ev, err
+}
 
-// next is Next; without final a partial record at the end is not an event yet, and there
-// being no more is errMore.
-func (r *Reader) next(final bool) (boundary.Event, error) {
+// next is Next into ev, which is zero; without final a partial record at the end is not an
+// event yet, and there being no more is errMore.
+func (r *Reader) next(ev *boundary.Event, final bool) error {
 	for {
 		fr, err := r.f.next(final)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, errMore) {
 				err = fmt.Errorf("read after byte %d: %w", r.f.offset, err)
 			}
-			return boundary.Event{}, err
+			return err
 		}
 		if r.columns != nil && r.columns.heads == nil {
 			if err := r.columns.header(fr); err != nil {
-				return boundary.Event{}, err
+				return err
 			}
 			continue
 		}
 		if !fr.over && isBlank(fr.data, r.columns != nil) {
 			continue
 		}
-		return r.event(fr)
+		return r.event(ev, fr)
 	}
 }
 
@@ -104,27 +107,27 @@ func isBlank(data []byte, csv bool) bool {
 }
 
 // event makes an event of a record.
-func (r *Reader) event(fr frame) (boundary.Event, error) {
-	ev := boundary.Event{Pos: boundary.Position{Stream: r.stream, Offset: fr.end}}
+func (r *Reader) event(ev *boundary.Event, fr frame) error {
+	ev.Pos.Stream, ev.Pos.Offset = r.stream, fr.end
 	if fr.over {
 		ev.Raw = append([]byte(nil), fr.data...)
-		return ev, &accumulator.BadEvent{
+		return &accumulator.BadEvent{
 			Stage: "size", Code: "too_large",
 			Text: fmt.Sprintf("the record has %d bytes, the limit is %d; its beginning is kept", fr.size, r.f.limit),
 		}
 	}
 	if r.columns == nil {
 		ev.Raw = r.keep(fr.data)
-		return ev, nil
+		return nil
 	}
 	var bad *accumulator.BadEvent
 	r.scratch, bad = r.columns.object(r.scratch[:0], fr)
 	if bad != nil {
 		ev.Raw = r.keep(fr.data)
-		return ev, bad
+		return bad
 	}
 	ev.Raw = r.keep(r.scratch)
-	return ev, nil
+	return nil
 }
 
 // keep copies b into memory that is the event's.

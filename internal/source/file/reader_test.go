@@ -61,6 +61,7 @@ func TestNDJSON(t *testing.T) {
 		"empty":            {"", nil},
 		"not JSON is kept": {"nonsense\n", []record{{"nonsense", "", 9}}}, // the decoder's to judge
 		"too large":        {"0123456789\n1\n", []record{{"0123456789", "too_large", 11}, {"1", "", 13}}},
+		"too large, crlf":  {"012345678\r\n1\n", []record{{"012345678", "too_large", 11}, {"1", "", 13}}},
 		"just fits":        {"01234567\r\n1", []record{{"01234567", "", 10}, {"1", "", 11}}},
 	} {
 		t.Run(name, func(t *testing.T) {

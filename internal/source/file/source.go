@@ -257,15 +257,23 @@ func (t *tail) drain(ctx context.Context, final bool) error {
 func (t *tail) read(final bool) (batch []boundary.Event, last boundary.Event, err error) {
 	var at time.Time
 	for bytes := 0; len(batch) < batchEvents && bytes < batchBytes; {
-		ev, err := t.reader.next(final)
-		if err != nil {
-			return batch, ev, err
-		}
 		if batch == nil {
-			batch, at = make([]boundary.Event, 0, batchEvents), time.Now()
+			// Most calls find nothing: the first event is read before there is a batch.
+			if err := t.reader.next(&last, final); err != nil {
+				return nil, last, err
+			}
+			at = time.Now()
+			last.At = at
+			batch = append(make([]boundary.Event, 0, batchEvents), last)
+			bytes += len(last.Raw)
+			continue
+		}
+		batch = batch[:len(batch)+1]
+		ev := &batch[len(batch)-1]
+		if err := t.reader.next(ev, final); err != nil {
+			return batch[:len(batch)-1], *ev, err
 		}
 		ev.At = at
-		batch = append(batch, ev)
 		bytes += len(ev.Raw)
 	}
 	return batch, last, nil

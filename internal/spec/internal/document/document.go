@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -37,9 +38,10 @@ type Problem struct {
 
 // Document is the content of one document.
 type Document struct {
-	Root    *yaml.Node
-	Source  *Source
-	repairs []repair
+	Root     *yaml.Node
+	Source   *Source
+	repairs  []repair
+	bareTags []place
 }
 
 // Load reads the one document that data must hold, of at most maxBytes bytes and
@@ -51,6 +53,7 @@ func Load(data []byte, maxBytes, maxDepth int) (*Document, []Problem) {
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	d := &Document{Source: newSource(text)}
+	d.bareTags = d.Source.bareTags()
 	if at := invalidUTF8(text); at < len(text) {
 		line, column := d.Source.Place(at)
 		return fail(line, column, CodeInvalidUTF8, "the declaration is not valid UTF-8 from here on; save it as UTF-8")
@@ -97,62 +100,62 @@ func tooDeep(n *yaml.Node, depth int) *yaml.Node {
 
 // read reads the text, repairing it as often as that helps.
 func (d *Document) read() []Problem {
-	text, spent := d.Source.text, 0
-	for {
-		root, second, err := decode(strings.NewReader(text))
-		switch {
-		case err == io.EOF:
-			return []Problem{{Line: 1, Column: 1, Code: CodeEmpty, Text: "the declaration is empty; it needs at least graph and accumulators"}}
-		case err == nil && second != nil:
-			d.Root = root
-			return []Problem{{Line: second.Line, Column: second.Column, Code: CodeSeveral, Text: "a second document starts here; write one declaration per file"}}
-		case err == nil:
-			d.Root = root
-			return nil
+	r := decode(strings.NewReader(d.Source.text))
+	if r.err != nil && r.err != io.EOF {
+		p := repairer{text: d.Source.text, budget: repairBudget}
+		r = p.run()
+		d.repairs = p.done
+		if r.err != nil {
+			problems, last := d.Unsettled(), syntaxProblem(newSource(p.text), r)
+			if n := len(problems); n > 0 && problems[n-1].Line == last.Line {
+				return problems // one mistake, seen twice
+			}
+			return append(problems, last)
 		}
-		at := consumed(text)
-		repaired, r, cost := "", repair{}, len(text)
-		if len(d.repairs) < maxRepairs && spent < maxRepairBytes && !strings.Contains(err.Error(), controlCharacters) {
-			var tries int
-			repaired, r, tries = tryRepair(text, err, at)
-			cost += tries * len(text)
-		}
-		spent += cost
-		if repaired == "" {
-			return append(d.Unsettled(), syntaxProblem(newSource(text), err, at))
-		}
-		d.repairs = append(d.repairs, r)
-		text = repaired
 	}
+	switch {
+	case r.err == io.EOF:
+		return []Problem{{Line: 1, Column: 1, Code: CodeEmpty, Text: "the declaration is empty; it needs at least graph and accumulators"}}
+	case r.second != nil:
+		d.Root = r.root
+		return []Problem{{Line: r.second.Line, Column: r.second.Column, Code: CodeSeveral, Text: "a second document starts here; write one declaration per file"}}
+	}
+	d.Root = r.root
+	return nil
 }
 
-// decode reads one document and looks whether a second follows. It returns io.EOF
-// when there is none at all.
-func decode(r io.Reader) (root, second *yaml.Node, err error) {
+// reading is what came of reading a text.
+type reading struct {
+	root, second *yaml.Node // second when there is a second document
+	err          error      // io.EOF when there is none at all
+	at           int        // how many bytes the reader took, if it was asked for that
+}
+
+// decode reads one document and looks whether a second follows.
+func decode(text io.Reader) (r reading) {
 	// The library has a few panics of its own for what it believes impossible; a
 	// declaration comes from outside and must not bring the process down.
 	defer func() {
 		if p := recover(); p != nil {
-			root, second, err = nil, nil, fmt.Errorf("yaml: %v", p)
+			r = reading{err: fmt.Errorf("yaml: %v", p)}
 		}
 	}()
-	dec := yaml.NewDecoder(r)
+	dec := yaml.NewDecoder(text)
 	var first, next yaml.Node
 	if err := dec.Decode(&first); err != nil {
-		return nil, nil, err
+		return reading{err: err}
 	}
-	root = first.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" && root.Value == "" {
-		return nil, nil, io.EOF
+	r.root = first.Content[0]
+	if r.root.Kind == yaml.ScalarNode && r.root.Tag == "!!null" && r.root.Value == "" {
+		return reading{err: io.EOF}
 	}
 	switch err := dec.Decode(&next); {
 	case err == nil:
-		return root, &next, nil
-	case errors.Is(err, io.EOF):
-		return root, nil, nil
-	default:
-		return nil, nil, err
+		r.second = &next
+	case !errors.Is(err, io.EOF):
+		return reading{err: err}
 	}
+	return r
 }
 
 // trickle hands out a text byte by byte, so that how much was taken tells where
@@ -172,12 +175,12 @@ func (t *trickle) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// consumed is how many bytes the YAML reader takes before it gives up.
-func consumed(text string) int {
+// decodeAt reads a text and tells how much of it the reader took.
+func decodeAt(text string) reading {
 	t := &trickle{text: text}
-	// Only the count matters; the error is known already.
-	_, _, _ = decode(t)
-	return t.n
+	r := decode(t)
+	r.at = t.n
+	return r
 }
 
 // What the library's errors say that need words of our own.
@@ -189,14 +192,13 @@ const (
 var errorText = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // syntaxProblem says that the text is no YAML, as near to the place as can be told.
-// at is where the reader gave up.
-func syntaxProblem(src *Source, err error, at int) Problem {
-	message, said := strings.SplitN(err.Error(), "\n", 2)[0], 0
+func syntaxProblem(src *Source, r reading) Problem {
+	message, said := strings.SplitN(r.err.Error(), "\n", 2)[0], 0
 	if m := errorText.FindStringSubmatch(message); m != nil {
 		said, _ = strconv.Atoi(m[1])
 		message = m[2]
 	}
-	seen := at
+	seen := r.at
 	for seen > 0 && isSpace(src.text[seen-1]) {
 		seen--
 	}
@@ -222,7 +224,7 @@ func syntaxProblem(src *Source, err error, at int) Problem {
 		advice = `quote the text if it holds ": ", else check the indentation`
 	case strings.Contains(message, "unexpected end of stream"):
 		advice = "close the quote that is opened here"
-		if values := lineValues(text, 0, len(text), false); len(values) > 0 {
+		if values := lineValues(text[:min(len(text), maxLine)], 0, min(len(text), maxLine), 0); len(values) > 0 {
 			column = utf8.RuneCountInString(text[:values[0].from]) + 1
 		}
 	case strings.Contains(message, unicodeEscape):
@@ -231,6 +233,16 @@ func syntaxProblem(src *Source, err error, at int) Problem {
 		advice = fmt.Sprintf("close the bracket that is opened on line %d", said+1)
 	}
 	return Problem{Line: line, Column: column, Code: CodeSyntax, Text: "this is not YAML: " + message + "; " + advice}
+}
+
+// Tagged reports whether a node has an explicit tag. The library forgets the tag !
+// of a scalar, so that ! x would silently be x.
+func (d *Document) Tagged(n *yaml.Node) bool {
+	if n.Style&yaml.TaggedStyle != 0 || n.Kind != yaml.ScalarNode {
+		return n.Style&yaml.TaggedStyle != 0
+	}
+	_, ok := slices.BinarySearchFunc(d.bareTags, place{n.Line, n.Column}, place.compare)
+	return ok
 }
 
 // Unreadable is why YAML could not read the value at n, so that n is not what the

@@ -13,9 +13,11 @@ import (
 // kept only if the reader then gets further.
 
 const (
-	maxRepairs     = 50
-	maxRepairBytes = 16 << 20 // read again and again for repairs, in all; about a second of work
-	repairWindow   = 4        // lines the reader may have read past the mistake
+	maxRepairs   = 50
+	repairBudget = 2 << 20 // bytes read again for repairs, in all; half a second of work
+	repairWindow = 4       // lines the reader may have read past the mistake
+	maxLine      = 4 << 10 // nobody writes longer lines by hand, and scanning one is quadratic
+	maxNesting   = 8       // of { } and [ ] within a line
 )
 
 // repair is a value that was taken out of the text, by its place.
@@ -25,33 +27,75 @@ type repair struct {
 	settled      bool
 }
 
-// tryRepair takes out the value that the reader stumbled over. It returns "" when
-// there is none, and how often it read the text.
-func tryRepair(text string, why error, at int) (repaired string, r repair, tries int) {
-	problem := "YAML cannot read this value; put it in single quotes"
-	if strings.Contains(why.Error(), unicodeEscape) {
-		problem = "YAML cannot read an escape in this text; write the character itself"
+// repairer takes values out of a text until YAML can read it.
+type repairer struct {
+	text   string
+	done   []repair
+	budget int
+}
+
+// run repairs the text as often as that helps, and returns the last reading.
+func (p *repairer) run() reading {
+	r := decodeAt(p.text)
+	for r.err != nil && len(p.done) < maxRepairs && !strings.Contains(r.err.Error(), controlCharacters) {
+		next, ok := p.repair(r)
+		if !ok {
+			break
+		}
+		r = next
 	}
-	src := newSource(text)
-	last, _ := src.Place(at - 1)
+	return r
+}
+
+// repair takes out the value that the reader stumbled over. It reports whether it
+// found one.
+func (p *repairer) repair(r reading) (next reading, ok bool) {
+	src := newSource(p.text)
+	last, _ := src.Place(r.at - 1)
 	for n := last; n >= 1 && n > last-repairWindow; n-- {
 		line, start := src.line(n)
-		for _, v := range lineValues(line, 0, len(line), false) {
-			if v.readable(line) || v.open(line) {
+		if len(line) > maxLine {
+			continue
+		}
+		for _, v := range lineValues(line, 0, len(line), 0) {
+			if p.budget -= len(line); p.budget < 0 {
+				return r, false
+			}
+			if v.open(line) || v.readable(line) {
 				continue
 			}
-			end := v.to
-			// "!" alone is an empty value with a tag: it can stand anywhere, and no
-			// legal declaration has one.
-			blank := "!" + strings.Repeat(" ", utf8.RuneCountInString(line[v.from:end])-1)
-			candidate := text[:start+v.from] + blank + text[start+end:]
-			tries++
-			if _, _, err := decode(strings.NewReader(candidate)); err == nil || consumed(candidate) > at+len(candidate)-len(text) {
-				return candidate, repair{line: n, column: utf8.RuneCountInString(line[:v.from]) + 1, text: problem}, tries
+			if next, ok = p.takeOut(r, start+v.from, start+v.to); ok {
+				p.done = append(p.done, repair{line: n, column: utf8.RuneCountInString(line[:v.from]) + 1, text: advice(r.err)})
+				return next, true
 			}
 		}
 	}
-	return "", repair{}, tries
+	return r, false
+}
+
+// takeOut replaces text[from:to] if the reader then gets further.
+func (p *repairer) takeOut(r reading, from, to int) (next reading, ok bool) {
+	if p.budget -= len(p.text); p.budget < 0 {
+		return r, false
+	}
+	// "!" alone is an empty value with a tag: it can stand anywhere, and no legal
+	// declaration has one.
+	blank := "!" + strings.Repeat(" ", utf8.RuneCountInString(p.text[from:to])-1)
+	candidate := p.text[:from] + blank + p.text[to:]
+	next = decodeAt(candidate)
+	if next.err != nil && next.at <= r.at+len(candidate)-len(p.text) {
+		return r, false
+	}
+	p.text = candidate
+	return next, true
+}
+
+// advice says what to do about a value that was taken out.
+func advice(why error) string {
+	if strings.Contains(why.Error(), unicodeEscape) {
+		return "YAML cannot read an escape in this text; write the character itself"
+	}
+	return "YAML cannot read this value; put it in single quotes"
 }
 
 // span is a value within a line.
@@ -66,8 +110,8 @@ func (v span) readable(line string) bool {
 	if v.flow {
 		text = "{k: " + line[v.from:v.to] + "}"
 	}
-	_, second, err := decode(strings.NewReader(text))
-	return err == nil && second == nil
+	r := decode(strings.NewReader(text))
+	return r.err == nil && r.second == nil
 }
 
 // open reports whether the value is a quoted text or a { } or [ ] that does not end
@@ -85,10 +129,11 @@ func (v span) open(line string) bool {
 
 var linePrefix = regexp.MustCompile(`^[ \t]*(?:- +)*(?:(?:[A-Za-z0-9_.-]+|"[^"]*"|'[^']*'):(?:[ \t]+|$))?`)
 
-// lineValues lists the values in line[from:to], the innermost first.
-func lineValues(line string, from, to int, flow bool) []span {
+// lineValues lists the values in line[from:to], the innermost first. depth is how
+// many { } or [ ] on this line they stand in.
+func lineValues(line string, from, to, depth int) []span {
 	from += len(linePrefix.FindString(line[from:to]))
-	if !flow {
+	if depth == 0 {
 		to = valueEnd(line, from, to)
 	}
 	for to > from && (line[to-1] == ' ' || line[to-1] == '\t') {
@@ -98,12 +143,12 @@ func lineValues(line string, from, to int, flow bool) []span {
 		return nil
 	}
 	var spans []span
-	if c := line[from]; c == '{' || c == '[' {
+	if c := line[from]; (c == '{' || c == '[') && depth < maxNesting {
 		for _, item := range flowItems(line, from+1, to) {
-			spans = append(spans, lineValues(line, item.from, item.to, true)...)
+			spans = append(spans, lineValues(line, item.from, item.to, depth+1)...)
 		}
 	}
-	return append(spans, span{from: from, to: to, flow: flow})
+	return append(spans, span{from: from, to: to, flow: depth > 0})
 }
 
 // valueEnd is where the value that starts at from ends if the line stands within a

@@ -76,8 +76,31 @@ func (s *Source) line(n int) (text string, start int) {
 	return strings.TrimRight(s.text[start:end], "\r\n\u0085\u2028\u2029"), start
 }
 
-// StartsWith reports whether one of the bytes in set stands at a place.
-func (s *Source) StartsWith(line, column int, set string) bool {
-	at := s.Offset(line, column)
-	return at < len(s.text) && strings.IndexByte(set, s.text[at]) >= 0
+// bareTags lists the places of a ! that has white space behind it, in order.
+func (s *Source) bareTags() []place {
+	var list []place
+	for i, start := range s.starts {
+		end := len(s.text)
+		if i+1 < len(s.starts) {
+			end = s.starts[i+1]
+		}
+		column := 0
+		for at, r := range s.text[start:end] {
+			column++
+			if next := start + at + 1; r == '!' && (next == len(s.text) || isSpace(s.text[next])) {
+				list = append(list, place{line: i + 1, column: column})
+			}
+		}
+	}
+	return list
+}
+
+// place is a line and a column.
+type place struct{ line, column int }
+
+func (p place) compare(q place) int {
+	if p.line != q.line {
+		return p.line - q.line
+	}
+	return p.column - q.column
 }

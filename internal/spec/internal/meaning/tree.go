@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"maps"
 	"slices"
 	"strconv"
@@ -101,30 +100,22 @@ func (t *Tree) putBack(path string, values map[string]string) {
 
 // Hash is the hex SHA-256 of the tree.
 func (t *Tree) Hash() string {
-	h := sha256.New()
 	// The version of the canonical form: a change of it changes every hash, and so
 	// makes every graph look updated.
-	h.Write([]byte("graphd declaration 1\n"))
-	t.write(h)
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(t.appendTo([]byte("graphd declaration 1\n")))
+	return hex.EncodeToString(sum[:])
 }
 
-// write feeds a tree to a hash so that no two trees give the same bytes: each part
-// is preceded by its length. The order of the branches must be canonical already.
-func (t *Tree) write(h hash.Hash) {
-	writePart(h, t.name)
-	writePart(h, t.value)
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(t.branches)))
-	h.Write(n[:])
-	for _, b := range t.branches {
-		b.write(h)
+// appendTo writes a tree so that no two trees give the same bytes: each part is
+// preceded by its length. The order of the branches must be canonical already.
+func (t *Tree) appendTo(b []byte) []byte {
+	for _, s := range []string{t.name, t.value} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
 	}
-}
-
-func writePart(h hash.Hash, s string) {
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-	h.Write(n[:])
-	h.Write([]byte(s))
+	b = binary.AppendUvarint(b, uint64(len(t.branches)))
+	for _, branch := range t.branches {
+		b = branch.appendTo(b)
+	}
+	return b
 }

@@ -16,10 +16,11 @@ type Finder struct {
 	Budget int // comparisons left
 }
 
-// Nearest is the candidate that is nearest to word, "" when none is near.
+// Nearest is the candidate that is nearest to word, "" when none is near or word
+// holds a reference.
 func (f *Finder) Nearest(word string, candidates []string) string {
 	n := utf8.RuneCountInString(word)
-	if n > 64 {
+	if n > 64 || strings.Contains(word, "${") {
 		return ""
 	}
 	// One slip in four characters, and never all of them.

@@ -1,0 +1,42 @@
+# Targets of graphd. `make help` lists them.
+GO      ?= go
+# The race detector needs cgo; everything else is built without it.
+TESTS   ?= ./...
+LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: help build demo test test-short test-kill lint bench fuzz clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+build: ## Build bin/graphd
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/graphd ./cmd/graphd
+
+demo: ## Run the daemon with a built-in example and live data, in memory
+	$(GO) run ./cmd/graphd demo
+
+test: ## Everything: vet, all tests under the race detector, the kill tests in full
+	$(GO) vet ./...
+	$(GO) test -race -shuffle=on -count=1 -timeout 30m $(TESTS)
+	$(MAKE) test-kill KILLS=200
+
+test-short: ## The inner loop: under a minute once built
+	$(GO) test -short $(TESTS)
+
+KILLS ?= 50
+test-kill: ## Kill the real binary KILLS times under load and count what survived
+	GRAPHD_KILLS=$(KILLS) $(GO) test -race -count=1 -timeout 30m -run TestKill -v ./internal/faults
+
+lint: ## golangci-lint with .golangci.yaml
+	$(GO) run $(LINT) run
+
+bench: ## Measure graphd beside its floors (see docs/performance.md)
+	$(GO) run ./bench
+
+fuzz: ## Every fuzz target for 20 seconds
+	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do \
+	  for n in $$(grep -oE '^func Fuzz[A-Za-z0-9]+' $$f | cut -c6-); do \
+	    echo "$$(dirname $$f) $$n"; $(GO) test -run '^$$' -fuzz "^$$n$$" -fuzztime 20s $$(dirname $$f) || exit 1; done; done
+
+clean: ## Remove what the targets made
+	rm -rf bin bench/data

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/remote"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+// The groups of verbs in the help.
+const (
+	groupGraphs  = "graphs"
+	groupInspect = "inspect"
+	groupSteer   = "steer"
+	groupDaemon  = "daemon"
+	groupLocal   = "local"
+)
+
+// newRoot builds the whole tree of commands.
+func newRoot(t *terminal.Terminal) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "graphd",
+		Short: "Watch live data and fire computation graphs on it",
+		Long: `graphd watches live data, keeps the newest state of every input, and fires a
+computation graph the moment the inputs call for it.
+
+Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
+69 the daemon or something it needs is not available, 75 deadline,
+78 a declaration, configuration or data is not in the form it must have.`,
+		SilenceErrors: true, // report says it once
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs, // so that RunE can name the nearest verb
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownVerb(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetIn(t.In)
+	root.SetOut(t.Out)
+	root.SetErr(t.Err)
+	root.SetFlagErrorFunc(terminal.Usage)
+	flags := root.PersistentFlags()
+	flags.StringVarP(&t.Format, "output", "o", terminal.FormatTable, "how to print data: table, json or yaml")
+	flags.BoolVar(&t.NoColor, "no-color", false, "print without colour; also NO_COLOR")
+	root.AddGroup(
+		&cobra.Group{ID: groupLocal, Title: "On this machine:"},
+		&cobra.Group{ID: groupGraphs, Title: "Graphs:"},
+		&cobra.Group{ID: groupInspect, Title: "Look inside:"},
+		&cobra.Group{ID: groupSteer, Title: "Steer:"},
+		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
+	)
+	addGroup(root, groupLocal, []*cobra.Command{serveCmd(t), demoCmd(t), runCmd(t), testCmd(t), validateCmd(t), planCmd(t), schemaCmd(t), versionCmd(t)})
+	verbs := remote.New(t, flags)
+	addGroup(root, groupGraphs, verbs.Graphs())
+	addGroup(root, groupInspect, verbs.Inspect())
+	addGroup(root, groupSteer, verbs.Steer())
+	addGroup(root, groupDaemon, verbs.Daemon())
+	return root
+}
+
+func addGroup(root *cobra.Command, id string, cmds []*cobra.Command) {
+	for _, c := range cmds {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
+}
+
+// unknownVerb names the nearest verbs.
+func unknownVerb(root *cobra.Command, verb string) error {
+	err := fmt.Errorf("there is no command %q", verb)
+	if near := root.SuggestionsFor(verb); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+	}
+	return terminal.Usage(root, err)
+}

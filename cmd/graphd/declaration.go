@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+func validateCmd(t *terminal.Terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:                   "validate FILE…",
+		Short:                 "Check declarations and list every mistake",
+		Args:                  terminal.Positional(cobra.MinimumNArgs(1)),
+		DisableFlagsInUseLine: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := t.CheckFormat(); err != nil {
+				return err
+			}
+			return validate(t, args)
+		},
+	}
+}
+
+// validate checks every file; the mistakes are the data.
+func validate(t *terminal.Terminal, paths []string) error {
+	mistakes := graphd.Diagnostics{}
+	for _, path := range paths {
+		d, err := graphd.ReadDeclaration(path)
+		var found graphd.Diagnostics
+		switch {
+		case errors.As(err, &found):
+			mistakes = append(mistakes, found...)
+		case err != nil:
+			return local(err)
+		default:
+			t.Say("%s: graph %s is valid", path, d.Name())
+		}
+	}
+	if err := t.Print(mistakes, func() error {
+		for _, m := range mistakes {
+			if err := t.Line("%s", m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if len(mistakes) > 0 {
+		return terminal.Exit(terminal.ExitFormat, terminal.ErrSaid)
+	}
+	return nil
+}
+
+// broken says the mistakes of a declaration, where editors find them, and how to exit.
+func broken(t *terminal.Terminal, err error) error {
+	var found graphd.Diagnostics
+	if !errors.As(err, &found) {
+		return local(err)
+	}
+	for _, m := range found {
+		t.Say("%s", m)
+	}
+	return terminal.Exit(terminal.ExitFormat, errors.New(terminal.Plural(len(found), "mistake")+" in the declaration"))
+}
+
+func schemaCmd(t *terminal.Terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:                   "schema",
+		Short:                 "Print the JSON Schema of declarations, for editors",
+		Args:                  terminal.Positional(cobra.NoArgs),
+		DisableFlagsInUseLine: true,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := t.Out.Write(graphd.Schema())
+			return err
+		},
+	}
+}

@@ -1,0 +1,191 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxDocument bounds a declaration that is read; the daemon's own limit is the same.
+const maxDocument = 8 << 20
+
+func (a *Verbs) applyCmd() *cobra.Command {
+	var files []string
+	var dryRun bool
+	var revision int64
+	cmd := a.client(verb{
+		use: "apply -f FILE", short: "Make or change graphs from their declarations",
+		long: `Make or change graphs from their declarations, YAML or JSON. A folder stands
+for every *.yaml, *.yml and *.json in it but *_test.yaml; "-" is standard input.
+All files are tried, whatever becomes of the first.`,
+		check: cobra.NoArgs,
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			if len(files) == 0 {
+				return terminal.Exit(terminal.ExitUsage, errors.New("say what to apply: -f FILE"))
+			}
+			paths, err := expand(files)
+			if err != nil {
+				return err
+			}
+			if revision != 0 && len(paths) != 1 {
+				return terminal.Exit(terminal.ExitUsage, errors.New("--revision goes with one file"))
+			}
+			return a.apply(ctx, c, paths, revision, dryRun)
+		},
+	})
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "declaration, folder of declarations, or - for standard input")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check, and show what would change, but change nothing")
+	cmd.Flags().Int64Var(&revision, "revision", 0, "apply only if the graph is at this revision")
+	return cmd
+}
+
+// apply sends every file and reports on all of them. The first failure gives the exit code.
+func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, revision int64, dryRun bool) error {
+	var failure error
+	var done []engine.ApplyResult
+	t := terminal.NewTable("GRAPH", "REVISION", "RESULT", "HEALTH").Numbers(1).Color(3, terminal.HealthTone)
+	for _, path := range paths {
+		name, r, err := a.applyFile(ctx, c, path, revision, dryRun)
+		if err != nil {
+			if len(paths) == 1 {
+				return err
+			}
+			code := a.Report(a.explain(ctx, err))
+			a.Say("graphd: %s was not applied", path)
+			if failure == nil {
+				failure = terminal.Exit(code, terminal.ErrSaid)
+			}
+			continue
+		}
+		health := "-"
+		if r.Graph != nil {
+			health = healthWord(r.Graph)
+		}
+		t.Row(name, terminal.Number(r.Revision), applied(&r), health)
+		for _, line := range r.Diff {
+			a.Say("%s: %s", name, line)
+		}
+		done = append(done, r)
+	}
+	var data any = done
+	if len(paths) == 1 && len(done) == 1 {
+		data = done[0]
+	}
+	if len(done) > 0 {
+		if err := a.Print(data, func() error { return a.Table(t) }); err != nil {
+			return err
+		}
+	}
+	return failure
+}
+
+// applyFile applies one document under the name it gives itself.
+func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, revision int64, dryRun bool) (string, engine.ApplyResult, error) {
+	doc, err := a.ReadFile(path, maxDocument)
+	if err != nil {
+		return "", engine.ApplyResult{}, err
+	}
+	name, err := graphName(doc)
+	if err != nil {
+		return "", engine.ApplyResult{}, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: %w", inputName(path), err))
+	}
+	r, err := c.Apply(ctx, name, doc, revision, dryRun)
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		for i := range p.Errors { // the daemon does not know the file's name
+			if p.Errors[i].File == "" || p.Errors[i].File == "-" {
+				p.Errors[i].File = path
+			}
+		}
+	}
+	return name, r, err
+}
+
+// applied is the result in a word.
+func applied(r *engine.ApplyResult) string {
+	word := "unchanged"
+	switch {
+	case r.Created:
+		word = "created"
+	case r.Changed:
+		word = "changed"
+	}
+	if r.DryRun {
+		return word + " (dry run)"
+	}
+	return word
+}
+
+// graphName reads the one field that says where a document goes; the daemon checks the rest.
+func graphName(doc []byte) (string, error) {
+	var head struct {
+		Graph string `yaml:"graph"`
+	}
+	if err := yaml.Unmarshal(doc, &head); err != nil {
+		return "", fmt.Errorf("not a declaration: %w", err)
+	}
+	if head.Graph == "" {
+		return "", errors.New("not a declaration: the field graph, its name, is missing")
+	}
+	return head.Graph, nil
+}
+
+// expand replaces folders by the declarations in them, by name.
+func expand(files []string) ([]string, error) {
+	var paths []string
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if file == "-" || err == nil && !info.IsDir() {
+			paths = append(paths, file)
+			continue
+		}
+		if err != nil {
+			return nil, notFound(err)
+		}
+		entries, err := os.ReadDir(file)
+		if err != nil {
+			return nil, notFound(err)
+		}
+		before := len(paths)
+		for _, e := range entries {
+			if !e.IsDir() && isDeclaration(e.Name()) {
+				paths = append(paths, filepath.Join(file, e.Name()))
+			}
+		}
+		if len(paths) == before {
+			return nil, terminal.Exit(terminal.ExitNotFound, fmt.Errorf("no declaration (*.yaml, *.yml or *.json) is in %s", file))
+		}
+	}
+	return paths, nil
+}
+
+// isDeclaration tells declarations from their tests and from other files.
+func isDeclaration(name string) bool {
+	ext := filepath.Ext(name)
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, ext) && !strings.HasSuffix(strings.TrimSuffix(name, ext), "_test")
+}
+
+// inputName is a path for people.
+func inputName(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return path
+}
+
+// notFound gives a missing file its exit code.
+func notFound(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return terminal.Exit(terminal.ExitNotFound, err)
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package remote
+
+import (
+	"context"
+	"strings"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/spf13/cobra"
+)
+
+func (a *Verbs) treeCmd() *cobra.Command {
+	return a.client(verb{
+		use: "tree", short: "Show everything that runs in the daemon", check: cobra.NoArgs,
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			nodes, err := c.Tree(ctx)
+			if err != nil {
+				return err
+			}
+			return a.Print(engine.Page[engine.TreeNode]{Items: nodes}, func() error { return a.Table(a.treeTable(nodes)) })
+		},
+	})
+}
+
+// treeTable indents each path below the longest one before it that it continues.
+func (a *Verbs) treeTable(nodes []engine.TreeNode) *terminal.Table {
+	t := terminal.NewTable("WHAT", "STATE", "RESTARTS", "SINCE").Numbers(2).Color(1, terminal.HealthTone)
+	var above []string // the paths of the lines that lead here
+	for i := range nodes {
+		n := &nodes[i]
+		for len(above) > 0 && !strings.HasPrefix(n.Path, above[len(above)-1]+"/") {
+			above = above[:len(above)-1]
+		}
+		name := n.Path
+		if len(above) > 0 {
+			name = strings.TrimPrefix(n.Path, above[len(above)-1]+"/")
+		}
+		t.Row(strings.Repeat("  ", len(above))+name, n.State, terminal.Number(n.Restarts), a.Ago(&n.Since))
+		above = append(above, n.Path)
+	}
+	return t
+}
+
+func (a *Verbs) limitsCmd() *cobra.Command {
+	return a.client(verb{
+		use: "limits", short: "Show the daemon's limits and how much of them is used", check: cobra.NoArgs,
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			limits, err := c.Limits(ctx)
+			if err != nil {
+				return err
+			}
+			return a.Print(engine.Page[engine.Limit]{Items: limits}, func() error {
+				t := terminal.NewTable("LIMIT", "AT MOST", "USED", "UNIT").Numbers(1, 2)
+				for i := range limits {
+					used := "-"
+					if limits[i].Used != nil {
+						used = terminal.Number(*limits[i].Used)
+					}
+					t.Row(limits[i].Name, terminal.Number(limits[i].Limit), used, limits[i].Unit)
+				}
+				return a.Table(t)
+			})
+		},
+	})
+}

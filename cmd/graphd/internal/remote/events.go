@@ -1,0 +1,123 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// eventReader cuts a stream into events of a line each. A stream whose first line is a
+// JSON document is taken line by line, as it is: the daemon judges each line, and a bad
+// one does not stop the others. Any other stream must be JSON documents one after the
+// other, or one array of them.
+type eventReader struct {
+	in    *bufio.Reader
+	first []byte        // the first line, already read in line mode
+	dec   *json.Decoder // nil in line mode
+	begun bool
+	array bool
+	count int // events handed out
+}
+
+func newEventReader(in io.Reader) *eventReader {
+	return &eventReader{in: bufio.NewReaderSize(in, 64<<10)}
+}
+
+// next is the next event, or io.EOF behind the last. The event is the caller's.
+func (r *eventReader) next() (event []byte, err error) {
+	if !r.begun {
+		if err := r.begin(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r.dec != nil:
+		event, err = r.document()
+	case r.first != nil:
+		event, r.first = r.first, nil
+	default:
+		event, err = r.line()
+	}
+	if err == nil {
+		r.count++
+	}
+	return event, err
+}
+
+// begin looks at the first line to see what the stream is.
+func (r *eventReader) begin() error {
+	r.begun = true
+	line, err := r.line()
+	if err != nil {
+		return err
+	}
+	if line[0] != '[' && json.Valid(line) {
+		r.first = line
+		return nil
+	}
+	r.dec = json.NewDecoder(io.MultiReader(bytes.NewReader(line), r.in))
+	if line[0] == '[' {
+		r.array = true
+		_, err = r.dec.Token()
+	}
+	return err
+}
+
+// line is the next line that is not empty, without the space around it.
+func (r *eventReader) line() ([]byte, error) {
+	for {
+		var line []byte
+		for {
+			part, err := r.in.ReadSlice('\n')
+			line = append(line, part...)
+			if len(line) > maxDocument {
+				return nil, fmt.Errorf("a line is longer than %d bytes", maxDocument)
+			}
+			if errors.Is(err, bufio.ErrBufferFull) {
+				continue
+			}
+			if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
+				return nil, err
+			}
+			break
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// document is the next document of a stream, or element of an array.
+func (r *eventReader) document() ([]byte, error) {
+	if r.array && !r.dec.More() {
+		if _, err := r.dec.Token(); err != nil { // the closing bracket
+			return nil, unexpectedEnd(err)
+		}
+		if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
+			return nil, errors.New("there is more behind the array")
+		}
+		return nil, io.EOF
+	}
+	var raw json.RawMessage
+	if err := r.dec.Decode(&raw); err != nil {
+		if r.array {
+			return nil, unexpectedEnd(err)
+		}
+		return nil, err
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, raw); err != nil {
+		return nil, err
+	}
+	return line.Bytes(), nil
+}
+
+func unexpectedEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

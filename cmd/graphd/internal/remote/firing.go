@@ -1,0 +1,135 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/engine"
+)
+
+// firing tells one epoch in full.
+func (a *Verbs) firing(ctx context.Context, c *client.Client, graph string, epoch int64) error {
+	f, err := c.Firing(ctx, graph, epoch)
+	if err != nil {
+		return err
+	}
+	return a.Print(&f, func() error {
+		if err := a.Table(a.why(&f)); err != nil {
+			return err
+		}
+		for _, t := range []*terminal.Table{saw(&f), did(&f), gave(&f)} {
+			if err := a.Section(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// why says how the epoch came about and how it ended.
+func (a *Verbs) why(f *engine.FiringDetail) *terminal.Table {
+	t := terminal.NewTable("", "").Color(1, func(text string) terminal.Tone {
+		if text == result(&f.Firing) {
+			return terminal.HealthTone(text)
+		}
+		return terminal.Plain
+	})
+	t.Row("epoch", terminal.Number(f.Epoch))
+	t.Row("result", result(&f.Firing))
+	if f.Error != nil {
+		t.Row("error", *f.Error)
+	}
+	t.Row("why", why(f.Cause))
+	if len(f.Key) > 0 && string(f.Key) != "null" {
+		t.Row("key", terminal.Value(f.Key, detailWidth))
+	}
+	if len(f.Degraded) > 0 {
+		t.Row("degraded by", terminal.List(f.Degraded))
+	}
+	t.Row("at", terminal.Moment(f.At)+", "+a.Ago(&f.At))
+	t.Row("took", terminal.Short(time.Duration(f.DurationUS)*time.Microsecond))
+	t.Row("incarnation", terminal.Number(f.Incarnation))
+	return t
+}
+
+// why puts a cause into words.
+func why(cause string) string {
+	switch cause {
+	case "criteria":
+		return "criteria: the inputs called for it"
+	case "force":
+		return "force: an operator asked for it"
+	case "with":
+		return "with: an operator handed in values"
+	case "tick":
+		return "tick: its cadence was due"
+	case "max_wait":
+		return "max_wait: it had waited for all inputs as long as it may"
+	case "replay":
+		return "replay: a recorded epoch was run again"
+	}
+	return cause
+}
+
+// saw is what the cut took and what the epoch read beside it.
+func saw(f *engine.FiringDetail) *terminal.Table {
+	t := terminal.NewTable("SAW", "WHICH WAS", "EVENTS", "POSITION", "VALUE").Numbers(2)
+	names := make(map[string]bool)
+	for name := range f.Cut {
+		names[name] = true
+	}
+	for name := range f.Inputs {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		cut := f.Cut[name]
+		was := "cached"
+		switch _, arrived := f.Inputs[name]; {
+		case cut.Taken:
+			was = "new"
+		case !arrived:
+			was = "absent"
+		}
+		t.Row(name, was, terminal.Number(cut.Events), terminal.Clip(terminal.Or(cut.Position, "-"), 40), terminal.Value(f.Inputs[name], detailWidth))
+	}
+	return t
+}
+
+// did is what every node did.
+func did(f *engine.FiringDetail) *terminal.Table {
+	t := terminal.NewTable("NODE", "DID", "TOOK", "VALUE").Numbers(2).Color(1, terminal.HealthTone)
+	for _, name := range slices.Sorted(maps.Keys(f.Nodes)) {
+		n := f.Nodes[name]
+		took := "-"
+		if n.DurationUS != nil {
+			took = terminal.Short(time.Duration(*n.DurationUS * float64(time.Microsecond)))
+		}
+		text := nodeValue(n.Value)
+		if n.Error != nil {
+			text = terminal.Clip(*n.Error, detailWidth)
+		}
+		t.Row(name, n.Status, took, text)
+	}
+	return t
+}
+
+func nodeValue(raw json.RawMessage) string {
+	if string(raw) == "null" { // also what an absent value is
+		return "-"
+	}
+	return terminal.Value(raw, detailWidth)
+}
+
+// gave is what came out.
+func gave(f *engine.FiringDetail) *terminal.Table {
+	t := terminal.NewTable("OUTPUT", "VALUE")
+	for _, name := range slices.Sorted(maps.Keys(f.Outputs)) {
+		t.Row(name, terminal.Value(f.Outputs[name], detailWidth))
+	}
+	return t
+}

@@ -1,0 +1,187 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/spf13/cobra"
+)
+
+func (a *Verbs) getCmd() *cobra.Command {
+	return a.client(verb{
+		use: "get [GRAPH]", short: "List graphs, or one of them", check: cobra.MaximumNArgs(1),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			if len(args) == 1 {
+				g, err := c.Graph(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printGraph(&g)
+			}
+			graphs, err := c.Graphs(ctx)
+			if err != nil {
+				return err
+			}
+			return a.Print(engine.Page[engine.GraphSummary]{Items: graphs}, func() error {
+				if len(graphs) == 0 {
+					a.Say("no graphs yet: graphd apply -f FILE")
+					return nil
+				}
+				return a.Table(a.graphTable(graphs))
+			})
+		},
+	})
+}
+
+// printGraph prints one graph as a line, or in full as JSON or YAML.
+func (a *Verbs) printGraph(g *engine.GraphSummary) error {
+	return a.Print(g, func() error { return a.Table(a.graphTable([]engine.GraphSummary{*g})) })
+}
+
+func (a *Verbs) graphTable(graphs []engine.GraphSummary) *terminal.Table {
+	t := terminal.NewTable("GRAPH", "HEALTH", "EPOCH", "LAST FIRED", "RECEIVED", "QUEUED", "DEAD", "REASON").
+		Numbers(2, 4, 5, 6).Color(1, terminal.HealthTone)
+	for i := range graphs {
+		g := &graphs[i]
+		t.Row(g.Graph, healthWord(g), terminal.Number(g.Epoch), a.Ago(g.LastFiredAt), terminal.Number(g.Counters.Received),
+			terminal.Number(g.Counters.Queued), terminal.Number(g.Counters.DeadLettered), terminal.Clip(reasonText(g.HealthReason), 60))
+	}
+	return t
+}
+
+// healthWord is the state and the flag beside it.
+func healthWord(g *engine.GraphSummary) string {
+	if g.Paused {
+		return g.Health + " (paused)"
+	}
+	return g.Health
+}
+
+func reasonText(r *engine.Reason) string {
+	switch {
+	case r == nil:
+		return "-"
+	case r.Detail == "":
+		return r.Code
+	}
+	return r.Code + ": " + r.Detail
+}
+
+func (a *Verbs) describeCmd() *cobra.Command {
+	return a.client(verb{
+		use: "describe GRAPH", short: "Tell everything about a graph", check: cobra.ExactArgs(1),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			g, err := c.Graph(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.Print(&g, func() error { return a.describe(&g) })
+		},
+	})
+}
+
+func (a *Verbs) describe(g *engine.GraphSummary) error {
+	if err := a.Table(a.overview(g)); err != nil {
+		return err
+	}
+	accs := terminal.NewTable("ACCUMULATOR", "KIND", "SOURCE", "STRATEGY", "HEALTH", "QUEUE", "FULL IN", "RECEIVED", "DEAD", "LAST EVENT", "POSITION").
+		Numbers(7, 8).Color(4, terminal.HealthTone)
+	for i := range g.Accumulators {
+		s := &g.Accumulators[i]
+		strategy := s.Strategy
+		if !s.Triggers {
+			strategy += ", passive"
+		}
+		full := "-"
+		if s.SecondsToFull != nil {
+			full = fmt.Sprintf("%.0fs", *s.SecondsToFull)
+		}
+		accs.Row(s.Name, s.Kind, s.Source, strategy, s.Health, terminal.Number(s.Depth)+"/"+terminal.Number(s.Capacity), full,
+			terminal.Number(s.Counters.Received), terminal.Number(s.Counters.DeadLettered), a.Ago(s.LastEventAt), terminal.Clip(terminal.Or(s.Position, "-"), 40))
+	}
+	outs := terminal.NewTable("OUTPUT", "FROM", "SINK", "PATH", "EMITTED", "PENDING", "FAILED", "TROUBLE").Numbers(4, 5, 6)
+	for i := range g.Outputs {
+		o := &g.Outputs[i]
+		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Pending), terminal.Number(o.Failed), terminal.Clip(terminal.Or(o.Error, "-"), 60))
+	}
+	for _, t := range []*terminal.Table{accs, outs} {
+		if err := a.Section(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overview is what describes the graph as a whole, a fact a line.
+func (a *Verbs) overview(g *engine.GraphSummary) *terminal.Table {
+	t := terminal.NewTable("", "").Color(1, func(text string) terminal.Tone {
+		if text == healthWord(g) {
+			return terminal.HealthTone(text)
+		}
+		return terminal.Plain
+	})
+	t.Row("graph", g.Graph)
+	t.Row("tenant", g.Tenant)
+	if g.Description != "" {
+		t.Row("description", g.Description)
+	}
+	t.Row("health", healthWord(g))
+	if g.HealthReason != nil {
+		t.Row("reason", reasonText(g.HealthReason))
+	}
+	if g.Paused && g.PausedBy != "" {
+		t.Row("paused by", g.PausedBy)
+	}
+	if len(g.Degraded) > 0 {
+		t.Row("degraded", terminal.List(g.Degraded))
+	}
+	if len(g.WaitingFor) > 0 {
+		t.Row("waiting for", terminal.List(g.WaitingFor))
+	}
+	t.Row("revision", terminal.Number(g.Revision))
+	t.Row("instance", g.Instance+", incarnation "+terminal.Number(g.Incarnation))
+	t.Row("epoch", terminal.Number(g.Epoch)+", last fired "+a.Ago(g.LastFiredAt))
+	t.Row("durability", durability(&g.Durability))
+	c := &g.Counters
+	t.Row("events", fmt.Sprintf("%d received = %d filtered + %d conflated + %d rejected + %d dead-lettered + %d consumed + %d queued",
+		c.Received, c.Filtered, c.Conflated, c.Rejected, c.DeadLettered, c.Consumed, c.Queued))
+	for i := range g.Outputs {
+		if promise := g.Guarantees[g.Outputs[i].Name]; promise != "" {
+			t.Row("guarantee", g.Outputs[i].Name+": "+promise)
+		}
+	}
+	return t
+}
+
+func durability(d *engine.DurabilityStatus) string {
+	if d.CheckpointAgeSeconds == nil {
+		return d.Mode + ", no checkpoint yet"
+	}
+	return fmt.Sprintf("%s, as of epoch %d, %.1fs ago", d.Mode, d.CheckpointEpoch, *d.CheckpointAgeSeconds)
+}
+
+func (a *Verbs) deleteCmd() *cobra.Command {
+	var state string
+	cmd := a.client(verb{
+		use: "delete GRAPH --state keep|delete", short: "Stop and remove a graph",
+		long: `Stop and remove a graph. What becomes of its state must be said: with
+--state keep it is found again when a graph of that name is applied, with
+--state delete it is gone.`,
+		check: cobra.ExactArgs(1),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			if state != "keep" && state != "delete" {
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("say what becomes of the state of %s: --state keep or --state delete", args[0]))
+			}
+			if err := c.Delete(ctx, args[0], state == "delete"); err != nil {
+				return err
+			}
+			a.Say("graph %s removed, its state %s", args[0], map[string]string{"keep": "kept", "delete": "deleted"}[state])
+			return nil
+		},
+	})
+	cmd.Flags().StringVar(&state, "state", "", "what becomes of the graph's state: keep or delete")
+	return cmd
+}

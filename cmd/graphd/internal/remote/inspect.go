@@ -1,0 +1,158 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/spf13/cobra"
+)
+
+// How much of a value a line shows; -o json shows all of it.
+const (
+	listWidth   = 60
+	detailWidth = 120
+)
+
+func (a *Verbs) stateCmd() *cobra.Command {
+	var key string
+	cmd := a.client(verb{
+		use: "state GRAPH", short: "Show what a graph's inputs and nodes hold now", check: cobra.ExactArgs(1),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := c.State(ctx, args[0], key)
+			if err != nil {
+				return err
+			}
+			return a.Print(&s, func() error { return a.state(&s) })
+		},
+	})
+	cmd.Flags().StringVar(&key, "key", "", "the key to look at, JSON or plain text")
+	return cmd
+}
+
+func (a *Verbs) state(s *engine.State) error {
+	paused := ""
+	if s.Paused {
+		paused = ", paused"
+	}
+	if err := a.Line("as of epoch %d%s", s.Epoch, paused); err != nil {
+		return err
+	}
+	inputs := terminal.NewTable("INPUT", "DIRTY", "QUEUED", "VALUE").Numbers(2)
+	names := make(map[string]bool)
+	for name := range s.Cache {
+		names[name] = true
+	}
+	for name := range s.Dirty { // an input without a value yet is only here
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		inputs.Row(name, terminal.YesNo(s.Dirty[name]), terminal.Number(s.Queues[name]), terminal.Value(s.Cache[name], detailWidth))
+	}
+	nodes := terminal.NewTable("NODE", "VALUE")
+	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
+		nodes.Row(name, terminal.Value(s.Nodes[name], detailWidth))
+	}
+	for _, t := range []*terminal.Table{inputs, nodes} {
+		if err := a.Section(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pageFlags adds what every list has.
+func pageFlags(cmd *cobra.Command, q *engine.Query) {
+	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many to list, newest first; at most 1000")
+	cmd.Flags().StringVar(&q.Before, "before", "", "go on where an earlier list ended")
+}
+
+// more says how to see the rest of a list.
+func (a *Verbs) more(next string) {
+	if next != "" {
+		a.Say("more with --before %s", next)
+	}
+}
+
+func (a *Verbs) firingsCmd() *cobra.Command {
+	var q engine.Query
+	cmd := a.client(verb{
+		use: "firings GRAPH [EPOCH]", short: "List what fired, or tell one epoch in full",
+		long: `List what fired, newest first. With an EPOCH, tell why it fired, what it saw,
+what every node did, and what came out.`,
+		check: cobra.RangeArgs(1, 2),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			if len(args) == 2 {
+				epoch, err := strconv.ParseInt(args[1], 10, 64)
+				if err != nil || epoch < 1 {
+					return terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not the number of an epoch", args[1]))
+				}
+				return a.firing(ctx, c, args[0], epoch)
+			}
+			page, err := c.Firings(ctx, args[0], q)
+			if err != nil {
+				return err
+			}
+			return a.Print(&page, func() error { return a.firings(&page) })
+		},
+	})
+	pageFlags(cmd, &q)
+	cmd.Flags().StringVar(&q.Key, "key", "", "only this key, JSON or plain text")
+	return cmd
+}
+
+func (a *Verbs) firings(page *engine.Page[engine.Firing]) error {
+	if len(page.Items) == 0 {
+		a.Say("no epochs yet")
+		return nil
+	}
+	t := terminal.NewTable("EPOCH", "AT", "CAUSE", "KEY", "RESULT", "TOOK", "OUTPUTS").Numbers(0, 5).Color(4, terminal.HealthTone)
+	for i := range page.Items {
+		f := &page.Items[i]
+		t.Row(terminal.Number(f.Epoch), terminal.Moment(f.At), f.Cause, keyText(f), result(f), terminal.Short(time.Duration(f.DurationUS)*time.Microsecond), outputsText(f))
+	}
+	if err := a.Table(t); err != nil {
+		return err
+	}
+	a.more(page.Next)
+	return nil
+}
+
+func keyText(f *engine.Firing) string {
+	if len(f.Key) == 0 || string(f.Key) == "null" {
+		return "-"
+	}
+	return terminal.Value(f.Key, listWidth/2)
+}
+
+func result(f *engine.Firing) string {
+	switch {
+	case !f.OK:
+		return "FAILED"
+	case len(f.Degraded) > 0:
+		return "degraded"
+	}
+	return "ok"
+}
+
+// outputsText is what came out, or why nothing did.
+func outputsText(f *engine.Firing) string {
+	if f.Error != nil {
+		return terminal.Clip(*f.Error, listWidth)
+	}
+	if len(f.Outputs) == 0 {
+		return "-"
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(f.Outputs)) {
+		parts = append(parts, name+" "+terminal.Value(f.Outputs[name], listWidth))
+	}
+	return terminal.Clip(strings.Join(parts, "  "), listWidth)
+}

@@ -1,0 +1,206 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/telemetry"
+	"github.com/spf13/cobra"
+)
+
+const (
+	// A request holds this much: enough to make its cost per event small, little enough
+	// that a rejected tail or a full queue is heard of soon.
+	pushEvents = 1000
+	pushBytes  = 1 << 20
+	// maxShownRejections bounds what is printed of the rejected events of one push.
+	maxShownRejections = 20
+	// fullPause is how long to wait before a full queue is tried again; the daemon itself
+	// has waited before it said so.
+	fullPause = 500 * time.Millisecond
+)
+
+func (a *Verbs) pushCmd() *cobra.Command {
+	var noWait bool
+	cmd := a.client(verb{
+		use: "push GRAPH ACCUMULATOR [FILE|-]", short: "Push events into an accumulator",
+		long: `Push events into an accumulator, from a file or standard input: a JSON document
+a line (NDJSON), documents one after the other, or one array of them. They are
+sent in order, a thousand at a time. Rejected events are listed and the others
+go on; when the queue stays full, the push waits, or with --no-wait gives up.`,
+		check:     cobra.RangeArgs(2, 3),
+		openEnded: true,
+		run: func(ctx context.Context, c *client.Client, args []string) (err error) {
+			path := "-"
+			if len(args) == 3 {
+				path = args[2]
+			}
+			in, err := a.Open(path)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, in.Close()) }()
+			p := &pusher{app: a, client: c, graph: args[0], accumulator: args[1], wait: !noWait}
+			return p.run(ctx, path, in)
+		},
+	})
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "give up when the queue is full")
+	return cmd
+}
+
+// pusher sends one stream of events and adds the answers up.
+type pusher struct {
+	app                *Verbs
+	client             *client.Client
+	graph, accumulator string
+	wait               bool
+
+	batch [][]byte
+	bytes int
+	sent  int // events that were answered
+	total engine.PushResult
+	lost  int // rejections that are not listed
+	told  time.Time
+}
+
+func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
+	p.total.Durable = true
+	events := newEventReader(in)
+	var readErr error
+	for {
+		var event []byte
+		if event, readErr = events.next(); readErr != nil {
+			break
+		}
+		p.batch = append(p.batch, event)
+		p.bytes += len(event)
+		if len(p.batch) < pushEvents && p.bytes < pushBytes {
+			continue
+		}
+		if err := p.flush(ctx); err != nil {
+			return p.stopped(err)
+		}
+	}
+	if err := p.flush(ctx); err != nil {
+		return p.stopped(err)
+	}
+	if !errors.Is(readErr, io.EOF) {
+		p.app.Say("%s taken before it", terminal.Plural(p.total.Accepted, "event"))
+		return terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: event %d: %w", inputName(path), events.count+1, readErr))
+	}
+	if p.sent == 0 {
+		return terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s holds no events", inputName(path)))
+	}
+	return p.finish()
+}
+
+// stopped says how far a push came that ended early, so that it can be gone on with.
+func (p *pusher) stopped(err error) error {
+	if p.sent > 0 {
+		p.app.Say("stopped after %s: %d accepted, %d rejected", terminal.Plural(p.sent, "event"), p.total.Accepted, len(p.total.Rejected)+p.lost)
+	}
+	return err
+}
+
+// flush sends what is gathered, going on behind a full queue for as long as it is to wait.
+func (p *pusher) flush(ctx context.Context) error {
+	for len(p.batch) > 0 {
+		done, full, err := p.send(ctx)
+		if err != nil {
+			return err
+		}
+		clear(p.batch[:done])
+		p.batch = p.batch[done:]
+		if !full {
+			break
+		}
+		timer := time.NewTimer(fullPause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+	p.batch, p.bytes = nil, 0
+	return nil
+}
+
+// send makes one request and says how many of its events need not be sent again.
+func (p *pusher) send(ctx context.Context) (done int, full bool, err error) {
+	ctx, cancel := p.app.deadline(ctx)
+	defer cancel()
+	body := append(bytes.Join(p.batch, []byte{'\n'}), '\n')
+	r, err := p.client.Push(ctx, p.graph, p.accumulator, body)
+	problem, refused := errors.AsType[*client.Problem](err)
+	switch {
+	case err == nil:
+		done = len(p.batch)
+	case refused && problem.Code == "all_rejected":
+		done = len(p.batch)
+	case refused && problem.Status == http.StatusTooManyRequests:
+		done = min(r.Accepted+len(r.Rejected), len(p.batch))
+		full = true
+	default:
+		return 0, false, err
+	}
+	p.add(r, done)
+	if full && !p.wait {
+		return done, full, err
+	}
+	return done, full, nil
+}
+
+func (p *pusher) add(r engine.PushResult, done int) {
+	p.total.Accepted += r.Accepted
+	p.total.Filtered += r.Filtered
+	p.total.Durable = p.total.Durable && r.Durable
+	for _, rejection := range r.Rejected {
+		rejection.Index += p.sent
+		if len(p.total.Rejected) == maxShownRejections {
+			p.lost++
+			continue
+		}
+		p.total.Rejected = append(p.total.Rejected, rejection)
+	}
+	p.sent += done
+	if now := p.app.Now(); now.Sub(p.told) >= time.Second && telemetry.IsTerminal(p.app.Err) {
+		if !p.told.IsZero() { // nothing for a push that is done within a second
+			p.app.Say("%d sent, %d rejected", p.sent, len(p.total.Rejected)+p.lost)
+		}
+		p.told = now
+	}
+}
+
+// finish prints the sum. Any rejected event makes the push a failure.
+func (p *pusher) finish() error {
+	if p.total.Rejected == nil {
+		p.total.Rejected = []engine.Rejection{}
+	}
+	err := p.app.Print(&p.total, func() error {
+		durable := "not yet durable"
+		if p.total.Durable {
+			durable = "durable"
+		}
+		return p.app.Line("%d accepted (%d of them filtered), %d rejected, %s",
+			p.total.Accepted, p.total.Filtered, len(p.total.Rejected)+p.lost, durable)
+	})
+	if err != nil || len(p.total.Rejected) == 0 {
+		return err
+	}
+	for _, r := range p.total.Rejected {
+		p.app.Say("event %d: %s: %s", r.Index+1, r.Code, r.Detail)
+	}
+	if p.lost > 0 {
+		p.app.Say("and %d more", p.lost)
+	}
+	return terminal.ErrSaid
+}

@@ -1,0 +1,85 @@
+// Package remote is the verbs of the command line that speak to a running daemon:
+// apply, get, push, fire, firings and the like. A file holds one group of them.
+//
+// [New] makes them. The error of a verb is a [terminal.ExitError] with words for the
+// person who gave it.
+//
+// The package starts no goroutine.
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const (
+	defaultServer = "http://127.0.0.1:8080"
+	// defaultTimeout is how long one answer may take: longer than a full queue holds a
+	// push up, than a checkpoint and than a graph's own epoch timeout.
+	defaultTimeout = 60 * time.Second
+)
+
+// Verbs is what the client verbs share: the terminal, and which daemon to speak to.
+type Verbs struct {
+	*terminal.Terminal
+
+	server  string
+	tenant  string
+	timeout time.Duration
+}
+
+// New makes the verbs and adds the flags they share to flags.
+func New(t *terminal.Terminal, flags *pflag.FlagSet) *Verbs {
+	v := &Verbs{Terminal: t}
+	flags.StringVar(&v.server, "server", terminal.Or(t.Getenv("GRAPHD_SERVER"), defaultServer), "address of the daemon; also GRAPHD_SERVER")
+	flags.StringVar(&v.tenant, "tenant", t.Getenv("GRAPHD_TENANT"), "tenant to act for; also GRAPHD_TENANT")
+	flags.DurationVar(&v.timeout, "timeout", defaultTimeout, "how long to wait for an answer; 0 is for ever")
+	return v
+}
+
+// Graphs are the verbs for graphs as a whole.
+func (a *Verbs) Graphs() []*cobra.Command {
+	return []*cobra.Command{a.applyCmd(), a.getCmd(), a.describeCmd(), a.deleteCmd(), a.pushCmd()}
+}
+
+// Inspect are the verbs that look inside a graph.
+func (a *Verbs) Inspect() []*cobra.Command {
+	return []*cobra.Command{a.stateCmd(), a.firingsCmd(), a.tailCmd(), a.deadLettersCmd(), a.recoveryEventsCmd()}
+}
+
+// Steer are the verbs that steer a graph.
+func (a *Verbs) Steer() []*cobra.Command {
+	return []*cobra.Command{
+		a.fireCmd(), a.pauseCmd(), a.resumeCmd(), a.stepCmd(),
+		a.checkpointCmd(), a.drainCmd(), a.restartCmd(), a.skipLostCmd(),
+	}
+}
+
+// Daemon are the verbs about the daemon itself.
+func (a *Verbs) Daemon() []*cobra.Command {
+	return []*cobra.Command{a.treeCmd(), a.limitsCmd()}
+}
+
+// dial makes a client of the daemon the flags name. Nothing is sent yet.
+func (a *Verbs) dial() (*client.Client, error) {
+	u, err := url.Parse(a.server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf("the server %q is not of the form http://host:port", a.server))
+	}
+	return client.New(client.Config{BaseURL: a.server, Tenant: a.tenant})
+}
+
+// deadline is ctx with --timeout.
+func (a *Verbs) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, a.timeout)
+}

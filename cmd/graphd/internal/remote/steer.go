@@ -1,0 +1,206 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+func (a *Verbs) fireCmd() *cobra.Command {
+	var with, key string
+	var aside bool
+	cmd := a.client(verb{
+		use: "fire GRAPH", short: "Fire a graph now",
+		long: `Fire a graph now, whatever its criteria, guard, rate limit or pause say, on what
+its inputs hold. With --with FILE (YAML or JSON: a value for each accumulator)
+those values become the inputs' state first; with --no-replace they are only
+laid over it for this one epoch, and nothing else changes.`,
+		check: cobra.ExactArgs(1),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			req, err := a.fireRequest(with, key, aside)
+			if err != nil {
+				return err
+			}
+			r, err := c.Fire(ctx, args[0], req)
+			if err != nil {
+				return err
+			}
+			if err := a.Print(&r, func() error { return a.fired(&r) }); err != nil {
+				return err
+			}
+			if !r.OK {
+				return terminal.ErrSaid
+			}
+			return nil
+		},
+	})
+	cmd.Flags().StringVar(&with, "with", "", "fire with the values in this file; - is standard input")
+	cmd.Flags().BoolVar(&aside, "no-replace", false, "with --with: leave the graph's state as it is")
+	cmd.Flags().StringVar(&key, "key", "", "the key to fire, JSON or plain text")
+	return cmd
+}
+
+func (a *Verbs) fireRequest(with, key string, aside bool) (engine.FireRequest, error) {
+	req := engine.FireRequest{Mode: "force", Key: keyJSON(key)}
+	if with == "" {
+		if aside {
+			return req, terminal.Exit(terminal.ExitUsage, errors.New("--no-replace goes with --with FILE"))
+		}
+		return req, nil
+	}
+	req.Mode = "with"
+	if aside {
+		req.Replace = new(false)
+	}
+	doc, err := a.ReadFile(with, maxDocument)
+	if err != nil {
+		return req, err
+	}
+	if json.Unmarshal(doc, &req.Cache) == nil {
+		return req, nil // JSON is passed on as it is, to the digit
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(doc, &values); err != nil {
+		return req, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: it must hold a value for each accumulator: %w", with, err))
+	}
+	req.Cache = make(map[string]json.RawMessage, len(values))
+	for name, v := range values {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return req, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: the value of %s has no form in JSON: %w", with, name, err))
+		}
+		req.Cache[name] = raw
+	}
+	return req, nil
+}
+
+// keyJSON takes a key as JSON, or as the text it is.
+func keyJSON(key string) json.RawMessage {
+	if key == "" {
+		return nil
+	}
+	if json.Valid([]byte(key)) {
+		return json.RawMessage(key)
+	}
+	raw, err := json.Marshal(key)
+	if err != nil {
+		return nil // a string always has a form in JSON
+	}
+	return raw
+}
+
+func (a *Verbs) fired(r *engine.FireResult) error {
+	if !r.OK {
+		text := "no reason given"
+		if r.Error != nil {
+			text = *r.Error
+		}
+		return a.Line("epoch %d FAILED: %s", r.Epoch, text)
+	}
+	if err := a.Line("epoch %d ok, cause %s, %s", r.Epoch, r.Cause, terminal.Plural(len(r.Outputs), "output")); err != nil {
+		return err
+	}
+	if len(r.Outputs) == 0 {
+		return nil
+	}
+	t := terminal.NewTable("OUTPUT", "VALUE")
+	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		t.Row(name, terminal.Value(r.Outputs[name], detailWidth))
+	}
+	return a.Section(t)
+}
+
+// command is a verb that changes a graph and answers with its new summary.
+func (a *Verbs) command(use, short string, check cobra.PositionalArgs, do func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error)) *cobra.Command {
+	return a.client(verb{
+		use: use, short: short, check: check,
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			g, err := do(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			return a.printGraph(&g)
+		},
+	})
+}
+
+func (a *Verbs) pauseCmd() *cobra.Command {
+	return a.command("pause GRAPH", "Stop firing; inputs go on collecting", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+			return c.Pause(ctx, args[0])
+		})
+}
+
+func (a *Verbs) resumeCmd() *cobra.Command {
+	return a.command("resume GRAPH", "Fire again after a pause", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+			return c.Resume(ctx, args[0])
+		})
+}
+
+func (a *Verbs) stepCmd() *cobra.Command {
+	return a.command("step GRAPH [N]", "Fire the next epochs of a paused graph", cobra.RangeArgs(1, 2),
+		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+			n := 1
+			if len(args) == 2 {
+				var err error
+				if n, err = strconv.Atoi(args[1]); err != nil || n < 1 {
+					return engine.GraphSummary{}, terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not a number of epochs", args[1]))
+				}
+			}
+			return c.Step(ctx, args[0], n)
+		})
+}
+
+func (a *Verbs) drainCmd() *cobra.Command {
+	return a.command("drain GRAPH", "Fire until nothing is left to fire, flush the sinks, take a checkpoint", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+			return c.Drain(ctx, args[0])
+		})
+}
+
+func (a *Verbs) restartCmd() *cobra.Command {
+	return a.command("restart GRAPH [ACCUMULATOR]", "Restart a graph or one of its accumulators, also one that was given up", cobra.RangeArgs(1, 2),
+		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+			accumulator := ""
+			if len(args) == 2 {
+				accumulator = args[1]
+			}
+			return c.Restart(ctx, args[0], accumulator)
+		})
+}
+
+func (a *Verbs) skipLostCmd() *cobra.Command {
+	return a.command("skip-lost GRAPH ACCUMULATOR", "Let an accumulator go on behind a gap in its source", cobra.ExactArgs(2),
+		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+			return c.SkipLost(ctx, args[0], args[1])
+		})
+}
+
+// checkpointed is the answer to a checkpoint.
+type checkpointed struct {
+	Epoch int64 `json:"checkpoint_epoch"`
+}
+
+func (a *Verbs) checkpointCmd() *cobra.Command {
+	return a.client(verb{
+		use: "checkpoint GRAPH", short: "Take a checkpoint and wait until it is durable", check: cobra.ExactArgs(1),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			epoch, err := c.Checkpoint(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.Print(checkpointed{epoch}, func() error { return a.Line("durable as of epoch %d", epoch) })
+		},
+	})
+}

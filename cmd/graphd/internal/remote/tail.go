@@ -1,0 +1,115 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/spf13/cobra"
+)
+
+func (a *Verbs) tailCmd() *cobra.Command {
+	var topics []string
+	var since string
+	var count int
+	cmd := a.client(verb{
+		use: "tail [GRAPH]", short: "Follow what a graph does, or all graphs",
+		long: `Follow what a graph does as it does it, or without a GRAPH what all of them do.
+With -o json every frame is a line of JSON. Ctrl-C ends it.`,
+		check:     cobra.MaximumNArgs(1),
+		openEnded: true,
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			graph := ""
+			if len(args) == 1 {
+				graph = args[0]
+			}
+			if a.Format == terminal.FormatYAML {
+				return terminal.Exit(terminal.ExitUsage, errors.New("tail prints lines: -o table or -o json"))
+			}
+			return a.tail(ctx, c, graph, topics, since, count)
+		},
+	})
+	cmd.Flags().StringSliceVar(&topics, "topics", []string{"outputs", "health"}, "what to follow: outputs, firings, health, state")
+	cmd.Flags().StringVar(&since, "since", "", "go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
+	cmd.Flags().IntVarP(&count, "count", "n", 0, "end after this many frames; 0 is never")
+	return cmd
+}
+
+// tail prints frames until it has enough, the graph is gone, or it is interrupted.
+func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string, count int) (err error) {
+	w, err := c.Watch(ctx, graph, topics, since)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for n := 0; count == 0 || n < count; n++ {
+		f, err := w.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil // being interrupted is how this usually ends
+		case errors.Is(err, io.EOF):
+			a.Say("the graph is gone or the daemon stops")
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := a.frame(f, graph == ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Verbs) frame(f *engine.Frame, named bool) error {
+	if a.Format == terminal.FormatJSON {
+		var line bytes.Buffer
+		enc := json.NewEncoder(&line)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(f); err != nil {
+			return fmt.Errorf("encode a frame: %w", err)
+		}
+		_, err := a.Out.Write(line.Bytes())
+		return err
+	}
+	line := frameText(f)
+	if named && f.Graph != "" {
+		line = f.Graph + "  " + line
+	}
+	return a.Line("%s", line)
+}
+
+// frameText is a frame as a line for people.
+func frameText(f *engine.Frame) string {
+	switch f.Type {
+	case "output":
+		key := ""
+		if len(f.Key) > 0 && string(f.Key) != "null" {
+			key = " " + terminal.Value(f.Key, listWidth)
+		}
+		return fmt.Sprintf("#%d%s  %s  %s", f.Epoch, key, f.Output, terminal.Value(f.Value, detailWidth))
+	case "firing":
+		if f.Firing == nil {
+			return "firing"
+		}
+		r := f.Firing
+		return fmt.Sprintf("#%d  %s  %s  %s  %s", r.Epoch, result(r), r.Cause, terminal.Short(time.Duration(r.DurationUS)*time.Microsecond), outputsText(r))
+	case "health":
+		return strings.TrimSuffix("health "+f.Health+", "+reasonText(f.Reason), ", -")
+	case "state":
+		if f.State == nil {
+			return "state"
+		}
+		return fmt.Sprintf("state as of #%d, %s held", f.State.Epoch, terminal.Plural(len(f.State.Cache), "input"))
+	case "gap":
+		return fmt.Sprintf("gap: %s missed (%d to %d)", terminal.Plural(f.To-f.From+1, "frame"), f.From, f.To)
+	}
+	return f.Type
+}

@@ -1,0 +1,128 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/client"
+	"github.com/spf13/cobra"
+)
+
+// verb is one client command before it is a cobra command.
+type verb struct {
+	use   string // "fire GRAPH"
+	short string
+	long  string
+	check cobra.PositionalArgs
+	// run talks to the daemon. Its context ends after --timeout, unless the verb is open-ended.
+	run       func(ctx context.Context, c *client.Client, args []string) error
+	openEnded bool
+}
+
+// client turns a verb into a command. An unknown graph is answered with the nearest name.
+func (a *Verbs) client(v verb) *cobra.Command {
+	return &cobra.Command{
+		Use:   v.use,
+		Short: v.short,
+		Long:  v.long,
+		Args:  terminal.Positional(v.check),
+
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.CheckFormat(); err != nil {
+				return err
+			}
+			c, err := a.dial()
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			if !v.openEnded {
+				var cancel context.CancelFunc
+				ctx, cancel = a.deadline(ctx)
+				defer cancel()
+			}
+			err = v.run(ctx, c, args)
+			if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == "graph_not_found" && len(args) > 0 {
+				a.suggestGraph(ctx, c, args[0])
+			}
+			return a.explain(ctx, err)
+		},
+	}
+}
+
+// suggestGraph says which graph the person may have meant.
+func (a *Verbs) suggestGraph(ctx context.Context, c *client.Client, name string) {
+	graphs, err := c.Graphs(ctx)
+	if err != nil || len(graphs) == 0 {
+		return // the suggestion is a courtesy; the refusal is the news
+	}
+	names := make([]string, len(graphs))
+	for i := range graphs {
+		names[i] = graphs[i].Graph
+	}
+	if near := nearest(name, names); near != "" {
+		a.Say("did you mean %s?", near)
+	} else {
+		a.Say("there are: %s", terminal.Clip(strings.Join(names, ", "), 200))
+	}
+}
+
+// nearest is the name that is at most a third of its letters away from word, or "".
+func nearest(word string, names []string) string {
+	best, most := "", len(word)/3+1
+	for _, name := range names {
+		if d := distance(word, name); d <= most {
+			best, most = name, d-1
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be added, taken away, changed or swapped with their
+// neighbour to get from a to b.
+func distance(a, b string) int {
+	before := make([]int, len(b)+1) // two rows up
+	above := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := above[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(change, above[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(b)]
+}
+
+// oneOf is a check that the argument at index i, when given, is one of words.
+func oneOf(i int, words ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) <= i {
+			return nil
+		}
+		for _, w := range words {
+			if args[i] == w {
+				return nil
+			}
+		}
+		err := fmt.Errorf("%q is not one of %s", args[i], strings.Join(words, ", "))
+		if near := nearest(args[i], words); near != "" {
+			err = fmt.Errorf("%w; did you mean %s?", err, near)
+		}
+		return err
+	}
+}

@@ -1,0 +1,132 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/graphd/graphd/internal/telemetry"
+)
+
+// The formats of -o.
+const (
+	FormatTable = "table"
+	FormatJSON  = "json"
+	FormatYAML  = "yaml"
+)
+
+// Terminal is where a command reads and writes. It is used by one goroutine at a time.
+type Terminal struct {
+	In     io.Reader
+	Out    io.Writer // data
+	Err    io.Writer // talk
+	Getenv func(string) string
+	Now    func() time.Time
+	// Format is one of the formats; NoColor is --no-color.
+	Format  string
+	NoColor bool
+}
+
+// New makes a terminal of the streams of a process.
+func New(in io.Reader, out, errs io.Writer, getenv func(string) string) *Terminal {
+	return &Terminal{In: in, Out: out, Err: errs, Getenv: getenv, Now: time.Now, Format: FormatTable}
+}
+
+// CheckFormat refuses an unknown Format, before anything is done.
+func (t *Terminal) CheckFormat() error {
+	switch t.Format {
+	case FormatTable, FormatJSON, FormatYAML:
+		return nil
+	}
+	return Exit(ExitUsage, fmt.Errorf("-o %s: it must be table, json or yaml", t.Format))
+}
+
+// Color reports whether standard output is for a person who likes colours.
+func (t *Terminal) Color() bool {
+	return !t.NoColor && t.Getenv("NO_COLOR") == "" && t.Getenv("TERM") != "dumb" && telemetry.IsTerminal(t.Out)
+}
+
+// Say prints a line of talk.
+func (t *Terminal) Say(format string, args ...any) {
+	// Nobody can be told that standard error does not work.
+	_, _ = fmt.Fprintln(t.Err, Clean(fmt.Sprintf(format, args...)))
+}
+
+// Print writes data in the format asked for; table does it when that is a table.
+func (t *Terminal) Print(data any, table func() error) error {
+	if t.Format == FormatTable {
+		return table()
+	}
+	text, err := Encode(data, t.Format)
+	if err != nil {
+		return err
+	}
+	_, err = t.Out.Write(text)
+	return err
+}
+
+// Line prints a line of data for people.
+func (t *Terminal) Line(format string, args ...any) error {
+	_, err := fmt.Fprintln(t.Out, Clean(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// Table prints a table.
+func (t *Terminal) Table(table *Table) error { return table.write(t.Out, t.Color()) }
+
+// Section prints a table that has rows, after an empty line.
+func (t *Terminal) Section(table *Table) error {
+	if len(table.rows) == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(t.Out, "\n"); err != nil {
+		return err
+	}
+	return t.Table(table)
+}
+
+// Ago says how long before now at was.
+func (t *Terminal) Ago(at *time.Time) string {
+	if at == nil || at.IsZero() {
+		return "-"
+	}
+	d := t.Now().Sub(*at)
+	if d < time.Second { // also when the daemon's clock is ahead
+		return "now"
+	}
+	return Short(d) + " ago"
+}
+
+// Open opens a file to read, or standard input for "-". The caller closes it.
+func (t *Terminal) Open(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		if f, ok := t.In.(*os.File); ok && telemetry.IsTerminal(f) {
+			t.Say("reading from the terminal; end with Ctrl-D")
+		}
+		return io.NopCloser(t.In), nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, Exit(ExitNotFound, err)
+	}
+	return f, err
+}
+
+// ReadFile reads all of a file, or of standard input for "-", of at most limit bytes.
+func (t *Terminal) ReadFile(path string, limit int64) (data []byte, err error) {
+	in, err := t.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(in, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, Exit(ExitFormat, fmt.Errorf("%s is larger than %d bytes", path, limit))
+	}
+	return data, nil
+}

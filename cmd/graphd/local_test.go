@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/telemetry"
+	"github.com/spf13/cobra"
+)
+
+// TestLocalOutput holds what the verbs that need no daemon print and exit with.
+func TestLocalOutput(t *testing.T) {
+	t.Parallel()
+	server := newDaemon(t).Server
+	const inputs = " --input orderbook=testdata/orderbook.ndjson --input pricing=testdata/pricing.csv"
+	for _, tc := range []struct {
+		name, stdin, args string
+	}{
+		{name: "validate", args: "validate testdata/edge.yaml"},
+		{name: "validate_broken", args: "validate testdata/edge.yaml testdata/broken.yaml"},
+		{name: "validate_json", args: "validate testdata/broken.yaml -o json"},
+		{name: "validate_nothing", args: "validate"},
+		{name: "plan", args: "plan testdata/edge.yaml"},
+		{name: "plan_mermaid", args: "plan testdata/edge.yaml --format mermaid"},
+		{name: "plan_broken", args: "plan testdata/broken.yaml"},
+		{name: "plan_format", args: "plan testdata/edge.yaml --format dot"},
+		{name: "run", args: "run testdata/edge.yaml --output mids=drop" + inputs},
+		{name: "run_stdin", args: "run testdata/edge.yaml --output signals=drop --input orderbook=-", stdin: `{"bid":1,"ask":3}`},
+		{name: "run_broken", args: "run testdata/broken.yaml"},
+		{name: "run_unknown_input", args: "run testdata/edge.yaml --input book=testdata/orderbook.ndjson"},
+		{name: "run_unknown_output", args: "run testdata/edge.yaml --output mid=drop"},
+		{name: "run_no_file", args: "run testdata/edge.yaml --input orderbook=testdata/none.ndjson"},
+		{name: "run_bad_binding", args: "run testdata/edge.yaml --input orderbook"},
+		{name: "test", args: "test testdata/tests"},
+		{name: "test_one", args: "test testdata/tests/sum_test.yaml -o json"},
+		{name: "test_nothing", args: "test testdata/declarations/market_maker.yaml"},
+		{name: "test_none_below", args: "test testdata/empty"},
+		{name: "test_no_file", args: "test testdata/none"},
+		{name: "run_twice", args: "run testdata/edge.yaml --input pricing=a --input pricing=b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			args := strings.Fields(tc.args)
+			golden(t, tc.name, transcript(args, command(t.Context(), server, tc.stdin, args...)))
+		})
+	}
+}
+
+// The JSON is the plan's own bytes: tools compare them.
+func TestPlanJSON(t *testing.T) {
+	t.Parallel()
+	d, err := graphd.ReadDeclaration("testdata/edge.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := d.PlanJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := command(t.Context(), newDaemon(t).Server, "", "plan", "testdata/edge.yaml", "--format", "json")
+	if r.code != 0 || r.stdout != string(want)+"\n" {
+		t.Errorf("got exit %d, %s", r.code, r.stdout)
+	}
+}
+
+func TestSchemaIsJSON(t *testing.T) {
+	t.Parallel()
+	r := command(t.Context(), newDaemon(t).Server, "", "schema")
+	if !json.Valid([]byte(r.stdout)) || r.code != 0 {
+		t.Errorf("got exit %d, %.100s", r.code, r.stdout)
+	}
+}
+
+func TestRunStats(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "signals.ndjson")
+	r := command(t.Context(), newDaemon(t).Server, "", "run", "testdata/edge.yaml", "--stats", "--output", "mids=drop", "--output", "signals="+out,
+		"--input", "orderbook=testdata/orderbook.ndjson", "--input", "pricing=testdata/pricing.csv")
+	var s runStats
+	if err := json.Unmarshal([]byte(r.stderr), &s); err != nil || r.code != 0 || r.stdout != "" {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if s.Events != 4 || s.Epochs != 4 || s.DeadLetters != 0 || s.Seconds <= 0 {
+		t.Errorf("got %+v", s)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil || strings.Count(string(text), "\n") != 3 {
+		t.Errorf("got %q, %v, want three lines", text, err)
+	}
+}
+
+// settings is a serve command whose settings can be looked at.
+func settings(t *testing.T, args ...string) (*cobra.Command, *graphd.Config, *telemetry.LogConfig) {
+	t.Helper()
+	cmd := &cobra.Command{}
+	var c graphd.Config
+	var log telemetry.LogConfig
+	serveFlags(cmd, &c, &log)
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, &c, &log
+}
+
+// A flag goes before the environment, and that before the file.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "graphd.yaml")
+	text := "listen: 127.0.0.1:1\ndata: from-file\nstore: \"memory:\"\nlog_level: debug\norigins: [https://a.example, https://b.example]\npush_timeout: 7s\ninsecure: true\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"GRAPHD_CONFIG": file, "GRAPHD_DATA": "from-env", "GRAPHD_LISTEN": "127.0.0.1:2"}
+	cmd, c, log := settings(t, "--listen", "127.0.0.1:3")
+	if err := settle(cmd.Flags(), func(name string) string { return env[name] }); err != nil {
+		t.Fatal(err)
+	}
+	want := graphd.Config{
+		Listen: "127.0.0.1:3", Data: "from-env", Store: "memory:", Insecure: true, MaxBody: 8 << 20,
+		Origins: []string{"https://a.example", "https://b.example"}, PushTimeout: 7 * time.Second,
+	}
+	if d := cmp.Diff(want, *c); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if log.Level != "debug" || log.Format != "auto" {
+		t.Errorf("got log %+v", *log)
+	}
+}
+
+func TestSettleMistakes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, file string
+		env        map[string]string
+		want       string
+	}{
+		{name: "unknown setting", file: "listn: x\n", want: `graphd.yaml:1: there is no setting "listn"`},
+		{name: "wrong type", file: "push_timeout: soon\n", want: "push_timeout: time: invalid duration"},
+		{name: "a mapping", file: "listen: { host: x }\n", want: "graphd.yaml:1:9: listen must be one value or a list"},
+		{name: "not YAML", file: "a: [", want: "graphd.yaml: yaml:"},
+		{name: "a file in a file", file: "config: other.yaml\n", want: `there is no setting "config"`},
+		{name: "environment", env: map[string]string{"GRAPHD_MAX_BODY": "much"}, want: "GRAPHD_MAX_BODY=much"},
+		{name: "no file", env: map[string]string{"GRAPHD_CONFIG": "testdata/none.yaml"}, want: "read the configuration"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			env := map[string]string{}
+			if tc.file != "" {
+				env["GRAPHD_CONFIG"] = filepath.Join(t.TempDir(), "graphd.yaml")
+				if err := os.WriteFile(env["GRAPHD_CONFIG"], []byte(tc.file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for k, v := range tc.env {
+				env[k] = v
+			}
+			cmd, _, _ := settings(t)
+			err := settle(cmd.Flags(), func(name string) string { return env[name] })
+			term := &terminal.Terminal{Err: io.Discard}
+			if code := term.Report(err); code != terminal.ExitFormat || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %d %v, want 78 and %q", code, err, tc.want)
+			}
+		})
+	}
+}
+
+// serve says when it is ready, answers, and stops when it is told to.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, in := io.Pipe()
+	term := terminal.New(strings.NewReader(""), in, io.Discard, func(string) string { return "" })
+	exit := make(chan int, 1)
+	go func() {
+		exit <- run(ctx, term, []string{"serve", "--store", "memory:", "--listen", "127.0.0.1:0"})
+		_ = in.Close() // a pipe's Close never fails
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ready struct {
+		Ready  bool
+		Listen string
+	}
+	if err := json.Unmarshal([]byte(line), &ready); err != nil || !ready.Ready {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	if r := command(ctx, newDaemon(t).Server, "", "get", "--server", "http://"+ready.Listen, "-o", "json"); r.code != 0 || !strings.Contains(r.stdout, `"items": []`) {
+		t.Errorf("got %+v", r)
+	}
+	// The port is taken: another daemon says so and what to do.
+	if r := command(ctx, newDaemon(t).Server, "", "serve", "--store", "memory:", "--listen", ready.Listen); r.code != 69 || !strings.Contains(r.stderr, "is another daemon running?") {
+		t.Errorf("got %+v", r)
+	}
+	cancel()
+	if code := <-exit; code != 0 {
+		t.Errorf("serve exits with %d, want 0", code)
+	}
+}
+
+// The demo fires by itself, on the built-in example.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, in := io.Pipe()
+	var talk bytes.Buffer // read when the demo has ended
+	term := terminal.New(strings.NewReader(""), in, &talk, func(string) string { return "" })
+	exit := make(chan int, 1)
+	go func() {
+		exit <- run(ctx, term, []string{"demo", "--listen", "127.0.0.1:0"})
+		_ = in.Close() // a pipe's Close never fails
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ready struct{ Listen string }
+	if err := json.Unmarshal([]byte(line), &ready); err != nil {
+		t.Fatal(err)
+	}
+	// The last of a few frames comes only if it fires again and again.
+	r := command(ctx, newDaemon(t).Server, "", "tail", "market_maker", "--topics", "firings", "-n", "3", "--server", "http://"+ready.Listen)
+	if r.code != 0 || strings.Count(r.stdout, "criteria") != 3 {
+		t.Errorf("got %+v", r)
+	}
+	cancel()
+	if code := <-exit; code != 0 {
+		t.Errorf("demo exits with %d, want 0", code)
+	}
+	if want := "graphd --server http://" + ready.Listen + " firings market_maker"; !strings.Contains(talk.String(), want) {
+		t.Errorf("got %q, want %q in it", talk.String(), want)
+	}
+}
+
+func TestServeRefusals(t *testing.T) {
+	t.Parallel()
+	server := newDaemon(t).Server
+	for _, tc := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"serve --listen 0.0.0.0:0 --store memory:", 78, "--insecure"},
+		{"serve --store redis:x --listen 127.0.0.1:0", 78, "sqlite:PATH or memory:"},
+		{"serve --log-level loud", 2, "log level"},
+		{"serve now", 2, "graphd serve"},
+	} {
+		if r := command(t.Context(), server, "", strings.Fields(tc.args)...); r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
+			t.Errorf("%s: got %+v, want %d and %q", tc.args, r, tc.code, tc.want)
+		}
+	}
+}

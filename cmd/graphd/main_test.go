@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// now is the time in all tests.
+var now = time.Date(2026, 11, 20, 10, 0, 10, 0, time.UTC)
+
+// result is what a command line left behind.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// command carries out a command line against a daemon.
+func command(ctx context.Context, server *httptest.Server, stdin string, args ...string) result {
+	var out, errs bytes.Buffer
+	env := map[string]string{"GRAPHD_SERVER": server.URL}
+	term := terminal.New(strings.NewReader(stdin), &out, &errs, func(name string) string { return env[name] })
+	term.Now = func() time.Time { return now }
+	code := run(ctx, term, args)
+	hide := strings.NewReplacer(server.URL, "http://daemon")
+	return result{code, hide.Replace(out.String()), hide.Replace(errs.String())}
+}
+
+// transcript is a command line with all it left behind, as a golden file has it.
+func transcript(args []string, r result) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "$ graphd %s\n[exit %d]\n", strings.Join(args, " "), r.code)
+	for _, stream := range []struct{ name, text string }{{"stdout", r.stdout}, {"stderr", r.stderr}} {
+		if stream.text != "" {
+			fmt.Fprintf(&s, "--- %s\n%s", stream.name, stream.text)
+		}
+	}
+	return s.String()
+}
+
+// golden compares got with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; make it with -update", err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", path, d)
+	}
+}
+
+// TestOutput holds what every verb prints and exits with.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	server := newDaemon(t).Server
+	dir := filepath.Join("testdata", "declarations")
+	for _, tc := range []struct {
+		name, stdin string
+		args        string
+	}{
+		{name: "help", args: "--help"},
+		{name: "fire_help", args: "fire --help"},
+		{name: "get", args: "get"},
+		{name: "get_one", args: "get market_maker"},
+		{name: "get_yaml", args: "get market_maker -o yaml"},
+		{name: "get_none", args: "get --tenant empty"},
+		{name: "get_json", args: "get -o json --tenant empty"},
+		{name: "get_unknown", args: "get market_makr"},
+		{name: "get_far", args: "get zzz"},
+		{name: "describe", args: "describe market_maker"},
+		{name: "describe_failed", args: "describe flights"},
+		{name: "delete", args: "delete market_maker --state keep"},
+		{name: "delete_unsaid", args: "delete market_maker"},
+		{name: "apply", args: "apply -f " + filepath.Join(dir, "market_maker.yaml")},
+		{name: "apply_dry", args: "apply --dry-run -f " + filepath.Join(dir, "market_maker.yaml")},
+		{name: "apply_stdin", args: "apply -f -", stdin: "graph: market_maker\n"},
+		{name: "apply_invalid", args: "apply -f -", stdin: "graph: broken\n"},
+		{name: "apply_folder", args: "apply -f " + dir},
+		{name: "apply_conflict", args: "apply -f - --revision 2", stdin: "graph: market_maker\n"},
+		{name: "apply_nameless", args: "apply -f -", stdin: "nodes: {}\n"},
+		{name: "apply_no_file", args: "apply -f testdata/none.yaml"},
+		{name: "apply_nothing", args: "apply"},
+		{name: "push", args: "push market_maker orderbook", stdin: `{"bid":1}` + "\n" + `{"bid":2}`},
+		{name: "push_array", args: "push market_maker orderbook - -o json", stdin: ` [{"bid":1},{"bid":2}] `},
+		{name: "push_rejected", args: "push market_maker orderbook", stdin: `{"bid":1} "bad" {"bid":2} "bad"`},
+		{name: "push_all_rejected", args: "push market_maker orderbook", stdin: `"bad"`},
+		{name: "push_lines", args: "push market_maker orderbook", stdin: "{\"bid\":1}\n\nnonsense\n{\"bid\":2}"},
+		{name: "push_open_array", args: "push market_maker orderbook", stdin: `[1, 2`},
+		{name: "push_behind_array", args: "push market_maker orderbook", stdin: `[1, 2] 3`},
+		{name: "push_not_json", args: "push market_maker orderbook", stdin: `{"bid":1} nonsense`},
+		{name: "push_empty", args: "push market_maker orderbook", stdin: " \n"},
+		{name: "push_full", args: "push market_maker full --no-wait", stdin: `1 2 3`},
+		{name: "fire", args: "fire market_maker"},
+		{name: "fire_with", args: "fire market_maker --with - --no-replace --key AAPL -o json", stdin: "pricing: { fair: 101 }\n"},
+		{name: "fire_failed", args: "fire flights"},
+		{name: "fire_aside_alone", args: "fire market_maker --no-replace"},
+		{name: "pause", args: "pause market_maker"},
+		{name: "resume", args: "resume market_maker"},
+		{name: "step", args: "step market_maker 3"},
+		{name: "step_bad", args: "step market_maker x"},
+		{name: "step_conflict", args: "step flights"},
+		{name: "checkpoint", args: "checkpoint market_maker"},
+		{name: "drain", args: "drain market_maker"},
+		{name: "restart", args: "restart market_maker orderbook"},
+		{name: "skip_lost", args: "skip-lost market_maker orderbook"},
+		{name: "state", args: "state market_maker"},
+		{name: "state_json", args: "state market_maker -o json"},
+		{name: "firings", args: "firings market_maker"},
+		{name: "firing", args: "firings market_maker 1042"},
+		{name: "firing_failed", args: "firings market_maker 1041"},
+		{name: "firing_unknown", args: "firings market_maker 7"},
+		{name: "firing_not_a_number", args: "firings market_maker last"},
+		{name: "dead_letters", args: "dead-letters market_maker"},
+		{name: "dead_letters_replay", args: "dead-letters market_maker replay dl1 dl2"},
+		{name: "dead_letters_replay_all", args: "dead-letters market_maker replay --all"},
+		{name: "dead_letters_discard", args: "dead-letters market_maker discard dl1"},
+		{name: "dead_letters_unsaid", args: "dead-letters market_maker discard"},
+		{name: "dead_letters_verb", args: "dead-letters market_maker replya"},
+		{name: "recovery_events", args: "recovery-events market_maker"},
+		{name: "tree", args: "tree"},
+		{name: "limits", args: "limits"},
+		{name: "denied", args: "get secret"},
+		{name: "unavailable", args: "get away"},
+		{name: "unknown_verb", args: "pausee market_maker"},
+		{name: "unknown_flag", args: "get --frmat json"},
+		{name: "wrong_format", args: "get -o xml"},
+		{name: "wrong_server", args: "get --server localhost:8080"},
+		{name: "too_many", args: "pause a b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			args := strings.Fields(tc.args)
+			golden(t, tc.name, transcript(args, command(t.Context(), server, tc.stdin, args...)))
+		})
+	}
+}
+
+// A daemon that is not there is exit code 69, one that does not answer 75, an interrupt 1.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	daemon := newDaemon(t)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	if r := command(t.Context(), gone, "", "get"); r.code != 69 || !strings.Contains(r.stderr, "no daemon answers at http://daemon: connection refused; start one") {
+		t.Errorf("no daemon: got %+v", r)
+	}
+	if r := command(t.Context(), daemon.Server, "", "get", "slow", "--timeout", "20ms"); r.code != 75 || !strings.Contains(r.stderr, "within 20ms; --timeout waits longer") {
+		t.Errorf("slow daemon: got %+v", r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-daemon.slow
+		cancel()
+	}()
+	if r := command(ctx, daemon.Server, "", "get", "slow"); r.code != 1 || r.stderr != "graphd: interrupted\n" {
+		t.Errorf("interrupt: got %+v", r)
+	}
+}
+
+// What the verbs send: the golden files hold what they print.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ args, stdin, want string }{
+		{"get", "", "GET /v1/graphs"},
+		{"get --tenant acme", "", "GET /v1/graphs tenant=acme"},
+		{"delete market_maker --state delete", "", "DELETE /v1/graphs/market_maker?state=delete"},
+		{"apply -f - --revision 3", "graph: market_maker\n", `PUT /v1/graphs/market_maker if-match="3" graph: market_maker`},
+		{"apply -f - --dry-run", "graph: market_maker\n", "PUT /v1/graphs/market_maker?dry_run=1 graph: market_maker"},
+		{"fire market_maker", "", `POST /v1/graphs/market_maker/fire {"mode":"force"}`},
+		{"fire market_maker --with - --no-replace --key AAPL", "pricing: { fair: 101 }", `POST /v1/graphs/market_maker/fire {"mode":"with","cache":{"pricing":{"fair":101}},"replace":false,"key":"AAPL"}`},
+		{"fire market_maker --with -", `{"pricing":{"fair":1.10}}`, `POST /v1/graphs/market_maker/fire {"mode":"with","cache":{"pricing":{"fair":1.10}}}`},
+		{`fire market_maker --key ["A",1]`, "", `POST /v1/graphs/market_maker/fire {"mode":"force","key":["A",1]}`},
+		{"step market_maker 3", "", `POST /v1/graphs/market_maker/step {"n":3}`},
+		{"step market_maker", "", `POST /v1/graphs/market_maker/step {"n":1}`},
+		{"restart market_maker orderbook", "", `POST /v1/graphs/market_maker/restart {"accumulator":"orderbook"}`},
+		{"skip-lost market_maker orderbook", "", `POST /v1/graphs/market_maker/skip-lost {"accumulator":"orderbook"}`},
+		{"state market_maker --key AAPL", "", "GET /v1/graphs/market_maker/state?key=AAPL"},
+		{"firings market_maker --limit 5 --before c7 --key AAPL", "", "GET /v1/graphs/market_maker/firings?before=c7&key=AAPL&limit=5"},
+		{"push market_maker orderbook", "{\"a\":\n1}\n[2]", `POST /v1/graphs/market_maker/accumulators/orderbook/events {"a":1}/[2]/`},
+		{"push market_maker orderbook", "{\"a\": 1}\r\n\n [2] \n3", `POST /v1/graphs/market_maker/accumulators/orderbook/events {"a": 1}/[2]/3/`},
+	} {
+		daemon := newDaemon(t)
+		if r := command(t.Context(), daemon.Server, tc.stdin, strings.Fields(tc.args)...); r.code != 0 {
+			t.Errorf("%s: exit %d: %s", tc.args, r.code, r.stderr)
+		}
+		if d := cmp.Diff([]string{tc.want}, daemon.requests()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.args, d)
+		}
+	}
+}
+
+// A push of many events goes out in requests of a bounded size, in order; a full queue is
+// waited for and nothing is sent twice or left out.
+func TestPushInParts(t *testing.T) {
+	t.Parallel()
+	daemon := newDaemon(t)
+	var in strings.Builder
+	const n = 2500
+	for i := range n {
+		fmt.Fprintf(&in, "%d\n", i)
+	}
+	r := command(t.Context(), daemon.Server, in.String(), "push", "market_maker", "filling")
+	if r.code != 0 || !strings.HasPrefix(r.stdout, "2500 accepted") {
+		t.Fatalf("got %+v", r)
+	}
+	got := daemon.pushed()
+	if len(got) != n {
+		t.Fatalf("%d events arrived, want %d", len(got), n)
+	}
+	for i, event := range got {
+		if event != fmt.Sprint(i) {
+			t.Fatalf("event %d is %s", i, event)
+		}
+	}
+	if parts := len(daemon.requests()); parts != 4 { // 1000, the 600 that did not fit, 1000, 500
+		t.Errorf("%d requests, want 4", parts)
+	}
+}
+
+// Rejected events keep their places in the input over all requests.
+func TestPushRejectedIndexes(t *testing.T) {
+	t.Parallel()
+	var in strings.Builder
+	for i := range 1200 {
+		if i == 1100 {
+			in.WriteString(`"bad"` + "\n")
+			continue
+		}
+		in.WriteString("1\n")
+	}
+	r := command(t.Context(), newDaemon(t).Server, in.String(), "push", "market_maker", "orderbook")
+	if r.code != 1 || !strings.Contains(r.stderr, "event 1101: schema: ") {
+		t.Errorf("got %+v, want event 1101 rejected", r)
+	}
+}

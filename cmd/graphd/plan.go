@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+func planCmd(t *terminal.Terminal) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "plan FILE [--format text|json|mermaid]",
+		Short: "Show how a declaration will run",
+		Long: `Show what a declaration compiles to: inputs, nodes in the order in which they run,
+what each depends on, and outputs. The JSON is byte-identical for declarations
+of the same meaning.`,
+		Args:                  terminal.Positional(cobra.ExactArgs(1)),
+		DisableFlagsInUseLine: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if format != "text" && format != "json" && format != "mermaid" {
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("--format %s: it must be text, json or mermaid", format))
+			}
+			d, err := graphd.ReadDeclaration(args[0])
+			if err != nil {
+				return broken(t, err)
+			}
+			raw, err := d.PlanJSON()
+			if err != nil {
+				return err
+			}
+			return printPlan(t, raw, format)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, json or mermaid")
+	return cmd
+}
+
+// plan is what is shown of a plan's JSON.
+type plan struct {
+	Graph  string   `json:"graph"`
+	Guard  []string `json:"guard"`
+	Inputs []struct {
+		Name     string   `json:"name"`
+		Type     string   `json:"type"`
+		Event    bool     `json:"event"`
+		Triggers bool     `json:"triggers"`
+		Reads    []string `json:"reads"`
+		Whole    bool     `json:"whole"`
+	} `json:"inputs"`
+	Nodes []struct {
+		Name  string `json:"name"`
+		Kind  string `json:"kind"`
+		Rank  int    `json:"rank"`
+		Event bool   `json:"event"`
+		Type  string `json:"type"`
+		After string `json:"after"`
+	} `json:"nodes"`
+	Edges []struct {
+		From  string `json:"from"`
+		To    string `json:"to"`
+		Kind  string `json:"kind"`
+		Route string `json:"route"`
+	} `json:"edges"`
+	Outputs []struct {
+		Name string `json:"name"`
+		From string `json:"from"`
+		Emit string `json:"emit"`
+	} `json:"outputs"`
+}
+
+func printPlan(t *terminal.Terminal, raw []byte, format string) error {
+	if format == "json" {
+		_, err := fmt.Fprintf(t.Out, "%s\n", raw)
+		return err
+	}
+	var p plan
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	if format == "mermaid" {
+		_, err := io.WriteString(t.Out, p.mermaid())
+		return err
+	}
+	if err := t.Line("graph %s", p.Graph); err != nil {
+		return err
+	}
+	for _, table := range p.tables() {
+		if err := t.Section(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables is the plan for people.
+func (p *plan) tables() []*terminal.Table {
+	inputs := terminal.NewTable("INPUT", "TRIGGERS", "VALUES ARE", "READS", "TYPE")
+	for _, in := range p.Inputs {
+		reads := terminal.List(in.Reads)
+		if in.Whole {
+			reads = "all of it"
+		}
+		inputs.Row(in.Name, terminal.YesNo(in.Triggers), kindOf(in.Event), reads, terminal.Clip(in.Type, 60))
+	}
+	nodes := terminal.NewTable("NODE", "RANK", "KIND", "VALUES ARE", "AFTER", "DEPENDS ON", "TYPE").Numbers(1)
+	for _, n := range p.Nodes {
+		var on []string
+		for _, e := range p.Edges {
+			if e.To == n.Name {
+				on = append(on, e.From)
+			}
+		}
+		nodes.Row(n.Name, terminal.Number(n.Rank), n.Kind, kindOf(n.Event), terminal.Or(n.After, "-"), terminal.List(on), terminal.Clip(n.Type, 60))
+	}
+	outputs := terminal.NewTable("OUTPUT", "FROM", "EMITS")
+	for _, o := range p.Outputs {
+		outputs.Row(o.Name, o.From, o.Emit)
+	}
+	return []*terminal.Table{inputs, nodes, outputs}
+}
+
+// kindOf says whether each value counts, or only the newest.
+func kindOf(event bool) string {
+	if event {
+		return "events"
+	}
+	return "state"
+}
+
+// mermaid is the plan as a Mermaid flow chart.
+func (p *plan) mermaid() string {
+	var s strings.Builder
+	s.WriteString("flowchart LR\n")
+	for _, in := range p.Inputs {
+		fmt.Fprintf(&s, "  in_%s([%s])\n", in.Name, in.Name)
+	}
+	for _, n := range p.Nodes {
+		shape := "[%s]"
+		if n.Kind == "route" {
+			shape = "{%s}"
+		}
+		fmt.Fprintf(&s, "  node_%s"+shape+"\n", n.Name, n.Name)
+	}
+	for _, o := range p.Outputs {
+		fmt.Fprintf(&s, "  out_%s[/%s/]\n", o.Name, o.Name)
+	}
+	for _, e := range p.Edges {
+		arrow := "-->"
+		if e.Route != "" {
+			arrow = "-- " + e.Route + " -->"
+		}
+		fmt.Fprintf(&s, "  %s %s %s\n", p.id(e.From), arrow, p.id(e.To))
+	}
+	for _, o := range p.Outputs {
+		fmt.Fprintf(&s, "  %s --> out_%s\n", p.id(o.From), o.Name)
+	}
+	return s.String()
+}
+
+// id is a name in the chart: inputs and nodes are told apart by their kind, so that no name
+// is a word of the chart's own language.
+func (p *plan) id(name string) string {
+	for _, in := range p.Inputs {
+		if in.Name == name {
+			return "in_" + name
+		}
+	}
+	return "node_" + name
+}

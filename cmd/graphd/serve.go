@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/telemetry"
+	"github.com/spf13/cobra"
+)
+
+func serveCmd(t *terminal.Terminal) *cobra.Command {
+	var c graphd.Config
+	var log telemetry.LogConfig
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon",
+		Long: `Run the daemon until it is told to stop. When it is ready, one line of JSON goes to
+standard output: {"ready":true,"listen":"127.0.0.1:8080"}.
+
+Every flag can stand in a YAML file named by --config, with _ for -, and in the
+environment, as GRAPHD_ and its name in capitals. A flag goes before the
+environment, and that before the file. SIGHUP reads the folder of --graphs again.`,
+		Args: terminal.Positional(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := settle(cmd.LocalNonPersistentFlags(), t.Getenv); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), t, c, log, func(string) {})
+		},
+	}
+	serveFlags(cmd, &c, &log)
+	return cmd
+}
+
+func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) {
+	f := cmd.Flags()
+	f.String(configFlag, "", "YAML file with any of these settings")
+	f.StringVar(&c.Graphs, "graphs", "", "folder of declarations to apply at start and whenever they change")
+	f.StringVar(&c.Data, "data", "graphd-data", "folder of the embedded store")
+	f.StringVar(&c.Store, "store", "", "sqlite:PATH or memory: (default a SQLite file in --data)")
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address of the control plane; port 0 picks one")
+	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses other than loopback although there are no tokens")
+	f.StringSliceVar(&c.Origins, "origins", nil, "web origins that may use the API from a browser")
+	f.Int64Var(&c.MaxBody, "max-body", 8<<20, "largest request body, frame and event, in bytes")
+	f.DurationVar(&c.PushTimeout, "push-timeout", 0, "how long a full queue holds a push up (default 5s)")
+	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long the stop may take (default 30s)")
+	f.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&log.Format, "log-format", telemetry.FormatAuto, "text, json, or auto: text on a terminal")
+}
+
+// serve runs a daemon until ctx ends. opened is told the address once it is taken.
+func serve(ctx context.Context, t *terminal.Terminal, c graphd.Config, log telemetry.LogConfig, opened func(addr string)) error {
+	log.NoColor = t.NoColor || t.Getenv("NO_COLOR") != ""
+	logger, err := telemetry.NewLogger(t.Err, log)
+	if err != nil {
+		return terminal.Exit(terminal.ExitUsage, err)
+	}
+	v := buildVersion()
+	c.Log, c.Stdout = logger, t.Out
+	c.Version = graphd.Version{Version: v.Version, Commit: v.Commit, Date: v.Date, Go: v.Go}
+	// Room for one: a second SIGHUP before the first was heard asks for the same.
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
+	c.Reload = reload
+
+	d, err := graphd.New(ctx, c)
+	if err != nil {
+		return local(err)
+	}
+	opened(d.Addr())
+	return local(d.Run(ctx))
+}
+
+// local gives an error of the library its exit code.
+func local(err error) error {
+	diagnostics := graphd.Diagnostics(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &diagnostics), errors.Is(err, graphd.ErrConfig):
+		return terminal.Exit(terminal.ExitFormat, err)
+	case errors.Is(err, graphd.ErrDependency):
+		return terminal.Exit(terminal.ExitDependency, err)
+	case errors.Is(err, os.ErrNotExist):
+		return terminal.Exit(terminal.ExitNotFound, err)
+	case errors.Is(err, graphd.ErrStop), errors.Is(err, context.DeadlineExceeded):
+		return terminal.Exit(terminal.ExitDeadline, fmt.Errorf("not everything stopped in time: %w", err))
+	}
+	return err
+}

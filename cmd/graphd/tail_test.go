@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+	"github.com/google/go-cmp/cmp"
+	"github.com/graphd/graphd/internal/engine"
+)
+
+// watch is the fake daemon's stream: hello, the answer to subscribe, every kind of frame,
+// and then the end of the graph, or silence for a graph called "quiet".
+func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
+	if name := r.PathValue("graph"); name != "" && name != "market_maker" && name != "quiet" {
+		refuse(w, http.StatusNotFound, "graph_not_found", "there is no graph "+name, nil)
+		return
+	}
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphd.v1+json"}})
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.CloseNow() }() // the usual end is below
+	ctx := r.Context()
+	var request struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"id"`
+		Topics []string        `json:"topics"`
+		Since  string          `json:"since"`
+	}
+	if wsjson.Write(ctx, conn, map[string]any{"type": "hello", "server_time": now, "limits": map[string]int{}}) != nil ||
+		wsjson.Read(ctx, conn, &request) != nil {
+		return
+	}
+	d.mu.Lock()
+	d.log = append(d.log, strings.TrimSpace(request.Type+" "+strings.Join(request.Topics, ",")+" "+request.Since))
+	d.mu.Unlock()
+	if wsjson.Write(ctx, conn, map[string]any{"type": "result", "id": request.ID, "topics": request.Topics}) != nil {
+		return
+	}
+	for _, f := range frames() {
+		if wsjson.Write(ctx, conn, f) != nil {
+			return
+		}
+	}
+	if r.PathValue("graph") == "quiet" {
+		d.slow <- struct{}{}
+		ctx = conn.CloseRead(ctx)
+		<-ctx.Done()
+		return
+	}
+	if wsjson.Write(ctx, conn, map[string]string{"type": "error", "code": "ended", "detail": "the graph was removed"}) != nil {
+		return
+	}
+	_ = conn.Close(websocket.StatusGoingAway, "the graph is gone")
+}
+
+func frames() []engine.Frame {
+	failed := failedFiring().Firing
+	s := state()
+	return []engine.Frame{
+		{Type: "output", Graph: "market_maker", Seq: 1, Incarnation: 7, Output: "signals", Epoch: 1042, Value: raw(`{"side":"buy","edge":0.9}`)},
+		{Type: "output", Graph: "market_maker", Seq: 2, Incarnation: 7, Output: "signals", Epoch: 1043, Key: raw(`"AAPL"`), Value: raw(`"<b>"`)},
+		{Type: "firing", Graph: "market_maker", Seq: 3, Incarnation: 7, Firing: &failed},
+		{Type: "gap", Graph: "market_maker", Seq: 9, Incarnation: 7, From: 4, To: 9},
+		{Type: "health", Graph: "market_maker", Seq: 10, Incarnation: 7, Health: "degraded", Reason: &engine.Reason{Code: "accumulator_restarting", Detail: "pricing"}},
+		{Type: "health", Graph: "market_maker", Seq: 11, Incarnation: 7, Health: "live"},
+		{Type: "state", Graph: "market_maker", Seq: 12, Incarnation: 7, State: &s},
+	}
+}
+
+func TestTail(t *testing.T) {
+	t.Parallel()
+	server := newDaemon(t).Server
+	for _, tc := range []struct{ name, args string }{
+		{"tail", "tail market_maker"},
+		{"tail_all", "tail -n 2"},
+		{"tail_json", "tail market_maker -n 2 -o json"},
+		{"tail_yaml", "tail market_maker -o yaml"},
+		{"tail_unknown", "tail market_makr"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			args := strings.Fields(tc.args)
+			golden(t, tc.name, transcript(args, command(t.Context(), server, "", args...)))
+		})
+	}
+}
+
+func TestTailSubscribes(t *testing.T) {
+	t.Parallel()
+	daemon := newDaemon(t)
+	r := command(t.Context(), daemon.Server, "", "tail", "market_maker", "--topics", "outputs,firings", "--since", "7:41", "-n", "1")
+	if r.code != 0 {
+		t.Fatalf("got %+v", r)
+	}
+	want := []string{"GET /v1/ws/graphs/market_maker/reactor", "subscribe outputs,firings 7:41"}
+	if d := cmp.Diff(want, daemon.requests()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// An interrupt is how a tail usually ends: it is no failure.
+func TestTailInterrupted(t *testing.T) {
+	t.Parallel()
+	daemon := newDaemon(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-daemon.slow
+		cancel()
+	}()
+	r := command(ctx, daemon.Server, "", "tail", "quiet")
+	if r.code != 0 || strings.Count(r.stdout, "\n") != len(frames()) {
+		t.Errorf("got %+v, want all frames and exit 0", r)
+	}
+}

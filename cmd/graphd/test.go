@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+func testCmd(t *terminal.Terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "test DIR|FILE…",
+		Short: "Run the tests beside declarations, under virtual time",
+		Long: `Run test documents (NAME_test.yaml) against the declarations beside them (NAME.yaml),
+every case on a fresh graph under virtual time. A folder stands for every test
+document below it.`,
+		Args:                  terminal.Positional(cobra.MinimumNArgs(1)),
+		DisableFlagsInUseLine: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := t.CheckFormat(); err != nil {
+				return err
+			}
+			paths, err := testDocuments(args)
+			if err != nil {
+				return err
+			}
+			return runTests(t, paths)
+		},
+	}
+}
+
+// outcome is what became of one case.
+type outcome struct {
+	File     string   `json:"file"`
+	Case     string   `json:"case"`
+	Line     int      `json:"line"`
+	Passed   bool     `json:"passed"`
+	Failures []string `json:"failures"`
+}
+
+// runTests runs every document. One that cannot be run is said, and the others go on.
+func runTests(t *terminal.Terminal, paths []string) error {
+	outcomes := []outcome{}
+	var failure error
+	failed := 0
+	for _, path := range paths {
+		cases, err := graphd.TestDeclaration(path)
+		if err != nil {
+			t.Report(broken(t, err))
+			t.Say("%s was not run", path)
+			failure = terminal.Exit(terminal.ExitFormat, terminal.ErrSaid)
+			continue
+		}
+		for _, c := range cases {
+			o := outcome{File: path, Case: c.Case, Line: c.Line, Passed: len(c.Failures) == 0, Failures: append([]string{}, c.Failures...)}
+			if !o.Passed {
+				failed++
+			}
+			outcomes = append(outcomes, o)
+		}
+	}
+	if err := t.Print(outcomes, func() error { return printOutcomes(t, outcomes) }); err != nil {
+		return err
+	}
+	t.Say("%s, %d failed", terminal.Plural(len(outcomes), "case"), failed)
+	if failure == nil && failed > 0 {
+		failure = terminal.Exit(terminal.ExitFailed, terminal.ErrSaid)
+	}
+	return failure
+}
+
+func printOutcomes(t *terminal.Terminal, outcomes []outcome) error {
+	for _, o := range outcomes {
+		word := "ok  "
+		if !o.Passed {
+			word = "FAIL"
+		}
+		if err := t.Line("%s  %s:%d  %s", word, o.File, o.Line, o.Case); err != nil {
+			return err
+		}
+		for _, f := range o.Failures {
+			if err := t.Line("      %s", f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// testDocuments replaces folders by the test documents below them, in the order of their paths.
+func testDocuments(args []string) ([]string, error) {
+	var paths []string
+	for _, arg := range args {
+		before := len(paths)
+		err := filepath.WalkDir(arg, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && (path == arg || isTestDocument(path)) {
+				paths = append(paths, path)
+			}
+			return err
+		})
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, terminal.Exit(terminal.ExitNotFound, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(paths) == before {
+			return nil, terminal.Exit(terminal.ExitNotFound, errors.New("no test document (*_test.yaml) is below "+arg))
+		}
+	}
+	return paths, nil
+}
+
+func isTestDocument(path string) bool {
+	return strings.HasSuffix(path, "_test.yaml") || strings.HasSuffix(path, "_test.yml")
+}

@@ -1,0 +1,187 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/graphd/graphd/internal/engine"
+)
+
+const (
+	typeJSON   = "application/json"
+	typeYAML   = "application/yaml"
+	typeNDJSON = "application/x-ndjson"
+)
+
+// DeadLetter is a dead letter as it is listed: its payload is JSON where it is JSON, and a
+// string otherwise.
+type DeadLetter struct {
+	engine.DeadLetter
+	Payload json.RawMessage `json:"payload"`
+}
+
+// Graphs lists the tenant's graphs.
+func (c *Client) Graphs(ctx context.Context) ([]engine.GraphSummary, error) {
+	page, err := call[engine.Page[engine.GraphSummary]](ctx, c, request{method: http.MethodGet, path: "/v1/graphs"})
+	return page.Items, err
+}
+
+// Graph is one graph's summary.
+func (c *Client) Graph(ctx context.Context, name string) (engine.GraphSummary, error) {
+	return call[engine.GraphSummary](ctx, c, request{method: http.MethodGet, path: graph(name)})
+}
+
+// Apply stores and starts a declaration. revision is the one expected, 0 for any.
+func (c *Client) Apply(ctx context.Context, name string, document []byte, revision int64, dryRun bool) (engine.ApplyResult, error) {
+	r := request{method: http.MethodPut, path: graph(name), body: document, contentType: typeYAML, revision: revision}
+	if dryRun {
+		r.query = url.Values{"dry_run": {"1"}}
+	}
+	return call[engine.ApplyResult](ctx, c, r)
+}
+
+// Delete stops and removes a graph, with state all it persisted too.
+func (c *Client) Delete(ctx context.Context, name string, state bool) error {
+	keep := "keep"
+	if state {
+		keep = "delete"
+	}
+	_, err := call[any](ctx, c, request{method: http.MethodDelete, path: graph(name), query: url.Values{"state": {keep}}})
+	return err
+}
+
+// State is a graph's cache, flags, queues and node values; key is "" for an unkeyed graph.
+func (c *Client) State(ctx context.Context, name, key string) (engine.State, error) {
+	r := request{method: http.MethodGet, path: graph(name, "state")}
+	if key != "" {
+		r.query = url.Values{"key": {key}}
+	}
+	return call[engine.State](ctx, c, r)
+}
+
+func list[T any](ctx context.Context, c *Client, path string, q engine.Query) (engine.Page[T], error) {
+	v := url.Values{}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Before != "" {
+		v.Set("before", q.Before)
+	}
+	if q.Key != "" {
+		v.Set("key", q.Key)
+	}
+	return call[engine.Page[T]](ctx, c, request{method: http.MethodGet, path: path, query: v})
+}
+
+// Firings lists epochs, newest first.
+func (c *Client) Firings(ctx context.Context, name string, q engine.Query) (engine.Page[engine.Firing], error) {
+	return list[engine.Firing](ctx, c, graph(name, "firings"), q)
+}
+
+// Firing is one epoch in full.
+func (c *Client) Firing(ctx context.Context, name string, epoch int64) (engine.FiringDetail, error) {
+	return call[engine.FiringDetail](ctx, c, request{method: http.MethodGet, path: graph(name, "firings", strconv.FormatInt(epoch, 10))})
+}
+
+// RecoveryEvents lists what the supervisor has done, newest first.
+func (c *Client) RecoveryEvents(ctx context.Context, name string, q engine.Query) (engine.Page[engine.RecoveryEvent], error) {
+	return list[engine.RecoveryEvent](ctx, c, graph(name, "recovery-events"), q)
+}
+
+// DeadLetters lists what could not be used, newest first.
+func (c *Client) DeadLetters(ctx context.Context, name string, q engine.Query) (engine.Page[DeadLetter], error) {
+	return list[DeadLetter](ctx, c, graph(name, "dead-letters"), q)
+}
+
+// ReplayDeadLetter pushes a letter's events again.
+func (c *Client) ReplayDeadLetter(ctx context.Context, name, id string) (engine.PushResult, error) {
+	return call[engine.PushResult](ctx, c, request{method: http.MethodPost, path: graph(name, "dead-letters", id, "replay")})
+}
+
+// DiscardDeadLetter removes a letter for good.
+func (c *Client) DiscardDeadLetter(ctx context.Context, name, id string) error {
+	_, err := call[any](ctx, c, request{method: http.MethodDelete, path: graph(name, "dead-letters", id)})
+	return err
+}
+
+// Push sends events, one JSON value a line. A *Problem comes with what was taken all the same.
+func (c *Client) Push(ctx context.Context, name, accumulator string, lines []byte) (engine.PushResult, error) {
+	return call[engine.PushResult](ctx, c, request{method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines, contentType: typeNDJSON})
+}
+
+// post sends a command with a JSON body, nil for none.
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	r := request{method: http.MethodPost, path: path}
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			var zero T
+			return zero, fmt.Errorf("encode the request: %w", err)
+		}
+		r.body, r.contentType = data, typeJSON
+	}
+	return call[T](ctx, c, r)
+}
+
+// Fire runs one epoch on command.
+func (c *Client) Fire(ctx context.Context, name string, f engine.FireRequest) (engine.FireResult, error) {
+	return post[engine.FireResult](ctx, c, graph(name, "fire"), f)
+}
+
+// Pause stops the evaluation; it is durable when it is answered.
+func (c *Client) Pause(ctx context.Context, name string) (engine.GraphSummary, error) {
+	return post[engine.GraphSummary](ctx, c, graph(name, "pause"), nil)
+}
+
+// Resume goes on.
+func (c *Client) Resume(ctx context.Context, name string) (engine.GraphSummary, error) {
+	return post[engine.GraphSummary](ctx, c, graph(name, "resume"), nil)
+}
+
+// Drain waits until nothing is left to fire, and checkpoints.
+func (c *Client) Drain(ctx context.Context, name string) (engine.GraphSummary, error) {
+	return post[engine.GraphSummary](ctx, c, graph(name, "drain"), nil)
+}
+
+// Step runs up to n epochs of a paused graph.
+func (c *Client) Step(ctx context.Context, name string, n int) (engine.GraphSummary, error) {
+	return post[engine.GraphSummary](ctx, c, graph(name, "step"), map[string]int{"n": n})
+}
+
+// Restart revives a graph, or one accumulator of it when it is not "".
+func (c *Client) Restart(ctx context.Context, name, accumulator string) (engine.GraphSummary, error) {
+	body := map[string]*string{"accumulator": nil}
+	if accumulator != "" {
+		body["accumulator"] = &accumulator
+	}
+	return post[engine.GraphSummary](ctx, c, graph(name, "restart"), body)
+}
+
+// SkipLost lets a halted accumulator go on behind a gap in its source.
+func (c *Client) SkipLost(ctx context.Context, name, accumulator string) (engine.GraphSummary, error) {
+	return post[engine.GraphSummary](ctx, c, graph(name, "skip-lost"), map[string]string{"accumulator": accumulator})
+}
+
+// Checkpoint answers with the epoch covered once the checkpoint is durable.
+func (c *Client) Checkpoint(ctx context.Context, name string) (int64, error) {
+	r, err := post[struct {
+		Epoch int64 `json:"checkpoint_epoch"`
+	}](ctx, c, graph(name, "checkpoint"), nil)
+	return r.Epoch, err
+}
+
+// Tree is everything that runs in the daemon.
+func (c *Client) Tree(ctx context.Context) ([]engine.TreeNode, error) {
+	page, err := call[engine.Page[engine.TreeNode]](ctx, c, request{method: http.MethodGet, path: "/v1/tree"})
+	return page.Items, err
+}
+
+// Limits are the daemon's bounds with their use.
+func (c *Client) Limits(ctx context.Context) ([]engine.Limit, error) {
+	page, err := call[engine.Page[engine.Limit]](ctx, c, request{method: http.MethodGet, path: "/v1/limits"})
+	return page.Items, err
+}

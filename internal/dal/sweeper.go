@@ -1,0 +1,94 @@
+package dal
+
+import (
+	"context"
+
+	"github.com/graphd/graphd/internal/dal/sqlconn"
+)
+
+const (
+	selectDropped = `SELECT state FROM dropped_state LIMIT 1`
+	deleteDropped = `DELETE FROM dropped_state WHERE state = ?`
+	sweepCells    = `DELETE FROM cell WHERE rowid IN (SELECT rowid FROM cell WHERE state = ? LIMIT ?)`
+	sweepFirings  = `DELETE FROM firing WHERE rowid IN (SELECT rowid FROM firing WHERE state = ? LIMIT ?)`
+	sweepLetters  = `DELETE FROM dead_letter WHERE rowid IN (SELECT rowid FROM dead_letter WHERE state = ? LIMIT ?)`
+
+	// sweepBatch is how many rows go with one transaction: some milliseconds, in which
+	// commits wait.
+	sweepBatch = 200
+)
+
+// sweeper removes the rows of deleted graphs. What a process does not get done, the
+// next one that opens the file goes on with. An error ends the round: nothing is
+// wrong but that space is held, and the next deletion or start tries again.
+type sweeper struct {
+	store   *SQLite
+	due     chan struct{} // holds one: what matters is that there is work, not how often it was said
+	stop    context.CancelFunc
+	stopped chan struct{} // closed when serve has returned
+}
+
+// startSweeper begins with what an earlier process has left.
+func startSweeper(s *SQLite) *sweeper {
+	ctx, stop := context.WithCancel(context.Background())
+	w := &sweeper{store: s, due: make(chan struct{}, 1), stop: stop, stopped: make(chan struct{})}
+	w.wake()
+	go w.serve(ctx) // joined by close
+	return w
+}
+
+func (w *sweeper) wake() {
+	select {
+	case w.due <- struct{}{}:
+	default:
+	}
+}
+
+func (w *sweeper) serve(ctx context.Context) {
+	defer close(w.stopped)
+	for {
+		select {
+		case <-w.due:
+			_ = w.store.sweep(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *sweeper) close() {
+	w.stop()
+	<-w.stopped
+}
+
+// sweep removes all rows of all deleted graphs, a batch at a time.
+func (s *SQLite) sweep(ctx context.Context) error {
+	for {
+		state, found := int64(0), false
+		err := s.read(ctx, func(c *sqlconn.Conn) error {
+			r, err := c.First(selectDropped)
+			if r != nil {
+				state, found = r.Int(0), true
+			}
+			return err
+		})
+		if err != nil || !found {
+			return err
+		}
+		if err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error { return sweepSome(c, state) }); err != nil {
+			return err
+		}
+	}
+}
+
+// sweepSome removes one batch, and the note of the state with the last.
+func sweepSome(c *sqlconn.Conn, state int64) error {
+	for _, text := range []string{sweepCells, sweepFirings, sweepLetters} {
+		n, err := c.Exec(text, state, int64(sweepBatch))
+		if err != nil || n == sweepBatch {
+			return err
+		}
+	}
+	_, err := c.Exec(deleteDropped, state)
+	return err
+}

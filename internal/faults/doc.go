@@ -1,0 +1,4 @@
+// Package faults holds the tests that run the real binary and kill it: what the
+// guarantees of docs/guarantees.md say of a crash is shown here, on a real file system,
+// with the effects counted from outside.
+package faults

@@ -1,0 +1,186 @@
+package faults
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// binary is the graphd that the tests run, built once.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "graphd")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/graphd/graphd/cmd/graphd").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build graphd: %v\n%s", err, out)
+	}
+	return path
+}
+
+// process is one run of the daemon.
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	base  string
+	began time.Time
+	log   *bytes.Buffer
+	ended chan error
+}
+
+// start runs the daemon on a free port and waits for its ready line.
+func start(t *testing.T, bin, dir string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, began: time.Now(), log: &bytes.Buffer{}, ended: make(chan error, 1)}
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs", filepath.Join(dir, "graphs")}, args...)
+	p.cmd = exec.Command(bin, args...)
+	p.cmd.Stderr = p.log
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var ready struct{ Listen string }
+	lines := bufio.NewReader(stdout)
+	line, err := lines.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &ready)
+	}
+	if err != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		t.Fatalf("the daemon did not get ready: %v\n%s", err, p.log)
+	}
+	p.base = "http://" + ready.Listen
+	go func() {
+		_, _ = io.Copy(io.Discard, lines)
+		p.ended <- p.cmd.Wait()
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+// kill ends the process as a power cut would, and reaps it. Twice does nothing.
+func (p *process) kill() {
+	if p.ended == nil {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+	p.ended = nil
+}
+
+// stop asks the daemon to stop, and answers how it ended.
+func (p *process) stop() error {
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	err := <-p.ended
+	p.ended = nil
+	return err
+}
+
+func (p *process) do(method, path, body string, out any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, p.base+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode/100 != 2 {
+		return fmt.Errorf("%s %s: %s: %s", method, path, res.Status, data)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(data, out)
+}
+
+type counters struct {
+	Received, Filtered, Conflated, Rejected, Consumed, Queued int64
+	DeadLettered                                              int64 `json:"dead_lettered"`
+}
+
+type summary struct {
+	Health       string
+	Paused       bool
+	Epoch        int64
+	Incarnation  int64
+	Counters     counters
+	Accumulators []struct {
+		Name, Position, Health string
+		Counters               counters
+	}
+}
+
+// balanced checks the books of the graph and of each accumulator (M42).
+func (s *summary) balanced() error {
+	all := []counters{s.Counters}
+	for _, a := range s.Accumulators {
+		all = append(all, a.Counters)
+	}
+	for _, c := range all {
+		if sum := c.Filtered + c.Conflated + c.Rejected + c.DeadLettered + c.Consumed + c.Queued; sum != c.Received {
+			return fmt.Errorf("received %d, accounted for %d: %+v", c.Received, sum, c)
+		}
+	}
+	return nil
+}
+
+func (p *process) summary(graph string) summary {
+	p.t.Helper()
+	var s summary
+	if err := p.do("GET", "/v1/graphs/"+graph, "", &s); err != nil {
+		p.t.Fatalf("%v\n%s", err, p.log)
+	}
+	return s
+}
+
+// until polls a condition on the daemon.
+func (p *process) until(what string, within time.Duration, cond func() bool) {
+	p.t.Helper()
+	ticker := time.NewTicker(3 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.Now().Add(within)
+	for !cond() {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%s: not within %v\n%s", what, within, p.log)
+		}
+		<-ticker.C
+	}
+}
+
+// kills is how often a test kills: GRAPHD_KILLS, or few in the inner loop.
+func kills(t *testing.T, otherwise int) int {
+	t.Helper()
+	if s := os.Getenv("GRAPHD_KILLS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			t.Fatalf("GRAPHD_KILLS is %q, not a number of kills", s)
+		}
+		return n
+	}
+	return otherwise
+}

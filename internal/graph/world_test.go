@@ -1,0 +1,218 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// world is one random graph with its life so far.
+type world struct {
+	*rand.Rand
+	decl   *spec.Graph
+	g      *oracleGraph
+	order  []*oracleNode
+	guard  *term
+	kinds  map[string]int
+	plan   *Plan
+	st     *State
+	r      *Result
+	oracle *oracle
+	cells  map[int][]byte // the checkpoint
+
+	cache  cache
+	stamp  uint64
+	number int64
+	// verbose notes what happens in log.
+	verbose bool
+	log     []string
+}
+
+// cache is the reactor's side: what a discarded epoch puts back.
+type cache struct {
+	inputs   []boundary.Value
+	versions []uint64
+	vals     map[string]val
+	set      map[string]bool
+}
+
+func (c cache) clone() cache {
+	return cache{slices.Clone(c.inputs), slices.Clone(c.versions), maps.Clone(c.vals), maps.Clone(c.set)}
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	w := &world{
+		Rand: rand.New(rand.NewPCG(seed, 1)), decl: &spec.Graph{Name: "random"},
+		g: &oracleGraph{event: map[string]bool{}, nodes: map[string]*oracleNode{}},
+		r: &Result{}, cells: map[int][]byte{},
+	}
+	source := &termSource{Rand: w.Rand, kinds: map[string]int{}}
+	inputs := w.makeInputs(source)
+	w.makeNodes(source)
+	w.makeOutputs(source.names)
+	if w.IntN(2) == 0 {
+		w.guard = source.condition(1)
+		w.decl.Reactor.Guard = spec.Expr{Text: w.guard.String()}
+	}
+	w.kinds = source.kinds
+	plan, diagnostics := Compile(w.decl, inputs)
+	if err := diagnostics.Err(); err != nil {
+		t.Fatalf("SIM_SEED=%d: %v\n%s", seed, err, w)
+	}
+	w.plan, w.st = plan, plan.NewState()
+	for i := range inputs {
+		if w.IntN(2) == 0 {
+			plan.Bind(i, valueShape)
+		}
+	}
+	w.order = w.g.order()
+	w.oracle = &oracle{g: w.g, memo: map[string]map[int]outcome{}}
+	w.cache = cache{make([]boundary.Value, len(inputs)), make([]uint64, len(inputs)), map[string]val{}, map[string]bool{}}
+	return w
+}
+
+func (w *world) makeInputs(source *termSource) []Input {
+	var inputs []Input
+	for i := range 1 + w.IntN(3) {
+		name := "i" + strconv.Itoa(i)
+		inputs = append(inputs, Input{Name: name, Type: expression.Any(), Event: w.IntN(3) == 0})
+		w.g.inputs = append(w.g.inputs, name)
+		w.g.event[name] = inputs[i].Event
+		source.names = append(source.names, name)
+		source.kinds[name] = w.IntN(2)
+	}
+	return inputs
+}
+
+func (w *world) makeNodes(source *termSource) {
+	count := 2 + w.IntN(7)
+	places := w.Perm(count) // a node may be declared before what it rests on
+	w.decl.Nodes = make([]spec.Node, count)
+	var earlier []*oracleNode
+	for i := range count {
+		n := &oracleNode{name: "n" + strconv.Itoa(i), pos: places[i], priority: 1}
+		d := spec.Node{Name: n.name, Kind: "expr"}
+		if w.IntN(4) == 0 {
+			d.Kind = "route"
+			for k := range 1 + w.IntN(3) {
+				n.routes = append(n.routes, source.condition(1))
+				d.Routes = append(d.Routes, spec.Field{Name: routeName(k), Expr: spec.Expr{Text: n.routes[k].String()}})
+			}
+		} else {
+			n.term = source.number(1 + w.IntN(3))
+			d.Expr = spec.Expr{Text: n.term.String()}
+		}
+		if len(earlier) > 0 && w.IntN(3) == 0 {
+			gate := earlier[w.IntN(len(earlier))]
+			n.after, d.After = gate.name, gate.name
+			if gate.routes != nil && w.IntN(4) > 0 {
+				n.route = routeName(w.IntN(len(gate.routes)))
+				d.After += "." + n.route
+			}
+		}
+		if k := w.IntN(6); k < 2 {
+			event := k == 0
+			n.event, d.Event = &event, &event
+		}
+		n.onError = []string{"fail_epoch", "skip", "last_good", "dead_letter"}[min(3, w.IntN(10)/2)]
+		d.OnError = n.onError
+		if w.IntN(3) == 0 {
+			n.priority = w.IntN(4)
+			d.Priority = []string{"high", "normal", "low", "background"}[n.priority]
+		}
+		w.decl.Nodes[places[i]] = d
+		w.g.nodes[n.name] = n
+		earlier = append(earlier, n)
+		source.names = append(source.names, n.name)
+		source.kinds[n.name] = numberNode
+		if n.routes != nil {
+			source.kinds[n.name] = routeNode
+		}
+	}
+}
+
+func (w *world) makeOutputs(names []string) {
+	for i := range 1 + w.IntN(4) {
+		o := oracleOutput{from: names[w.IntN(len(names))], onChange: w.IntN(2) == 0}
+		d := spec.Output{Name: "o" + strconv.Itoa(i), From: o.from}
+		if o.onChange {
+			d.Emit = "on_change"
+		}
+		w.g.outputs = append(w.g.outputs, o)
+		w.decl.Outputs = append(w.decl.Outputs, d)
+	}
+}
+
+// String is the declaration and what happened, to reproduce a failure by hand.
+func (w *world) String() string {
+	var b strings.Builder
+	for _, n := range w.decl.Nodes {
+		fmt.Fprintf(&b, "%s: { after: %q, on_error: %s, priority: %q", n.Name, n.After, n.OnError, n.Priority)
+		if n.Event != nil {
+			fmt.Fprintf(&b, ", event: %v", *n.Event)
+		}
+		for _, r := range n.Routes {
+			fmt.Fprintf(&b, ", route %s: %s", r.Name, r.Expr.Text)
+		}
+		fmt.Fprintf(&b, ", expr: %s }\n", n.Expr.Text)
+	}
+	fmt.Fprintf(&b, "inputs: %v, event: %v\noutputs: %+v\nguard: %s\n", w.g.inputs, w.g.event, w.g.outputs, w.decl.Reactor.Guard.Text)
+	return b.String() + strings.Join(w.log, "\n")
+}
+
+func (w *world) logf(format string, args ...any) {
+	if w.verbose {
+		w.log = append(w.log, fmt.Sprintf(format, args...))
+	}
+}
+
+// arrive puts new values in the cache of some inputs.
+func (w *world) arrive() {
+	for i, name := range w.g.inputs {
+		if w.IntN(2) == 0 {
+			continue
+		}
+		v := num(float64(w.IntN(4)))
+		if w.kinds[name] == objectInput && w.IntN(5) == 0 {
+			v = val{kind: 'z'}
+		}
+		w.stamp++
+		w.cache.inputs[i], w.cache.versions[i] = w.input(name, v), w.stamp
+		w.cache.vals[name], w.cache.set[name] = v, true
+	}
+}
+
+var valueShape = boundary.NewShape("v")
+
+// input is an input's value for the engine: a number, or an object with the field v.
+func (w *world) input(name string, v val) boundary.Value {
+	value := boundary.Int(int64(v.n))
+	if w.kinds[name] != objectInput {
+		return value
+	}
+	if v.kind == 'z' {
+		value = boundary.Value{}
+	}
+	return boundary.Object(valueShape, []boundary.Value{value})
+}
+
+// restart rebuilds the state from the checkpoint.
+func (w *world) restart() error {
+	w.logf("restart")
+	w.st = w.plan.NewState()
+	for _, i := range slices.Collect(maps.Keys(w.cells)) { // in whatever order
+		if err := w.plan.DecodeCell(w.st, i, w.cells[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	good := []string{
+		`0`, `-0`, `12`, `-1.5`, `1e9`, `1E+9`, `0.1e-2`, `true`, `false`, `null`, `""`, `"a\"\\\/\b\f\n\r\tA"`, `"é€😀"`, "\" \"",
+		`[]`, `{}`, `[[],{}]`, ` [ 1 , 2 ] `, `{"a":1}`, `{ "a" : { "b" : [ null ] } , "a" : 2 }`, "\t\r\n1\n",
+		strings.Repeat("[", 64) + strings.Repeat("]", 64),
+	}
+	for _, s := range good {
+		if bad := Validate([]byte(s), 64); bad.Is() {
+			t.Errorf("%.60s: %+v", s, bad)
+		}
+	}
+	bad := []struct {
+		text   string
+		code   string
+		offset int
+	}{
+		{``, CodeInvalidJSON, 0}, {` `, CodeInvalidJSON, 1}, {`nul`, CodeInvalidJSON, 0}, {`nulll`, CodeInvalidJSON, 4}, {`NaN`, CodeInvalidJSON, 0},
+		{`Infinity`, CodeInvalidJSON, 0}, {`-`, CodeInvalidJSON, 1}, {`01`, CodeInvalidJSON, 1}, {`1.`, CodeInvalidJSON, 2}, {`.5`, CodeInvalidJSON, 0},
+		{`1e`, CodeInvalidJSON, 2}, {`1e+`, CodeInvalidJSON, 3}, {`+1`, CodeInvalidJSON, 0}, {`"`, CodeInvalidJSON, 1}, {`"\`, CodeInvalidJSON, 1},
+		{`"\x"`, CodeInvalidJSON, 1}, {`"\u12"`, CodeInvalidJSON, 1}, {`"\u12G4"`, CodeInvalidJSON, 1}, {"\"\n\"", CodeInvalidJSON, 1},
+		{`[`, CodeInvalidJSON, 1}, {`[1`, CodeInvalidJSON, 2}, {`[1,`, CodeInvalidJSON, 3}, {`[1,]`, CodeInvalidJSON, 3}, {`[,1]`, CodeInvalidJSON, 1},
+		{`[1 2]`, CodeInvalidJSON, 3}, {`[1}`, CodeInvalidJSON, 2}, {`{"a":1]`, CodeInvalidJSON, 6}, {`]`, CodeInvalidJSON, 0}, {`{`, CodeInvalidJSON, 1},
+		{`{"a"`, CodeInvalidJSON, 4}, {`{"a":`, CodeInvalidJSON, 5}, {`{"a":}`, CodeInvalidJSON, 5}, {`{"a":1,}`, CodeInvalidJSON, 7}, {`{a:1}`, CodeInvalidJSON, 1},
+		{`{"a" 1}`, CodeInvalidJSON, 5}, {`{,}`, CodeInvalidJSON, 1}, {`1 2`, CodeInvalidJSON, 2}, {`{} x`, CodeInvalidJSON, 3}, {"\uFEFF1", CodeInvalidJSON, 0},
+		{"[1,\"\xff\"]", CodeInvalidUTF8, 4}, {"\xc3", CodeInvalidUTF8, 0},
+		{strings.Repeat("[", 65) + strings.Repeat("]", 65), CodeTooDeep, 64},
+		{strings.Repeat(`{"a":`, 65), CodeTooDeep, 64 * 5}, {strings.Repeat("[", 1_000_000), CodeTooDeep, 64},
+	}
+	for _, tt := range bad {
+		if got := Validate([]byte(tt.text), 64); got.Code != tt.code || got.Offset != tt.offset {
+			t.Errorf("%.60q: got %+v, want %s at %d", tt.text, got, tt.code, tt.offset)
+		}
+	}
+}
+
+// FuzzValidate: the scanner and encoding/json agree on what is JSON.
+func FuzzValidate(f *testing.F) {
+	for _, s := range []string{`{"a":[1,-2.5e3,"x\u00e9",null,true]}`, `[[[]]]`, `[1,]`, `{"a" 1}`, "\xff", `"\ud800"`, ` 1 `} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got := Validate(b, MaxDepth)
+		if got.Code == CodeTooDeep {
+			return
+		}
+		if want := json.Valid(b) && utf8.Valid(b); want == got.Is() {
+			t.Fatalf("%q: got %+v, encoding/json says %v", b, got, want)
+		}
+		if got.Is() && (got.Offset < 0 || got.Offset > len(b)) {
+			t.Fatalf("%q: offset %d", b, got.Offset)
+		}
+	})
+}
+
+// FuzzCut: cutting an array or lines into events gives the elements that encoding/json finds.
+func FuzzCut(f *testing.F) {
+	for _, s := range []string{`[1,{"a":[2]},"x,]"]`, "1\n\n{\"a\":2}\r\n", `[]`, ` [ 1 , 2 ] `, `{"a":1}`} {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, lines bool) {
+		ev, bad := Cut(append([]byte(nil), b...), lines, 64)
+		if bad.Is() {
+			return
+		}
+		var got []string
+		for batch := ev.Next(); batch != nil; batch = ev.Next() {
+			if len(batch) > MaxBatch {
+				t.Fatalf("a batch of %d", len(batch))
+			}
+			for _, e := range batch {
+				got = append(got, string(e))
+			}
+		}
+		var want []json.RawMessage
+		switch {
+		case lines:
+			for line := range strings.SplitSeq(string(b), "\n") {
+				if line = string(Trim([]byte(line))); line != "" {
+					want = append(want, json.RawMessage(line))
+				}
+			}
+		case len(Trim(b)) > 0 && Trim(b)[0] == '[':
+			if err := json.Unmarshal(b, &want); err != nil {
+				t.Fatalf("%q: %v", b, err)
+			}
+		default:
+			want = []json.RawMessage{Trim(b)}
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%q: %d events %q, want %d", b, len(got), got, len(want))
+		}
+		for i := range want {
+			if got[i] != string(want[i]) {
+				t.Fatalf("%q: event %d is %q, want %q", b, i, got[i], want[i])
+			}
+		}
+	})
+}
+
+func BenchmarkValidate(b *testing.B) {
+	doc := []byte(`{"symbol":"AAPL","bid":101.25,"ask":101.27,"ts":1763632800123}`)
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if Validate(doc, 64).Is() {
+			b.Fatal("bad")
+		}
+	}
+}

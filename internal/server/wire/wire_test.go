@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphd/graphd/internal/engine"
+)
+
+func TestAppendString(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "plain", `q"b\s`, "\n\t\r\x00\x1f", "é€😀\u2028", "<&>", "a\xffb\xc3", "\xff"} {
+		want, err := Encode(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b string
+		if err := json.Unmarshal(want, &a); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(AppendString(nil, s), &b); err != nil || a != b {
+			t.Errorf("%q: got %s, encoding/json %s (%v)", s, AppendString(nil, s), want, err)
+		}
+	}
+}
+
+func TestKey(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "", "null": "", "AAPL": `"AAPL"`, `"AAPL"`: `"AAPL"`, "3": "3", "true": "true", `[ "A", 3 ]`: `["A",3]`,
+		`a"b`: `"a\"b"`, "[1": `"[1"`} {
+		if got := Key(text); got != want {
+			t.Errorf("Key(%q) is %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestDecodeObject(t *testing.T) {
+	t.Parallel()
+	var q StepRequest
+	if err := DecodeObject([]byte(` {"n": 2} `), 64, &q); err != nil || *q.N != 2 {
+		t.Errorf("%v %v", q.N, err)
+	}
+	for raw, code := range map[string]string{`{"n":1,"n":2}`: CodeDuplicateKey, `{"m":1}`: CodeInvalidBody, `[1]`: CodeInvalidBody, ``: CodeInvalidJSON, `{"n":1}{}`: CodeInvalidJSON,
+		`{"n":"1"}`: CodeInvalidBody, `{"n":` + strings.Repeat("[", 100): CodeTooDeep, "{\"n\":\"\xff\"}": CodeInvalidUTF8} {
+		var q StepRequest
+		err := DecodeObject([]byte(raw), 64, &q)
+		e, ok := errors.AsType[*engine.Error](err)
+		if !ok || e.Code != code || e.Status != 400 {
+			t.Errorf("%s: got %v, want %s", raw, err, code)
+		}
+	}
+}
+
+// takes is a Pusher that takes so many events, rejecting those that are "bad".
+type takes struct{ left int }
+
+func (p *takes) Push(_ context.Context, _ engine.Ref, _ string, events []json.RawMessage) (r engine.PushResult, err error) {
+	r.Durable = true
+	for i, e := range events {
+		if p.left == 0 {
+			r.Full = true
+			return r, nil
+		}
+		p.left--
+		if string(e) == `"bad"` {
+			r.Rejected = append(r.Rejected, engine.Rejection{Index: i, Code: "x"})
+			continue
+		}
+		r.Accepted++
+	}
+	return r, nil
+}
+
+// TestPushed: a push goes on where the attempt before stopped, and counts as one.
+func TestPushed(t *testing.T) {
+	t.Parallel()
+	var items []string
+	for i := range 3500 {
+		if i%700 == 699 {
+			items = append(items, `"bad"`)
+		} else {
+			items = append(items, fmt.Sprint(i))
+		}
+	}
+	body := "[" + strings.Join(items, ",") + "]"
+	var p Pushed
+	for _, room := range []int{0, 1, 699, 1, 1300, 5000} {
+		ev, bad := Cut([]byte(body), false, 64)
+		if bad.Is() {
+			t.Fatal(bad)
+		}
+		if err := p.Push(t.Context(), &takes{room}, engine.Ref{}, "a", &ev); err != nil {
+			t.Fatal(err)
+		}
+		if p.Done != p.Accepted+len(p.Rejected) {
+			t.Errorf("%d done, %d accepted, %d rejected", p.Done, p.Accepted, len(p.Rejected))
+		}
+		if done := p.Done == 3500; p.Full == done {
+			t.Errorf("%d done, full %v", p.Done, p.Full)
+		}
+	}
+	var at []int
+	for _, r := range p.Rejected {
+		at = append(at, r.Index)
+	}
+	if d := cmp.Diff([]int{699, 1399, 2099, 2799, 3499}, at); d != "" || p.Accepted != 3495 || !p.Durable {
+		t.Errorf("accepted %d, durable %v, rejected %s", p.Accepted, p.Durable, d)
+	}
+}

@@ -1,0 +1,163 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The hash is of the meaning: formatting, comments, defaults written out, order
+// where it means nothing and what references resolve to make no difference.
+func TestHashIsOfTheMeaning(t *testing.T) {
+	t.Parallel()
+	const text = `
+graph: g
+vars: { a: 1, b: "${SECRET}" }
+accumulators:
+  x: { emit: { p: event.p, q: event.q }, default: { k: 1, l: [2] } }
+  y: {}
+reactor: { when: { any: [x, y] } }
+nodes:
+  n: { expr: x.p + y.v }
+outputs:
+  o: { from: n, sink: { stdout: {} } }
+`
+	want := mustParse(t, text).Hash
+	if len(want) != 64 {
+		t.Fatalf("got hash %q", want)
+	}
+	for name, same := range map[string]string{
+		"comment":       strings.Replace(text, "graph: g", "# about\ngraph: g # it", 1),
+		"quotes":        strings.Replace(text, "expr: x.p + y.v", "expr: 'x.p + y.v'", 1),
+		"block":         strings.Replace(text, "{ expr: x.p + y.v }", "\n    expr: |\n      x.p + y.v", 1),
+		"default":       strings.Replace(text, "y: {}", "y: { capacity: 1024, strategy: latest, source: { websocket: {} }, passive: false }", 1),
+		"vars":          strings.Replace(text, `{ a: 1, b: "${SECRET}" }`, `{ b: "${SECRET}", a: 1 }`, 1),
+		"emit":          strings.Replace(text, "{ p: event.p, q: event.q }", "{ q: event.q, p: event.p }", 1),
+		"default value": strings.Replace(text, "{ k: 1, l: [2] }", "{ l: [2], k: 1 }", 1),
+		"subset":        strings.Replace(text, "[x, y]", "[y, x]", 1),
+		"units":         strings.Replace(text, "reactor: {", "reactor: { warm_timeout: 0.5m,", 1),
+		"parts":         "history: {}\n" + text,
+		"json": `{"graph": "g", "vars": {"a": 1, "b": "${SECRET}"}, "accumulators": {"x": {"emit": {"p": "event.p", "q": "event.q"},
+			"default": {"k": 1, "l": [2]}}, "y": {}}, "reactor": {"when": {"any": ["x", "y"]}}, "nodes": {"n": {"expr": "x.p + y.v"}},
+			"outputs": {"o": {"from": "n", "sink": {"stdout": {}}}}}`,
+	} {
+		if got := mustParse(t, same).Hash; got != want {
+			t.Errorf("%s: the hash differs:\n%s", name, strings.Join(Diff(mustParse(t, text), mustParse(t, same)), "\n"))
+		}
+	}
+	for name, other := range map[string]string{
+		"name":        strings.Replace(text, "graph: g", "graph: h", 1),
+		"description": strings.Replace(text, "graph: g", "graph: g\ndescription: d", 1),
+		"var":         strings.Replace(text, "a: 1", "a: 2", 1),
+		"float":       strings.Replace(text, "a: 1", "a: 1.0", 1),
+		"text":        strings.Replace(text, "a: 1", "a: '1'", 1),
+		"reference":   strings.Replace(text, "${SECRET}", "${SECRET:-x}", 1),
+		"its text":    strings.Replace(text, "${SECRET}", secret, 1),
+		"literal":     strings.Replace(text, "${SECRET}", "$${SECRET}", 1),
+		"expression":  strings.Replace(text, "x.p + y.v", "x.p - y.v", 1),
+		"field":       strings.Replace(text, "q: event.q", "r: event.q", 1),
+		"emit kind":   strings.Replace(text, "{ p: event.p, q: event.q }", "'{p: event.p, q: event.q}'", 1),
+		"order":       strings.Replace(text, "  y: {}\n", "", 1) + "\n",
+		"capacity":    strings.Replace(text, "y: {}", "y: { capacity: 5 }", 1),
+		"list":        strings.Replace(text, "[2]", "[2, null]", 1),
+		"subset":      strings.Replace(text, "[x, y]", "[x]", 1),
+		"criteria":    strings.Replace(text, "any: [x, y]", "all: [x, y]", 1),
+		"event":       strings.Replace(text, "{ expr:", "{ event: false, expr:", 1),
+		"sink":        strings.Replace(text, "stdout: {}", "drop: {}", 1),
+		"history":     text + "history: { keep: 5 }\n",
+	} {
+		g, _ := Parse([]byte(other), Options{Resolve: environment})
+		if g.Hash == want {
+			t.Errorf("%s: the hash is the same", name)
+		}
+	}
+	if g := mustParse(t, text); g.Fingerprint() != g.Hash {
+		t.Error("the fingerprint of an unchanged graph is not its hash")
+	}
+}
+
+// Neither hash nor diff knows what references resolve to, also where a default
+// follows from one.
+func TestReferencesTakeNoPart(t *testing.T) {
+	t.Parallel()
+	text := readFile(t, "testdata/valid/references.yaml")
+	a := mustParse(t, text)
+	b, diags := Parse([]byte(text), Options{Resolve: func(ref string) (string, bool, error) {
+		value, ok := map[string]string{
+			"CAPACITY": "65", "WORD": "latest", "PATH_TO": "other.csv", "SECRET": "x", "INTERVAL": "6s", "YES": "false",
+			"file:/run/secrets/token": "y", "NAME": "named", "MODE": "checkpoint", "WHEN": "any", "OUT": "p", "EMIT": "on_change",
+		}[ref]
+		return value, ok, nil
+	}})
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	if a.Hash != b.Hash {
+		t.Errorf("the hashes differ:\n%s", strings.Join(Diff(a, b), "\n"))
+	}
+	if lines := Diff(nil, a); strings.Contains(strings.Join(lines, "\n"), secret) {
+		t.Error("the diff shows a secret")
+	}
+	for old, new := range map[string]string{"strategy: ${WORD}": "strategy: latest", "capacity: ${CAPACITY}": "capacity: ${CAPACITY:-9}", "when: \"${WHEN:-all}\"": "when: any"} {
+		if other := mustParse(t, strings.Replace(text, old, new, 1)); a.Hash == other.Hash {
+			t.Errorf("%s: a reference hides the difference", new)
+		}
+	}
+	lines := Diff(a, mustParse(t, strings.Replace(text, "token: ${file:/run/secrets/token}", "token: known", 1)))
+	if want := []string{`changed vars.token: ${file:/run/secrets/token} → "known"`}; !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	a := mustParse(t, `
+graph: g
+vars: { limit: 1, gone: [1] }
+accumulators: { a: {}, b: { batch: { size: 3 } }, c: { schema: { type: object } } }
+nodes:
+  n: { expr: a.x }
+  r: { route: { yes: a.x > 1, no: true } }
+  old: { expr: "1" }
+outputs: { o: { from: n, sink: { file: { path: p } } } }
+`)
+	b := mustParse(t, `
+graph: g
+vars: { limit: 2, list: { k: 1 } }
+accumulators: { b: { batch: { size: 3, interval: 1s } }, a: { capacity: 5 }, c: { schema: { type: array } } }
+reactor: { when: { all: [a] }, guard: a.x > 0 }
+nodes:
+  n: { expr: "a.x +\n  1" }
+  r: { route: { no: true, yes: a.x > 1 } }
+  new: { expr: "2" }
+outputs: { o: { from: r, sink: { drop: {} } } }
+`)
+	want := []string{
+		"changed vars.limit: 1 → 2",
+		"added vars.list",
+		"removed vars.gone",
+		"changed accumulators.b.batch.interval: 0s → 1s",
+		"changed accumulators.a.capacity: 1024 → 5",
+		`changed accumulators.c.schema.type: "object" → "array"`,
+		"reordered accumulators",
+		`changed reactor.when: "any" → …`,
+		"added reactor.when.all",
+		"added reactor.guard: a.x > 0",
+		"changed nodes.n.expr: a.x → a.x + 1",
+		"reordered nodes.r.route",
+		"added nodes.new",
+		"removed nodes.old",
+		`changed outputs.o.from: "n" → "r"`,
+		"added outputs.o.sink.drop",
+		"removed outputs.o.sink.file",
+	}
+	if got := Diff(a, b); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := Diff(a, a); len(got) > 0 {
+		t.Errorf("got %q from a graph to itself", got)
+	}
+	if got := Diff(a, nil); len(got) == 0 || got[0] != `removed graph: "g"` {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,61 @@
+package suggest
+
+import "testing"
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		word, want string
+		candidates []string
+	}{
+		{"sorce", "source", []string{"schema", "source"}},
+		{"soruce", "source", []string{"source"}}, // a swap is one slip
+		{"Source", "source", []string{"source"}},
+		{"source", "sources", []string{"source", "sources"}}, // never the word itself
+		{"orderbok", "orderbook", []string{"orders", "orderbook", "order"}},
+		{"kep", "keep", []string{"capacity", "keep"}},
+		{"x", "", []string{"y"}},
+		{"ab", "ac", []string{"ac"}},
+		{"ab", "", []string{"cd"}},
+		{"completely", "", []string{"different"}},
+		{"${SECRET}", "", []string{"secret"}},
+		{"", "", []string{"a"}},
+		{"grün", "grun", []string{"grun"}},
+	} {
+		f := Finder{Budget: 100}
+		if got := f.Nearest(c.word, c.candidates); got != c.want {
+			t.Errorf("%q among %q: got %q, want %q", c.word, c.candidates, got, c.want)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	f := Finder{Budget: 2}
+	if got := f.Nearest("sorce", []string{"a", "b", "source"}); got != "" {
+		t.Errorf("got %q beyond the budget", got)
+	}
+}
+
+func TestName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"OrderBook": "order_book", "order-book": "order_book", "order book!": "order_book", "1st": "", "é": "", "_x": "x", "URL": "url",
+	} {
+		if got := Name(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"7d": "168h", "2 weeks": "336h", "5 sec": "5s", "10 minutes": "10m", "1 hour": "1h", "3 hrs": "3h", "20 msec": "20ms", "5 us": "5us",
+		"30": "", "soon": "", "99999999999d": "", "5 parsecs": "",
+	} {
+		if got := Duration(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
