@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 	"github.com/google/go-cmp/cmp"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/engine"
 )
 
@@ -48,7 +50,6 @@ func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.PathValue("graph") == "quiet" {
-		d.slow <- struct{}{}
 		ctx = conn.CloseRead(ctx)
 		<-ctx.Done()
 		return
@@ -107,14 +108,23 @@ func TestTailSubscribes(t *testing.T) {
 // An interrupt is how a tail usually ends: it is no failure.
 func TestTailInterrupted(t *testing.T) {
 	t.Parallel()
-	daemon := newDaemon(t)
+	server := newDaemon(t).Server
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-daemon.slow
-		cancel()
-	}()
-	r := command(ctx, daemon.Server, "", "tail", "quiet")
-	if r.code != 0 || strings.Count(r.stdout, "\n") != len(frames()) {
-		t.Errorf("got %+v, want all frames and exit 0", r)
+	defer cancel()
+	lines := 0
+	out := writerFunc(func(b []byte) (int, error) {
+		if lines += bytes.Count(b, []byte("\n")); lines == len(frames()) {
+			cancel() // no more frames come: the tail waits
+		}
+		return len(b), nil
+	})
+	var talk bytes.Buffer
+	term := terminal.New(strings.NewReader(""), out, &talk, func(string) string { return "" })
+	if code := run(ctx, term, []string{"tail", "quiet", "--server", server.URL}); code != 0 || talk.Len() > 0 || lines != len(frames()) {
+		t.Errorf("got exit %d, %d lines, %q; want 0 and all frames", code, lines, talk.String())
 	}
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

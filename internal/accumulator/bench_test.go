@@ -47,11 +47,14 @@ func BenchmarkCore(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			core := NewCore(compile(b, c.a, c.fields...), Limits{})
 			now := time.Now()
-			var h Handover
+			var (
+				h  Handover
+				ev boundary.Event
+			)
 			b.SetBytes(int64(len(raws[0])))
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				ev := boundary.Event{Raw: raws[i%group], Pos: boundary.Position{Stream: "file#1024-0123456789abcdef", Offset: int64(i + 1)}, At: now}
+				ev = boundary.Event{Raw: raws[i%group], Pos: boundary.Position{Stream: "file#1024-0123456789abcdef", Offset: int64(i + 1)}, At: now}
 				if o := core.Add(now, &ev, true); o.Status != Accepted {
 					b.Fatalf("%+v", o)
 				}

@@ -20,9 +20,18 @@ type parcel struct {
 
 // feed runs a source and is its Out.
 type feed struct {
-	parcels chan parcel // closed when the source has returned
+	parcels chan parcel           // closed when the source has returned
+	spare   chan []boundary.Event // batches that were folded; as many as can be on the way
 	port    Port
 	err     error // how the source ended; read after parcels is closed
+}
+
+func newFeed(p Port) *feed {
+	return &feed{
+		parcels: make(chan parcel, feedDepth),
+		spare:   make(chan []boundary.Event, feedDepth+2), // one is being filled, one folded
+		port:    p,
+	}
 }
 
 // run is the source's goroutine.
@@ -42,6 +51,27 @@ func (f *feed) put(ctx context.Context, p parcel) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// Batch implements [Recycler].
+func (f *feed) Batch(n int) []boundary.Event {
+	select {
+	case b := <-f.spare:
+		if cap(b) >= n {
+			return b
+		}
+	default:
+	}
+	return make([]boundary.Event, 0, n)
+}
+
+// recycle takes back a batch that was folded. Nothing may hold on to what it points to.
+func (f *feed) recycle(batch []boundary.Event) {
+	clear(batch)
+	select {
+	case f.spare <- batch[:0]:
+	default:
 	}
 }
 

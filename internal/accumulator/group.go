@@ -11,7 +11,7 @@ import (
 
 // pulls folds the next group of the source's events and hands over what they complete.
 func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
-	if len(u.current.events) == 0 {
+	if u.current.events == nil {
 		if u.ended {
 			return false, nil
 		}
@@ -20,20 +20,21 @@ func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
 			if !ok {
 				return true, u.sourceEnded(ctx)
 			}
-			u.current = p
+			u.current, u.folded = p, 0
 		default:
 			return false, nil
 		}
 	}
+	rest := u.current.events[u.folded:]
 	n, bytes := 0, int64(0)
-	for n < len(u.current.events) && n < u.groupEvents && bytes < u.groupBytes {
-		bytes += int64(len(u.current.events[n].Raw))
+	for n < len(rest) && n < u.groupEvents && bytes < u.groupBytes {
+		bytes += int64(len(rest[n].Raw))
 		n++
 	}
-	poison := u.foldPulled(u.current.events[:n])
-	u.current.events = u.current.events[n:]
-	if len(u.current.events) == 0 {
-		u.current = parcel{} // the events' memory is the reactor's to keep or not
+	poison := u.foldPulled(rest[:n])
+	if u.folded += n; u.folded == len(u.current.events) {
+		u.feed.recycle(u.current.events)
+		u.current = parcel{}
 	}
 	if boundaries, letters, _ := u.core.Pending(); boundaries+letters > 0 {
 		if err := u.handOver(ctx); err != nil {

@@ -55,6 +55,20 @@ type Out interface {
 	Health(h Health, detail string)
 }
 
+// Recycler is what an Out may be too: it lends the batches it is done with.
+type Recycler interface {
+	// Batch returns an empty batch with room for n events.
+	Batch(n int) []boundary.Event
+}
+
+// NewBatch makes an empty batch with room for n events, of a used one where out has any.
+func NewBatch(out Out, n int) []boundary.Event {
+	if r, ok := out.(Recycler); ok {
+		return r.Batch(n)
+	}
+	return make([]boundary.Event, 0, n)
+}
+
 // BadEvent says why an event cannot be used.
 type BadEvent struct {
 	Stage string // where it failed, see the package documentation

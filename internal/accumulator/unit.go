@@ -54,6 +54,7 @@ type Unit struct {
 
 	feed    *feed
 	current parcel // what of the source is being folded
+	folded  int    // how many events of it are
 	ended   bool   // the source has returned
 	turn    bool   // whose turn it is when both have something: the source's
 
@@ -108,7 +109,7 @@ func (u *Unit) Run(ctx context.Context) error {
 		u.port.Health(SocketOnly, "", "")
 	} else {
 		u.port.Health(Connecting, "", "")
-		u.feed = &feed{parcels: make(chan parcel, feedDepth), port: u.port}
+		u.feed = newFeed(u.port)
 		wg.Go(func() { u.feed.run(ctx, u.cfg.Source, u.cfg.From) })
 	}
 	err := u.loop(ctx)
@@ -224,7 +225,7 @@ func (u *Unit) wait(ctx context.Context) error {
 		if !ok {
 			return u.sourceEnded(ctx)
 		}
-		u.current = p
+		u.current, u.folded = p, 0
 	case <-u.alarm():
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"unsafe"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
 )
 
 // The first byte of a value's binary form. Checkpoints hold these: a tag is never
@@ -116,7 +118,7 @@ func DecodeBinary(b []byte) (v Value, rest []byte, err error) {
 // binaryReader reads values from b, which shrinks.
 type binaryReader struct {
 	b       []byte
-	scanner scanner
+	scanner rawjson.Scanner
 	shapes  map[string]*Shape // by the bytes of their names
 }
 
@@ -182,11 +184,11 @@ func (r *binaryReader) document(s string, depth int) (Value, error) {
 		return Value{}, corrupt("a document is neither list nor object")
 	}
 	sc := &r.scanner
-	sc.reset(s, MaxDepth-depth)
-	defer sc.release()
-	v, end := sc.value(0)
+	sc.Reset(s, MaxDepth-depth)
+	defer sc.Release()
+	v, end := read(sc, s, 0)
 	if end < 0 {
-		return Value{}, corrupt("a document is not valid: %v", &sc.err)
+		return Value{}, corrupt("a document is not valid: %v", decodeError(sc))
 	}
 	if end != len(s) {
 		return Value{}, corrupt("something follows a document")

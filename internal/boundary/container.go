@@ -3,6 +3,8 @@ package boundary
 import (
 	"iter"
 	"unsafe"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
 )
 
 // List is a list of items. It takes ownership of items.
@@ -69,8 +71,8 @@ func (v Value) Len() int {
 	case text, built:
 		n = v.length()
 	case rawList:
-		for t := itemsOf(unsafe.String(r, v.length())); ; n++ {
-			if _, _, ok := t.next(); !ok {
+		for t := rawjson.ItemsOf(unsafe.String(r, v.length())); ; n++ {
+			if _, ok := t.Next(); !ok {
 				break
 			}
 		}
@@ -79,11 +81,10 @@ func (v Value) Len() int {
 		if !ok {
 			return v.length()
 		}
-		f := fieldsOf(s)
-		for _, _, ok := f.name(); ok; _, _, ok = f.name() {
-			f.i = skipValue(f.s, f.i)
-			f.comma()
-			n++
+		for f := rawjson.FieldsOf(s); ; n++ {
+			if _, ok := f.Next(); !ok {
+				break
+			}
 		}
 	}
 	return n
@@ -98,14 +99,13 @@ func (v Value) Index(i int) Value {
 			return v.items(r)[i]
 		}
 	case rawList:
-		s := unsafe.String(r, v.length())
-		for t := itemsOf(s); i >= 0; i-- {
-			start, end, ok := t.next()
+		for t := rawjson.ItemsOf(unsafe.String(r, v.length())); i >= 0; i-- {
+			item, ok := t.Next()
 			if !ok {
 				break
 			}
 			if i == 0 {
-				return part(s[start:end], v.num)
+				return part(item, v.num)
 			}
 		}
 	}
@@ -124,8 +124,8 @@ func (v Value) Field(name string) Value {
 		return Value{}
 	}
 	if s, ok := v.raw(); ok && v.num&flagComplete == 0 {
-		if start, end, ok := find(s, name); ok {
-			return part(s[start:end], v.num)
+		if value, ok := rawjson.Find(s, name); ok {
+			return part(value, v.num)
 		}
 	}
 	return Value{}

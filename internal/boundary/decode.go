@@ -3,16 +3,18 @@ package boundary
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
 )
 
 // The codes of a [DecodeError].
 const (
-	CodeInvalidJSON      = "invalid_json"        // not JSON (RFC 8259)
-	CodeInvalidUTF8      = "invalid_utf8"        // a string that is not UTF-8, or half a surrogate pair in it
-	CodeDuplicateKey     = "duplicate_key"       // an object, at any depth, names a field twice
-	CodeTooDeep          = "too_deep"            // nested deeper than Limits.MaxDepth
-	CodeTooLarge         = "too_large"           // longer than Limits.MaxBytes
-	CodeNumberOutOfRange = "number_out_of_range" // a number beyond what a float holds
+	CodeInvalidJSON      = rawjson.CodeInvalidJSON      // not JSON (RFC 8259)
+	CodeInvalidUTF8      = rawjson.CodeInvalidUTF8      // a string that is not UTF-8, or half a surrogate pair in it
+	CodeDuplicateKey     = rawjson.CodeDuplicateKey     // an object, at any depth, names a field twice
+	CodeTooDeep          = rawjson.CodeTooDeep          // nested deeper than Limits.MaxDepth
+	CodeTooLarge         = "too_large"                  // longer than Limits.MaxBytes
+	CodeNumberOutOfRange = rawjson.CodeNumberOutOfRange // a number beyond what a float holds
 )
 
 // DecodeError says why a document was refused.
@@ -46,7 +48,7 @@ type Decoder struct {
 	shape    *Shape
 	maxBytes int
 	maxDepth int
-	scanner  scanner
+	scanner  rawjson.Scanner
 	layout   layout
 	// What is left of the chunks that documents and their slots are cut from. A chunk
 	// saves allocations and costs memory: one document that is kept keeps its whole
@@ -83,53 +85,56 @@ func (d *Decoder) Decode(raw []byte) (Value, error) {
 			"the document has %d bytes, %d are allowed; send less at once or raise the limit", len(raw), d.maxBytes)}
 	}
 	text := unsafe.String(unsafe.SliceData(raw), len(raw))
-	d.scanner.reset(text, d.maxDepth)
+	d.scanner.Reset(text, d.maxDepth)
 	v, ok := d.document(text)
+	d.scanner.Release()
 	if !ok {
-		err := d.scanner.err
-		d.scanner.release()
-		return Value{}, &err
+		return Value{}, decodeError(&d.scanner)
 	}
-	d.scanner.release()
 	return v, nil
+}
+
+func decodeError(sc *rawjson.Scanner) *DecodeError {
+	err := DecodeError(sc.Err())
+	return &err
 }
 
 // document reads the whole text.
 func (d *Decoder) document(s string) (Value, bool) {
 	sc := &d.scanner
-	start := sc.space(0)
+	start := sc.Space(0)
 	var v Value
 	var end int
 	if d.shape != nil && start < len(s) && s[start] == '{' {
-		v, end = d.object(start)
+		v, end = d.object(s, start)
 	} else {
-		v, end = sc.value(start)
+		v, end = read(sc, s, start)
 	}
 	if end < 0 {
 		return Value{}, false
 	}
-	if i := sc.space(end); i < len(s) {
-		sc.fail(CodeInvalidJSON, i, "the document has ended, but something follows; send one value at a time")
+	if i := sc.Space(end); i < len(s) {
+		sc.Fail(CodeInvalidJSON, i, "the document has ended, but something follows; send one value at a time")
 		return Value{}, false
 	}
 	return v, true
 }
 
 // object reads the object that begins at i and fills the slots of its shape.
-func (d *Decoder) object(i int) (Value, int) {
+func (d *Decoder) object(s string, i int) (Value, int) {
 	sc := &d.scanner
 	start := i
-	o, slots := d.reserve(len(sc.s))
-	count, filled, end := d.fields(slots, i)
+	o, slots := d.reserve(len(s))
+	count, filled, end := d.fields(slots, s, i)
 	if end < 0 {
 		clear(slots) // the next document gets them
 		return Value{}, -1
 	}
-	o.text = unsafe.StringData(sc.s[start:end])
+	o.text = unsafe.StringData(s[start:end])
 	if d.objects, d.slots = d.objects[1:], d.slots[len(slots):]; len(d.objects) == 0 {
 		d.objects, d.slots = nil, nil // else the decoder itself would keep them
 	}
-	num := uint64(end-start) | sc.flags(start) | uint64(sc.deepest)<<depthShift
+	num := uint64(end-start) | flags(sc, start) | uint64(sc.Deepest())<<depthShift
 	if filled == count {
 		num |= flagComplete
 	}
@@ -138,17 +143,17 @@ func (d *Decoder) object(i int) (Value, int) {
 
 // fields reads the fields of the object that begins at i into slots. It says how
 // many there were, how many of them had a slot, and where the object ends.
-func (d *Decoder) fields(slots []Value, i int) (count, filled, end int) {
+func (d *Decoder) fields(slots []Value, s string, i int) (count, filled, end int) {
 	sc, l := &d.scanner, &d.layout
 	start := i
-	sc.push('}')
-	for l.at(sc.s, i, count) {
+	sc.Enter()
+	for l.at(s, i, count) {
 		f := &l.fields[count]
-		i = sc.space(i + len(f.text))
+		i = sc.Space(i + len(f.text))
 		if f.slot < 0 {
-			i = sc.skip(i)
+			i = sc.Skip(i)
 		} else {
-			slots[f.slot], i = sc.value(i)
+			slots[f.slot], i = read(sc, s, i)
 			filled++
 		}
 		if i < 0 {
@@ -156,49 +161,49 @@ func (d *Decoder) fields(slots []Value, i int) (count, filled, end int) {
 		}
 		count++
 	}
-	if at := sc.space(i); count > 0 && at < len(sc.s) && sc.s[at] == '}' {
+	if at := sc.Space(i); count > 0 && at < len(s) && s[at] == '}' {
 		if l.loose {
-			sc.loose = max(sc.loose, start)
+			sc.Loosen(start)
 		}
 		l.strays = max(0, l.strays-1)
-		sc.pop()
+		sc.Leave()
 		return count, filled, at + 1
 	}
 	// What has been compared with the layout alone counts as read.
 	for n := range count {
-		sc.add(l.name(n), i)
+		sc.Add(l.name(n), i)
 	}
 	if l.loose && count > 0 {
-		sc.loose = max(sc.loose, start)
+		sc.Loosen(start)
 	}
-	more, n, end := d.otherFields(slots, i, count == 0)
+	more, n, end := d.otherFields(slots, s, i, count == 0)
 	return count + more, filled + n, end
 }
 
 // otherFields is fields from i on, at the opening brace or after a value, for a
 // document whose layout is not the expected one.
-func (d *Decoder) otherFields(slots []Value, i int, first bool) (count, filled, end int) {
+func (d *Decoder) otherFields(slots []Value, s string, i int, first bool) (count, filled, end int) {
 	sc, l := &d.scanner, &d.layout
 	start, learning := i, first && !l.learned
 	l.spans = l.spans[:0]
 	if first {
-		if i = sc.space(i + 1); sc.closes(i) {
-			sc.pop()
+		if i = sc.Space(i + 1); sc.Closes(i) {
+			sc.Leave()
 			return 0, 0, i + 1
 		}
-	} else if i = sc.comma(sc.space(i)); i < 0 {
+	} else if i = sc.Comma(sc.Space(i)); i < 0 {
 		return 0, 0, -1
 	}
 	for i >= 0 {
-		name, at := sc.key(i)
+		name, at := sc.Key(i)
 		if at < 0 {
 			break
 		}
 		if slot, ok := d.shape.Slot(name); ok {
-			slots[slot], i = sc.value(at)
+			slots[slot], i = read(sc, s, at)
 			filled++
 		} else {
-			i = sc.skip(at)
+			i = sc.Skip(at)
 		}
 		if i < 0 {
 			break
@@ -207,16 +212,16 @@ func (d *Decoder) otherFields(slots []Value, i int, first bool) (count, filled, 
 		if learning && count <= layoutFields {
 			l.spans = append(l.spans, at, i)
 		}
-		if i = sc.space(i); sc.closes(i) {
+		if i = sc.Space(i); sc.Closes(i) {
 			if learning {
-				l.learn(sc.s, start, sc.keys, sc.top().sorted, d.shape)
+				l.learn(sc, s, start, d.shape)
 			} else {
 				l.stray()
 			}
-			sc.pop()
+			sc.Leave()
 			return count, filled, i + 1
 		}
-		i = sc.comma(i)
+		i = sc.Comma(i)
 	}
 	return 0, 0, -1
 }

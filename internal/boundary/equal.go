@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
 )
 
 // Equal reports whether a and b are the same value. Numbers are compared exactly,
@@ -114,20 +116,19 @@ func equalObjects(a, b Value) bool {
 // are in the same order; when they are not, it cannot be sure. Values that are
 // written alike are not looked into.
 func equalTexts(sa, sb string, na, nb uint64) (same, sure bool) {
-	wa, wb := fieldsOf(sa), fieldsOf(sb)
+	wa, wb := rawjson.FieldsOf(sa), rawjson.FieldsOf(sb)
 	for {
-		fa, more := wa.next()
-		fb, too := wb.next()
+		fa, more := wa.Next()
+		fb, too := wb.Next()
 		switch {
 		case more != too:
 			return false, true
 		case !more:
 			return true, true
-		case fa.name != fb.name:
+		case fa.Name != fb.Name:
 			return false, false
 		}
-		ta, tb := sa[fa.start:fa.end], sb[fb.start:fb.end]
-		if ta != tb && !Equal(part(ta, na), part(tb, nb)) {
+		if fa.Value != fb.Value && !Equal(part(fa.Value, na), part(fb.Value, nb)) {
 			return false, true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unsafe"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
 )
 
 // AppendJSON appends v as canonical JSON: no white space, keys in byte order at
@@ -35,7 +37,7 @@ func (v Value) appendJSON(dst []byte, asIs bool) []byte {
 	case Kind:
 		return v.appendScalar(dst, r)
 	case text:
-		return appendQuoted(dst, unsafe.String(r, int(v.num)))
+		return rawjson.AppendString(dst, unsafe.String(r, int(v.num)))
 	case *object:
 		if r.text == nil || v.num&(flagComplete|flagCanonical) == flagComplete && !asIs {
 			return r.appendJSON(dst, asIs)
@@ -89,56 +91,56 @@ func appendText(dst []byte, s string, num uint64) []byte {
 		return appendObjectText(dst, s, num)
 	case '[':
 		dst = append(dst, '[')
-		t := itemsOf(s)
+		t := rawjson.ItemsOf(s)
 		for first := true; ; first = false {
-			start, end, ok := t.next()
+			item, ok := t.Next()
 			if !ok {
 				break
 			}
 			if !first {
 				dst = append(dst, ',')
 			}
-			dst = appendText(dst, s[start:end], num)
+			dst = appendText(dst, item, num)
 		}
 		return append(dst, ']')
 	case '"':
 		if num&flagPlain != 0 || strings.IndexByte(s, '\\') < 0 {
 			return append(dst, s...)
 		}
-		return appendQuoted(dst, unescape(s[1:len(s)-1]))
+		return rawjson.AppendString(dst, rawjson.Unescape(s[1:len(s)-1]))
 	case 't', 'f', 'n':
 		return append(dst, s...)
 	}
-	if _, _, ok := short(s, 0); ok {
+	if _, _, ok := rawjson.Short(s, 0); ok {
 		return append(dst, s...)
 	}
-	v, _ := scanNumeral(s, 0).value(s, 0)
-	return v.appendJSON(dst, false)
+	n, _, _ := rawjson.ReadNumber(s, 0)
+	return number(n).appendJSON(dst, false)
 }
 
 // appendObjectText writes an object's text with its keys in order.
 func appendObjectText(dst []byte, s string, num uint64) []byte {
-	var few [16]field // enough for most objects without an allocation
+	var few [16]rawjson.Field // enough for most objects without an allocation
 	all := few[:0]
-	w, sorted := fieldsOf(s), true
-	for f, ok := w.next(); ok; f, ok = w.next() {
-		sorted = sorted && (len(all) == 0 || all[len(all)-1].name < f.name)
+	w, sorted := rawjson.FieldsOf(s), true
+	for f, ok := w.Next(); ok; f, ok = w.Next() {
+		sorted = sorted && (len(all) == 0 || all[len(all)-1].Name < f.Name)
 		all = append(all, f)
 	}
 	if !sorted {
-		slices.SortFunc(all, func(a, b field) int { return strings.Compare(a.name, b.name) })
+		slices.SortFunc(all, func(a, b rawjson.Field) int { return strings.Compare(a.Name, b.Name) })
 	}
 	dst = append(dst, '{')
 	for i, f := range all {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if f.escaped {
-			dst = append(appendQuoted(dst, f.name), ':')
+		if f.Escaped {
+			dst = append(rawjson.AppendString(dst, f.Name), ':')
 		} else {
-			dst = append(append(append(dst, '"'), f.name...), '"', ':')
+			dst = append(append(append(dst, '"'), f.Name...), '"', ':')
 		}
-		dst = appendText(dst, s[f.start:f.end], num)
+		dst = appendText(dst, f.Value, num)
 	}
 	return append(dst, '}')
 }
@@ -150,7 +152,7 @@ func (v Value) appendScalar(dst []byte, k Kind) []byte {
 	case KindInt:
 		return strconv.AppendInt(dst, int64(v.num), 10)
 	case KindFloat:
-		return appendFloat(dst, math.Float64frombits(v.num))
+		return rawjson.AppendFloat(dst, math.Float64frombits(v.num))
 	case KindTime:
 		layout := `"2006-01-02T15:04:05.000Z"`
 		if int64(v.num)%int64(time.Millisecond) != 0 {

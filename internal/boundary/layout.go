@@ -1,6 +1,10 @@
 package boundary
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
+)
 
 // layout is how documents looked between the values of their fields lately. Events
 // of one input are nearly always written alike: comparing with the text that is
@@ -53,10 +57,11 @@ func (l *layout) stray() {
 	}
 }
 
-// learn expects documents that are written as s is: an object that begins at start,
-// with its names in order or not, and with its values at l.spans.
-func (l *layout) learn(s string, start int, names []string, sorted bool, shape *Shape) {
+// learn expects documents that are written as the object that begins at start of sc's
+// text s, and has its values at l.spans.
+func (l *layout) learn(sc *rawjson.Scanner, s string, start int, shape *Shape) {
 	l.learned = true
+	names, sorted := sc.Keys()
 	if len(names) > layoutFields {
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
 )
 
 // writer writes random JSON: any order of keys, any white space, any escapes, and,
@@ -84,7 +86,7 @@ func (w *writer) object(depth int) {
 
 func (w *writer) text(s string) {
 	if rapid.IntRange(0, 2).Draw(w.t, "escape") > 0 {
-		w.b.Write(appendQuoted(nil, s))
+		w.b.Write(rawjson.AppendString(nil, s))
 		return
 	}
 	w.b.WriteByte('"')

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
 )
 
 // Shape is an ordered set of field names. It is immutable and safe for concurrent
@@ -25,7 +27,7 @@ func NewShape(names ...string) *Shape {
 	s := &Shape{names: slices.Clone(names), quoted: make([]string, len(names)), sorted: make([]int, len(names))}
 	for i, name := range s.names {
 		s.sorted[i] = i
-		s.quoted[i] = string(append(appendQuoted(nil, name), ':'))
+		s.quoted[i] = string(append(rawjson.AppendString(nil, name), ':'))
 	}
 	slices.SortFunc(s.sorted, func(a, b int) int { return cmp.Compare(s.names[a], s.names[b]) })
 	for i := 1; i < len(s.sorted); i++ {

@@ -1,11 +1,15 @@
 package boundary
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/graphd/graphd/internal/boundary/rawjson"
+)
 
 // itemWalker walks the items of a list, built or in a document.
 type itemWalker struct {
 	built []Value
-	text  items // text.s is "" for a built list
+	text  rawjson.Items // empty for a built list
 	num   uint64
 }
 
@@ -14,25 +18,22 @@ func (v Value) walkItems() itemWalker {
 	case built:
 		return itemWalker{built: v.items(r)}
 	case rawList:
-		return itemWalker{text: itemsOf(unsafe.String(r, v.length())), num: v.num}
+		return itemWalker{text: rawjson.ItemsOf(unsafe.String(r, v.length())), num: v.num}
 	}
 	return itemWalker{}
 }
 
 func (w *itemWalker) next() (Value, bool) {
-	if w.text.s != "" {
-		start, end, ok := w.text.next()
-		if !ok {
-			return Value{}, false
-		}
-		return part(w.text.s[start:end], w.num), true
+	if len(w.built) > 0 {
+		item := w.built[0]
+		w.built = w.built[1:]
+		return item, true
 	}
-	if len(w.built) == 0 {
+	item, ok := w.text.Next()
+	if !ok {
 		return Value{}, false
 	}
-	item := w.built[0]
-	w.built = w.built[1:]
-	return item, true
+	return part(item, w.num), true
 }
 
 // fieldWalker walks the fields of an object: those of a document as they come, those
@@ -40,7 +41,7 @@ func (w *itemWalker) next() (Value, bool) {
 type fieldWalker struct {
 	object *object // nil for a document
 	slot   int
-	text   fields
+	text   rawjson.Fields
 	num    uint64
 }
 
@@ -55,19 +56,16 @@ func (v Value) walkFields() fieldWalker {
 		return fieldWalker{}
 	}
 	s, _ := v.raw()
-	return fieldWalker{text: fieldsOf(s), num: v.num}
+	return fieldWalker{text: rawjson.FieldsOf(s), num: v.num}
 }
 
 func (w *fieldWalker) next() (string, Value, bool) {
 	if w.object == nil {
-		if w.text.s == "" {
-			return "", Value{}, false
-		}
-		f, ok := w.text.next()
+		f, ok := w.text.Next()
 		if !ok {
 			return "", Value{}, false
 		}
-		return f.name, part(w.text.s[f.start:f.end], w.num), true
+		return f.Name, part(f.Value, w.num), true
 	}
 	for slots := w.object.slots(); w.slot < len(slots); {
 		i := w.slot

@@ -1,8 +1,10 @@
-// Package client speaks to a running daemon: the REST API as typed calls, and the
-// WebSocket stream of what happens in graphs.
+// Package client speaks to a running daemon: the REST API as typed calls, one method a
+// route, and the WebSocket stream of what happens in graphs, once ([Client.Watch]) or for as
+// long as it takes ([Client.Tail]).
 //
-// A refusal by the daemon is a *[Problem]; no daemon at the address is an error that says
-// how to get one. A [Client] is safe for concurrent use; it keeps nothing but connections.
+// A refusal by the daemon is a *[Problem]; no daemon at the address is an *[Unreachable],
+// which says how to get one. A [Client] is safe for concurrent use; it keeps nothing but
+// connections, and starts no goroutine.
 package client
 
 import (
@@ -50,11 +52,18 @@ func New(c Config) (*Client, error) {
 
 // Problem is a refusal: the daemon's problem document.
 type Problem struct {
-	Status int              `json:"status"`
-	Code   string           `json:"code"`
-	Title  string           `json:"title"`
-	Detail string           `json:"detail"`
+	Status int    `json:"status"`
+	Code   string `json:"code"` // stable; "not_a_daemon" when the answer was no daemon's
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	// Instance names an internal failure in the daemon's log.
+	Instance string `json:"instance"`
+	// Errors are a declaration's mistakes.
 	Errors spec.Diagnostics `json:"errors"`
+	// Declared are the names there are, where a name was unknown.
+	Declared []string `json:"declared"`
+	// NextIndex is the first event of a push that was not taken because the queue was full.
+	NextIndex *int `json:"next_index"`
 }
 
 func (p *Problem) Error() string {
@@ -82,7 +91,8 @@ type request struct {
 	query        url.Values
 	body         []byte
 	contentType  string
-	revision     int64 // If-Match; 0 for none
+	revision     int64  // If-Match; 0 for none
+	key          string // Idempotency-Key; "" for none
 }
 
 // graph is the path of a graph's route.
@@ -97,37 +107,13 @@ func graph(name string, more ...string) string {
 // call sends a request and decodes the answer. A push that was partly refused answers both
 // what was taken and a *Problem.
 func call[T any](ctx context.Context, c *Client, r request) (out T, err error) {
-	target := c.base + r.path
-	if len(r.query) > 0 {
-		target += "?" + r.query.Encode()
+	data, err := c.send(ctx, r)
+	if refused, ok := errors.AsType[*Problem](err); ok && refused.Code != notADaemon {
+		// The members of a result are beside those of the problem, or not there; either is well.
+		_ = json.Unmarshal(data, &out)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
-	if err != nil {
-		return out, fmt.Errorf("%s %s: %w", r.method, r.path, err)
-	}
-	if c.tenant != "" {
-		req.Header.Set("Graphd-Tenant", c.tenant)
-	}
-	if r.contentType != "" {
-		req.Header.Set("Content-Type", r.contentType)
-	}
-	if r.revision != 0 {
-		req.Header.Set("If-Match", strconv.Quote(strconv.FormatInt(r.revision, 10)))
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return out, c.unreachable(ctx, err)
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
-		return out, fmt.Errorf("read the answer to %s %s: %w", r.method, r.path, err)
-	}
-	if res.StatusCode >= http.StatusBadRequest {
-		return out, problem(res, data, &out)
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return out, nil
+	if err != nil || len(bytes.TrimSpace(data)) == 0 {
+		return out, err
 	}
 	if err := json.Unmarshal(data, &out); err != nil {
 		return out, fmt.Errorf("the answer to %s %s is not what a graphd daemon says: %w", r.method, r.path, err)
@@ -135,14 +121,54 @@ func call[T any](ctx context.Context, c *Client, r request) (out T, err error) {
 	return out, nil
 }
 
-// problem reads a refusal, and into out what else its document carries.
-func problem(res *http.Response, data []byte, out any) error {
+// send sends a request and returns the answer's body, also that of a refusal.
+func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
+	target := c.base + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	}
+	c.head(req.Header, r)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err = errors.Join(err, res.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read the answer to %s %s: %w", r.method, r.path, err)
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		return data, problem(res, data)
+	}
+	return data, nil
+}
+
+func (c *Client) head(h http.Header, r request) {
+	if c.tenant != "" {
+		h.Set("Graphd-Tenant", c.tenant)
+	}
+	if r.contentType != "" {
+		h.Set("Content-Type", r.contentType)
+	}
+	if r.revision != 0 {
+		h.Set("If-Match", strconv.Quote(strconv.FormatInt(r.revision, 10)))
+	}
+	if r.key != "" {
+		h.Set("Idempotency-Key", r.key)
+	}
+}
+
+// notADaemon is the code of a refusal that some other server gave.
+const notADaemon = "not_a_daemon"
+
+// problem reads a refusal.
+func problem(res *http.Response, data []byte) *Problem {
 	p := &Problem{}
 	if err := json.Unmarshal(data, p); err != nil || p.Code == "" {
-		p = &Problem{Code: "not_a_daemon", Title: res.Status, Detail: "the answer is not a graphd daemon's: " + res.Status}
-	} else {
-		// Members of the result are beside those of the problem, or not there; either is well.
-		_ = json.Unmarshal(data, out)
+		p = &Problem{Code: notADaemon, Title: res.Status, Detail: "the answer is not a graphd daemon's: " + res.Status}
 	}
 	p.Status = res.StatusCode
 	return p

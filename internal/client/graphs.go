@@ -22,6 +22,8 @@ const (
 type DeadLetter struct {
 	engine.DeadLetter
 	Payload json.RawMessage `json:"payload"`
+	// PayloadEncoding is "json", "text" (Payload is a string) or "base64" (a string, too).
+	PayloadEncoding string `json:"payload_encoding"`
 }
 
 // Graphs lists the tenant's graphs.
@@ -110,7 +112,15 @@ func (c *Client) DiscardDeadLetter(ctx context.Context, name, id string) error {
 
 // Push sends events, one JSON value a line. A *Problem comes with what was taken all the same.
 func (c *Client) Push(ctx context.Context, name, accumulator string, lines []byte) (engine.PushResult, error) {
-	return call[engine.PushResult](ctx, c, request{method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines, contentType: typeNDJSON})
+	return c.PushOnce(ctx, name, accumulator, lines, "")
+}
+
+// PushOnce is Push with a key that makes it safe to repeat: the daemon answers a second push of the same
+// lines with the same key as it did the first, or goes on where that was held up. "" is no key.
+func (c *Client) PushOnce(ctx context.Context, name, accumulator string, lines []byte, key string) (engine.PushResult, error) {
+	return call[engine.PushResult](ctx, c, request{
+		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines, contentType: typeNDJSON, key: key,
+	})
 }
 
 // post sends a command with a JSON body, nil for none.
@@ -174,14 +184,18 @@ func (c *Client) Checkpoint(ctx context.Context, name string) (int64, error) {
 	return r.Epoch, err
 }
 
-// Tree is everything that runs in the daemon.
-func (c *Client) Tree(ctx context.Context) ([]engine.TreeNode, error) {
-	page, err := call[engine.Page[engine.TreeNode]](ctx, c, request{method: http.MethodGet, path: "/v1/tree"})
+// Plan is the graph's compiled plan; the same bytes for the same declaration.
+func (c *Client) Plan(ctx context.Context, name string) (json.RawMessage, error) {
+	return call[json.RawMessage](ctx, c, request{method: http.MethodGet, path: graph(name, "plan")})
+}
+
+// Accumulators are the graph's inputs in the order of their declaration.
+func (c *Client) Accumulators(ctx context.Context, name string) ([]engine.AccumulatorSummary, error) {
+	page, err := call[engine.Page[engine.AccumulatorSummary]](ctx, c, request{method: http.MethodGet, path: graph(name, "accumulators")})
 	return page.Items, err
 }
 
-// Limits are the daemon's bounds with their use.
-func (c *Client) Limits(ctx context.Context) ([]engine.Limit, error) {
-	page, err := call[engine.Page[engine.Limit]](ctx, c, request{method: http.MethodGet, path: "/v1/limits"})
-	return page.Items, err
+// Accumulator is one input, with what it expects and hands over.
+func (c *Client) Accumulator(ctx context.Context, name, accumulator string) (engine.AccumulatorDetail, error) {
+	return call[engine.AccumulatorDetail](ctx, c, request{method: http.MethodGet, path: graph(name, "accumulators", accumulator)})
 }

@@ -42,8 +42,7 @@ func (c *Client) Watch(ctx context.Context, name string, topics []string, since 
 	if err != nil {
 		if res != nil && res.StatusCode >= http.StatusBadRequest && res.Body != nil {
 			data, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what came of it decides
-			var none any
-			return nil, problem(res, data, &none)
+			return nil, problem(res, data)
 		}
 		return nil, c.unreachable(ctx, err)
 	}
@@ -76,6 +75,7 @@ func (w *Watch) subscribe(ctx context.Context, topics []string, since string) er
 		}
 		var f struct {
 			Type, Code, Detail string
+			Status             int
 		}
 		if err := json.Unmarshal(data, &f); err != nil {
 			return fmt.Errorf("subscribe: the answer is not a frame: %w", err)
@@ -83,9 +83,11 @@ func (w *Watch) subscribe(ctx context.Context, topics []string, since string) er
 		switch f.Type {
 		case "hello":
 		case "error":
-			return &Problem{Status: http.StatusUnprocessableEntity, Code: f.Code, Detail: f.Detail}
-		default:
+			return &Problem{Status: max(f.Status, http.StatusBadRequest), Code: f.Code, Detail: f.Detail}
+		case "result":
 			return nil
+		default:
+			return fmt.Errorf("subscribe: a frame %q came before the answer", f.Type)
 		}
 	}
 }

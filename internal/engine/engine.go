@@ -98,6 +98,7 @@ func (e *Engine) Open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the declarations in the store: %w", err)
 	}
+	e.group.Go(e.ctx, "janitor", e.sweep)
 	e.apply.Lock()
 	defer e.apply.Unlock()
 	for _, d := range decls {

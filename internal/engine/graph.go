@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -34,6 +35,7 @@ type managed struct {
 	mailboxes []*accumulator.Mailbox
 	hub       *hub
 	rates     rates
+	expired   atomic.Int64 // dead letters that retention removed since the start
 	operator  *supervisor.Restarter
 
 	mu      sync.Mutex

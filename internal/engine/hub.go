@@ -64,7 +64,7 @@ func (h *hub) look(c *reactor.Core, now time.Time) (again time.Time) {
 		h.run, h.seen = cfg.Incarnation, 0
 	}
 	h.seen = c.Records(h.seen, func(_ int64, r *reactor.Record) bool {
-		h.publish(cfg, r, h.queues)
+		h.publish(cfg, r, 0, h.queues)
 		return true
 	})
 	if v := string(c.Health()); v != h.health {
@@ -74,8 +74,9 @@ func (h *hub) look(c *reactor.Core, now time.Time) (again time.Time) {
 	return h.publishState(c, now)
 }
 
-// publish sends one record's frames: an output frame each, then the firing.
-func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, to []*queue) {
+// publish sends one record's frames that come after a sequence number: an output frame
+// each, then the firing.
+func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []*queue) {
 	var outputs, firings bool
 	for _, q := range to {
 		outputs = outputs || q.topics[topicOutputs]
@@ -83,6 +84,9 @@ func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, to []*queue) {
 	}
 	if outputs {
 		for k, e := range r.Emitted {
+			if r.Seq+int64(k) <= after {
+				continue
+			}
 			msg := reactor.Message{Instance: cfg.Instance, Incarnation: r.Incarnation, Epoch: r.Epoch, Key: r.Key, Output: cfg.Outputs[e.Output]}
 			h.send(to, topicOutputs, &Frame{
 				Type: "output", Seq: r.Seq + int64(k), Incarnation: r.Incarnation, Output: msg.Output, Epoch: r.Epoch,
@@ -194,7 +198,7 @@ func (h *hub) replay(c *reactor.Core, q *queue, incarnation, seq int64) {
 			gap(r.Seq - 1)
 		}
 		first = false
-		h.publish(cfg, r, []*queue{q})
+		h.publish(cfg, r, seq, []*queue{q})
 		return true
 	})
 }

@@ -34,9 +34,9 @@ func TestOracleAgrees(t *testing.T) {
 	if s, err := strconv.ParseUint(os.Getenv("EXPR_SEED"), 10, 64); err == nil {
 		seed = s
 	}
-	n := 10_000
+	n := 5_000
 	if testing.Short() {
-		n = 2_000
+		n = 1_000
 	}
 	compiled, failed, results := 0, 0, map[string]int{}
 	for i := range n {

@@ -88,7 +88,7 @@ func TestKillWithALargeCache(t *testing.T) {
 }
 
 func killMany(t *testing.T, n, cacheBytes int) {
-	bin, dir := binary(t), t.TempDir()
+	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "graphs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func killMany(t *testing.T, n, cacheBytes int) {
 	args := []string{"--max-body", "104857600"}
 	var slowest time.Duration
 	if cacheBytes > 0 {
-		p := start(t, bin, dir, args...)
+		p := start(t, dir, args...)
 		body := `"` + strings.Repeat("x", cacheBytes) + `"`
 		if err := p.do("POST", "/v1/graphs/history/accumulators/note/events", body, nil); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func killMany(t *testing.T, n, cacheBytes int) {
 		p.kill()
 	}
 	for i := range n {
-		p := start(t, bin, dir, args...)
+		p := start(t, dir, args...)
 		first := int64(-1)
 		p.until("firing again", 20*time.Second, func() bool {
 			s := p.summary("history")
@@ -135,7 +135,7 @@ func killMany(t *testing.T, n, cacheBytes int) {
 	cancel()
 	<-l.done
 
-	p := start(t, bin, dir, args...)
+	p := start(t, dir, args...)
 	total := l.written.Load()
 	p.until("everything is in the state", 60*time.Second, func() bool { return p.summary("history").Accumulators[0].Counters.Consumed == total })
 	s := checkHistory(t, p, n)
@@ -196,7 +196,7 @@ func checkHistory(t *testing.T, p *process, kill int) summary {
 // TestKillKeepsAPause: a pause that was answered survives a kill (W27), and what arrived is
 // there when it is resumed.
 func TestKillKeepsAPause(t *testing.T) {
-	bin, dir := binary(t), t.TempDir()
+	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "graphs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -206,13 +206,13 @@ func TestKillKeepsAPause(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "events.ndjson"), []byte("{\"n\":0}\n{\"n\":1}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, bin, dir)
+	p := start(t, dir)
 	p.until("both fired", 20*time.Second, func() bool { return p.summary("history").Epoch == 2 })
 	if err := p.do("POST", "/v1/graphs/history/pause", "", nil); err != nil {
 		t.Fatal(err)
 	}
 	p.kill()
-	p = start(t, bin, dir)
+	p = start(t, dir)
 	p.until("loaded", 20*time.Second, func() bool { return p.summary("history").Health == "live" })
 	if s := p.summary("history"); !s.Paused {
 		t.Fatalf("the pause is gone: %+v", s)

@@ -17,15 +17,26 @@ import (
 	"time"
 )
 
-// binary is the graphd that the tests run, built once.
-func binary(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "graphd")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/graphd/graphd/cmd/graphd").CombinedOutput()
+// built is where TestMain puts the graphd that the tests run.
+var built string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+// build builds graphd once for all tests, as a user would: without the race detector,
+// which would make the load a different one.
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "graphd-faults")
 	if err != nil {
-		t.Fatalf("build graphd: %v\n%s", err, out)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	return path
+	defer os.RemoveAll(dir)
+	built = filepath.Join(dir, "graphd")
+	if out, err := exec.Command("go", "build", "-o", built, "github.com/graphd/graphd/cmd/graphd").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build graphd: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
 }
 
 // process is one run of the daemon.
@@ -39,11 +50,11 @@ type process struct {
 }
 
 // start runs the daemon on a free port and waits for its ready line.
-func start(t *testing.T, bin, dir string, args ...string) *process {
+func start(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, began: time.Now(), log: &bytes.Buffer{}, ended: make(chan error, 1)}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs", filepath.Join(dir, "graphs")}, args...)
-	p.cmd = exec.Command(bin, args...)
+	p.cmd = exec.Command(built, args...)
 	p.cmd.Stderr = p.log
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -178,7 +179,7 @@ func (c *Core) WaitingFor() []string {
 		case c.life.state == HealthWarming:
 			wait = !c.accs[i].health.Healthy()
 		case c.guardWaits:
-			wait = !c.cell.slots[i].arrived() && !c.cell.slots[i].dirty()
+			wait = slices.Contains(c.cfg.Plan.GuardNeeds(), i) && !c.cell.slots[i].arrived() && !c.cell.slots[i].dirty()
 		case c.cfg.All && c.cfg.Inputs[i].Triggers:
 			wait = !c.ready(i, zip)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -102,6 +103,7 @@ func BenchmarkFileToBoundary(b *testing.B) {
 	defer f.Close()
 	core := accumulator.NewCore(shapeTicks(b), accumulator.Limits{})
 	now := time.Now()
+	var ev boundary.Event
 	b.ReportAllocs()
 	cpu(b)
 	b.ResetTimer()
@@ -111,8 +113,7 @@ func BenchmarkFileToBoundary(b *testing.B) {
 		}
 		r, _ := NewReader(f, ReaderConfig{Format: "ndjson"})
 		for n < b.N {
-			ev, err := r.Next()
-			if errors.Is(err, io.EOF) {
+			if ev, err = r.Next(); errors.Is(err, io.EOF) {
 				break
 			}
 			ev.At = now

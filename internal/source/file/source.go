@@ -264,7 +264,7 @@ func (t *tail) read(final bool) (batch []boundary.Event, last boundary.Event, er
 			}
 			at = time.Now()
 			last.At = at
-			batch = append(make([]boundary.Event, 0, batchEvents), last)
+			batch = append(accumulator.NewBatch(t.out, batchEvents), last)
 			bytes += len(last.Raw)
 			continue
 		}

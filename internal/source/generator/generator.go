@@ -137,7 +137,7 @@ type maker struct {
 // emit hands over the events i to i+n-1. One whose expression fails is refused.
 func (m *maker) emit(ctx context.Context, i, n int64, out accumulator.Out) error {
 	now := time.Now()
-	batch := make([]boundary.Event, 0, n)
+	batch := accumulator.NewBatch(out, int(n))
 	for ; n > 0; i, n = i+1, n-1 {
 		ev := boundary.Event{Pos: boundary.Position{Offset: i + 1}, At: now}
 		raw, bad := m.make(i)
@@ -149,7 +149,7 @@ func (m *maker) emit(ctx context.Context, i, n int64, out accumulator.Out) error
 			if err := out.Emit(ctx, batch); err != nil {
 				return err
 			}
-			batch = make([]boundary.Event, 0, n)
+			batch = accumulator.NewBatch(out, int(n))
 		}
 		if err := out.Refuse(ctx, ev, bad); err != nil {
 			return err

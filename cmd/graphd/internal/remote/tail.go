@@ -44,12 +44,12 @@ With -o json every frame is a line of JSON. Ctrl-C ends it.`,
 }
 
 // tail prints frames until it has enough, the graph is gone, or it is interrupted.
-func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string, count int) (err error) {
+func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string, count int) error {
 	w, err := c.Watch(ctx, graph, topics, since)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
+	defer func() { _ = w.Close() }() // what came has been printed: nothing can be lost any more
 	for n := 0; count == 0 || n < count; n++ {
 		f, err := w.Next(ctx)
 		switch {

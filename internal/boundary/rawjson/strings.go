@@ -1,12 +1,12 @@
-package boundary
+package rawjson
 
 import (
 	"math/bits"
 	"unicode/utf8"
 )
 
-// text checks the string whose opening quote is at i.
-func (sc *scanner) text(i int) int {
+// Text checks the string whose opening quote is at i.
+func (sc *Scanner) Text(i int) int {
 	s := sc.s
 	i++
 	for {
@@ -21,7 +21,7 @@ func (sc *scanner) text(i int) int {
 			i++
 		}
 		if i >= len(s) {
-			return sc.fail(CodeInvalidJSON, len(s), "the document ends inside a string")
+			return sc.Fail(CodeInvalidJSON, len(s), "the document ends inside a string")
 		}
 		switch c := s[i]; {
 		case c == '"':
@@ -29,7 +29,7 @@ func (sc *scanner) text(i int) int {
 		case c == '\\':
 			i = sc.escaped(i)
 		case c < ' ':
-			return sc.fail(CodeInvalidJSON, i, "a string holds a control character; write it as an escape")
+			return sc.Fail(CodeInvalidJSON, i, "a string holds a control character; write it as an escape")
 		default:
 			i = sc.runes(i)
 		}
@@ -70,12 +70,12 @@ func special(x uint64) uint64 {
 }
 
 // runes checks the characters beyond ASCII at i.
-func (sc *scanner) runes(i int) int {
+func (sc *Scanner) runes(i int) int {
 	s := sc.s
 	for i < len(s) && s[i] >= utf8.RuneSelf {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 {
-			return sc.fail(CodeInvalidUTF8, i, "a string is not valid UTF-8; convert the text before it is sent")
+			return sc.Fail(CodeInvalidUTF8, i, "a string is not valid UTF-8; convert the text before it is sent")
 		}
 		i += n
 	}
@@ -83,23 +83,23 @@ func (sc *scanner) runes(i int) int {
 }
 
 // escaped checks the escape whose backslash is at i.
-func (sc *scanner) escaped(i int) int {
+func (sc *Scanner) escaped(i int) int {
 	s := sc.s
 	sc.escape, sc.loose = i, i
 	if i+1 >= len(s) {
-		return sc.fail(CodeInvalidJSON, len(s), "the document ends inside a string")
+		return sc.Fail(CodeInvalidJSON, len(s), "the document ends inside a string")
 	}
 	switch s[i+1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return i + 2
 	case 'u':
 	default:
-		return sc.fail(CodeInvalidJSON, i, `JSON has no such escape; a backslash itself is written \\`)
+		return sc.Fail(CodeInvalidJSON, i, `JSON has no such escape; a backslash itself is written \\`)
 	}
 	r := hex4(s[i+2:])
 	switch {
 	case r < 0:
-		return sc.fail(CodeInvalidJSON, i, `\u needs four hex digits`)
+		return sc.Fail(CodeInvalidJSON, i, `\u needs four hex digits`)
 	case r < 0xD800 || r > 0xDFFF:
 		return i + 6
 	case r < 0xDC00 && len(s) >= i+12 && s[i+6:i+8] == `\u`:
@@ -107,5 +107,5 @@ func (sc *scanner) escaped(i int) int {
 			return i + 12
 		}
 	}
-	return sc.fail(CodeInvalidUTF8, i, `half a surrogate pair; characters beyond \uFFFF are written as two \u escapes`)
+	return sc.Fail(CodeInvalidUTF8, i, `half a surrogate pair; characters beyond \uFFFF are written as two \u escapes`)
 }

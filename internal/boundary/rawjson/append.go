@@ -1,4 +1,4 @@
-package boundary
+package rawjson
 
 import (
 	"math"
@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// appendFloat writes f as encoding/json does, but for two cases in which equal
+// AppendFloat writes f as encoding/json does, but for two cases in which equal
 // numbers would be written differently, or read back as another: an integral float
 // that fits int64 has all its digits, as the int has, and -0 is 0.
-func appendFloat(dst []byte, f float64) []byte {
+func AppendFloat(dst []byte, f float64) []byte {
 	if f >= -1<<63 && f < 1<<63 && f == math.Trunc(f) {
 		return strconv.AppendInt(dst, int64(f), 10)
 	}
@@ -52,8 +52,8 @@ func appendMillionths(dst []byte, n uint64, negative bool) []byte {
 	return append(dst, digits[:end]...)
 }
 
-// appendQuoted writes s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
-func appendQuoted(dst []byte, s string) []byte {
+// AppendString writes s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
+func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	done := 0
 	for i := 0; i < len(s); {

@@ -1,14 +1,38 @@
-package boundary
+package rawjson
 
 import (
 	"math"
 	"strconv"
 )
 
-// short reads the number at i, where a digit or a minus stands, when it is written as
-// AppendJSON would write it and is short enough for its digits to be exact: nearly
-// all numbers there are. For others, and for what is no number, ok is false.
-func short(s string, i int) (v Value, end int, ok bool) {
+// Number is a JSON number: the bits of an int64, or of a finite float64.
+type Number struct {
+	Bits  uint64
+	Float bool
+}
+
+func integer(i int64) Number { return Number{Bits: uint64(i)} }
+
+func float(f float64) Number { return Number{Bits: math.Float64bits(f), Float: true} }
+
+// ReadNumber reads the number at i, where a digit or a minus stands: an integer when it
+// has neither point nor exponent and fits, otherwise a float. It returns the index after
+// it, or 0 when there is no number; it is not ok then, nor when no float is that large.
+func ReadNumber(s string, i int) (n Number, end int, ok bool) {
+	if n, end, ok = Short(s, i); ok {
+		return n, end, true
+	}
+	long := scanNumeral(s, i)
+	if long.end == 0 {
+		return Number{}, 0, false
+	}
+	n, ok = long.value(s, i)
+	return n, long.end, ok
+}
+
+// Short is ReadNumber for a number that is written canonically, and is short enough for
+// its digits to be exact: nearly all numbers there are. For others it is not ok.
+func Short(s string, i int) (n Number, end int, ok bool) {
 	first := i
 	if s[i] == '-' {
 		first++
@@ -20,19 +44,19 @@ func short(s string, i int) (v Value, end int, ok bool) {
 		next = s[point]
 	}
 	if whole == 0 || whole >= exactDigits || s[first] == '0' && whole > 1 || next|0x20 == 'e' {
-		return Value{}, 0, false
+		return Number{}, 0, false
 	}
 	if next != '.' {
 		if first > i {
-			return Int(-int64(mant)), point, mant != 0
+			return integer(-int64(mant)), point, mant != 0 // -0 is written 0
 		}
-		return Int(int64(mant)), point, true
+		return integer(int64(mant)), point, true
 	}
 	mant, end = digits(s, point+1, mant)
 	places := end - point - 1
 	// Up to 15 digits survive the way through a float unchanged.
 	if places == 0 || whole+places > 15 || s[end-1] == '0' || end < len(s) && s[end]|0x20 == 'e' {
-		return Value{}, 0, false
+		return Number{}, 0, false
 	}
 	f := float64(mant) / powers[places]
 	if first > i {
@@ -128,13 +152,13 @@ var powers = [...]float64{
 }
 
 // value converts the number whose text is s[start:n.end]; false when it is too large.
-func (n numeral) value(s string, start int) (Value, bool) {
+func (n numeral) value(s string, start int) (Number, bool) {
 	if n.integer && n.digits <= exactDigits {
 		switch {
 		case n.neg && n.mant <= 1<<63:
-			return Int(-int64(n.mant)), true
+			return integer(-int64(n.mant)), true
 		case !n.neg && n.mant < 1<<63:
-			return Int(int64(n.mant)), true
+			return integer(int64(n.mant)), true
 		}
 	}
 	if n.digits <= exactDigits && n.mant <= 1<<53 && n.exp >= -22 && n.exp <= 22 {
@@ -152,24 +176,7 @@ func (n numeral) value(s string, start int) (Value, bool) {
 	}
 	f, err := strconv.ParseFloat(s[start:n.end], 64)
 	if err != nil || math.IsInf(f, 0) {
-		return Value{}, false
+		return Number{}, false
 	}
 	return float(f), true
-}
-
-// ParseNumber reads text that is one JSON number and nothing else: an int when it is
-// an integer that fits, otherwise a float. It is false for everything else, such as
-// "NaN", "+1", "0x1p-2" and numbers beyond the range of a float.
-func ParseNumber(text string) (Value, bool) {
-	if text == "" || text[0] != '-' && text[0]-'0' > 9 {
-		return Value{}, false
-	}
-	if v, end, ok := short(text, 0); ok {
-		return v, end == len(text)
-	}
-	n := scanNumeral(text, 0)
-	if n.end != len(text) {
-		return Value{}, false
-	}
-	return n.value(text, 0)
 }

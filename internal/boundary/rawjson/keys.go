@@ -1,26 +1,26 @@
-package boundary
+package rawjson
 
 import (
 	"hash/maphash"
 	"strconv"
 )
 
-// key reads the field name at i and its colon, and refuses a name that the
+// Key reads the field name at i and its colon, and refuses a name that the
 // innermost object has already had.
-func (sc *scanner) key(i int) (name string, at int) {
+func (sc *Scanner) Key(i int) (name string, at int) {
 	if i >= len(sc.s) || sc.s[i] != '"' {
-		return "", sc.unexpected(i, "a field's name in double quotes")
+		return "", sc.Unexpected(i, "a field's name in double quotes")
 	}
-	end := sc.text(i)
+	end := sc.Text(i)
 	if end < 0 {
 		return "", -1
 	}
 	name = sc.s[i+1 : end-1]
 	if sc.escape > i {
-		name = unescape(name)
+		name = Unescape(name)
 	}
-	if !sc.add(name, i) {
-		return "", sc.fail(CodeDuplicateKey, i, "the object already has a field "+strconv.Quote(name))
+	if !sc.Add(name, i) {
+		return "", sc.Fail(CodeDuplicateKey, i, "the object already has a field "+strconv.Quote(name))
 	}
 	return name, sc.colon(end)
 }
@@ -28,8 +28,15 @@ func (sc *scanner) key(i int) (name string, at int) {
 // fewKeys is up to how many keys are compared one by one.
 const fewKeys = 16
 
-// add notes a key, read at i, of the innermost object; false when it is there already.
-func (sc *scanner) add(name string, i int) bool {
+// Keys are the names that the innermost object has had, as long as it is open, and
+// whether they ascend.
+func (sc *Scanner) Keys() (names []string, sorted bool) {
+	f := sc.top()
+	return sc.keys[f.keys:], f.sorted
+}
+
+// Add notes a key, read at i, of the innermost object; false when it is there already.
+func (sc *Scanner) Add(name string, i int) bool {
 	f := sc.top()
 	keys := sc.keys[f.keys:]
 	switch n := len(keys); {
@@ -60,7 +67,7 @@ func (sc *scanner) add(name string, i int) bool {
 }
 
 // table is the key table for objects at a depth.
-func (sc *scanner) table(depth int) *keyTable {
+func (sc *Scanner) table(depth int) *keyTable {
 	for len(sc.tables) <= depth {
 		sc.tables = append(sc.tables, keyTable{})
 	}

@@ -1,0 +1,93 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/graphd/graphd/internal/engine"
+)
+
+const (
+	firstWait = 250 * time.Millisecond
+	maxWait   = 10 * time.Second
+)
+
+// TailOptions say what to follow.
+type TailOptions struct {
+	Topics []string // "outputs", "firings", "health", "state"; at least one
+	Since  string   // "incarnation:seq" of the last frame that was seen; "" is from now on
+	// Lost, when it is not nil, hears of a lost connection and how long it is until the next attempt.
+	Lost func(err error, wait time.Duration)
+}
+
+// Tail follows one graph, or with graph "" all of the tenant's, and hands every frame to
+// each. A lost connection is made again, with growing pauses, and goes on behind the last
+// frame; what the daemon no longer has comes as one frame of the type "gap". (With all
+// graphs it goes on from now, without word of what was missed.)
+//
+// It ends with ctx (nil), with each's error, with the first connection's when that fails,
+// and with a *[Problem] when the daemon will not have it: graph_not_found, once the graph was removed.
+func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func(*engine.Frame) error) error {
+	since, wait := o.Since, firstWait
+	for connected := false; ; {
+		w, err := c.Watch(ctx, name, o.Topics, since)
+		if err == nil {
+			connected = true
+			var seen int
+			seen, err = w.follow(ctx, each, name, &since)
+			if stop, ok := errors.AsType[*stopped](err); ok {
+				return stop.err
+			}
+			if seen > 0 {
+				wait = firstWait
+			}
+		}
+		refused, isProblem := errors.AsType[*Problem](err)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case !connected || isProblem && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
+			return err
+		}
+		// Some of it at random, so that all who lost a daemon do not come back at one moment.
+		pause := wait/2 + rand.N(wait/2)
+		if o.Lost != nil {
+			o.Lost(err, pause)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		wait = min(2*wait, maxWait)
+	}
+}
+
+// stopped is each's own error.
+type stopped struct{ err error }
+
+func (s *stopped) Error() string { return s.err.Error() }
+
+// follow hands on frames until the connection ends; since is kept at the last of them.
+func (w *Watch) follow(ctx context.Context, each func(*engine.Frame) error, name string, since *string) (seen int, err error) {
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for {
+		f, err := w.Next(ctx)
+		if err != nil {
+			return seen, err
+		}
+		seen++
+		if name != "" { // sequence numbers are a graph's own
+			*since = fmt.Sprintf("%d:%d", f.Incarnation, max(f.Seq, f.To))
+		}
+		if err := each(f); err != nil {
+			return seen, &stopped{err}
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd/graphd/internal/supervisor"
+)
+
+const (
+	// sweepEvery is how often expired records are removed from the store.
+	sweepEvery = time.Minute
+	// keepRecoveryEvents is how long the supervisor's acts are kept (M32).
+	keepRecoveryEvents = 30 * 24 * time.Hour
+)
+
+// sweep removes what has expired from the store, once a minute until ctx is done (M32).
+// What it could not remove now it removes the next time.
+func (e *Engine) sweep(ctx context.Context, _ *supervisor.Node) error {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			e.sweepOnce(ctx, now)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
+	for _, m := range e.all() {
+		if m.unit == nil {
+			continue
+		}
+		keep := m.unit.Spec.DeadLetters
+		n, err := e.cfg.Store.PruneDeadLetters(ctx, m.id(), now.Add(-keep.Keep), keep.Max, keep.MaxBytes)
+		if err != nil && ctx.Err() == nil {
+			e.cfg.Log.Warn("expired dead letters could not be removed; they are tried again", "graph", m.ref.Name, "err", err)
+			continue
+		}
+		if n > 0 {
+			m.expired.Add(n)
+			e.cfg.Log.Info("dead letters expired", "graph", m.ref.Name, "tenant", m.ref.Tenant, "letters", n, "since_start", m.expired.Load())
+		}
+	}
+	if _, err := e.cfg.Store.PruneRecoveryEvents(ctx, now.Add(-keepRecoveryEvents)); err != nil && ctx.Err() == nil {
+		e.cfg.Log.Warn("expired recovery events could not be removed; they are tried again", "err", err)
+	}
+}
