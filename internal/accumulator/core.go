@@ -60,6 +60,7 @@ type Core struct {
 	mark    Mark // without State, which is the fold's
 	shared  bool // mark.Positions is in somebody else's hands: copy before writing
 	out     []boundary.Boundary
+	slab    int // how many boundaries to allocate next; 0: leastSlab
 	letters []checkpoint.DeadLetter
 	changed bool // since the last Take
 }
@@ -204,13 +205,22 @@ func (c *Core) Take(h *Handover) bool {
 	return true
 }
 
-// slabBoundaries is how many boundaries are allocated at a time, across hand-overs: it
-// makes the cost of allocating them small, however few a hand-over has.
-const slabBoundaries = 64
+// Boundaries are allocated so many at a time, across hand-overs: it makes the cost of
+// allocating them small, however few a hand-over has.
+const (
+	leastSlab = 64
+	mostSlab  = 1024
+)
 
 // grow makes room in out, all of it zero.
 func (c *Core) grow() {
-	out := make([]boundary.Boundary, len(c.out), max(slabBoundaries, 2*len(c.out)))
+	room := max(c.slab, leastSlab)
+	if n := len(c.out); n > 0 {
+		// A hand-over is one slice: one larger than the slab is moved, and the next slab is larger.
+		room = max(room, 2*n)
+		c.slab = min(max(c.slab, room), mostSlab)
+	}
+	out := make([]boundary.Boundary, len(c.out), room)
 	copy(out, c.out)
 	c.out = out
 }

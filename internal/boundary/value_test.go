@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -69,31 +68,10 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestAppendFloat(t *testing.T) {
+// Integral floats have the digits of the equal int, which encoding/json rounds.
+func TestWholeFloats(t *testing.T) {
 	t.Parallel()
-	for _, f := range []float64{
-		0.1, 101.25, -101.27, 0.01999999999999602, 1e-6, 9.99e-7, 1e-7, 1e20, 1e21, 123456789.000001, 999999999.999999,
-		0.000001, 0.0000015, 5e-324, math.MaxFloat64, 1.0 / 3, 100.000001, 1e9 + 0.5, 4503599627370495.5, 0.3, 2.5e-9, -1e-300,
-	} {
-		want, _ := json.Marshal(f)
-		if got := Float(f).String(); got != string(want) {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
-		digits := random.Int64N(int64(math.Pow10(1 + random.IntN(17))))
-		f := float64(digits) / math.Pow10(random.IntN(12))
-		if f == math.Trunc(f) {
-			continue
-		}
-		want, _ := json.Marshal(f)
-		if got := Float(f).String(); got != string(want) {
-			t.Fatalf("got %s, want %s", got, want)
-		}
-	}
-	// Integral floats have the digits of the equal int, which encoding/json rounds.
-	for _, i := range []int64{1 << 53, 1<<53 + 2, 1 << 62, math.MinInt64, -(1<<62 + 1<<12)} {
+	for _, i := range []int64{0, 1, -1, 1 << 53, 1<<53 + 2, 1 << 62, math.MinInt64, -(1<<62 + 1<<12)} {
 		if got, want := Float(float64(i)).String(), Int(i).String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}

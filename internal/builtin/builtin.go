@@ -27,12 +27,14 @@ type Kinds struct {
 	Stdout *stdout.Output
 	// MaxEventBytes bounds one event of a source.
 	MaxEventBytes int
+	// Plain compiles without what only makes graphs faster; see [compile.Options].
+	Plain bool
 }
 
 // Compile compiles a declaration and checks what its kinds have to say of it, so that a
 // mistake in a source's configuration is a diagnostic and not a failure at run time.
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
-	u, diags := compile.Graph(g, k.MaxEventBytes)
+	u, diags := compile.Graph(g, compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain})
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
 		if a.Source.Kind != "generator" {

@@ -30,18 +30,29 @@ type Unit struct {
 	VarsType expression.Type
 
 	inputs []reactor.Input
+	plain  bool
+}
+
+// Options is how to compile. The zero Options are what a daemon wants.
+type Options struct {
+	// MaxEventBytes bounds one event; 0 means the accumulators' default.
+	MaxEventBytes int
+	// Plain leaves out what only makes a graph faster: no projection of the fields that are
+	// read, every node computed in every epoch. The results are the same; benchmarks compare
+	// with it.
+	Plain bool
 }
 
 // Graph compiles a parsed declaration. The diagnostics are all there are, in the order of
 // the document; the unit is nil when there are any.
-func Graph(g *spec.Graph, maxEventBytes int) (*Unit, spec.Diagnostics) {
-	u := &Unit{Spec: g}
+func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
+	u := &Unit{Spec: g, plain: o.Plain}
 	vars, diags := variables(g)
 	u.Vars, u.VarsType = vars, expression.OfValue(vars)
 	inputs := make([]graph.Input, len(g.Accumulators))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
-		p, ds := accumulator.Compile(a, accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: maxEventBytes})
+		p, ds := accumulator.Compile(a, accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes})
 		for k := range ds {
 			ds[k].File = g.File
 		}
@@ -58,6 +69,9 @@ func Graph(g *spec.Graph, maxEventBytes int) (*Unit, spec.Diagnostics) {
 		return nil, Merge(diags)
 	}
 	u.Plan = plan
+	if o.Plain {
+		return u, u.describe()
+	}
 	for i, p := range u.Programs {
 		fields, whole := plan.Reads(i)
 		if shape := p.Project(fields, whole); shape != nil {
@@ -121,7 +135,7 @@ func (u *Unit) Reactor() reactor.Config {
 		All: r.When == "all", Guard: !r.Guard.IsZero(), RateLimit: r.RateLimit,
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
-		PlanHash: g.Hash, KeepFirings: g.History.Keep,
+		PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain,
 	}
 }
 

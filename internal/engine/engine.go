@@ -133,7 +133,7 @@ func (e *Engine) Close() error {
 	e.closing = true
 	e.mu.Unlock()
 	e.stop()
-	err := e.group.WaitDeadline(e.cfg.ShutdownTimeout)
+	err := stuckOnly(e.group.WaitDeadline(e.cfg.ShutdownTimeout))
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, m := range e.graphs {

@@ -48,6 +48,9 @@ func (m *managed) once(ctx context.Context, _ int) error {
 		return err
 	}
 	err = r.live(ctx)
+	if err != nil && ctx.Err() == nil {
+		r.pardon()
+	}
 	m.mu.Lock()
 	m.failure = nil
 	if ctx.Err() != nil {
@@ -56,6 +59,16 @@ func (m *managed) once(ctx context.Context, _ int) error {
 	}
 	m.mu.Unlock()
 	return err
+}
+
+// pardon clears the crash ledger after a failure that the process has survived: that one is
+// the supervisor's to count (M36), the ledger is for what takes the process down (M43).
+func (r *run) pardon() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := r.m.e.cfg.Store.Release(ctx, r.m.id(), r.head.Fence); err != nil && !errors.Is(err, checkpoint.ErrFenced) {
+		r.m.e.cfg.Log.Warn("the crash ledger could not be cleared", "graph", r.m.ref.Name, "err", err)
+	}
 }
 
 // load takes the graph from the store and builds a run from its last checkpoint.
@@ -212,9 +225,13 @@ func (r *run) flush(ctx context.Context) {
 
 // retire takes the run away, and keeps its last summary for those who ask.
 func (m *managed) retire(old *run) {
-	sum := old.lastSummary()
+	var sum GraphSummary
+	err := supervisor.Protect(func() error { sum = old.lastSummary(); return nil })
 	m.mu.Lock()
-	m.last, m.run = sum, nil
+	if err == nil { // a core that has panicked may not bear looking at
+		m.last = sum
+	}
+	m.run = nil
 	m.mu.Unlock()
 	m.setHealth(reactor.HealthStopped, "stopped", "the graph was stopped")
 }

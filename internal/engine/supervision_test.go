@@ -424,3 +424,12 @@ func TestM44SkipLost(t *testing.T) {
 		}
 	})
 }
+
+// repeat is n times the same event.
+func repeat(event string, n int) []json.RawMessage {
+	events := make([]json.RawMessage, n)
+	for i := range events {
+		events[i] = json.RawMessage(event)
+	}
+	return events
+}

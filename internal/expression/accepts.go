@@ -23,10 +23,15 @@ func (t Type) accepts(v boundary.Value, path string) error {
 	}
 	switch kind {
 	case boundary.KindList:
-		for i := range v.Len() {
-			if err := t.Elem().accepts(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+		if t.Elem().IsAny() {
+			return nil
+		}
+		i := 0
+		for item := range v.Items() {
+			if err := t.Elem().accepts(item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
 				return err
 			}
+			i++
 		}
 	case boundary.KindObject:
 		for name, field := range v.Fields() {

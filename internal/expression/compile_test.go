@@ -416,6 +416,34 @@ func TestTypeMethods(t *testing.T) {
 	}
 }
 
+func TestAccepts(t *testing.T) {
+	t.Parallel()
+	book := ObjectOf(map[string]Type{"bid": Of(boundary.KindFloat), "sizes": ListOf(Of(boundary.KindInt)), "meta": ObjectOf(map[string]Type{"n": Of(boundary.KindString)}, true)}, false)
+	for text, want := range map[string]string{
+		`{"bid":1,"sizes":[1,2],"meta":{"n":"x","more":1}}`: "",
+		`{"bid":1.5}`:                  "",
+		`{"bid":null}`:                 "",
+		`{"bid":"x"}`:                  "bid is string where float is expected",
+		`{"sizes":[1,2.5]}`:            "sizes[1] is float where int is expected",
+		`{"meta":{"n":1}}`:             "meta.n is int where string is expected",
+		`{"meta":{"n":"x"},"other":1}`: "other is not a field of " + book.String(),
+	} {
+		v, err := boundary.NewDecoder(nil, boundary.Limits{}).Decode([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := book.Accepts(v); (got == nil) != (want == "") || got != nil && got.Error() != want {
+			t.Errorf("%s: got %v, want %q", text, got, want)
+		}
+	}
+	if err := book.Accepts(boundary.Int(1)); err == nil || !strings.HasPrefix(err.Error(), "the value is int") {
+		t.Errorf("got %v", err)
+	}
+	if err := Any().Accepts(boundary.Int(1)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	names := []string{"orderbook", "pricing", "limits", "mid"}

@@ -41,6 +41,8 @@ type Config struct {
 	PlanHash string
 	// KeepFirings bounds the ring of firing records (M32).
 	KeepFirings int
+	// FullRecompute computes every node in every epoch; see [graph.Epoch].
+	FullRecompute bool
 }
 
 // Input is one input of the graph.

@@ -43,6 +43,7 @@ func (c *Core) prepare(number int64) {
 	c.ep = graph.Epoch{
 		Number: number, Now: c.now, Inputs: c.cut.values, Versions: c.cut.versions,
 		Stamp: c.cell.stamp + 2, Clock: c.cfg.Mono, Interrupt: c.interrupt,
+		FullRecompute: c.cfg.FullRecompute,
 	}
 	if c.cfg.Mono != nil {
 		c.began = c.cfg.Mono()

@@ -3,6 +3,7 @@ package reactor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -127,7 +128,7 @@ func (w *Writer) take(empty []Message) (batch []Message, closing bool) {
 func (w *Writer) deliver(ctx context.Context, batch []Message) {
 	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(10*time.Second), backoff.WithMaxElapsedTime(0))
 	for len(batch) > 0 {
-		err := w.cfg.Sink.Deliver(ctx, batch)
+		err := w.attempt(ctx, batch)
 		if err == nil {
 			w.done(len(batch))
 			w.trouble.Store(nil)
@@ -156,6 +157,17 @@ func (w *Writer) deliver(ctx context.Context, batch []Message) {
 			return
 		}
 	}
+}
+
+// attempt delivers once. A panic in a sink is a failed delivery like any other: it is
+// tried again, shown as the output's trouble, and takes nothing else down.
+func (w *Writer) attempt(ctx context.Context, batch []Message) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic in the sink: %v", v)
+		}
+	}()
+	return w.cfg.Sink.Deliver(ctx, batch)
 }
 
 // done counts n messages as delivered, and says so when a full queue has room again.

@@ -53,26 +53,26 @@ type frame struct {
 func (sc *Scanner) Reset(s string, maxDepth int) {
 	sc.s, sc.maxDepth = s, maxDepth
 	sc.deepest, sc.loose, sc.escape = 0, -1, -1
-	sc.err = Error{}
 }
 
-// Err is why the text was refused.
+// Err is why the text was refused; it has no meaning when it was not.
 func (sc *Scanner) Err() Error { return sc.err }
 
-// keepKeys is how many keys' worth of scratch memory outlives a document.
+// keepKeys is how many keys' worth of scratch memory outlives a text.
 const keepKeys = 4096
 
-// Release ends a text: it drops what would keep it alive, and scratch memory
-// that has grown too large.
+// Release ends a text: it drops what would keep it alive, and scratch memory that has
+// grown too large.
 func (sc *Scanner) Release() {
 	sc.s = ""
-	sc.frames = sc.frames[:0]
+	if len(sc.frames) > 0 { // after a failure
+		sc.frames = sc.frames[:0]
+		clear(sc.keys)
+		sc.keys = sc.keys[:0]
+	}
 	if cap(sc.keys) > keepKeys {
 		sc.keys, sc.tables = nil, nil
-		return
 	}
-	clear(sc.keys) // after a failure
-	sc.keys = sc.keys[:0]
 }
 
 // Fail refuses the text.

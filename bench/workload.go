@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+//go:embed w1.yaml
+var w1Declaration []byte
+
+//go:embed w2.yaml
+var w2Declaration []byte
+
+// workload is one job with its inputs.
+type workload struct {
+	name        string
+	title       string
+	declaration []byte
+	output      string
+	target      float64 // CPU seconds per million events that a release is to reach
+	inputs      []input
+	outputs     func(events int) int64 // how many values come out
+}
+
+// input is one accumulator's file.
+type input struct {
+	name string
+	line func(dst []byte, r *rand.Rand, i int) []byte
+}
+
+// files is a workload's prepared input.
+type files struct {
+	declaration string
+	paths       []string // by input
+	events      int
+	bytes       int64
+}
+
+func workloads() []workload {
+	return []workload{
+		{
+			name: "w1", declaration: w1Declaration, output: "wide", target: 0.5,
+			title:   "keep ask-bid > 0.015, make {symbol, mid, spread, ts}; one file, sequential, every kept event an epoch",
+			inputs:  []input{{"ticks", appendTick}},
+			outputs: func(n int) int64 { return int64(n+1) / 2 },
+		},
+		{
+			name: "w2", declaration: w2Declaration, output: "edges", target: 0.6,
+			title:   "fair - (bid+ask)/2 over the latest of two files; sequential, when any, every event an epoch; ONE key: keyed reactors come with a later release",
+			inputs:  []input{{"book", appendBook}, {"price", appendPrice}},
+			outputs: func(n int) int64 { return int64(n) - 1 }, // the first event has no other side yet
+		},
+	}
+}
+
+const firstTS = 1_700_000_000_123
+
+// appendTick writes a tick of 65 bytes with its line feed; every other one is 0.02 wide, the rest 0.01.
+func appendTick(dst []byte, r *rand.Rand, i int) []byte {
+	return appendQuote(dst, r.IntN(1000), 10_000+r.IntN(9_900), 2-i%2, i)
+}
+
+func appendBook(dst []byte, r *rand.Rand, i int) []byte {
+	return appendQuote(dst, 0, 10_000+r.IntN(9_900), 1+r.IntN(9), i)
+}
+
+func appendPrice(dst []byte, r *rand.Rand, i int) []byte {
+	dst = append(dst, `{"symbol":"SYM000","fair":`...)
+	dst = appendCents(dst, 10_000+r.IntN(9_900))
+	return appendTS(dst, i)
+}
+
+func appendQuote(dst []byte, symbol, bid, spread, i int) []byte {
+	dst = append(dst, `{"symbol":"SYM`...)
+	dst = append(dst, byte('0'+symbol/100), byte('0'+symbol/10%10), byte('0'+symbol%10))
+	dst = append(dst, `","bid":`...)
+	dst = appendCents(dst, bid)
+	dst = append(dst, `,"ask":`...)
+	dst = appendCents(dst, bid+spread)
+	return appendTS(dst, i)
+}
+
+func appendCents(dst []byte, n int) []byte {
+	dst = strconv.AppendInt(dst, int64(n/100), 10)
+	return append(dst, '.', byte('0'+n/10%10), byte('0'+n%10))
+}
+
+func appendTS(dst []byte, i int) []byte {
+	dst = append(dst, `,"ts":`...)
+	dst = strconv.AppendInt(dst, firstTS+int64(i), 10)
+	return append(dst, '}', '\n')
+}
+
+// prepare writes the declaration and the inputs to dir: the same bytes every time. An
+// input that is there with the size it should have is left alone.
+func (wl *workload) prepare(dir string, events int) (*files, error) {
+	dir = filepath.Join(dir, wl.name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	f := &files{declaration: filepath.Join(dir, wl.name+".yaml")}
+	if err := os.WriteFile(f.declaration, wl.declaration, 0o644); err != nil {
+		return nil, fmt.Errorf("write the declaration: %w", err)
+	}
+	lines := events / len(wl.inputs)
+	f.events = lines * len(wl.inputs)
+	for k := range wl.inputs {
+		in := &wl.inputs[k]
+		path := filepath.Join(dir, in.name+".ndjson")
+		n, err := in.write(path, lines, uint64(k))
+		if err != nil {
+			return nil, fmt.Errorf("write the input %s: %w", in.name, err)
+		}
+		f.paths, f.bytes = append(f.paths, path), f.bytes+n
+	}
+	return f, nil
+}
+
+// write makes one file, unless it is there already.
+func (in *input) write(path string, lines int, seed uint64) (size int64, err error) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	width := len(in.line(nil, r, 0)) // all lines of an input are equally long
+	size = int64(width) * int64(lines)
+	if st, err := os.Stat(path); err == nil && st.Size() == size {
+		return size, nil
+	}
+	r = rand.New(rand.NewPCG(seed, 1))
+	f, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	w := bufio.NewWriterSize(f, 1<<16)
+	var buf []byte
+	for i := range lines {
+		buf = in.line(buf[:0], r, i)
+		if _, err := w.Write(buf); err != nil {
+			_ = f.Close()
+			return 0, err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		_ = f.Close()
+		return 0, err
+	}
+	return size, f.Close()
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/dal"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// picky is a sink that fails as told and remembers what it took.
+type picky struct {
+	mu   sync.Mutex
+	fail func(batch []reactor.Message) error
+	took []string
+}
+
+func (p *picky) Deliver(_ context.Context, batch []reactor.Message) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		if err := p.fail(batch); err != nil {
+			return err
+		}
+	}
+	for i := range batch {
+		p.took = append(p.took, batch[i].Value.String())
+	}
+	return nil
+}
+
+func (p *picky) Close(context.Context) error { return nil }
+
+func (p *picky) set(fail func([]reactor.Message) error) {
+	p.mu.Lock()
+	p.fail = fail
+	p.mu.Unlock()
+}
+
+func (p *picky) taken() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprint(p.took)
+}
+
+const oneSink = "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} }%s } }\n"
+
+// A sink that fails, or panics, is tried again until it takes everything, in order; the
+// graph goes on meanwhile and says what the trouble is.
+func TestSinkTroubleIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &picky{}
+		b := newBed(t, dal.NewMemory(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		defer b.close()
+		b.apply(fmt.Sprintf(oneSink, ""), "g")
+		sink.set(func([]reactor.Message) error { return errors.New("no space left") })
+		b.push("g", "a", "1", "2")
+		if s := b.summary("g"); s.Epoch != 2 || s.Outputs[0].Pending != 2 || s.Outputs[0].Error != "no space left" {
+			t.Fatalf("%+v", s.Outputs)
+		}
+		sink.set(func([]reactor.Message) error { panic("a bug in the sink") })
+		time.Sleep(time.Minute)
+		if s := b.summary("g"); s.Incarnation != 1 || s.Outputs[0].Error != "panic in the sink: a bug in the sink" {
+			t.Fatalf("%+v", s)
+		}
+		sink.set(nil)
+		time.Sleep(time.Minute)
+		b.push("g", "a", "3")
+		if s := b.summary("g"); s.Outputs[0].Pending != 0 || s.Outputs[0].Error != "" || sink.taken() != "[1 2 3]" {
+			t.Fatalf("%+v, took %s", s.Outputs, sink.taken())
+		}
+	})
+}
+
+// M5: a message that its sink refuses for good blocks the output, or becomes a dead letter;
+// it is never dropped.
+func TestM5RefusedMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refuse := func(batch []reactor.Message) error {
+			for i := range batch {
+				if batch[i].Value.String() == "2" {
+					return &reactor.PermanentError{Index: i, Code: "bad_row", Err: errors.New("no such column")}
+				}
+			}
+			return nil
+		}
+		for _, onError := range []string{"block", "dead_letter"} {
+			sink := &picky{fail: refuse}
+			b := newBed(t, dal.NewMemory(), &scripted{sink: func(string) reactor.Sink { return sink }})
+			b.apply(fmt.Sprintf(oneSink, ", on_error: "+onError), "g")
+			b.push("g", "a", "2", "3")
+			time.Sleep(time.Minute)
+			s := b.summary("g")
+			if onError == "block" {
+				if s.Outputs[0].Pending != 2 || s.Outputs[0].Failed != 0 || sink.taken() != "[]" {
+					t.Errorf("block: %+v, took %s", s.Outputs, sink.taken())
+				}
+				sink.set(nil)
+				time.Sleep(time.Minute)
+			} else if l := b.letters("g"); len(l) != 1 || l[0].Stage != "sink" || l[0].Code != "bad_row" || s.Outputs[0].Failed != 1 || sink.taken() != "[3]" {
+				t.Errorf("dead_letter: %+v, letters %+v, took %s", s.Outputs, l, sink.taken())
+			}
+			b.close()
+		}
+	})
+}
+
+// A sink that takes nothing stops the firing when its queue is full, and the source with it:
+// memory stays bounded, nothing is dropped, and commands are answered all the same (M4).
+func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &picky{fail: func([]reactor.Message) error { return errors.New("away") }}
+		b := newBed(t, dal.NewMemory(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		defer b.close()
+		b.apply(fmt.Sprintf(oneSink, ""), "g")
+		total, full := 0, false
+		for !full {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			res, err := b.e.Push(ctx, Ref{"default", "g"}, "a", repeat("1", 500))
+			cancel()
+			if err != nil || total > 20_000 {
+				t.Fatalf("%v after %d", err, total)
+			}
+			total += res.Accepted
+			full = res.Full
+		}
+		s := b.summary("g")
+		if s.Outputs[0].Pending > 4096 || s.Accumulators[0].Depth > s.Accumulators[0].Capacity {
+			t.Fatalf("%+v %+v", s.Outputs[0], s.Accumulators[0])
+		}
+		if _, err := b.e.Pause(t.Context(), Ref{"default", "g"}, "ann"); err != nil {
+			t.Fatalf("a command waits for the sink: %v", err)
+		}
+		if _, err := b.e.Resume(t.Context(), Ref{"default", "g"}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		sink.set(nil)
+		time.Sleep(time.Minute)
+		if s := b.summary("g"); s.Epoch != int64(total) || s.Outputs[0].Pending != 0 {
+			t.Fatalf("%d events were accepted: %+v", total, s)
+		}
+	})
+}
+
+// M35, W22: a reactor that panics takes its graph down, which is rebuilt from its last
+// checkpoint and never reads as live meanwhile; five restarts are tried, as for anything (M36).
+func TestM35ReactorPanicRebuilds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, dal.NewMemory(), &scripted{})
+		defer b.close()
+		b.apply(fmt.Sprintf(oneSink, ""), "g")
+		b.push("g", "a", "1")
+		g := Ref{"default", "g"}
+		if _, err := b.e.Checkpoint(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		m, err := b.e.graph(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i <= 6; i++ {
+			r, err := m.running()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.reactor.Post(func(*reactor.Core, time.Time) { panic("a bug in the reactor") })
+			synctest.Wait()
+			s := b.summary("g")
+			if i == 6 {
+				if s.Health != "failed" || s.HealthReason.Code != "restarts_exhausted" {
+					t.Fatalf("%s %+v", s.Health, s.HealthReason)
+				}
+				break
+			}
+			if s.Health != "starting" || s.HealthReason == nil {
+				t.Fatalf("panic %d: %s %+v", i, s.Health, s.HealthReason)
+			}
+			time.Sleep(2 * time.Second << (i - 1))
+			if s := b.summary("g"); s.Health != "live" || s.Epoch != 1 {
+				t.Fatalf("panic %d: %s %+v epoch %d", i, s.Health, s.HealthReason, s.Epoch)
+			}
+		}
+		if ev := b.recovery("g"); len(ev) != 6 || ev[0].Stack == "" {
+			t.Fatalf("%d recovery events", len(ev))
+		}
+	})
+}
