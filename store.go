@@ -44,3 +44,15 @@ func storeClass(err error) error {
 	}
 	return ErrDependency
 }
+
+// Migrate brings the store that the configuration names to this release's schema and
+// closes it again: what a daemon does when it starts, without starting one. A store that
+// a newer release has written is refused and left as it is.
+func Migrate(ctx context.Context, c Config) (kind string, err error) {
+	c.setDefaults()
+	store, err := openStore(ctx, &c)
+	if err != nil {
+		return "", err
+	}
+	return store.Kind(), store.Close()
+}

@@ -23,6 +23,7 @@ type daemon struct {
 	log    []string
 	events []string
 	room   int // of the accumulator "filling", until it has been full once
+	tails  int // streams of the graph "lost" so far
 }
 
 func newDaemon(t *testing.T) *daemon {
@@ -173,6 +174,10 @@ func (d *daemon) apply(w http.ResponseWriter, r *http.Request) {
 
 func (d *daemon) command(w http.ResponseWriter, r *http.Request) {
 	g := marketMaker()
+	if body, err := io.ReadAll(r.Body); err != nil || strings.Contains(string(body), "ordrbook") {
+		refuse(w, http.StatusNotFound, "accumulator_not_found", "graph market_maker has no accumulator \"ordrbook\"", map[string]any{"declared": []string{"orderbook", "pricing"}})
+		return
+	}
 	switch command := r.PathValue("command"); {
 	case command == "fire" && r.PathValue("graph") == "flights":
 		answer(w, http.StatusOK, engine.FireResult{Epoch: 9, Error: new("node judge: not_finite: division by zero"), Cause: "force"})

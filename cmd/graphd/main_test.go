@@ -125,6 +125,7 @@ func TestOutput(t *testing.T) {
 		{name: "checkpoint", args: "checkpoint market_maker"},
 		{name: "drain", args: "drain market_maker"},
 		{name: "restart", args: "restart market_maker orderbook"},
+		{name: "restart_unknown", args: "restart market_maker ordrbook"},
 		{name: "skip_lost", args: "skip-lost market_maker orderbook"},
 		{name: "state", args: "state market_maker"},
 		{name: "state_json", args: "state market_maker -o json"},

@@ -15,10 +15,17 @@ import (
 	"github.com/graphd/graphd/internal/engine"
 )
 
-// watch is the fake daemon's stream: hello, the answer to subscribe, every kind of frame,
-// and then the end of the graph, or silence for a graph called "quiet".
+// watch is the fake daemon's stream: hello, the answer to subscribe, and every kind of
+// frame. Then it is silent; the graph "removed" is removed, and the first stream of the
+// graph "lost" is lost behind its first frame.
 func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
-	if name := r.PathValue("graph"); name != "" && name != "market_maker" && name != "quiet" {
+	name := r.PathValue("graph")
+	d.mu.Lock()
+	d.tails++
+	first := d.tails == 1
+	d.mu.Unlock()
+	switch {
+	case name == "market_makr", name == "removed" && !first:
 		refuse(w, http.StatusNotFound, "graph_not_found", "there is no graph "+name, nil)
 		return
 	}
@@ -45,19 +52,15 @@ func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, f := range frames() {
-		if wsjson.Write(ctx, conn, f) != nil {
+		if wsjson.Write(ctx, conn, f) != nil || name == "lost" && first {
 			return
 		}
 	}
-	if r.PathValue("graph") == "quiet" {
-		ctx = conn.CloseRead(ctx)
-		<-ctx.Done()
+	if name == "removed" {
+		_ = conn.Close(websocket.StatusGoingAway, "the graph is gone")
 		return
 	}
-	if wsjson.Write(ctx, conn, map[string]string{"type": "error", "code": "ended", "detail": "the graph was removed"}) != nil {
-		return
-	}
-	_ = conn.Close(websocket.StatusGoingAway, "the graph is gone")
+	<-conn.CloseRead(ctx).Done()
 }
 
 func frames() []engine.Frame {
@@ -78,7 +81,7 @@ func TestTail(t *testing.T) {
 	t.Parallel()
 	server := newDaemon(t).Server
 	for _, tc := range []struct{ name, args string }{
-		{"tail", "tail market_maker"},
+		{"tail", "tail market_maker -n 7"},
 		{"tail_all", "tail -n 2"},
 		{"tail_json", "tail market_maker -n 2 -o json"},
 		{"tail_yaml", "tail market_maker -o yaml"},
@@ -89,6 +92,28 @@ func TestTail(t *testing.T) {
 			args := strings.Fields(tc.args)
 			golden(t, tc.name, transcript(args, command(t.Context(), server, "", args...)))
 		})
+	}
+}
+
+// A graph that is removed ends its tail, with the exit code of what is not found.
+func TestTailRemoved(t *testing.T) {
+	t.Parallel()
+	r := command(t.Context(), newDaemon(t).Server, "", "tail", "removed")
+	if r.code != 3 || strings.Count(r.stdout, "\n") != len(frames()) || !strings.Contains(r.stderr, "graph_not_found") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// A lost connection is made again, behind the last frame that was printed.
+func TestTailGoesOn(t *testing.T) {
+	t.Parallel()
+	daemon := newDaemon(t)
+	r := command(t.Context(), daemon.Server, "", "tail", "lost", "-n", "3")
+	if r.code != 0 || strings.Count(r.stdout, "\n") != 3 || !strings.Contains(r.stderr, "the connection was lost") {
+		t.Errorf("got %+v", r)
+	}
+	if got := daemon.requests(); len(got) != 4 || got[3] != "subscribe outputs,health 7:1" {
+		t.Errorf("got %v, want a second subscription since 7:1", got)
 	}
 }
 

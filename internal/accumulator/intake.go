@@ -67,16 +67,9 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 	}
 	in.set(v, ev.Meta)
 	if p.where != nil {
-		verdict, err := p.where.Eval(&in.env)
+		pass, err := p.where.EvalBool(&in.env)
 		if err != nil {
 			return v, false, evalFault("where", err)
-		}
-		pass, isBool := verdict.AsBool()
-		if !isBool {
-			return v, false, &BadEvent{
-				Stage: "where", Code: expression.CodeTypeError,
-				Text: "where must give true or false, it gave " + verdict.Kind().String(),
-			}
 		}
 		if !pass {
 			return v, false, nil

@@ -83,6 +83,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{`"\ud800\ud800"`, CodeInvalidUTF8, 1},
 		{`"\ud800x\udc00"`, CodeInvalidUTF8, 1},
 		{`"\udc00\udc00"`, CodeInvalidUTF8, 1},
+		{`"\ud800\uffff"`, CodeInvalidUTF8, 1},
 		{`{"\ud83d":1}`, CodeInvalidUTF8, 2},
 		{`{"a":1,"a":1}`, CodeDuplicateKey, 7},
 		{`{"a":1,"b":2,"\u0061":3}`, CodeDuplicateKey, 13},
@@ -429,5 +430,8 @@ func TestDecodeSlotDepth(t *testing.T) {
 	v := decode(t, s, `{"a":[[1],{"x":[]}],"b":{},"c":[[[[]]]]}`)
 	if a, b := v.Slot(s, 0).Depth(), v.Slot(s, 1).Depth(); a != 3 || b != 1 || v.Depth() != 5 || v.Field("c").Depth() != 4 {
 		t.Fatalf("got %d and %d in %d", a, b, v.Depth())
+	}
+	if v := decode(t, s, `{"a":[[1]],"b":{}}`); v.Depth() != 3 {
+		t.Fatalf("got %d", v.Depth())
 	}
 }

@@ -154,6 +154,9 @@ func TestChunks(t *testing.T) {
 		if held > max(2048, size) {
 			t.Errorf("documents of %d bytes: one holds %d bytes", size, held)
 		}
+		if size > 2048 && docs[199].Value() != nil {
+			t.Errorf("documents of %d bytes: the decoder holds the last one", size)
+		}
 		runtime.KeepAlive(kept)
 		runtime.KeepAlive(d)
 	}

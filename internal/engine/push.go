@@ -40,6 +40,10 @@ func (e *Engine) push(ctx context.Context, g Ref, name, origin string, events []
 		return PushResult{}, err
 	}
 	res := PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []Rejection{}, Full: out.Full}
+	if out.Full {
+		// Whoever goes on after a 429 goes on behind all that was dealt with, refused events too.
+		res.Accepted = out.Taken
+	}
 	for _, r := range out.Rejected {
 		res.Rejected = append(res.Rejected, Rejection(r))
 	}

@@ -46,6 +46,7 @@ func BenchmarkEval(b *testing.B) {
 		{"guard", `book.bid < book.ask && price.mid > 0`},
 		{"object", `{"mid": price.mid, "spread": book.ask - book.bid}`},
 		{"abs", `abs(price.mid - book.bid) > threshold`},
+		{"mixed", `book.bid * 2 > 100`},
 		{"max", `max(book.bid, book.ask, 3)`},
 		{"sum100", `sum(ticks, # * 2)`},
 	} {

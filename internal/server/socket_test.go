@@ -209,6 +209,16 @@ func (c *client) wantClose(code websocket.StatusCode) {
 	}
 }
 
+// eventually waits for what the server does when it hears of a connection's end.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
 func ack(id string, accepted, filtered int) string {
 	return fmt.Sprintf(`{"type":"ack",%s"accepted":%d,"filtered":%d,"durable":false,"rejected":[]}`, id, accepted, filtered)
 }
@@ -378,12 +388,7 @@ func TestSocketLimit(t *testing.T) {
 	}
 	two.send(`{"type":"command","id":1,"command":"Checkpoint"}`) // still served
 	two.want(`{"type":"result","id":1,"checkpoint_epoch":12}`)
-	for s.Stats().WebSockets == 2 { // the server hears of the close a little later
-		if t.Context().Err() != nil {
-			t.Fatal("the closed connection still counts")
-		}
-		runtime.Gosched()
-	}
+	eventually(t, "the closed connection counts no more", func() bool { return s.Stats().WebSockets < 2 })
 	connect(t, url+pushURL)
 }
 
@@ -450,12 +455,7 @@ func TestGoneWhileFull(t *testing.T) {
 			many.send(`{"type":"event","data":1}`)
 		}
 		_, _ = one.ws.CloseNow(), many.ws.CloseNow()
-		for s.Stats().WebSockets > 0 {
-			if t.Context().Err() != nil {
-				t.Fatal("the connection is still there")
-			}
-			runtime.Gosched()
-		}
+		eventually(t, "the connections end", func() bool { return s.Stats().WebSockets == 0 })
 	})
 }
 

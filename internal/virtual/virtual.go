@@ -41,6 +41,7 @@ func New(u *compile.Unit, start time.Time, mono func() int64) *Graph {
 	cfg.ID = checkpoint.ID{Tenant: "default", Graph: u.Spec.Name}
 	cfg.Instance, cfg.Incarnation, cfg.Fence = uuid.Nil, 1, 1
 	cfg.Mono = mono
+	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
 	g := &Graph{unit: u, core: reactor.NewCore(cfg), now: start}
 	for _, p := range u.Programs {
 		g.accs = append(g.accs, accumulator.NewCore(p, accumulator.Limits{}))
@@ -80,12 +81,11 @@ func (g *Graph) EventTime(i int, ev *boundary.Event) (at time.Time, ok bool, err
 // Quiesce hands over what the accumulators have, and fires until nothing is left to fire.
 func (g *Graph) Quiesce() error {
 	for i, acc := range g.accs {
-		// A latest input keeps no reference to the hand-over's array, a queue does.
-		if !acc.Take(&g.handover) {
-			continue
+		// Take sets every field, and queues keep the boundaries' array and never the
+		// hand-over itself: it is used again as it is.
+		if acc.Take(&g.handover) {
+			g.core.Admit(g.now, i, &g.handover, 0)
 		}
-		g.core.Admit(g.now, i, &g.handover, 0)
-		g.handover = accumulator.Handover{}
 	}
 	g.core.Tick(g.now)
 	for g.err == nil && g.core.Fire(g.now) {
@@ -190,5 +190,8 @@ func (g *Graph) Close() error {
 	}
 }
 
-// Letters are the dead letters so far.
+// Letters are the dead letters since DropLetters was called, or all.
 func (g *Graph) Letters() []checkpoint.DeadLetter { return g.letters }
+
+// DropLetters forgets the dead letters so far; the books still count them.
+func (g *Graph) DropLetters() { g.letters = nil }

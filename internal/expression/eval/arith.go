@@ -7,8 +7,8 @@ import (
 	"github.com/graphd/graphd/internal/expression/rules"
 )
 
-// Arithmetic on two registers. Each closure knows two floats and two ints;
-// whatever else comes, including every failure, goes to Env.arith.
+// Arithmetic on two registers. Each closure knows numbers; whatever else comes,
+// including every failure, goes to the rules.
 
 // operand is a side of an operation: a closure, or a constant, which is
 // cheaper to look at than to call.
@@ -19,6 +19,7 @@ type operand struct {
 	constant bool
 }
 
+// operand is the node as a side of an operation.
 func (c code) operand() operand {
 	if k := c.literal.Kind(); k == boundary.KindInt || k == boundary.KindFloat {
 		bits, kind := (*Env)(nil).split(c.literal)
@@ -35,6 +36,7 @@ func (o *operand) get(e *Env) (uint64, numKind) {
 	return o.f(e)
 }
 
+// addNumbers is l + r.
 func addNumbers(at Site, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
 		a, ak := l.get(e)
@@ -50,11 +52,16 @@ func addNumbers(at Site, l, r operand) number {
 			if i, ok := rules.AddInt(int64(a), int64(b)); ok {
 				return uint64(i), numInt
 			}
+		} else if bk >= numInt {
+			if f := toFloat(a, ak) + toFloat(b, bk); rules.Finite(f) {
+				return math.Float64bits(f), numFloat
+			}
 		}
 		return e.arithRest(at, rules.Add, a, ak, b, bk)
 	}
 }
 
+// subNumbers is l - r.
 func subNumbers(at Site, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
 		a, ak := l.get(e)
@@ -70,11 +77,16 @@ func subNumbers(at Site, l, r operand) number {
 			if i, ok := rules.SubInt(int64(a), int64(b)); ok {
 				return uint64(i), numInt
 			}
+		} else if bk >= numInt {
+			if f := toFloat(a, ak) - toFloat(b, bk); rules.Finite(f) {
+				return math.Float64bits(f), numFloat
+			}
 		}
 		return e.arithRest(at, rules.Sub, a, ak, b, bk)
 	}
 }
 
+// mulNumbers is l * r.
 func mulNumbers(at Site, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
 		a, ak := l.get(e)
@@ -90,11 +102,16 @@ func mulNumbers(at Site, l, r operand) number {
 			if i, ok := rules.MulInt(int64(a), int64(b)); ok {
 				return uint64(i), numInt
 			}
+		} else if bk >= numInt {
+			if f := toFloat(a, ak) * toFloat(b, bk); rules.Finite(f) {
+				return math.Float64bits(f), numFloat
+			}
 		}
 		return e.arithRest(at, rules.Mul, a, ak, b, bk)
 	}
 }
 
+// divNumbers is l / r, a float also when both are ints.
 func divNumbers(at Site, l, r operand) number {
 	return func(e *Env) (uint64, numKind) {
 		a, ak := l.get(e)

@@ -51,9 +51,18 @@ func compareNumbers(at Site, rel relation, l, r operand) truth {
 		if bk == numFailed {
 			return stopped
 		}
+		if bk != numOther && exact(a, ak) && exact(b, bk) {
+			return compareFloats(rel, toFloat(a, ak), toFloat(b, bk))
+		}
 		right := e.join(b, bk)
 		return e.compareValues(at, rel, e.join(a, ak), right)
 	}
+}
+
+// exact reports whether a number is the same as a float.
+func exact(n uint64, kind numKind) bool {
+	i := int64(n)
+	return kind == numFloat || -1<<53 <= i && i <= 1<<53
 }
 
 func compareFloats(rel relation, f, g float64) verdict {

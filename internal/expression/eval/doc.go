@@ -7,8 +7,10 @@
 //
 // One file per family of nodes: access.go (names, fields, elements), arith.go
 // and compare.go (operators in registers), build.go (lists, objects, slices),
-// loop.go (map, filter, sum …); operators.go says in one place what every
-// operator means on any two values, limits.go how much one evaluation may do.
+// loop.go and gather.go (map, filter, sum, groupBy …). limits.go says how much
+// one evaluation may do. What an operator means on any two values stands in
+// package rules; the closures here handle numbers themselves and go there for
+// everything else.
 //
 // # How closures stop
 //

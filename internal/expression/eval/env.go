@@ -112,10 +112,13 @@ func (e *Env) Zone(at Site, name string) (*time.Location, bool) {
 	}
 	if name != "" && name != "Local" {
 		if loc, err := time.LoadLocation(name); err == nil {
+			if len(e.zones) >= maxZones {
+				e.zones = nil // names come from values, and one zone can be spelled in many ways
+			}
 			if e.zones == nil {
 				e.zones = make(map[string]*time.Location)
 			}
-			e.zones[name] = loc // there are a few hundred, so that this does not grow
+			e.zones[name] = loc
 			return loc, true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 const (
 	MaxItems = 1 << 20 // elements of a list that an expression makes
 	maxDepth = 1_000   // nesting of a value that an expression makes
+	maxZones = 64      // time zones that an Env keeps: more than an expression names
 
 	// Work is counted in elements visited, times the size of the predicate that
 	// visits them: a whole evaluation takes well under a second.

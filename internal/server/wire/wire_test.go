@@ -57,6 +57,23 @@ func TestDecodeObject(t *testing.T) {
 	}
 }
 
+// TestEventsAreCopies: an event that is kept does not hold on to the body it came in.
+func TestEventsAreCopies(t *testing.T) {
+	t.Parallel()
+	for _, lines := range []bool{false, true} {
+		body := []byte("[11,22]")
+		if lines {
+			body = []byte("11\n22")
+		}
+		ev, _ := Cut(body, lines, 64)
+		batch := ev.Next()
+		clear(body)
+		if len(batch) != 2 || string(batch[0]) != "11" || string(batch[1]) != "22" {
+			t.Errorf("lines %v: %q after the body was overwritten", lines, batch)
+		}
+	}
+}
+
 // takes is a Pusher that takes so many events, rejecting those that are "bad".
 type takes struct{ left int }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -23,7 +22,9 @@ func (a *Verbs) tailCmd() *cobra.Command {
 	cmd := a.client(verb{
 		use: "tail [GRAPH]", short: "Follow what a graph does, or all graphs",
 		long: `Follow what a graph does as it does it, or without a GRAPH what all of them do.
-With -o json every frame is a line of JSON. Ctrl-C ends it.`,
+A lost connection is made again, and goes on behind the last frame; what the
+daemon no longer has is a frame of its own, the gap. With -o json every frame is
+a line of JSON. Ctrl-C ends it.`,
 		check:     cobra.MaximumNArgs(1),
 		openEnded: true,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -43,29 +44,29 @@ With -o json every frame is a line of JSON. Ctrl-C ends it.`,
 	return cmd
 }
 
-// tail prints frames until it has enough, the graph is gone, or it is interrupted.
+// errEnough ends a tail that has printed as many frames as were asked for.
+var errEnough = errors.New("enough")
+
+// tail prints frames until it has enough, the graph is gone, or it is interrupted; a lost
+// connection is made again.
 func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string, count int) error {
-	w, err := c.Watch(ctx, graph, topics, since)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = w.Close() }() // what came has been printed: nothing can be lost any more
-	for n := 0; count == 0 || n < count; n++ {
-		f, err := w.Next(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil // being interrupted is how this usually ends
-		case errors.Is(err, io.EOF):
-			a.Say("the graph is gone or the daemon stops")
-			return nil
-		case err != nil:
-			return err
-		}
+	n := 0
+	options := client.TailOptions{Topics: topics, Since: since, Lost: func(err error, wait time.Duration) {
+		a.Say("the connection was lost (%v); trying again in %s", err, terminal.Short(wait))
+	}}
+	err := c.Tail(ctx, graph, options, func(f *engine.Frame) error {
 		if err := a.frame(f, graph == ""); err != nil {
 			return err
 		}
+		if n++; n == count {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func (a *Verbs) frame(f *engine.Frame, named bool) error {

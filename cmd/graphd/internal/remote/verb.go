@@ -22,7 +22,7 @@ type verb struct {
 	openEnded bool
 }
 
-// client turns a verb into a command. An unknown graph is answered with the nearest name.
+// client turns a verb into a command. An unknown name is answered with the nearest one.
 func (a *Verbs) client(v verb) *cobra.Command {
 	return &cobra.Command{
 		Use:   v.use,
@@ -46,29 +46,35 @@ func (a *Verbs) client(v verb) *cobra.Command {
 				defer cancel()
 			}
 			err = v.run(ctx, c, args)
-			if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == "graph_not_found" && len(args) > 0 {
-				a.suggestGraph(ctx, c, args[0])
+			if p, ok := errors.AsType[*client.Problem](err); ok && len(args) > 0 {
+				a.suggest(ctx, c, p, args)
 			}
 			return a.explain(ctx, err)
 		},
 	}
 }
 
-// suggestGraph says which graph the person may have meant.
-func (a *Verbs) suggestGraph(ctx context.Context, c *client.Client, name string) {
-	graphs, err := c.Graphs(ctx)
-	if err != nil || len(graphs) == 0 {
-		return // the suggestion is a courtesy; the refusal is the news
+// suggest says which names there are, where one was unknown.
+func (a *Verbs) suggest(ctx context.Context, c *client.Client, p *client.Problem, args []string) {
+	names, given := p.Declared, args[len(args)-1]
+	if p.Code == "graph_not_found" {
+		graphs, err := c.Graphs(ctx)
+		if err != nil {
+			return // the suggestion is a courtesy; the refusal is the news
+		}
+		names, given = nil, args[0]
+		for i := range graphs {
+			names = append(names, graphs[i].Graph)
+		}
 	}
-	names := make([]string, len(graphs))
-	for i := range graphs {
-		names[i] = graphs[i].Graph
+	if len(names) == 0 {
+		return
 	}
-	if near := nearest(name, names); near != "" {
+	if near := nearest(given, names); near != "" {
 		a.Say("did you mean %s?", near)
-	} else {
-		a.Say("there are: %s", terminal.Clip(strings.Join(names, ", "), 200))
+		return
 	}
+	a.Say("there are: %s", terminal.Clip(strings.Join(names, ", "), 200))
 }
 
 // nearest is the name that is at most a third of its letters away from word, or "".
