@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // zones for `timezone` where the system has none, as in a slim container
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 )
