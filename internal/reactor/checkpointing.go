@@ -1,0 +1,139 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+type committed struct {
+	seal  *Seal
+	err   error
+	took  time.Duration
+	bytes int64
+}
+
+// waiter is somebody who waits for a commit to cover what he has seen.
+type waiter struct {
+	from int64 // the first commit sequence that covers it
+	done chan error
+}
+
+// CheckpointStatus is where the durable state stands.
+type CheckpointStatus struct {
+	Epoch int64
+	At    time.Time // zero before the first of all
+	// Took is how long commits took, Bytes what the last one wrote, Failed how many did not succeed.
+	Took   Histogram
+	Bytes  int64
+	Failed int64
+}
+
+// seal starts a checkpoint when one is due and none is in flight: the reactor goes on
+// while it is written (M28).
+func (r *Reactor) seal(now time.Time) {
+	if r.Core.LettersPending() >= sealLetters {
+		r.sealNow = true
+	}
+	if r.inflight != nil || !r.sealNow && now.Before(r.nextSeal) {
+		return
+	}
+	settle := !r.settled && now.Sub(r.started) >= settleAfter
+	if !r.Core.Changed() && !settle && len(r.waiters) == 0 {
+		r.nextSeal = now.Add(r.Interval)
+		return // sealNow stays: it is for the next change
+	}
+	r.sealNow = false
+	r.nextSeal = now.Add(r.Interval)
+	s := r.Core.Seal(now)
+	s.commit.Settled = settle
+	r.inflight = s
+	r.committing.Go(func() {
+		began := time.Now()
+		c := s.Commit()
+		c.Seq = r.seq + 1
+		// A stop does not cut a commit short: its outcome would be unknown.
+		ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+		defer cancel()
+		err := r.Store.Commit(ctx, c)
+		r.commits <- committed{seal: s, err: err, took: time.Since(began), bytes: size(c)}
+	})
+}
+
+func size(c *checkpoint.Commit) (n int64) {
+	for i := range c.Cells {
+		n += int64(len(c.Cells[i].Data))
+	}
+	return n + int64(len(c.Meta))
+}
+
+// settle takes in the outcome of the commit in flight.
+func (r *Reactor) settle(done committed) error {
+	s := done.seal
+	r.inflight = nil
+	if done.err != nil && (errors.Is(done.err, checkpoint.ErrFenced) || errors.Is(done.err, checkpoint.ErrUnknownOutcome)) {
+		// Neither may be sent again: memory is discarded, and the supervisor reloads.
+		return fmt.Errorf("checkpoint of epoch %d: %w", s.Epoch, done.err)
+	}
+	r.Core.Sealed(s, done.err)
+	if done.err != nil {
+		r.sealed.Failed++
+		r.Core.SetPersistError("checkpoints cannot be written: " + done.err.Error())
+		r.Log.Warn("checkpoint failed; it will be tried again", "epoch", s.Epoch, "err", done.err)
+		r.answer(func(waiter) bool { return true }, done.err)
+		return nil
+	}
+	r.seq++
+	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.commit.At, done.bytes
+	r.sealed.Took.observe(done.took)
+	r.Core.SetPersistError("")
+	if s.commit.Settled {
+		r.settled, r.careful = true, false
+	}
+	r.answer(func(w waiter) bool { return w.from <= r.seq }, nil)
+	return nil
+}
+
+func (r *Reactor) answer(whom func(waiter) bool, err error) {
+	kept := r.waiters[:0]
+	for _, w := range r.waiters {
+		if whom(w) {
+			w.done <- err
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	r.waiters = kept
+}
+
+// Durable waits until a checkpoint covers everything the core holds now, and answers with
+// the epoch covered.
+func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
+	w := waiter{done: make(chan error, 1)}
+	err = r.Do(ctx, func(c *Core, _ time.Time) {
+		epoch = c.Epoch()
+		w.from = r.seq + 1
+		if r.inflight != nil {
+			w.from++ // the one in flight was sealed before
+		}
+		r.waiters = append(r.waiters, w)
+		r.sealNow = true
+	})
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case err := <-w.done:
+		return epoch, err
+	case <-r.stopped:
+		return 0, ErrStopped
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// Checkpointed is where the durable state stands. It must be called within Do, or after the end.
+func (r *Reactor) Checkpointed() CheckpointStatus { return r.sealed }
