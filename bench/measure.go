@@ -24,6 +24,7 @@ type variant struct {
 	// encode has graphd encode its outputs, as the floors always do, and write them to the
 	// null device; without it the outputs are dropped as values.
 	encode bool
+	gogc   string // GOGC, "" for the default: what the collector costs
 }
 
 // variants are in the order of the table; the first is the floor that ratios refer to.
@@ -33,6 +34,7 @@ func variants() []variant {
 		{name: "hand-written, encoding/json", floor: "std"},
 		{name: "graphd, output dropped"},
 		{name: "graphd, output encoded", encode: true},
+		{name: "graphd, output dropped, GOGC=400", gogc: "400"},
 		{name: "graphd plain, output dropped", plain: true},
 	}
 }
@@ -66,8 +68,12 @@ func (v *variant) command(ctx context.Context, c *config, wl *workload, f *files
 		args = append(args, "--input", in.name+"="+f.paths[i])
 	}
 	cmd := exec.CommandContext(ctx, c.graphd, args...)
+	cmd.Env = os.Environ()
 	if v.plain {
-		cmd.Env = append(os.Environ(), "GRAPHD_PLAIN=1")
+		cmd.Env = append(cmd.Env, "GRAPHD_PLAIN=1")
+	}
+	if v.gogc != "" {
+		cmd.Env = append(cmd.Env, "GOGC="+v.gogc)
 	}
 	return cmd, nil
 }

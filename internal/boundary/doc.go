@@ -22,6 +22,9 @@
 // [Value.Items] and [Value.Fields], or collect the items once, rather than
 // calling Index in a loop.
 //
+// How JSON is checked, walked and written as text is in package rawjson; this package
+// makes values of it.
+//
 // # Numbers
 //
 // An integer that fits int64 is an int and stays one; every other number is a

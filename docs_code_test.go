@@ -1,0 +1,270 @@
+package graphd_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// coded are the packages whose diagnostics a declaration can have.
+var coded = []string{
+	"internal/spec", "internal/expression", "internal/expression/rules", "internal/graph", "internal/accumulator",
+	"internal/compile", "internal/builtin", "internal/source/generator",
+}
+
+// runtimeCodes are what nodes fail with and no declaration can have; the page names them in its last words.
+var runtimeCodes = []string{"panic", "epoch_timeout", "cancelled"}
+
+// TestDocsDiagnostics holds docs/diagnostics.md against the sources: every code that a
+// declaration's mistake can have has a row, and every row is a code.
+func TestDocsDiagnostics(t *testing.T) {
+	t.Parallel()
+	text := readPage(t, "docs/diagnostics.md").text
+	rows := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(text, -1) {
+		if rows[m[1]] {
+			t.Errorf("%s has two rows", m[1])
+		}
+		rows[m[1]] = true
+	}
+	codes := map[string]string{}
+	for _, dir := range coded {
+		collectCodes(t, dir, codes)
+	}
+	if len(codes) < 50 {
+		t.Fatalf("only %d codes were found", len(codes))
+	}
+	for code, where := range codes {
+		if !rows[code] && !(slices.Contains(runtimeCodes, code) && strings.Contains(text, "`"+code+"`")) {
+			t.Errorf("%s of %s is not on the page", code, where)
+		}
+	}
+	for code := range rows {
+		if codes[code] == "" {
+			t.Errorf("the page has %s, which no package gives", code)
+		}
+	}
+}
+
+// collectCodes finds the codes of a package: constants named Code…, and literals that stand
+// for a code in a diagnostic.
+func collectCodes(t *testing.T, dir string, codes map[string]string) {
+	t.Helper()
+	for _, file := range sources(t, dir) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			var found ast.Expr
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				if len(n.Values) == 1 && strings.HasPrefix(strings.ToLower(n.Names[0].Name), "code") {
+					found = n.Values[0]
+				}
+			case *ast.CompositeLit:
+				if sel, ok := n.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Diagnostic" {
+					found = fieldOf(n, "Code")
+				}
+			case *ast.CallExpr: // diagnostic(pos, code, text)
+				if fn, ok := n.Fun.(*ast.Ident); ok && fn.Name == "diagnostic" && len(n.Args) == 3 {
+					found = n.Args[1]
+				}
+			}
+			if code, ok := literal(found); ok {
+				codes[code] = dir
+			}
+			return true
+		})
+	}
+}
+
+func fieldOf(lit *ast.CompositeLit, name string) ast.Expr {
+	for _, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == name {
+				return kv.Value
+			}
+		}
+	}
+	return nil
+}
+
+func literal(e ast.Expr) (string, bool) {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return "", false
+	}
+	s, err := strconv.Unquote(lit.Value)
+	return s, err == nil && s != ""
+}
+
+// sources are the parsed files of a package, without its tests.
+func sources(t *testing.T, dir string) []*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: %d files, %v", dir, len(paths), err)
+	}
+	var files []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// TestDocsGuarantees: docs/guarantees.md has every sentence that GET /v1/graphs/{graph} may
+// answer (M31), and every test it names is there.
+func TestDocsGuarantees(t *testing.T) {
+	t.Parallel()
+	text := readPage(t, "docs/guarantees.md").text
+	sentences := 0
+	for _, file := range sources(t, "internal/engine") {
+		for _, d := range file.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Name.Name != "guarantees" {
+				continue
+			}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				e, _ := n.(ast.Expr)
+				if s, ok := literal(e); ok && strings.Contains(s, " ") {
+					sentences++
+					if s = strings.Trim(s, "; ."); !strings.Contains(text, s) {
+						t.Errorf("the page does not say: %s", s)
+					}
+				}
+				return true
+			})
+		}
+	}
+	if sentences < 6 {
+		t.Errorf("only %d sentences were found", sentences)
+	}
+	tests := testNames(t)
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1)
+	if len(named) < 20 {
+		t.Errorf("only %d tests are named", len(named))
+	}
+	for _, m := range named {
+		if !tests[m[1]] {
+			t.Errorf("there is no test %s", m[1])
+		}
+	}
+}
+
+// testNames are the test functions of the module.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	names := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, m := range function.FindAllSubmatch(data, -1) {
+			names[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+var (
+	verbUsed = regexp.MustCompile(`(?:^|[|;&] *)(?:graphd|go run \./cmd/graphd) +(?:--server \S+ +)?([a-z-]+)(.*)`)
+	flagUsed = regexp.MustCompile(`(?:^| )(--?[a-z][a-z-]*)`)
+	flagHelp = regexp.MustCompile(`(?m)^ +(?:(-[a-z]), )?(?:--([a-z-]+))`)
+)
+
+// TestDocsCommands holds every command line in the documentation against the binary's own
+// help: its verbs and its flags.
+func TestDocsCommands(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "graphd")
+	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/graphd").CombinedOutput(); err != nil {
+		t.Fatalf("build the binary: %v\n%s", err, out)
+	}
+	help := helpOf(t, binary)
+	verbs := map[string]string{}
+	commands := 0
+	for _, p := range pages(t) {
+		for _, line := range commandLines(&p) {
+			m := verbUsed.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			commands++
+			verb := m[1]
+			if !strings.Contains(help, "\n  "+verb+" ") {
+				t.Errorf("%s: there is no command %s: %s", p.path, verb, line)
+				continue
+			}
+			if verbs[verb] == "" {
+				verbs[verb] = helpOf(t, binary, verb)
+			}
+			for _, f := range flagUsed.FindAllStringSubmatch(m[2], -1) {
+				if !hasFlag(verbs[verb], f[1]) {
+					t.Errorf("%s: graphd %s has no flag %s: %s", p.path, verb, f[1], line)
+				}
+			}
+		}
+	}
+	if commands < 30 {
+		t.Errorf("only %d command lines were found", commands)
+	}
+}
+
+// commandLines are what a reader would type: the lines of console blocks that begin with $.
+func commandLines(p *page) []string {
+	var lines []string
+	for _, b := range p.blocks {
+		if b.info != "console" {
+			continue
+		}
+		typed := false
+		for line := range strings.Lines(b.text) {
+			command, prompt := strings.CutPrefix(strings.TrimRight(line, "\n"), "$ ")
+			if !prompt && typed { // the line before ended with |
+				command, prompt = strings.TrimSpace(command), true
+			}
+			typed = prompt && strings.HasSuffix(command, "|")
+			if prompt {
+				lines = append(lines, command)
+			}
+		}
+	}
+	return lines
+}
+
+func helpOf(t *testing.T, binary string, verb ...string) string {
+	t.Helper()
+	out, err := exec.Command(binary, append(verb, "--help")...).Output()
+	if err != nil {
+		t.Errorf("graphd %v --help: %v", verb, err)
+	}
+	return string(out)
+}
+
+func hasFlag(help, flag string) bool {
+	for _, m := range flagHelp.FindAllStringSubmatch(help, -1) {
+		if flag == m[1] || flag == "--"+m[2] {
+			return true
+		}
+	}
+	return false
+}

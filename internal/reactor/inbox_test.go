@@ -1,0 +1,150 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// inboxOf is a core with a sequential input a and a latest input b, and its inbox.
+func inboxOf(t *testing.T, capacity int) (*Inbox, *rig) {
+	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: any }", pair))
+	return NewInbox([]LaneConfig{{Sequential: true, Capacity: capacity, MaxBytes: 1000}, {Capacity: capacity, MaxBytes: 1000}}), r
+}
+
+// handover is boundaries of one event each, with a mark behind them.
+func handover(received int64, size int, values ...int64) *accumulator.Handover {
+	h := &accumulator.Handover{Mark: accumulator.Mark{Counters: accumulator.Counters{Received: received}}}
+	for _, v := range values {
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.Int(v), Events: 1, Size: size})
+	}
+	return h
+}
+
+// M4: a full sequential input holds up its own accumulator and no other; a cut makes room.
+func TestM4FullInputHoldsItsAccumulatorAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inbox, r := inboxOf(t, 2)
+		a, b := inbox.Port(0), inbox.Port(1)
+		if err := a.Put(t.Context(), handover(2, 1, 1, 2)); err != nil {
+			t.Fatal(err)
+		}
+		put := make(chan error, 1)
+		go func() { put <- a.Put(t.Context(), handover(3, 1, 3)) }()
+		synctest.Wait()
+		if len(put) > 0 {
+			t.Fatal("a third boundary was taken where two fit")
+		}
+		if err := b.Put(t.Context(), handover(1, 1, 10)); err != nil {
+			t.Fatal(err)
+		}
+		inbox.Drain(r.now, r.c) // the boundaries are in the core's queue now, and still count
+		synctest.Wait()
+		if len(put) > 0 {
+			t.Fatal("draining made room that only a cut can make")
+		}
+		r.c.Fire(r.now)
+		r.c.TakeFreed(inbox.Free)
+		if err := <-put; err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := inbox.Depth(0); n != 2 {
+			t.Fatalf("depth %d, want 2", n)
+		}
+	})
+}
+
+// M4: the bound in bytes holds as well, and one hand-over larger than the lane goes in alone.
+func TestM4BytesAreBounded(t *testing.T) {
+	inbox, _ := inboxOf(t, 100)
+	a := inbox.Port(0)
+	if err := a.Put(t.Context(), handover(1, 5000, 1)); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.Put(ended, handover(2, 1, 2)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a boundary was taken past the bound in bytes: %v", err)
+	}
+}
+
+// M4, M9: a latest input never holds its accumulator up: it conflates in the inbox, counts
+// what it overwrote, and keeps the newest mark and every dead letter.
+func TestM4LatestConflatesInTheInbox(t *testing.T) {
+	inbox, r := inboxOf(t, 2)
+	b := inbox.Port(1)
+	for i := range int64(5) {
+		h := handover(2*(i+1), 1, 2*i, 2*i+1)
+		h.DeadLetters = []checkpoint.DeadLetter{{Accumulator: "b", Code: "x"}}
+		if err := b.Put(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inbox.Drain(r.now, r.c)
+	r.sent["b"] = 10
+	r.want(r.fire(), "out=[null,9]@1")
+	if books := r.books("b"); books.Received != 10 || books.Conflated != 9 || books.Consumed != 1 || len(r.c.letters) != 5 {
+		t.Fatalf("%+v, %d letters", books, len(r.c.letters))
+	}
+}
+
+// M5: an input that makes nothing but dead letters is held back until the reactor has taken them.
+func TestM5LettersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inbox, r := inboxOf(t, 2)
+		b := inbox.Port(1)
+		full := &accumulator.Handover{DeadLetters: make([]checkpoint.DeadLetter, maxWaitingLetters)}
+		if err := b.Put(t.Context(), full); err != nil {
+			t.Fatal(err)
+		}
+		put := make(chan error, 1)
+		go func() {
+			put <- b.Put(t.Context(), &accumulator.Handover{DeadLetters: make([]checkpoint.DeadLetter, 1)})
+		}()
+		synctest.Wait()
+		if len(put) > 0 {
+			t.Fatal("more letters were taken than the bound")
+		}
+		inbox.Drain(r.now, r.c)
+		if err := <-put; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// M35: the words of an accumulator that has been replaced are void.
+func TestM35OldPortIsVoid(t *testing.T) {
+	inbox, r := inboxOf(t, 2)
+	old := inbox.Port(0)
+	now := inbox.Port(0)
+	if err := old.Put(t.Context(), handover(1, 1, 1)); !errors.Is(err, ErrStale) {
+		t.Fatalf("an old incarnation was heard: %v", err)
+	}
+	old.Health(accumulator.Failed, "", "")
+	now.Health(accumulator.Live, "", "")
+	inbox.Drain(r.now, r.c)
+	if h := r.c.accs[0].health; h != accumulator.Live {
+		t.Fatalf("health %s", h)
+	}
+}
+
+// A timer wakes a reactor that has nothing to do, and nothing else does: it is idle.
+func TestReactorIsIdleWhenNothingIsDue(t *testing.T) {
+	inbox, r := inboxOf(t, 2)
+	live := New(Options{Core: r.c, Inbox: inbox, Writers: make([]*Writer, 1), Interval: time.Second, Now: func() time.Time { return r.now }})
+	live.settled, live.started = true, r.now
+	live.nextSeal = r.now.Add(time.Second)
+	if d := live.sleep(r.now); d < time.Minute {
+		t.Fatalf("it sleeps for %v with nothing to do", d)
+	}
+	r.push("b", 1)
+	if d := live.sleep(r.now); d != time.Second {
+		t.Fatalf("it sleeps for %v with something to checkpoint", d)
+	}
+}
