@@ -172,10 +172,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 		err = errors.Join(err, d.listener.Close())
 		serving <- nil
 	}
-	watching := make(chan struct{})
+	watching, started := make(chan struct{}), err == nil
 	go func() { // joined below
 		defer close(watching)
-		if err == nil {
+		if started {
 			d.watchGraphs(ctx)
 		}
 	}()

@@ -31,7 +31,7 @@ func ReadDeclaration(path string) (*Declaration, error) {
 	}
 	doc, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s", path)
+		return nil, fmt.Errorf("there is no declaration %s: %w", path, os.ErrNotExist)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the declaration: %w", err)

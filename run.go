@@ -72,7 +72,7 @@ func (d *Declaration) openInputs(c *RunConfig) (readers []job.Reader, closeAll f
 		if path != "-" {
 			f, err := os.Open(path)
 			if err != nil {
-				return nil, closeAll, fmt.Errorf("%w: input %s: %w", ErrDependency, name, err)
+				return nil, closeAll, fmt.Errorf("input %s: %w", name, err)
 			}
 			open, src = append(open, f), f
 			if strings.EqualFold(filepath.Ext(path), ".csv") {

@@ -39,7 +39,7 @@ func newDaemon(t *testing.T) *daemon {
 	m.HandleFunc("GET /v1/graphs/{graph}/firings", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, firings()) })
 	m.HandleFunc("GET /v1/graphs/{graph}/firings/{epoch}", d.firing)
 	m.HandleFunc("GET /v1/graphs/{graph}/recovery-events", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, recoveryEvents()) })
-	m.HandleFunc("GET /v1/graphs/{graph}/dead-letters", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, letters()) })
+	m.HandleFunc("GET /v1/graphs/{graph}/dead-letters", func(w http.ResponseWriter, r *http.Request) { answer(w, 200, letters(r.URL.Query().Get("before"))) })
 	m.HandleFunc("POST /v1/graphs/{graph}/dead-letters/{id}/replay", d.replay)
 	m.HandleFunc("DELETE /v1/graphs/{graph}/dead-letters/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	m.HandleFunc("GET /v1/ws/events", d.watch)

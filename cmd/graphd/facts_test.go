@@ -109,8 +109,12 @@ type letter struct {
 	Payload     json.RawMessage `json:"payload"`
 }
 
-func letters() engine.Page[letter] {
-	return engine.Page[letter]{Items: []letter{
+// letters is the page of dead letters behind a cursor: there are two.
+func letters(before string) engine.Page[letter] {
+	if before != "" {
+		return engine.Page[letter]{Items: []letter{{ID: "dl0", At: at(2 * time.Hour), Accumulator: "pricing", Stage: "schema", Code: "schema", Payload: raw("1")}}}
+	}
+	return engine.Page[letter]{Next: "dl1", Items: []letter{
 		{ID: "dl3", At: at(time.Second), Accumulator: "orderbook", Stage: "node", Code: "not_finite", Reason: "node mid: division by zero", Epoch: 1041, Events: 1, Payload: raw(`{"bid":0}`)},
 		{ID: "dl1", At: at(time.Hour), Accumulator: "orderbook", Stage: "decode", Code: "invalid_json", Reason: "not JSON at byte 3", Events: 1, Payload: raw(`"{\"bi"`)},
 	}}

@@ -241,6 +241,37 @@ func TestPushInParts(t *testing.T) {
 	}
 }
 
+// Large events go out in requests of a bounded size too.
+func TestPushInPartsBySize(t *testing.T) {
+	t.Parallel()
+	daemon := newDaemon(t)
+	event := `"` + strings.Repeat("x", 600<<10) + `"` + "\n"
+	if r := command(t.Context(), daemon.Server, strings.Repeat(event, 3), "push", "market_maker", "orderbook"); r.code != 0 {
+		t.Fatalf("got %+v", r)
+	}
+	if parts := len(daemon.requests()); parts != 2 {
+		t.Errorf("%d requests, want 2", parts)
+	}
+}
+
+// All dead letters are those of every page, and they are replayed oldest first: in the
+// order in which their events came.
+func TestReplayAll(t *testing.T) {
+	t.Parallel()
+	daemon := newDaemon(t)
+	if r := command(t.Context(), daemon.Server, "", "dead-letters", "market_maker", "replay", "--all"); r.code != 0 {
+		t.Fatalf("got %+v", r)
+	}
+	const base = "/v1/graphs/market_maker/dead-letters"
+	want := []string{
+		"GET " + base + "?limit=1000", "GET " + base + "?before=dl1&limit=1000",
+		"POST " + base + "/dl0/replay", "POST " + base + "/dl1/replay", "POST " + base + "/dl3/replay",
+	}
+	if d := cmp.Diff(want, daemon.requests()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // Rejected events keep their places in the input over all requests.
 func TestPushRejectedIndexes(t *testing.T) {
 	t.Parallel()

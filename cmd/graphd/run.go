@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -61,6 +62,11 @@ type runStats struct {
 func runGraph(ctx context.Context, t *terminal.Terminal, d *graphd.Declaration, c graphd.RunConfig, stats bool) error {
 	if telemetry.IsTerminal(t.Err) && !telemetry.IsTerminal(t.Out) {
 		c.Progress = progress(t)
+	}
+	if t.Getenv("GOGC") == "" {
+		// A bounded run makes much garbage and keeps little: collecting a quarter as often
+		// saves a quarter of its processor time for some 10 MB.
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
 	began, cpu := time.Now(), cpuTime()
 	s, err := d.Run(ctx, c)

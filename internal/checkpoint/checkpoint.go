@@ -111,7 +111,7 @@ type Commit struct {
 	// KeepFirings bounds the history ring after this commit.
 	KeepFirings int
 	DeadLetters []DeadLetter
-	// Settled resets UncleanStarts: the graph has run long enough to call the start good.
+	// Settled resets Attempts and UncleanStarts: the graph has run long enough to call the start good.
 	Settled bool
 }
 

@@ -198,7 +198,7 @@ func (m *Memory) commit(ctx context.Context, c *checkpoint.Commit) error {
 	g.head.Seq, g.head.Epoch, g.head.At = c.Seq, c.Epoch, instant(c.At)
 	g.head.Meta = orNil(copied(c.Meta))
 	if c.Settled {
-		g.ledger.unclean = 0
+		g.ledger = g.ledger.released()
 	}
 	for i := range c.Cells {
 		cell := &c.Cells[i]

@@ -13,7 +13,8 @@ import (
 // approached. Acquire is an approach: when the last one was to the same epoch and
 // was not ended by Release, the count goes up; else it starts at 1. So a commit
 // that advances the epoch resets it by moving the epoch on, a commit that does
-// not (positions alone, say) leaves it, and a Release resets it.
+// not (positions alone, say) leaves it, and a Release resets it. So does a commit that
+// is Settled: an epoch that was not tried in all that time is not what kills the process.
 //
 // Unclean goes up with every Acquire, this one included, and goes back to 0 with
 // Release or a commit that is Settled. It is 1 on a healthy start.
@@ -38,7 +39,7 @@ func (l ledger) acquired(epoch int64) ledger {
 	return l
 }
 
-// released is the ledger after a clean stop.
+// released is the ledger after a clean stop, and after a start that has settled.
 func (l ledger) released() ledger {
 	l.attempts, l.unclean = 0, 0
 	return l

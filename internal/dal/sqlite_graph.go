@@ -29,7 +29,7 @@ const (
 	releaseHead = `UPDATE graph_head SET attempts = 0, unclean_starts = 0 WHERE tenant = ? AND graph = ? AND fence = ?`
 
 	advanceHead = `UPDATE graph_head SET epoch = ?, seq = ?, at = ?, sum = ?, meta = ?,
-		unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
+		attempts = CASE WHEN ? THEN 0 ELSE attempts END, unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
 		WHERE tenant = ? AND graph = ? AND fence = ? AND seq = ? - 1 RETURNING state, cells, firings`
 	countHead   = `UPDATE graph_head SET cells = ?, firings = ? WHERE state = ?`
 	selectFence = `SELECT fence, seq FROM graph_head WHERE tenant = ? AND graph = ?`
@@ -179,7 +179,7 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 		settled = 1
 	}
 	at := nanos(c.At)
-	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, headSum(c.Epoch, c.Seq, at, c.Meta), orEmpty(c.Meta), settled,
+	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, headSum(c.Epoch, c.Seq, at, c.Meta), orEmpty(c.Meta), settled, settled,
 		c.ID.Tenant, c.ID.Graph, c.Fence, c.Seq)
 	if err != nil {
 		return err

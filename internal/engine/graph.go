@@ -20,7 +20,7 @@ import (
 const maxAttempts = 3
 
 var (
-	errCrashLoop = errors.New("crash_loop")
+	errCrashLoop = errors.New("crash loop")
 	// errExhausted ends a run whose accumulator was given up.
 	errExhausted = errors.New("an accumulator was given up")
 )
@@ -152,7 +152,7 @@ func (m *managed) supervised(ev supervisor.Event) {
 	}
 	if ev.Durable() {
 		rec := ev.Record(m.ref.Name, m.incarnation())
-		if errors.Is(ev.Err, errCrashLoop) {
+		if ev.Kind == supervisor.EventGaveUp && errors.Is(ev.Err, errCrashLoop) {
 			rec.Kind = "quarantined"
 		}
 		m.recordRecovery(rec)

@@ -82,8 +82,8 @@ func (m *managed) load(ctx context.Context) (*run, error) {
 	m.last.Incarnation = head.Incarnation
 	m.mu.Unlock()
 	if head.Attempts > maxAttempts {
-		return nil, fmt.Errorf("%w: epoch %d was tried %d times without progress, and each time the process died; see the recovery events, then restart the graph",
-			errCrashLoop, head.Epoch+1, head.Attempts-1)
+		return nil, fmt.Errorf("%w: the process died %d times in a row before epoch %d was done",
+			errCrashLoop, maxAttempts, head.Epoch+1)
 	}
 	instance, err := uuid.Parse(head.Instance)
 	if err != nil {

@@ -173,20 +173,26 @@ func (r *run) output(i int, emitted int64) OutputSummary {
 // is derived from sources, durability and sink path, and backed by a test that kills the daemon.
 func (m *managed) guarantees() map[string]string {
 	g := m.unit.Spec
-	replayable := true
+	pulled, pushed := false, false
 	for i := range g.Accumulators {
-		replayable = replayable && g.Accumulators[i].Source.Pulls()
+		if g.Accumulators[i].Source.Pulls() {
+			pulled = true
+		} else {
+			pushed = true
+		}
 	}
-	state := "The graph's state is lost when the daemon stops (durability: none)"
-	if g.Durability.Mode == "checkpoint" {
-		state = "Each event is in the graph's state exactly once, also after a crash"
-		if !replayable {
-			state = "Events from files and generators are in the graph's state exactly once; events pushed after the last checkpoint (every " +
-				g.Durability.Interval.String() + ") are lost by a crash"
-		}
-		if m.e.cfg.Store.Kind() == "memory" {
-			state = "The store is memory: everything is lost when the daemon stops"
-		}
+	state, durable := "", false
+	switch every := g.Durability.Interval.String(); {
+	case g.Durability.Mode == "none":
+		state = "The graph's state is lost when the daemon stops (durability: none)"
+	case m.e.cfg.Store.Kind() == "memory":
+		state = "The store is memory: everything is lost when the daemon stops"
+	case !pushed:
+		state, durable = "Each event read from a source is in the graph's state exactly once, also after a crash", true
+	case !pulled:
+		state, durable = "Events pushed after the last checkpoint (every "+every+") are lost by a crash", true
+	default:
+		state, durable = "Each event read from a source is in the graph's state exactly once; events pushed after the last checkpoint (every "+every+") are lost by a crash", true
 	}
 	out := make(map[string]string, len(g.Outputs))
 	for i := range g.Outputs {
@@ -197,7 +203,10 @@ func (m *managed) guarantees() map[string]string {
 		case "websocket":
 			out[o.Name] = state + "; subscribers get each value at most once, and what one missed is announced as a gap."
 		default:
-			out[o.Name] = state + "; values are written when their epoch ends, before they are durable: after a crash epochs since the last checkpoint run again and their values are written again, under other firing ids."
+			out[o.Name] = state + "; values are written when their epoch ends, each once while the daemon runs."
+			if durable {
+				out[o.Name] = state + "; values are written when their epoch ends, before they are durable: after a crash epochs since the last checkpoint may run again and write their values again."
+			}
 		}
 	}
 	return out

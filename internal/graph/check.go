@@ -121,6 +121,7 @@ func (c *compiler) outputs(order []int) []Output {
 		outputs[i] = Output{Name: o.Name, From: o.From, Node: -1, Input: -1, OnChange: o.Emit == "on_change", cell: -1}
 		at, known := c.index[o.From]
 		switch n := at - len(c.inputs); {
+		case o.From == "": // it is missing, which has been said
 		case !known:
 			c.report(o.FromPos, spec.CodeUnknownName, fmt.Sprintf("there is no node or accumulator %s to send out", o.From), "")
 		case n >= len(c.units):

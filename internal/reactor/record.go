@@ -80,8 +80,11 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 	if c.life.state != HealthLive {
 		r.Degraded = c.Degraded()
 	}
-	r.Inputs = append(r.Inputs[:0], c.cut.values...)
-	r.Cut = r.Cut[:0]
+	r.Inputs, r.Cut = r.Inputs[:0], r.Cut[:0]
+	if c.ring.keep <= 0 { // nobody will read it but the counts and the reply to a command
+		return c.recordOutcome(r, ran)
+	}
+	r.Inputs = append(r.Inputs, c.cut.values...)
 	for i, b := range c.cut.take {
 		in := CutInput{At: c.cell.slots[i].at}
 		if b != nil {
@@ -89,6 +92,11 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 		}
 		r.Cut = append(r.Cut, in)
 	}
+	return c.recordOutcome(r, ran)
+}
+
+// recordOutcome notes what the nodes did and what was emitted, when the plan ran.
+func (c *Core) recordOutcome(r *Record, ran bool) *Record {
 	r.Nodes, r.Emitted = r.Nodes[:0], r.Emitted[:0]
 	if !ran {
 		return r

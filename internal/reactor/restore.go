@@ -30,8 +30,12 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if m.Format > metaFormat {
 		return nil, fmt.Errorf("%w: it has format %d and this graphd reads up to %d; run a newer graphd", ErrCorrupt, m.Format, metaFormat)
 	}
-	c.admitted, c.frames, c.cell.stamp = m.Admitted, m.Frames, max(m.Stamp, c.cell.stamp)
+	c.frames = m.Frames
 	c.paused, c.pausedBy, c.pausedAt = m.Paused, m.PausedBy, m.PausedAt
+	if c.cfg.Forgetful {
+		return nil, nil // the books begin anew with the state
+	}
+	c.admitted, c.cell.stamp = m.Admitted, max(m.Stamp, c.cell.stamp)
 	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
 	for i := range c.accs {
 		b := m.Books[c.cfg.Inputs[i].Name]
@@ -40,9 +44,6 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	}
 	for i, name := range c.cfg.Outputs {
 		c.emitted[i] = m.Emitted[name]
-	}
-	if c.cfg.Forgetful {
-		return nil, nil
 	}
 	have := make([]bool, len(c.cfg.Inputs))
 	kept := make(map[string]bool) // nodes with a cell

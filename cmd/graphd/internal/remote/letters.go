@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/client"
@@ -88,9 +89,7 @@ func allLetters(ctx context.Context, c *client.Client, graph string) ([]string, 
 		}
 		q.Before = page.Next
 	}
-	for i, j := 0, len(ids)-1; i < j; i, j = i+1, j-1 {
-		ids[i], ids[j] = ids[j], ids[i]
-	}
+	slices.Reverse(ids)
 	return ids, nil
 }
 
