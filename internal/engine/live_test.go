@@ -195,3 +195,56 @@ func TestM33UpdateKeepsState(t *testing.T) {
 		}
 	})
 }
+
+// W27: a pause is durable before it is answered, and does not wait for the interval.
+func TestPauseIsDurableAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, dal.NewMemory(), &scripted{})
+		defer b.close()
+		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\ndurability: { interval: 10s }\n", "g")
+		b.push("g", "a", "1")
+		before := time.Now()
+		s, err := b.e.Pause(t.Context(), Ref{"default", "g"}, "ann")
+		if err != nil || !s.Paused || s.PausedBy != "ann" || s.Durability.CheckpointEpoch != 1 {
+			t.Fatalf("%v %+v", err, s)
+		}
+		if took := time.Since(before); took > 0 {
+			t.Fatalf("it was answered after %v", took)
+		}
+	})
+}
+
+// M33: a push that waits when its graph is updated is taken by the updated graph.
+func TestM33WaitingPushSurvivesAnUpdate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, dal.NewMemory(), &scripted{})
+		defer b.close()
+		g := Ref{"default", "g"}
+		doc := "graph: g\naccumulators: { a: { strategy: sequential, capacity: 2 } }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+		b.apply(fmt.Sprintf(doc, 0), "g")
+		if _, err := b.e.Pause(t.Context(), g, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		type answer struct {
+			res PushResult
+			err error
+		}
+		done := make(chan answer, 1)
+		go func() {
+			res, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{[]byte("1"), []byte("2"), []byte("3"), []byte("4")})
+			done <- answer{res, err}
+		}()
+		synctest.Wait()
+		b.apply(fmt.Sprintf(doc, 100), "g")
+		if _, err := b.e.Resume(t.Context(), g, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-done; a.err != nil || a.res.Accepted != 4 {
+			t.Fatalf("%+v", a)
+		}
+		synctest.Wait()
+		if s := b.summary("g"); s.Epoch != 4 || s.Counters.Consumed != 4 {
+			t.Fatalf("%+v", s)
+		}
+	})
+}

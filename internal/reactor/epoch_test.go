@@ -316,10 +316,14 @@ func TestM28FailedCommitIsMergedBack(t *testing.T) {
 	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: all }", pair))
 	cells := map[string]checkpoint.Cell{}
 	r.push("a", 1, 2)
+	r.c.keepLetter(checkpoint.DeadLetter{Accumulator: "a", Code: "x"})
 	lost := r.c.Seal(r.now)
 	r.push("b", 1)
 	r.want(r.fire(), "out=[1,1]@1 out=[2,1]@2")
 	r.c.Sealed(lost, fmt.Errorf("disk full"))
+	if n := r.c.LettersPending(); n != 1 {
+		t.Fatalf("%d letters wait for the next commit, want the one of the failed commit", n)
+	}
 	r.reload(cells)
 	r.start()
 	r.want(r.fire(), "")

@@ -86,7 +86,7 @@ type narrow struct{ net.Listener }
 func (n narrow) Accept() (net.Conn, error) {
 	c, err := n.Listener.Accept()
 	if err == nil {
-		err = c.(*net.TCPConn).SetReadBuffer(16 << 10)
+		err = c.(*net.TCPConn).SetReadBuffer(64 << 10)
 	}
 	return c, err
 }
@@ -115,7 +115,7 @@ func serve(t *testing.T, s *Server) string {
 var narrowClient = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err == nil {
-		err = c.(*net.TCPConn).SetWriteBuffer(16 << 10)
+		err = c.(*net.TCPConn).SetWriteBuffer(64 << 10)
 	}
 	return c, err
 }}}
@@ -399,8 +399,8 @@ func TestBackpressure(t *testing.T) {
 	both(t, func(t *testing.T, ctl Control, f *fake) {
 		f.full, f.free = true, 10
 		c := connect(t, serve(t, newServer(t, ctl, Config{}))+pushURL)
-		const n = 1000
-		pad := strings.Repeat("x", 4000) // 4 MB: more than all buffers on the way
+		const n = 400
+		pad := strings.Repeat("x", 10_000) // 4 MB: more than all buffers on the way
 		sent := make(chan error, 1)
 		go func() {
 			for i := range n {
@@ -446,9 +446,11 @@ func TestGoneWhileFull(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, ctl Control, f *fake) {
 		f.full = true
-		s := newServer(t, ctl, Config{PingInterval: 10 * time.Millisecond})
+		s := newServer(t, ctl, Config{PingInterval: 2 * time.Second})
 		url := serve(t, s)
 		one, many := connect(t, url+pushURL), connect(t, url+pushURL)
+		one.ws.CloseRead(t.Context()) // answers pings
+		many.ws.CloseRead(t.Context())
 		one.send(`{"type":"events","id":1,"data":[1,2,3]}`)
 		<-f.started
 		for range 400 { // more than the server reads ahead

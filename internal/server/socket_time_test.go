@@ -156,6 +156,8 @@ func TestPingHeldBack(t *testing.T) {
 				t.Fatalf("the connection ended after %d acknowledgements", acks)
 			case frame[0] == 0x81:
 				acks++
+			default:
+				t.Fatalf("%q while the client's writes are blocked", frame)
 			}
 		}
 		_ = ours.Close()

@@ -78,7 +78,8 @@ func newInbox() *inbox {
 	return &inbox{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// put waits for room and appends it. Only the reader calls it.
+// put waits for room and appends it; when ctx ends first it appends it without room, for what was submitted
+// is to be answered. Only the reader calls it.
 func (b *inbox) put(ctx context.Context, it item) error {
 	for {
 		b.mu.Lock()
@@ -93,9 +94,21 @@ func (b *inbox) put(ctx context.Context, it item) error {
 		select {
 		case <-b.room:
 		case <-ctx.Done():
+			b.mu.Lock()
+			b.items = append(b.items, it)
+			b.mu.Unlock()
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// rest takes what there is, without waiting.
+func (b *inbox) rest() []item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.items
+	b.items = nil
+	return left
 }
 
 // take waits for items and takes them all; into is what the last take returned, to be used again. Only the writer calls it.

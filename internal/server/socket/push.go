@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -26,6 +27,10 @@ type pushEndpoint struct {
 	ref         engine.Ref
 	accumulator string
 	inbox       *inbox
+	// frames is held by the reader while it has a frame in hand, and taken by the writer
+	// before its last look into the inbox, so that nothing submitted stays unanswered.
+	frames sync.Mutex
+	out    []byte // the writer's, used again for every answer
 }
 
 func newPushEndpoint(c *conn, g engine.Ref, accumulator string) *pushEndpoint {
@@ -50,6 +55,11 @@ func (e *pushEndpoint) frame(ctx context.Context, raw []byte) error {
 		}, it.id, bad.code, bad.detail)
 	}
 	e.c.bad = 0
+	e.frames.Lock()
+	defer e.frames.Unlock()
+	if ctx.Err() != nil { // the writer may have gone
+		return context.Cause(ctx)
+	}
 	if e.c.h.pipeline != nil {
 		e.submit(ctx, &events, &it)
 	} else {
@@ -100,40 +110,55 @@ func (e *pushEndpoint) submitBatch(ctx context.Context, events []json.RawMessage
 }
 
 func (e *pushEndpoint) write(ctx context.Context) error {
-	var (
-		taken []item
-		out   []byte
-		err   error
-		quiet = context.WithoutCancel(ctx)
-	)
+	var taken []item
 	for {
+		var err error
 		if taken, err = e.inbox.take(ctx, taken); err != nil {
+			return e.last(ctx, err)
+		}
+		if err := e.answerAll(ctx, taken); err != nil {
 			return err
 		}
-		if len(taken) > 1 {
-			e.c.cork.hold(heldAcks)
+	}
+}
+
+// last answers, when ctx has ended, what the reader had in hand meanwhile.
+func (e *pushEndpoint) last(ctx context.Context, cause error) error {
+	e.frames.Lock() // at most as long as a Submit takes to see that ctx has ended
+	defer e.frames.Unlock()
+	if left := e.inbox.rest(); len(left) > 0 {
+		if err := e.answerAll(ctx, left); err != nil {
+			return err
 		}
-		for i := range taken {
-			var end error
-			out, end = e.answer(ctx, out[:0], &taken[i])
-			if len(out) > 0 {
-				if err := e.c.send(quiet, out); err != nil {
-					return err
-				}
-			}
-			if end != nil {
-				return errors.Join(end, e.c.release())
-			}
-			if cap(out) > keptBuffer {
-				out = nil
-			}
-		}
-		if len(taken) > 1 {
-			if err := e.c.release(); err != nil {
+	}
+	return cause
+}
+
+// answerAll answers some frames; the answers leave together.
+func (e *pushEndpoint) answerAll(ctx context.Context, items []item) error {
+	quiet := context.WithoutCancel(ctx)
+	if len(items) > 1 {
+		e.c.cork.hold(heldAcks)
+	}
+	for i := range items {
+		var end error
+		e.out, end = e.answer(ctx, e.out[:0], &items[i])
+		if len(e.out) > 0 {
+			if err := e.c.send(quiet, e.out); err != nil {
 				return err
 			}
 		}
+		if end != nil {
+			return errors.Join(end, e.c.release())
+		}
+		if cap(e.out) > keptBuffer {
+			e.out = nil
+		}
 	}
+	if len(items) > 1 {
+		return e.c.release()
+	}
+	return nil
 }
 
 // answer waits for what became of a frame's events and encodes what the client is told,
