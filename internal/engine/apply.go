@@ -100,9 +100,14 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 	}
 	e.adopt(m)
 	res.Revision = decl.Revision
-	sum, err := e.Graph(ctx, g)
+	var sum GraphSummary
+	if origin == "api" {
+		sum = m.after(ctx, loaded)
+	} else { // a directory of graphs starts all of them at once
+		sum = m.summary(ctx)
+	}
 	res.Graph = &sum
-	return res, err
+	return res, nil
 }
 
 func conflict(ifMatch int64) error {

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -269,8 +270,9 @@ func (e *Engine) Restart(ctx context.Context, g Ref, name, by string) (GraphSumm
 		if err := m.forgive(ctx); err != nil {
 			return GraphSummary{}, err
 		}
+		before := m.incarnation()
 		m.operator.Restart()
-		return m.summary(ctx), nil
+		return m.after(ctx, func(s *GraphSummary) bool { return s.Incarnation > before && loaded(s) }), nil
 	}
 	i, err := m.accumulator(name)
 	if err != nil {
@@ -281,7 +283,7 @@ func (e *Engine) Restart(ctx context.Context, g Ref, name, by string) (GraphSumm
 		return GraphSummary{}, err
 	}
 	r.accs[i].operator.Restart()
-	return m.summary(ctx), nil
+	return m.after(ctx, func(s *GraphSummary) bool { return accumulator.Health(s.Accumulators[i].Health).Healthy() }), nil
 }
 
 // forgive clears the crash ledger of a graph that is not running: the operator says that
@@ -324,5 +326,5 @@ func (e *Engine) SkipLost(ctx context.Context, g Ref, name, by string) (GraphSum
 		return GraphSummary{}, &Error{Status: http.StatusConflict, Code: "nothing_lost", Detail: fmt.Sprintf("accumulator %s has lost nothing; there is no gap to skip", name)}
 	}
 	r.skipLost(r.accs[i], by, positions)
-	return m.summary(ctx), nil
+	return m.after(ctx, func(s *GraphSummary) bool { return s.Health != string(reactor.HealthHalted) && loaded(s) }), nil
 }

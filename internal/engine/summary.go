@@ -66,6 +66,38 @@ func (m *managed) summary(ctx context.Context) GraphSummary {
 	return sum
 }
 
+const (
+	// takeEffect is how long the answer to a command waits for the command to show.
+	takeEffect = time.Second
+	// lookAgain is how often it looks.
+	lookAgain = 5 * time.Millisecond
+)
+
+// after is the summary as soon as it shows what was asked for, or after a second as it is:
+// a command that works is not answered with the health of before.
+func (m *managed) after(ctx context.Context, shows func(s *GraphSummary) bool) GraphSummary {
+	ctx, cancel := context.WithTimeout(ctx, takeEffect)
+	defer cancel()
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for {
+		s := m.summary(context.WithoutCancel(ctx))
+		if shows(&s) {
+			return s
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return s
+		}
+	}
+}
+
+// loaded says that a graph is past its start.
+func loaded(s *GraphSummary) bool {
+	return s.Health != string(reactor.HealthStarting) && s.Health != string(reactor.HealthWarming)
+}
+
 // identify fills in what is known of a graph without a run.
 func (m *managed) identify(s *GraphSummary) {
 	s.Graph, s.Tenant, s.Revision = m.ref.Name, m.ref.Tenant, m.decl.Revision
