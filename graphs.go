@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,12 @@ func (d *Daemon) applyGraphs(ctx context.Context) {
 	if len(paths) > maxDeclarations {
 		d.log.Error("the graphs directory holds too many files; the first are read", "dir", d.cfg.Graphs, "files", len(paths), "limit", maxDeclarations)
 		paths = paths[:maxDeclarations]
+	}
+	for path := range d.seen {
+		if !slices.Contains(paths, path) {
+			delete(d.seen, path)
+			d.log.Warn("a declaration's file is gone; its graph goes on, and ends with 'graphd delete'", "file", path)
+		}
 	}
 	for _, path := range paths {
 		base := strings.TrimSuffix(strings.TrimSuffix(path, ".yaml"), ".yml")

@@ -164,7 +164,8 @@ type RecoveryEvent struct {
 	Graph string    `json:"graph"`
 	// Component is "reactor", "graph" or "accumulator/NAME".
 	Component string `json:"component"`
-	// Kind is "restart", "gave_up", "operator_restart", "quarantined", "state_dropped", "source_data_lost".
+	// Kind is "restart", "gave_up", "operator_restart", "quarantined", "unclean_start",
+	// "state_dropped", "source_data_lost" or "gap_skipped".
 	Kind    string        `json:"kind"`
 	Reason  string        `json:"reason"`
 	Stack   string        `json:"stack,omitempty"`

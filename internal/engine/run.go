@@ -81,6 +81,11 @@ func (m *managed) load(ctx context.Context) (*run, error) {
 	m.mu.Lock()
 	m.last.Incarnation = head.Incarnation
 	m.mu.Unlock()
+	if head.UncleanStarts > 1 {
+		m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: m.ref.Name, Component: "graph", Kind: "unclean_start", Attempt: head.UncleanStarts - 1,
+			Reason:  fmt.Sprintf("the process before did not stop cleanly; the graph goes on from its checkpoint of epoch %d", head.Epoch),
+			Outcome: "restarted", Incarnation: head.Incarnation})
+	}
 	if head.Attempts > maxAttempts {
 		return nil, fmt.Errorf("%w: the process died %d times in a row before epoch %d was done",
 			errCrashLoop, maxAttempts, head.Epoch+1)
