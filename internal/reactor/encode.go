@@ -32,11 +32,11 @@ func (c *Config) AppendRecord(dst []byte, r *Record) []byte {
 	}
 	dst = append(dst, `],"inputs":{`...)
 	for i, v := range r.Inputs {
-		dst = v.AppendJSON(appendName(dst, i, c.Inputs[i].Name, ":"))
+		dst = appendValue(appendName(dst, i, c.Inputs[i].Name, ":"), v)
 	}
 	dst = append(dst, `},"outputs":{`...)
 	for i, e := range r.Emitted {
-		dst = e.Value.AppendJSON(appendName(dst, i, c.Outputs[e.Output], ":"))
+		dst = appendValue(appendName(dst, i, c.Outputs[e.Output], ":"), e.Value)
 	}
 	dst = append(dst, `},"cut":{`...)
 	for i := range r.Cut {
@@ -67,7 +67,7 @@ func appendNode(dst []byte, n *graph.NodeResult) []byte {
 	dst = append(dst, `{"status":"`...)
 	dst = append(dst, n.Status.String()...)
 	dst = append(dst, `","value":`...)
-	dst = n.Value.AppendJSON(dst)
+	dst = appendValue(dst, n.Value)
 	dst = append(dst, `,"duration_us":`...)
 	if n.Nanos > 0 {
 		dst = strconv.AppendFloat(dst, float64(n.Nanos)/1e3, 'f', -1, 64)
@@ -81,6 +81,20 @@ func appendNode(dst []byte, n *graph.NodeResult) []byte {
 		dst = append(dst, "null"...)
 	}
 	return append(dst, '}')
+}
+
+// MaxRecordValue bounds one value in a record, in bytes. A thousand records are kept: with
+// whole values a large one that is only read would be written again with every epoch.
+const MaxRecordValue = 16 << 10
+
+// appendValue appends a value as records show it: a large one by its size alone. The
+// state has it whole.
+func appendValue(dst []byte, v boundary.Value) []byte {
+	if n := v.Size(); n > MaxRecordValue {
+		dst = append(dst, `{"omitted_bytes":`...)
+		return append(strconv.AppendInt(dst, int64(n), 10), '}')
+	}
+	return v.AppendJSON(dst)
 }
 
 // AppendKey appends a key as JSON: null when there is none.

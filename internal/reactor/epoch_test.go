@@ -1,7 +1,9 @@
 package reactor
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -396,4 +398,16 @@ func FuzzRestore(f *testing.F) {
 			c.Fire(epochZero)
 		}
 	})
+}
+
+// M32: a record holds a large value by its size: the history stays small whatever the cache holds.
+func TestM32RecordsOmitLargeValues(t *testing.T) {
+	r := newRig(t, graphOf(two, "{ when: any }", pair))
+	r.push("a", strings.Repeat("x", 1<<20))
+	r.push("b", 1)
+	r.fire()
+	text := r.c.cfg.AppendRecord(nil, r.last())
+	if len(text) > 4096 || !json.Valid(text) || !strings.Contains(string(text), `"omitted_bytes":`) {
+		t.Fatalf("%d bytes: %.300s", len(text), text)
+	}
 }
