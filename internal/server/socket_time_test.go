@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -258,5 +259,38 @@ func TestShutdownDeadline(t *testing.T) {
 		<-done
 		_ = conn.Close()
 		client.CloseIdleConnections()
+	})
+}
+
+// lastWord is a Pipeline that is told to stop while it takes a push.
+type lastWord struct {
+	*fake
+	stop func()
+}
+
+func (l *lastWord) Submit(context.Context, engine.Ref, string, []json.RawMessage) (func(context.Context) (engine.PushResult, error), error) {
+	l.stop()
+	time.Sleep(time.Second) // by now the writer has nothing to wait for
+	return func(context.Context) (engine.PushResult, error) { return engine.PushResult{Accepted: 1}, nil }, nil
+}
+
+// TestLastWord: what was submitted while the connection was told to end is answered before its close.
+func TestLastWord(t *testing.T) {
+	t.Parallel()
+	ctl := &lastWord{fake: newFake()}
+	virtual(t, ctl, Config{}, func(t *testing.T, s *Server, network *pipes) {
+		ctl.stop = s.hub.Close
+		ours, br := network.dial(t, pushURL)
+		frame := `{"type":"event","data":1}`
+		if _, err := ours.Write(append([]byte{0x81, byte(0x80 | len(frame)), 0, 0, 0, 0}, frame...)); err != nil {
+			t.Fatal(err)
+		}
+		if f := readFrame(t, br); !strings.Contains(string(f), `{"type":"ack","accepted":1`) {
+			t.Errorf("got %q", f)
+		}
+		if f := readFrame(t, br); len(f) < 3 || f[0] != 0x88 || int(f[1])<<8|int(f[2]) != 1001 {
+			t.Errorf("got %q, want 1001", f)
+		}
+		_ = ours.Close()
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -27,14 +26,15 @@ type pushEndpoint struct {
 	ref         engine.Ref
 	accumulator string
 	inbox       *inbox
-	// frames is held by the reader while it has a frame in hand, and taken by the writer
-	// before its last look into the inbox, so that nothing submitted stays unanswered.
-	frames sync.Mutex
+	// frames has room for one: whoever puts a token in has a frame in hand. The reader does
+	// so for each, the writer before its last look into the inbox, so that nothing submitted
+	// stays unanswered.
+	frames chan struct{}
 	out    []byte // the writer's, used again for every answer
 }
 
 func newPushEndpoint(c *conn, g engine.Ref, accumulator string) *pushEndpoint {
-	return &pushEndpoint{c: c, ref: g, accumulator: accumulator, inbox: newInbox()}
+	return &pushEndpoint{c: c, ref: g, accumulator: accumulator, inbox: newInbox(), frames: make(chan struct{}, 1)}
 }
 
 func (e *pushEndpoint) frame(ctx context.Context, raw []byte) error {
@@ -55,8 +55,8 @@ func (e *pushEndpoint) frame(ctx context.Context, raw []byte) error {
 		}, it.id, bad.code, bad.detail)
 	}
 	e.c.bad = 0
-	e.frames.Lock()
-	defer e.frames.Unlock()
+	e.frames <- struct{}{} // the writer holds it only when it ends, and then not for long
+	defer func() { <-e.frames }()
 	if ctx.Err() != nil { // the writer may have gone
 		return context.Cause(ctx)
 	}
@@ -124,8 +124,8 @@ func (e *pushEndpoint) write(ctx context.Context) error {
 
 // last answers, when ctx has ended, what the reader had in hand meanwhile.
 func (e *pushEndpoint) last(ctx context.Context, cause error) error {
-	e.frames.Lock() // at most as long as a Submit takes to see that ctx has ended
-	defer e.frames.Unlock()
+	e.frames <- struct{}{} // at most as long as a Submit takes to see that ctx has ended
+	defer func() { <-e.frames }()
 	if left := e.inbox.rest(); len(left) > 0 {
 		if err := e.answerAll(ctx, left); err != nil {
 			return err

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/graphd/graphd/internal/engine"
+)
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	c := connect(t, serve(t, newServer(t, f, Config{}))+reactorURL)
+	state, _ := json.Marshal(fakeState())
+	tests := []struct{ frame, call, answer string }{
+		{`{"type":"command","id":1,"command":"ForceFire"}`, `fire {"mode":"force"}`, `{"type":"result","id":1,"epoch":13,"ok":true,"error":null,"cause":"force","outputs":{"o":1}}`},
+		{`{"type":"command","id":1,"command":"ForceFire","key":"K"}`, `fire {"mode":"force","key":"K"}`, ``},
+		{`{"type":"command","id":2,"command":"FireWith","cache":{"a":1},"replace":false}`, `fire {"mode":"with","cache":{"a":1},"replace":false}`, ``},
+		{`{"type":"command","id":3,"command":"GetState"}`, `state `, `{"type":"result","id":3,` + string(state[1:])},
+		{`{"type":"command","id":3,"command":"GetState","key":["A", 1]}`, `state ["A",1]`, ``},
+		{`{"type":"command","id":4,"command":"Pause"}`, `pause anonymous@127.0.0.1`, ``},
+		{`{"type":"command","id":5,"command":"Resume"}`, `resume anonymous@127.0.0.1`, ``},
+		{`{"type":"command","id":6,"command":"Step"}`, `step 1`, ``},
+		{`{"type":"command","id":6,"command":"Step","n":4}`, `step 4`, ``},
+		{`{"type":"command","id":7,"command":"Drain"}`, `drain`, ``},
+		{`{"type":"command","command":"Checkpoint"}`, `checkpoint`, `{"type":"result","checkpoint_epoch":12}`},
+	}
+	for _, tt := range tests {
+		c.send(tt.frame)
+		got := c.next()
+		if !strings.HasPrefix(got, `{"type":"result"`) || tt.answer != "" && got != tt.answer {
+			t.Errorf("%s: got  %s\nwant %s", tt.frame, got, tt.answer)
+		}
+		if _, calls, _ := f.seen(); calls[len(calls)-1] != tt.call {
+			t.Errorf("%s: the control was told %q, want %q", tt.frame, calls[len(calls)-1], tt.call)
+		}
+	}
+	bad := []struct{ frame, code string }{
+		{`{"type":"command","id":1,"command":"Explode"}`, "unknown_command"},
+		{`{"type":"command","id":1}`, "unknown_command"},
+		{`{"type":"command","id":1,"command":"Pause","n":1}`, "invalid_frame"},
+		{`{"type":"command","id":1,"command":"Step","n":"x"}`, "invalid_body"},
+		{`{"type":"command","id":1,"command":"Step","n":0}`, "invalid_body"},
+		{`{"type":"command","id":1,"command":"FireWith"}`, "invalid_body"},
+		{`{"type":"command","id":1,"command":"FireWith","cache":{"a":1,"a":2}}`, "duplicate_key"},
+		{`{"type":"event","id":1,"data":1}`, "unknown_type"},
+		{`{"type":"subscribe","id":1}`, "unknown_topic"},
+		{`{"type":"subscribe","id":1,"topics":["all"]}`, "unknown_topic"},
+		{`{"type":"subscribe","id":1,"topics":["state"],"since":7}`, "invalid_frame"},
+		{`{"type":"subscribe","id":1,"topics":["state"],"since":"bad"}`, "bad_since"},
+		{`{"type":"subscribe","id":1,"topics":["state"],"n":1}`, "invalid_frame"},
+	}
+	for _, tt := range bad {
+		c.send(tt.frame)
+		c.wantError("1", tt.code)
+	}
+	f.fail = &engine.Error{Status: 409, Code: "state_forbids", Detail: "not now", Extra: map[string]any{"declared": []string{"a"}}}
+	c.send(`{"type":"command","id":9,"command":"Drain"}`)
+	c.want(`{"type":"error","id":9,"code":"state_forbids","detail":"not now","status":409,"declared":["a"]}`)
+	f.fail = errors.New("hunter2")
+	c.send(`{"type":"command","id":9,"command":"Drain"}`)
+	c.wantError("9", "internal")
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	url := serve(t, newServer(t, f, Config{}))
+	c := connect(t, url+reactorURL)
+	c.send(`{"type":"subscribe","id":1,"topics":["outputs","firings","health","state"],"since":"7:41"}`)
+	c.want(`{"type":"result","id":1,"topics":["outputs","firings","health","state"]}`)
+	sub := f.sub(0)
+	if sub.since != "7:41" || len(sub.topics) != 4 {
+		t.Errorf("subscribed to %v since %q", sub.topics, sub.since)
+	}
+	fired, state := firing(), fakeState()
+	frames := []*engine.Frame{
+		{Type: "gap", Graph: "g", Seq: 44, Incarnation: 7, From: 42, To: 44},
+		{Type: "output", Graph: "g", Seq: 45, Incarnation: 7, Output: "o", Epoch: 12, Key: json.RawMessage(`"K"`), FiringID: "f", Value: json.RawMessage(`{"a":"<"}`)},
+		{Type: "output", Graph: "g", Seq: 46, Incarnation: 7, Output: "o", Epoch: 13, Value: json.RawMessage(`null`)},
+		{Type: "firing", Graph: "g", Seq: 47, Incarnation: 7, Epoch: 12, Firing: &fired},
+		{Type: "health", Graph: "g", Seq: 48, Incarnation: 7, Health: "degraded", Reason: &engine.Reason{Code: "c", Detail: "d"}},
+		{Type: "health", Graph: "g", Seq: 49, Incarnation: 7, Health: "live"},
+		{Type: "state", Graph: "g", Seq: 50, Incarnation: 7, State: &state},
+	}
+	for round := range 2 {
+		for _, frame := range frames {
+			sub.frames <- frame
+			if round == 0 { // one at a time, then all at once
+				c.wantFrame(frame)
+			}
+		}
+	}
+	for _, frame := range frames {
+		c.wantFrame(frame)
+	}
+	c.send(`{"type":"command","id":2,"command":"Checkpoint"}`)
+	c.want(`{"type":"result","id":2,"checkpoint_epoch":12}`)
+
+	// A second subscription takes the place of the first.
+	c.send(`{"type":"subscribe","id":3,"topics":["health"]}`)
+	c.want(`{"type":"result","id":3,"topics":["health"]}`)
+	<-sub.closed
+	f.sub(1).frames <- frames[5]
+	c.wantFrame(frames[5])
+	close(f.sub(1).frames) // the graph is removed
+	c.wantError("", "graph_ended")
+	c.wantClose(websocket.StatusGoingAway)
+	<-f.sub(1).closed
+}
+
+// wantFrame reads a frame that must be as encoding/json would write it.
+func (c *client) wantFrame(f *engine.Frame) {
+	c.t.Helper()
+	var want bytes.Buffer
+	enc := json.NewEncoder(&want)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(f); err != nil {
+		c.t.Fatal(err)
+	}
+	c.want(strings.TrimSpace(want.String()))
+}
+
+func TestWatchAll(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	c := connect(t, serve(t, newServer(t, f, Config{}))+"/v1/ws/events")
+	c.send(`{"type":"command","id":1,"command":"Pause"}`)
+	c.wantError("1", "unknown_type")
+	c.send(`{"type":"subscribe","id":2,"topics":["health"]}`)
+	c.want(`{"type":"result","id":2,"topics":["health"]}`)
+	for i := range 1000 { // more than one write's worth
+		f.sub(0).frames <- &engine.Frame{Type: "health", Graph: "x", Seq: int64(i), Incarnation: 1, Health: "live"}
+	}
+	for i := range 1000 {
+		if got, want := string(c.read()), fmt.Sprintf(`{"type":"health","graph":"x","seq":%d,"incarnation":1,"health":"live"}`, i); got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	}
+}
