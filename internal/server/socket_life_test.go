@@ -102,7 +102,7 @@ func TestSocketShutdown(t *testing.T) {
 		url := serve(t, s)
 		pusher, watcher := connect(t, url+pushURL), connect(t, url+reactorURL)
 		pusher.send(`{"type":"events","id":1,"data":[1,2,3]}`)
-		<-f.started
+		within(t, f.started, "a push begins")
 		watcher.send(`{"type":"subscribe","id":1,"topics":["outputs"]}`)
 		watcher.want(`{"type":"result","id":1,"topics":["outputs"]}`)
 		done := make(chan error)
@@ -116,7 +116,7 @@ func TestSocketShutdown(t *testing.T) {
 		if n := s.Stats().WebSockets; n != 0 {
 			t.Errorf("%d connections are left", n)
 		}
-		<-f.sub(0).closed
+		within(t, f.sub(0).closed, "the subscription is closed")
 		if err := s.hub.Watch(httptest.NewRecorder(), upgradeRequest(), engine.Ref{}, ""); err == nil {
 			t.Error("a connection is admitted after the shutdown")
 		}

@@ -145,7 +145,7 @@ func TestGoneWhileFull(t *testing.T) {
 		one.ws.CloseRead(t.Context()) // answers pings
 		many.ws.CloseRead(t.Context())
 		one.send(`{"type":"events","id":1,"data":[1,2,3]}`)
-		<-f.started
+		within(t, f.started, "a push begins")
 		for range 400 { // more than the server reads ahead
 			many.send(`{"type":"event","data":1}`)
 		}

@@ -98,7 +98,9 @@ func serve(t *testing.T, s *Server) string {
 	done := make(chan error)
 	go func() { done <- s.Serve(context.Background(), ln) }()
 	t.Cleanup(func() {
-		if err := s.Shutdown(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
 		}
 		if err := <-done; err != nil {
@@ -136,7 +138,9 @@ func connect(t *testing.T, url string) *client {
 
 func (c *client) send(frame string) {
 	c.t.Helper()
-	if err := c.ws.Write(c.t.Context(), websocket.MessageText, []byte(frame)); err != nil {
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	if err := c.ws.Write(ctx, websocket.MessageText, []byte(frame)); err != nil {
 		c.t.Fatalf("send %.80s: %v", frame, err)
 	}
 }
@@ -144,7 +148,9 @@ func (c *client) send(frame string) {
 // read is the next frame.
 func (c *client) read() []byte {
 	c.t.Helper()
-	_, raw, err := c.ws.Read(c.t.Context())
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	_, raw, err := c.ws.Read(ctx)
 	if err != nil {
 		c.t.Fatalf("read: %v", err)
 	}
@@ -192,8 +198,10 @@ func (c *client) wantError(id, code string) {
 // wantClose reads up to the end of the connection.
 func (c *client) wantClose(code websocket.StatusCode) {
 	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
 	for {
-		_, raw, err := c.ws.Read(c.t.Context())
+		_, raw, err := c.ws.Read(ctx)
 		if err == nil {
 			c.t.Logf("before the close: %.200s", raw)
 			continue
@@ -205,10 +213,23 @@ func (c *client) wantClose(code websocket.StatusCode) {
 	}
 }
 
+// patience is how long a test waits for what must come, on a busy machine too.
+const patience = 30 * time.Second
+
+// within waits for a signal.
+func within(t *testing.T, c <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		t.Fatalf("waited in vain: %s", what)
+	}
+}
+
 // eventually waits for what the server does when it hears of a connection's end.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); runtime.Gosched() {
+	for deadline := time.Now().Add(patience); !done(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}

@@ -106,13 +106,13 @@ func TestWatch(t *testing.T) {
 	// A second subscription takes the place of the first.
 	c.send(`{"type":"subscribe","id":3,"topics":["health"]}`)
 	c.want(`{"type":"result","id":3,"topics":["health"]}`)
-	<-sub.closed
+	within(t, sub.closed, "the subscription is closed")
 	f.sub(1).frames <- frames[5]
 	c.wantFrame(frames[5])
 	close(f.sub(1).frames) // the graph is removed
 	c.wantError("", "graph_ended")
 	c.wantClose(websocket.StatusGoingAway)
-	<-f.sub(1).closed
+	within(t, f.sub(1).closed, "the subscription is closed")
 }
 
 // wantFrame reads a frame that must be as encoding/json would write it.
