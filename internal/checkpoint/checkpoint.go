@@ -47,6 +47,8 @@ type Head struct {
 	Fence int64
 	// Epoch is the last epoch the checkpoint covers; Seq counts commits.
 	Epoch, Seq int64
+	// Journal is the Seq of the last journal entry, 0 before the first.
+	Journal int64
 	// At is when the last commit was taken; zero before the first.
 	At time.Time
 	// Meta is the reactor's own record (format, plan hash, pause, counters), opaque to the store.
@@ -111,6 +113,14 @@ type Commit struct {
 	// KeepFirings bounds the history ring after this commit.
 	KeepFirings int
 	DeadLetters []DeadLetter
+	// Outbox holds new entries; an output's go on densely from those before (M30).
+	Outbox []OutboxEntry
+	// Delivered removes entries that are through. It is applied after Outbox.
+	Delivered []Delivered
+	// Rows are written to tables of the store's own database; ErrNoTables where it has none.
+	Rows []SinkRows
+	// JournalTo is the last journal entry that this state covers: those up to it are removed. 0 for none.
+	JournalTo int64
 	// Settled resets Attempts and UncleanStarts: the graph has run long enough to call the start good.
 	Settled bool
 }
@@ -208,6 +218,8 @@ type Declarations interface {
 // Store is everything a daemon keeps. *dal.SQLite and *dal.Memory implement it.
 type Store interface {
 	Checkpoints
+	Journal
+	Outbox
 	History
 	DeadLetters
 	RecoveryEvents

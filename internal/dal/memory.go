@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 
@@ -25,6 +26,7 @@ type Memory struct {
 	events      map[checkpoint.ID][]checkpoint.RecoveryEvent
 	lastEvent   int64
 	declared    map[checkpoint.ID]checkpoint.Declaration
+	tables      map[string]*memoryTable // rows of co-transactions
 	newInstance func() (uuid.UUID, error)
 }
 
@@ -35,7 +37,9 @@ type memoryGraph struct {
 	head    checkpoint.Head // attempts and unclean starts are in ledger
 	ledger  ledger
 	cells   map[memoryCell][]byte
-	firings []checkpoint.Firing // ascending by place
+	firings []checkpoint.Firing                 // ascending by place
+	outbox  map[string][]checkpoint.OutboxEntry // by output, ascending by Seq; none is empty
+	journal []checkpoint.JournalEntry           // ascending and dense
 }
 
 type memoryCell struct{ kind, name, key string }
@@ -66,6 +70,7 @@ func newMemory(newInstance func() (uuid.UUID, error)) *Memory {
 		letters:     map[checkpoint.ID][]checkpoint.DeadLetter{},
 		events:      map[checkpoint.ID][]checkpoint.RecoveryEvent{},
 		declared:    map[checkpoint.ID]checkpoint.Declaration{},
+		tables:      map[string]*memoryTable{},
 		newInstance: newInstance,
 	}
 }
@@ -126,7 +131,7 @@ func (m *Memory) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head
 		if err != nil {
 			return checkpoint.Head{}, fmt.Errorf("acquire graph %s: make an instance id: %w", id, err)
 		}
-		g = &memoryGraph{cells: map[memoryCell][]byte{}}
+		g = &memoryGraph{cells: map[memoryCell][]byte{}, outbox: map[string][]checkpoint.OutboxEntry{}}
 		g.head.Instance = instance.String()
 		m.graphs[id] = g
 	}
@@ -195,6 +200,13 @@ func (m *Memory) commit(ctx context.Context, c *checkpoint.Commit) error {
 	if err := checkCommit(c, found, fence, seq); err != nil {
 		return err
 	}
+	if err := g.checkRoom(c); err != nil {
+		return err
+	}
+	tables, err := m.stageRows(c)
+	if err != nil {
+		return err
+	}
 	g.head.Seq, g.head.Epoch, g.head.At = c.Seq, c.Epoch, instant(c.At)
 	g.head.Meta = orNil(copied(c.Meta))
 	if c.Settled {
@@ -215,6 +227,8 @@ func (m *Memory) commit(ctx context.Context, c *checkpoint.Commit) error {
 	for _, l := range c.DeadLetters {
 		m.addLetter(c.ID, l)
 	}
+	g.applyOutbox(c)
+	maps.Copy(m.tables, tables)
 	return nil
 }
 

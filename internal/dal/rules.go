@@ -183,3 +183,63 @@ func wrap(err error, format string, args ...any) error {
 	}
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
 }
+
+// checkAppend decides whether entries may be appended to a journal that ends at last. The
+// error is nil or a refusal; see checkCommit for why one out of order is of unknown outcome.
+func checkAppend(entries []checkpoint.JournalEntry, fence int64, found bool, have, last int64) error {
+	switch {
+	case !found:
+		return refuse("the graph's state is gone: %w", checkpoint.ErrFenced)
+	case have != fence:
+		return refuse("fence %d was given since this owner's %d: %w", have, fence, checkpoint.ErrFenced)
+	}
+	for i := range entries {
+		if entries[i].Seq != last+int64(i)+1 {
+			return refuse("entry %d does not follow the last one, %d: %w", entries[i].Seq, last+int64(i), checkpoint.ErrUnknownOutcome)
+		}
+	}
+	return nil
+}
+
+// follows says that a journal's entry is the next one.
+func follows(last, seq int64) error {
+	if seq == last+1 {
+		return nil
+	}
+	return fmt.Errorf("%w: journal entry %d is missing; restore the store from a backup, or delete the graph with its state", ErrCorrupt, last+1)
+}
+
+// journalEnd says that the entries read go up to the one that the head names.
+func journalEnd(read, last int64) error {
+	if read == last {
+		return nil
+	}
+	return fmt.Errorf("%w: the journal ends at entry %d where %d were written; restore the store from a backup, or delete the graph with its state", ErrCorrupt, read, last)
+}
+
+// outboxPage bounds a page of an outbox by entries and bytes; the first entry always fits.
+type outboxPage struct {
+	limit int
+	bytes int64
+	taken int
+}
+
+func newOutboxPage(limit int, maxBytes int64) *outboxPage {
+	const standard, most, standardBytes = 100, 1000, 1 << 20
+	if limit <= 0 {
+		limit = standard
+	}
+	if maxBytes <= 0 {
+		maxBytes = standardBytes
+	}
+	return &outboxPage{limit: min(limit, most), bytes: maxBytes}
+}
+
+func (p *outboxPage) takes(size int64) bool {
+	if p.taken == p.limit || p.taken > 0 && size > p.bytes {
+		return false
+	}
+	p.taken++
+	p.bytes -= size
+	return true
+}

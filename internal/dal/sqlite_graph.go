@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum, meta
+	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum, meta, journal
 		FROM graph_head WHERE tenant = ? AND graph = ?`
 	insertHead = `INSERT INTO graph_head (tenant, graph, instance, incarnation, fence, epoch, seq, at,
 		attempts, attempted_epoch, unclean_starts, cells, firings, sum, meta)
@@ -91,6 +91,7 @@ func readHead(c *sqlconn.Conn, id checkpoint.ID) (head checkpoint.Head, l ledger
 	head = checkpoint.Head{
 		Instance: r.Text(0), Incarnation: r.Int(1), Fence: r.Int(2),
 		Epoch: r.Int(3), Seq: r.Int(4), At: fromNanos(at), Meta: orNil(meta),
+		Journal: r.Int(11),
 	}
 	l = ledger{attempts: int(r.Int(6)), attemptedEpoch: r.Int(7), unclean: int(r.Int(8))}
 	if headSum(head.Epoch, head.Seq, at, meta) != r.Int(9) {
@@ -157,6 +158,9 @@ func (s *SQLite) Commit(ctx context.Context, c *checkpoint.Commit) error {
 	for i := range c.DeadLetters {
 		size += len(c.DeadLetters[i].Payload) + 256
 	}
+	for i := range c.Outbox {
+		size += len(c.Outbox[i].Data) + 256
+	}
 	// Both numbers outlive the caller's use of c, which ends when COMMIT is sent.
 	id, fence, seq := c.ID, c.Fence, c.Seq
 	return checkpoint.CommitError(id, seq, s.writer.do(&request{
@@ -178,6 +182,9 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 	if c.Settled {
 		settled = 1
 	}
+	if len(c.Rows) > 0 {
+		return refuse("%w; use the outbox for this output, or the store that holds the table", checkpoint.ErrNoTables)
+	}
 	at := nanos(c.At)
 	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, headSum(c.Epoch, c.Seq, at, c.Meta), orEmpty(c.Meta), settled, settled,
 		c.ID.Tenant, c.ID.Graph, c.Fence, c.Seq)
@@ -197,6 +204,9 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 		return err
 	}
 	if err := writeDeadLetters(ctx, conn, c, state); err != nil {
+		return err
+	}
+	if err := writeOutbox(ctx, conn, c, state); err != nil {
 		return err
 	}
 	if grown == 0 && held == firings {

@@ -1,9 +1,12 @@
 package dal
 
 import (
+	"cmp"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 )
@@ -12,6 +15,7 @@ func TestMemory(t *testing.T) {
 	t.Parallel()
 	checkpointtest.Run(t, checkpointtest.Harness{
 		Open: func(*testing.T) checkpoint.Store { return NewMemory() },
+		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) { return memoryRows(s.(*Memory)) },
 	})
 }
 
@@ -26,6 +30,25 @@ func TestSQLite(t *testing.T) {
 			return open(t, s.(*SQLite).Path())
 		},
 	})
+}
+
+// memoryRows makes a table and reads it as the suite wants it.
+func memoryRows(m *Memory) (table string, read func() []string) {
+	m.MakeTable("t", "id")
+	return "t", func() []string {
+		rows := m.Rows("t")
+		slices.SortFunc(rows, func(a, b map[string]boundary.Value) int {
+			x, _ := a["id"].AsInt()
+			y, _ := b["id"].AsInt()
+			return cmp.Compare(x, y)
+		})
+		var got []string
+		for _, r := range rows {
+			word, _ := r["word"].AsString()
+			got = append(got, r["id"].String()+" "+word)
+		}
+		return got
+	}
 }
 
 func open(t testing.TB, path string) *SQLite {

@@ -12,6 +12,8 @@ const (
 	sweepCells    = `DELETE FROM cell WHERE rowid IN (SELECT rowid FROM cell WHERE state = ? LIMIT ?)`
 	sweepFirings  = `DELETE FROM firing WHERE rowid IN (SELECT rowid FROM firing WHERE state = ? LIMIT ?)`
 	sweepLetters  = `DELETE FROM dead_letter WHERE rowid IN (SELECT rowid FROM dead_letter WHERE state = ? LIMIT ?)`
+	sweepJournal  = `DELETE FROM journal WHERE rowid IN (SELECT rowid FROM journal WHERE state = ? LIMIT ?)`
+	sweepOutbox   = `DELETE FROM outbox WHERE rowid IN (SELECT rowid FROM outbox WHERE state = ? LIMIT ?)`
 
 	// sweepBatch is how many rows go with one transaction: some milliseconds, in which
 	// commits wait.
@@ -83,7 +85,7 @@ func (s *SQLite) sweep(ctx context.Context) error {
 
 // sweepSome removes one batch, and the note of the state with the last.
 func sweepSome(c *sqlconn.Conn, state int64) error {
-	for _, text := range []string{sweepCells, sweepFirings, sweepLetters} {
+	for _, text := range []string{sweepCells, sweepFirings, sweepLetters, sweepJournal, sweepOutbox} {
 		n, err := c.Exec(text, state, int64(sweepBatch))
 		if err != nil || n == sweepBatch {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // Message is one output of one epoch on its way to a sink.
@@ -23,12 +24,21 @@ type Message struct {
 	At time.Time
 	// Degraded names what was not healthy when the epoch ran; nil when all was well.
 	Degraded []string
+	// Stable says that the epoch is durable: its number never carries other content, so a
+	// receiver may deduplicate by FiringID. Sinks with headers send it as Graphd-Firing-Stable.
+	Stable bool
+	// Seq is the entry's number in the output's outbox; 0 on the direct path.
+	Seq int64
 }
 
-// FiringID is the message's id on the direct path: UUIDv5 over instance, incarnation,
-// epoch, key and output (M30). It is not stable: after a crash the same epoch number may
-// carry other content, and then has another incarnation and another id.
+// FiringID is the message's id: UUIDv5 over instance, epoch, key and output (M30). On the
+// direct path the incarnation is in it too: after a crash the same epoch number may carry
+// other content, and then has another id. Where the message is Stable it is left out, and
+// the id is the same however often the message is delivered.
 func (m *Message) FiringID() string {
+	if m.Stable {
+		return uuid.NewSHA1(m.Instance, fmt.Appendf(nil, "%d/%s/%s", m.Epoch, m.Key, m.Output)).String()
+	}
 	return uuid.NewSHA1(m.Instance, fmt.Appendf(nil, "%d/%d/%s/%s", m.Incarnation, m.Epoch, m.Key, m.Output)).String()
 }
 
@@ -41,6 +51,18 @@ type Sink interface {
 	Deliver(ctx context.Context, batch []Message) error
 	// Close flushes what is buffered and releases what is held.
 	Close(ctx context.Context) error
+}
+
+// RowSink is a sink whose rows can travel in the commit of the state: its table is in the
+// store's own database (M30, co-transaction). Whoever builds sinks answers a RowSink for
+// such a table alone; then Deliver is never called.
+type RowSink interface {
+	Sink
+	// Table is where the rows go; it does not change.
+	Table() checkpoint.Table
+	// Row is m as a row, one value for each of the table's columns. It is pure, and called
+	// on the reactor's goroutine. An error refuses m for good; a *PermanentError names the code.
+	Row(m *Message) ([]boundary.Value, error)
 }
 
 // PermanentError refuses the message at Index of a batch for good: those before it were

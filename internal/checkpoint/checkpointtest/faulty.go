@@ -29,6 +29,9 @@ const (
 	OpDeleteDeclaration Op = "delete_declaration"
 	OpAddRecoveryEvent  Op = "add_recovery_event"
 	OpPing              Op = "ping"
+	OpAppendJournal     Op = "append_journal"
+	OpReadJournal       Op = "read_journal"
+	OpOutbox            Op = "outbox"
 )
 
 // Call is one call on a [Faulty] store.
@@ -39,6 +42,9 @@ type Call struct {
 	N int
 	// Commit is what a commit carries; nil for other calls.
 	Commit *checkpoint.Commit
+	// Journal is what an append carries, with the fence it goes under; nil for other calls.
+	Journal []checkpoint.JournalEntry
+	Fence   int64
 }
 
 // Outcome is what a [Fault] makes of a call, beside delaying it.
@@ -55,8 +61,8 @@ const (
 	UnknownApplied
 	// UnknownLost answers ErrUnknownOutcome without calling the store.
 	UnknownLost
-	// UnknownLate answers ErrUnknownOutcome and keeps a copy of the commit on the way; it
-	// arrives when Deliver is called. It is UnknownLost for other calls.
+	// UnknownLate answers ErrUnknownOutcome and keeps a copy of the commit or append on the
+	// way; it arrives when Deliver is called. It is UnknownLost for other calls.
 	UnknownLate
 )
 
@@ -81,7 +87,7 @@ type Faulty struct {
 	// order of calls. It is never held while the store is called.
 	mu    sync.Mutex
 	calls map[Op]int
-	late  []*checkpoint.Commit
+	late  []Call
 }
 
 var _ checkpoint.Store = (*Faulty)(nil)
@@ -114,7 +120,7 @@ func (f *Faulty) Calls(op Op) int {
 	return f.calls[op]
 }
 
-// Deliver lets the late commits arrive, in the order they were sent, and returns what
+// Deliver lets the late commits and appends arrive, in the order they were sent, and returns what
 // the store said to each.
 func (f *Faulty) Deliver(ctx context.Context) []error {
 	f.mu.Lock()
@@ -123,7 +129,11 @@ func (f *Faulty) Deliver(ctx context.Context) []error {
 	f.mu.Unlock()
 	var errs []error
 	for _, c := range late {
-		errs = append(errs, f.Store.Commit(ctx, c))
+		if c.Commit != nil {
+			errs = append(errs, f.Store.Commit(ctx, c.Commit))
+		} else {
+			errs = append(errs, f.Store.AppendJournal(ctx, c.ID, c.Fence, c.Journal))
+		}
 	}
 	return errs
 }
@@ -155,9 +165,9 @@ func (f *Faulty) meet(ctx context.Context, c Call, call func() error) error {
 	case UnknownLost:
 		return unknown(c)
 	case UnknownLate:
-		if c.Commit != nil {
+		if c.Commit != nil || c.Journal != nil {
 			f.mu.Lock()
-			f.late = append(f.late, cloneCommit(c.Commit))
+			f.late = append(f.late, cloneCall(c))
 			f.mu.Unlock()
 		}
 		return unknown(c)
@@ -189,6 +199,17 @@ func (f Fault) pause(ctx context.Context) error {
 	return nil
 }
 
+func cloneCall(c Call) Call {
+	if c.Commit != nil {
+		c.Commit = cloneCommit(c.Commit)
+	}
+	c.Journal = slices.Clone(c.Journal)
+	for i := range c.Journal {
+		c.Journal[i].Data = bytes.Clone(c.Journal[i].Data)
+	}
+	return c
+}
+
 // cloneCommit copies all the way down: the sender may reuse what it sent.
 func cloneCommit(c *checkpoint.Commit) *checkpoint.Commit {
 	copied := *c
@@ -204,6 +225,15 @@ func cloneCommit(c *checkpoint.Commit) *checkpoint.Commit {
 	copied.DeadLetters = slices.Clone(c.DeadLetters)
 	for i := range copied.DeadLetters {
 		copied.DeadLetters[i].Payload = bytes.Clone(c.DeadLetters[i].Payload)
+	}
+	copied.Outbox = slices.Clone(c.Outbox)
+	for i := range copied.Outbox {
+		copied.Outbox[i].Data = bytes.Clone(c.Outbox[i].Data)
+	}
+	copied.Delivered = slices.Clone(c.Delivered)
+	copied.Rows = slices.Clone(c.Rows)
+	for i := range copied.Rows {
+		copied.Rows[i].Rows = slices.Clone(c.Rows[i].Rows) // values are immutable
 	}
 	return &copied
 }
@@ -274,4 +304,26 @@ func (f *Faulty) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev chec
 // Ping is OpPing.
 func (f *Faulty) Ping(ctx context.Context) error {
 	return f.meet(ctx, Call{Op: OpPing}, func() error { return f.Store.Ping(ctx) })
+}
+
+// AppendJournal is OpAppendJournal.
+func (f *Faulty) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64, entries []checkpoint.JournalEntry) error {
+	return f.meet(ctx, Call{Op: OpAppendJournal, ID: id, Fence: fence, Journal: entries}, func() error { return f.Store.AppendJournal(ctx, id, fence, entries) })
+}
+
+// ReadJournal is OpReadJournal.
+func (f *Faulty) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, visit func(checkpoint.JournalEntry) error) error {
+	return f.meet(ctx, Call{Op: OpReadJournal, ID: id}, func() error { return f.Store.ReadJournal(ctx, id, after, visit) })
+}
+
+// Outbox is OpOutbox.
+func (f *Faulty) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (page []checkpoint.OutboxEntry, err error) {
+	err = f.meet(ctx, Call{Op: OpOutbox, ID: id}, func() (err error) {
+		page, err = f.Store.Outbox(ctx, id, output, after, limit, maxBytes)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
 }

@@ -17,6 +17,9 @@ type Harness struct {
 	Open func(t *testing.T) checkpoint.Store
 	// Reopen closes s and opens what it has kept. Nil for a store that keeps nothing.
 	Reopen func(t *testing.T, s checkpoint.Store) checkpoint.Store
+	// Rows makes a table with the columns "id" (an integer, unique) and "word" (a text), and
+	// reads it: each row as "id word", in the order of id. Nil for a store without tables.
+	Rows func(t *testing.T, s checkpoint.Store) (table string, read func() []string)
 }
 
 // Run holds a store to the contract of package checkpoint. What is committed is looked
@@ -52,12 +55,20 @@ func Run(t *testing.T, h Harness) {
 		{"cursors", testCursors},
 		{"declarations", testDeclarations},
 		{"deletion", testDeletion},
+		{"outbox", testOutbox},
+		{"outbox pages", testOutboxPages},
+		{"outbox fencing", testOutboxFencing},
+		{"journal", testJournal},
+		{"journal fencing", testJournalFencing},
+		{"journal trimming", testJournalTrimming},
+		{"journal beside commits", testJournalBesideCommits},
+		{"rows", testRows},
 		{"closed", testClosed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := &subject{Store: h.Open(t), reopen: h.Reopen}
+			s := &subject{Store: h.Open(t), reopen: h.Reopen, tables: h.Rows}
 			t.Cleanup(func() {
 				if err := s.Close(); err != nil {
 					t.Errorf("close: %v", err)
@@ -72,6 +83,7 @@ func Run(t *testing.T, h Harness) {
 type subject struct {
 	checkpoint.Store
 	reopen func(t *testing.T, s checkpoint.Store) checkpoint.Store
+	tables func(t *testing.T, s checkpoint.Store) (string, func() []string)
 }
 
 // again closes and opens the store, if that is possible.
