@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -85,7 +86,7 @@ func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 			msg := reactor.Message{Instance: cfg.Instance, Incarnation: r.Incarnation, Epoch: r.Epoch, Key: r.Key, Output: cfg.Outputs[e.Output]}
 			h.send(to, topicOutputs, &Frame{
 				Type: "output", Seq: r.Seq + int64(k), Incarnation: r.Incarnation, Output: msg.Output, Epoch: r.Epoch,
-				Key: keyJSON(r), FiringID: msg.FiringID(), Value: valueJSON(e.Value),
+				Key: keyJSON(r.Key), FiringID: msg.FiringID(), Value: valueJSON(e.Value),
 			})
 		}
 	}
@@ -98,11 +99,11 @@ func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 	}
 }
 
-func keyJSON(r *reactor.Record) json.RawMessage {
-	if r.Key == "" {
+func keyJSON(key boundary.Key) json.RawMessage {
+	if key == "" {
 		return nil
 	}
-	return json.RawMessage(r.Key)
+	return json.RawMessage(key)
 }
 
 // publishState sends the state to those who watch it, when an epoch has changed it and the
@@ -115,9 +116,13 @@ func (h *hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
 		return due
 	}
 	h.stateAt, h.stateFor = now, c.Epoch()
-	st := c.GetState()
+	key := c.LastKey()
+	st, err := c.GetState(key)
+	if err != nil {
+		return time.Time{} // the key has been evicted since
+	}
 	wire := stateOf(c.Config(), &st)
-	h.send(h.queues, topicState, &Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch, State: &wire})
+	h.send(h.queues, topicState, &Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch, Key: keyJSON(key), State: &wire})
 	return time.Time{}
 }
 

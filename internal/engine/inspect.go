@@ -45,7 +45,7 @@ func (e *Engine) State(ctx context.Context, g Ref, key string) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	var st reactor.State
-	_, r, err := e.command(ctx, g, func(c *reactor.Core, _ time.Time) error { st = c.GetState(); return nil })
+	_, r, err := e.command(ctx, g, func(c *reactor.Core, _ time.Time) (err error) { st, err = c.GetState(""); return err })
 	if err != nil {
 		return State{}, err
 	}

@@ -76,9 +76,9 @@ func (e *Engine) Fire(ctx context.Context, g Ref, req FireRequest) (FireResult, 
 	var res reactor.FireResult
 	_, _, err = e.command(ctx, g, func(c *reactor.Core, now time.Time) (err error) {
 		if req.Mode == "force" {
-			res, err = c.ForceFire(now)
+			res, err = c.ForceFire(now, "")
 		} else {
-			res, err = c.FireWith(now, values, req.Replace == nil || *req.Replace)
+			res, err = c.FireWith(now, "", values, req.Replace == nil || *req.Replace)
 		}
 		return err
 	})

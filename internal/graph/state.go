@@ -10,7 +10,7 @@ import (
 
 // State is what a plan keeps of one key between epochs, as of the last committed
 // one: the nodes' values and the last emitted values of outputs that emit on
-// change. It has one owner and is not safe for concurrent use. 48 bytes and one
+// change. It has one owner and is not safe for concurrent use. 40 bytes and one
 // value (24 bytes) for each node and on-change output.
 type State struct {
 	// stamp is the last committed epoch's; 0 before the first.
@@ -25,7 +25,24 @@ type State struct {
 
 // NewState is the state of a key before its first epoch: every node is due.
 func (p *Plan) NewState() *State {
-	return &State{cells: make([]boundary.Value, len(p.nodes)+p.lasts)}
+	return &State{cells: make([]boundary.Value, p.StateSize())}
+}
+
+// StateSize is how many values a state holds.
+func (p *Plan) StateSize() int { return len(p.nodes) + p.lasts }
+
+// StateIn is a new state whose values are kept in room, which has StateSize absent
+// values: the state is then part of what the caller keeps for a key, without an
+// allocation of its own.
+func (p *Plan) StateIn(room []boundary.Value) State {
+	return State{cells: room[:p.StateSize():p.StateSize()]}
+}
+
+// Compact gives the values memory of their own; see [boundary.Value.Compact].
+func (st *State) Compact() {
+	for i, v := range st.cells {
+		st.cells[i] = v.Compact()
+	}
 }
 
 // Stamp is the last committed epoch's stamp, 0 before the first.
@@ -36,7 +53,7 @@ func (st *State) Node(i int) boundary.Value { return st.cells[i] }
 
 // Size is about how many bytes the state holds, values included.
 func (st *State) Size() int {
-	n := 48
+	n := 40
 	for _, v := range st.cells {
 		n += v.Size()
 	}

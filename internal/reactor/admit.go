@@ -14,18 +14,12 @@ import (
 // conflated is how many events the inbox overwrote on the way.
 func (c *Core) Admit(now time.Time, i int, h *accumulator.Handover, conflated int64) {
 	c.advance(now)
-	in, acc := &c.cfg.Inputs[i], &c.accs[i]
-	for k := range h.Boundaries {
-		c.admitted++
-		if in.Sequential {
-			c.cell.slots[i].queue.push(queued{b: &h.Boundaries[k], seq: c.admitted})
-			continue
-		}
-		c.overwrite(i, &h.Boundaries[k])
-	}
-	if len(h.Boundaries) > 0 {
-		c.guardWaits = false
-		c.changes.slots[i] = true
+	c.expire()
+	acc := &c.accs[i]
+	if c.cfg.Keys != nil && !c.isShared(i) {
+		c.admitKeyed(i, h.Boundaries)
+	} else {
+		c.admitShared(i, h.Boundaries)
 	}
 	for k := range h.DeadLetters {
 		c.keepLetter(h.DeadLetters[k])
@@ -36,13 +30,55 @@ func (c *Core) Admit(now time.Time, i int, h *accumulator.Handover, conflated in
 	c.changes.accs[i] = true
 }
 
-// overwrite makes b the newest value of a latest input; what it replaces was conflated (M4).
-func (c *Core) overwrite(i int, b *boundary.Boundary) {
-	s := &c.cell.slots[i]
-	if s.pend != nil {
-		c.accs[i].conflated += s.pend.Events
+// admitShared takes boundaries of an input that has one value for the whole graph.
+func (c *Core) admitShared(i int, bs []boundary.Boundary) {
+	if len(bs) == 0 {
+		return
 	}
-	s.pend = b
+	first := !c.shared.slots[i].arrived()
+	for n := range bs {
+		c.admitted++
+		if c.cfg.Inputs[i].Sequential {
+			c.push(c.shared, i, queued{b: &bs[n], seq: c.admitted})
+		} else {
+			c.overwrite(c.shared, i, &bs[n], c.admitted)
+		}
+	}
+	c.shared.waits = false
+	c.changes.slots[i] = true
+	if first && len(c.keys.waiting) > 0 {
+		c.wakeAll()
+	}
+}
+
+// admitKeyed takes boundaries that each belong to a key.
+func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
+	sequential := c.cfg.Inputs[i].Sequential
+	for n := range bs {
+		b := &bs[n]
+		c.admitted++
+		if b.Key == "" {
+			c.bury(i, b, "key", "key_missing", "the boundary came without a key", 0)
+			continue
+		}
+		k := c.arrive(b.Key)
+		if sequential {
+			c.push(k, i, queued{b: b, seq: c.admitted})
+		} else {
+			c.overwrite(k, i, b, c.admitted)
+		}
+		c.changes.touch(k)
+		if k.on != offAgenda {
+			continue // what completed its criteria came before
+		}
+		if k.waits {
+			k.waits = false
+			delete(c.keys.waiting, k)
+		}
+		if c.schedule(k); k.on == offAgenda && !sequential {
+			c.loosen(k, b.Size)
+		}
+	}
 }
 
 // keepLetter gives a dead letter its id and keeps it for the next seal.

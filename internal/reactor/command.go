@@ -13,6 +13,9 @@ var ErrState = errors.New("the graph's state forbids this command")
 // ErrNotPaused refuses Step on a graph that is not paused.
 var ErrNotPaused = errors.New("the graph is not paused; pause it before stepping")
 
+// ErrNoKey says that a keyed graph does not have this key.
+var ErrNoKey = errors.New("the graph does not have this key")
+
 // FireResult is what a commanded epoch came to.
 type FireResult struct {
 	Epoch    int64
@@ -25,42 +28,55 @@ type FireResult struct {
 
 // ForceFire makes a normal cut now, whatever criteria, guard, rate limit, pause or warming
 // say: the newest of every latest input and at most one head of every sequential one (M11).
-func (c *Core) ForceFire(now time.Time) (FireResult, error) {
+// The key is "" in an unkeyed graph; one that a keyed graph does not have is [ErrNoKey].
+func (c *Core) ForceFire(now time.Time, key boundary.Key) (FireResult, error) {
 	c.Tick(now)
 	if err := c.mayCommand(); err != nil {
 		return FireResult{}, err
 	}
+	k := c.find(key)
+	if k == nil {
+		return FireResult{}, ErrNoKey
+	}
+	c.cell = k
 	c.cut.reset()
 	for i := range c.cfg.Inputs {
 		c.takeFrom(i)
 	}
-	c.guardWaits = false
+	c.wake(k)
 	c.run(CauseForce)
+	c.reschedule(k)
 	return c.fireResult(), nil
 }
 
 // FireWith runs one epoch on injected values, one per input and absent where none was
 // given (M11). With replace they are the whole cache from then on: flags are cleared,
-// queues kept. Without, they overlay the live cache for this epoch alone: its outputs
-// are released and nothing else changes.
-func (c *Core) FireWith(now time.Time, values []boundary.Value, replace bool) (FireResult, error) {
+// queues kept; what all keys share is replaced only where a value is given. Without, they
+// overlay the live cache for this epoch alone: its outputs are released and nothing else
+// changes. A key that a keyed graph does not have is made, if its epoch is kept with replace.
+func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value, replace bool) (FireResult, error) {
 	c.Tick(now)
 	if err := c.mayCommand(); err != nil {
 		return FireResult{}, err
 	}
+	k := c.find(key)
+	if k == nil {
+		k = c.newCell(key)
+	}
+	c.cell = k
 	c.cut.reset()
 	c.snapshot()
 	for i, v := range values {
 		switch {
 		case !v.IsAbsent():
-			c.cut.values[i], c.cut.versions[i] = v, c.cell.stamp+1
-		case replace && c.cut.versions[i] != 0:
-			c.cut.values[i], c.cut.versions[i] = boundary.Value{}, c.cell.stamp+1
+			c.cut.values[i], c.cut.versions[i] = v, c.stamp+1
+		case replace && c.cut.versions[i] != 0 && !c.isShared(i):
+			c.cut.values[i], c.cut.versions[i] = boundary.Value{}, c.stamp+1
 		}
 	}
 	c.epoch++
 	c.prepare(c.epoch)
-	c.cfg.Plan.Run(c.cell.nodes, &c.ep, &c.res)
+	c.cfg.Plan.Run(&k.nodes, &c.ep, &c.res)
 	rec := c.record(CauseWith, true)
 	if err := c.res.Err; err != nil {
 		// Nothing was taken and nothing is kept: the injected values leave no trace (M21).
@@ -68,7 +84,7 @@ func (c *Core) FireWith(now time.Time, values []boundary.Value, replace bool) (F
 	} else {
 		c.lastFired = c.now
 		if replace {
-			c.replaceCache(values)
+			c.replaceCache(k, values)
 		}
 		c.release(rec)
 	}
@@ -78,24 +94,51 @@ func (c *Core) FireWith(now time.Time, values []boundary.Value, replace bool) (F
 }
 
 // replaceCache makes the injected values the current state, after their epoch was good.
-func (c *Core) replaceCache(values []boundary.Value) {
-	c.cfg.Plan.Commit(c.cell.nodes, &c.res)
-	c.changes.ran(&c.res)
-	for i := range c.cell.slots {
-		s := &c.cell.slots[i]
+func (c *Core) replaceCache(k *cell, values []boundary.Value) {
+	c.cfg.Plan.Commit(&k.nodes, &c.res)
+	c.ran()
+	for i, v := range values {
+		if c.isShared(i) && v.IsAbsent() {
+			continue
+		}
+		s := c.slotOf(k, i)
 		if s.pend != nil {
 			c.accs[i].conflated += s.pend.Events
-			s.pend = nil
+			c.lower(k, i)
 		}
-		s.cur, s.at = values[i], boundary.Position{}
-		s.version = 0
-		if !values[i].IsAbsent() {
-			s.version = c.cell.stamp + 1
+		s.cur, s.at, s.version = v, boundary.Position{}, 0
+		if !v.IsAbsent() {
+			s.version = c.stamp + 1
 		}
-		c.changes.slots[i] = true
+		c.touch(k, i)
 	}
-	c.cell.stamp = c.ep.Stamp
-	c.guardWaits = false
+	c.stamp = c.ep.Stamp
+	if k != c.shared && c.keys.byKey[k.key] == nil {
+		c.insert(k)
+	}
+	c.wake(k)
+	c.reschedule(k)
+}
+
+// find is the cell of a key, nil when there is none. An unkeyed graph has one for "".
+func (c *Core) find(key boundary.Key) *cell {
+	if c.cfg.Keys == nil {
+		return c.shared
+	}
+	return c.keys.byKey[key]
+}
+
+// wake lets the guard of a key be asked again.
+func (c *Core) wake(k *cell) {
+	k.waits = false
+	delete(c.keys.waiting, k)
+}
+
+// reschedule looks at a key's criteria again after a command has changed it.
+func (c *Core) reschedule(k *cell) {
+	if c.cfg.Keys != nil {
+		c.schedule(k)
+	}
 }
 
 func (c *Core) mayCommand() error {
@@ -141,7 +184,6 @@ func (c *Core) Resume(now time.Time) bool {
 		return false
 	}
 	c.paused, c.pausedBy, c.pausedAt = false, "", time.Time{}
-	c.guardWaits = false
 	c.changes.head = true
 	return true
 }
@@ -156,7 +198,6 @@ func (c *Core) Step(now time.Time, n int) error {
 	if err := c.mayCommand(); err != nil {
 		return err
 	}
-	c.guardWaits = false
 	c.steps = n
 	return nil
 }

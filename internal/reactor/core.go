@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
 )
 
@@ -43,6 +44,24 @@ type Config struct {
 	KeepFirings int
 	// FullRecompute computes every node in every epoch; see [graph.Epoch].
 	FullRecompute bool
+	// Keys is set for a keyed reactor (M13).
+	Keys *Keys
+}
+
+// Keys is what a keyed reactor needs to know of its keys.
+type Keys struct {
+	// Identity names what the keys mean: persisted state of another identity is not restored.
+	Identity string
+	// Type is what expressions read as `key`; Parts is how many values make a key.
+	Type  expression.Type
+	Parts int
+	// TTL forgets a key this long after its last arrival; 0 for never.
+	TTL time.Duration
+	// Max is how many keys are kept; one more and the least recently used goes.
+	Max int
+	// Drop counts the events that an evicted key had not consumed as filtered; otherwise
+	// they become dead letters.
+	Drop bool
 }
 
 // Input is one input of the graph.
@@ -50,6 +69,8 @@ type Input struct {
 	Name       string
 	Triggers   bool
 	Sequential bool
+	// Global inputs of a keyed reactor have one value, which all keys share.
+	Global bool
 	// Default is the value until the first boundary arrives; absent when there is none.
 	Default boundary.Value
 	// Identity names what the accumulator's persisted state belongs to: kind and source.
@@ -59,14 +80,20 @@ type Input struct {
 
 // Core is a reactor's state and the rules that change it. Not safe for concurrent use.
 type Core struct {
-	cfg  Config
-	cell *cell
-	accs []account
-	cut  cut
-	res  graph.Result
-	ep   graph.Epoch
+	cfg Config
+	// cell is the key at hand: what criteria, cut and epoch speak of. shared is the only
+	// one of an unkeyed graph; in a keyed one it holds the inputs that all keys share.
+	cell, shared *cell
+	place        []int // by input: its slot in the cell of a key, -1 when it is in shared
+	zip          bool  // a sequential input is among those that trigger
+	keys         keys
+	accs         []account
+	cut          cut
+	res          graph.Result
+	ep           graph.Epoch
 
 	now      time.Time // engine time; never goes back (M26)
+	stamp    uint64    // the last stamp given out; versions and ticks are stamps (M16)
 	epoch    int64
 	admitted uint64 // admission sequence, over all inputs
 	frames   int64  // sequence of what watchers see
@@ -75,22 +102,21 @@ type Core struct {
 	paused    bool
 	pausedBy  string
 	pausedAt  time.Time
-	lastStart time.Time // start of the last epoch, for rate_limit
+	lastStart time.Time // start of the last epoch
 	lastFired time.Time
 	steps     int // epochs allowed while paused
 
-	began      int64        // Mono at the start of the epoch
-	interrupt  func() error // what the plan asks between nodes; nil without a clock
-	guardWaits bool         // the head waits for an input the guard reads
-	out        []Message
-	ring       ring
-	letters    []checkpoint.DeadLetter // since the last seal
-	letterNo   int64
-	sealing    int      // letters in the seal that is out
-	emitted    []int64  // per output
-	freed      []Credit // per input, what left its queue since TakeFreed
-	stats      Stats
-	changes    changes
+	began     int64        // Mono at the start of the epoch
+	interrupt func() error // what the plan asks between nodes; nil without a clock
+	out       []Message
+	ring      ring
+	letters   []checkpoint.DeadLetter // since the last seal
+	letterNo  int64
+	sealing   int      // letters in the seal that is out
+	emitted   []int64  // per output
+	freed     []Credit // per input, what left its queue since TakeFreed
+	stats     Stats
+	changes   changes
 }
 
 // account is what the reactor keeps of one accumulator: where it stood at the last
@@ -103,6 +129,26 @@ type account struct {
 	detail   string
 
 	filtered, conflated, dead, consumed int64
+	waiting                             backlog
+}
+
+// backlog is what waits for a cut: in queues, and in the dirty flags of latest inputs.
+type backlog struct {
+	boundaries int
+	bytes      int64
+	events     int64
+}
+
+func (w *backlog) add(b *boundary.Boundary) {
+	w.boundaries++
+	w.bytes += int64(b.Size)
+	w.events += b.Events
+}
+
+func (w *backlog) remove(b *boundary.Boundary) {
+	w.boundaries--
+	w.bytes -= int64(b.Size)
+	w.events -= b.Events
 }
 
 // NewCore makes a core that has never fired. Restore, if there is something to restore, comes next, then Start.
@@ -111,10 +157,10 @@ func NewCore(cfg Config) *Core {
 	for i := range c.accs {
 		c.accs[i].health = accumulator.Starting
 	}
-	c.cell = newCell(&cfg)
+	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
+	c.layOut()
 	c.cut.init(len(cfg.Inputs))
 	c.ring.keep = cfg.KeepFirings
-	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
 	c.life = life{state: HealthStarting}
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {
 		c.interrupt = c.overran
@@ -169,70 +215,4 @@ func (c *Core) advance(now time.Time) {
 	if now.After(c.now) {
 		c.now = now
 	}
-}
-
-// cell is the state of one key. An unkeyed graph has one, with the empty key.
-type cell struct {
-	key   boundary.Key
-	slots []slot
-	nodes *graph.State
-	stamp uint64 // the last stamp given out; versions and ticks are stamps (M16)
-}
-
-// slot is one input of one key.
-type slot struct {
-	// cur is the value as of the last cut that was kept, set at version; absent and 0 before the first.
-	cur     boundary.Value
-	version uint64
-	at      boundary.Position // where cur came from
-	// pend is the newest boundary of a latest input that no cut has taken yet: its dirty flag.
-	pend *boundary.Boundary
-	// queue holds the boundaries of a sequential input in admission order.
-	queue queue
-}
-
-func newCell(cfg *Config) *cell {
-	c := &cell{slots: make([]slot, len(cfg.Inputs)), nodes: cfg.Plan.NewState()}
-	for i, in := range cfg.Inputs {
-		if !in.Default.IsAbsent() {
-			c.stamp = 1
-			c.slots[i].cur, c.slots[i].version = in.Default, 1
-		}
-	}
-	return c
-}
-
-func (s *slot) dirty() bool   { return s.pend != nil || s.queue.len() > 0 }
-func (s *slot) arrived() bool { return s.pend != nil || !s.cur.IsAbsent() }
-
-// queued is one waiting boundary with its place in the admission order.
-type queued struct {
-	b   *boundary.Boundary
-	seq uint64
-}
-
-// queue is a FIFO that reuses its array. Its length is bounded by the input's
-// capacity, which the Inbox enforces.
-type queue struct {
-	items []queued
-	head  int
-}
-
-func (q *queue) len() int         { return len(q.items) - q.head }
-func (q *queue) at(i int) *queued { return &q.items[q.head+i] }
-func (q *queue) push(it queued)   { q.items = append(q.compact(), it) }
-func (q *queue) compact() []queued {
-	if q.head > 64 && q.head*2 > len(q.items) {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
-	return q.items
-}
-
-func (q *queue) pop() queued {
-	it := q.items[q.head]
-	q.items[q.head] = queued{}
-	q.head++
-	return it
 }

@@ -94,7 +94,7 @@ func TestM9SequentialAllZips(t *testing.T) {
 	r.want(r.fire(), "")
 	r.push("b", 10, 20)
 	r.want(r.fire(), "out=[1,10]@1 out=[2,20]@2")
-	if d := r.c.GetState().Queues[0]; d != 3 {
+	if d := stateOf(r.c).Queues[0]; d != 3 {
 		t.Fatalf("a has %d queued, want 3", d)
 	}
 }
@@ -200,7 +200,7 @@ func TestM7ArrivalAfterTheCutIsALaterEpoch(t *testing.T) {
 		r.push("a", i)
 		r.fireOnce()
 		r.push("a", -i)
-		if !r.c.GetState().Dirty[0] {
+		if !stateOf(r.c).Dirty[0] {
 			t.Fatal("the flag of what arrived after the cut is gone")
 		}
 		r.fireOnce()

@@ -46,17 +46,37 @@ func (t *cut) reset() {
 // false, with Released handed on in between.
 func (c *Core) Fire(now time.Time) bool {
 	c.advance(now)
-	if !c.mayFire() || c.guardWaits {
+	if !c.mayFire() {
 		return false
 	}
-	if c.cfg.RateLimit > 0 && c.now.Before(c.nextStart()) {
+	for c.pick() {
+		changed := c.fire()
+		if c.cfg.Keys != nil {
+			c.schedule(c.cell)
+		}
+		if changed {
+			return true
+		}
+	}
+	return false
+}
+
+// pick makes the key that is to fire the one at hand, and fills its cut.
+func (c *Core) pick() bool {
+	if c.cfg.Keys != nil {
+		return c.next() && c.fillCut()
+	}
+	if c.cell.waits || c.cfg.RateLimit > 0 && c.now.Before(c.nextStart()) {
 		return false
 	}
-	if !c.fillCut() {
-		return false
-	}
+	return c.fillCut()
+}
+
+// fire runs the epoch of the cut, unless the guard is against it. It reports whether
+// anything changed.
+func (c *Core) fire() bool {
 	if c.cfg.Guard && !c.passGuard() {
-		return !c.guardWaits
+		return !c.cell.waits
 	}
 	c.run(CauseCriteria)
 	if c.paused && c.steps > 0 {
@@ -70,20 +90,44 @@ func (c *Core) mayFire() bool {
 	return c.life.firing() && (!c.paused || c.steps > 0)
 }
 
+// nextStart is when the rate limit lets the key at hand fire again.
 func (c *Core) nextStart() time.Time {
-	if c.lastStart.IsZero() {
+	if c.cell.started == 0 {
 		return time.Time{}
 	}
-	return c.lastStart.Add(c.cfg.RateLimit)
+	return time.Unix(0, c.cell.started).UTC().Add(c.cfg.RateLimit)
 }
 
-// Due is when Fire should be called again although nothing new arrives: the trailing
-// fire of a rate limit (M8), or the end of warming. ok is false when there is no such time.
+// Due is when Tick and Fire should be called again although nothing new arrives: the
+// trailing fire of a rate limit (M8), the end of warming, or the end of a key. ok is false
+// when there is no such time.
 func (c *Core) Due() (at time.Time, ok bool) {
-	if at, ok := c.life.due(); ok {
-		return at, ok
+	at, ok = c.life.due()
+	if !ok {
+		at, ok = c.FireDue()
 	}
-	if c.cfg.RateLimit <= 0 || !c.mayFire() || c.guardWaits || !c.wants() {
+	if ttl, has := c.ttlDue(); has && (!ok || ttl.Before(at)) {
+		return ttl, true
+	}
+	return at, ok
+}
+
+// FireDue is when Fire has to be called again for the trailing fire of a rate limit.
+func (c *Core) FireDue() (at time.Time, ok bool) {
+	if c.cfg.RateLimit <= 0 || !c.mayFire() {
+		return time.Time{}, false
+	}
+	if c.cfg.Keys != nil {
+		a := &c.keys.agenda
+		if len(a.ready) > 0 {
+			return c.now, true
+		}
+		if len(a.delayed) > 0 {
+			return time.Unix(0, a.delayed[0].rank).UTC(), true
+		}
+		return time.Time{}, false
+	}
+	if c.cell.waits || !c.wants() {
 		return time.Time{}, false
 	}
 	return c.nextStart(), true
@@ -91,6 +135,9 @@ func (c *Core) Due() (at time.Time, ok bool) {
 
 // wants reports whether the criteria hold now, whatever the rate limit says.
 func (c *Core) wants() bool {
+	if c.cfg.Keys != nil {
+		return !c.keys.agenda.empty()
+	}
 	ok := c.fillCut()
 	c.cut.reset()
 	return ok
@@ -112,7 +159,7 @@ func (c *Core) fillCut() bool {
 	// input gives its newest; the other sequential inputs keep their cached value.
 	first, seq, newer := -1, uint64(0), false
 	for i := range c.cfg.Inputs {
-		in, s := &c.cfg.Inputs[i], &c.cell.slots[i]
+		in, s := &c.cfg.Inputs[i], c.slot(i)
 		if in.Sequential {
 			if s.queue.len() > 0 && (first < 0 || s.queue.at(0).seq < seq) {
 				first, seq = i, s.queue.at(0).seq
@@ -135,28 +182,25 @@ func (c *Core) fillCut() bool {
 // allReady is the criterion of `when all`: with a sequential input among the triggering
 // ones it is a zip, in which a latest input repeats once it has arrived.
 func (c *Core) allReady() bool {
-	zip, any := false, false
-	for i := range c.cfg.Inputs {
-		zip = zip || c.cfg.Inputs[i].Sequential && c.cfg.Inputs[i].Triggers
-	}
+	any := false
 	for i := range c.cfg.Inputs {
 		if !c.cfg.Inputs[i].Triggers {
 			continue
 		}
 		any = true
-		if !c.ready(i, zip) {
+		if !c.ready(c.cell, i) {
 			return false
 		}
 	}
 	return any
 }
 
-func (c *Core) ready(i int, zip bool) bool {
-	s := &c.cell.slots[i]
+func (c *Core) ready(k *cell, i int) bool {
+	s := c.slotOf(k, i)
 	if c.cfg.Inputs[i].Sequential {
 		return s.queue.len() > 0
 	}
-	if zip {
+	if c.zip {
 		return s.arrived()
 	}
 	return s.pend != nil
@@ -164,7 +208,7 @@ func (c *Core) ready(i int, zip bool) bool {
 
 // takeFrom marks what input i has to give: the newest, or the head of its queue.
 func (c *Core) takeFrom(i int) {
-	s := &c.cell.slots[i]
+	s := c.slot(i)
 	if c.cfg.Inputs[i].Sequential {
 		if s.queue.len() > 0 {
 			head := s.queue.at(0)
@@ -179,10 +223,10 @@ func (c *Core) takeFrom(i int) {
 // what is cached. Versions of what is taken come after every stamp given out so far.
 func (c *Core) snapshot() {
 	t := &c.cut
-	for i := range c.cell.slots {
-		s := &c.cell.slots[i]
+	for i := range t.take {
+		s := c.slot(i)
 		if b := t.take[i]; b != nil {
-			t.values[i], t.versions[i] = b.Value, c.cell.stamp+1
+			t.values[i], t.versions[i] = b.Value, c.stamp+1
 		} else {
 			t.values[i], t.versions[i] = s.cur, s.version
 		}
@@ -194,7 +238,7 @@ func (c *Core) snapshot() {
 func (c *Core) passGuard() bool {
 	c.snapshot()
 	c.prepare(c.epoch + 1)
-	ok, waiting, err := c.cfg.Plan.GuardHolds(c.cell.nodes, &c.ep)
+	ok, waiting, err := c.cfg.Plan.GuardHolds(&c.cell.nodes, &c.ep)
 	switch {
 	case ok:
 		return true
@@ -202,33 +246,35 @@ func (c *Core) passGuard() bool {
 		// A guard that cannot be evaluated fails the epoch it stood before, visibly.
 		c.fail(CauseCriteria, "guard", err.Code, "guard: "+err.Text)
 	case waiting && c.cut.heads:
-		c.guardWaits = true
+		c.cell.waits = true
+		if c.cell != c.shared {
+			c.keys.waiting[c.cell] = struct{}{}
+		}
 		c.cut.reset()
 	default:
-		c.consume(func(i int, b *boundary.Boundary) {
+		c.consume(false, func(i int, b *boundary.Boundary) {
 			c.accs[i].filtered += b.Events
 			c.setCurrent(i, b)
 		})
-		c.cell.stamp++
+		c.stamp++
 	}
 	return false
 }
 
-// consume takes what the cut marked out of queues and dirty flags, each once, and clears the cut.
-func (c *Core) consume(each func(i int, b *boundary.Boundary)) {
+// consume takes what the cut marked out of queues and dirty flags, each once, and clears
+// the cut. kept says that its epoch was. What all keys share is not one key's to lose: it
+// stays marked until an epoch that reads it is kept.
+func (c *Core) consume(kept bool, each func(i int, b *boundary.Boundary)) {
 	for i, b := range c.cut.take {
-		if b == nil {
+		if b == nil || !kept && c.isShared(i) {
 			continue
 		}
-		s := &c.cell.slots[i]
 		if c.cfg.Inputs[i].Sequential {
-			s.queue.pop()
-			c.changes.popped(i, c.cut.seqs[i])
-			c.freed[i].add(b)
+			c.pop(c.cell, i)
 		} else {
-			s.pend = nil
+			c.lower(c.cell, i)
 		}
-		c.changes.slots[i] = true
+		c.touch(c.cell, i)
 		each(i, b)
 	}
 	c.cut.reset()
@@ -236,6 +282,9 @@ func (c *Core) consume(each func(i int, b *boundary.Boundary)) {
 
 // setCurrent makes a taken boundary the input's cached value.
 func (c *Core) setCurrent(i int, b *boundary.Boundary) {
-	s := &c.cell.slots[i]
-	s.cur, s.version, s.at = b.Value, c.cell.stamp+1, b.Last
+	s := c.slot(i)
+	s.cur, s.version, s.at = b.Value, c.stamp+1, b.Last
+	if c.cell != c.shared && !c.isShared(i) {
+		c.loosen(c.cell, b.Size)
+	}
 }

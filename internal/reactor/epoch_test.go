@@ -32,7 +32,7 @@ func TestM21FailedEpochUndoesItsCut(t *testing.T) {
 	if rec.Epoch != 2 || rec.ErrCode != "not_finite" {
 		t.Fatalf("record of the failed epoch: %+v", rec)
 	}
-	st := r.c.GetState()
+	st := stateOf(r.c)
 	if st.Cache[1].String() != "2" || st.Dirty[1] || st.Nodes[0].String() != "3" {
 		t.Fatalf("the failed epoch left something behind: %+v", st)
 	}
@@ -89,14 +89,14 @@ func TestM11ForceFire(t *testing.T) {
 	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: all, guard: 'false', rate_limit: 1h }", pair))
 	r.c.Pause(r.now, "ann")
 	for want := 1; want <= 2; want++ {
-		res, err := r.c.ForceFire(r.now)
+		res, err := r.c.ForceFire(r.now, "")
 		if err != nil || res.Epoch != int64(want) || res.Err != "" || res.Cause != CauseForce {
 			t.Fatalf("force %d: %+v, %v", want, res, err)
 		}
 	}
 	r.push("a", 1, 2)
 	r.released()
-	if _, err := r.c.ForceFire(r.now); err != nil {
+	if _, err := r.c.ForceFire(r.now, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.want(r.released(), "out=[1,null]@3") // at most one head
@@ -113,12 +113,12 @@ func TestM11FireWithReplaces(t *testing.T) {
 	r.c.Pause(r.now, "ann")
 	r.push("a", 2)
 	r.push("b", 3)
-	res, err := r.c.FireWith(r.now, []boundary.Value{{}, value(t, 9)}, true)
+	res, err := r.c.FireWith(r.now, "", []boundary.Value{{}, value(t, 9)}, true)
 	if err != nil || res.Err != "" {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	r.want(r.released(), "out=[null,9]@2")
-	st := r.c.GetState()
+	st := stateOf(r.c)
 	if !st.Cache[0].IsAbsent() || st.Cache[1].String() != "9" || st.Dirty[0] || st.Queues[1] != 1 {
 		t.Fatalf("state %+v", st)
 	}
@@ -135,12 +135,12 @@ func TestM11FireWithAsideLeavesNoTrace(t *testing.T) {
 	r.push("a", 1)
 	r.fire()
 	r.push("b", 2)
-	before := fmt.Sprint(r.c.GetState(), r.books("a"), r.books("b"))
-	if _, err := r.c.FireWith(r.now, []boundary.Value{{}, value(t, 50)}, false); err != nil {
+	before := fmt.Sprint(stateOf(r.c), r.books("a"), r.books("b"))
+	if _, err := r.c.FireWith(r.now, "", []boundary.Value{{}, value(t, 50)}, false); err != nil {
 		t.Fatal(err)
 	}
 	r.want(r.released(), "out=[1,50]@2")
-	st := r.c.GetState()
+	st := stateOf(r.c)
 	st.Epoch--
 	if after := fmt.Sprint(st, r.books("a"), r.books("b")); after != before {
 		t.Fatalf("the aside left a trace:\n%s\n%s", before, after)
@@ -154,7 +154,7 @@ func TestM21FailedFireWithIsUndone(t *testing.T) {
 	r.push("a", 6)
 	r.push("b", 2)
 	r.fire()
-	res, err := r.c.FireWith(r.now, []boundary.Value{value(t, 1), value(t, 0)}, true)
+	res, err := r.c.FireWith(r.now, "", []boundary.Value{value(t, 1), value(t, 0)}, true)
 	if err != nil || res.Err == "" {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -165,7 +165,7 @@ func TestM21FailedFireWithIsUndone(t *testing.T) {
 // M11: the state forbids commands before the graph is loaded and after it has failed.
 func TestM11CommandsNeedALoadedGraph(t *testing.T) {
 	c := NewCore(testConfig(t, graphOf(two, "{ when: any }", pair)))
-	if _, err := c.ForceFire(epochZero); err != ErrState {
+	if _, err := c.ForceFire(epochZero, ""); err != ErrState {
 		t.Fatalf("starting: %v", err)
 	}
 	r := newRig(t, graphOf(two, "{ when: any }", pair))
@@ -301,7 +301,7 @@ func TestM28RestoreGoesOnExactly(t *testing.T) {
 		t.Fatal("the pause did not survive (W27)")
 	}
 	r.want(r.fire(), "")
-	st := r.c.GetState()
+	st := stateOf(r.c)
 	if st.Queues[0] != 1 || !st.Dirty[2] || st.Epoch != 2 {
 		t.Fatalf("restored state %+v", st)
 	}

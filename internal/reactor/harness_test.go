@@ -46,7 +46,7 @@ func (r *rig) start() {
 	}
 }
 
-func testConfig(t *testing.T, doc string, opts ...option) Config {
+func testConfig(t testing.TB, doc string, opts ...option) Config {
 	t.Helper()
 	g, diags := spec.Parse([]byte(doc), spec.Options{})
 	if err := diags.Err(); err != nil {
@@ -83,7 +83,7 @@ func testConfig(t *testing.T, doc string, opts ...option) Config {
 	return cfg
 }
 
-func value(t *testing.T, x any) boundary.Value {
+func value(t testing.TB, x any) boundary.Value {
 	t.Helper()
 	v, err := boundary.FromAny(x)
 	if err != nil {
@@ -214,4 +214,13 @@ func listCells(cells map[string]checkpoint.Cell) []checkpoint.Cell {
 // graphOf is a declaration of inputs a, b, … with a reactor and nodes given as YAML.
 func graphOf(accumulators, reactor, rest string) string {
 	return "graph: g\naccumulators:\n" + accumulators + "reactor: " + reactor + "\n" + rest
+}
+
+// stateOf is the state of an unkeyed core.
+func stateOf(c *Core) State {
+	st, err := c.GetState("")
+	if err != nil {
+		panic(err)
+	}
+	return st
 }

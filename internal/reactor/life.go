@@ -62,9 +62,10 @@ func (c *Core) Start(now time.Time) {
 	c.reassess()
 }
 
-// Tick tells the core the time: warming may end by it.
+// Tick tells the core the time: warming may end by it, and keys expire.
 func (c *Core) Tick(now time.Time) {
 	c.advance(now)
+	c.expire()
 	if at, ok := c.life.due(); !ok || c.now.Before(at) {
 		return
 	}
@@ -169,19 +170,16 @@ func (c *Core) Degraded() []string {
 // WaitingFor names the inputs that the next epoch waits for.
 func (c *Core) WaitingFor() []string {
 	var names []string
-	zip := false
-	for i := range c.cfg.Inputs {
-		zip = zip || c.cfg.Inputs[i].Sequential && c.cfg.Inputs[i].Triggers
-	}
 	for i := range c.cfg.Inputs {
 		wait := false
 		switch {
 		case c.life.state == HealthWarming:
 			wait = !c.accs[i].health.Healthy()
-		case c.guardWaits:
-			wait = slices.Contains(c.cfg.Plan.GuardNeeds(), i) && !c.cell.slots[i].arrived() && !c.cell.slots[i].dirty()
+		case c.cfg.Keys != nil: // each key waits for its own; see the state of one
+		case c.cell.waits:
+			wait = slices.Contains(c.cfg.Plan.GuardNeeds(), i) && !c.slot(i).arrived() && !c.slot(i).dirty()
 		case c.cfg.All && c.cfg.Inputs[i].Triggers:
-			wait = !c.ready(i, zip)
+			wait = !c.ready(c.cell, i)
 		}
 		if wait {
 			names = append(names, c.cfg.Inputs[i].Name)

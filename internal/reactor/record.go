@@ -86,7 +86,7 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 	}
 	r.Inputs = append(r.Inputs, c.cut.values...)
 	for i, b := range c.cut.take {
-		in := CutInput{At: c.cell.slots[i].at}
+		in := CutInput{At: c.slot(i).at}
 		if b != nil {
 			in = CutInput{Taken: true, Events: b.Events, At: b.Last}
 		}

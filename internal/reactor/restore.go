@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,8 +36,11 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if c.cfg.Forgetful {
 		return nil, nil // the books begin anew with the state
 	}
-	c.admitted, c.cell.stamp = m.Admitted, max(m.Stamp, c.cell.stamp)
+	c.admitted, c.stamp, c.keys.evicted = m.Admitted, max(m.Stamp, c.stamp), m.Evicted
 	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
+	if !m.LastStart.IsZero() {
+		c.shared.started = nano(m.LastStart)
+	}
 	for i := range c.accs {
 		b := m.Books[c.cfg.Inputs[i].Name]
 		a := &c.accs[i]
@@ -47,10 +51,24 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	}
 	have := make([]bool, len(c.cfg.Inputs))
 	kept := make(map[string]bool) // nodes with a cell
-	for _, cell := range cells {
+	layouts, dropped, err := c.restoreLayouts(cells)
+	if err != nil {
+		return nil, err
+	}
+	for n := range cells {
+		cell := &cells[n]
+		if cell.Kind == cellKey {
+			if err := c.restoreKeyCell(cell, layouts); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if cell.Kind == cellLayout || cell.Kind == cellQueue && cell.Key != "" {
+			continue // queues come after the keys they belong to
+		}
 		drop, err := c.restoreCell(cell, have)
 		if err != nil {
-			return nil, fmt.Errorf("%w: cell %s %q: %w", ErrCorrupt, cell.Kind, cell.Name, err)
+			return nil, corrupt(cell, err)
 		}
 		if cell.Kind == string(graph.NodeCell) {
 			kept[cell.Name] = true
@@ -59,47 +77,55 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 			dropped = append(dropped, drop)
 		}
 	}
+	if err := c.restoreKeyQueues(cells); err != nil {
+		return nil, err
+	}
 	if m.Plan != c.cfg.PlanHash {
 		// A node that computes something else now starts as if it had never run.
 		for i, n := range c.cfg.Plan.Nodes() {
-			if kept[n.Name] && c.cfg.Plan.Fresh(c.cell.nodes, i) {
+			if kept[n.Name] && c.cfg.Plan.Fresh(&c.shared.nodes, i) {
 				dropped = append(dropped, "node "+n.Name)
 			}
 		}
 	}
 	c.settleRestored(m.Plan, have)
+	if c.cfg.Keys != nil {
+		c.settleKeys(layouts, m.Plan == c.cfg.PlanHash)
+	}
 	slices.Sort(dropped)
-	return dropped, nil
+	return slices.Compact(dropped), nil
+}
+
+func corrupt(cell *checkpoint.Cell, err error) error {
+	return fmt.Errorf("%w: cell %s %q %s: %w", ErrCorrupt, cell.Kind, cell.Name, cell.Key, err)
 }
 
 // settleRestored puts queues in order, and after a change of the plan makes everything due
 // that may depend on what was dropped.
 func (c *Core) settleRestored(plan string, have []bool) {
-	for i := range c.cell.slots {
-		s := &c.cell.slots[i]
-		slices.SortFunc(s.queue.items, func(a, b queued) int {
-			if a.seq < b.seq {
-				return -1
-			}
-			return 1
-		})
-		if n := s.queue.len(); n > 0 {
-			c.changes.sealedTo[i] = s.queue.at(n - 1).seq
-		}
+	for i := range c.shared.slots {
+		c.shared.slots[i].queue.sort()
 	}
 	if plan == c.cfg.PlanHash {
 		return
 	}
 	c.changes.head = true
-	for i := range c.cell.slots {
-		if s := &c.cell.slots[i]; !have[i] {
-			s.version = c.cell.stamp + 1
+	for i := range c.shared.slots {
+		if s := &c.shared.slots[i]; !have[i] {
+			s.version = c.stamp + 1
 		}
 	}
-	c.cell.stamp++
+	c.stamp++
 }
 
-func (c *Core) restoreCell(cell checkpoint.Cell, have []bool) (dropped string, err error) {
+// sort puts a restored queue into admission order.
+func (q *queue) sort() {
+	if q != nil {
+		slices.SortFunc(q.items, func(a, b queued) int { return cmp.Compare(a.seq, b.seq) })
+	}
+}
+
+func (c *Core) restoreCell(cell *checkpoint.Cell, have []bool) (dropped string, err error) {
 	switch cell.Kind {
 	case cellAccumulator:
 		if i := c.input(cell.Name); i >= 0 {
@@ -107,42 +133,64 @@ func (c *Core) restoreCell(cell checkpoint.Cell, have []bool) (dropped string, e
 		}
 	case cellInput:
 		if i := c.input(cell.Name); i >= 0 {
-			have[i] = true
+			have[i] = c.ownsShared(i)
 			return "", c.restoreSlot(i, cell.Data)
 		}
 	case cellQueue:
-		name, seq, ok := strings.Cut(cell.Name, "/")
-		n, err := strconv.ParseUint(seq, 16, 64)
-		if !ok || err != nil {
-			return "", errors.New("its name has no sequence number")
+		it, i, err := c.decodeQueued(cell)
+		if err != nil {
+			return "", err
 		}
-		if i := c.input(name); i >= 0 {
-			b, rest, err := decodeBoundary(cell.Data)
-			if err != nil || len(rest) > 0 {
-				return "", cmpErr(err)
-			}
-			c.requeue(i, queued{b: b, seq: n})
+		switch {
+		case i < 0:
+		case c.ownsShared(i):
+			c.requeue(c.shared, i, it)
 			return "", nil
+		default:
+			c.buryForeign(i, it.b)
+			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellQueue, Name: cell.Name})
 		}
 	default:
 		for i, own := range c.cfg.Plan.Cells() {
-			if string(own.Kind) == cell.Kind && own.Name == cell.Name {
-				return "", c.cfg.Plan.DecodeCell(c.cell.nodes, i, cell.Data)
+			switch {
+			case string(own.Kind) != cell.Kind || own.Name != cell.Name:
+			case c.cfg.Keys == nil:
+				return "", c.cfg.Plan.DecodeCell(&c.shared.nodes, i, cell.Data)
+			default: // nodes have a value for each key now
+				c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cell.Kind, Name: cell.Name})
 			}
 		}
 	}
 	return cell.Kind + " " + cell.Name, nil
 }
 
+// ownsShared reports whether input i has its slot in the cell that is not a key's.
+func (c *Core) ownsShared(i int) bool { return c.cfg.Keys == nil || c.isShared(i) }
+
+// decodeQueued reads a waiting boundary; the input is -1 when it is gone.
+func (c *Core) decodeQueued(cell *checkpoint.Cell) (it queued, input int, err error) {
+	name, seq, ok := strings.Cut(cell.Name, "/")
+	n, err := strconv.ParseUint(seq, 16, 64)
+	if !ok || err != nil {
+		return it, -1, errors.New("its name has no sequence number")
+	}
+	b, rest, err := decodeBoundary(cell.Data)
+	if err != nil || len(rest) > 0 {
+		return it, -1, cmpErr(err)
+	}
+	return queued{b: b, seq: n}, c.input(name), nil
+}
+
 // requeue puts a restored boundary back; an input that is latest by now takes the newest.
-func (c *Core) requeue(i int, it queued) {
+func (c *Core) requeue(k *cell, i int, it queued) {
+	c.changes.sealedTo[i] = max(c.changes.sealedTo[i], it.seq)
 	if c.cfg.Inputs[i].Sequential {
-		c.cell.slots[i].queue.push(it)
+		c.push(k, i, it)
 		return
 	}
-	c.overwrite(i, it.b)
-	c.changes.slots[i] = true
-	c.changes.gone = append(c.changes.gone, queueCell{i, it.seq})
+	c.overwrite(k, i, it.b, it.seq)
+	c.touch(k, i)
+	c.changes.gone = append(c.changes.gone, queueCell{i, it.seq, k.key})
 }
 
 func (c *Core) restoreAccount(i int, data []byte) (dropped string, err error) {
@@ -166,20 +214,26 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 	if err != nil {
 		return err
 	}
-	s := &c.cell.slots[i]
+	if !c.ownsShared(i) { // it had no key before
+		c.buryForeign(i, sl.pend)
+		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellInput, Name: c.cfg.Inputs[i].Name})
+		return nil
+	}
+	s := &c.shared.slots[i]
 	if !sl.cur.IsAbsent() || s.cur.IsAbsent() {
 		s.cur, s.version, s.at = sl.cur, sl.version, sl.at
 	}
 	if sl.pend == nil {
 		return nil
 	}
+	c.admitted++
 	if c.cfg.Inputs[i].Sequential {
-		// The input was latest before: what it had not cut yet comes first in the queue.
-		s.queue.push(queued{b: sl.pend})
+		// The input was latest before: what it had not cut yet becomes its queue.
+		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted})
 		c.changes.slots[i] = true
 		return nil
 	}
-	c.overwrite(i, sl.pend)
+	c.overwrite(c.shared, i, sl.pend, c.admitted)
 	return nil
 }
 

@@ -17,22 +17,22 @@ func (c *Core) run(cause Cause) {
 	c.snapshot()
 	c.epoch++
 	c.prepare(c.epoch)
-	c.lastStart = c.now
-	c.cfg.Plan.Run(c.cell.nodes, &c.ep, &c.res)
+	c.begin()
+	c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
 	if err := c.res.Err; err != nil {
 		c.epoch-- // fail numbers it again
 		c.fail(cause, err.Name, err.Code, c.failure(err))
 		return
 	}
 	rec := c.record(cause, true)
-	c.cfg.Plan.Commit(c.cell.nodes, &c.res)
-	c.changes.ran(&c.res)
+	c.cfg.Plan.Commit(&c.cell.nodes, &c.res)
+	c.ran()
 	c.buryNodes()
-	c.consume(func(i int, b *boundary.Boundary) {
+	c.consume(true, func(i int, b *boundary.Boundary) {
 		c.accs[i].consumed += b.Events
 		c.setCurrent(i, b)
 	})
-	c.cell.stamp = c.ep.Stamp
+	c.stamp = c.ep.Stamp
 	c.lastFired = c.now
 	c.release(rec)
 	c.finish(rec)
@@ -42,12 +42,29 @@ func (c *Core) run(cause Cause) {
 func (c *Core) prepare(number int64) {
 	c.ep = graph.Epoch{
 		Number: number, Now: c.now, Inputs: c.cut.values, Versions: c.cut.versions,
-		Stamp: c.cell.stamp + 2, Clock: c.cfg.Mono, Interrupt: c.interrupt,
+		Stamp: c.stamp + 2, Key: c.keyValue(), Clock: c.cfg.Mono, Interrupt: c.interrupt,
 		FullRecompute: c.cfg.FullRecompute,
 	}
 	if c.cfg.Mono != nil {
 		c.began = c.cfg.Mono()
 	}
+}
+
+// begin notes the start of an epoch.
+func (c *Core) begin() {
+	c.lastStart, c.cell.started = c.now, nano(c.now)
+	if c.cell != c.shared {
+		c.changes.touch(c.cell)
+	}
+}
+
+// ran notes what committing the result changed.
+func (c *Core) ran() {
+	if c.cell != c.shared {
+		c.changes.touch(c.cell)
+		return
+	}
+	c.changes.ran(&c.res)
 }
 
 func (c *Core) overran() error {
@@ -62,7 +79,7 @@ func (c *Core) overran() error {
 // become dead letters; or, when the graph halts on failure, nothing is taken at all.
 func (c *Core) fail(cause Cause, node, code, reason string) {
 	c.epoch++
-	c.lastStart = c.now
+	c.begin()
 	rec := c.record(cause, node != "guard")
 	rec.Err, rec.ErrCode = reason, code
 	stage := "node"
@@ -73,7 +90,7 @@ func (c *Core) fail(cause Cause, node, code, reason string) {
 		c.cut.reset()
 		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; mend the cause, then restart the graph", c.epoch, reason))
 	} else {
-		c.consume(func(i int, b *boundary.Boundary) { c.bury(i, b, stage, code, reason, c.epoch) })
+		c.consume(false, func(i int, b *boundary.Boundary) { c.bury(i, b, stage, code, reason, c.epoch) })
 	}
 	c.finish(rec)
 }
@@ -115,4 +132,12 @@ func (c *Core) release(rec *Record) {
 			Output: c.cfg.Outputs[e.Output], To: e.Output, Value: e.Value, At: c.now, Degraded: rec.Degraded,
 		})
 	}
+}
+
+// keyValue is what expressions read as `key`.
+func (c *Core) keyValue() boundary.Value {
+	if c.cfg.Keys == nil {
+		return boundary.Value{}
+	}
+	return c.cell.key.Value()
 }

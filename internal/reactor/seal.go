@@ -17,6 +17,8 @@ const (
 	cellAccumulator = "acc"   // NAME: positions, fold state, counters
 	cellInput       = "in"    // NAME: cached value and version, newest boundary not yet cut
 	cellQueue       = "queue" // NAME/SEQ: one waiting boundary
+	cellKey         = "key"   // one key: its slots but for the queues, and its nodes; see keycodec.go
+	cellLayout      = "keys"  // NUMBER: how key cells that bear this number are laid out
 	// The plan's own cells are under its own kinds: graph.NodeCell and the like.
 )
 
@@ -29,22 +31,18 @@ type changes struct {
 	gone []queueCell
 	// sealedTo is, per input, the greatest admission sequence a seal has written.
 	sealedTo []uint64
+	keyChanges
 }
 
 type queueCell struct {
 	input int
 	seq   uint64
+	key   boundary.Key
 }
 
 func (ch *changes) init(inputs, planCells int) {
 	ch.slots, ch.accs, ch.plan = make([]bool, inputs), make([]bool, inputs), make([]bool, planCells)
 	ch.sealedTo = make([]uint64, inputs)
-}
-
-func (ch *changes) popped(i int, seq uint64) {
-	if seq <= ch.sealedTo[i] {
-		ch.gone = append(ch.gone, queueCell{i, seq})
-	}
 }
 
 // ran marks what committing r changed.
@@ -62,6 +60,7 @@ type Seal struct {
 	cfg     *Config
 	slots   []sealedSlot
 	queue   []sealedBoundary
+	keys    []sealedKey
 	accs    []sealedAccount
 	records []*Record
 
@@ -75,6 +74,7 @@ type sealedSlot struct {
 	version uint64
 	at      boundary.Position
 	pend    *boundary.Boundary
+	since   uint64 // in the cells of keys only
 }
 
 type sealedBoundary struct {
@@ -104,6 +104,7 @@ type meta struct {
 	Now       time.Time            `json:"now,omitzero"`
 	Books     map[string]metaBooks `json:"books"`
 	Emitted   map[string]int64     `json:"emitted"`
+	Evicted   int64                `json:"evicted,omitempty"`
 }
 
 // metaFormat is the version of everything a seal writes; a greater one is refused.
@@ -142,17 +143,12 @@ func (c *Core) Seal(now time.Time) *Seal {
 }
 
 func (c *Core) sealCells(s *Seal, fresh *changes) {
-	for i := range c.cell.slots {
-		sl := &c.cell.slots[i]
+	for i := range c.shared.slots {
+		sl := &c.shared.slots[i]
 		if c.changes.slots[i] {
-			s.slots = append(s.slots, sealedSlot{i, sl.cur, sl.version, sl.at, sl.pend})
+			s.slots = append(s.slots, sealedSlot{input: i, cur: sl.cur, version: sl.version, at: sl.at, pend: sl.pend})
 		}
-		for k := range sl.queue.len() {
-			if it := sl.queue.at(k); it.seq > c.changes.sealedTo[i] {
-				s.queue = append(s.queue, sealedBoundary{queueCell{i, it.seq}, it.b})
-				fresh.sealedTo[i] = it.seq
-			}
-		}
+		c.sealQueue(s, fresh, c.shared, i)
 		if c.changes.accs[i] {
 			s.accs = append(s.accs, sealedAccount{i, c.accs[i].mark, c.accs[i].restored})
 		}
@@ -161,12 +157,30 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 		if c.changes.plan[i] {
 			s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{
 				Kind: string(cell.Kind), Name: cell.Name,
-				Data: c.cfg.Plan.EncodeCell(c.cell.nodes, i),
+				Data: c.cfg.Plan.EncodeCell(&c.shared.nodes, i),
 			})
 		}
 	}
 	for _, q := range c.changes.gone {
-		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: cellQueue, Name: c.queueName(q)})
+		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: cellQueue, Name: c.queueName(q), Key: string(q.key)})
+	}
+	s.commit.Cells = append(s.commit.Cells, c.changes.stale...)
+	if c.cfg.Keys != nil {
+		c.sealKeys(s, fresh)
+	}
+}
+
+// sealQueue takes what was queued for input i of a key since the last seal: it is at the end.
+func (c *Core) sealQueue(s *Seal, fresh *changes, k *cell, i int) {
+	q := c.slotOf(k, i).queue
+	n := q.len()
+	for n > 0 && q.at(n-1).seq > c.changes.sealedTo[i] {
+		n--
+	}
+	for ; n < q.len(); n++ {
+		it := q.at(n)
+		s.queue = append(s.queue, sealedBoundary{queueCell{i, it.seq, k.key}, it.b})
+		fresh.sealedTo[i] = max(fresh.sealedTo[i], it.seq)
 	}
 }
 
@@ -178,9 +192,9 @@ func queueName(cfg *Config, q queueCell) string {
 
 func (c *Core) meta() []byte {
 	m := meta{
-		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.cell.stamp, Admitted: c.admitted, Frames: c.frames,
+		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.stamp, Admitted: c.admitted, Frames: c.frames,
 		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired, Now: c.now,
-		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)),
+		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)), Evicted: c.keys.evicted,
 	}
 	for i := range c.accs {
 		a := &c.accs[i]
@@ -205,7 +219,10 @@ func (s *Seal) Commit() *checkpoint.Commit {
 		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellInput, Name: s.cfg.Inputs[sl.input].Name, Data: encodeSlot(&sl)})
 	}
 	for _, q := range s.queue {
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Data: encodeBoundary(nil, q.b)})
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: encodeBoundary(nil, q.b)})
+	}
+	for i := range s.keys {
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellKey, Key: string(s.keys[i].key), Data: encodeKey(s.cfg, &s.keys[i])})
 	}
 	for _, a := range s.accs {
 		in := &s.cfg.Inputs[a.input]
@@ -237,13 +254,14 @@ func (c *Core) Sealed(s *Seal, err error) {
 	}
 	c.changes.head = c.changes.head || b.head
 	c.changes.gone = append(b.gone, c.changes.gone...)
+	c.changes.restoreKeys(&b.keyChanges)
 	c.letters = append(s.commit.DeadLetters, c.letters...)
 	c.ring.sealed = min(c.ring.sealed, s.ringTo-int64(len(s.records)))
 }
 
 // Changed reports whether there is anything to seal.
 func (c *Core) Changed() bool {
-	if c.changes.head || len(c.letters) > 0 || c.ring.total > c.ring.sealed || len(c.changes.gone) > 0 {
+	if c.changes.head || len(c.letters) > 0 || c.ring.total > c.ring.sealed || len(c.changes.gone) > 0 || c.changes.anyKeys() {
 		return true
 	}
 	for i := range c.changes.slots {

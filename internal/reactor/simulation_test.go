@@ -257,7 +257,7 @@ func (w *world) fire(n int) {
 	w.core.Tick(w.now)
 	for range n {
 		var head *boundary.Boundary
-		if q := &w.core.cell.slots[0].queue; q.len() > 0 {
+		if q := w.core.cell.slots[0].queue; q.len() > 0 {
 			head = q.at(0).b
 		}
 		epoch := w.core.Epoch()
@@ -383,16 +383,16 @@ func (w *world) command(kind int) {
 func (w *world) fireWith(replace bool) {
 	w.inbox.Drain(w.now, w.core)
 	if !replace {
-		before := w.core.GetState()
-		if _, err := w.core.FireWith(w.now, []boundary.Value{boundary.Int(-1), {}}, false); err != nil {
+		before := stateOf(w.core)
+		if _, err := w.core.FireWith(w.now, "", []boundary.Value{boundary.Int(-1), {}}, false); err != nil {
 			w.wrong("fire: %v", err)
 		}
-		after := w.core.GetState()
+		after := stateOf(w.core)
 		after.Epoch = before.Epoch
 		if fmt.Sprint(before) != fmt.Sprint(after) {
 			w.wrong("an aside left a trace: %v, then %v", before, after)
 		}
-	} else if _, err := w.core.ForceFire(w.now); err != nil {
+	} else if _, err := w.core.ForceFire(w.now, ""); err != nil {
 		w.wrong("fire: %v", err)
 	}
 	w.core.TakeFreed(w.inbox.Free)
@@ -427,7 +427,7 @@ func (w *world) heal() {
 	}
 	w.start()
 	w.fire(1000) // what was restored must run without another arrival (M12)
-	if !w.core.paused && w.core.GetState().Queues[0] > 0 {
+	if !w.core.paused && stateOf(w.core).Queues[0] > 0 {
 		w.wrong("restored work does not run")
 	}
 	w.core.Resume(w.now)

@@ -28,6 +28,10 @@ type View struct {
 	Emitted      []int64 // per output
 	Stats        Stats
 	Letters      int // dead letters not yet in the store
+	// Keys is how many keys there are, Evicted how many have been evicted in all; both are 0
+	// in an unkeyed graph.
+	Keys    int
+	Evicted int64
 }
 
 // InputView is one input in a View.
@@ -35,7 +39,7 @@ type InputView struct {
 	Health       accumulator.Health
 	Code, Detail string
 	Dirty        bool
-	Depth        int   // boundaries waiting in the queue, or 1 for a dirty latest input
+	Depth        int   // boundaries waiting, over all keys: in queues, or 1 for a dirty latest input
 	DepthBytes   int64 // about how many bytes they hold
 	Books        Books
 	Positions    []boundary.Position
@@ -51,40 +55,28 @@ func (c *Core) Look() View {
 		Inputs: make([]InputView, len(c.accs)), Emitted: append([]int64(nil), c.emitted...),
 		Stats: c.stats, Letters: len(c.letters),
 	}
+	v.Keys, v.Evicted = c.KeyCount()
 	for i := range c.accs {
-		acc, s := &c.accs[i], &c.cell.slots[i]
-		in := InputView{
-			Health: acc.health, Code: acc.code, Detail: acc.detail, Dirty: s.dirty(), Books: c.books(i),
-			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt, Depth: s.queue.len(),
+		acc := &c.accs[i]
+		v.Inputs[i] = InputView{
+			Health: acc.health, Code: acc.code, Detail: acc.detail, Books: c.books(i),
+			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt,
+			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
 		}
-		for k := range s.queue.len() {
-			in.DepthBytes += int64(s.queue.at(k).b.Size)
-		}
-		if s.pend != nil {
-			in.Depth, in.DepthBytes = 1, int64(s.pend.Size)
-		}
-		v.Inputs[i] = in
 	}
 	return v
 }
 
 // books adds the reactor's share of an input's accounts to the accumulator's. Queued is
-// counted, not derived: that is what makes the equation a check.
+// counted where boundaries come and go, not derived: that is what makes the equation a check.
 func (c *Core) books(i int) Books {
-	acc, s := &c.accs[i], &c.cell.slots[i]
+	acc := &c.accs[i]
 	m := acc.mark.Counters
-	b := Books{
+	return Books{
 		Received: m.Received, Rejected: m.Rejected,
 		Filtered: m.Filtered + acc.filtered, DeadLettered: m.DeadLettered + acc.dead,
-		Conflated: acc.conflated, Consumed: acc.consumed, Queued: m.Open,
+		Conflated: acc.conflated, Consumed: acc.consumed, Queued: m.Open + acc.waiting.events,
 	}
-	for k := range s.queue.len() {
-		b.Queued += s.queue.at(k).b.Events
-	}
-	if s.pend != nil {
-		b.Queued += s.pend.Events
-	}
-	return b
 }
 
 // State is what GetState answers: the newest value of every input, its flag and queue, and
@@ -98,11 +90,19 @@ type State struct {
 	Epoch  int64
 }
 
-// GetState copies the state out; values are shared and immutable.
-func (c *Core) GetState() State {
+// LastKey is the key of the last epoch, "" before the first and in an unkeyed graph.
+func (c *Core) LastKey() boundary.Key { return c.cell.key }
+
+// GetState copies the state of a key out, the key being "" in an unkeyed graph; values are
+// shared and immutable. A key that the graph does not have is [ErrNoKey].
+func (c *Core) GetState(key boundary.Key) (State, error) {
+	k := c.find(key)
+	if k == nil {
+		return State{}, ErrNoKey
+	}
 	st := State{Paused: c.paused, Epoch: c.epoch}
-	for i := range c.cell.slots {
-		s := &c.cell.slots[i]
+	for i := range c.cfg.Inputs {
+		s := c.slotOf(k, i)
 		v := s.cur
 		if s.pend != nil {
 			v = s.pend.Value
@@ -112,9 +112,9 @@ func (c *Core) GetState() State {
 		st.Queues = append(st.Queues, s.queue.len())
 	}
 	for i := range c.cfg.Plan.Nodes() {
-		st.Nodes = append(st.Nodes, c.cell.nodes.Node(i))
+		st.Nodes = append(st.Nodes, k.nodes.Node(i))
 	}
-	return st
+	return st, nil
 }
 
 // LettersPending is how many dead letters are not in the store yet.
@@ -140,4 +140,6 @@ func (c *Core) ResumePoint(i int) (m accumulator.Mark, state []byte) {
 
 // Resting reports whether nothing is left to fire: no cut can be taken by the criteria as
 // they stand. A paused graph rests.
-func (c *Core) Resting() bool { return !c.mayFire() || c.guardWaits || !c.wants() }
+func (c *Core) Resting() bool {
+	return !c.mayFire() || c.cfg.Keys == nil && c.cell.waits || !c.wants()
+}

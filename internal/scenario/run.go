@@ -106,7 +106,7 @@ func (p *player) command(c *reactor.Core, now time.Time, cmd *Command) error {
 	case "step":
 		return c.Step(now, cmd.Steps)
 	case "force_fire":
-		_, err := c.ForceFire(now)
+		_, err := c.ForceFire(now, "")
 		return err
 	case "fire_with":
 		values := make([]boundary.Value, len(p.unit.Inputs()))
@@ -117,7 +117,7 @@ func (p *player) command(c *reactor.Core, now time.Time, cmd *Command) error {
 			}
 			values[i] = v
 		}
-		_, err := c.FireWith(now, values, !cmd.Aside)
+		_, err := c.FireWith(now, "", values, !cmd.Aside)
 		return err
 	}
 	return nil

@@ -1,0 +1,210 @@
+package graph
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// Layout says how the states of many keys are encoded: which nodes and outputs, in which
+// order. It is written once and not with every key. Layouts are made by [Plan.ReadLayout],
+// for the plan that reads; they are immutable.
+type Layout struct {
+	cells   []int  // by place in an encoded state: the index of the cell, -1 when the plan has none for it
+	nodes   int    // how many of cells are nodes; they come first
+	missing bitset // nodes of the plan that the encoded states do not have; empty when they have all
+	same    bool   // the states were encoded by a plan with the same nodes
+}
+
+// AppendLayout appends what states encoded by this plan hold.
+func (p *Plan) AppendLayout(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(p.nodes)))
+	for i, n := range p.nodes {
+		dst = binary.LittleEndian.AppendUint64(appendText(dst, n.Name), p.prints[i])
+	}
+	dst = binary.AppendUvarint(dst, uint64(p.lasts))
+	for _, c := range p.cells[len(p.nodes) : len(p.nodes)+p.lasts] {
+		dst = appendText(dst, c.Name)
+	}
+	return dst
+}
+
+// ReadLayout reads what AppendLayout wrote, of this plan or another. dropped names the
+// nodes whose values mean something else now or nothing: they are passed over.
+func (p *Plan) ReadLayout(data []byte) (l *Layout, dropped []string, err error) {
+	l = &Layout{missing: newBitset(len(p.nodes)), same: true}
+	l.missing.fill(len(p.nodes))
+	r := textReader{b: data}
+	l.nodes = r.count()
+	for range l.nodes {
+		name, print := r.text(), r.uint64()
+		i := p.cellIndex(Cell{Kind: NodeCell, Name: name})
+		if i >= 0 && p.prints[i] != print {
+			i = -1
+		}
+		if i < 0 {
+			dropped = append(dropped, name)
+		} else {
+			l.missing.clear(i)
+		}
+		l.cells = append(l.cells, i)
+	}
+	for range r.count() {
+		l.cells = append(l.cells, p.cellIndex(Cell{Kind: OutputCell, Name: r.text()}))
+	}
+	if r.bad || len(r.b) > 0 {
+		return nil, nil, ErrCellDamaged
+	}
+	for range l.missing.all() {
+		l.same = false
+	}
+	return l, dropped, nil
+}
+
+func (p *Plan) cellIndex(c Cell) int {
+	for i := range p.cells {
+		if p.cells[i] == c {
+			return i
+		}
+	}
+	return -1
+}
+
+// Freeze copies a state into room, which must have [Plan.StateSize] values: the copy stays
+// as it is while the state goes on.
+func (p *Plan) Freeze(st *State, room []boundary.Value) State {
+	copy(room, st.cells)
+	return State{stamp: st.stamp, cells: room[:len(st.cells):len(st.cells)], fresh: st.fresh}
+}
+
+// AppendState appends a state in the form of this plan's layout.
+func (p *Plan) AppendState(dst []byte, st *State) []byte {
+	dst = binary.AppendUvarint(dst, st.stamp)
+	if st.fresh == nil {
+		dst = append(dst, 0)
+	} else {
+		dst = append(dst, 1)
+		for _, word := range *st.fresh {
+			dst = binary.LittleEndian.AppendUint64(dst, word)
+		}
+	}
+	for _, v := range st.cells {
+		dst = v.AppendBinary(dst)
+	}
+	return dst
+}
+
+// DecodeState restores a new state from what AppendState wrote under the layout, all that
+// is left of data. Nodes that the layout does not have run in the next epoch as if for the
+// first time.
+func (p *Plan) DecodeState(st *State, l *Layout, data []byte) error {
+	r := textReader{b: data}
+	stamp, whole := r.uvarint(), true
+	fresh := l.missing
+	switch r.byte() {
+	case 0:
+		whole = l.same
+		if stamp == 0 {
+			fresh = nil // nothing ever ran: that is what no set and no stamp say
+		}
+	case 1:
+		written := newBitset(l.nodes)
+		for i := range written {
+			written[i] = r.uint64()
+		}
+		fresh, whole = l.translate(written), false
+	default:
+		return ErrCellDamaged
+	}
+	if r.bad {
+		return ErrCellDamaged
+	}
+	rest := r.b
+	for _, i := range l.cells {
+		v, left, err := boundary.DecodeBinary(rest)
+		if err != nil {
+			return err
+		}
+		rest = left
+		if i >= 0 {
+			st.cells[i] = v
+		}
+	}
+	if len(rest) > 0 {
+		return ErrCellDamaged
+	}
+	st.stamp = stamp
+	if !whole && fresh != nil {
+		st.fresh = &fresh
+	}
+	return nil
+}
+
+// translate is a set of fresh nodes of the encoding plan as one of this plan, with those
+// that the encoded states do not have.
+func (l *Layout) translate(written bitset) bitset {
+	fresh := slices.Clone(l.missing)
+	for k := range written.all() {
+		if k < l.nodes && l.cells[k] >= 0 {
+			fresh.set(l.cells[k])
+		}
+	}
+	return fresh
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// textReader reads a layout; the first mistake sticks.
+type textReader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *textReader) uvarint() uint64 {
+	n, k := binary.Uvarint(r.b)
+	if k <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[k:]
+	return n
+}
+
+// count is a number of things that take a byte each at least.
+func (r *textReader) count() int {
+	n := r.uvarint()
+	if n > uint64(len(r.b)) {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	return int(n)
+}
+
+func (r *textReader) cut(n int) []byte {
+	if n > len(r.b) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	head := r.b[:n]
+	r.b = r.b[n:]
+	return head
+}
+
+func (r *textReader) text() string { return string(r.cut(r.count())) }
+
+func (r *textReader) uint64() uint64 {
+	if b := r.cut(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *textReader) byte() byte {
+	if b := r.cut(1); b != nil {
+		return b[0]
+	}
+	return 0
+}

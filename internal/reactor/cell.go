@@ -1,0 +1,203 @@
+package reactor
+
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graph"
+)
+
+// cell is the state of one key. An unkeyed graph has one, with the empty key. A graph may
+// have a million of them: every field counts.
+type cell struct {
+	key     boundary.Key
+	slots   []slot
+	nodes   graph.State
+	started int64 // start of its last epoch, for rate_limit; nanoseconds of engine time, 0 for never
+
+	// What follows is for the keys of a keyed graph; see keys.go.
+	seen         int64  // its last arrival, in nanoseconds of engine time
+	arrival      uint64 // the admission sequence of it
+	older, newer *cell  // neighbours by last arrival
+	at           int32  // its place in the agenda, when it is on it
+	on           heapID
+	waits        bool // the head waits for an input the guard reads
+	dirty        bool // it changed since the last seal
+	sealed       bool // some seal holds it
+	loose        bool // its values are not compact yet
+	listed       bool // it is in the order of arrival
+	overdue      bool // its ttl has passed while it had an epoch to run
+}
+
+// slot is one input of one key.
+type slot struct {
+	// cur is the value as of the last cut that was kept, set at version; absent and 0 before the first.
+	cur     boundary.Value
+	version uint64
+	at      boundary.Position // where cur came from
+	// pend is the newest boundary of a latest input that no cut has taken yet: its dirty
+	// flag. since is the admission sequence of the one that raised the flag.
+	pend  *boundary.Boundary
+	since uint64
+	// queue holds the boundaries of a sequential input in admission order; nil for empty.
+	queue *queue
+}
+
+// layOut gives every input its slot and makes the cell that always is.
+func (c *Core) layOut() {
+	c.place = make([]int, len(c.cfg.Inputs))
+	n := 0
+	for i := range c.cfg.Inputs {
+		if c.place[i] = i; c.cfg.Keys == nil {
+			continue
+		}
+		if c.cfg.Inputs[i].Global {
+			c.place[i] = -1
+			continue
+		}
+		c.place[i] = n
+		n++
+	}
+	for i := range c.cfg.Inputs {
+		c.zip = c.zip || c.cfg.Inputs[i].Sequential && c.cfg.Inputs[i].Triggers
+	}
+	c.keys.init(n)
+	c.keys.layout, c.changes.layout = 1, c.cfg.Keys != nil
+	c.shared = &cell{slots: make([]slot, len(c.cfg.Inputs)), nodes: *c.cfg.Plan.NewState()}
+	c.cell = c.shared
+	for i := range c.cfg.Inputs {
+		if d := c.cfg.Inputs[i].Default; !d.IsAbsent() {
+			c.stamp = 1
+			c.shared.slots[i].cur, c.shared.slots[i].version = d, 1
+		}
+	}
+}
+
+// newCell is the state of a key before its first epoch.
+func (c *Core) newCell(key boundary.Key) *cell {
+	room := make([]boundary.Value, c.cfg.Plan.StateSize())
+	k := &cell{key: key, slots: make([]slot, c.keys.slots), nodes: c.cfg.Plan.StateIn(room), seen: nano(c.now), arrival: c.admitted}
+	for i, at := range c.place {
+		if d := c.cfg.Inputs[i].Default; at >= 0 && !d.IsAbsent() {
+			k.slots[at].cur, k.slots[at].version = d, 1
+		}
+	}
+	return k
+}
+
+// slot is input i as the key at hand sees it.
+func (c *Core) slot(i int) *slot { return c.slotOf(c.cell, i) }
+
+func (c *Core) slotOf(k *cell, i int) *slot {
+	if at := c.place[i]; at >= 0 {
+		return &k.slots[at]
+	}
+	return &c.shared.slots[i]
+}
+
+// isShared reports whether input i has one value for all keys.
+func (c *Core) isShared(i int) bool { return c.place[i] < 0 }
+
+func (s *slot) dirty() bool   { return s.pend != nil || s.queue.len() > 0 }
+func (s *slot) arrived() bool { return s.pend != nil || !s.cur.IsAbsent() }
+
+// queued is one waiting boundary with its place in the admission order.
+type queued struct {
+	b   *boundary.Boundary
+	seq uint64
+}
+
+// queue is a FIFO that reuses its array. Its length is bounded by the input's
+// capacity, which the Inbox enforces.
+type queue struct {
+	items []queued
+	head  int
+}
+
+func (q *queue) len() int {
+	if q == nil {
+		return 0
+	}
+	return len(q.items) - q.head
+}
+
+func (q *queue) at(i int) *queued { return &q.items[q.head+i] }
+func (q *queue) push(it queued)   { q.items = append(q.compact(), it) }
+func (q *queue) compact() []queued {
+	if q.head > 64 && q.head*2 > len(q.items) {
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	return q.items
+}
+
+func (q *queue) pop() queued {
+	it := q.items[q.head]
+	q.items[q.head] = queued{}
+	if q.head++; q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
+	return it
+}
+
+// push queues a boundary of a sequential input.
+func (c *Core) push(k *cell, i int, it queued) {
+	s := c.slotOf(k, i)
+	if s.queue == nil {
+		s.queue = c.keys.takeQueue()
+	}
+	s.queue.push(it)
+	c.accs[i].waiting.add(it.b)
+}
+
+// pop takes the head of a queue. A key gives an emptied queue back for others to use.
+func (c *Core) pop(k *cell, i int) queued {
+	s := c.slotOf(k, i)
+	it := s.queue.pop()
+	if k != c.shared && s.queue.len() == 0 {
+		c.keys.giveQueue(s.queue)
+		s.queue = nil
+	}
+	if it.seq <= c.changes.sealedTo[i] {
+		c.changes.gone = append(c.changes.gone, queueCell{i, it.seq, k.key})
+	}
+	c.accs[i].waiting.remove(it.b)
+	c.freed[i].add(it.b)
+	return it
+}
+
+// overwrite makes b, admitted as number seq, the newest value of a latest input; what it
+// replaces was conflated (M4).
+func (c *Core) overwrite(k *cell, i int, b *boundary.Boundary, seq uint64) {
+	s := c.slotOf(k, i)
+	if s.pend == nil {
+		s.since = seq
+	} else {
+		c.accs[i].conflated += s.pend.Events
+		c.accs[i].waiting.remove(s.pend)
+	}
+	s.pend = b
+	c.accs[i].waiting.add(b)
+}
+
+// lower takes the newest boundary of a latest input: its dirty flag is down again.
+func (c *Core) lower(k *cell, i int) *boundary.Boundary {
+	s := c.slotOf(k, i)
+	b := s.pend
+	s.pend = nil
+	c.accs[i].waiting.remove(b)
+	return b
+}
+
+// touch notes that input i of a key changed since the last seal.
+func (c *Core) touch(k *cell, i int) {
+	if k == c.shared || c.isShared(i) {
+		c.changes.slots[i] = true
+		return
+	}
+	c.changes.touch(k)
+}
+
+// nano is a time as cells keep it.
+func nano(t time.Time) int64 { return t.UnixNano() }

@@ -1,0 +1,325 @@
+package reactor
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graph"
+)
+
+// The cells of keys. With a million of them names would be most of what is written: what
+// lies where stands once, in a layout cell, and a key's cell bears its number. After a
+// change of the declaration old cells keep the old layout until they are written again.
+
+// What is in an encoded slot.
+const (
+	hasValue = 1 << iota
+	hasPosition
+	hasPending
+)
+
+func appendLayout(dst []byte, cfg *Config) []byte {
+	dst = appendString(dst, cfg.Keys.Identity)
+	n := 0
+	for i := range cfg.Inputs {
+		if !cfg.Inputs[i].Global {
+			n++
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(n))
+	for i := range cfg.Inputs {
+		if !cfg.Inputs[i].Global {
+			dst = appendString(dst, cfg.Inputs[i].Name)
+		}
+	}
+	return cfg.Plan.AppendLayout(dst)
+}
+
+// keyLayout is a layout as the present declaration reads it.
+type keyLayout struct {
+	identity string
+	inputs   []int // by place in a cell: the input, -1 for one that is gone
+	have     []bool
+	dropped  []string // nodes that mean something else now
+	nodes    *graph.Layout
+}
+
+func (c *Core) readLayout(data []byte) (*keyLayout, error) {
+	r := reader{b: data}
+	l := &keyLayout{identity: r.string(), have: make([]bool, len(c.cfg.Inputs))}
+	n := r.uint()
+	if n > uint64(len(r.b)) {
+		return nil, errShort
+	}
+	for range n {
+		i := c.input(r.string())
+		if i >= 0 && !c.ownsShared(i) {
+			l.have[i] = true
+		}
+		l.inputs = append(l.inputs, i)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	var err error
+	l.nodes, l.dropped, err = c.cfg.Plan.ReadLayout(r.b)
+	return l, err
+}
+
+// encodeKey is the cell of one key.
+func encodeKey(cfg *Config, k *sealedKey) []byte {
+	dst := make([]byte, 0, 128)
+	dst = binary.AppendUvarint(dst, uint64(k.layout))
+	dst = binary.AppendUvarint(dst, k.arrival)
+	dst = binary.AppendVarint(binary.AppendVarint(dst, k.seen), k.started)
+	var none boundary.Position
+	for i := range k.slots {
+		s := &k.slots[i]
+		has := byte(0)
+		if !s.cur.IsAbsent() {
+			has |= hasValue
+		}
+		if s.at != none {
+			has |= hasPosition
+		}
+		if s.pend != nil {
+			has |= hasPending
+		}
+		dst = binary.AppendUvarint(append(dst, has), s.version)
+		if has&hasPosition != 0 {
+			dst = appendPosition(dst, s.at)
+		}
+		if has&hasValue != 0 {
+			dst = s.cur.AppendBinary(dst)
+		}
+		if has&hasPending != 0 {
+			dst = encodeBoundary(binary.AppendUvarint(dst, s.since), s.pend)
+		}
+	}
+	return cfg.Plan.AppendState(dst, &k.nodes)
+}
+
+// restoreKey makes a key of its cell. layouts has what stands in the layout cells.
+func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*keyLayout) error {
+	if key == "" {
+		return errors.New("it has no key")
+	}
+	r := reader{b: data}
+	number, arrival, seen, started := r.keyHead()
+	l := layouts[number]
+	if l == nil {
+		return fmt.Errorf("its layout %d is missing", number)
+	}
+	k := c.newCell(key)
+	k.arrival, k.seen, k.started = arrival, seen, started
+	for _, i := range l.inputs {
+		s := r.slot()
+		switch {
+		case r.err != nil:
+			return r.err
+		case i >= 0 && c.isShared(i):
+			c.buryForeign(i, s.pend)
+		case i >= 0:
+			c.restoreKeySlot(k, i, &s)
+		}
+	}
+	if err := c.cfg.Plan.DecodeState(&k.nodes, l.nodes, r.b); err != nil {
+		return err
+	}
+	k.sealed = true
+	c.keys.byKey[key] = k
+	return nil
+}
+
+// buryForeign keeps a restored boundary that has no place in the keys as they are now.
+func (c *Core) buryForeign(i int, b *boundary.Boundary) {
+	if b != nil {
+		c.bury(i, b, "evict", "key_evicted", "the keys of the graph were changed", 0)
+	}
+}
+
+// keyHead reads what stands before the slots of a key.
+func (r *reader) keyHead() (layout, arrival uint64, seen, started int64) {
+	return r.uint(), r.uint(), r.int(), r.int()
+}
+
+// slot reads one slot of a key's cell.
+func (r *reader) slot() (s sealedSlot) {
+	has := byte(r.uint())
+	s.version = r.uint()
+	if has&hasPosition != 0 {
+		s.at = r.position()
+	}
+	if has&hasValue != 0 {
+		s.cur = r.value()
+	}
+	if has&hasPending != 0 {
+		s.since, s.pend = r.uint(), r.boundary()
+	}
+	return s
+}
+
+func (c *Core) restoreKeySlot(k *cell, i int, from *sealedSlot) {
+	s := c.slotOf(k, i)
+	if !from.cur.IsAbsent() || s.cur.IsAbsent() {
+		s.cur, s.version, s.at = from.cur, from.version, from.at
+	}
+	switch {
+	case from.pend == nil:
+	case c.cfg.Inputs[i].Sequential:
+		// The input was latest before: what it had not cut yet comes first in the queue.
+		c.push(k, i, queued{b: from.pend, seq: from.since})
+		c.changes.touch(k)
+	default:
+		c.overwrite(k, i, from.pend, from.since)
+	}
+}
+
+// restoreLayouts reads the layout cells, by their number, and gives the present layout its
+// own: that of an equal one, or a new one.
+func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyLayout, dropped []string, err error) {
+	layouts = make(map[uint64]*keyLayout)
+	var own []byte
+	if c.cfg.Keys != nil {
+		own = appendLayout(nil, &c.cfg)
+		c.keys.layout, c.changes.layout = 1, true
+	}
+	for i := range cells {
+		cell := &cells[i]
+		if cell.Kind != cellLayout {
+			continue
+		}
+		n, err := strconv.ParseUint(cell.Name, 10, 31)
+		if err != nil {
+			return nil, nil, corrupt(cell, err)
+		}
+		l, err := c.readLayout(cell.Data)
+		if err != nil {
+			return nil, nil, corrupt(cell, err)
+		}
+		layouts[n] = l
+		switch {
+		case c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity:
+			dropped = append(dropped, "keys")
+			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellLayout, Name: cell.Name})
+			if int(n) >= c.keys.layout && c.changes.layout {
+				c.keys.layout = int(n) + 1
+			}
+		case bytes.Equal(cell.Data, own):
+			c.keys.layout, c.changes.layout = int(n), false
+		default:
+			for _, name := range l.dropped {
+				dropped = append(dropped, "node "+name)
+			}
+			if int(n) >= c.keys.layout && c.changes.layout {
+				c.keys.layout = int(n) + 1
+			}
+		}
+	}
+	return layouts, dropped, nil
+}
+
+// restoreKeyCell takes the cell of a key in, or has it deleted when keys mean something
+// else now.
+func (c *Core) restoreKeyCell(cell *checkpoint.Cell, layouts map[uint64]*keyLayout) error {
+	n, _ := binary.Uvarint(cell.Data)
+	if l := layouts[n]; l != nil && (c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity) {
+		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellKey, Key: cell.Key})
+		if err := c.dropKey(cell.Data, l); err != nil {
+			return corrupt(cell, err)
+		}
+		return nil
+	}
+	if c.cfg.Keys == nil {
+		return corrupt(cell, errors.New("its layout is missing"))
+	}
+	if err := c.restoreKey(boundary.Key(cell.Key), cell.Data, layouts); err != nil {
+		return corrupt(cell, err)
+	}
+	return nil
+}
+
+// dropKey settles what waited in a key that means nothing now.
+func (c *Core) dropKey(data []byte, l *keyLayout) error {
+	r := reader{b: data}
+	r.keyHead()
+	for _, i := range l.inputs {
+		if s := r.slot(); i >= 0 && r.err == nil {
+			c.buryForeign(i, s.pend)
+		}
+	}
+	return r.err
+}
+
+// restoreKeyQueues puts back what waited in the queues of keys. What has no key or no
+// input any more is abandoned like what an evicted key held.
+func (c *Core) restoreKeyQueues(cells []checkpoint.Cell) error {
+	for n := range cells {
+		cell := &cells[n]
+		if cell.Kind != cellQueue || cell.Key == "" {
+			continue
+		}
+		it, i, err := c.decodeQueued(cell)
+		if err != nil {
+			return corrupt(cell, err)
+		}
+		k := c.keys.byKey[boundary.Key(cell.Key)]
+		if k == nil || i < 0 || c.isShared(i) {
+			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellQueue, Name: cell.Name, Key: cell.Key})
+			if i >= 0 {
+				c.buryForeign(i, it.b)
+			}
+			continue
+		}
+		c.requeue(k, i, it)
+	}
+	return nil
+}
+
+// settleKeys puts what was restored in order: queues, the order of last arrival, the
+// agenda; and after a change of the plan makes due what may rest on what is gone.
+func (c *Core) settleKeys(layouts map[uint64]*keyLayout, samePlan bool) {
+	all := make([]*cell, 0, len(c.keys.byKey))
+	for _, k := range c.keys.byKey {
+		all = append(all, k)
+	}
+	slices.SortFunc(all, byArrival)
+	missing := c.missingInputs(layouts)
+	for _, k := range all {
+		for i := range c.cfg.Inputs {
+			if c.isShared(i) {
+				continue
+			}
+			s := c.slotOf(k, i)
+			s.queue.sort()
+			if !samePlan && missing[i] {
+				s.version = c.stamp + 1
+			}
+		}
+		c.keys.link(k)
+		c.schedule(k)
+	}
+}
+
+// missingInputs are those that some layout does not have: they are new, or are global no more.
+func (c *Core) missingInputs(layouts map[uint64]*keyLayout) []bool {
+	missing := make([]bool, len(c.cfg.Inputs))
+	for _, l := range layouts {
+		for i := range missing {
+			missing[i] = missing[i] || !l.have[i]
+		}
+	}
+	return missing
+}
+
+// byArrival orders keys by their last arrival; the name is for those made by a command.
+func byArrival(a, b *cell) int {
+	return cmp.Or(cmp.Compare(a.arrival, b.arrival), cmp.Compare(a.key, b.key))
+}
