@@ -2,9 +2,11 @@
 GO      ?= go
 # The race detector needs cgo; everything else is built without it.
 TESTS   ?= ./...
+# Starts the servers that tests run against, and stops them.
+BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-short test-kill lint bench fuzz clean
+.PHONY: help build demo test test-all testbed test-short test-kill lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -15,10 +17,16 @@ build: ## Build bin/graphd
 demo: ## Run the daemon with a built-in example and live data, in memory
 	$(GO) run ./cmd/graphd demo
 
-test: ## Everything: vet, all tests under the race detector, the kill tests in full
+test: ## Everything, beside a PostgreSQL and a Kafka of its own: vet, all tests under the race detector, the kill tests in full
 	$(GO) vet ./...
+	$(BED) -- $(MAKE) test-all
+
+test-all:
 	$(GO) test -race -shuffle=on -count=1 -timeout 30m $(TESTS)
 	$(MAKE) test-kill KILLS=200
+
+testbed: ## Keep a PostgreSQL and a Kafka running for tests, and print the variables that name them
+	@$(BED)
 
 test-short: ## The inner loop: under a minute once built
 	$(GO) test -short $(TESTS)
