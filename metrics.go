@@ -37,9 +37,10 @@ func graphMetrics(m *engine.Metrics) telemetry.GraphMetrics {
 			g.Nodes = append(g.Nodes, telemetry.OutcomeCount{Outcome: s.String(), Count: n})
 		}
 	}
-	g.Restarts = append(g.Restarts, telemetry.RestartCount{Reason: "error", Count: int64(m.Restarts)})
-	for _, a := range m.Summary.Accumulators {
-		g.Restarts = append(g.Restarts, telemetry.RestartCount{Accumulator: a.Name, Reason: "error", Count: int64(a.Restarts)})
+	for piece, reasons := range m.Restarts {
+		for reason, n := range reasons {
+			g.Restarts = append(g.Restarts, telemetry.RestartCount{Accumulator: piece, Reason: reason, Count: int64(n)})
+		}
 	}
 	for output, n := range m.Retries {
 		g.Retries = append(g.Retries, telemetry.OutputRetries{Output: output, Count: n})

@@ -175,7 +175,8 @@ type RecoveryEvent struct {
 	// Component is "reactor", "graph" or "accumulator/NAME".
 	Component string `json:"component"`
 	// Kind is "restart", "gave_up", "operator_restart", "quarantined", "unclean_start",
-	// "state_dropped", "source_data_lost" or "gap_skipped".
+	// "state_dropped", "source_data_lost", "gap_skipped", "updated", "update_failed",
+	// "update_refused", "state_reset" or "rewound".
 	Kind    string        `json:"kind"`
 	Reason  string        `json:"reason"`
 	Stack   string        `json:"stack,omitempty"`

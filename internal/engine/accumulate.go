@@ -86,7 +86,7 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp ch
 	switch {
 	case ev.Kind == supervisor.EventWaiting:
 		r.inbox.Port(a.index).Health(accumulator.Restarting, "accumulator_restarting",
-			fmt.Sprintf("restart %d in %v after: %s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
+			fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
 	case ev.Kind == supervisor.EventGaveUp && errors.As(ev.Err, &lost):
 		r.inbox.Port(a.index).Health(accumulator.Halted, "source_data_lost", lost.Error())
 	case ev.Kind == supervisor.EventGaveUp:
@@ -98,6 +98,7 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp ch
 	if ev.Kind != supervisor.EventWaiting {
 		a.mu.Lock()
 		a.restarts++
+		a.reasons[restartReason(&ev)]++
 		a.mu.Unlock()
 		m.e.cfg.Log.Warn("accumulator supervised", "graph", m.ref.Name, "accumulator", a.spec.Name,
 			"kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)

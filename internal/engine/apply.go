@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +25,7 @@ func fileOf(origin string) string {
 
 // Apply stores a declaration and runs it: a new graph starts, a changed one is stopped at
 // its epoch boundary and goes on from its checkpoint under the new declaration (M33). When
-// the document has a mistake nothing changes.
+// the document has a mistake, or the graph cannot start under it, nothing changes.
 func (e *Engine) Apply(ctx context.Context, g Ref, document []byte, ifMatch int64, dryRun bool) (ApplyResult, error) {
 	unit, diags := e.cfg.Kinds.Parse(document, "")
 	if len(diags) > 0 {
@@ -39,14 +38,41 @@ func (e *Engine) Apply(ctx context.Context, g Ref, document []byte, ifMatch int6
 func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []byte) (ApplyResult, error) {
 	unit, diags := e.cfg.Kinds.Parse(document, path)
 	if len(diags) > 0 {
+		e.refuseFile(tenant, "file:"+path, diags)
 		return ApplyResult{}, invalid(diags)
 	}
 	return e.applyUnit(ctx, Ref{tenant, unit.Spec.Name}, unit, document, "file:"+path, 0, false)
 }
 
+// refuseFile tells the graphs that a file declares that the file is broken: they run on as
+// they are, and say so.
+func (e *Engine) refuseFile(tenant, origin string, diags spec.Diagnostics) {
+	for _, m := range e.all() {
+		if m.ref.Tenant == tenant && m.decl.Origin == origin {
+			m.updated("update_refused", origin, fmt.Sprintf("its file has %s, first %s; the graph runs on as it is", mistakes(len(diags)), diags[0].String()), false)
+		}
+	}
+}
+
+// plainly is an error without its code.
+func plainly(err error) string {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Detail
+	}
+	return err.Error()
+}
+
+func mistakes(n int) string {
+	if n == 1 {
+		return "a mistake"
+	}
+	return fmt.Sprintf("%d mistakes", n)
+}
+
 func invalid(ds spec.Diagnostics) error {
 	return &Error{Status: http.StatusUnprocessableEntity, Code: "declaration_invalid",
-		Detail: fmt.Sprintf("the declaration has %d mistakes; nothing was changed", len(ds)), Diagnostics: ds}
+		Detail: fmt.Sprintf("the declaration has %s; nothing was changed", mistakes(len(ds))), Diagnostics: ds}
 }
 
 func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, document []byte, origin string, ifMatch int64, dryRun bool) (ApplyResult, error) {
@@ -54,8 +80,7 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 		return ApplyResult{}, &Error{Status: http.StatusUnprocessableEntity, Code: "name_mismatch",
 			Detail: fmt.Sprintf("the document declares graph %q but the address names %q; make them equal", unit.Spec.Name, g.Name)}
 	}
-	e.apply.Lock()
-	defer e.apply.Unlock()
+	defer e.changing.lock(g)()
 	old, err := e.graph(g)
 	exists := err == nil
 	if err := e.mayApply(exists, old, ifMatch); err != nil {
@@ -67,6 +92,7 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 		if old.unit != nil {
 			res.Diff = spec.Diff(old.unit.Spec, unit.Spec)
 			res.Changed = old.unit.Spec.Hash != unit.Spec.Hash
+			res.State = stateChange(old.unit, unit)
 		}
 	}
 	if dryRun {
@@ -78,30 +104,42 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 		return res, nil
 	}
 	if !res.Changed {
+		old.mu.Lock()
+		old.update = nil // what is applied is what runs: an earlier refusal is of the past
+		old.mu.Unlock()
 		sum, err := e.Graph(ctx, g)
 		res.Graph = &sum
 		return res, err
 	}
 	decl := checkpoint.Declaration{Tenant: g.Tenant, Graph: g.Name, Text: string(document), Origin: origin, Updated: time.Now().UTC()}
-	if decl.Revision, err = e.cfg.Store.PutDeclaration(ctx, decl, ifMatch); err != nil {
-		if errors.Is(err, checkpoint.ErrConflict) {
-			return ApplyResult{}, conflict(ifMatch)
-		}
-		return ApplyResult{}, fmt.Errorf("store the declaration: %w", err)
-	}
-	if exists {
-		if err := old.stop(); err != nil {
-			e.cfg.Log.Warn("the graph did not stop cleanly before its update; it goes on from its last checkpoint", "graph", g.Name, "err", err)
-		}
-	}
 	m := e.manage(decl, unit)
-	if exists {
-		m.inherit(old)
+	put := func() (err error) {
+		m.decl.Revision, err = e.cfg.Store.PutDeclaration(context.WithoutCancel(ctx), decl, ifMatch)
+		if errors.Is(err, checkpoint.ErrConflict) {
+			return conflict(ifMatch)
+		}
+		if err != nil {
+			return fmt.Errorf("store the declaration: %w", err)
+		}
+		return nil
 	}
-	e.adopt(m)
-	res.Revision = decl.Revision
+	if exists {
+		m.decl.Revision = old.decl.Revision // until the store has given the next
+		err = e.update(ctx, old, m, put)
+		if err != nil {
+			old.updated("update_failed", origin, plainly(err), false)
+			return ApplyResult{}, err
+		}
+		m.updated("updated", origin, fmt.Sprintf("revision %d follows %d: %s", m.decl.Revision, old.decl.Revision, res.State), true)
+	} else {
+		if err := put(); err != nil {
+			return ApplyResult{}, err
+		}
+		e.adopt(m)
+	}
+	res.Revision = m.decl.Revision
 	var sum GraphSummary
-	if origin == "api" {
+	if exists || origin == "api" {
 		sum = m.after(ctx, loaded)
 	} else { // a directory of graphs starts all of them at once
 		sum = m.summary(ctx)
@@ -131,27 +169,9 @@ func (e *Engine) mayApply(exists bool, old *managed, ifMatch int64) error {
 	return nil
 }
 
-// inherit takes over what outlives an update: the watchers, and the mailboxes of inputs that
-// are still there, with the pushes that wait in them. The others are closed.
-func (m *managed) inherit(old *managed) {
-	m.hub = old.hub
-	if old.unit == nil {
-		return
-	}
-	for k := range old.unit.Spec.Accumulators {
-		i := slices.IndexFunc(m.unit.Spec.Accumulators, func(a spec.Accumulator) bool { return a.Name == old.unit.Spec.Accumulators[k].Name })
-		if i >= 0 {
-			m.mailboxes[i] = old.mailboxes[k]
-		} else {
-			old.mailboxes[k].Close()
-		}
-	}
-}
-
 // Delete stops a graph and removes it, with deleteState all it ever persisted too.
 func (e *Engine) Delete(ctx context.Context, g Ref, deleteState bool) error {
-	e.apply.Lock()
-	defer e.apply.Unlock()
+	defer e.changing.lock(g)()
 	m, err := e.graph(g)
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ type Engine struct {
 	ctx  context.Context // ends when Close begins; the parent of every graph
 	stop context.CancelFunc
 
-	apply    sync.Mutex // one change of the set of graphs at a time
+	changing keyed // one change of a graph at a time
 	mu       sync.RWMutex
 	graphs   map[Ref]*managed
 	everyone []*queue // watchers of all graphs of a tenant
@@ -99,8 +99,6 @@ func (e *Engine) Open(ctx context.Context) error {
 		return fmt.Errorf("read the declarations in the store: %w", err)
 	}
 	e.group.Go(e.ctx, "janitor", e.sweep)
-	e.apply.Lock()
-	defer e.apply.Unlock()
 	for _, d := range decls {
 		unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
 		m := e.manage(d, unit)

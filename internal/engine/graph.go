@@ -38,23 +38,27 @@ type managed struct {
 	expired   atomic.Int64 // dead letters that retention removed since the start
 	operator  *supervisor.Restarter
 
-	mu      sync.Mutex
-	run     *run // the run in progress, or nil
-	last    GraphSummary
-	health  reactor.Health // while there is no run
-	reason  *Reason
-	restart int
-	halts   []bool // per accumulator: skip what its source has lost (M44)
-	task    *supervisor.Task
-	node    *supervisor.Node // of the supervising goroutine, which alone reads it
-	failure error            // why the last run ended badly at shutdown
+	mu     sync.Mutex
+	run    *run // the run in progress, or nil
+	last   GraphSummary
+	health reactor.Health // while there is no run
+	reason *Reason
+	// restarts of the graph as a whole, by reason.
+	restarts map[string]int
+	held     bool          // runs are held back: an update is being tried
+	swap     chan struct{} // closed when the update under way has ended; nil while there is none
+	update   *UpdateStatus
+	halts    []bool // per accumulator: skip what its source has lost (M44)
+	task     *supervisor.Task
+	node     *supervisor.Node // of the supervising goroutine, which alone reads it
+	failure  error            // why the last run ended badly at shutdown
 }
 
 // manage makes a graph of a declaration; unit is nil when it does not compile.
 func (e *Engine) manage(d checkpoint.Declaration, unit *compile.Unit) *managed {
 	m := &managed{
 		e: e, ref: Ref{d.Tenant, d.Graph}, decl: d, unit: unit, health: reactor.HealthStarting,
-		operator: supervisor.NewRestarter(),
+		operator: supervisor.NewRestarter(), restarts: make(map[string]int),
 	}
 	m.hub = newHub(m.ref)
 	if unit != nil {
@@ -132,6 +136,9 @@ func classify(err error) supervisor.Verdict {
 	return supervisor.Restart
 }
 
+// supervisedAfter stands in a health reason between the restart to come and its cause.
+const supervisedAfter = " after: "
+
 // supervised records what the supervisor does, and shows it as the graph's health.
 func (m *managed) supervised(ev supervisor.Event) {
 	reason := ""
@@ -140,13 +147,13 @@ func (m *managed) supervised(ev supervisor.Event) {
 	}
 	switch ev.Kind {
 	case supervisor.EventWaiting:
-		m.setHealth(reactor.HealthStarting, "restarting", fmt.Sprintf("restart %d in %v after: %s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
+		m.setHealth(reactor.HealthStarting, "restarting", fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
 	case supervisor.EventGaveUp:
 		m.setHealth(reactor.HealthFailed, failureCode(ev.Err), reason+"; mend the cause, then restart the graph")
 	}
 	if ev.Kind != supervisor.EventWaiting {
 		m.mu.Lock()
-		m.restart++
+		m.restarts[restartReason(&ev)]++
 		m.mu.Unlock()
 		m.e.cfg.Log.Warn("graph supervised", "graph", m.ref.Name, "kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
 	}

@@ -2,9 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/supervisor"
 )
 
 // Metrics is one graph's figures for a collector: the summary, and the running counts
@@ -13,8 +18,8 @@ type Metrics struct {
 	Summary    GraphSummary
 	Stats      reactor.Stats
 	Checkpoint reactor.CheckpointStatus
-	// Restarts of the graph as a whole; those of accumulators are in the summary.
-	Restarts int
+	// Restarts of the graph as a whole ("") and of its accumulators, by reason.
+	Restarts map[string]map[string]int
 	// Retries of deliveries, by output.
 	Retries map[string]int64
 }
@@ -34,13 +39,18 @@ func (e *Engine) Metrics(ctx context.Context) []Metrics {
 func (m *managed) metrics(ctx context.Context) Metrics {
 	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
-	out := Metrics{Summary: m.summary(ctx), Retries: map[string]int64{}}
+	out := Metrics{Summary: m.summary(ctx), Retries: map[string]int64{}, Restarts: map[string]map[string]int{}}
 	m.mu.Lock()
 	r := m.run
-	out.Restarts = m.restart
+	out.Restarts[""] = maps.Clone(m.restarts)
 	m.mu.Unlock()
 	if r == nil {
 		return out
+	}
+	for _, a := range r.accs {
+		a.mu.Lock()
+		out.Restarts[a.spec.Name] = maps.Clone(a.reasons)
+		a.mu.Unlock()
 	}
 	for i, w := range r.writers {
 		if w != nil {
@@ -52,4 +62,29 @@ func (m *managed) metrics(ctx context.Context) Metrics {
 		out.Stats, out.Checkpoint = c.Look().Stats, r.reactor.Checkpointed()
 	})
 	return out
+}
+
+// restartReason is why the supervisor acted, as the label of a metric.
+func restartReason(ev *supervisor.Event) string {
+	var lost *accumulator.DataLost
+	var caught *accumulator.PanicError
+	switch {
+	case ev.Kind == supervisor.EventOperatorRestart:
+		return "operator"
+	case ev.Stack != "", errors.As(ev.Err, &caught):
+		return "panic"
+	case errors.Is(ev.Err, supervisor.ErrReturned):
+		return "returned"
+	case errors.As(ev.Err, &lost):
+		return "source_data_lost"
+	case errors.Is(ev.Err, errCrashLoop):
+		return "crash_loop"
+	case errors.Is(ev.Err, reactor.ErrCorrupt):
+		return "checkpoint_corrupt"
+	case errors.Is(ev.Err, checkpoint.ErrFenced):
+		return "fenced"
+	case errors.Is(ev.Err, checkpoint.ErrUnknownOutcome):
+		return "commit_unknown"
+	}
+	return "error"
 }

@@ -19,7 +19,7 @@ const commandTimeout = 30 * time.Second
 
 // command finds the graph's run and asks its reactor, within the caller's time.
 func (e *Engine) command(ctx context.Context, g Ref, f func(c *reactor.Core, now time.Time) error) (*managed, *run, error) {
-	m, err := e.graph(g)
+	m, err := e.settled(ctx, g)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -34,6 +34,7 @@ type accumulatorRun struct {
 
 	mu       sync.Mutex
 	restarts int
+	reasons  map[string]int
 }
 
 // once is one run of the graph under its supervisor: nil when it was stopped, an error
@@ -49,7 +50,7 @@ func (m *managed) once(ctx context.Context, _ int) error {
 	}
 	err = r.live(ctx)
 	if err != nil && ctx.Err() == nil {
-		r.pardon()
+		m.pardon(r.head.Fence)
 	}
 	m.mu.Lock()
 	m.failure = nil
@@ -63,11 +64,11 @@ func (m *managed) once(ctx context.Context, _ int) error {
 
 // pardon clears the crash ledger after a failure that the process has survived: that one is
 // the supervisor's to count (M36), the ledger is for what takes the process down (M43).
-func (r *run) pardon() {
+func (m *managed) pardon(fence int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := r.m.e.cfg.Store.Release(ctx, r.m.id(), r.head.Fence); err != nil && !errors.Is(err, checkpoint.ErrFenced) {
-		r.m.e.cfg.Log.Warn("the crash ledger could not be cleared", "graph", r.m.ref.Name, "err", err)
+	if err := m.e.cfg.Store.Release(ctx, m.id(), fence); err != nil && !errors.Is(err, checkpoint.ErrFenced) {
+		m.e.cfg.Log.Warn("the crash ledger could not be cleared", "graph", m.ref.Name, "err", err)
 	}
 }
 
@@ -111,7 +112,11 @@ func (m *managed) load(ctx context.Context) (*run, error) {
 		m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: m.ref.Name, Component: "reactor", Kind: "state_dropped",
 			Reason: fmt.Sprintf("the declaration changed: state of %v was not kept", dropped), Outcome: "restarted", Incarnation: head.Incarnation})
 	}
-	return m.build(core, head)
+	r, err := m.build(core, head)
+	if err != nil {
+		m.pardon(head.Fence) // a sink that cannot be opened has crashed nothing
+	}
+	return r, err
 }
 
 // build makes the pieces of a run around a restored core.
@@ -122,7 +127,7 @@ func (m *managed) build(core *reactor.Core, head checkpoint.Head) (*run, error) 
 		if g.Accumulators[i].Strategy == "sequential" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
 		}
-		r.accs = append(r.accs, &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter()})
+		r.accs = append(r.accs, &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter(), reasons: make(map[string]int)})
 	}
 	r.writers = make([]*reactor.Writer, len(g.Outputs))
 	for i := range g.Outputs {
@@ -134,7 +139,7 @@ func (m *managed) build(core *reactor.Core, head checkpoint.Head) (*run, error) 
 	d := g.Durability
 	r.reactor = reactor.New(reactor.Options{
 		Core: core, Inbox: r.inbox, Writers: r.writers, Store: m.e.cfg.Store, Head: head,
-		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Flush: r.flush, Now: time.Now,
+		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Flush: r.flush, Now: time.Now, Hold: m.isHeld(),
 		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
 	})
 	return r, nil
@@ -188,6 +193,9 @@ func (r *run) live(ctx context.Context) error {
 	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error { return r.reactor.Run(ctx) })
 	if err := r.reactor.Do(after, func(c *reactor.Core, now time.Time) { c.Start(now) }); err != nil && !errors.Is(err, reactor.ErrStopped) {
 		return err
+	}
+	if r.reactor.Hold && !m.isHeld() { // let go while it was being built
+		r.letGo(after)
 	}
 	gaveUp := make(chan error, len(r.accs))
 	for _, a := range r.accs {

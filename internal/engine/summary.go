@@ -76,7 +76,12 @@ const (
 // after is the summary as soon as it shows what was asked for, or after a second as it is:
 // a command that works is not answered with the health of before.
 func (m *managed) after(ctx context.Context, shows func(s *GraphSummary) bool) GraphSummary {
-	ctx, cancel := context.WithTimeout(ctx, takeEffect)
+	return m.await(ctx, takeEffect, shows)
+}
+
+// await is after with another bound.
+func (m *managed) await(ctx context.Context, most time.Duration, shows func(s *GraphSummary) bool) GraphSummary {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
@@ -101,6 +106,7 @@ func loaded(s *GraphSummary) bool {
 // identify fills in what is known of a graph without a run.
 func (m *managed) identify(s *GraphSummary) {
 	s.Graph, s.Tenant, s.Revision = m.ref.Name, m.ref.Tenant, m.decl.Revision
+	s.Update = m.update
 	if s.Degraded == nil {
 		s.Degraded = []string{}
 	}

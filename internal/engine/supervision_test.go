@@ -28,6 +28,8 @@ type scripted struct {
 	builtin.Kinds
 	source func(name string) accumulator.Source
 	sink   func(name string) reactor.Sink
+	// sinkErr keeps a sink from being opened.
+	sinkErr func(name string) error
 }
 
 func (s *scripted) Source(u *compile.Unit, i int) (accumulator.Source, error) {
@@ -38,6 +40,11 @@ func (s *scripted) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 }
 
 func (s *scripted) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
+	if s.sinkErr != nil {
+		if err := s.sinkErr(u.Spec.Outputs[i].Name); err != nil {
+			return nil, err
+		}
+	}
 	if s.sink != nil {
 		if sink := s.sink(u.Spec.Outputs[i].Name); sink != nil {
 			return sink, nil

@@ -105,6 +105,8 @@ type GraphSummary struct {
 	Counters     Counters             `json:"counters"`
 	Accumulators []AccumulatorSummary `json:"accumulators"`
 	Outputs      []OutputSummary      `json:"outputs"`
+	// Update is the last attempt to change the graph since the daemon started; null when there was none.
+	Update *UpdateStatus `json:"last_update"`
 }
 
 // Firing is one record of the history, as listed.
@@ -203,6 +205,7 @@ type ApplyResult struct {
 	DryRun   bool            `json:"dry_run,omitempty"`
 	Plan     json.RawMessage `json:"plan,omitempty"`
 	Diff     []string        `json:"diff,omitempty"`
+	State    *StateChange    `json:"state,omitempty"` // of a change: what of the state is kept
 	Graph    *GraphSummary   `json:"graph,omitempty"`
 }
 

@@ -241,3 +241,41 @@ func peakMemory(t *testing.T, p *process) int64 {
 	t.Fatal("no VmHWM in the process's status")
 	return 0
 }
+
+// dialPush opens a WebSocket connection that pushes to an accumulator.
+func dialPush(p *process, graph, accumulator string) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.base, "http")+"/v1/ws/graphs/"+graph+"/accumulators/"+accumulator,
+		&websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
+	return conn, err
+}
+
+// pushFrame sends n events, a comma-separated list, and waits until all are acknowledged.
+func pushFrame(conn *websocket.Conn, id int64, list string, n int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"events","id":%d,"data":[%s]}`, id, list)); err != nil {
+		return err
+	}
+	for {
+		_, data, err := conn.Read(ctx)
+		if err != nil {
+			return err
+		}
+		var f struct {
+			Type string
+			pushed
+		}
+		if err := json.Unmarshal(data, &f); err != nil {
+			return err
+		}
+		switch {
+		case f.Type == "hello":
+		case f.Type != "ack" || f.Accepted != n:
+			return fmt.Errorf("answer %s", data)
+		default:
+			return nil
+		}
+	}
+}

@@ -153,6 +153,10 @@ func (p *Plan) decodeCell(st *State, i int, data []byte) error {
 	return nil
 }
 
+// Print is a fingerprint of what node i computes: the state of a node is kept by a plan in
+// which a node of the same name has the same (M33).
+func (p *Plan) Print(i int) uint64 { return p.prints[i] }
+
 // Fresh says whether node i has yet to run for the first time, or again because
 // nothing of it could be restored.
 func (p *Plan) Fresh(st *State, i int) bool {

@@ -35,6 +35,9 @@ type CheckpointStatus struct {
 // seal starts a checkpoint when one is due and none is in flight: the reactor goes on
 // while it is written (M28).
 func (r *Reactor) seal(now time.Time) {
+	if r.held {
+		return
+	}
 	if r.Core.LettersPending() >= sealLetters {
 		r.sealNow = true
 	}

@@ -27,6 +27,7 @@ type Inbox struct {
 	spare  []handed // the array the reactor has emptied, to be filled next
 	health []healthNote
 	wake   chan struct{} // capacity 1: "look"; the state is in the fields above
+	held   bool          // nothing is let in; see Reactor.Release
 }
 
 type lane struct {
@@ -126,6 +127,9 @@ func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
 	l := &b.lanes[p.input]
 	if l.port != p.incarnation {
 		return false, ErrStale
+	}
+	if b.held {
+		return false, nil
 	}
 	if l.letters > 0 && l.letters+len(h.DeadLetters) > maxWaitingLetters {
 		return false, nil

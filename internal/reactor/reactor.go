@@ -47,8 +47,10 @@ type Options struct {
 	Watch func(c *Core, now time.Time) (again time.Time)
 	// Flush waits, at shutdown and within ctx, until the writers have returned. Nil for none.
 	Flush func(ctx context.Context)
-	Now   func() time.Time
-	Log   *slog.Logger
+	// Hold keeps the reactor from admitting, firing and committing until Release.
+	Hold bool
+	Now  func() time.Time
+	Log  *slog.Logger
 }
 
 // Reactor is the one goroutine that owns a live Core.
@@ -71,6 +73,7 @@ type Reactor struct {
 	waiters    []waiter
 	staged     [][]Message
 	watchAt    time.Time // when Watch wants to be called again
+	held       bool      // until Release
 
 	posting sync.Mutex
 	posted  []func(c *Core, now time.Time)
@@ -84,6 +87,9 @@ func New(o Options) *Reactor {
 		careful: o.Head.UncleanStarts > 2, staged: make([][]Message, len(o.Writers)),
 	}
 	r.sealed.Epoch, r.sealed.At = o.Head.Epoch, o.Head.At
+	if r.held = o.Hold; r.held {
+		o.Inbox.hold()
+	}
 	// After a crash the first epoch is committed at once: progress, however small, is what
 	// tells a poisoned epoch from a killed process.
 	r.sealNow = o.Head.UncleanStarts > 1
@@ -216,7 +222,7 @@ func (r *Reactor) admit(now time.Time) bool {
 // fire runs epochs while the criteria hold, there is room for what they may emit, and
 // nobody else is waiting.
 func (r *Reactor) fire(now time.Time) bool {
-	if r.Core.LettersPending() >= maxLetters {
+	if r.held || r.Core.LettersPending() >= maxLetters {
 		return false
 	}
 	n := fireBatch
@@ -272,6 +278,9 @@ func (r *Reactor) hand(now time.Time) {
 
 // sleep is how long nothing will be due.
 func (r *Reactor) sleep(now time.Time) time.Duration {
+	if r.held {
+		return heldPause
+	}
 	until := now.Add(time.Hour)
 	if at, ok := r.Core.Due(); ok && at.Before(until) {
 		until = at

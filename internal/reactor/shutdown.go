@@ -45,7 +45,7 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 
 func (r *Reactor) lastCommit(ctx context.Context) error {
 	r.runPosted(r.Now()) // dead letters of the last flush
-	if r.Core.Changed() || len(r.waiters) > 0 {
+	if !r.held && (r.Core.Changed() || len(r.waiters) > 0) {
 		s := r.Core.Seal(r.Now())
 		c := s.Commit()
 		c.Seq, c.Settled = r.seq+1, true

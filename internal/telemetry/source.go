@@ -72,7 +72,8 @@ type CheckpointMetrics struct {
 type RestartCount struct {
 	// Accumulator is "" for the reactor and the graph as a whole.
 	Accumulator string
-	// Reason is "panic", "error", "returned" or "operator".
+	// Reason is "panic", "returned", "operator", "source_data_lost", "crash_loop",
+	// "checkpoint_corrupt", "fenced", "commit_unknown", or "error" for all others.
 	Reason string
 	Count  int64
 }

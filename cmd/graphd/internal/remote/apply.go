@@ -75,6 +75,11 @@ func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, rev
 		for _, line := range r.Diff {
 			a.Say("%s: %s", name, line)
 		}
+		if r.Changed && r.State != nil {
+			for _, line := range r.State.Dropped {
+				a.Say("%s: drops the state of %s", name, line)
+			}
+		}
 		done = append(done, r)
 	}
 	var data any = done

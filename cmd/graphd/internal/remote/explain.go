@@ -55,7 +55,7 @@ func problemCode(p *client.Problem) int {
 		return terminal.ExitDenied
 	case http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return terminal.ExitDeadline
-	case http.StatusBadGateway, http.StatusServiceUnavailable:
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusFailedDependency:
 		return terminal.ExitDependency
 	}
 	return terminal.ExitFailed

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/client"
@@ -142,6 +143,9 @@ func (a *Verbs) overview(g *engine.GraphSummary) *terminal.Table {
 		t.Row("waiting for", terminal.List(g.WaitingFor))
 	}
 	t.Row("revision", terminal.Number(g.Revision))
+	if u := g.Update; u != nil && !u.OK {
+		t.Row("not updated", u.At.Format(time.RFC3339)+" from "+u.Origin+": "+u.Detail)
+	}
 	t.Row("instance", g.Instance+", incarnation "+terminal.Number(g.Incarnation))
 	t.Row("epoch", terminal.Number(g.Epoch)+", last fired "+a.Ago(g.LastFiredAt))
 	t.Row("durability", durability(&g.Durability))
