@@ -50,7 +50,9 @@ func TestM33BrokenFileKeepsTheGraph(t *testing.T) {
 		if s := get(); s.Health != "live" || s.Revision != 1 || s.Update.Origin != "file:"+path {
 			t.Fatalf("%+v %+v", s, s.Update)
 		}
-		var events struct{ Items []struct{ Kind, Reason string } }
+		var events struct {
+			Items []struct{ Kind, Reason string }
+		}
 		d.do("GET", "/v1/graphs/quotes/recovery-events", "", 200, &events)
 		if len(events.Items) == 0 || events.Items[0].Kind != tc.kind || !strings.Contains(events.Items[0].Reason, tc.says) {
 			t.Fatalf("recovery events %+v", events)
