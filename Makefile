@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-all testbed test-short test-kill lint bench fuzz clean
+.PHONY: help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ test-short: ## The inner loop: under a minute once built
 KILLS ?= 50
 test-kill: ## Kill the real binary KILLS times under load and count what survived
 	GRAPHD_KILLS=$(KILLS) $(GO) test -race -count=1 -timeout 30m -run TestKill -v ./internal/faults
+
+test-container: ## Build the image and run docker-compose.yml for real
+	deploy/test-container
 
 lint: ## golangci-lint with .golangci.yaml
 	$(GO) run $(LINT) run

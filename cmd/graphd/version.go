@@ -7,6 +7,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// release is the version that a build from an exported tree is told by the linker
+// (-X main.release=v1.2.3): such a tree has no history that the version could come from.
+var release string
+
 // version is what the binary was made of.
 type version struct {
 	Version string `json:"version"`
@@ -41,7 +45,11 @@ func buildVersion() version {
 	if !ok { // not built from a module
 		return version{Version: "unknown"}
 	}
-	return readVersion(info)
+	v := readVersion(info)
+	if release != "" {
+		v.Version = release
+	}
+	return v
 }
 
 func versionCmd(t *terminal.Terminal) *cobra.Command {

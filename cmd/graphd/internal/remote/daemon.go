@@ -10,6 +10,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// healthCmd asks what a container's health check asks.
+func (a *Verbs) healthCmd() *cobra.Command {
+	return a.client(verb{
+		use: "health", short: "Say whether the daemon is ready", check: cobra.NoArgs,
+		long: `Say whether the daemon is ready to serve. Exits with 0 when it is, and with 69 when it
+is not, or does not answer: made for the health check of a container. A sick graph
+does not make the daemon unready; see graphd get.`,
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			h, err := c.Ready(ctx)
+			if err != nil {
+				return err
+			}
+			return a.Print(h, func() error { return a.Line("%s", h.Status) })
+		},
+	})
+}
+
 func (a *Verbs) treeCmd() *cobra.Command {
 	return a.client(verb{
 		use: "tree", short: "Show everything that runs in the daemon", check: cobra.NoArgs,

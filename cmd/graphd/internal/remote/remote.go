@@ -64,7 +64,7 @@ func (a *Verbs) Steer() []*cobra.Command {
 
 // Daemon are the verbs about the daemon itself.
 func (a *Verbs) Daemon() []*cobra.Command {
-	return []*cobra.Command{a.treeCmd(), a.limitsCmd()}
+	return []*cobra.Command{a.healthCmd(), a.treeCmd(), a.limitsCmd()}
 }
 
 // dial makes a client of the daemon the flags name. Nothing is sent yet.
