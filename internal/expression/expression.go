@@ -18,11 +18,16 @@ type Scope struct {
 	Names []Name
 	Clock bool // now() and epoch() are allowed
 	Rand  bool // rand() is allowed
+	// Memory allows functions that remember what they were given before: ema, lag, dedupe …
+	Memory bool
 }
 
 // Env is what an evaluation works on: the values of the scope's names, and what
 // now(), epoch() and rand() are. Each goroutine has its own and uses it again.
 type Env = eval.Env
+
+// Memory is what one call of a function with memory keeps from evaluation to evaluation.
+type Memory = eval.Memory
 
 // Read is one place where an expression looks at a name.
 type Read = eval.Read

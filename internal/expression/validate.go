@@ -21,6 +21,7 @@ type validator struct {
 	scope    Scope
 	names    map[string]int
 	vars     []string // bound by let around the node
+	loops    int      // predicates around the node
 	optional map[ast.Node]bool
 	shares   bool
 	clock    bool
@@ -78,7 +79,9 @@ func (v *validator) visit(n ast.Node) {
 	case *ast.BuiltinNode:
 		v.builtin(n)
 	case *ast.PredicateNode:
+		v.loops++
 		v.visit(n.Node)
+		v.loops--
 	case *ast.ConditionalNode:
 		v.visitAll(n.Cond, n.Exp1, n.Exp2)
 	case *ast.BytesNode:
@@ -258,6 +261,10 @@ func (v *validator) function(n ast.Node, name string, args int) {
 		v.fail(n, CodeUnknownFunction, nearest(name, Functions()), "unknown function %.64s", name)
 	case f.Clock && !v.scope.Clock, f.Rand && !v.scope.Rand:
 		v.fail(n, CodeNotAllowed, "", "%s() is not allowed here: the result must depend on the values alone", name)
+	case f.Remember != nil && !v.scope.Memory:
+		v.fail(n, CodeNotAllowed, "", "%s() remembers what it was given before, which only the expressions of nodes may do; make it a node and read that", name)
+	case f.Remember != nil && v.loops > 0:
+		v.fail(n, CodeNotAllowed, "", "%s() has one memory for each place it is written at, so it cannot be called for every element of a list", name)
 	default:
 		v.clock = v.clock || f.Clock
 		if least, most := f.Arguments(); args < least || args > most {

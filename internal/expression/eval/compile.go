@@ -33,6 +33,8 @@ type compiler struct {
 	noFold  bool // folding met a limit and was given up
 	scratch Env  // what folding evaluates in
 	clock   bool // now() or epoch() is called
+
+	memories []*Function // called so far, of those with memory
 }
 
 // local is a variable bound by let.

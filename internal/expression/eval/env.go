@@ -36,6 +36,8 @@ type Env struct {
 	Now    time.Time        // what now() is
 	Epoch  int64            // what epoch() is
 	Rand   func() float64   // what rand() is, in [0, 1); nil where it is not allowed
+	// Memories are those of the program's functions with memory, as NewMemories made them.
+	Memories []Memory
 
 	err   error                     // why the closure that returned nothing stopped
 	spill boundary.Value            // see numOther

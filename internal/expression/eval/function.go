@@ -32,6 +32,10 @@ type Function struct {
 	OnInt   func(int64) (int64, bool)
 	// Clock and Rand say what the scope has to allow.
 	Clock, Rand bool
+	// Remember makes the memory of one call, and Step, in the place of Call, computes the
+	// result with it. Both are nil for functions that look at their arguments alone.
+	Remember func() Memory
+	Step     func(e *Env, at Site, m Memory, args []boundary.Value) boundary.Value
 }
 
 // Many is a Most for any number of arguments.
@@ -89,23 +93,33 @@ func (f *Function) Title() string { return strings.TrimPrefix(f.Name, ".") }
 // apply evaluates args behind the ones already in their slots, checks and calls.
 // In a loop it counts the work.
 func (f *Function) apply(e *Env, at Site, slots, filled int, args []code, loop bool) boundary.Value {
+	vals, ok := f.arguments(e, at, slots, filled, args, loop)
+	if !ok {
+		return boundary.Value{}
+	}
+	return f.Call(e, at, vals)
+}
+
+// arguments evaluates and checks what a call is given.
+func (f *Function) arguments(e *Env, at Site, slots, filled int, args []code, loop bool) ([]boundary.Value, bool) {
 	for i := range args {
 		v := args[i].val(e)
 		if v.IsAbsent() {
-			return v
+			return nil, false
 		}
 		e.vars[slots+filled+i] = v
 	}
 	vals := e.vars[slots : slots+filled+len(args)]
 	for i, v := range vals {
 		if !f.Param(i).Has(v.Kind()) {
-			return e.Fail(at, rules.CodeTypeError, "%s needs %s, got %s", f.Title(), f.Param(i), v.Kind())
+			e.Fail(at, rules.CodeTypeError, "%s needs %s, got %s", f.Title(), f.Param(i), v.Kind())
+			return nil, false
 		}
 		if loop && !e.Charge(at, Weight(v)) {
-			return boundary.Value{}
+			return nil, false
 		}
 	}
-	return f.Call(e, at, vals)
+	return vals, true
 }
 
 // call compiles a call of a function of the table.
@@ -117,6 +131,9 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) code {
 	vals := make([]code, len(args))
 	for i, a := range args {
 		vals[i] = c.compile(a)
+	}
+	if f.Remember != nil {
+		return c.remember(f, at, slots, vals)
 	}
 	if f.OnFloat != nil && len(args) == 1 {
 		return numberCode(applyNumber(f, vals[0].number(), func(e *Env, v boundary.Value) boundary.Value {

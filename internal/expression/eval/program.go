@@ -32,6 +32,8 @@ type Program struct {
 	width  int // how many values an Env must have
 	locals int // how many slots an evaluation needs
 	clock  bool
+	// memories are the functions with memory that are called, each with its own memory.
+	memories []*Function
 }
 
 // Read is one place where an expression looks at a name.
@@ -55,7 +57,7 @@ func Compile(s Source) (*Program, *Error) {
 			return nil, err
 		}
 	}
-	return &Program{code: code, reads: c.reads, width: s.Width, locals: c.slots, clock: c.clock}, nil
+	return &Program{code: code, reads: c.reads, width: s.Width, locals: c.slots, clock: c.clock, memories: c.memories}, nil
 }
 
 // UsesClock reports whether the expression calls now() or epoch().

@@ -44,7 +44,7 @@ const (
 )
 
 // table is every function by name.
-var table = join(clockFunctions, mathFunctions, bitFunctions, textFunctions, listFunctions, objectFunctions, timeFunctions, timeMethods)
+var table = join(clockFunctions, mathFunctions, bitFunctions, textFunctions, listFunctions, objectFunctions, timeFunctions, timeMethods, memoryFunctions)
 
 // Table is every function by name. It is read only.
 func Table() map[string]*eval.Function { return table }
