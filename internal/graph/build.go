@@ -30,6 +30,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		p.nodes = append(p.nodes, u.describe())
 		p.prints = append(p.prints, c.fingerprint(u))
 		p.steps = append(p.steps, u.step(p, position))
+		p.addMemories(at, u)
 		for k := range u.sources {
 			p.addReads(u.sources[k].program, p.inputIndex)
 		}
@@ -160,7 +161,7 @@ func (p *Plan) addGuard(g *guardSource) {
 }
 
 // addCells lays out a state: the nodes, then the last values of outputs that
-// emit on change, then the stamp.
+// emit on change, then what nodes remember, then the stamp.
 func (p *Plan) addCells() {
 	for _, n := range p.nodes {
 		p.cells = append(p.cells, Cell{Kind: NodeCell, Name: n.Name})
@@ -175,6 +176,9 @@ func (p *Plan) addCells() {
 			p.cells = append(p.cells, Cell{Kind: OutputCell, Name: o.Name})
 			p.lasts++
 		}
+	}
+	for _, i := range p.remembers {
+		p.cells = append(p.cells, Cell{Kind: MemoryCell, Name: p.nodes[i].Name})
 	}
 	p.cells = append(p.cells, Cell{Kind: StampCell})
 }

@@ -84,6 +84,8 @@ type Plan struct {
 	cells     []Cell
 	prints    []uint64 // by node: what it computes, for the cells
 	lasts     int      // how many outputs keep their last emitted value
+	memories  int      // how many memories a state has
+	remembers []int    // the nodes that have any
 }
 
 // inputReads is what a plan looks at in one input.

@@ -31,6 +31,8 @@ type Epoch struct {
 	// were due count: the same results at the cost of an engine that is not
 	// incremental. It is what benchmarks compare with.
 	FullRecompute bool
+	// Aside says that the epoch will not be committed, whatever it comes to.
+	Aside bool
 }
 
 // Status is what a node did in an epoch.
@@ -102,8 +104,11 @@ type Result struct {
 	values []boundary.Value // env.Values from the first node on
 	due    bitset           // nodes still to run
 	ticked bitset
-	fresh  *bitset // nodes whose first run this is; nil for none
-	all    bitset  // backs fresh when it is every node
+	// stepped are the nodes whose memories went on and are not settled yet; empty in a plan
+	// without memories.
+	stepped bitset
+	fresh   *bitset // nodes whose first run this is; nil for none
+	all     bitset  // backs fresh when it is every node
 
 	status   []Status
 	nanos    []int64
@@ -141,6 +146,11 @@ func (r *Result) Touched() iter.Seq[int] {
 				return
 			}
 		}
+		for i := range r.stepped.all() {
+			if !yield(r.plan.memoryCell(i)) {
+				return
+			}
+		}
 		yield(len(r.plan.cells) - 1)
 	}
 }
@@ -153,7 +163,9 @@ func (r *Result) begin(p *Plan, st *State, e *Epoch) {
 	r.Err, r.Emitted, r.DeadNodes, r.failures = nil, r.Emitted[:0], r.DeadNodes[:0], r.failures[:0]
 	r.state, r.stamp, r.running = st, e.Stamp, -1
 	clear(r.ticked)
+	clear(r.stepped)
 	clear(r.status)
+	p.giveMemories(st)
 	r.env.Now, r.env.Epoch = e.Now, e.Number
 	copy(r.env.Values, e.Inputs)
 	copy(r.values, st.cells[:len(p.nodes)])
@@ -190,6 +202,9 @@ func (r *Result) fit(p *Plan) {
 		nanos:  make([]int64, n),
 	}
 	r.values = r.env.Values[len(p.inputs) : len(p.inputs)+n]
+	if p.memories > 0 {
+		r.stepped = newBitset(n)
+	}
 	r.all.fill(n)
 	copy(r.env.Values[len(p.inputs)+n:], p.constants)
 }

@@ -25,6 +25,8 @@ type step struct {
 	route               int32 // which of Plan.routes that must be; -1 for any
 	event               bool
 	onError             policy
+	// memories are the place in a state of what the node's functions remember; see memory.go.
+	memories place
 }
 
 // choice is what a route node evaluates: its value is the name of the first route
@@ -33,11 +35,16 @@ type choice struct {
 	names      []string
 	values     []boundary.Value // the names
 	conditions []*expression.Program
+	memories   []place // by condition, within the node's; nil when none remembers anything
 }
 
 // Eval implements evaluator.
 func (c *choice) Eval(env *expression.Env) (boundary.Value, error) {
+	all := env.Memories
 	for i, condition := range c.conditions {
+		if c.memories != nil {
+			env.Memories = c.memories[i].of(all)
+		}
 		holds, err := condition.EvalBool(env)
 		if err != nil {
 			return boundary.Value{}, fmt.Errorf("route %s: %w", c.names[i], err)
@@ -83,9 +90,13 @@ func (p *Plan) Run(st *State, e *Epoch, r *Result) {
 	}
 	if r.Err != nil {
 		r.DeadNodes = r.DeadNodes[:0]
+		r.settle(false)
 		return
 	}
 	p.emit(st, e, r)
+	if e.Aside {
+		r.settle(false)
+	}
 }
 
 // Commit makes what r staged the current state; st must be the state it ran on.
@@ -108,6 +119,7 @@ func (p *Plan) Commit(st *State, r *Result) {
 			st.cells[cell] = e.Value
 		}
 	}
+	r.settle(true)
 	st.stamp, st.fresh = r.stamp, nil
 }
 
@@ -142,6 +154,7 @@ func (p *Plan) recovered(e *Epoch, r *Result, done *bool) {
 	r.running = -1
 	if v := recover(); v != nil {
 		r.env = expression.Env{Values: r.env.Values, Now: r.env.Now, Epoch: r.env.Epoch}
+		settle(p.steps[i].memories.of(r.state.memories), false)
 		p.fail(r, i, panicOf(i, p.nodes[i].Name, v))
 		if e.Clock != nil {
 			r.clockOff(e, i)
@@ -164,7 +177,11 @@ func (p *Plan) runNode(e *Epoch, r *Result, i int) {
 	if s.after < 0 || p.open(r, s) {
 		var err error
 		r.running = i
-		v, err = s.program.Eval(&r.env)
+		if s.memories.n > 0 {
+			v, err = r.remember(s, i)
+		} else {
+			v, err = s.program.Eval(&r.env)
+		}
 		r.running = -1
 		if e.Clock != nil {
 			r.clockOff(e, i)
@@ -280,13 +297,17 @@ func (p *Plan) runAll(e *Epoch, r *Result) {
 				return
 			}
 		default:
-			discard(p.steps[i].program, &r.env)
+			discard(p.steps[i].program, &r.env, p.steps[i].memories.of(r.state.memories))
 		}
 	}
 }
 
 // discard evaluates for the cost alone; errors and panics are of no interest.
-func discard(program evaluator, env *expression.Env) {
-	defer func() { _ = recover() }()
+func discard(program evaluator, env *expression.Env, memories []expression.Memory) {
+	defer func() {
+		_ = recover()
+		settle(memories, false)
+	}()
+	env.Memories = memories
 	_, _ = program.Eval(env)
 }

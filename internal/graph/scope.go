@@ -37,12 +37,12 @@ func (n *names) compile(text string, as func(string, expression.Scope) (*express
 			used = append(used, i)
 		}
 	}
-	program, err := as(text, expression.Scope{Names: n.narrow, Clock: true})
+	program, err := as(text, expression.Scope{Names: n.narrow, Clock: true, Memory: true})
 	for _, i := range used {
 		n.narrow[i] = expression.Name{}
 	}
 	if e, ok := errors.AsType[*expression.Error](err); ok && e.Code == expression.CodeUnknownName {
-		return as(text, expression.Scope{Names: n.all, Clock: true})
+		return as(text, expression.Scope{Names: n.all, Clock: true, Memory: true})
 	}
 	return program, err
 }

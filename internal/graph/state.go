@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
 )
 
 // State is what a plan keeps of one key between epochs, as of the last committed
@@ -21,6 +22,8 @@ type State struct {
 	// are due whatever their inputs say. nil stands for all of them while stamp is
 	// 0, and for none afterwards, which is the normal case.
 	fresh *bitset
+	// memories are what the functions of the nodes remember; nil until the first run.
+	memories []expression.Memory
 }
 
 // NewState is the state of a key before its first epoch: every node is due.
@@ -57,6 +60,9 @@ func (st *State) Size() int {
 	for _, v := range st.cells {
 		n += v.Size()
 	}
+	for _, m := range st.memories {
+		n += m.Size()
+	}
 	return n
 }
 
@@ -67,6 +73,7 @@ type CellKind string
 const (
 	NodeCell   CellKind = "node"   // a node's value
 	OutputCell CellKind = "output" // the last value an on_change output emitted
+	MemoryCell CellKind = "memory" // what a node's functions remember
 	StampCell  CellKind = "stamp"  // the last committed epoch's stamp
 )
 
@@ -89,12 +96,14 @@ const cellFormat = 1
 var ErrCellDamaged = errors.New("not a cell of this format")
 
 // EncodeCell is the checkpoint form of cell i: the format; for a node, a
-// fingerprint of what it computes; and the value or the stamp.
+// fingerprint of what it computes, as for what a node remembers; and the value or the stamp.
 func (p *Plan) EncodeCell(st *State, i int) []byte {
 	b := []byte{cellFormat}
 	switch {
-	case i == len(st.cells):
+	case i == len(p.cells)-1:
 		return binary.AppendUvarint(b, st.stamp)
+	case i >= len(st.cells):
+		return p.appendMemories(b, st, p.remembers[i-len(st.cells)])
 	case i < len(p.nodes):
 		b = binary.LittleEndian.AppendUint64(b, p.prints[i])
 	}
@@ -120,7 +129,10 @@ func (p *Plan) decodeCell(st *State, i int, data []byte) error {
 		return ErrCellDamaged
 	}
 	data = data[1:]
-	if i == len(st.cells) {
+	if i >= len(st.cells) && i < len(p.cells)-1 {
+		return p.readMemories(st, p.remembers[i-len(st.cells)], data)
+	}
+	if i == len(p.cells)-1 {
 		stamp, n := binary.Uvarint(data)
 		if n != len(data) {
 			return ErrCellDamaged

@@ -1,0 +1,141 @@
+package graph
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// What the functions of nodes remember (ema, lag, dedupe …) is state like the nodes' values,
+// but it is changed in place while a plan runs. Until the epoch is committed it can be taken
+// back: at once for a node that fails, for all nodes when the epoch fails or was an aside.
+
+// place is a part of a state's memories.
+type place struct{ first, n int32 }
+
+func (p place) of(memories []expression.Memory) []expression.Memory {
+	return memories[p.first : p.first+p.n : p.first+p.n]
+}
+
+// addMemories gives the node at a place of the plan its part of the memories.
+func (p *Plan) addMemories(at int, u *unit) {
+	s := &p.steps[at]
+	s.memories.first = int32(p.memories)
+	var each []place
+	for k := range u.sources {
+		n := int32(u.sources[k].program.Memories())
+		each = append(each, place{s.memories.n, n})
+		s.memories.n += n
+	}
+	if s.memories.n == 0 {
+		return
+	}
+	if c, ok := s.program.(*choice); ok {
+		c.memories = each
+	}
+	p.memories += int(s.memories.n)
+	p.remembers = append(p.remembers, at)
+}
+
+// memoryCell is the cell of what node i remembers.
+func (p *Plan) memoryCell(i int) int {
+	for k, node := range p.remembers {
+		if node == i {
+			return len(p.nodes) + p.lasts + k
+		}
+	}
+	panic("graph: a node without memory has no cell for it")
+}
+
+// giveMemories makes what a state remembers, empty, unless it is there.
+func (p *Plan) giveMemories(st *State) {
+	if p.memories == 0 || st.memories != nil {
+		return
+	}
+	st.memories = make([]expression.Memory, 0, p.memories)
+	for _, i := range p.remembers {
+		st.memories = p.newMemories(st.memories, i)
+	}
+}
+
+// newMemories appends what node i remembers before its first run.
+func (p *Plan) newMemories(dst []expression.Memory, i int) []expression.Memory {
+	switch program := p.steps[i].program.(type) {
+	case *expression.Program:
+		return program.NewMemories(dst)
+	case *choice:
+		for _, condition := range program.conditions {
+			dst = condition.NewMemories(dst)
+		}
+	}
+	return dst
+}
+
+// remember evaluates node i with its memories. A node that comes to no value takes no step.
+func (r *Result) remember(s *step, i int) (boundary.Value, error) {
+	r.env.Memories = s.memories.of(r.state.memories)
+	v, err := s.program.Eval(&r.env)
+	if err != nil {
+		settle(s.memories.of(r.state.memories), false)
+		return v, err
+	}
+	r.stepped.set(i)
+	return v, nil
+}
+
+// settle keeps or takes back what the epoch's nodes remembered.
+func (r *Result) settle(keep bool) {
+	for i := range r.stepped.all() {
+		settle(r.plan.steps[i].memories.of(r.state.memories), keep)
+	}
+	if !keep {
+		clear(r.stepped)
+	}
+}
+
+func settle(memories []expression.Memory, keep bool) {
+	for _, m := range memories {
+		m.Settle(keep)
+	}
+}
+
+// appendMemories appends what node i remembers: its fingerprint, then each with its length.
+func (p *Plan) appendMemories(dst []byte, st *State, i int) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, p.prints[i])
+	p.giveMemories(st)
+	for _, m := range p.steps[i].memories.of(st.memories) {
+		data := m.AppendBinary(nil)
+		dst = append(binary.AppendUvarint(dst, uint64(len(data))), data...)
+	}
+	return dst
+}
+
+// readMemories reads the same back. A node that computes something else now remembers nothing.
+func (p *Plan) readMemories(st *State, i int, data []byte) error {
+	if len(data) < 8 {
+		return ErrCellDamaged
+	}
+	if binary.LittleEndian.Uint64(data) != p.prints[i] {
+		return nil
+	}
+	data = data[8:]
+	fresh := p.newMemories(nil, i)
+	for k, m := range fresh {
+		n, size := binary.Uvarint(data)
+		if size <= 0 || n > uint64(len(data)-size) {
+			return ErrCellDamaged
+		}
+		if err := m.Restore(data[size : size+int(n)]); err != nil {
+			return fmt.Errorf("memory %d: %w", k, err)
+		}
+		data = data[size+int(n):]
+	}
+	if len(data) > 0 {
+		return ErrCellDamaged
+	}
+	p.giveMemories(st)
+	copy(p.steps[i].memories.of(st.memories), fresh)
+	return nil
+}
