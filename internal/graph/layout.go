@@ -75,7 +75,11 @@ func (p *Plan) cellIndex(c Cell) int {
 // as it is while the state goes on.
 func (p *Plan) Freeze(st *State, room []boundary.Value) State {
 	copy(room, st.cells)
-	return State{stamp: st.stamp, cells: room[:len(st.cells):len(st.cells)], fresh: st.fresh}
+	frozen := State{stamp: st.stamp, cells: room[:len(st.cells):len(st.cells)], fresh: st.fresh}
+	if st.mind != nil { // it changes in place: it is encoded now
+		frozen.mind = &mind{frozen: p.appendMind(nil, st)}
+	}
+	return frozen
 }
 
 // AppendState appends a state in the form of this plan's layout.
@@ -92,7 +96,7 @@ func (p *Plan) AppendState(dst []byte, st *State) []byte {
 	for _, v := range st.cells {
 		dst = v.AppendBinary(dst)
 	}
-	return dst
+	return p.appendMind(dst, st)
 }
 
 // DecodeState restores a new state from what AppendState wrote under the layout, all that
@@ -131,8 +135,8 @@ func (p *Plan) DecodeState(st *State, l *Layout, data []byte) error {
 			st.cells[i] = v
 		}
 	}
-	if len(rest) > 0 {
-		return ErrCellDamaged
+	if err := p.readMind(st, l, rest); err != nil {
+		return err
 	}
 	st.stamp = stamp
 	if !whole && fresh != nil {

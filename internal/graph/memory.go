@@ -12,11 +12,36 @@ import (
 // but it is changed in place while a plan runs. Until the epoch is committed it can be taken
 // back: at once for a node that fails, for all nodes when the epoch fails or was an aside.
 
+// mind is all that the functions of a plan's nodes remember, for one key.
+type mind struct {
+	memories []expression.Memory
+	frozen   []byte // in a frozen state, the memories encoded
+}
+
+func (m *mind) size() int {
+	if m == nil {
+		return 0
+	}
+	n := 48
+	for _, memory := range m.memories {
+		n += 16 + memory.Size()
+	}
+	return n
+}
+
 // place is a part of a state's memories.
 type place struct{ first, n int32 }
 
 func (p place) of(memories []expression.Memory) []expression.Memory {
 	return memories[p.first : p.first+p.n : p.first+p.n]
+}
+
+// memoriesOf are those of node i, none when it has none.
+func (p *Plan) memoriesOf(st *State, i int) []expression.Memory {
+	if p.steps[i].memories.n == 0 {
+		return nil
+	}
+	return p.steps[i].memories.of(st.mind.memories)
 }
 
 // addMemories gives the node at a place of the plan its part of the memories.
@@ -51,12 +76,12 @@ func (p *Plan) memoryCell(i int) int {
 
 // giveMemories makes what a state remembers, empty, unless it is there.
 func (p *Plan) giveMemories(st *State) {
-	if p.memories == 0 || st.memories != nil {
+	if p.memories == 0 || st.mind != nil {
 		return
 	}
-	st.memories = make([]expression.Memory, 0, p.memories)
+	st.mind = &mind{memories: make([]expression.Memory, 0, p.memories)}
 	for _, i := range p.remembers {
-		st.memories = p.newMemories(st.memories, i)
+		st.mind.memories = p.newMemories(st.mind.memories, i)
 	}
 }
 
@@ -75,10 +100,11 @@ func (p *Plan) newMemories(dst []expression.Memory, i int) []expression.Memory {
 
 // remember evaluates node i with its memories. A node that comes to no value takes no step.
 func (r *Result) remember(s *step, i int) (boundary.Value, error) {
-	r.env.Memories = s.memories.of(r.state.memories)
+	memories := s.memories.of(r.state.mind.memories)
+	r.env.Memories = memories
 	v, err := s.program.Eval(&r.env)
 	if err != nil {
-		settle(s.memories.of(r.state.memories), false)
+		settle(memories, false)
 		return v, err
 	}
 	r.stepped.set(i)
@@ -88,7 +114,7 @@ func (r *Result) remember(s *step, i int) (boundary.Value, error) {
 // settle keeps or takes back what the epoch's nodes remembered.
 func (r *Result) settle(keep bool) {
 	for i := range r.stepped.all() {
-		settle(r.plan.steps[i].memories.of(r.state.memories), keep)
+		settle(r.plan.memoriesOf(r.state, i), keep)
 	}
 	if !keep {
 		clear(r.stepped)
@@ -105,7 +131,7 @@ func settle(memories []expression.Memory, keep bool) {
 func (p *Plan) appendMemories(dst []byte, st *State, i int) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, p.prints[i])
 	p.giveMemories(st)
-	for _, m := range p.steps[i].memories.of(st.memories) {
+	for _, m := range p.memoriesOf(st, i) {
 		data := m.AppendBinary(nil)
 		dst = append(binary.AppendUvarint(dst, uint64(len(data))), data...)
 	}
@@ -136,6 +162,42 @@ func (p *Plan) readMemories(st *State, i int, data []byte) error {
 		return ErrCellDamaged
 	}
 	p.giveMemories(st)
-	copy(p.steps[i].memories.of(st.memories), fresh)
+	copy(p.memoriesOf(st, i), fresh)
+	return nil
+}
+
+// appendMind appends what all nodes remember: for each that does, its place among the
+// nodes, and the length and bytes of appendMemories.
+func (p *Plan) appendMind(dst []byte, st *State) []byte {
+	if st.mind == nil {
+		return dst
+	}
+	if st.mind.memories == nil {
+		return append(dst, st.mind.frozen...)
+	}
+	for _, i := range p.remembers {
+		data := p.appendMemories(nil, st, i)
+		dst = binary.AppendUvarint(dst, uint64(i))
+		dst = append(binary.AppendUvarint(dst, uint64(len(data))), data...)
+	}
+	return dst
+}
+
+// readMind reads the same back, all that is left of a state encoded under l.
+func (p *Plan) readMind(st *State, l *Layout, data []byte) error {
+	r := textReader{b: data}
+	for len(r.b) > 0 {
+		node, memories := r.uvarint(), r.cut(r.count())
+		if r.bad || node >= uint64(l.nodes) {
+			return ErrCellDamaged
+		}
+		i := l.cells[node]
+		if i < 0 || p.steps[i].memories.n == 0 {
+			continue // the node is gone, or computes something else
+		}
+		if err := p.readMemories(st, i, memories); err != nil {
+			return err
+		}
+	}
 	return nil
 }

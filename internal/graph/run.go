@@ -154,7 +154,7 @@ func (p *Plan) recovered(e *Epoch, r *Result, done *bool) {
 	r.running = -1
 	if v := recover(); v != nil {
 		r.env = expression.Env{Values: r.env.Values, Now: r.env.Now, Epoch: r.env.Epoch}
-		settle(p.steps[i].memories.of(r.state.memories), false)
+		settle(p.memoriesOf(r.state, i), false)
 		p.fail(r, i, panicOf(i, p.nodes[i].Name, v))
 		if e.Clock != nil {
 			r.clockOff(e, i)
@@ -297,7 +297,7 @@ func (p *Plan) runAll(e *Epoch, r *Result) {
 				return
 			}
 		default:
-			discard(p.steps[i].program, &r.env, p.steps[i].memories.of(r.state.memories))
+			discard(p.steps[i].program, &r.env, p.memoriesOf(r.state, i))
 		}
 	}
 }

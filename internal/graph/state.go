@@ -6,12 +6,11 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/expression"
 )
 
 // State is what a plan keeps of one key between epochs, as of the last committed
 // one: the nodes' values and the last emitted values of outputs that emit on
-// change. It has one owner and is not safe for concurrent use. 40 bytes and one
+// change. It has one owner and is not safe for concurrent use. 48 bytes and one
 // value (24 bytes) for each node and on-change output.
 type State struct {
 	// stamp is the last committed epoch's; 0 before the first.
@@ -22,8 +21,9 @@ type State struct {
 	// are due whatever their inputs say. nil stands for all of them while stamp is
 	// 0, and for none afterwards, which is the normal case.
 	fresh *bitset
-	// memories are what the functions of the nodes remember; nil until the first run.
-	memories []expression.Memory
+	// mind is what the functions of the nodes remember; nil until the first run, and for good
+	// in a plan without such functions.
+	mind *mind
 }
 
 // NewState is the state of a key before its first epoch: every node is due.
@@ -56,13 +56,11 @@ func (st *State) Node(i int) boundary.Value { return st.cells[i] }
 
 // Size is about how many bytes the state holds, values included.
 func (st *State) Size() int {
-	n := 40
+	n := 48
 	for _, v := range st.cells {
 		n += v.Size()
 	}
-	for _, m := range st.memories {
-		n += m.Size()
-	}
+	n += st.mind.size()
 	return n
 }
 
