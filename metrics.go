@@ -42,6 +42,11 @@ func graphMetrics(m *engine.Metrics) telemetry.GraphMetrics {
 			g.Restarts = append(g.Restarts, telemetry.RestartCount{Accumulator: piece, Reason: reason, Count: int64(n)})
 		}
 	}
+	for accumulator, codes := range m.Letters {
+		for code, n := range codes {
+			g.DeadLetters = append(g.DeadLetters, telemetry.DeadLetterCount{Accumulator: accumulator, Reason: code, Events: n})
+		}
+	}
 	for output, n := range m.Retries {
 		g.Retries = append(g.Retries, telemetry.OutputRetries{Output: output, Count: n})
 	}

@@ -101,6 +101,8 @@ func TestOutput(t *testing.T) {
 		{name: "apply_folder", args: "apply -f " + dir},
 		{name: "apply_conflict", args: "apply -f - --revision 2", stdin: "graph: market_maker\n"},
 		{name: "apply_nameless", args: "apply -f -", stdin: "nodes: {}\n"},
+		{name: "apply_not_yaml", args: "apply -f -", stdin: "graph: [a\nnodes: }\n"},
+		{name: "apply_no_fields", args: "apply -f -", stdin: "just words\n"},
 		{name: "apply_no_file", args: "apply -f testdata/none.yaml"},
 		{name: "apply_nothing", args: "apply"},
 		{name: "push", args: "push market_maker orderbook", stdin: `{"bid":1}` + "\n" + `{"bid":2}`},

@@ -98,8 +98,8 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp ch
 	if ev.Kind != supervisor.EventWaiting {
 		a.mu.Lock()
 		a.restarts++
-		a.reasons[restartReason(&ev)]++
 		a.mu.Unlock()
+		m.countRestart(a.spec.Name, &ev)
 		m.e.cfg.Log.Warn("accumulator supervised", "graph", m.ref.Name, "accumulator", a.spec.Name,
 			"kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
 	}

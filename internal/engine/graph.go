@@ -43,8 +43,8 @@ type managed struct {
 	last   GraphSummary
 	health reactor.Health // while there is no run
 	reason *Reason
-	// restarts of the graph as a whole, by reason.
-	restarts map[string]int
+	// restarts of the graph as a whole ("") and of its accumulators, by reason.
+	restarts map[string]map[string]int
 	held     bool          // runs are held back: an update is being tried
 	swap     chan struct{} // closed when the update under way has ended; nil while there is none
 	update   *UpdateStatus
@@ -58,7 +58,7 @@ type managed struct {
 func (e *Engine) manage(d checkpoint.Declaration, unit *compile.Unit) *managed {
 	m := &managed{
 		e: e, ref: Ref{d.Tenant, d.Graph}, decl: d, unit: unit, health: reactor.HealthStarting,
-		operator: supervisor.NewRestarter(), restarts: make(map[string]int),
+		operator: supervisor.NewRestarter(), restarts: make(map[string]map[string]int),
 	}
 	m.hub = newHub(m.ref)
 	if unit != nil {
@@ -152,9 +152,7 @@ func (m *managed) supervised(ev supervisor.Event) {
 		m.setHealth(reactor.HealthFailed, failureCode(ev.Err), reason+"; mend the cause, then restart the graph")
 	}
 	if ev.Kind != supervisor.EventWaiting {
-		m.mu.Lock()
-		m.restarts[restartReason(&ev)]++
-		m.mu.Unlock()
+		m.countRestart("", &ev)
 		m.e.cfg.Log.Warn("graph supervised", "graph", m.ref.Name, "kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
 	}
 	if ev.Durable() {

@@ -158,6 +158,9 @@ func TestM5DeadLetterReplay(t *testing.T) {
 		if err := b.e.DiscardDeadLetter(t.Context(), g, "nosuch"); err == nil {
 			t.Fatal("a letter that is not there was discarded")
 		}
+		if got := b.e.Metrics(t.Context())[0].Letters["a"]; got["not_finite"] != 2 || len(got) != 1 {
+			t.Errorf("dead letters by reason: %v", got)
+		}
 		if c := b.summary("g").Counters; c.Received != 4 || c.DeadLettered != 2 || c.Consumed != 2 {
 			t.Fatalf("%+v", c)
 		}

@@ -20,6 +20,8 @@ type Metrics struct {
 	Checkpoint reactor.CheckpointStatus
 	// Restarts of the graph as a whole ("") and of its accumulators, by reason.
 	Restarts map[string]map[string]int
+	// Letters are the dead-lettered events, by accumulator and code.
+	Letters map[string]map[string]int64
 	// Retries of deliveries, by output.
 	Retries map[string]int64
 }
@@ -39,18 +41,15 @@ func (e *Engine) Metrics(ctx context.Context) []Metrics {
 func (m *managed) metrics(ctx context.Context) Metrics {
 	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
-	out := Metrics{Summary: m.summary(ctx), Retries: map[string]int64{}, Restarts: map[string]map[string]int{}}
+	out := Metrics{Summary: m.summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{}, Restarts: map[string]map[string]int{}}
 	m.mu.Lock()
 	r := m.run
-	out.Restarts[""] = maps.Clone(m.restarts)
+	for piece, reasons := range m.restarts {
+		out.Restarts[piece] = maps.Clone(reasons)
+	}
 	m.mu.Unlock()
 	if r == nil {
 		return out
-	}
-	for _, a := range r.accs {
-		a.mu.Lock()
-		out.Restarts[a.spec.Name] = maps.Clone(a.reasons)
-		a.mu.Unlock()
 	}
 	for i, w := range r.writers {
 		if w != nil {
@@ -59,9 +58,23 @@ func (m *managed) metrics(ctx context.Context) Metrics {
 	}
 	// An answer that does not come leaves the counts at zero for one scrape; the summary says why.
 	_ = r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) {
-		out.Stats, out.Checkpoint = c.Look().Stats, r.reactor.Checkpointed()
+		v := c.Look()
+		out.Stats, out.Checkpoint = v.Stats, r.reactor.Checkpointed()
+		for i := range v.Inputs {
+			out.Letters[c.Config().Inputs[i].Name] = v.Inputs[i].Reasons
+		}
 	})
 	return out
+}
+
+// countRestart counts what the supervisor did with a piece, for the graph's whole life.
+func (m *managed) countRestart(piece string, ev *supervisor.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.restarts[piece] == nil {
+		m.restarts[piece] = make(map[string]int)
+	}
+	m.restarts[piece][restartReason(ev)]++
 }
 
 // restartReason is why the supervisor acted, as the label of a metric.

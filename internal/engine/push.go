@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // Push hands events to an accumulator and waits until they are folded and the reactor has
@@ -25,6 +26,9 @@ func (e *Engine) push(ctx context.Context, g Ref, name, origin string, events []
 	}
 	i, err := m.accumulator(name)
 	if err != nil {
+		return PushResult{}, err
+	}
+	if err := m.refusesPushes(i, len(events)); err != nil {
 		return PushResult{}, err
 	}
 	now := time.Now()
@@ -48,6 +52,22 @@ func (e *Engine) push(ctx context.Context, g Ref, name, origin string, events []
 		res.Rejected = append(res.Rejected, Rejection(r))
 	}
 	return res, nil
+}
+
+// refusesPushes says at once what waiting would only delay: a graph that was given up takes
+// nothing until an operator restarts it or a mended declaration is applied. What is refused
+// is counted.
+func (m *managed) refusesPushes(i, events int) error {
+	m.mu.Lock()
+	failed := m.run == nil && m.health == reactor.HealthFailed
+	why := m.reason
+	m.mu.Unlock()
+	if !failed {
+		return nil
+	}
+	m.mailboxes[i].Reject(events)
+	return &Error{Status: http.StatusConflict, Code: "graph_failed",
+		Detail: fmt.Sprintf("graph %s has failed and takes no events: %s", m.ref.Name, detail(why, "see its health"))}
 }
 
 // RejectBody counts one event for a body that could not be parsed (M42).

@@ -34,7 +34,6 @@ type accumulatorRun struct {
 
 	mu       sync.Mutex
 	restarts int
-	reasons  map[string]int
 }
 
 // once is one run of the graph under its supervisor: nil when it was stopped, an error
@@ -127,7 +126,7 @@ func (m *managed) build(core *reactor.Core, head checkpoint.Head) (*run, error) 
 		if g.Accumulators[i].Strategy == "sequential" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
 		}
-		r.accs = append(r.accs, &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter(), reasons: make(map[string]int)})
+		r.accs = append(r.accs, &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter()})
 	}
 	r.writers = make([]*reactor.Writer, len(g.Outputs))
 	for i := range g.Outputs {

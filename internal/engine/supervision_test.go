@@ -194,6 +194,14 @@ func TestM35PanickingAccumulatorRestartsAlone(t *testing.T) {
 		if _, err := b.e.Fire(t.Context(), Ref{"default", "duo"}, FireRequest{Mode: "force"}); err == nil {
 			t.Fatal("a failed graph fired")
 		}
+		before := time.Now()
+		_, err := b.e.Push(t.Context(), Ref{"default", "duo"}, "good", []json.RawMessage{[]byte("7")})
+		if wantCode(t, err, http.StatusConflict, "graph_failed", "poisoned"); time.Since(before) > 0 {
+			t.Error("a push to a failed graph waited")
+		}
+		if got := b.e.Metrics(t.Context())[0].Restarts["bad"]; got["panic"] != 6 || len(got) != 1 {
+			t.Errorf("restarts by reason: %v", got)
+		}
 		broken.Store(false)
 		if _, err := b.e.Restart(t.Context(), Ref{"default", "duo"}, "", "ann"); err != nil {
 			t.Fatal(err)

@@ -84,12 +84,33 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 // keepLetter gives a dead letter its id and keeps it for the next seal.
 func (c *Core) keepLetter(l checkpoint.DeadLetter) {
 	c.letterNo++
+	c.countReason(&l)
 	if l.At.IsZero() {
 		l.At = c.now
 	}
 	// Sorts by time; the incarnation and the running number make it unique.
 	l.ID = fmt.Sprintf("%012x-%x-%06x", l.At.UnixMilli(), c.cfg.Incarnation, c.letterNo)
 	c.letters = append(c.letters, l)
+}
+
+// maxReasons bounds the codes that are counted apart, for a sink may make its own.
+const maxReasons = 32
+
+// countReason counts a letter's events under its code.
+func (c *Core) countReason(l *checkpoint.DeadLetter) {
+	i := c.input(l.Accumulator)
+	if i < 0 || l.Events == 0 {
+		return
+	}
+	a := &c.accs[i]
+	if a.reasons == nil {
+		a.reasons = make(map[string]int64)
+	}
+	code := l.Code
+	if _, known := a.reasons[code]; !known && len(a.reasons) >= maxReasons {
+		code = "other"
+	}
+	a.reasons[code] += l.Events
 }
 
 // bury turns a boundary that an epoch could not use into a dead letter (M5).

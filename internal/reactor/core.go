@@ -129,6 +129,7 @@ type account struct {
 	detail   string
 
 	filtered, conflated, dead, consumed int64
+	reasons                             map[string]int64 // dead-lettered events, by code
 	waiting                             backlog
 }
 

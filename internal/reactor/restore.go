@@ -45,6 +45,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 		b := m.Books[c.cfg.Inputs[i].Name]
 		a := &c.accs[i]
 		a.filtered, a.conflated, a.dead, a.consumed = b.Filtered, b.Conflated, b.DeadLettered, b.Consumed
+		a.reasons = b.Reasons
 	}
 	for i, name := range c.cfg.Outputs {
 		c.emitted[i] = m.Emitted[name]

@@ -115,6 +115,8 @@ type metaBooks struct {
 	Conflated    int64 `json:"conflated,omitempty"`
 	DeadLettered int64 `json:"dead_lettered,omitempty"`
 	Consumed     int64 `json:"consumed,omitempty"`
+	// Reasons splits the dead-lettered events by code.
+	Reasons map[string]int64 `json:"reasons,omitempty"`
 }
 
 // Seal freezes the changes since the last seal. One seal is out at a time: Sealed must
@@ -198,7 +200,7 @@ func (c *Core) meta() []byte {
 	}
 	for i := range c.accs {
 		a := &c.accs[i]
-		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed}
+		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed, a.reasons}
 	}
 	for i, n := range c.emitted {
 		m.Emitted[c.cfg.Outputs[i]] = n

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"maps"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -44,6 +45,7 @@ type InputView struct {
 	Books        Books
 	Positions    []boundary.Position
 	LastEventAt  time.Time
+	Reasons      map[string]int64 // dead-lettered events, by code
 }
 
 // Look is the core as an operator sees it.
@@ -60,7 +62,7 @@ func (c *Core) Look() View {
 		acc := &c.accs[i]
 		v.Inputs[i] = InputView{
 			Health: acc.health, Code: acc.code, Detail: acc.detail, Books: c.books(i),
-			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt,
+			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt, Reasons: maps.Clone(acc.reasons),
 			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
 		}
 	}

@@ -169,6 +169,17 @@ func (t *tail) resume(from []boundary.Position) (int64, error) {
 	if have == want && pos.Offset <= st.Size() {
 		return pos.Offset, nil
 	}
+	if t.cfg.Follow {
+		moved, err := t.rotatedAway(want, pos.Offset)
+		if err != nil {
+			return 0, err
+		}
+		if moved != nil {
+			t.close()
+			t.file = moved
+			return pos.Offset, nil // finished like any file that is renamed while it is read
+		}
+	}
 	if t.cfg.OnTruncate == "restart" {
 		return 0, nil
 	}

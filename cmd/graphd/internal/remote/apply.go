@@ -132,16 +132,26 @@ func applied(r *engine.ApplyResult) string {
 
 // graphName reads the one field that says where a document goes; the daemon checks the rest.
 func graphName(doc []byte) (string, error) {
-	var head struct {
-		Graph string `yaml:"graph"`
-	}
-	if err := yaml.Unmarshal(doc, &head); err != nil {
+	var root yaml.Node
+	if err := yaml.Unmarshal(doc, &root); err != nil {
 		return "", fmt.Errorf("not a declaration: %w", err)
 	}
-	if head.Graph == "" {
-		return "", errors.New("not a declaration: the field graph, its name, is missing")
+	if len(root.Content) == 0 {
+		return "", errors.New("not a declaration: it is empty")
 	}
-	return head.Graph, nil
+	fields := root.Content[0]
+	if fields.Kind != yaml.MappingNode {
+		return "", fmt.Errorf("not a declaration: line %d: want fields such as graph: NAME, and this is something else", fields.Line)
+	}
+	for i := 0; i+1 < len(fields.Content); i += 2 {
+		if name := fields.Content[i+1]; fields.Content[i].Value == "graph" {
+			if name.Kind != yaml.ScalarNode || name.Value == "" {
+				return "", fmt.Errorf("not a declaration: line %d: the field graph must be a name", name.Line)
+			}
+			return name.Value, nil
+		}
+	}
+	return "", errors.New("not a declaration: the field graph, its name, is missing")
 }
 
 // expand replaces folders by the declarations in them, by name.

@@ -74,7 +74,11 @@ func (a *Verbs) limitsCmd() *cobra.Command {
 					if limits[i].Used != nil {
 						used = terminal.Number(*limits[i].Used)
 					}
-					t.Row(limits[i].Name, terminal.Number(limits[i].Limit), used, limits[i].Unit)
+					most := terminal.Number(limits[i].Limit)
+					if limits[i].Limit == 0 {
+						most = "none"
+					}
+					t.Row(limits[i].Name, most, used, limits[i].Unit)
 				}
 				return a.Table(t)
 			})

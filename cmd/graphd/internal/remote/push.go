@@ -186,11 +186,14 @@ func (p *pusher) finish() error {
 		p.total.Rejected = []engine.Rejection{}
 	}
 	err := p.app.Print(&p.total, func() error {
-		durable := "not yet durable"
-		if p.total.Durable {
-			durable = "durable"
+		durable := ", not yet durable"
+		switch {
+		case p.total.Accepted == 0:
+			durable = "" // there is nothing that could be
+		case p.total.Durable:
+			durable = ", durable"
 		}
-		return p.app.Line("%d accepted (%d of them filtered), %d rejected, %s",
+		return p.app.Line("%d accepted (%d of them filtered), %d rejected%s",
 			p.total.Accepted, p.total.Filtered, len(p.total.Rejected)+p.lost, durable)
 	})
 	if err != nil || len(p.total.Rejected) == 0 {
