@@ -21,6 +21,8 @@ type CompileOptions struct {
 	VarsType expression.Type
 	// MaxEventBytes bounds one event; 0 means DefaultMaxEventBytes.
 	MaxEventBytes int
+	// Keys are the reactor's key, for accumulators that have none of their own.
+	Keys []spec.Expr
 }
 
 // The names in scope of where, emit and time, by their index in the scope.
@@ -45,6 +47,7 @@ type Program struct {
 	schema *eventschema.Schema // nil: none
 	where  *expression.Program // nil: everything passes
 	time   *timeProgram        // nil: no event time
+	key    *keyProgram         // nil: the graph has no keys, or one value for all of them
 
 	emit      []*expression.Program // by slot of emitShape
 	emitShape *boundary.Shape       // nil: no emit mapping
@@ -96,6 +99,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	}
 	p.emitted = event
 	ds = p.compileEmit(a, scope, ds)
+	ds = p.compileKey(a, o.Keys, scope, ds)
 	if len(ds) > 0 {
 		return nil, ds
 	}
@@ -173,6 +177,9 @@ func (p *Program) expressions() []*expression.Program {
 	if p.time != nil {
 		all = append(all, p.time.expr)
 	}
+	if p.key != nil && p.key.ofEvent {
+		all = append(all, p.key.parts...)
+	}
 	return all
 }
 
@@ -219,6 +226,11 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 		for _, f := range fields {
 			add(f)
 		}
+		if p.key != nil {
+			for _, f := range p.key.fields {
+				add(f)
+			}
+		}
 	}
 	if len(read) > 0 {
 		p.eventShape = boundary.NewShape(read...)
@@ -229,11 +241,15 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 	for _, x := range p.expressions() {
 		x.Bind(nameMeta, metaShape)
 	}
+	shape := p.eventShape
 	switch {
 	case p.kind != kindPassthrough || p.emitWhole != nil:
-		return nil
+		shape = nil
 	case p.emitShape != nil:
-		return p.emitShape
+		shape = p.emitShape
 	}
-	return p.eventShape
+	if p.key != nil {
+		p.key.bind(shape)
+	}
+	return shape
 }

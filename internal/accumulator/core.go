@@ -112,7 +112,11 @@ func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
 		if len(c.out) == cap(c.out) {
 			c.grow()
 		}
+		n := len(c.out)
 		c.out = c.fold.add(now, v, ev, c.out)
+		if c.in.keys != nil {
+			c.giveKeys(now, n)
+		}
 	}
 	c.receive(now, ev)
 	if !keep {
@@ -164,17 +168,55 @@ func (c *Core) Due() (time.Time, bool) { return c.due() }
 // Tick completes what is due at now.
 func (c *Core) Tick(now time.Time) {
 	if at, ok := c.due(); ok && !now.Before(at) {
-		c.out = c.flush(c.out)
+		c.flushAll(now)
 		c.changed = true
 	}
 }
 
-// EndOfInput completes what is buffered: the end of a bounded run. A live accumulator
-// never does so; what is open at a shutdown stays open in its state.
-func (c *Core) EndOfInput(time.Time) {
+// flushAll completes what is buffered.
+func (c *Core) flushAll(now time.Time) {
 	n := len(c.out)
 	c.out = c.flush(c.out)
-	c.changed = c.changed || len(c.out) > n
+	if c.in.keys != nil {
+		c.giveKeys(now, n)
+	}
+}
+
+// giveKeys gives the boundaries from the n-th on their keys. What was one event has its key
+// already; of what was folded from several it is made here, and without one the boundary
+// becomes a dead letter.
+func (c *Core) giveKeys(now time.Time, n int) {
+	if c.p.kind == kindPassthrough {
+		for i := n; i < len(c.out); i++ {
+			c.out[i].Key = c.in.key
+		}
+		return
+	}
+	kept := n
+	for i := n; i < len(c.out); i++ {
+		b := &c.out[i]
+		var bad *BadEvent
+		if b.Key, bad = c.in.keys.ofBoundary(b.Value); bad == nil {
+			c.out[kept] = *b
+			kept++
+			continue
+		}
+		c.mark.Counters.DeadLettered += b.Events
+		c.letters = append(c.letters, checkpoint.DeadLetter{
+			At: now, Accumulator: c.p.name, Stage: bad.Stage, Code: bad.Code, Reason: bad.Text,
+			Events: b.Events, Payload: b.Value.AppendJSON(nil), Folded: true, Position: b.Last.String(),
+		})
+	}
+	clear(c.out[kept:])
+	c.out = c.out[:kept]
+}
+
+// EndOfInput completes what is buffered: the end of a bounded run. A live accumulator
+// never does so; what is open at a shutdown stays open in its state.
+func (c *Core) EndOfInput(now time.Time) {
+	n, letters := len(c.out), len(c.letters)
+	c.flushAll(now)
+	c.changed = c.changed || len(c.out) > n || len(c.letters) > letters
 }
 
 // Pending is how many boundaries and dead letters wait for Take, and whether a mark does.

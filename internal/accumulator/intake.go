@@ -37,12 +37,14 @@ type intake struct {
 	dec  *boundary.Decoder
 	env  expression.Env
 	slab []boundary.Value
+	keys *keyer       // nil: boundaries have no key
+	key  boundary.Key // of the last value
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
 
 func newIntake(p *Program, lim Limits) *intake {
-	in := &intake{p: p, max: lim.MaxEventBytes}
+	in := &intake{p: p, max: lim.MaxEventBytes, keys: newKeyer(p.key)}
 	in.dec = boundary.NewDecoder(p.eventShape, boundary.Limits{MaxBytes: in.max, MaxDepth: lim.MaxDepth})
 	in.noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
 	in.env.Values = []boundary.Value{nameEvent: {}, nameMeta: in.noMeta, nameVars: p.vars}
@@ -62,7 +64,7 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 			return v, false, &BadEvent{Stage: "schema", Code: "against_schema", Text: text}
 		}
 	}
-	if p.where == nil && p.emit == nil && p.emitWhole == nil {
+	if p.where == nil && p.emit == nil && p.emitWhole == nil && p.key == nil {
 		return v, true, nil
 	}
 	in.set(v, ev.Meta)
@@ -76,7 +78,20 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 		}
 	}
 	v, bad = in.shape(v)
+	if bad == nil && in.keys != nil && p.kind == kindPassthrough {
+		bad = in.setKey(v)
+	}
 	return v, bad == nil, bad
+}
+
+// setKey finds the key of the event in the environment, which becomes v.
+func (in *intake) setKey(v boundary.Value) (bad *BadEvent) {
+	if in.p.key.ofEvent {
+		in.key, bad = in.keys.eval(&in.env)
+	} else {
+		in.key, bad = in.keys.ofBoundary(v)
+	}
+	return bad
 }
 
 // decode makes the event's value, or takes the one it came with.

@@ -80,8 +80,8 @@ type DeadLetter struct {
 	ID          string    `json:"id"` // unique in the graph, sorts by time
 	At          time.Time `json:"at"`
 	Accumulator string    `json:"accumulator"`
-	// Stage is where it failed: "decode", "size", "schema", "time", "where", "emit", "fold",
-	// "generate", "guard", "node" or "sink".
+	// Stage is where it failed: "decode", "size", "schema", "time", "where", "emit", "key", "fold",
+	// "generate", "guard", "node", "evict" or "sink".
 	Stage string `json:"stage"`
 	Code  string `json:"code"`
 	// Reason is one line for people.

@@ -52,7 +52,7 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 	inputs := make([]graph.Input, len(g.Accumulators))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
-		p, ds := accumulator.Compile(a, accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes})
+		p, ds := accumulator.Compile(a, accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes, Keys: g.Reactor.Keys})
 		for k := range ds {
 			ds[k].File = g.File
 		}
@@ -104,7 +104,7 @@ func (u *Unit) describe() spec.Diagnostics {
 		a := &g.Accumulators[i]
 		in := reactor.Input{
 			Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
-			Identity: accumulatorIdentity(a),
+			Global: a.Global && g.Keyed(), Identity: accumulatorIdentity(a),
 		}
 		if a.HasDefault {
 			v, err := boundary.FromAny(a.Default)
@@ -135,8 +135,40 @@ func (u *Unit) Reactor() reactor.Config {
 		All: r.When == "all", Guard: !r.Guard.IsZero(), RateLimit: r.RateLimit,
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
-		PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain,
+		PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
 	}
+}
+
+// keys is what the reactor needs to know of the graph's keys; nil when it has none.
+func (u *Unit) keys() *reactor.Keys {
+	g := u.Spec
+	if !g.Keyed() {
+		return nil
+	}
+	k := &reactor.Keys{
+		TTL: g.Reactor.TTL, Max: g.Reactor.MaxKeys, Drop: g.Reactor.OnEvict == "drop", Times: make([]bool, g.KeyParts()),
+	}
+	var meaning strings.Builder
+	for _, e := range g.Reactor.Keys {
+		fmt.Fprintf(&meaning, "%q ", e.Text)
+	}
+	first := true
+	for i, p := range u.Programs {
+		a := &g.Accumulators[i]
+		if a.Global {
+			continue
+		}
+		for _, e := range a.Keys {
+			fmt.Fprintf(&meaning, "%s: %q ", a.Name, e.Text)
+		}
+		// A part is a time when every input makes it one.
+		for part, is := range p.KeyTimes() {
+			k.Times[part] = is && (first || k.Times[part])
+		}
+		first = false
+	}
+	k.Identity = digest(meaning.String())
+	return k
 }
 
 // Lanes bounds the hand-over of each input.

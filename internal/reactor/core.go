@@ -7,7 +7,6 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
 )
 
@@ -52,9 +51,8 @@ type Config struct {
 type Keys struct {
 	// Identity names what the keys mean: persisted state of another identity is not restored.
 	Identity string
-	// Type is what expressions read as `key`; Parts is how many values make a key.
-	Type  expression.Type
-	Parts int
+	// Times says for each part of a key whether it is a time: expressions read it as one.
+	Times []bool
 	// TTL forgets a key this long after its last arrival; 0 for never.
 	TTL time.Duration
 	// Max is how many keys are kept; one more and the least recently used goes.

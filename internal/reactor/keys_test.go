@@ -11,7 +11,7 @@ import (
 // keyed makes a core keyed; change may set more of it.
 func keyed(change func(k *Keys)) option {
 	return func(c *Config) {
-		c.Keys = &Keys{Identity: "k", Parts: 1, Max: 1000}
+		c.Keys = &Keys{Identity: "k", Times: []bool{false}, Max: 1000}
 		if change != nil {
 			change(c.Keys)
 		}

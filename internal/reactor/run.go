@@ -139,5 +139,5 @@ func (c *Core) keyValue() boundary.Value {
 	if c.cfg.Keys == nil {
 		return boundary.Value{}
 	}
-	return c.cell.key.Value()
+	return c.cell.key.ValueOf(c.cfg.Keys.Times)
 }

@@ -21,7 +21,7 @@ var accumulatorFields = []field[Accumulator]{
 	{name: "time", read: func(d *decoder, v value, a *Accumulator) { a.Time = d.expr(v) }},
 	{name: "time_unit", read: func(d *decoder, v value, a *Accumulator) { d.pick(v, timeUnits, &a.TimeUnit) }},
 	{name: "timezone", read: readTimezone},
-	{name: "key"},
+	{name: "key", read: readKey},
 	{name: "global", read: func(d *decoder, v value, a *Accumulator) { d.boolean(v, &a.Global) }},
 	{name: "passive", read: func(d *decoder, v value, a *Accumulator) { d.boolean(v, &a.Passive) }},
 	{name: "default", read: func(d *decoder, v value, a *Accumulator) { a.Default, a.HasDefault = d.free(v) }},

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/graphd/graphd/internal/spec/internal/document"
@@ -57,7 +58,14 @@ func (g *Graph) canonical() *meaning.Tree {
 	for i := range g.Accumulators {
 		g.addAccumulator(accumulators, &g.Accumulators[i])
 	}
-	addReactor(t.Branch("reactor"), &g.Reactor)
+	r := t.Branch("reactor")
+	addReactor(r, &g.Reactor)
+	if g.Keyed() {
+		addKeys(r, g.Reactor.Keys)
+		r.Span("ttl", g.Reactor.TTL)
+		r.Number("max_keys", int64(g.Reactor.MaxKeys))
+		r.Text("on_evict", g.Reactor.OnEvict)
+	}
 	nodes := t.List("nodes")
 	for i := range g.Nodes {
 		addNode(nodes, &g.Nodes[i])
@@ -107,6 +115,7 @@ func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
 		t.Text("time_unit", a.TimeUnit)
 		t.Text("timezone", a.Timezone)
 	}
+	addKeys(t, a.Keys)
 	t.Flag("global", a.Global)
 	t.Flag("passive", a.Passive)
 	if a.HasDefault {
@@ -191,6 +200,13 @@ func addOutput(list *meaning.Tree, o *Output) {
 	}
 	t.Text("emit", o.Emit)
 	t.Text("on_error", o.OnError)
+}
+
+// addKeys adds the parts of a key. One alone and a list of one are the same.
+func addKeys(t *meaning.Tree, keys []Expr) {
+	for i, e := range keys {
+		t.Leaf("key["+strconv.Itoa(i)+"]", e.Text)
+	}
 }
 
 // addExpr leaves an expression out when it was not given: that is no difference.

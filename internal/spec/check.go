@@ -16,11 +16,13 @@ type links struct {
 	nodes        []link
 	outputs      []output
 	routes       map[*Node]map[string]bool // the route names of the nodes that were asked for one
+	ofKeys       []value                   // what only a keyed reactor has
 }
 
 type input struct {
 	value
 	strategy value // if given, and one of the strategies
+	key      value // if given
 }
 
 type link struct {
@@ -38,6 +40,7 @@ type output struct {
 func (d *decoder) check(g *Graph) {
 	names := d.checkNames(g)
 	d.checkTriggers(g)
+	d.checkKeys(g)
 	d.checkAfter(g)
 	d.checkOutputs(g, names)
 }

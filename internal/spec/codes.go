@@ -45,6 +45,8 @@ const (
 	CodePassiveSequential = "passive_sequential" // an input that does not trigger, yet asks to be queued
 	CodePassiveTrigger    = "passive_trigger"    // an input that does not trigger, yet is named as a trigger
 	CodeNoTrigger         = "no_trigger"         // a graph that nothing can fire
+	CodeNoKey             = "no_key"             // an input without a key in a keyed graph, or keys spoken of where there are none
+	CodeKeyParts          = "key_parts"          // keys made of different numbers of values
 
 	CodeQuoteExpression = "quote_expression" // an expression that YAML reads as something else; it needs quotes
 	CodeNotAllowed      = "not_allowed"      // a reference in an expression

@@ -8,6 +8,7 @@ const (
 	defaultWarmTimeout     = 30 * time.Second
 	defaultCapacity        = 1024
 	defaultCapacityBytes   = 8 << 20
+	defaultMaxKeys         = 10_000_000
 	defaultHistory         = 1000
 	defaultDeadLetterKeep  = 7 * 24 * time.Hour
 	defaultDeadLetterMax   = 100_000
@@ -20,6 +21,7 @@ const (
 	maxCapacity      = 1 << 24
 	maxCapacityBytes = 1 << 40
 	maxHistory       = 1_000_000
+	maxKeys          = 1 << 28
 	maxCount         = 1 << 31
 )
 
@@ -33,6 +35,8 @@ func defaultGraph(file string) *Graph {
 			WarmTimeout:   defaultWarmTimeout,
 			OnWarmTimeout: onWarmTimeouts.built[0],
 			EpochTimeout:  defaultEpochTimeout,
+			MaxKeys:       defaultMaxKeys,
+			OnEvict:       onEvicts.built[0],
 			Restart: Restart{
 				Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute,
 				OnExhausted: onExhausteds.built[0],

@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 			Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}},
 		Reactor: Reactor{
-			When: "any", Strategy: "latest", WarmTimeout: 30 * time.Second, OnWarmTimeout: "fire_anyway", EpochTimeout: 30 * time.Second,
+			When: "any", Strategy: "latest", WarmTimeout: 30 * time.Second, OnWarmTimeout: "fire_anyway", EpochTimeout: 30 * time.Second, MaxKeys: 10_000_000, OnEvict: "dead_letter",
 			Restart: Restart{Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute, OnExhausted: "fail"},
 		},
 		Nodes:       []Node{{Name: "n", Kind: "expr", Expr: Expr{Text: "a"}, OnError: "fail_epoch", Priority: "normal"}},
@@ -114,7 +114,7 @@ func TestEverything(t *testing.T) {
 		}},
 		Reactor: Reactor{
 			When: "all", Names: []string{"pushed", "posted"}, Strategy: "latest", Guard: Expr{Text: "pushed.x > 0"},
-			WarmTimeout: 90 * time.Second, OnWarmTimeout: "fail", EpochTimeout: 500 * time.Millisecond,
+			WarmTimeout: 90 * time.Second, OnWarmTimeout: "fail", EpochTimeout: 500 * time.Millisecond, MaxKeys: 10_000_000, OnEvict: "dead_letter",
 			Restart: Restart{Attempts: 0, Base: 10 * time.Millisecond, Max: time.Second, Reset: time.Hour, OnExhausted: "degrade"},
 		},
 		Nodes: []Node{
@@ -215,13 +215,11 @@ func TestManual(t *testing.T) {
 		"market_maker": {
 			"accumulators.orderbook.source.kafka not_yet_supported",
 			"accumulators.limits.source.poll not_yet_supported",
-			"reactor.key not_yet_supported",
 			"outputs.signals.sink.kafka not_yet_supported",
 			"outputs.audit.sink.postgres not_yet_supported",
 		},
 		"airport_delays": {
 			"accumulators.flights.window not_yet_supported",
-			"reactor.key not_yet_supported",
 		},
 	} {
 		g, diags := Parse([]byte(readFile(t, "testdata/manual/"+file+".yaml")), Options{File: file})

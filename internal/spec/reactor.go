@@ -11,15 +11,16 @@ var (
 	strategies     = choice{built: []string{"latest", "sequential"}, later: []string{"burst"}}
 	onWarmTimeouts = choice{built: []string{"fire_anyway", "fail"}}
 	onExhausteds   = choice{built: []string{"fail", "degrade"}}
+	onEvicts       = choice{built: []string{"dead_letter", "drop"}}
 )
 
 var reactorFields = []field[Reactor]{
 	{name: "when", read: readWhen},
 	{name: "strategy", read: func(d *decoder, v value, r *Reactor) { d.pick(v, strategies, &r.Strategy) }},
-	{name: "key"},
-	{name: "ttl"},
-	{name: "max_keys"},
-	{name: "on_evict"},
+	{name: "key", read: func(d *decoder, v value, r *Reactor) { r.Keys = d.keys(v) }},
+	{name: "ttl", read: func(d *decoder, v value, r *Reactor) { d.ofKeys(v); d.duration(v, 1, &r.TTL) }},
+	{name: "max_keys", read: func(d *decoder, v value, r *Reactor) { d.ofKeys(v); d.count(v, 1, maxKeys, &r.MaxKeys) }},
+	{name: "on_evict", read: func(d *decoder, v value, r *Reactor) { d.ofKeys(v); d.pick(v, onEvicts, &r.OnEvict) }},
 	{name: "guard", read: func(d *decoder, v value, r *Reactor) { r.Guard = d.expr(v) }},
 	{name: "debounce"},
 	{name: "rate_limit", read: func(d *decoder, v value, r *Reactor) { d.duration(v, 0, &r.RateLimit) }},

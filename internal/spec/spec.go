@@ -99,6 +99,8 @@ type Accumulator struct {
 	Batch Batch
 	State State
 	Time  Expr
+	// Keys make the key of a boundary from its event, in place of the reactor's. Nil when not given.
+	Keys []Expr
 	// TimeUnit is the unit of numeric times: "s", "ms" (default), "us", "ns".
 	TimeUnit string
 	Timezone string
@@ -175,9 +177,15 @@ type GeneratorSource struct {
 type Reactor struct {
 	Pos Pos
 	// When is "any" (default) or "all"; Names restricts it to a subset, nil means every triggering input.
-	When        string
-	Names       []string
-	Strategy    string // "latest" (default) or "sequential"
+	When     string
+	Names    []string
+	Strategy string // "latest" (default) or "sequential"
+	// Keys make the key of a boundary from its fields; several make a composite key. Nil when not given.
+	Keys    []Expr
+	TTL     time.Duration // a key is forgotten this long after its last arrival; 0: never
+	MaxKeys int           // default 10,000,000
+	// OnEvict is "dead_letter" (default) or "drop".
+	OnEvict     string
 	Guard       Expr
 	RateLimit   time.Duration // least time between the starts of two epochs; 0: none
 	WarmTimeout time.Duration // default 30s

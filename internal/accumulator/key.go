@@ -1,0 +1,232 @@
+package accumulator
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// keyProgram makes the key of a boundary (M13): of the event, where the accumulator says
+// how, else of the boundary's fields, as the reactor says.
+type keyProgram struct {
+	parts []*expression.Program
+	// fields are the boundary's fields that the parts read, by their index in the scope;
+	// nil when they read the event.
+	fields  []string
+	slots   []int           // of the fields in shape
+	shape   *boundary.Shape // nil: fields are looked up by name
+	ofEvent bool
+	// bare says that the only part is the first field as it is, with nothing to compute.
+	bare bool
+}
+
+// compileKey compiles the accumulator's own key over the event, or the reactor's over the
+// fields of what the accumulator hands over.
+func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope expression.Scope, ds spec.Diagnostics) spec.Diagnostics {
+	if a.Global || len(a.Keys)+len(reactor) == 0 {
+		return ds
+	}
+	p.key = &keyProgram{ofEvent: len(a.Keys) > 0}
+	if p.key.ofEvent {
+		for _, e := range a.Keys {
+			var x *expression.Program
+			if x, ds = compileExpr(e, scope, expression.Compile, ds); x != nil {
+				ds = p.key.add(e, x, ds)
+			}
+		}
+		return ds
+	}
+	fields := p.Type()
+	names := fieldNames(fields, reactor)
+	for _, n := range names {
+		p.key.fields = append(p.key.fields, n.Name)
+	}
+	for _, e := range reactor {
+		x, err := expression.Compile(e.Text, expression.Scope{Names: names})
+		if err != nil {
+			d := diagnose(e, err)
+			d.Text += " (the key of " + a.Name + ", over the fields it hands over; or give " + a.Name + " a key of its own)"
+			ds = append(ds, d)
+			continue
+		}
+		ds = p.key.add(e, x, ds)
+	}
+	p.key.bind(nil)
+	p.key.bare = len(p.key.parts) == 1 && len(names) == 1 && strings.TrimSpace(p.key.parts[0].Text()) == names[0].Name
+	return ds
+}
+
+// add takes one part, unless it can never be a key.
+func (k *keyProgram) add(e spec.Expr, x *expression.Program, ds spec.Diagnostics) spec.Diagnostics {
+	switch kind := x.Type().Kind(); kind {
+	case boundary.KindList, boundary.KindObject, boundary.KindDuration, boundary.KindNull:
+		return append(ds, diagnostic(e.Pos, expression.CodeTypeMismatch, "a key is a text, a whole number, a boolean or a time, and this is "+kind.String()))
+	}
+	k.parts = append(k.parts, x)
+	return ds
+}
+
+// fieldNames are the names that the reactor's key can read of a boundary of this type: its
+// fields. Where they are not all known, every word that is no call may be one.
+func fieldNames(t expression.Type, exprs []spec.Expr) []expression.Name {
+	var names []expression.Name
+	add := func(name string) {
+		if ft, ok := t.Field(name); ok && !slices.ContainsFunc(names, func(n expression.Name) bool { return n.Name == name }) {
+			names = append(names, expression.Name{Name: name, Type: ft})
+		}
+	}
+	for _, e := range exprs {
+		for word, call := range wordsOf(e.Text) {
+			if !call {
+				add(word)
+			}
+		}
+	}
+	if len(names) == 0 || !t.IsAny() && !t.Open() {
+		// All of them: a misspelt name is then told with the one that is meant.
+		for _, f := range t.Fields() {
+			if !slices.ContainsFunc(names, func(n expression.Name) bool { return n.Name == f }) {
+				ft, _ := t.Field(f)
+				names = append(names, expression.Name{Name: f, Type: ft})
+			}
+		}
+	}
+	return names
+}
+
+// keywords are words that are never fields.
+var keywords = []string{"true", "false", "nil", "not", "and", "or", "in", "matches", "contains", "startsWith", "endsWith", "let", "if", "else"}
+
+// wordsOf ranges over the names in an expression's text and says whether each is called.
+// Words in a string are among them, which does no harm.
+func wordsOf(text string) func(yield func(word string, call bool) bool) {
+	return func(yield func(string, bool) bool) {
+		for rest := text; rest != ""; {
+			start := strings.IndexFunc(rest, isWord)
+			if start < 0 {
+				return
+			}
+			member := start > 0 && rest[start-1] == '.'
+			rest = rest[start:]
+			end := strings.IndexFunc(rest, func(r rune) bool { return !isWord(r) })
+			if end < 0 {
+				end = len(rest)
+			}
+			word := rest[:end]
+			rest = rest[end:]
+			if member || word[0] >= '0' && word[0] <= '9' || slices.Contains(keywords, word) {
+				continue
+			}
+			if !yield(word, strings.HasPrefix(strings.TrimLeft(rest, " "), "(")) {
+				return
+			}
+		}
+	}
+}
+
+func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// bind tells the parts the shape of what they read.
+func (k *keyProgram) bind(shape *boundary.Shape) {
+	k.shape, k.slots = shape, nil
+	for _, name := range k.fields {
+		slot := -1
+		if shape != nil {
+			if i, ok := shape.Slot(name); ok {
+				slot = i
+			}
+		}
+		k.slots = append(k.slots, slot)
+	}
+}
+
+// KeyTimes says for each part of the key whether it is known to be a time; nil without a key.
+func (p *Program) KeyTimes() []bool {
+	if p.key == nil {
+		return nil
+	}
+	times := make([]bool, len(p.key.parts))
+	for i, x := range p.key.parts {
+		times[i] = x.Type().Kind() == boundary.KindTime
+	}
+	return times
+}
+
+// keyer makes keys for one Core.
+type keyer struct {
+	p     *keyProgram
+	env   expression.Env
+	parts []boundary.Value
+	text  []byte
+	// recent are keys made lately, by their hash: most events have one of these, and then
+	// no memory is needed for another.
+	recent [recentKeys]boundary.Key
+}
+
+// recentKeys is a power of two: 256 keys are 4 KiB.
+const recentKeys = 256
+
+func newKeyer(p *keyProgram) *keyer {
+	if p == nil {
+		return nil
+	}
+	return &keyer{p: p, env: expression.Env{Values: make([]boundary.Value, len(p.fields))}, parts: make([]boundary.Value, len(p.parts))}
+}
+
+// ofBoundary is the key of a boundary's value.
+func (k *keyer) ofBoundary(v boundary.Value) (boundary.Key, *BadEvent) {
+	for i, name := range k.p.fields {
+		if slot := k.p.slots[i]; slot >= 0 {
+			k.env.Values[i] = v.Slot(k.p.shape, slot)
+		} else {
+			k.env.Values[i] = v.Field(name)
+		}
+	}
+	if k.p.bare {
+		k.parts[0] = k.env.Values[0]
+		return k.key()
+	}
+	return k.eval(&k.env)
+}
+
+// eval makes the key of what is in the environment.
+func (k *keyer) eval(env *expression.Env) (boundary.Key, *BadEvent) {
+	for i, x := range k.p.parts {
+		v, err := x.Eval(env)
+		switch {
+		case err == nil:
+			k.parts[i] = v
+		case errors.Is(err, expression.ErrAbsent):
+			k.parts[i] = boundary.Value{}
+		default:
+			return "", evalFault("key", err)
+		}
+	}
+	return k.key()
+}
+
+func (k *keyer) key() (boundary.Key, *BadEvent) {
+	var err error
+	k.text, err = boundary.AppendKey(k.text[:0], k.parts)
+	if err != nil {
+		code := "bad_key"
+		if errors.Is(err, boundary.ErrNoKey) {
+			code = "key_missing"
+		}
+		return "", &BadEvent{Stage: "key", Code: code, Text: err.Error()}
+	}
+	h := uint32(2166136261) // FNV-1a: short texts, and nobody to guard against: a clash costs an allocation
+	for _, c := range k.text {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	kept := &k.recent[h&(recentKeys-1)]
+	if string(*kept) != string(k.text) {
+		*kept = boundary.Key(k.text)
+	}
+	return *kept, nil
+}
