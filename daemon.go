@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/telemetry"
@@ -42,6 +43,13 @@ type Config struct {
 	Log    *slog.Logger
 	// Origins are web origins that may use the API from a browser beside the daemon's own.
 	Origins []string
+	// AllowOutbound lists what sources and sinks may call beside public addresses: networks
+	// (10.1.0.0/16), addresses, host names, "loopback", "private", or "none" alone. Without it
+	// a daemon that listens on loopback alone may call loopback, and any other nothing more:
+	// who reaches such a daemon is on this machine already.
+	AllowOutbound []string
+	// MaxOutbound bounds the outbound calls on the way at once; default 256.
+	MaxOutbound int
 	// MaxBody bounds a request body, a frame and an event, in bytes; default 8 MiB.
 	MaxBody int64
 	// PushTimeout is how long a full queue holds a push up; default 5s.
@@ -70,6 +78,7 @@ type Daemon struct {
 	cfg      Config
 	log      *slog.Logger
 	store    checkpoint.Store
+	guard    *outbound.Guard
 	engine   *engine.Engine
 	server   *server.Server
 	listener net.Listener
@@ -92,6 +101,9 @@ func (c *Config) setDefaults() {
 	if c.MaxBody == 0 {
 		c.MaxBody = 8 << 20
 	}
+	if c.AllowOutbound == nil && !c.Insecure {
+		c.AllowOutbound = []string{"loopback"}
+	}
 	if c.ShutdownTimeout == 0 {
 		c.ShutdownTimeout = 30 * time.Second
 	}
@@ -104,6 +116,9 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d := &Daemon{cfg: cfg, log: cfg.Log, seen: make(map[string][sha256.Size]byte)}
+	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if d.store, err = openStore(ctx, &cfg); err != nil {
 		return nil, err
 	}
@@ -114,7 +129,8 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	}()
 	d.engine = engine.New(engine.Config{
 		Store: d.store, Log: cfg.Log, MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout,
-		Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody)},
+		Kinds:    &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard},
+		Outbound: d.guard,
 	})
 	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{Version: cfg.Version.Version, Revision: cfg.Version.Commit, GoVersion: cfg.Version.Go})
 	if err != nil {

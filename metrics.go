@@ -66,3 +66,9 @@ func (s *metricsSource) WebSockets() telemetry.WebSocketMetrics {
 	st := s.d.server.Stats()
 	return telemetry.WebSocketMetrics{Clients: st.WebSockets, SlowClosed: st.SlowClosed}
 }
+
+// Outbound are the calls of sources and sinks.
+func (s *metricsSource) Outbound() telemetry.OutboundMetrics {
+	used, _, denied := s.d.guard.Use()
+	return telemetry.OutboundMetrics{Calls: used, Denied: denied}
+}

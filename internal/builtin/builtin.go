@@ -13,11 +13,15 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/reactor"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
 	"github.com/graphd/graphd/internal/sink/stdout"
+	"github.com/graphd/graphd/internal/sink/webhook"
 	"github.com/graphd/graphd/internal/source/file"
 	"github.com/graphd/graphd/internal/source/generator"
+	"github.com/graphd/graphd/internal/source/poll"
+	"github.com/graphd/graphd/internal/source/wsclient"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -27,6 +31,8 @@ type Kinds struct {
 	Stdout *stdout.Output
 	// MaxEventBytes bounds one event of a source.
 	MaxEventBytes int
+	// Guard dials for all that calls out; it is required where a source or sink does.
+	Guard *outbound.Guard
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
 	Plain bool
 }
@@ -73,6 +79,9 @@ func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 		}
 		return s, nil
 	}
+	if s, ok, err := k.remoteSource(a); ok {
+		return s, err
+	}
 	return nil, fmt.Errorf("source kind %q is not built in", a.Source.Kind)
 }
 
@@ -88,7 +97,34 @@ func (k *Kinds) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
 	case "file":
 		return sinkfile.Open(Resolve(u.Spec.File, o.Sink.File.Path))
 	}
+	if o.Sink.Kind == "http" {
+		h := o.Sink.HTTP
+		return webhook.New(webhook.Config{URL: h.URL, Method: h.Method, Headers: headers(h.Headers), Timeout: o.Timeout, Guard: k.Guard})
+	}
 	return nil, fmt.Errorf("sink kind %q is not built in", o.Sink.Kind)
+}
+
+// remoteSource makes a source at the other end of a connection; ok is false for any other.
+func (k *Kinds) remoteSource(a *spec.Accumulator) (s accumulator.Source, ok bool, err error) {
+	switch a.Source.Kind {
+	case "poll":
+		p := a.Source.Poll
+		s, err = poll.New(poll.Config{URL: p.HTTP, Every: p.Every, Timeout: p.Timeout, Headers: headers(p.Headers), MaxBytes: k.MaxEventBytes, Guard: k.Guard})
+	case "websocket_client":
+		w := a.Source.WebSocket
+		s, err = wsclient.New(wsclient.Config{URL: w.URL, Subscribe: w.Subscribe, Ping: w.Ping, Headers: headers(w.Headers), MaxBytes: k.MaxEventBytes, Guard: k.Guard})
+	default:
+		return nil, false, nil
+	}
+	return s, true, err
+}
+
+func headers(given []spec.Header) []outbound.Header {
+	list := make([]outbound.Header, len(given))
+	for i, h := range given {
+		list[i] = outbound.Header(h)
+	}
+	return list
 }
 
 // Resolve makes a path of a declaration absolute: relative to the directory of its file.

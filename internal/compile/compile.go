@@ -191,6 +191,12 @@ func accumulatorIdentity(a *spec.Accumulator) string {
 		fmt.Fprintf(&b, "/%s/%s", a.Source.File.Path, a.Source.File.Format)
 	case "generator":
 		fmt.Fprintf(&b, "/%d/%s", a.Source.Generator.Seed, a.Source.Generator.Expr.Text)
+	case "poll":
+		b.WriteString("/" + a.Source.Poll.HTTP)
+	case "websocket_client":
+		b.WriteString("/" + a.Source.WebSocket.URL)
+	case "graph":
+		fmt.Fprintf(&b, "/%s/%s", a.Source.Graph.Name, a.Source.Graph.Output)
 	}
 	return digest(b.String())
 }

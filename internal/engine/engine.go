@@ -27,6 +27,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
@@ -51,6 +52,8 @@ type Config struct {
 	// MaxEventBytes bounds one event (8 MiB), MaxGraphs the graphs of the daemon (10,000),
 	// MailboxEvents the pushed events waiting per accumulator (4,096).
 	MaxEventBytes, MaxGraphs, MailboxEvents int
+	// Outbound is what sources and sinks call out through; nil when nothing of it is to be shown.
+	Outbound *outbound.Guard
 	// ShutdownTimeout bounds Close (30s).
 	ShutdownTimeout time.Duration
 }
@@ -214,11 +217,16 @@ func (e *Engine) Limits(context.Context) []Limit {
 	e.mu.RLock()
 	graphs := int64(len(e.graphs))
 	e.mu.RUnlock()
-	return []Limit{
+	limits := []Limit{
 		{Name: "graphs", Limit: int64(e.cfg.MaxGraphs), Used: &graphs, Unit: "graphs"},
 		{Name: "event_bytes", Limit: int64(e.cfg.MaxEventBytes), Unit: "bytes"},
 		{Name: "mailbox_events", Limit: int64(e.cfg.MailboxEvents), Unit: "events per accumulator"},
 		{Name: "watcher_frames", Limit: watcherFrames, Unit: "frames per watcher"},
 		{Name: "shutdown_timeout", Limit: int64(e.cfg.ShutdownTimeout / time.Second), Unit: "seconds"},
 	}
+	if e.cfg.Outbound != nil {
+		used, most, _ := e.cfg.Outbound.Use()
+		limits = append(limits, Limit{Name: "outbound_calls", Limit: most, Used: &used, Unit: "calls at once"})
+	}
+	return limits
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -211,27 +212,7 @@ func (r *run) output(i int, emitted int64) OutputSummary {
 // is derived from sources, durability and sink path, and backed by a test that kills the daemon.
 func (m *managed) guarantees() map[string]string {
 	g := m.unit.Spec
-	pulled, pushed := false, false
-	for i := range g.Accumulators {
-		if g.Accumulators[i].Source.Pulls() {
-			pulled = true
-		} else {
-			pushed = true
-		}
-	}
-	state, durable := "", false
-	switch every := g.Durability.Interval.String(); {
-	case g.Durability.Mode == "none":
-		state = "The graph's state is lost when the daemon stops (durability: none)"
-	case m.e.cfg.Store.Kind() == "memory":
-		state = "The store is memory: everything is lost when the daemon stops"
-	case !pushed:
-		state, durable = "Each event read from a source is in the graph's state exactly once, also after a crash", true
-	case !pulled:
-		state, durable = "Events pushed after the last checkpoint (every "+every+") are lost by a crash", true
-	default:
-		state, durable = "Each event read from a source is in the graph's state exactly once; events pushed after the last checkpoint (every "+every+") are lost by a crash", true
-	}
+	state, durable := m.stateGuarantee()
 	out := make(map[string]string, len(g.Outputs))
 	for i := range g.Outputs {
 		o := &g.Outputs[i]
@@ -248,6 +229,45 @@ func (m *managed) guarantees() map[string]string {
 		}
 	}
 	return out
+}
+
+// stateGuarantee says what a crash does to the graph's state, and whether any of it is durable.
+func (m *managed) stateGuarantee() (sentence string, durable bool) {
+	g := m.unit.Spec
+	switch {
+	case g.Durability.Mode == "none":
+		return "The graph's state is lost when the daemon stops (durability: none)", false
+	case m.e.cfg.Store.Kind() == "memory":
+		return "The store is memory: everything is lost when the daemon stops", false
+	}
+	read, polled, lost := false, false, ""
+	for i := range g.Accumulators {
+		switch s := &g.Accumulators[i].Source; {
+		case s.Replays():
+			read = true
+		case s.Kind == "poll":
+			polled = true
+		case s.Pulls():
+			lost = "events pushed or received"
+		case lost == "":
+			lost = "events pushed"
+		}
+	}
+	var clauses []string
+	if read {
+		clauses = append(clauses, "each event read from a source is in the graph's state exactly once")
+	}
+	if polled {
+		clauses = append(clauses, "a document polled after the last checkpoint is polled again after a crash, if it is still there")
+	}
+	if lost != "" {
+		clauses = append(clauses, lost+" after the last checkpoint (every "+g.Durability.Interval.String()+") are lost by a crash")
+	}
+	if read && len(clauses) == 1 {
+		clauses[0] += ", also after a crash"
+	}
+	text := strings.Join(clauses, "; ")
+	return strings.ToUpper(text[:1]) + text[1:], true
 }
 
 func (c *Counters) add(o Counters) {

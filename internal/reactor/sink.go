@@ -46,8 +46,8 @@ func (m *Message) FiringID() string {
 // goroutine, in the order of the epochs.
 type Sink interface {
 	// Deliver writes the batch, or answers an error: then nothing is known of it and the
-	// whole batch is delivered again after a backoff, unless the error is a *PermanentError.
-	// The batch is the caller's again when Deliver returns.
+	// whole batch is delivered again after a backoff, unless the error is a *PermanentError
+	// or a *RetryError, which know more. The batch is the caller's again when Deliver returns.
 	Deliver(ctx context.Context, batch []Message) error
 	// Close flushes what is buffered and releases what is held.
 	Close(ctx context.Context) error
@@ -75,3 +75,15 @@ type PermanentError struct {
 
 func (e *PermanentError) Error() string { return e.Code + ": " + e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
+
+// RetryError says that the message at Index could not be written now and may be later: those
+// before it were written, those after it were not tried.
+type RetryError struct {
+	Index int
+	// After is the least pause before the next try, as the other side asked for; 0: none.
+	After time.Duration
+	Err   error
+}
+
+func (e *RetryError) Error() string { return e.Err.Error() }
+func (e *RetryError) Unwrap() error { return e.Err }

@@ -25,6 +25,32 @@ type WriterConfig struct {
 	DeadLetter func(m Message, code, reason string)
 	// Room is called when a full queue has room again.
 	Room func()
+	// Retry is how a delivery that failed is tried again; its zero fields mean the defaults
+	// named beside them.
+	Retry RetryPolicy
+}
+
+// RetryPolicy says when deliveries are tried again. A pause is a random part of what it may
+// be at most (full jitter), so that outputs which failed together do not come back together.
+type RetryPolicy struct {
+	// Base is the most of the first pause (50ms); it doubles up to Max (10s).
+	Base, Max time.Duration
+	// Attempts is how often one message is tried again before it counts as refused; 0 is
+	// without end, as is a writer without DeadLetter.
+	Attempts int
+}
+
+// backOff makes the pauses. The library spreads a pause evenly around its interval, by all
+// of it: half the interval gives everything from nothing to the interval.
+func (p RetryPolicy) backOff() *backoff.ExponentialBackOff {
+	if p.Base <= 0 {
+		p.Base = 50 * time.Millisecond
+	}
+	if p.Max <= 0 {
+		p.Max = 10 * time.Second
+	}
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(max(p.Base/2, 1)), backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(max(p.Max/2, 1)), backoff.WithRandomizationFactor(1), backoff.WithMaxElapsedTime(0))
 }
 
 // Writer is the goroutine between the reactor and one sink (M30, direct path). Put never
@@ -126,30 +152,43 @@ func (w *Writer) take(empty []Message) (batch []Message, closing bool) {
 
 // deliver tries until the batch is through, a refused message is out of the way, or ctx is done.
 func (w *Writer) deliver(ctx context.Context, batch []Message) {
-	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(10*time.Second), backoff.WithMaxElapsedTime(0))
-	for len(batch) > 0 {
+	pause := w.cfg.Retry.backOff()
+	for tries := 0; len(batch) > 0; {
 		err := w.attempt(ctx, batch)
 		if err == nil {
 			w.done(len(batch))
 			w.trouble.Store(nil)
 			return
 		}
-		var refused *PermanentError
-		if errors.As(err, &refused) && refused.Index < len(batch) && w.cfg.DeadLetter != nil {
-			w.cfg.DeadLetter(batch[refused.Index], refused.Code, refused.Error())
-			w.failed.Add(1)
-			w.done(refused.Index + 1)
-			batch = batch[refused.Index+1:]
-			continue
+		through, refused, after := w.judge(err, len(batch))
+		if through > 0 {
+			w.done(through)
+			batch = batch[through:]
+			pause.Reset()
+			tries = 0
 		}
-		if refused != nil && refused.Index < len(batch) {
-			w.done(refused.Index)
-			batch = batch[refused.Index:]
+		if ctx.Err() != nil {
+			return
+		}
+		code := ""
+		if refused != nil {
+			code = refused.Code
+		} else if tries++; w.cfg.Retry.Attempts > 0 && tries > w.cfg.Retry.Attempts {
+			code = "retries_exhausted"
+		}
+		if code != "" && w.cfg.DeadLetter != nil {
+			w.cfg.DeadLetter(batch[0], code, err.Error())
+			w.failed.Add(1)
+			w.done(1)
+			batch = batch[1:]
+			pause.Reset()
+			tries = 0
+			continue
 		}
 		text := err.Error()
 		w.trouble.Store(&text)
 		w.retries.Add(1)
-		timer := time.NewTimer(pause.NextBackOff())
+		timer := time.NewTimer(max(pause.NextBackOff(), after))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -157,6 +196,19 @@ func (w *Writer) deliver(ctx context.Context, batch []Message) {
 			return
 		}
 	}
+}
+
+// judge reads how far a failed delivery of n messages came: through of them were written,
+// the next one is refused for good, or is to be tried again after a pause.
+func (w *Writer) judge(err error, n int) (through int, refused *PermanentError, after time.Duration) {
+	var again *RetryError
+	switch {
+	case errors.As(err, &refused) && refused.Index < n:
+		return refused.Index, refused, 0
+	case errors.As(err, &again) && again.Index < n:
+		return again.Index, nil, again.After
+	}
+	return 0, nil, 0
 }
 
 // attempt delivers once. A panic in a sink is a failed delivery like any other: it is

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +92,7 @@ func (g *Graph) canonical() *meaning.Tree {
 
 func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
 	t, path := list.Branch(a.Name), "accumulators."+document.Shorten(a.Name, 64)
-	addSource(t.Branch("source"), &a.Source)
+	g.addSource(t.Branch("source"), path+".source", &a.Source)
 	switch {
 	case a.SchemaFile != "":
 		t.Text("schema", a.SchemaFile)
@@ -135,7 +137,7 @@ func addFields(t *meaning.Tree, fields []Field, sorted bool) {
 	}
 }
 
-func addSource(t *meaning.Tree, s *Source) {
+func (g *Graph) addSource(t *meaning.Tree, path string, s *Source) {
 	b := t.Branch(s.Kind)
 	switch s.Kind {
 	case "file":
@@ -148,6 +150,38 @@ func addSource(t *meaning.Tree, s *Source) {
 		b.Number("count", s.Generator.Count)
 		addExpr(b, "expr", s.Generator.Expr)
 		b.Number("seed", s.Generator.Seed)
+	case "poll":
+		b.Text("http", s.Poll.HTTP)
+		b.Span("every", s.Poll.Every)
+		b.Span("timeout", s.Poll.Timeout)
+		addHeaders(b, s.Poll.Headers)
+	case "websocket_client":
+		b.Text("url", s.WebSocket.URL)
+		if s.WebSocket.Subscribe != nil {
+			messages := make([]any, len(s.WebSocket.Subscribe))
+			for i, m := range s.WebSocket.Subscribe {
+				messages[i] = m
+			}
+			g.freeAt(b, path+".websocket_client.subscribe", "subscribe", messages)
+		}
+		b.Span("ping", s.WebSocket.Ping)
+		addHeaders(b, s.WebSocket.Headers)
+	case "graph":
+		b.Text("name", s.Graph.Name)
+		b.Text("output", s.Graph.Output)
+	}
+}
+
+// addHeaders adds header fields. A value that was written into the document is shown to
+// nobody all the same: that it changed is told by its digest.
+func addHeaders(t *meaning.Tree, headers []Header) {
+	if len(headers) == 0 {
+		return
+	}
+	b := t.Branch("headers")
+	for _, h := range slices.SortedFunc(slices.Values(headers), func(a, b Header) int { return strings.Compare(a.Name, b.Name) }) {
+		sum := sha256.Sum256([]byte(h.Value))
+		b.Leaf(h.Name, "(hidden, "+hex.EncodeToString(sum[:4])+")")
 	}
 }
 
@@ -198,8 +232,27 @@ func addOutput(list *meaning.Tree, o *Output) {
 		b.Text("path", o.Sink.File.Path)
 		b.Text("format", o.Sink.File.Format)
 	}
+	switch o.Sink.Kind {
+	case "http":
+		b.Text("url", o.Sink.HTTP.URL)
+		b.Text("method", o.Sink.HTTP.Method)
+		addHeaders(b, o.Sink.HTTP.Headers)
+	case "graph":
+		b.Text("name", o.Sink.Graph.Name)
+		b.Text("accumulator", o.Sink.Graph.Accumulator)
+	}
 	t.Text("emit", o.Emit)
 	t.Text("on_error", o.OnError)
+	// Defaults are left out: a declaration from before there was a retry means the same.
+	if o.Retry != defaultRetry() {
+		b = t.Branch("retry")
+		b.Number("attempts", int64(o.Retry.Attempts))
+		b.Span("base", o.Retry.Base)
+		b.Span("max", o.Retry.Max)
+	}
+	if o.Timeout != defaultCallTimeout {
+		t.Span("timeout", o.Timeout)
+	}
 }
 
 // addKeys adds the parts of a key. One alone and a list of one are the same.

@@ -43,6 +43,7 @@ func (d *decoder) check(g *Graph) {
 	d.checkKeys(g)
 	d.checkAfter(g)
 	d.checkOutputs(g, names)
+	d.checkFeeds(g)
 }
 
 // checkNames checks the name space that accumulators and nodes share, and returns

@@ -18,9 +18,9 @@ var sourceKinds = []field[Source]{
 	{name: "file", read: readFileSource},
 	{name: "generator", read: readGenerator},
 	{name: "kafka"},
-	{name: "poll"},
-	{name: "websocket_client"},
-	{name: "graph"},
+	{name: "poll", read: readPoll},
+	{name: "websocket_client", read: readWebSocketSource},
+	{name: "graph", read: readGraphSource},
 }
 
 func readSource(d *decoder, v value, a *Accumulator) {
@@ -136,8 +136,8 @@ var outputFields = []field[Output]{
 	{name: "emit", read: func(d *decoder, v value, o *Output) { d.pick(v, outputEmits, &o.Emit) }},
 	{name: "on_error", read: func(d *decoder, v value, o *Output) { d.pick(v, outputOnErrors, &o.OnError) }},
 	{name: "key"},
-	{name: "retry"},
-	{name: "timeout"},
+	{name: "retry", read: readRetry},
+	{name: "timeout", read: func(d *decoder, v value, o *Output) { d.duration(v, 1, &o.Timeout) }},
 }
 
 func readOutputs(d *decoder, v value, g *Graph) {
@@ -147,9 +147,11 @@ func readOutputs(d *decoder, v value, g *Graph) {
 		o := Output{
 			Name: p.key.Value, Pos: d.pos(p.key, p.at),
 			Emit: outputEmits.built[0], OnError: outputOnErrors.built[0],
+			Retry: defaultRetry(), Timeout: defaultCallTimeout,
 		}
 		d.links.outputs = append(d.links.outputs, output{value: p.value})
-		readObject(d, p.value, "an output", outputFields, &o)
+		got, _ := readObject(d, p.value, "an output", outputFields, &o)
+		d.checkDelivery(&o, got)
 		g.Outputs = append(g.Outputs, o)
 	}
 }
@@ -161,8 +163,8 @@ var sinkKinds = []field[Sink]{
 	{name: "drop", read: readNothing[Sink]("sink drop")},
 	{name: "kafka"},
 	{name: "postgres"},
-	{name: "http"},
-	{name: "graph"},
+	{name: "http", read: readHTTPSink},
+	{name: "graph", read: readGraphSink},
 }
 
 func readSink(d *decoder, v value, o *Output) {

@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 			Restart: Restart{Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute, OnExhausted: "fail"},
 		},
 		Nodes:       []Node{{Name: "n", Kind: "expr", Expr: Expr{Text: "a"}, OnError: "fail_epoch", Priority: "normal"}},
-		Outputs:     []Output{{Name: "o", From: "n", Sink: Sink{Kind: "drop"}, Emit: "each", OnError: "block"}},
+		Outputs:     []Output{{Name: "o", From: "n", Sink: Sink{Kind: "drop"}, Emit: "each", OnError: "block", Retry: defaultRetry(), Timeout: defaultCallTimeout}},
 		Durability:  Durability{Mode: "checkpoint", Interval: time.Second, OnFailure: "advance"},
 		History:     History{Keep: 1000},
 		DeadLetters: DeadLetters{Keep: 7 * 24 * time.Hour, Max: 100_000, MaxBytes: 256 << 20},
@@ -129,10 +129,10 @@ func TestEverything(t *testing.T) {
 			{Name: "two", Kind: "expr", Expr: Expr{Text: "true"}, OnError: "fail_epoch", Priority: "normal"},
 		},
 		Outputs: []Output{
-			{Name: "a", From: "low", Sink: Sink{Kind: "stdout"}, Emit: "on_change", OnError: "dead_letter"},
-			{Name: "b", From: "pushed", Sink: Sink{Kind: "file", File: FileSink{Path: "out.ndjson", Format: "ndjson"}}, Emit: "each", OnError: "block"},
-			{Name: "c", From: "both", Sink: Sink{Kind: "websocket"}, Emit: "each", OnError: "block"},
-			{Name: "d", From: "both", Sink: Sink{Kind: "drop"}, Emit: "each", OnError: "block"},
+			{Name: "a", From: "low", Sink: Sink{Kind: "stdout"}, Emit: "on_change", OnError: "dead_letter", Retry: defaultRetry(), Timeout: defaultCallTimeout},
+			{Name: "b", From: "pushed", Sink: Sink{Kind: "file", File: FileSink{Path: "out.ndjson", Format: "ndjson"}}, Emit: "each", OnError: "block", Retry: defaultRetry(), Timeout: defaultCallTimeout},
+			{Name: "c", From: "both", Sink: Sink{Kind: "websocket"}, Emit: "each", OnError: "block", Retry: defaultRetry(), Timeout: defaultCallTimeout},
+			{Name: "d", From: "both", Sink: Sink{Kind: "drop"}, Emit: "each", OnError: "block", Retry: defaultRetry(), Timeout: defaultCallTimeout},
 		},
 		Durability:  Durability{Mode: "none", Interval: 2 * time.Second, EveryEpochs: 10, OnFailure: "halt"},
 		History:     History{Keep: 0},
@@ -214,7 +214,6 @@ func TestManual(t *testing.T) {
 	for file, want := range map[string][]string{
 		"market_maker": {
 			"accumulators.orderbook.source.kafka not_yet_supported",
-			"accumulators.limits.source.poll not_yet_supported",
 			"outputs.signals.sink.kafka not_yet_supported",
 			"outputs.audit.sink.postgres not_yet_supported",
 		},

@@ -147,14 +147,27 @@ type State struct {
 // Source says where an accumulator's events come from besides its socket.
 // Exactly one kind; "websocket" and "http" are the socket itself.
 type Source struct {
-	Kind      string // "websocket" (default), "http", "file", "generator"
+	Kind      string // "websocket" (default), "http", "file", "generator", "poll", "websocket_client", "graph"
 	Pos       Pos
 	File      FileSource
 	Generator GeneratorSource
+	Poll      PollSource
+	WebSocket WebSocketSource // of kind "websocket_client"
+	Graph     GraphSource
 }
 
 // Pulls reports whether the source is more than the accumulator's own socket.
-func (s *Source) Pulls() bool { return s.Kind == "file" || s.Kind == "generator" }
+func (s *Source) Pulls() bool { return s.Kind != "websocket" && s.Kind != "http" }
+
+// Replays reports whether the source can go back to a position, so that what a crash took
+// is read again.
+func (s *Source) Replays() bool {
+	switch s.Kind {
+	case "websocket", "http", "poll", "websocket_client", "graph":
+		return false
+	}
+	return true
+}
 
 // FileSource reads a file of NDJSON or CSV.
 type FileSource struct {
@@ -235,13 +248,18 @@ type Output struct {
 	Emit string
 	// OnError is "block" (default) or "dead_letter".
 	OnError string
+	Retry   Retry
+	// Timeout bounds one try of a sink that calls out; default 10s.
+	Timeout time.Duration
 }
 
 // Sink says where an output goes. Exactly one kind.
 type Sink struct {
-	Kind string // "stdout", "file", "websocket", "drop"
-	Pos  Pos
-	File FileSink
+	Kind  string // "stdout", "file", "websocket", "drop", "http", "graph"
+	Pos   Pos
+	File  FileSink
+	HTTP  HTTPSink
+	Graph GraphSink
 }
 
 // FileSink appends to a file, one JSON document a line.

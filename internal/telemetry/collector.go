@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"time"
+
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -44,6 +46,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ws := c.src.WebSockets()
 	s.gauge(c.clients, float64(ws.Clients))
 	s.counter(c.slowClosed, ws.SlowClosed)
+	out := c.src.Outbound()
+	s.gauge(c.outboundCalls, float64(out.Calls))
+	s.counter(c.outboundDenied, out.Denied)
 }
 
 // scrape is one walk over one graph.
@@ -117,6 +122,9 @@ func (s *scrape) accumulator(a *engine.AccumulatorSummary) {
 	s.gauge(s.queueCapacity, float64(a.Capacity), a.Name)
 	if a.SecondsToFull != nil {
 		s.gauge(s.queueSeconds, *a.SecondsToFull, a.Name)
+	}
+	if pushed := a.Source == "websocket" || a.Source == "http"; !pushed && a.LastEventAt != nil {
+		s.gauge(s.sourceStale, max(0, time.Since(*a.LastEventAt).Seconds()), a.Name)
 	}
 }
 

@@ -15,7 +15,7 @@ type descriptions struct {
 
 	received, filtered, conflated, rejected, deadLettered, consumed, queued *prometheus.Desc
 
-	accumulatorHealthy, queueDepth, queueCapacity, queueSeconds, sourceLag *prometheus.Desc
+	accumulatorHealthy, queueDepth, queueCapacity, queueSeconds, sourceLag, sourceStale *prometheus.Desc
 
 	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
 
@@ -26,6 +26,8 @@ type descriptions struct {
 	emitted, retries, pending, failed *prometheus.Desc
 
 	clients, slowClosed *prometheus.Desc
+
+	outboundCalls, outboundDenied *prometheus.Desc
 }
 
 func newDescriptions() descriptions {
@@ -51,6 +53,8 @@ func newDescriptions() descriptions {
 		queueSeconds:       desc("queue_seconds_to_full", "Estimated seconds until the queue is full; absent while it is not filling.", a),
 		sourceLag:          desc("source_lag", "How far the source is behind its end, in its own positions.", a),
 
+		sourceStale: desc("source_stale_seconds", "Time since the last event; absent where nothing but pushes comes in, and before the first.", a),
+
 		epochs:        desc("epochs_total", "Epochs that ended.", g, "cause", "outcome"),
 		epochDuration: desc("epoch_duration_seconds", "How long epochs took.", g),
 		nodes:         desc("nodes_total", "What nodes did in epochs.", g, "outcome"),
@@ -70,6 +74,9 @@ func newDescriptions() descriptions {
 
 		clients:    desc("websocket_clients", "WebSocket connections that are open.", nil),
 		slowClosed: desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.", nil),
+
+		outboundCalls:  desc("outbound_calls", "Calls of sources and sinks to other servers that are on the way.", nil),
+		outboundDenied: desc("outbound_denied_total", "Calls that were not made because the address is not allowed.", nil),
 	}
 }
 
@@ -78,11 +85,12 @@ func (d *descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
 		d.health, d.paused,
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
-		d.accumulatorHealthy, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag,
+		d.accumulatorHealthy, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
 		d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
 		d.emitted, d.retries, d.pending, d.failed,
 		d.clients, d.slowClosed,
+		d.outboundCalls, d.outboundDenied,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,16 +23,18 @@ func (f fakeSource) Graphs() []GraphMetrics { return f.graphs }
 
 func (fakeSource) WebSockets() WebSocketMetrics { return WebSocketMetrics{Clients: 3, SlowClosed: 4} }
 
+func (fakeSource) Outbound() OutboundMetrics { return OutboundMetrics{Calls: 5, Denied: 6} }
+
 // full is a graph that fills every metric.
 func full() GraphMetrics {
-	seconds, age := 2.5, 0.4
+	seconds, age, last := 2.5, 0.4, time.Now().Add(-time.Minute)
 	h := Histogram{Bounds: []float64{0.001, 0.01}, Counts: []int64{5, 2, 1}, Sum: 0.25}
 	return GraphMetrics{
 		Summary: engine.GraphSummary{
 			Graph: "mm", Tenant: "default", Health: "degraded", Paused: true,
 			Durability: engine.DurabilityStatus{CheckpointAgeSeconds: &age},
 			Accumulators: []engine.AccumulatorSummary{{
-				Name: "book", Health: "live", Depth: 8, Capacity: 1024, SecondsToFull: &seconds,
+				Name: "book", Source: "poll", LastEventAt: &last, Health: "live", Depth: 8, Capacity: 1024, SecondsToFull: &seconds,
 				Counters: engine.Counters{Received: 50, Filtered: 1, Conflated: 2, Rejected: 3, DeadLettered: 6, Consumed: 30, Queued: 8},
 			}, {Name: "pricing", Health: "restarting"}},
 			Outputs: []engine.OutputSummary{{Name: "signals", Emitted: 40, Pending: 2, Failed: 1}},
@@ -91,6 +94,8 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_health GAUGE graph state tenant",
 		"graphd_node_duration_seconds HISTOGRAM graph node tenant",
 		"graphd_nodes_total COUNTER graph outcome tenant",
+		"graphd_outbound_calls GAUGE",
+		"graphd_outbound_denied_total COUNTER",
 		"graphd_output_emitted_total COUNTER graph output tenant",
 		"graphd_output_failed_total COUNTER graph output tenant",
 		"graphd_output_pending GAUGE graph output tenant",
@@ -101,6 +106,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_queue_seconds_to_full GAUGE accumulator graph tenant",
 		"graphd_restarts_total COUNTER accumulator graph reason tenant",
 		"graphd_source_lag GAUGE accumulator graph tenant",
+		"graphd_source_stale_seconds GAUGE accumulator graph tenant",
 		"graphd_websocket_clients GAUGE",
 		"graphd_websocket_slow_closed_total COUNTER",
 	}

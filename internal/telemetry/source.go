@@ -8,6 +8,8 @@ type Source interface {
 	Graphs() []GraphMetrics
 	// WebSockets are the figures of the daemon's WebSocket connections.
 	WebSockets() WebSocketMetrics
+	// Outbound are the figures of the calls to other servers.
+	Outbound() OutboundMetrics
 }
 
 // GraphMetrics is what one graph has to tell. Counts only grow while the process lives.
@@ -104,6 +106,12 @@ type WebSocketMetrics struct {
 	Clients int64
 	// SlowClosed counts clients that were closed because they did not keep up.
 	SlowClosed int64
+}
+
+// OutboundMetrics are the calls of sources and sinks to other servers.
+type OutboundMetrics struct {
+	// Calls is how many are on the way, Denied how many were not made.
+	Calls, Denied int64
 }
 
 // BuildInfo is what the binary was made of.

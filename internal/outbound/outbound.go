@@ -1,0 +1,185 @@
+// Package outbound is the one way out of the daemon: every call to another server (a poll,
+// a WebSocket client, a webhook) is dialled by a [Guard].
+//
+// A declaration says which address to call, and whoever may apply one could make the daemon
+// call what only the daemon can reach: the metadata service of a cloud, a database on the
+// inside, its neighbours. A Guard therefore dials public addresses only, and what the
+// daemon's configuration allows beside them. It looks at the address that is dialled, after
+// a name was resolved and for each of its addresses, so that a name that resolves to
+// something else a moment later gains nothing; and since redirects are dialled too, they
+// are checked the same way. There is no proxy.
+//
+// It also bounds how many calls are on the way at once.
+//
+// # Concurrency
+//
+// A Guard is safe for concurrent use and starts nothing of its own. The clients it makes
+// keep idle connections; whoever makes one closes them.
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// DefaultMaxCalls is how many calls may be on the way at once where nothing else is said:
+// enough that a few slow servers hold nobody else up, few enough for any limit of open files.
+const DefaultMaxCalls = 256
+
+// dialTimeout bounds one connect, whatever the caller's own timeout.
+const dialTimeout = 10 * time.Second
+
+// Config says what may be called beside public addresses.
+type Config struct {
+	// Allow lists networks (10.1.0.0/16), addresses (10.1.2.3), host names
+	// (limits.internal), whatever they resolve to, and the words "loopback", "private"
+	// and "none"; none stands alone and is the same as an empty list.
+	Allow []string
+	// MaxCalls bounds the calls on the way at once; 0 means DefaultMaxCalls.
+	MaxCalls int
+}
+
+// DeniedError is a call to an address that is not allowed. It will be denied again until
+// the daemon's configuration changes.
+type DeniedError struct {
+	Addr netip.Addr
+	Kind string // what is the matter with the address: "private", "link-local", …
+}
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("the address %s is %s, and calls to it are not allowed; if it is meant, start the daemon with --allow-outbound", e.Addr, e.Kind)
+}
+
+// Guard dials what is allowed.
+type Guard struct {
+	networks []netip.Prefix
+	hosts    map[string]bool
+	slots    chan struct{} // one for each call on the way
+	denied   atomic.Int64
+}
+
+// words are networks by name.
+func words() map[string][]netip.Prefix {
+	return map[string][]netip.Prefix{
+		"loopback": prefixes("127.0.0.0/8", "::1/128"),
+		"private":  prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+	}
+}
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, t := range texts {
+		list[i] = netip.MustParsePrefix(t)
+	}
+	return list
+}
+
+// New makes a Guard, or says what in the configuration cannot be used.
+func New(cfg Config) (*Guard, error) {
+	if cfg.MaxCalls < 0 {
+		return nil, fmt.Errorf("%d calls at once: give a number above 0", cfg.MaxCalls)
+	}
+	if cfg.MaxCalls == 0 {
+		cfg.MaxCalls = DefaultMaxCalls
+	}
+	g := &Guard{hosts: make(map[string]bool), slots: make(chan struct{}, cfg.MaxCalls)}
+	named := words()
+	for _, text := range cfg.Allow {
+		text = strings.TrimSpace(text)
+		if text == "none" && len(cfg.Allow) == 1 {
+			break
+		}
+		if list, ok := named[text]; ok {
+			g.networks = append(g.networks, list...)
+		} else if p, err := netip.ParsePrefix(text); err == nil {
+			g.networks = append(g.networks, p.Masked())
+		} else if a, err := netip.ParseAddr(text); err == nil {
+			a = a.Unmap()
+			g.networks = append(g.networks, netip.PrefixFrom(a, a.BitLen()))
+		} else if isHost(text) {
+			g.hosts[hostName(text)] = true
+		} else {
+			return nil, fmt.Errorf("cannot allow calls to %q: write a network such as 10.1.0.0/16, an address, a host name, loopback or private; none stands alone", text)
+		}
+	}
+	return g, nil
+}
+
+// isHost reports whether a text can be a host name: a port or a path is a slip.
+func isHost(s string) bool {
+	if s == "" || s == "none" || len(s) > 253 {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_')
+	}) && strings.ContainsFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+}
+
+// hostName is a name as names are compared.
+func hostName(s string) string { return strings.ToLower(strings.TrimSuffix(s, ".")) }
+
+// DialContext connects to an address, host:port, if it is allowed.
+func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
+	d := net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+	if !g.hosts[hostName(host)] {
+		// Called with each address in turn, between the socket and its connect.
+		d.ControlContext = func(_ context.Context, _, dialled string, _ syscall.RawConn) error { return g.check(dialled) }
+	}
+	conn, err := d.DialContext(ctx, network, address)
+	if denied := (*DeniedError)(nil); errors.As(err, &denied) {
+		g.denied.Add(1)
+		return nil, denied
+	}
+	return conn, err
+}
+
+// check says whether the address of a connection to be made is allowed.
+func (g *Guard) check(dialled string) error {
+	at, err := netip.ParseAddrPort(dialled)
+	if err != nil {
+		return fmt.Errorf("dial %s: %w", dialled, err)
+	}
+	addr := at.Addr().WithZone("")
+	inner := embedded(addr)
+	for _, p := range g.networks {
+		if p.Contains(inner) || p.Contains(addr) {
+			return nil
+		}
+	}
+	for _, a := range []netip.Addr{addr, inner} {
+		if kind := notPublic(a); kind != "" {
+			return &DeniedError{Addr: addr, Kind: kind}
+		}
+	}
+	return nil
+}
+
+// Acquire takes one of the places for calls on the way, and waits while there is none. It
+// fails only with ctx's error. release gives the place back and is called once.
+func (g *Guard) Acquire(ctx context.Context) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case g.slots <- struct{}{}:
+		return func() { <-g.slots }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for one of %d places for outbound calls: %w", cap(g.slots), ctx.Err())
+	}
+}
+
+// Use is how many calls are on the way, how many may be, and how many dials were denied.
+func (g *Guard) Use() (used, limit, denied int64) {
+	return int64(len(g.slots)), int64(cap(g.slots)), g.denied.Load()
+}
