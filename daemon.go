@@ -25,7 +25,7 @@ import (
 type Config struct {
 	// Data is the directory of the embedded store; default "graphd-data".
 	Data string
-	// Store is "sqlite:PATH" or "memory:"; default a SQLite file in Data.
+	// Store is "postgres://USER@HOST/DATABASE", "sqlite:PATH" or "memory:"; default a SQLite file in Data.
 	Store string
 	// Listen is the address of the control plane, host:port; port 0 picks one; default
 	// "127.0.0.1:8080". Other than loopback needs Insecure, for there are no tokens yet.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -31,9 +32,22 @@ func openStore(ctx context.Context, c *Config) (checkpoint.Store, error) {
 		}
 		return s, nil
 	case "postgres", "postgresql":
-		return nil, fmt.Errorf("%w: not_yet_supported: the Postgres store is not built yet; use sqlite:PATH", ErrConfig)
+		s, err := dal.OpenPostgres(ctx, name, dal.PostgresOptions{Name: c.daemonName()})
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", storeClass(err), err)
+		}
+		return s, nil
 	}
-	return nil, fmt.Errorf("%w: store %q is not known; write sqlite:PATH or memory:", ErrConfig, kind)
+	return nil, fmt.Errorf("%w: store %q is not known; write postgres://USER@HOST/DATABASE, sqlite:PATH or memory:", ErrConfig, kind)
+}
+
+// daemonName is what other daemons on the same store call this one.
+func (c *Config) daemonName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s/%d (%s)", host, os.Getpid(), c.Listen)
 }
 
 // storeClass tells a store that somebody else holds or that is out of reach from one that

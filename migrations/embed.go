@@ -10,8 +10,11 @@ package migrations
 
 import "embed"
 
-//go:embed sqlite/*.sql
+//go:embed sqlite/*.sql postgres/*.sql
 var files embed.FS
 
 // SQLite returns the migrations of the embedded store, in the folder "sqlite".
 func SQLite() embed.FS { return files }
+
+// Postgres returns the migrations of the Postgres store, in the folder "postgres".
+func Postgres() embed.FS { return files }

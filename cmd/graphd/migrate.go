@@ -25,6 +25,6 @@ starting one. A store that a newer release has written is refused and left as it
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Data, "data", "graphd-data", "folder of the embedded store")
-	f.StringVar(&c.Store, "store", "", "sqlite:PATH (default a SQLite file in --data)")
+	f.StringVar(&c.Store, "store", "", "postgres://USER@HOST/DATABASE or sqlite:PATH (default a SQLite file in --data)")
 	return cmd
 }

@@ -129,7 +129,7 @@ type Commit struct {
 type Checkpoints interface {
 	// Acquire takes a graph: it makes the head when there is none, raises fence and
 	// incarnation, and makes the attempt count durable before it returns. The caller
-	// is the only owner from then on.
+	// is the only owner from then on. While another daemon owns it the error is an *OwnedError.
 	Acquire(ctx context.Context, id ID) (Head, error)
 	// Load hands every cell to visit, in no particular order. The data is visit's to keep.
 	Load(ctx context.Context, id ID, visit func(Cell) error) error
@@ -216,11 +216,12 @@ type Declarations interface {
 	DeleteDeclaration(ctx context.Context, id ID, state bool) error
 }
 
-// Store is everything a daemon keeps. *dal.SQLite and *dal.Memory implement it.
+// Store is everything a daemon keeps. *dal.SQLite, *dal.Postgres and *dal.Memory implement it.
 type Store interface {
 	Checkpoints
 	Journal
 	Outbox
+	Leases
 	History
 	DeadLetters
 	RecoveryEvents

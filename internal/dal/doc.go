@@ -1,7 +1,8 @@
 // Package dal is the only package that speaks to a database. It implements
-// [checkpoint.Store] twice: [SQLite] in one file on disk, the default of the
-// daemon, and [Memory], which is lost with the process. Both pass the one suite
-// in checkpointtest, and what they must decide alike is written once, in rules.go.
+// [checkpoint.Store] three times: [SQLite] in one file on disk, the default of the
+// daemon, [Postgres] in a database that several daemons may share, and [Memory],
+// which is lost with the process. All pass the one suite in checkpointtest, and what
+// they must decide alike is written once, in rules.go.
 //
 // # The file
 //
@@ -21,9 +22,19 @@
 // match, and when no row matches the transaction ends there, unchanged and
 // fenced. Then cells, history and dead letters follow. See [SQLite.Commit].
 //
+// In Postgres it is one statement (see [Postgres.Commit]): the update of the head is its
+// first part, the others work on the row it returns. No transaction stays open while this
+// process thinks, so an owner that hangs holds no lock that a successor would wait for.
+//
+// # Ownership
+//
+// Daemons on one database have a lease each, and Acquire takes a graph only when the
+// lease of its owner is gone (M45); see [Postgres.RenewLease].
+//
 // # Concurrency
 //
-// All methods of both stores are safe for concurrent use. Memory starts no goroutine.
+// All methods of the stores are safe for concurrent use. Memory starts no goroutine.
+// Postgres starts a sweeper and what its connection pools need, and Close joins them.
 // SQLite starts two, and [SQLite.Close] joins both. The writer owns the only
 // connection that writes: requests queue up for it, and those that wait together
 // share one transaction and so one fsync. The sweeper removes the rows of deleted

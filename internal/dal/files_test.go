@@ -260,7 +260,7 @@ func TestInterruptedMigration(t *testing.T) {
 		"not from 1":  {"sqlite/0002_a.sql": {}},
 		"from 0 even": {"sqlite/0000_a.sql": {}},
 	} {
-		if _, err := readMigrations(files); err == nil {
+		if _, err := readMigrations(files, "sqlite"); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}

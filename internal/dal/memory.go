@@ -16,6 +16,8 @@ import (
 // Memory is a store that is lost with the process (M39). It keeps copies of all it
 // is given and hands out copies, so it behaves as a store on disk does.
 type Memory struct {
+	soleOwner
+
 	// mu guards everything below. It is held for one call only, never while a caller's
 	// function runs.
 	mu          sync.Mutex

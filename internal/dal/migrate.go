@@ -25,9 +25,9 @@ type migration struct {
 	text    string
 }
 
-// readMigrations returns the files of the folder "sqlite", whose numbers must be dense from 1.
-func readMigrations(files fs.FS) ([]migration, error) {
-	entries, err := fs.ReadDir(files, "sqlite") // sorted by name
+// readMigrations returns the files of one store's folder, whose numbers must be dense from 1.
+func readMigrations(files fs.FS, folder string) ([]migration, error) {
+	entries, err := fs.ReadDir(files, folder) // sorted by name
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
@@ -38,7 +38,7 @@ func readMigrations(files fs.FS) ([]migration, error) {
 		if err != nil || version != int64(len(all)+1) {
 			return nil, fmt.Errorf("migration %q is not number %04d", e.Name(), len(all)+1)
 		}
-		text, err := fs.ReadFile(files, "sqlite/"+e.Name())
+		text, err := fs.ReadFile(files, folder+"/"+e.Name())
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %w", err)
 		}
@@ -51,7 +51,7 @@ func readMigrations(files fs.FS) ([]migration, error) {
 // the note of it. A process that dies on the way leaves whole files applied, and the
 // next start goes on after them.
 func migrate(ctx context.Context, c *sqlconn.Conn, files fs.FS) error {
-	known, err := readMigrations(files)
+	known, err := readMigrations(files, "sqlite")
 	if err != nil {
 		return err
 	}
@@ -62,9 +62,8 @@ func migrate(ctx context.Context, c *sqlconn.Conn, files fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("migrate: %w", explain(err))
 	}
-	if want := int64(len(known)); have > want {
-		return fmt.Errorf("schema %d is not known to this release, which goes up to %d: start the newer release again, or give this one another store: %w",
-			have, want, ErrNewerSchema)
+	if err := checkVersion(have, known); err != nil {
+		return err
 	}
 	for _, m := range known[have:] {
 		if err := context.Cause(ctx); err != nil {
@@ -73,6 +72,15 @@ func migrate(ctx context.Context, c *sqlconn.Conn, files fs.FS) error {
 		if err := apply(c, m); err != nil {
 			return fmt.Errorf("migration %s (nothing of it was kept): %w", m.name, explain(err))
 		}
+	}
+	return nil
+}
+
+// checkVersion refuses a schema that only a newer release knows.
+func checkVersion(have int64, known []migration) error {
+	if want := int64(len(known)); have > want {
+		return fmt.Errorf("schema %d is not known to this release, which goes up to %d: start the newer release again, or give this one another store: %w",
+			have, want, ErrNewerSchema)
 	}
 	return nil
 }

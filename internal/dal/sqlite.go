@@ -11,6 +11,7 @@ import (
 
 // SQLite is a store in one file. Open it with [OpenSQLite].
 type SQLite struct {
+	soleOwner
 	path    string
 	opts    SQLiteOptions
 	lock    *fileLock
@@ -40,7 +41,7 @@ func startSQLite(path string, opts SQLiteOptions, lock *fileLock, first *sqlconn
 		s.readers <- nil
 	}
 	go s.writer.serve() // joined by Close
-	s.sweeper = startSweeper(s)
+	s.sweeper = startSweeper(s.sweep)
 	return s
 }
 

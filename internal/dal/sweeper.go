@@ -21,19 +21,19 @@ const (
 )
 
 // sweeper removes the rows of deleted graphs. What a process does not get done, the
-// next one that opens the file goes on with. An error ends the round: nothing is
+// next one that opens the store goes on with. An error ends the round: nothing is
 // wrong but that space is held, and the next deletion or start tries again.
 type sweeper struct {
-	store   *SQLite
+	round   func(ctx context.Context) error
 	due     chan struct{} // holds one: what matters is that there is work, not how often it was said
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when serve has returned
 }
 
 // startSweeper begins with what an earlier process has left.
-func startSweeper(s *SQLite) *sweeper {
+func startSweeper(round func(ctx context.Context) error) *sweeper {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &sweeper{store: s, due: make(chan struct{}, 1), stop: stop, stopped: make(chan struct{})}
+	w := &sweeper{round: round, due: make(chan struct{}, 1), stop: stop, stopped: make(chan struct{})}
 	w.wake()
 	go w.serve(ctx) // joined by close
 	return w
@@ -51,7 +51,7 @@ func (w *sweeper) serve(ctx context.Context) {
 	for {
 		select {
 		case <-w.due:
-			_ = w.store.sweep(ctx)
+			_ = w.round(ctx)
 		case <-ctx.Done():
 			return
 		}
