@@ -176,7 +176,7 @@ func (u *Unit) Lanes() []reactor.LaneConfig {
 	lanes := make([]reactor.LaneConfig, len(u.Spec.Accumulators))
 	for i := range u.Spec.Accumulators {
 		a := &u.Spec.Accumulators[i]
-		lanes[i] = reactor.LaneConfig{Sequential: a.Strategy == "sequential", Capacity: a.Capacity, MaxBytes: a.CapacityBytes}
+		lanes[i] = reactor.LaneConfig{Sequential: a.Strategy == "sequential", Keyed: u.Spec.Keyed() && !a.Global, Capacity: a.Capacity, MaxBytes: a.CapacityBytes}
 	}
 	return lanes
 }

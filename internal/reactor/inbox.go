@@ -32,13 +32,15 @@ type Inbox struct {
 
 type lane struct {
 	sequential bool
+	keyed      bool
 	capacity   int
 	maxBytes   int64
-	depth      int   // boundaries in the inbox and in the core's queue
-	bytes      int64 // what they hold
-	letters    int   // dead letters in the inbox
-	waiting    int   // index+1 in order of a latest input's hand-over that can still be conflated
-	conflated  int64 // events overwritten in the inbox since the last drain
+	depth      int                                 // boundaries in the inbox and, of a sequential input, in the core's queues
+	bytes      int64                               // what they hold
+	letters    int                                 // dead letters in the inbox
+	waiting    int                                 // index+1 in order of a latest input's hand-over that can still be conflated
+	conflated  int64                               // events overwritten in the inbox since the last drain
+	newest     map[boundary.Key]*boundary.Boundary // of a keyed latest lane that was full; nil before
 	room       chan struct{}
 	port       int64 // the incarnation that may put
 }
@@ -58,6 +60,7 @@ type healthNote struct {
 // LaneConfig bounds one input.
 type LaneConfig struct {
 	Sequential bool
+	Keyed      bool // boundaries have keys: one overwrites another of the same key only
 	Capacity   int
 	MaxBytes   int64
 }
@@ -66,7 +69,7 @@ type LaneConfig struct {
 func NewInbox(lanes []LaneConfig) *Inbox {
 	b := &Inbox{lanes: make([]lane, len(lanes)), wake: make(chan struct{}, 1)}
 	for i, l := range lanes {
-		b.lanes[i] = lane{sequential: l.Sequential, capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
+		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
 	}
 	return b
 }
@@ -134,11 +137,21 @@ func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
 	if l.letters > 0 && l.letters+len(h.DeadLetters) > maxWaitingLetters {
 		return false, nil
 	}
-	if l.sequential {
+	switch {
+	case l.sequential:
 		if !l.fits(h.Boundaries) {
 			return false, nil
 		}
-	} else if b.conflate(l, h) {
+	case l.keyed:
+		if !b.fitsByKey(p.input, h) {
+			return false, nil
+		}
+		if len(h.Boundaries) == 0 && l.waiting > 0 {
+			b.merge(l, h)
+			b.ring()
+			return true, nil
+		}
+	case b.conflate(l, h):
 		b.ring()
 		return true, nil
 	}
@@ -167,6 +180,79 @@ func (l *lane) fits(bs []boundary.Boundary) bool {
 	return true
 }
 
+// fitsByKey takes room for the boundaries of a keyed latest input. Only when there is not
+// enough does it look at keys: what waits is conflated then, key by key, and so is what
+// comes until the next drain. Boundaries of more keys than there is room for are held back.
+func (b *Inbox) fitsByKey(input int, h *accumulator.Handover) bool {
+	l := &b.lanes[input]
+	if l.newest == nil {
+		if l.fits(h.Boundaries) {
+			return true
+		}
+		l.newest = make(map[boundary.Key]*boundary.Boundary, l.depth)
+		for i := range b.order {
+			if o := &b.order[i]; o.input == input {
+				o.h.Boundaries = l.conflateByKey(o.h.Boundaries)
+				o.conflated += l.conflated // of what has been handed over, so its mark counts it
+				l.conflated = 0
+			}
+		}
+	}
+	fresh, size := l.freshKeys(h.Boundaries)
+	if l.depth > 0 && fresh > 0 && (l.depth+fresh > l.capacity || l.bytes+size > l.maxBytes) {
+		return false
+	}
+	for i := range h.Boundaries {
+		l.depth++
+		l.bytes += int64(h.Boundaries[i].Size)
+	}
+	h.Boundaries = l.conflateByKey(h.Boundaries)
+	return true
+}
+
+// freshKeys counts the keys of bs that do not wait yet, and what their boundaries hold.
+func (l *lane) freshKeys(bs []boundary.Boundary) (n int, size int64) {
+	seen := make(map[boundary.Key]bool)
+	for i := range bs {
+		if k := bs[i].Key; l.newest[k] == nil && !seen[k] {
+			seen[k] = true
+			n++
+			size += int64(bs[i].Size)
+		}
+	}
+	return n, size
+}
+
+// conflateByKey keeps, of boundaries that are counted in already, the newest of each key, in
+// the place of the oldest: a key's turn goes by what came first.
+func (l *lane) conflateByKey(bs []boundary.Boundary) []boundary.Boundary {
+	kept := bs[:0]
+	for i := range bs {
+		old := l.newest[bs[i].Key]
+		if old == nil {
+			kept = append(kept, bs[i])
+			l.newest[bs[i].Key] = &kept[len(kept)-1]
+			continue
+		}
+		l.conflated += old.Events
+		l.depth--
+		l.bytes -= int64(old.Size)
+		*old = bs[i]
+	}
+	clear(bs[len(kept):])
+	return kept
+}
+
+// drained forgets what waited in a lane whose boundaries count only while they are in the inbox.
+func (l *lane) drained() (hadAny bool) {
+	if !l.keyed || l.sequential {
+		return false
+	}
+	hadAny = l.depth > 0
+	l.depth, l.bytes, l.newest = 0, 0, nil
+	return hadAny
+}
+
 // conflate keeps only the newest boundary of h, and folds it into the hand-over of the
 // same input that still waits, if there is one: then it reports true.
 func (b *Inbox) conflate(l *lane, h *accumulator.Handover) bool {
@@ -179,19 +265,25 @@ func (b *Inbox) conflate(l *lane, h *accumulator.Handover) bool {
 	if l.waiting == 0 {
 		return false
 	}
-	old := &b.order[l.waiting-1]
 	if len(h.Boundaries) > 0 {
-		for i := range old.h.Boundaries {
-			l.conflated += old.h.Boundaries[i].Events
+		old := b.order[l.waiting-1].h
+		for i := range old.Boundaries {
+			l.conflated += old.Boundaries[i].Events
 		}
-		old.h.Boundaries = h.Boundaries
+		old.Boundaries = h.Boundaries
 	}
+	b.merge(l, h)
+	return true
+}
+
+// merge folds the rest of h, whose boundaries have their place, into the hand-over that waits.
+func (b *Inbox) merge(l *lane, h *accumulator.Handover) {
+	old := &b.order[l.waiting-1]
 	l.letters += len(h.DeadLetters)
 	old.h.DeadLetters = append(old.h.DeadLetters, h.DeadLetters...)
 	old.h.Mark = h.Mark
 	old.conflated += l.conflated
 	l.conflated = 0
-	return true
 }
 
 // Drain admits everything that waits, in the order it came, and reports whether there was any.
@@ -201,6 +293,9 @@ func (b *Inbox) Drain(now time.Time, c *Core) bool {
 	b.order, b.spare, b.health = b.spare[:0], nil, nil
 	for i := range b.lanes {
 		b.lanes[i].waiting, b.lanes[i].letters = 0, 0
+		if b.lanes[i].drained() {
+			b.signal(i)
+		}
 	}
 	b.mu.Unlock()
 	for i := range order {

@@ -3,6 +3,9 @@ package reactor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,5 +149,108 @@ func TestReactorIsIdleWhenNothingIsDue(t *testing.T) {
 	r.push("b", 1)
 	if d := live.sleep(r.now); d != time.Second {
 		t.Fatalf("it sleeps for %v with something to checkpoint", d)
+	}
+}
+
+// keyedHandover is boundaries of one event each, KEY=VALUE.
+func keyedHandover(received int64, items ...string) *accumulator.Handover {
+	h := &accumulator.Handover{Mark: accumulator.Mark{Counters: accumulator.Counters{Received: received}}}
+	for _, it := range items {
+		key, v, _ := strings.Cut(it, "=")
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.String(v), Key: boundary.KeyOf(boundary.String(key)), Events: 1, Size: 1})
+	}
+	return h
+}
+
+// M4, M13: a keyed latest input conflates in the inbox within a key alone, and only when it
+// is full; boundaries of more keys than it has room for hold its accumulator up.
+func TestM13InboxConflatesPerKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, graphOf("  a: {}\n", "{ when: any }", "nodes:\n  n: { expr: '[key, a]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), keyed(nil))
+		inbox := NewInbox([]LaneConfig{{Keyed: true, Capacity: 3, MaxBytes: 1000}})
+		p := inbox.Port(0)
+		received := int64(0)
+		put := func(items ...string) error {
+			received += int64(len(items))
+			return p.Put(t.Context(), keyedHandover(received, items...))
+		}
+		depth := func(want int) {
+			t.Helper()
+			if n, _ := inbox.Depth(0); n != want {
+				t.Fatalf("%d boundaries wait, want %d", n, want)
+			}
+		}
+		for _, items := range [][]string{{"x=1", "y=1"}, {"x=2"}} {
+			if err := put(items...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		depth(3) // there is room, so nobody looks at keys
+		for range 100 {
+			if err := put("x=3", "z=1", "y=2"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		depth(3)
+		if len(inbox.order) > 4 {
+			t.Fatalf("%d hand-overs wait", len(inbox.order))
+		}
+		done := make(chan error, 1)
+		go func() { done <- put("x=4", "v=1") }()
+		synctest.Wait()
+		if len(done) > 0 {
+			t.Fatal("a fourth key was taken where three fit")
+		}
+		inbox.Drain(r.now, r.c)
+		synctest.Wait()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		r.want(r.fire(), `out=["x","3"]@1 out=["y","2"]@2 out=["z","1"]@3`)
+		inbox.Drain(r.now, r.c)
+		r.want(r.fire(), `out=["x","4"]@4 out=["v","1"]@5`)
+		if b := r.books("a"); b.Received != 305 || b.Conflated != 300 {
+			t.Fatalf("books %+v", b)
+		}
+	})
+}
+
+// M42, M13: however hand-overs and drains fall, the books balance and each key ends with its newest value.
+func TestM13InboxBooksBalance(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		r := newRig(t, graphOf("  a: {}\n", "{ when: any }", "nodes:\n  n: { expr: '[key, a]' }\n"), keyed(nil))
+		inbox := NewInbox([]LaneConfig{{Keyed: true, Capacity: 1 + rng.IntN(5), MaxBytes: int64(1 + rng.IntN(8))}})
+		p := inbox.Port(0)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		received, newest := int64(0), map[string]string{}
+		for n := range 60 {
+			var items []string
+			for range rng.IntN(4) {
+				items = append(items, fmt.Sprintf("%c=%d", 'a'+rng.IntN(6), n))
+			}
+			if err := p.Put(ended, keyedHandover(received+int64(len(items)), items...)); err == nil {
+				received += int64(len(items))
+				for _, it := range items {
+					key, v, _ := strings.Cut(it, "=")
+					newest[key] = v
+				}
+			} else if inbox.Drain(r.now, r.c); rng.IntN(2) == 0 {
+				r.fire()
+			}
+		}
+		inbox.Drain(r.now, r.c)
+		r.balanced()
+		checkKeys(t, r.c)
+		for key, want := range newest {
+			st, err := r.c.GetState(boundary.KeyOf(boundary.String(key)))
+			if got, _ := st.Cache[0].AsString(); err != nil || got != want {
+				t.Fatalf("seed %d: key %s has %q (%v), want %q", seed, key, got, err, want)
+			}
+		}
+		if b := r.books("a"); b.Received != received {
+			t.Fatalf("seed %d: received %d, want %d", seed, b.Received, received)
+		}
 	}
 }
