@@ -37,17 +37,23 @@ func (e *Engine) Plan(_ context.Context, g Ref) (json.RawMessage, error) {
 	return m.unit.Plan.JSON()
 }
 
-// State is the cache, flags, queues and node values as they are now.
+// State is the cache, flags, queues and node values as they are now, of one key where the
+// graph has keys.
 func (e *Engine) State(ctx context.Context, g Ref, key string) (State, error) {
-	if key != "" {
-		return State{}, &Error{Status: http.StatusUnprocessableEntity, Code: "not_keyed", Detail: "this graph has no keys; leave key out"}
+	m, err := e.graph(g)
+	if err != nil {
+		return State{}, err
+	}
+	k, err := m.key(key, true)
+	if err != nil {
+		return State{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	var st reactor.State
-	_, r, err := e.command(ctx, g, func(c *reactor.Core, _ time.Time) (err error) { st, err = c.GetState(""); return err })
+	_, r, err := e.command(ctx, g, func(c *reactor.Core, _ time.Time) (err error) { st, err = c.GetState(or(c, k)); return err })
 	if err != nil {
-		return State{}, err
+		return State{}, lookUp(err, k)
 	}
 	return stateOf(r.reactor.Core.Config(), &st), nil
 }
@@ -92,10 +98,11 @@ func (e *Engine) Firings(ctx context.Context, g Ref, q Query) (Page[Firing], err
 	if err != nil {
 		return Page[Firing]{}, err
 	}
-	if q.Key != "" {
-		return Page[Firing]{}, &Error{Status: http.StatusUnprocessableEntity, Code: "not_keyed", Detail: "this graph has no keys; leave key out"}
+	key, err := m.key(q.Key, false)
+	if err != nil {
+		return Page[Firing]{}, err
 	}
-	records, err := m.records(ctx, q.Before, pageSize(q))
+	records, err := m.records(ctx, q.Before, key, pageSize(q))
 	if err != nil {
 		return Page[Firing]{}, err
 	}
@@ -113,8 +120,9 @@ func (e *Engine) Firings(ctx context.Context, g Ref, q Query) (Page[Firing], err
 	return page, nil
 }
 
-// records is the JSON of up to n firing records before a cursor, newest first.
-func (m *managed) records(ctx context.Context, before string, n int) ([][]byte, error) {
+// records is the JSON of up to n firing records before a cursor, newest first: of all keys,
+// or of one.
+func (m *managed) records(ctx context.Context, before string, key boundary.Key, n int) ([][]byte, error) {
 	var out [][]byte
 	m.mu.Lock()
 	r := m.run
@@ -127,14 +135,14 @@ func (m *managed) records(ctx context.Context, before string, n int) ([][]byte, 
 		}
 		inMemory = inMemory && incarnation == r.head.Incarnation
 		if inMemory {
-			out, err = r.newest(ctx, epoch, n)
+			out, err = r.newest(ctx, epoch, &key, n)
 			if err != nil {
 				return nil, err
 			}
 		}
 	} else if inMemory {
 		var err error
-		if out, err = r.newest(ctx, 1<<62, n); err != nil {
+		if out, err = r.newest(ctx, 1<<62, &key, n); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +156,7 @@ func (m *managed) records(ctx context.Context, before string, n int) ([][]byte, 
 		}
 		before = checkpoint.FiringCursor(last.Incarnation, last.Epoch)
 	}
-	stored, _, err := m.e.cfg.Store.Firings(ctx, m.id(), Query{Limit: n - len(out), Before: before})
+	stored, _, err := m.e.cfg.Store.Firings(ctx, m.id(), Query{Limit: n - len(out), Before: before, Key: string(key)})
 	if err != nil {
 		return nil, fmt.Errorf("read the history: %w", err)
 	}
@@ -158,13 +166,15 @@ func (m *managed) records(ctx context.Context, before string, n int) ([][]byte, 
 	return out, nil
 }
 
-// newest is up to n records of this run with an epoch below before, newest first.
-func (r *run) newest(ctx context.Context, before int64, n int) ([][]byte, error) {
+// newest is up to n records of this run with an epoch below before, newest first: of all
+// keys, or of one, which it completes as a look at the keys there are tells.
+func (r *run) newest(ctx context.Context, before int64, key *boundary.Key, n int) ([][]byte, error) {
 	var records []*reactor.Record
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) {
-		c.RecordsBefore(before, n, func(rec *reactor.Record) { records = append(records, rec.Clone()) })
+		*key = or(c, *key)
+		c.RecordsBefore(before, *key, n, func(rec *reactor.Record) { records = append(records, rec.Clone()) })
 	})
 	if err != nil && !errors.Is(err, reactor.ErrStopped) {
 		return nil, r.m.refusal(err)
@@ -188,7 +198,7 @@ func (e *Engine) Firing(ctx context.Context, g Ref, epoch int64) (FiringDetail, 
 	r := m.run
 	m.mu.Unlock()
 	if r != nil {
-		found, err := r.newest(ctx, epoch+1, 1)
+		found, err := r.newest(ctx, epoch+1, new(boundary.Key), 1)
 		if err != nil {
 			return FiringDetail{}, err
 		}

@@ -60,8 +60,9 @@ func (e *Engine) Fire(ctx context.Context, g Ref, req FireRequest) (FireResult, 
 	if err != nil {
 		return FireResult{}, err
 	}
-	if len(req.Key) > 0 && string(req.Key) != "null" {
-		return FireResult{}, &Error{Status: http.StatusUnprocessableEntity, Code: "not_keyed", Detail: "this graph has no keys; leave key out"}
+	key, err := m.key(string(req.Key), true)
+	if err != nil {
+		return FireResult{}, err
 	}
 	var values []boundary.Value
 	switch req.Mode {
@@ -76,14 +77,14 @@ func (e *Engine) Fire(ctx context.Context, g Ref, req FireRequest) (FireResult, 
 	var res reactor.FireResult
 	_, _, err = e.command(ctx, g, func(c *reactor.Core, now time.Time) (err error) {
 		if req.Mode == "force" {
-			res, err = c.ForceFire(now, "")
+			res, err = c.ForceFire(now, key)
 		} else {
-			res, err = c.FireWith(now, "", values, req.Replace == nil || *req.Replace)
+			res, err = c.FireWith(now, key, values, req.Replace == nil || *req.Replace)
 		}
 		return err
 	})
 	if err != nil {
-		return FireResult{}, err
+		return FireResult{}, lookUp(err, key)
 	}
 	out := FireResult{Epoch: res.Epoch, OK: res.Err == "", Cause: res.Cause.String(), Outputs: map[string]json.RawMessage{}}
 	if res.Err != "" {

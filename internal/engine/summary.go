@@ -173,6 +173,9 @@ func (r *run) describe(v reactor.View, d DurabilityStatus) GraphSummary {
 		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), Durability: d,
 	}
 	m.identify(&sum)
+	if m.unit.Spec.Keyed() {
+		sum.Keys = &KeysSummary{Count: v.Keys, Max: m.unit.Spec.Reactor.MaxKeys, Evicted: v.Evicted}
+	}
 	sum.Accumulators, sum.Outputs = nil, nil
 	for i, in := range v.Inputs {
 		a := r.accumulator(i, &in)

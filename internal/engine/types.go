@@ -99,6 +99,7 @@ type GraphSummary struct {
 	Degraded     []string             `json:"degraded"`    // accumulators (or "checkpoint") that are not healthy
 	WaitingFor   []string             `json:"waiting_for"` // inputs the next epoch waits for
 	Epoch        int64                `json:"epoch"`
+	Keys         *KeysSummary         `json:"keys"` // null in a graph without keys
 	LastFiredAt  *time.Time           `json:"last_fired_at"`
 	Durability   DurabilityStatus     `json:"durability"`
 	Guarantees   map[string]string    `json:"guarantees"`

@@ -16,6 +16,9 @@ var ErrNotPaused = errors.New("the graph is not paused; pause it before stepping
 // ErrNoKey says that a keyed graph does not have this key.
 var ErrNoKey = errors.New("the graph does not have this key")
 
+// ErrKeyNeeded refuses a command that does not say which key of a keyed graph it is for.
+var ErrKeyNeeded = errors.New("the graph has a state for each key; say which")
+
 // FireResult is what a commanded epoch came to.
 type FireResult struct {
 	Epoch    int64
@@ -34,9 +37,9 @@ func (c *Core) ForceFire(now time.Time, key boundary.Key) (FireResult, error) {
 	if err := c.mayCommand(); err != nil {
 		return FireResult{}, err
 	}
-	k := c.find(key)
-	if k == nil {
-		return FireResult{}, ErrNoKey
+	k, err := c.find(key)
+	if err != nil {
+		return FireResult{}, err
 	}
 	c.cell = k
 	c.cut.reset()
@@ -59,9 +62,12 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	if err := c.mayCommand(); err != nil {
 		return FireResult{}, err
 	}
-	k := c.find(key)
-	if k == nil {
+	k, err := c.find(key)
+	switch {
+	case errors.Is(err, ErrNoKey):
 		k = c.newCell(key)
+	case err != nil:
+		return FireResult{}, err
 	}
 	c.cell = k
 	c.cut.reset()
@@ -121,12 +127,18 @@ func (c *Core) replaceCache(k *cell, values []boundary.Value) {
 	c.reschedule(k)
 }
 
-// find is the cell of a key, nil when there is none. An unkeyed graph has one for "".
-func (c *Core) find(key boundary.Key) *cell {
-	if c.cfg.Keys == nil {
-		return c.shared
+// find is the cell of a key. An unkeyed graph has one, whatever the key.
+func (c *Core) find(key boundary.Key) (*cell, error) {
+	switch k := c.keys.byKey[key]; {
+	case c.cfg.Keys == nil:
+		return c.shared, nil
+	case key == "":
+		return nil, ErrKeyNeeded
+	case k == nil:
+		return nil, ErrNoKey
+	default:
+		return k, nil
 	}
-	return c.keys.byKey[key]
 }
 
 // wake lets the guard of a key be asked again.

@@ -275,7 +275,7 @@ func TestM32RingKeepsTheNewest(t *testing.T) {
 		r.fire()
 	}
 	var got []int64
-	r.c.RecordsBefore(1<<60, 10, func(rec *Record) { got = append(got, rec.Epoch) })
+	r.c.RecordsBefore(1<<60, "", 10, func(rec *Record) { got = append(got, rec.Epoch) })
 	if fmt.Sprint(got) != "[10 9 8]" {
 		t.Fatalf("records %v", got)
 	}

@@ -65,6 +65,9 @@ func (ks *keys) giveQueue(q *queue) {
 // 0 in an unkeyed graph.
 func (c *Core) KeyCount() (keys int, evicted int64) { return len(c.keys.byKey), c.keys.evicted }
 
+// HasKey reports whether the graph has this key now.
+func (c *Core) HasKey(key boundary.Key) bool { return c.keys.byKey[key] != nil }
+
 // Keyed reports whether the graph has keys.
 func (c *Core) Keyed() bool { return c.cfg.Keys != nil }
 

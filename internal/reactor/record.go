@@ -130,13 +130,14 @@ func (c *Core) Records(from int64, visit func(n int64, r *Record) bool) (total i
 	return c.ring.total
 }
 
-// RecordsBefore calls visit for up to n records with an epoch below the given one, newest first.
-func (c *Core) RecordsBefore(epoch int64, n int, visit func(r *Record)) {
+// RecordsBefore calls visit for up to n records with an epoch below the given one, newest
+// first; of one key, or with "" of all.
+func (c *Core) RecordsBefore(epoch int64, key boundary.Key, n int, visit func(r *Record)) {
 	if c.ring.keep <= 0 {
 		return
 	}
 	for k := c.ring.total - 1; k >= c.ring.oldest() && n > 0; k-- {
-		if r := c.ring.at(k); r.Epoch < epoch {
+		if r := c.ring.at(k); r.Epoch < epoch && (key == "" || r.Key == key) {
 			visit(r)
 			n--
 		}

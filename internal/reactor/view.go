@@ -98,9 +98,9 @@ func (c *Core) LastKey() boundary.Key { return c.cell.key }
 // GetState copies the state of a key out, the key being "" in an unkeyed graph; values are
 // shared and immutable. A key that the graph does not have is [ErrNoKey].
 func (c *Core) GetState(key boundary.Key) (State, error) {
-	k := c.find(key)
-	if k == nil {
-		return State{}, ErrNoKey
+	k, err := c.find(key)
+	if err != nil {
+		return State{}, err
 	}
 	st := State{Paused: c.paused, Epoch: c.epoch}
 	for i := range c.cfg.Inputs {

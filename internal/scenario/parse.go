@@ -47,6 +47,8 @@ type Command struct {
 	Steps int
 	Cache map[string]boundary.Value
 	Aside bool // fire_with, replace: false
+	// Key is the key to fire in a keyed graph, or a list of its parts; absent when not given.
+	Key boundary.Value
 }
 
 // Expect is what should have come out: of each output named, the values since it was last
@@ -221,7 +223,9 @@ func (p *parser) command(n *yaml.Node) *Command {
 					c.Cache[v.Content[i].Value] = p.value(v.Content[i+1])
 				}
 			},
-			"replace": func(v *yaml.Node) { c.Aside = v.Value == "false" },
+			"force_fire": func(*yaml.Node) { c.Name = "force_fire" },
+			"replace":    func(v *yaml.Node) { c.Aside = v.Value == "false" },
+			"key":        func(v *yaml.Node) { c.Key = p.value(v) },
 		})
 	}
 	switch c.Name {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -106,7 +107,10 @@ func (p *player) command(c *reactor.Core, now time.Time, cmd *Command) error {
 	case "step":
 		return c.Step(now, cmd.Steps)
 	case "force_fire":
-		_, err := c.ForceFire(now, "")
+		key, err := keyOf(cmd.Key)
+		if err == nil {
+			_, err = c.ForceFire(now, key)
+		}
 		return err
 	case "fire_with":
 		values := make([]boundary.Value, len(p.unit.Inputs()))
@@ -117,10 +121,26 @@ func (p *player) command(c *reactor.Core, now time.Time, cmd *Command) error {
 			}
 			values[i] = v
 		}
-		_, err := c.FireWith(now, "", values, !cmd.Aside)
+		key, err := keyOf(cmd.Key)
+		if err == nil {
+			_, err = c.FireWith(now, key, values, !cmd.Aside)
+		}
 		return err
 	}
 	return nil
+}
+
+// keyOf is the key that a command names: one value, or a list of the parts.
+func keyOf(v boundary.Value) (boundary.Key, error) {
+	if v.IsAbsent() {
+		return "", nil
+	}
+	parts := []boundary.Value{v}
+	if v.Kind() == boundary.KindList {
+		parts = slices.Collect(v.Items())
+	}
+	key, err := boundary.AppendKey(nil, parts)
+	return boundary.Key(key), err
 }
 
 func (p *player) expect(line int, e *Expect) {

@@ -100,6 +100,10 @@ func (s *scrape) summary(g *engine.GraphSummary) {
 		s.flag(s.collector.health, true, g.Health)
 	}
 	s.flag(s.paused, g.Paused)
+	if g.Keys != nil {
+		s.gauge(s.keys, float64(g.Keys.Count))
+		s.counter(s.evicted, g.Keys.Evicted)
+	}
 	if age := g.Durability.CheckpointAgeSeconds; age != nil {
 		s.gauge(s.checkpointAge, *age)
 	}

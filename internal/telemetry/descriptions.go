@@ -11,7 +11,7 @@ var (
 
 // descriptions are the metrics of a collector, one field each.
 type descriptions struct {
-	health, paused *prometheus.Desc
+	health, paused, keys, evicted *prometheus.Desc
 
 	received, filtered, conflated, rejected, deadLettered, consumed, queued *prometheus.Desc
 
@@ -38,6 +38,9 @@ func newDescriptions() descriptions {
 	return descriptions{
 		health: desc("health", "1 for the state the graph is in, 0 for the others.", g, "state"),
 		paused: desc("paused", "1 while the graph is paused.", g),
+
+		keys:    desc("keys", "Keys that a keyed graph has a state for.", g),
+		evicted: desc("keys_evicted_total", "Keys that were evicted, by ttl or max_keys.", g),
 
 		received:     desc("events_received_total", "Events that came in.", a),
 		filtered:     desc("events_filtered_total", "Events that a filter or guard left out.", a),
@@ -83,7 +86,7 @@ func newDescriptions() descriptions {
 // all lists every description, for Describe.
 func (d *descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
-		d.health, d.paused,
+		d.health, d.paused, d.keys, d.evicted,
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
 		d.accumulatorHealthy, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
 		d.epochs, d.epochDuration, d.nodes, d.nodeDuration,

@@ -32,6 +32,7 @@ func full() GraphMetrics {
 	return GraphMetrics{
 		Summary: engine.GraphSummary{
 			Graph: "mm", Tenant: "default", Health: "degraded", Paused: true,
+			Keys:       &engine.KeysSummary{Count: 12, Max: 100, Evicted: 5},
 			Durability: engine.DurabilityStatus{CheckpointAgeSeconds: &age},
 			Accumulators: []engine.AccumulatorSummary{{
 				Name: "book", Source: "poll", LastEventAt: &last, Health: "live", Depth: 8, Capacity: 1024, SecondsToFull: &seconds,
@@ -92,6 +93,8 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_events_received_total COUNTER accumulator graph tenant",
 		"graphd_events_rejected_total COUNTER accumulator graph tenant",
 		"graphd_health GAUGE graph state tenant",
+		"graphd_keys GAUGE graph tenant",
+		"graphd_keys_evicted_total COUNTER graph tenant",
 		"graphd_node_duration_seconds HISTOGRAM graph node tenant",
 		"graphd_nodes_total COUNTER graph outcome tenant",
 		"graphd_outbound_calls GAUGE",
@@ -165,6 +168,8 @@ func TestMetricsValues(t *testing.T) {
 		`graphd_events_queued{accumulator="book",graph="mm",tenant="default"} 8`,
 		`graphd_health{graph="mm",state="degraded",tenant="default"} 1`,
 		`graphd_health{graph="mm",state="live",tenant="default"} 0`,
+		`graphd_keys{graph="mm",tenant="default"} 12`,
+		`graphd_keys_evicted_total{graph="mm",tenant="default"} 5`,
 		`graphd_nodes_total{graph="mm",outcome="cut_off",tenant="default"} 3`,
 		`graphd_output_emitted_total{graph="mm",output="signals",tenant="default"} 40`,
 		`graphd_output_failed_total{graph="mm",output="signals",tenant="default"} 1`,

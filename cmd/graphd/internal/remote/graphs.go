@@ -142,6 +142,9 @@ func (a *Verbs) overview(g *engine.GraphSummary) *terminal.Table {
 	if len(g.WaitingFor) > 0 {
 		t.Row("waiting for", terminal.List(g.WaitingFor))
 	}
+	if g.Keys != nil {
+		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+terminal.Number(g.Keys.Evicted)+" evicted")
+	}
 	t.Row("revision", terminal.Number(g.Revision))
 	if u := g.Update; u != nil && !u.OK {
 		t.Row("not updated", u.At.Format(time.RFC3339)+" from "+u.Origin+": "+u.Detail)

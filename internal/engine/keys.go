@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// KeysSummary is what a keyed graph has of keys (M13).
+type KeysSummary struct {
+	Count   int   `json:"count"`
+	Max     int   `json:"max"`
+	Evicted int64 `json:"evicted"` // in all, of every incarnation
+}
+
+// key reads the key of a request, which is JSON or "": a keyed graph needs one where must
+// is set, and any other has none.
+func (m *managed) key(text string, must bool) (boundary.Key, error) {
+	if m.unit == nil {
+		_, err := m.running()
+		return "", err
+	}
+	given := text != "" && text != "null"
+	parts := m.unit.Spec.KeyParts()
+	switch {
+	case parts == 0 && given:
+		return "", &Error{Status: http.StatusUnprocessableEntity, Code: "not_keyed", Detail: "this graph has no keys; leave key out"}
+	case parts == 0 || !given && !must:
+		return "", nil
+	case !given:
+		return "", &Error{Status: http.StatusUnprocessableEntity, Code: "key_required", Detail: "this graph has a state for each key; say which with key"}
+	}
+	v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: 2 * boundary.MaxKeyBytes}).Decode([]byte(text))
+	if err != nil {
+		return "", badKey(err)
+	}
+	values := []boundary.Value{v}
+	if parts > 1 {
+		values = values[:0]
+		for item := range v.Items() {
+			values = append(values, item)
+		}
+		if len(values) != parts {
+			return "", badKey(fmt.Errorf("a key of this graph is a list of %d values", parts))
+		}
+	}
+	key, err := boundary.AppendKey(nil, values)
+	if err != nil {
+		return "", badKey(err)
+	}
+	return boundary.Key(key), nil
+}
+
+func badKey(err error) error {
+	return &Error{Status: http.StatusUnprocessableEntity, Code: "bad_key", Detail: "the key cannot be used: " + err.Error()}
+}
+
+// or is the key as a text instead, when that is the one that the core has: on the command
+// line and in a URL nothing but quotes tells 7 from "7".
+func or(c *reactor.Core, key boundary.Key) boundary.Key {
+	if key == "" || key[0] == '"' || key[0] == '[' || c.HasKey(key) {
+		return key
+	}
+	if text := boundary.KeyOf(boundary.String(string(key))); c.HasKey(text) {
+		return text
+	}
+	return key
+}
+
+func errNoKey(key string) error {
+	return &Error{Status: http.StatusNotFound, Code: "key_not_found",
+		Detail: "the graph has nothing for this key: nothing arrived for it yet, or it was evicted", Extra: map[string]any{"key": json.RawMessage(key)}}
+}
+
+// lookUp says which key it was that the graph does not have.
+func lookUp(err error, key boundary.Key) error {
+	if errors.Is(err, reactor.ErrNoKey) {
+		return errNoKey(string(key))
+	}
+	return err
+}
