@@ -128,7 +128,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		}
 	}()
 	d.engine = engine.New(engine.Config{
-		Store: d.store, Log: cfg.Log, MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout,
+		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout,
 		Kinds:    &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard},
 		Outbound: d.guard,
 	})

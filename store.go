@@ -50,6 +50,15 @@ func (c *Config) daemonName() string {
 	return fmt.Sprintf("%s/%d (%s)", host, os.Getpid(), c.Listen)
 }
 
+// scratch is the folder of a store that is a file, where there is room for a copy of it as
+// far as there is room at all; "" of any other.
+func scratch(s checkpoint.Store) string {
+	if f, ok := s.(interface{ Path() string }); ok {
+		return filepath.Dir(f.Path())
+	}
+	return ""
+}
+
 // storeClass tells a store that somebody else holds or that is out of reach from one that
 // this graphd cannot use.
 func storeClass(err error) error {

@@ -35,6 +35,7 @@ func newDaemon(t *testing.T) *daemon {
 	m.HandleFunc("PUT /v1/graphs/{graph}", d.apply)
 	m.HandleFunc("POST /v1/graphs/{graph}/{command}", d.command)
 	m.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/events", d.push)
+	m.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/rewind", d.command)
 	m.HandleFunc("GET /v1/graphs/{graph}/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, state()) })
 	m.HandleFunc("GET /v1/graphs/{graph}/firings", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, firings()) })
 	m.HandleFunc("GET /v1/graphs/{graph}/firings/{epoch}", d.firing)

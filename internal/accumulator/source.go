@@ -38,6 +38,14 @@ type Source interface {
 	Run(ctx context.Context, from []boundary.Position, out Out) error
 }
 
+// Seeker is what a Source may be too: it can be made to go on from another place.
+type Seeker interface {
+	// Seek turns what an operator names into the positions that Run takes. An error says, for
+	// people, what a position of this source looks like, or that there is none such. It may
+	// be called at any time, also while another Source reads the same.
+	Seek(ctx context.Context, position string) ([]boundary.Position, error)
+}
+
 // Out is where a source puts what it reads. All methods may be called from the source's
 // goroutine only; those that take a context block while the accumulator is held back and
 // return ctx's error when ctx is done.

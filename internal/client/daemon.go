@@ -2,6 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/graphd/graphd/internal/engine"
@@ -54,6 +57,29 @@ func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) {
 func (c *Client) Tree(ctx context.Context) ([]engine.TreeNode, error) {
 	page, err := call[engine.Page[engine.TreeNode]](ctx, c, request{method: http.MethodGet, path: "/v1/tree"})
 	return page.Items, err
+}
+
+// Backup copies the daemon's store to w. An error says that what was written is not whole.
+func (c *Client) Backup(ctx context.Context, w io.Writer) (size int64, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/backup", http.NoBody)
+	if err != nil {
+		return 0, fmt.Errorf("back up: %w", err)
+	}
+	c.head(req.Header, request{})
+	res, err := c.http.Do(req)
+	if err != nil {
+		return 0, c.unreachable(ctx, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= http.StatusBadRequest {
+		data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+		return 0, errors.Join(problem(res, data), err)
+	}
+	// The length is given, so a copy that was cut short is an error.
+	if size, err = io.Copy(w, res.Body); err != nil {
+		return size, fmt.Errorf("receive the backup: %w", err)
+	}
+	return size, nil
 }
 
 // Limits are the daemon's bounds with their use.

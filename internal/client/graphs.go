@@ -176,6 +176,17 @@ func (c *Client) SkipLost(ctx context.Context, name, accumulator string) (engine
 	return post[engine.GraphSummary](ctx, c, graph(name, "skip-lost"), map[string]string{"accumulator": accumulator})
 }
 
+// Reset takes all state from a graph; the caller has been asked whether that is meant.
+func (c *Client) Reset(ctx context.Context, name string) (engine.GraphSummary, error) {
+	return post[engine.GraphSummary](ctx, c, graph(name, "reset"), map[string]string{"confirm": name})
+}
+
+// Rewind has an accumulator read its source again from a position; the caller has been
+// asked whether that is meant.
+func (c *Client) Rewind(ctx context.Context, name, accumulator, position string) (engine.GraphSummary, error) {
+	return post[engine.GraphSummary](ctx, c, graph(name, "accumulators", accumulator, "rewind"), map[string]string{"position": position, "confirm": name})
+}
+
 // Checkpoint answers with the epoch covered once the checkpoint is durable.
 func (c *Client) Checkpoint(ctx context.Context, name string) (int64, error) {
 	r, err := post[struct {

@@ -54,6 +54,8 @@ type Config struct {
 	MaxEventBytes, MaxGraphs, MailboxEvents int
 	// Outbound is what sources and sinks call out through; nil when nothing of it is to be shown.
 	Outbound *outbound.Guard
+	// Scratch is a folder for what is written and removed again; "" is the system's.
+	Scratch string
 	// ShutdownTimeout bounds Close (30s).
 	ShutdownTimeout time.Duration
 }

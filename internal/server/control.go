@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/server/socket"
@@ -21,6 +22,7 @@ type Control interface {
 	Letters
 	Operator
 	Commander
+	Maintainer
 	Intake
 	Daemon
 }
@@ -69,6 +71,16 @@ type Commander interface {
 	Restart(ctx context.Context, g engine.Ref, accumulator, by string) (engine.GraphSummary, error)
 	// SkipLost lets a halted accumulator go on behind a gap in its source (M44).
 	SkipLost(ctx context.Context, g engine.Ref, accumulator, by string) (engine.GraphSummary, error)
+}
+
+// Maintainer does what is rarely done. confirm must be the graph's name.
+type Maintainer interface {
+	// Reset takes all state from a graph.
+	Reset(ctx context.Context, g engine.Ref, confirm, by string) (engine.GraphSummary, error)
+	// Rewind has an accumulator read its source again from another position.
+	Rewind(ctx context.Context, g engine.Ref, accumulator, position, confirm, by string) (engine.GraphSummary, error)
+	// Backup copies the store as of one moment and hands the copy to send.
+	Backup(ctx context.Context, send func(copied io.Reader, size int64) error) error
 }
 
 // Intake takes pushed events. Every event is one JSON value. It blocks while the

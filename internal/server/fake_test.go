@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -348,3 +349,18 @@ func (s *fakeSub) TryNext() *engine.Frame {
 }
 
 func (s *fakeSub) Close() { s.once.Do(func() { close(s.closed) }) }
+
+func (f *fake) Reset(_ context.Context, g engine.Ref, confirm, _ string) (engine.GraphSummary, error) {
+	return summary(), f.call(g, "reset "+confirm)
+}
+
+func (f *fake) Rewind(_ context.Context, g engine.Ref, accumulator, position, confirm, _ string) (engine.GraphSummary, error) {
+	if err := f.accumulator(g, accumulator); err != nil {
+		return engine.GraphSummary{}, err
+	}
+	return summary(), f.call(g, "rewind "+accumulator+" "+position+" "+confirm)
+}
+
+func (f *fake) Backup(_ context.Context, send func(io.Reader, int64) error) error {
+	return send(strings.NewReader("a copy"), 6)
+}

@@ -181,6 +181,10 @@ func TestRoutes(t *testing.T) {
 		{request: "POST " + g + "/restart", body: `{"accumulator":"A"}`, status: 422, code: "invalid_body"},
 		{request: "POST " + g + "/skip-lost", body: `{"accumulator":"a"}`, status: 200, call: "skip a"},
 		{request: "POST " + g + "/skip-lost", status: 422, code: "invalid_body"},
+		{request: "POST " + g + "/reset", body: `{"confirm":"g"}`, status: 200, call: "reset g"},
+		{request: "POST " + g + "/accumulators/a/rewind", body: `{"position":"start","confirm":"g"}`, status: 200, call: "rewind a start g"},
+		{request: "POST " + g + "/accumulators/a/rewind", body: `{"confirm":"g"}`, status: 422, code: "invalid_body"},
+		{request: "POST " + g + "/accumulators/b/rewind", body: `{"position":"start","confirm":"g"}`, status: 404, code: "accumulator_not_found"},
 		{request: "POST /v1/graphs/none/pause", status: 404, code: "graph_not_found"},
 
 		{request: "GET " + g + "/accumulators", status: 200, has: `"name":"a"`},

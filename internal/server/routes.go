@@ -49,6 +49,9 @@ func (s *Server) routes() *chi.Mux {
 	m.Post("/v1/graphs/{graph}/drain", s.drain)
 	m.Post("/v1/graphs/{graph}/restart", s.restart)
 	m.Post("/v1/graphs/{graph}/skip-lost", s.skipLost)
+	m.Post("/v1/graphs/{graph}/reset", s.reset)
+	m.Post("/v1/graphs/{graph}/accumulators/{accumulator}/rewind", s.rewind)
+	m.Post("/v1/backup", s.backup)
 
 	m.Get("/v1/graphs/{graph}/accumulators", s.accumulators)
 	m.Get("/v1/graphs/{graph}/accumulators/{accumulator}", s.accumulator)

@@ -58,7 +58,7 @@ func (a *Verbs) Inspect() []*cobra.Command {
 func (a *Verbs) Steer() []*cobra.Command {
 	return []*cobra.Command{
 		a.fireCmd(), a.pauseCmd(), a.resumeCmd(), a.stepCmd(),
-		a.checkpointCmd(), a.drainCmd(), a.restartCmd(), a.skipLostCmd(),
+		a.checkpointCmd(), a.drainCmd(), a.restartCmd(), a.skipLostCmd(), a.resetCmd(), a.rewindCmd(), a.backupCmd(),
 	}
 }
 
