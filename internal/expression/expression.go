@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"github.com/expr-lang/expr/parser"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/eval"
 	"github.com/graphd/graphd/internal/expression/library"
@@ -71,20 +72,25 @@ func compile(text string, s Scope) (p *Program, err *Error) {
 			p, err = nil, &Error{Code: CodeSyntax, Text: "the expression cannot be compiled; write it in a simpler way"}
 		}
 	}()
-	config := newConfig(s)
-	tree, err := parse(text, config)
+	tree, err := parse(text, newConfig(s))
 	if err != nil {
 		return nil, err
 	}
-	v := newValidator(text, s)
+	return compileTree(text, text, tree, s)
+}
+
+// compileTree checks and compiles a tree, or a part of one, that was read from all;
+// text is what the tree stands for.
+func compileTree(all, text string, tree *parser.Tree, s Scope) (*Program, *Error) {
+	v := newValidator(all, s)
 	if err := v.validate(tree.Node); err != nil {
 		return nil, err
 	}
-	if err := check(text, tree, config); err != nil {
+	if err := check(all, tree, newConfig(s)); err != nil {
 		return nil, err
 	}
 	code, failure := eval.Compile(eval.Source{
-		Text: text, Tree: tree.Node, Names: v.names, Width: len(s.Names),
+		Text: all, Tree: tree.Node, Names: v.names, Width: len(s.Names),
 		Functions: library.Table(), Optional: v.optional, Shares: v.shares,
 	})
 	if failure != nil {

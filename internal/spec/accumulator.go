@@ -17,7 +17,7 @@ var accumulatorFields = []field[Accumulator]{
 	{name: "emit", read: readEmit},
 	{name: "batch", read: readBatch},
 	{name: "state", read: readState},
-	{name: "window"},
+	{name: "window", read: readWindow},
 	{name: "time", read: func(d *decoder, v value, a *Accumulator) { a.Time = d.expr(v) }},
 	{name: "time_unit", read: func(d *decoder, v value, a *Accumulator) { d.pick(v, timeUnits, &a.TimeUnit) }},
 	{name: "timezone", read: readTimezone},

@@ -111,8 +111,10 @@ func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
 		b.Span("interval", a.Batch.Interval)
 	case "state":
 		t.Branch("state").Number("keep", int64(a.State.Keep))
+	case "window":
+		addWindow(t.Branch("window"), &a.Window)
 	}
-	if !a.Time.IsZero() {
+	if !a.Time.IsZero() || a.Kind == "window" {
 		addExpr(t, "time", a.Time)
 		t.Text("time_unit", a.TimeUnit)
 		t.Text("timezone", a.Timezone)
@@ -126,6 +128,24 @@ func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
 	t.Text("strategy", a.Strategy)
 	t.Number("capacity", int64(a.Capacity))
 	t.Number("capacity_bytes", a.CapacityBytes)
+}
+
+func addWindow(t *meaning.Tree, w *Window) {
+	t.Span("size", w.Size)
+	t.Span("every", w.Every)
+	t.Span("lateness", w.Lateness)
+	t.Span("idle", w.Idle)
+	t.Text("late", w.Late)
+	t.Span("retain", w.Retain)
+	t.Span("early", w.Early)
+	if w.Key != nil {
+		keys := t.List("key")
+		for i, k := range w.Key {
+			keys.Leaf(strconv.Itoa(i), k.Text)
+		}
+	}
+	addFields(t.Branch("aggregate"), w.Aggregate, true)
+	t.Text("groups", w.Groups)
 }
 
 func addFields(t *meaning.Tree, fields []Field, sorted bool) {

@@ -217,9 +217,7 @@ func TestManual(t *testing.T) {
 			"outputs.signals.sink.kafka not_yet_supported",
 			"outputs.audit.sink.postgres not_yet_supported",
 		},
-		"airport_delays": {
-			"accumulators.flights.window not_yet_supported",
-		},
+		"airport_delays": {},
 	} {
 		g, diags := Parse([]byte(readFile(t, "testdata/manual/"+file+".yaml")), Options{File: file})
 		if got := codes(diags); !slices.Equal(got, want) {

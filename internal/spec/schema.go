@@ -23,6 +23,8 @@ func fieldSets() map[string]fieldSet {
 		"accumulator":      setOf(accumulatorFields),
 		"batch":            setOf(batchFields),
 		"state":            setOf(stateFields),
+		"window":           setOf(windowFields),
+		"hopping":          setOf(hoppingFields),
 		"source":           setOf(sourceKinds),
 		"source_file":      setOf(fileSourceFields),
 		"source_generator": setOf(generatorFields),
@@ -52,6 +54,8 @@ func choices() map[string]choice {
 	return map[string]choice{
 		"accumulator.time_unit":   timeUnits,
 		"accumulator.strategy":    strategies,
+		"window.late":             latePolicies,
+		"window.groups":           groupings,
 		"source_file.format":      sourceFormats,
 		"source_file.on_truncate": onTruncates,
 		"reactor.when":            criteria,

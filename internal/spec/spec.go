@@ -94,11 +94,12 @@ type Accumulator struct {
 	// emit is one expression and not a mapping.
 	Emit     []Field
 	EmitExpr Expr
-	// Kind is "passthrough", "batch", "state" (or "window", not yet supported).
-	Kind  string
-	Batch Batch
-	State State
-	Time  Expr
+	// Kind is "passthrough", "batch", "state" or "window".
+	Kind   string
+	Batch  Batch
+	State  State
+	Window Window
+	Time   Expr
 	// Keys make the key of a boundary from its event, in place of the reactor's. Nil when not given.
 	Keys []Expr
 	// TimeUnit is the unit of numeric times: "s", "ms" (default), "us", "ns".

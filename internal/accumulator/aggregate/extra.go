@@ -1,0 +1,261 @@
+package aggregate
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/axiomhq/hyperloglog"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// Accuracy is how far a quantile may be off, in proportion to its value.
+const Accuracy = 0.01
+
+// maxBins bounds a digest: 2,048 bins of 1 % span more than seventeen orders of magnitude.
+// Beyond, the values nearest to zero are told apart no more.
+const maxBins = 2048
+
+// digest is what quantile keeps: a DDSketch, and the extremes exactly.
+type digest struct {
+	sketch      *ddsketch.DDSketch
+	least, most float64
+}
+
+func newMapping() mapping.IndexMapping {
+	m, err := mapping.NewLogarithmicMapping(Accuracy)
+	if err != nil {
+		panic(err) // the accuracy is a constant
+	}
+	return m
+}
+
+func newStore() store.Store { return store.NewCollapsingLowestDenseStore(maxBins) }
+
+func (s *Cell) digest() *digest {
+	if s.ext == nil {
+		s.ext = &digest{sketch: ddsketch.NewDDSketch(newMapping(), newStore(), newStore()), least: math.Inf(1), most: math.Inf(-1)}
+	}
+	return s.ext.(*digest)
+}
+
+func (d *digest) add(v boundary.Value) {
+	x, _ := v.AsFloat()
+	d.least, d.most = min(d.least, x), max(d.most, x)
+	// The sketch refuses what is beyond its range, some 1e308: that is the extreme then.
+	_ = d.sketch.Add(x)
+}
+
+func (d *digest) quantile(q float64) float64 {
+	x, err := d.sketch.GetValueAtQuantile(q)
+	if err != nil {
+		x = d.most
+	}
+	switch q {
+	case 0:
+		x = d.least
+	case 1:
+		x = d.most
+	}
+	return min(max(x, d.least), d.most)
+}
+
+func (d *digest) clone() extra {
+	return &digest{sketch: d.sketch.Copy(), least: d.least, most: d.most}
+}
+
+func (d *digest) append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.least))
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.most))
+	var b []byte
+	d.sketch.Encode(&b, true)
+	return append(dst, b...)
+}
+
+func decodeDigest(b []byte) (*digest, error) {
+	if len(b) < 16 {
+		return nil, errDamaged
+	}
+	d := &digest{
+		least: math.Float64frombits(binary.LittleEndian.Uint64(b)),
+		most:  math.Float64frombits(binary.LittleEndian.Uint64(b[8:])),
+	}
+	sketch, err := ddsketch.DecodeDDSketch(b[16:], newStore, newMapping())
+	if err != nil {
+		return nil, err
+	}
+	d.sketch = sketch
+	return d, nil
+}
+
+// mostExact is up to how many distinct values are counted exactly.
+const mostExact = 512
+
+// distinct is what distinct keeps: the hashes of the values, sorted, while they are few,
+// and then a HyperLogLog of 16 KiB, whose error is about 0.8 %.
+type distinct struct {
+	hashes []uint64
+	sketch *hyperloglog.Sketch
+}
+
+func (s *Cell) distinct() *distinct {
+	if s.ext == nil {
+		s.ext = &distinct{}
+	}
+	return s.ext.(*distinct)
+}
+
+func (d *distinct) add(v boundary.Value) {
+	h := hash(v)
+	if d.sketch != nil {
+		d.sketch.InsertHash(h)
+		return
+	}
+	i, found := slices.BinarySearch(d.hashes, h)
+	if found {
+		return
+	}
+	if d.hashes = slices.Insert(d.hashes, i, h); len(d.hashes) <= mostExact {
+		return
+	}
+	d.sketch = hyperloglog.NewNoSparse()
+	for _, h := range d.hashes {
+		d.sketch.InsertHash(h)
+	}
+	d.hashes = nil
+}
+
+func (d *distinct) estimate() int64 {
+	if d.sketch != nil {
+		return int64(d.sketch.Estimate())
+	}
+	return int64(len(d.hashes))
+}
+
+// hash is the same on every machine, since it is kept, and the same for equal values.
+func hash(v boundary.Value) uint64 {
+	var room [64]byte
+	text := room[:0]
+	if s, ok := v.AsString(); ok {
+		text = append(append(text, '"'), s...)
+	} else {
+		text = append(text, boundary.KeyOf(v)...)
+	}
+	// FNV-1a, and then a finalizer, since the sketch goes by the highest bits.
+	h := uint64(14695981039346656037)
+	for _, b := range text {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+func (d *distinct) clone() extra {
+	if d.sketch != nil {
+		return &distinct{sketch: d.sketch.Clone()}
+	}
+	return &distinct{hashes: slices.Clone(d.hashes)}
+}
+
+func (d *distinct) append(dst []byte) []byte {
+	if d.sketch != nil {
+		dst, _ = d.sketch.AppendBinary(append(dst, 1)) // it fails for sparse sketches alone
+		return dst
+	}
+	dst = append(dst, 0)
+	for _, h := range d.hashes {
+		dst = binary.LittleEndian.AppendUint64(dst, h)
+	}
+	return dst
+}
+
+func decodeDistinct(b []byte) (*distinct, error) {
+	if len(b) == 0 {
+		return nil, errDamaged
+	}
+	if b[0] == 1 {
+		d := &distinct{sketch: hyperloglog.NewNoSparse()}
+		return d, d.sketch.UnmarshalBinary(b[1:])
+	}
+	if (len(b)-1)%8 != 0 || len(b)-1 > 8*mostExact {
+		return nil, errDamaged
+	}
+	d := &distinct{}
+	for b = b[1:]; len(b) > 0; b = b[8:] {
+		d.hashes = append(d.hashes, binary.LittleEndian.Uint64(b))
+	}
+	return d, nil
+}
+
+// list is what collect keeps: the earliest values, in the order of their times.
+type list struct {
+	items []boundary.Value
+	times []int64
+}
+
+func (s *Cell) collect(v boundary.Value, at int64, limit int) {
+	s.n++
+	l, _ := s.ext.(*list)
+	if l == nil {
+		l = &list{}
+		s.ext = l
+	}
+	i, _ := slices.BinarySearch(l.times, at+1) // after those of the same time
+	if i >= limit {
+		return
+	}
+	if len(l.items) == limit {
+		l.items, l.times = l.items[:limit-1], l.times[:limit-1]
+	}
+	l.items, l.times = slices.Insert(l.items, i, v.Compact()), slices.Insert(l.times, i, at)
+}
+
+func (s *Cell) collected() boundary.Value {
+	l, _ := s.ext.(*list)
+	if l == nil {
+		return boundary.List(nil)
+	}
+	return boundary.List(slices.Clone(l.items))
+}
+
+func (l *list) clone() extra {
+	return &list{items: slices.Clone(l.items), times: slices.Clone(l.times)}
+}
+
+func (l *list) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(l.items)))
+	for i, v := range l.items {
+		dst = binary.AppendVarint(dst, l.times[i])
+		dst = v.AppendBinary(dst)
+	}
+	return dst
+}
+
+func decodeList(b []byte) (*list, error) {
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > MostCollected {
+		return nil, errDamaged
+	}
+	b = b[k:]
+	l := &list{}
+	for range n {
+		at, k := binary.Varint(b)
+		if k <= 0 {
+			return nil, errDamaged
+		}
+		v, rest, err := boundary.DecodeBinary(b[k:])
+		if err != nil {
+			return nil, err
+		}
+		l.items, l.times, b = append(l.items, v), append(l.times, at), rest
+	}
+	if len(b) > 0 {
+		return nil, errDamaged
+	}
+	return l, nil
+}

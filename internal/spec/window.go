@@ -1,0 +1,130 @@
+package spec
+
+import (
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/internal/spec/internal/document"
+)
+
+// Window is the configuration of a window accumulator.
+type Window struct {
+	Pos Pos
+	// Size is how long a window is, Every how far apart two begin: equal for tumbling windows.
+	Size, Every time.Duration
+	Lateness    time.Duration // how far events may be out of order; default 0
+	Idle        time.Duration // a partition silent for so long holds nothing up; 0: never
+	// Late is what becomes of an event whose windows have closed: "drop" (default),
+	// "dead_letter" or "update".
+	Late   string
+	Retain time.Duration // with update: for how long after its close a window is kept
+	Early  time.Duration // partial results of open windows, so often; 0: none
+	// Key are the expressions that group events; none: one group.
+	Key []Expr
+	// Aggregate are the fields of a result; at least one.
+	Aggregate []Field
+	// Groups is "each" (default: a boundary per group) or "all" (one per window).
+	Groups string
+}
+
+// Bounds of windows: longer ones than mostSize would come near the end of what a time can
+// be, and an event that falls into more than mostOverlap windows is folded as often.
+const (
+	mostSize    = 10 * 366 * 24 * time.Hour
+	mostOverlap = 1000
+)
+
+var (
+	latePolicies = choice{built: []string{"drop", "dead_letter", "update"}}
+	groupings    = choice{built: []string{"each", "all"}}
+)
+
+// windowNames are what a result has beside its aggregates.
+var windowNames = []string{"key", "start", "end", "groups", "update", "early"}
+
+var windowFields = []field[Window]{
+	{name: "tumbling", read: func(d *decoder, v value, w *Window) {
+		d.windowSpan(v, &w.Size)
+		w.Every = w.Size
+	}},
+	{name: "hopping", read: readHopping},
+	{name: "session"},
+	{name: "lateness", read: func(d *decoder, v value, w *Window) { d.duration(v, 0, &w.Lateness) }},
+	{name: "idle", read: func(d *decoder, v value, w *Window) { d.duration(v, 1, &w.Idle) }},
+	{name: "late", read: func(d *decoder, v value, w *Window) { d.pick(v, latePolicies, &w.Late) }},
+	{name: "retain", read: func(d *decoder, v value, w *Window) { d.duration(v, 1, &w.Retain) }},
+	{name: "early", read: func(d *decoder, v value, w *Window) { d.duration(v, 1, &w.Early) }},
+	{name: "key", read: func(d *decoder, v value, w *Window) { w.Key = d.keys(v) }},
+	{name: "aggregate", need: true, read: readAggregate},
+	{name: "groups", read: func(d *decoder, v value, w *Window) { d.pick(v, groupings, &w.Groups) }},
+}
+
+type hopping struct{ size, every time.Duration }
+
+var hoppingFields = []field[hopping]{
+	{name: "size", need: true, read: func(d *decoder, v value, h *hopping) { d.windowSpan(v, &h.size) }},
+	{name: "every", need: true, read: func(d *decoder, v value, h *hopping) { d.windowSpan(v, &h.every) }},
+}
+
+// windowSpan reads the length of windows or the distance between them.
+func (d *decoder) windowSpan(v value, into *time.Duration) {
+	var n time.Duration
+	if d.duration(v, 1, &n); n > mostSize {
+		d.report(v.node, v.at, CodeTooLarge, "", "%s is too long; a window has at most %v", document.Subject(v.node), mostSize)
+		return
+	}
+	*into = n
+}
+
+func readHopping(d *decoder, v value, w *Window) {
+	var h hopping
+	readObject(d, v, "hopping", hoppingFields, &h)
+	w.Size, w.Every = h.size, h.every
+	switch {
+	case h.size == 0 || h.every == 0: // has its own diagnostic
+	case h.every > h.size:
+		d.report(v.anchor(), v.at, CodeConflict, "", "windows of %v every %v leave gaps, in which events would be lost; make every at most the size", h.size, h.every)
+	case h.size/h.every > mostOverlap:
+		d.report(v.anchor(), v.at, CodeTooMany, "", "each event would be in %d windows, %d are allowed; make every longer", h.size/h.every, mostOverlap)
+	}
+}
+
+func readAggregate(d *decoder, v value, w *Window) {
+	const want = "a mapping from names to aggregates, such as n: count()"
+	if !d.mapping(v, want) {
+		return
+	}
+	w.Aggregate = d.expressions(v, "aggregate")
+	if len(v.node.Content) == 0 {
+		d.report(v.anchor(), v.at, CodeEmptyValue, "", "aggregate is empty; name at least one, such as n: count()")
+	}
+	for i := 0; i+1 < len(v.node.Content); i += 2 {
+		if key := v.node.Content[i]; slices.Contains(windowNames, key.Value) {
+			d.report(key, v.child(key, key).at, CodeReservedName, "", "%s is a field of every window's result; give the aggregate another name", document.Quote(key.Value))
+		}
+	}
+}
+
+func readWindow(d *decoder, v value, a *Accumulator) {
+	w := &a.Window
+	w.Pos = d.pos(v.anchor(), v.at)
+	w.Late, w.Groups = latePolicies.built[0], groupings.built[0]
+	got, ok := readObject(d, v, "window", windowFields, w)
+	if !ok {
+		return
+	}
+	kinds := []string{"tumbling", "hopping", "session"}
+	if _, ok := d.exclusive(got, "the window", kinds); !ok {
+		d.report(v.anchor(), v.at, CodeMissingKind, "", "the window does not say what it is; give tumbling or hopping")
+	}
+	retain, hasRetain := got["retain"]
+	switch {
+	case w.Late == "update" && !hasRetain:
+		d.report(v.anchor(), v.at, CodeConflict, "", "late: update needs retain, for how long after its close a window can be updated; add it")
+	case hasRetain && w.Late != "update" && w.Late != "":
+		d.report(retain.anchor(), retain.at, CodeConflict, "", "retain is for late: update alone; remove it or let late be update")
+	}
+	if all, ok := got["groups"]; ok && w.Groups == "all" && got["key"].node == nil {
+		d.report(all.anchor(), all.at, CodeConflict, "", "groups: all lists the groups of a key, and there is none; add key or remove groups")
+	}
+}
