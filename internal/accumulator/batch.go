@@ -27,7 +27,8 @@ type batchOpen struct {
 	at          time.Time // when the last one arrived
 }
 
-func (b *batch) add(now time.Time, v boundary.Value, ev *boundary.Event, out []boundary.Boundary) []boundary.Boundary {
+func (b *batch) add(now time.Time, in *input, out []boundary.Boundary) ([]boundary.Boundary, verdict) {
+	v, ev := in.value, in.ev
 	size := int64(v.Size())
 	if len(b.items) == 0 {
 		b.since, b.first = now, ev.Pos
@@ -36,9 +37,9 @@ func (b *batch) add(now time.Time, v boundary.Value, ev *boundary.Event, out []b
 	b.bytes += size
 	b.last, b.at = ev.Pos, arrival(now, ev)
 	if b.rule.Size > 0 && len(b.items) >= b.rule.Size || b.bytes >= b.maxBytes {
-		return b.flush(out)
+		return b.end(out), verdictFolded
 	}
-	return out
+	return out, verdictFolded
 }
 
 func (b *batch) due() (time.Time, bool) {
@@ -48,7 +49,9 @@ func (b *batch) due() (time.Time, bool) {
 	return b.since.Add(b.rule.Interval), true
 }
 
-func (b *batch) flush(out []boundary.Boundary) []boundary.Boundary {
+func (b *batch) tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return b.end(out) }
+
+func (b *batch) end(out []boundary.Boundary) []boundary.Boundary {
 	n := len(b.items)
 	if n == 0 {
 		return out

@@ -2,6 +2,7 @@ package accumulator
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator/eventschema"
@@ -23,6 +24,8 @@ type CompileOptions struct {
 	MaxEventBytes int
 	// Keys are the reactor's key, for accumulators that have none of their own.
 	Keys []spec.Expr
+	// Keyed says that the graph has keys.
+	Keyed bool
 }
 
 // The names in scope of where, emit and time, by their index in the scope.
@@ -53,6 +56,8 @@ type Program struct {
 	emitShape *boundary.Shape       // nil: no emit mapping
 	emitWhole *expression.Program   // emit as one expression; nil: none
 
+	window *windowProgram // nil: of another kind
+
 	eventShape *boundary.Shape // fields decoded into slots; nil: none
 	emitted    expression.Type // what one event becomes
 	readsMeta  bool
@@ -75,7 +80,8 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	}
 	event := expression.Any()
 	var ds spec.Diagnostics
-	if _, err := newFold(p); err != nil {
+	if !slices.Contains([]string{kindPassthrough, kindBatch, kindState, kindWindow}, p.kind) {
+		err := fmt.Errorf("accumulator %q: no fold of kind %q", p.name, p.kind)
 		ds = append(ds, diagnostic(a.Pos, "not_yet_supported", err.Error()))
 	}
 	if a.Schema != nil {
@@ -99,11 +105,21 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	}
 	p.emitted = event
 	ds = p.compileEmit(a, scope, ds)
+	if a.Kind == kindWindow {
+		var d spec.Diagnostics
+		p.window, d = p.compileWindow(a, scope)
+		if ds = append(ds, d...); p.window != nil {
+			p.window.givesKey = o.Keyed && len(o.Keys) == 0 && !a.Global
+		}
+	}
+	if len(ds) > 0 {
+		return nil, ds
+	}
 	ds = p.compileKey(a, o.Keys, scope, ds)
 	if len(ds) > 0 {
 		return nil, ds
 	}
-	p.readsMeta = slices.ContainsFunc(p.expressions(), func(x *expression.Program) bool {
+	p.readsMeta = slices.ContainsFunc(slices.Concat(p.expressions(), p.arguments()), func(x *expression.Program) bool {
 		return slices.ContainsFunc(x.Reads(), func(r expression.Read) bool { return r.Name == nameMeta })
 	})
 	return p, nil
@@ -166,7 +182,7 @@ func diagnostic(at spec.Pos, code, text string) spec.Diagnostic {
 	return spec.Diagnostic{Line: at.Line, Column: at.Column, Path: at.Path, Code: code, Text: text}
 }
 
-// expressions are all that read an event.
+// expressions are all that read an event as it came.
 func (p *Program) expressions() []*expression.Program {
 	all := slices.Clone(p.emit)
 	for _, x := range []*expression.Program{p.where, p.emitWhole} {
@@ -180,7 +196,18 @@ func (p *Program) expressions() []*expression.Program {
 	if p.key != nil && p.key.ofEvent {
 		all = append(all, p.key.parts...)
 	}
+	if p.window != nil {
+		all = append(all, p.window.keys...)
+	}
 	return all
+}
+
+// arguments are the expressions of a window that read an event as emit has shaped it.
+func (p *Program) arguments() []*expression.Program {
+	if p.window == nil {
+		return nil
+	}
+	return p.window.calls.Args()
 }
 
 // Name is the accumulator's name.
@@ -188,8 +215,11 @@ func (p *Program) Name() string { return p.name }
 
 // Type is the static type of a boundary's value: what an event becomes, or a list of it.
 func (p *Program) Type() expression.Type {
-	if p.kind == kindPassthrough {
+	switch p.kind {
+	case kindPassthrough:
 		return p.emitted
+	case kindWindow:
+		return p.window.typ
 	}
 	return expression.ListOf(p.emitted)
 }
@@ -210,7 +240,11 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 			read = append(read, field)
 		}
 	}
-	for _, x := range p.expressions() {
+	onEvent := p.expressions()
+	if !shaped {
+		onEvent = append(onEvent, p.arguments()...)
+	}
+	for _, x := range onEvent {
 		for _, r := range x.Reads() {
 			if r.Name == nameEvent && len(r.Path) > 0 {
 				add(r.Path[0])
@@ -234,15 +268,22 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 	}
 	if len(read) > 0 {
 		p.eventShape = boundary.NewShape(read...)
-		for _, x := range p.expressions() {
+		for _, x := range onEvent {
 			x.Bind(nameEvent, p.eventShape)
 		}
 	}
-	for _, x := range p.expressions() {
+	for _, x := range p.arguments() {
+		if p.emitShape != nil {
+			x.Bind(nameEvent, p.emitShape)
+		}
+	}
+	for _, x := range slices.Concat(p.expressions(), p.arguments()) {
 		x.Bind(nameMeta, metaShape)
 	}
 	shape := p.eventShape
 	switch {
+	case p.kind == kindWindow:
+		shape = p.window.shape
 	case p.kind != kindPassthrough || p.emitWhole != nil:
 		shape = nil
 	case p.emitShape != nil:

@@ -34,7 +34,7 @@ func TestCompileMistakes(t *testing.T) {
 		"file schema":         {spec.Accumulator{Schema: mustJSON(t, `{"$ref":"/etc/passwd"}`)}, []string{"schema_invalid"}},
 		"relative schema":     {spec.Accumulator{Schema: mustJSON(t, `{"$ref":"other.json"}`)}, []string{"schema_invalid"}},
 		"missing definition":  {spec.Accumulator{Schema: mustJSON(t, `{"$ref":"#/$defs/x"}`)}, []string{"schema_invalid"}},
-		"kind":                {spec.Accumulator{Kind: "window"}, []string{"not_yet_supported"}},
+		"kind":                {spec.Accumulator{Kind: "sessions"}, []string{"not_yet_supported"}},
 		"all at once":         {spec.Accumulator{Where: expr("nope"), Time: expr("nope"), EmitExpr: expr("nope")}, []string{"unknown_name", "unknown_name", "unknown_name"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,12 +57,15 @@ type Core struct {
 	lim Limits
 	in  *intake
 	fold
-	mark    Mark // without State, which is the fold's
-	shared  bool // mark.Positions is in somebody else's hands: copy before writing
+	folding input // the event that is being folded; reused
+	mark    Mark  // without State, which is the fold's
+	shared  bool  // mark.Positions is in somebody else's hands: copy before writing
 	out     []boundary.Boundary
 	slab    int // how many boundaries to allocate next; 0: leastSlab
 	letters []checkpoint.DeadLetter
 	changed bool // since the last Take
+	// ephemeral: see Ephemeral.
+	ephemeral bool
 }
 
 // NewCore makes an empty Core. [Program.Project] must have been called.
@@ -76,6 +79,10 @@ func NewCore(p *Program, lim Limits) *Core {
 	}
 	return &Core{p: p, lim: lim, in: newIntake(p, lim), fold: f}
 }
+
+// Ephemeral says that nobody will restore what this Core does: its marks have no state,
+// which spares it the snapshots.
+func (c *Core) Ephemeral() { c.ephemeral = true }
 
 // Restore goes on where a mark left off: state is its encoded State, nil when it had
 // none. It is called before the first event. When the state was dropped although events
@@ -112,11 +119,13 @@ func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
 		if len(c.out) == cap(c.out) {
 			c.grow()
 		}
+		var said verdict
 		n := len(c.out)
-		c.out = c.fold.add(now, v, ev, c.out)
-		if c.in.keys != nil {
-			c.giveKeys(now, n)
+		c.folding.value, c.folding.ev, c.folding.facts = v, ev, &c.in.facts
+		if c.out, said = c.fold.add(now, &c.folding, c.out); said != verdictFolded {
+			return c.unfolded(now, ev, pulled, said)
 		}
+		c.folded(now, n)
 	}
 	c.receive(now, ev)
 	if !keep {
@@ -129,6 +138,36 @@ func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
 // AddBad takes an event that its source could not read, or that a driver cannot use.
 func (c *Core) AddBad(now time.Time, ev *boundary.Event, pulled bool, bad *BadEvent) Outcome {
 	return c.refuse(now, ev, pulled, bad)
+}
+
+// unfolded takes an event that the fold did not take.
+func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said verdict) Outcome {
+	if said == verdictFull {
+		return c.refuse(now, ev, pulled, &BadEvent{Stage: "window", Code: "window_full",
+			Text: fmt.Sprintf("more than %d windows or %d groups would be open; are the times right?", mostWindows, mostGroups)})
+	}
+	if c.p.window.Late == "dead_letter" {
+		return c.refuse(now, ev, pulled, &BadEvent{Stage: "window", Code: "late_event",
+			Text: "the windows of " + time.Unix(0, c.in.facts.at).UTC().Format(time.RFC3339Nano) + " have closed"})
+	}
+	c.receive(now, ev)
+	c.mark.Counters.Filtered++
+	return Outcome{Status: Filtered}
+}
+
+// bury makes dead letters of the groups that a window could not hand over.
+func (c *Core) bury(now time.Time) {
+	w := c.fold.(*window)
+	for i := range w.failures {
+		f := &w.failures[i]
+		c.letters = append(c.letters, checkpoint.DeadLetter{
+			At: now, Accumulator: c.p.name, Stage: f.bad.Stage, Code: f.bad.Code, Reason: f.bad.Text, Key: string(f.key),
+			Events: f.group.owes, Payload: f.value.AppendJSON(nil), Folded: true, Position: f.group.last.String(),
+		})
+		c.mark.Counters.DeadLettered += f.group.owes
+		c.changed = true
+	}
+	w.failures = nil
 }
 
 // Poison takes an event whose Add panicked, so that the books and the position go on
@@ -147,7 +186,10 @@ func (c *Core) RefuseTail(n int64) {
 }
 
 // Advance says that all before pos has been read, although no event ends there.
-func (c *Core) Advance(pos boundary.Position) {
+func (c *Core) Advance(now time.Time, pos boundary.Position) {
+	if w, ok := c.fold.(*window); ok {
+		w.partition(pos.Stream, now)
+	}
 	c.moveTo(pos)
 	c.changed = true
 }
@@ -168,17 +210,21 @@ func (c *Core) Due() (time.Time, bool) { return c.due() }
 // Tick completes what is due at now.
 func (c *Core) Tick(now time.Time) {
 	if at, ok := c.due(); ok && !now.Before(at) {
-		c.flushAll(now)
+		n := len(c.out)
+		c.out = c.tick(now, c.out)
+		c.folded(now, n)
 		c.changed = true
 	}
 }
 
-// flushAll completes what is buffered.
-func (c *Core) flushAll(now time.Time) {
-	n := len(c.out)
-	c.out = c.flush(c.out)
+// folded settles what the fold has done: the boundaries from the n-th on get their keys,
+// and groups without a result become dead letters.
+func (c *Core) folded(now time.Time, n int) {
 	if c.in.keys != nil {
 		c.giveKeys(now, n)
+	}
+	if c.p.window != nil {
+		c.bury(now)
 	}
 }
 
@@ -215,7 +261,8 @@ func (c *Core) giveKeys(now time.Time, n int) {
 // never does so; what is open at a shutdown stays open in its state.
 func (c *Core) EndOfInput(now time.Time) {
 	n, letters := len(c.out), len(c.letters)
-	c.flushAll(now)
+	c.out = c.end(c.out)
+	c.folded(now, n)
 	c.changed = c.changed || len(c.out) > n || len(c.letters) > letters
 }
 
@@ -242,7 +289,9 @@ func (c *Core) Take(h *Handover) bool {
 	h.DeadLetters, c.letters = c.letters, nil
 	h.Mark = c.mark
 	h.Mark.Counters.Open = c.open()
-	h.Mark.State = c.state()
+	if !c.ephemeral {
+		h.Mark.State = c.state()
+	}
 	c.shared, c.changed = true, false
 	return true
 }

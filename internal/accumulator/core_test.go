@@ -227,7 +227,7 @@ func TestPositions(t *testing.T) {
 	add("t/0", 2)
 	add("file#0-aa", 7)
 	add("file#10-bb", 3)
-	c.Advance(boundary.Position{Stream: "t/1", Offset: 9})
+	c.Advance(at(0), boundary.Position{Stream: "t/1", Offset: 9})
 	want := []boundary.Position{{Stream: "t/0", Offset: 2}, {Stream: "t/1", Offset: 9}, {Stream: "file#10-bb", Offset: 3}}
 	if diff := cmp.Diff(want, take(t, c).Mark.Positions); diff != "" {
 		t.Error(diff)

@@ -14,6 +14,7 @@ const (
 	kindPassthrough = "passthrough"
 	kindBatch       = "batch"
 	kindState       = "state"
+	kindWindow      = "window"
 )
 
 // fold collects values into boundaries.
@@ -25,13 +26,31 @@ type fold interface {
 // folder is the work of a fold. It either does what it is asked as a whole or panics
 // having changed nothing.
 type folder interface {
-	// add folds v, the value of ev, and appends the boundaries that this completes.
-	add(now time.Time, v boundary.Value, ev *boundary.Event, out []boundary.Boundary) []boundary.Boundary
-	// due says when flush must be called; false for never.
+	// add folds an event and appends the boundaries that this completes.
+	add(now time.Time, in *input, out []boundary.Boundary) ([]boundary.Boundary, verdict)
+	// due says when tick must be called; false for never.
 	due() (time.Time, bool)
-	// flush completes what is buffered.
-	flush(out []boundary.Boundary) []boundary.Boundary
+	// tick completes what is due at now.
+	tick(now time.Time, out []boundary.Boundary) []boundary.Boundary
+	// end completes what is buffered: no event comes any more.
+	end(out []boundary.Boundary) []boundary.Boundary
 }
+
+// input is an event on its way into a fold.
+type input struct {
+	value boundary.Value // what the event has become
+	ev    *boundary.Event
+	facts *facts // for a window
+}
+
+// verdict is what a fold says to an event.
+type verdict uint8
+
+const (
+	verdictFolded verdict = iota
+	verdictLate           // its windows have closed; nothing was changed
+	verdictFull           // it would open more than may be; nothing was changed
+)
 
 // keeper is the memory of a fold.
 type keeper interface {
@@ -57,6 +76,8 @@ func newFold(p *Program) (fold, error) {
 		return &batch{rule: p.batch, maxBytes: most}, nil
 	case kindState:
 		return &history{keep: max(p.keep, 1)}, nil
+	case kindWindow:
+		return newWindow(p.window), nil
 	}
 	return nil, fmt.Errorf("accumulator %q: no fold of kind %q", p.name, p.kind)
 }
@@ -72,7 +93,8 @@ func arrival(now time.Time, ev *boundary.Event) time.Time {
 // passthrough hands every event on as a boundary of its own.
 type passthrough struct{}
 
-func (passthrough) add(now time.Time, v boundary.Value, ev *boundary.Event, out []boundary.Boundary) []boundary.Boundary {
+func (passthrough) add(now time.Time, in *input, out []boundary.Boundary) ([]boundary.Boundary, verdict) {
+	v, ev := in.value, in.ev
 	if len(out) == cap(out) {
 		out = append(out, boundary.Boundary{})
 	} else {
@@ -83,14 +105,15 @@ func (passthrough) add(now time.Time, v boundary.Value, ev *boundary.Event, out 
 	b.At, b.Events = arrival(now, ev), 1
 	b.Size = v.Size() + len(ev.Raw)
 	b.Raw, b.Origin = ev.Raw, ev.Origin
-	return out
+	return out, verdictFolded
 }
 
-func (passthrough) due() (time.Time, bool)                            { return time.Time{}, false }
-func (passthrough) flush(out []boundary.Boundary) []boundary.Boundary { return out }
-func (passthrough) state() FoldState                                  { return nil }
-func (passthrough) resume(FoldState)                                  {}
-func (passthrough) open() int64                                       { return 0 }
+func (passthrough) due() (time.Time, bool)                                        { return time.Time{}, false }
+func (passthrough) tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return out }
+func (passthrough) end(out []boundary.Boundary) []boundary.Boundary               { return out }
+func (passthrough) state() FoldState                                              { return nil }
+func (passthrough) resume(FoldState)                                              {}
+func (passthrough) open() int64                                                   { return 0 }
 
 func (passthrough) decode(data []byte) (FoldState, error) {
 	if len(data) > 0 {

@@ -60,7 +60,7 @@ func (u *Unit) foldPulled(events []boundary.Event) (poison *PanicError) {
 	}()
 	switch {
 	case u.current.advance:
-		u.core.Advance(events[0].Pos)
+		u.core.Advance(u.now, events[0].Pos)
 		return nil
 	case u.current.bad != nil:
 		u.core.AddBad(u.now, &events[0], true, u.current.bad)

@@ -24,14 +24,15 @@ type historyWindow struct {
 	bytes int   // the sum of sizes
 }
 
-func (h *history) add(now time.Time, v boundary.Value, ev *boundary.Event, out []boundary.Boundary) []boundary.Boundary {
+func (h *history) add(now time.Time, in *input, out []boundary.Boundary) ([]boundary.Boundary, verdict) {
+	v, ev := in.value, in.ev
 	size := v.Size()
 	h.push(v, size)
 	n := len(h.items)
 	return append(out, boundary.Boundary{
 		Value: boundary.List(h.items[:n:n]),
 		First: ev.Pos, Last: ev.Pos, At: arrival(now, ev), Events: 1, Size: h.bytes,
-	})
+	}), verdictFolded
 }
 
 // push appends an item and drops the oldest past keep.
@@ -50,9 +51,10 @@ func (h *history) push(v boundary.Value, size int) {
 	h.items, h.sizes, h.bytes = append(items, v), append(sizes, size), bytes
 }
 
-func (h *history) due() (time.Time, bool)                            { return time.Time{}, false }
-func (h *history) flush(out []boundary.Boundary) []boundary.Boundary { return out }
-func (h *history) open() int64                                       { return 0 }
+func (h *history) due() (time.Time, bool)                                        { return time.Time{}, false }
+func (h *history) tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return out }
+func (h *history) end(out []boundary.Boundary) []boundary.Boundary               { return out }
+func (h *history) open() int64                                                   { return 0 }
 
 func (h *history) state() FoldState {
 	w := h.historyWindow

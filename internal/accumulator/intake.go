@@ -32,13 +32,14 @@ const slabSlots = 64
 // It keeps the scratch of one Core and changes nothing but that, so that a panic in it
 // leaves the books as they were.
 type intake struct {
-	p    *Program
-	max  int
-	dec  *boundary.Decoder
-	env  expression.Env
-	slab []boundary.Value
-	keys *keyer       // nil: boundaries have no key
-	key  boundary.Key // of the last value
+	p     *Program
+	max   int
+	dec   *boundary.Decoder
+	env   expression.Env
+	slab  []boundary.Value
+	keys  *keyer       // nil: boundaries have no key
+	key   boundary.Key // of the last value
+	facts facts        // of the present event, for a window
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
@@ -47,6 +48,9 @@ func newIntake(p *Program, lim Limits) *intake {
 	in := &intake{p: p, max: lim.MaxEventBytes, keys: newKeyer(p.key)}
 	in.dec = boundary.NewDecoder(p.eventShape, boundary.Limits{MaxBytes: in.max, MaxDepth: lim.MaxDepth})
 	in.noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
+	if p.window != nil {
+		in.facts.args = make([]boundary.Value, len(p.window.calls.Args()))
+	}
 	in.env.Values = []boundary.Value{nameEvent: {}, nameMeta: in.noMeta, nameVars: p.vars}
 	return in
 }
@@ -64,7 +68,7 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 			return v, false, &BadEvent{Stage: "schema", Code: "against_schema", Text: text}
 		}
 	}
-	if p.where == nil && p.emit == nil && p.emitWhole == nil && p.key == nil {
+	if p.where == nil && p.emit == nil && p.emitWhole == nil && p.key == nil && p.window == nil {
 		return v, true, nil
 	}
 	in.set(v, ev.Meta)
@@ -76,6 +80,15 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 		if !pass {
 			return v, false, nil
 		}
+	}
+	if p.window != nil {
+		if bad = in.place(); bad == nil {
+			v, bad = in.shape(v)
+		}
+		if bad == nil {
+			bad = in.measure(v)
+		}
+		return v, bad == nil, bad
 	}
 	v, bad = in.shape(v)
 	if bad == nil && in.keys != nil && p.kind == kindPassthrough {

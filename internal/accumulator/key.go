@@ -148,7 +148,7 @@ func (k *keyProgram) bind(shape *boundary.Shape) {
 // KeyTimes says for each part of the key whether it is known to be a time; nil without a key.
 func (p *Program) KeyTimes() []bool {
 	if p.key == nil {
-		return nil
+		return p.window.keyTimes()
 	}
 	times := make([]bool, len(p.key.parts))
 	for i, x := range p.key.parts {

@@ -18,11 +18,11 @@ type fragile struct {
 	poison string
 }
 
-func (f fragile) add(now time.Time, v boundary.Value, ev *boundary.Event, out []boundary.Boundary) []boundary.Boundary {
-	if v.String() == f.poison {
+func (f fragile) add(now time.Time, in *input, out []boundary.Boundary) ([]boundary.Boundary, verdict) {
+	if in.value.String() == f.poison {
 		panic("no more " + f.poison)
 	}
-	return f.fold.add(now, v, ev, out)
+	return f.fold.add(now, in, out)
 }
 
 // startFragile is start with a fold that panics on poison.

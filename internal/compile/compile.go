@@ -52,7 +52,7 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 	inputs := make([]graph.Input, len(g.Accumulators))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
-		p, ds := accumulator.Compile(a, accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes, Keys: g.Reactor.Keys})
+		p, ds := accumulator.Compile(a, accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes, Keys: g.Reactor.Keys, Keyed: g.Keyed()})
 		for k := range ds {
 			ds[k].File = g.File
 		}
@@ -158,7 +158,7 @@ func (u *Unit) keys() *reactor.Keys {
 		if a.Global {
 			continue
 		}
-		for _, e := range a.Keys {
+		for _, e := range slices.Concat(a.Keys, a.Window.Key) {
 			fmt.Fprintf(&meaning, "%s: %q ", a.Name, e.Text)
 		}
 		// A part is a time when every input makes it one.
@@ -198,7 +198,24 @@ func accumulatorIdentity(a *spec.Accumulator) string {
 	case "graph":
 		fmt.Fprintf(&b, "/%s/%s", a.Source.Graph.Name, a.Source.Graph.Output)
 	}
+	if a.Kind == "window" {
+		windowIdentity(&b, a)
+	}
 	return digest(b.String())
+}
+
+// windowIdentity adds what the state of a window rests on: the grid, the time, the key and
+// what is aggregated. When and what it hands over may change.
+func windowIdentity(b *strings.Builder, a *spec.Accumulator) {
+	w := &a.Window
+	fmt.Fprintf(b, "/%d/%d/%q/%q/%s", w.Size, w.Every, a.Timezone, a.Time.Text, a.TimeUnit)
+	for _, k := range w.Key {
+		fmt.Fprintf(b, "/%q", k.Text)
+	}
+	for _, f := range slices.Concat(w.Aggregate, a.Emit) {
+		fmt.Fprintf(b, "/%q:%q", f.Name, f.Expr.Text)
+	}
+	fmt.Fprintf(b, "/%q", a.EmitExpr.Text)
 }
 
 func digest(s string) string {

@@ -84,7 +84,16 @@ func (p *player) push(line int, push *Push) {
 		return
 	}
 	for _, raw := range push.Events {
-		ev := boundary.Event{Raw: raw, At: p.g.Now()}
+		ev := boundary.Event{Raw: raw}
+		// As in a bounded run the clock is event time where there is one (M26): it moves on to
+		// an event that lies ahead. A time that cannot be read is refused below.
+		if at, ok, err := p.g.EventTime(i, &ev); err == nil && ok && at.After(p.g.Now()) {
+			if err := p.g.AdvanceTo(at); err != nil {
+				p.fail(line, "%v", err)
+				return
+			}
+		}
+		ev.At = p.g.Now()
 		p.g.Add(i, &ev, true)
 	}
 }

@@ -73,6 +73,12 @@ func (d *decoder) checkKeys(g *Graph) {
 		case a.Global && a.Keys != nil:
 			d.report(at.key.key, at.key.at, CodeConflict, "", "%s is global: one value for all keys, so it has no key; remove one of the two", shown)
 		case a.Global:
+		case a.Kind == "window" && a.Keys != nil:
+			d.report(at.key.key, at.key.at, CodeConflict, "", "%s is a window, and what it hands over is of many events: group them by window.key, and let reactor.key name a field of the result; remove key", shown)
+		case a.Kind == "window" && g.Reactor.Keys == nil && a.Window.Key != nil:
+			if len(a.Window.Key) != parts {
+				d.report(at.value.key, at.value.at, CodeKeyParts, "", "the key of the window has %d parts, the others have %d; keys are equal only part by part", len(a.Window.Key), parts)
+			}
 		case a.Keys == nil && g.Reactor.Keys == nil:
 			d.report(at.value.key, at.value.at, CodeNoKey, "", "the graph has keys, and %s has none; give it a key, give reactor.key, or make it global", shown)
 		case len(a.Keys) > 0 && parts > 0 && len(a.Keys) != parts:

@@ -44,16 +44,16 @@ var windowNames = []string{"key", "start", "end", "groups", "update", "early"}
 
 var windowFields = []field[Window]{
 	{name: "tumbling", read: func(d *decoder, v value, w *Window) {
-		d.windowSpan(v, &w.Size)
+		d.windowSpan(v, 1, &w.Size)
 		w.Every = w.Size
 	}},
 	{name: "hopping", read: readHopping},
 	{name: "session"},
-	{name: "lateness", read: func(d *decoder, v value, w *Window) { d.duration(v, 0, &w.Lateness) }},
-	{name: "idle", read: func(d *decoder, v value, w *Window) { d.duration(v, 1, &w.Idle) }},
+	{name: "lateness", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 0, &w.Lateness) }},
+	{name: "idle", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Idle) }},
 	{name: "late", read: func(d *decoder, v value, w *Window) { d.pick(v, latePolicies, &w.Late) }},
-	{name: "retain", read: func(d *decoder, v value, w *Window) { d.duration(v, 1, &w.Retain) }},
-	{name: "early", read: func(d *decoder, v value, w *Window) { d.duration(v, 1, &w.Early) }},
+	{name: "retain", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Retain) }},
+	{name: "early", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Early) }},
 	{name: "key", read: func(d *decoder, v value, w *Window) { w.Key = d.keys(v) }},
 	{name: "aggregate", need: true, read: readAggregate},
 	{name: "groups", read: func(d *decoder, v value, w *Window) { d.pick(v, groupings, &w.Groups) }},
@@ -62,15 +62,15 @@ var windowFields = []field[Window]{
 type hopping struct{ size, every time.Duration }
 
 var hoppingFields = []field[hopping]{
-	{name: "size", need: true, read: func(d *decoder, v value, h *hopping) { d.windowSpan(v, &h.size) }},
-	{name: "every", need: true, read: func(d *decoder, v value, h *hopping) { d.windowSpan(v, &h.every) }},
+	{name: "size", need: true, read: func(d *decoder, v value, h *hopping) { d.windowSpan(v, 1, &h.size) }},
+	{name: "every", need: true, read: func(d *decoder, v value, h *hopping) { d.windowSpan(v, 1, &h.every) }},
 }
 
-// windowSpan reads the length of windows or the distance between them.
-func (d *decoder) windowSpan(v value, into *time.Duration) {
+// windowSpan reads a span of time that windows are made of or kept for.
+func (d *decoder) windowSpan(v value, least time.Duration, into *time.Duration) {
 	var n time.Duration
-	if d.duration(v, 1, &n); n > mostSize {
-		d.report(v.node, v.at, CodeTooLarge, "", "%s is too long; a window has at most %v", document.Subject(v.node), mostSize)
+	if d.duration(v, least, &n); n > mostSize {
+		d.report(v.node, v.at, CodeTooLarge, "", "%s is too long; at most %v are allowed", document.Subject(v.node), mostSize)
 		return
 	}
 	*into = n
@@ -128,3 +128,6 @@ func readWindow(d *decoder, v value, a *Accumulator) {
 		d.report(all.anchor(), all.at, CodeConflict, "", "groups: all lists the groups of a key, and there is none; add key or remove groups")
 	}
 }
+
+// WindowNames are the fields that a window's result may have beside its aggregates.
+func WindowNames() []string { return slices.Clone(windowNames) }

@@ -45,6 +45,7 @@ func New(u *compile.Unit, start time.Time, mono func() int64) *Graph {
 	g := &Graph{unit: u, core: reactor.NewCore(cfg), now: start}
 	for _, p := range u.Programs {
 		g.accs = append(g.accs, accumulator.NewCore(p, accumulator.Limits{}))
+		g.accs[len(g.accs)-1].Ephemeral()
 	}
 	g.core.Start(start)
 	for i := range g.accs {

@@ -165,7 +165,12 @@ func (s *Cell) sum(v boundary.Value) {
 }
 
 // ints is the sum of the ints as a float.
-func (s *Cell) ints() float64 { return float64(s.hi)*(1<<64) + float64(uint64(s.i)) }
+func (s *Cell) ints() float64 {
+	if s.hi == s.i>>63 {
+		return float64(s.i)
+	}
+	return float64(s.hi)*(1<<64) + float64(uint64(s.i))
+}
 
 // rank orders kinds among each other, for values of mixed kinds; negative for what has no order.
 func rank(k boundary.Kind) int {

@@ -1,0 +1,279 @@
+package accumulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// every aggregate there is, with results that do not depend on the order of events of
+// different times. Floats are quarters, whose sums are exact.
+func everyAggregate() []spec.Field {
+	return []spec.Field{
+		field("n", "count()"), field("total", "sum(event.x)"), field("mean", "mean(event.x)"),
+		field("spread", "max(event.x) - min(event.x)"), field("low", "min_by(event.id, event.x)"), field("high", "max_by(event.id, event.x)"),
+		field("first", "first(event.id)"), field("last", "last(event.id)"), field("ids", "collect(event.id, 3)"),
+		field("kinds", "distinct(event.kind)"), field("median", "quantile(event.x, 0.5)"), field("dev", "stddev(event.x) ?? 0"),
+	}
+}
+
+type sample struct {
+	id   int
+	at   int64 // milliseconds
+	k    string
+	kind int
+	x    float64
+}
+
+func (s sample) event(n int64) *boundary.Event {
+	return pulled(n, fmt.Sprintf(`{"id":%d,"at":%d,"k":%q,"kind":%d,"x":%v}`, s.id, s.at, s.k, s.kind, s.x))
+}
+
+// samples are events with distinct times, in order.
+func samples(r *rand.Rand, n int) []sample {
+	all := make([]sample, n)
+	at := int64(1_700_000_000_000)
+	for i := range all {
+		at += 1 + r.Int64N(2000)
+		all[i] = sample{id: i, at: at, k: string(rune('a' + r.IntN(5))), kind: r.IntN(4), x: float64(r.IntN(400)-200) / 4}
+	}
+	return all
+}
+
+// shuffled is the events in another order, none of them overtaken by one that is lateness
+// or more ahead of it.
+func shuffled(r *rand.Rand, all []sample, lateness int64) []sample {
+	out := slices.Clone(all)
+	delay := make(map[int]int64, len(all))
+	for _, s := range all {
+		delay[s.id] = s.at + r.Int64N(lateness)
+	}
+	slices.SortStableFunc(out, func(a, b sample) int { return int(delay[a.id] - delay[b.id]) })
+	return out
+}
+
+// expected computes the windows of all events anew, with none of the code under test.
+func expected(all []sample, size, every int64) (out []string) {
+	type group struct {
+		end int64
+		k   string
+	}
+	groups := map[group][]sample{}
+	owes := map[group]int64{}
+	for _, s := range all {
+		newest := s.at / every * every
+		for start := newest; start+size > s.at; start -= every {
+			g := group{start + size, s.k}
+			groups[g] = append(groups[g], s)
+			if start == newest {
+				owes[g]++
+			}
+		}
+	}
+	keys := make([]group, 0, len(groups))
+	for g := range groups {
+		keys = append(keys, g)
+	}
+	slices.SortFunc(keys, func(a, b group) int {
+		if a.end != b.end {
+			return int(a.end - b.end)
+		}
+		return int(a.k[0]) - int(b.k[0])
+	})
+	for _, g := range keys {
+		in := groups[g] // by time, as all is
+		sum, low, high := 0.0, in[0], in[0]
+		ids, kinds := []int{}, map[int]bool{}
+		for _, s := range in {
+			sum += s.x
+			if s.x < low.x {
+				low = s
+			}
+			if s.x > high.x {
+				high = s
+			}
+			if len(ids) < 3 {
+				ids = append(ids, s.id)
+			}
+			kinds[s.kind] = true
+		}
+		text, _ := json.Marshal(map[string]any{
+			"key": g.k, "end": g.end, "n": len(in), "total": sum, "mean": sum / float64(len(in)), "spread": high.x - low.x,
+			"low": low.id, "high": high.id, "first": in[0].id, "last": in[len(in)-1].id, "ids": ids, "kinds": len(kinds), "events": owes[g],
+		})
+		out = append(out, string(text))
+	}
+	return out
+}
+
+// told is a boundary in the words of expected.
+func told(b *boundary.Boundary) string {
+	end, _ := b.Value.Field("end").AsTime()
+	m := map[string]any{"end": end.UnixMilli(), "events": b.Events}
+	for _, name := range []string{"key", "n", "total", "mean", "spread", "low", "high", "first", "last", "ids", "kinds"} {
+		m[name] = b.Value.Field(name).Any()
+	}
+	text, _ := json.Marshal(m)
+	return string(text)
+}
+
+func randomWindow(r *rand.Rand) (a spec.Accumulator, lateness int64) {
+	a = tumbling(0, everyAggregate()...)
+	a.TimeUnit = "ms"
+	a.Window.Key = []spec.Expr{expr("event.k")}
+	a.Window.Every = time.Duration(1+r.IntN(20)) * time.Second
+	a.Window.Size = a.Window.Every*time.Duration(1+r.IntN(4)) + time.Duration(r.IntN(2))*500*time.Millisecond
+	lateness = 1 + r.Int64N(30_000)
+	a.Window.Lateness = time.Duration(lateness) * time.Millisecond
+	return a, lateness
+}
+
+// M3, M42: whatever the order of arrival within the lateness, the windows are those of an
+// independent computation over all events; nothing is late, and each event is accounted
+// for once. Restored at random points the fold does the same, and no handle changes after
+// it was taken.
+func TestM3WindowsOfAnyOrder(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 3))
+			a, lateness := randomWindow(r)
+			all := samples(r, 50+r.IntN(400))
+			want := expected(all, a.Window.Size.Milliseconds(), a.Window.Every.Milliseconds())
+			p := compile(t, a)
+			c := NewCore(p, Limits{MaxEventBytes: 1 << 20})
+			var got []string
+			var handles []func()
+			var done int64
+			for i, s := range shuffled(r, all, lateness) {
+				if o := c.Add(far, s.event(int64(i+1)), true); o.Status != Accepted {
+					t.Fatalf("event %d: %+v", s.id, o)
+				}
+				if r.IntN(8) > 0 {
+					continue
+				}
+				h := &Handover{}
+				c.Take(h)
+				for k := range h.Boundaries {
+					got = append(got, told(&h.Boundaries[k]))
+				}
+				done += events(h)
+				if n := h.Mark.Counters; n.Received != n.Open+done {
+					t.Fatalf("books %+v, handed over %d", n, done)
+				}
+				state := encoded(h.Mark)
+				handles = append(handles, func() {
+					if !bytes.Equal(encoded(h.Mark), state) {
+						t.Error("a handle changed after it was taken")
+					}
+				})
+				if r.IntN(3) == 0 {
+					c = restarted(t, r, p, h.Mark)
+				}
+			}
+			c.EndOfInput(far)
+			h := &Handover{}
+			c.Take(h)
+			for k := range h.Boundaries {
+				got = append(got, told(&h.Boundaries[k]))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("size %v every %v (-want +got):\n%s", a.Window.Size, a.Window.Every, diff)
+			}
+			for _, check := range handles {
+				check()
+			}
+		})
+	}
+}
+
+// restarted is a new core that goes on from a mark, in one piece or in parts.
+func restarted(t *testing.T, r *rand.Rand, p *Program, m Mark) *Core {
+	t.Helper()
+	state := encoded(m)
+	if r.IntN(2) == 0 {
+		parted := m.State.(PartedState)
+		parts := map[string][]byte{}
+		for part := range parted.Parts() {
+			parts[part.Name] = part.Append(nil)
+		}
+		state = JoinParts(parted.AppendHead(nil), parts)
+	}
+	c := NewCore(p, Limits{MaxEventBytes: 1 << 20})
+	if err := c.Restore(state, m.Counters, m.Positions); err != nil {
+		t.Fatal(err)
+	}
+	h := &Handover{}
+	c.changed = true
+	c.Take(h)
+	if !bytes.Equal(encoded(h.Mark), encoded(m)) || len(h.Boundaries) > 0 {
+		t.Fatal("a restored state is not the state that was kept")
+	}
+	return c
+}
+
+// A damaged state is refused and never read as another.
+func TestWindowStateDamaged(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 1))
+	a, _ := randomWindow(r)
+	p := compile(t, a)
+	c := NewCore(p, Limits{MaxEventBytes: 1 << 20})
+	for i, s := range samples(r, 30) {
+		c.Add(far, s.event(int64(i+1)), true)
+	}
+	h := &Handover{}
+	c.Take(h)
+	state := encoded(h.Mark)
+	for n := 1; n < len(state); n++ {
+		if err := NewCore(p, Limits{}).Restore(state[:n], h.Mark.Counters, nil); err == nil {
+			t.Fatalf("the first %d of %d bytes were read", n, len(state))
+		}
+	}
+	for range 500 { // no bytes may make it panic or allocate the world
+		bad := slices.Clone(state)
+		bad[r.IntN(len(bad))] ^= byte(1 << r.IntN(8))
+		_ = NewCore(p, Limits{}).Restore(bad, h.Mark.Counters, nil)
+	}
+}
+
+// What changes between two checkpoints is what is written: pages of other groups are the same.
+func TestM28WindowPartsAreTheChanges(t *testing.T) {
+	t.Parallel()
+	c := newCore(t, keyed(tumbling(time.Hour)))
+	for i := range 40 * pageGroups {
+		c.Add(far, reading(0, strconv.Itoa(i), 1), true)
+	}
+	same := func() map[any]bool {
+		h := &Handover{}
+		c.Take(h)
+		set := map[any]bool{}
+		for part := range h.Mark.State.(PartedState).Parts() {
+			set[part.Same] = true
+		}
+		return set
+	}
+	before := same()
+	c.Add(far, reading(1, "0", 1), true)
+	c.Add(far, reading(1, strconv.Itoa(20*pageGroups), 1), true)
+	after, changed := same(), 0
+	for page := range after {
+		if !before[page] {
+			changed++
+		}
+	}
+	if len(before) != 40 || len(after) != 40 || changed != 2 {
+		t.Errorf("%d of %d pages changed, want 2 of 40", changed, len(after))
+	}
+}

@@ -1,0 +1,146 @@
+package accumulator
+
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// mood is why a window is handed over.
+type mood uint8
+
+const (
+	moodFinal  mood = iota // it is complete
+	moodUpdate             // it was, and has changed
+	moodEarly              // it is open
+)
+
+// emit hands over groups of a window, in their order. But for early results they account
+// for the events that nothing accounts for yet.
+func (w *window) emit(p *pane, m mood, groups []*group, out []boundary.Boundary) []boundary.Boundary {
+	if w.p.Groups == "all" {
+		return w.emitAll(p, m, groups, out)
+	}
+	for _, g := range groups {
+		slots := make([]boundary.Value, 0, w.p.shape.Len())
+		slots = w.appendKey(slots, g.key)
+		slots = append(slots, moment1970(p.start), moment1970(p.end))
+		slots, bad := w.appendResults(slots, g)
+		events := w.settle(p, g, m)
+		if bad != nil {
+			w.fail(p, g, m, bad, events)
+			continue
+		}
+		v := boundary.Object(w.p.shape, w.appendMood(slots, m))
+		b := boundary.Boundary{
+			Value: v, First: g.first, Last: g.last, At: time.Unix(0, g.at).UTC(), Events: events, Size: v.Size(),
+		}
+		if w.p.givesKey {
+			b.Key = boundary.KeyOf(g.key)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// emitAll hands over a window as one boundary.
+func (w *window) emitAll(p *pane, m mood, groups []*group, out []boundary.Boundary) []boundary.Boundary {
+	rows := make([]boundary.Value, 0, len(groups))
+	b := boundary.Boundary{}
+	latest := int64(0)
+	for _, g := range groups {
+		slots := w.appendKey(make([]boundary.Value, 0, w.p.row.Len()), g.key)
+		slots, bad := w.appendResults(slots, g)
+		events := w.settle(p, g, m)
+		if bad != nil {
+			w.fail(p, g, m, bad, events)
+			continue
+		}
+		rows = append(rows, boundary.Object(w.p.row, slots))
+		b.Events += events
+		if b.First.IsZero() || !g.first.IsZero() && g.first.Offset < b.First.Offset {
+			b.First = g.first
+		}
+		if g.at >= latest {
+			latest, b.Last = g.at, g.last
+		}
+	}
+	if len(rows) == 0 {
+		return out // every group is a dead letter
+	}
+	slots := []boundary.Value{moment1970(p.start), moment1970(p.end), boundary.List(rows)}
+	b.Value = boundary.Object(w.p.shape, w.appendMood(slots, m))
+	b.At, b.Size = time.Unix(0, latest).UTC(), b.Value.Size()
+	return append(out, b)
+}
+
+// settle takes the events off a group that its boundary accounts for.
+func (w *window) settle(p *pane, g *group, m mood) (events int64) {
+	if m != moodEarly {
+		events = g.owes
+	}
+	w.owed -= events
+	if m == moodFinal && w.p.Late != "update" || events == 0 && !g.dirty {
+		return events // the window goes at once, or there is nothing to change
+	}
+	g = p.own(p.find(g.hash, g.key), w.gen)
+	g.owes -= events
+	g.dirty = false
+	return events
+}
+
+func (w *window) appendKey(slots []boundary.Value, key boundary.Value) []boundary.Value {
+	if len(w.p.keys) == 0 {
+		return slots
+	}
+	slots = append(slots, key)
+	for _, part := range w.p.plain {
+		if len(w.p.keys) == 1 {
+			slots = append(slots, key)
+		} else {
+			slots = append(slots, key.Index(part))
+		}
+	}
+	return slots
+}
+
+func (w *window) appendResults(slots []boundary.Value, g *group) ([]boundary.Value, *BadEvent) {
+	for i, r := range w.p.results {
+		v, err := w.p.calls.Eval(r, g.cells, &w.env, w.p.outer)
+		if err != nil {
+			return slots, resultFault(w.p.Aggregate[i].Name, err)
+		}
+		slots = append(slots, v)
+	}
+	return slots, nil
+}
+
+func (w *window) appendMood(slots []boundary.Value, m mood) []boundary.Value {
+	if w.p.Late == "update" {
+		slots = append(slots, boundary.Bool(m == moodUpdate))
+	}
+	if w.p.Early > 0 {
+		slots = append(slots, boundary.Bool(m == moodEarly))
+	}
+	return slots
+}
+
+// failedShape is what a dead letter says of a group without a result.
+var failedShape = boundary.NewShape("key", "start", "end")
+
+// fail keeps a group that has no result for a dead letter. Of an early result none is
+// made: the complete one will tell.
+func (w *window) fail(p *pane, g *group, m mood, bad *BadEvent, events int64) {
+	if m == moodEarly {
+		return
+	}
+	f := failure{bad: bad, group: *g}
+	f.group.owes, f.group.cells = events, nil
+	f.value = boundary.Object(failedShape, []boundary.Value{g.key, moment1970(p.start), moment1970(p.end)})
+	if w.p.givesKey {
+		f.key = boundary.KeyOf(g.key)
+	}
+	w.failures = append(w.failures, f)
+}
+
+func moment1970(ns int64) boundary.Value { return boundary.Time(time.Unix(0, ns)) }
