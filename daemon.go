@@ -52,6 +52,15 @@ type Config struct {
 	MaxOutbound int
 	// MaxBody bounds a request body, a frame and an event, in bytes; default 8 MiB.
 	MaxBody int64
+	// MaxGraphs bounds the graphs, default 10,000; MaxEpochs how many of them run epochs at
+	// one time, default no bound; MaxMailbox the pushed events that wait for an accumulator,
+	// default 4,096.
+	MaxGraphs, MaxEpochs, MaxMailbox int
+	// MaxSockets bounds the WebSocket connections, default 1,024; MaxFrames the frames that
+	// are read of one in a second, default no bound; MaxDepth the nesting of JSON, default 64;
+	// MaxBodies the bytes of all bodies that are being read, default 256 MiB.
+	MaxSockets, MaxFrames, MaxDepth int
+	MaxBodies                       int64
 	// PushTimeout is how long a full queue holds a push up; default 5s.
 	PushTimeout time.Duration
 	// ShutdownTimeout bounds the stop; default 30s.
@@ -129,6 +138,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	}()
 	d.engine = engine.New(engine.Config{
 		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout,
+		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
 		Kinds:    &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard},
 		Outbound: d.guard,
 	})
@@ -138,7 +148,8 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	}
 	d.server, err = server.New(d.engine, server.Config{
 		Log: cfg.Log, Metrics: telemetry.Handler(metrics, cfg.Log), Version: cfg.Version, Origins: cfg.Origins,
-		MaxBody: cfg.MaxBody, PushTimeout: cfg.PushTimeout, Hosts: cfg.hosts(),
+		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets, FramesPerSecond: cfg.MaxFrames,
+		PushTimeout: cfg.PushTimeout, Hosts: cfg.hosts(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

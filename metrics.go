@@ -72,3 +72,12 @@ func (s *metricsSource) Outbound() telemetry.OutboundMetrics {
 	used, _, denied := s.d.guard.Use()
 	return telemetry.OutboundMetrics{Calls: used, Denied: denied}
 }
+
+// Limits are those of the engine and the server.
+func (s *metricsSource) Limits() ([]engine.Limit, map[string]int64) {
+	refused := s.d.server.Stats().Refused
+	for code, n := range s.d.engine.Refusals() {
+		refused[code] += n
+	}
+	return s.d.server.Limits(context.Background()), refused
+}

@@ -31,6 +31,9 @@ environment, and that before the file. SIGHUP reads the folder of --graphs again
 			if err := settle(cmd.LocalNonPersistentFlags(), t.Getenv); err != nil {
 				return err
 			}
+			if err := limitMemory(cmd.Flag(memoryFlag).Value.String(), t.Getenv, cgroupLimit); err != nil {
+				return terminal.Exit(terminal.ExitFormat, err)
+			}
 			return serve(cmd.Context(), t, c, log, func(string) {})
 		},
 	}
@@ -50,6 +53,14 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called beside public addresses: networks, addresses, host names, loopback, private, or none (default loopback while --listen is)")
 	f.IntVar(&c.MaxOutbound, "max-outbound", 0, "most outbound calls at once (default 256)")
 	f.Int64Var(&c.MaxBody, "max-body", 8<<20, "largest request body, frame and event, in bytes")
+	f.Int64Var(&c.MaxBodies, "max-bodies", 0, "most bytes of request bodies being read at once (default 256 MiB)")
+	f.IntVar(&c.MaxDepth, "max-depth", 0, "deepest nesting of JSON, up to 1000 (default 64)")
+	f.IntVar(&c.MaxGraphs, "max-graphs", 0, "most graphs (default 10000)")
+	f.IntVar(&c.MaxEpochs, "max-epochs", 0, "most graphs that run epochs at one time (default no bound)")
+	f.IntVar(&c.MaxMailbox, "max-mailbox", 0, "most pushed events that wait for an accumulator (default 4096)")
+	f.IntVar(&c.MaxSockets, "max-websockets", 0, "most WebSocket connections (default 1024)")
+	f.IntVar(&c.MaxFrames, "max-frames", 0, "most frames a second read of one WebSocket connection (default no bound)")
+	f.String(memoryFlag, "auto", "memory to stay below: bytes, or 512MiB, 2GiB; auto takes GOMEMLIMIT, or nine tenths of the container's; none")
 	f.DurationVar(&c.PushTimeout, "push-timeout", 0, "how long a full queue holds a push up (default 5s)")
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long the stop may take (default 30s)")
 	f.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")

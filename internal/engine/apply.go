@@ -161,10 +161,13 @@ func (e *Engine) mayApply(exists bool, old *managed, ifMatch int64) error {
 	case closing:
 		return &Error{Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down"}
 	case !exists && n >= e.cfg.MaxGraphs:
-		return &Error{Status: http.StatusTooManyRequests, Code: "too_many_graphs",
-			Detail: fmt.Sprintf("the daemon runs %d graphs, its limit; delete one first", n)}
+		return e.refused(&Error{Status: http.StatusTooManyRequests, Code: "too_many_graphs",
+			Detail: fmt.Sprintf("the daemon runs %d graphs, its limit; delete one first", n)})
 	case ifMatch > 0 && (!exists || old.decl.Revision != ifMatch):
 		return conflict(ifMatch)
+	}
+	if !exists {
+		return e.hasMemory()
 	}
 	return nil
 }

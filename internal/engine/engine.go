@@ -52,6 +52,10 @@ type Config struct {
 	// MaxEventBytes bounds one event (8 MiB), MaxGraphs the graphs of the daemon (10,000),
 	// MailboxEvents the pushed events waiting per accumulator (4,096).
 	MaxEventBytes, MaxGraphs, MailboxEvents int
+	// MaxEpochs bounds how many graphs run epochs at one time; 0 is no bound.
+	MaxEpochs int
+	// Memory reads the use of memory; nil is the process's own.
+	Memory Memory
 	// Outbound is what sources and sinks call out through; nil when nothing of it is to be shown.
 	Outbound *outbound.Guard
 	// Scratch is a folder for what is written and removed again; "" is the system's.
@@ -74,6 +78,10 @@ type Engine struct {
 	graphs   map[Ref]*managed
 	everyone []*queue // watchers of all graphs of a tenant
 	closing  bool
+
+	epochs   *reactor.Gate
+	memory   memory
+	refusals refusals
 }
 
 // New makes an engine; Open starts what the store holds.
@@ -83,6 +91,10 @@ func New(cfg Config) *Engine {
 	cfg.MailboxEvents = cmpOr(cfg.MailboxEvents, 4096)
 	cfg.ShutdownTimeout = cmpOr(cfg.ShutdownTimeout, 30*time.Second)
 	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[Ref]*managed)}
+	if e.cfg.Memory == nil {
+		e.cfg.Memory = processMemory
+	}
+	e.epochs = reactor.NewGate(cfg.MaxEpochs)
 	e.group = e.tree.Root("graphd").NewGroup()
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
@@ -104,6 +116,7 @@ func (e *Engine) Open(ctx context.Context) error {
 		return fmt.Errorf("read the declarations in the store: %w", err)
 	}
 	e.group.Go(e.ctx, "janitor", e.sweep)
+	e.group.Go(e.ctx, "memory", e.watchMemory)
 	for _, d := range decls {
 		unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
 		m := e.manage(d, unit)
@@ -212,23 +225,4 @@ func (e *Engine) Tree(context.Context) []TreeNode {
 		nodes[i] = TreeNode(l)
 	}
 	return nodes
-}
-
-// Limits is every bound of the engine with its use.
-func (e *Engine) Limits(context.Context) []Limit {
-	e.mu.RLock()
-	graphs := int64(len(e.graphs))
-	e.mu.RUnlock()
-	limits := []Limit{
-		{Name: "graphs", Limit: int64(e.cfg.MaxGraphs), Used: &graphs, Unit: "graphs"},
-		{Name: "event_bytes", Limit: int64(e.cfg.MaxEventBytes), Unit: "bytes"},
-		{Name: "mailbox_events", Limit: int64(e.cfg.MailboxEvents), Unit: "events per accumulator"},
-		{Name: "watcher_frames", Limit: watcherFrames, Unit: "frames per watcher"},
-		{Name: "shutdown_timeout", Limit: int64(e.cfg.ShutdownTimeout / time.Second), Unit: "seconds"},
-	}
-	if e.cfg.Outbound != nil {
-		used, most, _ := e.cfg.Outbound.Use()
-		limits = append(limits, Limit{Name: "outbound_calls", Limit: most, Used: &used, Unit: "calls at once"})
-	}
-	return limits
 }

@@ -63,7 +63,7 @@ func (e *Engine) manage(d checkpoint.Declaration, unit *compile.Unit) *managed {
 	m.hub = newHub(m.ref)
 	if unit != nil {
 		for range unit.Programs {
-			m.mailboxes = append(m.mailboxes, accumulator.NewMailbox(e.cfg.MailboxEvents, int64(e.cfg.MaxEventBytes)*4))
+			m.mailboxes = append(m.mailboxes, accumulator.NewMailbox(e.cfg.MailboxEvents, e.mailboxBytes()))
 		}
 		m.halts = make([]bool, len(unit.Programs))
 	}

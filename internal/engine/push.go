@@ -31,6 +31,10 @@ func (e *Engine) push(ctx context.Context, g Ref, name, origin string, events []
 	if err := m.refusesPushes(i, len(events)); err != nil {
 		return PushResult{}, err
 	}
+	if err := e.hasMemory(); err != nil {
+		m.mailboxes[i].Reject(len(events))
+		return PushResult{}, err
+	}
 	now := time.Now()
 	batch := make([]boundary.Event, len(events))
 	for k, raw := range events {

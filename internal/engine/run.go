@@ -138,7 +138,7 @@ func (m *managed) build(core *reactor.Core, head checkpoint.Head) (*run, error) 
 	d := g.Durability
 	r.reactor = reactor.New(reactor.Options{
 		Core: core, Inbox: r.inbox, Writers: r.writers, Store: m.e.cfg.Store, Head: head,
-		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Flush: r.flush, Now: time.Now, Hold: m.isHeld(),
+		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Flush: r.flush, Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
 		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
 	})
 	return r, nil

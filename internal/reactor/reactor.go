@@ -47,6 +47,8 @@ type Options struct {
 	Watch func(c *Core, now time.Time) (again time.Time)
 	// Flush waits, at shutdown and within ctx, until the writers have returned. Nil for none.
 	Flush func(ctx context.Context)
+	// Epochs bounds how many reactors run epochs at one time; nil for no bound.
+	Epochs *Gate
 	// Hold keeps the reactor from admitting, firing and committing until Release.
 	Hold bool
 	Now  func() time.Time
@@ -156,6 +158,7 @@ func (r *Reactor) runPosted(now time.Time) {
 func (r *Reactor) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	defer r.committing.Wait()
+	defer r.Epochs.forget(r)
 	r.started = r.Now()
 	r.nextSeal = r.started.Add(r.Interval)
 	timer := time.NewTimer(time.Hour)
@@ -237,6 +240,10 @@ func (r *Reactor) fire(now time.Time) bool {
 		}
 		n = min(n, 1)
 	}
+	if r.Core.Resting() || !r.Epochs.enter(r) {
+		return false
+	}
+	defer r.Epochs.leave()
 	fired := 0
 	for fired < n && r.Core.Fire(now) {
 		fired++

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -79,6 +80,11 @@ func (s *Server) limits(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	s.answer(w, r, http.StatusOK, whole(s.Limits(r.Context())))
+}
+
+// Limits are the engine's limits and the server's own.
+func (s *Server) Limits(ctx context.Context) []engine.Limit {
 	keyBytes := s.idem.used()
 	own := []engine.Limit{
 		{Name: "request_body_bytes", Limit: s.cfg.MaxBody, Unit: "bytes"},
@@ -89,5 +95,5 @@ func (s *Server) limits(w http.ResponseWriter, r *http.Request) {
 		{Name: "idempotency_keys_per_accumulator", Limit: maxKeysPerAccumulator, Unit: "keys"},
 		{Name: "idempotency_bytes", Limit: maxKeyBytes, Used: new(int64(keyBytes)), Unit: "bytes"},
 	}
-	s.answer(w, r, http.StatusOK, whole(append(s.ctl.Limits(r.Context()), own...)))
+	return append(s.ctl.Limits(ctx), own...)
 }

@@ -16,10 +16,12 @@ import (
 // logged here, once, and told to the client without its text.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e, ok := errors.AsType[*engine.Error](err); ok {
+		s.refusals.count(e.Code)
 		writeProblem(w, e, "")
 		return
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		s.refusals.count(wire.CodeTooLarge)
 		writeProblem(w, bodyTooLarge(tooLarge.Limit), "")
 		return
 	}

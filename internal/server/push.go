@@ -42,6 +42,9 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	if p.Full {
+		s.refusals.count(wire.CodeQueueFull)
+	}
 	s.writeReply(w, replyTo(&p, ev.Form))
 }
 

@@ -31,6 +31,7 @@ type Server struct {
 	started time.Time
 	// bodyBytes is how many bytes of large bodies are in memory now.
 	bodyBytes atomic.Int64
+	refusals  refusals
 	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
 	stopping atomic.Bool
 }
@@ -43,6 +44,8 @@ type Stats struct {
 	WebSockets, SlowClosed int64
 	// BodyBytes is how many bytes of large request bodies are in memory now.
 	BodyBytes int64
+	// Refused is how often a limit has refused something, by the code of the refusal.
+	Refused map[string]int64
 }
 
 // New makes a server over ctl. It listens nowhere until [Server.Serve].
@@ -100,7 +103,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // Stats reads the server's own figures.
 func (s *Server) Stats() Stats {
-	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodyBytes.Load()}
+	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodyBytes.Load(), Refused: s.refusals.all()}
 }
 
 // ServeHTTP is the way of every request: panics are caught, the host and the origin are

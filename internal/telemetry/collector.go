@@ -46,6 +46,18 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ws := c.src.WebSockets()
 	s.gauge(c.clients, float64(ws.Clients))
 	s.counter(c.slowClosed, ws.SlowClosed)
+	limits, refused := c.src.Limits()
+	for i := range limits {
+		if limits[i].Limit > 0 {
+			s.gauge(c.limit, float64(limits[i].Limit), limits[i].Name)
+		}
+		if limits[i].Used != nil {
+			s.gauge(c.limitUsed, float64(*limits[i].Used), limits[i].Name)
+		}
+	}
+	for code, n := range refused {
+		s.counter(c.refused, n, code)
+	}
 	out := c.src.Outbound()
 	s.gauge(c.outboundCalls, float64(out.Calls))
 	s.counter(c.outboundDenied, out.Denied)

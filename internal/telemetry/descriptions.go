@@ -27,6 +27,8 @@ type descriptions struct {
 
 	clients, slowClosed *prometheus.Desc
 
+	limit, limitUsed, refused *prometheus.Desc
+
 	outboundCalls, outboundDenied *prometheus.Desc
 }
 
@@ -75,6 +77,10 @@ func newDescriptions() descriptions {
 		pending: desc("output_pending", "Values waiting for the sink.", o),
 		failed:  desc("output_failed_total", "Values that the sink refused for good.", o),
 
+		limit:     desc("limit", "A limit of the daemon; absent where there is none.", nil, "limit"),
+		limitUsed: desc("limit_used", "How much of a limit is used, where that is a running figure.", nil, "limit"),
+		refused:   desc("refused_total", "What a limit has refused, by the code of the refusal.", nil, "reason"),
+
 		clients:    desc("websocket_clients", "WebSocket connections that are open.", nil),
 		slowClosed: desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.", nil),
 
@@ -94,6 +100,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.restarts,
 		d.emitted, d.retries, d.pending, d.failed,
 		d.clients, d.slowClosed,
+		d.limit, d.limitUsed, d.refused,
 		d.outboundCalls, d.outboundDenied,
 	}
 }

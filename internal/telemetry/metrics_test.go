@@ -23,6 +23,10 @@ func (f fakeSource) Graphs() []GraphMetrics { return f.graphs }
 
 func (fakeSource) WebSockets() WebSocketMetrics { return WebSocketMetrics{Clients: 3, SlowClosed: 4} }
 
+func (fakeSource) Limits() ([]engine.Limit, map[string]int64) {
+	return []engine.Limit{{Name: "graphs", Limit: 10, Used: new(int64(2))}, {Name: "frames"}}, map[string]int64{"too_large": 3}
+}
+
 func (fakeSource) Outbound() OutboundMetrics { return OutboundMetrics{Calls: 5, Denied: 6} }
 
 // full is a graph that fills every metric.
@@ -95,6 +99,8 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_health GAUGE graph state tenant",
 		"graphd_keys GAUGE graph tenant",
 		"graphd_keys_evicted_total COUNTER graph tenant",
+		"graphd_limit GAUGE limit",
+		"graphd_limit_used GAUGE limit",
 		"graphd_node_duration_seconds HISTOGRAM graph node tenant",
 		"graphd_nodes_total COUNTER graph outcome tenant",
 		"graphd_outbound_calls GAUGE",
@@ -107,6 +113,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_queue_capacity GAUGE accumulator graph tenant",
 		"graphd_queue_depth GAUGE accumulator graph tenant",
 		"graphd_queue_seconds_to_full GAUGE accumulator graph tenant",
+		"graphd_refused_total COUNTER reason",
 		"graphd_restarts_total COUNTER accumulator graph reason tenant",
 		"graphd_source_lag GAUGE accumulator graph tenant",
 		"graphd_source_stale_seconds GAUGE accumulator graph tenant",

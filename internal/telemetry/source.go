@@ -8,6 +8,8 @@ type Source interface {
 	Graphs() []GraphMetrics
 	// WebSockets are the figures of the daemon's WebSocket connections.
 	WebSockets() WebSocketMetrics
+	// Limits are the daemon's limits with their use, and what they have refused, by code.
+	Limits() (limits []engine.Limit, refused map[string]int64)
 	// Outbound are the figures of the calls to other servers.
 	Outbound() OutboundMetrics
 }

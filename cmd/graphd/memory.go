@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// memoryFlag names the limit of the process's memory.
+const memoryFlag = "memory-limit"
+
+// cgroupShare is how much of the container's memory the Go runtime is told to stay below, in
+// percent: the rest is for what it does not count.
+const cgroupShare = 90
+
+// limitMemory tells the runtime how much memory there is. A GOMEMLIMIT in the environment
+// has done so already, and stays unless the flag says something else.
+func limitMemory(text string, getenv func(string) string, container func() int64) error {
+	switch text {
+	case "none":
+		debug.SetMemoryLimit(1<<63 - 1)
+		return nil
+	case "", "auto":
+		if n := container(); n > 0 && getenv("GOMEMLIMIT") == "" {
+			debug.SetMemoryLimit(n / 100 * cgroupShare)
+		}
+		return nil
+	}
+	n, err := parseBytes(text)
+	if err != nil {
+		return err
+	}
+	debug.SetMemoryLimit(n)
+	return nil
+}
+
+// parseBytes reads a number of bytes, with KiB, MiB or GiB behind it or nothing.
+func parseBytes(text string) (int64, error) {
+	digits, unit := strings.TrimSpace(text), int64(1)
+	for name, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if rest, ok := strings.CutSuffix(digits, name); ok {
+			digits, unit = strings.TrimSpace(rest), size
+			break
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n <= 0 || n > (1<<63-1)/unit {
+		return 0, fmt.Errorf("--%s %q is not a size: write bytes, or 512MiB, 2GiB, auto, none", memoryFlag, text)
+	}
+	return n * unit, nil
+}
+
+// cgroupLimit is the memory that the container may use, in bytes; 0 when there is no
+// container or no limit. Version 2 of control groups is asked first.
+func cgroupLimit() int64 {
+	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		const unlimited = 1 << 60 // version 1 writes a number near the greatest for none
+		if err != nil || n <= 0 || n > unlimited {
+			return 0
+		}
+		return n
+	}
+	return 0
+}

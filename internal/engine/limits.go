@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd/graphd/internal/supervisor"
+)
+
+const (
+	// memoryEvery is how often the use of memory is looked at.
+	memoryEvery = 250 * time.Millisecond
+	// memoryNear is the share of the memory limit, in percent, past which nothing more is
+	// admitted over the API: what is live then leaves the garbage collector little room.
+	memoryNear = 85
+)
+
+// Memory reads how much memory is in use for good, and how much may be. 0 is no limit.
+type Memory func() (used, limit int64)
+
+// processMemory is what the last garbage collection found to be live, beside the limit of
+// GOMEMLIMIT. Garbage does not count: near the limit there always is some.
+func processMemory() (used, limit int64) {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(sample)
+	for _, s := range sample {
+		if s.Value.Kind() == metrics.KindUint64 {
+			used += int64(s.Value.Uint64())
+		}
+	}
+	limit = debug.SetMemoryLimit(-1)
+	if limit == 1<<63-1 {
+		limit = 0
+	}
+	return used, limit
+}
+
+// memory is what was last seen of the use of memory.
+type memory struct {
+	used, limit atomic.Int64
+}
+
+// watchMemory looks at the use of memory until ctx is done.
+func (e *Engine) watchMemory(ctx context.Context, _ *supervisor.Node) error {
+	ticker := time.NewTicker(memoryEvery)
+	defer ticker.Stop()
+	for {
+		used, limit := e.cfg.Memory()
+		e.memory.used.Store(used)
+		e.memory.limit.Store(limit)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// hasMemory refuses what would take more memory while there is little left.
+func (e *Engine) hasMemory() error {
+	used, limit := e.memory.used.Load(), e.memory.limit.Load()
+	if limit == 0 || used < limit/100*memoryNear {
+		return nil
+	}
+	return e.refused(&Error{Status: http.StatusServiceUnavailable, Code: "memory_full",
+		Detail: fmt.Sprintf("the daemon holds %d MiB and may hold %d; try again, or give it more memory", used>>20, limit>>20)})
+}
+
+// refusals counts what limits have refused, by code.
+type refusals struct {
+	mu sync.Mutex
+	n  map[string]int64
+}
+
+func (e *Engine) refused(err *Error) *Error {
+	e.refusals.mu.Lock()
+	defer e.refusals.mu.Unlock()
+	if e.refusals.n == nil {
+		e.refusals.n = make(map[string]int64)
+	}
+	e.refusals.n[err.Code]++
+	return err
+}
+
+// Refusals is how often a limit has refused something, by the code of the refusal.
+func (e *Engine) Refusals() map[string]int64 {
+	e.refusals.mu.Lock()
+	defer e.refusals.mu.Unlock()
+	return maps.Clone(e.refusals.n)
+}
+
+// Limits is every bound of the engine with its use.
+func (e *Engine) Limits(context.Context) []Limit {
+	e.mu.RLock()
+	graphs := int64(len(e.graphs))
+	e.mu.RUnlock()
+	epochs, mostEpochs, _ := e.epochs.Use()
+	used, most := e.memory.used.Load(), e.memory.limit.Load()
+	limits := []Limit{
+		{Name: "graphs", Limit: int64(e.cfg.MaxGraphs), Used: &graphs, Unit: "graphs"},
+		{Name: "event_bytes", Limit: int64(e.cfg.MaxEventBytes), Unit: "bytes"},
+		{Name: "mailbox_events", Limit: int64(e.cfg.MailboxEvents), Used: new(e.mailboxDepth()), Unit: "events per accumulator; used: the fullest"},
+		{Name: "mailbox_bytes", Limit: e.mailboxBytes(), Unit: "bytes per accumulator"},
+		{Name: "concurrent_epochs", Limit: mostEpochs, Used: &epochs, Unit: "graphs firing at once"},
+		{Name: "memory", Limit: most, Used: &used, Unit: fmt.Sprintf("bytes; pushes are refused from %d %% on", memoryNear)},
+		{Name: "watcher_frames", Limit: watcherFrames, Unit: "frames per watcher"},
+		{Name: "shutdown_timeout", Limit: int64(e.cfg.ShutdownTimeout / time.Second), Unit: "seconds"},
+	}
+	if e.cfg.Outbound != nil {
+		used, most, _ := e.cfg.Outbound.Use()
+		limits = append(limits, Limit{Name: "outbound_calls", Limit: most, Used: &used, Unit: "calls at once"})
+	}
+	return limits
+}
+
+// mailboxBytes is how many bytes of pushed events may wait for an accumulator.
+func (e *Engine) mailboxBytes() int64 { return int64(e.cfg.MaxEventBytes) * 4 }
+
+// mailboxDepth is how many events wait in the fullest mailbox.
+func (e *Engine) mailboxDepth() (most int64) {
+	for _, m := range e.all() {
+		for _, box := range m.mailboxes {
+			n, _ := box.Depth()
+			most = max(most, int64(n))
+		}
+	}
+	return most
+}

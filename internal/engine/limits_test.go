@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/dal"
+)
+
+// limited is a bed with limits of its own.
+func limitedBed(t *testing.T, cfg Config) *bed {
+	t.Helper()
+	kinds := newBed(t, dal.NewMemory(), &scripted{})
+	cfg.Store, cfg.Kinds, cfg.Log = dal.NewMemory(), kinds.e.cfg.Kinds, slog.New(slog.DiscardHandler)
+	kinds.close()
+	e := New(cfg)
+	if err := e.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return &bed{t, e, cfg.Store}
+}
+
+// Near the limit of memory pushes and new graphs are refused at once, counted and visible;
+// they are taken again when there is room. Graphs that are there can still be changed.
+func TestMemoryLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var used atomic.Int64
+		b := limitedBed(t, Config{Memory: func() (int64, int64) { return used.Load(), 1000 << 20 }})
+		defer b.close()
+		g := Ref{"default", "g"}
+		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+		b.apply(fmt.Sprintf(doc, "g", 1), "g")
+		b.push("g", "a", "1")
+		used.Store(860 << 20)
+		time.Sleep(memoryEvery)
+		_, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{[]byte("2"), []byte("3")})
+		wantCode(t, err, http.StatusServiceUnavailable, "memory_full", "860 MiB")
+		_, err = b.e.Apply(t.Context(), Ref{"default", "h"}, fmt.Appendf(nil, doc, "h", 1), 0, false)
+		wantCode(t, err, http.StatusServiceUnavailable, "memory_full")
+		b.apply(fmt.Sprintf(doc, "g", 2), "g")
+		if n := b.e.Refusals()["memory_full"]; n != 2 {
+			t.Errorf("%d refusals counted", n)
+		}
+		for _, l := range b.e.Limits(t.Context()) {
+			if l.Name == "memory" && (l.Limit != 1000<<20 || *l.Used != 860<<20) {
+				t.Errorf("%+v", l)
+			}
+		}
+		used.Store(100 << 20)
+		time.Sleep(2 * time.Second) // the refusals are handed over with the next mark
+		b.push("g", "a", "4")
+		if c := b.summary("g").Counters; c.Received != 4 || c.Rejected != 2 || c.Consumed != 2 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// More graphs than the limit are refused, and one that goes makes room.
+func TestGraphLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limitedBed(t, Config{MaxGraphs: 1})
+		defer b.close()
+		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+		b.apply(fmt.Sprintf(doc, "g"), "g")
+		_, err := b.e.Apply(t.Context(), Ref{"default", "h"}, fmt.Appendf(nil, doc, "h"), 0, false)
+		wantCode(t, err, http.StatusTooManyRequests, "too_many_graphs")
+		if b.e.Refusals()["too_many_graphs"] != 1 {
+			t.Errorf("%v", b.e.Refusals())
+		}
+		if err := b.e.Delete(t.Context(), Ref{"default", "g"}, true); err != nil {
+			t.Fatal(err)
+		}
+		b.apply(fmt.Sprintf(doc, "h"), "h")
+	})
+}
+
+// Many graphs that may fire only one at a time all come to their end: who waits for a place
+// is woken.
+func TestConcurrentEpochsLimit(t *testing.T) {
+	b := limitedBed(t, Config{MaxEpochs: 1})
+	defer b.close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	const graphs, events = 8, 300
+	var wg sync.WaitGroup
+	for i := range graphs {
+		g := Ref{"default", fmt.Sprintf("g%d", i)}
+		doc := fmt.Sprintf("graph: %s\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 'sum([a, a + 1])' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", g.Name)
+		if _, err := b.e.Apply(ctx, g, []byte(doc), 0, false); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			for k := range events {
+				if _, err := b.e.Push(ctx, g, "a", []json.RawMessage{json.RawMessage(fmt.Sprint(k))}); err != nil {
+					t.Error(err)
+				}
+			}
+			if s, err := b.e.Drain(ctx, g); err != nil || s.Epoch != events {
+				t.Errorf("%s: %v, epoch %d", g.Name, err, s.Epoch)
+			}
+		})
+	}
+	wg.Wait()
+	if used, most, _ := b.e.epochs.Use(); used != 0 || most != 1 {
+		t.Errorf("%d of %d places are still taken", used, most)
+	}
+}
