@@ -16,17 +16,16 @@ type cell struct {
 	started int64 // start of its last epoch, for rate_limit; nanoseconds of engine time, 0 for never
 
 	// What follows is for the keys of a keyed graph; see keys.go.
-	seen         int64  // its last arrival, in nanoseconds of engine time
-	arrival      uint64 // the admission sequence of it
-	older, newer *cell  // neighbours by last arrival
-	at           int32  // its place in the agenda, when it is on it
-	on           heapID
-	waits        bool // the head waits for an input the guard reads
-	dirty        bool // it changed since the last seal
-	sealed       bool // some seal holds it
-	loose        bool // its values are not compact yet
-	listed       bool // it is in the order of arrival
-	overdue      bool // its ttl has passed while it had an epoch to run
+	seen    int64  // its last arrival, in nanoseconds of engine time
+	arrival uint64 // the admission sequence of it
+	at      int32  // its place in the agenda, when it is on it
+	on      heapID
+	waits   bool // the head waits for an input the guard reads
+	dirty   bool // it changed since the last seal
+	sealed  bool // some seal holds it
+	loose   bool // its values are not compact yet
+	listed  bool // it is among the ages
+	overdue bool // its ttl has passed while it had an epoch to run
 }
 
 // slot is one input of one key.

@@ -303,7 +303,7 @@ func (c *Core) settleKeys(layouts map[uint64]*keyLayout, samePlan bool) {
 				s.version = c.stamp + 1
 			}
 		}
-		c.keys.link(k)
+		c.keys.ages.put(k)
 		c.schedule(k)
 	}
 }

@@ -17,8 +17,7 @@ type keys struct {
 	byKey  map[boundary.Key]*cell
 	slots  int // per key
 	agenda agenda
-	// oldest and newest are the ends of the order of last arrival.
-	oldest, newest *cell
+	ages   ages // the keys by last arrival, but for those that are overdue
 	// waiting are the keys whose guard waits for an input.
 	waiting map[*cell]struct{}
 	// loose are keys with values that point into buffers they came in, looseBytes about
@@ -79,48 +78,26 @@ func (c *Core) arrive(key boundary.Key) *cell {
 		k = c.insert(c.newCell(boundary.Key(strings.Clone(string(key)))))
 	}
 	k.seen, k.arrival, k.overdue = nano(c.now), c.admitted, false
-	c.keys.unlink(k)
-	c.keys.link(k)
+	if !k.listed {
+		c.keys.ages.put(k)
+	}
 	return k
 }
 
 // insert adds a key.
 func (c *Core) insert(k *cell) *cell {
-	for len(c.keys.byKey) >= c.cfg.Keys.Max && c.keys.oldest != nil {
-		c.evict(c.keys.oldest, "max_keys", "more keys than max_keys: this was the least recently used")
+	for len(c.keys.byKey) >= c.cfg.Keys.Max {
+		oldest := c.keys.ages.oldest()
+		if oldest == nil {
+			break // all that are left are overdue, and go when they have run
+		}
+		c.keys.ages.drop()
+		c.evict(oldest, "more keys than max_keys: this was the least recently used")
 	}
 	c.keys.byKey[k.key] = k
-	c.keys.link(k)
+	c.keys.ages.put(k)
 	c.changes.touch(k)
 	return k
-}
-
-// link appends k to the order of last arrival.
-func (ks *keys) link(k *cell) {
-	k.older, k.newer, k.listed = ks.newest, nil, true
-	if ks.newest != nil {
-		ks.newest.newer = k
-	} else {
-		ks.oldest = k
-	}
-	ks.newest = k
-}
-
-func (ks *keys) unlink(k *cell) {
-	if !k.listed {
-		return
-	}
-	if k.older != nil {
-		k.older.newer = k.newer
-	} else {
-		ks.oldest = k.newer
-	}
-	if k.newer != nil {
-		k.newer.older = k.older
-	} else {
-		ks.newest = k.older
-	}
-	k.older, k.newer, k.listed = nil, nil, false
 }
 
 // expire evicts the keys whose ttl has run out. A key that has an epoch to run is late, not
@@ -129,43 +106,53 @@ func (c *Core) expire() {
 	if c.cfg.Keys == nil || c.cfg.Keys.TTL <= 0 {
 		return
 	}
-	for k := c.keys.oldest; k != nil && k.seen+int64(c.cfg.Keys.TTL) <= nano(c.now); k = c.keys.oldest {
-		if len(c.letters) >= maxLetters {
-			return // the rest goes when the store has taken these
+	for {
+		if seen, ok := c.keys.ages.soonest(); !ok || !c.expired(seen) {
+			return
 		}
+		k := c.keys.ages.oldest()
+		if !c.expired(k.seen) || len(c.letters) >= maxLetters {
+			return // with too many letters the rest goes when the store has taken them
+		}
+		c.keys.ages.drop()
 		if k.on != offAgenda {
-			c.keys.unlink(k)
 			k.overdue = true
 			continue
 		}
-		c.evict(k, "ttl", "nothing arrived for this key within ttl")
+		c.evict(k, noArrival)
 	}
 }
 
-// ttlDue is when the next key expires.
+// expired reports whether the ttl of a key seen last at seen has run out.
+func (c *Core) expired(seen int64) bool { return seen+int64(c.cfg.Keys.TTL) <= nano(c.now) }
+
+const noArrival = "nothing arrived for this key within ttl"
+
+// ttlDue is when to look for expired keys again: not after the next one expires.
 func (c *Core) ttlDue() (at time.Time, ok bool) {
-	if c.cfg.Keys == nil || c.cfg.Keys.TTL <= 0 || c.keys.oldest == nil || len(c.letters) >= maxLetters {
+	if c.cfg.Keys == nil || c.cfg.Keys.TTL <= 0 || len(c.letters) >= maxLetters {
 		return time.Time{}, false
 	}
-	return time.Unix(0, c.keys.oldest.seen+int64(c.cfg.Keys.TTL)).UTC(), true
+	seen, ok := c.keys.ages.soonest()
+	return time.Unix(0, seen+int64(c.cfg.Keys.TTL)).UTC(), ok
 }
 
-// evict forgets a key. What it had not consumed becomes dead letters or is filtered (M13).
-func (c *Core) evict(k *cell, why, reason string) {
+// evict forgets a key that is not among the ages any more. What it had not consumed becomes
+// dead letters or is filtered (M13).
+func (c *Core) evict(k *cell, why string) {
 	for i := range c.cfg.Inputs {
 		if c.isShared(i) {
 			continue
 		}
 		s := c.slotOf(k, i)
 		if s.pend != nil {
-			c.abandon(i, c.lower(k, i), why, reason)
+			c.abandon(i, c.lower(k, i), why)
 		}
 		for s.queue.len() > 0 {
-			c.abandon(i, c.pop(k, i).b, why, reason)
+			c.abandon(i, c.pop(k, i).b, why)
 		}
 	}
 	c.keys.agenda.remove(k)
-	c.keys.unlink(k)
 	delete(c.keys.waiting, k)
 	delete(c.keys.byKey, k.key)
 	c.keys.evicted++
@@ -173,12 +160,12 @@ func (c *Core) evict(k *cell, why, reason string) {
 }
 
 // abandon settles the events of a boundary whose key is evicted.
-func (c *Core) abandon(i int, b *boundary.Boundary, why, reason string) {
+func (c *Core) abandon(i int, b *boundary.Boundary, why string) {
 	if c.cfg.Keys.Drop {
 		c.accs[i].filtered += b.Events
 		return
 	}
-	c.bury(i, b, "evict", "key_evicted", why+": "+reason, 0)
+	c.bury(i, b, "evict", "key_evicted", why, 0)
 }
 
 // schedule puts a key on the agenda or takes it off, as its criteria say.
@@ -187,7 +174,7 @@ func (c *Core) schedule(k *cell) {
 	if !ok || k.waits {
 		c.keys.agenda.remove(k)
 		if k.overdue {
-			c.evict(k, "ttl", "nothing arrived for this key within ttl")
+			c.evict(k, noArrival)
 		}
 		return
 	}
