@@ -60,7 +60,10 @@ type Program struct {
 
 	eventShape *boundary.Shape // fields decoded into slots; nil: none
 	emitted    expression.Type // what one event becomes
-	readsMeta  bool
+	// lends says that a decoded event is looked at by where and emit and then let go, so
+	// that one object serves all events. Set by Project.
+	lends     bool
+	readsMeta bool
 }
 
 // Compile checks one accumulator and makes it runnable. Its schema must be resolved
@@ -182,10 +185,10 @@ func diagnostic(at spec.Pos, code, text string) spec.Diagnostic {
 	return spec.Diagnostic{Line: at.Line, Column: at.Column, Path: at.Path, Code: code, Text: text}
 }
 
-// expressions are all that read an event as it came.
-func (p *Program) expressions() []*expression.Program {
-	all := slices.Clone(p.emit)
-	for _, x := range []*expression.Program{p.where, p.emitWhole} {
+// expressions are all that read an event as it came. A field of emit that could not be read has none:
+// its mistake has been told by whoever parsed the declaration.
+func (p *Program) expressions() (all []*expression.Program) {
+	for _, x := range append(slices.Clone(p.emit), p.where, p.emitWhole) {
 		if x != nil {
 			all = append(all, x)
 		}
@@ -226,6 +229,26 @@ func (p *Program) Type() expression.Type {
 
 // HasTime reports whether event times are declared.
 func (p *Program) HasTime() bool { return p.time != nil }
+
+// canLend says that nothing but `where` and `emit` look at a decoded event, and that emit
+// takes fields out of it and never the event itself. A declared time keeps the event from
+// the reading of its time to its folding, with others in between.
+func (p *Program) canLend() bool {
+	if p.time != nil || p.where == nil && p.emit == nil && p.emitWhole == nil {
+		return false
+	}
+	for _, x := range append(slices.Clone(p.emit), p.emitWhole) {
+		if x == nil {
+			continue
+		}
+		for _, r := range x.Reads() {
+			if r.Name == nameEvent && len(r.Path) == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // Project says which fields of the boundary's value are read downstream, and whether the
 // value is used as a whole. It is called once, after the graph is compiled and before the
@@ -280,6 +303,7 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 	for _, x := range slices.Concat(p.expressions(), p.arguments()) {
 		x.Bind(nameMeta, metaShape)
 	}
+	p.lends = p.canLend()
 	shape := p.eventShape
 	switch {
 	case p.kind == kindWindow:

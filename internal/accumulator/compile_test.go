@@ -139,3 +139,12 @@ func TestFullSchema(t *testing.T) {
 		t.Errorf("got %+v", o)
 	}
 }
+
+// A field of emit whose text the parser has refused already is no fault of the program.
+func TestCompileWithoutAnExpression(t *testing.T) {
+	t.Parallel()
+	a := spec.Accumulator{Name: "a", Kind: kindPassthrough, Emit: []spec.Field{field("n", "event.n"), {Name: "broken"}}}
+	if p, ds := Compile(&a, CompileOptions{MaxEventBytes: 1000}); p == nil || len(ds) > 0 {
+		t.Errorf("got %v, %v", p, ds)
+	}
+}

@@ -61,7 +61,8 @@ type Core struct {
 	mark    Mark  // without State, which is the fold's
 	shared  bool  // mark.Positions is in somebody else's hands: copy before writing
 	out     []boundary.Boundary
-	slab    int // how many boundaries to allocate next; 0: leastSlab
+	array   []boundary.Boundary // the whole array that out is the rest of
+	slab    int                 // how many boundaries to allocate next; 0: leastSlab
 	letters []checkpoint.DeadLetter
 	changed bool // since the last Take
 	// ephemeral: see Ephemeral.
@@ -311,9 +312,23 @@ func (c *Core) grow() {
 		room = max(room, 2*n)
 		c.slab = min(max(c.slab, room), mostSlab)
 	}
-	out := make([]boundary.Boundary, len(c.out), room)
-	copy(out, c.out)
-	c.out = out
+	c.array = make([]boundary.Boundary, room)
+	c.out = c.array[:copy(c.array, c.out)]
+}
+
+// Reuse says that no boundary of any hand-over is in use any more: their memory serves
+// the next ones. Without it they are never written again.
+func (c *Core) Reuse() {
+	left := cap(c.out)
+	if len(c.out) > 0 || left == 0 || left > len(c.array) {
+		return
+	}
+	used := len(c.array) - left
+	if &c.out[:1][0] != &c.array[used] { // a fold has made an array of its own
+		return
+	}
+	clear(c.array[:used])
+	c.out = c.array[:0]
 }
 
 // receive books the arrival of ev.

@@ -24,10 +24,6 @@ func metaType() expression.Type {
 	}, false)
 }
 
-// slabSlots is how many slots emitted objects are cut from at a time: it makes the cost
-// of allocating them small, and one kept value holds on to no more than this.
-const slabSlots = 64
-
 // intake is the way of one event before it is folded: size, decode, schema, where, emit.
 // It keeps the scratch of one Core and changes nothing but that, so that a panic in it
 // leaves the books as they were.
@@ -36,10 +32,10 @@ type intake struct {
 	max   int
 	dec   *boundary.Decoder
 	env   expression.Env
-	slab  []boundary.Value
-	keys  *keyer       // nil: boundaries have no key
-	key   boundary.Key // of the last value
-	facts facts        // of the present event, for a window
+	made  *boundary.Builder // of what emit makes; nil without an emit mapping
+	keys  *keyer            // nil: boundaries have no key
+	key   boundary.Key      // of the last value
+	facts facts             // of the present event, for a window
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
@@ -52,6 +48,9 @@ func newIntake(p *Program, lim Limits) *intake {
 		in.facts.args = make([]boundary.Value, len(p.window.calls.Args()))
 	}
 	in.env.Values = []boundary.Value{nameEvent: {}, nameMeta: in.noMeta, nameVars: p.vars}
+	if p.emitShape != nil {
+		in.made = boundary.NewBuilder(p.emitShape)
+	}
 	return in
 }
 
@@ -80,6 +79,9 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 		if !pass {
 			return v, false, nil
 		}
+	}
+	if in.made == nil && p.emitWhole == nil {
+		v = in.dec.Keep(v) // the event itself is handed on
 	}
 	if p.window != nil {
 		if bad = in.place(); bad == nil {
@@ -120,7 +122,11 @@ func (in *intake) decode(ev *boundary.Event) (boundary.Value, *BadEvent) {
 		}
 		return ev.Value, nil
 	}
-	v, err := in.dec.Decode(ev.Raw)
+	decode := in.dec.Decode
+	if in.p.lends {
+		decode = in.dec.Lend
+	}
+	v, err := decode(ev.Raw)
 	if err == nil {
 		return v, nil
 	}
@@ -191,7 +197,7 @@ func (in *intake) shape(event boundary.Value) (boundary.Value, *BadEvent) {
 	if p.emit == nil {
 		return event, nil
 	}
-	slots := in.slots(len(p.emit))
+	slots := in.made.Slots()
 	for i, x := range p.emit {
 		v, err := x.Eval(&in.env)
 		if err != nil {
@@ -201,20 +207,7 @@ func (in *intake) shape(event boundary.Value) (boundary.Value, *BadEvent) {
 		}
 		slots[i] = v
 	}
-	return boundary.Object(p.emitShape, slots), nil
-}
-
-// slots cuts n slots off the slab. The values made of them own them.
-func (in *intake) slots(n int) []boundary.Value {
-	if n > slabSlots/4 {
-		return make([]boundary.Value, n)
-	}
-	if n > len(in.slab) {
-		in.slab = make([]boundary.Value, slabSlots)
-	}
-	s := in.slab[:n:n]
-	in.slab = in.slab[n:]
-	return s
+	return in.made.Object(), nil
 }
 
 // time is the event's own time; ok is false when none is declared. The decoded value is

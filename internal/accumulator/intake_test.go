@@ -51,7 +51,7 @@ func TestEmit(t *testing.T) {
 func TestEmittedValuesAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := newCore(t, spec.Accumulator{Emit: []spec.Field{field("a", "event.x"), field("b", "event.x + 1")}})
-	const n = 3 * slabSlots
+	const n = 200 // several chunks
 	for i := range n {
 		c.Add(at(0), pushed(fmt.Sprintf(`{"x":%d}`, i)), false)
 	}

@@ -55,6 +55,10 @@ type Decoder struct {
 	// chunk, and what its neighbours point to. See reserve.
 	objects []object
 	slots   []Value
+	// The object that Lend lends, with its slots; nil before the first.
+	lent      *object
+	lentSlots []Value
+	lending   bool
 }
 
 // NewDecoder makes a decoder that takes the fields of s out of every document into
@@ -80,6 +84,34 @@ func NewDecoder(s *Shape, lim Limits) *Decoder {
 // Decode takes ownership of raw, also when it fails: the value points into it, and
 // nobody may write to it again.
 func (d *Decoder) Decode(raw []byte) (Value, error) {
+	d.lending = false
+	return d.decode(raw)
+}
+
+// Lend is Decode for a value that is looked at and let go: an object is good until the
+// next call of Lend, which uses it again, unless [Decoder.Keep] has made it last. What is
+// taken out of it, fields and items, may be kept; it points into raw alone.
+func (d *Decoder) Lend(raw []byte) (Value, error) {
+	d.lending = d.shape != nil
+	return d.decode(raw)
+}
+
+// Keep returns v as Decode would have made it, when v is what Lend lent last; every
+// other value it returns as it is.
+func (d *Decoder) Keep(v Value) Value {
+	o, ok := v.ref.(*object)
+	if !ok || o != d.lent {
+		return v
+	}
+	to, slots := d.reserve(v.length())
+	copy(slots, d.lentSlots)
+	to.text = o.text
+	d.take(len(slots))
+	v.ref = to
+	return v
+}
+
+func (d *Decoder) decode(raw []byte) (Value, error) {
 	if len(raw) > d.maxBytes {
 		return Value{}, &DecodeError{CodeTooLarge, d.maxBytes, fmt.Sprintf(
 			"the document has %d bytes, %d are allowed; send less at once or raise the limit", len(raw), d.maxBytes)}
@@ -124,15 +156,18 @@ func (d *Decoder) document(s string) (Value, bool) {
 func (d *Decoder) object(s string, i int) (Value, int) {
 	sc := &d.scanner
 	start := i
-	o, slots := d.reserve(len(s))
+	o, slots := d.lend()
+	if !d.lending {
+		o, slots = d.reserve(len(s))
+	}
 	count, filled, end := d.fields(slots, s, i)
 	if end < 0 {
 		clear(slots) // the next document gets them
 		return Value{}, -1
 	}
 	o.text = unsafe.StringData(s[start:end])
-	if d.objects, d.slots = d.objects[1:], d.slots[len(slots):]; len(d.objects) == 0 {
-		d.objects, d.slots = nil, nil // else the decoder itself would keep them
+	if !d.lending {
+		d.take(len(slots))
 	}
 	num := uint64(end-start) | flags(sc, start) | uint64(sc.Deepest())<<depthShift
 	if filled == count {
@@ -233,6 +268,27 @@ const (
 	chunkBytes   = 2048
 	chunkObjects = 16
 )
+
+// lend returns the object that is lent again and again, with empty slots; nil when the
+// document is to be kept.
+func (d *Decoder) lend() (*object, []Value) {
+	if !d.lending {
+		return nil, nil
+	}
+	if d.lent == nil {
+		d.lentSlots = make([]Value, d.shape.Len())
+		d.lent = &object{shape: d.shape, first: &d.lentSlots[0]}
+	}
+	clear(d.lentSlots)
+	return d.lent, d.lentSlots
+}
+
+// take marks what reserve returned as used; it has k slots.
+func (d *Decoder) take(k int) {
+	if d.objects, d.slots = d.objects[1:], d.slots[k:]; len(d.objects) == 0 {
+		d.objects, d.slots = nil, nil // else the decoder itself would keep them
+	}
+}
 
 // reserve returns the next object, with empty slots, for a document of size bytes.
 // It is taken only when the document turns out to be good.

@@ -17,6 +17,29 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
+// checkLent holds what is lent, and what is kept of it, to what is decoded for good: a
+// kept value is not touched by the next that is lent.
+func checkLent(t tester, d *Decoder, doc []byte, want Value, refused error) {
+	t.Helper()
+	lent, err := d.Lend([]byte(string(doc)))
+	if diff := cmp.Diff(refused, err); diff != "" {
+		t.Fatalf("%q: lent, it is refused otherwise:\n%s", doc, diff)
+	}
+	if err != nil {
+		return
+	}
+	checkSame(t, want, lent)
+	kept := d.Keep(lent)
+	checkSame(t, want, kept)
+	if _, err := d.Lend([]byte(`{"a":"another","b":[1],"c":{},"":0}`)); err != nil {
+		t.Fatalf("lend another: %v", err)
+	}
+	checkSame(t, want, kept)
+	if again := d.Keep(kept); again.ref != kept.ref {
+		t.Fatalf("%q: what is kept is copied again", doc)
+	}
+}
+
 // checkDecode holds one document against the oracle, with and without slots.
 func checkDecode(t tester, doc []byte) {
 	t.Helper()
@@ -48,6 +71,7 @@ func checkDecode(t tester, doc []byte) {
 			if err == nil {
 				checkSame(t, v, w)
 			}
+			checkLent(t, d, doc, v, err)
 		}
 	}
 	var compact bytes.Buffer

@@ -29,10 +29,11 @@ const Step = time.Millisecond
 // Start is where the clock begins where no time is declared.
 func Start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// Reader is one input's events in order; io.EOF ends it. An error that is an
-// *accumulator.BadEvent comes with the event it is about, and the reading goes on.
+// Reader is one input's events in order: Next makes *ev the next one. io.EOF ends it. An
+// error that is an *accumulator.BadEvent comes with the event it is about, and the reading
+// goes on.
 type Reader interface {
-	Next() (boundary.Event, error)
+	Next(ev *boundary.Event) error
 }
 
 // Config is one bounded run.
@@ -228,13 +229,13 @@ func (r *runner) read(i int) error {
 	if r.cfg.Inputs[i] == nil {
 		return nil
 	}
-	var err error
-	h.ev, err = r.cfg.Inputs[i].Next()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err != nil && !errors.As(err, &h.bad) {
-		return fmt.Errorf("input %s: %w", r.cfg.Unit.Spec.Accumulators[i].Name, err)
+	if err := r.cfg.Inputs[i].Next(&h.ev); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if !errors.As(err, &h.bad) {
+			return fmt.Errorf("input %s: %w", r.cfg.Unit.Spec.Accumulators[i].Name, err)
+		}
 	}
 	// Nothing is resumed after a bounded run, so nobody reads where events came from.
 	h.ev.Pos, h.valid = boundary.Position{}, true

@@ -32,6 +32,9 @@ type Graph struct {
 
 	handover accumulator.Handover
 	letters  []checkpoint.DeadLetter
+	// lent is how many boundaries of each sequential input the core still has queued: at
+	// none, their memory serves the next ones. nil in the plain mode, where it never does.
+	lent []int
 }
 
 // New makes a graph that has never fired and whose accumulators are all healthy. The
@@ -46,6 +49,9 @@ func New(u *compile.Unit, start time.Time, mono func() int64) *Graph {
 	for _, p := range u.Programs {
 		g.accs = append(g.accs, accumulator.NewCore(p, accumulator.Limits{}))
 		g.accs[len(g.accs)-1].Ephemeral()
+	}
+	if !cfg.FullRecompute {
+		g.lent = make([]int, len(g.accs))
 	}
 	g.core.Start(start)
 	for i := range g.accs {
@@ -86,6 +92,9 @@ func (g *Graph) Quiesce() error {
 		// hand-over itself: it is used again as it is.
 		if acc.Take(&g.handover) {
 			g.core.Admit(g.now, i, &g.handover, 0)
+			if g.lent != nil {
+				g.lent[i] += len(g.handover.Boundaries)
+			}
 		}
 	}
 	g.core.Tick(g.now)
@@ -111,7 +120,18 @@ func (g *Graph) settle() {
 	if g.core.LettersPending() > 0 {
 		g.letters = append(g.letters, g.core.TakeLetters()...)
 	}
-	g.core.TakeFreed(func(int, reactor.Credit) {})
+	g.core.TakeFreed(g.freed)
+}
+
+// freed notes that boundaries have left input i's queue. Nothing keeps a boundary itself
+// after that: its value, its bytes and its position are copied out.
+func (g *Graph) freed(i int, room reactor.Credit) {
+	if g.lent == nil {
+		return
+	}
+	if g.lent[i] -= room.Boundaries; g.lent[i] == 0 {
+		g.accs[i].Reuse()
+	}
 }
 
 // Command runs a command on the core and hands out what it released.

@@ -74,6 +74,7 @@ func BenchmarkReader(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer f.Close()
+	var ev boundary.Event
 	b.ReportAllocs()
 	cpu(b)
 	b.ResetTimer()
@@ -83,7 +84,7 @@ func BenchmarkReader(b *testing.B) {
 		}
 		r, _ := NewReader(f, ReaderConfig{Format: "ndjson"})
 		for n < b.N {
-			if _, err := r.Next(); errors.Is(err, io.EOF) {
+			if err := r.Next(&ev); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				b.Fatal(err)
@@ -113,7 +114,7 @@ func BenchmarkFileToBoundary(b *testing.B) {
 		}
 		r, _ := NewReader(f, ReaderConfig{Format: "ndjson"})
 		for n < b.N {
-			if ev, err = r.Next(); errors.Is(err, io.EOF) {
+			if err = r.Next(&ev); errors.Is(err, io.EOF) {
 				break
 			}
 			ev.At = now

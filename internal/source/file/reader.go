@@ -60,13 +60,13 @@ func newReader(src io.Reader, cfg ReaderConfig, offset int64, c *columns) *Reade
 	return &Reader{f: newFramer(src, csv, limit, offset), columns: c}
 }
 
-// Next is the next event; its time of arrival is the caller's to set. The error is io.EOF
-// at the end. A *[accumulator.BadEvent] says that this record cannot be an event: it comes
+// Next makes *ev the next event; its time of arrival is the caller's to set. The error is
+// io.EOF at the end. A *[accumulator.BadEvent] says that this record cannot be an event: it comes
 // with the event's bytes and position, and reading goes on with the next call. Every
 // other error is final.
-func (r *Reader) Next() (ev boundary.Event, err error) {
-	err = r.next(&ev, true)
-	return ev, err
+func (r *Reader) Next(ev *boundary.Event) error {
+	*ev = boundary.Event{}
+	return r.next(ev, true)
 }
 
 // next is Next into ev, which is zero; without final a partial record at the end is not an

@@ -14,7 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 )
+
+// nextOf is the reader's next event.
+func nextOf(r *Reader) (ev boundary.Event, err error) {
+	err = r.Next(&ev)
+	return ev, err
+}
 
 // readAll reads everything that a Reader makes of src.
 func readAll(t *testing.T, src io.Reader, cfg ReaderConfig) []record {
@@ -32,7 +39,7 @@ func readBlocks(t *testing.T, src io.Reader, cfg ReaderConfig, block int) []reco
 	r.f.block, r.f.buf = block, make([]byte, block)
 	var out []record
 	for {
-		ev, err := r.Next()
+		ev, err := nextOf(r)
 		if errors.Is(err, io.EOF) {
 			return out
 		}
@@ -141,7 +148,7 @@ func TestLargeRecordIsNotHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev, err := r.Next()
+	ev, err := nextOf(r)
 	if bad := new(accumulator.BadEvent); !errors.As(err, &bad) || bad.Code != "too_large" || bad.Stage != "size" {
 		t.Fatalf("got %v, want too_large", err)
 	}
@@ -151,10 +158,10 @@ func TestLargeRecordIsNotHeld(t *testing.T) {
 	if n := len(r.f.buf); n > 4*limit {
 		t.Errorf("the buffer grew to %d bytes", n)
 	}
-	if ev, err = r.Next(); err != nil || string(ev.Raw) != "{}" {
+	if ev, err = nextOf(r); err != nil || string(ev.Raw) != "{}" {
 		t.Errorf("after it: %q, %v", ev.Raw, err)
 	}
-	if _, err = r.Next(); !errors.Is(err, io.EOF) || len(r.f.buf) != blockSize {
+	if _, err = nextOf(r); !errors.Is(err, io.EOF) || len(r.f.buf) != blockSize {
 		t.Errorf("at the end: %v with a buffer of %d bytes", err, len(r.f.buf))
 	}
 }
@@ -178,14 +185,14 @@ func TestReaderErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ev, err := r.Next(); err != nil || string(ev.Raw) != "1" {
+	if ev, err := nextOf(r); err != nil || string(ev.Raw) != "1" {
 		t.Fatalf("got %q, %v", ev.Raw, err)
 	}
-	if _, err := r.Next(); !errors.Is(err, broken) {
+	if _, err := nextOf(r); !errors.Is(err, broken) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 	r, _ = NewReader(strings.NewReader("\"a\"b\n1\n"), ReaderConfig{Format: "csv"})
-	if _, err := r.Next(); err == nil || errors.Is(err, io.EOF) {
+	if _, err := nextOf(r); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("a broken header: %v", err)
 	}
 }
@@ -237,7 +244,7 @@ func FuzzCSV(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.Next(); err == nil || errors.Is(err, io.EOF) {
+			if _, err := nextOf(r); err == nil || errors.Is(err, io.EOF) {
 				t.Fatalf("a broken header is no error: %v", err)
 			}
 			return

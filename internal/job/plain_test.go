@@ -1,0 +1,102 @@
+package job_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/job"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink/stdout"
+	"github.com/graphd/graphd/internal/source/file"
+)
+
+// TestPlainAgrees compares everything that only makes a run faster (projection, lent
+// documents, reused hand-overs, incremental nodes) with a run without it, over random
+// declarations and events: the same bytes, the same counts.
+func TestPlainAgrees(t *testing.T) {
+	t.Parallel()
+	outputs := int64(0)
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		text := randomGraph(r)
+		inputs := []string{randomEvents(r), randomEvents(r)}
+		want, wantStats := runText(t, text, inputs, true)
+		got, stats := runText(t, text, inputs, false)
+		if got != want || stats != wantStats {
+			t.Fatalf("seed %d: optimised %+v\n%s\nplain %+v\n%s\n%s", seed, stats, got, wantStats, want, text)
+		}
+		outputs += stats.Outputs
+	}
+	if outputs < 1000 {
+		t.Errorf("only %d outputs: the test compares nothing", outputs)
+	}
+}
+
+func runText(t *testing.T, text string, inputs []string, plain bool) (string, job.Stats) {
+	t.Helper()
+	u, diags := (&builtin.Kinds{Plain: plain}).Parse([]byte(text), "random.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var readers []job.Reader
+	for _, in := range inputs {
+		r, err := file.NewReader(strings.NewReader(in), file.ReaderConfig{Format: "ndjson"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers = append(readers, r)
+	}
+	var out bytes.Buffer
+	shared := stdout.NewOutput(&out)
+	sinks := make([]reactor.Sink, len(u.Spec.Outputs))
+	for i := range sinks {
+		sinks[i] = shared.Sink()
+	}
+	stats, err := job.Run(t.Context(), job.Config{Unit: u, Inputs: readers, Sinks: sinks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), stats
+}
+
+func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
+
+// randomGraph is a graph of two inputs whose values are objects with n, or nothing.
+func randomGraph(r *rand.Rand) string {
+	var b strings.Builder
+	b.WriteString("graph: random\naccumulators:\n")
+	for _, name := range []string{"a", "b"} {
+		fmt.Fprintf(&b, "  %s:\n    source: { file: { path: %s.ndjson } }\n", name, name)
+		b.WriteString(pick(r, "", "", "    where: 'event.n > 3'\n", "    where: 'event?.s != \"x\"'\n", "    where: '(event?.sub)?.k ?? true'\n"))
+		b.WriteString(pick(r, "", "", "    emit: { n: 'event.n', s: 'event?.s', sub: 'event.n', list: '[event?.list]' }\n",
+			"    emit: { n: 'event.n * 2', s: '1', sub: 'event?.sub', list: 'event?.list' }\n",
+			"    emit: { n: 'event.n', s: 'event', sub: '1', list: '[event]' }\n", "    emit: 'event'\n",
+			`    emit: '{"n": event.n, "s": 1, "sub": [event?.sub, event?.s], "list": [event]}'`+"\n"))
+		b.WriteString(pick(r, "", "", "", "    strategy: latest\n"))
+	}
+	fmt.Fprintf(&b, "reactor: { when: %s, strategy: sequential }\n", pick(r, "any", "all"))
+	b.WriteString("nodes:\n")
+	fmt.Fprintf(&b, "  sum: { expr: 'a.n + (b?.n ?? 0)', on_error: %s }\n", pick(r, "fail_epoch", "skip", "last_good"))
+	fmt.Fprintf(&b, "  pair: { event: %s, expr: '%s' }\n", pick(r, "true", "false"), pick(r, "[a, b?.s]", "{\"x\": a?.s, \"y\": b}", "a?.n", "len(a?.list ?? [])"))
+	b.WriteString("outputs:\n  sums: { from: sum, sink: { stdout: {} } }\n  pairs: { from: pair, sink: { stdout: {} } }\n")
+	b.WriteString(pick(r, "", "  raw: { from: a, sink: { stdout: {} } }\n"))
+	return b.String()
+}
+
+// randomEvents are lines in two or more layouts, some of them broken.
+func randomEvents(r *rand.Rand) string {
+	var b strings.Builder
+	for range 5 + r.IntN(30) {
+		n := r.IntN(8)
+		b.WriteString(pick(r,
+			fmt.Sprintf(`{"n":%d}`, n), fmt.Sprintf(`{"n":%d,"s":"x"}`, n), fmt.Sprintf(`{"s":"y\u00e9\n","n":%d.5}`, n),
+			fmt.Sprintf(`{"n":%d,"sub":{"k":%t,"n":[%d]},"list":[1,{"q":"\t"}]}`, n, n%2 == 0, n),
+			fmt.Sprintf(`{ "n" : %d , "s" : "spaced" }`, n), `{"n":"text"}`, `{"s":null}`, `{"n":1`, `7`, `{}`, ""))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
