@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the example directories.
 //
-//go:embed market-maker/*.yaml flights/*.yaml
+//go:embed market-maker/*.yaml flights/*.yaml airport-delays/*.yaml
 var Files embed.FS
