@@ -95,12 +95,20 @@ func (u *Unit) pushes(ctx context.Context) (busy bool, err error) {
 		}
 		return true, err
 	}
-	u.mailbox.commit(u.group)
+	u.mailbox.commit(u.group, u.ticket())
 	clear(u.group)
 	if poison != nil {
 		return true, poison
 	}
 	return true, nil
+}
+
+// ticket is for the hand-over just made.
+func (u *Unit) ticket() Ticket {
+	if t, ok := u.port.(Ticketer); ok {
+		return t.Ticket()
+	}
+	return nil
 }
 
 // foldPushed folds the group. The event that panics is rejected, and the group ends with

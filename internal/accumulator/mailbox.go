@@ -39,6 +39,8 @@ type PushOutcome struct {
 	// Rejected lists the first 1,000 refused ones, RejectedCount counts all.
 	Rejected      []Rejection
 	RejectedCount int
+	// Tickets, in a journaled graph, are for the hand-overs that took the events.
+	Tickets []Ticket
 	// Full says that the accumulator was held back until the caller's context was done.
 	Full bool
 }

@@ -61,8 +61,8 @@ func (m *Mailbox) take(most int, mostBytes int64, recall func(), group []span) [
 }
 
 // commit says that the group was handed over, up to each span's hi, and answers the
-// pushes that are complete.
-func (m *Mailbox) commit(group []span) {
+// pushes that are complete. ticket is for the hand-over, nil where there is none.
+func (m *Mailbox) commit(group []span, ticket Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range group {
@@ -79,6 +79,9 @@ func (m *Mailbox) commit(group []span) {
 		p.out.Filtered += s.filtered
 		p.out.RejectedCount += s.rejectedCount
 		p.out.Rejected = append(p.out.Rejected, s.rejected...)
+		if ticket != nil {
+			p.out.Tickets = append(p.out.Tickets, ticket)
+		}
 	}
 	m.letGo()
 }

@@ -43,6 +43,17 @@ type Handover struct {
 	Mark        Mark
 }
 
+// Ticket waits until a hand-over is durable. An error says that it is not known to be: ctx's
+// when that took too long, another when the graph stopped before.
+type Ticket func(ctx context.Context) error
+
+// Ticketer is what a Port may be too, where hand-overs become durable one by one: in a
+// journaled graph (M29).
+type Ticketer interface {
+	// Ticket is for what was put last; nil where there is nothing to wait for.
+	Ticket() Ticket
+}
+
 // Port is the reactor as one accumulator sees it. Put is called by one goroutine; Health
 // by another too.
 type Port interface {

@@ -134,7 +134,7 @@ func (u *Unit) Reactor() reactor.Config {
 		Plan: u.Plan, Inputs: u.inputs, Outputs: outputs,
 		All: r.When == "all", Guard: !r.Guard.IsZero(), RateLimit: r.RateLimit,
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
-		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
+		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none", Journal: g.Durability.Mode == "journal",
 		PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
 	}
 }

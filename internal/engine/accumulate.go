@@ -129,6 +129,7 @@ func (r *run) skipLost(a *accumulatorRun, by string, positions []boundary.Positi
 	m := r.m
 	m.mu.Lock()
 	m.halts[a.index] = true
+	m.gaps[a.index]++
 	m.mu.Unlock()
 	m.recordRecovery(checkpoint.RecoveryEvent{
 		At: time.Now(), Graph: m.ref.Name, Component: "accumulator/" + a.spec.Name, Kind: "gap_skipped",

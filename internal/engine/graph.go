@@ -35,7 +35,8 @@ type managed struct {
 	mailboxes []*accumulator.Mailbox
 	hub       *hub
 	rates     rates
-	expired   atomic.Int64 // dead letters that retention removed since the start
+	routing   atomic.Pointer[[]reactor.Route] // of the last run; nil before the first
+	expired   atomic.Int64                    // dead letters that retention removed since the start
 	operator  *supervisor.Restarter
 
 	mu     sync.Mutex
@@ -48,7 +49,8 @@ type managed struct {
 	held     bool          // runs are held back: an update is being tried
 	swap     chan struct{} // closed when the update under way has ended; nil while there is none
 	update   *UpdateStatus
-	halts    []bool // per accumulator: skip what its source has lost (M44)
+	halts    []bool  // per accumulator: skip what its source has lost (M44)
+	gaps     []int64 // per accumulator: how often that was done
 	task     *supervisor.Task
 	node     *supervisor.Node // of the supervising goroutine, which alone reads it
 	failure  error            // why the last run ended badly at shutdown
@@ -65,7 +67,7 @@ func (e *Engine) manage(d checkpoint.Declaration, unit *compile.Unit) *managed {
 		for range unit.Programs {
 			m.mailboxes = append(m.mailboxes, accumulator.NewMailbox(e.cfg.MailboxEvents, e.mailboxBytes()))
 		}
-		m.halts = make([]bool, len(unit.Programs))
+		m.halts, m.gaps = make([]bool, len(unit.Programs)), make([]int64, len(unit.Programs))
 	}
 	return m
 }

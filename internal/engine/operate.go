@@ -75,7 +75,7 @@ func (e *Engine) Fire(ctx context.Context, g Ref, req FireRequest) (FireResult, 
 		return FireResult{}, &Error{Status: http.StatusUnprocessableEntity, Code: "unknown_mode", Detail: fmt.Sprintf("mode %q is neither force nor with", req.Mode)}
 	}
 	var res reactor.FireResult
-	_, _, err = e.command(ctx, g, func(c *reactor.Core, now time.Time) (err error) {
+	_, r, err := e.command(ctx, g, func(c *reactor.Core, now time.Time) (err error) {
 		if req.Mode == "force" {
 			res, err = c.ForceFire(now, key)
 		} else {
@@ -85,6 +85,9 @@ func (e *Engine) Fire(ctx context.Context, g Ref, req FireRequest) (FireResult, 
 	})
 	if err != nil {
 		return FireResult{}, lookUp(err, key)
+	}
+	if err := r.reactor.Journaled(ctx); err != nil {
+		return FireResult{}, m.notDurable(err)
 	}
 	out := FireResult{Epoch: res.Epoch, OK: res.Err == "", Cause: res.Cause.String(), Outputs: map[string]json.RawMessage{}}
 	if res.Err != "" {

@@ -55,7 +55,8 @@ func (e *Engine) push(ctx context.Context, g Ref, name, origin string, events []
 	for _, r := range out.Rejected {
 		res.Rejected = append(res.Rejected, Rejection(r))
 	}
-	return res, nil
+	res.Durable, err = m.awaitDurable(ctx, out.Tickets)
+	return res, err
 }
 
 // refusesPushes says at once what waiting would only delay: a graph that was given up takes

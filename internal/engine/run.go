@@ -94,85 +94,65 @@ func (m *managed) load(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: instance %q: %w", reactor.ErrCorrupt, head.Instance, err)
 	}
-	var cells []checkpoint.Cell
-	if err := store.Load(ctx, m.id(), func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
-		return nil, fmt.Errorf("load the checkpoint: %w", err)
+	sinks, err := m.openSinks()
+	if err == nil {
+		var r *run
+		if r, err = m.build(ctx, head, instance, sinks); err == nil {
+			return r, nil
+		}
+		m.closeSinks(sinks)
 	}
-	cfg := m.unit.Reactor()
-	cfg.ID, cfg.Instance, cfg.Incarnation, cfg.Fence = m.id(), instance, head.Incarnation, head.Fence
-	began := time.Now()
-	cfg.Mono = func() int64 { return int64(time.Since(began)) }
-	core := reactor.NewCore(cfg)
-	dropped, err := core.Restore(head, cells)
+	m.pardon(head.Fence) // what cannot be opened or read has crashed nothing
+	return nil, err
+}
+
+// build makes the pieces of a run around the restored core.
+func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []reactor.Sink) (*run, error) {
+	depths, err := m.e.cfg.Store.OutboxDepths(ctx, m.id())
 	if err != nil {
 		return nil, err
 	}
-	if len(dropped) > 0 {
-		m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: m.ref.Name, Component: "reactor", Kind: "state_dropped",
-			Reason: fmt.Sprintf("the declaration changed: state of %v was not kept", dropped), Outcome: "restarted", Incarnation: head.Incarnation})
-	}
-	r, err := m.build(core, head)
+	cfg := m.unit.Reactor()
+	cfg.ID, cfg.Instance, cfg.Incarnation, cfg.Fence = m.id(), instance, head.Incarnation, head.Fence
+	cfg.Routes = m.routes(sinks, depths)
+	began := time.Now()
+	cfg.Mono = func() int64 { return int64(time.Since(began)) }
+	core, err := m.restore(ctx, cfg, head)
 	if err != nil {
-		m.pardon(head.Fence) // a sink that cannot be opened has crashed nothing
+		return nil, err
 	}
-	return r, err
-}
-
-// build makes the pieces of a run around a restored core.
-func (m *managed) build(core *reactor.Core, head checkpoint.Head) (*run, error) {
+	m.routing.Store(&cfg.Routes)
 	g := m.unit.Spec
-	r := &run{m: m, head: head, inbox: reactor.NewInbox(m.unit.Lanes())}
+	r := &run{m: m, head: head, inbox: reactor.NewInbox(m.unit.Lanes()), writers: make([]*reactor.Writer, len(sinks))}
 	for i, in := range core.Look().Inputs {
 		if g.Accumulators[i].Strategy == "sequential" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
 		}
 		r.accs = append(r.accs, &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter()})
 	}
-	r.writers = make([]*reactor.Writer, len(g.Outputs))
-	for i := range g.Outputs {
-		if err := r.openSink(i); err != nil {
-			r.closeSinks()
-			return nil, err
+	for i, sink := range sinks {
+		if sink != nil {
+			r.writers[i] = r.writer(i, sink, m.outbox(i, core, depths))
 		}
 	}
 	d := g.Durability
 	r.reactor = reactor.New(reactor.Options{
-		Core: core, Inbox: r.inbox, Writers: r.writers, Store: m.e.cfg.Store, Head: head,
+		Core: core, Inbox: r.inbox, Writers: r.writers, Store: m.e.cfg.Store, Journal: m.e.cfg.Store, Head: head,
+		Drop:     m.orphans(depths, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Flush: r.flush, Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
 		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
 	})
 	return r, nil
 }
 
-func (r *run) openSink(i int) error {
+func (r *run) writer(i int, sink reactor.Sink, outbox *reactor.OutboxConfig) *reactor.Writer {
 	o := &r.m.unit.Spec.Outputs[i]
-	sink, err := r.m.e.cfg.Kinds.Sink(r.m.unit, i)
-	if err != nil {
-		return fmt.Errorf("output %s: %w", o.Name, err)
-	}
-	if sink == nil {
-		return nil
-	}
-	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() },
+	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Outbox: outbox,
 		Retry: reactor.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
 	}
-	r.writers[i] = reactor.NewWriter(cfg)
-	return nil
-}
-
-// closeSinks closes the sinks of a run that was never started.
-func (r *run) closeSinks() {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	for _, w := range r.writers {
-		if w != nil {
-			if err := w.Run(ended); err != nil {
-				r.m.e.cfg.Log.Warn("a sink could not be closed", "graph", r.m.ref.Name, "err", err)
-			}
-		}
-	}
+	return reactor.NewWriter(cfg)
 }
 
 // live runs the pieces until ctx ends or one of them ends the run. They stop in the order

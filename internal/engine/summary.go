@@ -127,7 +127,7 @@ func (m *managed) identify(s *GraphSummary) {
 		s.Outputs = []OutputSummary{}
 		for i := range m.unit.Spec.Outputs {
 			o := &m.unit.Spec.Outputs[i]
-			s.Outputs = append(s.Outputs, OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: "direct"})
+			s.Outputs = append(s.Outputs, OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: m.path(i).String()})
 		}
 	}
 	s.Description = m.unit.Spec.Description
@@ -183,7 +183,7 @@ func (r *run) describe(v reactor.View, d DurabilityStatus) GraphSummary {
 		sum.Counters.add(a.Counters)
 	}
 	for i := range m.unit.Spec.Outputs {
-		sum.Outputs = append(sum.Outputs, r.output(i, v.Emitted[i]))
+		sum.Outputs = append(sum.Outputs, r.output(i, &v))
 	}
 	return sum
 }
@@ -198,15 +198,28 @@ func (r *run) accumulator(i int, in *reactor.InputView) AccumulatorSummary {
 	ar.mu.Lock()
 	s.Restarts = ar.restarts
 	ar.mu.Unlock()
+	r.m.mu.Lock()
+	s.Gaps = r.m.gaps[i]
+	r.m.mu.Unlock()
 	return s
 }
 
-func (r *run) output(i int, emitted int64) OutputSummary {
+func (r *run) output(i int, v *reactor.View) OutputSummary {
 	o := &r.m.unit.Spec.Outputs[i]
-	s := OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: "direct", Emitted: emitted}
+	s := OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: r.m.path(i).String(), Emitted: v.Emitted[i]}
+	oldest := v.HeldSince[i]
 	if w := r.writers[i]; w != nil {
 		st := w.Status()
 		s.Pending, s.Failed, s.Error = st.Pending, st.Failed, st.Trouble
+		if !st.Oldest.IsZero() {
+			oldest = st.Oldest
+		}
+	}
+	s.Pending += v.Held[i]
+	s.Failed += v.Refused[i]
+	if !oldest.IsZero() {
+		age := max(0, time.Since(oldest).Seconds())
+		s.OldestPendingSeconds = &age
 	}
 	return s
 }
@@ -225,13 +238,28 @@ func (m *managed) guarantees() map[string]string {
 		case "websocket":
 			out[o.Name] = state + "; subscribers get each value at most once, and what one missed is announced as a gap."
 		default:
-			out[o.Name] = state + "; values are written when their epoch ends, each once while the daemon runs."
-			if durable {
-				out[o.Name] = state + "; values are written when their epoch ends, before they are durable: after a crash epochs since the last checkpoint may run again and write their values again."
-			}
+			out[o.Name] = state + "; " + m.deliveryGuarantee(i, durable) + "."
 		}
 	}
 	return out
+}
+
+// deliveryGuarantee says what a crash does to the values of output i.
+func (m *managed) deliveryGuarantee(i int, durable bool) string {
+	path := m.path(i)
+	switch {
+	case !durable && path == reactor.PathDirect:
+		return "values are written when their epoch ends, each once while the daemon runs"
+	case !durable:
+		return "values are delivered when their epoch is committed, each once while the daemon runs"
+	case path == reactor.PathCoTransaction:
+		return "values are written to the table by the transaction that commits the state: each exactly once, also after a crash"
+	case path == reactor.PathOutbox:
+		return "values are committed with the state and delivered afterwards, in order, none lost; after a crash some may be sent again with the same firing id, so a receiver that drops ids it has seen gets each value once"
+	case m.unit.Spec.Durability.Mode == "journal":
+		return "values are written once their epoch is in the journal, none lost; after a crash some may be written again with the same firing id, so a receiver that drops ids it has seen gets each value once"
+	}
+	return "values are written when their epoch ends, before they are durable: after a crash epochs since the last checkpoint may run again and write their values again"
 }
 
 // stateGuarantee says what a crash does to the graph's state, and whether any of it is durable.
@@ -260,10 +288,14 @@ func (m *managed) stateGuarantee() (sentence string, durable bool) {
 	if read {
 		clauses = append(clauses, "each event read from a source is in the graph's state exactly once")
 	}
-	if polled {
+	if polled && g.Durability.Mode == "journal" {
+		clauses = append(clauses, "a document that was polled and admitted is in the graph's state, also after a crash")
+	} else if polled {
 		clauses = append(clauses, "a document polled after the last checkpoint is polled again after a crash, if it is still there")
 	}
-	if lost != "" {
+	if lost != "" && g.Durability.Mode == "journal" {
+		clauses = append(clauses, "each event that was pushed and answered as durable is in the graph's state, also after a crash")
+	} else if lost != "" {
 		clauses = append(clauses, lost+" after the last checkpoint (every "+g.Durability.Interval.String()+") are lost by a crash")
 	}
 	if read && len(clauses) == 1 {

@@ -62,7 +62,9 @@ type AccumulatorSummary struct {
 	Position      string     `json:"position"`
 	LastEventAt   *time.Time `json:"last_event_at"`
 	Restarts      int        `json:"restarts"`
-	Incarnation   int64      `json:"incarnation"`
+	// Gaps is how often an operator let it go on behind what its source had lost, since the daemon started (M44).
+	Gaps        int64 `json:"gaps"`
+	Incarnation int64 `json:"incarnation"`
 }
 
 // AccumulatorDetail adds what the accumulator expects and hands over.
@@ -77,11 +79,14 @@ type OutputSummary struct {
 	Name    string `json:"name"`
 	From    string `json:"from"`
 	Sink    string `json:"sink"`
-	Path    string `json:"path"` // "direct"
+	Path    string `json:"path"` // "direct", "outbox" or "co-transaction"
 	Emitted int64  `json:"emitted"`
 	Pending int64  `json:"pending"`
 	Failed  int64  `json:"failed"`
-	Error   string `json:"error,omitempty"` // the last failure while it lasts
+	// OldestPendingSeconds is how long the first of the pending values has waited; null when
+	// none waits, or when it is not known yet.
+	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`
+	Error                string   `json:"error,omitempty"` // the last failure while it lasts
 }
 
 // GraphSummary is GET /v1/graphs/{g}.

@@ -14,6 +14,7 @@ import (
 // conflated is how many events the inbox overwrote on the way.
 func (c *Core) Admit(now time.Time, i int, h *accumulator.Handover, conflated int64) {
 	c.advance(now)
+	c.logAdmit(i, h, conflated)
 	c.expire()
 	acc := &c.accs[i]
 	if c.cfg.Keys != nil && !c.isShared(i) {

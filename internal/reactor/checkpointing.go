@@ -30,6 +30,9 @@ type CheckpointStatus struct {
 	Took   Histogram
 	Bytes  int64
 	Failed int64
+	// Journaled is how long appends to the journal took, JournalFailed how many did not succeed.
+	Journaled     Histogram
+	JournalFailed int64
 }
 
 // seal starts a checkpoint when one is due and none is in flight: the reactor goes on
@@ -41,19 +44,53 @@ func (r *Reactor) seal(now time.Time) {
 	if r.Core.LettersPending() >= sealLetters {
 		r.sealNow = true
 	}
-	if r.inflight != nil || !r.sealNow && now.Before(r.nextSeal) {
+	if r.inflight != nil || !r.due(now) {
 		return
 	}
 	settle := !r.settled && now.Sub(r.started) >= settleAfter
-	if !r.Core.Changed() && !settle && len(r.waiters) == 0 {
+	if !r.Core.Changed() && !settle && len(r.waiters) == 0 && !r.unmarked() {
 		r.nextSeal = now.Add(r.Interval)
 		return // sealNow stays: it is for the next change
 	}
-	r.sealNow = false
+	if why := r.Core.Blocked(); why != "" {
+		r.persistError(rowsBlock, why)
+		r.answer(func(waiter) bool { return true }, errors.New(why))
+		r.lingerTo, r.nextSeal = now.Add(r.Interval), now.Add(r.Interval)
+		return
+	}
+	r.sealNow, r.lingerTo = false, time.Time{}
 	r.nextSeal = now.Add(r.Interval)
+	delivered := r.delivered()
+	r.runPosted(now) // the dead letters of what counts as delivered are in the same commit
 	s := r.Core.Seal(now)
-	s.commit.Settled = settle
-	r.inflight = s
+	s.commit.Settled, s.commit.Delivered = settle, delivered
+	r.inflight, r.launched, r.sealedTo = s, false, s.Epoch
+	r.launch()
+}
+
+// due reports whether a checkpoint should start: the interval is over, somebody asked, or
+// values wait in the core that only a commit lets out.
+func (r *Reactor) due(now time.Time) bool {
+	if r.sealNow || !now.Before(r.nextSeal) {
+		return true
+	}
+	if !r.Core.Holding() {
+		return false
+	}
+	if r.lingerTo.IsZero() {
+		r.lingerTo = now.Add(linger)
+	}
+	return !now.Before(r.lingerTo) || r.persist[checkpointFails] == "" && r.Core.Epoch()-r.sealedTo >= lingerEpochs
+}
+
+// launch sends the seal in flight to the store, once the journal is as far as the seal: the
+// commit removes the entries it covers.
+func (r *Reactor) launch() {
+	s := r.inflight
+	if s == nil || r.launched || r.Core.cfg.Journal && r.pipe.durable < s.commit.JournalTo {
+		return
+	}
+	r.launched = true
 	r.committing.Go(func() {
 		began := time.Now()
 		c := s.Commit()
@@ -64,6 +101,49 @@ func (r *Reactor) seal(now time.Time) {
 		err := r.Store.Commit(ctx, c)
 		r.commits <- committed{seal: s, err: err, took: time.Since(began), bytes: size(c)}
 	})
+}
+
+// delivered are the outbox entries that are through since the last commit said so.
+func (r *Reactor) delivered() (marks []checkpoint.Delivered) {
+	marks = append(marks, r.Drop...)
+	for i, w := range r.Writers {
+		if w == nil {
+			continue
+		}
+		if n := w.Delivered(); n > r.marked[i] {
+			marks = append(marks, checkpoint.Delivered{Output: r.Core.cfg.Outputs[i], UpTo: n})
+		}
+	}
+	return marks
+}
+
+// unmarked reports whether there are such.
+func (r *Reactor) unmarked() bool {
+	if len(r.Drop) > 0 {
+		return true
+	}
+	for i, w := range r.Writers {
+		if w != nil && w.Delivered() > r.marked[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// committedAll lets out what a good commit has made durable.
+func (r *Reactor) committedAll(s *Seal) {
+	for _, d := range s.commit.Delivered {
+		for i, name := range r.Core.cfg.Outputs {
+			if name == d.Output {
+				r.marked[i] = d.UpTo
+			}
+		}
+	}
+	r.Drop = nil
+	s.Outbox(func(m *Message) { r.out = append(r.out, *m) })
+	r.give(r.out)
+	clear(r.out)
+	r.out = r.out[:0]
 }
 
 func size(c *checkpoint.Commit) (n int64) {
@@ -84,7 +164,12 @@ func (r *Reactor) settle(done committed) error {
 	r.Core.Sealed(s, done.err)
 	if done.err != nil {
 		r.sealed.Failed++
-		r.Core.SetPersistError("checkpoints cannot be written: " + done.err.Error())
+		if s.Refused() >= 0 {
+			r.sealNow = true // the row is a dead letter now: the commit goes again without it
+			return nil
+		}
+		r.lingerTo, r.nextSeal = r.Now().Add(r.Interval), r.Now().Add(r.Interval)
+		r.persistError(checkpointFails, "checkpoints cannot be written: "+done.err.Error())
 		r.Log.Warn("checkpoint failed; it will be tried again", "epoch", s.Epoch, "err", done.err)
 		r.answer(func(waiter) bool { return true }, done.err)
 		return nil
@@ -92,7 +177,10 @@ func (r *Reactor) settle(done committed) error {
 	r.seq++
 	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.commit.At, done.bytes
 	r.sealed.Took.observe(done.took)
-	r.Core.SetPersistError("")
+	r.persistError(checkpointFails, "")
+	r.persistError(rowsBlock, "")
+	r.pipe.since = 0
+	r.committedAll(s)
 	if s.commit.Settled {
 		r.settled, r.careful = true, false
 	}
@@ -139,4 +227,7 @@ func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
 }
 
 // Checkpointed is where the durable state stands. It must be called within Do, or after the end.
-func (r *Reactor) Checkpointed() CheckpointStatus { return r.sealed }
+func (r *Reactor) Checkpointed() CheckpointStatus {
+	r.sealed.JournalFailed = r.pipe.failed
+	return r.sealed
+}

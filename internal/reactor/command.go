@@ -49,6 +49,7 @@ func (c *Core) ForceFire(now time.Time, key boundary.Key) (FireResult, error) {
 	c.wake(k)
 	c.run(CauseForce)
 	c.reschedule(k)
+	c.logForce(key)
 	return c.fireResult(), nil
 }
 
@@ -97,6 +98,7 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	}
 	c.finish(rec)
 	c.cut.reset()
+	c.logWith(key, values, replace)
 	return c.fireResult(), nil
 }
 
@@ -155,6 +157,9 @@ func (c *Core) reschedule(k *cell) {
 }
 
 func (c *Core) mayCommand() error {
+	if c.journal.replay != nil {
+		return nil // it was allowed when it was recorded
+	}
 	switch c.life.state {
 	case HealthStarting, HealthFailed, HealthStandby, HealthStopped:
 		return ErrState
@@ -186,6 +191,7 @@ func (c *Core) Pause(now time.Time, by string) bool {
 	}
 	c.paused, c.pausedBy, c.pausedAt = true, by, c.now
 	c.changes.head = true
+	c.logPause(by)
 	return true
 }
 
@@ -198,6 +204,7 @@ func (c *Core) Resume(now time.Time) bool {
 	}
 	c.paused, c.pausedBy, c.pausedAt = false, "", time.Time{}
 	c.changes.head = true
+	c.logResume()
 	return true
 }
 

@@ -45,6 +45,10 @@ type Config struct {
 	FullRecompute bool
 	// Keys is set for a keyed reactor (M13).
 	Keys *Keys
+	// Routes are how the outputs' values leave, by output; nil when all are direct.
+	Routes []Route
+	// Journal logs the calls that decide the epochs, for TakeJournal (M29).
+	Journal bool
 }
 
 // Keys is what a keyed reactor needs to know of its keys.
@@ -115,6 +119,9 @@ type Core struct {
 	freed     []Credit // per input, what left its queue since TakeFreed
 	stats     Stats
 	changes   changes
+	holds     holds
+	journal   journal
+	timedOut  bool // the last epoch ran past its time
 }
 
 // account is what the reactor keeps of one accumulator: where it stood at the last
@@ -159,6 +166,8 @@ func NewCore(cfg Config) *Core {
 	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
 	c.layOut()
 	c.cut.init(len(cfg.Inputs))
+	c.holds.init(len(cfg.Outputs))
+	c.journal.marks = make([]bool, len(cfg.Inputs))
 	c.ring.keep = cfg.KeepFirings
 	c.life = life{state: HealthStarting}
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {

@@ -55,6 +55,7 @@ func (c *Core) Fire(now time.Time) bool {
 			c.schedule(c.cell)
 		}
 		if changed {
+			c.logFire()
 			return true
 		}
 	}
@@ -87,7 +88,7 @@ func (c *Core) fire() bool {
 
 // mayFire says whether the graph's state lets the criteria be evaluated at all.
 func (c *Core) mayFire() bool {
-	return c.life.firing() && (!c.paused || c.steps > 0)
+	return c.life.firing() && (!c.paused || c.steps > 0) || c.journal.replay != nil
 }
 
 // nextStart is when the rate limit lets the key at hand fire again.

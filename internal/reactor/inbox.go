@@ -28,6 +28,11 @@ type Inbox struct {
 	health []healthNote
 	wake   chan struct{} // capacity 1: "look"; the state is in the fields above
 	held   bool          // nothing is let in; see Reactor.Release
+
+	// In a journaled graph: hand-overs that came, that the core has, and that are durable.
+	journal       bool
+	puts, drained int64
+	journaled     watermark
 }
 
 type lane struct {
@@ -134,6 +139,11 @@ func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
 	if b.held {
 		return false, nil
 	}
+	defer func() {
+		if ok {
+			b.puts++
+		}
+	}()
 	if l.letters > 0 && l.letters+len(h.DeadLetters) > maxWaitingLetters {
 		return false, nil
 	}
@@ -291,6 +301,7 @@ func (b *Inbox) Drain(now time.Time, c *Core) bool {
 	b.mu.Lock()
 	order, health := b.order, b.health
 	b.order, b.spare, b.health = b.spare[:0], nil, nil
+	b.drained = b.puts
 	for i := range b.lanes {
 		b.lanes[i].waiting, b.lanes[i].letters = 0, 0
 		if b.lanes[i].drained() {
@@ -344,3 +355,32 @@ func (b *Inbox) Depth(i int) (boundaries int, bytes int64) {
 	defer b.mu.Unlock()
 	return b.lanes[i].depth, b.lanes[i].bytes
 }
+
+// KeepJournal says that the graph is journaled: hand-overs get tickets. It comes before any Port.
+func (b *Inbox) KeepJournal() { b.journal = true }
+
+// Ticket waits until what was put last is in the journal; nil where there is none. See
+// [accumulator.Ticketer].
+func (p *port) Ticket() accumulator.Ticket {
+	b := p.inbox
+	if !b.journal {
+		return nil
+	}
+	b.mu.Lock()
+	n := b.puts
+	b.mu.Unlock()
+	return func(ctx context.Context) error { return b.journaled.wait(ctx, n) }
+}
+
+// Drained is how many hand-overs the core has.
+func (b *Inbox) Drained() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.drained
+}
+
+// Journaled says that hand-overs up to a number are durable.
+func (b *Inbox) Journaled(puts int64) { b.journaled.raise(puts) }
+
+// Close lets everybody go who still waits for a ticket: nobody will say what became of it.
+func (b *Inbox) Close() { b.journaled.end() }

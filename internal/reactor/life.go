@@ -65,6 +65,9 @@ func (c *Core) Start(now time.Time) {
 // Tick tells the core the time: warming may end by it, and keys expire.
 func (c *Core) Tick(now time.Time) {
 	c.advance(now)
+	if at, ok := c.ttlDue(); ok && !c.now.Before(at) {
+		c.logTick()
+	}
 	c.expire()
 	if at, ok := c.life.due(); !ok || c.now.Before(at) {
 		return

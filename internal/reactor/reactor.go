@@ -24,6 +24,15 @@ const (
 	maxLetters = 10_000
 	// sealLetters asks for a checkpoint early.
 	sealLetters = 1_000
+	// linger and lingerEpochs are how long values of an outbox or a co-transaction wait for
+	// others to share their commit (M30).
+	linger       = 5 * time.Millisecond
+	lingerEpochs = 100
+	// maxHeld and maxHeldBytes bound the values that wait for a commit, the one in flight
+	// included. Past them the reactor does not fire: a commit takes milliseconds, so only a
+	// store that is slow or away comes to that.
+	maxHeld      = 10_000
+	maxHeldBytes = 64 << 20
 	// commitTimeout bounds one commit; past it the outcome is unknown and the graph reloads.
 	commitTimeout = 30 * time.Second
 	// settleAfter is how long a start must last to count as good (M43).
@@ -36,6 +45,10 @@ type Options struct {
 	Inbox   *Inbox
 	Writers []*Writer // per output of the plan; nil where values are only counted and watched
 	Store   checkpoint.Checkpoints
+	// Journal is where a journaled core's entries go (M29); nil for a core without one.
+	Journal checkpoint.Journal
+	// Drop are outbox entries that nobody will deliver any more; the first commit removes them.
+	Drop []checkpoint.Delivered
 	// Head is what Acquire answered: the sequence and ledger the commits go on from.
 	Head checkpoint.Head
 	// Interval is the time between checkpoints; EveryEpochs, when positive, asks for one sooner.
@@ -76,6 +89,13 @@ type Reactor struct {
 	staged     [][]Message
 	watchAt    time.Time // when Watch wants to be called again
 	held       bool      // until Release
+	pipe       pipeline
+	launched   bool      // the seal in flight is on its way to the store
+	lingerTo   time.Time // when held messages must be committed; zero when none waits
+	marked     []int64   // per output, the last entry that a commit has marked as delivered
+	persist    [persistReasons]string
+	out        []Message // reused
+	sealedTo   int64     // the epoch of the last seal
 
 	posting sync.Mutex
 	posted  []func(c *Core, now time.Time)
@@ -87,6 +107,18 @@ func New(o Options) *Reactor {
 		Options: o, control: make(chan func(time.Time), controlCapacity), commits: make(chan committed, 1),
 		room: make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
 		careful: o.Head.UncleanStarts > 2, staged: make([][]Message, len(o.Writers)),
+		marked: make([]int64, len(o.Writers)),
+	}
+	r.pipe.appends, r.pipe.durable = make(chan appended, 1), o.Core.JournalSeq()
+	r.pipe.mark.raise(r.pipe.durable)
+	if o.Core.cfg.Journal {
+		o.Inbox.KeepJournal()
+		r.sealNow = r.sealNow || o.Core.Changed() // what was replayed is not replayed twice
+	}
+	for i, w := range o.Writers {
+		if w != nil {
+			r.marked[i] = w.Delivered()
+		}
 	}
 	r.sealed.Epoch, r.sealed.At = o.Head.Epoch, o.Head.At
 	if r.held = o.Hold; r.held {
@@ -94,7 +126,7 @@ func New(o Options) *Reactor {
 	}
 	// After a crash the first epoch is committed at once: progress, however small, is what
 	// tells a poisoned epoch from a killed process.
-	r.sealNow = o.Head.UncleanStarts > 1
+	r.sealNow = r.sealNow || o.Head.UncleanStarts > 1
 	return r
 }
 
@@ -157,6 +189,8 @@ func (r *Reactor) runPosted(now time.Time) {
 // is an error: the graph is to be rebuilt from its last checkpoint.
 func (r *Reactor) Run(ctx context.Context) error {
 	defer close(r.stopped)
+	defer r.pipe.mark.end()
+	defer r.Inbox.Close()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
 	r.started = r.Now()
@@ -185,6 +219,10 @@ func (r *Reactor) Run(ctx context.Context) error {
 			if err := r.settle(done); err != nil {
 				return err
 			}
+		case done := <-r.pipe.appends:
+			if err := r.written(done, r.Now()); err != nil {
+				return err
+			}
 		}
 	}
 	return r.shutDown(ctx)
@@ -195,6 +233,10 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	select {
 	case done := <-r.commits:
 		if err := r.settle(done); err != nil {
+			return false, err
+		}
+	case done := <-r.pipe.appends:
+		if err := r.written(done, now); err != nil {
 			return false, err
 		}
 	default:
@@ -211,12 +253,13 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	}
 	r.hand(now)
 	r.seal(now)
+	r.write(now)
 	return busy, nil
 }
 
 // admit takes what accumulators have handed over, unless too many dead letters wait for the store.
 func (r *Reactor) admit(now time.Time) bool {
-	if r.Core.LettersPending() >= maxLetters {
+	if r.Core.LettersPending() >= maxLetters || !r.logRoom() {
 		return false
 	}
 	return r.Inbox.Drain(now, r.Core)
@@ -225,22 +268,17 @@ func (r *Reactor) admit(now time.Time) bool {
 // fire runs epochs while the criteria hold, there is room for what they may emit, and
 // nobody else is waiting.
 func (r *Reactor) fire(now time.Time) bool {
-	if r.held || r.Core.LettersPending() >= maxLetters {
+	if r.held {
 		return false
 	}
-	n := fireBatch
-	for _, w := range r.Writers {
-		if w != nil {
-			n = min(n, w.Free())
-		}
-	}
+	n := r.mayEmit()
 	if r.careful {
 		if r.inflight != nil || r.sealNow && r.Core.Changed() {
 			return false
 		}
 		n = min(n, 1)
 	}
-	if r.Core.Resting() || !r.Epochs.enter(r) {
+	if n <= 0 || r.Core.Resting() || !r.Epochs.enter(r) {
 		return false
 	}
 	defer r.Epochs.leave()
@@ -262,9 +300,52 @@ func (r *Reactor) fire(now time.Time) bool {
 	return true
 }
 
-// hand gives what was released to the writers, and lets the watchers look.
+// mayEmit is how many epochs may run before something has to be looked at again: what they
+// emit must fit into the writers' queues, the outboxes, and what waits for a commit.
+func (r *Reactor) mayEmit() int {
+	if r.Core.LettersPending() >= maxLetters || !r.logRoom() {
+		return 0
+	}
+	n := fireBatch
+	held, bytes := r.Core.Held()
+	if held >= maxHeld || bytes >= maxHeldBytes {
+		return 0
+	}
+	for _, w := range r.Writers {
+		switch {
+		case w == nil:
+		case w.cfg.Outbox != nil:
+			n = min(n, w.Free()-held)
+		default:
+			n = min(n, w.Free()-r.pipe.waiting)
+		}
+	}
+	return n
+}
+
+// hand gives what was released to the writers, in a journaled graph once it is in the
+// journal, and lets the watchers look.
 func (r *Reactor) hand(now time.Time) {
-	out := r.Core.Released()
+	if r.held {
+		return
+	}
+	if out := r.Core.Released(); r.Core.cfg.Journal {
+		r.holdBack(out)
+	} else {
+		r.give(out)
+	}
+	r.Core.ResetReleased()
+	r.look(now)
+}
+
+func (r *Reactor) look(now time.Time) {
+	if r.Watch != nil {
+		r.watchAt = r.Watch(r.Core, now)
+	}
+}
+
+// give hands messages to their writers.
+func (r *Reactor) give(out []Message) {
 	for i := range out {
 		if to := out[i].To; r.Writers[to] != nil {
 			r.staged[to] = append(r.staged[to], out[i])
@@ -276,10 +357,6 @@ func (r *Reactor) hand(now time.Time) {
 			clear(batch)
 			r.staged[to] = batch[:0]
 		}
-	}
-	r.Core.ResetReleased()
-	if r.Watch != nil {
-		r.watchAt = r.Watch(r.Core, now)
 	}
 }
 
@@ -295,8 +372,14 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	if !r.watchAt.IsZero() && r.watchAt.Before(until) {
 		until = r.watchAt
 	}
-	if r.inflight == nil && r.nextSeal.Before(until) && (r.Core.Changed() || !r.settled) {
+	if r.inflight == nil && r.nextSeal.Before(until) && (r.Core.Changed() || !r.settled || r.unmarked()) {
 		until = r.nextSeal
+	}
+	if r.inflight == nil && !r.lingerTo.IsZero() && r.lingerTo.Before(until) {
+		until = r.lingerTo
+	}
+	if p := &r.pipe; !p.inflight && len(p.unsent) > 0 && p.retryAt.Before(until) {
+		until = p.retryAt
 	}
 	return max(0, until.Sub(now))
 }

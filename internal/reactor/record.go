@@ -51,6 +51,7 @@ type ring struct {
 	total   int64  // records ever made
 	scratch Record // where records go when none are kept
 	sealed  int64  // of total, how many a seal has covered
+	shown   int64  // of total, how many watchers may see; all, without a journal
 }
 
 // next is the slot for a new record.
@@ -77,9 +78,7 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 	r := c.ring.next()
 	r.Epoch, r.Incarnation, r.At, r.Cause, r.Key = c.epoch, c.cfg.Incarnation, c.now, cause, c.cell.key
 	r.Err, r.ErrCode, r.Degraded = "", "", nil
-	if c.life.state != HealthLive {
-		r.Degraded = c.Degraded()
-	}
+	r.Degraded = c.degradedNow()
 	r.Inputs, r.Cut = r.Inputs[:0], r.Cut[:0]
 	if c.ring.keep <= 0 { // nobody will read it but the counts and the reply to a command
 		return c.recordOutcome(r, ran)
@@ -116,18 +115,37 @@ func (c *Core) finish(r *Record) {
 	}
 	r.Seq = c.frames + 1
 	c.frames += int64(len(r.Emitted)) + 1
+	c.timedOut = r.ErrCode == graph.CodeEpochTimeout
 	c.ring.total++
 	c.stats.count(r)
 }
 
 // Records calls visit for the records from number from on, oldest first, while it answers
-// true. Numbers count every record of this incarnation, from 0; total is the next one.
+// true. In a journaled graph they end with what Show allows. Numbers count every record of this incarnation, from 0; total is the next one.
 func (c *Core) Records(from int64, visit func(n int64, r *Record) bool) (total int64) {
-	if c.ring.keep > 0 {
-		for n := max(from, c.ring.oldest()); n < c.ring.total && visit(n, c.ring.at(n)); n++ {
+	to := c.ring.total
+	if c.cfg.Journal {
+		to = c.ring.shown
+	}
+	c.ring.visit(from, to, visit)
+	return to
+}
+
+// RecordsMade is how many records there are, those that are not to be seen yet included.
+func (c *Core) RecordsMade() int64 { return c.ring.total }
+
+// Show lets watchers see records up to a number: in a journaled graph, those whose epochs
+// are in the journal.
+func (c *Core) Show(records int64) { c.ring.shown = max(c.ring.shown, records) }
+
+// hidden is how many records watchers may not see yet.
+func (c *Core) hidden() int { return int(c.ring.total - c.ring.shown) }
+
+func (r *ring) visit(from, to int64, each func(n int64, rec *Record) bool) {
+	if r.keep > 0 {
+		for n := max(from, r.oldest()); n < to && each(n, r.at(n)); n++ {
 		}
 	}
-	return c.ring.total
 }
 
 // RecordsBefore calls visit for up to n records with an epoch below the given one, newest

@@ -21,6 +21,9 @@ var ErrCorrupt = errors.New("checkpoint cannot be read")
 // gone, or whose meaning has changed, is dropped and named in dropped (M33).
 func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped []string, err error) {
 	c.epoch = head.Epoch
+	if c.cfg.Forgetful {
+		c.journal.seq = head.Journal // what an earlier declaration has left is not replayed
+	}
 	if len(head.Meta) == 0 {
 		return nil, nil
 	}
@@ -32,10 +35,14 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 		return nil, fmt.Errorf("%w: it has format %d and this graphd reads up to %d; run a newer graphd", ErrCorrupt, m.Format, metaFormat)
 	}
 	c.frames = m.Frames
+	for i, name := range c.cfg.Outputs {
+		c.holds.seq[i] = m.Outbox[name]
+	}
 	c.paused, c.pausedBy, c.pausedAt = m.Paused, m.PausedBy, m.PausedAt
 	if c.cfg.Forgetful {
 		return nil, nil // the books begin anew with the state
 	}
+	c.journal.seq = m.Journal
 	c.admitted, c.stamp, c.keys.evicted = m.Admitted, max(m.Stamp, c.stamp), m.Evicted
 	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
 	if !m.LastStart.IsZero() {

@@ -42,7 +42,7 @@ func (c *Core) run(cause Cause) {
 func (c *Core) prepare(number int64) {
 	c.ep = graph.Epoch{
 		Number: number, Now: c.now, Inputs: c.cut.values, Versions: c.cut.versions,
-		Stamp: c.stamp + 2, Key: c.keyValue(), Clock: c.cfg.Mono, Interrupt: c.interrupt,
+		Stamp: c.stamp + 2, Key: c.keyValue(), Clock: c.cfg.Mono, Interrupt: c.interruption(),
 		FullRecompute: c.cfg.FullRecompute,
 	}
 	if c.cfg.Mono != nil {
@@ -65,6 +65,17 @@ func (c *Core) ran() {
 		return
 	}
 	c.changes.ran(&c.res)
+}
+
+// interruption is what the plan asks between nodes. In a replay the time is up where it was.
+func (c *Core) interruption() func() error {
+	switch {
+	case c.journal.replay == nil:
+		return c.interrupt
+	case c.journal.replay.timeout:
+		return func() error { return errEpochTimeout }
+	}
+	return nil
 }
 
 func (c *Core) overran() error {
@@ -127,10 +138,16 @@ func (c *Core) buryNodes() {
 func (c *Core) release(rec *Record) {
 	for _, e := range c.res.Emitted {
 		c.emitted[e.Output]++
-		c.out = append(c.out, Message{
+		m := Message{
 			Instance: c.cfg.Instance, Incarnation: c.cfg.Incarnation, Epoch: c.epoch, Key: c.cell.key,
 			Output: c.cfg.Outputs[e.Output], To: e.Output, Value: e.Value, At: c.now, Degraded: rec.Degraded,
-		})
+			Stable: c.cfg.Journal,
+		}
+		if c.path(e.Output) != PathDirect {
+			c.hold(m)
+			continue
+		}
+		c.out = append(c.out, m)
 	}
 }
 

@@ -63,6 +63,10 @@ type Seal struct {
 	keys    []sealedKey
 	accs    []sealedAccount
 	records []*Record
+	held    []held  // messages of outboxes and co-transactions
+	sinks   []int   // by index of commit.Rows: the output
+	rows    [][]int // by index of commit.Rows: which of held each row is
+	refused int     // see Refused; one more than the output
 
 	before changes // as of the seal, to merge back when the commit fails
 	ringTo int64
@@ -105,6 +109,8 @@ type meta struct {
 	Books     map[string]metaBooks `json:"books"`
 	Emitted   map[string]int64     `json:"emitted"`
 	Evicted   int64                `json:"evicted,omitempty"`
+	Journal   int64                `json:"journal,omitempty"` // the last entry this state covers
+	Outbox    map[string]int64     `json:"outbox,omitempty"`  // by output, the last number given out
 }
 
 // metaFormat is the version of everything a seal writes; a greater one is refused.
@@ -124,12 +130,14 @@ type metaBooks struct {
 func (c *Core) Seal(now time.Time) *Seal {
 	c.advance(now)
 	s := &Seal{Epoch: c.epoch, cfg: &c.cfg, before: c.changes, ringTo: c.ring.total}
+	c.cutJournal()
 	s.commit = checkpoint.Commit{
-		ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.now, KeepFirings: c.cfg.KeepFirings,
+		JournalTo: c.journal.seq, ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.now, KeepFirings: c.cfg.KeepFirings,
 		DeadLetters: c.letters, Meta: c.meta(),
 	}
 	c.sealing, c.letters = len(c.letters), nil
-	c.Records(c.ring.sealed, func(_ int64, r *Record) bool {
+	c.sealHeld(s)
+	c.ring.visit(c.ring.sealed, c.ring.total, func(_ int64, r *Record) bool {
 		s.records = append(s.records, r.Clone())
 		return true
 	})
@@ -202,6 +210,15 @@ func (c *Core) meta() []byte {
 		a := &c.accs[i]
 		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed, a.reasons}
 	}
+	m.Journal = c.journal.seq
+	for i, n := range c.holds.seq {
+		if n > 0 {
+			if m.Outbox == nil {
+				m.Outbox = make(map[string]int64)
+			}
+			m.Outbox[c.cfg.Outputs[i]] = n
+		}
+	}
 	for i, n := range c.emitted {
 		m.Emitted[c.cfg.Outputs[i]] = n
 	}
@@ -230,6 +247,7 @@ func (s *Seal) Commit() *checkpoint.Commit {
 		in := &s.cfg.Inputs[a.input]
 		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellAccumulator, Name: in.Name, Data: encodeAccount(in.Identity, &a)})
 	}
+	out.Outbox = s.outboxEntries()
 	for _, r := range s.records {
 		out.Firings = append(out.Firings, checkpoint.Firing{
 			Epoch: r.Epoch, Incarnation: r.Incarnation, Key: string(r.Key), Data: s.cfg.AppendRecord(nil, r),
@@ -242,6 +260,7 @@ func (s *Seal) Commit() *checkpoint.Commit {
 // so that the next seal carries them again.
 func (c *Core) Sealed(s *Seal, err error) {
 	c.sealing = 0
+	c.heldSealed(s, err)
 	if err == nil {
 		return
 	}
@@ -263,7 +282,7 @@ func (c *Core) Sealed(s *Seal, err error) {
 
 // Changed reports whether there is anything to seal.
 func (c *Core) Changed() bool {
-	if c.changes.head || len(c.letters) > 0 || c.ring.total > c.ring.sealed || len(c.changes.gone) > 0 || c.changes.anyKeys() {
+	if c.changes.head || len(c.letters) > 0 || len(c.holds.list) > 0 || c.ring.total > c.ring.sealed || len(c.changes.gone) > 0 || c.changes.anyKeys() {
 		return true
 	}
 	for i := range c.changes.slots {

@@ -2,8 +2,11 @@ package reactor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // finalCommit bounds the last checkpoint of a shutdown.
@@ -22,6 +25,9 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 	}
 	r.Core.Stop()
 	r.hand(now)
+	if err := r.release(end); err != nil {
+		return err
+	}
 	for _, w := range r.Writers {
 		if w != nil {
 			w.CloseWhenEmpty()
@@ -30,31 +36,114 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 	if r.Flush != nil {
 		r.Flush(end)
 	}
-	if r.inflight != nil {
+	if err := r.land(end); err != nil {
+		return err
+	}
+	return r.lastCommit(end)
+}
+
+// release makes durable what the sinks may not have before, so that the flush takes it along:
+// what follows from the journal, and what waits for an outbox.
+func (r *Reactor) release(ctx context.Context) error {
+	if r.held || !r.Core.cfg.Journal && !r.Core.Holding() {
+		return nil
+	}
+	if err := r.land(ctx); err != nil {
+		return err
+	}
+	if err := r.writeOut(ctx); err != nil {
+		return err
+	}
+	if r.Core.Holding() {
+		return r.commitNow(ctx, false)
+	}
+	return nil
+}
+
+// land waits for what is on its way to the store.
+func (r *Reactor) land(ctx context.Context) error {
+	for r.pipe.inflight || r.inflight != nil && r.launched {
 		select {
 		case done := <-r.commits:
 			if err := r.settle(done); err != nil {
 				return err
 			}
-		case <-end.Done():
-			return fmt.Errorf("shutdown: the checkpoint in flight did not end within %v", finalCommit)
+		case done := <-r.pipe.appends:
+			if err := r.written(done, r.Now()); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("shutdown: what was on its way to the store did not end within %v", finalCommit)
 		}
 	}
-	return r.lastCommit(end)
+	return nil
+}
+
+// writeOut appends what is logged, and lets go of what follows from it.
+func (r *Reactor) writeOut(ctx context.Context) error {
+	for r.Core.Logged() || len(r.pipe.unsent) > 0 {
+		r.pipe.retryAt = time.Time{}
+		r.write(r.Now())
+		if err := r.land(ctx); err != nil {
+			return err
+		}
+		if r.persist[journalFails] != "" {
+			return fmt.Errorf("shutdown: %s", r.persist[journalFails])
+		}
+	}
+	return r.land(ctx) // a seal that waited for the journal
+}
+
+// commitNow takes a checkpoint and waits for it. Rows that the store refuses become dead
+// letters where their output wants that.
+func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
+	for {
+		if why := r.Core.Blocked(); why != "" {
+			return errors.New(why)
+		}
+		delivered := r.delivered()
+		r.runPosted(r.Now()) // dead letters of the last flush
+		s := r.Core.Seal(r.Now())
+		c := s.Commit()
+		c.Seq, c.Settled, c.Delivered = r.seq+1, settled, delivered
+		s.commit.Delivered = delivered
+		err := r.Store.Commit(ctx, c)
+		if err == nil {
+			r.Core.Sealed(s, nil)
+			r.seq++
+			r.committedAll(s)
+			return nil
+		}
+		if errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) {
+			return fmt.Errorf("final checkpoint of epoch %d: %w", s.Epoch, err)
+		}
+		if r.Core.Sealed(s, err); s.Refused() < 0 {
+			return fmt.Errorf("final checkpoint of epoch %d: %w", s.Epoch, err)
+		}
+	}
 }
 
 func (r *Reactor) lastCommit(ctx context.Context) error {
-	r.runPosted(r.Now()) // dead letters of the last flush
-	if !r.held && (r.Core.Changed() || len(r.waiters) > 0) {
-		s := r.Core.Seal(r.Now())
-		c := s.Commit()
-		c.Seq, c.Settled = r.seq+1, true
-		if err := r.Store.Commit(ctx, c); err != nil {
-			r.answer(func(waiter) bool { return true }, err)
-			return fmt.Errorf("final checkpoint of epoch %d: %w", s.Epoch, err)
-		}
-		r.answer(func(waiter) bool { return true }, nil)
+	if r.held {
+		return r.giveBack(ctx)
 	}
+	if err := r.writeOut(ctx); err != nil {
+		return err
+	}
+	r.runPosted(r.Now())
+	if r.Core.Changed() || len(r.waiters) > 0 || r.unmarked() {
+		err := r.commitNow(ctx, true)
+		r.answer(func(waiter) bool { return true }, err)
+		if err != nil {
+			return err
+		}
+	}
+	r.Inbox.Journaled(r.Inbox.Drained())
+	return r.giveBack(ctx)
+}
+
+// giveBack says that the graph stopped cleanly.
+func (r *Reactor) giveBack(ctx context.Context) error {
 	if err := r.Store.Release(ctx, r.Core.cfg.ID, r.Core.cfg.Fence); err != nil {
 		return fmt.Errorf("release: %w", err)
 	}

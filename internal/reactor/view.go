@@ -27,8 +27,12 @@ type View struct {
 	LastFired    time.Time
 	Inputs       []InputView
 	Emitted      []int64 // per output
-	Stats        Stats
-	Letters      int // dead letters not yet in the store
+	// Held and Refused are, per output, values that wait for a commit and rows that the store
+	// has refused; HeldSince is when the first of the waiting was emitted.
+	Held, Refused []int64
+	HeldSince     []time.Time
+	Stats         Stats
+	Letters       int // dead letters not yet in the store
 	// Keys is how many keys there are, Evicted how many have been evicted in all; both are 0
 	// in an unkeyed graph.
 	Keys    int
@@ -58,6 +62,11 @@ func (c *Core) Look() View {
 		Stats: c.stats, Letters: len(c.letters),
 	}
 	v.Keys, v.Evicted = c.KeyCount()
+	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.holds.refused...)
+	v.HeldSince = make([]time.Time, len(c.emitted))
+	for i := len(c.holds.list) - 1; i >= 0; i-- {
+		v.HeldSince[c.holds.list[i].To] = c.holds.list[i].At
+	}
 	for i := range c.accs {
 		acc := &c.accs[i]
 		v.Inputs[i] = InputView{

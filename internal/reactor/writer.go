@@ -11,10 +11,19 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// writerCapacity bounds an output's queue, in messages: enough that a sink which flushes
-// every few milliseconds never stops a fast graph, small enough that what a crash loses
-// on the direct path stays below a checkpoint interval.
-const writerCapacity = 4096
+const (
+	// writerCapacity bounds an output's queue, in messages: enough that a sink which flushes
+	// every few milliseconds never stops a fast graph, small enough that what a crash loses
+	// on the direct path stays below a checkpoint interval.
+	writerCapacity = 4096
+	// backlogBytes bounds what an outbox's writer keeps in memory; what is past it waits in the store.
+	backlogBytes = 16 << 20
+	// outboxEntries and outboxBytes bound what may wait in the outbox of one output before the
+	// graph stops firing: a sink that is away for a while holds nothing up, one that is away
+	// for good does not fill the disk.
+	outboxEntries = 100_000
+	outboxBytes   = 256 << 20
+)
 
 // WriterConfig is what a writer needs to know of its output.
 type WriterConfig struct {
@@ -23,8 +32,10 @@ type WriterConfig struct {
 	// DeadLetter takes a message that the sink refused for good; nil means that the writer
 	// blocks on it, trying again with backoff (on_error: block).
 	DeadLetter func(m Message, code, reason string)
-	// Room is called when a full queue has room again.
+	// Room is called when a full queue has room again, and when an outbox has been emptied.
 	Room func()
+	// Outbox is set for an output that is delivered from its outbox (M30); nil for a direct one.
+	Outbox *OutboxConfig
 	// Retry is how a delivery that failed is tried again; its zero fields mean the defaults
 	// named beside them.
 	Retry RetryPolicy
@@ -53,8 +64,19 @@ func (p RetryPolicy) backOff() *backoff.ExponentialBackOff {
 		backoff.WithMaxInterval(max(p.Max/2, 1)), backoff.WithRandomizationFactor(1), backoff.WithMaxElapsedTime(0))
 }
 
-// Writer is the goroutine between the reactor and one sink (M30, direct path). Put never
-// blocks: the reactor asks for Free first and stops firing when there is no room.
+// OutboxConfig is how a writer gets at what was committed for it.
+type OutboxConfig struct {
+	// Read answers the entries after a number, in order; none is an error here. It runs on
+	// the writer's goroutine.
+	Read func(ctx context.Context, after int64) ([]Message, error)
+	// Delivered and Committed are the last entry that is through and the last there is;
+	// Bytes is what those between hold.
+	Delivered, Committed, Bytes int64
+}
+
+// Writer is the goroutine between the reactor and one sink (M30). Put never blocks: the
+// reactor asks for Free first and stops firing when there is no room. On the outbox path it
+// delivers what is committed, from memory while that goes on without a gap, else from the store.
 type Writer struct {
 	cfg  WriterConfig
 	wake chan struct{} // capacity 1: "look"
@@ -62,28 +84,70 @@ type Writer struct {
 	mu      sync.Mutex
 	queue   []Message
 	closing bool
+	// On the outbox path: what the queue holds, the number its next message has or would
+	// have, and the last entry there is.
+	queued          int64
+	next, committed int64
 
-	pending atomic.Int64 // in the queue and in delivery
-	failed  atomic.Int64 // refused for good
-	retries atomic.Int64
-	trouble atomic.Pointer[string]
+	pending   atomic.Int64 // in the queue or the outbox, and in delivery
+	bytes     atomic.Int64 // of the outbox, about
+	delivered atomic.Int64 // on the outbox path, the last entry that is through
+	oldest    atomic.Int64 // when the first message that is not through was emitted, in Unix nanoseconds; 0 for none
+	failed    atomic.Int64 // refused for good
+	retries   atomic.Int64
+	trouble   atomic.Pointer[string]
 }
 
 // NewWriter makes a writer; Run it on a goroutine of its own.
 func NewWriter(cfg WriterConfig) *Writer {
-	return &Writer{cfg: cfg, wake: make(chan struct{}, 1)}
+	w := &Writer{cfg: cfg, wake: make(chan struct{}, 1)}
+	if o := cfg.Outbox; o != nil {
+		w.next, w.committed = o.Delivered+1, o.Committed
+		w.delivered.Store(o.Delivered)
+		w.pending.Store(o.Committed - o.Delivered)
+		w.bytes.Store(o.Bytes)
+	}
+	return w
 }
 
-// Free is how many messages Put may take now.
-func (w *Writer) Free() int { return max(0, writerCapacity-int(w.pending.Load())) }
+// Free is how many messages may be emitted now.
+func (w *Writer) Free() int {
+	if w.cfg.Outbox == nil {
+		return max(0, writerCapacity-int(w.pending.Load()))
+	}
+	if w.bytes.Load() >= outboxBytes {
+		return 0
+	}
+	return max(0, outboxEntries-int(w.pending.Load()))
+}
 
-// Put queues messages; the slice stays the caller's.
+// Put queues messages, on the outbox path committed ones; the slice stays the caller's.
 func (w *Writer) Put(batch []Message) {
 	w.pending.Add(int64(len(batch)))
 	w.mu.Lock()
-	w.queue = append(w.queue, batch...)
+	if w.cfg.Outbox == nil {
+		w.queue = append(w.queue, batch...)
+	} else {
+		w.putCommitted(batch)
+	}
 	w.mu.Unlock()
 	w.look()
+}
+
+// putCommitted keeps what goes on without a gap and within the bounds in memory; the rest is
+// read from the store when its turn comes.
+func (w *Writer) putCommitted(batch []Message) {
+	size := int64(0)
+	for i := range batch {
+		size += int64(batch[i].Value.Size())
+	}
+	w.bytes.Add(size)
+	w.committed = batch[len(batch)-1].Seq
+	if batch[0].Seq != w.next+int64(len(w.queue)) || len(w.queue)+len(batch) > writerCapacity || w.queued+size > backlogBytes {
+		return
+	}
+	w.queue = append(w.queue, batch...)
+	w.queued += size
 }
 
 // CloseWhenEmpty lets Run return once everything queued has been delivered.
@@ -104,26 +168,50 @@ func (w *Writer) look() {
 // WriterStatus is what an operator sees of an output's writer.
 type WriterStatus struct {
 	Pending, Failed, Retries int64
-	Trouble                  string // the last failure, while it lasts
+	// Oldest is when the first message that is not through was emitted; zero when none waits
+	// or the writer has not come to it yet.
+	Oldest  time.Time
+	Trouble string // the last failure, while it lasts
 }
 
 // Status may be called from any goroutine.
 func (w *Writer) Status() WriterStatus {
 	s := WriterStatus{Pending: w.pending.Load(), Failed: w.failed.Load(), Retries: w.retries.Load()}
+	if at := w.oldest.Load(); at != 0 {
+		s.Oldest = time.Unix(0, at).UTC()
+	}
 	if t := w.trouble.Load(); t != nil {
 		s.Trouble = *t
 	}
 	return s
 }
 
+// Delivered is, on the outbox path, the last entry that is through: delivered, or given to
+// DeadLetter before. It may be called from any goroutine.
+func (w *Writer) Delivered() int64 { return w.delivered.Load() }
+
 // Run delivers until CloseWhenEmpty has been called and the queue is empty, or ctx is
 // done; then it closes the sink. What was not delivered is counted by Status as pending.
 func (w *Writer) Run(ctx context.Context) error {
 	var batch []Message
+	pause := w.cfg.Retry.backOff()
 	for ctx.Err() == nil {
-		var closing bool
-		batch, closing = w.take(batch)
+		var closing, more bool
+		batch, closing, more = w.take(batch)
+		if len(batch) == 0 && more {
+			stored, err := w.cfg.Outbox.Read(ctx, w.delivered.Load())
+			if err == nil && len(stored) == 0 {
+				err = errors.New("entries that were committed are not there")
+			}
+			if err != nil {
+				w.retry(ctx, pause.NextBackOff(), fmt.Errorf("read the outbox: %w", err))
+				continue
+			}
+			batch = append(batch, stored...)
+			w.took(batch[len(batch)-1].Seq)
+		}
 		if len(batch) > 0 {
+			pause.Reset()
 			w.deliver(ctx, batch)
 			continue
 		}
@@ -141,28 +229,53 @@ func (w *Writer) Run(ctx context.Context) error {
 	return w.cfg.Sink.Close(end)
 }
 
-// take swaps the queue for an empty array.
-func (w *Writer) take(empty []Message) (batch []Message, closing bool) {
+// take swaps the queue for an empty array. more says that there is nothing in it but in the store.
+func (w *Writer) take(empty []Message) (batch []Message, closing, more bool) {
 	clear(empty)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	batch, w.queue = w.queue, empty[:0]
-	return batch, w.closing
+	w.next += int64(len(batch))
+	w.queued = 0
+	return batch, w.closing, w.cfg.Outbox != nil && w.next <= w.committed
+}
+
+// took notes that entries up to seq were read from the store.
+func (w *Writer) took(seq int64) {
+	w.mu.Lock()
+	w.next = seq + 1
+	w.mu.Unlock()
+}
+
+// retry shows the failure and waits for the next try; false when ctx is done first.
+func (w *Writer) retry(ctx context.Context, pause time.Duration, err error) bool {
+	text := err.Error()
+	w.trouble.Store(&text)
+	w.retries.Add(1)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // deliver tries until the batch is through, a refused message is out of the way, or ctx is done.
 func (w *Writer) deliver(ctx context.Context, batch []Message) {
 	pause := w.cfg.Retry.backOff()
 	for tries := 0; len(batch) > 0; {
+		w.oldest.Store(batch[0].At.UnixNano())
 		err := w.attempt(ctx, batch)
 		if err == nil {
-			w.done(len(batch))
+			w.done(batch)
 			w.trouble.Store(nil)
 			return
 		}
 		through, refused, after := w.judge(err, len(batch))
 		if through > 0 {
-			w.done(through)
+			w.done(batch[:through])
 			batch = batch[through:]
 			pause.Reset()
 			tries = 0
@@ -177,22 +290,17 @@ func (w *Writer) deliver(ctx context.Context, batch []Message) {
 			code = "retries_exhausted"
 		}
 		if code != "" && w.cfg.DeadLetter != nil {
+			// The letter is on its way before its entry counts as through: a commit that
+			// marks the one holds the other.
 			w.cfg.DeadLetter(batch[0], code, err.Error())
 			w.failed.Add(1)
-			w.done(1)
+			w.done(batch[:1])
 			batch = batch[1:]
 			pause.Reset()
 			tries = 0
 			continue
 		}
-		text := err.Error()
-		w.trouble.Store(&text)
-		w.retries.Add(1)
-		timer := time.NewTimer(max(pause.NextBackOff(), after))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !w.retry(ctx, max(pause.NextBackOff(), after), err) {
 			return
 		}
 	}
@@ -222,10 +330,41 @@ func (w *Writer) attempt(ctx context.Context, batch []Message) (err error) {
 	return w.cfg.Sink.Deliver(ctx, batch)
 }
 
-// done counts n messages as delivered, and says so when a full queue has room again.
-func (w *Writer) done(n int) {
-	left := w.pending.Add(-int64(n))
-	if left+int64(n) >= writerCapacity/2 && w.cfg.Room != nil {
+// done counts messages as delivered, and says so when a full queue has room again.
+func (w *Writer) done(through []Message) {
+	n := int64(len(through))
+	if n == 0 {
+		return
+	}
+	w.oldest.Store(0)
+	full := int64(writerCapacity)
+	if w.cfg.Outbox != nil {
+		full = outboxEntries
+		w.delivered.Store(through[n-1].Seq)
+	}
+	left := w.pending.Add(-n)
+	if w.cfg.Outbox != nil {
+		w.freed(through)
+	}
+	if left+n >= full/2 || left == 0 && w.cfg.Outbox != nil { // what is through is marked with the next commit
+		w.ring()
+	}
+}
+
+// freed takes what is through off the outbox's bytes; an empty one has none, whatever was estimated.
+func (w *Writer) freed(through []Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range through {
+		w.bytes.Add(-int64(through[i].Value.Size()))
+	}
+	if w.pending.Load() == 0 {
+		w.bytes.Store(0)
+	}
+}
+
+func (w *Writer) ring() {
+	if w.cfg.Room != nil {
 		w.cfg.Room()
 	}
 }

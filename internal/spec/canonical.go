@@ -273,6 +273,9 @@ func addOutput(list *meaning.Tree, o *Output) {
 	if o.Timeout != defaultCallTimeout {
 		t.Span("timeout", o.Timeout)
 	}
+	if o.Delivery != "" {
+		t.Text("delivery", o.Delivery)
+	}
 }
 
 // addKeys adds the parts of a key. One alone and a list of one are the same.

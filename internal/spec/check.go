@@ -32,7 +32,7 @@ type link struct {
 
 type output struct {
 	value
-	from value // if given
+	from, delivery value // if given
 }
 
 // check looks at what crosses the parts of a declaration, and fills in what one
@@ -229,6 +229,7 @@ func (d *decoder) checkOutputs(g *Graph, names []string) {
 			d.report(v.from.node, v.from.at, CodeUnknownName, d.finder.Nearest(v.from.node.Value, names), "there is no node or accumulator %s; declare it or correct the name", document.Quote(v.from.node.Value))
 			continue
 		}
+		d.checkOutbox(g, o, v)
 		if o.From == "" || o.Sink.File.Path == "" {
 			continue
 		}
@@ -238,5 +239,18 @@ func (d *decoder) checkOutputs(g *Graph, names []string) {
 			continue
 		}
 		written[this] = o.Name
+	}
+}
+
+// checkOutbox refuses an outbox where there is nothing to deliver, or nothing to deliver it from.
+func (d *decoder) checkOutbox(g *Graph, o *Output, v output) {
+	if o.Delivery != "outbox" {
+		return
+	}
+	switch {
+	case o.Sink.Kind == "stdout" || o.Sink.Kind == "websocket" || o.Sink.Kind == "drop":
+		d.report(v.delivery.node, v.delivery.at, CodeNoOutbox, "", "the sink %s takes what it is given and answers nothing, so there is nothing to deliver again; leave delivery out", o.Sink.Kind)
+	case g.Durability.Mode == "none":
+		d.report(v.delivery.node, v.delivery.at, CodeNoOutbox, "", "an outbox is part of the graph's durable state, and durability is none; choose checkpoint or journal, or leave delivery out")
 	}
 }

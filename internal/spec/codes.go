@@ -33,6 +33,7 @@ const (
 	CodeDuplicateName   = "duplicate_name"   // a node named like an accumulator
 	CodeDuplicateEntry  = "duplicate_entry"  // an entry given twice in one list
 	CodeDuplicateOutput = "duplicate_output" // a second output that writes the same value to the same file
+	CodeNoOutbox        = "no_outbox"        // an outbox for a sink that delivers nothing, or in a graph that keeps nothing
 	CodeUnknownName     = "unknown_name"     // a reference to an accumulator or node that is not declared
 	CodeUnknownRoute    = "unknown_route"    // a reference to a route that its node does not have
 	CodeNotARoute       = "not_a_route"      // a route asked of a node that has none

@@ -123,6 +123,7 @@ func readRate(d *decoder, v value, g *GeneratorSource) {
 var (
 	outputEmits    = choice{built: []string{"each", "on_change"}}
 	outputOnErrors = choice{built: []string{"block", "dead_letter"}}
+	deliveries     = choice{built: []string{"direct", "outbox"}}
 	sinkFormats    = choice{built: []string{"ndjson"}}
 )
 
@@ -135,6 +136,10 @@ var outputFields = []field[Output]{
 	{name: "sink", need: true, read: readSink},
 	{name: "emit", read: func(d *decoder, v value, o *Output) { d.pick(v, outputEmits, &o.Emit) }},
 	{name: "on_error", read: func(d *decoder, v value, o *Output) { d.pick(v, outputOnErrors, &o.OnError) }},
+	{name: "delivery", read: func(d *decoder, v value, o *Output) {
+		d.pick(v, deliveries, &o.Delivery)
+		d.links.outputs[len(d.links.outputs)-1].delivery = v
+	}},
 	{name: "key"},
 	{name: "retry", read: readRetry},
 	{name: "timeout", read: func(d *decoder, v value, o *Output) { d.duration(v, 1, &o.Timeout) }},

@@ -98,7 +98,7 @@ func readVars(d *decoder, v value, g *Graph) {
 	}
 }
 
-var durabilityModes = choice{built: []string{"checkpoint", "none"}, later: []string{"journal"}}
+var durabilityModes = choice{built: []string{"checkpoint", "none", "journal"}}
 
 var onFailures = choice{built: []string{"advance", "halt"}}
 

@@ -66,6 +66,7 @@ func choices() map[string]choice {
 		"node.priority":           priorities,
 		"output.emit":             outputEmits,
 		"output.on_error":         outputOnErrors,
+		"output.delivery":         deliveries,
 		"sink_file.format":        sinkFormats,
 		"sink_http.method":        httpMethods,
 		"durability.mode":         durabilityModes,

@@ -252,6 +252,8 @@ type Output struct {
 	Retry   Retry
 	// Timeout bounds one try of a sink that calls out; default 10s.
 	Timeout time.Duration
+	// Delivery is "direct", "outbox", or "" when not declared: the sink's own way, which is direct.
+	Delivery string
 }
 
 // Sink says where an output goes. Exactly one kind.
@@ -271,7 +273,7 @@ type FileSink struct {
 
 // Durability says what survives a crash.
 type Durability struct {
-	Mode        string        // "none" or "checkpoint" (default); "journal" is not yet supported
+	Mode        string        // "none", "checkpoint" (default) or "journal"
 	Interval    time.Duration // default 1s
 	EveryEpochs int           // 0: no such rule
 	// OnFailure is "advance" (default) or "halt": what a failed epoch does to the graph.

@@ -134,6 +134,7 @@ func (s *scrape) accumulator(a *engine.AccumulatorSummary) {
 	default:
 		s.flag(s.accumulatorHealthy, false, a.Name)
 	}
+	s.counter(s.gaps, a.Gaps, a.Name)
 	s.gauge(s.queueDepth, float64(a.Depth), a.Name)
 	s.gauge(s.queueCapacity, float64(a.Capacity), a.Name)
 	if a.SecondsToFull != nil {
@@ -164,6 +165,9 @@ func (s *scrape) deadLetters(g *GraphMetrics) {
 func (s *scrape) output(o *engine.OutputSummary) {
 	s.counter(s.emitted, o.Emitted, o.Name)
 	s.gauge(s.pending, float64(o.Pending), o.Name)
+	if age := o.OldestPendingSeconds; age != nil {
+		s.gauge(s.oldest, *age, o.Name)
+	}
 	s.counter(s.failed, o.Failed, o.Name)
 }
 

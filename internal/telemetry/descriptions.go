@@ -15,7 +15,7 @@ type descriptions struct {
 
 	received, filtered, conflated, rejected, deadLettered, consumed, queued *prometheus.Desc
 
-	accumulatorHealthy, queueDepth, queueCapacity, queueSeconds, sourceLag, sourceStale *prometheus.Desc
+	accumulatorHealthy, gaps, queueDepth, queueCapacity, queueSeconds, sourceLag, sourceStale *prometheus.Desc
 
 	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
 
@@ -23,7 +23,7 @@ type descriptions struct {
 
 	restarts *prometheus.Desc
 
-	emitted, retries, pending, failed *prometheus.Desc
+	emitted, retries, pending, oldest, failed *prometheus.Desc
 
 	clients, slowClosed *prometheus.Desc
 
@@ -53,6 +53,7 @@ func newDescriptions() descriptions {
 		queued:       desc("events_queued", "Events that are in but not yet accounted for otherwise.", a),
 
 		accumulatorHealthy: desc("accumulator_healthy", "1 while the accumulator is live, socket-only or ended.", a),
+		gaps:               desc("source_gaps_total", "How often an operator let a source go on behind what it had lost.", a),
 		queueDepth:         desc("queue_depth", "Boundaries waiting for the reactor.", a),
 		queueCapacity:      desc("queue_capacity", "Boundaries that may wait for the reactor.", a),
 		queueSeconds:       desc("queue_seconds_to_full", "Estimated seconds until the queue is full; absent while it is not filling.", a),
@@ -74,7 +75,8 @@ func newDescriptions() descriptions {
 
 		emitted: desc("output_emitted_total", "Values that an output emitted.", o),
 		retries: desc("output_retries_total", "Deliveries that were tried again.", o),
-		pending: desc("output_pending", "Values waiting for the sink.", o),
+		pending: desc("output_pending", "Values waiting for a commit or the sink, those in the outbox included.", o),
+		oldest:  desc("output_oldest_pending_seconds", "How long the first of the waiting values has waited; absent when none does.", o),
 		failed:  desc("output_failed_total", "Values that the sink refused for good.", o),
 
 		limit:     desc("limit", "A limit of the daemon; absent where there is none.", nil, "limit"),
@@ -94,11 +96,11 @@ func (d *descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
 		d.health, d.paused, d.keys, d.evicted,
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
-		d.accumulatorHealthy, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
+		d.accumulatorHealthy, d.gaps, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
 		d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
-		d.emitted, d.retries, d.pending, d.failed,
+		d.emitted, d.retries, d.pending, d.oldest, d.failed,
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused,
 		d.outboundCalls, d.outboundDenied,

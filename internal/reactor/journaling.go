@@ -1,0 +1,184 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+const (
+	// maxLog bounds what waits for the journal, in bytes. Past it the reactor neither admits
+	// nor fires: an append takes milliseconds, in which a fast graph logs less than this.
+	maxLog = 8 << 20
+	// sealLog asks for a checkpoint when so much has been appended since the last: a replay
+	// after a crash is bounded by it.
+	sealLog = 64 << 20
+	// appendAgain is how long a failed append waits to be tried again.
+	appendAgain = 200 * time.Millisecond
+)
+
+// pipeline is the reactor's side of the journal (M29): what follows from an entry waits
+// here until the entry is in the store. One append is on its way at a time; what is logged
+// meanwhile goes with the next, which is the group commit.
+type pipeline struct {
+	appends  chan appended // capacity 1
+	inflight bool
+	unsent   []checkpoint.JournalEntry // on their way, or to be sent again after a clean error
+	retryAt  time.Time
+	failed   int64
+	since    int64     // bytes appended since the last checkpoint
+	durable  int64     // the last entry in the store
+	waves    []wave    // in order
+	waiting  int       // messages in the waves
+	mark     watermark // durable, for commands
+}
+
+type appended struct {
+	err  error
+	took time.Duration
+}
+
+// wave is what may be released once an entry is in the store.
+type wave struct {
+	seq     int64
+	puts    int64 // hand-overs admitted
+	records int64 // records that watchers may see
+	out     []Message
+}
+
+// holdBack keeps what was released until the journal has what it follows from.
+func (r *Reactor) holdBack(out []Message) {
+	p := &r.pipe
+	w := wave{seq: r.Core.NextJournalSeq(), puts: r.Inbox.Drained(), records: r.Core.RecordsMade()}
+	if n := len(p.waves); n > 0 && p.waves[n-1].seq == w.seq {
+		last := &p.waves[n-1]
+		last.puts, last.records, last.out = w.puts, w.records, append(last.out, out...)
+		p.waiting += len(out)
+		return
+	}
+	if w.seq <= p.durable {
+		r.letGo(&w, out)
+		return
+	}
+	w.out = append(w.out, out...)
+	p.waiting += len(out)
+	p.waves = append(p.waves, w)
+}
+
+// letGo releases a wave.
+func (r *Reactor) letGo(w *wave, out []Message) {
+	r.give(out)
+	r.Inbox.Journaled(w.puts)
+	r.Core.Show(w.records)
+}
+
+// write appends what was logged when no append is on its way.
+func (r *Reactor) write(now time.Time) {
+	p := &r.pipe
+	if r.held || !r.Core.cfg.Journal || p.inflight || now.Before(p.retryAt) {
+		return
+	}
+	if len(p.unsent) == 0 {
+		if p.unsent = r.Core.TakeJournal(); len(p.unsent) == 0 {
+			return
+		}
+	}
+	p.inflight = true
+	entries := p.unsent
+	r.committing.Go(func() {
+		began := time.Now()
+		// A stop does not cut an append short: its outcome would be unknown.
+		ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+		defer cancel()
+		err := r.Journal.AppendJournal(ctx, r.Core.cfg.ID, r.Core.cfg.Fence, entries)
+		p.appends <- appended{err: err, took: time.Since(began)}
+	})
+}
+
+// written takes in the outcome of the append on its way.
+func (r *Reactor) written(done appended, now time.Time) error {
+	p := &r.pipe
+	p.inflight = false
+	if done.err != nil {
+		if errors.Is(done.err, checkpoint.ErrFenced) || errors.Is(done.err, checkpoint.ErrUnknownOutcome) {
+			return fmt.Errorf("journal entry %d: %w", p.unsent[0].Seq, done.err)
+		}
+		p.failed++
+		p.retryAt = now.Add(appendAgain)
+		r.persistError(journalFails, "the journal cannot be written, so nothing leaves the graph: "+done.err.Error())
+		r.Log.Warn("journal failed; it will be tried again", "entry", p.unsent[0].Seq, "err", done.err)
+		return nil
+	}
+	r.persistError(journalFails, "")
+	r.sealed.Journaled.observe(done.took)
+	for i := range p.unsent {
+		p.since += int64(len(p.unsent[i].Data))
+	}
+	p.durable = p.unsent[len(p.unsent)-1].Seq
+	p.unsent = nil
+	if p.since >= sealLog {
+		r.sealNow = true
+	}
+	n := 0
+	for ; n < len(p.waves) && p.waves[n].seq <= p.durable; n++ {
+		p.waiting -= len(p.waves[n].out)
+		r.letGo(&p.waves[n], p.waves[n].out)
+	}
+	clear(p.waves[:n])
+	p.waves = append(p.waves[:0], p.waves[n:]...)
+	p.mark.raise(p.durable)
+	r.launch()
+	r.look(now)
+	return nil
+}
+
+// logRoom reports whether the journal keeps up.
+func (r *Reactor) logRoom() bool {
+	if !r.Core.cfg.Journal {
+		return true
+	}
+	n := r.Core.LogBytes()
+	for i := range r.pipe.unsent {
+		n += len(r.pipe.unsent[i].Data)
+	}
+	return n < maxLog && r.Core.hidden() < max(r.Core.cfg.KeepFirings/2, fireBatch)
+}
+
+// Journaled waits until the journal holds everything the core has been told. In a graph
+// without a journal it returns at once.
+func (r *Reactor) Journaled(ctx context.Context) error {
+	if !r.Core.cfg.Journal {
+		return nil
+	}
+	var seq int64
+	if err := r.Do(ctx, func(c *Core, _ time.Time) { seq = c.NextJournalSeq() }); err != nil {
+		return err
+	}
+	return r.pipe.mark.wait(ctx, seq)
+}
+
+// What keeps the graph from being durable; each shows until it is over.
+const (
+	checkpointFails = iota
+	journalFails
+	rowsBlock
+	persistReasons
+)
+
+// persistError shows or clears one reason why nothing can be made durable.
+func (r *Reactor) persistError(reason int, text string) {
+	if r.persist[reason] == text {
+		return
+	}
+	r.persist[reason] = text
+	for _, t := range r.persist {
+		if t != "" {
+			text = t
+			break
+		}
+	}
+	r.Core.SetPersistError(text)
+}

@@ -1,0 +1,209 @@
+package reactor
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// The journal of a core is the log of the calls that decide its epochs: what was admitted,
+// and each fire and command with its time. The same calls on the checkpoint before them give
+// the same epochs, so a replay needs to know nothing of criteria, health or clocks. Calls
+// that changed nothing are left out.
+const (
+	logBegin  = 'B' // a start: incarnation, plan hash
+	logAdmit  = 'A' // now, input, conflated, boundaries, dead letters
+	logMark   = 'M' // input, account: where the accumulator stands at the end of the entry
+	logTick   = 'T' // now: keys expired
+	logFire   = 'F' // now, outcome
+	logForce  = 'X' // now, key, outcome
+	logWith   = 'W' // now, key, replace, values, outcome
+	logPause  = 'P' // now, by
+	logResume = 'R' // now
+)
+
+// mostEntry is about how many bytes make an entry full, so that one is never too large to
+// be read back in one piece.
+const mostEntry = 1 << 20
+
+// journal is a core's log since the last entry was taken.
+type journal struct {
+	buf     []byte
+	entries []checkpoint.JournalEntry // cut and not yet taken
+	seq     int64                     // the last entry that was cut, or replayed
+	marks   []bool                    // accounts that changed since the last cut
+	replay  *replay                   // set while a replay is on
+}
+
+// replay is what the outcome of a logged call was.
+type replay struct {
+	degraded []string
+	timeout  bool
+}
+
+// logging reports whether calls are to be noted.
+func (c *Core) logging() bool { return c.cfg.Journal && c.journal.replay == nil }
+
+// Begin notes a start in the journal. It comes after Restore and Replay.
+func (c *Core) Begin() {
+	if c.logging() {
+		dst := binary.AppendVarint(append(c.journal.buf, logBegin), c.cfg.Incarnation)
+		c.journal.buf = appendString(dst, c.cfg.PlanHash)
+	}
+}
+
+// TakeJournal hands out the entries made since the last call; the caller appends them to
+// the store before anything that follows from them leaves the graph.
+func (c *Core) TakeJournal() []checkpoint.JournalEntry {
+	c.cutJournal()
+	entries := c.journal.entries
+	c.journal.entries = nil
+	return entries
+}
+
+// NextJournalSeq is the entry that everything logged so far is in, or will be.
+func (c *Core) NextJournalSeq() int64 {
+	if len(c.journal.buf) > 0 {
+		return c.journal.seq + 1
+	}
+	return c.journal.seq
+}
+
+// JournalSeq is the last entry that was cut, or replayed.
+func (c *Core) JournalSeq() int64 { return c.journal.seq }
+
+// Logged reports whether something waits to be taken.
+func (c *Core) Logged() bool { return len(c.journal.buf) > 0 || len(c.journal.entries) > 0 }
+
+// LogBytes is about how much waits to be taken.
+func (c *Core) LogBytes() int {
+	n := len(c.journal.buf)
+	for i := range c.journal.entries {
+		n += len(c.journal.entries[i].Data)
+	}
+	return n
+}
+
+// cutJournal makes an entry of what is in the buffer.
+func (c *Core) cutJournal() {
+	j := &c.journal
+	if len(j.buf) == 0 {
+		return
+	}
+	for i, changed := range j.marks {
+		if changed {
+			j.buf = appendString(append(j.buf, logMark), c.cfg.Inputs[i].Name)
+			j.buf = appendString(j.buf, encodeAccount(c.cfg.Inputs[i].Identity, &sealedAccount{i, c.accs[i].mark, c.accs[i].restored}))
+			j.marks[i] = false
+		}
+	}
+	j.seq++
+	j.entries = append(j.entries, checkpoint.JournalEntry{Seq: j.seq, At: c.now, Data: j.buf})
+	j.buf = nil
+}
+
+func (c *Core) note(kind byte) []byte {
+	if len(c.journal.buf) >= mostEntry {
+		c.cutJournal()
+	}
+	return appendTime(append(c.journal.buf, kind), c.now)
+}
+
+func (c *Core) logAdmit(i int, h *accumulator.Handover, conflated int64) {
+	if !c.logging() {
+		return
+	}
+	dst := appendString(c.note(logAdmit), c.cfg.Inputs[i].Name)
+	dst = binary.AppendVarint(dst, conflated)
+	dst = binary.AppendUvarint(dst, uint64(len(h.Boundaries)))
+	for k := range h.Boundaries {
+		dst = encodeBoundary(dst, &h.Boundaries[k])
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(h.DeadLetters)))
+	for k := range h.DeadLetters {
+		letter, err := json.Marshal(&h.DeadLetters[k])
+		if err != nil {
+			panic(fmt.Sprintf("reactor: a dead letter cannot be encoded: %v", err))
+		}
+		dst = appendString(dst, letter)
+	}
+	c.journal.buf = dst
+	c.journal.marks[i] = true
+}
+
+func (c *Core) logTick() {
+	if c.logging() {
+		c.journal.buf = c.note(logTick)
+	}
+}
+
+func (c *Core) logFire() {
+	if c.logging() {
+		c.journal.buf = c.appendOutcome(c.note(logFire))
+	}
+}
+
+func (c *Core) logForce(key boundary.Key) {
+	if c.logging() {
+		c.journal.buf = c.appendOutcome(appendString(c.note(logForce), string(key)))
+	}
+}
+
+func (c *Core) logWith(key boundary.Key, values []boundary.Value, replace bool) {
+	if !c.logging() {
+		return
+	}
+	dst := appendString(c.note(logWith), string(key))
+	dst = append(dst, boolByte(replace))
+	dst = binary.AppendUvarint(dst, uint64(len(values)))
+	for _, v := range values {
+		dst = v.AppendBinary(dst)
+	}
+	c.journal.buf = c.appendOutcome(dst)
+}
+
+func (c *Core) logPause(by string) {
+	if c.logging() {
+		c.journal.buf = appendString(c.note(logPause), by)
+	}
+}
+
+func (c *Core) logResume() {
+	if c.logging() {
+		c.journal.buf = c.note(logResume)
+	}
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// appendOutcome notes what a fire came to: the epoch after it, whether its time ran out,
+// what was degraded. The first tells a replay that goes astray; the others do not follow
+// from the log.
+func (c *Core) appendOutcome(dst []byte) []byte {
+	dst = binary.AppendVarint(dst, c.epoch)
+	dst = append(dst, boolByte(c.timedOut))
+	if c.life.state == HealthLive {
+		return appendNames(dst, nil)
+	}
+	return appendNames(dst, c.Degraded())
+}
+
+// degradedNow names what is degraded, in a replay what was.
+func (c *Core) degradedNow() []string {
+	if c.journal.replay != nil {
+		return c.journal.replay.degraded
+	}
+	if c.life.state == HealthLive {
+		return nil
+	}
+	return c.Degraded()
+}

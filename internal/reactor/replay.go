@@ -1,0 +1,213 @@
+package reactor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// ErrDiverged says that a replay of the journal came to other epochs than were recorded:
+// another release computes something else. The checkpoint is to be restored again, and the
+// journal replayed with AdmitOnly.
+var ErrDiverged = errors.New("the replay of the journal came to other epochs than were recorded")
+
+// Replayer replays a journal on a core that was restored and not started (M29).
+type Replayer struct {
+	c    *Core
+	plan string // the plan of the entries at hand
+	// AdmitOnly takes in what was admitted and runs no epoch of it: the epochs that were
+	// recorded cannot be run again. Their numbers are not used again.
+	AdmitOnly bool
+
+	entries, epochs int64
+	anew            bool // something was taken in under another plan
+	highest         int64
+}
+
+// NewReplayer makes a replayer; head is what the core was restored from.
+func NewReplayer(c *Core, head checkpoint.Head) *Replayer {
+	r := &Replayer{c: c, plan: c.cfg.PlanHash, highest: c.epoch}
+	if len(head.Meta) > 0 {
+		var m meta
+		if json.Unmarshal(head.Meta, &m) == nil { // Restore has read it before
+			r.plan = m.Plan
+		}
+	}
+	return r
+}
+
+// After is the entry behind which the replay begins.
+func (r *Replayer) After() int64 { return r.c.journal.seq }
+
+// Entries and Epochs are how many were replayed; anew says that the declaration is another
+// by now, so that what was admitted is fired again, in epochs with new numbers.
+func (r *Replayer) Outcome() (entries, epochs int64, anew bool) { return r.entries, r.epochs, r.anew }
+
+// Entry replays one entry; they come in order.
+func (r *Replayer) Entry(e checkpoint.JournalEntry) error {
+	in := reader{b: e.Data}
+	r.c.journal.replay = &replay{}
+	defer func() { r.c.journal.replay = nil }()
+	for len(in.b) > 0 && in.err == nil {
+		kind := in.b[0]
+		in.b = in.b[1:]
+		if err := r.call(kind, &in); err != nil {
+			return fmt.Errorf("journal entry %d: %w", e.Seq, err)
+		}
+	}
+	if in.err != nil {
+		return fmt.Errorf("%w: journal entry %d: %w", ErrCorrupt, e.Seq, in.err)
+	}
+	r.c.journal.seq = e.Seq
+	r.entries++
+	return nil
+}
+
+// Done ends the replay. What queues got rid of is no news to anybody.
+func (r *Replayer) Done() {
+	if r.highest > r.c.epoch {
+		r.c.epoch = r.highest
+		r.c.changes.head = true
+	}
+	clear(r.c.freed)
+}
+
+// fires reports whether recorded fires are run again.
+func (r *Replayer) fires() bool {
+	if r.AdmitOnly || r.plan != r.c.cfg.PlanHash {
+		r.anew = true
+		return false
+	}
+	return true
+}
+
+func (r *Replayer) call(kind byte, in *reader) error {
+	c := r.c
+	switch kind {
+	case logBegin:
+		in.int()
+		r.plan = in.string()
+		return nil
+	case logMark:
+		return r.mark(in)
+	}
+	now := in.time()
+	switch kind {
+	case logAdmit:
+		return r.admit(now, in)
+	case logTick:
+		if in.err == nil {
+			c.Tick(now)
+		}
+	case logFire:
+		return r.outcome(in, func() bool { return c.Fire(now) })
+	case logForce:
+		key := boundary.Key(in.string())
+		return r.outcome(in, func() bool { _, err := c.ForceFire(now, key); return err == nil })
+	case logWith:
+		return r.with(in, now)
+	case logPause:
+		if by := in.string(); in.err == nil {
+			c.Pause(now, by)
+		}
+	case logResume:
+		if in.err == nil {
+			c.Resume(now)
+		}
+	default:
+		return fmt.Errorf("%w: it holds a record of kind %q, which this graphd does not know; run a newer graphd", ErrCorrupt, kind)
+	}
+	return nil
+}
+
+// outcome reads what a fire came to, and fires to come to the same.
+func (r *Replayer) outcome(in *reader, fire func() bool) error {
+	epoch := in.int()
+	*r.c.journal.replay = replay{timeout: in.uint() == 1, degraded: in.names()}
+	r.highest = max(r.highest, epoch)
+	if in.err != nil || !r.fires() {
+		return nil
+	}
+	before := r.c.epoch
+	if !fire() || r.c.epoch != epoch {
+		return fmt.Errorf("%w: after epoch %d it recorded epoch %d, and the replay came to %d", ErrDiverged, before, epoch, r.c.epoch)
+	}
+	r.epochs += r.c.epoch - before
+	return nil
+}
+
+func (r *Replayer) admit(now time.Time, in *reader) error {
+	i, conflated := r.c.input(in.string()), in.int()
+	h := &accumulator.Handover{}
+	n := in.uint()
+	if n > uint64(len(in.b)) {
+		in.fail()
+	}
+	for range n {
+		if in.err != nil {
+			return nil
+		}
+		h.Boundaries = append(h.Boundaries, *in.boundary())
+	}
+	n = in.uint()
+	for range n {
+		if in.err != nil {
+			return nil
+		}
+		var l checkpoint.DeadLetter
+		if err := json.Unmarshal([]byte(in.string()), &l); err != nil {
+			return fmt.Errorf("%w: a dead letter in it: %w", ErrCorrupt, err)
+		}
+		h.DeadLetters = append(h.DeadLetters, l)
+	}
+	if in.err != nil {
+		return nil
+	}
+	if i < 0 {
+		return nil // an input that the declaration no longer has
+	}
+	h.Mark = r.c.accs[i].mark // the one that is true comes with the end of the entry
+	restored := r.c.accs[i].restored
+	r.c.Admit(now, i, h, conflated)
+	r.c.accs[i].restored = restored
+	return nil
+}
+
+func (r *Replayer) mark(in *reader) error {
+	i := r.c.input(in.string())
+	data := []byte(in.string())
+	if in.err != nil || i < 0 {
+		return nil
+	}
+	r.c.changes.accs[i] = true
+	if _, err := r.c.restoreAccount(i, data); err != nil {
+		return fmt.Errorf("%w: the mark of input %s: %w", ErrCorrupt, r.c.cfg.Inputs[i].Name, err)
+	}
+	return nil
+}
+
+func (r *Replayer) with(in *reader, now time.Time) error {
+	key := boundary.Key(in.string())
+	replace := in.uint() == 1
+	n := in.uint()
+	if n > uint64(len(in.b)) {
+		in.fail()
+	}
+	var values []boundary.Value
+	for range n {
+		if in.err != nil {
+			return nil
+		}
+		values = append(values, in.value())
+	}
+	return r.outcome(in, func() bool {
+		_, err := r.c.FireWith(now, key, slices.Clip(values), replace)
+		return err == nil
+	})
+}
