@@ -69,6 +69,18 @@ type Core struct {
 	ephemeral bool
 }
 
+// FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
+func (p *Program) FlushesWithEpochs() bool { return p.kind == kindBatch && p.batch.Flush == "epoch" }
+
+// EpochKept tells the Core that an epoch was kept: a batch that is flushed with epochs is
+// complete now, unless it is empty.
+func (c *Core) EpochKept(now time.Time) {
+	if c.p.FlushesWithEpochs() && c.open() > 0 {
+		c.flushAll(now)
+		c.changed = true
+	}
+}
+
 // NewCore makes an empty Core. [Program.Project] must have been called.
 func NewCore(p *Program, lim Limits) *Core {
 	if lim.MaxEventBytes <= 0 {

@@ -24,6 +24,8 @@ type UnitConfig struct {
 	Mailbox *Mailbox
 	// Port is safe for concurrent use.
 	Port Port
+	// Epochs receives after epochs that were kept, for a Program that flushes with them; nil for others.
+	Epochs <-chan struct{}
 	// MarkEvery is how long a mark may lag behind when no boundary carries it; 0 means 1s.
 	MarkEvery time.Duration
 }
@@ -170,6 +172,11 @@ func (u *Unit) tick() {
 		u.now = now
 	}
 	u.core.Tick(u.now)
+	select {
+	case <-u.cfg.Epochs:
+		u.core.EpochKept(u.now)
+	default:
+	}
 	if n := u.mailbox.uncounted(); n > u.refused {
 		u.core.RefuseTail(n - u.refused)
 		u.refused = n
@@ -221,6 +228,8 @@ func (u *Unit) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-u.mailbox.ready:
+	case <-u.cfg.Epochs:
+		u.core.EpochKept(u.now)
 	case p, ok := <-parcels:
 		if !ok {
 			return u.sourceEnded(ctx)

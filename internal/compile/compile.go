@@ -58,9 +58,9 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 		}
 		diags = append(diags, ds...)
 		u.Programs = append(u.Programs, p)
-		inputs[i] = graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy == "sequential"}
+		inputs[i] = graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest"}
 		if p != nil {
-			inputs[i].Type = p.Type()
+			inputs[i].Type = u.InputType(i)
 		}
 	}
 	plan, ds := graph.Compile(g, inputs)
@@ -79,6 +79,16 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 		}
 	}
 	return u, u.describe()
+}
+
+// InputType is the type of input i's values as nodes see them: a boundary's, or under burst
+// a list of them.
+func (u *Unit) InputType(i int) expression.Type {
+	t := u.Programs[i].Type()
+	if u.Spec.Accumulators[i].Strategy == "burst" {
+		return expression.ListOf(t)
+	}
+	return t
 }
 
 // Merge joins diagnostics of several passes in the order of the document, each once.
@@ -100,11 +110,15 @@ func Merge(passes ...spec.Diagnostics) spec.Diagnostics {
 func (u *Unit) describe() spec.Diagnostics {
 	var diags spec.Diagnostics
 	g := u.Spec
+	groups := map[string]int{"": 0}
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
+		if _, known := groups[a.SyncGroup]; !known {
+			groups[a.SyncGroup] = len(groups)
+		}
 		in := reactor.Input{
 			Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
-			Global: a.Global && g.Keyed(), Identity: accumulatorIdentity(a),
+			Burst: a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(), Identity: accumulatorIdentity(a),
 		}
 		if a.HasDefault {
 			v, err := boundary.FromAny(a.Default)
@@ -132,7 +146,8 @@ func (u *Unit) Reactor() reactor.Config {
 	}
 	return reactor.Config{
 		Plan: u.Plan, Inputs: u.inputs, Outputs: outputs,
-		All: r.When == "all", Guard: !r.Guard.IsZero(), RateLimit: r.RateLimit,
+		All: r.When == "all", Guard: !r.Guard.IsZero(),
+		RateLimit: r.RateLimit, Debounce: r.Debounce, Every: r.Every, MaxWait: r.MaxWait,
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none", Journal: g.Durability.Mode == "journal",
 		PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
@@ -176,7 +191,10 @@ func (u *Unit) Lanes() []reactor.LaneConfig {
 	lanes := make([]reactor.LaneConfig, len(u.Spec.Accumulators))
 	for i := range u.Spec.Accumulators {
 		a := &u.Spec.Accumulators[i]
-		lanes[i] = reactor.LaneConfig{Sequential: a.Strategy == "sequential", Keyed: u.Spec.Keyed() && !a.Global, Capacity: a.Capacity, MaxBytes: a.CapacityBytes}
+		lanes[i] = reactor.LaneConfig{
+			Sequential: a.Strategy != "latest", Keyed: u.Spec.Keyed() && !a.Global, Grouped: a.SyncGroup != "",
+			Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
+		}
 	}
 	return lanes
 }

@@ -122,7 +122,7 @@ func (m *managed) injected(cache map[string]json.RawMessage) ([]boundary.Value, 
 		}
 		v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: m.e.cfg.MaxEventBytes}).Decode(cache[name])
 		if err == nil {
-			err = m.unit.Programs[i].Type().Accepts(v)
+			err = m.unit.InputType(i).Accepts(v)
 		}
 		if err != nil {
 			return nil, &Error{Status: http.StatusUnprocessableEntity, Code: "bad_value", Detail: fmt.Sprintf("the value for %q does not fit: %v", name, err)}

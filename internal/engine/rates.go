@@ -23,7 +23,7 @@ const minRateSpan = 100 * time.Millisecond
 // up, nil of one that is not. The difference of the rates is how its depth has changed
 // since the last look.
 func (r *rates) secondsToFull(i int, s *AccumulatorSummary, now time.Time) *float64 {
-	if s.Strategy != "sequential" {
+	if s.Strategy == "latest" {
 		return nil
 	}
 	r.mu.Lock()

@@ -32,6 +32,10 @@ type accumulatorRun struct {
 	spec     *spec.Accumulator
 	operator *supervisor.Restarter
 
+	// epochs tells an accumulator that flushes with epochs that some were kept; nil for others.
+	// One signal stands for any number, so it holds one.
+	epochs chan struct{}
+
 	mu       sync.Mutex
 	restarts int
 }
@@ -125,10 +129,14 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 	g := m.unit.Spec
 	r := &run{m: m, head: head, inbox: reactor.NewInbox(m.unit.Lanes()), writers: make([]*reactor.Writer, len(sinks))}
 	for i, in := range core.Look().Inputs {
-		if g.Accumulators[i].Strategy == "sequential" {
+		if g.Accumulators[i].Strategy != "latest" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
 		}
-		r.accs = append(r.accs, &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter()})
+		a := &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter()}
+		if m.unit.Programs[i].FlushesWithEpochs() {
+			a.epochs = make(chan struct{}, 1)
+		}
+		r.accs = append(r.accs, a)
 	}
 	for i, sink := range sinks {
 		if sink != nil {
@@ -139,10 +147,21 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 	r.reactor = reactor.New(reactor.Options{
 		Core: core, Inbox: r.inbox, Writers: r.writers, Store: m.e.cfg.Store, Journal: m.e.cfg.Store, Head: head,
 		Drop:     m.orphans(depths, cfg.Routes, head.Incarnation),
-		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Flush: r.flush, Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
+		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Flush: r.flush,
+		Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
 		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
 	})
 	return r, nil
+}
+
+// kept passes on that epochs were kept.
+func (r *run) kept() {
+	for _, a := range r.accs {
+		select {
+		case a.epochs <- struct{}{}:
+		default:
+		}
+	}
 }
 
 func (r *run) writer(i int, sink reactor.Sink, outbox *reactor.OutboxConfig) *reactor.Writer {

@@ -39,11 +39,7 @@ func (c *Core) admitShared(i int, bs []boundary.Boundary) {
 	first := !c.shared.slots[i].arrived()
 	for n := range bs {
 		c.admitted++
-		if c.cfg.Inputs[i].Sequential {
-			c.push(c.shared, i, queued{b: &bs[n], seq: c.admitted})
-		} else {
-			c.overwrite(c.shared, i, &bs[n], c.admitted)
-		}
+		c.take(c.shared, i, &bs[n])
 	}
 	c.shared.waits = false
 	c.changes.slots[i] = true
@@ -54,7 +50,6 @@ func (c *Core) admitShared(i int, bs []boundary.Boundary) {
 
 // admitKeyed takes boundaries that each belong to a key.
 func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
-	sequential := c.cfg.Inputs[i].Sequential
 	for n := range bs {
 		b := &bs[n]
 		c.admitted++
@@ -63,23 +58,32 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 			continue
 		}
 		k := c.arrive(b.Key)
-		if sequential {
-			c.push(k, i, queued{b: b, seq: c.admitted})
-		} else {
-			c.overwrite(k, i, b, c.admitted)
-		}
+		c.take(k, i, b)
 		c.changes.touch(k)
-		if k.on != offAgenda {
+		if k.on != offAgenda && !c.timed {
 			continue // what completed its criteria came before
 		}
 		if k.waits {
 			k.waits = false
 			delete(c.keys.waiting, k)
 		}
-		if c.schedule(k); k.on == offAgenda && !sequential {
+		if c.schedule(k); k.on == offAgenda && !c.cfg.Inputs[i].queues() {
 			c.loosen(k, b.Size)
 		}
 	}
+}
+
+// take lets a boundary, admitted last, wait for a cut as the input's strategy says (M9).
+func (c *Core) take(k *cell, i int, b *boundary.Boundary) {
+	switch in := &c.cfg.Inputs[i]; {
+	case in.bounded():
+		c.push(k, i, queued{b: b, seq: c.admitted})
+	case in.Group != 0:
+		c.pushGrouped(k, i, queued{b: b, seq: c.admitted})
+	default:
+		c.overwrite(k, i, b, c.admitted)
+	}
+	c.arrived(k, i)
 }
 
 // keepLetter gives a dead letter its id and keeps it for the next seal.

@@ -14,6 +14,9 @@ type cell struct {
 	slots   []slot
 	nodes   graph.State
 	started int64 // start of its last epoch, for rate_limit; nanoseconds of engine time, 0 for never
+	// first and last are when the first and the last boundary came that trigger and wait for a
+	// cut, 0 for none; only kept where timers look at them.
+	first, last int64
 
 	// What follows is for the keys of a keyed graph; see keys.go.
 	seen    int64  // its last arrival, in nanoseconds of engine time
@@ -60,6 +63,7 @@ func (c *Core) layOut() {
 	for i := range c.cfg.Inputs {
 		c.zip = c.zip || c.cfg.Inputs[i].Sequential && c.cfg.Inputs[i].Triggers
 	}
+	c.timed = c.cfg.RateLimit > 0 || c.cfg.Debounce > 0 || c.cfg.Every > 0 || c.cfg.MaxWait > 0
 	c.keys.init(n)
 	c.keys.layout, c.changes.layout = 1, c.cfg.Keys != nil
 	c.shared = &cell{slots: make([]slot, len(c.cfg.Inputs)), nodes: *c.cfg.Plan.NewState()}
@@ -158,12 +162,30 @@ func (c *Core) pop(k *cell, i int) queued {
 		c.keys.giveQueue(s.queue)
 		s.queue = nil
 	}
+	c.forget(k, i, it)
+	return it
+}
+
+// popLast takes the newest of a queue.
+func (c *Core) popLast(k *cell, i int) queued {
+	q := c.slotOf(k, i).queue
+	last := len(q.items) - 1
+	it := q.items[last]
+	q.items[last] = queued{}
+	q.items = q.items[:last]
+	c.forget(k, i, it)
+	return it
+}
+
+// forget settles what left a queue.
+func (c *Core) forget(k *cell, i int, it queued) {
 	if it.seq <= c.changes.sealedTo[i] {
 		c.changes.gone = append(c.changes.gone, queueCell{i, it.seq, k.key})
 	}
 	c.accs[i].waiting.remove(it.b)
-	c.freed[i].add(it.b)
-	return it
+	if c.cfg.Inputs[i].bounded() {
+		c.freed[i].add(it.b)
+	}
 }
 
 // overwrite makes b, admitted as number seq, the newest value of a latest input; what it

@@ -115,6 +115,9 @@ func (c *Core) replaceCache(k *cell, values []boundary.Value) {
 			c.accs[i].conflated += s.pend.Events
 			c.lower(k, i)
 		}
+		for in := &c.cfg.Inputs[i]; in.Group != 0 && !in.bounded() && s.queue.len() > 0; {
+			c.accs[i].conflated += c.pop(k, i).b.Events
+		}
 		s.cur, s.at, s.version = v, boundary.Position{}, 0
 		if !v.IsAbsent() {
 			s.version = c.stamp + 1
@@ -122,10 +125,12 @@ func (c *Core) replaceCache(k *cell, values []boundary.Value) {
 		c.touch(k, i)
 	}
 	c.stamp = c.ep.Stamp
+	c.kept++
 	if k != c.shared && c.keys.byKey[k.key] == nil {
 		c.insert(k)
 	}
 	c.wake(k)
+	c.rewait(k)
 	c.reschedule(k)
 }
 

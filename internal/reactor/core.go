@@ -25,6 +25,10 @@ type Config struct {
 	All       bool
 	Guard     bool // the plan has a guard
 	RateLimit time.Duration
+	// Debounce delays an epoch until nothing that triggers has arrived for so long, Every to
+	// the next instant of a grid; MaxWait bounds how long what has arrived waits for the rest
+	// or for quiet (M8). 0 is none.
+	Debounce, Every, MaxWait time.Duration
 	// WarmTimeout bounds the wait for healthy accumulators; then the graph fires anyway,
 	// degraded, or fails when FailCold is set (M10).
 	WarmTimeout time.Duration
@@ -68,9 +72,13 @@ type Keys struct {
 
 // Input is one input of the graph.
 type Input struct {
-	Name       string
-	Triggers   bool
-	Sequential bool
+	Name     string
+	Triggers bool
+	// Sequential queues every boundary, one to an epoch; Burst queues them too and hands all of
+	// them to the next epoch as a list. Neither: the newest is what counts (M9).
+	Sequential, Burst bool
+	// Group is the number of the input's sync_group, 0 for none.
+	Group int
 	// Global inputs of a keyed reactor have one value, which all keys share.
 	Global bool
 	// Default is the value until the first boundary arrives; absent when there is none.
@@ -80,6 +88,12 @@ type Input struct {
 	Identity string
 }
 
+// queues says that boundaries wait in a queue, and not as the newest alone.
+func (in *Input) queues() bool { return in.Sequential || in.Burst || in.Group != 0 }
+
+// bounded says that the queue is bounded by the room of the input's lane, which a cut frees.
+func (in *Input) bounded() bool { return in.Sequential || in.Burst }
+
 // Core is a reactor's state and the rules that change it. Not safe for concurrent use.
 type Core struct {
 	cfg Config
@@ -88,6 +102,7 @@ type Core struct {
 	cell, shared *cell
 	place        []int // by input: its slot in the cell of a key, -1 when it is in shared
 	zip          bool  // a sequential input is among those that trigger
+	timed        bool  // some timer decides when an epoch may start
 	keys         keys
 	accs         []account
 	cut          cut
@@ -97,6 +112,7 @@ type Core struct {
 	now      time.Time // engine time; never goes back (M26)
 	stamp    uint64    // the last stamp given out; versions and ticks are stamps (M16)
 	epoch    int64
+	kept     int64  // epochs of this incarnation that changed the state
 	admitted uint64 // admission sequence, over all inputs
 	frames   int64  // sequence of what watchers see
 
@@ -105,6 +121,7 @@ type Core struct {
 	pausedBy  string
 	pausedAt  time.Time
 	lastStart time.Time // start of the last epoch
+	ticked    int64     // the last instant of the cadence that was served, in nanoseconds
 	lastFired time.Time
 	steps     int // epochs allowed while paused
 
@@ -181,6 +198,9 @@ func (c *Core) Config() *Config { return &c.cfg }
 
 // Epoch is the number of the last epoch, 0 before the first.
 func (c *Core) Epoch() int64 { return c.epoch }
+
+// Kept is how many epochs of this incarnation were kept.
+func (c *Core) Kept() int64 { return c.kept }
 
 // Frames is the number of the last watch frame.
 func (c *Core) Frames() int64 { return c.frames }

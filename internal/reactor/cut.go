@@ -14,15 +14,19 @@ const (
 	CauseCriteria Cause = iota
 	CauseForce
 	CauseWith
+	CauseTick    // the cadence, with nothing new
+	CauseMaxWait // not all that was waited for had come
 	causeCount
 )
 
-func (c Cause) String() string { return [causeCount]string{"criteria", "force", "with"}[c] }
+func (c Cause) String() string {
+	return [causeCount]string{"criteria", "force", "with", "tick", "max_wait"}[c]
+}
 
 // cut is what one epoch takes. It is filled, used and cleared within one call.
 type cut struct {
 	take     []*boundary.Boundary // per input; nil: the cached value is read again
-	seqs     []uint64             // admission sequence of what was taken from a queue, 0 otherwise
+	counts   []int                // how many of a queue that is; 0 for what was not queued
 	values   []boundary.Value
 	versions []uint64
 	heads    bool // a sequential head is among what was taken
@@ -30,14 +34,14 @@ type cut struct {
 
 func (t *cut) init(n int) {
 	t.take = make([]*boundary.Boundary, n)
-	t.seqs = make([]uint64, n)
+	t.counts = make([]int, n)
 	t.values = make([]boundary.Value, n)
 	t.versions = make([]uint64, n)
 }
 
 func (t *cut) reset() {
 	clear(t.take)
-	clear(t.seqs)
+	clear(t.counts)
 	t.heads = false
 }
 
@@ -49,8 +53,12 @@ func (c *Core) Fire(now time.Time) bool {
 	if !c.mayFire() {
 		return false
 	}
-	for c.pick() {
-		changed := c.fire()
+	for {
+		cause, ok := c.pick()
+		if !ok {
+			return false
+		}
+		changed := c.fire(cause)
 		if c.cfg.Keys != nil {
 			c.schedule(c.cell)
 		}
@@ -59,27 +67,43 @@ func (c *Core) Fire(now time.Time) bool {
 			return true
 		}
 	}
-	return false
 }
 
 // pick makes the key that is to fire the one at hand, and fills its cut.
-func (c *Core) pick() bool {
+func (c *Core) pick() (cause Cause, ok bool) {
 	if c.cfg.Keys != nil {
-		return c.next() && c.fillCut()
+		if !c.next() {
+			return 0, false
+		}
+		cause = c.readiness(c.cell).cause
+		c.fillCut(cause)
+		return cause, true
 	}
-	if c.cell.waits || c.cfg.RateLimit > 0 && c.now.Before(c.nextStart()) {
-		return false
+	now := nano(c.now)
+	tick, cadence := c.tickDue()
+	cadence = cadence && tick <= now
+	switch r := c.readiness(c.cell); {
+	case r.ok && !c.cell.waits && r.due <= now:
+		cause = r.cause
+	case cadence:
+		cause = CauseTick
+	default:
+		return 0, false
 	}
-	return c.fillCut()
+	if cadence {
+		c.ticked, c.changes.head = now, true
+	}
+	c.fillCut(cause)
+	return cause, true
 }
 
 // fire runs the epoch of the cut, unless the guard is against it. It reports whether
 // anything changed.
-func (c *Core) fire() bool {
-	if c.cfg.Guard && !c.passGuard() {
+func (c *Core) fire(cause Cause) bool {
+	if c.cfg.Guard && !c.passGuard(cause) {
 		return !c.cell.waits
 	}
-	c.run(CauseCriteria)
+	c.run(cause)
 	if c.paused && c.steps > 0 {
 		c.steps--
 	}
@@ -91,21 +115,16 @@ func (c *Core) mayFire() bool {
 	return c.life.firing() && (!c.paused || c.steps > 0) || c.journal.replay != nil
 }
 
-// nextStart is when the rate limit lets the key at hand fire again.
-func (c *Core) nextStart() time.Time {
-	if c.cell.started == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, c.cell.started).UTC().Add(c.cfg.RateLimit)
-}
-
-// Due is when Tick and Fire should be called again although nothing new arrives: the
-// trailing fire of a rate limit (M8), the end of warming, or the end of a key. ok is false
-// when there is no such time.
+// Due is when Tick and Fire should be called again although nothing new arrives: for what
+// [Core.FireDue] tells, the next tick of a cadence, the end of warming, or the end of a key.
+// ok is false when there is no such time.
 func (c *Core) Due() (at time.Time, ok bool) {
 	at, ok = c.life.due()
 	if !ok {
 		at, ok = c.FireDue()
+	}
+	if tick, has := c.tickDue(); has && c.mayFire() && (!ok || nanoTime(tick).Before(at)) {
+		at, ok = nanoTime(tick), true
 	}
 	if ttl, has := c.ttlDue(); has && (!ok || ttl.Before(at)) {
 		return ttl, true
@@ -113,9 +132,10 @@ func (c *Core) Due() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// FireDue is when Fire has to be called again for the trailing fire of a rate limit.
+// FireDue is when Fire has to be called again for what waits: for a rate limit, a debounce,
+// a cadence or a max_wait to run out.
 func (c *Core) FireDue() (at time.Time, ok bool) {
-	if c.cfg.RateLimit <= 0 || !c.mayFire() {
+	if !c.timed || !c.mayFire() {
 		return time.Time{}, false
 	}
 	if c.cfg.Keys != nil {
@@ -124,100 +144,22 @@ func (c *Core) FireDue() (at time.Time, ok bool) {
 			return c.now, true
 		}
 		if len(a.delayed) > 0 {
-			return time.Unix(0, a.delayed[0].rank).UTC(), true
+			return nanoTime(a.delayed[0].rank), true
 		}
 		return time.Time{}, false
 	}
-	if c.cell.waits || !c.wants() {
-		return time.Time{}, false
+	if r := c.readiness(c.cell); r.ok && !c.cell.waits {
+		return nanoTime(max(r.due, nano(c.now))), true
 	}
-	return c.nextStart(), true
+	return time.Time{}, false
 }
 
-// wants reports whether the criteria hold now, whatever the rate limit says.
+// wants reports whether an epoch is called for, now or when a timer has run out.
 func (c *Core) wants() bool {
 	if c.cfg.Keys != nil {
 		return !c.keys.agenda.empty()
 	}
-	ok := c.fillCut()
-	c.cut.reset()
-	return ok
-}
-
-// fillCut applies the criteria (M8, M9) and fills the cut when they hold.
-func (c *Core) fillCut() bool {
-	c.cut.reset()
-	if c.cfg.All {
-		if !c.allReady() {
-			return false
-		}
-		for i := range c.cfg.Inputs {
-			c.takeFrom(i)
-		}
-		return true
-	}
-	// when any: one boundary in admission order over all sequential inputs; every latest
-	// input gives its newest; the other sequential inputs keep their cached value.
-	first, seq, newer := -1, uint64(0), false
-	for i := range c.cfg.Inputs {
-		in, s := &c.cfg.Inputs[i], c.slot(i)
-		if in.Sequential {
-			if s.queue.len() > 0 && (first < 0 || s.queue.at(0).seq < seq) {
-				first, seq = i, s.queue.at(0).seq
-			}
-		} else if in.Triggers && s.pend != nil {
-			newer = true
-		}
-	}
-	if first < 0 && !newer {
-		return false
-	}
-	for i := range c.cfg.Inputs {
-		if !c.cfg.Inputs[i].Sequential || i == first {
-			c.takeFrom(i)
-		}
-	}
-	return true
-}
-
-// allReady is the criterion of `when all`: with a sequential input among the triggering
-// ones it is a zip, in which a latest input repeats once it has arrived.
-func (c *Core) allReady() bool {
-	any := false
-	for i := range c.cfg.Inputs {
-		if !c.cfg.Inputs[i].Triggers {
-			continue
-		}
-		any = true
-		if !c.ready(c.cell, i) {
-			return false
-		}
-	}
-	return any
-}
-
-func (c *Core) ready(k *cell, i int) bool {
-	s := c.slotOf(k, i)
-	if c.cfg.Inputs[i].Sequential {
-		return s.queue.len() > 0
-	}
-	if c.zip {
-		return s.arrived()
-	}
-	return s.pend != nil
-}
-
-// takeFrom marks what input i has to give: the newest, or the head of its queue.
-func (c *Core) takeFrom(i int) {
-	s := c.slot(i)
-	if c.cfg.Inputs[i].Sequential {
-		if s.queue.len() > 0 {
-			head := s.queue.at(0)
-			c.cut.take[i], c.cut.seqs[i], c.cut.heads = head.b, head.seq, true
-		}
-		return
-	}
-	c.cut.take[i] = s.pend
+	return c.readiness(c.cell).ok
 }
 
 // snapshot lays out the values and versions that the plan reads: what the cut takes, over
@@ -236,7 +178,7 @@ func (c *Core) snapshot() {
 
 // passGuard evaluates the guard on the snapshot the cut would take (M8). False consumes
 // the cut without an epoch: its events count as filtered, latest values stay in the cache.
-func (c *Core) passGuard() bool {
+func (c *Core) passGuard(cause Cause) bool {
 	c.snapshot()
 	c.prepare(c.epoch + 1)
 	ok, waiting, err := c.cfg.Plan.GuardHolds(&c.cell.nodes, &c.ep)
@@ -245,7 +187,7 @@ func (c *Core) passGuard() bool {
 		return true
 	case err != nil:
 		// A guard that cannot be evaluated fails the epoch it stood before, visibly.
-		c.fail(CauseCriteria, "guard", err.Code, "guard: "+err.Text)
+		c.fail(cause, "guard", err.Code, "guard: "+err.Text)
 	case waiting && c.cut.heads:
 		c.cell.waits = true
 		if c.cell != c.shared {
@@ -253,7 +195,7 @@ func (c *Core) passGuard() bool {
 		}
 		c.cut.reset()
 	default:
-		c.consume(false, func(i int, b *boundary.Boundary) {
+		c.consume(false, false, func(i int, b *boundary.Boundary) {
 			c.accs[i].filtered += b.Events
 			c.setCurrent(i, b)
 		})
@@ -264,21 +206,40 @@ func (c *Core) passGuard() bool {
 
 // consume takes what the cut marked out of queues and dirty flags, each once, and clears
 // the cut. kept says that its epoch was. What all keys share is not one key's to lose: it
-// stays marked until an epoch that reads it is kept.
-func (c *Core) consume(kept bool, each func(i int, b *boundary.Boundary)) {
+// stays marked until an epoch that reads it is kept. apart hands the boundaries of a burst
+// out one by one instead of as the list they were cut as.
+func (c *Core) consume(kept, apart bool, each func(i int, b *boundary.Boundary)) {
 	for i, b := range c.cut.take {
 		if b == nil || !kept && c.isShared(i) {
 			continue
 		}
-		if c.cfg.Inputs[i].Sequential {
-			c.pop(c.cell, i)
-		} else {
-			c.lower(c.cell, i)
-		}
+		c.takeOut(i, b, apart, each)
 		c.touch(c.cell, i)
-		each(i, b)
 	}
 	c.cut.reset()
+	c.rewait(c.cell)
+}
+
+// takeOut takes what the cut marked of input i out of its queue or flag.
+func (c *Core) takeOut(i int, b *boundary.Boundary, apart bool, each func(i int, b *boundary.Boundary)) {
+	in, n := &c.cfg.Inputs[i], c.cut.counts[i]
+	if n == 0 {
+		c.lower(c.cell, i)
+		each(i, b)
+		return
+	}
+	for k := range n {
+		it := c.pop(c.cell, i)
+		switch {
+		case in.Burst && apart:
+			each(i, it.b)
+		case !in.Burst && k < n-1: // of a sync_group: newer ones were let through with it
+			c.accs[i].conflated += it.b.Events
+		}
+	}
+	if !in.Burst || !apart {
+		each(i, b)
+	}
 }
 
 // setCurrent makes a taken boundary the input's cached value.

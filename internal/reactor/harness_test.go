@@ -56,14 +56,17 @@ func testConfig(t testing.TB, doc string, opts ...option) Config {
 	cfg := Config{
 		ID: checkpoint.ID{Tenant: "default", Graph: g.Name}, Instance: uuid.MustParse("6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
 		Incarnation: 1, Fence: 1, All: g.Reactor.When == "all", Guard: !g.Reactor.Guard.IsZero(), RateLimit: g.Reactor.RateLimit,
+		Debounce: g.Reactor.Debounce, Every: g.Reactor.Every, MaxWait: g.Reactor.MaxWait,
 		WarmTimeout: g.Reactor.WarmTimeout, FailCold: g.Reactor.OnWarmTimeout == "fail",
 		HaltOnFailure: g.Durability.OnFailure == "halt", KeepFirings: 1000, PlanHash: g.Hash,
 	}
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
-		sequential := a.Strategy == "sequential"
-		inputs = append(inputs, graph.Input{Name: a.Name, Type: expression.Any(), Event: sequential})
-		in := Input{Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: sequential, Identity: a.Kind}
+		inputs = append(inputs, graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest"})
+		in := Input{Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential", Burst: a.Strategy == "burst", Identity: a.Kind}
+		if a.SyncGroup != "" {
+			in.Group = 1 + int(a.SyncGroup[0])
+		}
 		if a.HasDefault {
 			in.Default = value(t, a.Default)
 		}

@@ -38,6 +38,8 @@ type Inbox struct {
 type lane struct {
 	sequential bool
 	keyed      bool
+	grouped    bool // in a sync_group: the order among inputs matters, so nothing is conflated here
+	handovers  int  // of a grouped latest input, in the inbox
 	capacity   int
 	maxBytes   int64
 	depth      int                                 // boundaries in the inbox and, of a sequential input, in the core's queues
@@ -64,8 +66,9 @@ type healthNote struct {
 
 // LaneConfig bounds one input.
 type LaneConfig struct {
-	Sequential bool
+	Sequential bool // or burst: every boundary waits for a cut
 	Keyed      bool // boundaries have keys: one overwrites another of the same key only
+	Grouped    bool // in a sync_group
 	Capacity   int
 	MaxBytes   int64
 }
@@ -74,7 +77,7 @@ type LaneConfig struct {
 func NewInbox(lanes []LaneConfig) *Inbox {
 	b := &Inbox{lanes: make([]lane, len(lanes)), wake: make(chan struct{}, 1)}
 	for i, l := range lanes {
-		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
+		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, grouped: l.Grouped, capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
 	}
 	return b
 }
@@ -151,6 +154,13 @@ func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
 	case l.sequential:
 		if !l.fits(h.Boundaries) {
 			return false, nil
+		}
+	case l.grouped:
+		if l.handovers >= l.capacity {
+			return false, nil
+		}
+		if l.handovers++; !l.keyed {
+			l.trim(h)
 		}
 	case l.keyed:
 		if !b.fitsByKey(p.input, h) {
@@ -263,15 +273,20 @@ func (l *lane) drained() (hadAny bool) {
 	return hadAny
 }
 
-// conflate keeps only the newest boundary of h, and folds it into the hand-over of the
-// same input that still waits, if there is one: then it reports true.
-func (b *Inbox) conflate(l *lane, h *accumulator.Handover) bool {
+// trim conflates the boundaries of one hand-over.
+func (l *lane) trim(h *accumulator.Handover) {
 	if n := len(h.Boundaries); n > 1 {
 		for i := range n - 1 {
 			l.conflated += h.Boundaries[i].Events
 		}
 		h.Boundaries = h.Boundaries[n-1:]
 	}
+}
+
+// conflate keeps only the newest boundary of h, and folds it into the hand-over of the
+// same input that still waits, if there is one: then it reports true.
+func (b *Inbox) conflate(l *lane, h *accumulator.Handover) bool {
+	l.trim(h)
 	if l.waiting == 0 {
 		return false
 	}
@@ -303,10 +318,12 @@ func (b *Inbox) Drain(now time.Time, c *Core) bool {
 	b.order, b.spare, b.health = b.spare[:0], nil, nil
 	b.drained = b.puts
 	for i := range b.lanes {
-		b.lanes[i].waiting, b.lanes[i].letters = 0, 0
-		if b.lanes[i].drained() {
+		l := &b.lanes[i]
+		l.waiting, l.letters = 0, 0
+		if l.drained() || l.handovers >= l.capacity {
 			b.signal(i)
 		}
+		l.handovers = 0
 	}
 	b.mu.Unlock()
 	for i := range order {

@@ -78,7 +78,9 @@ func encodeKey(cfg *Config, k *sealedKey) []byte {
 	dst := make([]byte, 0, 128)
 	dst = binary.AppendUvarint(dst, uint64(k.layout))
 	dst = binary.AppendUvarint(dst, k.arrival)
-	dst = binary.AppendVarint(binary.AppendVarint(dst, k.seen), k.started)
+	for _, at := range [...]int64{k.seen, k.started, k.first, k.last} {
+		dst = binary.AppendVarint(dst, at)
+	}
 	var none boundary.Position
 	for i := range k.slots {
 		s := &k.slots[i]
@@ -112,13 +114,13 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 		return errors.New("it has no key")
 	}
 	r := reader{b: data}
-	number, arrival, seen, started := r.keyHead()
+	number, arrival, at := r.keyHead()
 	l := layouts[number]
 	if l == nil {
 		return fmt.Errorf("its layout %d is missing", number)
 	}
 	k := c.newCell(key)
-	k.arrival, k.seen, k.started = arrival, seen, started
+	k.arrival, k.seen, k.started, k.first, k.last = arrival, at[0], at[1], at[2], at[3]
 	for _, i := range l.inputs {
 		s := r.slot()
 		switch {
@@ -146,8 +148,8 @@ func (c *Core) buryForeign(i int, b *boundary.Boundary) {
 }
 
 // keyHead reads what stands before the slots of a key.
-func (r *reader) keyHead() (layout, arrival uint64, seen, started int64) {
-	return r.uint(), r.uint(), r.int(), r.int()
+func (r *reader) keyHead() (layout, arrival uint64, at [4]int64) {
+	return r.uint(), r.uint(), [4]int64{r.int(), r.int(), r.int(), r.int()}
 }
 
 // slot reads one slot of a key's cell.
@@ -173,7 +175,7 @@ func (c *Core) restoreKeySlot(k *cell, i int, from *sealedSlot) {
 	}
 	switch {
 	case from.pend == nil:
-	case c.cfg.Inputs[i].Sequential:
+	case c.cfg.Inputs[i].queues():
 		// The input was latest before: what it had not cut yet comes first in the queue.
 		c.push(k, i, queued{b: from.pend, seq: from.since})
 		c.changes.touch(k)

@@ -170,66 +170,15 @@ func (c *Core) abandon(i int, b *boundary.Boundary, why string) {
 
 // schedule puts a key on the agenda or takes it off, as its criteria say.
 func (c *Core) schedule(k *cell) {
-	completed, ok := c.completed(k)
-	if !ok || k.waits {
+	r := c.readiness(k)
+	if !r.ok || k.waits {
 		c.keys.agenda.remove(k)
 		if k.overdue {
 			c.evict(k, noArrival)
 		}
 		return
 	}
-	due := int64(0)
-	if c.cfg.RateLimit > 0 && k.started != 0 {
-		due = k.started + int64(c.cfg.RateLimit)
-	}
-	c.keys.agenda.put(k, completed, due, nano(c.now))
-}
-
-// completed says whether a key's criteria hold (M8, M9), and which boundary completed them:
-// the first under any, the last that was missing under all.
-func (c *Core) completed(k *cell) (seq uint64, ok bool) {
-	if c.cfg.All {
-		return c.completedAll(k)
-	}
-	for i := range c.cfg.Inputs {
-		in := &c.cfg.Inputs[i]
-		if !in.Triggers || c.isShared(i) {
-			continue
-		}
-		s := c.slotOf(k, i)
-		at := s.since
-		switch {
-		case in.Sequential && s.queue.len() > 0:
-			at = s.queue.at(0).seq
-		case in.Sequential || s.pend == nil:
-			continue
-		}
-		if !ok || at < seq {
-			seq, ok = at, true
-		}
-	}
-	return seq, ok
-}
-
-func (c *Core) completedAll(k *cell) (seq uint64, ok bool) {
-	for i := range c.cfg.Inputs {
-		in := &c.cfg.Inputs[i]
-		if !in.Triggers || c.isShared(i) {
-			continue
-		}
-		if !c.ready(k, i) {
-			return 0, false
-		}
-		ok = true
-		s := c.slotOf(k, i)
-		switch {
-		case in.Sequential:
-			seq = max(seq, s.queue.at(0).seq)
-		case s.pend != nil && (!c.zip || s.cur.IsAbsent()):
-			seq = max(seq, s.since)
-		}
-	}
-	return seq, ok
+	c.keys.agenda.put(k, r.completed, r.due, nano(c.now))
 }
 
 // next makes the key whose epoch comes first the one at hand.

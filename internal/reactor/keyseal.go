@@ -62,6 +62,7 @@ type sealedKey struct {
 	layout        int
 	arrival       uint64
 	seen, started int64
+	first, last   int64
 	slots         []sealedSlot
 	nodes         graph.State
 }
@@ -89,7 +90,7 @@ func (c *Core) sealKeys(s *Seal, fresh *changes) {
 			c.sealQueue(s, fresh, k, i)
 		}
 		s.keys = append(s.keys, sealedKey{
-			key: k.key, layout: c.keys.layout, arrival: k.arrival, seen: k.seen, started: k.started,
+			key: k.key, layout: c.keys.layout, arrival: k.arrival, seen: k.seen, started: k.started, first: k.first, last: k.last,
 			slots: slots[first:len(slots):len(slots)], nodes: c.cfg.Plan.Freeze(&k.nodes, room[:size]),
 		})
 		room = room[size:]

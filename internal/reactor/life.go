@@ -55,6 +55,9 @@ func (c *Core) HealthReason() (code, detail string) { return c.life.code, c.life
 // Start ends the loading: the graph receives, and fires once every accumulator is healthy (M10).
 func (c *Core) Start(now time.Time) {
 	c.advance(now)
+	if c.ticked == 0 {
+		c.ticked = nano(c.now)
+	}
 	c.life.set(HealthWarming, "waiting_for_accumulators", "waiting for accumulators to become healthy")
 	if c.cfg.WarmTimeout > 0 {
 		c.life.warmUntil = c.now.Add(c.cfg.WarmTimeout)

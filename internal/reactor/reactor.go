@@ -58,6 +58,9 @@ type Options struct {
 	// health, and answers when it wants to be told again although nothing happens; zero for
 	// never. It must not block. Nil for none.
 	Watch func(c *Core, now time.Time) (again time.Time)
+	// Kept is told, on the reactor's goroutine, that epochs were kept since the last call. It
+	// must not block. Nil for none.
+	Kept func()
 	// Flush waits, at shutdown and within ctx, until the writers have returned. Nil for none.
 	Flush func(ctx context.Context)
 	// Epochs bounds how many reactors run epochs at one time; nil for no bound.
@@ -96,6 +99,7 @@ type Reactor struct {
 	persist    [persistReasons]string
 	out        []Message // reused
 	sealedTo   int64     // the epoch of the last seal
+	kept       int64     // epochs, when Kept was called last
 
 	posting sync.Mutex
 	posted  []func(c *Core, now time.Time)
@@ -294,6 +298,10 @@ func (r *Reactor) fire(now time.Time) bool {
 		return false
 	}
 	r.Core.TakeFreed(r.Inbox.Free)
+	if kept := r.Core.Kept(); kept != r.kept && r.Kept != nil {
+		r.Kept()
+	}
+	r.kept = r.Core.Kept()
 	if r.careful || r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
 		r.sealNow = true
 	}

@@ -48,6 +48,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if !m.LastStart.IsZero() {
 		c.shared.started = nano(m.LastStart)
 	}
+	c.shared.first, c.shared.last, c.ticked = m.First, m.Last, m.Ticked
 	for i := range c.accs {
 		b := m.Books[c.cfg.Inputs[i].Name]
 		a := &c.accs[i]
@@ -192,7 +193,7 @@ func (c *Core) decodeQueued(cell *checkpoint.Cell) (it queued, input int, err er
 // requeue puts a restored boundary back; an input that is latest by now takes the newest.
 func (c *Core) requeue(k *cell, i int, it queued) {
 	c.changes.sealedTo[i] = max(c.changes.sealedTo[i], it.seq)
-	if c.cfg.Inputs[i].Sequential {
+	if c.cfg.Inputs[i].queues() {
 		c.push(k, i, it)
 		return
 	}
@@ -235,7 +236,7 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 		return nil
 	}
 	c.admitted++
-	if c.cfg.Inputs[i].Sequential {
+	if c.cfg.Inputs[i].queues() {
 		// The input was latest before: what it had not cut yet becomes its queue.
 		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted})
 		c.changes.slots[i] = true

@@ -28,11 +28,12 @@ func (c *Core) run(cause Cause) {
 	c.cfg.Plan.Commit(&c.cell.nodes, &c.res)
 	c.ran()
 	c.buryNodes()
-	c.consume(true, func(i int, b *boundary.Boundary) {
+	c.consume(true, false, func(i int, b *boundary.Boundary) {
 		c.accs[i].consumed += b.Events
 		c.setCurrent(i, b)
 	})
 	c.stamp = c.ep.Stamp
+	c.kept++
 	c.lastFired = c.now
 	c.release(rec)
 	c.finish(rec)
@@ -101,7 +102,7 @@ func (c *Core) fail(cause Cause, node, code, reason string) {
 		c.cut.reset()
 		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; mend the cause, then restart the graph", c.epoch, reason))
 	} else {
-		c.consume(false, func(i int, b *boundary.Boundary) { c.bury(i, b, stage, code, reason, c.epoch) })
+		c.consume(false, true, func(i int, b *boundary.Boundary) { c.bury(i, b, stage, code, reason, c.epoch) })
 	}
 	c.finish(rec)
 }

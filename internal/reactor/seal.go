@@ -106,6 +106,9 @@ type meta struct {
 	LastStart time.Time            `json:"last_start,omitzero"`
 	LastFired time.Time            `json:"last_fired,omitzero"`
 	Now       time.Time            `json:"now,omitzero"`
+	First     int64                `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
+	Last      int64                `json:"last,omitempty"`
+	Ticked    int64                `json:"ticked,omitempty"`
 	Books     map[string]metaBooks `json:"books"`
 	Emitted   map[string]int64     `json:"emitted"`
 	Evicted   int64                `json:"evicted,omitempty"`
@@ -204,6 +207,7 @@ func (c *Core) meta() []byte {
 	m := meta{
 		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.stamp, Admitted: c.admitted, Frames: c.frames,
 		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired, Now: c.now,
+		First: c.shared.first, Last: c.shared.last, Ticked: c.ticked,
 		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)), Evicted: c.keys.evicted,
 	}
 	for i := range c.accs {

@@ -26,7 +26,7 @@ var accumulatorFields = []field[Accumulator]{
 	{name: "passive", read: func(d *decoder, v value, a *Accumulator) { d.boolean(v, &a.Passive) }},
 	{name: "default", read: func(d *decoder, v value, a *Accumulator) { a.Default, a.HasDefault = d.free(v) }},
 	{name: "strategy", read: readInputStrategy},
-	{name: "sync_group"},
+	{name: "sync_group", read: readSyncGroup},
 	{name: "capacity", read: func(d *decoder, v value, a *Accumulator) { d.count(v, 1, maxCapacity, &a.Capacity) }},
 	{name: "capacity_bytes", read: func(d *decoder, v value, a *Accumulator) {
 		if n, ok := d.integer(v, 1, maxCapacityBytes); ok {
@@ -69,6 +69,20 @@ func readInputStrategy(d *decoder, v value, a *Accumulator) {
 	if d.pick(v, strategies, &a.Strategy) {
 		d.links.accumulators[len(d.links.accumulators)-1].strategy = v
 	}
+}
+
+// readSyncGroup notes where the group stands: what it is made of shows when all inputs are known.
+func readSyncGroup(d *decoder, v value, a *Accumulator) {
+	name, ok := d.text(v, "the name of a group")
+	if !ok {
+		return
+	}
+	if !validName.MatchString(name) {
+		d.checkName(v.node, v.at, "sync_group")
+		return
+	}
+	a.SyncGroup = name
+	d.links.accumulators[len(d.links.accumulators)-1].group = v
 }
 
 func readSchema(d *decoder, v value, a *Accumulator) {
@@ -131,16 +145,18 @@ func readTimezone(d *decoder, v value, a *Accumulator) {
 	a.Timezone = name
 }
 
+var flushes = choice{built: []string{"epoch"}}
+
 var batchFields = []field[Batch]{
 	{name: "size", read: func(d *decoder, v value, b *Batch) { d.count(v, 1, maxCapacity, &b.Size) }},
 	{name: "interval", read: func(d *decoder, v value, b *Batch) { d.duration(v, 1, &b.Interval) }},
-	{name: "flush"},
+	{name: "flush", read: func(d *decoder, v value, b *Batch) { d.pick(v, flushes, &b.Flush) }},
 }
 
 func readBatch(d *decoder, v value, a *Accumulator) {
 	got, ok := readObject(d, v, "batch", batchFields, &a.Batch)
 	if ok && len(got) == 0 {
-		d.report(v.anchor(), v.at, CodeNoFlushRule, "", "the batch would never be handed over; give size, interval or both")
+		d.report(v.anchor(), v.at, CodeNoFlushRule, "", "the batch would never be handed over; give size, interval or flush: epoch")
 	}
 }
 

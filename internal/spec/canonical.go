@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/spec/internal/document"
 	"github.com/graphd/graphd/internal/spec/internal/meaning"
@@ -109,6 +110,9 @@ func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
 		b := t.Branch("batch")
 		b.Number("size", int64(a.Batch.Size))
 		b.Span("interval", a.Batch.Interval)
+		if a.Batch.Flush != "" {
+			b.Text("flush", a.Batch.Flush)
+		}
 	case "state":
 		t.Branch("state").Number("keep", int64(a.State.Keep))
 	case "window":
@@ -126,6 +130,9 @@ func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
 		g.freeAt(t, path+".default", "default", a.Default)
 	}
 	t.Text("strategy", a.Strategy)
+	if a.SyncGroup != "" {
+		t.Text("sync_group", a.SyncGroup)
+	}
 	t.Number("capacity", int64(a.Capacity))
 	t.Number("capacity_bytes", a.CapacityBytes)
 }
@@ -217,6 +224,9 @@ func addReactor(t *meaning.Tree, r *Reactor) {
 	t.Text("strategy", r.Strategy)
 	addExpr(t, "guard", r.Guard)
 	t.Span("rate_limit", r.RateLimit)
+	addSpan(t, "debounce", r.Debounce)
+	addSpan(t, "every", r.Every)
+	addSpan(t, "max_wait", r.MaxWait)
 	t.Span("warm_timeout", r.WarmTimeout)
 	t.Text("on_warm_timeout", r.OnWarmTimeout)
 	t.Span("epoch_timeout", r.EpochTimeout)
@@ -282,6 +292,13 @@ func addOutput(list *meaning.Tree, o *Output) {
 func addKeys(t *meaning.Tree, keys []Expr) {
 	for i, e := range keys {
 		t.Leaf("key["+strconv.Itoa(i)+"]", e.Text)
+	}
+}
+
+// addSpan leaves a time out when there is none.
+func addSpan(t *meaning.Tree, name string, d time.Duration) {
+	if d > 0 {
+		t.Span(name, d)
 	}
 }
 

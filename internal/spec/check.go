@@ -17,12 +17,14 @@ type links struct {
 	outputs      []output
 	routes       map[*Node]map[string]bool // the route names of the nodes that were asked for one
 	ofKeys       []value                   // what only a keyed reactor has
+	maxWait      value                     // if given
 }
 
 type input struct {
 	value
 	strategy value // if given, and one of the strategies
 	key      value // if given
+	group    value // if given
 }
 
 type link struct {
@@ -41,6 +43,8 @@ func (d *decoder) check(g *Graph) {
 	names := d.checkNames(g)
 	d.checkTriggers(g)
 	d.checkKeys(g)
+	d.checkGroups(g)
+	d.checkMaxWait(g)
 	d.checkAfter(g)
 	d.checkOutputs(g, names)
 	d.checkFeeds(g)
@@ -97,8 +101,8 @@ func (d *decoder) checkTriggers(g *Graph) {
 		default:
 			triggers = true
 		}
-		if why != "" && a.Strategy == "sequential" {
-			d.report(asked.node, asked.at, CodePassiveSequential, "latest", "%s never triggers, since %s, so it cannot be sequential; use latest or let it trigger", document.Quote(a.Name), why)
+		if why != "" && a.Strategy != "" && a.Strategy != "latest" {
+			d.report(asked.node, asked.at, CodePassiveSequential, "latest", "%s never triggers, since %s, so it cannot be %s; use latest or let it trigger", document.Quote(a.Name), why, a.Strategy)
 		}
 		path := "accumulators." + a.Name
 		if a.Strategy == "" {
@@ -115,6 +119,38 @@ func (d *decoder) checkTriggers(g *Graph) {
 	if !triggers && g.Reactor.Names == nil && len(g.Accumulators) > 0 {
 		v := d.links.inputs
 		d.report(v.anchor(), v.at, CodeNoTrigger, "", "every accumulator is passive or global, so nothing ever fires the graph; let at least one trigger")
+	}
+}
+
+// checkGroups checks that every sync_group has something to keep in step with: a sequential
+// input and another one.
+func (d *decoder) checkGroups(g *Graph) {
+	members, sequential := map[string]int{}, map[string]bool{}
+	for i := range g.Accumulators {
+		a := &g.Accumulators[i]
+		members[a.SyncGroup]++
+		sequential[a.SyncGroup] = sequential[a.SyncGroup] || a.Strategy == "sequential"
+	}
+	for i := range g.Accumulators {
+		a, v := &g.Accumulators[i], d.links.accumulators[i].group
+		switch {
+		case a.SyncGroup == "" || v.node == nil:
+		case a.Global:
+			d.report(v.node, v.at, CodeConflict, "", "%s is global: one value for all keys has no place in a sync_group; remove one of the two", document.Quote(a.Name))
+		case members[a.SyncGroup] == 1:
+			d.report(v.node, v.at, CodeNoEffect, "", "%s is alone in the sync_group %s; put the inputs to be seen in step with it into the same one", document.Quote(a.Name), document.Quote(a.SyncGroup))
+		case !sequential[a.SyncGroup]:
+			d.report(v.node, v.at, CodeNoEffect, "", "no input of the sync_group %s is sequential, so there is nothing to be in step with; give the input whose every boundary counts strategy: sequential", document.Quote(a.SyncGroup))
+		}
+	}
+}
+
+// checkMaxWait checks that there is a wait to bound.
+func (d *decoder) checkMaxWait(g *Graph) {
+	r := &g.Reactor
+	if r.MaxWait > 0 && r.When != "all" && r.Debounce == 0 {
+		v := d.links.maxWait
+		d.report(v.node, v.at, CodeNoEffect, "", "max_wait bounds the wait of when: all, or of debounce; with when: any nothing waits, so remove it")
 	}
 }
 

@@ -43,6 +43,7 @@ const (
 	CodeSeveralKinds      = "several_kinds"      // more than one kind where exactly one is allowed
 	CodeMissingKind       = "missing_kind"       // a node, source or sink that does not say what it is
 	CodeConflict          = "conflict"           // two fields that contradict each other
+	CodeNoEffect          = "no_effect"          // a field that can never do anything where it stands
 	CodeNoFlushRule       = "no_flush_rule"      // a batch that would never be handed over
 	CodePassiveSequential = "passive_sequential" // an input that does not trigger, yet asks to be queued
 	CodePassiveTrigger    = "passive_trigger"    // an input that does not trigger, yet is named as a trigger

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"time"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graphd/graphd/internal/spec/internal/document"
@@ -8,11 +10,14 @@ import (
 
 var (
 	criteria       = choice{built: []string{"any", "all"}}
-	strategies     = choice{built: []string{"latest", "sequential"}, later: []string{"burst"}}
+	strategies     = choice{built: []string{"latest", "sequential", "burst"}}
 	onWarmTimeouts = choice{built: []string{"fire_anyway", "fail"}}
 	onExhausteds   = choice{built: []string{"fail", "degrade"}}
 	onEvicts       = choice{built: []string{"dead_letter", "drop"}}
 )
+
+// leastCadence keeps a slip of the pen from firing a graph a million times a second.
+const leastCadence = time.Millisecond
 
 var reactorFields = []field[Reactor]{
 	{name: "when", read: readWhen},
@@ -22,10 +27,10 @@ var reactorFields = []field[Reactor]{
 	{name: "max_keys", read: func(d *decoder, v value, r *Reactor) { d.ofKeys(v); d.count(v, 1, maxKeys, &r.MaxKeys) }},
 	{name: "on_evict", read: func(d *decoder, v value, r *Reactor) { d.ofKeys(v); d.pick(v, onEvicts, &r.OnEvict) }},
 	{name: "guard", read: func(d *decoder, v value, r *Reactor) { r.Guard = d.expr(v) }},
-	{name: "debounce"},
+	{name: "debounce", read: func(d *decoder, v value, r *Reactor) { d.duration(v, 0, &r.Debounce) }},
 	{name: "rate_limit", read: func(d *decoder, v value, r *Reactor) { d.duration(v, 0, &r.RateLimit) }},
-	{name: "every"},
-	{name: "max_wait"},
+	{name: "every", read: func(d *decoder, v value, r *Reactor) { d.duration(v, leastCadence, &r.Every) }},
+	{name: "max_wait", read: func(d *decoder, v value, r *Reactor) { d.links.maxWait = v; d.duration(v, 1, &r.MaxWait) }},
 	{name: "warm_timeout", read: func(d *decoder, v value, r *Reactor) { d.duration(v, 1, &r.WarmTimeout) }},
 	{name: "on_warm_timeout", read: func(d *decoder, v value, r *Reactor) { d.pick(v, onWarmTimeouts, &r.OnWarmTimeout) }},
 	{name: "epoch_timeout", read: func(d *decoder, v value, r *Reactor) { d.duration(v, 1, &r.EpochTimeout) }},

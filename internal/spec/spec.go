@@ -110,7 +110,10 @@ type Accumulator struct {
 	// Default is the value until the first boundary arrives; HasDefault tells nil from absent.
 	Default    any
 	HasDefault bool
-	// Strategy is "latest" or "sequential"; never empty after Parse (the reactor's is filled in;
+	// SyncGroup names the inputs that are seen in step: once a sequential boundary of the group
+	// waits, what comes after it belongs to a later epoch. "" is none.
+	SyncGroup string
+	// Strategy is "latest", "sequential" or "burst"; never empty after Parse (the reactor's is filled in;
 	// inputs that do not trigger are always "latest").
 	Strategy string
 	// Capacity bounds the hand-over: boundaries (default 1,024) and bytes (default 8 MiB).
@@ -138,6 +141,7 @@ func (a *Accumulator) Triggers(r *Reactor) bool {
 type Batch struct {
 	Size     int           // flush when this many events are in; 0: no rule
 	Interval time.Duration // flush this long after the first event; 0: no rule
+	Flush    string        // "epoch": flush after every epoch that is kept; "": no rule
 }
 
 // State is the configuration of a state accumulator.
@@ -193,7 +197,7 @@ type Reactor struct {
 	// When is "any" (default) or "all"; Names restricts it to a subset, nil means every triggering input.
 	When     string
 	Names    []string
-	Strategy string // "latest" (default) or "sequential"
+	Strategy string // "latest" (default), "sequential" or "burst"
 	// Keys make the key of a boundary from its fields; several make a composite key. Nil when not given.
 	Keys    []Expr
 	TTL     time.Duration // a key is forgotten this long after its last arrival; 0: never
@@ -201,7 +205,10 @@ type Reactor struct {
 	// OnEvict is "dead_letter" (default) or "drop".
 	OnEvict     string
 	Guard       Expr
+	Debounce    time.Duration // fire when nothing that triggers has arrived for so long; 0: at once
 	RateLimit   time.Duration // least time between the starts of two epochs; 0: none
+	Every       time.Duration // fire at this cadence only, with nothing new too; 0: none
+	MaxWait     time.Duration // the most that what has arrived waits for the rest, or for quiet; 0: for ever
 	WarmTimeout time.Duration // default 30s
 	// OnWarmTimeout is "fire_anyway" (default) or "fail".
 	OnWarmTimeout string

@@ -226,6 +226,8 @@ func (d *decoder) duration(v value, least time.Duration, into *time.Duration) {
 	switch {
 	case err != nil:
 		d.report(v.node, v.at, CodeBadDuration, suggest.Duration(v.node.Value), "expected %s, found %s", want, document.Describe(v.node))
+	case n < least && least > 1:
+		d.report(v.node, v.at, CodeOutOfRange, "", "%s is too short; give at least %s", document.Subject(v.node), least)
 	case n < least && least > 0:
 		d.report(v.node, v.at, CodeOutOfRange, "", "%s is too short; give a duration above 0s", document.Subject(v.node))
 	case n < least:

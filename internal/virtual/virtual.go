@@ -30,6 +30,8 @@ type Graph struct {
 	Release func(batch []reactor.Message) error
 	err     error
 
+	flushing []int // accumulators that flush with epochs
+	kept     int64 // epochs, when they were last told
 	handover accumulator.Handover
 	letters  []checkpoint.DeadLetter
 	// lent is how many boundaries of each sequential input the core still has queued: at
@@ -46,7 +48,10 @@ func New(u *compile.Unit, start time.Time, mono func() int64) *Graph {
 	cfg.Mono = mono
 	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
 	g := &Graph{unit: u, core: reactor.NewCore(cfg), now: start}
-	for _, p := range u.Programs {
+	for i, p := range u.Programs {
+		if p.FlushesWithEpochs() {
+			g.flushing = append(g.flushing, i)
+		}
 		g.accs = append(g.accs, accumulator.NewCore(p, accumulator.Limits{}))
 		g.accs[len(g.accs)-1].Ephemeral()
 	}
@@ -87,22 +92,42 @@ func (g *Graph) EventTime(i int, ev *boundary.Event) (at time.Time, ok bool, err
 
 // Quiesce hands over what the accumulators have, and fires until nothing is left to fire.
 func (g *Graph) Quiesce() error {
-	for i, acc := range g.accs {
-		// Take sets every field, and queues keep the boundaries' array and never the
-		// hand-over itself: it is used again as it is.
-		if acc.Take(&g.handover) {
-			g.core.Admit(g.now, i, &g.handover, 0)
-			if g.lent != nil {
-				g.lent[i] += len(g.handover.Boundaries)
-			}
-		}
+	for i := range g.accs {
+		g.admit(i)
 	}
 	g.core.Tick(g.now)
+	g.flush() // a command may have fired
 	for g.err == nil && g.core.Fire(g.now) {
 		g.hand()
+		g.flush()
 	}
 	g.settle()
 	return g.err
+}
+
+// admit hands over what accumulator i has.
+func (g *Graph) admit(i int) {
+	// Take sets every field, and queues keep the boundaries' array and never the hand-over
+	// itself: it is used again as it is.
+	if !g.accs[i].Take(&g.handover) {
+		return
+	}
+	g.core.Admit(g.now, i, &g.handover, 0)
+	if g.lent != nil {
+		g.lent[i] += len(g.handover.Boundaries)
+	}
+}
+
+// flush has the batches handed over that are flushed with epochs, when some were kept.
+func (g *Graph) flush() {
+	if g.core.Kept() == g.kept {
+		return
+	}
+	g.kept = g.core.Kept()
+	for _, i := range g.flushing {
+		g.accs[i].EpochKept(g.now)
+		g.admit(i)
+	}
 }
 
 // hand gives what an epoch released to Release.

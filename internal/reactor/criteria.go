@@ -1,0 +1,269 @@
+package reactor
+
+import (
+	"math"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// When the graph fires (M8). The criteria say whether an epoch is called for; rate limit,
+// debounce and cadence say when it may start; max_wait ends a wait. In a keyed graph all of
+// this holds for each key by itself.
+
+// readiness is what the criteria make of a key.
+type readiness struct {
+	ok        bool   // an epoch is called for
+	completed uint64 // the admission sequence of the boundary that completed the criteria
+	due       int64  // when it may start, in nanoseconds of engine time; 0 is at once
+	cause     Cause
+}
+
+// readiness evaluates the criteria of a key and its timers.
+func (c *Core) readiness(k *cell) readiness {
+	seq, ok := c.completed(k)
+	r := readiness{ok: ok, completed: seq}
+	if ok && c.cfg.Debounce > 0 {
+		r.due = k.last + int64(c.cfg.Debounce)
+		if most := k.first + int64(c.cfg.MaxWait); c.cfg.MaxWait > 0 && most < r.due {
+			r.due, r.cause = most, CauseMaxWait
+		}
+	}
+	if !ok && c.cfg.MaxWait > 0 && k.first != 0 {
+		if r.completed, r.ok = c.earliest(k); r.ok {
+			r.due, r.cause = k.first+int64(c.cfg.MaxWait), CauseMaxWait
+		}
+	}
+	if !r.ok {
+		return readiness{}
+	}
+	if c.cfg.RateLimit > 0 && k.started != 0 {
+		r.due = max(r.due, k.started+int64(c.cfg.RateLimit))
+	}
+	if c.cfg.Every > 0 {
+		served := k.started
+		if k == c.shared {
+			served = c.ticked // by an epoch, by a false guard, or before the start
+		}
+		r.due = c.onGrid(max(r.due, k.first, served+1))
+	}
+	return r
+}
+
+// onGrid is the first instant of the cadence that is not before t. The grid is that of whole
+// multiples since 1970, so that it is the same after a restart.
+func (c *Core) onGrid(t int64) int64 {
+	every := int64(c.cfg.Every)
+	if rest := t % every; rest > 0 {
+		return t - rest + every
+	}
+	return t
+}
+
+// tickDue is when the next epoch of the cadence comes, whether or not anything new is there.
+// The keys of a keyed graph fire on the grid only when they have something new.
+func (c *Core) tickDue() (at int64, ok bool) {
+	if c.cfg.Every <= 0 || c.cfg.Keys != nil {
+		return 0, false
+	}
+	return c.onGrid(c.ticked + 1), true
+}
+
+// arrived notes the time of something that triggers, for the timers.
+func (c *Core) arrived(k *cell, i int) {
+	if !c.timed || !c.cfg.Inputs[i].Triggers {
+		return
+	}
+	k.last = nano(c.now)
+	if k.first == 0 {
+		k.first = k.last
+	}
+}
+
+// rewait begins the wait anew after a cut: what it has left waits from now on.
+func (c *Core) rewait(k *cell) {
+	if !c.timed {
+		return
+	}
+	k.first = 0
+	if _, left := c.earliest(k); left {
+		k.first = nano(c.now)
+	}
+}
+
+// earliest is the oldest boundary that triggers and waits for a cut.
+func (c *Core) earliest(k *cell) (seq uint64, ok bool) {
+	for i := range c.cfg.Inputs {
+		if at, waits := c.news(k, i); waits && c.cfg.Inputs[i].Triggers && (!ok || at < seq) {
+			seq, ok = at, true
+		}
+	}
+	return seq, ok
+}
+
+// news is the admission sequence of the oldest boundary of input i that a cut would take.
+func (c *Core) news(k *cell, i int) (seq uint64, ok bool) {
+	s := c.slotOf(k, i)
+	if !c.cfg.Inputs[i].queues() {
+		return s.since, s.pend != nil
+	}
+	if c.visible(k, i) == 0 {
+		return 0, false
+	}
+	return s.queue.at(0).seq, true
+}
+
+// completed says whether a key's criteria hold (M8, M9), and which boundary completed them:
+// the first under any, the last that was missing under all.
+func (c *Core) completed(k *cell) (seq uint64, ok bool) {
+	if !c.cfg.All {
+		return c.earliest(k)
+	}
+	for i := range c.cfg.Inputs {
+		in := &c.cfg.Inputs[i]
+		if !in.Triggers {
+			continue
+		}
+		if !c.ready(k, i) {
+			return 0, false
+		}
+		ok = true
+		if at, waits := c.news(k, i); waits && (in.bounded() || !c.zip || c.slotOf(k, i).cur.IsAbsent()) {
+			seq = max(seq, at)
+		}
+	}
+	return seq, ok
+}
+
+// ready says whether input i has what `when all` asks of it. With a sequential input among
+// the triggering ones it is a zip, in which the others repeat once they have arrived.
+func (c *Core) ready(k *cell, i int) bool {
+	_, fresh := c.news(k, i)
+	if c.zip && !c.cfg.Inputs[i].Sequential {
+		return fresh || !c.slotOf(k, i).cur.IsAbsent()
+	}
+	return fresh
+}
+
+// barrier is the admission sequence that the inputs of a sync_group are seen up to: that of
+// the group's first sequential boundary that no cut has taken. What came after it belongs to
+// a later epoch (M9).
+func (c *Core) barrier(k *cell, group int) uint64 {
+	at := uint64(math.MaxUint64)
+	for i := range c.cfg.Inputs {
+		in := &c.cfg.Inputs[i]
+		if q := c.slotOf(k, i).queue; in.Group == group && in.Sequential && q.len() > 0 {
+			at = min(at, q.at(0).seq)
+		}
+	}
+	return at
+}
+
+// visible is how many boundaries at the head of a queue a cut may take.
+func (c *Core) visible(k *cell, i int) int {
+	in, q := &c.cfg.Inputs[i], c.slotOf(k, i).queue
+	switch n := q.len(); {
+	case n == 0 || in.Group == 0 && in.Burst:
+		return n
+	case in.Sequential:
+		return 1
+	}
+	limit, n := c.barrier(k, in.Group), 0
+	for n < q.len() && q.at(n).seq < limit {
+		n++
+	}
+	return n
+}
+
+// pushGrouped takes a boundary of a latest input that is in a sync_group: it overwrites the
+// one before, unless a sequential boundary of the group came in between.
+func (c *Core) pushGrouped(k *cell, i int, it queued) {
+	q := c.slotOf(k, i).queue
+	if q.len() > 0 && !c.between(k, i, q.at(q.len()-1).seq) {
+		c.accs[i].conflated += c.popLast(k, i).b.Events
+	}
+	c.push(k, i, it)
+}
+
+// between says whether a sequential boundary of i's group that came after seq still waits.
+func (c *Core) between(k *cell, i int, seq uint64) bool {
+	for other := range c.cfg.Inputs {
+		in := &c.cfg.Inputs[other]
+		if q := c.slotOf(k, other).queue; in.Group == c.cfg.Inputs[i].Group && in.Sequential && q.len() > 0 && q.at(q.len()-1).seq > seq {
+			return true
+		}
+	}
+	return false
+}
+
+// fillCut marks what an epoch of the given cause takes.
+func (c *Core) fillCut(cause Cause) {
+	c.cut.reset()
+	first := -1
+	if !c.cfg.All && cause != CauseForce {
+		first = c.firstSequential()
+	}
+	for i := range c.cfg.Inputs {
+		in := &c.cfg.Inputs[i]
+		switch {
+		case cause == CauseTick && in.Triggers:
+			// Nothing that triggers is taken: what there is waits for the rest of it.
+		case in.Sequential && first >= 0 && i != first:
+			// Under any, one sequential boundary is taken; the other inputs keep their cached value.
+		default:
+			c.takeFrom(i)
+		}
+	}
+}
+
+// firstSequential is the sequential input whose head was admitted first, -1 for none.
+func (c *Core) firstSequential() int {
+	first, seq := -1, uint64(0)
+	for i := range c.cfg.Inputs {
+		if q := c.slot(i).queue; c.cfg.Inputs[i].Sequential && q.len() > 0 && (first < 0 || q.at(0).seq < seq) {
+			first, seq = i, q.at(0).seq
+		}
+	}
+	return first
+}
+
+// takeFrom marks what input i has to give: the newest, the head of its queue, or the burst.
+func (c *Core) takeFrom(i int) {
+	in, s, t := &c.cfg.Inputs[i], c.slot(i), &c.cut
+	if !in.queues() {
+		t.take[i] = s.pend
+		return
+	}
+	n := c.visible(c.cell, i)
+	if n == 0 {
+		return
+	}
+	t.counts[i] = n
+	switch {
+	case in.Burst:
+		t.take[i] = gather(s.queue, n)
+	case in.Sequential:
+		t.take[i], t.heads = s.queue.at(0).b, true
+	default:
+		t.take[i] = s.queue.at(n - 1).b
+	}
+}
+
+// gather is a burst as one boundary: the list of what is in it.
+func gather(q *queue, n int) *boundary.Boundary {
+	values := make([]boundary.Value, n)
+	all := *q.at(0).b
+	all.Events, all.Size, all.Raw = 0, 0, nil
+	for i := range n {
+		b := q.at(i).b
+		values[i] = b.Value
+		all.Events += b.Events
+		all.Size += b.Size
+		all.Last, all.At = b.Last, b.At
+	}
+	all.Value = boundary.List(values)
+	return &all
+}
+
+// nanoTime is a time of a cell as a time.
+func nanoTime(n int64) time.Time { return time.Unix(0, n).UTC() }
