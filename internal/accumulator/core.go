@@ -76,8 +76,7 @@ func (p *Program) FlushesWithEpochs() bool { return p.kind == kindBatch && p.bat
 // complete now, unless it is empty.
 func (c *Core) EpochKept(now time.Time) {
 	if c.p.FlushesWithEpochs() && c.open() > 0 {
-		c.flushAll(now)
-		c.changed = true
+		c.EndOfInput(now)
 	}
 }
 
