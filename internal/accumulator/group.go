@@ -120,7 +120,7 @@ func (u *Unit) foldPushed() (poison *PanicError) {
 			s := &u.group[g]
 			ev := s.push.events[i]
 			poison = &PanicError{Value: r, Stack: debug.Stack(), Event: &ev}
-			s.record(i, u.core.Poison(u.now, &ev, false, fmt.Sprint(r)))
+			s.record(i, u.core.Poison(u.now, &ev, carried(&ev), fmt.Sprint(r)))
 			s.hi = i + 1
 			u.group = u.group[:g+1]
 		}
@@ -128,8 +128,13 @@ func (u *Unit) foldPushed() (poison *PanicError) {
 	for g = range u.group {
 		s := &u.group[g]
 		for i = s.lo; i < s.hi; i++ {
-			s.record(i, u.core.Add(u.now, &s.push.events[i], false))
+			ev := &s.push.events[i]
+			s.record(i, u.core.Add(u.now, ev, carried(ev)))
 		}
 	}
 	return nil
 }
+
+// carried says that an event in the mailbox comes from a source all the same: another graph's
+// output. It has a position, which a push has not, and nobody to tell that it was refused.
+func carried(ev *boundary.Event) bool { return !ev.Pos.IsZero() }

@@ -17,7 +17,7 @@ func (s *span) record(index int, o Outcome) {
 	case Filtered:
 		s.accepted++
 		s.filtered++
-	case Accepted:
+	case Accepted, DeadLettered: // who sent a value that was kept as a letter has nothing to do
 		s.accepted++
 	default:
 		s.rejectedCount++

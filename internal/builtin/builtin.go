@@ -89,8 +89,9 @@ func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 func (k *Kinds) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
 	o := &u.Spec.Outputs[i]
 	switch o.Sink.Kind {
-	case "drop", "websocket":
-		// Watchers see every output; these two kinds have nowhere else to go.
+	case "drop", "websocket", "graph":
+		// Watchers see every output; the first two have nowhere else to go, and the engine
+		// hands values from graph to graph.
 		return nil, nil
 	case "stdout":
 		return k.Stdout.Sink(), nil

@@ -64,7 +64,7 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	if err := core.Restore(state, mark.Counters, mark.Positions); err != nil {
 		return err
 	}
-	source, err := m.e.cfg.Kinds.Source(m.unit, a.index)
+	source, err := r.source(a)
 	if err != nil {
 		return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
 	}
@@ -73,6 +73,14 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 		Epochs: a.epochs, From: mark.Positions, MarkEvery: max(m.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
 	return unit.Run(ctx)
+}
+
+// source makes an accumulator's source, nil when its socket is all there is.
+func (r *run) source(a *accumulatorRun) (accumulator.Source, error) {
+	if s := &a.spec.Source; s.Kind == "graph" {
+		return &graphSource{e: r.m.e, from: Ref{r.m.ref.Tenant, s.Graph.Name}, output: s.Graph.Output}, nil
+	}
+	return r.m.e.cfg.Kinds.Source(r.m.unit, a.index)
 }
 
 // accumulatorEvent shows and records what the supervisor does with an accumulator.

@@ -96,6 +96,9 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 		}
 	}
 	if dryRun {
+		if err := e.refuseCircle(g, unit); err != nil {
+			return ApplyResult{}, err
+		}
 		plan, err := unit.Plan.JSON()
 		if err != nil {
 			return ApplyResult{}, fmt.Errorf("encode the plan: %w", err)
@@ -112,6 +115,10 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 		return res, err
 	}
 	decl := checkpoint.Declaration{Tenant: g.Tenant, Graph: g.Name, Text: string(document), Origin: origin, Updated: time.Now().UTC()}
+	unclaim, err := e.wiring.claim(g, unit)
+	if err != nil {
+		return ApplyResult{}, err
+	}
 	m := e.manage(decl, unit)
 	put := func() (err error) {
 		m.decl.Revision, err = e.cfg.Store.PutDeclaration(context.WithoutCancel(ctx), decl, ifMatch)
@@ -127,12 +134,14 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 		m.decl.Revision = old.decl.Revision // until the store has given the next
 		err = e.update(ctx, old, m, put)
 		if err != nil {
+			unclaim()
 			old.updated("update_failed", origin, plainly(err), false)
 			return ApplyResult{}, err
 		}
 		m.updated("updated", origin, fmt.Sprintf("revision %d follows %d: %s", m.decl.Revision, old.decl.Revision, res.State), true)
 	} else {
 		if err := put(); err != nil {
+			unclaim()
 			return ApplyResult{}, err
 		}
 		e.adopt(m)
@@ -188,6 +197,7 @@ func (e *Engine) Delete(ctx context.Context, g Ref, deleteState bool) error {
 	e.mu.Lock()
 	delete(e.graphs, g)
 	e.mu.Unlock()
+	e.wiring.forget(g)
 	for _, box := range m.mailboxes {
 		box.Close()
 	}

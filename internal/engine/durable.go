@@ -20,6 +20,10 @@ const durableTimeout = 10 * time.Second
 // openSinks makes the outputs' sinks; nil where values are only counted and watched.
 func (m *managed) openSinks() (sinks []reactor.Sink, err error) {
 	for i := range m.unit.Spec.Outputs {
+		if o := &m.unit.Spec.Outputs[i]; o.Sink.Kind == "graph" {
+			sinks = append(sinks, newRelay(m.e, m.ref, o.Name, nil))
+			continue
+		}
 		s, err := m.e.cfg.Kinds.Sink(m.unit, i)
 		if err != nil {
 			m.closeSinks(sinks)

@@ -76,6 +76,7 @@ type Engine struct {
 	changing keyed // one change of a graph at a time
 	mu       sync.RWMutex
 	graphs   map[Ref]*managed
+	wiring   *wiring  // how graphs feed graphs
 	everyone []*queue // watchers of all graphs of a tenant
 	closing  bool
 
@@ -90,7 +91,7 @@ func New(cfg Config) *Engine {
 	cfg.MaxGraphs = cmpOr(cfg.MaxGraphs, 10_000)
 	cfg.MailboxEvents = cmpOr(cfg.MailboxEvents, 4096)
 	cfg.ShutdownTimeout = cmpOr(cfg.ShutdownTimeout, 30*time.Second)
-	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[Ref]*managed)}
+	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[Ref]*managed), wiring: newWiring()}
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = processMemory
 	}
@@ -124,6 +125,12 @@ func (e *Engine) Open(ctx context.Context) error {
 			m.broken(err)
 			e.cfg.Log.Error("a stored declaration cannot be used; its graph is not running", "graph", d.Graph, "tenant", d.Tenant, "err", err)
 		}
+		if unit != nil {
+			if _, err := e.wiring.claim(m.ref, unit); err != nil {
+				m.broken(err)
+				m.unit = nil
+			}
+		}
 		e.adopt(m)
 	}
 	return nil
@@ -139,7 +146,27 @@ func (e *Engine) adopt(m *managed) {
 		}
 	}
 	e.mu.Unlock()
+	e.wiring.connect(m)
 	m.start(e.ctx)
+	e.rewired(m)
+}
+
+// rewired says that m has come or changed, and gives the graphs that feed it the writers
+// for that.
+func (e *Engine) rewired(m *managed) {
+	e.wiring.touch()
+	if m.unit == nil {
+		return
+	}
+	for _, l := range linksOf(m.ref, m.unit.Spec) {
+		up, err := e.graph(l.from)
+		if err != nil || up == m {
+			continue
+		}
+		if r, err := up.running(); err == nil {
+			r.attach()
+		}
+	}
 }
 
 // Close stops every graph at its epoch boundary, with a final checkpoint each, within the
@@ -148,6 +175,7 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closing = true
 	e.mu.Unlock()
+	e.stopFeeders()
 	e.stop()
 	err := stuckOnly(e.group.WaitDeadline(e.cfg.ShutdownTimeout))
 	e.mu.RLock()
@@ -162,6 +190,23 @@ func (e *Engine) Close() error {
 		m.hub.close()
 	}
 	return err
+}
+
+// stopFeeders stops the graphs that feed others before those that they feed, so that what is
+// on its way between them arrives; within half of the shutdown timeout.
+func (e *Engine) stopFeeders() {
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.ShutdownTimeout/2)
+	defer cancel()
+	for _, ref := range e.wiring.feeders() {
+		m, err := e.graph(ref)
+		if err != nil {
+			continue
+		}
+		if task := m.current(); task != nil {
+			task.Stop()
+			_ = task.Wait(ctx) // how it ended is told by Close
+		}
+	}
 }
 
 // graph finds a graph, or refuses with 404.

@@ -94,7 +94,7 @@ func (m *managed) start(ctx context.Context) {
 		return
 	}
 	r := m.unit.Spec.Reactor.Restart
-	m.task = m.e.group.Go(ctx, m.ref.Tenant+"/"+m.ref.Name, func(ctx context.Context, n *supervisor.Node) error {
+	task := m.e.group.Go(ctx, m.ref.Tenant+"/"+m.ref.Name, func(ctx context.Context, n *supervisor.Node) error {
 		m.node = n
 		return supervisor.Supervise(ctx, supervisor.Config{
 			Name:      "graph",
@@ -107,17 +107,28 @@ func (m *managed) start(ctx context.Context) {
 			Node:      n,
 		})
 	})
+	m.mu.Lock()
+	m.task = task
+	m.mu.Unlock()
+}
+
+// current is the graph's supervising task, nil before its start.
+func (m *managed) current() *supervisor.Task {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.task
 }
 
 // stop ends the graph and waits until it has, within the shutdown timeout.
 func (m *managed) stop() error {
-	if m.task == nil {
+	task := m.current()
+	if task == nil {
 		return nil
 	}
-	m.task.Stop()
+	task.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), m.e.cfg.ShutdownTimeout)
 	defer cancel()
-	if err := m.task.Wait(ctx); err != nil && ctx.Err() != nil {
+	if err := task.Wait(ctx); err != nil && ctx.Err() != nil {
 		return err
 	}
 	return m.stopError()

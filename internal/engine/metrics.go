@@ -51,8 +51,8 @@ func (m *managed) metrics(ctx context.Context) Metrics {
 	if r == nil {
 		return out
 	}
-	for i, w := range r.writers {
-		if w != nil {
+	for i := range m.unit.Spec.Outputs {
+		if w := r.writerOf(i); w != nil {
 			out.Retries[m.unit.Spec.Outputs[i].Name] = w.Status().Retries
 		}
 	}

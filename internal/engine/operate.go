@@ -242,7 +242,8 @@ func (e *Engine) Drain(ctx context.Context, g Ref) (GraphSummary, error) {
 		if err != nil {
 			return GraphSummary{}, err
 		}
-		for _, w := range r.writers {
+		for i := range r.m.unit.Spec.Outputs {
+			w := r.writerOf(i)
 			resting = resting && (w == nil || w.Status().Pending == 0)
 		}
 		if resting {

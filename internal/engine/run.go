@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,9 +22,13 @@ type run struct {
 	head    checkpoint.Head
 	reactor *reactor.Reactor
 	inbox   *reactor.Inbox
-	writers []*reactor.Writer
 	accs    []*accumulatorRun
 	flushed *supervisor.Group // the writers
+
+	attaching sync.Mutex // one look for new links at a time
+
+	wmu     sync.Mutex
+	writers []*reactor.Writer // per output; nil where nothing is delivered. More may come with links
 }
 
 // accumulatorRun is one accumulator's place in a run.
@@ -139,13 +144,16 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 		r.accs = append(r.accs, a)
 	}
 	for i, sink := range sinks {
+		if cfg.Routes[i].Path != reactor.PathCoTransaction {
+			sink = m.relayed(i, sink)
+		}
 		if sink != nil {
-			r.writers[i] = r.writer(i, sink, m.outbox(i, core, depths))
+			r.writers[i] = r.newWriter(i, sink, m.outbox(i, core, depths))
 		}
 	}
 	d := g.Durability
 	r.reactor = reactor.New(reactor.Options{
-		Core: core, Inbox: r.inbox, Writers: r.writers, Store: m.e.cfg.Store, Journal: m.e.cfg.Store, Head: head,
+		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: m.e.cfg.Store, Journal: m.e.cfg.Store, Head: head,
 		Drop:     m.orphans(depths, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Flush: r.flush,
 		Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
@@ -164,7 +172,8 @@ func (r *run) kept() {
 	}
 }
 
-func (r *run) writer(i int, sink reactor.Sink, outbox *reactor.OutboxConfig) *reactor.Writer {
+// newWriter makes the writer of output i.
+func (r *run) newWriter(i int, sink reactor.Sink, outbox *reactor.OutboxConfig) *reactor.Writer {
 	o := &r.m.unit.Spec.Outputs[i]
 	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Outbox: outbox,
 		Retry: reactor.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
@@ -174,6 +183,38 @@ func (r *run) writer(i int, sink reactor.Sink, outbox *reactor.OutboxConfig) *re
 	return reactor.NewWriter(cfg)
 }
 
+// writerOf is output i's, nil when nothing is delivered.
+func (r *run) writerOf(i int) *reactor.Writer {
+	r.wmu.Lock()
+	defer r.wmu.Unlock()
+	return r.writers[i]
+}
+
+// attach gives the outputs that feed other graphs by now a writer, while the run is on.
+// Values of epochs from then on are delivered.
+func (r *run) attach() {
+	r.attaching.Lock()
+	defer r.attaching.Unlock()
+	for i := range r.m.unit.Spec.Outputs {
+		name := r.m.unit.Spec.Outputs[i].Name
+		if r.writerOf(i) != nil || len(r.m.e.wiring.of(r.m.ref, name)) == 0 {
+			continue
+		}
+		w := r.newWriter(i, newRelay(r.m.e, r.m.ref, name, nil), nil)
+		// The group is asked on the reactor's goroutine: it does not end before the reactor has.
+		err := r.reactor.Do(context.Background(), func(*reactor.Core, time.Time) {
+			r.reactor.Writers[i] = w
+			r.flushed.Go(context.Background(), "output/"+name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
+		})
+		if err != nil {
+			return // the run is ending; the next one begins with a writer
+		}
+		r.wmu.Lock()
+		r.writers[i] = w
+		r.wmu.Unlock()
+	}
+}
+
 // live runs the pieces until ctx ends or one of them ends the run. They stop in the order
 // of the flow: accumulators, reactor, writers (M38).
 func (r *run) live(ctx context.Context) error {
@@ -181,14 +222,14 @@ func (r *run) live(ctx context.Context) error {
 	sources, reactors, writers := m.node.NewGroup(), m.node.NewGroup(), m.node.NewGroup()
 	// The reactor and the writers end after what is before them in the flow, not with ctx.
 	after := context.WithoutCancel(ctx)
+	r.flushed = writers
 	m.setRun(r)
 	defer m.retire(r)
-	for i, w := range r.writers {
-		if w != nil {
+	for i := range m.unit.Spec.Outputs {
+		if w := r.writerOf(i); w != nil {
 			writers.Go(after, "output/"+m.unit.Spec.Outputs[i].Name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
 		}
 	}
-	r.flushed = writers
 	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error { return r.reactor.Run(ctx) })
 	if err := r.reactor.Do(after, func(c *reactor.Core, now time.Time) { c.Start(now) }); err != nil && !errors.Is(err, reactor.ErrStopped) {
 		return err
@@ -196,6 +237,7 @@ func (r *run) live(ctx context.Context) error {
 	if r.reactor.Hold && !m.isHeld() { // let go while it was being built
 		r.letGo(after)
 	}
+	r.attach() // what was linked since the sinks were opened
 	gaveUp := make(chan error, len(r.accs))
 	for _, a := range r.accs {
 		sources.Supervise(ctx, r.supervision(a, gaveUp))

@@ -208,7 +208,7 @@ func (r *run) output(i int, v *reactor.View) OutputSummary {
 	o := &r.m.unit.Spec.Outputs[i]
 	s := OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: r.m.path(i).String(), Emitted: v.Emitted[i]}
 	oldest := v.HeldSince[i]
-	if w := r.writers[i]; w != nil {
+	if w := r.writerOf(i); w != nil {
 		st := w.Status()
 		s.Pending, s.Failed, s.Error = st.Pending, st.Failed, st.Trouble
 		if !st.Oldest.IsZero() {
@@ -237,6 +237,11 @@ func (m *managed) guarantees() map[string]string {
 			out[o.Name] = state + "; values of this output are counted and thrown away."
 		case "websocket":
 			out[o.Name] = state + "; subscribers get each value at most once, and what one missed is announced as a gap."
+		case "graph":
+			out[o.Name] = state + "; values go to the other graph in memory when their epoch ends, each once while the daemon runs: a crash loses those behind that graph's last checkpoint, and those behind this graph's may come again."
+			if m.path(i) == reactor.PathOutbox {
+				out[o.Name] = state + "; values are committed with the state and go to the other graph afterwards, none lost on the way: a crash loses those behind that graph's last checkpoint, and some may come again."
+			}
 		default:
 			out[o.Name] = state + "; " + m.deliveryGuarantee(i, durable) + "."
 		}

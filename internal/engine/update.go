@@ -82,6 +82,7 @@ func (e *Engine) update(ctx context.Context, old, next *managed, put func() erro
 	}
 	next.inherit(old)
 	next.held = true
+	e.wiring.connect(next)
 	next.start(e.ctx)
 	if healthy != nil {
 		err = next.prove(ctx, healthy)
@@ -93,6 +94,7 @@ func (e *Engine) update(ctx context.Context, old, next *managed, put func() erro
 		if stopErr := next.stop(); stopErr != nil {
 			e.cfg.Log.Error("an update was given up, and what it had started did not stop cleanly", "graph", old.ref.Name, "err", stopErr)
 		}
+		e.wiring.connect(old)
 		old.start(e.ctx)
 		old.await(ctx, settleTime, loaded)
 		return err
@@ -101,6 +103,7 @@ func (e *Engine) update(ctx context.Context, old, next *managed, put func() erro
 	e.mu.Lock()
 	e.graphs[next.ref] = next
 	e.mu.Unlock()
+	e.rewired(next)
 	old.closeOthers(next)
 	return nil
 }
