@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -112,3 +114,50 @@ func plainFlights(t *testing.T, path string) string {
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// TestTwoGraphs runs the two graphs in one daemon, the one that is fed first: values go from
+// the one to the other.
+func TestTwoGraphs(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	d, err := graphd.New(ctx, graphd.Config{Store: "memory:", Listen: "127.0.0.1:0", Graphs: "examples/two-graphs", Stdout: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- d.Run(serving) }()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	var heating struct {
+		Epoch        int64
+		Accumulators []struct{ Name, Health, Position string }
+	}
+	for heating.Epoch < 5 {
+		select {
+		case <-look.C:
+		case err := <-done:
+			t.Fatalf("the daemon ended: %v", err)
+		case <-ctx.Done():
+			t.Fatalf("the second graph is not fed: %+v", heating)
+		}
+		resp, err := http.Get("http://" + d.Addr() + "/v1/graphs/heating")
+		if err != nil {
+			continue // not up yet
+		}
+		err = json.NewDecoder(resp.Body).Decode(&heating)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, a := range heating.Accumulators[:2] {
+		if a.Health != "live" || !strings.HasPrefix(a.Position, "graph/") {
+			t.Errorf("%+v", a)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
