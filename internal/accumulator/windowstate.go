@@ -155,6 +155,8 @@ func (w *window) decode(data []byte) (FoldState, error) {
 		if data, parts, err = splitParts(data); err != nil {
 			return nil, err
 		}
+	} else if len(data) >= len(windowHead) && string(data[:len(windowHead)]) == windowHead {
+		parts = map[string][]byte{} // nothing was open
 	}
 	head := windowWhole
 	if parts != nil {

@@ -27,7 +27,7 @@ func (c *Core) Admit(now time.Time, i int, h *accumulator.Handover, conflated in
 	}
 	acc.conflated += conflated
 	acc.mark = h.Mark
-	acc.restored = nil
+	acc.restored, acc.parts.restored = nil, nil
 	c.changes.accs[i] = true
 }
 

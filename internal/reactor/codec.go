@@ -160,7 +160,9 @@ func decodeSlot(data []byte) (sealedSlot, error) {
 	return s, r.done()
 }
 
-func encodeAccount(identity string, a *sealedAccount) []byte {
+// encodeAccount writes an accumulator's account; whole says that a state in parts is
+// written in one piece, for where there are no cells for them.
+func encodeAccount(identity string, a *sealedAccount, whole bool) []byte {
 	m := &a.mark
 	dst := appendString(nil, identity)
 	c := &m.Counters
@@ -171,6 +173,9 @@ func encodeAccount(identity string, a *sealedAccount) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(m.Positions)))
 	for _, p := range m.Positions {
 		dst = appendPosition(dst, p)
+	}
+	if parted, ok := m.State.(accumulator.PartedState); ok && !whole {
+		return parted.AppendHead(dst)
 	}
 	if m.State != nil {
 		return m.State.AppendBinary(dst)

@@ -146,6 +146,7 @@ type Core struct {
 type account struct {
 	mark     accumulator.Mark
 	restored []byte // the fold's state as loaded, until a mark brings a newer one
+	parts    parts
 	health   accumulator.Health
 	code     string
 	detail   string

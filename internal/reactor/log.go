@@ -97,7 +97,7 @@ func (c *Core) cutJournal() {
 	for i, changed := range j.marks {
 		if changed {
 			j.buf = appendString(append(j.buf, logMark), c.cfg.Inputs[i].Name)
-			j.buf = appendString(j.buf, encodeAccount(c.cfg.Inputs[i].Identity, &sealedAccount{i, c.accs[i].mark, c.accs[i].restored}))
+			j.buf = appendString(j.buf, encodeAccount(c.cfg.Inputs[i].Identity, &sealedAccount{input: i, mark: c.accs[i].mark, restored: c.restoredState(i)}, true))
 			j.marks[i] = false
 		}
 	}

@@ -173,9 +173,9 @@ func (r *Replayer) admit(now time.Time, in *reader) error {
 		return nil // an input that the declaration no longer has
 	}
 	h.Mark = r.c.accs[i].mark // the one that is true comes with the end of the entry
-	restored := r.c.accs[i].restored
+	restored, parts := r.c.accs[i].restored, r.c.accs[i].parts.restored
 	r.c.Admit(now, i, h, conflated)
-	r.c.accs[i].restored = restored
+	r.c.accs[i].restored, r.c.accs[i].parts.restored = restored, parts
 	return nil
 }
 
@@ -186,6 +186,7 @@ func (r *Replayer) mark(in *reader) error {
 		return nil
 	}
 	r.c.changes.accs[i] = true
+	r.c.accs[i].parts.restored = nil // the state that comes is in one piece
 	if _, err := r.c.restoreAccount(i, data); err != nil {
 		return fmt.Errorf("%w: the mark of input %s: %w", ErrCorrupt, r.c.cfg.Inputs[i].Name, err)
 	}

@@ -140,6 +140,9 @@ func (c *Core) restoreCell(cell *checkpoint.Cell, have []bool) (dropped string, 
 		if i := c.input(cell.Name); i >= 0 {
 			return c.restoreAccount(i, cell.Data)
 		}
+	case cellPart:
+		c.restorePart(cell)
+		return "", nil
 	case cellInput:
 		if i := c.input(cell.Name); i >= 0 {
 			have[i] = c.ownsShared(i)

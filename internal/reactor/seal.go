@@ -15,6 +15,7 @@ import (
 // changed since the last seal, and only then (M28).
 const (
 	cellAccumulator = "acc"   // NAME: positions, fold state, counters
+	cellPart        = "part"  // NAME/PART: a part of a fold state; see parts.go
 	cellInput       = "in"    // NAME: cached value and version, newest boundary not yet cut
 	cellQueue       = "queue" // NAME/SEQ: one waiting boundary
 	cellKey         = "key"   // one key: its slots but for the queues, and its nodes; see keycodec.go
@@ -62,6 +63,7 @@ type Seal struct {
 	queue   []sealedBoundary
 	keys    []sealedKey
 	accs    []sealedAccount
+	parts   []sealedPart
 	records []*Record
 	held    []held  // messages of outboxes and co-transactions
 	sinks   []int   // by index of commit.Rows: the output
@@ -90,6 +92,7 @@ type sealedAccount struct {
 	input    int
 	mark     accumulator.Mark
 	restored []byte
+	parts    map[string]any // what the store holds when the seal has succeeded
 }
 
 // meta is the reactor's own record in the head. JSON, so that a person can read it.
@@ -163,7 +166,7 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 		}
 		c.sealQueue(s, fresh, c.shared, i)
 		if c.changes.accs[i] {
-			s.accs = append(s.accs, sealedAccount{i, c.accs[i].mark, c.accs[i].restored})
+			s.accs = append(s.accs, sealedAccount{i, c.accs[i].mark, c.accs[i].restored, c.sealParts(s, i)})
 		}
 	}
 	for i, cell := range c.cfg.Plan.Cells() {
@@ -249,9 +252,12 @@ func (s *Seal) Commit() *checkpoint.Commit {
 	}
 	for _, a := range s.accs {
 		in := &s.cfg.Inputs[a.input]
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellAccumulator, Name: in.Name, Data: encodeAccount(in.Identity, &a)})
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellAccumulator, Name: in.Name, Data: encodeAccount(in.Identity, &a, false)})
 	}
 	out.Outbox = s.outboxEntries()
+	for _, p := range s.parts {
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellPart, Name: s.cfg.Inputs[p.input].Name + "/" + p.Name, Data: p.Append(nil)})
+	}
 	for _, r := range s.records {
 		out.Firings = append(out.Firings, checkpoint.Firing{
 			Epoch: r.Epoch, Incarnation: r.Incarnation, Key: string(r.Key), Data: s.cfg.AppendRecord(nil, r),
@@ -266,6 +272,9 @@ func (c *Core) Sealed(s *Seal, err error) {
 	c.sealing = 0
 	c.heldSealed(s, err)
 	if err == nil {
+		for _, a := range s.accs {
+			c.accs[a.input].parts.sealed = a.parts
+		}
 		return
 	}
 	b := &s.before

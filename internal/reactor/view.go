@@ -146,7 +146,7 @@ func (c *Core) ResumePoint(i int) (m accumulator.Mark, state []byte) {
 	if m.State != nil {
 		return m, m.State.AppendBinary(nil)
 	}
-	return m, c.accs[i].restored
+	return m, c.restoredState(i)
 }
 
 // Resting reports whether nothing is left to fire: no cut can be taken by the criteria as
