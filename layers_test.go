@@ -26,7 +26,7 @@ var layers = []struct {
 	{0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"},
 	{1, "internal/expression"}, {1, "internal/checkpoint"},
 	{2, "internal/graph"}, {2, "internal/accumulator"},
-	{3, "internal/reactor"}, {3, "internal/dal"},
+	{3, "internal/kafkanet"}, {3, "internal/reactor"}, {3, "internal/dal"},
 	{4, "internal/compile"}, {4, "internal/source/"}, {4, "internal/sink/"},
 	{5, "internal/builtin"}, {5, "internal/supervisor"}, {5, "internal/virtual"},
 	{6, "internal/engine"}, {6, "internal/job"}, {6, "internal/scenario"},

@@ -46,6 +46,27 @@ type Seeker interface {
 	Seek(ctx context.Context, position string) ([]boundary.Position, error)
 }
 
+// Mirror is what a Source may be too: it tells others how far the graph has come, from
+// what is durable and never from what it has handed over.
+type Mirror interface {
+	// Durable says that positions are in a checkpoint (M29). It never blocks, may be called by
+	// any goroutine, and the newest call is the one that counts.
+	Durable(positions []boundary.Position)
+}
+
+// Skipper is what a Source of several streams may be too: it can leave out what is lost
+// and go on elsewhere at its positions. Other sources begin anew behind a gap.
+type Skipper interface {
+	// SkipLost lets the next Run go on at what there is nearest to a position that is lost (M44).
+	SkipLost()
+}
+
+// LagTeller is what a Source may be too.
+type LagTeller interface {
+	// Lag is how many events wait at the source. It may be called by any goroutine.
+	Lag() (events int64, known bool)
+}
+
 // Out is where a source puts what it reads. All methods may be called from the source's
 // goroutine only; those that take a context block while the accumulator is held back and
 // return ctx's error when ctx is done.

@@ -1,0 +1,220 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/kafkanet"
+)
+
+// look sees which partitions there are and who leads them. What fails is tried again; the
+// error is one that ends the session.
+func (r *session) look(ctx context.Context) error {
+	err := r.assign(ctx)
+	if lost := new(accumulator.DataLost); errors.As(err, &lost) || ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		r.failures++
+		r.trouble = err.Error()
+		r.lookAt = time.Now().Add(kafkanet.Backoff(r.failures))
+	} else {
+		r.failures, r.trouble = 0, ""
+		r.lookAt = time.Now().Add(lookEvery)
+	}
+	r.say()
+	return nil
+}
+
+func (r *session) assign(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	meta, err := r.client.Metadata(asking, &kafka.MetadataRequest{Topics: r.s.cfg.Topics})
+	if err != nil {
+		return fmt.Errorf("ask the brokers for the topics: %w", err)
+	}
+	var fresh []*partition
+	for i := range meta.Topics {
+		t := &meta.Topics[i]
+		if t.Error != nil {
+			err = errors.Join(err, fmt.Errorf("topic %s: %w", t.Name, t.Error))
+			continue
+		}
+		for _, have := range t.Partitions {
+			p := r.partition(t.Name, have.ID)
+			if p == nil {
+				p = &partition{topic: t.Name, id: have.ID, stream: streamOf(t.Name, have.ID), leader: have.Leader.ID, high: -1}
+				fresh = append(fresh, p)
+			}
+			if !p.busy {
+				p.leader = have.Leader.ID
+			}
+		}
+	}
+	return errors.Join(err, r.begin(asking, ctx, fresh))
+}
+
+func (r *session) partition(topic string, id int) *partition {
+	for _, p := range r.partitions {
+		if p.id == id && p.topic == topic {
+			return p
+		}
+	}
+	return nil
+}
+
+// begin finds out where to begin partitions that are seen for the first time, and takes
+// them in. All of a topic are taken in together: which were there at the beginning decides
+// where a later one begins.
+func (r *session) begin(asking, ctx context.Context, fresh []*partition) error {
+	if len(fresh) == 0 {
+		return nil
+	}
+	ask := map[string][]kafka.OffsetRequest{}
+	for _, p := range fresh {
+		if offset, ok := r.from[p.stream]; ok {
+			p.next = offset
+			continue
+		}
+		if offset, ok := r.s.cfg.Start.Offsets[p.stream]; ok && r.s.cfg.Start.At == "offsets" && !r.known[p.topic] {
+			p.next = offset
+			continue
+		}
+		p.next = -1
+		ask[p.topic] = append(ask[p.topic], r.startOf(p)...)
+	}
+	if err := r.resolve(asking, ask, fresh); err != nil {
+		return err
+	}
+	for _, p := range fresh {
+		p.handed = p.next
+		r.known[p.topic] = true
+		r.partitions = append(r.partitions, p)
+		// The beginning is part of the next checkpoint: a restart before the first record
+		// does not choose anew.
+		if err := r.out.Advance(ctx, boundary.Position{Stream: p.stream, Offset: p.next}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startOf is what to ask for to know where a partition begins: one that came later begins
+// with its first record, whatever the others did.
+func (r *session) startOf(p *partition) []kafka.OffsetRequest {
+	start := r.s.cfg.Start
+	switch {
+	case r.known[p.topic]:
+	case start.At == "latest":
+		return []kafka.OffsetRequest{kafka.LastOffsetOf(p.id)}
+	case start.At == "timestamp":
+		return []kafka.OffsetRequest{kafka.TimeOffsetOf(p.id, start.Time)}
+	}
+	return []kafka.OffsetRequest{kafka.FirstOffsetOf(p.id)}
+}
+
+// resolve asks the leaders for offsets. A time after the last record is the end.
+func (r *session) resolve(ctx context.Context, ask map[string][]kafka.OffsetRequest, fresh []*partition) error {
+	if len(ask) == 0 {
+		return nil
+	}
+	got, err := r.offsets(ctx, ask)
+	if err != nil {
+		return err
+	}
+	ends := map[string][]kafka.OffsetRequest{}
+	for _, p := range fresh {
+		if p.next >= 0 {
+			continue
+		}
+		have := got[p.stream]
+		p.next = max(have.FirstOffset, have.LastOffset)
+		for offset := range have.Offsets {
+			p.next = offset
+		}
+		if p.next < 0 {
+			ends[p.topic] = append(ends[p.topic], kafka.LastOffsetOf(p.id))
+		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	if got, err = r.offsets(ctx, ends); err != nil {
+		return err
+	}
+	for _, p := range fresh {
+		if p.next < 0 {
+			p.next = max(got[p.stream].LastOffset, 0)
+		}
+	}
+	return nil
+}
+
+// offsets asks for offsets and answers them by stream.
+func (r *session) offsets(ctx context.Context, ask map[string][]kafka.OffsetRequest) (map[string]kafka.PartitionOffsets, error) {
+	res, err := r.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: ask})
+	if err != nil {
+		return nil, fmt.Errorf("ask for offsets: %w", err)
+	}
+	out := map[string]kafka.PartitionOffsets{}
+	for topic, list := range res.Topics {
+		for _, p := range list {
+			if p.Error != nil {
+				return nil, fmt.Errorf("ask for the offsets of %s: %w", streamOf(topic, p.Partition), p.Error)
+			}
+			out[streamOf(topic, p.Partition)] = p
+		}
+	}
+	for topic, list := range ask {
+		for _, p := range list {
+			if _, ok := out[streamOf(topic, p.Partition)]; !ok {
+				return nil, fmt.Errorf("ask for the offsets of %s: no answer", streamOf(topic, p.Partition))
+			}
+		}
+	}
+	return out, nil
+}
+
+// beyondPatience is how long a broker may have less than was read: a new leader learns a
+// little late how far the old one had committed.
+const beyondPatience = 3 * time.Second
+
+// refused acts on a partition's error. An offset out of range is looked into: what was
+// deleted is lost at once, what is not there yet after a while (M44).
+func (r *session) refused(ctx context.Context, p *partition, cause kafka.Error) error {
+	if cause != kafka.OffsetOutOfRange {
+		p.fail(cause)
+		return nil
+	}
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	got, err := r.offsets(asking, map[string][]kafka.OffsetRequest{p.topic: {kafka.FirstOffsetOf(p.id), kafka.LastOffsetOf(p.id)}})
+	if err != nil {
+		p.fail(err)
+		return ctx.Err()
+	}
+	have := got[p.stream]
+	if p.beyond.IsZero() {
+		p.beyond = time.Now()
+	}
+	switch {
+	case p.next >= have.FirstOffset && p.next <= have.LastOffset,
+		p.next > have.LastOffset && time.Since(p.beyond) < beyondPatience:
+		p.fail(cause)
+		return nil
+	case r.s.skip.Load() && !p.fetched:
+		p.next = min(max(p.next, have.FirstOffset), have.LastOffset)
+		p.handed, p.beyond = p.next, time.Time{}
+		return r.out.Advance(ctx, boundary.Position{Stream: p.stream, Offset: p.next})
+	}
+	return &accumulator.DataLost{
+		Want: boundary.Position{Stream: p.stream, Offset: p.next}.String(),
+		Have: fmt.Sprintf("offsets %d to %d of %s", have.FirstOffset, have.LastOffset, p.stream),
+	}
+}

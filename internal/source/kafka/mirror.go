@@ -1,0 +1,68 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/kafkanet"
+)
+
+// mirrorPatience bounds one commit of a group's offsets.
+const mirrorPatience = 5 * time.Second
+
+// mirror writes durable positions to the group's offsets, the newest only, and tries again
+// what failed. Nobody waits for it, and nothing is ever read from there: it may be behind
+// the checkpoint, never ahead.
+func (s *Source) mirror(ctx context.Context, client *kafkanet.Client) {
+	var pending []boundary.Position
+	for failures := 0; ; {
+		var again <-chan time.Time
+		if len(pending) > 0 {
+			again = time.After(kafkanet.Backoff(failures))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+			s.mu.Lock()
+			pending = s.durable
+			s.mu.Unlock()
+		case <-again:
+		}
+		if len(pending) == 0 {
+			continue
+		}
+		if err := s.commitGroup(ctx, client, pending); err != nil {
+			failures++
+			continue
+		}
+		pending, failures = nil, 0
+	}
+}
+
+// commitGroup writes the group's offsets, as a client that is no member of it.
+func (s *Source) commitGroup(ctx context.Context, client *kafkanet.Client, positions []boundary.Position) error {
+	ctx, cancel := context.WithTimeout(ctx, mirrorPatience)
+	defer cancel()
+	topics := map[string][]kafka.OffsetCommit{}
+	for _, p := range positions {
+		if topic, id, ok := parseStream(p.Stream); ok {
+			topics[topic] = append(topics[topic], kafka.OffsetCommit{Partition: id, Offset: p.Offset})
+		}
+	}
+	res, err := client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: s.cfg.Group, GenerationID: -1, Topics: topics})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, partitions := range res.Topics {
+		for _, p := range partitions {
+			errs = append(errs, p.Error)
+		}
+	}
+	return errors.Join(errs...)
+}

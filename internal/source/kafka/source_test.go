@@ -1,0 +1,376 @@
+package kafka
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/source/sourcetest"
+	"github.com/graphd/graphd/internal/testbed"
+)
+
+func TestConformance(t *testing.T) {
+	each(t, func(t *testing.T, addrs []string) {
+		topic := testbed.Topic(t, addrs, 1)
+		c := client(t, addrs)
+		put(t, c, topic, 0, numbers(0, 100)...)
+		c.Close() // its connections would come and go while leaks are looked for
+		sourcetest.Run(t, sourcetest.Suite{
+			New:    func(t *testing.T) accumulator.Source { return newSource(t, config(addrs, topic)) },
+			Events: 100, Endless: true,
+		})
+	})
+}
+
+// A record's value is the event; key, headers, topic, partition, offset and time are its
+// meta. A record without a value is null.
+func TestRecord(t *testing.T) {
+	each(t, func(t *testing.T, addrs []string) {
+		topic := testbed.Topic(t, addrs, 1)
+		at := time.UnixMilli(1700000000123)
+		putRecords(t, client(t, addrs),
+			&kgo.Record{Topic: topic, Key: []byte("k"), Value: []byte(`{"a":1}`), Timestamp: at, Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("v")}, {Key: "bad", Value: []byte{0xff}}}},
+			&kgo.Record{Topic: topic, Key: []byte("gone")},
+			&kgo.Record{Topic: topic, Value: []byte{}},
+		)
+		f := read(t, config(addrs, topic))
+		f.count(t, 3)
+		wantTexts(t, f.texts(), `{"a":1}`, "null", "")
+		if p := (boundary.Position{Stream: topic + "/0", Offset: 1}); f.Items()[0].Pos != p {
+			t.Errorf("position %v, want %v", f.Items()[0].Pos, p)
+		}
+		m := f.metas[0]
+		if m.Key != "k" || m.Headers["h"] != "v" || m.Headers["bad"] != "\ufffd" || m.Topic != topic || m.Partition != 0 || m.Offset != 0 || !m.Timestamp.Equal(at) {
+			t.Errorf("meta %+v", m)
+		}
+		if m := f.metas[1]; m.Key != "gone" || m.Offset != 1 || m.Headers != nil {
+			t.Errorf("meta of a tombstone %+v", m)
+		}
+	})
+}
+
+// Format raw: the text of the record is the event, whatever it looks like.
+func TestRaw(t *testing.T) {
+	addrs := fake(t).ListenAddrs()
+	topic := testbed.Topic(t, addrs, 1)
+	put(t, client(t, addrs), topic, 0, `{"a":1}`, "line\n", "\xff", "7")
+	cfg := config(addrs, topic)
+	cfg.Format = "raw"
+	f := read(t, cfg)
+	f.count(t, 4)
+	wantTexts(t, f.texts(), `"{\"a\":1}"`, `"line\n"`, "invalid_utf8 \xff", `"7"`)
+}
+
+// Where a source without positions begins.
+func TestStart(t *testing.T) {
+	each(t, func(t *testing.T, addrs []string) {
+		topic := testbed.Topic(t, addrs, 1)
+		c := client(t, addrs)
+		begin := time.UnixMilli(1700000000000)
+		for i := range 6 {
+			putRecords(t, c, &kgo.Record{Topic: topic, Value: []byte(strconv.Itoa(i)), Timestamp: begin.Add(time.Duration(i) * time.Second)})
+		}
+		for name, x := range map[string]struct {
+			start Start
+			first string
+		}{
+			"nothing said": {Start{}, "0"},
+			"earliest":     {Start{At: "earliest"}, "0"},
+			"timestamp":    {Start{At: "timestamp", Time: begin.Add(2500 * time.Millisecond)}, "3"},
+			"offsets":      {Start{At: "offsets", Offsets: map[string]int64{topic + "/0": 4}}, "4"},
+		} {
+			cfg := config(addrs, topic)
+			cfg.Start = x.start
+			f := read(t, cfg)
+			f.count(t, 1)
+			if got := f.texts()[0]; got != x.first {
+				t.Errorf("%s begins with %s, want %s", name, got, x.first)
+			}
+		}
+		for _, start := range []Start{{At: "latest"}, {At: "timestamp", Time: time.Now().Add(time.Hour)}} {
+			cfg := config(addrs, topic)
+			cfg.Start = start
+			f := read(t, cfg)
+			f.says(t, accumulator.Live, 1)
+			put(t, c, topic, 0, "new "+start.At)
+			f.count(t, 1)
+			if got := f.texts()[0]; got != "new "+start.At {
+				t.Errorf("%s begins with %s", start.At, got)
+			}
+		}
+	})
+}
+
+// M28: where a source began is part of its mark, so that a restart before the first record
+// does not begin anew, at another end.
+func TestM28TheBeginningIsKept(t *testing.T) {
+	addrs := fake(t).ListenAddrs()
+	topic := testbed.Topic(t, addrs, 2)
+	c := client(t, addrs)
+	put(t, c, topic, 0, "old")
+	cfg := config(addrs, topic)
+	cfg.Start.At = "latest"
+	f := read(t, cfg)
+	f.says(t, accumulator.Live, 1)
+	f.end()
+	at := f.positions()
+	if len(at) != 2 {
+		t.Fatalf("positions %v, want one of each partition", at)
+	}
+	put(t, c, topic, 0, "while it was down")
+	g := read(t, cfg, at...)
+	g.count(t, 1)
+	wantTexts(t, g.texts(), "while it was down")
+}
+
+// Records of one partition stay in order, over several partitions and topics, whatever
+// follows whatever; a restart anywhere doubles nothing and leaves nothing out.
+func TestOrderAndResume(t *testing.T) {
+	each(t, func(t *testing.T, addrs []string) {
+		a, b := testbed.Topic(t, addrs, 3), testbed.Topic(t, addrs, 1)
+		c := client(t, addrs)
+		want := map[string][]string{}
+		for round := range 10 {
+			for _, p := range []struct {
+				topic string
+				id    int
+			}{{a, 0}, {a, 1}, {a, 2}, {b, 0}} {
+				values := numbers(round*50, round*50+50)
+				put(t, c, p.topic, p.id, values...)
+				want[streamOf(p.topic, p.id)] = append(want[streamOf(p.topic, p.id)], values...)
+			}
+		}
+		cfg := config(addrs, a, b)
+		cfg.MaxBatchBytes = 1 << 20
+		got := map[string][]string{}
+		var from []boundary.Position
+		total := 0
+		for total < 2000 {
+			r := &receiver{}
+			r.Block, r.Blocked = 400, make(chan struct{})
+			f := readSource(t, newSource(t, cfg), r, from...)
+			f.until(t, "events", func() bool { return len(f.Items()) >= min(400, 2000-total) })
+			if err := f.end(); err != nil {
+				t.Fatal(err)
+			}
+			for _, it := range f.Items() {
+				got[it.Pos.Stream] = append(got[it.Pos.Stream], it.Raw)
+				total++
+			}
+			from = f.positions()
+			for i := range from { // what was handed over before counts, too
+				from[i].Offset = int64(len(got[from[i].Stream]))
+			}
+		}
+		for stream, w := range want {
+			wantTexts(t, got[stream], w...)
+		}
+	})
+}
+
+// Partitions that are added while it runs are read from their beginning.
+func TestPartitionsAdded(t *testing.T) {
+	each(t, func(t *testing.T, addrs []string) {
+		topic := testbed.Topic(t, addrs, 1)
+		cfg := config(addrs, topic)
+		cfg.Start.At = "latest"
+		f := read(t, cfg)
+		f.says(t, accumulator.Live, 1)
+		grow(t, addrs, topic, 3)
+		c := client(t, addrs)
+		put(t, c, topic, 2, "x", "y")
+		put(t, c, topic, 0, "z")
+		f.count(t, 3)
+		wantTexts(t, f.of(topic+"/2"), "x", "y")
+		// So are those that were added while it was down.
+		f.end()
+		grow(t, addrs, topic, 4)
+		put(t, client(t, addrs), topic, 3, "v")
+		g := read(t, cfg, f.positions()...)
+		g.count(t, 1)
+		wantTexts(t, g.texts(), "v")
+	})
+}
+
+// deleteRecords removes a partition's records before an offset, as retention does.
+func deleteRecords(t *testing.T, c *kgo.Client, topic string, before int64) {
+	t.Helper()
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	rt := kmsg.NewDeleteRecordsRequestTopic()
+	rt.Topic = topic
+	rp := kmsg.NewDeleteRecordsRequestTopicPartition()
+	rp.Offset = before
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	req.TimeoutMillis = 5000
+	for _, shard := range c.RequestSharded(t.Context(), req) {
+		if shard.Err != nil {
+			t.Fatal(shard.Err)
+		}
+		for _, rt := range shard.Resp.(*kmsg.DeleteRecordsResponse).Topics {
+			for _, rp := range rt.Partitions {
+				if rp.ErrorCode != 0 {
+					t.Fatalf("delete records: code %d", rp.ErrorCode)
+				}
+			}
+		}
+	}
+}
+
+// M44, F23: a position whose records were deleted halts; so does one beyond the end, of a
+// topic that was made anew. Skipping goes on at the nearest record, and leaves the other
+// partitions where they were.
+func TestM44Lost(t *testing.T) {
+	each(t, func(t *testing.T, addrs []string) {
+		topic := testbed.Topic(t, addrs, 2)
+		c := client(t, addrs)
+		put(t, c, topic, 0, numbers(0, 10)...)
+		put(t, c, topic, 1, numbers(0, 10)...)
+		deleteRecords(t, c, topic, 5)
+		at := func(p int, offset int64) boundary.Position {
+			return boundary.Position{Stream: streamOf(topic, p), Offset: offset}
+		}
+		for _, x := range []struct {
+			want  int64
+			after []string
+		}{{3, numbers(5, 10)}, {20, nil}} {
+			cfg := config(addrs, topic)
+			f := read(t, cfg, at(0, x.want), at(1, 8))
+			var lost *accumulator.DataLost
+			if err := f.ends(t); !errors.As(err, &lost) || lost.Want != at(0, x.want).String() || lost.Have != "offsets 5 to 10 of "+topic+"/0" {
+				t.Fatalf("got %v", err)
+			}
+			src := newSource(t, cfg)
+			src.SkipLost()
+			g := readSource(t, src, &receiver{}, at(0, x.want), at(1, 8))
+			put(t, c, topic, 1, "more")
+			g.until(t, "the rest", func() bool {
+				rest := g.of(topic + "/1")
+				return slices.Contains(rest, "more") && len(g.of(topic+"/0")) >= len(x.after)
+			})
+			wantTexts(t, g.of(topic+"/0"), x.after...)
+			if rest := g.of(topic + "/1"); rest[0] != "8" {
+				t.Errorf("the other partition went on with %s, want 8", rest[0])
+			}
+			g.until(t, "the gap's end", func() bool {
+				return slices.ContainsFunc(g.Advanced(), func(p boundary.Position) bool { return p.Stream == topic+"/0" && p.Offset >= 5 && p.Offset <= 10 })
+			})
+			g.end()
+		}
+	})
+}
+
+// A position at the very end, and at the very beginning of what is left, is not lost.
+func TestNotLost(t *testing.T) {
+	addrs := fake(t).ListenAddrs()
+	topic := testbed.Topic(t, addrs, 1)
+	c := client(t, addrs)
+	put(t, c, topic, 0, numbers(0, 10)...)
+	deleteRecords(t, c, topic, 5)
+	for _, offset := range []int64{5, 10} {
+		f := read(t, config(addrs, topic), boundary.Position{Stream: topic + "/0", Offset: offset})
+		put(t, c, topic, 0, "new")
+		f.until(t, "the new one", func() bool { return slices.Contains(f.texts(), "new") })
+		f.end()
+	}
+}
+
+// M29: the group's offsets mirror what is durable, and nothing else.
+func TestM29Mirror(t *testing.T) {
+	each(t, func(t *testing.T, addrs []string) {
+		topic := testbed.Topic(t, addrs, 2)
+		c := client(t, addrs)
+		put(t, c, topic, 0, numbers(0, 10)...)
+		cfg := config(addrs, topic)
+		cfg.Group = "lag-" + topic
+		f := read(t, cfg)
+		f.count(t, 10)
+		if got := groupOffset(t, c, cfg.Group, topic, 0); got != -1 {
+			t.Errorf("the group is at %d before anything was durable", got)
+		}
+		f.src.Durable([]boundary.Position{{Stream: topic + "/0", Offset: 3}})
+		f.src.Durable([]boundary.Position{{Stream: topic + "/0", Offset: 7}, {Stream: topic + "/1", Offset: 0}})
+		deadline := time.Now().Add(testPatience)
+		for groupOffset(t, c, cfg.Group, topic, 0) != 7 {
+			if time.Now().After(deadline) {
+				t.Fatal("the group's offset does not follow")
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+		f.end()
+		// What a source resumes from is durable.
+		read(t, cfg, boundary.Position{Stream: topic + "/0", Offset: 9})
+		for groupOffset(t, c, cfg.Group, topic, 0) != 9 {
+			if time.Now().After(deadline) {
+				t.Fatal("the group's offset does not follow a restart")
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	})
+}
+
+// groupOffset is a group's committed offset, -1 when there is none.
+func groupOffset(t *testing.T, c *kgo.Client, group, topic string, partition int32) int64 {
+	t.Helper()
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Group = group
+	rg := kmsg.NewOffsetFetchRequestGroup()
+	rg.Group = group
+	req.Groups = append(req.Groups, rg)
+	res, err := req.RequestWith(t.Context(), c)
+	if err != nil {
+		return -1 // the coordinator is not there yet
+	}
+	for _, g := range res.Groups {
+		for _, rt := range g.Topics {
+			for _, rp := range rt.Partitions {
+				if rt.Topic == topic && rp.Partition == partition {
+					return rp.Offset
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// Lag is what the broker has and the graph has not.
+func TestLag(t *testing.T) {
+	addrs := fake(t).ListenAddrs()
+	topic := testbed.Topic(t, addrs, 2)
+	c := client(t, addrs)
+	put(t, c, topic, 0, numbers(0, 10)...)
+	src := newSource(t, config(addrs, topic))
+	if _, known := src.Lag(); known {
+		t.Error("a lag is known before anything was read")
+	}
+	r := &receiver{}
+	f := readSource(t, src, r)
+	f.count(t, 10)
+	f.until(t, "no lag", func() bool {
+		f.poke()
+		n, known := src.Lag()
+		return known && n == 0
+	})
+	f.end()
+	if _, known := src.Lag(); known {
+		t.Error("a lag is known after the end")
+	}
+}
+
+// What cannot be is refused with all that is wrong.
+func TestValidate(t *testing.T) {
+	_, err := New(Config{Topics: []string{"a", "a"}, Format: "xml", Start: Start{At: "soon", Offsets: map[string]int64{"b/0": 1}}})
+	for _, want := range []string{"brokers are missing", "named twice", "xml", "soon", "b/0"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
