@@ -52,9 +52,7 @@ func (r *session) assign(ctx context.Context) error {
 				p = &partition{topic: t.Name, id: have.ID, stream: streamOf(t.Name, have.ID), leader: have.Leader.ID, high: -1}
 				fresh = append(fresh, p)
 			}
-			if !p.busy {
-				p.leader = have.Leader.ID
-			}
+			p.leader = have.Leader.ID
 		}
 	}
 	return errors.Join(err, r.begin(asking, ctx, fresh))

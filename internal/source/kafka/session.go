@@ -36,7 +36,8 @@ type session struct {
 	from       map[string]int64 // resume points, by stream
 	known      map[string]bool  // topics that have a resume point or were read before
 	partitions []*partition     // in the order of the topics and numbers
-	results    chan *result     // capacity: one per request that can be on the way
+	asking     map[int]bool     // leaders that a request is on the way to
+	results    chan *result
 	health     accumulator.Health
 	detail     string
 	trouble    string    // why the topics cannot be looked at; "" when they can
@@ -49,7 +50,7 @@ type partition struct {
 	topic  string
 	id     int
 	stream string
-	leader int
+	leader int // as of the last look
 
 	next    int64 // the next to be asked for
 	handed  int64 // all before has been handed over
@@ -74,7 +75,7 @@ type result struct {
 func newSession(s *Source, client *kafkanet.Client, out accumulator.Out, from []boundary.Position) *session {
 	r := &session{
 		s: s, client: client, out: out, from: map[string]int64{}, known: map[string]bool{},
-		results: make(chan *result), health: accumulator.Connecting,
+		asking: map[int]bool{}, results: make(chan *result), health: accumulator.Connecting,
 	}
 	for _, p := range from {
 		if topic, _, ok := parseStream(p.Stream); ok {
@@ -125,19 +126,14 @@ func (r *session) due() time.Time {
 // launch asks every leader that is not being asked for what it can be asked for now.
 func (r *session) launch(ctx context.Context, wg *sync.WaitGroup) {
 	now := time.Now()
-	asked := map[int]bool{}
-	for _, p := range r.partitions {
-		if p.busy {
-			asked[p.leader] = true
-		}
-	}
 	by := map[int][]*partition{}
 	for _, p := range r.partitions {
-		if !p.busy && !asked[p.leader] && !now.Before(p.notBefore) {
+		if !p.busy && !r.asking[p.leader] && !now.Before(p.notBefore) {
 			by[p.leader] = append(by[p.leader], p)
 		}
 	}
 	for leader, parts := range by {
+		r.asking[leader] = true
 		req := r.request(parts)
 		for _, p := range parts {
 			p.busy = true
@@ -186,6 +182,7 @@ func (r *session) ask(ctx context.Context, req *request) (*answer, error) {
 
 // take acts on one result: the next request is on its way before this one is handed over.
 func (r *session) take(ctx context.Context, wg *sync.WaitGroup, res *result) error {
+	delete(r.asking, res.leader)
 	for _, p := range res.asked {
 		p.busy = false
 	}
