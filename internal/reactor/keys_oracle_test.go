@@ -1,0 +1,377 @@
+package reactor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// The reference for keyed reactors: what M8, M9, M13, M16, M21 and M42 say, over plain maps
+// and lists, looking at every key at every step. It shares no code with the core.
+
+// refConfig is a random reactor over the inputs a, b (per key) and g (global).
+type refConfig struct {
+	all        bool
+	sequential [2]bool
+	passiveB   bool
+	guard      string // "", "filter" or "wait"
+	limit, ttl time.Duration
+	max        int
+	drop       bool
+}
+
+func (c *refConfig) triggers(i int) bool { return i == 0 || !c.passiveB }
+
+func (c *refConfig) declaration() string {
+	strategy := map[bool]string{true: "sequential", false: "latest"}
+	b := "strategy: " + strategy[c.sequential[1]]
+	if c.passiveB {
+		b = "passive: true"
+	}
+	when := map[bool]string{true: "all", false: "any"}[c.all]
+	guard := map[string]string{"": "", "filter": ", guard: '(a ?? 0) % 7 != 5'", "wait": ", guard: b % 7 != 5"}[c.guard]
+	limit := ""
+	if c.limit > 0 {
+		limit = fmt.Sprintf(", rate_limit: %v", c.limit)
+	}
+	return graphOf("  a: { strategy: "+strategy[c.sequential[0]]+" }\n  b: { "+b+" }\n  g: { global: true }\n",
+		"{ when: "+when+guard+limit+" }", `nodes:
+  n: { expr: '[key, a ?? nil, b ?? nil, g ?? nil, 1 / ((a ?? 0) % 11 == 3 ? 0 : 1)]' }
+  l: { expr: g * 2 }
+outputs:
+  n: { from: n, sink: { drop: {} } }
+  l: { from: l, sink: { drop: {} } }
+`)
+}
+
+type refEvent struct {
+	seq, value int
+}
+
+type refKey struct {
+	cur     [2]int // 0: none
+	waiting [2][]refEvent
+	since   [2]int // of a latest input that is dirty
+	seen    time.Time
+	arrival int
+	started time.Time
+	last    string // of the node n; "" before its first value
+	lastL   int
+	waits   bool
+	overdue bool
+}
+
+type refBooks struct{ filtered, conflated, dead, consumed int }
+
+type reference struct {
+	refConfig
+	keys    map[string]*refKey
+	g, gNew int // current and not yet taken; 0: none
+	seq     int
+	epoch   int
+	now     time.Time
+	books   [3]refBooks
+	evicted int
+	out     []string
+}
+
+func (r *reference) evict(name string) {
+	k := r.keys[name]
+	for i := range k.waiting {
+		if r.drop {
+			r.books[i].filtered += len(k.waiting[i])
+		} else {
+			r.books[i].dead += len(k.waiting[i])
+		}
+	}
+	delete(r.keys, name)
+	r.evicted++
+}
+
+// expire evicts what has nothing to run; the rest when it has run.
+func (r *reference) expire() {
+	for _, name := range r.names() {
+		k := r.keys[name]
+		if r.ttl > 0 && !k.seen.Add(r.ttl).After(r.now) {
+			if _, ok := r.rank(k); ok {
+				k.overdue = true
+			} else {
+				r.evict(name)
+			}
+		}
+	}
+}
+
+// names are the keys by last arrival.
+func (r *reference) names() []string {
+	var list []string
+	for name := range r.keys {
+		list = append(list, name)
+	}
+	slices.SortFunc(list, func(a, b string) int { return r.keys[a].arrival - r.keys[b].arrival })
+	return list
+}
+
+func (r *reference) arrive(i int, name string, value int) {
+	r.expire()
+	r.seq++
+	if i == 2 {
+		if r.gNew != 0 {
+			r.books[2].conflated++
+		} else if r.g == 0 {
+			for _, k := range r.keys {
+				k.waits = false
+			}
+		}
+		r.gNew = value
+		return
+	}
+	k := r.keys[name]
+	if k == nil {
+		for len(r.keys) >= r.max {
+			i := slices.IndexFunc(r.names(), func(n string) bool { return !r.keys[n].overdue })
+			if i < 0 {
+				break
+			}
+			r.evict(r.names()[i])
+		}
+		k = &refKey{}
+		r.keys[name] = k
+	}
+	k.seen, k.arrival, k.overdue = r.now, r.seq, false
+	if !r.sequential[i] && len(k.waiting[i]) > 0 {
+		r.books[i].conflated++
+		k.waiting[i][0].value = value
+	} else {
+		k.waiting[i] = append(k.waiting[i], refEvent{r.seq, value})
+	}
+	k.waits = false
+}
+
+// rank is the admission sequence of what completed the key's criteria.
+func (r *reference) rank(k *refKey) (int, bool) {
+	if k.waits {
+		return 0, false
+	}
+	zip := r.sequential[0] || r.sequential[1] && !r.passiveB
+	rank, ok := 0, false
+	for i := range k.waiting {
+		if !r.triggers(i) {
+			continue
+		}
+		w := k.waiting[i]
+		switch {
+		case r.all && len(w) > 0:
+			if zip && !r.sequential[i] && k.cur[i] != 0 {
+				ok = true
+				continue
+			}
+			rank, ok = max(rank, w[0].seq), true
+		case r.all && zip && !r.sequential[i] && k.cur[i] != 0:
+			ok = true
+		case r.all:
+			return 0, false
+		case len(w) > 0 && (!ok || w[0].seq < rank):
+			rank, ok = w[0].seq, true
+		}
+	}
+	return rank, ok
+}
+
+// step runs what is due: the first of all keys by rank, until none is.
+func (r *reference) step() {
+	r.expire()
+	for {
+		name, best := "", 0
+		for n, k := range r.keys {
+			rank, ok := r.rank(k)
+			if ok && (k.started.IsZero() || !k.started.Add(r.limit).After(r.now)) && (name == "" || rank < best) {
+				name, best = n, rank
+			}
+		}
+		if name == "" {
+			return
+		}
+		r.fire(name)
+		if k := r.keys[name]; k.overdue {
+			if _, ok := r.rank(k); !ok {
+				r.evict(name)
+			}
+		}
+	}
+}
+
+// cut is the value that each input of the key has in the epoch to come, and what is taken.
+func (r *reference) cut(k *refKey) (values [2]int, take [2]bool) {
+	first := -1
+	for i, w := range k.waiting {
+		if r.sequential[i] && len(w) > 0 && (first < 0 || w[0].seq < k.waiting[first][0].seq) {
+			first = i
+		}
+	}
+	for i, w := range k.waiting {
+		values[i] = k.cur[i]
+		if len(w) > 0 && (r.all || !r.sequential[i] || i == first) {
+			values[i], take[i] = w[0].value, true
+		}
+	}
+	return values, take
+}
+
+func (r *reference) fire(name string) {
+	k := r.keys[name]
+	values, take := r.cut(k)
+	heads := take[0] && r.sequential[0] || take[1] && r.sequential[1]
+	consume := func(count func(b *refBooks), keep bool) {
+		for i := range take {
+			if take[i] {
+				k.waiting[i] = k.waiting[i][1:]
+				count(&r.books[i])
+				if keep {
+					k.cur[i] = values[i]
+				}
+			}
+		}
+	}
+	pass := true
+	switch r.guard {
+	case "filter":
+		pass = values[0]%7 != 5
+	case "wait":
+		if values[1] == 0 && heads {
+			k.waits = true
+			return
+		}
+		pass = values[1] != 0 && values[1]%7 != 5
+	}
+	if !pass {
+		consume(func(b *refBooks) { b.filtered++ }, true)
+		return
+	}
+	r.epoch++
+	k.started = r.now
+	if values[0]%11 == 3 {
+		consume(func(b *refBooks) { b.dead++ }, false)
+		return
+	}
+	if r.gNew != 0 {
+		r.g, r.gNew = r.gNew, 0
+		r.books[2].consumed++
+	}
+	consume(func(b *refBooks) { b.consumed++ }, true)
+	show := func(v int) string {
+		if v == 0 {
+			return "null"
+		}
+		return fmt.Sprint(v)
+	}
+	n := fmt.Sprintf("[%q,%s,%s,%s,1]", name, show(values[0]), show(values[1]), show(r.g))
+	if n != k.last || r.sequential[0] || r.sequential[1] {
+		r.out = append(r.out, fmt.Sprintf("n=%s@%d", n, r.epoch))
+	}
+	k.last = n
+	if r.g != 0 && r.g != k.lastL {
+		r.out = append(r.out, fmt.Sprintf("l=%d@%d", 2*r.g, r.epoch))
+		k.lastL = r.g
+	}
+}
+
+func randomRef(rng *rand.Rand) refConfig {
+	c := refConfig{
+		all: rng.IntN(2) == 0, passiveB: rng.IntN(4) == 0, guard: []string{"", "filter", "wait"}[rng.IntN(3)],
+		limit: []time.Duration{0, 0, 3 * time.Millisecond}[rng.IntN(3)], ttl: []time.Duration{0, 20 * time.Millisecond}[rng.IntN(2)],
+		max: []int{3, 100}[rng.IntN(2)], drop: rng.IntN(2) == 0,
+	}
+	c.sequential = [2]bool{rng.IntN(2) == 0, rng.IntN(2) == 0 && !c.passiveB}
+	return c
+}
+
+// M8, M9, M13, M16, M21, M28, M42: random keyed reactors do the same as the reference, to
+// the output, the counter and the cached value, whatever the order of arrivals, with time
+// going by, and with restarts from the checkpoint at any point.
+func TestM13KeyedReactorsEqualTheReference(t *testing.T) {
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		ref := &reference{refConfig: randomRef(rng), keys: map[string]*refKey{}, now: epochZero}
+		opt := []option{keyed(func(k *Keys) { k.TTL, k.Max, k.Drop = ref.ttl, ref.max, ref.drop }), global("g")}
+		r := newRig(t, ref.declaration(), opt...)
+		cells := map[string]checkpoint.Cell{}
+		trace := []string{fmt.Sprintf("seed %d: %+v", seed, ref.refConfig)}
+		for n := 1; n <= 150; n++ {
+			switch p := rng.IntN(20); {
+			case p < 12:
+				i, key := rng.IntN(2), string(rune('p'+rng.IntN(6)))
+				trace = append(trace, fmt.Sprintf("%s %c=%d", key, 'a'+i, n))
+				r.give(string(rune('a'+i)), key, n)
+				ref.arrive(i, key, n)
+			case p < 13:
+				trace = append(trace, fmt.Sprintf("g=%d", n))
+				r.give("g", "", n)
+				ref.arrive(2, "", n)
+			case p < 17:
+				trace = append(trace, "fire")
+				got := r.fire()
+				ref.step()
+				want := strings.Join(ref.out, " ")
+				ref.out = nil
+				if got != want {
+					t.Fatalf("%s\ngot  %s\nwant %s", strings.Join(trace, "\n"), got, want)
+				}
+			case p < 19:
+				d := time.Duration(rng.IntN(8)) * time.Millisecond
+				trace = append(trace, "advance "+d.String())
+				r.advance(d)
+				ref.now = r.now
+			default:
+				trace = append(trace, "restart")
+				r.reload(cells)
+				r.start()
+				for _, k := range ref.keys { // what waited is asked again
+					k.waits = false
+				}
+			}
+			if why := ref.differs(r); why != "" {
+				t.Fatalf("%s\n%s", strings.Join(trace, "\n"), why)
+			}
+		}
+		checkKeys(t, r.c)
+		r.balanced()
+	}
+}
+
+// differs compares the books and every key.
+func (ref *reference) differs(r *rig) string {
+	for i, want := range ref.books {
+		b := r.c.books(i)
+		if got := (refBooks{int(b.Filtered), int(b.Conflated), int(b.DeadLettered), int(b.Consumed)}); got != want {
+			return fmt.Sprintf("books of %s: got %+v, want %+v", r.c.cfg.Inputs[i].Name, got, want)
+		}
+	}
+	if keys, evicted := r.c.KeyCount(); keys != len(ref.keys) || int(evicted) != ref.evicted {
+		return fmt.Sprintf("got %d keys, %d evicted; want %d and %d", keys, evicted, len(ref.keys), ref.evicted)
+	}
+	for name, k := range ref.keys {
+		st, err := r.c.GetState(boundary.KeyOf(boundary.String(name)))
+		if err != nil {
+			return fmt.Sprintf("key %s: %v", name, err)
+		}
+		for i := range k.cur {
+			want := k.cur[i]
+			if !ref.sequential[i] && len(k.waiting[i]) > 0 {
+				want = k.waiting[i][0].value
+			} else if ref.sequential[i] && st.Queues[i] != len(k.waiting[i]) {
+				return fmt.Sprintf("key %s: %d wait, want %d", name, st.Queues[i], len(k.waiting[i]))
+			}
+			if got, _ := st.Cache[i].AsInt(); int(got) != want {
+				return fmt.Sprintf("key %s: input %d is %d, want %d", name, i, got, want)
+			}
+		}
+	}
+	return ""
+}
