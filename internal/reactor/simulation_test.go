@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -42,7 +44,14 @@ const (
 	noUndo        bug = "a failed epoch keeps what it took"
 	volatilePause bug = "a pause is answered before it is durable"
 	deafResume    bug = "restored work is not evaluated until the next arrival"
+
+	// Of keyed graphs.
+	lostKey     bug = "a key that changed is not in the checkpoint"
+	keptKey     bug = "an evicted key stays in the checkpoint"
+	lostFailure bug = "keys of a checkpoint that failed are not written again"
 )
+
+func keyBugs() []bug { return []bug{lostFlag, lostQueue, offsetFirst, lostKey, keptKey, lostFailure} }
 
 func allBugs() []bug {
 	return []bug{lostFlag, lostQueue, offsetFirst, blindGoOn, lateWords, noUndo, volatilePause, deafResume}
@@ -74,7 +83,8 @@ type world struct {
 	paused   bool // what the operator was last told
 	deaf     bool // deafResume: nothing has arrived since the restore
 
-	released map[int64]int // by value of a, how often an epoch released it
+	released map[int64]int          // by value of a, how often an epoch released it
+	last     map[boundary.Key]int64 // by key, the newest value of a that this incarnation released
 	problem  string
 }
 
@@ -132,7 +142,9 @@ func (w *world) start() {
 		w.wrong("restore: %v", err)
 		return
 	}
-	w.inbox = NewInbox([]LaneConfig{{Sequential: true, Capacity: 6, MaxBytes: 1 << 20}, {Capacity: 6, MaxBytes: 1 << 20}})
+	keyed := cfg.Keys != nil
+	w.inbox = NewInbox([]LaneConfig{{Sequential: true, Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}, {Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}})
+	w.last = map[boundary.Key]int64{}
 	for i, in := range w.core.Look().Inputs {
 		if i == 0 {
 			w.inbox.Occupy(i, in.Depth, in.DepthBytes)
@@ -184,10 +196,18 @@ func (w *world) sourceBatch(from, n int64) *accumulator.Handover {
 	h := &accumulator.Handover{}
 	for k := from; k < from+n; k++ {
 		pos := boundary.Position{Offset: k + 1}
-		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.Int(k), First: pos, Last: pos, At: w.now, Events: 1, Size: 8})
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.Int(k), Key: w.key(k), First: pos, Last: pos, At: w.now, Events: 1, Size: 8})
 	}
 	h.Mark = accumulator.Mark{Positions: []boundary.Position{{Offset: from + n}}, Counters: accumulator.Counters{Received: from + n}, LastEventAt: w.now}
 	return h
+}
+
+// key is the key of an event: five of them take turns where there are keys.
+func (w *world) key(n int64) boundary.Key {
+	if w.cfg.Keys == nil {
+		return ""
+	}
+	return boundary.KeyOf(boundary.Int(n % 5))
 }
 
 // step is one random thing.
@@ -239,7 +259,7 @@ func (w *world) read() {
 
 func (w *world) push() {
 	w.pushed++
-	h := &accumulator.Handover{Boundaries: []boundary.Boundary{{Value: boundary.Int(w.pushed), At: w.now, Events: 1, Size: 8}}}
+	h := &accumulator.Handover{Boundaries: []boundary.Boundary{{Value: boundary.Int(w.pushed), Key: w.key(w.pushed), At: w.now, Events: 1, Size: 8}}}
 	h.Mark = accumulator.Mark{Counters: accumulator.Counters{Received: w.pushed}}
 	if err := w.port[1].Put(context.Background(), h); err != nil {
 		w.wrong("push: %v", err)
@@ -257,7 +277,7 @@ func (w *world) fire(n int) {
 	w.core.Tick(w.now)
 	for range n {
 		var head *boundary.Boundary
-		if q := w.core.cell.slots[0].queue; q.len() > 0 {
+		if q := w.core.cell.slots[0].queue; w.cfg.Keys == nil && q.len() > 0 {
 			head = q.at(0).b
 		}
 		epoch := w.core.Epoch()
@@ -276,6 +296,10 @@ func (w *world) release() {
 	for _, m := range w.core.Released() {
 		v, _ := m.Value.Index(0).AsInt()
 		w.released[v]++
+		if last, ok := w.last[m.Key]; ok && v >= 0 && v < last {
+			w.wrong("step %d: of the key %q %d came out after %d", w.steps, m.Key, v, last)
+		}
+		w.last[m.Key] = max(v, w.last[m.Key])
 		w.note("epoch %d %s", m.Epoch, m.Value)
 	}
 	w.core.ResetReleased()
@@ -292,6 +316,15 @@ func (w *world) seal() {
 		for i := range s.slots {
 			s.slots[i].pend = nil
 		}
+		for _, k := range s.keys {
+			for i := range k.slots {
+				k.slots[i].pend = nil
+			}
+		}
+	case lostKey:
+		s.keys = s.keys[:len(s.keys)/2]
+	case keptKey:
+		s.commit.Cells = slices.DeleteFunc(s.commit.Cells, func(c checkpoint.Cell) bool { return c.Kind == cellKey && c.Data == nil })
 	case lostQueue:
 		s.queue = nil
 	case offsetFirst:
@@ -325,6 +358,9 @@ func (w *world) settle(outcome checkpointtest.Outcome) error {
 		if outcome == checkpointtest.UnknownLate {
 			w.late() // and what was on its way arrives after the graph was taken anew
 		}
+	case err != nil && w.bug == lostFailure:
+		s.before.touched = nil
+		w.core.Sealed(s, err)
 	case err != nil:
 		w.core.Sealed(s, err)
 	default:
@@ -382,17 +418,24 @@ func (w *world) command(kind int) {
 
 func (w *world) fireWith(replace bool) {
 	w.inbox.Drain(w.now, w.core)
+	key := w.key(w.rng.Int64N(5))
+	if w.core.Keyed() && !w.core.HasKey(key) {
+		if _, err := w.core.ForceFire(w.now, key); !errors.Is(err, ErrNoKey) {
+			w.wrong("fired a key that is not there: %v", err)
+		}
+		return
+	}
 	if !replace {
-		before := stateOf(w.core)
-		if _, err := w.core.FireWith(w.now, "", []boundary.Value{boundary.Int(-1), {}}, false); err != nil {
+		before, _ := w.core.GetState(key)
+		if _, err := w.core.FireWith(w.now, key, []boundary.Value{boundary.Int(-1), {}}, false); err != nil {
 			w.wrong("fire: %v", err)
 		}
-		after := stateOf(w.core)
+		after, _ := w.core.GetState(key)
 		after.Epoch = before.Epoch
 		if fmt.Sprint(before) != fmt.Sprint(after) {
 			w.wrong("an aside left a trace: %v, then %v", before, after)
 		}
-	} else if _, err := w.core.ForceFire(w.now, ""); err != nil {
+	} else if _, err := w.core.ForceFire(w.now, key); err != nil {
 		w.wrong("fire: %v", err)
 	}
 	w.core.TakeFreed(w.inbox.Free)
@@ -411,8 +454,15 @@ func (w *world) check() {
 	if mark := w.core.accs[0].mark; len(mark.Positions) == 1 && mark.Positions[0].Offset != mark.Counters.Received {
 		w.wrong("step %d: position %d, received %d", w.steps, mark.Positions[0].Offset, mark.Counters.Received)
 	}
-	if v, ok := w.core.cell.slots[0].cur.AsInt(); ok && v%7 == 3 && v%11 != 10 {
-		w.wrong("step %d: the value %d, whose epoch failed, is in the cache", w.steps, v)
+	cells := []*cell{w.core.shared}
+	if w.cfg.Keys != nil {
+		checkKeys(w.t, w.core)
+		cells = slices.SortedFunc(maps.Values(w.core.keys.byKey), byArrival)
+	}
+	for _, k := range cells {
+		if v, ok := k.slots[0].cur.AsInt(); ok && v%7 == 3 && v%11 != 10 {
+			w.wrong("step %d: the value %d, whose epoch failed, is in the cache", w.steps, v)
+		}
 	}
 }
 
@@ -427,7 +477,7 @@ func (w *world) heal() {
 	}
 	w.start()
 	w.fire(1000) // what was restored must run without another arrival (M12)
-	if !w.core.paused && stateOf(w.core).Queues[0] > 0 {
+	if !w.core.paused && w.core.accs[0].waiting.boundaries > 0 {
 		w.wrong("restored work does not run")
 	}
 	w.core.Resume(w.now)
@@ -441,7 +491,7 @@ func (w *world) heal() {
 	}
 	for v := range int64(simEvents) {
 		fails, filtered := v%7 == 3, v%11 == 10
-		if n := w.released[v]; n == 0 && !fails && !filtered {
+		if n := w.released[v]; n == 0 && !fails && !filtered && w.core.keys.evicted == 0 {
 			w.wrong("the event %d never came out", v)
 		}
 	}
@@ -480,6 +530,49 @@ func TestSimulation(t *testing.T) {
 	for seed := range uint64(1000) {
 		if _, problem := simulate(t, cfg, seed, noBug); problem != "" {
 			t.Fatalf("SIM_SEED=%d: %s", seed, problem)
+		}
+	}
+}
+
+// keyedSimConfig is the same graph with keys: so many may be there of the five.
+func keyedSimConfig(t *testing.T, most int) Config {
+	return testConfig(t, simGraph, func(c *Config) { c.KeepFirings = 20 }, keyed(func(k *Keys) { k.Max, k.TTL = most, 200*time.Millisecond }))
+}
+
+// TestM13Simulation runs seeds of the simulator on keyed graphs, with and without evictions:
+// the same promises, and what is counted and ordered about keys agrees with the keys (M13).
+func TestM13Simulation(t *testing.T) {
+	for most, seeds := range map[int]uint64{100: 500, 3: 300} {
+		cfg := keyedSimConfig(t, most)
+		for seed := range seeds {
+			if _, problem := simulate(t, cfg, seed, noBug); problem != "" {
+				t.Fatalf("at most %d keys, seed %d: %s", most, seed, problem)
+			}
+		}
+	}
+	cfg := keyedSimConfig(t, 3)
+	for seed := range uint64(30) {
+		a, _ := simulate(t, cfg, seed, noBug)
+		b, _ := simulate(t, cfg, seed, noBug)
+		if a != b {
+			t.Fatalf("seed %d ran differently the second time", seed)
+		}
+	}
+}
+
+// TestM13SimulationFindsPlantedBugs: the harness finds what can go wrong with keys.
+func TestM13SimulationFindsPlantedBugs(t *testing.T) {
+	for _, planted := range keyBugs() {
+		found := false
+		for seed := uint64(0); seed < 300 && !found; seed++ {
+			cfg := keyedSimConfig(t, []int{100, 3}[seed%2])
+			if _, problem := simulate(t, cfg, seed, planted); problem != "" {
+				found = true
+				t.Logf("%s: found by seed %d: %s", planted, seed, problem)
+			}
+		}
+		if !found {
+			t.Errorf("the planted bug was not found: %s", planted)
 		}
 	}
 }
