@@ -9,6 +9,9 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
+// complainEvery is how often failing checkpoints are logged; health says it all the time.
+const complainEvery = time.Minute
+
 type committed struct {
 	seal  *Seal
 	err   error
@@ -170,13 +173,20 @@ func (r *Reactor) settle(done committed) error {
 		}
 		r.lingerTo, r.nextSeal = r.Now().Add(r.Interval), r.Now().Add(r.Interval)
 		r.persistError(checkpointFails, "checkpoints cannot be written: "+done.err.Error())
-		r.Log.Warn("checkpoint failed; it will be tried again", "epoch", s.Epoch, "err", done.err)
+		if now := r.Now(); now.Sub(r.complained) >= complainEvery {
+			r.complained = now
+			r.Log.Warn("checkpoints fail; they are tried again at each interval", "epoch", s.Epoch, "failed", r.sealed.Failed, "err", done.err)
+		}
 		r.answer(func(waiter) bool { return true }, done.err)
 		return nil
 	}
 	r.seq++
 	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.commit.At, done.bytes
 	r.sealed.Took.observe(done.took)
+	if !r.complained.IsZero() {
+		r.complained = time.Time{}
+		r.Log.Info("checkpoints are written again", "epoch", s.Epoch)
+	}
 	r.persistError(checkpointFails, "")
 	r.persistError(rowsBlock, "")
 	r.pipe.since = 0

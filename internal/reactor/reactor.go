@@ -88,6 +88,7 @@ type Reactor struct {
 	careful    bool // after crashes in a row: one epoch, one commit (M43)
 	settled    bool
 	sealed     CheckpointStatus
+	complained time.Time // when failing checkpoints were last logged; zero while they succeed
 	waiters    []waiter
 	staged     [][]Message
 	watchAt    time.Time // when Watch wants to be called again

@@ -14,16 +14,22 @@
 // A batch is in the operating system's hands when Deliver returns; it is forced to
 // the disk when the sink is closed or its file rotated away.
 //
+// A full disk refuses the line that does not fit: with on_error: block the output waits
+// for room, with dead_letter the line is kept in the store. What is in the file is not
+// written again.
+//
 // The package starts no goroutine.
 package file
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -64,21 +70,37 @@ func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
 		return err
 	}
 	s.buf = s.buf[:0]
+	written := 0 // whole lines
 	for i := range batch {
 		s.buf = appendLine(s.buf, &batch[i])
 		if len(s.buf) < chunk && i < len(batch)-1 {
 			continue
 		}
-		if _, err := s.file.Write(s.buf); err != nil {
+		if n, err := s.file.Write(s.buf); err != nil {
+			written += bytes.Count(s.buf[:n], []byte{'\n'})
 			// Part of a line may be there: opening the file anew finds it and ends it.
-			return errors.Join(fmt.Errorf("append to %s: %w", s.path, err), s.release())
+			return errors.Join(s.notWritten(written, err), s.release())
 		}
+		written = i + 1
 		s.buf = s.buf[:0]
 	}
 	if cap(s.buf) > maxKept {
 		s.buf = nil
 	}
 	return nil
+}
+
+// notWritten says what became of a batch of which so many lines are in the file. When there
+// is no room for the next it is refused, so that what is there is not written again, and
+// on_error says whether it waits for room or becomes a dead letter.
+func (s *Sink) notWritten(lines int, err error) error {
+	err = fmt.Errorf("append to %s: %w", s.path, err)
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, full) {
+			return &reactor.PermanentError{Index: lines, Code: "disk_full", Err: err}
+		}
+	}
+	return err
 }
 
 // Close forces what was written to the disk and closes the file. It may be called twice.
@@ -125,7 +147,7 @@ func (s *Sink) open() (err error) {
 	}
 	if torn {
 		if _, err := f.Write([]byte{'\n'}); err != nil {
-			return fmt.Errorf("end the torn last line of %s: %w", s.path, err)
+			return s.notWritten(0, fmt.Errorf("end its torn last line: %w", err))
 		}
 	}
 	s.file, s.info = f, info

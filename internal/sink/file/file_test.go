@@ -206,7 +206,7 @@ func TestFolderGoesAndComes(t *testing.T) {
 	wantEpochs(t, "file", read(t, path), 2)
 }
 
-// A full disk is an error to be retried; once there is room, the sink goes on.
+// A full disk refuses the line that does not fit; once there is room, the sink goes on.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/full"); errors.Is(err, fs.ErrNotExist) {
@@ -218,8 +218,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	s := open(t, path)
 	err := s.Deliver(t.Context(), []reactor.Message{sinktest.Message("o", 1, boundary.Int(1))})
-	if _, refused := errors.AsType[*reactor.PermanentError](err); !errors.Is(err, syscall.ENOSPC) || refused {
-		t.Errorf("got %v, want no space, not refused for good", err)
+	if refused, ok := errors.AsType[*reactor.PermanentError](err); !errors.Is(err, syscall.ENOSPC) || !ok || refused.Index != 0 || refused.Code != "disk_full" {
+		t.Errorf("got %v, want the first value refused for want of space", err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
