@@ -23,6 +23,9 @@ func (e *OwnedError) Error() string { return fmt.Sprintf("the graph is run by da
 type Lease struct {
 	// Declarations changes whenever any daemon has changed a declaration.
 	Declarations int64
+	// Sole says that this process has the store to itself: the lease needs no renewal, and
+	// never ends.
+	Sole bool
 }
 
 // Leases says which of the daemons on one store runs a graph (M45). A daemon has one lease;

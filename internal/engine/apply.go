@@ -194,13 +194,18 @@ func (e *Engine) Delete(ctx context.Context, g Ref, deleteState bool) error {
 	if err := e.cfg.Store.DeleteDeclaration(ctx, m.id(), deleteState); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 		return fmt.Errorf("remove the graph from the store: %w", err)
 	}
+	e.forget(m)
+	return nil
+}
+
+// forget drops a graph that has been stopped.
+func (e *Engine) forget(m *managed) {
 	e.mu.Lock()
-	delete(e.graphs, g)
+	delete(e.graphs, m.ref)
 	e.mu.Unlock()
-	e.wiring.forget(g)
+	e.wiring.forget(m.ref)
 	for _, box := range m.mailboxes {
 		box.Close()
 	}
 	m.hub.close()
-	return nil
 }

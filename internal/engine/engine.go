@@ -62,6 +62,9 @@ type Config struct {
 	Scratch string
 	// ShutdownTimeout bounds Close (30s).
 	ShutdownTimeout time.Duration
+	// LeaseTTL is how long this daemon stays the owner of its graphs without a word to a store
+	// that others share (3s).
+	LeaseTTL time.Duration
 }
 
 // Engine runs graphs.
@@ -69,6 +72,9 @@ type Engine struct {
 	cfg   Config
 	tree  *supervisor.Tree
 	group *supervisor.Group
+	// own keeps this daemon the owner of its graphs; keeping is its goroutines, which end last.
+	own     *ownership
+	keeping *supervisor.Group
 
 	ctx  context.Context // ends when Close begins; the parent of every graph
 	stop context.CancelFunc
@@ -96,7 +102,9 @@ func New(cfg Config) *Engine {
 		e.cfg.Memory = processMemory
 	}
 	e.epochs = reactor.NewGate(cfg.MaxEpochs)
-	e.group = e.tree.Root("graphd").NewGroup()
+	root := e.tree.Root("graphd")
+	e.group, e.keeping = root.NewGroup(), root.NewGroup()
+	e.own = newOwnership(cfg.Store, cfg.Log, cmpOr(cfg.LeaseTTL, 3*time.Second))
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -112,12 +120,16 @@ func cmpOr[T comparable](v, otherwise T) T {
 // Open starts every graph whose declaration is in the store. A declaration that no longer
 // compiles is kept, its graph shown as failed: it never stops the others.
 func (e *Engine) Open(ctx context.Context) error {
+	if err := e.own.begin(ctx, e.keeping); err != nil {
+		return fmt.Errorf("take a lease in the store: %w", err)
+	}
 	decls, err := e.cfg.Store.Declarations(ctx)
 	if err != nil {
 		return fmt.Errorf("read the declarations in the store: %w", err)
 	}
 	e.group.Go(e.ctx, "janitor", e.sweep)
 	e.group.Go(e.ctx, "memory", e.watchMemory)
+	e.group.Go(e.ctx, "declarations", e.follow)
 	for _, d := range decls {
 		unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
 		m := e.manage(d, unit)
@@ -178,6 +190,8 @@ func (e *Engine) Close() error {
 	e.stopFeeders()
 	e.stop()
 	err := stuckOnly(e.group.WaitDeadline(e.cfg.ShutdownTimeout))
+	e.keeping.Stop() // the graphs have ended: nobody needs the lease any more
+	err = errors.Join(err, stuckOnly(e.keeping.WaitDeadline(e.cfg.ShutdownTimeout)))
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, m := range e.graphs {

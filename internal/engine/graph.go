@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,7 @@ type managed struct {
 	last   GraphSummary
 	health reactor.Health // while there is no run
 	reason *Reason
+	owner  string // who runs the graph while it stands by here
 	// restarts of the graph as a whole ("") and of its accumulators, by reason.
 	restarts map[string]map[string]int
 	held     bool          // runs are held back: an update is being tried
@@ -207,6 +209,9 @@ func (m *managed) running() (*run, error) {
 	defer m.mu.Unlock()
 	if m.run != nil {
 		return m.run, nil
+	}
+	if m.health == reactor.HealthStandby {
+		return nil, m.standbyError(http.StatusConflict)
 	}
 	detail := "the graph is " + string(m.health)
 	if m.reason != nil {

@@ -10,8 +10,8 @@ type keyed struct {
 }
 
 type keyLock struct {
-	sync.Mutex
-	users int // who holds it or waits for it
+	free  chan struct{} // holds one while nobody has the lock: waiting here is waiting under virtual time too
+	users int           // who holds it or waits for it
 }
 
 // lock waits for g's lock and returns what gives it back.
@@ -22,14 +22,15 @@ func (k *keyed) lock(g Ref) (unlock func()) {
 	}
 	l := k.held[g]
 	if l == nil {
-		l = new(keyLock)
+		l = &keyLock{free: make(chan struct{}, 1)}
+		l.free <- struct{}{}
 		k.held[g] = l
 	}
 	l.users++
 	k.mu.Unlock()
-	l.Lock()
+	<-l.free
 	return func() {
-		l.Unlock()
+		l.free <- struct{}{}
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if l.users--; l.users == 0 {

@@ -294,8 +294,13 @@ func (e *Engine) Restart(ctx context.Context, g Ref, name, by string) (GraphSumm
 // forgive clears the crash ledger of a graph that is not running: the operator says that
 // the cause has been mended (M43).
 func (m *managed) forgive(ctx context.Context) error {
-	if _, err := m.running(); err == nil {
+	_, err := m.running()
+	if err == nil {
 		return nil
+	}
+	var refused *Error
+	if errors.As(err, &refused) && refused.Code == "graph_standby" {
+		return err
 	}
 	head, err := m.e.cfg.Store.Acquire(ctx, m.id())
 	if err == nil {

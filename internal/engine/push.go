@@ -66,7 +66,15 @@ func (m *managed) refusesPushes(i, events int) error {
 	m.mu.Lock()
 	failed := m.run == nil && m.health == reactor.HealthFailed
 	why := m.reason
+	var elsewhere error
+	if m.run == nil && m.health == reactor.HealthStandby {
+		// Not counted: the graph's books are its owner's.
+		elsewhere = m.standbyError(http.StatusServiceUnavailable)
+	}
 	m.mu.Unlock()
+	if elsewhere != nil {
+		return elsewhere
+	}
 	if !failed {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 // run is one life of a graph, from a checkpoint to its end. Everything in it is fresh.
 type run struct {
 	m       *managed
+	term    *term // the run sends nothing out when it is over
 	head    checkpoint.Head
 	reactor *reactor.Reactor
 	inbox   *reactor.Inbox
@@ -48,17 +49,28 @@ type accumulatorRun struct {
 // once is one run of the graph under its supervisor: nil when it was stopped, an error
 // when it is to be rebuilt.
 func (m *managed) once(ctx context.Context, _ int) error {
-	m.setHealth(reactor.HealthStarting, "", "")
-	r, err := m.load(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
+	var r *run
+	var err error
+	for {
+		var t *term
+		r, t, err = m.take(ctx)
+		if err != nil || r == nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
 		}
-		return err
+		err = r.live(ctx, t)
+		if t.holds() || ctx.Err() != nil {
+			break
+		}
+		m.e.cfg.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", m.ref.Name, "tenant", m.ref.Tenant, "epoch", r.reactor.Core.Epoch())
 	}
-	err = r.live(ctx)
 	if err != nil && ctx.Err() == nil {
 		m.pardon(r.head.Fence)
+	}
+	if err == nil && ctx.Err() != nil {
+		m.yield()
 	}
 	m.mu.Lock()
 	m.failure = nil
@@ -81,7 +93,7 @@ func (m *managed) pardon(fence int64) {
 }
 
 // load takes the graph from the store and builds a run from its last checkpoint.
-func (m *managed) load(ctx context.Context) (*run, error) {
+func (m *managed) load(ctx context.Context, t *term) (*run, error) {
 	store := m.e.cfg.Store
 	head, err := store.Acquire(ctx, m.id())
 	if err != nil {
@@ -106,7 +118,7 @@ func (m *managed) load(ctx context.Context) (*run, error) {
 	sinks, err := m.openSinks()
 	if err == nil {
 		var r *run
-		if r, err = m.build(ctx, head, instance, sinks); err == nil {
+		if r, err = m.build(ctx, head, instance, sinks, t); err == nil {
 			return r, nil
 		}
 		m.closeSinks(sinks)
@@ -116,7 +128,7 @@ func (m *managed) load(ctx context.Context) (*run, error) {
 }
 
 // build makes the pieces of a run around the restored core.
-func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []reactor.Sink) (*run, error) {
+func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []reactor.Sink, t *term) (*run, error) {
 	depths, err := m.e.cfg.Store.OutboxDepths(ctx, m.id())
 	if err != nil {
 		return nil, err
@@ -132,7 +144,7 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 	}
 	m.routing.Store(&cfg.Routes)
 	g := m.unit.Spec
-	r := &run{m: m, head: head, inbox: reactor.NewInbox(m.unit.Lanes()), writers: make([]*reactor.Writer, len(sinks))}
+	r := &run{m: m, term: t, head: head, inbox: reactor.NewInbox(m.unit.Lanes()), writers: make([]*reactor.Writer, len(sinks))}
 	for i, in := range core.Look().Inputs {
 		if g.Accumulators[i].Strategy != "latest" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
@@ -157,6 +169,7 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 		Drop:     m.orphans(depths, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Flush: r.flush,
 		Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
+		Owned: t.holds, Term: t.ctx,
 		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
 	})
 	return r, nil
@@ -175,7 +188,7 @@ func (r *run) kept() {
 // newWriter makes the writer of output i.
 func (r *run) newWriter(i int, sink reactor.Sink, outbox *reactor.OutboxConfig) *reactor.Writer {
 	o := &r.m.unit.Spec.Outputs[i]
-	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Outbox: outbox,
+	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Outbox: outbox, Owned: r.term.holds,
 		Retry: reactor.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
@@ -217,7 +230,10 @@ func (r *run) attach() {
 
 // live runs the pieces until ctx ends or one of them ends the run. They stop in the order
 // of the flow: accumulators, reactor, writers (M38).
-func (r *run) live(ctx context.Context) error {
+//
+// When the term ends nothing more goes out: writers end without a flush, the reactor without
+// a checkpoint (M45).
+func (r *run) live(ctx context.Context, t *term) error {
 	m := r.m
 	sources, reactors, writers := m.node.NewGroup(), m.node.NewGroup(), m.node.NewGroup()
 	// The reactor and the writers end after what is before them in the flow, not with ctx.
@@ -247,6 +263,8 @@ func (r *run) live(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-reacting.Done():
 	case cause = <-gaveUp:
+	case <-t.ctx.Done():
+		writers.Stop()
 	}
 	sources.Stop()
 	stuck := sources.WaitDeadline(m.e.cfg.ShutdownTimeout / 2)
@@ -296,7 +314,11 @@ func (r *run) sinkLetter(msg reactor.Message, code, reason string) {
 }
 
 // mark is where accumulator i goes on.
-func (r *run) mark(ctx context.Context, i int) (m accumulator.Mark, state []byte, err error) {
-	err = r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) { m, state = c.ResumePoint(i) })
-	return m, state, err
+func (r *run) mark(ctx context.Context, i int) (accumulator.Mark, []byte, error) {
+	var m accumulator.Mark
+	var state []byte
+	if err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) { m, state = c.ResumePoint(i) }); err != nil {
+		return accumulator.Mark{}, nil, err // what was asked for may be on its way still
+	}
+	return m, state, nil
 }

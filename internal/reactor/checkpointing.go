@@ -99,9 +99,12 @@ func (r *Reactor) launch() {
 		c := s.Commit()
 		c.Seq = r.seq + 1
 		// A stop does not cut a commit short: its outcome would be unknown.
-		ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+		ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
 		defer cancel()
-		err := r.Store.Commit(ctx, c)
+		err := ErrDisowned
+		if !r.disowned() {
+			err = r.Store.Commit(ctx, c)
+		}
 		r.commits <- committed{seal: s, err: err, took: time.Since(began), bytes: size(c)}
 	})
 }
@@ -156,11 +159,16 @@ func size(c *checkpoint.Commit) (n int64) {
 	return n + int64(len(c.Meta))
 }
 
+// final says of the store's answer that the run must end with it.
+func final(err error) bool {
+	return errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, ErrDisowned)
+}
+
 // settle takes in the outcome of the commit in flight.
 func (r *Reactor) settle(done committed) error {
 	s := done.seal
 	r.inflight = nil
-	if done.err != nil && (errors.Is(done.err, checkpoint.ErrFenced) || errors.Is(done.err, checkpoint.ErrUnknownOutcome)) {
+	if final(done.err) {
 		// Neither may be sent again: memory is discarded, and the supervisor reloads.
 		return fmt.Errorf("checkpoint of epoch %d: %w", s.Epoch, done.err)
 	}

@@ -2,7 +2,6 @@ package reactor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -91,9 +90,12 @@ func (r *Reactor) write(now time.Time) {
 	r.committing.Go(func() {
 		began := time.Now()
 		// A stop does not cut an append short: its outcome would be unknown.
-		ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+		ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
 		defer cancel()
-		err := r.Journal.AppendJournal(ctx, r.Core.cfg.ID, r.Core.cfg.Fence, entries)
+		err := ErrDisowned
+		if !r.disowned() {
+			err = r.Journal.AppendJournal(ctx, r.Core.cfg.ID, r.Core.cfg.Fence, entries)
+		}
 		p.appends <- appended{err: err, took: time.Since(began)}
 	})
 }
@@ -103,7 +105,7 @@ func (r *Reactor) written(done appended, now time.Time) error {
 	p := &r.pipe
 	p.inflight = false
 	if done.err != nil {
-		if errors.Is(done.err, checkpoint.ErrFenced) || errors.Is(done.err, checkpoint.ErrUnknownOutcome) {
+		if final(done.err) {
 			return fmt.Errorf("journal entry %d: %w", p.unsent[0].Seq, done.err)
 		}
 		p.failed++

@@ -13,6 +13,9 @@ import (
 // ErrStopped answers a function that came after the reactor had ended.
 var ErrStopped = errors.New("the reactor has stopped")
 
+// ErrDisowned ends a reactor whose graph may be another daemon's by now (M45).
+var ErrDisowned = errors.New("this daemon is not known to own the graph any more")
+
 const (
 	// fireBatch is how many epochs run before the reactor looks at its inbox, commands and
 	// timers again: at a microsecond an epoch they wait a fraction of a millisecond at most (M27).
@@ -69,6 +72,11 @@ type Options struct {
 	Hold bool
 	Now  func() time.Time
 	Log  *slog.Logger
+	// Owned says whether the graph is still this daemon's; nil means that it always is. When
+	// it is not, nothing more is released or committed, and Run ends with ErrDisowned. Term
+	// ends when Owned has become false for good, and with it a commit under way; nil for never.
+	Owned func() bool
+	Term  context.Context
 }
 
 // Reactor is the one goroutine that owns a live Core.
@@ -108,6 +116,9 @@ type Reactor struct {
 
 // New makes a reactor; Run it on a goroutine of its own.
 func New(o Options) *Reactor {
+	if o.Term == nil {
+		o.Term = context.Background()
+	}
 	r := &Reactor{
 		Options: o, control: make(chan func(time.Time), controlCapacity), commits: make(chan committed, 1),
 		room: make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
@@ -204,6 +215,9 @@ func (r *Reactor) Run(ctx context.Context) error {
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		now := r.Now()
+		if r.disowned() {
+			return ErrDisowned
+		}
 		busy, err := r.turn(now)
 		if err != nil {
 			return err
@@ -214,6 +228,7 @@ func (r *Reactor) Run(ctx context.Context) error {
 		timer.Reset(r.sleep(now))
 		select {
 		case <-ctx.Done():
+		case <-r.Term.Done():
 		case <-r.Inbox.wake:
 		case <-r.room:
 		case <-timer.C:
@@ -230,8 +245,14 @@ func (r *Reactor) Run(ctx context.Context) error {
 			}
 		}
 	}
+	if r.disowned() {
+		return ErrDisowned
+	}
 	return r.shutDown(ctx)
 }
+
+// disowned is looked at before anything leaves the graph.
+func (r *Reactor) disowned() bool { return r.Owned != nil && !r.Owned() }
 
 // turn does one round of everything that is due and reports whether there may be more.
 func (r *Reactor) turn(now time.Time) (busy bool, err error) {
@@ -255,6 +276,9 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	r.runPosted(now)
 	if r.fire(now) {
 		busy = true
+	}
+	if r.disowned() {
+		return false, ErrDisowned
 	}
 	r.hand(now)
 	r.seal(now)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // finalCommit bounds the last checkpoint of a shutdown.
@@ -98,6 +96,9 @@ func (r *Reactor) writeOut(ctx context.Context) error {
 // letters where their output wants that.
 func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 	for {
+		if r.disowned() {
+			return ErrDisowned
+		}
 		if why := r.Core.Blocked(); why != "" {
 			return errors.New(why)
 		}
@@ -114,7 +115,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 			r.committedAll(s)
 			return nil
 		}
-		if errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) {
+		if final(err) {
 			return fmt.Errorf("final checkpoint of epoch %d: %w", s.Epoch, err)
 		}
 		if r.Core.Sealed(s, err); s.Refused() < 0 {

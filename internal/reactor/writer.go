@@ -36,6 +36,9 @@ type WriterConfig struct {
 	Room func()
 	// Outbox is set for an output that is delivered from its outbox (M30); nil for a direct one.
 	Outbox *OutboxConfig
+	// Owned says whether the graph is still this daemon's; while it is not, nothing is
+	// delivered. Nil means that it always is.
+	Owned func() bool
 	// Retry is how a delivery that failed is tried again; its zero fields mean the defaults
 	// named beside them.
 	Retry RetryPolicy
@@ -226,6 +229,9 @@ func (w *Writer) Run(ctx context.Context) error {
 	// The sink is closed even when the deadline has passed, but not for long.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
+	if w.disowned() {
+		cancel() // what the sink still buffers is not to go out
+	}
 	return w.cfg.Sink.Close(end)
 }
 
@@ -327,8 +333,13 @@ func (w *Writer) attempt(ctx context.Context, batch []Message) (err error) {
 			err = fmt.Errorf("panic in the sink: %v", v)
 		}
 	}()
+	if w.disowned() {
+		return ErrDisowned
+	}
 	return w.cfg.Sink.Deliver(ctx, batch)
 }
+
+func (w *Writer) disowned() bool { return w.cfg.Owned != nil && !w.cfg.Owned() }
 
 // done counts messages as delivered, and says so when a full queue has room again.
 func (w *Writer) done(through []Message) {

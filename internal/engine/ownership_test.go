@@ -1,0 +1,456 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// shared is a store that several daemons share, each by a view of its own.
+type shared struct {
+	store *dal.Memory
+
+	mu       sync.Mutex
+	expires  map[string]time.Time // leases, by owner
+	owners   map[checkpoint.ID]string
+	declared int64
+	deaf     []chan struct{} // who listens, one place each
+}
+
+func newShared() *shared {
+	return &shared{store: dal.NewMemory(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{}, declared: 1}
+}
+
+func (s *shared) tell() {
+	for _, c := range s.deaf {
+		signal(c)
+	}
+}
+
+// view is the store as one daemon sees it.
+type view struct {
+	*dal.Memory
+	s    *shared
+	name string
+	hear chan struct{}
+
+	mu    sync.Mutex
+	terms int
+	owner string
+	cut   bool          // the network is gone: every call fails
+	slow  time.Duration // how long a renewal's answer is on its way
+}
+
+func (s *shared) view(name string) *view {
+	v := &view{Memory: s.store, s: s, name: name, hear: make(chan struct{}, 1)}
+	s.deaf = append(s.deaf, v.hear)
+	return v
+}
+
+var errCut = errors.New("no route to the database")
+
+func (v *view) set(cut bool, slow time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.cut, v.slow = cut, slow
+}
+
+func (v *view) reach() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.cut {
+		return errCut
+	}
+	return nil
+}
+
+func (v *view) me() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.owner
+}
+
+func (v *view) RenewLease(ctx context.Context, ttl time.Duration) (checkpoint.Lease, error) {
+	if err := v.reach(); err != nil {
+		return checkpoint.Lease{}, err
+	}
+	lease, err := v.renew(ttl)
+	v.mu.Lock()
+	slow := v.slow
+	v.mu.Unlock()
+	if slow > 0 {
+		time.Sleep(slow) // virtual; the caller's context is not heard, as in a process that was stopped
+	}
+	return lease, err
+}
+
+func (v *view) renew(ttl time.Duration) (checkpoint.Lease, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if v.owner == "" {
+		v.terms++
+		v.owner = fmt.Sprintf("%s/%d", v.name, v.terms)
+		s.expires[v.owner] = now
+	}
+	if _, ok := s.expires[v.owner]; !ok {
+		v.owner = ""
+		return checkpoint.Lease{}, checkpoint.ErrLeaseLost
+	}
+	s.expires[v.owner] = now.Add(ttl)
+	maps.DeleteFunc(s.expires, func(owner string, at time.Time) bool { return owner != v.owner && !at.After(now) })
+	return checkpoint.Lease{Declarations: s.declared}, nil
+}
+
+func (v *view) Owned(context.Context) (map[checkpoint.ID]string, error) {
+	if err := v.reach(); err != nil {
+		return nil, err
+	}
+	me := v.me()
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	owned := map[checkpoint.ID]string{}
+	for id, owner := range v.s.owners {
+		if _, alive := v.s.expires[owner]; alive && owner != me {
+			owned[id] = owner
+		}
+	}
+	return owned, nil
+}
+
+func (v *view) Yield(_ context.Context, id checkpoint.ID) error {
+	me := v.me()
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	if v.s.owners[id] == me {
+		delete(v.s.owners, id)
+		v.s.tell()
+	}
+	return nil
+}
+
+func (v *view) AwaitChange(ctx context.Context) error {
+	select {
+	case <-v.hear:
+		return v.reach()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (v *view) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
+	if err := v.reach(); err != nil {
+		return checkpoint.Head{}, err
+	}
+	me := v.me()
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	owner := v.s.owners[id]
+	if _, alive := v.s.expires[owner]; alive && owner != me {
+		return checkpoint.Head{}, &checkpoint.OwnedError{Owner: owner}
+	}
+	v.s.owners[id] = me
+	return v.Memory.Acquire(ctx, id)
+}
+
+func (v *view) Commit(ctx context.Context, c *checkpoint.Commit) error {
+	if err := v.reach(); err != nil {
+		return err
+	}
+	return v.Memory.Commit(ctx, c)
+}
+
+func (v *view) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (int64, error) {
+	defer v.announce()
+	return v.Memory.PutDeclaration(ctx, d, ifRevision)
+}
+
+func (v *view) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
+	defer v.announce()
+	return v.Memory.DeleteDeclaration(ctx, id, state)
+}
+
+func (v *view) announce() {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	v.s.declared++
+	v.s.tell()
+}
+
+// delivery is a value that one daemon has sent out.
+type delivery struct {
+	daemon, value string
+	at            time.Time
+}
+
+// sent collects what all daemons send out.
+type sent struct {
+	mu   sync.Mutex
+	list []delivery
+}
+
+func (s *sent) by(daemon string) func(string) reactor.Sink {
+	return func(string) reactor.Sink { return &sendingSink{s, daemon} }
+}
+
+func (s *sent) all() []delivery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]delivery(nil), s.list...)
+}
+
+type sendingSink struct {
+	to     *sent
+	daemon string
+}
+
+func (k *sendingSink) Deliver(_ context.Context, batch []reactor.Message) error {
+	k.to.mu.Lock()
+	defer k.to.mu.Unlock()
+	for i := range batch {
+		k.to.list = append(k.to.list, delivery{k.daemon, batch[i].Value.String(), time.Now()})
+	}
+	return nil
+}
+
+func (k *sendingSink) Close(context.Context) error { return nil }
+
+// two are two daemons on one store, the graph applied at the first.
+type two struct {
+	a, b         *bed
+	viewA, viewB *view
+	sent         *sent
+}
+
+func newTwo(t *testing.T) *two {
+	s, out := newShared(), &sent{}
+	d := &two{viewA: s.view("a"), viewB: s.view("b"), sent: out}
+	d.a = newBed(t, d.viewA, &scripted{sink: out.by("a")})
+	d.a.apply(owned, "g")
+	d.b = newBed(t, d.viewB, &scripted{sink: out.by("b")})
+	d.b.until("g", reactor.HealthStandby, 2*time.Second)
+	return d
+}
+
+const owned = "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+
+func (d *two) close() {
+	d.b.close()
+	d.a.close()
+}
+
+// until waits for a health in virtual time, and says how long that took.
+func (b *bed) until(graph string, want reactor.Health, within time.Duration) time.Duration {
+	b.t.Helper()
+	began := time.Now()
+	for {
+		s, err := b.e.Graph(b.t.Context(), Ref{"default", graph})
+		if err == nil && s.Health == string(want) {
+			return time.Since(began)
+		}
+		if time.Since(began) > within {
+			b.t.Fatalf("graph %s is %q (%v, %v) after %v, want %s", graph, s.Health, s.HealthReason, err, within, want)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func refusalOf(err error) *Error {
+	var refused *Error
+	errors.As(err, &refused)
+	return refused
+}
+
+// M45: a second daemon shows the graph as standby, and says who runs it to whoever asks it for more.
+func TestM45Standby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newTwo(t)
+		defer d.close()
+		g := Ref{"default", "g"}
+		s := d.b.summary("g")
+		if s.HealthReason == nil || s.HealthReason.Code != "owned_elsewhere" {
+			t.Fatalf("health reason %+v", s.HealthReason)
+		}
+		_, fire := d.b.e.Fire(t.Context(), g, FireRequest{Mode: "force"})
+		_, restart := d.b.e.Restart(t.Context(), g, "", "test")
+		_, push := d.b.e.Push(t.Context(), g, "a", []json.RawMessage{json.RawMessage("1")})
+		for _, c := range []struct {
+			what   string
+			err    error
+			status int
+		}{{"fire", fire, 409}, {"restart", restart, 409}, {"push", push, 503}} {
+			r := refusalOf(c.err)
+			if r == nil || r.Status != c.status || r.Code != "graph_standby" || r.Extra["owner"] != "a/1" {
+				t.Errorf("%s: %+v, want %d graph_standby and the owner", c.what, c.err, c.status)
+			}
+		}
+		d.a.push("g", "a", "1")
+		time.Sleep(time.Minute)
+		if s := d.a.summary("g"); s.Health != "live" || s.Epoch != 1 || s.Incarnation != 1 {
+			t.Errorf("the owner after a minute: %+v", s)
+		}
+	})
+}
+
+// M45: an owner that cannot reach the store sends nothing more once its own deadline has
+// passed, and another one takes over within five seconds; never do two send.
+func TestM45TakeoverOfTheUnreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newTwo(t)
+		defer d.close()
+		stop := make(chan struct{})
+		var pushing sync.WaitGroup
+		for _, b := range []*bed{d.a, d.b} {
+			pushing.Go(func() {
+				for n := 0; ; n++ {
+					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+					_, _ = b.e.Push(ctx, Ref{"default", "g"}, "a", []json.RawMessage{json.RawMessage(fmt.Sprint(n))}) // refused where it stands by
+					cancel()
+					select {
+					case <-time.After(20 * time.Millisecond):
+					case <-stop:
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(5 * time.Second)
+		d.viewA.set(true, 0)
+		cut := time.Now()
+		took := d.b.until("g", reactor.HealthLive, 5*time.Second)
+		if took < 2*time.Second {
+			t.Errorf("taken over after %v: the lease still lasted", took)
+		}
+		d.a.until("g", reactor.HealthStandby, time.Second)
+		time.Sleep(5 * time.Second)
+		d.viewA.set(false, 0)
+		time.Sleep(5 * time.Second)
+		close(stop)
+		pushing.Wait()
+		if s := d.a.summary("g"); s.Health != "standby" || s.HealthReason.Code != "owned_elsewhere" {
+			t.Errorf("the first owner after its return: %s %+v", s.Health, s.HealthReason)
+		}
+		var lastA, firstB time.Time
+		for _, x := range d.sent.all() {
+			if x.daemon == "a" {
+				lastA = x.at
+			} else if firstB.IsZero() {
+				firstB = x.at
+			}
+		}
+		if lastA.Before(cut) || lastA.Sub(cut) > 3*time.Second || !firstB.After(lastA) {
+			t.Errorf("cut at 0; a has sent until %v, b from %v", lastA.Sub(cut), firstB.Sub(cut))
+		}
+	})
+}
+
+// M45: a process that was stopped and goes on knows by its own clock, at its first look,
+// that it is no owner: also when the answer to its last renewal is good news.
+func TestM45WokenOwnerStandsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newTwo(t)
+		defer d.close()
+		time.Sleep(1500 * time.Millisecond)
+		d.viewA.set(false, 20*time.Second) // the next answer comes late
+		d.b.until("g", reactor.HealthLive, 6*time.Second)
+		if term := d.a.e.own.current(); term.holds() {
+			t.Fatal("the stopped owner holds its term while another runs the graph")
+		}
+		before := len(d.sent.all())
+		time.Sleep(20 * time.Second)
+		d.viewA.set(false, 0)
+		d.a.until("g", reactor.HealthStandby, time.Second)
+		if n := len(d.sent.all()); n != before {
+			t.Errorf("%d values were sent by an owner of the past", n-before)
+		}
+		if s := d.b.summary("g"); s.Health != "live" || s.Incarnation != 2 {
+			t.Errorf("the new owner: %+v", s)
+		}
+	})
+}
+
+// M45: a daemon that stops hands its graphs over at once.
+func TestM45PlannedHandover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newTwo(t)
+		defer d.b.close()
+		d.a.push("g", "a", "1", "2")
+		time.Sleep(300 * time.Millisecond) // not in step with the renewals
+		d.a.close()
+		if took := d.b.until("g", reactor.HealthLive, time.Second); took > 500*time.Millisecond {
+			t.Errorf("handed over in %v", took)
+		}
+		if s := d.b.summary("g"); s.Epoch != 2 || s.Counters.Received != 2 {
+			t.Errorf("the successor goes on at %+v", s)
+		}
+	})
+}
+
+// A store that is away for a moment and comes back finds the same owner, without a restart;
+// one that is away for longer than the lease stops the graph, and it goes on.
+func TestM45StoreOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, out := newShared(), &sent{}
+		v := s.view("a")
+		b := newBed(t, v, &scripted{sink: out.by("a")})
+		defer b.close()
+		b.apply(owned, "g")
+		b.push("g", "a", "1")
+		time.Sleep(10 * time.Second)
+		v.set(true, 0)
+		time.Sleep(1300 * time.Millisecond)
+		v.set(false, 0)
+		time.Sleep(10 * time.Second)
+		if s := b.summary("g"); s.Health != "live" || s.Incarnation != 1 {
+			t.Fatalf("after a short outage: %+v", s)
+		}
+		v.set(true, 0)
+		b.until("g", reactor.HealthStandby, 3*time.Second)
+		if s := b.summary("g"); s.HealthReason.Code != "lease_lost" {
+			t.Errorf("health reason %+v", s.HealthReason)
+		}
+		v.set(false, 0)
+		b.until("g", reactor.HealthLive, 2*time.Second)
+		if s := b.summary("g"); s.Incarnation != 2 || s.Epoch != 1 {
+			t.Errorf("after a long outage: %+v", s)
+		}
+	})
+}
+
+// M45: a graph that is applied, changed or deleted at one daemon is so at the others.
+func TestM45DeclarationsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newTwo(t)
+		defer d.close()
+		d.a.push("g", "a", "1")
+		d.b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a + 100 } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		time.Sleep(time.Second)
+		if s := d.a.summary("g"); s.Revision != 2 || s.Health != "live" || s.Epoch != 1 {
+			t.Fatalf("the owner after an update at the other: %+v", s)
+		}
+		d.a.push("g", "a", "2")
+		if all := d.sent.all(); all[len(all)-1].value != "102" || all[len(all)-1].daemon != "a" {
+			t.Errorf("sent %+v", all)
+		}
+		if err := d.b.e.Delete(t.Context(), Ref{"default", "g"}, true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if _, err := d.a.e.Graph(t.Context(), Ref{"default", "g"}); refusalOf(err) == nil || refusalOf(err).Status != 404 {
+			t.Errorf("the owner has the deleted graph: %v", err)
+		}
+	})
+}
