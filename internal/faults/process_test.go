@@ -129,6 +129,20 @@ func (p *process) do(method, path, body string, out any) error {
 	return json.Unmarshal(data, out)
 }
 
+// metrics is what a scrape answers.
+func (p *process) metrics() string {
+	res, err := http.Get(p.base + "/metrics")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(text)
+}
+
 type counters struct {
 	Received, Filtered, Conflated, Rejected, Consumed, Queued int64
 	DeadLettered                                              int64 `json:"dead_lettered"`
