@@ -68,7 +68,7 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 			delete(c.keys.waiting, k)
 		}
 		if c.schedule(k); k.on == offAgenda && !c.cfg.Inputs[i].queues() {
-			c.loosen(k, b.Size)
+			c.loosen(k, b)
 		}
 	}
 }

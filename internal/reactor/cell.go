@@ -78,14 +78,51 @@ func (c *Core) layOut() {
 
 // newCell is the state of a key before its first epoch.
 func (c *Core) newCell(key boundary.Key) *cell {
-	room := make([]boundary.Value, c.cfg.Plan.StateSize())
-	k := &cell{key: key, slots: make([]slot, c.keys.slots), nodes: c.cfg.Plan.StateIn(room), seen: nano(c.now), arrival: c.admitted}
+	k, slots, room := inOne(c.keys.slots, c.cfg.Plan.StateSize())
+	k.key, k.seen, k.arrival = key, nano(c.now), c.admitted
+	k.slots, k.nodes = slots, c.cfg.Plan.StateIn(room)
 	for i, at := range c.place {
 		if d := c.cfg.Inputs[i].Default; at >= 0 && !d.IsAbsent() {
 			k.slots[at].cur, k.slots[at].version = d, 1
 		}
 	}
 	return k
+}
+
+// Cells with the slots and values of small graphs beside them. With a million keys each
+// piece of memory is a miss of the cache; in one piece they are fetched together.
+type (
+	cell1x2 struct {
+		cell
+		slots [1]slot
+		room  [2]boundary.Value
+	}
+	cell2x2 struct {
+		cell
+		slots [2]slot
+		room  [2]boundary.Value
+	}
+	cell2x6 struct {
+		cell
+		slots [2]slot
+		room  [6]boundary.Value
+	}
+)
+
+// inOne makes a cell with room for so many slots and values, in one piece where they are few.
+func inOne(slots, values int) (*cell, []slot, []boundary.Value) {
+	switch {
+	case slots == 1 && values <= 2:
+		c := new(cell1x2)
+		return &c.cell, c.slots[:], c.room[:]
+	case slots == 2 && values <= 2:
+		c := new(cell2x2)
+		return &c.cell, c.slots[:], c.room[:]
+	case slots == 2 && values <= 6:
+		c := new(cell2x6)
+		return &c.cell, c.slots[:], c.room[:]
+	}
+	return new(cell), make([]slot, slots), make([]boundary.Value, values)
 }
 
 // slot is input i as the key at hand sees it.

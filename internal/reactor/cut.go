@@ -247,6 +247,6 @@ func (c *Core) setCurrent(i int, b *boundary.Boundary) {
 	s := c.slot(i)
 	s.cur, s.version, s.at = b.Value, c.stamp+1, b.Last
 	if c.cell != c.shared && !c.isShared(i) {
-		c.loosen(c.cell, b.Size)
+		c.loosen(c.cell, b)
 	}
 }

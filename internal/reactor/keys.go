@@ -200,15 +200,26 @@ func (c *Core) wakeAll() {
 	}
 }
 
-// loosen notes that a key has got a value which points into the buffer it came in.
-func (c *Core) loosen(k *cell, size int) {
+// loosen notes that a key has got a value which may point into the buffer it came in.
+func (c *Core) loosen(k *cell, b *boundary.Boundary) {
+	if b.Raw == nil && isScalar(b.Value) {
+		return
+	}
 	if !k.loose {
 		k.loose = true
 		c.keys.loose = append(c.keys.loose, k)
 	}
-	if c.keys.looseBytes += size; c.keys.looseBytes >= looseLimit {
+	if c.keys.looseBytes += b.Size; c.keys.looseBytes >= looseLimit {
 		c.tighten()
 	}
+}
+
+func isScalar(v boundary.Value) bool {
+	switch v.Kind() {
+	case boundary.KindString, boundary.KindList, boundary.KindObject:
+		return false
+	}
+	return true
 }
 
 // tighten gives cached values memory of their own, so that a key holds on to what it has

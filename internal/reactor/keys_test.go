@@ -340,3 +340,38 @@ func TestM13MissingKeyIsADeadLetter(t *testing.T) {
 		t.Fatalf("letters %+v, keys %q", l, r.keysOf())
 	}
 }
+
+// M13: what a key keeps for long has memory of its own, and does not hold on to the buffers
+// that events were read into.
+func TestM13CachedValuesHoldNoBuffers(t *testing.T) {
+	const keys, buffer = 64, 256 << 10
+	r := newRig(t, graphOf(bookAndModel, "{ when: all }", "nodes:\n  n: { expr: a.name }\n"), keyed(nil))
+	dec := boundary.NewDecoder(boundary.NewShape("name"), boundary.Limits{})
+	grown := func(input int) {
+		for i := range keys { // one small event of every key in a large buffer of its own
+			raw := make([]byte, 0, buffer)
+			raw = append(raw, `{"name":"key number `+string(rune('A'+i%26))+`","x":[1,2,3]}`...)
+			v, err := dec.Decode(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := boundary.Boundary{Value: v, Raw: raw, Key: boundary.KeyOf(boundary.Int(int64(i))), Events: 1, Size: buffer}
+			r.c.Admit(r.now, input, &accumulator.Handover{
+				Boundaries: []boundary.Boundary{b}, Mark: accumulator.Mark{Counters: accumulator.Counters{Received: int64(i + 1)}},
+			}, 0)
+		}
+	}
+	before := heapAfterGC()
+	grown(0) // half-filled: the boundaries wait
+	waiting := int64(heapAfterGC() - before)
+	grown(1)
+	r.fire()
+	fired := int64(heapAfterGC() - before)
+	if limit := int64(3 * looseLimit); waiting > limit || fired > limit {
+		t.Fatalf("%d bytes are held while %d keys wait, %d afterwards: more than %d", waiting, keys, fired, limit)
+	}
+	st, err := r.c.GetState("1")
+	if got, _ := st.Nodes[0].AsString(); err != nil || got != "key number B" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+}
