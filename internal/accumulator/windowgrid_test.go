@@ -51,7 +51,11 @@ func TestWindowsCoverTime(t *testing.T) {
 		for _, size := range []time.Duration{time.Minute, 7 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 168 * time.Hour} {
 			g := newGrid(size, size, zone)
 			for range 300 {
-				at := time.Date(1890, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.Int64N(int64(150 * 365 * 24 * time.Hour)))).UnixNano()
+				moment := time.Date(1890, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.Int64N(int64(150 * 365 * 24 * time.Hour))))
+				if change, _ := moment.In(zone).ZoneBounds(); !change.IsZero() && r.IntN(4) > 0 {
+					moment = change.Add(time.Duration(r.Int64N(int64(4*time.Hour))) - 2*time.Hour) // where the clock is set
+				}
+				at := moment.UnixNano()
 				n := g.latest(at)
 				start, end := g.window(n)
 				_, before := g.window(n - 1)
@@ -59,7 +63,11 @@ func TestWindowsCoverTime(t *testing.T) {
 					t.Fatalf("%s %v: %v is in [%v, %v); the one before ends %v, the next begins %v", name, size,
 						time.Unix(0, at).UTC(), time.Unix(0, start).UTC(), time.Unix(0, end).UTC(), time.Unix(0, before).UTC(), time.Unix(0, after).UTC())
 				}
-				if g.number = -1; g.find(at) != n {
+				_, offset := time.Unix(0, start).In(zone).Zone()
+				if reads := start + int64(offset)*int64(time.Second); reads < n*int64(size) {
+					t.Fatalf("%s %v: at the beginning %v of a window the clock has not reached it", name, size, time.Unix(0, start).In(zone))
+				}
+				if g.find(at) != n {
 					t.Fatalf("%s %v: the remembered window is another", name, size)
 				}
 			}
