@@ -116,6 +116,9 @@ func (s *Cell) decode(b []byte, fn function) (rest []byte, err error) {
 		b = b[k+int(n):]
 		s.ext, err = decodeExtra(fn, body)
 	}
+	if s.n < 0 {
+		return nil, errDamaged
+	}
 	if err == nil && s.n > 0 && s.ext == nil && (fn == fnMinBy || fn == fnMaxBy || fn == fnQuantile || fn == fnDistinct) {
 		err = errDamaged // what adds to it rests on it
 	}

@@ -68,13 +68,28 @@ func (d *digest) clone() extra {
 	return &digest{sketch: d.sketch.Copy(), least: d.least, most: d.most}
 }
 
+// append writes the bins in their order. The library's own encoding would do, but reading
+// it back from damaged bytes need not end.
 func (d *digest) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.least))
 	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.most))
-	var b []byte
-	d.sketch.Encode(&b, true)
-	return append(dst, b...)
+	dst = binary.AppendUvarint(dst, uint64(d.sketch.GetZeroCount()))
+	for _, half := range []store.Store{d.sketch.GetPositiveValueStore(), d.sketch.GetNegativeValueStore()} {
+		bins := []byte(nil)
+		n := uint64(0)
+		half.ForEach(func(index int, count float64) (stop bool) {
+			bins = binary.AppendVarint(bins, int64(index))
+			bins = binary.AppendUvarint(bins, uint64(count))
+			n++
+			return false
+		})
+		dst = append(binary.AppendUvarint(dst, n), bins...)
+	}
+	return dst
 }
+
+// mostIndex is beyond the bin of any float at this accuracy.
+const mostIndex = 40_000
 
 func decodeDigest(b []byte) (*digest, error) {
 	if len(b) < 16 {
@@ -84,11 +99,38 @@ func decodeDigest(b []byte) (*digest, error) {
 		least: math.Float64frombits(binary.LittleEndian.Uint64(b)),
 		most:  math.Float64frombits(binary.LittleEndian.Uint64(b[8:])),
 	}
-	sketch, err := ddsketch.DecodeDDSketch(b[16:], newStore, newMapping())
-	if err != nil {
-		return nil, err
+	ok := true
+	cut := func() uint64 {
+		n, k := binary.Uvarint(b)
+		if ok = ok && k > 0; !ok {
+			return 0
+		}
+		b = b[k:]
+		return n
 	}
-	d.sketch = sketch
+	b = b[16:]
+	zeros, halves := cut(), [2]store.Store{newStore(), newStore()}
+	for _, half := range halves {
+		n := cut()
+		if n > maxBins {
+			return nil, errDamaged
+		}
+		for range n {
+			index, k := binary.Varint(b)
+			if k <= 0 || index > mostIndex || index < -mostIndex {
+				return nil, errDamaged
+			}
+			b = b[k:]
+			half.AddWithCount(int(index), float64(cut()))
+		}
+	}
+	if !ok || len(b) > 0 {
+		return nil, errDamaged
+	}
+	d.sketch = ddsketch.NewDDSketch(newMapping(), halves[0], halves[1])
+	if zeros > 0 {
+		return d, d.sketch.AddWithCount(0, float64(zeros))
+	}
 	return d, nil
 }
 
