@@ -17,8 +17,11 @@ import (
 // write for this one job, as a process of its own. It builds and encodes what graphd
 // would put out, line by line; the output "drop" throws the encoded lines away.
 func runFloor(args []string) (err error) {
+	if len(args) == 1 && args[0] == "relay" {
+		return runRelay()
+	}
 	if len(args) < 4 {
-		return fmt.Errorf("usage: bench floor w1|w2 fast|std OUTPUT INPUT…")
+		return fmt.Errorf("usage: bench floor relay, or bench floor w1|w2|w3 fast|std OUTPUT INPUT…")
 	}
 	out := &lines{}
 	if args[2] != "drop" {
@@ -137,24 +140,28 @@ func w1Fast(in *bufio.Reader, out *lines) error {
 			return err
 		}
 		bid, ask := v.GetFloat64("bid"), v.GetFloat64("ask")
-		spread := ask - bid
-		if spread <= 0.015 {
+		if ask-bid <= 0.015 {
 			continue
 		}
 		out.begin(out.n+1, "wide")
-		b := append(out.buf, `{"mid":`...)
-		b = appendNumber(b, (bid+ask)/2)
-		b = append(b, `,"spread":`...)
-		b = appendNumber(b, spread)
-		b = append(b, `,"symbol":"`...)
-		b = append(b, v.GetStringBytes("symbol")...)
-		b = append(b, `","ts":`...)
-		b = strconv.AppendInt(b, v.GetInt64("ts"), 10)
-		out.buf = append(b, '}')
+		out.buf = appendWide(out.buf, v, bid, ask)
 		if err := out.end(); err != nil {
 			return err
 		}
 	}
+}
+
+// appendWide writes W1's value of a tick.
+func appendWide(dst []byte, v *fastjson.Value, bid, ask float64) []byte {
+	dst = append(dst, `{"mid":`...)
+	dst = appendNumber(dst, (bid+ask)/2)
+	dst = append(dst, `,"spread":`...)
+	dst = appendNumber(dst, ask-bid)
+	dst = append(dst, `,"symbol":"`...)
+	dst = append(dst, v.GetStringBytes("symbol")...)
+	dst = append(dst, `","ts":`...)
+	dst = strconv.AppendInt(dst, v.GetInt64("ts"), 10)
+	return append(dst, '}')
 }
 
 // tick and wide are W1's input and output for encoding/json.

@@ -14,15 +14,41 @@ import (
 
 // config is what the command line says.
 type config struct {
-	lines  int // events of a workload, over all its files
-	runs   int
-	data   string
-	graphd string
-	only   []string
+	lines   int // events of a workload, over all its files
+	runs    int
+	seconds int // of each load on a live daemon
+	graphs  int // idle ones
+	quick   bool
+	data    string
+	graphd  string
+	base    string // the revision to compare with; "" for none
+	only    []string
 }
 
 // checkLines is the size of the input that the variants' outputs are compared on.
 const checkLines = 20_000
+
+// section is one part of the benchmark, chosen by its name.
+type section struct {
+	name string
+	what string
+	run  func(ctx context.Context, c *config, w io.Writer) error
+}
+
+func sections() []section {
+	var all []section
+	for _, wl := range workloads() {
+		all = append(all, section{wl.name, wl.title, func(ctx context.Context, c *config, w io.Writer) error { return bench(ctx, c, &wl, w) }})
+	}
+	return append(all,
+		section{"w4", "WebSocket to WebSocket beside a hand-written relay", w4},
+		section{"w4b", "HTTP POST of single events beside a hand-written handler", w4b},
+		section{"overload", "latest and sequential under ten times the load they can take", overload},
+		section{"idle", "start, memory and processor of idle graphs", idle},
+		section{"scale", "cost against nodes, keys, payload and subscribers", scale},
+		section{"micro", "the layers by themselves, with allocations", micro},
+	)
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -34,14 +60,25 @@ func main() {
 	var c config
 	flag.IntVar(&c.lines, "lines", 2_000_000, "events of each workload")
 	flag.IntVar(&c.runs, "n", 5, "how often each variant is run; medians are reported")
+	flag.IntVar(&c.seconds, "seconds", 5, "how long each load on a live daemon lasts")
+	flag.IntVar(&c.graphs, "graphs", 10_000, "most idle graphs")
+	flag.BoolVar(&c.quick, "quick", false, "about a minute: few events, one run each")
 	flag.StringVar(&c.data, "data", filepath.Join("bench", "data"), "the directory of the inputs and the binary")
 	flag.StringVar(&c.graphd, "graphd", "", "the binary to measure; built when not given")
+	flag.StringVar(&c.base, "base", "", "compare the workloads that run on files with this revision")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [flags] [w1] [w2]")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [flags] [section]…\n\nsections:")
+		for _, s := range sections() {
+			fmt.Fprintf(flag.CommandLine.Output(), "  %-9s %s\n", s.name, s.what)
+		}
+		fmt.Fprintln(flag.CommandLine.Output(), "\nflags:")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	c.only = flag.Args()
+	if c.quick {
+		c.lines, c.runs, c.seconds, c.graphs = 200_000, 1, 2, min(c.graphs, 1_000)
+	}
 	exitOn(run(ctx, &c, os.Stdout))
 }
 
@@ -65,12 +102,21 @@ func run(ctx context.Context, c *config, w io.Writer) error {
 		}
 	}
 	printMachine(w, c)
-	for _, wl := range workloads() {
-		if len(c.only) > 0 && !slices.Contains(c.only, wl.name) {
+	if c.base != "" {
+		return compare(ctx, c, w)
+	}
+	known := sections()
+	for _, name := range c.only {
+		if !slices.ContainsFunc(known, func(s section) bool { return s.name == name }) {
+			return fmt.Errorf("there is no section %q; bench -h lists them", name)
+		}
+	}
+	for _, s := range known {
+		if len(c.only) > 0 && !slices.Contains(c.only, s.name) {
 			continue
 		}
-		if err := bench(ctx, c, &wl, w); err != nil {
-			return fmt.Errorf("%s: %w", wl.name, err)
+		if err := s.run(ctx, c, w); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	return nil
