@@ -41,8 +41,12 @@ test-container: ## Build the image and run docker-compose.yml for real
 lint: ## golangci-lint with .golangci.yaml
 	$(GO) run $(LINT) run
 
-bench: ## Measure graphd beside its floors (see docs/performance.md)
-	$(GO) run ./bench
+bench: ## Measure graphd beside its floors; QUICK=1 for a minute, SECTIONS='w1 w4' for some (see docs/performance.md)
+	$(GO) run ./bench $(if $(QUICK),-quick) $(SECTIONS)
+
+BASE ?= HEAD~1
+bench-compare: ## Compare W1 to W3 with graphd as it was at BASE=revision
+	$(GO) run ./bench -base $(BASE) $(if $(QUICK),-quick)
 
 fuzz: ## Every fuzz target for 20 seconds
 	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do \

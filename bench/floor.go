@@ -54,12 +54,17 @@ func runFloor(args []string) (err error) {
 		err = w2(in, out, &fastSides{})
 	case "w2 std":
 		err = w2(in, out, &stdSides{})
+	case "w3 fast":
+		err = w3(in[0], out, fastQuote())
+	case "w3 std":
+		err = w3(in[0], out, stdQuote)
 	default:
 		err = fmt.Errorf("there is no floor %q", args[0]+" "+args[1])
 	}
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(os.Stderr, "{\"outputs\":%d}\n", out.n)
 	return out.flush()
 }
 

@@ -67,7 +67,7 @@ func scaleNodes(ctx context.Context, c *config, w io.Writer) error {
 			fmt.Fprintf(&b, "  n%d: { expr: n%d + feed.n }\n", i, i-1)
 		}
 		fmt.Fprintf(&b, "outputs:\n  out: { from: n%d, sink: { drop: {} } }\n", n-1)
-		events := max(1000, c.lines/5/max(1, n/10))
+		events := max(10_000, c.lines/5/max(1, n/10))
 		s, err := cost(ctx, c, scaled(fmt.Sprintf("nodes-%d", n), b.String(), "out", numbered), events)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func scaleKeys(ctx context.Context, c *config, w io.Writer) error {
 	fmt.Fprintln(w, "\nKeys: W2's node on one input, the key's latest value of it beside; keys at random, all seen")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "keys\tevents\tCPU µs per event\tpeak MiB\tbytes per key\t")
-	const declaration = "graph: keys\naccumulators:\n  feed: { source: { file: { path: in.ndjson } } }\nreactor: { strategy: sequential, key: event.k, max_keys: 2000000 }\nnodes:\n  v: { event: true, expr: feed.n + 1 }\noutputs:\n  out: { from: v, sink: { drop: {} } }\n"
+	const declaration = "graph: keys\naccumulators:\n  feed: { source: { file: { path: in.ndjson } } }\nreactor: { strategy: sequential, key: k, max_keys: 2000000 }\nnodes:\n  v: { event: true, expr: feed.n + 1 }\noutputs:\n  out: { from: v, sink: { drop: {} } }\n"
 	most, base := 1_000_000, int64(0)
 	if c.quick {
 		most = 10_000

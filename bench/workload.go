@@ -16,15 +16,18 @@ var w1Declaration []byte
 //go:embed w2.yaml
 var w2Declaration []byte
 
+//go:embed w3.yaml
+var w3Declaration []byte
+
 // workload is one job with its inputs.
 type workload struct {
 	name        string
 	title       string
 	declaration []byte
 	output      string
-	target      float64 // CPU seconds per million events that a release is to reach
+	target      float64 // CPU seconds per million events to be reached
 	inputs      []input
-	outputs     func(events int) int64 // how many values come out
+	outputs     func(events int) int64 // how many values come out; nil where only the floor knows
 }
 
 // input is one accumulator's file.
@@ -38,6 +41,7 @@ type files struct {
 	declaration string
 	paths       []string // by input
 	events      int
+	outputs     int64 // -1: the floor has not said yet
 	bytes       int64
 }
 
@@ -51,9 +55,14 @@ func workloads() []workload {
 		},
 		{
 			name: "w2", declaration: w2Declaration, output: "edges", target: 0.6,
-			title:   "fair - (bid+ask)/2 over the latest of two files; sequential, when any, every event an epoch; ONE key: keyed reactors come with a later release",
+			title:   "fair - (bid+ask)/2 over the latest of two files; sequential, when any, every event an epoch; one key",
 			inputs:  []input{{"book", appendBook}, {"price", appendPrice}},
 			outputs: func(n int) int64 { return int64(n) - 1 }, // the first event has no other side yet
+		},
+		{
+			name: "w3", declaration: w3Declaration, output: "windows", target: 0.5,
+			title:  "tumbling windows of 10 s of event time, 1,000 symbols: n, mean, min, max",
+			inputs: []input{{"ticks", appendTick}},
 		},
 	}
 }
@@ -108,7 +117,10 @@ func (wl *workload) prepare(dir string, events int) (*files, error) {
 		return nil, fmt.Errorf("write the declaration: %w", err)
 	}
 	lines := events / len(wl.inputs)
-	f.events = lines * len(wl.inputs)
+	f.events, f.outputs = lines*len(wl.inputs), -1
+	if wl.outputs != nil {
+		f.outputs = wl.outputs(f.events)
+	}
 	for k := range wl.inputs {
 		in := &wl.inputs[k]
 		path := filepath.Join(dir, in.name+".ndjson")
