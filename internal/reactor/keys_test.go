@@ -345,7 +345,8 @@ func TestM13MissingKeyIsADeadLetter(t *testing.T) {
 // that events were read into.
 func TestM13CachedValuesHoldNoBuffers(t *testing.T) {
 	const keys, buffer = 64, 256 << 10
-	r := newRig(t, graphOf(bookAndModel, "{ when: all }", "nodes:\n  n: { expr: a.name }\n"), keyed(nil))
+	r := newRig(t, graphOf(bookAndModel, "{ when: all }", "nodes:\n  n: { expr: a.name }\n"), keyed(nil),
+		func(c *Config) { c.KeepFirings = 0 }) // the history keeps what its newest records saw
 	dec := boundary.NewDecoder(boundary.NewShape("name"), boundary.Limits{})
 	grown := func(input int) {
 		for i := range keys { // one small event of every key in a large buffer of its own
