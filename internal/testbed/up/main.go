@@ -6,6 +6,8 @@
 //	go run ./internal/testbed/up -- go test ./...
 //
 // Without one it prints the variables for a shell and keeps the servers until interrupted.
+// With -jars it prints the directory of Kafka's jars, fetched when they are not there yet.
+//
 // A server that the environment names already is used and left alone. What cannot be
 // started because it is not installed is said, and the tests that need it are skipped;
 // with GRAPHD_TEST_REQUIRE set that is an error.
@@ -38,6 +40,9 @@ type bed struct {
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if len(args) == 1 && args[0] == "-jars" {
+		return jars(ctx)
+	}
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
@@ -55,6 +60,17 @@ func run(args []string) int {
 		return 0
 	}
 	return b.with(args)
+}
+
+// jars prints where Kafka's jars are.
+func jars(ctx context.Context) int {
+	dir, err := server.KafkaJars(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testbed:", err)
+		return 1
+	}
+	fmt.Println(dir)
+	return 0
 }
 
 // start starts what is not there yet.
