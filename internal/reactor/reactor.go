@@ -280,6 +280,11 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	if r.disowned() {
 		return false, ErrDisowned
 	}
+	if kept := r.Core.Kept(); kept != r.kept {
+		if r.kept = kept; r.Kept != nil {
+			r.Kept()
+		}
+	}
 	r.hand(now)
 	r.seal(now)
 	r.write(now)
@@ -307,7 +312,7 @@ func (r *Reactor) fire(now time.Time) bool {
 		}
 		n = min(n, 1)
 	}
-	if n <= 0 || r.Core.Resting() || !r.Epochs.enter(r) {
+	if n <= 0 || !r.Core.Wants(now) || !r.Epochs.enter(r) {
 		return false
 	}
 	defer r.Epochs.leave()
@@ -323,10 +328,6 @@ func (r *Reactor) fire(now time.Time) bool {
 		return false
 	}
 	r.Core.TakeFreed(r.Inbox.Free)
-	if kept := r.Core.Kept(); kept != r.kept && r.Kept != nil {
-		r.Kept()
-	}
-	r.kept = r.Core.Kept()
 	if r.careful || r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
 		r.sealNow = true
 	}

@@ -149,6 +149,13 @@ func (c *Core) ResumePoint(i int) (m accumulator.Mark, state []byte) {
 	return m, c.restoredState(i)
 }
 
+// Wants reports whether Fire may find something to do at now: an epoch is called for, or the
+// cadence is due.
+func (c *Core) Wants(now time.Time) bool {
+	tick, ok := c.tickDue()
+	return !c.Resting() || ok && c.mayFire() && tick <= nano(now)
+}
+
 // Resting reports whether nothing is left to fire: no cut can be taken by the criteria as
 // they stand. A paused graph rests.
 func (c *Core) Resting() bool {
