@@ -344,8 +344,8 @@ func TestM13MissingKeyIsADeadLetter(t *testing.T) {
 // M13: what a key keeps for long has memory of its own, and does not hold on to the buffers
 // that events were read into.
 func TestM13CachedValuesHoldNoBuffers(t *testing.T) {
-	const keys, buffer = 64, 256 << 10
-	r := newRig(t, graphOf(bookAndModel, "{ when: all }", "nodes:\n  n: { expr: a.name }\n"), keyed(nil),
+	const keys, buffer = 256, 64 << 10
+	r := newRig(t, graphOf(bookAndModel, "{ when: all }", "nodes:\n  n: { expr: b.name }\n"), keyed(nil),
 		func(c *Config) { c.KeepFirings = 0 }) // the history keeps what its newest records saw
 	dec := boundary.NewDecoder(boundary.NewShape("name"), boundary.Limits{})
 	grown := func(input int) {
