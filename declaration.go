@@ -55,6 +55,17 @@ func (d *Declaration) Name() string { return d.unit.Spec.Name }
 // PlanJSON is the compiled plan: byte-identical for identical declarations (M14).
 func (d *Declaration) PlanJSON() ([]byte, error) { return d.unit.Plan.JSON() }
 
+// Lint says what in the declaration is valid, but hardly meant.
+func (d *Declaration) Lint() Diagnostics { return compile.Lint(d.unit) }
+
+// Diff says in which places next differs from d in meaning, a line each, and what of its
+// state a graph keeps and drops that goes on as next.
+func (d *Declaration) Diff(next *Declaration) (changes, kept, dropped []string) {
+	changes = spec.Diff(d.unit.Spec, next.unit.Spec)
+	kept, dropped = compile.Split(compile.Changes(d.unit, next.unit))
+	return changes, kept, dropped
+}
+
 // Schema is the JSON Schema of a declaration, for editors.
 func Schema() []byte { return api.GraphSchema() }
 

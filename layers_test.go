@@ -21,7 +21,7 @@ var layers = []struct {
 	layer int
 	path  string // exact, or a prefix when it ends in "/"
 }{
-	{-1, "api"}, {-1, "migrations"}, // documents, embedded
+	{-1, "api"}, {-1, "docs"}, {-1, "migrations"}, // documents, embedded
 	{-1, "internal/testbed/server"}, {0, "internal/testbed"}, // servers for tests, know nothing of graphd
 	{0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"},
 	{1, "internal/expression"}, {1, "internal/checkpoint"},

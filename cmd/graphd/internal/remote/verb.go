@@ -70,48 +70,11 @@ func (a *Verbs) suggest(ctx context.Context, c *client.Client, p *client.Problem
 	if len(names) == 0 {
 		return
 	}
-	if near := nearest(given, names); near != "" {
+	if near := terminal.Nearest(given, names); near != "" {
 		a.Say("did you mean %s?", near)
 		return
 	}
 	a.Say("there are: %s", terminal.Clip(strings.Join(names, ", "), 200))
-}
-
-// nearest is the name that is at most a third of its letters away from word, or "".
-func nearest(word string, names []string) string {
-	best, most := "", len(word)/3+1
-	for _, name := range names {
-		if d := distance(word, name); d <= most {
-			best, most = name, d-1
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be added, taken away, changed or swapped with their
-// neighbour to get from a to b.
-func distance(a, b string) int {
-	before := make([]int, len(b)+1) // two rows up
-	above := make([]int, len(b)+1)
-	row := make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := above[j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			row[j] = min(change, above[j]+1, row[j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, above, row = above, row, before
-	}
-	return above[len(b)]
 }
 
 // oneOf is a check that the argument at index i, when given, is one of words.
@@ -126,7 +89,7 @@ func oneOf(i int, words ...string) cobra.PositionalArgs {
 			}
 		}
 		err := fmt.Errorf("%q is not one of %s", args[i], strings.Join(words, ", "))
-		if near := nearest(args[i], words); near != "" {
+		if near := terminal.Nearest(args[i], words); near != "" {
 			err = fmt.Errorf("%w; did you mean %s?", err, near)
 		}
 		return err

@@ -1,0 +1,92 @@
+package handbook
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/api"
+	"github.com/graphd/graphd/docs"
+	"go.yaml.in/yaml/v3"
+)
+
+// Every code on the page of diagnostics is explained, first of all by that page, and with
+// the same words.
+func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	page, err := docs.Pages.ReadFile("diagnostics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := 0
+	for line := range strings.Lines(string(page)) {
+		cells := cut(strings.TrimRight(line, "\n"))
+		if len(cells) != 3 || !strings.HasPrefix(cells[0], "`") {
+			continue
+		}
+		for _, code := range words(cells[0]) {
+			codes++
+			found, err := Find(code)
+			if err != nil || len(found) == 0 || !strings.HasPrefix(found[0].Where, "docs/diagnostics.md") ||
+				!strings.Contains(found[0].Text, plain(cells[1])) || !strings.Contains(found[0].Text, plain(cells[2])) {
+				t.Errorf("%s: %v %+v", code, err, found)
+			}
+		}
+	}
+	if codes < 60 {
+		t.Errorf("only %d codes were found on the page", codes)
+	}
+}
+
+// Every field of the upper levels of a declaration that the pages write about is explained,
+// and so are kinds and health reasons.
+func TestFieldsAreExplained(t *testing.T) {
+	t.Parallel()
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]any
+		} `yaml:"$defs"`
+	}
+	if err := yaml.Unmarshal(api.GraphSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	var all string
+	for _, page := range pages {
+		text, err := docs.Pages.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(text)
+	}
+	looked := 0
+	for def, path := range map[string]string{"accumulator": "accumulators.ticks.", "reactor": "reactor.", "node": "nodes.mid.", "output": "outputs.o."} {
+		if len(schema.Defs[def].Properties) == 0 {
+			t.Errorf("the schema has no %s", def)
+		}
+		for field := range schema.Defs[def].Properties {
+			if row := regexp.MustCompile("(?m)^\\|.*`([a-z_]+\\.)?" + field + "[`.]"); field == "key" || !row.MatchString(all) {
+				continue // no page has a row for it; that of key is of an output
+			}
+			looked++
+			if found, err := Find(path + field); err != nil || len(found) == 0 {
+				t.Errorf("%s%s: %v, nothing found", path, field, err)
+			}
+		}
+	}
+	if looked < 35 {
+		t.Errorf("only %d fields were looked for", looked)
+	}
+	for term, where := range map[string]string{
+		"accumulators.ticks.source.file.follow": "docs/kinds.md, file",
+		"file":                                  "docs/kinds.md, file",
+		"crash_loop":                            "docs/operations.md, Health",
+		"durability.interval":                   "docs/declaration.md, durability, history, dead_letters",
+	} {
+		if found, err := Find(term); err != nil || len(found) == 0 || found[0].Where != where || found[0].Text == "" {
+			t.Errorf("%s: %v %+v", term, err, found)
+		}
+	}
+	if found, err := Find("nothing_of_this_name"); err != nil || len(found) > 0 {
+		t.Errorf("%v %+v", err, found)
+	}
+}

@@ -1,0 +1,130 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// The codes of what [Lint] finds: no mistakes, but hardly meant. Each has its place in
+// docs/diagnostics.md.
+const (
+	CodeUnusedNode       = "unused_node"
+	CodeUnusedInput      = "unused_accumulator"
+	CodeMixedStrategies  = "mixed_strategies"
+	CodeNoSink           = "no_sink"
+	CodeUnreachableRoute = "unreachable_route"
+	CodeIdleGuard        = "guard_reads_nothing"
+	CodeNoSchema         = "no_schema"
+)
+
+// Lint says what in a declaration is valid and hardly meant, in the order of the document.
+func Lint(u *Unit) spec.Diagnostics {
+	l := &linter{g: u.Spec, u: u}
+	l.use()
+	l.accumulators()
+	l.reactor()
+	l.nodes()
+	l.outputs()
+	return Merge(l.found)
+}
+
+type linter struct {
+	g     *spec.Graph
+	u     *Unit
+	used  map[string]bool // inputs and nodes that something comes of
+	found spec.Diagnostics
+}
+
+func (l *linter) add(p spec.Pos, code, format string, args ...any) {
+	l.found = append(l.found, spec.Diagnostic{File: l.g.File, Line: p.Line, Column: p.Column, Path: p.Path, Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+// use goes from the outputs and the guard back along the edges.
+func (l *linter) use() {
+	l.used = make(map[string]bool)
+	reads := make(map[string][]string)
+	l.u.Plan.Links(func(from, to string) { reads[to] = append(reads[to], from) })
+	next := l.u.Plan.GuardReads()
+	for i := range l.g.Outputs {
+		next = append(next, l.g.Outputs[i].From)
+	}
+	for len(next) > 0 {
+		name := next[len(next)-1]
+		next = next[:len(next)-1]
+		if !l.used[name] {
+			l.used[name] = true
+			next = append(next, reads[name]...)
+		}
+	}
+}
+
+func (l *linter) accumulators() {
+	for i := range l.g.Accumulators {
+		a := &l.g.Accumulators[i]
+		if !l.used[a.Name] {
+			text := "nothing that comes out rests on %s; remove it, or read it"
+			if a.Triggers(&l.g.Reactor) {
+				text = "%s fires the graph, but nothing that comes out rests on its value; remove it, or read it"
+			}
+			l.add(a.Pos, CodeUnusedInput, text, a.Name)
+		}
+		if a.Source.Pulls() && a.Source.Kind != "generator" && a.Source.Kind != "graph" && a.Schema == nil {
+			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found out by a node only, and fields cannot be checked; give it a schema", a.Name)
+		}
+	}
+}
+
+// reactor looks at how the inputs go together (M9).
+func (l *linter) reactor() {
+	var queued, newest *spec.Accumulator
+	for i := range l.g.Accumulators {
+		a := &l.g.Accumulators[i]
+		switch {
+		case a.SyncGroup != "" || !a.Triggers(&l.g.Reactor):
+		case a.Strategy == "latest":
+			newest = a
+		case queued == nil:
+			queued = a
+		}
+	}
+	if queued != nil && newest != nil {
+		l.add(newest.Pos, CodeMixedStrategies, "%s is %s and %s is latest: an epoch may see a newer %s than belongs to its %s; put them into one sync_group, or say that it is meant by making %s passive",
+			queued.Name, queued.Strategy, newest.Name, newest.Name, queued.Name, newest.Name)
+	}
+	if g := l.g.Reactor.Guard; !g.IsZero() && len(l.u.Plan.GuardReads()) == 0 {
+		l.add(g.Pos, CodeIdleGuard, "the guard reads no input and no node, so it never changes with the data; remove it, or let it read what it is to guard against")
+	}
+}
+
+func (l *linter) nodes() {
+	for i := range l.g.Nodes {
+		n := &l.g.Nodes[i]
+		if !l.used[n.Name] {
+			l.add(n.Pos, CodeUnusedNode, "nothing that comes out rests on %s; remove it, or give it an output", n.Name)
+		}
+		always := ""
+		for _, r := range n.Routes {
+			switch text := strings.TrimSpace(r.Expr.Text); {
+			case always != "":
+				l.add(r.Expr.Pos, CodeUnreachableRoute, "the route %s is never taken, for %s before it always is; move it up, or remove it", r.Name, always)
+			case text == "true":
+				always = r.Name
+			case text == "false":
+				l.add(r.Expr.Pos, CodeUnreachableRoute, "the route %s is never taken: its condition is false; remove it", r.Name)
+			}
+		}
+	}
+}
+
+func (l *linter) outputs() {
+	for i := range l.g.Outputs {
+		if l.g.Outputs[i].Sink.Kind != "drop" {
+			return
+		}
+	}
+	if len(l.g.Outputs) > 0 {
+		l.add(l.g.Outputs[0].Pos, CodeNoSink, "every output is dropped, so the graph computes for nobody; give one a sink, such as websocket: {}")
+	}
+}

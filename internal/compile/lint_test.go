@@ -1,0 +1,60 @@
+package compile_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/compile"
+)
+
+// Each finding stands alone: what is changed in the clean declaration is what is found.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	const clean = `graph: g
+accumulators:
+  a: { schema: { type: object } }
+  b: {%s}
+%s
+reactor: {%s}
+nodes:
+  mid: { expr: '[a, b]' }
+  side: { route: { up: mid != nil%s } }
+  up: { after: side.up, expr: mid }
+%s
+outputs:
+  o: { from: up, sink: { %s: {} } }
+`
+	for name, tc := range map[string]struct {
+		parts [6]any
+		want  []string
+	}{
+		"clean":                    {[6]any{"", "", "", "", "", "websocket"}, nil},
+		"a node nobody reads":      {[6]any{"", "", "", "", "  lost: { expr: mid }", "websocket"}, []string{"unused_node 11"}},
+		"a guard reads a node":     {[6]any{"", "", "guard: lost == nil", "", "  lost: { expr: mid }", "websocket"}, nil},
+		"an input nobody reads":    {[6]any{"", "  c: { passive: true }", "", "", "", "websocket"}, []string{"unused_accumulator 5"}},
+		"queued and newest":        {[6]any{" strategy: sequential ", "", "", "", "", "websocket"}, []string{"mixed_strategies 3"}},
+		"newest, but passive":      {[6]any{" passive: true ", "", "strategy: sequential", "", "", "websocket"}, nil},
+		"a guard that never reads": {[6]any{"", "", "guard: '1 < 2'", "", "", "websocket"}, []string{"guard_reads_nothing 6"}},
+		"behind always":            {[6]any{"", "", "", ", rest: true, never: mid == nil", "", "websocket"}, []string{"unreachable_route 9"}},
+		"never":                    {[6]any{"", "", "", ", no: false", "", "websocket"}, []string{"unreachable_route 9"}},
+		"for nobody":               {[6]any{"", "", "", "", "", "drop"}, []string{"no_sink 13"}},
+		"without a schema":         {[6]any{" source: { file: { path: x.ndjson } } ", "", "", "", "", "websocket"}, []string{"no_schema 4"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, diags := (&builtin.Kinds{}).Parse(fmt.Appendf(nil, clean, tc.parts[:]...), "g.yaml")
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			var got []string
+			for _, d := range compile.Lint(u) {
+				got = append(got, fmt.Sprintf("%s %d", d.Code, d.Line))
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
