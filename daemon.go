@@ -63,6 +63,9 @@ type Config struct {
 	MaxBodies                       int64
 	// PushTimeout is how long a full queue holds a push up; default 5s.
 	PushTimeout time.Duration
+	// Lease is how long this daemon stays the owner of its graphs when it cannot reach a store
+	// that other daemons share; default 3s.
+	Lease time.Duration
 	// ShutdownTimeout bounds the stop; default 30s.
 	ShutdownTimeout time.Duration
 	// Version is what the binary calls itself.
@@ -118,11 +121,17 @@ func (c *Config) setDefaults() {
 	}
 }
 
+// minLease is the shortest lease that a daemon under load still renews in time.
+const minLease = 300 * time.Millisecond
+
 // New opens the store and takes the address. Nothing runs before Run; on an error nothing is left open.
 func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	cfg.setDefaults()
 	if err := cfg.checkListen(); err != nil {
 		return nil, err
+	}
+	if cfg.Lease != 0 && cfg.Lease < minLease {
+		return nil, fmt.Errorf("%w: lease %v is too short to be renewed in time; give %v or more", ErrConfig, cfg.Lease, minLease)
 	}
 	d := &Daemon{cfg: cfg, log: cfg.Log, seen: make(map[string][sha256.Size]byte)}
 	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound}); err != nil {
@@ -136,10 +145,14 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 			err = errors.Join(err, d.store.Close())
 		}
 	}()
+	var tables builtin.Tables
+	if shared, ok := d.store.(builtin.Tables); ok {
+		tables = shared
+	}
 	d.engine = engine.New(engine.Config{
-		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout,
+		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
-		Kinds:    &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard},
+		Kinds:    &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard, Store: tables},
 		Outbound: d.guard,
 	})
 	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{Version: cfg.Version.Version, Revision: cfg.Version.Commit, GoVersion: cfg.Version.Go})

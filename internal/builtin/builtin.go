@@ -33,6 +33,8 @@ type Kinds struct {
 	MaxEventBytes int
 	// Guard dials for all that calls out; it is required where a source or sink does.
 	Guard *outbound.Guard
+	// Store looks at tables of the store's own database; nil where the store has none.
+	Store Tables
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
 	Plain bool
 }
@@ -97,6 +99,9 @@ func (k *Kinds) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
 		return k.Stdout.Sink(), nil
 	case "file":
 		return sinkfile.Open(Resolve(u.Spec.File, o.Sink.File.Path))
+	}
+	if o.Sink.Kind == "postgres" {
+		return k.postgresSink(o)
 	}
 	if o.Sink.Kind == "http" {
 		h := o.Sink.HTTP

@@ -164,34 +164,45 @@ func (p *Postgres) refusedRow(ctx context.Context, c *checkpoint.Commit, refused
 	if errors.Is(refused, checkpoint.ErrUnknownOutcome) || !aboutValues(refused) {
 		return refused
 	}
-	found := refused
-	err := p.on(ctx, p.control, func(conn *pgxpool.Conn) error {
-		tx, err := conn.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it was never to be kept
-		if _, err := tx.Exec(ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
-			return err
-		}
-		for i := range c.Rows {
-			for k := range c.Rows[i].Rows {
-				err := tryRow(ctx, tx, &c.Rows[i], k)
-				if aboutValues(err) {
-					found = &checkpoint.RowError{Sink: i, Row: k, Code: rowCode(err), Err: err}
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+	var found *checkpoint.RowError
+	err := p.on(ctx, p.control, func(conn *pgxpool.Conn) (err error) {
+		found, err = probeRows(ctx, conn, c.Rows)
+		return err
 	})
-	if err != nil {
+	switch {
+	case found != nil:
+		return found
+	case err != nil:
 		return fmt.Errorf("%w (which row it was could not be found out: %w)", refused, err)
 	}
-	return found
+	return refused
+}
+
+// probeRows is the first row that the server refuses, tried after those before it; nil when
+// it refuses none. Nothing is kept.
+func probeRows(ctx context.Context, db interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}, rows []checkpoint.SinkRows) (*checkpoint.RowError, error) {
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it was never to be kept
+	if _, err := tx.Exec(ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		for k := range rows[i].Rows {
+			err := tryRow(ctx, tx, &rows[i], k)
+			if aboutValues(err) {
+				return &checkpoint.RowError{Sink: i, Row: k, Code: rowCode(err), Err: err}, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
 }
 
 func tryRow(ctx context.Context, tx pgx.Tx, rows *checkpoint.SinkRows, k int) error {

@@ -95,6 +95,11 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 			res.State = stateChange(old.unit, unit)
 		}
 	}
+	if res.Changed {
+		if diags := e.cfg.Kinds.Check(ctx, unit); len(diags) > 0 {
+			return ApplyResult{}, invalid(diags)
+		}
+	}
 	if dryRun {
 		if err := e.refuseCircle(g, unit); err != nil {
 			return ApplyResult{}, err

@@ -38,6 +38,9 @@ type Kinds interface {
 	// Parse reads and compiles a declaration; name is its file, "" when there is none. The
 	// unit is nil when there are diagnostics.
 	Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics)
+	// Check looks at what u names outside of the daemon: it takes its time, and what it says
+	// may be otherwise a moment later.
+	Check(ctx context.Context, u *compile.Unit) spec.Diagnostics
 	// Source makes accumulator i's source; nil when the socket is all there is.
 	Source(u *compile.Unit, i int) (accumulator.Source, error)
 	// Sink makes output i's sink; nil when values are only counted and watched.

@@ -267,6 +267,8 @@ func addOutput(list *meaning.Tree, o *Output) {
 		b.Text("url", o.Sink.HTTP.URL)
 		b.Text("method", o.Sink.HTTP.Method)
 		addHeaders(b, o.Sink.HTTP.Headers)
+	case "postgres":
+		addPostgresSink(b, &o.Sink.Postgres)
 	case "graph":
 		b.Text("name", o.Sink.Graph.Name)
 		b.Text("accumulator", o.Sink.Graph.Accumulator)
@@ -285,6 +287,20 @@ func addOutput(list *meaning.Tree, o *Output) {
 	}
 	if o.Delivery != "" {
 		t.Text("delivery", o.Delivery)
+	}
+}
+
+func addPostgresSink(b *meaning.Tree, p *PostgresSink) {
+	b.Text("table", p.Table)
+	b.Text("mode", p.Mode)
+	for i, name := range p.Columns {
+		b.Leaf("columns["+strconv.Itoa(i)+"]", name)
+	}
+	for i, name := range p.Conflict {
+		b.Leaf("conflict["+strconv.Itoa(i)+"]", name)
+	}
+	if p.DSN != "" {
+		b.Text("dsn", p.DSN)
 	}
 }
 

@@ -167,7 +167,7 @@ var sinkKinds = []field[Sink]{
 	{name: "websocket", read: readNothing[Sink]("sink websocket")},
 	{name: "drop", read: readNothing[Sink]("sink drop")},
 	{name: "kafka"},
-	{name: "postgres"},
+	{name: "postgres", read: readPostgresSink},
 	{name: "http", read: readHTTPSink},
 	{name: "graph", read: readGraphSink},
 }

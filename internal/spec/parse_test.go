@@ -215,7 +215,6 @@ func TestManual(t *testing.T) {
 		"market_maker": {
 			"accumulators.orderbook.source.kafka not_yet_supported",
 			"outputs.signals.sink.kafka not_yet_supported",
-			"outputs.audit.sink.postgres not_yet_supported",
 		},
 		"airport_delays": {},
 	} {

@@ -40,6 +40,7 @@ func fieldSets() map[string]fieldSet {
 		"sink_file":        setOf(fileSinkFields),
 		"sink_http":        setOf(httpSinkFields),
 		"sink_graph":       setOf(graphSinkFields),
+		"sink_postgres":    setOf(postgresSinkFields),
 		"retry":            setOf(retryFields),
 		"durability":       setOf(durabilityFields),
 		"history":          setOf(historyFields),

@@ -265,11 +265,13 @@ type Output struct {
 
 // Sink says where an output goes. Exactly one kind.
 type Sink struct {
-	Kind  string // "stdout", "file", "websocket", "drop", "http", "graph"
+	Kind  string // "stdout", "file", "websocket", "drop", "http", "graph", "postgres"
 	Pos   Pos
 	File  FileSink
 	HTTP  HTTPSink
 	Graph GraphSink
+
+	Postgres PostgresSink
 }
 
 // FileSink appends to a file, one JSON document a line.
