@@ -43,6 +43,8 @@ type Config struct {
 	Log    *slog.Logger
 	// Origins are web origins that may use the API from a browser beside the daemon's own.
 	Origins []string
+	// Registry is what declarations may name beside what graphd comes with.
+	Registry Registry
 	// AllowOutbound lists what sources and sinks may call beside public addresses: networks
 	// (10.1.0.0/16), addresses, host names, "loopback", "private", or "none" alone. Without it
 	// a daemon that listens on loopback alone may call loopback, and any other nothing more:
@@ -94,6 +96,7 @@ type Daemon struct {
 	engine   *engine.Engine
 	server   *server.Server
 	listener net.Listener
+	up       chan struct{}                // closed when it serves
 	seen     map[string][sha256.Size]byte // content of the graphs directory's files as last applied
 }
 
@@ -133,7 +136,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if cfg.Lease != 0 && cfg.Lease < minLease {
 		return nil, fmt.Errorf("%w: lease %v is too short to be renewed in time; give %v or more", ErrConfig, cfg.Lease, minLease)
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, seen: make(map[string][sha256.Size]byte)}
+	d := &Daemon{cfg: cfg, log: cfg.Log, up: make(chan struct{}), seen: make(map[string][sha256.Size]byte)}
 	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -149,10 +152,12 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
 	}
+	kinds := &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard, Store: tables}
+	cfg.Registry.register(kinds)
 	d.engine = engine.New(engine.Config{
 		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
-		Kinds:    &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard, Store: tables},
+		Kinds:    kinds,
 		Outbound: d.guard,
 	})
 	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{Version: cfg.Version.Version, Revision: cfg.Version.Commit, GoVersion: cfg.Version.Go})
@@ -271,6 +276,7 @@ func (d *Daemon) ready() error {
 	if _, err := d.cfg.Stdout.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("%w: write the ready line: %w", ErrDependency, err)
 	}
+	close(d.up)
 	d.log.Info("ready", "listen", d.Addr(), "store", d.store.Kind())
 	return nil
 }

@@ -76,6 +76,10 @@ type TestOutcome = scenario.Outcome
 // (NAME.yaml), every case on a fresh graph under virtual time. The error is for what could
 // not be run at all; cases that failed say so in their outcome.
 func TestDeclaration(path string) ([]TestOutcome, error) {
+	return testDeclaration(path, ReadDeclaration)
+}
+
+func testDeclaration(path string, read func(string) (*Declaration, error)) ([]TestOutcome, error) {
 	doc, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the test document: %w", err)
@@ -88,7 +92,7 @@ func TestDeclaration(path string) ([]TestOutcome, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not named NAME_test.yaml, so there is no telling which declaration it tests", path)
 	}
-	d, err := ReadDeclaration(base + filepath.Ext(path))
+	d, err := read(base + filepath.Ext(path))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,10 @@
 //	if err != nil { … }
 //	err = d.Run(ctx) // until ctx ends; then everything stops at an epoch boundary
 //
+// A [Registry] holds Go functions that declarations name as nodes, sources and sinks. A
+// [Declaration] can be run over files ([Declaration.Run]), and tested under virtual time
+// ([Declaration.Simulate], [TestDeclaration]).
+//
 // # Concurrency
 //
 // Run owns everything the daemon starts and has joined it when it returns. All other

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// errNotFinite is what FromAny answers to NaN and the infinities.
-var errNotFinite = errors.New("not a finite number")
+// ErrNotFinite is what FromAny answers to NaN and the infinities.
+var ErrNotFinite = errors.New("not a finite number")
 
 // FromAny turns a Go value into a Value: nil, a boolean, an integer or float of any
 // size, a string, a time.Time, a time.Duration, a json.Number, a Value, and []any,
@@ -90,7 +90,7 @@ func fromUint(u uint64) Value {
 
 func fromFloat(f float64) (Value, error) {
 	if f-f != 0 {
-		return Value{}, errNotFinite
+		return Value{}, ErrNotFinite
 	}
 	return float(f), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/reactor"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
@@ -35,6 +36,10 @@ type Kinds struct {
 	Guard *outbound.Guard
 	// Store looks at tables of the store's own database; nil where the store has none.
 	Store Tables
+	// Functions, Sources and Sinks are what the program has registered for the kind go, by name.
+	Functions map[string]graph.Function
+	Sources   map[string]func() accumulator.Source
+	Sinks     map[string]func() reactor.Sink
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
 	Plain bool
 }
@@ -42,7 +47,8 @@ type Kinds struct {
 // Compile compiles a declaration and checks what its kinds have to say of it, so that a
 // mistake in a source's configuration is a diagnostic and not a failure at run time.
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
-	u, diags := compile.Graph(g, compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain})
+	u, diags := compile.Graph(g, compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Functions: k.Functions})
+	diags = compile.Merge(diags, k.checkRegistered(g))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
 		if a.Source.Kind != "generator" {
@@ -103,6 +109,12 @@ func (k *Kinds) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
 	if o.Sink.Kind == "postgres" {
 		return k.postgresSink(o)
 	}
+	if o.Sink.Kind == "go" {
+		if make := k.Sinks[o.Sink.Go.Name]; make != nil {
+			return make(), nil
+		}
+		return nil, fmt.Errorf("this program has registered no sink %q", o.Sink.Go.Name)
+	}
 	if o.Sink.Kind == "http" {
 		h := o.Sink.HTTP
 		return webhook.New(webhook.Config{URL: h.URL, Method: h.Method, Headers: headers(h.Headers), Timeout: o.Timeout, Guard: k.Guard})
@@ -110,9 +122,34 @@ func (k *Kinds) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
 	return nil, fmt.Errorf("sink kind %q is not built in", o.Sink.Kind)
 }
 
+// checkRegistered checks that the sources and sinks of kind go are there.
+func (k *Kinds) checkRegistered(g *spec.Graph) (diags spec.Diagnostics) {
+	report := func(at spec.Pos, what, name string) {
+		diags = append(diags, spec.Diagnostic{File: g.File, Line: at.Line, Column: at.Column, Path: at.Path, Code: graph.CodeNotRegistered,
+			Text: fmt.Sprintf("this program has registered no %s %q; Go programs that embed the daemon register them", what, name)})
+	}
+	for i := range g.Accumulators {
+		if s := &g.Accumulators[i].Source; s.Kind == "go" && s.Go.Name != "" && k.Sources[s.Go.Name] == nil {
+			report(s.Pos, "source", s.Go.Name)
+		}
+	}
+	for i := range g.Outputs {
+		if s := &g.Outputs[i].Sink; s.Kind == "go" && s.Go.Name != "" && k.Sinks[s.Go.Name] == nil {
+			report(s.Pos, "sink", s.Go.Name)
+		}
+	}
+	return diags
+}
+
 // remoteSource makes a source at the other end of a connection; ok is false for any other.
 func (k *Kinds) remoteSource(a *spec.Accumulator) (s accumulator.Source, ok bool, err error) {
 	switch a.Source.Kind {
+	case "go":
+		make, there := k.Sources[a.Source.Go.Name]
+		if !there {
+			return nil, true, fmt.Errorf("this program has registered no source %q", a.Source.Go.Name)
+		}
+		return make(), true, nil
 	case "poll":
 		p := a.Source.Poll
 		s, err = poll.New(poll.Config{URL: p.HTTP, Every: p.Every, Timeout: p.Timeout, Headers: headers(p.Headers), MaxBytes: k.MaxEventBytes, Guard: k.Guard})

@@ -41,6 +41,8 @@ type Options struct {
 	// read, every node computed in every epoch. The results are the same; benchmarks compare
 	// with it.
 	Plain bool
+	// Functions are what nodes of kind go can call.
+	Functions map[string]graph.Function
 }
 
 // Graph compiles a parsed declaration. The diagnostics are all there are, in the order of
@@ -63,7 +65,7 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 			inputs[i].Type = u.InputType(i)
 		}
 	}
-	plan, ds := graph.Compile(g, inputs)
+	plan, ds := graph.CompileWith(g, inputs, o.Functions)
 	diags = append(diags, ds...)
 	if len(diags) > 0 {
 		return nil, Merge(diags)
@@ -213,6 +215,8 @@ func accumulatorIdentity(a *spec.Accumulator) string {
 		b.WriteString("/" + a.Source.Poll.HTTP)
 	case "websocket_client":
 		b.WriteString("/" + a.Source.WebSocket.URL)
+	case "go":
+		b.WriteString("/" + a.Source.Go.Name)
 	case "graph":
 		fmt.Fprintf(&b, "/%s/%s", a.Source.Graph.Name, a.Source.Graph.Output)
 	}

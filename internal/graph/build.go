@@ -82,6 +82,12 @@ func (c *compiler) fingerprint(u *unit) uint64 {
 			text = c.vars.AppendJSON(text)
 		}
 	}
+	if u.decl.Kind == "go" {
+		text = fmt.Appendf(text, " %q", u.decl.Go.Name)
+		for _, in := range u.decl.Go.Inputs {
+			text = fmt.Appendf(text, " %q", in.Name)
+		}
+	}
 	h := fnv.New64a()
 	_, _ = h.Write(text) // never fails
 	return h.Sum64()
@@ -100,7 +106,12 @@ func (u *unit) step(p *Plan, position []int) step {
 			p.routes = append(p.routes, d.route)
 		}
 	}
-	if u.decl.Kind != "route" {
+	switch u.decl.Kind {
+	case "route":
+	case "go":
+		s.program = u.call(p, position)
+		return s
+	default:
 		s.program = u.sources[0].program
 		return s
 	}

@@ -32,7 +32,12 @@ const (
 //
 // Equal declarations give plans that are equal to the byte in their JSON.
 func Compile(g *spec.Graph, inputs []Input) (*Plan, spec.Diagnostics) {
-	c := &compiler{g: g, inputs: inputs}
+	return CompileWith(g, inputs, nil)
+}
+
+// CompileWith is [Compile] with the functions that nodes of kind go can call, by name.
+func CompileWith(g *spec.Graph, inputs []Input, functions map[string]Function) (*Plan, spec.Diagnostics) {
+	c := &compiler{g: g, inputs: inputs, functions: functions}
 	if c.declare(); len(c.diagnostics) > 0 {
 		return nil, c.diagnostics // with ambiguous names nothing further can be said
 	}
@@ -62,6 +67,7 @@ func Compile(g *spec.Graph, inputs []Input) (*Plan, spec.Diagnostics) {
 type compiler struct {
 	g           *spec.Graph
 	inputs      []Input
+	functions   map[string]Function
 	units       []unit         // by declaration
 	index       map[string]int // name to index by declaration
 	vars        boundary.Value
@@ -75,10 +81,14 @@ type unit struct {
 	// sources are the node's expression, or the conditions of its routes.
 	sources []source
 	deps    []dependency
-	rank    int  // final when ranked
-	ranked  bool // false for what is in a cycle or behind one
-	onEvent bool // rests on an event input
-	typ     expression.Type
+	// args are the indexes, by declaration, of what a node of kind go reads, and function
+	// is what it calls.
+	args     []int
+	function Function
+	rank     int  // final when ranked
+	ranked   bool // false for what is in a cycle or behind one
+	onEvent  bool // rests on an event input
+	typ      expression.Type
 }
 
 // source is one expression of a node; program is nil until it has been checked.
@@ -111,11 +121,13 @@ func (c *compiler) declare() {
 		c.index[n.Name] = len(c.inputs) + i
 		u := &c.units[i]
 		u.decl, u.typ = n, expression.Any()
-		if n.Kind == "route" {
+		switch n.Kind {
+		case "go":
+		case "route":
 			for _, r := range n.Routes {
 				u.sources = append(u.sources, source{expr: r.Expr})
 			}
-		} else {
+		default:
 			u.sources = []source{{expr: n.Expr}}
 		}
 	}
@@ -166,6 +178,7 @@ func (c *compiler) findReferences(u *unit, loose *names) {
 			}
 		}
 	}
+	c.findCall(u)
 	c.findAfter(u)
 	slices.SortFunc(u.deps, func(a, b dependency) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), -cmp.Compare(a.kind, b.kind))
@@ -223,7 +236,7 @@ func routeNames(n *spec.Node) []string {
 func (c *compiler) reportMissing() {
 	for i := range c.units {
 		u := &c.units[i]
-		empty := len(u.sources) == 0 || slices.ContainsFunc(u.sources, func(s source) bool { return s.expr.IsZero() })
+		empty := len(u.sources) == 0 && u.decl.Kind != "go" || slices.ContainsFunc(u.sources, func(s source) bool { return s.expr.IsZero() })
 		if empty && len(c.diagnostics) == 0 {
 			c.report(u.decl.Pos, spec.CodeMissingField, fmt.Sprintf("the node %s has nothing to compute; give it an expr, or a route with conditions", u.decl.Name), "")
 		}

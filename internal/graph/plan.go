@@ -21,7 +21,7 @@ type Input struct {
 // Node is one node of a plan, for people and for checkpoints to look at.
 type Node struct {
 	Name string
-	Kind string // "expr" or "route"
+	Kind string // "expr", "route" or "go"
 	// Rank is the length of the longest path to the node: 0 when it rests on inputs only.
 	Rank     int
 	Priority string

@@ -196,6 +196,8 @@ func (g *Graph) addSource(t *meaning.Tree, path string, s *Source) {
 	case "graph":
 		b.Text("name", s.Graph.Name)
 		b.Text("output", s.Graph.Output)
+	case "go":
+		b.Text("name", s.Go.Name)
 	}
 }
 
@@ -244,6 +246,13 @@ func addNode(list *meaning.Tree, n *Node) {
 	if n.Routes != nil {
 		addFields(t.List("route"), n.Routes, false)
 	}
+	if n.Kind == "go" {
+		t.Branch("go").Text("name", n.Go.Name)
+		b := t.List("inputs")
+		for _, in := range n.Go.Inputs {
+			b.Leaf(in.Name, "read")
+		}
+	}
 	if n.After != "" {
 		t.Text("after", n.After)
 	}
@@ -272,6 +281,8 @@ func addOutput(list *meaning.Tree, o *Output) {
 	case "graph":
 		b.Text("name", o.Sink.Graph.Name)
 		b.Text("accumulator", o.Sink.Graph.Accumulator)
+	case "go":
+		b.Text("name", o.Sink.Go.Name)
 	}
 	t.Text("emit", o.Emit)
 	t.Text("on_error", o.OnError)

@@ -15,6 +15,7 @@ type links struct {
 	accumulators []input
 	nodes        []link
 	outputs      []output
+	nodeInputs   []nodeInput
 	routes       map[*Node]map[string]bool // the route names of the nodes that were asked for one
 	ofKeys       []value                   // what only a keyed reactor has
 	maxWait      value                     // if given
@@ -47,6 +48,7 @@ func (d *decoder) check(g *Graph) {
 	d.checkMaxWait(g)
 	d.checkAfter(g)
 	d.checkOutputs(g, names)
+	d.checkInputNames(names)
 	d.checkFeeds(g)
 }
 

@@ -21,6 +21,7 @@ var sourceKinds = []field[Source]{
 	{name: "poll", read: readPoll},
 	{name: "websocket_client", read: readWebSocketSource},
 	{name: "graph", read: readGraphSource},
+	{name: "go", read: readGoSource},
 }
 
 func readSource(d *decoder, v value, a *Accumulator) {
@@ -170,6 +171,7 @@ var sinkKinds = []field[Sink]{
 	{name: "postgres", read: readPostgresSink},
 	{name: "http", read: readHTTPSink},
 	{name: "graph", read: readGraphSink},
+	{name: "go", read: readGoSink},
 }
 
 func readSink(d *decoder, v value, o *Output) {

@@ -16,8 +16,8 @@ var nodeFields = []field[Node]{
 	{name: "route", read: readRoutes},
 	{name: "wasm"},
 	{name: "http"},
-	{name: "go"},
-	{name: "inputs"},
+	{name: "go", read: readGoNode},
+	{name: "inputs", read: readNodeInputs},
 	{name: "after", read: readAfter},
 	{name: "event", read: func(d *decoder, v value, n *Node) {
 		n.Event = new(bool)
@@ -49,6 +49,7 @@ func readNodes(d *decoder, v value, g *Graph) {
 		} else if ok {
 			d.report(p.key, p.at, CodeMissingKind, "", "the node %s does nothing; give it one of %s", document.Quote(n.Name), strings.Join(nodeKinds[:2], ", "))
 		}
+		d.checkNodeInputs(&n, p.value, got)
 		g.Nodes = append(g.Nodes, n)
 	}
 }

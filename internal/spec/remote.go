@@ -145,7 +145,7 @@ func readRetry(d *decoder, v value, o *Output) {
 
 // checkDelivery checks that what an output says of its delivery fits its sink.
 func (d *decoder) checkDelivery(o *Output, got given) {
-	calls := slices.Contains([]string{"http", "kafka", "postgres"}, o.Sink.Kind)
+	calls := slices.Contains([]string{"http", "kafka", "postgres", "go"}, o.Sink.Kind)
 	if v, ok := got["timeout"]; ok && o.Sink.Kind != "" && !calls {
 		d.report(v.key, v.at, CodeConflict, "", "the sink %s calls nothing that could time out; remove timeout", o.Sink.Kind)
 	}

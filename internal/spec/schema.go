@@ -42,6 +42,8 @@ func fieldSets() map[string]fieldSet {
 		"sink_graph":       setOf(graphSinkFields),
 		"sink_postgres":    setOf(postgresSinkFields),
 		"retry":            setOf(retryFields),
+		"node_go":          setOf(goNodeFields),
+		"registered":       setOf(registeredFields),
 		"durability":       setOf(durabilityFields),
 		"history":          setOf(historyFields),
 		"dead_letters":     setOf(deadLettersFields),

@@ -159,6 +159,7 @@ type Source struct {
 	Poll      PollSource
 	WebSocket WebSocketSource // of kind "websocket_client"
 	Graph     GraphSource
+	Go        Registered
 }
 
 // Pulls reports whether the source is more than the accumulator's own socket.
@@ -168,7 +169,7 @@ func (s *Source) Pulls() bool { return s.Kind != "websocket" && s.Kind != "http"
 // is read again.
 func (s *Source) Replays() bool {
 	switch s.Kind {
-	case "websocket", "http", "poll", "websocket_client", "graph":
+	case "websocket", "http", "poll", "websocket_client", "graph", "go":
 		return false
 	}
 	return true
@@ -230,8 +231,9 @@ type Restart struct {
 type Node struct {
 	Name string
 	Pos  Pos
-	Kind string // "expr" or "route"
+	Kind string // "expr", "route" or "go"
 	Expr Expr
+	Go   GoNode
 	// Routes are a route node's choices in order; the first whose condition holds is taken.
 	Routes []Field
 	// After is "" or "node" or "node.route": the node runs only when that route was taken.
@@ -270,6 +272,7 @@ type Sink struct {
 	File  FileSink
 	HTTP  HTTPSink
 	Graph GraphSink
+	Go    Registered
 
 	Postgres PostgresSink
 }

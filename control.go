@@ -1,0 +1,56 @@
+package graphd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/graphd/graphd/internal/engine"
+)
+
+// What a program asks of the daemon it embeds. Everything else is in the API that the daemon
+// serves on Addr.
+
+// Ready is closed once the daemon serves: its graphs are there and can be pushed to.
+func (d *Daemon) Ready() <-chan struct{} { return d.up }
+
+// Apply stores a declaration and runs it, as PUT /v1/graphs/{graph} does. A broken one is a
+// [Diagnostics] error that holds every mistake, and changes nothing.
+func (d *Daemon) Apply(ctx context.Context, doc []byte) error {
+	decl, err := d.cfg.Registry.Parse(doc, "")
+	if err != nil {
+		return err
+	}
+	_, err = d.engine.Apply(ctx, engine.Ref{Tenant: "default", Name: decl.Name()}, doc, 0, false)
+	var refused *engine.Error
+	if errors.As(err, &refused) && len(refused.Diagnostics) > 0 {
+		return refused.Diagnostics
+	}
+	return err
+}
+
+// Push hands events to an accumulator and waits until the graph has them, or ctx is done. The
+// error says which were refused, or that not all were taken before ctx was done.
+func (d *Daemon) Push(ctx context.Context, graph, accumulator string, events ...any) error {
+	raw := make([]json.RawMessage, len(events))
+	for i, event := range events {
+		v, err := toValue(event)
+		if err != nil {
+			return fmt.Errorf("push event %d: %w; nothing was pushed", i, err)
+		}
+		raw[i] = v.AppendJSON(nil)
+	}
+	res, err := d.engine.Push(ctx, engine.Ref{Tenant: "default", Name: graph}, accumulator, raw)
+	if err != nil {
+		return fmt.Errorf("push to %s of %s: %w", accumulator, graph, err)
+	}
+	var refused []error
+	for _, r := range res.Rejected {
+		refused = append(refused, fmt.Errorf("push to %s of %s: event %d was refused: %s: %s", accumulator, graph, r.Index, r.Code, r.Detail))
+	}
+	if res.Full {
+		refused = append(refused, fmt.Errorf("push to %s of %s: only the first %d of %d events were taken: %w", accumulator, graph, res.Accepted, len(events), context.Cause(ctx)))
+	}
+	return errors.Join(refused...)
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test document, with the functions of the program.
+func TestDocument(t *testing.T) {
+	outcomes, err := registry(io.Discard, time.Second).TestDeclaration("embedded_test.yaml")
+	if err != nil || len(outcomes) != 2 {
+		t.Fatalf("%d cases, %v", len(outcomes), err)
+	}
+	for _, o := range outcomes {
+		for _, f := range o.Failures {
+			t.Errorf("%s: %s", o.Case, f)
+		}
+	}
+}
+
+// The program as it runs: from the source through the node to the sink.
+func TestProgram(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := run(ctx, w, time.Millisecond)
+		w.Close()
+		done <- err
+	}()
+	lines := bufio.NewScanner(r)
+	want := []string{"look inside with", "visitor 2 stays 54 s too long", "visitor 4 stays 28 s too long"}
+	for _, text := range want {
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), text) {
+			t.Errorf("got %q, want %q", lines.Text(), text)
+		}
+	}
+	cancel()
+	go io.Copy(io.Discard, r) // what it prints while it stops
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
