@@ -230,14 +230,13 @@ func (p *Program) Type() expression.Type {
 // HasTime reports whether event times are declared.
 func (p *Program) HasTime() bool { return p.time != nil }
 
-// canLend says that nothing but `where` and `emit` look at a decoded event, and that emit
-// takes fields out of it and never the event itself. A declared time keeps the event from
-// the reading of its time to its folding, with others in between.
+// canLend says that nothing but the accumulator's own expressions look at a decoded event,
+// and that those whose values are kept take fields out of it and never the event itself.
 func (p *Program) canLend() bool {
-	if p.time != nil || p.where == nil && p.emit == nil && p.emitWhole == nil {
+	if p.where == nil && p.emit == nil && p.emitWhole == nil && p.window == nil {
 		return false
 	}
-	for _, x := range append(slices.Clone(p.emit), p.emitWhole) {
+	for _, x := range slices.Concat(p.emit, []*expression.Program{p.emitWhole}, p.arguments()) {
 		if x == nil {
 			continue
 		}

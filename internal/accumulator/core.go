@@ -207,7 +207,8 @@ func (c *Core) Advance(now time.Time, pos boundary.Position) {
 }
 
 // EventTime is ev's own time; ok is false when the declaration has no `time`. An error is
-// a [*BadEvent] for [Core.AddBad]. It leaves the decoded value in ev for Add to use.
+// a [*BadEvent] for [Core.AddBad]. It leaves the decoded value in ev for Add to use, which
+// may be lent until the next event is looked at: ev must be the next that is added.
 func (c *Core) EventTime(ev *boundary.Event) (at time.Time, ok bool, err error) {
 	at, ok, bad := c.in.time(ev)
 	if bad != nil {

@@ -80,7 +80,7 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 			return v, false, nil
 		}
 	}
-	if in.made == nil && p.emitWhole == nil {
+	if in.made == nil && p.emitWhole == nil && p.window == nil {
 		v = in.dec.Keep(v) // the event itself is handed on
 	}
 	if p.window != nil {
@@ -122,11 +122,13 @@ func (in *intake) decode(ev *boundary.Event) (boundary.Value, *BadEvent) {
 		}
 		return ev.Value, nil
 	}
-	decode := in.dec.Decode
+	var v boundary.Value
+	var err error
 	if in.p.lends {
-		decode = in.dec.Lend
+		v, err = in.dec.Lend(ev.Raw)
+	} else {
+		v, err = in.dec.Decode(ev.Raw)
 	}
-	v, err := decode(ev.Raw)
 	if err == nil {
 		return v, nil
 	}

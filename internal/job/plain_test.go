@@ -77,6 +77,10 @@ func randomGraph(r *rand.Rand) string {
 			"    emit: { n: 'event.n', s: 'event', sub: '1', list: '[event]' }\n", "    emit: 'event'\n",
 			`    emit: '{"n": event.n, "s": 1, "sub": [event?.sub, event?.s], "list": [event]}'`+"\n"))
 		b.WriteString(pick(r, "", "", "", "    strategy: latest\n"))
+		if r.IntN(4) == 0 {
+			fmt.Fprintf(&b, "    time: event.n * 10000\n    window:\n      tumbling: 20s\n      lateness: 10s\n      aggregate:\n        n: count()\n        s: max(event.n)\n        sub: %s\n        list: %s\n",
+				pick(r, "last(event?.sub)", "first(event)"), pick(r, "collect(event)", "collect(event?.s)"))
+		}
 	}
 	fmt.Fprintf(&b, "reactor: { when: %s, strategy: sequential }\n", pick(r, "any", "all"))
 	b.WriteString("nodes:\n")

@@ -64,6 +64,7 @@ func (c *Core) layOut() {
 		c.zip = c.zip || c.cfg.Inputs[i].Sequential && c.cfg.Inputs[i].Triggers
 	}
 	c.timed = c.cfg.RateLimit > 0 || c.cfg.Debounce > 0 || c.cfg.Every > 0 || c.cfg.MaxWait > 0
+	c.direct = c.isDirect()
 	c.keys.init(n)
 	c.keys.layout, c.changes.layout = 1, c.cfg.Keys != nil
 	c.shared = &cell{slots: make([]slot, len(c.cfg.Inputs)), nodes: *c.cfg.Plan.NewState()}

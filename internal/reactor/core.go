@@ -103,6 +103,7 @@ type Core struct {
 	place        []int // by input: its slot in the cell of a key, -1 when it is in shared
 	zip          bool  // a sequential input is among those that trigger
 	timed        bool  // some timer decides when an epoch may start
+	direct       bool  // the criteria are those of most graphs: see pickDirect
 	keys         keys
 	accs         []account
 	cut          cut

@@ -196,6 +196,57 @@ func (c *Core) between(k *cell, i int, seq uint64) bool {
 	return false
 }
 
+// isDirect says that [Core.pickDirect] decides as the criteria do: any input fires the one
+// key there is, at once.
+func (c *Core) isDirect() bool {
+	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.cfg.Keys != nil {
+		return false
+	}
+	for i := range c.cfg.Inputs {
+		if in := &c.cfg.Inputs[i]; in.Burst || in.Group != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// pickDirect is pick for most graphs, in one pass over their inputs: it fills the cut when
+// something that triggers has arrived. The plain mode goes the long way instead.
+func (c *Core) pickDirect() bool {
+	if c.cell.waits {
+		return false
+	}
+	fires, first, seq := false, -1, uint64(0)
+	for i := range c.cfg.Inputs {
+		in, s := &c.cfg.Inputs[i], &c.cell.slots[i]
+		if !in.Sequential {
+			fires = fires || in.Triggers && s.pend != nil
+			continue
+		}
+		if s.queue.len() == 0 {
+			continue
+		}
+		fires = fires || in.Triggers
+		if at := s.queue.at(0).seq; first < 0 || at < seq {
+			first, seq = i, at
+		}
+	}
+	if !fires {
+		return false
+	}
+	t := &c.cut
+	t.reset()
+	for i := range c.cfg.Inputs {
+		if !c.cfg.Inputs[i].Sequential {
+			t.take[i] = c.cell.slots[i].pend
+		}
+	}
+	if first >= 0 {
+		t.take[first], t.counts[first], t.heads = c.cell.slots[first].queue.at(0).b, 1, true
+	}
+	return true
+}
+
 // fillCut marks what an epoch of the given cause takes.
 func (c *Core) fillCut(cause Cause) {
 	c.cut.reset()

@@ -71,6 +71,9 @@ func (c *Core) Fire(now time.Time) bool {
 
 // pick makes the key that is to fire the one at hand, and fills its cut.
 func (c *Core) pick() (cause Cause, ok bool) {
+	if c.direct {
+		return CauseCriteria, c.pickDirect()
+	}
 	if c.cfg.Keys != nil {
 		if !c.next() {
 			return 0, false
