@@ -79,7 +79,7 @@ func randomGraph(r *rand.Rand) string {
 		b.WriteString(pick(r, "", "", "", "    strategy: latest\n"))
 		if r.IntN(4) == 0 {
 			fmt.Fprintf(&b, "    time: event.n * 10000\n    window:\n      tumbling: 20s\n      lateness: 10s\n      aggregate:\n        n: count()\n        s: max(event.n)\n        sub: %s\n        list: %s\n",
-				pick(r, "last(event?.sub)", "first(event)"), pick(r, "collect(event)", "collect(event?.s)"))
+				pick(r, "last(event?.sub)", "first(event)"), pick(r, "collect(event, 3)", "collect([event.n], 9)"))
 		}
 	}
 	fmt.Fprintf(&b, "reactor: { when: %s, strategy: sequential }\n", pick(r, "any", "all"))

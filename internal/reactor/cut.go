@@ -86,7 +86,7 @@ func (c *Core) pick() (cause Cause, ok bool) {
 	tick, cadence := c.tickDue()
 	cadence = cadence && tick <= now
 	switch r := c.readiness(c.cell); {
-	case r.ok && !c.cell.waits && r.due <= now:
+	case r.ok && !c.cell.waits && (r.due == 0 || r.due <= now): // engine time may lie before 1970
 		cause = r.cause
 	case cadence:
 		cause = CauseTick
