@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
@@ -61,11 +59,17 @@ func (m *managed) routes(sinks []reactor.Sink, depths []checkpoint.OutboxDepth) 
 		case s == nil || m.unit.Spec.Durability.Mode == "none":
 		case ok:
 			routes[i].Path, routes[i].Table, routes[i].Row = reactor.PathCoTransaction, rows.Table(), rows.Row
-		case o.Delivery == "outbox" || o.Sink.Kind == "postgres" || depthOf(depths, o.Name) != nil:
+		case o.Delivery == "outbox" || o.Sink.Kind == "postgres" || tooDeep(depths, o.Name):
 			routes[i].Path = reactor.PathOutbox
 		}
 	}
 	return routes
+}
+
+// tooDeep says that more waits in an output's outbox than a direct writer takes over at once.
+func tooDeep(depths []checkpoint.OutboxDepth, output string) bool {
+	d := depthOf(depths, output)
+	return d != nil && (d.Entries > reactor.MaxCarried || d.Bytes > reactor.MaxCarriedBytes)
 }
 
 func depthOf(depths []checkpoint.OutboxDepth, output string) *checkpoint.OutboxDepth {
@@ -87,25 +91,41 @@ func (m *managed) path(i int) reactor.Path {
 	return reactor.PathDirect
 }
 
-// outbox is how output i's writer gets at what was committed for it; nil on the other paths.
-func (m *managed) outbox(i int, core *reactor.Core, depths []checkpoint.OutboxDepth) *reactor.OutboxConfig {
+// stored gives output i's writer what the store has for it: its outbox, or what a checkpoint
+// carried over from the direct path.
+func (m *managed) stored(ctx context.Context, i int, w *reactor.WriterConfig, core *reactor.Core, depths []checkpoint.OutboxDepth) error {
 	cfg := core.Config()
-	if cfg.Routes[i].Path != reactor.PathOutbox {
+	read := m.outboxReader(i, w.Output, cfg)
+	d := depthOf(depths, w.Output)
+	if d != nil {
+		core.SetOutboxSeq(i, d.Last)
+	}
+	if cfg.Routes[i].Path == reactor.PathOutbox {
+		w.Outbox = &reactor.OutboxConfig{Read: read, Delivered: core.OutboxSeq(i), Committed: core.OutboxSeq(i)}
+		if d != nil {
+			w.Outbox.Delivered, w.Outbox.Committed, w.Outbox.Bytes = d.First-1, d.Last, d.Bytes
+		}
 		return nil
 	}
-	name := m.unit.Spec.Outputs[i].Name
-	o := &reactor.OutboxConfig{Read: m.outboxReader(i, name, cfg.Instance)}
-	if d := depthOf(depths, name); d != nil {
-		o.Delivered, o.Committed, o.Bytes = d.First-1, d.Last, d.Bytes
-		core.SetOutboxSeq(i, d.Last)
-	} else {
-		o.Delivered = core.OutboxSeq(i)
-		o.Committed = o.Delivered
+	if d == nil || cfg.Routes[i].Path != reactor.PathDirect {
+		w.CarriedAfter = core.OutboxSeq(i)
+		return nil
 	}
-	return o
+	w.CarriedAfter = d.First - 1
+	for after := w.CarriedAfter; after < d.Last; after = w.Carried[len(w.Carried)-1].Seq {
+		page, err := read(ctx, after)
+		if err == nil && len(page) == 0 {
+			err = errors.New("what a checkpoint carried over is not there")
+		}
+		if err != nil {
+			return fmt.Errorf("output %s: %w", w.Output, err)
+		}
+		w.Carried = append(w.Carried, page...)
+	}
+	return nil
 }
 
-func (m *managed) outboxReader(i int, name string, instance uuid.UUID) func(ctx context.Context, after int64) ([]reactor.Message, error) {
+func (m *managed) outboxReader(i int, name string, cfg *reactor.Config) func(ctx context.Context, after int64) ([]reactor.Message, error) {
 	return func(ctx context.Context, after int64) ([]reactor.Message, error) {
 		entries, err := m.e.cfg.Store.Outbox(ctx, m.id(), name, after, 0, 0)
 		if err != nil {
@@ -113,7 +133,7 @@ func (m *managed) outboxReader(i int, name string, instance uuid.UUID) func(ctx 
 		}
 		out := make([]reactor.Message, len(entries))
 		for k := range entries {
-			if out[k], err = reactor.DecodeMessage(instance, i, &entries[k]); err != nil {
+			if out[k], err = reactor.DecodeMessage(cfg.Instance, i, cfg.Stable(i), &entries[k]); err != nil {
 				return nil, err
 			}
 		}
@@ -123,10 +143,10 @@ func (m *managed) outboxReader(i int, name string, instance uuid.UUID) func(ctx 
 
 // orphans are outbox entries of outputs that the declaration no longer has. They are
 // dropped, and named (M33).
-func (m *managed) orphans(depths []checkpoint.OutboxDepth, routes []reactor.Route, incarnation int64) (drop []checkpoint.Delivered) {
+func (m *managed) orphans(depths []checkpoint.OutboxDepth, writers []*reactor.Writer, routes []reactor.Route, incarnation int64) (drop []checkpoint.Delivered) {
 	for _, d := range depths {
 		i := slices.Index(m.unit.Reactor().Outputs, d.Output)
-		if i >= 0 && routes[i].Path == reactor.PathOutbox {
+		if i >= 0 && writers[i] != nil && routes[i].Path != reactor.PathCoTransaction {
 			continue
 		}
 		drop = append(drop, checkpoint.Delivered{Output: d.Output, UpTo: d.Last})

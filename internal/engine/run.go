@@ -160,13 +160,15 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 			sink = m.relayed(i, sink)
 		}
 		if sink != nil {
-			r.writers[i] = r.newWriter(i, sink, m.outbox(i, core, depths))
+			if r.writers[i], err = r.storedWriter(ctx, i, sink, depths, core); err != nil {
+				return nil, err
+			}
 		}
 	}
 	d := g.Durability
 	r.reactor = reactor.New(reactor.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: m.e.cfg.Store, Journal: m.e.cfg.Store, Head: head,
-		Drop:     m.orphans(depths, cfg.Routes, head.Incarnation),
+		Drop:     m.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Flush: r.flush,
 		Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
 		Owned: t.holds, Term: t.ctx,
@@ -185,15 +187,28 @@ func (r *run) kept() {
 	}
 }
 
-// newWriter makes the writer of output i.
-func (r *run) newWriter(i int, sink reactor.Sink, outbox *reactor.OutboxConfig) *reactor.Writer {
+// newWriter makes the writer of output i, to begin with nothing.
+func (r *run) newWriter(i int, sink reactor.Sink) *reactor.Writer {
+	return reactor.NewWriter(r.writerConfig(i, sink))
+}
+
+// storedWriter makes the writer of output i, to begin with what the store has for it.
+func (r *run) storedWriter(ctx context.Context, i int, sink reactor.Sink, depths []checkpoint.OutboxDepth, core *reactor.Core) (*reactor.Writer, error) {
+	cfg := r.writerConfig(i, sink)
+	if err := r.m.stored(ctx, i, &cfg, core, depths); err != nil {
+		return nil, err
+	}
+	return reactor.NewWriter(cfg), nil
+}
+
+func (r *run) writerConfig(i int, sink reactor.Sink) reactor.WriterConfig {
 	o := &r.m.unit.Spec.Outputs[i]
-	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Outbox: outbox, Owned: r.term.holds,
+	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.holds,
 		Retry: reactor.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
 	}
-	return reactor.NewWriter(cfg)
+	return cfg
 }
 
 // writerOf is output i's, nil when nothing is delivered.
@@ -213,7 +228,7 @@ func (r *run) attach() {
 		if r.writerOf(i) != nil || len(r.m.e.wiring.of(r.m.ref, name)) == 0 {
 			continue
 		}
-		w := r.newWriter(i, newRelay(r.m.e, r.m.ref, name, nil), nil)
+		w := r.newWriter(i, newRelay(r.m.e, r.m.ref, name, nil))
 		// The group is asked on the reactor's goroutine: it does not end before the reactor has.
 		err := r.reactor.Do(context.Background(), func(*reactor.Core, time.Time) {
 			r.reactor.Writers[i] = w

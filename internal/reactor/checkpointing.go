@@ -94,7 +94,8 @@ func (r *Reactor) launch() {
 		return
 	}
 	r.launched = true
-	r.committing.Go(func() {
+	r.carry(s)
+	r.spawn(func() {
 		began := time.Now()
 		c := s.Commit()
 		c.Seq = r.seq + 1
@@ -109,27 +110,52 @@ func (r *Reactor) launch() {
 	})
 }
 
+// carry puts into the commit what is on the direct path and not through: the checkpoint
+// covers its epoch, so nothing else would bring it back after a crash.
+func (r *Reactor) carry(s *Seal) {
+	s.carried = s.carried[:0]
+	if r.Core.cfg.Forgetful {
+		return
+	}
+	for i, w := range r.Writers {
+		if w != nil {
+			s.carried = append(s.carried, w.Undelivered(r.carried[i], s.numbers[i])...)
+		}
+	}
+}
+
 // delivered are the outbox entries that are through since the last commit said so.
 func (r *Reactor) delivered() (marks []checkpoint.Delivered) {
 	marks = append(marks, r.Drop...)
-	for i, w := range r.Writers {
-		if w == nil {
-			continue
-		}
-		if n := w.Delivered(); n > r.marked[i] {
+	for i := range r.Writers {
+		if n, ok := r.throughNow(i); ok {
 			marks = append(marks, checkpoint.Delivered{Output: r.Core.cfg.Outputs[i], UpTo: n})
 		}
 	}
 	return marks
 }
 
-// unmarked reports whether there are such.
+// throughNow is the last message of output i that is through; ok is false when no entry in
+// the store is done with by that.
+func (r *Reactor) throughNow(i int) (seq int64, ok bool) {
+	w := r.Writers[i]
+	if w == nil {
+		return 0, false
+	}
+	seq = w.Delivered()
+	if w.cfg.Outbox == nil { // on the direct path there are only those that a commit carried
+		return seq, r.marked[i] < r.carried[i] && seq > r.marked[i]
+	}
+	return seq, seq > r.marked[i]
+}
+
+// unmarked reports whether a commit could remove entries from the store.
 func (r *Reactor) unmarked() bool {
 	if len(r.Drop) > 0 {
 		return true
 	}
-	for i, w := range r.Writers {
-		if w != nil && w.Delivered() > r.marked[i] {
+	for i := range r.Writers {
+		if _, ok := r.throughNow(i); ok {
 			return true
 		}
 	}
@@ -146,6 +172,9 @@ func (r *Reactor) committedAll(s *Seal) {
 		}
 	}
 	r.Drop = nil
+	for i := range s.carried {
+		r.carried[s.carried[i].To] = s.carried[i].Seq
+	}
 	s.Outbox(func(m *Message) { r.out = append(r.out, *m) })
 	r.give(r.out)
 	clear(r.out)

@@ -47,6 +47,7 @@ type holds struct {
 	bytes int64
 	count int
 	seq   []int64 // per output, the last number given out
+	base  []int64 // per output, the same as of the checkpoint that was restored
 	// Per output: what waits for a commit, and the rows that were refused.
 	pending, refused []int64
 }
@@ -57,10 +58,13 @@ func (c *Config) Stable(i int) bool {
 }
 
 // SetOutboxSeq says that output i's outbox holds entries up to seq already: the numbers go on behind them.
-func (c *Core) SetOutboxSeq(i int, seq int64) { c.holds.seq[i] = max(c.holds.seq[i], seq) }
+func (c *Core) SetOutboxSeq(i int, seq int64) {
+	c.holds.seq[i], c.holds.base[i] = max(c.holds.seq[i], seq), max(c.holds.base[i], seq)
+}
 
-// OutboxSeq is the last number that was given to an entry of output i.
-func (c *Core) OutboxSeq(i int) int64 { return c.holds.seq[i] }
+// OutboxSeq is the last number of output i that the restored checkpoint covers. What a replay
+// has given out since is not in the store.
+func (c *Core) OutboxSeq(i int) int64 { return c.holds.base[i] }
 
 // path is how output i's values leave.
 func (c *Core) path(i int) Path {
@@ -73,8 +77,7 @@ func (c *Core) path(i int) Path {
 // hold keeps a message of the outbox or of a co-transaction for the next seal.
 func (c *Core) hold(m Message) {
 	route := &c.cfg.Routes[m.To]
-	c.holds.seq[m.To]++
-	m.Seq, m.Stable = c.holds.seq[m.To], true
+	m.Stable = true
 	h := held{Message: m}
 	if route.Path == PathCoTransaction {
 		row, err := route.Row(&m)
@@ -95,7 +98,14 @@ func (c *Core) hold(m Message) {
 }
 
 func (h *holds) init(outputs int) {
-	h.seq, h.pending, h.refused = make([]int64, outputs), make([]int64, outputs), make([]int64, outputs)
+	h.seq, h.base = make([]int64, outputs), make([]int64, outputs)
+	h.pending, h.refused = make([]int64, outputs), make([]int64, outputs)
+}
+
+// number is the next message's of an output.
+func (h *holds) number(output int) int64 {
+	h.seq[output]++
+	return h.seq[output]
 }
 
 // settled takes a message off the counts: it is in the store, or a dead letter.
@@ -134,6 +144,7 @@ func (c *Core) Blocked() string {
 // sealHeld moves what is held into the seal.
 func (c *Core) sealHeld(s *Seal) {
 	s.held, c.holds.list = c.holds.list, nil
+	s.numbers = append([]int64(nil), c.holds.seq...)
 	for i := range s.held {
 		h := &s.held[i]
 		if c.path(h.To) != PathCoTransaction {
@@ -191,13 +202,17 @@ func (s *Seal) Outbox(each func(m *Message)) {
 // can be tried again at once. -1 when that is not what happened.
 func (s *Seal) Refused() int { return s.refused - 1 }
 
-// outboxEntries encodes the outbox part of what is held.
+// outboxEntries encodes the outbox part of what is held, and what is on the direct path.
 func (s *Seal) outboxEntries() (entries []checkpoint.OutboxEntry) {
-	s.Outbox(func(m *Message) {
+	add := func(m *Message) {
 		entries = append(entries, checkpoint.OutboxEntry{
 			Output: m.Output, Seq: m.Seq, Epoch: m.Epoch, Key: string(m.Key), FiringID: m.FiringID(), At: m.At, Data: encodeMessage(m),
 		})
-	})
+	}
+	s.Outbox(add)
+	for i := range s.carried {
+		add(&s.carried[i])
+	}
 	return entries
 }
 
@@ -208,12 +223,12 @@ func encodeMessage(m *Message) []byte {
 	return m.Value.AppendBinary(dst)
 }
 
-// DecodeMessage is the message of an outbox entry of output number to.
-func DecodeMessage(instance uuid.UUID, to int, e *checkpoint.OutboxEntry) (Message, error) {
+// DecodeMessage is the message of an outbox entry of output number to; stable is as in Config.Stable.
+func DecodeMessage(instance uuid.UUID, to int, stable bool, e *checkpoint.OutboxEntry) (Message, error) {
 	r := reader{b: e.Data}
 	m := Message{
 		Instance: instance, Incarnation: r.int(), Epoch: e.Epoch, Key: boundary.Key(e.Key), Output: e.Output, To: to,
-		At: e.At, Stable: true, Seq: e.Seq, Degraded: r.names(),
+		At: e.At, Stable: stable, Seq: e.Seq, Degraded: r.names(),
 	}
 	m.Value = r.value()
 	if err := r.done(); err != nil {

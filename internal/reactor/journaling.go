@@ -87,7 +87,7 @@ func (r *Reactor) write(now time.Time) {
 	}
 	p.inflight = true
 	entries := p.unsent
-	r.committing.Go(func() {
+	r.spawn(func() {
 		began := time.Now()
 		// A stop does not cut an append short: its outcome would be unknown.
 		ctx, cancel := context.WithTimeout(r.Term, commitTimeout)

@@ -89,6 +89,7 @@ type Reactor struct {
 
 	inflight   *Seal
 	committing sync.WaitGroup
+	spawn      func(f func()) // runs a call to the store beside the reactor; joined by committing
 	seq        int64
 	sealNow    bool
 	nextSeal   time.Time
@@ -105,6 +106,7 @@ type Reactor struct {
 	launched   bool      // the seal in flight is on its way to the store
 	lingerTo   time.Time // when held messages must be committed; zero when none waits
 	marked     []int64   // per output, the last entry that a commit has marked as delivered
+	carried    []int64   // per output, the last message of the direct path that a commit carried
 	persist    [persistReasons]string
 	out        []Message // reused
 	sealedTo   int64     // the epoch of the last seal
@@ -123,8 +125,9 @@ func New(o Options) *Reactor {
 		Options: o, control: make(chan func(time.Time), controlCapacity), commits: make(chan committed, 1),
 		room: make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
 		careful: o.Head.UncleanStarts > 2, staged: make([][]Message, len(o.Writers)),
-		marked: make([]int64, len(o.Writers)),
+		marked: make([]int64, len(o.Writers)), carried: make([]int64, len(o.Writers)),
 	}
+	r.spawn = r.committing.Go
 	r.pipe.appends, r.pipe.durable = make(chan appended, 1), o.Core.JournalSeq()
 	r.pipe.mark.raise(r.pipe.durable)
 	if o.Core.cfg.Journal {
@@ -134,6 +137,9 @@ func New(o Options) *Reactor {
 	for i, w := range o.Writers {
 		if w != nil {
 			r.marked[i] = w.Delivered()
+			if n := len(w.cfg.Carried); n > 0 {
+				r.carried[i] = w.cfg.Carried[n-1].Seq
+			}
 		}
 	}
 	r.sealed.Epoch, r.sealed.At = o.Head.Epoch, o.Head.At
@@ -256,16 +262,8 @@ func (r *Reactor) disowned() bool { return r.Owned != nil && !r.Owned() }
 
 // turn does one round of everything that is due and reports whether there may be more.
 func (r *Reactor) turn(now time.Time) (busy bool, err error) {
-	select {
-	case done := <-r.commits:
-		if err := r.settle(done); err != nil {
-			return false, err
-		}
-	case done := <-r.pipe.appends:
-		if err := r.written(done, now); err != nil {
-			return false, err
-		}
-	default:
+	if err := r.collect(now); err != nil {
+		return false, err
 	}
 	busy = r.admit(now)
 	r.Core.Tick(now)
@@ -289,6 +287,24 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	r.seal(now)
 	r.write(now)
 	return busy, nil
+}
+
+// collect takes in what became of commits and appends that have come back, if any. The
+// order is fixed, so that the same happenings are the same run.
+func (r *Reactor) collect(now time.Time) error {
+	select {
+	case done := <-r.pipe.appends:
+		if err := r.written(done, now); err != nil {
+			return err
+		}
+	default:
+	}
+	select {
+	case done := <-r.commits:
+		return r.settle(done)
+	default:
+		return nil
+	}
 }
 
 // admit takes what accumulators have handed over, unless too many dead letters wait for the store.

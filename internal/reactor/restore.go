@@ -36,7 +36,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	}
 	c.frames = m.Frames
 	for i, name := range c.cfg.Outputs {
-		c.holds.seq[i] = m.Outbox[name]
+		c.SetOutboxSeq(i, m.Outbox[name])
 	}
 	c.paused, c.pausedBy, c.pausedAt = m.Paused, m.PausedBy, m.PausedAt
 	if c.cfg.Forgetful {

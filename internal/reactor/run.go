@@ -142,7 +142,7 @@ func (c *Core) release(rec *Record) {
 		m := Message{
 			Instance: c.cfg.Instance, Incarnation: c.cfg.Incarnation, Epoch: c.epoch, Key: c.cell.key,
 			Output: c.cfg.Outputs[e.Output], To: e.Output, Value: e.Value, At: c.now, Degraded: rec.Degraded,
-			Stable: c.cfg.Journal,
+			Stable: c.cfg.Journal, Seq: c.holds.number(e.Output),
 		}
 		if c.path(e.Output) != PathDirect {
 			c.hold(m)

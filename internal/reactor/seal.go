@@ -65,10 +65,12 @@ type Seal struct {
 	accs    []sealedAccount
 	parts   []sealedPart
 	records []*Record
-	held    []held  // messages of outboxes and co-transactions
-	sinks   []int   // by index of commit.Rows: the output
-	rows    [][]int // by index of commit.Rows: which of held each row is
-	refused int     // see Refused; one more than the output
+	held    []held    // messages of outboxes and co-transactions
+	sinks   []int     // by index of commit.Rows: the output
+	rows    [][]int   // by index of commit.Rows: which of held each row is
+	numbers []int64   // per output, the last number that the state covers
+	carried []Message // on the direct path and not through when the commit was sent
+	refused int       // see Refused; one more than the output
 
 	before changes // as of the seal, to merge back when the commit fails
 	ringTo int64

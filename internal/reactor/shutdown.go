@@ -105,6 +105,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 		delivered := r.delivered()
 		r.runPosted(r.Now()) // dead letters of the last flush
 		s := r.Core.Seal(r.Now())
+		r.carry(s)
 		c := s.Commit()
 		c.Seq, c.Settled, c.Delivered = r.seq+1, settled, delivered
 		s.commit.Delivered = delivered

@@ -27,7 +27,7 @@ type Message struct {
 	// Stable says that the epoch is durable: its number never carries other content, so a
 	// receiver may deduplicate by FiringID. Sinks with headers send it as Graphd-Firing-Stable.
 	Stable bool
-	// Seq is the entry's number in the output's outbox; 0 on the direct path.
+	// Seq numbers the output's messages densely, over all incarnations.
 	Seq int64
 }
 

@@ -25,6 +25,13 @@ const (
 	outboxBytes   = 256 << 20
 )
 
+// MaxCarried and MaxCarriedBytes bound what a writer of the direct path takes over from the
+// store at its start; more than that is delivered as an outbox.
+const (
+	MaxCarried      = 2 * writerCapacity
+	MaxCarriedBytes = 64 << 20
+)
+
 // WriterConfig is what a writer needs to know of its output.
 type WriterConfig struct {
 	Output string
@@ -39,6 +46,10 @@ type WriterConfig struct {
 	// Owned says whether the graph is still this daemon's; while it is not, nothing is
 	// delivered. Nil means that it always is.
 	Owned func() bool
+	// Carried are, on the direct path, messages that a checkpoint took over before they were
+	// through; they go first. CarriedAfter is the number before the first.
+	Carried      []Message
+	CarriedAfter int64
 	// Retry is how a delivery that failed is tried again; its zero fields mean the defaults
 	// named beside them.
 	Retry RetryPolicy
@@ -87,6 +98,7 @@ type Writer struct {
 	mu      sync.Mutex
 	queue   []Message
 	closing bool
+	current []Message // in delivery; written by Run alone
 	// On the outbox path: what the queue holds, the number its next message has or would
 	// have, and the last entry there is.
 	queued          int64
@@ -94,7 +106,7 @@ type Writer struct {
 
 	pending   atomic.Int64 // in the queue or the outbox, and in delivery
 	bytes     atomic.Int64 // of the outbox, about
-	delivered atomic.Int64 // on the outbox path, the last entry that is through
+	delivered atomic.Int64 // the last message that is through
 	oldest    atomic.Int64 // when the first message that is not through was emitted, in Unix nanoseconds; 0 for none
 	failed    atomic.Int64 // refused for good
 	retries   atomic.Int64
@@ -109,7 +121,11 @@ func NewWriter(cfg WriterConfig) *Writer {
 		w.delivered.Store(o.Delivered)
 		w.pending.Store(o.Committed - o.Delivered)
 		w.bytes.Store(o.Bytes)
+		return w
 	}
+	w.delivered.Store(cfg.CarriedAfter)
+	w.queue = append(w.queue, cfg.Carried...)
+	w.pending.Store(int64(len(w.queue)))
 	return w
 }
 
@@ -189,9 +205,28 @@ func (w *Writer) Status() WriterStatus {
 	return s
 }
 
-// Delivered is, on the outbox path, the last entry that is through: delivered, or given to
-// DeadLetter before. It may be called from any goroutine.
+// Delivered is the last message that is through: delivered, or given to DeadLetter before. It
+// may be called from any goroutine.
 func (w *Writer) Delivered() int64 { return w.delivered.Load() }
+
+// Undelivered are, on the direct path, the messages numbered above one number and up to
+// another that are not through. It may be called from any goroutine.
+func (w *Writer) Undelivered(above, upTo int64) (list []Message) {
+	if w.cfg.Outbox != nil || w.pending.Load() == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	above = max(above, w.delivered.Load())
+	for _, part := range [][]Message{w.current, w.queue} {
+		for i := range part {
+			if n := part[i].Seq; n > above && n <= upTo {
+				list = append(list, part[i])
+			}
+		}
+	}
+	return list
+}
 
 // Run delivers until CloseWhenEmpty has been called and the queue is empty, or ctx is
 // done; then it closes the sink. What was not delivered is counted by Status as pending.
@@ -237,10 +272,11 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // take swaps the queue for an empty array. more says that there is nothing in it but in the store.
 func (w *Writer) take(empty []Message) (batch []Message, closing, more bool) {
-	clear(empty)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	clear(empty)
 	batch, w.queue = w.queue, empty[:0]
+	w.current = batch
 	w.next += int64(len(batch))
 	w.queued = 0
 	return batch, w.closing, w.cfg.Outbox != nil && w.next <= w.committed
@@ -351,8 +387,8 @@ func (w *Writer) done(through []Message) {
 	full := int64(writerCapacity)
 	if w.cfg.Outbox != nil {
 		full = outboxEntries
-		w.delivered.Store(through[n-1].Seq)
 	}
+	w.delivered.Store(through[n-1].Seq)
 	left := w.pending.Add(-n)
 	if w.cfg.Outbox != nil {
 		w.freed(through)
