@@ -24,6 +24,8 @@ type CompileOptions struct {
 	MaxEventBytes int
 	// Keys are the reactor's key, for accumulators that have none of their own.
 	Keys []spec.Expr
+	// Event is the type of the events where it is known without a schema: of late events.
+	Event expression.Type
 	// Keyed says that the graph has keys.
 	Keyed bool
 }
@@ -81,7 +83,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		p.vars = boundary.Object(boundary.NewShape(), nil)
 		o.VarsType = expression.OfValue(p.vars)
 	}
-	event := expression.Any()
+	event := o.Event
 	var ds spec.Diagnostics
 	if !slices.Contains([]string{kindPassthrough, kindBatch, kindState, kindWindow}, p.kind) {
 		err := fmt.Errorf("accumulator %q: no fold of kind %q", p.name, p.kind)

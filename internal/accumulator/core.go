@@ -64,7 +64,8 @@ type Core struct {
 	array   []boundary.Boundary // the whole array that out is the rest of
 	slab    int                 // how many boundaries to allocate next; 0: leastSlab
 	letters []checkpoint.DeadLetter
-	changed bool // since the last Take
+	late    []boundary.Boundary // see Handover.Late
+	changed bool                // since the last Take
 	// ephemeral: see Ephemeral.
 	ephemeral bool
 }
@@ -158,6 +159,11 @@ func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said ver
 		return c.refuse(now, ev, pulled, &BadEvent{Stage: "window", Code: "window_full",
 			Text: fmt.Sprintf("more than %d windows or %d groups would be open; are the times right?", mostWindows, mostGroups)})
 	}
+	if c.p.window.Late == "side" {
+		if bad := c.aside(now, ev); bad != nil {
+			return c.refuse(now, ev, pulled, bad)
+		}
+	}
 	if c.p.window.Late == "dead_letter" {
 		return c.refuse(now, ev, pulled, &BadEvent{Stage: "window", Code: "late_event",
 			Text: "the windows of " + time.Unix(0, c.in.facts.at).UTC().Format(time.RFC3339Nano) + " have closed"})
@@ -165,6 +171,22 @@ func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said ver
 	c.receive(now, ev)
 	c.mark.Counters.Filtered++
 	return Outcome{Status: Filtered}
+}
+
+// aside sends a late event to the input for such.
+func (c *Core) aside(now time.Time, ev *boundary.Event) *BadEvent {
+	v := c.folding.value
+	b := boundary.Boundary{
+		Value: v, First: ev.Pos, Last: ev.Pos, At: arrival(now, ev), Size: v.Size() + len(ev.Raw), Raw: ev.Raw, Origin: ev.Origin,
+	}
+	if c.in.lateKeys != nil {
+		var bad *BadEvent
+		if b.Key, bad = c.in.lateKeys.ofBoundary(v); bad != nil {
+			return bad
+		}
+	}
+	c.late = append(c.late, b)
+	return nil
 }
 
 // bury makes dead letters of the groups that a window could not hand over.
@@ -281,7 +303,7 @@ func (c *Core) EndOfInput(now time.Time) {
 
 // Pending is how many boundaries and dead letters wait for Take, and whether a mark does.
 func (c *Core) Pending() (boundaries, letters int, mark bool) {
-	return len(c.out), len(c.letters), c.changed
+	return len(c.out) + len(c.late), len(c.letters), c.changed
 }
 
 // Counters are the books as of now.
@@ -300,6 +322,7 @@ func (c *Core) Take(h *Handover) bool {
 	n := len(c.out)
 	h.Boundaries, c.out = c.out[:n:n], c.out[n:]
 	h.DeadLetters, c.letters = c.letters, nil
+	h.Late, c.late = c.late, nil
 	h.Mark = c.mark
 	h.Mark.Counters.Open = c.open()
 	if !c.ephemeral {
@@ -413,5 +436,5 @@ func (c *Core) goBack(m moment) {
 		c.resume(m.state)
 	}
 	clear(c.out)
-	c.out, c.letters, c.changed = c.out[:0], nil, true
+	c.out, c.letters, c.late, c.changed = c.out[:0], nil, nil, true
 }

@@ -28,14 +28,16 @@ func metaType() expression.Type {
 // It keeps the scratch of one Core and changes nothing but that, so that a panic in it
 // leaves the books as they were.
 type intake struct {
-	p     *Program
-	max   int
-	dec   *boundary.Decoder
-	env   expression.Env
-	made  *boundary.Builder // of what emit makes; nil without an emit mapping
-	keys  *keyer            // nil: boundaries have no key
-	key   boundary.Key      // of the last value
-	facts facts             // of the present event, for a window
+	p    *Program
+	max  int
+	dec  *boundary.Decoder
+	env  expression.Env
+	made *boundary.Builder // of what emit makes; nil without an emit mapping
+	keys *keyer            // nil: boundaries have no key
+	key  boundary.Key      // of the last value
+	// lateKeys make the keys of a window's late events, where these are an input of their own.
+	lateKeys *keyer
+	facts    facts // of the present event, for a window
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
@@ -45,6 +47,7 @@ func newIntake(p *Program, lim Limits) *intake {
 	in.dec = boundary.NewDecoder(p.eventShape, boundary.Limits{MaxBytes: in.max, MaxDepth: lim.MaxDepth})
 	in.noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
 	if p.window != nil {
+		in.lateKeys = newKeyer(p.window.lateKey)
 		in.facts.args = make([]boundary.Value, len(p.window.calls.Args()))
 	}
 	in.env.Values = []boundary.Value{nameEvent: {}, nameMeta: in.noMeta, nameVars: p.vars}

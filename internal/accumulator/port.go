@@ -40,7 +40,10 @@ type Mark struct {
 type Handover struct {
 	Boundaries  []boundary.Boundary
 	DeadLetters []checkpoint.DeadLetter
-	Mark        Mark
+	// Late are late events of a window that go to the input which its `late` names. They
+	// account for no events: the window's books count them as filtered.
+	Late []boundary.Boundary
+	Mark Mark
 }
 
 // Ticket waits until a hand-over is durable. An error says that it is not known to be: ctx's

@@ -22,6 +22,7 @@ type windowProgram struct {
 	// givesKey says that the window's key is that of its boundaries: the graph has keys, and
 	// the reactor does not say how they are made.
 	givesKey bool
+	lateKey  *keyProgram // of late events that are an input of their own; nil: they have none
 	calls    aggregate.Calls
 	results  []*aggregate.Result
 	outer    []boundary.Value // what results read beside the calls: vars
@@ -254,3 +255,10 @@ func (w *windowProgram) keyTimes() []bool {
 	}
 	return times
 }
+
+// LateEvent is the static type of a window's late events: events as emit has shaped them.
+func (p *Program) LateEvent() expression.Type { return p.emitted }
+
+// SendLate makes late the input of the window's late events. It is called before the first
+// Core is made.
+func (p *Program) SendLate(late *Program) { p.window.lateKey = late.key }

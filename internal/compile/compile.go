@@ -54,7 +54,15 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 	inputs := make([]graph.Input, len(g.Accumulators))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
-		p, ds := accumulator.Compile(a, accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes, Keys: g.Reactor.Keys, Keyed: g.Keyed()})
+		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes, Keys: g.Reactor.Keys, Keyed: g.Keyed()}
+		window := u.program(a.LateOf) // declared before what its late events go to
+		if window != nil {
+			options.Event = window.LateEvent()
+		}
+		p, ds := accumulator.Compile(a, options)
+		if window != nil && p != nil {
+			window.SendLate(p)
+		}
 		for k := range ds {
 			ds[k].File = g.File
 		}
@@ -93,6 +101,16 @@ func (u *Unit) InputType(i int) expression.Type {
 	return t
 }
 
+// program is the program of an accumulator that has been compiled; nil when there is none.
+func (u *Unit) program(name string) *accumulator.Program {
+	for _, p := range u.Programs {
+		if p != nil && p.Name() == name {
+			return p
+		}
+	}
+	return nil
+}
+
 // Merge joins diagnostics of several passes in the order of the document, each once.
 func Merge(passes ...spec.Diagnostics) spec.Diagnostics {
 	diags := slices.Concat(passes...)
@@ -119,7 +137,7 @@ func (u *Unit) describe() spec.Diagnostics {
 			groups[a.SyncGroup] = len(groups)
 		}
 		in := reactor.Input{
-			Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
+			Name: a.Name, LateTo: a.Window.LateInput, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
 			Burst: a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(), Identity: accumulatorIdentity(a),
 		}
 		if a.HasDefault {
@@ -194,6 +212,7 @@ func (u *Unit) Lanes() []reactor.LaneConfig {
 	for i := range u.Spec.Accumulators {
 		a := &u.Spec.Accumulators[i]
 		lanes[i] = reactor.LaneConfig{
+			Name: a.Name, LateTo: a.Window.LateInput,
 			Sequential: a.Strategy != "latest", Keyed: u.Spec.Keyed() && !a.Global, Grouped: a.SyncGroup != "",
 			Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
 		}

@@ -22,6 +22,9 @@ func (c *Core) Admit(now time.Time, i int, h *accumulator.Handover, conflated in
 	} else {
 		c.admitShared(i, h.Boundaries)
 	}
+	if len(h.Late) > 0 {
+		c.admitLate(c.input(c.cfg.Inputs[i].LateTo), h.Late)
+	}
 	for k := range h.DeadLetters {
 		c.keepLetter(h.DeadLetters[k])
 	}
@@ -29,6 +32,17 @@ func (c *Core) Admit(now time.Time, i int, h *accumulator.Handover, conflated in
 	acc.mark = h.Mark
 	acc.restored, acc.parts.restored = nil, nil
 	c.changes.accs[i] = true
+}
+
+// admitLate takes the late events of a window into the input that they go to.
+func (c *Core) admitLate(i int, bs []boundary.Boundary) {
+	switch {
+	case i < 0: // replayed into a graph that no longer has it
+	case c.cfg.Keys != nil && !c.isShared(i):
+		c.admitKeyed(i, bs)
+	default:
+		c.admitShared(i, bs)
+	}
 }
 
 // admitShared takes boundaries of an input that has one value for the whole graph.

@@ -81,6 +81,8 @@ type Input struct {
 	Group int
 	// Global inputs of a keyed reactor have one value, which all keys share.
 	Global bool
+	// LateTo is the input that this one's late events go to; "" for none.
+	LateTo string
 	// Default is the value until the first boundary arrives; absent when there is none.
 	Default boundary.Value
 	// Identity names what the accumulator's persisted state belongs to: kind and source.

@@ -48,6 +48,8 @@ type lane struct {
 	waiting    int                                 // index+1 in order of a latest input's hand-over that can still be conflated
 	conflated  int64                               // events overwritten in the inbox since the last drain
 	newest     map[boundary.Key]*boundary.Boundary // of a keyed latest lane that was full; nil before
+	late       int                                 // index+1 of the lane that this one's late events go to
+	from       int                                 // index+1 of the lane that late events come from
 	room       chan struct{}
 	port       int64 // the incarnation that may put
 }
@@ -66,9 +68,11 @@ type healthNote struct {
 
 // LaneConfig bounds one input.
 type LaneConfig struct {
-	Sequential bool // or burst: every boundary waits for a cut
-	Keyed      bool // boundaries have keys: one overwrites another of the same key only
-	Grouped    bool // in a sync_group
+	Name       string
+	LateTo     string // the lane that late events go to; "" for none
+	Sequential bool   // or burst: every boundary waits for a cut
+	Keyed      bool   // boundaries have keys: one overwrites another of the same key only
+	Grouped    bool   // in a sync_group
 	Capacity   int
 	MaxBytes   int64
 }
@@ -79,7 +83,22 @@ func NewInbox(lanes []LaneConfig) *Inbox {
 	for i, l := range lanes {
 		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, grouped: l.Grouped, capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
 	}
+	for i, from := range lanes {
+		for k, to := range lanes {
+			if from.LateTo != "" && to.Name == from.LateTo {
+				b.lanes[i].late, b.lanes[k].from = k+1, i+1
+			}
+		}
+	}
 	return b
+}
+
+// lateLane is the lane that h's late events wait for room in; nil when there is none to wait for.
+func (b *Inbox) lateLane(l *lane, h *accumulator.Handover) *lane {
+	if len(h.Late) == 0 || l.late == 0 || !b.lanes[l.late-1].sequential {
+		return nil
+	}
+	return &b.lanes[l.late-1]
 }
 
 // Port is input i's way in for a new incarnation of its accumulator. Ports given out
@@ -142,9 +161,16 @@ func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
 	if b.held {
 		return false, nil
 	}
+	late := b.lateLane(l, h)
+	if late != nil && !late.hasRoom(h.Late) {
+		return false, nil
+	}
 	defer func() {
 		if ok {
 			b.puts++
+			if late != nil {
+				late.occupy(h.Late)
+			}
 		}
 	}()
 	if l.letters > 0 && l.letters+len(h.DeadLetters) > maxWaitingLetters {
@@ -188,16 +214,27 @@ func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
 // fits takes room for the boundaries when there is enough. A hand-over larger than the
 // whole lane goes in alone, or it never would.
 func (l *lane) fits(bs []boundary.Boundary) bool {
-	var size int64
+	if !l.hasRoom(bs) {
+		return false
+	}
+	l.occupy(bs)
+	return true
+}
+
+func (l *lane) hasRoom(bs []boundary.Boundary) bool {
+	return l.depth == 0 || l.depth+len(bs) <= l.capacity && l.bytes+sizeOf(bs) <= l.maxBytes
+}
+
+func (l *lane) occupy(bs []boundary.Boundary) {
+	l.depth += len(bs)
+	l.bytes += sizeOf(bs)
+}
+
+func sizeOf(bs []boundary.Boundary) (size int64) {
 	for i := range bs {
 		size += int64(bs[i].Size)
 	}
-	if l.depth > 0 && (l.depth+len(bs) > l.capacity || l.bytes+size > l.maxBytes) {
-		return false
-	}
-	l.depth += len(bs)
-	l.bytes += size
-	return true
+	return size
 }
 
 // fitsByKey takes room for the boundaries of a keyed latest input. Only when there is not
@@ -306,6 +343,7 @@ func (b *Inbox) merge(l *lane, h *accumulator.Handover) {
 	old := &b.order[l.waiting-1]
 	l.letters += len(h.DeadLetters)
 	old.h.DeadLetters = append(old.h.DeadLetters, h.DeadLetters...)
+	old.h.Late = append(old.h.Late, h.Late...)
 	old.h.Mark = h.Mark
 	old.conflated += l.conflated
 	l.conflated = 0
@@ -347,8 +385,12 @@ func (b *Inbox) Free(i int, freed Credit) {
 	b.mu.Lock()
 	b.lanes[i].depth -= freed.Boundaries
 	b.lanes[i].bytes -= freed.Bytes
+	from := b.lanes[i].from
 	b.mu.Unlock()
 	b.signal(i)
+	if from > 0 {
+		b.signal(from - 1)
+	}
 }
 
 // Occupy takes room for boundaries that a checkpoint brought back.

@@ -17,6 +17,7 @@ import (
 const (
 	logBegin  = 'B' // a start: incarnation, plan hash
 	logAdmit  = 'A' // now, input, conflated, boundaries, dead letters
+	logLate   = 'L' // now, input, boundaries: late events of the hand-over before
 	logMark   = 'M' // input, account: where the accumulator stands at the end of the entry
 	logTick   = 'T' // now: keys expired
 	logFire   = 'F' // now, outcome
@@ -133,6 +134,14 @@ func (c *Core) logAdmit(i int, h *accumulator.Handover, conflated int64) {
 	}
 	c.journal.buf = dst
 	c.journal.marks[i] = true
+	if len(h.Late) > 0 {
+		dst = appendString(c.note(logLate), c.cfg.Inputs[i].LateTo)
+		dst = binary.AppendUvarint(dst, uint64(len(h.Late)))
+		for k := range h.Late {
+			dst = encodeBoundary(dst, &h.Late[k])
+		}
+		c.journal.buf = dst
+	}
 }
 
 func (c *Core) logTick() {

@@ -101,6 +101,8 @@ func (r *Replayer) call(kind byte, in *reader) error {
 	switch kind {
 	case logAdmit:
 		return r.admit(now, in)
+	case logLate:
+		return r.late(in)
 	case logTick:
 		if in.err == nil {
 			c.Tick(now)
@@ -176,6 +178,25 @@ func (r *Replayer) admit(now time.Time, in *reader) error {
 	restored, parts := r.c.accs[i].restored, r.c.accs[i].parts.restored
 	r.c.Admit(now, i, h, conflated)
 	r.c.accs[i].restored, r.c.accs[i].parts.restored = restored, parts
+	return nil
+}
+
+// late takes late events in. In the hand-over they came behind its boundaries, and so they do here.
+func (r *Replayer) late(in *reader) error {
+	i, n := r.c.input(in.string()), in.uint()
+	if n > uint64(len(in.b)) {
+		in.fail()
+	}
+	var late []boundary.Boundary
+	for range n {
+		if in.err != nil {
+			return nil
+		}
+		late = append(late, *in.boundary())
+	}
+	if in.err == nil {
+		r.c.admitLate(i, late)
+	}
 	return nil
 }
 

@@ -58,6 +58,12 @@ func readAccumulators(d *decoder, v value, g *Graph) {
 		}
 		g.Accumulators = append(g.Accumulators, a)
 	}
+	for i := range pairs {
+		if late := d.links.accumulators[i].late; late.node != nil {
+			a := g.Accumulators[i]
+			d.addLateInput(g, &a, late)
+		}
+	}
 	if v.node.Kind == yaml.MappingNode && len(v.node.Content) == 0 {
 		d.report(v.anchor(), v.at, CodeEmptyValue, "", "a graph needs at least one accumulator; add one")
 	}

@@ -143,6 +143,9 @@ func addWindow(t *meaning.Tree, w *Window) {
 	t.Span("lateness", w.Lateness)
 	t.Span("idle", w.Idle)
 	t.Text("late", w.Late)
+	if w.LateInput != "" {
+		t.Text("late_input", w.LateInput)
+	}
 	t.Span("retain", w.Retain)
 	t.Span("early", w.Early)
 	if w.Key != nil {

@@ -26,6 +26,7 @@ type input struct {
 	strategy value // if given, and one of the strategies
 	key      value // if given
 	group    value // if given
+	late     value // of a window, if it names an input for late events
 }
 
 type link struct {
@@ -113,8 +114,15 @@ func (d *decoder) checkTriggers(g *Graph) {
 		}
 		d.follow(path+".strategy", path+".passive", a.Strategy)
 		d.follow(path+".strategy", path+".global", a.Strategy)
-		if why != "" {
+		switch {
+		case why != "":
 			a.Strategy = "latest"
+		case a.LateOf != "":
+			a.Strategy = "sequential" // every late event counts
+			if g.Reactor.When == "all" && g.Reactor.Names == nil {
+				v := d.links.accumulators[i].value
+				d.report(v.node, v.at, CodeNoTrigger, "", "when: all would wait for a late event before it fires; name the inputs that it waits for, or let it be any")
+			}
 		}
 	}
 	// A subset has its own diagnostics, name by name.

@@ -99,6 +99,9 @@ type Accumulator struct {
 	Batch  Batch
 	State  State
 	Window Window
+	// LateOf is the window whose late events this input gets: it was declared by the window's
+	// `late`. "" for all others.
+	LateOf string
 	Time   Expr
 	// Keys make the key of a boundary from its event, in place of the reactor's. Nil when not given.
 	Keys []Expr

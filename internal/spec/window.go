@@ -2,7 +2,10 @@ package spec
 
 import (
 	"slices"
+	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/graphd/graphd/internal/spec/internal/document"
 )
@@ -15,10 +18,11 @@ type Window struct {
 	Lateness    time.Duration // how far events may be out of order; default 0
 	Idle        time.Duration // a partition silent for so long holds nothing up; 0: never
 	// Late is what becomes of an event whose windows have closed: "drop" (default),
-	// "dead_letter" or "update".
-	Late   string
-	Retain time.Duration // with update: for how long after its close a window is kept
-	Early  time.Duration // partial results of open windows, so often; 0: none
+	// "dead_letter", "update", or "side": it goes to the input LateInput.
+	Late      string
+	LateInput string
+	Retain    time.Duration // with update: for how long after its close a window is kept
+	Early     time.Duration // partial results of open windows, so often; 0: none
 	// Key are the expressions that group events; none: one group.
 	Key []Expr
 	// Aggregate are the fields of a result; at least one.
@@ -51,12 +55,40 @@ var windowFields = []field[Window]{
 	{name: "session"},
 	{name: "lateness", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 0, &w.Lateness) }},
 	{name: "idle", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Idle) }},
-	{name: "late", read: func(d *decoder, v value, w *Window) { d.pick(v, latePolicies, &w.Late) }},
+	{name: "late", read: readLate},
 	{name: "retain", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Retain) }},
 	{name: "early", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Early) }},
 	{name: "key", read: func(d *decoder, v value, w *Window) { w.Key = d.keys(v) }},
 	{name: "aggregate", need: true, read: readAggregate},
 	{name: "groups", read: func(d *decoder, v value, w *Window) { d.pick(v, groupings, &w.Groups) }},
+}
+
+// readLate reads what becomes of late events. What is no policy, nor nearly one, names an
+// input of their own.
+func readLate(d *decoder, v value, w *Window) {
+	text := v.node.Value
+	if v.node.Kind != yaml.ScalarNode || !validName.MatchString(text) || slices.Contains(latePolicies.built, text) ||
+		d.finder.Nearest(text, latePolicies.built) != "" || strings.Contains(text, "${") {
+		d.pick(v, latePolicies, &w.Late)
+		return
+	}
+	w.Late, w.LateInput = "side", text
+}
+
+// addLateInput declares the input that a window's late events go to: one that has no
+// source, and whose every event counts.
+func (d *decoder) addLateInput(g *Graph, a *Accumulator, v value) {
+	late := value{node: v.node, key: v.node, at: v.at}
+	pos := d.pos(v.node, v.at)
+	if slices.ContainsFunc(g.Accumulators, func(o Accumulator) bool { return o.Name == a.Window.LateInput }) {
+		d.report(v.node, v.at, CodeDuplicateName, "", "%s is an accumulator already; late events go to an input of their own: give it another name", document.Quote(a.Window.LateInput))
+		return
+	}
+	d.links.accumulators = append(d.links.accumulators, input{value: late})
+	g.Accumulators = append(g.Accumulators, Accumulator{
+		Name: a.Window.LateInput, Pos: pos, Source: Source{Kind: "websocket", Pos: pos}, Kind: "passthrough",
+		TimeUnit: timeUnits.built[0], Capacity: a.Capacity, CapacityBytes: a.CapacityBytes, LateOf: a.Name, Global: a.Global,
+	})
 }
 
 type hopping struct{ size, every time.Duration }
@@ -116,6 +148,9 @@ func readWindow(d *decoder, v value, a *Accumulator) {
 	kinds := []string{"tumbling", "hopping", "session"}
 	if _, ok := d.exclusive(got, "the window", kinds); !ok {
 		d.report(v.anchor(), v.at, CodeMissingKind, "", "the window does not say what it is; give tumbling or hopping")
+	}
+	if w.LateInput != "" {
+		d.links.accumulators[len(d.links.accumulators)-1].late = got["late"]
 	}
 	retain, hasRetain := got["retain"]
 	switch {

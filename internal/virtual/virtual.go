@@ -8,6 +8,7 @@
 package virtual
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // Graph is one graph under virtual time. It belongs to one goroutine.
@@ -115,7 +117,15 @@ func (g *Graph) admit(i int) {
 	g.core.Admit(g.now, i, &g.handover, 0)
 	if g.lent != nil {
 		g.lent[i] += len(g.handover.Boundaries)
+		if late := g.handover.Late; len(late) > 0 {
+			g.lent[g.input(g.unit.Spec.Accumulators[i].Window.LateInput)] += len(late)
+		}
 	}
+}
+
+// input is the index of an input.
+func (g *Graph) input(name string) int {
+	return slices.IndexFunc(g.unit.Spec.Accumulators, func(a spec.Accumulator) bool { return a.Name == name })
 }
 
 // flush has the batches handed over that are flushed with epochs, when some were kept.
