@@ -135,7 +135,8 @@ func (c *Core) logAdmit(i int, h *accumulator.Handover, conflated int64) {
 	c.journal.buf = dst
 	c.journal.marks[i] = true
 	if len(h.Late) > 0 {
-		dst = appendString(c.note(logLate), c.cfg.Inputs[i].LateTo)
+		// In the same entry, whatever its size: an entry ends with the mark, which is behind both.
+		dst = appendString(appendTime(append(dst, logLate), c.now), c.cfg.Inputs[i].LateTo)
 		dst = binary.AppendUvarint(dst, uint64(len(h.Late)))
 		for k := range h.Late {
 			dst = encodeBoundary(dst, &h.Late[k])

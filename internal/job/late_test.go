@@ -1,0 +1,100 @@
+package job_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/job"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink/stdout"
+	"github.com/graphd/graphd/internal/source/file"
+)
+
+const stragglers = `graph: late
+accumulators:
+  visits:
+    source: { file: { path: visits.ndjson } }
+    time: event.at
+    time_unit: s
+    emit: { page: event.page, n: event.n * 10 }
+    window:
+      tumbling: 10s
+      key: event.page
+      late: stragglers
+      aggregate: { total: sum(event.n) }
+REACTOR
+nodes:
+  missed: { expr: '{ "page": stragglers.page, "n": stragglers.n }' }
+outputs:
+  windows: { from: visits, sink: { stdout: {} } }
+  raw: { from: stragglers, sink: { stdout: {} } }
+  missed: { from: missed, sink: { stdout: {} } }
+`
+
+// TestM3LateInput holds the named side output: late events come to an input of their own,
+// as emit has shaped them and each in an epoch, under its key where there are keys; the
+// window's books count them as filtered.
+func TestM3LateInput(t *testing.T) {
+	t.Parallel()
+	const visits = `{"at":1,"page":"a","n":1}
+{"at":12,"page":"b","n":2}
+{"at":2,"page":"c","n":3}
+{"at":3,"page":"a","n":4}
+{"at":31,"page":"b","n":5}
+`
+	for name, c := range map[string]struct {
+		reactor, keys string
+		epochs        int64
+	}{
+		"without keys": {"reactor: { strategy: latest }", "null null null null null", 4}, /* the first window and the first late event are of one instant */
+		"with keys":    {"reactor: { strategy: sequential, key: page }", `"a" "c" "a" "b" "b"`, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, diags := (&builtin.Kinds{}).Parse([]byte(strings.Replace(stragglers, "REACTOR", c.reactor, 1)), "late.yaml")
+			if err := diags.Err(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := file.NewReader(strings.NewReader(visits), file.ReaderConfig{Format: "ndjson"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			o := stdout.NewOutput(&out)
+			stats, err := job.Run(context.Background(), job.Config{
+				Unit: u, Inputs: []job.Reader{r, nil}, Sinks: []reactor.Sink{o.Sink(), o.Sink(), o.Sink()},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{
+				`"windows" {"end":"1970-01-01T00:00:10.000Z","key":"a","page":"a","start":"1970-01-01T00:00:00.000Z","total":10}`,
+				`"raw" {"n":30,"page":"c"}`, `"missed" {"n":30,"page":"c"}`, `"raw" {"n":40,"page":"a"}`, `"missed" {"n":40,"page":"a"}`,
+				`"windows" {"end":"1970-01-01T00:00:20.000Z","key":"b","page":"b","start":"1970-01-01T00:00:10.000Z","total":20}`,
+				`"windows" {"end":"1970-01-01T00:00:40.000Z","key":"b","page":"b","start":"1970-01-01T00:00:30.000Z","total":50}`,
+			}
+			var got, keys []string
+			for line := range strings.Lines(out.String()) {
+				head, value, _ := strings.Cut(strings.TrimSuffix(line, "}\n"), `,"value":`)
+				head, output, _ := strings.Cut(head, `,"output":`)
+				_, key, _ := strings.Cut(head, `"key":`)
+				got = append(got, output+" "+value)
+				if output != `"missed"` {
+					keys = append(keys, key)
+				}
+			}
+			if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
+				t.Errorf("got\n%s\nwant\n%s", g, w)
+			}
+			if g := strings.Join(keys, " "); g != c.keys {
+				t.Errorf("keys %s, want %s", g, c.keys)
+			}
+			if stats.Epochs != c.epochs || stats.DeadLetters != 0 {
+				t.Errorf("%+v", stats)
+			}
+		})
+	}
+}
