@@ -133,6 +133,9 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if err := cfg.checkListen(); err != nil {
 		return nil, err
 	}
+	if err := cfg.checkGraphs(); err != nil {
+		return nil, err
+	}
 	if cfg.Lease != 0 && cfg.Lease < minLease {
 		return nil, fmt.Errorf("%w: lease %v is too short to be renewed in time; give %v or more", ErrConfig, cfg.Lease, minLease)
 	}
@@ -186,6 +189,22 @@ func (c *Config) checkListen() error {
 	}
 	if ip := net.ParseIP(host); !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf("%w: listen %s is not loopback, and without tokens anyone who reaches it can steer the daemon; listen on 127.0.0.1, or say --insecure", ErrConfig, c.Listen)
+	}
+	return nil
+}
+
+// checkGraphs refuses a folder of declarations that is none: a daemon with a misspelled one
+// would start, and run nothing.
+func (c *Config) checkGraphs() error {
+	if c.Graphs == "" {
+		return nil
+	}
+	info, err := os.Stat(c.Graphs)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: the folder of declarations cannot be read: %w; make it, or correct --graphs", ErrConfig, err)
+	case !info.IsDir():
+		return fmt.Errorf("%w: %s is not a folder; --graphs names the folder that holds the declarations", ErrConfig, c.Graphs)
 	}
 	return nil
 }

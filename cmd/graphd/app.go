@@ -43,7 +43,12 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 	root.SetIn(t.In)
 	root.SetOut(t.Out)
 	root.SetErr(t.Err)
-	root.SetFlagErrorFunc(terminal.Usage)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
+			return unknownVerb(root, words[0]) // its flags are of no verb: the verb is the mistake
+		}
+		return terminal.Usage(cmd, err)
+	})
 	flags := root.PersistentFlags()
 	flags.StringVarP(&t.Format, "output", "o", terminal.FormatTable, "how to print data: table, json or yaml")
 	flags.BoolVar(&t.NoColor, "no-color", false, "print without colour; also NO_COLOR")

@@ -103,7 +103,7 @@ func local(err error) error {
 	case errors.Is(err, graphd.ErrDependency):
 		return terminal.Exit(terminal.ExitDependency, err)
 	case errors.Is(err, os.ErrNotExist):
-		return terminal.Exit(terminal.ExitNotFound, err)
+		return terminal.Missing(err)
 	case errors.Is(err, graphd.ErrStop), errors.Is(err, context.DeadlineExceeded):
 		return terminal.Exit(terminal.ExitDeadline, fmt.Errorf("not everything stopped in time: %w", err))
 	}

@@ -104,7 +104,7 @@ func testDocuments(args []string) ([]string, error) {
 			return err
 		})
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, terminal.Exit(terminal.ExitNotFound, err)
+			return nil, terminal.Missing(err)
 		}
 		if err != nil {
 			return nil, err

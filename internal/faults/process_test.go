@@ -53,6 +53,9 @@ type process struct {
 func start(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, began: time.Now(), log: &bytes.Buffer{}, ended: make(chan error, 1)}
+	if err := os.MkdirAll(filepath.Join(dir, "graphs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs", filepath.Join(dir, "graphs")}, args...)
 	p.cmd = exec.Command(built, args...)
 	p.cmd.Stderr = p.log

@@ -28,7 +28,12 @@ func (a *Verbs) applyCmd() *cobra.Command {
 		long: `Make or change graphs from their declarations, YAML or JSON. A folder stands
 for every *.yaml, *.yml and *.json in it but *_test.yaml; "-" is standard input.
 All files are tried, whatever becomes of the first.`,
-		check: cobra.NoArgs,
+		check: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("a file to apply is named with -f: -f %s", args[0])
+			}
+			return nil
+		},
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
 			if len(files) == 0 {
 				return terminal.Exit(terminal.ExitUsage, errors.New("say what to apply: -f FILE"))
@@ -164,11 +169,11 @@ func expand(files []string) ([]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, notFound(err)
+			return nil, terminal.Missing(err)
 		}
 		entries, err := os.ReadDir(file)
 		if err != nil {
-			return nil, notFound(err)
+			return nil, terminal.Missing(err)
 		}
 		before := len(paths)
 		for _, e := range entries {
@@ -195,12 +200,4 @@ func inputName(path string) string {
 		return "standard input"
 	}
 	return path
-}
-
-// notFound gives a missing file its exit code.
-func notFound(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return terminal.Exit(terminal.ExitNotFound, err)
-	}
-	return err
 }

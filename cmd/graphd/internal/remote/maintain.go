@@ -81,7 +81,7 @@ func backup(ctx context.Context, c *client.Client, path string) (size int64, err
 	part := path + ".part"
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return 0, notFound(err)
+		return 0, fmt.Errorf("the copy cannot be written: %w", err)
 	}
 	size, err = c.Backup(ctx, f)
 	if err == nil {

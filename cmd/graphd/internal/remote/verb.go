@@ -70,11 +70,11 @@ func (a *Verbs) suggest(ctx context.Context, c *client.Client, p *client.Problem
 	if len(names) == 0 {
 		return
 	}
+	hint := "there are " + terminal.Clip(strings.Join(names, ", "), 200)
 	if near := terminal.Nearest(given, names); near != "" {
-		a.Say("did you mean %s?", near)
-		return
+		hint = "did you mean " + near + "?"
 	}
-	a.Say("there are: %s", terminal.Clip(strings.Join(names, ", "), 200))
+	p.Detail += "; " + hint
 }
 
 // oneOf is a check that the argument at index i, when given, is one of words.

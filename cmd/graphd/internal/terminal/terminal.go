@@ -108,10 +108,10 @@ func (t *Terminal) Open(path string) (io.ReadCloser, error) {
 		return io.NopCloser(t.In), nil
 	}
 	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, Exit(ExitNotFound, err)
+	if err != nil {
+		return nil, Missing(err)
 	}
-	return f, err
+	return f, nil
 }
 
 // ReadFile reads all of a file, or of standard input for "-", of at most limit bytes.

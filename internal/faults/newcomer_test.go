@@ -1,0 +1,102 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// try runs the command as somebody would, and answers with its exit code and what it said
+// on standard error.
+func try(t *testing.T, dir, server string, args ...string) (code int, said string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, built, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GRAPHD_SERVER="+server, "NO_COLOR=1")
+	var talk bytes.Buffer
+	cmd.Stderr = &talk
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode(), talk.String()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0, talk.String()
+}
+
+// A newcomer's mistakes each get one clear line that says what to do, and the exit code that
+// tells a script what kind of mistake it was.
+func TestNewcomersMistakes(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, dir)
+	apply(t, p, "quotes", `{"graph":"quotes","accumulators":{"book":{}},"nodes":{"n":{"expr":"book"}},"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`)
+	for name, text := range map[string]string{
+		"good.yaml":   "graph: quotes\naccumulators: { book: {} }\nnodes: { n: { expr: book } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n",
+		"broken.yaml": "graph: quotes\naccumulators: { book: {} }\nnodes: { n: { expr: bok } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n",
+		"noyaml.yaml": "graph: [quotes\n",
+		"events.json": "1 2 nonsense\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listen := strings.TrimPrefix(p.base, "http://")
+	for _, tc := range []struct {
+		what string
+		args string
+		code int
+		says []string
+	}{
+		{"wrong verb", "aply -f good.yaml", 2, []string{`there is no command "aply"`, "did you mean apply?"}},
+		{"wrong graph", "describe qoutes", 3, []string{`no graph "qoutes"`, "did you mean quotes?"}},
+		{"wrong accumulator", "restart quotes bok", 3, []string{`no accumulator "bok"`, "did you mean book?"}},
+		{"no argument", "describe", 2, []string{"usage: graphd describe GRAPH"}},
+		{"no -f", "apply good.yaml", 2, []string{"-f good.yaml"}},
+		{"wrong format", "get -o xml", 2, []string{"table, json or yaml"}},
+		{"wrong flag", "get --frmat json", 2, []string{"--frmat", "graphd get --help"}},
+		{"daemon not running", "get --server http://127.0.0.1:1", 69, []string{"no daemon answers", "graphd serve", "--server"}},
+		{"server without scheme", "get --server 127.0.0.1:1", 2, []string{"http://host:port"}},
+		{"port taken", "serve --listen " + listen + " --data other", 69, []string{listen, "address already in use", "--listen"}},
+		{"store locked", "serve --listen 127.0.0.1:0 --data data", 69, []string{"in use by pid", "--data"}},
+		{"folder missing", "serve --listen 127.0.0.1:0 --data other --graphs none", 78, []string{"none", "--graphs"}},
+		{"open to all", "serve --listen 0.0.0.0:0 --data other", 78, []string{"127.0.0.1", "--insecure"}},
+		{"declaration missing", "apply -f none.yaml", 3, []string{"there is no file none.yaml", "correct the path"}},
+		{"declaration to validate missing", "validate none.yaml", 3, []string{"none.yaml"}},
+		{"events missing", "push quotes book none.json", 3, []string{"there is no file none.json"}},
+		{"input missing", "run good.yaml --input book=none.json", 3, []string{"input book", "there is no file none.json"}},
+		{"declaration broken", "apply -f broken.yaml", 78, []string{"broken.yaml:3:21", "unknown_name", "did you mean book?"}},
+		{"no YAML", "apply -f noyaml.yaml", 78, []string{"noyaml.yaml", "line"}},
+		{"no JSON", "push quotes book events.json", 78, []string{"event 3"}},
+		{"a reset by a slip", "reset quotes", 2, []string{"--yes"}},
+		{"unknown word", "explain rate_limt", 3, []string{"did you mean rate_limit?"}},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			code, said := try(t, dir, p.base, strings.Fields(tc.args)...)
+			if code != tc.code {
+				t.Errorf("exit %d, want %d", code, tc.code)
+			}
+			for _, words := range tc.says {
+				if !strings.Contains(said, words) {
+					t.Errorf("it does not say %q", words)
+				}
+			}
+			if n := strings.Count(said, "\n"); n > 2 { // the second says what became of it, or where the help is
+				t.Errorf("%d lines", n)
+			}
+			if t.Failed() {
+				t.Logf("$ graphd %s\n%s", tc.args, said)
+			}
+		})
+	}
+	if s := p.summary("quotes"); s.Health != "live" {
+		t.Errorf("the daemon was disturbed: %+v", s)
+	}
+}
