@@ -32,7 +32,7 @@ var layers = []struct {
 	{6, "internal/engine"}, {6, "internal/job"}, {6, "internal/scenario"},
 	{7, "internal/server"}, {7, "internal/client"}, {7, "internal/telemetry"},
 	{8, ""},
-	{9, "cmd/graphd"}, {9, "bench"}, {9, "internal/faults"}, {9, "examples/embedded"}, {0, "examples"},
+	{9, "cmd/graphd"}, {9, "bench"}, {9, "internal/faults"}, {9, "internal/differential"}, {9, "examples/embedded"}, {0, "examples"},
 }
 
 // unknown is the layer of what is not in the table.
