@@ -74,6 +74,23 @@ func TestNodeFunc(t *testing.T) {
 	take(t, s, []any{map[string]any{"got": 7, "n": n}}, []any{nil}, []any{map[string]any{"got": map[string]any{"f": 1.5, "l": []any{true, nil}}, "n": n}})
 }
 
+// A function gets the whole of an input, whatever expressions read of it.
+func TestNodeFuncGetsAllFields(t *testing.T) {
+	var seen any
+	r := graphd.Registry{Nodes: map[string]graphd.NodeFunc{"score": func(in map[string]any) (any, error) { seen = in["a"]; return 1, nil }}}
+	d, err := r.Parse([]byte("graph: g\naccumulators: { a: {} }\nnodes: { n: { go: { name: score }, inputs: [a] }, m: { expr: a.f } }\noutputs: { o: { from: m, sink: { drop: {} } } }\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := map[string]any{"f": 1, "g": map[string]any{"h": "x"}}
+	if err := d.Simulate().Push("a", event); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(event, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // M21: an error or a panic of the function is the node's.
 func TestM21NodeFuncFails(t *testing.T) {
 	bad := func(in map[string]any) (any, error) {
