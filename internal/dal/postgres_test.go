@@ -3,47 +3,32 @@ package dal
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd/graphd/internal/testbed"
 )
 
-// postgresSchemas numbers the schemas of this test process.
+// postgresSchemas numbers the stores of this test process.
 var postgresSchemas atomic.Int64
 
-// postgresDSN is the database that tests run against.
-func postgresDSN(t testing.TB) string {
-	t.Helper()
-	dsn := os.Getenv("GRAPHD_TEST_POSTGRES")
-	if dsn == "" {
-		t.Skip("GRAPHD_TEST_POSTGRES names no database")
-	}
-	return dsn
-}
-
-// newSchema names a schema of its own for a test, removed at its end.
+// newSchema makes a database for a test, and names the schema of a store in it.
 func newSchema(t testing.TB) (dsn, schema string) {
 	t.Helper()
-	dsn = postgresDSN(t)
-	schema = fmt.Sprintf("t%d_%d_%d", os.Getpid(), time.Now().UnixNano(), postgresSchemas.Add(1))
-	t.Cleanup(func() { query(t, dsn, "DROP SCHEMA IF EXISTS "+schema+" CASCADE") })
-	return dsn, schema
+	return testbed.Postgres(t), schemaName()
 }
+
+func schemaName() string { return fmt.Sprintf("store_%d", postgresSchemas.Add(1)) }
 
 // query runs a statement beside the store, and returns its rows with their columns joined by a space.
 func query(t testing.TB, dsn, text string, args ...any) (rows []string) {
 	t.Helper()
-	ctx := t.Context()
-	if ctx.Err() != nil { // a cleanup
-		ctx = context.Background()
-	}
+	ctx := context.Background()
 	c, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		t.Fatalf("connect: %v", err)
@@ -76,30 +61,40 @@ func openPostgres(t testing.TB, dsn, schema string) *Postgres {
 	return p
 }
 
-func TestPostgres(t *testing.T) {
+// A store that fails by a script is over Postgres what it is over the others.
+func TestPostgresFaulty(t *testing.T) {
 	t.Parallel()
-	postgresDSN(t)
+	dsn := testbed.Postgres(t)
 	checkpointtest.Run(t, checkpointtest.Harness{
 		Open: func(t *testing.T) checkpoint.Store {
-			dsn, schema := newSchema(t)
-			return openPostgres(t, dsn, schema)
+			return checkpointtest.NewFaulty(openPostgres(t, dsn, schemaName()), nil)
 		},
+		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) {
+			return postgresRows(t, dsn, s.(*checkpointtest.Faulty).Store.(*Postgres).schema)
+		},
+	})
+}
+
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	dsn := testbed.Postgres(t) // one for all: each store has a schema of its own
+	checkpointtest.Run(t, checkpointtest.Harness{
+		Open: func(t *testing.T) checkpoint.Store { return openPostgres(t, dsn, schemaName()) },
 		Reopen: func(t *testing.T, s checkpoint.Store) checkpoint.Store {
 			p := s.(*Postgres)
 			if err := p.Close(); err != nil {
 				t.Fatalf("close: %v", err)
 			}
-			return openPostgres(t, postgresDSN(t), p.schema)
+			return openPostgres(t, dsn, p.schema)
 		},
 		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) {
-			return postgresRows(t, s.(*Postgres).schema)
+			return postgresRows(t, dsn, s.(*Postgres).schema)
 		},
 	})
 }
 
 // postgresRows makes a table and reads it as the suite wants it.
-func postgresRows(t testing.TB, schema string) (table string, read func() []string) {
-	dsn := postgresDSN(t)
+func postgresRows(t testing.TB, dsn, schema string) (table string, read func() []string) {
 	table = schema + ".words"
 	query(t, dsn, "CREATE TABLE "+table+" (id integer PRIMARY KEY, word text)")
 	return table, func() []string { return query(t, dsn, "SELECT id, word FROM "+table+" ORDER BY id") }

@@ -52,6 +52,12 @@ type process struct {
 // start runs the daemon on a free port and waits for its ready line.
 func start(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
+	return startWith(t, nil, dir, args...)
+}
+
+// startWith is start with more in the environment.
+func startWith(t *testing.T, env []string, dir string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, began: time.Now(), log: &bytes.Buffer{}, ended: make(chan error, 1)}
 	if err := os.MkdirAll(filepath.Join(dir, "graphs"), 0o700); err != nil {
 		t.Fatal(err)
@@ -59,6 +65,7 @@ func start(t *testing.T, dir string, args ...string) *process {
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs", filepath.Join(dir, "graphs")}, args...)
 	p.cmd = exec.Command(built, args...)
 	p.cmd.Stderr = p.log
+	p.cmd.Env = append(os.Environ(), env...)
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

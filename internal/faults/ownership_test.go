@@ -1,0 +1,231 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/graphd/graphd/internal/testbed"
+)
+
+// numbered writes 1,000 numbers a second twice: into the store's database with the state,
+// and directly to a file of each daemon's own.
+const numbered = `graph: numbered
+accumulators:
+  ticks: { source: { generator: { every: 1ms, expr: '{ "n": i }' } }, strategy: sequential }
+durability: { interval: 100ms }
+outputs:
+  rows: { from: ticks, sink: { postgres: { table: numbers } } }
+  sent: { from: ticks, sink: { file: { path: "${OUT}" } } }
+`
+
+// pair are two daemons on one database.
+type pair struct {
+	t     *testing.T
+	db    *pgx.Conn
+	dsn   string
+	lease time.Duration
+	dirs  [2]string
+	p     [2]*process
+	owner int
+	lived time.Duration // how long an owner has lived, for the load
+	since time.Time
+}
+
+func newPair(t *testing.T, lease time.Duration) *pair {
+	t.Helper()
+	d := &pair{t: t, dsn: testbed.Postgres(t), lease: lease}
+	var err error
+	if d.db, err = pgx.Connect(t.Context(), d.dsn); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.db.Close(context.Background()) })
+	if _, err := d.db.Exec(t.Context(), "CREATE TABLE numbers (n bigint PRIMARY KEY)"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.dirs {
+		d.dirs[i] = t.TempDir()
+		if err := os.MkdirAll(filepath.Join(d.dirs[i], "graphs"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(d.dirs[0], "graphs", "numbered.yaml"), []byte(numbered), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d.start(0)
+	d.untilHealth(0, "live", 10*time.Second)
+	d.since = time.Now()
+	d.start(1)
+	d.untilHealth(1, "standby", 5*time.Second)
+	return d
+}
+
+func (d *pair) start(i int) {
+	d.p[i] = startWith(d.t, []string{"OUT=" + d.out(i)}, d.dirs[i], "--store", d.dsn, "--lease", d.lease.String())
+}
+
+// out is the file that a daemon sends to.
+func (d *pair) out(i int) string { return filepath.Join(d.dirs[i], "out.ndjson") }
+
+func (d *pair) sent(i int) int64 {
+	info, err := os.Stat(d.out(i))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func (d *pair) untilHealth(i int, health string, within time.Duration) time.Duration {
+	d.t.Helper()
+	began := time.Now()
+	var s summary
+	d.p[i].until(fmt.Sprintf("daemon %d is %s", i, health), within, func() bool {
+		return d.p[i].do("GET", "/v1/graphs/numbered", "", &s) == nil && s.Health == health
+	})
+	return time.Since(began)
+}
+
+// one reads a number from the database.
+func (d *pair) one(text string) (n int64) {
+	d.t.Helper()
+	if err := d.db.QueryRow(d.t.Context(), text).Scan(&n); err != nil {
+		d.t.Fatal(err)
+	}
+	return n
+}
+
+// taken swaps the roles after the other daemon has taken over, and waits for its first rows.
+func (d *pair) taken(rows int64) {
+	d.t.Helper()
+	d.owner = 1 - d.owner
+	d.since = time.Now()
+	d.p[d.owner].until("the new owner commits", 5*time.Second, func() bool { return d.one("SELECT count(*) FROM numbers") > rows })
+}
+
+// settle stops both and counts: no number is missing, none was written twice (the key would
+// have refused it, and the graph stood still), and the books balance.
+func (d *pair) settle() {
+	d.t.Helper()
+	d.lived += time.Since(d.since)
+	s := d.p[d.owner].summary("numbered")
+	if err := s.balanced(); err != nil {
+		d.t.Error(err)
+	}
+	for _, p := range d.p {
+		if err := p.stop(); err != nil {
+			d.t.Errorf("stop: %v\n%s", err, p.log)
+		}
+	}
+	rows, span := d.one("SELECT count(*) FROM numbers"), d.one("SELECT max(n) - min(n) + 1 FROM numbers")
+	if rows != span {
+		d.t.Errorf("%d rows for %d numbers", rows, span)
+	}
+	rate := float64(rows) / d.lived.Seconds()
+	if rate < 200 {
+		d.t.Errorf("only %.0f numbers a second were written: the load was too small to say anything", rate)
+	}
+	d.t.Logf("%d rows, %.0f a second", rows, rate)
+}
+
+// stops is how often a test stops an owner: GRAPHD_STOPS, or few in the inner loop.
+func stops(t *testing.T, otherwise int) int {
+	t.Helper()
+	s := os.Getenv("GRAPHD_STOPS")
+	if s == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		t.Fatalf("GRAPHD_STOPS is %q, not a number of stops", s)
+	}
+	return n
+}
+
+// M45: an owner that hangs is replaced, and when it wakes it stands down within a second,
+// having sent and committed nothing more.
+func TestStoppedOwnerIsReplaced(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		lease  time.Duration
+		stops  int
+		within time.Duration
+	}{
+		{"short", 600 * time.Millisecond, stops(t, 3), 2 * time.Second},
+		{"real", 3 * time.Second, min(stops(t, 1), 3), 5 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newPair(t, c.lease)
+			var slowest, slowestDown time.Duration
+			for n := range c.stops {
+				took, down := d.stopOwner(n, c.within)
+				slowest, slowestDown = max(slowest, took), max(slowestDown, down)
+			}
+			d.settle()
+			t.Logf("%d stops with a lease of %v: taken over within %v, stood down within %v", c.stops, c.lease, slowest, slowestDown)
+		})
+	}
+}
+
+func (d *pair) stopOwner(n int, within time.Duration) (took, down time.Duration) {
+	d.t.Helper()
+	old, next := d.owner, 1-d.owner
+	// Anywhere between two renewals, and within a commit or not.
+	time.Sleep(rand.N(d.lease / 2))
+	rows := d.one("SELECT count(*) FROM numbers")
+	if err := d.p[old].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		d.t.Fatal(err)
+	}
+	d.lived += time.Since(d.since)
+	took = d.untilHealth(next, "live", within)
+	d.taken(rows)
+	incarnation, before := d.one("SELECT incarnation FROM graphd.graph_head"), d.sent(old)
+	if err := d.p[old].cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		d.t.Fatal(err)
+	}
+	down = d.untilHealth(old, "standby", time.Second)
+	woke := d.one("SELECT count(*) FROM numbers")
+	d.p[next].until("the new owner goes on", 5*time.Second, func() bool { return d.one("SELECT count(*) FROM numbers") > woke+200 })
+	if after := d.sent(old); after != before {
+		d.t.Errorf("stop %d: the woken owner has sent %d bytes more", n, after-before)
+	}
+	if after := d.one("SELECT incarnation FROM graphd.graph_head"); after != incarnation {
+		d.t.Errorf("stop %d: incarnation %d has taken the graph back from %d", n, after, incarnation)
+	}
+	return took, down
+}
+
+// M45: an owner that is killed is replaced within five seconds; one that is told to stop
+// hands over within half a second.
+func TestKilledOwnerIsReplaced(t *testing.T) {
+	d := newPair(t, 3*time.Second)
+	for n := range min(stops(t, 1), 5) {
+		old, next := d.owner, 1-d.owner
+		rows := d.one("SELECT count(*) FROM numbers")
+		d.p[old].kill()
+		d.lived += time.Since(d.since)
+		took := d.untilHealth(next, "live", 5*time.Second)
+		d.taken(rows)
+		d.start(old)
+		d.untilHealth(old, "standby", 5*time.Second)
+		t.Logf("kill %d: replaced after %v", n, took)
+	}
+	old, next := d.owner, 1-d.owner
+	rows := d.one("SELECT count(*) FROM numbers")
+	if err := d.p[old].stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	d.lived += time.Since(d.since)
+	handed := d.untilHealth(next, "live", 500*time.Millisecond)
+	d.taken(rows)
+	t.Logf("handed over %v after the end of the process", handed)
+	d.start(old)
+	d.settle()
+}
