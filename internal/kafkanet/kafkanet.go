@@ -35,6 +35,9 @@ type Config struct {
 	TLS *TLS
 	// SASL is nil for connections without a user.
 	SASL *SASL
+	// Dial opens connections, to the brokers named and to those that the cluster tells; nil
+	// means that anything may be dialled.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // TLS says how connections are encrypted. The zero TLS trusts the system's authorities.
@@ -86,6 +89,7 @@ type Client struct {
 	*kafka.Client
 	transport *kafka.Transport
 	stop      context.CancelFunc
+	open      func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{} // nil once closed
@@ -100,7 +104,10 @@ func New(cfg Config, topics []string) (*Client, error) {
 	}
 	// Cancelled by Close, so that what the library does in the background ends then.
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Client{stop: stop, conns: make(map[net.Conn]struct{})}
+	c := &Client{stop: stop, open: cfg.Dial, conns: make(map[net.Conn]struct{})}
+	if c.open == nil {
+		c.open = (&net.Dialer{Timeout: DialTimeout}).DialContext
+	}
 	c.transport = &kafka.Transport{
 		Dial: c.dial, DialTimeout: DialTimeout, MetadataTTL: metadataTTL, MetadataTopics: topics,
 		ClientID: "graphd", Context: ctx,
@@ -157,8 +164,7 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 
 // dial opens a connection that Close can break.
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	d := net.Dialer{Timeout: DialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	conn, err := d.DialContext(ctx, network, addr)
+	conn, err := c.open(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

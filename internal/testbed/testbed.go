@@ -225,7 +225,7 @@ func CreateTopic(t testing.TB, brokers []string, topic kafka.TopicConfig) {
 	}
 	for {
 		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic.Topic}})
-		if err == nil && led(m.Topics, max(topic.NumPartitions, 1)) {
+		if err == nil && led(m.Topics, max(topic.NumPartitions, 1)) && serves(ctx, client, topic) {
 			return
 		}
 		select {
@@ -243,6 +243,25 @@ func led(topics []kafka.Topic, n int) bool {
 	}
 	for _, p := range topics[0].Partitions {
 		if p.Error != nil || p.Leader.Host == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// serves reports whether the leaders of all partitions know that they are: they learn it
+// after the others do.
+func serves(ctx context.Context, client *kafka.Client, topic kafka.TopicConfig) bool {
+	var ask []kafka.OffsetRequest
+	for i := range max(topic.NumPartitions, 1) {
+		ask = append(ask, kafka.LastOffsetOf(i))
+	}
+	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic.Topic: ask}})
+	if err != nil || len(res.Topics[topic.Topic]) != len(ask) {
+		return false
+	}
+	for _, p := range res.Topics[topic.Topic] {
+		if p.Error != nil {
 			return false
 		}
 	}
