@@ -50,6 +50,8 @@ type Config struct {
 	// a daemon that listens on loopback alone may call loopback, and any other nothing more:
 	// who reaches such a daemon is on this machine already.
 	AllowOutbound []string
+	// KafkaBrokers are the brokers, host:port, of declarations that name none.
+	KafkaBrokers []string
 	// MaxOutbound bounds the outbound calls on the way at once; default 256.
 	MaxOutbound int
 	// MaxBody bounds a request body, a frame and an event, in bytes; default 8 MiB.
@@ -155,7 +157,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
 	}
-	kinds := &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard, Store: tables}
+	kinds := &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard, Store: tables, KafkaBrokers: cfg.KafkaBrokers}
 	cfg.Registry.register(kinds)
 	d.engine = engine.New(engine.Config{
 		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,

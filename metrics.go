@@ -42,6 +42,11 @@ func graphMetrics(m *engine.Metrics) telemetry.GraphMetrics {
 			g.Restarts = append(g.Restarts, telemetry.RestartCount{Accumulator: piece, Reason: reason, Count: int64(n)})
 		}
 	}
+	for i := range m.Summary.Accumulators {
+		if a := &m.Summary.Accumulators[i]; a.Lag != nil {
+			g.Lags = append(g.Lags, telemetry.SourceLag{Accumulator: a.Name, Lag: float64(*a.Lag)})
+		}
+	}
 	for accumulator, codes := range m.Letters {
 		for code, n := range codes {
 			g.DeadLetters = append(g.DeadLetters, telemetry.DeadLetterCount{Accumulator: accumulator, Reason: code, Events: n})

@@ -40,6 +40,8 @@ type Kinds struct {
 	Functions map[string]graph.Function
 	Sources   map[string]func() accumulator.Source
 	Sinks     map[string]func() reactor.Sink
+	// KafkaBrokers are the brokers of declarations that name none.
+	KafkaBrokers []string
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
 	Plain bool
 }
@@ -61,6 +63,8 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 		}
 		diags = compile.Merge(diags, ds)
 	}
+	_, varsType := compile.Variables(g)
+	diags = compile.Merge(diags, checkKafkaKeys(g, varsType))
 	if len(diags) > 0 {
 		return nil, diags
 	}
@@ -86,6 +90,8 @@ func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 			return nil, err
 		}
 		return s, nil
+	case "kafka":
+		return k.kafkaSource(u, a)
 	}
 	if s, ok, err := k.remoteSource(a); ok {
 		return s, err
@@ -105,6 +111,8 @@ func (k *Kinds) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
 		return k.Stdout.Sink(), nil
 	case "file":
 		return sinkfile.Open(Resolve(u.Spec.File, o.Sink.File.Path))
+	case "kafka":
+		return k.kafkaSink(u, o)
 	}
 	if o.Sink.Kind == "postgres" {
 		return k.postgresSink(o)

@@ -230,6 +230,9 @@ func accumulatorIdentity(a *spec.Accumulator) string {
 		fmt.Fprintf(&b, "/%s/%s", a.Source.File.Path, a.Source.File.Format)
 	case "generator":
 		fmt.Fprintf(&b, "/%d/%s", a.Source.Generator.Seed, a.Source.Generator.Expr.Text)
+	case "kafka":
+		// Not the brokers, whose addresses change, nor the topics, which are in the positions.
+		b.WriteString("/" + a.Source.Kafka.Format)
 	case "poll":
 		b.WriteString("/" + a.Source.Poll.HTTP)
 	case "websocket_client":

@@ -56,23 +56,58 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 		}
 		return err
 	}
+	source, err := r.source(a)
+	if err != nil {
+		return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
+	}
 	if m.takeSkip(a.index) {
-		mark.Positions = nil
+		if s, ok := source.(accumulator.Skipper); ok {
+			s.SkipLost()
+		} else {
+			mark.Positions = nil
+		}
 	}
 	program := m.unit.Programs[a.index]
 	core := accumulator.NewCore(program, accumulator.Limits{})
 	if err := core.Restore(state, mark.Counters, mark.Positions); err != nil {
 		return err
 	}
-	source, err := r.source(a)
-	if err != nil {
-		return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
-	}
+	a.setLive(source)
+	defer a.setLive(nil)
 	unit := accumulator.NewUnit(accumulator.UnitConfig{
 		Name: a.spec.Name, Core: core, Source: source, Mailbox: m.mailboxes[a.index], Port: port,
 		Epochs: a.epochs, From: mark.Positions, MarkEvery: max(m.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
 	return unit.Run(ctx)
+}
+
+func (a *accumulatorRun) setLive(s accumulator.Source) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.live = s
+}
+
+func (a *accumulatorRun) liveSource() accumulator.Source {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.live
+}
+
+// mirror tells the source that runs how far its positions are durable (M29).
+func (r *run) mirror(i int, positions []boundary.Position) {
+	if s, ok := r.accs[i].liveSource().(accumulator.Mirror); ok {
+		s.Durable(positions)
+	}
+}
+
+// lag is how many events wait at the source of an accumulator.
+func (a *accumulatorRun) lag() *int64 {
+	if s, ok := a.liveSource().(accumulator.LagTeller); ok {
+		if n, known := s.Lag(); known {
+			return &n
+		}
+	}
+	return nil
 }
 
 // source makes an accumulator's source, nil when its socket is all there is.

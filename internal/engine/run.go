@@ -44,6 +44,7 @@ type accumulatorRun struct {
 
 	mu       sync.Mutex
 	restarts int
+	live     accumulator.Source // the one that runs; nil when none does
 }
 
 // once is one run of the graph under its supervisor: nil when it was stopped, an error
@@ -169,7 +170,7 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 	r.reactor = reactor.New(reactor.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: m.e.cfg.Store, Journal: m.e.cfg.Store, Head: head,
 		Drop:     m.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
-		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Flush: r.flush,
+		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
 		Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
 		Owned: t.holds, Term: t.ctx,
 		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),

@@ -198,6 +198,7 @@ func (r *run) accumulator(i int, in *reactor.InputView) AccumulatorSummary {
 	ar.mu.Lock()
 	s.Restarts = ar.restarts
 	ar.mu.Unlock()
+	s.Lag = ar.lag()
 	r.m.mu.Lock()
 	s.Gaps = r.m.gaps[i]
 	r.m.mu.Unlock()
@@ -242,6 +243,8 @@ func (m *managed) guarantees() map[string]string {
 			if m.path(i) == reactor.PathOutbox {
 				out[o.Name] = state + "; values are committed with the state and go to the other graph afterwards, none lost on the way: a crash loses those behind that graph's last checkpoint, and some may come again."
 			}
+		case "kafka":
+			out[o.Name] = state + "; " + m.deliveryGuarantee(i, durable) + "; a record whose acknowledgement was lost is sent again, and may be in the topic twice with the same firing id."
 		default:
 			out[o.Name] = state + "; " + m.deliveryGuarantee(i, durable) + "."
 		}

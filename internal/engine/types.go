@@ -63,8 +63,10 @@ type AccumulatorSummary struct {
 	LastEventAt   *time.Time `json:"last_event_at"`
 	Restarts      int        `json:"restarts"`
 	// Gaps is how often an operator let it go on behind what its source had lost, since the daemon started (M44).
-	Gaps        int64 `json:"gaps"`
-	Incarnation int64 `json:"incarnation"`
+	Gaps int64 `json:"gaps"`
+	// Lag is how many events wait at the source; null where it cannot tell.
+	Lag         *int64 `json:"lag"`
+	Incarnation int64  `json:"incarnation"`
 }
 
 // AccumulatorDetail adds what the accumulator expects and hands over.

@@ -175,6 +175,11 @@ func (r *Reactor) committedAll(s *Seal) {
 	for i := range s.carried {
 		r.carried[s.carried[i].To] = s.carried[i].Seq
 	}
+	if r.Mirror != nil {
+		for i := range s.accs {
+			r.Mirror(s.accs[i].input, s.accs[i].mark.Positions)
+		}
+	}
 	s.Outbox(func(m *Message) { r.out = append(r.out, *m) })
 	r.give(r.out)
 	clear(r.out)

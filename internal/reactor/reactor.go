@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
@@ -64,6 +65,9 @@ type Options struct {
 	// Kept is told, on the reactor's goroutine, that epochs were kept since the last call. It
 	// must not block. Nil for none.
 	Kept func()
+	// Mirror is told, on the reactor's goroutine, that an input's positions are in a checkpoint.
+	// It must not block. Nil for none.
+	Mirror func(input int, positions []boundary.Position)
 	// Flush waits, at shutdown and within ctx, until the writers have returned. Nil for none.
 	Flush func(ctx context.Context)
 	// Epochs bounds how many reactors run epochs at one time; nil for no bound.

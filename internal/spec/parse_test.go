@@ -213,8 +213,6 @@ func TestManual(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
 		"market_maker": {
-			"accumulators.orderbook.source.kafka not_yet_supported",
-			"outputs.signals.sink.kafka not_yet_supported",
 		},
 		"airport_delays": {},
 	} {

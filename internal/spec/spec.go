@@ -155,7 +155,7 @@ type State struct {
 // Source says where an accumulator's events come from besides its socket.
 // Exactly one kind; "websocket" and "http" are the socket itself.
 type Source struct {
-	Kind      string // "websocket" (default), "http", "file", "generator", "poll", "websocket_client", "graph"
+	Kind      string // "websocket" (default), "http", "file", "generator", "poll", "websocket_client", "graph", "kafka"
 	Pos       Pos
 	File      FileSource
 	Generator GeneratorSource
@@ -163,6 +163,7 @@ type Source struct {
 	WebSocket WebSocketSource // of kind "websocket_client"
 	Graph     GraphSource
 	Go        Registered
+	Kafka     KafkaSource
 }
 
 // Pulls reports whether the source is more than the accumulator's own socket.
@@ -270,7 +271,7 @@ type Output struct {
 
 // Sink says where an output goes. Exactly one kind.
 type Sink struct {
-	Kind  string // "stdout", "file", "websocket", "drop", "http", "graph", "postgres"
+	Kind  string // "stdout", "file", "websocket", "drop", "http", "graph", "postgres", "kafka"
 	Pos   Pos
 	File  FileSink
 	HTTP  HTTPSink
@@ -278,6 +279,7 @@ type Sink struct {
 	Go    Registered
 
 	Postgres PostgresSink
+	Kafka    KafkaSink
 }
 
 // FileSink appends to a file, one JSON document a line.
