@@ -212,8 +212,7 @@ func TestStrategies(t *testing.T) {
 func TestManual(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
-		"market_maker": {
-		},
+		"market_maker":   {},
 		"airport_delays": {},
 	} {
 		g, diags := Parse([]byte(readFile(t, "testdata/manual/"+file+".yaml")), Options{File: file})
