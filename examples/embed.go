@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the example directories.
 //
-//go:embed market-maker/*.yaml edges/*.yaml flights/*.yaml airport-delays/*.yaml two-graphs/*.yaml
+//go:embed market-maker/*.yaml edges/*.yaml flights/*.yaml airport-delays/*.yaml earthquakes/*.yaml weather/*.yaml two-graphs/*.yaml
 var Files embed.FS
