@@ -36,6 +36,16 @@ func (e *Engine) Reset(ctx context.Context, g Ref, confirm, by string) (GraphSum
 	if err != nil {
 		return GraphSummary{}, err
 	}
+	m.mu.Lock()
+	standing := m.health == reactor.HealthStandby
+	var elsewhere error
+	if standing {
+		elsewhere = m.standbyError(http.StatusConflict)
+	}
+	m.mu.Unlock()
+	if standing {
+		return GraphSummary{}, elsewhere
+	}
 	ctx = context.WithoutCancel(ctx) // a graph that was stopped is started again
 	swapped := m.beginSwap()
 	defer close(swapped)

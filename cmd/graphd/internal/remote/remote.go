@@ -4,7 +4,8 @@
 // [New] makes them. The error of a verb is a [terminal.ExitError] with words for the
 // person who gave it.
 //
-// The package starts no goroutine.
+// A tail on a terminal starts one goroutine, which receives, and joins it when it ends; the
+// package starts no other.
 package remote
 
 import (

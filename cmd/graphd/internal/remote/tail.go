@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/client"
 	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
 )
 
@@ -19,12 +20,14 @@ func (a *Verbs) tailCmd() *cobra.Command {
 	var topics []string
 	var since string
 	var count int
+	var lines bool
 	cmd := a.client(verb{
 		use: "tail [GRAPH]", short: "Follow what a graph does, or all graphs",
 		long: `Follow what a graph does as it does it, or without a GRAPH what all of them do.
 A lost connection is made again, and goes on behind the last frame; what the
-daemon no longer has is a frame of its own, the gap. With -o json every frame is
-a line of JSON. Ctrl-C ends it.`,
+daemon no longer has is a frame of its own, the gap. On a terminal a table shows
+what each output said last and how often; with --lines, or in a pipe, every
+frame is a line, with -o json of JSON. Ctrl-C ends it.`,
 		check:     cobra.MaximumNArgs(1),
 		openEnded: true,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -35,11 +38,19 @@ a line of JSON. Ctrl-C ends it.`,
 			if a.Format == terminal.FormatYAML {
 				return terminal.Exit(terminal.ExitUsage, errors.New("tail prints lines: -o table or -o json"))
 			}
+			if a.Format == terminal.FormatTable && !lines && telemetry.IsTerminal(a.Out) {
+				err := a.watch(ctx, c, graph, client.TailOptions{Topics: topics, Since: since}, count)
+				if errors.Is(err, errEnough) {
+					return nil
+				}
+				return err
+			}
 			return a.tail(ctx, c, graph, topics, since, count)
 		},
 	})
 	cmd.Flags().StringSliceVar(&topics, "topics", []string{"outputs", "health"}, "what to follow: outputs, firings, health, state")
 	cmd.Flags().StringVar(&since, "since", "", "go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
+	cmd.Flags().BoolVar(&lines, "lines", false, "a line for each frame on a terminal too, not a live table")
 	cmd.Flags().IntVarP(&count, "count", "n", 0, "end after this many frames; 0 is never")
 	return cmd
 }

@@ -56,6 +56,9 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
+// Render prints the table without colours.
+func (t *Table) Render(w io.Writer) error { return t.write(w, false) }
+
 // write prints the table, its head in front when there is one.
 func (t *Table) write(w io.Writer, color bool) error {
 	widths := make([]int, len(t.head))
