@@ -103,6 +103,7 @@ type Core struct {
 	// one of an unkeyed graph; in a keyed one it holds the inputs that all keys share.
 	cell, shared *cell
 	place        []int // by input: its slot in the cell of a key, -1 when it is in shared
+	guardNeeds   []int // the inputs that the guard plainly reads
 	zip          bool  // a sequential input is among those that trigger
 	timed        bool  // some timer decides when an epoch may start
 	direct       bool  // the criteria are those of most graphs: see pickDirect
@@ -185,6 +186,7 @@ func NewCore(cfg Config) *Core {
 		c.accs[i].health = accumulator.Starting
 	}
 	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
+	c.guardNeeds = cfg.Plan.GuardNeeds()
 	c.layOut()
 	c.cut.init(len(cfg.Inputs))
 	c.holds.init(len(cfg.Outputs))

@@ -220,3 +220,19 @@ func TestDefaultUntilTheFirstArrives(t *testing.T) {
 	r.push("a", 2)
 	r.want(r.fire(), "out=[2,8]@2")
 }
+
+// M8: a head whose guard reads an input that stands behind it in line would wait for ever:
+// the guard is false, and its value stays in the cache for the boundary behind.
+func TestM8GuardDoesNotWaitForWhatIsBehind(t *testing.T) {
+	r := newRig(t, graphOf("  a: {}\n  b: {}\n", "{ when: any, strategy: sequential, guard: b > 0 }", pair))
+	r.push("a", 1)
+	r.want(r.fire(), "")
+	if b := r.books("a"); b.Queued != 1 {
+		t.Fatalf("books %+v", b)
+	}
+	r.push("b", 2)
+	r.want(r.fire(), "out=[1,2]@1")
+	if b := r.books("a"); b.Filtered != 1 || r.books("b").Consumed != 1 {
+		t.Fatalf("books %+v", b)
+	}
+}

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -191,7 +192,7 @@ func (c *Core) passGuard(cause Cause) bool {
 	case err != nil:
 		// A guard that cannot be evaluated fails the epoch it stood before, visibly.
 		c.fail(cause, "guard", err.Code, "guard: "+err.Text)
-	case waiting && c.cut.heads:
+	case waiting && c.cut.heads && !c.needsWhatIsBehind():
 		c.cell.waits = true
 		if c.cell != c.shared {
 			c.keys.waiting[c.cell] = struct{}{}
@@ -205,6 +206,14 @@ func (c *Core) passGuard(cause Cause) bool {
 		c.stamp++
 	}
 	return false
+}
+
+// needsWhatIsBehind reports whether the guard reads an input whose first boundary stands in
+// line behind the head of the cut: to wait for it would be to wait for ever.
+func (c *Core) needsWhatIsBehind() bool {
+	return slices.ContainsFunc(c.guardNeeds, func(i int) bool {
+		return c.cut.values[i].IsAbsent() && c.cut.take[i] == nil && c.slot(i).queue.len() > 0
+	})
 }
 
 // consume takes what the cut marked out of queues and dirty flags, each once, and clears

@@ -244,7 +244,7 @@ func (r *reference) fire(name string) {
 	case "filter":
 		pass = values[0]%7 != 5
 	case "wait":
-		if values[1] == 0 && heads {
+		if behind := r.sequential[1] && len(k.waiting[1]) > 0; values[1] == 0 && heads && !behind {
 			k.waits = true
 			return
 		}
