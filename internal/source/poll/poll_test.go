@@ -225,16 +225,19 @@ func TestFailures(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}, "ask HOST: unexpected EOF"},
 		"closed":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ask HOST: EOF"},
-		"slow header": {func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "HOST did not answer within 50ms"},
+		"slow header": {func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "HOST did not answer within 400ms"},
 		"slow body": {func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"n":`)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, "HOST did not answer within 50ms"},
+		}, "HOST did not answer within 400ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := 0
-			got := polled(t, Config{Timeout: 50 * time.Millisecond}, nil, 4, func(w http.ResponseWriter, r *http.Request) {
+			n, timeout := 0, 20*time.Second
+			if strings.HasPrefix(name, "slow") {
+				timeout = 400 * time.Millisecond
+			}
+			got := polled(t, Config{Timeout: timeout}, nil, 4, func(w http.ResponseWriter, r *http.Request) {
 				// A request whose connection is lost before any answer is made again at once.
 				if n++; n == 2 || n == 3 && name == "closed" {
 					c.h(w, r)

@@ -3,6 +3,8 @@ package wsclient
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -256,11 +258,11 @@ func TestM4HeldBack(t *testing.T) {
 		close(all)
 		<-reading.Done()
 	})
-	r := run(t, Config{URL: url, Ping: 20 * time.Millisecond}, 1)
+	r := run(t, Config{URL: url, Ping: 250 * time.Millisecond}, 1)
 	defer r.end()
 	r.want("live")
 	// The server is held up once what it has sent does not grow over several pings.
-	held := time.NewTicker(100 * time.Millisecond)
+	held := time.NewTicker(800 * time.Millisecond)
 	defer held.Stop()
 	for before := int64(-1); before != sent.Load() || before == 0; {
 		before = sent.Load()
@@ -275,6 +277,33 @@ func TestM4HeldBack(t *testing.T) {
 		if got := r.next(); !strings.HasPrefix(got, fmt.Sprintf("%d 1", i)) {
 			t.Fatalf("message %d: %.60s", i, got)
 		}
+	}
+}
+
+// A connection that ends without a word, and one that nobody vouches for.
+func TestBrokenConnections(t *testing.T) {
+	url := serve(t, func(ctx context.Context, c *websocket.Conn, n int64, _ *http.Request) {
+		c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, "%d", n))
+		if n > 1 {
+			c.Read(ctx)
+		}
+	})
+	r := run(t, Config{URL: url}, 100)
+	r.want("live", "1 1")
+	if got := r.next(); !strings.HasPrefix(got, "disconnected the connection to HOST was lost: ") {
+		t.Errorf("got %q", got)
+	}
+	r.want("live", "2 2")
+	r.end()
+
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	r = run(t, Config{URL: "wss" + strings.TrimPrefix(s.URL, "https")}, 100)
+	defer r.end()
+	if got := r.next(); !strings.HasPrefix(got, "disconnected connect to HOST: ") || !strings.Contains(got, "certificate") {
+		t.Errorf("got %q", got)
 	}
 }
 
