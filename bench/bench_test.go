@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,5 +209,45 @@ func report(b *testing.B, what string, from, to []time.Time) {
 	slices.Sort(spans)
 	for _, p := range []int{50, 99} {
 		b.ReportMetric(float64(spans[(len(spans)-1)*p/100].Nanoseconds())/1e3, "p"+strconv.Itoa(p)+"-µs/"+what)
+	}
+}
+
+// BenchmarkHop is the floor of BenchmarkPushToEpoch: a moment handed from goroutine to
+// goroutine over channels, at the same pace, and nothing done with it. A push takes two
+// hops to its epoch and a third to whoever watches.
+func BenchmarkHop(b *testing.B) {
+	const rate, events, hops = 2_000, 10_000, 3
+	for b.Loop() {
+		arrived := make([][]time.Time, hops)
+		first := make(chan struct{}, 1)
+		var wg sync.WaitGroup
+		in := first
+		for h := range hops {
+			from, to := in, make(chan struct{}, 1)
+			arrived[h] = make([]time.Time, 0, events)
+			wg.Go(func() {
+				for range from {
+					arrived[h] = append(arrived[h], time.Now())
+					if h < hops-1 {
+						to <- struct{}{}
+					}
+				}
+				close(to)
+			})
+			in = to
+		}
+		began := make([]time.Time, events)
+		tick := time.NewTicker(time.Second / rate)
+		for i := range events {
+			<-tick.C
+			began[i] = time.Now()
+			first <- struct{}{}
+		}
+		tick.Stop()
+		close(first)
+		wg.Wait()
+		for h := range hops {
+			report(b, strconv.Itoa(h+1)+"-hops", began, arrived[h])
+		}
 	}
 }
