@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/graphd/graphd"
@@ -34,6 +35,7 @@ environment, and that before the file. SIGHUP reads the folder of --graphs again
 			if err := limitMemory(cmd.Flag(memoryFlag).Value.String(), t.Getenv, cgroupLimit); err != nil {
 				return terminal.Exit(terminal.ExitFormat, err)
 			}
+			defer runtime.KeepAlive(ballast(t.Getenv))
 			return serve(cmd.Context(), t, c, log, func(string) {})
 		},
 	}
