@@ -212,7 +212,7 @@ func (c *Core) passGuard(cause Cause) bool {
 // line behind the head of the cut: to wait for it would be to wait for ever.
 func (c *Core) needsWhatIsBehind() bool {
 	return slices.ContainsFunc(c.guardNeeds, func(i int) bool {
-		return c.cut.values[i].IsAbsent() && c.cut.take[i] == nil && c.slot(i).queue.len() > 0
+		return c.cut.values[i].IsAbsent() && c.slot(i).queue.len() > 0
 	})
 }
 
