@@ -363,6 +363,23 @@ func TestPostgresOneTaker(t *testing.T) {
 	}
 }
 
+// No error shows a password, and a name that is no schema reaches no statement.
+func TestPostgresSecrets(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"postgres://me:hunter2@127.0.0.1:1/x?connect_timeout=1", "postgres://me:hunter2@[", "password=hunter2 port=x",
+		"postgres://me:hunter2@127.0.0.1:1/x?sslmode=hunter2", "postgres://me:hunter2@127.0.0.1:1/x?pool_max_conns=hunter2",
+	} {
+		_, err := OpenPostgres(t.Context(), dsn, PostgresOptions{})
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := OpenPostgres(t.Context(), "postgres://x", PostgresOptions{Schema: "a; DROP"}); err == nil || !strings.Contains(err.Error(), "schema") {
+		t.Errorf("an odd schema: %v", err)
+	}
+}
+
 // No list may read a whole table: each statement of a commit must be answered from an index.
 func TestPostgresPlans(t *testing.T) {
 	t.Parallel()

@@ -370,6 +370,9 @@ func TestM45WokenOwnerStandsDown(t *testing.T) {
 			t.Fatal("the stopped owner holds its term while another runs the graph")
 		}
 		before := len(d.sent.all())
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, _ = d.a.e.Push(ctx, Ref{"default", "g"}, "a", []json.RawMessage{json.RawMessage("1")}) // whatever is answered, nothing may come of it
+		cancel()
 		time.Sleep(20 * time.Second)
 		d.viewA.set(false, 0)
 		d.a.until("g", reactor.HealthStandby, time.Second)
