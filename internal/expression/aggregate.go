@@ -18,6 +18,8 @@ type Fold struct {
 	Least, Most int
 	// Result is the type of its result, or an error in words about the arguments.
 	Result func(args []Type) (Type, error)
+	// Later says that it is known and not built yet.
+	Later bool
 }
 
 // FoldCall is one use of a [Fold]. Its arguments are expressions over the events.
@@ -115,6 +117,10 @@ func (c *foldCompiler) call(n *ast.CallNode, name string, fold Fold) int {
 		return i
 	}
 	offset := rules.ByteOffset(c.text, n.Location().From)
+	if fold.Later {
+		c.err = &Error{Offset: offset, Code: CodeNotYetSupported, Text: name + " is not supported by this version yet; remove it"}
+		return 0
+	}
 	if got := len(n.Arguments); got < fold.Least || got > fold.Most {
 		c.err = &Error{Offset: offset, Code: CodeWrongArguments, Text: fmt.Sprintf("%s takes %s here, got %d", name, foldArity(fold), got)}
 		return 0

@@ -21,6 +21,7 @@ const (
 	CodeTypeMismatch    = "type_mismatch"
 	CodeWrongArguments  = "wrong_arguments"
 	CodeNotAllowed      = "not_allowed"
+	CodeNotYetSupported = "not_yet_supported"
 )
 
 // Codes of evaluation errors. A constant expression that cannot be evaluated

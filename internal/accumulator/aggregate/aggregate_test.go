@@ -137,7 +137,7 @@ func TestCompileMistakes(t *testing.T) {
 		"count() + 'a'":              {"type_mismatch", 8},
 		"$0 + count()":               {"not_allowed", 0},
 		"count(":                     {"expression_syntax", 6},
-		"top(event.x, 1, 2)":         {"unknown_function", 0},
+		"top(event.x, 1, 2)":         {"not_yet_supported", 0},
 	} {
 		var c Calls
 		_, err := c.Compile(text, inner, outer, env, 2)

@@ -163,6 +163,7 @@ var folds = map[string]expression.Fold{
 	"quantile": {Least: 2, Most: 2, Result: over("quantile", numeric, floatType)},
 	"distinct": {Least: 1, Most: 1, Result: over("distinct", nil, func(expression.Type) expression.Type { return expression.Of(boundary.KindInt) })},
 	"collect":  {Least: 2, Most: 2, Result: over("collect", nil, expression.ListOf)},
+	"top":      {Later: true},
 }
 
 func sameType(t expression.Type) expression.Type { return t }
