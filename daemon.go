@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/sink/stdout"
@@ -145,6 +146,10 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	fail, err := failpoint.FromEnv(os.LookupEnv)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if d.store, err = openStore(ctx, &cfg); err != nil {
 		return nil, err
 	}
@@ -164,6 +169,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
 		Kinds:    kinds,
 		Outbound: d.guard,
+		Fail:     fail,
 	})
 	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{Version: cfg.Version.Version, Revision: cfg.Version.Commit, GoVersion: cfg.Version.Go})
 	if err != nil {

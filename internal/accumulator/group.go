@@ -31,6 +31,7 @@ func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
 		bytes += int64(len(rest[n].Raw))
 		n++
 	}
+	u.cfg.Fail.Hit("decode")
 	poison := u.foldPulled(rest[:n])
 	if u.folded += n; u.folded == len(u.current.events) {
 		u.feed.recycle(u.current.events)
@@ -86,6 +87,7 @@ func (u *Unit) pushes(ctx context.Context) (busy bool, err error) {
 		return false, nil
 	}
 	before := u.core.moment()
+	u.cfg.Fail.Hit("decode")
 	poison := u.foldPushed()
 	if err := u.handOver(putCtx); err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() == nil {

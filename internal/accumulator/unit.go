@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/failpoint"
 )
 
 // UnitConfig is what a Unit is made of.
@@ -26,6 +27,8 @@ type UnitConfig struct {
 	Port Port
 	// Epochs receives after epochs that were kept, for a Program that flushes with them; nil for others.
 	Epochs <-chan struct{}
+	// Fail is the failpoint that is armed; nil for none.
+	Fail *failpoint.Set
 	// MarkEvery is how long a mark may lag behind when no boundary carries it; 0 means 1s.
 	MarkEvery time.Duration
 }

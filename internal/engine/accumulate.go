@@ -76,7 +76,7 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	defer a.setLive(nil)
 	unit := accumulator.NewUnit(accumulator.UnitConfig{
 		Name: a.spec.Name, Core: core, Source: source, Mailbox: m.mailboxes[a.index], Port: port,
-		Epochs: a.epochs, From: mark.Positions, MarkEvery: max(m.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
+		Epochs: a.epochs, From: mark.Positions, Fail: m.e.cfg.Fail, MarkEvery: max(m.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
 	return unit.Run(ctx)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
@@ -63,6 +64,8 @@ type Config struct {
 	Outbound *outbound.Guard
 	// Scratch is a folder for what is written and removed again; "" is the system's.
 	Scratch string
+	// Fail is the failpoint that is armed, for kill tests; nil for none.
+	Fail *failpoint.Set
 	// ShutdownTimeout bounds Close (30s).
 	ShutdownTimeout time.Duration
 	// LeaseTTL is how long this daemon stays the owner of its graphs without a word to a store

@@ -172,7 +172,7 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 		Drop:     m.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
 		Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
-		Owned: t.holds, Term: t.ctx,
+		Owned: t.holds, Term: t.ctx, Fail: m.e.cfg.Fail,
 		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
 	})
 	return r, nil
@@ -204,7 +204,7 @@ func (r *run) storedWriter(ctx context.Context, i int, sink reactor.Sink, depths
 
 func (r *run) writerConfig(i int, sink reactor.Sink) reactor.WriterConfig {
 	o := &r.m.unit.Spec.Outputs[i]
-	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.holds,
+	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.holds, Fail: r.m.e.cfg.Fail,
 		Retry: reactor.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter

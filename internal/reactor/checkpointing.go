@@ -104,7 +104,9 @@ func (r *Reactor) launch() {
 		defer cancel()
 		err := ErrDisowned
 		if !r.disowned() {
+			r.Fail.Hit("commit_sent")
 			err = r.Store.Commit(ctx, c)
+			r.Fail.Hit("commit_acknowledged")
 		}
 		r.commits <- committed{seal: s, err: err, took: time.Since(began), bytes: size(c)}
 	})

@@ -94,7 +94,9 @@ func (r *Reactor) write(now time.Time) {
 		defer cancel()
 		err := ErrDisowned
 		if !r.disowned() {
+			r.Fail.Hit("journal_sent")
 			err = r.Journal.AppendJournal(ctx, r.Core.cfg.ID, r.Core.cfg.Fence, entries)
+			r.Fail.Hit("journal_acknowledged")
 		}
 		p.appends <- appended{err: err, took: time.Since(began)}
 	})

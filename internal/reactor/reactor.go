@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/failpoint"
 )
 
 // ErrStopped answers a function that came after the reactor had ended.
@@ -53,6 +54,8 @@ type Options struct {
 	Journal checkpoint.Journal
 	// Drop are outbox entries that nobody will deliver any more; the first commit removes them.
 	Drop []checkpoint.Delivered
+	// Fail is the failpoint that is armed; nil for none.
+	Fail *failpoint.Set
 	// Head is what Acquire answered: the sequence and ledger the commits go on from.
 	Head checkpoint.Head
 	// Interval is the time between checkpoints; EveryEpochs, when positive, asks for one sooner.
@@ -269,7 +272,9 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	if err := r.collect(now); err != nil {
 		return false, err
 	}
-	busy = r.admit(now)
+	if busy = r.admit(now); busy {
+		r.Fail.Hit("admit")
+	}
 	r.Core.Tick(now)
 	for range len(r.control) {
 		(<-r.control)(now)
@@ -347,6 +352,7 @@ func (r *Reactor) fire(now time.Time) bool {
 	if fired == 0 {
 		return false
 	}
+	r.Fail.Hit("cut")
 	r.Core.TakeFreed(r.Inbox.Free)
 	if r.careful || r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
 		r.sealNow = true

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/graphd/graphd/internal/failpoint"
 )
 
 const (
@@ -50,6 +52,8 @@ type WriterConfig struct {
 	// through; they go first. CarriedAfter is the number before the first.
 	Carried      []Message
 	CarriedAfter int64
+	// Fail is the failpoint that is armed; nil for none.
+	Fail *failpoint.Set
 	// Retry is how a delivery that failed is tried again; its zero fields mean the defaults
 	// named beside them.
 	Retry RetryPolicy
@@ -372,7 +376,10 @@ func (w *Writer) attempt(ctx context.Context, batch []Message) (err error) {
 	if w.disowned() {
 		return ErrDisowned
 	}
-	return w.cfg.Sink.Deliver(ctx, batch)
+	w.cfg.Fail.Hit("outbox_send")
+	err = w.cfg.Sink.Deliver(ctx, batch)
+	w.cfg.Fail.Hit("outbox_sent")
+	return err
 }
 
 func (w *Writer) disowned() bool { return w.cfg.Owned != nil && !w.cfg.Owned() }
