@@ -17,14 +17,19 @@ import (
 // events lie before it.
 const lineLength = 32
 
-// load appends numbered events to a file until ctx is done, at about 5,000 a second.
+// load appends numbered events to a file until ctx is done, every 10 ms.
 type load struct {
 	f       *os.File
 	written atomic.Int64
 	done    chan struct{}
 }
 
+// startLoad writes about 5,000 events a second.
 func startLoad(ctx context.Context, t *testing.T, path string) *load {
+	return startLoadAt(ctx, t, path, 50)
+}
+
+func startLoadAt(ctx context.Context, t *testing.T, path string, each int64) *load {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -44,13 +49,13 @@ func startLoad(ctx context.Context, t *testing.T, path string) *load {
 			}
 			var b strings.Builder
 			n := l.written.Load()
-			for i := range int64(50) {
+			for i := range each {
 				fmt.Fprintf(&b, "%-*s\n", lineLength-1, fmt.Sprintf(`{"n":%d}`, n+i))
 			}
 			if _, err := f.WriteString(b.String()); err != nil {
 				return
 			}
-			l.written.Add(50)
+			l.written.Add(each)
 		}
 	}()
 	return l

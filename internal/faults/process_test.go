@@ -168,6 +168,13 @@ type summary struct {
 		Name, Position, Health string
 		Counters               counters
 	}
+	Outputs []struct {
+		Name, Path string
+		Pending    int64
+	}
+	Durability struct {
+		CheckpointEpoch int64 `json:"checkpoint_epoch"`
+	}
 }
 
 // balanced checks the books of the graph and of each accumulator (M42).

@@ -1,0 +1,157 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The values hold the time of their epoch: an epoch that is run again under the same number
+// has another payload, so that one that left too early shows.
+const outboxGraph = `graph: effects
+accumulators:
+  events: { source: { file: { path: ../events.ndjson, follow: true } }, emit: event.n, strategy: sequential }
+nodes:
+  n: { expr: '{ "n": events, "at": now() }' }
+outputs:
+  hook: { from: n, sink: { http: { url: %q } }, delivery: outbox }
+  lines: { from: n, sink: { file: { path: ../lines.ndjson } } }
+durability: { interval: 50ms }
+`
+
+// TestKillOutbox kills the daemon at random moments and at failpoints while it delivers from
+// an outbox (M30): every value arrives, under one firing id, with one payload. What takes the
+// direct path arrives at least once.
+func TestKillOutbox(t *testing.T) {
+	if problems := killOutbox(t, kills(t, 2*len(failpoints))); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
+func killOutbox(t *testing.T, n int) (problems []string) {
+	hook := receive(t)
+	dir := declare(t, "effects", fmt.Sprintf(outboxGraph, hook.server.URL))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began := time.Now()
+	l := startLoadAt(ctx, t, filepath.Join(dir, "events.ndjson"), 15)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range n {
+		killed(t, dir, i, rng, func(*process) {})
+	}
+	rate := float64(l.written.Load()) / time.Since(began).Seconds()
+	cancel()
+	<-l.done
+	total := l.written.Load()
+	p := start(t, dir)
+	p.until("everything is delivered", 120*time.Second, func() bool {
+		s := p.summary("effects")
+		return s.Counters.Consumed >= total && s.Outputs[0].Pending == 0 && s.Outputs[1].Pending == 0
+	})
+	s := p.summary("effects")
+	if err := s.balanced(); err != nil || s.Counters.Consumed != total || s.Outputs[0].Path != "outbox" {
+		problems = append(problems, fmt.Sprintf("%d events, %+v, %v", total, s, err))
+	}
+	if err := p.stop(); err != nil {
+		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
+	}
+	if rate < 1000 {
+		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
+	}
+	problems = append(problems, hook.verdict(upTo(total))...)
+	missing, doubled := written(t, filepath.Join(dir, "lines.ndjson"), total)
+	if missing > 0 {
+		problems = append(problems, fmt.Sprintf("direct path: %d of %d lost", missing, total))
+	}
+	t.Logf("%d kills at %.0f events/s: %d events; outbox: %d sent again; direct: %d written again", n, rate, total, hook.again, doubled)
+	return problems
+}
+
+// written reads what the file sink has: how many of the numbers are missing, and how many
+// there are more than once.
+func written(t *testing.T, path string, total int64) (missing, doubled int) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	seen := make([]int, total)
+	scanner := bufio.NewScanner(f)
+	for scanner.Scan() {
+		var line struct{ Value struct{ N int64 } }
+		if json.Unmarshal(scanner.Bytes(), &line) == nil && line.Value.N < total { // a torn line is one that is written again
+			seen[line.Value.N]++
+		}
+	}
+	for _, n := range seen {
+		switch {
+		case n == 0:
+			missing++
+		case n > 1:
+			doubled++
+		}
+	}
+	return missing, doubled
+}
+
+const journalGraph = `graph: effects
+accumulators:
+  events: { emit: event.n, strategy: sequential }
+nodes:
+  n: { expr: '{ "n": events, "at": now() }' }
+outputs:
+  lines: { from: n, sink: { file: { path: ../lines.ndjson } } }
+durability: { mode: journal, interval: 300ms }
+`
+
+// TestKillJournaledPush kills the daemon while clients push into a journaled graph (M29): no
+// push that was acknowledged is lost, and what left before a kill leaves again with the same
+// id and content, or not at all.
+func TestKillJournaledPush(t *testing.T) {
+	n := kills(t, 2*len(failpoints))
+	dir := declare(t, "effects", journalGraph)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	clients := startPushers(ctx, "/v1/graphs/effects/accumulators/events/events", 8)
+	rng := rand.New(rand.NewPCG(5, 6))
+	var up time.Duration
+	for i := range n {
+		up += killed(t, dir, i, rng, func(p *process) { clients.base.Store(&p.base) })
+	}
+	p := start(t, dir)
+	began := time.Now()
+	clients.base.Store(&p.base)
+	<-time.After(300 * time.Millisecond) // some more without a kill
+	up += time.Since(began)
+	cancel()
+	clients.wg.Wait()
+	p.until("everything is delivered", 120*time.Second, func() bool {
+		s := p.summary("effects")
+		return s.Counters.Queued == 0 && s.Outputs[0].Pending == 0
+	})
+	s := p.summary("effects")
+	if err := s.balanced(); err != nil || s.Counters.Consumed < int64(len(clients.acked)) {
+		t.Errorf("%d acknowledged, %+v, %v", len(clients.acked), s, err)
+	}
+	if err := p.stop(); err != nil {
+		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
+	}
+	rate := float64(len(clients.acked)) / up.Seconds()
+	if rate < 1000 {
+		t.Errorf("the test is void: %.0f events/s were acknowledged, below 1,000", rate)
+	}
+	out := newEffects()
+	out.read(t, filepath.Join(dir, "lines.ndjson"))
+	if problems := out.verdict(slices.Values(clients.acked)); len(problems) > 0 || len(clients.bad) > 0 {
+		t.Error(problems, clients.bad)
+	}
+	t.Logf("%d kills at %.0f acknowledged events/s: %d acknowledged, %d pushed; %d sent again", n, rate, len(clients.acked), clients.next.Load(), out.again)
+}

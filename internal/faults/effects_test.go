@@ -1,0 +1,245 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// effects counts what leaves a daemon, apart from it: a receiver of webhooks that lives
+// through all kills, and notes what came under which firing id.
+type effects struct {
+	server *httptest.Server
+
+	mu       sync.Mutex
+	payloads map[string]string // by firing id
+	ids      map[int64]map[string]bool
+	again    int // deliveries of an id that was there
+	wrong    []string
+}
+
+func newEffects() *effects {
+	return &effects{payloads: map[string]string{}, ids: map[int64]map[string]bool{}}
+}
+
+func receive(t *testing.T) *effects {
+	e := newEffects()
+	e.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest) // cut off by a kill: it counts as not sent
+			return
+		}
+		e.take(r.Header.Get("Graphd-Firing-Id"), r.Header.Get("Graphd-Firing-Stable"), body)
+	}))
+	t.Cleanup(e.server.Close)
+	return e
+}
+
+func (e *effects) take(id, stable string, body []byte) {
+	var value struct{ N int64 }
+	err := json.Unmarshal(body, &value)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil || stable != "true" {
+		e.wrong = append(e.wrong, fmt.Sprintf("id %s stable %s: %q, %v", id, stable, body, err))
+	}
+	if old, ok := e.payloads[id]; ok {
+		e.again++
+		if old != string(body) {
+			e.wrong = append(e.wrong, fmt.Sprintf("two payloads under one id: %s and %s", old, body))
+		}
+	}
+	e.payloads[id] = string(body)
+	if e.ids[value.N] == nil {
+		e.ids[value.N] = map[string]bool{}
+	}
+	e.ids[value.N][id] = true
+}
+
+// read takes what a file sink has written. A line that a kill has torn is one that comes again.
+func (e *effects) read(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	scanner := bufio.NewScanner(f)
+	for scanner.Scan() {
+		var line struct {
+			FiringID string `json:"firing_id"`
+			Value    json.RawMessage
+		}
+		if json.Unmarshal(scanner.Bytes(), &line) == nil {
+			e.take(line.FiringID, "true", line.Value)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// verdict says what is wrong when every number of must has to be there, and each that is
+// there under one id.
+func (e *effects) verdict(must func(yield func(int64) bool)) (problems []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	problems = append(problems, e.wrong...)
+	lost, doubled := 0, 0
+	for n := range must {
+		if len(e.ids[n]) == 0 {
+			lost++
+		}
+	}
+	for _, ids := range e.ids {
+		if len(ids) > 1 {
+			doubled++
+		}
+	}
+	if lost > 0 || doubled > 0 {
+		problems = append(problems, fmt.Sprintf("%d lost, %d under several ids", lost, doubled))
+	}
+	if len(problems) > 10 {
+		problems = append(problems[:10], fmt.Sprintf("and %d more", len(problems)-10))
+	}
+	return problems
+}
+
+// upTo are the numbers from 0 on.
+func upTo(n int64) func(yield func(int64) bool) {
+	return func(yield func(int64) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// failpoints are the moments at which a kill test ends the daemon, beside random ones.
+var failpoints = [...]string{"decode", "admit", "cut", "commit_sent", "commit_acknowledged", "journal_sent", "journal_acknowledged", "outbox_send", "outbox_sent"}
+
+// endless is how long a daemon runs that does not come to the failpoint it was given.
+const endless = 4 * time.Second
+
+// killed starts the daemon, shows it to seen, and waits for its end: at random, or at a
+// failpoint in turn. Every second time it lets the graph take a checkpoint first: three kills
+// without one are a crash loop, and end the graph (M43).
+func killed(t *testing.T, dir string, i int, rng *rand.Rand, seen func(p *process), args ...string) (up time.Duration) {
+	t.Helper()
+	if i%2 == 1 {
+		t.Setenv("GRAPHD_FAILPOINT", fmt.Sprintf("%s:%d", failpoints[i/2%len(failpoints)], 1+rng.IntN(40)))
+	}
+	p := start(t, dir, args...)
+	t.Setenv("GRAPHD_FAILPOINT", "")
+	began := time.Now()
+	seen(p)
+	patience := endless
+	if i%2 == 0 {
+		first := p.summary("effects").Durability.CheckpointEpoch
+		p.until("a checkpoint", 20*time.Second, func() bool { return p.summary("effects").Durability.CheckpointEpoch > first })
+		patience = time.Duration(rng.IntN(200)) * time.Millisecond
+	}
+	select {
+	case <-p.ended: // at the failpoint
+		p.ended = nil
+	case <-time.After(patience):
+		p.kill()
+	}
+	return time.Since(began)
+}
+
+// declare writes a graph into a fresh directory.
+func declare(t *testing.T, name, doc string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "graphs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "graphs", name+".yaml"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// pushers push numbered events from several clients, whatever happens to the daemon, and
+// know which were acknowledged as durable.
+type pushers struct {
+	next  atomic.Int64
+	base  atomic.Pointer[string] // where the daemon is now
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	acked []int64
+	bad   []string
+}
+
+const pushBatch = 100
+
+func startPushers(ctx context.Context, path string, clients int) *pushers {
+	p := &pushers{}
+	for range clients {
+		p.wg.Go(func() {
+			for ctx.Err() == nil {
+				if base := p.base.Load(); base == nil || !p.push(ctx, *base+path) {
+					select {
+					case <-time.After(5 * time.Millisecond): // the daemon is down
+					case <-ctx.Done():
+					}
+				}
+			}
+		})
+	}
+	return p
+}
+
+// push sends one batch, and reports whether the daemon was there.
+func (p *pushers) push(ctx context.Context, url string) bool {
+	from := p.next.Add(pushBatch) - pushBatch
+	var b strings.Builder
+	for n := from; n < from+pushBatch; n++ {
+		fmt.Fprintf(&b, "{\"n\":%d}\n", n)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(b.String()))
+	if err != nil {
+		return false
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		return false // nobody knows what became of it
+	}
+	var answer struct {
+		Accepted int64
+		Durable  bool
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !answer.Durable || answer.Accepted != pushBatch {
+		p.bad = append(p.bad, string(body))
+	}
+	for n := from; n < from+pushBatch; n++ {
+		p.acked = append(p.acked, n)
+	}
+	return true
+}
