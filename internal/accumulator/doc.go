@@ -3,7 +3,8 @@
 // An accumulator is one input of a graph. Events reach it over its socket (a
 // push) and, optionally, from a [Source]; each is decoded, checked against the
 // schema, filtered by `where`, shaped by `emit`, and folded: a passthrough hands
-// every event on, a batch collects them, a state keeps the newest few. A complete
+// every event on, a batch collects them, a state keeps the newest few, a window aggregates them by
+// their own time (window.go is where to begin). A complete
 // boundary goes to the reactor through a [Port].
 //
 // The package has three parts, each usable without the next:
@@ -22,9 +23,10 @@
 // how many. An event refused while its sender waits is rejected; one that a source
 // pulled is a dead letter, with its bytes, position, stage and code (M5, M42).
 //
-// Stages: "size", "decode", "schema", "time", "where", "emit", "fold", and what a source
-// names itself ("generate"). Codes are those of the decoder and of expressions, and
-// against_schema, too_large, type_error, time_invalid, panic.
+// Stages: "size", "decode", "schema", "time", "where", "emit", "key", "aggregate",
+// "window", "fold", and what a source names itself ("generate"). Codes are those of the
+// decoder and of expressions, and against_schema, too_large, type_error, time_invalid,
+// key_missing, bad_key, late_event, window_full, panic.
 //
 // # Marks
 //
