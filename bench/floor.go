@@ -20,6 +20,9 @@ func runFloor(args []string) (err error) {
 	if len(args) == 1 && args[0] == "relay" {
 		return runRelay()
 	}
+	if len(args) > 0 && args[0] == "kafka" {
+		return runKafkaFloor(args[1:])
+	}
 	if len(args) < 4 {
 		return fmt.Errorf("usage: bench floor relay, or bench floor w1|w2|w3 fast|std OUTPUT INPUT…")
 	}

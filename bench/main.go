@@ -43,6 +43,7 @@ func sections() []section {
 	return append(all,
 		section{"w4", "WebSocket to WebSocket beside a hand-written relay", w4},
 		section{"w4b", "HTTP POST of single events beside a hand-written handler", w4b},
+		section{"kafka", "Kafka to epoch to Kafka beside the library's own consume and produce", throughKafka},
 		section{"overload", "latest and sequential under ten times the load they can take", overload},
 		section{"idle", "start, memory and processor of idle graphs", idle},
 		section{"scale", "cost against nodes, keys, payload and subscribers", scale},
