@@ -107,8 +107,8 @@ const (
 	defaultTimeout = 10 * time.Second
 	// requestRecords and requestBytes bound what is sent to a partition at once: below the
 	// 1 MiB that brokers accept by default. A larger record goes alone, and the broker decides.
-	requestRecords = 1000
-	requestBytes   = 512 << 10
+	requestRecords = 4096
+	requestBytes   = 768 << 10
 	// writers bounds how many partitions are written to at once.
 	writers = 8
 	// recordOverhead is more than a record takes beside its key, value and headers.
