@@ -216,12 +216,20 @@ func CreateTopic(t testing.TB, brokers []string, topic kafka.TopicConfig) {
 	defer cancel()
 	client, done := admin(brokers)
 	defer done()
-	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{topic}})
-	if err == nil {
-		err = res.Errors[topic.Topic]
-	}
-	if err != nil {
-		t.Fatalf("create topic %s: %v", topic.Topic, err)
+	for tries := 0; ; tries++ {
+		res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{topic}})
+		if err == nil {
+			err = res.Errors[topic.Topic]
+		}
+		if err == nil || tries > 0 && errors.Is(err, kafka.TopicAlreadyExists) {
+			break
+		}
+		// On a loaded machine a broker may lose its controller for a moment.
+		select {
+		case <-ctx.Done():
+			t.Fatalf("create topic %s: %v", topic.Topic, err)
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 	for {
 		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic.Topic}})

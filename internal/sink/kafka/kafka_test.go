@@ -391,6 +391,30 @@ func TestF21Faults(t *testing.T) {
 	inOrder(t, all)
 }
 
+// A batch of several requests stops at the first that fails: nothing overtakes.
+func TestNothingOvertakes(t *testing.T) {
+	c := fake(t, kfake.SeedTopics(partitions, "t"))
+	addrs := c.ListenAddrs()
+	requests := 0
+	c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if requests++; requests == 2 {
+			return refuseProduce(req.(*kmsg.ProduceRequest), kerr.NotEnoughReplicas.Code), nil, true
+		}
+		return nil, nil, false
+	})
+	var batch []reactor.Message
+	for i := range 4 * requestRecords {
+		batch = append(batch, sinktest.Message("o", int64(i+1), boundary.Int(int64(i))))
+	}
+	if failures := deliver(t, open(t, config(addrs, "t")), batch); failures != 1 {
+		t.Errorf("%d failures, want 1", failures)
+	}
+	all := records(t, addrs, "t")
+	counted(t, all, len(batch), len(batch))
+	inOrder(t, all)
+}
+
 func inOrder(t *testing.T, all []*kgo.Record) {
 	t.Helper()
 	last := map[int32]int64{}

@@ -152,7 +152,8 @@ func TestF26Lies(t *testing.T) {
 	framed.WriteString(xerial + "\x00\x00\x00\x01\x00\x00\x00\x01")
 	framed.Write([]byte{0, 0, 0, byte(len(huge))})
 	framed.Write(huge)
-	record := append(binary.AppendVarint(nil, 1<<40), 0) // "this record has a TiB"
+	good := forge(0, 0, 1, []byte{14, 0, 0, 0, 1, 2, 'v', 0}) // one record, "v"
+	record := append(binary.AppendVarint(nil, 1<<40), 0)      // "this record has a TiB"
 	for name, x := range map[string]struct {
 		raw  []byte
 		want string
@@ -163,7 +164,8 @@ func TestF26Lies(t *testing.T) {
 		"long record in it": {forge(0, 2, 1, snappy.Encode(nil, record)), "error"},
 		"many records":      {forge(0, 0, 1<<30, []byte{2, 0}), "error"},
 		"negative length":   {forge(0, 0, 1, []byte{1}), "error"},
-		"checksum":          {append(forge(0, 0, 1, []byte{2})[:headerSize], 3), "error"},
+		"checksum":          {append(good[:len(good)-2:len(good)-2], 'w', 0), "error"},
+		"nothing":           {good, "nothing"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

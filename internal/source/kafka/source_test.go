@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -339,6 +340,37 @@ func groupOffset(t *testing.T, c *kgo.Client, group, topic string, partition int
 		}
 	}
 	return -1
+}
+
+// A position to go on from is the end, or an offset of every partition; anything else is refused.
+func TestSeek(t *testing.T) {
+	addrs := fake(t).ListenAddrs()
+	topic := testbed.Topic(t, addrs, 2)
+	c := client(t, addrs)
+	put(t, c, topic, 0, numbers(0, 10)...)
+	put(t, c, topic, 1, numbers(0, 3)...)
+	deleteRecords(t, c, topic, 5)
+	src := newSource(t, config(addrs, topic))
+	for position, want := range map[string]string{
+		"end":                                       "10 3",
+		topic + "/0@7," + topic + "/1@0":            "7 0",
+		topic + "/1@3, " + topic + "/0@10":          "10 3",
+		topic + "/0@4," + topic + "/1@0":            "nothing at 4",
+		topic + "/0@11," + topic + "/1@0":           "nothing at 11",
+		topic + "/0@7":                              "name every partition",
+		topic + "/0@7," + topic + "/1@0," + "x/0@1": "no partition x/0",
+		"7": "not a position",
+	} {
+		got, err := src.Seek(t.Context(), position)
+		slices.SortFunc(got, func(a, b boundary.Position) int { return strings.Compare(a.Stream, b.Stream) })
+		text := fmt.Sprint(err)
+		if err == nil {
+			text = fmt.Sprint(got[0].Offset, got[1].Offset)
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: got %s, want %s", position, text, want)
+		}
+	}
 }
 
 // Lag is what the broker has and the graph has not.

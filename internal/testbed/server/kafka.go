@@ -112,8 +112,6 @@ func properties(id, n int, addr string, controller int, voters, data string) []s
 		"num.network.threads=1", "num.io.threads=2", "background.threads=2",
 		"num.recovery.threads.per.data.dir=1", "log.cleaner.dedupe.buffer.size=2097152",
 		"log.segment.delete.delay.ms=1000", "log.initial.task.delay.ms=1000",
-		// A broker that was killed is missed after this, not after 9 s.
-		"broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500",
 		"controlled.shutdown.enable=true",
 	}
 }
