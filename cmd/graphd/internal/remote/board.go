@@ -107,7 +107,11 @@ func (r *boardRow) rate(now time.Time) float64 {
 		i++
 	}
 	r.recent = r.recent[i:]
-	return float64(len(r.recent)) / span.Seconds()
+	over := span
+	if int64(len(r.recent)) == r.count && r.count > 0 { // it has not been watched for so long yet
+		over = min(span, max(time.Second, now.Sub(r.recent[0])))
+	}
+	return float64(len(r.recent)) / over.Seconds()
 }
 
 // lines is the table as it is to be shown.

@@ -46,7 +46,7 @@ func TestBoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := strings.Join(lines, "\n")
-	for _, want := range []string{"g degraded, x: ", "6 frames missed", "OUTPUT", "signals   -            9      10        2.0   now    9", `by_key    "AAPL"      10       1        0.2`} {
+	for _, want := range []string{"g degraded, x: ", "6 frames missed", "OUTPUT", "signals   -            9      10       10.0   now    9", `by_key    "AAPL"      10       1        1.0`} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the table does not show %q:\n%s", want, all)
 		}
