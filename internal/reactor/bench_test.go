@@ -54,19 +54,23 @@ func benchCore(b *testing.B, doc string, opts ...option) *Core {
 func BenchmarkKeyed(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		for _, strategy := range []string{"latest", "sequential"} {
-			b.Run(fmt.Sprintf("%s/%d", strategy, n), func(b *testing.B) { benchKeyed(b, strategy, n) })
+			for _, batch := range []int{1, 256} { // as a bounded run hands over, and as a live graph does
+				b.Run(fmt.Sprintf("%s/%d/batch=%d", strategy, n, batch), func(b *testing.B) { benchKeyed(b, strategy, n, batch) })
+			}
 		}
 	}
 }
 
-func benchKeyed(b *testing.B, strategy string, n int) {
+func benchKeyed(b *testing.B, strategy string, n, batch int) {
 	c := benchCore(b, graphOf(bookAndModel, "{ when: any, strategy: "+strategy+" }", "nodes:\n  n: { expr: 'a - (b ?? 0)' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"),
 		keyed(func(k *Keys) { k.TTL, k.Max = time.Hour, 2*n }))
-	d := &keyedDriver{c: c}
+	d := &keyedDriver{c: c, batch: batch}
 	before := heapAfterGC()
-	for i := range n {
-		d.event(b, i, 0)
-		d.event(b, i, 1)
+	for input := range 2 {
+		for i := range n {
+			d.event(b, i, input)
+		}
+		d.flush(b)
 	}
 	perKey := float64(heapAfterGC()-before) / float64(n)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -74,38 +78,56 @@ func benchKeyed(b *testing.B, strategy string, n int) {
 	began := cpuTime()
 	i := 0
 	for b.Loop() {
-		d.event(b, rng.IntN(n), i&1)
+		d.event(b, rng.IntN(n), i/batch&1)
 		i++
 	}
 	b.ReportMetric(perKey, "heap-B/key")
 	b.ReportMetric(float64(cpuTime()-began)/float64(b.N), "cpu-ns/op")
 }
 
-// keyedDriver hands over one event at a time, boundaries in slabs as accumulators make them.
+// keyedDriver hands over so many events at a time, boundaries in slabs as accumulators make them.
 type keyedDriver struct {
-	c    *Core
-	text []byte
-	slab []boundary.Boundary
-	n    int64
+	c     *Core
+	batch int
+	input int
+	text  []byte
+	slab  []boundary.Boundary
+	full  int // of the slab, what is not handed over yet
+	n     int64
 }
 
 func (d *keyedDriver) event(b *testing.B, key, input int) {
-	if len(d.slab) == 0 {
-		d.slab = make([]boundary.Boundary, 1024)
+	if len(d.slab) == d.full {
+		d.slab, d.full = make([]boundary.Boundary, 1024), 0
 	}
-	one := accumulator.Handover{Boundaries: d.slab[:1:1]}
-	d.slab = d.slab[1:]
 	d.n++
 	d.text = append(strconv.AppendInt(append(d.text[:0], `"key`...), int64(key), 10), '"')
-	one.Boundaries[0] = boundary.Boundary{
+	d.slab[d.full] = boundary.Boundary{
 		Value: boundary.Int(d.n), Key: boundary.Key(d.text), Events: 1, Size: 24,
 		Last: boundary.Position{Stream: "a file", Offset: d.n},
 	}
-	d.c.Admit(epochZero, input, &one, 0)
-	if !d.c.Fire(epochZero) {
+	d.input = input
+	if d.full++; d.full == d.batch {
+		d.flush(b)
+	}
+}
+
+// flush hands over what there is, and fires all of it.
+func (d *keyedDriver) flush(b *testing.B) {
+	if d.full == 0 {
+		return
+	}
+	h := accumulator.Handover{Boundaries: d.slab[:d.full:d.full]}
+	d.slab, d.full = d.slab[d.full:], 0
+	d.c.Admit(epochZero, d.input, &h, 0)
+	fired := false
+	for d.c.Fire(epochZero) {
+		fired = true
+		d.c.ResetReleased()
+	}
+	if !fired {
 		b.Fatal("the criteria do not hold")
 	}
-	d.c.ResetReleased()
 	d.c.TakeFreed(func(int, Credit) {})
 }
 
@@ -132,7 +154,7 @@ func BenchmarkKeyedSeal(b *testing.B) {
 	for _, n := range []int{1_000, 1_000_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			c := benchCore(b, graphOf(bookAndModel, "{ when: any }", "nodes:\n  n: { expr: 'a - (b ?? 0)' }\n"), keyed(func(k *Keys) { k.Max = 2 * n }))
-			d := &keyedDriver{c: c}
+			d := &keyedDriver{c: c, batch: 1}
 			for i := range n {
 				d.event(b, i, 0)
 			}
