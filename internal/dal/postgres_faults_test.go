@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/testbed"
 	"github.com/graphd/graphd/migrations"
 )
 
@@ -63,6 +64,29 @@ func TestPostgresMigrationResumes(t *testing.T) {
 	}
 	if _, err := OpenPostgres(t.Context(), dsn, PostgresOptions{Schema: schema}); !errors.Is(err, ErrNewerSchema) {
 		t.Errorf("a schema of a newer release: %v", err)
+	}
+}
+
+// Daemons that start together on a new database meet at one lock: each finds the store whole.
+func TestPostgresStartsTogether(t *testing.T) {
+	t.Parallel()
+	dsn := testbed.Postgres(t)
+	for range 5 {
+		schema := schemaName()
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				p, err := OpenPostgres(t.Context(), dsn, PostgresOptions{Schema: schema})
+				if err != nil {
+					t.Errorf("open: %v", err)
+					return
+				}
+				if err := p.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 

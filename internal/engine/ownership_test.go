@@ -365,14 +365,18 @@ func TestM45WokenOwnerStandsDown(t *testing.T) {
 		defer d.close()
 		time.Sleep(1500 * time.Millisecond)
 		d.viewA.set(false, 20*time.Second) // the next answer comes late
+		time.Sleep(2600 * time.Millisecond) // its own deadline is over, nobody has taken the graph yet
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, _ = d.a.e.Push(ctx, Ref{"default", "g"}, "a", []json.RawMessage{json.RawMessage("1")}) // whatever is answered, nothing may come of it
+		cancel()
+		if s, err := d.a.e.Graph(t.Context(), Ref{"default", "g"}); err != nil || s.Epoch != 0 {
+			t.Errorf("an owner of the past has fired epoch %d, %v", s.Epoch, err)
+		}
 		d.b.until("g", reactor.HealthLive, 6*time.Second)
 		if term := d.a.e.own.current(); term.holds() {
 			t.Fatal("the stopped owner holds its term while another runs the graph")
 		}
 		before := len(d.sent.all())
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, _ = d.a.e.Push(ctx, Ref{"default", "g"}, "a", []json.RawMessage{json.RawMessage("1")}) // whatever is answered, nothing may come of it
-		cancel()
 		time.Sleep(20 * time.Second)
 		d.viewA.set(false, 0)
 		d.a.until("g", reactor.HealthStandby, time.Second)
