@@ -364,11 +364,12 @@ func TestM45WokenOwnerStandsDown(t *testing.T) {
 		d := newTwo(t)
 		defer d.close()
 		time.Sleep(1500 * time.Millisecond)
-		d.viewA.set(false, 20*time.Second) // the next answer comes late
+		d.viewA.set(false, 20*time.Second)  // the next answer comes late
 		time.Sleep(2600 * time.Millisecond) // its own deadline is over, nobody has taken the graph yet
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		_, _ = d.a.e.Push(ctx, Ref{"default", "g"}, "a", []json.RawMessage{json.RawMessage("1")}) // whatever is answered, nothing may come of it
 		cancel()
+		synctest.Wait()
 		if s, err := d.a.e.Graph(t.Context(), Ref{"default", "g"}); err != nil || s.Epoch != 0 {
 			t.Errorf("an owner of the past has fired epoch %d, %v", s.Epoch, err)
 		}
