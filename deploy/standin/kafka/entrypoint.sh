@@ -11,4 +11,4 @@ if [ ! -f server.properties ]; then
 	id=$(java -cp '/opt/kafka/lib/*' kafka.tools.StorageTool random-uuid 2>/dev/null | tail -1)
 	java -cp '/opt/kafka/lib/*' kafka.tools.StorageTool format -t "$id" -c server.properties >/dev/null
 fi
-exec java ${KAFKA_HEAP_OPTS:-} -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp '/opt/kafka/lib/*' kafka.Kafka server.properties
+exec java ${KAFKA_HEAP_OPTS:-} -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp '/opt/kafka/lib/*' kafka.Kafka server.properties
