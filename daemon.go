@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/graphd/graphd/internal/builtin"
@@ -228,6 +229,9 @@ func (c *Config) hosts() []string {
 // Addr is where the control plane listens.
 func (d *Daemon) Addr() string { return d.listener.Addr().String() }
 
+// tidyAfter is how long after it is ready a daemon gives back what its start has used.
+const tidyAfter = 5 * time.Second
+
 // Run starts the stored graphs and those of the configuration, serves until ctx is done,
 // and then stops: no more requests, every graph at its epoch boundary, sinks flushed, final
 // checkpoints, the store closed. It is called once.
@@ -252,11 +256,15 @@ func (d *Daemon) Run(ctx context.Context) error {
 		}
 	}()
 	if err == nil {
+		// A start leaves about as much garbage as it keeps, and an idle daemon would hold on to
+		// it: nothing makes the collector run.
+		tidy := time.AfterFunc(tidyAfter, debug.FreeOSMemory)
 		select {
 		case <-ctx.Done():
 		case err = <-serving:
 			serving <- nil
 		}
+		tidy.Stop()
 	}
 	d.log.Info("stopping")
 	// The stop outlives what asked for it, within its own bound.

@@ -24,7 +24,7 @@ type variant struct {
 	// encode has graphd encode its outputs, as the floors always do, and write them to the
 	// null device; without it the outputs are dropped as values.
 	encode bool
-	gogc   string // GOGC, "" for what graphd run chooses (400): what the collector costs
+	gogc   string // GOGC, "" for what graphd run chooses (800): what the collector costs
 }
 
 // variants are in the order of the table; the first is the floor that ratios refer to.
