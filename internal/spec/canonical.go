@@ -212,9 +212,14 @@ func addHeaders(t *meaning.Tree, headers []Header) {
 	}
 	b := t.Branch("headers")
 	for _, h := range slices.SortedFunc(slices.Values(headers), func(a, b Header) int { return strings.Compare(a.Name, b.Name) }) {
-		sum := sha256.Sum256([]byte(h.Value))
-		b.Leaf(h.Name, "(hidden, "+hex.EncodeToString(sum[:4])+")")
+		b.Leaf(h.Name, hidden(h.Value))
 	}
+}
+
+// hidden stands for a secret: two that differ are seen to.
+func hidden(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return "(hidden, " + hex.EncodeToString(sum[:4]) + ")"
 }
 
 func addReactor(t *meaning.Tree, r *Reactor) {
@@ -314,7 +319,7 @@ func addPostgresSink(b *meaning.Tree, p *PostgresSink) {
 		b.Leaf("conflict["+strconv.Itoa(i)+"]", name)
 	}
 	if p.DSN != "" {
-		b.Text("dsn", p.DSN)
+		b.Leaf("dsn", hidden(p.DSN)) // a password may be in it
 	}
 }
 
