@@ -139,6 +139,47 @@ func TestKafkaToKafka(t *testing.T) {
 		text := d.metrics()
 		return strings.Contains(text, `graphd_source_lag{accumulator="orders",graph="through",tenant="default"} 0`)
 	})
+
+	// M44: records of one partition are gone before they were read.
+	d.stop()
+	produceNumbers(t, c, in, total, total+90)
+	deleteUpTo(t, c, in, 0, int64(total/3+30))
+	d = startDaemon(t, config)
+	d.until("the graph has halted", func() bool {
+		s := d.summary("through")
+		return s.Health == "halted" && s.HealthReason.Code == "source_data_lost"
+	})
+	d.do("POST", "/v1/graphs/through/skip-lost", `{"accumulator":"orders"}`, 200, nil)
+	d.until("the other partitions are read", func() bool {
+		s := d.summary("through")
+		return s.Health == "live" && s.Counters.Received == int64(total+60) && s.Counters.Queued == 0
+	})
+	if s := d.summary("through"); s.balanced() != nil {
+		t.Errorf("%+v", s.Counters)
+	}
+}
+
+// deleteUpTo removes a partition's records before an offset, as retention does.
+func deleteUpTo(t *testing.T, c *kgo.Client, topic string, partition int32, offset int64) {
+	t.Helper()
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	rt := kmsg.NewDeleteRecordsRequestTopic()
+	rp := kmsg.NewDeleteRecordsRequestTopicPartition()
+	rt.Topic, rp.Partition, rp.Offset = topic, partition, offset
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics, req.TimeoutMillis = append(req.Topics, rt), 5000
+	for _, shard := range c.RequestSharded(t.Context(), req) {
+		if shard.Err != nil {
+			t.Fatal(shard.Err)
+		}
+		for _, rt := range shard.Resp.(*kmsg.DeleteRecordsResponse).Topics {
+			for _, rp := range rt.Partitions {
+				if rp.ErrorCode != 0 {
+					t.Fatalf("delete records: code %d", rp.ErrorCode)
+				}
+			}
+		}
+	}
 }
 
 func restart(t *testing.T, k *server.Kafka, end func()) {
