@@ -143,7 +143,7 @@ func (r *runner) run() error {
 		if err := r.instant(i, at); err != nil {
 			return err
 		}
-		if err := r.g.Quiesce(); err != nil {
+		if err := r.g.Step(); err != nil {
 			return err
 		}
 		r.g.DropLetters() // they are counted, and a file of nothing but poison must not fill the memory

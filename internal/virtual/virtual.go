@@ -107,6 +107,21 @@ func (g *Graph) Quiesce() error {
 	return g.err
 }
 
+// Step is Quiesce for a driver that calls it after every event: what has completed no
+// boundary gives the core nothing to fire on, and its mark goes with the next that has.
+// In the plain mode it is Quiesce.
+func (g *Graph) Step() error {
+	if g.lent == nil {
+		return g.Quiesce()
+	}
+	for _, acc := range g.accs {
+		if boundaries, letters, _ := acc.Pending(); boundaries+letters > 0 {
+			return g.Quiesce()
+		}
+	}
+	return g.err
+}
+
 // admit hands over what accumulator i has.
 func (g *Graph) admit(i int) {
 	// Take sets every field, and queues keep the boundaries' array and never the hand-over
