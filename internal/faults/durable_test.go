@@ -11,6 +11,10 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/graphd/graphd/internal/testbed"
 )
 
 // The values hold the time of their epoch: an epoch that is run again under the same number
@@ -154,4 +158,69 @@ func TestKillJournaledPush(t *testing.T) {
 		t.Error(problems, clients.bad)
 	}
 	t.Logf("%d kills at %.0f acknowledged events/s: %d acknowledged, %d pushed; %d sent again", n, rate, len(clients.acked), clients.next.Load(), out.again)
+}
+
+const rowsGraph = `graph: effects
+accumulators:
+  events: { source: { file: { path: ../events.ndjson, follow: true } }, emit: event.n, strategy: sequential }
+nodes:
+  n: { expr: '{ "n": events, "epoch": epoch() }' }
+outputs:
+  rows: { from: n, sink: { postgres: { table: effects } } }
+durability: { interval: 50ms }
+`
+
+// TestKillCoTransaction kills the daemon while it writes rows to a table of the store's own
+// database (M30): each event is in the table exactly once.
+func TestKillCoTransaction(t *testing.T) {
+	store := testbed.Postgres(t)
+	db, err := pgx.Connect(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := db.Exec(t.Context(), "create table effects (n bigint not null, epoch bigint not null)"); err != nil {
+		t.Fatal(err)
+	}
+	n := kills(t, 2*len(failpoints))
+	dir := declare(t, "effects", rowsGraph)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began := time.Now()
+	l := startLoadAt(ctx, t, filepath.Join(dir, "events.ndjson"), 30)
+	rng := rand.New(rand.NewPCG(7, 8))
+	for i := range n {
+		killed(t, dir, i, rng, func(*process) {}, "--store", store)
+	}
+	rate := float64(l.written.Load()) / time.Since(began).Seconds()
+	cancel()
+	<-l.done
+	total := l.written.Load()
+	p := start(t, dir, "--store", store)
+	p.until("everything is committed", 120*time.Second, func() bool {
+		s := p.summary("effects")
+		return s.Counters.Consumed >= total && s.Outputs[0].Pending == 0
+	})
+	s := p.summary("effects")
+	if err := s.balanced(); err != nil || s.Counters.Consumed != total || s.Outputs[0].Path != "co-transaction" {
+		t.Errorf("%d events, %+v, %v", total, s, err)
+	}
+	if err := p.stop(); err != nil {
+		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
+	}
+	if rate < 1000 {
+		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
+	}
+	var rows, numbers, epochs int64
+	if err := db.QueryRow(t.Context(), "select count(*), count(distinct n), count(distinct epoch) from effects where n < $1", total).Scan(&rows, &numbers, &epochs); err != nil {
+		t.Fatal(err)
+	}
+	if rows != total || numbers != total || epochs != total {
+		t.Errorf("%d events, %d rows, %d numbers, %d epochs", total, rows, numbers, epochs)
+	}
+	t.Logf("%d kills at %.0f events/s: %d events, %d rows", n, rate, total, rows)
 }
