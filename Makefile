@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: test-faults help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -32,6 +32,8 @@ test-short: ## The inner loop: under a minute once built
 	$(GO) test -short $(TESTS)
 
 KILLS ?= 50
+test-faults: test-kill ## The same as test-kill
+
 test-kill: ## Kill the real binary KILLS times under load and count what survived
 	GRAPHD_KILLS=$(KILLS) $(GO) test -race -count=1 -timeout 30m -run TestKill -v ./internal/faults
 

@@ -154,6 +154,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if d.store, err = openStore(ctx, &cfg); err != nil {
 		return nil, err
 	}
+	d.store = planted(d.store)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.store.Close())

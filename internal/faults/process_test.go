@@ -20,6 +20,16 @@ import (
 // built is where TestMain puts the graphd that the tests run.
 var built string
 
+// binaryEnv names another daemon to run instead.
+const binaryEnv = "GRAPHD_TEST_BINARY"
+
+func binary() string {
+	if path := os.Getenv(binaryEnv); path != "" {
+		return path
+	}
+	return built
+}
+
 func TestMain(m *testing.M) { os.Exit(build(m)) }
 
 // build builds graphd once for all tests, as a user would: without the race detector,
@@ -63,7 +73,7 @@ func startWith(t *testing.T, env []string, dir string, args ...string) *process 
 		t.Fatal(err)
 	}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs", filepath.Join(dir, "graphs")}, args...)
-	p.cmd = exec.Command(built, args...)
+	p.cmd = exec.Command(binary(), args...)
 	p.cmd.Stderr = p.log
 	p.cmd.Env = append(os.Environ(), env...)
 	stdout, err := p.cmd.StdoutPipe()
@@ -203,15 +213,21 @@ func (p *process) summary(graph string) summary {
 // until polls a condition on the daemon.
 func (p *process) until(what string, within time.Duration, cond func() bool) {
 	p.t.Helper()
+	if !p.waitFor(within, cond) {
+		p.t.Fatalf("%s: not within %v\n%s", what, within, p.log)
+	}
+}
+
+// waitFor reports whether the condition came to hold in time.
+func (p *process) waitFor(within time.Duration, cond func() bool) bool {
 	ticker := time.NewTicker(3 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.Now().Add(within)
-	for !cond() {
+	for deadline := time.Now().Add(within); !cond(); <-ticker.C {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("%s: not within %v\n%s", what, within, p.log)
+			return false
 		}
-		<-ticker.C
 	}
+	return true
 }
 
 // kills is how often a test kills: GRAPHD_KILLS, or few in the inner loop.
