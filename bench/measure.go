@@ -98,12 +98,12 @@ func (v *variant) once(ctx context.Context, c *config, wl *workload, f *files, o
 			s.rss <<= 10
 		}
 	}
-	return s, v.verify(wl, f, stderr.String(), &s.stats)
+	return s, v.verify(f, stderr.String(), &s.stats)
 }
 
 // verify reads the statistics, and compares the counts with what must come out: what the
 // workload says, else what the floor put out.
-func (v *variant) verify(wl *workload, f *files, stderr string, s *runStats) error {
+func (v *variant) verify(f *files, stderr string, s *runStats) error {
 	all := strings.Split(strings.TrimSpace(stderr), "\n")
 	if err := json.Unmarshal([]byte(all[len(all)-1]), s); err != nil {
 		return fmt.Errorf("%s: read the statistics: %w\n%s", v.name, err, stderr)

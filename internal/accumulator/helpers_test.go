@@ -2,7 +2,6 @@ package accumulator
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 	"time"
 
@@ -117,8 +116,4 @@ func mustJSON(t *testing.T, text string) any {
 		t.Fatal(err)
 	}
 	return v
-}
-
-func tick(i int) string {
-	return fmt.Sprintf(`{"symbol":"S%d","bid":%d.25,"ask":%d.5,"ts":%d}`, i%10, 100+i%7, 100+i%7, 1700000000000+i)
 }

@@ -87,7 +87,7 @@ func (w *windowProgram) compileShape(a *spec.Accumulator) spec.Diagnostics {
 	}
 	if len(w.keys) > 0 {
 		add(&row, "key", w.keyType())
-		w.compilePlain(a, &row, fields)
+		w.compilePlain(&row, fields)
 	}
 	aggregates := len(row)
 	for i, f := range a.Window.Aggregate {
@@ -124,7 +124,7 @@ func (w *windowProgram) compileShape(a *spec.Accumulator) spec.Diagnostics {
 }
 
 // compilePlain finds the parts of the key that are plain fields, which also stand under their own names.
-func (w *windowProgram) compilePlain(a *spec.Accumulator, row *[]string, fields map[string]expression.Type) {
+func (w *windowProgram) compilePlain(row *[]string, fields map[string]expression.Type) {
 	w.plain = make([]int, 0, len(w.keys))
 	for i, x := range w.keys {
 		reads := x.Reads()

@@ -111,7 +111,7 @@ func realPath(path string) (string, error) {
 func openFile(ctx context.Context, path string, opts SQLiteOptions, files fs.FS) (*sqlconn.Conn, error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := createFile(ctx, path, opts, files); err != nil {
+		if err := createFile(ctx, path, files); err != nil {
 			return nil, err
 		}
 	case err != nil:
@@ -152,7 +152,7 @@ func checkFile(c *sqlconn.Conn) error {
 
 // createFile makes a new store beside path and renames it into place when it is
 // whole, so that path never is half a store.
-func createFile(ctx context.Context, path string, opts SQLiteOptions, files fs.FS) error {
+func createFile(ctx context.Context, path string, files fs.FS) error {
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
 		return fmt.Errorf("%w: the file is gone but its log %s-wal is there; restore the file, or remove the log too to start empty", ErrCorrupt, path)
 	}

@@ -75,6 +75,19 @@ func invalid(ds spec.Diagnostics) error {
 		Detail: fmt.Sprintf("the declaration has %s; nothing was changed", mistakes(len(ds))), Diagnostics: ds}
 }
 
+// rehearse is the rest of a dry run: what only shows beside the other graphs, and the plan.
+func (e *Engine) rehearse(g Ref, unit *compile.Unit, res *ApplyResult) error {
+	if err := e.refuseCircle(g, unit); err != nil {
+		return err
+	}
+	plan, err := unit.Plan.JSON()
+	if err != nil {
+		return fmt.Errorf("encode the plan: %w", err)
+	}
+	res.Plan = json.RawMessage(plan)
+	return nil
+}
+
 func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, document []byte, origin string, ifMatch int64, dryRun bool) (ApplyResult, error) {
 	if unit.Spec.Name != g.Name {
 		return ApplyResult{}, &Error{Status: http.StatusUnprocessableEntity, Code: "name_mismatch",
@@ -101,15 +114,8 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 		}
 	}
 	if dryRun {
-		if err := e.refuseCircle(g, unit); err != nil {
-			return ApplyResult{}, err
-		}
-		plan, err := unit.Plan.JSON()
-		if err != nil {
-			return ApplyResult{}, fmt.Errorf("encode the plan: %w", err)
-		}
-		res.Plan = json.RawMessage(plan)
-		return res, nil
+		err := e.rehearse(g, unit, &res)
+		return res, err
 	}
 	if !res.Changed {
 		old.mu.Lock()
@@ -151,15 +157,20 @@ func (e *Engine) applyUnit(ctx context.Context, g Ref, unit *compile.Unit, docum
 		}
 		e.adopt(m)
 	}
-	res.Revision = m.decl.Revision
+	res.Revision, res.Graph = m.decl.Revision, m.applied(ctx, exists || origin == "api")
+	return res, nil
+}
+
+// applied is the graph as it was applied: once it runs, or, of a directory whose graphs all
+// start at once, as it is.
+func (m *managed) applied(ctx context.Context, wait bool) *GraphSummary {
 	var sum GraphSummary
-	if exists || origin == "api" {
+	if wait {
 		sum = m.after(ctx, loaded)
-	} else { // a directory of graphs starts all of them at once
+	} else {
 		sum = m.summary(ctx)
 	}
-	res.Graph = &sum
-	return res, nil
+	return &sum
 }
 
 func conflict(ifMatch int64) error {

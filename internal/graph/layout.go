@@ -104,8 +104,8 @@ func (p *Plan) AppendState(dst []byte, st *State) []byte {
 // first time.
 func (p *Plan) DecodeState(st *State, l *Layout, data []byte) error {
 	r := textReader{b: data}
-	stamp, whole := r.uvarint(), true
-	fresh := l.missing
+	stamp, fresh := r.uvarint(), l.missing
+	var whole bool // every node of this plan has its value
 	switch r.byte() {
 	case 0:
 		whole = l.same

@@ -20,11 +20,10 @@ var epochZero = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // rig drives a Core by hand, under virtual time.
 type rig struct {
-	t     *testing.T
-	c     *Core
-	now   time.Time
-	sent  map[string]int64 // events handed over, per input: received
-	rates accumulator.Counters
+	t    *testing.T
+	c    *Core
+	now  time.Time
+	sent map[string]int64 // events handed over, per input: received
 }
 
 // option changes the configuration of a rig before its core is made.

@@ -57,7 +57,6 @@ type refEvent struct {
 type refKey struct {
 	cur     [2]int // 0: none
 	waiting [2][]refEvent
-	since   [2]int // of a latest input that is dirty
 	seen    time.Time
 	arrival int
 	started time.Time

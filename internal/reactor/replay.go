@@ -45,7 +45,7 @@ func NewReplayer(c *Core, head checkpoint.Head) *Replayer {
 // After is the entry behind which the replay begins.
 func (r *Replayer) After() int64 { return r.c.journal.seq }
 
-// Entries and Epochs are how many were replayed; anew says that the declaration is another
+// Outcome is how many entries and epochs were replayed; anew says that the declaration is another
 // by now, so that what was admitted is fired again, in epochs with new numbers.
 func (r *Replayer) Outcome() (entries, epochs int64, anew bool) { return r.entries, r.epochs, r.anew }
 

@@ -42,50 +42,17 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if c.cfg.Forgetful {
 		return nil, nil // the books begin anew with the state
 	}
-	c.journal.seq = m.Journal
-	c.admitted, c.stamp, c.keys.evicted = m.Admitted, max(m.Stamp, c.stamp), m.Evicted
-	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
-	if !m.LastStart.IsZero() {
-		c.shared.started = nano(m.LastStart)
-	}
-	c.shared.first, c.shared.last, c.ticked = m.First, m.Last, m.Ticked
-	for i := range c.accs {
-		b := m.Books[c.cfg.Inputs[i].Name]
-		a := &c.accs[i]
-		a.filtered, a.conflated, a.dead, a.consumed = b.Filtered, b.Conflated, b.DeadLettered, b.Consumed
-		a.reasons = b.Reasons
-	}
-	for i, name := range c.cfg.Outputs {
-		c.emitted[i] = m.Emitted[name]
-	}
+	c.restoreMeta(&m)
 	have := make([]bool, len(c.cfg.Inputs))
-	kept := make(map[string]bool) // nodes with a cell
 	layouts, dropped, err := c.restoreLayouts(cells)
 	if err != nil {
 		return nil, err
 	}
-	for n := range cells {
-		cell := &cells[n]
-		if cell.Kind == cellKey {
-			if err := c.restoreKeyCell(cell, layouts); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if cell.Kind == cellLayout || cell.Kind == cellQueue && cell.Key != "" {
-			continue // queues come after the keys they belong to
-		}
-		drop, err := c.restoreCell(cell, have)
-		if err != nil {
-			return nil, corrupt(cell, err)
-		}
-		if cell.Kind == string(graph.NodeCell) {
-			kept[cell.Name] = true
-		}
-		if drop != "" {
-			dropped = append(dropped, drop)
-		}
+	kept, more, err := c.restoreCells(cells, layouts, have)
+	if err != nil {
+		return nil, err
 	}
+	dropped = append(dropped, more...)
 	if err := c.restoreKeyQueues(cells); err != nil {
 		return nil, err
 	}
@@ -103,6 +70,55 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	}
 	slices.Sort(dropped)
 	return slices.Compact(dropped), nil
+}
+
+// restoreMeta takes over what the head says of the reactor itself.
+func (c *Core) restoreMeta(m *meta) {
+	c.journal.seq = m.Journal
+	c.admitted, c.stamp, c.keys.evicted = m.Admitted, max(m.Stamp, c.stamp), m.Evicted
+	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
+	if !m.LastStart.IsZero() {
+		c.shared.started = nano(m.LastStart)
+	}
+	c.shared.first, c.shared.last, c.ticked = m.First, m.Last, m.Ticked
+	for i := range c.accs {
+		b := m.Books[c.cfg.Inputs[i].Name]
+		a := &c.accs[i]
+		a.filtered, a.conflated, a.dead, a.consumed = b.Filtered, b.Conflated, b.DeadLettered, b.Consumed
+		a.reasons = b.Reasons
+	}
+	for i, name := range c.cfg.Outputs {
+		c.emitted[i] = m.Emitted[name]
+	}
+}
+
+// restoreCells takes in all cells but queues of keys, which come after the keys they belong
+// to. have is told which inputs there were; kept are the nodes with a cell.
+func (c *Core) restoreCells(cells []checkpoint.Cell, layouts map[uint64]*keyLayout, have []bool) (kept map[string]bool, dropped []string, err error) {
+	kept = make(map[string]bool)
+	for n := range cells {
+		cell := &cells[n]
+		if cell.Kind == cellKey {
+			if err := c.restoreKeyCell(cell, layouts); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		if cell.Kind == cellLayout || cell.Kind == cellQueue && cell.Key != "" {
+			continue
+		}
+		drop, err := c.restoreCell(cell, have)
+		if err != nil {
+			return nil, nil, corrupt(cell, err)
+		}
+		if cell.Kind == string(graph.NodeCell) {
+			kept[cell.Name] = true
+		}
+		if drop != "" {
+			dropped = append(dropped, drop)
+		}
+	}
+	return kept, dropped, nil
 }
 
 func corrupt(cell *checkpoint.Cell, err error) error {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
@@ -213,7 +212,7 @@ func (w *world) start() {
 	o.r = New(Options{
 		Core: core, Inbox: o.inbox, Writers: o.writers(ctx), Store: w.planted(o), Journal: w.planted(o), Head: head,
 		Interval: 20 * time.Millisecond, Watch: o.watch, Now: func() time.Time { return w.now },
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 	})
 	o.r.spawn = func(f func()) { o.jobs = append(o.jobs, f) }
 	o.r.started = w.now

@@ -49,7 +49,6 @@ type player struct {
 	file     string
 	g        *virtual.Graph
 	seen     [][]boundary.Value // per output, since it was last looked at
-	letters  int64              // events refused by the accumulators
 	failures []string
 }
 

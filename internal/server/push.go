@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -99,7 +100,7 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g engine.Ref, 
 // rejectBody counts a body that holds no events one could name as one rejected event
 // (M42), and answers err.
 func (s *Server) rejectBody(w http.ResponseWriter, r *http.Request, g engine.Ref, accumulator string, err error) {
-	if e, ok := err.(*engine.Error); ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge) {
+	if e, ok := errors.AsType[*engine.Error](err); ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge) {
 		if unknown := s.ctl.RejectBody(context.WithoutCancel(r.Context()), g, accumulator, e.Code); unknown != nil {
 			err = unknown
 		}

@@ -151,7 +151,7 @@ func (s *Server) recoverPanic(rw *response, r *http.Request) {
 	if v == nil {
 		return
 	}
-	if v == http.ErrAbortHandler { // net/http's own word for cutting the connection
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) { // net/http's own word for cutting the connection
 		panic(v)
 	}
 	s.cfg.Log.Error("request panicked", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)),

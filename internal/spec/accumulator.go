@@ -41,7 +41,7 @@ var accumulatorKinds = []string{"batch", "state", "window"}
 
 func readAccumulators(d *decoder, v value, g *Graph) {
 	d.links.inputs = v
-	pairs := d.names(v, "accumulator", maxEntries)
+	pairs := d.names(v, "accumulator")
 	g.Accumulators = make([]Accumulator, 0, len(pairs))
 	for _, p := range pairs {
 		a := Accumulator{

@@ -147,7 +147,7 @@ var outputFields = []field[Output]{
 }
 
 func readOutputs(d *decoder, v value, g *Graph) {
-	pairs := d.names(v, "output", maxEntries)
+	pairs := d.names(v, "output")
 	g.Outputs = make([]Output, 0, len(pairs))
 	for _, p := range pairs {
 		o := Output{

@@ -87,7 +87,7 @@ func readDescription(d *decoder, v value, g *Graph) {
 }
 
 func readVars(d *decoder, v value, g *Graph) {
-	for _, p := range d.names(v, "var", maxEntries) {
+	for _, p := range d.names(v, "var") {
 		if p.split {
 			d.reportSplit(p)
 			continue

@@ -122,7 +122,7 @@ func readKafkaSource(d *decoder, v value, s *Source) {
 	}
 	start, given := got["start"]
 	for stream := range k.Start.Offsets {
-		topic, _, _ := cutPartition(stream)
+		topic, _ := cutPartition(stream)
 		known := false
 		for _, t := range k.Topics {
 			known = known || t == topic
@@ -245,7 +245,7 @@ func readKafkaOffsets(d *decoder, v value, s *KafkaStart) {
 	}
 	s.Offsets = map[string]int64{}
 	for _, p := range d.pairs(v, func(string) bool { return false }) {
-		if _, _, ok := cutPartition(p.key.Value); !ok {
+		if _, ok := cutPartition(p.key.Value); !ok {
 			d.report(p.key, p.at, CodeBadName, "", "%s is no partition; write topic/number", document.Quote(p.key.Value))
 			continue
 		}
@@ -255,14 +255,14 @@ func readKafkaOffsets(d *decoder, v value, s *KafkaStart) {
 	}
 }
 
-// cutPartition takes "topic/partition" apart.
-func cutPartition(s string) (topic string, partition int, ok bool) {
+// cutPartition is the topic of "topic/partition".
+func cutPartition(s string) (topic string, ok bool) {
 	i := strings.LastIndexByte(s, '/')
 	if i <= 0 {
-		return "", 0, false
+		return "", false
 	}
 	n, err := strconv.ParseUint(s[i+1:], 10, 31)
-	return s[:i], int(n), err == nil && strconv.FormatUint(n, 10) == s[i+1:]
+	return s[:i], err == nil && strconv.FormatUint(n, 10) == s[i+1:]
 }
 
 // readKafkaTLS reads what TLS needs; {} is all that the system's own authorities need.

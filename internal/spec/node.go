@@ -35,7 +35,7 @@ var nodeFields = []field[Node]{
 var nodeKinds = []string{"expr", "route", "wasm", "http", "go"}
 
 func readNodes(d *decoder, v value, g *Graph) {
-	pairs := d.names(v, "node", maxEntries)
+	pairs := d.names(v, "node")
 	g.Nodes = make([]Node, 0, len(pairs))
 	for _, p := range pairs {
 		n := Node{

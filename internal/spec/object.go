@@ -214,16 +214,16 @@ var reservedNames = []string{
 	"true", "false", "nil", "not", "and", "or", "in", "matches", "contains", "let", "if", "else",
 }
 
-// names lists the entries of a mapping from names that the user chose, up to limit.
+// names lists the entries of a mapping from names that the user chose, up to maxEntries.
 // what says what is named.
-func (d *decoder) names(v value, what string, limit int) []pair {
+func (d *decoder) names(v value, what string) []pair {
 	if !d.mapping(v, "a mapping from names to "+what+"s") {
 		return nil
 	}
 	list := d.pairs(v, func(string) bool { return false })
-	if len(list) > limit {
-		d.report(list[limit].key, list[limit].at, CodeTooMany, "", "a graph may have %d %ss, this one has %d; split it into several graphs", limit, what, len(list))
-		list = list[:limit]
+	if len(list) > maxEntries {
+		d.report(list[maxEntries].key, list[maxEntries].at, CodeTooMany, "", "a graph may have %d %ss, this one has %d; split it into several graphs", maxEntries, what, len(list))
+		list = list[:maxEntries]
 	}
 	for _, p := range list {
 		d.checkName(p.key, p.at, what)

@@ -68,7 +68,7 @@ func NewLogger(w io.Writer, c LogConfig) (*slog.Logger, error) {
 	if c.Format == FormatJSON || c.Format != FormatText && !terminal {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), nil
 	}
-	return slog.New(tint.NewHandler(w, &tint.Options{
+	return slog.New(tint.NewTextHandler(w, &tint.Options{
 		Level:      level,
 		TimeFormat: time.TimeOnly,
 		NoColor:    c.NoColor || !terminal,

@@ -76,6 +76,7 @@ func note(path, line string) error {
 // unique is a name that no other test has: the beginning of the test's own, for people,
 // and a random end.
 func unique(t testing.TB) string {
+	t.Helper()
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r

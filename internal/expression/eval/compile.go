@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"math"
 	"regexp"
 	"slices"
@@ -95,7 +96,7 @@ func (c *compiler) fold(code code) (boundary.Value, *Error) {
 	}
 	e.work = maxWork - maxFoldWork
 	v := code.val(e)
-	err, _ := e.Stop().(*Error)
+	err, _ := errors.AsType[*Error](e.Stop())
 	if err != nil && err.Code == rules.CodeLimitExceeded {
 		c.noFold = true
 	}

@@ -66,14 +66,12 @@ func (t *tail) look() (grown bool, err error) {
 		}
 		t.changed = st.ModTime()
 	}
-	if err := t.lookAtName(st); err != nil {
-		return false, err
-	}
+	t.lookAtName(st)
 	return st.Size() > read, nil
 }
 
 // lookAtName sees what the file's name means now.
-func (t *tail) lookAtName(open os.FileInfo) error {
+func (t *tail) lookAtName(open os.FileInfo) {
 	named, err := os.Stat(t.cfg.Path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -86,7 +84,6 @@ func (t *tail) lookAtName(open os.FileInfo) error {
 		t.rotated = false
 		t.say(accumulator.Live, "")
 	}
-	return nil
 }
 
 // position is where the run stands.

@@ -39,7 +39,6 @@ type session struct {
 	asking     map[int]bool     // leaders that a request is on the way to
 	results    chan *result
 	health     accumulator.Health
-	detail     string
 	trouble    string    // why the topics cannot be looked at; "" when they can
 	failures   int       // looks in a row that failed
 	lookAt     time.Time // when to look again

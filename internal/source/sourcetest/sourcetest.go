@@ -144,7 +144,7 @@ func (r *Receiver) Advanced() []boundary.Position {
 }
 
 // run runs a new source until it returns, which it must within patience.
-func (s *Suite) run(t *testing.T, ctx context.Context, from []boundary.Position, r *Receiver) error {
+func (s *Suite) run(ctx context.Context, t *testing.T, from []boundary.Position, r *Receiver) error {
 	t.Helper()
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	done := make(chan error, 1)
@@ -171,7 +171,7 @@ func (s *Suite) collect(t *testing.T, from []boundary.Position, n int) *Receiver
 	if s.Endless {
 		r.Most = n
 	}
-	if err := s.run(t, ctx, from, r); err != nil {
+	if err := s.run(ctx, t, from, r); err != nil {
 		t.Fatalf("Run: %v", err)
 	}
 	return r
@@ -223,7 +223,7 @@ func (s *Suite) testStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r := &Receiver{Most: 1, Stop: cancel}
-	if err := s.run(t, ctx, nil, r); err != nil {
+	if err := s.run(ctx, t, nil, r); err != nil {
 		t.Errorf("Run after a stop: %v, want nil", err)
 	}
 }
@@ -231,7 +231,7 @@ func (s *Suite) testStop(t *testing.T) {
 func (s *Suite) testStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.run(t, ctx, nil, &Receiver{}); err != nil {
+	if err := s.run(ctx, t, nil, &Receiver{}); err != nil {
 		t.Errorf("Run under a done context: %v, want nil", err)
 	}
 }
@@ -247,7 +247,7 @@ func (s *Suite) testBlocked(t *testing.T) {
 		}
 		cancel()
 	}()
-	if err := s.run(t, ctx, nil, r); err != nil {
+	if err := s.run(ctx, t, nil, r); err != nil {
 		t.Errorf("Run with a blocked receiver: %v, want nil", err)
 	}
 	if n := len(r.Items()); n != 2 {

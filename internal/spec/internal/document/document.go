@@ -101,7 +101,7 @@ func tooDeep(n *yaml.Node, depth int) *yaml.Node {
 // read reads the text, repairing it as often as that helps.
 func (d *Document) read() []Problem {
 	r := decode(strings.NewReader(d.Source.text))
-	if r.err != nil && r.err != io.EOF {
+	if r.err != nil && !errors.Is(r.err, io.EOF) {
 		p := repairer{text: d.Source.text, budget: repairBudget}
 		r = p.run()
 		d.repairs = p.done
@@ -114,7 +114,7 @@ func (d *Document) read() []Problem {
 		}
 	}
 	switch {
-	case r.err == io.EOF:
+	case errors.Is(r.err, io.EOF):
 		return []Problem{{Line: 1, Column: 1, Code: CodeEmpty, Text: "the declaration is empty; it needs at least graph and accumulators"}}
 	case r.second != nil:
 		d.Root = r.root
