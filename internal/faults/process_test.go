@@ -170,6 +170,7 @@ type counters struct {
 
 type summary struct {
 	Health       string
+	HealthReason struct{ Code, Detail string } `json:"health_reason"`
 	Paused       bool
 	Epoch        int64
 	Incarnation  int64

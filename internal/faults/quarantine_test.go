@@ -1,0 +1,89 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestM43CrashLoopOfTheProcess: an epoch that takes the process down each time it is tried is
+// tried three times. Then the graph is quarantined and the daemon stays up, until an operator
+// says that the cause is mended.
+func TestM43CrashLoopOfTheProcess(t *testing.T) {
+	dir := declare(t, "history", historyGraph)
+	if err := os.WriteFile(filepath.Join(dir, "events.ndjson"), []byte("{\"n\":0}\n{\"n\":1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GRAPHD_FAILPOINT", "cut:1")
+	for i := range 3 {
+		p := start(t, dir)
+		select {
+		case <-p.ended:
+			p.ended = nil
+		case <-time.After(20 * time.Second):
+			t.Fatalf("start %d: the epoch did not take the process down", i+1)
+		}
+	}
+	p := start(t, dir)
+	p.until("the graph is quarantined", 20*time.Second, func() bool { return p.summary("history").Health == "failed" })
+	if s := p.summary("history"); s.HealthReason.Code != "crash_loop" {
+		t.Errorf("%+v", s.HealthReason)
+	}
+	if err := p.stop(); err != nil {
+		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
+	}
+	t.Setenv("GRAPHD_FAILPOINT", "")
+	p = start(t, dir)
+	p.until("it stays quarantined", 20*time.Second, func() bool { return p.summary("history").Health == "failed" })
+	if err := p.do("POST", "/v1/graphs/history/restart", "{}", nil); err != nil {
+		t.Fatal(err)
+	}
+	p.until("both fired", 20*time.Second, func() bool { return p.summary("history").Counters.Consumed == 2 })
+}
+
+// TestM44SkipLostOfTheProcess: a file that is not the one of the checkpoint halts its graph,
+// and an operator's command lets it go on; the gap is counted and recorded.
+func TestM44SkipLostOfTheProcess(t *testing.T) {
+	dir := declare(t, "history", historyGraph)
+	path := filepath.Join(dir, "events.ndjson")
+	long := strings.Repeat("{\"n\":1}\n", 300) // more than the fingerprint covers
+	if err := os.WriteFile(path, []byte(long), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, dir)
+	p.until("all fired", 20*time.Second, func() bool { return p.summary("history").Counters.Consumed == 300 })
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("{\"n\":7}\n{\"n\":8}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, dir)
+	p.until("it is halted", 20*time.Second, func() bool { return p.summary("history").Health == "halted" })
+	if s := p.summary("history"); s.HealthReason.Code != "source_data_lost" || s.Counters.Consumed != 300 {
+		t.Errorf("%+v", s)
+	}
+	if err := p.do("POST", "/v1/graphs/history/skip-lost", `{"accumulator":"events"}`, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.until("it goes on", 20*time.Second, func() bool { return p.summary("history").Counters.Consumed == 302 })
+	if err := p.do("POST", "/v1/graphs/history/skip-lost", `{"accumulator":"events"}`, nil); err == nil || !strings.Contains(err.Error(), "nothing_lost") {
+		t.Errorf("a second time: %v", err)
+	}
+	if want := `graphd_source_gaps_total{accumulator="events",graph="history",tenant="default"} 1`; !strings.Contains(p.metrics(), want) {
+		t.Errorf("the metrics have no %s", want)
+	}
+	var events struct{ Items []struct{ Kind string } }
+	if err := p.do("GET", "/v1/graphs/history/recovery-events", "", &events); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, ev := range events.Items {
+		kinds[ev.Kind] = true
+	}
+	if !kinds["source_data_lost"] || !kinds["gap_skipped"] {
+		t.Errorf("recovery events %v", kinds)
+	}
+}
