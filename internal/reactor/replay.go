@@ -229,6 +229,9 @@ func (r *Replayer) with(in *reader, now time.Time) error {
 		values = append(values, in.value())
 	}
 	return r.outcome(in, func() bool {
+		if len(values) != len(r.c.cfg.Inputs) {
+			return false
+		}
 		_, err := r.c.FireWith(now, key, slices.Clip(values), replace)
 		return err == nil
 	})

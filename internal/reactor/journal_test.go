@@ -1,0 +1,100 @@
+package reactor
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+const journalGraph = `graph: journal
+accumulators:
+  a: { strategy: sequential }
+  b: {}
+nodes: { n: { expr: '[a, b ?? nil]' } }
+outputs: { o: { from: n, sink: { drop: {} } } }
+`
+
+func withJournal(c *Config) { c.Journal = true }
+
+// logged is the journal of a core that has met every kind of call.
+func logged(t *testing.T) []checkpoint.JournalEntry {
+	t.Helper()
+	r := newRig(t, journalGraph, withJournal)
+	r.c.Begin()
+	r.push("b", "text")
+	r.push("a", 1, 2)
+	for r.c.Fire(r.now) {
+	}
+	entries := r.c.TakeJournal()
+	r.c.Pause(r.now, "op")
+	r.push("a", 3)
+	if _, err := r.c.ForceFire(r.now, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.c.FireWith(r.now, "", []boundary.Value{boundary.Int(9), {}}, true); err != nil {
+		t.Fatal(err)
+	}
+	r.c.Admit(r.now, 0, &accumulator.Handover{DeadLetters: []checkpoint.DeadLetter{{Stage: "decode", Code: "x", Payload: []byte("{")}}, Mark: r.c.accs[0].mark}, 0)
+	r.c.Resume(r.now)
+	return append(entries, r.c.TakeJournal()...)
+}
+
+// M29: what was recorded is what a replay comes to; what it cannot come to, it says.
+func TestM29Replayer(t *testing.T) {
+	t.Parallel()
+	entries := logged(t)
+	c := NewCore(testConfig(t, journalGraph, withJournal))
+	r := NewReplayer(c, checkpoint.Head{})
+	for _, e := range entries {
+		if err := r.Entry(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Done()
+	if n, epochs, anew := r.Outcome(); n != 2 || epochs != 4 || anew || c.Epoch() != 4 || c.paused || len(c.letters) != 1 || len(c.Released()) != 4 {
+		t.Errorf("entries %d, epochs %d, anew %v, epoch %d, paused %v, %d letters, %d released", n, epochs, anew, c.Epoch(), c.paused, len(c.letters), len(c.Released()))
+	}
+	if v := c.shared.slots[0].cur; v.String() != "9" {
+		t.Errorf("the cache has %s", v)
+	}
+
+	other := NewCore(testConfig(t, journalGraph, withJournal))
+	other.epoch = 5 // not the checkpoint that the journal was written on
+	if err := NewReplayer(other, checkpoint.Head{}).Entry(entries[0]); !errors.Is(err, ErrDiverged) {
+		t.Errorf("a replay that comes to other numbers: %v, want ErrDiverged", err)
+	}
+	other = NewCore(testConfig(t, journalGraph, withJournal, func(c *Config) { c.All = true }))
+	r = NewReplayer(other, checkpoint.Head{})
+	if err := r.Entry(entries[1]); !errors.Is(err, ErrDiverged) {
+		t.Errorf("a replay whose epoch does not come: %v, want ErrDiverged", err)
+	}
+	unknown := checkpoint.JournalEntry{Seq: 1, Data: []byte("Z\x00")}
+	if err := NewReplayer(NewCore(testConfig(t, journalGraph)), checkpoint.Head{}).Entry(unknown); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a record of an unknown kind: %v, want ErrCorrupt", err)
+	}
+}
+
+// FuzzReplay: whatever an entry holds, a replay answers and does not panic.
+func FuzzReplay(f *testing.F) {
+	cfg := testConfig(f, journalGraph, withJournal)
+	r := NewCore(cfg)
+	r.Begin()
+	r.Start(epochZero)
+	r.SetHealth(epochZero, 0, accumulator.SocketOnly, "", "")
+	r.SetHealth(epochZero, 1, accumulator.SocketOnly, "", "")
+	r.Admit(epochZero, 0, &accumulator.Handover{Boundaries: []boundary.Boundary{{Value: boundary.Int(1), Events: 1}}}, 0)
+	r.Fire(epochZero)
+	if _, err := r.FireWith(epochZero, "", []boundary.Value{boundary.Int(2), {}}, false); err != nil {
+		f.Fatal(err)
+	}
+	for _, e := range r.TakeJournal() {
+		f.Add(e.Data)
+		f.Add(e.Data[:len(e.Data)/2])
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		_ = NewReplayer(NewCore(cfg), checkpoint.Head{}).Entry(checkpoint.JournalEntry{Seq: 1, Data: data})
+	})
+}
