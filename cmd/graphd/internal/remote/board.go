@@ -216,7 +216,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 		case <-ticker.C:
 			if err := b.draw(a); err != nil {
 				stop()
-				<-ended
+				_ = <-ended // the screen is what failed
 				return err
 			}
 		case err := <-ended:
