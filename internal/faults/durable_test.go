@@ -35,7 +35,7 @@ durability: { interval: 50ms }
 // an outbox (M30): every value arrives, under one firing id, with one payload. What takes the
 // direct path arrives at least once.
 func TestKillOutbox(t *testing.T) {
-	if problems := killOutbox(t, receive(t), kills(t, 2*len(failpoints))); len(problems) > 0 {
+	if problems := killOutbox(t, receive(t), kills(t, rounds())); len(problems) > 0 {
 		t.Error(problems)
 	}
 }
@@ -147,7 +147,7 @@ durability: { mode: journal, interval: 300ms }
 // push that was acknowledged is lost, and what left before a kill leaves again with the same
 // id and content, or not at all.
 func TestKillJournaledPush(t *testing.T) {
-	n := kills(t, 2*len(failpoints))
+	n := kills(t, rounds())
 	dir := declare(t, "effects", journalGraph)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -213,7 +213,7 @@ func TestKillCoTransaction(t *testing.T) {
 	if _, err := db.Exec(t.Context(), "create table effects (n bigint not null, epoch bigint not null)"); err != nil {
 		t.Fatal(err)
 	}
-	n := kills(t, 2*len(failpoints))
+	n := kills(t, rounds())
 	dir := declare(t, "effects", rowsGraph)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -132,6 +132,15 @@ func upTo(n int64) func(yield func(int64) bool) {
 // failpoints are the moments at which a kill test ends the daemon, beside random ones.
 var failpoints = [...]string{"decode", "admit", "cut", "commit_sent", "commit_acknowledged", "journal_sent", "journal_acknowledged", "outbox_send", "outbox_sent"}
 
+// rounds is how often a test kills where nothing is said: at every failpoint once, and as
+// often at random; in the inner loop a few times.
+func rounds() int {
+	if testing.Short() {
+		return 4
+	}
+	return 2 * len(failpoints)
+}
+
 // endless is how long a daemon runs that does not come to the failpoint it was given.
 const endless = 4 * time.Second
 
