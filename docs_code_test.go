@@ -135,7 +135,7 @@ func TestDocsGuarantees(t *testing.T) {
 	for _, file := range sources(t, "internal/engine") {
 		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Name.Name != "guarantees" && fn.Name.Name != "stateGuarantee" {
+			if !ok || !slices.Contains([]string{"guarantees", "stateGuarantee", "deliveryGuarantee"}, fn.Name.Name) {
 				continue
 			}
 			ast.Inspect(fn, func(n ast.Node) bool {
@@ -192,14 +192,21 @@ var (
 	flagHelp = regexp.MustCompile(`(?m)^ +(?:(-[a-z]), )?(?:--([a-z-]+))`)
 )
 
-// TestDocsCommands holds every command line in the documentation against the binary's own
-// help: its verbs and its flags.
+// TestDocsCommands runs every command line in the documentation, and holds those that cannot be
+// run in a test against the binary's own help.
 func TestDocsCommands(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "graphd")
 	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/graphd").CombinedOutput(); err != nil {
 		t.Fatalf("build the binary: %v\n%s", err, out)
 	}
+	t.Run("help", func(t *testing.T) { checkHelp(t, binary) })
+	runPages(t, binary)
+}
+
+// checkHelp holds every command line against the binary's help: its verbs and its flags.
+func checkHelp(t *testing.T, binary string) {
+	t.Helper()
 	help := helpOf(t, binary)
 	verbs := map[string]string{}
 	commands := 0
@@ -230,23 +237,15 @@ func TestDocsCommands(t *testing.T) {
 	}
 }
 
-// commandLines are what a reader would type: the lines of console blocks that begin with $.
+// commandLines are what a reader would type.
 func commandLines(p *page) []string {
 	var lines []string
 	for _, b := range p.blocks {
-		if b.info != "console" {
+		if !strings.HasPrefix(b.info, "console") {
 			continue
 		}
-		typed := false
-		for line := range strings.Lines(b.text) {
-			command, prompt := strings.CutPrefix(strings.TrimRight(line, "\n"), "$ ")
-			if !prompt && typed { // the line before ended with |
-				command, prompt = strings.TrimSpace(command), true
-			}
-			typed = prompt && strings.HasSuffix(command, "|")
-			if prompt {
-				lines = append(lines, command)
-			}
+		for _, c := range shownCommands(&b) {
+			lines = append(lines, strings.Split(c.text, "\n")...)
 		}
 	}
 	return lines

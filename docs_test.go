@@ -23,9 +23,10 @@ type page struct {
 
 // block is one fenced block of a page.
 type block struct {
-	line int
-	info string // what stands behind the fence: "yaml", "console", …
-	text string
+	line  int
+	info  string // what stands behind the fence: "yaml", "console", …
+	text  string
+	setup []string // the commands of the comments "setup:" before it
 }
 
 // pages are the README, the changelog, the notes for contributors and everything under docs.
@@ -57,6 +58,7 @@ func readPage(t *testing.T, path string) page {
 	p := page{path: path}
 	var prose, inside strings.Builder
 	var open *block
+	var setup []string
 	line := 0
 	lines := bufio.NewScanner(strings.NewReader(string(data)))
 	lines.Buffer(nil, 1<<20)
@@ -65,7 +67,8 @@ func readPage(t *testing.T, path string) page {
 		info, fence := strings.CutPrefix(lines.Text(), "```")
 		switch {
 		case fence && open == nil:
-			open = &block{line: line, info: info}
+			open = &block{line: line, info: info, setup: setup}
+			setup = nil
 		case fence:
 			open.text = inside.String()
 			p.blocks = append(p.blocks, *open)
@@ -73,6 +76,8 @@ func readPage(t *testing.T, path string) page {
 			inside.Reset()
 		case open != nil:
 			inside.WriteString(lines.Text() + "\n")
+		case strings.HasPrefix(lines.Text(), "<!-- setup: "):
+			setup = append(setup, strings.TrimSuffix(strings.TrimPrefix(lines.Text(), "<!-- setup: "), " -->"))
 		default:
 			prose.WriteString(lines.Text() + "\n")
 		}
