@@ -33,7 +33,7 @@ func (r *reader) start(verb, args string, shown []string, code int) string {
 		if got != code {
 			return fmt.Sprintf("exit code %d, want %d\n%s", got, code, out)
 		}
-		return compareShown(shown, out, false)
+		return compareShown(shown, out)
 	}
 	if r.daemon != nil {
 		r.daemon.stop(r.t)
@@ -58,7 +58,7 @@ func (r *reader) start(verb, args string, shown []string, code int) string {
 			return "it was not ready in time, or said something else:\n" + d.said.String()
 		case <-d.said.news:
 			out := d.said.String()
-			if d.addr = listensOn.FindString(out); d.addr != "" && compareShown(shown, out, false) == "" {
+			if d.addr = listensOn.FindString(out); d.addr != "" && compareShown(shown, out) == "" {
 				return ""
 			}
 		}
