@@ -165,7 +165,11 @@ func TestResetAndRewind(t *testing.T) {
 	}
 	before := d.summary("sums")
 	d.do("POST", "/v1/graphs/sums/pause", "", 200, nil)
-	d.do("POST", "/v1/graphs/sums/reset", `{"confirm":"sums"}`, 200, nil)
+	var answer struct{ Health string }
+	d.do("POST", "/v1/graphs/sums/reset", `{"confirm":"sums"}`, 200, &answer)
+	if answer.Health != "live" {
+		t.Errorf("the answer to the reset says %q", answer.Health)
+	}
 	d.until("the source is read from the beginning", func() bool { return d.summary("sums").Counters.Received == 3 })
 	s := d.summary("sums")
 	if err := s.balanced(); err != nil || !s.Paused || s.Counters.Queued != 3 || s.Epoch != before.Epoch {

@@ -68,9 +68,15 @@ func TestPlanJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := command(t.Context(), newDaemon(t).Server, "", "plan", "testdata/edge.yaml", "--format", "json")
-	if r.code != 0 || r.stdout != string(want)+"\n" {
-		t.Errorf("got exit %d, %s", r.code, r.stdout)
+	server := newDaemon(t).Server
+	for _, flag := range []string{"--format", "-o"} {
+		r := command(t.Context(), server, "", "plan", "testdata/edge.yaml", flag, "json")
+		if r.code != 0 || r.stdout != string(want)+"\n" {
+			t.Errorf("%s json: got exit %d, %s", flag, r.code, r.stdout)
+		}
+	}
+	if r := command(t.Context(), server, "", "plan", "testdata/edge.yaml", "-o", "yaml"); r.code != 2 {
+		t.Errorf("a plan is not printed as YAML, and not as something else: exit %d, %s", r.code, r.stdout)
 	}
 }
 

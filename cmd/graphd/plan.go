@@ -21,7 +21,10 @@ what each depends on, and outputs. The JSON is byte-identical for declarations
 of the same meaning.`,
 		Args:                  terminal.Positional(cobra.ExactArgs(1)),
 		DisableFlagsInUseLine: true,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("format") && t.Format != terminal.FormatTable {
+				format = t.Format // -o json means the same
+			}
 			if format != "text" && format != "json" && format != "mermaid" {
 				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("--format %s: it must be text, json or mermaid", format))
 			}

@@ -59,7 +59,9 @@ func (e *Engine) Reset(ctx context.Context, g Ref, confirm, by string) (GraphSum
 			Reason: by + " took all state from the graph; it begins anew", Outcome: "restarted", Incarnation: m.incarnation()})
 	}
 	m.start(e.ctx)
-	sum := m.after(ctx, loaded)
+	sum := m.after(ctx, func(s *GraphSummary) bool { // until its run has begun it is still what it was: stopped
+		return loaded(s) && s.Health != string(reactor.HealthStopped)
+	})
 	return sum, err
 }
 
