@@ -5,7 +5,8 @@
 // The points are "decode" (events are about to be folded), "admit" (hand-overs were admitted),
 // "cut" (epochs have ended in memory), "commit_sent" and "commit_acknowledged" (around a
 // checkpoint), "journal_sent" and "journal_acknowledged" (around an append), "outbox_send" and
-// "outbox_sent" (around a delivery).
+// "outbox_sent" (around a delivery), "offset_mirror" (positions are in a checkpoint, and about to be
+// told to the source).
 package failpoint
 
 import (

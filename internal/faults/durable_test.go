@@ -35,7 +35,7 @@ durability: { interval: 50ms }
 // an outbox (M30): every value arrives, under one firing id, with one payload. What takes the
 // direct path arrives at least once.
 func TestKillOutbox(t *testing.T) {
-	if problems := killOutbox(t, receive(t), kills(t, rounds())); len(problems) > 0 {
+	if problems := killOutbox(t, receive(t), someKills(t, outboxPoints)); len(problems) > 0 {
 		t.Error(problems)
 	}
 }
@@ -75,7 +75,7 @@ func killOutbox(t *testing.T, hook *effects, n int) (problems []string) {
 	l := startLoadAt(ctx, t, filepath.Join(dir, "events.ndjson"), 15)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range n {
-		killed(t, dir, i, rng, func(*process) {})
+		killed(t, dir, i, outboxPoints, rng, func(*process) {})
 	}
 	rate := float64(l.written.Load()) / time.Since(began).Seconds()
 	cancel()
@@ -147,7 +147,7 @@ durability: { mode: journal, interval: 300ms }
 // push that was acknowledged is lost, and what left before a kill leaves again with the same
 // id and content, or not at all.
 func TestKillJournaledPush(t *testing.T) {
-	n := kills(t, rounds())
+	n := someKills(t, journalPoints)
 	dir := declare(t, "effects", journalGraph)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -155,7 +155,7 @@ func TestKillJournaledPush(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var up time.Duration
 	for i := range n {
-		up += killed(t, dir, i, rng, func(p *process) { clients.base.Store(&p.base) })
+		up += killed(t, dir, i, journalPoints, rng, func(p *process) { clients.base.Store(&p.base) })
 	}
 	p := start(t, dir)
 	began := time.Now()
@@ -213,7 +213,7 @@ func TestKillCoTransaction(t *testing.T) {
 	if _, err := db.Exec(t.Context(), "create table effects (n bigint not null, epoch bigint not null)"); err != nil {
 		t.Fatal(err)
 	}
-	n := kills(t, rounds())
+	n := someKills(t, statePoints)
 	dir := declare(t, "effects", rowsGraph)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -221,7 +221,7 @@ func TestKillCoTransaction(t *testing.T) {
 	l := startLoadAt(ctx, t, filepath.Join(dir, "events.ndjson"), 30)
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range n {
-		killed(t, dir, i, rng, func(*process) {}, "--store", store)
+		killed(t, dir, i, statePoints, rng, func(*process) {}, "--store", store)
 	}
 	rate := float64(l.written.Load()) / time.Since(began).Seconds()
 	cancel()

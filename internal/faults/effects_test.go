@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,16 +130,26 @@ func upTo(n int64) func(yield func(int64) bool) {
 	}
 }
 
-// failpoints are the moments at which a kill test ends the daemon, beside random ones.
-var failpoints = [...]string{"decode", "admit", "cut", "commit_sent", "commit_acknowledged", "journal_sent", "journal_acknowledged", "outbox_send", "outbox_sent"}
+// The moments at which kill tests end the daemon, beside random ones: those that every graph
+// comes to, and those of a journal, an outbox and a mirrored source.
+var (
+	statePoints   = []string{"decode", "admit", "cut", "commit_sent", "commit_acknowledged"}
+	journalPoints = append(slices.Clone(statePoints), "journal_sent", "journal_acknowledged")
+	outboxPoints  = append(slices.Clone(statePoints), "outbox_send", "outbox_sent")
+	kafkaPoints   = append(slices.Clone(outboxPoints), "offset_mirror")
+)
 
-// rounds is how often a test kills where nothing is said: at every failpoint once, and as
-// often at random; in the inner loop a few times.
-func rounds() int {
-	if testing.Short() {
-		return 4
+// fewKills is how often a test kills where nothing is said: `make test-kill` says more.
+const fewKills = 4
+
+// someKills is how often a kill test of one path kills: a part of GRAPHD_KILLS, for
+// [TestKillKafka] has most paths at once, but at every point once at least.
+func someKills(t *testing.T, points []string) int {
+	t.Helper()
+	if n := kills(t, 0); n > 0 {
+		return max(n/4, 2*len(points))
 	}
-	return 2 * len(failpoints)
+	return fewKills
 }
 
 // endless is how long a daemon runs that does not come to the failpoint it was given.
@@ -147,10 +158,10 @@ const endless = 4 * time.Second
 // killed starts the daemon, shows it to seen, and waits for its end: at random, or at a
 // failpoint in turn. Every second time it lets the graph take a checkpoint first: three kills
 // without one are a crash loop, and end the graph (M43).
-func killed(t *testing.T, dir string, i int, rng *rand.Rand, seen func(p *process), args ...string) (up time.Duration) {
+func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, seen func(p *process), args ...string) (up time.Duration) {
 	t.Helper()
 	if i%2 == 1 {
-		t.Setenv("GRAPHD_FAILPOINT", fmt.Sprintf("%s:%d", failpoints[i/2%len(failpoints)], 1+rng.IntN(40)))
+		t.Setenv("GRAPHD_FAILPOINT", fmt.Sprintf("%s:%d", points[i/2%len(points)], 1+rng.IntN(40)))
 	}
 	p := start(t, dir, args...)
 	t.Setenv("GRAPHD_FAILPOINT", "")

@@ -47,7 +47,7 @@ func TestKillWithOpenWindows(t *testing.T) {
 	began := time.Now()
 	l := startLoad(ctx, t, filepath.Join(dir, "events.ndjson"))
 	rng := rand.New(rand.NewPCG(3, 4))
-	n := kills(t, 10)
+	n := max(kills(t, 0)/4, 10)
 	for i := range n {
 		p := start(t, dir)
 		first := int64(-1)

@@ -178,6 +178,7 @@ func (r *Reactor) committedAll(s *Seal) {
 		r.carried[s.carried[i].To] = s.carried[i].Seq
 	}
 	if r.Mirror != nil {
+		r.Fail.Hit("offset_mirror")
 		for i := range s.accs {
 			r.Mirror(s.accs[i].input, s.accs[i].mark.Positions)
 		}

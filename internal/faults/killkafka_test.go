@@ -1,0 +1,176 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/segmentio/kafka-go"
+
+	"github.com/graphd/graphd/internal/testbed"
+)
+
+// One graph with every path: rows committed with the state, an outbox, and a topic that is
+// written directly.
+const kafkaGraph = `graph: effects
+accumulators:
+  events: { source: { kafka: { brokers: [%s], topic: %s, group: effects, start: earliest } }, emit: event.n, strategy: sequential }
+nodes:
+  n: { expr: '{ "n": events, "at": now() }' }
+  row: { expr: '{ "n": events, "epoch": epoch() }' }
+outputs:
+  rows: { from: row, sink: { postgres: { table: effects } } }
+  hook: { from: n, sink: { http: { url: %q } }, delivery: outbox }
+  topic: { from: n, sink: { kafka: { brokers: [%s], topic: %s, key: string(value.n) } } }
+durability: { interval: 50ms }
+`
+
+// feeder writes numbered events to a topic, their partitions by turns, until it is stopped.
+type feeder struct {
+	written atomic.Int64
+	stop    context.CancelFunc
+	done    chan error
+}
+
+func feed(t *testing.T, brokers []string, topic string) *feeder {
+	ctx, stop := context.WithCancel(t.Context())
+	f := &feeder{stop: stop, done: make(chan error, 1)}
+	w := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: topic, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond, Balancer: &kafka.RoundRobin{}}
+	go func() { // ends with the context; done is read below
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				f.done <- w.Close()
+				return
+			}
+			batch := make([]kafka.Message, 60)
+			n := f.written.Load()
+			for i := range batch {
+				batch[i].Value = fmt.Appendf(nil, `{"n":%d}`, n+int64(i))
+			}
+			if err := w.WriteMessages(context.WithoutCancel(ctx), batch...); err != nil {
+				f.done <- errors.Join(err, w.Close())
+				return
+			}
+			f.written.Add(int64(len(batch)))
+		}
+	}()
+	return f
+}
+
+// TestKillKafka kills the daemon at random moments and at failpoints while it reads a topic
+// (M28, M30): what is committed with the state is there once, the outbox loses nothing and has
+// one payload for each id, the direct path loses nothing, and the books balance.
+func TestKillKafka(t *testing.T) {
+	brokers, store := testbed.Kafka(t), testbed.Postgres(t)
+	in, out := testbed.Topic(t, brokers, 3), testbed.Topic(t, brokers, 1)
+	db, err := pgx.Connect(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := db.Exec(t.Context(), "create table effects (n bigint not null, epoch bigint not null)"); err != nil {
+		t.Fatal(err)
+	}
+	hook := receive(t)
+	quoted := `"` + strings.Join(brokers, `", "`) + `"`
+	dir := declare(t, "effects", fmt.Sprintf(kafkaGraph, quoted, in, hook.server.URL, quoted, out))
+	n := kills(t, fewKills)
+	began := time.Now()
+	f := feed(t, brokers, in)
+	defer f.stop()
+	rng := rand.New(rand.NewPCG(9, 10))
+	for i := range n {
+		killed(t, dir, i, kafkaPoints, rng, func(*process) {}, "--store", store)
+	}
+	rate := float64(f.written.Load()) / time.Since(began).Seconds()
+	f.stop()
+	if err := <-f.done; err != nil {
+		t.Fatal(err)
+	}
+	total := f.written.Load()
+	p := start(t, dir, "--store", store)
+	p.until("everything is through", 120*time.Second, func() bool {
+		s := p.summary("effects")
+		return s.Counters.Consumed >= total && s.Outputs[0].Pending+s.Outputs[1].Pending+s.Outputs[2].Pending == 0
+	})
+	s := p.summary("effects")
+	if err := s.balanced(); err != nil || s.Counters.Consumed != total {
+		t.Errorf("%d events, %+v, %v", total, s, err)
+	}
+	if err := p.stop(); err != nil {
+		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
+	}
+	if rate < 1000 {
+		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
+	}
+	var rows, numbers, epochs int64
+	if err := db.QueryRow(t.Context(), "select count(*), count(distinct n), count(distinct epoch) from effects").Scan(&rows, &numbers, &epochs); err != nil {
+		t.Fatal(err)
+	}
+	if rows != total || numbers != total || epochs != total {
+		t.Errorf("co-transaction: %d events, %d rows, %d numbers, %d epochs", total, rows, numbers, epochs)
+	}
+	if problems := hook.verdict(upTo(total)); len(problems) > 0 {
+		t.Error("outbox:", problems)
+	}
+	missing, doubled := readTopic(t, brokers, out, total)
+	if missing > 0 {
+		t.Errorf("direct path: %d of %d lost", missing, total)
+	}
+	t.Logf("%d kills at %.0f events/s: %d events; outbox: %d sent again; topic: %d more than once", n, rate, total, hook.again, doubled)
+}
+
+// readTopic reads a topic of one partition to its end: how many of the numbers are missing,
+// and how many there are more than once.
+func readTopic(t *testing.T, brokers []string, topic string, total int64) (missing, doubled int) {
+	t.Helper()
+	conn, err := kafka.DialLeader(t.Context(), "tcp", brokers[0], topic, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := conn.ReadLastOffset()
+	if err := errors.Join(err, conn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r := kafka.NewReader(kafka.ReaderConfig{Brokers: brokers, Topic: topic})
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	seen := make([]int, total)
+	for at := int64(-1); at < end-1; {
+		m, err := r.ReadMessage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = m.Offset
+		var value struct{ N int64 }
+		if err := json.Unmarshal(m.Value, &value); err != nil || value.N >= total {
+			t.Fatalf("offset %d holds %q: %v", m.Offset, m.Value, err)
+		}
+		seen[value.N]++
+	}
+	for _, n := range seen {
+		switch {
+		case n == 0:
+			missing++
+		case n > 1:
+			doubled++
+		}
+	}
+	return missing, doubled
+}
