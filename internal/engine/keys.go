@@ -32,7 +32,7 @@ func (m *managed) key(text string, must bool) (boundary.Key, error) {
 	case parts == 0 || !given && !must:
 		return "", nil
 	case !given:
-		return "", &Error{Status: http.StatusUnprocessableEntity, Code: "key_required", Detail: "this graph has a state for each key; say which with key"}
+		return "", &Error{Status: http.StatusUnprocessableEntity, Code: "key_required", Detail: "this graph has a state for each key; say which with key, or --key on the command line"}
 	}
 	v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: 2 * boundary.MaxKeyBytes}).Decode([]byte(text))
 	if err != nil {
