@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -221,8 +223,28 @@ func (p *Postgres) row(ctx context.Context, pool *pgxpool.Pool, text string, arg
 	return found, err
 }
 
-// rows runs a statement and hands each row to visit.
+// rows reads: it runs a query and hands each row to visit. A connection that turns out to be
+// dead before the first row is replaced, once.
 func (p *Postgres) rows(ctx context.Context, text string, args []any, visit func(pgx.Rows) error) error {
+	began := false
+	once := func(r pgx.Rows) error { began = true; return visit(r) }
+	err := p.query(ctx, text, args, once)
+	if err != nil && !began && context.Cause(ctx) == nil && isDead(err) {
+		err = p.query(ctx, text, args, once)
+	}
+	return err
+}
+
+// isDead says that a connection was ended under a statement, by the server or on the way.
+func isDead(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.SeverityUnlocalized == "FATAL" || pg.Severity == "FATAL"
+	}
+	_, ok := errors.AsType[net.Error](err)
+	return ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
+}
+
+func (p *Postgres) query(ctx context.Context, text string, args []any, visit func(pgx.Rows) error) error {
 	return p.on(ctx, p.bulk, func(c *pgxpool.Conn) error {
 		rows, err := c.Query(ctx, text, args...)
 		if err != nil {

@@ -58,6 +58,10 @@ func (p *Postgres) RenewLease(ctx context.Context, ttl time.Duration) (lease che
 	}
 	if !found {
 		p.lease.Store(nil)
+		// Whoever took the graphs has ended what this daemon had under way, its idle connections
+		// too: they are not for the next lease to find dead.
+		p.bulk.Reset()
+		p.control.Reset()
 		return lease, checkpoint.ErrLeaseLost
 	}
 	if len(expired) > 0 {

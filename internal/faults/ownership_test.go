@@ -149,8 +149,11 @@ func stops(t *testing.T, otherwise int) int {
 	return n
 }
 
+// oneWrite bounds what an owner hands to its sink at once under the load of these tests.
+const oneWrite = 16 << 10
+
 // M45: an owner that hangs is replaced, and when it wakes it stands down within a second,
-// having sent and committed nothing more.
+// having committed nothing more, and sent nothing but what it was sending when it was stopped.
 func TestStoppedOwnerIsReplaced(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -191,10 +194,16 @@ func (d *pair) stopOwner(n int, within time.Duration) (took, down time.Duration)
 		d.t.Fatal(err)
 	}
 	down = d.untilHealth(old, "standby", time.Second)
+	quiet := d.sent(old)
 	woke := d.one("SELECT count(*) FROM numbers")
 	d.p[next].until("the new owner goes on", 5*time.Second, func() bool { return d.one("SELECT count(*) FROM numbers") > woke+200 })
-	if after := d.sent(old); after != before {
-		d.t.Errorf("stop %d: the woken owner has sent %d bytes more", n, after-before)
+	// Between looking at the lease and the write there is a moment in which a process can be
+	// stopped: the one write that it was in may end after it has woken, and nothing after that.
+	if more := quiet - before; more > oneWrite {
+		d.t.Errorf("stop %d: the woken owner has sent %d bytes more", n, more)
+	}
+	if after := d.sent(old); after != quiet {
+		d.t.Errorf("stop %d: the owner has sent %d bytes more after it had stood down", n, after-quiet)
 	}
 	if after := d.one("SELECT incarnation FROM graphd.graph_head"); after != incarnation {
 		d.t.Errorf("stop %d: incarnation %d has taken the graph back from %d", n, after, incarnation)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -55,7 +56,7 @@ type process struct {
 	cmd   *exec.Cmd
 	base  string
 	began time.Time
-	log   *bytes.Buffer
+	log   *logBuffer
 	ended chan error
 }
 
@@ -68,7 +69,7 @@ func start(t *testing.T, dir string, args ...string) *process {
 // startWith is start with more in the environment.
 func startWith(t *testing.T, env []string, dir string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, began: time.Now(), log: &bytes.Buffer{}, ended: make(chan error, 1)}
+	p := &process{t: t, began: time.Now(), log: &logBuffer{}, ended: make(chan error, 1)}
 	if err := os.MkdirAll(filepath.Join(dir, "graphs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +210,24 @@ func (p *process) summary(graph string) summary {
 		p.t.Fatalf("%v\n%s", err, p.log)
 	}
 	return s
+}
+
+// logBuffer takes what a daemon logs; it may be read while the daemon runs.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // until polls a condition on the daemon.
