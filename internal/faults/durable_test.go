@@ -227,13 +227,13 @@ func TestKillCoTransaction(t *testing.T) {
 	l := startLoadAt(ctx, t, filepath.Join(dir, "events.ndjson"), 30)
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range n {
-		killed(t, dir, i, statePoints, rng, func(*process) {}, "--store", store)
+		killed(t, dir, i, statePoints, rng, func(*process) {}, "--store", store, "--lease", "600ms")
 	}
 	rate := float64(l.written.Load()) / time.Since(began).Seconds()
 	cancel()
 	<-l.done
 	total := l.written.Load()
-	p := start(t, dir, "--store", store)
+	p := start(t, dir, "--store", store, "--lease", "600ms")
 	p.until("everything is committed", 120*time.Second, func() bool {
 		s := p.summary("effects")
 		return s.Counters.Consumed >= total && s.Outputs[0].Pending == 0

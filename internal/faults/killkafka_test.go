@@ -53,7 +53,7 @@ func feed(t *testing.T, brokers []string, topic string) *feeder {
 				f.done <- w.Close()
 				return
 			}
-			batch := make([]kafka.Message, 60)
+			batch := make([]kafka.Message, 25)
 			n := f.written.Load()
 			for i := range batch {
 				batch[i].Value = fmt.Appendf(nil, `{"n":%d}`, n+int64(i))
@@ -95,7 +95,7 @@ func TestKillKafka(t *testing.T) {
 	defer f.stop()
 	rng := rand.New(rand.NewPCG(9, 10))
 	for i := range n {
-		killed(t, dir, i, kafkaPoints, rng, func(*process) {}, "--store", store)
+		killed(t, dir, i, kafkaPoints, rng, func(*process) {}, "--store", store, "--lease", "600ms")
 	}
 	rate := float64(f.written.Load()) / time.Since(began).Seconds()
 	f.stop()
@@ -103,8 +103,8 @@ func TestKillKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	total := f.written.Load()
-	p := start(t, dir, "--store", store)
-	p.until("everything is through", 120*time.Second, func() bool {
+	p := start(t, dir, "--store", store, "--lease", "600ms")
+	p.until("everything is through", 10*time.Minute, func() bool {
 		s := p.summary("effects")
 		return s.Counters.Consumed >= total && s.Outputs[0].Pending+s.Outputs[1].Pending+s.Outputs[2].Pending == 0
 	})
