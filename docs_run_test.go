@@ -24,10 +24,10 @@ import (
 //   - "<!-- setup: COMMAND -->" before a block runs what its text has the reader do, "<!-- setup: stop -->"
 //     ends the daemon;
 //   - the binary is built once, so "make TARGET" is only asked what it would do;
-//   - "console skip: REASON" is not run; there is none so far, and mostSkips is raised for a good reason only.
+//   - "console skip: REASON" is not run; there is none so far, and maxSkips is raised for a good reason only.
 const (
 	skipMark   = "console skip: "
-	mostSkips  = 0
+	maxSkips   = 0
 	stepLimit  = 10 * time.Second
 	everywhere = "127.0.0.1:8080" // the address that pages show; the daemon of a test has another
 )
@@ -88,8 +88,8 @@ func runPages(t *testing.T, binary string) {
 			})
 		}
 	}
-	if skips > mostSkips {
-		t.Errorf("%d blocks are skipped, at most %d may be", skips, mostSkips)
+	if skips > maxSkips {
+		t.Errorf("%d blocks are skipped, at most %d may be", skips, maxSkips)
 	}
 }
 

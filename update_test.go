@@ -11,7 +11,7 @@ import (
 
 // M33: a file of the graphs directory that is changed changes its graph; one that is broken,
 // or whose graph cannot start, leaves it running, and the summary and a recovery event say
-// why, until the file is mended.
+// why, until the file is fixed.
 func TestM33BrokenFileKeepsTheGraph(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestM33BrokenFileKeepsTheGraph(t *testing.T) {
 		}
 	}
 	write(quotes)
-	d.until("the mended file is what runs", func() bool { return get().Update == nil })
+	d.until("the fixed file is what runs", func() bool { return get().Update == nil })
 	write(strings.Replace(quotes, "edge > 0", "edge > 1", 1))
 	d.until("the changed file is applied", func() bool { s := get(); return s.Revision == 2 && s.Update != nil && s.Update.OK })
 	var st struct{ Cache map[string]struct{ Fair int } }

@@ -27,8 +27,8 @@ outputs:
   out: { from: ticks, sink: { kafka: { topic: %q } } }
 `
 
-// mostRecords bounds the input: the broker keeps all runs' outputs.
-const mostRecords = 500_000
+// maxRecords bounds the input: the broker keeps all runs' outputs.
+const maxRecords = 500_000
 
 // copied is what one copy of the topic took.
 type copied struct {
@@ -48,7 +48,7 @@ func throughKafka(ctx context.Context, c *config, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.Close()) }()
-	n := min(c.lines, mostRecords)
+	n := min(c.lines, maxRecords)
 	addr := k.Addrs()[0]
 	if err := fillTopic(ctx, addr, n); err != nil {
 		return err

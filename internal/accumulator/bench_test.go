@@ -22,7 +22,7 @@ func shapeTicks() spec.Accumulator {
 	}
 }
 
-// BenchmarkCore folds events that are in memory, 256 to a hand-over.
+// BenchmarkCore folds events that are in memory, 256 to a handoff.
 func BenchmarkCore(b *testing.B) {
 	const group = 256
 	raws := make([][]byte, group)
@@ -49,7 +49,7 @@ func BenchmarkCore(b *testing.B) {
 			core := NewCore(compile(b, c.a, c.fields...), Limits{})
 			now := time.Now()
 			var (
-				h  Handover
+				h  Handoff
 				ev boundary.Event
 			)
 			b.SetBytes(int64(len(raws[0])))
@@ -67,11 +67,11 @@ func BenchmarkCore(b *testing.B) {
 	}
 }
 
-// discard takes every hand-over and keeps none.
+// discard takes every handoff and keeps none.
 type discard struct{}
 
-func (discard) Put(context.Context, *Handover) error { return nil }
-func (discard) Health(Health, string, string)        {}
+func (discard) Put(context.Context, *Handoff) error { return nil }
+func (discard) Health(Health, string, string)       {}
 
 // BenchmarkPush is one caller's push, folded, handed over and answered.
 func BenchmarkPush(b *testing.B) {
@@ -116,7 +116,7 @@ func BenchmarkWindow(b *testing.B) {
 		raws[i] = fmt.Appendf(nil, `{"symbol":"S%03d","bid":%d.25,"ask":%d.5,"ts":`, (i*7919)%1000, 100+i%7, 100+i%7)
 	}
 	now := epochStart.Add(24 * time.Hour)
-	h := &Handover{}
+	h := &Handoff{}
 	room := make([]byte, 0, 1<<20)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

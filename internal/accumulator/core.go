@@ -62,9 +62,9 @@ type Core struct {
 	shared  bool  // mark.Positions is in somebody else's hands: copy before writing
 	out     []boundary.Boundary
 	array   []boundary.Boundary // the whole array that out is the rest of
-	slab    int                 // how many boundaries to allocate next; 0: leastSlab
+	slab    int                 // how many boundaries to allocate next; 0: minSlab
 	letters []checkpoint.DeadLetter
-	late    []boundary.Boundary // see Handover.Late
+	late    []boundary.Boundary // see Handoff.Late
 	changed bool                // since the last Take
 	// ephemeral: see Ephemeral.
 	ephemeral bool
@@ -264,7 +264,7 @@ func (c *Core) Counters() Counters {
 
 // Take moves what is complete into h, which is the caller's to keep, and sets h's mark to
 // now. It is false, and h unchanged, when nothing happened since the last Take.
-func (c *Core) Take(h *Handover) bool {
+func (c *Core) Take(h *Handoff) bool {
 	if !c.changed {
 		return false
 	}
@@ -281,26 +281,26 @@ func (c *Core) Take(h *Handover) bool {
 	return true
 }
 
-// Boundaries are allocated so many at a time, across hand-overs: it makes the cost of
-// allocating them small, however few a hand-over has.
+// Boundaries are allocated so many at a time, across handoffs: it makes the cost of
+// allocating them small, however few a handoff has.
 const (
-	leastSlab = 64
-	mostSlab  = 1024
+	minSlab = 64
+	maxSlab = 1024
 )
 
 // grow makes room in out, all of it zero.
 func (c *Core) grow() {
-	room := max(c.slab, leastSlab)
+	room := max(c.slab, minSlab)
 	if n := len(c.out); n > 0 {
-		// A hand-over is one slice: one larger than the slab is moved, and the next slab is larger.
+		// A handoff is one slice: one larger than the slab is moved, and the next slab is larger.
 		room = max(room, 2*n)
-		c.slab = min(max(c.slab, room), mostSlab)
+		c.slab = min(max(c.slab, room), maxSlab)
 	}
 	c.array = make([]boundary.Boundary, room)
 	c.out = c.array[:copy(c.array, c.out)]
 }
 
-// Reuse says that no boundary of any hand-over is in use any more: their memory serves
+// Reuse says that no boundary of any handoff is in use any more: their memory serves
 // the next ones. Without it they are never written again.
 func (c *Core) Reuse() {
 	left := cap(c.out)

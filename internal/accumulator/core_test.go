@@ -16,7 +16,7 @@ import (
 func TestM3Passthrough(t *testing.T) {
 	t.Parallel()
 	c := newCore(t, spec.Accumulator{})
-	if c.Take(&Handover{}) {
+	if c.Take(&Handoff{}) {
 		t.Error("Take of an empty Core is true")
 	}
 	c.Add(at(0), pulled(1, `{"a":1}`), true)
@@ -47,7 +47,7 @@ func TestM3Passthrough(t *testing.T) {
 		m.Counters != (Counters{Received: 2}) || len(m.Positions) != 1 || m.Positions[0] != want {
 		t.Errorf("got mark %+v", m)
 	}
-	if c.Take(&Handover{}) {
+	if c.Take(&Handoff{}) {
 		t.Error("a second Take is true although nothing happened")
 	}
 }
@@ -75,7 +75,7 @@ func TestM3Batch(t *testing.T) {
 		t.Fatalf("due %v %v, want a second after the first event of the batch", due, ok)
 	}
 	c.Tick(due.Add(-1))
-	if c.Take(&Handover{}) {
+	if c.Take(&Handoff{}) {
 		t.Error("a batch was handed over before it was due")
 	}
 	c.Tick(due)
@@ -86,7 +86,7 @@ func TestM3Batch(t *testing.T) {
 		t.Error("an empty batch is due")
 	}
 	c.Tick(at(time.Hour))
-	if c.Take(&Handover{}) {
+	if c.Take(&Handoff{}) {
 		t.Error("an empty batch was handed over")
 	}
 }
@@ -118,7 +118,7 @@ func TestM3State(t *testing.T) {
 	t.Parallel()
 	const keep = 3
 	c := newCore(t, spec.Accumulator{Kind: kindState, State: spec.State{Keep: keep}})
-	var all []*Handover
+	var all []*Handoff
 	for i := range 50 {
 		c.Add(at(0), pulled(int64(i+1), fmt.Sprint(i)), true)
 		all = append(all, take(t, c))
@@ -242,7 +242,7 @@ func TestM42OtherRefusals(t *testing.T) {
 	t.Parallel()
 	c := newCore(t, spec.Accumulator{})
 	c.RefuseTail(0)
-	if c.Take(&Handover{}) {
+	if c.Take(&Handoff{}) {
 		t.Error("refusing nothing is a change")
 	}
 	c.RefuseTail(5)

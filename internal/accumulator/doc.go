@@ -30,7 +30,7 @@
 //
 // # Marks
 //
-// With every hand-over goes a [Mark]: the positions, the fold's state and the
+// With every handoff goes a [Mark]: the positions, the fold's state and the
 // counters as of its end. A restart resumes from the last mark that was admitted,
 // so nothing is folded twice and nothing is left out, whatever was in flight.
 //

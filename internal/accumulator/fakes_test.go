@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// port is a reactor that takes hand-overs into a bounded queue, or in all when capacity is 0.
+// port is a reactor that takes handoffs into a bounded queue, or in all when capacity is 0.
 type port struct {
 	capacity int
 
@@ -34,7 +34,7 @@ type port struct {
 func newPort(capacity int) *port { return &port{capacity: capacity, freed: make(chan struct{}, 1)} }
 
 // Put implements [Port].
-func (p *port) Put(ctx context.Context, h *Handover) error {
+func (p *port) Put(ctx context.Context, h *Handoff) error {
 	for {
 		p.mu.Lock()
 		if p.refusing != nil {
@@ -94,8 +94,8 @@ func (p *port) seen() (values []string, m Mark, letters []checkpoint.DeadLetter)
 	return values, p.mark, p.letters
 }
 
-// handovers is how many there were.
-func (p *port) handovers() int {
+// handoffs is how many there were.
+func (p *port) handoffs() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.puts

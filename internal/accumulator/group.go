@@ -74,7 +74,7 @@ func (u *Unit) foldPulled(events []boundary.Event) (poison *PanicError) {
 }
 
 // pushes folds the next group of pushed events and hands them over; only then are their
-// senders answered. A sender who gives up while the hand-over is held back recalls it: the
+// senders answered. A sender who gives up while the handoff is held back recalls it: the
 // Core goes back to where it was, and the group is taken anew without what was withdrawn.
 func (u *Unit) pushes(ctx context.Context) (busy bool, err error) {
 	if !u.mailbox.pending() {
@@ -105,7 +105,7 @@ func (u *Unit) pushes(ctx context.Context) (busy bool, err error) {
 	return true, nil
 }
 
-// ticket is for the hand-over just made.
+// ticket is for the handoff just made.
 func (u *Unit) ticket() Ticket {
 	if t, ok := u.port.(Ticketer); ok {
 		return t.Ticket()

@@ -60,18 +60,18 @@ func pulled(n int64, raw string) *boundary.Event {
 func pushed(raw string) *boundary.Event { return &boundary.Event{Raw: []byte(raw)} }
 
 // take takes what there is, which must be something.
-func take(t *testing.T, c *Core) *Handover {
+func take(t *testing.T, c *Core) *Handoff {
 	t.Helper()
-	h := &Handover{}
+	h := &Handoff{}
 	if !c.Take(h) {
-		t.Fatal("Take is false, want a hand-over")
+		t.Fatal("Take is false, want a handoff")
 	}
 	checkBooks(t, h)
 	return h
 }
 
-// checkBooks checks what holds of every single hand-over.
-func checkBooks(t *testing.T, h *Handover) {
+// checkBooks checks what holds of every single handoff.
+func checkBooks(t *testing.T, h *Handoff) {
 	t.Helper()
 	for i := range h.Boundaries {
 		if h.Boundaries[i].At.IsZero() || h.Boundaries[i].Size <= 0 {
@@ -86,7 +86,7 @@ func checkBooks(t *testing.T, h *Handover) {
 }
 
 // values are the boundaries' values as JSON.
-func values(h *Handover) (out []string) {
+func values(h *Handoff) (out []string) {
 	for i := range h.Boundaries {
 		out = append(out, h.Boundaries[i].Value.String())
 	}
@@ -94,7 +94,7 @@ func values(h *Handover) (out []string) {
 }
 
 // events is how many events the boundaries account for.
-func events(h *Handover) (n int64) {
+func events(h *Handoff) (n int64) {
 	for i := range h.Boundaries {
 		n += h.Boundaries[i].Events
 	}

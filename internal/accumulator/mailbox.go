@@ -39,7 +39,7 @@ type PushOutcome struct {
 	// Rejected lists the first 1,000 refused ones, RejectedCount counts all.
 	Rejected      []Rejection
 	RejectedCount int
-	// Tickets, in a journaled graph, are for the hand-overs that took the events.
+	// Tickets, in a journaled graph, are for the handoffs that took the events.
 	Tickets []Ticket
 	// Full says that the accumulator was held back until the caller's context was done.
 	Full bool
@@ -60,7 +60,7 @@ type Mailbox struct {
 	waiting list.List // of *waiter: pushes that do not fit yet, in order
 	taken   int       // leading pushes of the queue that the Unit has (parts of)
 	refused int64     // refused events that no mark counts yet
-	recall  func()    // ends the hand-over in flight, nil when none is
+	recall  func()    // ends the handoff in flight, nil when none is
 	closed  bool
 	spare   []*Push // used up, for reuse; no more than were ever queued at once
 }
@@ -154,7 +154,7 @@ func (p *Push) Wait(ctx context.Context) (PushOutcome, error) {
 	case <-ctx.Done():
 		p.m.withdraw(p)
 		// Not a wait that could be long: a push in the Unit's hands is handed over or
-		// given back as soon as the recalled hand-over returns.
+		// given back as soon as the recalled handoff returns.
 		<-p.answer
 	}
 	out, err := p.out, p.err

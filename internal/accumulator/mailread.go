@@ -35,19 +35,19 @@ func (m *Mailbox) pending() bool {
 }
 
 // take hands out the next events, at most most of them and, past the first, at most
-// mostBytes of bytes. recall is called, from any goroutine, when the group should be given
+// maxBytes of bytes. recall is called, from any goroutine, when the group should be given
 // back if it is not handed over yet.
-func (m *Mailbox) take(most int, mostBytes int64, recall func(), group []span) []span {
+func (m *Mailbox) take(most int, maxBytes int64, recall func(), group []span) []span {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.queue {
-		if most <= 0 || mostBytes <= 0 {
+		if most <= 0 || maxBytes <= 0 {
 			break
 		}
 		lo := p.done
 		hi := lo
-		for hi < len(p.events) && most > 0 && mostBytes > 0 {
-			mostBytes -= int64(len(p.events[hi].Raw))
+		for hi < len(p.events) && most > 0 && maxBytes > 0 {
+			maxBytes -= int64(len(p.events[hi].Raw))
 			most--
 			hi++
 		}
@@ -61,7 +61,7 @@ func (m *Mailbox) take(most int, mostBytes int64, recall func(), group []span) [
 }
 
 // commit says that the group was handed over, up to each span's hi, and answers the
-// pushes that are complete. ticket is for the hand-over, nil where there is none.
+// pushes that are complete. ticket is for the handoff, nil where there is none.
 func (m *Mailbox) commit(group []span, ticket Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

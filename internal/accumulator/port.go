@@ -35,9 +35,9 @@ type Mark struct {
 	LastEventAt time.Time
 }
 
-// Handover is what an accumulator gives the reactor at once. It is admitted as a
+// Handoff is what an accumulator gives the reactor at once. It is admitted as a
 // whole: the mark is true after the last boundary and dead letter of it.
-type Handover struct {
+type Handoff struct {
 	Boundaries  []boundary.Boundary
 	DeadLetters []checkpoint.DeadLetter
 	// Late are late events of a window that go to the input which its `late` names. They
@@ -46,11 +46,11 @@ type Handover struct {
 	Mark Mark
 }
 
-// Ticket waits until a hand-over is durable. An error says that it is not known to be: ctx's
+// Ticket waits until a handoff is durable. An error says that it is not known to be: ctx's
 // when that took too long, another when the graph stopped before.
 type Ticket func(ctx context.Context) error
 
-// Ticketer is what a Port may be too, where hand-overs become durable one by one: in a
+// Ticketer is what a Port may be too, where handoffs become durable one by one: in a
 // journaled graph (M29).
 type Ticketer interface {
 	// Ticket is for what was put last; nil where there is nothing to wait for.
@@ -62,7 +62,7 @@ type Ticketer interface {
 type Port interface {
 	// Put hands h over; the reactor owns it from then on. It blocks while a sequential input
 	// is full, and returns ctx's error, with nothing taken, when ctx is done first.
-	Put(ctx context.Context, h *Handover) error
+	Put(ctx context.Context, h *Handoff) error
 	// Health reports a change of the accumulator's health. It never blocks.
 	Health(h Health, code, detail string)
 }

@@ -37,13 +37,13 @@ func TestRestoreBatchHandsNothingOverTwice(t *testing.T) {
 		t.Fatalf("got %s", got)
 	}
 	c = restart(t, p, h.Mark)
-	if _, due := c.Due(); due || c.Take(&Handover{}) {
+	if _, due := c.Due(); due || c.Take(&Handoff{}) {
 		t.Fatal("the batch that was handed over is still there after a restart")
 	}
 	c.Add(at(0), pulled(4, "3"), true)
 	m := take(t, c).Mark
 	c = restart(t, p, m)
-	if c.Take(&Handover{}) {
+	if c.Take(&Handoff{}) {
 		t.Error("a restart flushed the open batch")
 	}
 	if due, ok := c.Due(); !ok || !due.Equal(at(time.Second)) {
@@ -111,7 +111,7 @@ func TestRestoreAnywhere(t *testing.T) {
 						core.Tick(now)
 						core.Add(now, pulled(int64(i+1), text), i%2 == 0)
 					}
-					var h, th Handover
+					var h, th Handoff
 					if c.Take(&h) {
 						got, mark = append(got, values(&h)...), h.Mark
 					}
@@ -124,7 +124,7 @@ func TestRestoreAnywhere(t *testing.T) {
 				}
 				c.EndOfInput(now)
 				twin.EndOfInput(now)
-				var h, th Handover
+				var h, th Handoff
 				if c.Take(&h) {
 					got, mark = append(got, values(&h)...), h.Mark
 				}
@@ -171,7 +171,7 @@ func TestM42Conservation(t *testing.T) {
 				default:
 					c.Add(at(0), pulled(2, fmt.Sprint(rapid.IntRange(0, 9).Draw(rt, "event"))), true)
 				}
-				var h Handover
+				var h Handoff
 				c.Take(&h)
 				out += events(&h)
 				ctr := c.Counters()
@@ -183,7 +183,7 @@ func TestM42Conservation(t *testing.T) {
 	}
 }
 
-// A hand-over that is undone leaves no trace: not in what follows, not in earlier handles.
+// A handoff that is undone leaves no trace: not in what follows, not in earlier handles.
 func TestGoBack(t *testing.T) {
 	t.Parallel()
 	for _, a := range []spec.Accumulator{
@@ -283,7 +283,7 @@ func FuzzRestore(f *testing.F) {
 	for _, p := range []*Program{batch, state} {
 		c := NewCore(p, Limits{})
 		c.Add(at(0), pulled(1, `{"a":[1,2.5,"x"]}`), true)
-		var h Handover
+		var h Handoff
 		c.Take(&h)
 		f.Add(encoded(h.Mark))
 	}

@@ -52,7 +52,7 @@ type Unit struct {
 	mailbox *Mailbox
 	port    Port
 
-	// A hand-over is at most so much, so that a full input is overrun by little, and a
+	// A handoff is at most so much, so that a full input is overrun by little, and a
 	// push and a source take turns quickly.
 	groupEvents int
 	groupBytes  int64
@@ -64,18 +64,18 @@ type Unit struct {
 	turn    bool   // whose turn it is when both have something: the source's
 
 	group   []span // of pushes, reused
-	refused int64  // uncounted refusals that the Core has counted since the last hand-over
+	refused int64  // uncounted refusals that the Core has counted since the last handoff
 
 	timer  *time.Timer
 	markAt time.Time // when a mark that lags must go; zero when none does
 	now    time.Time // engine time never goes backwards (M26)
 }
 
-// Bounds of one hand-over: large enough that its fixed cost is nothing per event, small
+// Bounds of one handoff: large enough that its fixed cost is nothing per event, small
 // enough to stay within the processor's cache.
 const (
-	mostGroupEvents = 256
-	mostGroupBytes  = 1 << 20
+	maxGroupEvents = 256
+	maxGroupBytes  = 1 << 20
 )
 
 // NewUnit makes a Unit. It does nothing before Run.
@@ -85,14 +85,14 @@ func NewUnit(cfg UnitConfig) *Unit {
 	}
 	u := &Unit{
 		cfg: cfg, core: cfg.Core, mailbox: cfg.Mailbox, port: cfg.Port,
-		groupEvents: mostGroupEvents, groupBytes: mostGroupBytes,
+		groupEvents: maxGroupEvents, groupBytes: maxGroupBytes,
 	}
 	// A small capacity is meant to be felt: an eighth of it is the most that is decided on at once.
 	if n := cfg.Core.p.capacity; n > 0 {
-		u.groupEvents = min(max(n/8, 1), mostGroupEvents)
+		u.groupEvents = min(max(n/8, 1), maxGroupEvents)
 	}
 	if n := cfg.Core.p.capacityBytes; n > 0 {
-		u.groupBytes = min(max(n/8, 1), mostGroupBytes)
+		u.groupBytes = min(max(n/8, 1), maxGroupBytes)
 	}
 	return u
 }
@@ -206,7 +206,7 @@ func (u *Unit) settle(ctx context.Context) error {
 
 // handOver gives the reactor what there is. It blocks while the reactor holds it back.
 func (u *Unit) handOver(ctx context.Context) error {
-	h := &Handover{}
+	h := &Handoff{}
 	if !u.core.Take(h) {
 		return nil
 	}

@@ -224,19 +224,19 @@ func TestM28Marks(t *testing.T) {
 		}, rest)
 		r := start(t, spec.Accumulator{Where: expr("false")}, src, newPort(0), NewMailbox(0, 0), Mark{})
 		synctest.Wait()
-		if n := r.port.handovers(); n != 0 {
-			t.Errorf("%d hand-overs without a boundary before the interval", n)
+		if n := r.port.handoffs(); n != 0 {
+			t.Errorf("%d handoffs without a boundary before the interval", n)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		_, m, _ := r.port.seen()
-		if n := r.port.handovers(); n != 1 || m.Counters.Filtered != 6 || m.Positions[0].Offset != 9 {
-			t.Errorf("after the interval: %d hand-overs, %+v", n, m)
+		if n := r.port.handoffs(); n != 1 || m.Counters.Filtered != 6 || m.Positions[0].Offset != 9 {
+			t.Errorf("after the interval: %d handoffs, %+v", n, m)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if n := r.port.handovers(); n != 1 {
-			t.Errorf("%d hand-overs although nothing changed", n)
+		if n := r.port.handoffs(); n != 1 {
+			t.Errorf("%d handoffs although nothing changed", n)
 		}
 		r.end(t)
 	})

@@ -13,8 +13,8 @@ import (
 
 // What may be open at once. Times may be anything, and each new one opens a window.
 const (
-	mostWindows = 10_000
-	mostGroups  = 4 << 20
+	maxWindows = 10_000
+	maxGroups  = 4 << 20
 )
 
 // window folds events into groups by window and key, and hands the aggregates over when the
@@ -110,7 +110,7 @@ func (w *window) kept() int64 {
 // room reports whether the event fits the bounds. Near them it looks closely.
 func (w *window) room(newest int64, hash uint64, f *facts) bool {
 	overlap := int(w.p.Size/w.p.Every) + 1
-	if len(w.panes)+overlap <= mostWindows && w.groups+overlap <= mostGroups {
+	if len(w.panes)+overlap <= maxWindows && w.groups+overlap <= maxGroups {
 		return true
 	}
 	panes, groups := len(w.panes), w.groups
@@ -129,7 +129,7 @@ func (w *window) room(newest int64, hash uint64, f *facts) bool {
 			groups++
 		}
 	}
-	return (panes == len(w.panes) || panes <= mostWindows) && (groups == w.groups || groups <= mostGroups)
+	return (panes == len(w.panes) || panes <= maxWindows) && (groups == w.groups || groups <= maxGroups)
 }
 
 func (w *window) search(number int64) (int, bool) {

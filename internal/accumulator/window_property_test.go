@@ -163,7 +163,7 @@ func TestM3WindowsOfAnyOrder(t *testing.T) {
 				if r.IntN(8) > 0 {
 					continue
 				}
-				h := &Handover{}
+				h := &Handoff{}
 				c.Take(h)
 				for k := range h.Boundaries {
 					got = append(got, told(&h.Boundaries[k]))
@@ -183,7 +183,7 @@ func TestM3WindowsOfAnyOrder(t *testing.T) {
 				}
 			}
 			c.EndOfInput(far)
-			h := &Handover{}
+			h := &Handoff{}
 			c.Take(h)
 			for k := range h.Boundaries {
 				got = append(got, told(&h.Boundaries[k]))
@@ -214,7 +214,7 @@ func restarted(t *testing.T, r *rand.Rand, p *Program, m Mark) *Core {
 	if err := c.Restore(state, m.Counters, m.Positions); err != nil {
 		t.Fatal(err)
 	}
-	h := &Handover{}
+	h := &Handoff{}
 	c.changed = true
 	c.Take(h)
 	if !bytes.Equal(encoded(h.Mark), encoded(m)) || len(h.Boundaries) > 0 {
@@ -233,7 +233,7 @@ func TestWindowStateDamaged(t *testing.T) {
 	for i, s := range samples(r, 30) {
 		c.Add(far, s.event(int64(i+1)), true)
 	}
-	h := &Handover{}
+	h := &Handoff{}
 	c.Take(h)
 	state := encoded(h.Mark)
 	for n := 1; n < len(state); n++ {
@@ -256,7 +256,7 @@ func TestM28WindowPartsAreTheChanges(t *testing.T) {
 		c.Add(far, reading(0, strconv.Itoa(i), 1), true)
 	}
 	same := func() map[any]bool {
-		h := &Handover{}
+		h := &Handoff{}
 		c.Take(h)
 		set := map[any]bool{}
 		for part := range h.Mark.State.(PartedState).Parts() {

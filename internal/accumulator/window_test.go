@@ -45,14 +45,14 @@ func feedAll(t *testing.T, c *Core, events ...*boundary.Event) (out []string, fa
 			fates = append(fates, fmt.Sprintf("%d %s %s", i, o.Status, o.Code))
 		}
 	}
-	h := &Handover{}
+	h := &Handoff{}
 	c.Take(h)
 	balanced(t, c, before, h)
 	return brief(h), fates
 }
 
 // brief is the boundaries with the times as seconds since epochStart, and what they account for.
-func brief(h *Handover) (out []string) {
+func brief(h *Handoff) (out []string) {
 	for i := range h.Boundaries {
 		b := &h.Boundaries[i]
 		start, _ := b.Value.Field("start").AsTime()
@@ -68,8 +68,8 @@ func brief(h *Handover) (out []string) {
 	return out
 }
 
-// balanced checks the books of a core whose hand-overs are all in h (M42).
-func balanced(t *testing.T, c *Core, before Counters, h *Handover) {
+// balanced checks the books of a core whose handoffs are all in h (M42).
+func balanced(t *testing.T, c *Core, before Counters, h *Handoff) {
 	t.Helper()
 	n := c.Counters()
 	fate := n.Filtered + n.Rejected + n.DeadLettered + n.Open + events(h)
@@ -341,7 +341,7 @@ func TestM42GroupWithoutResult(t *testing.T) {
 	for _, ev := range []*boundary.Event{reading(1, "a", big), reading(2, "a", 1), reading(3, "b", big), reading(4, "b", -1), reading(20, "a", 1)} {
 		c.Add(far, ev, true)
 	}
-	h := &Handover{}
+	h := &Handoff{}
 	c.Take(h)
 	want(t, "the good one", brief(h), `[0,10) key="b" total=9223372036854775806 half=4611686018427387904 +2`)
 	if len(h.DeadLetters) != 1 {

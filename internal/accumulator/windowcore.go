@@ -12,7 +12,7 @@ import (
 func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said verdict) Outcome {
 	if said == verdictFull {
 		return c.refuse(now, ev, pulled, &BadEvent{Stage: "window", Code: "window_full",
-			Text: fmt.Sprintf("more than %d windows or %d groups would be open; are the times right?", mostWindows, mostGroups)})
+			Text: fmt.Sprintf("more than %d windows or %d groups would be open; are the times right?", maxWindows, maxGroups)})
 	}
 	if c.p.window.Late == "side" {
 		if bad := c.aside(now, ev); bad != nil {

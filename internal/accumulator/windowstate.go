@@ -202,7 +202,7 @@ func (w *window) decodeHead(r *stateReader, h *windowHandle) {
 		r.fail(errForeignState)
 	}
 	for i := range h.panes {
-		if n := h.panes[i].n; n < 1 || n > mostGroups {
+		if n := h.panes[i].n; n < 1 || n > maxGroups {
 			r.fail(errForeignState)
 		}
 	}

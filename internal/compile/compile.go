@@ -206,7 +206,7 @@ func (u *Unit) keys() *reactor.Keys {
 	return k
 }
 
-// Lanes bounds the hand-over of each input.
+// Lanes bounds the handoff of each input.
 func (u *Unit) Lanes() []reactor.LaneConfig {
 	lanes := make([]reactor.LaneConfig, len(u.Spec.Accumulators))
 	for i := range u.Spec.Accumulators {

@@ -206,7 +206,7 @@ func (m *managed) tellRestored(dropped []string, replay *reactor.Replayer, incar
 	}
 }
 
-// awaitDurable waits until the hand-overs of a push are in the journal, and reports whether
+// awaitDurable waits until the handoffs of a push are in the journal, and reports whether
 // they are there to stay.
 func (m *managed) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) (bool, error) {
 	if len(tickets) == 0 {

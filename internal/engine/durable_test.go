@@ -288,7 +288,7 @@ func (*table) Row(m *reactor.Message) ([]boundary.Value, error) {
 }
 
 // M30: rows and state are one commit. A row that is refused becomes a dead letter, and the
-// others go without it; in an output that blocks, nothing is committed until it is mended.
+// others go without it; in an output that blocks, nothing is committed until it is fixed.
 func TestM30CoTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, sink := dal.NewMemory(), &table{}

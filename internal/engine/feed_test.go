@@ -167,7 +167,7 @@ func TestM46SinkWaitsForItsGraph(t *testing.T) {
 	})
 }
 
-// M46: graphs that feed each other form no circle, however its links are declared; the way
+// M46: graphs that feed each other form no cycle, however its links are declared; the way
 // around is shown, and nothing has changed.
 func TestM46CircleIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestM46CircleIsRefused(t *testing.T) {
 		if err := b.e.Delete(t.Context(), Ref{"default", "down"}, true); err != nil {
 			t.Fatal(err)
 		}
-		b.apply(bySource, "up") // the circle is open
+		b.apply(bySource, "up") // the cycle is open
 		refused(fmt.Sprintf(downFed, ""), "down", "down → third → up → down", false)
 	})
 }

@@ -76,7 +76,7 @@ func (e *Engine) manage(d checkpoint.Declaration, unit *compile.Unit) *managed {
 
 // broken marks a graph whose declaration cannot be used.
 func (m *managed) broken(err error) {
-	m.setHealth(reactor.HealthFailed, "declaration_invalid", err.Error()+"; apply a mended declaration")
+	m.setHealth(reactor.HealthFailed, "declaration_invalid", err.Error()+"; apply a fixed declaration")
 }
 
 func (m *managed) setHealth(h reactor.Health, code, detail string) {
@@ -164,7 +164,7 @@ func (m *managed) supervised(ev supervisor.Event) {
 	case supervisor.EventWaiting:
 		m.setHealth(reactor.HealthStarting, "restarting", fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
 	case supervisor.EventGaveUp:
-		m.setHealth(reactor.HealthFailed, failureCode(ev.Err), reason+"; mend the cause, then restart the graph")
+		m.setHealth(reactor.HealthFailed, failureCode(ev.Err), reason+"; fix the cause, then restart the graph")
 	}
 	if ev.Kind != supervisor.EventWaiting {
 		m.countRestart("", &ev)

@@ -101,14 +101,14 @@ func (e *Engine) Limits(context.Context) []Limit {
 	e.mu.RLock()
 	graphs := int64(len(e.graphs))
 	e.mu.RUnlock()
-	epochs, mostEpochs, _ := e.epochs.Use()
+	epochs, maxEpochs, _ := e.epochs.Use()
 	used, most := e.memory.used.Load(), e.memory.limit.Load()
 	limits := []Limit{
 		{Name: "graphs", Limit: int64(e.cfg.MaxGraphs), Used: &graphs, Unit: "graphs"},
 		{Name: "event_bytes", Limit: int64(e.cfg.MaxEventBytes), Unit: "bytes"},
 		{Name: "mailbox_events", Limit: int64(e.cfg.MailboxEvents), Used: new(e.mailboxDepth()), Unit: "events per accumulator; used: the fullest"},
 		{Name: "mailbox_bytes", Limit: e.mailboxBytes(), Unit: "bytes per accumulator"},
-		{Name: "concurrent_epochs", Limit: mostEpochs, Used: &epochs, Unit: "graphs firing at once"},
+		{Name: "concurrent_epochs", Limit: maxEpochs, Used: &epochs, Unit: "graphs firing at once"},
 		{Name: "memory", Limit: most, Used: &used, Unit: fmt.Sprintf("bytes; pushes are refused from %d %% on", memoryNear)},
 		{Name: "watcher_frames", Limit: watcherFrames, Unit: "frames per watcher"},
 		{Name: "shutdown_timeout", Limit: int64(e.cfg.ShutdownTimeout / time.Second), Unit: "seconds"},

@@ -292,7 +292,7 @@ func (e *Engine) Restart(ctx context.Context, g Ref, name, by string) (GraphSumm
 }
 
 // forgive clears the crash ledger of a graph that is not running: the operator says that
-// the cause has been mended (M43).
+// the cause has been fixed (M43).
 func (m *managed) forgive(ctx context.Context) error {
 	_, err := m.running()
 	if err == nil {

@@ -391,7 +391,7 @@ func TestM45WokenOwnerStandsDown(t *testing.T) {
 }
 
 // M45: a daemon that stops hands its graphs over at once.
-func TestM45PlannedHandover(t *testing.T) {
+func TestM45PlannedHandoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newTwo(t)
 		defer d.b.close()

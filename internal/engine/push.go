@@ -60,7 +60,7 @@ func (e *Engine) push(ctx context.Context, g Ref, name, origin string, events []
 }
 
 // refusesPushes says at once what waiting would only delay: a graph that was given up takes
-// nothing until an operator restarts it or a mended declaration is applied. What is refused
+// nothing until an operator restarts it or a fixed declaration is applied. What is refused
 // is counted.
 func (m *managed) refusesPushes(i, events int) error {
 	m.mu.Lock()

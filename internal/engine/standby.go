@@ -170,7 +170,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		return
 	}
 	unclaim, err := e.wiring.claim(g, unit)
-	if err != nil { // each daemon has allowed one of two links that together close a circle
+	if err != nil { // each daemon has allowed one of two links that together close a cycle
 		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision, "err", err)
 		return
 	}

@@ -149,7 +149,7 @@ func (m *managed) prove(ctx context.Context, before map[string]bool) error {
 		return nil
 	}
 	return &Error{Status: http.StatusFailedDependency, Code: "update_failed",
-		Detail: fmt.Sprintf("the graph cannot start under the new declaration: %s; mend that and apply again; until then revision %d runs on", why, m.decl.Revision)}
+		Detail: fmt.Sprintf("the graph cannot start under the new declaration: %s; fix that and apply again; until then revision %d runs on", why, m.decl.Revision)}
 }
 
 // trouble is why a held run does not come up, or whether that is still open.

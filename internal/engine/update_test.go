@@ -116,7 +116,7 @@ func TestM33UpdateRollsBack(t *testing.T) {
 				if decls, _ := store.Declarations(t.Context()); len(decls) != 1 || decls[0].Revision != 1 || strings.Contains(decls[0].Text, "bad") {
 					t.Errorf("stored: %+v", decls)
 				}
-				// What is mended is taken.
+				// What is fixed is taken.
 				res, err := b.reapply(fmt.Sprintf(summing, "", "  more: { expr: total + 1 }\n", ""))
 				if err != nil || res.Revision != 2 || res.Graph.Health != "live" || !res.Graph.Update.OK {
 					t.Fatalf("%v %+v", err, res)

@@ -89,7 +89,7 @@ func (s *linkSet) path(from, to Ref, seen map[Ref]bool) []Ref {
 // wiring is every link of the engine. Safe for concurrent use.
 type wiring struct {
 	mu      sync.Mutex
-	claimed linkSet // of all that runs or is about to: they form no circle
+	claimed linkSet // of all that runs or is about to: they form no cycle
 	live    linkSet // of all that runs: values go along them
 	// changed is closed, and made anew, whenever a graph comes, changes or goes.
 	changed chan struct{}
@@ -100,7 +100,7 @@ func newWiring() *wiring {
 }
 
 // claim puts the links of a declaration in the place of those that graph g has claimed,
-// unless they would close a circle. undo puts the old ones back.
+// unless they would close a cycle. undo puts the old ones back.
 func (w *wiring) claim(g Ref, u *compile.Unit) (undo func(), err error) {
 	links := linksOf(g, u.Spec)
 	w.mu.Lock()
@@ -113,7 +113,7 @@ func (w *wiring) claim(g Ref, u *compile.Unit) (undo func(), err error) {
 			continue
 		}
 		w.claimed.put(g, before)
-		text := "graphs that feed each other form no circle, and this closes one: " + circle(g, path) + "; take one link out"
+		text := "graphs that feed each other form no cycle, and this closes one: " + cycle(g, path) + "; take one link out"
 		return nil, invalid(spec.Diagnostics{{File: u.Spec.File, Line: l.pos.Line, Column: l.pos.Column, Path: l.pos.Path, Code: spec.CodeGraphCycle, Text: text}})
 	}
 	return func() {
@@ -123,8 +123,8 @@ func (w *wiring) claim(g Ref, u *compile.Unit) (undo func(), err error) {
 	}, nil
 }
 
-// circle is a circle of graphs in words, from g to g.
-func circle(g Ref, around []Ref) string {
+// cycle is a cycle of graphs in words, from g to g.
+func cycle(g Ref, around []Ref) string {
 	at := slices.Index(around, g)
 	var names []string
 	for i := range around {
@@ -217,7 +217,7 @@ func (e *Engine) target(l link) (*managed, int, error) {
 		return nil, 0, fmt.Errorf("there is no graph %q yet; the values wait for it", l.to.Name)
 	}
 	if m.unit == nil {
-		return nil, 0, fmt.Errorf("the declaration of graph %q cannot be used; the values wait for a mended one", l.to.Name)
+		return nil, 0, fmt.Errorf("the declaration of graph %q cannot be used; the values wait for a fixed one", l.to.Name)
 	}
 	i := m.find(l.accumulator)
 	if i < 0 {

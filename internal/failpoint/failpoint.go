@@ -2,7 +2,7 @@
 // arm it in the real binary through the environment; otherwise a [Set] is nil, and a point
 // costs a comparison.
 //
-// The points are "decode" (events are about to be folded), "admit" (hand-overs were admitted),
+// The points are "decode" (events are about to be folded), "admit" (handoffs were admitted),
 // "cut" (epochs have ended in memory), "commit_sent" and "commit_acknowledged" (around a
 // checkpoint), "journal_sent" and "journal_acknowledged" (around an append), "outbox_send" and
 // "outbox_sent" (around a delivery), "offset_mirror" (positions are in a checkpoint, and about to be

@@ -10,7 +10,7 @@ import (
 
 // TestM43CrashLoopOfTheProcess: an epoch that takes the process down each time it is tried is
 // tried three times. Then the graph is quarantined and the daemon stays up, until an operator
-// says that the cause is mended.
+// says that the cause is fixed.
 func TestM43CrashLoopOfTheProcess(t *testing.T) {
 	dir := declare(t, "history", historyGraph)
 	if err := os.WriteFile(filepath.Join(dir, "events.ndjson"), []byte("{\"n\":0}\n{\"n\":1}\n"), 0o600); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestPlainAgrees compares everything that only makes a run faster (projection, lent
-// documents, reused hand-overs, incremental nodes) with a run without it, over random
+// documents, reused handoffs, incremental nodes) with a run without it, over random
 // declarations and events: the same bytes, the same counts.
 func TestPlainAgrees(t *testing.T) {
 	t.Parallel()

@@ -9,10 +9,10 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
-// Admit takes one hand-over of input i as a whole: its boundaries overwrite or queue
+// Admit takes one handoff of input i as a whole: its boundaries overwrite or queue
 // (M9), its dead letters are kept, its mark becomes where the accumulator stands.
 // conflated is how many events the inbox overwrote on the way.
-func (c *Core) Admit(now time.Time, i int, h *accumulator.Handover, conflated int64) {
+func (c *Core) Admit(now time.Time, i int, h *accumulator.Handoff, conflated int64) {
 	c.advance(now)
 	c.logAdmit(i, h, conflated)
 	c.expire()

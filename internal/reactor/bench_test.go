@@ -19,14 +19,14 @@ func BenchmarkUnkeyed(b *testing.B) {
 		b.Run(strategy, func(b *testing.B) {
 			c := benchCore(b, graphOf("  a: {}\n  b: {}\n", "{ when: any, strategy: "+strategy+" }", pair))
 			const batch = 256
-			h := &accumulator.Handover{Boundaries: make([]boundary.Boundary, batch)}
+			h := &accumulator.Handoff{Boundaries: make([]boundary.Boundary, batch)}
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
 				i := n & (batch - 1)
 				n++
 				h.Boundaries[i] = boundary.Boundary{Value: boundary.Int(int64(n)), Events: 1, Size: 8}
-				one := accumulator.Handover{Boundaries: h.Boundaries[i : i+1]}
+				one := accumulator.Handoff{Boundaries: h.Boundaries[i : i+1]}
 				c.Admit(epochZero, n&1, &one, 0)
 				if !c.Fire(epochZero) {
 					b.Fatal("the criteria do not hold")
@@ -117,7 +117,7 @@ func (d *keyedDriver) flush(b *testing.B) {
 	if d.full == 0 {
 		return
 	}
-	h := accumulator.Handover{Boundaries: d.slab[:d.full:d.full]}
+	h := accumulator.Handoff{Boundaries: d.slab[:d.full:d.full]}
 	d.slab, d.full = d.slab[d.full:], 0
 	d.c.Admit(epochZero, d.input, &h, 0)
 	fired := false

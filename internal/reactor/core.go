@@ -146,7 +146,7 @@ type Core struct {
 }
 
 // account is what the reactor keeps of one accumulator: where it stood at the last
-// hand-over, its health, and the reactor's share of its books (M42).
+// handoff, its health, and the reactor's share of its books (M42).
 type account struct {
 	mark     accumulator.Mark
 	restored []byte // the fold's state as loaded, until a mark brings a newer one

@@ -107,7 +107,7 @@ func (r *rig) input(name string) int {
 // push hands over one boundary of one event for each value.
 func (r *rig) push(name string, values ...any) {
 	r.t.Helper()
-	h := &accumulator.Handover{}
+	h := &accumulator.Handoff{}
 	for _, x := range values {
 		r.sent[name]++
 		pos := boundary.Position{Stream: name, Offset: r.sent[name]}

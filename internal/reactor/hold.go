@@ -13,7 +13,7 @@ func (r *Reactor) Release() {
 	r.Inbox.release()
 }
 
-// hold keeps every hand-over waiting at the door; healths pass.
+// hold keeps every handoff waiting at the door; healths pass.
 func (b *Inbox) hold() {
 	b.mu.Lock()
 	b.held = true

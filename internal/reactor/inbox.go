@@ -13,11 +13,11 @@ import (
 // ErrStale refuses the words of an accumulator that has been replaced since (M35).
 var ErrStale = errors.New("this accumulator has been replaced")
 
-// maxWaitingLetters bounds the dead letters a hand-over may leave waiting per input: a
+// maxWaitingLetters bounds the dead letters a handoff may leave waiting per input: a
 // source of nothing but poison is held back like any other that outruns the reactor.
 const maxWaitingLetters = 1024
 
-// Inbox is the bounded hand-over between accumulators and the reactor (M4). Each input
+// Inbox is the bounded handoff between accumulators and the reactor (M4). Each input
 // has room of its own: a full sequential input holds up its accumulator alone, a latest
 // input conflates. Put is for the accumulators' goroutines, the rest for the reactor's.
 type Inbox struct {
@@ -29,7 +29,7 @@ type Inbox struct {
 	wake   chan struct{} // capacity 1: "look"; the state is in the fields above
 	held   bool          // nothing is let in; see Reactor.Release
 
-	// In a journaled graph: hand-overs that came, that the core has, and that are durable.
+	// In a journaled graph: handoffs that came, that the core has, and that are durable.
 	journal       bool
 	puts, drained int64
 	journaled     watermark
@@ -39,13 +39,13 @@ type lane struct {
 	sequential bool
 	keyed      bool
 	grouped    bool // in a sync_group: the order among inputs matters, so nothing is conflated here
-	handovers  int  // of a grouped latest input, in the inbox
+	handoffs   int  // of a grouped latest input, in the inbox
 	capacity   int
 	maxBytes   int64
 	depth      int                                 // boundaries in the inbox and, of a sequential input, in the core's queues
 	bytes      int64                               // what they hold
 	letters    int                                 // dead letters in the inbox
-	waiting    int                                 // index+1 in order of a latest input's hand-over that can still be conflated
+	waiting    int                                 // index+1 in order of a latest input's handoff that can still be conflated
 	conflated  int64                               // events overwritten in the inbox since the last drain
 	newest     map[boundary.Key]*boundary.Boundary // of a keyed latest lane that was full; nil before
 	late       int                                 // index+1 of the lane that this one's late events go to
@@ -56,7 +56,7 @@ type lane struct {
 
 type handed struct {
 	input     int
-	h         *accumulator.Handover
+	h         *accumulator.Handoff
 	conflated int64
 }
 
@@ -109,7 +109,7 @@ type port struct {
 }
 
 // Put hands h over; see [accumulator.Port].
-func (p *port) Put(ctx context.Context, h *accumulator.Handover) error {
+func (p *port) Put(ctx context.Context, h *accumulator.Handoff) error {
 	l := &p.inbox.lanes[p.input]
 	for {
 		ok, err := p.inbox.put(p, h)
@@ -143,7 +143,7 @@ func (b *Inbox) ring() {
 	}
 }
 
-func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
+func (b *Inbox) put(p *port, h *accumulator.Handoff) (ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := &b.lanes[p.input]
@@ -174,10 +174,10 @@ func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
 			return false, nil
 		}
 	case l.grouped:
-		if l.handovers >= l.capacity {
+		if l.handoffs >= l.capacity {
 			return false, nil
 		}
-		if l.handovers++; !l.keyed {
+		if l.handoffs++; !l.keyed {
 			l.trim(h)
 		}
 	case l.keyed:
@@ -206,7 +206,7 @@ func (b *Inbox) put(p *port, h *accumulator.Handover) (ok bool, err error) {
 // fitsByKey takes room for the boundaries of a keyed latest input. Only when there is not
 // enough does it look at keys: what waits is conflated then, key by key, and so is what
 // comes until the next drain. Boundaries of more keys than there is room for are held back.
-func (b *Inbox) fitsByKey(input int, h *accumulator.Handover) bool {
+func (b *Inbox) fitsByKey(input int, h *accumulator.Handoff) bool {
 	l := &b.lanes[input]
 	if l.newest == nil {
 		if l.fits(h.Boundaries) {
@@ -276,8 +276,8 @@ func (l *lane) drained() (hadAny bool) {
 	return hadAny
 }
 
-// trim conflates the boundaries of one hand-over.
-func (l *lane) trim(h *accumulator.Handover) {
+// trim conflates the boundaries of one handoff.
+func (l *lane) trim(h *accumulator.Handoff) {
 	if n := len(h.Boundaries); n > 1 {
 		for i := range n - 1 {
 			l.conflated += h.Boundaries[i].Events
@@ -286,9 +286,9 @@ func (l *lane) trim(h *accumulator.Handover) {
 	}
 }
 
-// conflate keeps only the newest boundary of h, and folds it into the hand-over of the
+// conflate keeps only the newest boundary of h, and folds it into the handoff of the
 // same input that still waits, if there is one: then it reports true.
-func (b *Inbox) conflate(l *lane, h *accumulator.Handover) bool {
+func (b *Inbox) conflate(l *lane, h *accumulator.Handoff) bool {
 	l.trim(h)
 	if l.waiting == 0 {
 		return false
@@ -304,8 +304,8 @@ func (b *Inbox) conflate(l *lane, h *accumulator.Handover) bool {
 	return true
 }
 
-// merge folds the rest of h, whose boundaries have their place, into the hand-over that waits.
-func (b *Inbox) merge(l *lane, h *accumulator.Handover) {
+// merge folds the rest of h, whose boundaries have their place, into the handoff that waits.
+func (b *Inbox) merge(l *lane, h *accumulator.Handoff) {
 	old := &b.order[l.waiting-1]
 	l.letters += len(h.DeadLetters)
 	old.h.DeadLetters = append(old.h.DeadLetters, h.DeadLetters...)
@@ -324,10 +324,10 @@ func (b *Inbox) Drain(now time.Time, c *Core) bool {
 	for i := range b.lanes {
 		l := &b.lanes[i]
 		l.waiting, l.letters = 0, 0
-		if l.drained() || l.handovers >= l.capacity {
+		if l.drained() || l.handoffs >= l.capacity {
 			b.signal(i)
 		}
-		l.handovers = 0
+		l.handoffs = 0
 	}
 	b.mu.Unlock()
 	for i := range order {
@@ -381,7 +381,7 @@ func (b *Inbox) Depth(i int) (boundaries int, bytes int64) {
 	return b.lanes[i].depth, b.lanes[i].bytes
 }
 
-// KeepJournal says that the graph is journaled: hand-overs get tickets. It comes before any Port.
+// KeepJournal says that the graph is journaled: handoffs get tickets. It comes before any Port.
 func (b *Inbox) KeepJournal() { b.journal = true }
 
 // Ticket waits until what was put last is in the journal; nil where there is none. See
@@ -397,14 +397,14 @@ func (p *port) Ticket() accumulator.Ticket {
 	return func(ctx context.Context) error { return b.journaled.wait(ctx, n) }
 }
 
-// Drained is how many hand-overs the core has.
+// Drained is how many handoffs the core has.
 func (b *Inbox) Drained() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.drained
 }
 
-// Journaled says that hand-overs up to a number are durable.
+// Journaled says that handoffs up to a number are durable.
 func (b *Inbox) Journaled(puts int64) { b.journaled.raise(puts) }
 
 // Close lets everybody go who still waits for a ticket: nobody will say what became of it.

@@ -21,9 +21,9 @@ func inboxOf(t *testing.T, capacity int) (*Inbox, *rig) {
 	return NewInbox([]LaneConfig{{Sequential: true, Capacity: capacity, MaxBytes: 1000}, {Capacity: capacity, MaxBytes: 1000}}), r
 }
 
-// handover is boundaries of one event each, with a mark behind them.
-func handover(received int64, size int, values ...int64) *accumulator.Handover {
-	h := &accumulator.Handover{Mark: accumulator.Mark{Counters: accumulator.Counters{Received: received}}}
+// handoff is boundaries of one event each, with a mark behind them.
+func handoff(received int64, size int, values ...int64) *accumulator.Handoff {
+	h := &accumulator.Handoff{Mark: accumulator.Mark{Counters: accumulator.Counters{Received: received}}}
 	for _, v := range values {
 		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.Int(v), Events: 1, Size: size})
 	}
@@ -35,16 +35,16 @@ func TestM4FullInputHoldsItsAccumulatorAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inbox, r := inboxOf(t, 2)
 		a, b := inbox.Port(0), inbox.Port(1)
-		if err := a.Put(t.Context(), handover(2, 1, 1, 2)); err != nil {
+		if err := a.Put(t.Context(), handoff(2, 1, 1, 2)); err != nil {
 			t.Fatal(err)
 		}
 		put := make(chan error, 1)
-		go func() { put <- a.Put(t.Context(), handover(3, 1, 3)) }()
+		go func() { put <- a.Put(t.Context(), handoff(3, 1, 3)) }()
 		synctest.Wait()
 		if len(put) > 0 {
 			t.Fatal("a third boundary was taken where two fit")
 		}
-		if err := b.Put(t.Context(), handover(1, 1, 10)); err != nil {
+		if err := b.Put(t.Context(), handoff(1, 1, 10)); err != nil {
 			t.Fatal(err)
 		}
 		inbox.Drain(r.now, r.c) // the boundaries are in the core's queue now, and still count
@@ -63,16 +63,16 @@ func TestM4FullInputHoldsItsAccumulatorAlone(t *testing.T) {
 	})
 }
 
-// M4: the bound in bytes holds as well, and one hand-over larger than the lane goes in alone.
+// M4: the bound in bytes holds as well, and one handoff larger than the lane goes in alone.
 func TestM4BytesAreBounded(t *testing.T) {
 	inbox, _ := inboxOf(t, 100)
 	a := inbox.Port(0)
-	if err := a.Put(t.Context(), handover(1, 5000, 1)); err != nil {
+	if err := a.Put(t.Context(), handoff(1, 5000, 1)); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := a.Put(ended, handover(2, 1, 2)); !errors.Is(err, context.Canceled) {
+	if err := a.Put(ended, handoff(2, 1, 2)); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a boundary was taken past the bound in bytes: %v", err)
 	}
 }
@@ -83,7 +83,7 @@ func TestM4LatestConflatesInTheInbox(t *testing.T) {
 	inbox, r := inboxOf(t, 2)
 	b := inbox.Port(1)
 	for i := range int64(5) {
-		h := handover(2*(i+1), 1, 2*i, 2*i+1)
+		h := handoff(2*(i+1), 1, 2*i, 2*i+1)
 		h.DeadLetters = []checkpoint.DeadLetter{{Accumulator: "b", Code: "x"}}
 		if err := b.Put(t.Context(), h); err != nil {
 			t.Fatal(err)
@@ -102,13 +102,13 @@ func TestM5LettersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inbox, r := inboxOf(t, 2)
 		b := inbox.Port(1)
-		full := &accumulator.Handover{DeadLetters: make([]checkpoint.DeadLetter, maxWaitingLetters)}
+		full := &accumulator.Handoff{DeadLetters: make([]checkpoint.DeadLetter, maxWaitingLetters)}
 		if err := b.Put(t.Context(), full); err != nil {
 			t.Fatal(err)
 		}
 		put := make(chan error, 1)
 		go func() {
-			put <- b.Put(t.Context(), &accumulator.Handover{DeadLetters: make([]checkpoint.DeadLetter, 1)})
+			put <- b.Put(t.Context(), &accumulator.Handoff{DeadLetters: make([]checkpoint.DeadLetter, 1)})
 		}()
 		synctest.Wait()
 		if len(put) > 0 {
@@ -126,7 +126,7 @@ func TestM35OldPortIsVoid(t *testing.T) {
 	inbox, r := inboxOf(t, 2)
 	old := inbox.Port(0)
 	now := inbox.Port(0)
-	if err := old.Put(t.Context(), handover(1, 1, 1)); !errors.Is(err, ErrStale) {
+	if err := old.Put(t.Context(), handoff(1, 1, 1)); !errors.Is(err, ErrStale) {
 		t.Fatalf("an old incarnation was heard: %v", err)
 	}
 	old.Health(accumulator.Failed, "", "")
@@ -152,9 +152,9 @@ func TestReactorIsIdleWhenNothingIsDue(t *testing.T) {
 	}
 }
 
-// keyedHandover is boundaries of one event each, KEY=VALUE.
-func keyedHandover(received int64, items ...string) *accumulator.Handover {
-	h := &accumulator.Handover{Mark: accumulator.Mark{Counters: accumulator.Counters{Received: received}}}
+// keyedHandoff is boundaries of one event each, KEY=VALUE.
+func keyedHandoff(received int64, items ...string) *accumulator.Handoff {
+	h := &accumulator.Handoff{Mark: accumulator.Mark{Counters: accumulator.Counters{Received: received}}}
 	for _, it := range items {
 		key, v, _ := strings.Cut(it, "=")
 		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.String(v), Key: boundary.KeyOf(boundary.String(key)), Events: 1, Size: 1})
@@ -172,7 +172,7 @@ func TestM13InboxConflatesPerKey(t *testing.T) {
 		received := int64(0)
 		put := func(items ...string) error {
 			received += int64(len(items))
-			return p.Put(t.Context(), keyedHandover(received, items...))
+			return p.Put(t.Context(), keyedHandoff(received, items...))
 		}
 		depth := func(want int) {
 			t.Helper()
@@ -193,7 +193,7 @@ func TestM13InboxConflatesPerKey(t *testing.T) {
 		}
 		depth(3)
 		if len(inbox.order) > 4 {
-			t.Fatalf("%d hand-overs wait", len(inbox.order))
+			t.Fatalf("%d handoffs wait", len(inbox.order))
 		}
 		done := make(chan error, 1)
 		go func() { done <- put("x=4", "v=1") }()
@@ -215,7 +215,7 @@ func TestM13InboxConflatesPerKey(t *testing.T) {
 	})
 }
 
-// M42, M13: however hand-overs and drains fall, the books balance and each key ends with its newest value.
+// M42, M13: however handoffs and drains fall, the books balance and each key ends with its newest value.
 func TestM13InboxBooksBalance(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -230,7 +230,7 @@ func TestM13InboxBooksBalance(t *testing.T) {
 			for range rng.IntN(4) {
 				items = append(items, fmt.Sprintf("%c=%d", 'a'+rng.IntN(6), n))
 			}
-			if err := p.Put(ended, keyedHandover(received+int64(len(items)), items...)); err == nil {
+			if err := p.Put(ended, keyedHandoff(received+int64(len(items)), items...)); err == nil {
 				received += int64(len(items))
 				for _, it := range items {
 					key, v, _ := strings.Cut(it, "=")

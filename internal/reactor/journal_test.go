@@ -37,7 +37,7 @@ func logged(t *testing.T) []checkpoint.JournalEntry {
 	if _, err := r.c.FireWith(r.now, "", []boundary.Value{boundary.Int(9), {}}, true); err != nil {
 		t.Fatal(err)
 	}
-	r.c.Admit(r.now, 0, &accumulator.Handover{DeadLetters: []checkpoint.DeadLetter{{Stage: "decode", Code: "x", Payload: []byte("{")}}, Mark: r.c.accs[0].mark}, 0)
+	r.c.Admit(r.now, 0, &accumulator.Handoff{DeadLetters: []checkpoint.DeadLetter{{Stage: "decode", Code: "x", Payload: []byte("{")}}, Mark: r.c.accs[0].mark}, 0)
 	r.c.Resume(r.now)
 	return append(entries, r.c.TakeJournal()...)
 }
@@ -85,7 +85,7 @@ func FuzzReplay(f *testing.F) {
 	r.Start(epochZero)
 	r.SetHealth(epochZero, 0, accumulator.SocketOnly, "", "")
 	r.SetHealth(epochZero, 1, accumulator.SocketOnly, "", "")
-	r.Admit(epochZero, 0, &accumulator.Handover{Boundaries: []boundary.Boundary{{Value: boundary.Int(1), Events: 1}}}, 0)
+	r.Admit(epochZero, 0, &accumulator.Handoff{Boundaries: []boundary.Boundary{{Value: boundary.Int(1), Events: 1}}}, 0)
 	r.Fire(epochZero)
 	if _, err := r.FireWith(epochZero, "", []boundary.Value{boundary.Int(2), {}}, false); err != nil {
 		f.Fatal(err)

@@ -43,7 +43,7 @@ type appended struct {
 // wave is what may be released once an entry is in the store.
 type wave struct {
 	seq     int64
-	puts    int64 // hand-overs admitted
+	puts    int64 // handoffs admitted
 	records int64 // records that watchers may see
 	out     []Message
 }

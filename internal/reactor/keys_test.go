@@ -41,7 +41,7 @@ func (r *rig) give(name, key string, x any) {
 	if key != "" {
 		b.Key = boundary.KeyOf(boundary.String(key))
 	}
-	r.c.Admit(r.now, r.input(name), &accumulator.Handover{
+	r.c.Admit(r.now, r.input(name), &accumulator.Handoff{
 		Boundaries: []boundary.Boundary{b},
 		Mark: accumulator.Mark{
 			Positions: []boundary.Position{pos}, Counters: accumulator.Counters{Received: r.sent[name]}, LastEventAt: r.now,
@@ -357,7 +357,7 @@ func TestM13CachedValuesHoldNoBuffers(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := boundary.Boundary{Value: v, Raw: raw, Key: boundary.KeyOf(boundary.Int(int64(i))), Events: 1, Size: buffer}
-			r.c.Admit(r.now, input, &accumulator.Handover{
+			r.c.Admit(r.now, input, &accumulator.Handoff{
 				Boundaries: []boundary.Boundary{b}, Mark: accumulator.Mark{Counters: accumulator.Counters{Received: int64(i + 1)}},
 			}, 0)
 		}

@@ -5,7 +5,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 )
 
-// fits takes room for the boundaries when there is enough. A hand-over larger than the
+// fits takes room for the boundaries when there is enough. A handoff larger than the
 // whole lane goes in alone, or it never would.
 func (l *lane) fits(bs []boundary.Boundary) bool {
 	if !l.hasRoom(bs) {
@@ -32,7 +32,7 @@ func sizeOf(bs []boundary.Boundary) (size int64) {
 }
 
 // lateLane is the lane that h's late events wait for room in; nil when there is none to wait for.
-func (b *Inbox) lateLane(l *lane, h *accumulator.Handover) *lane {
+func (b *Inbox) lateLane(l *lane, h *accumulator.Handoff) *lane {
 	if len(h.Late) == 0 || l.late == 0 || !b.lanes[l.late-1].sequential {
 		return nil
 	}

@@ -15,9 +15,9 @@ func lateRig(t *testing.T, opts ...option) *rig {
 		append(opts, func(c *Config) { c.Inputs[0].LateTo = "b" })...)
 }
 
-// withLate is a hand-over of the window a: late events and the mark behind them.
-func withLate(received int64, late ...int64) *accumulator.Handover {
-	h := handover(received, 1)
+// withLate is a handoff of the window a: late events and the mark behind them.
+func withLate(received int64, late ...int64) *accumulator.Handoff {
+	h := handoff(received, 1)
 	h.Mark.Counters.Filtered = received
 	for _, v := range late {
 		h.Late = append(h.Late, boundary.Boundary{Value: boundary.Int(v), Size: 1})
@@ -26,7 +26,7 @@ func withLate(received int64, late ...int64) *accumulator.Handover {
 }
 
 // M4: late events wait in the lane of their own input; when that is full the window is held up
-// until a cut has made room, and hand-overs that merge keep them all.
+// until a cut has made room, and handoffs that merge keep them all.
 func TestM4LateEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := lateRig(t)

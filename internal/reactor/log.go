@@ -17,7 +17,7 @@ import (
 const (
 	logBegin  = 'B' // a start: incarnation, plan hash
 	logAdmit  = 'A' // now, input, conflated, boundaries, dead letters
-	logLate   = 'L' // now, input, boundaries: late events of the hand-over before
+	logLate   = 'L' // now, input, boundaries: late events of the handoff before
 	logMark   = 'M' // input, account: where the accumulator stands at the end of the entry
 	logTick   = 'T' // now: keys expired
 	logFire   = 'F' // now, outcome
@@ -27,9 +27,9 @@ const (
 	logResume = 'R' // now
 )
 
-// mostEntry is about how many bytes make an entry full, so that one is never too large to
+// maxEntry is about how many bytes make an entry full, so that one is never too large to
 // be read back in one piece.
-const mostEntry = 1 << 20
+const maxEntry = 1 << 20
 
 // journal is a core's log since the last entry was taken.
 type journal struct {
@@ -108,13 +108,13 @@ func (c *Core) cutJournal() {
 }
 
 func (c *Core) note(kind byte) []byte {
-	if len(c.journal.buf) >= mostEntry {
+	if len(c.journal.buf) >= maxEntry {
 		c.cutJournal()
 	}
 	return appendTime(append(c.journal.buf, kind), c.now)
 }
 
-func (c *Core) logAdmit(i int, h *accumulator.Handover, conflated int64) {
+func (c *Core) logAdmit(i int, h *accumulator.Handoff, conflated int64) {
 	if !c.logging() {
 		return
 	}

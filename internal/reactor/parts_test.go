@@ -93,7 +93,7 @@ func (r *windowRig) add(n int, at, k, x int) {
 
 // admit hands over, fires, and returns what was handed over.
 func (r *windowRig) admit() (out []string) {
-	h := &accumulator.Handover{}
+	h := &accumulator.Handoff{}
 	if r.acc.Take(h) {
 		for i := range h.Boundaries {
 			out = append(out, fmt.Sprint(h.Boundaries[i].Value, h.Boundaries[i].Events))

@@ -146,7 +146,7 @@ func (r *Replayer) outcome(in *reader, fire func() bool) error {
 
 func (r *Replayer) admit(now time.Time, in *reader) error {
 	i, conflated := r.c.input(in.string()), in.int()
-	h := &accumulator.Handover{}
+	h := &accumulator.Handoff{}
 	n := in.uint()
 	if n > uint64(len(in.b)) {
 		in.fail()
@@ -181,7 +181,7 @@ func (r *Replayer) admit(now time.Time, in *reader) error {
 	return nil
 }
 
-// late takes late events in. In the hand-over they came behind its boundaries, and so they do here.
+// late takes late events in. In the handoff they came behind its boundaries, and so they do here.
 func (r *Replayer) late(in *reader) error {
 	i, n := r.c.input(in.string()), in.uint()
 	if n > uint64(len(in.b)) {

@@ -17,7 +17,7 @@ const (
 	lostQueue     bug = "queued boundaries are not in the checkpoint"
 	offsetFirst   bug = "positions are committed ahead of what was admitted"
 	blindGoOn     bug = "an unknown commit outcome is taken for a success"
-	lateWords     bug = "an old incarnation's hand-over is admitted"
+	lateWords     bug = "an old incarnation's handoff is admitted"
 	noUndo        bug = "a failed epoch keeps what it took"
 	volatilePause bug = "a pause is answered before it is durable"
 	deafResume    bug = "restored work is not evaluated until the next arrival"

@@ -49,7 +49,7 @@ type coreWorld struct {
 	core  *Core
 	inbox *Inbox
 	port  [2]accumulator.Port // of a, the replayable source, and b, which is pushed
-	stale []func() error      // hand-overs that old incarnations may still try
+	stale []func() error      // handoffs that old incarnations may still try
 	head  checkpoint.Head
 	seq   int64
 	now   time.Time
@@ -169,8 +169,8 @@ func (w *coreWorld) restartAccumulator(i int) {
 }
 
 // sourceBatch is n events of the replayable source from an offset on: event k has the value k.
-func (w *coreWorld) sourceBatch(from, n int64) *accumulator.Handover {
-	h := &accumulator.Handover{}
+func (w *coreWorld) sourceBatch(from, n int64) *accumulator.Handoff {
+	h := &accumulator.Handoff{}
 	for k := from; k < from+n; k++ {
 		pos := boundary.Position{Offset: k + 1}
 		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.Int(k), Key: w.key(k), First: pos, Last: pos, At: w.now, Events: 1, Size: 8})

@@ -65,7 +65,7 @@ func (w *coreWorld) read() {
 
 func (w *coreWorld) push() {
 	w.pushed++
-	h := &accumulator.Handover{Boundaries: []boundary.Boundary{{Value: boundary.Int(w.pushed), Key: w.key(w.pushed), At: w.now, Events: 1, Size: 8}}}
+	h := &accumulator.Handoff{Boundaries: []boundary.Boundary{{Value: boundary.Int(w.pushed), Key: w.key(w.pushed), At: w.now, Events: 1, Size: 8}}}
 	h.Mark = accumulator.Mark{Counters: accumulator.Counters{Received: w.pushed}}
 	if err := w.port[1].Put(context.Background(), h); err != nil {
 		w.wrong("push: %v", err)

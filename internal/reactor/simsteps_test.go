@@ -201,7 +201,7 @@ func (o *owner) push(i int) {
 	if i == inC {
 		v = w.nextC
 	}
-	h := &accumulator.Handover{Boundaries: []boundary.Boundary{{Value: boundary.Int(v), At: w.now, Events: 1, Size: 8}}}
+	h := &accumulator.Handoff{Boundaries: []boundary.Boundary{{Value: boundary.Int(v), At: w.now, Events: 1, Size: 8}}}
 	h.Mark = accumulator.Mark{Counters: accumulator.Counters{Received: w.pushed[i] + 1}}
 	if i == inC && w.cfg.Guard {
 		return // a guard may filter what is pushed: in those runs nothing is

@@ -124,7 +124,7 @@ type owner struct {
 	core    *Core
 	inbox   *Inbox
 	ports   [simInputs]accumulator.Port
-	stale   []func() error // hand-overs that old incarnations of accumulators may still try
+	stale   []func() error // handoffs that old incarnations of accumulators may still try
 	jobs    []func()       // calls to the store that are on their way
 	batches [simOutputs][]Message
 	tickets []pushTicket
@@ -375,8 +375,8 @@ func ended() context.Context {
 
 // sourceBatch is n events of a stream: event k of stream s has the value 2k+s. from is where
 // both streams stand before it.
-func (w *world) sourceBatch(from [2]stream, s int, n int64) *accumulator.Handover {
-	h := &accumulator.Handover{}
+func (w *world) sourceBatch(from [2]stream, s int, n int64) *accumulator.Handoff {
+	h := &accumulator.Handoff{}
 	for range n {
 		k := from[s].next
 		from[s].next++

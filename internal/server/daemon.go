@@ -17,7 +17,7 @@ type status struct {
 	Uptime float64 `json:"uptime_seconds,omitempty"`
 }
 
-// livez says that the process answers, and nothing more: a restart would not mend what is wrong elsewhere.
+// livez says that the process answers, and nothing more: a restart would not fix what is wrong elsewhere.
 func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, http.StatusOK, status{Status: "ok"})
 }

@@ -38,7 +38,7 @@ const (
 	CodeUnknownRoute    = "unknown_route"    // a reference to a route that its node does not have
 	CodeNotARoute       = "not_a_route"      // a route asked of a node that has none
 	CodeSelfReference   = "self_reference"   // a node that waits for itself
-	CodeGraphCycle      = "graph_cycle"      // graphs that feed each other in a circle
+	CodeGraphCycle      = "graph_cycle"      // graphs that feed each other in a cycle
 
 	CodeSeveralKinds      = "several_kinds"      // more than one kind where exactly one is allowed
 	CodeMissingKind       = "missing_kind"       // a node, source or sink that does not say what it is

@@ -16,8 +16,8 @@ var (
 	onEvicts       = choice{built: []string{"dead_letter", "drop"}}
 )
 
-// leastCadence keeps a slip of the pen from firing a graph a million times a second.
-const leastCadence = time.Millisecond
+// minCadence keeps a slip of the pen from firing a graph a million times a second.
+const minCadence = time.Millisecond
 
 var reactorFields = []field[Reactor]{
 	{name: "when", read: readWhen},
@@ -29,7 +29,7 @@ var reactorFields = []field[Reactor]{
 	{name: "guard", read: func(d *decoder, v value, r *Reactor) { r.Guard = d.expr(v) }},
 	{name: "debounce", read: func(d *decoder, v value, r *Reactor) { d.duration(v, 0, &r.Debounce) }},
 	{name: "rate_limit", read: func(d *decoder, v value, r *Reactor) { d.duration(v, 0, &r.RateLimit) }},
-	{name: "every", read: func(d *decoder, v value, r *Reactor) { d.duration(v, leastCadence, &r.Every) }},
+	{name: "every", read: func(d *decoder, v value, r *Reactor) { d.duration(v, minCadence, &r.Every) }},
 	{name: "max_wait", read: func(d *decoder, v value, r *Reactor) { d.links.maxWait = v; d.duration(v, 1, &r.MaxWait) }},
 	{name: "warm_timeout", read: func(d *decoder, v value, r *Reactor) { d.duration(v, 1, &r.WarmTimeout) }},
 	{name: "on_warm_timeout", read: func(d *decoder, v value, r *Reactor) { d.pick(v, onWarmTimeouts, &r.OnWarmTimeout) }},

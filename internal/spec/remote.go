@@ -66,7 +66,7 @@ func defaultRetry() Retry { return Retry{Base: 50 * time.Millisecond, Max: 10 * 
 const (
 	defaultCallTimeout = 10 * time.Second
 	defaultPing        = 20 * time.Second
-	leastPoll          = 10 * time.Millisecond // more often is a slip of the unit, and an attack
+	minPoll            = 10 * time.Millisecond // more often is a slip of the unit, and an attack
 	maxHeaders         = 64
 	maxSubscribe       = 256
 )
@@ -76,8 +76,8 @@ var (
 		{name: "http", need: true, read: func(d *decoder, v value, p *PollSource) { p.HTTP = d.url(v, "http", "https") }},
 		{name: "sql"},
 		{name: "every", need: true, read: func(d *decoder, v value, p *PollSource) {
-			if d.duration(v, 1, &p.Every); p.Every > 0 && p.Every < leastPoll {
-				d.report(v.node, v.at, CodeOutOfRange, "", "%s is too short; give a duration of %s or more", document.Subject(v.node), leastPoll)
+			if d.duration(v, 1, &p.Every); p.Every > 0 && p.Every < minPoll {
+				d.report(v.node, v.at, CodeOutOfRange, "", "%s is too short; give a duration of %s or more", document.Subject(v.node), minPoll)
 			}
 		}},
 		{name: "timeout", read: func(d *decoder, v value, p *PollSource) { d.duration(v, 1, &p.Timeout) }},
@@ -266,7 +266,7 @@ func readSubscribe(d *decoder, v value, w *WebSocketSource) {
 // checkFeeds checks that a graph does not feed itself. What other graphs do is the
 // engine's to see.
 func (d *decoder) checkFeeds(g *Graph) {
-	const text = "the graph %s feeds itself; graphs that feed each other form no circle"
+	const text = "the graph %s feeds itself; graphs that feed each other form no cycle"
 	for i := range g.Accumulators {
 		if a := &g.Accumulators[i]; a.Source.Kind == "graph" && a.Source.Graph.Name == g.Name && g.Name != "" {
 			d.reportAt(a.Source.Pos, CodeGraphCycle, "", text, document.Quote(g.Name))

@@ -119,7 +119,7 @@ type Accumulator struct {
 	// Strategy is "latest", "sequential" or "burst"; never empty after Parse (the reactor's is filled in;
 	// inputs that do not trigger are always "latest").
 	Strategy string
-	// Capacity bounds the hand-over: boundaries (default 1,024) and bytes (default 8 MiB).
+	// Capacity bounds the handoff: boundaries (default 1,024) and bytes (default 8 MiB).
 	Capacity      int
 	CapacityBytes int64
 }

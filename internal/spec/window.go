@@ -31,11 +31,11 @@ type Window struct {
 	Groups string
 }
 
-// Bounds of windows: longer ones than mostSize would come near the end of what a time can
-// be, and an event that falls into more than mostOverlap windows is folded as often.
+// Bounds of windows: longer ones than maxSize would come near the end of what a time can
+// be, and an event that falls into more than maxOverlap windows is folded as often.
 const (
-	mostSize    = 10 * 366 * 24 * time.Hour
-	mostOverlap = 1000
+	maxSize    = 10 * 366 * 24 * time.Hour
+	maxOverlap = 1000
 )
 
 var (
@@ -101,8 +101,8 @@ var hoppingFields = []field[hopping]{
 // windowSpan reads a span of time that windows are made of or kept for.
 func (d *decoder) windowSpan(v value, least time.Duration, into *time.Duration) {
 	var n time.Duration
-	if d.duration(v, least, &n); n > mostSize {
-		d.report(v.node, v.at, CodeTooLarge, "", "%s is too long; at most %v are allowed", document.Subject(v.node), mostSize)
+	if d.duration(v, least, &n); n > maxSize {
+		d.report(v.node, v.at, CodeTooLarge, "", "%s is too long; at most %v are allowed", document.Subject(v.node), maxSize)
 		return
 	}
 	*into = n
@@ -116,8 +116,8 @@ func readHopping(d *decoder, v value, w *Window) {
 	case h.size == 0 || h.every == 0: // has its own diagnostic
 	case h.every > h.size:
 		d.report(v.anchor(), v.at, CodeConflict, "", "windows of %v every %v leave gaps, in which events would be lost; make every at most the size", h.size, h.every)
-	case h.size/h.every > mostOverlap:
-		d.report(v.anchor(), v.at, CodeTooMany, "", "each event would be in %d windows, %d are allowed; make every longer", h.size/h.every, mostOverlap)
+	case h.size/h.every > maxOverlap:
+		d.report(v.anchor(), v.at, CodeTooMany, "", "each event would be in %d windows, %d are allowed; make every longer", h.size/h.every, maxOverlap)
 	}
 }
 

@@ -50,7 +50,7 @@ func (e *ExhaustedError) Error() string {
 // Unwrap is the last failure.
 func (e *ExhaustedError) Unwrap() error { return e.Err }
 
-// PermanentError says that a piece failed in a way that a restart cannot mend.
+// PermanentError says that a piece failed in a way that a restart cannot fix.
 type PermanentError struct {
 	Name string
 	Err  error

@@ -34,7 +34,7 @@ type Graph struct {
 
 	flushing []int // accumulators that flush with epochs
 	kept     int64 // epochs, when they were last told
-	handover accumulator.Handover
+	handoff  accumulator.Handoff
 	letters  []checkpoint.DeadLetter
 	// lent is how many boundaries of each sequential input the core still has queued: at
 	// none, their memory serves the next ones. nil in the plain mode, where it never does.
@@ -124,15 +124,15 @@ func (g *Graph) Step() error {
 
 // admit hands over what accumulator i has.
 func (g *Graph) admit(i int) {
-	// Take sets every field, and queues keep the boundaries' array and never the hand-over
+	// Take sets every field, and queues keep the boundaries' array and never the handoff
 	// itself: it is used again as it is.
-	if !g.accs[i].Take(&g.handover) {
+	if !g.accs[i].Take(&g.handoff) {
 		return
 	}
-	g.core.Admit(g.now, i, &g.handover, 0)
+	g.core.Admit(g.now, i, &g.handoff, 0)
 	if g.lent != nil {
-		g.lent[i] += len(g.handover.Boundaries)
-		if late := g.handover.Late; len(late) > 0 {
+		g.lent[i] += len(g.handoff.Boundaries)
+		if late := g.handoff.Late; len(late) > 0 {
 			g.lent[g.input(g.unit.Spec.Accumulators[i].Window.LateInput)] += len(late)
 		}
 	}

@@ -88,8 +88,8 @@ func (d *digest) append(dst []byte) []byte {
 	return dst
 }
 
-// mostIndex is beyond the bin of any float at this accuracy.
-const mostIndex = 40_000
+// maxIndex is beyond the bin of any float at this accuracy.
+const maxIndex = 40_000
 
 func decodeDigest(b []byte) (*digest, error) {
 	if len(b) < 16 {
@@ -117,7 +117,7 @@ func decodeDigest(b []byte) (*digest, error) {
 		}
 		for range n {
 			index, k := binary.Varint(b)
-			if k <= 0 || index > mostIndex || index < -mostIndex {
+			if k <= 0 || index > maxIndex || index < -maxIndex {
 				return nil, errDamaged
 			}
 			b = b[k:]
@@ -134,8 +134,8 @@ func decodeDigest(b []byte) (*digest, error) {
 	return d, nil
 }
 
-// mostExact is up to how many distinct values are counted exactly.
-const mostExact = 512
+// maxExact is up to how many distinct values are counted exactly.
+const maxExact = 512
 
 // distinct is what distinct keeps: the hashes of the values, sorted, while they are few,
 // and then a HyperLogLog of 16 KiB, whose error is about 0.8 %.
@@ -161,7 +161,7 @@ func (d *distinct) add(v boundary.Value) {
 	if found {
 		return
 	}
-	if d.hashes = slices.Insert(d.hashes, i, h); len(d.hashes) <= mostExact {
+	if d.hashes = slices.Insert(d.hashes, i, h); len(d.hashes) <= maxExact {
 		return
 	}
 	d.sketch = hyperloglog.NewNoSparse()
@@ -224,7 +224,7 @@ func decodeDistinct(b []byte) (*distinct, error) {
 		d := &distinct{sketch: hyperloglog.NewNoSparse()}
 		return d, d.sketch.UnmarshalBinary(b[1:])
 	}
-	if (len(b)-1)%8 != 0 || len(b)-1 > 8*mostExact {
+	if (len(b)-1)%8 != 0 || len(b)-1 > 8*maxExact {
 		return nil, errDamaged
 	}
 	d := &distinct{}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// MaxBatch is how many events go to the accumulator at once: enough that the hand-over
+// MaxBatch is how many events go to the accumulator at once: enough that the handoff
 // costs nothing per event, few enough that a body of a million tiny events never
 // stands in memory as a million slices. The engine lists as many rejections of one
 // push as this, so that every one of a batch is told.

@@ -122,7 +122,7 @@ func BenchmarkFileToBoundary(b *testing.B) {
 				b.Fatalf("%+v", o)
 			}
 			if n++; n%256 == 0 {
-				core.Take(&accumulator.Handover{}) // the receiver keeps it
+				core.Take(&accumulator.Handoff{}) // the receiver keeps it
 			}
 		}
 	}
@@ -134,7 +134,7 @@ type drop struct {
 	done chan struct{}
 }
 
-func (d *drop) Put(_ context.Context, h *accumulator.Handover) error {
+func (d *drop) Put(_ context.Context, h *accumulator.Handoff) error {
 	d.n += len(h.Boundaries)
 	return nil
 }

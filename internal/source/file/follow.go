@@ -14,8 +14,8 @@ import (
 // How often a followed file is looked at: soon after it grew, less often when it rests.
 // One look is two stat calls.
 const (
-	leastPoll = 50 * time.Millisecond
-	mostPoll  = 250 * time.Millisecond
+	minPoll = 50 * time.Millisecond
+	maxPoll = 250 * time.Millisecond
 )
 
 // rotateQuiet is how long a renamed file must rest before it is finished: its writer may
@@ -24,7 +24,7 @@ const rotateQuiet = time.Second
 
 // await waits until there is something to read, looking at the file again and again.
 func (t *tail) await(ctx context.Context) error {
-	for wait := leastPoll; ; wait = min(wait+leastPoll, mostPoll) {
+	for wait := minPoll; ; wait = min(wait+minPoll, maxPoll) {
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}

@@ -79,13 +79,13 @@ func TestFollow(t *testing.T) {
 			t.Errorf("got %q: a partial line is no event yet", got)
 		}
 		appendTo(t, path, "3\n4\n")
-		settle(mostPoll)
+		settle(maxPoll)
 		if got := f.texts(); got != "1 23 4" {
 			t.Errorf("got %q within one look", got)
 		}
 		settle(time.Hour)
 		appendTo(t, path, "5\n")
-		settle(mostPoll)
+		settle(maxPoll)
 		if got := f.texts(); got != "1 23 4 5" {
 			t.Errorf("got %q after a long rest", got)
 		}

@@ -120,7 +120,7 @@ func (t *tail) run(ctx context.Context, from []boundary.Position) error {
 // open opens the file, waiting for it when it is followed.
 func (t *tail) open(ctx context.Context) error {
 	t.close()
-	for wait := leastPoll; ; wait = min(2*wait, mostPoll) {
+	for wait := minPoll; ; wait = min(2*wait, maxPoll) {
 		f, err := openRegular(t.cfg.Path)
 		if err == nil {
 			t.file = f

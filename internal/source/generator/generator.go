@@ -73,9 +73,9 @@ func diagnose(e spec.Expr, err error) spec.Diagnostic {
 const (
 	// batchEvents is how many events are made at once when there is no waiting between them.
 	batchEvents = 256
-	// mostBehind is how late the cadence may be before it is given up and taken up anew:
+	// maxBehind is how late the cadence may be before it is given up and taken up anew:
 	// after a stall, events do not come in a flood.
-	mostBehind = time.Second
+	maxBehind = time.Second
 )
 
 // Run implements [accumulator.Source].
@@ -109,7 +109,7 @@ func (s *Source) run(ctx context.Context, from []boundary.Position, out accumula
 				return ctx.Err()
 			}
 			now := time.Now()
-			if now.Sub(due) > max(mostBehind, s.every) {
+			if now.Sub(due) > max(maxBehind, s.every) {
 				due = now
 			}
 			n = min(n, int64(now.Sub(due)/s.every)+1)

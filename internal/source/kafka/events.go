@@ -15,8 +15,8 @@ import (
 // Batches that are handed over are bounded in events and bytes: large enough that one
 // costs little per event, small enough to stay in the processor's cache.
 const (
-	handoverEvents = 256
-	handoverBytes  = 64 << 10
+	handoffEvents = 256
+	handoffBytes  = 64 << 10
 )
 
 // headerRoom is what a record may take beside its value: key and headers.
@@ -218,13 +218,13 @@ func (e *events) add(ctx context.Context, r *record, bad *accumulator.BadEvent) 
 		ev := boundary.Event{Raw: append([]byte{}, r.value...), Pos: e.position(r.offset), At: e.now, Meta: e.meta(r)}
 		return e.out.Refuse(ctx, ev, bad)
 	}
-	if len(e.list) > 0 && (len(e.list) == handoverEvents || e.bytes+len(r.value) > handoverBytes) {
+	if len(e.list) > 0 && (len(e.list) == handoffEvents || e.bytes+len(r.value) > handoffBytes) {
 		if err := e.flush(ctx); err != nil {
 			return err
 		}
 	}
 	if e.list == nil {
-		e.list = accumulator.NewBatch(e.out, handoverEvents)
+		e.list = accumulator.NewBatch(e.out, handoffEvents)
 	}
 	raw := e.raw(r)
 	e.bytes += len(raw)
@@ -241,11 +241,11 @@ func (e *events) raw(r *record) []byte {
 		return []byte("null")
 	case e.cfg.Format == "raw":
 		return boundary.String(string(value)).AppendJSON(nil)
-	case len(value) > handoverBytes/4:
+	case len(value) > handoffBytes/4:
 		return append([]byte{}, value...)
 	}
 	if cap(e.arena)-len(e.arena) < len(value) {
-		e.arena = make([]byte, 0, handoverBytes)
+		e.arena = make([]byte, 0, handoffBytes)
 	}
 	at := len(e.arena)
 	e.arena = append(e.arena, value...)
@@ -255,7 +255,7 @@ func (e *events) raw(r *record) []byte {
 // meta is what expressions read as `meta`.
 func (e *events) meta(r *record) *boundary.Meta {
 	if len(e.metas) == cap(e.metas) {
-		e.metas = make([]boundary.Meta, 0, handoverEvents)
+		e.metas = make([]boundary.Meta, 0, handoffEvents)
 	}
 	e.metas = append(e.metas, boundary.Meta{
 		Key: text(r.key), Headers: r.headers, Topic: e.topic, Partition: e.id, Offset: r.offset, Timestamp: r.at,

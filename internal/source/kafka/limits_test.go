@@ -231,8 +231,8 @@ func FuzzBatch(f *testing.F) {
 	for code := range int16(5) {
 		f.Add(forge(0, code, 2, []byte{1, 2, 3}), true)
 	}
-	f.Fuzz(func(t *testing.T, raw []byte, mend bool) {
-		if mend && len(raw) >= headerSize {
+	f.Fuzz(func(t *testing.T, raw []byte, fix bool) {
+		if fix && len(raw) >= headerSize {
 			binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], castagnoli))
 		}
 		cfg := config([]string{"localhost:1"}, "t")

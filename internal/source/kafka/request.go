@@ -22,8 +22,8 @@ var _ protocol.RawExchanger = (*request)(nil)
 
 // Versions of a fetch that the answer is read in: 4 has transactions, 12 is another encoding.
 const (
-	leastVersion = 4
-	mostVersion  = 11
+	minVersion = 4
+	maxVersion = 11
 )
 
 // answer is what a leader has of the partitions it was asked for.
@@ -50,14 +50,14 @@ type abortedTransaction struct{ producer, first int64 }
 
 // Required implements [protocol.RawExchanger].
 func (r *request) Required(versions map[protocol.ApiKey]int16) bool {
-	r.version = min(versions[protocol.Fetch], mostVersion)
+	r.version = min(versions[protocol.Fetch], maxVersion)
 	return true
 }
 
 // RawExchange implements [protocol.RawExchanger].
 func (r *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
-	if r.version < leastVersion {
-		return nil, fmt.Errorf("the broker speaks version %d of a fetch, at least %d is needed: Kafka 0.11 or newer", r.version, leastVersion)
+	if r.version < minVersion {
+		return nil, fmt.Errorf("the broker speaks version %d of a fetch, at least %d is needed: Kafka 0.11 or newer", r.version, minVersion)
 	}
 	const correlation = 1 // one request at a time is on a connection
 	if err := protocol.WriteRequest(rw, r.version, correlation, "graphd", &r.Request); err != nil {

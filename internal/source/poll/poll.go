@@ -167,15 +167,15 @@ func (p *poller) say(out accumulator.Out, h accumulator.Health, detail string) {
 // Pauses after failures: from a second, or the cadence where that is shorter, doubling up to
 // a minute, or the cadence where that is longer.
 const (
-	leastPause = time.Second
-	mostPause  = time.Minute
+	minPause = time.Second
+	maxPause = time.Minute
 )
 
 // pause is how long to wait after so many failures in a row, for a random number in [0, 1):
 // between half and all of the backoff, so that sources that failed together spread out and
 // none hurries.
 func (p *poller) pause(random float64) time.Duration {
-	least, most := min(leastPause, p.cfg.Every), max(mostPause, p.cfg.Every)
+	least, most := min(minPause, p.cfg.Every), max(maxPause, p.cfg.Every)
 	pause := most
 	if doublings := p.failed - 1; doublings < 32 {
 		pause = min(least<<doublings, most)

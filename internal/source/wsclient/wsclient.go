@@ -96,8 +96,8 @@ const (
 	// connectTimeout bounds a connect with its handshake and the subscribe messages.
 	connectTimeout = 15 * time.Second
 	// Pauses between connects double from the least to the most.
-	leastPause = time.Second
-	mostPause  = time.Minute
+	minPause = time.Second
+	maxPause = time.Minute
 	// settled is how long a connection must have lasted for the pauses to begin anew: one
 	// that the server ends at once is a failed connect.
 	settled = 30 * time.Second
@@ -132,9 +132,9 @@ func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumula
 // pause is how long to wait after so many failures in a row, for a random number in [0, 1):
 // between half and all of the backoff.
 func pause(failed int, random float64) time.Duration {
-	p := mostPause
+	p := maxPause
 	if failed < 16 {
-		p = min(leastPause<<failed, mostPause)
+		p = min(minPause<<failed, maxPause)
 	}
 	return p/2 + time.Duration(random*float64(p/2))
 }
