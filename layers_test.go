@@ -28,7 +28,7 @@ var layers = []struct {
 	{2, "internal/graph"}, {2, "internal/accumulator"},
 	{3, "internal/kafkanet"}, {3, "internal/reactor"}, {3, "internal/dal"},
 	{4, "internal/compile"}, {4, "internal/source/"}, {4, "internal/sink/"},
-	{5, "internal/builtin"}, {5, "internal/supervisor"}, {5, "internal/virtual"},
+	{4, "internal/supervisor"}, {5, "internal/builtin"}, {5, "internal/lease"}, {5, "internal/virtual"},
 	{6, "internal/engine"}, {6, "internal/job"}, {6, "internal/scenario"},
 	{7, "internal/server"}, {7, "internal/client"}, {7, "internal/telemetry"},
 	{8, ""},

@@ -28,6 +28,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
@@ -79,7 +80,7 @@ type Engine struct {
 	tree  *supervisor.Tree
 	group *supervisor.Group
 	// own keeps this daemon the owner of its graphs; keeping is its goroutines, which end last.
-	own     *ownership
+	own     *lease.Keeper
 	keeping *supervisor.Group
 
 	ctx  context.Context // ends when Close begins; the parent of every graph
@@ -110,7 +111,7 @@ func New(cfg Config) *Engine {
 	e.epochs = reactor.NewGate(cfg.MaxEpochs)
 	root := e.tree.Root("graphd")
 	e.group, e.keeping = root.NewGroup(), root.NewGroup()
-	e.own = newOwnership(cfg.Store, cfg.Log, cmpOr(cfg.LeaseTTL, 3*time.Second))
+	e.own = lease.New(cfg.Store, cfg.Log, cmpOr(cfg.LeaseTTL, 3*time.Second))
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -126,7 +127,7 @@ func cmpOr[T comparable](v, otherwise T) T {
 // Open starts every graph whose declaration is in the store. A declaration that no longer
 // compiles is kept, its graph shown as failed: it never stops the others.
 func (e *Engine) Open(ctx context.Context) error {
-	if err := e.own.begin(ctx, e.keeping); err != nil {
+	if err := e.own.Begin(ctx, e.keeping); err != nil {
 		return fmt.Errorf("take a lease in the store: %w", err)
 	}
 	decls, err := e.cfg.Store.Declarations(ctx)

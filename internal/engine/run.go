@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
@@ -19,7 +20,7 @@ import (
 // run is one life of a graph, from a checkpoint to its end. Everything in it is fresh.
 type run struct {
 	m       *managed
-	term    *term // the run sends nothing out when it is over
+	term    *lease.Term // the run sends nothing out when it is over
 	head    checkpoint.Head
 	reactor *reactor.Reactor
 	inbox   *reactor.Inbox
@@ -53,7 +54,7 @@ func (m *managed) once(ctx context.Context, _ int) error {
 	var r *run
 	var err error
 	for {
-		var t *term
+		var t *lease.Term
 		r, t, err = m.take(ctx)
 		if err != nil || r == nil {
 			if ctx.Err() != nil {
@@ -62,7 +63,7 @@ func (m *managed) once(ctx context.Context, _ int) error {
 			return err
 		}
 		err = r.live(ctx, t)
-		if t.holds() || ctx.Err() != nil {
+		if t.Holds() || ctx.Err() != nil {
 			break
 		}
 		m.e.cfg.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", m.ref.Name, "tenant", m.ref.Tenant, "epoch", r.reactor.Core.Epoch())
@@ -94,7 +95,7 @@ func (m *managed) pardon(fence int64) {
 }
 
 // load takes the graph from the store and builds a run from its last checkpoint.
-func (m *managed) load(ctx context.Context, t *term) (*run, error) {
+func (m *managed) load(ctx context.Context, t *lease.Term) (*run, error) {
 	store := m.e.cfg.Store
 	head, err := store.Acquire(ctx, m.id())
 	if err != nil {
@@ -129,7 +130,7 @@ func (m *managed) load(ctx context.Context, t *term) (*run, error) {
 }
 
 // build makes the pieces of a run around the restored core.
-func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []reactor.Sink, t *term) (*run, error) {
+func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []reactor.Sink, t *lease.Term) (*run, error) {
 	depths, err := m.e.cfg.Store.OutboxDepths(ctx, m.id())
 	if err != nil {
 		return nil, err
@@ -172,7 +173,7 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 		Drop:     m.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
 		Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
-		Owned: t.holds, Term: t.ctx, Fail: m.e.cfg.Fail,
+		Owned: t.Holds, Term: t.Context(), Fail: m.e.cfg.Fail,
 		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
 	})
 	return r, nil
@@ -204,7 +205,7 @@ func (r *run) storedWriter(ctx context.Context, i int, sink reactor.Sink, depths
 
 func (r *run) writerConfig(i int, sink reactor.Sink) reactor.WriterConfig {
 	o := &r.m.unit.Spec.Outputs[i]
-	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.holds, Fail: r.m.e.cfg.Fail,
+	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.Holds, Fail: r.m.e.cfg.Fail,
 		Retry: reactor.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
@@ -249,7 +250,7 @@ func (r *run) attach() {
 //
 // When the term ends nothing more goes out: writers end without a flush, the reactor without
 // a checkpoint (M45).
-func (r *run) live(ctx context.Context, t *term) error {
+func (r *run) live(ctx context.Context, t *lease.Term) error {
 	m := r.m
 	sources, reactors, writers := m.node.NewGroup(), m.node.NewGroup(), m.node.NewGroup()
 	// The reactor and the writers end after what is before them in the flow, not with ctx.
@@ -279,7 +280,7 @@ func (r *run) live(ctx context.Context, t *term) error {
 	case <-ctx.Done():
 	case <-reacting.Done():
 	case cause = <-gaveUp:
-	case <-t.ctx.Done():
+	case <-t.Context().Done():
 		writers.Stop()
 	}
 	sources.Stop()

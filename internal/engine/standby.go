@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -17,7 +18,7 @@ const yieldTimeout = 2 * time.Second
 
 // take waits until this daemon may run the graph and makes a run of it, under the term that
 // ends it. Both are nil when ctx is done.
-func (m *managed) take(ctx context.Context) (*run, *term, error) {
+func (m *managed) take(ctx context.Context) (*run, *lease.Term, error) {
 	for {
 		t := m.stand(ctx)
 		if t == nil {
@@ -28,51 +29,21 @@ func (m *managed) take(ctx context.Context) (*run, *term, error) {
 		var owned *checkpoint.OwnedError
 		switch {
 		case errors.As(err, &owned):
-			m.e.own.learn(m.id(), owned.Owner)
+			m.e.own.Learn(m.id(), owned.Owner)
 		case errors.Is(err, checkpoint.ErrLeaseLost):
-			signal(m.e.own.poke)
-			m.e.own.lose(err)
+			m.e.own.Lost(err)
 		default:
 			return r, t, err
 		}
 	}
 }
 
-// stand waits, as standby, until this daemon has a lease and nobody else owns the graph. It
-// answers nil when ctx is done.
-func (m *managed) stand(ctx context.Context) *term {
-	own := m.e.own
-	standing, shown := false, ""
-	defer func() {
-		if standing {
-			own.standing.Add(-1)
-		}
-	}()
-	for ctx.Err() == nil {
-		t, owner, look := own.see(m.id())
-		over := t == nil || !t.holds() // a term that is over is taken away soon
-		if !over && owner == "" {
-			return t
-		}
-		code, why := "owned_elsewhere", "the graph is run by daemon "+owner+"; this one takes over when that one ends"
-		if over {
-			code, why = "lease_lost", "the store has not renewed this daemon's lease in time; the graph goes on when it does, here or at another daemon"
-		}
-		if why != shown {
-			m.setOwner(owner)
-			m.setHealth(reactor.HealthStandby, code, why)
-			shown = why
-		}
-		if !standing {
-			standing = true
-			own.standing.Add(1)
-		}
-		select {
-		case <-look:
-		case <-ctx.Done():
-		}
-	}
-	return nil
+// stand waits, as standby, until this daemon may run the graph; nil when ctx is done.
+func (m *managed) stand(ctx context.Context) *lease.Term {
+	return m.e.own.Stand(ctx, m.id(), func(s lease.Standing) {
+		m.setOwner(s.Owner)
+		m.setHealth(reactor.HealthStandby, s.Code, s.Detail)
+	})
 }
 
 func (m *managed) setOwner(owner string) {
@@ -109,7 +80,7 @@ func (m *managed) yield() {
 func (e *Engine) follow(ctx context.Context, _ *supervisor.Node) error {
 	for {
 		select {
-		case <-e.own.changed:
+		case <-e.own.Declared():
 		case <-ctx.Done():
 			return nil
 		}
@@ -118,7 +89,7 @@ func (e *Engine) follow(ctx context.Context, _ *supervisor.Node) error {
 			timer := time.NewTimer(time.Second)
 			select {
 			case <-timer.C:
-				signal(e.own.changed)
+				e.own.DeclaredAgain()
 			case <-ctx.Done():
 			}
 			timer.Stop()
