@@ -30,7 +30,7 @@ func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said ver
 
 // aside sends a late event to the input for such.
 func (c *Core) aside(now time.Time, ev *boundary.Event) *BadEvent {
-	v := c.folding.value
+	v := c.in.dec.Keep(c.folding.value) // the event itself leaves the Core, which may have only borrowed it
 	b := boundary.Boundary{
 		Value: v, First: ev.Pos, Last: ev.Pos, At: arrival(now, ev), Size: v.Size() + len(ev.Raw), Raw: ev.Raw, Origin: ev.Origin,
 	}

@@ -175,6 +175,9 @@ func (m *managed) supervised(ev supervisor.Event) {
 		if ev.Kind == supervisor.EventGaveUp && errors.Is(ev.Err, errCrashLoop) {
 			rec.Kind = "quarantined"
 		}
+		if caught := new(accumulator.PanicError); errors.As(ev.Err, &caught) {
+			rec.Stack = string(caught.Stack) // where it was, which is not the goroutine it was carried to
+		}
 		m.recordRecovery(rec)
 	}
 }

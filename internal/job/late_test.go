@@ -3,6 +3,7 @@ package job_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -96,5 +97,43 @@ func TestM3LateInput(t *testing.T) {
 				t.Errorf("%+v", stats)
 			}
 		})
+	}
+}
+
+// M3: without an emit the late events are what came in, although only the fields that the
+// window reads are decoded (three late events were once three copies of the last).
+func TestM3LateEventsAsTheyCame(t *testing.T) {
+	t.Parallel()
+	doc := strings.Replace(stragglers, "    emit: { page: event.page, n: event.n * 10 }\n", "", 1)
+	var in, want strings.Builder
+	in.WriteString(`{"at":1000,"page":"z","n":0}` + "\n")
+	for i := range 200 {
+		event := fmt.Sprintf(`{"at":%d,"n":%d,"page":%q}`, i, i, strings.Repeat("p", 1+i*37%200))
+		fmt.Fprintln(&in, event)
+		fmt.Fprintln(&want, event)
+	}
+	u, diags := (&builtin.Kinds{}).Parse([]byte(strings.Replace(doc, "REACTOR", "reactor: { strategy: sequential }", 1)), "late.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := file.NewReader(strings.NewReader(in.String()), file.ReaderConfig{Format: "ndjson"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	o := stdout.NewOutput(&out)
+	if _, err := job.Run(t.Context(), job.Config{
+		Unit: u, Inputs: []job.Reader{r, nil}, Sinks: []reactor.Sink{o.Sink(), o.Sink(), o.Sink()},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for line := range strings.Lines(out.String()) {
+		if _, value, ok := strings.Cut(line, `"output":"raw","value":`); ok {
+			got.WriteString(strings.TrimSuffix(value, "}\n") + "\n")
+		}
+	}
+	if got.String() != want.String() {
+		t.Errorf("got %.300s\nwant %.300s", got.String(), want.String())
 	}
 }

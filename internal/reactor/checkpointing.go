@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
@@ -96,20 +98,37 @@ func (r *Reactor) launch() {
 	r.launched = true
 	r.carry(s)
 	r.spawn(func() {
+		done := committed{seal: s}
 		began := time.Now()
-		c := s.Commit()
-		c.Seq = r.seq + 1
-		// A stop does not cut a commit short: its outcome would be unknown.
-		ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
-		defer cancel()
-		err := ErrDisowned
-		if !r.disowned() {
+		done.err = protect(func() error {
+			c := s.Commit()
+			c.Seq = r.seq + 1
+			done.bytes = size(c)
+			// A stop does not cut a commit short: its outcome would be unknown.
+			ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
+			defer cancel()
+			if r.disowned() {
+				return ErrDisowned
+			}
 			r.Fail.Hit("commit_sent")
-			err = r.Store.Commit(ctx, c)
+			err := r.Store.Commit(ctx, c)
 			r.Fail.Hit("commit_acknowledged")
-		}
-		r.commits <- committed{seal: s, err: err, took: time.Since(began), bytes: size(c)}
+			return err
+		})
+		done.took = time.Since(began)
+		r.commits <- done
 	})
+}
+
+// protect calls f and turns a panic into an error. Beside the reactor nobody else would
+// catch it, and one graph's values must not end the daemon (M35).
+func protect(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &accumulator.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
 }
 
 // carry puts into the commit what is on the direct path and not through: the checkpoint
@@ -196,8 +215,12 @@ func size(c *checkpoint.Commit) (n int64) {
 	return n + int64(len(c.Meta))
 }
 
-// final says of the store's answer that the run must end with it.
+// final says of the store's answer that the run must end with it. So it must after a panic:
+// whether the call was sent is not known, and what memory holds is not to be trusted.
 func final(err error) bool {
+	if caught := (*accumulator.PanicError)(nil); errors.As(err, &caught) {
+		return true
+	}
 	return errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, ErrDisowned)
 }
 

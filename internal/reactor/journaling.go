@@ -89,15 +89,18 @@ func (r *Reactor) write(now time.Time) {
 	entries := p.unsent
 	r.spawn(func() {
 		began := time.Now()
-		// A stop does not cut an append short: its outcome would be unknown.
-		ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
-		defer cancel()
-		err := ErrDisowned
-		if !r.disowned() {
+		err := protect(func() error {
+			// A stop does not cut an append short: its outcome would be unknown.
+			ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
+			defer cancel()
+			if r.disowned() {
+				return ErrDisowned
+			}
 			r.Fail.Hit("journal_sent")
-			err = r.Journal.AppendJournal(ctx, r.Core.cfg.ID, r.Core.cfg.Fence, entries)
+			err := r.Journal.AppendJournal(ctx, r.Core.cfg.ID, r.Core.cfg.Fence, entries)
 			r.Fail.Hit("journal_acknowledged")
-		}
+			return err
+		})
 		p.appends <- appended{err: err, took: time.Since(began)}
 	})
 }
