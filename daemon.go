@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine"
@@ -79,7 +80,7 @@ type Config struct {
 }
 
 // Version is what GET /version answers.
-type Version = server.Version
+type Version = api.Version
 
 // Errors of a daemon, for exit codes; test with errors.Is.
 var (

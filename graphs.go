@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // pollGraphs is how often the graphs directory is looked at for changes.
@@ -80,7 +80,7 @@ func (d *Daemon) applyGraphs(ctx context.Context) {
 
 func (d *Daemon) applyFile(ctx context.Context, path string, doc []byte) {
 	res, err := d.engine.ApplyFile(ctx, "default", path, doc)
-	var refused *engine.Error
+	var refused *api.Error
 	switch {
 	case errors.As(err, &refused) && len(refused.Diagnostics) > 0:
 		for _, diag := range refused.Diagnostics {

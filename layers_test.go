@@ -23,7 +23,7 @@ var layers = []struct {
 }{
 	{-1, "api"}, {-1, "docs"}, {-1, "migrations"}, // documents, embedded
 	{-1, "internal/testbed/server"}, {0, "internal/testbed"}, // servers for tests, know nothing of graphd
-	{0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"},
+	{-1, "internal/api"}, {0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"},
 	{1, "internal/expression"}, {1, "internal/checkpoint"}, {0, "internal/failpoint"},
 	{2, "internal/graph"}, {2, "internal/accumulator"},
 	{3, "internal/kafkanet"}, {3, "internal/reactor"}, {3, "internal/dal"},

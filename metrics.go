@@ -3,6 +3,7 @@ package graphd
 import (
 	"context"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/reactor"
@@ -79,7 +80,7 @@ func (s *metricsSource) Outbound() telemetry.OutboundMetrics {
 }
 
 // Limits are those of the engine and the server.
-func (s *metricsSource) Limits() ([]engine.Limit, map[string]int64) {
+func (s *metricsSource) Limits() ([]api.Limit, map[string]int64) {
 	refused := s.d.server.Stats().Refused
 	for code, n := range s.d.engine.Refusals() {
 		refused[code] += n

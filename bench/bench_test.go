@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/dal"
 	"github.com/graphd/graphd/internal/engine"
@@ -139,7 +140,7 @@ func BenchmarkPushToEpoch(b *testing.B) {
 			b.Error(err)
 		}
 	}()
-	ref := engine.Ref{Tenant: "default", Name: "paced"}
+	ref := api.Ref{Tenant: "default", Name: "paced"}
 	if _, err := e.Apply(ctx, ref, []byte(paced), 0, false); err != nil {
 		b.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func BenchmarkPushToEpoch(b *testing.B) {
 
 // pace pushes events at the interval, one after another, and notes when each was pushed,
 // when its push returned, and when its output was seen.
-func pace(b *testing.B, e *engine.Engine, ref engine.Ref, watch engine.Subscription, events int, interval time.Duration) (began, returned, done []time.Time) {
+func pace(b *testing.B, e *engine.Engine, ref api.Ref, watch api.Subscription, events int, interval time.Duration) (began, returned, done []time.Time) {
 	began, returned, done = make([]time.Time, events), make([]time.Time, events), make([]time.Time, events)
 	seen := make(chan error, 1)
 	go func() { seen <- collect(b.Context(), watch, done) }() // joined below
@@ -181,7 +182,7 @@ func pace(b *testing.B, e *engine.Engine, ref engine.Ref, watch engine.Subscript
 }
 
 // collect notes when each output was seen, until the last.
-func collect(ctx context.Context, watch engine.Subscription, done []time.Time) error {
+func collect(ctx context.Context, watch api.Subscription, done []time.Time) error {
 	for left := len(done); left > 0; {
 		f, err := watch.Next(ctx)
 		if err != nil {

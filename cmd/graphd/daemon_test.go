@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -47,7 +47,7 @@ func newDaemon(t *testing.T) *daemon {
 	m.HandleFunc("GET /v1/ws/graphs/{graph}/reactor", d.watch)
 	m.HandleFunc("GET /v1/tree", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, tree()) })
 	m.HandleFunc("GET /v1/limits", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, engine.Page[engine.Limit]{Items: []engine.Limit{
+		answer(w, 200, api.Page[api.Limit]{Items: []api.Limit{
 			{Name: "request_body", Limit: 8 << 20, Unit: "bytes"}, {Name: "websocket_connections", Limit: 1024, Used: new(int64(3)), Unit: "connections"},
 		}})
 	})
@@ -126,7 +126,7 @@ func refuse(w http.ResponseWriter, status int, code, detail string, more map[str
 }
 
 func (d *daemon) list(w http.ResponseWriter, r *http.Request) {
-	page := engine.Page[engine.GraphSummary]{Items: []engine.GraphSummary{}}
+	page := api.Page[api.GraphSummary]{Items: []api.GraphSummary{}}
 	if r.Header.Get("Graphd-Tenant") == "" {
 		page.Items = append(page.Items, flights(), marketMaker())
 	}
@@ -166,7 +166,7 @@ func (d *daemon) apply(w http.ResponseWriter, r *http.Request) {
 	}
 	g := marketMaker()
 	g.Graph = name
-	result := engine.ApplyResult{Changed: true, Revision: 3, Graph: &g, Diff: []string{"node edge: changed", "output audit: added"}}
+	result := api.ApplyResult{Changed: true, Revision: 3, Graph: &g, Diff: []string{"node edge: changed", "output audit: added"}}
 	if r.URL.Query().Get("dry_run") != "" {
 		result.DryRun, result.Graph = true, nil
 	}
@@ -181,9 +181,9 @@ func (d *daemon) command(w http.ResponseWriter, r *http.Request) {
 	}
 	switch command := r.PathValue("command"); {
 	case command == "fire" && r.PathValue("graph") == "flights":
-		answer(w, http.StatusOK, engine.FireResult{Epoch: 9, Error: new("node judge: not_finite: division by zero"), Cause: "force"})
+		answer(w, http.StatusOK, api.FireResult{Epoch: 9, Error: new("node judge: not_finite: division by zero"), Cause: "force"})
 	case command == "fire":
-		answer(w, http.StatusOK, engine.FireResult{Epoch: 1043, OK: true, Cause: "force", Outputs: map[string]json.RawMessage{
+		answer(w, http.StatusOK, api.FireResult{Epoch: 1043, OK: true, Cause: "force", Outputs: map[string]json.RawMessage{
 			"signals": raw(`{"edge":0.9,"side":"buy"}`), "audit": raw(`{"reason":"<none>"}`),
 		}})
 	case command == "checkpoint":
@@ -215,14 +215,14 @@ func (d *daemon) push(w http.ResponseWriter, r *http.Request) {
 	case "filling":
 		room, d.room = d.room, 1<<30
 	}
-	result := engine.PushResult{Rejected: []engine.Rejection{}}
+	result := api.PushResult{Rejected: []api.Rejection{}}
 	for i, line := range strings.Split(strings.TrimSuffix(string(body), "\n"), "\n") {
 		if i == room {
 			result.Full = true
 			break
 		}
 		if line == `"bad"` || line == "nonsense" {
-			result.Rejected = append(result.Rejected, engine.Rejection{Index: i, Code: "schema", Detail: "not an object"})
+			result.Rejected = append(result.Rejected, api.Rejection{Index: i, Code: "schema", Detail: "not an object"})
 			continue
 		}
 		result.Accepted++
@@ -254,11 +254,11 @@ func (d *daemon) firing(w http.ResponseWriter, r *http.Request) {
 func (d *daemon) replay(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("id") == "dl2" {
 		refuse(w, http.StatusUnprocessableEntity, "all_rejected", "no event was accepted; rejected says why", map[string]any{
-			"accepted": 0, "rejected": []engine.Rejection{{Code: "schema", Detail: "bid is missing"}},
+			"accepted": 0, "rejected": []api.Rejection{{Code: "schema", Detail: "bid is missing"}},
 		})
 		return
 	}
-	answer(w, http.StatusOK, engine.PushResult{Accepted: 1, Rejected: []engine.Rejection{}})
+	answer(w, http.StatusOK, api.PushResult{Accepted: 1, Rejected: []api.Rejection{}})
 }
 
 // raw is JSON.

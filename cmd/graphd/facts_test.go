@@ -4,45 +4,45 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // What the fake daemon knows.
 
-func marketMaker() engine.GraphSummary {
-	return engine.GraphSummary{
+func marketMaker() api.GraphSummary {
+	return api.GraphSummary{
 		Graph: "market_maker", Tenant: "default", Description: "Quote an edge when the book and the model disagree.",
 		Revision: 3, Instance: "6ba7b811-9dad-11d1-80b4-00c04fd430c8", Incarnation: 7,
 		Health: "live", Degraded: []string{}, WaitingFor: []string{}, Epoch: 1042, LastFiredAt: new(at(10 * time.Second)),
-		Durability: engine.DurabilityStatus{Mode: "checkpoint", CheckpointEpoch: 1040, CheckpointAgeSeconds: new(0.4)},
+		Durability: api.DurabilityStatus{Mode: "checkpoint", CheckpointEpoch: 1040, CheckpointAgeSeconds: new(0.4)},
 		Guarantees: map[string]string{"signals": "at least once: after a crash the last second may be sent again."},
-		Counters:   engine.Counters{Received: 5000, Filtered: 10, Conflated: 900, DeadLettered: 2, Consumed: 4080, Queued: 8},
-		Accumulators: []engine.AccumulatorSummary{
+		Counters:   api.Counters{Received: 5000, Filtered: 10, Conflated: 900, DeadLettered: 2, Consumed: 4080, Queued: 8},
+		Accumulators: []api.AccumulatorSummary{
 			{Name: "orderbook", Kind: "passthrough", Source: "file", Strategy: "sequential", Triggers: true, Health: "live", Dirty: true,
 				Depth: 8, Capacity: 1024, SecondsToFull: new(12.4), Position: "9f2c:1048576", LastEventAt: new(at(200 * time.Millisecond)),
-				Counters: engine.Counters{Received: 4000, DeadLettered: 2}},
+				Counters: api.Counters{Received: 4000, DeadLettered: 2}},
 			{Name: "limits", Kind: "state", Source: "websocket", Strategy: "latest", Health: "socket_only", Capacity: 1024,
-				Counters: engine.Counters{Received: 1000}},
+				Counters: api.Counters{Received: 1000}},
 		},
-		Outputs: []engine.OutputSummary{
+		Outputs: []api.OutputSummary{
 			{Name: "signals", From: "signal", Sink: "stdout", Path: "direct", Emitted: 4000},
 			{Name: "audit", From: "reason", Sink: "file", Path: "direct", Emitted: 12, Pending: 3, Error: "append to audit.ndjson: no space left on device"},
 		},
 	}
 }
 
-func flights() engine.GraphSummary {
-	return engine.GraphSummary{
+func flights() api.GraphSummary {
+	return api.GraphSummary{
 		Graph: "flights", Tenant: "default", Revision: 1, Instance: "6ba7b810-9dad-11d1-80b4-00c04fd430c8", Incarnation: 2,
-		Health: "failed", HealthReason: &engine.Reason{Code: "restarts_exhausted", Detail: "accumulator flights: panic: boom"},
+		Health: "failed", HealthReason: &api.Reason{Code: "restarts_exhausted", Detail: "accumulator flights: panic: boom"},
 		Paused: true, PausedBy: "anonymous@127.0.0.1", Degraded: []string{"flights"}, WaitingFor: []string{"flights"},
-		Durability:   engine.DurabilityStatus{Mode: "checkpoint"},
-		Accumulators: []engine.AccumulatorSummary{}, Outputs: []engine.OutputSummary{},
+		Durability:   api.DurabilityStatus{Mode: "checkpoint"},
+		Accumulators: []api.AccumulatorSummary{}, Outputs: []api.OutputSummary{},
 	}
 }
 
-func state() engine.State {
-	return engine.State{
+func state() api.State {
+	return api.State{
 		Cache:  map[string]json.RawMessage{"orderbook": raw(`{"bid":100,"ask":100.2}`)},
 		Dirty:  map[string]bool{"orderbook": true, "pricing": false},
 		Queues: map[string]int{"orderbook": 8, "pricing": 0},
@@ -51,31 +51,31 @@ func state() engine.State {
 	}
 }
 
-func okFiring() engine.Firing {
-	return engine.Firing{
+func okFiring() api.Firing {
+	return api.Firing{
 		Epoch: 1042, Incarnation: 7, At: at(10 * time.Second), Cause: "criteria", Key: raw("null"), OK: true, DurationUS: 85,
 		Inputs:  map[string]json.RawMessage{"orderbook": raw(`{"bid":100,"ask":100.2}`), "pricing": raw(`{"fair":101}`)},
 		Outputs: map[string]json.RawMessage{"signals": raw(`{"side":"buy","edge":0.9}`)},
 	}
 }
 
-func firings() engine.Page[engine.Firing] {
+func firings() api.Page[api.Firing] {
 	failed := failedFiring().Firing
 	old := okFiring()
 	old.Epoch, old.Cause, old.Key, old.Degraded, old.Outputs = 1040, "force", raw(`"AAPL"`), []string{"pricing"}, nil
 	old.At, old.DurationUS = at(3*time.Minute), 1_500_000
-	return engine.Page[engine.Firing]{Items: []engine.Firing{okFiring(), failed, old}, Next: "c1040"}
+	return api.Page[api.Firing]{Items: []api.Firing{okFiring(), failed, old}, Next: "c1040"}
 }
 
-func firingDetail() engine.FiringDetail {
-	return engine.FiringDetail{
+func firingDetail() api.FiringDetail {
+	return api.FiringDetail{
 		Firing: okFiring(),
-		Cut: map[string]engine.CutInput{
+		Cut: map[string]api.CutInput{
 			"orderbook": {Taken: true, Events: 1, Position: "9f2c:1048576"},
 			"pricing":   {},
 			"limits":    {},
 		},
-		Nodes: map[string]engine.NodeRecord{
+		Nodes: map[string]api.NodeRecord{
 			"mid":    {Status: "ran", Value: raw("100.1"), DurationUS: new(1.25)},
 			"edge":   {Status: "ran", Value: raw("0.9"), DurationUS: new(0.8)},
 			"decide": {Status: "cut_off", Value: raw(`"trade"`), DurationUS: new(0.5)},
@@ -85,14 +85,14 @@ func firingDetail() engine.FiringDetail {
 	}
 }
 
-func failedFiring() engine.FiringDetail {
+func failedFiring() api.FiringDetail {
 	f := okFiring()
 	f.Epoch, f.OK, f.Error, f.Outputs = 1041, false, new("node mid: not_finite: division by zero"), nil
 	f.Degraded = []string{"pricing"}
-	return engine.FiringDetail{
+	return api.FiringDetail{
 		Firing: f,
-		Cut:    map[string]engine.CutInput{"orderbook": {Taken: true, Events: 2, Position: "9f2c:1048000"}},
-		Nodes:  map[string]engine.NodeRecord{"mid": {Status: "failed", Value: raw("null"), Error: new("division by zero")}},
+		Cut:    map[string]api.CutInput{"orderbook": {Taken: true, Events: 2, Position: "9f2c:1048000"}},
+		Nodes:  map[string]api.NodeRecord{"mid": {Status: "failed", Value: raw("null"), Error: new("division by zero")}},
 	}
 }
 
@@ -110,28 +110,28 @@ type letter struct {
 }
 
 // letters is the page of dead letters behind a cursor: there are two.
-func letters(before string) engine.Page[letter] {
+func letters(before string) api.Page[letter] {
 	if before != "" {
-		return engine.Page[letter]{Items: []letter{{ID: "dl0", At: at(2 * time.Hour), Accumulator: "pricing", Stage: "schema", Code: "schema", Payload: raw("1")}}}
+		return api.Page[letter]{Items: []letter{{ID: "dl0", At: at(2 * time.Hour), Accumulator: "pricing", Stage: "schema", Code: "schema", Payload: raw("1")}}}
 	}
-	return engine.Page[letter]{Next: "dl1", Items: []letter{
+	return api.Page[letter]{Next: "dl1", Items: []letter{
 		{ID: "dl3", At: at(time.Second), Accumulator: "orderbook", Stage: "node", Code: "not_finite", Reason: "node mid: division by zero", Epoch: 1041, Events: 1, Payload: raw(`{"bid":0}`)},
 		{ID: "dl1", At: at(time.Hour), Accumulator: "orderbook", Stage: "decode", Code: "invalid_json", Reason: "not JSON at byte 3", Events: 1, Payload: raw(`"{\"bi"`)},
 	}}
 }
 
-func recoveryEvents() engine.Page[engine.RecoveryEvent] {
-	return engine.Page[engine.RecoveryEvent]{Items: []engine.RecoveryEvent{
+func recoveryEvents() api.Page[api.RecoveryEvent] {
+	return api.Page[api.RecoveryEvent]{Items: []api.RecoveryEvent{
 		{ID: 2, At: at(time.Minute), Component: "accumulator/orderbook", Kind: "gave_up", Reason: "panic: boom", Attempt: 6, Outcome: "failed"},
 		{ID: 1, At: at(2 * time.Minute), Component: "accumulator/orderbook", Kind: "restart", Reason: "panic: boom", Attempt: 5, Delay: 16 * time.Second, Outcome: "restarted"},
 	}}
 }
 
-func tree() engine.Page[engine.TreeNode] {
-	line := func(path, state string, restarts int, ago time.Duration) engine.TreeNode {
-		return engine.TreeNode{Path: path, State: state, Restarts: restarts, Since: at(ago)}
+func tree() api.Page[api.TreeNode] {
+	line := func(path, state string, restarts int, ago time.Duration) api.TreeNode {
+		return api.TreeNode{Path: path, State: state, Restarts: restarts, Since: at(ago)}
 	}
-	return engine.Page[engine.TreeNode]{Items: []engine.TreeNode{
+	return api.Page[api.TreeNode]{Items: []api.TreeNode{
 		line("graphd", "running", 0, 26*time.Hour),
 		line("graphd/default/market_maker", "live", 0, 26*time.Hour),
 		line("graphd/default/market_maker/accumulator/orderbook", "restarting", 3, 4*time.Second),

@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/google/go-cmp/cmp"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // watch is the fake daemon's stream: hello, the answer to subscribe, and every kind of
@@ -63,15 +63,15 @@ func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
 	<-conn.CloseRead(ctx).Done()
 }
 
-func frames() []engine.Frame {
+func frames() []api.Frame {
 	failed := failedFiring().Firing
 	s := state()
-	return []engine.Frame{
+	return []api.Frame{
 		{Type: "output", Graph: "market_maker", Seq: 1, Incarnation: 7, Output: "signals", Epoch: 1042, Value: raw(`{"side":"buy","edge":0.9}`)},
 		{Type: "output", Graph: "market_maker", Seq: 2, Incarnation: 7, Output: "signals", Epoch: 1043, Key: raw(`"AAPL"`), Value: raw(`"<b>"`)},
 		{Type: "firing", Graph: "market_maker", Seq: 3, Incarnation: 7, Firing: &failed},
 		{Type: "gap", Graph: "market_maker", Seq: 9, Incarnation: 7, From: 4, To: 9},
-		{Type: "health", Graph: "market_maker", Seq: 10, Incarnation: 7, Health: "degraded", Reason: &engine.Reason{Code: "accumulator_restarting", Detail: "pricing"}},
+		{Type: "health", Graph: "market_maker", Seq: 10, Incarnation: 7, Health: "degraded", Reason: &api.Reason{Code: "accumulator_restarting", Detail: "pricing"}},
 		{Type: "health", Graph: "market_maker", Seq: 11, Incarnation: 7, Health: "live"},
 		{Type: "state", Graph: "market_maker", Seq: 12, Incarnation: 7, State: &s},
 	}

@@ -2,7 +2,7 @@
 // route, and the WebSocket stream of what happens in graphs, once ([Client.Watch]) or for as
 // long as it takes ([Client.Tail]).
 //
-// A refusal by the daemon is a *[Problem]; no daemon at the address is an *[Unreachable],
+// A refusal by the daemon is a *[api.Problem]; no daemon at the address is an *[Unreachable],
 // which says how to get one. A [Client] is safe for concurrent use; it keeps nothing but
 // connections, and starts no goroutine.
 package client
@@ -20,7 +20,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // maxAnswer bounds what is read of one answer.
@@ -48,29 +48,6 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("the server %q is not of the form http://host:port", c.BaseURL)
 	}
 	return &Client{base: strings.TrimSuffix(c.BaseURL, "/"), tenant: c.Tenant, http: &http.Client{}}, nil
-}
-
-// Problem is a refusal: the daemon's problem document.
-type Problem struct {
-	Status int    `json:"status"`
-	Code   string `json:"code"` // stable; "not_a_daemon" when the answer was no daemon's
-	Title  string `json:"title"`
-	Detail string `json:"detail"`
-	// Instance names an internal failure in the daemon's log.
-	Instance string `json:"instance"`
-	// Errors are a declaration's mistakes.
-	Errors spec.Diagnostics `json:"errors"`
-	// Declared are the names there are, where a name was unknown.
-	Declared []string `json:"declared"`
-	// NextIndex is the first event of a push that was not taken because the queue was full.
-	NextIndex *int `json:"next_index"`
-}
-
-func (p *Problem) Error() string {
-	if p.Detail == "" {
-		return p.Code + ": " + p.Title
-	}
-	return p.Code + ": " + p.Detail
 }
 
 // Unreachable says that no daemon answers at the address.
@@ -105,10 +82,10 @@ func graph(name string, more ...string) string {
 }
 
 // call sends a request and decodes the answer. A push that was partly refused answers both
-// what was taken and a *Problem.
+// what was taken and a *api.Problem.
 func call[T any](ctx context.Context, c *Client, r request) (out T, err error) {
 	data, err := c.send(ctx, r)
-	if refused, ok := errors.AsType[*Problem](err); ok && refused.Code != notADaemon {
+	if refused, ok := errors.AsType[*api.Problem](err); ok && refused.Code != notADaemon {
 		// The members of a result are beside those of the problem, or not there; either is well.
 		_ = json.Unmarshal(data, &out)
 	}
@@ -165,10 +142,10 @@ func (c *Client) head(h http.Header, r request) {
 const notADaemon = "not_a_daemon"
 
 // problem reads a refusal.
-func problem(res *http.Response, data []byte) *Problem {
-	p := &Problem{}
+func problem(res *http.Response, data []byte) *api.Problem {
+	p := &api.Problem{}
 	if err := json.Unmarshal(data, p); err != nil || p.Code == "" {
-		p = &Problem{Code: notADaemon, Title: res.Status, Detail: "the answer is not a graphd daemon's: " + res.Status}
+		p = &api.Problem{Code: notADaemon, Title: res.Status, Detail: "the answer is not a graphd daemon's: " + res.Status}
 	}
 	p.Status = res.StatusCode
 	return p

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graphd/graphd/api"
-	"github.com/graphd/graphd/internal/engine"
+	apidoc "github.com/graphd/graphd/api"
+	"github.com/graphd/graphd/internal/api"
 )
 
 func TestMain(m *testing.M) {
@@ -94,13 +94,13 @@ func TestRoutes(t *testing.T) {
 		{"getPlan", "GET /v1/graphs/g/plan", func() error { return only(c.Plan(ctx, "g")) }},
 		{"getState", "GET /v1/graphs/g/state", func() error { return only(c.State(ctx, "g", "")) }},
 		{"getState", "GET /v1/graphs/g/state?key=a%26b", func() error { return only(c.State(ctx, "g", "a&b")) }},
-		{"listFirings", "GET /v1/graphs/g/firings?before=9&key=k&limit=5", func() error { return only(c.Firings(ctx, "g", engine.Query{Limit: 5, Before: "9", Key: "k"})) }},
+		{"listFirings", "GET /v1/graphs/g/firings?before=9&key=k&limit=5", func() error { return only(c.Firings(ctx, "g", api.Query{Limit: 5, Before: "9", Key: "k"})) }},
 		{"getFiring", "GET /v1/graphs/g/firings/12", func() error { return only(c.Firing(ctx, "g", 12)) }},
-		{"listRecoveryEvents", "GET /v1/graphs/g/recovery-events", func() error { return only(c.RecoveryEvents(ctx, "g", engine.Query{})) }},
-		{"listDeadLetters", "GET /v1/graphs/g/dead-letters?limit=1", func() error { return only(c.DeadLetters(ctx, "g", engine.Query{Limit: 1})) }},
+		{"listRecoveryEvents", "GET /v1/graphs/g/recovery-events", func() error { return only(c.RecoveryEvents(ctx, "g", api.Query{})) }},
+		{"listDeadLetters", "GET /v1/graphs/g/dead-letters?limit=1", func() error { return only(c.DeadLetters(ctx, "g", api.Query{Limit: 1})) }},
 		{"replayDeadLetter", "POST /v1/graphs/g/dead-letters/l1/replay", func() error { return only(c.ReplayDeadLetter(ctx, "g", "l1")) }},
 		{"discardDeadLetter", "DELETE /v1/graphs/g/dead-letters/l1", func() error { return c.DiscardDeadLetter(ctx, "g", "l1") }},
-		{"fire", `POST /v1/graphs/g/fire Content-Type:application/json {"mode":"force"}`, func() error { return only(c.Fire(ctx, "g", engine.FireRequest{Mode: "force"})) }},
+		{"fire", `POST /v1/graphs/g/fire Content-Type:application/json {"mode":"force"}`, func() error { return only(c.Fire(ctx, "g", api.FireRequest{Mode: "force"})) }},
 		{"pause", "POST /v1/graphs/g/pause", func() error { return only(c.Pause(ctx, "g")) }},
 		{"resume", "POST /v1/graphs/g/resume", func() error { return only(c.Resume(ctx, "g")) }},
 		{"step", `POST /v1/graphs/g/step Content-Type:application/json {"n":3}`, func() error { return only(c.Step(ctx, "g", 3)) }},
@@ -130,7 +130,7 @@ func TestRoutes(t *testing.T) {
 		}
 	}
 	var doc struct{ Paths map[string]map[string]any }
-	if err := yaml.Unmarshal(api.OpenAPI(), &doc); err != nil {
+	if err := yaml.Unmarshal(apidoc.OpenAPI(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	for path, item := range doc.Paths {
@@ -148,7 +148,7 @@ func TestProblem(t *testing.T) {
 		"errors":[{"line":3,"column":5,"path":"p","code":"unknown_name","text":"no b","suggest":"a"}],"declared":["a"]}`}
 	c := newClient(t, r, "")
 	_, err := c.Apply(t.Context(), "g", nil, 0, false)
-	p, ok := errors.AsType[*Problem](err)
+	p, ok := errors.AsType[*api.Problem](err)
 	if !ok || p.Status != 422 || p.Code != "declaration_invalid" || len(p.Errors) != 1 || p.Errors[0].Suggest != "a" || !cmp.Equal(p.Declared, []string{"a"}) {
 		t.Errorf("got %+v", err)
 	}
@@ -159,7 +159,7 @@ func TestProblem(t *testing.T) {
 	// A push that was partly refused tells both.
 	r.status, r.answer = 429, `{"title":"Too Many Requests","status":429,"code":"queue_full","detail":"full","next_index":3,"accepted":2,"filtered":1,"durable":false,"rejected":[{"index":2,"code":"c","detail":"d"}]}`
 	res, err := c.Push(t.Context(), "g", "a", []byte("1"))
-	if p, ok := errors.AsType[*Problem](err); !ok || *p.NextIndex != 3 || res.Accepted != 2 || res.Filtered != 1 || len(res.Rejected) != 1 {
+	if p, ok := errors.AsType[*api.Problem](err); !ok || *p.NextIndex != 3 || res.Accepted != 2 || res.Filtered != 1 || len(res.Rejected) != 1 {
 		t.Errorf("got %+v, %+v", res, err)
 	}
 
@@ -225,7 +225,7 @@ func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"code":"too_many_connections","detail":"later","status":503}`)
 		return
 	}
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}})
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{api.Subprotocol}})
 	if err != nil {
 		s.t.Error(err)
 		return
@@ -274,11 +274,11 @@ func TestTail(t *testing.T) {
 			t.Errorf("lost: %v, %v", err, wait)
 		}
 		lost++
-	}}, func(f *engine.Frame) error {
+	}}, func(f *api.Frame) error {
 		got = append(got, fmt.Sprintf("%s %d", f.Type, f.Seq))
 		return nil
 	})
-	if p, ok := errors.AsType[*Problem](err); !ok || p.Code != "graph_not_found" {
+	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Code != "graph_not_found" {
 		t.Errorf("ended with %v", err)
 	}
 	if d := cmp.Diff([]string{"output 1", "output 2", "gap 3", "health 10"}, got); d != "" || lost != 4 {
@@ -307,15 +307,15 @@ func TestTailEnds(t *testing.T) {
 	c := newClient(t, s, "")
 	o := TailOptions{Topics: []string{"outputs"}}
 	enough := errors.New("enough")
-	if err := c.Tail(t.Context(), "", o, func(*engine.Frame) error { return enough }); err != enough {
+	if err := c.Tail(t.Context(), "", o, func(*api.Frame) error { return enough }); err != enough {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := c.Tail(ctx, "g", o, func(*engine.Frame) error { cancel(); return nil }); err != nil {
+	if err := c.Tail(ctx, "g", o, func(*api.Frame) error { cancel(); return nil }); err != nil {
 		t.Errorf("got %v", err)
 	}
 	err := c.Tail(t.Context(), "g", o, nil)
-	if p, ok := errors.AsType[*Problem](err); !ok || p.Code != "unknown_topic" || p.Status != 422 {
+	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Code != "unknown_topic" || p.Status != 422 {
 		t.Errorf("got %v", err)
 	}
 	if want := `/v1/ws/events {"type":"subscribe","id":1,"topics":["outputs"]}`; s.asked[0] != want {
@@ -327,7 +327,7 @@ func TestDeadLetterPayload(t *testing.T) {
 	t.Parallel()
 	r := &recorder{answer: `{"items":[{"id":"l","payload":"//4=","payload_encoding":"base64"},{"id":"m","payload":{"x":1},"payload_encoding":"json"}]}`}
 	c := newClient(t, r, "")
-	page, err := c.DeadLetters(t.Context(), "g", engine.Query{})
+	page, err := c.DeadLetters(t.Context(), "g", api.Query{})
 	if err != nil || len(page.Items) != 2 || string(page.Items[0].Payload) != `"//4="` || page.Items[0].PayloadEncoding != "base64" || !json.Valid(page.Items[1].Payload) {
 		t.Errorf("%v %+v", err, page)
 	}

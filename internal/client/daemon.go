@@ -7,40 +7,25 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
-// Version says what is running; the fields of a build that was not told are "".
-type Version struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit"`
-	Date    string `json:"date"`
-	Go      string `json:"go"`
-}
-
-// Health is the answer of the health routes.
-type Health struct {
-	Status string `json:"status"` // "ok" or "ready"
-	// Uptime is the time since the start in seconds; only [Client.Health] has it.
-	Uptime float64 `json:"uptime_seconds"`
-}
-
-func (c *Client) health(ctx context.Context, path string) (Health, error) {
-	return call[Health](ctx, c, request{method: http.MethodGet, path: path})
+func (c *Client) health(ctx context.Context, path string) (api.Status, error) {
+	return call[api.Status](ctx, c, request{method: http.MethodGet, path: path})
 }
 
 // Live asks whether the process answers.
-func (c *Client) Live(ctx context.Context) (Health, error) { return c.health(ctx, "/livez") }
+func (c *Client) Live(ctx context.Context) (api.Status, error) { return c.health(ctx, "/livez") }
 
-// Ready asks whether the daemon takes work; a *Problem of status 503 says why not.
-func (c *Client) Ready(ctx context.Context) (Health, error) { return c.health(ctx, "/readyz") }
+// Ready asks whether the daemon takes work; a *api.Problem of status 503 says why not.
+func (c *Client) Ready(ctx context.Context) (api.Status, error) { return c.health(ctx, "/readyz") }
 
 // Health is Ready, with the time since the start.
-func (c *Client) Health(ctx context.Context) (Health, error) { return c.health(ctx, "/healthz") }
+func (c *Client) Health(ctx context.Context) (api.Status, error) { return c.health(ctx, "/healthz") }
 
 // Version asks what is running.
-func (c *Client) Version(ctx context.Context) (Version, error) {
-	return call[Version](ctx, c, request{method: http.MethodGet, path: "/version"})
+func (c *Client) Version(ctx context.Context) (api.Version, error) {
+	return call[api.Version](ctx, c, request{method: http.MethodGet, path: "/version"})
 }
 
 // Metrics are the daemon's metrics in the Prometheus text format.
@@ -54,8 +39,8 @@ func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) {
 }
 
 // Tree is everything that runs in the daemon.
-func (c *Client) Tree(ctx context.Context) ([]engine.TreeNode, error) {
-	page, err := call[engine.Page[engine.TreeNode]](ctx, c, request{method: http.MethodGet, path: "/v1/tree"})
+func (c *Client) Tree(ctx context.Context) ([]api.TreeNode, error) {
+	page, err := call[api.Page[api.TreeNode]](ctx, c, request{method: http.MethodGet, path: "/v1/tree"})
 	return page.Items, err
 }
 
@@ -83,7 +68,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) (size int64, err error
 }
 
 // Limits are the daemon's bounds with their use.
-func (c *Client) Limits(ctx context.Context) ([]engine.Limit, error) {
-	page, err := call[engine.Page[engine.Limit]](ctx, c, request{method: http.MethodGet, path: "/v1/limits"})
+func (c *Client) Limits(ctx context.Context) ([]api.Limit, error) {
+	page, err := call[api.Page[api.Limit]](ctx, c, request{method: http.MethodGet, path: "/v1/limits"})
 	return page.Items, err
 }

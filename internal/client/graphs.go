@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 const (
@@ -17,33 +17,24 @@ const (
 	typeNDJSON = "application/x-ndjson"
 )
 
-// DeadLetter is a dead letter as it is listed: its payload is JSON where it is JSON, and a
-// string otherwise.
-type DeadLetter struct {
-	engine.DeadLetter
-	Payload json.RawMessage `json:"payload"`
-	// PayloadEncoding is "json", "text" (Payload is a string) or "base64" (a string, too).
-	PayloadEncoding string `json:"payload_encoding"`
-}
-
 // Graphs lists the tenant's graphs.
-func (c *Client) Graphs(ctx context.Context) ([]engine.GraphSummary, error) {
-	page, err := call[engine.Page[engine.GraphSummary]](ctx, c, request{method: http.MethodGet, path: "/v1/graphs"})
+func (c *Client) Graphs(ctx context.Context) ([]api.GraphSummary, error) {
+	page, err := call[api.Page[api.GraphSummary]](ctx, c, request{method: http.MethodGet, path: "/v1/graphs"})
 	return page.Items, err
 }
 
 // Graph is one graph's summary.
-func (c *Client) Graph(ctx context.Context, name string) (engine.GraphSummary, error) {
-	return call[engine.GraphSummary](ctx, c, request{method: http.MethodGet, path: graph(name)})
+func (c *Client) Graph(ctx context.Context, name string) (api.GraphSummary, error) {
+	return call[api.GraphSummary](ctx, c, request{method: http.MethodGet, path: graph(name)})
 }
 
 // Apply stores and starts a declaration. revision is the one expected, 0 for any.
-func (c *Client) Apply(ctx context.Context, name string, document []byte, revision int64, dryRun bool) (engine.ApplyResult, error) {
+func (c *Client) Apply(ctx context.Context, name string, document []byte, revision int64, dryRun bool) (api.ApplyResult, error) {
 	r := request{method: http.MethodPut, path: graph(name), body: document, contentType: typeYAML, revision: revision}
 	if dryRun {
 		r.query = url.Values{"dry_run": {"1"}}
 	}
-	return call[engine.ApplyResult](ctx, c, r)
+	return call[api.ApplyResult](ctx, c, r)
 }
 
 // Delete stops and removes a graph, with state all it persisted too.
@@ -57,15 +48,15 @@ func (c *Client) Delete(ctx context.Context, name string, state bool) error {
 }
 
 // State is a graph's cache, flags, queues and node values; key is "" for an unkeyed graph.
-func (c *Client) State(ctx context.Context, name, key string) (engine.State, error) {
+func (c *Client) State(ctx context.Context, name, key string) (api.State, error) {
 	r := request{method: http.MethodGet, path: graph(name, "state")}
 	if key != "" {
 		r.query = url.Values{"key": {key}}
 	}
-	return call[engine.State](ctx, c, r)
+	return call[api.State](ctx, c, r)
 }
 
-func list[T any](ctx context.Context, c *Client, path string, q engine.Query) (engine.Page[T], error) {
+func list[T any](ctx context.Context, c *Client, path string, q api.Query) (api.Page[T], error) {
 	v := url.Values{}
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
@@ -76,32 +67,32 @@ func list[T any](ctx context.Context, c *Client, path string, q engine.Query) (e
 	if q.Key != "" {
 		v.Set("key", q.Key)
 	}
-	return call[engine.Page[T]](ctx, c, request{method: http.MethodGet, path: path, query: v})
+	return call[api.Page[T]](ctx, c, request{method: http.MethodGet, path: path, query: v})
 }
 
 // Firings lists epochs, newest first.
-func (c *Client) Firings(ctx context.Context, name string, q engine.Query) (engine.Page[engine.Firing], error) {
-	return list[engine.Firing](ctx, c, graph(name, "firings"), q)
+func (c *Client) Firings(ctx context.Context, name string, q api.Query) (api.Page[api.Firing], error) {
+	return list[api.Firing](ctx, c, graph(name, "firings"), q)
 }
 
 // Firing is one epoch in full.
-func (c *Client) Firing(ctx context.Context, name string, epoch int64) (engine.FiringDetail, error) {
-	return call[engine.FiringDetail](ctx, c, request{method: http.MethodGet, path: graph(name, "firings", strconv.FormatInt(epoch, 10))})
+func (c *Client) Firing(ctx context.Context, name string, epoch int64) (api.FiringDetail, error) {
+	return call[api.FiringDetail](ctx, c, request{method: http.MethodGet, path: graph(name, "firings", strconv.FormatInt(epoch, 10))})
 }
 
 // RecoveryEvents lists what the supervisor has done, newest first.
-func (c *Client) RecoveryEvents(ctx context.Context, name string, q engine.Query) (engine.Page[engine.RecoveryEvent], error) {
-	return list[engine.RecoveryEvent](ctx, c, graph(name, "recovery-events"), q)
+func (c *Client) RecoveryEvents(ctx context.Context, name string, q api.Query) (api.Page[api.RecoveryEvent], error) {
+	return list[api.RecoveryEvent](ctx, c, graph(name, "recovery-events"), q)
 }
 
 // DeadLetters lists what could not be used, newest first.
-func (c *Client) DeadLetters(ctx context.Context, name string, q engine.Query) (engine.Page[DeadLetter], error) {
-	return list[DeadLetter](ctx, c, graph(name, "dead-letters"), q)
+func (c *Client) DeadLetters(ctx context.Context, name string, q api.Query) (api.Page[api.DeadLetter], error) {
+	return list[api.DeadLetter](ctx, c, graph(name, "dead-letters"), q)
 }
 
 // ReplayDeadLetter pushes a letter's events again.
-func (c *Client) ReplayDeadLetter(ctx context.Context, name, id string) (engine.PushResult, error) {
-	return call[engine.PushResult](ctx, c, request{method: http.MethodPost, path: graph(name, "dead-letters", id, "replay")})
+func (c *Client) ReplayDeadLetter(ctx context.Context, name, id string) (api.PushResult, error) {
+	return call[api.PushResult](ctx, c, request{method: http.MethodPost, path: graph(name, "dead-letters", id, "replay")})
 }
 
 // DiscardDeadLetter removes a letter for good.
@@ -110,15 +101,15 @@ func (c *Client) DiscardDeadLetter(ctx context.Context, name, id string) error {
 	return err
 }
 
-// Push sends events, one JSON value a line. A *Problem comes with what was taken all the same.
-func (c *Client) Push(ctx context.Context, name, accumulator string, lines []byte) (engine.PushResult, error) {
+// Push sends events, one JSON value a line. A *api.Problem comes with what was taken all the same.
+func (c *Client) Push(ctx context.Context, name, accumulator string, lines []byte) (api.PushResult, error) {
 	return c.PushOnce(ctx, name, accumulator, lines, "")
 }
 
 // PushOnce is Push with a key that makes it safe to repeat: the daemon answers a second push of the same
 // lines with the same key as it did the first, or goes on where that was held up. "" is no key.
-func (c *Client) PushOnce(ctx context.Context, name, accumulator string, lines []byte, key string) (engine.PushResult, error) {
-	return call[engine.PushResult](ctx, c, request{
+func (c *Client) PushOnce(ctx context.Context, name, accumulator string, lines []byte, key string) (api.PushResult, error) {
+	return call[api.PushResult](ctx, c, request{
 		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines, contentType: typeNDJSON, key: key,
 	})
 }
@@ -138,53 +129,53 @@ func post[T any](ctx context.Context, c *Client, path string, body any) (T, erro
 }
 
 // Fire runs one epoch on command.
-func (c *Client) Fire(ctx context.Context, name string, f engine.FireRequest) (engine.FireResult, error) {
-	return post[engine.FireResult](ctx, c, graph(name, "fire"), f)
+func (c *Client) Fire(ctx context.Context, name string, f api.FireRequest) (api.FireResult, error) {
+	return post[api.FireResult](ctx, c, graph(name, "fire"), f)
 }
 
 // Pause stops the evaluation; it is durable when it is answered.
-func (c *Client) Pause(ctx context.Context, name string) (engine.GraphSummary, error) {
-	return post[engine.GraphSummary](ctx, c, graph(name, "pause"), nil)
+func (c *Client) Pause(ctx context.Context, name string) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "pause"), nil)
 }
 
 // Resume goes on.
-func (c *Client) Resume(ctx context.Context, name string) (engine.GraphSummary, error) {
-	return post[engine.GraphSummary](ctx, c, graph(name, "resume"), nil)
+func (c *Client) Resume(ctx context.Context, name string) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "resume"), nil)
 }
 
 // Drain waits until nothing is left to fire, and checkpoints.
-func (c *Client) Drain(ctx context.Context, name string) (engine.GraphSummary, error) {
-	return post[engine.GraphSummary](ctx, c, graph(name, "drain"), nil)
+func (c *Client) Drain(ctx context.Context, name string) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "drain"), nil)
 }
 
 // Step runs up to n epochs of a paused graph.
-func (c *Client) Step(ctx context.Context, name string, n int) (engine.GraphSummary, error) {
-	return post[engine.GraphSummary](ctx, c, graph(name, "step"), map[string]int{"n": n})
+func (c *Client) Step(ctx context.Context, name string, n int) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "step"), map[string]int{"n": n})
 }
 
 // Restart revives a graph, or one accumulator of it when it is not "".
-func (c *Client) Restart(ctx context.Context, name, accumulator string) (engine.GraphSummary, error) {
+func (c *Client) Restart(ctx context.Context, name, accumulator string) (api.GraphSummary, error) {
 	body := map[string]*string{"accumulator": nil}
 	if accumulator != "" {
 		body["accumulator"] = &accumulator
 	}
-	return post[engine.GraphSummary](ctx, c, graph(name, "restart"), body)
+	return post[api.GraphSummary](ctx, c, graph(name, "restart"), body)
 }
 
 // SkipLost lets a halted accumulator go on behind a gap in its source.
-func (c *Client) SkipLost(ctx context.Context, name, accumulator string) (engine.GraphSummary, error) {
-	return post[engine.GraphSummary](ctx, c, graph(name, "skip-lost"), map[string]string{"accumulator": accumulator})
+func (c *Client) SkipLost(ctx context.Context, name, accumulator string) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "skip-lost"), map[string]string{"accumulator": accumulator})
 }
 
 // Reset takes all state from a graph; the caller has been asked whether that is meant.
-func (c *Client) Reset(ctx context.Context, name string) (engine.GraphSummary, error) {
-	return post[engine.GraphSummary](ctx, c, graph(name, "reset"), map[string]string{"confirm": name})
+func (c *Client) Reset(ctx context.Context, name string) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "reset"), map[string]string{"confirm": name})
 }
 
 // Rewind has an accumulator read its source again from a position; the caller has been
 // asked whether that is meant.
-func (c *Client) Rewind(ctx context.Context, name, accumulator, position string) (engine.GraphSummary, error) {
-	return post[engine.GraphSummary](ctx, c, graph(name, "accumulators", accumulator, "rewind"), map[string]string{"position": position, "confirm": name})
+func (c *Client) Rewind(ctx context.Context, name, accumulator, position string) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "accumulators", accumulator, "rewind"), map[string]string{"position": position, "confirm": name})
 }
 
 // Checkpoint answers with the epoch covered once the checkpoint is durable.
@@ -201,12 +192,12 @@ func (c *Client) Plan(ctx context.Context, name string) (json.RawMessage, error)
 }
 
 // Accumulators are the graph's inputs in the order of their declaration.
-func (c *Client) Accumulators(ctx context.Context, name string) ([]engine.AccumulatorSummary, error) {
-	page, err := call[engine.Page[engine.AccumulatorSummary]](ctx, c, request{method: http.MethodGet, path: graph(name, "accumulators")})
+func (c *Client) Accumulators(ctx context.Context, name string) ([]api.AccumulatorSummary, error) {
+	page, err := call[api.Page[api.AccumulatorSummary]](ctx, c, request{method: http.MethodGet, path: graph(name, "accumulators")})
 	return page.Items, err
 }
 
 // Accumulator is one input, with what it expects and hands over.
-func (c *Client) Accumulator(ctx context.Context, name, accumulator string) (engine.AccumulatorDetail, error) {
-	return call[engine.AccumulatorDetail](ctx, c, request{method: http.MethodGet, path: graph(name, "accumulators", accumulator)})
+func (c *Client) Accumulator(ctx context.Context, name, accumulator string) (api.AccumulatorDetail, error) {
+	return call[api.AccumulatorDetail](ctx, c, request{method: http.MethodGet, path: graph(name, "accumulators", accumulator)})
 }

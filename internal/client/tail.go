@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 const (
@@ -30,8 +30,8 @@ type TailOptions struct {
 // graphs it goes on from now, without word of what was missed.)
 //
 // It ends with ctx (nil), with each's error, with the first connection's when that fails,
-// and with a *[Problem] when the daemon will not have it: graph_not_found, once the graph was removed.
-func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func(*engine.Frame) error) error {
+// and with a *[api.Problem] when the daemon will not have it: graph_not_found, once the graph was removed.
+func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func(*api.Frame) error) error {
 	since, wait := o.Since, firstWait
 	for connected := false; ; {
 		w, err := c.Watch(ctx, name, o.Topics, since)
@@ -46,7 +46,7 @@ func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func
 				wait = firstWait
 			}
 		}
-		refused, isProblem := errors.AsType[*Problem](err)
+		refused, isProblem := errors.AsType[*api.Problem](err)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -75,7 +75,7 @@ type stopped struct{ err error }
 func (s *stopped) Error() string { return s.err.Error() }
 
 // follow hands on frames until the connection ends; since is kept at the last of them.
-func (w *Watch) follow(ctx context.Context, each func(*engine.Frame) error, name string, since *string) (seen int, err error) {
+func (w *Watch) follow(ctx context.Context, each func(*api.Frame) error, name string, since *string) (seen int, err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	for {
 		f, err := w.Next(ctx)

@@ -10,11 +10,10 @@ import (
 	"strings"
 
 	"github.com/coder/websocket"
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 const (
-	subprotocol = "graphd.v1+json"
 	// maxFrame bounds one frame: a value may be as large as a request body of the daemon.
 	maxFrame = 256 << 20
 )
@@ -37,7 +36,7 @@ func (c *Client) Watch(ctx context.Context, name string, topics []string, since 
 		header.Set("Graphd-Tenant", c.tenant)
 	}
 	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(c.base, "http")+path, &websocket.DialOptions{
-		HTTPClient: c.http, HTTPHeader: header, Subprotocols: []string{subprotocol},
+		HTTPClient: c.http, HTTPHeader: header, Subprotocols: []string{api.Subprotocol},
 	})
 	if err != nil {
 		if res != nil && res.StatusCode >= http.StatusBadRequest && res.Body != nil {
@@ -83,7 +82,7 @@ func (w *Watch) subscribe(ctx context.Context, topics []string, since string) er
 		switch f.Type {
 		case "hello":
 		case "error":
-			return &Problem{Status: max(f.Status, http.StatusBadRequest), Code: f.Code, Detail: f.Detail}
+			return &api.Problem{Status: max(f.Status, http.StatusBadRequest), Code: f.Code, Detail: f.Detail}
 		case "result":
 			return nil
 		default:
@@ -94,7 +93,7 @@ func (w *Watch) subscribe(ctx context.Context, topics []string, since string) er
 
 // Next is the next frame. io.EOF says that the daemon has closed the subscription: it is
 // stopping, or the graph is gone.
-func (w *Watch) Next(ctx context.Context) (*engine.Frame, error) {
+func (w *Watch) Next(ctx context.Context) (*api.Frame, error) {
 	for {
 		_, data, err := w.conn.Read(ctx)
 		if err != nil {
@@ -107,7 +106,7 @@ func (w *Watch) Next(ctx context.Context) (*engine.Frame, error) {
 			}
 			return nil, fmt.Errorf("the stream ended: %w", err)
 		}
-		f := &engine.Frame{}
+		f := &api.Frame{}
 		if err := json.Unmarshal(data, f); err != nil {
 			return nil, fmt.Errorf("read a frame: %w", err)
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -224,11 +225,11 @@ func live(t *testing.T, p *plan, f folded, store *mortal, commits int64, doc str
 	if err := e.Open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	ref := engine.Ref{Tenant: "default", Name: "random"}
+	ref := api.Ref{Tenant: "default", Name: "random"}
 	if _, err := e.Apply(ctx, ref, []byte(doc), 0, false); err != nil {
 		t.Fatal(err)
 	}
-	var sum engine.GraphSummary
+	var sum api.GraphSummary
 	for {
 		select {
 		case <-store.death:
@@ -253,13 +254,13 @@ func live(t *testing.T, p *plan, f folded, store *mortal, commits int64, doc str
 	}
 }
 
-func checkBooks(t *testing.T, p *plan, f folded, sum *engine.GraphSummary) {
+func checkBooks(t *testing.T, p *plan, f folded, sum *api.GraphSummary) {
 	t.Helper()
 	c, closed := sum.Counters, 0
 	for _, g := range f.groups[:f.closedByData] {
 		closed += g.owns
 	}
-	want := engine.Counters{Received: int64(len(p.events)), Filtered: int64(f.late), Consumed: int64(closed)}
+	want := api.Counters{Received: int64(len(p.events)), Filtered: int64(f.late), Consumed: int64(closed)}
 	want.Queued = want.Received - want.Filtered - want.Consumed
 	if c != want {
 		t.Errorf("books %+v, want %+v", c, want)

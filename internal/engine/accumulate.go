@@ -113,7 +113,7 @@ func (a *accumulatorRun) lag() *int64 {
 // source makes an accumulator's source, nil when its socket is all there is.
 func (r *run) source(a *accumulatorRun) (accumulator.Source, error) {
 	if s := &a.spec.Source; s.Kind == "graph" {
-		return &graphSource{e: r.m.e, from: Ref{r.m.ref.Tenant, s.Graph.Name}, output: s.Graph.Output}, nil
+		return &graphSource{e: r.m.e, from: Ref{Tenant: r.m.ref.Tenant, Name: s.Graph.Name}, output: s.Graph.Output}, nil
 	}
 	return r.m.e.cfg.Kinds.Source(r.m.unit, a.index)
 }

@@ -41,7 +41,7 @@ func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []
 		e.refuseFile(tenant, "file:"+path, diags)
 		return ApplyResult{}, invalid(diags)
 	}
-	return e.applyUnit(ctx, Ref{tenant, unit.Spec.Name}, unit, document, "file:"+path, 0, false)
+	return e.applyUnit(ctx, Ref{Tenant: tenant, Name: unit.Spec.Name}, unit, document, "file:"+path, 0, false)
 }
 
 // refuseFile tells the graphs that a file declares that the file is broken: they run on as

@@ -78,7 +78,7 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 		b := newBed(t, lasting{faulty}, &scripted{sink: func(string) reactor.Sink { return sink }})
 		defer b.close()
 		b.apply(journaled, "g")
-		sub, err := b.e.Watch(t.Context(), Ref{"default", "g"}, []string{"outputs"}, "")
+		sub, err := b.e.Watch(t.Context(), Ref{Tenant: "default", Name: "g"}, []string{"outputs"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 		faulty.Script(checkpointtest.OpAppendJournal, checkpointtest.Fault{Wait: gate}, checkpointtest.Fault{Outcome: checkpointtest.Fail})
 		answer := make(chan PushResult, 1)
 		go func() {
-			res, err := b.e.Push(t.Context(), Ref{"default", "g"}, "a", []json.RawMessage{[]byte("1"), []byte("2")})
+			res, err := b.e.Push(t.Context(), Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{[]byte("1"), []byte("2")})
 			if err != nil {
 				t.Errorf("push: %v", err)
 			}
@@ -95,7 +95,7 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 		fired := make(chan FireResult, 1)
 		synctest.Wait()
 		go func() {
-			res, err := b.e.Fire(t.Context(), Ref{"default", "g"}, FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("7")}})
+			res, err := b.e.Fire(t.Context(), Ref{Tenant: "default", Name: "g"}, FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("7")}})
 			if err != nil {
 				t.Errorf("fire: %v", err)
 			}
@@ -135,14 +135,14 @@ func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 		first := newBed(t, store, kinds())
 		first.apply(journaled, "g")
 		first.push("g", "a", "1", "2", "3")
-		if _, err := first.e.Pause(t.Context(), Ref{"default", "g"}, "op"); err != nil { // with a checkpoint
+		if _, err := first.e.Pause(t.Context(), Ref{Tenant: "default", Name: "g"}, "op"); err != nil { // with a checkpoint
 			t.Fatal(err)
 		}
 		first.push("g", "a", "4", "5")
-		if _, err := first.e.Step(t.Context(), Ref{"default", "g"}, 1); err != nil {
+		if _, err := first.e.Step(t.Context(), Ref{Tenant: "default", Name: "g"}, 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := first.e.Fire(t.Context(), Ref{"default", "g"}, FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("9")}, Replace: new(bool)}); err != nil {
+		if _, err := first.e.Fire(t.Context(), Ref{Tenant: "default", Name: "g"}, FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("9")}, Replace: new(bool)}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -156,7 +156,7 @@ func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 		if sink.distinct() != "10 20 30 40 90" {
 			t.Errorf("distinct values %s of %s", sink.distinct(), sink.taken())
 		}
-		if _, err := second.e.Resume(t.Context(), Ref{"default", "g"}, "op"); err != nil {
+		if _, err := second.e.Resume(t.Context(), Ref{Tenant: "default", Name: "g"}, "op"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

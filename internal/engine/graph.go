@@ -61,7 +61,7 @@ type managed struct {
 // manage makes a graph of a declaration; unit is nil when it does not compile.
 func (e *Engine) manage(d checkpoint.Declaration, unit *compile.Unit) *managed {
 	m := &managed{
-		e: e, ref: Ref{d.Tenant, d.Graph}, decl: d, unit: unit, health: reactor.HealthStarting,
+		e: e, ref: Ref{Tenant: d.Tenant, Name: d.Graph}, decl: d, unit: unit, health: reactor.HealthStarting,
 		operator: supervisor.NewRestarter(), restarts: make(map[string]map[string]int),
 	}
 	m.hub = newHub(m.ref)

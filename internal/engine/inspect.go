@@ -156,7 +156,7 @@ func (m *managed) records(ctx context.Context, before string, key boundary.Key, 
 		}
 		before = checkpoint.FiringCursor(last.Incarnation, last.Epoch)
 	}
-	stored, _, err := m.e.cfg.Store.Firings(ctx, m.id(), Query{Limit: n - len(out), Before: before, Key: string(key)})
+	stored, _, err := m.e.cfg.Store.Firings(ctx, m.id(), checkpoint.Query{Limit: n - len(out), Before: before, Key: string(key)})
 	if err != nil {
 		return nil, fmt.Errorf("read the history: %w", err)
 	}

@@ -26,7 +26,7 @@ durability: { interval: 1s }
 func TestM13KeysLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := dal.NewMemory()
-		g := Ref{"default", "g"}
+		g := Ref{Tenant: "default", Name: "g"}
 		node := func(b *bed, key string) string {
 			t.Helper()
 			st, err := b.e.State(t.Context(), g, key)

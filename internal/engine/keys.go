@@ -10,13 +10,6 @@ import (
 	"github.com/graphd/graphd/internal/reactor"
 )
 
-// KeysSummary is what a keyed graph has of keys (M13).
-type KeysSummary struct {
-	Count   int   `json:"count"`
-	Max     int   `json:"max"`
-	Evicted int64 `json:"evicted"` // in all, of every incarnation
-}
-
 // key reads the key of a request, which is JSON or "": a keyed graph needs one where must
 // is set, and any other has none.
 func (m *managed) key(text string, must bool) (boundary.Key, error) {

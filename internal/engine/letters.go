@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -19,21 +20,23 @@ func (e *Engine) RecoveryEvents(ctx context.Context, g Ref, q Query) (Page[Recov
 	if err != nil {
 		return Page[RecoveryEvent]{}, err
 	}
-	items, next, err := e.cfg.Store.RecoveryEvents(ctx, m.id(), q)
-	return page(items, next, err)
+	items, next, err := e.cfg.Store.RecoveryEvents(ctx, m.id(), checkpoint.Query(q))
+	return page(items, next, err, func(ev *checkpoint.RecoveryEvent) RecoveryEvent { return RecoveryEvent(*ev) })
 }
 
-func page[T any](items []T, next string, err error) (Page[T], error) {
+// page is a list as the store gave it, each of its items told as the wire tells it.
+func page[S, T any](items []S, next string, err error, told func(*S) T) (Page[T], error) {
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrBadCursor) {
 			return Page[T]{}, errBadCursor()
 		}
 		return Page[T]{}, fmt.Errorf("read the store: %w", err)
 	}
-	if items == nil {
-		items = []T{}
+	out := Page[T]{Items: make([]T, len(items)), Next: next}
+	for i := range items {
+		out.Items[i] = told(&items[i])
 	}
-	return Page[T]{Items: items, Next: next}, nil
+	return out, nil
 }
 
 // DeadLetters lists what could not be used, newest first: those that the next checkpoint
@@ -50,8 +53,18 @@ func (e *Engine) DeadLetters(ctx context.Context, g Ref, q Query) (Page[DeadLett
 			return Page[DeadLetter]{}, err
 		}
 	}
-	items, next, err := e.cfg.Store.DeadLetters(ctx, m.id(), q)
-	return page(items, next, err)
+	items, next, err := e.cfg.Store.DeadLetters(ctx, m.id(), checkpoint.Query(q))
+	return page(items, next, err, toldLetter)
+}
+
+// toldLetter is a letter as it is listed: with the payload readable.
+func toldLetter(l *checkpoint.DeadLetter) DeadLetter {
+	out := DeadLetter{
+		ID: l.ID, At: l.At, Accumulator: l.Accumulator, Stage: l.Stage, Code: l.Code, Reason: l.Reason, Epoch: l.Epoch, Key: l.Key,
+		Position: l.Position, Events: l.Events, Folded: l.Folded, ReplayOf: l.ReplayOf,
+	}
+	out.Payload, out.PayloadEncoding = api.Payload(l.Payload)
+	return out
 }
 
 // flushLetters has dead letters that are still in memory checkpointed.
@@ -83,13 +96,13 @@ func letterNotFound(id string) error {
 	return &Error{Status: http.StatusNotFound, Code: "dead_letter_not_found", Detail: fmt.Sprintf("there is no dead letter %q; it may have been discarded, replayed or have expired", id)}
 }
 
-func (e *Engine) letter(ctx context.Context, g Ref, id string) (*managed, DeadLetter, error) {
+func (e *Engine) letter(ctx context.Context, g Ref, id string) (*managed, checkpoint.DeadLetter, error) {
 	m, err := e.graph(g)
 	if err != nil {
-		return nil, DeadLetter{}, err
+		return nil, checkpoint.DeadLetter{}, err
 	}
 	if err := m.flushLetters(ctx); err != nil {
-		return nil, DeadLetter{}, err
+		return nil, checkpoint.DeadLetter{}, err
 	}
 	l, err := e.cfg.Store.DeadLetter(ctx, m.id(), id)
 	if errors.Is(err, checkpoint.ErrNotFound) {
@@ -124,7 +137,7 @@ func (e *Engine) ReplayDeadLetter(ctx context.Context, g Ref, id string) (PushRe
 }
 
 // replayed is a letter's events: its bytes, or the elements of a folded batch.
-func replayed(l *DeadLetter, kind string) ([]json.RawMessage, error) {
+func replayed(l *checkpoint.DeadLetter, kind string) ([]json.RawMessage, error) {
 	if l.Folded && (kind == "batch" || kind == "state") {
 		var items []json.RawMessage
 		if err := json.Unmarshal(l.Payload, &items); err != nil {

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal"
 )
 
@@ -22,7 +21,7 @@ func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	doc := "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: '[a ?? nil, b ?? nil]' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
-	if _, err := b.e.Apply(ctx, Ref{"default", "g"}, []byte(doc), 0, false); err != nil {
+	if _, err := b.e.Apply(ctx, Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false); err != nil {
 		t.Fatal(err)
 	}
 	const bursts, each = 30, 50
@@ -31,17 +30,17 @@ func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 		for _, acc := range []string{"a", "b"} {
 			wg.Go(func() {
 				for i := range each {
-					if _, err := b.e.Push(ctx, Ref{"default", "g"}, acc, []json.RawMessage{json.RawMessage(fmt.Sprint(burst*each + i))}); err != nil {
+					if _, err := b.e.Push(ctx, Ref{Tenant: "default", Name: "g"}, acc, []json.RawMessage{json.RawMessage(fmt.Sprint(burst*each + i))}); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		wg.Wait()
-		if _, err := b.e.Drain(ctx, Ref{"default", "g"}); err != nil {
+		if _, err := b.e.Drain(ctx, Ref{Tenant: "default", Name: "g"}); err != nil {
 			t.Fatal(err)
 		}
-		st, err := b.e.State(ctx, Ref{"default", "g"}, "")
+		st, err := b.e.State(ctx, Ref{Tenant: "default", Name: "g"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +60,7 @@ func TestWatchAnnouncesGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, dal.NewMemory(), &scripted{})
 		defer b.close()
-		g := Ref{"default", "g"}
+		g := Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { websocket: {} } } }\nhistory: { keep: 100000 }\n", "g")
 		sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
 		if err != nil {
@@ -117,9 +116,9 @@ func TestM32DeadLettersExpire(t *testing.T) {
 	})
 }
 
-func (b *bed) letters(graph string) []checkpoint.DeadLetter {
+func (b *bed) letters(graph string) []DeadLetter {
 	b.t.Helper()
-	page, err := b.e.DeadLetters(b.t.Context(), Ref{"default", graph}, Query{})
+	page, err := b.e.DeadLetters(b.t.Context(), Ref{Tenant: "default", Name: graph}, Query{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -131,7 +130,7 @@ func TestM5DeadLetterReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, dal.NewMemory(), &scripted{})
 		defer b.close()
-		g := Ref{"default", "g"}
+		g := Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: {}, by: { passive: true, default: 0 } }\nnodes: { n: { expr: a / by } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "8")
 		l := b.letters("g")
@@ -172,7 +171,7 @@ func TestM33UpdateKeepsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, dal.NewMemory(), &scripted{})
 		defer b.close()
-		g := Ref{"default", "g"}
+		g := Ref{Tenant: "default", Name: "g"}
 		doc := "graph: g\naccumulators: { a: { state: { keep: 3 } } }\nnodes: { n: { expr: sum(a) %s } }\noutputs: { o: { from: n, sink: { websocket: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, ""), "g")
 		b.push("g", "a", "1", "2")
@@ -207,7 +206,7 @@ func TestPauseIsDurableAtOnce(t *testing.T) {
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\ndurability: { interval: 10s }\n", "g")
 		b.push("g", "a", "1")
 		before := time.Now()
-		s, err := b.e.Pause(t.Context(), Ref{"default", "g"}, "ann")
+		s, err := b.e.Pause(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann")
 		if err != nil || !s.Paused || s.PausedBy != "ann" || s.Durability.CheckpointEpoch != 1 {
 			t.Fatalf("%v %+v", err, s)
 		}
@@ -222,7 +221,7 @@ func TestM33WaitingPushSurvivesAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, dal.NewMemory(), &scripted{})
 		defer b.close()
-		g := Ref{"default", "g"}
+		g := Ref{Tenant: "default", Name: "g"}
 		doc := "graph: g\naccumulators: { a: { strategy: sequential, capacity: 2 } }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, 0), "g")
 		if _, err := b.e.Pause(t.Context(), g, "ann"); err != nil {

@@ -133,7 +133,7 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 		total, full := 0, false
 		for !full {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			res, err := b.e.Push(ctx, Ref{"default", "g"}, "a", repeat("1", 500))
+			res, err := b.e.Push(ctx, Ref{Tenant: "default", Name: "g"}, "a", repeat("1", 500))
 			cancel()
 			if err != nil || total > 20_000 {
 				t.Fatalf("%v after %d", err, total)
@@ -145,10 +145,10 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 		if s.Outputs[0].Pending > 4096 || s.Accumulators[0].Depth > s.Accumulators[0].Capacity {
 			t.Fatalf("%+v %+v", s.Outputs[0], s.Accumulators[0])
 		}
-		if _, err := b.e.Pause(t.Context(), Ref{"default", "g"}, "ann"); err != nil {
+		if _, err := b.e.Pause(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
 			t.Fatalf("a command waits for the sink: %v", err)
 		}
-		if _, err := b.e.Resume(t.Context(), Ref{"default", "g"}, "ann"); err != nil {
+		if _, err := b.e.Resume(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		sink.set(nil)
@@ -167,7 +167,7 @@ func TestM35ReactorPanicRebuilds(t *testing.T) {
 		defer b.close()
 		b.apply(fmt.Sprintf(oneSink, ""), "g")
 		b.push("g", "a", "1")
-		g := Ref{"default", "g"}
+		g := Ref{Tenant: "default", Name: "g"}
 		if _, err := b.e.Checkpoint(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}

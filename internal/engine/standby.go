@@ -104,7 +104,7 @@ func (e *Engine) takeDeclarations(ctx context.Context) error {
 	}
 	there := make(map[Ref]bool, len(decls))
 	for _, d := range decls {
-		there[Ref{d.Tenant, d.Graph}] = true
+		there[Ref{Tenant: d.Tenant, Name: d.Graph}] = true
 		e.takeDeclaration(ctx, d)
 	}
 	for _, m := range e.all() {
@@ -119,7 +119,7 @@ func (e *Engine) takeDeclarations(ctx context.Context) error {
 
 // takeDeclaration runs a graph that another daemon has applied, or its newer revision.
 func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) {
-	g := Ref{d.Tenant, d.Graph}
+	g := Ref{Tenant: d.Tenant, Name: d.Graph}
 	if old, err := e.graph(g); err == nil && old.decl.Revision >= d.Revision {
 		return // the common case waits for no change that is under way
 	}

@@ -180,7 +180,7 @@ func (r *run) describe(v reactor.View, d DurabilityStatus) GraphSummary {
 	for i, in := range v.Inputs {
 		a := r.accumulator(i, &in)
 		sum.Accumulators = append(sum.Accumulators, a)
-		sum.Counters.add(a.Counters)
+		sum.Counters.Add(a.Counters)
 	}
 	for i := range m.unit.Spec.Outputs {
 		sum.Outputs = append(sum.Outputs, r.output(i, &v))
@@ -311,16 +311,6 @@ func (m *managed) stateGuarantee() (sentence string, durable bool) {
 	}
 	text := strings.Join(clauses, "; ")
 	return strings.ToUpper(text[:1]) + text[1:], true
-}
-
-func (c *Counters) add(o Counters) {
-	c.Received += o.Received
-	c.Filtered += o.Filtered
-	c.Conflated += o.Conflated
-	c.Rejected += o.Rejected
-	c.DeadLettered += o.DeadLettered
-	c.Consumed += o.Consumed
-	c.Queued += o.Queued
 }
 
 func reason(code, detail string) *Reason {

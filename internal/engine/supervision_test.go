@@ -89,7 +89,7 @@ func (b *bed) close() {
 
 func (b *bed) apply(doc, name string) {
 	b.t.Helper()
-	if _, err := b.e.Apply(b.t.Context(), Ref{"default", name}, []byte(doc), 0, false); err != nil {
+	if _, err := b.e.Apply(b.t.Context(), Ref{Tenant: "default", Name: name}, []byte(doc), 0, false); err != nil {
 		b.t.Fatalf("apply: %v", err)
 	}
 	synctest.Wait()
@@ -101,7 +101,7 @@ func (b *bed) push(graph, acc string, events ...string) PushResult {
 	for i, e := range events {
 		raw[i] = json.RawMessage(e)
 	}
-	res, err := b.e.Push(b.t.Context(), Ref{"default", graph}, acc, raw)
+	res, err := b.e.Push(b.t.Context(), Ref{Tenant: "default", Name: graph}, acc, raw)
 	if err != nil {
 		b.t.Fatalf("push: %v", err)
 	}
@@ -111,7 +111,7 @@ func (b *bed) push(graph, acc string, events ...string) PushResult {
 
 func (b *bed) summary(graph string) GraphSummary {
 	b.t.Helper()
-	s, err := b.e.Graph(b.t.Context(), Ref{"default", graph})
+	s, err := b.e.Graph(b.t.Context(), Ref{Tenant: "default", Name: graph})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (b *bed) summary(graph string) GraphSummary {
 
 func (b *bed) recovery(graph string) []RecoveryEvent {
 	b.t.Helper()
-	page, err := b.e.RecoveryEvents(b.t.Context(), Ref{"default", graph}, Query{Limit: 100})
+	page, err := b.e.RecoveryEvents(b.t.Context(), Ref{Tenant: "default", Name: graph}, Query{Limit: 100})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -191,11 +191,11 @@ func TestM35PanickingAccumulatorRestartsAlone(t *testing.T) {
 				t.Errorf("pause %d was %v, want %v within a fifth", i, pause, nominal)
 			}
 		}
-		if _, err := b.e.Fire(t.Context(), Ref{"default", "duo"}, FireRequest{Mode: "force"}); err == nil {
+		if _, err := b.e.Fire(t.Context(), Ref{Tenant: "default", Name: "duo"}, FireRequest{Mode: "force"}); err == nil {
 			t.Fatal("a failed graph fired")
 		}
 		before := time.Now()
-		_, err := b.e.Push(t.Context(), Ref{"default", "duo"}, "good", []json.RawMessage{[]byte("7")})
+		_, err := b.e.Push(t.Context(), Ref{Tenant: "default", Name: "duo"}, "good", []json.RawMessage{[]byte("7")})
 		if wantCode(t, err, http.StatusConflict, "graph_failed", "poisoned"); time.Since(before) > 0 {
 			t.Error("a push to a failed graph waited")
 		}
@@ -203,7 +203,7 @@ func TestM35PanickingAccumulatorRestartsAlone(t *testing.T) {
 			t.Errorf("restarts by reason: %v", got)
 		}
 		broken.Store(false)
-		if _, err := b.e.Restart(t.Context(), Ref{"default", "duo"}, "", "ann"); err != nil {
+		if _, err := b.e.Restart(t.Context(), Ref{Tenant: "default", Name: "duo"}, "", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -309,7 +309,7 @@ func TestM10CheckpointTroubleDegrades(t *testing.T) {
 			t.Fatalf("it does not fire on: %+v", s)
 		}
 		var refused *Error
-		if _, err := b.e.Pause(t.Context(), Ref{"default", "g"}, "ann"); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+		if _, err := b.e.Pause(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann"); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
 			t.Fatalf("a pause that is not durable was answered %v", err)
 		}
 		store.next.Store(nil)
@@ -387,7 +387,7 @@ func TestM43CrashLoopQuarantines(t *testing.T) {
 		if s := b.summary("g"); s.Health != "failed" || s.HealthReason.Code != "crash_loop" {
 			t.Fatalf("%s %+v", s.Health, s.HealthReason)
 		}
-		if _, err := b.e.Restart(t.Context(), Ref{"default", "g"}, "", "ann"); err != nil {
+		if _, err := b.e.Restart(t.Context(), Ref{Tenant: "default", Name: "g"}, "", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -419,10 +419,10 @@ func TestM44SkipLost(t *testing.T) {
 		b := newBed(t, dal.NewMemory(), kinds)
 		defer b.close()
 		b.apply(fmt.Sprintf(duo, ""), "duo")
-		if _, err := b.e.SkipLost(t.Context(), Ref{"default", "duo"}, "bad", "ann"); err == nil {
+		if _, err := b.e.SkipLost(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err == nil {
 			t.Fatal("there was nothing to skip")
 		}
-		if _, err := b.e.Restart(t.Context(), Ref{"default", "duo"}, "bad", "ann"); err != nil {
+		if _, err := b.e.Restart(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -430,7 +430,7 @@ func TestM44SkipLost(t *testing.T) {
 		if s.Health != "halted" || s.HealthReason.Code != "source_data_lost" {
 			t.Fatalf("%s %+v", s.Health, s.HealthReason)
 		}
-		if _, err := b.e.SkipLost(t.Context(), Ref{"default", "duo"}, "bad", "ann"); err != nil {
+		if _, err := b.e.SkipLost(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

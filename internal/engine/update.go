@@ -30,39 +30,9 @@ const (
 	settleTime = 10 * time.Second
 )
 
-// UpdateStatus is the last attempt to change a graph since the daemon started.
-type UpdateStatus struct {
-	At     time.Time `json:"at"`
-	OK     bool      `json:"ok"`
-	Origin string    `json:"origin"` // "api" or "file:PATH"
-	// Detail is what became of the state, or why the graph was left as it was.
-	Detail string `json:"detail"`
-}
-
-// StateChange lists what of a graph's state an update keeps and drops (M33).
-type StateChange struct {
-	Kept    []string `json:"kept"`
-	Dropped []string `json:"dropped"`
-}
-
 func stateChange(old, next *compile.Unit) *StateChange {
 	kept, dropped := compile.Split(compile.Changes(old, next))
 	return &StateChange{Kept: notNil(kept), Dropped: notNil(dropped)}
-}
-
-// String is the change for a recovery event.
-func (c *StateChange) String() string {
-	if c == nil {
-		return "no state was there to keep"
-	}
-	text := "the state of all names was kept"
-	if len(c.Dropped) > 0 {
-		text = "dropped: " + strings.Join(c.Dropped, "; ")
-		if len(c.Kept) > 0 {
-			text += "; kept: " + strings.Join(c.Kept, ", ")
-		}
-	}
-	return text
 }
 
 // update puts next in old's place. put stores the declaration; it is called once next is

@@ -40,7 +40,7 @@ func (b *bed) kinds(graph string) (kinds []string) {
 }
 
 func (b *bed) reapply(doc string) (ApplyResult, error) {
-	res, err := b.e.Apply(b.t.Context(), Ref{"default", "g"}, []byte(doc), 0, false)
+	res, err := b.e.Apply(b.t.Context(), Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false)
 	synctest.Wait()
 	return res, err
 }
@@ -88,7 +88,7 @@ func TestM33UpdateRollsBack(t *testing.T) {
 					return nil
 				}
 				defer b.close()
-				g := Ref{"default", "g"}
+				g := Ref{Tenant: "default", Name: "g"}
 				b.apply(fmt.Sprintf(summing, "", "", ""), "g")
 				sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
 				if err != nil {
@@ -150,7 +150,7 @@ func TestM33UpdateNeedsTheStore(t *testing.T) {
 			}
 		}
 		b.push("g", "a", "2")
-		if st, err := b.e.State(t.Context(), Ref{"default", "g"}, ""); err != nil || string(st.Nodes["total"]) != "3" {
+		if st, err := b.e.State(t.Context(), Ref{Tenant: "default", Name: "g"}, ""); err != nil || string(st.Nodes["total"]) != "3" {
 			t.Fatalf("%v %+v", err, st)
 		}
 	})
@@ -195,7 +195,7 @@ func TestM33UpdateSaysWhatIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, dal.NewMemory(), &scripted{})
 		defer b.close()
-		g := Ref{"default", "g"}
+		g := Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: {}, b: {}, gone: {} }\nnodes: { x: { expr: a }, y: { expr: b } }\noutputs: { o: { from: x, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "1")
 		b.push("g", "b", "1")
@@ -259,7 +259,7 @@ func TestM33CommandsWaitForTheUpdate(t *testing.T) {
 			})
 		}})
 		defer b.close()
-		g := Ref{"default", "g"}
+		g := Ref{Tenant: "default", Name: "g"}
 		b.apply(fmt.Sprintf(summing, "", "", ""), "g")
 		b.push("g", "a", "1")
 		applied, fired := make(chan error, 1), make(chan error, 1)

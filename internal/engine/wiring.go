@@ -32,13 +32,13 @@ func linksOf(g Ref, s *spec.Graph) []link {
 	var links []link
 	for i := range s.Accumulators {
 		if a := &s.Accumulators[i]; a.Source.Kind == "graph" {
-			from := Ref{g.Tenant, a.Source.Graph.Name}
+			from := Ref{Tenant: g.Tenant, Name: a.Source.Graph.Name}
 			links = append(links, link{from: from, output: a.Source.Graph.Output, to: g, accumulator: a.Name, pos: a.Source.Pos})
 		}
 	}
 	for i := range s.Outputs {
 		if o := &s.Outputs[i]; o.Sink.Kind == "graph" {
-			to := Ref{g.Tenant, o.Sink.Graph.Name}
+			to := Ref{Tenant: g.Tenant, Name: o.Sink.Graph.Name}
 			links = append(links, link{from: g, output: o.Name, to: to, accumulator: o.Sink.Graph.Accumulator, bySink: true, pos: o.Sink.Pos})
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 const tick = `{"symbol":"AAPL","bid":101.25,"ask":101.27,"ts":1763632800123}`
@@ -44,7 +44,7 @@ func handWritten(taken *atomic.Int64) http.Handler {
 		}
 		taken.Add(1)
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(engine.PushResult{Accepted: 1, Rejected: []engine.Rejection{}})
+		_ = json.NewEncoder(w).Encode(api.PushResult{Accepted: 1, Rejected: []api.Rejection{}})
 	})
 	return mux
 }

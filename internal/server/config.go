@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -18,7 +19,7 @@ type Config struct {
 	// Metrics answers GET /metrics; nil makes it 404.
 	Metrics http.Handler
 	// Version answers GET /version.
-	Version Version
+	Version api.Version
 	// Hosts are the host names (without port) a request may be addressed to; empty means
 	// any. A daemon on loopback names "localhost", "127.0.0.1" and "::1" here, so that a web
 	// page cannot reach it under a name of its own that resolves to loopback.
@@ -49,14 +50,6 @@ type Config struct {
 	PingInterval time.Duration
 	// SocketWriteTimeout is how long a client may take to accept a write; default 5 s.
 	SocketWriteTimeout time.Duration
-}
-
-// Version is the answer of GET /version.
-type Version struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Date    string `json:"date,omitempty"`
-	Go      string `json:"go,omitempty"`
 }
 
 // Validate reports every field that makes no sense; the zero Config is valid.

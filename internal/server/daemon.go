@@ -6,20 +6,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
-// status is the answer of the health routes.
-type status struct {
-	Status string `json:"status"`
-	// Uptime is in seconds; only healthz says it.
-	Uptime float64 `json:"uptime_seconds,omitempty"`
-}
-
 // livez says that the process answers, and nothing more: a restart would not fix what is wrong elsewhere.
 func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
-	s.answer(w, r, http.StatusOK, status{Status: "ok"})
+	s.answer(w, r, http.StatusOK, api.Status{Status: "ok"})
 }
 
 // readyz says whether the daemon takes work. One sick graph does not count (it has its own health).
@@ -28,7 +21,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, status{Status: "ready"})
+	s.answer(w, r, http.StatusOK, api.Status{Status: "ready"})
 }
 
 // healthz is readyz for people: with the time since the start.
@@ -37,18 +30,18 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, status{Status: "ok", Uptime: time.Since(s.started).Seconds()})
+	s.answer(w, r, http.StatusOK, api.Status{Status: "ok", Uptime: time.Since(s.started).Seconds()})
 }
 
 func (s *Server) ready(r *http.Request) error {
 	if s.stopping.Load() {
-		return wire.Refuse(http.StatusServiceUnavailable, wire.CodeShuttingDown, "the daemon is shutting down")
+		return wire.Refuse(http.StatusServiceUnavailable, api.CodeShuttingDown, "the daemon is shutting down")
 	}
 	err := s.ctl.Ready(r.Context())
-	if _, ok := errors.AsType[*engine.Error](err); err == nil || ok {
+	if _, ok := errors.AsType[*api.Error](err); err == nil || ok {
 		return err
 	}
-	return wire.Refuse(http.StatusServiceUnavailable, wire.CodeNotReady, err.Error())
+	return wire.Refuse(http.StatusServiceUnavailable, api.CodeNotReady, err.Error())
 }
 
 // version answers GET /version.
@@ -59,7 +52,7 @@ func (s *Server) version(w http.ResponseWriter, r *http.Request) {
 // metrics answers GET /metrics with the handler from the configuration.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Metrics == nil {
-		s.fail(w, r, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "this daemon was built without metrics"))
+		s.fail(w, r, wire.Refuse(http.StatusNotFound, api.CodeNotFound, "this daemon was built without metrics"))
 		return
 	}
 	s.cfg.Metrics.ServeHTTP(w, r)
@@ -84,9 +77,9 @@ func (s *Server) limits(w http.ResponseWriter, r *http.Request) {
 }
 
 // Limits are the engine's limits and the server's own.
-func (s *Server) Limits(ctx context.Context) []engine.Limit {
+func (s *Server) Limits(ctx context.Context) []api.Limit {
 	keyBytes := s.idem.used()
-	own := []engine.Limit{
+	own := []api.Limit{
 		{Name: "request_body_bytes", Limit: s.cfg.MaxBody, Unit: "bytes"},
 		{Name: "request_bodies_bytes", Limit: s.cfg.MaxBodies, Used: new(s.bodyBytes.Load()), Unit: "bytes"},
 		{Name: "json_depth", Limit: int64(s.cfg.MaxDepth), Unit: "levels"},

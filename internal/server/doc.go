@@ -5,7 +5,7 @@
 // Start at [New] and [Server.Serve]; routes.go lists every route. A request goes
 // through [Server.ServeHTTP] (panics, host, origin, access log), the router, and
 // one handler that reads the request, calls one method of Control and writes the
-// answer. Refusals are *engine.Error values, turned into problem documents in
+// answer. Refusals are *api.Error values, turned into problem documents in
 // one place, problem.go; push.go is the hot path. The package wire holds the JSON
 // that REST and WebSocket have in common, the package socket serves the
 // WebSocket connections. What goes over the wire is described in api/openapi.yaml and

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -39,26 +39,26 @@ type fake struct {
 
 func newFake() *fake { return &fake{room: make(chan struct{}), started: make(chan struct{}, 1)} }
 
-var errGraph = &engine.Error{Status: http.StatusNotFound, Code: "graph_not_found", Detail: "there is no graph of that name"}
+var errGraph = &api.Error{Status: http.StatusNotFound, Code: "graph_not_found", Detail: "there is no graph of that name"}
 
-func (f *fake) find(g engine.Ref) error {
-	if g != (engine.Ref{Tenant: "default", Name: "g"}) {
+func (f *fake) find(g api.Ref) error {
+	if g != (api.Ref{Tenant: "default", Name: "g"}) {
 		return errGraph
 	}
 	return nil
 }
 
-func (f *fake) accumulator(g engine.Ref, name string) error {
+func (f *fake) accumulator(g api.Ref, name string) error {
 	if err := f.find(g); err != nil {
 		return err
 	}
 	if name != "a" {
-		return &engine.Error{Status: http.StatusNotFound, Code: "accumulator_not_found", Detail: "no such accumulator", Extra: map[string]any{"declared": []string{"a"}}}
+		return &api.Error{Status: http.StatusNotFound, Code: "accumulator_not_found", Detail: "no such accumulator", Extra: map[string]any{"declared": []string{"a"}}}
 	}
 	return nil
 }
 
-func (f *fake) call(g engine.Ref, what string) error {
+func (f *fake) call(g api.Ref, what string) error {
 	if err := f.find(g); err != nil {
 		return err
 	}
@@ -78,139 +78,141 @@ var diagnostics = spec.Diagnostics{{Line: 3, Column: 5, Path: "nodes.n.expr", Co
 
 var at = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-func summary() engine.GraphSummary {
-	acc := engine.AccumulatorSummary{Name: "a", Kind: "passthrough", Source: "websocket", Strategy: "latest", Triggers: true, Health: "socket_only",
+func summary() api.GraphSummary {
+	acc := api.AccumulatorSummary{Name: "a", Kind: "passthrough", Source: "websocket", Strategy: "latest", Triggers: true, Health: "socket_only",
 		Capacity: 1024, CapacityBytes: 8 << 20, LastEventAt: &at, SecondsToFull: new(1.5)}
-	return engine.GraphSummary{Graph: "g", Tenant: "default", Revision: 3, Instance: "i", Incarnation: 7, Health: "live", HealthReason: &engine.Reason{Code: "x", Detail: "y"},
-		Degraded: []string{}, WaitingFor: []string{}, Epoch: 12, LastFiredAt: &at, Durability: engine.DurabilityStatus{Mode: "checkpoint"},
-		Guarantees: map[string]string{"o": "at least once"}, Accumulators: []engine.AccumulatorSummary{acc},
-		Outputs: []engine.OutputSummary{{Name: "o", From: "n", Sink: "websocket", Path: "direct"}}}
+	return api.GraphSummary{Graph: "g", Tenant: "default", Revision: 3, Instance: "i", Incarnation: 7, Health: "live", HealthReason: &api.Reason{Code: "x", Detail: "y"},
+		Degraded: []string{}, WaitingFor: []string{}, Epoch: 12, LastFiredAt: &at, Durability: api.DurabilityStatus{Mode: "checkpoint"},
+		Guarantees: map[string]string{"o": "at least once"}, Accumulators: []api.AccumulatorSummary{acc},
+		Outputs: []api.OutputSummary{{Name: "o", From: "n", Sink: "websocket", Path: "direct"}}}
 }
 
-func firing() engine.Firing {
-	return engine.Firing{Epoch: 12, Incarnation: 7, At: at, Cause: "criteria", Key: json.RawMessage("null"), OK: true, DurationUS: 15,
+func firing() api.Firing {
+	return api.Firing{Epoch: 12, Incarnation: 7, At: at, Cause: "criteria", Key: json.RawMessage("null"), OK: true, DurationUS: 15,
 		Inputs: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Outputs: map[string]json.RawMessage{"o": json.RawMessage(`"<b>"`)}}
 }
 
-func (f *fake) Graphs(_ context.Context, tenant string) ([]engine.GraphSummary, error) {
+func (f *fake) Graphs(_ context.Context, tenant string) ([]api.GraphSummary, error) {
 	if tenant != "default" {
 		return nil, nil
 	}
-	return []engine.GraphSummary{summary()}, nil
+	return []api.GraphSummary{summary()}, nil
 }
 
-func (f *fake) Graph(_ context.Context, g engine.Ref) (engine.GraphSummary, error) {
+func (f *fake) Graph(_ context.Context, g api.Ref) (api.GraphSummary, error) {
 	return summary(), f.call(g, "graph")
 }
 
-func (f *fake) Apply(_ context.Context, g engine.Ref, doc []byte, ifMatch int64, dryRun bool) (engine.ApplyResult, error) {
+func (f *fake) Apply(_ context.Context, g api.Ref, doc []byte, ifMatch int64, dryRun bool) (api.ApplyResult, error) {
 	switch {
 	case ifMatch != 0 && ifMatch != 3:
-		return engine.ApplyResult{}, &engine.Error{Status: 412, Code: "revision_conflict", Detail: "the revision is 3"}
+		return api.ApplyResult{}, &api.Error{Status: 412, Code: "revision_conflict", Detail: "the revision is 3"}
 	case string(doc) == "bad":
-		return engine.ApplyResult{}, &engine.Error{Status: 422, Code: "declaration_invalid", Detail: "2 mistakes", Diagnostics: diagnostics}
+		return api.ApplyResult{}, &api.Error{Status: 422, Code: "declaration_invalid", Detail: "2 mistakes", Diagnostics: diagnostics}
 	case dryRun:
-		return engine.ApplyResult{Created: g.Name != "g", DryRun: true, Plan: json.RawMessage(`{"nodes":[]}`), Diff: []string{"+ node n"}}, nil
+		return api.ApplyResult{Created: g.Name != "g", DryRun: true, Plan: json.RawMessage(`{"nodes":[]}`), Diff: []string{"+ node n"}}, nil
 	}
 	s := summary()
-	return engine.ApplyResult{Created: g.Name != "g", Changed: true, Revision: 4, Graph: &s}, nil
+	return api.ApplyResult{Created: g.Name != "g", Changed: true, Revision: 4, Graph: &s}, nil
 }
 
-func (f *fake) Delete(_ context.Context, g engine.Ref, state bool) error {
+func (f *fake) Delete(_ context.Context, g api.Ref, state bool) error {
 	if state {
 		return f.call(g, "delete state")
 	}
 	return f.call(g, "delete")
 }
 
-func (f *fake) Plan(_ context.Context, g engine.Ref) (json.RawMessage, error) {
+func (f *fake) Plan(_ context.Context, g api.Ref) (json.RawMessage, error) {
 	return json.RawMessage(`{"nodes":[]}`), f.find(g)
 }
 
-func fakeState() engine.State {
-	return engine.State{Cache: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Dirty: map[string]bool{"a": true}, Queues: map[string]int{"a": 1},
+func fakeState() api.State {
+	return api.State{Cache: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Dirty: map[string]bool{"a": true}, Queues: map[string]int{"a": 1},
 		Nodes: map[string]json.RawMessage{}, Epoch: 12}
 }
 
-func (f *fake) State(_ context.Context, g engine.Ref, key string) (engine.State, error) {
+func (f *fake) State(_ context.Context, g api.Ref, key string) (api.State, error) {
 	return fakeState(), f.call(g, "state "+key)
 }
 
-func (f *fake) Firings(_ context.Context, g engine.Ref, q engine.Query) (engine.Page[engine.Firing], error) {
+func (f *fake) Firings(_ context.Context, g api.Ref, q api.Query) (api.Page[api.Firing], error) {
 	raw, _ := json.Marshal(q)
-	return engine.Page[engine.Firing]{Items: []engine.Firing{firing()}, Next: "12"}, f.call(g, "firings "+string(raw))
+	return api.Page[api.Firing]{Items: []api.Firing{firing()}, Next: "12"}, f.call(g, "firings "+string(raw))
 }
 
-func (f *fake) Firing(_ context.Context, g engine.Ref, epoch int64) (engine.FiringDetail, error) {
+func (f *fake) Firing(_ context.Context, g api.Ref, epoch int64) (api.FiringDetail, error) {
 	if err := f.find(g); err != nil || epoch != 12 {
-		return engine.FiringDetail{}, errors.Join(err, &engine.Error{Status: 404, Code: "firing_not_found", Detail: "no such epoch"})
+		return api.FiringDetail{}, errors.Join(err, &api.Error{Status: 404, Code: "firing_not_found", Detail: "no such epoch"})
 	}
-	return engine.FiringDetail{Firing: firing(), Cut: map[string]engine.CutInput{"a": {Taken: true, Events: 1}},
-		Nodes: map[string]engine.NodeRecord{"n": {Status: "ran", Value: json.RawMessage("1"), DurationUS: new(1.25)}}}, nil
+	return api.FiringDetail{Firing: firing(), Cut: map[string]api.CutInput{"a": {Taken: true, Events: 1}},
+		Nodes: map[string]api.NodeRecord{"n": {Status: "ran", Value: json.RawMessage("1"), DurationUS: new(1.25)}}}, nil
 }
 
-func (f *fake) RecoveryEvents(_ context.Context, g engine.Ref, _ engine.Query) (engine.Page[engine.RecoveryEvent], error) {
-	return engine.Page[engine.RecoveryEvent]{Items: []engine.RecoveryEvent{{ID: 1, At: at, Graph: "g", Component: "reactor", Kind: "restart", Outcome: "restarted"}}}, f.find(g)
+func (f *fake) RecoveryEvents(_ context.Context, g api.Ref, _ api.Query) (api.Page[api.RecoveryEvent], error) {
+	return api.Page[api.RecoveryEvent]{Items: []api.RecoveryEvent{{ID: 1, At: at, Graph: "g", Component: "reactor", Kind: "restart", Outcome: "restarted"}}}, f.find(g)
 }
 
-func (f *fake) DeadLetters(_ context.Context, g engine.Ref, _ engine.Query) (engine.Page[engine.DeadLetter], error) {
-	l := engine.DeadLetter{ID: "l1", At: at, Accumulator: "a", Stage: "decode", Code: "invalid_json", Events: 1}
+func (f *fake) DeadLetters(_ context.Context, g api.Ref, _ api.Query) (api.Page[api.DeadLetter], error) {
+	l := api.DeadLetter{ID: "l1", At: at, Accumulator: "a", Stage: "decode", Code: "invalid_json", Events: 1}
 	json, text, bytes := l, l, l
-	json.Payload, text.Payload, bytes.Payload = []byte(`{"x":1}`), []byte(`{"x`), []byte{0xff, 0xfe}
-	return engine.Page[engine.DeadLetter]{Items: []engine.DeadLetter{json, text, bytes}}, f.find(g)
+	json.Payload, json.PayloadEncoding = api.Payload([]byte(`{"x":1}`))
+	text.Payload, text.PayloadEncoding = api.Payload([]byte(`{"x`))
+	bytes.Payload, bytes.PayloadEncoding = api.Payload([]byte{0xff, 0xfe})
+	return api.Page[api.DeadLetter]{Items: []api.DeadLetter{json, text, bytes}}, f.find(g)
 }
 
-func (f *fake) ReplayDeadLetter(_ context.Context, g engine.Ref, id string) (engine.PushResult, error) {
+func (f *fake) ReplayDeadLetter(_ context.Context, g api.Ref, id string) (api.PushResult, error) {
 	if id != "l1" {
-		return engine.PushResult{}, &engine.Error{Status: 404, Code: "dead_letter_not_found", Detail: "no such letter"}
+		return api.PushResult{}, &api.Error{Status: 404, Code: "dead_letter_not_found", Detail: "no such letter"}
 	}
-	return engine.PushResult{Accepted: 1}, f.find(g)
+	return api.PushResult{Accepted: 1}, f.find(g)
 }
 
-func (f *fake) DiscardDeadLetter(ctx context.Context, g engine.Ref, id string) error {
+func (f *fake) DiscardDeadLetter(ctx context.Context, g api.Ref, id string) error {
 	_, err := f.ReplayDeadLetter(ctx, g, id)
 	return err
 }
 
-func (f *fake) Fire(_ context.Context, g engine.Ref, req engine.FireRequest) (engine.FireResult, error) {
+func (f *fake) Fire(_ context.Context, g api.Ref, req api.FireRequest) (api.FireResult, error) {
 	raw, _ := json.Marshal(req)
-	return engine.FireResult{Epoch: 13, OK: true, Cause: req.Mode, Outputs: map[string]json.RawMessage{"o": json.RawMessage("1")}}, f.call(g, "fire "+string(raw))
+	return api.FireResult{Epoch: 13, OK: true, Cause: req.Mode, Outputs: map[string]json.RawMessage{"o": json.RawMessage("1")}}, f.call(g, "fire "+string(raw))
 }
 
-func (f *fake) Pause(_ context.Context, g engine.Ref, by string) (engine.GraphSummary, error) {
+func (f *fake) Pause(_ context.Context, g api.Ref, by string) (api.GraphSummary, error) {
 	s := summary()
 	s.Paused, s.PausedBy = true, by
 	return s, f.call(g, "pause "+by)
 }
 
-func (f *fake) Resume(_ context.Context, g engine.Ref, by string) (engine.GraphSummary, error) {
+func (f *fake) Resume(_ context.Context, g api.Ref, by string) (api.GraphSummary, error) {
 	return summary(), f.call(g, "resume "+by)
 }
 
-func (f *fake) Step(_ context.Context, g engine.Ref, n int) (engine.GraphSummary, error) {
+func (f *fake) Step(_ context.Context, g api.Ref, n int) (api.GraphSummary, error) {
 	raw, _ := json.Marshal(n)
 	return summary(), f.call(g, "step "+string(raw))
 }
 
-func (f *fake) Checkpoint(_ context.Context, g engine.Ref) (int64, error) {
+func (f *fake) Checkpoint(_ context.Context, g api.Ref) (int64, error) {
 	return 12, f.call(g, "checkpoint")
 }
 
-func (f *fake) Drain(_ context.Context, g engine.Ref) (engine.GraphSummary, error) {
+func (f *fake) Drain(_ context.Context, g api.Ref) (api.GraphSummary, error) {
 	return summary(), f.call(g, "drain")
 }
 
-func (f *fake) Restart(_ context.Context, g engine.Ref, accumulator, _ string) (engine.GraphSummary, error) {
+func (f *fake) Restart(_ context.Context, g api.Ref, accumulator, _ string) (api.GraphSummary, error) {
 	return summary(), f.call(g, "restart "+accumulator)
 }
 
-func (f *fake) SkipLost(_ context.Context, g engine.Ref, accumulator, _ string) (engine.GraphSummary, error) {
+func (f *fake) SkipLost(_ context.Context, g api.Ref, accumulator, _ string) (api.GraphSummary, error) {
 	return summary(), f.call(g, "skip "+accumulator)
 }
 
 // Push decides on every event as an accumulator would.
-func (f *fake) Push(ctx context.Context, g engine.Ref, accumulator string, events []json.RawMessage) (engine.PushResult, error) {
-	var r engine.PushResult
+func (f *fake) Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (api.PushResult, error) {
+	var r api.PushResult
 	if err := f.accumulator(g, accumulator); err != nil {
 		return r, err
 	}
@@ -241,7 +243,7 @@ func (f *fake) Push(ctx context.Context, g engine.Ref, accumulator string, event
 		f.free--
 		v, err := dec.Decode(raw)
 		if bad, ok := errors.AsType[*boundary.DecodeError](err); ok {
-			r.Rejected = append(r.Rejected, engine.Rejection{Index: i, Code: bad.Code, Detail: bad.Text})
+			r.Rejected = append(r.Rejected, api.Rejection{Index: i, Code: bad.Code, Detail: bad.Text})
 			continue
 		}
 		if on, _ := v.Field("panic").AsBool(); on {
@@ -265,7 +267,7 @@ func (f *fake) open() {
 	close(f.room)
 }
 
-func (f *fake) RejectBody(_ context.Context, g engine.Ref, accumulator, code string) error {
+func (f *fake) RejectBody(_ context.Context, g api.Ref, accumulator, code string) error {
 	if err := f.accumulator(g, accumulator); err != nil {
 		return err
 	}
@@ -275,36 +277,36 @@ func (f *fake) RejectBody(_ context.Context, g engine.Ref, accumulator, code str
 	return nil
 }
 
-func (f *fake) Accumulators(_ context.Context, g engine.Ref) ([]engine.AccumulatorSummary, error) {
+func (f *fake) Accumulators(_ context.Context, g api.Ref) ([]api.AccumulatorSummary, error) {
 	return summary().Accumulators, f.find(g)
 }
 
-func (f *fake) Accumulator(_ context.Context, g engine.Ref, name string) (engine.AccumulatorDetail, error) {
-	return engine.AccumulatorDetail{AccumulatorSummary: summary().Accumulators[0], Schema: json.RawMessage("null"), BoundaryType: "any"}, f.accumulator(g, name)
+func (f *fake) Accumulator(_ context.Context, g api.Ref, name string) (api.AccumulatorDetail, error) {
+	return api.AccumulatorDetail{AccumulatorSummary: summary().Accumulators[0], Schema: json.RawMessage("null"), BoundaryType: "any"}, f.accumulator(g, name)
 }
 
 func (f *fake) Ready(context.Context) error { return f.ready }
 
-func (f *fake) Tree(context.Context) []engine.TreeNode {
-	return []engine.TreeNode{{Path: "graphd", State: "running", Since: at}}
+func (f *fake) Tree(context.Context) []api.TreeNode {
+	return []api.TreeNode{{Path: "graphd", State: "running", Since: at}}
 }
 
-func (f *fake) Limits(context.Context) []engine.Limit {
-	return []engine.Limit{{Name: "graphs", Limit: 10, Used: new(int64(1)), Unit: "graphs"}}
+func (f *fake) Limits(context.Context) []api.Limit {
+	return []api.Limit{{Name: "graphs", Limit: 10, Used: new(int64(1)), Unit: "graphs"}}
 }
 
-func (f *fake) Watch(_ context.Context, g engine.Ref, topics []string, since string) (engine.Subscription, error) {
+func (f *fake) Watch(_ context.Context, g api.Ref, topics []string, since string) (api.Subscription, error) {
 	if g.Name != "" {
 		if err := f.find(g); err != nil {
 			return nil, err
 		}
 	}
 	if since == "bad" {
-		return nil, &engine.Error{Status: 400, Code: "bad_since", Detail: "since is not incarnation:seq"}
+		return nil, &api.Error{Status: 400, Code: "bad_since", Detail: "since is not incarnation:seq"}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &fakeSub{topics: topics, since: since, frames: make(chan *engine.Frame, 1000), closed: make(chan struct{})}
+	s := &fakeSub{topics: topics, since: since, frames: make(chan *api.Frame, 1000), closed: make(chan struct{})}
 	f.subs = append(f.subs, s)
 	return s, nil
 }
@@ -322,12 +324,12 @@ func (f *fake) sub(n int) *fakeSub {
 type fakeSub struct {
 	topics []string
 	since  string
-	frames chan *engine.Frame // closed: the graph is gone
+	frames chan *api.Frame // closed: the graph is gone
 	once   sync.Once
 	closed chan struct{}
 }
 
-func (s *fakeSub) Next(ctx context.Context) (*engine.Frame, error) {
+func (s *fakeSub) Next(ctx context.Context) (*api.Frame, error) {
 	select {
 	case f, ok := <-s.frames:
 		if !ok {
@@ -339,7 +341,7 @@ func (s *fakeSub) Next(ctx context.Context) (*engine.Frame, error) {
 	}
 }
 
-func (s *fakeSub) TryNext() *engine.Frame {
+func (s *fakeSub) TryNext() *api.Frame {
 	select {
 	case f := <-s.frames:
 		return f
@@ -350,13 +352,13 @@ func (s *fakeSub) TryNext() *engine.Frame {
 
 func (s *fakeSub) Close() { s.once.Do(func() { close(s.closed) }) }
 
-func (f *fake) Reset(_ context.Context, g engine.Ref, confirm, _ string) (engine.GraphSummary, error) {
+func (f *fake) Reset(_ context.Context, g api.Ref, confirm, _ string) (api.GraphSummary, error) {
 	return summary(), f.call(g, "reset "+confirm)
 }
 
-func (f *fake) Rewind(_ context.Context, g engine.Ref, accumulator, position, confirm, _ string) (engine.GraphSummary, error) {
+func (f *fake) Rewind(_ context.Context, g api.Ref, accumulator, position, confirm, _ string) (api.GraphSummary, error) {
 	if err := f.accumulator(g, accumulator); err != nil {
-		return engine.GraphSummary{}, err
+		return api.GraphSummary{}, err
 	}
 	return summary(), f.call(g, "rewind "+accumulator+" "+position+" "+confirm)
 }

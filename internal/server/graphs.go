@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -29,11 +29,11 @@ func (s *Server) graphs(w http.ResponseWriter, r *http.Request) {
 }
 
 // whole wraps what is not paged in the form of a page; an empty one is [] and not null.
-func whole[T any](items []T) engine.Page[T] {
+func whole[T any](items []T) api.Page[T] {
 	if items == nil {
 		items = []T{}
 	}
-	return engine.Page[T]{Items: items}
+	return api.Page[T]{Items: items}
 }
 
 // graph answers GET /v1/graphs/{graph}.
@@ -48,7 +48,7 @@ func (s *Server) graph(w http.ResponseWriter, r *http.Request) {
 }
 
 // plain is the graph of a request that has no parameters beside it.
-func (s *Server) plain(r *http.Request) (engine.Ref, error) {
+func (s *Server) plain(r *http.Request) (api.Ref, error) {
 	g, err := graphRef(r)
 	if err != nil {
 		return g, err
@@ -58,7 +58,7 @@ func (s *Server) plain(r *http.Request) (engine.Ref, error) {
 }
 
 // answerSummary writes a graph's summary with its revision as ETag, or err.
-func (s *Server) answerSummary(w http.ResponseWriter, r *http.Request, summary engine.GraphSummary, err error) {
+func (s *Server) answerSummary(w http.ResponseWriter, r *http.Request, summary api.GraphSummary, err error) {
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -84,15 +84,15 @@ func (s *Server) applyGraph(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, status, result)
 }
 
-func (s *Server) apply(w http.ResponseWriter, r *http.Request) (engine.ApplyResult, error) {
-	var none engine.ApplyResult
+func (s *Server) apply(w http.ResponseWriter, r *http.Request) (api.ApplyResult, error) {
+	var none api.ApplyResult
 	tenant, err := tenantOf(r)
 	if err != nil {
 		return none, err
 	}
 	g, err := graphRef(r)
 	if err != nil { // a graph that is to be made must hear what its name should be
-		return none, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidName, "a graph's name must have the form "+nameForm)
+		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidName, "a graph's name must have the form "+nameForm)
 	}
 	g.Tenant = tenant
 	values, err := query(r, "dry_run")
@@ -109,8 +109,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (engine.ApplyResu
 	}
 	if want < 0 { // If-Match: * means whatever revision there is
 		now, err := s.ctl.Graph(r.Context(), g)
-		if e, ok := errors.AsType[*engine.Error](err); ok && e.Status == http.StatusNotFound {
-			return none, wire.Refuse(http.StatusPreconditionFailed, wire.CodeRevisionConflict, "If-Match: * asks for a graph that exists, and there is none")
+		if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusNotFound {
+			return none, wire.Refuse(http.StatusPreconditionFailed, api.CodeRevisionConflict, "If-Match: * asks for a graph that exists, and there is none")
 		}
 		if err != nil {
 			return none, err
@@ -123,7 +123,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (engine.ApplyResu
 	}
 	defer b.release()
 	if len(wire.Trim(b.data)) == 0 {
-		return none, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidBody, "the body is empty: send the graph's declaration as YAML or JSON")
+		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, "the body is empty: send the graph's declaration as YAML or JSON")
 	}
 	return s.ctl.Apply(r.Context(), g, b.data, want, dryRun)
 }
@@ -142,7 +142,7 @@ func (s *Server) deleteGraph(w http.ResponseWriter, r *http.Request) {
 	}
 	choice := values.Get("state")
 	if choice != "keep" && choice != "delete" {
-		s.fail(w, r, wire.Refuse(http.StatusBadRequest, wire.CodeStateChoice,
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeStateChoice,
 			"say what becomes of the graph's state: ?state=keep to find it again when the graph comes back, ?state=delete to remove it for good"))
 		return
 	}

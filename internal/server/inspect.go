@@ -2,15 +2,13 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -74,7 +72,7 @@ func (s *Server) firing(w http.ResponseWriter, r *http.Request) {
 	text := chi.URLParam(r, "epoch")
 	epoch, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || epoch < 0 {
-		s.fail(w, r, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("an epoch is a number, and %q is none", wire.Clip(text))))
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("an epoch is a number, and %q is none", wire.Clip(text))))
 		return
 	}
 	firing, err := s.ctl.Firing(r.Context(), g, epoch)
@@ -118,49 +116,20 @@ func (s *Server) accumulator(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, http.StatusOK, detail)
 }
 
-// letter is a dead letter on the wire: the payload readable, not base64.
-type letter struct {
-	engine.DeadLetter
-	Payload json.RawMessage `json:"payload"`
-	// PayloadEncoding is "json", "text" (a string) or "base64" (a string of bytes that are not UTF-8).
-	PayloadEncoding string `json:"payload_encoding"`
-}
-
-func wireLetter(l *engine.DeadLetter) letter {
-	out := letter{DeadLetter: *l}
-	switch {
-	case utf8.Valid(l.Payload) && json.Valid(l.Payload):
-		out.Payload, out.PayloadEncoding = l.Payload, "json"
-	case utf8.Valid(l.Payload):
-		out.Payload, out.PayloadEncoding = wire.AppendString(nil, string(l.Payload)), "text"
-	default:
-		raw, _ := json.Marshal(l.Payload) // bytes always encode
-		out.Payload, out.PayloadEncoding = raw, "base64"
-	}
-	return out
-}
-
 // deadLetters answers GET …/dead-letters.
 func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) {
-	serveList(s, w, r, func(ctx context.Context, g engine.Ref, q engine.Query) (engine.Page[letter], error) {
-		page, err := s.ctl.DeadLetters(ctx, g, q)
-		out := engine.Page[letter]{Items: make([]letter, len(page.Items)), Next: page.Next}
-		for i := range page.Items {
-			out.Items[i] = wireLetter(&page.Items[i])
-		}
-		return out, err
-	})
+	serveList(s, w, r, s.ctl.DeadLetters)
 }
 
 // letterRef names the dead letter of a request.
-func (s *Server) letterRef(r *http.Request) (engine.Ref, string, error) {
+func (s *Server) letterRef(r *http.Request) (api.Ref, string, error) {
 	g, err := s.plain(r)
 	if err != nil {
 		return g, "", err
 	}
 	id := chi.URLParam(r, "letter")
 	if len(id) > 128 {
-		return g, "", wire.Refuse(http.StatusNotFound, wire.CodeDeadLetterNotFound, fmt.Sprintf("no dead letter has the id %q", wire.Clip(id)))
+		return g, "", wire.Refuse(http.StatusNotFound, api.CodeDeadLetterNotFound, fmt.Sprintf("no dead letter has the id %q", wire.Clip(id)))
 	}
 	return g, id, nil
 }
@@ -197,7 +166,7 @@ func (s *Server) discardDeadLetter(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveList answers one page of a list; also are the parameters it has beside limit and before.
-func serveList[T any](s *Server, w http.ResponseWriter, r *http.Request, read func(context.Context, engine.Ref, engine.Query) (engine.Page[T], error), also ...string) {
+func serveList[T any](s *Server, w http.ResponseWriter, r *http.Request, read func(context.Context, api.Ref, api.Query) (api.Page[T], error), also ...string) {
 	g, err := graphRef(r)
 	if err != nil {
 		s.fail(w, r, err)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -18,10 +18,8 @@ const backupTime = time.Hour
 
 // reset answers POST …/reset.
 func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		Confirm string `json:"confirm"`
-	}
-	s.command(w, r, &req, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+	var req api.ResetRequest
+	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		return s.ctl.Reset(ctx, g, req.Confirm, who(r))
 	})
 }
@@ -33,13 +31,10 @@ func (s *Server) rewind(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	var req struct {
-		Position string `json:"position"`
-		Confirm  string `json:"confirm"`
-	}
-	s.command(w, r, &req, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+	var req api.RewindRequest
+	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		if req.Position == "" || len(req.Position) > maxCursor {
-			return engine.GraphSummary{}, wire.Refuse(http.StatusUnprocessableEntity, wire.CodeInvalidBody,
+			return api.GraphSummary{}, wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
 				fmt.Sprintf(`position must say where to go on: "start", or a position of the source, in at most %d bytes`, maxCursor))
 		}
 		return s.ctl.Rewind(ctx, g, name, req.Position, req.Confirm, who(r))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -16,7 +16,7 @@ func (s *Server) fire(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	var req engine.FireRequest
+	var req api.FireRequest
 	if err = s.commandBody(w, r, true, &req); err == nil {
 		err = wire.CheckFire(&req)
 	}
@@ -35,42 +35,38 @@ func (s *Server) fire(w http.ResponseWriter, r *http.Request) {
 // nothing is the body of a command without arguments: none, or {}.
 type nothing struct{}
 
-// pieceRequest is the body of restart and skip-lost.
-type pieceRequest struct {
-	Accumulator *string `json:"accumulator"`
-}
-
-func (q *pieceRequest) name() (string, error) {
+// pieceName is the accumulator that a command is for, "" for the graph as a whole.
+func pieceName(q *api.PieceRequest) (string, error) {
 	if q.Accumulator == nil {
 		return "", nil
 	}
 	if !validName(*q.Accumulator) {
-		return "", wire.Refuse(http.StatusUnprocessableEntity, wire.CodeInvalidBody, fmt.Sprintf("no accumulator can be named %q", wire.Clip(*q.Accumulator)))
+		return "", wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, fmt.Sprintf("no accumulator can be named %q", wire.Clip(*q.Accumulator)))
 	}
 	return *q.Accumulator, nil
 }
 
 // pause answers POST …/pause.
 func (s *Server) pause(w http.ResponseWriter, r *http.Request) {
-	s.command(w, r, &nothing{}, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+	s.command(w, r, &nothing{}, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		return s.ctl.Pause(ctx, g, who(r))
 	})
 }
 
 // resume answers POST …/resume.
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) {
-	s.command(w, r, &nothing{}, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
+	s.command(w, r, &nothing{}, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		return s.ctl.Resume(ctx, g, who(r))
 	})
 }
 
 // step answers POST …/step.
 func (s *Server) step(w http.ResponseWriter, r *http.Request) {
-	var req wire.StepRequest
-	s.command(w, r, &req, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
-		n, err := req.Steps()
+	var req api.StepRequest
+	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
+		n, err := wire.Steps(&req)
 		if err != nil {
-			return engine.GraphSummary{}, err
+			return api.GraphSummary{}, err
 		}
 		return s.ctl.Step(ctx, g, n)
 	})
@@ -83,11 +79,11 @@ func (s *Server) drain(w http.ResponseWriter, r *http.Request) {
 
 // restart answers POST …/restart.
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
-	var req pieceRequest
-	s.command(w, r, &req, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
-		name, err := req.name()
+	var req api.PieceRequest
+	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
+		name, err := pieceName(&req)
 		if err != nil {
-			return engine.GraphSummary{}, err
+			return api.GraphSummary{}, err
 		}
 		return s.ctl.Restart(ctx, g, name, who(r))
 	})
@@ -95,21 +91,21 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 
 // skipLost answers POST …/skip-lost.
 func (s *Server) skipLost(w http.ResponseWriter, r *http.Request) {
-	var req pieceRequest
-	s.command(w, r, &req, func(ctx context.Context, g engine.Ref) (engine.GraphSummary, error) {
-		name, err := req.name()
+	var req api.PieceRequest
+	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
+		name, err := pieceName(&req)
 		if err == nil && name == "" {
-			err = wire.Refuse(http.StatusUnprocessableEntity, wire.CodeInvalidBody, "accumulator must name the input whose lost events are to be skipped")
+			err = wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, "accumulator must name the input whose lost events are to be skipped")
 		}
 		if err != nil {
-			return engine.GraphSummary{}, err
+			return api.GraphSummary{}, err
 		}
 		return s.ctl.SkipLost(ctx, g, name, who(r))
 	})
 }
 
 // command reads a command's body into req, carries it out, and answers with the graph's new summary.
-func (s *Server) command(w http.ResponseWriter, r *http.Request, req any, do func(context.Context, engine.Ref) (engine.GraphSummary, error)) {
+func (s *Server) command(w http.ResponseWriter, r *http.Request, req any, do func(context.Context, api.Ref) (api.GraphSummary, error)) {
 	g, err := graphRef(r)
 	if err == nil {
 		err = s.commandBody(w, r, false, req)
@@ -137,5 +133,5 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, wire.Checkpointed{Epoch: epoch})
+	s.answer(w, r, http.StatusOK, api.Checkpointed{Epoch: epoch})
 }

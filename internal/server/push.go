@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -44,23 +44,23 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.Full {
-		s.refusals.count(wire.CodeQueueFull)
+		s.refusals.count(api.CodeQueueFull)
 	}
 	s.writeReply(w, replyTo(&p, ev.Form))
 }
 
 // pushFor pushes for as long as a full queue may hold a request up.
-func (s *Server) pushFor(ctx context.Context, g engine.Ref, accumulator string, ev *wire.Events, p *wire.Pushed) error {
+func (s *Server) pushFor(ctx context.Context, g api.Ref, accumulator string, ev *wire.Events, p *wire.Pushed) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.PushTimeout)
 	defer cancel()
 	return p.Push(ctx, s.ctl, g, accumulator, ev)
 }
 
 // pushOnce is a push with an Idempotency-Key.
-func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g engine.Ref, accumulator string, ev *wire.Events, hash [sha256.Size]byte) {
+func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string, ev *wire.Events, hash [sha256.Size]byte) {
 	given := r.Header["Idempotency-Key"]
 	if len(given) != 1 || !validKey(given[0]) {
-		s.fail(w, r, wire.Refuse(http.StatusBadRequest, wire.CodeIdempotencyKey, "Idempotency-Key must be given once, with 1 to 255 printable ASCII characters"))
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeIdempotencyKey, "Idempotency-Key must be given once, with 1 to 255 printable ASCII characters"))
 		return
 	}
 	id := claimID{scope{g.Tenant, g.Name, accumulator}, given[0]}
@@ -99,8 +99,8 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g engine.Ref, 
 
 // rejectBody counts a body that holds no events one could name as one rejected event
 // (M42), and answers err.
-func (s *Server) rejectBody(w http.ResponseWriter, r *http.Request, g engine.Ref, accumulator string, err error) {
-	if e, ok := errors.AsType[*engine.Error](err); ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge) {
+func (s *Server) rejectBody(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string, err error) {
+	if e, ok := errors.AsType[*api.Error](err); ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge) {
 		if unknown := s.ctl.RejectBody(context.WithoutCancel(r.Context()), g, accumulator, e.Code); unknown != nil {
 			err = unknown
 		}

@@ -3,11 +3,11 @@ package server
 import (
 	"sync/atomic"
 
-	"github.com/graphd/graphd/internal/server/wire"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // limited are the codes with which the server's own limits refuse; the engine counts its own.
-var limited = [...]string{wire.CodeTooLarge, wire.CodeTooDeep, wire.CodeTooManyConnections, wire.CodeBusy, wire.CodeQueueFull}
+var limited = [...]string{api.CodeTooLarge, api.CodeTooDeep, api.CodeTooManyConnections, api.CodeBusy, api.CodeQueueFull}
 
 // refusals counts what limits have refused, in the order of limited.
 type refusals [len(limited)]atomic.Int64

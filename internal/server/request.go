@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -38,7 +38,7 @@ func tenantOf(r *http.Request) (string, error) {
 	case len(named) == 0:
 		return defaultTenant, nil
 	case len(named) > 1 || !validName(named[0]):
-		return "", wire.Refuse(http.StatusBadRequest, wire.CodeInvalidTenant, "the header Graphd-Tenant must be given once, with a name of the form "+nameForm)
+		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidTenant, "the header Graphd-Tenant must be given once, with a name of the form "+nameForm)
 	}
 	return named[0], nil
 }
@@ -46,28 +46,28 @@ func tenantOf(r *http.Request) (string, error) {
 const nameForm = "[a-z][a-z0-9_]{0,63}"
 
 // graphRef names the graph of a request. A name no graph can have is simply not found.
-func graphRef(r *http.Request) (engine.Ref, error) {
+func graphRef(r *http.Request) (api.Ref, error) {
 	tenant, err := tenantOf(r)
 	if err != nil {
-		return engine.Ref{}, err
+		return api.Ref{}, err
 	}
 	name := chi.URLParam(r, "graph")
 	if !validName(name) {
-		return engine.Ref{}, wire.Refuse(http.StatusNotFound, wire.CodeGraphNotFound,
+		return api.Ref{}, wire.Refuse(http.StatusNotFound, api.CodeGraphNotFound,
 			fmt.Sprintf("no graph can be named %q: names have the form %s", wire.Clip(name), nameForm))
 	}
-	return engine.Ref{Tenant: tenant, Name: name}, nil
+	return api.Ref{Tenant: tenant, Name: name}, nil
 }
 
 // accumulatorRef names the graph and accumulator of a request.
-func accumulatorRef(r *http.Request) (engine.Ref, string, error) {
+func accumulatorRef(r *http.Request) (api.Ref, string, error) {
 	ref, err := graphRef(r)
 	if err != nil {
 		return ref, "", err
 	}
 	name := chi.URLParam(r, "accumulator")
 	if !validName(name) {
-		return ref, "", wire.Refuse(http.StatusNotFound, wire.CodeAccumulatorNotFound,
+		return ref, "", wire.Refuse(http.StatusNotFound, api.CodeAccumulatorNotFound,
 			fmt.Sprintf("no accumulator can be named %q: names have the form %s", wire.Clip(name), nameForm))
 	}
 	return ref, name, nil
@@ -90,7 +90,7 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, "the query is not of the form name=value&…")
+		return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, "the query is not of the form name=value&…")
 	}
 	for name, given := range values {
 		if !slices.Contains(known, name) {
@@ -98,10 +98,10 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 			if len(known) > 0 {
 				has = strings.Join(known, ", ")
 			}
-			return nil, wire.Refuse(http.StatusBadRequest, wire.CodeUnknownParameter, fmt.Sprintf("unknown parameter %q: this route knows %s", wire.Clip(name), has))
+			return nil, wire.Refuse(http.StatusBadRequest, api.CodeUnknownParameter, fmt.Sprintf("unknown parameter %q: this route knows %s", wire.Clip(name), has))
 		}
 		if len(given) > 1 {
-			return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("parameter %s is given more than once", name))
+			return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("parameter %s is given more than once", name))
 		}
 	}
 	return values, nil
@@ -111,7 +111,7 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 func keyParam(values url.Values) (string, error) {
 	text := values.Get("key")
 	if len(text) > maxCursor {
-		return "", wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("key can have %d bytes at most", maxCursor))
+		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("key can have %d bytes at most", maxCursor))
 	}
 	return wire.Key(text), nil
 }
@@ -120,23 +120,23 @@ func keyParam(values url.Values) (string, error) {
 const maxCursor = 1024
 
 // listQuery reads ?limit=&before= and whatever else the list has.
-func listQuery(r *http.Request, also ...string) (engine.Query, error) {
+func listQuery(r *http.Request, also ...string) (api.Query, error) {
 	values, err := query(r, append(also, "limit", "before")...)
 	if err != nil {
-		return engine.Query{}, err
+		return api.Query{}, err
 	}
 	key, err := keyParam(values)
 	if err != nil {
-		return engine.Query{}, err
+		return api.Query{}, err
 	}
-	q := engine.Query{Before: values.Get("before"), Key: key}
+	q := api.Query{Before: values.Get("before"), Key: key}
 	if len(q.Before) > maxCursor {
-		return q, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("before can have %d bytes at most", maxCursor))
+		return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("before can have %d bytes at most", maxCursor))
 	}
 	if text := values.Get("limit"); text != "" {
 		q.Limit, err = strconv.Atoi(text)
 		if err != nil || q.Limit < 1 || q.Limit > 1000 {
-			return q, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("limit is %q, and must be a number from 1 to 1000", wire.Clip(text)))
+			return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("limit is %q, and must be a number from 1 to 1000", wire.Clip(text)))
 		}
 	}
 	return q, nil
@@ -149,7 +149,7 @@ func boolParam(values url.Values, name string) (bool, error) {
 	}
 	on, err := strconv.ParseBool(values.Get(name))
 	if err != nil {
-		return false, wire.Refuse(http.StatusBadRequest, wire.CodeInvalidParameter, fmt.Sprintf("%s is %q, and must be 1 or 0", name, wire.Clip(values.Get(name))))
+		return false, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("%s is %q, and must be 1 or 0", name, wire.Clip(values.Get(name))))
 	}
 	return on, nil
 }
@@ -167,7 +167,7 @@ func (s *Server) commandBody(w http.ResponseWriter, r *http.Request, needed bool
 	defer b.release()
 	if len(b.data) == 0 {
 		if needed {
-			return wire.Refuse(http.StatusBadRequest, wire.CodeInvalidBody, "the body is empty; a JSON object is needed")
+			return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, "the body is empty; a JSON object is needed")
 		}
 		return nil
 	}
@@ -192,7 +192,7 @@ func ifMatch(r *http.Request) (int64, error) {
 		}
 	}
 	// Whatever else it is, it is not the tag of any revision.
-	return 0, wire.Refuse(http.StatusPreconditionFailed, wire.CodeRevisionConflict, `If-Match is not the ETag of a revision: use the ETag of GET, such as "3"`)
+	return 0, wire.Refuse(http.StatusPreconditionFailed, api.CodeRevisionConflict, `If-Match is not the ETag of a revision: use the ETag of GET, such as "3"`)
 }
 
 func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }

@@ -13,7 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 func newServer(t testing.TB, ctl Control, cfg Config) *Server {
@@ -211,7 +211,7 @@ func TestRoutes(t *testing.T) {
 		t.Run(tt.request, func(t *testing.T) {
 			t.Parallel()
 			ctl := newFake()
-			s := newServer(t, ctl, Config{Version: Version{Version: "v1"}})
+			s := newServer(t, ctl, Config{Version: api.Version{Version: "v1"}})
 			method, target, _ := strings.Cut(tt.request, " ")
 			x := do(t, s, method, target, strings.NewReader(tt.body), tt.headers...)
 			if x.status != tt.status || x.code(t) != tt.code {
@@ -260,7 +260,7 @@ func TestEngineFailures(t *testing.T) {
 	ctl := newFake()
 	var log bytes.Buffer
 	s := newServer(t, ctl, Config{Log: textLog(&log)})
-	ctl.fail = &engine.Error{Status: 409, Code: "state_forbids", Detail: "not now", Extra: map[string]any{"declared": []string{"a"}, "code": "no", "bad": func() {}}}
+	ctl.fail = &api.Error{Status: 409, Code: "state_forbids", Detail: "not now", Extra: map[string]any{"declared": []string{"a"}, "code": "no", "bad": func() {}}}
 	x := do(t, s, "POST", "/v1/graphs/g/pause", nil)
 	if want := `{"type":"urn:graphd:problem:state_forbids","title":"Conflict","status":409,"code":"state_forbids","detail":"not now","bad":null,"declared":["a"]}`; string(x.body) != want {
 		t.Errorf("got  %s\nwant %s", x.body, want)
@@ -274,7 +274,7 @@ func TestEngineFailures(t *testing.T) {
 	if err := json.Unmarshal(x.body, &p); err != nil || p.Instance == "" || !strings.Contains(log.String(), p.Instance) || !strings.Contains(log.String(), "hunter2") {
 		t.Errorf("the log does not have the failure under its instance %q:\n%s", p.Instance, &log)
 	}
-	ctl.fail = &engine.Error{Status: 200, Code: "not_ready", Detail: "not an error status"}
+	ctl.fail = &api.Error{Status: 200, Code: "not_ready", Detail: "not an error status"}
 	if x = do(t, s, "POST", "/v1/graphs/g/drain", nil); x.status != 500 {
 		t.Errorf("a refusal without an error status answers %d", x.status)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/graphd/graphd/api"
-
+	apidoc "github.com/graphd/graphd/api"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -75,7 +75,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	case s.router.Match(chi.NewRouteContext(), r.Method, "/v1"+path):
 		hint = "put /v1 before it"
 	}
-	s.fail(w, r, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, fmt.Sprintf("there is no route %s: %s", wire.Clip(path), hint)))
+	s.fail(w, r, wire.Refuse(http.StatusNotFound, api.CodeNotFound, fmt.Sprintf("there is no route %s: %s", wire.Clip(path), hint)))
 }
 
 // later says whether a path belongs to a part that is designed but not in this version.
@@ -101,12 +101,12 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	}
 	list := strings.Join(allowed, ", ")
 	w.Header().Set("Allow", list)
-	s.fail(w, r, wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, fmt.Sprintf("%s is not for this route; it has %s", wire.Clip(r.Method), list)))
+	s.fail(w, r, wire.Refuse(http.StatusMethodNotAllowed, api.CodeMethodNotAllowed, fmt.Sprintf("%s is not for this route; it has %s", wire.Clip(r.Method), list)))
 }
 
 // openapi serves the document that describes all of this.
 func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(api.OpenAPI())
+	_, _ = w.Write(apidoc.OpenAPI())
 }

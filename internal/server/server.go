@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/socket"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -115,12 +116,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.recoverPanic(rw, r)
 	if !s.knownHost(r.Host) {
-		s.fail(rw, r, wire.Refuse(http.StatusMisdirectedRequest, wire.CodeMisdirected,
+		s.fail(rw, r, wire.Refuse(http.StatusMisdirectedRequest, api.CodeMisdirected,
 			fmt.Sprintf("this daemon does not answer to the host %q", wire.Clip(r.Host))))
 		return
 	}
 	if err := s.origins.Check(r); err != nil {
-		s.fail(rw, r, wire.Refuse(http.StatusForbidden, wire.CodeCrossOrigin,
+		s.fail(rw, r, wire.Refuse(http.StatusForbidden, api.CodeCrossOrigin,
 			"a page of another origin may not change anything here, unless the daemon's configuration names its origin"))
 		return
 	}
@@ -159,7 +160,7 @@ func (s *Server) recoverPanic(rw *response, r *http.Request) {
 	if rw.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	writeProblem(rw, wire.Refuse(http.StatusInternalServerError, wire.CodeInternal, "the daemon failed on this request; its log says why"), "")
+	writeProblem(rw, wire.Refuse(http.StatusInternalServerError, api.CodeInternal, "the daemon failed on this request; its log says why"), "")
 }
 
 // logAccess never logs the query: tickets and keys could be in it.

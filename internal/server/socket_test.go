@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 const (
@@ -29,11 +29,11 @@ type pipelined struct {
 
 type job struct {
 	ctx    context.Context
-	g      engine.Ref
+	g      api.Ref
 	name   string
 	events []json.RawMessage
 	done   chan struct{}
-	r      *engine.PushResult
+	r      *api.PushResult
 	err    *error
 }
 
@@ -52,18 +52,18 @@ func newPipelined(t *testing.T) *pipelined {
 	return p
 }
 
-func (p *pipelined) Submit(ctx context.Context, g engine.Ref, name string, events []json.RawMessage) (func(context.Context) (engine.PushResult, error), error) {
+func (p *pipelined) Submit(ctx context.Context, g api.Ref, name string, events []json.RawMessage) (func(context.Context) (api.PushResult, error), error) {
 	if err := p.accumulator(g, name); err != nil {
 		return nil, err
 	}
-	j := job{ctx, g, name, events, make(chan struct{}), new(engine.PushResult), new(error)}
+	j := job{ctx, g, name, events, make(chan struct{}), new(api.PushResult), new(error)}
 	select {
 	case p.jobs <- j:
 	case <-ctx.Done():
-		*j.r = engine.PushResult{Full: true}
+		*j.r = api.PushResult{Full: true}
 		close(j.done)
 	}
-	return func(ctx context.Context) (engine.PushResult, error) {
+	return func(ctx context.Context) (api.PushResult, error) {
 		<-j.done // the push itself ends with its context
 		return *j.r, *j.err
 	}, nil

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // pipes is a network in memory, so that time can be virtual.
@@ -179,8 +179,8 @@ func TestSlowWatcher(t *testing.T) {
 			t.Fatalf("got %q", got)
 		}
 		sub := f.sub(0)
-		sub.frames <- &engine.Frame{Type: "output", Graph: "g", Output: "o"}
-		sub.frames <- &engine.Frame{Type: "output", Graph: "g", Output: "o"}
+		sub.frames <- &api.Frame{Type: "output", Graph: "g", Output: "o"}
+		sub.frames <- &api.Frame{Type: "output", Graph: "g", Output: "o"}
 		began := time.Now()
 		<-sub.closed
 		if d := time.Since(began); d != 5*time.Second {
@@ -268,10 +268,10 @@ type lastWord struct {
 	stop func()
 }
 
-func (l *lastWord) Submit(context.Context, engine.Ref, string, []json.RawMessage) (func(context.Context) (engine.PushResult, error), error) {
+func (l *lastWord) Submit(context.Context, api.Ref, string, []json.RawMessage) (func(context.Context) (api.PushResult, error), error) {
 	l.stop()
 	time.Sleep(time.Second) // by now the writer has nothing to wait for
-	return func(context.Context) (engine.PushResult, error) { return engine.PushResult{Accepted: 1}, nil }, nil
+	return func(context.Context) (api.PushResult, error) { return api.PushResult{Accepted: 1}, nil }, nil
 }
 
 // TestLastWord: what was submitted while the connection was told to end is answered before its close.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 func TestCommands(t *testing.T) {
@@ -60,7 +60,7 @@ func TestCommands(t *testing.T) {
 		c.send(tt.frame)
 		c.wantError("1", tt.code)
 	}
-	f.fail = &engine.Error{Status: 409, Code: "state_forbids", Detail: "not now", Extra: map[string]any{"declared": []string{"a"}}}
+	f.fail = &api.Error{Status: 409, Code: "state_forbids", Detail: "not now", Extra: map[string]any{"declared": []string{"a"}}}
 	c.send(`{"type":"command","id":9,"command":"Drain"}`)
 	c.want(`{"type":"error","id":9,"code":"state_forbids","detail":"not now","status":409,"declared":["a"]}`)
 	f.fail = errors.New("hunter2")
@@ -80,12 +80,12 @@ func TestWatch(t *testing.T) {
 		t.Errorf("subscribed to %v since %q", sub.topics, sub.since)
 	}
 	fired, state := firing(), fakeState()
-	frames := []*engine.Frame{
+	frames := []*api.Frame{
 		{Type: "gap", Graph: "g", Seq: 44, Incarnation: 7, From: 42, To: 44},
 		{Type: "output", Graph: "g", Seq: 45, Incarnation: 7, Output: "o", Epoch: 12, Key: json.RawMessage(`"K"`), FiringID: "f", Value: json.RawMessage(`{"a":"<"}`)},
 		{Type: "output", Graph: "g", Seq: 46, Incarnation: 7, Output: "o", Epoch: 13, Value: json.RawMessage(`null`)},
 		{Type: "firing", Graph: "g", Seq: 47, Incarnation: 7, Epoch: 12, Firing: &fired},
-		{Type: "health", Graph: "g", Seq: 48, Incarnation: 7, Health: "degraded", Reason: &engine.Reason{Code: "c", Detail: "d"}},
+		{Type: "health", Graph: "g", Seq: 48, Incarnation: 7, Health: "degraded", Reason: &api.Reason{Code: "c", Detail: "d"}},
 		{Type: "health", Graph: "g", Seq: 49, Incarnation: 7, Health: "live"},
 		{Type: "state", Graph: "g", Seq: 50, Incarnation: 7, State: &state},
 	}
@@ -116,7 +116,7 @@ func TestWatch(t *testing.T) {
 }
 
 // wantFrame reads a frame that must be as encoding/json would write it.
-func (c *client) wantFrame(f *engine.Frame) {
+func (c *client) wantFrame(f *api.Frame) {
 	c.t.Helper()
 	var want bytes.Buffer
 	enc := json.NewEncoder(&want)
@@ -136,7 +136,7 @@ func TestWatchAll(t *testing.T) {
 	c.send(`{"type":"subscribe","id":2,"topics":["health"]}`)
 	c.want(`{"type":"result","id":2,"topics":["health"]}`)
 	for i := range 1000 { // more than one write's worth
-		f.sub(0).frames <- &engine.Frame{Type: "health", Graph: "x", Seq: int64(i), Incarnation: 1, Health: "live"}
+		f.sub(0).frames <- &api.Frame{Type: "health", Graph: "x", Seq: int64(i), Incarnation: 1, Health: "live"}
 	}
 	for i := range 1000 {
 		if got, want := string(c.read()), fmt.Sprintf(`{"type":"health","graph":"x","seq":%d,"incarnation":1,"health":"live"}`, i); got != want {

@@ -3,7 +3,7 @@ package server
 import (
 	"net/http"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // pushSocket answers GET /v1/ws/graphs/{graph}/accumulators/{accumulator}. What does not
@@ -45,7 +45,7 @@ func (s *Server) eventsSocket(w http.ResponseWriter, r *http.Request) {
 		_, err = query(r)
 	}
 	if err == nil {
-		err = s.hub.Watch(w, r, engine.Ref{Tenant: tenant}, who(r))
+		err = s.hub.Watch(w, r, api.Ref{Tenant: tenant}, who(r))
 	}
 	if err != nil {
 		s.fail(w, r, err)

@@ -3,7 +3,7 @@ package telemetry
 import (
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -102,7 +102,7 @@ func (s *scrape) histogram(d *prometheus.Desc, h Histogram, more ...string) {
 	s.ch <- prometheus.MustNewConstHistogram(d, below, h.Sum, buckets, s.labels(more)...)
 }
 
-func (s *scrape) summary(g *engine.GraphSummary) {
+func (s *scrape) summary(g *api.GraphSummary) {
 	known := false
 	for _, state := range graphStates {
 		s.flag(s.collector.health, state == g.Health, state)
@@ -121,7 +121,7 @@ func (s *scrape) summary(g *engine.GraphSummary) {
 	}
 }
 
-func (s *scrape) accumulator(a *engine.AccumulatorSummary) {
+func (s *scrape) accumulator(a *api.AccumulatorSummary) {
 	s.counter(s.received, a.Counters.Received, a.Name)
 	s.counter(s.filtered, a.Counters.Filtered, a.Name)
 	s.counter(s.conflated, a.Counters.Conflated, a.Name)
@@ -162,7 +162,7 @@ func (s *scrape) deadLetters(g *GraphMetrics) {
 	}
 }
 
-func (s *scrape) output(o *engine.OutputSummary) {
+func (s *scrape) output(o *api.OutputSummary) {
 	s.counter(s.emitted, o.Emitted, o.Name)
 	s.gauge(s.pending, float64(o.Pending), o.Name)
 	if age := o.OldestPendingSeconds; age != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -23,8 +23,8 @@ func (f fakeSource) Graphs() []GraphMetrics { return f.graphs }
 
 func (fakeSource) WebSockets() WebSocketMetrics { return WebSocketMetrics{Clients: 3, SlowClosed: 4} }
 
-func (fakeSource) Limits() ([]engine.Limit, map[string]int64) {
-	return []engine.Limit{{Name: "graphs", Limit: 10, Used: new(int64(2))}, {Name: "frames"}}, map[string]int64{"too_large": 3}
+func (fakeSource) Limits() ([]api.Limit, map[string]int64) {
+	return []api.Limit{{Name: "graphs", Limit: 10, Used: new(int64(2))}, {Name: "frames"}}, map[string]int64{"too_large": 3}
 }
 
 func (fakeSource) Outbound() OutboundMetrics { return OutboundMetrics{Calls: 5, Denied: 6} }
@@ -34,15 +34,15 @@ func full() GraphMetrics {
 	seconds, age, last := 2.5, 0.4, time.Now().Add(-time.Minute)
 	h := Histogram{Bounds: []float64{0.001, 0.01}, Counts: []int64{5, 2, 1}, Sum: 0.25}
 	return GraphMetrics{
-		Summary: engine.GraphSummary{
+		Summary: api.GraphSummary{
 			Graph: "mm", Tenant: "default", Health: "degraded", Paused: true,
-			Keys:       &engine.KeysSummary{Count: 12, Max: 100, Evicted: 5},
-			Durability: engine.DurabilityStatus{CheckpointAgeSeconds: &age},
-			Accumulators: []engine.AccumulatorSummary{{
+			Keys:       &api.KeysSummary{Count: 12, Max: 100, Evicted: 5},
+			Durability: api.DurabilityStatus{CheckpointAgeSeconds: &age},
+			Accumulators: []api.AccumulatorSummary{{
 				Name: "book", Source: "poll", LastEventAt: &last, Health: "live", Depth: 8, Capacity: 1024, SecondsToFull: &seconds, Gaps: 5,
-				Counters: engine.Counters{Received: 50, Filtered: 1, Conflated: 2, Rejected: 3, DeadLettered: 6, Consumed: 30, Queued: 8},
+				Counters: api.Counters{Received: 50, Filtered: 1, Conflated: 2, Rejected: 3, DeadLettered: 6, Consumed: 30, Queued: 8},
 			}, {Name: "pricing", Health: "restarting"}},
-			Outputs: []engine.OutputSummary{{Name: "signals", Emitted: 40, Pending: 2, Failed: 1, OldestPendingSeconds: &seconds}},
+			Outputs: []api.OutputSummary{{Name: "signals", Emitted: 40, Pending: 2, Failed: 1, OldestPendingSeconds: &seconds}},
 		},
 		DeadLetters:   []DeadLetterCount{{"book", "invalid_json", 4}},
 		Epochs:        []EpochCount{{"criteria", "ok", 7}, {"force", "failed", 1}},
@@ -206,7 +206,7 @@ func TestMetricsValues(t *testing.T) {
 func TestMetricsHealthIsOneState(t *testing.T) {
 	t.Parallel()
 	for _, state := range append(slices.Clone(graphStates), "unheard_of") {
-		got := gather(t, fakeSource{[]GraphMetrics{{Summary: engine.GraphSummary{Graph: "g", Tenant: "t", Health: state}}}})
+		got := gather(t, fakeSource{[]GraphMetrics{{Summary: api.GraphSummary{Graph: "g", Tenant: "t", Health: state}}}})
 		var on []string
 		for _, line := range got {
 			if strings.HasPrefix(line, "graphd_health{") && strings.HasSuffix(line, " 1") {
@@ -223,7 +223,7 @@ func TestMetricsHealthIsOneState(t *testing.T) {
 // What is not known is absent and not zero.
 func TestMetricsAbsence(t *testing.T) {
 	t.Parallel()
-	empty := GraphMetrics{Summary: engine.GraphSummary{Graph: "g", Tenant: "t", Accumulators: []engine.AccumulatorSummary{{Name: "a"}}}}
+	empty := GraphMetrics{Summary: api.GraphSummary{Graph: "g", Tenant: "t", Accumulators: []api.AccumulatorSummary{{Name: "a"}}}}
 	for _, line := range gather(t, fakeSource{[]GraphMetrics{empty}}) {
 		for _, name := range []string{"graphd_checkpoint_age_seconds", "graphd_queue_seconds_to_full", "graphd_events_dead_lettered_total"} {
 			if strings.HasPrefix(line, name) {

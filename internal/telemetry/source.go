@@ -1,6 +1,6 @@
 package telemetry
 
-import "github.com/graphd/graphd/internal/engine"
+import "github.com/graphd/graphd/internal/api"
 
 // Source answers a scrape. It is called concurrently and must not block for long.
 type Source interface {
@@ -9,7 +9,7 @@ type Source interface {
 	// WebSockets are the figures of the daemon's WebSocket connections.
 	WebSockets() WebSocketMetrics
 	// Limits are the daemon's limits with their use, and what they have refused, by code.
-	Limits() (limits []engine.Limit, refused map[string]int64)
+	Limits() (limits []api.Limit, refused map[string]int64)
 	// Outbound are the figures of the calls to other servers.
 	Outbound() OutboundMetrics
 }
@@ -17,7 +17,7 @@ type Source interface {
 // GraphMetrics is what one graph has to tell. Counts only grow while the process lives.
 type GraphMetrics struct {
 	// Summary is the graph as an operator sees it; all that it holds is taken from there.
-	Summary engine.GraphSummary
+	Summary api.GraphSummary
 	// DeadLetters splits the dead-lettered events of the summary by reason. What it leaves
 	// out is exposed under the reason "other".
 	DeadLetters []DeadLetterCount

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -13,7 +13,7 @@ func (e *watchEndpoint) command(ctx context.Context, f *frame) (*frameError, err
 	name := f.text(memberCommand)
 	known, ok := commandMembers[name]
 	if !ok {
-		return &frameError{wire.CodeUnknownCommand, fmt.Sprintf("there is no command %q", wire.Clip(name))}, nil
+		return &frameError{api.CodeUnknownCommand, fmt.Sprintf("there is no command %q", wire.Clip(name))}, nil
 	}
 	if bad := f.only(name, append(known, memberCommand)...); bad != nil {
 		return bad, nil
@@ -44,11 +44,11 @@ func (e *watchEndpoint) run(ctx context.Context, name string, f *frame) (any, er
 	case "Resume":
 		return ctl.Resume(ctx, e.ref, e.by)
 	case "Step":
-		var req wire.StepRequest
+		var req api.StepRequest
 		if err := e.decode(f, &req); err != nil {
 			return nil, err
 		}
-		n, err := req.Steps()
+		n, err := wire.Steps(&req)
 		if err != nil {
 			return nil, err
 		}
@@ -57,12 +57,12 @@ func (e *watchEndpoint) run(ctx context.Context, name string, f *frame) (any, er
 		return ctl.Drain(ctx, e.ref)
 	default: // Checkpoint: commandMembers has no other
 		epoch, err := ctl.Checkpoint(ctx, e.ref)
-		return wire.Checkpointed{Epoch: epoch}, err
+		return api.Checkpointed{Epoch: epoch}, err
 	}
 }
 
-func (e *watchEndpoint) fireRequest(name string, f *frame) (engine.FireRequest, error) {
-	var req engine.FireRequest
+func (e *watchEndpoint) fireRequest(name string, f *frame) (api.FireRequest, error) {
+	var req api.FireRequest
 	if err := e.decode(f, &req); err != nil {
 		return req, err
 	}

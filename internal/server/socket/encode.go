@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -52,7 +52,7 @@ func appendError(dst, id []byte, code, detail string) []byte {
 
 // appendRefusal encodes what the engine refused. Like a problem document it has the
 // declaration's errors and whatever else the engine adds.
-func appendRefusal(dst, id []byte, e *engine.Error) []byte {
+func appendRefusal(dst, id []byte, e *api.Error) []byte {
 	dst = appendError(dst, id, e.Code, e.Detail)
 	dst = append(dst[:len(dst)-1], `,"status":`...)
 	dst = strconv.AppendInt(dst, int64(wire.Status(e)), 10)
@@ -74,7 +74,7 @@ func appendResult(dst, id []byte, v any) ([]byte, error) {
 
 // appendFrame encodes what a watcher gets, the same as encoding/json would, without
 // reflection for what comes by the thousand: outputs and gaps.
-func appendFrame(dst []byte, f *engine.Frame) ([]byte, error) {
+func appendFrame(dst []byte, f *api.Frame) ([]byte, error) {
 	if f.Firing != nil || f.State != nil || f.Reason != nil {
 		raw, err := wire.Encode(f)
 		return append(dst, raw...), err

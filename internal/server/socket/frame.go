@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -54,7 +55,7 @@ func (f *frame) parse(raw []byte, maxDepth int) *frameError {
 	}
 	i := wire.SkipSpace(raw, 0)
 	if raw[i] != '{' {
-		return &frameError{wire.CodeInvalidFrame, "a frame is a JSON object"}
+		return &frameError{api.CodeInvalidFrame, "a frame is a JSON object"}
 	}
 	for i = wire.SkipSpace(raw, i+1); raw[i] != '}'; {
 		end, _ := wire.SkipString(raw, i) // valid: checked above, as all below
@@ -64,9 +65,9 @@ func (f *frame) parse(raw []byte, maxDepth int) *frameError {
 		m, known := memberOf(name)
 		switch {
 		case !known:
-			return &frameError{wire.CodeInvalidFrame, fmt.Sprintf("unknown member %q", wire.Clip(string(name)))}
+			return &frameError{api.CodeInvalidFrame, fmt.Sprintf("unknown member %q", wire.Clip(string(name)))}
 		case f[m] != nil:
-			return &frameError{wire.CodeDuplicateKey, fmt.Sprintf("member %q is given twice", memberNames[m])}
+			return &frameError{api.CodeDuplicateKey, fmt.Sprintf("member %q is given twice", memberNames[m])}
 		}
 		f[m] = raw[start:end]
 		if i = wire.SkipSpace(raw, end); raw[i] == ',' {
@@ -75,7 +76,7 @@ func (f *frame) parse(raw []byte, maxDepth int) *frameError {
 	}
 	if id := f[memberID]; id != nil && (len(id) > maxID || id[0] == '{' || id[0] == '[') {
 		f[memberID] = nil
-		return &frameError{wire.CodeInvalidFrame, fmt.Sprintf("id must be a number or a string of %d bytes at most", maxID)}
+		return &frameError{api.CodeInvalidFrame, fmt.Sprintf("id must be a number or a string of %d bytes at most", maxID)}
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func (f *frame) only(kind string, known ...member) *frameError {
 		if f[m] == nil || m == memberType || m == memberID || slices.Contains(known, m) {
 			continue
 		}
-		return &frameError{wire.CodeInvalidFrame, fmt.Sprintf("%s has no member %q", kind, memberNames[m])}
+		return &frameError{api.CodeInvalidFrame, fmt.Sprintf("%s has no member %q", kind, memberNames[m])}
 	}
 	return nil
 }

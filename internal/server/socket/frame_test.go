@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -120,11 +120,11 @@ func TestPace(t *testing.T) {
 
 func TestAppendFrame(t *testing.T) {
 	t.Parallel()
-	for _, f := range []*engine.Frame{
+	for _, f := range []*api.Frame{
 		{},
 		{Type: "output", Graph: "g", Seq: 1, Incarnation: 2, Output: "o", Epoch: 3, Key: json.RawMessage(`"k"`), FiringID: "f", Value: json.RawMessage(`{"a":1}`)},
 		{Type: "gap", Graph: "g", Seq: 9, From: 3, To: 8},
-		{Type: "health", Graph: "g", Health: "degraded", Reason: &engine.Reason{Code: `"`, Detail: "<\n>"}},
+		{Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: `"`, Detail: "<\n>"}},
 	} {
 		want, err := wire.Encode(f)
 		if err != nil {
@@ -135,7 +135,7 @@ func TestAppendFrame(t *testing.T) {
 			t.Errorf("got  %s (%v)\nwant %s", got, err, want)
 		}
 	}
-	if _, err := appendFrame(nil, &engine.Frame{Firing: &engine.Firing{Key: json.RawMessage("{")}}); err == nil {
+	if _, err := appendFrame(nil, &api.Frame{Firing: &api.Firing{Key: json.RawMessage("{")}}); err == nil {
 		t.Error("a firing with a broken key is encoded")
 	}
 }
@@ -145,7 +145,7 @@ func TestResult(t *testing.T) {
 	for want, v := range map[string]any{
 		`{"type":"result","id":1}`:            struct{}{},
 		`{"type":"result","id":1,"n":"<"}`:    map[string]string{"n": "<"},
-		`{"type":"result","id":1,"epoch":0,"`: engine.FireResult{},
+		`{"type":"result","id":1,"epoch":0,"`: api.FireResult{},
 	} {
 		got, err := appendResult(nil, []byte("1"), v)
 		if err != nil || !strings.HasPrefix(string(got), want) {
@@ -166,7 +166,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkAppendFrame(b *testing.B) {
-	f := &engine.Frame{Type: "output", Graph: "market_maker", Seq: 123456, Incarnation: 7, Output: "signals", Epoch: 123456,
+	f := &api.Frame{Type: "output", Graph: "market_maker", Seq: 123456, Incarnation: 7, Output: "signals", Epoch: 123456,
 		FiringID: "0190163d-8694-739b-aea5-966c26f8ad91", Value: json.RawMessage(`{"symbol":"AAPL","mid":101.26,"spread":0.02,"ts":1763632800123}`)}
 	var out []byte
 	b.ReportAllocs()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -27,23 +27,23 @@ type Control interface {
 // Intake takes pushed events.
 type Intake interface {
 	wire.Pusher
-	RejectBody(ctx context.Context, g engine.Ref, accumulator, code string) error
+	RejectBody(ctx context.Context, g api.Ref, accumulator, code string) error
 }
 
 // Operator carries out commands.
 type Operator interface {
-	Fire(ctx context.Context, g engine.Ref, req engine.FireRequest) (engine.FireResult, error)
-	Pause(ctx context.Context, g engine.Ref, by string) (engine.GraphSummary, error)
-	Resume(ctx context.Context, g engine.Ref, by string) (engine.GraphSummary, error)
-	Step(ctx context.Context, g engine.Ref, n int) (engine.GraphSummary, error)
+	Fire(ctx context.Context, g api.Ref, req api.FireRequest) (api.FireResult, error)
+	Pause(ctx context.Context, g api.Ref, by string) (api.GraphSummary, error)
+	Resume(ctx context.Context, g api.Ref, by string) (api.GraphSummary, error)
+	Step(ctx context.Context, g api.Ref, n int) (api.GraphSummary, error)
 }
 
 // Observer looks at graphs and brings them to rest.
 type Observer interface {
-	State(ctx context.Context, g engine.Ref, key string) (engine.State, error)
-	Checkpoint(ctx context.Context, g engine.Ref) (int64, error)
-	Drain(ctx context.Context, g engine.Ref) (engine.GraphSummary, error)
-	Watch(ctx context.Context, g engine.Ref, topics []string, since string) (engine.Subscription, error)
+	State(ctx context.Context, g api.Ref, key string) (api.State, error)
+	Checkpoint(ctx context.Context, g api.Ref) (int64, error)
+	Drain(ctx context.Context, g api.Ref) (api.GraphSummary, error)
+	Watch(ctx context.Context, g api.Ref, topics []string, since string) (api.Subscription, error)
 }
 
 // Pipeline is what a Control can offer beside Push, so that one connection can have
@@ -51,8 +51,8 @@ type Observer interface {
 type Pipeline interface {
 	// Submit queues the events as Push would, in the order of the calls. It waits for room,
 	// until ctx is done. wait, called once, waits for the answer, as Push would have.
-	Submit(ctx context.Context, g engine.Ref, accumulator string, events []json.RawMessage) (
-		wait func(ctx context.Context) (engine.PushResult, error), err error)
+	Submit(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
+		wait func(ctx context.Context) (api.PushResult, error), err error)
 }
 
 // Config is how connections are served. Every field is needed, except where it says otherwise.
@@ -91,13 +91,13 @@ func NewHub(ctl Control, cfg Config) *Hub {
 
 // Push serves a connection that pushes to an accumulator, which exists. The error
 // is a refusal that the caller is to answer: the request was not upgraded.
-func (h *Hub) Push(w http.ResponseWriter, r *http.Request, g engine.Ref, accumulator string) error {
+func (h *Hub) Push(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string) error {
 	return h.serve(w, r, func(c *conn) endpoint { return newPushEndpoint(c, g, accumulator) })
 }
 
 // Watch serves a connection that commands and watches one graph, which exists, or watches
 // all graphs of a tenant when g.Name is "". by names the client for the record; the error is as for Push.
-func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, g engine.Ref, by string) error {
+func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, g api.Ref, by string) error {
 	return h.serve(w, r, func(c *conn) endpoint { return newWatchEndpoint(c, g, by) })
 }
 
@@ -121,13 +121,13 @@ func (h *Hub) enter(c *conn) error {
 	defer h.mu.Unlock()
 	switch {
 	case h.closing:
-		return wire.Refuse(http.StatusServiceUnavailable, wire.CodeShuttingDown, "the daemon is shutting down")
+		return wire.Refuse(http.StatusServiceUnavailable, api.CodeShuttingDown, "the daemon is shutting down")
 	case len(h.conns)-h.turnedAway < h.cfg.Max:
 	case h.turnedAway < maxTurnedAway:
 		h.turnedAway++
 		c.turned = true
 	default:
-		return wire.Refuse(http.StatusServiceUnavailable, wire.CodeTooManyConnections,
+		return wire.Refuse(http.StatusServiceUnavailable, api.CodeTooManyConnections,
 			fmt.Sprintf("there are %d WebSocket connections already; try again later", h.cfg.Max))
 	}
 	h.conns[c] = struct{}{}

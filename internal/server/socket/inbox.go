@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -32,7 +32,7 @@ type item struct {
 // batch is n events that were submitted, or the error of the attempt.
 type batch struct {
 	n    int
-	wait func(context.Context) (engine.PushResult, error)
+	wait func(context.Context) (api.PushResult, error)
 	err  error
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -23,7 +23,7 @@ const heldAcks = time.Millisecond
 // writer pushes them. Either way it acknowledges in the order of the frames.
 type pushEndpoint struct {
 	c           *conn
-	ref         engine.Ref
+	ref         api.Ref
 	accumulator string
 	inbox       *inbox
 	// frames has room for one: whoever puts a token in has a frame in hand. The reader does
@@ -33,7 +33,7 @@ type pushEndpoint struct {
 	out    []byte // the writer's, used again for every answer
 }
 
-func newPushEndpoint(c *conn, g engine.Ref, accumulator string) *pushEndpoint {
+func newPushEndpoint(c *conn, g api.Ref, accumulator string) *pushEndpoint {
 	return &pushEndpoint{c: c, ref: g, accumulator: accumulator, inbox: newInbox(), frames: make(chan struct{}, 1)}
 }
 
@@ -73,13 +73,13 @@ func eventsOf(f *frame) (wire.Events, *frameError) {
 	kind, data := f.text(memberType), f[memberData]
 	switch {
 	case kind != "event" && kind != "events":
-		return wire.Events{}, &frameError{wire.CodeUnknownType, `this endpoint knows the types "event" and "events", not "` + wire.Clip(kind) + `"`}
+		return wire.Events{}, &frameError{api.CodeUnknownType, `this endpoint knows the types "event" and "events", not "` + wire.Clip(kind) + `"`}
 	case data == nil:
-		return wire.Events{}, &frameError{wire.CodeInvalidFrame, "data is missing"}
+		return wire.Events{}, &frameError{api.CodeInvalidFrame, "data is missing"}
 	case kind == "event":
 		return wire.One(bytes.Clone(data)), f.only(kind, memberData)
 	case data[0] != '[':
-		return wire.Events{}, &frameError{wire.CodeInvalidFrame, `the data of "events" is an array`}
+		return wire.Events{}, &frameError{api.CodeInvalidFrame, `the data of "events" is an array`}
 	}
 	return wire.ArrayOf(bytes.Clone(data)), f.only(kind, memberData)
 }
@@ -183,13 +183,13 @@ func (e *pushEndpoint) answer(ctx context.Context, dst []byte, it *item) ([]byte
 		}
 		return appendAck(dst, it.id, &p), nil
 	}
-	refused, ok := errors.AsType[*engine.Error](err)
+	refused, ok := errors.AsType[*api.Error](err)
 	if !ok {
 		if ctx.Err() != nil {
 			return dst, context.Cause(ctx)
 		}
 		e.c.log.Error("push failed", slog.String("graph", e.ref.Name), slog.String("accumulator", e.accumulator), slog.Any("err", err))
-		refused = wire.Refuse(http.StatusInternalServerError, wire.CodeInternal, "the daemon failed on this frame; its log says why")
+		refused = wire.Refuse(http.StatusInternalServerError, api.CodeInternal, "the daemon failed on this frame; its log says why")
 	}
 	dst = appendRefusal(dst, it.id, refused)
 	if refused.Status == http.StatusNotFound {

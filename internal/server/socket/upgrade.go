@@ -11,11 +11,9 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
-
-// Subprotocol is the one the daemon speaks; a client must offer it.
-const Subprotocol = "graphd.v1+json"
 
 // serve takes the connection over and serves it until it ends.
 func (h *Hub) serve(w http.ResponseWriter, r *http.Request, open func(*conn) endpoint) error {
@@ -30,7 +28,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, open func(*conn) end
 	}
 	defer h.leave(c)
 	ws, err := websocket.Accept(&upgrade{w, c.cork}, r, &websocket.AcceptOptions{
-		Subprotocols: []string{Subprotocol}, CompressionMode: websocket.CompressionDisabled,
+		Subprotocols: []string{api.Subprotocol}, CompressionMode: websocket.CompressionDisabled,
 		InsecureSkipVerify: true, // the origin was checked above
 	})
 	log := h.cfg.Log.With(slog.String("path", wire.Clip(r.URL.Path)), slog.String("remote", r.RemoteAddr))
@@ -53,14 +51,14 @@ func (h *Hub) check(w http.ResponseWriter, r *http.Request) error {
 	if !hasToken(r.Header, "Connection", "upgrade") || !hasToken(r.Header, "Upgrade", "websocket") {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "websocket")
-		return wire.Refuse(http.StatusUpgradeRequired, wire.CodeUpgradeRequired, "this route speaks WebSocket only")
+		return wire.Refuse(http.StatusUpgradeRequired, api.CodeUpgradeRequired, "this route speaks WebSocket only")
 	}
 	if !h.knownOrigin(r) {
-		return wire.Refuse(http.StatusForbidden, wire.CodeCrossOrigin,
+		return wire.Refuse(http.StatusForbidden, api.CodeCrossOrigin,
 			"a page of another origin may not connect, unless the daemon's configuration names its origin")
 	}
-	if !hasToken(r.Header, "Sec-WebSocket-Protocol", Subprotocol) {
-		return wire.Refuse(http.StatusBadRequest, wire.CodeSubprotocol, "offer the subprotocol "+Subprotocol+" in Sec-WebSocket-Protocol")
+	if !hasToken(r.Header, "Sec-WebSocket-Protocol", api.Subprotocol) {
+		return wire.Refuse(http.StatusBadRequest, api.CodeSubprotocol, "offer the subprotocol "+api.Subprotocol+" in Sec-WebSocket-Protocol")
 	}
 	return nil
 }

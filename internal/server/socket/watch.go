@@ -14,7 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -25,17 +25,17 @@ var topics = []string{"outputs", "firings", "health", "state"}
 // was subscribed to on the writer.
 type watchEndpoint struct {
 	c   *conn
-	ref engine.Ref // of all the tenant's graphs when Name is ""
+	ref api.Ref // of all the tenant's graphs when Name is ""
 	by  string
 
 	mu   sync.Mutex
-	stop context.CancelFunc       // ends the subscription being streamed; nil when none is
-	next chan engine.Subscription // room for one: the one to stream next
-	over bool                     // the writer has returned: nobody takes from next any more
+	stop context.CancelFunc    // ends the subscription being streamed; nil when none is
+	next chan api.Subscription // room for one: the one to stream next
+	over bool                  // the writer has returned: nobody takes from next any more
 }
 
-func newWatchEndpoint(c *conn, g engine.Ref, by string) *watchEndpoint {
-	return &watchEndpoint{c: c, ref: g, by: by, next: make(chan engine.Subscription, 1)}
+func newWatchEndpoint(c *conn, g api.Ref, by string) *watchEndpoint {
+	return &watchEndpoint{c: c, ref: g, by: by, next: make(chan api.Subscription, 1)}
 }
 
 func (e *watchEndpoint) frame(ctx context.Context, raw []byte) error {
@@ -50,7 +50,7 @@ func (e *watchEndpoint) frame(ctx context.Context, raw []byte) error {
 		case kind == "command" && e.ref.Name != "":
 			bad, err = e.command(ctx, &f)
 		default:
-			bad = &frameError{wire.CodeUnknownType, fmt.Sprintf("this endpoint does not know the type %q", wire.Clip(kind))}
+			bad = &frameError{api.CodeUnknownType, fmt.Sprintf("this endpoint does not know the type %q", wire.Clip(kind))}
 		}
 		if bad == nil {
 			e.c.bad = 0
@@ -67,17 +67,17 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 	}
 	var wanted []string
 	if json.Unmarshal(f[memberTopics], &wanted) != nil || len(wanted) == 0 || len(wanted) > len(topics) {
-		return &frameError{wire.CodeUnknownTopic, "topics must list some of " + strings.Join(topics, ", ")}, nil
+		return &frameError{api.CodeUnknownTopic, "topics must list some of " + strings.Join(topics, ", ")}, nil
 	}
 	for _, t := range wanted {
 		if !slices.Contains(topics, t) {
-			return &frameError{wire.CodeUnknownTopic, fmt.Sprintf("there is no topic %q, only %s", wire.Clip(t), strings.Join(topics, ", "))}, nil
+			return &frameError{api.CodeUnknownTopic, fmt.Sprintf("there is no topic %q, only %s", wire.Clip(t), strings.Join(topics, ", "))}, nil
 		}
 	}
 	var since string
 	if raw := f[memberSince]; raw != nil {
 		if err := json.Unmarshal(raw, &since); err != nil || len(since) > maxID {
-			return &frameError{wire.CodeInvalidFrame, `since must be a string of the form "incarnation:seq"`}, nil
+			return &frameError{api.CodeInvalidFrame, `since must be a string of the form "incarnation:seq"`}, nil
 		}
 	}
 	sub, err := e.c.h.ctl.Watch(ctx, e.ref, wanted, since)
@@ -93,7 +93,7 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 }
 
 // replace makes sub the next subscription to stream and ends the one before.
-func (e *watchEndpoint) replace(sub engine.Subscription) {
+func (e *watchEndpoint) replace(sub api.Subscription) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
@@ -126,13 +126,13 @@ func (e *watchEndpoint) answer(ctx context.Context, f *frame, result any, err er
 		}
 		return e.c.send(ctx, frame)
 	}
-	refused, ok := errors.AsType[*engine.Error](err)
+	refused, ok := errors.AsType[*api.Error](err)
 	if !ok {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		e.c.log.Error("command failed", slog.String("graph", e.ref.Name), slog.Any("err", err))
-		refused = wire.Refuse(http.StatusInternalServerError, wire.CodeInternal, "the daemon failed on this command; its log says why")
+		refused = wire.Refuse(http.StatusInternalServerError, api.CodeInternal, "the daemon failed on this command; its log says why")
 	}
 	return e.c.send(ctx, appendRefusal(nil, id, refused))
 }
@@ -159,7 +159,7 @@ func (e *watchEndpoint) write(ctx context.Context) error {
 
 // stream sends what sub has until the client goes, another subscription takes its place, or
 // the graph ends. What is ready leaves in one write.
-func (e *watchEndpoint) stream(ctx context.Context, sub engine.Subscription) error {
+func (e *watchEndpoint) stream(ctx context.Context, sub api.Subscription) error {
 	defer sub.Close()
 	subCtx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -181,7 +181,7 @@ func (e *watchEndpoint) stream(ctx context.Context, sub engine.Subscription) err
 			return nil
 		case errors.Is(err, io.EOF):
 			end := &closing{websocket.StatusGoingAway, "the graph is gone"}
-			return errors.Join(end, e.c.send(quiet, appendError(nil, nil, wire.CodeGraphEnded, "the graph was removed or its daemon is stopping")))
+			return errors.Join(end, e.c.send(quiet, appendError(nil, nil, api.CodeGraphEnded, "the graph was removed or its daemon is stopping")))
 		case err != nil:
 			return fmt.Errorf("watch graph %q: %w", e.ref.Name, err)
 		}
@@ -195,7 +195,7 @@ func (e *watchEndpoint) stream(ctx context.Context, sub engine.Subscription) err
 const maxBurst = 256
 
 // burst sends f and what else is ready.
-func (e *watchEndpoint) burst(quiet context.Context, sub engine.Subscription, f *engine.Frame, out []byte) ([]byte, error) {
+func (e *watchEndpoint) burst(quiet context.Context, sub api.Subscription, f *api.Frame, out []byte) ([]byte, error) {
 	second := sub.TryNext()
 	if second == nil { // the usual case at a moderate rate
 		return e.sendFrame(quiet, f, out)
@@ -217,7 +217,7 @@ func (e *watchEndpoint) burst(quiet context.Context, sub engine.Subscription, f 
 	return out, e.c.release()
 }
 
-func (e *watchEndpoint) sendFrame(quiet context.Context, f *engine.Frame, out []byte) ([]byte, error) {
+func (e *watchEndpoint) sendFrame(quiet context.Context, f *api.Frame, out []byte) ([]byte, error) {
 	out, err := appendFrame(out[:0], f)
 	if err != nil {
 		return out, fmt.Errorf("encode a %s frame of graph %q: %w", f.Type, f.Graph, err)

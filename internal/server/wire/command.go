@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/engine"
 )
 
 // maxSteps bounds one step command: a paused graph stays steerable.
@@ -26,52 +26,42 @@ func DecodeObject(raw []byte, maxDepth int, dst any) error {
 		return e
 	}
 	if v.Kind() != boundary.KindObject {
-		return Refuse(http.StatusBadRequest, CodeInvalidBody, "a command's arguments are a JSON object")
+		return Refuse(http.StatusBadRequest, api.CodeInvalidBody, "a command's arguments are a JSON object")
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(dst); err != nil {
-		return Refuse(http.StatusBadRequest, CodeInvalidBody, strings.TrimPrefix(err.Error(), "json: "))
+		return Refuse(http.StatusBadRequest, api.CodeInvalidBody, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }
 
 // CheckFire refuses what no graph could do; names and values are the engine's to check.
-func CheckFire(req *engine.FireRequest) error {
+func CheckFire(req *api.FireRequest) error {
 	switch req.Mode {
 	case "force":
 		if req.Cache != nil || req.Replace != nil {
-			return Refuse(http.StatusUnprocessableEntity, CodeInvalidBody, `cache and replace belong to the mode "with"`)
+			return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, `cache and replace belong to the mode "with"`)
 		}
 	case "with":
 		if len(req.Cache) == 0 {
-			return Refuse(http.StatusUnprocessableEntity, CodeInvalidBody, `the mode "with" needs cache: an object with a value for each accumulator to set`)
+			return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, `the mode "with" needs cache: an object with a value for each accumulator to set`)
 		}
 	default:
-		return Refuse(http.StatusUnprocessableEntity, CodeInvalidBody, fmt.Sprintf(`mode is %q, and must be "force" or "with"`, Clip(req.Mode)))
+		return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, fmt.Sprintf(`mode is %q, and must be "force" or "with"`, Clip(req.Mode)))
 	}
 	return nil
 }
 
-// StepRequest is the body of a step command.
-type StepRequest struct {
-	N *int `json:"n"` // 1 when it is not given
-}
-
 // Steps is how many steps are asked for.
-func (q *StepRequest) Steps() (int, error) {
+func Steps(q *api.StepRequest) (int, error) {
 	if q.N == nil {
 		return 1, nil
 	}
 	if *q.N < 1 || *q.N > maxSteps {
-		return 0, Refuse(http.StatusUnprocessableEntity, CodeInvalidBody, fmt.Sprintf("n is %d, and must be from 1 to %d", *q.N, maxSteps))
+		return 0, Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, fmt.Sprintf("n is %d, and must be from 1 to %d", *q.N, maxSteps))
 	}
 	return *q.N, nil
-}
-
-// Checkpointed is the answer to a checkpoint command.
-type Checkpointed struct {
-	Epoch int64 `json:"checkpoint_epoch"`
 }
 
 // Key is a key as the engine takes it: compact JSON, "" for none. What is not JSON is a

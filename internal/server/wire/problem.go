@@ -8,74 +8,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
-
-// The codes of the server's own refusals. They are stable; the engine adds its own
-// (graph_not_found and the like). api/openapi.yaml lists all of them.
-const (
-	CodeNotFound            = "not_found"
-	CodeMethodNotAllowed    = "method_not_allowed"
-	CodeGraphNotFound       = "graph_not_found"
-	CodeAccumulatorNotFound = "accumulator_not_found"
-	CodeDeadLetterNotFound  = "dead_letter_not_found"
-	CodeInvalidName         = "invalid_name"
-	CodeInvalidTenant       = "invalid_tenant"
-	CodeInvalidParameter    = "invalid_parameter"
-	CodeUnknownParameter    = "unknown_parameter"
-	CodeInvalidBody         = "invalid_body"
-	CodeInvalidJSON         = "invalid_json"
-	CodeInvalidUTF8         = "invalid_utf8"
-	CodeDuplicateKey        = "duplicate_key"
-	CodeTooDeep             = "too_deep"
-	CodeTooLarge            = "too_large"
-	CodeNumberOutOfRange    = "number_out_of_range"
-	CodeIncompleteBody      = "incomplete_body"
-	CodeInvalidEncoding     = "invalid_encoding"
-	CodeUnsupportedEncoding = "unsupported_encoding"
-	CodeAllRejected         = "all_rejected"
-	CodeQueueFull           = "queue_full"
-	CodeRevisionConflict    = "revision_conflict"
-	CodeStateChoice         = "state_choice_required"
-	CodeIdempotencyKey      = "invalid_idempotency_key"
-	CodeIdempotencyMismatch = "idempotency_mismatch"
-	CodeIdempotencyBusy     = "idempotency_in_progress"
-	CodeCrossOrigin         = "cross_origin"
-	CodeMisdirected         = "misdirected_request"
-	CodeUpgradeRequired     = "upgrade_required"
-	CodeSubprotocol         = "subprotocol_required"
-	CodeTooManyConnections  = "too_many_connections"
-	CodeBusy                = "busy"
-	CodeNotReady            = "not_ready"
-	CodeShuttingDown        = "shutting_down"
-	CodeTimeout             = "timeout"
-	CodeInternal            = "internal"
-)
-
-// The codes that only error frames have.
-const (
-	CodeInvalidFrame   = "invalid_frame"
-	CodeUnknownType    = "unknown_type"
-	CodeUnknownCommand = "unknown_command"
-	CodeUnknownTopic   = "unknown_topic"
-	CodeGraphEnded     = "graph_ended"
-)
-
-// problemType is what a code is appended to for the type of a problem document: a name, nothing to fetch.
-const problemType = "urn:graphd:problem:"
 
 // Refuse is a refusal of the server's own.
-func Refuse(status int, code, detail string) *engine.Error {
-	return &engine.Error{Status: status, Code: code, Detail: detail}
+func Refuse(status int, code, detail string) *api.Error {
+	return &api.Error{Status: status, Code: code, Detail: detail}
 }
 
 // NotJSON is the refusal of a text, called what, that is not JSON.
-func NotJSON(what string, bad Bad) *engine.Error {
+func NotJSON(what string, bad Bad) *api.Error {
 	detail := "the " + what + " is not JSON"
 	switch bad.Code {
-	case CodeTooDeep:
+	case api.CodeTooDeep:
 		detail = "the " + what + " is nested too deeply"
-	case CodeInvalidUTF8:
+	case api.CodeInvalidUTF8:
 		detail = "the " + what + " is not UTF-8"
 	}
 	e := Refuse(http.StatusBadRequest, bad.Code, detail+" at byte "+strconv.Itoa(bad.Offset))
@@ -84,7 +31,7 @@ func NotJSON(what string, bad Bad) *engine.Error {
 }
 
 // Status is e's HTTP status; one that is no error status is the engine's mistake, and so a 500.
-func Status(e *engine.Error) int {
+func Status(e *api.Error) int {
 	if e.Status < 400 || e.Status > 599 {
 		return http.StatusInternalServerError
 	}
@@ -93,10 +40,10 @@ func Status(e *engine.Error) int {
 
 // AppendProblem encodes e as a problem document (RFC 9457): the standard members, then
 // errors, then e.Extra in the order of its names. instance may be "".
-func AppendProblem(dst []byte, e *engine.Error, instance string) []byte {
+func AppendProblem(dst []byte, e *api.Error, instance string) []byte {
 	status := Status(e)
 	dst = append(dst, `{"type":`...)
-	dst = AppendString(dst, problemType+e.Code)
+	dst = AppendString(dst, api.ProblemType+e.Code)
 	dst = append(dst, `,"title":`...)
 	dst = AppendString(dst, http.StatusText(status))
 	dst = append(dst, `,"status":`...)
@@ -113,7 +60,7 @@ func AppendProblem(dst []byte, e *engine.Error, instance string) []byte {
 }
 
 // AppendExtra encodes what e has beside code and detail, each member after a comma.
-func AppendExtra(dst []byte, e *engine.Error) []byte {
+func AppendExtra(dst []byte, e *api.Error) []byte {
 	if len(e.Diagnostics) > 0 {
 		dst = appendMember(dst, "errors", e.Diagnostics)
 	}

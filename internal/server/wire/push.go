@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // Pusher takes events; see the server's Control.
 type Pusher interface {
-	Push(ctx context.Context, g engine.Ref, accumulator string, events []json.RawMessage) (engine.PushResult, error)
+	Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (api.PushResult, error)
 }
 
 // maxListed is how many rejected events an answer lists; the rest are counted in
@@ -20,7 +20,7 @@ const maxListed = 1000
 
 // Pushed is how far a push has come, over all its batches.
 type Pushed struct {
-	engine.PushResult
+	api.PushResult
 	// Omitted counts the rejections beyond those listed.
 	Omitted int
 	// Done counts the leading events that are dealt with: taken or rejected.
@@ -28,7 +28,7 @@ type Pushed struct {
 }
 
 // Add counts the result of a batch of n events in.
-func (p *Pushed) Add(r engine.PushResult, n int) {
+func (p *Pushed) Add(r api.PushResult, n int) {
 	if p.Done == 0 {
 		p.Durable = r.Durable
 	}
@@ -52,7 +52,7 @@ func (p *Pushed) Add(r engine.PushResult, n int) {
 
 // Push hands the events that p has not done yet over, a batch at a time, until all are
 // taken or, when ctx ends, the queue was full. p tells how far it came, whatever the error.
-func (p *Pushed) Push(ctx context.Context, to Pusher, g engine.Ref, accumulator string, ev *Events) error {
+func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator string, ev *Events) error {
 	batch := ev.Skip(p.Done)
 	if batch == nil {
 		batch = ev.Next()
@@ -76,10 +76,10 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g engine.Ref, accumulator 
 
 // Problem is what the push as a whole is refused with, nil when it is not: the queue
 // stayed full, or no event of it could be accepted.
-func (p *Pushed) Problem(f Form) *engine.Error {
+func (p *Pushed) Problem(f Form) *api.Error {
 	switch {
 	case p.Full:
-		e := Refuse(http.StatusTooManyRequests, CodeQueueFull, "the accumulator's queue stayed full: send the events from index "+
+		e := Refuse(http.StatusTooManyRequests, api.CodeQueueFull, "the accumulator's queue stayed full: send the events from index "+
 			strconv.Itoa(p.Done)+" on again later")
 		e.Extra = map[string]any{"next_index": p.Done}
 		return e
@@ -88,14 +88,14 @@ func (p *Pushed) Problem(f Form) *engine.Error {
 	case f == Single && undecodable(p.Rejected[0].Code):
 		return Refuse(http.StatusBadRequest, p.Rejected[0].Code, p.Rejected[0].Detail)
 	default:
-		return Refuse(http.StatusUnprocessableEntity, CodeAllRejected, "no event was accepted; rejected says why")
+		return Refuse(http.StatusUnprocessableEntity, api.CodeAllRejected, "no event was accepted; rejected says why")
 	}
 }
 
 // undecodable says whether a rejection means that the event is no strict JSON, and so a body of one event is not.
 func undecodable(code string) bool {
 	switch code {
-	case CodeInvalidJSON, CodeInvalidUTF8, CodeDuplicateKey, CodeTooDeep, CodeNumberOutOfRange:
+	case api.CodeInvalidJSON, api.CodeInvalidUTF8, api.CodeDuplicateKey, api.CodeTooDeep, api.CodeNumberOutOfRange:
 		return true
 	}
 	return false

@@ -1,6 +1,10 @@
 package wire
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/graphd/graphd/internal/api"
+)
 
 // MaxDepth is the deepest nesting the scanner can follow.
 const MaxDepth = 1000
@@ -19,14 +23,14 @@ func (b Bad) Is() bool { return b.Code != "" }
 // else but white space. Duplicate keys and the range of numbers are the accumulator's to judge.
 func Validate(b []byte, maxDepth int) Bad {
 	if !utf8.Valid(b) {
-		return Bad{CodeInvalidUTF8, firstInvalid(b)}
+		return Bad{api.CodeInvalidUTF8, firstInvalid(b)}
 	}
 	i, bad := SkipValue(b, SkipSpace(b, 0), maxDepth)
 	if bad.Is() {
 		return bad
 	}
 	if i = SkipSpace(b, i); i != len(b) {
-		return Bad{CodeInvalidJSON, i}
+		return Bad{api.CodeInvalidJSON, i}
 	}
 	return Bad{}
 }
@@ -83,10 +87,10 @@ func SkipValue(b []byte, i, maxDepth int) (int, Bad) {
 		var bad Bad
 		switch {
 		case i == len(b):
-			return i, Bad{CodeInvalidJSON, i}
+			return i, Bad{api.CodeInvalidJSON, i}
 		case b[i] == '{' || b[i] == '[':
 			if in.depth == maxDepth {
-				return i, Bad{CodeTooDeep, i}
+				return i, Bad{api.CodeTooDeep, i}
 			}
 			in.push(b[i] == '{')
 			i = SkipSpace(b, i+1)
@@ -109,7 +113,7 @@ func SkipValue(b []byte, i, maxDepth int) (int, Bad) {
 		for {
 			i = SkipSpace(b, i)
 			if i == len(b) {
-				return i, Bad{CodeInvalidJSON, i}
+				return i, Bad{api.CodeInvalidJSON, i}
 			}
 			if b[i] != closing(&in) {
 				break
@@ -120,7 +124,7 @@ func SkipValue(b []byte, i, maxDepth int) (int, Bad) {
 			}
 		}
 		if b[i] != ',' {
-			return i, Bad{CodeInvalidJSON, i}
+			return i, Bad{api.CodeInvalidJSON, i}
 		}
 		i = SkipSpace(b, i+1)
 		if in.inObject() {
@@ -141,14 +145,14 @@ func closing(in *nesting) byte {
 // skipKey checks a member's name and colon.
 func skipKey(b []byte, i int) (int, Bad) {
 	if i == len(b) || b[i] != '"' {
-		return i, Bad{CodeInvalidJSON, i}
+		return i, Bad{api.CodeInvalidJSON, i}
 	}
 	i, bad := SkipString(b, i)
 	if bad.Is() {
 		return i, bad
 	}
 	if i = SkipSpace(b, i); i == len(b) || b[i] != ':' {
-		return i, Bad{CodeInvalidJSON, i}
+		return i, Bad{api.CodeInvalidJSON, i}
 	}
 	return i + 1, Bad{}
 }
@@ -166,12 +170,12 @@ func skipScalar(b []byte, i int) (int, Bad) {
 	case c == 'n':
 		return skipLiteral(b, i, "null")
 	}
-	return i, Bad{CodeInvalidJSON, i}
+	return i, Bad{api.CodeInvalidJSON, i}
 }
 
 func skipLiteral(b []byte, i int, want string) (int, Bad) {
 	if len(b)-i < len(want) || string(b[i:i+len(want)]) != want {
-		return i, Bad{CodeInvalidJSON, i}
+		return i, Bad{api.CodeInvalidJSON, i}
 	}
 	return i + len(want), Bad{}
 }
@@ -183,16 +187,16 @@ func SkipString(b []byte, i int) (int, Bad) {
 		case c == '"':
 			return i + 1, Bad{}
 		case c < 0x20:
-			return i, Bad{CodeInvalidJSON, i}
+			return i, Bad{api.CodeInvalidJSON, i}
 		case c == '\\':
 			n := escapeLen(b[i:])
 			if n == 0 {
-				return i, Bad{CodeInvalidJSON, i}
+				return i, Bad{api.CodeInvalidJSON, i}
 			}
 			i += n - 1
 		}
 	}
-	return i, Bad{CodeInvalidJSON, i}
+	return i, Bad{api.CodeInvalidJSON, i}
 }
 
 // escapeLen is the length of the escape sequence at the start of b, 0 when it is none.
@@ -227,14 +231,14 @@ func skipNumber(b []byte, i int) (int, Bad) {
 	default:
 		n := skipDigits(b, i)
 		if n == i {
-			return i, Bad{CodeInvalidJSON, i}
+			return i, Bad{api.CodeInvalidJSON, i}
 		}
 		i = n
 	}
 	if i < len(b) && b[i] == '.' {
 		n := skipDigits(b, i+1)
 		if n == i+1 {
-			return n, Bad{CodeInvalidJSON, n}
+			return n, Bad{api.CodeInvalidJSON, n}
 		}
 		i = n
 	}
@@ -245,7 +249,7 @@ func skipNumber(b []byte, i int) (int, Bad) {
 		}
 		n := skipDigits(b, i)
 		if n == i {
-			return i, Bad{CodeInvalidJSON, i}
+			return i, Bad{api.CodeInvalidJSON, i}
 		}
 		i = n
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/graphd/graphd/internal/api"
 )
 
 func TestValidate(t *testing.T) {
@@ -24,17 +26,17 @@ func TestValidate(t *testing.T) {
 		code   string
 		offset int
 	}{
-		{``, CodeInvalidJSON, 0}, {` `, CodeInvalidJSON, 1}, {`nul`, CodeInvalidJSON, 0}, {`nulll`, CodeInvalidJSON, 4}, {`NaN`, CodeInvalidJSON, 0},
-		{`Infinity`, CodeInvalidJSON, 0}, {`-`, CodeInvalidJSON, 1}, {`01`, CodeInvalidJSON, 1}, {`1.`, CodeInvalidJSON, 2}, {`.5`, CodeInvalidJSON, 0},
-		{`1e`, CodeInvalidJSON, 2}, {`1e+`, CodeInvalidJSON, 3}, {`+1`, CodeInvalidJSON, 0}, {`"`, CodeInvalidJSON, 1}, {`"\`, CodeInvalidJSON, 1},
-		{`"\x"`, CodeInvalidJSON, 1}, {`"\u12"`, CodeInvalidJSON, 1}, {`"\u12G4"`, CodeInvalidJSON, 1}, {"\"\n\"", CodeInvalidJSON, 1},
-		{`[`, CodeInvalidJSON, 1}, {`[1`, CodeInvalidJSON, 2}, {`[1,`, CodeInvalidJSON, 3}, {`[1,]`, CodeInvalidJSON, 3}, {`[,1]`, CodeInvalidJSON, 1},
-		{`[1 2]`, CodeInvalidJSON, 3}, {`[1}`, CodeInvalidJSON, 2}, {`{"a":1]`, CodeInvalidJSON, 6}, {`]`, CodeInvalidJSON, 0}, {`{`, CodeInvalidJSON, 1},
-		{`{"a"`, CodeInvalidJSON, 4}, {`{"a":`, CodeInvalidJSON, 5}, {`{"a":}`, CodeInvalidJSON, 5}, {`{"a":1,}`, CodeInvalidJSON, 7}, {`{a:1}`, CodeInvalidJSON, 1},
-		{`{"a" 1}`, CodeInvalidJSON, 5}, {`{,}`, CodeInvalidJSON, 1}, {`1 2`, CodeInvalidJSON, 2}, {`{} x`, CodeInvalidJSON, 3}, {"\uFEFF1", CodeInvalidJSON, 0},
-		{"[1,\"\xff\"]", CodeInvalidUTF8, 4}, {"\xc3", CodeInvalidUTF8, 0},
-		{strings.Repeat("[", 65) + strings.Repeat("]", 65), CodeTooDeep, 64},
-		{strings.Repeat(`{"a":`, 65), CodeTooDeep, 64 * 5}, {strings.Repeat("[", 1_000_000), CodeTooDeep, 64},
+		{``, api.CodeInvalidJSON, 0}, {` `, api.CodeInvalidJSON, 1}, {`nul`, api.CodeInvalidJSON, 0}, {`nulll`, api.CodeInvalidJSON, 4}, {`NaN`, api.CodeInvalidJSON, 0},
+		{`Infinity`, api.CodeInvalidJSON, 0}, {`-`, api.CodeInvalidJSON, 1}, {`01`, api.CodeInvalidJSON, 1}, {`1.`, api.CodeInvalidJSON, 2}, {`.5`, api.CodeInvalidJSON, 0},
+		{`1e`, api.CodeInvalidJSON, 2}, {`1e+`, api.CodeInvalidJSON, 3}, {`+1`, api.CodeInvalidJSON, 0}, {`"`, api.CodeInvalidJSON, 1}, {`"\`, api.CodeInvalidJSON, 1},
+		{`"\x"`, api.CodeInvalidJSON, 1}, {`"\u12"`, api.CodeInvalidJSON, 1}, {`"\u12G4"`, api.CodeInvalidJSON, 1}, {"\"\n\"", api.CodeInvalidJSON, 1},
+		{`[`, api.CodeInvalidJSON, 1}, {`[1`, api.CodeInvalidJSON, 2}, {`[1,`, api.CodeInvalidJSON, 3}, {`[1,]`, api.CodeInvalidJSON, 3}, {`[,1]`, api.CodeInvalidJSON, 1},
+		{`[1 2]`, api.CodeInvalidJSON, 3}, {`[1}`, api.CodeInvalidJSON, 2}, {`{"a":1]`, api.CodeInvalidJSON, 6}, {`]`, api.CodeInvalidJSON, 0}, {`{`, api.CodeInvalidJSON, 1},
+		{`{"a"`, api.CodeInvalidJSON, 4}, {`{"a":`, api.CodeInvalidJSON, 5}, {`{"a":}`, api.CodeInvalidJSON, 5}, {`{"a":1,}`, api.CodeInvalidJSON, 7}, {`{a:1}`, api.CodeInvalidJSON, 1},
+		{`{"a" 1}`, api.CodeInvalidJSON, 5}, {`{,}`, api.CodeInvalidJSON, 1}, {`1 2`, api.CodeInvalidJSON, 2}, {`{} x`, api.CodeInvalidJSON, 3}, {"\uFEFF1", api.CodeInvalidJSON, 0},
+		{"[1,\"\xff\"]", api.CodeInvalidUTF8, 4}, {"\xc3", api.CodeInvalidUTF8, 0},
+		{strings.Repeat("[", 65) + strings.Repeat("]", 65), api.CodeTooDeep, 64},
+		{strings.Repeat(`{"a":`, 65), api.CodeTooDeep, 64 * 5}, {strings.Repeat("[", 1_000_000), api.CodeTooDeep, 64},
 	}
 	for _, tt := range bad {
 		if got := Validate([]byte(tt.text), 64); got.Code != tt.code || got.Offset != tt.offset {
@@ -50,7 +52,7 @@ func FuzzValidate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got := Validate(b, MaxDepth)
-		if got.Code == CodeTooDeep {
+		if got.Code == api.CodeTooDeep {
 			return
 		}
 		if want := json.Valid(b) && utf8.Valid(b); want == got.Is() {

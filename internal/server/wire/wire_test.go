@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
 func TestAppendString(t *testing.T) {
@@ -42,15 +42,15 @@ func TestKey(t *testing.T) {
 
 func TestDecodeObject(t *testing.T) {
 	t.Parallel()
-	var q StepRequest
+	var q api.StepRequest
 	if err := DecodeObject([]byte(` {"n": 2} `), 64, &q); err != nil || *q.N != 2 {
 		t.Errorf("%v %v", q.N, err)
 	}
-	for raw, code := range map[string]string{`{"n":1,"n":2}`: CodeDuplicateKey, `{"m":1}`: CodeInvalidBody, `[1]`: CodeInvalidBody, ``: CodeInvalidJSON, `{"n":1}{}`: CodeInvalidJSON,
-		`{"n":"1"}`: CodeInvalidBody, `{"n":` + strings.Repeat("[", 100): CodeTooDeep, "{\"n\":\"\xff\"}": CodeInvalidUTF8} {
-		var q StepRequest
+	for raw, code := range map[string]string{`{"n":1,"n":2}`: api.CodeDuplicateKey, `{"m":1}`: api.CodeInvalidBody, `[1]`: api.CodeInvalidBody, ``: api.CodeInvalidJSON, `{"n":1}{}`: api.CodeInvalidJSON,
+		`{"n":"1"}`: api.CodeInvalidBody, `{"n":` + strings.Repeat("[", 100): api.CodeTooDeep, "{\"n\":\"\xff\"}": api.CodeInvalidUTF8} {
+		var q api.StepRequest
 		err := DecodeObject([]byte(raw), 64, &q)
-		e, ok := errors.AsType[*engine.Error](err)
+		e, ok := errors.AsType[*api.Error](err)
 		if !ok || e.Code != code || e.Status != 400 {
 			t.Errorf("%s: got %v, want %s", raw, err, code)
 		}
@@ -77,7 +77,7 @@ func TestEventsAreCopies(t *testing.T) {
 // takes is a Pusher that takes so many events, rejecting those that are "bad".
 type takes struct{ left int }
 
-func (p *takes) Push(_ context.Context, _ engine.Ref, _ string, events []json.RawMessage) (r engine.PushResult, err error) {
+func (p *takes) Push(_ context.Context, _ api.Ref, _ string, events []json.RawMessage) (r api.PushResult, err error) {
 	r.Durable = true
 	for i, e := range events {
 		if p.left == 0 {
@@ -86,7 +86,7 @@ func (p *takes) Push(_ context.Context, _ engine.Ref, _ string, events []json.Ra
 		}
 		p.left--
 		if string(e) == `"bad"` {
-			r.Rejected = append(r.Rejected, engine.Rejection{Index: i, Code: "x"})
+			r.Rejected = append(r.Rejected, api.Rejection{Index: i, Code: "x"})
 			continue
 		}
 		r.Accepted++
@@ -112,7 +112,7 @@ func TestPushed(t *testing.T) {
 		if bad.Is() {
 			t.Fatal(bad)
 		}
-		if err := p.Push(t.Context(), &takes{room}, engine.Ref{}, "a", &ev); err != nil {
+		if err := p.Push(t.Context(), &takes{room}, api.Ref{}, "a", &ev); err != nil {
 			t.Fatal(err)
 		}
 		if p.Done != p.Accepted+len(p.Rejected) {

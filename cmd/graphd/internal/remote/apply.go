@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
@@ -57,7 +57,7 @@ All files are tried, whatever becomes of the first.`,
 // apply sends every file and reports on all of them. The first failure gives the exit code.
 func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, revision int64, dryRun bool) error {
 	var failure error
-	var done []engine.ApplyResult
+	var done []api.ApplyResult
 	t := terminal.NewTable("GRAPH", "REVISION", "RESULT", "HEALTH").Numbers(1).Color(3, terminal.HealthTone)
 	for _, path := range paths {
 		name, r, err := a.applyFile(ctx, c, path, revision, dryRun)
@@ -100,17 +100,17 @@ func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, rev
 }
 
 // applyFile applies one document under the name it gives itself.
-func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, revision int64, dryRun bool) (string, engine.ApplyResult, error) {
+func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, revision int64, dryRun bool) (string, api.ApplyResult, error) {
 	doc, err := a.ReadFile(path, maxDocument)
 	if err != nil {
-		return "", engine.ApplyResult{}, err
+		return "", api.ApplyResult{}, err
 	}
 	name, err := graphName(doc)
 	if err != nil {
-		return "", engine.ApplyResult{}, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: %w", inputName(path), err))
+		return "", api.ApplyResult{}, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: %w", inputName(path), err))
 	}
 	r, err := c.Apply(ctx, name, doc, revision, dryRun)
-	if p, ok := errors.AsType[*client.Problem](err); ok {
+	if p, ok := errors.AsType[*api.Problem](err); ok {
 		for i := range p.Errors { // the daemon does not know the file's name
 			if p.Errors[i].File == "" || p.Errors[i].File == "-" {
 				p.Errors[i].File = path
@@ -121,7 +121,7 @@ func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, re
 }
 
 // applied is the result in a word.
-func applied(r *engine.ApplyResult) string {
+func applied(r *api.ApplyResult) string {
 	word := "unchanged"
 	switch {
 	case r.Created:

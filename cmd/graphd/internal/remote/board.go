@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 )
 
 const (
@@ -52,7 +52,7 @@ func newBoard(named bool) *board {
 }
 
 // take notes a frame.
-func (b *board) take(f *engine.Frame, now time.Time) {
+func (b *board) take(f *api.Frame, now time.Time) {
 	switch f.Type {
 	case "output":
 		k := boardKey{f.Graph, f.Output, ""}
@@ -182,7 +182,7 @@ func (b *board) draw(a *Verbs) error {
 func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, options client.TailOptions, count int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	frames, ended := make(chan *engine.Frame, boardFrames), make(chan error, 1)
+	frames, ended := make(chan *api.Frame, boardFrames), make(chan error, 1)
 	lost := make(chan string, 1)
 	options.Lost = func(err error, wait time.Duration) {
 		select {
@@ -192,7 +192,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 	}
 	go func() { // joined by the receive from ended
 		n := 0
-		ended <- c.Tail(ctx, graph, options, func(f *engine.Frame) error {
+		ended <- c.Tail(ctx, graph, options, func(f *api.Frame) error {
 			select {
 			case frames <- f:
 			case <-ctx.Done():

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
-	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/api"
 )
 
-func outputFrame(graph, output, key string, epoch int64, value string) *engine.Frame {
-	f := &engine.Frame{Type: "output", Graph: graph, Output: output, Epoch: epoch, Value: json.RawMessage(value)}
+func outputFrame(graph, output, key string, epoch int64, value string) *api.Frame {
+	f := &api.Frame{Type: "output", Graph: graph, Output: output, Epoch: epoch, Value: json.RawMessage(value)}
 	if key != "" {
 		f.Key = json.RawMessage(key)
 	}
@@ -39,8 +39,8 @@ func TestBoard(t *testing.T) {
 		b.take(outputFrame("g", "signals", "", int64(i), fmt.Sprint(i)), now)
 	}
 	b.take(outputFrame("g", "by_key", `"AAPL"`, 10, `{"bid":1,"text":"`+strings.Repeat("x", 100)+`"}`), now)
-	b.take(&engine.Frame{Type: "health", Graph: "g", Health: "degraded", Reason: &engine.Reason{Code: "x", Detail: "\x1b[2Jy"}}, now)
-	b.take(&engine.Frame{Type: "gap", From: 4, To: 9}, now)
+	b.take(&api.Frame{Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: "x", Detail: "\x1b[2Jy"}}, now)
+	b.take(&api.Frame{Type: "gap", From: 4, To: 9}, now)
 	lines, err := b.lines(a, now)
 	if err != nil {
 		t.Fatal(err)

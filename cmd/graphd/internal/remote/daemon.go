@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/spf13/cobra"
 )
 
@@ -35,13 +35,13 @@ func (a *Verbs) treeCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Print(engine.Page[engine.TreeNode]{Items: nodes}, func() error { return a.Table(a.treeTable(nodes)) })
+			return a.Print(api.Page[api.TreeNode]{Items: nodes}, func() error { return a.Table(a.treeTable(nodes)) })
 		},
 	})
 }
 
 // treeTable indents each path below the longest one before it that it continues.
-func (a *Verbs) treeTable(nodes []engine.TreeNode) *terminal.Table {
+func (a *Verbs) treeTable(nodes []api.TreeNode) *terminal.Table {
 	t := terminal.NewTable("WHAT", "STATE", "RESTARTS", "SINCE").Numbers(2).Color(1, terminal.HealthTone)
 	var above []string // the paths of the lines that lead here
 	for i := range nodes {
@@ -67,7 +67,7 @@ func (a *Verbs) limitsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Print(engine.Page[engine.Limit]{Items: limits}, func() error {
+			return a.Print(api.Page[api.Limit]{Items: limits}, func() error {
 				t := terminal.NewTable("LIMIT", "AT MOST", "USED", "UNIT").Numbers(1, 2)
 				for i := range limits {
 					used := "-"

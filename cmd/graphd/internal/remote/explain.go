@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
-	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/api"
 )
 
 // explain turns what a verb failed with into words for the person who gave it, with the
@@ -23,7 +23,7 @@ func (a *Verbs) explain(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*terminal.ExitError](err); ok {
 		return err
 	}
-	if p, ok := errors.AsType[*client.Problem](err); ok {
+	if p, ok := errors.AsType[*api.Problem](err); ok {
 		for _, d := range p.Errors {
 			a.Say("%s", d)
 		}
@@ -42,7 +42,7 @@ func (a *Verbs) explain(ctx context.Context, err error) error {
 }
 
 // problemCode is the exit code of a refusal.
-func problemCode(p *client.Problem) int {
+func problemCode(p *api.Problem) int {
 	if len(p.Errors) > 0 {
 		return terminal.ExitFormat
 	}

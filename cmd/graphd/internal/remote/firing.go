@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 )
 
 // firing tells one epoch in full.
@@ -32,7 +32,7 @@ func (a *Verbs) firing(ctx context.Context, c *client.Client, graph string, epoc
 }
 
 // why says how the epoch came about and how it ended.
-func (a *Verbs) why(f *engine.FiringDetail) *terminal.Table {
+func (a *Verbs) why(f *api.FiringDetail) *terminal.Table {
 	t := terminal.NewTable("", "").Color(1, func(text string) terminal.Tone {
 		if text == result(&f.Firing) {
 			return terminal.HealthTone(text)
@@ -77,7 +77,7 @@ func why(cause string) string {
 }
 
 // saw is what the cut took and what the epoch read beside it.
-func saw(f *engine.FiringDetail) *terminal.Table {
+func saw(f *api.FiringDetail) *terminal.Table {
 	t := terminal.NewTable("SAW", "WHICH WAS", "EVENTS", "POSITION", "VALUE").Numbers(2)
 	names := make(map[string]bool)
 	for name := range f.Cut {
@@ -101,7 +101,7 @@ func saw(f *engine.FiringDetail) *terminal.Table {
 }
 
 // did is what every node did.
-func did(f *engine.FiringDetail) *terminal.Table {
+func did(f *api.FiringDetail) *terminal.Table {
 	t := terminal.NewTable("NODE", "DID", "TOOK", "VALUE").Numbers(2).Color(1, terminal.HealthTone)
 	for _, name := range slices.Sorted(maps.Keys(f.Nodes)) {
 		n := f.Nodes[name]
@@ -126,7 +126,7 @@ func nodeValue(raw json.RawMessage) string {
 }
 
 // gave is what came out.
-func gave(f *engine.FiringDetail) *terminal.Table {
+func gave(f *api.FiringDetail) *terminal.Table {
 	t := terminal.NewTable("OUTPUT", "VALUE")
 	for _, name := range slices.Sorted(maps.Keys(f.Outputs)) {
 		t.Row(name, terminal.Value(f.Outputs[name], detailWidth))

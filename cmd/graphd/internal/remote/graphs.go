@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/spf13/cobra"
 )
 
@@ -26,7 +26,7 @@ func (a *Verbs) getCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Print(engine.Page[engine.GraphSummary]{Items: graphs}, func() error {
+			return a.Print(api.Page[api.GraphSummary]{Items: graphs}, func() error {
 				if len(graphs) == 0 {
 					a.Say("no graphs yet: graphd apply -f FILE")
 					return nil
@@ -38,11 +38,11 @@ func (a *Verbs) getCmd() *cobra.Command {
 }
 
 // printGraph prints one graph as a line, or in full as JSON or YAML.
-func (a *Verbs) printGraph(g *engine.GraphSummary) error {
-	return a.Print(g, func() error { return a.Table(a.graphTable([]engine.GraphSummary{*g})) })
+func (a *Verbs) printGraph(g *api.GraphSummary) error {
+	return a.Print(g, func() error { return a.Table(a.graphTable([]api.GraphSummary{*g})) })
 }
 
-func (a *Verbs) graphTable(graphs []engine.GraphSummary) *terminal.Table {
+func (a *Verbs) graphTable(graphs []api.GraphSummary) *terminal.Table {
 	t := terminal.NewTable("GRAPH", "HEALTH", "EPOCH", "LAST FIRED", "RECEIVED", "QUEUED", "DEAD", "REASON").
 		Numbers(2, 4, 5, 6).Color(1, terminal.HealthTone)
 	for i := range graphs {
@@ -54,14 +54,14 @@ func (a *Verbs) graphTable(graphs []engine.GraphSummary) *terminal.Table {
 }
 
 // healthWord is the state and the flag beside it.
-func healthWord(g *engine.GraphSummary) string {
+func healthWord(g *api.GraphSummary) string {
 	if g.Paused {
 		return g.Health + " (paused)"
 	}
 	return g.Health
 }
 
-func reasonText(r *engine.Reason) string {
+func reasonText(r *api.Reason) string {
 	switch {
 	case r == nil:
 		return "-"
@@ -84,7 +84,7 @@ func (a *Verbs) describeCmd() *cobra.Command {
 	})
 }
 
-func (a *Verbs) describe(g *engine.GraphSummary) error {
+func (a *Verbs) describe(g *api.GraphSummary) error {
 	if err := a.Table(a.overview(g)); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *Verbs) describe(g *engine.GraphSummary) error {
 }
 
 // overview is what describes the graph as a whole, a fact a line.
-func (a *Verbs) overview(g *engine.GraphSummary) *terminal.Table {
+func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 	t := terminal.NewTable("", "").Color(1, func(text string) terminal.Tone {
 		if text == healthWord(g) {
 			return terminal.HealthTone(text)
@@ -163,7 +163,7 @@ func (a *Verbs) overview(g *engine.GraphSummary) *terminal.Table {
 	return t
 }
 
-func durability(d *engine.DurabilityStatus) string {
+func durability(d *api.DurabilityStatus) string {
 	if d.CheckpointAgeSeconds == nil {
 		return d.Mode + ", no checkpoint yet"
 	}

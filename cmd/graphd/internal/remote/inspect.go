@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/spf13/cobra"
 )
 
@@ -37,7 +37,7 @@ func (a *Verbs) stateCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *Verbs) state(s *engine.State) error {
+func (a *Verbs) state(s *api.State) error {
 	paused := ""
 	if s.Paused {
 		paused = ", paused"
@@ -69,7 +69,7 @@ func (a *Verbs) state(s *engine.State) error {
 }
 
 // pageFlags adds what every list has.
-func pageFlags(cmd *cobra.Command, q *engine.Query) {
+func pageFlags(cmd *cobra.Command, q *api.Query) {
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "how many to list, newest first; at most 1000")
 	cmd.Flags().StringVar(&q.Before, "before", "", "go on where an earlier list ended")
 }
@@ -82,7 +82,7 @@ func (a *Verbs) more(next string) {
 }
 
 func (a *Verbs) firingsCmd() *cobra.Command {
-	var q engine.Query
+	var q api.Query
 	cmd := a.client(verb{
 		use: "firings GRAPH [EPOCH]", short: "List what fired, or tell one epoch in full",
 		long: `List what fired, newest first. With an EPOCH, tell why it fired, what it saw,
@@ -108,7 +108,7 @@ what every node did, and what came out.`,
 	return cmd
 }
 
-func (a *Verbs) firings(page *engine.Page[engine.Firing]) error {
+func (a *Verbs) firings(page *api.Page[api.Firing]) error {
 	if len(page.Items) == 0 {
 		a.Say("no epochs yet")
 		return nil
@@ -125,14 +125,14 @@ func (a *Verbs) firings(page *engine.Page[engine.Firing]) error {
 	return nil
 }
 
-func keyText(f *engine.Firing) string {
+func keyText(f *api.Firing) string {
 	if len(f.Key) == 0 || string(f.Key) == "null" {
 		return "-"
 	}
 	return terminal.Value(f.Key, listWidth/2)
 }
 
-func result(f *engine.Firing) string {
+func result(f *api.Firing) string {
 	switch {
 	case !f.OK:
 		return "FAILED"
@@ -143,7 +143,7 @@ func result(f *engine.Firing) string {
 }
 
 // outputsText is what came out, or why nothing did.
-func outputsText(f *engine.Firing) string {
+func outputsText(f *api.Firing) string {
 	if f.Error != nil {
 		return terminal.Clip(*f.Error, listWidth)
 	}

@@ -7,13 +7,13 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/spf13/cobra"
 )
 
 func (a *Verbs) deadLettersCmd() *cobra.Command {
-	var q engine.Query
+	var q api.Query
 	var all bool
 	cmd := a.client(verb{
 		use: "dead-letters GRAPH [list|replay|discard] [ID…]", short: "List, replay or discard events that could not be used",
@@ -50,7 +50,7 @@ taken is no dead letter any more.`,
 	return cmd
 }
 
-func (a *Verbs) letters(page *engine.Page[client.DeadLetter]) error {
+func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
 	if len(page.Items) == 0 {
 		a.Say("no dead letters")
 		return nil
@@ -75,7 +75,7 @@ func (a *Verbs) letters(page *engine.Page[client.DeadLetter]) error {
 // this order, events come in the order in which they came before.
 func allLetters(ctx context.Context, c *client.Client, graph string) ([]string, error) {
 	var ids []string
-	q := engine.Query{Limit: 1000}
+	q := api.Query{Limit: 1000}
 	for {
 		page, err := c.DeadLetters(ctx, graph, q)
 		if err != nil {
@@ -100,7 +100,7 @@ func (a *Verbs) replay(ctx context.Context, c *client.Client, graph string, ids 
 	taken := 0
 	for _, id := range ids {
 		r, err := c.ReplayDeadLetter(ctx, graph, id)
-		if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Code != "graph_not_found" {
+		if problem, ok := errors.AsType[*api.Problem](err); ok && problem.Code != "graph_not_found" {
 			a.Say("%s: %s (%s)", id, terminal.Or(problem.Detail, problem.Title), problem.Code)
 			for _, rejection := range r.Rejected {
 				a.Say("%s: %s: %s", id, rejection.Code, rejection.Detail)
@@ -136,7 +136,7 @@ func (a *Verbs) discard(ctx context.Context, c *client.Client, graph string, ids
 }
 
 func (a *Verbs) recoveryEventsCmd() *cobra.Command {
-	var q engine.Query
+	var q api.Query
 	cmd := a.client(verb{
 		use: "recovery-events GRAPH", short: "List what the supervisor restarted, and why", check: cobra.ExactArgs(1),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -151,7 +151,7 @@ func (a *Verbs) recoveryEventsCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *Verbs) recoveryEvents(page *engine.Page[engine.RecoveryEvent]) error {
+func (a *Verbs) recoveryEvents(page *api.Page[api.RecoveryEvent]) error {
 	if len(page.Items) == 0 {
 		a.Say("nothing was restarted")
 		return nil

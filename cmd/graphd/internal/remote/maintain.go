@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/spf13/cobra"
 )
 
@@ -27,7 +27,7 @@ func sure(cmd *cobra.Command, what string) *cobra.Command {
 
 func (a *Verbs) resetCmd() *cobra.Command {
 	cmd := a.command("reset GRAPH --yes", "Take all state from a graph, as if it had never run", cobra.ExactArgs(1),
-		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			return c.Reset(ctx, args[0])
 		})
 	cmd.Long = `Take all state from a graph: values, queues, open batches, node values, positions
@@ -39,7 +39,7 @@ first if that should wait.`
 
 func (a *Verbs) rewindCmd() *cobra.Command {
 	cmd := a.command("rewind GRAPH ACCUMULATOR POSITION --yes", "Read an accumulator's source again from another position", cobra.ExactArgs(3),
-		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			return c.Rewind(ctx, args[0], args[1], args[2])
 		})
 	cmd.Long = `Have an accumulator read its source again from another position: start, or what

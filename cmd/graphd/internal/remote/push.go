@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
 )
@@ -66,7 +66,7 @@ type pusher struct {
 	batch [][]byte
 	bytes int
 	sent  int // events that were answered
-	total engine.PushResult
+	total api.PushResult
 	lost  int // rejections that are not listed
 	told  time.Time
 }
@@ -140,7 +140,7 @@ func (p *pusher) send(ctx context.Context) (done int, full bool, err error) {
 	defer cancel()
 	body := append(bytes.Join(p.batch, []byte{'\n'}), '\n')
 	r, err := p.client.Push(ctx, p.graph, p.accumulator, body)
-	problem, refused := errors.AsType[*client.Problem](err)
+	problem, refused := errors.AsType[*api.Problem](err)
 	switch {
 	case err == nil:
 		done = len(p.batch)
@@ -159,7 +159,7 @@ func (p *pusher) send(ctx context.Context) (done int, full bool, err error) {
 	return done, full, nil
 }
 
-func (p *pusher) add(r engine.PushResult, done int) {
+func (p *pusher) add(r api.PushResult, done int) {
 	p.total.Accepted += r.Accepted
 	p.total.Filtered += r.Filtered
 	p.total.Durable = p.total.Durable && r.Durable
@@ -183,7 +183,7 @@ func (p *pusher) add(r engine.PushResult, done int) {
 // finish prints the sum. Any rejected event makes the push a failure.
 func (p *pusher) finish() error {
 	if p.total.Rejected == nil {
-		p.total.Rejected = []engine.Rejection{}
+		p.total.Rejected = []api.Rejection{}
 	}
 	err := p.app.Print(&p.total, func() error {
 		durable := ", not yet durable"

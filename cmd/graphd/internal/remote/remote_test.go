@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -110,11 +110,11 @@ func TestProblemCode(t *testing.T) {
 		http.StatusBadGateway: 69, http.StatusServiceUnavailable: 69,
 		http.StatusTooManyRequests: 75, http.StatusGatewayTimeout: 75,
 	} {
-		if got := problemCode(&client.Problem{Status: status}); got != want {
+		if got := problemCode(&api.Problem{Status: status}); got != want {
 			t.Errorf("%d: got %d, want %d", status, got, want)
 		}
 	}
-	mistakes := &client.Problem{Status: http.StatusUnprocessableEntity, Errors: spec.Diagnostics{{Code: "unknown_field"}}}
+	mistakes := &api.Problem{Status: http.StatusUnprocessableEntity, Errors: spec.Diagnostics{{Code: "unknown_field"}}}
 	if got := problemCode(mistakes); got != 78 {
 		t.Errorf("a declaration's mistakes: got %d, want 78", got)
 	}

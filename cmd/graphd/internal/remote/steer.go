@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
@@ -50,8 +50,8 @@ laid over it for this one epoch, and nothing else changes.`,
 	return cmd
 }
 
-func (a *Verbs) fireRequest(with, key string, aside bool) (engine.FireRequest, error) {
-	req := engine.FireRequest{Mode: "force", Key: keyJSON(key)}
+func (a *Verbs) fireRequest(with, key string, aside bool) (api.FireRequest, error) {
+	req := api.FireRequest{Mode: "force", Key: keyJSON(key)}
 	if with == "" {
 		if aside {
 			return req, terminal.Exit(terminal.ExitUsage, errors.New("--no-replace goes with --with FILE"))
@@ -99,7 +99,7 @@ func keyJSON(key string) json.RawMessage {
 	return raw
 }
 
-func (a *Verbs) fired(r *engine.FireResult) error {
+func (a *Verbs) fired(r *api.FireResult) error {
 	if !r.OK {
 		text := "no reason given"
 		if r.Error != nil {
@@ -121,7 +121,7 @@ func (a *Verbs) fired(r *engine.FireResult) error {
 }
 
 // command is a verb that changes a graph and answers with its new summary.
-func (a *Verbs) command(use, short string, check cobra.PositionalArgs, do func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error)) *cobra.Command {
+func (a *Verbs) command(use, short string, check cobra.PositionalArgs, do func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error)) *cobra.Command {
 	return a.client(verb{
 		use: use, short: short, check: check,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -136,26 +136,26 @@ func (a *Verbs) command(use, short string, check cobra.PositionalArgs, do func(c
 
 func (a *Verbs) pauseCmd() *cobra.Command {
 	return a.command("pause GRAPH", "Stop firing; inputs go on collecting", cobra.ExactArgs(1),
-		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			return c.Pause(ctx, args[0])
 		})
 }
 
 func (a *Verbs) resumeCmd() *cobra.Command {
 	return a.command("resume GRAPH", "Fire again after a pause", cobra.ExactArgs(1),
-		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			return c.Resume(ctx, args[0])
 		})
 }
 
 func (a *Verbs) stepCmd() *cobra.Command {
 	return a.command("step GRAPH [N]", "Fire the next epochs of a paused graph", cobra.RangeArgs(1, 2),
-		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			n := 1
 			if len(args) == 2 {
 				var err error
 				if n, err = strconv.Atoi(args[1]); err != nil || n < 1 {
-					return engine.GraphSummary{}, terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not a number of epochs", args[1]))
+					return api.GraphSummary{}, terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not a number of epochs", args[1]))
 				}
 			}
 			return c.Step(ctx, args[0], n)
@@ -164,14 +164,14 @@ func (a *Verbs) stepCmd() *cobra.Command {
 
 func (a *Verbs) drainCmd() *cobra.Command {
 	return a.command("drain GRAPH", "Fire until nothing is left to fire, flush the sinks, take a checkpoint", cobra.ExactArgs(1),
-		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			return c.Drain(ctx, args[0])
 		})
 }
 
 func (a *Verbs) restartCmd() *cobra.Command {
 	return a.command("restart GRAPH [ACCUMULATOR]", "Restart a graph or one of its accumulators, also one that was given up", cobra.RangeArgs(1, 2),
-		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			accumulator := ""
 			if len(args) == 2 {
 				accumulator = args[1]
@@ -182,7 +182,7 @@ func (a *Verbs) restartCmd() *cobra.Command {
 
 func (a *Verbs) skipLostCmd() *cobra.Command {
 	return a.command("skip-lost GRAPH ACCUMULATOR", "Let an accumulator go on behind a gap in its source", cobra.ExactArgs(2),
-		func(ctx context.Context, c *client.Client, args []string) (engine.GraphSummary, error) {
+		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			return c.SkipLost(ctx, args[0], args[1])
 		})
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
 )
@@ -65,7 +65,7 @@ func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics
 	options := client.TailOptions{Topics: topics, Since: since, Lost: func(err error, wait time.Duration) {
 		a.Say("the connection was lost (%v); trying again in %s", err, terminal.Short(wait))
 	}}
-	err := c.Tail(ctx, graph, options, func(f *engine.Frame) error {
+	err := c.Tail(ctx, graph, options, func(f *api.Frame) error {
 		if err := a.frame(f, graph == ""); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics
 	return err
 }
 
-func (a *Verbs) frame(f *engine.Frame, named bool) error {
+func (a *Verbs) frame(f *api.Frame, named bool) error {
 	if a.Format == terminal.FormatJSON {
 		var line bytes.Buffer
 		enc := json.NewEncoder(&line)
@@ -99,7 +99,7 @@ func (a *Verbs) frame(f *engine.Frame, named bool) error {
 }
 
 // frameText is a frame as a line for people.
-func frameText(f *engine.Frame) string {
+func frameText(f *api.Frame) string {
 	switch f.Type {
 	case "output":
 		key := ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
 	"github.com/spf13/cobra"
 )
@@ -46,7 +47,7 @@ func (a *Verbs) client(v verb) *cobra.Command {
 				defer cancel()
 			}
 			err = v.run(ctx, c, args)
-			if p, ok := errors.AsType[*client.Problem](err); ok && len(args) > 0 {
+			if p, ok := errors.AsType[*api.Problem](err); ok && len(args) > 0 {
 				a.suggest(ctx, c, p, args)
 			}
 			return a.explain(ctx, err)
@@ -55,7 +56,7 @@ func (a *Verbs) client(v verb) *cobra.Command {
 }
 
 // suggest says which names there are, where one was unknown.
-func (a *Verbs) suggest(ctx context.Context, c *client.Client, p *client.Problem, args []string) {
+func (a *Verbs) suggest(ctx context.Context, c *client.Client, p *api.Problem, args []string) {
 	names, given := p.Declared, args[len(args)-1]
 	if p.Code == "graph_not_found" {
 		graphs, err := c.Graphs(ctx)

@@ -1,0 +1,37 @@
+package api
+
+import "encoding/json"
+
+// FireRequest is the body of POST …/fire and of the ForceFire and FireWith frames.
+type FireRequest struct {
+	Mode    string                     `json:"mode"` // "force" or "with"
+	Cache   map[string]json.RawMessage `json:"cache,omitempty"`
+	Replace *bool                      `json:"replace,omitempty"` // default true
+	Key     json.RawMessage            `json:"key,omitempty"`
+}
+
+// StepRequest is the body of POST …/step and of the Step frame.
+type StepRequest struct {
+	N *int `json:"n"` // 1 when it is not given
+}
+
+// PieceRequest is the body of POST …/restart and …/skip-lost: which part of the graph is meant.
+type PieceRequest struct {
+	Accumulator *string `json:"accumulator"` // null is the graph as a whole
+}
+
+// ResetRequest is the body of POST …/reset.
+type ResetRequest struct {
+	Confirm string `json:"confirm"` // the graph's name
+}
+
+// RewindRequest is the body of POST …/rewind.
+type RewindRequest struct {
+	Position string `json:"position"`
+	Confirm  string `json:"confirm"` // the graph's name
+}
+
+// Checkpointed answers a checkpoint command.
+type Checkpointed struct {
+	Epoch int64 `json:"checkpoint_epoch"`
+}

@@ -1,0 +1,34 @@
+package api
+
+import "time"
+
+// Status is the answer of the health routes.
+type Status struct {
+	Status string `json:"status"` // "ok" or "ready"
+	// Uptime is the time since the start in seconds; only GET /healthz says it.
+	Uptime float64 `json:"uptime_seconds,omitempty"`
+}
+
+// Version is the answer of GET /version; the fields of a build that was not told are "".
+type Version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Date    string `json:"date,omitempty"`
+	Go      string `json:"go,omitempty"`
+}
+
+// TreeNode is one line of the live task tree (M34).
+type TreeNode struct {
+	Path     string    `json:"path"` // "graphd/default/market_maker/accumulator/orderbook"
+	State    string    `json:"state"`
+	Restarts int       `json:"restarts"`
+	Since    time.Time `json:"since"`
+}
+
+// Limit is one bound of the daemon with its use.
+type Limit struct {
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+	Used  *int64 `json:"used"` // null where use is not a running figure
+	Unit  string `json:"unit"`
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Firing is one record of the history, as listed.
+type Firing struct {
+	Epoch       int64                      `json:"epoch"`
+	Incarnation int64                      `json:"incarnation"`
+	At          time.Time                  `json:"at"`
+	Cause       string                     `json:"cause"`
+	Key         json.RawMessage            `json:"key"` // null when unkeyed
+	OK          bool                       `json:"ok"`
+	Error       *string                    `json:"error"`
+	DurationUS  int64                      `json:"duration_us"`
+	Degraded    []string                   `json:"degraded,omitempty"`
+	Inputs      map[string]json.RawMessage `json:"inputs"`
+	Outputs     map[string]json.RawMessage `json:"outputs"`
+}
+
+// FiringDetail is one epoch in full: what it saw, what ran and what came out.
+type FiringDetail struct {
+	Firing
+	Cut   map[string]CutInput   `json:"cut"`
+	Nodes map[string]NodeRecord `json:"nodes"`
+}
+
+// CutInput is what the cut took from one input.
+type CutInput struct {
+	Taken    bool   `json:"taken"` // false: the cached value was read again
+	Events   int64  `json:"events"`
+	Position string `json:"position"`
+}
+
+// NodeRecord is what one node did in an epoch.
+type NodeRecord struct {
+	Status     string          `json:"status"` // ran, cut_off, skipped, failed, idle
+	Value      json.RawMessage `json:"value"`  // null when absent
+	DurationUS *float64        `json:"duration_us"`
+	Error      *string         `json:"error"`
+}
+
+// FireResult answers ForceFire and FireWith.
+type FireResult struct {
+	Epoch   int64                      `json:"epoch"`
+	OK      bool                       `json:"ok"`
+	Error   *string                    `json:"error"`
+	Cause   string                     `json:"cause"`
+	Outputs map[string]json.RawMessage `json:"outputs"`
+}

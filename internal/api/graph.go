@@ -1,0 +1,179 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Ref names one graph of one tenant.
+type Ref struct{ Tenant, Name string }
+
+// Reason says why a graph or accumulator is in the health it is in.
+type Reason struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+}
+
+// Counters are the books of one accumulator or graph, in events (M42):
+// Received = the sum of the other six, at quiescence.
+type Counters struct {
+	Received     int64 `json:"received"`
+	Filtered     int64 `json:"filtered"`
+	Conflated    int64 `json:"conflated"`
+	Rejected     int64 `json:"rejected"`
+	DeadLettered int64 `json:"dead_lettered"`
+	Consumed     int64 `json:"consumed"`
+	Queued       int64 `json:"queued"`
+}
+
+// Add counts o in.
+func (c *Counters) Add(o Counters) {
+	c.Received += o.Received
+	c.Filtered += o.Filtered
+	c.Conflated += o.Conflated
+	c.Rejected += o.Rejected
+	c.DeadLettered += o.DeadLettered
+	c.Consumed += o.Consumed
+	c.Queued += o.Queued
+}
+
+// DurabilityStatus is where the checkpoint stands.
+type DurabilityStatus struct {
+	Mode                 string   `json:"mode"`
+	CheckpointEpoch      int64    `json:"checkpoint_epoch"`
+	CheckpointAgeSeconds *float64 `json:"checkpoint_age_seconds"` // null before the first
+}
+
+// AccumulatorSummary is one input as an operator sees it.
+type AccumulatorSummary struct {
+	Name          string     `json:"name"`
+	Kind          string     `json:"kind"`
+	Source        string     `json:"source"`
+	Strategy      string     `json:"strategy"`
+	Triggers      bool       `json:"triggers"`
+	Health        string     `json:"health"`
+	HealthReason  *Reason    `json:"health_reason"`
+	Dirty         bool       `json:"dirty"`
+	Depth         int        `json:"depth"`
+	Capacity      int        `json:"capacity"`
+	DepthBytes    int64      `json:"depth_bytes"`
+	CapacityBytes int64      `json:"capacity_bytes"`
+	SecondsToFull *float64   `json:"seconds_to_full"`
+	Counters      Counters   `json:"counters"`
+	Position      string     `json:"position"`
+	LastEventAt   *time.Time `json:"last_event_at"`
+	Restarts      int        `json:"restarts"`
+	// Gaps is how often an operator let it go on behind what its source had lost, since the daemon started (M44).
+	Gaps int64 `json:"gaps"`
+	// Lag is how many events wait at the source; null where it cannot tell.
+	Lag         *int64 `json:"lag"`
+	Incarnation int64  `json:"incarnation"`
+}
+
+// AccumulatorDetail adds what the accumulator expects and hands over.
+type AccumulatorDetail struct {
+	AccumulatorSummary
+	Schema       json.RawMessage `json:"schema"`        // null when none was declared
+	BoundaryType string          `json:"boundary_type"` // the static type of a boundary's value
+}
+
+// OutputSummary is one output as an operator sees it.
+type OutputSummary struct {
+	Name    string `json:"name"`
+	From    string `json:"from"`
+	Sink    string `json:"sink"`
+	Path    string `json:"path"` // "direct", "outbox" or "co-transaction"
+	Emitted int64  `json:"emitted"`
+	Pending int64  `json:"pending"`
+	Failed  int64  `json:"failed"`
+	// OldestPendingSeconds is how long the first of the pending values has waited; null when
+	// none waits, or when it is not known yet.
+	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`
+	Error                string   `json:"error,omitempty"` // the last failure while it lasts
+}
+
+// KeysSummary is what a keyed graph has of keys (M13).
+type KeysSummary struct {
+	Count   int   `json:"count"`
+	Max     int   `json:"max"`
+	Evicted int64 `json:"evicted"` // in all, of every incarnation
+}
+
+// GraphSummary is GET /v1/graphs/{g}.
+type GraphSummary struct {
+	Graph        string               `json:"graph"`
+	Tenant       string               `json:"tenant"`
+	Description  string               `json:"description,omitempty"`
+	Revision     int64                `json:"revision"`
+	Instance     string               `json:"instance"`
+	Incarnation  int64                `json:"incarnation"`
+	Health       string               `json:"health"`
+	HealthReason *Reason              `json:"health_reason"`
+	Paused       bool                 `json:"paused"`
+	PausedBy     string               `json:"paused_by,omitempty"`
+	Degraded     []string             `json:"degraded"`    // accumulators (or "checkpoint") that are not healthy
+	WaitingFor   []string             `json:"waiting_for"` // inputs the next epoch waits for
+	Epoch        int64                `json:"epoch"`
+	Keys         *KeysSummary         `json:"keys"` // null in a graph without keys
+	LastFiredAt  *time.Time           `json:"last_fired_at"`
+	Durability   DurabilityStatus     `json:"durability"`
+	Guarantees   map[string]string    `json:"guarantees"`
+	Counters     Counters             `json:"counters"`
+	Accumulators []AccumulatorSummary `json:"accumulators"`
+	Outputs      []OutputSummary      `json:"outputs"`
+	// Update is the last attempt to change the graph since the daemon started; null when there was none.
+	Update *UpdateStatus `json:"last_update"`
+}
+
+// UpdateStatus is the last attempt to change a graph since the daemon started.
+type UpdateStatus struct {
+	At     time.Time `json:"at"`
+	OK     bool      `json:"ok"`
+	Origin string    `json:"origin"` // "api" or "file:PATH"
+	// Detail is what became of the state, or why the graph was left as it was.
+	Detail string `json:"detail"`
+}
+
+// StateChange lists what of a graph's state an update keeps and drops (M33).
+type StateChange struct {
+	Kept    []string `json:"kept"`
+	Dropped []string `json:"dropped"`
+}
+
+// String is the change for a recovery event.
+func (c *StateChange) String() string {
+	if c == nil {
+		return "no state was there to keep"
+	}
+	text := "the state of all names was kept"
+	if len(c.Dropped) > 0 {
+		text = "dropped: " + strings.Join(c.Dropped, "; ")
+		if len(c.Kept) > 0 {
+			text += "; kept: " + strings.Join(c.Kept, ", ")
+		}
+	}
+	return text
+}
+
+// ApplyResult answers PUT /v1/graphs/{g}.
+type ApplyResult struct {
+	Created  bool            `json:"created"`
+	Changed  bool            `json:"changed"`
+	Revision int64           `json:"revision"`
+	DryRun   bool            `json:"dry_run,omitempty"`
+	Plan     json.RawMessage `json:"plan,omitempty"`
+	Diff     []string        `json:"diff,omitempty"`
+	State    *StateChange    `json:"state,omitempty"` // of a change: what of the state is kept
+	Graph    *GraphSummary   `json:"graph,omitempty"`
+}
+
+// State is GET …/state.
+type State struct {
+	Cache  map[string]json.RawMessage `json:"cache"`
+	Dirty  map[string]bool            `json:"dirty"`
+	Queues map[string]int             `json:"queues"`
+	Nodes  map[string]json.RawMessage `json:"nodes"`
+	Paused bool                       `json:"paused"`
+	Epoch  int64                      `json:"epoch"`
+}

@@ -1,0 +1,19 @@
+package api
+
+// PushResult answers a push. Accepted counts the leading events that were taken, the
+// filtered ones among them; nothing after them was taken when Full is set.
+type PushResult struct {
+	Accepted int         `json:"accepted"`
+	Filtered int         `json:"filtered"`
+	Durable  bool        `json:"durable"`
+	Rejected []Rejection `json:"rejected"`
+	// Full says that the queue stayed full until the caller's deadline: answer 429.
+	Full bool `json:"-"`
+}
+
+// Rejection is one event of a push that was refused (M5).
+type Rejection struct {
+	Index  int    `json:"index"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+}
