@@ -13,7 +13,7 @@ import (
 // A store of the first release is brought forward however often that is cut short by
 // kill -9: what was begun is done whole, or not at all and again.
 func TestKilledMigration(t *testing.T) {
-	packed, err := os.Open(filepath.Join("..", "..", "testdata", "store-1", "graphd.db.gz"))
+	packed, err := os.Open(filepath.Join("..", "..", "test", "testdata", "store-1", "graphd.db.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package graphd_test
+package docs
 
 import (
 	"go/ast"
@@ -125,6 +125,24 @@ func sources(t *testing.T, dir string) []*ast.File {
 	return files
 }
 
+// allSources are the parsed files of every package of the daemon, without the tests.
+func allSources(t *testing.T) []*ast.File {
+	t.Helper()
+	var files []*ast.File
+	err := filepath.WalkDir("internal", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		files = append(files, f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 // TestDocsGuarantees: docs/guarantees.md has every sentence that GET /v1/graphs/{graph} may
 // answer (M31), and every test it names is there.
 func TestDocsGuarantees(t *testing.T) {
@@ -132,7 +150,7 @@ func TestDocsGuarantees(t *testing.T) {
 	page := readPage(t, "docs/guarantees.md").text
 	text := strings.ToLower(page) // a clause may begin a sentence or stand within one
 	sentences := 0
-	for _, file := range sources(t, "internal/engine") {
+	for _, file := range allSources(t) {
 		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || !slices.Contains([]string{"guarantees", "stateGuarantee", "deliveryGuarantee"}, fn.Name.Name) {

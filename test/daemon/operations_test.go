@@ -1,4 +1,4 @@
-package graphd_test
+package daemon
 
 import (
 	"compress/gzip"
@@ -16,7 +16,7 @@ import (
 // unpack puts the fixture of schema 1 into a new data folder.
 func unpack(t *testing.T) (data string) {
 	t.Helper()
-	packed, err := os.Open(filepath.Join("testdata", "store-1", "graphd.db.gz"))
+	packed, err := os.Open(filepath.Join("..", "testdata", "store-1", "graphd.db.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package graphd_test
+package examples
 
 import (
 	"bytes"

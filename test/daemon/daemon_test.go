@@ -1,4 +1,7 @@
-package graphd_test
+// Package daemon runs whole daemons in the test's own process, through the public package and
+// over HTTP, as their users do: from push to sink, updates by file, outbound calls, Kafka,
+// backups and stores that earlier releases wrote.
+package daemon
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package graphd_test
+package house
 
 import (
 	"encoding/json"
@@ -32,6 +32,7 @@ var layers = []struct {
 	{6, "internal/engine"}, {6, "internal/job"}, {6, "internal/scenario"},
 	{7, "internal/server"}, {7, "internal/client"}, {7, "internal/telemetry"},
 	{8, ""},
+	{9, "test/"},
 	{9, "cmd/graphd"}, {9, "bench"}, {9, "internal/faults"}, {9, "internal/differential"}, {9, "examples/embedded"}, {0, "examples"},
 }
 
