@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal"
@@ -18,27 +17,11 @@ func openStore(ctx context.Context, c *Config) (checkpoint.Store, error) {
 	if name == "" {
 		name = "sqlite:" + filepath.Join(c.Data, "graphd.db")
 	}
-	kind, path, _ := strings.Cut(name, ":")
-	switch kind {
-	case "memory":
-		return dal.NewMemory(), nil
-	case "sqlite":
-		if path == "" {
-			return nil, fmt.Errorf("%w: store %q names no file; write sqlite:PATH", ErrConfig, name)
-		}
-		s, err := dal.OpenSQLite(ctx, path, dal.SQLiteOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", storeClass(err), err)
-		}
-		return s, nil
-	case "postgres", "postgresql":
-		s, err := dal.OpenPostgres(ctx, name, dal.PostgresOptions{Name: c.daemonName()})
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", storeClass(err), err)
-		}
-		return s, nil
+	s, err := dal.Open(ctx, name, c.daemonName())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", storeClass(err), err)
 	}
-	return nil, fmt.Errorf("%w: store %q is not known; write postgres://USER@HOST/DATABASE, sqlite:PATH or memory:", ErrConfig, kind)
+	return s, nil
 }
 
 // daemonName is what other daemons on the same store call this one.
@@ -62,7 +45,7 @@ func scratch(s checkpoint.Store) string {
 // storeClass tells a store that somebody else holds or that is out of reach from one that
 // this graphd cannot use.
 func storeClass(err error) error {
-	if errors.Is(err, dal.ErrNewerSchema) || errors.Is(err, dal.ErrCorrupt) {
+	if errors.Is(err, dal.ErrAddress) || errors.Is(err, checkpoint.ErrNewerSchema) || errors.Is(err, checkpoint.ErrCorrupt) {
 		return ErrConfig
 	}
 	return ErrDependency

@@ -15,7 +15,7 @@ import (
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/dal"
+	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
@@ -130,7 +130,7 @@ outputs:
 func BenchmarkPushToEpoch(b *testing.B) {
 	const rate, events = 2_000, 10_000
 	ctx := b.Context()
-	store := dal.NewMemory()
+	store := memory.New()
 	e := engine.New(engine.Config{Store: store, Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)}, Log: slog.New(slog.DiscardHandler)})
 	if err := e.Open(ctx); err != nil {
 		b.Fatal(err)

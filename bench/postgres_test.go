@@ -21,7 +21,7 @@ import (
 
 // Commits alone, single and grouped, are measured beside the store:
 //
-//	go test ./internal/dal -run '^$' -bench 'Postgres|CoTransaction|AppendJournal' -benchtime 2000x
+//	go test ./internal/dal/postgres -run '^$' -bench 'Commit|CoTransaction|AppendJournal' -benchtime 2000x
 
 // journaled keeps every push in the journal before it is answered.
 const journaled = `

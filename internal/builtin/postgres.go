@@ -8,13 +8,13 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
-	"github.com/graphd/graphd/internal/dal"
+	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink/postgres"
 	"github.com/graphd/graphd/internal/spec"
 )
 
-// Tables looks at the tables of the store's own database. *dal.Postgres implements it.
+// Tables looks at the tables of the store's own database. The Postgres store implements it.
 type Tables interface {
 	// Columns checks that rows of t can go to its table, and answers which columns they have.
 	Columns(ctx context.Context, t checkpoint.Table) ([]string, error)
@@ -64,7 +64,7 @@ func (k *Kinds) Check(ctx context.Context, u *compile.Unit) (diags spec.Diagnost
 		}
 		if err := k.checkTable(ctx, o); err != nil {
 			text := "the table cannot be looked at: " + err.Error()
-			if fit, ok := errors.AsType[*dal.TableError](err); ok {
+			if fit, ok := errors.AsType[*dalpostgres.TableError](err); ok {
 				text = fit.Error()
 			}
 			diags = append(diags, spec.Diagnostic{File: u.Spec.File, Line: o.Sink.Pos.Line, Column: o.Sink.Pos.Column, Path: o.Sink.Pos.Path,

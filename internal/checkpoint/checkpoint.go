@@ -1,6 +1,6 @@
 // Package checkpoint is what a graph persists and the small interfaces to the
 // store that keeps it: checkpoints, history, dead letters, recovery events and
-// declarations. It knows no database: internal/dal implements the interfaces.
+// declarations. It knows no database: the packages under internal/dal implement the interfaces.
 //
 // One graph has one row, the head, carrying the fence. Every commit is one
 // atomic statement that checks the fence and changes cells: a stale owner's
@@ -28,6 +28,15 @@ var (
 	ErrLocked = errors.New("store is locked by another process")
 	// ErrConflict says that a revision was not the expected one.
 	ErrConflict = errors.New("revision conflict")
+	// ErrNewerSchema says that a newer release has migrated the store. Nothing was changed;
+	// a person must act, so the daemon ends with exit code 78.
+	ErrNewerSchema = errors.New("store was written by a newer release")
+	// ErrCorrupt says that the store is damaged, or is no store. When opening, a person
+	// must act, so the daemon ends with exit code 78; from Acquire or Load, one graph's
+	// state is damaged and the others go on.
+	ErrCorrupt = errors.New("store is damaged")
+	// ErrClosed says that the store has been closed.
+	ErrClosed = errors.New("store is closed")
 	// ErrBadCursor says that a Query's Before is not a cursor that this list has given.
 	ErrBadCursor = errors.New("bad cursor: pass the \"next\" of the previous page as it came, or nothing for the newest")
 )
@@ -216,7 +225,7 @@ type Declarations interface {
 	DeleteDeclaration(ctx context.Context, id ID, state bool) error
 }
 
-// Store is everything a daemon keeps. *dal.SQLite, *dal.Postgres and *dal.Memory implement it.
+// Store is everything a daemon keeps. sqlite.Store, postgres.Store and memory.Store implement it.
 type Store interface {
 	Checkpoints
 	Journal

@@ -21,7 +21,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/job"
 	"github.com/graphd/graphd/internal/reactor"
@@ -174,7 +174,7 @@ func TestLiveEqualsOracleAcrossCrashes(t *testing.T) {
 		if err := os.WriteFile(path, []byte(p.lines()), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		store, out := dal.NewSeededMemory(seed), &safeBuffer{}
+		store, out := memstore.NewSeeded(seed), &safeBuffer{}
 		defer store.Close()
 		every := 1 + seed%3
 		doc := p.declaration(path, fmt.Sprintf("{ every_epochs: %d }", every))

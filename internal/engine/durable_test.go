@@ -14,7 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -74,7 +74,7 @@ durability: { mode: journal, interval: 1h }
 func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink, gate := &receiver{}, make(chan struct{})
-		faulty := checkpointtest.NewFaulty(dal.NewMemory(), nil)
+		faulty := checkpointtest.NewFaulty(memstore.New(), nil)
 		b := newBed(t, lasting{faulty}, &scripted{sink: func(string) reactor.Sink { return sink }})
 		defer b.close()
 		b.apply(journaled, "g")
@@ -130,7 +130,7 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 // M29: after a crash the journal gives the same epochs: state, numbers, firing ids.
 func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink, store := &receiver{}, lasting{dal.NewMemory()}
+		sink, store := &receiver{}, lasting{memstore.New()}
 		kinds := func() *scripted { return &scripted{sink: func(string) reactor.Sink { return sink }} }
 		first := newBed(t, store, kinds())
 		first.apply(journaled, "g")
@@ -172,7 +172,7 @@ func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 // was admitted is not lost, and no number is used twice.
 func TestM33JournalOfAnotherDeclaration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink, store := &receiver{}, lasting{dal.NewMemory()}
+		sink, store := &receiver{}, lasting{memstore.New()}
 		kinds := func() *scripted { return &scripted{sink: func(string) reactor.Sink { return sink }} }
 		first := newBed(t, store, kinds())
 		first.apply(journaled, "g")
@@ -207,7 +207,7 @@ durability: { interval: 1h }
 func TestM30Outbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := checkpoint.ID{Tenant: "default", Graph: "g"}
-		sink, store := &receiver{}, lasting{dal.NewMemory()}
+		sink, store := &receiver{}, lasting{memstore.New()}
 		kinds := func() *scripted { return &scripted{sink: func(string) reactor.Sink { return sink }} }
 		first := newBed(t, store, kinds())
 		first.apply(fmt.Sprintf(outboxed, ""), "g")
@@ -255,7 +255,7 @@ func TestM30OutboxDeadLetter(t *testing.T) {
 			}
 			return nil
 		})
-		store := lasting{dal.NewMemory()}
+		store := lasting{memstore.New()}
 		b := newBed(t, store, &scripted{sink: func(string) reactor.Sink { return sink }})
 		b.apply(fmt.Sprintf(outboxed, ", on_error: dead_letter"), "g")
 		b.push("g", "a", "1", "2", "3")
@@ -291,7 +291,7 @@ func (*table) Row(m *reactor.Message) ([]boundary.Value, error) {
 // others go without it; in an output that blocks, nothing is committed until it is fixed.
 func TestM30CoTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory, sink := dal.NewMemory(), &table{}
+		memory, sink := memstore.New(), &table{}
 		memory.MakeTable("t", "n")
 		store := lasting{memory}
 		kinds := func() *scripted { return &scripted{sink: func(string) reactor.Sink { return sink }} }
@@ -329,7 +329,7 @@ func TestM30CoTransaction(t *testing.T) {
 // The values of an output that is gone are dropped, and named.
 func TestM33OrphanedOutbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink, store := &receiver{}, lasting{dal.NewMemory()}
+		sink, store := &receiver{}, lasting{memstore.New()}
 		b := newBed(t, store, &scripted{sink: func(string) reactor.Sink { return sink }})
 		defer b.close()
 		b.apply(fmt.Sprintf(outboxed, ""), "g")

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -32,7 +32,7 @@ func feeding() map[string][2]string {
 func fedBed(t *testing.T) (*bed, *picky) {
 	t.Helper()
 	end := &picky{}
-	return fedBedOver(t, dal.NewMemory(), end), end
+	return fedBedOver(t, memstore.New(), end), end
 }
 
 func fedBedOver(t *testing.T, store checkpoint.Store, end *picky) *bed {
@@ -368,7 +368,7 @@ func TestM46BadValueIsADeadLetter(t *testing.T) {
 func TestM46SeveralEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, other := &picky{}, &picky{}
-		b := newBed(t, dal.NewMemory(), &scripted{sink: func(name string) reactor.Sink {
+		b := newBed(t, memstore.New(), &scripted{sink: func(name string) reactor.Sink {
 			return map[string]reactor.Sink{"o": own, "p": other}[name]
 		}})
 		defer b.close()

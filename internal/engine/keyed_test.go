@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 
 const keyedGraph = `graph: g
@@ -25,7 +25,7 @@ durability: { interval: 1s }
 // live as the clock goes on.
 func TestM13KeysLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := dal.NewMemory()
+		store := memstore.New()
 		g := Ref{Tenant: "default", Name: "g"}
 		node := func(b *bed, key string) string {
 			t.Helper()

@@ -12,14 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 
 // limited is a bed with limits of its own.
 func limitedBed(t *testing.T, cfg Config) *bed {
 	t.Helper()
-	kinds := newBed(t, dal.NewMemory(), &scripted{})
-	cfg.Store, cfg.Kinds, cfg.Log = dal.NewMemory(), kinds.e.cfg.Kinds, slog.New(slog.DiscardHandler)
+	kinds := newBed(t, memstore.New(), &scripted{})
+	cfg.Store, cfg.Kinds, cfg.Log = memstore.New(), kinds.e.cfg.Kinds, slog.New(slog.DiscardHandler)
 	kinds.close()
 	e := New(cfg)
 	if err := e.Open(t.Context()); err != nil {

@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 
 // W6, M7: a boundary that arrives during an epoch always leads to a later epoch. Many push
 // at once into a latest graph, on real goroutines; after each burst the newest value of
 // every input has been seen by an epoch, with nothing left dirty.
 func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
-	b := newBed(t, dal.NewMemory(), &scripted{})
+	b := newBed(t, memstore.New(), &scripted{})
 	defer b.close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -58,7 +58,7 @@ func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 // and a resumed watcher gets what it missed from the ring.
 func TestWatchAnnouncesGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { websocket: {} } } }\nhistory: { keep: 100000 }\n", "g")
@@ -98,7 +98,7 @@ func TestWatchAnnouncesGaps(t *testing.T) {
 // M32: dead letters past their number expire, oldest first.
 func TestM32DeadLettersExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 1 / a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\ndead_letters: { max: 2, keep: 1h }\n", "g")
 		b.push("g", "a", "0", "0", "0", "0", "1")
@@ -128,7 +128,7 @@ func (b *bed) letters(graph string) []DeadLetter {
 // M5: a dead letter is listed, replayed as a new event linked to the old, and discarded.
 func TestM5DeadLetterReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: {}, by: { passive: true, default: 0 } }\nnodes: { n: { expr: a / by } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
@@ -169,7 +169,7 @@ func TestM5DeadLetterReplay(t *testing.T) {
 // M33: an update keeps the state of what means the same, the watchers and the pushes on the way.
 func TestM33UpdateKeepsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := Ref{Tenant: "default", Name: "g"}
 		doc := "graph: g\naccumulators: { a: { state: { keep: 3 } } }\nnodes: { n: { expr: sum(a) %s } }\noutputs: { o: { from: n, sink: { websocket: {} } } }\n"
@@ -201,7 +201,7 @@ func TestM33UpdateKeepsState(t *testing.T) {
 // W27: a pause is durable before it is answered, and does not wait for the interval.
 func TestPauseIsDurableAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\ndurability: { interval: 10s }\n", "g")
 		b.push("g", "a", "1")
@@ -219,7 +219,7 @@ func TestPauseIsDurableAtOnce(t *testing.T) {
 // M33: a push that waits when its graph is updated is taken by the updated graph.
 func TestM33WaitingPushSurvivesAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := Ref{Tenant: "default", Name: "g"}
 		doc := "graph: g\naccumulators: { a: { strategy: sequential, capacity: 2 } }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"

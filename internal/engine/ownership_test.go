@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
 // shared is a store that several daemons share, each by a view of its own.
 type shared struct {
-	store *dal.Memory
+	store *memstore.Store
 
 	mu       sync.Mutex
 	expires  map[string]time.Time // leases, by owner
@@ -28,7 +28,7 @@ type shared struct {
 }
 
 func newShared() *shared {
-	return &shared{store: dal.NewMemory(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{}, declared: 1}
+	return &shared{store: memstore.New(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{}, declared: 1}
 }
 
 func (s *shared) tell() {
@@ -42,7 +42,7 @@ func (s *shared) tell() {
 
 // view is the store as one daemon sees it.
 type view struct {
-	*dal.Memory
+	*memstore.Store
 	s    *shared
 	name string
 	hear chan struct{}
@@ -55,7 +55,7 @@ type view struct {
 }
 
 func (s *shared) view(name string) *view {
-	v := &view{Memory: s.store, s: s, name: name, hear: make(chan struct{}, 1)}
+	v := &view{Store: s.store, s: s, name: name, hear: make(chan struct{}, 1)}
 	s.deaf = append(s.deaf, v.hear)
 	return v
 }
@@ -166,24 +166,24 @@ func (v *view) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, 
 		return checkpoint.Head{}, &checkpoint.OwnedError{Owner: owner}
 	}
 	v.s.owners[id] = me
-	return v.Memory.Acquire(ctx, id)
+	return v.Store.Acquire(ctx, id)
 }
 
 func (v *view) Commit(ctx context.Context, c *checkpoint.Commit) error {
 	if err := v.reach(); err != nil {
 		return err
 	}
-	return v.Memory.Commit(ctx, c)
+	return v.Store.Commit(ctx, c)
 }
 
 func (v *view) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (int64, error) {
 	defer v.announce()
-	return v.Memory.PutDeclaration(ctx, d, ifRevision)
+	return v.Store.PutDeclaration(ctx, d, ifRevision)
 }
 
 func (v *view) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
 	defer v.announce()
-	return v.Memory.DeleteDeclaration(ctx, id, state)
+	return v.Store.DeleteDeclaration(ctx, id, state)
 }
 
 func (v *view) announce() {

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 
 // values are the outputs of the newest firings, oldest first, with their causes.
@@ -28,7 +28,7 @@ func (b *bed) values(output string) string {
 // criteria or by command, and an empty one is not.
 func TestM3BatchFlushedWithEpochsLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		b.apply(`graph: g
 accumulators:
@@ -68,7 +68,7 @@ func TestM8TimersLive(t *testing.T) {
 		"when: any, every: 10s":    "criteria:[2,null] tick: tick:",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBed(t, dal.NewMemory(), &scripted{})
+			b := newBed(t, memstore.New(), &scripted{})
 			defer b.close()
 			b.apply("graph: g\naccumulators: { a: {}, b: {} }\nreactor: { "+criteria+" }\nnodes: { n: { expr: '[a, b ?? nil]' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 			b.push("g", "a", "1")

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -27,7 +27,7 @@ func TestRetryAttempts(t *testing.T) {
 			}
 			return nil
 		}
-		b := newBed(t, dal.NewMemory(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
 		defer b.close()
 		doc := "graph: g\naccumulators: { a: { strategy: sequential } }\noutputs: { o: { from: a, sink: { stdout: {} }, on_error: dead_letter, retry: { attempts: 5, base: 10ms, max: 1s } } }\n"
 		b.apply(doc, "g")
@@ -61,7 +61,7 @@ func TestRetryPauses(t *testing.T) {
 			}
 			return nil
 		}
-		b := newBed(t, dal.NewMemory(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
 		defer b.close()
 		b.apply("graph: g\naccumulators: { a: {} }\noutputs: { o: { from: a, sink: { stdout: {} }, retry: { base: 100ms, max: 2s } } }\n", "g")
 		b.push("g", "a", "1")
@@ -101,7 +101,7 @@ func TestOutboundCallsAreALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	e := New(Config{Store: dal.NewMemory(), Outbound: g})
+	e := New(Config{Store: memstore.New(), Outbound: g})
 	defer e.Close()
 	for _, l := range e.Limits(t.Context()) {
 		if l.Name == "outbound_calls" {

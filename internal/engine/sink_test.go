@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -62,7 +62,7 @@ const oneSink = "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes:
 func TestSinkTroubleIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &picky{}
-		b := newBed(t, dal.NewMemory(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
 		defer b.close()
 		b.apply(fmt.Sprintf(oneSink, ""), "g")
 		sink.set(func([]reactor.Message) error { return errors.New("no space left") })
@@ -100,7 +100,7 @@ func TestM5RefusedMessage(t *testing.T) {
 		}
 		for _, onError := range []string{"block", "dead_letter"} {
 			sink = &picky{fail: refuse}
-			b := newBed(t, dal.NewMemory(), &scripted{sink: func(string) reactor.Sink { return sink }})
+			b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
 			b.apply(fmt.Sprintf(oneSink, ", on_error: "+onError), "g")
 			b.push("g", "a", "1", "2", "3")
 			time.Sleep(time.Minute)
@@ -127,7 +127,7 @@ func TestM5RefusedMessage(t *testing.T) {
 func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &picky{fail: func([]reactor.Message) error { return errors.New("away") }}
-		b := newBed(t, dal.NewMemory(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
 		defer b.close()
 		b.apply(fmt.Sprintf(oneSink, ""), "g")
 		total, full := 0, false
@@ -163,7 +163,7 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 // checkpoint and never reads as live meanwhile; five restarts are tried, as for anything (M36).
 func TestM35ReactorPanicRebuilds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		b.apply(fmt.Sprintf(oneSink, ""), "g")
 		b.push("g", "a", "1")

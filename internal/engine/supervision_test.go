@@ -18,7 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
@@ -165,7 +165,7 @@ func TestM35PanickingAccumulatorRestartsAlone(t *testing.T) {
 				return nil
 			})
 		}}
-		b := newBed(t, dal.NewMemory(), kinds)
+		b := newBed(t, memstore.New(), kinds)
 		defer b.close()
 		b.apply(fmt.Sprintf(duo, ", warm_timeout: 100ms"), "duo")
 		time.Sleep(200 * time.Millisecond) // virtual: past warm_timeout
@@ -234,7 +234,7 @@ func TestM36ExhaustedDegrades(t *testing.T) {
 			}
 			return sourceFunc(func(context.Context, []boundary.Position, accumulator.Out) error { return errors.New("no route") })
 		}}
-		b := newBed(t, dal.NewMemory(), kinds)
+		b := newBed(t, memstore.New(), kinds)
 		defer b.close()
 		b.apply(fmt.Sprintf(duo, ", restart: { attempts: 1, on_exhausted: degrade }"), "duo")
 		time.Sleep(5 * time.Minute)
@@ -264,7 +264,7 @@ func TestM36BackoffsAreIndependent(t *testing.T) {
 				return errors.New("away")
 			})
 		}}
-		b := newBed(t, dal.NewMemory(), kinds)
+		b := newBed(t, memstore.New(), kinds)
 		defer b.close()
 		b.apply(fmt.Sprintf(duo, ", restart: { on_exhausted: degrade }"), "duo")
 		time.Sleep(45 * time.Second)
@@ -291,7 +291,7 @@ func (f *faultyCommits) Commit(ctx context.Context, c *checkpoint.Commit) error 
 // recovers without a restart.
 func TestM10CheckpointTroubleDegrades(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &faultyCommits{Store: dal.NewMemory()}
+		store := &faultyCommits{Store: memstore.New()}
 		b := newBed(t, store, &scripted{})
 		defer b.close()
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
@@ -324,7 +324,7 @@ func TestM10CheckpointTroubleDegrades(t *testing.T) {
 // new incarnation and goes on from what the store holds.
 func TestM28UnknownOutcomeReloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &faultyCommits{Store: dal.NewMemory()}
+		store := &faultyCommits{Store: memstore.New()}
 		b := newBed(t, store, &scripted{})
 		defer b.close()
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
@@ -350,7 +350,7 @@ func TestM28UnknownOutcomeReloads(t *testing.T) {
 // M38: a stop is an epoch boundary with a final checkpoint; the next start goes on from it.
 func TestM38StopIsClean(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := dal.NewMemory()
+		store := memstore.New()
 		doc := "graph: g\naccumulators: { a: { strategy: sequential }, b: { batch: { size: 10 } } }\nreactor: { when: { any: [a] } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
 		b := newBed(t, store, &scripted{})
 		b.apply(doc, "g")
@@ -372,7 +372,7 @@ func TestM38StopIsClean(t *testing.T) {
 // quarantined instead of taking the daemon down for ever; an operator's restart tries again.
 func TestM43CrashLoopQuarantines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := dal.NewMemory()
+		store := memstore.New()
 		b := newBed(t, store, &scripted{})
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		b.close()
@@ -416,7 +416,7 @@ func TestM44SkipLost(t *testing.T) {
 				return nil
 			})
 		}}
-		b := newBed(t, dal.NewMemory(), kinds)
+		b := newBed(t, memstore.New(), kinds)
 		defer b.close()
 		b.apply(fmt.Sprintf(duo, ""), "duo")
 		if _, err := b.e.SkipLost(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err == nil {

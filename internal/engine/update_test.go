@@ -16,7 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/dal"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -69,7 +69,7 @@ func TestM33UpdateRollsBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := dal.NewMemory()
+				store := memstore.New()
 				b := newBed(t, store, &scripted{
 					sink: func(name string) reactor.Sink { return nil },
 					source: func(name string) accumulator.Source {
@@ -133,7 +133,7 @@ func TestM33UpdateRollsBack(t *testing.T) {
 // M33: an update that cannot be stored, or whose graph cannot be saved first, changes nothing.
 func TestM33UpdateNeedsTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &fullStore{Store: dal.NewMemory()}
+		store := &fullStore{Store: memstore.New()}
 		b := newBed(t, store, &scripted{})
 		defer b.close()
 		b.apply(fmt.Sprintf(summing, "", "", ""), "g")
@@ -193,7 +193,7 @@ func (s *fullStore) PutDeclaration(ctx context.Context, d checkpoint.Declaration
 // recovery event says afterwards the same.
 func TestM33UpdateSaysWhatIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: {}, b: {}, gone: {} }\nnodes: { x: { expr: a }, y: { expr: b } }\noutputs: { o: { from: x, sink: { drop: {} } } }\n", "g")
@@ -244,7 +244,7 @@ func TestM33UpdateSaysWhatIsDropped(t *testing.T) {
 func TestM33CommandsWaitForTheUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connected := make(chan struct{})
-		b := newBed(t, dal.NewMemory(), &scripted{source: func(name string) accumulator.Source {
+		b := newBed(t, memstore.New(), &scripted{source: func(name string) accumulator.Source {
 			if name != "slow" {
 				return nil
 			}
@@ -300,7 +300,7 @@ func TestM33CommandsWaitForTheUpdate(t *testing.T) {
 // A watcher of all graphs sees each frame once, however often a graph is updated.
 func TestM33WatcherOfAllSeesEachFrameOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, dal.NewMemory(), &scripted{})
+		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		sub, err := b.e.Watch(t.Context(), Ref{Tenant: "default"}, []string{"outputs"}, "")
 		if err != nil {

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
-	"github.com/graphd/graphd/internal/dal"
+	"github.com/graphd/graphd/internal/dal/memory"
 )
 
 // The simulator of keyed graphs drives the real core, the real inbox and the real memory
@@ -82,7 +83,7 @@ func newCoreWorld(t testing.TB, cfg Config, seed uint64, planted bug) *coreWorld
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), bug: planted, trace: sha256.New(), cfg: cfg, now: epochZero,
 		released: map[int64]int{},
 	}
-	w.store = checkpointtest.NewFaulty(dal.NewSeededMemory(seed), func(c checkpointtest.Call) checkpointtest.Fault {
+	w.store = checkpointtest.NewFaulty(memory.NewSeeded(seed), func(c checkpointtest.Call) checkpointtest.Fault {
 		f := checkpointtest.Fault{}
 		if c.Op == checkpointtest.OpCommit {
 			f.Outcome, w.fault = w.fault, checkpointtest.Pass

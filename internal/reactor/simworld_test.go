@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
-	"github.com/graphd/graphd/internal/dal"
+	"github.com/graphd/graphd/internal/dal/memory"
 )
 
 // The simulator drives the real reactor, core, inbox, writers and memory store through a
@@ -85,7 +86,7 @@ type world struct {
 	steps int
 
 	cfg    Config
-	memory *dal.Memory
+	memory *memory.Store
 	store  *checkpointtest.Faulty
 	fault  checkpointtest.Outcome // what the next write to the store meets
 	full   int                    // how many writes more find the disk full
@@ -147,7 +148,7 @@ type pushTicket struct {
 func newWorld(t testing.TB, cfg Config, seed uint64, planted bug) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), bug: planted, trace: sha256.New(), cfg: cfg, now: epochZero,
-		memory: dal.NewSeededMemory(seed), acked: map[int64]bool{}, shown: map[int64]string{},
+		memory: memory.NewSeeded(seed), acked: map[int64]bool{}, shown: map[int64]string{},
 	}
 	for i := range w.got {
 		w.got[i], w.ids[i] = map[string]int64{}, map[int64]map[string]bool{}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/dal"
+	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
@@ -36,7 +36,7 @@ outputs:
 // over WebSocket.
 func TestAgainstTheEngine(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Store: dal.NewMemory(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)}, Log: textLog(io.Discard)})
+	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)}, Log: textLog(io.Discard)})
 	if err := e.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/dal"
+	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
@@ -29,7 +29,7 @@ outputs:
 // commands and frames; refused without one, and for one that is not there.
 func TestM13AgainstTheEngine(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Store: dal.NewMemory(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)}, Log: textLog(io.Discard)})
+	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)}, Log: textLog(io.Discard)})
 	if err := e.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}

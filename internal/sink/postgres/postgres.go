@@ -19,7 +19,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/dal"
+	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -110,13 +110,13 @@ func (r *Rows) Close(context.Context) error { return nil }
 // Sink writes rows to another database than the store's.
 type Sink struct {
 	cfg    Config
-	tables *dal.Tables
+	tables *dalpostgres.Tables
 	maker  *maker // nil until the table's columns are known
 }
 
 // Open makes a sink; it connects with the first delivery.
 func Open(ctx context.Context, c Config, dsn string) (*Sink, error) {
-	tables, err := dal.OpenTables(ctx, dsn)
+	tables, err := dalpostgres.OpenTables(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/dal"
+	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink/postgres"
 	"github.com/graphd/graphd/internal/testbed"
@@ -177,7 +177,7 @@ func TestCheck(t *testing.T) {
 }
 
 func fits(err error) bool {
-	_, ok := errors.AsType[*dal.TableError](err)
+	_, ok := errors.AsType[*dalpostgres.TableError](err)
 	return ok
 }
 

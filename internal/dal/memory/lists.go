@@ -1,0 +1,275 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/rules"
+)
+
+func comparePlace(f checkpoint.Firing, p rules.Place) int {
+	return cmp.Or(cmp.Compare(f.Incarnation, p.Incarnation), cmp.Compare(f.Epoch, p.Epoch))
+}
+
+// addFiring keeps the order; a record that is there already stays as it is.
+func (g *graph) addFiring(f checkpoint.Firing) {
+	f.Data = copied(f.Data)
+	if i, found := slices.BinarySearchFunc(g.firings, rules.PlaceOf(&f), comparePlace); !found {
+		g.firings = slices.Insert(g.firings, i, f)
+	}
+}
+
+func (g *graph) trimFirings(keep int) {
+	if over := len(g.firings) - max(keep, 0); over > 0 {
+		g.firings = slices.Delete(g.firings, 0, over)
+	}
+}
+
+// Firings lists the history; see [checkpoint.History].
+func (m *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) ([]checkpoint.Firing, string, error) {
+	below, err := rules.FiringPlace(q.Before)
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
+	}
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
+	}
+	defer unlock()
+	var all, found []checkpoint.Firing
+	if g := m.graphs[id]; g != nil {
+		all = g.firings
+	}
+	size := rules.PageSize(q)
+	end, _ := slices.BinarySearchFunc(all, below, comparePlace)
+	for i := end - 1; i >= 0 && len(found) <= size; i-- {
+		if f := all[i]; q.Key == "" || q.Key == f.Key {
+			f.Data = copied(f.Data)
+			found = append(found, f)
+		}
+	}
+	items, next := rules.Page(found, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(rules.PlaceOf(f)) })
+	return items, next, nil
+}
+
+// Firing is one record of the history; see [checkpoint.History].
+func (m *Store) Firing(ctx context.Context, id checkpoint.ID, epoch int64) (checkpoint.Firing, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return checkpoint.Firing{}, rules.Wrap(err, "read firing of graph %s", id)
+	}
+	defer unlock()
+	if g := m.graphs[id]; g != nil {
+		for _, f := range slices.Backward(g.firings) {
+			if f.Epoch == epoch {
+				f.Data = copied(f.Data)
+				return f, nil
+			}
+		}
+	}
+	return checkpoint.Firing{}, rules.NotFound("firing of epoch", epoch, id)
+}
+
+func compareLetter(l checkpoint.DeadLetter, id string) int { return strings.Compare(l.ID, id) }
+
+// addLetter keeps the order; a letter that is there already stays as it is.
+func (m *Store) addLetter(id checkpoint.ID, l checkpoint.DeadLetter) {
+	l.Payload, l.At = copied(l.Payload), rules.Instant(l.At)
+	letters := m.letters[id]
+	if i, found := slices.BinarySearchFunc(letters, l.ID, compareLetter); !found {
+		m.letters[id] = slices.Insert(letters, i, l)
+	}
+}
+
+// DeadLetters lists a graph's dead letters; see [checkpoint.DeadLetters].
+func (m *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) ([]checkpoint.DeadLetter, string, error) {
+	below, bounded, err := rules.DeadLetterBound(q.Before)
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
+	}
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
+	}
+	defer unlock()
+	all, size := m.letters[id], rules.PageSize(q)
+	end := len(all)
+	if bounded {
+		end, _ = slices.BinarySearchFunc(all, below, compareLetter)
+	}
+	var found []checkpoint.DeadLetter
+	for i := end - 1; i >= 0 && len(found) <= size; i-- {
+		if l := all[i]; q.Key == "" || q.Key == l.Key {
+			l.Payload = copied(l.Payload)
+			found = append(found, l)
+		}
+	}
+	items, next := rules.Page(found, size, func(l *checkpoint.DeadLetter) string { return rules.DeadLetterCursor(l.ID) })
+	return items, next, nil
+}
+
+// DeadLetter is one letter; see [checkpoint.DeadLetters].
+func (m *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string) (checkpoint.DeadLetter, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return checkpoint.DeadLetter{}, rules.Wrap(err, "read dead letter of graph %s", id)
+	}
+	defer unlock()
+	letters := m.letters[id]
+	i, found := slices.BinarySearchFunc(letters, letter, compareLetter)
+	if !found {
+		return checkpoint.DeadLetter{}, rules.NotFound("dead letter", letter, id)
+	}
+	l := letters[i]
+	l.Payload = copied(l.Payload)
+	return l, nil
+}
+
+// DiscardDeadLetter removes one letter; see [checkpoint.DeadLetters].
+func (m *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter string) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return rules.Wrap(err, "discard dead letter of graph %s", id)
+	}
+	defer unlock()
+	letters := m.letters[id]
+	i, found := slices.BinarySearchFunc(letters, letter, compareLetter)
+	if !found {
+		return rules.NotFound("dead letter", letter, id)
+	}
+	m.letters[id] = slices.Delete(letters, i, i+1)
+	return nil
+}
+
+// PruneDeadLetters removes what is past the bounds; see [checkpoint.DeadLetters]. A zero
+// time, and a max or maxBytes of 0 or less, bound nothing.
+func (m *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (int64, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return 0, rules.Wrap(err, "prune dead letters of graph %s", id)
+	}
+	defer unlock()
+	letters := m.letters[id]
+	rule := rules.Retention{OlderThan: olderThan, Max: max, MaxBytes: maxBytes}
+	drop := make([]bool, len(letters))
+	for i, l := range slices.Backward(letters) {
+		drop[i] = rule.Removes(l.At, int64(len(l.Payload)))
+	}
+	i := -1
+	kept := slices.DeleteFunc(letters, func(checkpoint.DeadLetter) bool { i++; return drop[i] })
+	m.letters[id] = kept
+	return int64(len(drop) - len(kept)), nil
+}
+
+// AddRecoveryEvent appends to the supervisor's log and numbers the event; see [checkpoint.RecoveryEvents].
+func (m *Store) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return rules.Wrap(err, "add recovery event of graph %s", id)
+	}
+	defer unlock()
+	m.lastEvent++
+	ev.ID, ev.Graph, ev.At = m.lastEvent, id.Graph, rules.Instant(ev.At)
+	m.events[id] = append(m.events[id], ev)
+	return nil
+}
+
+// RecoveryEvents lists the supervisor's log of one graph; see [checkpoint.RecoveryEvents].
+func (m *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoint.Query) ([]checkpoint.RecoveryEvent, string, error) {
+	below, err := rules.RecoveryBound(q.Before)
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list recovery events of graph %s", id)
+	}
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list recovery events of graph %s", id)
+	}
+	defer unlock()
+	size := rules.PageSize(q)
+	var found []checkpoint.RecoveryEvent
+	for _, ev := range slices.Backward(m.events[id]) {
+		if ev.ID < below && len(found) <= size {
+			found = append(found, ev)
+		}
+	}
+	items, next := rules.Page(found, size, func(ev *checkpoint.RecoveryEvent) string { return rules.RecoveryCursor(ev.ID) })
+	return items, next, nil
+}
+
+// PruneRecoveryEvents removes old events of all graphs; see [checkpoint.RecoveryEvents].
+func (m *Store) PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (int64, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return 0, rules.Wrap(err, "prune recovery events")
+	}
+	defer unlock()
+	var removed int64
+	for id, events := range m.events {
+		kept := slices.DeleteFunc(events, func(ev checkpoint.RecoveryEvent) bool { return ev.At.Before(olderThan) })
+		removed += int64(len(events) - len(kept))
+		m.events[id] = kept
+	}
+	return removed, nil
+}
+
+// PutDeclaration stores a document; see [checkpoint.Declarations]. Revisions go on
+// counting when a graph is deleted and applied again.
+func (m *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (int64, error) {
+	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return 0, rules.Wrap(err, "put declaration of graph %s", id)
+	}
+	defer unlock()
+	if err := rules.CheckRevision(id, m.declared[id].Revision, ifRevision); err != nil {
+		return 0, err
+	}
+	numbers := m.numbersOf(id)
+	numbers.revision++
+	d.Revision, d.Updated = numbers.revision, rules.Instant(d.Updated)
+	m.declared[id] = d
+	return d.Revision, nil
+}
+
+// Declarations lists all documents, by tenant and graph.
+func (m *Store) Declarations(ctx context.Context) ([]checkpoint.Declaration, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return nil, rules.Wrap(err, "list declarations")
+	}
+	defer unlock()
+	var all []checkpoint.Declaration
+	for _, d := range m.declared {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b checkpoint.Declaration) int {
+		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Graph, b.Graph))
+	})
+	return all, nil
+}
+
+// DeleteDeclaration removes a graph; see [checkpoint.Declarations]. With state it is
+// ErrNotFound only when there is neither a document nor anything persisted.
+func (m *Store) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return rules.Wrap(err, "delete graph %s", id)
+	}
+	defer unlock()
+	_, found := m.declared[id]
+	delete(m.declared, id)
+	if state {
+		found = found || m.graphs[id] != nil || len(m.letters[id]) > 0 || len(m.events[id]) > 0
+		delete(m.graphs, id)
+		delete(m.letters, id)
+		delete(m.events, id)
+	}
+	if !found {
+		return rules.Wrap(checkpoint.ErrNotFound, "delete graph %s", id)
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/rules"
+)
+
+// Store is a store that is lost with the process (M39). It keeps copies of all it
+// is given and hands out copies, so it behaves as a store on disk does.
+type Store struct {
+	rules.SoleOwner
+
+	// mu guards everything below. It is held for one call only, never while a caller's
+	// function runs.
+	mu          sync.Mutex
+	closed      bool
+	graphs      map[checkpoint.ID]*graph
+	numbers     map[checkpoint.ID]*numbers
+	letters     map[checkpoint.ID][]checkpoint.DeadLetter // ascending by ID
+	events      map[checkpoint.ID][]checkpoint.RecoveryEvent
+	lastEvent   int64
+	declared    map[checkpoint.ID]checkpoint.Declaration
+	tables      map[string]*table // rows of co-transactions
+	newInstance func() (uuid.UUID, error)
+}
+
+var _ checkpoint.Store = (*Store)(nil)
+
+// graph is one graph's state.
+type graph struct {
+	head    checkpoint.Head // attempts and unclean starts are in ledger
+	ledger  rules.Ledger
+	cells   map[cellName][]byte
+	firings []checkpoint.Firing                 // ascending by place
+	outbox  map[string][]checkpoint.OutboxEntry // by output, ascending by Seq; none is empty
+	journal []checkpoint.JournalEntry           // ascending and dense
+}
+
+type cellName struct{ kind, name, key string }
+
+// numbers are never given twice for one name, whatever is deleted.
+type numbers struct{ fence, revision int64 }
+
+// New returns an empty store.
+func New() *Store {
+	return newStore(uuid.NewRandom)
+}
+
+// NewSeeded is an empty store whose instance ids follow from the seed, for
+// simulations that must be repeatable.
+func NewSeeded(seed uint64) *Store {
+	var key [32]byte
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	source := rand.NewChaCha8(key)
+	return newStore(func() (uuid.UUID, error) { return uuid.NewRandomFromReader(source) })
+}
+
+func newStore(newInstance func() (uuid.UUID, error)) *Store {
+	return &Store{
+		graphs:      map[checkpoint.ID]*graph{},
+		numbers:     map[checkpoint.ID]*numbers{},
+		letters:     map[checkpoint.ID][]checkpoint.DeadLetter{},
+		events:      map[checkpoint.ID][]checkpoint.RecoveryEvent{},
+		declared:    map[checkpoint.ID]checkpoint.Declaration{},
+		tables:      map[string]*table{},
+		newInstance: newInstance,
+	}
+}
+
+// Kind is "memory".
+func (m *Store) Kind() string { return "memory" }
+
+// Ping answers checkpoint.ErrClosed after Close.
+func (m *Store) Ping(ctx context.Context) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return nil
+}
+
+// Close ends the store: what it held is gone, and later calls answer checkpoint.ErrClosed.
+func (m *Store) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+// enter begins a call.
+func (m *Store) enter(ctx context.Context) (unlock func(), err error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil, checkpoint.ErrClosed
+	}
+	return m.mu.Unlock, nil
+}
+
+func (m *Store) numbersOf(id checkpoint.ID) *numbers {
+	n := m.numbers[id]
+	if n == nil {
+		n = &numbers{}
+		m.numbers[id] = n
+	}
+	return n
+}
+
+// Acquire takes a graph; see [checkpoint.Checkpoints].
+func (m *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return checkpoint.Head{}, rules.Wrap(err, "acquire graph %s", id)
+	}
+	defer unlock()
+	g := m.graphs[id]
+	if g == nil {
+		instance, err := m.newInstance()
+		if err != nil {
+			return checkpoint.Head{}, fmt.Errorf("acquire graph %s: make an instance id: %w", id, err)
+		}
+		g = &graph{cells: map[cellName][]byte{}, outbox: map[string][]checkpoint.OutboxEntry{}}
+		g.head.Instance = instance.String()
+		m.graphs[id] = g
+	}
+	numbers := m.numbersOf(id)
+	numbers.fence++
+	g.head.Fence = numbers.fence
+	g.head.Incarnation++
+	g.ledger = g.ledger.Acquired(g.head.Epoch)
+	head := g.head
+	head.Meta = bytes.Clone(head.Meta)
+	head.Attempts, head.UncleanStarts = g.ledger.Attempts, g.ledger.Unclean
+	return head, nil
+}
+
+// Load hands every cell to visit; see [checkpoint.Checkpoints]. A graph that was
+// never acquired is ErrNotFound. visit may call the store.
+func (m *Store) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
+	cells, err := m.copyCells(ctx, id)
+	if err != nil {
+		return rules.Wrap(err, "load graph %s", id)
+	}
+	for _, c := range cells {
+		if err := context.Cause(ctx); err != nil {
+			return rules.Wrap(err, "load graph %s", id)
+		}
+		if err := visit(c); err != nil {
+			return rules.Wrap(err, "load graph %s", id)
+		}
+	}
+	return nil
+}
+
+func (m *Store) copyCells(ctx context.Context, id checkpoint.ID) ([]checkpoint.Cell, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	g := m.graphs[id]
+	if g == nil {
+		return nil, checkpoint.ErrNotFound
+	}
+	cells := make([]checkpoint.Cell, 0, len(g.cells))
+	for c, data := range g.cells {
+		cells = append(cells, checkpoint.Cell{Kind: c.kind, Name: c.name, Key: c.key, Data: copied(data)})
+	}
+	return cells, nil
+}
+
+// Commit applies c; see [checkpoint.Checkpoints].
+func (m *Store) Commit(ctx context.Context, c *checkpoint.Commit) error {
+	return checkpoint.CommitError(c.ID, c.Seq, m.commit(ctx, c))
+}
+
+func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	g := m.graphs[c.ID]
+	found, fence, seq := g != nil, int64(0), int64(0)
+	if found {
+		fence, seq = g.head.Fence, g.head.Seq
+	}
+	if err := rules.CheckCommit(c, found, fence, seq); err != nil {
+		return err
+	}
+	if err := g.checkRoom(c); err != nil {
+		return err
+	}
+	tables, err := m.stageRows(c)
+	if err != nil {
+		return err
+	}
+	g.head.Seq, g.head.Epoch, g.head.At = c.Seq, c.Epoch, rules.Instant(c.At)
+	g.head.Meta = rules.OrNil(copied(c.Meta))
+	if c.Settled {
+		g.ledger = g.ledger.Cleared()
+	}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		if name := (cellName{cell.Kind, cell.Name, cell.Key}); cell.Data == nil {
+			delete(g.cells, name)
+		} else {
+			g.cells[name] = copied(cell.Data)
+		}
+	}
+	for _, f := range rules.RingTail(c.Firings, c.KeepFirings) {
+		g.addFiring(f)
+	}
+	g.trimFirings(c.KeepFirings)
+	for _, l := range c.DeadLetters {
+		m.addLetter(c.ID, l)
+	}
+	g.applyOutbox(c)
+	maps.Copy(m.tables, tables)
+	return nil
+}
+
+// Release notes a clean stop; see [checkpoint.Checkpoints].
+func (m *Store) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return rules.Wrap(err, "release graph %s", id)
+	}
+	defer unlock()
+	g := m.graphs[id]
+	if g == nil || g.head.Fence != fence {
+		return rules.Wrap(checkpoint.ErrFenced, "release graph %s", id)
+	}
+	g.ledger = g.ledger.Cleared()
+	return nil
+}
+
+// copied is never nil: a cell with empty data is a cell.
+func copied(data []byte) []byte { return append(make([]byte, 0, len(data)), data...) }

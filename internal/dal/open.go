@@ -1,0 +1,47 @@
+// Package dal opens the store that an address names. The stores are three packages beneath it,
+// the only ones that speak to a database: sqlite in one file on disk, the default of the daemon;
+// postgres in a database that several daemons may share; memory, which is lost with the process.
+// Each implements [checkpoint.Store], passes the one suite in checkpointtest, and takes from
+// package rules what all must decide alike.
+package dal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/dal/postgres"
+	"github.com/graphd/graphd/internal/dal/sqlite"
+)
+
+// ErrAddress says that an address names no store.
+var ErrAddress = errors.New("no store has this address; write postgres://USER@HOST/DATABASE, sqlite:PATH or memory:")
+
+// Open opens the store at address: "memory:", "sqlite:PATH" or a Postgres URL. name is what
+// other daemons on the same store call this one, for people. No error shows a password.
+func Open(ctx context.Context, address, name string) (checkpoint.Store, error) {
+	kind, path, _ := strings.Cut(address, ":")
+	switch kind {
+	case "memory":
+		return memory.New(), nil
+	case "sqlite":
+		if path == "" {
+			return nil, fmt.Errorf("%q names no file: %w", address, ErrAddress)
+		}
+		s, err := sqlite.Open(ctx, path, sqlite.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case "postgres", "postgresql":
+		s, err := postgres.Open(ctx, address, postgres.Options{Name: name})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("%q: %w", kind, ErrAddress)
+}

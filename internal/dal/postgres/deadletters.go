@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/rules"
+)
+
+const (
+	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, payload`
+	pgLetter          = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + pgState + ` AND id = $3`
+	pgListLetters     = `SELECT ` + deadLetterColumns + ` FROM dead_letter
+		WHERE` + pgState + ` AND ($4 = '' OR key = $4) AND (NOT $6 OR id < $5) ORDER BY id DESC LIMIT $3`
+	pgDeleteLetters = `DELETE FROM dead_letter WHERE` + pgState + ` AND id = ANY ($3)`
+	pgListRetention = `SELECT id, at, size FROM dead_letter WHERE` + pgState + ` ORDER BY id DESC`
+)
+
+// letters adds a commit's dead letters; one that is there already stays as it is.
+func (s *statement) letters(letters []checkpoint.DeadLetter) {
+	if len(letters) == 0 {
+		return
+	}
+	n := len(letters)
+	var ids, accumulators, stages, codes, reasons, keys, positions, replays = make([]string, n), make([]string, n), make([]string, n),
+		make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	sizes, at, epochs, events := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	folded, payloads := make([]bool, n), make([][]byte, n)
+	for i := range letters {
+		l := &letters[i]
+		ids[i], accumulators[i], stages[i], codes[i] = l.ID, storable(l.Accumulator), storable(l.Stage), storable(l.Code)
+		reasons[i], keys[i], positions[i], replays[i] = storable(l.Reason), storable(l.Key), storable(l.Position), storable(l.ReplayOf)
+		sizes[i], at[i], epochs[i], events[i] = int64(len(l.Payload)), rules.Nanos(l.At), l.Epoch, l.Events
+		folded[i], payloads[i] = l.Folded, rules.OrEmpty(l.Payload)
+	}
+	s.part(`, buried AS (INSERT INTO dead_letter (state, size, `+deadLetterColumns+`) SELECT head.state, u.* FROM head,
+		unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::bigint[],
+			%s::boolean[], %s::text[], %s::bytea[]) u ON CONFLICT DO NOTHING)`,
+		sizes, ids, at, accumulators, stages, codes, reasons, epochs, keys, positions, events, folded, replays, payloads)
+}
+
+func pgLetterOf(r pgx.Rows) (l checkpoint.DeadLetter, err error) {
+	var at int64
+	err = r.Scan(&l.ID, &at, &l.Accumulator, &l.Stage, &l.Code, &l.Reason, &l.Epoch, &l.Key, &l.Position, &l.Events, &l.Folded, &l.ReplayOf, &l.Payload)
+	l.At = rules.FromNanos(at)
+	return l, err
+}
+
+// DeadLetters lists a graph's dead letters; see [checkpoint.DeadLetters].
+func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.DeadLetter, next string, err error) {
+	below, bounded, err := rules.DeadLetterBound(q.Before)
+	if err == nil && namesNothing(below) {
+		err = rules.BadCursor(q.Before)
+	}
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
+	}
+	if namesNothing(q.Key) {
+		return nil, "", nil
+	}
+	size := rules.PageSize(q)
+	err = p.rows(ctx, pgListLetters, []any{id.Tenant, id.Graph, size + 1, q.Key, below, bounded}, func(r pgx.Rows) error {
+		l, err := pgLetterOf(r)
+		items = append(items, l)
+		return err
+	})
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
+	}
+	items, next = rules.Page(items, size, func(l *checkpoint.DeadLetter) string { return rules.DeadLetterCursor(l.ID) })
+	return items, next, nil
+}
+
+// DeadLetter is one letter; see [checkpoint.DeadLetters].
+func (p *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string) (l checkpoint.DeadLetter, err error) {
+	found := false
+	if !namesNothing(letter) {
+		err = p.rows(ctx, pgLetter, []any{id.Tenant, id.Graph, letter}, func(r pgx.Rows) (err error) {
+			found = true
+			l, err = pgLetterOf(r)
+			return err
+		})
+	}
+	if err == nil && !found {
+		err = rules.NotFound("dead letter", letter, id)
+	}
+	return l, rules.Wrap(err, "read dead letter")
+}
+
+// DiscardDeadLetter removes one letter; see [checkpoint.DeadLetters].
+func (p *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter string) error {
+	deleted, err := int64(0), error(nil)
+	if !namesNothing(letter) {
+		deleted, err = p.exec(ctx, p.bulk, pgDeleteLetters, id.Tenant, id.Graph, []string{letter})
+	}
+	if err == nil && deleted == 0 {
+		err = rules.NotFound("dead letter", letter, id)
+	}
+	return rules.Wrap(err, "discard dead letter")
+}
+
+// PruneDeadLetters removes what is past the bounds; see [checkpoint.DeadLetters]. A zero
+// time, and a max or maxBytes of 0 or less, bound nothing. It works in steps, and says
+// with an error too how many went.
+func (p *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (removed int64, err error) {
+	rule := rules.Retention{OlderThan: olderThan, Max: max, MaxBytes: maxBytes}
+	var drop []string
+	err = p.rows(ctx, pgListRetention, []any{id.Tenant, id.Graph}, func(r pgx.Rows) error {
+		var letter string
+		var at, size int64
+		if err := r.Scan(&letter, &at, &size); err != nil {
+			return err
+		}
+		if rule.Removes(rules.FromNanos(at), size) {
+			drop = append(drop, letter)
+		}
+		return nil
+	})
+	for len(drop) > 0 && err == nil {
+		batch := drop[:min(rules.PruneBatch, len(drop))]
+		drop = drop[len(batch):]
+		var deleted int64
+		deleted, err = p.exec(ctx, p.bulk, pgDeleteLetters, id.Tenant, id.Graph, batch)
+		removed += deleted
+	}
+	return removed, rules.Wrap(err, "prune dead letters of graph %s", id)
+}

@@ -1,0 +1,436 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd/graphd/internal/testbed"
+	"github.com/graphd/graphd/migrations"
+)
+
+// A migration that is cut short leaves the schema of the file before it, and its lock goes
+// with its connection: the next start goes on.
+func TestMigrationResumes(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	open(t, dsn, schema).Close()
+	first, err := fs.ReadFile(migrations.Postgres(), "postgres/0001_store.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{
+		"postgres/0001_store.sql": {Data: first},
+		"postgres/0002_half.sql":  {Data: []byte("CREATE TABLE half (n int); SELECT pg_sleep(60)")},
+	}
+	p := open(t, dsn, schema)
+	defer p.Close()
+	cut := make(chan error, 1)
+	go func() { cut <- migrate(t.Context(), p.control, schema, files) }()
+	backend := "SELECT pid FROM pg_stat_activity WHERE application_name = '" + p.application() + "' AND query LIKE '%pg_sleep%' AND wait_event = 'PgSleep'"
+	for len(query(t, dsn, backend)) == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	query(t, dsn, "SELECT pg_terminate_backend(pid) FROM ("+backend+") b")
+	if err := <-cut; err == nil {
+		t.Fatal("a migration whose connection was cut has succeeded")
+	}
+	if got := query(t, dsn, "SELECT to_regclass('"+schema+".half')"); got[0] != "<nil>" {
+		t.Errorf("half a migration is there: %v", got)
+	}
+	files["postgres/0002_half.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE half (n int); CREATE TABLE whole (n int)")}
+	var wg sync.WaitGroup
+	for range 4 { // of daemons that start together one does it
+		wg.Go(func() {
+			if err := migrate(t.Context(), p.control, schema, files); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := query(t, dsn, "SELECT version, name FROM "+schema+".schema_migration ORDER BY 1"); fmt.Sprint(got) != "[1 0001_store.sql 2 0002_half.sql]" {
+		t.Errorf("migrations %v", got)
+	}
+	if _, err := Open(t.Context(), dsn, Options{Schema: schema}); !errors.Is(err, checkpoint.ErrNewerSchema) {
+		t.Errorf("a schema of a newer release: %v", err)
+	}
+}
+
+// Daemons that start together on a new database meet at one lock: each finds the store whole.
+func TestStartsTogether(t *testing.T) {
+	t.Parallel()
+	dsn := testbed.Postgres(t)
+	for range 5 {
+		schema := schemaName()
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				p, err := Open(t.Context(), dsn, Options{Schema: schema})
+				if err != nil {
+					t.Errorf("open: %v", err)
+					return
+				}
+				if err := p.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// proxy stands between a store and the server, and cuts the line as told.
+type proxy struct {
+	net.Listener
+	to string
+
+	mu    sync.Mutex
+	conns []net.Conn
+	// hold keeps the server's answers back.
+	hold bool
+}
+
+func newProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &proxy{Listener: l, to: to}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			x.mu.Lock()
+			x.conns = append(x.conns, in, out)
+			x.mu.Unlock()
+			wg.Go(func() { x.pump(out, in, false) })
+			wg.Go(func() { x.pump(in, out, true) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		x.cut()
+		wg.Wait()
+	})
+	return x
+}
+
+// pump carries one direction until either end closes.
+func (x *proxy) pump(to, from net.Conn, answers bool) {
+	defer to.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		x.mu.Lock()
+		hold := x.hold && answers
+		x.mu.Unlock()
+		if hold {
+			continue
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (x *proxy) keepAnswers(hold bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.hold = hold
+}
+
+func (x *proxy) cut() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range x.conns {
+		c.Close()
+	}
+	x.conns = nil
+}
+
+// A commit whose answer is lost is of unknown outcome, and not sent again; the next one says
+// where the store stands. A server that is away before anything is sent is a clean error.
+func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := net.JoinHostPort(cfg.ConnConfig.Host, fmt.Sprint(cfg.ConnConfig.Port))
+	x := newProxy(t, server)
+	p := open(t, strings.Replace(dsn, server, x.Addr().String(), 1), schema)
+	defer p.Close()
+	o := checkpointtest.NewOwner(t, p, "g")
+	o.Next.Cells = checkpointtest.CellsOf(1, 10)
+	o.Commit(t)
+
+	c := o.Next
+	c.Seq, c.Epoch = 2, 2
+	x.keepAnswers(true)
+	sent := make(chan error, 1)
+	go func() { sent <- p.Commit(t.Context(), &c) }()
+	for len(query(t, dsn, "SELECT 1 FROM "+schema+".graph_head WHERE seq = 2")) == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	x.cut()
+	if err := <-sent; !errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, checkpoint.ErrFenced) {
+		t.Fatalf("a commit whose answer was lost: %v", err)
+	}
+	x.keepAnswers(false)
+	if err := p.Commit(t.Context(), &c); !errors.Is(err, checkpoint.ErrUnknownOutcome) {
+		t.Errorf("the same commit again: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	x.keepAnswers(true)
+	c.Seq, c.Epoch = 3, 3
+	if err := p.Commit(ctx, &c); !errors.Is(err, checkpoint.ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a commit whose answer did not come in time: %v", err)
+	}
+	x.keepAnswers(false)
+	x.Close()
+	x.cut()
+	c.Seq, c.Epoch = 4, 4
+	if err := p.Commit(t.Context(), &c); err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, checkpoint.ErrFenced) {
+		t.Errorf("a commit without a server: %v, want a clean error", err)
+	}
+}
+
+// M45: what a hanging owner has under way is ended when its lease is taken away, and what it
+// holds locked stands in nobody's way.
+func TestHangingOwner(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	old, next := open(t, dsn, schema), open(t, dsn, schema)
+	defer next.Close()
+	defer old.Close()
+	renew(t, old, 300*time.Millisecond)
+	renew(t, next, time.Minute)
+	o := checkpointtest.NewOwner(t, old, "g")
+	if _, err := next.Acquire(t.Context(), o.Next.ID); !isOwned(err) {
+		t.Fatalf("a graph of a living owner was taken: %v", err)
+	}
+	// The worst it can hold: its own lease's row, and the graph's head.
+	conn, err := old.bulk.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT * FROM graph_head FOR UPDATE; SELECT * FROM lease WHERE application = '"+old.application()+"' FOR UPDATE; SELECT * FROM graph_number FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		renew(t, next, time.Minute)
+		if _, err = next.Acquire(t.Context(), o.Next.ID); err == nil {
+			break
+		}
+		if !isOwned(err) || time.Now().After(deadline) {
+			t.Fatalf("the graph of a dead owner was not taken: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	o.Next.Seq++
+	if err := old.Commit(t.Context(), &o.Next); !errors.Is(err, checkpoint.ErrFenced) && !errors.Is(err, checkpoint.ErrUnknownOutcome) {
+		t.Errorf("a stale commit: %v", err)
+	}
+	before := old.owner()
+	for err = errors.New("not asked yet"); err != nil; { // first the lost connections are noticed, then the lost lease
+		if _, err = old.RenewLease(t.Context(), time.Minute); err == nil && old.owner() == before {
+			t.Fatal("a lease that was taken away was renewed")
+		}
+	}
+	for range controlConns { // each of which may have been ended
+		if _, err = old.Acquire(t.Context(), o.Next.ID); err == nil || isOwned(err) {
+			break
+		}
+	}
+	if !isOwned(err) {
+		t.Errorf("the old owner has taken the graph back: %v", err)
+	}
+}
+
+func renew(t *testing.T, p *Store, ttl time.Duration) checkpoint.Lease {
+	t.Helper()
+	lease, err := p.RenewLease(t.Context(), ttl)
+	if err != nil {
+		t.Fatalf("renew: %v", err)
+	}
+	return lease
+}
+
+func isOwned(err error) bool {
+	_, ok := errors.AsType[*checkpoint.OwnedError](err)
+	return ok
+}
+
+// M45: a graph that is yielded is free at once, and others hear of it; so is everything of a
+// daemon that leaves. Changes of declarations are heard too.
+func TestYield(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	a, b := open(t, dsn, schema), open(t, dsn, schema)
+	defer b.Close()
+	first := renew(t, a, time.Minute)
+	renew(t, b, time.Minute)
+	g, h := checkpoint.ID{Tenant: "default", Graph: "g"}, checkpoint.ID{Tenant: "default", Graph: "h"}
+	for _, id := range []checkpoint.ID{g, h} {
+		if _, err := a.Acquire(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if owned, err := b.Owned(t.Context()); err != nil || len(owned) != 2 || owned[g] != a.name {
+		t.Fatalf("owned %v, %v", owned, err)
+	}
+	hear := func(what string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := b.AwaitChange(ctx); err != nil {
+			t.Fatalf("%s was not heard: %v", what, err)
+		}
+	}
+	hear("the beginning")
+	if err := a.Yield(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	hear("a yield")
+	if _, err := b.Acquire(t.Context(), g); err != nil {
+		t.Errorf("a yielded graph: %v", err)
+	}
+	if _, err := b.Acquire(t.Context(), h); !isOwned(err) {
+		t.Errorf("a graph that was not yielded: %v", err)
+	}
+	if err := b.Yield(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if owned, err := b.Owned(t.Context()); err != nil || len(owned) != 1 {
+		t.Errorf("a graph was yielded by who does not own it: %v, %v", owned, err)
+	}
+	if _, err := a.PutDeclaration(t.Context(), checkpoint.Declaration{Tenant: "default", Graph: "g"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	hear("a declaration")
+	if second := renew(t, a, time.Minute); second.Declarations == first.Declarations {
+		t.Error("a renewal does not tell that a declaration has changed")
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	hear("a daemon that left")
+	if _, err := b.Acquire(t.Context(), h); err != nil {
+		t.Errorf("a graph of a daemon that left: %v", err)
+	}
+}
+
+// M45: of many daemons that find one dead, one takes the graph, again and again.
+func TestOneTaker(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	const daemons = 6
+	var stores [daemons]*Store
+	for i := range stores {
+		stores[i] = open(t, dsn, schema)
+		defer stores[i].Close()
+	}
+	id := checkpoint.ID{Tenant: "default", Graph: "g"}
+	for round := range 15 {
+		for _, p := range stores {
+			if _, err := p.RenewLease(t.Context(), time.Minute); errors.Is(err, checkpoint.ErrLeaseLost) {
+				renew(t, p, time.Minute)
+			}
+		}
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var takers []*Store
+		for _, p := range stores {
+			wg.Go(func() {
+				_, err := p.Acquire(t.Context(), id)
+				if err == nil {
+					mu.Lock()
+					takers = append(takers, p)
+					mu.Unlock()
+				} else if !isOwned(err) {
+					t.Errorf("acquire: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(takers) != 1 {
+			t.Fatalf("round %d: %d daemons own the graph", round, len(takers))
+		}
+		query(t, dsn, "DELETE FROM "+schema+".lease WHERE owner = '"+takers[0].owner()+"'") // it has died
+	}
+}
+
+// No error shows a password, and a name that is no schema reaches no statement.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"postgres://me:hunter2@127.0.0.1:1/x?connect_timeout=1", "postgres://me:hunter2@[", "password=hunter2 port=x",
+		"postgres://me:hunter2@127.0.0.1:1/x?sslmode=hunter2", "postgres://me:hunter2@127.0.0.1:1/x?pool_max_conns=hunter2",
+	} {
+		_, err := Open(t.Context(), dsn, Options{})
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := Open(t.Context(), "postgres://x", Options{Schema: "a; DROP"}); err == nil || !strings.Contains(err.Error(), "schema") {
+		t.Errorf("an odd schema: %v", err)
+	}
+}
+
+// No list may read a whole table: each statement of a commit must be answered from an index.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	p := open(t, dsn, schema)
+	defer p.Close()
+	o := checkpointtest.NewOwner(t, p, "g")
+	c := o.Next
+	c.Seq = 1
+	c.Cells, c.Firings = append(checkpointtest.CellsOf(2, 10), checkpoint.Cell{Kind: "x", Name: "y"}), checkpointtest.FiringsOf(1, 10)
+	c.DeadLetters = []checkpoint.DeadLetter{{ID: "l"}}
+	c.Outbox, c.Delivered, c.JournalTo = []checkpoint.OutboxEntry{{Output: "o", Seq: 3}}, []checkpoint.Delivered{{Output: "o", UpTo: 1}}, 1
+	for _, ordered := range []bool{true, false} {
+		s := commitStatement(&c, c.Firings, ordered)
+		err := p.rows(t.Context(), "EXPLAIN "+s.text.String(), s.args, func(r pgx.Rows) error {
+			var line string
+			if err := r.Scan(&line); err != nil {
+				return err
+			}
+			if strings.Contains(line, "Seq Scan") {
+				t.Errorf("%s", line)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/rules"
+)
+
+const (
+	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 microsecond')`
+	// It answers with the leases that have expired, the owner's own never among them.
+	pgRenewLease = `UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond' WHERE owner = $1
+		RETURNING (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease WHERE expires_at <= clock_timestamp() AND owner <> $1)`
+	pgHasLease = `SELECT EXISTS (SELECT FROM lease WHERE owner = $1)`
+	// A backend of a dead owner may hold locks while its daemon hangs.
+	pgTerminate = `SELECT count(pg_terminate_backend(a.pid)) FROM lease l JOIN pg_stat_activity a ON a.application_name = l.application
+		WHERE l.owner = ANY ($1) AND l.application <> $2 AND l.expires_at <= clock_timestamp()`
+	// An owner that has renewed in between is looked at again when its row's lock is free, and stays.
+	pgBury  = `DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp()`
+	pgOwned = `SELECT n.tenant, n.graph, l.name FROM lease l JOIN graph_number n ON n.owner = l.owner WHERE l.owner <> $1`
+	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND owner = $3 RETURNING 1)
+		SELECT pg_notify('` + pgChannel + `', current_schema()) FROM given`
+	pgLeave = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING 1) SELECT pg_notify('` + pgChannel + `', current_schema()) FROM gone`
+)
+
+// owner is the lease that this daemon acquires graphs under, "" when it has none.
+func (p *Store) owner() string {
+	if l := p.lease.Load(); l != nil {
+		return *l
+	}
+	return ""
+}
+
+// RenewLease keeps this daemon the owner of its graphs; see [checkpoint.Leases].
+//
+// A taking looks for the owner's row, not at its clock: an owner is dead once its row is
+// gone, and one that is gone never comes back, for every lease has a name of its own. So a
+// renewal that comes a moment too late is either in time, and the row stays, or finds none.
+func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkpoint.Lease, err error) {
+	if p.owner() == "" {
+		owner := fmt.Sprintf("%s/%d", p.process, p.terms.Add(1))
+		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.name), p.application(), ttl.Microseconds()); err != nil {
+			return lease, rules.Wrap(err, "make a lease")
+		}
+		p.lease.Store(&owner)
+	}
+	owner := p.owner()
+	var expired []string
+	found, err := p.row(ctx, p.leases, pgRenewLease, []any{owner, ttl.Microseconds()}, &lease.Declarations, &expired)
+	if err != nil {
+		return lease, rules.Wrap(err, "renew the lease")
+	}
+	if !found {
+		p.lease.Store(nil)
+		// Whoever took the graphs has ended what this daemon had under way, its idle connections
+		// too: they are not for the next lease to find dead.
+		p.bulk.Reset()
+		p.control.Reset()
+		return lease, checkpoint.ErrLeaseLost
+	}
+	if len(expired) > 0 {
+		// What can not be done now is tried with the next renewal; the lease itself is renewed.
+		_ = p.bury(ctx, expired)
+	}
+	return lease, nil
+}
+
+// bury ends what dead owners may still have under way, and takes their leases away.
+func (p *Store) bury(ctx context.Context, owners []string) error {
+	slices.Sort(owners)
+	if _, err := p.exec(ctx, p.leases, pgTerminate, owners, p.application()); err != nil {
+		return err
+	}
+	_, err := p.exec(ctx, p.leases, pgBury, owners)
+	return err
+}
+
+// checkLease says whether a taking failed because the taker's own lease is gone.
+func (p *Store) checkLease(ctx context.Context, me string) error {
+	if me == "" {
+		return nil
+	}
+	var lives bool
+	_, err := p.row(ctx, p.control, pgHasLease, []any{me}, &lives)
+	if err == nil && !lives {
+		err = checkpoint.ErrLeaseLost
+	}
+	return err
+}
+
+// Owned names the other daemons' graphs; see [checkpoint.Leases].
+func (p *Store) Owned(ctx context.Context) (map[checkpoint.ID]string, error) {
+	owned := map[checkpoint.ID]string{}
+	err := p.on(ctx, p.control, func(c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, pgOwned, p.owner())
+		if err != nil {
+			return err
+		}
+		var id checkpoint.ID
+		var name string
+		_, err = pgx.ForEachRow(rows, []any{&id.Tenant, &id.Graph, &name}, func() error {
+			owned[id] = name
+			return nil
+		})
+		return err
+	})
+	return owned, rules.Wrap(err, "list the graphs of other daemons")
+}
+
+// Yield gives a graph up; see [checkpoint.Leases].
+func (p *Store) Yield(ctx context.Context, id checkpoint.ID) error {
+	_, err := p.exec(ctx, p.control, pgYield, id.Tenant, id.Graph, p.owner())
+	return rules.Wrap(err, "yield graph %s", id)
+}
+
+// AwaitChange listens on a connection of its own; see [checkpoint.Leases]. When that was
+// lost, it listens on a new one, and says that there may have been a change.
+func (p *Store) AwaitChange(ctx context.Context) error {
+	if p.listener == nil {
+		return rules.Wrap(p.listen(ctx), "listen for other daemons")
+	}
+	for {
+		n, err := p.listener.WaitForNotification(ctx)
+		if err != nil {
+			p.deafen()
+			return rules.Wrap(causeOf(ctx, err), "listen for other daemons")
+		}
+		if n.Payload == p.schema {
+			return nil
+		}
+	}
+}
+
+func (p *Store) listen(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	c, err := p.leases.Acquire(ctx)
+	if err != nil {
+		return explain(causeOf(ctx, err))
+	}
+	p.listener = c.Hijack()
+	if _, err := p.listener.Exec(ctx, "LISTEN "+pgChannel); err != nil {
+		p.deafen()
+		return explain(causeOf(ctx, err))
+	}
+	return nil
+}
+
+// deafen closes the listener. It is for the goroutine that calls AwaitChange, or after its end.
+func (p *Store) deafen() {
+	if p.listener != nil {
+		end, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = p.listener.Close(end) // nothing depends on it
+		p.listener = nil
+	}
+}
+
+// leave gives up the lease, if there is one.
+func (p *Store) leave() error {
+	p.deafen()
+	owner := p.owner()
+	if owner == "" {
+		return nil
+	}
+	p.lease.Store(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_, err := p.exec(ctx, p.leases, pgLeave, owner)
+	return rules.Wrap(err, "give up the lease; it expires by itself")
+}

@@ -1,0 +1,302 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/migrations"
+)
+
+// Options tune a store. The zero value is right for a daemon.
+type Options struct {
+	// Schema is where the store's tables are, made when it is not there; "" means "graphd".
+	Schema string
+	// Name is what other daemons call this one, for people; "" means the process's id in the store.
+	Name string
+}
+
+// Store is a store in a PostgreSQL database, which several daemons may share. Open it
+// with [Open].
+type Store struct {
+	process string // of this store, in lease owners and application_name; a UUID
+	name    string
+	schema  string
+
+	// Three pools, so that no kind of call waits for another: bulk carries commits, loads
+	// and lists; control what begins and ends runs and changes declarations; leases what
+	// keeps this daemon the owner of its graphs.
+	bulk, control, leases *pgxpool.Pool
+
+	sweeper *rules.Sweeper
+	// lease is the owner that renewals go under, "" before the first.
+	lease atomic.Pointer[string]
+	terms atomic.Int64 // how many leases this process has had
+	// listener is the connection that hears of other daemons; it belongs to the goroutine that
+	// calls AwaitChange.
+	listener *pgx.Conn
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+var _ checkpoint.Store = (*Store)(nil)
+
+const (
+	// controlConns bounds the control pool: starting graphs share them.
+	controlConns = 4
+	// leaseConns is one for renewals and one that listens.
+	leaseConns = 2
+	// bulkConns is the default of pool_max_conns in the address.
+	bulkConns = 8
+)
+
+// schemaForm is what a schema may be called: it stands in search_path as it is.
+var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// Open opens the store in the database at dsn, a URL or a list of key=value pairs,
+// and brings its schema up to date. pool_max_conns in dsn sizes the pool that commits and
+// reads go through, and statement_timeout how long one statement may take.
+//
+// Errors: checkpoint.ErrNewerSchema when a newer release has migrated the schema. No error shows the password.
+func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
+	if opts.Schema == "" {
+		opts.Schema = "graphd"
+	}
+	if !schemaForm.MatchString(opts.Schema) {
+		return nil, fmt.Errorf("open the Postgres store: schema %q: use lower-case letters, digits and _", opts.Schema)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	p := &Store{process: uuid.NewString(), name: opts.Name, schema: opts.Schema}
+	if p.name == "" {
+		p.name = p.process
+	}
+	if err := p.connect(ctx, dsn); err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, p.control, p.schema, migrations.Postgres()); err != nil {
+		p.closePools()
+		return nil, rules.Wrap(explain(err), "open the Postgres store")
+	}
+	p.sweeper = rules.StartSweeper(p.sweep)
+	return p, nil
+}
+
+// connect makes the pools; connections are opened when they are needed.
+func (p *Store) connect(ctx context.Context, dsn string) error {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		// The library's error repeats the address, which may hold a password.
+		return errors.New("open the Postgres store: the address cannot be read; write postgres://USER@HOST:PORT/DATABASE")
+	}
+	if !namesPoolSize(dsn) {
+		cfg.MaxConns = bulkConns
+	}
+	dialer := &redialer{dial: (&net.Dialer{KeepAlive: 5 * time.Second}).DialContext}
+	for _, pool := range []struct {
+		at      **pgxpool.Pool
+		conns   int32
+		timeout time.Duration
+	}{{&p.bulk, cfg.MaxConns, 30 * time.Second}, {&p.control, controlConns, 10 * time.Second}, {&p.leases, leaseConns, 3 * time.Second}} {
+		c := cfg.Copy()
+		c.MaxConns, c.MinConns = pool.conns, 0
+		c.ConnConfig.DialFunc = dialer.Dial
+		c.ConnConfig.ConnectTimeout = 5 * time.Second
+		if cfg.ConnConfig.ConnectTimeout > 0 {
+			c.ConnConfig.ConnectTimeout = cfg.ConnConfig.ConnectTimeout
+		}
+		p.session(c.ConnConfig, pool.timeout)
+		if pool.at == &p.leases {
+			// Somebody else's lock must not keep this daemon from its own renewals.
+			c.ConnConfig.RuntimeParams["lock_timeout"] = "300"
+		}
+		made, err := pgxpool.NewWithConfig(ctx, c)
+		if err != nil {
+			p.closePools()
+			return rules.Wrap(err, "open the Postgres store")
+		}
+		*pool.at = made
+	}
+	return nil
+}
+
+// session sets what every connection of a pool runs under; what the address says goes before.
+//
+// No query of the store is right as a scan of a whole table, and its plans are made once:
+// what a statement costs must not hang on when statistics were gathered last.
+func (p *Store) session(c *pgx.ConnConfig, timeout time.Duration) {
+	params := map[string]string{
+		"statement_timeout":                   strconv.FormatInt(timeout.Milliseconds(), 10),
+		"idle_in_transaction_session_timeout": "10000",
+		"plan_cache_mode":                     "force_generic_plan",
+		"enable_seqscan":                      "off",
+		"enable_hashjoin":                     "off",
+		"enable_mergejoin":                    "off",
+		"jit":                                 "off",
+		"timezone":                            "UTC",
+	}
+	if c.RuntimeParams == nil {
+		c.RuntimeParams = map[string]string{}
+	}
+	for name, value := range params {
+		if _, given := c.RuntimeParams[name]; !given {
+			c.RuntimeParams[name] = value
+		}
+	}
+	// A daemon that takes over ends the connections of the one before by this name.
+	c.RuntimeParams["application_name"] = p.application()
+	c.RuntimeParams["search_path"] = p.schema + ",pg_catalog"
+}
+
+func (p *Store) application() string { return "graphd-" + p.process }
+
+var poolSize = regexp.MustCompile(`pool_max_conns\s*=`)
+
+func namesPoolSize(dsn string) bool { return poolSize.MatchString(dsn) }
+
+// Kind is "postgres".
+func (p *Store) Kind() string { return "postgres" }
+
+// Ping asks the database.
+func (p *Store) Ping(ctx context.Context) error {
+	return rules.Wrap(p.on(ctx, p.control, func(c *pgxpool.Conn) error { return c.Ping(ctx) }), "ping store")
+}
+
+// Close gives up the lease, so that others may take this daemon's graphs at once, and
+// closes the connections when the calls under way have ended. It is safe to call twice.
+func (p *Store) Close() error {
+	p.closeOnce.Do(func() {
+		p.sweeper.Close()
+		p.closeErr = rules.Wrap(p.leave(), "close the Postgres store")
+		p.closePools()
+	})
+	return p.closeErr
+}
+
+func (p *Store) closePools() {
+	for _, pool := range []*pgxpool.Pool{p.bulk, p.control, p.leases} {
+		if pool != nil {
+			pool.Close()
+		}
+	}
+}
+
+// on runs use with a connection of a pool, and explains its error.
+func (p *Store) on(ctx context.Context, pool *pgxpool.Pool, use func(*pgxpool.Conn) error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	c, err := pool.Acquire(ctx)
+	if err != nil {
+		return explain(causeOf(ctx, err))
+	}
+	defer c.Release()
+	return explain(causeOf(ctx, use(c)))
+}
+
+// row runs a statement that answers at most one row; found is false when there is none.
+func (p *Store) row(ctx context.Context, pool *pgxpool.Pool, text string, args []any, into ...any) (found bool, err error) {
+	err = p.on(ctx, pool, func(c *pgxpool.Conn) error {
+		err := c.QueryRow(ctx, text, args...).Scan(into...)
+		found = err == nil
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return found, err
+}
+
+// rows reads: it runs a query and hands each row to visit. A connection that turns out to be
+// dead before the first row is replaced, once.
+func (p *Store) rows(ctx context.Context, text string, args []any, visit func(pgx.Rows) error) error {
+	began := false
+	once := func(r pgx.Rows) error { began = true; return visit(r) }
+	err := p.query(ctx, text, args, once)
+	if err != nil && !began && context.Cause(ctx) == nil && isDead(err) {
+		err = p.query(ctx, text, args, once)
+	}
+	return err
+}
+
+// isDead says that a connection was ended under a statement, by the server or on the way.
+func isDead(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.SeverityUnlocalized == "FATAL" || pg.Severity == "FATAL"
+	}
+	_, ok := errors.AsType[net.Error](err)
+	return ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
+}
+
+func (p *Store) query(ctx context.Context, text string, args []any, visit func(pgx.Rows) error) error {
+	return p.on(ctx, p.bulk, func(c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := visit(rows); err != nil {
+				return err
+			}
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// exec runs a statement and says how many rows it changed.
+func (p *Store) exec(ctx context.Context, pool *pgxpool.Pool, text string, args ...any) (changed int64, err error) {
+	err = p.on(ctx, pool, func(c *pgxpool.Conn) error {
+		tag, err := c.Exec(ctx, text, args...)
+		changed = tag.RowsAffected()
+		return err
+	})
+	return changed, err
+}
+
+// redialer opens connections; after a failure the next attempts wait a random while that
+// grows to two seconds, so that a database that comes back is not met by all at once.
+type redialer struct {
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	failed atomic.Int32
+}
+
+func (r *redialer) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if n := min(r.failed.Load(), 6); n > 0 {
+		most := min(50*time.Millisecond<<n, 2*time.Second)
+		timer := time.NewTimer(rand.N(most))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	c, err := r.dial(ctx, network, addr)
+	if err != nil {
+		r.failed.Add(1)
+		return nil, err
+	}
+	r.failed.Store(0)
+	return c, nil
+}

@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd/graphd/internal/testbed"
+)
+
+// schemas numbers the stores of this test process.
+var schemas atomic.Int64
+
+// newSchema makes a database for a test, and names the schema of a store in it.
+func newSchema(t testing.TB) (dsn, schema string) {
+	t.Helper()
+	return testbed.Postgres(t), schemaName()
+}
+
+func schemaName() string { return fmt.Sprintf("store_%d", schemas.Add(1)) }
+
+// query runs a statement beside the store, and returns its rows with their columns joined by a space.
+func query(t testing.TB, dsn, text string, args ...any) (rows []string) {
+	t.Helper()
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	defer c.Close(ctx)
+	r, err := c.Query(ctx, text, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for r.Next() {
+		values, err := r.Values()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, strings.TrimSpace(fmt.Sprintln(values...)))
+	}
+	if err := r.Err(); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return rows
+}
+
+// open opens the store in a schema; the same schema is the same store.
+func open(t testing.TB, dsn, schema string) *Store {
+	t.Helper()
+	p, err := Open(t.Context(), dsn, Options{Schema: schema})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return p
+}
+
+// A store that fails by a script is over Postgres what it is over the others.
+func TestFaulty(t *testing.T) {
+	t.Parallel()
+	dsn := testbed.Postgres(t)
+	checkpointtest.Run(t, checkpointtest.Harness{
+		Open: func(t *testing.T) checkpoint.Store {
+			return checkpointtest.NewFaulty(open(t, dsn, schemaName()), nil)
+		},
+		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) {
+			return tableRows(t, dsn, s.(*checkpointtest.Faulty).Store.(*Store).schema)
+		},
+	})
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	dsn := testbed.Postgres(t) // one for all: each store has a schema of its own
+	checkpointtest.Run(t, checkpointtest.Harness{
+		Open: func(t *testing.T) checkpoint.Store { return open(t, dsn, schemaName()) },
+		Reopen: func(t *testing.T, s checkpoint.Store) checkpoint.Store {
+			p := s.(*Store)
+			if err := p.Close(); err != nil {
+				t.Fatalf("close: %v", err)
+			}
+			return open(t, dsn, p.schema)
+		},
+		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) {
+			return tableRows(t, dsn, s.(*Store).schema)
+		},
+	})
+}
+
+// tableRows makes a table and reads it as the suite wants it.
+func tableRows(t testing.TB, dsn, schema string) (table string, read func() []string) {
+	table = schema + ".words"
+	query(t, dsn, "CREATE TABLE "+table+" (id integer PRIMARY KEY, word text)")
+	return table, func() []string { return query(t, dsn, "SELECT id, word FROM "+table+" ORDER BY id") }
+}

@@ -1,0 +1,141 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
+)
+
+const (
+	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, payload`
+	insertLetter      = `INSERT OR IGNORE INTO dead_letter (tenant, state, size, ` + deadLetterColumns + `)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	selectLetter = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + stateOf + ` AND id = ?3`
+	listLetters  = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + stateOf
+	letterOfKey  = ` AND key = ?4`
+	letterBelow  = ` AND id < ?5`
+	newestLetter = ` ORDER BY id DESC LIMIT ?3`
+	deleteLetter = `DELETE FROM dead_letter WHERE` + stateOf + ` AND id = ?3`
+	// Answered from the index alone.
+	listRetention = `SELECT id, at, size FROM dead_letter INDEXED BY dead_letter_retention
+		WHERE state = (SELECT state FROM graph_head WHERE tenant = ? AND graph = ?) ORDER BY id DESC`
+)
+
+func writeDeadLetters(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, state int64) error {
+	for i := range c.DeadLetters {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		l := &c.DeadLetters[i]
+		folded := int64(0)
+		if l.Folded {
+			folded = 1
+		}
+		if _, err := conn.Exec(insertLetter, c.ID.Tenant, state, int64(len(l.Payload)),
+			l.ID, rules.Nanos(l.At), l.Accumulator, l.Stage, l.Code, l.Reason, l.Epoch, l.Key, l.Position, l.Events, folded, l.ReplayOf,
+			rules.OrEmpty(l.Payload)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func letterOf(r sqlconn.Row) checkpoint.DeadLetter {
+	return checkpoint.DeadLetter{
+		ID: r.Text(0), At: rules.FromNanos(r.Int(1)), Accumulator: r.Text(2), Stage: r.Text(3), Code: r.Text(4), Reason: r.Text(5),
+		Epoch: r.Int(6), Key: r.Text(7), Position: r.Text(8), Events: r.Int(9), Folded: r.Int(10) != 0, ReplayOf: r.Text(11),
+		Payload: r.Blob(12),
+	}
+}
+
+// DeadLetters lists a graph's dead letters; see [checkpoint.DeadLetters].
+func (s *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.DeadLetter, next string, err error) {
+	below, bounded, err := rules.DeadLetterBound(q.Before)
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
+	}
+	size := rules.PageSize(q)
+	text := listLetters
+	if q.Key != "" {
+		text += letterOfKey
+	}
+	if bounded {
+		text += letterBelow
+	}
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		return c.Query(ctx, text+newestLetter, func(r sqlconn.Row) error {
+			items = append(items, letterOf(r))
+			return nil
+		}, id.Tenant, id.Graph, int64(size+1), q.Key, below)
+	})
+	if err != nil {
+		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
+	}
+	items, next = rules.Page(items, size, func(l *checkpoint.DeadLetter) string { return rules.DeadLetterCursor(l.ID) })
+	return items, next, nil
+}
+
+// DeadLetter is one letter; see [checkpoint.DeadLetters].
+func (s *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string) (l checkpoint.DeadLetter, err error) {
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		r, err := c.First(selectLetter, id.Tenant, id.Graph, letter)
+		if err == nil && r == nil {
+			return rules.NotFound("dead letter", letter, id)
+		}
+		if err == nil {
+			l = letterOf(r)
+		}
+		return err
+	})
+	return l, rules.Wrap(err, "read dead letter")
+}
+
+// DiscardDeadLetter removes one letter; see [checkpoint.DeadLetters].
+func (s *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter string) error {
+	return rules.Wrap(s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+		deleted, err := c.Exec(deleteLetter, id.Tenant, id.Graph, letter)
+		if err == nil && deleted == 0 {
+			return rules.NotFound("dead letter", letter, id)
+		}
+		return err
+	}), "discard dead letter")
+}
+
+// PruneDeadLetters removes what is past the bounds; see [checkpoint.DeadLetters]. A zero
+// time, and a max or maxBytes of 0 or less, bound nothing. It works in steps, and says
+// with an error too how many went.
+func (s *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (removed int64, err error) {
+	rule := rules.Retention{OlderThan: olderThan, Max: max, MaxBytes: maxBytes}
+	var drop []string
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		return c.Query(ctx, listRetention, func(r sqlconn.Row) error {
+			if rule.Removes(rules.FromNanos(r.Int(1)), r.Int(2)) {
+				drop = append(drop, r.Text(0))
+			}
+			return nil
+		}, id.Tenant, id.Graph)
+	})
+	for len(drop) > 0 && err == nil {
+		batch := drop[:min(rules.PruneBatch, len(drop))]
+		drop = drop[len(batch):]
+		var deleted int64
+		err = s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+			deleted = 0 // a transaction may be tried twice
+			for _, letter := range batch {
+				n, err := c.Exec(deleteLetter, id.Tenant, id.Graph, letter)
+				if err != nil {
+					return err
+				}
+				deleted += n
+			}
+			return nil
+		})
+		if err == nil {
+			removed += deleted
+		}
+	}
+	return removed, rules.Wrap(err, "prune dead letters of graph %s", id)
+}

@@ -1,0 +1,301 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
+)
+
+const (
+	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum, meta, journal
+		FROM graph_head WHERE tenant = ? AND graph = ?`
+	insertHead = `INSERT INTO graph_head (tenant, graph, instance, incarnation, fence, epoch, seq, at,
+		attempts, attempted_epoch, unclean_starts, cells, firings, sum, meta)
+		VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, x'')`
+	// The head's own fence is looked at too: whichever of the two were damaged, the next fence is higher.
+	raiseFence = `INSERT INTO graph_number (tenant, graph, fence, revision) VALUES (?, ?, ? + 1, 0)
+		ON CONFLICT (tenant, graph) DO UPDATE SET fence = max(fence + 1, excluded.fence) RETURNING fence`
+	takeHead = `UPDATE graph_head SET fence = ?, incarnation = incarnation + 1, attempts = ?, attempted_epoch = ?, unclean_starts = ?
+		WHERE tenant = ? AND graph = ?`
+	releaseHead = `UPDATE graph_head SET attempts = 0, unclean_starts = 0 WHERE tenant = ? AND graph = ? AND fence = ?`
+
+	advanceHead = `UPDATE graph_head SET epoch = ?, seq = ?, at = ?, sum = ?, meta = ?,
+		attempts = CASE WHEN ? THEN 0 ELSE attempts END, unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
+		WHERE tenant = ? AND graph = ? AND fence = ? AND seq = ? - 1 RETURNING state, cells, firings`
+	countHead   = `UPDATE graph_head SET cells = ?, firings = ? WHERE state = ?`
+	selectFence = `SELECT fence, seq FROM graph_head WHERE tenant = ? AND graph = ?`
+	selectState = `SELECT state, cells FROM graph_head WHERE tenant = ? AND graph = ?`
+	updateCell  = `UPDATE cell SET sum = ?, data = ? WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND key = ?`
+	insertCell  = `INSERT OR IGNORE INTO cell (sum, data, tenant, state, kind, name, key) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	deleteCell  = `DELETE FROM cell WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND key = ?`
+	selectCells = `SELECT kind, name, key, sum, data FROM cell WHERE tenant = ? AND state = ?`
+)
+
+// Acquire takes a graph; see [checkpoint.Checkpoints]. A head whose checksum does not
+// fit is checkpoint.ErrCorrupt.
+func (s *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
+	var head checkpoint.Head
+	err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) (err error) {
+		head, err = acquire(c, id)
+		return err
+	})
+	if err != nil {
+		return checkpoint.Head{}, rules.Wrap(err, "acquire graph %s", id)
+	}
+	return head, nil
+}
+
+func acquire(c *sqlconn.Conn, id checkpoint.ID) (checkpoint.Head, error) {
+	head, ledger, err := readHead(c, id)
+	if err != nil {
+		return head, err
+	}
+	if head.Instance == "" {
+		instance, err := uuid.NewRandom()
+		if err != nil {
+			return head, fmt.Errorf("make an instance id: %w", err)
+		}
+		head.Instance = instance.String()
+		if _, err := c.Exec(insertHead, id.Tenant, id.Graph, head.Instance, rules.HeadSum(0, 0, 0, nil)); err != nil {
+			return head, err
+		}
+	}
+	numbers, err := c.First(raiseFence, id.Tenant, id.Graph, head.Fence)
+	if err != nil {
+		return head, err
+	}
+	ledger = ledger.Acquired(head.Epoch)
+	head.Fence = numbers.Int(0)
+	head.Incarnation++
+	head.Attempts, head.UncleanStarts = ledger.Attempts, ledger.Unclean
+	_, err = c.Exec(takeHead, head.Fence, int64(ledger.Attempts), ledger.AttemptedEpoch, int64(ledger.Unclean), id.Tenant, id.Graph)
+	return head, err
+}
+
+// readHead returns the head as it stands; one without an Instance is not there.
+func readHead(c *sqlconn.Conn, id checkpoint.ID) (head checkpoint.Head, l rules.Ledger, err error) {
+	r, err := c.First(selectHead, id.Tenant, id.Graph)
+	if err != nil || r == nil {
+		return head, l, err
+	}
+	at, meta := r.Int(5), r.Blob(10)
+	head = checkpoint.Head{
+		Instance: r.Text(0), Incarnation: r.Int(1), Fence: r.Int(2),
+		Epoch: r.Int(3), Seq: r.Int(4), At: rules.FromNanos(at), Meta: rules.OrNil(meta),
+		Journal: r.Int(11),
+	}
+	l = rules.Ledger{Attempts: int(r.Int(6)), AttemptedEpoch: r.Int(7), Unclean: int(r.Int(8))}
+	if rules.HeadSum(head.Epoch, head.Seq, at, meta) != r.Int(9) {
+		return head, l, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or delete the graph with its state", checkpoint.ErrCorrupt)
+	}
+	return head, l, nil
+}
+
+// Load hands every cell to visit, in one snapshot; see [checkpoint.Checkpoints]. A graph
+// that was never acquired is ErrNotFound; a damaged or missing cell is checkpoint.ErrCorrupt, told
+// at the latest when all others have been visited. visit must not call the store.
+func (s *Store) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
+	return rules.Wrap(s.read(ctx, func(c *sqlconn.Conn) error {
+		if _, err := c.Exec("BEGIN"); err != nil {
+			return err
+		}
+		defer func() { _, _ = c.Exec("COMMIT") }() // it only ends the snapshot
+		return load(ctx, c, id, visit)
+	}), "load graph %s", id)
+}
+
+func load(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
+	r, err := c.First(selectState, id.Tenant, id.Graph)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return checkpoint.ErrNotFound
+	}
+	state, want, have := r.Int(0), r.Int(1), int64(0)
+	err = c.Query(ctx, selectCells, func(r sqlconn.Row) error {
+		cell := checkpoint.Cell{Kind: r.Text(0), Name: r.Text(1), Key: r.Text(2), Data: r.Blob(4)}
+		if rules.CellSum(&cell) != r.Int(3) {
+			return fmt.Errorf("%w: the checksum of cell %s %q %q does not fit; restore the store from a backup, or delete the graph with its state",
+				checkpoint.ErrCorrupt, cell.Kind, cell.Name, cell.Key)
+		}
+		have++
+		return visit(cell)
+	}, id.Tenant, state)
+	if err == nil && have != want {
+		err = fmt.Errorf("%w: %d cells were found where %d were written; restore the store from a backup, or delete the graph with its state",
+			checkpoint.ErrCorrupt, have, want)
+	}
+	return err
+}
+
+// Commit applies c in one transaction; see [checkpoint.Checkpoints]. The fence is checked
+// by the first statement, which changes the head only where fence and sequence number
+// match; when it changes nothing, nothing else is tried.
+//
+// A done ctx takes the commit back as long as COMMIT has not been sent; after that
+// the answer is ErrUnknownOutcome. A full disk, an I/O error or another program's lock
+// undoes the transaction: the error is clean, and the next commit is tried afresh.
+// A cell may have up to 1 GB, which is SQLite's bound. Firings and dead letters that
+// are in the store already stay as they are.
+func (s *Store) Commit(ctx context.Context, c *checkpoint.Commit) error {
+	size := len(c.Meta)
+	for i := range c.Cells {
+		size += len(c.Cells[i].Data) + 64
+	}
+	for i := range c.Firings {
+		size += len(c.Firings[i].Data) + 64
+	}
+	for i := range c.DeadLetters {
+		size += len(c.DeadLetters[i].Payload) + 256
+	}
+	for i := range c.Outbox {
+		size += len(c.Outbox[i].Data) + 256
+	}
+	// Both numbers outlive the caller's use of c, which ends when COMMIT is sent.
+	id, fence, seq := c.ID, c.Fence, c.Seq
+	return checkpoint.CommitError(id, seq, s.writer.do(&request{
+		ctx:   ctx,
+		size:  size,
+		apply: func(ctx context.Context, conn *sqlconn.Conn) error { return commit(ctx, conn, c) },
+		applied: func(conn *sqlconn.Conn) (bool, error) {
+			r, err := conn.First(selectFence, id.Tenant, id.Graph)
+			return r != nil && r.Int(0) == fence && r.Int(1) == seq, err
+		},
+	}))
+}
+
+func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	settled := int64(0)
+	if c.Settled {
+		settled = 1
+	}
+	if len(c.Rows) > 0 {
+		return rules.Refuse("%w; use the outbox for this output, or the store that holds the table", checkpoint.ErrNoTables)
+	}
+	at := rules.Nanos(c.At)
+	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta), rules.OrEmpty(c.Meta), settled, settled,
+		c.ID.Tenant, c.ID.Graph, c.Fence, c.Seq)
+	if err != nil {
+		return err
+	}
+	if head == nil {
+		return whyRefused(conn, c)
+	}
+	state, cells, firings := head.Int(0), head.Int(1), head.Int(2)
+	grown, err := writeCells(ctx, conn, c, state)
+	if err != nil {
+		return err
+	}
+	held, err := writeFirings(ctx, conn, c, state, firings)
+	if err != nil {
+		return err
+	}
+	if err := writeDeadLetters(ctx, conn, c, state); err != nil {
+		return err
+	}
+	if err := writeOutbox(ctx, conn, c, state); err != nil {
+		return err
+	}
+	if grown == 0 && held == firings {
+		return nil
+	}
+	_, err = conn.Exec(countHead, cells+grown, held, state)
+	return err
+}
+
+// whyRefused looks for the reason why no head was advanced. It is never nil.
+func whyRefused(conn *sqlconn.Conn, c *checkpoint.Commit) error {
+	r, err := conn.First(selectFence, c.ID.Tenant, c.ID.Graph)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return rules.CheckCommit(c, false, 0, 0)
+	}
+	return rules.CheckCommit(c, true, r.Int(0), r.Int(1))
+}
+
+// writeCells returns by how many the graph's cells have grown.
+//
+// Whether a cell is there already is told by what the statement changed, so one that
+// guesses right is one statement. The guess is that of the cell before: cells that
+// are there come together, and so do those that are new.
+func writeCells(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, state int64) (grown int64, err error) {
+	tenant := c.ID.Tenant
+	there := true
+	for _, cell := range inKeyOrder(c.Cells) {
+		if err := context.Cause(ctx); err != nil {
+			return 0, err
+		}
+		if cell.Data == nil {
+			deleted, err := conn.Exec(deleteCell, tenant, state, cell.Kind, cell.Name, cell.Key)
+			if err != nil {
+				return 0, err
+			}
+			grown -= deleted
+			continue
+		}
+		sum := rules.CellSum(cell)
+		for guess := 0; ; guess++ {
+			text := insertCell
+			if there {
+				text = updateCell
+			}
+			changed, err := conn.Exec(text, sum, cell.Data, tenant, state, cell.Kind, cell.Name, cell.Key)
+			if err != nil {
+				return 0, err
+			}
+			if changed > 0 {
+				break
+			}
+			if guess > 0 {
+				return 0, fmt.Errorf("%w: cell %s %q %q is both there and not", checkpoint.ErrCorrupt, cell.Kind, cell.Name, cell.Key)
+			}
+			there = !there
+		}
+		if !there {
+			grown++
+		}
+	}
+	return grown, nil
+}
+
+// inKeyOrder is the cells in the order of their index where that matters: a large
+// commit in another order goes to and fro between more pages than the cache holds.
+// Cells of one name keep their order.
+func inKeyOrder(cells []checkpoint.Cell) []*checkpoint.Cell {
+	const large = 1000
+	ordered := make([]*checkpoint.Cell, len(cells))
+	for i := range cells {
+		ordered[i] = &cells[i]
+	}
+	if len(cells) >= large {
+		slices.SortStableFunc(ordered, func(a, b *checkpoint.Cell) int {
+			return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
+		})
+	}
+	return ordered
+}
+
+// Release notes a clean stop; see [checkpoint.Checkpoints].
+func (s *Store) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
+	return rules.Wrap(s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+		changed, err := c.Exec(releaseHead, id.Tenant, id.Graph, fence)
+		if err == nil && changed == 0 {
+			return rules.Refuse("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)
+		}
+		return err
+	}), "release graph %s", id)
+}
