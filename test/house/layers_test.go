@@ -1,19 +1,10 @@
 package house
 
 import (
-	"encoding/json"
-	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
-
-const module = "github.com/graphd/graphd"
 
 // layers puts every package of the module on its layer. A package imports packages of
 // lower layers only; what is private to a package (its own sub-packages) stands beside it.
@@ -40,73 +31,47 @@ var layers = []struct {
 // unknown is the layer of what is not in the table.
 const unknown = -2
 
-type listed struct {
-	ImportPath string
-	Dir        string
-	Name       string
-	Doc        string
-	GoFiles    []string
-	Imports    []string
-}
-
-// TestLayers holds house order: imports point down, every package says what it is for, and
-// no init function registers anything behind the reader's back.
+// TestLayers holds the order of the house: every package stands on a layer, and imports only
+// what stands on a lower one.
 func TestLayers(t *testing.T) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Doc,GoFiles,Imports", "./...")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	dec := json.NewDecoder(strings.NewReader(string(out)))
-	seen := 0
-	for {
-		var p listed
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		seen++
-		checkPackage(t, &p)
-	}
-	if seen < 20 {
-		t.Fatalf("only %d packages were looked at", seen)
-	}
-}
-
-func checkPackage(t *testing.T, p *listed) {
-	t.Helper()
-	if len(p.GoFiles) == 0 {
-		return // tests only
-	}
-	if p.Doc == "" {
-		t.Errorf("%s has no package documentation", p.ImportPath)
-	}
-	own := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
-	layer, home := layerOf(own)
-	if layer == unknown {
-		t.Errorf("%s stands on no layer: put it into the table", p.ImportPath)
-		return
-	}
-	testSupport := strings.HasSuffix(own, "test")
-	for _, imp := range p.Imports {
-		rest, ok := strings.CutPrefix(imp, module)
-		if !ok {
+	t.Parallel()
+	for _, p := range packages(t) {
+		layer, home := layerOf(p.dir)
+		if layer == unknown {
+			t.Errorf("%s stands on no layer: put it into the table of test/house/layers_test.go, and into that of AGENTS.md", p.name())
 			continue
 		}
-		rest = strings.TrimPrefix(rest, "/")
-		l, h := layerOf(rest)
-		if l > layer || l == layer && h != home && !testSupport {
-			t.Errorf("%s (layer %d) imports %s (layer %d)", p.ImportPath, layer, imp, l)
+		testSupport := strings.HasSuffix(p.dir, "test")
+		for _, imported := range p.imports(false) {
+			own, ok := strings.CutPrefix(imported, module)
+			if !ok {
+				continue
+			}
+			l, h := layerOf(strings.TrimPrefix(own, "/"))
+			if l > layer || l == layer && h != home && !testSupport {
+				t.Errorf("%s (layer %d) imports %s (layer %d): let it ask for what it needs by an interface of its own, or move one of them",
+					p.name(), layer, imported, l)
+			}
 		}
 	}
-	for _, f := range p.GoFiles {
-		checkNoInit(t, filepath.Join(p.Dir, f))
+}
+
+// TestTableHasNoGhosts: what the table lists is there.
+func TestTableHasNoGhosts(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	for _, l := range layers {
+		there := slices.ContainsFunc(all, func(p *pkg) bool {
+			return p.dir == l.path || strings.HasPrefix(p.dir, strings.TrimSuffix(l.path, "/")+"/")
+		})
+		if !there {
+			t.Errorf("the table lists %q, and there is no such package", l.path)
+		}
 	}
 }
 
 // layerOf is a package's layer, and the package it is private to: itself, or the one whose
-// directory it stands in.
+// folder it stands in.
 func layerOf(path string) (layer int, home string) {
 	for _, l := range layers {
 		switch {
@@ -114,22 +79,9 @@ func layerOf(path string) (layer int, home string) {
 			return l.layer, path
 		case strings.HasSuffix(l.path, "/") && strings.HasPrefix(path, l.path):
 			return l.layer, path
-		case l.path != "" && strings.HasPrefix(path, l.path+"/"):
+		case l.path != "" && !strings.HasSuffix(l.path, "/") && strings.HasPrefix(path, l.path+"/"):
 			return l.layer, l.path
 		}
 	}
 	return unknown, ""
-}
-
-func checkNoInit(t *testing.T, path string) {
-	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range f.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-			t.Errorf("%s has an init function", path)
-		}
-	}
 }
