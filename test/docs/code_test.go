@@ -27,6 +27,7 @@ var runtimeCodes = []string{"panic", "epoch_timeout", "cancelled"}
 // TestDocsDiagnostics holds docs/diagnostics.md against the sources: every code that a
 // declaration's mistake can have has a row, and every row is a code.
 func TestDocsDiagnostics(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	text := readPage(t, "docs/diagnostics.md").text
 	rows := map[string]bool{}
@@ -146,6 +147,7 @@ func allSources(t *testing.T) []*ast.File {
 // TestDocsGuarantees: docs/guarantees.md has every sentence that GET /v1/graphs/{graph} may
 // answer (M31), and every test it names is there.
 func TestDocsGuarantees(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	page := readPage(t, "docs/guarantees.md").text
 	text := strings.ToLower(page) // a clause may begin a sentence or stand within one
@@ -213,6 +215,7 @@ var (
 // TestDocsCommands runs every command line in the documentation, and holds those that cannot be
 // run in a test against the binary's own help.
 func TestDocsCommands(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "graphd")
 	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/graphd").CombinedOutput(); err != nil {

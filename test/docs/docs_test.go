@@ -99,6 +99,7 @@ const notYet = "yaml not-yet-supported"
 // what is not built yet must say so, and must be refused for that alone (M47). A test
 // document is run against the declaration before it on its page.
 func TestDocsDeclarations(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	declarations, refused, tests := 0, 0, 0
 	for _, p := range pages(t) {
@@ -171,6 +172,7 @@ var (
 
 // TestDocsLinks follows every link within the project, to its file and its heading.
 func TestDocsLinks(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	links := 0
 	for _, p := range pages(t) {

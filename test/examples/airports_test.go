@@ -21,6 +21,7 @@ import (
 // computation over the whole file, whatever the order in which the flights arrive within
 // the lateness.
 func TestAirportDelays(t *testing.T) {
+	atRoot(t)
 	d, err := graphd.ReadDeclaration("examples/airport-delays/airport_delays.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ func runExample(t *testing.T, declaration, output string, inputs map[string]stri
 
 // TestWeather compares the warnings with a plain computation over the CSV file.
 func TestWeather(t *testing.T) {
+	atRoot(t)
 	const path = "examples/weather/weather.csv"
 	file, err := os.Open(path)
 	if err != nil {
@@ -74,6 +75,7 @@ func TestWeather(t *testing.T) {
 
 // TestEarthquakes compares alerts and digests with a plain computation over the file.
 func TestEarthquakes(t *testing.T) {
+	atRoot(t)
 	const path = "examples/earthquakes/earthquakes.ndjson"
 	data, err := os.ReadFile(path)
 	if err != nil {

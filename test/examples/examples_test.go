@@ -20,6 +20,7 @@ import (
 
 // TestExamples runs every example's test document, as `graphd test examples/…` does.
 func TestExamples(t *testing.T) {
+	atRoot(t)
 	docs, err := filepath.Glob("examples/*/*_test.yaml")
 	if err != nil || len(docs) < 2 {
 		t.Fatalf("found %v, %v", docs, err)
@@ -43,6 +44,7 @@ func TestExamples(t *testing.T) {
 // TestFlights runs the flights twice: the bytes are the same, and the values are those
 // that a plain program computes from the file.
 func TestFlights(t *testing.T) {
+	atRoot(t)
 	d, err := graphd.ReadDeclaration("examples/flights/flights.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +123,7 @@ func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 // TestTwoGraphs runs the two graphs in one daemon, the one that is fed first: values go from
 // the one to the other.
 func TestTwoGraphs(t *testing.T) {
+	atRoot(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	d, err := graphd.New(ctx, graphd.Config{Store: "memory:", Listen: "127.0.0.1:0", Graphs: "examples/two-graphs", Stdout: io.Discard})

@@ -9,6 +9,7 @@ import (
 // TestPackagesAreDocumented: every package says what it is for; one that is tests alone says it
 // in a test file.
 func TestPackagesAreDocumented(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	for _, p := range packages(t) {
 		doc := ""
@@ -25,6 +26,7 @@ func TestPackagesAreDocumented(t *testing.T) {
 
 // TestNoInit: nothing registers itself behind the reader's back.
 func TestNoInit(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	for _, p := range packages(t) {
 		for _, f := range p.files {

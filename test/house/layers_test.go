@@ -34,6 +34,7 @@ const unknown = -2
 // TestLayers holds the order of the house: every package stands on a layer, and imports only
 // what stands on a lower one.
 func TestLayers(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	for _, p := range packages(t) {
 		layer, home := layerOf(p.dir)
@@ -58,6 +59,7 @@ func TestLayers(t *testing.T) {
 
 // TestTableHasNoGhosts: what the table lists is there.
 func TestTableHasNoGhosts(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	all := packages(t)
 	for _, l := range layers {

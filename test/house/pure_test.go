@@ -22,6 +22,7 @@ var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "N
 
 // TestPureCore: the cores know no goroutine, no clock and no I/O; time is an argument.
 func TestPureCore(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	for _, p := range packages(t) {
 		isPure := slices.Contains(pure, p.dir)

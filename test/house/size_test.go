@@ -17,6 +17,7 @@ const (
 
 // TestPackageSize: a package that outgrows the limit holds more than one thing.
 func TestPackageSize(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	listed := map[string]bool{}
 	for _, x := range largePackages {
@@ -50,6 +51,7 @@ func TestPackageSize(t *testing.T) {
 
 // TestFileSize: a file is about one thing.
 func TestFileSize(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	for _, p := range packages(t) {
 		for _, f := range p.files {
@@ -68,6 +70,7 @@ func TestFileSize(t *testing.T) {
 
 // TestLineWidth: a line is read without scrolling.
 func TestLineWidth(t *testing.T) {
+	atRoot(t)
 	t.Parallel()
 	for _, p := range packages(t) {
 		wide, first := 0, ""

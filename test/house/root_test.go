@@ -5,20 +5,23 @@
 //
 // What is known to break a rule stands in exceptions_test.go, with its ceiling or its reason.
 // The tests read the sources themselves and run no go command, so that a cached result is never
-// older than what it read.
+// older than what they read.
 package house
 
 import (
-	"fmt"
 	"os"
+	"sync"
 	"testing"
 )
 
-// TestMain works in the module's root, so that every path here is as it stands in the tree.
-func TestMain(m *testing.M) {
-	if err := os.Chdir("../.."); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+// moveToRoot changes to the module's root, once. It is no TestMain: what a test reads after it
+// has begun is what go test knows it by when it looks for a cached result.
+var moveToRoot = sync.OnceValue(func() error { return os.Chdir("../..") })
+
+// atRoot begins every test here: its paths are as they stand in the tree.
+func atRoot(t *testing.T) {
+	t.Helper()
+	if err := moveToRoot(); err != nil {
+		t.Fatal(err)
 	}
-	os.Exit(m.Run())
 }
