@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/sink/stdout"
@@ -129,9 +130,6 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// minLease is the shortest lease that a daemon under load still renews in time.
-const minLease = 300 * time.Millisecond
-
 // New opens the store and takes the address. Nothing runs before Run; on an error nothing is left open.
 func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	cfg.setDefaults()
@@ -141,8 +139,8 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if err := cfg.checkGraphs(); err != nil {
 		return nil, err
 	}
-	if cfg.Lease != 0 && cfg.Lease < minLease {
-		return nil, fmt.Errorf("%w: lease %v is too short to be renewed in time; give %v or more", ErrConfig, cfg.Lease, minLease)
+	if err := lease.Validate(cfg.Lease); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	d := &Daemon{cfg: cfg, log: cfg.Log, up: make(chan struct{}), seen: make(map[string][sha256.Size]byte)}
 	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound}); err != nil {

@@ -9,7 +9,8 @@
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine. A keeper has two goroutines of its own, which
-// renew the lease and listen to the store; they are tasks of the group that Begin is given,
+// All methods may be called from any goroutine. A keeper has three goroutines of its own: one
+// renews the lease, and does nothing else; one reads who owns what while a graph stands by; one
+// listens to the store. They are tasks of the group that Begin is given,
 // and whoever stops that group joins them, after the last graph has ended.
 package lease

@@ -1,8 +1,10 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"math"
@@ -14,33 +16,51 @@ import (
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
+// Min is the least time to live: of a shorter lease too little is left, after a renewal that
+// came a little late, for a daemon under load to send the next in time.
+const Min = 600 * time.Millisecond
+
+// Validate refuses a time to live that cannot be kept under load; zero stands for the default.
+func Validate(ttl time.Duration) error {
+	if ttl != 0 && ttl < Min {
+		return fmt.Errorf("lease %v is too short to be renewed in time by a busy machine; give %v or more", ttl, Min)
+	}
+	return nil
+}
+
 // Keeper keeps this daemon's lease, and knows which graphs other daemons run (M45).
 //
 // The term counts from before a renewal was sent, the store's clock from when it arrived:
-// so this daemon stops first. One goroutine renews (keep), one listens for other daemons
-// (listen); both are joined by whoever stops the group, after the last graph has ended.
+// so this daemon stops first. One goroutine renews and does nothing else, so that nothing but
+// the store and the machine can make a renewal late (keep); one looks what the others own
+// (follow), one listens for them (listen).
 type Keeper struct {
 	store checkpoint.Leases
 	log   *slog.Logger
 	ttl   time.Duration
 
-	poke     chan struct{} // capacity 1: something may have changed
+	renewNow chan struct{} // capacity 1: the declarations may have changed, or the lease is gone
+	lookNow  chan struct{} // capacity 1: what others own may have changed
 	changed  chan struct{} // capacity 1: the declarations have
 	standing atomic.Int64  // graphs that stand by
 
 	mu    sync.Mutex
 	term  *Term                    // nil while there is none
+	why   error                    // why there is none
 	owned map[checkpoint.ID]string // other daemons' graphs, as far as somebody stands by for one
 	look  chan struct{}            // closed when term or owned change, and replaced
 
-	declared int64 // of the last renewal; keep's alone after begin
+	// keep's alone after Begin: what the last renewal said of the declarations, and why the
+	// last try failed, nil after one that did not.
+	declared int64
+	trouble  error
 }
 
 // New makes a keeper; Begin makes the first lease.
 func New(store checkpoint.Leases, log *slog.Logger, ttl time.Duration) *Keeper {
 	return &Keeper{
-		store: store, log: log, ttl: ttl, poke: make(chan struct{}, 1), changed: make(chan struct{}, 1),
-		owned: map[checkpoint.ID]string{}, look: make(chan struct{}),
+		store: store, log: log, ttl: ttl, owned: map[checkpoint.ID]string{}, look: make(chan struct{}),
+		renewNow: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
 }
 
@@ -63,8 +83,11 @@ func (k *Keeper) Begin(ctx context.Context, group *supervisor.Group) error {
 	if lease.Sole {
 		return nil
 	}
-	group.Go(context.Background(), "lease", k.keep) // it ends after the graphs, when group is stopped
-	group.Go(context.Background(), "other daemons", k.listen)
+	// They end after the graphs, when the group is stopped, and not with ctx.
+	ctx = context.WithoutCancel(ctx)
+	group.Go(ctx, "lease", k.keep)
+	group.Go(ctx, "other daemons", k.follow)
+	group.Go(ctx, "other daemons/notices", k.listen)
 	return nil
 }
 
@@ -75,7 +98,7 @@ func (k *Keeper) keep(ctx context.Context, _ *supervisor.Node) error {
 	for {
 		select {
 		case <-timer.C:
-		case <-k.poke:
+		case <-k.renewNow:
 		case <-ctx.Done():
 			return nil
 		}
@@ -83,18 +106,22 @@ func (k *Keeper) keep(ctx context.Context, _ *supervisor.Node) error {
 	}
 }
 
-// round renews the lease once and looks what others have done. It answers when to come again.
+// round renews the lease once. It answers when to come again.
 func (k *Keeper) round(ctx context.Context) time.Duration {
 	sent := time.Now()
 	lease, err := k.renew(ctx)
 	if err != nil {
-		if t := k.current(); t != nil && !t.Holds() {
-			k.lose(err)
-		} else if t != nil && ctx.Err() == nil {
+		switch t := k.current(); {
+		case t == nil || ctx.Err() != nil:
+		case !t.Holds():
+			k.lose(cmp.Or(k.trouble, err)) // the last try had no time left to fail by itself
+		default:
+			k.trouble = err
 			k.log.Warn("the lease was not renewed; it is tried again", "left", t.left().Round(time.Millisecond), "err", err)
 		}
 		return k.again()
 	}
+	k.trouble = nil
 	if !k.extend(sent, false) {
 		return k.again()
 	}
@@ -102,10 +129,24 @@ func (k *Keeper) round(ctx context.Context) time.Duration {
 		k.declared = lease.Declarations
 		signal(k.changed)
 	}
-	if k.standing.Load() > 0 {
-		k.seeOthers(ctx)
+	return max(k.every()-time.Since(sent), 0) // a slow answer does not put the next off
+}
+
+// follow looks at what other daemons own for as long as a graph stands by, until ctx is done.
+func (k *Keeper) follow(ctx context.Context, _ *supervisor.Node) error {
+	ticker := time.NewTicker(k.every())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-k.lookNow:
+		case <-ctx.Done():
+			return nil
+		}
+		if k.standing.Load() > 0 {
+			k.seeOthers(ctx)
+		}
 	}
-	return k.every()
 }
 
 // renew sends one renewal, for which there is time until the term is over. A lease that is
@@ -167,7 +208,7 @@ func (k *Keeper) lose(why error) {
 		return
 	}
 	k.log.Error("this daemon's lease is lost; its graphs stand by until it has another", "err", why)
-	k.change(func() { k.term = nil })
+	k.change(func() { k.term, k.why = nil, why })
 	t.end(ErrLost)
 }
 
@@ -177,13 +218,10 @@ func (k *Keeper) Holds() bool {
 	return t != nil && t.Holds()
 }
 
-// Poke has the keeper renew and look at other daemons' graphs at once.
-func (k *Keeper) Poke() { signal(k.poke) }
-
 // Lost ends the term at once, for the store has said that the lease is gone, and has another made.
 func (k *Keeper) Lost(why error) {
-	signal(k.poke)
 	k.lose(why)
+	signal(k.renewNow)
 }
 
 // Declared holds a signal when another daemon has changed a declaration.
@@ -226,21 +264,23 @@ func (k *Keeper) Learn(id checkpoint.ID, owner string) {
 	k.mu.Lock()
 	k.owned[id] = owner
 	k.mu.Unlock()
-	k.Poke()
+	signal(k.lookNow)
 }
 
-// see is the term, who else owns a graph, and a channel that is closed when either may have changed.
-func (k *Keeper) see(id checkpoint.ID) (t *Term, owner string, look <-chan struct{}) {
+// see is the term, or why there is none, who else owns a graph, and a channel that is closed when either may have changed.
+func (k *Keeper) see(id checkpoint.ID) (t *Term, why error, owner string, look <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.term, k.owned[id], k.look
+	return k.term, k.why, k.owned[id], k.look
 }
 
-// listen has keep look at once when another daemon has yielded a graph or changed a declaration.
+// listen has the others look at once when another daemon has yielded a graph or changed a
+// declaration.
 func (k *Keeper) listen(ctx context.Context, _ *supervisor.Node) error {
 	for ctx.Err() == nil {
 		if err := k.store.AwaitChange(ctx); err == nil {
-			signal(k.poke)
+			signal(k.renewNow)
+			signal(k.lookNow)
 			continue
 		}
 		// keep looks by itself meanwhile, and says what is wrong with the store.

@@ -24,7 +24,7 @@ func (k *Keeper) Stand(ctx context.Context, id checkpoint.ID, show func(Standing
 		}
 	}()
 	for ctx.Err() == nil {
-		t, owner, look := k.see(id)
+		t, why, owner, look := k.see(id)
 		over := t == nil || !t.Holds() // a term that is over is taken away soon
 		if !over && owner == "" {
 			return t
@@ -34,6 +34,9 @@ func (k *Keeper) Stand(ctx context.Context, id checkpoint.ID, show func(Standing
 		if over {
 			s.Code = "lease_lost"
 			s.Detail = "the store has not renewed this daemon's lease in time; the graph goes on when it does, here or at another daemon"
+			if why != nil {
+				s.Detail += ": " + why.Error()
+			}
 		}
 		if s.Detail != shown {
 			show(s)
