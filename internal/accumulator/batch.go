@@ -4,9 +4,13 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
+
+// batchState begins a state: its kind and the version of its form.
+const batchState = "B\x01"
 
 // batch collects events and hands them over as one list: when so many are in, so long
 // after the first, or when they have grown to the accumulator's capacity in bytes,
@@ -27,31 +31,31 @@ type batchOpen struct {
 	at          time.Time // when the last one arrived
 }
 
-func (b *batch) add(now time.Time, in *input, out []boundary.Boundary) ([]boundary.Boundary, verdict) {
-	v, ev := in.value, in.ev
+func (b *batch) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
+	v, ev := in.Value, in.Event
 	size := int64(v.Size())
 	if len(b.items) == 0 {
 		b.since, b.first = now, ev.Pos
 	}
 	b.items = append(b.items, v)
 	b.bytes += size
-	b.last, b.at = ev.Pos, arrival(now, ev)
+	b.last, b.at = ev.Pos, fold.Arrival(now, ev)
 	if b.rule.Size > 0 && len(b.items) >= b.rule.Size || b.bytes >= b.maxBytes {
-		return b.end(out), verdictFolded
+		return b.End(out), fold.Folded
 	}
-	return out, verdictFolded
+	return out, fold.Folded
 }
 
-func (b *batch) due() (time.Time, bool) {
+func (b *batch) Due() (time.Time, bool) {
 	if b.rule.Interval <= 0 || len(b.items) == 0 {
 		return time.Time{}, false
 	}
 	return b.since.Add(b.rule.Interval), true
 }
 
-func (b *batch) tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return b.end(out) }
+func (b *batch) Tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return b.End(out) }
 
-func (b *batch) end(out []boundary.Boundary) []boundary.Boundary {
+func (b *batch) End(out []boundary.Boundary) []boundary.Boundary {
 	n := len(b.items)
 	if n == 0 {
 		return out
@@ -64,34 +68,34 @@ func (b *batch) end(out []boundary.Boundary) []boundary.Boundary {
 	return out
 }
 
-func (b *batch) open() int64 { return int64(len(b.items)) }
+func (b *batch) Open() int64 { return int64(len(b.items)) }
 
-func (b *batch) state() FoldState {
+func (b *batch) State() fold.State {
 	open := b.batchOpen
 	open.items = open.items[:len(open.items):len(open.items)]
 	return &open
 }
 
-func (b *batch) resume(s FoldState) { b.batchOpen = *s.(*batchOpen) }
+func (b *batch) Resume(s fold.State) { b.batchOpen = *s.(*batchOpen) }
 
-// AppendBinary implements [FoldState].
+// AppendBinary implements [fold.State].
 func (o *batchOpen) AppendBinary(dst []byte) []byte {
 	dst = append(dst, batchState...)
 	dst = o.first.AppendBinary(dst)
 	dst = o.last.AppendBinary(dst)
-	dst = appendTime(dst, o.since)
-	dst = appendTime(dst, o.at)
+	dst = fold.AppendTime(dst, o.since)
+	dst = fold.AppendTime(dst, o.at)
 	dst = binary.AppendVarint(dst, o.bytes)
-	return appendValues(dst, o.items)
+	return fold.AppendValues(dst, o.items)
 }
 
-func (b *batch) decode(data []byte) (FoldState, error) {
+func (b *batch) Decode(data []byte) (fold.State, error) {
 	if len(data) == 0 {
 		return &batchOpen{}, nil
 	}
-	r := readState(data, batchState)
-	o := &batchOpen{first: r.position(), last: r.position(), since: r.time(), at: r.time()}
-	o.bytes = r.varint()
-	o.items = r.values()
-	return o, r.done()
+	r := fold.Read(data, batchState)
+	o := &batchOpen{first: r.Position(), last: r.Position(), since: r.Time(), at: r.Time()}
+	o.bytes = r.Varint()
+	o.items = r.Values()
+	return o, r.Done()
 }

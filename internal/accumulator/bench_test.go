@@ -1,7 +1,6 @@
 package accumulator
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -62,40 +61,6 @@ func BenchmarkCore(b *testing.B) {
 				if i%group == group-1 && !core.Take(&h) {
 					b.Fatal("nothing to take")
 				}
-			}
-		})
-	}
-}
-
-// discard takes every handoff and keeps none.
-type discard struct{}
-
-func (discard) Put(context.Context, *Handoff) error { return nil }
-func (discard) Health(Health, string, string)       {}
-
-// BenchmarkPush is one caller's push, folded, handed over and answered.
-func BenchmarkPush(b *testing.B) {
-	for _, n := range []int{1, 100} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			box := NewMailbox(0, 0)
-			u := NewUnit(UnitConfig{Name: "ticks", Core: NewCore(compile(b, shapeTicks(), "mid"), Limits{}), Mailbox: box, Port: discard{}})
-			ctx, cancel := context.WithCancel(b.Context())
-			done := make(chan error, 1)
-			go func() { done <- u.Run(ctx) }()
-			raw := []byte(`{"symbol":"SYM001","bid":1000.125,"ask":1000.250,"ts":1700000000000}`)
-			events := make([]boundary.Event, n)
-			b.ReportAllocs()
-			for b.Loop() {
-				for i := range events {
-					events[i] = boundary.Event{Raw: raw}
-				}
-				if o, err := box.Push(ctx, events); err != nil || o.Accepted != n {
-					b.Fatalf("%+v, %v", o, err)
-				}
-			}
-			cancel()
-			if err := <-done; err != nil {
-				b.Fatal(err)
 			}
 		})
 	}

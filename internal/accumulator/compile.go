@@ -1,11 +1,12 @@
 package accumulator
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator/eventschema"
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
@@ -30,13 +31,6 @@ type CompileOptions struct {
 	Keyed bool
 }
 
-// The names in scope of where, emit and time, by their index in the scope.
-const (
-	nameEvent = iota
-	nameMeta
-	nameVars
-)
-
 // Program is one accumulator's declaration, checked and ready to run. It is
 // immutable after [Program.Project] and may be shared by any number of Cores.
 type Program struct {
@@ -58,7 +52,8 @@ type Program struct {
 	emitShape *boundary.Shape       // nil: no emit mapping
 	emitWhole *expression.Program   // emit as one expression; nil: none
 
-	window *windowProgram // nil: of another kind
+	window  *window.Program // nil: of another kind
+	lateKey *keyProgram     // of a window's late events that are an input of their own; nil: they have none
 
 	eventShape *boundary.Shape // fields decoded into slots; nil: none
 	emitted    expression.Type // what one event becomes
@@ -87,22 +82,22 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	var ds spec.Diagnostics
 	if !slices.Contains([]string{kindPassthrough, kindBatch, kindState, kindWindow}, p.kind) {
 		err := fmt.Errorf("accumulator %q: no fold of kind %q", p.name, p.kind)
-		ds = append(ds, diagnostic(a.Pos, "not_yet_supported", err.Error()))
+		ds = append(ds, fold.Diagnostic(a.Pos, "not_yet_supported", err.Error()))
 	}
 	if a.Schema != nil {
 		s, err := eventschema.Compile(a.Schema)
 		if err != nil {
-			ds = append(ds, diagnostic(a.SchemaPos, "schema_invalid", err.Error()))
+			ds = append(ds, fold.Diagnostic(a.SchemaPos, "schema_invalid", err.Error()))
 		}
 		p.schema = s
 		event = expression.FromSchema(a.Schema)
 	}
 	scope := expression.Scope{Names: []expression.Name{
-		nameEvent: {Name: "event", Type: event},
-		nameMeta:  {Name: "meta", Type: metaType()},
-		nameVars:  {Name: "vars", Type: o.VarsType},
+		fold.NameEvent: {Name: "event", Type: event},
+		fold.NameMeta:  {Name: "meta", Type: metaType()},
+		fold.NameVars:  {Name: "vars", Type: o.VarsType},
 	}}
-	p.where, ds = compileExpr(a.Where, scope, expression.CompileBool, ds)
+	p.where, ds = fold.CompileExpr(a.Where, scope, expression.CompileBool, ds)
 	if !a.Time.IsZero() {
 		var d spec.Diagnostics
 		p.time, d = compileTime(a, scope)
@@ -112,10 +107,11 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	ds = p.compileEmit(a, scope, ds)
 	if a.Kind == kindWindow {
 		var d spec.Diagnostics
-		p.window, d = p.compileWindow(a, scope)
-		if ds = append(ds, d...); p.window != nil {
-			p.window.givesKey = o.Keyed && len(o.Keys) == 0 && !a.Global
-		}
+		p.window, d = window.Compile(a, window.Options{
+			Scope: scope, Emitted: p.emitted, Vars: p.vars, Timed: p.time != nil,
+			GivesKey: o.Keyed && len(o.Keys) == 0 && !a.Global,
+		})
+		ds = append(ds, d...)
 	}
 	if len(ds) > 0 {
 		return nil, ds
@@ -125,7 +121,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		return nil, ds
 	}
 	p.readsMeta = slices.ContainsFunc(slices.Concat(p.expressions(), p.arguments()), func(x *expression.Program) bool {
-		return slices.ContainsFunc(x.Reads(), func(r expression.Read) bool { return r.Name == nameMeta })
+		return slices.ContainsFunc(x.Reads(), func(r expression.Read) bool { return r.Name == fold.NameMeta })
 	})
 	return p, nil
 }
@@ -133,7 +129,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 // compileEmit compiles the mapping, or the one expression, that shapes an event.
 func (p *Program) compileEmit(a *spec.Accumulator, scope expression.Scope, ds spec.Diagnostics) spec.Diagnostics {
 	if !a.EmitExpr.IsZero() {
-		p.emitWhole, ds = compileExpr(a.EmitExpr, scope, expression.Compile, ds)
+		p.emitWhole, ds = fold.CompileExpr(a.EmitExpr, scope, expression.Compile, ds)
 		if p.emitWhole != nil {
 			p.emitted = p.emitWhole.Type()
 		}
@@ -147,7 +143,7 @@ func (p *Program) compileEmit(a *spec.Accumulator, scope expression.Scope, ds sp
 	p.emit = make([]*expression.Program, len(a.Emit))
 	for i, f := range a.Emit {
 		names[i] = f.Name
-		p.emit[i], ds = compileExpr(f.Expr, scope, expression.Compile, ds)
+		p.emit[i], ds = fold.CompileExpr(f.Expr, scope, expression.Compile, ds)
 		if p.emit[i] != nil {
 			types[f.Name] = p.emit[i].Type()
 		}
@@ -155,36 +151,6 @@ func (p *Program) compileEmit(a *spec.Accumulator, scope expression.Scope, ds sp
 	p.emitShape = boundary.NewShape(names...)
 	p.emitted = expression.ObjectOf(types, false)
 	return ds
-}
-
-// compileExpr compiles e, when it was given, and adds its mistake to ds.
-func compileExpr(e spec.Expr, scope expression.Scope,
-	compile func(string, expression.Scope) (*expression.Program, error), ds spec.Diagnostics,
-) (*expression.Program, spec.Diagnostics) {
-	if e.IsZero() {
-		return nil, ds
-	}
-	x, err := compile(e.Text, scope)
-	if err != nil {
-		return nil, append(ds, diagnose(e, err))
-	}
-	return x, ds
-}
-
-// diagnose tells a mistake in an expression at its place in the declaration.
-func diagnose(e spec.Expr, err error) spec.Diagnostic {
-	var mistake *expression.Error
-	if !errors.As(err, &mistake) {
-		return diagnostic(e.Pos, "expression_syntax", err.Error())
-	}
-	d := diagnostic(e.Pos, mistake.Code, mistake.Text)
-	d.Line, d.Column = e.At(mistake.Offset)
-	d.Suggest = mistake.Suggest
-	return d
-}
-
-func diagnostic(at spec.Pos, code, text string) spec.Diagnostic {
-	return spec.Diagnostic{Line: at.Line, Column: at.Column, Path: at.Path, Code: code, Text: text}
 }
 
 // expressions are all that read an event as it came. A field of emit that could not be read has none:
@@ -202,7 +168,7 @@ func (p *Program) expressions() (all []*expression.Program) {
 		all = append(all, p.key.parts...)
 	}
 	if p.window != nil {
-		all = append(all, p.window.keys...)
+		all = append(all, p.window.Keys()...)
 	}
 	return all
 }
@@ -212,7 +178,7 @@ func (p *Program) arguments() []*expression.Program {
 	if p.window == nil {
 		return nil
 	}
-	return p.window.calls.Args()
+	return p.window.Args()
 }
 
 // Name is the accumulator's name.
@@ -224,7 +190,7 @@ func (p *Program) Type() expression.Type {
 	case kindPassthrough:
 		return p.emitted
 	case kindWindow:
-		return p.window.typ
+		return p.window.Type()
 	}
 	return expression.ListOf(p.emitted)
 }
@@ -243,7 +209,7 @@ func (p *Program) canLend() bool {
 			continue
 		}
 		for _, r := range x.Reads() {
-			if r.Name == nameEvent && len(r.Path) == 0 {
+			if r.Name == fold.NameEvent && len(r.Path) == 0 {
 				return false
 			}
 		}
@@ -270,7 +236,7 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 	}
 	for _, x := range onEvent {
 		for _, r := range x.Reads() {
-			if r.Name == nameEvent && len(r.Path) > 0 {
+			if r.Name == fold.NameEvent && len(r.Path) > 0 {
 				add(r.Path[0])
 			}
 		}
@@ -293,22 +259,22 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 	if len(read) > 0 {
 		p.eventShape = boundary.NewShape(read...)
 		for _, x := range onEvent {
-			x.Bind(nameEvent, p.eventShape)
+			x.Bind(fold.NameEvent, p.eventShape)
 		}
 	}
 	for _, x := range p.arguments() {
 		if p.emitShape != nil {
-			x.Bind(nameEvent, p.emitShape)
+			x.Bind(fold.NameEvent, p.emitShape)
 		}
 	}
 	for _, x := range slices.Concat(p.expressions(), p.arguments()) {
-		x.Bind(nameMeta, metaShape)
+		x.Bind(fold.NameMeta, metaShape)
 	}
 	p.lends = p.canLend()
 	shape := p.eventShape
 	switch {
 	case p.kind == kindWindow:
-		shape = p.window.shape
+		shape = p.window.Shape()
 	case p.kind != kindPassthrough || p.emitWhole != nil:
 		shape = nil
 	case p.emitShape != nil:
@@ -319,3 +285,10 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 	}
 	return shape
 }
+
+// LateEvent is the static type of a window's late events: events as emit has shaped them.
+func (p *Program) LateEvent() expression.Type { return p.emitted }
+
+// SendLate makes late the input of the window's late events. It is called before the first
+// Core is made.
+func (p *Program) SendLate(late *Program) { p.lateKey = late.key }

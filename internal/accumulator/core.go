@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
@@ -53,13 +55,13 @@ type Outcome struct {
 // out. It has no goroutine and no clock, and does the same for the same calls. One
 // goroutine owns it.
 type Core struct {
-	p   *Program
-	lim Limits
-	in  *intake
-	fold
-	folding input // the event that is being folded; reused
-	mark    Mark  // without State, which is the fold's
-	shared  bool  // mark.Positions is in somebody else's hands: copy before writing
+	p       *Program
+	lim     Limits
+	in      *intake
+	fold    fold.Fold
+	folding fold.Input // the event that is being folded; reused
+	mark    Mark       // without State, which is the fold's
+	shared  bool       // mark.Positions is in somebody else's hands: copy before writing
 	out     []boundary.Boundary
 	array   []boundary.Boundary // the whole array that out is the rest of
 	slab    int                 // how many boundaries to allocate next; 0: minSlab
@@ -76,19 +78,20 @@ func (p *Program) FlushesWithEpochs() bool { return p.kind == kindBatch && p.bat
 // EpochKept tells the Core that an epoch was kept: a batch that is flushed with epochs is
 // complete now, unless it is empty.
 func (c *Core) EpochKept(now time.Time) {
-	if c.p.FlushesWithEpochs() && c.open() > 0 {
+	if c.p.FlushesWithEpochs() && c.fold.Open() > 0 {
 		c.EndOfInput(now)
 	}
 }
 
 // NewCore makes an empty Core. [Program.Project] must have been called.
 func NewCore(p *Program, lim Limits) *Core {
+	return NewCoreWith(p, lim, NewFold(p))
+}
+
+// NewCoreWith is NewCore with a fold of the caller's own.
+func NewCoreWith(p *Program, lim Limits, f fold.Fold) *Core {
 	if lim.MaxEventBytes <= 0 {
 		lim.MaxEventBytes = p.maxEventBytes
-	}
-	f, err := newFold(p)
-	if err != nil {
-		panic(err) // Compile admits only known kinds
 	}
 	return &Core{p: p, lim: lim, in: newIntake(p, lim), fold: f}
 }
@@ -101,20 +104,20 @@ func (c *Core) Ephemeral() { c.ephemeral = true }
 // none. It is called before the first event. When the state was dropped although events
 // were open in it, because the declaration changed, those events count as filtered.
 func (c *Core) Restore(state []byte, ctr Counters, positions []boundary.Position) error {
-	s, err := c.decode(state)
+	s, err := c.fold.Decode(state)
 	if err != nil {
 		return fmt.Errorf("restore accumulator %q: %w", c.p.name, err)
 	}
 	if s != nil {
-		c.resume(s)
+		c.fold.Resume(s)
 	}
-	lost := ctr.Open - c.open()
+	lost := ctr.Open - c.fold.Open()
 	if lost < 0 || lost > 0 && len(state) > 0 {
 		return fmt.Errorf("restore accumulator %q: %w: it holds %d open events, the counters say %d",
-			c.p.name, errForeignState, c.open(), ctr.Open)
+			c.p.name, fold.ErrForeign, c.fold.Open(), ctr.Open)
 	}
 	ctr.Filtered += lost
-	ctr.Open = c.open()
+	ctr.Open = c.fold.Open()
 	c.mark = Mark{Counters: ctr, Positions: slices.Clone(positions)}
 	c.shared, c.changed = false, lost > 0
 	return nil
@@ -132,10 +135,10 @@ func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
 		if len(c.out) == cap(c.out) {
 			c.grow()
 		}
-		var said verdict
+		var said fold.Verdict
 		n := len(c.out)
-		c.folding.value, c.folding.ev, c.folding.facts = v, ev, &c.in.facts
-		if c.out, said = c.fold.add(now, &c.folding, c.out); said != verdictFolded {
+		c.folding.Value, c.folding.Event, c.folding.Facts = v, ev, &c.in.facts
+		if c.out, said = c.fold.Add(now, &c.folding, c.out); said != fold.Folded {
 			return c.unfolded(now, ev, pulled, said)
 		}
 		c.folded(now, n)
@@ -157,7 +160,7 @@ func (c *Core) AddBad(now time.Time, ev *boundary.Event, pulled bool, bad *BadEv
 // behind it and a replay does not meet it again (M35).
 func (c *Core) Poison(now time.Time, ev *boundary.Event, pulled bool, text string) Outcome {
 	c.in = newIntake(c.p, c.lim) // its scratch may be in any state
-	return c.refuse(now, ev, pulled, &BadEvent{Stage: "fold", Code: "panic", Text: oneLine(text)})
+	return c.refuse(now, ev, pulled, &BadEvent{Stage: "fold", Code: "panic", Text: fold.OneLine(text)})
 }
 
 // RefuseTail counts n pushed events that were received and not taken: the tail of a push
@@ -170,8 +173,8 @@ func (c *Core) RefuseTail(n int64) {
 
 // Advance says that all before pos has been read, although no event ends there.
 func (c *Core) Advance(now time.Time, pos boundary.Position) {
-	if w, ok := c.fold.(*window); ok {
-		w.partition(pos.Stream, now)
+	if w, ok := c.fold.(*window.Window); ok {
+		w.Partition(pos.Stream, now)
 	}
 	c.moveTo(pos)
 	c.changed = true
@@ -189,13 +192,13 @@ func (c *Core) EventTime(ev *boundary.Event) (at time.Time, ok bool, err error) 
 }
 
 // Due is when Tick must be called next; false when nothing waits for time to pass.
-func (c *Core) Due() (time.Time, bool) { return c.due() }
+func (c *Core) Due() (time.Time, bool) { return c.fold.Due() }
 
 // Tick completes what is due at now.
 func (c *Core) Tick(now time.Time) {
-	if at, ok := c.due(); ok && !now.Before(at) {
+	if at, ok := c.fold.Due(); ok && !now.Before(at) {
 		n := len(c.out)
-		c.out = c.tick(now, c.out)
+		c.out = c.fold.Tick(now, c.out)
 		c.folded(now, n)
 		c.changed = true
 	}
@@ -208,7 +211,7 @@ func (c *Core) folded(now time.Time, n int) {
 		c.giveKeys(now, n)
 	}
 	if c.p.window != nil {
-		c.bury(now)
+		c.deadLetterFailures(now)
 	}
 }
 
@@ -245,7 +248,7 @@ func (c *Core) giveKeys(now time.Time, n int) {
 // never does so; what is open at a shutdown stays open in its state.
 func (c *Core) EndOfInput(now time.Time) {
 	n, letters := len(c.out), len(c.letters)
-	c.out = c.end(c.out)
+	c.out = c.fold.End(c.out)
 	c.folded(now, n)
 	c.changed = c.changed || len(c.out) > n || len(c.letters) > letters
 }
@@ -258,7 +261,7 @@ func (c *Core) Pending() (boundaries, letters int, mark bool) {
 // Counters are the books as of now.
 func (c *Core) Counters() Counters {
 	ctr := c.mark.Counters
-	ctr.Open = c.open()
+	ctr.Open = c.fold.Open()
 	return ctr
 }
 
@@ -273,9 +276,9 @@ func (c *Core) Take(h *Handoff) bool {
 	h.DeadLetters, c.letters = c.letters, nil
 	h.Late, c.late = c.late, nil
 	h.Mark = c.mark
-	h.Mark.Counters.Open = c.open()
+	h.Mark.Counters.Open = c.fold.Open()
 	if !c.ephemeral {
-		h.Mark.State = c.state()
+		h.Mark.State = c.fold.State()
 	}
 	c.shared, c.changed = true, false
 	return true
@@ -318,7 +321,7 @@ func (c *Core) Reuse() {
 // receive books the arrival of ev.
 func (c *Core) receive(now time.Time, ev *boundary.Event) {
 	c.mark.Counters.Received++
-	c.mark.LastEventAt = arrival(now, ev)
+	c.mark.LastEventAt = fold.Arrival(now, ev)
 	c.changed = true
 	c.moveTo(ev.Pos)
 }
@@ -366,23 +369,26 @@ func (c *Core) letter(now time.Time, ev *boundary.Event, bad *BadEvent) checkpoi
 	return l
 }
 
-// moment is a Core at one moment, to go back to.
-type moment struct {
+// Capacity is what the Program says of how much may wait for the reactor; 0: the default.
+func (c *Core) Capacity() (boundaries int, bytes int64) { return c.p.capacity, c.p.capacityBytes }
+
+// Moment is a Core at one moment, to go back to.
+type Moment struct {
 	mark  Mark
-	state FoldState
+	state fold.State
 }
 
-// moment remembers where the Core stands. Nothing complete may wait for Take.
-func (c *Core) moment() moment {
+// Moment remembers where the Core stands. Nothing complete may wait for Take.
+func (c *Core) Moment() Moment {
 	c.shared = true
-	return moment{mark: c.mark, state: c.state()}
+	return Moment{mark: c.mark, state: c.fold.State()}
 }
 
-// goBack undoes everything since m: the events since then have not been taken.
-func (c *Core) goBack(m moment) {
+// GoBack undoes everything since m: the events since then have not been taken.
+func (c *Core) GoBack(m Moment) {
 	c.mark, c.shared = m.mark, true
 	if m.state != nil {
-		c.resume(m.state)
+		c.fold.Resume(m.state)
 	}
 	clear(c.out)
 	c.out, c.letters, c.late, c.changed = c.out[:0], nil, nil, true

@@ -4,17 +4,17 @@
 // push) and, optionally, from a [Source]; each is decoded, checked against the
 // schema, filtered by `where`, shaped by `emit`, and folded: a passthrough hands
 // every event on, a batch collects them, a state keeps the newest few, a window aggregates them by
-// their own time (window.go is where to begin). A complete
-// boundary goes to the reactor through a [Port].
+// their own time (package window). A complete boundary goes to the reactor through a [Port].
 //
-// The package has three parts, each usable without the next:
+// There are three parts, each usable without the next:
 //
 //	Compile ──▶ Program   what the declaration says, checked and typed once
 //	            Core      the pure fold: no goroutine, no clock, no I/O
-//	            Unit      the goroutine that feeds a Core live
+//	            pump.Unit the goroutine that feeds a Core live
 //
 // A bounded run, a test of a declaration and the simulator drive a [Core]
-// themselves, with a virtual clock; the daemon wraps it in a [Unit].
+// themselves, with a virtual clock; the daemon wraps it in a Unit of package pump. What
+// the folds of the kinds have in common is in package fold.
 //
 // # The books
 //
@@ -37,7 +37,5 @@
 // # Concurrency
 //
 // A Program is immutable after [Program.Project] and may be shared. A Core belongs
-// to one goroutine. [Unit.Run] owns its Core and starts one goroutine, the
-// source's, which it joins before it returns. A [Mailbox] is safe for concurrent
-// use, outlives the Unit that reads it, and is read by one Unit at a time.
+// to one goroutine. Nothing here starts one.
 package accumulator

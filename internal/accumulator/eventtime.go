@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
@@ -17,7 +18,7 @@ type timeProgram struct {
 }
 
 func compileTime(a *spec.Accumulator, scope expression.Scope) (*timeProgram, spec.Diagnostics) {
-	x, ds := compileExpr(a.Time, scope, expression.Compile, nil)
+	x, ds := fold.CompileExpr(a.Time, scope, expression.Compile, nil)
 	if x == nil {
 		return nil, ds
 	}
@@ -25,7 +26,7 @@ func compileTime(a *spec.Accumulator, scope expression.Scope) (*timeProgram, spe
 	switch x.Type().Kind() {
 	case boundary.KindAbsent, boundary.KindString, boundary.KindInt, boundary.KindFloat, boundary.KindTime:
 	default:
-		ds = append(ds, diagnostic(a.Time.Pos, expression.CodeTypeMismatch,
+		ds = append(ds, fold.Diagnostic(a.Time.Pos, expression.CodeTypeMismatch,
 			"time must be an RFC 3339 text, a number or a time, this is "+x.Type().String()))
 	}
 	switch a.TimeUnit {
@@ -37,12 +38,12 @@ func compileTime(a *spec.Accumulator, scope expression.Scope) (*timeProgram, spe
 	case "ns":
 		t.unit = time.Nanosecond
 	default:
-		ds = append(ds, diagnostic(a.Pos, "invalid_value", fmt.Sprintf("time_unit %q is not one of s, ms, us, ns", a.TimeUnit)))
+		ds = append(ds, fold.Diagnostic(a.Pos, "invalid_value", fmt.Sprintf("time_unit %q is not one of s, ms, us, ns", a.TimeUnit)))
 	}
 	if a.Timezone != "" {
 		zone, err := time.LoadLocation(a.Timezone)
 		if err != nil {
-			return nil, append(ds, diagnostic(a.Pos, "invalid_value",
+			return nil, append(ds, fold.Diagnostic(a.Pos, "invalid_value",
 				fmt.Sprintf("timezone %q is not known here; write an IANA name such as Europe/Berlin", a.Timezone)))
 		}
 		t.zone = zone
@@ -70,7 +71,7 @@ func (t *timeProgram) parse(v boundary.Value) (time.Time, *BadEvent) {
 		if at, err := time.ParseInLocation(layoutLocal, s, t.zone); err == nil {
 			return at.UTC(), nil
 		}
-		return time.Time{}, invalidTime("the text %q is not an RFC 3339 time", oneLine(s))
+		return time.Time{}, invalidTime("the text %q is not an RFC 3339 time", fold.OneLine(s))
 	case boundary.KindInt:
 		n, _ := v.AsInt()
 		if most := int64(1<<63-1) / int64(t.unit); n > most || n < -most {

@@ -3,8 +3,12 @@ package accumulator
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
+
+// historyState begins a state: its kind and the version of its form.
+const historyState = "H\x01"
 
 // history keeps the newest events and hands them over as a list, oldest first, with
 // every event (kind "state"). Such a boundary accounts for the new event alone.
@@ -24,15 +28,15 @@ type historyWindow struct {
 	bytes int   // the sum of sizes
 }
 
-func (h *history) add(now time.Time, in *input, out []boundary.Boundary) ([]boundary.Boundary, verdict) {
-	v, ev := in.value, in.ev
+func (h *history) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
+	v, ev := in.Value, in.Event
 	size := v.Size()
 	h.push(v, size)
 	n := len(h.items)
 	return append(out, boundary.Boundary{
 		Value: boundary.List(h.items[:n:n]),
-		First: ev.Pos, Last: ev.Pos, At: arrival(now, ev), Events: 1, Size: h.bytes,
-	}), verdictFolded
+		First: ev.Pos, Last: ev.Pos, At: fold.Arrival(now, ev), Events: 1, Size: h.bytes,
+	}), fold.Folded
 }
 
 // push appends an item and drops the oldest past keep.
@@ -51,32 +55,32 @@ func (h *history) push(v boundary.Value, size int) {
 	h.items, h.sizes, h.bytes = append(items, v), append(sizes, size), bytes
 }
 
-func (h *history) due() (time.Time, bool)                                        { return time.Time{}, false }
-func (h *history) tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return out }
-func (h *history) end(out []boundary.Boundary) []boundary.Boundary               { return out }
-func (h *history) open() int64                                                   { return 0 }
+func (h *history) Due() (time.Time, bool)                                        { return time.Time{}, false }
+func (h *history) Tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return out }
+func (h *history) End(out []boundary.Boundary) []boundary.Boundary               { return out }
+func (h *history) Open() int64                                                   { return 0 }
 
-func (h *history) state() FoldState {
+func (h *history) State() fold.State {
 	w := h.historyWindow
 	w.items, w.sizes = w.items[:len(w.items):len(w.items)], w.sizes[:len(w.sizes):len(w.sizes)]
 	return &w
 }
 
-func (h *history) resume(s FoldState) { h.historyWindow = *s.(*historyWindow) }
+func (h *history) Resume(s fold.State) { h.historyWindow = *s.(*historyWindow) }
 
-// AppendBinary implements [FoldState].
+// AppendBinary implements [fold.State].
 func (w *historyWindow) AppendBinary(dst []byte) []byte {
-	return appendValues(append(dst, historyState...), w.items)
+	return fold.AppendValues(append(dst, historyState...), w.items)
 }
 
-func (h *history) decode(data []byte) (FoldState, error) {
+func (h *history) Decode(data []byte) (fold.State, error) {
 	w := &historyWindow{}
 	if len(data) == 0 {
 		return w, nil
 	}
-	r := readState(data, historyState)
-	w.items = r.values()
-	if err := r.done(); err != nil {
+	r := fold.Read(data, historyState)
+	w.items = r.Values()
+	if err := r.Done(); err != nil {
 		return nil, err
 	}
 	// The declaration may keep fewer now.

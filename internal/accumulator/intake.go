@@ -3,9 +3,9 @@ package accumulator
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 )
@@ -37,7 +37,7 @@ type intake struct {
 	key  boundary.Key      // of the last value
 	// lateKeys make the keys of a window's late events, where these are an input of their own.
 	lateKeys *keyer
-	facts    facts // of the present event, for a window
+	facts    fold.Facts // of the present event, for a window
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
@@ -47,10 +47,10 @@ func newIntake(p *Program, lim Limits) *intake {
 	in.dec = boundary.NewDecoder(p.eventShape, boundary.Limits{MaxBytes: in.max, MaxDepth: lim.MaxDepth})
 	in.noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
 	if p.window != nil {
-		in.lateKeys = newKeyer(p.window.lateKey)
-		in.facts.args = make([]boundary.Value, len(p.window.calls.Args()))
+		in.lateKeys = newKeyer(p.lateKey)
+		in.facts.Args = make([]boundary.Value, len(p.window.Args()))
 	}
-	in.env.Values = []boundary.Value{nameEvent: {}, nameMeta: in.noMeta, nameVars: p.vars}
+	in.env.Values = []boundary.Value{fold.NameEvent: {}, fold.NameMeta: in.noMeta, fold.NameVars: p.vars}
 	if p.emitShape != nil {
 		in.made = boundary.NewBuilder(p.emitShape)
 	}
@@ -137,9 +137,9 @@ func (in *intake) decode(ev *boundary.Event) (boundary.Value, *BadEvent) {
 	}
 	var fault *boundary.DecodeError
 	if errors.As(err, &fault) {
-		return v, &BadEvent{Stage: "decode", Code: fault.Code, Text: oneLine(fault.Error())}
+		return v, &BadEvent{Stage: "decode", Code: fault.Code, Text: fold.OneLine(fault.Error())}
 	}
-	return v, &BadEvent{Stage: "decode", Code: "invalid_json", Text: oneLine(err.Error())}
+	return v, &BadEvent{Stage: "decode", Code: "invalid_json", Text: fold.OneLine(err.Error())}
 }
 
 func tooLarge(n int64, limit int) *BadEvent {
@@ -151,15 +151,15 @@ func tooLarge(n int64, limit int) *BadEvent {
 
 // set makes the event what the expressions read.
 func (in *intake) set(v boundary.Value, meta *boundary.Meta) {
-	in.env.Values[nameEvent] = v
+	in.env.Values[fold.NameEvent] = v
 	if !in.p.readsMeta {
 		return
 	}
 	if meta == nil {
-		in.env.Values[nameMeta] = in.noMeta
+		in.env.Values[fold.NameMeta] = in.noMeta
 		return
 	}
-	in.env.Values[nameMeta] = metaValue(meta)
+	in.env.Values[fold.NameMeta] = metaValue(meta)
 }
 
 // metaValue is meta as expressions read it. Topic tells a message of a broker from
@@ -238,17 +238,7 @@ func (in *intake) time(ev *boundary.Event) (at time.Time, ok bool, bad *BadEvent
 func evalFault(stage string, err error) *BadEvent {
 	var fault *expression.EvalError
 	if errors.As(err, &fault) {
-		return &BadEvent{Stage: stage, Code: fault.Code, Text: oneLine(fault.Text)}
+		return &BadEvent{Stage: stage, Code: fault.Code, Text: fold.OneLine(fault.Text)}
 	}
-	return &BadEvent{Stage: stage, Code: expression.CodeTypeError, Text: oneLine(err.Error())}
-}
-
-// oneLine keeps a text of foreign origin fit for a log line and an answer.
-func oneLine(s string) string {
-	const most = 500 // enough for any real message; an event's own text may be in it
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	return &BadEvent{Stage: stage, Code: expression.CodeTypeError, Text: fold.OneLine(err.Error())}
 }

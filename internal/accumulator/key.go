@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
@@ -35,7 +36,7 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 	if p.key.ofEvent {
 		for _, e := range a.Keys {
 			var x *expression.Program
-			if x, ds = compileExpr(e, scope, expression.Compile, ds); x != nil {
+			if x, ds = fold.CompileExpr(e, scope, expression.Compile, ds); x != nil {
 				ds = p.key.add(e, x, ds)
 			}
 		}
@@ -49,7 +50,7 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 	for _, e := range reactor {
 		x, err := expression.Compile(e.Text, expression.Scope{Names: names})
 		if err != nil {
-			d := diagnose(e, err)
+			d := fold.Diagnose(e, err)
 			d.Text += " (the key of " + a.Name + ", over the fields it hands over; or give " + a.Name + " a key of its own)"
 			ds = append(ds, d)
 			continue
@@ -65,7 +66,7 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 func (k *keyProgram) add(e spec.Expr, x *expression.Program, ds spec.Diagnostics) spec.Diagnostics {
 	switch kind := x.Type().Kind(); kind {
 	case boundary.KindList, boundary.KindObject, boundary.KindDuration, boundary.KindNull:
-		return append(ds, diagnostic(e.Pos, expression.CodeTypeMismatch, "a key is a text, a whole number, a boolean or a time, and this is "+kind.String()))
+		return append(ds, fold.Diagnostic(e.Pos, expression.CodeTypeMismatch, "a key is a text, a whole number, a boolean or a time, and this is "+kind.String()))
 	}
 	k.parts = append(k.parts, x)
 	return ds
@@ -147,8 +148,12 @@ func (k *keyProgram) bind(shape *boundary.Shape) {
 
 // KeyTimes says for each part of the key whether it is known to be a time; nil without a key.
 func (p *Program) KeyTimes() []bool {
-	if p.key == nil {
-		return p.window.keyTimes()
+	switch {
+	case p.key != nil:
+	case p.window != nil:
+		return p.window.KeyTimes()
+	default:
+		return nil
 	}
 	times := make([]bool, len(p.key.parts))
 	for i, x := range p.key.parts {

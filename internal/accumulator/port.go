@@ -2,8 +2,10 @@ package accumulator
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
@@ -18,11 +20,21 @@ type Counters struct {
 	Open int64
 }
 
-// FoldState is an immutable handle on a fold's state as of one moment. It is
-// encoded only when a checkpoint is taken, on the reactor's goroutine.
-type FoldState interface {
-	AppendBinary(dst []byte) []byte
-}
+// What of package fold others see too.
+type (
+	// FoldState is a fold's state as of one moment.
+	FoldState = fold.State
+	// PartedState is a FoldState that is kept in parts.
+	PartedState = fold.Parted
+	// Part is one of them.
+	Part = fold.Part
+	// BadEvent says why an event cannot be used.
+	BadEvent = fold.BadEvent
+)
+
+// JoinParts makes of a head and parts, as a checkpoint kept them, one state for
+// [Core.Restore].
+func JoinParts(head []byte, parts map[string][]byte) []byte { return fold.Join(head, parts) }
 
 // Mark is where an accumulator stands: all that must be persisted so that it can
 // go on from here (M28).
@@ -66,3 +78,14 @@ type Port interface {
 	// Health reports a change of the accumulator's health. It never blocks.
 	Health(h Health, code, detail string)
 }
+
+// PanicError is a panic in an accumulator, caught. The supervisor restarts the
+// accumulator; the books and the source's position are behind the event already.
+type PanicError struct {
+	Value any
+	Stack []byte
+	// Event is the event that was being folded; nil when the panic was elsewhere.
+	Event *boundary.Event
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

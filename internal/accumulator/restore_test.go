@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -154,7 +155,7 @@ func TestM42Conservation(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			c := NewCore(p, Limits{})
 			var out int64
-			var before moment
+			var before Moment
 			for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 				switch rapid.IntRange(0, 6).Draw(rt, "step") {
 				case 0:
@@ -164,10 +165,10 @@ func TestM42Conservation(t *testing.T) {
 				case 2:
 					c.Poison(at(0), pulled(1, "{}"), true, "boom")
 				case 3: // a group that is recalled
-					before = c.moment()
+					before = c.Moment()
 					c.Add(at(0), pushed("7"), false)
 					c.Add(at(0), pushed("8"), false)
-					c.goBack(before)
+					c.GoBack(before)
 				default:
 					c.Add(at(0), pulled(2, fmt.Sprint(rapid.IntRange(0, 9).Draw(rt, "event"))), true)
 				}
@@ -198,17 +199,17 @@ func TestGoBack(t *testing.T) {
 		take(t, twin)
 		handle := take(t, c).Mark
 		kept := encoded(handle)
-		before := c.moment()
+		before := c.Moment()
 		for i := range 5 {
 			c.Add(at(0), pulled(int64(9+i), "99"), true)
 		}
 		if n := len(take(t, c).Boundaries); n == 0 {
 			t.Errorf("%s: nothing to undo", p.kind)
 		}
-		c.goBack(before)
+		c.GoBack(before)
 		c.Add(at(0), pulled(9, "98"), true) // not even taken
 		c.Add(at(0), pulled(9, "{"), true)
-		c.goBack(before)
+		c.GoBack(before)
 		if b, l, _ := c.Pending(); b+l > 0 {
 			t.Errorf("%s: %d boundaries and %d dead letters are still there", p.kind, b, l)
 		}
@@ -249,7 +250,7 @@ func TestRestoreRefusesWhatIsNotItsOwn(t *testing.T) {
 		"other counters": {batch, good, Counters{Received: 5, Open: 2}},
 		"fewer open":     {batch, good, Counters{Received: 5}},
 	} {
-		if err := NewCore(bad.p, Limits{}).Restore(bad.data, bad.ctr, nil); !errors.Is(err, errForeignState) {
+		if err := NewCore(bad.p, Limits{}).Restore(bad.data, bad.ctr, nil); !errors.Is(err, fold.ErrForeign) {
 			t.Errorf("%s: got %v, want it refused", name, err)
 		}
 	}
@@ -290,12 +291,12 @@ func FuzzRestore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, p := range []*Program{batch, state} {
 			c := NewCore(p, Limits{})
-			s, err := c.decode(data)
+			s, err := c.fold.Decode(data)
 			if err != nil || s == nil {
 				continue
 			}
-			c.resume(s)
-			again, err := NewCore(p, Limits{}).decode(s.AppendBinary(nil))
+			c.fold.Resume(s)
+			again, err := NewCore(p, Limits{}).fold.Decode(s.AppendBinary(nil))
 			if err != nil {
 				t.Fatalf("what was restored cannot be restored again: %v", err)
 			}

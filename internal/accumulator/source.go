@@ -98,15 +98,6 @@ func NewBatch(out Out, n int) []boundary.Event {
 	return make([]boundary.Event, 0, n)
 }
 
-// BadEvent says why an event cannot be used.
-type BadEvent struct {
-	Stage string // where it failed, see the package documentation
-	Code  string // stable, snake_case
-	Text  string // one line for people
-}
-
-func (e *BadEvent) Error() string { return e.Stage + ": " + e.Code + ": " + e.Text }
-
 // DataLost says that a position to resume from no longer exists (M44).
 type DataLost struct {
 	Want string `json:"want"`

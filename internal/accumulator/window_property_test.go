@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -208,7 +209,7 @@ func restarted(t *testing.T, r *rand.Rand, p *Program, m Mark) *Core {
 		for part := range parted.Parts() {
 			parts[part.Name] = part.Append(nil)
 		}
-		state = JoinParts(parted.AppendHead(nil), parts)
+		state = fold.Join(parted.AppendHead(nil), parts)
 	}
 	c := NewCore(p, Limits{MaxEventBytes: 1 << 20})
 	if err := c.Restore(state, m.Counters, m.Positions); err != nil {
@@ -252,7 +253,7 @@ func TestWindowStateDamaged(t *testing.T) {
 func TestM28WindowPartsAreTheChanges(t *testing.T) {
 	t.Parallel()
 	c := newCore(t, keyed(tumbling(time.Hour)))
-	for i := range 40 * pageGroups {
+	for i := range 40 * 32 {
 		c.Add(far, reading(0, strconv.Itoa(i), 1), true)
 	}
 	same := func() map[any]bool {
@@ -266,7 +267,7 @@ func TestM28WindowPartsAreTheChanges(t *testing.T) {
 	}
 	before := same()
 	c.Add(far, reading(1, "0", 1), true)
-	c.Add(far, reading(1, strconv.Itoa(20*pageGroups), 1), true)
+	c.Add(far, reading(1, strconv.Itoa(20*32), 1), true)
 	after, changed := same(), 0
 	for page := range after {
 		if !before[page] {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
@@ -74,7 +75,7 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	}
 	a.setLive(source)
 	defer a.setLive(nil)
-	unit := accumulator.NewUnit(accumulator.UnitConfig{
+	unit := pump.New(pump.Config{
 		Name: a.spec.Name, Core: core, Source: source, Mailbox: m.mailboxes[a.index], Port: port,
 		Epochs: a.epochs, From: mark.Positions, Fail: m.e.cfg.Fail, MarkEvery: max(m.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
@@ -33,7 +34,7 @@ type managed struct {
 	decl checkpoint.Declaration
 	unit *compile.Unit // nil when the declaration does not compile
 	// mailboxes take pushes whether a run is on or not, per accumulator.
-	mailboxes []*accumulator.Mailbox
+	mailboxes []*pump.Mailbox
 	hub       *hub
 	rates     rates
 	routing   atomic.Pointer[[]reactor.Route] // of the last run; nil before the first
@@ -67,7 +68,7 @@ func (e *Engine) manage(d checkpoint.Declaration, unit *compile.Unit) *managed {
 	m.hub = newHub(m.ref)
 	if unit != nil {
 		for range unit.Programs {
-			m.mailboxes = append(m.mailboxes, accumulator.NewMailbox(e.cfg.MailboxEvents, e.mailboxBytes()))
+			m.mailboxes = append(m.mailboxes, pump.NewMailbox(e.cfg.MailboxEvents, e.mailboxBytes()))
 		}
 		m.halts, m.gaps = make([]bool, len(unit.Programs)), make([]int64, len(unit.Programs))
 	}

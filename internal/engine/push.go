@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -41,7 +41,7 @@ func (e *Engine) push(ctx context.Context, g Ref, name, origin string, events []
 		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin}
 	}
 	out, err := m.mailboxes[i].Push(ctx, batch)
-	if errors.Is(err, accumulator.ErrClosed) {
+	if errors.Is(err, pump.ErrClosed) {
 		return PushResult{}, &Error{Status: http.StatusServiceUnavailable, Code: "graph_stopping", Detail: fmt.Sprintf("graph %s is being stopped; nothing after the first %d events was taken", g.Name, out.Taken)}
 	}
 	if err != nil {

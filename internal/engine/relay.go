@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -114,7 +115,7 @@ func (r *relay) feed(ctx context.Context, l link, batch []reactor.Message) error
 		r.done[at] = epochs[out.Taken-1]
 	}
 	switch {
-	case errors.Is(err, accumulator.ErrClosed):
+	case errors.Is(err, pump.ErrClosed):
 		return fmt.Errorf("the accumulator %q of graph %q was taken away; the values wait for it", l.accumulator, l.to.Name)
 	case err != nil:
 		return fmt.Errorf("hand over to graph %q: %w", l.to.Name, err)

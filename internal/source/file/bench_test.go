@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
@@ -157,8 +158,8 @@ func BenchmarkUnit(b *testing.B) {
 	b.ResetTimer()
 	for n := 0; n < b.N; {
 		d := &drop{done: make(chan struct{})}
-		box := accumulator.NewMailbox(0, 0)
-		u := accumulator.NewUnit(accumulator.UnitConfig{
+		box := pump.NewMailbox(0, 0)
+		u := pump.New(pump.Config{
 			Name: "ticks", Core: accumulator.NewCore(p, accumulator.Limits{}), Source: src, Mailbox: box, Port: d,
 		})
 		ctx, cancel := context.WithCancel(b.Context())

@@ -1,4 +1,4 @@
-package accumulator
+package pump
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -50,12 +51,12 @@ func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
 
 // foldPulled folds the source's events. The one that panics becomes a dead letter, and is
 // the last: what the source sent after it is read again after the restart.
-func (u *Unit) foldPulled(events []boundary.Event) (poison *PanicError) {
+func (u *Unit) foldPulled(events []boundary.Event) (poison *accumulator.PanicError) {
 	i := 0
 	defer func() {
 		if r := recover(); r != nil {
 			ev := events[i]
-			poison = &PanicError{Value: r, Stack: debug.Stack(), Event: &ev}
+			poison = &accumulator.PanicError{Value: r, Stack: debug.Stack(), Event: &ev}
 			u.core.Poison(u.now, &ev, true, fmt.Sprint(r))
 		}
 	}()
@@ -82,16 +83,16 @@ func (u *Unit) pushes(ctx context.Context) (busy bool, err error) {
 	}
 	putCtx, recall := context.WithCancel(ctx)
 	defer recall()
-	u.group = u.mailbox.take(u.groupEvents, u.groupBytes, recall, u.group[:0])
+	u.group = u.mailbox.pop(u.groupEvents, u.groupBytes, recall, u.group[:0])
 	if len(u.group) == 0 {
 		return false, nil
 	}
-	before := u.core.moment()
+	before := u.core.Moment()
 	u.cfg.Fail.Hit("decode")
 	poison := u.foldPushed()
 	if err := u.handOver(putCtx); err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
-			u.core.goBack(before)
+			u.core.GoBack(before)
 			u.mailbox.giveBack()
 			return true, nil
 		}
@@ -106,8 +107,8 @@ func (u *Unit) pushes(ctx context.Context) (busy bool, err error) {
 }
 
 // ticket is for the handoff just made.
-func (u *Unit) ticket() Ticket {
-	if t, ok := u.port.(Ticketer); ok {
+func (u *Unit) ticket() accumulator.Ticket {
+	if t, ok := u.port.(accumulator.Ticketer); ok {
 		return t.Ticket()
 	}
 	return nil
@@ -115,13 +116,13 @@ func (u *Unit) ticket() Ticket {
 
 // foldPushed folds the group. The event that panics is rejected, and the group ends with
 // it: what its sender sent after it stays in the mailbox for the next Unit.
-func (u *Unit) foldPushed() (poison *PanicError) {
+func (u *Unit) foldPushed() (poison *accumulator.PanicError) {
 	g, i := 0, 0
 	defer func() {
 		if r := recover(); r != nil {
 			s := &u.group[g]
 			ev := s.push.events[i]
-			poison = &PanicError{Value: r, Stack: debug.Stack(), Event: &ev}
+			poison = &accumulator.PanicError{Value: r, Stack: debug.Stack(), Event: &ev}
 			s.record(i, u.core.Poison(u.now, &ev, carried(&ev), fmt.Sprint(r)))
 			s.hi = i + 1
 			u.group = u.group[:g+1]

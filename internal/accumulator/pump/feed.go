@@ -1,9 +1,10 @@
-package accumulator
+package pump
 
 import (
 	"context"
 	"runtime/debug"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -14,19 +15,19 @@ const feedDepth = 2
 // parcel is one call of a source to its Out.
 type parcel struct {
 	events  []boundary.Event
-	bad     *BadEvent // the one event is unusable
-	advance bool      // the one event is a position only
+	bad     *accumulator.BadEvent // the one event is unusable
+	advance bool                  // the one event is a position only
 }
 
 // feed runs a source and is its Out.
 type feed struct {
 	parcels chan parcel           // closed when the source has returned
 	spare   chan []boundary.Event // batches that were folded; as many as can be on the way
-	port    Port
+	port    accumulator.Port
 	err     error // how the source ended; read after parcels is closed
 }
 
-func newFeed(p Port) *feed {
+func newFeed(p accumulator.Port) *feed {
 	return &feed{
 		parcels: make(chan parcel, feedDepth),
 		spare:   make(chan []boundary.Event, feedDepth+2), // one is being filled, one folded
@@ -35,11 +36,11 @@ func newFeed(p Port) *feed {
 }
 
 // run is the source's goroutine.
-func (f *feed) run(ctx context.Context, s Source, from []boundary.Position) {
+func (f *feed) run(ctx context.Context, s accumulator.Source, from []boundary.Position) {
 	defer close(f.parcels)
 	defer func() {
 		if r := recover(); r != nil {
-			f.err = &PanicError{Value: r, Stack: debug.Stack()}
+			f.err = &accumulator.PanicError{Value: r, Stack: debug.Stack()}
 		}
 	}()
 	f.err = s.Run(ctx, from, f)
@@ -54,7 +55,7 @@ func (f *feed) put(ctx context.Context, p parcel) error {
 	}
 }
 
-// Batch implements [Recycler].
+// Batch implements [accumulator.Recycler].
 func (f *feed) Batch(n int) []boundary.Event {
 	select {
 	case b := <-f.spare:
@@ -75,7 +76,7 @@ func (f *feed) recycle(batch []boundary.Event) {
 	}
 }
 
-// Emit implements [Out].
+// Emit implements [accumulator.Out].
 func (f *feed) Emit(ctx context.Context, batch []boundary.Event) error {
 	if len(batch) == 0 {
 		return ctx.Err()
@@ -83,20 +84,20 @@ func (f *feed) Emit(ctx context.Context, batch []boundary.Event) error {
 	return f.put(ctx, parcel{events: batch})
 }
 
-// Refuse implements [Out].
-func (f *feed) Refuse(ctx context.Context, ev boundary.Event, bad *BadEvent) error {
+// Refuse implements [accumulator.Out].
+func (f *feed) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
 	return f.put(ctx, parcel{events: []boundary.Event{ev}, bad: bad})
 }
 
-// Advance implements [Out].
+// Advance implements [accumulator.Out].
 func (f *feed) Advance(ctx context.Context, pos boundary.Position) error {
 	return f.put(ctx, parcel{events: []boundary.Event{{Pos: pos}}, advance: true})
 }
 
-// Health implements [Out].
-func (f *feed) Health(h Health, detail string) {
+// Health implements [accumulator.Out].
+func (f *feed) Health(h accumulator.Health, detail string) {
 	code := ""
-	if h == Disconnected {
+	if h == accumulator.Disconnected {
 		code = "source_disconnected"
 	}
 	f.port.Health(h, code, detail)

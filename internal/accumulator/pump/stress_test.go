@@ -1,4 +1,4 @@
-package accumulator
+package pump
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // stress is many callers, an input that is now full and now not, and Units that come and go.
 type stress struct {
-	p    *Program
+	p    *accumulator.Program
 	port *port
 	box  *Mailbox
 	stop chan struct{}
@@ -29,7 +30,7 @@ type stress struct {
 // unit runs one Unit, from the last admitted mark, until d has passed or the stress ends.
 func (s *stress) unit(t *testing.T, d time.Duration) {
 	_, m, _ := s.port.seen()
-	core := NewCore(s.p, Limits{})
+	core := accumulator.NewCore(s.p, accumulator.Limits{})
 	if err := core.Restore(encoded(m), m.Counters, m.Positions); err != nil {
 		t.Error(err)
 		return
@@ -43,7 +44,7 @@ func (s *stress) unit(t *testing.T, d time.Duration) {
 		case <-ctx.Done():
 		}
 	}()
-	if err := NewUnit(UnitConfig{Name: "ticks", Core: core, Mailbox: s.box, Port: s.port}).Run(ctx); err != nil {
+	if err := New(Config{Name: "ticks", Core: core, Mailbox: s.box, Port: s.port}).Run(ctx); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package accumulator
+package window
 
 import (
 	"cmp"
@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
-// group is the events of one key in one window.
-type group struct {
-	gen   uint64 // see groups
+// pane is the events of one key in one window.
+type pane struct {
+	gen   uint64 // see panes
 	hash  uint64
 	key   boundary.Value // absent without a key
 	owes  int64          // events that no boundary accounts for yet
@@ -24,33 +25,33 @@ type group struct {
 	cells []aggregate.Cell
 }
 
-// pageGroups is how many groups a page has: a page is what a checkpoint writes at once.
-const pageGroups = 32
+// pagePanes is how many panes a page has: a page is what a checkpoint writes at once.
+const pagePanes = 32
 
 type page struct {
-	gen    uint64
-	groups [pageGroups]*group
+	gen   uint64
+	panes [pagePanes]*pane
 }
 
-// groups are the groups of one window, in the order in which they came, and an index of
+// panes are the panes of one window, in the order in which they came, and an index of
 // them by key.
 //
-// Snapshots share pages and groups with it. Each is owned by one generation: snapshot ends
+// Snapshots share pages and panes with it. Each is owned by one generation: snapshot ends
 // one, and what an older one owns is copied before it is written to. So a snapshot costs
 // nothing at once, and later as much as is changed after it. The index is in no snapshot.
-type groups struct {
+type panes struct {
 	gen   uint64 // of the slice of pages
 	pages []*page
 	n     int
 	// index is an open hash table: the higher half of an entry is that of the hash, the
-	// lower is the group's number and 1. Its length is a power of two.
+	// lower is the pane's number and 1. Its length is a power of two.
 	index []uint64
 }
 
-func (t *groups) at(i int) *group { return t.pages[i/pageGroups].groups[i%pageGroups] }
+func (t *panes) at(i int) *pane { return t.pages[i/pagePanes].panes[i%pagePanes] }
 
-// find is the number of the group of a key; -1 when there is none.
-func (t *groups) find(hash uint64, key boundary.Value) int {
+// find is the number of the pane of a key; -1 when there is none.
+func (t *panes) find(hash uint64, key boundary.Value) int {
 	if len(t.index) == 0 {
 		return -1
 	}
@@ -68,20 +69,20 @@ func (t *groups) find(hash uint64, key boundary.Value) int {
 	}
 }
 
-// own is group i, to be written to by generation gen.
-func (t *groups) own(i int, gen uint64) *group {
-	p := t.ownPage(i/pageGroups, gen)
-	g := p.groups[i%pageGroups]
+// own is pane i, to be written to by generation gen.
+func (t *panes) own(i int, gen uint64) *pane {
+	p := t.ownPage(i/pagePanes, gen)
+	g := p.panes[i%pagePanes]
 	if g.gen != gen {
 		c := *g
 		c.gen, c.cells = gen, aggregate.Clone(g.cells)
 		g = &c
-		p.groups[i%pageGroups] = g
+		p.panes[i%pagePanes] = g
 	}
 	return g
 }
 
-func (t *groups) ownPage(k int, gen uint64) *page {
+func (t *panes) ownPage(k int, gen uint64) *page {
 	t.ownPages(gen)
 	p := t.pages[k]
 	if p.gen != gen {
@@ -93,21 +94,21 @@ func (t *groups) ownPage(k int, gen uint64) *page {
 	return p
 }
 
-func (t *groups) ownPages(gen uint64) {
+func (t *panes) ownPages(gen uint64) {
 	if t.gen != gen {
 		t.pages = append(make([]*page, 0, len(t.pages)+len(t.pages)/8+1), t.pages...)
 		t.gen = gen
 	}
 }
 
-// add adds a group, whose key is not there, and returns its number.
-func (t *groups) add(g *group, gen uint64) int {
+// add adds a pane, whose key is not there, and returns its number.
+func (t *panes) add(g *pane, gen uint64) int {
 	i := t.n
 	t.ownPages(gen)
-	if i%pageGroups == 0 {
+	if i%pagePanes == 0 {
 		t.pages = append(t.pages, &page{gen: gen})
 	}
-	t.ownPage(i/pageGroups, gen).groups[i%pageGroups] = g
+	t.ownPage(i/pagePanes, gen).panes[i%pagePanes] = g
 	t.n++
 	if 2*t.n > len(t.index) {
 		t.reindex()
@@ -117,7 +118,7 @@ func (t *groups) add(g *group, gen uint64) int {
 	return i
 }
 
-func (t *groups) enter(hash uint64, i int) {
+func (t *panes) enter(hash uint64, i int) {
 	mask := uint64(len(t.index) - 1)
 	slot := hash & mask
 	for t.index[slot] != 0 {
@@ -127,7 +128,7 @@ func (t *groups) enter(hash uint64, i int) {
 }
 
 // reindex makes the index anew, with room to double.
-func (t *groups) reindex() {
+func (t *panes) reindex() {
 	size := 8
 	for size < 4*t.n {
 		size *= 2
@@ -138,13 +139,13 @@ func (t *groups) reindex() {
 	}
 }
 
-// sorted are the groups in the order of their keys.
-func (t *groups) sorted() []*group {
-	all := make([]*group, t.n)
+// sorted are the panes in the order of their keys.
+func (t *panes) sorted() []*pane {
+	all := make([]*pane, t.n)
 	for i := range all {
 		all[i] = t.at(i)
 	}
-	slices.SortFunc(all, func(a, b *group) int { return orderKeys(a.key, b.key) })
+	slices.SortFunc(all, func(a, b *pane) int { return orderKeys(a.key, b.key) })
 	return all
 }
 
@@ -233,31 +234,31 @@ func keyRank(k boundary.Kind) int {
 	return slices.Index([]boundary.Kind{boundary.KindBool, boundary.KindInt, boundary.KindTime, boundary.KindString, boundary.KindList}, k)
 }
 
-// badKey says what is wrong with a key, nil when nothing is.
-func badKey(v boundary.Value, text string) *BadEvent {
+// CheckKey says what is wrong with a key, nil when nothing is.
+func CheckKey(v boundary.Value, text string) *fold.BadEvent {
 	switch v.Kind() {
 	case boundary.KindInt, boundary.KindBool, boundary.KindTime:
 		return nil
 	case boundary.KindString:
 		if v.Len() > boundary.MaxKeyBytes {
-			return &BadEvent{Stage: "key", Code: "bad_key", Text: fmt.Sprintf("a key of more than %d bytes is too long", boundary.MaxKeyBytes)}
+			return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: fmt.Sprintf("a key of more than %d bytes is too long", boundary.MaxKeyBytes)}
 		}
 		return nil
 	case boundary.KindNull, boundary.KindAbsent:
-		return &BadEvent{Stage: "key", Code: "key_missing", Text: oneLine("the event has no key: " + text + " is null")}
+		return &fold.BadEvent{Stage: "key", Code: "key_missing", Text: fold.OneLine("the event has no key: " + text + " is null")}
 	case boundary.KindList:
 		if v.Len() == 0 {
-			return &BadEvent{Stage: "key", Code: "key_missing", Text: oneLine("the event has no key: " + text + " is empty")}
+			return &fold.BadEvent{Stage: "key", Code: "key_missing", Text: fold.OneLine("the event has no key: " + text + " is empty")}
 		}
 		for part := range v.Items() {
 			if part.Kind() == boundary.KindList {
-				return &BadEvent{Stage: "key", Code: "bad_key", Text: "a key cannot have a list within a list"}
+				return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: "a key cannot have a list within a list"}
 			}
-			if bad := badKey(part, text); bad != nil {
+			if bad := CheckKey(part, text); bad != nil {
 				return bad
 			}
 		}
 		return nil
 	}
-	return &BadEvent{Stage: "key", Code: "bad_key", Text: "a key is a text, a whole number, a boolean or a time, or a list of these, and this is " + v.Kind().String()}
+	return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: "a key is a text, a whole number, a boolean or a time, or a list of these, and this is " + v.Kind().String()}
 }

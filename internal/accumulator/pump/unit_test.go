@@ -1,4 +1,4 @@
-package accumulator
+package pump
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -17,11 +18,11 @@ import (
 func TestM1SocketAndSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		src := scripted(emit(0, 4), func(ctx context.Context, _ []boundary.Position, _ Out) error {
+		src := scripted(emit(0, 4), func(ctx context.Context, _ []boundary.Position, _ accumulator.Out) error {
 			<-gate
 			return nil
 		}, emit(4, 5), rest)
-		r := start(t, spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 3}}, src, newPort(0), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 3}}, src, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		synctest.Wait()
 		if o := <-r.push(t.Context(), `"a"`); o.Accepted != 1 || o.Full || o.Taken != 1 {
 			t.Errorf("got %+v", o)
@@ -32,7 +33,7 @@ func TestM1SocketAndSource(t *testing.T) {
 		if want := `[[0,1,2] [3,"a",4]]`; fmt.Sprint(got) != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if m.Counters != (Counters{Received: 6}) || m.Positions[0].Offset != 5 {
+		if m.Counters != (accumulator.Counters{Received: 6}) || m.Positions[0].Offset != 5 {
 			t.Errorf("got %+v", m)
 		}
 		r.port.balance(t, 6)
@@ -43,24 +44,24 @@ func TestM1SocketAndSource(t *testing.T) {
 // M2: the healths, in the order they come about.
 func TestM2Health(t *testing.T) {
 	for name, c := range map[string]struct {
-		src  Source
+		src  accumulator.Source
 		want string
 	}{
 		"socket only": {nil, "[socket_only]"},
-		"live, lost and back": {scripted(func(ctx context.Context, from []boundary.Position, out Out) error {
-			out.Health(Live, "")
-			out.Health(Disconnected, "the broker is away")
-			out.Health(Live, "")
+		"live, lost and back": {scripted(func(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
+			out.Health(accumulator.Live, "")
+			out.Health(accumulator.Disconnected, "the broker is away")
+			out.Health(accumulator.Live, "")
 			return nil
 		}, rest), "[connecting live disconnected:source_disconnected live]"},
-		"ended": {scripted(func(_ context.Context, _ []boundary.Position, out Out) error {
-			out.Health(Live, "")
+		"ended": {scripted(func(_ context.Context, _ []boundary.Position, out accumulator.Out) error {
+			out.Health(accumulator.Live, "")
 			return nil
 		}, emit(0, 7)), "[connecting live ended]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := start(t, spec.Accumulator{}, c.src, newPort(0), NewMailbox(0, 0), Mark{})
+				r := start(t, spec.Accumulator{}, c.src, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 				synctest.Wait()
 				if got := r.port.said(); got != c.want {
 					t.Errorf("got %s, want %s", got, c.want)
@@ -78,7 +79,7 @@ func TestM2Health(t *testing.T) {
 // M2: ended is said after everything was handed over, the last mark included.
 func TestM2EndedComesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Where: expr("event < 3")}, scripted(emit(0, 7)), newPort(0), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{Where: expr("event < 3")}, scripted(emit(0, 7)), newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		synctest.Wait()
 		_, m, _ := r.port.seen()
 		if m.Positions[0].Offset != 7 || r.port.said() != "[connecting ended]" {
@@ -92,7 +93,7 @@ func TestM2EndedComesLast(t *testing.T) {
 // M4: a full input stops its source; nothing is lost, and nothing is taken past the bound.
 func TestM4BackpressureStopsTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 100), rest), newPort(8), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 100), rest), newPort(8), NewMailbox(0, 0), accumulator.Mark{})
 		synctest.Wait()
 		if got, _, _ := r.port.seen(); len(got) != 8 {
 			t.Errorf("got %d boundaries with room for 8", len(got))
@@ -118,7 +119,7 @@ func TestM4BackpressureStopsTheSource(t *testing.T) {
 // M4: a full input holds a push until its deadline; what was not taken is refused exactly.
 func TestM4PushHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Capacity: 4}, nil, newPort(4), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{Capacity: 4}, nil, newPort(4), NewMailbox(0, 0), accumulator.Mark{})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		first := r.push(ctx, "0", "1", "2", "3", "4", "5")
@@ -136,7 +137,7 @@ func TestM4PushHeldBack(t *testing.T) {
 		time.Sleep(2 * time.Second) // a mark carries the refused tail
 		synctest.Wait()
 		got, m, _ := r.port.seen()
-		if want := `[0 1 2 3 "b"]`; fmt.Sprint(got) != want || m.Counters != (Counters{Received: 7, Rejected: 2}) {
+		if want := `[0 1 2 3 "b"]`; fmt.Sprint(got) != want || m.Counters != (accumulator.Counters{Received: 7, Rejected: 2}) {
 			t.Errorf("got %s, %+v", got, m.Counters)
 		}
 		r.port.balance(t, 7)
@@ -147,7 +148,7 @@ func TestM4PushHeldBack(t *testing.T) {
 // M4: a source and the socket take turns; neither starves.
 func TestM4Fairness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 1<<30)), newPort(8), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 1<<30)), newPort(8), NewMailbox(0, 0), accumulator.Mark{})
 		texts := strings.Split(strings.Repeat(`"p" `, 50), " ")[:50]
 		done := r.push(t.Context(), texts...)
 		for rounds := 0; ; rounds++ {
@@ -172,7 +173,7 @@ func TestM4Fairness(t *testing.T) {
 // M5, M42: a push is told which of its events were refused; the others are taken.
 func TestM5PushAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Where: expr("event > 2")}, nil, newPort(0), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{Where: expr("event > 2")}, nil, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		o := <-r.push(t.Context(), "1", "{", "3", `"x"`, "4")
 		if o.Taken != 5 || o.Accepted != 3 || o.Filtered != 1 || o.RejectedCount != 2 || o.Full {
 			t.Errorf("got %+v", o)
@@ -197,7 +198,7 @@ func TestM5PushAnswer(t *testing.T) {
 // M3: the interval of a batch runs on the Unit's clock.
 func TestM3BatchInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Interval: time.Minute}}, nil, newPort(0), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Interval: time.Minute}}, nil, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		<-r.push(t.Context(), "1")
 		time.Sleep(30 * time.Second)
 		<-r.push(t.Context(), "2")
@@ -219,10 +220,10 @@ func TestM3BatchInterval(t *testing.T) {
 // when nothing did.
 func TestM28Marks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := scripted(emit(0, 6), func(ctx context.Context, _ []boundary.Position, out Out) error {
+		src := scripted(emit(0, 6), func(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
 			return out.Advance(ctx, boundary.Position{Stream: "s", Offset: 9})
 		}, rest)
-		r := start(t, spec.Accumulator{Where: expr("false")}, src, newPort(0), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{Where: expr("false")}, src, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		synctest.Wait()
 		if n := r.port.handoffs(); n != 0 {
 			t.Errorf("%d handoffs without a boundary before the interval", n)
@@ -247,7 +248,7 @@ func TestSoftStopKeepsTheOpenBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 5}}
 		p := newPort(0)
-		r := start(t, a, scripted(emit(0, 13), rest), p, NewMailbox(0, 0), Mark{})
+		r := start(t, a, scripted(emit(0, 13), rest), p, NewMailbox(0, 0), accumulator.Mark{})
 		time.Sleep(2 * time.Second)
 		r.end(t)
 		got, m, _ := p.seen()
@@ -267,33 +268,36 @@ func TestSoftStopKeepsTheOpenBatch(t *testing.T) {
 func TestSourceErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
-		fail   func(context.Context, []boundary.Position, Out) error
+		fail   func(context.Context, []boundary.Position, accumulator.Out) error
 		health string
 		check  func(error) bool
 	}{
 		"an error": {
-			func(context.Context, []boundary.Position, Out) error { return broken },
+			func(context.Context, []boundary.Position, accumulator.Out) error { return broken },
 			"[connecting]", func(err error) bool { return errors.Is(err, broken) },
 		},
 		"M44 data lost": {
-			func(context.Context, []boundary.Position, Out) error {
-				return fmt.Errorf("resume: %w", &DataLost{Want: "a", Have: "b"})
+			func(context.Context, []boundary.Position, accumulator.Out) error {
+				return fmt.Errorf("resume: %w", &accumulator.DataLost{Want: "a", Have: "b"})
 			},
 			"[connecting halted:source_data_lost]",
-			func(err error) bool { lost := new(DataLost); return errors.As(err, &lost) && lost.Want == "a" },
+			func(err error) bool {
+				lost := new(accumulator.DataLost)
+				return errors.As(err, &lost) && lost.Want == "a"
+			},
 		},
 		"M35 a panic": {
-			func(context.Context, []boundary.Position, Out) error { panic("boom") },
+			func(context.Context, []boundary.Position, accumulator.Out) error { panic("boom") },
 			"[connecting]",
 			func(err error) bool {
-				p := new(PanicError)
+				p := new(accumulator.PanicError)
 				return errors.As(err, &p) && p.Value == "boom" && p.Event == nil && strings.Contains(string(p.Stack), "unit_test.go")
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := start(t, spec.Accumulator{}, scripted(emit(0, 4), c.fail), newPort(0), NewMailbox(0, 0), Mark{})
+				r := start(t, spec.Accumulator{}, scripted(emit(0, 4), c.fail), newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 				err := <-r.done
 				if !c.check(err) || !strings.Contains(err.Error(), `accumulator "ticks"`) {
 					t.Errorf("got %v", err)
@@ -311,7 +315,7 @@ func TestPortErrorEndsTheUnit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPort(0)
 		p.refusing = errors.New("the reactor is gone")
-		r := start(t, spec.Accumulator{}, scripted(emit(0, 4), rest), p, NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{}, scripted(emit(0, 4), rest), p, NewMailbox(0, 0), accumulator.Mark{})
 		if err := <-r.done; !errors.Is(err, p.refusing) {
 			t.Errorf("got %v", err)
 		}

@@ -1,4 +1,4 @@
-package accumulator
+package pump
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/spec"
@@ -24,7 +25,7 @@ type port struct {
 	queue    []boundary.Boundary
 	all      []boundary.Boundary // ever admitted
 	letters  []checkpoint.DeadLetter
-	mark     Mark
+	mark     accumulator.Mark
 	puts     int
 	health   []string
 	freed    chan struct{} // capacity 1
@@ -33,8 +34,8 @@ type port struct {
 
 func newPort(capacity int) *port { return &port{capacity: capacity, freed: make(chan struct{}, 1)} }
 
-// Put implements [Port].
-func (p *port) Put(ctx context.Context, h *Handoff) error {
+// Put implements [accumulator.Port].
+func (p *port) Put(ctx context.Context, h *accumulator.Handoff) error {
 	for {
 		p.mu.Lock()
 		if p.refusing != nil {
@@ -59,8 +60,8 @@ func (p *port) Put(ctx context.Context, h *Handoff) error {
 	}
 }
 
-// Health implements [Port].
-func (p *port) Health(h Health, code, _ string) {
+// Health implements [accumulator.Port].
+func (p *port) Health(h accumulator.Health, code, _ string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := string(h)
@@ -85,7 +86,7 @@ func (p *port) consume(n int) {
 }
 
 // seen is what was admitted so far.
-func (p *port) seen() (values []string, m Mark, letters []checkpoint.DeadLetter) {
+func (p *port) seen() (values []string, m accumulator.Mark, letters []checkpoint.DeadLetter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.all {
@@ -123,11 +124,11 @@ func (p *port) balance(t *testing.T, received int64) {
 
 // script is a source that does what it is told, step by step.
 type script struct {
-	steps []func(ctx context.Context, from []boundary.Position, out Out) error
+	steps []func(ctx context.Context, from []boundary.Position, out accumulator.Out) error
 }
 
-// Run implements [Source].
-func (s *script) Run(ctx context.Context, from []boundary.Position, out Out) error {
+// Run implements [accumulator.Source].
+func (s *script) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
 	for _, step := range s.steps {
 		if err := step(ctx, from, out); err != nil {
 			return err
@@ -136,13 +137,13 @@ func (s *script) Run(ctx context.Context, from []boundary.Position, out Out) err
 	return nil
 }
 
-func scripted(steps ...func(ctx context.Context, from []boundary.Position, out Out) error) *script {
+func scripted(steps ...func(ctx context.Context, from []boundary.Position, out accumulator.Out) error) *script {
 	return &script{steps}
 }
 
 // emit hands over the events lo … hi-1 strictly after the position it starts from, in batches of three.
-func emit(lo, hi int64) func(context.Context, []boundary.Position, Out) error {
-	return func(ctx context.Context, from []boundary.Position, out Out) error {
+func emit(lo, hi int64) func(context.Context, []boundary.Position, accumulator.Out) error {
+	return func(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
 		start := lo
 		for _, p := range from {
 			start = max(start, p.Offset)
@@ -162,7 +163,7 @@ func emit(lo, hi int64) func(context.Context, []boundary.Position, Out) error {
 }
 
 // rest waits until the source is stopped, as one without end does.
-func rest(ctx context.Context, _ []boundary.Position, _ Out) error {
+func rest(ctx context.Context, _ []boundary.Position, _ accumulator.Out) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -177,7 +178,7 @@ type running struct {
 }
 
 // start runs a Unit of a declaration, resuming from mark.
-func start(t *testing.T, a spec.Accumulator, src Source, p *port, box *Mailbox, mark Mark) *running {
+func start(t *testing.T, a spec.Accumulator, src accumulator.Source, p *port, box *Mailbox, mark accumulator.Mark) *running {
 	t.Helper()
 	core := newCore(t, a)
 	if err := core.Restore(encoded(mark), mark.Counters, mark.Positions); err != nil {
@@ -185,7 +186,7 @@ func start(t *testing.T, a spec.Accumulator, src Source, p *port, box *Mailbox, 
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{port: p, box: box, stop: cancel, done: make(chan error, 1)}
-	r.Unit = NewUnit(UnitConfig{Name: "ticks", Core: core, Source: src, From: mark.Positions, Mailbox: box, Port: p})
+	r.Unit = New(Config{Name: "ticks", Core: core, Source: src, From: mark.Positions, Mailbox: box, Port: p})
 	go func() { r.done <- r.Run(ctx) }()
 	return r
 }

@@ -1,4 +1,4 @@
-package accumulator
+package pump
 
 import (
 	"context"
@@ -8,34 +8,37 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // fragile is a fold that panics on one value.
 type fragile struct {
-	fold
+	fold.Fold
 	poison string
 }
 
-func (f fragile) add(now time.Time, in *input, out []boundary.Boundary) ([]boundary.Boundary, verdict) {
-	if in.value.String() == f.poison {
+// Add implements [fold.Folder].
+func (f fragile) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
+	if in.Value.String() == f.poison {
 		panic("no more " + f.poison)
 	}
-	return f.fold.add(now, in, out)
+	return f.Fold.Add(now, in, out)
 }
 
 // startFragile is start with a fold that panics on poison.
-func startFragile(t *testing.T, a spec.Accumulator, poison string, src Source, p *port, box *Mailbox, mark Mark) *running {
+func startFragile(t *testing.T, a spec.Accumulator, poison string, src accumulator.Source, p *port, box *Mailbox, mark accumulator.Mark) *running {
 	t.Helper()
-	core := newCore(t, a)
+	prog := compile(t, a)
+	core := accumulator.NewCoreWith(prog, accumulator.Limits{}, fragile{accumulator.NewFold(prog), poison})
 	if err := core.Restore(encoded(mark), mark.Counters, mark.Positions); err != nil {
 		t.Fatal(err)
 	}
-	core.fold = fragile{core.fold, poison}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{port: p, box: box, stop: cancel, done: make(chan error, 1)}
-	r.Unit = NewUnit(UnitConfig{Name: "ticks", Core: core, Source: src, From: mark.Positions, Mailbox: box, Port: p})
+	r.Unit = New(Config{Name: "ticks", Core: core, Source: src, From: mark.Positions, Mailbox: box, Port: p})
 	go func() { r.done <- r.Run(ctx) }()
 	return r
 }
@@ -48,9 +51,9 @@ func TestM35PoisonFromSource(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, box := newPort(0), NewMailbox(0, 0)
-			r := startFragile(t, a, "4", scripted(emit(0, 10), rest), p, box, Mark{})
+			r := startFragile(t, a, "4", scripted(emit(0, 10), rest), p, box, accumulator.Mark{})
 			err := <-r.done
-			poison := new(PanicError)
+			poison := new(accumulator.PanicError)
 			if !errors.As(err, &poison) || poison.Event == nil || string(poison.Event.Raw) != "4" || len(poison.Stack) == 0 {
 				t.Fatalf("got %v, want the poison event", err)
 			}
@@ -78,10 +81,10 @@ func TestM35PoisonFromSource(t *testing.T) {
 func TestM35PoisonPushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, box := newPort(0), NewMailbox(0, 0)
-		r := startFragile(t, spec.Accumulator{}, "2", nil, p, box, Mark{})
+		r := startFragile(t, spec.Accumulator{}, "2", nil, p, box, accumulator.Mark{})
 		answer := r.push(t.Context(), "0", "1", "2", "3")
 		other := r.push(t.Context(), "4")
-		poison := new(PanicError)
+		poison := new(accumulator.PanicError)
 		if err := <-r.done; !errors.As(err, &poison) || string(poison.Event.Raw) != "2" {
 			t.Fatalf("got %v", err)
 		}
@@ -117,7 +120,7 @@ func TestM35PoisonAmongOtherPushes(t *testing.T) {
 		answers := []<-chan PushOutcome{
 			early.push(t.Context(), "0", "1"), early.push(t.Context(), "2", "3"), early.push(t.Context(), "4", "5"),
 		}
-		r := startFragile(t, spec.Accumulator{}, "2", nil, p, box, Mark{})
+		r := startFragile(t, spec.Accumulator{}, "2", nil, p, box, accumulator.Mark{})
 		if err := <-r.done; !isPanic(err) {
 			t.Fatalf("got %v", err)
 		}
@@ -140,7 +143,7 @@ func TestM35PoisonAmongOtherPushes(t *testing.T) {
 func TestDeadlineAfterTheUnitEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := NewMailbox(0, 0)
-		r := start(t, spec.Accumulator{Capacity: 8}, nil, newPort(2), box, Mark{})
+		r := start(t, spec.Accumulator{Capacity: 8}, nil, newPort(2), box, accumulator.Mark{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		answer := r.push(ctx, "0", "1", "2", "3", "4")
@@ -158,7 +161,7 @@ func TestM35PushesSurviveARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := spec.Accumulator{Capacity: 8}
 		p, box := newPort(2), NewMailbox(0, 0)
-		r := start(t, a, nil, p, box, Mark{})
+		r := start(t, a, nil, p, box, accumulator.Mark{})
 		answer := r.push(t.Context(), "0", "1", "2", "3", "4")
 		r.stop()
 		if err := <-r.done; err != nil {
@@ -185,7 +188,7 @@ func TestPoisonInARecalledGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, box := newPort(1), NewMailbox(0, 0)
 		a := spec.Accumulator{Capacity: 64}
-		r := startFragile(t, a, "9", nil, p, box, Mark{})
+		r := startFragile(t, a, "9", nil, p, box, accumulator.Mark{})
 		<-r.push(t.Context(), "0")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -1,16 +1,17 @@
-package accumulator
+package fold
 
 import (
+	"bytes"
 	"encoding/binary"
 	"maps"
 	"slices"
 )
 
-// PartedState is a FoldState that may be large, and of which little changes between two
+// Parted is a State that may be large, and of which little changes between two
 // checkpoints: it is kept as a head, which is written every time, and parts, which are
 // written when they have changed.
-type PartedState interface {
-	FoldState
+type Parted interface {
+	State
 	// AppendHead appends what is in no part.
 	AppendHead(dst []byte) []byte
 	// Parts are the others, each with a name of its own. Names that are no longer there are
@@ -18,12 +19,24 @@ type PartedState interface {
 	Parts() func(yield func(Part) bool)
 }
 
+// Part is a piece of a state that is written by itself, and only when it has changed.
+type Part struct {
+	Name string
+	// Same is comparable: the same for the same content, as long as the process lives.
+	Same any
+	// Append appends the content.
+	Append func(dst []byte) []byte
+}
+
 // joinedState begins a state whose parts have been joined again.
 const joinedState = "J\x01"
 
-// JoinParts makes of a head and parts, as a checkpoint kept them, one state for
-// [Core.Restore].
-func JoinParts(head []byte, parts map[string][]byte) []byte {
+// IsJoined reports whether data is what Join made.
+func IsJoined(data []byte) bool { return bytes.HasPrefix(data, []byte(joinedState)) }
+
+// Join makes of a head and parts, as a checkpoint kept them, one state for
+// [Keeper.Decode].
+func Join(head []byte, parts map[string][]byte) []byte {
 	dst := append([]byte(nil), joinedState...)
 	dst = append(binary.AppendUvarint(dst, uint64(len(head))), head...)
 	dst = binary.AppendUvarint(dst, uint64(len(parts)))
@@ -34,19 +47,19 @@ func JoinParts(head []byte, parts map[string][]byte) []byte {
 	return dst
 }
 
-// splitParts is the inverse of JoinParts. What it returns shares data's memory.
-func splitParts(data []byte) (head []byte, parts map[string][]byte, err error) {
-	r := readState(data, joinedState)
+// Split is the inverse of Join. What it returns shares data's memory.
+func Split(data []byte) (head []byte, parts map[string][]byte, err error) {
+	r := Read(data, joinedState)
 	cut := func() []byte {
-		n := r.count()
-		b := r.data[:n]
-		r.data = r.data[n:]
+		n := r.Count()
+		b := r.rest[:n]
+		r.rest = r.rest[n:]
 		return b
 	}
 	head, parts = cut(), map[string][]byte{}
-	for range r.count() {
+	for range r.Count() {
 		name := string(cut())
 		parts[name] = cut()
 	}
-	return head, parts, r.done()
+	return head, parts, r.Done()
 }

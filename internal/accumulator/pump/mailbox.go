@@ -1,4 +1,4 @@
-package accumulator
+package pump
 
 import (
 	"container/list"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -40,7 +41,7 @@ type PushOutcome struct {
 	Rejected      []Rejection
 	RejectedCount int
 	// Tickets, in a journaled graph, are for the handoffs that took the events.
-	Tickets []Ticket
+	Tickets []accumulator.Ticket
 	// Full says that the accumulator was held back until the caller's context was done.
 	Full bool
 }
@@ -186,7 +187,7 @@ func (m *Mailbox) Close() {
 	defer m.mu.Unlock()
 	m.closed = true
 	for _, p := range m.queue {
-		m.settle(p, ErrClosed)
+		m.conclude(p, ErrClosed)
 	}
 	m.queue, m.taken, m.recall = nil, 0, nil
 	for e := m.waiting.Front(); e != nil; e = m.waiting.Front() {
@@ -266,14 +267,14 @@ func (m *Mailbox) withdraw(p *Push) {
 			return
 		}
 		m.queue = append(m.queue[:i], m.queue[i+1:]...)
-		m.settle(p, nil)
+		m.conclude(p, nil)
 		m.letIn()
 		return
 	}
 }
 
-// settle answers p with what was handed over of it and takes the rest off the books of the queue.
-func (m *Mailbox) settle(p *Push, err error) {
+// conclude answers p with what was handed over of it and takes the rest off the books of the queue.
+func (m *Mailbox) conclude(p *Push, err error) {
 	for i := p.done; i < len(p.events); i++ {
 		m.bytes -= int64(len(p.events[i].Raw))
 	}

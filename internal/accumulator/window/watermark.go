@@ -1,4 +1,4 @@
-package accumulator
+package window
 
 import (
 	"math"

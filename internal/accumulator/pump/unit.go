@@ -1,4 +1,4 @@
-package accumulator
+package pump
 
 import (
 	"context"
@@ -7,24 +7,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/failpoint"
 )
 
-// UnitConfig is what a Unit is made of.
-type UnitConfig struct {
+// Config is what a Unit is made of.
+type Config struct {
 	// Name is the accumulator's, for errors.
 	Name string
 	// Core is restored already; it is the Unit's from then on.
-	Core *Core
+	Core *accumulator.Core
 	// Source is nil for an accumulator that is fed by its socket alone.
-	Source Source
+	Source accumulator.Source
 	// From is where the source resumes: the positions of the mark that Core was restored from.
 	From []boundary.Position
 	// Mailbox outlives the Unit.
 	Mailbox *Mailbox
 	// Port is safe for concurrent use.
-	Port Port
+	Port accumulator.Port
 	// Epochs receives after epochs that were kept, for a Program that flushes with them; nil for others.
 	Epochs <-chan struct{}
 	// Fail is the failpoint that is armed; nil for none.
@@ -33,24 +34,13 @@ type UnitConfig struct {
 	MarkEvery time.Duration
 }
 
-// PanicError is a panic in an accumulator, caught. The supervisor restarts the
-// accumulator; the books and the source's position are behind the event already.
-type PanicError struct {
-	Value any
-	Stack []byte
-	// Event is the event that was being folded; nil when the panic was elsewhere.
-	Event *boundary.Event
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
 // Unit is one accumulator live: it merges the pushes of its mailbox with what its source
 // reads, folds them, and hands over what is complete.
 type Unit struct {
-	cfg     UnitConfig
-	core    *Core
+	cfg     Config
+	core    *accumulator.Core
 	mailbox *Mailbox
-	port    Port
+	port    accumulator.Port
 
 	// A handoff is at most so much, so that a full input is overrun by little, and a
 	// push and a source take turns quickly.
@@ -79,7 +69,7 @@ const (
 )
 
 // NewUnit makes a Unit. It does nothing before Run.
-func NewUnit(cfg UnitConfig) *Unit {
+func New(cfg Config) *Unit {
 	if cfg.MarkEvery <= 0 {
 		cfg.MarkEvery = time.Second
 	}
@@ -88,11 +78,12 @@ func NewUnit(cfg UnitConfig) *Unit {
 		groupEvents: maxGroupEvents, groupBytes: maxGroupBytes,
 	}
 	// A small capacity is meant to be felt: an eighth of it is the most that is decided on at once.
-	if n := cfg.Core.p.capacity; n > 0 {
+	n, bytes := cfg.Core.Capacity()
+	if n > 0 {
 		u.groupEvents = min(max(n/8, 1), maxGroupEvents)
 	}
-	if n := cfg.Core.p.capacityBytes; n > 0 {
-		u.groupBytes = min(max(n/8, 1), maxGroupBytes)
+	if bytes > 0 {
+		u.groupBytes = min(max(bytes/8, 1), maxGroupBytes)
 	}
 	return u
 }
@@ -100,7 +91,7 @@ func NewUnit(cfg UnitConfig) *Unit {
 // Run feeds the Core until ctx is done, and then returns nil: what is complete has been
 // handed over, what was not is folded again after a restart. When the source ends, its
 // health is ended and pushes are served on. When the source fails, Run returns its error,
-// wrapped; a [*DataLost] makes the health halted. A panic is a [*PanicError]. It is called once.
+// wrapped; a [*accumulator.DataLost] makes the health halted. A panic is a [*accumulator.PanicError]. It is called once.
 func (u *Unit) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -111,9 +102,9 @@ func (u *Unit) Run(ctx context.Context) error {
 	defer u.timer.Stop()
 	if u.cfg.Source == nil {
 		u.ended = true
-		u.port.Health(SocketOnly, "", "")
+		u.port.Health(accumulator.SocketOnly, "", "")
 	} else {
-		u.port.Health(Connecting, "", "")
+		u.port.Health(accumulator.Connecting, "", "")
 		u.feed = newFeed(u.port)
 		wg.Go(func() { u.feed.run(ctx, u.cfg.Source, u.cfg.From) })
 	}
@@ -121,14 +112,14 @@ func (u *Unit) Run(ctx context.Context) error {
 	if ctx.Err() != nil && !isPanic(err) {
 		return nil
 	}
-	if lost := new(DataLost); errors.As(err, &lost) {
-		u.port.Health(Halted, "source_data_lost", lost.Error())
+	if lost := new(accumulator.DataLost); errors.As(err, &lost) {
+		u.port.Health(accumulator.Halted, "source_data_lost", lost.Error())
 	}
 	return fmt.Errorf("accumulator %q: %w", u.cfg.Name, err)
 }
 
 func isPanic(err error) bool {
-	var p *PanicError
+	var p *accumulator.PanicError
 	return errors.As(err, &p)
 }
 
@@ -140,7 +131,7 @@ func (u *Unit) loop(ctx context.Context) error {
 			return err
 		}
 		u.tick()
-		if err := u.settle(ctx); err != nil {
+		if err := u.handOverDue(ctx); err != nil {
 			return err
 		}
 		busy, err := u.round(ctx)
@@ -186,9 +177,9 @@ func (u *Unit) tick() {
 	}
 }
 
-// settle hands over what waits outside of any group: a batch whose interval has passed,
+// handOverDue hands over what waits outside of any group: a batch whose interval has passed,
 // a mark that has lagged long enough.
-func (u *Unit) settle(ctx context.Context) error {
+func (u *Unit) handOverDue(ctx context.Context) error {
 	boundaries, letters, mark := u.core.Pending()
 	switch {
 	case boundaries+letters > 0:
@@ -206,7 +197,7 @@ func (u *Unit) settle(ctx context.Context) error {
 
 // handOver gives the reactor what there is. It blocks while the reactor holds it back.
 func (u *Unit) handOver(ctx context.Context) error {
-	h := &Handoff{}
+	h := &accumulator.Handoff{}
 	if !u.core.Take(h) {
 		return nil
 	}
@@ -268,6 +259,6 @@ func (u *Unit) sourceEnded(ctx context.Context) error {
 	case u.feed.err != nil:
 		return fmt.Errorf("source: %w", u.feed.err)
 	}
-	u.port.Health(Ended, "", "")
+	u.port.Health(accumulator.Ended, "", "")
 	return nil
 }

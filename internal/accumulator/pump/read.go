@@ -1,6 +1,8 @@
-package accumulator
+package pump
 
-// The Unit's side of a Mailbox. One Unit reads at a time: take a group of events, fold
+import "github.com/graphd/graphd/internal/accumulator"
+
+// The Unit's side of a Mailbox. One Unit reads at a time: pop a group of events, fold
 // them, hand them over, and then either commit the group or give it back.
 
 // span is a run of one push's events in a group, with what became of them.
@@ -12,12 +14,12 @@ type span struct {
 	rejectedCount      int
 }
 
-func (s *span) record(index int, o Outcome) {
+func (s *span) record(index int, o accumulator.Outcome) {
 	switch o.Status {
-	case Filtered:
+	case accumulator.Filtered:
 		s.accepted++
 		s.filtered++
-	case Accepted, DeadLettered: // who sent a value that was kept as a letter has nothing to do
+	case accumulator.Accepted, accumulator.DeadLettered: // who sent a value that was kept as a letter has nothing to do
 		s.accepted++
 	default:
 		s.rejectedCount++
@@ -27,17 +29,17 @@ func (s *span) record(index int, o Outcome) {
 	}
 }
 
-// pending reports whether there is something to take.
+// pending reports whether there is something to pop.
 func (m *Mailbox) pending() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.queue) > 0
 }
 
-// take hands out the next events, at most most of them and, past the first, at most
+// pop hands out the next events, at most most of them and, past the first, at most
 // maxBytes of bytes. recall is called, from any goroutine, when the group should be given
 // back if it is not handed over yet.
-func (m *Mailbox) take(most int, maxBytes int64, recall func(), group []span) []span {
+func (m *Mailbox) pop(most int, maxBytes int64, recall func(), group []span) []span {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.queue {
@@ -62,7 +64,7 @@ func (m *Mailbox) take(most int, maxBytes int64, recall func(), group []span) []
 
 // commit says that the group was handed over, up to each span's hi, and answers the
 // pushes that are complete. ticket is for the handoff, nil where there is none.
-func (m *Mailbox) commit(group []span, ticket Ticket) {
+func (m *Mailbox) commit(group []span, ticket accumulator.Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range group {
@@ -98,7 +100,7 @@ func (m *Mailbox) letGo() {
 	kept := m.queue[:0]
 	for i, p := range m.queue {
 		if i < m.taken && (p.done == len(p.events) || p.gone) {
-			m.settle(p, nil)
+			m.conclude(p, nil)
 			continue
 		}
 		kept = append(kept, p)

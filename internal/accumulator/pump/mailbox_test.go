@@ -1,4 +1,4 @@
-package accumulator
+package pump
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -53,7 +54,7 @@ func TestMailboxIsBounded(t *testing.T) {
 		if o, err := (<-c).Wait(late); !o.Full || o.Taken != 0 || err != nil {
 			t.Errorf("who waited too long: %+v, %v", o, err)
 		}
-		r := start(t, spec.Accumulator{}, nil, newPort(0), box, Mark{})
+		r := start(t, spec.Accumulator{}, nil, newPort(0), box, accumulator.Mark{})
 		for name, p := range map[string]*Push{"a": <-a, "b": <-b, "d": <-d, "e": <-e} {
 			if o, err := p.Wait(t.Context()); err != nil || o.Full || o.Taken == 0 {
 				t.Errorf("%s: %+v, %v", name, o, err)
@@ -148,7 +149,7 @@ func TestPushWithoutAUnit(t *testing.T) {
 		if !o.Full || o.Taken != 0 || err != nil {
 			t.Errorf("got %+v, %v", o, err)
 		}
-		r := start(t, spec.Accumulator{}, nil, newPort(0), box, Mark{})
+		r := start(t, spec.Accumulator{}, nil, newPort(0), box, accumulator.Mark{})
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		r.port.balance(t, 2) // counted by the Unit that came later
@@ -159,7 +160,7 @@ func TestPushWithoutAUnit(t *testing.T) {
 // The list of refusals in an answer is bounded, the count is not.
 func TestRejectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{}, nil, newPort(0), NewMailbox(0, 0), Mark{})
+		r := start(t, spec.Accumulator{}, nil, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		texts := make([]string, 3*maxRejections)
 		for i := range texts {
 			texts[i] = "{"

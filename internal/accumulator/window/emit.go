@@ -1,8 +1,9 @@
-package accumulator
+package window
 
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -15,18 +16,18 @@ const (
 	moodEarly              // it is open
 )
 
-// emit hands over groups of a window, in their order. But for early results they account
+// emit hands over panes of a window, in their order. But for early results they account
 // for the events that nothing accounts for yet.
-func (w *window) emit(p *pane, m mood, groups []*group, out []boundary.Boundary) []boundary.Boundary {
+func (w *Window) emit(p *instance, m mood, panes []*pane, out []boundary.Boundary) []boundary.Boundary {
 	if w.p.Groups == "all" {
-		return w.emitAll(p, m, groups, out)
+		return w.emitAll(p, m, panes, out)
 	}
-	for _, g := range groups {
+	for _, g := range panes {
 		slots := make([]boundary.Value, 0, w.p.shape.Len())
 		slots = w.appendKey(slots, g.key)
 		slots = append(slots, moment1970(p.start), moment1970(p.end))
 		slots, bad := w.appendResults(slots, g)
-		events := w.settle(p, g, m)
+		events := w.account(p, g, m)
 		if bad != nil {
 			w.fail(p, g, m, bad, events)
 			continue
@@ -44,14 +45,14 @@ func (w *window) emit(p *pane, m mood, groups []*group, out []boundary.Boundary)
 }
 
 // emitAll hands over a window as one boundary.
-func (w *window) emitAll(p *pane, m mood, groups []*group, out []boundary.Boundary) []boundary.Boundary {
-	rows := make([]boundary.Value, 0, len(groups))
+func (w *Window) emitAll(p *instance, m mood, panes []*pane, out []boundary.Boundary) []boundary.Boundary {
+	rows := make([]boundary.Value, 0, len(panes))
 	b := boundary.Boundary{}
 	latest := int64(0)
-	for _, g := range groups {
+	for _, g := range panes {
 		slots := w.appendKey(make([]boundary.Value, 0, w.p.row.Len()), g.key)
 		slots, bad := w.appendResults(slots, g)
-		events := w.settle(p, g, m)
+		events := w.account(p, g, m)
 		if bad != nil {
 			w.fail(p, g, m, bad, events)
 			continue
@@ -66,7 +67,7 @@ func (w *window) emitAll(p *pane, m mood, groups []*group, out []boundary.Bounda
 		}
 	}
 	if len(rows) == 0 {
-		return out // every group is a dead letter
+		return out // every pane is a dead letter
 	}
 	slots := []boundary.Value{moment1970(p.start), moment1970(p.end), boundary.List(rows)}
 	b.Value = boundary.Object(w.p.shape, w.appendMood(slots, m))
@@ -74,8 +75,8 @@ func (w *window) emitAll(p *pane, m mood, groups []*group, out []boundary.Bounda
 	return append(out, b)
 }
 
-// settle takes the events off a group that its boundary accounts for.
-func (w *window) settle(p *pane, g *group, m mood) (events int64) {
+// account takes the events off a pane that its boundary accounts for.
+func (w *Window) account(p *instance, g *pane, m mood) (events int64) {
 	if m != moodEarly {
 		events = g.owes
 	}
@@ -89,7 +90,7 @@ func (w *window) settle(p *pane, g *group, m mood) (events int64) {
 	return events
 }
 
-func (w *window) appendKey(slots []boundary.Value, key boundary.Value) []boundary.Value {
+func (w *Window) appendKey(slots []boundary.Value, key boundary.Value) []boundary.Value {
 	if len(w.p.keys) == 0 {
 		return slots
 	}
@@ -104,7 +105,7 @@ func (w *window) appendKey(slots []boundary.Value, key boundary.Value) []boundar
 	return slots
 }
 
-func (w *window) appendResults(slots []boundary.Value, g *group) ([]boundary.Value, *BadEvent) {
+func (w *Window) appendResults(slots []boundary.Value, g *pane) ([]boundary.Value, *fold.BadEvent) {
 	for i, r := range w.p.results {
 		v, err := w.p.calls.Eval(r, g.cells, &w.env, w.p.outer)
 		if err != nil {
@@ -115,7 +116,7 @@ func (w *window) appendResults(slots []boundary.Value, g *group) ([]boundary.Val
 	return slots, nil
 }
 
-func (w *window) appendMood(slots []boundary.Value, m mood) []boundary.Value {
+func (w *Window) appendMood(slots []boundary.Value, m mood) []boundary.Value {
 	if w.p.Late == "update" {
 		slots = append(slots, boundary.Bool(m == moodUpdate))
 	}
@@ -125,20 +126,19 @@ func (w *window) appendMood(slots []boundary.Value, m mood) []boundary.Value {
 	return slots
 }
 
-// failedShape is what a dead letter says of a group without a result.
+// failedShape is what a dead letter says of a pane without a result.
 var failedShape = boundary.NewShape("key", "start", "end")
 
-// fail keeps a group that has no result for a dead letter. Of an early result none is
+// fail keeps a pane that has no result for a dead letter. Of an early result none is
 // made: the complete one will tell.
-func (w *window) fail(p *pane, g *group, m mood, bad *BadEvent, events int64) {
+func (w *Window) fail(p *instance, g *pane, m mood, bad *fold.BadEvent, events int64) {
 	if m == moodEarly {
 		return
 	}
-	f := failure{bad: bad, group: *g}
-	f.group.owes, f.group.cells = events, nil
-	f.value = boundary.Object(failedShape, []boundary.Value{g.key, moment1970(p.start), moment1970(p.end)})
+	f := Failure{Bad: bad, Events: events, Last: g.last}
+	f.Value = boundary.Object(failedShape, []boundary.Value{g.key, moment1970(p.start), moment1970(p.end)})
 	if w.p.givesKey {
-		f.key = boundary.KeyOf(g.key)
+		f.Key = boundary.KeyOf(g.key)
 	}
 	w.failures = append(w.failures, f)
 }

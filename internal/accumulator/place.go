@@ -1,0 +1,84 @@
+package accumulator
+
+import (
+	"math"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// Event times are kept within these years: with any window added they are still times.
+var (
+	earliest = time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2240, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// place finds the time and the key of the event in the environment, as it came.
+func (in *intake) place() *BadEvent {
+	w := in.p.window
+	if t := in.p.time; t != nil {
+		v, err := t.expr.Eval(&in.env)
+		if err != nil {
+			return evalFault("time", err)
+		}
+		at, bad := t.parse(v)
+		if bad != nil {
+			return bad
+		}
+		if at.Before(earliest) || at.After(latest) {
+			return invalidTime("the time %s is out of range", at.Format(time.RFC3339))
+		}
+		in.facts.At = at.UnixNano()
+	}
+	switch len(w.Keys()) {
+	case 0:
+		return nil
+	case 1:
+		v, bad := in.keyPart(w.Keys()[0])
+		in.facts.Key = v
+		return bad
+	}
+	parts := make([]boundary.Value, len(w.Keys()))
+	for i, x := range w.Keys() {
+		v, bad := in.keyPart(x)
+		if bad != nil {
+			return bad
+		}
+		if v.Kind() == boundary.KindList {
+			return &BadEvent{Stage: "key", Code: "bad_key", Text: "a key cannot have a list within a list"}
+		}
+		parts[i] = v
+	}
+	in.facts.Key = boundary.List(parts)
+	return nil
+}
+
+func (in *intake) keyPart(x *expression.Program) (boundary.Value, *BadEvent) {
+	v, err := x.Eval(&in.env)
+	if err != nil {
+		return v, evalFault("key", err)
+	}
+	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+		v = boundary.Int(int64(f)) // 1.0 and 1 are one key
+	}
+	return v, window.CheckKey(v, x.Text())
+}
+
+// measure evaluates the arguments of the aggregates over the shaped event v.
+func (in *intake) measure(v boundary.Value) *BadEvent {
+	w := in.p.window
+	in.env.Values[fold.NameEvent] = v
+	for i, x := range w.Args() {
+		var err error
+		if in.facts.Args[i], err = x.Eval(&in.env); err != nil {
+			return evalFault("aggregate", err)
+		}
+	}
+	if text := w.Check(in.facts.Args); text != "" {
+		return &BadEvent{Stage: "aggregate", Code: expression.CodeTypeError, Text: text}
+	}
+	return nil
+}

@@ -1,0 +1,11 @@
+// Package pump runs an accumulator live: it merges what is pushed with what a source
+// reads, folds both in an [accumulator.Core], and hands over what is complete.
+//
+// A [Mailbox] is the socket: a bounded queue of pushes that outlives restarts. A [Unit]
+// reads it, group by group, and answers each push when the reactor has what came of it.
+//
+// # Concurrency
+//
+// [Unit.Run] owns its Core and starts one goroutine, the source's, which it joins before it
+// returns. A Mailbox is safe for concurrent use and is read by one Unit at a time.
+package pump

@@ -1,0 +1,215 @@
+package window
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/graphd/graphd/internal/accumulator/aggregate"
+	"github.com/graphd/graphd/internal/accumulator/fold"
+)
+
+// The first bytes of a window's state: in one piece, or in parts that were joined.
+const (
+	whole  = "W\x01"
+	headed = "w\x01"
+)
+
+// handle is an immutable handle on a window fold: the few things that change with
+// every event are copied, the panes are shared.
+type handle struct {
+	p         *Program
+	wm        watermark
+	earlyAt   int64
+	instances []instanceHandle
+	closed    int
+	owed      int64
+}
+
+type instanceHandle struct {
+	number, start, end int64
+	pages              []*page
+	n                  int
+}
+
+// State implements [fold.Keeper].
+func (w *Window) State() fold.State {
+	h := &handle{p: w.p, wm: w.wm, earlyAt: w.earlyAt, closed: w.closed, owed: w.owed}
+	h.wm.parts = slices.Clone(w.wm.parts)
+	h.instances = make([]instanceHandle, len(w.instances))
+	for i, p := range w.instances {
+		h.instances[i] = instanceHandle{p.number, p.start, p.end, p.pages, p.n}
+	}
+	w.gen++ // from here on what the handle shares is copied before it is written to
+	return h
+}
+
+// Resume implements [fold.Keeper].
+func (w *Window) Resume(s fold.State) {
+	h := s.(*handle)
+	w.gen++
+	w.wm, w.earlyAt, w.closed, w.owed = h.wm, h.earlyAt, h.closed, h.owed
+	w.wm.parts = slices.Clone(h.wm.parts)
+	w.wm.lateness, w.wm.silence = int64(w.p.Lateness), int64(w.p.Idle)
+	w.wm.last = -1
+	w.instances, w.panes, w.last, w.failures = make([]*instance, len(h.instances)), 0, nil, nil
+	for i, p := range h.instances {
+		w.instances[i] = &instance{number: p.number, start: p.start, end: p.end, panes: panes{pages: p.pages, n: p.n}}
+		w.instances[i].reindex()
+		w.panes += p.n
+	}
+}
+
+// AppendBinary implements [fold.State].
+func (h *handle) AppendBinary(dst []byte) []byte {
+	dst = h.appendHead(append(dst, whole...))
+	for part := range h.Parts() {
+		dst = part.Append(dst)
+	}
+	return dst
+}
+
+// AppendHead implements [fold.Parted].
+func (h *handle) AppendHead(dst []byte) []byte {
+	return h.appendHead(append(dst, headed...))
+}
+
+// appendHead writes all but the panes.
+func (h *handle) appendHead(dst []byte) []byte {
+	dst = binary.AppendVarint(dst, h.wm.mark)
+	dst = binary.AppendUvarint(dst, uint64(len(h.wm.parts)))
+	for _, p := range h.wm.parts {
+		dst = binary.AppendUvarint(dst, uint64(len(p.name)))
+		dst = append(dst, p.name...)
+		dst = binary.AppendVarint(dst, p.most)
+		// since is left out: after a restart a silence counts from then.
+		dst = append(dst, fold.BoolByte(p.idle))
+	}
+	dst = append(dst, fold.BoolByte(h.earlyAt != 0))
+	dst = binary.AppendUvarint(dst, uint64(h.closed))
+	dst = binary.AppendUvarint(dst, uint64(len(h.instances)))
+	for i := range h.instances {
+		p := &h.instances[i]
+		dst = binary.AppendVarint(dst, p.number)
+		dst = binary.AppendVarint(dst, p.start)
+		dst = binary.AppendVarint(dst, p.end)
+		dst = binary.AppendUvarint(dst, uint64(p.n))
+	}
+	return dst
+}
+
+// Parts implements [fold.Parted].
+func (h *handle) Parts() func(yield func(fold.Part) bool) {
+	return func(yield func(fold.Part) bool) {
+		for i := range h.instances {
+			p := &h.instances[i]
+			for k, pg := range p.pages {
+				n := min(p.n-k*pagePanes, pagePanes)
+				if !yield(fold.Part{
+					Name: strconv.FormatInt(p.number, 10) + "." + strconv.Itoa(k), Same: pg,
+					Append: func(dst []byte) []byte { return h.appendPage(dst, pg, n) },
+				}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (h *handle) appendPage(dst []byte, pg *page, n int) []byte {
+	for _, g := range pg.panes[:n] {
+		dst = g.key.AppendBinary(dst)
+		dst = binary.AppendVarint(dst, g.owes)
+		dst = binary.AppendVarint(dst, g.at)
+		dst = append(dst, fold.BoolByte(g.dirty))
+		dst = g.first.AppendBinary(dst)
+		dst = g.last.AppendBinary(dst)
+		dst = h.p.calls.Append(dst, g.cells)
+	}
+	return dst
+}
+
+// Decode implements [fold.Keeper].
+func (w *Window) Decode(data []byte) (fold.State, error) {
+	h := &handle{p: w.p, wm: newWatermark(w.p.Lateness, w.p.Idle)}
+	if len(data) == 0 {
+		return h, nil
+	}
+	parts := map[string][]byte(nil)
+	if fold.IsJoined(data) {
+		var err error
+		if data, parts, err = fold.Split(data); err != nil {
+			return nil, err
+		}
+	} else if len(data) >= len(headed) && string(data[:len(headed)]) == headed {
+		parts = map[string][]byte{} // nothing was open
+	}
+	head := whole
+	if parts != nil {
+		head = headed
+	}
+	r := fold.Read(data, head)
+	w.decodeHead(r, h)
+	for i := range h.instances {
+		p := &h.instances[i]
+		for k := 0; k*pagePanes < p.n && r.Err() == nil; k++ {
+			page := r
+			if parts != nil {
+				page = fold.NewReader(parts[strconv.FormatInt(p.number, 10)+"."+strconv.Itoa(k)])
+			}
+			p.pages = append(p.pages, w.decodePage(page, min(p.n-k*pagePanes, pagePanes), h))
+			if parts != nil {
+				if err := page.Done(); err != nil {
+					return nil, fmt.Errorf("page %d of window %d: %w", k, p.number, err)
+				}
+			}
+		}
+	}
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (w *Window) decodeHead(r *fold.Reader, h *handle) {
+	h.wm.mark = r.Varint()
+	for range r.Count() {
+		p := partition{name: r.Text(), most: r.Varint(), idle: r.Uvarint() == 1}
+		h.wm.parts = append(h.wm.parts, p)
+	}
+	if r.Uvarint() == 1 && w.p.Early > 0 {
+		h.earlyAt = 1 // at once: how long it waited is not kept
+	}
+	h.closed = int(r.Uvarint())
+	for range r.Count() {
+		h.instances = append(h.instances, instanceHandle{number: r.Varint(), start: r.Varint(), end: r.Varint(), n: int(r.Uvarint())})
+	}
+	if h.closed > len(h.instances) || h.closed < 0 {
+		r.Fail(fold.ErrForeign)
+	}
+	for i := range h.instances {
+		if n := h.instances[i].n; n < 1 || n > MaxPanes {
+			r.Fail(fold.ErrForeign)
+		}
+	}
+}
+
+func (w *Window) decodePage(r *fold.Reader, n int, h *handle) *page {
+	pg := &page{}
+	for i := range n {
+		g := &pane{key: r.Value(), owes: r.Varint(), at: r.Varint(), dirty: r.Uvarint() == 1, first: r.Position(), last: r.Position()}
+		g.cells = make([]aggregate.Cell, w.p.calls.Len())
+		r.Nested(func(data []byte) (rest []byte, err error) { return w.p.calls.Decode(data, g.cells) })
+		if len(w.p.keys) > 0 && r.Err() == nil {
+			if CheckKey(g.key, "") != nil {
+				r.Fail(fold.ErrForeign)
+			} else {
+				g.hash = hashKey(w.seed, g.key)
+			}
+		}
+		h.owed += g.owes
+		pg.panes[i] = g
+	}
+	return pg
+}

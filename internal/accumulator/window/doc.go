@@ -1,0 +1,29 @@
+// Package window is the accumulator of the kind window: it folds events into panes by
+// their own time and key, and hands the aggregates over when a window is complete (M3).
+//
+// A [Program] is the declaration, checked and typed once; a [Window] is its fold, and
+// window.go is where to begin. The words:
+//
+//   - An *instance* is one window on the grid: from its start up to its end (grid.go).
+//   - A *pane* is what one key has in one instance: cells that aggregate, and how many
+//     events no boundary accounts for yet (panes.go). A checkpoint keeps panes by the page.
+//   - The *watermark* is how far event time has come, partition by partition (watermark.go).
+//     When it reaches an instance's end the instance is handed over (emit.go). It is then
+//     forgotten, or kept for `retain` under `late: update`.
+//
+// # Late events
+//
+// An event is late when the last instance that contains it is gone; the fold then changes
+// nothing and says [fold.Late]. What becomes of the event is the accumulator's to decide.
+//
+// # Memory
+//
+// A pane keeps its key and what its aggregates hold compact, in memory of its own. Nothing
+// else of an event is kept.
+//
+// # Concurrency
+//
+// A Program is immutable. A Window belongs to one goroutine; its states share pages with
+// it, which are copied before they are written to, so that they may be encoded on any other.
+// Nothing here starts a goroutine.
+package window

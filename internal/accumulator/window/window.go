@@ -1,0 +1,290 @@
+package window
+
+import (
+	"hash/maphash"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/aggregate"
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// What may be open at once: windows, and panes in all of them. Times may be anything, and
+// each new one opens a window.
+const (
+	MaxWindows = 10_000
+	MaxPanes   = 4 << 20
+)
+
+// Window folds events into panes by window and key, and hands the aggregates over when the
+// watermark says that a window is complete (M3).
+type Window struct {
+	p    *Program
+	grid grid
+	seed maphash.Seed // of the index, and seen nowhere else
+	env  expression.Env
+
+	gen       uint64 // what newer generations own no snapshot holds, see panes
+	wm        watermark
+	instances []*instance // by number, which is the order of their ends
+	closed    int         // how many of them have been handed over: the first ones
+	panes     int         // in all of them
+	owed      int64       // events that no boundary accounts for yet
+	// earlyAt is when changed panes are handed over next, in engine time; 0: nothing has changed.
+	earlyAt int64
+
+	last     *instance // of the last event
+	failures []Failure
+	updates  []*instance // scratch
+}
+
+// instance is one window.
+type instance struct {
+	number     int64 // on the grid
+	start, end int64
+	panes
+}
+
+// New makes an empty window.
+func New(p *Program) *Window {
+	return &Window{
+		p: p, grid: newGrid(p.Size, p.Every, p.zone), seed: maphash.MakeSeed(), gen: 1,
+		wm: newWatermark(p.Lateness, p.Idle),
+	}
+}
+
+// Add implements [fold.Folder].
+func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
+	f, engine := in.Facts, now.UnixNano()
+	if !w.p.timed {
+		f.At = engine
+		if w.wm.to(engine - int64(w.p.Lateness)) {
+			out = w.advance(out)
+		}
+	}
+	newest := w.grid.latest(f.At)
+	if _, end := w.grid.window(newest); end <= w.kept() {
+		return out, fold.Late
+	}
+	hash := uint64(0)
+	if len(w.p.keys) > 0 {
+		hash = hashKey(w.seed, f.Key)
+	}
+	if !w.room(newest, hash, f) {
+		return out, fold.Full
+	}
+	w.updates = w.updates[:0]
+	for n := newest; ; n-- {
+		start, end := w.grid.window(n)
+		if end <= f.At || end <= w.kept() {
+			break
+		}
+		if start == end {
+			continue // the clock was set forward over it
+		}
+		p := w.instance(n, start, end)
+		w.fold(p, hash, f, in.Event, fold.Arrival(now, in.Event).UnixNano(), n == newest)
+		if end <= w.wm.mark {
+			w.updates = append(w.updates, p)
+		}
+	}
+	for _, p := range slices.Backward(w.updates) {
+		out = w.update(p, hash, f.Key, out)
+	}
+	if w.p.Early > 0 && w.earlyAt == 0 {
+		w.earlyAt = engine + int64(w.p.Early)
+	}
+	if w.p.timed && w.wm.saw(in.Event.Pos.Stream, f.At, engine) {
+		out = w.advance(out)
+	}
+	return out, fold.Folded
+}
+
+// kept is the time before which windows are gone: those that end then or earlier.
+func (w *Window) kept() int64 {
+	if w.p.Late != "update" || w.wm.mark == noTime {
+		return w.wm.mark
+	}
+	return w.wm.mark - int64(w.p.Retain)
+}
+
+// room reports whether the event fits the bounds. Near them it looks closely.
+func (w *Window) room(newest int64, hash uint64, f *fold.Facts) bool {
+	overlap := int(w.p.Size/w.p.Every) + 1
+	if len(w.instances)+overlap <= MaxWindows && w.panes+overlap <= MaxPanes {
+		return true
+	}
+	instances, panes := len(w.instances), w.panes
+	for n := newest; ; n-- {
+		start, end := w.grid.window(n)
+		if end <= f.At || end <= w.kept() {
+			break
+		}
+		i, found := w.search(n)
+		switch {
+		case start == end:
+		case !found:
+			instances++
+			panes++
+		case w.instances[i].find(hash, f.Key) < 0:
+			panes++
+		}
+	}
+	return (instances == len(w.instances) || instances <= MaxWindows) && (panes == w.panes || panes <= MaxPanes)
+}
+
+func (w *Window) search(number int64) (int, bool) {
+	return slices.BinarySearchFunc(w.instances, number, func(p *instance, n int64) int {
+		switch {
+		case p.number < n:
+			return -1
+		case p.number > n:
+			return 1
+		}
+		return 0
+	})
+}
+
+// instance is window n, opened when it is not there.
+func (w *Window) instance(n, start, end int64) *instance {
+	if w.last != nil && w.last.number == n {
+		return w.last
+	}
+	i, found := w.search(n)
+	if !found {
+		w.instances = slices.Insert(w.instances, i, &instance{number: n, start: start, end: end})
+		if end <= w.wm.mark {
+			w.closed++ // it would have been handed over, had there been anything in it
+		}
+	}
+	w.last = w.instances[i]
+	return w.last
+}
+
+// fold takes the event into its pane of a window. The event is accounted for by the last
+// window that contains it.
+func (w *Window) fold(p *instance, hash uint64, f *fold.Facts, ev *boundary.Event, arrived int64, accounts bool) {
+	var g *pane
+	if i := p.find(hash, f.Key); i >= 0 {
+		g = p.own(i, w.gen)
+	} else {
+		g = &pane{gen: w.gen, hash: hash, key: f.Key.Compact(), first: ev.Pos, cells: make([]aggregate.Cell, w.p.calls.Len())}
+		p.add(g, w.gen)
+		w.panes++
+	}
+	if accounts {
+		g.owes++
+		w.owed++
+	}
+	g.at, g.last, g.dirty = arrived, ev.Pos, w.p.Early > 0
+	w.p.calls.Add(g.cells, f.At, f.Args)
+}
+
+// advance hands over the windows that are complete, and forgets those that nothing can
+// change any more.
+func (w *Window) advance(out []boundary.Boundary) []boundary.Boundary {
+	for w.closed < len(w.instances) && w.instances[w.closed].end <= w.wm.mark {
+		p := w.instances[w.closed]
+		w.closed++
+		out = w.emit(p, moodFinal, p.sorted(), out)
+	}
+	kept, gone := w.kept(), 0
+	for gone < w.closed && w.instances[gone].end <= kept {
+		w.panes -= w.instances[gone].n
+		gone++
+	}
+	if gone > 0 {
+		w.instances, w.closed, w.last = slices.Delete(w.instances, 0, gone), w.closed-gone, nil
+	}
+	return out
+}
+
+// update hands over again what an event has changed in a window that was complete.
+func (w *Window) update(p *instance, hash uint64, key boundary.Value, out []boundary.Boundary) []boundary.Boundary {
+	if w.p.Groups == "all" {
+		return w.emit(p, moodUpdate, p.sorted(), out)
+	}
+	return w.emit(p, moodUpdate, []*pane{p.at(p.find(hash, key))}, out)
+}
+
+// early hands over the panes of open windows that have changed since.
+func (w *Window) early(out []boundary.Boundary) []boundary.Boundary {
+	w.earlyAt = 0
+	for _, p := range w.instances[w.closed:] {
+		panes := p.sorted()
+		changed := slices.ContainsFunc(panes, func(g *pane) bool { return g.dirty })
+		if w.p.Groups != "all" {
+			panes = slices.DeleteFunc(panes, func(g *pane) bool { return !g.dirty })
+		}
+		if changed {
+			out = w.emit(p, moodEarly, panes, out)
+		}
+	}
+	return out
+}
+
+// Due implements [fold.Folder].
+func (w *Window) Due() (time.Time, bool) {
+	at, ok := w.wm.due()
+	sooner := func(t int64) {
+		if !ok || t < at {
+			at, ok = t, true
+		}
+	}
+	if w.earlyAt != 0 {
+		sooner(w.earlyAt)
+	}
+	if !w.p.timed {
+		if w.closed < len(w.instances) {
+			sooner(w.instances[w.closed].end + int64(w.p.Lateness))
+		}
+		if w.closed > 0 {
+			sooner(w.instances[0].end + int64(w.p.Lateness) + int64(w.p.Retain))
+		}
+	}
+	return time.Unix(0, at).UTC(), ok
+}
+
+// Tick implements [fold.Folder].
+func (w *Window) Tick(now time.Time, out []boundary.Boundary) []boundary.Boundary {
+	engine := now.UnixNano()
+	moved := w.wm.tick(engine)
+	if !w.p.timed {
+		moved = w.wm.to(engine - int64(w.p.Lateness))
+	}
+	if moved {
+		out = w.advance(out)
+	}
+	if w.earlyAt != 0 && engine >= w.earlyAt {
+		out = w.early(out)
+	}
+	return out
+}
+
+// End hands over all that is open: no event comes any more.
+func (w *Window) End(out []boundary.Boundary) []boundary.Boundary {
+	if len(w.instances) > 0 && w.wm.to(math.MaxInt64) {
+		out = w.advance(out)
+	}
+	return out
+}
+
+// Open implements [fold.Keeper].
+func (w *Window) Open() int64 { return w.owed }
+
+// Failures are the panes that could not be handed over since the last call.
+func (w *Window) Failures() []Failure {
+	failed := w.failures
+	w.failures = nil
+	return failed
+}
+
+// Partition makes a stream of the source known before its first event: it is waited for.
+func (w *Window) Partition(stream string, now time.Time) {
+	if w.p.timed {
+		w.wm.part(stream, now.UnixNano())
+	}
+}
