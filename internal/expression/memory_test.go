@@ -42,9 +42,9 @@ func (s *stepped) step(in memoryStep) string {
 	return v.String()
 }
 
-func (s *stepped) settle(keep bool) {
+func (s *stepped) conclude(keep bool) {
 	for _, m := range s.env.Memories {
-		m.Settle(keep)
+		m.Conclude(keep)
 	}
 }
 
@@ -235,15 +235,15 @@ func TestMemoryAgainstThePast(t *testing.T) {
 					s := memoryStep{x: randomNumber(r), k: int64(r.IntN(6)), at: at}
 					if r.IntN(3) == 0 { // an epoch that fails
 						shaken.step(memoryStep{x: randomNumber(r), k: int64(r.IntN(6)), at: at.Add(time.Duration(r.IntN(200)) * time.Second)})
-						shaken.settle(false)
+						shaken.conclude(false)
 					}
 					if r.IntN(10) == 0 {
 						shaken.restart()
 					}
 					all = append(all, s)
 					got, again := plain.step(s), shaken.step(s)
-					plain.settle(true)
-					shaken.settle(true)
+					plain.conclude(true)
+					shaken.conclude(true)
 					if got != again {
 						t.Fatalf("seed %d, step %d: %s, and after taking back and restarting %s", seed, len(all), got, again)
 					}
@@ -315,7 +315,7 @@ func TestMemoryEdges(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := s.step(memoryStep{x: v, at: noon})
-			s.settle(!strings.HasPrefix(out, "error"))
+			s.conclude(!strings.HasPrefix(out, "error"))
 			got = append(got, strings.ReplaceAll(out, "error ", "error:"))
 		}
 		if strings.Join(got, " ") != tt.want {
@@ -332,7 +332,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		out := ""
 		for i := 0; i <= 100_000 && out != "error limit_exceeded"; i++ {
 			out = s.step(memoryStep{x: boundary.Int(int64(i)), at: noon})
-			s.settle(true)
+			s.conclude(true)
 		}
 		if out != "error limit_exceeded" {
 			t.Errorf("%s: the last of 100,001 values gives %s", text, out)
@@ -368,7 +368,7 @@ func FuzzMemoryRestore(f *testing.F) {
 		s := newStepped(f, text)
 		for i := range 5 {
 			s.step(memoryStep{x: boundary.Int(int64(i)), k: int64(i), at: noon})
-			s.settle(true)
+			s.conclude(true)
 		}
 		f.Add(s.env.Memories[0].AppendBinary(nil))
 		programs = append(programs, s)
@@ -412,7 +412,7 @@ func TestDocsMemory(t *testing.T) {
 					t.Fatalf("%q: %v", line, err)
 				}
 				got = append(got, s.step(memoryStep{x: v, at: noon.Add(time.Duration(i) * time.Second)}))
-				s.settle(true)
+				s.conclude(true)
 			}
 			if g := strings.Join(got, ", "); g != strings.TrimSpace(want) {
 				t.Errorf("%s\n got %s\nwant %s", strings.TrimSpace(text), g, strings.TrimSpace(want))

@@ -14,6 +14,15 @@ func (b bitset) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 func (b bitset) set(i int)      { b[i>>6] |= 1 << (i & 63) }
 func (b bitset) clear(i int)    { b[i>>6] &^= 1 << (i & 63) }
 
+func (b bitset) empty() bool {
+	for _, w := range b {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // fill sets the first n bits.
 func (b bitset) fill(n int) {
 	for i := range b {
@@ -30,6 +39,9 @@ func (b bitset) add(o bitset) {
 		b[i] |= w
 	}
 }
+
+// first is the smallest member of a word that has any.
+func first(word uint64) int { return bits.TrailingZeros64(word) }
 
 // all ranges over the members in ascending order.
 func (b bitset) all() iter.Seq[int] {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ type harness struct {
 	e     Epoch
 	names map[string]int // inputs
 	nodes map[string]int
+	// shuffle, when set, has epochs driven by two workers instead of inline.
+	shuffle *rand.Rand
 }
 
 // parse reads a declaration that has no mistakes.
@@ -88,6 +91,11 @@ func (h *harness) set(name string, x any) *harness {
 func (h *harness) run() *harness {
 	h.e.Number++
 	h.e.Stamp++
+	if h.shuffle != nil {
+		e := h.e
+		driveShuffled(h.shuffle, h.plan, h.st, &e, &h.r, nil)
+		return h
+	}
 	h.plan.Run(h.st, &h.e, &h.r)
 	return h
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 )
 
@@ -98,32 +97,22 @@ func (p *Plan) newMemories(dst []expression.Memory, i int) []expression.Memory {
 	return dst
 }
 
-// remember evaluates node i with its memories. A node that comes to no value takes no step.
-func (r *Result) remember(s *step, i int) (boundary.Value, error) {
-	memories := s.memories.of(r.state.mind.memories)
-	r.env.Memories = memories
-	v, err := s.program.Eval(&r.env)
-	if err != nil {
-		settle(memories, false)
-		return v, err
-	}
-	r.stepped.set(i)
-	return v, nil
-}
+// forgetStep takes back the step of a node whose evaluation broke off.
+func (p *Plan) forgetStep(st *State, i int) { conclude(p.memoriesOf(st, i), false) }
 
-// settle keeps or takes back what the epoch's nodes remembered.
-func (r *Result) settle(keep bool) {
+// conclude keeps or takes back what the epoch's nodes remembered.
+func (r *Result) conclude(keep bool) {
 	for i := range r.stepped.all() {
-		settle(r.plan.memoriesOf(r.state, i), keep)
+		conclude(r.plan.memoriesOf(r.state, i), keep)
 	}
 	if !keep {
 		clear(r.stepped)
 	}
 }
 
-func settle(memories []expression.Memory, keep bool) {
+func conclude(memories []expression.Memory, keep bool) {
 	for _, m := range memories {
-		m.Settle(keep)
+		m.Conclude(keep)
 	}
 }
 

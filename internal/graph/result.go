@@ -8,8 +8,9 @@ import (
 	"github.com/graphd/graphd/internal/expression"
 )
 
-// Epoch is what a plan runs on: what the reactor's cut took. The caller owns it
-// and may reuse it; nothing of it is kept but the values.
+// Epoch is what a plan runs on: what the reactor's cut took. The caller owns it and its
+// slices, and may reuse them as soon as [Plan.Begin] has returned; what the values point to
+// stays as it is until the epoch is finished.
 type Epoch struct {
 	// Number is the epoch's own; epoch() in expressions.
 	Number int64
@@ -25,11 +26,12 @@ type Epoch struct {
 	Stamp uint64
 	// Interrupt is asked before each node. An error ends the epoch. nil: never.
 	Interrupt func() error
-	// Clock, in nanoseconds, measures how long nodes take. nil: durations stay zero.
+	// Clock, in nanoseconds, measures how long nodes take; every [Worker] asks it. nil:
+	// durations stay zero.
 	Clock func() int64
 	// FullRecompute computes every node in every epoch, and then lets only those that
 	// were due count: the same results at the cost of an engine that is not
-	// incremental. It is what benchmarks compare with.
+	// incremental. It is what benchmarks compare with; only [Plan.Run] heeds it.
 	FullRecompute bool
 	// Aside says that the epoch will not be committed, whatever it comes to.
 	Aside bool
@@ -82,11 +84,12 @@ type Emission struct {
 	Value  boundary.Value
 }
 
-// Result is what an epoch came to, staged until [Plan.Commit]. The zero Result is
-// ready; reuse it, and it allocates nothing once it has seen the plan. It has one
-// owner, and holds until the next Run.
+// Result is an epoch on its way and what it came to, staged until [Plan.Commit]. The zero
+// Result is ready; reuse it, and it allocates nothing once it has seen the plan. It has one
+// owner, and holds until the next Begin.
 type Result struct {
-	// Err is the error that ended the epoch; nothing of it may be committed then.
+	// Err is the error that ended the epoch; nothing of it may be committed then. Until the
+	// epoch is finished another one, of a node earlier in the plan, may take its place.
 	Err *NodeError
 	// Emitted is what the outputs send out once the epoch is committed, in
 	// declaration order. Empty when the epoch failed.
@@ -102,8 +105,15 @@ type Result struct {
 	// ticks, then the staged), then `vars` and `key`.
 	env    expression.Env
 	values []boundary.Value // env.Values from the first node on
+	news   bitset           // inputs with a value that no committed epoch has seen
 	due    bitset           // nodes still to run
-	ticked bitset
+	// out are the nodes that Ready has given out and nobody has settled yet. blocked are those
+	// that rest on nodes that are due or out; it is stale after a Settle.
+	out, blocked bitset
+	outCount     int
+	stale        bool
+	limit        int // where in the plan the epoch ended, when Err is set
+	ticked       bitset
 	// stepped are the nodes whose memories went on and are not settled yet; empty in a plan
 	// without memories.
 	stepped bitset
@@ -113,8 +123,13 @@ type Result struct {
 	status   []Status
 	nanos    []int64
 	failures []*NodeError
-	running  int // the node being evaluated, -1 between nodes
+	running  int // the node being evaluated inline, -1 between nodes
 	now      int64
+
+	// What begin took over from the epoch.
+	interrupt func() error
+	clock     func() int64
+	aside     bool
 }
 
 // Node is what node i did in the epoch.
@@ -155,13 +170,12 @@ func (r *Result) Touched() iter.Seq[int] {
 	}
 }
 
-// begin makes the result ready for an epoch on st.
-func (r *Result) begin(p *Plan, st *State, e *Epoch) {
-	if r.plan != p {
-		r.fit(p)
-	}
+// begin makes the result ready for an epoch on st. It keeps nothing that e points to.
+func (r *Result) begin(st *State, e *Epoch) {
+	p := r.plan
 	r.Err, r.Emitted, r.DeadNodes, r.failures = nil, r.Emitted[:0], r.DeadNodes[:0], r.failures[:0]
-	r.state, r.stamp, r.running = st, e.Stamp, -1
+	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
+	r.interrupt, r.clock, r.aside = e.Interrupt, e.Clock, e.Aside
 	clear(r.ticked)
 	clear(r.stepped)
 	clear(r.status)
@@ -171,9 +185,15 @@ func (r *Result) begin(p *Plan, st *State, e *Epoch) {
 	copy(r.values, st.cells[:len(p.nodes)])
 	r.env.Values[len(r.env.Values)-1] = keyValue(e)
 
+	if r.outCount > 0 {
+		clear(r.out)
+		r.outCount = 0
+	}
 	clear(r.due)
+	clear(r.news)
 	for i, version := range e.Versions {
 		if version > st.stamp {
+			r.news.set(i)
 			r.due.add(p.consumers[i])
 		}
 	}
@@ -193,13 +213,16 @@ func (r *Result) begin(p *Plan, st *State, e *Epoch) {
 func (r *Result) fit(p *Plan) {
 	n := len(p.nodes)
 	*r = Result{
-		plan:   p,
-		env:    expression.Env{Values: make([]boundary.Value, len(p.inputs)+n+2)},
-		due:    newBitset(n),
-		ticked: newBitset(n),
-		all:    newBitset(n),
-		status: make([]Status, n),
-		nanos:  make([]int64, n),
+		plan:    p,
+		env:     expression.Env{Values: make([]boundary.Value, len(p.inputs)+n+2)},
+		news:    newBitset(len(p.inputs)),
+		due:     newBitset(n),
+		out:     newBitset(n),
+		blocked: newBitset(n),
+		ticked:  newBitset(n),
+		all:     newBitset(n),
+		status:  make([]Status, n),
+		nanos:   make([]int64, n),
 	}
 	r.values = r.env.Values[len(p.inputs) : len(p.inputs)+n]
 	if p.memories > 0 {

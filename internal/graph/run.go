@@ -2,101 +2,21 @@ package graph
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 )
 
-// evaluator computes a value from an environment: *[expression.Program].
-type evaluator interface {
-	Eval(env *expression.Env) (boundary.Value, error)
-}
-
-// step is the executable form of a node. Steps lie side by side in plan order and
-// are kept small: an epoch walks over them.
-type step struct {
-	program evaluator // of a route node: *[choice]
-	// consumers are the nodes that rest on this one, all of them later in the plan:
-	// this part of Plan.links.
-	firstLink, lastLink int32
-	after               int32 // the node that must have a value; -1 for none
-	route               int32 // which of Plan.routes that must be; -1 for any
-	event               bool
-	onError             policy
-	// memories are the place in a state of what the node's functions remember; see memory.go.
-	memories place
-}
-
-// choice is what a route node evaluates: its value is the name of the first route
-// whose condition holds, null when none does.
-type choice struct {
-	names      []string
-	values     []boundary.Value // the names
-	conditions []*expression.Program
-	memories   []place // by condition, within the node's; nil when none remembers anything
-}
-
-// Eval implements evaluator.
-func (c *choice) Eval(env *expression.Env) (boundary.Value, error) {
-	all := env.Memories
-	for i, condition := range c.conditions {
-		if c.memories != nil {
-			env.Memories = c.memories[i].of(all)
-		}
-		holds, err := condition.EvalBool(env)
-		if err != nil {
-			return boundary.Value{}, fmt.Errorf("route %s: %w", c.names[i], err)
-		}
-		if holds {
-			return c.values[i], nil
-		}
-	}
-	return boundary.Null(), nil
-}
-
-// policy is a node's on_error.
-type policy uint8
-
-const (
-	failEpoch policy = iota
-	skip
-	lastGood
-	deadLetter
-)
-
-func policyOf(onError string) policy {
-	switch onError {
-	case "skip":
-		return skip
-	case "last_good":
-		return lastGood
-	case "dead_letter":
-		return deadLetter
-	default:
-		return failEpoch
-	}
-}
-
-// Run runs one epoch on st and stages in r what it comes to: look at r.Err first.
-// It does not write st. Nodes run in plan order, each at most once, after all
-// they rest on is final (M15); nodes that nothing reaches cost nothing.
+// Run is an epoch driven inline: from Begin to Finish, each node evaluated and settled as it
+// becomes ready, in plan order (M14, M15). Nodes that nothing reaches cost nothing.
 func (p *Plan) Run(st *State, e *Epoch, r *Result) {
-	r.begin(p, st, e)
+	p.Begin(st, e, r)
 	done := false
 	for !done {
-		done = p.advance(e, r)
+		done = p.advance(e.FullRecompute, r)
 	}
-	if r.Err != nil {
-		r.DeadNodes = r.DeadNodes[:0]
-		r.settle(false)
-		return
-	}
-	p.emit(st, e, r)
-	if e.Aside {
-		r.settle(false)
-	}
+	r.Finish()
 }
 
 // Commit makes what r staged the current state; st must be the state it ran on.
@@ -119,24 +39,24 @@ func (p *Plan) Commit(st *State, r *Result) {
 			st.cells[cell] = e.Value
 		}
 	}
-	r.settle(true)
+	r.conclude(true)
 	st.stamp, st.fresh = r.stamp, nil
 }
 
-// advance runs the due nodes, and says whether the epoch is through. After a
-// panic it has settled that node and is to be called again: one deferred call
-// then serves the whole epoch and not each node.
-func (p *Plan) advance(e *Epoch, r *Result) (done bool) {
-	defer p.recovered(e, r, &done)
-	if e.FullRecompute {
-		p.runAll(e, r)
+// advance runs the due nodes inline, and says whether the epoch is through: with none out,
+// the first that is due is ready. After a panic it has settled that node and is to be called
+// again: one deferred call then serves the whole epoch and not each node.
+func (p *Plan) advance(all bool, r *Result) (done bool) {
+	defer p.recovered(r, &done)
+	if all {
+		p.runAll(r)
 		return true
 	}
 	for w := range r.due {
 		for r.due[w] != 0 { // a node's consumers come later, maybe in this word
 			i := w<<6 + bits.TrailingZeros64(r.due[w])
 			r.due[w] &= r.due[w] - 1
-			if p.runNode(e, r, i); r.Err != nil {
+			if p.runNode(r, i); r.Err != nil {
 				return true
 			}
 		}
@@ -146,7 +66,7 @@ func (p *Plan) advance(e *Epoch, r *Result) (done bool) {
 
 // recovered makes a panic the error of the node that was running; any other is
 // the caller's and goes on.
-func (p *Plan) recovered(e *Epoch, r *Result, done *bool) {
+func (p *Plan) recovered(r *Result, done *bool) {
 	i := r.running
 	if i < 0 {
 		return
@@ -154,37 +74,33 @@ func (p *Plan) recovered(e *Epoch, r *Result, done *bool) {
 	r.running = -1
 	if v := recover(); v != nil {
 		r.env = expression.Env{Values: r.env.Values, Now: r.env.Now, Epoch: r.env.Epoch}
-		settle(p.memoriesOf(r.state, i), false)
+		p.forgetStep(r.state, i)
 		p.fail(r, i, panicOf(i, p.nodes[i].Name, v))
-		if e.Clock != nil {
-			r.clockOff(e, i)
+		if r.clock != nil {
+			r.clockOff(i)
 		}
 		*done = r.Err != nil
 	}
 }
 
-// runNode runs one due node and passes on whether it ticked. A tick stages the
-// value and makes those that rest on it due (M16): an equal value does not tick,
-// but for event nodes; becoming absent does, being absent still does not. A first
-// run always ticks, whatever it comes to: what others knew of the node, if
-// anything, was of another plan.
-func (p *Plan) runNode(e *Epoch, r *Result, i int) {
+// runNode evaluates and settles one due node.
+func (p *Plan) runNode(r *Result, i int) {
 	s := &p.steps[i]
-	if e.Interrupt != nil && p.interrupted(e, r, i) {
+	if r.interrupt != nil && r.interrupted(i) {
 		return
 	}
 	var v boundary.Value
-	if s.after < 0 || p.open(r, s) {
+	if s.after < 0 || r.open(s) {
 		var err error
 		r.running = i
-		if s.memories.n > 0 {
-			v, err = r.remember(s, i)
-		} else {
+		if s.memories.n == 0 {
 			v, err = s.program.Eval(&r.env)
+		} else {
+			v, err = r.evaluate(&r.env, s)
 		}
 		r.running = -1
-		if e.Clock != nil {
-			r.clockOff(e, i)
+		if r.clock != nil {
+			r.clockOff(i)
 		}
 		if err != nil {
 			if !errors.Is(err, expression.ErrAbsent) {
@@ -192,8 +108,11 @@ func (p *Plan) runNode(e *Epoch, r *Result, i int) {
 				return
 			}
 			v = boundary.Value{}
+		} else if s.memories.n > 0 {
+			r.stepped.set(i)
 		}
 	}
+	// As in stage, written out here: the call would be a tenth of the cost of a node.
 	old := &r.values[i]
 	switch {
 	case v.IsAbsent():
@@ -210,29 +129,55 @@ func (p *Plan) runNode(e *Epoch, r *Result, i int) {
 	p.tick(r, i, v)
 }
 
-// interrupted asks the caller whether to go on to node i.
-func (p *Plan) interrupted(e *Epoch, r *Result, i int) bool {
-	err := e.Interrupt()
-	if err != nil {
-		r.Err = interruptOf(i, p.nodes[i].Name, err)
+// evaluate computes what a step comes to. One that comes to no value takes no step in what
+// it remembers.
+func (r *Result) evaluate(env *expression.Env, s *step) (boundary.Value, error) {
+	if s.memories.n == 0 {
+		return s.program.Eval(env)
 	}
-	return err != nil
+	memories := s.memories.of(r.state.mind.memories)
+	env.Memories = memories
+	v, err := s.program.Eval(env)
+	if err != nil {
+		conclude(memories, false)
+	}
+	return v, err
+}
+
+// stage takes in the value of a node that did not fail. A tick makes those that rest on it
+// due (M16): an equal value does not tick, but for event nodes; becoming absent does, being
+// absent still does not. A first run always ticks, whatever it comes to: what others knew of
+// the node, if anything, was of another plan.
+func (p *Plan) stage(r *Result, i int, v boundary.Value) {
+	switch old := r.values[i]; {
+	case v.IsAbsent():
+		r.status[i] = Skipped
+		if old.IsAbsent() && !r.first(i) {
+			return
+		}
+	case !p.steps[i].event && boundary.Equal(old, v) && !r.first(i):
+		r.status[i] = CutOff
+		return
+	default:
+		r.status[i] = Ran
+	}
+	p.tick(r, i, v)
 }
 
 // clockOff notes how long node i took: since the node before it ended.
-func (r *Result) clockOff(e *Epoch, i int) {
-	now := e.Clock()
+func (r *Result) clockOff(i int) {
+	now := r.clock()
 	r.nanos[i], r.now = now-r.now, now
 }
 
 // open says whether the node or route that s comes after lets it run.
-func (p *Plan) open(r *Result, s *step) bool {
+func (r *Result) open(s *step) bool {
 	v := r.values[s.after]
 	if s.route < 0 {
 		return !v.IsAbsent()
 	}
 	taken, _ := v.AsString()
-	return taken == p.routes[s.route]
+	return taken == r.plan.routes[s.route]
 }
 
 // tick stages node i's value and makes those that rest on it due.
@@ -254,7 +199,8 @@ func (p *Plan) fail(r *Result, i int, err *NodeError) {
 	v := boundary.Value{}
 	switch p.steps[i].onError {
 	case failEpoch:
-		r.status[i], r.Err = Failed, err
+		r.status[i] = Failed
+		r.stop(i, err, nil)
 		return
 	case lastGood:
 		v = r.values[i]
@@ -268,17 +214,17 @@ func (p *Plan) fail(r *Result, i int, err *NodeError) {
 }
 
 // emit finds what the outputs send out: the values of what ticked in this epoch.
-func (p *Plan) emit(st *State, e *Epoch, r *Result) {
+func (p *Plan) emit(r *Result) {
 	for k := range p.outputs {
 		o := &p.outputs[k]
 		var v boundary.Value
 		switch {
-		case o.Input >= 0 && e.Versions[o.Input] > st.stamp:
-			v = e.Inputs[o.Input]
+		case o.Input >= 0 && r.news.has(o.Input):
+			v = r.env.Values[o.Input]
 		case o.Node >= 0 && r.ticked.has(o.Node):
 			v = r.values[o.Node]
 		}
-		if v.IsAbsent() || o.cell >= 0 && boundary.Equal(st.cells[o.cell], v) {
+		if v.IsAbsent() || o.cell >= 0 && boundary.Equal(r.state.cells[o.cell], v) {
 			continue
 		}
 		r.Emitted = append(r.Emitted, Emission{Output: k, Value: v})
@@ -287,13 +233,13 @@ func (p *Plan) emit(st *State, e *Epoch, r *Result) {
 
 // runAll computes every node; one that is not due keeps its value and does not
 // tick, whatever came out. The cost of recomputing everything, nothing else.
-func (p *Plan) runAll(e *Epoch, r *Result) {
+func (p *Plan) runAll(r *Result) {
 	for i := range p.steps {
 		switch {
 		case r.status[i] != Idle: // settled before a panic
 		case r.due.has(i):
 			r.due.clear(i)
-			if p.runNode(e, r, i); r.Err != nil {
+			if p.runNode(r, i); r.Err != nil {
 				return
 			}
 		default:
@@ -306,7 +252,7 @@ func (p *Plan) runAll(e *Epoch, r *Result) {
 func discard(program evaluator, env *expression.Env, memories []expression.Memory) {
 	defer func() {
 		_ = recover()
-		settle(memories, false)
+		conclude(memories, false)
 	}()
 	env.Memories = memories
 	_, _ = program.Eval(env)

@@ -17,16 +17,18 @@ import (
 // world is one random graph with its life so far.
 type world struct {
 	*rand.Rand
-	decl   *spec.Graph
-	g      *oracleGraph
-	order  []*oracleNode
-	guard  *term
-	kinds  map[string]int
-	plan   *Plan
-	st     *State
-	r      *Result
-	oracle *oracle
-	cells  map[int][]byte // the checkpoint
+	decl  *spec.Graph
+	g     *oracleGraph
+	order []*oracleNode
+	guard *term
+	kinds map[string]int
+	plan  *Plan
+	st    *State
+	r     *Result
+	// shuffled is the same epoch, driven by two workers.
+	shuffled *Result
+	oracle   *oracle
+	cells    map[int][]byte // the checkpoint
 
 	cache  cache
 	stamp  uint64
@@ -53,7 +55,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		Rand: rand.New(rand.NewPCG(seed, 1)), decl: &spec.Graph{Name: "random"},
 		g: &oracleGraph{event: map[string]bool{}, nodes: map[string]*oracleNode{}},
-		r: &Result{}, cells: map[int][]byte{},
+		r: &Result{}, shuffled: &Result{}, cells: map[int][]byte{},
 	}
 	source := &termSource{Rand: w.Rand, kinds: map[string]int{}}
 	inputs := w.makeInputs(source)

@@ -103,7 +103,7 @@ func (g *Graph) Quiesce() error {
 		g.hand()
 		g.flush()
 	}
-	g.settle()
+	g.drain()
 	return g.err
 }
 
@@ -165,8 +165,8 @@ func (g *Graph) hand() {
 	}
 }
 
-// settle takes what a live graph would give to the store, so that it does not pile up.
-func (g *Graph) settle() {
+// drain takes what a live graph would give to the store, so that it does not pile up.
+func (g *Graph) drain() {
 	if g.core.LettersPending() > 0 {
 		g.letters = append(g.letters, g.core.TakeLetters()...)
 	}

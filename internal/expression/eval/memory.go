@@ -6,12 +6,12 @@ import (
 )
 
 // Memory is what one call of a function with memory (ema, lag, dedupe …) keeps from
-// evaluation to evaluation. A memory has one owner. Steps since the last Settle can be
+// evaluation to evaluation. A memory has one owner. Steps since the last Conclude can be
 // taken back as a whole, so that an epoch that fails leaves no trace.
 type Memory interface {
-	// Settle keeps what the evaluation since the last call did, or takes it back.
-	Settle(keep bool)
-	// AppendBinary appends the settled memory's form in a checkpoint.
+	// Conclude keeps what the evaluation since the last call did, or takes it back.
+	Conclude(keep bool)
+	// AppendBinary appends the concluded memory's form in a checkpoint.
 	AppendBinary(dst []byte) []byte
 	// Restore reads that form into a new memory; after an error the memory is unchanged.
 	Restore(data []byte) error

@@ -13,7 +13,7 @@ import (
 type seen struct {
 	queue
 	index map[string]struct{}
-	added string   // of the evaluation that is not settled yet
+	added string   // of the evaluation that is not concluded yet
 	left  []string // by it
 }
 
@@ -48,8 +48,8 @@ func dedupe(e *env, at site, m eval.Memory, args []value) value {
 	return boundary.Bool(true)
 }
 
-// Settle implements eval.Memory.
-func (s *seen) Settle(keep bool) {
+// Conclude implements eval.Memory.
+func (s *seen) Conclude(keep bool) {
 	if !keep {
 		if s.added != "" {
 			delete(s.index, s.added)
@@ -58,7 +58,7 @@ func (s *seen) Settle(keep bool) {
 			s.index[name] = struct{}{}
 		}
 	}
-	s.queue.Settle(keep)
+	s.queue.Conclude(keep)
 	s.added, s.left = "", s.left[:0]
 }
 

@@ -53,8 +53,8 @@ type averageState struct {
 
 func newAverage() eval.Memory { return &average{} }
 
-// Settle implements eval.Memory.
-func (m *average) Settle(keep bool) {
+// Conclude implements eval.Memory.
+func (m *average) Conclude(keep bool) {
 	if keep {
 		m.kept = m.now
 	} else {

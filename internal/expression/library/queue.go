@@ -16,7 +16,7 @@ type sample struct {
 }
 
 // queue remembers samples, oldest first. An evaluation adds at most one. Taking it back is
-// cheap because what has been kept stays where it is until it is settled: samples are added
+// cheap because what has been kept stays where it is until it is concluded: samples are added
 // behind the end and leave by moving the head, so that the kept queue is a part of the same
 // array. The one slot that an added sample may have overwritten is put back from over.
 type queue struct {
@@ -34,7 +34,7 @@ type window struct {
 	sums  sums
 }
 
-// mode is what the times of a window's samples are; it is settled by the first.
+// mode is what the times of a window's samples are; the first decides it.
 type mode uint8
 
 const (
@@ -86,8 +86,8 @@ func (q *queue) clock(e *env, given []value) int64 {
 	return n
 }
 
-// Settle implements eval.Memory.
-func (q *queue) Settle(keep bool) {
+// Conclude implements eval.Memory.
+func (q *queue) Conclude(keep bool) {
 	n := &q.now
 	switch {
 	case keep:

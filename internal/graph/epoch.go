@@ -1,0 +1,231 @@
+package graph
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// The phases of an epoch, for whoever drives it; see the package documentation. [Plan.Run]
+// goes through them inline. All of them are called by the one owner of the result.
+
+// Begin opens an epoch on st: what the inputs' versions reach is due. What e holds is the
+// result's own from here on, so that the caller may reuse e and its slices while the epoch
+// is open. It does not write st, which stays as it is until the epoch is finished.
+func (p *Plan) Begin(st *State, e *Epoch, r *Result) {
+	if r.plan != p {
+		r.fit(p)
+	}
+	r.begin(st, e)
+}
+
+// Ready gives the next node to evaluate: the first in plan order of those that are due and
+// for which all they rest on is final (M14, M15). ok is false when there is none for now:
+// then the epoch is through, unless nodes that were given out have yet to be settled.
+func (r *Result) Ready() (node int, ok bool) {
+	for {
+		i := r.nextReady()
+		if i < 0 {
+			return 0, false
+		}
+		if r.interrupt != nil && r.interrupted(i) {
+			continue
+		}
+		r.due.clear(i)
+		r.out.set(i)
+		r.outCount++
+		return i, true
+	}
+}
+
+// nextReady is the first node that may run now, -1 for none. While none is out the first
+// that is due always may: whatever could still change what it reads comes before it.
+func (r *Result) nextReady() int {
+	if r.outCount > 0 && r.stale {
+		r.findBlocked()
+	}
+	for w, word := range r.due {
+		if r.outCount > 0 {
+			word &^= r.blocked[w]
+		}
+		if word != 0 {
+			return r.unlessEnded(w<<6 + first(word))
+		}
+	}
+	return -1
+}
+
+// unlessEnded is i, or -1 when the epoch has ended before that node.
+func (r *Result) unlessEnded(i int) int {
+	if r.Err != nil && i >= r.limit {
+		return -1
+	}
+	return i
+}
+
+// findBlocked marks the nodes that rest, directly or not, on one that has yet to be settled.
+func (r *Result) findBlocked() {
+	clear(r.blocked)
+	for i := range r.plan.steps {
+		if !r.due.has(i) && !r.out.has(i) && !r.blocked.has(i) {
+			continue
+		}
+		s := &r.plan.steps[i]
+		for _, c := range r.plan.links[s.firstLink:s.lastLink] {
+			r.blocked.set(int(c))
+		}
+	}
+	r.stale = false
+}
+
+// Outcome is what the evaluation of a node came to, for [Result.Settle]. The zero Outcome is
+// a node that had nothing to compute.
+type Outcome struct {
+	// Value is the node's value, absent when it has none.
+	Value boundary.Value
+	// Err says why it failed; nil when it did not.
+	Err *NodeError
+	// Nanos is how long it took.
+	Nanos int64
+
+	stepped bool // what the node remembers went on
+}
+
+// Worker evaluates nodes of an open epoch, on a goroutine of its own if need be: each
+// goroutine has its own worker and may keep it from epoch to epoch. A node is evaluated
+// once, between the Ready that gave it out and its Settle; the worker reads then only what
+// is final, and of the node only what it remembers itself.
+type Worker struct{ env expression.Env }
+
+// Evaluate computes a node that Ready gave out.
+func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
+	s := &r.plan.steps[node]
+	if s.after >= 0 && !r.open(s) {
+		return o
+	}
+	var began int64
+	if r.clock != nil {
+		began = r.clock()
+	}
+	w.env.Values, w.env.Now, w.env.Epoch = r.env.Values, r.env.Now, r.env.Epoch
+	defer func() {
+		if v := recover(); v != nil {
+			w.env = expression.Env{} // it is not trusted any more
+			r.plan.forgetStep(r.state, node)
+			o = Outcome{Err: panicOf(node, r.plan.nodes[node].Name, v)}
+		}
+		if r.clock != nil {
+			o.Nanos = r.clock() - began
+		}
+	}()
+	v, err := r.evaluate(&w.env, s)
+	o = Outcome{Value: v, stepped: s.memories.n > 0}
+	if err != nil {
+		o = Outcome{}
+		if !errors.Is(err, expression.ErrAbsent) {
+			o.Err = errorOf(node, r.plan.nodes[node].Name, err)
+		}
+	}
+	return o
+}
+
+// Settle takes in what a node came to, and makes due what rests on it, if it ticked (M16).
+// Nodes may be settled in any order: where the order could tell (which failure ends the
+// epoch, and which nodes count as having run before it) that of the plan decides. What
+// belongs to no node that is out comes too late and is dropped.
+func (r *Result) Settle(node int, o Outcome) {
+	if !r.out.has(node) {
+		return
+	}
+	r.out.clear(node)
+	r.outCount--
+	r.stale = true
+	p := r.plan
+	if o.stepped {
+		r.stepped.set(node)
+	}
+	r.nanos[node] = o.Nanos
+	if o.Err != nil {
+		p.fail(r, node, o.Err)
+		return
+	}
+	p.stage(r, node, o.Value)
+}
+
+// Cancel ends the epoch before the first node that has not been settled, and gives up those
+// that are out: what they come to is not wanted any more. Whoever still evaluates one may end
+// when it likes, unless its functions remember something: that has to be waited for.
+func (r *Result) Cancel(err error) {
+	for w := range r.due {
+		if word := r.due[w] | r.out[w]; word != 0 {
+			r.stop(w<<6+first(word), nil, err)
+			break
+		}
+	}
+	for i := range r.out.all() {
+		if r.plan.steps[i].memories.n > 0 {
+			r.stepped.set(i) // it may have gone on, and is taken back
+		}
+	}
+	clear(r.out)
+	r.outCount = 0
+}
+
+// Finish closes the epoch: look at Err first, then at what it came to. Nothing of it is
+// visible before [Plan.Commit].
+func (r *Result) Finish() {
+	if r.Err != nil {
+		r.endAtLimit()
+		return
+	}
+	if r.outCount > 0 || !r.due.empty() {
+		panic("graph: an epoch is finished while nodes have yet to run")
+	}
+	if len(r.DeadNodes) > 1 {
+		slices.Sort(r.DeadNodes)
+	}
+	r.plan.emit(r)
+	if r.aside {
+		r.conclude(false)
+	}
+}
+
+// endAtLimit leaves a failed epoch as if the nodes had run one after the other in plan
+// order: those after the one that ended it have not run.
+func (r *Result) endAtLimit() {
+	p := r.plan
+	for i := r.limit; i < len(p.nodes); i++ {
+		if i == r.limit && r.status[i] == Failed {
+			continue // the failure that ended it
+		}
+		if r.status[i] != Idle {
+			r.status[i], r.values[i], r.nanos[i] = Idle, r.state.cells[i], 0
+		}
+	}
+	r.failures = slices.DeleteFunc(r.failures, func(e *NodeError) bool { return r.status[e.Node] != Failed })
+	r.DeadNodes = r.DeadNodes[:0]
+	r.conclude(false)
+}
+
+// stop ends the epoch at node i, by its own failure or, when that is nil, before it because
+// the caller wants no more. Of several the first in plan order counts.
+func (r *Result) stop(i int, failure *NodeError, interruption error) {
+	if r.Err != nil && i >= r.limit {
+		return
+	}
+	if failure == nil {
+		failure = interruptOf(i, r.plan.nodes[i].Name, interruption)
+	}
+	r.Err, r.limit = failure, i
+}
+
+// interrupted asks the caller whether to go on to node i.
+func (r *Result) interrupted(i int) bool {
+	err := r.interrupt()
+	if err != nil {
+		r.stop(i, nil, err)
+	}
+	return err != nil
+}
