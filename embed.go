@@ -13,7 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/graph"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Registry is what a Go program gives its declarations to name: nodes as
@@ -100,11 +100,11 @@ type Message struct {
 
 // Refused is a delivery's error that says: the message at Index of the batch will never be
 // taken, those before it were, those after it were not tried. The output's on_error decides.
-type Refused = reactor.PermanentError
+type Refused = sink.PermanentError
 
 // Again is a delivery's error that says: the message at Index could not be delivered now,
 // those before it were, those after it were not tried.
-type Again = reactor.RetryError
+type Again = sink.RetryError
 
 // Parse is [ParseDeclaration] for a declaration that may name what is registered.
 func (r *Registry) Parse(doc []byte, name string) (*Declaration, error) {
@@ -149,9 +149,9 @@ func (r *Registry) register(k *builtin.Kinds) {
 	for name, f := range r.Sources {
 		k.Sources[name] = func() accumulator.Source { return goSource(f) }
 	}
-	k.Sinks = make(map[string]func() reactor.Sink, len(r.Sinks))
+	k.Sinks = make(map[string]func() sink.Sink, len(r.Sinks))
 	for name, f := range r.Sinks {
-		k.Sinks[name] = func() reactor.Sink { return goSink(f) }
+		k.Sinks[name] = func() sink.Sink { return goSink(f) }
 	}
 }
 
@@ -178,8 +178,8 @@ func (f goSource) Run(ctx context.Context, from []boundary.Position, out accumul
 // goSink is a SinkFunc as the reactor knows sinks.
 type goSink SinkFunc
 
-// Deliver implements reactor.Sink.
-func (f goSink) Deliver(ctx context.Context, batch []reactor.Message) error {
+// Deliver implements sink.Sink.
+func (f goSink) Deliver(ctx context.Context, batch []sink.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (f goSink) Deliver(ctx context.Context, batch []reactor.Message) error {
 	return f(ctx, list)
 }
 
-// Close implements reactor.Sink. A SinkFunc has nothing to close.
+// Close implements sink.Sink. A SinkFunc has nothing to close.
 func (f goSink) Close(context.Context) error { return nil }
 
 // toValue makes a value of what Go code has returned.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/accumulator"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/sinktest"
 	"github.com/graphd/graphd/internal/source/sourcetest"
 )
@@ -52,7 +52,7 @@ func TestSinkFuncConformance(t *testing.T) {
 			return nil
 		}
 		return sinktest.Place{
-			Open: func(*testing.T) reactor.Sink { return goSink(deliver) },
+			Open: func(*testing.T) sink.Sink { return goSink(deliver) },
 			Arrived: func(*testing.T) []sinktest.Arrival {
 				mu.Lock()
 				defer mu.Unlock()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd/graphd/internal/job"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
 )
@@ -99,9 +100,9 @@ func (d *Declaration) InputNames() []string {
 }
 
 // openOutputs opens where each output goes: Stdout unless it is named.
-func (d *Declaration) openOutputs(ctx context.Context, c *RunConfig) ([]reactor.Sink, error) {
+func (d *Declaration) openOutputs(ctx context.Context, c *RunConfig) ([]sink.Sink, error) {
 	shared := stdout.NewOutput(c.Stdout)
-	sinks := make([]reactor.Sink, len(d.unit.Spec.Outputs))
+	sinks := make([]sink.Sink, len(d.unit.Spec.Outputs))
 	left := make(map[string]bool, len(c.Outputs))
 	for name := range c.Outputs {
 		left[name] = true
@@ -141,7 +142,7 @@ func (o *fileOutput) Close(ctx context.Context) error {
 }
 
 // closeOutputs closes what was opened of a run that does not begin.
-func closeOutputs(ctx context.Context, sinks []reactor.Sink) {
+func closeOutputs(ctx context.Context, sinks []sink.Sink) {
 	for _, s := range sinks {
 		if s != nil {
 			_ = s.Close(ctx) // nothing was written

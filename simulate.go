@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/virtual"
 )
 
@@ -28,7 +29,7 @@ type Simulation struct {
 func (d *Declaration) Simulate() *Simulation {
 	s := &Simulation{d: d, seen: make(map[string][]any)}
 	s.g = virtual.New(d.unit, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
-	s.g.Release = func(batch []reactor.Message) error {
+	s.g.Release = func(batch []sink.Message) error {
 		for i := range batch {
 			s.seen[batch[i].Output] = append(s.seen[batch[i].Output], batch[i].Value.Any())
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/sink/webhook"
@@ -39,7 +39,7 @@ type Kinds struct {
 	// Functions, Sources and Sinks are what the program has registered for the kind go, by name.
 	Functions map[string]graph.Function
 	Sources   map[string]func() accumulator.Source
-	Sinks     map[string]func() reactor.Sink
+	Sinks     map[string]func() sink.Sink
 	// KafkaBrokers are the brokers of declarations that name none.
 	KafkaBrokers []string
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
@@ -100,7 +100,7 @@ func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 }
 
 // Sink makes an output's sink, nil when its values are only counted and watched.
-func (k *Kinds) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
+func (k *Kinds) Sink(u *compile.Unit, i int) (sink.Sink, error) {
 	o := &u.Spec.Outputs[i]
 	switch o.Sink.Kind {
 	case "drop", "websocket", "graph":

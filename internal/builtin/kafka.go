@@ -8,7 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kafkanet"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	sinkkafka "github.com/graphd/graphd/internal/sink/kafka"
 	sourcekafka "github.com/graphd/graphd/internal/source/kafka"
 	"github.com/graphd/graphd/internal/spec"
@@ -54,7 +54,7 @@ func (k *Kinds) kafkaSource(u *compile.Unit, a *spec.Accumulator) (accumulator.S
 	return sourcekafka.New(cfg)
 }
 
-func (k *Kinds) kafkaSink(u *compile.Unit, o *spec.Output) (reactor.Sink, error) {
+func (k *Kinds) kafkaSink(u *compile.Unit, o *spec.Output) (sink.Sink, error) {
 	s := &o.Sink.Kafka
 	cfg := sinkkafka.Config{Config: k.cluster(u.Spec, &s.KafkaCluster), Topic: s.Topic, Vars: u.Vars, Compression: s.Compression, Timeout: o.Timeout}
 	for _, h := range s.Headers {

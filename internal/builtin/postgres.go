@@ -9,7 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/postgres"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -32,7 +32,7 @@ func tableConfig(o *spec.Output) postgres.Config {
 
 // postgresSink makes rows for the store's commits where the table is in its database, and
 // else a sink of its own.
-func (k *Kinds) postgresSink(o *spec.Output) (reactor.Sink, error) {
+func (k *Kinds) postgresSink(o *spec.Output) (sink.Sink, error) {
 	c := tableConfig(o)
 	ctx, cancel := context.WithTimeout(context.Background(), tableTimeout)
 	defer cancel()

@@ -207,11 +207,11 @@ func (u *Unit) keys() *reactor.Keys {
 }
 
 // Lanes bounds the handoff of each input.
-func (u *Unit) Lanes() []reactor.LaneConfig {
-	lanes := make([]reactor.LaneConfig, len(u.Spec.Accumulators))
+func (u *Unit) Lanes() []reactor.Lane {
+	lanes := make([]reactor.Lane, len(u.Spec.Accumulators))
 	for i := range u.Spec.Accumulators {
 		a := &u.Spec.Accumulators[i]
-		lanes[i] = reactor.LaneConfig{
+		lanes[i] = reactor.Lane{
 			Name: a.Name, LateTo: a.Window.LateInput,
 			Sequential: a.Strategy != "latest", Keyed: u.Spec.Keyed() && !a.Global, Grouped: a.SyncGroup != "",
 			Capacity: a.Capacity, MaxBytes: a.CapacityBytes,

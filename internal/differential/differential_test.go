@@ -24,7 +24,7 @@ import (
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/job"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
 )
@@ -100,8 +100,8 @@ func TestRunEqualsOracle(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			sink := stdout.NewOutput(&out)
-			if _, err := job.Run(t.Context(), job.Config{Unit: u, Inputs: []job.Reader{in}, Sinks: []reactor.Sink{sink.Sink(), sink.Sink()}}); err != nil {
+			to := stdout.NewOutput(&out)
+			if _, err := job.Run(t.Context(), job.Config{Unit: u, Inputs: []job.Reader{in}, Sinks: []sink.Sink{to.Sink(), to.Sink()}}); err != nil {
 				t.Fatal(err)
 			}
 			compare(t, fmt.Sprintf("plain %v", plain), emitted(t, out.Bytes()), want)
@@ -179,7 +179,7 @@ func TestLiveEqualsOracleAcrossCrashes(t *testing.T) {
 		every := 1 + seed%3
 		doc := p.declaration(path, fmt.Sprintf("{ every_epochs: %d }", every))
 		for life := int64(0); ; life++ {
-			if !live(t, p, f, &mortal{Store: store, death: make(chan struct{})}, 1+life/4, doc, out) {
+			if !alive(t, p, f, &mortal{Store: store, death: make(chan struct{})}, 1+life/4, doc, out) {
 				break
 			}
 			if crashes++; life > 500 || t.Failed() {
@@ -212,8 +212,8 @@ func of(output string, lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return !strings.Contains(s, " "+output+" ") })
 }
 
-// live is one life of the graph, which ends after so many commits or at the end of the input.
-func live(t *testing.T, p *plan, f folded, store *mortal, commits int64, doc string, out *safeBuffer) (crashed bool) {
+// alive is one life of the graph, which ends after so many commits or at the end of the input.
+func alive(t *testing.T, p *plan, f folded, store *mortal, commits int64, doc string, out *safeBuffer) (crashed bool) {
 	store.left.Store(commits)
 	e := engine.New(engine.Config{
 		Store: store, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience,

@@ -10,7 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -51,7 +51,7 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	port := r.inbox.Port(a.index)
 	mark, state, err := r.mark(ctx, a.index)
 	if err != nil {
-		if ctx.Err() != nil || errors.Is(err, reactor.ErrStopped) {
+		if ctx.Err() != nil || errors.Is(err, live.ErrStopped) {
 			<-ctx.Done() // the run is ending
 			return nil
 		}

@@ -9,14 +9,16 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // durableTimeout bounds how long the answer to a push waits for the journal.
 const durableTimeout = 10 * time.Second
 
 // openSinks makes the outputs' sinks; nil where values are only counted and watched.
-func (m *managed) openSinks() (sinks []reactor.Sink, err error) {
+func (m *managed) openSinks() (sinks []sink.Sink, err error) {
 	for i := range m.unit.Spec.Outputs {
 		if o := &m.unit.Spec.Outputs[i]; o.Sink.Kind == "graph" {
 			sinks = append(sinks, newRelay(m.e, m.ref, o.Name, nil))
@@ -33,7 +35,7 @@ func (m *managed) openSinks() (sinks []reactor.Sink, err error) {
 }
 
 // closeSinks closes the sinks of a run that was never started.
-func (m *managed) closeSinks(sinks []reactor.Sink) {
+func (m *managed) closeSinks(sinks []sink.Sink) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, s := range sinks {
@@ -49,12 +51,12 @@ func (m *managed) closeSinks(sinks []reactor.Sink) {
 // routes says how each output's values leave (M30): with the commit itself where the table
 // is in the store's database, from the outbox where that was asked for, else directly. What
 // an outbox holds already is delivered from it, whatever the declaration says by now.
-func (m *managed) routes(sinks []reactor.Sink, depths []checkpoint.OutboxDepth) []reactor.Route {
+func (m *managed) routes(sinks []sink.Sink, depths []checkpoint.OutboxDepth) []reactor.Route {
 	routes := make([]reactor.Route, len(sinks))
 	for i, s := range sinks {
 		o := &m.unit.Spec.Outputs[i]
 		routes[i].DeadLetter = o.OnError == "dead_letter"
-		rows, ok := s.(reactor.RowSink)
+		rows, ok := s.(sink.RowSink)
 		switch {
 		case s == nil || m.unit.Spec.Durability.Mode == "none":
 		case ok:
@@ -69,7 +71,7 @@ func (m *managed) routes(sinks []reactor.Sink, depths []checkpoint.OutboxDepth) 
 // tooDeep says that more waits in an output's outbox than a direct writer takes over at once.
 func tooDeep(depths []checkpoint.OutboxDepth, output string) bool {
 	d := depthOf(depths, output)
-	return d != nil && (d.Entries > reactor.MaxCarried || d.Bytes > reactor.MaxCarriedBytes)
+	return d != nil && (d.Entries > live.MaxCarried || d.Bytes > live.MaxCarriedBytes)
 }
 
 func depthOf(depths []checkpoint.OutboxDepth, output string) *checkpoint.OutboxDepth {
@@ -93,7 +95,7 @@ func (m *managed) path(i int) reactor.Path {
 
 // stored gives output i's writer what the store has for it: its outbox, or what a checkpoint
 // carried over from the direct path.
-func (m *managed) stored(ctx context.Context, i int, w *reactor.WriterConfig, core *reactor.Core, depths []checkpoint.OutboxDepth) error {
+func (m *managed) stored(ctx context.Context, i int, w *live.WriterConfig, core *reactor.Core, depths []checkpoint.OutboxDepth) error {
 	cfg := core.Config()
 	read := m.outboxReader(i, w.Output, cfg)
 	d := depthOf(depths, w.Output)
@@ -101,7 +103,7 @@ func (m *managed) stored(ctx context.Context, i int, w *reactor.WriterConfig, co
 		core.SetOutboxSeq(i, d.Last)
 	}
 	if cfg.Routes[i].Path == reactor.PathOutbox {
-		w.Outbox = &reactor.OutboxConfig{Read: read, Delivered: core.OutboxSeq(i), Committed: core.OutboxSeq(i)}
+		w.Outbox = &live.OutboxConfig{Read: read, Delivered: core.OutboxSeq(i), Committed: core.OutboxSeq(i)}
 		if d != nil {
 			w.Outbox.Delivered, w.Outbox.Committed, w.Outbox.Bytes = d.First-1, d.Last, d.Bytes
 		}
@@ -125,13 +127,13 @@ func (m *managed) stored(ctx context.Context, i int, w *reactor.WriterConfig, co
 	return nil
 }
 
-func (m *managed) outboxReader(i int, name string, cfg *reactor.Config) func(ctx context.Context, after int64) ([]reactor.Message, error) {
-	return func(ctx context.Context, after int64) ([]reactor.Message, error) {
+func (m *managed) outboxReader(i int, name string, cfg *reactor.Config) func(ctx context.Context, after int64) ([]sink.Message, error) {
+	return func(ctx context.Context, after int64) ([]sink.Message, error) {
 		entries, err := m.e.cfg.Store.Outbox(ctx, m.id(), name, after, 0, 0)
 		if err != nil {
 			return nil, err
 		}
-		out := make([]reactor.Message, len(entries))
+		out := make([]sink.Message, len(entries))
 		for k := range entries {
 			if out[k], err = reactor.DecodeMessage(cfg.Instance, i, cfg.Stable(i), &entries[k]); err != nil {
 				return nil, err
@@ -143,7 +145,7 @@ func (m *managed) outboxReader(i int, name string, cfg *reactor.Config) func(ctx
 
 // orphans are outbox entries of outputs that the declaration no longer has. They are
 // dropped, and named (M33).
-func (m *managed) orphans(depths []checkpoint.OutboxDepth, writers []*reactor.Writer, routes []reactor.Route, incarnation int64) (drop []checkpoint.Delivered) {
+func (m *managed) orphans(depths []checkpoint.OutboxDepth, writers []*live.Writer, routes []reactor.Route, incarnation int64) (drop []checkpoint.Delivered) {
 	for _, d := range depths {
 		i := slices.Index(m.unit.Reactor().Outputs, d.Output)
 		if i >= 0 && writers[i] != nil && routes[i].Path != reactor.PathCoTransaction {

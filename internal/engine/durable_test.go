@@ -15,7 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // lasting is a store in memory that outlives the engines of a test.
@@ -29,7 +29,7 @@ type receiver struct {
 	ids map[string]string // by id, the value
 }
 
-func (r *receiver) Deliver(ctx context.Context, batch []reactor.Message) error {
+func (r *receiver) Deliver(ctx context.Context, batch []sink.Message) error {
 	if err := r.picky.Deliver(ctx, batch); err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ durability: { mode: journal, interval: 1h }
 // M29: a push is answered, and an output leaves, when the journal has them and not before.
 func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink, gate := &receiver{}, make(chan struct{})
+		got, gate := &receiver{}, make(chan struct{})
 		faulty := checkpointtest.NewFaulty(memstore.New(), nil)
-		b := newBed(t, lasting{faulty}, &scripted{sink: func(string) reactor.Sink { return sink }})
+		b := newBed(t, lasting{faulty}, &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		b.apply(journaled, "g")
 		sub, err := b.e.Watch(t.Context(), Ref{Tenant: "default", Name: "g"}, []string{"outputs"}, "")
@@ -102,8 +102,8 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 			fired <- res
 		}()
 		synctest.Wait()
-		if len(answer) != 0 || len(fired) != 0 || sink.taken() != "[]" || sub.TryNext() != nil {
-			t.Errorf("before the journal had it: answered %d, fired %d, delivered %s", len(answer), len(fired), sink.taken())
+		if len(answer) != 0 || len(fired) != 0 || got.taken() != "[]" || sub.TryNext() != nil {
+			t.Errorf("before the journal had it: answered %d, fired %d, delivered %s", len(answer), len(fired), got.taken())
 		}
 		if s := b.summary("g"); s.Epoch != 3 {
 			t.Errorf("the reactor waited for the journal: epoch %d", s.Epoch)
@@ -118,8 +118,8 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 			t.Errorf("after a failed append: fired %d, %s %+v", len(fired), s.Health, s.HealthReason)
 		}
 		time.Sleep(time.Second)
-		if res := <-fired; res.Epoch != 3 || sink.taken() != "[10 20 70]" || b.summary("g").Health != "live" {
-			t.Errorf("fired %+v, delivered %s", res, sink.taken())
+		if res := <-fired; res.Epoch != 3 || got.taken() != "[10 20 70]" || b.summary("g").Health != "live" {
+			t.Errorf("fired %+v, delivered %s", res, got.taken())
 		}
 		if f := sub.TryNext(); f == nil || f.Epoch != 1 {
 			t.Errorf("a watcher saw %+v", f)
@@ -130,8 +130,8 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 // M29: after a crash the journal gives the same epochs: state, numbers, firing ids.
 func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink, store := &receiver{}, lasting{memstore.New()}
-		kinds := func() *scripted { return &scripted{sink: func(string) reactor.Sink { return sink }} }
+		got, store := &receiver{}, lasting{memstore.New()}
+		kinds := func() *scripted { return &scripted{sink: func(string) sink.Sink { return got }} }
 		first := newBed(t, store, kinds())
 		first.apply(journaled, "g")
 		first.push("g", "a", "1", "2", "3")
@@ -153,15 +153,15 @@ func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 		if after.Epoch != 5 || !after.Paused || after.Counters != before.Counters || after.Incarnation != 2 {
 			t.Errorf("before %+v\nafter %+v", before, after)
 		}
-		if sink.distinct() != "10 20 30 40 90" {
-			t.Errorf("distinct values %s of %s", sink.distinct(), sink.taken())
+		if got.distinct() != "10 20 30 40 90" {
+			t.Errorf("distinct values %s of %s", got.distinct(), got.taken())
 		}
 		if _, err := second.e.Resume(t.Context(), Ref{Tenant: "default", Name: "g"}, "op"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if s := second.summary("g"); s.Epoch != 6 || sink.distinct() != "10 20 30 40 50 90" {
-			t.Errorf("epoch %d, distinct values %s", s.Epoch, sink.distinct())
+		if s := second.summary("g"); s.Epoch != 6 || got.distinct() != "10 20 30 40 50 90" {
+			t.Errorf("epoch %d, distinct values %s", s.Epoch, got.distinct())
 		}
 		second.close()
 		_ = first.e.Close() // it finds that it is fenced
@@ -172,8 +172,8 @@ func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 // was admitted is not lost, and no number is used twice.
 func TestM33JournalOfAnotherDeclaration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink, store := &receiver{}, lasting{memstore.New()}
-		kinds := func() *scripted { return &scripted{sink: func(string) reactor.Sink { return sink }} }
+		got, store := &receiver{}, lasting{memstore.New()}
+		kinds := func() *scripted { return &scripted{sink: func(string) sink.Sink { return got }} }
 		first := newBed(t, store, kinds())
 		first.apply(journaled, "g")
 		first.push("g", "a", "1", "2")
@@ -183,8 +183,8 @@ func TestM33JournalOfAnotherDeclaration(t *testing.T) {
 		}
 		second := newBed(t, store, kinds())
 		synctest.Wait()
-		if s := second.summary("g"); s.Epoch != 4 || s.Counters.Consumed != 2 || sink.distinct() != "10 100 20 200" {
-			t.Errorf("epoch %d, %+v, distinct values %s", s.Epoch, s.Counters, sink.distinct())
+		if s := second.summary("g"); s.Epoch != 4 || s.Counters.Consumed != 2 || got.distinct() != "10 100 20 200" {
+			t.Errorf("epoch %d, %+v, distinct values %s", s.Epoch, s.Counters, got.distinct())
 		}
 		events, _, err := store.RecoveryEvents(t.Context(), checkpoint.ID{Tenant: "default", Graph: "g"}, checkpoint.Query{})
 		if err != nil || !slices.ContainsFunc(events, func(ev checkpoint.RecoveryEvent) bool { return ev.Kind == "journal_refired" }) {
@@ -207,32 +207,32 @@ durability: { interval: 1h }
 func TestM30Outbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := checkpoint.ID{Tenant: "default", Graph: "g"}
-		sink, store := &receiver{}, lasting{memstore.New()}
-		kinds := func() *scripted { return &scripted{sink: func(string) reactor.Sink { return sink }} }
+		got, store := &receiver{}, lasting{memstore.New()}
+		kinds := func() *scripted { return &scripted{sink: func(string) sink.Sink { return got }} }
 		first := newBed(t, store, kinds())
 		first.apply(fmt.Sprintf(outboxed, ""), "g")
 		first.push("g", "a", "1", "2")
 		time.Sleep(time.Second)
-		sink.set(func([]reactor.Message) error { return errors.New("away") })
+		got.set(func([]sink.Message) error { return errors.New("away") })
 		for n := 3; n < 9; n++ {
 			first.push("g", "a", fmt.Sprint(n))
 		}
 		time.Sleep(time.Minute)
 		s := first.summary("g")
-		if o := s.Outputs[0]; o.Path != "outbox" || o.Pending != 6 || o.OldestPendingSeconds == nil || *o.OldestPendingSeconds < 59 || sink.taken() != "[10 20]" {
-			t.Errorf("%+v, took %s", o, sink.taken())
+		if o := s.Outputs[0]; o.Path != "outbox" || o.Pending != 6 || o.OldestPendingSeconds == nil || *o.OldestPendingSeconds < 59 || got.taken() != "[10 20]" {
+			t.Errorf("%+v, took %s", o, got.taken())
 		}
-		old := sink
-		sink = &receiver{ids: old.ids} // the first owner's sends go nowhere any more
+		old := got
+		got = &receiver{ids: old.ids} // the first owner's sends go nowhere any more
 		second := newBed(t, store, kinds())
 		time.Sleep(time.Minute)
-		if s := second.summary("g"); s.Epoch != 8 || s.Outputs[0].Pending != 0 || sink.taken() != "[30 40 50 60 70 80]" {
-			t.Errorf("epoch %d, %+v, took %s", s.Epoch, s.Outputs[0], sink.taken())
+		if s := second.summary("g"); s.Epoch != 8 || s.Outputs[0].Pending != 0 || got.taken() != "[30 40 50 60 70 80]" {
+			t.Errorf("epoch %d, %+v, took %s", s.Epoch, s.Outputs[0], got.taken())
 		}
 		second.push("g", "a", "9")
 		time.Sleep(time.Second)
-		if d, err := store.OutboxDepths(t.Context(), id); err != nil || len(d) > 1 || sink.distinct() != "10 20 30 40 50 60 70 80 90" {
-			t.Errorf("depths %+v, %v; %s", d, err, sink.distinct())
+		if d, err := store.OutboxDepths(t.Context(), id); err != nil || len(d) > 1 || got.distinct() != "10 20 30 40 50 60 70 80 90" {
+			t.Errorf("depths %+v, %v; %s", d, err, got.distinct())
 		}
 		second.close()
 		if d, err := store.OutboxDepths(t.Context(), id); err != nil || len(d) != 0 {
@@ -246,22 +246,22 @@ func TestM30Outbox(t *testing.T) {
 // takes it off the outbox.
 func TestM30OutboxDeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink := &receiver{}
-		sink.set(func(batch []reactor.Message) error {
+		got := &receiver{}
+		got.set(func(batch []sink.Message) error {
 			for i := range batch {
 				if batch[i].Value.String() == "20" {
-					return &reactor.PermanentError{Index: i, Code: "rejected", Err: errors.New("no")}
+					return &sink.PermanentError{Index: i, Code: "rejected", Err: errors.New("no")}
 				}
 			}
 			return nil
 		})
 		store := lasting{memstore.New()}
-		b := newBed(t, store, &scripted{sink: func(string) reactor.Sink { return sink }})
+		b := newBed(t, store, &scripted{sink: func(string) sink.Sink { return got }})
 		b.apply(fmt.Sprintf(outboxed, ", on_error: dead_letter"), "g")
 		b.push("g", "a", "1", "2", "3")
 		time.Sleep(time.Minute)
 		if s := b.summary("g"); s.Outputs[0].Pending != 0 || s.Outputs[0].Failed != 1 {
-			t.Errorf("%+v, took %s", s.Outputs[0], sink.taken())
+			t.Errorf("%+v, took %s", s.Outputs[0], got.taken())
 		}
 		b.close()
 		id := checkpoint.ID{Tenant: "default", Graph: "g"}
@@ -280,9 +280,9 @@ func (*table) Table() checkpoint.Table {
 	return checkpoint.Table{Output: "o", Name: "t", Columns: []string{"n"}}
 }
 
-func (*table) Row(m *reactor.Message) ([]boundary.Value, error) {
+func (*table) Row(m *sink.Message) ([]boundary.Value, error) {
 	if m.Value.String() == "50" {
-		return nil, &reactor.PermanentError{Code: "no_row", Err: errors.New("fifty is no row")}
+		return nil, &sink.PermanentError{Code: "no_row", Err: errors.New("fifty is no row")}
 	}
 	return []boundary.Value{m.Value}, nil
 }
@@ -291,10 +291,10 @@ func (*table) Row(m *reactor.Message) ([]boundary.Value, error) {
 // others go without it; in an output that blocks, nothing is committed until it is fixed.
 func TestM30CoTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory, sink := memstore.New(), &table{}
+		memory, got := memstore.New(), &table{}
 		memory.MakeTable("t", "n")
 		store := lasting{memory}
-		kinds := func() *scripted { return &scripted{sink: func(string) reactor.Sink { return sink }} }
+		kinds := func() *scripted { return &scripted{sink: func(string) sink.Sink { return got }} }
 		rows := func() string {
 			var list []string
 			for _, r := range memory.Rows("t") {
@@ -329,11 +329,11 @@ func TestM30CoTransaction(t *testing.T) {
 // The values of an output that is gone are dropped, and named.
 func TestM33OrphanedOutbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink, store := &receiver{}, lasting{memstore.New()}
-		b := newBed(t, store, &scripted{sink: func(string) reactor.Sink { return sink }})
+		got, store := &receiver{}, lasting{memstore.New()}
+		b := newBed(t, store, &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		b.apply(fmt.Sprintf(outboxed, ""), "g")
-		sink.set(func([]reactor.Message) error { return errors.New("away") })
+		got.set(func([]sink.Message) error { return errors.New("away") })
 		b.push("g", "a", "1", "2")
 		time.Sleep(time.Second)
 		b.apply(strings.Replace(fmt.Sprintf(outboxed, ""), "{ o:", "{ p:", 1), "g")

@@ -29,8 +29,9 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/lease"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -46,7 +47,7 @@ type Kinds interface {
 	// Source makes accumulator i's source; nil when the socket is all there is.
 	Source(u *compile.Unit, i int) (accumulator.Source, error)
 	// Sink makes output i's sink; nil when values are only counted and watched.
-	Sink(u *compile.Unit, i int) (reactor.Sink, error)
+	Sink(u *compile.Unit, i int) (sink.Sink, error)
 }
 
 // Config is what an engine is made of. The zero limits mean the defaults named beside them.
@@ -93,7 +94,7 @@ type Engine struct {
 	everyone []*queue // watchers of all graphs of a tenant
 	closing  bool
 
-	epochs   *reactor.Gate
+	epochs   *live.Gate
 	memory   memory
 	refusals refusals
 }
@@ -108,7 +109,7 @@ func New(cfg Config) *Engine {
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = processMemory
 	}
-	e.epochs = reactor.NewGate(cfg.MaxEpochs)
+	e.epochs = live.NewGate(cfg.MaxEpochs)
 	root := e.tree.Root("graphd")
 	e.group, e.keeping = root.NewGroup(), root.NewGroup()
 	e.own = lease.New(cfg.Store, cfg.Log, cmpOr(cfg.LeaseTTL, 3*time.Second))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // The two ways to say that the graph up feeds the graph down.
@@ -37,7 +37,7 @@ func fedBed(t *testing.T) (*bed, *picky) {
 
 func fedBedOver(t *testing.T, store checkpoint.Store, end *picky) *bed {
 	t.Helper()
-	kinds := &scripted{sink: func(name string) reactor.Sink {
+	kinds := &scripted{sink: func(name string) sink.Sink {
 		if name == "p" {
 			return end
 		}
@@ -284,7 +284,7 @@ func TestM46StopsInTheOrderOfTheFlow(t *testing.T) {
 				b, end := fedBed(t)
 				b.apply(fmt.Sprintf(docs[1], ", capacity: 8"), "down")
 				b.apply(fmt.Sprintf(docs[0], ""), "up")
-				end.set(func([]reactor.Message) error { time.Sleep(time.Second); return nil })
+				end.set(func([]sink.Message) error { time.Sleep(time.Second); return nil })
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
 				for _, n := range numbers(1, 20_000, 1, 0) {
@@ -368,12 +368,12 @@ func TestM46BadValueIsADeadLetter(t *testing.T) {
 func TestM46SeveralEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, other := &picky{}, &picky{}
-		b := newBed(t, memstore.New(), &scripted{sink: func(name string) reactor.Sink {
-			return map[string]reactor.Sink{"o": own, "p": other}[name]
+		b := newBed(t, memstore.New(), &scripted{sink: func(name string) sink.Sink {
+			return map[string]sink.Sink{"o": own, "p": other}[name]
 		}})
 		defer b.close()
 		failed := 0
-		own.fail = func(batch []reactor.Message) error {
+		own.fail = func(batch []sink.Message) error {
 			if failed++; failed < 3 {
 				return errors.New("no space left")
 			}

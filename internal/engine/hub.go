@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 const (
@@ -83,7 +84,7 @@ func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 			if r.Seq+int64(k) <= after {
 				continue
 			}
-			msg := reactor.Message{Instance: cfg.Instance, Incarnation: r.Incarnation, Epoch: r.Epoch, Key: r.Key, Output: cfg.Outputs[e.Output], Stable: cfg.Stable(e.Output)}
+			msg := sink.Message{Instance: cfg.Instance, Incarnation: r.Incarnation, Epoch: r.Epoch, Key: r.Key, Output: cfg.Outputs[e.Output], Stable: cfg.Stable(e.Output)}
 			h.send(to, topicOutputs, &Frame{
 				Type: "output", Seq: r.Seq + int64(k), Incarnation: r.Incarnation, Output: msg.Output, Epoch: r.Epoch,
 				Key: keyJSON(r.Key), FiringID: msg.FiringID(), Value: valueJSON(e.Value),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -176,7 +177,7 @@ func (r *run) newest(ctx context.Context, before int64, key *boundary.Key, n int
 		*key = or(c, *key)
 		c.RecordsBefore(before, *key, n, func(rec *reactor.Record) { records = append(records, rec.Clone()) })
 	})
-	if err != nil && !errors.Is(err, reactor.ErrStopped) {
+	if err != nil && !errors.Is(err, live.ErrStopped) {
 		return nil, r.m.refusal(err)
 	}
 	cfg := r.reactor.Core.Config()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -82,7 +83,7 @@ func (m *managed) flushLetters(ctx context.Context) error {
 	if err == nil && waiting > 0 {
 		_, err = r.reactor.Durable(ctx)
 	}
-	if err != nil && !errors.Is(err, reactor.ErrStopped) {
+	if err != nil && !errors.Is(err, live.ErrStopped) {
 		return m.notDurable(err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -17,7 +18,7 @@ import (
 type Metrics struct {
 	Summary    GraphSummary
 	Stats      reactor.Stats
-	Checkpoint reactor.CheckpointStatus
+	Checkpoint live.CheckpointStatus
 	// Restarts of the graph as a whole ("") and of its accumulators, by reason.
 	Restarts map[string]map[string]int
 	// Letters are the dead-lettered events, by accumulator and code.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -44,7 +45,7 @@ func (m *managed) refusal(err error) error {
 		return &Error{Status: http.StatusConflict, Code: "state_forbids", Detail: "the graph's state forbids this command; see its health"}
 	case errors.Is(err, reactor.ErrNotPaused):
 		return &Error{Status: http.StatusConflict, Code: "not_paused", Detail: err.Error()}
-	case errors.Is(err, reactor.ErrStopped):
+	case errors.Is(err, live.ErrStopped):
 		return &Error{Status: http.StatusConflict, Code: "graph_not_running", Detail: "the graph has just stopped; look at its health"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Status: http.StatusGatewayTimeout, Code: "command_timeout", Detail: "the graph did not come to an epoch boundary in time; try again, or look at its health"}
@@ -180,7 +181,7 @@ func (e *Engine) durably(ctx context.Context, g Ref, f func(c *reactor.Core, now
 }
 
 func (m *managed) notDurable(err error) error {
-	if errors.Is(err, reactor.ErrStopped) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, live.ErrStopped) || errors.Is(err, context.DeadlineExceeded) {
 		return m.refusal(err)
 	}
 	return &Error{Status: http.StatusServiceUnavailable, Code: "not_durable",

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // shared is a store that several daemons share, each by a view of its own.
@@ -205,8 +206,8 @@ type sent struct {
 	list []delivery
 }
 
-func (s *sent) by(daemon string) func(string) reactor.Sink {
-	return func(string) reactor.Sink { return &sendingSink{s, daemon} }
+func (s *sent) by(daemon string) func(string) sink.Sink {
+	return func(string) sink.Sink { return &sendingSink{s, daemon} }
 }
 
 func (s *sent) all() []delivery {
@@ -220,7 +221,7 @@ type sendingSink struct {
 	daemon string
 }
 
-func (k *sendingSink) Deliver(_ context.Context, batch []reactor.Message) error {
+func (k *sendingSink) Deliver(_ context.Context, batch []sink.Message) error {
 	k.to.mu.Lock()
 	defer k.to.mu.Unlock()
 	for i := range batch {

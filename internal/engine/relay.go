@@ -8,7 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // relay is the sink of an output that may feed other graphs: it hands each value to every
@@ -23,7 +23,7 @@ type relay struct {
 	e      *Engine
 	from   Ref
 	output string
-	sink   reactor.Sink  // nil when the output has none of its own
+	sink   sink.Sink     // nil when the output has none of its own
 	done   map[end]int64 // the epoch up to which each end of a link has the values
 }
 
@@ -39,7 +39,7 @@ const relayGroup = 64
 
 // relayed puts a relay before output i's sink, so that it feeds other graphs too; nil where
 // there is neither a sink nor a link yet.
-func (m *managed) relayed(i int, sink reactor.Sink) reactor.Sink {
+func (m *managed) relayed(i int, sink sink.Sink) sink.Sink {
 	name := m.unit.Spec.Outputs[i].Name
 	if _, already := sink.(*relay); already || sink == nil && len(m.e.wiring.of(m.ref, name)) == 0 {
 		return sink
@@ -47,12 +47,12 @@ func (m *managed) relayed(i int, sink reactor.Sink) reactor.Sink {
 	return newRelay(m.e, m.ref, name, sink)
 }
 
-func newRelay(e *Engine, from Ref, output string, sink reactor.Sink) *relay {
+func newRelay(e *Engine, from Ref, output string, sink sink.Sink) *relay {
 	return &relay{e: e, from: from, output: output, sink: sink, done: make(map[end]int64)}
 }
 
-// Deliver implements [reactor.Sink].
-func (r *relay) Deliver(ctx context.Context, batch []reactor.Message) error {
+// Deliver implements [sink.Sink].
+func (r *relay) Deliver(ctx context.Context, batch []sink.Message) error {
 	if len(r.e.wiring.of(r.from, r.output)) == 0 && r.sink != nil {
 		return r.sink.Deliver(ctx, batch)
 	}
@@ -66,20 +66,20 @@ func (r *relay) Deliver(ctx context.Context, batch []reactor.Message) error {
 
 // behind moves the place of a failed delivery by what was delivered before.
 func behind(err error, lo int) error {
-	var refused *reactor.PermanentError
+	var refused *sink.PermanentError
 	if errors.As(err, &refused) {
-		return &reactor.PermanentError{Index: lo + refused.Index, Code: refused.Code, Err: refused.Err}
+		return &sink.PermanentError{Index: lo + refused.Index, Code: refused.Code, Err: refused.Err}
 	}
-	var again *reactor.RetryError
+	var again *sink.RetryError
 	if errors.As(err, &again) {
-		return &reactor.RetryError{Index: lo + again.Index, After: again.After, Err: again.Err}
+		return &sink.RetryError{Index: lo + again.Index, After: again.After, Err: again.Err}
 	}
-	return &reactor.RetryError{Index: lo, Err: err}
+	return &sink.RetryError{Index: lo, Err: err}
 }
 
 // group delivers a few values to everyone. The links are looked at anew each time: they come
 // and go with the graphs.
-func (r *relay) group(ctx context.Context, batch []reactor.Message) error {
+func (r *relay) group(ctx context.Context, batch []sink.Message) error {
 	links := r.e.wiring.of(r.from, r.output)
 	for _, l := range links {
 		if err := r.feed(ctx, l, batch); err != nil {
@@ -93,7 +93,7 @@ func (r *relay) group(ctx context.Context, batch []reactor.Message) error {
 }
 
 // feed hands one link what it does not have yet of a batch.
-func (r *relay) feed(ctx context.Context, l link, batch []reactor.Message) error {
+func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
 	at := end{l.to, l.accumulator}
 	events := make([]boundary.Event, 0, len(batch))
 	epochs := make([]int64, 0, len(batch))
@@ -127,11 +127,11 @@ func (r *relay) feed(ctx context.Context, l link, batch []reactor.Message) error
 
 // relayed is the position of a value in the graph that it feeds: instance, incarnation,
 // epoch and output of where it comes from. A later incarnation takes an earlier one's place.
-func relayed(m *reactor.Message) boundary.Position {
+func relayed(m *sink.Message) boundary.Position {
 	return boundary.Position{Stream: fmt.Sprintf("graph/%s/%s#%d", m.Instance, m.Output, m.Incarnation), Offset: m.Epoch}
 }
 
-// Close implements [reactor.Sink].
+// Close implements [sink.Sink].
 func (r *relay) Close(ctx context.Context) error {
 	if r.sink == nil {
 		return nil

@@ -8,34 +8,34 @@ import (
 
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // What a sink could not take now is tried again, as often as retry.attempts says, and then
 // is a dead letter; what was taken before it is not sent again.
 func TestRetryAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink := &picky{}
+		got := &picky{}
 		tries := map[string]int{}
-		sink.fail = func(batch []reactor.Message) error {
+		got.fail = func(batch []sink.Message) error {
 			for i := range batch {
 				v := batch[i].Value.String()
 				if tries[v]++; v == "2" || v == "4" && tries[v] < 3 {
-					sink.took = append(sink.took, values(batch[:i])...)
-					return &reactor.RetryError{Index: i, Err: errors.New("busy")}
+					got.took = append(got.took, values(batch[:i])...)
+					return &sink.RetryError{Index: i, Err: errors.New("busy")}
 				}
 			}
 			return nil
 		}
-		b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		b := newBed(t, memstore.New(), &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		doc := "graph: g\naccumulators: { a: { strategy: sequential } }\noutputs: { o: { from: a, sink: { stdout: {} }, on_error: dead_letter, retry: { attempts: 5, base: 10ms, max: 1s } } }\n"
 		b.apply(doc, "g")
 		b.push("g", "a", "1", "2", "3", "4", "5")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if sink.taken() != "[1 3 4 5]" || tries["2"] != 6 || tries["4"] != 3 || tries["3"] != 1 {
-			t.Errorf("took %s after %v tries", sink.taken(), tries)
+		if got.taken() != "[1 3 4 5]" || tries["2"] != 6 || tries["4"] != 3 || tries["3"] != 1 {
+			t.Errorf("took %s after %v tries", got.taken(), tries)
 		}
 		if l := b.letters("g"); len(l) != 1 || l[0].Code != "retries_exhausted" || string(l[0].Payload) != "2" {
 			t.Errorf("letters %+v", l)
@@ -49,26 +49,26 @@ func TestRetryAttempts(t *testing.T) {
 // The pause is no shorter than the other side asks for, and never longer than retry.max else.
 func TestRetryPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink := &picky{}
+		got := &picky{}
 		var at []time.Time
-		sink.fail = func([]reactor.Message) error {
+		got.fail = func([]sink.Message) error {
 			at = append(at, time.Now())
 			switch n := len(at); {
 			case n == 1:
-				return &reactor.RetryError{After: 7 * time.Second, Err: errors.New("429")}
+				return &sink.RetryError{After: 7 * time.Second, Err: errors.New("429")}
 			case n < 200:
 				return errors.New("no")
 			}
 			return nil
 		}
-		b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		b := newBed(t, memstore.New(), &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		b.apply("graph: g\naccumulators: { a: {} }\noutputs: { o: { from: a, sink: { stdout: {} }, retry: { base: 100ms, max: 2s } } }\n", "g")
 		b.push("g", "a", "1")
 		time.Sleep(15 * time.Minute)
 		synctest.Wait()
-		if len(at) != 200 || sink.taken() != "[1]" {
-			t.Fatalf("%d tries, took %s", len(at), sink.taken())
+		if len(at) != 200 || got.taken() != "[1]" {
+			t.Fatalf("%d tries, took %s", len(at), got.taken())
 		}
 		if p := at[1].Sub(at[0]); p != 7*time.Second {
 			t.Errorf("after the server asked for 7s the pause was %v", p)

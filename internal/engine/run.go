@@ -12,7 +12,9 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/lease"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -22,15 +24,15 @@ type run struct {
 	m       *managed
 	term    *lease.Term // the run sends nothing out when it is over
 	head    checkpoint.Head
-	reactor *reactor.Reactor
-	inbox   *reactor.Inbox
+	reactor *live.Reactor
+	inbox   *live.Inbox
 	accs    []*accumulatorRun
 	flushed *supervisor.Group // the writers
 
 	attaching sync.Mutex // one look for new links at a time
 
 	wmu     sync.Mutex
-	writers []*reactor.Writer // per output; nil where nothing is delivered. More may come with links
+	writers []*live.Writer // per output; nil where nothing is delivered. More may come with links
 }
 
 // accumulatorRun is one accumulator's place in a run.
@@ -130,7 +132,7 @@ func (m *managed) load(ctx context.Context, t *lease.Term) (*run, error) {
 }
 
 // build makes the pieces of a run around the restored core.
-func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []reactor.Sink, t *lease.Term) (*run, error) {
+func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []sink.Sink, t *lease.Term) (*run, error) {
 	depths, err := m.e.cfg.Store.OutboxDepths(ctx, m.id())
 	if err != nil {
 		return nil, err
@@ -146,7 +148,7 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 	}
 	m.routing.Store(&cfg.Routes)
 	g := m.unit.Spec
-	r := &run{m: m, term: t, head: head, inbox: reactor.NewInbox(m.unit.Lanes()), writers: make([]*reactor.Writer, len(sinks))}
+	r := &run{m: m, term: t, head: head, inbox: live.NewInbox(m.unit.Lanes()), writers: make([]*live.Writer, len(sinks))}
 	for i, in := range core.Look().Inputs {
 		if g.Accumulators[i].Strategy != "latest" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
@@ -168,7 +170,7 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 		}
 	}
 	d := g.Durability
-	r.reactor = reactor.New(reactor.Options{
+	r.reactor = live.New(live.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: m.e.cfg.Store, Journal: m.e.cfg.Store, Head: head,
 		Drop:     m.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
@@ -190,23 +192,23 @@ func (r *run) kept() {
 }
 
 // newWriter makes the writer of output i, to begin with nothing.
-func (r *run) newWriter(i int, sink reactor.Sink) *reactor.Writer {
-	return reactor.NewWriter(r.writerConfig(i, sink))
+func (r *run) newWriter(i int, sink sink.Sink) *live.Writer {
+	return live.NewWriter(r.writerConfig(i, sink))
 }
 
 // storedWriter makes the writer of output i, to begin with what the store has for it.
-func (r *run) storedWriter(ctx context.Context, i int, sink reactor.Sink, depths []checkpoint.OutboxDepth, core *reactor.Core) (*reactor.Writer, error) {
+func (r *run) storedWriter(ctx context.Context, i int, sink sink.Sink, depths []checkpoint.OutboxDepth, core *reactor.Core) (*live.Writer, error) {
 	cfg := r.writerConfig(i, sink)
 	if err := r.m.stored(ctx, i, &cfg, core, depths); err != nil {
 		return nil, err
 	}
-	return reactor.NewWriter(cfg), nil
+	return live.NewWriter(cfg), nil
 }
 
-func (r *run) writerConfig(i int, sink reactor.Sink) reactor.WriterConfig {
+func (r *run) writerConfig(i int, sink sink.Sink) live.WriterConfig {
 	o := &r.m.unit.Spec.Outputs[i]
-	cfg := reactor.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.Holds, Fail: r.m.e.cfg.Fail,
-		Retry: reactor.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
+	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.Holds, Fail: r.m.e.cfg.Fail,
+		Retry: live.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
 	}
@@ -214,7 +216,7 @@ func (r *run) writerConfig(i int, sink reactor.Sink) reactor.WriterConfig {
 }
 
 // writerOf is output i's, nil when nothing is delivered.
-func (r *run) writerOf(i int) *reactor.Writer {
+func (r *run) writerOf(i int) *live.Writer {
 	r.wmu.Lock()
 	defer r.wmu.Unlock()
 	return r.writers[i]
@@ -264,7 +266,7 @@ func (r *run) live(ctx context.Context, t *lease.Term) error {
 		}
 	}
 	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error { return r.reactor.Run(ctx) })
-	if err := r.reactor.Do(after, func(c *reactor.Core, now time.Time) { c.Start(now) }); err != nil && !errors.Is(err, reactor.ErrStopped) {
+	if err := r.reactor.Do(after, func(c *reactor.Core, now time.Time) { c.Start(now) }); err != nil && !errors.Is(err, live.ErrStopped) {
 		return err
 	}
 	if r.reactor.Hold && !m.isHeld() { // let go while it was being built
@@ -326,7 +328,7 @@ func (m *managed) retire(old *run) {
 }
 
 // sinkLetter keeps a message that a sink refused for good.
-func (r *run) sinkLetter(msg reactor.Message, code, reason string) {
+func (r *run) sinkLetter(msg sink.Message, code, reason string) {
 	r.reactor.Post(func(c *reactor.Core, _ time.Time) { c.BuryMessage(&msg, code, reason) })
 }
 

@@ -11,16 +11,17 @@ import (
 
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // picky is a sink that fails as told and remembers what it took.
 type picky struct {
 	mu   sync.Mutex
-	fail func(batch []reactor.Message) error
+	fail func(batch []sink.Message) error
 	took []string
 }
 
-func (p *picky) Deliver(_ context.Context, batch []reactor.Message) error {
+func (p *picky) Deliver(_ context.Context, batch []sink.Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail != nil {
@@ -36,7 +37,7 @@ func (p *picky) Deliver(_ context.Context, batch []reactor.Message) error {
 
 func (p *picky) Close(context.Context) error { return nil }
 
-func (p *picky) set(fail func([]reactor.Message) error) {
+func (p *picky) set(fail func([]sink.Message) error) {
 	p.mu.Lock()
 	p.fail = fail
 	p.mu.Unlock()
@@ -48,7 +49,7 @@ func (p *picky) taken() string {
 	return fmt.Sprint(p.took)
 }
 
-func values(batch []reactor.Message) (vs []string) {
+func values(batch []sink.Message) (vs []string) {
 	for i := range batch {
 		vs = append(vs, batch[i].Value.String())
 	}
@@ -61,25 +62,25 @@ const oneSink = "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes:
 // graph goes on meanwhile and says what the trouble is.
 func TestSinkTroubleIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink := &picky{}
-		b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		got := &picky{}
+		b := newBed(t, memstore.New(), &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		b.apply(fmt.Sprintf(oneSink, ""), "g")
-		sink.set(func([]reactor.Message) error { return errors.New("no space left") })
+		got.set(func([]sink.Message) error { return errors.New("no space left") })
 		b.push("g", "a", "1", "2")
 		if s := b.summary("g"); s.Epoch != 2 || s.Outputs[0].Pending != 2 || s.Outputs[0].Error != "no space left" {
 			t.Fatalf("%+v", s.Outputs)
 		}
-		sink.set(func([]reactor.Message) error { panic("a bug in the sink") })
+		got.set(func([]sink.Message) error { panic("a bug in the got") })
 		time.Sleep(time.Minute)
-		if s := b.summary("g"); s.Incarnation != 1 || s.Outputs[0].Error != "panic in the sink: a bug in the sink" {
+		if s := b.summary("g"); s.Incarnation != 1 || s.Outputs[0].Error != "panic in the got: a bug in the got" {
 			t.Fatalf("%+v", s)
 		}
-		sink.set(nil)
+		got.set(nil)
 		time.Sleep(time.Minute)
 		b.push("g", "a", "3")
-		if s := b.summary("g"); s.Outputs[0].Pending != 0 || s.Outputs[0].Error != "" || sink.taken() != "[1 2 3]" {
-			t.Fatalf("%+v, took %s", s.Outputs, sink.taken())
+		if s := b.summary("g"); s.Outputs[0].Pending != 0 || s.Outputs[0].Error != "" || got.taken() != "[1 2 3]" {
+			t.Fatalf("%+v, took %s", s.Outputs, got.taken())
 		}
 	})
 }
@@ -88,34 +89,34 @@ func TestSinkTroubleIsRetried(t *testing.T) {
 // it is never dropped.
 func TestM5RefusedMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var sink *picky
-		refuse := func(batch []reactor.Message) error {
+		var got *picky
+		refuse := func(batch []sink.Message) error {
 			for i := range batch {
 				if batch[i].Value.String() == "2" {
-					sink.took = append(sink.took, values(batch[:i])...)
-					return &reactor.PermanentError{Index: i, Code: "bad_row", Err: errors.New("no such column")}
+					got.took = append(got.took, values(batch[:i])...)
+					return &sink.PermanentError{Index: i, Code: "bad_row", Err: errors.New("no such column")}
 				}
 			}
 			return nil
 		}
 		for _, onError := range []string{"block", "dead_letter"} {
-			sink = &picky{fail: refuse}
-			b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
+			got = &picky{fail: refuse}
+			b := newBed(t, memstore.New(), &scripted{sink: func(string) sink.Sink { return got }})
 			b.apply(fmt.Sprintf(oneSink, ", on_error: "+onError), "g")
 			b.push("g", "a", "1", "2", "3")
 			time.Sleep(time.Minute)
 			s := b.summary("g")
 			if onError == "block" {
-				if s.Outputs[0].Pending != 2 || s.Outputs[0].Failed != 0 || sink.taken() != "[1]" {
-					t.Errorf("block: %+v, took %s", s.Outputs, sink.taken())
+				if s.Outputs[0].Pending != 2 || s.Outputs[0].Failed != 0 || got.taken() != "[1]" {
+					t.Errorf("block: %+v, took %s", s.Outputs, got.taken())
 				}
-				sink.set(nil)
+				got.set(nil)
 				time.Sleep(time.Minute)
-				if sink.taken() != "[1 2 3]" {
-					t.Errorf("block: took %s in the end", sink.taken())
+				if got.taken() != "[1 2 3]" {
+					t.Errorf("block: took %s in the end", got.taken())
 				}
-			} else if l := b.letters("g"); len(l) != 1 || l[0].Stage != "sink" || l[0].Code != "bad_row" || s.Outputs[0].Failed != 1 || sink.taken() != "[1 3]" {
-				t.Errorf("dead_letter: %+v, letters %+v, took %s", s.Outputs, l, sink.taken())
+			} else if l := b.letters("g"); len(l) != 1 || l[0].Stage != "sink" || l[0].Code != "bad_row" || s.Outputs[0].Failed != 1 || got.taken() != "[1 3]" {
+				t.Errorf("dead_letter: %+v, letters %+v, took %s", s.Outputs, l, got.taken())
 			}
 			b.close()
 		}
@@ -126,8 +127,8 @@ func TestM5RefusedMessage(t *testing.T) {
 // memory stays bounded, nothing is dropped, and commands are answered all the same (M4).
 func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink := &picky{fail: func([]reactor.Message) error { return errors.New("away") }}
-		b := newBed(t, memstore.New(), &scripted{sink: func(string) reactor.Sink { return sink }})
+		got := &picky{fail: func([]sink.Message) error { return errors.New("away") }}
+		b := newBed(t, memstore.New(), &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		b.apply(fmt.Sprintf(oneSink, ""), "g")
 		total, full := 0, false
@@ -151,7 +152,7 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 		if _, err := b.e.Resume(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
 			t.Fatal(err)
 		}
-		sink.set(nil)
+		got.set(nil)
 		time.Sleep(time.Minute)
 		if s := b.summary("g"); s.Epoch != int64(total) || s.Outputs[0].Pending != 0 {
 			t.Fatalf("%d events were accepted: %+v", total, s)

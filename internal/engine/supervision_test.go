@@ -19,7 +19,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
@@ -27,7 +27,7 @@ import (
 type scripted struct {
 	builtin.Kinds
 	source func(name string) accumulator.Source
-	sink   func(name string) reactor.Sink
+	sink   func(name string) sink.Sink
 	// sinkErr keeps a sink from being opened.
 	sinkErr func(name string) error
 }
@@ -39,7 +39,7 @@ func (s *scripted) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 	return s.Kinds.Source(u, i)
 }
 
-func (s *scripted) Sink(u *compile.Unit, i int) (reactor.Sink, error) {
+func (s *scripted) Sink(u *compile.Unit, i int) (sink.Sink, error) {
 	if s.sinkErr != nil {
 		if err := s.sinkErr(u.Spec.Outputs[i].Name); err != nil {
 			return nil, err

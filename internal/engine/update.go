@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -91,7 +92,7 @@ func (m *managed) settleForUpdate(ctx context.Context) (healthy map[string]bool,
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	switch _, err := r.reactor.Durable(ctx); {
-	case errors.Is(err, reactor.ErrStopped):
+	case errors.Is(err, live.ErrStopped):
 		return nil, nil // it has just failed by itself
 	case err != nil:
 		return nil, &Error{Status: http.StatusServiceUnavailable, Code: "not_durable",

@@ -17,7 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 const summing = `graph: g
@@ -71,7 +71,7 @@ func TestM33UpdateRollsBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memstore.New()
 				b := newBed(t, store, &scripted{
-					sink: func(name string) reactor.Sink { return nil },
+					sink: func(name string) sink.Sink { return nil },
 					source: func(name string) accumulator.Source {
 						if name != "extra" {
 							return nil

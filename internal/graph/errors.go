@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -52,10 +51,13 @@ func panicOf(node int, name string, recovered any) *NodeError {
 	}
 }
 
+// ErrEpochTimeout is what an Interrupt answers when the time of the epoch is up (M25).
+var ErrEpochTimeout = errors.New("the epoch ran past its epoch_timeout")
+
 // interruptOf makes an interruption an error before the node it kept from running.
 func interruptOf(node int, name string, err error) *NodeError {
 	e := &NodeError{Node: node, Name: name, Code: CodeCancelled, Text: "the epoch was cancelled before this node ran: " + err.Error()}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, ErrEpochTimeout) {
 		e.Code, e.Text = CodeEpochTimeout, "the epoch took too long before this node ran: "+err.Error()
 	}
 	return e

@@ -163,7 +163,7 @@ func TestPanicOfTheCallerPasses(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for cause, code := range map[error]string{
-		context.DeadlineExceeded: CodeEpochTimeout, context.Canceled: CodeCancelled, errors.New("x"): CodeCancelled,
+		ErrEpochTimeout: CodeEpochTimeout, context.Canceled: CodeCancelled, errors.New("x"): CodeCancelled,
 	} {
 		h := start(t, "a", "nodes: { one: { expr: a }, two: { expr: one }, three: { expr: two } }\n")
 		asked := 0

@@ -8,7 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/job"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/source/file"
 )
 
@@ -38,7 +38,7 @@ func BenchmarkMapAndFilter(b *testing.B) {
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	stats, err := job.Run(context.Background(), job.Config{Unit: u, Inputs: []job.Reader{r}, Sinks: []reactor.Sink{nil}})
+	stats, err := job.Run(context.Background(), job.Config{Unit: u, Inputs: []job.Reader{r}, Sinks: []sink.Sink{nil}})
 	if err != nil || stats.Events != int64(b.N) {
 		b.Fatal(stats, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/job"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
 )
@@ -66,7 +66,7 @@ func TestM3LateInput(t *testing.T) {
 			var out bytes.Buffer
 			o := stdout.NewOutput(&out)
 			stats, err := job.Run(context.Background(), job.Config{
-				Unit: u, Inputs: []job.Reader{r, nil}, Sinks: []reactor.Sink{o.Sink(), o.Sink(), o.Sink()},
+				Unit: u, Inputs: []job.Reader{r, nil}, Sinks: []sink.Sink{o.Sink(), o.Sink(), o.Sink()},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func TestM3LateEventsAsTheyCame(t *testing.T) {
 	var out bytes.Buffer
 	o := stdout.NewOutput(&out)
 	if _, err := job.Run(t.Context(), job.Config{
-		Unit: u, Inputs: []job.Reader{r, nil}, Sinks: []reactor.Sink{o.Sink(), o.Sink(), o.Sink()},
+		Unit: u, Inputs: []job.Reader{r, nil}, Sinks: []sink.Sink{o.Sink(), o.Sink(), o.Sink()},
 	}); err != nil {
 		t.Fatal(err)
 	}

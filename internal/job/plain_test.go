@@ -9,7 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/job"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
 )
@@ -52,7 +52,7 @@ func runText(t *testing.T, text string, inputs []string, plain bool) (string, jo
 	}
 	var out bytes.Buffer
 	shared := stdout.NewOutput(&out)
-	sinks := make([]reactor.Sink, len(u.Spec.Outputs))
+	sinks := make([]sink.Sink, len(u.Spec.Outputs))
 	for i := range sinks {
 		sinks[i] = shared.Sink()
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/job"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
 )
@@ -31,7 +31,7 @@ func rows(t *testing.T, declaration string, inputs ...string) string {
 		readers = append(readers, r)
 	}
 	var out bytes.Buffer
-	if _, err := job.Run(context.Background(), job.Config{Unit: u, Inputs: readers, Sinks: []reactor.Sink{stdout.NewOutput(&out).Sink()}}); err != nil {
+	if _, err := job.Run(context.Background(), job.Config{Unit: u, Inputs: readers, Sinks: []sink.Sink{stdout.NewOutput(&out).Sink()}}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -19,7 +19,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/virtual"
 )
 
@@ -42,7 +42,7 @@ type Config struct {
 	// Inputs are the readers by accumulator; nil for one that gets no events.
 	Inputs []Reader
 	// Sinks are by output; nil for values that are only counted.
-	Sinks []reactor.Sink
+	Sinks []sink.Sink
 	// Progress, when given, is called now and then with the events read so far.
 	Progress func(events int64)
 }
@@ -79,7 +79,7 @@ type runner struct {
 	start time.Time // where the clock begins where no time is declared
 	turn  int       // whose turn it is where no time is declared
 	stats Stats
-	out   [][]reactor.Message
+	out   [][]sink.Message
 }
 
 // head is the next event of one input.
@@ -99,7 +99,7 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 		}
 	}
 	start := Start()
-	r := &runner{cfg: cfg, ctx: ctx, start: start, heads: make([]head, len(cfg.Inputs)), out: make([][]reactor.Message, len(cfg.Sinks))}
+	r := &runner{cfg: cfg, ctx: ctx, start: start, heads: make([]head, len(cfg.Inputs)), out: make([][]sink.Message, len(cfg.Sinks))}
 	for _, p := range cfg.Unit.Programs {
 		if p.HasTime() {
 			r.timed, start = true, time.Time{} // begin sets the clock to the first event
@@ -254,7 +254,7 @@ func (r *runner) read(i int) error {
 }
 
 // release queues an epoch's messages, and delivers in batches.
-func (r *runner) release(batch []reactor.Message) error {
+func (r *runner) release(batch []sink.Message) error {
 	for i := range batch {
 		m := &batch[i]
 		r.stats.Outputs++

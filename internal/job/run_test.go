@@ -8,7 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/job"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
 )
@@ -43,7 +43,7 @@ func TestTurns(t *testing.T) {
 	}
 	var out bytes.Buffer
 	stats, err := job.Run(context.Background(), job.Config{
-		Unit: u, Inputs: readers, Sinks: []reactor.Sink{stdout.NewOutput(&out).Sink()},
+		Unit: u, Inputs: readers, Sinks: []sink.Sink{stdout.NewOutput(&out).Sink()},
 	})
 	if err != nil {
 		t.Fatal(err)

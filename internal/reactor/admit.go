@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Admit takes one handoff of input i as a whole: its boundaries overwrite or queue
@@ -149,7 +150,7 @@ func (c *Core) bury(i int, b *boundary.Boundary, stage, code, reason string, epo
 
 // BuryMessage keeps an output that its sink refused for good. The events behind it were
 // consumed by its epoch, so the letter accounts for none.
-func (c *Core) BuryMessage(m *Message, code, reason string) {
+func (c *Core) BuryMessage(m *sink.Message, code, reason string) {
 	c.keepLetter(checkpoint.DeadLetter{
 		Stage: "sink", Code: code, Reason: "output " + m.Output + ": " + reason, Epoch: m.Epoch,
 		Key: string(m.Key), Payload: m.Value.AppendJSON(nil), Folded: true,

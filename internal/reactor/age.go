@@ -1,6 +1,8 @@
 package reactor
 
-import "cmp"
+import (
+	"cmp"
+)
 
 // ages orders keys by their last arrival, the oldest first. What is noted of a key is its
 // last arrival as of when it was noted; that it has moved on since is found out when it

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Config is what a core needs to know of its graph. It does not change for the core's life.
@@ -90,6 +91,17 @@ type Input struct {
 	Identity string
 }
 
+// Lane is how much of one input may wait in front of the core, and how it waits: the shell keeps to it.
+type Lane struct {
+	Name       string
+	LateTo     string // the lane that late events go to; "" for none
+	Sequential bool   // or burst: every boundary waits for a cut
+	Keyed      bool   // boundaries have keys: one overwrites another of the same key only
+	Grouped    bool   // in a sync_group
+	Capacity   int
+	MaxBytes   int64
+}
+
 // queues says that boundaries wait in a queue, and not as the newest alone.
 func (in *Input) queues() bool { return in.Sequential || in.Burst || in.Group != 0 }
 
@@ -131,7 +143,7 @@ type Core struct {
 
 	began     int64        // Mono at the start of the epoch
 	interrupt func() error // what the plan asks between nodes; nil without a clock
-	out       []Message
+	out       []sink.Message
 	ring      ring
 	letters   []checkpoint.DeadLetter // since the last seal
 	letterNo  int64
@@ -144,6 +156,10 @@ type Core struct {
 	journal   journal
 	timedOut  bool // the last epoch ran past its time
 }
+
+// MaxDeadLetters bounds the dead letters that wait for a commit. Past it nothing is admitted,
+// fired or expired until the store takes them: nothing is dropped (M5).
+const MaxDeadLetters = 10_000
 
 // account is what the reactor keeps of one accumulator: where it stood at the last
 // handoff, its health, and the reactor's share of its books (M42).
@@ -237,7 +253,7 @@ func (c *Core) TakeFreed(each func(input int, freed Credit)) {
 
 // Released is what the epochs since the last call released, in order. The slice is
 // reused by the next epoch.
-func (c *Core) Released() []Message { return c.out }
+func (c *Core) Released() []sink.Message { return c.out }
 
 // ResetReleased forgets what was released; the caller has handed it on.
 func (c *Core) ResetReleased() {

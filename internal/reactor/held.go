@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Path is how an output's values reach its sink (M30).
@@ -28,16 +30,16 @@ type Route struct {
 	Path Path
 	// Table and Row are those of the RowSink of a co-transaction.
 	Table checkpoint.Table
-	Row   func(m *Message) ([]boundary.Value, error)
+	Row   func(m *sink.Message) ([]boundary.Value, error)
 	// DeadLetter makes a dead letter of a row that is refused; otherwise it blocks the commits.
 	DeadLetter bool
 }
 
 // held is a message that waits for a commit.
 type held struct {
-	Message
-	row []boundary.Value // of a co-transaction
-	bad *PermanentError  // why it is no row; it blocks the output
+	sink.Message
+	row []boundary.Value     // of a co-transaction
+	bad *sink.PermanentError // why it is no row; it blocks the output
 }
 
 // holds are the messages since the last seal, in order.
@@ -75,7 +77,7 @@ func (c *Core) path(i int) Path {
 }
 
 // hold keeps a message of the outbox or of a co-transaction for the next seal.
-func (c *Core) hold(m Message) {
+func (c *Core) hold(m sink.Message) {
 	route := &c.cfg.Routes[m.To]
 	m.Stable = true
 	h := held{Message: m}
@@ -109,18 +111,18 @@ func (h *holds) number(output int) int64 {
 }
 
 // settled takes a message off the counts: it is in the store, or a dead letter.
-func (h *holds) settled(m *Message) {
+func (h *holds) settled(m *sink.Message) {
 	h.count--
 	h.pending[m.To]--
 	h.bytes -= int64(m.Value.Size())
 }
 
-func permanent(err error) *PermanentError {
-	var p *PermanentError
+func permanent(err error) *sink.PermanentError {
+	var p *sink.PermanentError
 	if errors.As(err, &p) {
 		return p
 	}
-	return &PermanentError{Code: "row_refused", Err: err}
+	return &sink.PermanentError{Code: "row_refused", Err: err}
 }
 
 // Held is how many messages wait for a commit, those in the seal that is out included, and
@@ -190,11 +192,34 @@ func (c *Core) heldSealed(s *Seal, err error) {
 
 // Outbox calls each for the messages that the seal has committed to an output's outbox, in
 // order. It is for after a good commit.
-func (s *Seal) Outbox(each func(m *Message)) {
+func (s *Seal) Outbox(each func(m *sink.Message)) {
 	for i := range s.held {
 		if m := &s.held[i].Message; s.cfg.Routes[m.To].Path == PathOutbox {
 			each(m)
 		}
+	}
+}
+
+// JournalTo is the entry of the journal that the seal covers: it is not committed before.
+func (s *Seal) JournalTo() int64 { return s.commit.JournalTo }
+
+// At is the engine time of the seal.
+func (s *Seal) At() time.Time { return s.commit.At }
+
+// Numbered is the last number of output i that the sealed state covers.
+func (s *Seal) Numbered(i int) int64 { return s.numbers[i] }
+
+// Carry puts messages of the direct path that are not through into the commit: the checkpoint
+// covers their epochs, so nothing else would bring them back after a crash.
+func (s *Seal) Carry(list []sink.Message) { s.carried = list }
+
+// Carried is what Carry was given.
+func (s *Seal) Carried() []sink.Message { return s.carried }
+
+// Positions calls each for the inputs whose accumulators have moved, with where they stand.
+func (s *Seal) Positions(each func(input int, at []boundary.Position)) {
+	for i := range s.accs {
+		each(s.accs[i].input, s.accs[i].mark.Positions)
 	}
 }
 
@@ -204,7 +229,7 @@ func (s *Seal) Refused() int { return s.refused - 1 }
 
 // outboxEntries encodes the outbox part of what is held, and what is on the direct path.
 func (s *Seal) outboxEntries() (entries []checkpoint.OutboxEntry) {
-	add := func(m *Message) {
+	add := func(m *sink.Message) {
 		entries = append(entries, checkpoint.OutboxEntry{
 			Output: m.Output, Seq: m.Seq, Epoch: m.Epoch, Key: string(m.Key), FiringID: m.FiringID(), At: m.At, Data: encodeMessage(m),
 		})
@@ -217,22 +242,22 @@ func (s *Seal) outboxEntries() (entries []checkpoint.OutboxEntry) {
 }
 
 // encodeMessage is what an outbox entry holds beside its columns.
-func encodeMessage(m *Message) []byte {
+func encodeMessage(m *sink.Message) []byte {
 	dst := binary.AppendVarint(nil, m.Incarnation)
 	dst = appendNames(dst, m.Degraded)
 	return m.Value.AppendBinary(dst)
 }
 
 // DecodeMessage is the message of an outbox entry of output number to; stable is as in Config.Stable.
-func DecodeMessage(instance uuid.UUID, to int, stable bool, e *checkpoint.OutboxEntry) (Message, error) {
+func DecodeMessage(instance uuid.UUID, to int, stable bool, e *checkpoint.OutboxEntry) (sink.Message, error) {
 	r := reader{b: e.Data}
-	m := Message{
+	m := sink.Message{
 		Instance: instance, Incarnation: r.int(), Epoch: e.Epoch, Key: boundary.Key(e.Key), Output: e.Output, To: to,
 		At: e.At, Stable: stable, Seq: e.Seq, Degraded: r.names(),
 	}
 	m.Value = r.value()
 	if err := r.done(); err != nil {
-		return Message{}, fmt.Errorf("entry %d of the outbox of %s: %w", e.Seq, e.Output, err)
+		return sink.Message{}, fmt.Errorf("entry %d of the outbox of %s: %w", e.Seq, e.Output, err)
 	}
 	return m, nil
 }

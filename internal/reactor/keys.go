@@ -111,7 +111,7 @@ func (c *Core) expire() {
 			return
 		}
 		k := c.keys.ages.oldest()
-		if !c.expired(k.seen) || len(c.letters) >= maxLetters {
+		if !c.expired(k.seen) || len(c.letters) >= MaxDeadLetters {
 			return // with too many letters the rest goes when the store has taken them
 		}
 		c.keys.ages.drop()
@@ -130,7 +130,7 @@ const noArrival = "nothing arrived for this key within ttl"
 
 // ttlDue is when to look for expired keys again: not after the next one expires.
 func (c *Core) ttlDue() (at time.Time, ok bool) {
-	if c.cfg.Keys == nil || c.cfg.Keys.TTL <= 0 || len(c.letters) >= maxLetters {
+	if c.cfg.Keys == nil || c.cfg.Keys.TTL <= 0 || len(c.letters) >= MaxDeadLetters {
 		return time.Time{}, false
 	}
 	seen, ok := c.keys.ages.soonest()

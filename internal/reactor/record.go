@@ -138,8 +138,8 @@ func (c *Core) RecordsMade() int64 { return c.ring.total }
 // are in the journal.
 func (c *Core) Show(records int64) { c.ring.shown = max(c.ring.shown, records) }
 
-// hidden is how many records watchers may not see yet.
-func (c *Core) hidden() int { return int(c.ring.total - c.ring.shown) }
+// Hidden is how many records watchers may not see yet.
+func (c *Core) Hidden() int { return int(c.ring.total - c.ring.shown) }
 
 func (r *ring) visit(from, to int64, each func(n int64, rec *Record) bool) {
 	if r.keep > 0 {

@@ -3,21 +3,13 @@ package reactor
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
 )
 
-// Rewind makes input i's accumulator go on from other positions when it is next started,
-// nil for the beginning. What its present incarnation still says is void; what it has
-// folded stays. It must be called within Do.
-func (r *Reactor) Rewind(now time.Time, i int, to []boundary.Position) {
-	r.Inbox.Port(i)
-	r.Inbox.Drain(now, r.Core)
-	r.Core.rewind(i, to)
-}
-
-func (c *Core) rewind(i int, to []boundary.Position) {
+// Rewind makes input i's accumulator go on from other positions when it is next started, nil
+// for the beginning; what it has folded stays.
+func (c *Core) Rewind(i int, to []boundary.Position) {
 	c.accs[i].mark.Positions = to
 	c.changes.accs[i] = true
 }

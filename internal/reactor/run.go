@@ -1,16 +1,13 @@
 package reactor
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/sink"
 )
-
-// errEpochTimeout is what a plan is interrupted with when its epoch takes too long (M25).
-var errEpochTimeout = fmt.Errorf("the epoch ran past its epoch_timeout: %w", context.DeadlineExceeded)
 
 // run makes one epoch of the cut: it runs the plan and then keeps all of it or nothing (M22).
 func (c *Core) run(cause Cause) {
@@ -74,14 +71,14 @@ func (c *Core) interruption() func() error {
 	case c.journal.replay == nil:
 		return c.interrupt
 	case c.journal.replay.timeout:
-		return func() error { return errEpochTimeout }
+		return func() error { return graph.ErrEpochTimeout }
 	}
 	return nil
 }
 
 func (c *Core) overran() error {
 	if c.cfg.Mono()-c.began > int64(c.cfg.EpochTimeout) {
-		return errEpochTimeout
+		return graph.ErrEpochTimeout
 	}
 	return nil
 }
@@ -139,7 +136,7 @@ func (c *Core) buryNodes() {
 func (c *Core) release(rec *Record) {
 	for _, e := range c.res.Emitted {
 		c.emitted[e.Output]++
-		m := Message{
+		m := sink.Message{
 			Instance: c.cfg.Instance, Incarnation: c.cfg.Incarnation, Epoch: c.epoch, Key: c.cell.key,
 			Output: c.cfg.Outputs[e.Output], To: e.Output, Value: e.Value, At: c.now, Degraded: rec.Degraded,
 			Stable: c.cfg.Journal, Seq: c.holds.number(e.Output),

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // The kinds of cell a graph's state is kept in. A cell is written when what it holds has
@@ -65,12 +66,12 @@ type Seal struct {
 	accs    []sealedAccount
 	parts   []sealedPart
 	records []*Record
-	held    []held    // messages of outboxes and co-transactions
-	sinks   []int     // by index of commit.Rows: the output
-	rows    [][]int   // by index of commit.Rows: which of held each row is
-	numbers []int64   // per output, the last number that the state covers
-	carried []Message // on the direct path and not through when the commit was sent
-	refused int       // see Refused; one more than the output
+	held    []held         // messages of outboxes and co-transactions
+	sinks   []int          // by index of commit.Rows: the output
+	rows    [][]int        // by index of commit.Rows: which of held each row is
+	numbers []int64        // per output, the last number that the state covers
+	carried []sink.Message // on the direct path and not through when the commit was sent
+	refused int            // see Refused; one more than the output
 
 	before changes // as of the seal, to merge back when the commit fails
 	ringTo int64

@@ -1,4 +1,4 @@
-package reactor
+package reactor_test
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // The simulator of keyed graphs drives the real core, the real inbox and the real memory
@@ -26,8 +28,15 @@ import (
 // coreEvents is how many events the replayable source of a run holds.
 const coreEvents = 40
 
+// bug is a fault planted in the world around the core, to prove that the checks can fail.
+type bug string
+
 // What can go wrong with keys.
 const (
+	noBug       bug = ""
+	lostFlag    bug = "dirty flags are not in the checkpoint"
+	lostQueue   bug = "queued boundaries are not in the checkpoint"
+	offsetFirst bug = "positions are committed ahead of what was admitted"
 	lostKey     bug = "a key that changed is not in the checkpoint"
 	keptKey     bug = "an evicted key stays in the checkpoint"
 	lostFailure bug = "keys of a checkpoint that failed are not written again"
@@ -43,12 +52,12 @@ type coreWorld struct {
 	trace hash.Hash
 	steps int
 
-	cfg   Config
+	cfg   reactor.Config
 	store *checkpointtest.Faulty
 	fault checkpointtest.Outcome // what the next commit meets
 
-	core  *Core
-	inbox *Inbox
+	core  *reactor.Core
+	inbox *live.Inbox
 	port  [2]accumulator.Port // of a, the replayable source, and b, which is pushed
 	stale []func() error      // handoffs that old incarnations may still try
 	head  checkpoint.Head
@@ -57,9 +66,8 @@ type coreWorld struct {
 
 	next     int64 // offset of the next source event
 	pushed   int64 // events of b received in this life of the state
-	inflight *Seal
+	inflight *reactor.Seal
 	paused   bool // what the operator was last told
-	deaf     bool // deafResume: nothing has arrived since the restore
 
 	released map[int64]int          // by value of a, how often an epoch released it
 	last     map[boundary.Key]int64 // by key, the newest value of a that this incarnation released
@@ -78,9 +86,9 @@ outputs:
   out: { from: s, sink: { drop: {} } }
 `
 
-func newCoreWorld(t testing.TB, cfg Config, seed uint64, planted bug) *coreWorld {
+func newCoreWorld(t testing.TB, cfg reactor.Config, seed uint64, planted bug) *coreWorld {
 	w := &coreWorld{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), bug: planted, trace: sha256.New(), cfg: cfg, now: epochZero,
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), bug: planted, trace: sha256.New(), cfg: cfg, now: reactor.EpochZero,
 		released: map[int64]int{},
 	}
 	w.store = checkpointtest.NewFaulty(memory.NewSeeded(seed), func(c checkpointtest.Call) checkpointtest.Fault {
@@ -115,27 +123,27 @@ func (w *coreWorld) start() {
 	if err := w.store.Load(ctx, cfg.ID, func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
 		w.t.Fatal(err)
 	}
-	w.core = NewCore(cfg)
+	w.core = reactor.NewCore(cfg)
 	if _, err := w.core.Restore(w.head, cells); err != nil {
 		w.wrong("restore: %v", err)
 		return
 	}
 	keyed := cfg.Keys != nil
-	w.inbox = NewInbox([]LaneConfig{{Sequential: true, Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}, {Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}})
+	w.inbox = live.NewInbox([]reactor.Lane{{Sequential: true, Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}, {Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}})
 	w.last = map[boundary.Key]int64{}
 	for i, in := range w.core.Look().Inputs {
 		if i == 0 {
 			w.inbox.Occupy(i, in.Depth, in.DepthBytes)
 		}
 	}
-	w.seq, w.inflight, w.deaf = w.head.Seq, nil, true
+	w.seq, w.inflight = w.head.Seq, nil
 	w.stale, w.port = nil, [2]accumulator.Port{} // they died with the memory they spoke to
 	w.core.Start(w.now)
 	for i := range w.port {
 		w.restartAccumulator(i)
 	}
-	if w.core.paused != w.paused {
-		w.wrong("the operator was told paused=%v, after the restart it is %v", w.paused, w.core.paused)
+	if paused := w.core.Look().Paused; paused != w.paused {
+		w.wrong("the operator was told paused=%v, after the restart it is %v", w.paused, paused)
 	}
 	w.note("start %d epoch %d next %d", w.head.Incarnation, w.core.Epoch(), w.next)
 }
@@ -145,10 +153,6 @@ func (w *coreWorld) restartAccumulator(i int) {
 	if old := w.port[i]; old != nil {
 		from := w.next
 		w.stale = append(w.stale, func() error {
-			if w.bug == lateWords && i == 0 {
-				w.core.Admit(w.now, 0, w.sourceBatch(from, 1), 0)
-				return ErrStale
-			}
 			ended, cancel := context.WithCancel(context.Background())
 			cancel()
 			return old.Put(ended, w.sourceBatch(from, 1))

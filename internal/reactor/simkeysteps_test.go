@@ -1,12 +1,11 @@
-package reactor
+package reactor_test
 
 import (
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+
 	"testing"
 	"time"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // step is one random thing.
@@ -74,24 +75,11 @@ func (w *coreWorld) push() {
 }
 
 func (w *coreWorld) fire(n int) {
-	if w.inbox.Drain(w.now, w.core) {
-		w.deaf = false
-	}
-	if w.deaf && w.bug == deafResume {
-		return
-	}
+	w.inbox.Drain(w.now, w.core)
 	w.core.Tick(w.now)
 	for range n {
-		var head *boundary.Boundary
-		if q := w.core.cell.slots[0].queue; w.cfg.Keys == nil && q.len() > 0 {
-			head = q.at(0).b
-		}
-		epoch := w.core.Epoch()
 		if !w.core.Fire(w.now) {
 			break
-		}
-		if w.bug == noUndo && w.core.Epoch() > epoch && w.core.ring.at(w.core.ring.total-1).Err != "" && head != nil {
-			w.core.cell.slots[0].cur = head.Value
 		}
 	}
 	w.core.TakeFreed(w.inbox.Free)
@@ -119,25 +107,16 @@ func (w *coreWorld) seal() {
 	s := w.core.Seal(w.now)
 	switch w.bug {
 	case lostFlag:
-		for i := range s.slots {
-			s.slots[i].pend = nil
-		}
-		for _, k := range s.keys {
-			for i := range k.slots {
-				k.slots[i].pend = nil
-			}
-		}
+		reactor.SpoilFlags(s)
 	case lostKey:
-		s.keys = s.keys[:len(s.keys)/2]
+		reactor.SpoilKeys(s)
 	case keptKey:
-		s.commit.Cells = slices.DeleteFunc(s.commit.Cells, func(c checkpoint.Cell) bool { return c.Kind == cellKey && c.Data == nil })
+		reactor.SpoilEvictions(s)
 	case lostQueue:
-		s.queue = nil
+		reactor.SpoilQueues(s)
 	case offsetFirst:
-		for i := range s.accs {
-			if s.accs[i].input == 0 && w.next > 0 {
-				s.accs[i].mark = w.sourceBatch(w.next-1, 1).Mark
-			}
+		if w.next > 0 {
+			reactor.SpoilMark(s, w.sourceBatch(w.next-1, 1).Mark)
 		}
 	}
 	w.inflight = s
@@ -156,16 +135,13 @@ func (w *coreWorld) settle(outcome checkpointtest.Outcome) error {
 	err := w.store.Commit(context.Background(), c)
 	w.note("commit %d %v", outcome, err != nil)
 	switch {
-	case errors.Is(err, checkpoint.ErrUnknownOutcome) && w.bug == blindGoOn:
-		w.core.Sealed(s, nil)
-		w.seq++
 	case errors.Is(err, checkpoint.ErrUnknownOutcome), errors.Is(err, checkpoint.ErrFenced):
 		w.start() // memory is discarded
 		if outcome == checkpointtest.UnknownLate {
 			w.late() // and what was on its way arrives after the graph was taken anew
 		}
 	case err != nil && w.bug == lostFailure:
-		s.before.touched = nil
+		reactor.SpoilTouched(s)
 		w.core.Sealed(s, err)
 	case err != nil:
 		w.core.Sealed(s, err)
@@ -190,7 +166,7 @@ func (w *coreWorld) speakLate() {
 	if len(w.stale) == 0 {
 		return
 	}
-	if err := w.stale[len(w.stale)-1](); !errors.Is(err, ErrStale) && !errors.Is(err, context.Canceled) {
+	if err := w.stale[len(w.stale)-1](); !errors.Is(err, live.ErrStale) && !errors.Is(err, context.Canceled) {
 		w.wrong("the words of an old incarnation were taken: %v", err)
 	}
 	w.stale = w.stale[:len(w.stale)-1]
@@ -204,11 +180,6 @@ func (w *coreWorld) command(kind int) {
 		w.core.Pause(w.now, "op")
 	} else {
 		w.core.Resume(w.now)
-	}
-	if w.bug == volatilePause {
-		w.core.changes.head = false
-		w.paused = w.core.paused
-		return
 	}
 	if err := w.settle(checkpointtest.Pass); err != nil {
 		return
@@ -226,7 +197,7 @@ func (w *coreWorld) fireWith(replace bool) {
 	w.inbox.Drain(w.now, w.core)
 	key := w.key(w.rng.Int64N(5))
 	if w.core.Keyed() && !w.core.HasKey(key) {
-		if _, err := w.core.ForceFire(w.now, key); !errors.Is(err, ErrNoKey) {
+		if _, err := w.core.ForceFire(w.now, key); !errors.Is(err, reactor.ErrNoKey) {
 			w.wrong("fired a key that is not there: %v", err)
 		}
 		return
@@ -251,22 +222,20 @@ func (w *coreWorld) fireWith(replace bool) {
 // check holds after every step: the books balance, what was received is exactly what the
 // position says, and a failed epoch left nothing in the cache.
 func (w *coreWorld) check() {
-	for i := range w.core.accs {
-		b := w.core.books(i)
+	for i, in := range w.core.Look().Inputs {
+		b := in.Books
 		if sum := b.Filtered + b.Conflated + b.Rejected + b.DeadLettered + b.Consumed + b.Queued; sum != b.Received {
 			w.wrong("step %d: books of input %d: received %d, accounted for %d: %+v", w.steps, i, b.Received, sum, b)
 		}
 	}
-	if mark := w.core.accs[0].mark; len(mark.Positions) == 1 && mark.Positions[0].Offset != mark.Counters.Received {
+	if mark, _ := w.core.ResumePoint(0); len(mark.Positions) == 1 && mark.Positions[0].Offset != mark.Counters.Received {
 		w.wrong("step %d: position %d, received %d", w.steps, mark.Positions[0].Offset, mark.Counters.Received)
 	}
-	cells := []*cell{w.core.shared}
 	if w.cfg.Keys != nil {
-		checkKeys(w.t, w.core)
-		cells = slices.SortedFunc(maps.Values(w.core.keys.byKey), byArrival)
+		reactor.CheckKeys(w.t, w.core)
 	}
-	for _, k := range cells {
-		if v, ok := k.slots[0].cur.AsInt(); ok && v%7 == 3 && v%11 != 10 {
+	for _, cached := range reactor.Cached(w.core, 0) {
+		if v, ok := cached.AsInt(); ok && v%7 == 3 && v%11 != 10 {
 			w.wrong("step %d: the value %d, whose epoch failed, is in the cache", w.steps, v)
 		}
 	}
@@ -283,7 +252,7 @@ func (w *coreWorld) heal() {
 	}
 	w.start()
 	w.fire(1000) // what was restored must run without another arrival (M12)
-	if !w.core.paused && w.core.accs[0].waiting.boundaries > 0 {
+	if v := w.core.Look(); !v.Paused && v.Inputs[0].Depth > 0 {
 		w.wrong("restored work does not run")
 	}
 	w.core.Resume(w.now)
@@ -291,13 +260,13 @@ func (w *coreWorld) heal() {
 		w.read()
 		w.fire(1000)
 	}
-	b := w.core.books(0)
+	b := w.core.Look().Inputs[0].Books
 	if b.Received != coreEvents || b.Queued != 0 || b.Consumed+b.DeadLettered+b.Filtered != coreEvents {
 		w.wrong("at the end the source's %d events are not each accounted for once: %+v", coreEvents, b)
 	}
 	for v := range int64(coreEvents) {
 		fails, filtered := v%7 == 3, v%11 == 10
-		if n := w.released[v]; n == 0 && !fails && !filtered && w.core.keys.evicted == 0 {
+		if n := w.released[v]; n == 0 && !fails && !filtered && w.core.Look().Evicted == 0 {
 			w.wrong("the event %d never came out", v)
 		}
 	}
@@ -305,7 +274,7 @@ func (w *coreWorld) heal() {
 }
 
 // simulateCore runs one seed, and answers its trace and what was wrong.
-func simulateCore(t testing.TB, cfg Config, seed uint64, planted bug) (trace, problem string) {
+func simulateCore(t testing.TB, cfg reactor.Config, seed uint64, planted bug) (trace, problem string) {
 	w := newCoreWorld(t, cfg, seed, planted)
 	for range 150 {
 		if w.problem != "" {
@@ -318,8 +287,8 @@ func simulateCore(t testing.TB, cfg Config, seed uint64, planted bug) (trace, pr
 }
 
 // keyedSimConfig is the same graph with keys: so many may be there of the five.
-func keyedSimConfig(t *testing.T, most int) Config {
-	return testConfig(t, coreGraph, func(c *Config) { c.KeepFirings = 20 }, keyed(func(k *Keys) { k.Max, k.TTL = most, 200*time.Millisecond }))
+func keyedSimConfig(t *testing.T, most int) reactor.Config {
+	return reactor.TestConfig(t, coreGraph, func(c *reactor.Config) { c.KeepFirings = 20 }, reactor.Keyed(func(k *reactor.Keys) { k.Max, k.TTL = most, 200*time.Millisecond }))
 }
 
 // TestM13Simulation runs seeds of the simulator on keyed graphs, with and without evictions:

@@ -19,7 +19,8 @@ type Histogram struct {
 	Sum    time.Duration
 }
 
-func (h *Histogram) observe(d time.Duration) {
+// Observe counts one duration.
+func (h *Histogram) Observe(d time.Duration) {
 	i := 0
 	for i < len(DurationBuckets) && d > DurationBuckets[i] {
 		i++
@@ -43,7 +44,7 @@ func (s *Stats) count(r *Record) {
 		kept = 1
 	}
 	s.Epochs[r.Cause][kept]++
-	s.Durations.observe(r.Duration)
+	s.Durations.Observe(r.Duration)
 	for i := range r.Nodes {
 		s.Nodes[r.Nodes[i].Status]++
 	}

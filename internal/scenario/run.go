@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/virtual"
 )
 
@@ -29,7 +30,7 @@ func Run(u *compile.Unit, d *Document) []Outcome {
 	for _, c := range d.Cases {
 		p := &player{unit: u, file: d.File, seen: make([][]boundary.Value, len(u.Spec.Outputs))}
 		p.g = virtual.New(u, start(), nil)
-		p.g.Release = func(batch []reactor.Message) error {
+		p.g.Release = func(batch []sink.Message) error {
 			for i := range batch {
 				p.seen[batch[i].To] = append(p.seen[batch[i].To], batch[i].Value)
 			}

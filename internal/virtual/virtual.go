@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -29,7 +30,7 @@ type Graph struct {
 
 	// Release takes what each epoch releases, before the next one runs. The messages are
 	// the caller's until it returns.
-	Release func(batch []reactor.Message) error
+	Release func(batch []sink.Message) error
 	err     error
 
 	flushing []int // accumulators that flush with epochs

@@ -5,16 +5,16 @@ package drop
 import (
 	"context"
 
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Sink drops what it is given. Its zero value is ready for use.
 type Sink struct{}
 
-var _ reactor.Sink = Sink{}
+var _ sink.Sink = Sink{}
 
 // Deliver succeeds, unless ctx is done.
-func (Sink) Deliver(ctx context.Context, _ []reactor.Message) error { return ctx.Err() }
+func (Sink) Deliver(ctx context.Context, _ []sink.Message) error { return ctx.Err() }
 
 // Close has nothing to do.
 func (Sink) Close(context.Context) error { return nil }

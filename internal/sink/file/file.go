@@ -31,7 +31,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // chunk is about how many bytes go into one write: enough to make the system call
@@ -50,7 +50,7 @@ type Sink struct {
 	info fs.FileInfo // of file, as it was opened
 }
 
-var _ reactor.Sink = (*Sink)(nil)
+var _ sink.Sink = (*Sink)(nil)
 
 // Open opens the file at path, making it when there is none. Its folder must exist.
 func Open(path string) (*Sink, error) {
@@ -62,7 +62,7 @@ func Open(path string) (*Sink, error) {
 }
 
 // Deliver appends the batch. When it fails, whole lines of the batch may have been written.
-func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
+func (s *Sink) Deliver(ctx context.Context, batch []sink.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Sink) notWritten(lines int, err error) error {
 	err = fmt.Errorf("append to %s: %w", s.path, err)
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {
-			return &reactor.PermanentError{Index: lines, Code: "disk_full", Err: err}
+			return &sink.PermanentError{Index: lines, Code: "disk_full", Err: err}
 		}
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/sinktest"
 )
 
@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 	sinktest.Run(t, func(t *testing.T) sinktest.Place {
 		path := filepath.Join(t.TempDir(), "out.ndjson")
 		return sinktest.Place{
-			Open: func(t *testing.T) reactor.Sink { return open(t, path) },
+			Open: func(t *testing.T) sink.Sink { return open(t, path) },
 			Arrived: func(t *testing.T) []sinktest.Arrival {
 				return sinktest.ParseLines(t, []byte(read(t, path)))
 			},
@@ -49,7 +49,7 @@ func read(t *testing.T, path string) string {
 // send delivers one message of that epoch.
 func send(t *testing.T, s *Sink, epoch int64) {
 	t.Helper()
-	if err := s.Deliver(t.Context(), []reactor.Message{sinktest.Message("o", epoch, boundary.Int(epoch))}); err != nil {
+	if err := s.Deliver(t.Context(), []sink.Message{sinktest.Message("o", epoch, boundary.Int(epoch))}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -191,7 +191,7 @@ func TestFolderGoesAndComes(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	batch := []reactor.Message{sinktest.Message("o", 1, boundary.Int(1))}
+	batch := []sink.Message{sinktest.Message("o", 1, boundary.Int(1))}
 	for range 2 {
 		err := s.Deliver(t.Context(), batch)
 		if err == nil || !strings.Contains(err.Error(), "does not exist") {
@@ -217,8 +217,8 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, path)
-	err := s.Deliver(t.Context(), []reactor.Message{sinktest.Message("o", 1, boundary.Int(1))})
-	if refused, ok := errors.AsType[*reactor.PermanentError](err); !errors.Is(err, syscall.ENOSPC) || !ok || refused.Index != 0 || refused.Code != "disk_full" {
+	err := s.Deliver(t.Context(), []sink.Message{sinktest.Message("o", 1, boundary.Int(1))})
+	if refused, ok := errors.AsType[*sink.PermanentError](err); !errors.Is(err, syscall.ENOSPC) || !ok || refused.Index != 0 || refused.Code != "disk_full" {
 		t.Errorf("got %v, want the first value refused for want of space", err)
 	}
 	if err := os.Remove(path); err != nil {
@@ -252,7 +252,7 @@ func TestFailedWriteEndsItsLine(t *testing.T) {
 	if err := os.WriteFile(path, []byte(read(t, path)+`{"at":"20`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Deliver(t.Context(), []reactor.Message{sinktest.Message("o", 2, boundary.Int(2))}); !errors.Is(err, os.ErrClosed) {
+	if err := s.Deliver(t.Context(), []sink.Message{sinktest.Message("o", 2, boundary.Int(2))}); !errors.Is(err, os.ErrClosed) {
 		t.Fatalf("got %v, want a closed file", err)
 	}
 	send(t, s, 2)
@@ -267,7 +267,7 @@ func TestBufferIsBounded(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "out"))
 	big := boundary.String(string(bytes.Repeat([]byte("x"), 2*maxKept)))
-	if err := s.Deliver(t.Context(), []reactor.Message{sinktest.Message("o", 1, big)}); err != nil {
+	if err := s.Deliver(t.Context(), []sink.Message{sinktest.Message("o", 1, big)}); err != nil {
 		t.Fatal(err)
 	}
 	if cap(s.buf) > maxKept {
@@ -283,7 +283,7 @@ func BenchmarkDeliver(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	batch := make([]reactor.Message, 100)
+	batch := make([]sink.Message, 100)
 	for i := range batch {
 		batch[i] = sinktest.Message("signals", int64(i), boundary.Float(0.9))
 	}

@@ -4,11 +4,11 @@ import (
 	"strconv"
 
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // appendLine appends one message as a line.
-func appendLine(dst []byte, m *reactor.Message) []byte {
+func appendLine(dst []byte, m *sink.Message) []byte {
 	dst = append(dst, `{"at":`...)
 	dst = boundary.Time(m.At).AppendJSON(dst)
 	if len(m.Degraded) > 0 {

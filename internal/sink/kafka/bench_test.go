@@ -7,7 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kafkanet"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/sinktest"
 )
 
@@ -24,7 +24,7 @@ func BenchmarkDeliver(b *testing.B) {
 	}
 	defer s.Close(b.Context())
 	shape := boundary.NewShape("symbol", "mid")
-	batch := make([]reactor.Message, 1000)
+	batch := make([]sink.Message, 1000)
 	for i := range batch {
 		batch[i] = sinktest.Message("signals", int64(i), boundary.Object(shape, []boundary.Value{boundary.String("SYM001"), boundary.Float(float64(i) / 8)}))
 	}

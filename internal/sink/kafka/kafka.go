@@ -39,7 +39,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kafkanet"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Header is a header that every record has.
@@ -125,7 +125,7 @@ type Sink struct {
 	written map[string]bool
 }
 
-var _ reactor.Sink = (*Sink)(nil)
+var _ sink.Sink = (*Sink)(nil)
 
 // New makes a Sink. It connects when there is something to write.
 func New(cfg Config) (*Sink, error) {
@@ -161,7 +161,7 @@ type record struct {
 }
 
 // Deliver writes the batch.
-func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
+func (s *Sink) Deliver(ctx context.Context, batch []sink.Message) error {
 	if err := ctx.Err(); err != nil || len(batch) == 0 {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
 			continue
 		}
 		if err := s.render(r, &batch[i], partitions); err != nil {
-			r.err = &reactor.PermanentError{Index: i, Code: "key_failed", Err: err}
+			r.err = &sink.PermanentError{Index: i, Code: "key_failed", Err: err}
 			break // those after it are not tried
 		}
 		by[r.partition] = append(by[r.partition], r)
@@ -189,7 +189,7 @@ func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
 
 // outcome is what became of the batch: nil, or an error about the first message that is
 // not written. What is written behind it is remembered.
-func (s *Sink) outcome(batch []reactor.Message, records []record) error {
+func (s *Sink) outcome(batch []sink.Message, records []record) error {
 	first := -1
 	for i := range records {
 		if !records[i].sent {
@@ -207,10 +207,10 @@ func (s *Sink) outcome(batch []reactor.Message, records []record) error {
 		}
 	}
 	err := records[first].err
-	if refused := new(reactor.PermanentError); errors.As(err, &refused) {
+	if refused := new(sink.PermanentError); errors.As(err, &refused) {
 		return refused
 	}
-	return &reactor.RetryError{Index: first, Err: fmt.Errorf("write to topic %s: %w", s.cfg.Topic, err)}
+	return &sink.RetryError{Index: first, Err: fmt.Errorf("write to topic %s: %w", s.cfg.Topic, err)}
 }
 
 // partitions are the numbers of the topic's partitions.
@@ -238,7 +238,7 @@ func (s *Sink) partitions(ctx context.Context) ([]int, error) {
 }
 
 // render makes the record of a message.
-func (s *Sink) render(r *record, m *reactor.Message, partitions []int) error {
+func (s *Sink) render(r *record, m *sink.Message, partitions []int) error {
 	key, err := s.key(m)
 	if err != nil {
 		return fmt.Errorf("make the record's key: %w", err)
@@ -258,7 +258,7 @@ func (s *Sink) render(r *record, m *reactor.Message, partitions []int) error {
 }
 
 // key is a record's key; nil for none. A text is its bytes, anything else its JSON.
-func (s *Sink) key(m *reactor.Message) ([]byte, error) {
+func (s *Sink) key(m *sink.Message) ([]byte, error) {
 	var v boundary.Value
 	if m.Key != "" {
 		v = m.Key.Value()
@@ -284,7 +284,7 @@ func (s *Sink) key(m *reactor.Message) ([]byte, error) {
 	return v.AppendJSON(nil), nil
 }
 
-func (s *Sink) headers(m *reactor.Message) []kafka.Header {
+func (s *Sink) headers(m *sink.Message) []kafka.Header {
 	list := make([]kafka.Header, 0, 7+len(s.cfg.Headers))
 	add := func(name, value string) { list = append(list, kafka.Header{Key: name, Value: []byte(value)}) }
 	add("Graphd-Firing-Id", m.FiringID())
@@ -351,7 +351,7 @@ func (s *Sink) send(ctx context.Context, partition int, records []*record) bool 
 		return s.send(ctx, partition, records[:half]) && s.send(ctx, partition, records[half:])
 	}
 	r := records[0]
-	r.err = &reactor.PermanentError{Index: r.index, Code: "kafka_refused", Err: fmt.Errorf("topic %s refuses a record of %d bytes: %w", s.cfg.Topic, r.size, err)}
+	r.err = &sink.PermanentError{Index: r.index, Code: "kafka_refused", Err: fmt.Errorf("topic %s refuses a record of %d bytes: %w", s.cfg.Topic, r.size, err)}
 	return false
 }
 

@@ -29,7 +29,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kafkanet"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/sinktest"
 	"github.com/graphd/graphd/internal/testbed"
 	"github.com/graphd/graphd/internal/testbed/server"
@@ -133,7 +133,7 @@ func TestConformance(t *testing.T) {
 			topic := testbed.Topic(t, addrs, partitions, "max.message.bytes=8000000")
 			return sinktest.Place{
 				// One partition, so that the order is the topic's; the keys are the messages' own.
-				Open: func(t *testing.T) reactor.Sink {
+				Open: func(t *testing.T) sink.Sink {
 					cfg := config(addrs, topic)
 					cfg.Key = compile(t, "output")
 					return open(t, cfg)
@@ -181,7 +181,7 @@ func TestRecord(t *testing.T) {
 		cfg.Headers = []Header{{"content-type", "application/json"}}
 		m := sinktest.Message("signals", 7, boundary.Float(0.5))
 		m.Key, m.Stable, m.Degraded = `"AAPL"`, true, []string{"orders", "price"}
-		if err := open(t, cfg).Deliver(t.Context(), []reactor.Message{m}); err != nil {
+		if err := open(t, cfg).Deliver(t.Context(), []sink.Message{m}); err != nil {
 			t.Fatal(err)
 		}
 		all := records(t, addrs, topic)
@@ -216,7 +216,7 @@ func TestKey(t *testing.T) {
 		cfg.Key = compile(t, text)
 		m := sinktest.Message("o", 1, value)
 		m.Key = `"k"`
-		if err := open(t, cfg).Deliver(t.Context(), []reactor.Message{m}); err != nil {
+		if err := open(t, cfg).Deliver(t.Context(), []sink.Message{m}); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		r := records(t, addrs, topic)[0]
@@ -232,8 +232,8 @@ func TestKeyFails(t *testing.T) {
 	topic := testbed.Topic(t, addrs, partitions)
 	cfg := config(addrs, topic)
 	cfg.Key = compile(t, "1 / value")
-	batch := []reactor.Message{sinktest.Message("o", 1, boundary.Int(1)), sinktest.Message("o", 2, boundary.Int(0)), sinktest.Message("o", 3, boundary.Int(2))}
-	var refused *reactor.PermanentError
+	batch := []sink.Message{sinktest.Message("o", 1, boundary.Int(1)), sinktest.Message("o", 2, boundary.Int(0)), sinktest.Message("o", 3, boundary.Int(2))}
+	var refused *sink.PermanentError
 	if err := open(t, cfg).Deliver(t.Context(), batch); !errors.As(err, &refused) || refused.Index != 1 || refused.Code != "key_failed" {
 		t.Fatalf("got %v", err)
 	}
@@ -249,7 +249,7 @@ func TestPartitions(t *testing.T) {
 		keyed, plain := testbed.Topic(t, addrs, partitions), testbed.Topic(t, addrs, partitions)
 		cfg := config(addrs, keyed)
 		cfg.Key = compile(t, "value % 10")
-		var batch []reactor.Message
+		var batch []sink.Message
 		for i := range 3000 {
 			batch = append(batch, sinktest.Message("o", int64(i+1), boundary.Int(int64(i))))
 		}
@@ -286,7 +286,7 @@ func TestF25TooLarge(t *testing.T) {
 		topic := testbed.Topic(t, addrs, partitions, "max.message.bytes=20000")
 		cfg := config(addrs, topic)
 		cfg.Key = compile(t, "epoch")
-		var batch []reactor.Message
+		var batch []sink.Message
 		for i := range 300 {
 			text := "small"
 			if i == 40 || i == 41 || i == 299 {
@@ -301,7 +301,7 @@ func TestF25TooLarge(t *testing.T) {
 			if err == nil {
 				break
 			}
-			var refused *reactor.PermanentError
+			var refused *sink.PermanentError
 			if !errors.As(err, &refused) || refused.Code != "kafka_refused" {
 				t.Fatalf("got %v", err)
 			}
@@ -334,7 +334,7 @@ func counted(t *testing.T, all []*kgo.Record, most, n int) {
 }
 
 // deliver delivers as a writer does, until the batch is through.
-func deliver(t *testing.T, s *Sink, batch []reactor.Message) (failures int) {
+func deliver(t *testing.T, s *Sink, batch []sink.Message) (failures int) {
 	t.Helper()
 	deadline := time.Now().Add(60 * time.Second)
 	for {
@@ -343,10 +343,10 @@ func deliver(t *testing.T, s *Sink, batch []reactor.Message) (failures int) {
 			return failures
 		}
 		failures++
-		var again *reactor.RetryError
+		var again *sink.RetryError
 		if errors.As(err, &again) {
 			batch = batch[again.Index:]
-		} else if errors.As(err, new(*reactor.PermanentError)) {
+		} else if errors.As(err, new(*sink.PermanentError)) {
 			t.Fatalf("refused: %v", err)
 		}
 		if time.Now().After(deadline) {
@@ -376,7 +376,7 @@ func TestF21Faults(t *testing.T) {
 				return refuseProduce(req.(*kmsg.ProduceRequest), kerr.NotEnoughReplicas.Code), nil, true
 			})
 		}
-		var batch []reactor.Message
+		var batch []sink.Message
 		for i := range 100 {
 			epoch := int64(round*100 + i + 1)
 			batch = append(batch, sinktest.Message("o", epoch, boundary.Int(epoch)))
@@ -403,7 +403,7 @@ func TestNothingOvertakes(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	var batch []reactor.Message
+	var batch []sink.Message
 	for i := range 4 * requestRecords {
 		batch = append(batch, sinktest.Message("o", int64(i+1), boundary.Int(int64(i))))
 	}
@@ -453,7 +453,7 @@ func TestLostAnswerDoubles(t *testing.T) {
 		return &deaf{Conn: conn, lost: &lost}, err
 	}
 	m := sinktest.Message("o", 1, boundary.Int(1))
-	if failures := deliver(t, open(t, cfg), []reactor.Message{m}); failures != 1 {
+	if failures := deliver(t, open(t, cfg), []sink.Message{m}); failures != 1 {
 		t.Errorf("%d failures, want 1", failures)
 	}
 	all := records(t, addrs, "t")
@@ -498,7 +498,7 @@ func TestF21RealBrokers(t *testing.T) {
 	cfg := config(addrs, topic)
 	cfg.Key, cfg.Timeout = compile(t, "epoch % 10"), 5*time.Second
 	s := open(t, cfg)
-	batch := func(round int) (list []reactor.Message) {
+	batch := func(round int) (list []sink.Message) {
 		for i := range 100 {
 			epoch := int64(round*100 + i + 1)
 			list = append(list, sinktest.Message("o", epoch, boundary.Int(epoch)))
@@ -508,7 +508,7 @@ func TestF21RealBrokers(t *testing.T) {
 	deliver(t, s, batch(0))
 	k.Kill(2)
 	err := s.Deliver(t.Context(), batch(1))
-	if errors.As(err, new(*reactor.PermanentError)) || err == nil {
+	if errors.As(err, new(*sink.PermanentError)) || err == nil {
 		t.Fatalf("with two of three replicas: %v, want a failure to be tried again", err)
 	}
 	if err := k.Start(t.Context(), 2); err != nil {
@@ -535,8 +535,8 @@ func TestF21RealBrokers(t *testing.T) {
 func TestNoTopic(t *testing.T) {
 	c := fake(t)
 	s := open(t, config(c.ListenAddrs(), "later"))
-	batch := []reactor.Message{sinktest.Message("o", 1, boundary.Int(1))}
-	if err := s.Deliver(t.Context(), batch); err == nil || errors.As(err, new(*reactor.PermanentError)) {
+	batch := []sink.Message{sinktest.Message("o", 1, boundary.Int(1))}
+	if err := s.Deliver(t.Context(), batch); err == nil || errors.As(err, new(*sink.PermanentError)) {
 		t.Fatalf("got %v", err)
 	}
 	if err := c.CreateTopic("later", partitions, nil); err != nil {
@@ -564,7 +564,7 @@ func TestTLSAndSASL(t *testing.T) {
 		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}))
 	cfg := config(c.ListenAddrs(), "t")
 	cfg.TLS, cfg.SASL = &kafkanet.TLS{CAFile: ca}, &kafkanet.SASL{Mechanism: "scram-sha-512", Username: "anna", Password: "secret"}
-	batch := []reactor.Message{sinktest.Message("o", 1, boundary.Int(1))}
+	batch := []sink.Message{sinktest.Message("o", 1, boundary.Int(1))}
 	if err := open(t, cfg).Deliver(t.Context(), batch); err != nil {
 		t.Error(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Config says where rows go.
@@ -71,13 +71,13 @@ func (k *maker) row(v boundary.Value) ([]boundary.Value, error) {
 
 // permanent gives a row's error the form in which sinks refuse a message.
 func permanent(index int, code string, err error) error {
-	return &reactor.PermanentError{Index: index, Code: code, Err: err}
+	return &sink.PermanentError{Index: index, Code: code, Err: err}
 }
 
 // rowRefused is the code of a value that makes no row.
 const rowRefused = "bad_row"
 
-// Rows makes rows for the commits of the store. It is a [reactor.RowSink].
+// Rows makes rows for the commits of the store. It is a [sink.RowSink].
 type Rows struct{ maker }
 
 // NewRows makes rows with these columns, which the table is known to have.
@@ -91,7 +91,7 @@ func NewRows(c Config, columns []string) *Rows {
 func (r *Rows) Table() checkpoint.Table { return r.table }
 
 // Row is m as a row.
-func (r *Rows) Row(m *reactor.Message) ([]boundary.Value, error) {
+func (r *Rows) Row(m *sink.Message) ([]boundary.Value, error) {
 	row, err := r.row(m.Value)
 	if err != nil {
 		return nil, permanent(0, rowRefused, err)
@@ -100,7 +100,7 @@ func (r *Rows) Row(m *reactor.Message) ([]boundary.Value, error) {
 }
 
 // Deliver is never called: the commits carry the rows.
-func (r *Rows) Deliver(context.Context, []reactor.Message) error {
+func (r *Rows) Deliver(context.Context, []sink.Message) error {
 	return errors.New("rows of the store's own database travel with its commits, and were delivered apart: this is a bug")
 }
 
@@ -131,7 +131,7 @@ func (s *Sink) Check(ctx context.Context) error {
 
 // Deliver writes the batch in one transaction. The first row that is refused for good is
 // named after those before it are written.
-func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
+func (s *Sink) Deliver(ctx context.Context, batch []sink.Message) error {
 	if s.maker == nil {
 		columns, err := s.tables.Columns(ctx, s.cfg.Target())
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/postgres"
 	"github.com/graphd/graphd/internal/testbed"
 )
@@ -41,16 +41,16 @@ func query(t *testing.T, dsn, text string) (rows []string) {
 	return rows
 }
 
-func message(t *testing.T, text string) reactor.Message {
+func message(t *testing.T, text string) sink.Message {
 	t.Helper()
 	v, err := boundary.NewDecoder(nil, boundary.Limits{}).Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reactor.Message{Output: "o", Value: v}
+	return sink.Message{Output: "o", Value: v}
 }
 
-func messages(t *testing.T, texts ...string) (batch []reactor.Message) {
+func messages(t *testing.T, texts ...string) (batch []sink.Message) {
 	for _, text := range texts {
 		batch = append(batch, message(t, text))
 	}
@@ -110,7 +110,7 @@ func TestSinkRefusesRows(t *testing.T) {
 	}
 	for _, test := range tests {
 		err := s.Deliver(t.Context(), messages(t, test.batch...))
-		var refused *reactor.PermanentError
+		var refused *sink.PermanentError
 		if !errors.As(err, &refused) || refused.Index != test.index || refused.Code != test.code {
 			t.Errorf("%s: %v, want %s of %d", test.batch, err, test.code, test.index)
 		}

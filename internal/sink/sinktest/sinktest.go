@@ -1,4 +1,4 @@
-// Package sinktest is the conformance suite of [reactor.Sink]: every sink runs it in
+// Package sinktest is the conformance suite of [sink.Sink]: every sink runs it in
 // its own tests, beside what is particular to it.
 //
 //	func TestConformance(t *testing.T) {
@@ -21,13 +21,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Place is somewhere values go, fresh for one test.
 type Place struct {
 	// Open makes another sink to the place.
-	Open func(t *testing.T) reactor.Sink
+	Open func(t *testing.T) sink.Sink
 	// Arrived reads what has arrived, in order. Nil when the place keeps nothing.
 	Arrived func(t *testing.T) []Arrival
 }
@@ -62,8 +62,8 @@ func ParseLines(t *testing.T, text []byte) []Arrival {
 }
 
 // Message is a message of one output with a value, as a reactor would make it.
-func Message(output string, epoch int64, value boundary.Value) reactor.Message {
-	return reactor.Message{
+func Message(output string, epoch int64, value boundary.Value) sink.Message {
+	return sink.Message{
 		Instance:    uuid.MustParse("6ba7b811-9dad-11d1-80b4-00c04fd430c8"),
 		Incarnation: 3,
 		Epoch:       epoch,
@@ -88,7 +88,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Place) {
 func values(t *testing.T, p Place) {
 	shape := boundary.NewShape("side", "edge")
 	big := strings.Repeat("x", 3<<20)
-	batch := []reactor.Message{
+	batch := []sink.Message{
 		Message("out", 1, boundary.Null()),
 		Message("out", 2, boundary.Bool(true)),
 		Message("out", 3, boundary.Int(-7)),
@@ -120,7 +120,7 @@ func order(t *testing.T, p Place) {
 	var want []string
 	epoch := int64(0)
 	for _, size := range []int{1, 0, 1000, 1, 7} {
-		var batch []reactor.Message
+		var batch []sink.Message
 		for range size {
 			epoch++
 			batch = append(batch, Message("out", epoch, boundary.Int(epoch*10)))
@@ -134,7 +134,7 @@ func order(t *testing.T, p Place) {
 // ownership reuses the batch as soon as Deliver has returned.
 func ownership(t *testing.T, p Place) {
 	s := open(t, p)
-	batch := make([]reactor.Message, 1)
+	batch := make([]sink.Message, 1)
 	var want []string
 	for epoch := int64(1); epoch <= 3; epoch++ {
 		batch[0] = Message("out", epoch, boundary.Int(epoch))
@@ -151,12 +151,12 @@ func cancelled(t *testing.T, p Place) {
 	s := open(t, p)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	batch := []reactor.Message{Message("out", 1, boundary.Int(1))}
+	batch := []sink.Message{Message("out", 1, boundary.Int(1))}
 	err := s.Deliver(ctx, batch)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context canceled", err)
 	}
-	if _, ok := errors.AsType[*reactor.PermanentError](err); ok {
+	if _, ok := errors.AsType[*sink.PermanentError](err); ok {
 		t.Error("a cancelled delivery is refused for good")
 	}
 	check(t, p, nil)
@@ -174,7 +174,7 @@ func shared(t *testing.T, p Place) {
 		wg.Go(func() {
 			epoch := int64(0)
 			for range batches {
-				batch := make([]reactor.Message, size)
+				batch := make([]sink.Message, size)
 				for i := range batch {
 					epoch++
 					batch[i] = Message(fmt.Sprintf("out%d", o), epoch, boundary.String(strings.Repeat("v", int(epoch%50))))
@@ -206,18 +206,18 @@ func shared(t *testing.T, p Place) {
 // closing closes twice; what was delivered stays, and another sink goes on behind it.
 func closing(t *testing.T, p Place) {
 	s := p.Open(t)
-	deliver(t, s, []reactor.Message{Message("out", 1, boundary.Int(1))})
+	deliver(t, s, []sink.Message{Message("out", 1, boundary.Int(1))})
 	for range 2 {
 		if err := s.Close(t.Context()); err != nil {
 			t.Fatalf("close: %v", err)
 		}
 	}
-	deliver(t, open(t, p), []reactor.Message{Message("out", 2, boundary.Int(2))})
+	deliver(t, open(t, p), []sink.Message{Message("out", 2, boundary.Int(2))})
 	check(t, p, []string{"out 1 null 1", "out 2 null 2"})
 }
 
 // open makes a sink that is closed with the test.
-func open(t *testing.T, p Place) reactor.Sink {
+func open(t *testing.T, p Place) sink.Sink {
 	t.Helper()
 	s := p.Open(t)
 	t.Cleanup(func() {
@@ -228,7 +228,7 @@ func open(t *testing.T, p Place) reactor.Sink {
 	return s
 }
 
-func deliver(t *testing.T, s reactor.Sink, batch []reactor.Message) {
+func deliver(t *testing.T, s sink.Sink, batch []sink.Message) {
 	t.Helper()
 	if err := s.Deliver(t.Context(), batch); err != nil {
 		t.Fatalf("deliver: %v", err)

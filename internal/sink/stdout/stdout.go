@@ -22,7 +22,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // chunk is about how many bytes go into one write: enough to make the system call
@@ -78,10 +78,10 @@ type Sink struct {
 	buf []byte // reused across batches
 }
 
-var _ reactor.Sink = (*Sink)(nil)
+var _ sink.Sink = (*Sink)(nil)
 
 // Deliver writes the batch. When it fails, whole lines of the batch may have gone out.
-func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
+func (s *Sink) Deliver(ctx context.Context, batch []sink.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/sinktest"
 )
 
@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 			return text.Write(b)
 		}))
 		return sinktest.Place{
-			Open: func(*testing.T) reactor.Sink { return out.Sink() },
+			Open: func(*testing.T) sink.Sink { return out.Sink() },
 			Arrived: func(t *testing.T) []sinktest.Arrival {
 				mu.Lock()
 				defer mu.Unlock()
@@ -52,14 +52,14 @@ func TestLine(t *testing.T) {
 	keyed.Key = `["A",1]`
 	keyed.Degraded = []string{"book", "checkpoint"}
 	for _, tc := range []struct {
-		m    reactor.Message
+		m    sink.Message
 		want string
 	}{
 		{plain, `{"epoch":7,"key":null,"output":"signals","value":{"edge":0.9,"side":"buy"}}` + "\n"},
 		{keyed, `{"degraded":["book","checkpoint"],"epoch":7,"key":["A",1],"output":"signals","value":{"edge":0.9,"side":"buy"}}` + "\n"},
 	} {
 		var got bytes.Buffer
-		if err := NewOutput(&got).Sink().Deliver(t.Context(), []reactor.Message{tc.m}); err != nil {
+		if err := NewOutput(&got).Sink().Deliver(t.Context(), []sink.Message{tc.m}); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != tc.want {
@@ -81,10 +81,10 @@ func TestTornLine(t *testing.T) {
 		}
 		return text.Write(b)
 	}))
-	batch := []reactor.Message{sinktest.Message("signals", 7, boundary.Int(1))}
+	batch := []sink.Message{sinktest.Message("signals", 7, boundary.Int(1))}
 	s := out.Sink()
 	err := s.Deliver(t.Context(), batch)
-	if _, refused := errors.AsType[*reactor.PermanentError](err); !errors.Is(err, errFull) || refused {
+	if _, refused := errors.AsType[*sink.PermanentError](err); !errors.Is(err, errFull) || refused {
 		t.Errorf("got %v, want full, not refused for good", err)
 	}
 	room = 0
@@ -109,7 +109,7 @@ func TestStuckWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		out := NewOutput(w)
-		batch := []reactor.Message{sinktest.Message("signals", 1, boundary.Int(1))}
+		batch := []sink.Message{sinktest.Message("signals", 1, boundary.Int(1))}
 		first := make(chan error, 1)
 		go func() { first <- out.Sink().Deliver(t.Context(), batch) }()
 		synctest.Wait()
@@ -132,7 +132,7 @@ func TestBufferIsBounded(t *testing.T) {
 	t.Parallel()
 	s := NewOutput(io.Discard).Sink()
 	big := boundary.String(string(bytes.Repeat([]byte("x"), 2*maxKept)))
-	if err := s.Deliver(t.Context(), []reactor.Message{sinktest.Message("o", 1, big)}); err != nil {
+	if err := s.Deliver(t.Context(), []sink.Message{sinktest.Message("o", 1, big)}); err != nil {
 		t.Fatal(err)
 	}
 	if cap(s.buf) > maxKept {
@@ -142,7 +142,7 @@ func TestBufferIsBounded(t *testing.T) {
 
 func BenchmarkDeliver(b *testing.B) {
 	s := NewOutput(io.Discard).Sink()
-	batch := make([]reactor.Message, 100)
+	batch := make([]sink.Message, 100)
 	for i := range batch {
 		batch[i] = sinktest.Message("signals", int64(i), value())
 	}

@@ -34,7 +34,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Config says where values go.
@@ -72,7 +72,7 @@ type Sink struct {
 	client *http.Client
 }
 
-var _ reactor.Sink = (*Sink)(nil)
+var _ sink.Sink = (*Sink)(nil)
 
 // maxAnswer is how much of an answer is read to use its connection again; a longer one costs
 // a new connection.
@@ -100,7 +100,7 @@ func New(cfg Config) (*Sink, error) {
 }
 
 // Deliver sends the batch, value by value.
-func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
+func (s *Sink) Deliver(ctx context.Context, batch []sink.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -108,14 +108,14 @@ func (s *Sink) Deliver(ctx context.Context, batch []reactor.Message) error {
 		status, after, err := s.send(ctx, &batch[i])
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return &reactor.RetryError{Index: i, Err: fmt.Errorf("send to %s: %w", s.host, ctx.Err())}
+			return &sink.RetryError{Index: i, Err: fmt.Errorf("send to %s: %w", s.host, ctx.Err())}
 		case err != nil:
-			return &reactor.RetryError{Index: i, Err: fmt.Errorf("send to %s: %w", s.host, outbound.Cause(err))}
+			return &sink.RetryError{Index: i, Err: fmt.Errorf("send to %s: %w", s.host, outbound.Cause(err))}
 		case status/100 == 2:
 		case outbound.Temporary(status):
-			return &reactor.RetryError{Index: i, After: after, Err: fmt.Errorf("%s answered %s", s.host, statusText(status))}
+			return &sink.RetryError{Index: i, After: after, Err: fmt.Errorf("%s answered %s", s.host, statusText(status))}
 		default:
-			return &reactor.PermanentError{Index: i, Code: "http_" + strconv.Itoa(status),
+			return &sink.PermanentError{Index: i, Code: "http_" + strconv.Itoa(status),
 				Err: fmt.Errorf("%s answered %s", s.host, statusText(status))}
 		}
 	}
@@ -127,7 +127,7 @@ func statusText(status int) string {
 }
 
 // send sends one value and reads what became of it.
-func (s *Sink) send(ctx context.Context, m *reactor.Message) (status int, after time.Duration, err error) {
+func (s *Sink) send(ctx context.Context, m *sink.Message) (status int, after time.Duration, err error) {
 	release, err := s.cfg.Guard.Acquire(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -157,7 +157,7 @@ func (s *Sink) send(ctx context.Context, m *reactor.Message) (status int, after 
 }
 
 // describe says which firing the request belongs to.
-func (s *Sink) describe(h http.Header, m *reactor.Message) {
+func (s *Sink) describe(h http.Header, m *sink.Message) {
 	h.Set("Content-Type", "application/json")
 	h.Set("User-Agent", s.cfg.Agent)
 	id := m.FiringID()

@@ -19,7 +19,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/sinktest"
 )
 
@@ -64,7 +64,7 @@ func serve(t *testing.T, h http.Handler) *httptest.Server {
 	return s
 }
 
-func sink(t *testing.T, c Config) *Sink {
+func newSink(t *testing.T, c Config) *Sink {
 	t.Helper()
 	g, err := outbound.New(outbound.Config{Allow: []string{"loopback"}})
 	if err != nil {
@@ -84,16 +84,16 @@ func TestConformance(t *testing.T) {
 		r := &receiver{}
 		s := serve(t, r)
 		return sinktest.Place{
-			Open:    func(t *testing.T) reactor.Sink { return sink(t, Config{URL: s.URL}) },
+			Open:    func(t *testing.T) sink.Sink { return newSink(t, Config{URL: s.URL}) },
 			Arrived: r.arrived,
 		}
 	})
 }
 
-func message(n int64) reactor.Message { return sinktest.Message("out", n, boundary.Int(n)) }
+func message(n int64) sink.Message { return sinktest.Message("out", n, boundary.Int(n)) }
 
-func batch(n int64) []reactor.Message {
-	var list []reactor.Message
+func batch(n int64) []sink.Message {
+	var list []sink.Message
 	for i := int64(1); i <= n; i++ {
 		list = append(list, message(i))
 	}
@@ -105,11 +105,11 @@ func batch(n int64) []reactor.Message {
 func TestHeaders(t *testing.T) {
 	r := &receiver{}
 	s := serve(t, r)
-	k := sink(t, Config{URL: s.URL, Method: http.MethodPut, Headers: []outbound.Header{{Name: "Content-Type", Value: "application/vnd.x+json"}, {Name: "Authorization", Value: "Bearer hunter2"}, {Name: "Idempotency-Key", Value: "own"}}})
+	k := newSink(t, Config{URL: s.URL, Method: http.MethodPut, Headers: []outbound.Header{{Name: "Content-Type", Value: "application/vnd.x+json"}, {Name: "Authorization", Value: "Bearer hunter2"}, {Name: "Idempotency-Key", Value: "own"}}})
 	direct, stable := message(7), message(8)
 	direct.Degraded, direct.Key = []string{"a", "b"}, boundary.Key(`["Zürich","😀"]`)
 	stable.Stable = true
-	if err := k.Deliver(t.Context(), []reactor.Message{direct, stable}); err != nil {
+	if err := k.Deliver(t.Context(), []sink.Message{direct, stable}); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []map[string]string{
@@ -127,8 +127,8 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("method %s", r.reqs[i].Method)
 		}
 	}
-	plain := sink(t, Config{URL: s.URL})
-	if err := plain.Deliver(t.Context(), []reactor.Message{direct, stable}); err != nil {
+	plain := newSink(t, Config{URL: s.URL})
+	if err := plain.Deliver(t.Context(), []sink.Message{direct, stable}); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := r.reqs[2].Header.Values("Idempotency-Key"), r.reqs[3].Header.Get("Idempotency-Key"); len(a) != 0 || b != stable.FiringID() {
@@ -155,10 +155,10 @@ func TestAnswers(t *testing.T) {
 				fmt.Fprint(w, "hunter2")
 			}
 		}))
-		err := sink(t, Config{URL: s.URL + "/hunter2"}).Deliver(t.Context(), batch(5))
+		err := newSink(t, Config{URL: s.URL + "/hunter2"}).Deliver(t.Context(), batch(5))
 		got := ""
-		var again *reactor.RetryError
-		var refused *reactor.PermanentError
+		var again *sink.RetryError
+		var refused *sink.PermanentError
 		switch {
 		case errors.As(err, &again):
 			got = "again"
@@ -190,7 +190,7 @@ func TestRedirects(t *testing.T) {
 	from := serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, where, http.StatusTemporaryRedirect)
 	}))
-	k := sink(t, Config{URL: from.URL, Headers: []outbound.Header{{Name: "X-Token", Value: "hunter2"}}})
+	k := newSink(t, Config{URL: from.URL, Headers: []outbound.Header{{Name: "X-Token", Value: "hunter2"}}})
 	if err := k.Deliver(t.Context(), batch(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -224,8 +224,8 @@ func TestHostileServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, h)
-			err := sink(t, Config{URL: s.URL + "/hunter2", Timeout: 100 * time.Millisecond}).Deliver(t.Context(), batch(2))
-			var again *reactor.RetryError
+			err := newSink(t, Config{URL: s.URL + "/hunter2", Timeout: 100 * time.Millisecond}).Deliver(t.Context(), batch(2))
+			var again *sink.RetryError
 			if !errors.As(err, &again) || again.Index != 0 || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v", err)
 			}
@@ -237,7 +237,7 @@ func TestHostileServers(t *testing.T) {
 				fmt.Fprint(w, strings.Repeat("x", 1<<16))
 			}
 		}))
-		if err := sink(t, Config{URL: s.URL, Timeout: 5 * time.Second}).Deliver(t.Context(), batch(1)); err != nil {
+		if err := newSink(t, Config{URL: s.URL, Timeout: 5 * time.Second}).Deliver(t.Context(), batch(1)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -248,7 +248,7 @@ func TestHostileServers(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		if err := sink(t, Config{URL: s.URL}).Deliver(t.Context(), batch(1)); err != nil {
+		if err := newSink(t, Config{URL: s.URL}).Deliver(t.Context(), batch(1)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -257,7 +257,7 @@ func TestHostileServers(t *testing.T) {
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
 		s.StartTLS()
 		defer s.Close()
-		err := sink(t, Config{URL: s.URL}).Deliver(t.Context(), batch(1))
+		err := newSink(t, Config{URL: s.URL}).Deliver(t.Context(), batch(1))
 		if err == nil || !strings.Contains(err.Error(), "certificate") {
 			t.Errorf("got %v", err)
 		}

@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // brokenState is the state of a fold that cannot be encoded.
@@ -44,16 +45,16 @@ func TestM35PanicBesideTheReactor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, graphOf("  a: { strategy: sequential }\n", "{ when: any }", "nodes:\n  last: { expr: a }\n"), func(cfg *Config) { cfg.Journal = c.journal })
-				inbox := NewInbox([]LaneConfig{{Name: "a", Sequential: true, Capacity: 10, MaxBytes: 1000}})
-				live := New(Options{
+				r := newRig(t, graphOf("  a: { strategy: sequential }\n", "{ when: any }", "nodes:\n  last: { expr: a }\n"), func(cfg *reactor.Config) { cfg.Journal = c.journal })
+				inbox := NewInbox([]reactor.Lane{{Name: "a", Sequential: true, Capacity: 10, MaxBytes: 1000}})
+				shell := New(Options{
 					Core: r.c, Inbox: inbox, Store: brokenStore{}, Journal: brokenStore{}, Interval: time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 				})
 				r.c.Begin()
 				h := handoff(1, 1)
 				h.Mark.State = c.state
 				ended := make(chan error, 1)
-				go func() { ended <- live.Run(t.Context()) }()
+				go func() { ended <- shell.Run(t.Context()) }()
 				if err := inbox.Port(0).Put(t.Context(), h); err != nil {
 					t.Fatal(err)
 				}

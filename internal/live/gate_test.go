@@ -1,6 +1,8 @@
-package reactor
+package live
 
-import "testing"
+import (
+	"testing"
+)
 
 // Who finds the gate full is woken when a place comes free, in the order they came, and
 // nobody is woken in the place of one that has ended.

@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"encoding/hex"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // simSeeds is how many seeds a full run has; a short one has simShort.
@@ -21,18 +22,18 @@ const (
 
 // simConfigs are the kinds of graph a seed may run: with checkpoints or a journal, with a
 // guard or with pushes.
-func simConfigs(t testing.TB) []Config {
-	var all []Config
+func simConfigs(t testing.TB) []reactor.Config {
+	var all []reactor.Config
 	for _, journal := range []bool{false, true} {
 		for _, guard := range []string{"", ", guard: '(a ?? 0) % 11 != 10'"} {
-			all = append(all, testConfig(t, fmt.Sprintf(simGraph, guard), func(c *Config) {
+			all = append(all, testConfig(t, fmt.Sprintf(simGraph, guard), func(c *reactor.Config) {
 				c.KeepFirings, c.Journal = 20, journal
-				c.Routes = make([]Route, simOutputs)
+				c.Routes = make([]reactor.Route, simOutputs)
 				for _, i := range []int{boxA, boxC} {
-					c.Routes[i] = Route{Path: PathOutbox}
+					c.Routes[i] = reactor.Route{Path: reactor.PathOutbox}
 				}
 				for i, name := range map[int]string{tableA: "table_a", tableC: "table_c"} {
-					c.Routes[i] = Route{Path: PathCoTransaction, Row: rowOf,
+					c.Routes[i] = reactor.Route{Path: reactor.PathCoTransaction, Row: rowOf,
 						Table: checkpoint.Table{Output: c.Outputs[i], Name: name, Columns: []string{"epoch", "value"}}}
 				}
 			}))
@@ -42,7 +43,7 @@ func simConfigs(t testing.TB) []Config {
 }
 
 // simulate runs one seed (printed step by step with SIM_SEED and -v), and answers its trace and what was wrong.
-func simulate(t testing.TB, cfgs []Config, seed uint64, planted bug) (trace, problem string) {
+func simulate(t testing.TB, cfgs []reactor.Config, seed uint64, planted bug) (trace, problem string) {
 	w := newWorld(t, cfgs[seed%uint64(len(cfgs))], seed, planted)
 	w.talk = os.Getenv("SIM_SEED") != "" && testing.Verbose()
 	for w.steps < simSteps && w.problem == "" {
@@ -53,7 +54,7 @@ func simulate(t testing.TB, cfgs []Config, seed uint64, planted bug) (trace, pro
 }
 
 // simulateMany runs seeds on all processors, and answers the least one that fails.
-func simulateMany(t testing.TB, cfgs []Config, seeds uint64, planted bug) (seed uint64, problem string) {
+func simulateMany(t testing.TB, cfgs []reactor.Config, seeds uint64, planted bug) (seed uint64, problem string) {
 	var next atomic.Uint64
 	var mu sync.Mutex
 	var wg sync.WaitGroup

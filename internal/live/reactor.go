@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // ErrStopped answers a function that came after the reactor had ended.
@@ -24,9 +26,6 @@ const (
 	fireBatch = 256
 	// controlCapacity bounds the commands that wait; more callers than that wait outside.
 	controlCapacity = 64
-	// maxLetters bounds the dead letters that wait for a commit. Past it the reactor neither
-	// admits nor fires until the store takes them: nothing is dropped (M5).
-	maxLetters = 10_000
 	// sealLetters asks for a checkpoint early.
 	sealLetters = 1_000
 	// linger and lingerEpochs are how long values of an outbox or a co-transaction wait for
@@ -46,7 +45,7 @@ const (
 
 // Options are what a live reactor is made of.
 type Options struct {
-	Core    *Core
+	Core    *reactor.Core
 	Inbox   *Inbox
 	Writers []*Writer // per output of the plan; nil where values are only counted and watched
 	Store   checkpoint.Checkpoints
@@ -64,7 +63,7 @@ type Options struct {
 	// Watch is told, on the reactor's goroutine, that there may be new records or another
 	// health, and answers when it wants to be told again although nothing happens; zero for
 	// never. It must not block. Nil for none.
-	Watch func(c *Core, now time.Time) (again time.Time)
+	Watch func(c *reactor.Core, now time.Time) (again time.Time)
 	// Kept is told, on the reactor's goroutine, that epochs were kept since the last call. It
 	// must not block. Nil for none.
 	Kept func()
@@ -94,7 +93,7 @@ type Reactor struct {
 	room    chan struct{} // capacity 1: a writer has room again
 	stopped chan struct{} // closed when Run has returned
 
-	inflight   *Seal
+	inflight   *flight
 	committing sync.WaitGroup
 	spawn      func(f func()) // runs a call to the store beside the reactor; joined by committing
 	seq        int64
@@ -106,21 +105,20 @@ type Reactor struct {
 	sealed     CheckpointStatus
 	complained time.Time // when failing checkpoints were last logged; zero while they succeed
 	waiters    []waiter
-	staged     [][]Message
+	staged     [][]sink.Message
 	watchAt    time.Time // when Watch wants to be called again
 	held       bool      // until Release
 	pipe       pipeline
-	launched   bool      // the seal in flight is on its way to the store
 	lingerTo   time.Time // when held messages must be committed; zero when none waits
 	marked     []int64   // per output, the last entry that a commit has marked as delivered
 	carried    []int64   // per output, the last message of the direct path that a commit carried
 	persist    [persistReasons]string
-	out        []Message // reused
-	sealedTo   int64     // the epoch of the last seal
-	kept       int64     // epochs, when Kept was called last
+	out        []sink.Message // reused
+	sealedTo   int64          // the epoch of the last seal
+	kept       int64          // epochs, when Kept was called last
 
 	posting sync.Mutex
-	posted  []func(c *Core, now time.Time)
+	posted  []func(c *reactor.Core, now time.Time)
 }
 
 // New makes a reactor; Run it on a goroutine of its own.
@@ -131,13 +129,13 @@ func New(o Options) *Reactor {
 	r := &Reactor{
 		Options: o, control: make(chan func(time.Time), controlCapacity), commits: make(chan committed, 1),
 		room: make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
-		careful: o.Head.UncleanStarts > 2, staged: make([][]Message, len(o.Writers)),
+		careful: o.Head.UncleanStarts > 2, staged: make([][]sink.Message, len(o.Writers)),
 		marked: make([]int64, len(o.Writers)), carried: make([]int64, len(o.Writers)),
 	}
 	r.spawn = r.committing.Go
 	r.pipe.appends, r.pipe.durable = make(chan appended, 1), o.Core.JournalSeq()
 	r.pipe.mark.raise(r.pipe.durable)
-	if o.Core.cfg.Journal {
+	if o.Core.Config().Journal {
 		o.Inbox.KeepJournal()
 		r.sealNow = r.sealNow || o.Core.Changed() // what was replayed is not replayed twice
 	}
@@ -169,7 +167,7 @@ func (r *Reactor) Room() {
 
 // Do runs f on the reactor's goroutine, between two epochs, with everything handed over
 // so far admitted. It returns when f has run, ctx is done, or the reactor has ended.
-func (r *Reactor) Do(ctx context.Context, f func(c *Core, now time.Time)) error {
+func (r *Reactor) Do(ctx context.Context, f func(c *reactor.Core, now time.Time)) error {
 	done := make(chan struct{})
 	run := func(now time.Time) { f(r.Core, now); close(done) }
 	select {
@@ -196,7 +194,7 @@ func (r *Reactor) Do(ctx context.Context, f func(c *Core, now time.Time)) error 
 
 // Post has f run on the reactor's goroutine some time later, without waiting. It is for the
 // writers' dead letters, whose number the writers' queues bound; after the end it is void.
-func (r *Reactor) Post(f func(c *Core, now time.Time)) {
+func (r *Reactor) Post(f func(c *reactor.Core, now time.Time)) {
 	r.posting.Lock()
 	r.posted = append(r.posted, f)
 	r.posting.Unlock()
@@ -318,7 +316,7 @@ func (r *Reactor) collect(now time.Time) error {
 
 // admit takes what accumulators have handed over, unless too many dead letters wait for the store.
 func (r *Reactor) admit(now time.Time) bool {
-	if r.Core.LettersPending() >= maxLetters || !r.logRoom() {
+	if r.Core.LettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
 		return false
 	}
 	return r.Inbox.Drain(now, r.Core)
@@ -363,7 +361,7 @@ func (r *Reactor) fire(now time.Time) bool {
 // mayEmit is how many epochs may run before something has to be looked at again: what they
 // emit must fit into the writers' queues, the outboxes, and what waits for a commit.
 func (r *Reactor) mayEmit() int {
-	if r.Core.LettersPending() >= maxLetters || !r.logRoom() {
+	if r.Core.LettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
 		return 0
 	}
 	n := fireBatch
@@ -389,7 +387,7 @@ func (r *Reactor) hand(now time.Time) {
 	if r.held {
 		return
 	}
-	if out := r.Core.Released(); r.Core.cfg.Journal {
+	if out := r.Core.Released(); r.Core.Config().Journal {
 		r.holdBack(out)
 	} else {
 		r.give(out)
@@ -405,7 +403,7 @@ func (r *Reactor) look(now time.Time) {
 }
 
 // give hands messages to their writers.
-func (r *Reactor) give(out []Message) {
+func (r *Reactor) give(out []sink.Message) {
 	for i := range out {
 		if to := out[i].To; r.Writers[to] != nil {
 			r.staged[to] = append(r.staged[to], out[i])

@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"testing"
@@ -7,12 +7,13 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // lateRig is a latest input a whose late events go to the sequential input b.
 func lateRig(t *testing.T, opts ...option) *rig {
 	return newRig(t, graphOf("  a: {}\n  b: { strategy: sequential }\n", "{ when: any }", "nodes:\n  last: { expr: b }\n"),
-		append(opts, func(c *Config) { c.Inputs[0].LateTo = "b" })...)
+		append(opts, func(c *reactor.Config) { c.Inputs[0].LateTo = "b" })...)
 }
 
 // withLate is a handoff of the window a: late events and the mark behind them.
@@ -30,7 +31,7 @@ func withLate(received int64, late ...int64) *accumulator.Handoff {
 func TestM4LateEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := lateRig(t)
-		inbox := NewInbox([]LaneConfig{
+		inbox := NewInbox([]reactor.Lane{
 			{Name: "a", LateTo: "b", Capacity: 10, MaxBytes: 1000}, {Name: "b", Sequential: true, Capacity: 3, MaxBytes: 1000},
 		})
 		a := inbox.Port(0)
@@ -72,7 +73,7 @@ func TestM4LateEventsAreBounded(t *testing.T) {
 // M29: late events are in the journal, and a replay takes them in as they came.
 func TestM29LateEventsAreReplayed(t *testing.T) {
 	t.Parallel()
-	journaled := func(c *Config) { c.Journal = true }
+	journaled := func(c *reactor.Config) { c.Journal = true }
 	r := lateRig(t, journaled)
 	r.c.Begin()
 	r.c.Admit(r.now, 0, withLate(2, 5, 6), 0)
@@ -83,7 +84,7 @@ func TestM29LateEventsAreReplayed(t *testing.T) {
 	entries := r.c.TakeJournal()
 
 	n := lateRig(t, journaled)
-	replayer := NewReplayer(n.c, checkpoint.Head{})
+	replayer := reactor.NewReplayer(n.c, checkpoint.Head{})
 	for _, e := range entries {
 		if err := replayer.Entry(e); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -9,13 +9,23 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // complainEvery is how often failing checkpoints are logged; health says it all the time.
 const complainEvery = time.Minute
 
+// flight is a seal on its way to the store, and what goes with it.
+type flight struct {
+	*reactor.Seal
+	launched  bool // it is with the store
+	settled   bool // the start counts as good once it is committed (M43)
+	delivered []checkpoint.Delivered
+}
+
 type committed struct {
-	seal  *Seal
+	seal  *flight
 	err   error
 	took  time.Duration
 	bytes int64
@@ -32,11 +42,11 @@ type CheckpointStatus struct {
 	Epoch int64
 	At    time.Time // zero before the first of all
 	// Took is how long commits took, Bytes what the last one wrote, Failed how many did not succeed.
-	Took   Histogram
+	Took   reactor.Histogram
 	Bytes  int64
 	Failed int64
 	// Journaled is how long appends to the journal took, JournalFailed how many did not succeed.
-	Journaled     Histogram
+	Journaled     reactor.Histogram
 	JournalFailed int64
 }
 
@@ -67,9 +77,8 @@ func (r *Reactor) seal(now time.Time) {
 	r.nextSeal = now.Add(r.Interval)
 	delivered := r.delivered()
 	r.runPosted(now) // the dead letters of what counts as delivered are in the same commit
-	s := r.Core.Seal(now)
-	s.commit.Settled, s.commit.Delivered = settle, delivered
-	r.inflight, r.launched, r.sealedTo = s, false, s.Epoch
+	s := &flight{Seal: r.Core.Seal(now), settled: settle, delivered: delivered}
+	r.inflight, r.sealedTo = s, s.Epoch
 	r.launch()
 }
 
@@ -92,17 +101,17 @@ func (r *Reactor) due(now time.Time) bool {
 // commit removes the entries it covers.
 func (r *Reactor) launch() {
 	s := r.inflight
-	if s == nil || r.launched || r.Core.cfg.Journal && r.pipe.durable < s.commit.JournalTo {
+	if s == nil || s.launched || r.Core.Config().Journal && r.pipe.durable < s.JournalTo() {
 		return
 	}
-	r.launched = true
+	s.launched = true
 	r.carry(s)
 	r.spawn(func() {
 		done := committed{seal: s}
 		began := time.Now()
 		done.err = protect(func() error {
 			c := s.Commit()
-			c.Seq = r.seq + 1
+			c.Seq, c.Settled, c.Delivered = r.seq+1, s.settled, s.delivered
 			done.bytes = size(c)
 			// A stop does not cut a commit short: its outcome would be unknown.
 			ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
@@ -133,16 +142,14 @@ func protect(f func() error) (err error) {
 
 // carry puts into the commit what is on the direct path and not through: the checkpoint
 // covers its epoch, so nothing else would bring it back after a crash.
-func (r *Reactor) carry(s *Seal) {
-	s.carried = s.carried[:0]
-	if r.Core.cfg.Forgetful {
-		return
-	}
+func (r *Reactor) carry(s *flight) {
+	var list []sink.Message
 	for i, w := range r.Writers {
-		if w != nil {
-			s.carried = append(s.carried, w.Undelivered(r.carried[i], s.numbers[i])...)
+		if w != nil && !r.Core.Config().Forgetful {
+			list = append(list, w.Undelivered(r.carried[i], s.Numbered(i))...)
 		}
 	}
+	s.Carry(list)
 }
 
 // delivered are the outbox entries that are through since the last commit said so.
@@ -150,7 +157,7 @@ func (r *Reactor) delivered() (marks []checkpoint.Delivered) {
 	marks = append(marks, r.Drop...)
 	for i := range r.Writers {
 		if n, ok := r.throughNow(i); ok {
-			marks = append(marks, checkpoint.Delivered{Output: r.Core.cfg.Outputs[i], UpTo: n})
+			marks = append(marks, checkpoint.Delivered{Output: r.Core.Config().Outputs[i], UpTo: n})
 		}
 	}
 	return marks
@@ -184,25 +191,23 @@ func (r *Reactor) unmarked() bool {
 }
 
 // committedAll lets out what a good commit has made durable.
-func (r *Reactor) committedAll(s *Seal) {
-	for _, d := range s.commit.Delivered {
-		for i, name := range r.Core.cfg.Outputs {
+func (r *Reactor) committedAll(s *flight) {
+	for _, d := range s.delivered {
+		for i, name := range r.Core.Config().Outputs {
 			if name == d.Output {
 				r.marked[i] = d.UpTo
 			}
 		}
 	}
 	r.Drop = nil
-	for i := range s.carried {
-		r.carried[s.carried[i].To] = s.carried[i].Seq
+	for _, m := range s.Carried() {
+		r.carried[m.To] = m.Seq
 	}
 	if r.Mirror != nil {
 		r.Fail.Hit("offset_mirror")
-		for i := range s.accs {
-			r.Mirror(s.accs[i].input, s.accs[i].mark.Positions)
-		}
+		s.Positions(r.Mirror)
 	}
-	s.Outbox(func(m *Message) { r.out = append(r.out, *m) })
+	s.Outbox(func(m *sink.Message) { r.out = append(r.out, *m) })
 	r.give(r.out)
 	clear(r.out)
 	r.out = r.out[:0]
@@ -232,7 +237,7 @@ func (r *Reactor) settle(done committed) error {
 		// Neither may be sent again: memory is discarded, and the supervisor reloads.
 		return fmt.Errorf("checkpoint of epoch %d: %w", s.Epoch, done.err)
 	}
-	r.Core.Sealed(s, done.err)
+	r.Core.Sealed(s.Seal, done.err)
 	if done.err != nil {
 		r.sealed.Failed++
 		if s.Refused() >= 0 {
@@ -249,8 +254,8 @@ func (r *Reactor) settle(done committed) error {
 		return nil
 	}
 	r.seq++
-	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.commit.At, done.bytes
-	r.sealed.Took.observe(done.took)
+	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.At(), done.bytes
+	r.sealed.Took.Observe(done.took)
 	if !r.complained.IsZero() {
 		r.complained = time.Time{}
 		r.Log.Info("checkpoints are written again", "epoch", s.Epoch)
@@ -259,7 +264,7 @@ func (r *Reactor) settle(done committed) error {
 	r.persistError(rowsBlock, "")
 	r.pipe.since = 0
 	r.committedAll(s)
-	if s.commit.Settled {
+	if s.settled {
 		r.settled, r.careful = true, false
 	}
 	r.answer(func(w waiter) bool { return w.from <= r.seq }, nil)
@@ -282,7 +287,7 @@ func (r *Reactor) answer(whom func(waiter) bool, err error) {
 // the epoch covered.
 func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
 	w := waiter{done: make(chan error, 1)}
-	err = r.Do(ctx, func(c *Core, _ time.Time) {
+	err = r.Do(ctx, func(c *reactor.Core, _ time.Time) {
 		epoch = c.Epoch()
 		w.from = r.seq + 1
 		if r.inflight != nil {

@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"github.com/graphd/graphd/internal/accumulator"

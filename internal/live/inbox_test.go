@@ -1,10 +1,8 @@
-package reactor
+package live
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,12 +11,13 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // inboxOf is a core with a sequential input a and a latest input b, and its inbox.
 func inboxOf(t *testing.T, capacity int) (*Inbox, *rig) {
 	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: any }", pair))
-	return NewInbox([]LaneConfig{{Sequential: true, Capacity: capacity, MaxBytes: 1000}, {Capacity: capacity, MaxBytes: 1000}}), r
+	return NewInbox([]reactor.Lane{{Sequential: true, Capacity: capacity, MaxBytes: 1000}, {Capacity: capacity, MaxBytes: 1000}}), r
 }
 
 // handoff is boundaries of one event each, with a mark behind them.
@@ -92,8 +91,8 @@ func TestM4LatestConflatesInTheInbox(t *testing.T) {
 	inbox.Drain(r.now, r.c)
 	r.sent["b"] = 10
 	r.want(r.fire(), "out=[null,9]@1")
-	if books := r.books("b"); books.Received != 10 || books.Conflated != 9 || books.Consumed != 1 || len(r.c.letters) != 5 {
-		t.Fatalf("%+v, %d letters", books, len(r.c.letters))
+	if books := r.books("b"); books.Received != 10 || books.Conflated != 9 || books.Consumed != 1 || r.c.LettersPending() != 5 {
+		t.Fatalf("%+v, %d letters", books, r.c.LettersPending())
 	}
 }
 
@@ -132,7 +131,7 @@ func TestM35OldPortIsVoid(t *testing.T) {
 	old.Health(accumulator.Failed, "", "")
 	now.Health(accumulator.Live, "", "")
 	inbox.Drain(r.now, r.c)
-	if h := r.c.accs[0].health; h != accumulator.Live {
+	if h := r.c.Look().Inputs[0].Health; h != accumulator.Live {
 		t.Fatalf("health %s", h)
 	}
 }
@@ -166,8 +165,8 @@ func keyedHandoff(received int64, items ...string) *accumulator.Handoff {
 // is full; boundaries of more keys than it has room for hold its accumulator up.
 func TestM13InboxConflatesPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, graphOf("  a: {}\n", "{ when: any }", "nodes:\n  n: { expr: '[key, a]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), keyed(nil))
-		inbox := NewInbox([]LaneConfig{{Keyed: true, Capacity: 3, MaxBytes: 1000}})
+		r := newRig(t, graphOf("  a: {}\n", "{ when: any }", "nodes:\n  n: { expr: '[key, a]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), keyed)
+		inbox := NewInbox([]reactor.Lane{{Keyed: true, Capacity: 3, MaxBytes: 1000}})
 		p := inbox.Port(0)
 		received := int64(0)
 		put := func(items ...string) error {
@@ -213,44 +212,4 @@ func TestM13InboxConflatesPerKey(t *testing.T) {
 			t.Fatalf("books %+v", b)
 		}
 	})
-}
-
-// M42, M13: however handoffs and drains fall, the books balance and each key ends with its newest value.
-func TestM13InboxBooksBalance(t *testing.T) {
-	for seed := range uint64(300) {
-		rng := rand.New(rand.NewPCG(seed, 5))
-		r := newRig(t, graphOf("  a: {}\n", "{ when: any }", "nodes:\n  n: { expr: '[key, a]' }\n"), keyed(nil))
-		inbox := NewInbox([]LaneConfig{{Keyed: true, Capacity: 1 + rng.IntN(5), MaxBytes: int64(1 + rng.IntN(8))}})
-		p := inbox.Port(0)
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		received, newest := int64(0), map[string]string{}
-		for n := range 60 {
-			var items []string
-			for range rng.IntN(4) {
-				items = append(items, fmt.Sprintf("%c=%d", 'a'+rng.IntN(6), n))
-			}
-			if err := p.Put(ended, keyedHandoff(received+int64(len(items)), items...)); err == nil {
-				received += int64(len(items))
-				for _, it := range items {
-					key, v, _ := strings.Cut(it, "=")
-					newest[key] = v
-				}
-			} else if inbox.Drain(r.now, r.c); rng.IntN(2) == 0 {
-				r.fire()
-			}
-		}
-		inbox.Drain(r.now, r.c)
-		r.balanced()
-		checkKeys(t, r.c)
-		for key, want := range newest {
-			st, err := r.c.GetState(boundary.KeyOf(boundary.String(key)))
-			if got, _ := st.Cache[0].AsString(); err != nil || got != want {
-				t.Fatalf("seed %d: key %s has %q (%v), want %q", seed, key, got, err, want)
-			}
-		}
-		if b := r.books("a"); b.Received != received {
-			t.Fatalf("seed %d: received %d, want %d", seed, b.Received, received)
-		}
-	}
 }

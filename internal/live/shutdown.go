@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 // release makes durable what the sinks may not have before, so that the flush takes it along:
 // what follows from the journal, and what waits for an outbox.
 func (r *Reactor) release(ctx context.Context) error {
-	if r.held || !r.Core.cfg.Journal && !r.Core.Holding() {
+	if r.held || !r.Core.Config().Journal && !r.Core.Holding() {
 		return nil
 	}
 	if err := r.land(ctx); err != nil {
@@ -60,7 +60,7 @@ func (r *Reactor) release(ctx context.Context) error {
 
 // land waits for what is on its way to the store.
 func (r *Reactor) land(ctx context.Context) error {
-	for r.pipe.inflight || r.inflight != nil && r.launched {
+	for r.pipe.inflight || r.inflight != nil && r.inflight.launched {
 		select {
 		case done := <-r.commits:
 			if err := r.settle(done); err != nil {
@@ -104,14 +104,13 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 		}
 		delivered := r.delivered()
 		r.runPosted(r.Now()) // dead letters of the last flush
-		s := r.Core.Seal(r.Now())
+		s := &flight{Seal: r.Core.Seal(r.Now()), settled: settled, delivered: delivered}
 		r.carry(s)
 		c := s.Commit()
-		c.Seq, c.Settled, c.Delivered = r.seq+1, settled, delivered
-		s.commit.Delivered = delivered
+		c.Seq, c.Settled, c.Delivered = r.seq+1, s.settled, s.delivered
 		err := r.Store.Commit(ctx, c)
 		if err == nil {
-			r.Core.Sealed(s, nil)
+			r.Core.Sealed(s.Seal, nil)
 			r.seq++
 			r.committedAll(s)
 			return nil
@@ -119,7 +118,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 		if final(err) {
 			return fmt.Errorf("final checkpoint of epoch %d: %w", s.Epoch, err)
 		}
-		if r.Core.Sealed(s, err); s.Refused() < 0 {
+		if r.Core.Sealed(s.Seal, err); s.Refused() < 0 {
 			return fmt.Errorf("final checkpoint of epoch %d: %w", s.Epoch, err)
 		}
 	}
@@ -146,7 +145,7 @@ func (r *Reactor) lastCommit(ctx context.Context) error {
 
 // giveBack says that the graph stopped cleanly.
 func (r *Reactor) giveBack(ctx context.Context) error {
-	if err := r.Store.Release(ctx, r.Core.cfg.ID, r.Core.cfg.Fence); err != nil {
+	if err := r.Store.Release(ctx, r.Core.Config().ID, r.Core.Config().Fence); err != nil {
 		return fmt.Errorf("release: %w", err)
 	}
 	return nil

@@ -1,13 +1,11 @@
-package reactor
+package sink
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // Message is one output of one epoch on its way to a sink.
@@ -40,29 +38,6 @@ func (m *Message) FiringID() string {
 		return uuid.NewSHA1(m.Instance, fmt.Appendf(nil, "%d/%s/%s", m.Epoch, m.Key, m.Output)).String()
 	}
 	return uuid.NewSHA1(m.Instance, fmt.Appendf(nil, "%d/%d/%s/%s", m.Incarnation, m.Epoch, m.Key, m.Output)).String()
-}
-
-// Sink writes one output's messages somewhere. Deliver and Close are called by one
-// goroutine, in the order of the epochs.
-type Sink interface {
-	// Deliver writes the batch, or answers an error: then nothing is known of it and the
-	// whole batch is delivered again after a backoff, unless the error is a *PermanentError
-	// or a *RetryError, which know more. The batch is the caller's again when Deliver returns.
-	Deliver(ctx context.Context, batch []Message) error
-	// Close flushes what is buffered and releases what is held.
-	Close(ctx context.Context) error
-}
-
-// RowSink is a sink whose rows can travel in the commit of the state: its table is in the
-// store's own database (M30, co-transaction). Whoever builds sinks answers a RowSink for
-// such a table alone; then Deliver is never called.
-type RowSink interface {
-	Sink
-	// Table is where the rows go; it does not change.
-	Table() checkpoint.Table
-	// Row is m as a row, one value for each of the table's columns. It is pure, and called
-	// on the reactor's goroutine. An error refuses m for good; a *PermanentError names the code.
-	Row(m *Message) ([]boundary.Value, error)
 }
 
 // PermanentError refuses the message at Index of a batch for good: those before it were

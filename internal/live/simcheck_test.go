@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // simSink is the receiver behind an output. How a delivery goes is decided by who steps it.
@@ -30,7 +32,7 @@ const (
 
 var errAway = errors.New("the receiver is away")
 
-func (s *simSink) Deliver(_ context.Context, batch []Message) error {
+func (s *simSink) Deliver(_ context.Context, batch []sink.Message) error {
 	n := len(batch)
 	switch s.how {
 	case failsFirst:
@@ -41,7 +43,7 @@ func (s *simSink) Deliver(_ context.Context, batch []Message) error {
 	for i := range n {
 		v, _ := batch[i].Value.AsInt()
 		if s.output == boxA && refused(v) && v >= 0 {
-			return &PermanentError{Index: i, Code: "refused", Err: fmt.Errorf("%d is refused", v)}
+			return &sink.PermanentError{Index: i, Code: "refused", Err: fmt.Errorf("%d is refused", v)}
 		}
 		s.o.w.receive(s.o, s.output, &batch[i])
 	}
@@ -54,7 +56,7 @@ func (s *simSink) Deliver(_ context.Context, batch []Message) error {
 func (s *simSink) Close(context.Context) error { return nil }
 
 // receive is a value's arrival at its receiver.
-func (w *world) receive(o *owner, output int, m *Message) {
+func (w *world) receive(o *owner, output int, m *sink.Message) {
 	v, _ := m.Value.AsInt()
 	id := w.receivedID(m)
 	w.note("output %d epoch %d value %d", output, m.Epoch, v)
@@ -125,18 +127,22 @@ func (o *owner) deliver(output, how int) {
 		w.done(batch[:1])
 		batch = batch[1:]
 	}
-	o.batches[output] = append([]Message(nil), batch...)
+	o.batches[output] = append([]sink.Message(nil), batch...)
 }
 
 // watch is the reactor's watcher: it sees each record once. What it has seen of a journaled
 // graph never becomes something else.
-func (o *owner) watch(c *Core, _ time.Time) (again time.Time) {
-	o.seen = c.Records(o.seen, func(_ int64, r *Record) bool {
-		if r.At.Before(o.w.lastAt) && o == o.w.own {
-			o.w.wrong("epoch %d has the time %v, after %v", r.Epoch, r.At, o.w.lastAt)
+func (o *owner) watch(c *reactor.Core, _ time.Time) (again time.Time) {
+	o.seen = c.Records(o.seen, func(_ int64, r *reactor.Record) bool {
+		at := r.At
+		if o.w.bug == backwards {
+			at = o.w.now
+		}
+		if at.Before(o.w.lastAt) && o == o.w.own {
+			o.w.wrong("epoch %d has the time %v, after %v", r.Epoch, at, o.w.lastAt)
 		}
 		if o == o.w.own {
-			o.w.lastAt = r.At
+			o.w.lastAt = at
 		}
 		if o.w.cfg.Journal {
 			var b strings.Builder
@@ -160,20 +166,22 @@ func (o *owner) look() { o.watch(o.core, o.w.now) }
 // position says, and a failed epoch left nothing in the cache.
 func (w *world) check() {
 	c := w.own.core
-	for i := range c.accs {
-		b := c.books(i)
+	for i, in := range c.Look().Inputs {
+		b := in.Books
 		if sum := b.Filtered + b.Conflated + b.Rejected + b.DeadLettered + b.Consumed + b.Queued; sum != b.Received {
 			w.wrong("books of input %d: received %d, accounted for %d: %+v", i, b.Received, sum, b)
 		}
 	}
 	offsets := int64(0)
-	for _, p := range c.accs[inA].mark.Positions {
+	mark, _ := c.ResumePoint(inA)
+	for _, p := range mark.Positions {
 		offsets += p.Offset
 	}
-	if n := c.accs[inA].mark.Counters.Received; offsets != n {
+	if n := mark.Counters.Received; offsets != n {
 		w.wrong("positions %d, received %d", offsets, n)
 	}
-	if v, ok := c.shared.slots[inA].cur.AsInt(); ok && fails(v) && !w.filtered(v) {
+	st, _ := c.GetState("")
+	if v, ok := st.Cache[inA].AsInt(); ok && fails(v) && !w.filtered(v) {
 		w.wrong("the value %d, whose epoch failed, is in the cache", v)
 	}
 }
@@ -192,7 +200,7 @@ func (w *world) heal() {
 	}
 	o := w.own
 	w.quiet()
-	if !o.core.paused && !o.core.Resting() {
+	if !o.core.Look().Paused && !o.core.Resting() {
 		w.wrong("restored work does not run")
 	}
 	o.r.control <- func(now time.Time) { o.core.Resume(now) }
@@ -239,7 +247,7 @@ func (w *world) still() bool {
 // finish is what must be true when everything has come to rest.
 func (w *world) finish() {
 	c := w.own.core
-	b := c.books(inA)
+	b := c.Look().Inputs[inA].Books
 	if b.Received != simEvents || b.Queued != 0 || b.Consumed+b.DeadLettered+b.Filtered != simEvents {
 		w.wrong("at the end the source's %d events are not each accounted for once: %+v", simEvents, b)
 	}
@@ -335,6 +343,6 @@ func (w *world) finishLetters(all []checkpoint.DeadLetter) {
 }
 
 // rowOf is a value as a row of its table.
-func rowOf(m *Message) ([]boundary.Value, error) {
+func rowOf(m *sink.Message) ([]boundary.Value, error) {
 	return []boundary.Value{boundary.Int(m.Epoch), m.Value}, nil
 }

@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // ErrStale refuses the words of an accumulator that has been replaced since (M35).
@@ -66,19 +67,8 @@ type healthNote struct {
 	code, detail string
 }
 
-// LaneConfig bounds one input.
-type LaneConfig struct {
-	Name       string
-	LateTo     string // the lane that late events go to; "" for none
-	Sequential bool   // or burst: every boundary waits for a cut
-	Keyed      bool   // boundaries have keys: one overwrites another of the same key only
-	Grouped    bool   // in a sync_group
-	Capacity   int
-	MaxBytes   int64
-}
-
 // NewInbox makes an inbox with one lane per input.
-func NewInbox(lanes []LaneConfig) *Inbox {
+func NewInbox(lanes []reactor.Lane) *Inbox {
 	b := &Inbox{lanes: make([]lane, len(lanes)), wake: make(chan struct{}, 1)}
 	for i, l := range lanes {
 		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, grouped: l.Grouped, capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
@@ -316,7 +306,7 @@ func (b *Inbox) merge(l *lane, h *accumulator.Handoff) {
 }
 
 // Drain admits everything that waits, in the order it came, and reports whether there was any.
-func (b *Inbox) Drain(now time.Time, c *Core) bool {
+func (b *Inbox) Drain(now time.Time, c *reactor.Core) bool {
 	b.mu.Lock()
 	order, health := b.order, b.health
 	b.order, b.spare, b.health = b.spare[:0], nil, nil
@@ -347,7 +337,7 @@ func (b *Inbox) Drain(now time.Time, c *Core) bool {
 }
 
 // Free gives back room that a cut has made.
-func (b *Inbox) Free(i int, freed Credit) {
+func (b *Inbox) Free(i int, freed reactor.Credit) {
 	b.mu.Lock()
 	b.lanes[i].depth -= freed.Boundaries
 	b.lanes[i].bytes -= freed.Bytes

@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // countingSink counts what is delivered, and remembers whether it was closed in time.
@@ -14,7 +16,7 @@ type countingSink struct {
 	closedIn  error
 }
 
-func (s *countingSink) Deliver(_ context.Context, batch []Message) error {
+func (s *countingSink) Deliver(_ context.Context, batch []sink.Message) error {
 	s.delivered.Add(int64(len(batch)))
 	return nil
 }
@@ -28,23 +30,23 @@ func (s *countingSink) Close(ctx context.Context) error {
 // time to flush what it buffers.
 func TestM45WriterOfTheDisowned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sink, owned := &countingSink{}, atomic.Bool{}
+		to, owned := &countingSink{}, atomic.Bool{}
 		owned.Store(true)
-		w := NewWriter(WriterConfig{Output: "o", Sink: sink, Owned: owned.Load})
+		w := NewWriter(WriterConfig{Output: "o", Sink: to, Owned: owned.Load})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
-		w.Put(make([]Message, 3))
+		w.Put(make([]sink.Message, 3))
 		synctest.Wait()
 		owned.Store(false)
-		w.Put(make([]Message, 2))
+		w.Put(make([]sink.Message, 2))
 		time.Sleep(time.Minute)
-		if n := sink.delivered.Load(); n != 3 {
+		if n := to.delivered.Load(); n != 3 {
 			t.Errorf("%d messages were delivered, want the 3 from before", n)
 		}
 		cancel()
-		if err := <-ended; err != nil || sink.closedIn == nil {
-			t.Errorf("ended with %v; the sink was closed with time to flush (%v)", err, sink.closedIn)
+		if err := <-ended; err != nil || to.closedIn == nil {
+			t.Errorf("ended with %v; the to was closed with time to flush (%v)", err, to.closedIn)
 		}
 	})
 }

@@ -1,6 +1,8 @@
-package reactor
+package live
 
-import "time"
+import (
+	"time"
+)
 
 // heldPause is how long a held reactor rests between looks at its timers.
 const heldPause = 10 * time.Millisecond

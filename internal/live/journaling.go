@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 const (
@@ -45,11 +47,11 @@ type wave struct {
 	seq     int64
 	puts    int64 // handoffs admitted
 	records int64 // records that watchers may see
-	out     []Message
+	out     []sink.Message
 }
 
 // holdBack keeps what was released until the journal has what it follows from.
-func (r *Reactor) holdBack(out []Message) {
+func (r *Reactor) holdBack(out []sink.Message) {
 	p := &r.pipe
 	w := wave{seq: r.Core.NextJournalSeq(), puts: r.Inbox.Drained(), records: r.Core.RecordsMade()}
 	if n := len(p.waves); n > 0 && p.waves[n-1].seq == w.seq {
@@ -68,7 +70,7 @@ func (r *Reactor) holdBack(out []Message) {
 }
 
 // letGo releases a wave.
-func (r *Reactor) letGo(w *wave, out []Message) {
+func (r *Reactor) letGo(w *wave, out []sink.Message) {
 	r.give(out)
 	r.Inbox.Journaled(w.puts)
 	r.Core.Show(w.records)
@@ -77,7 +79,7 @@ func (r *Reactor) letGo(w *wave, out []Message) {
 // write appends what was logged when no append is on its way.
 func (r *Reactor) write(now time.Time) {
 	p := &r.pipe
-	if r.held || !r.Core.cfg.Journal || p.inflight || now.Before(p.retryAt) {
+	if r.held || !r.Core.Config().Journal || p.inflight || now.Before(p.retryAt) {
 		return
 	}
 	if len(p.unsent) == 0 {
@@ -97,7 +99,7 @@ func (r *Reactor) write(now time.Time) {
 				return ErrDisowned
 			}
 			r.Fail.Hit("journal_sent")
-			err := r.Journal.AppendJournal(ctx, r.Core.cfg.ID, r.Core.cfg.Fence, entries)
+			err := r.Journal.AppendJournal(ctx, r.Core.Config().ID, r.Core.Config().Fence, entries)
 			r.Fail.Hit("journal_acknowledged")
 			return err
 		})
@@ -120,7 +122,7 @@ func (r *Reactor) written(done appended, now time.Time) error {
 		return nil
 	}
 	r.persistError(journalFails, "")
-	r.sealed.Journaled.observe(done.took)
+	r.sealed.Journaled.Observe(done.took)
 	for i := range p.unsent {
 		p.since += int64(len(p.unsent[i].Data))
 	}
@@ -144,24 +146,24 @@ func (r *Reactor) written(done appended, now time.Time) error {
 
 // logRoom reports whether the journal keeps up.
 func (r *Reactor) logRoom() bool {
-	if !r.Core.cfg.Journal {
+	if !r.Core.Config().Journal {
 		return true
 	}
 	n := r.Core.LogBytes()
 	for i := range r.pipe.unsent {
 		n += len(r.pipe.unsent[i].Data)
 	}
-	return n < maxLog && r.Core.hidden() < max(r.Core.cfg.KeepFirings/2, fireBatch)
+	return n < maxLog && r.Core.Hidden() < max(r.Core.Config().KeepFirings/2, fireBatch)
 }
 
 // Journaled waits until the journal holds everything the core has been told. In a graph
 // without a journal it returns at once.
 func (r *Reactor) Journaled(ctx context.Context) error {
-	if !r.Core.cfg.Journal {
+	if !r.Core.Config().Journal {
 		return nil
 	}
 	var seq int64
-	if err := r.Do(ctx, func(c *Core, _ time.Time) { seq = c.NextJournalSeq() }); err != nil {
+	if err := r.Do(ctx, func(c *reactor.Core, _ time.Time) { seq = c.NextJournalSeq() }); err != nil {
 		return err
 	}
 	return r.pipe.mark.wait(ctx, seq)

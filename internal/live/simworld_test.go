@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // The simulator drives the real reactor, core, inbox, writers and memory store through a
@@ -85,7 +87,7 @@ type world struct {
 	trace hash.Hash
 	steps int
 
-	cfg    Config
+	cfg    reactor.Config
 	memory *memory.Store
 	store  *checkpointtest.Faulty
 	fault  checkpointtest.Outcome // what the next write to the store meets
@@ -122,12 +124,12 @@ type stream struct {
 type owner struct {
 	w       *world
 	r       *Reactor
-	core    *Core
+	core    *reactor.Core
 	inbox   *Inbox
 	ports   [simInputs]accumulator.Port
 	stale   []func() error // handoffs that old incarnations of accumulators may still try
 	jobs    []func()       // calls to the store that are on their way
-	batches [simOutputs][]Message
+	batches [simOutputs][]sink.Message
 	tickets []pushTicket
 	asked   *asked // a pause or resume that is to be answered
 	seen    int64  // records that the watcher has seen
@@ -145,7 +147,7 @@ type pushTicket struct {
 	wait  accumulator.Ticket
 }
 
-func newWorld(t testing.TB, cfg Config, seed uint64, planted bug) *world {
+func newWorld(t testing.TB, cfg reactor.Config, seed uint64, planted bug) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), bug: planted, trace: sha256.New(), cfg: cfg, now: epochZero,
 		memory: memory.NewSeeded(seed), acked: map[int64]bool{}, shown: map[int64]string{},
@@ -202,7 +204,7 @@ func (w *world) start() {
 		w.wrong("restore: %v", err)
 		return
 	}
-	o := &owner{w: w, core: core, head: head, inbox: NewInbox([]LaneConfig{
+	o := &owner{w: w, core: core, head: head, inbox: NewInbox([]reactor.Lane{
 		{Sequential: true, Capacity: 6, MaxBytes: 1 << 20}, {Capacity: 6, MaxBytes: 1 << 20}, {Sequential: true, Capacity: 6, MaxBytes: 1 << 20},
 	})}
 	for i, in := range core.Look().Inputs {
@@ -223,28 +225,29 @@ func (w *world) start() {
 		o.restartAccumulator(i)
 	}
 	w.plantAtStart(o)
+	paused := core.Look().Paused
 	if w.open {
-		w.paused, w.open = core.paused, false
+		w.paused, w.open = paused, false
 	}
-	if core.paused != w.paused {
-		w.wrong("the operator was told paused=%v, after the restart it is %v", w.paused, core.paused)
+	if paused != w.paused {
+		w.wrong("the operator was told paused=%v, after the restart it is %v", w.paused, paused)
 	}
 	w.note("start %d epoch %d", head.Incarnation, core.Epoch())
 }
 
 // restore makes a core of the checkpoint and the journal after it.
-func (w *world) restore(ctx context.Context, head checkpoint.Head) (*Core, error) {
+func (w *world) restore(ctx context.Context, head checkpoint.Head) (*reactor.Core, error) {
 	cfg := w.cfg
 	cfg.Incarnation, cfg.Fence, cfg.Instance = head.Incarnation, head.Fence, uuid.MustParse(head.Instance)
 	var cells []checkpoint.Cell
 	if err := w.store.Load(ctx, cfg.ID, func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
 		return nil, err
 	}
-	core := NewCore(cfg)
+	core := reactor.NewCore(cfg)
 	if _, err := core.Restore(head, cells); err != nil {
 		return nil, err
 	}
-	replay := NewReplayer(core, head)
+	replay := reactor.NewReplayer(core, head)
 	replay.AdmitOnly = w.bug == admitOnly
 	var entries []checkpoint.JournalEntry
 	if replay.After() != head.Journal {
@@ -254,16 +257,12 @@ func (w *world) restore(ctx context.Context, head checkpoint.Head) (*Core, error
 		}
 	}
 	if n := len(entries); w.bug == lostTail && n > 0 {
-		entries = entries[:n-1]
-		core.journal.seq = head.Journal
+		entries[n-1].Data = nil
 	}
 	for _, e := range entries {
 		if err := replay.Entry(e); err != nil {
 			return nil, err
 		}
-	}
-	if w.bug == lostTail {
-		core.journal.seq = head.Journal
 	}
 	replay.Done()
 	core.Begin()
@@ -284,16 +283,18 @@ func (o *owner) writers(ctx context.Context) []*Writer {
 		for _, d := range depths {
 			if d.Output == cfg.Output {
 				box.Delivered, box.Committed, box.Bytes = d.First-1, d.Last, d.Bytes
-				o.core.SetOutboxSeq(i, d.Last)
+				if o.w.bug != seqAnew {
+					o.core.SetOutboxSeq(i, d.Last)
+				}
 			}
 		}
-		if o.w.cfg.Routes[i].Path == PathDirect {
+		if o.w.cfg.Routes[i].Path == reactor.PathDirect {
 			o.carry(ctx, &cfg, box)
 		} else {
 			cfg.Outbox = box
-			cfg.DeadLetter = func(m Message, code, reason string) {
+			cfg.DeadLetter = func(m sink.Message, code, reason string) {
 				if o.w.bug != lostLetter {
-					o.r.Post(func(c *Core, _ time.Time) { c.BuryMessage(&m, code, reason) })
+					o.r.Post(func(c *reactor.Core, _ time.Time) { c.BuryMessage(&m, code, reason) })
 				}
 			}
 		}
@@ -316,12 +317,12 @@ func (o *owner) carry(ctx context.Context, cfg *WriterConfig, box *OutboxConfig)
 	}
 }
 
-func (o *owner) reader(i int) func(ctx context.Context, after int64) ([]Message, error) {
-	return func(ctx context.Context, after int64) ([]Message, error) {
+func (o *owner) reader(i int) func(ctx context.Context, after int64) ([]sink.Message, error) {
+	return func(ctx context.Context, after int64) ([]sink.Message, error) {
 		entries, err := o.w.store.Outbox(ctx, o.w.cfg.ID, o.w.cfg.Outputs[i], after, 3, 0)
-		var out []Message
+		var out []sink.Message
 		for k := range entries {
-			m, err := DecodeMessage(o.core.cfg.Instance, i, o.core.cfg.Stable(i), &entries[k])
+			m, err := reactor.DecodeMessage(o.core.Config().Instance, i, o.core.Config().Stable(i), &entries[k])
 			if err != nil {
 				return nil, err
 			}

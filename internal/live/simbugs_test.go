@@ -1,11 +1,19 @@
-package reactor
+package live
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
 
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // bug is a fault planted in the world around the core, to prove that the checks can fail.
@@ -54,8 +62,6 @@ func allBugs() []bug {
 // plantAtStart spoils an owner that has just been loaded.
 func (w *world) plantAtStart(o *owner) {
 	switch w.bug {
-	case seqAnew:
-		clear(o.core.holds.seq)
 	case lostMark:
 		for _, i := range []int{boxA, boxC} {
 			if wr := o.r.Writers[i]; wr.pending.Load() > 0 {
@@ -69,8 +75,6 @@ func (w *world) plantAtStart(o *owner) {
 
 func (w *world) plantBeforeTurn(o *owner) {
 	switch w.bug {
-	case backwards:
-		o.core.now = w.now
 	case tightRoom:
 		o.deepest = max(o.deepest, o.inbox.lanes[inA].depth)
 	}
@@ -79,18 +83,6 @@ func (w *world) plantBeforeTurn(o *owner) {
 func (w *world) plantAfterTurn(o *owner) {
 	c := o.core
 	switch w.bug {
-	case noUndo:
-		if n := c.ring.total; n > 0 {
-			if r := c.ring.at(n - 1); r.Err != "" && !r.Inputs[inA].IsAbsent() {
-				c.shared.slots[inA].cur = r.Inputs[inA]
-			}
-		}
-	case effectFirst:
-		for i := range c.holds.list {
-			if h := &c.holds.list[i]; h.To == boxA || h.To == boxC {
-				w.receive(o, h.To, &h.Message)
-			}
-		}
 	case releaseFirst:
 		for i := range o.r.pipe.waves {
 			o.r.give(o.r.pipe.waves[i].out)
@@ -104,25 +96,10 @@ func (w *world) plantAfterTurn(o *owner) {
 	}
 }
 
-// plantBeforeCommit spoils the seal that may be encoded now.
+// plantBeforeCommit spoils what happens before a commit.
 func (w *world) plantBeforeCommit(o *owner) {
-	s := o.r.inflight
-	if s == nil {
-		return
-	}
-	switch w.bug {
-	case lostFlag:
-		for i := range s.slots {
-			s.slots[i].pend = nil
-		}
-	case lostQueue:
-		s.queue = nil
-	case offsetFirst:
-		for i := range s.accs {
-			if s.accs[i].input == inA {
-				s.accs[i].mark = w.sourceBatch(w.streams, 0, 0).Mark
-			}
-		}
+	if s := o.r.inflight; s != nil && w.bug == effectFirst {
+		s.Outbox(func(m *sink.Message) { w.receive(o, m.To, m) })
 	}
 }
 
@@ -136,12 +113,15 @@ type plantedStore struct {
 }
 
 func (s plantedStore) Commit(ctx context.Context, c *checkpoint.Commit) error {
+	s.spoil(c)
 	switch s.w.bug {
+	case seqAnew:
+		c.Meta = forget(c.Meta, "outbox")
 	case emptyOutbox:
 		c.Outbox = nil
 	case journalTwice:
 		c.JournalTo = 0
-		c.Meta = forgetJournal(c.Meta)
+		c.Meta = forget(c.Meta, "journal")
 	case unfenced:
 		c.Fence, c.Seq = s.w.own.head.Fence, s.w.own.r.seq+1
 	case rowsApart:
@@ -168,7 +148,7 @@ func (s plantedStore) Commit(ctx context.Context, c *checkpoint.Commit) error {
 }
 
 // receivedID is the id a receiver sees.
-func (w *world) receivedID(m *Message) string {
+func (w *world) receivedID(m *sink.Message) string {
 	if w.bug == unstableID {
 		plain := *m
 		plain.Stable = false
@@ -187,13 +167,53 @@ func (w *world) commitApart(ctx context.Context, rows []checkpoint.SinkRows) err
 	return w.memory.Commit(ctx, &checkpoint.Commit{ID: id, Fence: head.Fence, Seq: head.Seq + 1, Rows: rows})
 }
 
-// forgetJournal takes the place in the journal out of a head.
-func forgetJournal(data []byte) []byte {
-	var m meta
+// forget takes a member out of a head.
+func forget(data []byte, member string) []byte {
+	var m map[string]json.RawMessage
 	if err := json.Unmarshal(data, &m); err != nil {
 		return data
 	}
-	m.Journal = 0
+	delete(m, member)
 	data, _ = json.Marshal(m)
 	return data
+}
+
+// spoil changes the cells of a commit.
+func (s plantedStore) spoil(c *checkpoint.Commit) {
+	w := s.w
+	switch w.bug {
+	case lostFlag:
+		c.Cells = slices.DeleteFunc(c.Cells, func(x checkpoint.Cell) bool { return x.Kind == "in" && x.Name == "b" })
+	case lostQueue:
+		c.Cells = slices.DeleteFunc(c.Cells, func(x checkpoint.Cell) bool { return x.Kind == "queue" && x.Data != nil })
+	case offsetFirst:
+		s.replace(c, "acc", w.scratch(w.sourceBatch(w.streams, 0, 0)))
+	case noUndo:
+		s.o.core.RecordsBefore(math.MaxInt64, "", 1, func(r *reactor.Record) {
+			if r.Err != "" && !r.Inputs[inA].IsAbsent() {
+				s.replace(c, "in", w.scratch(&accumulator.Handoff{Boundaries: []boundary.Boundary{{Value: r.Inputs[inA], Events: 1}}}))
+			}
+		})
+	}
+}
+
+// replace writes the cell of a that another commit has over that of this one, if it has one.
+func (s plantedStore) replace(c *checkpoint.Commit, kind string, by *checkpoint.Commit) {
+	is := func(x checkpoint.Cell) bool { return x.Kind == kind && x.Name == "a" }
+	to, from := slices.IndexFunc(c.Cells, is), slices.IndexFunc(by.Cells, is)
+	if to >= 0 && from >= 0 {
+		c.Cells[to].Data = by.Cells[from].Data
+	}
+}
+
+// scratch is the checkpoint of a graph like ours, in which nothing fails, after a handoff to a.
+func (w *world) scratch(h *accumulator.Handoff) *checkpoint.Commit {
+	core := reactor.NewCore(testConfig(w.t, strings.Replace(fmt.Sprintf(simGraph, ""), "7 / (", "7 + (", 1)))
+	core.Start(w.now)
+	for i := range simInputs {
+		core.SetHealth(w.now, i, accumulator.Live, "", "")
+	}
+	core.Admit(w.now, inA, h, 0)
+	core.Fire(w.now)
+	return core.Seal(w.now).Commit()
 }

@@ -1,4 +1,4 @@
-package reactor
+package live
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 const (
@@ -37,10 +38,10 @@ const (
 // WriterConfig is what a writer needs to know of its output.
 type WriterConfig struct {
 	Output string
-	Sink   Sink
+	Sink   sink.Sink
 	// DeadLetter takes a message that the sink refused for good; nil means that the writer
 	// blocks on it, trying again with backoff (on_error: block).
-	DeadLetter func(m Message, code, reason string)
+	DeadLetter func(m sink.Message, code, reason string)
 	// Room is called when a full queue has room again, and when an outbox has been emptied.
 	Room func()
 	// Outbox is set for an output that is delivered from its outbox (M30); nil for a direct one.
@@ -50,7 +51,7 @@ type WriterConfig struct {
 	Owned func() bool
 	// Carried are, on the direct path, messages that a checkpoint took over before they were
 	// through; they go first. CarriedAfter is the number before the first.
-	Carried      []Message
+	Carried      []sink.Message
 	CarriedAfter int64
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set
@@ -86,7 +87,7 @@ func (p RetryPolicy) backOff() *backoff.ExponentialBackOff {
 type OutboxConfig struct {
 	// Read answers the entries after a number, in order; none is an error here. It runs on
 	// the writer's goroutine.
-	Read func(ctx context.Context, after int64) ([]Message, error)
+	Read func(ctx context.Context, after int64) ([]sink.Message, error)
 	// Delivered and Committed are the last entry that is through and the last there is;
 	// Bytes is what those between hold.
 	Delivered, Committed, Bytes int64
@@ -100,9 +101,9 @@ type Writer struct {
 	wake chan struct{} // capacity 1: "look"
 
 	mu      sync.Mutex
-	queue   []Message
+	queue   []sink.Message
 	closing bool
-	current []Message // in delivery; written by Run alone
+	current []sink.Message // in delivery; written by Run alone
 	// On the outbox path: what the queue holds, the number its next message has or would
 	// have, and the last entry there is.
 	queued          int64
@@ -145,7 +146,7 @@ func (w *Writer) Free() int {
 }
 
 // Put queues messages, on the outbox path committed ones; the slice stays the caller's.
-func (w *Writer) Put(batch []Message) {
+func (w *Writer) Put(batch []sink.Message) {
 	w.pending.Add(int64(len(batch)))
 	w.mu.Lock()
 	if w.cfg.Outbox == nil {
@@ -159,7 +160,7 @@ func (w *Writer) Put(batch []Message) {
 
 // putCommitted keeps what goes on without a gap and within the bounds in memory; the rest is
 // read from the store when its turn comes.
-func (w *Writer) putCommitted(batch []Message) {
+func (w *Writer) putCommitted(batch []sink.Message) {
 	size := int64(0)
 	for i := range batch {
 		size += int64(batch[i].Value.Size())
@@ -215,14 +216,14 @@ func (w *Writer) Delivered() int64 { return w.delivered.Load() }
 
 // Undelivered are, on the direct path, the messages numbered above one number and up to
 // another that are not through. It may be called from any goroutine.
-func (w *Writer) Undelivered(above, upTo int64) (list []Message) {
+func (w *Writer) Undelivered(above, upTo int64) (list []sink.Message) {
 	if w.cfg.Outbox != nil || w.pending.Load() == 0 {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	above = max(above, w.delivered.Load())
-	for _, part := range [][]Message{w.current, w.queue} {
+	for _, part := range [][]sink.Message{w.current, w.queue} {
 		for i := range part {
 			if n := part[i].Seq; n > above && n <= upTo {
 				list = append(list, part[i])
@@ -235,7 +236,7 @@ func (w *Writer) Undelivered(above, upTo int64) (list []Message) {
 // Run delivers until CloseWhenEmpty has been called and the queue is empty, or ctx is
 // done; then it closes the sink. What was not delivered is counted by Status as pending.
 func (w *Writer) Run(ctx context.Context) error {
-	var batch []Message
+	var batch []sink.Message
 	pause := w.cfg.Retry.backOff()
 	for ctx.Err() == nil {
 		var closing, more bool
@@ -275,7 +276,7 @@ func (w *Writer) Run(ctx context.Context) error {
 }
 
 // take swaps the queue for an empty array. more says that there is nothing in it but in the store.
-func (w *Writer) take(empty []Message) (batch []Message, closing, more bool) {
+func (w *Writer) take(empty []sink.Message) (batch []sink.Message, closing, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(empty)
@@ -309,7 +310,7 @@ func (w *Writer) retry(ctx context.Context, pause time.Duration, err error) bool
 }
 
 // deliver tries until the batch is through, a refused message is out of the way, or ctx is done.
-func (w *Writer) deliver(ctx context.Context, batch []Message) {
+func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 	pause := w.cfg.Retry.backOff()
 	for tries := 0; len(batch) > 0; {
 		w.oldest.Store(batch[0].At.UnixNano())
@@ -354,8 +355,8 @@ func (w *Writer) deliver(ctx context.Context, batch []Message) {
 
 // judge reads how far a failed delivery of n messages came: through of them were written,
 // the next one is refused for good, or is to be tried again after a pause.
-func (w *Writer) judge(err error, n int) (through int, refused *PermanentError, after time.Duration) {
-	var again *RetryError
+func (w *Writer) judge(err error, n int) (through int, refused *sink.PermanentError, after time.Duration) {
+	var again *sink.RetryError
 	switch {
 	case errors.As(err, &refused) && refused.Index < n:
 		return refused.Index, refused, 0
@@ -367,7 +368,7 @@ func (w *Writer) judge(err error, n int) (through int, refused *PermanentError, 
 
 // attempt delivers once. A panic in a sink is a failed delivery like any other: it is
 // tried again, shown as the output's trouble, and takes nothing else down.
-func (w *Writer) attempt(ctx context.Context, batch []Message) (err error) {
+func (w *Writer) attempt(ctx context.Context, batch []sink.Message) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic in the sink: %v", v)
@@ -385,7 +386,7 @@ func (w *Writer) attempt(ctx context.Context, batch []Message) (err error) {
 func (w *Writer) disowned() bool { return w.cfg.Owned != nil && !w.cfg.Owned() }
 
 // done counts messages as delivered, and says so when a full queue has room again.
-func (w *Writer) done(through []Message) {
+func (w *Writer) done(through []sink.Message) {
 	n := int64(len(through))
 	if n == 0 {
 		return
@@ -406,7 +407,7 @@ func (w *Writer) done(through []Message) {
 }
 
 // freed takes what is through off the outbox's bytes; an empty one has none, whatever was estimated.
-func (w *Writer) freed(through []Message) {
+func (w *Writer) freed(through []sink.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range through {
