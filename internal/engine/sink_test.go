@@ -71,9 +71,9 @@ func TestSinkTroubleIsRetried(t *testing.T) {
 		if s := b.summary("g"); s.Epoch != 2 || s.Outputs[0].Pending != 2 || s.Outputs[0].Error != "no space left" {
 			t.Fatalf("%+v", s.Outputs)
 		}
-		got.set(func([]sink.Message) error { panic("a bug in the got") })
+		got.set(func([]sink.Message) error { panic("a bug in the sink") })
 		time.Sleep(time.Minute)
-		if s := b.summary("g"); s.Incarnation != 1 || s.Outputs[0].Error != "panic in the got: a bug in the got" {
+		if s := b.summary("g"); s.Incarnation != 1 || s.Outputs[0].Error != "panic in the sink: a bug in the got" {
 			t.Fatalf("%+v", s)
 		}
 		got.set(nil)
