@@ -277,7 +277,7 @@ func TestM25CancelGivesUpWhatIsOut(t *testing.T) {
 	h.settle("slow")
 	h.give()
 	h.settle("behind_slow")
-	h.r.Cancel(context.DeadlineExceeded)
+	h.r.Cancel(ErrEpochTimeout)
 	h.settle("fast")
 	h.r.Finish()
 	h.fails(CodeEpochTimeout, "fast").want("slow ran 1; fast idle; behind_slow idle")

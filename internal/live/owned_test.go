@@ -46,7 +46,7 @@ func TestM45WriterOfTheDisowned(t *testing.T) {
 		}
 		cancel()
 		if err := <-ended; err != nil || to.closedIn == nil {
-			t.Errorf("ended with %v; the to was closed with time to flush (%v)", err, to.closedIn)
+			t.Errorf("ended with %v; the sink was closed with time to flush (%v)", err, to.closedIn)
 		}
 	})
 }
