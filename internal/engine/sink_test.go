@@ -73,7 +73,7 @@ func TestSinkTroubleIsRetried(t *testing.T) {
 		}
 		got.set(func([]sink.Message) error { panic("a bug in the sink") })
 		time.Sleep(time.Minute)
-		if s := b.summary("g"); s.Incarnation != 1 || s.Outputs[0].Error != "panic in the sink: a bug in the got" {
+		if s := b.summary("g"); s.Incarnation != 1 || s.Outputs[0].Error != "panic in the sink: a bug in the sink" {
 			t.Fatalf("%+v", s)
 		}
 		got.set(nil)
