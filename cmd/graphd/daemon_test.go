@@ -46,6 +46,9 @@ func newDaemon(t *testing.T) *daemon {
 	m.HandleFunc("GET /v1/ws/events", d.watch)
 	m.HandleFunc("GET /v1/ws/graphs/{graph}/reactor", d.watch)
 	m.HandleFunc("GET /v1/tree", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, tree()) })
+	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.Status{Status: "ready", Uptime: 12.5})
+	})
 	m.HandleFunc("GET /v1/limits", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.Page[api.Limit]{Items: []api.Limit{
 			{Name: "request_body", Limit: 8 << 20, Unit: "bytes"}, {Name: "websocket_connections", Limit: 1024, Used: new(int64(3)), Unit: "connections"},

@@ -157,6 +157,8 @@ func TestOutput(t *testing.T) {
 		{name: "recovery_events", args: "recovery-events market_maker"},
 		{name: "tree", args: "tree"},
 		{name: "limits", args: "limits"},
+		{name: "health", args: "health"},
+		{name: "health_json", args: "health -o json"},
 		{name: "denied", args: "get secret"},
 		{name: "unavailable", args: "get away"},
 		{name: "unknown_verb", args: "pausee market_maker"},

@@ -5,7 +5,7 @@ import "time"
 // Status is the answer of the health routes.
 type Status struct {
 	Status string `json:"status"` // "ok" or "ready"
-	// Uptime is the time since the start in seconds; only GET /healthz says it.
+	// Uptime is the time since the start in seconds; GET /livez does not say it.
 	Uptime float64 `json:"uptime_seconds,omitempty"`
 }
 

@@ -20,7 +20,7 @@ func (c *Client) Live(ctx context.Context) (api.Status, error) { return c.health
 // Ready asks whether the daemon takes work; a *api.Problem of status 503 says why not.
 func (c *Client) Ready(ctx context.Context) (api.Status, error) { return c.health(ctx, "/readyz") }
 
-// Health is Ready, with the time since the start.
+// Health is Ready under another name.
 func (c *Client) Health(ctx context.Context) (api.Status, error) { return c.health(ctx, "/healthz") }
 
 // Version asks what is running.

@@ -21,10 +21,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, api.Status{Status: "ready"})
+	s.answer(w, r, http.StatusOK, api.Status{Status: "ready", Uptime: time.Since(s.started).Seconds()})
 }
 
-// healthz is readyz for people: with the time since the start.
+// healthz is readyz under the name that most probes look for.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 	if err := s.ready(r); err != nil {
 		s.fail(w, r, err)

@@ -87,7 +87,7 @@ func TestRoutes(t *testing.T) {
 		has     string // something in the answer
 	}{
 		{request: "GET /livez", status: 200, has: `{"status":"ok"}`},
-		{request: "GET /readyz", status: 200},
+		{request: "GET /readyz", status: 200, has: "uptime_seconds"},
 		{request: "GET /healthz", status: 200, has: "uptime_seconds"},
 		{request: "GET /version", status: 200, has: `"version":"v1"`},
 		{request: "GET /metrics", status: 404, code: "not_found"},

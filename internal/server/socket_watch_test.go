@@ -41,6 +41,19 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: the control was told %q, want %q", tt.frame, calls[len(calls)-1], tt.call)
 		}
 	}
+	// What is not known is told with what is.
+	for frame, told := range map[string][]string{
+		`{"type":"command","id":1,"command":"Explode"}`: {`\"Explode\"`, "Checkpoint, Drain, FireWith, ForceFire, GetState, Pause, Resume, Step"},
+		`{"type":"explode","id":1}`:                     {`\"explode\"`, "command, subscribe"},
+	} {
+		c.send(frame)
+		got := c.next()
+		for _, word := range told {
+			if !strings.Contains(got, word) {
+				t.Errorf("%s: got %s, want it to say %s", frame, got, word)
+			}
+		}
+	}
 	bad := []struct{ frame, code string }{
 		{`{"type":"command","id":1,"command":"Explode"}`, "unknown_command"},
 		{`{"type":"command","id":1}`, "unknown_command"},

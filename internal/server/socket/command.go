@@ -3,6 +3,9 @@ package socket
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
@@ -13,7 +16,8 @@ func (e *watchEndpoint) command(ctx context.Context, f *frame) (*frameError, err
 	name := f.text(memberCommand)
 	known, ok := commandMembers[name]
 	if !ok {
-		return &frameError{api.CodeUnknownCommand, fmt.Sprintf("there is no command %q", wire.Clip(name))}, nil
+		there := strings.Join(slices.Sorted(maps.Keys(commandMembers)), ", ")
+		return &frameError{api.CodeUnknownCommand, fmt.Sprintf("there is no command %q, only %s", wire.Clip(name), there)}, nil
 	}
 	if bad := f.only(name, append(known, memberCommand)...); bad != nil {
 		return bad, nil

@@ -3,6 +3,7 @@ package socket
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
@@ -47,8 +48,17 @@ type frameError struct{ code, detail string }
 // maxID bounds an id in bytes; it comes back in every reply.
 const maxID = 64
 
-// parse reads a frame strictly: one JSON object, known members only, each once.
+// parse reads a frame strictly: one JSON object, known members only, each once. Of a frame that
+// it refuses it finds the id all the same, so that the client learns which request is meant.
 func (f *frame) parse(raw []byte, maxDepth int) *frameError {
+	bad := f.read(raw, maxDepth)
+	if bad != nil {
+		f[memberID] = findID(raw)
+	}
+	return bad
+}
+
+func (f *frame) read(raw []byte, maxDepth int) *frameError {
 	// The frame's own braces do not count against the depth of what it carries.
 	if bad := wire.Validate(raw, min(maxDepth+1, wire.MaxDepth)); bad.Is() {
 		return &frameError{bad.Code, wire.NotJSON("frame", bad).Detail}
@@ -74,9 +84,47 @@ func (f *frame) parse(raw []byte, maxDepth int) *frameError {
 			i = wire.SkipSpace(raw, i+1)
 		}
 	}
-	if id := f[memberID]; id != nil && (len(id) > maxID || id[0] == '{' || id[0] == '[') {
-		f[memberID] = nil
+	if id := f[memberID]; id != nil && !usableID(id) {
 		return &frameError{api.CodeInvalidFrame, fmt.Sprintf("id must be a number or a string of %d bytes at most", maxID)}
+	}
+	return nil
+}
+
+// usableID says whether a value can stand as the id of replies.
+func usableID(id []byte) bool {
+	return len(id) <= maxID && id[0] != '{' && id[0] != '[' && utf8.Valid(id)
+}
+
+// findID is the id of a frame that may be broken in any way, nil where none can be made out:
+// it stands behind what is broken, or cannot stand in a reply itself.
+func findID(raw []byte) []byte {
+	i := wire.SkipSpace(raw, 0)
+	if i == len(raw) || raw[i] != '{' {
+		return nil
+	}
+	for i = wire.SkipSpace(raw, i+1); i < len(raw) && raw[i] == '"'; {
+		end, bad := wire.SkipString(raw, i)
+		if bad.Is() {
+			return nil
+		}
+		name := raw[i+1 : end-1]
+		if i = wire.SkipSpace(raw, end); i == len(raw) || raw[i] != ':' {
+			return nil
+		}
+		start := wire.SkipSpace(raw, i+1)
+		if end, bad = wire.SkipValue(raw, start, wire.MaxDepth); bad.Is() {
+			return nil
+		}
+		if string(name) == memberNames[memberID] {
+			if id := raw[start:end]; usableID(id) {
+				return id
+			}
+			return nil
+		}
+		if i = wire.SkipSpace(raw, end); i == len(raw) || raw[i] != ',' {
+			return nil
+		}
+		i = wire.SkipSpace(raw, i+1)
 	}
 	return nil
 }

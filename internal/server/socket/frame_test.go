@@ -174,3 +174,36 @@ func BenchmarkAppendFrame(b *testing.B) {
 		out, _ = appendFrame(out[:0], f)
 	}
 }
+
+// TestBadFrameKeepsItsID: whatever is wrong with a frame, the error names the request, wherever
+// its id stands, as far as there is one to read.
+func TestBadFrameKeepsItsID(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 70) + strings.Repeat("]", 70)
+	for _, c := range []struct{ frame, code, id string }{
+		{`{"id":7,"nope":1}`, api.CodeInvalidFrame, "7"},
+		{`{"nope":1,"id":7}`, api.CodeInvalidFrame, "7"},
+		{`{"type":"event","type":"event","id":"a"}`, api.CodeDuplicateKey, `"a"`},
+		{`{"id":1,"nope":{"id":2},"id":3}`, api.CodeInvalidFrame, "1"},
+		{`{"data":` + deep + `,"id":7}`, api.CodeTooDeep, "7"},
+		{`{"id":7,"data":tru}`, api.CodeInvalidJSON, "7"},
+		{`{"id":7,"data":1`, api.CodeInvalidJSON, "7"},
+		{`{"id":7,"data":1}}`, api.CodeInvalidJSON, "7"},
+		{"{\"data\":\"\xff\",\"id\":7}", api.CodeInvalidUTF8, "7"},
+		{"{\"data\":1,\"id\":\"\xff\"}", api.CodeInvalidUTF8, ""},
+		{`{"data":tru,"id":7}`, api.CodeInvalidJSON, ""},
+		{`{"nope":1,"id":[7]}`, api.CodeInvalidFrame, ""},
+		{`{"nope":1,"id":"` + strings.Repeat("x", maxID) + `"}`, api.CodeInvalidFrame, ""},
+		{`{"nope":1,"id":`, api.CodeInvalidJSON, ""},
+		{`{"nope":1,"id"`, api.CodeInvalidJSON, ""},
+		{`{"nope":1,`, api.CodeInvalidJSON, ""},
+		{`[{"id":7}]`, api.CodeInvalidFrame, ""},
+		{``, api.CodeInvalidJSON, ""},
+	} {
+		var f frame
+		bad := f.parse([]byte(c.frame), 64)
+		if bad == nil || bad.code != c.code || string(f[memberID]) != c.id {
+			t.Errorf("%s: %+v of the frame %s, want %s of %s", c.frame, bad, f[memberID], c.code, c.id)
+		}
+	}
+}

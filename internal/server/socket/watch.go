@@ -50,7 +50,8 @@ func (e *watchEndpoint) frame(ctx context.Context, raw []byte) error {
 		case kind == "command" && e.ref.Name != "":
 			bad, err = e.command(ctx, &f)
 		default:
-			bad = &frameError{api.CodeUnknownType, fmt.Sprintf("this endpoint does not know the type %q", wire.Clip(kind))}
+			bad = &frameError{api.CodeUnknownType,
+				fmt.Sprintf("this endpoint does not know the type %q, only %s", wire.Clip(kind), e.types())}
 		}
 		if bad == nil {
 			e.c.bad = 0
@@ -58,6 +59,14 @@ func (e *watchEndpoint) frame(ctx context.Context, raw []byte) error {
 		}
 	}
 	return e.c.badFrame(reply, f[memberID], bad.code, bad.detail)
+}
+
+// types are the types of frames that the endpoint knows.
+func (e *watchEndpoint) types() string {
+	if e.ref.Name == "" { // of all graphs: there is none to command
+		return "subscribe"
+	}
+	return "command, subscribe"
 }
 
 // subscribe starts the stream, in place of the one there is.
