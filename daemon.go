@@ -248,14 +248,15 @@ func (d *Daemon) Run(ctx context.Context) error {
 		err = errors.Join(err, d.listener.Close())
 		serving <- nil
 	}
-	watching, started := make(chan struct{}), err == nil
-	go func() { // joined below
-		defer close(watching)
-		if started {
-			d.watchGraphs(ctx)
-		}
-	}()
+	// The watch ends when the stop begins, whatever began it: the end of ctx, or the server's.
+	watchCtx, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	watching := make(chan struct{})
 	if err == nil {
+		go func() { // joined below
+			defer close(watching)
+			d.watchGraphs(watchCtx)
+		}()
 		// A start leaves about as much garbage as it keeps, and an idle daemon would hold on to
 		// it: nothing makes the collector run.
 		tidy := time.AfterFunc(tidyAfter, debug.FreeOSMemory)
@@ -265,15 +266,17 @@ func (d *Daemon) Run(ctx context.Context) error {
 			serving <- nil
 		}
 		tidy.Stop()
+	} else {
+		close(watching)
 	}
+	stopWatching()
 	d.log.Info("stopping")
 	// The stop outlives what asked for it, within its own bound.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.ShutdownTimeout)
 	defer cancel()
-	err = errors.Join(err, stopError(d.server.Shutdown(end)), <-serving, stopError(d.engine.Close()), d.store.Close())
-	if ctx.Err() != nil {
-		<-watching
-	}
+	err = errors.Join(err, stopError(d.server.Shutdown(end)), <-serving, stopError(d.engine.Close()))
+	<-watching // it may have been applying a declaration, to the store
+	err = errors.Join(err, d.store.Close())
 	d.log.Info("stopped")
 	return err
 }

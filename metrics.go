@@ -14,9 +14,9 @@ import (
 type metricsSource struct{ d *Daemon }
 
 // Graphs reads all graphs; see [telemetry.Source].
-func (s *metricsSource) Graphs() []telemetry.GraphMetrics {
+func (s *metricsSource) Graphs(ctx context.Context) []telemetry.GraphMetrics {
 	var list []telemetry.GraphMetrics
-	for _, m := range s.d.engine.Metrics(context.Background()) {
+	for _, m := range s.d.engine.Metrics(ctx) {
 		list = append(list, graphMetrics(&m))
 	}
 	return list

@@ -27,6 +27,13 @@ type Metrics struct {
 	Retries map[string]int64
 }
 
+// counts is what only the reactor knows.
+type counts struct {
+	stats      reactor.Stats
+	checkpoint live.CheckpointStatus
+	letters    map[string]map[string]int64
+}
+
 // metricsTimeout bounds what a scrape waits for one graph.
 const metricsTimeout = 500 * time.Millisecond
 
@@ -57,14 +64,22 @@ func (m *managed) metrics(ctx context.Context) Metrics {
 			out.Retries[m.unit.Spec.Outputs[i].Name] = w.Status().Retries
 		}
 	}
-	// An answer that does not come leaves the counts at zero for one scrape; the summary says why.
-	_ = r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) {
+	// The reactor answers into a place of its own: when it does so too late, somebody is reading
+	// what was returned here.
+	answer := make(chan counts, 1)
+	err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) {
 		v := c.Look()
-		out.Stats, out.Checkpoint = v.Stats, r.reactor.Checkpointed()
+		got := counts{stats: v.Stats, checkpoint: r.reactor.Checkpointed(), letters: map[string]map[string]int64{}}
 		for i := range v.Inputs {
-			out.Letters[c.Config().Inputs[i].Name] = v.Inputs[i].Reasons
+			got.letters[c.Config().Inputs[i].Name] = v.Inputs[i].Reasons
 		}
+		answer <- got
 	})
+	// An answer that does not come leaves the counts at zero for one scrape; the summary says why.
+	if err == nil {
+		got := <-answer
+		out.Stats, out.Checkpoint, out.Letters = got.stats, got.checkpoint, got.letters
+	}
 	return out
 }
 

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -17,6 +18,10 @@ func newCollector(src Source) *collector {
 	return &collector{descriptions: newDescriptions(), src: src}
 }
 
+// scrapeTimeout bounds what one scrape waits for graphs, however many there are: half of what
+// Prometheus waits for the scrape, so that a busy graph costs its own figures and not everybody's.
+const scrapeTimeout = 5 * time.Second
+
 // graphStates are the states a graph can be in (M10), each exposed as a series of graphd_health.
 var graphStates = []string{"starting", "warming", "live", "degraded", "standby", "halted", "failed", "stopped"}
 
@@ -29,7 +34,10 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	for _, g := range c.src.Graphs() {
+	// The library gives no context: a scraper that has gone is waited for no longer than this either.
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	for _, g := range c.src.Graphs(ctx) {
 		s := scrape{collector: c, ch: ch, graph: []string{g.Summary.Tenant, g.Summary.Graph}}
 		s.summary(&g.Summary)
 		s.deadLetters(&g)

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -19,7 +21,7 @@ import (
 // fakeSource answers with what a test put in.
 type fakeSource struct{ graphs []GraphMetrics }
 
-func (f fakeSource) Graphs() []GraphMetrics { return f.graphs }
+func (f fakeSource) Graphs(context.Context) []GraphMetrics { return f.graphs }
 
 func (fakeSource) WebSockets() WebSocketMetrics { return WebSocketMetrics{Clients: 3, SlowClosed: 4} }
 
@@ -262,4 +264,42 @@ func TestRegistryRefusesTwice(t *testing.T) {
 	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); !ok {
 		t.Errorf("got %v, want AlreadyRegisteredError", err)
 	}
+}
+
+// stuckSource is a daemon whose graphs do not answer.
+type stuckSource struct {
+	fakeSource
+	other chan struct{} // closed by the test's end: without a deadline a scrape would wait for it
+}
+
+func (s stuckSource) Graphs(ctx context.Context) []GraphMetrics {
+	select {
+	case <-ctx.Done():
+	case <-s.other:
+	}
+	return s.graphs
+}
+
+// TestScrapeHasADeadline: graphs that do not answer hold a scrape up for a bounded time, and
+// what is known is told then.
+func TestScrapeHasADeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		src := stuckSource{fakeSource{[]GraphMetrics{full()}}, make(chan struct{})}
+		c, began := newCollector(src), time.Now()
+		ch := make(chan prometheus.Metric)
+		guard := time.AfterFunc(time.Minute, func() { close(src.other) })
+		go func() {
+			defer close(ch)
+			c.Collect(ch)
+		}()
+		n := 0
+		for range ch {
+			n++
+		}
+		guard.Stop()
+		if took := time.Since(began); took != scrapeTimeout || n < 20 {
+			t.Errorf("%d metrics after %v, want all after %v", n, took, scrapeTimeout)
+		}
+	})
 }

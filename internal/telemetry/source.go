@@ -1,11 +1,17 @@
 package telemetry
 
-import "github.com/graphd/graphd/internal/api"
+import (
+	"context"
 
-// Source answers a scrape. It is called concurrently and must not block for long.
+	"github.com/graphd/graphd/internal/api"
+)
+
+// Source answers a scrape. It is called concurrently. What it answers is the caller's own:
+// nothing writes into it any more, also not an answer of a graph that comes too late.
 type Source interface {
-	// Graphs are all graphs of all tenants.
-	Graphs() []GraphMetrics
+	// Graphs are all graphs of all tenants. Once ctx is done it waits for none of them, and
+	// answers with what is known.
+	Graphs(ctx context.Context) []GraphMetrics
 	// WebSockets are the figures of the daemon's WebSocket connections.
 	WebSockets() WebSocketMetrics
 	// Limits are the daemon's limits with their use, and what they have refused, by code.
