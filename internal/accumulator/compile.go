@@ -29,6 +29,9 @@ type CompileOptions struct {
 	Event expression.Type
 	// Keyed says that the graph has keys.
 	Keyed bool
+	// Spoil overwrites memory as soon as it may be used again; see [boundary.Limits]. It is
+	// for tests.
+	Spoil bool
 }
 
 // Program is one accumulator's declaration, checked and ready to run. It is
@@ -61,6 +64,7 @@ type Program struct {
 	// that one object serves all events. Set by Project.
 	lends     bool
 	readsMeta bool
+	spoils    bool // see CompileOptions.Spoil
 }
 
 // Compile checks one accumulator and makes it runnable. Its schema must be resolved
@@ -69,7 +73,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	p := &Program{
 		name: a.Name, kind: a.Kind, batch: a.Batch, keep: a.State.Keep,
 		capacity: a.Capacity, capacityBytes: a.CapacityBytes,
-		maxEventBytes: o.MaxEventBytes, vars: o.Vars,
+		maxEventBytes: o.MaxEventBytes, vars: o.Vars, spoils: o.Spoil,
 	}
 	if p.maxEventBytes <= 0 {
 		p.maxEventBytes = DefaultMaxEventBytes

@@ -314,6 +314,13 @@ func (c *Core) Reuse() {
 	if &c.out[:1][0] != &c.array[used] { // a fold has made an array of its own
 		return
 	}
+	if c.p.spoils {
+		for i := range used {
+			c.array[i] = boundary.Boundary{Value: boundary.String("spoiled"), Key: "spoiled", Raw: []byte("spoiled")}
+		}
+		c.array, c.out = nil, nil
+		return
+	}
 	clear(c.array[:used])
 	c.out = c.array[:0]
 }
@@ -371,25 +378,3 @@ func (c *Core) letter(now time.Time, ev *boundary.Event, bad *BadEvent) checkpoi
 
 // Capacity is what the Program says of how much may wait for the reactor; 0: the default.
 func (c *Core) Capacity() (boundaries int, bytes int64) { return c.p.capacity, c.p.capacityBytes }
-
-// Moment is a Core at one moment, to go back to.
-type Moment struct {
-	mark  Mark
-	state fold.State
-}
-
-// Moment remembers where the Core stands. Nothing complete may wait for Take.
-func (c *Core) Moment() Moment {
-	c.shared = true
-	return Moment{mark: c.mark, state: c.fold.State()}
-}
-
-// GoBack undoes everything since m: the events since then have not been taken.
-func (c *Core) GoBack(m Moment) {
-	c.mark, c.shared = m.mark, true
-	if m.state != nil {
-		c.fold.Resume(m.state)
-	}
-	clear(c.out)
-	c.out, c.letters, c.late, c.changed = c.out[:0], nil, nil, true
-}

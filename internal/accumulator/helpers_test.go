@@ -40,7 +40,10 @@ func compileOnly(t testing.TB, a spec.Accumulator) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, ds := Compile(&a, CompileOptions{Vars: vars, VarsType: expression.OfValue(vars), MaxEventBytes: 1000})
+	_, bench := t.(*testing.B)
+	p, ds := Compile(&a, CompileOptions{
+		Vars: vars, VarsType: expression.OfValue(vars), MaxEventBytes: 1000, Spoil: !bench,
+	})
 	if len(ds) > 0 {
 		t.Fatal(ds)
 	}

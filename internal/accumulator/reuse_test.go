@@ -50,11 +50,17 @@ func TestReuse(t *testing.T) {
 		})
 	}
 	c := newCore(t, spec.Accumulator{})
+	c.p.spoils = false
 	c.Add(at(0), pushed(`{"n":1}`), false)
 	one := &take(t, c).Boundaries[0]
 	c.Reuse()
 	c.Add(at(0), pushed(`{"n":2}`), false)
 	if two := &take(t, c).Boundaries[0]; one != two {
 		t.Error("the memory of what is done with is not used again")
+	}
+	c.p.spoils = true
+	c.Reuse()
+	if two := one.Value.String(); two != `"spoiled"` {
+		t.Errorf("who has kept a boundary that is used again reads %s", two)
 	}
 }

@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/graphd/graphd/internal/boundary/rawjson"
@@ -33,6 +34,9 @@ func (e *DecodeError) Error() string {
 type Limits struct {
 	MaxBytes int // the longest document; 0 means 8 MiB
 	MaxDepth int // how deep lists and objects may nest; 0 means 64, never more than [MaxDepth]
+	// Spoil overwrites what was lent with 0xDB bytes as soon as it may be used again, so that
+	// whoever has kept it reads that and not, by luck, what he expects. It is for tests.
+	Spoil bool
 }
 
 // The defaults of Limits.
@@ -59,6 +63,8 @@ type Decoder struct {
 	lent      *object
 	lentSlots []Value
 	lending   bool
+	lentSize  int  // how many bytes the text has of what was lent last
+	spoils    bool // see Limits.Spoil
 }
 
 // NewDecoder makes a decoder that takes the fields of s out of every document into
@@ -73,7 +79,9 @@ func NewDecoder(s *Shape, lim Limits) *Decoder {
 	if s != nil && s.Len() == 0 {
 		s = nil
 	}
-	return &Decoder{shape: s, maxBytes: min(lim.MaxBytes, lengthMask), maxDepth: min(lim.MaxDepth, MaxDepth)}
+	return &Decoder{
+		shape: s, maxBytes: min(lim.MaxBytes, lengthMask), maxDepth: min(lim.MaxDepth, MaxDepth), spoils: lim.Spoil,
+	}
 }
 
 // Decode checks raw, which must be one JSON value with nothing but white space
@@ -106,7 +114,7 @@ func (d *Decoder) Keep(v Value) Value {
 	to, slots := d.reserve(v.length())
 	copy(slots, d.lentSlots)
 	to.text = o.text
-	d.take(len(slots))
+	d.claim(len(slots))
 	v.ref = to
 	return v
 }
@@ -166,8 +174,9 @@ func (d *Decoder) object(s string, i int) (Value, int) {
 		return Value{}, -1
 	}
 	o.text = unsafe.StringData(s[start:end])
+	d.lentSize = end - start
 	if !d.lending {
-		d.take(len(slots))
+		d.claim(len(slots))
 	}
 	num := uint64(end-start) | flags(sc, start) | uint64(sc.Deepest())<<depthShift
 	if filled == count {
@@ -275,6 +284,9 @@ func (d *Decoder) lend() (*object, []Value) {
 	if !d.lending {
 		return nil, nil
 	}
+	if d.spoils && d.lent != nil {
+		d.spoil()
+	}
 	if d.lent == nil {
 		d.lentSlots = make([]Value, d.shape.Len())
 		d.lent = &object{shape: d.shape, first: &d.lentSlots[0]}
@@ -283,8 +295,20 @@ func (d *Decoder) lend() (*object, []Value) {
 	return d.lent, d.lentSlots
 }
 
-// take marks what reserve returned as used; it has k slots.
-func (d *Decoder) take(k int) {
+// spoiled is what stands where lent memory was; see Limits.Spoil.
+const spoiled = 0xDB
+
+// spoil overwrites what was lent last, and lends something else from then on.
+func (d *Decoder) spoil() {
+	for i := range d.lentSlots {
+		d.lentSlots[i] = String(strings.Repeat(string([]byte{spoiled}), 8))
+	}
+	d.lent.text = unsafe.StringData(strings.Repeat(string([]byte{spoiled}), d.lentSize))
+	d.lent, d.lentSlots = nil, nil
+}
+
+// claim marks what reserve returned as used; it has k slots.
+func (d *Decoder) claim(k int) {
 	if d.objects, d.slots = d.objects[1:], d.slots[k:]; len(d.objects) == 0 {
 		d.objects, d.slots = nil, nil // else the decoder itself would keep them
 	}

@@ -32,10 +32,21 @@
 //
 // # Memory
 //
-// Strings and nested values point into the document they came from, and a
-// decoder makes documents in small chunks. A value therefore holds on to its
-// document, to a few neighbours and to the buffer they were cut from. What is
-// kept for long (a cache with many keys) should be kept as [Value.Compact].
+// Who may keep what is one rule:
+//
+//   - The bytes that are given to a decoder belong to the value made of them, for good:
+//     nobody writes to them again. Strings, lists and objects that are found in them point
+//     into them, and may be kept by anyone.
+//   - An object that [Decoder.Lend] returns is lent until the decoder's next call. What is
+//     taken out of it may be kept; the object itself only as what [Decoder.Keep] makes of it
+//     before that call, or as [Value.Compact].
+//   - The slots of a [Builder] belong to the object that it makes of them.
+//
+// With [Limits.Spoil] what was lent is overwritten, and whoever breaks the rule shows.
+//
+// A decoder makes documents in small chunks. A value therefore holds on to its document, to
+// a few neighbours and to the buffer they were cut from. What is kept for long (a cache with
+// many keys) should be kept as [Value.Compact].
 //
 // # Concurrency
 //

@@ -217,3 +217,37 @@ func TestPosition(t *testing.T) {
 		}
 	}
 }
+
+// A lent object that somebody keeps reads as what it is not, and what Keep or Compact has
+// made of it lasts. Its fields and items last as they are.
+func TestSpoil(t *testing.T) {
+	t.Parallel()
+	const doc = `{"a":"some text","b":[1,{"c":2}],"d":true}`
+	d := NewDecoder(NewShape("a", "b"), Limits{Spoil: true})
+	lend := func(text string) Value {
+		t.Helper()
+		v, err := d.Lend([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	v := lend(doc)
+	kept, compact, b, other := d.Keep(v), v.Compact(), v.Field("b"), v.Field("d")
+	lend(`{"a":1}`)
+	lend(`{"a":2}`)
+	for name, v := range map[string]Value{"kept": kept, "compact": compact} {
+		if v.String() != doc {
+			t.Errorf("%s: %s", name, v)
+		}
+	}
+	if b.String() != `[1,{"c":2}]` || other.String() != "true" {
+		t.Errorf("the fields have become %s and %s", b, other)
+	}
+	if raw, ok := v.raw(); !ok || len(raw) != len(doc) || strings.Trim(raw, "\xdb") != "" {
+		t.Errorf("the lent object is still %q", raw)
+	}
+	if a, _ := v.Field("a").AsString(); a != strings.Repeat("\xdb", 8) {
+		t.Errorf("its slot is still %q", a)
+	}
+}

@@ -44,12 +44,14 @@ type Kinds struct {
 	KafkaBrokers []string
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
 	Plain bool
+	// Spoil overwrites memory as soon as it may be used again, for tests.
+	Spoil bool
 }
 
 // Compile compiles a declaration and checks what its kinds have to say of it, so that a
 // mistake in a source's configuration is a diagnostic and not a failure at run time.
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
-	u, diags := compile.Graph(g, compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Functions: k.Functions})
+	u, diags := compile.Graph(g, compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Functions: k.Functions})
 	diags = compile.Merge(diags, k.checkRegistered(g))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]

@@ -41,6 +41,9 @@ type Options struct {
 	// read, every node computed in every epoch. The results are the same; benchmarks compare
 	// with it.
 	Plain bool
+	// Spoil overwrites memory as soon as it may be used again, so that whoever has kept it
+	// shows. It is for tests.
+	Spoil bool
 	// Functions are what nodes of kind go can call.
 	Functions map[string]graph.Function
 }
@@ -54,7 +57,7 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 	inputs := make([]graph.Input, len(g.Accumulators))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
-		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes, Keys: g.Reactor.Keys, Keyed: g.Keyed()}
+		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes, Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil}
 		window := u.program(a.LateOf) // declared before what its late events go to
 		if window != nil {
 			options.Event = window.LateEvent()

@@ -3,7 +3,9 @@ package aggregate
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -196,10 +198,9 @@ func TestSketches(t *testing.T) {
 		}
 		for i, at := range []float64{0.5, 0.99, 0} {
 			x, _ := got.Index(i).AsFloat()
-			near := func(want float64) bool { return math.Abs(x-want) <= Accuracy*math.Abs(want)*1.0001 }
-			rank := at * float64(n-1) // between two values either is right
-			if low, high := xs[int(rank)], xs[int(math.Ceil(rank))]; !near(low) && !near(high) {
-				t.Errorf("%d values: quantile %v is %v, want %v or %v", n, at, x, low, high)
+			want := xs[nearestRank(fmt.Sprint(at), n)]
+			if math.Abs(x-want) > Accuracy*math.Abs(want)*1.0001 {
+				t.Errorf("%d values: quantile %v is %v, want %v", n, at, x, want)
 			}
 		}
 		count, err := c.Eval(d, cells, env, outerOf(t))
@@ -277,4 +278,50 @@ func FuzzDecode(f *testing.F) {
 func outerOf(t *testing.T) []boundary.Value {
 	t.Helper()
 	return []boundary.Value{value(t, map[string]any{"q": 0.9})}
+}
+
+// nearestRank is the index of the least of n sorted values that at least q of them do not
+// exceed, computed exactly.
+func nearestRank(q string, n int) int {
+	x, _ := new(big.Rat).SetString(q)
+	x.Mul(x, big.NewRat(int64(n), 1))
+	rank := new(big.Int).Div(new(big.Int).Add(x.Num(), new(big.Int).Sub(x.Denom(), big.NewInt(1))), x.Denom())
+	return int(max(rank.Int64(), 1)) - 1
+}
+
+// quantile goes by the nearest rank whatever the signs of the values, and its answer for
+// negated values is no other rule; beyond the sketch's range the extremes are exact.
+func TestQuantileRank(t *testing.T) {
+	t.Parallel()
+	sets := [][]float64{
+		{-10, -20}, {10, 20}, {-1, 1}, {-3, -2, -1}, {-2, -1, 0, 1, 2}, {0, 0, 0, -5}, {1e308, 1.5e308, -1.5e308}, {-7},
+	}
+	seven := make([]float64, 100)
+	for i := range seven {
+		seven[i] = float64(i - 50)
+	}
+	sets = append(sets, seven)
+	for _, xs := range sets {
+		for _, q := range []string{"0", "0.01", "0.07", "0.25", "0.5", "0.75", "0.99", "1"} {
+			inner, outer, env := scopes()
+			var c Calls
+			r, err := c.Compile("quantile(event, "+q+")", inner, outer, env, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cells := make([]Cell, 1)
+			for i, x := range xs {
+				c.Add(cells, int64(i), []boundary.Value{boundary.Float(x)})
+			}
+			v, err := c.Eval(r, cells, env, outerOf(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sorted := slices.Sorted(slices.Values(xs))
+			got, _ := v.AsFloat()
+			if want := sorted[nearestRank(q, len(xs))]; math.Abs(got-want) > Accuracy*math.Abs(want)*1.0001 {
+				t.Errorf("quantile %s of %v is %v, want %v", q, xs, got, want)
+			}
+		}
+	}
 }

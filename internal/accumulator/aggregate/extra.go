@@ -46,20 +46,30 @@ func (s *Cell) digest() *digest {
 func (d *digest) add(v boundary.Value) {
 	x, _ := v.AsFloat()
 	d.least, d.most = min(d.least, x), max(d.most, x)
-	// The sketch refuses what is beyond its range, some 1e308: that is the extreme then.
-	_ = d.sketch.Add(x)
+	// What is beyond the sketch's range, some 1e308, counts as its end.
+	end := d.sketch.MaxIndexableValue()
+	_ = d.sketch.Add(min(max(x, -end), end))
 }
 
+// quantile is the value of the nearest rank: the least value that at least q of all values do
+// not exceed. The sketch's own answer takes the lower neighbour of a rank between two
+// positive values and the upper one of negative values.
 func (d *digest) quantile(q float64) float64 {
-	x, err := d.sketch.GetValueAtQuantile(q)
-	if err != nil {
-		x = d.most
-	}
-	switch q {
-	case 0:
-		x = d.least
-	case 1:
-		x = d.most
+	negative, positive := d.sketch.GetNegativeValueStore(), d.sketch.GetPositiveValueStore()
+	below := negative.TotalCount()
+	n := d.sketch.GetCount()
+	// What q*n is too large by comes from the rounding of q: 0.07*100 is more than 7.
+	rank := min(max(math.Ceil(q*n*(1-1e-12)), 1), n) - 1
+	x := 0.0
+	switch {
+	case rank == 0:
+		return d.least
+	case rank == n-1:
+		return d.most
+	case rank < below:
+		x = -d.sketch.Value(negative.KeyAtRank(below - 1 - rank))
+	case rank >= n-positive.TotalCount():
+		x = d.sketch.Value(positive.KeyAtRank(rank - (n - positive.TotalCount())))
 	}
 	return min(max(x, d.least), d.most)
 }

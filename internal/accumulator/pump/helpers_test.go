@@ -27,7 +27,10 @@ func compile(t testing.TB, a spec.Accumulator, fields ...string) *accumulator.Pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, ds := accumulator.Compile(&a, accumulator.CompileOptions{Vars: vars, VarsType: expression.OfValue(vars), MaxEventBytes: 1000})
+	_, bench := t.(*testing.B)
+	p, ds := accumulator.Compile(&a, accumulator.CompileOptions{
+		Vars: vars, VarsType: expression.OfValue(vars), MaxEventBytes: 1000, Spoil: !bench,
+	})
 	if len(ds) > 0 {
 		t.Fatal(ds)
 	}
