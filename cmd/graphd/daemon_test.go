@@ -193,6 +193,13 @@ func (d *daemon) command(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, map[string]int64{"checkpoint_epoch": 1042})
 	case command == "step" && r.PathValue("graph") == "flights":
 		refuse(w, http.StatusConflict, "not_paused", "step goes with a paused graph: pause it first", nil)
+	case command == "skip-lost":
+		answer(w, http.StatusOK, api.SkipResult{GraphSummary: g, Gaps: []api.Gap{
+			{Stream: "orders/0", From: "orders/0#mH9c2FVoQZOVT2DNtZ1yOA@42",
+				To: new("orders/0#mH9c2FVoQZOVT2DNtZ1yOA@1042"), Events: new(int64(1000)), Reason: "removed"},
+			{Stream: "trades/0", From: "trades/0#mH9c2FVoQZOVT2DNtZ1yOA@42",
+				To: new("trades/0#tacSMRGSQByKHH9JaVUeGA@0"), Reason: "made_anew"},
+		}})
 	case command == "pause":
 		g.Paused, g.PausedBy = true, "anonymous@127.0.0.1"
 		answer(w, http.StatusOK, g)

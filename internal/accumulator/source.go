@@ -57,8 +57,23 @@ type Mirror interface {
 // Skipper is what a Source of several streams may be too: it can leave out what is lost
 // and go on elsewhere at its positions. Other sources begin anew behind a gap.
 type Skipper interface {
-	// SkipLost lets the next Run go on at what there is nearest to a position that is lost (M44).
-	SkipLost()
+	// Skip turns the positions of a source that has lost data into those that Run can go on
+	// from, and tells the gaps between them (M44): a stream without one stays where it is. It
+	// may be called at any time, and reads nothing but what it needs to know.
+	Skip(ctx context.Context, from []boundary.Position) (to []boundary.Position, gaps []Gap, err error)
+}
+
+// Gap is what a source leaves out of one stream, from one position to another.
+type Gap struct {
+	// From is the position that is lost, To where reading goes on: zero at the beginning of
+	// what there is, or, with the reason "partition_gone", nowhere.
+	From, To boundary.Position
+	// Events is how many are left out, where that is Known: what a deleted topic held cannot be.
+	Events int64
+	Known  bool
+	// Reason is stable, snake_case: "removed" by retention, "made_anew" under the same name,
+	// "cut_short" by the loss of what had been read, "partition_gone", "replaced".
+	Reason string
 }
 
 // LagTeller is what a Source may be too.
@@ -111,12 +126,13 @@ func (e *DataLost) Error() string {
 
 // SameStream reports whether two positions' Stream names are of one stream. What
 // follows an "#" says which generation of the stream it is (a file's fingerprint,
-// which grows with a short file): a later generation takes the earlier one's place.
+// which grows with a short file; a topic's id): a later generation takes the earlier
+// one's place, and any that of a position from before there were generations.
 func SameStream(a, b string) bool {
 	if a == b {
 		return true
 	}
-	an, _, aok := strings.Cut(a, "#")
-	bn, _, bok := strings.Cut(b, "#")
-	return aok && bok && an == bn
+	an, _, _ := strings.Cut(a, "#")
+	bn, _, _ := strings.Cut(b, "#")
+	return an == bn
 }

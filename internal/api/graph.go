@@ -126,6 +126,23 @@ type GraphSummary struct {
 	Update *UpdateStatus `json:"last_update"`
 }
 
+// SkipResult answers skip-lost: the graph, and what is left out.
+type SkipResult struct {
+	GraphSummary
+	// Gaps is where and how much: one for each stream of the source that has lost something.
+	// Each command with a gap counts once in the accumulator's own Gaps.
+	Gaps []Gap `json:"skipped"`
+}
+
+// Gap is what one stream of a source is let go on without (M44).
+type Gap struct {
+	Stream string  `json:"stream"`
+	From   string  `json:"from"`   // the position that is lost
+	To     *string `json:"to"`     // where it goes on; "start" for the beginning, null for nowhere
+	Events *int64  `json:"events"` // how many are left out; null where nobody can know
+	Reason string  `json:"reason"`
+}
+
 // UpdateStatus is the last attempt to change a graph since the daemon started.
 type UpdateStatus struct {
 	At     time.Time `json:"at"`

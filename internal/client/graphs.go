@@ -162,9 +162,10 @@ func (c *Client) Restart(ctx context.Context, name, accumulator string) (api.Gra
 	return post[api.GraphSummary](ctx, c, graph(name, "restart"), body)
 }
 
-// SkipLost lets a halted accumulator go on behind a gap in its source.
-func (c *Client) SkipLost(ctx context.Context, name, accumulator string) (api.GraphSummary, error) {
-	return post[api.GraphSummary](ctx, c, graph(name, "skip-lost"), map[string]string{"accumulator": accumulator})
+// SkipLost lets a halted accumulator go on behind a gap in its source, and answers what is
+// left out.
+func (c *Client) SkipLost(ctx context.Context, name, accumulator string) (api.SkipResult, error) {
+	return post[api.SkipResult](ctx, c, graph(name, "skip-lost"), map[string]string{"accumulator": accumulator})
 }
 
 // Reset takes all state from a graph; the caller has been asked whether that is meant.

@@ -9,7 +9,6 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -60,13 +59,6 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	source, err := r.source(a)
 	if err != nil {
 		return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
-	}
-	if m.takeSkip(a.index) {
-		if s, ok := source.(accumulator.Skipper); ok {
-			s.SkipLost()
-		} else {
-			mark.Positions = nil
-		}
 	}
 	program := m.unit.Programs[a.index]
 	core := accumulator.NewCore(program, accumulator.Limits{})
@@ -157,30 +149,6 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp ch
 		}
 		m.recordRecovery(rec)
 	}
-}
-
-// takeSkip says, once, whether the operator let accumulator i go on behind a gap.
-func (m *managed) takeSkip(i int) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	skip := m.halts[i]
-	m.halts[i] = false
-	return skip
-}
-
-// skipLost lets a halted accumulator go on at what its source has (M44).
-func (r *run) skipLost(a *accumulatorRun, by string, positions []boundary.Position) {
-	m := r.m
-	m.mu.Lock()
-	m.halts[a.index] = true
-	m.gaps[a.index]++
-	m.mu.Unlock()
-	m.recordRecovery(checkpoint.RecoveryEvent{
-		At: time.Now(), Graph: m.ref.Name, Component: "accumulator/" + a.spec.Name, Kind: "gap_skipped",
-		Reason: fmt.Sprintf("%s let it go on behind the gap after %s", by, describePositions(positions)), Outcome: "restarted",
-		Incarnation: r.head.Incarnation,
-	})
-	a.operator.Restart()
 }
 
 // describePositions is a list of positions for people.

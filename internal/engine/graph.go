@@ -52,8 +52,7 @@ type managed struct {
 	held     bool          // runs are held back: an update is being tried
 	swap     chan struct{} // closed when the update under way has ended; nil while there is none
 	update   *UpdateStatus
-	halts    []bool  // per accumulator: skip what its source has lost (M44)
-	gaps     []int64 // per accumulator: how often that was done
+	gaps     []int64 // per accumulator: how often it was let go on behind what its source had lost (M44)
 	task     *supervisor.Task
 	node     *supervisor.Node // of the supervising goroutine, which alone reads it
 	failure  error            // why the last run ended badly at shutdown
@@ -70,7 +69,7 @@ func (e *Engine) manage(d checkpoint.Declaration, unit *compile.Unit) *managed {
 		for range unit.Programs {
 			m.mailboxes = append(m.mailboxes, pump.NewMailbox(e.cfg.MailboxEvents, e.mailboxBytes()))
 		}
-		m.halts, m.gaps = make([]bool, len(unit.Programs)), make([]int64, len(unit.Programs))
+		m.gaps = make([]int64, len(unit.Programs))
 	}
 	return m
 }

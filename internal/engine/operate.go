@@ -312,30 +312,3 @@ func (m *managed) forgive(ctx context.Context) error {
 	}
 	return nil
 }
-
-// SkipLost lets a halted accumulator go on at what its source has (M44).
-func (e *Engine) SkipLost(ctx context.Context, g Ref, name, by string) (GraphSummary, error) {
-	m, err := e.graph(g)
-	if err != nil {
-		return GraphSummary{}, err
-	}
-	i, err := m.accumulator(name)
-	if err != nil {
-		return GraphSummary{}, err
-	}
-	var positions []boundary.Position
-	var halted bool
-	_, r, err := e.command(ctx, g, func(c *reactor.Core, _ time.Time) error {
-		in := c.Look().Inputs[i]
-		positions, halted = in.Positions, in.Code == "source_data_lost"
-		return nil
-	})
-	if err != nil {
-		return GraphSummary{}, err
-	}
-	if !halted {
-		return GraphSummary{}, &Error{Status: http.StatusConflict, Code: "nothing_lost", Detail: fmt.Sprintf("accumulator %s has lost nothing; there is no gap to skip", name)}
-	}
-	r.skipLost(r.accs[i], by, positions)
-	return m.after(ctx, func(s *GraphSummary) bool { return s.Health != string(reactor.HealthHalted) && loaded(s) }), nil
-}

@@ -109,26 +109,15 @@ func (e *Engine) Rewind(ctx context.Context, g Ref, name, position, confirm, by 
 	if err != nil {
 		return GraphSummary{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	var from []boundary.Position
 	r, err := m.running()
 	if err != nil {
 		return GraphSummary{}, err
 	}
-	err = r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) {
-		from = c.Look().Inputs[i].Positions
-		r.reactor.Rewind(now, i, to)
-		r.accs[i].operator.Restart()
+	err = r.goOn(ctx, i, to, "rewound", func(from []boundary.Position) string {
+		return fmt.Sprintf("%s had it go on from %s instead of %s", by, orStart(to), orStart(from))
 	})
 	if err != nil {
-		return GraphSummary{}, m.refusal(err)
-	}
-	m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.Name, Component: "accumulator/" + name, Kind: "rewound",
-		Reason:  fmt.Sprintf("%s had it go on from %s instead of %s", by, orStart(to), orStart(from)),
-		Outcome: "restarted", Incarnation: r.head.Incarnation})
-	if _, err := r.reactor.Durable(ctx); err != nil {
-		return GraphSummary{}, m.notDurable(err)
+		return GraphSummary{}, err
 	}
 	return m.after(ctx, func(s *GraphSummary) bool { return accumulator.Health(s.Accumulators[i].Health).Healthy() }), nil
 }

@@ -430,8 +430,12 @@ func TestM44SkipLost(t *testing.T) {
 		if s.Health != "halted" || s.HealthReason.Code != "source_data_lost" {
 			t.Fatalf("%s %+v", s.Health, s.HealthReason)
 		}
-		if _, err := b.e.SkipLost(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err != nil {
+		skipped, err := b.e.SkipLost(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann")
+		if err != nil {
 			t.Fatal(err)
+		}
+		if g := skipped.Gaps; len(g) != 1 || g[0].From != "@7" || *g[0].To != "start" || g[0].Events != nil || g[0].Reason != "replaced" {
+			t.Fatalf("gaps %+v", g)
 		}
 		time.Sleep(time.Second)
 		if s := b.summary("duo"); s.Health != "live" || s.Epoch != 2 {

@@ -81,6 +81,9 @@ func (c *Config) Validate() error {
 // DialTimeout bounds one connection's opening, with its handshakes.
 const DialTimeout = 5 * time.Second
 
+// ClientID is who the brokers see, in their logs and quotas.
+const ClientID = "graphd"
+
 // metadataTTL bounds how long it may take until a moved leader or a new partition is seen.
 const metadataTTL = time.Second
 
@@ -110,7 +113,7 @@ func New(cfg Config, topics []string) (*Client, error) {
 	}
 	c.transport = &kafka.Transport{
 		Dial: c.dial, DialTimeout: DialTimeout, MetadataTTL: metadataTTL, MetadataTopics: topics,
-		ClientID: "graphd", Context: ctx,
+		ClientID: ClientID, Context: ctx,
 	}
 	var err error
 	if c.transport.TLS, err = cfg.TLS.config(); err == nil {

@@ -70,7 +70,7 @@ type Commander interface {
 	// Restart revives the graph, or one accumulator when accumulator is not "".
 	Restart(ctx context.Context, g api.Ref, accumulator, by string) (api.GraphSummary, error)
 	// SkipLost lets a halted accumulator go on behind a gap in its source (M44).
-	SkipLost(ctx context.Context, g api.Ref, accumulator, by string) (api.GraphSummary, error)
+	SkipLost(ctx context.Context, g api.Ref, accumulator, by string) (api.SkipResult, error)
 }
 
 // Maintainer does what is rarely done. confirm must be the graph's name.

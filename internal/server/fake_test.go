@@ -206,8 +206,13 @@ func (f *fake) Restart(_ context.Context, g api.Ref, accumulator, _ string) (api
 	return summary(), f.call(g, "restart "+accumulator)
 }
 
-func (f *fake) SkipLost(_ context.Context, g api.Ref, accumulator, _ string) (api.GraphSummary, error) {
-	return summary(), f.call(g, "skip "+accumulator)
+func (f *fake) SkipLost(_ context.Context, g api.Ref, accumulator, _ string) (api.SkipResult, error) {
+	to, events := "t/0#mH9c2FVoQZOVT2DNtZ1yOA@15", int64(5)
+	gaps := []api.Gap{
+		{Stream: "t/0", From: "t/0#mH9c2FVoQZOVT2DNtZ1yOA@10", To: &to, Events: &events, Reason: "removed"},
+		{Stream: "t/1", From: "t/1#mH9c2FVoQZOVT2DNtZ1yOA@10", Reason: "partition_gone"},
+	}
+	return api.SkipResult{GraphSummary: summary(), Gaps: gaps}, f.call(g, "skip "+accumulator)
 }
 
 // Push decides on every event as an accumulator would.

@@ -92,16 +92,28 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 // skipLost answers POST …/skip-lost.
 func (s *Server) skipLost(w http.ResponseWriter, r *http.Request) {
 	var req api.PieceRequest
-	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
-		name, err := pieceName(&req)
-		if err == nil && name == "" {
-			err = wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, "accumulator must name the input whose lost events are to be skipped")
-		}
-		if err != nil {
-			return api.GraphSummary{}, err
-		}
-		return s.ctl.SkipLost(ctx, g, name, who(r))
-	})
+	g, err := graphRef(r)
+	if err == nil {
+		err = s.commandBody(w, r, false, &req)
+	}
+	var name string
+	if err == nil {
+		name, err = pieceName(&req)
+	}
+	if err == nil && name == "" {
+		err = wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+			"accumulator must name the input whose lost events are to be skipped")
+	}
+	var result api.SkipResult
+	if err == nil {
+		result, err = s.ctl.SkipLost(r.Context(), g, name, who(r))
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("ETag", etag(result.Revision))
+	s.answer(w, r, http.StatusOK, result)
 }
 
 // command reads a command's body into req, carries it out, and answers with the graph's new summary.

@@ -277,6 +277,48 @@ func serves(ctx context.Context, client *kafka.Client, topic kafka.TopicConfig) 
 	return true
 }
 
+// DeleteTopic removes a topic and waits until it is gone, so that one of the same name can be made.
+func DeleteTopic(t testing.TB, brokers []string, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	client, done := admin(brokers)
+	defer done()
+	for {
+		res, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: []string{name}})
+		if err == nil && errors.Is(res.Errors[name], kafka.UnknownTopicOrPartition) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("delete topic %s: %v", name, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Produce writes values to one partition of a topic, acknowledged by all its brokers.
+func Produce(t testing.TB, brokers []string, topic string, partition int, values ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	client, done := admin(brokers)
+	defer done()
+	records := make([]kafka.Record, len(values))
+	for i, v := range values {
+		records[i].Value = kafka.NewBytes([]byte(v))
+	}
+	res, err := client.Produce(ctx, &kafka.ProduceRequest{
+		Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(records...),
+	})
+	if err == nil {
+		err = res.Error
+	}
+	if err != nil {
+		t.Fatalf("write to %s/%d: %v", topic, partition, err)
+	}
+}
+
 // deleteTopic removes a topic. A server that is gone has taken it along.
 func deleteTopic(brokers []string, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

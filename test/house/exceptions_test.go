@@ -8,7 +8,7 @@ var largePackages = []struct {
 	decision string // the number of an entry of docs/decisions
 }{
 	{"bench", 2750, ""},
-	{"internal/engine", 4800, ""},
+	{"internal/engine", 4840, ""},
 	{"internal/expression/eval", 2600, ""},
 	{"internal/graph", 2950, ""},
 	{"internal/reactor", 5100, ""},
@@ -28,7 +28,6 @@ var longFiles = map[string]int{
 	"internal/live/reactor.go":              460,
 	"internal/live/writer.go":               440,
 	"internal/sink/kafka/kafka_test.go":     600,
-	"internal/source/kafka/source_test.go":  420,
 	"internal/supervisor/supervise_test.go": 460,
 }
 

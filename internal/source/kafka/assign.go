@@ -4,19 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 
 	"github.com/graphd/graphd/internal/accumulator"
-	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kafkanet"
 )
 
-// look sees which partitions there are and who leads them. What fails is tried again; the
-// error is one that ends the session.
-func (r *session) look(ctx context.Context) error {
-	err := r.assign(ctx)
+// seen is what became of a look at the topics.
+type seen struct {
+	topics []kafkanet.Topic
+	err    error
+}
+
+// look asks which partitions there are and who leads them, while reading goes on.
+func (r *session) look(ctx context.Context, wg *sync.WaitGroup) {
+	r.looking = true
+	wg.Go(func() {
+		asking, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		s := &seen{}
+		if s.topics, s.err = r.client.Topics(asking, r.s.cfg.Topics); s.err != nil {
+			s.err = fmt.Errorf("ask the brokers for the topics: %w", s.err)
+		}
+		select {
+		case r.looks <- s:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// looked acts on a look. What fails is tried again; the error is one that ends the session.
+func (r *session) looked(ctx context.Context, s *seen) error {
+	r.looking = false
+	err := s.err
+	if err == nil {
+		err = r.assign(ctx, s.topics)
+	}
 	if lost := new(accumulator.DataLost); errors.As(err, &lost) || ctx.Err() != nil {
 		return err
 	}
@@ -32,30 +58,27 @@ func (r *session) look(ctx context.Context) error {
 	return nil
 }
 
-func (r *session) assign(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	meta, err := r.client.Metadata(asking, &kafka.MetadataRequest{Topics: r.s.cfg.Topics})
-	if err != nil {
-		return fmt.Errorf("ask the brokers for the topics: %w", err)
-	}
+func (r *session) assign(ctx context.Context, topics []kafkanet.Topic) error {
+	var err error
 	var fresh []*partition
-	for i := range meta.Topics {
-		t := &meta.Topics[i]
-		if t.Error != nil {
-			err = errors.Join(err, fmt.Errorf("topic %s: %w", t.Name, t.Error))
+	for i := range topics {
+		t := &topics[i]
+		if t.Err != nil {
+			err = errors.Join(err, fmt.Errorf("topic %s: %w", t.Name, t.Err))
 			continue
 		}
 		for _, have := range t.Partitions {
 			p := r.partition(t.Name, have.ID)
 			if p == nil {
-				p = &partition{topic: t.Name, id: have.ID, stream: streamOf(t.Name, have.ID), leader: have.Leader.ID, high: -1}
+				p = &partition{topic: t.Name, id: have.ID, stream: streamOf(t.Name, have.ID), high: -1}
 				fresh = append(fresh, p)
 			}
-			p.leader = have.Leader.ID
+			p.leader, p.now = have.Leader, t.ID
 		}
 	}
-	return errors.Join(err, r.begin(asking, ctx, fresh))
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return errors.Join(err, r.begin(asking, ctx, fresh), r.compare(asking))
 }
 
 func (r *session) partition(topic string, id int) *partition {
@@ -76,8 +99,9 @@ func (r *session) begin(asking, ctx context.Context, fresh []*partition) error {
 	}
 	ask := map[string][]kafka.OffsetRequest{}
 	for _, p := range fresh {
-		if offset, ok := r.from[p.stream]; ok {
-			p.next = offset
+		if at, ok := r.from[p.stream]; ok {
+			p.next, p.gen = at.offset, at.gen
+			p.doubted = p.gen.witness.known
 			continue
 		}
 		if offset, ok := r.s.cfg.Start.Offsets[p.stream]; ok && r.s.cfg.Start.At == "offsets" && !r.known[p.topic] {
@@ -94,9 +118,12 @@ func (r *session) begin(asking, ctx context.Context, fresh []*partition) error {
 		p.handed = p.next
 		r.known[p.topic] = true
 		r.partitions = append(r.partitions, p)
+		if p.gen == (generation{}) {
+			p.gen.id = p.now // where nothing is known, the topic of now is believed to be the one
+		}
 		// The beginning is part of the next checkpoint: a restart before the first record
 		// does not choose anew.
-		if err := r.out.Advance(ctx, boundary.Position{Stream: p.stream, Offset: p.next}); err != nil {
+		if err := r.out.Advance(ctx, p.at(p.next)); err != nil {
 			return err
 		}
 	}
@@ -177,42 +204,4 @@ func (r *session) offsets(ctx context.Context, ask map[string][]kafka.OffsetRequ
 		}
 	}
 	return out, nil
-}
-
-// beyondPatience is how long a broker may have less than was read: a new leader learns a
-// little late how far the old one had committed.
-const beyondPatience = 3 * time.Second
-
-// refused acts on a partition's error. An offset out of range is looked into: what was
-// deleted is lost at once, what is not there yet after a while (M44).
-func (r *session) refused(ctx context.Context, p *partition, cause kafka.Error) error {
-	if cause != kafka.OffsetOutOfRange {
-		p.fail(cause)
-		return nil
-	}
-	asking, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	got, err := r.offsets(asking, map[string][]kafka.OffsetRequest{p.topic: {kafka.FirstOffsetOf(p.id), kafka.LastOffsetOf(p.id)}})
-	if err != nil {
-		p.fail(err)
-		return ctx.Err()
-	}
-	have := got[p.stream]
-	if p.beyond.IsZero() {
-		p.beyond = time.Now()
-	}
-	switch {
-	case p.next >= have.FirstOffset && p.next <= have.LastOffset,
-		p.next > have.LastOffset && time.Since(p.beyond) < beyondPatience:
-		p.fail(cause)
-		return nil
-	case r.s.skip.Load() && !p.fetched:
-		p.next = min(max(p.next, have.FirstOffset), have.LastOffset)
-		p.handed, p.beyond = p.next, time.Time{}
-		return r.out.Advance(ctx, boundary.Position{Stream: p.stream, Offset: p.next})
-	}
-	return &accumulator.DataLost{
-		Want: boundary.Position{Stream: p.stream, Offset: p.next}.String(),
-		Have: fmt.Sprintf("offsets %d to %d of %s", have.FirstOffset, have.LastOffset, p.stream),
-	}
 }

@@ -15,6 +15,7 @@ type batch struct {
 	attributes int16
 	first, max int64 // times, milliseconds since 1970
 	producer   int64
+	epoch      int32 // of the leader that took it in
 	count      int
 	// body is the records, compressed as the attributes say; nil when the batch was too large to be kept.
 	body []byte
@@ -63,7 +64,7 @@ func cut(records []byte, limit int) ([]batch, error) {
 			base: int64(be.Uint64(records)), attributes: int16(be.Uint16(records[21:])),
 			first: int64(be.Uint64(records[27:])), max: int64(be.Uint64(records[35:])),
 			producer: int64(be.Uint64(records[43:])), count: int(int32(be.Uint32(records[57:]))),
-			crc: be.Uint32(records[17:]), size: int(size),
+			epoch: int32(be.Uint32(records[12:])), crc: be.Uint32(records[17:]), size: int(size),
 		}
 		b.last = b.base + int64(int32(be.Uint32(records[23:])))
 		if b.count < 0 || b.last < b.base {
@@ -92,12 +93,16 @@ func (b *batch) check() error {
 	return nil
 }
 
-// time is a record's.
-func (b *batch) time(delta int64) time.Time {
-	ms := b.first + delta
+// millis is a record's time, in milliseconds since 1970.
+func (b *batch) millis(delta int64) int64 {
 	if b.attributes&appendTimeBit != 0 {
-		ms = b.max
+		return b.max
 	}
+	return b.first + delta
+}
+
+// timeOf is a record's time as events have it.
+func timeOf(ms int64) time.Time {
 	if ms < 0 {
 		return time.Time{} // the producer gave none
 	}

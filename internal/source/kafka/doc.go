@@ -9,6 +9,7 @@
 // # The way of a record
 //
 //	session   assigns partitions, asks each leader for what follows, hands over in order
+//	lost      what is not there any more, and topics made anew
 //	request   one fetch from one leader, its answer bounded as it is read
 //	batch     the record batches of an answer; transactions that were aborted are left out
 //	window    decompresses a batch piece by piece, never as a whole
@@ -20,11 +21,15 @@
 //
 // # Positions
 //
-// A stream is "topic/partition", a position's offset that of the next record. A position
-// that the broker no longer has, or not yet again, is an [accumulator.DataLost] (M44).
+// A stream is "topic/partition#generation", a position's offset that of the next record.
+// The generation tells topics apart that had one name after another: it is the topic's id,
+// or, where the brokers have none, the record that was read last. Fetches name topics by
+// their ids where brokers can do so. A position that the broker no longer has, or not yet
+// again, or that is in another topic than there is now, is an [accumulator.DataLost] (M44);
+// Skip tells where one can go on.
 //
 // # Concurrency
 //
 // A session's state belongs to the goroutine of Run. Each request has a goroutine, and the
-// mirror has one; Run joins them. Durable, SkipLost and Lag may be called by any goroutine.
+// mirror has one; Run joins them. Durable, Skip, Seek and Lag may be called by any goroutine.
 package kafka

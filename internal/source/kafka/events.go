@@ -31,8 +31,9 @@ type events struct {
 	out    accumulator.Out
 	topic  string
 	id     int32
-	stream string
-	from   int64 // records before are not wanted: a batch may begin earlier
+	stream string // with its generation
+	one    bool   // no more than the first that is wanted is
+	from   int64  // records before are not wanted: a batch may begin earlier
 
 	list  []boundary.Event
 	metas []boundary.Meta
@@ -40,12 +41,14 @@ type events struct {
 	bytes int
 	buf   []byte // of the window, reused
 	now   time.Time
+	last  witness // the record that was read last
 }
 
 // record is one record as it is read. The slices are valid until the next is read.
 type record struct {
 	offset int64
 	at     time.Time
+	millis int64 // the same, as the broker has it
 	key    []byte
 	value  []byte
 	null   bool // there is no value: a tombstone
@@ -88,10 +91,11 @@ func (e *events) batch(ctx context.Context, b *batch) error {
 			return fmt.Errorf("read the batch at offset %d of %s: %w", b.base, e.stream, w.err)
 		}
 		next = r.offset + 1
+		e.last = witness{known: true, offset: r.offset, epoch: b.epoch, millis: r.millis}
 		if r.offset < e.from {
 			continue
 		}
-		if err := e.add(ctx, &r, bad); err != nil {
+		if err := e.add(ctx, &r, bad); err != nil || e.one {
 			return err
 		}
 	}
@@ -107,7 +111,7 @@ func (e *events) tooLarge(ctx context.Context, b *batch, from int64, head []byte
 		return err
 	}
 	ev := boundary.Event{Raw: append([]byte{}, head...), Pos: e.position(b.last), At: e.now, Meta: &boundary.Meta{
-		Topic: e.topic, Partition: e.id, Offset: from, Timestamp: b.time(0),
+		Topic: e.topic, Partition: e.id, Offset: from, Timestamp: timeOf(b.millis(0)),
 	}}
 	return e.out.Refuse(ctx, ev, &accumulator.BadEvent{Stage: "size", Code: "batch_too_large", Text: text})
 }
@@ -158,7 +162,8 @@ func (e *events) read(w *window, b *batch) (r record, bad *accumulator.BadEvent)
 // readKey reads a record up to its value.
 func (e *events) readKey(w *window, b *batch, r *record) {
 	w.skip(1) // attributes: none are defined
-	r.at = b.time(w.varint())
+	r.millis = b.millis(w.varint())
+	r.at = timeOf(r.millis)
 	r.offset = b.base + w.varint()
 	n := w.varint()
 	if w.err == nil && n > int64(len(w.buf)-w.at) {

@@ -50,8 +50,8 @@ func (s *Source) commitGroup(ctx context.Context, client *kafkanet.Client, posit
 	defer cancel()
 	topics := map[string][]kafka.OffsetCommit{}
 	for _, p := range positions {
-		if topic, id, ok := parseStream(p.Stream); ok {
-			topics[topic] = append(topics[topic], kafka.OffsetCommit{Partition: id, Offset: p.Offset})
+		if at, ok := parsePlace(p); ok {
+			topics[at.topic] = append(topics[at.topic], kafka.OffsetCommit{Partition: at.id, Offset: at.offset})
 		}
 	}
 	res, err := client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: s.cfg.Group, GenerationID: -1, Topics: topics})

@@ -32,29 +32,31 @@ func (s *Source) Seek(ctx context.Context, position string) ([]boundary.Position
 		return nil, err
 	}
 	r := newSession(s, client, nil, nil)
-	ask, err := r.ends(ctx)
-	if err != nil {
-		return nil, err
-	}
-	got, err := r.offsets(ctx, ask)
+	got, err := r.ends(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []boundary.Position
 	var missing []string
 	for stream, have := range got {
-		offset, named := want[stream]
+		at, named := want[stream]
+		topic, id, _ := parseStream(stream)
+		offset, now := at.offset, place{topic: topic, id: id, gen: generation{id: have.topic}}
 		switch {
 		case position == "end":
-			offset = have.LastOffset
+			offset = have.last
 		case !named:
 			missing = append(missing, stream)
 			continue
-		case offset < have.FirstOffset || offset > have.LastOffset:
-			return nil, fmt.Errorf("%s has the offsets %d to %d; there is nothing at %d", stream, have.FirstOffset, have.LastOffset, offset)
+		case !at.gen.id.IsZero() && !now.gen.id.IsZero() && at.gen.id != now.gen.id:
+			return nil, fmt.Errorf("the topic %s was made anew: it has the id %s now, and the position is in %s",
+				topic, now.gen.id, at.gen.id)
+		case offset < have.first || offset > have.last:
+			return nil, fmt.Errorf("%s has the offsets %d to %d; there is nothing at %d", stream, have.first, have.last, offset)
 		}
 		delete(want, stream)
-		out = append(out, boundary.Position{Stream: stream, Offset: offset})
+		now.offset = offset
+		out = append(out, now.position())
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("the position says nothing of %s; name every partition", strings.Join(missing, ", "))
@@ -65,23 +67,38 @@ func (s *Source) Seek(ctx context.Context, position string) ([]boundary.Position
 	return out, nil
 }
 
-// ends is what to ask for to know where every partition begins and ends. The cluster may
-// still have to be found.
-func (r *session) ends(ctx context.Context) (map[string][]kafka.OffsetRequest, error) {
+// ends is what a partition holds.
+type ends struct {
+	topic       kafkanet.TopicID
+	leader      int
+	first, last int64
+}
+
+// ends looks at all partitions, by stream. The cluster may still have to be found.
+func (r *session) ends(ctx context.Context) (map[string]ends, error) {
 	for {
-		meta, err := r.client.Metadata(ctx, &kafka.MetadataRequest{Topics: r.s.cfg.Topics})
-		ask := map[string][]kafka.OffsetRequest{}
-		if err == nil {
-			for i := range meta.Topics {
-				t := &meta.Topics[i]
-				err = errors.Join(err, t.Error)
-				for _, p := range t.Partitions {
-					ask[t.Name] = append(ask[t.Name], kafka.FirstOffsetOf(p.ID), kafka.LastOffsetOf(p.ID))
-				}
+		topics, err := r.client.Topics(ctx, r.s.cfg.Topics)
+		out, ask := map[string]ends{}, map[string][]kafka.OffsetRequest{}
+		for i := range topics {
+			t := &topics[i]
+			if t.Err != nil {
+				err = errors.Join(err, fmt.Errorf("topic %s: %w", t.Name, t.Err))
+			}
+			for _, p := range t.Partitions {
+				out[streamOf(t.Name, p.ID)] = ends{topic: t.ID, leader: p.Leader}
+				ask[t.Name] = append(ask[t.Name], kafka.FirstOffsetOf(p.ID), kafka.LastOffsetOf(p.ID))
 			}
 		}
+		var got map[string]kafka.PartitionOffsets
 		if err == nil {
-			return ask, nil
+			got, err = r.offsets(ctx, ask)
+		}
+		if err == nil {
+			for stream, e := range out {
+				e.first, e.last = got[stream].FirstOffset, got[stream].LastOffset
+				out[stream] = e
+			}
+			return out, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -92,18 +109,19 @@ func (r *session) ends(ctx context.Context) (map[string][]kafka.OffsetRequest, e
 }
 
 // parsePositions reads what describe shows: topic/0@42,topic/1@7. It is empty for "end".
-func parsePositions(text string) (map[string]int64, error) {
-	out := map[string]int64{}
+func parsePositions(text string) (map[string]place, error) {
+	out := map[string]place{}
 	if text == "end" {
 		return out, nil
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		stream, number, _ := strings.Cut(strings.TrimSpace(part), "@")
 		offset, err := strconv.ParseInt(number, 10, 64)
-		if _, _, ok := parseStream(stream); !ok || err != nil || offset < 0 {
+		at, ok := parsePlace(boundary.Position{Stream: stream, Offset: offset})
+		if !ok || err != nil || offset < 0 {
 			return nil, fmt.Errorf("%q is not a position of a partition: say start, end, or topic/0@42,topic/1@7", part)
 		}
-		out[stream] = offset
+		out[at.stream()] = at
 	}
 	return out, nil
 }

@@ -33,11 +33,14 @@ type session struct {
 	client *kafkanet.Client
 	out    accumulator.Out
 
-	from       map[string]int64 // resume points, by stream
+	from       map[string]place // resume points, by stream
 	known      map[string]bool  // topics that have a resume point or were read before
 	partitions []*partition     // in the order of the topics and numbers
 	asking     map[int]bool     // leaders that a request is on the way to
+	newest     map[int]int16    // the newest version of a fetch that a leader speaks, once known
 	results    chan *result
+	looking    bool // a look at the topics is on the way
+	looks      chan *seen
 	health     accumulator.Health
 	trouble    string    // why the topics cannot be looked at; "" when they can
 	failures   int       // looks in a row that failed
@@ -48,19 +51,28 @@ type session struct {
 type partition struct {
 	topic  string
 	id     int
-	stream string
+	stream string // without the generation
+	gen    generation
 	leader int // as of the last look
 
-	next    int64 // the next to be asked for
-	handed  int64 // all before has been handed over
-	high    int64 // after the last there is; -1: not known
-	busy    bool  // a request for it is on the way
-	fetched bool  // it was read in this session
+	next   int64 // the next to be asked for
+	handed int64 // all before has been handed over
+	high   int64 // after the last there is; -1: not known
+	busy   bool  // a request for it is on the way
 
 	failures  int
 	notBefore time.Time
 	trouble   string
 	beyond    time.Time // since when the broker has less than was read; zero: it has not
+	anew      time.Time // since when the topic is said to have been made anew; zero: it is not
+	now       kafkanet.TopicID
+	byID      bool // the leader is asked by the topic's id, and would notice another topic
+	doubted   bool // it is to be seen whether the topic was made anew, by the witness
+}
+
+// at is a position in the partition.
+func (p *partition) at(offset int64) boundary.Position {
+	return boundary.Position{Stream: streamIn(p.stream, p.gen), Offset: offset}
 }
 
 // result is what became of a request.
@@ -71,16 +83,13 @@ type result struct {
 	err    error
 }
 
-func newSession(s *Source, client *kafkanet.Client, out accumulator.Out, from []boundary.Position) *session {
+func newSession(s *Source, client *kafkanet.Client, out accumulator.Out, from map[string]place) *session {
 	r := &session{
-		s: s, client: client, out: out, from: map[string]int64{}, known: map[string]bool{},
-		asking: map[int]bool{}, results: make(chan *result), health: accumulator.Connecting,
+		s: s, client: client, out: out, from: from, known: map[string]bool{}, newest: map[int]int16{},
+		asking: map[int]bool{}, results: make(chan *result), looks: make(chan *seen), health: accumulator.Connecting,
 	}
 	for _, p := range from {
-		if topic, _, ok := parseStream(p.Stream); ok {
-			r.from[p.Stream] = p.Offset
-			r.known[topic] = true
-		}
+		r.known[p.topic] = true
 	}
 	return r
 }
@@ -91,10 +100,8 @@ func (r *session) loop(ctx context.Context, wg *sync.WaitGroup) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if !time.Now().Before(r.lookAt) {
-			if err := r.look(ctx); err != nil {
-				return err
-			}
+		if !r.looking && !time.Now().Before(r.lookAt) {
+			r.look(ctx, wg)
 		}
 		r.launch(ctx, wg)
 		timer.Reset(time.Until(r.due()))
@@ -102,6 +109,10 @@ func (r *session) loop(ctx context.Context, wg *sync.WaitGroup) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timer.C:
+		case seen := <-r.looks:
+			if err := r.looked(ctx, seen); err != nil {
+				return err
+			}
 		case res := <-r.results:
 			if err := r.take(ctx, wg, res); err != nil {
 				return err
@@ -112,8 +123,11 @@ func (r *session) loop(ctx context.Context, wg *sync.WaitGroup) error {
 
 // due is when there is something to do without an answer.
 func (r *session) due() time.Time {
-	at := r.lookAt
 	now := time.Now()
+	at := r.lookAt
+	if r.looking {
+		at = now.Add(lookEvery)
+	}
 	for _, p := range r.partitions {
 		if !p.busy && p.notBefore.After(now) && p.notBefore.Before(at) {
 			at = p.notBefore
@@ -127,13 +141,14 @@ func (r *session) launch(ctx context.Context, wg *sync.WaitGroup) {
 	now := time.Now()
 	by := map[int][]*partition{}
 	for _, p := range r.partitions {
-		if !p.busy && !r.asking[p.leader] && !now.Before(p.notBefore) {
+		if !p.busy && p.anew.IsZero() && !r.asking[p.leader] && !now.Before(p.notBefore) {
 			by[p.leader] = append(by[p.leader], p)
 		}
 	}
 	for leader, parts := range by {
 		r.asking[leader] = true
-		req := r.request(parts)
+		req := r.request(leader, parts)
+		req.newest = r.newest[leader]
 		for _, p := range parts {
 			p.busy = true
 		}
@@ -150,22 +165,33 @@ func (r *session) launch(ctx context.Context, wg *sync.WaitGroup) {
 
 // request asks one leader for what follows in partitions. The one that was read last is
 // asked for last, so that a leader that fills its answer with the first starves none.
-func (r *session) request(parts []*partition) *request {
-	req := &request{limit: r.s.cfg.MaxBatchBytes, Request: fetch.Request{
+func (r *session) request(leader int, parts []*partition) *request {
+	req := &request{leader: int32(leader), limit: r.s.cfg.MaxBatchBytes, ids: map[string]kafkanet.TopicID{}}
+	req.Request = fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(maxWait / time.Millisecond), MinBytes: 1, MaxBytes: fetchBytes,
 		IsolationLevel: int8(kafka.ReadCommitted), SessionEpoch: -1,
-	}}
+	}
 	for _, p := range parts {
+		if id := p.gen.id; req.ids != nil && !id.IsZero() {
+			req.ids[p.topic] = id
+		} else {
+			req.ids = nil // all by their ids, or none
+		}
 		i := slices.IndexFunc(req.Topics, func(t fetch.RequestTopic) bool { return t.Topic == p.topic })
 		if i < 0 {
 			i = len(req.Topics)
 			req.Topics = append(req.Topics, fetch.RequestTopic{Topic: p.topic})
 		}
-		req.Topics[i].Partitions = append(req.Topics[i].Partitions, fetch.RequestPartition{
-			Partition: int32(p.id), CurrentLeaderEpoch: -1, FetchOffset: p.next, LogStartOffset: -1, PartitionMaxBytes: partitionMost,
-		})
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, p.from(p.next))
 	}
 	return req
+}
+
+// from asks for what follows an offset.
+func (p *partition) from(offset int64) fetch.RequestPartition {
+	return fetch.RequestPartition{
+		Partition: int32(p.id), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: partitionMost,
+	}
 }
 
 // ask sends a request and reads its answer.
@@ -189,12 +215,15 @@ func (r *session) take(ctx context.Context, wg *sync.WaitGroup, res *result) err
 		res.err = kafka.Error(res.answer.code)
 	}
 	if res.err != nil {
+		delete(r.newest, res.leader) // it may be another one when it is back
 		for _, p := range res.asked {
 			p.fail(res.err)
 		}
+		r.lookAt = time.Now() // another broker may lead now
 		r.say()
 		return ctx.Err()
 	}
+	r.newest[res.leader] = res.answer.newest
 	type portion struct {
 		p       *partition
 		c       *chunk
@@ -211,13 +240,22 @@ func (r *session) take(ctx context.Context, wg *sync.WaitGroup, res *result) err
 			if err := r.refused(ctx, p, kafka.Error(c.code)); err != nil {
 				return err
 			}
+			r.lookAt = time.Now()
 			continue
 		}
 		batches, err := cut(c.records, r.s.cfg.MaxBatchBytes)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", p.stream, err)
 		}
-		p.failures, p.trouble, p.high, p.fetched, p.beyond = 0, "", c.high, true, time.Time{}
+		if p.doubted {
+			if err := r.believe(ctx, p); err != nil {
+				return err
+			}
+			if p.doubted {
+				continue
+			}
+		}
+		p.failures, p.trouble, p.high, p.beyond, p.byID = 0, "", c.high, time.Time{}, res.answer.byID
 		if len(batches) > 0 {
 			p.next = max(p.next, batches[len(batches)-1].last+1)
 			portions = append(portions, portion{p, c, batches})
@@ -256,7 +294,7 @@ func (a *answer) of(p *partition) *chunk {
 
 // deliver hands over what an answer holds of one partition.
 func (r *session) deliver(ctx context.Context, p *partition, c *chunk, batches []batch) error {
-	e := &events{cfg: &r.s.cfg, out: r.out, topic: p.topic, id: int32(p.id), stream: p.stream, from: p.handed}
+	e := &events{cfg: &r.s.cfg, out: r.out, topic: p.topic, id: int32(p.id), stream: p.at(0).Stream, from: p.handed}
 	tx := newTransactions(c.aborted)
 	end := p.handed
 	for i := range batches {
@@ -273,8 +311,11 @@ func (r *session) deliver(ctx context.Context, p *partition, c *chunk, batches [
 		return err
 	}
 	p.handed = end
+	if !p.byID && e.last.known && e.last.millis >= 0 {
+		p.gen.witness = e.last
+	}
 	// Offsets at the end may be gaps: control records, or what compaction has removed.
-	return r.out.Advance(ctx, boundary.Position{Stream: p.stream, Offset: end})
+	return r.out.Advance(ctx, p.at(end))
 }
 
 // countLag tells how many records wait in the broker.
@@ -293,6 +334,7 @@ func (r *session) countLag() {
 // fail puts a partition off for a while.
 func (p *partition) fail(err error) {
 	p.failures++
+	p.doubted = !p.byID && p.gen.witness.known
 	p.trouble = fmt.Sprintf("%s: %v", p.stream, err)
 	p.notBefore = time.Now().Add(kafkanet.Backoff(p.failures))
 }

@@ -71,9 +71,10 @@ func (c *Config) Validate() error {
 
 // Source reads topics. It is an [accumulator.Source].
 type Source struct {
-	cfg  Config
-	skip atomic.Bool
-	lag  atomic.Int64 // -1: not known
+	cfg Config
+	// behind is how long a broker may have less than was read, or another topic.
+	behind time.Duration
+	lag    atomic.Int64 // -1: not known
 
 	mu      sync.Mutex
 	durable []boundary.Position // the newest that the mirror has not taken
@@ -98,7 +99,7 @@ func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("kafka source: %w", err)
 	}
-	s := &Source{cfg: cfg, wake: make(chan struct{}, 1)}
+	s := &Source{cfg: cfg, behind: beyondPatience, wake: make(chan struct{}, 1)}
 	s.lag.Store(-1)
 	return s, nil
 }
@@ -117,10 +118,6 @@ func (s *Source) Durable(positions []boundary.Position) {
 	}
 }
 
-// SkipLost implements [accumulator.Skipper]: what is lost between a position and the
-// nearest record that there is, is skipped. It holds for the next Run.
-func (s *Source) SkipLost() { s.skip.Store(true) }
-
 // Lag implements [accumulator.LagTeller].
 func (s *Source) Lag() (records int64, known bool) {
 	n := s.lag.Load()
@@ -129,6 +126,10 @@ func (s *Source) Lag() (records int64, known bool) {
 
 // Run implements [accumulator.Source].
 func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
+	places, err := parsePlaces(from)
+	if err != nil {
+		return fmt.Errorf("kafka source: %w", err)
+	}
 	client, err := kafkanet.New(s.cfg.Config, s.cfg.Topics)
 	if err != nil {
 		return fmt.Errorf("kafka source: %w", err)
@@ -143,7 +144,7 @@ func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumula
 		wg.Go(func() { s.mirror(ctx, client) })
 	}
 	defer s.lag.Store(-1)
-	run := newSession(s, client, out, from)
+	run := newSession(s, client, out, places)
 	err = run.loop(ctx, &wg)
 	if ctx.Err() != nil {
 		return nil

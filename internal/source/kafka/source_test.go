@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,9 +44,7 @@ func TestRecord(t *testing.T) {
 		f := read(t, config(addrs, topic))
 		f.count(t, 3)
 		wantTexts(t, f.texts(), `{"a":1}`, "null", "")
-		if p := (boundary.Position{Stream: topic + "/0", Offset: 1}); f.Items()[0].Pos != p {
-			t.Errorf("position %v, want %v", f.Items()[0].Pos, p)
-		}
+		wantPlace(t, "the position", f.Items()[0].Pos, topic+"/0", 1)
 		m := f.metas[0]
 		if m.Key != "k" || m.Headers["h"] != "v" || m.Headers["bad"] != "\ufffd" || m.Topic != topic || m.Partition != 0 || m.Offset != 0 || !m.Timestamp.Equal(at) {
 			t.Errorf("meta %+v", m)
@@ -163,12 +160,12 @@ func TestOrderAndResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, it := range f.Items() {
-				got[it.Pos.Stream] = append(got[it.Pos.Stream], it.Raw)
+				got[plain(it.Pos)] = append(got[plain(it.Pos)], it.Raw)
 				total++
 			}
 			from = f.positions()
 			for i := range from { // what was handed over before counts, too
-				from[i].Offset = int64(len(got[from[i].Stream]))
+				from[i].Offset = int64(len(got[plain(from[i])]))
 			}
 		}
 		for stream, w := range want {
@@ -198,74 +195,6 @@ func TestPartitionsAdded(t *testing.T) {
 		g := read(t, cfg, f.positions()...)
 		g.count(t, 1)
 		wantTexts(t, g.texts(), "v")
-	})
-}
-
-// deleteRecords removes a partition's records before an offset, as retention does.
-func deleteRecords(t *testing.T, c *kgo.Client, topic string, before int64) {
-	t.Helper()
-	req := kmsg.NewPtrDeleteRecordsRequest()
-	rt := kmsg.NewDeleteRecordsRequestTopic()
-	rt.Topic = topic
-	rp := kmsg.NewDeleteRecordsRequestTopicPartition()
-	rp.Offset = before
-	rt.Partitions = append(rt.Partitions, rp)
-	req.Topics = append(req.Topics, rt)
-	req.TimeoutMillis = 5000
-	for _, shard := range c.RequestSharded(t.Context(), req) {
-		if shard.Err != nil {
-			t.Fatal(shard.Err)
-		}
-		for _, rt := range shard.Resp.(*kmsg.DeleteRecordsResponse).Topics {
-			for _, rp := range rt.Partitions {
-				if rp.ErrorCode != 0 {
-					t.Fatalf("delete records: code %d", rp.ErrorCode)
-				}
-			}
-		}
-	}
-}
-
-// M44, F23: a position whose records were deleted halts; so does one beyond the end, of a
-// topic that was made anew. Skipping goes on at the nearest record, and leaves the other
-// partitions where they were.
-func TestM44Lost(t *testing.T) {
-	each(t, func(t *testing.T, addrs []string) {
-		topic := testbed.Topic(t, addrs, 2)
-		c := client(t, addrs)
-		put(t, c, topic, 0, numbers(0, 10)...)
-		put(t, c, topic, 1, numbers(0, 10)...)
-		deleteRecords(t, c, topic, 5)
-		at := func(p int, offset int64) boundary.Position {
-			return boundary.Position{Stream: streamOf(topic, p), Offset: offset}
-		}
-		for _, x := range []struct {
-			want  int64
-			after []string
-		}{{3, numbers(5, 10)}, {20, nil}} {
-			cfg := config(addrs, topic)
-			f := read(t, cfg, at(0, x.want), at(1, 8))
-			var lost *accumulator.DataLost
-			if err := f.ends(t); !errors.As(err, &lost) || lost.Want != at(0, x.want).String() || lost.Have != "offsets 5 to 10 of "+topic+"/0" {
-				t.Fatalf("got %v", err)
-			}
-			src := newSource(t, cfg)
-			src.SkipLost()
-			g := readSource(t, src, &receiver{}, at(0, x.want), at(1, 8))
-			put(t, c, topic, 1, "more")
-			g.until(t, "the rest", func() bool {
-				rest := g.of(topic + "/1")
-				return slices.Contains(rest, "more") && len(g.of(topic+"/0")) >= len(x.after)
-			})
-			wantTexts(t, g.of(topic+"/0"), x.after...)
-			if rest := g.of(topic + "/1"); rest[0] != "8" {
-				t.Errorf("the other partition went on with %s, want 8", rest[0])
-			}
-			g.until(t, "the gap's end", func() bool {
-				return slices.ContainsFunc(g.Advanced(), func(p boundary.Position) bool { return p.Stream == topic+"/0" && p.Offset >= 5 && p.Offset <= 10 })
-			})
-			g.end()
-		}
 	})
 }
 

@@ -181,10 +181,38 @@ func (a *Verbs) restartCmd() *cobra.Command {
 }
 
 func (a *Verbs) skipLostCmd() *cobra.Command {
-	return a.command("skip-lost GRAPH ACCUMULATOR", "Let an accumulator go on behind a gap in its source", cobra.ExactArgs(2),
-		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
-			return c.SkipLost(ctx, args[0], args[1])
-		})
+	return a.client(verb{
+		use: "skip-lost GRAPH ACCUMULATOR", short: "Let an accumulator go on behind a gap in its source", check: cobra.ExactArgs(2),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			result, err := c.SkipLost(ctx, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return a.Print(&result, func() error {
+				if len(result.Gaps) == 0 {
+					return a.Line("nothing is missing any more; it goes on where it was")
+				}
+				return a.Table(gapTable(result.Gaps))
+			})
+		},
+	})
+}
+
+// gapTable shows what is left out, and where it goes on.
+func gapTable(gaps []api.Gap) *terminal.Table {
+	t := terminal.NewTable("STREAM", "FROM", "TO", "EVENTS", "REASON").Numbers(3)
+	for i := range gaps {
+		g := &gaps[i]
+		to, events := "nowhere", "unknown"
+		if g.To != nil {
+			to = *g.To
+		}
+		if g.Events != nil {
+			events = terminal.Number(*g.Events)
+		}
+		t.Row(g.Stream, g.From, to, events, g.Reason)
+	}
+	return t
 }
 
 // checkpointed is the answer to a checkpoint.

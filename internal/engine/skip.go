@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// SkipLost lets a halted accumulator go on behind what its source has lost, and answers with
+// the gaps (M44). Where it goes on is durable before it is answered: what is written after
+// that is read, whatever happens in between.
+func (e *Engine) SkipLost(ctx context.Context, g Ref, name, by string) (api.SkipResult, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return api.SkipResult{}, err
+	}
+	i, err := m.accumulator(name)
+	if err != nil {
+		return api.SkipResult{}, err
+	}
+	var from []boundary.Position
+	var halted bool
+	_, r, err := e.command(ctx, g, func(c *reactor.Core, _ time.Time) error {
+		in := c.Look().Inputs[i]
+		from, halted = in.Positions, in.Code == "source_data_lost"
+		return nil
+	})
+	if err != nil {
+		return api.SkipResult{}, err
+	}
+	if !halted {
+		return api.SkipResult{}, &Error{Status: http.StatusConflict, Code: "nothing_lost",
+			Detail: fmt.Sprintf("accumulator %s has lost nothing; there is no gap to skip", name)}
+	}
+	to, gaps, err := r.gaps(ctx, r.accs[i], from)
+	if err != nil {
+		why := fmt.Sprintf("it cannot be seen where accumulator %s could go on: %v; nothing is changed, try again", name, err)
+		return api.SkipResult{}, &Error{Status: http.StatusServiceUnavailable, Code: "source_unreachable", Detail: why}
+	}
+	err = r.goOn(ctx, i, to, "gap_skipped", func([]boundary.Position) string {
+		return by + " let it go on behind the gap: " + describeGaps(gaps)
+	})
+	if err != nil {
+		return api.SkipResult{}, err
+	}
+	m.mu.Lock()
+	m.gaps[i]++
+	m.mu.Unlock()
+	s := m.after(ctx, func(s *GraphSummary) bool { return s.Health != string(reactor.HealthHalted) && loaded(s) })
+	return api.SkipResult{GraphSummary: s, Gaps: wireGaps(gaps)}, nil
+}
+
+// gaps asks a new source of an accumulator where it could go on, and what it would leave out.
+func (r *run) gaps(
+	ctx context.Context, a *accumulatorRun, from []boundary.Position,
+) (to []boundary.Position, gaps []accumulator.Gap, err error) {
+	source, err := r.source(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, ok := source.(accumulator.Skipper); ok {
+		return s.Skip(ctx, from)
+	}
+	gaps = make([]accumulator.Gap, len(from)) // it begins anew with what there is
+	for i, pos := range from {
+		gaps[i] = accumulator.Gap{From: pos, Reason: "replaced"}
+	}
+	return nil, gaps, nil
+}
+
+// goOn has an accumulator go on from other positions, durably. A recovery event tells why.
+func (r *run) goOn(
+	ctx context.Context, i int, to []boundary.Position, kind string, why func(from []boundary.Position) string,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	m := r.m
+	var from []boundary.Position
+	err := r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) {
+		from = c.Look().Inputs[i].Positions
+		r.reactor.Rewind(now, i, to)
+		r.accs[i].operator.Restart()
+	})
+	if err != nil {
+		return m.refusal(err)
+	}
+	m.recordRecovery(checkpoint.RecoveryEvent{
+		At: time.Now(), Graph: m.ref.Name, Component: "accumulator/" + r.accs[i].spec.Name, Kind: kind,
+		Reason: why(from), Outcome: "restarted", Incarnation: r.head.Incarnation,
+	})
+	if _, err := r.reactor.Durable(ctx); err != nil {
+		return m.notDurable(err)
+	}
+	return nil
+}
+
+// describeGaps is a list of gaps for people.
+func describeGaps(gaps []accumulator.Gap) string {
+	if len(gaps) == 0 {
+		return "nothing is missing any more"
+	}
+	var said []string
+	for _, g := range wireGaps(gaps) {
+		to, events := "nowhere", "an unknown number of events"
+		if g.To != nil {
+			to = *g.To
+		}
+		if g.Events != nil {
+			events = fmt.Sprintf("%d events", *g.Events)
+		}
+		said = append(said, fmt.Sprintf("%s to %s, %s (%s)", g.From, to, events, g.Reason))
+	}
+	return strings.Join(said, "; ")
+}
+
+// wireGaps are gaps as they stand on the wire.
+func wireGaps(gaps []accumulator.Gap) []api.Gap {
+	out := make([]api.Gap, len(gaps))
+	for i := range gaps {
+		g := &gaps[i]
+		stream, _, _ := strings.Cut(g.From.Stream, "#")
+		out[i] = api.Gap{Stream: stream, From: g.From.String(), Reason: g.Reason}
+		if g.Known {
+			out[i].Events = &g.Events
+		}
+		to := "start"
+		if !g.To.IsZero() {
+			to = g.To.String()
+		}
+		if g.Reason != "partition_gone" {
+			out[i].To = &to
+		}
+	}
+	return out
+}
