@@ -69,9 +69,9 @@ func runGraph(ctx context.Context, t *terminal.Terminal, d *graphd.Declaration, 
 		defer debug.SetGCPercent(debug.SetGCPercent(800))
 	}
 	began, cpu := time.Now(), cpuTime()
-	s, err := d.Run(ctx, c)
+	s, err := runToEnd(ctx, d, c)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = errors.New("interrupted")
+		return terminal.Exit(terminal.ExitInterrupted, errors.New("interrupted"))
 	}
 	if err != nil {
 		return local(err)
@@ -91,6 +91,35 @@ func runGraph(ctx context.Context, t *terminal.Terminal, d *graphd.Declaration, 
 	}
 	t.Say("%s", line)
 	return nil
+}
+
+// interruptGrace is how long an interrupted run has to write out what it came to.
+const interruptGrace = 2 * time.Second
+
+// runToEnd runs the graph, and comes back soon after the context has ended even where the run
+// cannot: one that reads from a pipe nobody writes to hangs in the system. The process ends then,
+// and nothing is lost that another signal would not have cost as well.
+func runToEnd(ctx context.Context, d *graphd.Declaration, c graphd.RunConfig) (s graphd.RunStats, err error) {
+	type outcome struct {
+		stats graphd.RunStats
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		s, err := d.Run(ctx, c)
+		done <- outcome{s, err}
+	}()
+	select {
+	case o := <-done:
+		return o.stats, o.err
+	case <-ctx.Done():
+	}
+	select {
+	case o := <-done:
+		return o.stats, o.err
+	case <-time.After(interruptGrace):
+		return s, ctx.Err()
+	}
 }
 
 // progress tells a person who waits how far the run is, about once a second.

@@ -106,7 +106,7 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 		}
 	}
 	r.g = virtual.New(cfg.Unit, start, nil)
-	r.g.Release = r.release
+	r.g.Release, r.g.Interrupt = r.release, ctx.Err
 	err := r.run()
 	if err == nil {
 		err = r.g.Close()

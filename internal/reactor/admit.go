@@ -15,6 +15,7 @@ import (
 // conflated is how many events the inbox overwrote on the way.
 func (c *Core) Admit(now time.Time, i int, h *accumulator.Handoff, conflated int64) {
 	c.advance(now)
+	c.unlock()
 	c.logAdmit(i, h, conflated)
 	c.expire()
 	acc := &c.accs[i]
@@ -92,9 +93,9 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 func (c *Core) take(k *cell, i int, b *boundary.Boundary) {
 	switch in := &c.cfg.Inputs[i]; {
 	case in.bounded():
-		c.push(k, i, queued{b: b, seq: c.admitted})
+		c.push(k, i, queued{b: b, seq: c.admitted, at: nano(c.now)})
 	case in.Group != 0:
-		c.pushGrouped(k, i, queued{b: b, seq: c.admitted})
+		c.pushGrouped(k, i, queued{b: b, seq: c.admitted, at: nano(c.now)})
 	default:
 		c.overwrite(k, i, b, c.admitted)
 	}

@@ -6,7 +6,7 @@ type heapID uint8
 const (
 	offAgenda heapID = iota
 	isReady          // its criteria hold, and it may start
-	isDelayed        // its criteria hold, and its rate limit has not run out
+	isDelayed        // its criteria hold, and a timer has not run out
 )
 
 // agenda is the keys whose criteria hold. Those that may start come in the admission order

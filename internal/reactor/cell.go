@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"math"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -13,9 +14,9 @@ type cell struct {
 	key     boundary.Key
 	slots   []slot
 	nodes   graph.State
-	started int64 // start of its last epoch, for rate_limit; nanoseconds of engine time, 0 for never
+	started int64 // start of its last epoch, for rate_limit; nanoseconds of engine time, or never
 	// first and last are when the first and the last boundary came that trigger and wait for a
-	// cut, 0 for none; only kept where timers look at them.
+	// cut, or never; only kept where timers look at them.
 	first, last int64
 
 	// What follows is for the keys of a keyed graph; see keys.go.
@@ -67,7 +68,10 @@ func (c *Core) layOut() {
 	c.direct = c.isDirect()
 	c.keys.init(n)
 	c.keys.layout, c.changes.layout = 1, c.cfg.Keys != nil
-	c.shared = &cell{slots: make([]slot, len(c.cfg.Inputs)), nodes: *c.cfg.Plan.NewState()}
+	c.shared = &cell{
+		slots: make([]slot, len(c.cfg.Inputs)), nodes: *c.cfg.Plan.NewState(),
+		started: never, first: never, last: never,
+	}
 	c.cell = c.shared
 	for i := range c.cfg.Inputs {
 		if d := c.cfg.Inputs[i].Default; !d.IsAbsent() {
@@ -81,6 +85,7 @@ func (c *Core) layOut() {
 func (c *Core) newCell(key boundary.Key) *cell {
 	k, slots, room := inOne(c.keys.slots, c.cfg.Plan.StateSize())
 	k.key, k.seen, k.arrival = key, nano(c.now), c.admitted
+	k.started, k.first, k.last = never, never, never
 	k.slots, k.nodes = slots, c.cfg.Plan.StateIn(room)
 	for i, at := range c.place {
 		if d := c.cfg.Inputs[i].Default; at >= 0 && !d.IsAbsent() {
@@ -142,10 +147,12 @@ func (c *Core) isShared(i int) bool { return c.place[i] < 0 }
 func (s *slot) dirty() bool   { return s.pend != nil || s.queue.len() > 0 }
 func (s *slot) arrived() bool { return s.pend != nil || !s.cur.IsAbsent() }
 
-// queued is one waiting boundary with its place in the admission order.
+// queued is one waiting boundary with its place in the admission order, and the engine time
+// since when it waits.
 type queued struct {
 	b   *boundary.Boundary
 	seq uint64
+	at  int64
 }
 
 // queue is a FIFO that reuses its array. Its length is bounded by the input's
@@ -163,7 +170,17 @@ func (q *queue) len() int {
 }
 
 func (q *queue) at(i int) *queued { return &q.items[q.head+i] }
-func (q *queue) push(it queued)   { q.items = append(q.compact(), it) }
+
+// before is how many at the head came before the admission sequence seq.
+func (q *queue) before(seq uint64) int {
+	n := 0
+	for n < q.len() && q.at(n).seq < seq {
+		n++
+	}
+	return n
+}
+
+func (q *queue) push(it queued) { q.items = append(q.compact(), it) }
 func (q *queue) compact() []queued {
 	if q.head > 64 && q.head*2 > len(q.items) {
 		n := copy(q.items, q.items[q.head:])
@@ -258,5 +275,33 @@ func (c *Core) touch(k *cell, i int) {
 	c.changes.touch(k)
 }
 
-// nano is a time as cells keep it.
-func nano(t time.Time) int64 { return t.UnixNano() }
+// never is no time. It is not 0, which is a time like any other: the beginning of 1970.
+const never = math.MinInt64
+
+// nano is a time as cells keep it: nanoseconds since 1970, or never for the zero time.
+func nano(t time.Time) int64 {
+	if t.IsZero() {
+		return never
+	}
+	return t.UnixNano()
+}
+
+// nanoTime is a time of a cell as a time.
+func nanoTime(n int64) time.Time {
+	if n == never {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+// stored is a time of a cell as it is written, and back: no time is written as 0, as it always
+// was, and the time that this would be in the other's place.
+func stored(n int64) int64 {
+	switch n {
+	case never:
+		return 0
+	case 0:
+		return never
+	}
+	return n
+}

@@ -89,10 +89,7 @@ func (r *reader) position() boundary.Position {
 
 // time reads what appendTime wrote.
 func (r *reader) time() time.Time {
-	if n := r.int(); n != 0 {
-		return time.Unix(0, n).UTC()
-	}
-	return time.Time{}
+	return nanoTime(stored(r.int()))
 }
 
 // done is the sticky error, or one for left-over bytes.
@@ -107,12 +104,9 @@ func appendPosition(dst []byte, p boundary.Position) []byte {
 	return binary.AppendVarint(appendString(dst, p.Stream), p.Offset)
 }
 
-// appendTime writes nanoseconds since 1970; the zero time is 0.
+// appendTime writes nanoseconds since 1970; see stored for the zero time.
 func appendTime(dst []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return binary.AppendVarint(dst, 0)
-	}
-	return binary.AppendVarint(dst, t.UnixNano())
+	return binary.AppendVarint(dst, stored(nano(t)))
 }
 
 func encodeBoundary(dst []byte, b *boundary.Boundary) []byte {

@@ -44,6 +44,9 @@ type Config struct {
 	Forgetful bool
 	// PlanHash tells whether a checkpoint was made under the same declaration (M33).
 	PlanHash string
+	// MaxMicroEpochs bounds the epochs of one instant that take nothing new (M17); 0 is
+	// DefaultMicroEpochs.
+	MaxMicroEpochs int
 	// KeepFirings bounds the ring of firing records (M32).
 	KeepFirings int
 	// FullRecompute computes every node in every epoch; see [graph.Epoch].
@@ -137,9 +140,11 @@ type Core struct {
 	pausedBy  string
 	pausedAt  time.Time
 	lastStart time.Time // start of the last epoch
-	ticked    int64     // the last instant of the cadence that was served, in nanoseconds
+	ticked    int64     // the last instant of the cadence that was served, in nanoseconds; or never
 	lastFired time.Time
-	steps     int // epochs allowed while paused
+	steps     int    // epochs allowed while paused
+	taken     uint64 // boundaries that cuts have taken
+	micro     int    // epochs since the last that took something, or since the instant began
 
 	began     int64        // Mono at the start of the epoch
 	interrupt func() error // what the plan asks between nodes; nil without a clock
@@ -208,7 +213,7 @@ func NewCore(cfg Config) *Core {
 	c.holds.init(len(cfg.Outputs))
 	c.journal.marks = make([]bool, len(cfg.Inputs))
 	c.ring.keep = cfg.KeepFirings
-	c.life = life{state: HealthStarting}
+	c.life, c.ticked = life{state: HealthStarting}, never
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {
 		c.interrupt = c.overran
 	}
@@ -262,7 +267,13 @@ func (c *Core) ResetReleased() {
 }
 
 func (c *Core) advance(now time.Time) {
-	if now.After(c.now) {
-		c.now = now
+	if !now.After(c.now) {
+		return
 	}
+	if c.now.IsZero() && c.ticked == never && c.life.state != HealthStarting {
+		// Engine time begins with the first event: the cadence has served no instant yet.
+		c.ticked = nano(now) - 1
+	}
+	c.now = now
+	c.unlock()
 }

@@ -2,7 +2,6 @@ package reactor
 
 import (
 	"math"
-	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -15,21 +14,21 @@ import (
 type readiness struct {
 	ok        bool   // an epoch is called for
 	completed uint64 // the admission sequence of the boundary that completed the criteria
-	due       int64  // when it may start, in nanoseconds of engine time; 0 is at once
+	due       int64  // when it may start, in nanoseconds of engine time; never is at once
 	cause     Cause
 }
 
 // readiness evaluates the criteria of a key and its timers.
 func (c *Core) readiness(k *cell) readiness {
 	seq, ok := c.completed(k)
-	r := readiness{ok: ok, completed: seq}
+	r := readiness{ok: ok, completed: seq, due: never}
 	if ok && c.cfg.Debounce > 0 {
 		r.due = k.last + int64(c.cfg.Debounce)
 		if most := k.first + int64(c.cfg.MaxWait); c.cfg.MaxWait > 0 && most < r.due {
 			r.due, r.cause = most, CauseMaxWait
 		}
 	}
-	if !ok && c.cfg.MaxWait > 0 && k.first != 0 {
+	if !ok && c.cfg.MaxWait > 0 && k.first != never {
 		if r.completed, r.ok = c.earliest(k); r.ok {
 			r.due, r.cause = k.first+int64(c.cfg.MaxWait), CauseMaxWait
 		}
@@ -37,7 +36,7 @@ func (c *Core) readiness(k *cell) readiness {
 	if !r.ok {
 		return readiness{}
 	}
-	if c.cfg.RateLimit > 0 && k.started != 0 {
+	if c.cfg.RateLimit > 0 && k.started != never {
 		r.due = max(r.due, k.started+int64(c.cfg.RateLimit))
 	}
 	if c.cfg.Every > 0 {
@@ -51,19 +50,21 @@ func (c *Core) readiness(k *cell) readiness {
 }
 
 // onGrid is the first instant of the cadence that is not before t. The grid is that of whole
-// multiples since 1970, so that it is the same after a restart.
+// multiples counted from 1970, so that it is the same after a restart.
 func (c *Core) onGrid(t int64) int64 {
 	every := int64(c.cfg.Every)
-	if rest := t % every; rest > 0 {
+	switch rest := t % every; {
+	case rest > 0:
 		return t - rest + every
+	default: // before 1970 the rest is negative
+		return t - rest
 	}
-	return t
 }
 
 // tickDue is when the next epoch of the cadence comes, whether or not anything new is there.
 // The keys of a keyed graph fire on the grid only when they have something new.
 func (c *Core) tickDue() (at int64, ok bool) {
-	if c.cfg.Every <= 0 || c.cfg.Keys != nil {
+	if c.cfg.Every <= 0 || c.cfg.Keys != nil || c.ticked == never {
 		return 0, false
 	}
 	return c.onGrid(c.ticked + 1), true
@@ -75,20 +76,32 @@ func (c *Core) arrived(k *cell, i int) {
 		return
 	}
 	k.last = nano(c.now)
-	if k.first == 0 {
+	if k.first == never {
 		k.first = k.last
 	}
 }
 
-// rewait begins the wait anew after a cut: what it has left waits from now on.
+// rewait finds since when the oldest of what a cut has left behind has been waiting: since it
+// arrived, for a cut begins no wait anew.
 func (c *Core) rewait(k *cell) {
 	if !c.timed {
 		return
 	}
-	k.first = 0
-	if _, left := c.earliest(k); left {
-		k.first = nano(c.now)
+	first := int64(never)
+	for i := range c.cfg.Inputs {
+		s, at := c.slotOf(k, i), int64(never)
+		switch {
+		case !c.cfg.Inputs[i].Triggers:
+		case c.cfg.Inputs[i].queues() && s.queue.len() > 0:
+			at = s.queue.at(0).at
+		case s.pend != nil: // the cut of a tick: it took nothing of what triggers
+			at = k.first
+		}
+		if at != never && (first == never || at < first) {
+			first = at
+		}
 	}
+	k.first = first
 }
 
 // earliest is the oldest boundary that triggers and waits for a cut.
@@ -146,14 +159,16 @@ func (c *Core) ready(k *cell, i int) bool {
 }
 
 // barrier is the admission sequence that the inputs of a sync_group are seen up to: that of
-// the group's first sequential boundary that no cut has taken. What came after it belongs to
-// a later epoch (M9).
-func (c *Core) barrier(k *cell, group int) uint64 {
+// the group's first sequential boundary after the given one that no cut has taken. What came
+// after it belongs to a later epoch (M9).
+func (c *Core) barrier(k *cell, group int, after uint64) uint64 {
 	at := uint64(math.MaxUint64)
 	for i := range c.cfg.Inputs {
 		in := &c.cfg.Inputs[i]
-		if q := c.slotOf(k, i).queue; in.Group == group && in.Sequential && q.len() > 0 {
-			at = min(at, q.at(0).seq)
+		if q := c.slotOf(k, i).queue; in.Group == group && in.Sequential {
+			if n := q.before(after + 1); n < q.len() {
+				at = min(at, q.at(n).seq)
+			}
 		}
 	}
 	return at
@@ -168,9 +183,11 @@ func (c *Core) visible(k *cell, i int) int {
 	case in.Sequential:
 		return 1
 	}
-	limit, n := c.barrier(k, in.Group), 0
-	for n < q.len() && q.at(n).seq < limit {
-		n++
+	n := q.before(c.barrier(k, in.Group, 0))
+	if n == 0 && c.cfg.All && in.Triggers && (!c.zip || c.slotOf(k, i).cur.IsAbsent()) {
+		// `when all` cannot take the group's sequential boundaries without this input, and they
+		// came first: what came of it up to the next of them goes with them.
+		n = q.before(c.barrier(k, in.Group, q.at(0).seq))
 	}
 	return n
 }
@@ -180,7 +197,9 @@ func (c *Core) visible(k *cell, i int) int {
 func (c *Core) pushGrouped(k *cell, i int, it queued) {
 	q := c.slotOf(k, i).queue
 	if q.len() > 0 && !c.between(k, i, q.at(q.len()-1).seq) {
-		c.accs[i].conflated += c.popLast(k, i).b.Events
+		replaced := c.popLast(k, i)
+		c.accs[i].conflated += replaced.b.Events
+		it.at = replaced.at // something has waited since then
 	}
 	c.push(k, i, it)
 }
@@ -315,6 +334,3 @@ func gather(q *queue, n int) *boundary.Boundary {
 	all.Value = boundary.List(values)
 	return &all
 }
-
-// nanoTime is a time of a cell as a time.
-func nanoTime(n int64) time.Time { return time.Unix(0, n).UTC() }

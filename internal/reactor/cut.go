@@ -54,7 +54,7 @@ func (c *Core) Fire(now time.Time) bool {
 	if !c.mayFire() {
 		return false
 	}
-	for {
+	for taken := c.taken; ; {
 		cause, ok := c.pick()
 		if !ok {
 			return false
@@ -64,11 +64,51 @@ func (c *Core) Fire(now time.Time) bool {
 			c.schedule(c.cell)
 		}
 		if changed {
+			c.count(taken)
 			c.logFire()
 			return true
 		}
 	}
 }
+
+// DefaultMicroEpochs is how many epochs of one instant may take nothing new (M17).
+const DefaultMicroEpochs = 10_000
+
+// count notes an epoch that took what there is since taken. Epochs without end that take
+// nothing feed themselves.
+func (c *Core) count(taken uint64) {
+	if c.micro++; c.taken != taken {
+		c.micro = 0
+	}
+	if c.Livelocked() {
+		c.reassess()
+	}
+}
+
+// unlock begins to count anew: another instant has come, or new input.
+func (c *Core) unlock() {
+	if c.micro == 0 {
+		return
+	}
+	locked := c.Livelocked()
+	if c.micro = 0; locked {
+		c.reassess()
+	}
+}
+
+// Livelocked says that the epochs of this instant feed themselves: more than
+// [Config.MaxMicroEpochs] of them have taken nothing. No more are run until engine time moves
+// on (M17).
+func (c *Core) Livelocked() bool {
+	most := c.cfg.MaxMicroEpochs
+	if most == 0 {
+		most = DefaultMicroEpochs
+	}
+	return c.micro >= most
+}
+
+// Taken is how many boundaries cuts have taken so far, to an epoch or past a false guard.
+func (c *Core) Taken() uint64 { return c.taken }
 
 // pick makes the key that is to fire the one at hand, and fills its cut.
 func (c *Core) pick() (cause Cause, ok bool) {
@@ -87,7 +127,7 @@ func (c *Core) pick() (cause Cause, ok bool) {
 	tick, cadence := c.tickDue()
 	cadence = cadence && tick <= now
 	switch r := c.readiness(c.cell); {
-	case r.ok && !c.cell.waits && (r.due == 0 || r.due <= now): // engine time may lie before 1970
+	case r.ok && !c.cell.waits && r.due <= now:
 		cause = r.cause
 	case cadence:
 		cause = CauseTick
@@ -116,16 +156,18 @@ func (c *Core) fire(cause Cause) bool {
 
 // mayFire says whether the graph's state lets the criteria be evaluated at all.
 func (c *Core) mayFire() bool {
-	return c.life.firing() && (!c.paused || c.steps > 0) || c.journal.replay != nil
+	return c.life.firing() && (!c.paused || c.steps > 0) && !c.Livelocked() || c.journal.replay != nil
 }
 
 // Due is when Tick and Fire should be called again although nothing new arrives: for what
 // [Core.FireDue] tells, the next tick of a cadence, the end of warming, or the end of a key.
 // ok is false when there is no such time.
 func (c *Core) Due() (at time.Time, ok bool) {
-	at, ok = c.life.due()
-	if !ok {
+	if at, ok = c.life.due(); !ok {
 		at, ok = c.FireDue()
+	}
+	if !ok && c.Livelocked() {
+		at, ok = c.now.Add(time.Millisecond), true
 	}
 	if tick, has := c.tickDue(); has && c.mayFire() && (!ok || nanoTime(tick).Before(at)) {
 		at, ok = nanoTime(tick), true
@@ -225,6 +267,7 @@ func (c *Core) consume(kept, apart bool, each func(i int, b *boundary.Boundary))
 		if b == nil || !kept && c.isShared(i) {
 			continue
 		}
+		c.taken++
 		c.takeOut(i, b, apart, each)
 		c.touch(c.cell, i)
 	}

@@ -79,7 +79,7 @@ func encodeKey(cfg *Config, k *sealedKey) []byte {
 	dst = binary.AppendUvarint(dst, uint64(k.layout))
 	dst = binary.AppendUvarint(dst, k.arrival)
 	for _, at := range [...]int64{k.seen, k.started, k.first, k.last} {
-		dst = binary.AppendVarint(dst, at)
+		dst = binary.AppendVarint(dst, stored(at))
 	}
 	var none boundary.Position
 	for i := range k.slots {
@@ -149,7 +149,11 @@ func (c *Core) buryForeign(i int, b *boundary.Boundary) {
 
 // keyHead reads what stands before the slots of a key.
 func (r *reader) keyHead() (layout, arrival uint64, at [4]int64) {
-	return r.uint(), r.uint(), [4]int64{r.int(), r.int(), r.int(), r.int()}
+	layout, arrival = r.uint(), r.uint()
+	for i := range at {
+		at[i] = stored(r.int())
+	}
+	return layout, arrival, at
 }
 
 // slot reads one slot of a key's cell.
@@ -177,7 +181,7 @@ func (c *Core) restoreKeySlot(k *cell, i int, from *sealedSlot) {
 	case from.pend == nil:
 	case c.cfg.Inputs[i].queues():
 		// The input was latest before: what it had not cut yet comes first in the queue.
-		c.push(k, i, queued{b: from.pend, seq: from.since})
+		c.push(k, i, queued{b: from.pend, seq: from.since, at: k.first})
 		c.changes.touch(k)
 	default:
 		c.overwrite(k, i, from.pend, from.since)

@@ -55,8 +55,8 @@ func (c *Core) HealthReason() (code, detail string) { return c.life.code, c.life
 // Start ends the loading: the graph receives, and fires once every accumulator is healthy (M10).
 func (c *Core) Start(now time.Time) {
 	c.advance(now)
-	if c.ticked == 0 {
-		c.ticked = nano(c.now)
+	if c.ticked == never {
+		c.ticked = nano(c.now) // the first instant of the cadence comes after the start
 	}
 	c.life.set(HealthWarming, "waiting_for_accumulators", "waiting for accumulators to become healthy")
 	if c.cfg.WarmTimeout > 0 {
@@ -139,6 +139,9 @@ func (c *Core) reassess() {
 			code = "accumulator_" + string(acc.health)
 		}
 		c.life.set(HealthDegraded, code, c.cfg.Inputs[ill].Name+": "+detail)
+	case c.Livelocked():
+		c.life.set(HealthDegraded, "feedback_livelock", "the epochs of this instant feed themselves; "+
+			"more than max_micro_epochs have taken in nothing new, and the rest waits until time moves on")
 	case c.life.persistError != "":
 		c.life.set(HealthDegraded, "checkpoint_failing", c.life.persistError)
 	default:

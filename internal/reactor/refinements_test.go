@@ -97,16 +97,22 @@ func TestM8MaxWaitOfAll(t *testing.T) {
 	}
 }
 
-// M8: of a zip that did not come together max_wait takes one head each, and the rest waits anew.
+// M8: of a zip that did not come together max_wait takes one head each; what has waited as long
+// goes as well, in an epoch of its own, and what came later waits for its own time.
 func TestM8MaxWaitOfZip(t *testing.T) {
 	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: { strategy: sequential }\n", "{ when: all, max_wait: 5s }", pair))
 	r.push("a", 1, 2)
-	r.advance(5 * time.Second)
-	r.want(r.fire(), "out=[1,null]@1")
-	r.advance(4 * time.Second)
-	r.want(r.fire(), "")
+	r.advance(2 * time.Second)
+	r.push("a", 3, 4)
+	r.advance(3 * time.Second)
+	r.want(r.fire(), "out=[1,null]@1 out=[2,null]@2")
+	if at, ok := r.c.Due(); !ok || !at.Equal(epochZero.Add(7*time.Second)) {
+		t.Fatalf("due at %v, %v", at, ok)
+	}
 	r.push("b", 7)
-	r.want(r.fire(), "out=[2,7]@2")
+	r.want(r.fire(), "out=[3,7]@3")
+	r.advance(2 * time.Second)
+	r.want(r.fire(), "out=[4,7]@4")
 }
 
 // M8: every fires at the instants of its grid alone; with nothing new the cause is tick and

@@ -80,7 +80,7 @@ func (c *Core) restoreMeta(m *meta) {
 	if !m.LastStart.IsZero() {
 		c.shared.started = nano(m.LastStart)
 	}
-	c.shared.first, c.shared.last, c.ticked = m.First, m.Last, m.Ticked
+	c.shared.first, c.shared.last, c.ticked = stored(m.First), stored(m.Last), stored(m.Ticked)
 	for i := range c.accs {
 		b := m.Books[c.cfg.Inputs[i].Name]
 		a := &c.accs[i]
@@ -202,16 +202,20 @@ func (c *Core) decodeQueued(cell *checkpoint.Cell) (it queued, input int, err er
 	if !ok || err != nil {
 		return it, -1, errors.New("its name has no sequence number")
 	}
-	b, rest, err := decodeBoundary(cell.Data)
-	if err != nil || len(rest) > 0 {
-		return it, -1, cmpErr(err)
+	r := reader{b: cell.Data}
+	it = queued{b: r.boundary(), seq: n, at: never}
+	if len(r.b) > 0 { // a store of before has no time here
+		it.at = r.int()
 	}
-	return queued{b: b, seq: n}, c.input(name), nil
+	return it, c.input(name), r.done()
 }
 
 // requeue puts a restored boundary back; an input that is latest by now takes the newest.
 func (c *Core) requeue(k *cell, i int, it queued) {
 	c.changes.sealedTo[i] = max(c.changes.sealedTo[i], it.seq)
+	if it.at == never {
+		it.at = k.first
+	}
 	if c.cfg.Inputs[i].queues() {
 		c.push(k, i, it)
 		return
@@ -257,7 +261,7 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 	c.admitted++
 	if c.cfg.Inputs[i].queues() {
 		// The input was latest before: what it had not cut yet becomes its queue.
-		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted})
+		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted, at: c.shared.first})
 		c.changes.slots[i] = true
 		return nil
 	}
@@ -267,11 +271,4 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 
 func (c *Core) input(name string) int {
 	return slices.IndexFunc(c.cfg.Inputs, func(in Input) bool { return in.Name == name })
-}
-
-func cmpErr(err error) error {
-	if err == nil {
-		return errors.New("bytes are left over")
-	}
-	return err
 }

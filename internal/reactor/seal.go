@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -88,7 +89,8 @@ type sealedSlot struct {
 
 type sealedBoundary struct {
 	queueCell
-	b *boundary.Boundary
+	b  *boundary.Boundary
+	at int64 // since when it waits
 }
 
 type sealedAccount struct {
@@ -122,8 +124,9 @@ type meta struct {
 	Outbox    map[string]int64     `json:"outbox,omitempty"`  // by output, the last number given out
 }
 
-// metaFormat is the version of everything a seal writes; a greater one is refused.
-const metaFormat = 1
+// metaFormat is the version of everything a seal writes; a greater one is refused. Since 2
+// what waits in a queue is written with the time since when it does.
+const metaFormat = 2
 
 type metaBooks struct {
 	Filtered     int64 `json:"filtered,omitempty"`
@@ -198,7 +201,7 @@ func (c *Core) sealQueue(s *Seal, fresh *changes, k *cell, i int) {
 	}
 	for ; n < q.len(); n++ {
 		it := q.at(n)
-		s.queue = append(s.queue, sealedBoundary{queueCell{i, it.seq, k.key}, it.b})
+		s.queue = append(s.queue, sealedBoundary{queueCell{i, it.seq, k.key}, it.b, it.at})
 		fresh.sealedTo[i] = max(fresh.sealedTo[i], it.seq)
 	}
 }
@@ -213,7 +216,7 @@ func (c *Core) meta() []byte {
 	m := meta{
 		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.stamp, Admitted: c.admitted, Frames: c.frames,
 		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired, Now: c.now,
-		First: c.shared.first, Last: c.shared.last, Ticked: c.ticked,
+		First: stored(c.shared.first), Last: stored(c.shared.last), Ticked: stored(c.ticked),
 		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)), Evicted: c.keys.evicted,
 	}
 	for i := range c.accs {
@@ -248,7 +251,7 @@ func (s *Seal) Commit() *checkpoint.Commit {
 		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellInput, Name: s.cfg.Inputs[sl.input].Name, Data: encodeSlot(&sl)})
 	}
 	for _, q := range s.queue {
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: encodeBoundary(nil, q.b)})
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: binary.AppendVarint(encodeBoundary(nil, q.b), q.at)})
 	}
 	for i := range s.keys {
 		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellKey, Key: string(s.keys[i].key), Data: encodeKey(s.cfg, &s.keys[i])})

@@ -8,6 +8,8 @@
 package virtual
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,7 +33,11 @@ type Graph struct {
 	// Release takes what each epoch releases, before the next one runs. The messages are
 	// the caller's until it returns.
 	Release func(batch []sink.Message) error
-	err     error
+	// Interrupt, when given, is asked again and again while the graph runs, however long it
+	// does without coming back; an error ends it, and is what the call returns.
+	Interrupt func() error
+	err       error
+	rounds    int // of the loops, for looking at Interrupt only now and then
 
 	flushing []int // accumulators that flush with epochs
 	kept     int64 // epochs, when they were last told
@@ -103,9 +109,34 @@ func (g *Graph) Quiesce() error {
 	for g.err == nil && g.core.Fire(g.now) {
 		g.hand()
 		g.flush()
+		g.look()
 	}
 	g.drain()
+	if g.err == nil && g.core.Livelocked() {
+		g.err = livelock(g.now)
+	}
 	return g.err
+}
+
+// lookEvery is how many rounds of a loop lie between two looks at Interrupt: some tens of
+// microseconds.
+const lookEvery = 64
+
+// look asks Interrupt now and then.
+func (g *Graph) look() {
+	if g.rounds++; g.rounds%lookEvery != 0 || g.Interrupt == nil || g.err != nil {
+		return
+	}
+	g.err = g.Interrupt()
+}
+
+// ErrLivelock says that a graph does not come to rest: its epochs or timers follow from each
+// other without taking in anything new (M17).
+var ErrLivelock = errors.New("feedback_livelock")
+
+func livelock(at time.Time) error {
+	return fmt.Errorf("%w: %d rounds at %s have taken in nothing new; look for a timer or a feedback "+
+		"that starts itself again", ErrLivelock, reactor.DefaultMicroEpochs, at.Format(time.RFC3339Nano))
 }
 
 // Step is Quiesce for a driver that calls it after every event: what has completed no
@@ -197,10 +228,17 @@ func (g *Graph) Command(f func(c *reactor.Core, now time.Time) error) error {
 // AdvanceTo moves the clock to t, through every timer that is due on the way, each at its
 // own time (M26).
 func (g *Graph) AdvanceTo(t time.Time) error {
-	for {
+	for still := 0; ; still++ {
 		at, acc, ok := g.nextTimer()
 		if !ok || at.After(t) {
 			break
+		}
+		if at.After(g.now) {
+			still = 0
+		}
+		if still >= reactor.DefaultMicroEpochs*(1+len(g.accs)) {
+			g.err = livelock(g.now) // a timer that does not move on would hold the clock for ever
+			return g.err
 		}
 		g.setNow(at)
 		if acc >= 0 {
@@ -209,8 +247,8 @@ func (g *Graph) AdvanceTo(t time.Time) error {
 		if err := g.Quiesce(); err != nil {
 			return err
 		}
-		if again, other, ok := g.nextTimer(); ok && other == acc && !again.After(at) {
-			break // a timer that does not move on would hold the clock for ever
+		if g.look(); g.err != nil {
+			return g.err
 		}
 	}
 	g.setNow(t)
@@ -247,17 +285,20 @@ func (g *Graph) Close() error {
 	if err := g.Quiesce(); err != nil {
 		return err
 	}
-	for {
+	taken := g.core.Taken()
+	for idle := 0; ; idle++ {
 		at, ok := g.core.FireDue() // not the end of a key: the input ends before it
 		if !ok {
 			return nil
 		}
-		before := g.core.Epoch()
 		if err := g.AdvanceTo(at); err != nil {
 			return err
 		}
-		if g.core.Epoch() == before {
-			return nil
+		if now := g.core.Taken(); now != taken {
+			taken, idle = now, 0
+		}
+		if idle >= reactor.DefaultMicroEpochs {
+			return livelock(g.now)
 		}
 	}
 }

@@ -19,6 +19,8 @@ const (
 	ExitDependency = 69 // the daemon, or something it needs, is not available
 	ExitDeadline   = 75 // too late; trying again may help
 	ExitFormat     = 78 // a declaration, configuration or data is not in the form it must have
+
+	ExitInterrupted = 130 // a signal ended what had an end of its own
 )
 
 // ErrSaid ends a command that failed and has said so already.
