@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/telemetry"
 )
@@ -22,7 +22,7 @@ func (s *metricsSource) Graphs(ctx context.Context) []telemetry.GraphMetrics {
 	return list
 }
 
-func graphMetrics(m *engine.Metrics) telemetry.GraphMetrics {
+func graphMetrics(m *graphrun.Metrics) telemetry.GraphMetrics {
 	g := telemetry.GraphMetrics{
 		Summary: m.Summary, EpochDuration: histogram(&m.Stats.Durations),
 		Checkpoint: telemetry.CheckpointMetrics{Duration: histogram(&m.Checkpoint.Took), Bytes: m.Checkpoint.Bytes, Failed: m.Checkpoint.Failed},

@@ -87,7 +87,8 @@ func interrupt(t *testing.T, cmd *exec.Cmd, signal os.Signal) {
 	for lines.Scan() { // what it had to say is read to the end, so that nothing blocks it
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != terminal.ExitInterrupted || !strings.Contains(said.String(), "interrupted") {
+	code := cmd.ProcessState.ExitCode()
+	if code != terminal.ExitInterrupted || !strings.Contains(said.String(), "interrupted") {
 		t.Fatalf("it ended with code %d (-1: it had to be killed) and said %q", code, &said)
 	}
 }

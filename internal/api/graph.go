@@ -15,6 +15,14 @@ type Reason struct {
 	Detail string `json:"detail"`
 }
 
+// ReasonOf is a reason, nil where there is nothing to say.
+func ReasonOf(code, detail string) *Reason {
+	if code == "" && detail == "" {
+		return nil
+	}
+	return &Reason{Code: code, Detail: detail}
+}
+
 // Counters are the books of one accumulator or graph, in events (M42):
 // Received = the sum of the other six, at quiescence.
 type Counters struct {

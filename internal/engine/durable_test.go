@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/graphd/graphd/internal/api"
 	"slices"
 	"strings"
 	"testing"
@@ -78,24 +79,24 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 		b := newBed(t, lasting{faulty}, &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		b.apply(journaled, "g")
-		sub, err := b.e.Watch(t.Context(), Ref{Tenant: "default", Name: "g"}, []string{"outputs"}, "")
+		sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"}, []string{"outputs"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer sub.Close()
 		faulty.Script(checkpointtest.OpAppendJournal, checkpointtest.Fault{Wait: gate}, checkpointtest.Fault{Outcome: checkpointtest.Fail})
-		answer := make(chan PushResult, 1)
+		answer := make(chan api.PushResult, 1)
 		go func() {
-			res, err := b.e.Push(t.Context(), Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{[]byte("1"), []byte("2")})
+			res, err := b.e.Push(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{[]byte("1"), []byte("2")})
 			if err != nil {
 				t.Errorf("push: %v", err)
 			}
 			answer <- res
 		}()
-		fired := make(chan FireResult, 1)
+		fired := make(chan api.FireResult, 1)
 		synctest.Wait()
 		go func() {
-			res, err := b.e.Fire(t.Context(), Ref{Tenant: "default", Name: "g"}, FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("7")}})
+			res, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("7")}})
 			if err != nil {
 				t.Errorf("fire: %v", err)
 			}
@@ -135,14 +136,14 @@ func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 		first := newBed(t, store, kinds())
 		first.apply(journaled, "g")
 		first.push("g", "a", "1", "2", "3")
-		if _, err := first.e.Pause(t.Context(), Ref{Tenant: "default", Name: "g"}, "op"); err != nil { // with a checkpoint
+		if _, err := first.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "op"); err != nil { // with a checkpoint
 			t.Fatal(err)
 		}
 		first.push("g", "a", "4", "5")
-		if _, err := first.e.Step(t.Context(), Ref{Tenant: "default", Name: "g"}, 1); err != nil {
+		if _, err := first.e.Step(t.Context(), api.Ref{Tenant: "default", Name: "g"}, 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := first.e.Fire(t.Context(), Ref{Tenant: "default", Name: "g"}, FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("9")}, Replace: new(bool)}); err != nil {
+		if _, err := first.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("9")}, Replace: new(bool)}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -156,7 +157,7 @@ func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 		if got.distinct() != "10 20 30 40 90" {
 			t.Errorf("distinct values %s of %s", got.distinct(), got.taken())
 		}
-		if _, err := second.e.Resume(t.Context(), Ref{Tenant: "default", Name: "g"}, "op"); err != nil {
+		if _, err := second.e.Resume(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "op"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

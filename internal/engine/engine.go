@@ -1,20 +1,17 @@
-// Package engine runs graphs: it keeps them by tenant and name, builds what each needs
-// from its declaration, the kinds and the store, has it supervised, and carries out what
-// the control plane asks.
-//
-// A graph that was applied is a [managed]: its declaration, its accumulators' mailboxes
-// and its watchers, which outlive restarts, and at most one run at a time. A run is built
-// from the last checkpoint: store → core → reactor, writers, accumulators; it ends as a
-// whole, and the supervisor decides whether there is another.
+// Package engine is the catalogue of a daemon's graphs: it keeps them by tenant and name,
+// applies, updates and deletes declarations, follows what other daemons on the same store
+// declare, and holds the limits. What one graph does is in graphrun; the methods of [Engine]
+// that the control plane calls find the graph and hand the request on.
 //
 // # Concurrency
 //
-// All methods of [Engine] may be called from any goroutine. Each graph has one supervising
-// goroutine, joined by Close; what it starts is in supervisor.Group's care and shown by
-// Tree. Nothing here touches a reactor's state: it is asked by reactor.Do.
+// All methods of [Engine] may be called from any goroutine. One change of a graph goes on at a
+// time. The engine's own goroutines (janitor, memory, declarations), each graph's and the
+// lease's are tasks of groups that Close joins.
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,30 +21,29 @@ import (
 	"sync"
 	"time"
 
-	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/feed"
+	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
+	"github.com/graphd/graphd/internal/watch"
 )
 
 // Kinds compiles declarations and builds what they name. *builtin.Kinds implements it.
 type Kinds interface {
+	graphrun.Kinds
 	// Parse reads and compiles a declaration; name is its file, "" when there is none. The
 	// unit is nil when there are diagnostics.
 	Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics)
 	// Check looks at what u names outside of the daemon: it takes its time, and what it says
 	// may be otherwise a moment later.
 	Check(ctx context.Context, u *compile.Unit) spec.Diagnostics
-	// Source makes accumulator i's source; nil when the socket is all there is.
-	Source(u *compile.Unit, i int) (accumulator.Source, error)
-	// Sink makes output i's sink; nil when values are only counted and watched.
-	Sink(u *compile.Unit, i int) (sink.Sink, error)
 }
 
 // Config is what an engine is made of. The zero limits mean the defaults named beside them.
@@ -83,16 +79,17 @@ type Engine struct {
 	// own keeps this daemon the owner of its graphs; keeping is its goroutines, which end last.
 	own     *lease.Keeper
 	keeping *supervisor.Group
+	host    *graphrun.Host
 
 	ctx  context.Context // ends when Close begins; the parent of every graph
 	stop context.CancelFunc
 
 	changing keyed // one change of a graph at a time
 	mu       sync.RWMutex
-	graphs   map[Ref]*managed
-	wiring   *wiring  // how graphs feed graphs
-	everyone []*queue // watchers of all graphs of a tenant
+	graphs   map[api.Ref]*graphrun.Graph
 	closing  bool
+	feeds    *feed.Links    // how graphs feed graphs
+	everyone watch.Everyone // watchers of all graphs of a tenant
 
 	epochs   *live.Gate
 	memory   memory
@@ -101,28 +98,26 @@ type Engine struct {
 
 // New makes an engine; Open starts what the store holds.
 func New(cfg Config) *Engine {
-	cfg.MaxEventBytes = cmpOr(cfg.MaxEventBytes, 8<<20)
-	cfg.MaxGraphs = cmpOr(cfg.MaxGraphs, 10_000)
-	cfg.MailboxEvents = cmpOr(cfg.MailboxEvents, 4096)
-	cfg.ShutdownTimeout = cmpOr(cfg.ShutdownTimeout, 30*time.Second)
-	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[Ref]*managed), wiring: newWiring()}
+	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, 8<<20)
+	cfg.MaxGraphs = cmp.Or(cfg.MaxGraphs, 10_000)
+	cfg.MailboxEvents = cmp.Or(cfg.MailboxEvents, 4096)
+	cfg.ShutdownTimeout = cmp.Or(cfg.ShutdownTimeout, 30*time.Second)
+	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[api.Ref]*graphrun.Graph)}
+	e.feeds = feed.New((*ends)(e))
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = processMemory
 	}
 	e.epochs = live.NewGate(cfg.MaxEpochs)
 	root := e.tree.Root("graphd")
 	e.group, e.keeping = root.NewGroup(), root.NewGroup()
-	e.own = lease.New(cfg.Store, cfg.Log, cmpOr(cfg.LeaseTTL, 3*time.Second))
+	e.own = lease.New(cfg.Store, cfg.Log, cmp.Or(cfg.LeaseTTL, 3*time.Second))
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	return e
-}
-
-func cmpOr[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
+	e.host = &graphrun.Host{
+		Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Lease: e.own, Feeds: e.feeds, Tasks: e.group, Gate: e.epochs, Fail: cfg.Fail,
+		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
+		ShutdownTimeout: cfg.ShutdownTimeout, Room: e.hasMemory, Closing: e.isClosing,
 	}
-	return v
+	return e
 }
 
 // Open starts every graph whose declaration is in the store. A declaration that no longer
@@ -140,15 +135,15 @@ func (e *Engine) Open(ctx context.Context) error {
 	e.group.Go(e.ctx, "declarations", e.follow)
 	for _, d := range decls {
 		unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
-		m := e.manage(d, unit)
+		m := graphrun.New(e.host, d, unit)
 		if err := diags.Err(); err != nil {
-			m.broken(err)
+			m.Broken(err)
 			e.cfg.Log.Error("a stored declaration cannot be used; its graph is not running", "graph", d.Graph, "tenant", d.Tenant, "err", err)
 		}
 		if unit != nil {
-			if _, err := e.wiring.claim(m.ref, unit); err != nil {
-				m.broken(err)
-				m.unit = nil
+			if _, refused := e.feeds.Claim(m.Ref(), unit.Spec); refused != nil {
+				m = graphrun.New(e.host, d, nil)
+				m.Broken(invalid(refused))
 			}
 		}
 		e.adopt(m)
@@ -157,34 +152,26 @@ func (e *Engine) Open(ctx context.Context) error {
 }
 
 // adopt adds a graph and starts it.
-func (e *Engine) adopt(m *managed) {
+func (e *Engine) adopt(m *graphrun.Graph) {
 	e.mu.Lock()
-	e.graphs[m.ref] = m
-	for _, q := range e.everyone {
-		if q.tenant == m.ref.Tenant {
-			m.hub.attach(q)
-		}
-	}
+	e.graphs[m.Ref()] = m
 	e.mu.Unlock()
-	e.wiring.connect(m)
-	m.start(e.ctx)
+	e.everyone.Attach(m.Ref().Tenant, m.Hub())
+	m.Connect()
+	m.Start(e.ctx)
 	e.rewired(m)
 }
 
 // rewired says that m has come or changed, and gives the graphs that feed it the writers
 // for that.
-func (e *Engine) rewired(m *managed) {
-	e.wiring.touch()
-	if m.unit == nil {
+func (e *Engine) rewired(m *graphrun.Graph) {
+	e.feeds.Touch()
+	if m.Unit() == nil {
 		return
 	}
-	for _, l := range linksOf(m.ref, m.unit.Spec) {
-		up, err := e.graph(l.from)
-		if err != nil || up == m {
-			continue
-		}
-		if r, err := up.running(); err == nil {
-			r.attach()
+	for _, from := range feed.FeedersOf(m.Ref(), m.Unit().Spec) {
+		if up, err := e.graph(from); err == nil && up != m {
+			up.Attach()
 		}
 	}
 }
@@ -203,13 +190,10 @@ func (e *Engine) Close() error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, m := range e.graphs {
-		if stopErr := m.stopError(); stopErr != nil {
-			err = errors.Join(err, fmt.Errorf("graph %s: %w", m.ref.Name, stopErr))
+		if stopErr := m.StopError(); stopErr != nil {
+			err = errors.Join(err, fmt.Errorf("graph %s: %w", m.Ref().Name, stopErr))
 		}
-		for _, box := range m.mailboxes {
-			box.Close()
-		}
-		m.hub.close()
+		m.Close()
 	}
 	return err
 }
@@ -219,77 +203,85 @@ func (e *Engine) Close() error {
 func (e *Engine) stopFeeders() {
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.ShutdownTimeout/2)
 	defer cancel()
-	for _, ref := range e.wiring.feeders() {
-		m, err := e.graph(ref)
-		if err != nil {
-			continue
-		}
-		if task := m.current(); task != nil {
-			task.Stop()
-			_ = task.Wait(ctx) // how it ended is told by Close
+	for _, ref := range e.feeds.Feeders() {
+		if m, err := e.graph(ref); err == nil {
+			_ = m.StopWithin(ctx) // how it ended is told by Close
 		}
 	}
 }
 
+// stuckOnly keeps an error that names what would not stop, and drops failures that the
+// supervisor has dealt with.
+func stuckOnly(err error) error {
+	if _, stuck := errors.AsType[*supervisor.StuckError](err); stuck {
+		return err
+	}
+	return nil
+}
+
 // graph finds a graph, or refuses with 404.
-func (e *Engine) graph(g Ref) (*managed, error) {
+func (e *Engine) graph(g api.Ref) (*graphrun.Graph, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if m := e.graphs[g]; m != nil {
 		return m, nil
 	}
-	return nil, &Error{Status: http.StatusNotFound, Code: "graph_not_found",
+	return nil, &api.Error{Status: http.StatusNotFound, Code: "graph_not_found",
 		Detail: fmt.Sprintf("there is no graph %q; 'graphd get' lists those there are", g.Name)}
 }
 
+// settled finds a graph, and waits for a change of it that is under way.
+func (e *Engine) settled(ctx context.Context, g api.Ref) (*graphrun.Graph, error) {
+	for {
+		m, err := e.graph(g)
+		if err != nil {
+			return nil, err
+		}
+		if again, err := m.Settle(ctx); err != nil || !again {
+			return m, err
+		}
+	}
+}
+
 // all is every graph, by tenant and name.
-func (e *Engine) all() []*managed {
+func (e *Engine) all() []*graphrun.Graph {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	ms := make([]*managed, 0, len(e.graphs))
+	ms := make([]*graphrun.Graph, 0, len(e.graphs))
 	for _, m := range e.graphs {
 		ms = append(ms, m)
 	}
-	slices.SortFunc(ms, func(a, b *managed) int {
-		if a.ref.Tenant != b.ref.Tenant {
-			return cmpString(a.ref.Tenant, b.ref.Tenant)
-		}
-		return cmpString(a.ref.Name, b.ref.Name)
+	slices.SortFunc(ms, func(a, b *graphrun.Graph) int {
+		return cmp.Or(cmp.Compare(a.Ref().Tenant, b.Ref().Tenant), cmp.Compare(a.Ref().Name, b.Ref().Name))
 	})
 	return ms
 }
 
-func cmpString(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+// isClosing says whether Close has begun.
+func (e *Engine) isClosing() bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.closing
 }
 
 // Ready says whether the daemon can do its work: the store answers and it is not stopping.
 // A sick graph never fails it.
 func (e *Engine) Ready(ctx context.Context) error {
-	e.mu.RLock()
-	closing := e.closing
-	e.mu.RUnlock()
-	if closing {
-		return &Error{Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down"}
+	if e.isClosing() {
+		return &api.Error{Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down"}
 	}
 	if err := e.cfg.Store.Ping(ctx); err != nil {
-		return &Error{Status: http.StatusServiceUnavailable, Code: "store_unreachable", Detail: "the store does not answer: " + err.Error()}
+		return &api.Error{Status: http.StatusServiceUnavailable, Code: "store_unreachable", Detail: "the store does not answer: " + err.Error()}
 	}
 	return nil
 }
 
 // Tree is everything that runs (M34).
-func (e *Engine) Tree(context.Context) []TreeNode {
+func (e *Engine) Tree(context.Context) []api.TreeNode {
 	lines := e.tree.Snapshot()
-	nodes := make([]TreeNode, len(lines))
+	nodes := make([]api.TreeNode, len(lines))
 	for i, l := range lines {
-		nodes[i] = TreeNode(l)
+		nodes[i] = api.TreeNode(l)
 	}
 	return nodes
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/graphd/graphd/internal/api"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,12 +48,12 @@ func fedBedOver(t *testing.T, store checkpoint.Store, end *picky) *bed {
 }
 
 // flow pushes numbers into the graph up, beside what else goes on.
-func (b *bed) flow(from, to int) PushResult {
+func (b *bed) flow(from, to int) api.PushResult {
 	var raw []json.RawMessage
 	for _, n := range numbers(from, to, 1, 0) {
 		raw = append(raw, json.RawMessage(n))
 	}
-	res, err := b.e.Push(b.t.Context(), Ref{Tenant: "default", Name: "up"}, "a", raw)
+	res, err := b.e.Push(b.t.Context(), api.Ref{Tenant: "default", Name: "up"}, "a", raw)
 	if err != nil {
 		b.t.Errorf("push: %v", err)
 	}
@@ -122,7 +123,7 @@ func TestM46UpstreamComesAndGoes(t *testing.T) {
 		b.apply(fmt.Sprintf(upPlain, ""), "up")
 		health("live", "")
 		b.push("up", "a", "3")
-		if err := b.e.Delete(t.Context(), Ref{Tenant: "default", Name: "up"}, true); err != nil {
+		if err := b.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: "up"}, true); err != nil {
 			t.Fatal(err)
 		}
 		health("disconnected", `there is no graph "up"`)
@@ -155,7 +156,7 @@ func TestM46SinkWaitsForItsGraph(t *testing.T) {
 		if o := b.summary("up").Outputs[0]; o.Pending != 0 || end.taken() != "[11 21]" {
 			t.Errorf("%+v, took %s", o, end.taken())
 		}
-		if err := b.e.Delete(t.Context(), Ref{Tenant: "default", Name: "down"}, true); err != nil {
+		if err := b.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: "down"}, true); err != nil {
 			t.Fatal(err)
 		}
 		b.push("up", "a", "3")
@@ -179,8 +180,8 @@ func TestM46CircleIsRefused(t *testing.T) {
 		b.apply(fmt.Sprintf(third, "{ source: { graph: { name: down, output: p } } }", "{ drop: {} }"), "third")
 		refused := func(doc, name, want string, dry bool) {
 			t.Helper()
-			_, err := b.e.Apply(t.Context(), Ref{Tenant: "default", Name: name}, []byte(doc), 0, dry)
-			var e *Error
+			_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: name}, []byte(doc), 0, dry)
+			var e *api.Error
 			if !errors.As(err, &e) || len(e.Diagnostics) != 1 || e.Diagnostics[0].Code != "graph_cycle" || e.Diagnostics[0].Line == 0 || !strings.Contains(e.Diagnostics[0].Text, want) {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}
@@ -193,7 +194,7 @@ func TestM46CircleIsRefused(t *testing.T) {
 		if s := b.summary("up"); s.Revision != 1 || s.Health != "live" {
 			t.Errorf("the graph changed: %+v", s)
 		}
-		if err := b.e.Delete(t.Context(), Ref{Tenant: "default", Name: "down"}, true); err != nil {
+		if err := b.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: "down"}, true); err != nil {
 			t.Fatal(err)
 		}
 		b.apply(bySource, "up") // the cycle is open
@@ -211,18 +212,18 @@ func TestM46BackpressureGoesUpstream(t *testing.T) {
 				defer b.close()
 				b.apply(fmt.Sprintf(docs[0], ""), "up")
 				b.apply(fmt.Sprintf(docs[1], ", capacity: 8"), "down")
-				if _, err := b.e.Pause(t.Context(), Ref{Tenant: "default", Name: "down"}, "test"); err != nil {
+				if _, err := b.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "down"}, "test"); err != nil {
 					t.Fatal(err)
 				}
 				const n = 6000 // more than the writer's queue and both inputs hold
-				sent := make(chan PushResult)
+				sent := make(chan api.PushResult)
 				go func() { sent <- b.flow(1, n) }()
 				time.Sleep(time.Minute)
 				up, down := b.summary("up"), b.summary("down")
 				if down.Accumulators[0].Depth < 8 || up.Outputs[0].Pending < 4096 || up.Epoch >= n {
 					t.Errorf("depth %d, pending %d, epoch %d: the graph that feeds was not held", down.Accumulators[0].Depth, up.Outputs[0].Pending, up.Epoch)
 				}
-				if _, err := b.e.Resume(t.Context(), Ref{Tenant: "default", Name: "down"}, "test"); err != nil {
+				if _, err := b.e.Resume(t.Context(), api.Ref{Tenant: "default", Name: "down"}, "test"); err != nil {
 					t.Fatal(err)
 				}
 				if res := <-sent; res.Accepted != n {
@@ -288,7 +289,7 @@ func TestM46StopsInTheOrderOfTheFlow(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
 				for _, n := range numbers(1, 20_000, 1, 0) {
-					res, err := b.e.Push(ctx, Ref{Tenant: "default", Name: "up"}, "a", []json.RawMessage{json.RawMessage(n)})
+					res, err := b.e.Push(ctx, api.Ref{Tenant: "default", Name: "up"}, "a", []json.RawMessage{json.RawMessage(n)})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -31,18 +31,17 @@ func (e *Engine) sweep(ctx context.Context, _ *supervisor.Node) error {
 
 func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
 	for _, m := range e.all() {
-		if m.unit == nil {
+		if m.Unit() == nil {
 			continue
 		}
-		keep := m.unit.Spec.DeadLetters
-		n, err := e.cfg.Store.PruneDeadLetters(ctx, m.id(), now.Add(-keep.Keep), keep.Max, keep.MaxBytes)
+		keep := m.Unit().Spec.DeadLetters
+		n, err := e.cfg.Store.PruneDeadLetters(ctx, m.ID(), now.Add(-keep.Keep), keep.Max, keep.MaxBytes)
 		if err != nil && ctx.Err() == nil {
-			e.cfg.Log.Warn("expired dead letters could not be removed; they are tried again", "graph", m.ref.Name, "err", err)
+			e.cfg.Log.Warn("expired dead letters could not be removed; they are tried again", "graph", m.Ref().Name, "err", err)
 			continue
 		}
 		if n > 0 {
-			m.expired.Add(n)
-			e.cfg.Log.Info("dead letters expired", "graph", m.ref.Name, "tenant", m.ref.Tenant, "letters", n, "since_start", m.expired.Load())
+			e.cfg.Log.Info("dead letters expired", "graph", m.Ref().Name, "tenant", m.Ref().Tenant, "letters", n, "since_start", m.Expired(n))
 		}
 	}
 	if _, err := e.cfg.Store.PruneRecoveryEvents(ctx, now.Add(-keepRecoveryEvents)); err != nil && ctx.Err() == nil {

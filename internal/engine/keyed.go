@@ -1,12 +1,16 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/graphd/graphd/internal/api"
+)
 
 // keyed is a lock for each graph, so that a change that takes long holds up no other
 // graph's. The zero value is ready for use.
 type keyed struct {
 	mu   sync.Mutex
-	held map[Ref]*keyLock
+	held map[api.Ref]*keyLock
 }
 
 type keyLock struct {
@@ -15,10 +19,10 @@ type keyLock struct {
 }
 
 // lock waits for g's lock and returns what gives it back.
-func (k *keyed) lock(g Ref) (unlock func()) {
+func (k *keyed) lock(g api.Ref) (unlock func()) {
 	k.mu.Lock()
 	if k.held == nil {
-		k.held = make(map[Ref]*keyLock)
+		k.held = make(map[api.Ref]*keyLock)
 	}
 	l := k.held[g]
 	if l == nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"github.com/graphd/graphd/internal/api"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,12 +27,12 @@ durability: { interval: 1s }
 func TestM13KeysLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		node := func(b *bed, key string) string {
 			t.Helper()
 			st, err := b.e.State(t.Context(), g, key)
 			if err != nil {
-				return err.(*Error).Code
+				return err.(*api.Error).Code
 			}
 			return string(st.Nodes["n"])
 		}
@@ -58,7 +59,7 @@ func TestM13KeysLive(t *testing.T) {
 		b.apply(strings.Replace(keyedGraph, "a.x + b.y", "a.x - b.y", 1), "g")
 		b.push("g", "a", `{"id":"y","x":9}`)
 		want(b, `"y"`, `["y",4,7]`) // b's value was kept
-		if res, err := b.e.Fire(t.Context(), g, FireRequest{Mode: "with", Key: json.RawMessage(`"z"`), Cache: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}}); err != nil || !res.OK {
+		if res, err := b.e.Fire(t.Context(), g, api.FireRequest{Mode: "with", Key: json.RawMessage(`"z"`), Cache: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}}); err != nil || !res.OK {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if s := b.summary("g"); s.Keys == nil || s.Keys.Count != 3 || s.Keys.Evicted != 0 {

@@ -6,34 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/live"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/graphrun"
 )
 
 // RecoveryEvents is what the supervisor has done for the graph, newest first (M37).
-func (e *Engine) RecoveryEvents(ctx context.Context, g Ref, q Query) (Page[RecoveryEvent], error) {
+func (e *Engine) RecoveryEvents(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.RecoveryEvent], error) {
 	m, err := e.graph(g)
 	if err != nil {
-		return Page[RecoveryEvent]{}, err
+		return api.Page[api.RecoveryEvent]{}, err
 	}
-	items, next, err := e.cfg.Store.RecoveryEvents(ctx, m.id(), checkpoint.Query(q))
-	return page(items, next, err, func(ev *checkpoint.RecoveryEvent) RecoveryEvent { return RecoveryEvent(*ev) })
+	items, next, err := e.cfg.Store.RecoveryEvents(ctx, m.ID(), checkpoint.Query(q))
+	return page(items, next, err, func(ev *checkpoint.RecoveryEvent) api.RecoveryEvent { return api.RecoveryEvent(*ev) })
 }
 
 // page is a list as the store gave it, each of its items told as the wire tells it.
-func page[S, T any](items []S, next string, err error, told func(*S) T) (Page[T], error) {
+func page[S, T any](items []S, next string, err error, told func(*S) T) (api.Page[T], error) {
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrBadCursor) {
-			return Page[T]{}, errBadCursor()
+			return api.Page[T]{}, graphrun.ErrBadCursor()
 		}
-		return Page[T]{}, fmt.Errorf("read the store: %w", err)
+		return api.Page[T]{}, fmt.Errorf("read the store: %w", err)
 	}
-	out := Page[T]{Items: make([]T, len(items)), Next: next}
+	out := api.Page[T]{Items: make([]T, len(items)), Next: next}
 	for i := range items {
 		out.Items[i] = told(&items[i])
 	}
@@ -42,25 +39,25 @@ func page[S, T any](items []S, next string, err error, told func(*S) T) (Page[T]
 
 // DeadLetters lists what could not be used, newest first: those that the next checkpoint
 // will keep come before those in the store.
-func (e *Engine) DeadLetters(ctx context.Context, g Ref, q Query) (Page[DeadLetter], error) {
+func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.DeadLetter], error) {
 	m, err := e.graph(g)
 	if err != nil {
-		return Page[DeadLetter]{}, err
+		return api.Page[api.DeadLetter]{}, err
 	}
 	if q.Before == "" {
 		// Letters reach the store with a checkpoint. Reading one list, and not two that may
 		// overlap, is worth asking for it.
-		if err := m.flushLetters(ctx); err != nil {
-			return Page[DeadLetter]{}, err
+		if err := m.FlushLetters(ctx); err != nil {
+			return api.Page[api.DeadLetter]{}, err
 		}
 	}
-	items, next, err := e.cfg.Store.DeadLetters(ctx, m.id(), checkpoint.Query(q))
+	items, next, err := e.cfg.Store.DeadLetters(ctx, m.ID(), checkpoint.Query(q))
 	return page(items, next, err, toldLetter)
 }
 
 // toldLetter is a letter as it is listed: with the payload readable.
-func toldLetter(l *checkpoint.DeadLetter) DeadLetter {
-	out := DeadLetter{
+func toldLetter(l *checkpoint.DeadLetter) api.DeadLetter {
+	out := api.DeadLetter{
 		ID: l.ID, At: l.At, Accumulator: l.Accumulator, Stage: l.Stage, Code: l.Code, Reason: l.Reason, Epoch: l.Epoch, Key: l.Key,
 		Position: l.Position, Events: l.Events, Folded: l.Folded, ReplayOf: l.ReplayOf,
 	}
@@ -68,44 +65,19 @@ func toldLetter(l *checkpoint.DeadLetter) DeadLetter {
 	return out
 }
 
-// flushLetters has dead letters that are still in memory checkpointed.
-func (m *managed) flushLetters(ctx context.Context) error {
-	m.mu.Lock()
-	r := m.run
-	m.mu.Unlock()
-	if r == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	waiting := 0
-	err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) { waiting = c.LettersPending() })
-	if err == nil && waiting > 0 {
-		_, err = r.reactor.Durable(ctx)
-	}
-	if err != nil && !errors.Is(err, live.ErrStopped) {
-		return m.notDurable(err)
-	}
-	return nil
-}
-
-func errBadCursor() error {
-	return &Error{Status: http.StatusBadRequest, Code: "bad_cursor", Detail: "before is not a cursor of this list; leave it out to start at the newest"}
-}
-
 func letterNotFound(id string) error {
-	return &Error{Status: http.StatusNotFound, Code: "dead_letter_not_found", Detail: fmt.Sprintf("there is no dead letter %q; it may have been discarded, replayed or have expired", id)}
+	return &api.Error{Status: http.StatusNotFound, Code: "dead_letter_not_found", Detail: fmt.Sprintf("there is no dead letter %q; it may have been discarded, replayed or have expired", id)}
 }
 
-func (e *Engine) letter(ctx context.Context, g Ref, id string) (*managed, checkpoint.DeadLetter, error) {
+func (e *Engine) letter(ctx context.Context, g api.Ref, id string) (*graphrun.Graph, checkpoint.DeadLetter, error) {
 	m, err := e.graph(g)
 	if err != nil {
 		return nil, checkpoint.DeadLetter{}, err
 	}
-	if err := m.flushLetters(ctx); err != nil {
+	if err := m.FlushLetters(ctx); err != nil {
 		return nil, checkpoint.DeadLetter{}, err
 	}
-	l, err := e.cfg.Store.DeadLetter(ctx, m.id(), id)
+	l, err := e.cfg.Store.DeadLetter(ctx, m.ID(), id)
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return nil, l, letterNotFound(id)
 	}
@@ -114,24 +86,25 @@ func (e *Engine) letter(ctx context.Context, g Ref, id string) (*managed, checkp
 
 // ReplayDeadLetter pushes a letter's events again, as new events linked to the letter
 // (M5). The letter goes when they were accepted.
-func (e *Engine) ReplayDeadLetter(ctx context.Context, g Ref, id string) (PushResult, error) {
+func (e *Engine) ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (api.PushResult, error) {
 	m, l, err := e.letter(ctx, g, id)
 	if err != nil {
-		return PushResult{}, err
+		return api.PushResult{}, err
 	}
-	if !slices.Contains(m.inputNames(), l.Accumulator) {
-		return PushResult{}, &Error{Status: http.StatusConflict, Code: "not_replayable",
+	kind := m.Kind(l.Accumulator)
+	if kind == "" {
+		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "not_replayable",
 			Detail: fmt.Sprintf("the letter's stage is %q: it holds no event that could be pushed again; discard it when it has been dealt with", l.Stage)}
 	}
-	events, err := replayed(&l, m.unit.Spec.Accumulators[slices.Index(m.inputNames(), l.Accumulator)].Kind)
+	events, err := replayed(&l, kind)
 	if err != nil {
-		return PushResult{}, err
+		return api.PushResult{}, err
 	}
-	res, err := e.push(ctx, g, l.Accumulator, l.ID, events)
+	res, err := m.Push(ctx, l.Accumulator, l.ID, events)
 	if err != nil || res.Full || len(res.Rejected) > 0 {
 		return res, err
 	}
-	if err := e.cfg.Store.DiscardDeadLetter(ctx, m.id(), id); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+	if err := e.cfg.Store.DiscardDeadLetter(ctx, m.ID(), id); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 		return res, fmt.Errorf("the events were pushed, but the letter could not be removed: %w", err)
 	}
 	return res, nil
@@ -153,12 +126,12 @@ func replayed(l *checkpoint.DeadLetter, kind string) ([]json.RawMessage, error) 
 }
 
 // DiscardDeadLetter removes a letter for good.
-func (e *Engine) DiscardDeadLetter(ctx context.Context, g Ref, id string) error {
+func (e *Engine) DiscardDeadLetter(ctx context.Context, g api.Ref, id string) error {
 	m, _, err := e.letter(ctx, g, id)
 	if err != nil {
 		return err
 	}
-	if err := e.cfg.Store.DiscardDeadLetter(ctx, m.id(), id); err != nil {
+	if err := e.cfg.Store.DiscardDeadLetter(ctx, m.ID(), id); err != nil {
 		if errors.Is(err, checkpoint.ErrNotFound) {
 			return letterNotFound(id)
 		}

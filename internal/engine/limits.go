@@ -11,7 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/supervisor"
+	"github.com/graphd/graphd/internal/watch"
 )
 
 const (
@@ -69,7 +71,7 @@ func (e *Engine) hasMemory() error {
 	if limit == 0 || used < limit/100*memoryNear {
 		return nil
 	}
-	return e.refused(&Error{Status: http.StatusServiceUnavailable, Code: "memory_full",
+	return e.refused(&api.Error{Status: http.StatusServiceUnavailable, Code: "memory_full",
 		Detail: fmt.Sprintf("the daemon holds %d MiB and may hold %d; try again, or give it more memory", used>>20, limit>>20)})
 }
 
@@ -79,7 +81,7 @@ type refusals struct {
 	n  map[string]int64
 }
 
-func (e *Engine) refused(err *Error) *Error {
+func (e *Engine) refused(err *api.Error) *api.Error {
 	e.refusals.mu.Lock()
 	defer e.refusals.mu.Unlock()
 	if e.refusals.n == nil {
@@ -97,25 +99,25 @@ func (e *Engine) Refusals() map[string]int64 {
 }
 
 // Limits is every bound of the engine with its use.
-func (e *Engine) Limits(context.Context) []Limit {
+func (e *Engine) Limits(context.Context) []api.Limit {
 	e.mu.RLock()
 	graphs := int64(len(e.graphs))
 	e.mu.RUnlock()
 	epochs, maxEpochs, _ := e.epochs.Use()
 	used, most := e.memory.used.Load(), e.memory.limit.Load()
-	limits := []Limit{
+	limits := []api.Limit{
 		{Name: "graphs", Limit: int64(e.cfg.MaxGraphs), Used: &graphs, Unit: "graphs"},
 		{Name: "event_bytes", Limit: int64(e.cfg.MaxEventBytes), Unit: "bytes"},
 		{Name: "mailbox_events", Limit: int64(e.cfg.MailboxEvents), Used: new(e.mailboxDepth()), Unit: "events per accumulator; used: the fullest"},
 		{Name: "mailbox_bytes", Limit: e.mailboxBytes(), Unit: "bytes per accumulator"},
 		{Name: "concurrent_epochs", Limit: maxEpochs, Used: &epochs, Unit: "graphs firing at once"},
 		{Name: "memory", Limit: most, Used: &used, Unit: fmt.Sprintf("bytes; pushes are refused from %d %% on", memoryNear)},
-		{Name: "watcher_frames", Limit: watcherFrames, Unit: "frames per watcher"},
+		{Name: "watcher_frames", Limit: watch.MaxFrames, Unit: "frames per watcher"},
 		{Name: "shutdown_timeout", Limit: int64(e.cfg.ShutdownTimeout / time.Second), Unit: "seconds"},
 	}
 	if e.cfg.Outbound != nil {
 		used, most, _ := e.cfg.Outbound.Use()
-		limits = append(limits, Limit{Name: "outbound_calls", Limit: most, Used: &used, Unit: "calls at once"})
+		limits = append(limits, api.Limit{Name: "outbound_calls", Limit: most, Used: &used, Unit: "calls at once"})
 	}
 	return limits
 }
@@ -124,12 +126,9 @@ func (e *Engine) Limits(context.Context) []Limit {
 func (e *Engine) mailboxBytes() int64 { return int64(e.cfg.MaxEventBytes) * 4 }
 
 // mailboxDepth is how many events wait in the fullest mailbox.
-func (e *Engine) mailboxDepth() (most int64) {
+func (e *Engine) mailboxDepth() (fullest int64) {
 	for _, m := range e.all() {
-		for _, box := range m.mailboxes {
-			n, _ := box.Depth()
-			most = max(most, int64(n))
-		}
+		fullest = max(fullest, int64(m.Waiting()))
 	}
-	return most
+	return fullest
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/graphd/graphd/internal/api"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -35,7 +36,7 @@ func TestMemoryLimit(t *testing.T) {
 		var used atomic.Int64
 		b := limitedBed(t, Config{Memory: func() (int64, int64) { return used.Load(), 1000 << 20 }})
 		defer b.close()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, "g", 1), "g")
 		b.push("g", "a", "1")
@@ -43,7 +44,7 @@ func TestMemoryLimit(t *testing.T) {
 		time.Sleep(memoryEvery)
 		_, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{[]byte("2"), []byte("3")})
 		wantCode(t, err, http.StatusServiceUnavailable, "memory_full", "860 MiB")
-		_, err = b.e.Apply(t.Context(), Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h", 1), 0, false)
+		_, err = b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h", 1), 0, false)
 		wantCode(t, err, http.StatusServiceUnavailable, "memory_full")
 		b.apply(fmt.Sprintf(doc, "g", 2), "g")
 		if n := b.e.Refusals()["memory_full"]; n != 2 {
@@ -70,12 +71,12 @@ func TestGraphLimit(t *testing.T) {
 		defer b.close()
 		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, "g"), "g")
-		_, err := b.e.Apply(t.Context(), Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h"), 0, false)
+		_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h"), 0, false)
 		wantCode(t, err, http.StatusTooManyRequests, "too_many_graphs")
 		if b.e.Refusals()["too_many_graphs"] != 1 {
 			t.Errorf("%v", b.e.Refusals())
 		}
-		if err := b.e.Delete(t.Context(), Ref{Tenant: "default", Name: "g"}, true); err != nil {
+		if err := b.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: "g"}, true); err != nil {
 			t.Fatal(err)
 		}
 		b.apply(fmt.Sprintf(doc, "h"), "h")
@@ -92,7 +93,7 @@ func TestConcurrentEpochsLimit(t *testing.T) {
 	const graphs, events = 8, 300
 	var wg sync.WaitGroup
 	for i := range graphs {
-		g := Ref{Tenant: "default", Name: fmt.Sprintf("g%d", i)}
+		g := api.Ref{Tenant: "default", Name: fmt.Sprintf("g%d", i)}
 		doc := fmt.Sprintf("graph: %s\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 'sum([a, a + 1])' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", g.Name)
 		if _, err := b.e.Apply(ctx, g, []byte(doc), 0, false); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/watch"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,7 +23,7 @@ func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	doc := "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: '[a ?? nil, b ?? nil]' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
-	if _, err := b.e.Apply(ctx, Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false); err != nil {
+	if _, err := b.e.Apply(ctx, api.Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false); err != nil {
 		t.Fatal(err)
 	}
 	const bursts, each = 30, 50
@@ -30,17 +32,17 @@ func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 		for _, acc := range []string{"a", "b"} {
 			wg.Go(func() {
 				for i := range each {
-					if _, err := b.e.Push(ctx, Ref{Tenant: "default", Name: "g"}, acc, []json.RawMessage{json.RawMessage(fmt.Sprint(burst*each + i))}); err != nil {
+					if _, err := b.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, acc, []json.RawMessage{json.RawMessage(fmt.Sprint(burst*each + i))}); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		wg.Wait()
-		if _, err := b.e.Drain(ctx, Ref{Tenant: "default", Name: "g"}); err != nil {
+		if _, err := b.e.Drain(ctx, api.Ref{Tenant: "default", Name: "g"}); err != nil {
 			t.Fatal(err)
 		}
-		st, err := b.e.State(ctx, Ref{Tenant: "default", Name: "g"}, "")
+		st, err := b.e.State(ctx, api.Ref{Tenant: "default", Name: "g"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,14 +62,14 @@ func TestWatchAnnouncesGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { websocket: {} } } }\nhistory: { keep: 100000 }\n", "g")
 		sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer sub.Close()
-		const n = watcherFrames + 1000
+		const n = watch.MaxFrames + 1000
 		for i := range n {
 			b.push("g", "a", fmt.Sprint(i))
 		}
@@ -116,9 +118,9 @@ func TestM32DeadLettersExpire(t *testing.T) {
 	})
 }
 
-func (b *bed) letters(graph string) []DeadLetter {
+func (b *bed) letters(graph string) []api.DeadLetter {
 	b.t.Helper()
-	page, err := b.e.DeadLetters(b.t.Context(), Ref{Tenant: "default", Name: graph}, Query{})
+	page, err := b.e.DeadLetters(b.t.Context(), api.Ref{Tenant: "default", Name: graph}, api.Query{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func TestM5DeadLetterReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: {}, by: { passive: true, default: 0 } }\nnodes: { n: { expr: a / by } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "8")
 		l := b.letters("g")
@@ -171,7 +173,7 @@ func TestM33UpdateKeepsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		doc := "graph: g\naccumulators: { a: { state: { keep: 3 } } }\nnodes: { n: { expr: sum(a) %s } }\noutputs: { o: { from: n, sink: { websocket: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, ""), "g")
 		b.push("g", "a", "1", "2")
@@ -206,7 +208,7 @@ func TestPauseIsDurableAtOnce(t *testing.T) {
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\ndurability: { interval: 10s }\n", "g")
 		b.push("g", "a", "1")
 		before := time.Now()
-		s, err := b.e.Pause(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann")
+		s, err := b.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann")
 		if err != nil || !s.Paused || s.PausedBy != "ann" || s.Durability.CheckpointEpoch != 1 {
 			t.Fatalf("%v %+v", err, s)
 		}
@@ -221,14 +223,14 @@ func TestM33WaitingPushSurvivesAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		doc := "graph: g\naccumulators: { a: { strategy: sequential, capacity: 2 } }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, 0), "g")
 		if _, err := b.e.Pause(t.Context(), g, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		type answer struct {
-			res PushResult
+			res api.PushResult
 			err error
 		}
 		done := make(chan answer, 1)

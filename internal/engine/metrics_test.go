@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/graphrun"
 )
 
 const busyDoc = `graph: %s
@@ -18,30 +21,69 @@ nodes: { n: { expr: a } }
 outputs: { o: { from: n, sink: { drop: {} } } }
 `
 
-// busy keeps the graph's reactor from answering, until what it returns is called.
-func (b *bed) busy(graph string) (free func()) {
-	b.t.Helper()
-	m, err := b.e.graph(Ref{Tenant: "default", Name: graph})
-	if err != nil {
-		b.t.Fatal(err)
+// stall is a source without events that can keep the reactors of its graphs from answering:
+// what a reactor tells it after a checkpoint then does not return.
+type stall struct {
+	mu   sync.Mutex
+	hold chan struct{}
+}
+
+func (s *stall) Run(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
+	out.Health(accumulator.Live, "")
+	<-ctx.Done()
+	return nil
+}
+
+func (s *stall) Durable([]boundary.Position) {
+	s.mu.Lock()
+	hold := s.hold
+	s.mu.Unlock()
+	if hold != nil {
+		<-hold
 	}
+}
+
+// busy keeps the reactors of the named graphs from answering until free is called.
+func (s *stall) busy(b *bed, graphs ...string) (free func()) {
+	b.t.Helper()
 	hold := make(chan struct{})
-	go func() { _ = m.run.reactor.Do(context.Background(), func(*reactor.Core, time.Time) { <-hold }) }()
+	s.mu.Lock()
+	s.hold = hold
+	s.mu.Unlock()
+	for _, name := range graphs {
+		b.push(name, "a", "1")
+	}
+	time.Sleep(2 * time.Second) // their checkpoints have been due
 	synctest.Wait()
-	return func() { close(hold) }
+	return func() {
+		s.mu.Lock()
+		s.hold = nil
+		s.mu.Unlock()
+		close(hold)
+	}
+}
+
+// stalled is a bed whose graphs g0, g1, … can be kept busy.
+func stalled(t *testing.T, graphs int) (*bed, *stall, []string) {
+	t.Helper()
+	s := &stall{}
+	b := newBed(t, memstore.New(), &scripted{source: func(string) accumulator.Source { return s }})
+	var names []string
+	for i := range graphs {
+		names = append(names, fmt.Sprintf("g%d", i))
+		b.apply(fmt.Sprintf(busyDoc, names[i]), names[i])
+	}
+	return b, s, names
 }
 
 // TestMetricsAreTheCallersOwn: figures that came too late for a scrape are not written into
 // what the scrape was given, which somebody reads meanwhile.
 func TestMetricsAreTheCallersOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, memstore.New(), &scripted{})
+		b, s, names := stalled(t, 1)
 		defer b.close()
-		b.apply(fmt.Sprintf(busyDoc, "g"), "g")
-		b.push("g", "a", "1")
-		b.summary("g")
-		free := b.busy("g")
-		var given []Metrics
+		free := s.busy(b, names...)
+		var given []graphrun.Metrics
 		var was []map[string]map[string]int64
 		for range 10 {
 			list := b.e.Metrics(t.Context())
@@ -64,15 +106,11 @@ func TestMetricsAreTheCallersOwn(t *testing.T) {
 // than the scrape allows.
 func TestMetricsKeepToTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, memstore.New(), &scripted{})
-		defer b.close()
 		const graphs = 10
-		for i := range graphs {
-			name := fmt.Sprintf("g%d", i)
-			b.apply(fmt.Sprintf(busyDoc, name), name)
-			defer b.busy(name)()
-		}
-		const allowed = 2 * metricsTimeout
+		b, s, names := stalled(t, graphs)
+		defer b.close()
+		defer s.busy(b, names...)()
+		const allowed = time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), allowed)
 		defer cancel()
 		began := time.Now()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/graphd/graphd/internal/api"
 	"maps"
 	"sync"
 	"testing"
@@ -261,7 +262,7 @@ func (b *bed) until(graph string, want reactor.Health, within time.Duration) tim
 	b.t.Helper()
 	began := time.Now()
 	for {
-		s, err := b.e.Graph(b.t.Context(), Ref{Tenant: "default", Name: graph})
+		s, err := b.e.Graph(b.t.Context(), api.Ref{Tenant: "default", Name: graph})
 		if err == nil && s.Health == string(want) {
 			return time.Since(began)
 		}
@@ -272,8 +273,8 @@ func (b *bed) until(graph string, want reactor.Health, within time.Duration) tim
 	}
 }
 
-func refusalOf(err error) *Error {
-	var refused *Error
+func refusalOf(err error) *api.Error {
+	var refused *api.Error
 	errors.As(err, &refused)
 	return refused
 }
@@ -283,12 +284,12 @@ func TestM45Standby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newTwo(t)
 		defer d.close()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		s := d.b.summary("g")
 		if s.HealthReason == nil || s.HealthReason.Code != "owned_elsewhere" {
 			t.Fatalf("health reason %+v", s.HealthReason)
 		}
-		_, fire := d.b.e.Fire(t.Context(), g, FireRequest{Mode: "force"})
+		_, fire := d.b.e.Fire(t.Context(), g, api.FireRequest{Mode: "force"})
 		_, restart := d.b.e.Restart(t.Context(), g, "", "test")
 		_, push := d.b.e.Push(t.Context(), g, "a", []json.RawMessage{json.RawMessage("1")})
 		for _, c := range []struct {
@@ -321,7 +322,7 @@ func TestM45TakeoverOfTheUnreachable(t *testing.T) {
 			pushing.Go(func() {
 				for n := 0; ; n++ {
 					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-					_, _ = b.e.Push(ctx, Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{json.RawMessage(fmt.Sprint(n))}) // refused where it stands by
+					_, _ = b.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{json.RawMessage(fmt.Sprint(n))}) // refused where it stands by
 					cancel()
 					select {
 					case <-time.After(20 * time.Millisecond):
@@ -371,10 +372,10 @@ func TestM45WokenOwnerStandsDown(t *testing.T) {
 		d.viewA.set(false, 20*time.Second)  // the next answer comes late
 		time.Sleep(2600 * time.Millisecond) // its own deadline is over, nobody has taken the graph yet
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, _ = d.a.e.Push(ctx, Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{json.RawMessage("1")}) // whatever is answered, nothing may come of it
+		_, _ = d.a.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{json.RawMessage("1")}) // whatever is answered, nothing may come of it
 		cancel()
 		synctest.Wait()
-		if s, err := d.a.e.Graph(t.Context(), Ref{Tenant: "default", Name: "g"}); err != nil || s.Epoch != 0 {
+		if s, err := d.a.e.Graph(t.Context(), api.Ref{Tenant: "default", Name: "g"}); err != nil || s.Epoch != 0 {
 			t.Errorf("an owner of the past has fired epoch %d, %v", s.Epoch, err)
 		}
 		d.b.until("g", reactor.HealthLive, 6*time.Second)
@@ -457,11 +458,11 @@ func TestM45DeclarationsAreShared(t *testing.T) {
 		if all := d.sent.all(); all[len(all)-1].value != "102" || all[len(all)-1].daemon != "a" {
 			t.Errorf("sent %+v", all)
 		}
-		if err := d.b.e.Delete(t.Context(), Ref{Tenant: "default", Name: "g"}, true); err != nil {
+		if err := d.b.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: "g"}, true); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if _, err := d.a.e.Graph(t.Context(), Ref{Tenant: "default", Name: "g"}); refusalOf(err) == nil || refusalOf(err).Status != 404 {
+		if _, err := d.a.e.Graph(t.Context(), api.Ref{Tenant: "default", Name: "g"}); refusalOf(err) == nil || refusalOf(err).Status != 404 {
 			t.Errorf("the owner has the deleted graph: %v", err)
 		}
 	})

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/graphd/graphd/internal/api"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,7 @@ import (
 // values are the outputs of the newest firings, oldest first, with their causes.
 func (b *bed) values(output string) string {
 	b.t.Helper()
-	page, err := b.e.Firings(b.t.Context(), Ref{Tenant: "default", Name: "g"}, Query{})
+	page, err := b.e.Firings(b.t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.Query{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		b.push("g", "go", "1")
 		synctest.Wait()
 		b.push("g", "all", "3")
-		if _, err := b.e.Fire(t.Context(), Ref{Tenant: "default", Name: "g"}, FireRequest{Mode: "force"}); err != nil {
+		if _, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{Mode: "force"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -134,7 +137,7 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 		total, full := 0, false
 		for !full {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			res, err := b.e.Push(ctx, Ref{Tenant: "default", Name: "g"}, "a", repeat("1", 500))
+			res, err := b.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, "a", repeat("1", 500))
 			cancel()
 			if err != nil || total > 20_000 {
 				t.Fatalf("%v after %d", err, total)
@@ -146,10 +149,10 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 		if s.Outputs[0].Pending > 4096 || s.Accumulators[0].Depth > s.Accumulators[0].Capacity {
 			t.Fatalf("%+v %+v", s.Outputs[0], s.Accumulators[0])
 		}
-		if _, err := b.e.Pause(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
+		if _, err := b.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
 			t.Fatalf("a command waits for the sink: %v", err)
 		}
-		if _, err := b.e.Resume(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
+		if _, err := b.e.Resume(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		got.set(nil)
@@ -164,24 +167,21 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 // checkpoint and never reads as live meanwhile; five restarts are tried, as for anything (M36).
 func TestM35ReactorPanicRebuilds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, memstore.New(), &scripted{})
+		faulty := &faultyMirror{}
+		b := newBed(t, memstore.New(), &scripted{source: func(string) accumulator.Source { return faulty }})
 		defer b.close()
 		b.apply(fmt.Sprintf(oneSink, ""), "g")
 		b.push("g", "a", "1")
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		if _, err := b.e.Checkpoint(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
-		m, err := b.e.graph(g)
-		if err != nil {
-			t.Fatal(err)
-		}
+		faulty.broken.Store(true)
 		for i := 1; i <= 6; i++ {
-			r, err := m.running()
-			if err != nil {
-				t.Fatal(err)
+			b.push("g", "a", "1")
+			if _, err := b.e.Checkpoint(t.Context(), g); err == nil { // it is there, but its reactor panics over it
+				t.Fatal("a reactor has survived its own panic")
 			}
-			r.reactor.Post(func(*reactor.Core, time.Time) { panic("a bug in the reactor") })
 			synctest.Wait()
 			s := b.summary("g")
 			if i == 6 {
@@ -194,7 +194,7 @@ func TestM35ReactorPanicRebuilds(t *testing.T) {
 				t.Fatalf("panic %d: %s %+v", i, s.Health, s.HealthReason)
 			}
 			time.Sleep(2 * time.Second << (i - 1))
-			if s := b.summary("g"); s.Health != "live" || s.Epoch != 1 {
+			if s := b.summary("g"); s.Health != "live" || s.Epoch != int64(i+1) {
 				t.Fatalf("panic %d: %s %+v epoch %d", i, s.Health, s.HealthReason, s.Epoch)
 			}
 		}
@@ -202,4 +202,20 @@ func TestM35ReactorPanicRebuilds(t *testing.T) {
 			t.Fatalf("%d recovery events", len(ev))
 		}
 	})
+}
+
+// faultyMirror is a source without events; what it is told on the reactor's goroutine it may
+// answer with a panic.
+type faultyMirror struct{ broken atomic.Bool }
+
+func (f *faultyMirror) Run(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
+	out.Health(accumulator.Live, "")
+	<-ctx.Done()
+	return nil
+}
+
+func (f *faultyMirror) Durable([]boundary.Position) {
+	if f.broken.Load() {
+		panic("a bug in the reactor")
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/graphrun"
 	"log/slog"
 	"net/http"
 	"os"
@@ -89,19 +91,19 @@ func (b *bed) close() {
 
 func (b *bed) apply(doc, name string) {
 	b.t.Helper()
-	if _, err := b.e.Apply(b.t.Context(), Ref{Tenant: "default", Name: name}, []byte(doc), 0, false); err != nil {
+	if _, err := b.e.Apply(b.t.Context(), api.Ref{Tenant: "default", Name: name}, []byte(doc), 0, false); err != nil {
 		b.t.Fatalf("apply: %v", err)
 	}
 	synctest.Wait()
 }
 
-func (b *bed) push(graph, acc string, events ...string) PushResult {
+func (b *bed) push(graph, acc string, events ...string) api.PushResult {
 	b.t.Helper()
 	raw := make([]json.RawMessage, len(events))
 	for i, e := range events {
 		raw[i] = json.RawMessage(e)
 	}
-	res, err := b.e.Push(b.t.Context(), Ref{Tenant: "default", Name: graph}, acc, raw)
+	res, err := b.e.Push(b.t.Context(), api.Ref{Tenant: "default", Name: graph}, acc, raw)
 	if err != nil {
 		b.t.Fatalf("push: %v", err)
 	}
@@ -109,9 +111,9 @@ func (b *bed) push(graph, acc string, events ...string) PushResult {
 	return res
 }
 
-func (b *bed) summary(graph string) GraphSummary {
+func (b *bed) summary(graph string) api.GraphSummary {
 	b.t.Helper()
-	s, err := b.e.Graph(b.t.Context(), Ref{Tenant: "default", Name: graph})
+	s, err := b.e.Graph(b.t.Context(), api.Ref{Tenant: "default", Name: graph})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -122,9 +124,9 @@ func (b *bed) summary(graph string) GraphSummary {
 	return s
 }
 
-func (b *bed) recovery(graph string) []RecoveryEvent {
+func (b *bed) recovery(graph string) []api.RecoveryEvent {
 	b.t.Helper()
-	page, err := b.e.RecoveryEvents(b.t.Context(), Ref{Tenant: "default", Name: graph}, Query{Limit: 100})
+	page, err := b.e.RecoveryEvents(b.t.Context(), api.Ref{Tenant: "default", Name: graph}, api.Query{Limit: 100})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -191,11 +193,11 @@ func TestM35PanickingAccumulatorRestartsAlone(t *testing.T) {
 				t.Errorf("pause %d was %v, want %v within a fifth", i, pause, nominal)
 			}
 		}
-		if _, err := b.e.Fire(t.Context(), Ref{Tenant: "default", Name: "duo"}, FireRequest{Mode: "force"}); err == nil {
+		if _, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, api.FireRequest{Mode: "force"}); err == nil {
 			t.Fatal("a failed graph fired")
 		}
 		before := time.Now()
-		_, err := b.e.Push(t.Context(), Ref{Tenant: "default", Name: "duo"}, "good", []json.RawMessage{[]byte("7")})
+		_, err := b.e.Push(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, "good", []json.RawMessage{[]byte("7")})
 		if wantCode(t, err, http.StatusConflict, "graph_failed", "poisoned"); time.Since(before) > 0 {
 			t.Error("a push to a failed graph waited")
 		}
@@ -203,7 +205,7 @@ func TestM35PanickingAccumulatorRestartsAlone(t *testing.T) {
 			t.Errorf("restarts by reason: %v", got)
 		}
 		broken.Store(false)
-		if _, err := b.e.Restart(t.Context(), Ref{Tenant: "default", Name: "duo"}, "", "ann"); err != nil {
+		if _, err := b.e.Restart(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, "", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -308,8 +310,8 @@ func TestM10CheckpointTroubleDegrades(t *testing.T) {
 		if s := b.summary("g"); s.Epoch != 3 {
 			t.Fatalf("it does not fire on: %+v", s)
 		}
-		var refused *Error
-		if _, err := b.e.Pause(t.Context(), Ref{Tenant: "default", Name: "g"}, "ann"); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+		var refused *api.Error
+		if _, err := b.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann"); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
 			t.Fatalf("a pause that is not durable was answered %v", err)
 		}
 		store.next.Store(nil)
@@ -376,7 +378,7 @@ func TestM43CrashLoopQuarantines(t *testing.T) {
 		b := newBed(t, store, &scripted{})
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		b.close()
-		for range maxAttempts { // each of these owners dies before its first commit
+		for range graphrun.MaxAttempts { // each of these owners dies before its first commit
 			if _, err := store.Acquire(t.Context(), checkpoint.ID{Tenant: "default", Graph: "g"}); err != nil {
 				t.Fatal(err)
 			}
@@ -387,7 +389,7 @@ func TestM43CrashLoopQuarantines(t *testing.T) {
 		if s := b.summary("g"); s.Health != "failed" || s.HealthReason.Code != "crash_loop" {
 			t.Fatalf("%s %+v", s.Health, s.HealthReason)
 		}
-		if _, err := b.e.Restart(t.Context(), Ref{Tenant: "default", Name: "g"}, "", "ann"); err != nil {
+		if _, err := b.e.Restart(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -419,10 +421,10 @@ func TestM44SkipLost(t *testing.T) {
 		b := newBed(t, memstore.New(), kinds)
 		defer b.close()
 		b.apply(fmt.Sprintf(duo, ""), "duo")
-		if _, err := b.e.SkipLost(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err == nil {
+		if _, err := b.e.SkipLost(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err == nil {
 			t.Fatal("there was nothing to skip")
 		}
-		if _, err := b.e.Restart(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err != nil {
+		if _, err := b.e.Restart(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -430,7 +432,7 @@ func TestM44SkipLost(t *testing.T) {
 		if s.Health != "halted" || s.HealthReason.Code != "source_data_lost" {
 			t.Fatalf("%s %+v", s.Health, s.HealthReason)
 		}
-		skipped, err := b.e.SkipLost(t.Context(), Ref{Tenant: "default", Name: "duo"}, "bad", "ann")
+		skipped, err := b.e.SkipLost(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, "bad", "ann")
 		if err != nil {
 			t.Fatal(err)
 		}

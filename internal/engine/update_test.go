@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/graphd/graphd/internal/api"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,15 +40,15 @@ func (b *bed) kinds(graph string) (kinds []string) {
 	return kinds
 }
 
-func (b *bed) reapply(doc string) (ApplyResult, error) {
-	res, err := b.e.Apply(b.t.Context(), Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false)
+func (b *bed) reapply(doc string) (api.ApplyResult, error) {
+	res, err := b.e.Apply(b.t.Context(), api.Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false)
 	synctest.Wait()
 	return res, err
 }
 
 func wantCode(t *testing.T, err error, status int, code string, words ...string) {
 	t.Helper()
-	var e *Error
+	var e *api.Error
 	if !errors.As(err, &e) || e.Status != status || e.Code != code {
 		t.Fatalf("got %v, want %d %s", err, status, code)
 	}
@@ -88,7 +89,7 @@ func TestM33UpdateRollsBack(t *testing.T) {
 					return nil
 				}
 				defer b.close()
-				g := Ref{Tenant: "default", Name: "g"}
+				g := api.Ref{Tenant: "default", Name: "g"}
 				b.apply(fmt.Sprintf(summing, "", "", ""), "g")
 				sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
 				if err != nil {
@@ -150,7 +151,7 @@ func TestM33UpdateNeedsTheStore(t *testing.T) {
 			}
 		}
 		b.push("g", "a", "2")
-		if st, err := b.e.State(t.Context(), Ref{Tenant: "default", Name: "g"}, ""); err != nil || string(st.Nodes["total"]) != "3" {
+		if st, err := b.e.State(t.Context(), api.Ref{Tenant: "default", Name: "g"}, ""); err != nil || string(st.Nodes["total"]) != "3" {
 			t.Fatalf("%v %+v", err, st)
 		}
 	})
@@ -195,7 +196,7 @@ func TestM33UpdateSaysWhatIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: {}, b: {}, gone: {} }\nnodes: { x: { expr: a }, y: { expr: b } }\noutputs: { o: { from: x, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "1")
 		b.push("g", "b", "1")
@@ -204,7 +205,7 @@ func TestM33UpdateSaysWhatIsDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &StateChange{
+		want := &api.StateChange{
 			Kept: []string{"accumulator a", "input a", "input b", "node x"},
 			Dropped: []string{
 				"accumulator b: its kind or its source is another: reading begins anew, and an open fold is filtered",
@@ -259,7 +260,7 @@ func TestM33CommandsWaitForTheUpdate(t *testing.T) {
 			})
 		}})
 		defer b.close()
-		g := Ref{Tenant: "default", Name: "g"}
+		g := api.Ref{Tenant: "default", Name: "g"}
 		b.apply(fmt.Sprintf(summing, "", "", ""), "g")
 		b.push("g", "a", "1")
 		applied, fired := make(chan error, 1), make(chan error, 1)
@@ -274,7 +275,7 @@ func TestM33CommandsWaitForTheUpdate(t *testing.T) {
 			pushed <- err
 		}()
 		go func() {
-			_, err := b.e.Fire(t.Context(), g, FireRequest{Mode: "force"})
+			_, err := b.e.Fire(t.Context(), g, api.FireRequest{Mode: "force"})
 			fired <- err
 		}()
 		synctest.Wait()
@@ -302,7 +303,7 @@ func TestM33WatcherOfAllSeesEachFrameOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		sub, err := b.e.Watch(t.Context(), Ref{Tenant: "default"}, []string{"outputs"}, "")
+		sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default"}, []string{"outputs"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,8 @@ func TestM8CadenceDoesNotRestartAWait(t *testing.T) {
 	if want := `[1,"01.000Z",null,null]` + "\n" + `[6,"06.000Z",1,null]`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	got = shorten(rows(t, timers("when: all, every: 1s, max_wait: 5s, strategy: sequential", "", ""), at(500, 1)+at(1700, 2), ""))
+	waits := timers("when: all, every: 1s, max_wait: 5s, strategy: sequential", "", "")
+	got = shorten(rows(t, waits, at(500, 1)+at(1700, 2), ""))
 	if want := `[1,"01.000Z",null,null]` + "\n" + `[6,"06.000Z",1,null]` + "\n" + `[7,"07.000Z",2,null]`; got != want {
 		t.Errorf("sequential: got\n%s\nwant\n%s", got, want)
 	}

@@ -100,7 +100,8 @@ func TestM8MaxWaitOfAll(t *testing.T) {
 // M8: of a zip that did not come together max_wait takes one head each; what has waited as long
 // goes as well, in an epoch of its own, and what came later waits for its own time.
 func TestM8MaxWaitOfZip(t *testing.T) {
-	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: { strategy: sequential }\n", "{ when: all, max_wait: 5s }", pair))
+	inputs := "  a: { strategy: sequential }\n  b: { strategy: sequential }\n"
+	r := newRig(t, graphOf(inputs, "{ when: all, max_wait: 5s }", pair))
 	r.push("a", 1, 2)
 	r.advance(2 * time.Second)
 	r.push("a", 3, 4)

@@ -21,12 +21,14 @@ var layers = []struct {
 	{3, "internal/kafkanet"}, {3, "internal/reactor"},
 	{2, "internal/dal/rules"}, {3, "internal/dal/sqlite"}, {3, "internal/dal/postgres"}, {3, "internal/dal/memory"}, {4, "internal/dal"},
 	{4, "internal/compile"}, {4, "internal/source/"}, {4, "internal/live"},
-	{4, "internal/supervisor"}, {5, "internal/builtin"}, {5, "internal/lease"}, {5, "internal/virtual"},
-	{6, "internal/engine"}, {6, "internal/job"}, {6, "internal/scenario"},
-	{7, "internal/server"}, {7, "internal/client"}, {7, "internal/telemetry"},
-	{8, ""},
-	{9, "test/"},
-	{9, "cmd/graphd"}, {9, "bench"}, {9, "internal/faults"}, {9, "internal/differential"}, {9, "examples/embedded"}, {0, "examples"},
+	{4, "internal/supervisor"}, {5, "internal/builtin"}, {5, "internal/virtual"},
+	{5, "internal/lease"}, {5, "internal/watch"}, {5, "internal/feed"},
+	{6, "internal/graphrun"}, {6, "internal/job"}, {6, "internal/scenario"},
+	{7, "internal/engine"},
+	{8, "internal/server"}, {8, "internal/client"}, {8, "internal/telemetry"},
+	{9, ""},
+	{10, "test/"},
+	{10, "cmd/graphd"}, {10, "bench"}, {10, "internal/faults"}, {10, "internal/differential"}, {10, "examples/embedded"}, {0, "examples"},
 }
 
 // unknown is the layer of what is not in the table.

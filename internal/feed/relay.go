@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -20,41 +21,27 @@ import (
 // and updates; how far each link has come is remembered, so that a delivery that was
 // interrupted goes on where it was.
 type relay struct {
-	e      *Engine
-	from   Ref
+	links  *Links
+	from   api.Ref
 	output string
-	sink   sink.Sink     // nil when the output has none of its own
-	done   map[end]int64 // the epoch up to which each end of a link has the values
-}
-
-// end is the accumulator at the end of a link.
-type end struct {
-	graph       Ref
-	accumulator string
+	own    sink.Sink     // nil when the output has none
+	done   map[End]int64 // the epoch up to which each end of a link has the values
 }
 
 // relayGroup is how many values are handed on at once: one slow end of several links is
 // never ahead of the others by more.
 const relayGroup = 64
 
-// relayed puts a relay before output i's sink, so that it feeds other graphs too; nil where
-// there is neither a sink nor a link yet.
-func (m *managed) relayed(i int, sink sink.Sink) sink.Sink {
-	name := m.unit.Spec.Outputs[i].Name
-	if _, already := sink.(*relay); already || sink == nil && len(m.e.wiring.of(m.ref, name)) == 0 {
-		return sink
-	}
-	return newRelay(m.e, m.ref, name, sink)
-}
-
-func newRelay(e *Engine, from Ref, output string, sink sink.Sink) *relay {
-	return &relay{e: e, from: from, output: output, sink: sink, done: make(map[end]int64)}
+// Relay is what delivers the values of an output that feeds other graphs, or may: to each of
+// them, and to the output's own sink, nil when it has none.
+func (w *Links) Relay(from api.Ref, output string, own sink.Sink) sink.Sink {
+	return &relay{links: w, from: from, output: output, own: own, done: make(map[End]int64)}
 }
 
 // Deliver implements [sink.Sink].
 func (r *relay) Deliver(ctx context.Context, batch []sink.Message) error {
-	if len(r.e.wiring.of(r.from, r.output)) == 0 && r.sink != nil {
-		return r.sink.Deliver(ctx, batch)
+	if len(r.links.of(r.from, r.output)) == 0 && r.own != nil {
+		return r.own.Deliver(ctx, batch)
 	}
 	for lo := 0; lo < len(batch); lo += relayGroup {
 		if err := r.group(ctx, batch[lo:min(lo+relayGroup, len(batch))]); err != nil {
@@ -80,25 +67,24 @@ func behind(err error, lo int) error {
 // group delivers a few values to everyone. The links are looked at anew each time: they come
 // and go with the graphs.
 func (r *relay) group(ctx context.Context, batch []sink.Message) error {
-	links := r.e.wiring.of(r.from, r.output)
+	links := r.links.of(r.from, r.output)
 	for _, l := range links {
 		if err := r.feed(ctx, l, batch); err != nil {
 			return err
 		}
 	}
-	if r.sink == nil {
+	if r.own == nil {
 		return nil
 	}
-	return r.sink.Deliver(ctx, batch)
+	return r.own.Deliver(ctx, batch)
 }
 
 // feed hands one link what it does not have yet of a batch.
 func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
-	at := end{l.to, l.accumulator}
 	events := make([]boundary.Event, 0, len(batch))
 	epochs := make([]int64, 0, len(batch))
 	for i := range batch {
-		if m := &batch[i]; m.Epoch > r.done[at] {
+		if m := &batch[i]; m.Epoch > r.done[l.to] {
 			events = append(events, boundary.Event{Value: m.Value, At: m.At, Pos: relayed(m)})
 			epochs = append(epochs, m.Epoch)
 		}
@@ -106,19 +92,19 @@ func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
 	if len(events) == 0 {
 		return nil
 	}
-	m, i, err := r.e.target(l)
+	box, err := r.links.graphs.Mailbox(l.to)
 	if err != nil {
 		return err
 	}
-	out, err := m.mailboxes[i].Push(ctx, events)
+	out, err := box.Push(ctx, events)
 	if out.Taken > 0 {
-		r.done[at] = epochs[out.Taken-1]
+		r.done[l.to] = epochs[out.Taken-1]
 	}
 	switch {
 	case errors.Is(err, pump.ErrClosed):
-		return fmt.Errorf("the accumulator %q of graph %q was taken away; the values wait for it", l.accumulator, l.to.Name)
+		return fmt.Errorf("the accumulator %q of graph %q was taken away; the values wait for it", l.to.Accumulator, l.to.Graph.Name)
 	case err != nil:
-		return fmt.Errorf("hand over to graph %q: %w", l.to.Name, err)
+		return fmt.Errorf("hand over to graph %q: %w", l.to.Graph.Name, err)
 	case out.Taken < len(epochs):
 		return ctx.Err()
 	}
@@ -133,26 +119,31 @@ func relayed(m *sink.Message) boundary.Position {
 
 // Close implements [sink.Sink].
 func (r *relay) Close(ctx context.Context) error {
-	if r.sink == nil {
+	if r.own == nil {
 		return nil
 	}
-	return r.sink.Close(ctx)
+	return r.own.Close(ctx)
 }
 
-// graphSource is the source of an accumulator that another graph feeds. The values come
+// Source is the source of an accumulator that is fed by an output of another graph.
+func (w *Links) Source(from api.Ref, output string) accumulator.Source {
+	return &source{links: w, from: from, output: output}
+}
+
+// source is the source of an accumulator that another graph feeds. The values come
 // through the accumulator's mailbox; the source says whether there is who sends them.
-type graphSource struct {
-	e      *Engine
-	from   Ref
+type source struct {
+	links  *Links
+	from   api.Ref
 	output string
 }
 
 // Run implements [accumulator.Source].
-func (s *graphSource) Run(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
+func (s *source) Run(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
 	told := "?"
 	for {
-		changed := s.e.wiring.next()
-		if why := s.e.upstream(s.from, s.output); why != told {
+		changed := s.links.next()
+		if why := s.links.graphs.Upstream(s.from, s.output); why != told {
 			if told = why; why == "" {
 				out.Health(accumulator.Live, "")
 			} else {

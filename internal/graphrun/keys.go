@@ -1,4 +1,4 @@
-package engine
+package graphrun
 
 import (
 	"encoding/json"
@@ -6,26 +6,27 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
 // key reads the key of a request, which is JSON or "": a keyed graph needs one where must
 // is set, and any other has none.
-func (m *managed) key(text string, must bool) (boundary.Key, error) {
-	if m.unit == nil {
-		_, err := m.running()
+func (g *Graph) key(text string, must bool) (boundary.Key, error) {
+	if g.unit == nil {
+		_, err := g.running()
 		return "", err
 	}
 	given := text != "" && text != "null"
-	parts := m.unit.Spec.KeyParts()
+	parts := g.unit.Spec.KeyParts()
 	switch {
 	case parts == 0 && given:
-		return "", &Error{Status: http.StatusUnprocessableEntity, Code: "not_keyed", Detail: "this graph has no keys; leave key out"}
+		return "", &api.Error{Status: http.StatusUnprocessableEntity, Code: "not_keyed", Detail: "this graph has no keys; leave key out"}
 	case parts == 0 || !given && !must:
 		return "", nil
 	case !given:
-		return "", &Error{Status: http.StatusUnprocessableEntity, Code: "key_required", Detail: "this graph has a state for each key; say which with key, or --key on the command line"}
+		return "", &api.Error{Status: http.StatusUnprocessableEntity, Code: "key_required", Detail: "this graph has a state for each key; say which with key, or --key on the command line"}
 	}
 	v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: 2 * boundary.MaxKeyBytes}).Decode([]byte(text))
 	if err != nil {
@@ -49,7 +50,7 @@ func (m *managed) key(text string, must bool) (boundary.Key, error) {
 }
 
 func badKey(err error) error {
-	return &Error{Status: http.StatusUnprocessableEntity, Code: "bad_key", Detail: "the key cannot be used: " + err.Error()}
+	return &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_key", Detail: "the key cannot be used: " + err.Error()}
 }
 
 // or is the key as a text instead, when that is the one that the core has: on the command
@@ -65,7 +66,7 @@ func or(c *reactor.Core, key boundary.Key) boundary.Key {
 }
 
 func errNoKey(key string) error {
-	return &Error{Status: http.StatusNotFound, Code: "key_not_found",
+	return &api.Error{Status: http.StatusNotFound, Code: "key_not_found",
 		Detail: "the graph has nothing for this key: nothing arrived for it yet, or it was evicted", Extra: map[string]any{"key": json.RawMessage(key)}}
 }
 

@@ -1,12 +1,14 @@
-package engine
+package graphrun
 
 import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -16,7 +18,7 @@ import (
 // Metrics is one graph's figures for a collector: the summary, and the running counts
 // that it leaves out.
 type Metrics struct {
-	Summary    GraphSummary
+	Summary    api.GraphSummary
 	Stats      reactor.Stats
 	Checkpoint live.CheckpointStatus
 	// Restarts of the graph as a whole ("") and of its accumulators, by reason.
@@ -37,31 +39,22 @@ type counts struct {
 // metricsTimeout bounds what a scrape waits for one graph.
 const metricsTimeout = 500 * time.Millisecond
 
-// Metrics reads every graph. A graph that does not answer in time shows what it last said.
-func (e *Engine) Metrics(ctx context.Context) []Metrics {
-	var list []Metrics
-	for _, m := range e.all() {
-		list = append(list, m.metrics(ctx))
-	}
-	return list
-}
-
-func (m *managed) metrics(ctx context.Context) Metrics {
+// Metrics reads the graph. One that does not answer in time shows what it last said.
+func (g *Graph) Metrics(ctx context.Context) Metrics {
 	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
-	out := Metrics{Summary: m.summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{}, Restarts: map[string]map[string]int{}}
-	m.mu.Lock()
-	r := m.run
-	for piece, reasons := range m.restarts {
-		out.Restarts[piece] = maps.Clone(reasons)
+	out := Metrics{
+		Summary: g.Summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{}, Restarts: g.restarts.all(),
 	}
-	m.mu.Unlock()
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
 	if r == nil {
 		return out
 	}
-	for i := range m.unit.Spec.Outputs {
+	for i := range g.unit.Spec.Outputs {
 		if w := r.writerOf(i); w != nil {
-			out.Retries[m.unit.Spec.Outputs[i].Name] = w.Status().Retries
+			out.Retries[g.unit.Spec.Outputs[i].Name] = w.Status().Retries
 		}
 	}
 	// The reactor answers into a place of its own: when it does so too late, somebody is reading
@@ -83,14 +76,33 @@ func (m *managed) metrics(ctx context.Context) Metrics {
 	return out
 }
 
-// countRestart counts what the supervisor did with a piece, for the graph's whole life.
-func (m *managed) countRestart(piece string, ev *supervisor.Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.restarts[piece] == nil {
-		m.restarts[piece] = make(map[string]int)
+// restarts counts what the supervisor did with the graph as a whole ("") and with its
+// accumulators, by reason. They outlive an update: both of its graphs count in the same.
+type restarts struct {
+	mu sync.Mutex
+	n  map[string]map[string]int
+}
+
+func newRestarts() *restarts { return &restarts{n: make(map[string]map[string]int)} }
+
+// count counts what the supervisor did with a piece, for the graph's whole life.
+func (r *restarts) count(piece string, ev *supervisor.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n[piece] == nil {
+		r.n[piece] = make(map[string]int)
 	}
-	m.restarts[piece][restartReason(ev)]++
+	r.n[piece][restartReason(ev)]++
+}
+
+func (r *restarts) all() map[string]map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[string]map[string]int, len(r.n))
+	for piece, reasons := range r.n {
+		all[piece] = maps.Clone(reasons)
+	}
+	return all
 }
 
 // restartReason is why the supervisor acted, as the label of a metric.

@@ -1,4 +1,4 @@
-package engine
+package graphrun
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/supervisor"
@@ -20,7 +21,7 @@ const marksPerInterval = 2
 // supervision is how one accumulator of the run is kept alive: restarted alone, in its
 // own time, while the reactor goes on (M35). gaveUp hears of the end of its patience.
 func (r *run) supervision(a *accumulatorRun, gaveUp chan<- error) supervisor.Config {
-	p := r.m.unit.Spec.Reactor.Restart
+	p := r.g.unit.Spec.Reactor.Restart
 	return supervisor.Config{
 		Name:      "accumulator/" + a.spec.Name,
 		Policy:    supervisor.Policy{Attempts: p.Attempts, Base: p.Base, Max: p.Max, Reset: p.Reset},
@@ -45,7 +46,7 @@ func classifyAccumulator(err error) supervisor.Verdict {
 // accumulate is one incarnation of an accumulator: it goes on from the last mark the
 // reactor has admitted.
 func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
-	m := r.m
+	g := r.g
 	// Taking the port makes void what an earlier incarnation may still say.
 	port := r.inbox.Port(a.index)
 	mark, state, err := r.mark(ctx, a.index)
@@ -60,7 +61,7 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	if err != nil {
 		return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
 	}
-	program := m.unit.Programs[a.index]
+	program := g.unit.Programs[a.index]
 	core := accumulator.NewCore(program, accumulator.Limits{})
 	if err := core.Restore(state, mark.Counters, mark.Positions); err != nil {
 		return err
@@ -68,8 +69,8 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	a.setLive(source)
 	defer a.setLive(nil)
 	unit := pump.New(pump.Config{
-		Name: a.spec.Name, Core: core, Source: source, Mailbox: m.mailboxes[a.index], Port: port,
-		Epochs: a.epochs, From: mark.Positions, Fail: m.e.cfg.Fail, MarkEvery: max(m.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
+		Name: a.spec.Name, Core: core, Source: source, Mailbox: g.mailboxes[a.index], Port: port,
+		Epochs: a.epochs, From: mark.Positions, Fail: g.host.Fail, MarkEvery: max(g.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
 	return unit.Run(ctx)
 }
@@ -106,14 +107,14 @@ func (a *accumulatorRun) lag() *int64 {
 // source makes an accumulator's source, nil when its socket is all there is.
 func (r *run) source(a *accumulatorRun) (accumulator.Source, error) {
 	if s := &a.spec.Source; s.Kind == "graph" {
-		return &graphSource{e: r.m.e, from: Ref{Tenant: r.m.ref.Tenant, Name: s.Graph.Name}, output: s.Graph.Output}, nil
+		return r.g.host.Feeds.Source(api.Ref{Tenant: r.g.ref.Tenant, Name: s.Graph.Name}, s.Graph.Output), nil
 	}
-	return r.m.e.cfg.Kinds.Source(r.m.unit, a.index)
+	return r.g.host.Kinds.Source(r.g.unit, a.index)
 }
 
 // accumulatorEvent shows and records what the supervisor does with an accumulator.
 func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp chan<- error) {
-	m := r.m
+	g := r.g
 	reason := ""
 	if ev.Err != nil {
 		reason = ev.Err.Error()
@@ -127,7 +128,7 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp ch
 		r.inbox.Port(a.index).Health(accumulator.Halted, "source_data_lost", lost.Error())
 	case ev.Kind == supervisor.EventGaveUp:
 		r.inbox.Port(a.index).Health(accumulator.Failed, "restarts_exhausted", reason)
-		if m.unit.Spec.Reactor.Restart.OnExhausted != "degrade" {
+		if g.unit.Spec.Reactor.Restart.OnExhausted != "degrade" {
 			gaveUp <- fmt.Errorf("%w: %s: %w", errExhausted, a.spec.Name, ev.Err)
 		}
 	}
@@ -135,19 +136,19 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp ch
 		a.mu.Lock()
 		a.restarts++
 		a.mu.Unlock()
-		m.countRestart(a.spec.Name, &ev)
-		m.e.cfg.Log.Warn("accumulator supervised", "graph", m.ref.Name, "accumulator", a.spec.Name,
+		g.restarts.count(a.spec.Name, &ev)
+		g.host.Log.Warn("accumulator supervised", "graph", g.ref.Name, "accumulator", a.spec.Name,
 			"kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
 	}
 	if ev.Durable() {
-		rec := ev.Record(m.ref.Name, r.head.Incarnation)
+		rec := ev.Record(g.ref.Name, r.head.Incarnation)
 		if lost != nil {
 			rec.Kind = "source_data_lost"
 		}
 		if caught := new(accumulator.PanicError); errors.As(ev.Err, &caught) {
 			rec.Stack = string(caught.Stack)
 		}
-		m.recordRecovery(rec)
+		g.recordRecovery(rec)
 	}
 }
 

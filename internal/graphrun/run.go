@@ -1,4 +1,4 @@
-package engine
+package graphrun
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
@@ -21,7 +22,7 @@ import (
 
 // run is one life of a graph, from a checkpoint to its end. Everything in it is fresh.
 type run struct {
-	m       *managed
+	g       *Graph
 	term    *lease.Term // the run sends nothing out when it is over
 	head    checkpoint.Head
 	reactor *live.Reactor
@@ -52,12 +53,12 @@ type accumulatorRun struct {
 
 // once is one run of the graph under its supervisor: nil when it was stopped, an error
 // when it is to be rebuilt.
-func (m *managed) once(ctx context.Context, _ int) error {
+func (g *Graph) once(ctx context.Context, _ int) error {
 	var r *run
 	var err error
 	for {
 		var t *lease.Term
-		r, t, err = m.take(ctx)
+		r, t, err = g.take(ctx)
 		if err != nil || r == nil {
 			if ctx.Err() != nil {
 				return nil
@@ -68,100 +69,100 @@ func (m *managed) once(ctx context.Context, _ int) error {
 		if t.Holds() || ctx.Err() != nil {
 			break
 		}
-		m.e.cfg.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", m.ref.Name, "tenant", m.ref.Tenant, "epoch", r.reactor.Core.Epoch())
+		g.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", g.ref.Name, "tenant", g.ref.Tenant, "epoch", r.reactor.Core.Epoch())
 	}
 	if err != nil && ctx.Err() == nil {
-		m.pardon(r.head.Fence)
+		g.pardon(r.head.Fence)
 	}
 	if err == nil && ctx.Err() != nil {
-		m.yield()
+		g.yield()
 	}
-	m.mu.Lock()
-	m.failure = nil
+	g.mu.Lock()
+	g.failure = nil
 	if ctx.Err() != nil {
-		m.failure = err
+		g.failure = err
 		err = nil
 	}
-	m.mu.Unlock()
+	g.mu.Unlock()
 	return err
 }
 
 // pardon clears the crash ledger after a failure that the process has survived: that one is
 // the supervisor's to count (M36), the ledger is for what takes the process down (M43).
-func (m *managed) pardon(fence int64) {
+func (g *Graph) pardon(fence int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := m.e.cfg.Store.Release(ctx, m.id(), fence); err != nil && !errors.Is(err, checkpoint.ErrFenced) {
-		m.e.cfg.Log.Warn("the crash ledger could not be cleared", "graph", m.ref.Name, "err", err)
+	if err := g.host.Store.Release(ctx, g.ID(), fence); err != nil && !errors.Is(err, checkpoint.ErrFenced) {
+		g.host.Log.Warn("the crash ledger could not be cleared", "graph", g.ref.Name, "err", err)
 	}
 }
 
 // load takes the graph from the store and builds a run from its last checkpoint.
-func (m *managed) load(ctx context.Context, t *lease.Term) (*run, error) {
-	store := m.e.cfg.Store
-	head, err := store.Acquire(ctx, m.id())
+func (g *Graph) load(ctx context.Context, t *lease.Term) (*run, error) {
+	store := g.host.Store
+	head, err := store.Acquire(ctx, g.ID())
 	if err != nil {
 		return nil, fmt.Errorf("acquire the graph: %w", err)
 	}
-	m.mu.Lock()
-	m.last.Incarnation = head.Incarnation
-	m.mu.Unlock()
+	g.mu.Lock()
+	g.last.Incarnation = head.Incarnation
+	g.mu.Unlock()
 	if head.UncleanStarts > 1 {
-		m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: m.ref.Name, Component: "graph", Kind: "unclean_start", Attempt: head.UncleanStarts - 1,
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph", Kind: "unclean_start", Attempt: head.UncleanStarts - 1,
 			Reason:  fmt.Sprintf("the process before did not stop cleanly; the graph goes on from its checkpoint of epoch %d", head.Epoch),
 			Outcome: "restarted", Incarnation: head.Incarnation})
 	}
-	if head.Attempts > maxAttempts {
+	if head.Attempts > MaxAttempts {
 		return nil, fmt.Errorf("%w: the process died %d times in a row before epoch %d was done",
-			errCrashLoop, maxAttempts, head.Epoch+1)
+			errCrashLoop, MaxAttempts, head.Epoch+1)
 	}
 	instance, err := uuid.Parse(head.Instance)
 	if err != nil {
 		return nil, fmt.Errorf("%w: instance %q: %w", reactor.ErrCorrupt, head.Instance, err)
 	}
-	sinks, err := m.openSinks()
+	sinks, err := g.openSinks()
 	if err == nil {
 		var r *run
-		if r, err = m.build(ctx, head, instance, sinks, t); err == nil {
+		if r, err = g.build(ctx, head, instance, sinks, t); err == nil {
 			return r, nil
 		}
-		m.closeSinks(sinks)
+		g.closeSinks(sinks)
 	}
-	m.pardon(head.Fence) // what cannot be opened or read has crashed nothing
+	g.pardon(head.Fence) // what cannot be opened or read has crashed nothing
 	return nil, err
 }
 
 // build makes the pieces of a run around the restored core.
-func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []sink.Sink, t *lease.Term) (*run, error) {
-	depths, err := m.e.cfg.Store.OutboxDepths(ctx, m.id())
+func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []sink.Sink, t *lease.Term) (*run, error) {
+	depths, err := g.host.Store.OutboxDepths(ctx, g.ID())
 	if err != nil {
 		return nil, err
 	}
-	cfg := m.unit.Reactor()
-	cfg.ID, cfg.Instance, cfg.Incarnation, cfg.Fence = m.id(), instance, head.Incarnation, head.Fence
-	cfg.Routes = m.routes(sinks, depths)
+	cfg := g.unit.Reactor()
+	cfg.ID, cfg.Instance, cfg.Incarnation, cfg.Fence = g.ID(), instance, head.Incarnation, head.Fence
+	cfg.Routes = g.routes(sinks, depths)
 	began := time.Now()
 	cfg.Mono = func() int64 { return int64(time.Since(began)) }
-	core, err := m.restore(ctx, cfg, head)
+	core, err := g.restore(ctx, cfg, head)
 	if err != nil {
 		return nil, err
 	}
-	m.routing.Store(&cfg.Routes)
-	g := m.unit.Spec
-	r := &run{m: m, term: t, head: head, inbox: live.NewInbox(m.unit.Lanes()), writers: make([]*live.Writer, len(sinks))}
+	g.routing.Store(&cfg.Routes)
+	declared := g.unit.Spec
+	r := &run{g: g, term: t, head: head, inbox: live.NewInbox(g.unit.Lanes()), writers: make([]*live.Writer, len(sinks))}
 	for i, in := range core.Look().Inputs {
-		if g.Accumulators[i].Strategy != "latest" {
+		if declared.Accumulators[i].Strategy != "latest" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
 		}
-		a := &accumulatorRun{index: i, spec: &g.Accumulators[i], operator: supervisor.NewRestarter()}
-		if m.unit.Programs[i].FlushesWithEpochs() {
+		a := &accumulatorRun{index: i, spec: &declared.Accumulators[i], operator: supervisor.NewRestarter()}
+		if g.unit.Programs[i].FlushesWithEpochs() {
 			a.epochs = make(chan struct{}, 1)
 		}
 		r.accs = append(r.accs, a)
 	}
 	for i, sink := range sinks {
 		if cfg.Routes[i].Path != reactor.PathCoTransaction {
-			sink = m.relayed(i, sink)
+			sink = g.relayed(i, sink)
 		}
 		if sink != nil {
 			if r.writers[i], err = r.storedWriter(ctx, i, sink, depths, core); err != nil {
@@ -169,14 +170,14 @@ func (m *managed) build(ctx context.Context, head checkpoint.Head, instance uuid
 			}
 		}
 	}
-	d := g.Durability
+	d := declared.Durability
 	r.reactor = live.New(live.Options{
-		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: m.e.cfg.Store, Journal: m.e.cfg.Store, Head: head,
-		Drop:     m.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
-		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: m.hub.look, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
-		Now: time.Now, Hold: m.isHeld(), Epochs: m.e.epochs,
-		Owned: t.Holds, Term: t.Context(), Fail: m.e.cfg.Fail,
-		Log: m.e.cfg.Log.With("graph", m.ref.Name, "tenant", m.ref.Tenant),
+		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.host.Store, Journal: g.host.Store, Head: head,
+		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
+		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: g.hub.Look, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
+		Now: time.Now, Hold: g.isHeld(), Epochs: g.host.Gate,
+		Owned: t.Holds, Term: t.Context(), Fail: g.host.Fail,
+		Log: g.host.Log.With("graph", g.ref.Name, "tenant", g.ref.Tenant),
 	})
 	return r, nil
 }
@@ -199,15 +200,15 @@ func (r *run) newWriter(i int, sink sink.Sink) *live.Writer {
 // storedWriter makes the writer of output i, to begin with what the store has for it.
 func (r *run) storedWriter(ctx context.Context, i int, sink sink.Sink, depths []checkpoint.OutboxDepth, core *reactor.Core) (*live.Writer, error) {
 	cfg := r.writerConfig(i, sink)
-	if err := r.m.stored(ctx, i, &cfg, core, depths); err != nil {
+	if err := r.g.stored(ctx, i, &cfg, core, depths); err != nil {
 		return nil, err
 	}
 	return live.NewWriter(cfg), nil
 }
 
 func (r *run) writerConfig(i int, sink sink.Sink) live.WriterConfig {
-	o := &r.m.unit.Spec.Outputs[i]
-	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.Holds, Fail: r.m.e.cfg.Fail,
+	o := &r.g.unit.Spec.Outputs[i]
+	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.Holds, Fail: r.g.host.Fail,
 		Retry: live.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
@@ -227,12 +228,12 @@ func (r *run) writerOf(i int) *live.Writer {
 func (r *run) attach() {
 	r.attaching.Lock()
 	defer r.attaching.Unlock()
-	for i := range r.m.unit.Spec.Outputs {
-		name := r.m.unit.Spec.Outputs[i].Name
-		if r.writerOf(i) != nil || len(r.m.e.wiring.of(r.m.ref, name)) == 0 {
+	for i := range r.g.unit.Spec.Outputs {
+		name := r.g.unit.Spec.Outputs[i].Name
+		if r.writerOf(i) != nil || !r.g.host.Feeds.Feeds(r.g.ref, name) {
 			continue
 		}
-		w := r.newWriter(i, newRelay(r.m.e, r.m.ref, name, nil))
+		w := r.newWriter(i, r.g.host.Feeds.Relay(r.g.ref, name, nil))
 		// The group is asked on the reactor's goroutine: it does not end before the reactor has.
 		err := r.reactor.Do(context.Background(), func(*reactor.Core, time.Time) {
 			r.reactor.Writers[i] = w
@@ -253,23 +254,23 @@ func (r *run) attach() {
 // When the term ends nothing more goes out: writers end without a flush, the reactor without
 // a checkpoint (M45).
 func (r *run) live(ctx context.Context, t *lease.Term) error {
-	m := r.m
-	sources, reactors, writers := m.node.NewGroup(), m.node.NewGroup(), m.node.NewGroup()
+	g := r.g
+	sources, reactors, writers := g.node.NewGroup(), g.node.NewGroup(), g.node.NewGroup()
 	// The reactor and the writers end after what is before them in the flow, not with ctx.
 	after := context.WithoutCancel(ctx)
 	r.flushed = writers
-	m.setRun(r)
-	defer m.retire(r)
-	for i := range m.unit.Spec.Outputs {
+	g.setRun(r)
+	defer g.retire(r)
+	for i := range g.unit.Spec.Outputs {
 		if w := r.writerOf(i); w != nil {
-			writers.Go(after, "output/"+m.unit.Spec.Outputs[i].Name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
+			writers.Go(after, "output/"+g.unit.Spec.Outputs[i].Name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
 		}
 	}
 	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error { return r.reactor.Run(ctx) })
 	if err := r.reactor.Do(after, func(c *reactor.Core, now time.Time) { c.Start(now) }); err != nil && !errors.Is(err, live.ErrStopped) {
 		return err
 	}
-	if r.reactor.Hold && !m.isHeld() { // let go while it was being built
+	if r.reactor.Hold && !g.isHeld() { // let go while it was being built
 		r.letGo(after)
 	}
 	r.attach() // what was linked since the sinks were opened
@@ -286,11 +287,11 @@ func (r *run) live(ctx context.Context, t *lease.Term) error {
 		writers.Stop()
 	}
 	sources.Stop()
-	stuck := sources.WaitDeadline(m.e.cfg.ShutdownTimeout / 2)
+	stuck := sources.WaitDeadline(g.host.ShutdownTimeout / 2)
 	reacting.Stop()
 	<-reacting.Done()
 	writers.Stop()
-	return errors.Join(cause, reacting.Err(), stuckOnly(stuck), writers.WaitDeadline(m.e.cfg.ShutdownTimeout/2))
+	return errors.Join(cause, reacting.Err(), stuckOnly(stuck), writers.WaitDeadline(g.host.ShutdownTimeout/2))
 }
 
 // stuckOnly keeps an error that names what would not stop, and drops failures that the
@@ -305,26 +306,26 @@ func stuckOnly(err error) error {
 
 // flush waits until the writers have delivered what is queued.
 func (r *run) flush(ctx context.Context) {
-	wait := r.m.e.cfg.ShutdownTimeout / 2
+	wait := r.g.host.ShutdownTimeout / 2
 	if at, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(at)/2)
 	}
 	if err := r.flushed.WaitDeadline(wait); err != nil {
-		r.m.e.cfg.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.m.ref.Name, "err", err)
+		r.g.host.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.g.ref.Name, "err", err)
 	}
 }
 
 // retire takes the run away, and keeps its last summary for those who ask.
-func (m *managed) retire(old *run) {
-	var sum GraphSummary
+func (g *Graph) retire(old *run) {
+	var sum api.GraphSummary
 	err := supervisor.Protect(func() error { sum = old.lastSummary(); return nil })
-	m.mu.Lock()
+	g.mu.Lock()
 	if err == nil { // a core that has panicked may not bear looking at
-		m.last = sum
+		g.last = sum
 	}
-	m.run = nil
-	m.mu.Unlock()
-	m.setHealth(reactor.HealthStopped, "stopped", "the graph was stopped")
+	g.run = nil
+	g.mu.Unlock()
+	g.setHealth(reactor.HealthStopped, "stopped", "the graph was stopped")
 }
 
 // sinkLetter keeps a message that a sink refused for good.

@@ -1,7 +1,6 @@
-package engine
+package watch
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"slices"
@@ -9,35 +8,28 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
 
 const (
-	// watcherFrames bounds one watcher's queue: half a second of a busy graph. What does
+	// MaxFrames bounds one watcher's queue: half a second of a busy graph. What does
 	// not fit is announced as a gap, and never waited for.
-	watcherFrames = 4096
+	MaxFrames = 4096
 	// stateEvery is how often watchers of the state see it at most.
 	stateEvery = 100 * time.Millisecond
 )
 
-// The topics of a subscription.
-const (
-	topicOutputs = "outputs"
-	topicFirings = "firings"
-	topicHealth  = "health"
-	topicState   = "state"
-)
-
-// hub hands what happens in one graph to its watchers. It outlives the graph's runs. look
+// Hub hands what happens in one graph to its watchers. It outlives the graph's runs. look
 // runs on the reactor's goroutine, and costs one atomic load while nobody watches.
-type hub struct {
-	ref      Ref
+type Hub struct {
+	ref      api.Ref
 	watching atomic.Int32
 
 	mu       sync.Mutex
-	queues   []*queue
+	queues   []*Queue
 	seen     int64 // records of the run that were handed out
 	run      int64 // the incarnation that seen counts
 	health   string
@@ -46,11 +38,12 @@ type hub struct {
 	closed   bool
 }
 
-func newHub(ref Ref) *hub { return &hub{ref: ref} }
+// NewHub makes the hub of a graph that nobody watches.
+func NewHub(ref api.Ref) *Hub { return &Hub{ref: ref} }
 
-// look hands out the records made since the last look. It answers when it wants to look
+// Look hands out the records made since the last look. It answers when it wants to look
 // again although nothing happens: a state frame may be due.
-func (h *hub) look(c *reactor.Core, now time.Time) (again time.Time) {
+func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 	if h.watching.Load() == 0 {
 		return time.Time{}
 	}
@@ -66,14 +59,14 @@ func (h *hub) look(c *reactor.Core, now time.Time) (again time.Time) {
 	})
 	if v := string(c.Health()); v != h.health {
 		h.health = v
-		h.send(h.queues, topicHealth, &Frame{Type: "health", Health: v, Reason: reason(c.HealthReason()), Seq: c.Frames()})
+		h.send(h.queues, topicHealth, &api.Frame{Type: "health", Health: v, Reason: api.ReasonOf(c.HealthReason()), Seq: c.Frames()})
 	}
 	return h.publishState(c, now)
 }
 
 // publish sends one record's frames that come after a sequence number: an output frame
 // each, then the firing.
-func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []*queue) {
+func (h *Hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []*Queue) {
 	var outputs, firings bool
 	for _, q := range to {
 		outputs = outputs || q.topics[topicOutputs]
@@ -85,18 +78,18 @@ func (h *hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 				continue
 			}
 			msg := sink.Message{Instance: cfg.Instance, Incarnation: r.Incarnation, Epoch: r.Epoch, Key: r.Key, Output: cfg.Outputs[e.Output], Stable: cfg.Stable(e.Output)}
-			h.send(to, topicOutputs, &Frame{
+			h.send(to, topicOutputs, &api.Frame{
 				Type: "output", Seq: r.Seq + int64(k), Incarnation: r.Incarnation, Output: msg.Output, Epoch: r.Epoch,
 				Key: keyJSON(r.Key), FiringID: msg.FiringID(), Value: valueJSON(e.Value),
 			})
 		}
 	}
 	if firings {
-		f := new(Firing)
+		f := new(api.Firing)
 		if err := json.Unmarshal(cfg.AppendRecord(nil, r), f); err != nil {
 			return // its own encoding; a test reads every shape back
 		}
-		h.send(to, topicFirings, &Frame{Type: "firing", Seq: r.Seq + int64(len(r.Emitted)), Incarnation: r.Incarnation, Epoch: r.Epoch, Firing: f})
+		h.send(to, topicFirings, &api.Frame{Type: "firing", Seq: r.Seq + int64(len(r.Emitted)), Incarnation: r.Incarnation, Epoch: r.Epoch, Firing: f})
 	}
 }
 
@@ -109,8 +102,8 @@ func keyJSON(key boundary.Key) json.RawMessage {
 
 // publishState sends the state to those who watch it, when an epoch has changed it and the
 // last frame is old enough; otherwise it says when that will be.
-func (h *hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
-	if c.Epoch() == h.stateFor || !slices.ContainsFunc(h.queues, func(q *queue) bool { return q.topics[topicState] }) {
+func (h *Hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
+	if c.Epoch() == h.stateFor || !slices.ContainsFunc(h.queues, func(q *Queue) bool { return q.topics[topicState] }) {
 		return time.Time{}
 	}
 	if due := h.stateAt.Add(stateEvery); now.Before(due) {
@@ -122,23 +115,23 @@ func (h *hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
 	if err != nil {
 		return time.Time{} // the key has been evicted since
 	}
-	wire := stateOf(c.Config(), &st)
-	h.send(h.queues, topicState, &Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch, Key: keyJSON(key), State: &wire})
+	wire := StateOf(c.Config(), &st)
+	h.send(h.queues, topicState, &api.Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch, Key: keyJSON(key), State: &wire})
 	return time.Time{}
 }
 
-// healthChanged tells watchers of a change while no reactor runs.
-func (h *hub) healthChanged(health string, why *Reason) {
+// HealthChanged tells watchers of a change while no reactor runs.
+func (h *Hub) HealthChanged(health string, why *api.Reason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.health == health {
 		return
 	}
 	h.health = health
-	h.send(h.queues, topicHealth, &Frame{Type: "health", Health: health, Reason: why, Incarnation: h.run})
+	h.send(h.queues, topicHealth, &api.Frame{Type: "health", Health: health, Reason: why, Incarnation: h.run})
 }
 
-func (h *hub) send(to []*queue, topic string, f *Frame) {
+func (h *Hub) send(to []*Queue, topic string, f *api.Frame) {
 	f.Graph = h.ref.Name
 	if f.Incarnation == 0 {
 		f.Incarnation = h.run
@@ -150,13 +143,13 @@ func (h *hub) send(to []*queue, topic string, f *Frame) {
 	}
 }
 
-// attach adds a watcher of a graph without a run, or whose run begins later.
-func (h *hub) attach(q *queue) {
+// Attach adds a watcher of a graph without a run, or whose run begins later.
+func (h *Hub) Attach(q *Queue) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if h.closed || q.ended {
+	if _, already := q.hubs[h]; already || h.closed || q.ended {
 		return
 	}
 	h.queues = append(slices.Clip(h.queues), q)
@@ -164,29 +157,29 @@ func (h *hub) attach(q *queue) {
 	h.watching.Add(1)
 }
 
-// attachLive adds a watcher between two epochs, on the reactor's goroutine: it gets all
+// AttachLive adds a watcher between two epochs, on the reactor's goroutine: it gets all
 // that comes after, and those who watch already get theirs first.
-func (h *hub) attachLive(c *reactor.Core, now time.Time, q *queue) {
-	h.look(c, now)
+func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
+	h.Look(c, now)
 	if h.watching.Load() == 0 {
 		h.mu.Lock()
 		h.run, h.seen = c.Config().Incarnation, c.Records(math.MaxInt64, nil)
 		h.health = string(c.Health())
 		h.mu.Unlock()
 	}
-	h.attach(q)
+	h.Attach(q)
 }
 
-// replay gives a watcher what it has missed since its last frame, as far as the ring still
+// Replay gives a watcher what it has missed since its last frame, as far as the ring still
 // has it. The rest is announced as a gap. It runs on the reactor's goroutine.
-func (h *hub) replay(c *reactor.Core, q *queue, incarnation, seq int64) {
+func (h *Hub) Replay(c *reactor.Core, q *Queue, at Place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	cfg := c.Config()
+	cfg, seq := c.Config(), at.Seq
 	gap := func(to int64) {
-		q.put(&Frame{Type: "gap", Graph: h.ref.Name, Incarnation: cfg.Incarnation, Seq: to, From: seq + 1, To: to})
+		q.put(&api.Frame{Type: "gap", Graph: h.ref.Name, Incarnation: cfg.Incarnation, Seq: to, From: seq + 1, To: to})
 	}
-	if incarnation != cfg.Incarnation {
+	if at.Incarnation != cfg.Incarnation {
 		gap(c.Frames())
 		return
 	}
@@ -199,27 +192,12 @@ func (h *hub) replay(c *reactor.Core, q *queue, incarnation, seq int64) {
 			gap(r.Seq - 1)
 		}
 		first = false
-		h.publish(cfg, r, seq, []*queue{q})
+		h.publish(cfg, r, seq, []*Queue{q})
 		return true
 	})
 }
 
-// join adds a watcher, between two epochs where the graph runs.
-func (h *hub) join(ctx context.Context, m *managed, q *queue) {
-	m.mu.Lock()
-	r := m.run
-	m.mu.Unlock()
-	if r != nil {
-		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-		defer cancel()
-		if r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) { h.attachLive(c, now, q) }) == nil {
-			return
-		}
-	}
-	h.attach(q)
-}
-
-func (h *hub) detach(q *queue) {
+func (h *Hub) detach(q *Queue) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if i := slices.Index(h.queues, q); i >= 0 {
@@ -228,8 +206,8 @@ func (h *hub) detach(q *queue) {
 	}
 }
 
-// close ends the graph's own watchers; those of all graphs just lose this one.
-func (h *hub) close() {
+// Close ends the graph's own watchers; those of all graphs just lose this one.
+func (h *Hub) Close() {
 	h.mu.Lock()
 	queues := h.queues
 	h.queues, h.closed = nil, true

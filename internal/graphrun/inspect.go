@@ -1,4 +1,4 @@
-package engine
+package graphrun
 
 import (
 	"context"
@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/watch"
 )
 
 // rawJSON encodes what is known to be encodable: decoded documents.
@@ -23,67 +25,36 @@ func rawJSON(v any) json.RawMessage {
 	return data
 }
 
-func valueJSON(v boundary.Value) json.RawMessage { return v.AppendJSON(nil) }
-
 // Plan is the graph's compiled plan.
-func (e *Engine) Plan(_ context.Context, g Ref) (json.RawMessage, error) {
-	m, err := e.graph(g)
-	if err != nil {
+func (g *Graph) Plan() (json.RawMessage, error) {
+	if g.unit == nil {
+		_, err := g.running()
 		return nil, err
 	}
-	if m.unit == nil {
-		_, err := m.running()
-		return nil, err
-	}
-	return m.unit.Plan.JSON()
+	return g.unit.Plan.JSON()
 }
 
 // State is the cache, flags, queues and node values as they are now, of one key where the
 // graph has keys.
-func (e *Engine) State(ctx context.Context, g Ref, key string) (State, error) {
-	m, err := e.graph(g)
+func (g *Graph) State(ctx context.Context, key string) (api.State, error) {
+	k, err := g.key(key, true)
 	if err != nil {
-		return State{}, err
-	}
-	k, err := m.key(key, true)
-	if err != nil {
-		return State{}, err
+		return api.State{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	var st reactor.State
-	_, r, err := e.command(ctx, g, func(c *reactor.Core, _ time.Time) (err error) { st, err = c.GetState(or(c, k)); return err })
+	r, err := g.command(ctx, func(c *reactor.Core, _ time.Time) (err error) { st, err = c.GetState(or(c, k)); return err })
 	if err != nil {
-		return State{}, lookUp(err, k)
+		return api.State{}, lookUp(err, k)
 	}
-	return stateOf(r.reactor.Core.Config(), &st), nil
-}
-
-// stateOf is a reactor's state in the wire shape.
-func stateOf(cfg *reactor.Config, st *reactor.State) State {
-	out := State{
-		Cache: map[string]json.RawMessage{}, Dirty: map[string]bool{}, Queues: map[string]int{},
-		Nodes: map[string]json.RawMessage{}, Paused: st.Paused, Epoch: st.Epoch,
-	}
-	for i, in := range cfg.Inputs {
-		if !st.Cache[i].IsAbsent() {
-			out.Cache[in.Name] = valueJSON(st.Cache[i])
-		}
-		out.Dirty[in.Name] = st.Dirty[i]
-		out.Queues[in.Name] = st.Queues[i]
-	}
-	for i, n := range cfg.Plan.Nodes() {
-		if !st.Nodes[i].IsAbsent() {
-			out.Nodes[n.Name] = valueJSON(st.Nodes[i])
-		}
-	}
-	return out
+	return watch.StateOf(r.reactor.Core.Config(), &st), nil
 }
 
 // maxPage bounds a page of any list.
 const maxPage = 1000
 
-func pageSize(q Query) int {
+func pageSize(q api.Query) int {
 	switch {
 	case q.Limit <= 0:
 		return 50
@@ -94,22 +65,18 @@ func pageSize(q Query) int {
 }
 
 // Firings lists the newest epochs: those in memory first, older ones from the store.
-func (e *Engine) Firings(ctx context.Context, g Ref, q Query) (Page[Firing], error) {
-	m, err := e.graph(g)
+func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing], error) {
+	key, err := g.key(q.Key, false)
 	if err != nil {
-		return Page[Firing]{}, err
+		return api.Page[api.Firing]{}, err
 	}
-	key, err := m.key(q.Key, false)
+	records, err := g.records(ctx, q.Before, key, pageSize(q))
 	if err != nil {
-		return Page[Firing]{}, err
+		return api.Page[api.Firing]{}, err
 	}
-	records, err := m.records(ctx, q.Before, key, pageSize(q))
-	if err != nil {
-		return Page[Firing]{}, err
-	}
-	page := Page[Firing]{Items: []Firing{}}
+	page := api.Page[api.Firing]{Items: []api.Firing{}}
 	for _, data := range records {
-		var f Firing
+		var f api.Firing
 		if err := json.Unmarshal(data, &f); err != nil {
 			return page, fmt.Errorf("read a firing record: %w", err)
 		}
@@ -123,16 +90,16 @@ func (e *Engine) Firings(ctx context.Context, g Ref, q Query) (Page[Firing], err
 
 // records is the JSON of up to n firing records before a cursor, newest first: of all keys,
 // or of one.
-func (m *managed) records(ctx context.Context, before string, key boundary.Key, n int) ([][]byte, error) {
+func (g *Graph) records(ctx context.Context, before string, key boundary.Key, n int) ([][]byte, error) {
 	var out [][]byte
-	m.mu.Lock()
-	r := m.run
-	m.mu.Unlock()
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
 	inMemory := r != nil
 	if before != "" {
 		incarnation, epoch, err := checkpoint.ParseFiringCursor(before)
 		if err != nil {
-			return nil, errBadCursor()
+			return nil, ErrBadCursor()
 		}
 		inMemory = inMemory && incarnation == r.head.Incarnation
 		if inMemory {
@@ -151,13 +118,13 @@ func (m *managed) records(ctx context.Context, before string, key boundary.Key, 
 		return out, nil
 	}
 	if len(out) > 0 {
-		var last Firing
+		var last api.Firing
 		if err := json.Unmarshal(out[len(out)-1], &last); err != nil {
 			return nil, fmt.Errorf("read a firing record: %w", err)
 		}
 		before = checkpoint.FiringCursor(last.Incarnation, last.Epoch)
 	}
-	stored, _, err := m.e.cfg.Store.Firings(ctx, m.id(), checkpoint.Query{Limit: n - len(out), Before: before, Key: string(key)})
+	stored, _, err := g.host.Store.Firings(ctx, g.ID(), checkpoint.Query{Limit: n - len(out), Before: before, Key: string(key)})
 	if err != nil {
 		return nil, fmt.Errorf("read the history: %w", err)
 	}
@@ -178,7 +145,7 @@ func (r *run) newest(ctx context.Context, before int64, key *boundary.Key, n int
 		c.RecordsBefore(before, *key, n, func(rec *reactor.Record) { records = append(records, rec.Clone()) })
 	})
 	if err != nil && !errors.Is(err, live.ErrStopped) {
-		return nil, r.m.refusal(err)
+		return nil, r.g.refusal(err)
 	}
 	cfg := r.reactor.Core.Config()
 	out := make([][]byte, len(records))
@@ -189,25 +156,21 @@ func (r *run) newest(ctx context.Context, before int64, key *boundary.Key, n int
 }
 
 // Firing is one epoch in full, of the newest incarnation that has it.
-func (e *Engine) Firing(ctx context.Context, g Ref, epoch int64) (FiringDetail, error) {
-	m, err := e.graph(g)
-	if err != nil {
-		return FiringDetail{}, err
-	}
+func (g *Graph) Firing(ctx context.Context, epoch int64) (api.FiringDetail, error) {
 	var data []byte
-	m.mu.Lock()
-	r := m.run
-	m.mu.Unlock()
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
 	if r != nil {
 		found, err := r.newest(ctx, epoch+1, new(boundary.Key), 1)
 		if err != nil {
-			return FiringDetail{}, err
+			return api.FiringDetail{}, err
 		}
 		if len(found) == 1 {
 			data = found[0]
 		}
 	}
-	var d FiringDetail
+	var d api.FiringDetail
 	if data != nil {
 		if err := json.Unmarshal(data, &d); err != nil {
 			return d, fmt.Errorf("read a firing record: %w", err)
@@ -216,17 +179,42 @@ func (e *Engine) Firing(ctx context.Context, g Ref, epoch int64) (FiringDetail, 
 			return d, nil
 		}
 	}
-	f, err := e.cfg.Store.Firing(ctx, m.id(), epoch)
+	f, err := g.host.Store.Firing(ctx, g.ID(), epoch)
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return d, &Error{Status: http.StatusNotFound, Code: "firing_not_found",
+		return d, &api.Error{Status: http.StatusNotFound, Code: "firing_not_found",
 			Detail: fmt.Sprintf("there is no record of epoch %d: it has not run, or has left the history (history.keep)", epoch)}
 	}
 	if err != nil {
 		return d, fmt.Errorf("read the history: %w", err)
 	}
-	d = FiringDetail{}
+	d = api.FiringDetail{}
 	if err := json.Unmarshal(f.Data, &d); err != nil {
 		return d, fmt.Errorf("read a firing record: %w", err)
 	}
 	return d, nil
+}
+
+// Watch attaches a watcher, between two epochs where the graph runs.
+func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
+	if r != nil {
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		if r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) { g.hub.AttachLive(c, now, q) }) == nil {
+			return
+		}
+	}
+	g.hub.Attach(q)
+}
+
+// WatchSince attaches a watcher that has been there before, and gives it what it has missed.
+func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at watch.Place) error {
+	_, err := g.command(ctx, func(c *reactor.Core, now time.Time) error {
+		g.hub.AttachLive(c, now, q)
+		g.hub.Replay(c, q, at)
+		return nil
+	})
+	return err
 }

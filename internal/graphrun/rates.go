@@ -1,6 +1,7 @@
-package engine
+package graphrun
 
 import (
+	"github.com/graphd/graphd/internal/api"
 	"sync"
 	"time"
 )
@@ -22,7 +23,7 @@ const minRateSpan = 100 * time.Millisecond
 // secondsToFull is capacity_left / (arrival rate − service rate) of a queue that is filling
 // up, nil of one that is not. The difference of the rates is how its depth has changed
 // since the last look.
-func (r *rates) secondsToFull(i int, s *AccumulatorSummary, now time.Time) *float64 {
+func (r *rates) secondsToFull(i int, s *api.AccumulatorSummary, now time.Time) *float64 {
 	if s.Strategy == "latest" {
 		return nil
 	}

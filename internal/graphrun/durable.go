@@ -1,4 +1,4 @@
-package engine
+package graphrun
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -18,24 +19,34 @@ import (
 const durableTimeout = 10 * time.Second
 
 // openSinks makes the outputs' sinks; nil where values are only counted and watched.
-func (m *managed) openSinks() (sinks []sink.Sink, err error) {
-	for i := range m.unit.Spec.Outputs {
-		if o := &m.unit.Spec.Outputs[i]; o.Sink.Kind == "graph" {
-			sinks = append(sinks, newRelay(m.e, m.ref, o.Name, nil))
+func (g *Graph) openSinks() (sinks []sink.Sink, err error) {
+	for i := range g.unit.Spec.Outputs {
+		if o := &g.unit.Spec.Outputs[i]; o.Sink.Kind == "graph" {
+			sinks = append(sinks, g.host.Feeds.Relay(g.ref, o.Name, nil))
 			continue
 		}
-		s, err := m.e.cfg.Kinds.Sink(m.unit, i)
+		s, err := g.host.Kinds.Sink(g.unit, i)
 		if err != nil {
-			m.closeSinks(sinks)
-			return nil, fmt.Errorf("output %s: %w", m.unit.Spec.Outputs[i].Name, err)
+			g.closeSinks(sinks)
+			return nil, fmt.Errorf("output %s: %w", g.unit.Spec.Outputs[i].Name, err)
 		}
 		sinks = append(sinks, s)
 	}
 	return sinks, nil
 }
 
+// relayed puts a relay before output i's sink, so that it feeds other graphs too; nil where
+// there is neither a sink nor a link yet.
+func (g *Graph) relayed(i int, own sink.Sink) sink.Sink {
+	o := &g.unit.Spec.Outputs[i]
+	if o.Sink.Kind == "graph" || own == nil && !g.host.Feeds.Feeds(g.ref, o.Name) {
+		return own // it is a relay already, or there is nothing to deliver to
+	}
+	return g.host.Feeds.Relay(g.ref, o.Name, own)
+}
+
 // closeSinks closes the sinks of a run that was never started.
-func (m *managed) closeSinks(sinks []sink.Sink) {
+func (g *Graph) closeSinks(sinks []sink.Sink) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, s := range sinks {
@@ -43,7 +54,7 @@ func (m *managed) closeSinks(sinks []sink.Sink) {
 			continue
 		}
 		if err := s.Close(ended); err != nil {
-			m.e.cfg.Log.Warn("a sink could not be closed", "graph", m.ref.Name, "err", err)
+			g.host.Log.Warn("a sink could not be closed", "graph", g.ref.Name, "err", err)
 		}
 	}
 }
@@ -51,14 +62,14 @@ func (m *managed) closeSinks(sinks []sink.Sink) {
 // routes says how each output's values leave (M30): with the commit itself where the table
 // is in the store's database, from the outbox where that was asked for, else directly. What
 // an outbox holds already is delivered from it, whatever the declaration says by now.
-func (m *managed) routes(sinks []sink.Sink, depths []checkpoint.OutboxDepth) []reactor.Route {
+func (g *Graph) routes(sinks []sink.Sink, depths []checkpoint.OutboxDepth) []reactor.Route {
 	routes := make([]reactor.Route, len(sinks))
 	for i, s := range sinks {
-		o := &m.unit.Spec.Outputs[i]
+		o := &g.unit.Spec.Outputs[i]
 		routes[i].DeadLetter = o.OnError == "dead_letter"
 		rows, ok := s.(sink.RowSink)
 		switch {
-		case s == nil || m.unit.Spec.Durability.Mode == "none":
+		case s == nil || g.unit.Spec.Durability.Mode == "none":
 		case ok:
 			routes[i].Path, routes[i].Table, routes[i].Row = reactor.PathCoTransaction, rows.Table(), rows.Row
 		case o.Delivery == "outbox" || o.Sink.Kind == "postgres" || tooDeep(depths, o.Name):
@@ -83,21 +94,32 @@ func depthOf(depths []checkpoint.OutboxDepth, output string) *checkpoint.OutboxD
 }
 
 // path is how output i's values leave, as far as is known: from the run, or from the declaration.
-func (m *managed) path(i int) reactor.Path {
-	if routes := m.routing.Load(); routes != nil {
+func (g *Graph) path(i int) reactor.Path {
+	if routes := g.routing.Load(); routes != nil {
 		return (*routes)[i].Path
 	}
-	if o := &m.unit.Spec.Outputs[i]; o.Delivery == "outbox" || o.Sink.Kind == "postgres" {
+	if o := &g.unit.Spec.Outputs[i]; o.Delivery == "outbox" || o.Sink.Kind == "postgres" {
 		return reactor.PathOutbox
 	}
 	return reactor.PathDirect
 }
 
+// PathOf is how an output's values leave, as far as is known; ok is false when there is none
+// of that name.
+func (g *Graph) PathOf(output string) (p reactor.Path, ok bool) {
+	for i := range g.unit.Spec.Outputs {
+		if g.unit.Spec.Outputs[i].Name == output {
+			return g.path(i), true
+		}
+	}
+	return 0, false
+}
+
 // stored gives output i's writer what the store has for it: its outbox, or what a checkpoint
 // carried over from the direct path.
-func (m *managed) stored(ctx context.Context, i int, w *live.WriterConfig, core *reactor.Core, depths []checkpoint.OutboxDepth) error {
+func (g *Graph) stored(ctx context.Context, i int, w *live.WriterConfig, core *reactor.Core, depths []checkpoint.OutboxDepth) error {
 	cfg := core.Config()
-	read := m.outboxReader(i, w.Output, cfg)
+	read := g.outboxReader(i, w.Output, cfg)
 	d := depthOf(depths, w.Output)
 	if d != nil {
 		core.SetOutboxSeq(i, d.Last)
@@ -127,9 +149,9 @@ func (m *managed) stored(ctx context.Context, i int, w *live.WriterConfig, core 
 	return nil
 }
 
-func (m *managed) outboxReader(i int, name string, cfg *reactor.Config) func(ctx context.Context, after int64) ([]sink.Message, error) {
+func (g *Graph) outboxReader(i int, name string, cfg *reactor.Config) func(ctx context.Context, after int64) ([]sink.Message, error) {
 	return func(ctx context.Context, after int64) ([]sink.Message, error) {
-		entries, err := m.e.cfg.Store.Outbox(ctx, m.id(), name, after, 0, 0)
+		entries, err := g.host.Store.Outbox(ctx, g.ID(), name, after, 0, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -145,14 +167,14 @@ func (m *managed) outboxReader(i int, name string, cfg *reactor.Config) func(ctx
 
 // orphans are outbox entries of outputs that the declaration no longer has. They are
 // dropped, and named (M33).
-func (m *managed) orphans(depths []checkpoint.OutboxDepth, writers []*live.Writer, routes []reactor.Route, incarnation int64) (drop []checkpoint.Delivered) {
+func (g *Graph) orphans(depths []checkpoint.OutboxDepth, writers []*live.Writer, routes []reactor.Route, incarnation int64) (drop []checkpoint.Delivered) {
 	for _, d := range depths {
-		i := slices.Index(m.unit.Reactor().Outputs, d.Output)
+		i := slices.Index(g.unit.Reactor().Outputs, d.Output)
 		if i >= 0 && writers[i] != nil && routes[i].Path != reactor.PathCoTransaction {
 			continue
 		}
 		drop = append(drop, checkpoint.Delivered{Output: d.Output, UpTo: d.Last})
-		m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: m.ref.Name, Component: "output/" + d.Output, Kind: "state_dropped",
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "output/" + d.Output, Kind: "state_dropped",
 			Reason:  fmt.Sprintf("the declaration no longer delivers it: %d values that waited in its outbox were dropped", d.Entries),
 			Outcome: "restarted", Incarnation: incarnation})
 	}
@@ -160,10 +182,10 @@ func (m *managed) orphans(depths []checkpoint.OutboxDepth, writers []*live.Write
 }
 
 // restore makes a core of the last checkpoint and the journal after it.
-func (m *managed) restore(ctx context.Context, cfg reactor.Config, head checkpoint.Head) (*reactor.Core, error) {
-	store := m.e.cfg.Store
+func (g *Graph) restore(ctx context.Context, cfg reactor.Config, head checkpoint.Head) (*reactor.Core, error) {
+	store := g.host.Store
 	var cells []checkpoint.Cell
-	if err := store.Load(ctx, m.id(), func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
+	if err := store.Load(ctx, g.ID(), func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
 		return nil, fmt.Errorf("load the checkpoint: %w", err)
 	}
 	for admitOnly := false; ; admitOnly = true {
@@ -175,10 +197,10 @@ func (m *managed) restore(ctx context.Context, cfg reactor.Config, head checkpoi
 		replay := reactor.NewReplayer(core, head)
 		replay.AdmitOnly = admitOnly
 		if replay.After() != head.Journal {
-			err = store.ReadJournal(ctx, m.id(), replay.After(), replay.Entry)
+			err = store.ReadJournal(ctx, g.ID(), replay.After(), replay.Entry)
 		}
 		if errors.Is(err, reactor.ErrDiverged) && !admitOnly {
-			m.e.cfg.Log.Warn("the journal cannot be replayed as it was; what was admitted is fired again", "graph", m.ref.Name, "err", err)
+			g.host.Log.Warn("the journal cannot be replayed as it was; what was admitted is fired again", "graph", g.ref.Name, "err", err)
 			continue
 		}
 		if err != nil {
@@ -186,31 +208,31 @@ func (m *managed) restore(ctx context.Context, cfg reactor.Config, head checkpoi
 		}
 		replay.Done()
 		core.Begin()
-		m.tellRestored(dropped, replay, head.Incarnation)
+		g.tellRestored(dropped, replay, head.Incarnation)
 		return core, nil
 	}
 }
 
 // tellRestored records what a restart did not keep as it was.
-func (m *managed) tellRestored(dropped []string, replay *reactor.Replayer, incarnation int64) {
+func (g *Graph) tellRestored(dropped []string, replay *reactor.Replayer, incarnation int64) {
 	if len(dropped) > 0 {
-		m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: m.ref.Name, Component: "reactor", Kind: "state_dropped",
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "reactor", Kind: "state_dropped",
 			Reason: fmt.Sprintf("the declaration changed: state of %v was not kept", dropped), Outcome: "restarted", Incarnation: incarnation})
 	}
 	entries, epochs, anew := replay.Outcome()
 	if anew {
-		m.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: m.ref.Name, Component: "reactor", Kind: "journal_refired",
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "reactor", Kind: "journal_refired",
 			Reason:  "the journal was written under another declaration or release: what it admitted is fired again, in epochs with new numbers",
 			Outcome: "restarted", Incarnation: incarnation})
 	}
 	if entries > 0 {
-		m.e.cfg.Log.Info("journal replayed", "graph", m.ref.Name, "entries", entries, "epochs", epochs)
+		g.host.Log.Info("journal replayed", "graph", g.ref.Name, "entries", entries, "epochs", epochs)
 	}
 }
 
 // awaitDurable waits until the handoffs of a push are in the journal, and reports whether
 // they are there to stay.
-func (m *managed) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) (bool, error) {
+func (g *Graph) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) (bool, error) {
 	if len(tickets) == 0 {
 		return false, nil
 	}
@@ -219,9 +241,9 @@ func (m *managed) awaitDurable(ctx context.Context, tickets []accumulator.Ticket
 	defer cancel()
 	for _, wait := range tickets {
 		if err := wait(ctx); err != nil {
-			return false, &Error{Status: 503, Code: "not_durable",
+			return false, &api.Error{Status: 503, Code: "not_durable",
 				Detail: "the events were taken, but the journal could not be written, so a crash may have undone it: push them again with the same Idempotency-Key, or look at the graph's counters"}
 		}
 	}
-	return m.e.cfg.Store.Kind() != "memory", nil
+	return g.host.Store.Kind() != "memory", nil
 }

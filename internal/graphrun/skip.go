@@ -1,4 +1,4 @@
-package engine
+package graphrun
 
 import (
 	"context"
@@ -17,18 +17,14 @@ import (
 // SkipLost lets a halted accumulator go on behind what its source has lost, and answers with
 // the gaps (M44). Where it goes on is durable before it is answered: what is written after
 // that is read, whatever happens in between.
-func (e *Engine) SkipLost(ctx context.Context, g Ref, name, by string) (api.SkipResult, error) {
-	m, err := e.graph(g)
-	if err != nil {
-		return api.SkipResult{}, err
-	}
-	i, err := m.accumulator(name)
+func (g *Graph) SkipLost(ctx context.Context, name, by string) (api.SkipResult, error) {
+	i, err := g.accumulator(name)
 	if err != nil {
 		return api.SkipResult{}, err
 	}
 	var from []boundary.Position
 	var halted bool
-	_, r, err := e.command(ctx, g, func(c *reactor.Core, _ time.Time) error {
+	r, err := g.command(ctx, func(c *reactor.Core, _ time.Time) error {
 		in := c.Look().Inputs[i]
 		from, halted = in.Positions, in.Code == "source_data_lost"
 		return nil
@@ -37,13 +33,13 @@ func (e *Engine) SkipLost(ctx context.Context, g Ref, name, by string) (api.Skip
 		return api.SkipResult{}, err
 	}
 	if !halted {
-		return api.SkipResult{}, &Error{Status: http.StatusConflict, Code: "nothing_lost",
+		return api.SkipResult{}, &api.Error{Status: http.StatusConflict, Code: "nothing_lost",
 			Detail: fmt.Sprintf("accumulator %s has lost nothing; there is no gap to skip", name)}
 	}
 	to, gaps, err := r.gaps(ctx, r.accs[i], from)
 	if err != nil {
 		why := fmt.Sprintf("it cannot be seen where accumulator %s could go on: %v; nothing is changed, try again", name, err)
-		return api.SkipResult{}, &Error{Status: http.StatusServiceUnavailable, Code: "source_unreachable", Detail: why}
+		return api.SkipResult{}, &api.Error{Status: http.StatusServiceUnavailable, Code: "source_unreachable", Detail: why}
 	}
 	err = r.goOn(ctx, i, to, "gap_skipped", func([]boundary.Position) string {
 		return by + " let it go on behind the gap: " + describeGaps(gaps)
@@ -51,10 +47,10 @@ func (e *Engine) SkipLost(ctx context.Context, g Ref, name, by string) (api.Skip
 	if err != nil {
 		return api.SkipResult{}, err
 	}
-	m.mu.Lock()
-	m.gaps[i]++
-	m.mu.Unlock()
-	s := m.after(ctx, func(s *GraphSummary) bool { return s.Health != string(reactor.HealthHalted) && loaded(s) })
+	g.mu.Lock()
+	g.gaps[i]++
+	g.mu.Unlock()
+	s := g.after(ctx, func(s *api.GraphSummary) bool { return s.Health != string(reactor.HealthHalted) && loaded(s) })
 	return api.SkipResult{GraphSummary: s, Gaps: wireGaps(gaps)}, nil
 }
 
@@ -82,7 +78,7 @@ func (r *run) goOn(
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	m := r.m
+	g := r.g
 	var from []boundary.Position
 	err := r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) {
 		from = c.Look().Inputs[i].Positions
@@ -90,14 +86,14 @@ func (r *run) goOn(
 		r.accs[i].operator.Restart()
 	})
 	if err != nil {
-		return m.refusal(err)
+		return g.refusal(err)
 	}
-	m.recordRecovery(checkpoint.RecoveryEvent{
-		At: time.Now(), Graph: m.ref.Name, Component: "accumulator/" + r.accs[i].spec.Name, Kind: kind,
+	g.recordRecovery(checkpoint.RecoveryEvent{
+		At: time.Now(), Graph: g.ref.Name, Component: "accumulator/" + r.accs[i].spec.Name, Kind: kind,
 		Reason: why(from), Outcome: "restarted", Incarnation: r.head.Incarnation,
 	})
 	if _, err := r.reactor.Durable(ctx); err != nil {
-		return m.notDurable(err)
+		return g.notDurable(err)
 	}
 	return nil
 }

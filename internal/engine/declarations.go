@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/supervisor"
+)
+
+// follow takes over what other daemons have changed in the declarations, until ctx is done.
+func (e *Engine) follow(ctx context.Context, _ *supervisor.Node) error {
+	for {
+		select {
+		case <-e.own.Declared():
+		case <-ctx.Done():
+			return nil
+		}
+		if err := e.takeDeclarations(ctx); err != nil && ctx.Err() == nil {
+			e.cfg.Log.Warn("what other daemons have declared cannot be read; it is tried again", "err", err)
+			timer := time.NewTimer(time.Second)
+			select {
+			case <-timer.C:
+				e.own.DeclaredAgain()
+			case <-ctx.Done():
+			}
+			timer.Stop()
+		}
+	}
+}
+
+func (e *Engine) takeDeclarations(ctx context.Context) error {
+	decls, err := e.cfg.Store.Declarations(ctx)
+	if err != nil {
+		return err
+	}
+	there := make(map[api.Ref]bool, len(decls))
+	for _, d := range decls {
+		there[api.Ref{Tenant: d.Tenant, Name: d.Graph}] = true
+		e.takeDeclaration(ctx, d)
+	}
+	for _, m := range e.all() {
+		if !there[m.Ref()] {
+			if err := e.takeDeletion(ctx, m.Ref()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// takeDeclaration runs a graph that another daemon has applied, or its newer revision.
+func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) {
+	g := api.Ref{Tenant: d.Tenant, Name: d.Graph}
+	if old, err := e.graph(g); err == nil && old.Declaration().Revision >= d.Revision {
+		return // the common case waits for no change that is under way
+	}
+	defer e.changing.lock(g)()
+	old, err := e.graph(g)
+	exists := err == nil
+	if exists && old.Declaration().Revision >= d.Revision || e.mayApply(exists, old, 0) != nil {
+		return
+	}
+	unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
+	m := graphrun.New(e.host, d, unit)
+	if err := diags.Err(); err != nil {
+		e.cfg.Log.Error("another daemon has applied a declaration that this one cannot use", "graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision, "err", err)
+		if exists {
+			return // the graph stays as it is; it may be another release's
+		}
+		m.Broken(err)
+		e.adopt(m)
+		return
+	}
+	unclaim, refused := e.feeds.Claim(g, unit.Spec)
+	if refused != nil { // each daemon has allowed one of two links that together close a cycle
+		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision, "err", refused)
+		return
+	}
+	e.cfg.Log.Info("another daemon has applied a declaration", "graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision)
+	if !exists {
+		e.adopt(m)
+		return
+	}
+	if err := e.replace(ctx, old, m, func() error { return nil }); err != nil {
+		unclaim()
+		old.Updated("update_failed", d.Origin, plainly(err), false)
+		return
+	}
+	m.Updated("updated", d.Origin, fmt.Sprintf("another daemon has applied revision %d: %s", d.Revision, graphrun.Changes(old.Unit(), unit)), true)
+}
+
+// takeDeletion removes a graph that another daemon has deleted.
+func (e *Engine) takeDeletion(ctx context.Context, g api.Ref) error {
+	defer e.changing.lock(g)()
+	m, err := e.graph(g)
+	if err != nil {
+		return nil // removed meanwhile
+	}
+	decls, err := e.cfg.Store.Declarations(ctx) // it may have been applied here since
+	if err != nil {
+		return err
+	}
+	for _, d := range decls {
+		if d.Tenant == g.Tenant && d.Graph == g.Name {
+			return nil
+		}
+	}
+	e.cfg.Log.Info("another daemon has deleted a graph", "graph", g.Name, "tenant", g.Tenant)
+	if err := m.Stop(); err != nil {
+		e.cfg.Log.Warn("the graph did not stop cleanly before its removal", "graph", g.Name, "err", err)
+	}
+	e.forget(m)
+	return nil
+}

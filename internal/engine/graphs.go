@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/watch"
+)
+
+// What the control plane asks of one graph: each finds the graph and hands the request on.
+// What changes something, and what needs the graph's run, waits for an update under way.
+
+// Graphs is a summary of every graph of the tenant.
+func (e *Engine) Graphs(ctx context.Context, tenant string) ([]api.GraphSummary, error) {
+	list := []api.GraphSummary{}
+	for _, m := range e.all() {
+		if m.Ref().Tenant == tenant {
+			list = append(list, m.Summary(ctx))
+		}
+	}
+	return list, nil
+}
+
+// Metrics reads every graph.
+func (e *Engine) Metrics(ctx context.Context) []graphrun.Metrics {
+	var list []graphrun.Metrics
+	for _, m := range e.all() {
+		list = append(list, m.Metrics(ctx))
+	}
+	return list
+}
+
+// Graph is the summary of one graph.
+func (e *Engine) Graph(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	return m.Summary(ctx), nil
+}
+
+// Accumulators are the inputs of a graph.
+func (e *Engine) Accumulators(ctx context.Context, g api.Ref) ([]api.AccumulatorSummary, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return nil, err
+	}
+	return m.Summary(ctx).Accumulators, nil
+}
+
+// Accumulator is one input with what it expects and hands over.
+func (e *Engine) Accumulator(ctx context.Context, g api.Ref, name string) (api.AccumulatorDetail, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return api.AccumulatorDetail{}, err
+	}
+	return m.Accumulator(ctx, name)
+}
+
+// Plan is the graph's compiled plan.
+func (e *Engine) Plan(_ context.Context, g api.Ref) (json.RawMessage, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return nil, err
+	}
+	return m.Plan()
+}
+
+// State is the cache, flags, queues and node values as they are now, of one key where the
+// graph has keys.
+func (e *Engine) State(ctx context.Context, g api.Ref, key string) (api.State, error) {
+	m, err := e.settled(ctx, g)
+	if err != nil {
+		return api.State{}, err
+	}
+	return m.State(ctx, key)
+}
+
+// Firings lists the newest epochs.
+func (e *Engine) Firings(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.Firing], error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return api.Page[api.Firing]{}, err
+	}
+	return m.Firings(ctx, q)
+}
+
+// Firing is one epoch in full, of the newest incarnation that has it.
+func (e *Engine) Firing(ctx context.Context, g api.Ref, epoch int64) (api.FiringDetail, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return api.FiringDetail{}, err
+	}
+	return m.Firing(ctx, epoch)
+}
+
+// Fire runs one epoch on command (M11).
+func (e *Engine) Fire(ctx context.Context, g api.Ref, req api.FireRequest) (api.FireResult, error) {
+	m, err := e.settled(ctx, g)
+	if err != nil {
+		return api.FireResult{}, err
+	}
+	return m.Fire(ctx, req)
+}
+
+// steer has one graph carry out a command that answers with its summary.
+func (e *Engine) steer(ctx context.Context, g api.Ref, do func(m *graphrun.Graph) (api.GraphSummary, error)) (api.GraphSummary, error) {
+	m, err := e.settled(ctx, g)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	return do(m)
+}
+
+// Pause stops the evaluation. It is durable before it is answered (W27).
+func (e *Engine) Pause(ctx context.Context, g api.Ref, by string) (api.GraphSummary, error) {
+	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Pause(ctx, by) })
+}
+
+// Resume goes on and evaluates at once (M12).
+func (e *Engine) Resume(ctx context.Context, g api.Ref, by string) (api.GraphSummary, error) {
+	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Resume(ctx, by) })
+}
+
+// Step runs up to n epochs by the normal criteria while paused.
+func (e *Engine) Step(ctx context.Context, g api.Ref, n int) (api.GraphSummary, error) {
+	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Step(ctx, n) })
+}
+
+// Drain waits until nothing is left to fire and the sinks are flushed, then checkpoints.
+func (e *Engine) Drain(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
+	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Drain(ctx) })
+}
+
+// Restart revives a graph, or one accumulator of it, at once and with a fresh count (M36).
+func (e *Engine) Restart(ctx context.Context, g api.Ref, accumulator, by string) (api.GraphSummary, error) {
+	m, err := e.graph(g) // an update that does not end is no reason to wait
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	return m.Restart(ctx, accumulator, by)
+}
+
+// SkipLost lets a halted accumulator go on behind what its source has lost (M44).
+func (e *Engine) SkipLost(ctx context.Context, g api.Ref, accumulator, by string) (api.SkipResult, error) {
+	m, err := e.settled(ctx, g)
+	if err != nil {
+		return api.SkipResult{}, err
+	}
+	return m.SkipLost(ctx, accumulator, by)
+}
+
+// Rewind has an accumulator read its source again from another place.
+func (e *Engine) Rewind(ctx context.Context, g api.Ref, accumulator, position, confirm, by string) (api.GraphSummary, error) {
+	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) {
+		return m.Rewind(ctx, accumulator, position, confirm, by)
+	})
+}
+
+// Reset takes all state from a graph, as if it had never run.
+func (e *Engine) Reset(ctx context.Context, g api.Ref, confirm, by string) (api.GraphSummary, error) {
+	defer e.changing.lock(g)()
+	m, err := e.graph(g)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	return m.Reset(ctx, e.ctx, confirm, by)
+}
+
+// Checkpoint answers with the epoch covered once it is durable.
+func (e *Engine) Checkpoint(ctx context.Context, g api.Ref) (int64, error) {
+	m, err := e.settled(ctx, g)
+	if err != nil {
+		return 0, err
+	}
+	return m.Checkpoint(ctx)
+}
+
+// Push hands events to an accumulator and waits until they are folded and the reactor has
+// them. The mailbox outlives restarts: while the accumulator is being restarted it waits.
+func (e *Engine) Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (api.PushResult, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return api.PushResult{}, err
+	}
+	return m.Push(ctx, accumulator, "", events)
+}
+
+// RejectBody counts one event for a body that could not be parsed (M42).
+func (e *Engine) RejectBody(_ context.Context, g api.Ref, accumulator, _ string) error {
+	m, err := e.graph(g)
+	if err != nil {
+		return err
+	}
+	return m.RejectBody(accumulator)
+}
+
+// Watch subscribes to one graph, or to all of the tenant's when the name is empty. since is
+// "incarnation:seq" of the last frame that a watcher of one graph has seen before, or "".
+func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since string) (api.Subscription, error) {
+	q, err := watch.NewQueue(topics, g.Name == "")
+	if err != nil {
+		return nil, err
+	}
+	if g.Name == "" {
+		sub := e.everyone.Add(g.Tenant, q)
+		for _, m := range e.all() {
+			if m.Ref().Tenant == g.Tenant {
+				m.Watch(ctx, q)
+			}
+		}
+		return sub, nil
+	}
+	if since == "" {
+		m, err := e.graph(g)
+		if err != nil {
+			return nil, err
+		}
+		m.Watch(ctx, q)
+		return q, nil
+	}
+	at, err := watch.ParsePlace(since)
+	if err != nil {
+		return nil, err
+	}
+	m, err := e.settled(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.WatchSince(ctx, q, at); err != nil {
+		return nil, err
+	}
+	return q, nil
+}

@@ -1,0 +1,237 @@
+package feed
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// End is the accumulator that a link leads to.
+type End struct {
+	Graph       api.Ref
+	Accumulator string
+}
+
+// Graphs are what links lead from and to.
+type Graphs interface {
+	// Mailbox is what takes events for the end of a link, or why there is none now. It is asked
+	// for each delivery: graphs come and go.
+	Mailbox(to End) (*pump.Mailbox, error)
+	// Upstream says why the output that feeds an accumulator is not there, "" when it is.
+	Upstream(from api.Ref, output string) string
+}
+
+// link is one declared way from an output to an accumulator.
+type link struct {
+	from   api.Ref
+	output string
+	to     End
+	// bySink says which end declares it. A link that the feeding graph declares waits for
+	// its target; one that the fed graph declares ends with that graph.
+	bySink bool
+	pos    spec.Pos
+}
+
+// linksOf are the links that a declaration of graph g declares.
+func linksOf(g api.Ref, s *spec.Graph) []link {
+	var links []link
+	for i := range s.Accumulators {
+		if a := &s.Accumulators[i]; a.Source.Kind == "graph" {
+			from := api.Ref{Tenant: g.Tenant, Name: a.Source.Graph.Name}
+			links = append(links, link{from: from, output: a.Source.Graph.Output, to: End{g, a.Name}, pos: a.Source.Pos})
+		}
+	}
+	for i := range s.Outputs {
+		if o := &s.Outputs[i]; o.Sink.Kind == "graph" {
+			to := End{api.Ref{Tenant: g.Tenant, Name: o.Sink.Graph.Name}, o.Sink.Graph.Accumulator}
+			links = append(links, link{from: g, output: o.Name, to: to, bySink: true, pos: o.Sink.Pos})
+		}
+	}
+	return links
+}
+
+// linkSet is links by the graph that declares them and by the graph that feeds.
+type linkSet struct{ declared, outgoing map[api.Ref][]link }
+
+func newLinkSet() linkSet {
+	return linkSet{declared: make(map[api.Ref][]link), outgoing: make(map[api.Ref][]link)}
+}
+
+// put makes links the ones that g declares.
+func (s *linkSet) put(g api.Ref, links []link) {
+	for _, l := range s.declared[g] {
+		if rest := slices.DeleteFunc(slices.Clone(s.outgoing[l.from]), func(o link) bool { return o == l }); len(rest) > 0 {
+			s.outgoing[l.from] = rest
+		} else {
+			delete(s.outgoing, l.from)
+		}
+	}
+	for _, l := range links {
+		s.outgoing[l.from] = append(s.outgoing[l.from], l)
+	}
+	if s.declared[g] = links; len(links) == 0 {
+		delete(s.declared, g)
+	}
+}
+
+// path is the way from one graph to another along the links, both ends included; nil for none.
+func (s *linkSet) path(from, to api.Ref, seen map[api.Ref]bool) []api.Ref {
+	if from == to {
+		return []api.Ref{to}
+	}
+	if seen[from] {
+		return nil
+	}
+	seen[from] = true
+	for _, l := range s.outgoing[from] {
+		if rest := s.path(l.to.Graph, to, seen); rest != nil {
+			return append([]api.Ref{from}, rest...)
+		}
+	}
+	return nil
+}
+
+// Links are all links between the graphs of a daemon. Safe for concurrent use.
+type Links struct {
+	graphs Graphs
+
+	mu      sync.Mutex
+	claimed linkSet // of all that runs or is about to: they form no cycle
+	live    linkSet // of all that runs: values go along them
+	// changed is closed, and made anew, whenever a graph comes, changes or goes.
+	changed chan struct{}
+}
+
+// New makes the links of a daemon without graphs. What is at their ends is found in graphs.
+func New(graphs Graphs) *Links {
+	return &Links{graphs: graphs, claimed: newLinkSet(), live: newLinkSet(), changed: make(chan struct{})}
+}
+
+// Claim puts the links of a declaration in the place of those that graph g has claimed,
+// unless they would close a cycle: then the answer says so. undo puts the old ones back.
+func (w *Links) Claim(g api.Ref, s *spec.Graph) (undo func(), refused spec.Diagnostics) {
+	links := linksOf(g, s)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.claimed.declared[g]
+	w.claimed.put(g, links)
+	for _, l := range links {
+		path := w.claimed.path(l.to.Graph, l.from, map[api.Ref]bool{})
+		if path == nil {
+			continue
+		}
+		w.claimed.put(g, before)
+		text := "graphs that feed each other form no cycle, and this closes one: " + cycle(g, path) + "; take one link out"
+		return nil, spec.Diagnostics{{File: s.File, Line: l.pos.Line, Column: l.pos.Column, Path: l.pos.Path, Code: spec.CodeGraphCycle, Text: text}}
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.claimed.put(g, before)
+	}, nil
+}
+
+// cycle is a cycle of graphs in words, from g to g.
+func cycle(g api.Ref, around []api.Ref) string {
+	at := slices.Index(around, g)
+	var names []string
+	for i := range around {
+		names = append(names, around[(at+i)%len(around)].Name)
+	}
+	return strings.Join(append(names, g.Name), " → ")
+}
+
+// Connect makes the links of graph g's declaration those that values go along; s is nil when
+// the declaration cannot be used.
+func (w *Links) Connect(g api.Ref, s *spec.Graph) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var links []link
+	if s != nil {
+		links = linksOf(g, s)
+	}
+	w.live.put(g, links)
+}
+
+// FeedersOf are the graphs that a declaration of graph g has feed graphs, g among them where
+// it feeds another.
+func FeedersOf(g api.Ref, s *spec.Graph) []api.Ref {
+	var from []api.Ref
+	for _, l := range linksOf(g, s) {
+		from = append(from, l.from)
+	}
+	return from
+}
+
+// Feeds says whether an output feeds another graph now.
+func (w *Links) Feeds(from api.Ref, output string) bool { return len(w.of(from, output)) > 0 }
+
+// Forget takes the links of a graph that was removed.
+func (w *Links) Forget(g api.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.claimed.put(g, nil)
+	w.live.put(g, nil)
+	w.tell()
+}
+
+// tell wakes who waits for a change. The caller holds the lock.
+func (w *Links) tell() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// Touch says that a graph has come, changed or gone.
+func (w *Links) Touch() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tell()
+}
+
+// next is closed at the next change. Take it before looking at what may change.
+func (w *Links) next() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+// of are the links from one output, in the order in which they were declared.
+func (w *Links) of(from api.Ref, output string) []link {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var links []link
+	for _, l := range w.live.outgoing[from] {
+		if l.output == output {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+// Feeders are the graphs that feed others, each before those that it feeds.
+func (w *Links) Feeders() []api.Ref {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var order []api.Ref
+	seen := make(map[api.Ref]bool)
+	var visit func(g api.Ref)
+	visit = func(g api.Ref) {
+		if seen[g] || len(w.live.outgoing[g]) == 0 {
+			return
+		}
+		seen[g] = true
+		for _, l := range w.live.outgoing[g] {
+			visit(l.to.Graph)
+		}
+		order = append(order, g)
+	}
+	for g := range w.live.outgoing {
+		visit(g)
+	}
+	slices.Reverse(order)
+	return order
+}

@@ -1,0 +1,298 @@
+package graphrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/supervisor"
+	"github.com/graphd/graphd/internal/watch"
+)
+
+// MaxAttempts is how often an epoch is tried again after crashes without progress before
+// the graph is quarantined (M43).
+const MaxAttempts = 3
+
+var (
+	errCrashLoop = errors.New("crash loop")
+	// errExhausted ends a run whose accumulator was given up.
+	errExhausted = errors.New("an accumulator was given up")
+)
+
+// Graph is one graph: what outlives its runs.
+type Graph struct {
+	host *Host
+	ref  api.Ref
+	decl checkpoint.Declaration
+	unit *compile.Unit // nil when the declaration does not compile
+	// mailboxes take pushes whether a run is on or not, per accumulator.
+	mailboxes []*pump.Mailbox
+	hub       *watch.Hub
+	rates     rates
+	restarts  *restarts
+	routing   atomic.Pointer[[]reactor.Route] // of the last run; nil before the first
+	expired   atomic.Int64                    // dead letters that retention removed since the start
+	operator  *supervisor.Restarter
+
+	mu      sync.Mutex
+	run     *run // the run in progress, or nil
+	last    api.GraphSummary
+	health  reactor.Health // while there is no run
+	reason  *api.Reason
+	owner   string        // who runs the graph while it stands by here
+	held    bool          // runs are held back: an update is being tried
+	swap    chan struct{} // closed when the update under way has ended; nil while there is none
+	update  *api.UpdateStatus
+	gaps    []int64 // per accumulator: how often it was let go on behind what its source had lost (M44)
+	task    *supervisor.Task
+	node    *supervisor.Node // of the supervising goroutine, which alone reads it
+	failure error            // why the last run ended badly at shutdown
+}
+
+// New makes a graph of a declaration; unit is nil when that does not compile. Start runs it.
+func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
+	ref := api.Ref{Tenant: d.Tenant, Name: d.Graph}
+	g := &Graph{
+		host: h, ref: ref, decl: d, unit: unit, health: reactor.HealthStarting,
+		hub: watch.NewHub(ref), operator: supervisor.NewRestarter(), restarts: newRestarts(),
+	}
+	if unit != nil {
+		for range unit.Programs {
+			g.mailboxes = append(g.mailboxes, pump.NewMailbox(h.MailboxEvents, h.MailboxBytes))
+		}
+		g.gaps = make([]int64, len(unit.Programs))
+	}
+	return g
+}
+
+// Ref names the graph.
+func (g *Graph) Ref() api.Ref { return g.ref }
+
+// Declaration is what the graph was made of, with the revision that the store has given it.
+func (g *Graph) Declaration() checkpoint.Declaration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.decl
+}
+
+// Stored notes the revision that the store has given the declaration.
+func (g *Graph) Stored(revision int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.decl.Revision = revision
+}
+
+// Unit is the compiled declaration; nil when it does not compile.
+func (g *Graph) Unit() *compile.Unit { return g.unit }
+
+// Mailbox takes pushes for an accumulator; nil when the graph has none of that name.
+func (g *Graph) Mailbox(name string) *pump.Mailbox {
+	if i := g.find(name); i >= 0 {
+		return g.mailboxes[i]
+	}
+	return nil
+}
+
+// Kind is the kind of an accumulator; "" when the graph has none of that name.
+func (g *Graph) Kind(accumulator string) string {
+	if i := g.find(accumulator); i >= 0 {
+		return g.unit.Spec.Accumulators[i].Kind
+	}
+	return ""
+}
+
+// Hub is where the graph's watchers are attached.
+func (g *Graph) Hub() *watch.Hub { return g.hub }
+
+// Waiting is how many pushed events wait in the fullest mailbox.
+func (g *Graph) Waiting() (events int) {
+	for _, box := range g.mailboxes {
+		n, _ := box.Depth()
+		events = max(events, n)
+	}
+	return events
+}
+
+// Expired counts dead letters that retention has removed, and answers with all since the start.
+func (g *Graph) Expired(letters int64) int64 { return g.expired.Add(letters) }
+
+// Broken marks a graph whose declaration cannot be used.
+func (g *Graph) Broken(err error) {
+	g.setHealth(reactor.HealthFailed, "declaration_invalid", err.Error()+"; apply a fixed declaration")
+}
+
+func (g *Graph) setHealth(h reactor.Health, code, detail string) {
+	g.mu.Lock()
+	g.health, g.reason = h, nil
+	if code != "" {
+		g.reason = &api.Reason{Code: code, Detail: detail}
+	}
+	reason := g.reason
+	g.mu.Unlock()
+	g.hub.HealthChanged(string(h), reason)
+}
+
+// Start has the graph supervised until ctx ends.
+func (g *Graph) Start(ctx context.Context) {
+	if g.unit == nil {
+		return
+	}
+	r := g.unit.Spec.Reactor.Restart
+	task := g.host.Tasks.Go(ctx, g.ref.Tenant+"/"+g.ref.Name, func(ctx context.Context, n *supervisor.Node) error {
+		g.node = n
+		return supervisor.Supervise(ctx, supervisor.Config{
+			Name:      "graph",
+			Policy:    supervisor.Policy{Attempts: r.Attempts, Base: r.Base, Max: r.Max, Reset: r.Reset},
+			Run:       g.once,
+			Classify:  classify,
+			OnEvent:   g.supervised,
+			Restarter: g.operator,
+			Revive:    true,
+			Node:      n,
+		})
+	})
+	g.mu.Lock()
+	g.task = task
+	g.mu.Unlock()
+}
+
+// current is the graph's supervising task, nil before its start.
+func (g *Graph) current() *supervisor.Task {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.task
+}
+
+// Stop ends the graph and waits until it has, within the shutdown timeout.
+func (g *Graph) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), g.host.ShutdownTimeout)
+	defer cancel()
+	return g.StopWithin(ctx)
+}
+
+// StopWithin ends the graph and waits until it has, or ctx is done.
+func (g *Graph) StopWithin(ctx context.Context) error {
+	task := g.current()
+	if task == nil {
+		return nil
+	}
+	task.Stop()
+	if err := task.Wait(ctx); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return g.StopError()
+}
+
+// StopError is how the last stop of the graph failed; nil when it was clean.
+func (g *Graph) StopError() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failure
+}
+
+// classify judges how a run ended.
+func classify(err error) supervisor.Verdict {
+	switch {
+	case errors.Is(err, errCrashLoop), errors.Is(err, reactor.ErrCorrupt), errors.Is(err, errExhausted):
+		return supervisor.Permanent
+	}
+	return supervisor.Restart
+}
+
+// supervisedAfter stands in a health reason between the restart to come and its cause.
+const supervisedAfter = " after: "
+
+// supervised records what the supervisor does, and shows it as the graph's health.
+func (g *Graph) supervised(ev supervisor.Event) {
+	reason := ""
+	if ev.Err != nil {
+		reason = ev.Err.Error()
+	}
+	switch ev.Kind {
+	case supervisor.EventWaiting:
+		g.setHealth(reactor.HealthStarting, "restarting", fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
+	case supervisor.EventGaveUp:
+		g.setHealth(reactor.HealthFailed, failureCode(ev.Err), reason+"; fix the cause, then restart the graph")
+	}
+	if ev.Kind != supervisor.EventWaiting {
+		g.restarts.count("", &ev)
+		g.host.Log.Warn("graph supervised", "graph", g.ref.Name, "kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
+	}
+	if ev.Durable() {
+		rec := ev.Record(g.ref.Name, g.incarnation())
+		if ev.Kind == supervisor.EventGaveUp && errors.Is(ev.Err, errCrashLoop) {
+			rec.Kind = "quarantined"
+		}
+		if caught := new(accumulator.PanicError); errors.As(ev.Err, &caught) {
+			rec.Stack = string(caught.Stack) // where it was, which is not the goroutine it was carried to
+		}
+		g.recordRecovery(rec)
+	}
+}
+
+// failureCode is the health reason of a graph that was given up.
+func failureCode(err error) string {
+	switch {
+	case errors.Is(err, errCrashLoop):
+		return "crash_loop"
+	case errors.Is(err, reactor.ErrCorrupt):
+		return "checkpoint_corrupt"
+	case errors.Is(err, errExhausted):
+		return "accumulator_failed"
+	}
+	return "restarts_exhausted"
+}
+
+func (g *Graph) recordRecovery(ev checkpoint.RecoveryEvent) {
+	// The event is worth keeping even when the process is stopping.
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := g.host.Store.AddRecoveryEvent(ctx, g.ID(), ev); err != nil {
+		g.host.Log.Error("a recovery event could not be kept", "graph", g.ref.Name, "kind", ev.Kind, "err", err)
+	}
+}
+
+// ID is the graph in the store.
+func (g *Graph) ID() checkpoint.ID { return checkpoint.ID{Tenant: g.ref.Tenant, Graph: g.ref.Name} }
+
+// running is the run in progress, or a refusal that names the graph's state.
+func (g *Graph) running() (*run, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.run != nil {
+		return g.run, nil
+	}
+	if g.health == reactor.HealthStandby {
+		return nil, g.standbyError(http.StatusConflict)
+	}
+	detail := "the graph is " + string(g.health)
+	if g.reason != nil {
+		detail += ": " + g.reason.Detail
+	}
+	return nil, &api.Error{Status: 409, Code: "graph_not_running", Detail: detail}
+}
+
+func (g *Graph) setRun(r *run) {
+	g.mu.Lock()
+	g.run = r
+	g.mu.Unlock()
+}
+
+func (g *Graph) incarnation() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.run != nil {
+		return g.run.head.Incarnation
+	}
+	return g.last.Incarnation
+}

@@ -1,0 +1,95 @@
+package graphrun
+
+import (
+	"strings"
+
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// guarantees says in one sentence per output what a user may rely on (M31). Each sentence
+// is derived from sources, durability and sink path, and backed by a test that kills the daemon.
+func (g *Graph) guarantees() map[string]string {
+	declared := g.unit.Spec
+	state, durable := g.stateGuarantee()
+	out := make(map[string]string, len(declared.Outputs))
+	for i := range declared.Outputs {
+		o := &declared.Outputs[i]
+		switch o.Sink.Kind {
+		case "drop":
+			out[o.Name] = state + "; values of this output are counted and thrown away."
+		case "websocket":
+			out[o.Name] = state + "; subscribers get each value at most once, and what one missed is announced as a gap."
+		case "graph":
+			out[o.Name] = state + "; values go to the other graph in memory when their epoch ends, each once while the daemon runs: a crash loses those behind that graph's last checkpoint, and those behind this graph's may come again."
+			if g.path(i) == reactor.PathOutbox {
+				out[o.Name] = state + "; values are committed with the state and go to the other graph afterwards, none lost on the way: a crash loses those behind that graph's last checkpoint, and some may come again."
+			}
+		case "kafka":
+			out[o.Name] = state + "; " + g.deliveryGuarantee(i, durable) + "; a record whose acknowledgement was lost is sent again, and may be in the topic twice with the same firing id."
+		default:
+			out[o.Name] = state + "; " + g.deliveryGuarantee(i, durable) + "."
+		}
+	}
+	return out
+}
+
+// deliveryGuarantee says what a crash does to the values of output i.
+func (g *Graph) deliveryGuarantee(i int, durable bool) string {
+	path := g.path(i)
+	switch {
+	case !durable && path == reactor.PathDirect:
+		return "values are written when their epoch ends, each once while the daemon runs"
+	case !durable:
+		return "values are delivered when their epoch is committed, each once while the daemon runs"
+	case path == reactor.PathCoTransaction:
+		return "values are written to the table by the transaction that commits the state: each exactly once, also after a crash"
+	case path == reactor.PathOutbox:
+		return "values are committed with the state and delivered afterwards, in order, none lost; after a crash some may be sent again with the same firing id, so a receiver that drops ids it has seen gets each value once"
+	case g.unit.Spec.Durability.Mode == "journal":
+		return "values are written once their epoch is in the journal, none lost; after a crash some may be written again with the same firing id, so a receiver that drops ids it has seen gets each value once"
+	}
+	return "values are written when their epoch ends, before they are durable: after a crash epochs since the last checkpoint may run again and write their values again"
+}
+
+// stateGuarantee says what a crash does to the graph's state, and whether any of it is durable.
+func (g *Graph) stateGuarantee() (sentence string, durable bool) {
+	declared := g.unit.Spec
+	switch {
+	case declared.Durability.Mode == "none":
+		return "The graph's state is lost when the daemon stops (durability: none)", false
+	case g.host.Store.Kind() == "memory":
+		return "The store is memory: everything is lost when the daemon stops", false
+	}
+	read, polled, lost := false, false, ""
+	for i := range declared.Accumulators {
+		switch s := &declared.Accumulators[i].Source; {
+		case s.Replays():
+			read = true
+		case s.Kind == "poll":
+			polled = true
+		case s.Pulls():
+			lost = "events pushed or received"
+		case lost == "":
+			lost = "events pushed"
+		}
+	}
+	var clauses []string
+	if read {
+		clauses = append(clauses, "each event read from a source is in the graph's state exactly once")
+	}
+	if polled && declared.Durability.Mode == "journal" {
+		clauses = append(clauses, "a document that was polled and admitted is in the graph's state, also after a crash")
+	} else if polled {
+		clauses = append(clauses, "a document polled after the last checkpoint is polled again after a crash, if it is still there")
+	}
+	if lost != "" && declared.Durability.Mode == "journal" {
+		clauses = append(clauses, "each event that was pushed and answered as durable is in the graph's state, also after a crash")
+	} else if lost != "" {
+		clauses = append(clauses, lost+" after the last checkpoint (every "+declared.Durability.Interval.String()+") are lost by a crash")
+	}
+	if read && len(clauses) == 1 {
+		clauses[0] += ", also after a crash"
+	}
+	text := strings.Join(clauses, "; ")
+	return strings.ToUpper(text[:1]) + text[1:], true
+}

@@ -1,0 +1,39 @@
+package graphrun
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// FlushLetters has dead letters that are still in memory checkpointed.
+func (g *Graph) FlushLetters(ctx context.Context) error {
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	waiting := 0
+	err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) { waiting = c.LettersPending() })
+	if err == nil && waiting > 0 {
+		_, err = r.reactor.Durable(ctx)
+	}
+	if err != nil && !errors.Is(err, live.ErrStopped) {
+		return g.notDurable(err)
+	}
+	return nil
+}
+
+// ErrBadCursor refuses a cursor that no list has given out.
+func ErrBadCursor() error {
+	return &api.Error{Status: http.StatusBadRequest, Code: "bad_cursor",
+		Detail: "before is not a cursor of this list; leave it out to start at the newest"}
+}

@@ -1,0 +1,303 @@
+package graphrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sort"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// commandTimeout bounds a command whose caller set no deadline.
+const commandTimeout = 30 * time.Second
+
+// command finds the graph's run and asks its reactor, within the caller's time.
+func (g *Graph) command(ctx context.Context, f func(c *reactor.Core, now time.Time) error) (*run, error) {
+	r, err := g.running()
+	if err != nil {
+		return nil, err
+	}
+	var refused error
+	err = r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) { refused = f(c, now) })
+	if err == nil {
+		err = refused
+	}
+	return r, g.refusal(err)
+}
+
+// refusal turns a reactor's error into the control plane's.
+func (g *Graph) refusal(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, reactor.ErrState):
+		return &api.Error{Status: http.StatusConflict, Code: "state_forbids", Detail: "the graph's state forbids this command; see its health"}
+	case errors.Is(err, reactor.ErrNotPaused):
+		return &api.Error{Status: http.StatusConflict, Code: "not_paused", Detail: err.Error()}
+	case errors.Is(err, live.ErrStopped):
+		return &api.Error{Status: http.StatusConflict, Code: "graph_not_running", Detail: "the graph has just stopped; look at its health"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &api.Error{Status: http.StatusGatewayTimeout, Code: "command_timeout", Detail: "the graph did not come to an epoch boundary in time; try again, or look at its health"}
+	}
+	return err
+}
+
+// Fire runs one epoch on command (M11).
+func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	key, err := g.key(string(req.Key), true)
+	if err != nil {
+		return api.FireResult{}, err
+	}
+	var values []boundary.Value
+	switch req.Mode {
+	case "force":
+	case "with":
+		if values, err = g.injected(req.Cache); err != nil {
+			return api.FireResult{}, err
+		}
+	default:
+		return api.FireResult{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "unknown_mode", Detail: fmt.Sprintf("mode %q is neither force nor with", req.Mode)}
+	}
+	var res reactor.FireResult
+	r, err := g.command(ctx, func(c *reactor.Core, now time.Time) (err error) {
+		if req.Mode == "force" {
+			res, err = c.ForceFire(now, key)
+		} else {
+			res, err = c.FireWith(now, key, values, req.Replace == nil || *req.Replace)
+		}
+		return err
+	})
+	if err != nil {
+		return api.FireResult{}, lookUp(err, key)
+	}
+	if err := r.reactor.Journaled(ctx); err != nil {
+		return api.FireResult{}, g.notDurable(err)
+	}
+	out := api.FireResult{Epoch: res.Epoch, OK: res.Err == "", Cause: res.Cause.String(), Outputs: map[string]json.RawMessage{}}
+	if res.Err != "" {
+		out.Error = &res.Err
+	}
+	for i, name := range res.Outputs {
+		out.Outputs[name] = res.Values[i].AppendJSON(nil)
+	}
+	return out, nil
+}
+
+// injected checks the names and types of a FireWith and lays its values out by input.
+func (g *Graph) injected(cache map[string]json.RawMessage) ([]boundary.Value, error) {
+	if g.unit == nil {
+		_, err := g.running()
+		return nil, err
+	}
+	if len(cache) == 0 {
+		return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "empty_cache", Detail: "cache names no input; give at least one value", Extra: map[string]any{"declared": g.inputNames()}}
+	}
+	values := make([]boundary.Value, len(g.unit.Programs))
+	names := make([]string, 0, len(cache))
+	for name := range cache {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		i, err := g.accumulator(name)
+		if err != nil {
+			return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "unknown_input",
+				Detail: fmt.Sprintf("the graph has no input %q", name), Extra: map[string]any{"declared": g.inputNames()}}
+		}
+		v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: g.host.MaxEventBytes}).Decode(cache[name])
+		if err == nil {
+			err = g.unit.InputType(i).Accepts(v)
+		}
+		if err != nil {
+			return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_value", Detail: fmt.Sprintf("the value for %q does not fit: %v", name, err)}
+		}
+		values[i] = v
+	}
+	return values, nil
+}
+
+func (g *Graph) inputNames() []string {
+	names := make([]string, len(g.unit.Spec.Accumulators))
+	for i := range g.unit.Spec.Accumulators {
+		names[i] = g.unit.Spec.Accumulators[i].Name
+	}
+	return names
+}
+
+// accumulator finds an input by name, or refuses with 404.
+func (g *Graph) accumulator(name string) (int, error) {
+	if g.unit == nil {
+		_, err := g.running()
+		return 0, err
+	}
+	for i := range g.unit.Spec.Accumulators {
+		if g.unit.Spec.Accumulators[i].Name == name {
+			return i, nil
+		}
+	}
+	return 0, &api.Error{Status: http.StatusNotFound, Code: "accumulator_not_found",
+		Detail: fmt.Sprintf("graph %s has no accumulator %q", g.ref.Name, name), Extra: map[string]any{"declared": g.inputNames()}}
+}
+
+// Pause stops the evaluation. It is durable before it is answered (W27).
+func (g *Graph) Pause(ctx context.Context, by string) (api.GraphSummary, error) {
+	return g.durably(ctx, func(c *reactor.Core, now time.Time) error { c.Pause(now, by); return nil })
+}
+
+// Resume goes on and evaluates at once (M12).
+func (g *Graph) Resume(ctx context.Context, _ string) (api.GraphSummary, error) {
+	return g.durably(ctx, func(c *reactor.Core, now time.Time) error { c.Resume(now); return nil })
+}
+
+// durably carries out a command and answers when a checkpoint covers it.
+func (g *Graph) durably(ctx context.Context, f func(c *reactor.Core, now time.Time) error) (api.GraphSummary, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	r, err := g.command(ctx, f)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	if _, err := r.reactor.Durable(ctx); err != nil {
+		return api.GraphSummary{}, g.notDurable(err)
+	}
+	return g.Summary(ctx), nil
+}
+
+func (g *Graph) notDurable(err error) error {
+	if errors.Is(err, live.ErrStopped) || errors.Is(err, context.DeadlineExceeded) {
+		return g.refusal(err)
+	}
+	return &api.Error{Status: http.StatusServiceUnavailable, Code: "not_durable",
+		Detail: "it is in effect, but the checkpoint could not be written, so a crash would undo it: " + err.Error()}
+}
+
+// Step runs up to n epochs by the normal criteria while paused.
+func (g *Graph) Step(ctx context.Context, n int) (api.GraphSummary, error) {
+	if n < 1 || n > 1_000_000 {
+		return api.GraphSummary{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_step", Detail: "n must be between 1 and 1,000,000"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	_, err := g.command(ctx, func(c *reactor.Core, now time.Time) error {
+		if err := c.Step(now, n); err != nil {
+			return err
+		}
+		for range n {
+			if !c.Fire(now) {
+				break
+			}
+		}
+		c.EndSteps()
+		return nil
+	})
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	return g.Summary(ctx), nil
+}
+
+// Checkpoint answers with the epoch covered once it is durable.
+func (g *Graph) Checkpoint(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	r, err := g.command(ctx, func(*reactor.Core, time.Time) error { return nil })
+	if err != nil {
+		return 0, err
+	}
+	epoch, err := r.reactor.Durable(ctx)
+	if err != nil {
+		return 0, g.notDurable(err)
+	}
+	return epoch, nil
+}
+
+// drainPoll is how often a drain looks whether everything has come to rest.
+const drainPoll = 5 * time.Millisecond
+
+// Drain waits until nothing is left to fire and the sinks are flushed, then checkpoints.
+func (g *Graph) Drain(ctx context.Context) (api.GraphSummary, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	ticker := time.NewTicker(drainPoll)
+	defer ticker.Stop()
+	for {
+		var resting bool
+		r, err := g.command(ctx, func(c *reactor.Core, now time.Time) error { resting = c.Resting(); return nil })
+		if err != nil {
+			return api.GraphSummary{}, err
+		}
+		for i := range r.g.unit.Spec.Outputs {
+			w := r.writerOf(i)
+			resting = resting && (w == nil || w.Status().Pending == 0)
+		}
+		if resting {
+			if _, err := r.reactor.Durable(ctx); err != nil {
+				return api.GraphSummary{}, g.notDurable(err)
+			}
+			return g.Summary(ctx), nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return api.GraphSummary{}, &api.Error{Status: http.StatusGatewayTimeout, Code: "drain_timeout", Detail: "there was still work to do when the time was up; see depth and pending"}
+		}
+	}
+}
+
+// Restart revives a graph, or one accumulator of it, at once and with a fresh count (M36).
+func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary, error) {
+	g.host.Log.Info("restart asked for", "graph", g.ref.Name, "accumulator", name, "by", by)
+	if name == "" {
+		if g.unit == nil {
+			_, err := g.running()
+			return api.GraphSummary{}, err
+		}
+		if err := g.forgive(ctx); err != nil {
+			return api.GraphSummary{}, err
+		}
+		before := g.incarnation()
+		g.operator.Restart()
+		return g.after(ctx, func(s *api.GraphSummary) bool { return s.Incarnation > before && loaded(s) }), nil
+	}
+	i, err := g.accumulator(name)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	r, err := g.running()
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	r.accs[i].operator.Restart()
+	return g.after(ctx, func(s *api.GraphSummary) bool { return accumulator.Health(s.Accumulators[i].Health).Healthy() }), nil
+}
+
+// forgive clears the crash ledger of a graph that is not running: the operator says that
+// the cause has been fixed (M43).
+func (g *Graph) forgive(ctx context.Context) error {
+	_, err := g.running()
+	if err == nil {
+		return nil
+	}
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Code == "graph_standby" {
+		return err
+	}
+	head, err := g.host.Store.Acquire(ctx, g.ID())
+	if err == nil {
+		err = g.host.Store.Release(ctx, g.ID(), head.Fence)
+	}
+	if err != nil {
+		return fmt.Errorf("clear the crash ledger: %w", err)
+	}
+	return nil
+}

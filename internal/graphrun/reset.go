@@ -1,0 +1,145 @@
+package graphrun
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// confirmed refuses what cannot be undone unless the caller has named the graph again.
+func (g *Graph) confirmed(confirm, what string) error {
+	if confirm == g.ref.Name {
+		return nil
+	}
+	return &api.Error{Status: http.StatusUnprocessableEntity, Code: "confirmation_required",
+		Detail: fmt.Sprintf("%s; to do so say confirm: %q", what, g.ref.Name)}
+}
+
+// Reset takes all state from a graph, as if it had never run: values, queues, open folds,
+// node values, positions and books. Its declaration, history, dead letters, numbers of
+// epochs and a pause stay. Sources begin anew.
+func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphSummary, error) {
+	if err := g.confirmed(confirm, "a reset takes all state from the graph, and its sources are read from the beginning"); err != nil {
+		return api.GraphSummary{}, err
+	}
+	g.mu.Lock()
+	standing := g.health == reactor.HealthStandby
+	var elsewhere error
+	if standing {
+		elsewhere = g.standbyError(http.StatusConflict)
+	}
+	g.mu.Unlock()
+	if standing {
+		return api.GraphSummary{}, elsewhere
+	}
+	ctx = context.WithoutCancel(ctx) // a graph that was stopped is started again
+	defer g.Changing()()
+	if err := g.Stop(); err != nil {
+		g.host.Log.Warn("the graph did not stop cleanly before its reset", "graph", g.ref.Name, "err", err)
+	}
+	err := g.dropState(ctx)
+	if err == nil {
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph", Kind: "state_reset",
+			Reason: by + " took all state from the graph; it begins anew", Outcome: "restarted", Incarnation: g.incarnation()})
+	}
+	g.Start(life)
+	sum := g.after(ctx, func(s *api.GraphSummary) bool { // until its run has begun it is still what it was: stopped
+		return loaded(s) && s.Health != string(reactor.HealthStopped)
+	})
+	return sum, err
+}
+
+// dropState removes everything that a stopped graph would go on from, in one commit.
+func (g *Graph) dropState(ctx context.Context) error {
+	store := g.host.Store
+	head, err := store.Acquire(ctx, g.ID())
+	if err != nil {
+		return fmt.Errorf("take the graph's state: %w", err)
+	}
+	c := checkpoint.Commit{ID: g.ID(), Fence: head.Fence, Seq: head.Seq + 1, Epoch: head.Epoch, At: time.Now().UTC(), Meta: reactor.Blank(head.Meta), JournalTo: head.Journal, Settled: true}
+	if g.unit != nil {
+		c.KeepFirings = g.unit.Spec.History.Keep
+	}
+	err = store.Load(ctx, g.ID(), func(cell checkpoint.Cell) error {
+		cell.Data = nil
+		c.Cells = append(c.Cells, cell)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read what the graph has kept: %w", err)
+	}
+	if err := store.Commit(ctx, &c); err != nil {
+		return fmt.Errorf("drop the graph's state: %w", err)
+	}
+	return store.Release(ctx, g.ID(), head.Fence)
+}
+
+// Rewind has an accumulator read its source again from another place: "start", or what the
+// source takes as a position. It is durable before it is answered. What is read twice
+// counts twice.
+func (g *Graph) Rewind(ctx context.Context, name, position, confirm, by string) (api.GraphSummary, error) {
+	if err := g.confirmed(confirm, "a rewind has events read again, and what they cause happens again"); err != nil {
+		return api.GraphSummary{}, err
+	}
+	i, err := g.accumulator(name)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	to, err := g.seek(ctx, i, position)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	r, err := g.running()
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	err = r.goOn(ctx, i, to, "rewound", func(from []boundary.Position) string {
+		return fmt.Sprintf("%s had it go on from %s instead of %s", by, orStart(to), orStart(from))
+	})
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	return g.after(ctx, func(s *api.GraphSummary) bool { return accumulator.Health(s.Accumulators[i].Health).Healthy() }), nil
+}
+
+func orStart(ps []boundary.Position) string {
+	if len(ps) == 0 {
+		return "the start"
+	}
+	return describePositions(ps)
+}
+
+// seek asks an accumulator's source what a position means.
+func (g *Graph) seek(ctx context.Context, i int, position string) ([]boundary.Position, error) {
+	a := &g.unit.Spec.Accumulators[i]
+	source, err := g.host.Kinds.Source(g.unit, i)
+	if err != nil {
+		return nil, fmt.Errorf("accumulator %s: %w", a.Name, err)
+	}
+	if source == nil {
+		return nil, cannotRewind("accumulator " + a.Name + " has no source: what was pushed cannot be read again")
+	}
+	if position == "start" {
+		return nil, nil
+	}
+	seeker, ok := source.(accumulator.Seeker)
+	if !ok {
+		return nil, cannotRewind("a source of kind " + a.Source.Kind + " knows no position but \"start\"")
+	}
+	to, err := seeker.Seek(ctx, position)
+	if err != nil {
+		return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_position", Detail: err.Error()}
+	}
+	return to, nil
+}
+
+func cannotRewind(why string) error {
+	return &api.Error{Status: http.StatusUnprocessableEntity, Code: "cannot_rewind", Detail: why}
+}

@@ -1,0 +1,75 @@
+package graphrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/lease"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// yieldTimeout bounds the giving up of a graph at shutdown; a lease that is not given up
+// expires by itself.
+const yieldTimeout = 2 * time.Second
+
+// take waits until this daemon may run the graph and makes a run of it, under the term that
+// ends it. Both are nil when ctx is done.
+func (g *Graph) take(ctx context.Context) (*run, *lease.Term, error) {
+	for {
+		t := g.stand(ctx)
+		if t == nil {
+			return nil, nil, nil
+		}
+		g.setHealth(reactor.HealthStarting, "", "")
+		r, err := g.load(ctx, t)
+		var owned *checkpoint.OwnedError
+		switch {
+		case errors.As(err, &owned):
+			g.host.Lease.Learn(g.ID(), owned.Owner)
+		case errors.Is(err, checkpoint.ErrLeaseLost):
+			g.host.Lease.Lost(err)
+		default:
+			return r, t, err
+		}
+	}
+}
+
+// stand waits, as standby, until this daemon may run the graph; nil when ctx is done.
+func (g *Graph) stand(ctx context.Context) *lease.Term {
+	return g.host.Lease.Stand(ctx, g.ID(), func(s lease.Standing) {
+		g.setOwner(s.Owner)
+		g.setHealth(reactor.HealthStandby, s.Code, s.Detail)
+	})
+}
+
+func (g *Graph) setOwner(owner string) {
+	g.mu.Lock()
+	g.owner = owner
+	g.mu.Unlock()
+}
+
+// standbyError refuses what only the graph's owner can do. g.mu is held.
+func (g *Graph) standbyError(status int) error {
+	e := &api.Error{Status: status, Code: "graph_standby", Detail: fmt.Sprintf("graph %s stands by here: %s", g.ref.Name, detail(g.reason, ""))}
+	if g.owner != "" {
+		e.Extra = map[string]any{"owner": g.owner}
+	}
+	return e
+}
+
+// yield gives a graph that has stopped cleanly to whoever stands by, when this daemon ends.
+func (g *Graph) yield() {
+	if !g.host.Closing() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), yieldTimeout)
+	defer cancel()
+	if err := g.host.Store.Yield(ctx, g.ID()); err != nil {
+		g.host.Log.Warn("the graph was not yielded; another daemon takes it when this one's lease has expired",
+			"graph", g.ref.Name, "err", err)
+	}
+}

@@ -1,0 +1,248 @@
+package graphrun
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// lookTimeout bounds how long a look at a graph waits for its reactor. A reactor that is in
+// a long epoch is shown as it was last seen, with a reason that says so (W22).
+const lookTimeout = 2 * time.Second
+
+// Summary shows the graph as it is: from its run, or from what is known without one.
+func (g *Graph) Summary(ctx context.Context) api.GraphSummary {
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
+	if r != nil {
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		if sum, ok := r.look(ctx); ok {
+			g.mu.Lock()
+			g.last = sum
+			g.mu.Unlock()
+			return sum
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		sum := g.last
+		g.identify(&sum)
+		if g.run == r {
+			sum.Health = string(reactor.HealthDegraded)
+			sum.HealthReason = &api.Reason{Code: "reactor_busy", Detail: "the reactor did not answer within " + lookTimeout.String() + "; what is shown is older"}
+			return sum
+		}
+		sum.Health, sum.HealthReason = string(g.health), g.reason
+		return sum
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	sum := g.last
+	g.identify(&sum)
+	sum.Health, sum.HealthReason = string(g.health), g.reason
+	return sum
+}
+
+const (
+	// takeEffect is how long the answer to a command waits for the command to show.
+	takeEffect = time.Second
+	// lookAgain is how often it looks.
+	lookAgain = 5 * time.Millisecond
+)
+
+// after is the summary as soon as it shows what was asked for, or after a second as it is:
+// a command that works is not answered with the health of before.
+func (g *Graph) after(ctx context.Context, shows func(s *api.GraphSummary) bool) api.GraphSummary {
+	return g.await(ctx, takeEffect, shows)
+}
+
+// await is after with another bound.
+func (g *Graph) await(ctx context.Context, most time.Duration, shows func(s *api.GraphSummary) bool) api.GraphSummary {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for {
+		s := g.Summary(context.WithoutCancel(ctx))
+		if shows(&s) {
+			return s
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return s
+		}
+	}
+}
+
+// loaded says that a graph is past its start.
+func loaded(s *api.GraphSummary) bool {
+	return s.Health != string(reactor.HealthStarting) && s.Health != string(reactor.HealthWarming)
+}
+
+// identify fills in what is known of a graph without a run.
+func (g *Graph) identify(s *api.GraphSummary) {
+	s.Graph, s.Tenant, s.Revision = g.ref.Name, g.ref.Tenant, g.decl.Revision
+	s.Update = g.update
+	if s.Degraded == nil {
+		s.Degraded = []string{}
+	}
+	if s.WaitingFor == nil {
+		s.WaitingFor = []string{}
+	}
+	if g.unit == nil {
+		s.Accumulators, s.Outputs = []api.AccumulatorSummary{}, []api.OutputSummary{}
+		return
+	}
+	if s.Accumulators == nil {
+		for i := range g.unit.Spec.Accumulators {
+			s.Accumulators = append(s.Accumulators, g.declared(i))
+		}
+	}
+	if s.Outputs == nil {
+		s.Outputs = []api.OutputSummary{}
+		for i := range g.unit.Spec.Outputs {
+			o := &g.unit.Spec.Outputs[i]
+			s.Outputs = append(s.Outputs, api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: g.path(i).String()})
+		}
+	}
+	s.Description = g.unit.Spec.Description
+	s.Durability.Mode = g.unit.Spec.Durability.Mode
+	s.Guarantees = g.guarantees()
+}
+
+// look asks the reactor; ok is false when it does not answer in time or has ended.
+func (r *run) look(ctx context.Context) (sum api.GraphSummary, ok bool) {
+	var v reactor.View
+	var d api.DurabilityStatus
+	err := r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) {
+		v = c.Look()
+		d = r.durability(now)
+	})
+	if err != nil {
+		return api.GraphSummary{}, false
+	}
+	return r.describe(v, d), true
+}
+
+// lastSummary is the summary of a run whose reactor has ended: the core is nobody's any more.
+func (r *run) lastSummary() api.GraphSummary {
+	return r.describe(r.reactor.Core.Look(), r.durability(time.Now()))
+}
+
+func (r *run) durability(now time.Time) api.DurabilityStatus {
+	cp := r.reactor.Checkpointed()
+	d := api.DurabilityStatus{Mode: r.g.unit.Spec.Durability.Mode, CheckpointEpoch: cp.Epoch}
+	if !cp.At.IsZero() {
+		age := max(0, now.Sub(cp.At).Seconds())
+		d.CheckpointAgeSeconds = &age
+	}
+	return d
+}
+
+func (r *run) describe(v reactor.View, d api.DurabilityStatus) api.GraphSummary {
+	g := r.g
+	sum := api.GraphSummary{
+		Instance: r.head.Instance, Incarnation: r.head.Incarnation, Health: string(v.Health),
+		HealthReason: api.ReasonOf(v.Code, v.Detail), Paused: v.Paused, PausedBy: v.PausedBy,
+		Degraded: notNil(v.Degraded), WaitingFor: notNil(v.WaitingFor),
+		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), Durability: d,
+	}
+	g.identify(&sum)
+	if g.unit.Spec.Keyed() {
+		sum.Keys = &api.KeysSummary{Count: v.Keys, Max: g.unit.Spec.Reactor.MaxKeys, Evicted: v.Evicted}
+	}
+	sum.Accumulators, sum.Outputs = nil, nil
+	for i, in := range v.Inputs {
+		a := r.accumulator(i, &in)
+		sum.Accumulators = append(sum.Accumulators, a)
+		sum.Counters.Add(a.Counters)
+	}
+	for i := range g.unit.Spec.Outputs {
+		sum.Outputs = append(sum.Outputs, r.output(i, &v))
+	}
+	return sum
+}
+
+func (r *run) accumulator(i int, in *reactor.InputView) api.AccumulatorSummary {
+	s := r.g.declared(i)
+	s.Health, s.HealthReason, s.Dirty = string(in.Health), api.ReasonOf(in.Code, in.Detail), in.Dirty
+	s.Depth, s.DepthBytes, s.Counters = in.Depth, in.DepthBytes, api.Counters(in.Books)
+	s.Position, s.LastEventAt, s.Incarnation = describePositions(in.Positions), timePtr(in.LastEventAt), r.head.Incarnation
+	s.SecondsToFull = r.g.rates.secondsToFull(i, &s, time.Now())
+	ar := r.accs[i]
+	ar.mu.Lock()
+	s.Restarts = ar.restarts
+	ar.mu.Unlock()
+	s.Lag = ar.lag()
+	r.g.mu.Lock()
+	s.Gaps = r.g.gaps[i]
+	r.g.mu.Unlock()
+	return s
+}
+
+func (r *run) output(i int, v *reactor.View) api.OutputSummary {
+	o := &r.g.unit.Spec.Outputs[i]
+	s := api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: r.g.path(i).String(), Emitted: v.Emitted[i]}
+	oldest := v.HeldSince[i]
+	if w := r.writerOf(i); w != nil {
+		st := w.Status()
+		s.Pending, s.Failed, s.Error = st.Pending, st.Failed, st.Trouble
+		if !st.Oldest.IsZero() {
+			oldest = st.Oldest
+		}
+	}
+	s.Pending += v.Held[i]
+	s.Failed += v.Refused[i]
+	if !oldest.IsZero() {
+		age := max(0, time.Since(oldest).Seconds())
+		s.OldestPendingSeconds = &age
+	}
+	return s
+}
+
+func notNil(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+func timePtr(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// Accumulator is one input with what it expects and hands over.
+func (g *Graph) Accumulator(ctx context.Context, name string) (api.AccumulatorDetail, error) {
+	i, err := g.accumulator(name)
+	if err != nil {
+		return api.AccumulatorDetail{}, err
+	}
+	d := api.AccumulatorDetail{BoundaryType: g.unit.Programs[i].Type().String()}
+	if a := &g.unit.Spec.Accumulators[i]; a.Schema != nil {
+		d.Schema = rawJSON(a.Schema)
+	}
+	for _, s := range g.Summary(ctx).Accumulators {
+		if s.Name == name {
+			d.AccumulatorSummary = s
+		}
+	}
+	return d, nil
+}
+
+// declared is what is known of an accumulator before its graph has run.
+func (g *Graph) declared(i int) api.AccumulatorSummary {
+	a := &g.unit.Spec.Accumulators[i]
+	return api.AccumulatorSummary{
+		Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy, Triggers: a.Triggers(&g.unit.Spec.Reactor),
+		Health: string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
+	}
+}

@@ -1,0 +1,292 @@
+package graphrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// A live update (M33) goes: checkpoint, stop the old run at its epoch boundary, start the
+// new one held back, see whether it comes up, store the declaration, let it go. While it is
+// held back nothing is admitted, fired or committed; when it does not come up the old one
+// starts again from the very checkpoint it has made, and nothing was lost. Pushes wait in
+// the mailboxes meanwhile, and commands wait for the outcome.
+
+const (
+	// proveTime is how long an update waits for the new accumulators to say how they are.
+	// One that is still connecting then has a source that tries by itself.
+	proveTime = 5 * time.Second
+	// settleTime bounds the wait for a checkpoint before, and for the graph's start after.
+	settleTime = 10 * time.Second
+)
+
+// Changes lists what of a graph's state an update keeps and drops.
+func Changes(old, next *compile.Unit) *api.StateChange {
+	kept, dropped := compile.Split(compile.Changes(old, next))
+	return &api.StateChange{Kept: notNil(kept), Dropped: notNil(dropped)}
+}
+
+// Replace puts next in old's place, to run until life ends. put stores the declaration; it is
+// called once next is known to come up, and then installed. On an error old is what runs, as it
+// was. What has begun is finished, whether the caller waits or not.
+func Replace(ctx, life context.Context, old, next *Graph, put func() error, installed func()) error {
+	ctx = context.WithoutCancel(ctx)
+	healthy, err := old.settleForUpdate(ctx)
+	if err != nil {
+		return err
+	}
+	defer old.Changing()()
+	if err := old.Stop(); err != nil {
+		old.host.Log.Warn("the graph did not stop cleanly before its update; it goes on from its last checkpoint",
+			"graph", old.ref.Name, "err", err)
+	}
+	next.inherit(old)
+	next.held = true
+	next.Connect()
+	next.Start(life)
+	if healthy != nil {
+		err = next.prove(ctx, healthy)
+	}
+	if err == nil {
+		err = put()
+	}
+	if err != nil {
+		if stopErr := next.Stop(); stopErr != nil {
+			old.host.Log.Error("an update was given up, and what it had started did not stop cleanly",
+				"graph", old.ref.Name, "err", stopErr)
+		}
+		old.Connect()
+		old.Start(life)
+		old.await(ctx, settleTime, loaded)
+		return err
+	}
+	next.letGo(ctx)
+	installed()
+	old.closeOthers(next)
+	return nil
+}
+
+// Connect makes the links of the graph's declaration those that values go along.
+func (g *Graph) Connect() {
+	if g.unit == nil {
+		g.host.Feeds.Connect(g.ref, nil)
+		return
+	}
+	g.host.Feeds.Connect(g.ref, g.unit.Spec)
+}
+
+// Attach gives the outputs that feed other graphs by now a writer, if the graph runs.
+func (g *Graph) Attach() {
+	if r, err := g.running(); err == nil {
+		r.attach()
+	}
+}
+
+// Close ends what outlives the runs of a graph that has been stopped: its mailboxes and watchers.
+func (g *Graph) Close() {
+	for _, box := range g.mailboxes {
+		box.Close()
+	}
+	g.hub.Close()
+}
+
+// settleForUpdate takes a checkpoint of the running graph, so that stopping it risks
+// nothing, and says which accumulators are healthy, by name. The answer is nil when the
+// graph does not run: then there is nothing that a failed update could keep running.
+func (g *Graph) settleForUpdate(ctx context.Context) (healthy map[string]bool, err error) {
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
+	if r == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	switch _, err := r.reactor.Durable(ctx); {
+	case errors.Is(err, live.ErrStopped):
+		return nil, nil // it has just failed by itself
+	case err != nil:
+		return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: "not_durable",
+			Detail: "the graph was not updated, for its state cannot be saved now: " + err.Error()}
+	}
+	healthy = make(map[string]bool)
+	sum := g.Summary(ctx)
+	for i := range sum.Accumulators {
+		a := &sum.Accumulators[i]
+		healthy[a.Name] = accumulator.Health(a.Health).Healthy()
+	}
+	return healthy, nil
+}
+
+// prove waits until the held run has come up, and says why when it does not: it cannot be
+// built, or an accumulator fails that is new or was healthy before.
+func (g *Graph) prove(ctx context.Context, before map[string]bool) error {
+	var why string
+	g.await(ctx, proveTime, func(s *api.GraphSummary) bool {
+		pending := false
+		why, pending = g.trouble(s, before)
+		return why != "" || !pending
+	})
+	if why == "" {
+		return nil
+	}
+	return &api.Error{Status: http.StatusFailedDependency, Code: "update_failed",
+		Detail: fmt.Sprintf("the graph cannot start under the new declaration: %s; fix that and apply again; until then revision %d runs on", why, g.decl.Revision)}
+}
+
+// trouble is why a held run does not come up, or whether that is still open.
+func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string, pending bool) {
+	if s.Health == string(reactor.HealthFailed) || s.Health == string(reactor.HealthStopped) || s.HealthReason != nil && s.HealthReason.Code == "restarting" {
+		return detail(s.HealthReason, s.Health), false
+	}
+	pending = s.Health == string(reactor.HealthStarting)
+	for i := range s.Accumulators {
+		a := &s.Accumulators[i]
+		switch h := accumulator.Health(a.Health); h {
+		case accumulator.Starting, accumulator.Connecting:
+			pending = true
+		case accumulator.Restarting, accumulator.Halted, accumulator.Failed:
+			if was, known := before[a.Name]; was || !known {
+				return "accumulator " + a.Name + ": " + detail(a.HealthReason, a.Health), false
+			}
+		}
+	}
+	return "", pending
+}
+
+func detail(r *api.Reason, otherwise string) string {
+	if r == nil || r.Detail == "" {
+		return otherwise
+	}
+	if _, cause, ok := strings.Cut(r.Detail, supervisedAfter); ok {
+		return cause // that it would be restarted is no news of a run that is given up
+	}
+	return r.Detail
+}
+
+// letGo ends the hold of a run that has come up, of the one after it too.
+func (g *Graph) letGo(ctx context.Context) {
+	g.mu.Lock()
+	g.held = false
+	r := g.run
+	g.mu.Unlock()
+	if r != nil {
+		r.letGo(ctx)
+	}
+}
+
+// letGo is safe to call twice. A reactor that has ended needs it no more.
+func (r *run) letGo(ctx context.Context) {
+	_ = r.reactor.Do(ctx, func(*reactor.Core, time.Time) { r.reactor.Release() }) // ErrStopped only
+}
+
+// isHeld says whether a run that is being built waits for letGo.
+func (g *Graph) isHeld() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held
+}
+
+// Changing makes commands wait until done is called.
+func (g *Graph) Changing() (done func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	changed := make(chan struct{})
+	g.swap = changed
+	return func() {
+		g.mu.Lock()
+		g.swap = nil
+		g.mu.Unlock()
+		close(changed)
+	}
+}
+
+// Settle waits for a change of the graph that is under way; again says that there was one, and
+// that another graph may be in this one's place.
+func (g *Graph) Settle(ctx context.Context) (again bool, err error) {
+	g.mu.Lock()
+	swap := g.swap
+	g.mu.Unlock()
+	if swap == nil {
+		return false, nil
+	}
+	select {
+	case <-swap:
+		return true, nil
+	case <-ctx.Done():
+		return false, g.refusal(context.DeadlineExceeded)
+	}
+}
+
+// inherit takes over what outlives an update: the watchers, the figures, and the mailboxes
+// of inputs that are still there, with the pushes that wait in them.
+func (g *Graph) inherit(old *Graph) {
+	g.hub = old.hub
+	g.expired.Store(old.expired.Load())
+	g.restarts = old.restarts
+	if old.unit == nil {
+		return
+	}
+	for k := range old.unit.Spec.Accumulators {
+		if i := g.find(old.unit.Spec.Accumulators[k].Name); i >= 0 {
+			g.mailboxes[i] = old.mailboxes[k]
+		}
+	}
+}
+
+// closeOthers closes the mailboxes of inputs that next does not have: who waits there is told.
+func (g *Graph) closeOthers(next *Graph) {
+	for k, box := range g.mailboxes {
+		if next.find(g.unit.Spec.Accumulators[k].Name) < 0 {
+			box.Close()
+		}
+	}
+}
+
+func (g *Graph) find(name string) int {
+	if g.unit == nil {
+		return -1
+	}
+	return slices.IndexFunc(g.unit.Spec.Accumulators, func(a spec.Accumulator) bool { return a.Name == name })
+}
+
+// Unchanged notes that what runs was applied again: an earlier refusal is of the past.
+func (g *Graph) Unchanged() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.update = nil
+}
+
+// Applied is the graph as it was applied: once it runs, or, of a directory whose graphs all
+// start at once, as it is.
+func (g *Graph) Applied(ctx context.Context, wait bool) api.GraphSummary {
+	if wait {
+		return g.after(ctx, loaded)
+	}
+	return g.Summary(ctx)
+}
+
+// Updated records how an attempt to change the graph has ended. kind is the recovery event's.
+func (g *Graph) Updated(kind, origin, detail string, ok bool) {
+	now := time.Now().UTC()
+	g.mu.Lock()
+	g.update = &api.UpdateStatus{At: now, OK: ok, Origin: origin, Detail: detail}
+	g.mu.Unlock()
+	outcome := "restarted"
+	if !ok {
+		outcome = "failed"
+	}
+	g.recordRecovery(checkpoint.RecoveryEvent{At: now, Graph: g.ref.Name, Component: "graph", Kind: kind, Reason: detail, Outcome: outcome, Incarnation: g.incarnation()})
+}
