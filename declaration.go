@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/graphd/graphd/api"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/scenario"
@@ -67,7 +66,7 @@ func (d *Declaration) Diff(next *Declaration) (changes, kept, dropped []string) 
 }
 
 // Schema is the JSON Schema of a declaration, for editors.
-func Schema() []byte { return api.GraphSchema() }
+func Schema() []byte { return new(builtin.Kinds).Schema() }
 
 // TestOutcome is what became of one case of a declaration's test document.
 type TestOutcome = scenario.Outcome

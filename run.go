@@ -80,8 +80,8 @@ func (d *Declaration) openInputs(c *RunConfig) (readers []job.Reader, closeAll f
 				format = "csv"
 			}
 		}
-		if accs[i].Source.Kind == "file" && path == "-" {
-			format = accs[i].Source.File.Format
+		if declared, ok := accs[i].Source.Config.(interface{ LineFormat() string }); ok && path == "-" {
+			format = declared.LineFormat()
 		}
 		if readers[i], err = file.NewReader(src, file.ReaderConfig{Format: format, Schema: accs[i].Schema}); err != nil {
 			return nil, closeAll, fmt.Errorf("input %s: %w", name, err)

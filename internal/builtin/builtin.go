@@ -1,29 +1,49 @@
-// Package builtin is the list of the kinds graphd comes with: one line each for sources
-// and sinks. A new kind is a package of its own under internal/source or internal/sink,
-// and a line here.
+// Package builtin is the list of the kinds of sources and sinks there are, a line each, and
+// makes what a declaration names.
+//
+// A new kind is a line in [Kinds.sources] or [Kinds.sinks]. What it needs of the daemon is an
+// argument of its constructor there.
 package builtin
 
 import (
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/kafkanet"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/sink"
+	sinkdrop "github.com/graphd/graphd/internal/sink/drop"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
+	sinkgraph "github.com/graphd/graphd/internal/sink/graph"
+	sinkkafka "github.com/graphd/graphd/internal/sink/kafka"
+	"github.com/graphd/graphd/internal/sink/postgres"
+	sinkgo "github.com/graphd/graphd/internal/sink/registered"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/sink/webhook"
+	"github.com/graphd/graphd/internal/sink/websocket"
 	"github.com/graphd/graphd/internal/source/file"
 	"github.com/graphd/graphd/internal/source/generator"
+	sourcegraph "github.com/graphd/graphd/internal/source/graph"
+	sourcekafka "github.com/graphd/graphd/internal/source/kafka"
 	"github.com/graphd/graphd/internal/source/poll"
+	sourcego "github.com/graphd/graphd/internal/source/registered"
+	"github.com/graphd/graphd/internal/source/socket"
 	"github.com/graphd/graphd/internal/source/wsclient"
 	"github.com/graphd/graphd/internal/spec"
+)
+
+type (
+	// Source and Sink describe kinds whose run time is a graph's.
+	Source = kind.Source[accumulator.Source]
+	Sink   = kind.Sink[sink.Sink]
+
+	// Tables looks at the tables of the store's own database.
+	Tables = postgres.Tables
 )
 
 // Kinds builds sources and sinks. Safe for concurrent use.
@@ -46,207 +66,145 @@ type Kinds struct {
 	Plain bool
 	// Spoil overwrites memory as soon as it may be used again, for tests.
 	Spoil bool
+	// MoreSources and MoreSinks are kinds beside those that are built in.
+	MoreSources []Source
+	MoreSinks   []Sink
 }
+
+// sources are the kinds of source. A declaration that names none has the first.
+func (k *Kinds) sources() []Source {
+	return append([]Source{
+		socket.WebSocket(),
+		socket.HTTP(),
+		file.Kind(k.MaxEventBytes),
+		generator.Kind(),
+		sourcekafka.Kind(k.kafka(), k.MaxEventBytes),
+		poll.Kind(k.Guard, k.MaxEventBytes),
+		wsclient.Kind(k.Guard, k.MaxEventBytes),
+		sourcegraph.Kind(),
+		sourcego.Kind(k.Sources),
+	}, k.MoreSources...)
+}
+
+// sinks are the kinds of sink.
+func (k *Kinds) sinks() []Sink {
+	return append([]Sink{
+		stdout.Kind(k.Stdout),
+		sinkfile.Kind(),
+		websocket.Kind(),
+		sinkdrop.Kind(),
+		sinkkafka.Kind(k.kafka()),
+		postgres.Kind(k.Store),
+		webhook.Kind(k.Guard),
+		sinkgraph.Kind(),
+		sinkgo.Kind(k.Sinks),
+	}, k.MoreSinks...)
+}
+
+// kafka is what the daemon has for all Kafka's kinds.
+func (k *Kinds) kafka() kafkanet.Daemon {
+	d := kafkanet.Daemon{Brokers: k.KafkaBrokers}
+	if k.Guard != nil {
+		d.Dial = k.Guard.DialContext
+	}
+	return d
+}
+
+// Declared are the kinds as declarations name them.
+func (k *Kinds) Declared() spec.Kinds {
+	var all spec.Kinds
+	for _, s := range k.sources() {
+		all.Sources = append(all.Sources, s.Kind)
+	}
+	for _, s := range k.sinks() {
+		all.Sinks = append(all.Sinks, s.Kind)
+	}
+	return all
+}
+
+// Schema is the JSON Schema (draft 2020-12) of declarations. Editors complete and check
+// declarations with it.
+func (k *Kinds) Schema() []byte { return k.Declared().Schema() }
 
 // Compile compiles a declaration and checks what its kinds have to say of it, so that a
 // mistake in a source's configuration is a diagnostic and not a failure at run time.
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
-	u, diags := compile.Graph(g, compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Functions: k.Functions})
-	diags = compile.Merge(diags, k.checkRegistered(g))
+	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Functions: k.Functions}
+	u, diags := compile.Graph(g, o)
+	vars, _ := compile.Variables(g)
 	for i := range g.Accumulators {
-		a := &g.Accumulators[i]
-		if a.Source.Kind != "generator" {
-			continue
+		s := &g.Accumulators[i].Source
+		if described := find(k.sources(), s.Kind); described != nil && s.Config != nil {
+			diags = compile.Merge(diags, described.Check(s.Config, input(g, i, vars)))
 		}
-		vars, varsType := compile.Variables(g)
-		_, ds := generator.New(generator.Config{GeneratorSource: a.Source.Generator, Vars: vars, VarsType: varsType})
-		for n := range ds {
-			ds[n].File = g.File
-		}
-		diags = compile.Merge(diags, ds)
 	}
-	_, varsType := compile.Variables(g)
-	diags = compile.Merge(diags, checkKafkaKeys(g, varsType))
+	for i := range g.Outputs {
+		s := &g.Outputs[i].Sink
+		if described := find(k.sinks(), s.Kind); described != nil && s.Config != nil {
+			diags = compile.Merge(diags, described.Check(s.Config, output(g, i, vars)))
+		}
+	}
 	if len(diags) > 0 {
 		return nil, diags
 	}
 	return u, nil
 }
 
-// Source makes an accumulator's source, nil when its socket is all there is. Relative
-// paths are relative to the declaration's file, or to the working directory without one.
-func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
-	a := &u.Spec.Accumulators[i]
-	switch a.Source.Kind {
-	case "websocket", "http":
-		return nil, nil
-	case "file":
-		f := a.Source.File
-		return file.New(file.Config{
-			Path: Resolve(u.Spec.File, f.Path), Follow: f.Follow, OnTruncate: f.OnTruncate,
-			ReaderConfig: file.ReaderConfig{Format: f.Format, MaxEventBytes: k.MaxEventBytes, Schema: a.Schema},
-		})
-	case "generator":
-		s, diags := generator.New(generator.Config{GeneratorSource: a.Source.Generator, Vars: u.Vars, VarsType: u.VarsType})
-		if err := diags.Err(); err != nil {
-			return nil, err
+// Check looks at what a declaration names outside of the daemon, and says what does not fit.
+func (k *Kinds) Check(ctx context.Context, u *compile.Unit) (diags spec.Diagnostics) {
+	for i := range u.Spec.Outputs {
+		s := &u.Spec.Outputs[i].Sink
+		if described := find(k.sinks(), s.Kind); described != nil {
+			diags = append(diags, described.Look(ctx, s.Config, output(u.Spec, i, u.Vars))...)
 		}
-		return s, nil
-	case "kafka":
-		return k.kafkaSource(u, a)
 	}
-	if s, ok, err := k.remoteSource(a); ok {
-		return s, err
+	return diags
+}
+
+// Source makes an accumulator's source, nil when its socket is all there is.
+func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
+	s := &u.Spec.Accumulators[i].Source
+	described := find(k.sources(), s.Kind)
+	if described == nil {
+		return nil, fmt.Errorf("source kind %q is not built in", s.Kind)
 	}
-	return nil, fmt.Errorf("source kind %q is not built in", a.Source.Kind)
+	return described.Open(s.Config, input(u.Spec, i, u.Vars))
 }
 
 // Sink makes an output's sink, nil when its values are only counted and watched.
 func (k *Kinds) Sink(u *compile.Unit, i int) (sink.Sink, error) {
-	o := &u.Spec.Outputs[i]
-	switch o.Sink.Kind {
-	case "drop", "websocket", "graph":
-		// Watchers see every output; the first two have nowhere else to go, and the engine
-		// hands values from graph to graph.
-		return nil, nil
-	case "stdout":
-		return k.Stdout.Sink(), nil
-	case "file":
-		return sinkfile.Open(Resolve(u.Spec.File, o.Sink.File.Path))
-	case "kafka":
-		return k.kafkaSink(u, o)
+	s := &u.Spec.Outputs[i].Sink
+	described := find(k.sinks(), s.Kind)
+	if described == nil {
+		return nil, fmt.Errorf("sink kind %q is not built in", s.Kind)
 	}
-	if o.Sink.Kind == "postgres" {
-		return k.postgresSink(o)
-	}
-	if o.Sink.Kind == "go" {
-		if make := k.Sinks[o.Sink.Go.Name]; make != nil {
-			return make(), nil
-		}
-		return nil, fmt.Errorf("this program has registered no sink %q", o.Sink.Go.Name)
-	}
-	if o.Sink.Kind == "http" {
-		h := o.Sink.HTTP
-		return webhook.New(webhook.Config{URL: h.URL, Method: h.Method, Headers: headers(h.Headers), Timeout: o.Timeout, Guard: k.Guard})
-	}
-	return nil, fmt.Errorf("sink kind %q is not built in", o.Sink.Kind)
+	return described.Open(s.Config, output(u.Spec, i, u.Vars))
 }
 
-// checkRegistered checks that the sources and sinks of kind go are there.
-func (k *Kinds) checkRegistered(g *spec.Graph) (diags spec.Diagnostics) {
-	report := func(at spec.Pos, what, name string) {
-		diags = append(diags, spec.Diagnostic{File: g.File, Line: at.Line, Column: at.Column, Path: at.Path, Code: graph.CodeNotRegistered,
-			Text: fmt.Sprintf("this program has registered no %s %q; Go programs that embed the daemon register them", what, name)})
-	}
-	for i := range g.Accumulators {
-		if s := &g.Accumulators[i].Source; s.Kind == "go" && s.Go.Name != "" && k.Sources[s.Go.Name] == nil {
-			report(s.Pos, "source", s.Go.Name)
+// find is the kind with a name; nil when there is none.
+func find[K interface{ Name() string }](kinds []K, name string) *K {
+	for i := range kinds {
+		if kinds[i].Name() == name {
+			return &kinds[i]
 		}
 	}
-	for i := range g.Outputs {
-		if s := &g.Outputs[i].Sink; s.Kind == "go" && s.Go.Name != "" && k.Sinks[s.Go.Name] == nil {
-			report(s.Pos, "sink", s.Go.Name)
-		}
-	}
-	return diags
+	return nil
 }
 
-// remoteSource makes a source at the other end of a connection; ok is false for any other.
-func (k *Kinds) remoteSource(a *spec.Accumulator) (s accumulator.Source, ok bool, err error) {
-	switch a.Source.Kind {
-	case "go":
-		make, there := k.Sources[a.Source.Go.Name]
-		if !there {
-			return nil, true, fmt.Errorf("this program has registered no source %q", a.Source.Go.Name)
-		}
-		return make(), true, nil
-	case "poll":
-		p := a.Source.Poll
-		s, err = poll.New(poll.Config{URL: p.HTTP, Every: p.Every, Timeout: p.Timeout, Headers: headers(p.Headers), MaxBytes: k.MaxEventBytes, Guard: k.Guard})
-	case "websocket_client":
-		w := a.Source.WebSocket
-		s, err = wsclient.New(wsclient.Config{URL: w.URL, Subscribe: w.Subscribe, Ping: w.Ping, Headers: headers(w.Headers), MaxBytes: k.MaxEventBytes, Guard: k.Guard})
-	default:
-		return nil, false, nil
-	}
-	return s, true, err
+func input(g *spec.Graph, i int, vars boundary.Value) kind.Input {
+	a := &g.Accumulators[i]
+	return kind.Input{Place: kind.Place{File: g.File, Name: a.Name, Pos: a.Source.Pos, Vars: vars}, Schema: a.Schema}
 }
 
-func headers(given []spec.Header) []outbound.Header {
-	list := make([]outbound.Header, len(given))
-	for i, h := range given {
-		list[i] = outbound.Header(h)
-	}
-	return list
-}
-
-// Resolve makes a path of a declaration absolute: relative to the directory of its file.
-func Resolve(declaration, path string) string {
-	if filepath.IsAbs(path) || declaration == "" {
-		return path
-	}
-	return filepath.Join(filepath.Dir(declaration), path)
-}
-
-// Environment resolves ${NAME} from the process's environment and ${file:PATH} from files.
-func Environment(ref string) (value string, ok bool, err error) {
-	const prefix = "file:"
-	if len(ref) > len(prefix) && ref[:len(prefix)] == prefix {
-		data, err := os.ReadFile(ref[len(prefix):])
-		if errors.Is(err, os.ErrNotExist) {
-			return "", false, nil
-		}
-		if err != nil {
-			return "", false, fmt.Errorf("read the secret file: %w", err)
-		}
-		for len(data) > 0 && (data[len(data)-1] == '\n' || data[len(data)-1] == '\r') {
-			data = data[:len(data)-1] // the newline that editors and echo leave
-		}
-		return string(data), true, nil
-	}
-	value, ok = os.LookupEnv(ref)
-	return value, ok, nil
-}
-
-// maxSchemaBytes bounds a schema file.
-const maxSchemaBytes = 1 << 20
-
-// ReadSchemas loads the JSON Schema files that accumulators name into the declaration.
-func ReadSchemas(g *spec.Graph) spec.Diagnostics {
-	var diags spec.Diagnostics
-	for i := range g.Accumulators {
-		a := &g.Accumulators[i]
-		if a.SchemaFile == "" {
-			continue
-		}
-		schema, err := readSchema(Resolve(g.File, a.SchemaFile))
-		if err != nil {
-			diags = append(diags, spec.Diagnostic{File: g.File, Line: a.SchemaPos.Line, Column: a.SchemaPos.Column, Path: a.SchemaPos.Path,
-				Code: "schema_unreadable", Text: fmt.Sprintf("the schema file cannot be used: %v", err)})
-			continue
-		}
-		a.Schema = schema
-	}
-	return diags
-}
-
-func readSchema(path string) (any, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var schema any
-	if err := json.NewDecoder(io.LimitReader(f, maxSchemaBytes)).Decode(&schema); err != nil {
-		return nil, fmt.Errorf("read %s as JSON: %w", path, err)
-	}
-	return schema, nil
+func output(g *spec.Graph, i int, vars boundary.Value) kind.Output {
+	o := &g.Outputs[i]
+	return kind.Output{Place: kind.Place{File: g.File, Name: o.Name, Pos: o.Sink.Pos, Vars: vars}, Timeout: o.Timeout}
 }
 
 // Parse reads, resolves and compiles one declaration: everything that can be known of it
 // without running it. The diagnostics are all there are.
 func (k *Kinds) Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics) {
-	g, diags := spec.Parse(document, spec.Options{File: name, Resolve: Environment})
+	g, diags := spec.Parse(document, k.Declared(), spec.Options{File: name, Resolve: Environment})
 	if g == nil {
 		return nil, diags
 	}

@@ -228,22 +228,8 @@ func (u *Unit) Lanes() []reactor.Lane {
 func accumulatorIdentity(a *spec.Accumulator) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s/%d/%d/%s", a.Kind, a.Batch.Size, a.State.Keep, a.Source.Kind)
-	switch a.Source.Kind {
-	case "file":
-		fmt.Fprintf(&b, "/%s/%s", a.Source.File.Path, a.Source.File.Format)
-	case "generator":
-		fmt.Fprintf(&b, "/%d/%s", a.Source.Generator.Seed, a.Source.Generator.Expr.Text)
-	case "kafka":
-		// Not the brokers, whose addresses change, nor the topics, which are in the positions.
-		b.WriteString("/" + a.Source.Kafka.Format)
-	case "poll":
-		b.WriteString("/" + a.Source.Poll.HTTP)
-	case "websocket_client":
-		b.WriteString("/" + a.Source.WebSocket.URL)
-	case "go":
-		b.WriteString("/" + a.Source.Go.Name)
-	case "graph":
-		fmt.Fprintf(&b, "/%s/%s", a.Source.Graph.Name, a.Source.Graph.Output)
+	if c := a.Source.Config; c != nil && c.Identity() != "" {
+		b.WriteString("/" + c.Identity())
 	}
 	if a.Kind == "window" {
 		windowIdentity(&b, a)

@@ -70,7 +70,7 @@ func (l *linter) accumulators() {
 			}
 			l.add(a.Pos, CodeUnusedInput, text, a.Name)
 		}
-		if a.Source.Pulls() && a.Source.Kind != "generator" && a.Source.Kind != "graph" && a.Schema == nil {
+		if a.Source.Origin().Foreign() && a.Schema == nil {
 			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found out by a node only, and fields cannot be checked; give it a schema", a.Name)
 		}
 	}
@@ -120,7 +120,7 @@ func (l *linter) nodes() {
 
 func (l *linter) outputs() {
 	for i := range l.g.Outputs {
-		if l.g.Outputs[i].Sink.Kind != "drop" {
+		if !l.g.Outputs[i].Sink.Target().Drops() {
 			return
 		}
 	}

@@ -40,14 +40,16 @@ type link struct {
 func linksOf(g api.Ref, s *spec.Graph) []link {
 	var links []link
 	for i := range s.Accumulators {
-		if a := &s.Accumulators[i]; a.Source.Kind == "graph" {
-			from := api.Ref{Tenant: g.Tenant, Name: a.Source.Graph.Name}
-			links = append(links, link{from: from, output: a.Source.Graph.Output, to: End{g, a.Name}, pos: a.Source.Pos})
+		a := &s.Accumulators[i]
+		if graph, output, ok := a.Source.Origin().Graph(); ok {
+			from := api.Ref{Tenant: g.Tenant, Name: graph}
+			links = append(links, link{from: from, output: output, to: End{g, a.Name}, pos: a.Source.Pos})
 		}
 	}
 	for i := range s.Outputs {
-		if o := &s.Outputs[i]; o.Sink.Kind == "graph" {
-			to := End{api.Ref{Tenant: g.Tenant, Name: o.Sink.Graph.Name}, o.Sink.Graph.Accumulator}
+		o := &s.Outputs[i]
+		if graph, accumulator, ok := o.Sink.Target().Graph(); ok {
+			to := End{api.Ref{Tenant: g.Tenant, Name: graph}, accumulator}
 			links = append(links, link{from: g, output: o.Name, to: to, bySink: true, pos: o.Sink.Pos})
 		}
 	}

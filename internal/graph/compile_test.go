@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 // marketMakerYAML is the market maker of the docs, unkeyed.
@@ -174,7 +175,7 @@ func TestDiagnostics(t *testing.T) {
 		"behind a cycle, checks": {reactor + "nodes:\n  a: { expr: b }\n  b: { expr: a }\n  c: { expr: b.x + book.y }\n", "6:3 cycle; 8:25 unknown_field"},
 		"no random":              {reactor + "nodes:\n  a: { expr: rand() }\n", "6:14 not_allowed"},
 	} {
-		g, parsed := spec.Parse([]byte(head+c.text), spec.Options{File: "x.yaml"})
+		g, parsed := spec.Parse([]byte(head+c.text), spectest.Kinds(), spec.Options{File: "x.yaml"})
 		if err := parsed.Err(); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

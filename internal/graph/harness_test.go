@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 // harness drives one plan as the reactor does, for one key.
@@ -28,7 +29,7 @@ type harness struct {
 // parse reads a declaration that has no mistakes.
 func parse(t testing.TB, text string) *spec.Graph {
 	t.Helper()
-	g, diagnostics := spec.Parse([]byte(text), spec.Options{File: "test.yaml"})
+	g, diagnostics := spec.Parse([]byte(text), spectest.Kinds(), spec.Options{File: "test.yaml"})
 	if err := diagnostics.Err(); err != nil {
 		t.Fatal(err)
 	}

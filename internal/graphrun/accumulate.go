@@ -106,8 +106,8 @@ func (a *accumulatorRun) lag() *int64 {
 
 // source makes an accumulator's source, nil when its socket is all there is.
 func (r *run) source(a *accumulatorRun) (accumulator.Source, error) {
-	if s := &a.spec.Source; s.Kind == "graph" {
-		return r.g.host.Feeds.Source(api.Ref{Tenant: r.g.ref.Tenant, Name: s.Graph.Name}, s.Graph.Output), nil
+	if graph, output, ok := a.spec.Source.Origin().Graph(); ok {
+		return r.g.host.Feeds.Source(api.Ref{Tenant: r.g.ref.Tenant, Name: graph}, output), nil
 	}
 	return r.g.host.Kinds.Source(r.g.unit, a.index)
 }

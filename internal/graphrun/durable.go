@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // durableTimeout bounds how long the answer to a push waits for the journal.
@@ -21,7 +22,8 @@ const durableTimeout = 10 * time.Second
 // openSinks makes the outputs' sinks; nil where values are only counted and watched.
 func (g *Graph) openSinks() (sinks []sink.Sink, err error) {
 	for i := range g.unit.Spec.Outputs {
-		if o := &g.unit.Spec.Outputs[i]; o.Sink.Kind == "graph" {
+		o := &g.unit.Spec.Outputs[i]
+		if _, _, feeds := o.Sink.Target().Graph(); feeds {
 			sinks = append(sinks, g.host.Feeds.Relay(g.ref, o.Name, nil))
 			continue
 		}
@@ -39,7 +41,7 @@ func (g *Graph) openSinks() (sinks []sink.Sink, err error) {
 // there is neither a sink nor a link yet.
 func (g *Graph) relayed(i int, own sink.Sink) sink.Sink {
 	o := &g.unit.Spec.Outputs[i]
-	if o.Sink.Kind == "graph" || own == nil && !g.host.Feeds.Feeds(g.ref, o.Name) {
+	if _, _, feeds := o.Sink.Target().Graph(); feeds || own == nil && !g.host.Feeds.Feeds(g.ref, o.Name) {
 		return own // it is a relay already, or there is nothing to deliver to
 	}
 	return g.host.Feeds.Relay(g.ref, o.Name, own)
@@ -72,11 +74,17 @@ func (g *Graph) routes(sinks []sink.Sink, depths []checkpoint.OutboxDepth) []rea
 		case s == nil || g.unit.Spec.Durability.Mode == "none":
 		case ok:
 			routes[i].Path, routes[i].Table, routes[i].Row = reactor.PathCoTransaction, rows.Table(), rows.Row
-		case o.Delivery == "outbox" || o.Sink.Kind == "postgres" || tooDeep(depths, o.Name):
+		case stores(o) || tooDeep(depths, o.Name):
 			routes[i].Path = reactor.PathOutbox
 		}
 	}
 	return routes
+}
+
+// stores reports whether an output's values are committed before they are delivered: since the
+// declaration says so, or since that is its sink's own way.
+func stores(o *spec.Output) bool {
+	return o.Delivery == "outbox" || o.Sink.Target().Outbox() == spec.OwnOutbox
 }
 
 // tooDeep says that more waits in an output's outbox than a direct writer takes over at once.
@@ -98,7 +106,7 @@ func (g *Graph) path(i int) reactor.Path {
 	if routes := g.routing.Load(); routes != nil {
 		return (*routes)[i].Path
 	}
-	if o := &g.unit.Spec.Outputs[i]; o.Delivery == "outbox" || o.Sink.Kind == "postgres" {
+	if stores(&g.unit.Spec.Outputs[i]) {
 		return reactor.PathOutbox
 	}
 	return reactor.PathDirect

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // guarantees says in one sentence per output what a user may rely on (M31). Each sentence
@@ -14,21 +15,8 @@ func (g *Graph) guarantees() map[string]string {
 	out := make(map[string]string, len(declared.Outputs))
 	for i := range declared.Outputs {
 		o := &declared.Outputs[i]
-		switch o.Sink.Kind {
-		case "drop":
-			out[o.Name] = state + "; values of this output are counted and thrown away."
-		case "websocket":
-			out[o.Name] = state + "; subscribers get each value at most once, and what one missed is announced as a gap."
-		case "graph":
-			out[o.Name] = state + "; values go to the other graph in memory when their epoch ends, each once while the daemon runs: a crash loses those behind that graph's last checkpoint, and those behind this graph's may come again."
-			if g.path(i) == reactor.PathOutbox {
-				out[o.Name] = state + "; values are committed with the state and go to the other graph afterwards, none lost on the way: a crash loses those behind that graph's last checkpoint, and some may come again."
-			}
-		case "kafka":
-			out[o.Name] = state + "; " + g.deliveryGuarantee(i, durable) + "; a record whose acknowledgement was lost is sent again, and may be in the topic twice with the same firing id."
-		default:
-			out[o.Name] = state + "; " + g.deliveryGuarantee(i, durable) + "."
-		}
+		stored := g.path(i) == reactor.PathOutbox
+		out[o.Name] = state + "; " + o.Sink.Target().Promise(g.deliveryGuarantee(i, durable), stored)
 	}
 	return out
 }
@@ -62,12 +50,12 @@ func (g *Graph) stateGuarantee() (sentence string, durable bool) {
 	}
 	read, polled, lost := false, false, ""
 	for i := range declared.Accumulators {
-		switch s := &declared.Accumulators[i].Source; {
-		case s.Replays():
+		switch origin := declared.Accumulators[i].Source.Origin(); {
+		case origin.After() == spec.Again:
 			read = true
-		case s.Kind == "poll":
+		case origin.After() == spec.Anew:
 			polled = true
-		case s.Pulls():
+		case origin.Pulls():
 			lost = "events pushed or received"
 		case lost == "":
 			lost = "events pushed"

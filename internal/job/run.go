@@ -94,7 +94,7 @@ type head struct {
 // sink; failed epochs and dead letters are no errors, and counted.
 func Run(ctx context.Context, cfg Config) (Stats, error) {
 	for i, p := range cfg.Inputs {
-		if a := &cfg.Unit.Spec.Accumulators[i]; p == nil && a.Source.Pulls() {
+		if a := &cfg.Unit.Spec.Accumulators[i]; p == nil && a.Source.Origin().Pulls() {
 			return Stats{}, &InputMissing{a.Name, a.Source.Kind}
 		}
 	}

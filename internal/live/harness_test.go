@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 // epochZero is where tests' engine time starts.
@@ -48,7 +49,7 @@ func (r *rig) start() {
 
 func testConfig(t testing.TB, doc string, opts ...option) reactor.Config {
 	t.Helper()
-	g, diags := spec.Parse([]byte(doc), spec.Options{})
+	g, diags := spec.Parse([]byte(doc), spectest.Kinds(), spec.Options{})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,15 @@ var ErrRedirect = errors.New("the redirect is not followed")
 // Header is a header field of a request, perhaps a secret.
 type Header struct{ Name, Value string }
 
+// Headers are header fields that were declared, as those of requests.
+func Headers[H ~struct{ Name, Value string }](declared []H) []Header {
+	list := make([]Header, len(declared))
+	for i, h := range declared {
+		list[i] = Header(h)
+	}
+	return list
+}
+
 // Client makes an HTTP client that dials through the guard: no proxy, no cookies, few
 // redirects, and none of the given secrets to another origin than the first. Its calls are
 // not bounded by Acquire; that is for the caller, who knows when a call ends.

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 // epochZero is where tests' engine time starts.
@@ -47,7 +48,7 @@ func (r *rig) start() {
 
 func testConfig(t testing.TB, doc string, opts ...option) Config {
 	t.Helper()
-	g, diags := spec.Parse([]byte(doc), spec.Options{})
+	g, diags := spec.Parse([]byte(doc), spectest.Kinds(), spec.Options{})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

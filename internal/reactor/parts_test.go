@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 const windowsDoc = `
@@ -44,7 +45,7 @@ type windowRig struct {
 
 func newWindowRig(t *testing.T) *windowRig {
 	t.Helper()
-	g, diags := spec.Parse([]byte(windowsDoc), spec.Options{})
+	g, diags := spec.Parse([]byte(windowsDoc), spectest.Kinds(), spec.Options{})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

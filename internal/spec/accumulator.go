@@ -3,33 +3,31 @@ package spec
 import (
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/graphd/graphd/internal/spec/internal/document"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
-var timeUnits = choice{built: []string{"ms", "s", "us", "ns"}}
+var timeUnits = decode.Words("ms", "s", "us", "ns")
 
-var accumulatorFields = []field[Accumulator]{
-	{name: "source", read: readSource},
-	{name: "schema", read: readSchema},
-	{name: "where", read: func(d *decoder, v value, a *Accumulator) { a.Where = d.expr(v) }},
-	{name: "emit", read: readEmit},
-	{name: "batch", read: readBatch},
-	{name: "state", read: readState},
-	{name: "window", read: readWindow},
-	{name: "time", read: func(d *decoder, v value, a *Accumulator) { a.Time = d.expr(v) }},
-	{name: "time_unit", read: func(d *decoder, v value, a *Accumulator) { d.pick(v, timeUnits, &a.TimeUnit) }},
-	{name: "timezone", read: readTimezone},
-	{name: "key", read: readKey},
-	{name: "global", read: func(d *decoder, v value, a *Accumulator) { d.boolean(v, &a.Global) }},
-	{name: "passive", read: func(d *decoder, v value, a *Accumulator) { d.boolean(v, &a.Passive) }},
-	{name: "default", read: func(d *decoder, v value, a *Accumulator) { a.Default, a.HasDefault = d.free(v) }},
-	{name: "strategy", read: readInputStrategy},
-	{name: "sync_group", read: readSyncGroup},
-	{name: "capacity", read: func(d *decoder, v value, a *Accumulator) { d.count(v, 1, maxCapacity, &a.Capacity) }},
-	{name: "capacity_bytes", read: func(d *decoder, v value, a *Accumulator) {
-		if n, ok := d.integer(v, 1, maxCapacityBytes); ok {
+var accumulatorFields = []decode.Field[inputDraft]{
+	{Name: "source", Read: readSource},
+	{Name: "schema", Read: readSchema},
+	{Name: "where", Read: func(d *decoder, v value, a *inputDraft) { a.Where = d.Expr(v) }},
+	{Name: "emit", Read: readEmit},
+	{Name: "batch", Read: readBatch},
+	{Name: "state", Read: readState},
+	{Name: "window", Read: readWindow},
+	{Name: "time", Read: func(d *decoder, v value, a *inputDraft) { a.Time = d.Expr(v) }},
+	{Name: "time_unit", Read: func(d *decoder, v value, a *inputDraft) { d.Pick(v, timeUnits, &a.TimeUnit) }},
+	{Name: "timezone", Read: readTimezone},
+	{Name: "key", Read: readKey},
+	{Name: "global", Read: func(d *decoder, v value, a *inputDraft) { d.Bool(v, &a.Global) }},
+	{Name: "passive", Read: func(d *decoder, v value, a *inputDraft) { d.Bool(v, &a.Passive) }},
+	{Name: "default", Read: func(d *decoder, v value, a *inputDraft) { a.Default, a.HasDefault = d.Free(v) }},
+	{Name: "strategy", Read: readInputStrategy},
+	{Name: "sync_group", Read: readSyncGroup},
+	{Name: "capacity", Read: func(d *decoder, v value, a *inputDraft) { d.Count(v, 1, maxCapacity, &a.Capacity) }},
+	{Name: "capacity_bytes", Read: func(d *decoder, v value, a *inputDraft) {
+		if n, ok := d.Integer(v, 1, maxCapacityBytes); ok {
 			a.CapacityBytes = n
 		}
 	}},
@@ -39,137 +37,142 @@ var accumulatorFields = []field[Accumulator]{
 // them it passes events through.
 var accumulatorKinds = []string{"batch", "state", "window"}
 
-func readAccumulators(d *decoder, v value, g *Graph) {
-	d.links.inputs = v
-	pairs := d.names(v, "accumulator")
+func readAccumulators(d *decoder, v value, g *draft) {
+	g.links.inputs = v
+	pairs := d.Names(v, "accumulator")
 	g.Accumulators = make([]Accumulator, 0, len(pairs))
 	for _, p := range pairs {
-		a := Accumulator{
-			Name: p.key.Value, Pos: d.pos(p.key, p.at),
-			Source:   Source{Kind: "websocket", Pos: d.pos(p.key, p.at)},
-			Kind:     "passthrough",
-			TimeUnit: timeUnits.built[0],
-			Capacity: defaultCapacity, CapacityBytes: defaultCapacityBytes,
-		}
-		d.links.accumulators = append(d.links.accumulators, input{value: p.value})
-		got, _ := readObject(d, p.value, "an accumulator", accumulatorFields, &a)
-		if kind, ok := d.exclusive(got, "the accumulator", accumulatorKinds); ok {
-			a.Kind = kind.key.Value
-		}
-		g.Accumulators = append(g.Accumulators, a)
+		g.readAccumulator(p.Value)
 	}
 	for i := range pairs {
-		if late := d.links.accumulators[i].late; late.node != nil {
+		if late := g.links.accumulators[i].late; late.Given() {
 			a := g.Accumulators[i]
-			d.addLateInput(g, &a, late)
+			g.addLateInput(&a, late)
 		}
 	}
-	if v.node.Kind == yaml.MappingNode && len(v.node.Content) == 0 {
-		d.report(v.anchor(), v.at, CodeEmptyValue, "", "a graph needs at least one accumulator; add one")
+	if v.IsMapping() && v.IsEmpty() {
+		d.Report(v.Whole(), decode.CodeEmptyValue, "", "a graph needs at least one accumulator; add one")
+	}
+}
+
+// inputDraft is an accumulator that is being read.
+type inputDraft struct {
+	*Accumulator
+	at  *input
+	all *draft
+}
+
+func (d *draft) readAccumulator(v value) {
+	a := d.newAccumulator(v.Key(), v.Name().Pos())
+	at := input{value: v}
+	got, _ := decode.Object(d.Decoder, v, "an accumulator", accumulatorFields, &inputDraft{&a, &at, d})
+	if kind, ok := d.Exclusive(got, "the accumulator", accumulatorKinds); ok {
+		a.Kind = kind.Key()
+	}
+	d.Accumulators = append(d.Accumulators, a)
+	d.links.accumulators = append(d.links.accumulators, at)
+}
+
+// newAccumulator is an accumulator of which nothing is said.
+func (d *draft) newAccumulator(name string, at Pos) Accumulator {
+	source := d.kinds.Sources[0]
+	return Accumulator{
+		Name: name, Pos: at,
+		Source:   Source{Kind: source.Name(), Pos: at, Config: source.Default()},
+		Kind:     "passthrough",
+		TimeUnit: timeUnits.Default(),
+		Capacity: defaultCapacity, CapacityBytes: defaultCapacityBytes,
+	}
+}
+
+func readSource(d *decoder, v value, a *inputDraft) {
+	if name, config, ok := readKind(d, v, "source", a.all.kinds.Sources); ok {
+		a.Source = Source{Kind: name.Key(), Pos: name.Name().Pos(), Config: config}
 	}
 }
 
 // readInputStrategy notes where the strategy stands: whether it fits depends on
 // the reactor, which may come later.
-func readInputStrategy(d *decoder, v value, a *Accumulator) {
-	if d.pick(v, strategies, &a.Strategy) {
-		d.links.accumulators[len(d.links.accumulators)-1].strategy = v
+func readInputStrategy(d *decoder, v value, a *inputDraft) {
+	if d.Pick(v, strategies, &a.Strategy) {
+		a.at.strategy = v
 	}
 }
 
 // readSyncGroup notes where the group stands: what it is made of shows when all inputs are known.
-func readSyncGroup(d *decoder, v value, a *Accumulator) {
-	name, ok := d.text(v, "the name of a group")
+func readSyncGroup(d *decoder, v value, a *inputDraft) {
+	name, ok := d.Text(v, "the name of a group")
 	if !ok {
 		return
 	}
-	if !validName.MatchString(name) {
-		d.checkName(v.node, v.at, "sync_group")
+	if !decode.ValidName(name) {
+		d.CheckName(v.Here(), v.Text(), "sync_group")
 		return
 	}
 	a.SyncGroup = name
-	d.links.accumulators[len(d.links.accumulators)-1].group = v
+	a.at.group = v
 }
 
-func readSchema(d *decoder, v value, a *Accumulator) {
-	a.SchemaPos = d.pos(v.node, v.at)
+func readSchema(d *decoder, v value, a *inputDraft) {
+	a.SchemaPos = v.Here().Pos()
 	const want = "a JSON Schema, as a mapping or as the name of a file"
-	if v.node.Kind != yaml.MappingNode {
-		a.SchemaFile, _ = d.text(v, want)
+	if !v.IsMapping() {
+		a.SchemaFile, _ = d.Text(v, want)
 		return
 	}
-	schema, ok := d.free(v)
-	if ok && d.checkSchema(v, schema) {
+	schema, ok := d.Free(v)
+	if ok && a.all.checkSchema(v, schema) {
 		a.Schema = schema
 	}
 }
 
-func readEmit(d *decoder, v value, a *Accumulator) {
-	if v.node.Kind != yaml.MappingNode || d.notAnExpression(v.node) != "YAML reads a mapping" {
-		a.EmitExpr = d.expr(v)
+func readEmit(d *decoder, v value, a *inputDraft) {
+	if !d.ReadsMapping(v) {
+		a.EmitExpr = d.Expr(v)
 		return
 	}
-	a.Emit = d.expressions(v, "")
-	if len(v.node.Content) == 0 {
-		d.report(v.anchor(), v.at, CodeEmptyValue, "", "emit is empty; name at least one field, or remove it to hand the event over as it is")
+	a.Emit = d.Expressions(v, "")
+	if v.IsEmpty() {
+		d.Report(v.Whole(), decode.CodeEmptyValue, "",
+			"emit is empty; name at least one field, or remove it to hand the event over as it is")
 	}
 }
 
-// expressions reads a mapping from names to expressions, in the order of the
-// document. what says what is named; when it is "", any text is a name.
-func (d *decoder) expressions(v value, what string) []Field {
-	var list []Field
-	for _, p := range d.pairs(v, func(string) bool { return false }) {
-		if what != "" {
-			d.checkName(p.key, p.at, what)
-		}
-		switch {
-		case p.key.Value == "" && what == "":
-			d.report(p.key, p.at, CodeEmptyValue, "", "a field needs a name; write one before the colon")
-		case p.split:
-			d.reportSplit(p)
-			list = append(list, Field{Name: p.key.Value})
-		default:
-			list = append(list, Field{Name: p.key.Value, Expr: d.expr(p.value)})
-		}
-	}
-	return list
-}
-
-func readTimezone(d *decoder, v value, a *Accumulator) {
+func readTimezone(d *decoder, v value, a *inputDraft) {
 	const want = "the name of a time zone such as Europe/Zurich"
-	name, ok := d.text(v, want)
+	name, ok := d.Text(v, want)
 	if !ok {
 		return
 	}
 	// The zone database comes with the system or the binary. Local would make the
 	// meaning of a declaration depend on the machine.
 	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
-		d.report(v.node, v.at, CodeBadTimezone, "", "expected %s, found %s", want, document.Describe(v.node))
+		d.Report(v.Here(), decode.CodeBadTimezone, "", "expected %s, found %s", want, v.Described())
 		return
 	}
 	a.Timezone = name
 }
 
-var flushes = choice{built: []string{"epoch"}}
+var flushes = decode.Words("epoch")
 
-var batchFields = []field[Batch]{
-	{name: "size", read: func(d *decoder, v value, b *Batch) { d.count(v, 1, maxCapacity, &b.Size) }},
-	{name: "interval", read: func(d *decoder, v value, b *Batch) { d.duration(v, 1, &b.Interval) }},
-	{name: "flush", read: func(d *decoder, v value, b *Batch) { d.pick(v, flushes, &b.Flush) }},
+var batchFields = []decode.Field[Batch]{
+	{Name: "size", Read: func(d *decoder, v value, b *Batch) { d.Count(v, 1, maxCapacity, &b.Size) }},
+	{Name: "interval", Read: func(d *decoder, v value, b *Batch) { d.Duration(v, 1, &b.Interval) }},
+	{Name: "flush", Read: func(d *decoder, v value, b *Batch) { d.Pick(v, flushes, &b.Flush) }},
 }
 
-func readBatch(d *decoder, v value, a *Accumulator) {
-	got, ok := readObject(d, v, "batch", batchFields, &a.Batch)
+func readBatch(d *decoder, v value, a *inputDraft) {
+	got, ok := decode.Object(d, v, "batch", batchFields, &a.Batch)
 	if ok && len(got) == 0 {
-		d.report(v.anchor(), v.at, CodeNoFlushRule, "", "the batch would never be handed over; give size, interval or flush: epoch")
+		d.Report(v.Whole(), decode.CodeNoFlushRule, "",
+			"the batch would never be handed over; give size, interval or flush: epoch")
 	}
 }
 
-var stateFields = []field[State]{
-	{name: "keep", need: true, read: func(d *decoder, v value, s *State) { d.count(v, 1, maxCapacity, &s.Keep) }},
+var stateFields = []decode.Field[State]{
+	{Name: "keep", Need: true, Read: func(d *decoder, v value, s *State) { d.Count(v, 1, maxCapacity, &s.Keep) }},
 }
 
-func readState(d *decoder, v value, a *Accumulator) {
-	readObject(d, v, "state", stateFields, &a.State)
+func readState(d *decoder, v value, a *inputDraft) {
+	decode.Object(d, v, "state", stateFields, &a.State)
 }

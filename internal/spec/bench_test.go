@@ -1,9 +1,11 @@
-package spec
+package spec_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/graphd/graphd/internal/spec"
 )
 
 func BenchmarkParse(b *testing.B) {
@@ -22,7 +24,7 @@ func BenchmarkParse(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				if _, diags := Parse([]byte(text), Options{}); len(diags) > 0 {
+				if _, diags := parse([]byte(text), spec.Options{}); len(diags) > 0 {
 					b.Fatal(diags)
 				}
 			}

@@ -1,15 +1,12 @@
 package spec
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/graphd/graphd/internal/spec/internal/document"
-	"github.com/graphd/graphd/internal/spec/internal/meaning"
+	"github.com/graphd/graphd/internal/spec/meaning"
 )
 
 // Fingerprint computes what [Graph.Hash] holds after [Parse]; for graphs that were
@@ -36,30 +33,22 @@ func Diff(a, b *Graph) []string {
 	return meaning.Diff(x, y)
 }
 
-// freeAt adds a free-form value, as it was written if it holds references.
-func (g *Graph) freeAt(t *meaning.Tree, path, name string, x any) {
-	if asWritten, ok := g.unresolved.trees[path]; ok {
-		x = asWritten
-	}
-	t.Free(name, x)
-}
-
 // canonical is the meaning of a declaration, with the defaults filled in. Its
 // branches stand as in the document, so that their paths are those of diagnostics. A
 // value from a reference is the reference.
 func (g *Graph) canonical() *meaning.Tree {
-	t := &meaning.Tree{}
+	t := meaning.New(g.written)
 	t.Text("graph", g.Name)
 	if g.Description != "" {
 		t.Text("description", g.Description)
 	}
 	vars := t.Branch("vars")
-	for _, v := range slices.SortedFunc(slices.Values(g.Vars), func(a, b Var) int { return strings.Compare(a.Name, b.Name) }) {
-		g.freeAt(vars, "vars."+v.Name, v.Name, v.Value)
+	for _, v := range slices.SortedFunc(slices.Values(g.Vars), byVarName) {
+		vars.Free(v.Name, v.Value)
 	}
 	accumulators := t.List("accumulators")
 	for i := range g.Accumulators {
-		g.addAccumulator(accumulators, &g.Accumulators[i])
+		addAccumulator(accumulators, &g.Accumulators[i])
 	}
 	r := t.Branch("reactor")
 	addReactor(r, &g.Reactor)
@@ -87,21 +76,23 @@ func (g *Graph) canonical() *meaning.Tree {
 	b.Span("keep", g.DeadLetters.Keep)
 	b.Number("max", int64(g.DeadLetters.Max))
 	b.Number("max_bytes", g.DeadLetters.MaxBytes)
-	t.PutBack(g.unresolved.fields)
-	return t
+	return t.Close()
 }
 
-func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
-	t, path := list.Branch(a.Name), "accumulators."+document.Shorten(a.Name, 64)
-	g.addSource(t.Branch("source"), path+".source", &a.Source)
+func addAccumulator(list *meaning.Tree, a *Accumulator) {
+	t := list.Branch(a.Name)
+	b := t.Branch("source").Branch(a.Source.Kind)
+	if a.Source.Config != nil {
+		a.Source.Config.Canonical(b)
+	}
 	switch {
 	case a.SchemaFile != "":
 		t.Text("schema", a.SchemaFile)
 	case a.Schema != nil:
-		g.freeAt(t, path+".schema", "schema", a.Schema)
+		t.Free("schema", a.Schema)
 	}
-	addExpr(t, "where", a.Where)
-	addExpr(t, "emit", a.EmitExpr)
+	t.Expr("where", a.Where.Text)
+	t.Expr("emit", a.EmitExpr.Text)
 	if a.Emit != nil {
 		addFields(t.Branch("emit"), a.Emit, true)
 	}
@@ -119,7 +110,7 @@ func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
 		addWindow(t.Branch("window"), &a.Window)
 	}
 	if !a.Time.IsZero() || a.Kind == "window" {
-		addExpr(t, "time", a.Time)
+		t.Expr("time", a.Time.Text)
 		t.Text("time_unit", a.TimeUnit)
 		t.Text("timezone", a.Timezone)
 	}
@@ -127,7 +118,7 @@ func (g *Graph) addAccumulator(list *meaning.Tree, a *Accumulator) {
 	t.Flag("global", a.Global)
 	t.Flag("passive", a.Passive)
 	if a.HasDefault {
-		g.freeAt(t, path+".default", "default", a.Default)
+		t.Free("default", a.Default)
 	}
 	t.Text("strategy", a.Strategy)
 	if a.SyncGroup != "" {
@@ -158,68 +149,16 @@ func addWindow(t *meaning.Tree, w *Window) {
 	t.Text("groups", w.Groups)
 }
 
+func byVarName(a, b Var) int     { return strings.Compare(a.Name, b.Name) }
+func byFieldName(a, b Field) int { return strings.Compare(a.Name, b.Name) }
+
 func addFields(t *meaning.Tree, fields []Field, sorted bool) {
 	if sorted {
-		fields = slices.SortedFunc(slices.Values(fields), func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+		fields = slices.SortedFunc(slices.Values(fields), byFieldName)
 	}
 	for _, f := range fields {
 		t.Leaf(f.Name, f.Expr.Text)
 	}
-}
-
-func (g *Graph) addSource(t *meaning.Tree, path string, s *Source) {
-	b := t.Branch(s.Kind)
-	switch s.Kind {
-	case "file":
-		b.Text("path", s.File.Path)
-		b.Text("format", s.File.Format)
-		b.Flag("follow", s.File.Follow)
-		b.Text("on_truncate", s.File.OnTruncate)
-	case "generator":
-		b.Span("every", s.Generator.Every)
-		b.Number("count", s.Generator.Count)
-		addExpr(b, "expr", s.Generator.Expr)
-		b.Number("seed", s.Generator.Seed)
-	case "poll":
-		b.Text("http", s.Poll.HTTP)
-		b.Span("every", s.Poll.Every)
-		b.Span("timeout", s.Poll.Timeout)
-		addHeaders(b, s.Poll.Headers)
-	case "websocket_client":
-		b.Text("url", s.WebSocket.URL)
-		if s.WebSocket.Subscribe != nil {
-			messages := make([]any, len(s.WebSocket.Subscribe))
-			for i, m := range s.WebSocket.Subscribe {
-				messages[i] = m
-			}
-			g.freeAt(b, path+".websocket_client.subscribe", "subscribe", messages)
-		}
-		b.Span("ping", s.WebSocket.Ping)
-		addHeaders(b, s.WebSocket.Headers)
-	case "graph":
-		b.Text("name", s.Graph.Name)
-		b.Text("output", s.Graph.Output)
-	case "go":
-		b.Text("name", s.Go.Name)
-	}
-}
-
-// addHeaders adds header fields. A value that was written into the document is shown to
-// nobody all the same: that it changed is told by its digest.
-func addHeaders(t *meaning.Tree, headers []Header) {
-	if len(headers) == 0 {
-		return
-	}
-	b := t.Branch("headers")
-	for _, h := range slices.SortedFunc(slices.Values(headers), func(a, b Header) int { return strings.Compare(a.Name, b.Name) }) {
-		b.Leaf(h.Name, hidden(h.Value))
-	}
-}
-
-// hidden stands for a secret: two that differ are seen to.
-func hidden(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return "(hidden, " + hex.EncodeToString(sum[:4]) + ")"
 }
 
 func addReactor(t *meaning.Tree, r *Reactor) {
@@ -232,7 +171,7 @@ func addReactor(t *meaning.Tree, r *Reactor) {
 		}
 	}
 	t.Text("strategy", r.Strategy)
-	addExpr(t, "guard", r.Guard)
+	t.Expr("guard", r.Guard.Text)
 	t.Span("rate_limit", r.RateLimit)
 	addSpan(t, "debounce", r.Debounce)
 	addSpan(t, "every", r.Every)
@@ -250,7 +189,7 @@ func addReactor(t *meaning.Tree, r *Reactor) {
 
 func addNode(list *meaning.Tree, n *Node) {
 	t := list.Branch(n.Name)
-	addExpr(t, "expr", n.Expr)
+	t.Expr("expr", n.Expr.Text)
 	if n.Routes != nil {
 		addFields(t.List("route"), n.Routes, false)
 	}
@@ -275,22 +214,8 @@ func addOutput(list *meaning.Tree, o *Output) {
 	t := list.Branch(o.Name)
 	t.Text("from", o.From)
 	b := t.Branch("sink").Branch(o.Sink.Kind)
-	if o.Sink.Kind == "file" {
-		b.Text("path", o.Sink.File.Path)
-		b.Text("format", o.Sink.File.Format)
-	}
-	switch o.Sink.Kind {
-	case "http":
-		b.Text("url", o.Sink.HTTP.URL)
-		b.Text("method", o.Sink.HTTP.Method)
-		addHeaders(b, o.Sink.HTTP.Headers)
-	case "postgres":
-		addPostgresSink(b, &o.Sink.Postgres)
-	case "graph":
-		b.Text("name", o.Sink.Graph.Name)
-		b.Text("accumulator", o.Sink.Graph.Accumulator)
-	case "go":
-		b.Text("name", o.Sink.Go.Name)
+	if o.Sink.Config != nil {
+		o.Sink.Config.Canonical(b)
 	}
 	t.Text("emit", o.Emit)
 	t.Text("on_error", o.OnError)
@@ -309,20 +234,6 @@ func addOutput(list *meaning.Tree, o *Output) {
 	}
 }
 
-func addPostgresSink(b *meaning.Tree, p *PostgresSink) {
-	b.Text("table", p.Table)
-	b.Text("mode", p.Mode)
-	for i, name := range p.Columns {
-		b.Leaf("columns["+strconv.Itoa(i)+"]", name)
-	}
-	for i, name := range p.Conflict {
-		b.Leaf("conflict["+strconv.Itoa(i)+"]", name)
-	}
-	if p.DSN != "" {
-		b.Leaf("dsn", hidden(p.DSN)) // a password may be in it
-	}
-}
-
 // addKeys adds the parts of a key. One alone and a list of one are the same.
 func addKeys(t *meaning.Tree, keys []Expr) {
 	for i, e := range keys {
@@ -334,12 +245,5 @@ func addKeys(t *meaning.Tree, keys []Expr) {
 func addSpan(t *meaning.Tree, name string, d time.Duration) {
 	if d > 0 {
 		t.Span(name, d)
-	}
-}
-
-// addExpr leaves an expression out when it was not given: that is no difference.
-func addExpr(t *meaning.Tree, name string, e Expr) {
-	if !e.IsZero() {
-		t.Leaf(name, e.Text)
 	}
 }

@@ -1,9 +1,11 @@
-package spec
+package spec_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // The hash is of the meaning: formatting, comments, defaults written out, order
@@ -42,7 +44,7 @@ outputs:
 			"outputs": {"o": {"from": "n", "sink": {"stdout": {}}}}}`,
 	} {
 		if got := mustParse(t, same).Hash; got != want {
-			t.Errorf("%s: the hash differs:\n%s", name, strings.Join(Diff(mustParse(t, text), mustParse(t, same)), "\n"))
+			t.Errorf("%s: the hash differs:\n%s", name, strings.Join(spec.Diff(mustParse(t, text), mustParse(t, same)), "\n"))
 		}
 	}
 	for name, other := range map[string]string{
@@ -66,7 +68,7 @@ outputs:
 		"sink":        strings.Replace(text, "stdout: {}", "drop: {}", 1),
 		"history":     text + "history: { keep: 5 }\n",
 	} {
-		g, _ := Parse([]byte(other), Options{Resolve: environment})
+		g, _ := parse([]byte(other), spec.Options{Resolve: environment})
 		if g.Hash == want {
 			t.Errorf("%s: the hash is the same", name)
 		}
@@ -82,7 +84,7 @@ func TestReferencesTakeNoPart(t *testing.T) {
 	t.Parallel()
 	text := readFile(t, "testdata/valid/references.yaml")
 	a := mustParse(t, text)
-	b, diags := Parse([]byte(text), Options{Resolve: func(ref string) (string, bool, error) {
+	b, diags := parse([]byte(text), spec.Options{Resolve: func(ref string) (string, bool, error) {
 		value, ok := map[string]string{
 			"CAPACITY": "65", "WORD": "latest", "PATH_TO": "other.csv", "SECRET": "x", "INTERVAL": "6s", "YES": "false",
 			"file:/run/secrets/token": "y", "NAME": "named", "MODE": "checkpoint", "WHEN": "any", "OUT": "p", "EMIT": "on_change",
@@ -93,9 +95,9 @@ func TestReferencesTakeNoPart(t *testing.T) {
 		t.Fatal(diags)
 	}
 	if a.Hash != b.Hash {
-		t.Errorf("the hashes differ:\n%s", strings.Join(Diff(a, b), "\n"))
+		t.Errorf("the hashes differ:\n%s", strings.Join(spec.Diff(a, b), "\n"))
 	}
-	if lines := Diff(nil, a); strings.Contains(strings.Join(lines, "\n"), secret) {
+	if lines := spec.Diff(nil, a); strings.Contains(strings.Join(lines, "\n"), secret) {
 		t.Error("the diff shows a secret")
 	}
 	for old, new := range map[string]string{"strategy: ${WORD}": "strategy: latest", "capacity: ${CAPACITY}": "capacity: ${CAPACITY:-9}", "when: \"${WHEN:-all}\"": "when: any"} {
@@ -103,7 +105,7 @@ func TestReferencesTakeNoPart(t *testing.T) {
 			t.Errorf("%s: a reference hides the difference", new)
 		}
 	}
-	lines := Diff(a, mustParse(t, strings.Replace(text, "token: ${file:/run/secrets/token}", "token: known", 1)))
+	lines := spec.Diff(a, mustParse(t, strings.Replace(text, "token: ${file:/run/secrets/token}", "token: known", 1)))
 	if want := []string{`changed vars.token: ${file:/run/secrets/token} → "known"`}; !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
@@ -151,13 +153,13 @@ outputs: { o: { from: r, sink: { drop: {} } } }
 		"added outputs.o.sink.drop",
 		"removed outputs.o.sink.file",
 	}
-	if got := Diff(a, b); !slices.Equal(got, want) {
+	if got := spec.Diff(a, b); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := Diff(a, a); len(got) > 0 {
+	if got := spec.Diff(a, a); len(got) > 0 {
 		t.Errorf("got %q from a graph to itself", got)
 	}
-	if got := Diff(a, nil); len(got) == 0 || got[0] != `removed graph: "g"` {
+	if got := spec.Diff(a, nil); len(got) == 0 || got[0] != `removed graph: "g"` {
 		t.Errorf("got %q", got)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graphd/graphd/internal/spec/internal/document"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // links is what the checks across parts need to know about where things stand in
@@ -41,21 +41,22 @@ type output struct {
 
 // check looks at what crosses the parts of a declaration, and fills in what one
 // part takes from another.
-func (d *decoder) check(g *Graph) {
-	names := d.checkNames(g)
-	d.checkTriggers(g)
-	d.checkKeys(g)
-	d.checkGroups(g)
-	d.checkMaxWait(g)
-	d.checkAfter(g)
-	d.checkOutputs(g, names)
+func (d *draft) check() {
+	names := d.checkNames()
+	d.checkTriggers()
+	d.checkKeys()
+	d.checkGroups()
+	d.checkMaxWait()
+	d.checkAfter()
+	d.checkOutputs(names)
 	d.checkInputNames(names)
-	d.checkFeeds(g)
+	d.checkFeeds()
 }
 
 // checkNames checks the name space that accumulators and nodes share, and returns
 // its names in the order of the document's parts.
-func (d *decoder) checkNames(g *Graph) []string {
+func (d *draft) checkNames() []string {
+	g := d.Graph
 	names := make([]string, 0, len(g.Accumulators)+len(g.Nodes))
 	inputs := make(map[string]value, len(g.Accumulators))
 	for i, a := range g.Accumulators {
@@ -73,25 +74,37 @@ func (d *decoder) checkNames(g *Graph) []string {
 			continue
 		}
 		first, second := other, v
-		if compareNodes(v.key, other.key) < 0 {
+		if decode.CompareNames(v, other) < 0 {
 			first, second = v, other
 		}
-		d.report(second.key, second.at, CodeDuplicateName, "", "%s is the name of an accumulator and of a node, first on line %d; rename one", document.Quote(n.Name), first.key.Line)
+		d.Report(second.Name(), decode.CodeDuplicateName, "",
+			"%s is the name of an accumulator and of a node, first on line %d; rename one",
+			decode.Quote(n.Name), first.Line())
 	}
 	return names
 }
 
-func (d *decoder) checkReserved(v value, what string) {
-	if slices.Contains(reservedNames, v.key.Value) {
-		d.report(v.key, v.at, CodeReservedName, "", "%s cannot be the name of %s, expressions use it for something else; rename it", document.Quote(v.key.Value), article(what))
+// reservedNames mean something else where accumulators and nodes are referred to:
+// what stands in scope beside them, and the words of the expression language.
+var reservedNames = []string{
+	"event", "meta", "value", "key", "epoch", "output", "now", "vars",
+	"true", "false", "nil", "not", "and", "or", "in", "matches", "contains", "let", "if", "else",
+}
+
+func (d *draft) checkReserved(v value, what string) {
+	if slices.Contains(reservedNames, v.Key()) {
+		d.Report(v.Name(), decode.CodeReservedName, "",
+			"%s cannot be the name of %s, expressions use it for something else; rename it",
+			decode.Quote(v.Key()), decode.Article(what))
 	}
 }
 
 // checkTriggers checks that the reactor's subset names inputs that can trigger, and
 // that there is anything to fire on at all. It gives every input its strategy:
 // what does not trigger is never queued.
-func (d *decoder) checkTriggers(g *Graph) {
-	subset := d.checkSubset(g)
+func (d *draft) checkTriggers() {
+	g := d.Graph
+	subset := d.checkSubset()
 	triggers := false
 	for i := range g.Accumulators {
 		a, asked := &g.Accumulators[i], d.links.accumulators[i].strategy
@@ -105,15 +118,17 @@ func (d *decoder) checkTriggers(g *Graph) {
 			triggers = true
 		}
 		if why != "" && a.Strategy != "" && a.Strategy != "latest" {
-			d.report(asked.node, asked.at, CodePassiveSequential, "latest", "%s never triggers, since %s, so it cannot be %s; use latest or let it trigger", document.Quote(a.Name), why, a.Strategy)
+			d.Report(asked.Here(), decode.CodePassiveSequential, "latest",
+				"%s never triggers, since %s, so it cannot be %s; use latest or let it trigger",
+				decode.Quote(a.Name), why, a.Strategy)
 		}
 		path := "accumulators." + a.Name
 		if a.Strategy == "" {
 			a.Strategy = g.Reactor.Strategy
-			d.follow(path+".strategy", "reactor.strategy", a.Strategy)
+			d.Follow(path+".strategy", "reactor.strategy", a.Strategy)
 		}
-		d.follow(path+".strategy", path+".passive", a.Strategy)
-		d.follow(path+".strategy", path+".global", a.Strategy)
+		d.Follow(path+".strategy", path+".passive", a.Strategy)
+		d.Follow(path+".strategy", path+".global", a.Strategy)
 		switch {
 		case why != "":
 			a.Strategy = "latest"
@@ -121,20 +136,24 @@ func (d *decoder) checkTriggers(g *Graph) {
 			a.Strategy = "sequential" // every late event counts
 			if g.Reactor.When == "all" && g.Reactor.Names == nil {
 				v := d.links.accumulators[i].value
-				d.report(v.node, v.at, CodeNoTrigger, "", "when: all would wait for a late event before it fires; name the inputs that it waits for, or let it be any")
+				d.Report(v.Here(), decode.CodeNoTrigger, "",
+					"when: all would wait for a late event before it fires; "+
+						"name the inputs that it waits for, or let it be any")
 			}
 		}
 	}
 	// A subset has its own diagnostics, name by name.
 	if !triggers && g.Reactor.Names == nil && len(g.Accumulators) > 0 {
 		v := d.links.inputs
-		d.report(v.anchor(), v.at, CodeNoTrigger, "", "every accumulator is passive or global, so nothing ever fires the graph; let at least one trigger")
+		d.Report(v.Whole(), decode.CodeNoTrigger, "",
+			"every accumulator is passive or global, so nothing ever fires the graph; let at least one trigger")
 	}
 }
 
 // checkGroups checks that every sync_group has something to keep in step with: a sequential
 // input and another one.
-func (d *decoder) checkGroups(g *Graph) {
+func (d *draft) checkGroups() {
+	g := d.Graph
 	members, sequential := map[string]int{}, map[string]bool{}
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
@@ -144,28 +163,36 @@ func (d *decoder) checkGroups(g *Graph) {
 	for i := range g.Accumulators {
 		a, v := &g.Accumulators[i], d.links.accumulators[i].group
 		switch {
-		case a.SyncGroup == "" || v.node == nil:
+		case a.SyncGroup == "" || !v.Given():
 		case a.Global:
-			d.report(v.node, v.at, CodeConflict, "", "%s is global: one value for all keys has no place in a sync_group; remove one of the two", document.Quote(a.Name))
+			d.Report(v.Here(), decode.CodeConflict, "",
+				"%s is global: one value for all keys has no place in a sync_group; remove one of the two",
+				decode.Quote(a.Name))
 		case members[a.SyncGroup] == 1:
-			d.report(v.node, v.at, CodeNoEffect, "", "%s is alone in the sync_group %s; put the inputs to be seen in step with it into the same one", document.Quote(a.Name), document.Quote(a.SyncGroup))
+			d.Report(v.Here(), decode.CodeNoEffect, "",
+				"%s is alone in the sync_group %s; put the inputs to be seen in step with it into the same one",
+				decode.Quote(a.Name), decode.Quote(a.SyncGroup))
 		case !sequential[a.SyncGroup]:
-			d.report(v.node, v.at, CodeNoEffect, "", "no input of the sync_group %s is sequential, so there is nothing to be in step with; give the input whose every boundary counts strategy: sequential", document.Quote(a.SyncGroup))
+			d.Report(v.Here(), decode.CodeNoEffect, "",
+				"no input of the sync_group %s is sequential, so there is nothing to be in step with; "+
+					"give the input whose every boundary counts strategy: sequential", decode.Quote(a.SyncGroup))
 		}
 	}
 }
 
 // checkMaxWait checks that there is a wait to bound.
-func (d *decoder) checkMaxWait(g *Graph) {
-	r := &g.Reactor
+func (d *draft) checkMaxWait() {
+	r := &d.Reactor
 	if r.MaxWait > 0 && r.When != "all" && r.Debounce == 0 {
 		v := d.links.maxWait
-		d.report(v.node, v.at, CodeNoEffect, "", "max_wait bounds the wait of when: all, or of debounce; with when: any nothing waits, so remove it")
+		d.Report(v.Here(), decode.CodeNoEffect, "",
+			"max_wait bounds the wait of when: all, or of debounce; with when: any nothing waits, so remove it")
 	}
 }
 
 // checkSubset checks the names in reactor.when and returns them.
-func (d *decoder) checkSubset(g *Graph) map[string]bool {
+func (d *draft) checkSubset() map[string]bool {
+	g := d.Graph
 	names := accumulatorNames(g)
 	byName := make(map[string]*Accumulator, len(names))
 	for i := range g.Accumulators {
@@ -175,12 +202,14 @@ func (d *decoder) checkSubset(g *Graph) map[string]bool {
 	for i, name := range g.Reactor.Names {
 		subset[name] = true
 		v := d.links.subset[i]
-		shown := document.Quote(v.node.Value)
+		shown := v.Shown()
 		switch a := byName[name]; {
 		case a == nil:
-			d.report(v.node, v.at, CodeUnknownName, d.finder.Nearest(v.node.Value, names), "there is no accumulator %s; declare it or take it out of the list", shown)
+			d.Report(v.Here(), decode.CodeUnknownName, d.Nearest(v.Text(), names),
+				"there is no accumulator %s; declare it or take it out of the list", shown)
 		case a.Passive || a.Global:
-			d.report(v.node, v.at, CodePassiveTrigger, "", "%s is %s, so it never triggers; take it out of the list or remove %s from it", shown, idle(a), idle(a))
+			d.Report(v.Here(), decode.CodePassiveTrigger, "",
+				"%s is %s, so it never triggers; take it out of the list or remove %s from it", shown, idle(a), idle(a))
 		}
 	}
 	return subset
@@ -203,7 +232,8 @@ func idle(a *Accumulator) string {
 }
 
 // checkAfter checks what nodes wait for.
-func (d *decoder) checkAfter(g *Graph) {
+func (d *draft) checkAfter() {
+	g := d.Graph
 	names := make([]string, len(g.Nodes))
 	byName := make(map[string]*Node, len(g.Nodes))
 	for i := range g.Nodes {
@@ -220,24 +250,29 @@ func (d *decoder) checkAfter(g *Graph) {
 			continue
 		}
 		name, route, hasRoute := strings.Cut(n.After, ".")
-		shown, _, _ := strings.Cut(v.node.Value, ".")
+		shown, _, _ := strings.Cut(v.Text(), ".")
 		switch target := byName[name]; {
 		case target == nil && inputs[name]:
-			d.report(v.node, v.at, CodeUnknownName, "", "%s is an accumulator; after takes a node, or a route as node.route", document.Quote(shown))
+			d.Report(v.Here(), decode.CodeUnknownName, "",
+				"%s is an accumulator; after takes a node, or a route as node.route", decode.Quote(shown))
 		case target == nil:
-			d.report(v.node, v.at, CodeUnknownName, d.finder.Nearest(shown, names), "there is no node %s; declare it or correct the name", document.Quote(shown))
+			d.Report(v.Here(), decode.CodeUnknownName, d.Nearest(shown, names),
+				"there is no node %s; declare it or correct the name", decode.Quote(shown))
 		case target == n:
-			d.report(v.node, v.at, CodeSelfReference, "", "the node %s cannot run after itself; name another node", document.Quote(shown))
+			d.Report(v.Here(), decode.CodeSelfReference, "",
+				"the node %s cannot run after itself; name another node", decode.Quote(shown))
 		case hasRoute && target.Kind == "route":
 			d.checkRoute(v, target, route)
 		case hasRoute && target.Kind != "":
-			d.report(v.node, v.at, CodeNotARoute, "", "the node %s has no routes; write after: %s, or make it a route", document.Quote(shown), document.Shorten(shown, 64))
+			d.Report(v.Here(), decode.CodeNotARoute, "",
+				"the node %s has no routes; write after: %s, or make it a route",
+				decode.Quote(shown), decode.Shorten(shown, 64))
 		}
 	}
 }
 
 // checkRoute checks that a node has the route that another one waits for.
-func (d *decoder) checkRoute(v value, n *Node, route string) {
+func (d *draft) checkRoute(v value, n *Node, route string) {
 	routes := d.links.routes[n]
 	if routes == nil {
 		routes = make(map[string]bool, len(n.Routes))
@@ -254,15 +289,18 @@ func (d *decoder) checkRoute(v value, n *Node, route string) {
 	}
 	var names []string
 	for _, f := range n.Routes[:min(len(n.Routes), 20)] { // as many as can be shown
-		names = append(names, document.Shorten(f.Name, 64))
+		names = append(names, decode.Shorten(f.Name, 64))
 	}
-	node, wanted, _ := strings.Cut(v.node.Value, ".")
-	d.report(v.node, v.at, CodeUnknownRoute, d.finder.Nearest(wanted, names), "the node %s has no route %s; use one of %s", document.Quote(node), document.Quote(wanted), strings.Join(names, ", "))
+	node, wanted, _ := strings.Cut(v.Text(), ".")
+	d.Report(v.Here(), decode.CodeUnknownRoute, d.Nearest(wanted, names),
+		"the node %s has no route %s; use one of %s",
+		decode.Quote(node), decode.Quote(wanted), strings.Join(names, ", "))
 }
 
 // checkOutputs checks where outputs come from, and that no two of them write the
 // same value to the same file, which would hold every line twice.
-func (d *decoder) checkOutputs(g *Graph, names []string) {
+func (d *draft) checkOutputs(names []string) {
+	g := d.Graph
 	known := make(map[string]bool, len(names))
 	for _, n := range names {
 		known[n] = true
@@ -272,16 +310,19 @@ func (d *decoder) checkOutputs(g *Graph, names []string) {
 	for i := range g.Outputs {
 		o, v := &g.Outputs[i], d.links.outputs[i]
 		if o.From != "" && !known[o.From] {
-			d.report(v.from.node, v.from.at, CodeUnknownName, d.finder.Nearest(v.from.node.Value, names), "there is no node or accumulator %s; declare it or correct the name", document.Quote(v.from.node.Value))
+			d.Report(v.from.Here(), decode.CodeUnknownName, d.Nearest(v.from.Text(), names),
+				"there is no node or accumulator %s; declare it or correct the name", v.from.Shown())
 			continue
 		}
 		d.checkOutbox(g, o, v)
-		if o.From == "" || o.Sink.File.Path == "" {
+		path := o.Sink.Target().File()
+		if o.From == "" || path == "" {
 			continue
 		}
-		this := line{from: o.From, path: o.Sink.File.Path}
+		this := line{from: o.From, path: path}
 		if first, ok := written[this]; ok {
-			d.report(v.key, v.at, CodeDuplicateOutput, "", "the output %s writes the same value to the same file; remove one", document.Quote(first))
+			d.Report(v.Name(), decode.CodeDuplicateOutput, "",
+				"the output %s writes the same value to the same file; remove one", decode.Quote(first))
 			continue
 		}
 		written[this] = o.Name
@@ -289,14 +330,18 @@ func (d *decoder) checkOutputs(g *Graph, names []string) {
 }
 
 // checkOutbox refuses an outbox where there is nothing to deliver, or nothing to deliver it from.
-func (d *decoder) checkOutbox(g *Graph, o *Output, v output) {
+func (d *draft) checkOutbox(g *Graph, o *Output, v output) {
 	if o.Delivery != "outbox" {
 		return
 	}
 	switch {
-	case o.Sink.Kind == "stdout" || o.Sink.Kind == "websocket" || o.Sink.Kind == "drop":
-		d.report(v.delivery.node, v.delivery.at, CodeNoOutbox, "", "the sink %s takes what it is given and answers nothing, so there is nothing to deliver again; leave delivery out", o.Sink.Kind)
+	case o.Sink.Config != nil && o.Sink.Target().Outbox() == NoOutbox:
+		d.Report(v.delivery.Here(), decode.CodeNoOutbox, "",
+			"the sink %s takes what it is given and answers nothing, so there is nothing to deliver again; "+
+				"leave delivery out", o.Sink.Kind)
 	case g.Durability.Mode == "none":
-		d.report(v.delivery.node, v.delivery.at, CodeNoOutbox, "", "an outbox is part of the graph's durable state, and durability is none; choose checkpoint or journal, or leave delivery out")
+		d.Report(v.delivery.Here(), decode.CodeNoOutbox, "",
+			"an outbox is part of the graph's durable state, and durability is none; "+
+				"choose checkpoint or journal, or leave delivery out")
 	}
 }

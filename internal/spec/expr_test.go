@@ -1,9 +1,11 @@
-package spec
+package spec_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // At finds the character of an expression in the document, whatever way YAML lets
@@ -30,7 +32,7 @@ func TestAt(t *testing.T) {
 		if name == "json" {
 			doc = "{\"graph\": \"g\",\n\t\"accumulators\": {\"a\": {}}, \"nodes\": {\"n\": {" + text + "}}}"
 		}
-		g, diags := Parse([]byte(doc), Options{})
+		g, diags := parse([]byte(doc), spec.Options{})
 		if len(diags) > 0 {
 			t.Errorf("%s: %v", name, diags)
 			continue
@@ -61,10 +63,10 @@ func TestAtEnds(t *testing.T) {
 			t.Errorf("%d: got %d:%d, want %s", offset, line, column, want)
 		}
 	}
-	if line, column := (Expr{Text: "abc"}).At(1); line != 0 || column != 0 {
+	if line, column := (spec.Expr{Text: "abc"}).At(1); line != 0 || column != 0 {
 		t.Errorf("got %d:%d for an expression from nowhere", line, column)
 	}
-	if line, column := (Expr{Text: "äbc", Pos: Pos{Line: 3, Column: 7}}).At(2); line != 3 || column != 8 {
+	if line, column := (spec.Expr{Text: "äbc", Pos: spec.Pos{Line: 3, Column: 7}}).At(2); line != 3 || column != 8 {
 		t.Errorf("got %d:%d for an expression built in Go", line, column)
 	}
 }
@@ -77,7 +79,7 @@ func TestLiterals(t *testing.T) {
 		"1_000": "1000", "1.50": "1.5", "1.": "1.0", ".5": "0.5", "1e3": "1000.0", "99999999999999999999": "1e+20",
 		"'5'": "5", "yes": "yes", "2001-12-14": "2001-12-14", "'a  '": "a", "|\n      a\n": "a",
 	} {
-		g, diags := Parse([]byte("graph: g\naccumulators: { a: {} }\nnodes:\n  n:\n    expr: "+text+"\n"), Options{})
+		g, diags := parse([]byte("graph: g\naccumulators: { a: {} }\nnodes:\n  n:\n    expr: "+text+"\n"), spec.Options{})
 		if len(diags) > 0 {
 			t.Errorf("%s: %v", text, diags)
 			continue
@@ -85,5 +87,15 @@ func TestLiterals(t *testing.T) {
 		if got := g.Nodes[0].Expr.Text; got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
+	}
+}
+
+// A byte order mark is no part of the text, and other drafts of JSON Schema are
+// schemas too.
+func TestAccepted(t *testing.T) {
+	t.Parallel()
+	g := mustParse(t, "\ufeffgraph: g\naccumulators: { a: { schema: { $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/definitions/x', definitions: { x: true } } } }")
+	if g.Accumulators[0].Pos.Column != 17 || g.Accumulators[0].Schema == nil {
+		t.Errorf("got %+v", g.Accumulators[0])
 	}
 }

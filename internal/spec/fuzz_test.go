@@ -1,4 +1,4 @@
-package spec
+package spec_test
 
 import (
 	"os"
@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // FuzzParse holds the decoder to its promises on any input: no panic, an end in
@@ -27,7 +30,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		begin := time.Now()
-		g, diags := Parse(data, Options{Resolve: environment})
+		g, diags := parse(data, spec.Options{Resolve: environment})
 		// Far above what any input of this size needs, on any machine.
 		if spent := time.Since(begin); spent > 20*time.Second {
 			t.Errorf("%d bytes took %v", len(data), spent)
@@ -37,7 +40,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for i, d := range diags {
 			wellFormed(t, d)
-			if i > 0 && d.Code != CodeTooManyErrors && (d.Line < diags[i-1].Line || d.Line == diags[i-1].Line && d.Column < diags[i-1].Column) {
+			if i > 0 && d.Code != decode.CodeTooManyErrors && (d.Line < diags[i-1].Line || d.Line == diags[i-1].Line && d.Column < diags[i-1].Column) {
 				t.Errorf("%v comes after %v", d, diags[i-1])
 			}
 		}
@@ -53,13 +56,13 @@ func FuzzParse(f *testing.F) {
 		for _, n := range g.Nodes {
 			checkPlace(t, n.Expr)
 		}
-		if again, _ := Parse(data, Options{Resolve: environment}); again.Hash != g.Hash {
+		if again, _ := parse(data, spec.Options{Resolve: environment}); again.Hash != g.Hash {
 			t.Error("two readings have two hashes")
 		}
-		if lines := Diff(g, g); len(lines) > 0 && len(diags) == 0 {
+		if lines := spec.Diff(g, g); len(lines) > 0 && len(diags) == 0 {
 			t.Errorf("the graph differs from itself: %q", lines)
 		}
-		if lines := Diff(nil, g); !strings.Contains(string(data), secret) && strings.Contains(strings.Join(lines, "\n"), secret) {
+		if lines := spec.Diff(nil, g); !strings.Contains(string(data), secret) && strings.Contains(strings.Join(lines, "\n"), secret) {
 			t.Error("the diff tells a secret")
 		}
 	})
@@ -67,7 +70,7 @@ func FuzzParse(f *testing.F) {
 
 // checkPlace holds an expression to having a place for each of its bytes, never
 // before its own.
-func checkPlace(t *testing.T, e Expr) {
+func checkPlace(t *testing.T, e spec.Expr) {
 	t.Helper()
 	if e.IsZero() {
 		return

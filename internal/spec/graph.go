@@ -1,6 +1,10 @@
 package spec
 
-import "time"
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/spec/decode"
+)
 
 // Defaults of the whole graph.
 const (
@@ -30,107 +34,106 @@ func defaultGraph(file string) *Graph {
 		File: file,
 		Reactor: Reactor{
 			Pos:           Pos{Line: 1, Column: 1, Path: "reactor"},
-			When:          criteria.built[0],
-			Strategy:      strategies.built[0],
+			When:          criteria.Default(),
+			Strategy:      strategies.Default(),
 			WarmTimeout:   defaultWarmTimeout,
-			OnWarmTimeout: onWarmTimeouts.built[0],
+			OnWarmTimeout: onWarmTimeouts.Default(),
 			EpochTimeout:  defaultEpochTimeout,
 			MaxKeys:       defaultMaxKeys,
-			OnEvict:       onEvicts.built[0],
+			OnEvict:       onEvicts.Default(),
 			Restart: Restart{
 				Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute,
-				OnExhausted: onExhausteds.built[0],
+				OnExhausted: onExhausteds.Default(),
 			},
 		},
-		Durability:  Durability{Mode: "checkpoint", Interval: time.Second, OnFailure: onFailures.built[0]},
-		History:     History{Keep: defaultHistory},
-		DeadLetters: DeadLetters{Keep: defaultDeadLetterKeep, Max: defaultDeadLetterMax, MaxBytes: defaultDeadLetterBytes},
+		Durability: Durability{Mode: "checkpoint", Interval: time.Second, OnFailure: onFailures.Default()},
+		History:    History{Keep: defaultHistory},
+		DeadLetters: DeadLetters{
+			Keep: defaultDeadLetterKeep, Max: defaultDeadLetterMax, MaxBytes: defaultDeadLetterBytes,
+		},
 	}
 }
 
-var graphFields = []field[Graph]{
-	{name: "graph", need: true, read: readGraphName},
-	{name: "description", read: readDescription},
-	{name: "vars", read: readVars},
-	{name: "accumulators", need: true, read: readAccumulators},
-	{name: "reactor", read: readReactor},
-	{name: "lanes"},
-	{name: "loops"},
-	{name: "nodes", read: readNodes},
-	{name: "outputs", read: readOutputs},
-	{name: "durability", read: readDurability},
-	{name: "history", read: readHistory},
-	{name: "dead_letters", read: readDeadLetters},
+var graphFields = []decode.Field[draft]{
+	{Name: "graph", Need: true, Read: readGraphName},
+	{Name: "description", Read: readDescription},
+	{Name: "vars", Read: readVars},
+	{Name: "accumulators", Need: true, Read: readAccumulators},
+	{Name: "reactor", Read: readReactor},
+	{Name: "lanes"},
+	{Name: "loops"},
+	{Name: "nodes", Read: readNodes},
+	{Name: "outputs", Read: readOutputs},
+	{Name: "durability", Read: readDurability},
+	{Name: "history", Read: readHistory},
+	{Name: "dead_letters", Read: readDeadLetters},
 }
 
-// readGraph decodes the whole document and checks what crosses its parts.
-func (d *decoder) readGraph(v value, g *Graph) {
-	readObject(d, v, "the declaration", graphFields, g)
-	d.check(g)
+// read decodes the whole document and checks what crosses its parts.
+func (d *draft) read(v value) {
+	decode.Object(d.Decoder, v, "the declaration", graphFields, d)
+	d.check()
 }
 
-func readGraphName(d *decoder, v value, g *Graph) {
-	name, ok := d.text(v, "the graph's name")
-	if !ok {
-		return
-	}
-	g.Name = name
-	if !validName.MatchString(name) {
-		d.checkName(v.node, v.at, "graph")
+func readGraphName(d *decoder, v value, g *draft) {
+	if name, ok := d.Text(v, "the graph's name"); ok {
+		g.Name = name
+		if !decode.ValidName(name) {
+			d.CheckName(v.Here(), v.Text(), "graph")
+		}
 	}
 }
 
-func readDescription(d *decoder, v value, g *Graph) {
-	if s, ok := d.scalar(v, "a text", true); ok {
-		g.Description = s.text
+func readDescription(d *decoder, v value, g *draft) {
+	if text, ok := d.AnyText(v, "a text"); ok {
+		g.Description = text
 	}
 }
 
-func readVars(d *decoder, v value, g *Graph) {
-	for _, p := range d.names(v, "var") {
-		if p.split {
-			d.reportSplit(p)
+func readVars(d *decoder, v value, g *draft) {
+	for _, p := range d.Names(v, "var") {
+		if !d.Unsplit(p) {
 			continue
 		}
-		if x, ok := d.free(p.value); ok {
-			g.Vars = append(g.Vars, Var{Name: p.key.Value, Value: x, Pos: d.pos(p.key, p.at)})
+		if x, ok := d.Free(p.Value); ok {
+			g.Vars = append(g.Vars, Var{Name: p.Key(), Value: x, Pos: p.Name().Pos()})
 		}
 	}
 }
 
-var durabilityModes = choice{built: []string{"checkpoint", "none", "journal"}}
+var durabilityModes = decode.Words("checkpoint", "none", "journal")
 
-var onFailures = choice{built: []string{"advance", "halt"}}
+var onFailures = decode.Words("advance", "halt")
 
-var durabilityFields = []field[Durability]{
-	{name: "mode", read: func(d *decoder, v value, t *Durability) { d.pick(v, durabilityModes, &t.Mode) }},
-	{name: "interval", read: func(d *decoder, v value, t *Durability) { d.duration(v, 1, &t.Interval) }},
-	{name: "every_epochs", read: func(d *decoder, v value, t *Durability) { d.count(v, 1, maxCount, &t.EveryEpochs) }},
-	{name: "on_failure", read: func(d *decoder, v value, t *Durability) { d.pick(v, onFailures, &t.OnFailure) }},
+var durabilityFields = []decode.Field[Durability]{
+	{Name: "mode", Read: func(d *decoder, v value, t *Durability) { d.Pick(v, durabilityModes, &t.Mode) }},
+	{Name: "interval", Read: func(d *decoder, v value, t *Durability) { d.Duration(v, 1, &t.Interval) }},
+	{Name: "every_epochs", Read: func(d *decoder, v value, t *Durability) { d.Count(v, 1, maxCount, &t.EveryEpochs) }},
+	{Name: "on_failure", Read: func(d *decoder, v value, t *Durability) { d.Pick(v, onFailures, &t.OnFailure) }},
 }
 
-func readDurability(d *decoder, v value, g *Graph) {
-	readObject(d, v, "durability", durabilityFields, &g.Durability)
+func readDurability(d *decoder, v value, g *draft) {
+	decode.Object(d, v, "durability", durabilityFields, &g.Durability)
 }
 
-var historyFields = []field[History]{
-	{name: "keep", read: func(d *decoder, v value, t *History) { d.count(v, 0, maxHistory, &t.Keep) }},
+var historyFields = []decode.Field[History]{
+	{Name: "keep", Read: func(d *decoder, v value, t *History) { d.Count(v, 0, maxHistory, &t.Keep) }},
 }
 
-func readHistory(d *decoder, v value, g *Graph) {
-	readObject(d, v, "history", historyFields, &g.History)
+func readHistory(d *decoder, v value, g *draft) {
+	decode.Object(d, v, "history", historyFields, &g.History)
 }
 
-var deadLettersFields = []field[DeadLetters]{
-	{name: "keep", read: func(d *decoder, v value, t *DeadLetters) { d.duration(v, 1, &t.Keep) }},
-	{name: "max", read: func(d *decoder, v value, t *DeadLetters) { d.count(v, 1, maxCount, &t.Max) }},
-	{name: "max_bytes", read: func(d *decoder, v value, t *DeadLetters) {
-		if n, ok := d.integer(v, 1, maxCapacityBytes); ok {
+var deadLettersFields = []decode.Field[DeadLetters]{
+	{Name: "keep", Read: func(d *decoder, v value, t *DeadLetters) { d.Duration(v, 1, &t.Keep) }},
+	{Name: "max", Read: func(d *decoder, v value, t *DeadLetters) { d.Count(v, 1, maxCount, &t.Max) }},
+	{Name: "max_bytes", Read: func(d *decoder, v value, t *DeadLetters) {
+		if n, ok := d.Integer(v, 1, maxCapacityBytes); ok {
 			t.MaxBytes = n
 		}
 	}},
 }
 
-func readDeadLetters(d *decoder, v value, g *Graph) {
-	readObject(d, v, "dead_letters", deadLettersFields, &g.DeadLetters)
+func readDeadLetters(d *decoder, v value, g *draft) {
+	decode.Object(d, v, "dead_letters", deadLettersFields, &g.DeadLetters)
 }

@@ -1,4 +1,4 @@
-package spec
+package spec_test
 
 import (
 	"fmt"
@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // Each file in testdata/mistakes is a declaration as a user might get it wrong. It
@@ -37,7 +41,7 @@ func TestMistakes(t *testing.T) {
 					want = append(want, strings.TrimSpace(text))
 				}
 			}
-			_, diags := Parse(data, Options{File: file, Resolve: environment})
+			_, diags := parse(data, spec.Options{File: file, Resolve: environment})
 			var got, shown []string
 			for _, d := range diags {
 				got = append(got, strings.TrimSpace(fmt.Sprintf("%d:%d: %s %s", d.Line, d.Column, d.Code, d.Suggest)))
@@ -55,11 +59,11 @@ func TestMistakes(t *testing.T) {
 // diagnostic has a code that is not listed.
 func TestEveryCodeIsShown(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "decode/codes.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]bool{CodeTooLarge: true, CodeTooMany: true, CodeTooManyErrors: true} // TestBounds, TestCutShort
+	shown := map[string]bool{decode.CodeTooLarge: true, decode.CodeTooMany: true, decode.CodeTooManyErrors: true} // TestBounds, TestCutShort
 	files, err := filepath.Glob("testdata/mistakes/*")
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +73,7 @@ func TestEveryCodeIsShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, diags := Parse(data, Options{Resolve: environment})
+		_, diags := parse(data, spec.Options{Resolve: environment})
 		for _, d := range diags {
 			shown[d.Code] = true
 		}
@@ -91,6 +95,13 @@ func TestEveryCodeIsShown(t *testing.T) {
 	}
 }
 
+// kinds are those of a daemon.
+var kinds = new(builtin.Kinds).Declared()
+
+func parse(data []byte, o spec.Options) (*spec.Graph, spec.Diagnostics) {
+	return spec.Parse(data, kinds, o)
+}
+
 // environment is what references in tests resolve against.
 func environment(ref string) (string, bool, error) {
 	value, ok := map[string]string{
@@ -107,7 +118,7 @@ const secret = "hunter2-very-secret"
 
 // wellFormed holds every diagnostic to the promise of the format: a place, a code,
 // and one line of text.
-func wellFormed(t *testing.T, d Diagnostic) {
+func wellFormed(t *testing.T, d spec.Diagnostic) {
 	t.Helper()
 	switch {
 	case d.Line < 1 || d.Column < 1:

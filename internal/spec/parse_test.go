@@ -1,4 +1,4 @@
-package spec
+package spec_test
 
 import (
 	"bytes"
@@ -11,11 +11,21 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphd/graphd/internal/sink/drop"
+	sinkfile "github.com/graphd/graphd/internal/sink/file"
+	"github.com/graphd/graphd/internal/sink/stdout"
+	"github.com/graphd/graphd/internal/sink/websocket"
+	"github.com/graphd/graphd/internal/source/file"
+	"github.com/graphd/graphd/internal/source/generator"
+	"github.com/graphd/graphd/internal/source/socket"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
-func mustParse(t *testing.T, text string) *Graph {
+func mustParse(t *testing.T, text string) *spec.Graph {
 	t.Helper()
-	g, diags := Parse([]byte(text), Options{Resolve: environment})
+	g, diags := parse([]byte(text), spec.Options{Resolve: environment})
 	if len(diags) > 0 {
 		t.Fatalf("diagnostics:\n%v", diags)
 	}
@@ -36,7 +46,7 @@ func readTestdata(name string) (string, error) {
 	return string(data), err
 }
 
-func codes(diags Diagnostics) []string {
+func codes(diags spec.Diagnostics) []string {
 	var list []string
 	for _, d := range diags {
 		list = append(list, fmt.Sprintf("%s %s", d.Path, d.Code))
@@ -47,27 +57,30 @@ func codes(diags Diagnostics) []string {
 // cmp looks at exported fields only; what is unexported is tested by what it does.
 var exported = cmp.FilterPath(func(p cmp.Path) bool {
 	f, ok := p.Last().(cmp.StructField)
-	return ok && (f.Name() == "origin" || f.Name() == "unresolved" || f.Name() == "Pos" || strings.HasSuffix(f.Name(), "Pos"))
+	return ok && (f.Name() == "origin" || f.Name() == "written" || f.Name() == "Pos" || strings.HasSuffix(f.Name(), "Pos"))
 }, cmp.Ignore())
+
+// defaultRetry is what an output does that says nothing of it.
+var defaultRetry = spec.Retry{Base: 50 * time.Millisecond, Max: 10 * time.Second}
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	got := mustParse(t, "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }")
-	want := &Graph{
+	want := &spec.Graph{
 		Name: "g",
-		Accumulators: []Accumulator{{
-			Name: "a", Source: Source{Kind: "websocket"}, Kind: "passthrough", TimeUnit: "ms",
+		Accumulators: []spec.Accumulator{{
+			Name: "a", Source: spec.Source{Kind: "websocket", Config: socket.Declared{}}, Kind: "passthrough", TimeUnit: "ms",
 			Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}},
-		Reactor: Reactor{
+		Reactor: spec.Reactor{
 			When: "any", Strategy: "latest", WarmTimeout: 30 * time.Second, OnWarmTimeout: "fire_anyway", EpochTimeout: 30 * time.Second, MaxKeys: 10_000_000, OnEvict: "dead_letter",
-			Restart: Restart{Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute, OnExhausted: "fail"},
+			Restart: spec.Restart{Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute, OnExhausted: "fail"},
 		},
-		Nodes:       []Node{{Name: "n", Kind: "expr", Expr: Expr{Text: "a"}, OnError: "fail_epoch", Priority: "normal"}},
-		Outputs:     []Output{{Name: "o", From: "n", Sink: Sink{Kind: "drop"}, Emit: "each", OnError: "block", Retry: defaultRetry(), Timeout: defaultCallTimeout}},
-		Durability:  Durability{Mode: "checkpoint", Interval: time.Second, OnFailure: "advance"},
-		History:     History{Keep: 1000},
-		DeadLetters: DeadLetters{Keep: 7 * 24 * time.Hour, Max: 100_000, MaxBytes: 256 << 20},
+		Nodes:       []spec.Node{{Name: "n", Kind: "expr", Expr: spec.Expr{Text: "a"}, OnError: "fail_epoch", Priority: "normal"}},
+		Outputs:     []spec.Output{{Name: "o", From: "n", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second}},
+		Durability:  spec.Durability{Mode: "checkpoint", Interval: time.Second, OnFailure: "advance"},
+		History:     spec.History{Keep: 1000},
+		DeadLetters: spec.DeadLetters{Keep: 7 * 24 * time.Hour, Max: 100_000, MaxBytes: 256 << 20},
 		Hash:        got.Hash,
 	}
 	if diff := cmp.Diff(want, got, exported); diff != "" {
@@ -79,64 +92,64 @@ func TestEverything(t *testing.T) {
 	t.Parallel()
 	got := mustParse(t, readFile(t, "testdata/valid/everything.yaml"))
 	yes, no := true, false
-	want := &Graph{
+	want := &spec.Graph{
 		Name: "everything",
-		Vars: []Var{
+		Vars: []spec.Var{
 			{Name: "limit", Value: int64(5)}, {Name: "ratio", Value: 0.5}, {Name: "name", Value: "five"}, {Name: "day", Value: "2026-11-21"},
 			{Name: "none"}, {Name: "list", Value: []any{int64(1), []any{int64(2), map[string]any{"deep": true}}}},
 		},
-		Accumulators: []Accumulator{{
-			Name: "pushed", Source: Source{Kind: "websocket"}, Kind: "passthrough",
+		Accumulators: []spec.Accumulator{{
+			Name: "pushed", Source: spec.Source{Kind: "websocket", Config: socket.Declared{}}, Kind: "passthrough",
 			Schema: map[string]any{
 				"type": "object", "required": []any{"x"},
 				"properties": map[string]any{"x": map[string]any{"type": "number", "minimum": int64(0)}},
 			},
-			Where: Expr{Text: "event.x > vars.limit"},
-			Emit:  []Field{{"x", Expr{Text: "event.x"}}, {"always", Expr{Text: "true"}}, {"n", Expr{Text: "1"}}},
-			Time:  Expr{Text: "event.at"}, TimeUnit: "s", Timezone: "Europe/Zurich",
+			Where: spec.Expr{Text: "event.x > vars.limit"},
+			Emit:  []spec.Field{{Name: "x", Expr: spec.Expr{Text: "event.x"}}, {Name: "always", Expr: spec.Expr{Text: "true"}}, {Name: "n", Expr: spec.Expr{Text: "1"}}},
+			Time:  spec.Expr{Text: "event.at"}, TimeUnit: "s", Timezone: "Europe/Zurich",
 			Strategy: "sequential", Capacity: 16, CapacityBytes: 1_000_000,
 		}, {
-			Name: "posted", Source: Source{Kind: "http"}, Kind: "batch", SchemaFile: "schemas/posted.json", EmitExpr: Expr{Text: `{ "v": event }`},
-			Batch: Batch{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+			Name: "posted", Source: spec.Source{Kind: "http", Config: socket.Declared{}}, Kind: "batch", SchemaFile: "schemas/posted.json", EmitExpr: spec.Expr{Text: `{ "v": event }`},
+			Batch: spec.Batch{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
-			Name: "lines", Source: Source{Kind: "file", File: FileSource{Path: "lines.log", Format: "ndjson", Follow: true, OnTruncate: "restart"}},
-			Kind: "state", State: State{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+			Name: "lines", Source: spec.Source{Kind: "file", Config: file.Declared{Path: "lines.log", Format: "ndjson", Follow: true, OnTruncate: "restart"}},
+			Kind: "state", State: spec.State{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
-			Name: "table", Source: Source{Kind: "file", File: FileSource{Path: "Table.CSV", Format: "csv", OnTruncate: "halt"}},
+			Name: "table", Source: spec.Source{Kind: "file", Config: file.Declared{Path: "Table.CSV", Format: "csv", OnTruncate: "halt"}},
 			Kind: "passthrough", TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
-			Name: "made", Source: Source{Kind: "generator", Generator: GeneratorSource{Every: 250 * time.Millisecond, Count: 10, Expr: Expr{Text: "i % 2 == 0 ? i : -i"}, Seed: -7}},
+			Name: "made", Source: spec.Source{Kind: "generator", Config: generator.Declared{Every: 250 * time.Millisecond, Count: 10, Expr: spec.Expr{Text: "i % 2 == 0 ? i : -i"}, Seed: -7}},
 			Kind: "passthrough", TimeUnit: "ms", Passive: true, Default: map[string]any{"threshold": 0.05, "on": []any{true}}, HasDefault: true,
 			Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
-			Name: "fast", Source: Source{Kind: "generator", Generator: GeneratorSource{Every: 400 * time.Millisecond, Expr: Expr{Text: "i"}}},
+			Name: "fast", Source: spec.Source{Kind: "generator", Config: generator.Declared{Every: 400 * time.Millisecond, Expr: spec.Expr{Text: "i"}}},
 			Kind: "passthrough", TimeUnit: "ms", Global: true, HasDefault: true, Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}},
-		Reactor: Reactor{
-			When: "all", Names: []string{"pushed", "posted"}, Strategy: "latest", Guard: Expr{Text: "pushed.x > 0"},
+		Reactor: spec.Reactor{
+			When: "all", Names: []string{"pushed", "posted"}, Strategy: "latest", Guard: spec.Expr{Text: "pushed.x > 0"},
 			WarmTimeout: 90 * time.Second, OnWarmTimeout: "fail", EpochTimeout: 500 * time.Millisecond, MaxKeys: 10_000_000, OnEvict: "dead_letter",
-			Restart: Restart{Attempts: 0, Base: 10 * time.Millisecond, Max: time.Second, Reset: time.Hour, OnExhausted: "degrade"},
+			Restart: spec.Restart{Attempts: 0, Base: 10 * time.Millisecond, Max: time.Second, Reset: time.Hour, OnExhausted: "degrade"},
 		},
-		Nodes: []Node{
-			{Name: "mid", Kind: "expr", Expr: Expr{Text: "(pushed.x + lines.y) / 2"}, OnError: "fail_epoch", Priority: "normal"},
+		Nodes: []spec.Node{
+			{Name: "mid", Kind: "expr", Expr: spec.Expr{Text: "(pushed.x + lines.y) / 2"}, OnError: "fail_epoch", Priority: "normal"},
 			{
 				Name: "pick", Kind: "route", OnError: "fail_epoch", Priority: "high",
-				Routes: []Field{{"low", Expr{Text: "mid < 3"}}, {"yes", Expr{Text: "mid < 9"}}, {"rest", Expr{Text: "true"}}},
+				Routes: []spec.Field{{Name: "low", Expr: spec.Expr{Text: "mid < 3"}}, {Name: "yes", Expr: spec.Expr{Text: "mid < 9"}}, {Name: "rest", Expr: spec.Expr{Text: "true"}}},
 			},
-			{Name: "low", Kind: "expr", Expr: Expr{Text: "mid"}, After: "pick.low", Event: &yes, OnError: "skip", Priority: "background"},
-			{Name: "both", Kind: "expr", Expr: Expr{Text: "mid + 1"}, After: "pick", Event: &no, OnError: "last_good", Priority: "low"},
-			{Name: "one", Kind: "expr", Expr: Expr{Text: "1"}, OnError: "dead_letter", Priority: "normal"},
-			{Name: "two", Kind: "expr", Expr: Expr{Text: "true"}, OnError: "fail_epoch", Priority: "normal"},
+			{Name: "low", Kind: "expr", Expr: spec.Expr{Text: "mid"}, After: "pick.low", Event: &yes, OnError: "skip", Priority: "background"},
+			{Name: "both", Kind: "expr", Expr: spec.Expr{Text: "mid + 1"}, After: "pick", Event: &no, OnError: "last_good", Priority: "low"},
+			{Name: "one", Kind: "expr", Expr: spec.Expr{Text: "1"}, OnError: "dead_letter", Priority: "normal"},
+			{Name: "two", Kind: "expr", Expr: spec.Expr{Text: "true"}, OnError: "fail_epoch", Priority: "normal"},
 		},
-		Outputs: []Output{
-			{Name: "a", From: "low", Sink: Sink{Kind: "stdout"}, Emit: "on_change", OnError: "dead_letter", Retry: defaultRetry(), Timeout: defaultCallTimeout},
-			{Name: "b", From: "pushed", Sink: Sink{Kind: "file", File: FileSink{Path: "out.ndjson", Format: "ndjson"}}, Emit: "each", OnError: "block", Retry: defaultRetry(), Timeout: defaultCallTimeout},
-			{Name: "c", From: "both", Sink: Sink{Kind: "websocket"}, Emit: "each", OnError: "block", Retry: defaultRetry(), Timeout: defaultCallTimeout},
-			{Name: "d", From: "both", Sink: Sink{Kind: "drop"}, Emit: "each", OnError: "block", Retry: defaultRetry(), Timeout: defaultCallTimeout},
+		Outputs: []spec.Output{
+			{Name: "a", From: "low", Sink: spec.Sink{Kind: "stdout", Config: stdout.Declared{}}, Emit: "on_change", OnError: "dead_letter", Retry: defaultRetry, Timeout: 10 * time.Second},
+			{Name: "b", From: "pushed", Sink: spec.Sink{Kind: "file", Config: sinkfile.Declared{Path: "out.ndjson", Format: "ndjson"}}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
+			{Name: "c", From: "both", Sink: spec.Sink{Kind: "websocket", Config: websocket.Declared{}}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
+			{Name: "d", From: "both", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
 		},
-		Durability:  Durability{Mode: "none", Interval: 2 * time.Second, EveryEpochs: 10, OnFailure: "halt"},
-		History:     History{Keep: 0},
-		DeadLetters: DeadLetters{Keep: 24 * time.Hour, Max: 10, MaxBytes: 1024},
+		Durability:  spec.Durability{Mode: "none", Interval: 2 * time.Second, EveryEpochs: 10, OnFailure: "halt"},
+		History:     spec.History{Keep: 0},
+		DeadLetters: spec.DeadLetters{Keep: 24 * time.Hour, Max: 10, MaxBytes: 1024},
 		Hash:        got.Hash,
 	}
 	if diff := cmp.Diff(want, got, exported); diff != "" {
@@ -164,7 +177,7 @@ outputs:
 `)
 	a := &g.Accumulators[0]
 	for _, c := range []struct {
-		got  Pos
+		got  spec.Pos
 		want string
 	}{
 		{g.Vars[0].Pos, "2:9 vars.limit"},
@@ -215,7 +228,7 @@ func TestManual(t *testing.T) {
 		"market_maker":   {},
 		"airport_delays": {},
 	} {
-		g, diags := Parse([]byte(readFile(t, "testdata/manual/"+file+".yaml")), Options{File: file})
+		g, diags := parse([]byte(readFile(t, "testdata/manual/"+file+".yaml")), spec.Options{File: file})
 		if got := codes(diags); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", file, got, want)
 		}
@@ -228,7 +241,7 @@ func TestManual(t *testing.T) {
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	g := mustParse(t, readFile(t, "testdata/valid/references.yaml"))
-	want := []Var{
+	want := []spec.Var{
 		{Name: "plain", Value: int64(64)}, {Name: "quoted", Value: "64"}, {Name: "part", Value: "capacity 64 of many"},
 		{Name: "literal", Value: "${CAPACITY}"}, {Name: "token", Value: secret}, {Name: "empty", Value: "was empty"},
 		{Name: "nested", Value: map[string]any{"a": []any{"64"}}},
@@ -237,7 +250,7 @@ func TestReferences(t *testing.T) {
 		t.Error(diff)
 	}
 	a, b := g.Accumulators[0], g.Accumulators[1]
-	if a.Capacity != 64 || a.Strategy != "sequential" || a.Source.File.Path != "events.ndjson" || a.Source.File.Format != "ndjson" || a.Passive {
+	if a.Capacity != 64 || a.Strategy != "sequential" || a.Source.Config.(file.Declared).Path != "events.ndjson" || a.Source.Config.(file.Declared).Format != "ndjson" || a.Passive {
 		t.Errorf("got %+v", a)
 	}
 	if b.Batch.Interval != 5*time.Second || !b.Passive || b.Default != secret {
@@ -251,7 +264,7 @@ func TestReferences(t *testing.T) {
 // Without a resolver a default still stands, and nothing else does.
 func TestNoResolver(t *testing.T) {
 	t.Parallel()
-	g, diags := Parse([]byte("graph: g\nvars: { a: \"${A:-1}\", b: \"${B}\" }\naccumulators: { a: {} }"), Options{})
+	g, diags := parse([]byte("graph: g\nvars: { a: \"${A:-1}\", b: \"${B}\" }\naccumulators: { a: {} }"), spec.Options{})
 	if got := codes(diags); !slices.Equal(got, []string{"vars.b unset_variable"}) {
 		t.Errorf("got %v", got)
 	}
@@ -264,7 +277,7 @@ func TestNoResolver(t *testing.T) {
 func TestResolvedOnce(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	g, diags := Parse([]byte("graph: g\nvars: { a: \"${N}\", b: \"${N}\" }\naccumulators: { a: {} }"), Options{Resolve: func(string) (string, bool, error) {
+	g, diags := parse([]byte("graph: g\nvars: { a: \"${N}\", b: \"${N}\" }\naccumulators: { a: {} }"), spec.Options{Resolve: func(string) (string, bool, error) {
 		asked++
 		return fmt.Sprint(asked), true, nil
 	}})
@@ -275,10 +288,10 @@ func TestResolvedOnce(t *testing.T) {
 
 func TestReferenceErrorsNameTheCause(t *testing.T) {
 	t.Parallel()
-	_, diags := Parse([]byte("graph: g\nvars: { a: \"${file:/run/x}\" }\naccumulators: { a: {} }"), Options{Resolve: func(string) (string, bool, error) {
+	_, diags := parse([]byte("graph: g\nvars: { a: \"${file:/run/x}\" }\naccumulators: { a: {} }"), spec.Options{Resolve: func(string) (string, bool, error) {
 		return "", false, fmt.Errorf("read it:\n%w", errors.New("disk on fire"))
 	}})
-	if len(diags) != 1 || diags[0].Code != CodeReferenceFailed || !strings.HasSuffix(diags[0].Text, ": disk on fire") {
+	if len(diags) != 1 || diags[0].Code != decode.CodeReferenceFailed || !strings.HasSuffix(diags[0].Text, ": disk on fire") {
 		t.Errorf("got %v", diags)
 	}
 }
@@ -296,16 +309,16 @@ func TestBounds(t *testing.T) {
 	const head = "graph: g\naccumulators: { a: {} }\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"bytes", "graph: g\n" + strings.Repeat("#", 1<<20), "too_large"},
-		{"accumulators", "graph: g\n" + many("accumulators", "{}", maxEntries+1), "too_many"},
-		{"nodes", head + many("nodes", "{expr: a}", maxEntries+1), "too_many"},
-		{"outputs", head + many("outputs", "{from: a, sink: {drop: {}}}", maxEntries+1), "too_many"},
-		{"subset", head + "reactor: { when: { any: [" + strings.Repeat("a,", maxEntries+1) + "] } }", "too_many"},
-		{"key", head + "vars: { x: { " + strings.Repeat("k", maxKeyBytes+1) + ": 1 } }", "too_large"},
+		{"accumulators", "graph: g\n" + many("accumulators", "{}", decode.MaxEntries+1), "too_many"},
+		{"nodes", head + many("nodes", "{expr: a}", decode.MaxEntries+1), "too_many"},
+		{"outputs", head + many("outputs", "{from: a, sink: {drop: {}}}", decode.MaxEntries+1), "too_many"},
+		{"subset", head + "reactor: { when: { any: [" + strings.Repeat("a,", decode.MaxEntries+1) + "] } }", "too_many"},
+		{"key", head + "vars: { x: { " + strings.Repeat("k", 256+1) + ": 1 } }", "too_large"},
 		{"name", head + "vars:\n  ? " + strings.Repeat("k", 1<<19) + "\n  : 1\n", "too_large"},
 		{"depth", head + "vars: { x: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + " }", "too_deep"},
 		{"nesting", head + "vars:\n  x:\n    " + strings.Repeat("- ", 9000) + "1", "too_deep"},
 	} {
-		_, diags := Parse([]byte(c.text), Options{})
+		_, diags := parse([]byte(c.text), spec.Options{})
 		if len(diags) != 1 || diags[0].Code != c.want {
 			t.Errorf("%s: got %.300v, want one %s", c.name, diags, c.want)
 			continue
@@ -316,14 +329,14 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	// What is just within the bounds is fine.
-	text := "graph: g\n" + many("accumulators", "{}", maxEntries)
-	if _, diags := Parse([]byte(text), Options{}); len(diags) > 0 {
+	text := "graph: g\n" + many("accumulators", "{}", decode.MaxEntries)
+	if _, diags := parse([]byte(text), spec.Options{}); len(diags) > 0 {
 		t.Errorf("got %.300v", diags)
 	}
-	if _, diags := Parse([]byte(head), Options{MaxBytes: len(head)}); len(diags) > 0 {
+	if _, diags := parse([]byte(head), spec.Options{MaxBytes: len(head)}); len(diags) > 0 {
 		t.Errorf("got %v", diags)
 	}
-	if _, diags := Parse([]byte(head), Options{MaxBytes: len(head) - 1}); len(diags) != 1 || diags[0].Code != CodeTooLarge {
+	if _, diags := parse([]byte(head), spec.Options{MaxBytes: len(head) - 1}); len(diags) != 1 || diags[0].Code != decode.CodeTooLarge {
 		t.Errorf("got %v", diags)
 	}
 }
@@ -337,13 +350,13 @@ func TestCutShort(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&b, "  a%d: { capacty: 1 }\n", i)
 	}
-	_, diags := Parse(b.Bytes(), Options{})
-	if len(diags) != maxDiagnostics+1 || diags[maxDiagnostics].Code != CodeTooManyErrors {
+	_, diags := parse(b.Bytes(), spec.Options{})
+	if len(diags) != 1000+1 || diags[1000].Code != decode.CodeTooManyErrors {
 		t.Errorf("got %d diagnostics, the last %v", len(diags), diags[len(diags)-1])
 	}
 
 	text := "graph: g\naccumulators: { a: {} }\nvars:\n  x: \"" + strings.Repeat("${BIG}", 100) + "\"\n"
-	_, diags = Parse([]byte(text), Options{Resolve: func(string) (string, bool, error) { return strings.Repeat("x", 1<<16), true, nil }})
+	_, diags = parse([]byte(text), spec.Options{Resolve: func(string) (string, bool, error) { return strings.Repeat("x", 1<<16), true, nil }})
 	if got := codes(diags); !slices.Equal(got, []string{"vars.x too_large"}) {
 		t.Errorf("got %v", got)
 	}
@@ -352,7 +365,7 @@ func TestCutShort(t *testing.T) {
 // The text form is what editors understand.
 func TestDiagnosticString(t *testing.T) {
 	t.Parallel()
-	_, diags := Parse([]byte("graph: g\naccumulators:\n  a: { sorce: {} }\n"), Options{File: "g.yaml"})
+	_, diags := parse([]byte("graph: g\naccumulators:\n  a: { sorce: {} }\n"), spec.Options{File: "g.yaml"})
 	const want = `g.yaml:3:8: unknown_field: an accumulator has no field "sorce"; remove it or correct its name (did you mean source?)`
 	if got := diags.Err(); got == nil || got.Error() != want {
 		t.Errorf("got %v, want %s", got, want)
@@ -366,23 +379,13 @@ func TestDiagnosticString(t *testing.T) {
 func TestNothing(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "---", "a: [1, 2\nb: 3", "graph: \"x", "\xff"} {
-		if g, diags := Parse([]byte(text), Options{}); g != nil || len(diags) == 0 {
+		if g, diags := parse([]byte(text), spec.Options{}); g != nil || len(diags) == 0 {
 			t.Errorf("%q: got %v and %v", text, g, diags)
 		}
 	}
 	for _, text := range []string{"[]", "x", "{}"} {
-		if g, diags := Parse([]byte(text), Options{}); g == nil || len(diags) == 0 {
+		if g, diags := parse([]byte(text), spec.Options{}); g == nil || len(diags) == 0 {
 			t.Errorf("%q: got %v and %v", text, g, diags)
 		}
-	}
-}
-
-// A byte order mark is no part of the text, and other drafts of JSON Schema are
-// schemas too.
-func TestAccepted(t *testing.T) {
-	t.Parallel()
-	g := mustParse(t, "\ufeffgraph: g\naccumulators: { a: { schema: { $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/definitions/x', definitions: { x: true } } } }")
-	if g.Accumulators[0].Pos.Column != 17 || g.Accumulators[0].Schema == nil {
-		t.Errorf("got %+v", g.Accumulators[0])
 	}
 }

@@ -1,16 +1,19 @@
-package spec
+package spec_test
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/graphd/graphd/internal/sink/postgres"
+	"github.com/graphd/graphd/internal/spec"
 )
 
-func postgresGraph(t *testing.T, sink, secret string) *Graph {
+func postgresGraph(t *testing.T, sink, secret string) *spec.Graph {
 	t.Helper()
-	g, diags := Parse(fmt.Appendf(nil, "graph: g\naccumulators: { a: {} }\noutputs:\n  o: { from: a, sink: { postgres: %s } }\n", sink),
-		Options{Resolve: func(string) (string, bool, error) { return secret, true, nil }})
+	g, diags := parse(fmt.Appendf(nil, "graph: g\naccumulators: { a: {} }\noutputs:\n  o: { from: a, sink: { postgres: %s } }\n", sink),
+		spec.Options{Resolve: func(string) (string, bool, error) { return secret, true, nil }})
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
@@ -19,11 +22,11 @@ func postgresGraph(t *testing.T, sink, secret string) *Graph {
 
 func TestPostgresSink(t *testing.T) {
 	t.Parallel()
-	p := postgresGraph(t, `{ table: desk.trades, columns: [id, "Odd name"], mode: upsert, conflict: [id] }`, "").Outputs[0].Sink.Postgres
+	p := postgresGraph(t, `{ table: desk.trades, columns: [id, "Odd name"], mode: upsert, conflict: [id] }`, "").Outputs[0].Sink.Config.(postgres.Declared)
 	if p.Table != "desk.trades" || p.Mode != "upsert" || !slices.Equal(p.Columns, []string{"id", "Odd name"}) || !slices.Equal(p.Conflict, []string{"id"}) {
 		t.Errorf("%+v", p)
 	}
-	if p := postgresGraph(t, "{ table: t }", "").Outputs[0].Sink.Postgres; p.Mode != "insert" || p.Columns != nil || p.DSN != "" {
+	if p := postgresGraph(t, "{ table: t }", "").Outputs[0].Sink.Config.(postgres.Declared); p.Mode != "insert" || p.Columns != nil || p.DSN != "" {
 		t.Errorf("defaults: %+v", p)
 	}
 }
@@ -34,14 +37,14 @@ func TestPostgresAddressIsHidden(t *testing.T) {
 	t.Parallel()
 	one := postgresGraph(t, `{ table: t, dsn: "postgres://u:hunter1@h/d" }`, "")
 	two := postgresGraph(t, `{ table: t, dsn: "postgres://u:hunter2@h/d" }`, "")
-	if diff := Diff(one, two); len(diff) != 1 || strings.Contains(fmt.Sprint(diff), "hunter") || one.Hash == two.Hash {
+	if diff := spec.Diff(one, two); len(diff) != 1 || strings.Contains(fmt.Sprint(diff), "hunter") || one.Hash == two.Hash {
 		t.Errorf("diff %v", diff)
 	}
 	three, four := postgresGraph(t, `{ table: t, dsn: "${DSN}" }`, "postgres://u:hunter3@h/d"), postgresGraph(t, `{ table: t, dsn: "${DSN}" }`, "postgres://u:hunter4@h/d")
-	if diff := Diff(three, four); len(diff) != 0 || three.Hash != four.Hash {
+	if diff := spec.Diff(three, four); len(diff) != 0 || three.Hash != four.Hash {
 		t.Errorf("diff %v", diff)
 	}
-	if diff := Diff(two, three); len(diff) != 1 || strings.Contains(fmt.Sprint(diff), "hunter") {
+	if diff := spec.Diff(two, three); len(diff) != 1 || strings.Contains(fmt.Sprint(diff), "hunter") {
 		t.Errorf("diff %v", diff)
 	}
 }

@@ -1,144 +1,69 @@
 package spec
 
 import (
-	"slices"
-	"strconv"
-	"strings"
-
-	"go.yaml.in/yaml/v3"
-
-	"github.com/graphd/graphd/api"
-	"github.com/graphd/graphd/internal/spec/internal/document"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of the declaration. Editors complete
-// and check declarations with it.
-func Schema() []byte { return api.GraphSchema() }
-
-// fieldSets are the mappings of the declaration by the name of their definition in
-// the JSON Schema, with the words that diagnostics use for them.
-func fieldSets() map[string]fieldSet {
-	return map[string]fieldSet{
-		"graph":            setOf(graphFields),
-		"accumulator":      setOf(accumulatorFields),
-		"batch":            setOf(batchFields),
-		"state":            setOf(stateFields),
-		"window":           setOf(windowFields),
-		"hopping":          setOf(hoppingFields),
-		"source":           setOf(sourceKinds),
-		"source_file":      setOf(fileSourceFields),
-		"source_generator": setOf(generatorFields),
-		"source_poll":      setOf(pollFields),
-		"source_websocket": setOf(webSocketFields),
-		"source_graph":     setOf(graphSourceFields),
-		"source_kafka":     setOf(kafkaSourceFields),
-		"kafka_start":      setOf(kafkaStartFields),
-		"kafka_tls":        setOf(kafkaTLSFields),
-		"kafka_sasl":       setOf(kafkaSASLFields),
-		"reactor":          setOf(reactorFields),
-		"when":             setOf(whenFields),
-		"restart":          setOf(restartFields),
-		"node":             setOf(nodeFields),
-		"output":           setOf(outputFields),
-		"sink":             setOf(sinkKinds),
-		"sink_file":        setOf(fileSinkFields),
-		"sink_http":        setOf(httpSinkFields),
-		"sink_graph":       setOf(graphSinkFields),
-		"sink_postgres":    setOf(postgresSinkFields),
-		"sink_kafka":       setOf(kafkaSinkFields),
-		"retry":            setOf(retryFields),
-		"node_go":          setOf(goNodeFields),
-		"registered":       setOf(registeredFields),
-		"durability":       setOf(durabilityFields),
-		"history":          setOf(historyFields),
-		"dead_letters":     setOf(deadLettersFields),
-		"nothing":          {},
+// Mappings are the mappings of the declaration with fixed fields.
+func (k Kinds) Mappings() []decode.Mapping {
+	list := []decode.Mapping{
+		decode.MappingOf("graph", graphFields, nil),
+		decode.MappingOf("accumulator", accumulatorFields, decode.Choices{"time_unit": timeUnits, "strategy": strategies}),
+		decode.MappingOf("batch", batchFields, nil),
+		decode.MappingOf("state", stateFields, nil),
+		decode.MappingOf("window", windowFields, decode.Choices{"late": latePolicies, "groups": groupings}),
+		decode.MappingOf("hopping", hoppingFields, nil),
+		decode.MappingOf("source", kindFields(k.Sources), nil),
+		decode.MappingOf("reactor", reactorFields, decode.Choices{
+			"when": criteria, "strategy": strategies, "on_warm_timeout": onWarmTimeouts,
+		}),
+		decode.MappingOf("when", whenFields, nil),
+		decode.MappingOf("restart", restartFields, decode.Choices{"on_exhausted": onExhausteds}),
+		decode.MappingOf("node", nodeFields, decode.Choices{"on_error": onErrors, "priority": priorities}),
+		decode.MappingOf("output", outputFields, decode.Choices{
+			"emit": outputEmits, "on_error": outputOnErrors, "delivery": deliveries,
+		}),
+		decode.MappingOf("sink", kindFields(k.Sinks), nil),
+		decode.MappingOf("retry", retryFields, nil),
+		decode.MappingOf("node_go", goNodeFields, nil),
+		decode.MappingOf("durability", durabilityFields, decode.Choices{
+			"mode": durabilityModes, "on_failure": onFailures,
+		}),
+		decode.MappingOf("history", historyFields, nil),
+		decode.MappingOf("dead_letters", deadLettersFields, nil),
 	}
-}
-
-// choices are the fields that take one of a few words, by where the JSON Schema
-// lists them: definition and field.
-func choices() map[string]choice {
-	return map[string]choice{
-		"accumulator.time_unit":   timeUnits,
-		"accumulator.strategy":    strategies,
-		"window.late":             latePolicies,
-		"window.groups":           groupings,
-		"source_file.format":      sourceFormats,
-		"source_file.on_truncate": onTruncates,
-		"reactor.when":            criteria,
-		"reactor.strategy":        strategies,
-		"reactor.on_warm_timeout": onWarmTimeouts,
-		"restart.on_exhausted":    onExhausteds,
-		"node.on_error":           onErrors,
-		"node.priority":           priorities,
-		"output.emit":             outputEmits,
-		"output.on_error":         outputOnErrors,
-		"output.delivery":         deliveries,
-		"sink_file.format":        sinkFormats,
-		"sink_http.method":        httpMethods,
-		"source_kafka.format":     kafkaFormats,
-		"sink_kafka.compression":  kafkaCompressions,
-		"kafka_sasl.mechanism":    saslMechanisms,
-		"durability.mode":         durabilityModes,
-		"durability.on_failure":   onFailures,
-	}
-}
-
-// fieldPlaces maps a field to the mappings that have it, for who put one in the
-// wrong place.
-func fieldPlaces() map[string][]string {
-	places := make(map[string][]string)
-	for where, set := range fieldSets() {
-		for _, name := range set.names {
-			places[name] = append(places[name], strings.ReplaceAll(where, "_", " "))
+	for _, s := range k.schemas() {
+		for _, d := range s.Definitions() {
+			list = append(list, d.Mappings()...)
 		}
 	}
-	for _, list := range places {
-		slices.Sort(list)
+	return list
+}
+
+// schemas are what the kinds add to the JSON Schema, each definition by the first that has it.
+func (k Kinds) schemas() (list []decode.Schema) {
+	for _, s := range k.Sources {
+		list = append(list, s.Schema())
 	}
-	return places
+	for _, s := range k.Sinks {
+		list = append(list, s.Schema())
+	}
+	return list
 }
 
 // checkSchema checks that an inline schema is a JSON Schema.
-func (d *decoder) checkSchema(v value, schema any) bool {
+func (d *draft) checkSchema(v value, schema any) bool {
 	problems := d.schemas.Check(schema)
-	if _, secret := d.unresolved.trees[v.at.String()]; secret && len(problems) > 0 {
+	if len(problems) > 0 && d.HoldsReference(v) {
 		// The words of a problem may quote values, which references may have filled in.
-		d.report(v.node, v.at, CodeBadSchema, "", "this is not a JSON Schema with the references as they are set; correct it")
+		d.Report(v.Here(), decode.CodeBadSchema, "",
+			"this is not a JSON Schema with the references as they are set; correct it")
 		return false
 	}
 	for _, p := range problems {
-		bad := descend(v, p.Pointer)
-		d.report(bad.node, bad.at, CodeBadSchema, "", "this is not a JSON Schema: %s; correct it", document.Shorten(p.Text, 200))
+		bad := v.Find(p.Pointer)
+		d.Report(bad.Here(), decode.CodeBadSchema, "",
+			"this is not a JSON Schema: %s; correct it", decode.Shorten(p.Text, 200))
 	}
 	return len(problems) == 0
-}
-
-// descend follows a JSON pointer from a value as far as it goes.
-func descend(v value, pointer []string) value {
-	for _, token := range pointer {
-		next, ok := step(v, token)
-		if !ok {
-			break
-		}
-		v = next
-	}
-	return v
-}
-
-func step(v value, token string) (value, bool) {
-	switch v.node.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(v.node.Content); i += 2 {
-			if key := v.node.Content[i]; key.Value == token {
-				return v.child(key, v.node.Content[i+1]), true
-			}
-		}
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(v.node.Content) {
-			return v.item(i), true
-		}
-	}
-	return value{}, false
 }

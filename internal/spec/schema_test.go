@@ -1,4 +1,4 @@
-package spec
+package spec_test
 
 import (
 	"bytes"
@@ -12,6 +12,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graphd/graphd/api"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // object is a definition of the JSON Schema, as far as the tests look at it.
@@ -28,7 +32,7 @@ func definitions(t *testing.T) map[string]object {
 	var doc struct {
 		Defs map[string]json.RawMessage `json:"$defs"`
 	}
-	if err := json.Unmarshal(Schema(), &doc); err != nil {
+	if err := json.Unmarshal(kinds.Schema(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	defs := make(map[string]object)
@@ -50,7 +54,10 @@ func definitions(t *testing.T) map[string]object {
 // require the same, and agree on what is not built yet (M47).
 func TestSchemaHasTheFieldsOfTheDecoder(t *testing.T) {
 	t.Parallel()
-	defs, sets := definitions(t), fieldSets()
+	defs, sets := definitions(t), map[string]decode.FieldSet{"nothing": {}}
+	for _, m := range kinds.Mappings() {
+		sets[m.Name] = m.Fields
+	}
 	for name := range defs {
 		if _, ok := sets[name]; !ok {
 			t.Errorf("the decoder has no fields for %s of the schema", name)
@@ -69,17 +76,17 @@ func TestSchemaHasTheFieldsOfTheDecoder(t *testing.T) {
 			t.Errorf("%s: the schema has no description", name)
 		}
 		for field := range o.Properties {
-			if !slices.Contains(set.names, field) {
+			if !slices.Contains(set.Names, field) {
 				t.Errorf("%s.%s is in the schema, the decoder does not know it", name, field)
 			}
 		}
-		for _, field := range set.names {
+		for _, field := range set.Names {
 			checkProperty(t, name, field, o, set)
 		}
 	}
 }
 
-func checkProperty(t *testing.T, name, field string, o object, set fieldSet) {
+func checkProperty(t *testing.T, name, field string, o object, set decode.FieldSet) {
 	t.Helper()
 	raw, ok := o.Properties[field]
 	if !ok {
@@ -96,10 +103,10 @@ func checkProperty(t *testing.T, name, field string, o object, set fieldSet) {
 	if p.Description == "" {
 		t.Errorf("%s.%s has no description", name, field)
 	}
-	if built, refused := slices.Contains(set.built, field), string(p.Not) == "{}"; built == refused {
+	if built, refused := slices.Contains(set.Built, field), string(p.Not) == "{}"; built == refused {
 		t.Errorf("%s.%s: built %v, but the schema refuses it: %v", name, field, built, refused)
 	}
-	if needed, required := slices.Contains(set.needed, field), slices.Contains(o.Required, field); needed != required {
+	if needed, required := slices.Contains(set.Needed, field), slices.Contains(o.Required, field); needed != required {
 		t.Errorf("%s.%s: needed %v, required by the schema: %v", name, field, needed, required)
 	}
 }
@@ -108,32 +115,38 @@ func checkProperty(t *testing.T, name, field string, o object, set fieldSet) {
 func TestSchemaHasTheChoicesOfTheDecoder(t *testing.T) {
 	t.Parallel()
 	defs := definitions(t)
-	for place, c := range choices() {
-		def, field, _ := strings.Cut(place, ".")
-		var p struct {
-			Default string
-			AnyOf   []struct{ Enum []string }
+	for _, m := range kinds.Mappings() {
+		for field, c := range m.Choices {
+			checkChoice(t, defs[m.Name], m.Name+"."+field, field, c)
 		}
-		if err := json.Unmarshal(defs[def].Properties[field], &p); err != nil || len(p.AnyOf) == 0 {
-			t.Errorf("%s: no words in the schema: %v", place, err)
-			continue
-		}
-		got, want := slices.Sorted(slices.Values(p.AnyOf[0].Enum)), slices.Sorted(slices.Values(c.built))
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: the schema has %v, the decoder %v", place, got, want)
-		}
-		// Two of them have no fixed default: an input's strategy is the reactor's, a
-		// file's format is told from its name.
-		if free := place == "accumulator.strategy" || place == "source_file.format"; !free && p.Default != c.built[0] {
-			t.Errorf("%s: the schema's default is %q, the decoder's %q", place, p.Default, c.built[0])
-		}
+	}
+}
+
+func checkChoice(t *testing.T, def object, place, field string, c decode.Choice) {
+	t.Helper()
+	var p struct {
+		Default string
+		AnyOf   []struct{ Enum []string }
+	}
+	if err := json.Unmarshal(def.Properties[field], &p); err != nil || len(p.AnyOf) == 0 {
+		t.Errorf("%s: no words in the schema: %v", place, err)
+		return
+	}
+	got, want := slices.Sorted(slices.Values(p.AnyOf[0].Enum)), slices.Sorted(slices.Values(c.Words))
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: the schema has %v, the decoder %v", place, got, want)
+	}
+	// Two of them have no fixed default: an input's strategy is the reactor's, a
+	// file's format is told from its name.
+	if free := place == "accumulator.strategy" || place == "source_file.format"; !free && p.Default != c.Default() {
+		t.Errorf("%s: the schema's default is %q, the decoder's %q", place, p.Default, c.Default())
 	}
 }
 
 // The defaults of numbers and durations in the schema are those of the decoder.
 func TestSchemaHasTheDefaultsOfTheDecoder(t *testing.T) {
 	t.Parallel()
-	g, diags := Parse([]byte("graph: g\naccumulators: { a: {} }"), Options{})
+	g, diags := parse([]byte("graph: g\naccumulators: { a: {} }"), spec.Options{})
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
@@ -181,7 +194,7 @@ func TestSchemaHasTheDefaultsOfTheDecoder(t *testing.T) {
 
 func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(kinds.Schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +250,7 @@ func TestValidDocumentsUnderBoth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, diags := Parse(data, Options{File: file, Resolve: environment}); len(diags) > 0 {
+		if _, diags := parse(data, spec.Options{File: file, Resolve: environment}); len(diags) > 0 {
 			t.Errorf("the decoder refuses it:\n%v", diags)
 		}
 		x, ok := instance(data)
@@ -253,9 +266,9 @@ func TestValidDocumentsUnderBoth(t *testing.T) {
 // inSchema are the codes of mistakes that a schema can see: those of structure, not
 // those of references between parts, of environment or of notation.
 var inSchema = []string{
-	CodeUnknownField, CodeNotYetSupported, CodeMissingField, CodeWrongType, CodeEmptyValue, CodeEmptyRoutes,
-	CodeBadValue, CodeBadDuration, CodeOutOfRange, CodeBadName, CodeReservedName, CodeSeveralKinds, CodeMissingKind,
-	CodeConflict, CodeNoFlushRule, CodeNotAllowed, CodeQuoteExpression, CodeDuplicateEntry,
+	decode.CodeUnknownField, decode.CodeNotYetSupported, decode.CodeMissingField, decode.CodeWrongType, decode.CodeEmptyValue, decode.CodeEmptyRoutes,
+	decode.CodeBadValue, decode.CodeBadDuration, decode.CodeOutOfRange, decode.CodeBadName, decode.CodeReservedName, decode.CodeSeveralKinds, decode.CodeMissingKind,
+	decode.CodeConflict, decode.CodeNoFlushRule, decode.CodeNotAllowed, decode.CodeQuoteExpression, decode.CodeDuplicateEntry,
 }
 
 // apart are mistakes that the two see differently, and why.
@@ -280,8 +293,8 @@ func TestMistakesUnderBoth(t *testing.T) {
 		if !ok {
 			continue
 		}
-		_, diags := Parse(data, Options{File: file, Resolve: environment})
-		structural := slices.ContainsFunc(diags, func(d Diagnostic) bool { return slices.Contains(inSchema, d.Code) })
+		_, diags := parse(data, spec.Options{File: file, Resolve: environment})
+		structural := slices.ContainsFunc(diags, func(d spec.Diagnostic) bool { return slices.Contains(inSchema, d.Code) })
 		_, name, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "-")
 		refused := schema.Validate(x) != nil
 		if _, differ := apart[name]; differ {
@@ -299,5 +312,14 @@ func TestMistakesUnderBoth(t *testing.T) {
 	}
 	if both < 40 {
 		t.Errorf("only %d mistakes fail under both", both)
+	}
+}
+
+// What is published is what the kinds that are built in make of it.
+func TestPublishedSchema(t *testing.T) {
+	t.Parallel()
+	if !bytes.Equal(api.GraphSchema(), kinds.Schema()) {
+		t.Error("api/graph.schema.json is not the schema of the kinds that are built in; " +
+			"write it with go run ./cmd/graphd schema > api/graph.schema.json")
 	}
 }

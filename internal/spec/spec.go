@@ -23,32 +23,25 @@
 // tables, check.go looks at what crosses parts, canonical.go makes the hash.
 package spec
 
-import "time"
+import (
+	"time"
 
-// Pos is a place in a declaration: 1-based line and column, and the path of
-// the field there ("accumulators.orderbook.where"). The zero Pos is unknown.
-type Pos struct {
-	Line, Column int
-	Path         string
-}
+	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/meaning"
+)
 
-// Expr is an expression as the user wrote it. The zero Expr means "not given".
-type Expr struct {
-	// Text is the expression's source. A YAML boolean or number is its literal text.
-	Text string
-	Pos  Pos
+// What parts of declarations are made of.
+type (
+	Pos         = decode.Pos
+	Expr        = decode.Expr
+	Field       = decode.Named
+	Diagnostic  = decode.Diagnostic
+	Diagnostics = decode.Diagnostics
+	Resolver    = decode.Resolver
 
-	origin *origin // how Text stands in the document, for At; nil when it was not parsed from one
-}
-
-// IsZero reports whether no expression was given.
-func (e Expr) IsZero() bool { return e.Text == "" }
-
-// Field is a named expression; the order of fields is the document's order.
-type Field struct {
-	Name string
-	Expr Expr
-}
+	decoder = decode.Decoder
+	value   = decode.Value
+)
 
 // Graph is one declaration.
 type Graph struct {
@@ -68,7 +61,7 @@ type Graph struct {
 	// a reference counts as it is written, not as what it resolves to.
 	Hash string
 
-	unresolved unresolved // what was written with references, as it was written
+	written *meaning.AsWritten // what was written with references
 }
 
 // Var is a constant of the graph. Value is what the document holds: nil, bool,
@@ -152,50 +145,6 @@ type State struct {
 	Keep int // how many of the newest events are kept, at least 1
 }
 
-// Source says where an accumulator's events come from besides its socket.
-// Exactly one kind; "websocket" and "http" are the socket itself.
-type Source struct {
-	Kind      string // "websocket" (default), "http", "file", "generator", "poll", "websocket_client", "graph", "kafka"
-	Pos       Pos
-	File      FileSource
-	Generator GeneratorSource
-	Poll      PollSource
-	WebSocket WebSocketSource // of kind "websocket_client"
-	Graph     GraphSource
-	Go        Registered
-	Kafka     KafkaSource
-}
-
-// Pulls reports whether the source is more than the accumulator's own socket.
-func (s *Source) Pulls() bool { return s.Kind != "websocket" && s.Kind != "http" }
-
-// Replays reports whether the source can go back to a position, so that what a crash took
-// is read again.
-func (s *Source) Replays() bool {
-	switch s.Kind {
-	case "websocket", "http", "poll", "websocket_client", "graph", "go":
-		return false
-	}
-	return true
-}
-
-// FileSource reads a file of NDJSON or CSV.
-type FileSource struct {
-	Path   string
-	Format string // "ndjson" or "csv"; from the extension when not given
-	Follow bool   // keep reading as the file grows
-	// OnTruncate is "halt" (default) or "restart": what to do when a followed file was truncated or replaced.
-	OnTruncate string
-}
-
-// GeneratorSource makes events from an expression.
-type GeneratorSource struct {
-	Every time.Duration // one event each; 0 with Count: as fast as possible
-	Count int64         // how many in all; 0: without end
-	Expr  Expr          // over: i (int, from 0), vars, rand() (float in [0,1) from Seed and i)
-	Seed  int64
-}
-
 // Reactor says when the graph fires.
 type Reactor struct {
 	Pos Pos
@@ -267,25 +216,6 @@ type Output struct {
 	Timeout time.Duration
 	// Delivery is "direct", "outbox", or "" when not declared: the sink's own way, which is direct.
 	Delivery string
-}
-
-// Sink says where an output goes. Exactly one kind.
-type Sink struct {
-	Kind  string // "stdout", "file", "websocket", "drop", "http", "graph", "postgres", "kafka"
-	Pos   Pos
-	File  FileSink
-	HTTP  HTTPSink
-	Graph GraphSink
-	Go    Registered
-
-	Postgres PostgresSink
-	Kafka    KafkaSink
-}
-
-// FileSink appends to a file, one JSON document a line.
-type FileSink struct {
-	Path   string
-	Format string // "ndjson"
 }
 
 // Durability says what survives a crash.

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/graphd/graphd/internal/spec/internal/document"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // Window is the configuration of a window accumulator.
@@ -39,37 +37,37 @@ const (
 )
 
 var (
-	latePolicies = choice{built: []string{"drop", "dead_letter", "update"}}
-	groupings    = choice{built: []string{"each", "all"}}
+	latePolicies = decode.Words("drop", "dead_letter", "update")
+	groupings    = decode.Words("each", "all")
 )
 
 // windowNames are what a result has beside its aggregates.
 var windowNames = []string{"key", "start", "end", "groups", "update", "early"}
 
-var windowFields = []field[Window]{
-	{name: "tumbling", read: func(d *decoder, v value, w *Window) {
-		d.windowSpan(v, 1, &w.Size)
+var windowFields = []decode.Field[Window]{
+	{Name: "tumbling", Read: func(d *decoder, v value, w *Window) {
+		windowSpan(d, v, 1, &w.Size)
 		w.Every = w.Size
 	}},
-	{name: "hopping", read: readHopping},
-	{name: "session"},
-	{name: "lateness", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 0, &w.Lateness) }},
-	{name: "idle", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Idle) }},
-	{name: "late", read: readLate},
-	{name: "retain", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Retain) }},
-	{name: "early", read: func(d *decoder, v value, w *Window) { d.windowSpan(v, 1, &w.Early) }},
-	{name: "key", read: func(d *decoder, v value, w *Window) { w.Key = d.keys(v) }},
-	{name: "aggregate", need: true, read: readAggregate},
-	{name: "groups", read: func(d *decoder, v value, w *Window) { d.pick(v, groupings, &w.Groups) }},
+	{Name: "hopping", Read: readHopping},
+	{Name: "session"},
+	{Name: "lateness", Read: func(d *decoder, v value, w *Window) { windowSpan(d, v, 0, &w.Lateness) }},
+	{Name: "idle", Read: func(d *decoder, v value, w *Window) { windowSpan(d, v, 1, &w.Idle) }},
+	{Name: "late", Read: readLate},
+	{Name: "retain", Read: func(d *decoder, v value, w *Window) { windowSpan(d, v, 1, &w.Retain) }},
+	{Name: "early", Read: func(d *decoder, v value, w *Window) { windowSpan(d, v, 1, &w.Early) }},
+	{Name: "key", Read: func(d *decoder, v value, w *Window) { w.Key = d.Exprs(v) }},
+	{Name: "aggregate", Need: true, Read: readAggregate},
+	{Name: "groups", Read: func(d *decoder, v value, w *Window) { d.Pick(v, groupings, &w.Groups) }},
 }
 
 // readLate reads what becomes of late events. What is no policy, nor nearly one, names an
 // input of their own.
 func readLate(d *decoder, v value, w *Window) {
-	text := v.node.Value
-	if v.node.Kind != yaml.ScalarNode || !validName.MatchString(text) || slices.Contains(latePolicies.built, text) ||
-		d.finder.Nearest(text, latePolicies.built) != "" || strings.Contains(text, "${") {
-		d.pick(v, latePolicies, &w.Late)
+	text := v.Text()
+	if !v.IsScalar() || !decode.ValidName(text) || slices.Contains(latePolicies.Words, text) ||
+		d.Nearest(text, latePolicies.Words) != "" || strings.Contains(text, "${") {
+		d.Pick(v, latePolicies, &w.Late)
 		return
 	}
 	w.Late, w.LateInput = "side", text
@@ -77,32 +75,32 @@ func readLate(d *decoder, v value, w *Window) {
 
 // addLateInput declares the input that a window's late events go to: one that has no
 // source, and whose every event counts.
-func (d *decoder) addLateInput(g *Graph, a *Accumulator, v value) {
-	late := value{node: v.node, key: v.node, at: v.at}
-	pos := d.pos(v.node, v.at)
-	if slices.ContainsFunc(g.Accumulators, func(o Accumulator) bool { return o.Name == a.Window.LateInput }) {
-		d.report(v.node, v.at, CodeDuplicateName, "", "%s is an accumulator already; late events go to an input of their own: give it another name", document.Quote(a.Window.LateInput))
+func (d *draft) addLateInput(a *Accumulator, v value) {
+	pos := v.Here().Pos()
+	if slices.ContainsFunc(d.Accumulators, func(o Accumulator) bool { return o.Name == a.Window.LateInput }) {
+		d.Report(v.Here(), decode.CodeDuplicateName, "",
+			"%s is an accumulator already; late events go to an input of their own: give it another name",
+			decode.Quote(a.Window.LateInput))
 		return
 	}
-	d.links.accumulators = append(d.links.accumulators, input{value: late})
-	g.Accumulators = append(g.Accumulators, Accumulator{
-		Name: a.Window.LateInput, Pos: pos, Source: Source{Kind: "websocket", Pos: pos}, Kind: "passthrough",
-		TimeUnit: timeUnits.built[0], Capacity: a.Capacity, CapacityBytes: a.CapacityBytes, LateOf: a.Name, Global: a.Global,
-	})
+	late := d.newAccumulator(a.Window.LateInput, pos)
+	late.Capacity, late.CapacityBytes, late.LateOf, late.Global = a.Capacity, a.CapacityBytes, a.Name, a.Global
+	d.links.accumulators = append(d.links.accumulators, input{value: v.AsName()})
+	d.Accumulators = append(d.Accumulators, late)
 }
 
 type hopping struct{ size, every time.Duration }
 
-var hoppingFields = []field[hopping]{
-	{name: "size", need: true, read: func(d *decoder, v value, h *hopping) { d.windowSpan(v, 1, &h.size) }},
-	{name: "every", need: true, read: func(d *decoder, v value, h *hopping) { d.windowSpan(v, 1, &h.every) }},
+var hoppingFields = []decode.Field[hopping]{
+	{Name: "size", Need: true, Read: func(d *decoder, v value, h *hopping) { windowSpan(d, v, 1, &h.size) }},
+	{Name: "every", Need: true, Read: func(d *decoder, v value, h *hopping) { windowSpan(d, v, 1, &h.every) }},
 }
 
 // windowSpan reads a span of time that windows are made of or kept for.
-func (d *decoder) windowSpan(v value, least time.Duration, into *time.Duration) {
+func windowSpan(d *decoder, v value, least time.Duration, into *time.Duration) {
 	var n time.Duration
-	if d.duration(v, least, &n); n > maxSize {
-		d.report(v.node, v.at, CodeTooLarge, "", "%s is too long; at most %v are allowed", document.Subject(v.node), maxSize)
+	if d.Duration(v, least, &n); n > maxSize {
+		d.Report(v.Here(), decode.CodeTooLarge, "", "%s is too long; at most %v are allowed", v.Subject(), maxSize)
 		return
 	}
 	*into = n
@@ -110,57 +108,64 @@ func (d *decoder) windowSpan(v value, least time.Duration, into *time.Duration) 
 
 func readHopping(d *decoder, v value, w *Window) {
 	var h hopping
-	readObject(d, v, "hopping", hoppingFields, &h)
+	decode.Object(d, v, "hopping", hoppingFields, &h)
 	w.Size, w.Every = h.size, h.every
 	switch {
 	case h.size == 0 || h.every == 0: // has its own diagnostic
 	case h.every > h.size:
-		d.report(v.anchor(), v.at, CodeConflict, "", "windows of %v every %v leave gaps, in which events would be lost; make every at most the size", h.size, h.every)
+		d.Report(v.Whole(), decode.CodeConflict, "",
+			"windows of %v every %v leave gaps, in which events would be lost; make every at most the size",
+			h.size, h.every)
 	case h.size/h.every > maxOverlap:
-		d.report(v.anchor(), v.at, CodeTooMany, "", "each event would be in %d windows, %d are allowed; make every longer", h.size/h.every, maxOverlap)
+		d.Report(v.Whole(), decode.CodeTooMany, "",
+			"each event would be in %d windows, %d are allowed; make every longer", h.size/h.every, maxOverlap)
 	}
 }
 
 func readAggregate(d *decoder, v value, w *Window) {
 	const want = "a mapping from names to aggregates, such as n: count()"
-	if !d.mapping(v, want) {
+	if !d.Mapping(v, want) {
 		return
 	}
-	w.Aggregate = d.expressions(v, "aggregate")
-	if len(v.node.Content) == 0 {
-		d.report(v.anchor(), v.at, CodeEmptyValue, "", "aggregate is empty; name at least one, such as n: count()")
+	w.Aggregate = d.Expressions(v, "aggregate")
+	if v.IsEmpty() {
+		d.Report(v.Whole(), decode.CodeEmptyValue, "", "aggregate is empty; name at least one, such as n: count()")
 	}
-	for i := 0; i+1 < len(v.node.Content); i += 2 {
-		if key := v.node.Content[i]; slices.Contains(windowNames, key.Value) {
-			d.report(key, v.child(key, key).at, CodeReservedName, "", "%s is a field of every window's result; give the aggregate another name", document.Quote(key.Value))
+	for _, e := range v.Entries() {
+		if slices.Contains(windowNames, e.Key()) {
+			d.Report(e.Name(), decode.CodeReservedName, "",
+				"%s is a field of every window's result; give the aggregate another name", decode.Quote(e.Key()))
 		}
 	}
 }
 
-func readWindow(d *decoder, v value, a *Accumulator) {
+func readWindow(d *decoder, v value, a *inputDraft) {
 	w := &a.Window
-	w.Pos = d.pos(v.anchor(), v.at)
-	w.Late, w.Groups = latePolicies.built[0], groupings.built[0]
-	got, ok := readObject(d, v, "window", windowFields, w)
+	w.Pos = v.Whole().Pos()
+	w.Late, w.Groups = latePolicies.Default(), groupings.Default()
+	got, ok := decode.Object(d, v, "window", windowFields, w)
 	if !ok {
 		return
 	}
 	kinds := []string{"tumbling", "hopping", "session"}
-	if _, ok := d.exclusive(got, "the window", kinds); !ok {
-		d.report(v.anchor(), v.at, CodeMissingKind, "", "the window does not say what it is; give tumbling or hopping")
+	if _, ok := d.Exclusive(got, "the window", kinds); !ok {
+		d.Report(v.Whole(), decode.CodeMissingKind, "", "the window does not say what it is; give tumbling or hopping")
 	}
 	if w.LateInput != "" {
-		d.links.accumulators[len(d.links.accumulators)-1].late = got["late"]
+		a.at.late = got["late"]
 	}
 	retain, hasRetain := got["retain"]
 	switch {
 	case w.Late == "update" && !hasRetain:
-		d.report(v.anchor(), v.at, CodeConflict, "", "late: update needs retain, for how long after its close a window can be updated; add it")
+		d.Report(v.Whole(), decode.CodeConflict, "",
+			"late: update needs retain, for how long after its close a window can be updated; add it")
 	case hasRetain && w.Late != "update" && w.Late != "":
-		d.report(retain.anchor(), retain.at, CodeConflict, "", "retain is for late: update alone; remove it or let late be update")
+		d.Report(retain.Whole(), decode.CodeConflict, "",
+			"retain is for late: update alone; remove it or let late be update")
 	}
-	if all, ok := got["groups"]; ok && w.Groups == "all" && got["key"].node == nil {
-		d.report(all.anchor(), all.at, CodeConflict, "", "groups: all lists the groups of a key, and there is none; add key or remove groups")
+	if all, ok := got["groups"]; ok && w.Groups == "all" && !got["key"].Given() {
+		d.Report(all.Whole(), decode.CodeConflict, "",
+			"groups: all lists the groups of a key, and there is none; add key or remove groups")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Config says what to generate.
 type Config struct {
-	spec.GeneratorSource
+	Declared
 	// Vars are the graph's constants, an object; the zero Value means none. VarsType is
 	// their static type.
 	Vars     boundary.Value

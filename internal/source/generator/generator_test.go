@@ -21,14 +21,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newSource(t *testing.T, text string, g spec.GeneratorSource) *Source {
+func newSource(t *testing.T, text string, g Declared) *Source {
 	t.Helper()
 	vars, err := boundary.FromAny(map[string]any{"base": 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.Expr = spec.Expr{Text: text}
-	s, ds := New(Config{GeneratorSource: g, Vars: vars, VarsType: expression.OfValue(vars)})
+	s, ds := New(Config{Declared: g, Vars: vars, VarsType: expression.OfValue(vars)})
 	if len(ds) > 0 {
 		t.Fatal(ds)
 	}
@@ -38,7 +38,7 @@ func newSource(t *testing.T, text string, g spec.GeneratorSource) *Source {
 const walk = `{"i": i, "bid": vars.base + rand(), "ask": rand()}`
 
 func TestConformance(t *testing.T) {
-	for name, c := range map[string]spec.GeneratorSource{
+	for name, c := range map[string]Declared{
 		"bounded": {Count: 700, Seed: 3}, "endless": {Seed: 3}, "paced": {Every: 10 * time.Microsecond, Count: 700},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,12 +62,12 @@ func generate(t *testing.T, s *Source, from ...boundary.Position) []sourcetest.I
 // What an event is depends on the seed and its number alone.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
-	a := generate(t, newSource(t, walk, spec.GeneratorSource{Count: 600, Seed: 7}))
-	b := generate(t, newSource(t, walk, spec.GeneratorSource{Count: 600, Seed: 7}))
+	a := generate(t, newSource(t, walk, Declared{Count: 600, Seed: 7}))
+	b := generate(t, newSource(t, walk, Declared{Count: 600, Seed: 7}))
 	if !slices.Equal(a, b) {
 		t.Error("two runs of one seed differ")
 	}
-	c := generate(t, newSource(t, walk, spec.GeneratorSource{Count: 600, Seed: 8}))
+	c := generate(t, newSource(t, walk, Declared{Count: 600, Seed: 8}))
 	same := 0
 	for i := range a {
 		if a[i].Raw == c[i].Raw {
@@ -77,7 +77,7 @@ func TestDeterministic(t *testing.T) {
 	if same > 0 {
 		t.Errorf("%d events are the same under two seeds", same)
 	}
-	tail := generate(t, newSource(t, walk, spec.GeneratorSource{Count: 600, Seed: 7}), boundary.Position{Offset: 511})
+	tail := generate(t, newSource(t, walk, Declared{Count: 600, Seed: 7}), boundary.Position{Offset: 511})
 	if !slices.Equal(tail, a[511:]) {
 		t.Error("resumed after event 511, the rest differs")
 	}
@@ -89,7 +89,7 @@ func TestDeterministic(t *testing.T) {
 // rand() is spread over [0, 1), between events and within one.
 func TestRandIsSpread(t *testing.T) {
 	t.Parallel()
-	s := newSource(t, "[rand(), rand()]", spec.GeneratorSource{})
+	s := newSource(t, "[rand(), rand()]", Declared{})
 	m := &maker{s: s}
 	for name, draw := range map[string]func(i int64) float64{
 		"first of each event":  func(i int64) float64 { m.state = mix(uint64(s.seed)) ^ uint64(i); return m.rand() },
@@ -117,7 +117,7 @@ func TestRandIsSpread(t *testing.T) {
 // An event whose expression fails is refused in its place.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	items := generate(t, newSource(t, "10 / (i - 2)", spec.GeneratorSource{Count: 4}))
+	items := generate(t, newSource(t, "10 / (i - 2)", Declared{Count: 4}))
 	var got []string
 	for _, it := range items {
 		got = append(got, fmt.Sprintf("%s%s@%d", it.Raw, it.Bad, it.Pos.Offset))
@@ -135,7 +135,7 @@ func TestCadence(t *testing.T) {
 		r := &held{gate: gate}
 		done := make(chan error, 1)
 		go func() {
-			done <- newSource(t, "i", spec.GeneratorSource{Every: 100 * time.Millisecond}).Run(ctx, nil, r)
+			done <- newSource(t, "i", Declared{Every: 100 * time.Millisecond}).Run(ctx, nil, r)
 		}()
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -185,7 +185,7 @@ func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for text, code := range map[string]string{"i +": "expression_syntax", "j": "unknown_name", "now()": "not_allowed", "vars.x": "unknown_field"} {
 		pos := spec.Pos{Line: 3, Column: 9, Path: "accumulators.a.source.generator.expr"}
-		_, ds := New(Config{GeneratorSource: spec.GeneratorSource{Expr: spec.Expr{Text: text, Pos: pos}}})
+		_, ds := New(Config{Declared: Declared{Expr: spec.Expr{Text: text, Pos: pos}}})
 		if len(ds) != 1 || ds[0].Code != code || ds[0].Line != 3 || ds[0].Path != pos.Path {
 			t.Errorf("%s: got %v, want %s", text, ds, code)
 		}

@@ -1,4 +1,4 @@
-package spec
+package decode
 
 import "github.com/graphd/graphd/internal/api"
 

@@ -1,4 +1,4 @@
-package spec
+package decode
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graphd/graphd/internal/spec/internal/document"
-	"github.com/graphd/graphd/internal/spec/internal/meaning"
+	"github.com/graphd/graphd/internal/spec/meaning"
 )
 
-// free reads a value whose structure is the user's own: nil, bool, int64, float64,
+// Free reads a value whose structure is the user's own: nil, bool, int64, float64,
 // string, []any or map[string]any. It notes the value when references are in it.
-func (d *decoder) free(v value) (any, bool) {
+func (d *Decoder) Free(v Value) (any, bool) {
 	f := freeReader{d: d}
 	x, asWritten, ok := f.read(v)
 	if f.references {
@@ -23,11 +23,11 @@ func (d *decoder) free(v value) (any, bool) {
 
 // freeReader builds two values side by side: one with references resolved, one as written.
 type freeReader struct {
-	d          *decoder
+	d          *Decoder
 	references bool
 }
 
-func (f *freeReader) read(v value) (x, asWritten any, ok bool) {
+func (f *freeReader) read(v Value) (x, asWritten any, ok bool) {
 	if !f.d.plain(v.node, v.at) {
 		return nil, nil, false
 	}
@@ -41,23 +41,24 @@ func (f *freeReader) read(v value) (x, asWritten any, ok bool) {
 	}
 }
 
-func (f *freeReader) mapping(v value) (x, asWritten any, ok bool) {
+func (f *freeReader) mapping(v Value) (x, asWritten any, ok bool) {
 	ok = true
 	m, w := make(map[string]any), make(map[string]any)
-	for _, p := range f.d.pairs(v, func(string) bool { return true }) {
+	for _, p := range f.d.Pairs(v, true) {
 		if p.key.Tag != "!!str" && p.key.Tag != "!!timestamp" {
-			f.d.report(p.key, p.at, CodeWrongType, "", "a key must be a text, found %s; put it in quotes", document.Describe(p.key))
+			f.d.Report(p.Name(), CodeWrongType, "",
+				"a key must be a text, found %s; put it in quotes", document.Describe(p.key))
 			ok = false
 			continue
 		}
-		item, itemAsWritten, good := f.read(p.value)
+		item, itemAsWritten, good := f.read(p.Value)
 		ok = ok && good
 		m[p.key.Value], w[p.key.Value] = item, itemAsWritten
 	}
 	return m, w, ok
 }
 
-func (f *freeReader) list(v value) (x, asWritten any, ok bool) {
+func (f *freeReader) list(v Value) (x, asWritten any, ok bool) {
 	ok = true
 	l, w := make([]any, len(v.node.Content)), make([]any, len(v.node.Content))
 	for i := range l {
@@ -68,7 +69,7 @@ func (f *freeReader) list(v value) (x, asWritten any, ok bool) {
 	return l, w, ok
 }
 
-func (f *freeReader) scalar(v value) (x, asWritten any, ok bool) {
+func (f *freeReader) scalar(v Value) (x, asWritten any, ok bool) {
 	text, isReference, ok := f.d.expand(v)
 	if !ok {
 		return nil, nil, false
@@ -88,7 +89,7 @@ func (f *freeReader) scalar(v value) (x, asWritten any, ok bool) {
 }
 
 // constant is the value of a scalar.
-func (d *decoder) constant(v value, text, tag string) (any, bool) {
+func (d *Decoder) constant(v Value, text, tag string) (any, bool) {
 	switch tag {
 	case "!!null":
 		return nil, true
@@ -100,9 +101,10 @@ func (d *decoder) constant(v value, text, tag string) (any, bool) {
 	case errors.Is(err, document.ErrNotNumber):
 		return text, true
 	case errors.Is(err, document.ErrLeadingZero):
-		d.report(v.node, v.at, CodeWrongType, "", "%v; remove the zero or put it in quotes", err)
+		d.Report(v.Here(), CodeWrongType, "", "%v; remove the zero or put it in quotes", err)
 	case err != nil:
-		d.report(v.node, v.at, CodeNotFinite, "", "%s is not a finite number; give one that is, or put it in quotes", document.Subject(v.node))
+		d.Report(v.Here(), CodeNotFinite, "",
+			"%s is not a finite number; give one that is, or put it in quotes", document.Subject(v.node))
 	}
 	return x, err == nil
 }

@@ -1,6 +1,10 @@
 // Package meaning reduces a declaration to what it means: a tree of names and
 // values, without formatting, comments and places. Hashes and differences of
 // declarations are those of their trees.
+//
+// Start with [New]. Each part of a declaration writes itself into a branch, under the
+// names that its fields have in the document: a value that was written with references
+// is then shown as it was written, and never as what it resolved to.
 package meaning
 
 import (
@@ -19,12 +23,25 @@ type Tree struct {
 	name, value string
 	ordered     bool // the order of the branches has a meaning
 	branches    []*Tree
+
+	path    string
+	written *AsWritten // shared by the whole tree; nil: nothing holds references
 }
+
+// AsWritten is what in a declaration was written with references.
+type AsWritten struct {
+	Fields map[string]string // path of a field to its text
+	Trees  map[string]any    // path of a free-form value to the value, with [Reference] for such texts
+}
+
+// New is an empty tree for a declaration.
+func New(written *AsWritten) *Tree { return &Tree{written: written} }
 
 // Reference is a text that stands for a value which is not to be known here.
 type Reference string
 
 func (t *Tree) add(branch *Tree) *Tree {
+	branch.path, branch.written = join(t.path, branch.name), t.written
 	t.branches = append(t.branches, branch)
 	return branch
 }
@@ -50,9 +67,35 @@ func (t *Tree) Flag(name string, value bool) { t.Leaf(name, strconv.FormatBool(v
 // Span adds a duration.
 func (t *Tree) Span(name string, value time.Duration) { t.Leaf(name, value.String()) }
 
+// Expr adds an expression by its text. One that was not given is left out: that is no difference.
+func (t *Tree) Expr(name, text string) {
+	if text != "" {
+		t.Leaf(name, text)
+	}
+}
+
+// Secret adds a value that is shown to nobody, also where it was written into the document:
+// that it changed is told by its digest.
+func (t *Tree) Secret(name, value string) {
+	sum := sha256.Sum256([]byte(value))
+	t.Leaf(name, "(hidden, "+hex.EncodeToString(sum[:4])+")")
+}
+
+// Texts adds a list of texts, an entry each.
+func (t *Tree) Texts(name string, values []string) {
+	for i, value := range values {
+		t.Leaf(name+"["+strconv.Itoa(i)+"]", value)
+	}
+}
+
 // Free adds a value of free structure: nil, bool, int64, float64, string,
 // [Reference], []any or map[string]any of these.
 func (t *Tree) Free(name string, x any) {
+	if t.written != nil {
+		if asWritten, ok := t.written.Trees[join(t.path, name)]; ok {
+			x = asWritten
+		}
+	}
 	switch x := x.(type) {
 	case map[string]any:
 		b := t.Branch(name)
@@ -82,19 +125,21 @@ func (t *Tree) Free(name string, x any) {
 	}
 }
 
-// PutBack replaces the values at the paths given.
-func (t *Tree) PutBack(values map[string]string) {
-	if len(values) > 0 {
-		t.putBack("", values)
+// Close ends a tree: what was written with references is put back in place of what it
+// resolved to.
+func (t *Tree) Close() *Tree {
+	if t.written != nil && len(t.written.Fields) > 0 {
+		t.putBack()
 	}
+	return t
 }
 
-func (t *Tree) putBack(path string, values map[string]string) {
-	if value, ok := values[path]; ok && len(t.branches) == 0 {
-		t.value = value
+func (t *Tree) putBack() {
+	if text, ok := t.written.Fields[t.path]; ok && len(t.branches) == 0 {
+		t.value = text
 	}
 	for _, b := range t.branches {
-		b.putBack(join(path, b.name), values)
+		b.putBack()
 	}
 }
 

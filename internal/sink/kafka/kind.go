@@ -1,0 +1,119 @@
+package kafka
+
+import (
+	_ "embed"
+	"errors"
+
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/kafkanet"
+	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/meaning"
+)
+
+// Kind describes the sink.
+func Kind(daemon kafkanet.Daemon) kind.Sink[sink.Sink] {
+	open := func(c Declared, out kind.Output) (sink.Sink, error) { return c.open(daemon, out) }
+	declared := decode.NewKind("kafka", schema(), defaults, readDeclared)
+	return kind.NewSink(declared, Declared.check, kind.NothingOutside, open)
+}
+
+// Declared is the sink as a declaration describes it.
+type Declared struct {
+	kafkanet.Cluster
+	Topic       string
+	Key         spec.Expr // over: value, key, epoch, output, vars
+	Headers     []decode.Header
+	Compression string // "none" (default), "gzip", "snappy", "lz4", "zstd"
+}
+
+// Canonical implements [spec.SinkConfig].
+func (c Declared) Canonical(t *meaning.Tree) {
+	c.Cluster.Canonical(t)
+	t.Text("topic", c.Topic)
+	t.Expr("key", c.Key.Text)
+	decode.AddHeaders(t, c.Headers)
+	t.Text("compression", c.Compression)
+}
+
+// Target implements [spec.SinkConfig].
+func (c Declared) Target() spec.Target {
+	return spec.Called(spec.MayOutbox,
+		"a record whose acknowledgement was lost is sent again, and may be in the topic twice with the same firing id")
+}
+
+// key is the key expression, nil when there is none.
+func (c Declared) key(out kind.Output) (*expression.Program, error) {
+	if c.Key.IsZero() {
+		return nil, nil
+	}
+	return expression.Compile(c.Key.Text, Scope(expression.OfValue(out.Vars)))
+}
+
+// check compiles the key expression.
+func (c Declared) check(out kind.Output) spec.Diagnostics {
+	_, err := c.key(out)
+	if err == nil {
+		return nil
+	}
+	at := c.Key.Pos
+	d := spec.Diagnostic{
+		File: out.File, Line: at.Line, Column: at.Column, Path: at.Path, Code: expression.CodeSyntax, Text: err.Error(),
+	}
+	if mistake := new(expression.Error); errors.As(err, &mistake) {
+		d.Line, d.Column = c.Key.At(mistake.Offset)
+		d.Code, d.Text, d.Suggest = mistake.Code, mistake.Text, mistake.Suggest
+	}
+	return spec.Diagnostics{d}
+}
+
+func (c Declared) open(daemon kafkanet.Daemon, out kind.Output) (sink.Sink, error) {
+	net, err := c.Connect(daemon, out.Path)
+	if err != nil {
+		return nil, err
+	}
+	cfg := Config{Config: net, Topic: c.Topic, Vars: out.Vars, Compression: c.Compression, Timeout: out.Timeout}
+	for _, h := range c.Headers {
+		cfg.Headers = append(cfg.Headers, Header(h))
+	}
+	if cfg.Key, err = c.key(out); err != nil {
+		return nil, err
+	}
+	return New(cfg)
+}
+
+var (
+	compressions = decode.Choice{Words: Compressions()}
+
+	fields = []decode.Field[Declared]{
+		kafkanet.BrokersField(cluster),
+		{Name: "topic", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.Topic = kafkanet.ReadTopic(d, v)
+		}},
+		{Name: "key", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Expr(v) }},
+		{Name: "headers", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Headers = d.Headers(v) }},
+		{Name: "compression", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			d.Pick(v, compressions, &c.Compression)
+		}},
+		kafkanet.TLSField(cluster),
+		kafkanet.SASLField(cluster),
+	}
+
+	//go:embed schema.json
+	definitions string
+)
+
+func cluster(c *Declared) *kafkanet.Cluster { return &c.Cluster }
+
+func schema() decode.Schema {
+	own := decode.MappingOf("sink_kafka", fields, decode.Choices{"compression": compressions})
+	return decode.NewSchema("A Kafka topic.", decode.Define(definitions, own), kafkanet.Definitions())
+}
+
+func defaults() Declared { return Declared{Compression: compressions.Default()} }
+
+func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
+	decode.Object(d, v, "sink kafka", fields, c)
+}

@@ -1,0 +1,213 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
+	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/meaning"
+)
+
+// Tables looks at the tables of the store's own database. The Postgres store implements it.
+type Tables interface {
+	// Columns checks that rows of t can go to its table, and answers which columns they have.
+	Columns(ctx context.Context, t checkpoint.Table) ([]string, error)
+}
+
+// Kind describes the sink; store looks at tables of the store's own database, and is nil where
+// the store has none.
+func Kind(store Tables) kind.Sink[sink.Sink] {
+	look := func(ctx context.Context, c Declared, out kind.Output) spec.Diagnostics {
+		return c.look(ctx, store, out)
+	}
+	open := func(c Declared, out kind.Output) (sink.Sink, error) { return c.open(store, out) }
+	declared := decode.NewKind("postgres", schema(), defaults, readDeclared)
+	return kind.NewSink(declared, kind.Unchecked, look, open)
+}
+
+// Declared is the sink as a declaration describes it: each value is a row of a table.
+type Declared struct {
+	Table   string   // "name", which is in schema public, or "schema.name"
+	Columns []string // nil: those of the table
+	Mode    string   // "insert" (default) or "upsert"
+	// Conflict are the columns by which an upsert finds the row that it replaces.
+	Conflict []string
+	// DSN is the database, "" for the store's own; it may hold a secret.
+	DSN string
+}
+
+// Canonical implements [spec.SinkConfig].
+func (c Declared) Canonical(t *meaning.Tree) {
+	t.Text("table", c.Table)
+	t.Text("mode", c.Mode)
+	t.Texts("columns", c.Columns)
+	t.Texts("conflict", c.Conflict)
+	if c.DSN != "" {
+		t.Secret("dsn", c.DSN) // a password may be in it
+	}
+}
+
+// Target implements [spec.SinkConfig].
+func (c Declared) Target() spec.Target { return spec.Called(spec.OwnOutbox, "") }
+
+// CodeBadTable is a table that the rows of an output can not go to.
+const CodeBadTable = "bad_table"
+
+// tableTimeout bounds a look at a table.
+const tableTimeout = 10 * time.Second
+
+var errNoTables = errors.New("this daemon's store has no tables; " +
+	"name the database with dsn, or keep the graphs in Postgres with --store")
+
+func (c Declared) config(out kind.Output) Config {
+	return Config{Output: out.Name, Table: c.Table, Columns: c.Columns, Conflict: c.Conflict}
+}
+
+// open makes rows for the store's commits where the table is in its database, and else a sink
+// of its own.
+func (c Declared) open(store Tables, out kind.Output) (sink.Sink, error) {
+	cfg := c.config(out)
+	ctx, cancel := context.WithTimeout(context.Background(), tableTimeout)
+	defer cancel()
+	if c.DSN != "" {
+		return Open(ctx, cfg, c.DSN)
+	}
+	if store == nil {
+		return nil, errNoTables
+	}
+	columns, err := store.Columns(ctx, cfg.Target())
+	if err != nil {
+		return nil, err
+	}
+	return NewRows(cfg, columns), nil
+}
+
+// look says what does not fit in the table.
+func (c Declared) look(ctx context.Context, store Tables, out kind.Output) spec.Diagnostics {
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
+	defer cancel()
+	err := c.check(ctx, store, out)
+	if err == nil {
+		return nil
+	}
+	text := "the table cannot be looked at: " + err.Error()
+	if fit, ok := errors.AsType[*dalpostgres.TableError](err); ok {
+		text = fit.Error()
+	}
+	return out.Mistake(CodeBadTable, fmt.Sprintf("the output %s: %s", out.Name, text))
+}
+
+func (c Declared) check(ctx context.Context, store Tables, out kind.Output) error {
+	cfg := c.config(out)
+	if c.DSN != "" {
+		s, err := Open(ctx, cfg, c.DSN)
+		if err != nil {
+			return err
+		}
+		return errors.Join(s.Check(ctx), s.Close(ctx))
+	}
+	if store == nil {
+		return errNoTables
+	}
+	_, err := store.Columns(ctx, cfg.Target())
+	return err
+}
+
+// maxColumns is what a table can have.
+const maxColumns = 1600
+
+var (
+	modes  = decode.Words("insert", "upsert")
+	fields = []decode.Field[Declared]{
+		{Name: "table", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.Table = identifier(d, v, tableForm, "a table, as name or schema.name")
+		}},
+		{Name: "columns", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Columns = columns(d, v) }},
+		{Name: "mode", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, modes, &c.Mode) }},
+		{Name: "conflict", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Conflict = columns(d, v) }},
+		{Name: "dsn", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.DSN, _ = d.Text(v, "the address of a database, as postgres://USER@HOST/DATABASE")
+		}},
+	}
+
+	tableForm  = regexp.MustCompile(`^[^."\x00]{1,63}(\.[^."\x00]{1,63})?$`)
+	columnForm = regexp.MustCompile(`^[^"\x00]{1,63}$`)
+
+	//go:embed schema.json
+	definitions string
+)
+
+func schema() decode.Schema {
+	own := decode.MappingOf("sink_postgres", fields, decode.Choices{"mode": modes})
+	return decode.NewSchema("A table of a Postgres database.", decode.Define(definitions, own))
+}
+
+func defaults() Declared { return Declared{Mode: modes.Default()} }
+
+func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
+	got, ok := decode.Object(d, v, "sink postgres", fields, c)
+	if !ok {
+		return
+	}
+	conflict, given := got["conflict"]
+	switch {
+	case c.Mode == "upsert" && !given:
+		d.Report(v.Whole(), decode.CodeMissingField, "",
+			"an upsert needs the columns that say which row to replace; add conflict: [the columns of a unique index]")
+	case c.Mode == "insert" && given:
+		d.Report(conflict.Name(), decode.CodeNoEffect, "",
+			"rows are inserted, whatever is there; add mode: upsert, or remove conflict")
+	}
+	for _, name := range c.Conflict {
+		if c.Columns != nil && !slices.Contains(c.Columns, name) {
+			d.Report(conflict.Name(), decode.CodeConflict, "",
+				"the column %s is not among columns; add it there", decode.Quote(name))
+		}
+	}
+}
+
+// identifier reads a name of the database's.
+func identifier(d *decode.Decoder, v decode.Value, form *regexp.Regexp, want string) string {
+	s, ok := d.Text(v, want)
+	if ok && !form.MatchString(s) {
+		d.Report(v.Here(), decode.CodeBadName, "", "%s is not the name of %s", v.Shown(), want)
+		return ""
+	}
+	return s
+}
+
+// columns reads a list of the names of columns.
+func columns(d *decode.Decoder, v decode.Value) []string {
+	if !d.List(v, "a list of the names of columns") {
+		return nil
+	}
+	items := v.Items()
+	if len(items) == 0 {
+		d.Report(v.Whole(), decode.CodeEmptyValue, "", "expected the names of columns, found none")
+	}
+	if len(items) > maxColumns {
+		d.Report(v.Whole(), decode.CodeTooMany, "",
+			"a table may have %d columns, this list has %d; remove some", maxColumns, len(items))
+		return nil
+	}
+	list := make([]string, 0, len(items))
+	for _, item := range items {
+		name := identifier(d, item, columnForm, "a column")
+		if slices.Contains(list, name) && name != "" {
+			d.Report(item.Here(), decode.CodeDuplicateEntry, "",
+				"the column %s is named twice; remove one", decode.Quote(name))
+		}
+		list = append(list, name)
+	}
+	return list
+}

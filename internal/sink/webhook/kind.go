@@ -1,0 +1,66 @@
+package webhook
+
+import (
+	_ "embed"
+
+	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/meaning"
+)
+
+// Kind describes the sink; guard dials.
+func Kind(guard *outbound.Guard) kind.Sink[sink.Sink] {
+	open := func(c Declared, out kind.Output) (sink.Sink, error) {
+		return New(Config{
+			URL: c.URL, Method: c.Method, Headers: outbound.Headers(c.Headers), Timeout: out.Timeout, Guard: guard,
+		})
+	}
+	declared := decode.NewKind("http", schema(), defaults, readDeclared)
+	return kind.NewSink(declared, kind.Unchecked, kind.NothingOutside, open)
+}
+
+// Declared is the sink as a declaration describes it: each value is one request.
+type Declared struct {
+	URL     string // an http or https URL; may hold a secret
+	Method  string // "POST" (default), "PUT" or "PATCH"
+	Headers []decode.Header
+}
+
+// Canonical implements [spec.SinkConfig].
+func (c Declared) Canonical(t *meaning.Tree) {
+	t.Text("url", c.URL)
+	t.Text("method", c.Method)
+	decode.AddHeaders(t, c.Headers)
+}
+
+// Target implements [spec.SinkConfig].
+func (c Declared) Target() spec.Target { return spec.Called(spec.MayOutbox, "") }
+
+var (
+	methods = decode.Words("POST", "PUT", "PATCH")
+
+	fields = []decode.Field[Declared]{
+		{Name: "url", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.URL = d.URL(v, "http", "https")
+		}},
+		{Name: "method", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, methods, &c.Method) }},
+		{Name: "headers", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Headers = d.Headers(v) }},
+	}
+
+	//go:embed schema.json
+	definitions string
+)
+
+func schema() decode.Schema {
+	own := decode.MappingOf("sink_http", fields, decode.Choices{"method": methods})
+	return decode.NewSchema("A request to a URL for each value.", decode.Define(definitions, own))
+}
+
+func defaults() Declared { return Declared{Method: methods.Default()} }
+
+func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
+	decode.Object(d, v, "sink http", fields, c)
+}

@@ -1,0 +1,59 @@
+// Package graph is the source that is an output of another graph of the daemon. The engine
+// hands the values over, since it knows the graphs; here is how such a source is declared.
+package graph
+
+import (
+	_ "embed"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/meaning"
+)
+
+// Kind describes the source.
+func Kind() kind.Source[accumulator.Source] {
+	declared := decode.NewKind("graph", schema(), defaults, readDeclared)
+	return kind.NewSource(declared, kind.Unchecked, kind.NoSource[Declared, accumulator.Source])
+}
+
+// Declared is the source as a declaration describes it.
+type Declared struct{ Name, Output string }
+
+// Canonical implements [spec.SourceConfig].
+func (c Declared) Canonical(t *meaning.Tree) {
+	t.Text("name", c.Name)
+	t.Text("output", c.Output)
+}
+
+// Identity implements [spec.SourceConfig].
+func (c Declared) Identity() string { return c.Name + "/" + c.Output }
+
+// Origin implements [spec.SourceConfig].
+func (c Declared) Origin() spec.Origin { return spec.FromGraph(c.Name, c.Output) }
+
+var (
+	fields = []decode.Field[Declared]{
+		{Name: "name", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.Name = d.NameOf(v, "graph")
+		}},
+		{Name: "output", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.Output = d.NameOf(v, "output")
+		}},
+	}
+
+	//go:embed schema.json
+	definitions string
+)
+
+func schema() decode.Schema {
+	return decode.NewSchema("The output of another graph.",
+		decode.Define(definitions, decode.MappingOf("source_graph", fields, nil)))
+}
+
+func defaults() Declared { return Declared{} }
+
+func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
+	decode.Object(d, v, "source graph", fields, c)
+}

@@ -1,0 +1,86 @@
+package spec
+
+import (
+	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/meaning"
+)
+
+// Kinds are what a declaration can name. A declaration that names no source has the first.
+type Kinds struct {
+	Sources []decode.Kind[SourceConfig]
+	Sinks   []decode.Kind[SinkConfig]
+}
+
+// SourceConfig is the configuration of a source, as its kind has read it.
+type SourceConfig interface {
+	// Canonical writes what the configuration means: every field that makes a difference, under
+	// its name in the document. The declaration's hash and its differences come of it.
+	Canonical(t *meaning.Tree)
+	// Identity names what the source's positions belong to (M33): with another one a graph that
+	// goes on after an update begins to read anew. "" when no field makes a difference.
+	Identity() string
+	// Origin says where events come from, and what becomes of them in a crash.
+	Origin() Origin
+}
+
+// SinkConfig is the configuration of a sink, as its kind has read it.
+type SinkConfig interface {
+	// Canonical writes what the configuration means, as that of a source.
+	Canonical(t *meaning.Tree)
+	// Target says where values go, and how they can go there.
+	Target() Target
+}
+
+// Source says where an accumulator's events come from besides its socket.
+type Source struct {
+	Kind   string
+	Pos    Pos
+	Config SourceConfig // nil in a declaration made in Go without one: the socket alone
+}
+
+// Sink says where an output goes.
+type Sink struct {
+	Kind   string
+	Pos    Pos
+	Config SinkConfig // nil in a declaration that is wrong
+}
+
+// Origin is where the source's events come from.
+func (s *Source) Origin() Origin {
+	if s.Config == nil {
+		return Socket()
+	}
+	return s.Config.Origin()
+}
+
+// Target is where the sink's values go.
+func (s *Sink) Target() Target {
+	if s.Config == nil {
+		return Target{}
+	}
+	return s.Config.Target()
+}
+
+// readKind reads a mapping that holds one of several kinds.
+func readKind[C any](d *decoder, v value, where string, kinds []decode.Kind[C]) (name value, config C, ok bool) {
+	configs := make(map[string]C)
+	if name, ok = decode.One(d, v, where, kindFields(kinds), &configs); !ok {
+		return name, config, false
+	}
+	config, ok = configs[name.Key()]
+	for _, k := range kinds {
+		if !ok && k.Name() == name.Key() && k.Built() {
+			return name, k.Default(), true // it could not be read, which has been said
+		}
+	}
+	return name, config, ok
+}
+
+// kindFields are kinds as the fields of the mapping that names one.
+func kindFields[C any](kinds []decode.Kind[C]) []decode.Field[map[string]C] {
+	fields := make([]decode.Field[map[string]C], len(kinds))
+	for i, k := range kinds {
+		fields[i] = decode.KindField(k, func(into *map[string]C, name value, c C) { (*into)[name.Key()] = c })
+	}
+	return fields
+}

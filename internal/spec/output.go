@@ -1,0 +1,131 @@
+package spec
+
+import (
+	"math"
+	"time"
+
+	"github.com/graphd/graphd/internal/spec/decode"
+)
+
+var (
+	outputEmits    = decode.Words("each", "on_change")
+	outputOnErrors = decode.Words("block", "dead_letter")
+	deliveries     = decode.Words("direct", "outbox")
+)
+
+var outputFields = []decode.Field[outputDraft]{
+	{Name: "from", Need: true, Read: func(d *decoder, v value, o *outputDraft) {
+		o.From, _ = d.Text(v, "the name of a node or accumulator")
+		o.FromPos = v.Here().Pos()
+		o.at.from = v
+	}},
+	{Name: "sink", Need: true, Read: readSink},
+	{Name: "emit", Read: func(d *decoder, v value, o *outputDraft) { d.Pick(v, outputEmits, &o.Emit) }},
+	{Name: "on_error", Read: func(d *decoder, v value, o *outputDraft) { d.Pick(v, outputOnErrors, &o.OnError) }},
+	{Name: "delivery", Read: func(d *decoder, v value, o *outputDraft) {
+		d.Pick(v, deliveries, &o.Delivery)
+		o.at.delivery = v
+	}},
+	{Name: "key"},
+	{Name: "retry", Read: readRetry},
+	{Name: "timeout", Read: func(d *decoder, v value, o *outputDraft) { d.Duration(v, 1, &o.Timeout) }},
+}
+
+// outputDraft is an output that is being read.
+type outputDraft struct {
+	*Output
+	at  *output
+	all *draft
+}
+
+func readOutputs(d *decoder, v value, g *draft) {
+	pairs := d.Names(v, "output")
+	g.Outputs = make([]Output, 0, len(pairs))
+	for _, p := range pairs {
+		o := Output{
+			Name: p.Key(), Pos: p.Name().Pos(),
+			Emit: outputEmits.Default(), OnError: outputOnErrors.Default(),
+			Retry: defaultRetry(), Timeout: defaultCallTimeout,
+		}
+		at := output{value: p.Value}
+		got, _ := decode.Object(d, p.Value, "an output", outputFields, &outputDraft{&o, &at, g})
+		checkDelivery(d, &o, got)
+		g.Outputs = append(g.Outputs, o)
+		g.links.outputs = append(g.links.outputs, at)
+	}
+}
+
+func readSink(d *decoder, v value, o *outputDraft) {
+	if name, config, ok := readKind(d, v, "sink", o.all.kinds.Sinks); ok {
+		o.Sink = Sink{Kind: name.Key(), Pos: name.Name().Pos(), Config: config}
+	}
+}
+
+// Retry says how a delivery that failed is tried again: after Base, doubling up to Max, with
+// full jitter, so that each pause is a random part of that.
+type Retry struct {
+	Attempts int           // tries of one message after the first; 0: without end
+	Base     time.Duration // default 50ms
+	Max      time.Duration // default 10s
+}
+
+// defaultRetry is what an output does that says nothing of it.
+func defaultRetry() Retry { return Retry{Base: 50 * time.Millisecond, Max: 10 * time.Second} }
+
+// defaultCallTimeout bounds a try of a delivery to what is away.
+const defaultCallTimeout = 10 * time.Second
+
+var retryFields = []decode.Field[Retry]{
+	{Name: "attempts", Read: func(d *decoder, v value, r *Retry) { d.Count(v, 1, math.MaxInt32, &r.Attempts) }},
+	{Name: "base", Read: func(d *decoder, v value, r *Retry) { d.Duration(v, 1, &r.Base) }},
+	{Name: "max", Read: func(d *decoder, v value, r *Retry) { d.Duration(v, 1, &r.Max) }},
+}
+
+func readRetry(d *decoder, v value, o *outputDraft) {
+	got, ok := decode.Object(d, v, "retry", retryFields, &o.Retry)
+	if base := got["base"]; ok && o.Retry.Max < o.Retry.Base {
+		if !base.Given() {
+			base = got["max"]
+		}
+		d.Report(base.Here(), decode.CodeConflict, "",
+			"the first pause, %s, is longer than the longest, %s; correct base or max", o.Retry.Base, o.Retry.Max)
+	}
+}
+
+// checkDelivery checks that what an output says of its delivery fits its sink.
+func checkDelivery(d *decoder, o *Output, got decode.Given) {
+	target, known := o.Sink.Target(), o.Sink.Config != nil
+	if v, ok := got["timeout"]; ok && known && !target.Calls() {
+		d.Report(v.Name(), decode.CodeConflict, "",
+			"the sink %s calls nothing that could time out; remove timeout", o.Sink.Kind)
+	}
+	if v, ok := got["retry"]; ok && known && !target.Delivers() {
+		d.Report(v.Name(), decode.CodeConflict, "",
+			"the sink %s delivers nothing that could be tried again; remove retry", o.Sink.Kind)
+	}
+	if v, ok := got["retry"]; ok && o.Retry.Attempts > 0 && o.OnError != "dead_letter" {
+		d.Report(v.Name(), decode.CodeConflict, "",
+			"after so many attempts the value has to go somewhere; add on_error: dead_letter, or remove attempts")
+	}
+}
+
+// checkFeeds checks that a graph does not feed itself. What other graphs do is the
+// engine's to see.
+func (d *draft) checkFeeds() {
+	report := func(at Pos, graph string, feeds bool) {
+		if feeds && graph == d.Graph.Name && graph != "" {
+			d.ReportAt(at, decode.CodeGraphCycle, "",
+				"the graph %s feeds itself; graphs that feed each other form no cycle", decode.Quote(graph))
+		}
+	}
+	for i := range d.Accumulators {
+		s := &d.Accumulators[i].Source
+		graph, _, feeds := s.Origin().Graph()
+		report(s.Pos, graph, feeds)
+	}
+	for i := range d.Outputs {
+		s := &d.Outputs[i].Sink
+		graph, _, feeds := s.Target().Graph()
+		report(s.Pos, graph, feeds)
+	}
+}
