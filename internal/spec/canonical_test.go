@@ -163,3 +163,58 @@ outputs: { o: { from: r, sink: { drop: {} } } }
 		t.Errorf("got %q", got)
 	}
 }
+
+// What a kind's configuration says counts: a source or sink with another topic is another one.
+func TestHashIsOfKafkaToo(t *testing.T) {
+	t.Parallel()
+	const text = `
+graph: g
+accumulators:
+  a: { source: { kafka: { topic: in, start: earliest, brokers: "b:9092", sasl: { username: u, password: "${SECRET}" } } } }
+outputs:
+  o: { from: a, sink: { kafka: { topic: out, key: value.k, compression: gzip } } }
+`
+	want := mustParse(t, text)
+	for name, other := range map[string]string{
+		"topic":        strings.Replace(text, "topic: in", "topic: im", 1),
+		"start":        strings.Replace(text, "start: earliest", "start: latest", 1),
+		"brokers":      strings.Replace(text, "b:9092", "c:9092", 1),
+		"user":         strings.Replace(text, "username: u", "username: v", 1),
+		"password":     strings.Replace(text, "${SECRET}", "plain", 1),
+		"sink's topic": strings.Replace(text, "topic: out", "topic: outer", 1),
+		"key":          strings.Replace(text, "value.k", "value.l", 1),
+		"compression":  strings.Replace(text, "gzip", "zstd", 1),
+	} {
+		got := mustParse(t, other)
+		if got.Hash == want.Hash || len(spec.Diff(want, got)) != 1 {
+			t.Errorf("%s: the hash is %s after %s, and the difference %q", name, got.Hash, want.Hash, spec.Diff(want, got))
+		}
+	}
+	if shown := strings.Join(spec.Diff(nil, want), "\n") + want.Hash; strings.Contains(shown, secret) {
+		t.Error("the password is shown")
+	}
+}
+
+// Lists that come of one text count as that text was written.
+func TestReferencesInKafka(t *testing.T) {
+	t.Parallel()
+	for _, kafka := range []string{
+		`{ topic: "${T}", brokers: "${B}" }`, `{ topics: [a, "${T}"], brokers: ["x:1", "${B}"] }`,
+	} {
+		var hashes []string
+		for _, tail := range []string{"1", "2"} {
+			resolve := func(ref string) (string, bool, error) {
+				return map[string]string{"T": "t" + tail, "B": "b:" + tail + ",c:" + tail}[ref], true, nil
+			}
+			text := "graph: g\naccumulators: { a: { source: { kafka: " + kafka + " } } }"
+			g, diags := parse([]byte(text), spec.Options{Resolve: resolve})
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			hashes = append(hashes, g.Hash)
+		}
+		if hashes[0] != hashes[1] {
+			t.Errorf("%s: the hash is of what the references resolve to", kafka)
+		}
+	}
+}
