@@ -77,7 +77,8 @@ func runGraph(ctx context.Context, t *terminal.Terminal, d *graphd.Declaration, 
 		return local(err)
 	}
 	if s.DeadLetters > 0 || s.Failed > 0 {
-		t.Say("graphd: %s, %s", terminal.Plural(s.DeadLetters, "dead letter"), terminal.Plural(s.Failed, "failed epoch"))
+		t.Say("graphd: %s, %s",
+			terminal.Plural(s.DeadLetters, "dead letter"), terminal.Plural(s.Failed, "failed epoch"))
 	}
 	if !stats {
 		return nil

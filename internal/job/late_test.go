@@ -55,7 +55,8 @@ func TestM3LateInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u, diags := (&builtin.Kinds{}).Parse([]byte(strings.Replace(stragglers, "REACTOR", c.reactor, 1)), "late.yaml")
+			text := strings.Replace(stragglers, "REACTOR", c.reactor, 1)
+			u, diags := (&builtin.Kinds{}).Parse([]byte(text), "late.yaml")
 			if err := diags.Err(); err != nil {
 				t.Fatal(err)
 			}

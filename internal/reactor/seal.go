@@ -214,7 +214,8 @@ func queueName(cfg *Config, q queueCell) string {
 
 func (c *Core) meta() []byte {
 	m := meta{
-		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.stamp, Admitted: c.admitted, Frames: c.frames,
+		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.stamp,
+		Admitted: c.admitted, Frames: c.frames,
 		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired, Now: c.now,
 		First: stored(c.shared.first), Last: stored(c.shared.last), Ticked: stored(c.ticked),
 		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)), Evicted: c.keys.evicted,

@@ -17,7 +17,8 @@ import (
 
 // coded are the packages whose diagnostics a declaration can have.
 var coded = []string{
-	"internal/spec", "internal/spec/decode", "internal/registered", "internal/kind", "internal/expression", "internal/expression/rules", "internal/graph",
+	"internal/spec", "internal/spec/decode", "internal/registered", "internal/kind",
+	"internal/expression", "internal/expression/rules", "internal/graph",
 	"internal/accumulator", "internal/accumulator/fold", "internal/accumulator/window", "internal/compile", "internal/builtin",
 	"internal/node/*", "internal/source/*", "internal/sink/*",
 }
