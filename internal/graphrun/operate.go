@@ -188,20 +188,12 @@ func (g *Graph) Step(ctx context.Context, n int) (api.GraphSummary, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	_, err := g.command(ctx, func(c *reactor.Core, now time.Time) error {
-		if err := c.Step(now, n); err != nil {
-			return err
-		}
-		for range n {
-			if !c.Fire(now) {
-				break
-			}
-		}
-		c.EndSteps()
-		return nil
-	})
+	r, err := g.running()
 	if err != nil {
 		return api.GraphSummary{}, err
+	}
+	if err := r.reactor.Step(ctx, n); err != nil {
+		return api.GraphSummary{}, g.refusal(err)
 	}
 	return g.Summary(ctx), nil
 }

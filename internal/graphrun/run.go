@@ -329,8 +329,8 @@ func (g *Graph) retire(old *run) {
 }
 
 // sinkLetter keeps a message that a sink refused for good.
-func (r *run) sinkLetter(msg sink.Message, code, reason string) {
-	r.reactor.Post(func(c *reactor.Core, _ time.Time) { c.BuryMessage(&msg, code, reason) })
+func (r *run) sinkLetter(ctx context.Context, msg *sink.Message, code, reason string) error {
+	return r.reactor.DeadLetter(ctx, msg, code, reason)
 }
 
 // mark is where accumulator i goes on.

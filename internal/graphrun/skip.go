@@ -79,15 +79,11 @@ func (r *run) goOn(
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	g := r.g
-	var from []boundary.Position
-	err := r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) {
-		from = c.Look().Inputs[i].Positions
-		r.reactor.Rewind(now, i, to)
-		r.accs[i].operator.Restart()
-	})
+	from, err := r.reactor.Rewind(ctx, i, to)
 	if err != nil {
 		return g.refusal(err)
 	}
+	r.accs[i].operator.Restart()
 	g.recordRecovery(checkpoint.RecoveryEvent{
 		At: time.Now(), Graph: g.ref.Name, Component: "accumulator/" + r.accs[i].spec.Name, Kind: kind,
 		Reason: why(from), Outcome: "restarted", Incarnation: r.head.Incarnation,

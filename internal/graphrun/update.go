@@ -189,7 +189,7 @@ func (g *Graph) letGo(ctx context.Context) {
 
 // letGo is safe to call twice. A reactor that has ended needs it no more.
 func (r *run) letGo(ctx context.Context) {
-	_ = r.reactor.Do(ctx, func(*reactor.Core, time.Time) { r.reactor.Release() }) // ErrStopped only
+	_ = r.reactor.Begin(ctx) // ErrStopped only
 }
 
 // isHeld says whether a run that is being built waits for letGo.

@@ -76,7 +76,7 @@ func (r *Reactor) seal(now time.Time) {
 	r.sealNow, r.lingerTo = false, time.Time{}
 	r.nextSeal = now.Add(r.Interval)
 	delivered := r.delivered()
-	r.runPosted(now) // the dead letters of what counts as delivered are in the same commit
+	r.takeRefused() // the dead letters of what counts as delivered are in the same commit
 	s := &flight{Seal: r.Core.Seal(now), settled: settle, delivered: delivered}
 	r.inflight, r.sealedTo = s, s.Epoch
 	r.launch()
@@ -287,14 +287,14 @@ func (r *Reactor) answer(whom func(waiter) bool, err error) {
 // the epoch covered.
 func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
 	w := waiter{done: make(chan error, 1)}
-	err = r.Do(ctx, func(c *reactor.Core, _ time.Time) {
-		epoch = c.Epoch()
+	epoch, err = ask(ctx, r, func(time.Time) (int64, error) {
 		w.from = r.seq + 1
 		if r.inflight != nil {
 			w.from++ // the one in flight was sealed before
 		}
 		r.waiters = append(r.waiters, w)
 		r.sealNow = true
+		return r.Core.Epoch(), nil
 	})
 	if err != nil {
 		return 0, err
@@ -310,7 +310,9 @@ func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
 }
 
 // Checkpointed is where the durable state stands. It must be called within Do, or after the end.
-func (r *Reactor) Checkpointed() CheckpointStatus {
+func (r *Reactor) Checkpointed() CheckpointStatus { return r.checkpointed() }
+
+func (r *Reactor) checkpointed() CheckpointStatus {
 	r.sealed.JournalFailed = r.pipe.failed
 	return r.sealed
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -162,8 +161,8 @@ func (r *Reactor) Journaled(ctx context.Context) error {
 	if !r.Core.Config().Journal {
 		return nil
 	}
-	var seq int64
-	if err := r.Do(ctx, func(c *reactor.Core, _ time.Time) { seq = c.NextJournalSeq() }); err != nil {
+	seq, err := ask(ctx, r, func(time.Time) (int64, error) { return r.Core.NextJournalSeq(), nil })
+	if err != nil {
 		return err
 	}
 	return r.pipe.mark.wait(ctx, seq)

@@ -24,8 +24,6 @@ const (
 	// fireBatch is how many epochs run before the reactor looks at its inbox, commands and
 	// timers again: at a microsecond an epoch they wait a fraction of a millisecond at most (M27).
 	fireBatch = 256
-	// controlCapacity bounds the commands that wait; more callers than that wait outside.
-	controlCapacity = 64
 	// sealLetters asks for a checkpoint early.
 	sealLetters = 1_000
 	// linger and lingerEpochs are how long values of an outbox or a co-transaction wait for
@@ -88,10 +86,11 @@ type Options struct {
 // Reactor is the one goroutine that owns a live Core.
 type Reactor struct {
 	Options
-	control chan func(now time.Time)
-	commits chan committed
-	room    chan struct{} // capacity 1: a writer has room again
-	stopped chan struct{} // closed when Run has returned
+	commands chan command
+	refused  chan refusal
+	commits  chan committed
+	room     chan struct{} // capacity 1: a writer has room again
+	stopped  chan struct{} // closed when Run has returned
 
 	inflight   *flight
 	committing sync.WaitGroup
@@ -117,8 +116,9 @@ type Reactor struct {
 	sealedTo   int64          // the epoch of the last seal
 	kept       int64          // epochs, when Kept was called last
 
-	posting sync.Mutex
-	posted  []func(c *reactor.Core, now time.Time)
+	shown    publisher
+	stepping *stepping // a Step that goes on; nil for none
+	resting  []resting
 }
 
 // New makes a reactor; Run it on a goroutine of its own.
@@ -127,8 +127,9 @@ func New(o Options) *Reactor {
 		o.Term = context.Background()
 	}
 	r := &Reactor{
-		Options: o, control: make(chan func(time.Time), controlCapacity), commits: make(chan committed, 1),
-		room: make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
+		Options: o, commands: make(chan command, commandCapacity), refused: make(chan refusal, maxRefusals),
+		commits: make(chan committed, 1),
+		room:    make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
 		careful: o.Head.UncleanStarts > 2, staged: make([][]sink.Message, len(o.Writers)),
 		marked: make([]int64, len(o.Writers)), carried: make([]int64, len(o.Writers)),
 	}
@@ -154,6 +155,7 @@ func New(o Options) *Reactor {
 	// After a crash the first epoch is committed at once: progress, however small, is what
 	// tells a poisoned epoch from a killed process.
 	r.sealNow = r.sealNow || o.Head.UncleanStarts > 1
+	r.publish(o.Now())
 	return r
 }
 
@@ -165,50 +167,9 @@ func (r *Reactor) Room() {
 	}
 }
 
-// Do runs f on the reactor's goroutine, between two epochs, with everything handed over
-// so far admitted. It returns when f has run, ctx is done, or the reactor has ended.
+// Do is Look, for those who have not moved to the commands yet.
 func (r *Reactor) Do(ctx context.Context, f func(c *reactor.Core, now time.Time)) error {
-	done := make(chan struct{})
-	run := func(now time.Time) { f(r.Core, now); close(done) }
-	select {
-	case r.control <- run:
-	case <-r.stopped:
-		return ErrStopped
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case <-done:
-		return nil
-	case <-r.stopped:
-		select {
-		case <-done: // it ran before the end
-			return nil
-		default:
-			return ErrStopped
-		}
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// Post has f run on the reactor's goroutine some time later, without waiting. It is for the
-// writers' dead letters, whose number the writers' queues bound; after the end it is void.
-func (r *Reactor) Post(f func(c *reactor.Core, now time.Time)) {
-	r.posting.Lock()
-	r.posted = append(r.posted, f)
-	r.posting.Unlock()
-	r.Room()
-}
-
-func (r *Reactor) runPosted(now time.Time) {
-	r.posting.Lock()
-	posted := r.posted
-	r.posted = nil
-	r.posting.Unlock()
-	for _, f := range posted {
-		f(r.Core, now)
-	}
+	return r.Look(ctx, f)
 }
 
 // Run fires until ctx is done, then stops at the epoch boundary, waits for the writers to
@@ -229,6 +190,7 @@ func (r *Reactor) Run(ctx context.Context) error {
 		if r.disowned() {
 			return ErrDisowned
 		}
+		r.shown.turn.Store(now.UnixNano())
 		busy, err := r.turn(now)
 		if err != nil {
 			return err
@@ -237,15 +199,18 @@ func (r *Reactor) Run(ctx context.Context) error {
 			continue
 		}
 		timer.Reset(r.sleep(now))
+		r.shown.turn.Store(0)
 		select {
 		case <-ctx.Done():
 		case <-r.Term.Done():
 		case <-r.Inbox.wake:
 		case <-r.room:
 		case <-timer.C:
-		case f := <-r.control:
-			r.admit(r.Now())
-			f(r.Now())
+		case c := <-r.commands:
+			now := r.Now()
+			r.shown.turn.Store(now.UnixNano())
+			r.admit(now)
+			r.carryOut(c, now)
 		case done := <-r.commits:
 			if err := r.settle(done); err != nil {
 				return err
@@ -274,14 +239,14 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 		r.Fail.Hit("admit")
 	}
 	r.Core.Tick(now)
-	for range len(r.control) {
-		(<-r.control)(now)
+	for range len(r.commands) {
+		r.carryOut(<-r.commands, now)
 		busy = true
 	}
-	r.runPosted(now)
-	if r.fire(now) {
-		busy = true
-	}
+	r.takeRefused()
+	fired, free := r.fire(now)
+	busy = busy || fired
+	r.stepped(fired, free)
 	if r.disowned() {
 		return false, ErrDisowned
 	}
@@ -293,6 +258,12 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	r.hand(now)
 	r.seal(now)
 	r.write(now)
+	if busy {
+		r.shown.stirred = true
+	} else {
+		r.atRest()
+	}
+	r.show(now, busy)
 	return busy, nil
 }
 
@@ -322,40 +293,46 @@ func (r *Reactor) admit(now time.Time) bool {
 	return r.Inbox.Drain(now, r.Core)
 }
 
-// fire runs epochs while the criteria hold, there is room for what they may emit, and
-// nobody else is waiting.
-func (r *Reactor) fire(now time.Time) bool {
+// fire runs epochs while the criteria hold, there is room for what they may emit, and nobody
+// else is waiting. free is false when something other than the criteria is in the way.
+func (r *Reactor) fire(now time.Time) (fired, free bool) {
 	if r.held {
-		return false
+		return false, false
 	}
 	n := r.mayEmit()
 	if r.careful {
 		if r.inflight != nil || r.sealNow && r.Core.Changed() {
-			return false
+			return false, false
 		}
 		n = min(n, 1)
 	}
-	if n <= 0 || !r.Core.Wants(now) || !r.Epochs.enter(r) {
-		return false
+	if n <= 0 {
+		return false, false
+	}
+	if !r.Core.Wants(now) {
+		return false, true
+	}
+	if !r.Epochs.enter(r) {
+		return false, false
 	}
 	defer r.Epochs.leave()
-	fired := 0
-	for fired < n && r.Core.Fire(now) {
-		fired++
-		if len(r.control) > 0 {
+	count := 0
+	for count < n && r.Core.Fire(now) {
+		count++
+		if len(r.commands) > 0 {
 			break
 		}
 		now = r.Now()
 	}
-	if fired == 0 {
-		return false
+	if count == 0 {
+		return false, true
 	}
 	r.Fail.Hit("cut")
 	r.Core.TakeFreed(r.Inbox.Free)
 	if r.careful || r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
 		r.sealNow = true
 	}
-	return true
+	return true, true
 }
 
 // mayEmit is how many epochs may run before something has to be looked at again: what they
@@ -420,24 +397,21 @@ func (r *Reactor) give(out []sink.Message) {
 
 // sleep is how long nothing will be due.
 func (r *Reactor) sleep(now time.Time) time.Duration {
-	if r.held {
-		return heldPause
-	}
 	until := now.Add(time.Hour)
-	if at, ok := r.Core.Due(); ok && at.Before(until) {
-		until = at
+	sooner := func(at time.Time, ok bool) {
+		if ok && at.Before(until) {
+			until = at
+		}
 	}
-	if !r.watchAt.IsZero() && r.watchAt.Before(until) {
-		until = r.watchAt
+	sooner(r.watchAt, !r.watchAt.IsZero())
+	sooner(r.shown.showAt())
+	if r.held { // nothing fires, and nothing goes to the store
+		sooner(r.Core.TickDue())
+		return max(0, until.Sub(now))
 	}
-	if r.inflight == nil && r.nextSeal.Before(until) && (r.Core.Changed() || !r.settled || r.unmarked()) {
-		until = r.nextSeal
-	}
-	if r.inflight == nil && !r.lingerTo.IsZero() && r.lingerTo.Before(until) {
-		until = r.lingerTo
-	}
-	if p := &r.pipe; !p.inflight && len(p.unsent) > 0 && p.retryAt.Before(until) {
-		until = p.retryAt
-	}
+	sooner(r.Core.Due())
+	sooner(r.nextSeal, r.inflight == nil && (r.Core.Changed() || !r.settled || r.unmarked()))
+	sooner(r.lingerTo, r.inflight == nil && !r.lingerTo.IsZero())
+	sooner(r.pipe.retryAt, !r.pipe.inflight && len(r.pipe.unsent) > 0)
 	return max(0, until.Sub(now))
 }

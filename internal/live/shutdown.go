@@ -18,9 +18,10 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 	defer cancel()
 	now := r.Now()
 	r.Inbox.Drain(now, r.Core)
-	for range len(r.control) {
-		(<-r.control)(now)
+	for range len(r.commands) {
+		r.carryOut(<-r.commands, now)
 	}
+	r.endSteps(ErrStopped)
 	r.Core.Stop()
 	r.hand(now)
 	if err := r.release(end); err != nil {
@@ -103,7 +104,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 			return errors.New(why)
 		}
 		delivered := r.delivered()
-		r.runPosted(r.Now()) // dead letters of the last flush
+		r.takeRefused() // dead letters of the last flush
 		s := &flight{Seal: r.Core.Seal(r.Now()), settled: settled, delivered: delivered}
 		r.carry(s)
 		c := s.Commit()
@@ -131,7 +132,7 @@ func (r *Reactor) lastCommit(ctx context.Context) error {
 	if err := r.writeOut(ctx); err != nil {
 		return err
 	}
-	r.runPosted(r.Now())
+	r.takeRefused()
 	if r.Core.Changed() || len(r.waiters) > 0 || r.unmarked() {
 		err := r.commitNow(ctx, true)
 		r.answer(func(waiter) bool { return true }, err)

@@ -123,7 +123,9 @@ func (o *owner) deliver(output, how int) {
 		if bad == nil {
 			break
 		}
-		w.cfg.DeadLetter(batch[0], bad.Code, bad.Error())
+		if err := w.cfg.DeadLetter(context.Background(), &batch[0], bad.Code, bad.Error()); err != nil {
+			o.w.wrong("dead letter: %v", err)
+		}
 		w.done(batch[:1])
 		batch = batch[1:]
 	}
@@ -203,7 +205,7 @@ func (w *world) heal() {
 	if !o.core.Look().Paused && !o.core.Resting() {
 		w.wrong("restored work does not run")
 	}
-	o.r.control <- func(now time.Time) { o.core.Resume(now) }
+	o.r.commands <- command{caller: context.Background(), run: func(now time.Time) { o.core.Resume(now) }}
 	w.streams[0].assigned, w.streams[1].assigned = true, true
 	for range 4 * simEvents {
 		o.read()

@@ -244,7 +244,7 @@ func (o *owner) command(pause bool) {
 	}
 	a := &asked{pause: pause, waiter: waiter{done: make(chan error, 1)}}
 	o.asked, w.open = a, true
-	o.r.control <- func(now time.Time) {
+	o.r.commands <- command{caller: context.Background(), run: func(now time.Time) {
 		if pause {
 			o.core.Pause(now, "op")
 		} else {
@@ -259,7 +259,7 @@ func (o *owner) command(pause bool) {
 		if w.bug == volatilePause {
 			w.paused, w.open = pause, false
 		}
-	}
+	}}
 	w.note("ask for paused %v", pause)
 }
 

@@ -292,10 +292,11 @@ func (o *owner) writers(ctx context.Context) []*Writer {
 			o.carry(ctx, &cfg, box)
 		} else {
 			cfg.Outbox = box
-			cfg.DeadLetter = func(m sink.Message, code, reason string) {
-				if o.w.bug != lostLetter {
-					o.r.Post(func(c *reactor.Core, _ time.Time) { c.BuryMessage(&m, code, reason) })
+			cfg.DeadLetter = func(ctx context.Context, m *sink.Message, code, reason string) error {
+				if o.w.bug == lostLetter {
+					return nil
 				}
+				return o.r.DeadLetter(ctx, m, code, reason)
 			}
 		}
 		ws[i] = NewWriter(cfg)

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -41,7 +39,7 @@ type WriterConfig struct {
 	Sink   sink.Sink
 	// DeadLetter takes a message that the sink refused for good; nil means that the writer
 	// blocks on it, trying again with backoff (on_error: block).
-	DeadLetter func(m sink.Message, code, reason string)
+	DeadLetter func(ctx context.Context, m *sink.Message, code, reason string) error
 	// Room is called when a full queue has room again, and when an outbox has been emptied.
 	Room func()
 	// Outbox is set for an output that is delivered from its outbox (M30); nil for a direct one.
@@ -58,29 +56,6 @@ type WriterConfig struct {
 	// Retry is how a delivery that failed is tried again; its zero fields mean the defaults
 	// named beside them.
 	Retry RetryPolicy
-}
-
-// RetryPolicy says when deliveries are tried again. A pause is a random part of what it may
-// be at most (full jitter), so that outputs which failed together do not come back together.
-type RetryPolicy struct {
-	// Base is the most of the first pause (50ms); it doubles up to Max (10s).
-	Base, Max time.Duration
-	// Attempts is how often one message is tried again before it counts as refused; 0 is
-	// without end, as is a writer without DeadLetter.
-	Attempts int
-}
-
-// backOff makes the pauses. The library spreads a pause evenly around its interval, by all
-// of it: half the interval gives everything from nothing to the interval.
-func (p RetryPolicy) backOff() *backoff.ExponentialBackOff {
-	if p.Base <= 0 {
-		p.Base = 50 * time.Millisecond
-	}
-	if p.Max <= 0 {
-		p.Max = 10 * time.Second
-	}
-	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(max(p.Base/2, 1)), backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(max(p.Max/2, 1)), backoff.WithRandomizationFactor(1), backoff.WithMaxElapsedTime(0))
 }
 
 // OutboxConfig is how a writer gets at what was committed for it.
@@ -115,6 +90,7 @@ type Writer struct {
 	oldest    atomic.Int64 // when the first message that is not through was emitted, in Unix nanoseconds; 0 for none
 	failed    atomic.Int64 // refused for good
 	retries   atomic.Int64
+	awaited   atomic.Bool // somebody waits for the last message to be through
 	trouble   atomic.Pointer[string]
 }
 
@@ -213,6 +189,20 @@ func (w *Writer) Status() WriterStatus {
 // Delivered is the last message that is through: delivered, or given to DeadLetter before. It
 // may be called from any goroutine.
 func (w *Writer) Delivered() int64 { return w.delivered.Load() }
+
+// through reports whether nothing waits. When something does, the reactor is rung as soon as
+// it is through.
+func (w *Writer) through() bool {
+	if w == nil {
+		return true
+	}
+	w.awaited.Store(true) // before the look, so that neither side misses the other
+	if w.pending.Load() > 0 {
+		return false
+	}
+	w.awaited.Store(false)
+	return true
+}
 
 // Undelivered are, on the direct path, the messages numbered above one number and up to
 // another that are not through. It may be called from any goroutine.
@@ -339,7 +329,9 @@ func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 		if code != "" && w.cfg.DeadLetter != nil {
 			// The letter is on its way before its entry counts as through: a commit that
 			// marks the one holds the other.
-			w.cfg.DeadLetter(batch[0], code, err.Error())
+			if w.cfg.DeadLetter(ctx, &batch[0], code, err.Error()) != nil {
+				return // the reactor has ended, or ctx has
+			}
 			w.failed.Add(1)
 			w.done(batch[:1])
 			batch = batch[1:]
@@ -401,7 +393,8 @@ func (w *Writer) done(through []sink.Message) {
 	if w.cfg.Outbox != nil {
 		w.freed(through)
 	}
-	if left+n >= full/2 || left == 0 && w.cfg.Outbox != nil { // what is through is marked with the next commit
+	// What is through of an outbox is marked with the next commit.
+	if left+n >= full/2 || left == 0 && (w.cfg.Outbox != nil || w.awaited.Load()) {
 		w.ring()
 	}
 }

@@ -149,9 +149,9 @@ func (c *Core) bury(i int, b *boundary.Boundary, stage, code, reason string, epo
 	c.keepLetter(l)
 }
 
-// BuryMessage keeps an output that its sink refused for good. The events behind it were
-// consumed by its epoch, so the letter accounts for none.
-func (c *Core) BuryMessage(m *sink.Message, code, reason string) {
+// DeadLetterMessage keeps an output that its sink refused for good. The events behind it were
+// consumed by its epoch, so the dead letter accounts for none.
+func (c *Core) DeadLetterMessage(m *sink.Message, code, reason string) {
 	c.keepLetter(checkpoint.DeadLetter{
 		Stage: "sink", Code: code, Reason: "output " + m.Output + ": " + reason, Epoch: m.Epoch,
 		Key: string(m.Key), Payload: m.Value.AppendJSON(nil), Folded: true,

@@ -227,8 +227,14 @@ func (c *Core) Step(now time.Time, n int) error {
 	return nil
 }
 
+// Steps is how many epochs of a Step are left.
+func (c *Core) Steps() int { return c.steps }
+
 // EndSteps withdraws what is left of a Step.
 func (c *Core) EndSteps() { c.steps = 0 }
+
+// Paused reports whether the evaluation is paused.
+func (c *Core) Paused() bool { return c.paused }
 
 // Stop ends the firing for good: the epoch boundary of a shutdown (M38).
 func (c *Core) Stop() { c.life.set(HealthStopped, "stopped", "the graph was stopped") }

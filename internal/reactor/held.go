@@ -86,7 +86,7 @@ func (c *Core) hold(m sink.Message) {
 		if err != nil {
 			h.bad = permanent(err)
 			if route.DeadLetter {
-				c.BuryMessage(&m, h.bad.Code, h.bad.Err.Error())
+				c.DeadLetterMessage(&m, h.bad.Code, h.bad.Err.Error())
 				c.holds.refused[m.To]++
 				return
 			}
@@ -180,7 +180,7 @@ func (c *Core) heldSealed(s *Seal, err error) {
 		i := s.rows[refused.Sink][refused.Row]
 		h := &s.held[i]
 		if c.cfg.Routes[h.To].DeadLetter {
-			c.BuryMessage(&h.Message, refused.Code, refused.Err.Error())
+			c.DeadLetterMessage(&h.Message, refused.Code, refused.Err.Error())
 			c.holds.settled(&h.Message)
 			c.holds.refused[h.To]++
 			s.refused = h.To + 1

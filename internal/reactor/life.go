@@ -65,6 +65,15 @@ func (c *Core) Start(now time.Time) {
 	c.reassess()
 }
 
+// TickDue is when Tick has something to do: warming ends, or a key expires.
+func (c *Core) TickDue() (at time.Time, ok bool) {
+	at, ok = c.life.due()
+	if ttl, has := c.ttlDue(); has && (!ok || ttl.Before(at)) {
+		return ttl, true
+	}
+	return at, ok
+}
+
 // Tick tells the core the time: warming may end by it, and keys expire.
 func (c *Core) Tick(now time.Time) {
 	c.advance(now)

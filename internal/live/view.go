@@ -1,0 +1,109 @@
+package live
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+const (
+	// viewEvery is how old a view becomes at most while something changes.
+	viewEvery = 100 * time.Millisecond
+	// viewsAtRest is how many views a reactor publishes in that time because it has come to
+	// rest. One that comes to rest more often is not at rest, and the views would cost it
+	// more than they tell.
+	viewsAtRest = 16
+)
+
+// View is what a reactor says of itself. It is immutable, but for what Writer answers: who
+// reads it never waits for the reactor, even while an epoch is stuck in somebody's code.
+type View struct {
+	reactor.View
+	// At is when it was taken.
+	At         time.Time
+	Checkpoint CheckpointStatus
+	// Resting says that nothing was left to fire.
+	Resting bool
+	writers []*Writer
+}
+
+// Writer is how output i's writer stands now; ok is false when nothing is delivered.
+func (v *View) Writer(i int) (s WriterStatus, ok bool) {
+	if i >= len(v.writers) || v.writers[i] == nil {
+		return WriterStatus{}, false
+	}
+	return v.writers[i].Status(), true
+}
+
+// View is the newest there is: at most 100 ms old while something changes, taken anew at once
+// when health or pause change, and when the reactor comes to rest.
+func (r *Reactor) View() *View { return r.shown.view.Load() }
+
+// Busy is since when the reactor has not looked up from its epochs: the start of the turn it
+// is in, zero while it waits for something to happen. What lasts for seconds is an epoch that
+// is stuck.
+func (r *Reactor) Busy() (since time.Time) {
+	if at := r.shown.turn.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
+// publisher decides when a view is worth its cost.
+type publisher struct {
+	view    atomic.Pointer[View]
+	turn    atomic.Int64 // of the turn at hand, in Unix nanoseconds; 0 between turns
+	stirred bool         // something may have changed since the last view
+	window  time.Time    // the start of the hundred milliseconds at hand
+	atRest  int          // views in it that were published at rest
+	told    condition
+}
+
+// condition is what a view shows at once.
+type condition struct {
+	health       reactor.Health
+	code, detail string
+	paused       bool
+}
+
+func (r *Reactor) condition() (c condition) {
+	c.health, c.paused = r.Core.Health(), r.Core.Paused()
+	c.code, c.detail = r.Core.HealthReason()
+	return c
+}
+
+// publish takes a view.
+func (r *Reactor) publish(now time.Time) {
+	p := &r.shown
+	p.stirred, p.told = false, r.condition()
+	p.view.Store(&View{
+		View: r.Core.Look(), At: now, Checkpoint: r.checkpointed(), Resting: r.Core.Resting(),
+		writers: slices.Clone(r.Writers),
+	})
+}
+
+// show publishes when that is due. It runs once a turn.
+func (r *Reactor) show(now time.Time, busy bool) {
+	p := &r.shown
+	if p.told != r.condition() {
+		r.publish(now)
+		return
+	}
+	if !p.stirred {
+		return
+	}
+	if d := now.Sub(p.window); d >= viewEvery || d < 0 {
+		p.window, p.atRest = now, 0
+		r.publish(now)
+		return
+	}
+	if !busy && p.atRest < viewsAtRest {
+		p.atRest++
+		r.publish(now)
+	}
+}
+
+// showAt is when a view is due although nothing happens.
+func (p *publisher) showAt() (at time.Time, ok bool) { return p.window.Add(viewEvery), p.stirred }
