@@ -108,6 +108,7 @@ type receiver struct {
 	bad     []string
 	details []string
 	changed chan struct{} // capacity 1
+	gate    chan struct{} // nil, or Emit takes nothing until it is closed
 }
 
 func (r *receiver) poke() {
@@ -118,6 +119,13 @@ func (r *receiver) poke() {
 }
 
 func (r *receiver) Emit(ctx context.Context, batch []boundary.Event) error {
+	if r.gate != nil {
+		select {
+		case <-r.gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	r.mu.Lock()
 	for i := range batch {
 		r.metas = append(r.metas, batch[i].Meta)

@@ -221,6 +221,8 @@ func madeAnew(t *testing.T, addrs []string, n int, running bool) {
 			t.Fatalf("%d events were read of the old topic, want 24: %q", got, f.texts())
 		}
 		at = f.positions()
+	} else if got := f.texts(); len(got) > 0 {
+		t.Fatalf("%q were read of the new topic at an old position", got)
 	}
 	to, gaps := skip(t, cfg, at)
 	if len(gaps) != 2 || gaps[0].Reason != "made_anew" || gaps[1].Reason != "made_anew" || gaps[0].Known {
@@ -245,6 +247,42 @@ func madeAnew(t *testing.T, addrs []string, n int, running bool) {
 	h := read(t, cfg, g.positions()...)
 	h.count(t, 1)
 	wantTexts(t, h.texts(), "last")
+}
+
+// M44: a topic that is made anew while the source is held back, and asks for nothing, is
+// noticed by the next fetch: it names the topic by its id.
+func TestM44MadeAnewWhileHeldBack(t *testing.T) {
+	broker := fake(t)
+	addrs := broker.ListenAddrs()
+	topic := testbed.Topic(t, addrs, 1)
+	c := client(t, addrs, kgo.ProducerBatchCompression(kgo.NoCompression()))
+	big := func(n int) string { return fmt.Sprintf(`"%d %s"`, n, strings.Repeat("x", 900_000)) }
+	for n := range 2 { // an answer holds one of them
+		put(t, c, topic, 0, big(n))
+	}
+	fetches := make(chan struct{}, 100)
+	broker.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		broker.KeepControl()
+		fetches <- struct{}{}
+		return nil, nil, false
+	})
+	r := &receiver{gate: make(chan struct{})}
+	f := readSource(t, newSource(t, config(addrs, topic)), r)
+	for range 2 { // the second while the first is held back
+		<-fetches
+	}
+	remove(t, c, topic)
+	create(t, c, topic, 1)
+	for n := range 5 {
+		put(t, c, topic, 0, big(100+n))
+	}
+	close(r.gate)
+	f.lost(t)
+	for _, text := range f.texts() {
+		if strings.HasPrefix(text, `"10`) {
+			t.Errorf("%.6s was read of the new topic", text)
+		}
+	}
 }
 
 // A position of a version that knew no generations is believed, and has one from then on.
@@ -333,14 +371,17 @@ func TestABrokerThatIsBehind(t *testing.T) {
 	addrs := c.ListenAddrs()
 	p := client(t, addrs)
 	put(t, p, "t", 0, "a")
-	looks := 0
+	looks, began := 0, time.Time{}
 	c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		m := req.(*kmsg.MetadataRequest)
 		if m.Version != 10 || len(m.Topics) != 1 {
 			return nil, nil, false
 		}
-		if looks++; looks != 2 {
+		if looks++; looks == 2 {
+			began = time.Now()
+		}
+		if looks < 2 || time.Since(began) > beyondPatience/2 {
 			return nil, nil, false
 		}
 		res := m.ResponseKind().(*kmsg.MetadataResponse)
