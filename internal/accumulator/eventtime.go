@@ -1,7 +1,10 @@
 package accumulator
 
 import (
+	"bytes"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
@@ -54,9 +57,6 @@ func compileTime(a *spec.Accumulator, scope expression.Scope) (*timeProgram, spe
 	return t, nil
 }
 
-// Layouts of times in texts: with a zone, and without one, to be read in the declared zone.
-const layoutLocal = "2006-01-02T15:04:05.999999999"
-
 // parse turns the value of the time expression into an instant.
 func (t *timeProgram) parse(v boundary.Value) (time.Time, *BadEvent) {
 	switch v.Kind() {
@@ -65,13 +65,11 @@ func (t *timeProgram) parse(v boundary.Value) (time.Time, *BadEvent) {
 		return at, nil
 	case boundary.KindString:
 		s, _ := v.AsString()
-		if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
-			return at.UTC(), nil
+		at, err := boundary.ParseTime(s, t.zone)
+		if err != nil {
+			return at, invalidTime("%s", fold.OneLine(err.Error()))
 		}
-		if at, err := time.ParseInLocation(layoutLocal, s, t.zone); err == nil {
-			return at.UTC(), nil
-		}
-		return time.Time{}, invalidTime("the text %q is not an RFC 3339 time", fold.OneLine(s))
+		return at, nil
 	case boundary.KindInt:
 		n, _ := v.AsInt()
 		if most := int64(1<<63-1) / int64(t.unit); n > most || n < -most {
@@ -80,15 +78,44 @@ func (t *timeProgram) parse(v boundary.Value) (time.Time, *BadEvent) {
 		return time.Unix(0, n*int64(t.unit)).UTC(), nil
 	case boundary.KindFloat:
 		f, _ := v.AsFloat()
-		f *= float64(t.unit)
-		if f >= 1<<63 || f < -(1<<63) {
+		ns, ok := nanoseconds(f, int64(t.unit))
+		if !ok {
 			return time.Time{}, invalidTime("the number %s is out of range", v.String())
 		}
-		return time.Unix(0, int64(f)).UTC(), nil
+		return time.Unix(0, ns).UTC(), nil
 	}
 	return time.Time{}, invalidTime("the event has no time: the expression gives %s", v.Kind().String())
 }
 
 func invalidTime(format string, args ...any) *BadEvent {
 	return &BadEvent{Stage: "time", Code: "time_invalid", Text: fmt.Sprintf(format, args...)}
+}
+
+// nanoseconds is f times unit, which is a power of ten, as the shortest decimal text of f has
+// it: 1700000000.1 seconds are 100 ms and not what binary makes of them. Digits beyond the
+// nanosecond are left out, as they are in a text.
+func nanoseconds(f float64, unit int64) (ns int64, ok bool) {
+	if limit := float64(math.MaxInt64/unit) + 1; f >= limit || f <= -limit {
+		return 0, false
+	}
+	var room [400]byte // more than the digits of any float
+	whole, part, _ := bytes.Cut(strconv.AppendFloat(room[:0], math.Abs(f), 'f', -1, 64), []byte("."))
+	n := uint64(0) // at most 19 digits, and less than 1<<63 + unit
+	for _, c := range whole {
+		n = n*10 + uint64(c-'0')
+	}
+	for ; unit > 1; unit /= 10 {
+		n *= 10
+		if len(part) > 0 {
+			n += uint64(part[0] - '0')
+			part = part[1:]
+		}
+	}
+	if n > math.MaxInt64 {
+		return 0, false
+	}
+	if f < 0 {
+		return -int64(n), true
+	}
+	return int64(n), true
 }

@@ -183,7 +183,7 @@ func metaValue(m *boundary.Meta) boundary.Value {
 		slots[3] = boundary.Int(int64(m.Partition))
 		slots[4] = boundary.Int(m.Offset)
 	}
-	if !m.Timestamp.IsZero() {
+	if !m.Timestamp.IsZero() && boundary.Holds(m.Timestamp) {
 		slots[5] = boundary.Time(m.Timestamp)
 	}
 	return boundary.Object(metaShape, slots)

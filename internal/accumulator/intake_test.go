@@ -3,6 +3,7 @@ package accumulator
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -168,3 +169,34 @@ func TestEventTime(t *testing.T) {
 
 // compact is canonical JSON of a text that has no float to shorten but .0.
 func compact(s string) string { return strings.ReplaceAll(s, ".0}", "}") }
+
+// M21: a time is kept to the nanosecond, as its decimal digits say, or refused with a code;
+// never cut at milliseconds and never clamped.
+func TestEventTimesAreExact(t *testing.T) {
+	t.Parallel()
+	units := map[string]int64{"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+	for _, c := range []struct{ unit, text string }{
+		{"ms", "1700000000123.5"}, {"ms", "1700000000123"}, {"ms", "0.25"}, {"ms", "-0.5"}, {"ms", "0"},
+		{"ms", "-1700000000123.5"},
+		{"s", "1700000000.1"}, {"s", "1700000000.123457"}, {"s", "0.000000001"}, {"s", "1e9"},
+		{"s", "1.5e-9"}, {"s", "-0.1"},
+		{"us", "1700000000123456.5"}, {"us", "0.001"}, {"ns", "1700000000123456789"}, {"ns", "0.9"}, {"ns", "1.7e18"},
+		{"s", "9223372036"}, {"s", "9223372036.5"}, {"s", "9223372036.9"}, {"s", "9223372037"}, {"s", "-9223372036.5"},
+		{"ms", "9223372036854.5"}, {"ms", "9223372036855.5"}, {"ms", "1e300"}, {"ns", "9.3e18"}, {"ns", "-9.3e18"},
+		{"s", `"1600-01-01T00:00:00Z"`}, {"s", `"2300-01-01T00:00:00Z"`}, {"s", `"2300-01-01t00:00:00z"`},
+	} {
+		want, ok := new(big.Rat).SetString(strings.Trim(c.text, `"`))
+		core := newCore(t, spec.Accumulator{Time: expr("event.t"), TimeUnit: c.unit})
+		got, _, err := core.EventTime(pulled(1, `{"t":`+c.text+`}`))
+		if ok {
+			want.Mul(want, big.NewRat(units[c.unit], 1))
+			ns := new(big.Int).Quo(want.Num(), want.Denom()) // digits beyond the nanosecond are left out
+			if ok = ns.IsInt64(); ok && (err != nil || got.UnixNano() != ns.Int64()) {
+				t.Errorf("%s %s: got %v, %v; want %v", c.text, c.unit, got.UnixNano(), err, ns)
+			}
+		}
+		if bad := new(BadEvent); !ok && (!errors.As(err, &bad) || bad.Code != "time_invalid") {
+			t.Errorf("%s %s: got %v, %v; want time_invalid", c.text, c.unit, got, err)
+		}
+	}
+}

@@ -16,9 +16,9 @@ var ErrNotFinite = errors.New("not a finite number")
 
 // FromAny turns a Go value into a Value: nil, a boolean, an integer or float of any
 // size, a string, a time.Time, a time.Duration, a json.Number, a Value, and []any,
-// []Value and map[string]any of these. An unsigned integer beyond int64 becomes a
-// float. NaN, an infinity, a malformed json.Number and every other type are errors
-// that name the place.
+// []Value and map[string]any of these. An integer that neither an int64 nor a float keeps
+// as it is, NaN, an infinity, a time that does not fit (see [Time]), a malformed json.Number
+// and every other type are errors that name the place.
 func FromAny(x any) (Value, error) { return fromAny(x, 0) }
 
 func fromAny(x any, depth int) (Value, error) {
@@ -41,13 +41,16 @@ func fromAny(x any, depth int) (Value, error) {
 	case float64:
 		return fromFloat(x)
 	case time.Time:
+		if !Holds(x) {
+			return Value{}, ErrTimeRange
+		}
 		return Time(x), nil
 	case time.Duration:
 		return Duration(x), nil
 	case json.Number:
 		v, ok := ParseNumber(x.String())
 		if !ok {
-			return Value{}, fmt.Errorf("%q is not a JSON number in the range of a float", x.String())
+			return Value{}, fmt.Errorf("%q is not a JSON number that a float or 64 bits can hold", x.String())
 		}
 		return v, nil
 	case []any, []Value, map[string]any:
@@ -72,20 +75,23 @@ func fromSmall(x any) (Value, error) {
 	case uint32:
 		return Int(int64(x)), nil
 	case uint:
-		return fromUint(uint64(x)), nil
+		return fromUint(uint64(x))
 	case uint64:
-		return fromUint(x), nil
+		return fromUint(x)
 	case float32:
 		return fromFloat(float64(x))
 	}
 	return Value{}, fmt.Errorf("a value cannot hold a Go %T", x)
 }
 
-func fromUint(u uint64) Value {
-	if u > math.MaxInt64 {
-		return float(float64(u))
+func fromUint(u uint64) (Value, error) {
+	if u <= math.MaxInt64 {
+		return Int(int64(u)), nil
 	}
-	return Int(int64(u))
+	if v, ok := ParseNumber(strconv.FormatUint(u, 10)); ok {
+		return v, nil
+	}
+	return Value{}, fmt.Errorf("%d does not fit an int64, and a float would change it; make it a string", u)
 }
 
 func fromFloat(f float64) (Value, error) {

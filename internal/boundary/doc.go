@@ -28,7 +28,8 @@
 // # Numbers
 //
 // An integer that fits int64 is an int and stays one; every other number is a
-// float. 1 and 1.0 are equal. NaN and the infinities do not exist here.
+// float. 1 and 1.0 are equal. NaN and the infinities do not exist here. An integer beyond
+// int64 is refused unless a float has its very digits: nothing changes silently.
 //
 // # Memory
 //

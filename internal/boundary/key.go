@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // MaxKeyBytes bounds a key: a cache has a million of them.
@@ -125,7 +124,7 @@ func (k Key) ValueOf(times []bool) Value {
 
 func asTime(v Value, is bool) Value {
 	if s, ok := v.AsString(); ok && is {
-		if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		if t, err := ParseTime(s, nil); err == nil {
 			return Time(t)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -75,6 +76,18 @@ type oracleReader struct {
 	maxDepth int
 }
 
+// keepable says of a number that it is no integer, fits int64, or has the digits that a
+// float has at the least.
+func keepable(text string) bool {
+	i, ok := new(big.Int).SetString(text, 10)
+	if !ok || i.IsInt64() {
+		return true
+	}
+	f, _ := new(big.Float).SetInt(i).Float64()
+	shortest, _, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
+	return strings.ReplaceAll(shortest, ".", "") == strings.TrimRight(text, "0")
+}
+
 func (o *oracleReader) value(depth int) any {
 	tok, err := o.dec.Token()
 	if err != nil {
@@ -87,6 +100,9 @@ func (o *oracleReader) value(depth int) any {
 	switch tok := tok.(type) {
 	case json.Number:
 		if _, err := strconv.ParseFloat(tok.String(), 64); err != nil {
+			o.codes[CodeNumberOutOfRange] = true
+		}
+		if !keepable(tok.String()) {
 			o.codes[CodeNumberOutOfRange] = true
 		}
 		return tok

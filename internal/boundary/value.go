@@ -90,12 +90,13 @@ func float(f float64) Value { return Value{num: math.Float64bits(f), ref: KindFl
 func String(s string) Value { return Value{num: uint64(len(s)), ref: text(unsafe.StringData(s))} }
 
 // Time is an instant, to the nanosecond, in UTC. Instants that do not fit 64 bits of
-// nanoseconds (before 1677 or after 2262) become the nearest that does.
+// nanoseconds (before 1677 or after 2262) become the nearest that does: whatever comes from
+// outside is to be asked with [Holds] before.
 func Time(t time.Time) Value {
 	ns := t.UnixNano()
-	if first := time.Unix(0, math.MinInt64); t.Before(first) {
+	if t.Before(firstTime) {
 		ns = math.MinInt64
-	} else if last := time.Unix(0, math.MaxInt64); t.After(last) {
+	} else if t.After(lastTime) {
 		ns = math.MaxInt64
 	}
 	return Value{num: uint64(ns), ref: KindTime}

@@ -222,7 +222,15 @@ func TestAny(t *testing.T) {
 			t.Errorf("%T: got %v, %v", x, v, err)
 		}
 	}
-	if v, err := FromAny(uint64(math.MaxUint64)); err != nil || v.Kind() != KindFloat {
+	for _, x := range []any{
+		uint64(math.MaxUint64), uint(1<<63 + 1), json.Number("18446744073709551615"),
+		firstTime.Add(-1), lastTime.Add(1),
+	} {
+		if v, err := FromAny(x); err == nil {
+			t.Errorf("%v has silently become %v", x, v)
+		}
+	}
+	if v, err := FromAny(uint64(9223372036854776000)); err != nil || v.Kind() != KindFloat {
 		t.Errorf("got %v, %v", v, err)
 	}
 	if v, err := FromAny([]Value{Int(1), {}}); err != nil || v.String() != "[1,null]" {

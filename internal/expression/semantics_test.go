@@ -195,7 +195,13 @@ var semantics = []struct{ text, want string }{
 	{`t.Hour()`, `12`}, {`t.Hour("America/New_York")`, `7`}, {`t.Month()`, `11`}, {`t.Weekday()`, `5`}, {`t.Year() + 1`, `2027`}, {`t.Unix()`, `1795177815`}, {`t.Format("2006-01-02")`, `"2026-11-20"`}, {`t.Format("15:04", "Asia/Tokyo")`, `"21:30"`}, {`t.Truncate(duration("1h"))`, `"2026-11-20T12:00:00.000Z"`}, {`t.AddDate(0, 1, -20)`, `"2026-11-30T12:30:15.000Z"`}, {`t.AddDate(1000, 0, 0)`, `!not_finite`}, {`t.Before(later)`, `true`}, {`later.Sub(t).Minutes()`, `90.0`},
 	{`t.After(later)`, `false`}, {`t.Equal(t)`, `true`}, {`t.Minute()`, `30`}, {`t.Second()`, `15`}, {`t.Nanosecond()`, `0`}, {`t.YearDay()`, `324`}, {`t.UnixMilli()`, `1795177815000`}, {`t.UnixMicro()`, `1795177815000000`}, {`t.UnixNano()`, `1795177815000000000`}, {`t.Round(duration("1h"))`, `"2026-11-20T13:00:00.000Z"`}, {`d.Round(duration("1m")) == duration("2m")`, `true`}, {`d.Truncate(duration("1m")) == duration("1m")`, `true`}, {`d.Microseconds()`, `90000000`}, {`d.Nanoseconds()`, `90000000000`},
 	{`d.Seconds()`, `90.0`}, {`d.Milliseconds()`, `90000`}, {`d.String()`, `"1m30s"`}, {`(d * -1).Abs() == d`, `true`}, {`t.Hour("Local")`, `!invalid_argument`}, {`t.Hour("Nowhere/Land")`, `!invalid_argument`}, {`i.Hour()`, `!type_error`}, {`null.Hour()`, `!type_error`}, {`null?.Hour()`, `null`}, {`t.Hours()`, `!type_error`},
-	{`date("2026-11-20") < t`, `true`}, {`date("20.11.2026", "02.01.2006").Day()`, `20`}, {`date("2026-11-20 08:00", "2006-01-02 15:04", "Europe/Paris")`, `"2026-11-20T07:00:00.000Z"`}, {`date("nonsense")`, `!invalid_argument`}, {`date("0001-01-01")`, `!not_finite`}, {`date("2026-01-01", "2006-01-02", "Local")`, `!invalid_argument`}, {`duration("5 minutes")`, `!invalid_argument`}, {`duration(i)`, `!type_error`},
+	{`date("2026-11-20") < t`, `true`}, {`date("20.11.2026", "02.01.2006").Day()`, `20`}, {`date("2026-11-20 08:00", "2006-01-02 15:04", "Europe/Paris")`, `"2026-11-20T07:00:00.000Z"`}, {`date("nonsense")`, `!invalid_argument`}, {`date("0001-01-01")`, `!not_finite`},
+	{`date("2026-11-20t08:00:00.5z")`, `"2026-11-20T08:00:00.500Z"`},
+	{`date("2300-01-01T00:00:00Z")`, `!not_finite`},
+	{`date("2026-11-20T08:00:00.1234567899Z").Nanosecond()`, `123456789`},
+	{`date("2016-12-31T23:59:60Z")`, `!invalid_argument`},
+	{`date("2026-01-01", "2006-01-02", "Local")`, `!invalid_argument`},
+	{`duration("5 minutes")`, `!invalid_argument`}, {`duration(i)`, `!type_error`},
 	{`now() == t`, `true`}, {`epoch()`, `42`}, {`rand()`, `0.25`}, {`now() - duration("1h") < now()`, `true`},
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // At finds the character of an expression in the document, whatever way YAML lets
@@ -76,7 +77,7 @@ func TestLiterals(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"true": "true", "False": "false", "TRUE": "true", "5": "5", "-5": "-5", "+5": "5", "0x1F": "31", "0o17": "15", "0b11": "3",
-		"1_000": "1000", "1.50": "1.5", "1.": "1.0", ".5": "0.5", "1e3": "1000.0", "99999999999999999999": "1e+20",
+		"1_000": "1000", "1.50": "1.5", "1.": "1.0", ".5": "0.5", "1e3": "1000.0", "100000000000000000000": "1e+20",
 		"'5'": "5", "yes": "yes", "2001-12-14": "2001-12-14", "'a  '": "a", "|\n      a\n": "a",
 	} {
 		g, diags := parse([]byte("graph: g\naccumulators: { a: {} }\nnodes:\n  n:\n    expr: "+text+"\n"), spec.Options{})
@@ -97,5 +98,20 @@ func TestAccepted(t *testing.T) {
 	g := mustParse(t, "\ufeffgraph: g\naccumulators: { a: { schema: { $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/definitions/x', definitions: { x: true } } } }")
 	if g.Accumulators[0].Pos.Column != 17 || g.Accumulators[0].Schema == nil {
 		t.Errorf("got %+v", g.Accumulators[0])
+	}
+}
+
+// M21: an integer that neither 64 bits nor a float keep as it is, is refused and not rounded.
+func TestM21LargeIntegersAreNotRounded(t *testing.T) {
+	t.Parallel()
+	const large = "18446744073709551615 -9223372036854775809 99999999999999999999 +9223372036854775808"
+	for text := range strings.FieldsSeq(large) {
+		doc := "graph: g\nvars: { id: " + text + " }\naccumulators: { a: {} }\n"
+		if _, diags := parse([]byte(doc), spec.Options{}); len(diags) != 1 || diags[0].Code != decode.CodeBadValue {
+			t.Errorf("%s: %v", text, diags)
+		}
+		if _, diags := parse([]byte(strings.Replace(doc, text, "'"+text+"'", 1)), spec.Options{}); len(diags) != 0 {
+			t.Errorf("%s in quotes: %v", text, diags)
+		}
 	}
 }

@@ -17,7 +17,10 @@ func float(f float64) Number { return Number{Bits: math.Float64bits(f), Float: t
 
 // ReadNumber reads the number at i, where a digit or a minus stands: an integer when it
 // has neither point nor exponent and fits, otherwise a float. It returns the index after
-// it, or 0 when there is no number; it is not ok then, nor when no float is that large.
+// it, or 0 when there is no number. It is not ok then, nor when no float is that large, nor
+// when it is an integer that neither an int64 nor a float keeps: one that a float would be
+// written back as another. (9223372036854775807 is an int, 18446744073709552000 is a float
+// as JavaScript writes it, 18446744073709551615 is neither.)
 func ReadNumber(s string, i int) (n Number, end int, ok bool) {
 	if n, end, ok = Short(s, i); ok {
 		return n, end, true
@@ -151,7 +154,8 @@ var powers = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// value converts the number whose text is s[start:n.end]; false when it is too large.
+// value converts the number whose text is s[start:n.end]; false when it is too large, or an
+// integer that would become another.
 func (n numeral) value(s string, start int) (Number, bool) {
 	if n.integer && n.digits <= exactDigits {
 		switch {
@@ -160,6 +164,9 @@ func (n numeral) value(s string, start int) (Number, bool) {
 		case !n.neg && n.mant < 1<<63:
 			return integer(int64(n.mant)), true
 		}
+	}
+	if n.integer {
+		return largeInteger(s[start:n.end])
 	}
 	if n.digits <= exactDigits && n.mant <= 1<<53 && n.exp >= -22 && n.exp <= 22 {
 		// Both numbers are exact floats, so that the one rounding gives the nearest float.
@@ -176,6 +183,19 @@ func (n numeral) value(s string, start int) (Number, bool) {
 	}
 	f, err := strconv.ParseFloat(s[start:n.end], 64)
 	if err != nil || math.IsInf(f, 0) {
+		return Number{}, false
+	}
+	return float(f), true
+}
+
+// largeInteger is an integer beyond int64 as a float, if that is written the same.
+func largeInteger(text string) (Number, bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(f, 0) {
+		return Number{}, false
+	}
+	var room [320]byte // more digits than any float has
+	if string(strconv.AppendFloat(room[:0], f, 'f', -1, 64)) != text {
 		return Number{}, false
 	}
 	return float(f), true

@@ -2,6 +2,8 @@ package rawjson
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -183,9 +185,17 @@ func (sc *Scanner) anyNumber(i int) (Number, int) {
 	case end == 0:
 		end = sc.Fail(CodeInvalidJSON, i, "this is no JSON number; write digits, with no leading zero or plus, and digits after a point or an exponent's e")
 	case !ok:
-		end = sc.Fail(CodeNumberOutOfRange, i, "the number is larger than 64-bit floats go (about 1.8e308); send it as a string")
+		end = sc.Fail(CodeNumberOutOfRange, i, beyond(sc.s[i:end]))
 	}
 	return n, end
+}
+
+// beyond says why the number whose text it is cannot be kept.
+func beyond(text string) string {
+	if f, err := strconv.ParseFloat(text, 64); err != nil || math.IsInf(f, 0) {
+		return "the number is larger than 64-bit floats go (about 1.8e308); send it as a string"
+	}
+	return "the integer does not fit 64 bits with a sign, and a float would change its digits; send it as a string"
 }
 
 // Literal checks that word stands at i.

@@ -1,7 +1,7 @@
 package library
 
 import (
-	"math"
+	"errors"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -68,16 +68,10 @@ func lasting(v value) time.Duration {
 	return d
 }
 
-// The first and last instants that a value can hold.
-var (
-	first = time.Unix(0, math.MinInt64)
-	last  = time.Unix(0, math.MaxInt64)
-)
-
 // held makes a value of a time that was computed.
 func held(e *env, at site, t time.Time) value {
-	if t.Before(first) || t.After(last) {
-		return e.Fail(at, rules.CodeNotFinite, "the time is out of range: years 1678 to 2261 can be held")
+	if !boundary.Holds(t) {
+		return e.Fail(at, rules.CodeNotFinite, "%s", boundary.ErrTimeRange)
 	}
 	return boundary.Time(t)
 }
@@ -163,7 +157,7 @@ func duration(e *env, at site, args []value) value {
 
 // layouts are what date understands when no layout is given.
 var layouts = []string{
-	time.RFC3339, "2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
+	"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
 	time.RFC822, time.RFC850, time.RFC1123, time.RFC1123Z,
 }
 
@@ -177,6 +171,14 @@ func date(e *env, at site, args []value) value {
 		var ok bool
 		if loc, ok = e.Zone(at, str(args[2])); !ok {
 			return absent()
+		}
+	}
+	if len(args) == 1 {
+		switch t, err := boundary.ParseTime(str(args[0]), nil); {
+		case err == nil:
+			return boundary.Time(t)
+		case errors.Is(err, boundary.ErrTimeRange):
+			return e.Fail(at, rules.CodeNotFinite, "%s", err)
 		}
 	}
 	for _, layout := range tried {

@@ -193,7 +193,7 @@ func readTime(d *decode.Decoder, v decode.Value, s *Start) {
 	if !ok {
 		return
 	}
-	at, err := time.Parse(time.RFC3339Nano, text)
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // t and z may be small
 	if err != nil {
 		d.Report(v.Here(), decode.CodeBadValue, "", "expected %s, found %s", want, v.Described())
 		return

@@ -102,6 +102,10 @@ func (d *Decoder) constant(v Value, text, tag string) (any, bool) {
 		return text, true
 	case errors.Is(err, document.ErrLeadingZero):
 		d.Report(v.Here(), CodeWrongType, "", "%v; remove the zero or put it in quotes", err)
+	case errors.Is(err, document.ErrTooBig):
+		d.Report(v.Here(), CodeBadValue, "",
+			"%s does not fit 64 bits with a sign, and a float would change its digits; put it in quotes",
+			document.Subject(v.node))
 	case err != nil:
 		d.Report(v.Here(), CodeNotFinite, "",
 			"%s is not a finite number; give one that is, or put it in quotes", document.Subject(v.node))

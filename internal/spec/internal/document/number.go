@@ -59,9 +59,13 @@ func Number(text, tag string, plain bool) (any, error) {
 	case errors.Is(err, ErrNotNumber) && tag != "!!float" && !(plain && overlong.MatchString(text)):
 		return nil, err
 	}
-	x, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	plainText := strings.ReplaceAll(text, "_", "")
+	x, err := strconv.ParseFloat(plainText, 64)
 	if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
 		return nil, ErrNotFinite
+	}
+	if digits.MatchString(plainText) && strconv.FormatFloat(x, 'f', -1, 64) != strings.TrimPrefix(plainText, "+") {
+		return nil, ErrTooBig // a float would have other digits, as in an event
 	}
 	return x, nil
 }
