@@ -75,6 +75,7 @@ type RecoveryEvent struct {
 	ID    int64     `json:"id"`
 	At    time.Time `json:"at"`
 	Graph string    `json:"graph"`
+	Shard int       `json:"shard,omitempty"`
 	// Component is "reactor", "graph" or "accumulator/NAME".
 	Component string `json:"component"`
 	// Kind is "restart", "gave_up", "operator_restart", "quarantined", "unclean_start",

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -31,6 +32,9 @@ var (
 	// ErrNewerSchema says that a newer release has migrated the store. Nothing was changed;
 	// a person must act, so the daemon ends with exit code 78.
 	ErrNewerSchema = errors.New("store was written by a newer release")
+	// ErrOlderFormat says that the store was written by a release too old for this one to read.
+	// Nothing was changed.
+	ErrOlderFormat = errors.New("store was written by an older release than this one reads")
 	// ErrCorrupt says that the store is damaged, or is no store. When opening, a person
 	// must act, so the daemon ends with exit code 78; from Acquire or Load, one graph's
 	// state is damaged and the others go on.
@@ -41,10 +45,22 @@ var (
 	ErrBadCursor = errors.New("bad cursor: pass the \"next\" of the previous page as it came, or nothing for the newest")
 )
 
-// ID names a graph in the store.
-type ID struct{ Tenant, Graph string }
+// ID names a graph in the store, or a shard of one (M48).
+type ID struct {
+	Tenant, Graph string
+	// Shard is 0 in a graph that has no others.
+	Shard int
+}
 
-func (id ID) String() string { return id.Tenant + "/" + id.Graph }
+func (id ID) String() string {
+	if id.Shard == 0 {
+		return id.Tenant + "/" + id.Graph
+	}
+	return id.Tenant + "/" + id.Graph + "#" + strconv.Itoa(id.Shard)
+}
+
+// Whole is the graph that the shard is one of; declarations and recovery events are its.
+func (id ID) Whole() ID { return ID{Tenant: id.Tenant, Graph: id.Graph} }
 
 // Head is a graph's one row.
 type Head struct {
@@ -62,10 +78,15 @@ type Head struct {
 	At time.Time
 	// Meta is the reactor's own record (format, plan hash, pause, counters), opaque to the store.
 	Meta []byte
-	// Attempts is how many times, including this one, the epoch after Epoch has been
-	// approached without progress or a clean stop in between (M43). 1 on a healthy start.
+	// Attempts is how many owners have noted that they try the epoch after Epoch, without a
+	// commit that covers it or a clean stop since (M43). 0 on a healthy start; see [Ledger].
 	Attempts int
-	// UncleanStarts counts starts in a row that were not followed by a clean Release or a Settle.
+	// AttemptedBy is the fence of the last of those owners, Prior that of the owner before this one.
+	AttemptedBy, Prior int64
+	// Clean says that the owner before this one has relinquished the graph, or that there was none.
+	Clean bool
+	// UncleanStarts counts starts in a row, this one included, that were not followed by a
+	// clean Relinquish or a commit that is Settled. 1 on a healthy start.
 	UncleanStarts int
 }
 
@@ -130,24 +151,23 @@ type Commit struct {
 	Rows []SinkRows
 	// JournalTo is the last journal entry that this state covers: those up to it are removed. 0 for none.
 	JournalTo int64
-	// Settled resets Attempts and UncleanStarts: the graph has run long enough to call the start good.
+	// Settled resets UncleanStarts: the graph has run long enough to call the start good.
 	Settled bool
 }
 
 // Checkpoints is the state of graphs. Safe for concurrent use; calls for one graph come from one goroutine.
 type Checkpoints interface {
-	// Acquire takes a graph: it makes the head when there is none, raises fence and
-	// incarnation, and makes the attempt count durable before it returns. The caller
-	// is the only owner from then on. While another daemon owns it the error is an *OwnedError.
+	// Acquire takes a graph: it makes the head when there is none, and raises fence and
+	// incarnation. The caller is the only owner from then on. While another daemon owns it the error is an *OwnedError.
 	Acquire(ctx context.Context, id ID) (Head, error)
 	// Load hands every cell to visit, in no particular order. The data is visit's to keep.
 	Load(ctx context.Context, id ID, visit func(Cell) error) error
 	// Commit applies c as a whole or not at all. A clean error means it was not applied
 	// and may be sent again; otherwise it wraps ErrFenced or ErrUnknownOutcome.
 	Commit(ctx context.Context, c *Commit) error
-	// Release says that the owner stopped cleanly after its last commit. It resets the
-	// attempt count; a wrong fence is ErrFenced.
-	Release(ctx context.Context, id ID, fence int64) error
+	// Relinquish says that the owner stopped cleanly after its last commit. It clears the
+	// crash ledger; a wrong fence is ErrFenced.
+	Relinquish(ctx context.Context, id ID, fence int64) error
 }
 
 // Query pages through a list, newest first.
@@ -181,6 +201,7 @@ type RecoveryEvent struct {
 	ID    int64     `json:"id"`
 	At    time.Time `json:"at"`
 	Graph string    `json:"graph"`
+	Shard int       `json:"shard,omitempty"`
 	// Component is "reactor", "graph" or "accumulator/NAME".
 	Component string `json:"component"`
 	// Kind is "restart", "gave_up", "operator_restart", "quarantined", "unclean_start",
@@ -198,6 +219,7 @@ type RecoveryEvent struct {
 
 // RecoveryEvents is the supervisor's log.
 type RecoveryEvents interface {
+	// AddRecoveryEvent keeps an event of a graph or a shard; a list has those of all shards.
 	AddRecoveryEvent(ctx context.Context, id ID, ev RecoveryEvent) error
 	RecoveryEvents(ctx context.Context, id ID, q Query) (items []RecoveryEvent, next string, err error)
 	// PruneRecoveryEvents removes what is older and says how many went.
@@ -228,6 +250,7 @@ type Declarations interface {
 // Store is everything a daemon keeps. sqlite.Store, postgres.Store and memory.Store implement it.
 type Store interface {
 	Checkpoints
+	Ledger
 	Journal
 	Outbox
 	Leases

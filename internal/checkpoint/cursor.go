@@ -7,25 +7,46 @@ import (
 	"strings"
 )
 
+// FiringPlace is where a record stands in the history of a graph: epochs are counted for each
+// incarnation of each shard.
+type FiringPlace struct {
+	Shard              int
+	Incarnation, Epoch int64
+}
+
 // FiringCursor is the cursor of a page of firings that goes on before one record. Whoever
 // holds records that are not in the store yet makes the cursor at which the store's begin.
-func FiringCursor(incarnation, epoch int64) string {
-	return strconv.FormatInt(incarnation, 10) + "." + strconv.FormatInt(epoch, 10)
+func FiringCursor(p FiringPlace) string {
+	text := strconv.FormatInt(p.Incarnation, 10) + "." + strconv.FormatInt(p.Epoch, 10)
+	if p.Shard != 0 {
+		text = strconv.Itoa(p.Shard) + "." + text
+	}
+	return text
 }
 
 // ParseFiringCursor reads a cursor back; "" is above every record. The error wraps ErrBadCursor.
-func ParseFiringCursor(cursor string) (incarnation, epoch int64, err error) {
+func ParseFiringCursor(cursor string) (p FiringPlace, err error) {
 	if cursor == "" {
-		return math.MaxInt64, math.MaxInt64, nil
+		return FiringPlace{Incarnation: math.MaxInt64, Epoch: math.MaxInt64}, nil
 	}
-	first, second, ok := strings.Cut(cursor, ".")
-	incarnation, err1 := strconv.ParseInt(first, 10, 64)
-	epoch, err2 := strconv.ParseInt(second, 10, 64)
-	if !ok || err1 != nil || err2 != nil {
+	parts := strings.Split(cursor, ".")
+	ok := len(parts) == 2
+	if len(parts) == 3 {
+		p.Shard, err = strconv.Atoi(parts[0])
+		ok = err == nil && p.Shard > 0
+		parts = parts[1:]
+	}
+	if ok {
+		var err1, err2 error
+		p.Incarnation, err1 = strconv.ParseInt(parts[0], 10, 64)
+		p.Epoch, err2 = strconv.ParseInt(parts[1], 10, 64)
+		ok = err1 == nil && err2 == nil
+	}
+	if !ok {
 		if len(cursor) > 40 {
 			cursor = cursor[:40] + "…"
 		}
-		return 0, 0, fmt.Errorf("%q: %w", cursor, ErrBadCursor)
+		return FiringPlace{}, fmt.Errorf("%q: %w", cursor, ErrBadCursor)
 	}
-	return incarnation, epoch, nil
+	return p, nil
 }

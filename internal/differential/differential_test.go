@@ -143,7 +143,7 @@ func (m *mortal) Release(ctx context.Context, id checkpoint.ID, fence int64) err
 	if m.left.Load() < 0 {
 		return errDead
 	}
-	return m.Store.Release(ctx, id, fence)
+	return m.Store.Relinquish(ctx, id, fence)
 }
 
 // safeBuffer is written by sinks and read by the test.

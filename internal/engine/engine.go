@@ -92,6 +92,7 @@ type Engine struct {
 	everyone watch.Everyone // watchers of all graphs of a tenant
 
 	epochs   *live.Gate
+	careful  *live.Gate // one graph at a time tries its first epoch after a crash (M43)
 	memory   memory
 	refusals refusals
 }
@@ -107,13 +108,13 @@ func New(cfg Config) *Engine {
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = processMemory
 	}
-	e.epochs = live.NewGate(cfg.MaxEpochs)
+	e.epochs, e.careful = live.NewGate(cfg.MaxEpochs), live.NewGate(1)
 	root := e.tree.Root("graphd")
 	e.group, e.keeping = root.NewGroup(), root.NewGroup()
 	e.own = lease.New(cfg.Store, cfg.Log, cmp.Or(cfg.LeaseTTL, 3*time.Second))
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.host = &graphrun.Host{
-		Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Lease: e.own, Feeds: e.feeds, Tasks: e.group, Gate: e.epochs, Fail: cfg.Fail,
+		Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Lease: e.own, Feeds: e.feeds, Tasks: e.group, Gate: e.epochs, Careful: e.careful, Fail: cfg.Fail,
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
 		ShutdownTimeout: cfg.ShutdownTimeout, Room: e.hasMemory, Closing: e.isClosing,
 	}

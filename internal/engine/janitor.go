@@ -31,6 +31,7 @@ func (e *Engine) sweep(ctx context.Context, _ *supervisor.Node) error {
 
 func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
 	for _, m := range e.all() {
+		m.WriteRecovery()
 		if m.Unit() == nil {
 			continue
 		}

@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/graphd/graphd/internal/api"
 	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
@@ -178,6 +180,13 @@ func (v *view) Commit(ctx context.Context, c *checkpoint.Commit) error {
 	return v.Store.Commit(ctx, c)
 }
 
+func (v *view) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
+	if err := v.reach(); err != nil {
+		return err
+	}
+	return v.Store.AddRecoveryEvent(ctx, id, ev)
+}
+
 func (v *view) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (int64, error) {
 	defer v.announce()
 	return v.Store.PutDeclaration(ctx, d, ifRevision)
@@ -277,6 +286,67 @@ func refusalOf(err error) *api.Error {
 	var refused *api.Error
 	errors.As(err, &refused)
 	return refused
+}
+
+// M43: outages of the store end a graph's runs, and none of its processes: however many, they
+// are nothing that its epochs did.
+func TestM43Outages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newShared().view("a")
+		b := newBed(t, v, &scripted{})
+		defer b.close()
+		b.apply(owned, "g")
+		for n := range 5 {
+			b.push("g", "a", fmt.Sprint(n)) // and each run is in the middle of something
+			v.set(true, 0)
+			time.Sleep(5 * time.Second)
+			v.set(false, 0)
+			b.until("g", reactor.HealthLive, 15*time.Second)
+		}
+		time.Sleep(2 * time.Second)
+		events, err := b.e.RecoveryEvents(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range events.Items {
+			if ev.Kind == "quarantined" || ev.Kind == "unclean_start" {
+				t.Errorf("an outage counts as a death: %+v", ev)
+			}
+		}
+	})
+}
+
+// M37: what happens while the store is away is recorded when it is back.
+func TestM37RecordedAfterTheOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newShared().view("a")
+		b := newBed(t, v, &scripted{source: func(string) accumulator.Source {
+			return sourceFunc(func(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
+				out.Health(accumulator.Live, "")
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-time.After(1500 * time.Millisecond):
+					return errors.New("the source broke")
+				}
+			})
+		}})
+		defer b.close()
+		b.apply("graph: g\naccumulators: { a: { source: { generator: { every: 1s, expr: i } } } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		time.Sleep(time.Second)
+		v.set(true, 0)
+		time.Sleep(time.Second) // shorter than the lease: the run goes on, and its source breaks
+		v.set(false, 0)
+		time.Sleep(90 * time.Second)
+		events, err := b.e.RecoveryEvents(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.Query{Limit: 100})
+		if err != nil || len(events.Items) == 0 {
+			t.Fatal(events, err)
+		}
+		first := events.Items[len(events.Items)-1]
+		if first.Attempt != 1 || first.Component != "accumulator/a" {
+			t.Errorf("the first event of the outage is lost; the oldest is %+v", first)
+		}
+	})
 }
 
 // M45: a second daemon shows the graph as standby, and says who runs it to whoever asks it for more.

@@ -378,8 +378,13 @@ func TestM43CrashLoopQuarantines(t *testing.T) {
 		b := newBed(t, store, &scripted{})
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		b.close()
-		for range graphrun.MaxAttempts { // each of these owners dies before its first commit
-			if _, err := store.Acquire(t.Context(), checkpoint.ID{Tenant: "default", Graph: "g"}); err != nil {
+		for range graphrun.MaxAttempts { // each of these owners dies of its first epoch
+			id := checkpoint.ID{Tenant: "default", Graph: "g"}
+			head, err := store.Acquire(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Attempt(t.Context(), id, head.Fence, head.Epoch+1); err != nil {
 				t.Fatal(err)
 			}
 		}

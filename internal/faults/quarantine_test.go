@@ -8,16 +8,29 @@ import (
 	"time"
 )
 
+// idleGraph has nothing to do, and dies with every process that the graph beside it takes down.
+const idleGraph = `graph: idle
+accumulators: { a: {} }
+nodes: { n: { expr: a } }
+outputs: { o: { from: n, sink: { drop: {} } } }
+durability: { interval: 50ms }
+`
+
+func runs(health string) bool { return health == "warming" || health == "live" }
+
 // TestM43CrashLoopOfTheProcess: an epoch that takes the process down each time it is tried is
-// tried three times. Then the graph is quarantined and the daemon stays up, until an operator
-// says that the cause is fixed.
+// tried three times after that. Then the graph is quarantined and the daemon stays up, until an
+// operator says that the cause is fixed. A graph beside it that tried nothing is not touched.
 func TestM43CrashLoopOfTheProcess(t *testing.T) {
 	dir := declare(t, "history", historyGraph)
 	if err := os.WriteFile(filepath.Join(dir, "events.ndjson"), []byte("{\"n\":0}\n{\"n\":1}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "graphs", "idle.yaml"), []byte(idleGraph), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("GRAPHD_FAILPOINT", "cut:1")
-	for i := range 3 {
+	for i := range 4 {
 		p := start(t, dir)
 		select {
 		case <-p.ended:
@@ -31,6 +44,7 @@ func TestM43CrashLoopOfTheProcess(t *testing.T) {
 	if s := p.summary("history"); s.HealthReason.Code != "crash_loop" {
 		t.Errorf("%+v", s.HealthReason)
 	}
+	p.until("the graph that tried nothing runs", 20*time.Second, func() bool { return runs(p.summary("idle").Health) })
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
@@ -41,6 +55,25 @@ func TestM43CrashLoopOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until("both fired", 20*time.Second, func() bool { return p.summary("history").Counters.Consumed == 2 })
+}
+
+// TestM43IdleKills: kills of the process are nothing that an idle graph did (M43).
+func TestM43IdleKills(t *testing.T) {
+	dir := declare(t, "idle", idleGraph)
+	for range 5 {
+		p := start(t, dir)
+		p.until("it is there", 20*time.Second, func() bool { return runs(p.summary("idle").Health) })
+		p.kill()
+	}
+	p := start(t, dir)
+	p.until("it is there", 20*time.Second, func() bool { return runs(p.summary("idle").Health) })
+	if err := p.do("POST", "/v1/graphs/idle/accumulators/a/events", `1`, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.until("it fires", 20*time.Second, func() bool { return p.summary("idle").Epoch == 1 })
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestM44SkipLostOfTheProcess: a file that is not the one of the checkpoint halts its graph,

@@ -204,9 +204,7 @@ func (g *Graph) restore(ctx context.Context, cfg reactor.Config, head checkpoint
 		}
 		replay := reactor.NewReplayer(core, head)
 		replay.AdmitOnly = admitOnly
-		if replay.After() != head.Journal {
-			err = store.ReadJournal(ctx, g.ID(), replay.After(), replay.Entry)
-		}
+		err = g.replay(ctx, replay, &head)
 		if errors.Is(err, reactor.ErrDiverged) && !admitOnly {
 			g.host.Log.Warn("the journal cannot be replayed as it was; what was admitted is fired again", "graph", g.ref.Name, "err", err)
 			continue

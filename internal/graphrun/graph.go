@@ -57,6 +57,15 @@ type Graph struct {
 	task    *supervisor.Task
 	node    *supervisor.Node // of the supervising goroutine, which alone reads it
 	failure error            // why the last run ended badly at shutdown
+
+	// outlived are the fences of runs that the process has outlived, since the store was told
+	// last. They belong to the supervising goroutine.
+	outlived []int64
+	// unrecorded are the recovery events that the store has not taken yet, oldest first.
+	unrecorded struct {
+		sync.Mutex
+		events []checkpoint.RecoveryEvent
+	}
 }
 
 // New makes a graph of a declaration; unit is nil when that does not compile. Start runs it.
@@ -200,10 +209,16 @@ func (g *Graph) StopError() error {
 	return g.failure
 }
 
+// corrupt says that what the graph has persisted cannot be read: the reactor does not
+// understand it, or the store says that it is damaged.
+func corrupt(err error) bool {
+	return errors.Is(err, reactor.ErrCorrupt) || errors.Is(err, checkpoint.ErrCorrupt)
+}
+
 // classify judges how a run ended.
 func classify(err error) supervisor.Verdict {
 	switch {
-	case errors.Is(err, errCrashLoop), errors.Is(err, reactor.ErrCorrupt), errors.Is(err, errExhausted):
+	case errors.Is(err, errCrashLoop), corrupt(err), errors.Is(err, errExhausted):
 		return supervisor.Permanent
 	}
 	return supervisor.Restart
@@ -245,21 +260,12 @@ func failureCode(err error) string {
 	switch {
 	case errors.Is(err, errCrashLoop):
 		return "crash_loop"
-	case errors.Is(err, reactor.ErrCorrupt):
+	case corrupt(err):
 		return "checkpoint_corrupt"
 	case errors.Is(err, errExhausted):
 		return "accumulator_failed"
 	}
 	return "restarts_exhausted"
-}
-
-func (g *Graph) recordRecovery(ev checkpoint.RecoveryEvent) {
-	// The event is worth keeping even when the process is stopping.
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if err := g.host.Store.AddRecoveryEvent(ctx, g.ID(), ev); err != nil {
-		g.host.Log.Error("a recovery event could not be kept", "graph", g.ref.Name, "kind", ev.Kind, "err", err)
-	}
 }
 
 // ID is the graph in the store.

@@ -36,6 +36,8 @@ type Host struct {
 	Tasks *supervisor.Group
 	// Gate bounds how many graphs run epochs at one time; nil is no bound.
 	Gate *live.Gate
+	// Careful has one place, for the graph that tries its first epoch after a crash (M43).
+	Careful *live.Gate
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set
 	// MaxEventBytes bounds one event, MailboxEvents and MailboxBytes what waits of pushes for

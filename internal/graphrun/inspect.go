@@ -83,9 +83,14 @@ func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing],
 		page.Items = append(page.Items, f)
 	}
 	if n := len(page.Items); n == pageSize(q) {
-		page.Next = checkpoint.FiringCursor(page.Items[n-1].Incarnation, page.Items[n-1].Epoch)
+		page.Next = g.firingCursor(page.Items[n-1].Incarnation, page.Items[n-1].Epoch)
 	}
 	return page, nil
+}
+
+// firingCursor is where the page that begins before a record goes on.
+func (g *Graph) firingCursor(incarnation, epoch int64) string {
+	return checkpoint.FiringCursor(checkpoint.FiringPlace{Shard: g.ID().Shard, Incarnation: incarnation, Epoch: epoch})
 }
 
 // records is the JSON of up to n firing records before a cursor, newest first: of all keys,
@@ -97,13 +102,13 @@ func (g *Graph) records(ctx context.Context, before string, key boundary.Key, n 
 	g.mu.Unlock()
 	inMemory := r != nil
 	if before != "" {
-		incarnation, epoch, err := checkpoint.ParseFiringCursor(before)
+		place, err := checkpoint.ParseFiringCursor(before)
 		if err != nil {
 			return nil, ErrBadCursor()
 		}
-		inMemory = inMemory && incarnation == r.head.Incarnation
+		inMemory = inMemory && place.Incarnation == r.head.Incarnation
 		if inMemory {
-			out, err = r.newest(ctx, epoch, &key, n)
+			out, err = r.newest(ctx, place.Epoch, &key, n)
 			if err != nil {
 				return nil, err
 			}
@@ -122,7 +127,7 @@ func (g *Graph) records(ctx context.Context, before string, key boundary.Key, n 
 		if err := json.Unmarshal(out[len(out)-1], &last); err != nil {
 			return nil, fmt.Errorf("read a firing record: %w", err)
 		}
-		before = checkpoint.FiringCursor(last.Incarnation, last.Epoch)
+		before = g.firingCursor(last.Incarnation, last.Epoch)
 	}
 	stored, _, err := g.host.Store.Firings(ctx, g.ID(), checkpoint.Query{Limit: n - len(out), Before: before, Key: string(key)})
 	if err != nil {

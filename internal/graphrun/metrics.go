@@ -120,7 +120,7 @@ func restartReason(ev *supervisor.Event) string {
 		return "source_data_lost"
 	case errors.Is(ev.Err, errCrashLoop):
 		return "crash_loop"
-	case errors.Is(ev.Err, reactor.ErrCorrupt):
+	case corrupt(ev.Err):
 		return "checkpoint_corrupt"
 	case errors.Is(ev.Err, checkpoint.ErrFenced):
 		return "fenced"

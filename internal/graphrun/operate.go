@@ -286,7 +286,7 @@ func (g *Graph) forgive(ctx context.Context) error {
 	}
 	head, err := g.host.Store.Acquire(ctx, g.ID())
 	if err == nil {
-		err = g.host.Store.Release(ctx, g.ID(), head.Fence)
+		err = g.host.Store.Relinquish(ctx, g.ID(), head.Fence)
 	}
 	if err != nil {
 		return fmt.Errorf("clear the crash ledger: %w", err)

@@ -78,7 +78,7 @@ func (g *Graph) dropState(ctx context.Context) error {
 	if err := store.Commit(ctx, &c); err != nil {
 		return fmt.Errorf("drop the graph's state: %w", err)
 	}
-	return store.Release(ctx, g.ID(), head.Fence)
+	return store.Relinquish(ctx, g.ID(), head.Fence)
 }
 
 // Rewind has an accumulator read its source again from another place: "start", or what the

@@ -66,13 +66,11 @@ func (g *Graph) once(ctx context.Context, _ int) error {
 			return err
 		}
 		err = r.live(ctx, t)
+		g.survived(r.head.Fence, err)
 		if t.Holds() || ctx.Err() != nil {
 			break
 		}
 		g.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", g.ref.Name, "tenant", g.ref.Tenant, "epoch", r.reactor.Core.Epoch())
-	}
-	if err != nil && ctx.Err() == nil {
-		g.pardon(r.head.Fence)
 	}
 	if err == nil && ctx.Err() != nil {
 		g.yield()
@@ -87,16 +85,6 @@ func (g *Graph) once(ctx context.Context, _ int) error {
 	return err
 }
 
-// pardon clears the crash ledger after a failure that the process has survived: that one is
-// the supervisor's to count (M36), the ledger is for what takes the process down (M43).
-func (g *Graph) pardon(fence int64) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if err := g.host.Store.Release(ctx, g.ID(), fence); err != nil && !errors.Is(err, checkpoint.ErrFenced) {
-		g.host.Log.Warn("the crash ledger could not be cleared", "graph", g.ref.Name, "err", err)
-	}
-}
-
 // load takes the graph from the store and builds a run from its last checkpoint.
 func (g *Graph) load(ctx context.Context, t *lease.Term) (*run, error) {
 	store := g.host.Store
@@ -104,6 +92,11 @@ func (g *Graph) load(ctx context.Context, t *lease.Term) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("acquire the graph: %w", err)
 	}
+	if err := g.absolve(ctx, &head); err != nil {
+		g.survived(head.Fence, nil)
+		return nil, err
+	}
+	g.WriteRecovery()
 	g.mu.Lock()
 	g.last.Incarnation = head.Incarnation
 	g.mu.Unlock()
@@ -112,9 +105,8 @@ func (g *Graph) load(ctx context.Context, t *lease.Term) (*run, error) {
 			Reason:  fmt.Sprintf("the process before did not stop cleanly; the graph goes on from its checkpoint of epoch %d", head.Epoch),
 			Outcome: "restarted", Incarnation: head.Incarnation})
 	}
-	if head.Attempts > MaxAttempts {
-		return nil, fmt.Errorf("%w: the process died %d times in a row before epoch %d was done",
-			errCrashLoop, MaxAttempts, head.Epoch+1)
+	if err := quarantined(&head); err != nil {
+		return nil, err
 	}
 	instance, err := uuid.Parse(head.Instance)
 	if err != nil {
@@ -128,7 +120,7 @@ func (g *Graph) load(ctx context.Context, t *lease.Term) (*run, error) {
 		}
 		g.closeSinks(sinks)
 	}
-	g.pardon(head.Fence) // what cannot be opened or read has crashed nothing
+	g.survived(head.Fence, err) // what cannot be opened or read has crashed nothing
 	return nil, err
 }
 
@@ -172,10 +164,10 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	}
 	d := declared.Durability
 	r.reactor = live.New(live.Options{
-		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.host.Store, Journal: g.host.Store, Head: head,
+		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.host.Store, Journal: g.host.Store, Ledger: g.host.Store, Head: head,
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: g.hub.Look, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
-		Now: time.Now, Hold: g.isHeld(), Epochs: g.host.Gate,
+		Now: time.Now, Hold: g.isHeld(), Epochs: g.host.Gate, Careful: g.host.Careful,
 		Owned: t.Holds, Term: t.Context(), Fail: g.host.Fail,
 		Log: g.host.Log.With("graph", g.ref.Name, "tenant", g.ref.Tenant),
 	})

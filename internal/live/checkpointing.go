@@ -233,6 +233,7 @@ func final(err error) bool {
 func (r *Reactor) settle(done committed) error {
 	s := done.seal
 	r.inflight = nil
+	r.giveTurn() // also when the commit failed: others must not wait for this one's rows
 	if final(done.err) {
 		// Neither may be sent again: memory is discarded, and the supervisor reloads.
 		return fmt.Errorf("checkpoint of epoch %d: %w", s.Epoch, done.err)
@@ -264,8 +265,9 @@ func (r *Reactor) settle(done committed) error {
 	r.persistError(rowsBlock, "")
 	r.pipe.since = 0
 	r.committedAll(s)
+	r.progress(s.Epoch)
 	if s.settled {
-		r.settled, r.careful = true, false
+		r.settled = true
 	}
 	r.answer(func(w waiter) bool { return w.from <= r.seq }, nil)
 	return nil

@@ -47,6 +47,8 @@ type Options struct {
 	Inbox   *Inbox
 	Writers []*Writer // per output of the plan; nil where values are only counted and watched
 	Store   checkpoint.Checkpoints
+	// Ledger is told which epochs are tried after a crash (M43); nil where nothing crashes.
+	Ledger checkpoint.Ledger
 	// Journal is where a journaled core's entries go (M29); nil for a core without one.
 	Journal checkpoint.Journal
 	// Drop are outbox entries that nobody will deliver any more; the first commit removes them.
@@ -72,6 +74,8 @@ type Options struct {
 	Flush func(ctx context.Context)
 	// Epochs bounds how many reactors run epochs at one time; nil for no bound.
 	Epochs *Gate
+	// Careful has one place, for the graph that tries its first epoch after a crash; nil for no bound.
+	Careful *Gate
 	// Hold keeps the reactor from admitting, firing and committing until Release.
 	Hold bool
 	Now  func() time.Time
@@ -99,7 +103,7 @@ type Reactor struct {
 	sealNow    bool
 	nextSeal   time.Time
 	started    time.Time
-	careful    bool // after crashes in a row: one epoch, one commit (M43)
+	care       caution
 	settled    bool
 	sealed     CheckpointStatus
 	complained time.Time // when failing checkpoints were last logged; zero while they succeed
@@ -130,7 +134,7 @@ func New(o Options) *Reactor {
 		Options: o, commands: make(chan command, commandCapacity), refused: make(chan refusal, maxRefusals),
 		commits: make(chan committed, 1),
 		room:    make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
-		careful: o.Head.UncleanStarts > 2, staged: make([][]sink.Message, len(o.Writers)),
+		care: newCaution(&o.Head), staged: make([][]sink.Message, len(o.Writers)),
 		marked: make([]int64, len(o.Writers)), carried: make([]int64, len(o.Writers)),
 	}
 	r.spawn = r.committing.Go
@@ -152,9 +156,6 @@ func New(o Options) *Reactor {
 	if r.held = o.Hold; r.held {
 		o.Inbox.hold()
 	}
-	// After a crash the first epoch is committed at once: progress, however small, is what
-	// tells a poisoned epoch from a killed process.
-	r.sealNow = r.sealNow || o.Head.UncleanStarts > 1
 	r.publish(o.Now())
 	return r
 }
@@ -179,6 +180,8 @@ func (r *Reactor) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	defer r.pipe.mark.end()
 	defer r.Inbox.Close()
+	defer r.giveTurn()
+	defer r.Careful.forget(r)
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
 	r.started = r.Now()
@@ -217,6 +220,10 @@ func (r *Reactor) Run(ctx context.Context) error {
 			}
 		case done := <-r.pipe.appends:
 			if err := r.written(done, r.Now()); err != nil {
+				return err
+			}
+		case err := <-r.care.answered:
+			if err := r.noted(err, r.Now()); err != nil {
 				return err
 			}
 		}
@@ -278,6 +285,13 @@ func (r *Reactor) collect(now time.Time) error {
 	default:
 	}
 	select {
+	case err := <-r.care.answered:
+		if err := r.noted(err, now); err != nil {
+			return err
+		}
+	default:
+	}
+	select {
 	case done := <-r.commits:
 		return r.settle(done)
 	default:
@@ -300,23 +314,22 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 		return false, false
 	}
 	n := r.mayEmit()
-	if r.careful {
-		if r.inflight != nil || r.sealNow && r.Core.Changed() {
-			return false, false
-		}
-		n = min(n, 1)
-	}
 	if n <= 0 {
 		return false, false
 	}
 	if !r.Core.Wants(now) {
 		return false, true
 	}
+	if r.care.on {
+		if n = min(n, r.carefully(now)); n <= 0 {
+			return false, false
+		}
+	}
 	if !r.Epochs.enter(r) {
 		return false, false
 	}
 	defer r.Epochs.leave()
-	count := 0
+	count, before := 0, r.Core.Epoch()
 	for count < n && r.Core.Fire(now) {
 		count++
 		if len(r.commands) > 0 {
@@ -329,7 +342,8 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 	}
 	r.Fail.Hit("cut")
 	r.Core.TakeFreed(r.Inbox.Free)
-	if r.careful || r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
+	r.tried(r.Core.Epoch() - before)
+	if r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
 		r.sealNow = true
 	}
 	return true, true
@@ -413,5 +427,6 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	sooner(r.nextSeal, r.inflight == nil && (r.Core.Changed() || !r.settled || r.unmarked()))
 	sooner(r.lingerTo, r.inflight == nil && !r.lingerTo.IsZero())
 	sooner(r.pipe.retryAt, !r.pipe.inflight && len(r.pipe.unsent) > 0)
-	return max(0, until.Sub(now))
+	sooner(r.care.retryAt, r.care.on && now.Before(r.care.retryAt))
+	return max(r.care.wait(), until.Sub(now))
 }

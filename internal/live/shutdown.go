@@ -146,8 +146,8 @@ func (r *Reactor) lastCommit(ctx context.Context) error {
 
 // giveBack says that the graph stopped cleanly.
 func (r *Reactor) giveBack(ctx context.Context) error {
-	if err := r.Store.Release(ctx, r.Core.Config().ID, r.Core.Config().Fence); err != nil {
-		return fmt.Errorf("release: %w", err)
+	if err := r.Store.Relinquish(ctx, r.Core.Config().ID, r.Core.Config().Fence); err != nil {
+		return fmt.Errorf("relinquish: %w", err)
 	}
 	return nil
 }

@@ -197,7 +197,7 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	if w.rng.IntN(4) > 0 {
-		head.UncleanStarts = 1 // one start in four goes on carefully (M43)
+		head.Clean = true // one start in four goes on carefully (M43)
 	}
 	core, err := w.restore(ctx, head)
 	if err != nil {
@@ -213,7 +213,7 @@ func (w *world) start() {
 		}
 	}
 	o.r = New(Options{
-		Core: core, Inbox: o.inbox, Writers: o.writers(ctx), Store: w.planted(o), Journal: w.planted(o), Head: head,
+		Core: core, Inbox: o.inbox, Writers: o.writers(ctx), Store: w.planted(o), Journal: w.planted(o), Ledger: w.store, Head: head,
 		Interval: 20 * time.Millisecond, Watch: o.watch, Now: func() time.Time { return w.now },
 		Log: slog.New(slog.DiscardHandler),
 	})

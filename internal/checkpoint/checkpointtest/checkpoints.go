@@ -13,7 +13,7 @@ func testAcquire(t *testing.T, s *subject) {
 	a, b := graph("a"), graph("b")
 	first := s.acquire(t, a)
 	if first.Instance == "" || first.Incarnation != 1 || first.Fence <= 0 || first.Epoch != 0 || first.Seq != 0 ||
-		!first.At.IsZero() || len(first.Meta) != 0 || first.Attempts != 1 || first.UncleanStarts != 1 {
+		!first.At.IsZero() || len(first.Meta) != 0 || first.Attempts != 0 || !first.Clean || first.Prior != 0 || first.UncleanStarts != 1 {
 		t.Errorf("a new graph has the head %+v", first)
 	}
 	s.advance(t, a, &first, cell("x", "1"))
@@ -21,7 +21,7 @@ func testAcquire(t *testing.T, s *subject) {
 
 	second := s.acquire(t, a)
 	want := first // M28: what was committed, incarnation and fence raised
-	want.Incarnation, want.Fence, want.UncleanStarts = 2, second.Fence, 2
+	want.Incarnation, want.Fence, want.UncleanStarts, want.Prior, want.Clean = 2, second.Fence, 2, first.Fence, false
 	want.At = want.At.UTC()
 	diff(t, "second head", second, want)
 	if second.Fence <= first.Fence {
@@ -32,10 +32,11 @@ func testAcquire(t *testing.T, s *subject) {
 	}
 }
 
-// M43: the attempt count is durable before the epoch is tried.
+// M43: what is counted are the owners that have tried an epoch and died of it, not those that
+// have acquired the graph.
 func testAttempts(t *testing.T, s *subject) {
 	id := graph("a")
-	approach := func(want int) checkpoint.Head {
+	acquire := func(want int) checkpoint.Head {
 		t.Helper()
 		s.again(t)
 		head := s.acquire(t, id)
@@ -44,25 +45,71 @@ func testAttempts(t *testing.T, s *subject) {
 		}
 		return head
 	}
-	approach(1)
-	approach(2)
-	head := approach(3)
-	s.advance(t, id, &head) // progress
-	approach(1)
-	head = approach(2)
+	try := func(head checkpoint.Head, want int) {
+		t.Helper()
+		for range 2 { // one owner counts once
+			if n, err := s.Attempt(t.Context(), id, head.Fence, head.Epoch+1); err != nil || n != want {
+				t.Errorf("attempt: %d, %v, want %d", n, err, want)
+			}
+		}
+	}
+	for range 3 { // owners that tried nothing
+		acquire(0)
+	}
+	try(acquire(0), 1)
+	try(acquire(1), 2)
+	head := acquire(2)
 	still := next(id, head) // positions alone: no progress
 	still.Epoch = head.Epoch
 	s.commit(t, still)
-	head = approach(3)
-	if err := s.Release(t.Context(), id, head.Fence); err != nil {
-		t.Fatalf("release: %v", err)
+	try(acquire(2), 3)
+	head = acquire(3)
+	s.advance(t, id, &head) // progress
+	head = acquire(0)
+	try(head, 1)
+	if err := s.Relinquish(t.Context(), id, head.Fence); err != nil {
+		t.Fatalf("relinquish: %v", err)
 	}
-	approach(1)
-	head = approach(2)
-	settled := next(id, head)
-	settled.Epoch, settled.Settled = head.Epoch, true // an idle graph is not a crash loop
-	s.commit(t, settled)
-	approach(1)
+	if head = acquire(0); !head.Clean {
+		t.Error("a start after a relinquishing is not a clean one")
+	}
+	stale := head
+	if head = acquire(0); head.Clean {
+		t.Error("a start after a death is a clean one")
+	}
+	for name, err := range map[string]error{
+		"attempt": func() error { _, err := s.Attempt(t.Context(), id, stale.Fence, 9); return err }(),
+		"absolve": s.Absolve(t.Context(), id, stale.Fence, stale.Fence),
+	} {
+		if !errors.Is(err, checkpoint.ErrFenced) {
+			t.Errorf("%s under an old fence: %v", name, err)
+		}
+	}
+}
+
+// M43: an owner whose process lives takes back its own part in the count, and no other's.
+func testAbsolve(t *testing.T, s *subject) {
+	id := graph("a")
+	dead := s.acquire(t, id)
+	if _, err := s.Attempt(t.Context(), id, dead.Fence, 1); err != nil {
+		t.Fatal(err)
+	}
+	alive := s.acquire(t, id)
+	if n, err := s.Attempt(t.Context(), id, alive.Fence, 1); err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	s.again(t)
+	head := s.acquire(t, id)
+	if head.Prior != alive.Fence || head.AttemptedBy != alive.Fence || head.Attempts != 2 || head.UncleanStarts != 3 {
+		t.Errorf("head %+v after %+v", head, alive)
+	}
+	if err := s.Absolve(t.Context(), id, head.Fence, alive.Fence); err != nil {
+		t.Fatalf("absolve: %v", err)
+	}
+	s.again(t)
+	if head = s.acquire(t, id); head.Attempts != 1 || head.UncleanStarts != 3 {
+		t.Errorf("the dead owner's attempt is not what is left: %+v", head)
+	}
 }
 
 func testUncleanStarts(t *testing.T, s *subject) {
@@ -85,8 +132,8 @@ func testUncleanStarts(t *testing.T, s *subject) {
 	s.commit(t, settled)
 	start(1)
 	head = start(2)
-	if err := s.Release(t.Context(), id, head.Fence); err != nil {
-		t.Fatalf("release: %v", err)
+	if err := s.Relinquish(t.Context(), id, head.Fence); err != nil {
+		t.Fatalf("relinquish: %v", err)
 	}
 	start(1)
 }

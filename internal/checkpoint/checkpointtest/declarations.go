@@ -138,7 +138,7 @@ func testDeletion(t *testing.T, s *subject) {
 	s.again(t)
 
 	head := s.acquire(t, id)
-	if head.Instance == old.Instance || head.Incarnation != 1 || head.Epoch != 0 || head.Seq != 0 || head.Attempts != 1 || len(head.Meta) != 0 {
+	if head.Instance == old.Instance || head.Incarnation != 1 || head.Epoch != 0 || head.Seq != 0 || head.Attempts != 0 || len(head.Meta) != 0 {
 		t.Errorf("head after the state was deleted: %+v", head)
 	}
 	if head.Fence <= old.Fence {

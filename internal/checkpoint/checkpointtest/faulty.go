@@ -23,7 +23,8 @@ const (
 	OpAcquire           Op = "acquire"
 	OpLoad              Op = "load"
 	OpCommit            Op = "commit"
-	OpRelease           Op = "release"
+	OpRelinquish        Op = "relinquish"
+	OpAttempt           Op = "attempt"
 	OpPutDeclaration    Op = "put_declaration"
 	OpDeclarations      Op = "declarations"
 	OpDeleteDeclaration Op = "delete_declaration"
@@ -261,9 +262,18 @@ func (f *Faulty) Commit(ctx context.Context, c *checkpoint.Commit) error {
 	return checkpoint.CommitError(c.ID, c.Seq, err)
 }
 
-// Release is OpRelease.
-func (f *Faulty) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
-	return f.meet(ctx, Call{Op: OpRelease, ID: id}, func() error { return f.Store.Release(ctx, id, fence) })
+// Attempt is OpAttempt.
+func (f *Faulty) Attempt(ctx context.Context, id checkpoint.ID, fence, epoch int64) (attempts int, err error) {
+	err = f.meet(ctx, Call{Op: OpAttempt, ID: id}, func() (err error) {
+		attempts, err = f.Store.Attempt(ctx, id, fence, epoch)
+		return err
+	})
+	return attempts, err
+}
+
+// Relinquish is OpRelinquish.
+func (f *Faulty) Relinquish(ctx context.Context, id checkpoint.ID, fence int64) error {
+	return f.meet(ctx, Call{Op: OpRelinquish, ID: id}, func() error { return f.Store.Relinquish(ctx, id, fence) })
 }
 
 // PutDeclaration is OpPutDeclaration.

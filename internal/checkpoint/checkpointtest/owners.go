@@ -23,8 +23,8 @@ func testFencing(t *testing.T, s *subject) {
 	if err := s.Commit(t.Context(), late); !errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) {
 		t.Fatalf("a stale commit: %v, want ErrFenced", err)
 	}
-	if err := s.Release(t.Context(), id, stale.Fence); !errors.Is(err, checkpoint.ErrFenced) {
-		t.Fatalf("a stale release: %v, want ErrFenced", err)
+	if err := s.Relinquish(t.Context(), id, stale.Fence); !errors.Is(err, checkpoint.ErrFenced) {
+		t.Fatalf("a stale relinquishing: %v, want ErrFenced", err)
 	}
 	forged := next(id, head)
 	forged.Fence++
@@ -37,14 +37,14 @@ func testFencing(t *testing.T, s *subject) {
 	diff(t, "dead letters", s.letters(t, id), []checkpoint.DeadLetter{})
 	s.advance(t, id, &head, cell("x", "2"))
 	if after := s.acquire(t, id); after.UncleanStarts != 3 {
-		t.Errorf("a stale release was counted: %+v", after)
+		t.Errorf("a stale relinquishing was counted: %+v", after)
 	}
 	nobody := next(graph("nobody"), checkpoint.Head{Fence: 1})
 	if err := s.Commit(t.Context(), nobody); !errors.Is(err, checkpoint.ErrFenced) {
 		t.Errorf("a commit to a graph that nobody acquired: %v, want ErrFenced", err)
 	}
-	if err := s.Release(t.Context(), graph("nobody"), 1); !errors.Is(err, checkpoint.ErrFenced) {
-		t.Errorf("a release of a graph that nobody acquired: %v, want ErrFenced", err)
+	if err := s.Relinquish(t.Context(), graph("nobody"), 1); !errors.Is(err, checkpoint.ErrFenced) {
+		t.Errorf("a relinquishing of a graph that nobody acquired: %v, want ErrFenced", err)
 	}
 }
 
@@ -64,16 +64,16 @@ func testSequence(t *testing.T, s *subject) {
 	s.advance(t, id, &head, cell("x", "2"))
 }
 
-func testRelease(t *testing.T, s *subject) {
+func testRelinquish(t *testing.T, s *subject) {
 	id := graph("a")
 	head := s.acquire(t, id)
 	s.advance(t, id, &head, cell("x", "1"))
-	if err := s.Release(t.Context(), id, head.Fence); err != nil {
-		t.Fatalf("release: %v", err)
+	if err := s.Relinquish(t.Context(), id, head.Fence); err != nil {
+		t.Fatalf("relinquish: %v", err)
 	}
 	s.again(t)
 	after := s.acquire(t, id)
-	if after.Attempts != 1 || after.UncleanStarts != 1 || after.Incarnation != 2 || after.Fence <= head.Fence || after.Instance != head.Instance {
+	if after.Attempts != 0 || !after.Clean || after.UncleanStarts != 1 || after.Incarnation != 2 || after.Fence <= head.Fence || after.Instance != head.Instance {
 		t.Errorf("head after a clean stop: %+v", after)
 	}
 	diff(t, "cells", s.cells(t, id), map[string]string{"node x ": "1"})
@@ -210,6 +210,68 @@ func testTenants(t *testing.T, s *subject) {
 	s.advance(t, b, &head)
 }
 
+// M48: what one shard persists is apart from another's; the declaration and the recovery
+// events are the whole graph's.
+func testShards(t *testing.T, s *subject) {
+	zero, one := graph("g"), graph("g")
+	one.Shard = 1
+	for i, id := range []checkpoint.ID{zero, one} {
+		head := s.acquire(t, id)
+		if head.Incarnation != 1 || !head.Clean {
+			t.Errorf("shard %d begins with %+v", i, head)
+		}
+		c := next(id, head, cell("x", fmt.Sprint(i)))
+		c.Firings = []checkpoint.Firing{firing(1, 1), firing(1, 2), firing(1, 3)}
+		c.DeadLetters = []checkpoint.DeadLetter{letter(i)}
+		s.commit(t, c)
+		for n := range i + 1 {
+			e := checkpoint.JournalEntry{Seq: int64(n + 1), At: at(1), Data: []byte{byte(i)}}
+			if err := s.AppendJournal(t.Context(), id, head.Fence, []checkpoint.JournalEntry{e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.AddRecoveryEvent(t.Context(), id, checkpoint.RecoveryEvent{At: at(i), Reason: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.again(t)
+	for i, id := range []checkpoint.ID{zero, one} {
+		diff(t, "cells", s.cells(t, id), map[string]string{"node x ": fmt.Sprint(i)})
+		if l := s.letters(t, id); len(l) != 1 || l[0].ID != letter(i).ID {
+			t.Errorf("dead letters of shard %d: %v", i, l)
+		}
+		if head := s.acquire(t, id); head.Journal != int64(i+1) || head.Incarnation != 2 {
+			t.Errorf("shard %d: %+v", i, head)
+		}
+		events, _, err := s.RecoveryEvents(t.Context(), id, checkpoint.Query{})
+		if err != nil || len(events) != 2 || events[0].Shard != 1 || events[1].Shard != 0 {
+			t.Errorf("recovery events: %+v, %v", events, err)
+		}
+		page, next, err := s.Firings(t.Context(), id, checkpoint.Query{Limit: 1})
+		if err != nil || len(page) != 1 || next == "" {
+			t.Fatalf("firings: %v %q %v", page, next, err)
+		}
+		if page, _, err = s.Firings(t.Context(), id, checkpoint.Query{Before: next}); err != nil || len(page) != 2 {
+			t.Errorf("the next page of shard %d: %v, %v", i, page, err)
+		}
+		other := one
+		if i == 1 {
+			other = zero
+		}
+		if _, _, err = s.Firings(t.Context(), other, checkpoint.Query{Before: next}); !errors.Is(err, checkpoint.ErrBadCursor) {
+			t.Errorf("another shard's cursor: %v", err)
+		}
+	}
+	if err := s.DeleteDeclaration(t.Context(), zero, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []checkpoint.ID{zero, one} {
+		if err := s.Load(t.Context(), id, func(checkpoint.Cell) error { return nil }); !errors.Is(err, checkpoint.ErrNotFound) {
+			t.Errorf("%s after its deletion: %v", id, err)
+		}
+	}
+}
+
 // A call with a context that is done changes nothing and says so.
 func testContext(t *testing.T, s *subject) {
 	id := graph("a")
@@ -217,11 +279,11 @@ func testContext(t *testing.T, s *subject) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	calls := map[string]func(context.Context) error{
-		"commit":  func(ctx context.Context) error { return s.Commit(ctx, next(id, head, cell("x", "late"))) },
-		"acquire": func(ctx context.Context) error { _, err := s.Acquire(ctx, id); return err },
-		"release": func(ctx context.Context) error { return s.Release(ctx, id, head.Fence) },
-		"load":    func(ctx context.Context) error { return s.Load(ctx, id, func(checkpoint.Cell) error { return nil }) },
-		"firings": func(ctx context.Context) error { _, _, err := s.Firings(ctx, id, checkpoint.Query{}); return err },
+		"commit":     func(ctx context.Context) error { return s.Commit(ctx, next(id, head, cell("x", "late"))) },
+		"acquire":    func(ctx context.Context) error { _, err := s.Acquire(ctx, id); return err },
+		"relinquish": func(ctx context.Context) error { return s.Relinquish(ctx, id, head.Fence) },
+		"load":       func(ctx context.Context) error { return s.Load(ctx, id, func(checkpoint.Cell) error { return nil }) },
+		"firings":    func(ctx context.Context) error { _, _, err := s.Firings(ctx, id, checkpoint.Query{}); return err },
 		"put": func(ctx context.Context) error {
 			_, err := s.PutDeclaration(ctx, checkpoint.Declaration{Graph: "a"}, 0)
 			return err

@@ -31,7 +31,7 @@ func (g *graph) trimFirings(keep int) {
 
 // Firings lists the history; see [checkpoint.History].
 func (m *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) ([]checkpoint.Firing, string, error) {
-	below, err := rules.FiringPlace(q.Before)
+	below, err := rules.FiringPlace(id, q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
 	}
@@ -52,7 +52,7 @@ func (m *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Quer
 			found = append(found, f)
 		}
 	}
-	items, next := rules.Page(found, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(rules.PlaceOf(f)) })
+	items, next := rules.Page(found, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(id, rules.PlaceOf(f)) })
 	return items, next, nil
 }
 
@@ -173,8 +173,8 @@ func (m *Store) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev check
 	}
 	defer unlock()
 	m.lastEvent++
-	ev.ID, ev.Graph, ev.At = m.lastEvent, id.Graph, rules.Instant(ev.At)
-	m.events[id] = append(m.events[id], ev)
+	ev.ID, ev.Graph, ev.Shard, ev.At = m.lastEvent, id.Graph, id.Shard, rules.Instant(ev.At)
+	m.events[id.Whole()] = append(m.events[id.Whole()], ev)
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (m *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoi
 	defer unlock()
 	size := rules.PageSize(q)
 	var found []checkpoint.RecoveryEvent
-	for _, ev := range slices.Backward(m.events[id]) {
+	for _, ev := range slices.Backward(m.events[id.Whole()]) {
 		if ev.ID < below && len(found) <= size {
 			found = append(found, ev)
 		}
@@ -263,10 +263,15 @@ func (m *Store) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state b
 	_, found := m.declared[id]
 	delete(m.declared, id)
 	if state {
-		found = found || m.graphs[id] != nil || len(m.letters[id]) > 0 || len(m.events[id]) > 0
-		delete(m.graphs, id)
-		delete(m.letters, id)
-		delete(m.events, id)
+		found = found || len(m.events[id.Whole()]) > 0
+		delete(m.events, id.Whole())
+		for shard := range m.graphs {
+			if shard.Whole() == id.Whole() {
+				found = true
+				delete(m.graphs, shard)
+				delete(m.letters, shard)
+			}
+		}
 	}
 	if !found {
 		return rules.Wrap(checkpoint.ErrNotFound, "delete graph %s", id)

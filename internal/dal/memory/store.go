@@ -140,12 +140,15 @@ func (m *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head,
 	}
 	numbers := m.numbersOf(id)
 	numbers.fence++
+	prior := g.head.Fence
+	clean := g.ledger.Clean || prior == 0
 	g.head.Fence = numbers.fence
 	g.head.Incarnation++
 	g.ledger = g.ledger.Acquired(g.head.Epoch)
 	head := g.head
 	head.Meta = bytes.Clone(head.Meta)
-	head.Attempts, head.UncleanStarts = g.ledger.Attempts, g.ledger.Unclean
+	head.Attempts, head.AttemptedBy, head.UncleanStarts = g.ledger.Attempts, g.ledger.AttemptedBy, g.ledger.Unclean
+	head.Prior, head.Clean = prior, clean
 	return head, nil
 }
 
@@ -213,7 +216,7 @@ func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 	g.head.Seq, g.head.Epoch, g.head.At = c.Seq, c.Epoch, rules.Instant(c.At)
 	g.head.Meta = rules.OrNil(copied(c.Meta))
 	if c.Settled {
-		g.ledger = g.ledger.Cleared()
+		g.ledger = g.ledger.Settled()
 	}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
@@ -235,18 +238,48 @@ func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 	return nil
 }
 
-// Release notes a clean stop; see [checkpoint.Checkpoints].
-func (m *Store) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
+// Attempt notes that an epoch is tried; see [checkpoint.Ledger].
+func (m *Store) Attempt(ctx context.Context, id checkpoint.ID, fence, epoch int64) (int, error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
-		return rules.Wrap(err, "release graph %s", id)
+		return 0, rules.Wrap(err, "note that epoch %d of graph %s is tried", epoch, id)
 	}
 	defer unlock()
 	g := m.graphs[id]
 	if g == nil || g.head.Fence != fence {
-		return rules.Wrap(checkpoint.ErrFenced, "release graph %s", id)
+		return 0, rules.Wrap(checkpoint.ErrFenced, "note that epoch %d of graph %s is tried", epoch, id)
 	}
-	g.ledger = g.ledger.Cleared()
+	g.ledger = g.ledger.Attempted(fence, epoch)
+	return g.ledger.Attempts, nil
+}
+
+// Absolve takes an owner's start out of the count; see [checkpoint.Ledger].
+func (m *Store) Absolve(ctx context.Context, id checkpoint.ID, fence, of int64) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return rules.Wrap(err, "clear the crash ledger of graph %s", id)
+	}
+	defer unlock()
+	g := m.graphs[id]
+	if g == nil || g.head.Fence != fence {
+		return rules.Wrap(checkpoint.ErrFenced, "clear the crash ledger of graph %s", id)
+	}
+	g.ledger = g.ledger.Absolved(fence, of)
+	return nil
+}
+
+// Relinquish notes a clean stop; see [checkpoint.Checkpoints].
+func (m *Store) Relinquish(ctx context.Context, id checkpoint.ID, fence int64) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return rules.Wrap(err, "relinquish graph %s", id)
+	}
+	defer unlock()
+	g := m.graphs[id]
+	if g == nil || g.head.Fence != fence {
+		return rules.Wrap(checkpoint.ErrFenced, "relinquish graph %s", id)
+	}
+	g.ledger = g.ledger.Relinquished()
 	return nil
 }
 

@@ -95,7 +95,7 @@ func commitStatement(c *checkpoint.Commit, firings []checkpoint.Firing, ordered 
 	meta := rules.OrEmpty(c.Meta)
 	s.part(`WITH head AS (UPDATE graph_head h SET epoch = %s, seq = %s, at = %s, sum = %s, meta = %s`, c.Epoch, c.Seq, at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta), meta)
 	if c.Settled {
-		s.part(`, attempts = 0, unclean_starts = 0`)
+		s.part(`, unclean_starts = 0`)
 	}
 	s.firings(c, firings, ordered)
 	s.cells(c)
@@ -111,7 +111,7 @@ func commitStatement(c *checkpoint.Commit, firings []checkpoint.Firing, ordered 
 // whyRefused looks for the reason why no head was advanced; nil says that the head fits.
 func (p *Store) whyRefused(ctx context.Context, c *checkpoint.Commit) error {
 	var fence, seq int64
-	found, err := p.row(ctx, p.bulk, pgFence, []any{c.ID.Tenant, c.ID.Graph}, &fence, &seq)
+	found, err := p.row(ctx, p.bulk, pgFence, []any{c.ID.Tenant, c.ID.Graph, c.ID.Shard}, &fence, &seq)
 	if err != nil {
 		return err
 	}

@@ -12,10 +12,10 @@ import (
 
 const (
 	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, payload`
-	pgLetter          = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + pgState + ` AND id = $3`
+	pgLetter          = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + pgState + ` AND id = $4`
 	pgListLetters     = `SELECT ` + deadLetterColumns + ` FROM dead_letter
-		WHERE` + pgState + ` AND ($4 = '' OR key = $4) AND (NOT $6 OR id < $5) ORDER BY id DESC LIMIT $3`
-	pgDeleteLetters = `DELETE FROM dead_letter WHERE` + pgState + ` AND id = ANY ($3)`
+		WHERE` + pgState + ` AND ($5 = '' OR key = $5) AND (NOT $7 OR id < $6) ORDER BY id DESC LIMIT $4`
+	pgDeleteLetters = `DELETE FROM dead_letter WHERE` + pgState + ` AND id = ANY ($4)`
 	pgListRetention = `SELECT id, at, size FROM dead_letter WHERE` + pgState + ` ORDER BY id DESC`
 )
 
@@ -62,7 +62,7 @@ func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.
 		return nil, "", nil
 	}
 	size := rules.PageSize(q)
-	err = p.rows(ctx, pgListLetters, []any{id.Tenant, id.Graph, size + 1, q.Key, below, bounded}, func(r pgx.Rows) error {
+	err = p.rows(ctx, pgListLetters, []any{id.Tenant, id.Graph, id.Shard, size + 1, q.Key, below, bounded}, func(r pgx.Rows) error {
 		l, err := pgLetterOf(r)
 		items = append(items, l)
 		return err
@@ -78,7 +78,7 @@ func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.
 func (p *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string) (l checkpoint.DeadLetter, err error) {
 	found := false
 	if !namesNothing(letter) {
-		err = p.rows(ctx, pgLetter, []any{id.Tenant, id.Graph, letter}, func(r pgx.Rows) (err error) {
+		err = p.rows(ctx, pgLetter, []any{id.Tenant, id.Graph, id.Shard, letter}, func(r pgx.Rows) (err error) {
 			found = true
 			l, err = pgLetterOf(r)
 			return err
@@ -94,7 +94,7 @@ func (p *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string)
 func (p *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter string) error {
 	deleted, err := int64(0), error(nil)
 	if !namesNothing(letter) {
-		deleted, err = p.exec(ctx, p.bulk, pgDeleteLetters, id.Tenant, id.Graph, []string{letter})
+		deleted, err = p.exec(ctx, p.bulk, pgDeleteLetters, id.Tenant, id.Graph, id.Shard, []string{letter})
 	}
 	if err == nil && deleted == 0 {
 		err = rules.NotFound("dead letter", letter, id)
@@ -108,7 +108,7 @@ func (p *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter 
 func (p *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (removed int64, err error) {
 	rule := rules.Retention{OlderThan: olderThan, Max: max, MaxBytes: maxBytes}
 	var drop []string
-	err = p.rows(ctx, pgListRetention, []any{id.Tenant, id.Graph}, func(r pgx.Rows) error {
+	err = p.rows(ctx, pgListRetention, []any{id.Tenant, id.Graph, id.Shard}, func(r pgx.Rows) error {
 		var letter string
 		var at, size int64
 		if err := r.Scan(&letter, &at, &size); err != nil {
@@ -123,7 +123,7 @@ func (p *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderTha
 		batch := drop[:min(rules.PruneBatch, len(drop))]
 		drop = drop[len(batch):]
 		var deleted int64
-		deleted, err = p.exec(ctx, p.bulk, pgDeleteLetters, id.Tenant, id.Graph, batch)
+		deleted, err = p.exec(ctx, p.bulk, pgDeleteLetters, id.Tenant, id.Graph, id.Shard, batch)
 		removed += deleted
 	}
 	return removed, rules.Wrap(err, "prune dead letters of graph %s", id)

@@ -27,13 +27,13 @@ func TestMigrationResumes(t *testing.T) {
 	t.Parallel()
 	dsn, schema := newSchema(t)
 	open(t, dsn, schema).Close()
-	first, err := fs.ReadFile(migrations.Postgres(), "postgres/0001_store.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{
-		"postgres/0001_store.sql": {Data: first},
-		"postgres/0002_half.sql":  {Data: []byte("CREATE TABLE half (n int); SELECT pg_sleep(60)")},
+	files := fstest.MapFS{"postgres/0003_half.sql": {Data: []byte("CREATE TABLE half (n int); SELECT pg_sleep(60)")}}
+	for _, name := range []string{"postgres/0001_store.sql", "postgres/0002_shards.sql"} {
+		text, err := fs.ReadFile(migrations.Postgres(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: text}
 	}
 	p := open(t, dsn, schema)
 	defer p.Close()
@@ -50,7 +50,7 @@ func TestMigrationResumes(t *testing.T) {
 	if got := query(t, dsn, "SELECT to_regclass('"+schema+".half')"); got[0] != "<nil>" {
 		t.Errorf("half a migration is there: %v", got)
 	}
-	files["postgres/0002_half.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE half (n int); CREATE TABLE whole (n int)")}
+	files["postgres/0003_half.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE half (n int); CREATE TABLE whole (n int)")}
 	var wg sync.WaitGroup
 	for range 4 { // of daemons that start together one does it
 		wg.Go(func() {
@@ -60,11 +60,23 @@ func TestMigrationResumes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := query(t, dsn, "SELECT version, name FROM "+schema+".schema_migration ORDER BY 1"); fmt.Sprint(got) != "[1 0001_store.sql 2 0002_half.sql]" {
+	if got := query(t, dsn, "SELECT version, name FROM "+schema+".schema_migration ORDER BY 1"); fmt.Sprint(got) != "[1 0001_store.sql 2 0002_shards.sql 3 0003_half.sql]" {
 		t.Errorf("migrations %v", got)
 	}
+	// M55: what is newer is opened as long as it says that this release can read it.
+	open(t, dsn, schema).Close()
+	for _, test := range []struct {
+		format, readableFrom int
+		want                 error
+	}{{9, 8, checkpoint.ErrNewerSchema}, {0, 0, checkpoint.ErrOlderFormat}} {
+		query(t, dsn, fmt.Sprintf("UPDATE %s.store_format SET format = %d, readable_from = %d", schema, test.format, test.readableFrom))
+		if _, err := Open(t.Context(), dsn, Options{Schema: schema}); !errors.Is(err, test.want) {
+			t.Errorf("format %d, readable from %d: %v, want %v", test.format, test.readableFrom, err, test.want)
+		}
+	}
+	query(t, dsn, "DROP TABLE "+schema+".store_format")
 	if _, err := Open(t.Context(), dsn, Options{Schema: schema}); !errors.Is(err, checkpoint.ErrNewerSchema) {
-		t.Errorf("a schema of a newer release: %v", err)
+		t.Errorf("a newer schema that does not say its format: %v", err)
 	}
 }
 

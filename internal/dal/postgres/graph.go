@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -14,41 +13,54 @@ import (
 
 const (
 	pgHolder = `SELECT n.owner, l.owner IS NOT NULL, coalesce(l.name, '')
-		FROM graph_number n LEFT JOIN lease l ON l.owner = n.owner WHERE n.tenant = $1 AND n.graph = $2`
+		FROM graph_number n LEFT JOIN lease l ON l.owner = n.owner WHERE n.tenant = $1 AND n.graph = $2 AND n.shard = $3`
 
-	// One statement raises the fence, names the owner, and counts the approach in the crash
+	// One statement raises the fence, names the owner, and counts the start in the crash
 	// ledger (see rules.Ledger). It changes nothing when the owner is not the one that
 	// was seen to be dead, or the taker's own lease is gone.
-	pgAcquire = `WITH number AS (
-		INSERT INTO graph_number AS n (tenant, graph, fence, revision, owner)
-		SELECT $1, $2, 1 + coalesce((SELECT fence FROM graph_head WHERE tenant = $1 AND graph = $2), 0), 0, $3::text
-		WHERE $3::text = '' OR EXISTS (SELECT FROM lease WHERE owner = $3)
-		ON CONFLICT (tenant, graph) DO UPDATE SET fence = greatest(n.fence + 1, excluded.fence), owner = excluded.owner
-			WHERE n.owner IN (excluded.owner, $4)
+	pgAcquire = `WITH before AS (
+		SELECT fence, clean FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3
+	), number AS (
+		INSERT INTO graph_number AS n (tenant, graph, shard, fence, revision, owner)
+		SELECT $1, $2, $3, 1 + coalesce((SELECT fence FROM before), 0), 0, $4::text
+		WHERE $4::text = '' OR EXISTS (SELECT FROM lease WHERE owner = $4)
+		ON CONFLICT (tenant, graph, shard) DO UPDATE SET fence = greatest(n.fence + 1, excluded.fence), owner = excluded.owner
+			WHERE n.owner IN (excluded.owner, $5)
 		RETURNING fence
 	), head AS (
-		INSERT INTO graph_head AS h (tenant, graph, instance, incarnation, fence, epoch, seq, at,
-			attempts, attempted_epoch, unclean_starts, firings, ring_incarnation, ring_epoch, sum, meta)
-		SELECT $1, $2, $5, 1, fence, 0, 0, 0, 1, 1, 1, 0, -1, -1, $6, '' FROM number
-		ON CONFLICT (tenant, graph) DO UPDATE SET fence = excluded.fence, incarnation = h.incarnation + 1,
-			attempts = CASE WHEN h.attempts > 0 AND h.attempted_epoch = h.epoch + 1 THEN h.attempts + 1 ELSE 1 END,
-			attempted_epoch = h.epoch + 1, unclean_starts = h.unclean_starts + 1
-		RETURNING state, instance, incarnation, fence, epoch, seq, at, attempts, unclean_starts, sum, meta
+		INSERT INTO graph_head AS h (tenant, graph, shard, instance, incarnation, fence, epoch, seq, at,
+			attempts, attempted_epoch, attempted_by, unclean_starts, firings, ring_incarnation, ring_epoch, sum, meta)
+		SELECT $1, $2, $3, $6, 1, fence, 0, 0, 0, 0, 0, 0, 1, 0, -1, -1, $7, '' FROM number
+		ON CONFLICT (tenant, graph, shard) DO UPDATE SET fence = excluded.fence, incarnation = h.incarnation + 1,
+			attempts = CASE WHEN h.attempted_epoch > h.epoch THEN h.attempts ELSE 0 END,
+			attempted_by = CASE WHEN h.attempted_epoch > h.epoch THEN h.attempted_by ELSE 0 END,
+			attempted_epoch = CASE WHEN h.attempted_epoch > h.epoch THEN h.attempted_epoch ELSE 0 END,
+			unclean_starts = h.unclean_starts + 1, clean = false
+		RETURNING state, instance, incarnation, fence, epoch, seq, at, attempts, attempted_by, unclean_starts, sum, meta
 	), journal AS (
 		INSERT INTO graph_journal AS j (state, fence, last) SELECT state, fence, 0 FROM head
 		ON CONFLICT (state) DO UPDATE SET fence = excluded.fence
 		RETURNING last
-	) SELECT instance, incarnation, fence, epoch, seq, at, attempts, unclean_starts, sum, meta, last FROM head, journal`
+	) SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_by, unclean_starts, sum, meta, last,
+		coalesce((SELECT fence FROM before), 0), coalesce((SELECT clean FROM before), true) FROM head, journal`
 
-	pgRelease = `UPDATE graph_head SET attempts = 0, unclean_starts = 0 WHERE tenant = $1 AND graph = $2 AND fence = $3`
-	pgFence   = `SELECT fence, seq FROM graph_head WHERE tenant = $1 AND graph = $2`
+	// It answers how many owners have, and nothing where the fence is another's.
+	pgAttempt = `UPDATE graph_head SET attempted_epoch = $5, attempted_by = $4,
+		attempts = CASE WHEN attempted_epoch <> $5 THEN 1 WHEN attempted_by <> $4 THEN attempts + 1 ELSE attempts END
+		WHERE tenant = $1 AND graph = $2 AND shard = $3 AND fence = $4 RETURNING attempts`
+	pgAbsolve = `UPDATE graph_head SET unclean_starts = CASE WHEN $5 = $4 THEN unclean_starts ELSE greatest(unclean_starts - 1, 1) END,
+		attempts = CASE WHEN attempted_by = $5 THEN greatest(attempts - 1, 0) ELSE attempts END,
+		attempted_by = CASE WHEN attempted_by = $5 THEN 0 ELSE attempted_by END
+		WHERE tenant = $1 AND graph = $2 AND shard = $3 AND fence = $4`
+	pgRelinquish = `UPDATE graph_head SET attempts = 0, attempted_epoch = 0, attempted_by = 0, unclean_starts = 0, clean = true WHERE tenant = $1 AND graph = $2 AND shard = $3 AND fence = $4`
+	pgFence      = `SELECT fence, seq FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3`
 
 	// A graph without cells is one row of nulls, one that is not there none.
 	pgLoad = `SELECT c.kind, c.name, c.key, c.sum, c.data FROM graph_head h LEFT JOIN cell c ON c.state = h.state
-		WHERE h.tenant = $1 AND h.graph = $2`
+		WHERE h.tenant = $1 AND h.graph = $2 AND h.shard = $3`
 
 	// pgState finds a graph's state for a statement that knows the graph by name.
-	pgState = ` state = (SELECT state FROM graph_head WHERE tenant = $1 AND graph = $2)`
+	pgState = ` state = (SELECT state FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3)`
 
 	// acquireTries is how often a taking is tried again because another daemon came between.
 	acquireTries = 5
@@ -84,8 +96,9 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 	}
 	var at, sum int64
 	taken, err = p.row(ctx, p.control, pgAcquire,
-		[]any{id.Tenant, id.Graph, me, holder.owner, instance.String(), rules.HeadSum(0, 0, 0, nil)},
-		&head.Instance, &head.Incarnation, &head.Fence, &head.Epoch, &head.Seq, &at, &head.Attempts, &head.UncleanStarts, &sum, &head.Meta, &head.Journal)
+		[]any{id.Tenant, id.Graph, id.Shard, me, holder.owner, instance.String(), rules.HeadSum(0, 0, 0, nil)},
+		&head.Instance, &head.Incarnation, &head.Fence, &head.Epoch, &head.Seq, &at, &head.Attempts, &head.AttemptedBy, &head.UncleanStarts,
+		&sum, &head.Meta, &head.Journal, &head.Prior, &head.Clean)
 	if err != nil {
 		return head, false, err
 	}
@@ -106,7 +119,7 @@ type holder struct {
 }
 
 func (p *Store) holder(ctx context.Context, id checkpoint.ID) (h holder, err error) {
-	_, err = p.row(ctx, p.control, pgHolder, []any{id.Tenant, id.Graph}, &h.owner, &h.alive, &h.name)
+	_, err = p.row(ctx, p.control, pgHolder, []any{id.Tenant, id.Graph, id.Shard}, &h.owner, &h.alive, &h.name)
 	return h, err
 }
 
@@ -115,7 +128,7 @@ func (p *Store) holder(ctx context.Context, id checkpoint.ID) (h holder, err err
 // at a time. visit may call the store.
 func (p *Store) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
 	found := false
-	err := p.rows(ctx, pgLoad, []any{id.Tenant, id.Graph}, func(r pgx.Rows) error {
+	err := p.rows(ctx, pgLoad, []any{id.Tenant, id.Graph, id.Shard}, func(r pgx.Rows) error {
 		found = true
 		var kind, name, key *string
 		var sum *int64
@@ -139,12 +152,33 @@ func (p *Store) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoin
 	return rules.Wrap(err, "load graph %s", id)
 }
 
-// Release notes a clean stop; see [checkpoint.Checkpoints]. The graph stays this daemon's
-// until it is yielded.
-func (p *Store) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
-	changed, err := p.exec(ctx, p.control, pgRelease, id.Tenant, id.Graph, fence)
-	if err == nil && changed == 0 {
-		err = errors.Join(errors.New("another owner has it, or its state is gone"), checkpoint.ErrFenced)
+// Attempt notes that an epoch is tried; see [checkpoint.Ledger].
+func (p *Store) Attempt(ctx context.Context, id checkpoint.ID, fence, epoch int64) (attempts int, err error) {
+	found, err := p.row(ctx, p.control, pgAttempt, []any{id.Tenant, id.Graph, id.Shard, fence, epoch}, &attempts)
+	if err == nil && !found {
+		err = errLost
 	}
-	return rules.Wrap(err, "release graph %s", id)
+	return attempts, rules.Wrap(err, "note that epoch %d of graph %s is tried", epoch, id)
 }
+
+// Absolve takes an owner's start out of the count; see [checkpoint.Ledger].
+func (p *Store) Absolve(ctx context.Context, id checkpoint.ID, fence, of int64) error {
+	changed, err := p.exec(ctx, p.control, pgAbsolve, id.Tenant, id.Graph, id.Shard, fence, of)
+	if err == nil && changed == 0 {
+		err = errLost
+	}
+	return rules.Wrap(err, "clear the crash ledger of graph %s", id)
+}
+
+// Relinquish notes a clean stop; see [checkpoint.Checkpoints]. The graph stays this daemon's
+// until it is yielded.
+func (p *Store) Relinquish(ctx context.Context, id checkpoint.ID, fence int64) error {
+	changed, err := p.exec(ctx, p.control, pgRelinquish, id.Tenant, id.Graph, id.Shard, fence)
+	if err == nil && changed == 0 {
+		err = errLost
+	}
+	return rules.Wrap(err, "relinquish graph %s", id)
+}
+
+// errLost answers a write of an owner that is none any more.
+var errLost = fmt.Errorf("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)

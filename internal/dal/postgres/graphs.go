@@ -16,17 +16,17 @@ import (
 const pgChannel = "graphd"
 
 const (
-	pgInsertEvent = `INSERT INTO recovery_event (tenant, graph, at, component, kind, reason, stack, attempt, delay, outcome, incarnation)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
-	pgListEvents = `SELECT id, at, graph, component, kind, reason, stack, attempt, delay, outcome, incarnation
+	pgInsertEvent = `INSERT INTO recovery_event (tenant, graph, shard, at, component, kind, reason, stack, attempt, delay, outcome, incarnation)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+	pgListEvents = `SELECT id, at, graph, shard, component, kind, reason, stack, attempt, delay, outcome, incarnation
 		FROM recovery_event WHERE tenant = $1 AND graph = $2 AND id < $3 ORDER BY id DESC LIMIT $4`
 	pgPruneEvents = `DELETE FROM recovery_event WHERE id = ANY (ARRAY (SELECT id FROM recovery_event WHERE at < $1 LIMIT $2))`
 
 	pgRevision = `SELECT revision FROM declaration WHERE tenant = $1 AND graph = $2`
 	// It puts over the revision that was seen ($7, 0 for none), or not at all.
 	pgPutDeclaration = `WITH number AS (
-			INSERT INTO graph_number AS n (tenant, graph, fence, revision) VALUES ($1, $2, 0, 1)
-			ON CONFLICT (tenant, graph) DO UPDATE SET revision = n.revision + 1 RETURNING revision
+			INSERT INTO graph_number AS n (tenant, graph, shard, fence, revision) VALUES ($1, $2, 0, 0, 1)
+			ON CONFLICT (tenant, graph, shard) DO UPDATE SET revision = n.revision + 1 RETURNING revision
 		), put AS (
 			INSERT INTO declaration AS d (tenant, graph, revision, origin, updated, text)
 			SELECT $1, $2, revision, $3, $4, $5 FROM number
@@ -52,7 +52,7 @@ const (
 
 // AddRecoveryEvent appends to the supervisor's log and numbers the event; see [checkpoint.RecoveryEvents].
 func (p *Store) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
-	_, err := p.exec(ctx, p.control, pgInsertEvent, id.Tenant, id.Graph, rules.Nanos(ev.At), storable(ev.Component), storable(ev.Kind), storable(ev.Reason),
+	_, err := p.exec(ctx, p.control, pgInsertEvent, id.Tenant, id.Graph, id.Shard, rules.Nanos(ev.At), storable(ev.Component), storable(ev.Kind), storable(ev.Reason),
 		storable(ev.Stack), ev.Attempt, int64(ev.Delay), storable(ev.Outcome), ev.Incarnation)
 	return rules.Wrap(err, "add recovery event of graph %s", id)
 }
@@ -67,7 +67,7 @@ func (p *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoi
 	err = p.rows(ctx, pgListEvents, []any{id.Tenant, id.Graph, below, size + 1}, func(r pgx.Rows) error {
 		var ev checkpoint.RecoveryEvent
 		var at, delay int64
-		err := r.Scan(&ev.ID, &at, &ev.Graph, &ev.Component, &ev.Kind, &ev.Reason, &ev.Stack, &ev.Attempt, &delay, &ev.Outcome, &ev.Incarnation)
+		err := r.Scan(&ev.ID, &at, &ev.Graph, &ev.Shard, &ev.Component, &ev.Kind, &ev.Reason, &ev.Stack, &ev.Attempt, &delay, &ev.Outcome, &ev.Incarnation)
 		ev.At, ev.Delay = rules.FromNanos(at), time.Duration(delay)
 		items = append(items, ev)
 		return err

@@ -11,8 +11,8 @@ import (
 
 const (
 	pgListFirings = `SELECT incarnation, epoch, key, data FROM firing
-		WHERE` + pgState + ` AND (incarnation, epoch) < ($3, $4) AND ($6 = '' OR key = $6)
-		ORDER BY incarnation DESC, epoch DESC LIMIT $5`
+		WHERE` + pgState + ` AND (incarnation, epoch) < ($4, $5) AND ($7 = '' OR key = $7)
+		ORDER BY incarnation DESC, epoch DESC LIMIT $6`
 	// It goes down the incarnations that are in the ring, one look each, instead of through
 	// all records.
 	pgFiring = `WITH RECURSIVE started (incarnation) AS (
@@ -21,9 +21,9 @@ const (
 			SELECT (SELECT f.incarnation FROM firing f WHERE f.` + pgStateOnly + ` AND f.incarnation < s.incarnation ORDER BY f.incarnation DESC LIMIT 1)
 			FROM started s WHERE s.incarnation IS NOT NULL)
 		SELECT f.incarnation, f.epoch, f.key, f.data FROM started s
-		JOIN firing f ON f.` + pgStateOnly + ` AND f.incarnation = s.incarnation AND f.epoch = $3
+		JOIN firing f ON f.` + pgStateOnly + ` AND f.incarnation = s.incarnation AND f.epoch = $4
 		ORDER BY f.incarnation DESC LIMIT 1`
-	pgStateOnly = `state = (SELECT state FROM graph_head WHERE tenant = $1 AND graph = $2)`
+	pgStateOnly = `state = (SELECT state FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3)`
 )
 
 // firings ends the first part of a commit, which updates the head, and adds the history.
@@ -35,7 +35,7 @@ func (s *statement) firings(c *checkpoint.Commit, firings []checkpoint.Firing, o
 	keep := int64(max(c.KeepFirings, 0))
 	added := int64(len(firings))
 	where := func() {
-		s.part(` WHERE h.tenant = %s AND h.graph = %s AND h.fence = %s AND h.seq = %s`, c.ID.Tenant, c.ID.Graph, c.Fence, c.Seq-1)
+		s.part(` WHERE h.tenant = %s AND h.graph = %s AND h.shard = %s AND h.fence = %s AND h.seq = %s`, c.ID.Tenant, c.ID.Graph, c.ID.Shard, c.Fence, c.Seq-1)
 	}
 	if !ordered {
 		s.shuffledFirings(firings, keep, where)
@@ -123,7 +123,7 @@ func unique(firings []checkpoint.Firing) []checkpoint.Firing {
 
 // Firings lists the history; see [checkpoint.History].
 func (p *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.Firing, next string, err error) {
-	below, err := rules.FiringPlace(q.Before)
+	below, err := rules.FiringPlace(id, q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
 	}
@@ -131,7 +131,7 @@ func (p *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Quer
 		return nil, "", nil
 	}
 	size := rules.PageSize(q)
-	err = p.rows(ctx, pgListFirings, []any{id.Tenant, id.Graph, below.Incarnation, below.Epoch, size + 1, q.Key}, func(r pgx.Rows) error {
+	err = p.rows(ctx, pgListFirings, []any{id.Tenant, id.Graph, id.Shard, below.Incarnation, below.Epoch, size + 1, q.Key}, func(r pgx.Rows) error {
 		f, err := pgFiringOf(r)
 		items = append(items, f)
 		return err
@@ -139,14 +139,14 @@ func (p *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Quer
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
 	}
-	items, next = rules.Page(items, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(rules.PlaceOf(f)) })
+	items, next = rules.Page(items, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(id, rules.PlaceOf(f)) })
 	return items, next, nil
 }
 
 // Firing is one record of the history; see [checkpoint.History].
 func (p *Store) Firing(ctx context.Context, id checkpoint.ID, epoch int64) (f checkpoint.Firing, err error) {
 	found := false
-	err = p.rows(ctx, pgFiring, []any{id.Tenant, id.Graph, epoch}, func(r pgx.Rows) (err error) {
+	err = p.rows(ctx, pgFiring, []any{id.Tenant, id.Graph, id.Shard, epoch}, func(r pgx.Rows) (err error) {
 		found = true
 		f, err = pgFiringOf(r)
 		return err

@@ -24,8 +24,8 @@ const (
 		WHERE l.owner = ANY ($1) AND l.application <> $2 AND l.expires_at <= clock_timestamp()`
 	// An owner that has renewed in between is looked at again when its row's lock is free, and stays.
 	pgBury  = `DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp()`
-	pgOwned = `SELECT n.tenant, n.graph, l.name FROM lease l JOIN graph_number n ON n.owner = l.owner WHERE l.owner <> $1`
-	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND owner = $3 RETURNING 1)
+	pgOwned = `SELECT n.tenant, n.graph, n.shard, l.name FROM lease l JOIN graph_number n ON n.owner = l.owner WHERE l.owner <> $1`
+	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3 AND owner = $4 RETURNING 1)
 		SELECT pg_notify('` + pgChannel + `', current_schema()) FROM given`
 	pgLeave = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING 1) SELECT pg_notify('` + pgChannel + `', current_schema()) FROM gone`
 )
@@ -105,7 +105,7 @@ func (p *Store) Owned(ctx context.Context) (map[checkpoint.ID]string, error) {
 		}
 		var id checkpoint.ID
 		var name string
-		_, err = pgx.ForEachRow(rows, []any{&id.Tenant, &id.Graph, &name}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&id.Tenant, &id.Graph, &id.Shard, &name}, func() error {
 			owned[id] = name
 			return nil
 		})
@@ -116,7 +116,7 @@ func (p *Store) Owned(ctx context.Context) (map[checkpoint.ID]string, error) {
 
 // Yield gives a graph up; see [checkpoint.Leases].
 func (p *Store) Yield(ctx context.Context, id checkpoint.ID) error {
-	_, err := p.exec(ctx, p.control, pgYield, id.Tenant, id.Graph, p.owner())
+	_, err := p.exec(ctx, p.control, pgYield, id.Tenant, id.Graph, id.Shard, p.owner())
 	return rules.Wrap(err, "yield graph %s", id)
 }
 

@@ -34,8 +34,10 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, files fs.FS
 	// The connection is closed, not handed back: it holds the lock and other settings.
 	conn := c.Hijack()
 	defer conn.Close(context.WithoutCancel(ctx))
-	if have, err := schemaVersion(ctx, conn); err == nil && have == int64(len(known)) {
-		return nil // the common case takes no lock, and needs no right to create
+	// The common case takes no lock, and needs no right to create. A store that this release
+	// cannot read is left as it is.
+	if missing, err := missing(ctx, conn, known); err != nil || len(missing) == 0 {
+		return err
 	}
 	if _, err := conn.Exec(ctx, "SET statement_timeout = 0"); err != nil {
 		return fmt.Errorf("migrate: %w", err)
@@ -57,14 +59,11 @@ func applyMissing(ctx context.Context, conn *pgx.Conn, schema string, known []ru
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	have, err := schemaVersion(ctx, conn)
+	missing, err := missing(ctx, conn, known)
 	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	if err := rules.CheckVersion(have, known); err != nil {
 		return err
 	}
-	for _, m := range known[have:] {
+	for _, m := range missing {
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, m.Text, pgx.QueryExecModeSimpleProtocol); err != nil {
 				return err
@@ -79,12 +78,22 @@ func applyMissing(ctx context.Context, conn *pgx.Conn, schema string, known []ru
 	return nil
 }
 
-// schemaVersion is the last migration applied, 0 in a new schema.
-func schemaVersion(ctx context.Context, conn *pgx.Conn) (have int64, err error) {
-	var there bool
-	if err := conn.QueryRow(ctx, "SELECT to_regclass('schema_migration') IS NOT NULL").Scan(&there); err != nil || !there {
-		return 0, err
+// missing are the migrations that the schema lacks, all of them in a new one.
+func missing(ctx context.Context, conn *pgx.Conn, known []rules.Migration) ([]rules.Migration, error) {
+	var versions, formats bool
+	have, format, readableFrom := int64(0), int64(1), int64(1)
+	err := conn.QueryRow(ctx, "SELECT to_regclass('schema_migration') IS NOT NULL, to_regclass('store_format') IS NOT NULL").Scan(&versions, &formats)
+	if err == nil && versions {
+		err = conn.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM schema_migration").Scan(&have)
 	}
-	err = conn.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM schema_migration").Scan(&have)
-	return have, err
+	if err == nil && formats {
+		err = conn.QueryRow(ctx, "SELECT format, readable_from FROM store_format").Scan(&format, &readableFrom)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the schema: %w", err)
+	}
+	if err := rules.CheckFormat(format, readableFrom); err != nil {
+		return nil, err
+	}
+	return rules.Missing(have, known, formats)
 }

@@ -15,20 +15,20 @@ const (
 	// The bytes are bounded by the server: what does not fit the page is not sent.
 	pgOutbox = `SELECT seq, epoch, key, firing_id, at, sum, data FROM (
 			SELECT *, sum(size) OVER (ORDER BY seq) AS upto, row_number() OVER (ORDER BY seq) AS place
-			FROM (SELECT * FROM outbox WHERE` + pgState + ` AND output = $3 AND seq > $4 ORDER BY seq LIMIT $5) few) page
-		WHERE place = 1 OR upto <= $6 ORDER BY seq`
+			FROM (SELECT * FROM outbox WHERE` + pgState + ` AND output = $4 AND seq > $5 ORDER BY seq LIMIT $6) few) page
+		WHERE place = 1 OR upto <= $7 ORDER BY seq`
 	pgDepths = `SELECT output, count(*), sum(size)::bigint, min(seq), max(seq), min(at) FROM outbox WHERE` + pgState + ` GROUP BY output ORDER BY output`
 
 	pgAppendJournal = `WITH head AS (
-			UPDATE graph_journal j SET last = $3 FROM graph_head h
-			WHERE h.tenant = $1 AND h.graph = $2 AND j.state = h.state AND j.fence = $4 AND j.last = $5 RETURNING j.state
+			UPDATE graph_journal j SET last = $4 FROM graph_head h
+			WHERE h.tenant = $1 AND h.graph = $2 AND h.shard = $3 AND j.state = h.state AND j.fence = $5 AND j.last = $6 RETURNING j.state
 		), added AS (
 			INSERT INTO journal (state, seq, at, sum, data)
-			SELECT head.state, u.* FROM head, unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[]) u)
+			SELECT head.state, u.* FROM head, unnest($7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[]) u)
 		SELECT count(*) FROM head`
 	pgJournalEnd  = `SELECT fence, last FROM graph_journal WHERE` + pgState
-	pgReadJournal = `SELECT j.last, e.seq, e.at, e.sum, e.data FROM graph_journal j LEFT JOIN journal e ON e.state = j.state AND e.seq > $3
-		WHERE j.state = (SELECT state FROM graph_head WHERE tenant = $1 AND graph = $2) ORDER BY e.seq`
+	pgReadJournal = `SELECT j.last, e.seq, e.at, e.sum, e.data FROM graph_journal j LEFT JOIN journal e ON e.state = j.state AND e.seq > $4
+		WHERE j.state = (SELECT state FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3) ORDER BY e.seq`
 )
 
 // outbox adds a commit's entries, removes what is delivered, and trims the journal. What is
@@ -72,7 +72,7 @@ func (s *statement) outbox(c *checkpoint.Commit) {
 // Outbox lists entries; see [checkpoint.Outbox]. A damaged one is checkpoint.ErrCorrupt.
 func (p *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (page []checkpoint.OutboxEntry, err error) {
 	bound := rules.NewOutboxPage(limit, maxBytes)
-	err = p.rows(ctx, pgOutbox, []any{id.Tenant, id.Graph, output, after, bound.Limit, bound.Bytes}, func(r pgx.Rows) error {
+	err = p.rows(ctx, pgOutbox, []any{id.Tenant, id.Graph, id.Shard, output, after, bound.Limit, bound.Bytes}, func(r pgx.Rows) error {
 		e := checkpoint.OutboxEntry{Output: output}
 		var at, sum int64
 		if err := r.Scan(&e.Seq, &e.Epoch, &e.Key, &e.FiringID, &at, &sum, &e.Data); err != nil {
@@ -93,7 +93,7 @@ func (p *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, aft
 
 // OutboxDepths is what waits; see [checkpoint.Outbox].
 func (p *Store) OutboxDepths(ctx context.Context, id checkpoint.ID) (depths []checkpoint.OutboxDepth, err error) {
-	err = p.rows(ctx, pgDepths, []any{id.Tenant, id.Graph}, func(r pgx.Rows) error {
+	err = p.rows(ctx, pgDepths, []any{id.Tenant, id.Graph, id.Shard}, func(r pgx.Rows) error {
 		var d checkpoint.OutboxDepth
 		var oldest int64
 		err := r.Scan(&d.Output, &d.Entries, &d.Bytes, &d.First, &d.Last, &oldest)
@@ -126,13 +126,13 @@ func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64
 	}
 	var applied int64
 	err := p.on(ctx, p.bulk, func(c *pgxpool.Conn) error {
-		return outcomeOf(c.QueryRow(ctx, pgAppendJournal, id.Tenant, id.Graph, seqs[n-1], fence, before, seqs, at, sums, data).Scan(&applied))
+		return outcomeOf(c.QueryRow(ctx, pgAppendJournal, id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs, at, sums, data).Scan(&applied))
 	})
 	if err != nil || applied == 1 {
 		return err
 	}
 	var have, last int64
-	found, err := p.row(ctx, p.bulk, pgJournalEnd, []any{id.Tenant, id.Graph}, &have, &last)
+	found, err := p.row(ctx, p.bulk, pgJournalEnd, []any{id.Tenant, id.Graph, id.Shard}, &have, &last)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64
 // missing entry is checkpoint.ErrCorrupt. visit may call the store.
 func (p *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, visit func(checkpoint.JournalEntry) error) error {
 	found, next, last := false, after, int64(0)
-	err := p.rows(ctx, pgReadJournal, []any{id.Tenant, id.Graph, after}, func(r pgx.Rows) error {
+	err := p.rows(ctx, pgReadJournal, []any{id.Tenant, id.Graph, id.Shard, after}, func(r pgx.Rows) error {
 		found = true
 		var seq, at, sum *int64
 		var data []byte

@@ -51,13 +51,18 @@ func BadCursor(cursor string) error {
 	return fmt.Errorf("%q: %w", cursor, checkpoint.ErrBadCursor)
 }
 
-// FiringCursor is the cursor of the page that begins below p.
-func FiringCursor(p Place) string { return checkpoint.FiringCursor(p.Incarnation, p.Epoch) }
+// FiringCursor is the cursor of the page of a shard's firings that begins below p.
+func FiringCursor(id checkpoint.ID, p Place) string {
+	return checkpoint.FiringCursor(checkpoint.FiringPlace{Shard: id.Shard, Incarnation: p.Incarnation, Epoch: p.Epoch})
+}
 
-// FiringPlace is the place a page of firings begins below; "" is above all.
-func FiringPlace(cursor string) (Place, error) {
-	incarnation, epoch, err := checkpoint.ParseFiringCursor(cursor)
-	return Place{incarnation, epoch}, err
+// FiringPlace is the place a page of a shard's firings begins below; "" is above all.
+func FiringPlace(id checkpoint.ID, cursor string) (Place, error) {
+	p, err := checkpoint.ParseFiringCursor(cursor)
+	if err == nil && cursor != "" && p.Shard != id.Shard {
+		err = BadCursor(cursor)
+	}
+	return Place{p.Incarnation, p.Epoch}, err
 }
 
 // DeadLetterBound is the id a page of dead letters begins below; ok is false for the newest page.

@@ -10,10 +10,19 @@ import (
 
 func TestCursorRoundTrip(t *testing.T) {
 	t.Parallel()
+	zero, one := checkpoint.ID{Graph: "g"}, checkpoint.ID{Graph: "g", Shard: 1}
 	for _, p := range []Place{{}, {1, 2}, {-3, -4}, {math.MaxInt64, math.MinInt64}} {
-		if got, err := FiringPlace(FiringCursor(p)); err != nil || got != p {
-			t.Errorf("place %v came back as %v, %v", p, got, err)
+		for _, id := range []checkpoint.ID{zero, one} {
+			if got, err := FiringPlace(id, FiringCursor(id, p)); err != nil || got != p {
+				t.Errorf("place %v came back as %v, %v", p, got, err)
+			}
 		}
+		if _, err := FiringPlace(zero, FiringCursor(one, p)); !errors.Is(err, checkpoint.ErrBadCursor) {
+			t.Errorf("a cursor of shard 1 in shard 0: %v", err)
+		}
+	}
+	if got := FiringCursor(zero, Place{3, 14}); got != "3.14" { // as it was before there were shards
+		t.Errorf("the cursor of a graph without shards is %q", got)
 	}
 	for _, id := range []string{"", "letter-1", "a:b", "\x00é"} {
 		if got, ok, err := DeadLetterBound(DeadLetterCursor(id)); err != nil || !ok || got != id {
@@ -29,11 +38,11 @@ func TestCursorRoundTrip(t *testing.T) {
 
 // Any text is a cursor of one list, or ErrBadCursor.
 func FuzzCursor(f *testing.F) {
-	for _, seed := range []string{"", "x", FiringCursor(Place{1, 2}), DeadLetterCursor("a"), RecoveryCursor(7), "1.2.3", ".", encodeCursor(cursorRecovery, "+7")} {
+	for _, seed := range []string{"", "x", FiringCursor(checkpoint.ID{}, Place{1, 2}), DeadLetterCursor("a"), RecoveryCursor(7), "1.2.3", ".", encodeCursor(cursorRecovery, "+7")} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		_, firingErr := FiringPlace(text)
+		_, firingErr := FiringPlace(checkpoint.ID{}, text)
 		_, _, letterErr := DeadLetterBound(text)
 		_, eventErr := RecoveryBound(text)
 		accepted := 0

@@ -2,38 +2,59 @@ package rules
 
 // Ledger is the crash ledger of one graph (M43), as it stands in the head.
 //
-// Attempts counts how often the epoch after the last checkpoint has been
-// approached. Acquire is an approach: when the last one was to the same epoch and
-// was not ended by Release, the count goes up; else it starts at 1. So a commit
-// that advances the epoch resets it by moving the epoch on, a commit that does
-// not (positions alone, say) leaves it, and a Release resets it. So does a commit that
-// is Settled: an epoch that was not tried in all that time is not what kills the process.
+// Attempts counts the owners that have noted that they try AttemptedEpoch; AttemptedBy is the
+// fence of the last one. The note is void once a commit covers that epoch: nothing need be
+// written then. A Relinquish clears it.
 //
-// Unclean goes up with every Acquire, this one included, and goes back to 0 with
-// Release or a commit that is Settled. It is 1 on a healthy start.
-//
-// Acquire makes both durable before it returns, so that a crash at any later
-// moment is counted.
+// Unclean goes up with every Acquire, and goes back to 0 with Relinquish or a commit that is
+// Settled. It is 1 on a healthy start. Clean says that the last owner has relinquished.
 type Ledger struct {
 	Attempts       int
 	AttemptedEpoch int64
+	AttemptedBy    int64
 	Unclean        int
+	Clean          bool
 }
 
 // Acquired is the ledger after the graph was taken at this epoch.
 func (l Ledger) Acquired(epoch int64) Ledger {
-	next := epoch + 1
-	if l.Attempts > 0 && l.AttemptedEpoch == next {
-		l.Attempts++
-	} else {
-		l.Attempts, l.AttemptedEpoch = 1, next
+	if l.AttemptedEpoch <= epoch {
+		l.Attempts, l.AttemptedEpoch, l.AttemptedBy = 0, 0, 0
 	}
 	l.Unclean++
+	l.Clean = false
 	return l
 }
 
-// Cleared is the ledger after a clean stop, and after a start that has settled.
-func (l Ledger) Cleared() Ledger {
-	l.Attempts, l.Unclean = 0, 0
+// Attempted is the ledger after the owner with this fence has noted that it tries epoch.
+func (l Ledger) Attempted(fence, epoch int64) Ledger {
+	switch {
+	case l.AttemptedEpoch != epoch:
+		l.Attempts = 1
+	case l.AttemptedBy != fence:
+		l.Attempts++
+	}
+	l.AttemptedEpoch, l.AttemptedBy = epoch, fence
 	return l
 }
+
+// Absolved is the ledger without what the owner with the fence of has added to it; of the
+// present owner, whose fence is fence, without its note.
+func (l Ledger) Absolved(fence, of int64) Ledger {
+	if of != fence {
+		l.Unclean = max(l.Unclean-1, 1)
+	}
+	if l.AttemptedBy == of {
+		l.Attempts, l.AttemptedBy = max(l.Attempts-1, 0), 0
+	}
+	return l
+}
+
+// Settled is the ledger after a commit that calls the start good.
+func (l Ledger) Settled() Ledger {
+	l.Unclean = 0
+	return l
+}
+
+// Relinquished is the ledger after a clean stop.
+func (l Ledger) Relinquished() Ledger { return Ledger{Clean: true} }

@@ -38,11 +38,40 @@ func ReadMigrations(files fs.FS, folder string) ([]Migration, error) {
 	return all, nil
 }
 
-// CheckVersion refuses a schema that only a newer release knows.
-func CheckVersion(have int64, known []Migration) error {
-	if want := int64(len(known)); have > want {
-		return fmt.Errorf("schema %d is not known to this release, which goes up to %d: start the newer release again, or give this one another store: %w",
-			have, want, checkpoint.ErrNewerSchema)
+// Format is what this release writes, and OldestFormat the lowest that it reads: what lies
+// between is brought up to Format when the store is opened. A store says in its turn what
+// format wrote it and the lowest that can read it (M55). Format 1 is that of stores from
+// before they said so.
+const (
+	Format       = 2
+	OldestFormat = 1
+)
+
+// CheckFormat refuses a store that this release cannot read: its format, and the lowest one
+// that reads it, both 1 where the store does not say.
+func CheckFormat(format, readableFrom int64) error {
+	switch {
+	case readableFrom > Format:
+		return fmt.Errorf("it has format %d, which takes a graphd that reads format %d, and this one reads %d to %d: "+
+			"start the newer release again, or give this one another store: %w", format, readableFrom, OldestFormat, Format, checkpoint.ErrNewerSchema)
+	case format < OldestFormat:
+		return fmt.Errorf("it has format %d, and this graphd reads %d to %d: start a release in between first, which brings it up to date: %w",
+			format, OldestFormat, Format, checkpoint.ErrOlderFormat)
 	}
 	return nil
+}
+
+// Missing are the migrations that a store at version have lacks. A store that is further than
+// this release and says that this release can read it lacks none; formatKnown is false for one
+// that does not say.
+func Missing(have int64, known []Migration, formatKnown bool) ([]Migration, error) {
+	want := int64(len(known))
+	if have > want && formatKnown {
+		return nil, nil
+	}
+	if have > want {
+		return nil, fmt.Errorf("schema %d is not known to this release, which goes up to %d: start the newer release again, or give this one another store: %w",
+			have, want, checkpoint.ErrNewerSchema)
+	}
+	return known[have:], nil
 }

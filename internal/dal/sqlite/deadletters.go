@@ -13,15 +13,15 @@ const (
 	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, payload`
 	insertLetter      = `INSERT OR IGNORE INTO dead_letter (tenant, state, size, ` + deadLetterColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	selectLetter = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + stateOf + ` AND id = ?3`
+	selectLetter = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + stateOf + ` AND id = ?4`
 	listLetters  = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + stateOf
-	letterOfKey  = ` AND key = ?4`
-	letterBelow  = ` AND id < ?5`
-	newestLetter = ` ORDER BY id DESC LIMIT ?3`
-	deleteLetter = `DELETE FROM dead_letter WHERE` + stateOf + ` AND id = ?3`
+	letterOfKey  = ` AND key = ?5`
+	letterBelow  = ` AND id < ?6`
+	newestLetter = ` ORDER BY id DESC LIMIT ?4`
+	deleteLetter = `DELETE FROM dead_letter WHERE` + stateOf + ` AND id = ?4`
 	// Answered from the index alone.
 	listRetention = `SELECT id, at, size FROM dead_letter INDEXED BY dead_letter_retention
-		WHERE state = (SELECT state FROM graph_head WHERE tenant = ? AND graph = ?) ORDER BY id DESC`
+		WHERE state = (SELECT state FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?) ORDER BY id DESC`
 )
 
 func writeDeadLetters(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, state int64) error {
@@ -69,7 +69,7 @@ func (s *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.
 		return c.Query(ctx, text+newestLetter, func(r sqlconn.Row) error {
 			items = append(items, letterOf(r))
 			return nil
-		}, id.Tenant, id.Graph, int64(size+1), q.Key, below)
+		}, id.Tenant, id.Graph, int64(id.Shard), int64(size+1), q.Key, below)
 	})
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
@@ -81,7 +81,7 @@ func (s *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.
 // DeadLetter is one letter; see [checkpoint.DeadLetters].
 func (s *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string) (l checkpoint.DeadLetter, err error) {
 	err = s.read(ctx, func(c *sqlconn.Conn) error {
-		r, err := c.First(selectLetter, id.Tenant, id.Graph, letter)
+		r, err := c.First(selectLetter, id.Tenant, id.Graph, int64(id.Shard), letter)
 		if err == nil && r == nil {
 			return rules.NotFound("dead letter", letter, id)
 		}
@@ -96,7 +96,7 @@ func (s *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string)
 // DiscardDeadLetter removes one letter; see [checkpoint.DeadLetters].
 func (s *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter string) error {
 	return rules.Wrap(s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
-		deleted, err := c.Exec(deleteLetter, id.Tenant, id.Graph, letter)
+		deleted, err := c.Exec(deleteLetter, id.Tenant, id.Graph, int64(id.Shard), letter)
 		if err == nil && deleted == 0 {
 			return rules.NotFound("dead letter", letter, id)
 		}
@@ -116,7 +116,7 @@ func (s *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderTha
 				drop = append(drop, r.Text(0))
 			}
 			return nil
-		}, id.Tenant, id.Graph)
+		}, id.Tenant, id.Graph, int64(id.Shard))
 	})
 	for len(drop) > 0 && err == nil {
 		batch := drop[:min(rules.PruneBatch, len(drop))]
@@ -125,7 +125,7 @@ func (s *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderTha
 		err = s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
 			deleted = 0 // a transaction may be tried twice
 			for _, letter := range batch {
-				n, err := c.Exec(deleteLetter, id.Tenant, id.Graph, letter)
+				n, err := c.Exec(deleteLetter, id.Tenant, id.Graph, int64(id.Shard), letter)
 				if err != nil {
 					return err
 				}

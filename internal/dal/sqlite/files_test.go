@@ -199,17 +199,44 @@ func TestLostCell(t *testing.T) {
 
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "graphd.db")
-	s := open(t, path)
-	if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
-		return c.Script("INSERT INTO schema_migration VALUES (99, '0099_from_the_future.sql', '')")
-	}); err != nil {
-		t.Fatal(err)
-	}
-	closeStore(t, s)
-	_, err := Open(t.Context(), path, Options{})
-	if !errors.Is(err, checkpoint.ErrNewerSchema) || !strings.Contains(err.Error(), "99") || errors.Is(err, checkpoint.ErrCorrupt) {
-		t.Errorf("got %v, want checkpoint.ErrNewerSchema naming the schema", err)
+	for _, test := range []struct {
+		name, script string
+		want         error
+		says         string
+	}{
+		{"another release's file that says nothing of its format", "DROP TABLE store_format; INSERT INTO schema_migration VALUES (99, '0099_from_the_future.sql', '')",
+			checkpoint.ErrNewerSchema, "99"},
+		{"one that this release can read (M55)", "UPDATE store_format SET format = 9; INSERT INTO schema_migration VALUES (99, '0099_from_the_future.sql', '')", nil, ""},
+		{"one that it cannot (M55)", "UPDATE store_format SET format = 9, readable_from = 8", checkpoint.ErrNewerSchema, "takes a graphd that reads format 8"},
+		{"one from too long ago (M55)", "UPDATE store_format SET format = 0, readable_from = 0", checkpoint.ErrOlderFormat, "release in between"},
+		{"no format where one belongs", "DELETE FROM store_format", checkpoint.ErrCorrupt, "format"},
+	} {
+		path := filepath.Join(t.TempDir(), "graphd.db")
+		s := open(t, path)
+		if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error { return c.Script(test.script) }); err != nil {
+			t.Fatal(err)
+		}
+		closeStore(t, s)
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err = Open(t.Context(), path, Options{})
+		if test.want == nil {
+			if err != nil {
+				t.Errorf("%s: %v", test.name, err)
+				continue
+			}
+			checkpointtest.NewOwner(t, s, "g").Commit(t)
+			closeStore(t, s)
+			continue
+		}
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want %v saying %q", test.name, err, test.want, test.says)
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s: the file was touched (%v)", test.name, err)
+		}
 	}
 }
 

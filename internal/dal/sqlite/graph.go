@@ -15,24 +15,32 @@ import (
 )
 
 const (
-	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum, meta, journal
-		FROM graph_head WHERE tenant = ? AND graph = ?`
-	insertHead = `INSERT INTO graph_head (tenant, graph, instance, incarnation, fence, epoch, seq, at,
-		attempts, attempted_epoch, unclean_starts, cells, firings, sum, meta)
-		VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, x'')`
+	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum, meta, journal, attempted_by, clean
+		FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
+	insertHead = `INSERT INTO graph_head (tenant, graph, shard, instance, incarnation, fence, epoch, seq, at,
+		attempts, attempted_epoch, attempted_by, unclean_starts, clean, cells, firings, sum, journal, meta)
+		VALUES (?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, ?, 0, x'')`
 	// The head's own fence is looked at too: whichever of the two were damaged, the next fence is higher.
-	raiseFence = `INSERT INTO graph_number (tenant, graph, fence, revision) VALUES (?, ?, ? + 1, 0)
-		ON CONFLICT (tenant, graph) DO UPDATE SET fence = max(fence + 1, excluded.fence) RETURNING fence`
-	takeHead = `UPDATE graph_head SET fence = ?, incarnation = incarnation + 1, attempts = ?, attempted_epoch = ?, unclean_starts = ?
-		WHERE tenant = ? AND graph = ?`
-	releaseHead = `UPDATE graph_head SET attempts = 0, unclean_starts = 0 WHERE tenant = ? AND graph = ? AND fence = ?`
+	raiseFence = `INSERT INTO graph_number (tenant, graph, shard, fence, revision) VALUES (?, ?, ?, ? + 1, 0)
+		ON CONFLICT (tenant, graph, shard) DO UPDATE SET fence = max(fence + 1, excluded.fence) RETURNING fence`
+	takeHead = `UPDATE graph_head SET fence = ?, incarnation = incarnation + 1, attempts = ?, attempted_epoch = ?, attempted_by = ?, unclean_starts = ?, clean = 0
+		WHERE tenant = ? AND graph = ? AND shard = ?`
+	// It answers how many, and nothing where the fence is another's.
+	noteAttempt = `UPDATE graph_head SET attempted_epoch = ?1, attempted_by = ?2,
+		attempts = CASE WHEN attempted_epoch <> ?1 THEN 1 WHEN attempted_by <> ?2 THEN attempts + 1 ELSE attempts END
+		WHERE tenant = ?3 AND graph = ?4 AND shard = ?5 AND fence = ?2 RETURNING attempts`
+	absolveHead = `UPDATE graph_head SET unclean_starts = CASE WHEN ?1 = ?5 THEN unclean_starts ELSE max(unclean_starts - 1, 1) END,
+		attempts = CASE WHEN attempted_by = ?1 THEN max(attempts - 1, 0) ELSE attempts END,
+		attempted_by = CASE WHEN attempted_by = ?1 THEN 0 ELSE attempted_by END
+		WHERE tenant = ?2 AND graph = ?3 AND shard = ?4 AND fence = ?5`
+	relinquishHead = `UPDATE graph_head SET attempts = 0, attempted_epoch = 0, attempted_by = 0, unclean_starts = 0, clean = 1 WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ?`
 
 	advanceHead = `UPDATE graph_head SET epoch = ?, seq = ?, at = ?, sum = ?, meta = ?,
-		attempts = CASE WHEN ? THEN 0 ELSE attempts END, unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
-		WHERE tenant = ? AND graph = ? AND fence = ? AND seq = ? - 1 RETURNING state, cells, firings`
+		unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
+		WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ? AND seq = ? - 1 RETURNING state, cells, firings`
 	countHead   = `UPDATE graph_head SET cells = ?, firings = ? WHERE state = ?`
-	selectFence = `SELECT fence, seq FROM graph_head WHERE tenant = ? AND graph = ?`
-	selectState = `SELECT state, cells FROM graph_head WHERE tenant = ? AND graph = ?`
+	selectFence = `SELECT fence, seq FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
+	selectState = `SELECT state, cells FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
 	updateCell  = `UPDATE cell SET sum = ?, data = ? WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND key = ?`
 	insertCell  = `INSERT OR IGNORE INTO cell (sum, data, tenant, state, kind, name, key) VALUES (?, ?, ?, ?, ?, ?, ?)`
 	deleteCell  = `DELETE FROM cell WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND key = ?`
@@ -59,30 +67,31 @@ func acquire(c *sqlconn.Conn, id checkpoint.ID) (checkpoint.Head, error) {
 		return head, err
 	}
 	if head.Instance == "" {
+		head.Clean = true
 		instance, err := uuid.NewRandom()
 		if err != nil {
 			return head, fmt.Errorf("make an instance id: %w", err)
 		}
 		head.Instance = instance.String()
-		if _, err := c.Exec(insertHead, id.Tenant, id.Graph, head.Instance, rules.HeadSum(0, 0, 0, nil)); err != nil {
+		if _, err := c.Exec(insertHead, id.Tenant, id.Graph, int64(id.Shard), head.Instance, rules.HeadSum(0, 0, 0, nil)); err != nil {
 			return head, err
 		}
 	}
-	numbers, err := c.First(raiseFence, id.Tenant, id.Graph, head.Fence)
+	numbers, err := c.First(raiseFence, id.Tenant, id.Graph, int64(id.Shard), head.Fence)
 	if err != nil {
 		return head, err
 	}
 	ledger = ledger.Acquired(head.Epoch)
-	head.Fence = numbers.Int(0)
+	head.Fence, head.Prior = numbers.Int(0), head.Fence
 	head.Incarnation++
-	head.Attempts, head.UncleanStarts = ledger.Attempts, ledger.Unclean
-	_, err = c.Exec(takeHead, head.Fence, int64(ledger.Attempts), ledger.AttemptedEpoch, int64(ledger.Unclean), id.Tenant, id.Graph)
+	head.Attempts, head.AttemptedBy, head.UncleanStarts = ledger.Attempts, ledger.AttemptedBy, ledger.Unclean
+	_, err = c.Exec(takeHead, head.Fence, int64(ledger.Attempts), ledger.AttemptedEpoch, ledger.AttemptedBy, int64(ledger.Unclean), id.Tenant, id.Graph, int64(id.Shard))
 	return head, err
 }
 
 // readHead returns the head as it stands; one without an Instance is not there.
 func readHead(c *sqlconn.Conn, id checkpoint.ID) (head checkpoint.Head, l rules.Ledger, err error) {
-	r, err := c.First(selectHead, id.Tenant, id.Graph)
+	r, err := c.First(selectHead, id.Tenant, id.Graph, int64(id.Shard))
 	if err != nil || r == nil {
 		return head, l, err
 	}
@@ -90,9 +99,9 @@ func readHead(c *sqlconn.Conn, id checkpoint.ID) (head checkpoint.Head, l rules.
 	head = checkpoint.Head{
 		Instance: r.Text(0), Incarnation: r.Int(1), Fence: r.Int(2),
 		Epoch: r.Int(3), Seq: r.Int(4), At: rules.FromNanos(at), Meta: rules.OrNil(meta),
-		Journal: r.Int(11),
+		Journal: r.Int(11), AttemptedBy: r.Int(12), Clean: r.Int(13) != 0,
 	}
-	l = rules.Ledger{Attempts: int(r.Int(6)), AttemptedEpoch: r.Int(7), Unclean: int(r.Int(8))}
+	l = rules.Ledger{Attempts: int(r.Int(6)), AttemptedEpoch: r.Int(7), Unclean: int(r.Int(8)), AttemptedBy: head.AttemptedBy}
 	if rules.HeadSum(head.Epoch, head.Seq, at, meta) != r.Int(9) {
 		return head, l, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or delete the graph with its state", checkpoint.ErrCorrupt)
 	}
@@ -113,7 +122,7 @@ func (s *Store) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoin
 }
 
 func load(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID, visit func(checkpoint.Cell) error) error {
-	r, err := c.First(selectState, id.Tenant, id.Graph)
+	r, err := c.First(selectState, id.Tenant, id.Graph, int64(id.Shard))
 	if err != nil {
 		return err
 	}
@@ -167,7 +176,7 @@ func (s *Store) Commit(ctx context.Context, c *checkpoint.Commit) error {
 		size:  size,
 		apply: func(ctx context.Context, conn *sqlconn.Conn) error { return commit(ctx, conn, c) },
 		applied: func(conn *sqlconn.Conn) (bool, error) {
-			r, err := conn.First(selectFence, id.Tenant, id.Graph)
+			r, err := conn.First(selectFence, id.Tenant, id.Graph, int64(id.Shard))
 			return r != nil && r.Int(0) == fence && r.Int(1) == seq, err
 		},
 	}))
@@ -185,8 +194,8 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 		return rules.Refuse("%w; use the outbox for this output, or the store that holds the table", checkpoint.ErrNoTables)
 	}
 	at := rules.Nanos(c.At)
-	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta), rules.OrEmpty(c.Meta), settled, settled,
-		c.ID.Tenant, c.ID.Graph, c.Fence, c.Seq)
+	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta), rules.OrEmpty(c.Meta), settled,
+		c.ID.Tenant, c.ID.Graph, int64(c.ID.Shard), c.Fence, c.Seq)
 	if err != nil {
 		return err
 	}
@@ -217,7 +226,7 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 
 // whyRefused looks for the reason why no head was advanced. It is never nil.
 func whyRefused(conn *sqlconn.Conn, c *checkpoint.Commit) error {
-	r, err := conn.First(selectFence, c.ID.Tenant, c.ID.Graph)
+	r, err := conn.First(selectFence, c.ID.Tenant, c.ID.Graph, int64(c.ID.Shard))
 	if err != nil {
 		return err
 	}
@@ -289,13 +298,39 @@ func inKeyOrder(cells []checkpoint.Cell) []*checkpoint.Cell {
 	return ordered
 }
 
-// Release notes a clean stop; see [checkpoint.Checkpoints].
-func (s *Store) Release(ctx context.Context, id checkpoint.ID, fence int64) error {
+// Attempt notes that an epoch is tried; see [checkpoint.Ledger].
+func (s *Store) Attempt(ctx context.Context, id checkpoint.ID, fence, epoch int64) (attempts int, err error) {
+	err = s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+		r, err := c.First(noteAttempt, epoch, fence, id.Tenant, id.Graph, int64(id.Shard))
+		if err == nil && r == nil {
+			return rules.Refuse("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)
+		}
+		if err == nil {
+			attempts = int(r.Int(0))
+		}
+		return err
+	})
+	return attempts, rules.Wrap(err, "note that epoch %d of graph %s is tried", epoch, id)
+}
+
+// Absolve takes an owner's start out of the count; see [checkpoint.Ledger].
+func (s *Store) Absolve(ctx context.Context, id checkpoint.ID, fence, of int64) error {
 	return rules.Wrap(s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
-		changed, err := c.Exec(releaseHead, id.Tenant, id.Graph, fence)
+		changed, err := c.Exec(absolveHead, of, id.Tenant, id.Graph, int64(id.Shard), fence)
 		if err == nil && changed == 0 {
 			return rules.Refuse("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)
 		}
 		return err
-	}), "release graph %s", id)
+	}), "clear the crash ledger of graph %s", id)
+}
+
+// Relinquish notes a clean stop; see [checkpoint.Checkpoints].
+func (s *Store) Relinquish(ctx context.Context, id checkpoint.ID, fence int64) error {
+	return rules.Wrap(s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+		changed, err := c.Exec(relinquishHead, id.Tenant, id.Graph, int64(id.Shard), fence)
+		if err == nil && changed == 0 {
+			return rules.Refuse("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)
+		}
+		return err
+	}), "relinquish graph %s", id)
 }

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	insertEvent = `INSERT INTO recovery_event (tenant, graph, at, component, kind, reason, stack, attempt, delay, outcome, incarnation)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	listEvents = `SELECT id, at, graph, component, kind, reason, stack, attempt, delay, outcome, incarnation
+	insertEvent = `INSERT INTO recovery_event (tenant, graph, shard, at, component, kind, reason, stack, attempt, delay, outcome, incarnation)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	listEvents = `SELECT id, at, graph, shard, component, kind, reason, stack, attempt, delay, outcome, incarnation
 		FROM recovery_event WHERE tenant = ? AND graph = ? AND id < ? ORDER BY id DESC LIMIT ?`
 	pruneEvents = `DELETE FROM recovery_event WHERE id IN (SELECT id FROM recovery_event WHERE at < ? LIMIT ?)`
 
 	selectRevision = `SELECT revision FROM declaration WHERE tenant = ? AND graph = ?`
-	raiseRevision  = `INSERT INTO graph_number (tenant, graph, fence, revision) VALUES (?, ?, 0, 1)
-		ON CONFLICT (tenant, graph) DO UPDATE SET revision = revision + 1 RETURNING revision`
+	raiseRevision  = `INSERT INTO graph_number (tenant, graph, shard, fence, revision) VALUES (?, ?, 0, 0, 1)
+		ON CONFLICT (tenant, graph, shard) DO UPDATE SET revision = revision + 1 RETURNING revision`
 	putDeclaration = `INSERT INTO declaration (revision, origin, updated, text, tenant, graph) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (tenant, graph) DO UPDATE
 		SET revision = excluded.revision, origin = excluded.origin, updated = excluded.updated, text = excluded.text`
@@ -36,7 +36,7 @@ const (
 // AddRecoveryEvent appends to the supervisor's log and numbers the event; see [checkpoint.RecoveryEvents].
 func (s *Store) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
 	return rules.Wrap(s.write(ctx, len(ev.Stack), func(_ context.Context, c *sqlconn.Conn) error {
-		_, err := c.Exec(insertEvent, id.Tenant, id.Graph, rules.Nanos(ev.At), ev.Component, ev.Kind, ev.Reason, ev.Stack,
+		_, err := c.Exec(insertEvent, id.Tenant, id.Graph, int64(id.Shard), rules.Nanos(ev.At), ev.Component, ev.Kind, ev.Reason, ev.Stack,
 			int64(ev.Attempt), int64(ev.Delay), ev.Outcome, ev.Incarnation)
 		return err
 	}), "add recovery event of graph %s", id)
@@ -52,8 +52,8 @@ func (s *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoi
 	err = s.read(ctx, func(c *sqlconn.Conn) error {
 		return c.Query(ctx, listEvents, func(r sqlconn.Row) error {
 			items = append(items, checkpoint.RecoveryEvent{
-				ID: r.Int(0), At: rules.FromNanos(r.Int(1)), Graph: r.Text(2), Component: r.Text(3), Kind: r.Text(4), Reason: r.Text(5),
-				Stack: r.Text(6), Attempt: int(r.Int(7)), Delay: time.Duration(r.Int(8)), Outcome: r.Text(9), Incarnation: r.Int(10),
+				ID: r.Int(0), At: rules.FromNanos(r.Int(1)), Graph: r.Text(2), Shard: int(r.Int(3)), Component: r.Text(4), Kind: r.Text(5),
+				Reason: r.Text(6), Stack: r.Text(7), Attempt: int(r.Int(8)), Delay: time.Duration(r.Int(9)), Outcome: r.Text(10), Incarnation: r.Int(11),
 			})
 			return nil
 		}, id.Tenant, id.Graph, below, int64(size+1))

@@ -9,18 +9,18 @@ import (
 )
 
 // stateOf finds a graph's state for a read that knows the graph by name.
-const stateOf = ` tenant = ?1 AND state = (SELECT state FROM graph_head WHERE tenant = ?1 AND graph = ?2)`
+const stateOf = ` tenant = ?1 AND state = (SELECT state FROM graph_head WHERE tenant = ?1 AND graph = ?2 AND shard = ?3)`
 
 const (
 	insertFiring = `INSERT OR IGNORE INTO firing (tenant, state, incarnation, epoch, key, data) VALUES (?, ?, ?, ?, ?, ?)`
 	trimFirings  = `DELETE FROM firing WHERE rowid IN (
 		SELECT rowid FROM firing WHERE state = ? ORDER BY incarnation, epoch LIMIT ?)`
 	listFirings = `SELECT incarnation, epoch, key, data FROM firing
-		WHERE` + stateOf + ` AND (incarnation, epoch) < (?3, ?4)
-		ORDER BY incarnation DESC, epoch DESC LIMIT ?5`
+		WHERE` + stateOf + ` AND (incarnation, epoch) < (?4, ?5)
+		ORDER BY incarnation DESC, epoch DESC LIMIT ?6`
 	listFiringsOfKey = `SELECT incarnation, epoch, key, data FROM firing
-		WHERE` + stateOf + ` AND (incarnation, epoch) < (?3, ?4) AND key = ?6
-		ORDER BY incarnation DESC, epoch DESC LIMIT ?5`
+		WHERE` + stateOf + ` AND (incarnation, epoch) < (?4, ?5) AND key = ?7
+		ORDER BY incarnation DESC, epoch DESC LIMIT ?6`
 	// It goes down the incarnations that are in the ring, one look each, instead of
 	// through all records.
 	selectFiring = `WITH RECURSIVE started (incarnation) AS (
@@ -29,7 +29,7 @@ const (
 			SELECT (SELECT max(incarnation) FROM firing WHERE` + stateOf + ` AND firing.incarnation < started.incarnation)
 			FROM started WHERE started.incarnation IS NOT NULL)
 		SELECT firing.incarnation, epoch, key, data FROM started CROSS JOIN firing
-		WHERE` + stateOf + ` AND firing.incarnation = started.incarnation AND epoch = ?3 LIMIT 1`
+		WHERE` + stateOf + ` AND firing.incarnation = started.incarnation AND epoch = ?4 LIMIT 1`
 )
 
 // writeFirings adds a commit's records to the ring, trims it, and returns how many
@@ -56,12 +56,12 @@ func writeFirings(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit,
 
 // Firings lists the history; see [checkpoint.History].
 func (s *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.Firing, next string, err error) {
-	below, err := rules.FiringPlace(q.Before)
+	below, err := rules.FiringPlace(id, q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
 	}
 	size := rules.PageSize(q)
-	text, args := listFirings, []any{id.Tenant, id.Graph, below.Incarnation, below.Epoch, int64(size + 1)}
+	text, args := listFirings, []any{id.Tenant, id.Graph, int64(id.Shard), below.Incarnation, below.Epoch, int64(size + 1)}
 	if q.Key != "" {
 		text, args = listFiringsOfKey, append(args, q.Key)
 	}
@@ -74,14 +74,14 @@ func (s *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Quer
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
 	}
-	items, next = rules.Page(items, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(rules.PlaceOf(f)) })
+	items, next = rules.Page(items, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(id, rules.PlaceOf(f)) })
 	return items, next, nil
 }
 
 // Firing is one record of the history; see [checkpoint.History].
 func (s *Store) Firing(ctx context.Context, id checkpoint.ID, epoch int64) (f checkpoint.Firing, err error) {
 	err = s.read(ctx, func(c *sqlconn.Conn) error {
-		r, err := c.First(selectFiring, id.Tenant, id.Graph, epoch)
+		r, err := c.First(selectFiring, id.Tenant, id.Graph, int64(id.Shard), epoch)
 		if err == nil && r == nil {
 			return rules.NotFound("firing of epoch", epoch, id)
 		}

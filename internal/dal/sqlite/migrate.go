@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 )
@@ -25,17 +26,16 @@ func migrate(ctx context.Context, c *sqlconn.Conn, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Script(createMigrationTable); err != nil {
-		return fmt.Errorf("migrate: %w", explain(err))
-	}
-	have, err := schemaVersion(c)
+	missing, err := missing(c, known)
 	if err != nil {
-		return fmt.Errorf("migrate: %w", explain(err))
-	}
-	if err := rules.CheckVersion(have, known); err != nil {
 		return err
 	}
-	for _, m := range known[have:] {
+	if len(missing) > 0 {
+		if err := c.Script(createMigrationTable); err != nil {
+			return fmt.Errorf("migrate: %w", explain(err))
+		}
+	}
+	for _, m := range missing {
 		if err := context.Cause(ctx); err != nil {
 			return fmt.Errorf("migrate: %w", err)
 		}
@@ -62,6 +62,35 @@ func apply(c *sqlconn.Conn, m rules.Migration) error {
 		_, _ = c.Exec("ROLLBACK") // an error says that SQLite has done so already
 	}
 	return err
+}
+
+// missing are the migrations that the file lacks, all of them in a new one.
+func missing(c *sqlconn.Conn, known []rules.Migration) ([]rules.Migration, error) {
+	tables, err := c.First("SELECT count(*) FILTER (WHERE name = 'schema_migration'), count(*) FILTER (WHERE name = 'store_format') FROM sqlite_schema WHERE type = 'table'")
+	if err != nil {
+		return nil, fmt.Errorf("look at the schema: %w", explain(err))
+	}
+	have, format, readableFrom := int64(0), int64(1), int64(1)
+	if tables.Int(0) > 0 {
+		if have, err = schemaVersion(c); err != nil {
+			return nil, fmt.Errorf("look at the schema: %w", explain(err))
+		}
+	}
+	said := tables.Int(1) > 0
+	if said {
+		r, err := c.First("SELECT format, readable_from FROM store_format")
+		if err != nil {
+			return nil, fmt.Errorf("look at the store's format: %w", explain(err))
+		}
+		if r == nil {
+			return nil, fmt.Errorf("%w: it does not say its format; restore the file from a backup", checkpoint.ErrCorrupt)
+		}
+		format, readableFrom = r.Int(0), r.Int(1)
+	}
+	if err := rules.CheckFormat(format, readableFrom); err != nil {
+		return nil, err
+	}
+	return rules.Missing(have, known, said)
 }
 
 // schemaVersion is the last migration applied, 0 in a new file.

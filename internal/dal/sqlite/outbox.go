@@ -15,13 +15,13 @@ const (
 	deleteEntry  = `DELETE FROM outbox WHERE tenant = ? AND state = ? AND output = ? AND seq <= ?`
 	trimJournal  = `DELETE FROM journal WHERE state = ? AND seq <= ?`
 	selectOutbox = `SELECT seq, epoch, key, firing_id, at, sum, data FROM outbox
-		WHERE` + stateOf + ` AND output = ?3 AND seq > ?4 ORDER BY seq`
+		WHERE` + stateOf + ` AND output = ?4 AND seq > ?5 ORDER BY seq`
 	selectDepths = `SELECT output, count(*), sum(size), min(seq), max(seq), min(at) FROM outbox INDEXED BY outbox_depth
-		WHERE state = (SELECT state FROM graph_head WHERE tenant = ? AND graph = ?) GROUP BY output ORDER BY output`
+		WHERE state = (SELECT state FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?) GROUP BY output ORDER BY output`
 
-	advanceJournal = `UPDATE graph_head SET journal = ? WHERE tenant = ? AND graph = ? AND fence = ? AND journal = ? RETURNING state`
+	advanceJournal = `UPDATE graph_head SET journal = ? WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ? AND journal = ? RETURNING state`
 	insertJournal  = `INSERT INTO journal (tenant, state, seq, at, sum, data) VALUES (?, ?, ?, ?, ?, ?)`
-	selectEnd      = `SELECT fence, journal, state FROM graph_head WHERE tenant = ? AND graph = ?`
+	selectEnd      = `SELECT fence, journal, state FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
 	selectJournal  = `SELECT seq, at, sum, data FROM journal WHERE tenant = ? AND state = ? AND seq > ? ORDER BY seq`
 )
 
@@ -68,7 +68,7 @@ func (s *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, aft
 			}
 			page = append(page, e)
 			return nil
-		}, id.Tenant, id.Graph, output, after)
+		}, id.Tenant, id.Graph, int64(id.Shard), output, after)
 	})
 	if err != nil && !errors.Is(err, errPageFull) {
 		return nil, rules.Wrap(err, "read the outbox of output %s of graph %s", output, id)
@@ -84,7 +84,7 @@ func (s *Store) OutboxDepths(ctx context.Context, id checkpoint.ID) (depths []ch
 				Output: r.Text(0), Entries: r.Int(1), Bytes: r.Int(2), First: r.Int(3), Last: r.Int(4), Oldest: rules.FromNanos(r.Int(5)),
 			})
 			return nil
-		}, id.Tenant, id.Graph)
+		}, id.Tenant, id.Graph, int64(id.Shard))
 	})
 	return depths, rules.Wrap(err, "look at the outboxes of graph %s", id)
 }
@@ -107,7 +107,7 @@ func (s *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64
 			return appendJournal(ctx, conn, id, fence, entries)
 		},
 		applied: func(conn *sqlconn.Conn) (bool, error) {
-			r, err := conn.First(selectEnd, id.Tenant, id.Graph)
+			r, err := conn.First(selectEnd, id.Tenant, id.Graph, int64(id.Shard))
 			return r != nil && r.Int(0) == fence && r.Int(1) == last, err
 		},
 	}), "journal of graph %s", id)
@@ -118,12 +118,12 @@ func appendJournal(ctx context.Context, conn *sqlconn.Conn, id checkpoint.ID, fe
 	if err := rules.CheckAppend(entries, fence, true, fence, first-1); err != nil {
 		return err
 	}
-	head, err := conn.First(advanceJournal, last, id.Tenant, id.Graph, fence, first-1)
+	head, err := conn.First(advanceJournal, last, id.Tenant, id.Graph, int64(id.Shard), fence, first-1)
 	if err != nil {
 		return err
 	}
 	if head == nil {
-		r, err := conn.First(selectEnd, id.Tenant, id.Graph)
+		r, err := conn.First(selectEnd, id.Tenant, id.Graph, int64(id.Shard))
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (s *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, 
 }
 
 func readJournal(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID, after int64, visit func(checkpoint.JournalEntry) error) error {
-	head, err := c.First(selectEnd, id.Tenant, id.Graph)
+	head, err := c.First(selectEnd, id.Tenant, id.Graph, int64(id.Shard))
 	if err != nil {
 		return err
 	}
