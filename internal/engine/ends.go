@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 
-	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/reactor"
@@ -13,7 +12,7 @@ import (
 type ends Engine
 
 // Mailbox is what takes events for the end of a link, or why there is none now.
-func (e *ends) Mailbox(to feed.End) (*pump.Mailbox, error) {
+func (e *ends) Mailbox(to feed.End) (feed.Mailbox, error) {
 	m, err := (*Engine)(e).graph(to.Graph)
 	if err != nil {
 		return nil, fmt.Errorf("there is no graph %q yet; the values wait for it", to.Graph.Name)

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"encoding/json"
-	"github.com/graphd/graphd/internal/api"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 

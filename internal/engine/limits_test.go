@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/graphd/graphd/internal/api"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 

@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/watch"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/watch"
 )
 
 // W6, M7: a boundary that arrives during an epoch always leads to a later epoch. Many push

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/graphrun"
 	"log/slog"
 	"net/http"
 	"os"
@@ -16,11 +14,13 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
@@ -30,11 +30,18 @@ type scripted struct {
 	builtin.Kinds
 	source func(name string) accumulator.Source
 	sink   func(name string) sink.Sink
+	// declared makes a source by its declaration; nil and a nil answer leave that to source.
+	declared func(u *compile.Unit, i int) accumulator.Source
 	// sinkErr keeps a sink from being opened.
 	sinkErr func(name string) error
 }
 
 func (s *scripted) Source(u *compile.Unit, i int) (accumulator.Source, error) {
+	if s.declared != nil {
+		if src := s.declared(u, i); src != nil {
+			return src, nil
+		}
+	}
 	if src := s.source(u.Spec.Accumulators[i].Name); src != nil {
 		return src, nil
 	}

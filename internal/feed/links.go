@@ -1,12 +1,14 @@
 package feed
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -16,11 +18,18 @@ type End struct {
 	Accumulator string
 }
 
+// Mailbox takes events for an accumulator. *pump.Mailbox implements it.
+type Mailbox interface {
+	// Push hands events over and says how many leading ones were taken: fewer than all when ctx
+	// was done first.
+	Push(ctx context.Context, events []boundary.Event) (pump.PushOutcome, error)
+}
+
 // Graphs are what links lead from and to.
 type Graphs interface {
 	// Mailbox is what takes events for the end of a link, or why there is none now. It is asked
 	// for each delivery: graphs come and go.
-	Mailbox(to End) (*pump.Mailbox, error)
+	Mailbox(to End) (Mailbox, error)
 	// Upstream says why the output that feeds an accumulator is not there, "" when it is.
 	Upstream(from api.Ref, output string) string
 }

@@ -19,8 +19,8 @@ import (
 const marksPerInterval = 2
 
 // supervision is how one accumulator of the run is kept alive: restarted alone, in its
-// own time, while the reactor goes on (M35). gaveUp hears of the end of its patience.
-func (r *run) supervision(a *accumulatorRun, gaveUp chan<- error) supervisor.Config {
+// own time, while the reactor goes on (M35).
+func (r *run) supervision(a *accumulatorRun) supervisor.Config {
 	p := r.g.unit.Spec.Reactor.Restart
 	return supervisor.Config{
 		Name:      "accumulator/" + a.spec.Name,
@@ -28,7 +28,7 @@ func (r *run) supervision(a *accumulatorRun, gaveUp chan<- error) supervisor.Con
 		Run:       func(ctx context.Context, _ int) error { return r.accumulate(ctx, a) },
 		Endless:   true,
 		Classify:  classifyAccumulator,
-		OnEvent:   func(ev supervisor.Event) { r.accumulatorEvent(a, ev, gaveUp) },
+		OnEvent:   func(ev supervisor.Event) { r.accumulatorEvent(a, ev) },
 		Restarter: a.operator,
 		Revive:    true,
 	}
@@ -113,7 +113,7 @@ func (r *run) source(a *accumulatorRun) (accumulator.Source, error) {
 }
 
 // accumulatorEvent shows and records what the supervisor does with an accumulator.
-func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp chan<- error) {
+func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event) {
 	g := r.g
 	reason := ""
 	if ev.Err != nil {
@@ -129,7 +129,7 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event, gaveUp ch
 	case ev.Kind == supervisor.EventGaveUp:
 		r.inbox.Port(a.index).Health(accumulator.Failed, "restarts_exhausted", reason)
 		if g.unit.Spec.Reactor.Restart.OnExhausted != "degrade" {
-			gaveUp <- fmt.Errorf("%w: %s: %w", errExhausted, a.spec.Name, ev.Err)
+			r.gaveUp <- fmt.Errorf("%w: %s: %w", errExhausted, a.spec.Name, ev.Err)
 		}
 	}
 	if ev.Kind != supervisor.EventWaiting {

@@ -27,6 +27,8 @@ var (
 	errCrashLoop = errors.New("crash loop")
 	// errExhausted ends a run whose accumulator was given up.
 	errExhausted = errors.New("an accumulator was given up")
+	// errCold ends a run whose accumulators were not healthy in time (on_warm_timeout: fail).
+	errCold = errors.New("the accumulators were not healthy within warm_timeout")
 )
 
 // Graph is one graph: what outlives its runs.
@@ -218,7 +220,7 @@ func corrupt(err error) bool {
 // classify judges how a run ended.
 func classify(err error) supervisor.Verdict {
 	switch {
-	case errors.Is(err, errCrashLoop), corrupt(err), errors.Is(err, errExhausted):
+	case errors.Is(err, errCrashLoop), corrupt(err), errors.Is(err, errExhausted), errors.Is(err, errCold):
 		return supervisor.Permanent
 	}
 	return supervisor.Restart
@@ -264,6 +266,8 @@ func failureCode(err error) string {
 		return "checkpoint_corrupt"
 	case errors.Is(err, errExhausted):
 		return "accumulator_failed"
+	case errors.Is(err, errCold):
+		return "warm_timeout"
 	}
 	return "restarts_exhausted"
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,9 @@ type run struct {
 	flushed *supervisor.Group // the writers
 
 	attaching sync.Mutex // one look for new links at a time
+
+	gaveUp chan error // why the run is to end; a place for each accumulator and for the reactor
+	failed bool       // the reactor has said so; its goroutine's alone
 
 	wmu     sync.Mutex
 	writers []*live.Writer // per output; nil where nothing is delivered. More may come with links
@@ -141,7 +145,8 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	}
 	g.routing.Store(&cfg.Routes)
 	declared := g.unit.Spec
-	r := &run{g: g, term: t, head: head, inbox: live.NewInbox(g.unit.Lanes()), writers: make([]*live.Writer, len(sinks))}
+	r := &run{g: g, term: t, head: head, inbox: live.NewInbox(g.unit.Lanes()), writers: make([]*live.Writer, len(sinks)),
+		gaveUp: make(chan error, len(g.unit.Programs)+1)}
 	for i, in := range core.Look().Inputs {
 		if declared.Accumulators[i].Strategy != "latest" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
@@ -166,12 +171,23 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	r.reactor = live.New(live.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.host.Store, Journal: g.host.Store, Ledger: g.host.Store, Head: head,
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
-		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: g.hub.Look, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
+		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
 		Now: time.Now, Hold: g.isHeld(), Epochs: g.host.Gate, Careful: g.host.Careful,
 		Owned: t.Holds, Term: t.Context(), Fail: g.host.Fail,
 		Log: g.host.Log.With("graph", g.ref.Name, "tenant", g.ref.Tenant),
 	})
 	return r, nil
+}
+
+// watch looks at the core, on the reactor's goroutine: it lets the watchers see what is new, and
+// ends the run of a graph that has failed (M10).
+func (r *run) watch(c *reactor.Core, now time.Time) (again time.Time) {
+	if c.Health() == reactor.HealthFailed && !r.failed {
+		r.failed = true
+		_, why := c.HealthReason()
+		r.gaveUp <- fmt.Errorf("%w: %s are not healthy: %s", errCold, strings.Join(c.Degraded(), ", "), why)
+	}
+	return r.g.hub.Look(c, now)
 }
 
 // kept passes on that epochs were kept.
@@ -266,15 +282,14 @@ func (r *run) live(ctx context.Context, t *lease.Term) error {
 		r.letGo(after)
 	}
 	r.attach() // what was linked since the sinks were opened
-	gaveUp := make(chan error, len(r.accs))
 	for _, a := range r.accs {
-		sources.Supervise(ctx, r.supervision(a, gaveUp))
+		sources.Supervise(ctx, r.supervision(a))
 	}
 	var cause error
 	select {
 	case <-ctx.Done():
 	case <-reacting.Done():
-	case cause = <-gaveUp:
+	case cause = <-r.gaveUp:
 	case <-t.Context().Done():
 		writers.Stop()
 	}

@@ -43,7 +43,7 @@ func Changes(old, next *compile.Unit) *api.StateChange {
 // was. What has begun is finished, whether the caller waits or not.
 func Replace(ctx, life context.Context, old, next *Graph, put func() error, installed func()) error {
 	ctx = context.WithoutCancel(ctx)
-	healthy, err := old.settleForUpdate(ctx)
+	troubled, err := old.settleForUpdate(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func Replace(ctx, life context.Context, old, next *Graph, put func() error, inst
 	next.held = true
 	next.Connect()
 	next.Start(life)
-	if healthy != nil {
-		err = next.prove(ctx, healthy)
+	if troubled != nil {
+		err = next.prove(ctx, troubled)
 	}
 	if err == nil {
 		err = put()
@@ -103,9 +103,13 @@ func (g *Graph) Close() {
 }
 
 // settleForUpdate takes a checkpoint of the running graph, so that stopping it risks
-// nothing, and says which accumulators are healthy, by name. The answer is nil when the
+// nothing, and says which accumulators are in trouble, by name. The answer is nil when the
 // graph does not run: then there is nothing that a failed update could keep running.
-func (g *Graph) settleForUpdate(ctx context.Context) (healthy map[string]bool, err error) {
+func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, err error) {
+	// A graph that is about to run, as after an update that failed, is waited for.
+	g.await(ctx, settleTime, func(s *api.GraphSummary) bool {
+		return s.Health != string(reactor.HealthStarting) || s.HealthReason != nil
+	})
 	g.mu.Lock()
 	r := g.run
 	g.mu.Unlock()
@@ -121,17 +125,27 @@ func (g *Graph) settleForUpdate(ctx context.Context) (healthy map[string]bool, e
 		return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: "not_durable",
 			Detail: "the graph was not updated, for its state cannot be saved now: " + err.Error()}
 	}
-	healthy = make(map[string]bool)
+	troubled = make(map[string]bool)
 	sum := g.Summary(ctx)
 	for i := range sum.Accumulators {
 		a := &sum.Accumulators[i]
-		healthy[a.Name] = accumulator.Health(a.Health).Healthy()
+		troubled[a.Name] = inTrouble(a)
 	}
-	return healthy, nil
+	return troubled, nil
+}
+
+// inTrouble says that an accumulator has failed by itself. One that is connecting has not: it is
+// no reason to let an update take it away.
+func inTrouble(a *api.AccumulatorSummary) bool {
+	switch accumulator.Health(a.Health) {
+	case accumulator.Restarting, accumulator.Halted, accumulator.Failed:
+		return true
+	}
+	return false
 }
 
 // prove waits until the held run has come up, and says why when it does not: it cannot be
-// built, or an accumulator fails that is new or was healthy before.
+// built, or an accumulator fails that is new or was in no trouble before.
 func (g *Graph) prove(ctx context.Context, before map[string]bool) error {
 	var why string
 	g.await(ctx, proveTime, func(s *api.GraphSummary) bool {
@@ -154,13 +168,11 @@ func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string
 	pending = s.Health == string(reactor.HealthStarting)
 	for i := range s.Accumulators {
 		a := &s.Accumulators[i]
-		switch h := accumulator.Health(a.Health); h {
-		case accumulator.Starting, accumulator.Connecting:
+		switch h := accumulator.Health(a.Health); {
+		case h == accumulator.Starting || h == accumulator.Connecting:
 			pending = true
-		case accumulator.Restarting, accumulator.Halted, accumulator.Failed:
-			if was, known := before[a.Name]; was || !known {
-				return "accumulator " + a.Name + ": " + detail(a.HealthReason, a.Health), false
-			}
+		case inTrouble(a) && !before[a.Name]:
+			return "accumulator " + a.Name + ": " + detail(a.HealthReason, a.Health), false
 		}
 	}
 	return "", pending

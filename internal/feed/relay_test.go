@@ -1,0 +1,76 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/sink"
+)
+
+var up, down = api.Ref{Tenant: "acme", Name: "up"}, api.Ref{Tenant: "acme", Name: "down"}
+
+// end is the one mailbox at the end of every link. Of each push it takes what is left of room,
+// and ends the caller's time where that is not all, as a full accumulator does.
+type end struct {
+	room int
+	full context.CancelFunc
+	got  []string
+}
+
+func (e *end) Mailbox(End) (Mailbox, error)    { return e, nil }
+func (e *end) Upstream(api.Ref, string) string { return "" }
+
+func (e *end) Push(_ context.Context, events []boundary.Event) (pump.PushOutcome, error) {
+	n := min(e.room, len(events))
+	e.room -= n
+	for _, ev := range events[:n] {
+		e.got = append(e.got, string(ev.Value.AppendJSON(nil)))
+	}
+	if n < len(events) {
+		e.full()
+		e.room = 1000 // what is pushed after that may be taken all the same
+	}
+	return pump.PushOutcome{Taken: n, Accepted: n, Full: n < len(events)}, nil
+}
+
+func messages(from, to int64) (batch []sink.Message) {
+	for i := from; i <= to; i++ {
+		batch = append(batch, sink.Message{Epoch: i, Output: "o", Value: boundary.Int(i)})
+	}
+	return batch
+}
+
+// M46: a delivery that only a part of was taken before its time was over is not through, and
+// goes on behind that part: each value arrives, once, and in order. Over more than one group too.
+func TestM46PartlyTakenDeliveryGoesOn(t *testing.T) {
+	const n = 2*relayGroup + 10
+	for _, room := range []int{0, 1, 3, relayGroup, relayGroup + 1, n - 1} {
+		t.Run(fmt.Sprint(room), func(t *testing.T) {
+			e := &end{room: room}
+			links := New(e)
+			links.live.put(down, []link{{from: up, output: "o", to: End{down, "a"}}})
+			to := links.Relay(up, "o", nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			e.full = cancel
+			if err := to.Deliver(ctx, messages(1, n)); err == nil {
+				t.Fatalf("%d of %d values were taken, and the delivery counts as through", room, n)
+			}
+			if err := to.Deliver(t.Context(), messages(1, n)); err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for i := range n {
+				want = append(want, fmt.Sprint(i+1))
+			}
+			if !slices.Equal(e.got, want) {
+				t.Errorf("got %v", e.got)
+			}
+		})
+	}
+}
