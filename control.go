@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // What a program asks of the daemon it embeds. Everything else is in the API that the daemon
@@ -22,7 +23,7 @@ func (d *Daemon) Apply(ctx context.Context, doc []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.engine.Apply(ctx, api.Ref{Tenant: "default", Name: decl.Name()}, doc, 0, false)
+	_, err = d.engine.Apply(ctx, api.Ref{Tenant: checkpoint.DefaultTenant, Name: decl.Name()}, doc, 0, false)
 	var refused *api.Error
 	if errors.As(err, &refused) && len(refused.Diagnostics) > 0 {
 		return refused.Diagnostics
@@ -41,7 +42,7 @@ func (d *Daemon) Push(ctx context.Context, graph, accumulator string, events ...
 		}
 		raw[i] = v.AppendJSON(nil)
 	}
-	res, err := d.engine.Push(ctx, api.Ref{Tenant: "default", Name: graph}, accumulator, raw)
+	res, err := d.engine.Push(ctx, api.Ref{Tenant: checkpoint.DefaultTenant, Name: graph}, accumulator, raw)
 	if err != nil {
 		return fmt.Errorf("push to %s of %s: %w", accumulator, graph, err)
 	}

@@ -100,6 +100,9 @@ func NewCoreWith(p *Program, lim Limits, f fold.Fold) *Core {
 // which spares it the snapshots.
 func (c *Core) Ephemeral() { c.ephemeral = true }
 
+// Lasting ends Ephemeral: marks have a state again, and the next Take has one in any case.
+func (c *Core) Lasting() { c.ephemeral, c.changed = false, true }
+
 // Restore goes on where a mark left off: state is its encoded State, nil when it had
 // none. It is called before the first event. When the state was dropped although events
 // were open in it, because the declaration changed, those events count as filtered.

@@ -45,6 +45,9 @@ var (
 	ErrBadCursor = errors.New("bad cursor: pass the \"next\" of the previous page as it came, or nothing for the newest")
 )
 
+// DefaultTenant owns the graphs of whoever names no tenant.
+const DefaultTenant = "default"
+
 // ID names a graph in the store, or a shard of one (M48).
 type ID struct {
 	Tenant, Graph string

@@ -93,9 +93,9 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 func (c *Core) take(k *cell, i int, b *boundary.Boundary) {
 	switch in := &c.cfg.Inputs[i]; {
 	case in.bounded():
-		c.push(k, i, queued{b: b, seq: c.admitted, at: nano(c.now)})
+		c.push(k, i, queued{b: b, seq: c.admitted, since: c.admitted, at: nano(c.now)})
 	case in.Group != 0:
-		c.pushGrouped(k, i, queued{b: b, seq: c.admitted, at: nano(c.now)})
+		c.pushGrouped(k, i, queued{b: b, seq: c.admitted, since: c.admitted, at: nano(c.now)})
 	default:
 		c.overwrite(k, i, b, c.admitted)
 	}

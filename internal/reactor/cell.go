@@ -147,12 +147,14 @@ func (c *Core) isShared(i int) bool { return c.place[i] < 0 }
 func (s *slot) dirty() bool   { return s.pend != nil || s.queue.len() > 0 }
 func (s *slot) arrived() bool { return s.pend != nil || !s.cur.IsAbsent() }
 
-// queued is one waiting boundary with its place in the admission order, and the engine time
-// since when it waits.
+// queued is one waiting boundary with its place in the admission order.
 type queued struct {
 	b   *boundary.Boundary
 	seq uint64
-	at  int64
+	// since and at are the place and the engine time of what has waited here first: of the
+	// boundary itself, or of the oldest that it has overwritten.
+	since uint64
+	at    int64
 }
 
 // queue is a FIFO that reuses its array. Its length is bounded by the input's

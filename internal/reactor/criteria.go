@@ -67,7 +67,12 @@ func (c *Core) tickDue() (at int64, ok bool) {
 	if c.cfg.Every <= 0 || c.cfg.Keys != nil || c.ticked == never {
 		return 0, false
 	}
-	return c.onGrid(c.ticked + 1), true
+	at = c.ticked + 1
+	if started := c.shared.started; c.cfg.RateLimit > 0 && started != never {
+		// Else every tick would be an epoch that puts off what waits for the rate limit.
+		at = max(at, started+int64(c.cfg.RateLimit))
+	}
+	return c.onGrid(at), true
 }
 
 // arrived notes the time of something that triggers, for the timers.
@@ -123,7 +128,7 @@ func (c *Core) news(k *cell, i int) (seq uint64, ok bool) {
 	if c.visible(k, i) == 0 {
 		return 0, false
 	}
-	return s.queue.at(0).seq, true
+	return s.queue.at(0).since, true
 }
 
 // completed says whether a key's criteria hold (M8, M9), and which boundary completed them:
@@ -199,7 +204,7 @@ func (c *Core) pushGrouped(k *cell, i int, it queued) {
 	if q.len() > 0 && !c.between(k, i, q.at(q.len()-1).seq) {
 		replaced := c.popLast(k, i)
 		c.accs[i].conflated += replaced.b.Events
-		it.at = replaced.at // something has waited since then
+		it.since, it.at = replaced.since, replaced.at
 	}
 	c.push(k, i, it)
 }

@@ -181,7 +181,7 @@ func (c *Core) restoreKeySlot(k *cell, i int, from *sealedSlot) {
 	case from.pend == nil:
 	case c.cfg.Inputs[i].queues():
 		// The input was latest before: what it had not cut yet comes first in the queue.
-		c.push(k, i, queued{b: from.pend, seq: from.since, at: k.first})
+		c.push(k, i, queued{b: from.pend, seq: from.since, since: from.since, at: k.first})
 		c.changes.touch(k)
 	default:
 		c.overwrite(k, i, from.pend, from.since)

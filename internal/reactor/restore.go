@@ -76,6 +76,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 func (c *Core) restoreMeta(m *meta) {
 	c.journal.seq = m.Journal
 	c.admitted, c.stamp, c.keys.evicted = m.Admitted, max(m.Stamp, c.stamp), m.Evicted
+	c.letterNo = m.Letters
 	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
 	if !m.LastStart.IsZero() {
 		c.shared.started = nano(m.LastStart)
@@ -203,9 +204,9 @@ func (c *Core) decodeQueued(cell *checkpoint.Cell) (it queued, input int, err er
 		return it, -1, errors.New("its name has no sequence number")
 	}
 	r := reader{b: cell.Data}
-	it = queued{b: r.boundary(), seq: n, at: never}
-	if len(r.b) > 0 { // a store of before has no time here
-		it.at = r.int()
+	it = queued{b: r.boundary(), seq: n, since: n, at: never}
+	if len(r.b) > 0 { // before format 2 there is no more
+		it.since, it.at = r.uint(), r.int()
 	}
 	return it, c.input(name), r.done()
 }
@@ -220,7 +221,7 @@ func (c *Core) requeue(k *cell, i int, it queued) {
 		c.push(k, i, it)
 		return
 	}
-	c.overwrite(k, i, it.b, it.seq)
+	c.overwrite(k, i, it.b, it.since)
 	c.touch(k, i)
 	c.changes.gone = append(c.changes.gone, queueCell{i, it.seq, k.key})
 }
@@ -261,7 +262,7 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 	c.admitted++
 	if c.cfg.Inputs[i].queues() {
 		// The input was latest before: what it had not cut yet becomes its queue.
-		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted, at: c.shared.first})
+		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted, since: c.admitted, at: c.shared.first})
 		c.changes.slots[i] = true
 		return nil
 	}

@@ -89,8 +89,7 @@ type sealedSlot struct {
 
 type sealedBoundary struct {
 	queueCell
-	b  *boundary.Boundary
-	at int64 // since when it waits
+	queued
 }
 
 type sealedAccount struct {
@@ -120,6 +119,7 @@ type meta struct {
 	Books     map[string]metaBooks `json:"books"`
 	Emitted   map[string]int64     `json:"emitted"`
 	Evicted   int64                `json:"evicted,omitempty"`
+	Letters   int64                `json:"letters,omitempty"` // the number of the last dead letter
 	Journal   int64                `json:"journal,omitempty"` // the last entry this state covers
 	Outbox    map[string]int64     `json:"outbox,omitempty"`  // by output, the last number given out
 }
@@ -201,9 +201,13 @@ func (c *Core) sealQueue(s *Seal, fresh *changes, k *cell, i int) {
 	}
 	for ; n < q.len(); n++ {
 		it := q.at(n)
-		s.queue = append(s.queue, sealedBoundary{queueCell{i, it.seq, k.key}, it.b, it.at})
+		s.queue = append(s.queue, sealedBoundary{queueCell{i, it.seq, k.key}, *it})
 		fresh.sealedTo[i] = max(fresh.sealedTo[i], it.seq)
 	}
+}
+
+func encodeQueued(it *queued) []byte {
+	return binary.AppendVarint(binary.AppendUvarint(encodeBoundary(nil, it.b), it.since), it.at)
 }
 
 func (c *Core) queueName(q queueCell) string { return queueName(&c.cfg, q) }
@@ -219,6 +223,7 @@ func (c *Core) meta() []byte {
 		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired, Now: c.now,
 		First: stored(c.shared.first), Last: stored(c.shared.last), Ticked: stored(c.ticked),
 		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)), Evicted: c.keys.evicted,
+		Letters: c.letterNo,
 	}
 	for i := range c.accs {
 		a := &c.accs[i]
@@ -252,7 +257,7 @@ func (s *Seal) Commit() *checkpoint.Commit {
 		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellInput, Name: s.cfg.Inputs[sl.input].Name, Data: encodeSlot(&sl)})
 	}
 	for _, q := range s.queue {
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: binary.AppendVarint(encodeBoundary(nil, q.b), q.at)})
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: encodeQueued(&q.queued)})
 	}
 	for i := range s.keys {
 		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellKey, Key: string(s.keys[i].key), Data: encodeKey(s.cfg, &s.keys[i])})

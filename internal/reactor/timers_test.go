@@ -187,3 +187,16 @@ func TestM8CadenceWithoutAStart(t *testing.T) {
 		}
 	}
 }
+
+// M8: the ticks of a cadence keep the distance of rate_limit too: they do not put off for ever
+// what waits for it.
+func TestM8TicksKeepTheRateLimit(t *testing.T) {
+	r := newRig(t, graphOf("  a: {}\n", "{ when: any, every: 500ms, rate_limit: 900ms }", single))
+	r.advance(500 * time.Millisecond)
+	r.fire() // a tick
+	r.push("a", 1)
+	r.advance(500 * time.Millisecond)
+	r.want(r.fire(), "")
+	r.advance(500 * time.Millisecond)
+	r.want(r.fire(), "out=1@2")
+}

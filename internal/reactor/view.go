@@ -90,6 +90,14 @@ func (c *Core) books(i int) Books {
 	}
 }
 
+// Queued is how many boundaries of input i wait in queues, over all keys.
+func (c *Core) Queued(i int) int {
+	if !c.cfg.Inputs[i].bounded() {
+		return 0
+	}
+	return c.accs[i].waiting.boundaries
+}
+
 // State is what GetState answers: the newest value of every input, its flag and queue, and
 // the value of every node.
 type State struct {

@@ -46,17 +46,29 @@ type Graph struct {
 	// lent is how many boundaries of each sequential input the core still has queued: at
 	// none, their memory serves the next ones. nil in the plain mode, where it never does.
 	lent []int
+	// cells are what the seals so far come to; nil before the first.
+	cells map[string]checkpoint.Cell
 }
 
 // New makes a graph that has never fired and whose accumulators are all healthy. The
 // clock, for durations, may be nil: then every duration is 0 and nothing times out.
 func New(u *compile.Unit, start time.Time, mono func() int64) *Graph {
+	g := build(u, start, mono)
+	g.begin()
+	return g
+}
+
+// build makes the graph's pieces, which nothing has been told yet.
+func build(u *compile.Unit, now time.Time, mono func() int64) *Graph {
 	cfg := u.Reactor()
-	cfg.ID = checkpoint.ID{Tenant: "default", Graph: u.Spec.Name}
+	cfg.ID = checkpoint.ID{Tenant: checkpoint.DefaultTenant, Graph: u.Spec.Name}
 	cfg.Instance, cfg.Incarnation, cfg.Fence = uuid.Nil, 1, 1
 	cfg.Mono = mono
+	// Whatever the declaration says of a daemon's restarts: a graph under virtual time is
+	// sealed when its driver wants it, and nobody takes its journal.
+	cfg.Forgetful, cfg.Journal = false, false
 	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
-	g := &Graph{unit: u, core: reactor.NewCore(cfg), now: start}
+	g := &Graph{unit: u, core: reactor.NewCore(cfg), now: now}
 	for i, p := range u.Programs {
 		if p.FlushesWithEpochs() {
 			g.flushing = append(g.flushing, i)
@@ -66,10 +78,6 @@ func New(u *compile.Unit, start time.Time, mono func() int64) *Graph {
 	}
 	if !cfg.FullRecompute {
 		g.lent = make([]int, len(g.accs))
-	}
-	g.core.Start(start)
-	for i := range g.accs {
-		g.core.SetHealth(start, i, accumulator.SocketOnly, "", "")
 	}
 	return g
 }
