@@ -18,8 +18,6 @@ const (
 	carefulWait = 5 * time.Second
 	// noteTimeout bounds one note in the ledger.
 	noteTimeout = 5 * time.Second
-	// notePause keeps a reactor from turning while it waits for the ledger.
-	notePause = 5 * time.Millisecond
 )
 
 // caution is how a reactor goes on after an owner that did not stop cleanly (M43). Before an
@@ -76,7 +74,7 @@ func (r *Reactor) note(now time.Time) {
 	id, fence := r.Core.Config().ID, r.Core.Config().Fence
 	r.spawn(func() {
 		c.answered <- protect(func() error {
-			ctx, cancel := context.WithTimeout(r.Term, noteTimeout)
+			ctx, cancel := context.WithTimeout(r.reach, noteTimeout)
 			defer cancel()
 			if r.disowned() {
 				return ErrDisowned
@@ -161,12 +159,4 @@ func (r *Reactor) giveTurn() {
 		c.place = false
 		r.Careful.leave()
 	}
-}
-
-// wait is how long at least the reactor may sleep although something is due.
-func (c *caution) wait() time.Duration {
-	if c.on && (c.asking != 0 || c.left <= 0) {
-		return notePause
-	}
-	return 0
 }

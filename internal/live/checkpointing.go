@@ -114,7 +114,7 @@ func (r *Reactor) launch() {
 			c.Seq, c.Settled, c.Delivered = r.seq+1, s.settled, s.delivered
 			done.bytes = size(c)
 			// A stop does not cut a commit short: its outcome would be unknown.
-			ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
+			ctx, cancel := context.WithTimeout(r.reach, commitTimeout)
 			defer cancel()
 			if r.disowned() {
 				return ErrDisowned
@@ -232,7 +232,7 @@ func final(err error) bool {
 // settle takes in the outcome of the commit in flight.
 func (r *Reactor) settle(done committed) error {
 	s := done.seal
-	r.inflight = nil
+	r.inflight, r.shown.stirred = nil, true
 	r.giveTurn() // also when the commit failed: others must not wait for this one's rows
 	if final(done.err) {
 		// Neither may be sent again: memory is discarded, and the supervisor reloads.

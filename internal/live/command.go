@@ -324,7 +324,11 @@ func (r *Reactor) DeadLetter(ctx context.Context, m *sink.Message, code, reason 
 func (r *Reactor) takeRefused() {
 	for range len(r.refused) {
 		f := <-r.refused
-		r.Core.DeadLetterMessage(&f.m, f.code, f.reason)
-		r.shown.stirred = true
+		r.deadLetter(&f)
 	}
+}
+
+func (r *Reactor) deadLetter(f *refusal) {
+	r.Core.DeadLetterMessage(&f.m, f.code, f.reason)
+	r.shown.stirred = true
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,9 +25,9 @@ const maxWaitingLetters = 1024
 type Inbox struct {
 	mu     sync.Mutex
 	lanes  []lane
-	order  []handed // as they came, over all inputs: the admission order
-	spare  []handed // the array the reactor has emptied, to be filled next
-	health []healthNote
+	order  []handed      // as they came, over all inputs: the admission order
+	spare  []handed      // the array the reactor has emptied, to be filled next
+	health []healthNote  // the newest of each input that has said something since the last drain
 	wake   chan struct{} // capacity 1: "look"; the state is in the fields above
 	held   bool          // nothing is let in; see Reactor.Release
 
@@ -122,7 +123,12 @@ func (p *port) Health(h accumulator.Health, code, detail string) {
 	if b.lanes[p.input].port != p.incarnation {
 		return
 	}
-	b.health = append(b.health, healthNote{p.input, h, code, detail})
+	note := healthNote{p.input, h, code, detail}
+	if i := slices.IndexFunc(b.health, func(n healthNote) bool { return n.input == p.input }); i >= 0 {
+		b.health[i] = note
+	} else {
+		b.health = append(b.health, note)
+	}
 	b.ring()
 }
 
@@ -303,6 +309,19 @@ func (b *Inbox) merge(l *lane, h *accumulator.Handoff) {
 	old.h.Mark = h.Mark
 	old.conflated += l.conflated
 	l.conflated = 0
+}
+
+// DrainHealth takes in what accumulators say of themselves, and no more; it reports whether
+// there was any.
+func (b *Inbox) DrainHealth(now time.Time, c *reactor.Core) bool {
+	b.mu.Lock()
+	health := b.health
+	b.health = nil
+	b.mu.Unlock()
+	for _, n := range health {
+		c.SetHealth(now, n.input, n.health, n.code, n.detail)
+	}
+	return len(health) > 0
 }
 
 // Drain admits everything that waits, in the order it came, and reports whether there was any.

@@ -92,7 +92,7 @@ func (r *Reactor) write(now time.Time) {
 		began := time.Now()
 		err := protect(func() error {
 			// A stop does not cut an append short: its outcome would be unknown.
-			ctx, cancel := context.WithTimeout(r.Term, commitTimeout)
+			ctx, cancel := context.WithTimeout(r.reach, commitTimeout)
 			defer cancel()
 			if r.disowned() {
 				return ErrDisowned
@@ -109,7 +109,7 @@ func (r *Reactor) write(now time.Time) {
 // written takes in the outcome of the append on its way.
 func (r *Reactor) written(done appended, now time.Time) error {
 	p := &r.pipe
-	p.inflight = false
+	p.inflight, r.shown.stirred = false, true
 	if done.err != nil {
 		if final(done.err) {
 			return fmt.Errorf("journal entry %d: %w", p.unsent[0].Seq, done.err)

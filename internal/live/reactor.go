@@ -70,6 +70,9 @@ type Options struct {
 	// Mirror is told, on the reactor's goroutine, that an input's positions are in a checkpoint.
 	// It must not block. Nil for none.
 	Mirror func(input int, positions []boundary.Position)
+	// Shutdown answers, once Run is to stop, the context that all of the shutdown has: when it
+	// ends, what is on its way to the sinks and the store is cut off. Nil for ten seconds.
+	Shutdown func() context.Context
 	// Flush waits, at shutdown and within ctx, until the writers have returned. Nil for none.
 	Flush func(ctx context.Context)
 	// Epochs bounds how many reactors run epochs at one time; nil for no bound.
@@ -98,7 +101,9 @@ type Reactor struct {
 
 	inflight   *flight
 	committing sync.WaitGroup
-	spawn      func(f func()) // runs a call to the store beside the reactor; joined by committing
+	spawn      func(f func())  // runs a call to the store beside the reactor; joined by committing
+	reach      context.Context // of those calls; ends with the term, or when a shutdown has no time left
+	cutOff     context.CancelFunc
 	seq        int64
 	sealNow    bool
 	nextSeal   time.Time
@@ -121,6 +126,7 @@ type Reactor struct {
 	kept       int64          // epochs, when Kept was called last
 
 	shown    publisher
+	free     bool      // nothing but the criteria kept it from firing in this turn
 	stepping *stepping // a Step that goes on; nil for none
 	resting  []resting
 }
@@ -138,6 +144,7 @@ func New(o Options) *Reactor {
 		marked: make([]int64, len(o.Writers)), carried: make([]int64, len(o.Writers)),
 	}
 	r.spawn = r.committing.Go
+	r.reach, r.cutOff = context.WithCancel(o.Term)
 	r.pipe.appends, r.pipe.durable = make(chan appended, 1), o.Core.JournalSeq()
 	r.pipe.mark.raise(r.pipe.durable)
 	if o.Core.Config().Journal {
@@ -182,6 +189,7 @@ func (r *Reactor) Run(ctx context.Context) error {
 	defer r.Inbox.Close()
 	defer r.giveTurn()
 	defer r.Careful.forget(r)
+	defer r.cutOff()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
 	r.started = r.Now()
@@ -253,6 +261,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	r.takeRefused()
 	fired, free := r.fire(now)
 	busy = busy || fired
+	r.free = free
 	r.stepped(fired, free)
 	if r.disowned() {
 		return false, ErrDisowned
@@ -299,10 +308,11 @@ func (r *Reactor) collect(now time.Time) error {
 	}
 }
 
-// admit takes what accumulators have handed over, unless too many dead letters wait for the store.
+// admit takes what accumulators have handed over, unless too many dead letters wait for the
+// store or the journal is behind; how they are it takes in all the same.
 func (r *Reactor) admit(now time.Time) bool {
 	if r.Core.LettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
-		return false
+		return r.Inbox.DrainHealth(now, r.Core)
 	}
 	return r.Inbox.Drain(now, r.Core)
 }
@@ -423,10 +433,14 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 		sooner(r.Core.TickDue())
 		return max(0, until.Sub(now))
 	}
-	sooner(r.Core.Due())
+	if r.free {
+		sooner(r.Core.Due())
+	} else {
+		sooner(r.Core.TickDue()) // what keeps it from firing says when it does no more
+	}
 	sooner(r.nextSeal, r.inflight == nil && (r.Core.Changed() || !r.settled || r.unmarked()))
 	sooner(r.lingerTo, r.inflight == nil && !r.lingerTo.IsZero())
 	sooner(r.pipe.retryAt, !r.pipe.inflight && len(r.pipe.unsent) > 0)
 	sooner(r.care.retryAt, r.care.on && now.Before(r.care.retryAt))
-	return max(r.care.wait(), until.Sub(now))
+	return max(0, until.Sub(now))
 }

@@ -7,15 +7,21 @@ import (
 	"time"
 )
 
-// finalCommit bounds the last checkpoint of a shutdown.
-const finalCommit = 10 * time.Second
+const (
+	// shutdownTime is what a shutdown has when nobody says.
+	shutdownTime = 10 * time.Second
+	// flushOutbox is how long a shutdown waits for sinks to take what is in their outboxes:
+	// it is in the store, and delivered after the next start.
+	flushOutbox = time.Second
+)
 
 // shutDown ends at the epoch boundary: what is handed over is admitted but not fired, the
-// sinks are flushed, and the final checkpoint holds the rest (M38).
+// sinks are flushed, and the final checkpoint holds the rest (M38). All of it has one
+// deadline; what is still on its way to the store then is cut off.
 func (r *Reactor) shutDown(ctx context.Context) error {
-	// The stop itself is what ended ctx; the clean-up outlives it, within its own bound.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalCommit)
+	end, cancel := r.timeLeft(ctx)
 	defer cancel()
+	defer context.AfterFunc(end, r.cutOff)()
 	now := r.Now()
 	r.Inbox.Drain(now, r.Core)
 	for range len(r.commands) {
@@ -24,30 +30,71 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 	r.endSteps(ErrStopped)
 	r.Core.Stop()
 	r.hand(now)
-	if err := r.release(end); err != nil {
+	if err := r.makeDurable(end); err != nil {
 		return err
 	}
-	for _, w := range r.Writers {
-		if w != nil {
-			w.CloseWhenEmpty()
-		}
-	}
-	if r.Flush != nil {
-		r.Flush(end)
-	}
-	if err := r.land(end); err != nil {
+	r.flush(end)
+	if err := r.join(end); err != nil {
 		return err
 	}
 	return r.lastCommit(end)
 }
 
-// release makes durable what the sinks may not have before, so that the flush takes it along:
+// timeLeft is what the shutdown has. The stop itself is what ended ctx; the clean-up outlives it.
+func (r *Reactor) timeLeft(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Shutdown != nil {
+		return context.WithCancel(r.Shutdown())
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+}
+
+// flush lets the writers deliver what they have, in half of the time that is left: the last
+// checkpoint needs some too. Dead letters that they make meanwhile are taken in.
+func (r *Reactor) flush(end context.Context) {
+	for _, w := range r.Writers {
+		if w != nil {
+			w.CloseWhenEmpty()
+		}
+	}
+	if r.Flush == nil {
+		return
+	}
+	ctx, cancel := end, context.CancelFunc(func() {})
+	if at, ok := end.Deadline(); ok {
+		ctx, cancel = context.WithTimeout(end, time.Until(at)/2)
+	}
+	defer cancel()
+	flushed := make(chan struct{})
+	go func() {
+		defer close(flushed)
+		r.Flush(ctx)
+	}()
+	soon := time.NewTimer(flushOutbox)
+	defer soon.Stop()
+	for {
+		select {
+		case <-flushed:
+			r.takeRefused()
+			return
+		case f := <-r.refused:
+			r.deadLetter(&f)
+		case <-soon.C:
+			for _, w := range r.Writers {
+				if w != nil && w.cfg.Outbox != nil {
+					w.giveUp()
+				}
+			}
+		}
+	}
+}
+
+// makeDurable makes durable what the sinks may not have before, so that the flush takes it along:
 // what follows from the journal, and what waits for an outbox.
-func (r *Reactor) release(ctx context.Context) error {
+func (r *Reactor) makeDurable(ctx context.Context) error {
 	if r.held || !r.Core.Config().Journal && !r.Core.Holding() {
 		return nil
 	}
-	if err := r.land(ctx); err != nil {
+	if err := r.join(ctx); err != nil {
 		return err
 	}
 	if err := r.writeOut(ctx); err != nil {
@@ -59,8 +106,8 @@ func (r *Reactor) release(ctx context.Context) error {
 	return nil
 }
 
-// land waits for what is on its way to the store.
-func (r *Reactor) land(ctx context.Context) error {
+// join waits for what is on its way to the store.
+func (r *Reactor) join(ctx context.Context) error {
 	for r.pipe.inflight || r.inflight != nil && r.inflight.launched {
 		select {
 		case done := <-r.commits:
@@ -72,7 +119,8 @@ func (r *Reactor) land(ctx context.Context) error {
 				return err
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("shutdown: what was on its way to the store did not end within %v", finalCommit)
+			return errors.New("shutdown: what was on its way to the store did not come back in time; the next start goes on " +
+				"from the last checkpoint")
 		}
 	}
 	return nil
@@ -83,14 +131,14 @@ func (r *Reactor) writeOut(ctx context.Context) error {
 	for r.Core.Logged() || len(r.pipe.unsent) > 0 {
 		r.pipe.retryAt = time.Time{}
 		r.write(r.Now())
-		if err := r.land(ctx); err != nil {
+		if err := r.join(ctx); err != nil {
 			return err
 		}
 		if r.persist[journalFails] != "" {
 			return fmt.Errorf("shutdown: %s", r.persist[journalFails])
 		}
 	}
-	return r.land(ctx) // a seal that waited for the journal
+	return r.join(ctx) // a seal that waited for the journal
 }
 
 // commitNow takes a checkpoint and waits for it. Rows that the store refuses become dead
@@ -127,7 +175,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 
 func (r *Reactor) lastCommit(ctx context.Context) error {
 	if r.held {
-		return r.giveBack(ctx)
+		return r.relinquish(ctx)
 	}
 	if err := r.writeOut(ctx); err != nil {
 		return err
@@ -141,13 +189,13 @@ func (r *Reactor) lastCommit(ctx context.Context) error {
 		}
 	}
 	r.Inbox.Journaled(r.Inbox.Drained())
-	return r.giveBack(ctx)
+	return r.relinquish(ctx)
 }
 
-// giveBack says that the graph stopped cleanly.
-func (r *Reactor) giveBack(ctx context.Context) error {
+// relinquish says that the graph stopped cleanly.
+func (r *Reactor) relinquish(ctx context.Context) error {
 	if err := r.Store.Relinquish(ctx, r.Core.Config().ID, r.Core.Config().Fence); err != nil {
-		return fmt.Errorf("relinquish: %w", err)
+		return fmt.Errorf("relinquish the graph: %w", err)
 	}
 	return nil
 }

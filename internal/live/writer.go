@@ -74,6 +74,9 @@ type OutboxConfig struct {
 type Writer struct {
 	cfg  WriterConfig
 	wake chan struct{} // capacity 1: "look"
+	// open ends when Run is to return whatever is left; over ends it.
+	open context.Context
+	over context.CancelFunc
 
 	mu      sync.Mutex
 	queue   []sink.Message
@@ -97,6 +100,7 @@ type Writer struct {
 // NewWriter makes a writer; Run it on a goroutine of its own.
 func NewWriter(cfg WriterConfig) *Writer {
 	w := &Writer{cfg: cfg, wake: make(chan struct{}, 1)}
+	w.open, w.over = context.WithCancel(context.Background())
 	if o := cfg.Outbox; o != nil {
 		w.next, w.committed = o.Delivered+1, o.Committed
 		w.delivered.Store(o.Delivered)
@@ -149,6 +153,9 @@ func (w *Writer) putCommitted(batch []sink.Message) {
 	w.queue = append(w.queue, batch...)
 	w.queued += size
 }
+
+// giveUp lets Run return with what is left undelivered: it is in the outbox.
+func (w *Writer) giveUp() { w.over() }
 
 // CloseWhenEmpty lets Run return once everything queued has been delivered.
 func (w *Writer) CloseWhenEmpty() {
@@ -226,6 +233,9 @@ func (w *Writer) Undelivered(above, upTo int64) (list []sink.Message) {
 // Run delivers until CloseWhenEmpty has been called and the queue is empty, or ctx is
 // done; then it closes the sink. What was not delivered is counted by Status as pending.
 func (w *Writer) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.open, cancel)()
 	var batch []sink.Message
 	pause := w.cfg.Retry.backOff()
 	for ctx.Err() == nil {
@@ -257,10 +267,10 @@ func (w *Writer) Run(ctx context.Context) error {
 		}
 	}
 	// The sink is closed even when the deadline has passed, but not for long.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
+	end, shut := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer shut()
 	if w.disowned() {
-		cancel() // what the sink still buffers is not to go out
+		shut() // what the sink still buffers is not to go out
 	}
 	return w.cfg.Sink.Close(end)
 }
@@ -390,25 +400,26 @@ func (w *Writer) done(through []sink.Message) {
 	}
 	w.delivered.Store(through[n-1].Seq)
 	left := w.pending.Add(-n)
-	if w.cfg.Outbox != nil {
-		w.freed(through)
-	}
+	unblocked := w.cfg.Outbox != nil && w.freed(through)
 	// What is through of an outbox is marked with the next commit.
-	if left+n >= full/2 || left == 0 && (w.cfg.Outbox != nil || w.awaited.Load()) {
+	if unblocked || left+n >= full/2 || left == 0 && (w.cfg.Outbox != nil || w.awaited.Load()) {
 		w.ring()
 	}
 }
 
-// freed takes what is through off the outbox's bytes; an empty one has none, whatever was estimated.
-func (w *Writer) freed(through []sink.Message) {
+// freed takes what is through off the outbox's bytes, and reports whether they were what held
+// the graph up. An empty outbox has none, whatever was estimated.
+func (w *Writer) freed(through []sink.Message) (unblocked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	full := w.bytes.Load() >= outboxBytes
 	for i := range through {
 		w.bytes.Add(-int64(through[i].Value.Size()))
 	}
 	if w.pending.Load() == 0 {
 		w.bytes.Store(0)
 	}
+	return full && w.bytes.Load() < outboxBytes
 }
 
 func (w *Writer) ring() {
