@@ -52,7 +52,7 @@ func (r *session) looked(ctx context.Context, s *seen) error {
 		r.lookAt = time.Now().Add(kafkanet.Backoff(r.failures))
 	} else {
 		r.failures, r.trouble = 0, ""
-		r.lookAt = time.Now().Add(lookEvery)
+		r.lookAt = time.Now().Add(r.s.every)
 	}
 	r.say()
 	return nil

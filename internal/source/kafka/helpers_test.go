@@ -88,7 +88,7 @@ func newSource(t *testing.T, cfg Config) *Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.behind = 200 * time.Millisecond // the brokers of tests agree with one another
+	s.behind, s.every = 200*time.Millisecond, 50*time.Millisecond // the brokers of tests agree with one another
 	return s
 }
 

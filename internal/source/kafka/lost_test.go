@@ -393,7 +393,7 @@ func TestABrokerThatIsBehind(t *testing.T) {
 		return res, nil, true
 	})
 	src := newSource(t, config(addrs, "t"))
-	src.behind = beyondPatience
+	src.behind, src.every = beyondPatience, lookEvery
 	f := readSource(t, src, &receiver{})
 	f.count(t, 1)
 	f.says(t, accumulator.Disconnected, 1)

@@ -126,7 +126,7 @@ func (r *session) due() time.Time {
 	now := time.Now()
 	at := r.lookAt
 	if r.looking {
-		at = now.Add(lookEvery)
+		at = now.Add(r.s.every)
 	}
 	for _, p := range r.partitions {
 		if !p.busy && p.notBefore.After(now) && p.notBefore.Before(at) {

@@ -74,7 +74,8 @@ type Source struct {
 	cfg Config
 	// behind is how long a broker may have less than was read, or another topic.
 	behind time.Duration
-	lag    atomic.Int64 // -1: not known
+	every  time.Duration // how often the topics are looked at
+	lag    atomic.Int64  // -1: not known
 
 	mu      sync.Mutex
 	durable []boundary.Position // the newest that the mirror has not taken
@@ -99,7 +100,7 @@ func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("kafka source: %w", err)
 	}
-	s := &Source{cfg: cfg, behind: beyondPatience, wake: make(chan struct{}, 1)}
+	s := &Source{cfg: cfg, behind: beyondPatience, every: lookEvery, wake: make(chan struct{}, 1)}
 	s.lag.Store(-1)
 	return s, nil
 }
