@@ -199,6 +199,7 @@ func declare(t *testing.T, name, doc string) (dir string) {
 // know which were acknowledged as durable.
 type pushers struct {
 	next  atomic.Int64
+	event func(n int64) string
 	base  atomic.Pointer[string] // where the daemon is now
 	wg    sync.WaitGroup
 	mu    sync.Mutex
@@ -209,7 +210,12 @@ type pushers struct {
 const pushBatch = 100
 
 func startPushers(ctx context.Context, path string, clients int) *pushers {
-	p := &pushers{}
+	return startPushersOf(ctx, path, clients, func(n int64) string { return fmt.Sprintf(`{"n":%d}`, n) })
+}
+
+// startPushersOf is startPushers with events of one's own.
+func startPushersOf(ctx context.Context, path string, clients int, event func(n int64) string) *pushers {
+	p := &pushers{event: event}
 	for range clients {
 		p.wg.Go(func() {
 			for ctx.Err() == nil {
@@ -230,7 +236,8 @@ func (p *pushers) push(ctx context.Context, url string) bool {
 	from := p.next.Add(pushBatch) - pushBatch
 	var b strings.Builder
 	for n := from; n < from+pushBatch; n++ {
-		fmt.Fprintf(&b, "{\"n\":%d}\n", n)
+		b.WriteString(p.event(n))
+		b.WriteByte('\n')
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(b.String()))
 	if err != nil {

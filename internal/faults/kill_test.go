@@ -31,6 +31,14 @@ func startLoad(ctx context.Context, t *testing.T, path string) *load {
 
 func startLoadAt(ctx context.Context, t *testing.T, path string, each int64) *load {
 	t.Helper()
+	return startLines(ctx, t, path, each, func(n int64) string {
+		return fmt.Sprintf("%-*s", lineLength-1, fmt.Sprintf(`{"n":%d}`, n))
+	})
+}
+
+// startLines appends the lines of so many events every 10 ms.
+func startLines(ctx context.Context, t *testing.T, path string, each int64, line func(n int64) string) *load {
+	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +58,8 @@ func startLoadAt(ctx context.Context, t *testing.T, path string, each int64) *lo
 			var b strings.Builder
 			n := l.written.Load()
 			for i := range each {
-				fmt.Fprintf(&b, "%-*s\n", lineLength-1, fmt.Sprintf(`{"n":%d}`, n+i))
+				b.WriteString(line(n + i))
+				b.WriteByte('\n')
 			}
 			if _, err := f.WriteString(b.String()); err != nil {
 				return
