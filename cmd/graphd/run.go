@@ -55,6 +55,7 @@ type runStats struct {
 	Epochs      int64   `json:"epochs"`
 	Outputs     int64   `json:"outputs"`
 	DeadLetters int64   `json:"dead_letters"`
+	LateDropped int64   `json:"late_dropped,omitempty"`
 	Seconds     float64 `json:"seconds"`
 	CPUSeconds  float64 `json:"cpu_seconds"`
 }
@@ -80,12 +81,16 @@ func runGraph(ctx context.Context, t *terminal.Terminal, d *graphd.Declaration, 
 		t.Say("graphd: %s, %s",
 			terminal.Plural(s.DeadLetters, "dead letter"), terminal.Plural(s.Failed, "failed epoch"))
 	}
+	for text := range strings.Lines(s.Late) {
+		t.Say("graphd: %s", strings.TrimSuffix(text, "\n"))
+	}
 	if !stats {
 		return nil
 	}
 	line, err := json.Marshal(runStats{
 		Events: s.Events, Epochs: s.Epochs, Outputs: s.Outputs, DeadLetters: s.DeadLetters,
-		Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(),
+		LateDropped: s.LateDropped,
+		Seconds:     time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(),
 	})
 	if err != nil {
 		return err

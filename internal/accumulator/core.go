@@ -141,6 +141,7 @@ func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
 		var said fold.Verdict
 		n := len(c.out)
 		c.folding.Value, c.folding.Event, c.folding.Facts = v, ev, &c.in.facts
+		c.folding.Number = c.mark.Counters.Received + 1
 		if c.out, said = c.fold.Add(now, &c.folding, c.out); said != fold.Folded {
 			return c.unfolded(now, ev, pulled, said)
 		}

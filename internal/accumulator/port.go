@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
@@ -28,6 +29,8 @@ type (
 	PartedState = fold.Parted
 	// Part is one of them.
 	Part = fold.Part
+	// Lateness is what a window has found late.
+	Lateness = window.Lateness
 	// BadEvent says why an event cannot be used.
 	BadEvent = fold.BadEvent
 )

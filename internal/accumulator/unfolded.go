@@ -30,6 +30,17 @@ func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said fol
 	return Outcome{Status: Filtered}
 }
 
+// LateDrops are the events that came too late for their windows and were dropped, as `late`
+// says; ok is false when there are none.
+func (c *Core) LateDrops() (l Lateness, ok bool) {
+	w, is := c.fold.(*window.Window)
+	if !is || c.p.window.Late == "side" || c.p.window.Late == "dead_letter" {
+		return l, false // they are told where they went
+	}
+	l = w.Lateness()
+	return l, l.Events > 0
+}
+
 // aside sends a late event to the input for such.
 func (c *Core) aside(now time.Time, ev *boundary.Event) *BadEvent {
 	v := c.in.dec.Keep(c.folding.Value) // the event itself leaves the Core, which may have only borrowed it

@@ -113,7 +113,8 @@ func TestM3LateEventsAsTheyCame(t *testing.T) {
 		fmt.Fprintln(&in, event)
 		fmt.Fprintln(&want, event)
 	}
-	u, diags := (&builtin.Kinds{}).Parse([]byte(strings.Replace(doc, "REACTOR", "reactor: { strategy: sequential }", 1)), "late.yaml")
+	doc = strings.Replace(doc, "REACTOR", "reactor: { strategy: sequential }", 1)
+	u, diags := (&builtin.Kinds{}).Parse([]byte(doc), "late.yaml")
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,5 +137,52 @@ func TestM3LateEventsAsTheyCame(t *testing.T) {
 	}
 	if got.String() != want.String() {
 		t.Errorf("got %.300s\nwant %.300s", got.String(), want.String())
+	}
+}
+
+// M26: an event far in the future moves the watermark past everything after it. What is
+// dropped then is counted, and the event that did it is named.
+func TestLateDropsAreTold(t *testing.T) {
+	t.Parallel()
+	doc := strings.NewReplacer("      late: stragglers\n", "", "REACTOR", "reactor: { strategy: sequential }",
+		"nodes:\n  missed: { expr: '{ \"page\": stragglers.page, \"n\": stragglers.n }' }\n", "",
+		"  raw: { from: stragglers, sink: { stdout: {} } }\n", "",
+		"  missed: { from: missed, sink: { stdout: {} } }\n", "").Replace(stragglers)
+	run := func(late string, lines ...string) job.Stats {
+		t.Helper()
+		doc := strings.Replace(doc, "tumbling: 10s", "tumbling: 10s\n      "+late, 1)
+		u, diags := (&builtin.Kinds{}).Parse([]byte(doc), "late.yaml")
+		if err := diags.Err(); err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		r, err := file.NewReader(strings.NewReader(strings.Join(lines, "\n")), file.ReaderConfig{Format: "ndjson"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats, err := job.Run(t.Context(), job.Config{Unit: u, Inputs: []job.Reader{r}, Sinks: make([]sink.Sink, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stats
+	}
+	input := []string{`{"at":1,"n":1,"page":"a"}`, `{"at":7258118400,"n":1,"page":"a"}`, `nonsense`}
+	for at := range 100 {
+		input = append(input, fmt.Sprintf(`{"at":%d,"n":1,"page":"a"}`, at+5))
+	}
+	s := run("late: drop", input...)
+	want := "100 late events of visits were dropped; furthest behind was event 4, of 1970-01-01T00:00:05Z," +
+		" when event 2, of 2200-01-01T00:00:00Z, had moved the watermark"
+	if s.LateDropped != 100 || s.Late != want+"\n" || s.DeadLetters != 1 {
+		t.Errorf("%+v", s)
+	}
+	if s := run("late: update\n      retain: 10s", input...); s.LateDropped != 100 {
+		t.Errorf("update: %+v", s)
+	}
+	if s := run("late: dead_letter", input...); s.LateDropped != 0 || s.Late != "" || s.DeadLetters != 101 {
+		t.Errorf("dead letters are told as such: %+v", s)
+	}
+	s = run("lateness: 10s", input[0], `{"at":8,"n":1,"page":"a"}`, `{"at":3,"n":1,"page":"a"}`)
+	if s.LateDropped != 0 || s.Late != "" {
+		t.Errorf("nothing is late: %+v", s)
 	}
 }

@@ -54,6 +54,10 @@ type Stats struct {
 	Failed      int64 `json:"failed_epochs"`
 	Outputs     int64 `json:"outputs"`
 	DeadLetters int64 `json:"dead_letters"`
+	// LateDropped is how many events came too late for their windows and were dropped. Late
+	// tells of each such window, in a line of its own, the event that made them late.
+	LateDropped int64  `json:"late_dropped,omitempty"`
+	Late        string `json:"late,omitempty"`
 }
 
 // InputMissing says that a source that pulls has no input to stand in for it.
@@ -333,5 +337,9 @@ func (r *runner) count() {
 	}
 	for i := range v.Inputs {
 		r.stats.DeadLetters += v.Inputs[i].Books.DeadLettered
+		if l, ok := r.g.LateDrops(i); ok {
+			r.stats.LateDropped += l.Events
+			r.stats.Late += tellLate(r.cfg.Unit.Spec.Accumulators[i].Name, &l) + "\n"
+		}
 	}
 }

@@ -99,6 +99,10 @@ func (g *Graph) AddBad(i int, ev *boundary.Event, bad *accumulator.BadEvent) {
 	g.accs[i].AddBad(g.now, ev, true, bad)
 }
 
+// LateDrops are input i's events that came too late for their windows and were dropped; ok is
+// false when there are none.
+func (g *Graph) LateDrops(i int) (l accumulator.Lateness, ok bool) { return g.accs[i].LateDrops() }
+
 // StartAt sets the clock before the first event; it must not lie before the time New was given.
 func (g *Graph) StartAt(t time.Time) { g.now = t }
 

@@ -32,6 +32,8 @@ type Input struct {
 	Value boundary.Value // what the event has become
 	Event *boundary.Event
 	Facts *Facts // for a window
+	// Number is which of all received events it is, from 1.
+	Number int64
 }
 
 // Facts are what a window needs to know of one event. They are used again for the next.

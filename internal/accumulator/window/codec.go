@@ -183,7 +183,9 @@ func (w *Window) decodeHead(r *fold.Reader, h *handle) {
 	}
 	h.closed = int(r.Uvarint())
 	for range r.Count() {
-		h.instances = append(h.instances, instanceHandle{number: r.Varint(), start: r.Varint(), end: r.Varint(), n: int(r.Uvarint())})
+		h.instances = append(h.instances, instanceHandle{
+			number: r.Varint(), start: r.Varint(), end: r.Varint(), n: int(r.Uvarint()),
+		})
 	}
 	if h.closed > len(h.instances) || h.closed < 0 {
 		r.Fail(fold.ErrForeign)

@@ -17,6 +17,7 @@ type partition struct {
 	most  int64  // the greatest time it vouches for; noTime before its first event
 	since int64  // when it was last heard of, in engine time; 0 after a restart, until the next tick
 	idle  bool   // silent for so long that it holds nothing up
+	mover int64  // the number of the event that most is of; 0 after a restart
 }
 
 // watermark is how far event time has come: no event before it is waited for (M3). It never
@@ -51,7 +52,7 @@ func (w *watermark) part(stream string, now int64) int {
 // saw takes note of an event of the time at that arrived now, and reports whether the
 // watermark moved. An event vouches for no time after its arrival: a clock that runs ahead
 // closes nothing early.
-func (w *watermark) saw(stream string, at, now int64) bool {
+func (w *watermark) saw(stream string, at, now, number int64) bool {
 	p := &w.parts[w.part(stream, now)]
 	p.since = now
 	woken := p.idle
@@ -59,7 +60,9 @@ func (w *watermark) saw(stream string, at, now int64) bool {
 	if at = min(at, now); at <= p.most && !woken {
 		return false
 	}
-	p.most = max(p.most, at)
+	if at > p.most {
+		p.most, p.mover = at, number
+	}
 	return w.move()
 }
 
@@ -120,6 +123,20 @@ func (w *watermark) move() bool {
 		return false
 	}
 	return w.to(least - w.lateness)
+}
+
+// slowest is the partition by which the watermark goes; nil before the first event.
+func (w *watermark) slowest() *partition {
+	var found *partition
+	for i := range w.parts {
+		p := &w.parts[i]
+		switch {
+		case p.most == noTime:
+		case found == nil, found.idle && (!p.idle || p.most > found.most), !found.idle && !p.idle && p.most < found.most:
+			found = p
+		}
+	}
+	return found
 }
 
 func (w *watermark) to(mark int64) bool {

@@ -38,6 +38,7 @@ type Window struct {
 
 	last     *instance // of the last event
 	failures []Failure
+	late     Lateness
 	updates  []*instance // scratch
 }
 
@@ -67,6 +68,7 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 	}
 	newest := w.grid.latest(f.At)
 	if _, end := w.grid.window(newest); end <= w.kept() {
+		w.noteLate(in.Number, f.At)
 		return out, fold.Late
 	}
 	hash := uint64(0)
@@ -97,7 +99,7 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 	if w.p.Early > 0 && w.earlyAt == 0 {
 		w.earlyAt = engine + int64(w.p.Early)
 	}
-	if w.p.timed && w.wm.saw(in.Event.Pos.Stream, f.At, engine) {
+	if w.p.timed && w.wm.saw(in.Event.Pos.Stream, f.At, engine, in.Number) {
 		out = w.advance(out)
 	}
 	return out, fold.Folded
