@@ -48,10 +48,12 @@ func (d *Daemon) Push(ctx context.Context, graph, accumulator string, events ...
 	}
 	var refused []error
 	for _, r := range res.Rejected {
-		refused = append(refused, fmt.Errorf("push to %s of %s: event %d was refused: %s: %s", accumulator, graph, r.Index, r.Code, r.Detail))
+		refused = append(refused, fmt.Errorf("push to %s of %s: event %d was refused: %s: %s", accumulator, graph,
+			r.Index, r.Code, r.Detail))
 	}
 	if res.Full {
-		refused = append(refused, fmt.Errorf("push to %s of %s: only the first %d of %d events were taken: %w", accumulator, graph, res.Accepted, len(events), context.Cause(ctx)))
+		refused = append(refused, fmt.Errorf("push to %s of %s: only the first %d of %d events were taken: %w",
+			accumulator, graph, res.Accepted, len(events), context.Cause(ctx)))
 	}
 	return errors.Join(refused...)
 }

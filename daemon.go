@@ -163,29 +163,35 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
 	}
-	kinds := &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard, Store: tables, KafkaBrokers: cfg.KafkaBrokers}
+	kinds := &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
+		Store: tables, KafkaBrokers: cfg.KafkaBrokers}
 	cfg.Registry.register(kinds)
 	d.engine = engine.New(engine.Config{
-		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody), ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
+		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody),
+		ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
 		Kinds:    kinds,
 		Outbound: d.guard,
 		Fail:     fail,
 	})
-	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{Version: cfg.Version.Version, Revision: cfg.Version.Commit, GoVersion: cfg.Version.Go})
+	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{
+		Version: cfg.Version.Version, Revision: cfg.Version.Commit, GoVersion: cfg.Version.Go,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("set up metrics: %w", err)
 	}
 	d.server, err = server.New(d.engine, server.Config{
 		Log: cfg.Log, Metrics: telemetry.Handler(metrics, cfg.Log), Version: cfg.Version, Origins: cfg.Origins,
-		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets, FramesPerSecond: cfg.MaxFrames,
-		PushTimeout: cfg.PushTimeout, Hosts: cfg.hosts(),
+		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
+		FramesPerSecond: cfg.MaxFrames,
+		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if d.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
-		return nil, fmt.Errorf("%w: listen on %s: %w; is another daemon running? choose another address with --listen", ErrDependency, cfg.Listen, err)
+		return nil, fmt.Errorf("%w: listen on %s: %w; is another daemon running? choose another address with --listen",
+			ErrDependency, cfg.Listen, err)
 	}
 	return d, nil
 }
@@ -197,7 +203,8 @@ func (c *Config) checkListen() error {
 		return fmt.Errorf("%w: listen %q: %w; write host:port", ErrConfig, c.Listen, err)
 	}
 	if ip := net.ParseIP(host); !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%w: listen %s is not loopback, and without tokens anyone who reaches it can steer the daemon; listen on 127.0.0.1, or say --insecure", ErrConfig, c.Listen)
+		return fmt.Errorf("%w: listen %s is not loopback, and without tokens anyone who reaches it can steer the "+
+			"daemon; listen on 127.0.0.1, or say --insecure", ErrConfig, c.Listen)
 	}
 	return nil
 }
@@ -211,9 +218,11 @@ func (c *Config) checkGraphs() error {
 	info, err := os.Stat(c.Graphs)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: the folder of declarations cannot be read: %w; make it, or correct --graphs", ErrConfig, err)
+		return fmt.Errorf("%w: the folder of declarations cannot be read: %w; make it, or correct --graphs", ErrConfig,
+			err)
 	case !info.IsDir():
-		return fmt.Errorf("%w: %s is not a folder; --graphs names the folder that holds the declarations", ErrConfig, c.Graphs)
+		return fmt.Errorf("%w: %s is not a folder; --graphs names the folder that holds the declarations", ErrConfig,
+			c.Graphs)
 	}
 	return nil
 }

@@ -89,14 +89,16 @@ func testDeclaration(path string, read func(string) (*Declaration, error)) ([]Te
 	}
 	base, ok := strings.CutSuffix(strings.TrimSuffix(strings.TrimSuffix(path, ".yaml"), ".yml"), "_test")
 	if !ok {
-		return nil, fmt.Errorf("%s is not named NAME_test.yaml, so there is no telling which declaration it tests", path)
+		return nil, fmt.Errorf("%s is not named NAME_test.yaml, so there is no telling which declaration it tests",
+			path)
 	}
 	d, err := read(base + filepath.Ext(path))
 	if err != nil {
 		return nil, err
 	}
 	if d.Name() != tests.Graph {
-		return nil, fmt.Errorf("%s tests graph %q, but %s declares %q", path, tests.Graph, base+filepath.Ext(path), d.Name())
+		return nil, fmt.Errorf("%s tests graph %q, but %s declares %q", path, tests.Graph, base+filepath.Ext(path),
+			d.Name())
 	}
 	return scenario.Run(d.unit, tests), nil
 }

@@ -61,7 +61,9 @@ func (e *Events) Send(position int64, event any) error {
 		return fmt.Errorf("send the event at %d: %w", position, err)
 	}
 	// As JSON it is what a pushed event of the same text would be.
-	ev := boundary.Event{Raw: v.AppendJSON(nil), At: time.Now(), Pos: boundary.Position{Stream: goStream, Offset: position}}
+	ev := boundary.Event{
+		Raw: v.AppendJSON(nil), At: time.Now(), Pos: boundary.Position{Stream: goStream, Offset: position},
+	}
 	return e.out.Emit(e.ctx, append(accumulator.NewBatch(e.out, 1), ev))
 }
 

@@ -47,7 +47,9 @@ func TestSinkFuncConformance(t *testing.T) {
 				if err != nil {
 					return fmt.Errorf("%T: %w", m.Value, err)
 				}
-				got = append(got, sinktest.Arrival{Epoch: m.Epoch, Key: key, Output: m.Output, Value: v.AppendJSON(nil)})
+				got = append(got, sinktest.Arrival{
+					Epoch: m.Epoch, Key: key, Output: m.Output, Value: v.AppendJSON(nil),
+				})
 			}
 			return nil
 		}

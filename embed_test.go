@@ -66,19 +66,27 @@ func TestNodeFunc(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := map[string]any{"k": []any{1, 2}}
-	want := []map[string]any{{"a": 7, "b": b}, {"a": "nothing", "b": b}, {"a": map[string]any{"f": 1.5, "l": []any{true, nil}}, "b": b}}
+	want := []map[string]any{
+		{"a": 7, "b": b}, {"a": "nothing", "b": b}, {"a": map[string]any{"f": 1.5, "l": []any{true, nil}}, "b": b},
+	}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)
 	}
 	n := map[string]any{"x": 1}
-	take(t, s, []any{map[string]any{"got": 7, "n": n}}, []any{nil}, []any{map[string]any{"got": map[string]any{"f": 1.5, "l": []any{true, nil}}, "n": n}})
+	take(t, s, []any{map[string]any{"got": 7, "n": n}}, []any{nil}, []any{
+		map[string]any{"got": map[string]any{"f": 1.5, "l": []any{true, nil}}, "n": n},
+	})
 }
 
 // A function gets the whole of an input, whatever expressions read of it.
 func TestNodeFuncGetsAllFields(t *testing.T) {
 	var seen any
-	r := graphd.Registry{Nodes: map[string]graphd.NodeFunc{"score": func(in map[string]any) (any, error) { seen = in["a"]; return 1, nil }}}
-	d, err := r.Parse([]byte("graph: g\naccumulators: { a: {} }\nnodes: { n: { go: { name: score }, inputs: [a] }, m: { expr: a.f } }\noutputs: { o: { from: m, sink: { drop: {} } } }\n"), "")
+	r := graphd.Registry{Nodes: map[string]graphd.NodeFunc{"score": func(in map[string]any) (any, error) {
+		seen = in["a"]
+		return 1, nil
+	}}}
+	d, err := r.Parse([]byte("graph: g\naccumulators: { a: {} }\nnodes: { n: { go: { name: score }, inputs: [a] }, "+
+		"m: { expr: a.f } }\noutputs: { o: { from: m, sink: { drop: {} } } }\n"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +135,12 @@ func TestM21NodeFuncFails(t *testing.T) {
 // does not run again.
 func TestM16NodeFuncRunsWhenItIsDue(t *testing.T) {
 	runs := 0
-	r := graphd.Registry{Nodes: map[string]graphd.NodeFunc{"score": func(in map[string]any) (any, error) { runs++; return in["a"], nil }}}
-	d, err := r.Parse([]byte("graph: g\naccumulators: { a: {}, c: {} }\nnodes: { n: { go: { name: score }, inputs: [a] }, m: { expr: '[n ?? nil, c ?? nil]' } }\noutputs: { o: { from: m, sink: { drop: {} } } }\n"), "")
+	r := graphd.Registry{Nodes: map[string]graphd.NodeFunc{"score": func(in map[string]any) (any, error) {
+		runs++
+		return in["a"], nil
+	}}}
+	d, err := r.Parse([]byte("graph: g\naccumulators: { a: {}, c: {} }\nnodes: { n: { go: { name: score }, inputs: "+
+		"[a] }, m: { expr: '[n ?? nil, c ?? nil]' } }\noutputs: { o: { from: m, sink: { drop: {} } } }\n"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +160,8 @@ func TestM16NodeFuncRunsWhenItIsDue(t *testing.T) {
 // What is not registered is a diagnostic with its place, and the plan of a graph with
 // functions is the same each time.
 func TestNotRegistered(t *testing.T) {
-	doc := []byte("graph: g\naccumulators:\n  a: { source: { go: { name: s } } }\nnodes:\n  n: { go: { name: f }, inputs: [a] }\noutputs:\n  o: { from: n, sink: { go: { name: k } } }\n")
+	doc := []byte("graph: g\naccumulators:\n  a: { source: { go: { name: s } } }\nnodes:\n  n: { go: { name: f }, " +
+		"inputs: [a] }\noutputs:\n  o: { from: n, sink: { go: { name: k } } }\n")
 	_, err := graphd.ParseDeclaration(doc, "g.yaml")
 	var ds graphd.Diagnostics
 	if !errors.As(err, &ds) || len(ds) != 3 {
@@ -163,7 +176,8 @@ func TestNotRegistered(t *testing.T) {
 
 // The commands of a simulation, and its refusals.
 func TestSimulation(t *testing.T) {
-	d, err := graphd.ParseDeclaration([]byte("graph: g\naccumulators: { a: { strategy: sequential, schema: { type: integer } } }\nnodes: { n: { expr: a + 1 } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"), "")
+	d, err := graphd.ParseDeclaration([]byte("graph: g\naccumulators: { a: { strategy: sequential, schema: { type: "+
+		"integer } } }\nnodes: { n: { expr: a + 1 } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +259,9 @@ func TestRegisteredSourceAndSink(t *testing.T) {
 	}
 	d, err := graphd.New(ctx, graphd.Config{
 		Store: "memory:", Listen: "127.0.0.1:0", Stdout: io.Discard,
-		Registry: graphd.Registry{Sources: map[string]graphd.SourceFunc{"s": source}, Sinks: map[string]graphd.SinkFunc{"k": sink}},
+		Registry: graphd.Registry{
+			Sources: map[string]graphd.SourceFunc{"s": source}, Sinks: map[string]graphd.SinkFunc{"k": sink},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +269,9 @@ func TestRegisteredSourceAndSink(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
 	<-d.Ready()
-	err = d.Apply(ctx, []byte("graph: g\naccumulators: { a: { source: { go: { name: s } }, strategy: sequential } }\nreactor: { restart: { base: 10ms } }\noutputs: { o: { from: a, sink: { go: { name: k } }, on_error: dead_letter } }\n"))
+	err = d.Apply(ctx, []byte("graph: g\naccumulators: { a: { source: { go: { name: s } }, strategy: sequential } "+
+		"}\nreactor: { restart: { base: 10ms } }\noutputs: { o: { from: a, sink: { go: { name: k } }, on_error: "+
+		"dead_letter } }\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

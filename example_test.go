@@ -102,7 +102,8 @@ func ExampleSourceFunc() {
 		return nil // the input has ended
 	}
 	r := graphd.Registry{Sources: map[string]graphd.SourceFunc{"squares": squares}}
-	_, err := r.Parse([]byte("graph: g\naccumulators: { a: { source: { go: { name: squares } } } }\noutputs: { o: { from: a, sink: { drop: {} } } }\n"), "")
+	_, err := r.Parse([]byte("graph: g\naccumulators: { a: { source: { go: { name: squares } } } }\noutputs: { o: { "+
+		"from: a, sink: { drop: {} } } }\n"), "")
 	fmt.Println(err)
 	// Output: <nil>
 }

@@ -19,7 +19,8 @@ const pollGraphs = time.Second
 // maxDeclarations bounds the files of the graphs directory.
 const maxDeclarations = 10_000
 
-// watchGraphs applies what changes in the graphs directory until ctx is done. A broken file keeps the graph as it was and says so.
+// watchGraphs applies what changes in the graphs directory until ctx is done. A broken file keeps the graph as it was
+// and says so.
 func (d *Daemon) watchGraphs(ctx context.Context) {
 	if d.cfg.Graphs == "" {
 		return
@@ -50,7 +51,8 @@ func (d *Daemon) applyGraphs(ctx context.Context) {
 		return
 	}
 	if len(paths) > maxDeclarations {
-		d.log.Error("the graphs directory holds too many files; the first are read", "dir", d.cfg.Graphs, "files", len(paths), "limit", maxDeclarations)
+		d.log.Error("the graphs directory holds too many files; the first are read", "dir", d.cfg.Graphs, "files",
+			len(paths), "limit", maxDeclarations)
 		paths = paths[:maxDeclarations]
 	}
 	for path := range d.seen {

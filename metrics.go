@@ -25,7 +25,8 @@ func (s *metricsSource) Graphs(ctx context.Context) []telemetry.GraphMetrics {
 func graphMetrics(m *graphrun.Metrics) telemetry.GraphMetrics {
 	g := telemetry.GraphMetrics{
 		Summary: m.Summary, EpochDuration: histogram(&m.Stats.Durations),
-		Checkpoint: telemetry.CheckpointMetrics{Duration: histogram(&m.Checkpoint.Took), Bytes: m.Checkpoint.Bytes, Failed: m.Checkpoint.Failed},
+		Checkpoint: telemetry.CheckpointMetrics{Duration: histogram(&m.Checkpoint.Took), Bytes: m.Checkpoint.Bytes,
+			Failed: m.Checkpoint.Failed},
 	}
 	for cause, n := range m.Stats.Epochs {
 		name := reactor.Cause(cause).String()
@@ -50,7 +51,9 @@ func graphMetrics(m *graphrun.Metrics) telemetry.GraphMetrics {
 	}
 	for accumulator, codes := range m.Letters {
 		for code, n := range codes {
-			g.DeadLetters = append(g.DeadLetters, telemetry.DeadLetterCount{Accumulator: accumulator, Reason: code, Events: n})
+			g.DeadLetters = append(g.DeadLetters, telemetry.DeadLetterCount{
+				Accumulator: accumulator, Reason: code, Events: n,
+			})
 		}
 	}
 	for output, n := range m.Retries {

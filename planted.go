@@ -70,7 +70,8 @@ func (s *plantedStore) Commit(ctx context.Context, c *checkpoint.Commit) error {
 
 // offsetFirst commits the positions, and a moment later the rest.
 func (s *plantedStore) offsetFirst(ctx context.Context, c *checkpoint.Commit) error {
-	first := checkpoint.Commit{ID: c.ID, Fence: c.Fence, Seq: c.Seq + s.extra, Epoch: s.head.Epoch, At: c.At, Meta: s.head.Meta, KeepFirings: c.KeepFirings}
+	first := checkpoint.Commit{ID: c.ID, Fence: c.Fence, Seq: c.Seq + s.extra, Epoch: s.head.Epoch, At: c.At,
+		Meta: s.head.Meta, KeepFirings: c.KeepFirings}
 	if first.Meta == nil {
 		first.Meta, first.Epoch = c.Meta, c.Epoch
 	}

@@ -66,7 +66,8 @@ func (d *Declaration) openInputs(c *RunConfig) (readers []job.Reader, closeAll f
 	for name, path := range c.Inputs {
 		i := slices.IndexFunc(d.unit.Inputs(), func(in reactor.Input) bool { return in.Name == name })
 		if i < 0 {
-			return nil, closeAll, fmt.Errorf("%w: the graph has no input %q; it has %s", ErrConfig, name, strings.Join(d.InputNames(), ", "))
+			return nil, closeAll, fmt.Errorf("%w: the graph has no input %q; it has %s", ErrConfig, name,
+				strings.Join(d.InputNames(), ", "))
 		}
 		src := c.Stdin
 		format := "ndjson"
@@ -83,7 +84,9 @@ func (d *Declaration) openInputs(c *RunConfig) (readers []job.Reader, closeAll f
 		if declared, ok := accs[i].Source.Config.(interface{ LineFormat() string }); ok && path == "-" {
 			format = declared.LineFormat()
 		}
-		if readers[i], err = file.NewReader(src, file.ReaderConfig{Format: format, Schema: accs[i].Schema}); err != nil {
+		if readers[i], err = file.NewReader(src, file.ReaderConfig{
+			Format: format, Schema: accs[i].Schema,
+		}); err != nil {
 			return nil, closeAll, fmt.Errorf("input %s: %w", name, err)
 		}
 	}

@@ -152,5 +152,8 @@ type SimulationStatus struct {
 // Status is how the graph is now.
 func (s *Simulation) Status() SimulationStatus {
 	v := s.g.Core().Look()
-	return SimulationStatus{Health: string(v.Health), Paused: v.Paused, Epochs: v.Epoch, DeadLetters: len(s.g.Letters()), WaitingFor: v.WaitingFor}
+	return SimulationStatus{
+		Health: string(v.Health), Paused: v.Paused, Epochs: v.Epoch, DeadLetters: len(s.g.Letters()),
+		WaitingFor: v.WaitingFor,
+	}
 }

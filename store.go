@@ -45,7 +45,8 @@ func scratch(s checkpoint.Store) string {
 // storeClass tells a store that somebody else holds or that is out of reach from one that
 // this graphd cannot use.
 func storeClass(err error) error {
-	if errors.Is(err, dal.ErrAddress) || errors.Is(err, checkpoint.ErrNewerSchema) || errors.Is(err, checkpoint.ErrCorrupt) {
+	if errors.Is(err, dal.ErrAddress) || errors.Is(err, checkpoint.ErrNewerSchema) ||
+		errors.Is(err, checkpoint.ErrCorrupt) {
 		return ErrConfig
 	}
 	return ErrDependency

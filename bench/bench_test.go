@@ -101,7 +101,9 @@ func runTo(t *testing.T, wl *workload, f *files) *summary {
 	for i, in := range wl.inputs {
 		inputs[in.name] = f.paths[i]
 	}
-	if _, err := d.Run(t.Context(), graphd.RunConfig{Inputs: inputs, Outputs: map[string]string{wl.output: out}, Stdout: io.Discard}); err != nil {
+	if _, err := d.Run(t.Context(), graphd.RunConfig{
+		Inputs: inputs, Outputs: map[string]string{wl.output: out}, Stdout: io.Discard,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := summarise(out)
@@ -131,7 +133,8 @@ func BenchmarkPushToEpoch(b *testing.B) {
 	const rate, events = 2_000, 10_000
 	ctx := b.Context()
 	store := memory.New()
-	e := engine.New(engine.Config{Store: store, Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)}, Log: slog.New(slog.DiscardHandler)})
+	e := engine.New(engine.Config{Store: store, Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
+		Log: slog.New(slog.DiscardHandler)})
 	if err := e.Open(ctx); err != nil {
 		b.Fatal(err)
 	}
@@ -158,7 +161,8 @@ func BenchmarkPushToEpoch(b *testing.B) {
 
 // pace pushes events at the interval, one after another, and notes when each was pushed,
 // when its push returned, and when its output was seen.
-func pace(b *testing.B, e *engine.Engine, ref api.Ref, watch api.Subscription, events int, interval time.Duration) (began, returned, done []time.Time) {
+func pace(b *testing.B, e *engine.Engine, ref api.Ref, watch api.Subscription, events int, interval time.Duration) (
+	began, returned, done []time.Time) {
 	began, returned, done = make([]time.Time, events), make([]time.Time, events), make([]time.Time, events)
 	seen := make(chan error, 1)
 	go func() { seen <- collect(b.Context(), watch, done) }() // joined below

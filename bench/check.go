@@ -38,7 +38,8 @@ func check(ctx context.Context, c *config, wl *workload, f *files) (*summary, er
 			first = s
 		}
 		if *s != *first {
-			return nil, fmt.Errorf("%s does not put out what the floor does: %+v, want %+v; see %s", v.name, *s, *first, path)
+			return nil, fmt.Errorf("%s does not put out what the floor does: %+v, want %+v; see %s", v.name, *s, *first,
+				path)
 		}
 	}
 	return first, nil

@@ -68,7 +68,8 @@ func buildAt(ctx context.Context, c *config, revision string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("name the binary: %w", err)
 	}
-	if out, err := exec.CommandContext(ctx, "git", "worktree", "add", "--detach", tree, revision).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "git", "worktree", "add", "--detach", tree,
+		revision).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("check out %s: %w\n%s", revision, err, out)
 	}
 	// Not with ctx: an interrupted run must not leave the work tree listed.

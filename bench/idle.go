@@ -47,7 +47,8 @@ func idle(ctx context.Context, c *config, w io.Writer) error {
 		if n == 1 {
 			base = float64(row.rss)
 		}
-		fmt.Fprintf(t, "%d\t%.2f\t%.2f\t%.0f\t%.1f\t%.2f\t%.2f\t\n", n, s.ready.Seconds(), live.Seconds(), float64(row.rss)/(1<<20),
+		fmt.Fprintf(t, "%d\t%.2f\t%.2f\t%.0f\t%.1f\t%.2f\t%.2f\t\n", n, s.ready.Seconds(), live.Seconds(),
+			float64(row.rss)/(1<<20),
 			(float64(row.rss)-base)/1024/float64(n), row.percent, row.startCPU.Seconds())
 	}
 	return t.Flush()

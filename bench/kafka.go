@@ -63,7 +63,8 @@ func throughKafka(ctx context.Context, c *config, w io.Writer) (err error) {
 			return startServer(ctx, self, "floor", "kafka", addr, out, strconv.Itoa(n))
 		},
 		func(out string) (*server, error) {
-			return startGraphd(ctx, c, map[string]string{"through": fmt.Sprintf(kafkaGraph, out)}, "--kafka-brokers", addr)
+			return startGraphd(ctx, c, map[string]string{"through": fmt.Sprintf(kafkaGraph, out)}, "--kafka-brokers",
+				addr)
 		},
 	}
 	results := make([][]copied, len(names))
@@ -80,7 +81,8 @@ func throughKafka(ctx context.Context, c *config, w io.Writer) (err error) {
 }
 
 func printCopies(w io.Writer, n int, names []string, results [][]copied) error {
-	fmt.Fprintf(w, "\nKafka to Kafka, %d records of 65 bytes, one partition, all replicas acknowledge; from the start of the process\n", n)
+	fmt.Fprintf(w, "\nKafka to Kafka, %d records of 65 bytes, one partition, all replicas acknowledge; from the "+
+		"start of the process\n", n)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\trecords/s\tlow…high\tx floor (time)\tCPU-s/M\tx floor (CPU)\tpeak MiB\t")
 	var floor, floorCPU float64
@@ -91,14 +93,16 @@ func printCopies(w io.Writer, n int, names []string, results [][]copied) error {
 		if i == 0 {
 			floor, floorCPU = rate(mid), cpu
 		}
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f…%.0f\t%.2f\t%.2f\t%.2f\t%d\t\n", names[i], rate(mid), rate(list[len(list)-1]), rate(list[0]),
+		fmt.Fprintf(t, "%s\t%.0f\t%.0f…%.0f\t%.2f\t%.2f\t%.2f\t%d\t\n", names[i], rate(mid), rate(list[len(list)-1]),
+			rate(list[0]),
 			floor/rate(mid), cpu, cpu/floorCPU, mid.peak>>20)
 	}
 	return t.Flush()
 }
 
 // copyOnce runs one program until the output topic has as many records as the input.
-func copyOnce(ctx context.Context, addr, out string, n int, start func(out string) (*server, error)) (r copied, err error) {
+func copyOnce(ctx context.Context, addr, out string, n int, start func(out string) (*server, error)) (
+	r copied, err error) {
 	client := &kafka.Client{Addr: kafka.TCP(addr), Transport: &kafka.Transport{MetadataTTL: 100 * time.Millisecond}}
 	if err := createTopic(ctx, client, out); err != nil {
 		return r, err
@@ -134,7 +138,9 @@ func copyOnce(ctx context.Context, addr, out string, n int, start func(out strin
 }
 
 func createTopic(ctx context.Context, client *kafka.Client, name string) error {
-	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: name, NumPartitions: 1, ReplicationFactor: 1}}})
+	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{
+		Topics: []kafka.TopicConfig{{Topic: name, NumPartitions: 1, ReplicationFactor: 1}},
+	})
 	if err == nil {
 		err = res.Errors[name]
 	}
@@ -154,7 +160,9 @@ func createTopic(ctx context.Context, client *kafka.Client, name string) error {
 
 // endOf is how many records a topic of one partition has.
 func endOf(ctx context.Context, client *kafka.Client, topic string) (int64, error) {
-	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {kafka.LastOffsetOf(0)}}})
+	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{
+		Topics: map[string][]kafka.OffsetRequest{topic: {kafka.LastOffsetOf(0)}},
+	})
 	if err != nil {
 		return 0, fmt.Errorf("look at topic %s: %w", topic, err)
 	}
@@ -175,7 +183,8 @@ func fillTopic(ctx context.Context, addr string, n int) error {
 	defer w.Close()
 	batch := make([]kafka.Message, 0, floorBatch)
 	for i := range n {
-		text := fmt.Sprintf(`{"symbol":"SYM%03d","bid":%d.125,"ask":%d.250,"ts":%d}`, i%1000, 1000+i%9000, 1000+i%9000, 1700000000000+i)
+		text := fmt.Sprintf(`{"symbol":"SYM%03d","bid":%d.125,"ask":%d.250,"ts":%d}`, i%1000, 1000+i%9000, 1000+i%9000,
+			1700000000000+i)
 		if batch = append(batch, kafka.Message{Value: []byte(text)}); len(batch) == cap(batch) || i == n-1 {
 			if err := w.WriteMessages(ctx, batch...); err != nil {
 				return fmt.Errorf("fill the input topic: %w", err)
@@ -190,7 +199,8 @@ func fillTopic(ctx context.Context, addr string, n int) error {
 const floorBatch = 1000
 
 func kafkaWriter(addr, topic string) *kafka.Writer {
-	return &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, RequiredAcks: kafka.RequireAll, BatchSize: floorBatch, BatchTimeout: time.Millisecond}
+	return &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, RequiredAcks: kafka.RequireAll, BatchSize: floorBatch,
+		BatchTimeout: time.Millisecond}
 }
 
 // runKafkaFloor is `bench floor kafka BROKER OUTPUT N`: what a good programmer would write
@@ -204,7 +214,9 @@ func runKafkaFloor(args []string) error {
 		return fmt.Errorf("read the number of records: %w", err)
 	}
 	ctx := context.Background()
-	r := kafka.NewReader(kafka.ReaderConfig{Brokers: args[:1], Topic: "in", Partition: 0, MinBytes: 1, MaxBytes: 4 << 20, QueueCapacity: 4 * floorBatch})
+	r := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: args[:1], Topic: "in", Partition: 0, MinBytes: 1, MaxBytes: 4 << 20, QueueCapacity: 4 * floorBatch,
+	})
 	w := kafkaWriter(args[0], args[1])
 	fmt.Println(`{"listen":"-"}`)
 	batch := make([]kafka.Message, 0, floorBatch)

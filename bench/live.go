@@ -138,7 +138,8 @@ func (d *drive) run(ctx context.Context, s *server) (*driven, error) {
 // pace sends what connection k has to send, each event when it is due or as soon after as
 // the one before has gone. It answers how long after they were due the replies came, where
 // a sender waits for them.
-func (d *drive) pace(ctx context.Context, start time.Time, k int, send func(ctx context.Context, body []byte) error) (late []time.Duration, err error) {
+func (d *drive) pace(ctx context.Context, start time.Time, k int, send func(ctx context.Context, body []byte) error) (
+	late []time.Duration, err error) {
 	r := rand.New(rand.NewPCG(uint64(k), 4))
 	var body []byte
 	timer := time.NewTimer(0)
@@ -164,7 +165,8 @@ func (d *drive) pace(ctx context.Context, start time.Time, k int, send func(ctx 
 }
 
 // open opens the connections that send.
-func (d *drive) open(ctx context.Context, s *server) (senders []func(ctx context.Context, body []byte) error, err error) {
+func (d *drive) open(ctx context.Context,
+	s *server) (senders []func(ctx context.Context, body []byte) error, err error) {
 	for range d.connections {
 		send := d.post(s)
 		if !d.http {
@@ -263,7 +265,8 @@ func (d *drive) subscribe(ctx context.Context, s *server) (*watcher, error) {
 	}
 	conn.SetReadLimit(1 << 20)
 	if d.graphd {
-		if err := conn.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","id":1,"topics":["outputs"]}`)); err != nil {
+		if err := conn.Write(ctx, websocket.MessageText,
+			[]byte(`{"type":"subscribe","id":1,"topics":["outputs"]}`)); err != nil {
 			return nil, fmt.Errorf("subscribe: %w", err)
 		}
 		for answered := false; !answered; {

@@ -38,7 +38,9 @@ type section struct {
 func sections() []section {
 	var all []section
 	for _, wl := range workloads() {
-		all = append(all, section{wl.name, wl.title, func(ctx context.Context, c *config, w io.Writer) error { return bench(ctx, c, &wl, w) }})
+		all = append(all, section{wl.name, wl.title, func(ctx context.Context, c *config, w io.Writer) error {
+			return bench(ctx, c, &wl, w)
+		}})
 	}
 	return append(all,
 		section{"w4", "WebSocket to WebSocket beside a hand-written relay", w4},

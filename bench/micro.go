@@ -31,7 +31,8 @@ func micro(ctx context.Context, c *config, w io.Writer) error {
 		if pkg == "./bench" {
 			filter, times = "PushToEpoch|Hop", "1x" // the runs are what w1 and its like measure
 		}
-		cmd := exec.CommandContext(ctx, "go", "test", pkg, "-run", "^$", "-bench", filter, "-benchmem", "-benchtime", times, "-timeout", "5m")
+		cmd := exec.CommandContext(ctx, "go", "test", pkg, "-run", "^$", "-bench", filter, "-benchmem", "-benchtime",
+			times, "-timeout", "5m")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%s: %w\n%s", pkg, err, out)
@@ -39,7 +40,8 @@ func micro(ctx context.Context, c *config, w io.Writer) error {
 		lines := bufio.NewScanner(strings.NewReader(string(out)))
 		for lines.Scan() {
 			if strings.HasPrefix(lines.Text(), "Benchmark") {
-				fmt.Fprintf(t, "%s\t%s\n", strings.TrimPrefix(pkg, "./internal/"), strings.TrimPrefix(lines.Text(), "Benchmark"))
+				fmt.Fprintf(t, "%s\t%s\n", strings.TrimPrefix(pkg, "./internal/"), strings.TrimPrefix(lines.Text(),
+					"Benchmark"))
 			}
 		}
 	}

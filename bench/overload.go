@@ -31,9 +31,11 @@ durability: { mode: none }
 // count what it overwrote and stay as small as it is; sequential must take all, as fast as
 // its slowest part, by holding the sender up.
 func overload(ctx context.Context, c *config, w io.Writer) error {
-	fmt.Fprintf(w, "\nOverload: 10,000 events/s over one WebSocket for %d s (sequential: half of it) to a graph that fires at most 1,000 times a second (rate_limit: 1ms)\n", c.seconds)
+	fmt.Fprintf(w, "\nOverload: 10,000 events/s over one WebSocket for %d s (sequential: half of it) to a graph "+
+		"that fires at most 1,000 times a second (rate_limit: 1ms)\n", c.seconds)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "strategy\tsent\tepochs\tconflated\tlost\ttook s\tsender was late s\tage p50\tage p99\tRSS MiB begin\tRSS MiB end\t")
+	fmt.Fprintln(t, "strategy\tsent\tepochs\tconflated\tlost\ttook s\tsender was late s\tage p50\tage p99\tRSS MiB "+
+		"begin\tRSS MiB end\t")
 	for _, strategy := range []string{"latest", "sequential"} {
 		if err := overloadRow(ctx, c, t, strategy); err != nil {
 			return fmt.Errorf("%s: %w", strategy, err)
@@ -93,7 +95,8 @@ func overloadRow(ctx context.Context, c *config, t io.Writer, strategy string) e
 	}
 	a := &books.Accumulators[0].Counters
 	lost := int64(n) - a.Consumed - a.Conflated
-	fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%v\t%v\t%.0f\t%.0f\t\n", strategy, n, books.Epoch, a.Conflated, lost, took.Seconds(), late.Seconds(),
+	fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%v\t%v\t%.0f\t%.0f\t\n", strategy, n, books.Epoch, a.Conflated,
+		lost, took.Seconds(), late.Seconds(),
 		seen[len(seen)/2].Round(10*time.Microsecond), seen[(len(seen)-1)*99/100].Round(10*time.Microsecond),
 		float64(before.rss)/(1<<20), float64(after.peak)/(1<<20))
 	return nil
@@ -101,7 +104,9 @@ func overloadRow(ctx context.Context, c *config, t io.Writer, strategy string) e
 
 // dialGraphd opens a socket of the daemon.
 func dialGraphd(ctx context.Context, s *server, path string) (*websocket.Conn, error) {
-	conn, _, err := websocket.Dial(ctx, "ws://"+s.addr+path, &websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
+	conn, _, err := websocket.Dial(ctx, "ws://"+s.addr+path, &websocket.DialOptions{
+		Subprotocols: []string{"graphd.v1+json"},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
@@ -173,7 +178,8 @@ func acks(ctx context.Context, conn *websocket.Conn, n int) error {
 
 // agesOf is how old the event was that each output shows, when the output came.
 func agesOf(ctx context.Context, conn *websocket.Conn, start time.Time) (ages []time.Duration) {
-	if err := conn.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","id":1,"topics":["outputs"]}`)); err != nil {
+	if err := conn.Write(ctx, websocket.MessageText,
+		[]byte(`{"type":"subscribe","id":1,"topics":["outputs"]}`)); err != nil {
 		return nil
 	}
 	for {

@@ -78,7 +78,8 @@ func benchJournaled(b *testing.B, store string) {
 // pushWindowed sends frames of one event each, no more than window unanswered, and answers
 // how long each answer took.
 func pushWindowed(ctx context.Context, addr string, n, window int) ([]time.Duration, error) {
-	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/v1/ws/graphs/journaled/accumulators/ticks", &websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
+	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/v1/ws/graphs/journaled/accumulators/ticks",
+		&websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,8 @@ func pushWindowed(ctx context.Context, addr string, n, window int) ([]time.Durat
 				return
 			}
 			sent[i] = time.Now()
-			if err := conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"event","id":%d,"data":{"n":%d}}`, i, i)); err != nil {
+			if err := conn.Write(ctx, websocket.MessageText,
+				fmt.Appendf(nil, `{"type":"event","id":%d,"data":{"n":%d}}`, i, i)); err != nil {
 				failed <- err
 				return
 			}
@@ -148,7 +150,8 @@ func benchRestart(b *testing.B, store string) {
 	addr, stop := serveStore(b, store, map[string][]byte{"large.yaml": []byte(doc.String())})
 	value := `{"id":1,"text":"` + strings.Repeat("0123456789abcdef", size/16) + `"}`
 	for i := range inputs {
-		res, err := http.Post(fmt.Sprintf("http://%s/v1/graphs/large/accumulators/a%d/events", addr, i), "application/json", strings.NewReader(value))
+		res, err := http.Post(fmt.Sprintf("http://%s/v1/graphs/large/accumulators/a%d/events", addr, i),
+			"application/json", strings.NewReader(value))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -191,7 +194,8 @@ func untilLive(b *testing.B, addr, graph string) {
 func serveStore(b *testing.B, store string, declarations map[string][]byte) (addr string, stop func()) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	d, err := graphd.New(ctx, graphd.Config{Data: b.TempDir(), Store: store, Listen: "127.0.0.1:0", Stdout: io.Discard, Declarations: declarations})
+	d, err := graphd.New(ctx, graphd.Config{Data: b.TempDir(), Store: store, Listen: "127.0.0.1:0", Stdout: io.Discard,
+		Declarations: declarations})
 	if err != nil {
 		cancel()
 		b.Fatal(err)

@@ -68,7 +68,9 @@ func startGraphd(ctx context.Context, c *config, graphs map[string]string, args 
 			return nil, fmt.Errorf("write a declaration: %w", err)
 		}
 	}
-	s, err := startServer(ctx, c.graphd, append([]string{"serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--graphs", dir, "--log-level", "warn"}, args...)...)
+	s, err := startServer(ctx, c.graphd, append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--graphs", dir, "--log-level", "warn",
+	}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +85,15 @@ func startGraphd(ctx context.Context, c *config, graphs map[string]string, args 
 // stop ends the process and answers what it logged.
 func (s *server) stop() string {
 	_ = s.cmd.Process.Signal(os.Interrupt)
+	var err error
 	select {
-	case <-s.ended:
+	case err = <-s.ended:
 	case <-time.After(20 * time.Second): // a bench must end, whatever it measures
 		_ = s.cmd.Process.Kill()
-		<-s.ended
+		err = <-s.ended
+	}
+	if err != nil {
+		return s.log.String() + "it ended with: " + err.Error() + "\n"
 	}
 	return s.log.String()
 }
@@ -135,7 +141,8 @@ func (s *server) untilLive(ctx context.Context, graph string) error {
 }
 
 // until asks for a graph's summary until it satisfies, for so long at most.
-func (s *server) until(ctx context.Context, graph string, most time.Duration, satisfies func(g *graphSummary) bool) error {
+func (s *server) until(ctx context.Context, graph string, most time.Duration,
+	satisfies func(g *graphSummary) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -41,7 +41,11 @@ func runRelay() error {
 	mux.HandleFunc("/push", r.push)
 	mux.HandleFunc("/watch", r.watch)
 	mux.HandleFunc("POST /events", r.post)
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context {
+			return ctx
+		},
+	}
 	fmt.Printf("{\"listen\":%q}\n", l.Addr())
 	go func() { // ends with the process
 		<-ctx.Done()

@@ -16,7 +16,9 @@ import (
 
 // scale measures what one event costs as something else grows.
 func scale(ctx context.Context, c *config, w io.Writer) error {
-	for _, of := range []func(context.Context, *config, io.Writer) error{scaleNodes, scalePayload, scaleKeys, scaleSubscribers} {
+	for _, of := range []func(context.Context, *config, io.Writer) error{
+		scaleNodes, scalePayload, scaleKeys, scaleSubscribers,
+	} {
 		if err := of(ctx, c, w); err != nil {
 			return err
 		}
@@ -56,13 +58,15 @@ func cost(ctx context.Context, c *config, wl *workload, events int) (s sample, e
 }
 
 func scaleNodes(ctx context.Context, c *config, w io.Writer) error {
-	fmt.Fprintln(w, "\nNodes: every event changes every node, a chain of `previous + feed.n`; the price of a node is what is added to the graph of one node")
+	fmt.Fprintln(w, "\nNodes: every event changes every node, a chain of `previous + feed.n`; the price of a node "+
+		"is what is added to the graph of one node")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "nodes\tevents\tCPU µs per event\tns per node\tpeak MiB\t")
 	first := 0.0
 	for _, n := range []int{1, 10, 100, 1000} {
 		var b strings.Builder
-		b.WriteString("graph: nodes\naccumulators:\n  feed: { source: { file: { path: in.ndjson } } }\nreactor: { strategy: sequential }\nnodes:\n  n0: { expr: feed.n + 1 }\n")
+		b.WriteString("graph: nodes\naccumulators:\n  feed: { source: { file: { path: in.ndjson } } }\nreactor: { " +
+			"strategy: sequential }\nnodes:\n  n0: { expr: feed.n + 1 }\n")
 		for i := 1; i < n; i++ {
 			fmt.Fprintf(&b, "  n%d: { expr: n%d + feed.n }\n", i, i-1)
 		}
@@ -92,7 +96,8 @@ func scalePayload(ctx context.Context, c *config, w io.Writer) error {
 	fmt.Fprintln(w, "\nPayload: one field of three is read, the rest is a text that nothing looks at")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "bytes\tevents\tCPU µs per event\tMB per CPU-s\tpeak MiB\t")
-	const declaration = "graph: payload\naccumulators:\n  feed: { source: { file: { path: in.ndjson } }, emit: event.n }\nreactor: { strategy: sequential }\nnodes: {}\noutputs:\n  out: { from: feed, sink: { drop: {} } }\n"
+	const declaration = "graph: payload\naccumulators:\n  feed: { source: { file: { path: in.ndjson } }, emit: " +
+		"event.n }\nreactor: { strategy: sequential }\nnodes: {}\noutputs:\n  out: { from: feed, sink: { drop: {} } }\n"
 	for _, size := range []int{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10} {
 		pad := strings.Repeat("a text of some words ", size/21+1)[:max(0, size-40)]
 		line := func(dst []byte, _ *rand.Rand, i int) []byte {
@@ -114,7 +119,9 @@ func scaleKeys(ctx context.Context, c *config, w io.Writer) error {
 	fmt.Fprintln(w, "\nKeys: W2's node on one input, the key's latest value of it beside; keys at random, all seen")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "keys\tevents\tCPU µs per event\tpeak MiB\tbytes per key\t")
-	const declaration = "graph: keys\naccumulators:\n  feed: { source: { file: { path: in.ndjson } } }\nreactor: { strategy: sequential, key: k, max_keys: 2000000 }\nnodes:\n  v: { event: true, expr: feed.n + 1 }\noutputs:\n  out: { from: v, sink: { drop: {} } }\n"
+	const declaration = "graph: keys\naccumulators:\n  feed: { source: { file: { path: in.ndjson } } }\nreactor: { " +
+		"strategy: sequential, key: k, max_keys: 2000000 }\nnodes:\n  v: { event: true, expr: feed.n + 1 " +
+		"}\noutputs:\n  out: { from: v, sink: { drop: {} } }\n"
 	most, base := 1_000_000, int64(0)
 	if c.quick {
 		most = 10_000
@@ -136,13 +143,15 @@ func scaleKeys(ctx context.Context, c *config, w io.Writer) error {
 		if base == 0 {
 			base = s.rss
 		}
-		fmt.Fprintf(t, "%d\t%d\t%.2f\t%.0f\t%.0f\t\n", k, events, float64(s.cpu.Microseconds())/float64(events), float64(s.rss)/(1<<20), float64(s.rss-base)/float64(k))
+		fmt.Fprintf(t, "%d\t%d\t%.2f\t%.0f\t%.0f\t\n", k, events, float64(s.cpu.Microseconds())/float64(events),
+			float64(s.rss)/(1<<20), float64(s.rss-base)/float64(k))
 	}
 	return t.Flush()
 }
 
 func scaleSubscribers(ctx context.Context, c *config, w io.Writer) error {
-	fmt.Fprintf(w, "\nSubscribers: W4's graph at 2,000 events/s for %d s, every subscriber gets every second event\n", c.seconds)
+	fmt.Fprintf(w, "\nSubscribers: W4's graph at 2,000 events/s for %d s, every subscriber gets every second event\n",
+		c.seconds)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "subscribers\tCPU %\tCPU µs per frame sent\tp50\tp99\tlost\tpeak MiB\t")
 	for _, n := range []int{1, 10, 100} {
@@ -152,8 +161,10 @@ func scaleSubscribers(ctx context.Context, c *config, w io.Writer) error {
 			return errors.Join(fmt.Errorf("%d subscribers", n), err)
 		}
 		frames := float64(n * k.drive.events() / 2)
-		fmt.Fprintf(t, "%d\t%.1f\t%.1f\t%v\t%v\t%d\t%.0f\t\n", n, 100*r.cpu.Seconds()/float64(c.seconds), float64(r.cpu.Microseconds())/frames,
-			r.percentile(50).Round(time.Microsecond), r.percentile(99).Round(time.Microsecond), r.lost, float64(r.peak)/(1<<20))
+		fmt.Fprintf(t, "%d\t%.1f\t%.1f\t%v\t%v\t%d\t%.0f\t\n", n, 100*r.cpu.Seconds()/float64(c.seconds),
+			float64(r.cpu.Microseconds())/frames,
+			r.percentile(50).Round(time.Microsecond), r.percentile(99).Round(time.Microsecond), r.lost,
+			float64(r.peak)/(1<<20))
 	}
 	return t.Flush()
 }

@@ -22,13 +22,14 @@ type contender struct {
 
 // against are the relay and the daemon under the same load.
 func against(c *config, d drive) []contender {
-	byHand := contender{name: "hand-written relay (floor)", drive: d, start: func(ctx context.Context) (*server, error) {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		return startServer(ctx, self, "floor", "relay")
-	}}
+	byHand := contender{name: "hand-written relay (floor)", drive: d,
+		start: func(ctx context.Context) (*server, error) {
+			self, err := os.Executable()
+			if err != nil {
+				return nil, err
+			}
+			return startServer(ctx, self, "floor", "relay")
+		}}
 	daemon := contender{name: "graphd", drive: d, check: liveBooks, start: func(ctx context.Context) (*server, error) {
 		return startGraphd(ctx, c, map[string]string{"live": liveGraph})
 	}}
@@ -49,7 +50,8 @@ func liveBooks(ctx context.Context, s *server, d *drive) error {
 func w4(ctx context.Context, c *config, w io.Writer) error {
 	for _, rate := range []int{10_000, 40_000} {
 		d := drive{rate: rate, seconds: c.seconds, connections: 1, subscribers: 1}
-		title := fmt.Sprintf("W4: WebSocket in, W1, WebSocket subscriber, %d events/s for %d s, open loop; latency from the moment an event was due to its output's arrival", rate, d.seconds)
+		title := fmt.Sprintf("W4: WebSocket in, W1, WebSocket subscriber, %d events/s for %d s, open loop; latency "+
+			"from the moment an event was due to its output's arrival", rate, d.seconds)
 		if err := duel(ctx, c, w, title, against(c, d)); err != nil {
 			return err
 		}
@@ -59,7 +61,8 @@ func w4(ctx context.Context, c *config, w io.Writer) error {
 
 func w4b(ctx context.Context, c *config, w io.Writer) error {
 	d := drive{rate: 2_000, seconds: c.seconds, connections: 8, http: true}
-	title := fmt.Sprintf("W4b: HTTP POST of single events, 8 connections, 2,000/s for %d s, open loop; latency to the answer", d.seconds)
+	title := fmt.Sprintf(
+		"W4b: HTTP POST of single events, 8 connections, 2,000/s for %d s, open loop; latency to the answer", d.seconds)
 	return duel(ctx, c, w, title, against(c, d))
 }
 
@@ -94,8 +97,11 @@ func duel(ctx context.Context, c *config, w io.Writer, title string, contenders 
 		for _, r := range of {
 			lost += r.lost
 		}
-		fmt.Fprintf(t, "%s\t%.1f\t%.1f…%.1f\t%.2f\t%v\t%v\t%v\t%v\t%d\t%.0f\t\n", contenders[i].name, cpu, low, high, cpu/floor,
-			at(50), at(99), at(99.9), at(100), lost, float64(middle(of, func(r *driven) int64 { return r.peak }))/(1<<20))
+		fmt.Fprintf(t, "%s\t%.1f\t%.1f…%.1f\t%.2f\t%v\t%v\t%v\t%v\t%d\t%.0f\t\n", contenders[i].name, cpu, low, high,
+			cpu/floor,
+			at(50), at(99), at(99.9), at(100), lost, float64(middle(of, func(r *driven) int64 {
+				return r.peak
+			}))/(1<<20))
 	}
 	return t.Flush()
 }

@@ -49,13 +49,15 @@ func workloads() []workload {
 	return []workload{
 		{
 			name: "w1", declaration: w1Declaration, output: "wide", target: 0.5,
-			title:   "keep ask-bid > 0.015, make {symbol, mid, spread, ts}; one file, sequential, every kept event an epoch",
+			title: "keep ask-bid > 0.015, make {symbol, mid, spread, ts}; one file, sequential, every kept event " +
+				"an epoch",
 			inputs:  []input{{"ticks", appendTick}},
 			outputs: func(n int) int64 { return int64(n+1) / 2 },
 		},
 		{
 			name: "w2", declaration: w2Declaration, output: "edges", target: 0.6,
-			title:   "fair - (bid+ask)/2 over the latest of two files; sequential, when any, every event an epoch; one key",
+			title: "fair - (bid+ask)/2 over the latest of two files; sequential, when any, every event an epoch; " +
+				"one key",
 			inputs:  []input{{"book", appendBook}, {"price", appendPrice}},
 			outputs: func(n int) int64 { return int64(n) - 1 }, // the first event has no other side yet
 		},

@@ -5,5 +5,6 @@ import "embed"
 
 // Files are the example directories.
 //
-//go:embed market-maker/*.yaml edges/*.yaml flights/*.yaml airport-delays/*.yaml earthquakes/*.yaml weather/*.yaml two-graphs/*.yaml
+//go:embed market-maker/*.yaml edges/*.yaml flights/*.yaml airport-delays/*.yaml
+//go:embed earthquakes/*.yaml weather/*.yaml two-graphs/*.yaml
 var Files embed.FS

@@ -79,11 +79,13 @@ func readConfig(path string, flags *pflag.FlagSet) (map[string][]string, error) 
 				values[f.Name] = append(values[f.Name], item.Value)
 			}
 		default:
-			errs = append(errs, fmt.Errorf("%s:%d:%d: %s must be one value or a list", path, node.Line, node.Column, keyName(f.Name)))
+			errs = append(errs, fmt.Errorf("%s:%d:%d: %s must be one value or a list", path, node.Line, node.Column,
+				keyName(f.Name)))
 		}
 	})
 	for key, node := range doc {
-		errs = append(errs, fmt.Errorf("%s:%d: there is no setting %q; graphd serve --help lists them", path, node.Line, key))
+		errs = append(errs, fmt.Errorf("%s:%d: there is no setting %q; graphd serve --help lists them", path, node.Line,
+			key))
 	}
 	return values, errors.Join(errs...)
 }

@@ -31,18 +31,30 @@ func newDaemon(t *testing.T) *daemon {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /v1/graphs", d.list)
 	m.HandleFunc("GET /v1/graphs/{graph}", d.graph)
-	m.HandleFunc("DELETE /v1/graphs/{graph}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	m.HandleFunc("DELETE /v1/graphs/{graph}", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
 	m.HandleFunc("PUT /v1/graphs/{graph}", d.apply)
 	m.HandleFunc("POST /v1/graphs/{graph}/{command}", d.command)
 	m.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/events", d.push)
 	m.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/rewind", d.command)
-	m.HandleFunc("GET /v1/graphs/{graph}/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, state()) })
-	m.HandleFunc("GET /v1/graphs/{graph}/firings", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, firings()) })
+	m.HandleFunc("GET /v1/graphs/{graph}/state", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, state())
+	})
+	m.HandleFunc("GET /v1/graphs/{graph}/firings", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, firings())
+	})
 	m.HandleFunc("GET /v1/graphs/{graph}/firings/{epoch}", d.firing)
-	m.HandleFunc("GET /v1/graphs/{graph}/recovery-events", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, recoveryEvents()) })
-	m.HandleFunc("GET /v1/graphs/{graph}/dead-letters", func(w http.ResponseWriter, r *http.Request) { answer(w, 200, letters(r.URL.Query().Get("before"))) })
+	m.HandleFunc("GET /v1/graphs/{graph}/recovery-events", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, recoveryEvents())
+	})
+	m.HandleFunc("GET /v1/graphs/{graph}/dead-letters", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, 200, letters(r.URL.Query().Get("before")))
+	})
 	m.HandleFunc("POST /v1/graphs/{graph}/dead-letters/{id}/replay", d.replay)
-	m.HandleFunc("DELETE /v1/graphs/{graph}/dead-letters/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	m.HandleFunc("DELETE /v1/graphs/{graph}/dead-letters/{id}", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
 	m.HandleFunc("GET /v1/ws/events", d.watch)
 	m.HandleFunc("GET /v1/ws/graphs/{graph}/reactor", d.watch)
 	m.HandleFunc("GET /v1/tree", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, tree()) })
@@ -51,7 +63,9 @@ func newDaemon(t *testing.T) *daemon {
 	})
 	m.HandleFunc("GET /v1/limits", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.Page[api.Limit]{Items: []api.Limit{
-			{Name: "request_body", Limit: 8 << 20, Unit: "bytes"}, {Name: "websocket_connections", Limit: 1024, Used: new(int64(3)), Unit: "connections"},
+			{Name: "request_body", Limit: 8 << 20, Unit: "bytes"}, {
+				Name: "websocket_connections", Limit: 1024, Used: new(int64(3)), Unit: "connections",
+			},
 		}})
 	})
 	d.Server = httptest.NewServer(d.record(m))
@@ -119,7 +133,8 @@ func answer(w http.ResponseWriter, status int, v any) {
 
 // refuse answers with a problem document; more are further members.
 func refuse(w http.ResponseWriter, status int, code, detail string, more map[string]any) {
-	doc := map[string]any{"type": "urn:graphd:problem:" + code, "title": http.StatusText(status), "status": status, "code": code, "detail": detail}
+	doc := map[string]any{"type": "urn:graphd:problem:" + code, "title": http.StatusText(status), "status": status,
+		"code": code, "detail": detail}
 	for k, v := range more {
 		doc[k] = v
 	}
@@ -157,10 +172,12 @@ func (d *daemon) graph(w http.ResponseWriter, r *http.Request) {
 func (d *daemon) apply(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("graph")
 	if name == "broken" {
-		refuse(w, http.StatusUnprocessableEntity, "invalid_declaration", "the declaration has 2 mistakes", map[string]any{"errors": spec.Diagnostics{
-			{Line: 3, Column: 5, Path: "nodes.mid.expr", Code: "unknown_name", Text: "orderbok is not declared", Suggest: "orderbook"},
-			{Line: 7, Column: 1, Path: "outputs", Code: "missing_field", Text: "an output needs from"},
-		}})
+		refuse(w, http.StatusUnprocessableEntity, "invalid_declaration", "the declaration has 2 mistakes",
+			map[string]any{"errors": spec.Diagnostics{
+				{Line: 3, Column: 5, Path: "nodes.mid.expr", Code: "unknown_name", Text: "orderbok is not declared",
+					Suggest: "orderbook"},
+				{Line: 7, Column: 1, Path: "outputs", Code: "missing_field", Text: "an output needs from"},
+			}})
 		return
 	}
 	if m := r.Header.Get("If-Match"); m != "" && m != `"3"` {
@@ -169,7 +186,9 @@ func (d *daemon) apply(w http.ResponseWriter, r *http.Request) {
 	}
 	g := marketMaker()
 	g.Graph = name
-	result := api.ApplyResult{Changed: true, Revision: 3, Graph: &g, Diff: []string{"node edge: changed", "output audit: added"}}
+	result := api.ApplyResult{
+		Changed: true, Revision: 3, Graph: &g, Diff: []string{"node edge: changed", "output audit: added"},
+	}
 	if r.URL.Query().Get("dry_run") != "" {
 		result.DryRun, result.Graph = true, nil
 	}
@@ -179,16 +198,19 @@ func (d *daemon) apply(w http.ResponseWriter, r *http.Request) {
 func (d *daemon) command(w http.ResponseWriter, r *http.Request) {
 	g := marketMaker()
 	if body, err := io.ReadAll(r.Body); err != nil || strings.Contains(string(body), "ordrbook") {
-		refuse(w, http.StatusNotFound, "accumulator_not_found", "graph market_maker has no accumulator \"ordrbook\"", map[string]any{"declared": []string{"orderbook", "pricing"}})
+		refuse(w, http.StatusNotFound, "accumulator_not_found", "graph market_maker has no accumulator \"ordrbook\"",
+			map[string]any{"declared": []string{"orderbook", "pricing"}})
 		return
 	}
 	switch command := r.PathValue("command"); {
 	case command == "fire" && r.PathValue("graph") == "flights":
-		answer(w, http.StatusOK, api.FireResult{Epoch: 9, Error: new("node judge: not_finite: division by zero"), Cause: "force"})
+		answer(w, http.StatusOK, api.FireResult{Epoch: 9, Error: new("node judge: not_finite: division by zero"),
+			Cause: "force"})
 	case command == "fire":
-		answer(w, http.StatusOK, api.FireResult{Epoch: 1043, OK: true, Cause: "force", Outputs: map[string]json.RawMessage{
-			"signals": raw(`{"edge":0.9,"side":"buy"}`), "audit": raw(`{"reason":"<none>"}`),
-		}})
+		answer(w, http.StatusOK, api.FireResult{Epoch: 1043, OK: true, Cause: "force",
+			Outputs: map[string]json.RawMessage{
+				"signals": raw(`{"edge":0.9,"side":"buy"}`), "audit": raw(`{"reason":"<none>"}`),
+			}})
 	case command == "checkpoint":
 		answer(w, http.StatusOK, map[string]int64{"checkpoint_epoch": 1042})
 	case command == "step" && r.PathValue("graph") == "flights":
@@ -263,9 +285,10 @@ func (d *daemon) firing(w http.ResponseWriter, r *http.Request) {
 
 func (d *daemon) replay(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("id") == "dl2" {
-		refuse(w, http.StatusUnprocessableEntity, "all_rejected", "no event was accepted; rejected says why", map[string]any{
-			"accepted": 0, "rejected": []api.Rejection{{Code: "schema", Detail: "bid is missing"}},
-		})
+		refuse(w, http.StatusUnprocessableEntity, "all_rejected", "no event was accepted; rejected says why",
+			map[string]any{
+				"accepted": 0, "rejected": []api.Rejection{{Code: "schema", Detail: "bid is missing"}},
+			})
 		return
 	}
 	answer(w, http.StatusOK, api.PushResult{Accepted: 1, Rejected: []api.Rejection{}})

@@ -13,28 +13,37 @@ func marketMaker() api.GraphSummary {
 	return api.GraphSummary{
 		Graph: "market_maker", Tenant: "default", Description: "Quote an edge when the book and the model disagree.",
 		Revision: 3, Instance: "6ba7b811-9dad-11d1-80b4-00c04fd430c8", Incarnation: 7,
-		Health: "live", Degraded: []string{}, WaitingFor: []string{}, Epoch: 1042, LastFiredAt: new(at(10 * time.Second)),
-		Durability: api.DurabilityStatus{Mode: "checkpoint", CheckpointEpoch: 1040, CheckpointAgeSeconds: new(0.4)},
-		Guarantees: map[string]string{"signals": "at least once: after a crash the last second may be sent again."},
-		Counters:   api.Counters{Received: 5000, Filtered: 10, Conflated: 900, DeadLettered: 2, Consumed: 4080, Queued: 8},
+		Health: "live", Degraded: []string{}, WaitingFor: []string{}, Epoch: 1042,
+		LastFiredAt: new(at(10 * time.Second)),
+		Durability:  api.DurabilityStatus{Mode: "checkpoint", CheckpointEpoch: 1040, CheckpointAgeSeconds: new(0.4)},
+		Guarantees:  map[string]string{"signals": "at least once: after a crash the last second may be sent again."},
+		Counters: api.Counters{Received: 5000, Filtered: 10, Conflated: 900, DeadLettered: 2, Consumed: 4080,
+			Queued: 8},
 		Accumulators: []api.AccumulatorSummary{
-			{Name: "orderbook", Kind: "passthrough", Source: "file", Strategy: "sequential", Triggers: true, Health: "live", Dirty: true,
-				Depth: 8, Capacity: 1024, SecondsToFull: new(12.4), Position: "9f2c:1048576", LastEventAt: new(at(200 * time.Millisecond)),
-				Counters: api.Counters{Received: 4000, DeadLettered: 2}},
-			{Name: "limits", Kind: "state", Source: "websocket", Strategy: "latest", Health: "socket_only", Capacity: 1024,
+			{Name: "orderbook", Kind: "passthrough", Source: "file", Strategy: "sequential", Triggers: true,
+				Health: "live", Dirty: true,
+				Depth: 8, Capacity: 1024, SecondsToFull: new(12.4), Position: "9f2c:1048576",
+				LastEventAt: new(at(200 * time.Millisecond)),
+				Counters:    api.Counters{Received: 4000, DeadLettered: 2}},
+			{Name: "limits", Kind: "state", Source: "websocket", Strategy: "latest", Health: "socket_only",
+				Capacity: 1024,
 				Counters: api.Counters{Received: 1000}},
 		},
 		Outputs: []api.OutputSummary{
 			{Name: "signals", From: "signal", Sink: "stdout", Path: "direct", Emitted: 4000},
-			{Name: "audit", From: "reason", Sink: "file", Path: "direct", Emitted: 12, Pending: 3, Error: "append to audit.ndjson: no space left on device"},
+			{Name: "audit", From: "reason", Sink: "file", Path: "direct", Emitted: 12, Pending: 3,
+				Error: "append to audit.ndjson: no space left on device"},
 		},
 	}
 }
 
 func flights() api.GraphSummary {
 	return api.GraphSummary{
-		Graph: "flights", Tenant: "default", Revision: 1, Instance: "6ba7b810-9dad-11d1-80b4-00c04fd430c8", Incarnation: 2,
-		Health: "failed", HealthReason: &api.Reason{Code: "restarts_exhausted", Detail: "accumulator flights: panic: boom"},
+		Graph: "flights", Tenant: "default", Revision: 1, Instance: "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+		Incarnation: 2,
+		Health:      "failed", HealthReason: &api.Reason{
+			Code: "restarts_exhausted", Detail: "accumulator flights: panic: boom",
+		},
 		Paused: true, PausedBy: "anonymous@127.0.0.1", Degraded: []string{"flights"}, WaitingFor: []string{"flights"},
 		Durability:   api.DurabilityStatus{Mode: "checkpoint"},
 		Accumulators: []api.AccumulatorSummary{}, Outputs: []api.OutputSummary{},
@@ -53,8 +62,11 @@ func state() api.State {
 
 func okFiring() api.Firing {
 	return api.Firing{
-		Epoch: 1042, Incarnation: 7, At: at(10 * time.Second), Cause: "criteria", Key: raw("null"), OK: true, DurationUS: 85,
-		Inputs:  map[string]json.RawMessage{"orderbook": raw(`{"bid":100,"ask":100.2}`), "pricing": raw(`{"fair":101}`)},
+		Epoch: 1042, Incarnation: 7, At: at(10 * time.Second), Cause: "criteria", Key: raw("null"), OK: true,
+		DurationUS: 85,
+		Inputs: map[string]json.RawMessage{
+			"orderbook": raw(`{"bid":100,"ask":100.2}`), "pricing": raw(`{"fair":101}`),
+		},
 		Outputs: map[string]json.RawMessage{"signals": raw(`{"side":"buy","edge":0.9}`)},
 	}
 }
@@ -92,7 +104,9 @@ func failedFiring() api.FiringDetail {
 	return api.FiringDetail{
 		Firing: f,
 		Cut:    map[string]api.CutInput{"orderbook": {Taken: true, Events: 2, Position: "9f2c:1048000"}},
-		Nodes:  map[string]api.NodeRecord{"mid": {Status: "failed", Value: raw("null"), Error: new("division by zero")}},
+		Nodes: map[string]api.NodeRecord{
+			"mid": {Status: "failed", Value: raw("null"), Error: new("division by zero")},
+		},
 	}
 }
 
@@ -112,18 +126,27 @@ type letter struct {
 // letters is the page of dead letters behind a cursor: there are two.
 func letters(before string) api.Page[letter] {
 	if before != "" {
-		return api.Page[letter]{Items: []letter{{ID: "dl0", At: at(2 * time.Hour), Accumulator: "pricing", Stage: "schema", Code: "schema", Payload: raw("1")}}}
+		return api.Page[letter]{
+			Items: []letter{
+				{ID: "dl0", At: at(2 * time.Hour), Accumulator: "pricing", Stage: "schema", Code: "schema",
+					Payload: raw("1")},
+			},
+		}
 	}
 	return api.Page[letter]{Next: "dl1", Items: []letter{
-		{ID: "dl3", At: at(time.Second), Accumulator: "orderbook", Stage: "node", Code: "not_finite", Reason: "node mid: division by zero", Epoch: 1041, Events: 1, Payload: raw(`{"bid":0}`)},
-		{ID: "dl1", At: at(time.Hour), Accumulator: "orderbook", Stage: "decode", Code: "invalid_json", Reason: "not JSON at byte 3", Events: 1, Payload: raw(`"{\"bi"`)},
+		{ID: "dl3", At: at(time.Second), Accumulator: "orderbook", Stage: "node", Code: "not_finite",
+			Reason: "node mid: division by zero", Epoch: 1041, Events: 1, Payload: raw(`{"bid":0}`)},
+		{ID: "dl1", At: at(time.Hour), Accumulator: "orderbook", Stage: "decode", Code: "invalid_json",
+			Reason: "not JSON at byte 3", Events: 1, Payload: raw(`"{\"bi"`)},
 	}}
 }
 
 func recoveryEvents() api.Page[api.RecoveryEvent] {
 	return api.Page[api.RecoveryEvent]{Items: []api.RecoveryEvent{
-		{ID: 2, At: at(time.Minute), Component: "accumulator/orderbook", Kind: "gave_up", Reason: "panic: boom", Attempt: 6, Outcome: "failed"},
-		{ID: 1, At: at(2 * time.Minute), Component: "accumulator/orderbook", Kind: "restart", Reason: "panic: boom", Attempt: 5, Delay: 16 * time.Second, Outcome: "restarted"},
+		{ID: 2, At: at(time.Minute), Component: "accumulator/orderbook", Kind: "gave_up", Reason: "panic: boom",
+			Attempt: 6, Outcome: "failed"},
+		{ID: 1, At: at(2 * time.Minute), Component: "accumulator/orderbook", Kind: "restart", Reason: "panic: boom",
+			Attempt: 5, Delay: 16 * time.Second, Outcome: "restarted"},
 	}}
 }
 

@@ -36,7 +36,8 @@ func TestLocalOutput(t *testing.T) {
 		{name: "plan_broken", args: "plan testdata/broken.yaml"},
 		{name: "plan_format", args: "plan testdata/edge.yaml --format dot"},
 		{name: "run", args: "run testdata/edge.yaml --output mids=drop" + inputs},
-		{name: "run_stdin", args: "run testdata/edge.yaml --output signals=drop --input orderbook=-", stdin: `{"bid":1,"ask":3}`},
+		{name: "run_stdin", args: "run testdata/edge.yaml --output signals=drop --input orderbook=-",
+			stdin: `{"bid":1,"ask":3}`},
 		{name: "run_broken", args: "run testdata/broken.yaml"},
 		{name: "run_unknown_input", args: "run testdata/edge.yaml --input book=testdata/orderbook.ndjson"},
 		{name: "run_unknown_output", args: "run testdata/edge.yaml --output mid=drop"},
@@ -91,7 +92,8 @@ func TestSchemaIsJSON(t *testing.T) {
 func TestRunStats(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "signals.ndjson")
-	r := command(t.Context(), newDaemon(t).Server, "", "run", "testdata/edge.yaml", "--stats", "--output", "mids=drop", "--output", "signals="+out,
+	r := command(t.Context(), newDaemon(t).Server, "", "run", "testdata/edge.yaml", "--stats", "--output", "mids=drop",
+		"--output", "signals="+out,
 		"--input", "orderbook=testdata/orderbook.ndjson", "--input", "pricing=testdata/pricing.csv")
 	var s runStats
 	if err := json.Unmarshal([]byte(r.stderr), &s); err != nil || r.code != 0 || r.stdout != "" {
@@ -123,7 +125,8 @@ func settings(t *testing.T, args ...string) (*cobra.Command, *graphd.Config, *te
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "graphd.yaml")
-	text := "listen: 127.0.0.1:1\ndata: from-file\nstore: \"memory:\"\nlog_level: debug\norigins: [https://a.example, https://b.example]\npush_timeout: 7s\ninsecure: true\n"
+	text := "listen: 127.0.0.1:1\ndata: from-file\nstore: \"memory:\"\nlog_level: debug\norigins: " +
+		"[https://a.example, https://b.example]\npush_timeout: 7s\ninsecure: true\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +160,10 @@ func TestSettleMistakes(t *testing.T) {
 		{name: "not YAML", file: "a: [", want: "graphd.yaml: yaml:"},
 		{name: "a file in a file", file: "config: other.yaml\n", want: `there is no setting "config"`},
 		{name: "environment", env: map[string]string{"GRAPHD_MAX_BODY": "much"}, want: "GRAPHD_MAX_BODY=much"},
-		{name: "no file", env: map[string]string{"GRAPHD_CONFIG": "testdata/none.yaml"}, want: "read the configuration"},
+		{
+			name: "no file", env: map[string]string{"GRAPHD_CONFIG": "testdata/none.yaml"},
+			want: "read the configuration",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -204,11 +210,13 @@ func TestServe(t *testing.T) {
 	if err := json.Unmarshal([]byte(line), &ready); err != nil || !ready.Ready {
 		t.Fatalf("got %q, %v", line, err)
 	}
-	if r := command(ctx, newDaemon(t).Server, "", "get", "--server", "http://"+ready.Listen, "-o", "json"); r.code != 0 || !strings.Contains(r.stdout, `"items": []`) {
+	if r := command(ctx, newDaemon(t).Server, "", "get", "--server", "http://"+ready.Listen, "-o",
+		"json"); r.code != 0 || !strings.Contains(r.stdout, `"items": []`) {
 		t.Errorf("got %+v", r)
 	}
 	// The port is taken: another daemon says so and what to do.
-	if r := command(ctx, newDaemon(t).Server, "", "serve", "--store", "memory:", "--listen", ready.Listen); r.code != 69 || !strings.Contains(r.stderr, "is another daemon running?") {
+	if r := command(ctx, newDaemon(t).Server, "", "serve", "--store", "memory:", "--listen",
+		ready.Listen); r.code != 69 || !strings.Contains(r.stderr, "is another daemon running?") {
 		t.Errorf("got %+v", r)
 	}
 	cancel()
@@ -239,7 +247,8 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The last of a few frames comes only if it fires again and again.
-	r := command(ctx, newDaemon(t).Server, "", "tail", "market_maker", "--topics", "firings", "-n", "3", "--server", "http://"+ready.Listen)
+	r := command(ctx, newDaemon(t).Server, "", "tail", "market_maker", "--topics", "firings", "-n", "3", "--server",
+		"http://"+ready.Listen)
 	if r.code != 0 || strings.Count(r.stdout, "criteria") != 3 {
 		t.Errorf("got %+v", r)
 	}
@@ -247,7 +256,8 @@ func TestDemo(t *testing.T) {
 	if code := <-exit; code != 0 {
 		t.Errorf("demo exits with %d, want 0", code)
 	}
-	if want := "graphd --server http://" + ready.Listen + " firings market_maker"; !strings.Contains(talk.String(), want) {
+	if want := "graphd --server http://" + ready.Listen + " firings market_maker"; !strings.Contains(talk.String(),
+		want) {
 		t.Errorf("got %q, want %q in it", talk.String(), want)
 	}
 }
@@ -265,7 +275,8 @@ func TestServeRefusals(t *testing.T) {
 		{"serve --log-level loud", 2, "log level"},
 		{"serve now", 2, "graphd serve"},
 	} {
-		if r := command(t.Context(), server, "", strings.Fields(tc.args)...); r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
+		if r := command(t.Context(), server, "", strings.Fields(tc.args)...); r.code != tc.code ||
+			!strings.Contains(r.stderr, tc.want) {
 			t.Errorf("%s: got %+v, want %d and %q", tc.args, r, tc.code, tc.want)
 		}
 	}

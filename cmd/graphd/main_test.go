@@ -125,7 +125,8 @@ func TestOutput(t *testing.T) {
 		{name: "push_empty", args: "push market_maker orderbook", stdin: " \n"},
 		{name: "push_full", args: "push market_maker full --no-wait", stdin: `1 2 3`},
 		{name: "fire", args: "fire market_maker"},
-		{name: "fire_with", args: "fire market_maker --with - --no-replace --key AAPL -o json", stdin: "pricing: { fair: 101 }\n"},
+		{name: "fire_with", args: "fire market_maker --with - --no-replace --key AAPL -o json",
+			stdin: "pricing: { fair: 101 }\n"},
 		{name: "fire_failed", args: "fire flights"},
 		{name: "fire_aside_alone", args: "fire market_maker --no-replace"},
 		{name: "pause", args: "pause market_maker"},
@@ -181,10 +182,12 @@ func TestNoAnswer(t *testing.T) {
 	daemon := newDaemon(t)
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	if r := command(t.Context(), gone, "", "get"); r.code != 69 || !strings.Contains(r.stderr, "no daemon answers at http://daemon: connection refused; start one") {
+	if r := command(t.Context(), gone, "", "get"); r.code != 69 ||
+		!strings.Contains(r.stderr, "no daemon answers at http://daemon: connection refused; start one") {
 		t.Errorf("no daemon: got %+v", r)
 	}
-	if r := command(t.Context(), daemon.Server, "", "get", "slow", "--timeout", "20ms"); r.code != 75 || !strings.Contains(r.stderr, "within 20ms; --timeout waits longer") {
+	if r := command(t.Context(), daemon.Server, "", "get", "slow", "--timeout", "20ms"); r.code != 75 ||
+		!strings.Contains(r.stderr, "within 20ms; --timeout waits longer") {
 		t.Errorf("slow daemon: got %+v", r)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -204,22 +207,44 @@ func TestRequests(t *testing.T) {
 		{"get", "", "GET /v1/graphs"},
 		{"get --tenant acme", "", "GET /v1/graphs tenant=acme"},
 		{"delete market_maker --state delete", "", "DELETE /v1/graphs/market_maker?state=delete"},
-		{"apply -f - --revision 3", "graph: market_maker\n", `PUT /v1/graphs/market_maker if-match="3" graph: market_maker`},
+		{
+			"apply -f - --revision 3", "graph: market_maker\n",
+			`PUT /v1/graphs/market_maker if-match="3" graph: market_maker`,
+		},
 		{"apply -f - --dry-run", "graph: market_maker\n", "PUT /v1/graphs/market_maker?dry_run=1 graph: market_maker"},
 		{"fire market_maker", "", `POST /v1/graphs/market_maker/fire {"mode":"force"}`},
-		{"fire market_maker --with - --no-replace --key AAPL", "pricing: { fair: 101 }", `POST /v1/graphs/market_maker/fire {"mode":"with","cache":{"pricing":{"fair":101}},"replace":false,"key":"AAPL"}`},
-		{"fire market_maker --with -", `{"pricing":{"fair":1.10}}`, `POST /v1/graphs/market_maker/fire {"mode":"with","cache":{"pricing":{"fair":1.10}}}`},
+		{
+			"fire market_maker --with - --no-replace --key AAPL", "pricing: { fair: 101 }",
+			`POST /v1/graphs/market_maker/fire {"mode":"with","cache":{"pricing":{"fair":101}},"replace":false,` +
+				`"key":"AAPL"}`,
+		},
+		{
+			"fire market_maker --with -", `{"pricing":{"fair":1.10}}`,
+			`POST /v1/graphs/market_maker/fire {"mode":"with","cache":{"pricing":{"fair":1.10}}}`,
+		},
 		{`fire market_maker --key ["A",1]`, "", `POST /v1/graphs/market_maker/fire {"mode":"force","key":["A",1]}`},
 		{"step market_maker 3", "", `POST /v1/graphs/market_maker/step {"n":3}`},
 		{"step market_maker", "", `POST /v1/graphs/market_maker/step {"n":1}`},
 		{"restart market_maker orderbook", "", `POST /v1/graphs/market_maker/restart {"accumulator":"orderbook"}`},
 		{"skip-lost market_maker orderbook", "", `POST /v1/graphs/market_maker/skip-lost {"accumulator":"orderbook"}`},
 		{"reset market_maker --yes", "", `POST /v1/graphs/market_maker/reset {"confirm":"market_maker"}`},
-		{"rewind market_maker orderbook start --yes", "", `POST /v1/graphs/market_maker/accumulators/orderbook/rewind {"confirm":"market_maker","position":"start"}`},
+		{
+			"rewind market_maker orderbook start --yes", "",
+			`POST /v1/graphs/market_maker/accumulators/orderbook/rewind {"confirm":"market_maker","position":"start"}`,
+		},
 		{"state market_maker --key AAPL", "", "GET /v1/graphs/market_maker/state?key=AAPL"},
-		{"firings market_maker --limit 5 --before c7 --key AAPL", "", "GET /v1/graphs/market_maker/firings?before=c7&key=AAPL&limit=5"},
-		{"push market_maker orderbook", "{\"a\":\n1}\n[2]", `POST /v1/graphs/market_maker/accumulators/orderbook/events {"a":1}/[2]/`},
-		{"push market_maker orderbook", "{\"a\": 1}\r\n\n [2] \n3", `POST /v1/graphs/market_maker/accumulators/orderbook/events {"a": 1}/[2]/3/`},
+		{
+			"firings market_maker --limit 5 --before c7 --key AAPL", "",
+			"GET /v1/graphs/market_maker/firings?before=c7&key=AAPL&limit=5",
+		},
+		{
+			"push market_maker orderbook", "{\"a\":\n1}\n[2]",
+			`POST /v1/graphs/market_maker/accumulators/orderbook/events {"a":1}/[2]/`,
+		},
+		{
+			"push market_maker orderbook", "{\"a\": 1}\r\n\n [2] \n3",
+			`POST /v1/graphs/market_maker/accumulators/orderbook/events {"a": 1}/[2]/3/`,
+		},
 	} {
 		daemon := newDaemon(t)
 		if r := command(t.Context(), daemon.Server, tc.stdin, strings.Fields(tc.args)...); r.code != 0 {
@@ -264,7 +289,8 @@ func TestPushInPartsBySize(t *testing.T) {
 	t.Parallel()
 	daemon := newDaemon(t)
 	event := `"` + strings.Repeat("x", 600<<10) + `"` + "\n"
-	if r := command(t.Context(), daemon.Server, strings.Repeat(event, 3), "push", "market_maker", "orderbook"); r.code != 0 {
+	if r := command(t.Context(), daemon.Server, strings.Repeat(event, 3), "push", "market_maker",
+		"orderbook"); r.code != 0 {
 		t.Fatalf("got %+v", r)
 	}
 	if parts := len(daemon.requests()); parts != 2 {

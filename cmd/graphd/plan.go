@@ -26,7 +26,8 @@ of the same meaning.`,
 				format = t.Format // -o json means the same
 			}
 			if format != "text" && format != "json" && format != "mermaid" {
-				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("--format %s: it must be text, json or mermaid", format))
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("--format %s: it must be text, json or mermaid",
+					format))
 			}
 			d, err := graphd.ReadDeclaration(args[0])
 			if err != nil {
@@ -118,7 +119,8 @@ func (p *plan) tables() []*terminal.Table {
 				on = append(on, e.From)
 			}
 		}
-		nodes.Row(n.Name, terminal.Number(n.Rank), n.Kind, kindOf(n.Event), terminal.Or(n.After, "-"), terminal.List(on), terminal.Clip(n.Type, 60))
+		nodes.Row(n.Name, terminal.Number(n.Rank), n.Kind, kindOf(n.Event), terminal.Or(n.After, "-"),
+			terminal.List(on), terminal.Clip(n.Type, 60))
 	}
 	outputs := terminal.NewTable("OUTPUT", "FROM", "EMITS")
 	for _, o := range p.Outputs {

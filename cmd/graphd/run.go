@@ -40,7 +40,8 @@ bytes. Every output that is not named goes to standard output, a line of JSON ea
 			if err != nil {
 				return broken(t, err)
 			}
-			return runGraph(cmd.Context(), t, d, graphd.RunConfig{Inputs: in, Outputs: out, Stdin: t.In, Stdout: t.Out}, stats)
+			return runGraph(cmd.Context(), t, d, graphd.RunConfig{Inputs: in, Outputs: out, Stdin: t.In, Stdout: t.Out},
+				stats)
 		},
 	}
 	cmd.Flags().StringArrayVar(&inputs, "input", nil, "NAME=PATH: the file that stands in for an accumulator's source")

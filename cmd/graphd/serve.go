@@ -48,11 +48,13 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.String(configFlag, "", "YAML file with any of these settings")
 	f.StringVar(&c.Graphs, "graphs", "", "folder of declarations to apply at start and whenever they change")
 	f.StringVar(&c.Data, "data", "graphd-data", "folder of the embedded store")
-	f.StringVar(&c.Store, "store", "", "postgres://USER@HOST/DATABASE, sqlite:PATH or memory: (default a SQLite file in --data)")
+	f.StringVar(&c.Store, "store", "",
+		"postgres://USER@HOST/DATABASE, sqlite:PATH or memory: (default a SQLite file in --data)")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address of the control plane; port 0 picks one")
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses other than loopback although there are no tokens")
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins that may use the API from a browser")
-	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called beside public addresses: networks, addresses, host names, loopback, private, or none (default loopback while --listen is)")
+	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called beside public addresses: "+
+		"networks, addresses, host names, loopback, private, or none (default loopback while --listen is)")
 	f.StringSliceVar(&c.KafkaBrokers, "kafka-brokers", nil, "brokers, host:port, of declarations that name none")
 	f.IntVar(&c.MaxOutbound, "max-outbound", 0, "most outbound calls at once (default 256)")
 	f.Int64Var(&c.MaxBody, "max-body", 8<<20, "largest request body, frame and event, in bytes")
@@ -63,16 +65,19 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.IntVar(&c.MaxMailbox, "max-mailbox", 0, "most pushed events that wait for an accumulator (default 4096)")
 	f.IntVar(&c.MaxSockets, "max-websockets", 0, "most WebSocket connections (default 1024)")
 	f.IntVar(&c.MaxFrames, "max-frames", 0, "most frames a second read of one WebSocket connection (default no bound)")
-	f.String(memoryFlag, "auto", "memory to stay below: bytes, or 512MiB, 2GiB; auto takes GOMEMLIMIT, or nine tenths of the container's; none")
+	f.String(memoryFlag, "auto", "memory to stay below: bytes, or 512MiB, 2GiB; auto takes GOMEMLIMIT, or nine "+
+		"tenths of the container's; none")
 	f.DurationVar(&c.PushTimeout, "push-timeout", 0, "how long a full queue holds a push up (default 5s)")
-	f.DurationVar(&c.Lease, "lease", 0, "how long this daemon owns its graphs without a word to a shared store (default 3s)")
+	f.DurationVar(&c.Lease, "lease", 0,
+		"how long this daemon owns its graphs without a word to a shared store (default 3s)")
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long the stop may take (default 30s)")
 	f.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&log.Format, "log-format", telemetry.FormatAuto, "text, json, or auto: text on a terminal")
 }
 
 // serve runs a daemon until ctx ends. opened is told the address once it is taken.
-func serve(ctx context.Context, t *terminal.Terminal, c graphd.Config, log telemetry.LogConfig, opened func(addr string)) error {
+func serve(ctx context.Context, t *terminal.Terminal, c graphd.Config, log telemetry.LogConfig,
+	opened func(addr string)) error {
 	log.NoColor = t.NoColor || t.Getenv("NO_COLOR") != ""
 	logger, err := telemetry.NewLogger(t.Err, log)
 	if err != nil {

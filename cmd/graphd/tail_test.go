@@ -41,7 +41,9 @@ func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
 		Topics []string        `json:"topics"`
 		Since  string          `json:"since"`
 	}
-	if wsjson.Write(ctx, conn, map[string]any{"type": "hello", "server_time": now, "limits": map[string]int{}}) != nil ||
+	if wsjson.Write(ctx, conn, map[string]any{
+		"type": "hello", "server_time": now, "limits": map[string]int{},
+	}) != nil ||
 		wsjson.Read(ctx, conn, &request) != nil {
 		return
 	}
@@ -67,11 +69,14 @@ func frames() []api.Frame {
 	failed := failedFiring().Firing
 	s := state()
 	return []api.Frame{
-		{Type: "output", Graph: "market_maker", Seq: 1, Incarnation: 7, Output: "signals", Epoch: 1042, Value: raw(`{"side":"buy","edge":0.9}`)},
-		{Type: "output", Graph: "market_maker", Seq: 2, Incarnation: 7, Output: "signals", Epoch: 1043, Key: raw(`"AAPL"`), Value: raw(`"<b>"`)},
+		{Type: "output", Graph: "market_maker", Seq: 1, Incarnation: 7, Output: "signals", Epoch: 1042,
+			Value: raw(`{"side":"buy","edge":0.9}`)},
+		{Type: "output", Graph: "market_maker", Seq: 2, Incarnation: 7, Output: "signals", Epoch: 1043,
+			Key: raw(`"AAPL"`), Value: raw(`"<b>"`)},
 		{Type: "firing", Graph: "market_maker", Seq: 3, Incarnation: 7, Firing: &failed},
 		{Type: "gap", Graph: "market_maker", Seq: 9, Incarnation: 7, From: 4, To: 9},
-		{Type: "health", Graph: "market_maker", Seq: 10, Incarnation: 7, Health: "degraded", Reason: &api.Reason{Code: "accumulator_restarting", Detail: "pricing"}},
+		{Type: "health", Graph: "market_maker", Seq: 10, Incarnation: 7, Health: "degraded",
+			Reason: &api.Reason{Code: "accumulator_restarting", Detail: "pricing"}},
 		{Type: "health", Graph: "market_maker", Seq: 11, Incarnation: 7, Health: "live"},
 		{Type: "state", Graph: "market_maker", Seq: 12, Incarnation: 7, State: &s},
 	}
@@ -120,7 +125,8 @@ func TestTailGoesOn(t *testing.T) {
 func TestTailSubscribes(t *testing.T) {
 	t.Parallel()
 	daemon := newDaemon(t)
-	r := command(t.Context(), daemon.Server, "", "tail", "market_maker", "--topics", "outputs,firings", "--since", "7:41", "-n", "1")
+	r := command(t.Context(), daemon.Server, "", "tail", "market_maker", "--topics", "outputs,firings", "--since",
+		"7:41", "-n", "1")
 	if r.code != 0 {
 		t.Fatalf("got %+v", r)
 	}
@@ -145,7 +151,8 @@ func TestTailInterrupted(t *testing.T) {
 	})
 	var talk bytes.Buffer
 	term := terminal.New(strings.NewReader(""), out, &talk, func(string) string { return "" })
-	if code := run(ctx, term, []string{"tail", "quiet", "--server", server.URL}); code != 0 || talk.Len() > 0 || lines != len(frames()) {
+	if code := run(ctx, term, []string{"tail", "quiet", "--server", server.URL}); code != 0 || talk.Len() > 0 ||
+		lines != len(frames()) {
 		t.Errorf("got exit %d, %d lines, %q; want 0 and all frames", code, lines, talk.String())
 	}
 }

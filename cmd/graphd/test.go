@@ -57,7 +57,10 @@ func runTests(t *terminal.Terminal, paths []string) error {
 			continue
 		}
 		for _, c := range cases {
-			o := outcome{File: path, Case: c.Case, Line: c.Line, Passed: len(c.Failures) == 0, Failures: append([]string{}, c.Failures...)}
+			o := outcome{
+				File: path, Case: c.Case, Line: c.Line, Passed: len(c.Failures) == 0,
+				Failures: append([]string{}, c.Failures...),
+			}
 			if !o.Passed {
 				failed++
 			}

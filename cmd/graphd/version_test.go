@@ -15,7 +15,8 @@ func TestVersion(t *testing.T) {
 		{debug.BuildInfo{GoVersion: "go1.26.8"}, "graphd devel go1.26.8"},
 		{debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: "v0.1.0"}}, "graphd v0.1.0 go1.26.8"},
 		{debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
-			{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}, {Key: "vcs.time", Value: "2026-11-20T10:00:00Z"},
+			{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"},
+			{Key: "vcs.time", Value: "2026-11-20T10:00:00Z"},
 		}}, "graphd devel (0123456789ab, changed) go1.26.8"},
 	} {
 		if got := readVersion(&tc.info).String(); got != tc.want {

@@ -94,7 +94,8 @@ func printer(w io.Writer) graphd.SinkFunc {
 	return func(_ context.Context, batch []graphd.Message) error {
 		for _, m := range batch {
 			alert := m.Value.(map[string]any)
-			if _, err := fmt.Fprintf(w, "visitor %v stays %v s too long\n", alert["visitor"], alert["over"]); err != nil {
+			if _, err := fmt.Fprintf(w, "visitor %v stays %v s too long\n", alert["visitor"],
+				alert["over"]); err != nil {
 				return err
 			}
 		}

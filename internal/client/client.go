@@ -145,7 +145,9 @@ const notADaemon = "not_a_daemon"
 func problem(res *http.Response, data []byte) *api.Problem {
 	p := &api.Problem{}
 	if err := json.Unmarshal(data, p); err != nil || p.Code == "" {
-		p = &api.Problem{Code: notADaemon, Title: res.Status, Detail: "the answer is not a graphd daemon's: " + res.Status}
+		p = &api.Problem{
+			Code: notADaemon, Title: res.Status, Detail: "the answer is not a graphd daemon's: " + res.Status,
+		}
 	}
 	p.Status = res.StatusCode
 	return p

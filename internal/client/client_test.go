@@ -23,7 +23,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { http.DefaultTransport.(*http.Transport).CloseIdleConnections() }))
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) {
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	}))
 }
 
 // recorder answers every request with the same and remembers the last.
@@ -87,37 +89,70 @@ func TestRoutes(t *testing.T) {
 		{"listGraphs", "GET /v1/graphs", func() error { return only(c.Graphs(ctx)) }},
 		{"getGraph", "GET /v1/graphs/g", func() error { return only(c.Graph(ctx, "g")) }},
 		{"getGraph", "GET /v1/graphs/a%2Fb", func() error { return only(c.Graph(ctx, "a/b")) }},
-		{"applyGraph", "PUT /v1/graphs/g Content-Type:application/yaml graph: g", func() error { return only(c.Apply(ctx, "g", []byte("graph: g"), 0, false)) }},
-		{"applyGraph", `PUT /v1/graphs/g?dry_run=1 If-Match:"3" Content-Type:application/yaml graph: g`, func() error { return only(c.Apply(ctx, "g", []byte("graph: g"), 3, true)) }},
+		{"applyGraph", "PUT /v1/graphs/g Content-Type:application/yaml graph: g", func() error {
+			return only(c.Apply(ctx, "g", []byte("graph: g"), 0, false))
+		}},
+		{"applyGraph", `PUT /v1/graphs/g?dry_run=1 If-Match:"3" Content-Type:application/yaml graph: g`, func() error {
+			return only(c.Apply(ctx, "g", []byte("graph: g"), 3, true))
+		}},
 		{"deleteGraph", "DELETE /v1/graphs/g?state=keep", func() error { return c.Delete(ctx, "g", false) }},
 		{"deleteGraph", "DELETE /v1/graphs/g?state=delete", func() error { return c.Delete(ctx, "g", true) }},
 		{"getPlan", "GET /v1/graphs/g/plan", func() error { return only(c.Plan(ctx, "g")) }},
 		{"getState", "GET /v1/graphs/g/state", func() error { return only(c.State(ctx, "g", "")) }},
 		{"getState", "GET /v1/graphs/g/state?key=a%26b", func() error { return only(c.State(ctx, "g", "a&b")) }},
-		{"listFirings", "GET /v1/graphs/g/firings?before=9&key=k&limit=5", func() error { return only(c.Firings(ctx, "g", api.Query{Limit: 5, Before: "9", Key: "k"})) }},
+		{"listFirings", "GET /v1/graphs/g/firings?before=9&key=k&limit=5", func() error {
+			return only(c.Firings(ctx, "g", api.Query{Limit: 5, Before: "9", Key: "k"}))
+		}},
 		{"getFiring", "GET /v1/graphs/g/firings/12", func() error { return only(c.Firing(ctx, "g", 12)) }},
-		{"listRecoveryEvents", "GET /v1/graphs/g/recovery-events", func() error { return only(c.RecoveryEvents(ctx, "g", api.Query{})) }},
-		{"listDeadLetters", "GET /v1/graphs/g/dead-letters?limit=1", func() error { return only(c.DeadLetters(ctx, "g", api.Query{Limit: 1})) }},
-		{"replayDeadLetter", "POST /v1/graphs/g/dead-letters/l1/replay", func() error { return only(c.ReplayDeadLetter(ctx, "g", "l1")) }},
-		{"discardDeadLetter", "DELETE /v1/graphs/g/dead-letters/l1", func() error { return c.DiscardDeadLetter(ctx, "g", "l1") }},
-		{"fire", `POST /v1/graphs/g/fire Content-Type:application/json {"mode":"force"}`, func() error { return only(c.Fire(ctx, "g", api.FireRequest{Mode: "force"})) }},
+		{"listRecoveryEvents", "GET /v1/graphs/g/recovery-events", func() error {
+			return only(c.RecoveryEvents(ctx, "g", api.Query{}))
+		}},
+		{"listDeadLetters", "GET /v1/graphs/g/dead-letters?limit=1", func() error {
+			return only(c.DeadLetters(ctx, "g", api.Query{Limit: 1}))
+		}},
+		{"replayDeadLetter", "POST /v1/graphs/g/dead-letters/l1/replay", func() error {
+			return only(c.ReplayDeadLetter(ctx, "g", "l1"))
+		}},
+		{"discardDeadLetter", "DELETE /v1/graphs/g/dead-letters/l1", func() error {
+			return c.DiscardDeadLetter(ctx, "g", "l1")
+		}},
+		{"fire", `POST /v1/graphs/g/fire Content-Type:application/json {"mode":"force"}`, func() error {
+			return only(c.Fire(ctx, "g", api.FireRequest{Mode: "force"}))
+		}},
 		{"pause", "POST /v1/graphs/g/pause", func() error { return only(c.Pause(ctx, "g")) }},
 		{"resume", "POST /v1/graphs/g/resume", func() error { return only(c.Resume(ctx, "g")) }},
-		{"step", `POST /v1/graphs/g/step Content-Type:application/json {"n":3}`, func() error { return only(c.Step(ctx, "g", 3)) }},
+		{"step", `POST /v1/graphs/g/step Content-Type:application/json {"n":3}`, func() error {
+			return only(c.Step(ctx, "g", 3))
+		}},
 		{"checkpoint", "POST /v1/graphs/g/checkpoint", func() error { return only(c.Checkpoint(ctx, "g")) }},
 		{"drain", "POST /v1/graphs/g/drain", func() error { return only(c.Drain(ctx, "g")) }},
-		{"restart", `POST /v1/graphs/g/restart Content-Type:application/json {"accumulator":null}`, func() error { return only(c.Restart(ctx, "g", "")) }},
-		{"restart", `POST /v1/graphs/g/restart Content-Type:application/json {"accumulator":"a"}`, func() error { return only(c.Restart(ctx, "g", "a")) }},
-		{"skipLost", `POST /v1/graphs/g/skip-lost Content-Type:application/json {"accumulator":"a"}`, func() error { return only(c.SkipLost(ctx, "g", "a")) }},
-		{"reset", `POST /v1/graphs/g/reset Content-Type:application/json {"confirm":"g"}`, func() error { return only(c.Reset(ctx, "g")) }},
-		{"rewind", `POST /v1/graphs/g/accumulators/a/rewind Content-Type:application/json {"confirm":"g","position":"start"}`, func() error { return only(c.Rewind(ctx, "g", "a", "start")) }},
+		{"restart", `POST /v1/graphs/g/restart Content-Type:application/json {"accumulator":null}`, func() error {
+			return only(c.Restart(ctx, "g", ""))
+		}},
+		{"restart", `POST /v1/graphs/g/restart Content-Type:application/json {"accumulator":"a"}`, func() error {
+			return only(c.Restart(ctx, "g", "a"))
+		}},
+		{"skipLost", `POST /v1/graphs/g/skip-lost Content-Type:application/json {"accumulator":"a"}`, func() error {
+			return only(c.SkipLost(ctx, "g", "a"))
+		}},
+		{"reset", `POST /v1/graphs/g/reset Content-Type:application/json {"confirm":"g"}`, func() error {
+			return only(c.Reset(ctx, "g"))
+		}},
+		{"rewind", `POST /v1/graphs/g/accumulators/a/rewind Content-Type:application/json {"confirm":"g",` +
+			`"position":"start"}`, func() error { return only(c.Rewind(ctx, "g", "a", "start")) }},
 		{"backup", "POST /v1/backup", func() error { return only(c.Backup(ctx, io.Discard)) }},
 		{"listAccumulators", "GET /v1/graphs/g/accumulators", func() error { return only(c.Accumulators(ctx, "g")) }},
-		{"getAccumulator", "GET /v1/graphs/g/accumulators/a", func() error { return only(c.Accumulator(ctx, "g", "a")) }},
-		{"pushEvents", "POST /v1/graphs/g/accumulators/a/events Content-Type:application/x-ndjson 1\n2", func() error { return only(c.Push(ctx, "g", "a", []byte("1\n2"))) }},
-		{"pushEvents", "POST /v1/graphs/g/accumulators/a/events Idempotency-Key:k Content-Type:application/x-ndjson 1", func() error { return only(c.PushOnce(ctx, "g", "a", []byte("1"), "k")) }},
+		{"getAccumulator", "GET /v1/graphs/g/accumulators/a", func() error {
+			return only(c.Accumulator(ctx, "g", "a"))
+		}},
+		{"pushEvents", "POST /v1/graphs/g/accumulators/a/events Content-Type:application/x-ndjson 1\n2", func() error {
+			return only(c.Push(ctx, "g", "a", []byte("1\n2")))
+		}},
+		{"pushEvents", "POST /v1/graphs/g/accumulators/a/events Idempotency-Key:k Content-Type:application/x-ndjson 1",
+			func() error { return only(c.PushOnce(ctx, "g", "a", []byte("1"), "k")) }},
 	}
-	covered := map[string]bool{"reactorSocket": true, "eventsSocket": true, "pushSocket": true} // Watch; the client pushes over REST
+	// Watch; the client pushes over REST
+	covered := map[string]bool{"reactorSocket": true, "eventsSocket": true, "pushSocket": true}
 	for _, tt := range tests {
 		covered[tt.operation] = true
 		if err := tt.call(); err != nil {
@@ -144,12 +179,14 @@ func TestRoutes(t *testing.T) {
 
 func TestProblem(t *testing.T) {
 	t.Parallel()
-	r := &recorder{status: 422, answer: `{"type":"urn:x","title":"Unprocessable Entity","status":422,"code":"declaration_invalid","detail":"1 mistake",
-		"errors":[{"line":3,"column":5,"path":"p","code":"unknown_name","text":"no b","suggest":"a"}],"declared":["a"]}`}
+	r := &recorder{status: 422, answer: `{"type":"urn:x","title":"Unprocessable Entity","status":422,
+		"code":"declaration_invalid","detail":"1 mistake","declared":["a"],
+		"errors":[{"line":3,"column":5,"path":"p","code":"unknown_name","text":"no b","suggest":"a"}]}`}
 	c := newClient(t, r, "")
 	_, err := c.Apply(t.Context(), "g", nil, 0, false)
 	p, ok := errors.AsType[*api.Problem](err)
-	if !ok || p.Status != 422 || p.Code != "declaration_invalid" || len(p.Errors) != 1 || p.Errors[0].Suggest != "a" || !cmp.Equal(p.Declared, []string{"a"}) {
+	if !ok || p.Status != 422 || p.Code != "declaration_invalid" || len(p.Errors) != 1 || p.Errors[0].Suggest != "a" ||
+		!cmp.Equal(p.Declared, []string{"a"}) {
 		t.Errorf("got %+v", err)
 	}
 	if got := err.Error(); got != "declaration_invalid: 1 mistake" {
@@ -157,9 +194,11 @@ func TestProblem(t *testing.T) {
 	}
 
 	// A push that was partly refused tells both.
-	r.status, r.answer = 429, `{"title":"Too Many Requests","status":429,"code":"queue_full","detail":"full","next_index":3,"accepted":2,"filtered":1,"durable":false,"rejected":[{"index":2,"code":"c","detail":"d"}]}`
+	r.status, r.answer = 429, `{"title":"Too Many Requests","status":429,"code":"queue_full","detail":"full",`+
+		`"next_index":3,"accepted":2,"filtered":1,"durable":false,"rejected":[{"index":2,"code":"c","detail":"d"}]}`
 	res, err := c.Push(t.Context(), "g", "a", []byte("1"))
-	if p, ok := errors.AsType[*api.Problem](err); !ok || *p.NextIndex != 3 || res.Accepted != 2 || res.Filtered != 1 || len(res.Rejected) != 1 {
+	if p, ok := errors.AsType[*api.Problem](err); !ok || *p.NextIndex != 3 || res.Accepted != 2 || res.Filtered != 1 ||
+		len(res.Rejected) != 1 {
 		t.Errorf("got %+v, %+v", res, err)
 	}
 
@@ -185,7 +224,8 @@ func TestUnreachable(t *testing.T) {
 		func() error { _, err := c.Graphs(t.Context()); return err }(),
 		c.Tail(t.Context(), "g", TailOptions{Topics: []string{"outputs"}}, nil),
 	} {
-		if _, ok := errors.AsType[*Unreachable](err); !ok || !strings.HasPrefix(err.Error(), "no daemon at "+ts.URL+": start one with 'graphd serve'") {
+		if _, ok := errors.AsType[*Unreachable](err); !ok ||
+			!strings.HasPrefix(err.Error(), "no daemon at "+ts.URL+": start one with 'graphd serve'") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -254,7 +294,8 @@ func TestTail(t *testing.T) {
 	const subscribed = `{"type":"result","id":1}`
 	s := &streams{t: t, scripts: []func(context.Context, *websocket.Conn){
 		func(ctx context.Context, ws *websocket.Conn) {
-			write(ctx, ws, subscribed, `{"type":"output","graph":"g","seq":1,"incarnation":7,"output":"o","value":1}`, `{"type":"later","x":1}`, `{"type":"output","graph":"g","seq":2,"incarnation":7}`)
+			write(ctx, ws, subscribed, `{"type":"output","graph":"g","seq":1,"incarnation":7,"output":"o","value":1}`,
+				`{"type":"later","x":1}`, `{"type":"output","graph":"g","seq":2,"incarnation":7}`)
 		}, // and cut
 		nil,
 		func(ctx context.Context, ws *websocket.Conn) {
@@ -262,19 +303,21 @@ func TestTail(t *testing.T) {
 			_ = ws.Close(websocket.StatusGoingAway, "")
 		},
 		func(ctx context.Context, ws *websocket.Conn) {
-			write(ctx, ws, subscribed, `{"type":"health","graph":"g","seq":10,"incarnation":7,"health":"live"}`, `{"type":"error","code":"graph_ended","detail":"x"}`)
+			write(ctx, ws, subscribed, `{"type":"health","graph":"g","seq":10,"incarnation":7,"health":"live"}`,
+				`{"type":"error","code":"graph_ended","detail":"x"}`)
 			_ = ws.Close(websocket.StatusGoingAway, "")
 		},
 	}}
 	c := newClient(t, s, "")
 	var got []string
 	lost := 0
-	err := c.Tail(t.Context(), "g", TailOptions{Topics: []string{"outputs", "health"}, Since: "7:0", Lost: func(err error, wait time.Duration) {
-		if err == nil || wait <= 0 || wait > maxWait {
-			t.Errorf("lost: %v, %v", err, wait)
-		}
-		lost++
-	}}, func(f *api.Frame) error {
+	err := c.Tail(t.Context(), "g", TailOptions{Topics: []string{"outputs", "health"}, Since: "7:0",
+		Lost: func(err error, wait time.Duration) {
+			if err == nil || wait <= 0 || wait > maxWait {
+				t.Errorf("lost: %v, %v", err, wait)
+			}
+			lost++
+		}}, func(f *api.Frame) error {
 		got = append(got, fmt.Sprintf("%s %d", f.Type, f.Seq))
 		return nil
 	})
@@ -285,7 +328,8 @@ func TestTail(t *testing.T) {
 		t.Errorf("%d losses, %s", lost, d)
 	}
 	asked := func(since string) string {
-		return `/v1/ws/graphs/g/reactor {"type":"subscribe","id":1,"topics":["outputs","health"],"since":"` + since + `"}`
+		return `/v1/ws/graphs/g/reactor {"type":"subscribe","id":1,"topics":["outputs","health"],"since":"` + since +
+			`"}`
 	}
 	if d := cmp.Diff([]string{asked("7:0"), asked("7:2"), asked("7:9")}, s.asked); d != "" {
 		t.Errorf("asked: %s", d)
@@ -325,10 +369,14 @@ func TestTailEnds(t *testing.T) {
 
 func TestDeadLetterPayload(t *testing.T) {
 	t.Parallel()
-	r := &recorder{answer: `{"items":[{"id":"l","payload":"//4=","payload_encoding":"base64"},{"id":"m","payload":{"x":1},"payload_encoding":"json"}]}`}
+	r := &recorder{
+		answer: `{"items":[{"id":"l","payload":"//4=","payload_encoding":"base64"},{"id":"m","payload":{"x":1},` +
+			`"payload_encoding":"json"}]}`,
+	}
 	c := newClient(t, r, "")
 	page, err := c.DeadLetters(t.Context(), "g", api.Query{})
-	if err != nil || len(page.Items) != 2 || string(page.Items[0].Payload) != `"//4="` || page.Items[0].PayloadEncoding != "base64" || !json.Valid(page.Items[1].Payload) {
+	if err != nil || len(page.Items) != 2 || string(page.Items[0].Payload) != `"//4="` ||
+		page.Items[0].PayloadEncoding != "base64" || !json.Valid(page.Items[1].Payload) {
 		t.Errorf("%v %+v", err, page)
 	}
 }

@@ -29,7 +29,8 @@ func (c *Client) Graph(ctx context.Context, name string) (api.GraphSummary, erro
 }
 
 // Apply stores and starts a declaration. revision is the one expected, 0 for any.
-func (c *Client) Apply(ctx context.Context, name string, document []byte, revision int64, dryRun bool) (api.ApplyResult, error) {
+func (c *Client) Apply(ctx context.Context, name string, document []byte, revision int64, dryRun bool) (
+	api.ApplyResult, error) {
 	r := request{method: http.MethodPut, path: graph(name), body: document, contentType: typeYAML, revision: revision}
 	if dryRun {
 		r.query = url.Values{"dry_run": {"1"}}
@@ -43,7 +44,9 @@ func (c *Client) Delete(ctx context.Context, name string, state bool) error {
 	if state {
 		keep = "delete"
 	}
-	_, err := call[any](ctx, c, request{method: http.MethodDelete, path: graph(name), query: url.Values{"state": {keep}}})
+	_, err := call[any](ctx, c, request{
+		method: http.MethodDelete, path: graph(name), query: url.Values{"state": {keep}},
+	})
 	return err
 }
 
@@ -77,7 +80,9 @@ func (c *Client) Firings(ctx context.Context, name string, q api.Query) (api.Pag
 
 // Firing is one epoch in full.
 func (c *Client) Firing(ctx context.Context, name string, epoch int64) (api.FiringDetail, error) {
-	return call[api.FiringDetail](ctx, c, request{method: http.MethodGet, path: graph(name, "firings", strconv.FormatInt(epoch, 10))})
+	return call[api.FiringDetail](ctx, c, request{
+		method: http.MethodGet, path: graph(name, "firings", strconv.FormatInt(epoch, 10)),
+	})
 }
 
 // RecoveryEvents lists what the supervisor has done, newest first.
@@ -92,7 +97,9 @@ func (c *Client) DeadLetters(ctx context.Context, name string, q api.Query) (api
 
 // ReplayDeadLetter pushes a letter's events again.
 func (c *Client) ReplayDeadLetter(ctx context.Context, name, id string) (api.PushResult, error) {
-	return call[api.PushResult](ctx, c, request{method: http.MethodPost, path: graph(name, "dead-letters", id, "replay")})
+	return call[api.PushResult](ctx, c, request{
+		method: http.MethodPost, path: graph(name, "dead-letters", id, "replay"),
+	})
 }
 
 // DiscardDeadLetter removes a letter for good.
@@ -108,9 +115,11 @@ func (c *Client) Push(ctx context.Context, name, accumulator string, lines []byt
 
 // PushOnce is Push with a key that makes it safe to repeat: the daemon answers a second push of the same
 // lines with the same key as it did the first, or goes on where that was held up. "" is no key.
-func (c *Client) PushOnce(ctx context.Context, name, accumulator string, lines []byte, key string) (api.PushResult, error) {
+func (c *Client) PushOnce(ctx context.Context, name, accumulator string, lines []byte, key string) (
+	api.PushResult, error) {
 	return call[api.PushResult](ctx, c, request{
-		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines, contentType: typeNDJSON, key: key,
+		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines,
+		contentType: typeNDJSON, key: key,
 	})
 }
 
@@ -176,7 +185,8 @@ func (c *Client) Reset(ctx context.Context, name string) (api.GraphSummary, erro
 // Rewind has an accumulator read its source again from a position; the caller has been
 // asked whether that is meant.
 func (c *Client) Rewind(ctx context.Context, name, accumulator, position string) (api.GraphSummary, error) {
-	return post[api.GraphSummary](ctx, c, graph(name, "accumulators", accumulator, "rewind"), map[string]string{"position": position, "confirm": name})
+	return post[api.GraphSummary](ctx, c, graph(name, "accumulators", accumulator, "rewind"),
+		map[string]string{"position": position, "confirm": name})
 }
 
 // Checkpoint answers with the epoch covered once the checkpoint is durable.
@@ -194,11 +204,15 @@ func (c *Client) Plan(ctx context.Context, name string) (json.RawMessage, error)
 
 // Accumulators are the graph's inputs in the order of their declaration.
 func (c *Client) Accumulators(ctx context.Context, name string) ([]api.AccumulatorSummary, error) {
-	page, err := call[api.Page[api.AccumulatorSummary]](ctx, c, request{method: http.MethodGet, path: graph(name, "accumulators")})
+	page, err := call[api.Page[api.AccumulatorSummary]](ctx, c, request{
+		method: http.MethodGet, path: graph(name, "accumulators"),
+	})
 	return page.Items, err
 }
 
 // Accumulator is one input, with what it expects and hands over.
 func (c *Client) Accumulator(ctx context.Context, name, accumulator string) (api.AccumulatorDetail, error) {
-	return call[api.AccumulatorDetail](ctx, c, request{method: http.MethodGet, path: graph(name, "accumulators", accumulator)})
+	return call[api.AccumulatorDetail](ctx, c, request{
+		method: http.MethodGet, path: graph(name, "accumulators", accumulator),
+	})
 }

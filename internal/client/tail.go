@@ -50,7 +50,8 @@ func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case !connected || isProblem && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
+		case !connected || isProblem && refused.Status < http.StatusInternalServerError &&
+			refused.Status != http.StatusTooManyRequests:
 			return err
 		}
 		// Some of it at random, so that all who lost a daemon do not come back at one moment.
@@ -75,7 +76,8 @@ type stopped struct{ err error }
 func (s *stopped) Error() string { return s.err.Error() }
 
 // follow hands on frames until the connection ends; since is kept at the last of them.
-func (w *Watch) follow(ctx context.Context, each func(*api.Frame) error, name string, since *string) (seen int, err error) {
+func (w *Watch) follow(ctx context.Context, each func(*api.Frame) error, name string, since *string) (
+	seen int, err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	for {
 		f, err := w.Next(ctx)

@@ -32,20 +32,21 @@ func cpu() time.Duration {
 // handWritten is the floor: what one would write without graphd, for the same answer.
 func handWritten(taken *atomic.Int64) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/events", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 8<<20))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		if !json.Valid(body) {
-			http.Error(w, "not JSON", http.StatusBadRequest)
-			return
-		}
-		taken.Add(1)
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(api.PushResult{Accepted: 1, Rejected: []api.Rejection{}})
-	})
+	mux.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/events",
+		func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 8<<20))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			if !json.Valid(body) {
+				http.Error(w, "not JSON", http.StatusBadRequest)
+				return
+			}
+			taken.Add(1)
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(api.PushResult{Accepted: 1, Rejected: []api.Rejection{}})
+		})
 	return mux
 }
 
@@ -53,7 +54,9 @@ func handWritten(taken *atomic.Int64) http.Handler {
 func BenchmarkPost(b *testing.B) {
 	ctl := newFake()
 	ctl.discard = true
-	for name, h := range map[string]http.Handler{"graphd": newServer(b, ctl, Config{}), "floor": handWritten(new(atomic.Int64))} {
+	for name, h := range map[string]http.Handler{
+		"graphd": newServer(b, ctl, Config{}), "floor": handWritten(new(atomic.Int64)),
+	} {
 		b.Run(name, func(b *testing.B) { post(b, h) })
 	}
 }
@@ -68,7 +71,9 @@ func post(b *testing.B, h http.Handler) {
 	served.Go(func() { _ = srv.Serve(ln) })
 	defer served.Wait()
 	defer func() { _ = srv.Close() }()
-	request := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", events, len(tick), tick)
+	request := fmt.Appendf(nil,
+		"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", events,
+		len(tick), tick)
 	const clients = 8
 	var wg sync.WaitGroup
 	b.ReportAllocs()
@@ -146,7 +151,8 @@ func BenchmarkSocket(b *testing.B) {
 				if err := json.Unmarshal(raw, &f); err != nil {
 					return
 				}
-				if err := ws.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"ack","id":%d,"accepted":1}`, f.ID)); err != nil {
+				if err := ws.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"ack","id":%d,"accepted":1}`,
+					f.ID)); err != nil {
 					return
 				}
 			}

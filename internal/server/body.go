@@ -37,14 +37,16 @@ func (b *body) release() {
 func (b *body) reserve(n int64) error {
 	if b.s.bodyBytes.Add(n) > b.s.cfg.MaxBodies {
 		b.s.bodyBytes.Add(-n)
-		return wire.Refuse(http.StatusServiceUnavailable, api.CodeBusy, "too many large requests are being read; try again")
+		return wire.Refuse(http.StatusServiceUnavailable, api.CodeBusy,
+			"too many large requests are being read; try again")
 	}
 	b.taken += n
 	return nil
 }
 
 func bodyTooLarge(limit int64) *api.Error {
-	return wire.Refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes: send it in parts", limit))
+	return wire.Refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+		fmt.Sprintf("the body is larger than %d bytes: send it in parts", limit))
 }
 
 // readBody reads the whole request body, decompressed. The caller releases it.
@@ -77,7 +79,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body, error) 
 		src, zipped = zr, true
 	default:
 		w.Header().Set("Accept-Encoding", "gzip")
-		return b, wire.Refuse(http.StatusUnsupportedMediaType, api.CodeUnsupportedEncoding, fmt.Sprintf("Content-Encoding %q is not known: send gzip or none", wire.Clip(encoding)))
+		return b, wire.Refuse(http.StatusUnsupportedMediaType, api.CodeUnsupportedEncoding,
+			fmt.Sprintf("Content-Encoding %q is not known: send gzip or none", wire.Clip(encoding)))
 	}
 	if err := b.readAll(src, r.ContentLength, zipped); err != nil {
 		b.data = nil
@@ -122,7 +125,8 @@ func broken(err error, zipped bool) error {
 		return bodyTooLarge(tooLarge.Limit)
 	}
 	if _, corrupt := errors.AsType[flate.CorruptInputError](err); corrupt ||
-		errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || zipped && errors.Is(err, io.ErrUnexpectedEOF) {
+		errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
+		zipped && errors.Is(err, io.ErrUnexpectedEOF) {
 		return wire.Refuse(http.StatusBadRequest, api.CodeInvalidEncoding, "the body is not whole gzip")
 	}
 	return incomplete(err)
@@ -130,5 +134,6 @@ func broken(err error, zipped bool) error {
 
 // incomplete says that the client did not send what it announced.
 func incomplete(err error) error {
-	return wire.Refuse(http.StatusBadRequest, api.CodeIncompleteBody, "the body did not arrive whole: "+wire.Clip(err.Error()))
+	return wire.Refuse(http.StatusBadRequest, api.CodeIncompleteBody, "the body did not arrive whole: "+
+		wire.Clip(err.Error()))
 }

@@ -94,8 +94,10 @@ func TestLongNames(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, newFake(), Config{})
 	long := strings.Repeat("a", 1<<20)
-	for _, target := range []string{"GET /v1/graphs/" + long, "PUT /v1/graphs/" + long, "GET /v1/graphs/g/accumulators/" + long, "POST /v1/graphs/" + long + "/pause",
-		"GET /" + long, "GET /v1/graphs?" + long + "=1", "GET /v1/graphs/g/firings/" + long, "DELETE /v1/graphs/g/dead-letters/" + long} {
+	for _, target := range []string{"GET /v1/graphs/" + long, "PUT /v1/graphs/" + long,
+		"GET /v1/graphs/g/accumulators/" + long, "POST /v1/graphs/" + long + "/pause",
+		"GET /" + long, "GET /v1/graphs?" + long + "=1", "GET /v1/graphs/g/firings/" + long,
+		"DELETE /v1/graphs/g/dead-letters/" + long} {
 		method, path, _ := strings.Cut(target, " ")
 		x := exchangeOf(s, httptest.NewRequest(method, path, strings.NewReader("graph: g")))
 		if x.status < 400 || x.status > 499 || len(x.body) > 1000 {

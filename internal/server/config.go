@@ -57,16 +57,19 @@ func (c *Config) Validate() error {
 	var errs []error
 	for name, n := range map[string]int64{
 		"MaxBody": c.MaxBody, "MaxBodies": c.MaxBodies, "MaxDepth": int64(c.MaxDepth), "MaxHeader": int64(c.MaxHeader),
-		"PushTimeout": int64(c.PushTimeout), "ReadHeaderTimeout": int64(c.ReadHeaderTimeout), "ReadTimeout": int64(c.ReadTimeout),
-		"IdleTimeout": int64(c.IdleTimeout), "MaxSockets": int64(c.MaxSockets), "FramesPerSecond": int64(c.FramesPerSecond),
-		"PingInterval": int64(c.PingInterval), "SocketWriteTimeout": int64(c.SocketWriteTimeout),
+		"PushTimeout": int64(c.PushTimeout), "ReadHeaderTimeout": int64(c.ReadHeaderTimeout),
+		"ReadTimeout": int64(c.ReadTimeout),
+		"IdleTimeout": int64(c.IdleTimeout), "MaxSockets": int64(c.MaxSockets),
+		"FramesPerSecond": int64(c.FramesPerSecond),
+		"PingInterval":    int64(c.PingInterval), "SocketWriteTimeout": int64(c.SocketWriteTimeout),
 	} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("server config: %s is %d, and must not be negative", name, n))
 		}
 	}
 	if c.MaxDepth > wire.MaxDepth {
-		errs = append(errs, fmt.Errorf("server config: MaxDepth is %d, and can be %d at most", c.MaxDepth, wire.MaxDepth))
+		errs = append(errs, fmt.Errorf("server config: MaxDepth is %d, and can be %d at most", c.MaxDepth,
+			wire.MaxDepth))
 	}
 	for _, o := range c.Origins {
 		u, err := url.Parse(o)

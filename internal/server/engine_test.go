@@ -36,7 +36,8 @@ outputs:
 // over WebSocket.
 func TestAgainstTheEngine(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)}, Log: textLog(io.Discard)})
+	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
+		Log: textLog(io.Discard)})
 	if err := e.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func TestAgainstTheEngine(t *testing.T) {
 	watcher.want(`{"type":"result","id":1,"topics":["outputs","firings","health","state"]}`)
 	pusher := connect(t, url+"/v1/ws"+strings.TrimPrefix(g, "/v1")+"/accumulators/left")
 	pusher.send(`{"type":"events","id":1,"data":[{"x":150},{"x":13},{"y":1}]}`)
-	if got := pusher.next(); !strings.HasPrefix(got, `{"type":"ack","id":1,"accepted":2,"filtered":1,"durable":false,"rejected":[{"index":2,"code":"against_schema",`) {
+	if got := pusher.next(); !strings.HasPrefix(got, `{"type":"ack","id":1,"accepted":2,"filtered":1,`+
+		`"durable":false,"rejected":[{"index":2,"code":"against_schema",`) {
 		t.Errorf("got %s", got)
 	}
 	for seen := map[string]bool{}; !seen["output"] || !seen["firing"]; { // each is held against the document
@@ -133,7 +135,8 @@ func letters(t *testing.T, list []byte, step func(string, string, int, string) [
 	if len(page.Items) < 2 { // one of each push
 		t.Fatalf("dead letters: %s", list)
 	}
-	step("POST "+g+"/dead-letters/"+page.Items[0].ID+"/replay", "", 409, "not_replayable") // a node's letter is no event
+	// a node's letter is no event
+	step("POST "+g+"/dead-letters/"+page.Items[0].ID+"/replay", "", 409, "not_replayable")
 	step("DELETE "+g+"/dead-letters/"+page.Items[len(page.Items)-1].ID, "", 204, "")
 	step("DELETE "+g+"/dead-letters/none", "", 404, "dead_letter_not_found")
 }

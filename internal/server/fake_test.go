@@ -39,7 +39,9 @@ type fake struct {
 
 func newFake() *fake { return &fake{room: make(chan struct{}), started: make(chan struct{}, 1)} }
 
-var errGraph = &api.Error{Status: http.StatusNotFound, Code: "graph_not_found", Detail: "there is no graph of that name"}
+var errGraph = &api.Error{
+	Status: http.StatusNotFound, Code: "graph_not_found", Detail: "there is no graph of that name",
+}
 
 func (f *fake) find(g api.Ref) error {
 	if g != (api.Ref{Tenant: "default", Name: "g"}) {
@@ -53,7 +55,8 @@ func (f *fake) accumulator(g api.Ref, name string) error {
 		return err
 	}
 	if name != "a" {
-		return &api.Error{Status: http.StatusNotFound, Code: "accumulator_not_found", Detail: "no such accumulator", Extra: map[string]any{"declared": []string{"a"}}}
+		return &api.Error{Status: http.StatusNotFound, Code: "accumulator_not_found", Detail: "no such accumulator",
+			Extra: map[string]any{"declared": []string{"a"}}}
 	}
 	return nil
 }
@@ -74,22 +77,32 @@ func (f *fake) seen() (events, calls, rejected []string) {
 	return append([]string(nil), f.events...), append([]string(nil), f.calls...), append([]string(nil), f.rejected...)
 }
 
-var diagnostics = spec.Diagnostics{{Line: 3, Column: 5, Path: "nodes.n.expr", Code: "unknown_name", Text: "there is no b", Suggest: "a"}, {Line: 4, Column: 1, Path: "outputs", Code: "missing", Text: "give one"}}
+var diagnostics = spec.Diagnostics{
+	{Line: 3, Column: 5, Path: "nodes.n.expr", Code: "unknown_name", Text: "there is no b", Suggest: "a"},
+	{Line: 4, Column: 1, Path: "outputs", Code: "missing", Text: "give one"},
+}
 
 var at = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 func summary() api.GraphSummary {
-	acc := api.AccumulatorSummary{Name: "a", Kind: "passthrough", Source: "websocket", Strategy: "latest", Triggers: true, Health: "socket_only",
+	acc := api.AccumulatorSummary{Name: "a", Kind: "passthrough", Source: "websocket", Strategy: "latest",
+		Triggers: true, Health: "socket_only",
 		Capacity: 1024, CapacityBytes: 8 << 20, LastEventAt: &at, SecondsToFull: new(1.5)}
-	return api.GraphSummary{Graph: "g", Tenant: "default", Revision: 3, Instance: "i", Incarnation: 7, Health: "live", HealthReason: &api.Reason{Code: "x", Detail: "y"},
-		Degraded: []string{}, WaitingFor: []string{}, Epoch: 12, LastFiredAt: &at, Durability: api.DurabilityStatus{Mode: "checkpoint"},
+	return api.GraphSummary{Graph: "g", Tenant: "default", Revision: 3, Instance: "i", Incarnation: 7, Health: "live",
+		HealthReason: &api.Reason{Code: "x", Detail: "y"},
+		Degraded:     []string{}, WaitingFor: []string{}, Epoch: 12, LastFiredAt: &at, Durability: api.DurabilityStatus{
+			Mode: "checkpoint",
+		},
 		Guarantees: map[string]string{"o": "at least once"}, Accumulators: []api.AccumulatorSummary{acc},
 		Outputs: []api.OutputSummary{{Name: "o", From: "n", Sink: "websocket", Path: "direct"}}}
 }
 
 func firing() api.Firing {
-	return api.Firing{Epoch: 12, Incarnation: 7, At: at, Cause: "criteria", Key: json.RawMessage("null"), OK: true, DurationUS: 15,
-		Inputs: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Outputs: map[string]json.RawMessage{"o": json.RawMessage(`"<b>"`)}}
+	return api.Firing{Epoch: 12, Incarnation: 7, At: at, Cause: "criteria", Key: json.RawMessage("null"), OK: true,
+		DurationUS: 15,
+		Inputs:     map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Outputs: map[string]json.RawMessage{
+			"o": json.RawMessage(`"<b>"`),
+		}}
 }
 
 func (f *fake) Graphs(_ context.Context, tenant string) ([]api.GraphSummary, error) {
@@ -108,9 +121,12 @@ func (f *fake) Apply(_ context.Context, g api.Ref, doc []byte, ifMatch int64, dr
 	case ifMatch != 0 && ifMatch != 3:
 		return api.ApplyResult{}, &api.Error{Status: 412, Code: "revision_conflict", Detail: "the revision is 3"}
 	case string(doc) == "bad":
-		return api.ApplyResult{}, &api.Error{Status: 422, Code: "declaration_invalid", Detail: "2 mistakes", Diagnostics: diagnostics}
+		return api.ApplyResult{}, &api.Error{
+			Status: 422, Code: "declaration_invalid", Detail: "2 mistakes", Diagnostics: diagnostics,
+		}
 	case dryRun:
-		return api.ApplyResult{Created: g.Name != "g", DryRun: true, Plan: json.RawMessage(`{"nodes":[]}`), Diff: []string{"+ node n"}}, nil
+		return api.ApplyResult{Created: g.Name != "g", DryRun: true, Plan: json.RawMessage(`{"nodes":[]}`),
+			Diff: []string{"+ node n"}}, nil
 	}
 	s := summary()
 	return api.ApplyResult{Created: g.Name != "g", Changed: true, Revision: 4, Graph: &s}, nil
@@ -128,7 +144,9 @@ func (f *fake) Plan(_ context.Context, g api.Ref) (json.RawMessage, error) {
 }
 
 func fakeState() api.State {
-	return api.State{Cache: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Dirty: map[string]bool{"a": true}, Queues: map[string]int{"a": 1},
+	return api.State{Cache: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}, Dirty: map[string]bool{
+		"a": true,
+	}, Queues: map[string]int{"a": 1},
 		Nodes: map[string]json.RawMessage{}, Epoch: 12}
 }
 
@@ -143,14 +161,20 @@ func (f *fake) Firings(_ context.Context, g api.Ref, q api.Query) (api.Page[api.
 
 func (f *fake) Firing(_ context.Context, g api.Ref, epoch int64) (api.FiringDetail, error) {
 	if err := f.find(g); err != nil || epoch != 12 {
-		return api.FiringDetail{}, errors.Join(err, &api.Error{Status: 404, Code: "firing_not_found", Detail: "no such epoch"})
+		return api.FiringDetail{}, errors.Join(err, &api.Error{
+			Status: 404, Code: "firing_not_found", Detail: "no such epoch",
+		})
 	}
 	return api.FiringDetail{Firing: firing(), Cut: map[string]api.CutInput{"a": {Taken: true, Events: 1}},
 		Nodes: map[string]api.NodeRecord{"n": {Status: "ran", Value: json.RawMessage("1"), DurationUS: new(1.25)}}}, nil
 }
 
 func (f *fake) RecoveryEvents(_ context.Context, g api.Ref, _ api.Query) (api.Page[api.RecoveryEvent], error) {
-	return api.Page[api.RecoveryEvent]{Items: []api.RecoveryEvent{{ID: 1, At: at, Graph: "g", Component: "reactor", Kind: "restart", Outcome: "restarted"}}}, f.find(g)
+	return api.Page[api.RecoveryEvent]{
+		Items: []api.RecoveryEvent{
+			{ID: 1, At: at, Graph: "g", Component: "reactor", Kind: "restart", Outcome: "restarted"},
+		},
+	}, f.find(g)
 }
 
 func (f *fake) DeadLetters(_ context.Context, g api.Ref, _ api.Query) (api.Page[api.DeadLetter], error) {
@@ -176,7 +200,9 @@ func (f *fake) DiscardDeadLetter(ctx context.Context, g api.Ref, id string) erro
 
 func (f *fake) Fire(_ context.Context, g api.Ref, req api.FireRequest) (api.FireResult, error) {
 	raw, _ := json.Marshal(req)
-	return api.FireResult{Epoch: 13, OK: true, Cause: req.Mode, Outputs: map[string]json.RawMessage{"o": json.RawMessage("1")}}, f.call(g, "fire "+string(raw))
+	return api.FireResult{
+		Epoch: 13, OK: true, Cause: req.Mode, Outputs: map[string]json.RawMessage{"o": json.RawMessage("1")},
+	}, f.call(g, "fire "+string(raw))
 }
 
 func (f *fake) Pause(_ context.Context, g api.Ref, by string) (api.GraphSummary, error) {
@@ -216,7 +242,8 @@ func (f *fake) SkipLost(_ context.Context, g api.Ref, accumulator, _ string) (ap
 }
 
 // Push decides on every event as an accumulator would.
-func (f *fake) Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (api.PushResult, error) {
+func (f *fake) Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
+	api.PushResult, error) {
 	var r api.PushResult
 	if err := f.accumulator(g, accumulator); err != nil {
 		return r, err
@@ -287,7 +314,8 @@ func (f *fake) Accumulators(_ context.Context, g api.Ref) ([]api.AccumulatorSumm
 }
 
 func (f *fake) Accumulator(_ context.Context, g api.Ref, name string) (api.AccumulatorDetail, error) {
-	return api.AccumulatorDetail{AccumulatorSummary: summary().Accumulators[0], Schema: json.RawMessage("null"), BoundaryType: "any"}, f.accumulator(g, name)
+	return api.AccumulatorDetail{AccumulatorSummary: summary().Accumulators[0], Schema: json.RawMessage("null"),
+		BoundaryType: "any"}, f.accumulator(g, name)
 }
 
 func (f *fake) Ready(context.Context) error { return f.ready }
@@ -316,52 +344,12 @@ func (f *fake) Watch(_ context.Context, g api.Ref, topics []string, since string
 	return s, nil
 }
 
-// sub is the n-th subscription, once it is there.
-func (f *fake) sub(n int) *fakeSub {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if n >= len(f.subs) {
-		return nil
-	}
-	return f.subs[n]
-}
-
-type fakeSub struct {
-	topics []string
-	since  string
-	frames chan *api.Frame // closed: the graph is gone
-	once   sync.Once
-	closed chan struct{}
-}
-
-func (s *fakeSub) Next(ctx context.Context) (*api.Frame, error) {
-	select {
-	case f, ok := <-s.frames:
-		if !ok {
-			return nil, io.EOF
-		}
-		return f, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (s *fakeSub) TryNext() *api.Frame {
-	select {
-	case f := <-s.frames:
-		return f
-	default:
-		return nil
-	}
-}
-
-func (s *fakeSub) Close() { s.once.Do(func() { close(s.closed) }) }
-
 func (f *fake) Reset(_ context.Context, g api.Ref, confirm, _ string) (api.GraphSummary, error) {
 	return summary(), f.call(g, "reset "+confirm)
 }
 
-func (f *fake) Rewind(_ context.Context, g api.Ref, accumulator, position, confirm, _ string) (api.GraphSummary, error) {
+func (f *fake) Rewind(_ context.Context, g api.Ref, accumulator, position, confirm,
+	_ string) (api.GraphSummary, error) {
 	if err := f.accumulator(g, accumulator); err != nil {
 		return api.GraphSummary{}, err
 	}

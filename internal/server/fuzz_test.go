@@ -11,7 +11,8 @@ import (
 // FuzzPushBody: whatever is pushed, the answer is a result or a problem, and no event
 // reaches the accumulator that was not in the body.
 func FuzzPushBody(f *testing.F) {
-	for _, s := range []string{`{"x":1}`, `[1,2,{"a":[]}]`, "1\n2\n", `[`, `[[[[`, "\xff", `{"a":1,"a":2}`, `{"filter":true}`, zip(`[1,2]`)} {
+	for _, s := range []string{`{"x":1}`, `[1,2,{"a":[]}]`, "1\n2\n", `[`, `[[[[`, "\xff", `{"a":1,"a":2}`,
+		`{"filter":true}`, zip(`[1,2]`)} {
 		f.Add([]byte(s), "application/json", "")
 		f.Add([]byte(s), "application/x-ndjson", "k")
 		f.Add([]byte(s), "", "")
@@ -51,7 +52,8 @@ func FuzzPushBody(f *testing.F) {
 
 // FuzzPath: whatever the path, the query and the headers, the answer is orderly.
 func FuzzPath(f *testing.F) {
-	for _, s := range []string{"/v1/graphs/g", "/v1/graphs/g/firings/12", "/v1/graphs/g/firings", "/v1/graphs/../g", "/v1//graphs", "/v1/graphs/g/accumulators/a/events", "/v1/ws/events",
+	for _, s := range []string{"/v1/graphs/g", "/v1/graphs/g/firings/12", "/v1/graphs/g/firings", "/v1/graphs/../g",
+		"/v1//graphs", "/v1/graphs/g/accumulators/a/events", "/v1/ws/events",
 		"/v1/graphs/%2e%2e", "/v1/graphs/g/dead-letters/x/replay"} {
 		f.Add("GET", s, "limit=1&before=x", "default", `"3"`)
 		f.Add("PUT", s, "dry_run=1", "", "*")
@@ -65,7 +67,8 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		u.RawQuery = rawQuery
-		req := &http.Request{Method: method, URL: u, Host: "graphd", Header: http.Header{}, Body: http.NoBody, RemoteAddr: "127.0.0.1:1"}
+		req := &http.Request{Method: method, URL: u, Host: "graphd", Header: http.Header{}, Body: http.NoBody,
+			RemoteAddr: "127.0.0.1:1"}
 		if tenant != "" {
 			req.Header["Graphd-Tenant"] = []string{tenant}
 		}

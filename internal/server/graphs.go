@@ -92,7 +92,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (api.ApplyResult,
 	}
 	g, err := graphRef(r)
 	if err != nil { // a graph that is to be made must hear what its name should be
-		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidName, "a graph's name must have the form "+nameForm)
+		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidName, "a graph's name must have the form "+
+			nameForm)
 	}
 	g.Tenant = tenant
 	values, err := query(r, "dry_run")
@@ -110,7 +111,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (api.ApplyResult,
 	if want < 0 { // If-Match: * means whatever revision there is
 		now, err := s.ctl.Graph(r.Context(), g)
 		if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusNotFound {
-			return none, wire.Refuse(http.StatusPreconditionFailed, api.CodeRevisionConflict, "If-Match: * asks for a graph that exists, and there is none")
+			return none, wire.Refuse(http.StatusPreconditionFailed, api.CodeRevisionConflict,
+				"If-Match: * asks for a graph that exists, and there is none")
 		}
 		if err != nil {
 			return none, err
@@ -123,7 +125,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (api.ApplyResult,
 	}
 	defer b.release()
 	if len(wire.Trim(b.data)) == 0 {
-		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, "the body is empty: send the graph's declaration as YAML or JSON")
+		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody,
+			"the body is empty: send the graph's declaration as YAML or JSON")
 	}
 	return s.ctl.Apply(r.Context(), g, b.data, want, dryRun)
 }
@@ -143,7 +146,8 @@ func (s *Server) deleteGraph(w http.ResponseWriter, r *http.Request) {
 	choice := values.Get("state")
 	if choice != "keep" && choice != "delete" {
 		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeStateChoice,
-			"say what becomes of the graph's state: ?state=keep to find it again when the graph comes back, ?state=delete to remove it for good"))
+			"say what becomes of the graph's state: ?state=keep to find it again when the graph comes back, "+
+				"?state=delete to remove it for good"))
 		return
 	}
 	if err := s.ctl.Delete(r.Context(), g, choice == "delete"); err != nil {

@@ -81,9 +81,11 @@ func (d *idempotency) take(id claimID, hash [sha256.Size]byte, now time.Time) (*
 		c = &claim{id: id, hash: hash, since: now}
 		d.entries[id] = c
 	case c.hash != hash:
-		return nil, wire.Refuse(http.StatusUnprocessableEntity, api.CodeIdempotencyMismatch, "this Idempotency-Key was used with another body: use a new key for new events")
+		return nil, wire.Refuse(http.StatusUnprocessableEntity, api.CodeIdempotencyMismatch,
+			"this Idempotency-Key was used with another body: use a new key for new events")
 	case c.busy:
-		return nil, wire.Refuse(http.StatusConflict, api.CodeIdempotencyBusy, "a request with this Idempotency-Key is still being answered; try again")
+		return nil, wire.Refuse(http.StatusConflict, api.CodeIdempotencyBusy,
+			"a request with this Idempotency-Key is still being answered; try again")
 	case c.reply != nil:
 		d.all.MoveToBack(c.inAll)
 		d.scopes[id.scope].MoveToBack(c.inScope)

@@ -19,7 +19,8 @@ func TestIdempotency(t *testing.T) {
 		return do(t, s, "POST", events, strings.NewReader(body), append(headers, "Idempotency-Key: "+key)...)
 	}
 	first := push("k1", `[1,2]`)
-	if x := push("k1", `[1,2]`); x.status != 200 || !bytes.Equal(x.body, first.body) || x.header.Get("Idempotency-Replayed") != "true" {
+	if x := push("k1", `[1,2]`); x.status != 200 || !bytes.Equal(x.body, first.body) ||
+		x.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("again: %d %v %s", x.status, x.header, x.body)
 	}
 	if x := push("k1", `[1,3]`); x.code(t) != "idempotency_mismatch" || x.status != 422 {
@@ -33,7 +34,8 @@ func TestIdempotency(t *testing.T) {
 	}
 	// A refusal is remembered too; a body that is no JSON was never a push.
 	bad := push("k3", `{"a":1,"a":2}`)
-	if x := push("k3", `{"a":1,"a":2}`); bad.status != 400 || x.status != 400 || x.header.Get("Idempotency-Replayed") != "true" {
+	if x := push("k3", `{"a":1,"a":2}`); bad.status != 400 || x.status != 400 ||
+		x.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("refusal: %d, then %d %v", bad.status, x.status, x.header)
 	}
 	if x := push("k4", "{"); x.status != 400 {
@@ -71,7 +73,8 @@ func TestIdempotencyBusy(t *testing.T) {
 		done := make(chan *exchange)
 		go func() { done <- do(t, s, "POST", events, strings.NewReader("1"), "Idempotency-Key: k") }()
 		synctest.Wait()
-		if x := do(t, s, "POST", events, strings.NewReader("1"), "Idempotency-Key: k"); x.code(t) != "idempotency_in_progress" || x.status != 409 {
+		if x := do(t, s, "POST", events, strings.NewReader("1"), "Idempotency-Key: k"); x.code(
+			t) != "idempotency_in_progress" || x.status != 409 {
 			t.Errorf("got %d %s", x.status, x.body)
 		}
 		ctl.open()
@@ -79,7 +82,8 @@ func TestIdempotencyBusy(t *testing.T) {
 			t.Errorf("the first: %d %s", x.status, x.body)
 		}
 		for range 2 {
-			if x := do(t, s, "POST", events, strings.NewReader(`{"panic":true}`), "Idempotency-Key: p"); x.status != 500 {
+			if x := do(t, s, "POST", events, strings.NewReader(`{"panic":true}`),
+				"Idempotency-Key: p"); x.status != 500 {
 				t.Errorf("got %d %s", x.status, x.body)
 			}
 		}

@@ -72,7 +72,8 @@ func (s *Server) firing(w http.ResponseWriter, r *http.Request) {
 	text := chi.URLParam(r, "epoch")
 	epoch, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || epoch < 0 {
-		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("an epoch is a number, and %q is none", wire.Clip(text))))
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			fmt.Sprintf("an epoch is a number, and %q is none", wire.Clip(text))))
 		return
 	}
 	firing, err := s.ctl.Firing(r.Context(), g, epoch)
@@ -129,7 +130,8 @@ func (s *Server) letterRef(r *http.Request) (api.Ref, string, error) {
 	}
 	id := chi.URLParam(r, "letter")
 	if len(id) > 128 {
-		return g, "", wire.Refuse(http.StatusNotFound, api.CodeDeadLetterNotFound, fmt.Sprintf("no dead letter has the id %q", wire.Clip(id)))
+		return g, "", wire.Refuse(http.StatusNotFound, api.CodeDeadLetterNotFound,
+			fmt.Sprintf("no dead letter has the id %q", wire.Clip(id)))
 	}
 	return g, id, nil
 }
@@ -166,7 +168,8 @@ func (s *Server) discardDeadLetter(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveList answers one page of a list; also are the parameters it has beside limit and before.
-func serveList[T any](s *Server, w http.ResponseWriter, r *http.Request, read func(context.Context, api.Ref, api.Query) (api.Page[T], error), also ...string) {
+func serveList[T any](s *Server, w http.ResponseWriter, r *http.Request, read func(context.Context, api.Ref,
+	api.Query) (api.Page[T], error), also ...string) {
 	g, err := graphRef(r)
 	if err != nil {
 		s.fail(w, r, err)

@@ -29,7 +29,8 @@ outputs:
 // commands and frames; refused without one, and for one that is not there.
 func TestM13AgainstTheEngine(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)}, Log: textLog(io.Discard)})
+	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
+		Log: textLog(io.Discard)})
 	if err := e.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func TestM13AgainstTheEngine(t *testing.T) {
 	watcher.send(`{"type":"subscribe","id":1,"topics":["outputs","firings","state"]}`)
 	watcher.want(`{"type":"result","id":1,"topics":["outputs","firings","state"]}`)
 
-	step("POST "+g+"/accumulators/left/events", `[{"s":"A","x":1},{"s":7,"x":2},{"x":3}]`, 200, "", `"accepted":2`, `"key_missing"`)
+	step("POST "+g+"/accumulators/left/events", `[{"s":"A","x":1},{"s":7,"x":2},{"x":3}]`, 200, "", `"accepted":2`,
+		`"key_missing"`)
 	step("POST "+g+"/accumulators/right/events", `{"sym":"A","x":5}`, 200, "")
 	step("POST "+g+"/drain", "", 200, "")
 	for seen := map[string]bool{}; !seen["output"] || !seen["firing"] || !seen["state"]; {
@@ -76,7 +78,8 @@ func TestM13AgainstTheEngine(t *testing.T) {
 		seen[f.Type] = true
 	}
 	step("GET "+g, "", 200, "", `"keys":{"count":2,"max":3,"evicted":0}`)
-	step("GET "+g+"/state?key=A", "", 200, "", `"left":{"s":"A","x":1}`, `"right":{"sym":"A","x":5}`, `"difference":["A",-4,100]`)
+	step("GET "+g+"/state?key=A", "", 200, "", `"left":{"s":"A","x":1}`, `"right":{"sym":"A","x":5}`,
+		`"difference":["A",-4,100]`)
 	step("GET "+g+"/state?key=7", "", 200, "", `"difference":[7,2,100]`)
 	step("GET "+g+"/state", "", 422, "key_required")
 	step("GET "+g+"/state?key=B", "", 404, "key_not_found")
@@ -86,7 +89,8 @@ func TestM13AgainstTheEngine(t *testing.T) {
 	step("POST "+g+"/fire", `{"mode":"force"}`, 422, "key_required")
 	step("POST "+g+"/fire", `{"mode":"force","key":"B"}`, 404, "key_not_found")
 	step("POST "+g+"/fire", `{"mode":"force","key":"A"}`, 200, "", `"epoch":4`)
-	step("POST "+g+"/fire", `{"mode":"with","key":"B","cache":{"left":{"s":"B","x":9}},"replace":false}`, 200, "", `"differences":["B",9,100]`)
+	step("POST "+g+"/fire", `{"mode":"with","key":"B","cache":{"left":{"s":"B","x":9}},"replace":false}`, 200, "",
+		`"differences":["B",9,100]`)
 	step("GET "+g+"/state?key=B", "", 404, "key_not_found") // an aside leaves no key behind
 	step("POST "+g+"/fire", `{"mode":"with","key":"B","cache":{"left":{"s":"B","x":9}}}`, 200, "", `"epoch":6`)
 	step("GET "+g+"/state?key=B", "", 200, "", `"left":{"s":"B","x":9}`)

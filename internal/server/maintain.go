@@ -35,7 +35,9 @@ func (s *Server) rewind(w http.ResponseWriter, r *http.Request) {
 	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		if req.Position == "" || len(req.Position) > maxCursor {
 			return api.GraphSummary{}, wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
-				fmt.Sprintf(`position must say where to go on: "start", or a position of the source, in at most %d bytes`, maxCursor))
+				fmt.Sprintf(
+					`position must say where to go on: "start", or a position of the source, in at most %d bytes`,
+					maxCursor))
 		}
 		return s.ctl.Rewind(ctx, g, name, req.Position, req.Confirm, who(r))
 	})

@@ -186,7 +186,8 @@ func TestDocumentHoldsTogether(t *testing.T) {
 		declared, _ := json.Marshal(item.(map[string]any)["parameters"])
 		for _, m := range regexp.MustCompile(`\{([a-z]+)\}`).FindAllStringSubmatch(path, -1) {
 			ref := strings.ToUpper(m[1][:1]) + m[1][1:]
-			if !bytes.Contains(declared, []byte("/parameters/"+ref+`"`)) && !bytes.Contains(declared, []byte(`"name":"`+m[1]+`"`)) {
+			if !bytes.Contains(declared, []byte("/parameters/"+ref+`"`)) &&
+				!bytes.Contains(declared, []byte(`"name":"`+m[1]+`"`)) {
 				t.Errorf("%s does not declare its parameter %s", path, m[1])
 			}
 		}
@@ -201,7 +202,8 @@ func TestProblemCodesAreDocumented(t *testing.T) {
 	for _, c := range schemas["ProblemCode"].(map[string]any)["enum"].([]any) {
 		documented[c.(string)] = true
 	}
-	frames := schemas["ErrorFrame"].(map[string]any)["properties"].(map[string]any)["code"].(map[string]any)["anyOf"].([]any)[1]
+	members := schemas["ErrorFrame"].(map[string]any)["properties"].(map[string]any)
+	frames := members["code"].(map[string]any)["anyOf"].([]any)[1]
 	for _, c := range frames.(map[string]any)["enum"].([]any) {
 		documented[c.(string)] = true
 	}

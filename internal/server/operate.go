@@ -41,7 +41,8 @@ func pieceName(q *api.PieceRequest) (string, error) {
 		return "", nil
 	}
 	if !validName(*q.Accumulator) {
-		return "", wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, fmt.Sprintf("no accumulator can be named %q", wire.Clip(*q.Accumulator)))
+		return "", wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+			fmt.Sprintf("no accumulator can be named %q", wire.Clip(*q.Accumulator)))
 	}
 	return *q.Accumulator, nil
 }
@@ -117,7 +118,8 @@ func (s *Server) skipLost(w http.ResponseWriter, r *http.Request) {
 }
 
 // command reads a command's body into req, carries it out, and answers with the graph's new summary.
-func (s *Server) command(w http.ResponseWriter, r *http.Request, req any, do func(context.Context, api.Ref) (api.GraphSummary, error)) {
+func (s *Server) command(w http.ResponseWriter, r *http.Request, req any,
+	do func(context.Context, api.Ref) (api.GraphSummary, error)) {
 	g, err := graphRef(r)
 	if err == nil {
 		err = s.commandBody(w, r, false, req)

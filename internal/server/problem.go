@@ -26,7 +26,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		writeProblem(w, wire.Refuse(http.StatusServiceUnavailable, api.CodeTimeout, "the graph did not answer in time; try again"), "")
+		writeProblem(w, wire.Refuse(http.StatusServiceUnavailable, api.CodeTimeout,
+			"the graph did not answer in time; try again"), "")
 		return
 	}
 	if r.Context().Err() != nil { // the client has gone: nobody reads this, but the access log shows it
@@ -46,7 +47,8 @@ func writeProblem(w http.ResponseWriter, e *api.Error, instance string) {
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Del("ETag")
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || e.Code == api.CodeIdempotencyBusy {
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
+		e.Code == api.CodeIdempotencyBusy {
 		h.Set("Retry-After", "1")
 	}
 	w.WriteHeader(status)

@@ -57,10 +57,12 @@ func (s *Server) pushFor(ctx context.Context, g api.Ref, accumulator string, ev 
 }
 
 // pushOnce is a push with an Idempotency-Key.
-func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string, ev *wire.Events, hash [sha256.Size]byte) {
+func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string, ev *wire.Events,
+	hash [sha256.Size]byte) {
 	given := r.Header["Idempotency-Key"]
 	if len(given) != 1 || !validKey(given[0]) {
-		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeIdempotencyKey, "Idempotency-Key must be given once, with 1 to 255 printable ASCII characters"))
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeIdempotencyKey,
+			"Idempotency-Key must be given once, with 1 to 255 printable ASCII characters"))
 		return
 	}
 	id := claimID{scope{g.Tenant, g.Name, accumulator}, given[0]}
@@ -100,7 +102,8 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, acc
 // rejectBody counts a body that holds no events one could name as one rejected event
 // (M42), and answers err.
 func (s *Server) rejectBody(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string, err error) {
-	if e, ok := errors.AsType[*api.Error](err); ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge) {
+	if e, ok := errors.AsType[*api.Error](err); ok && (e.Status == http.StatusBadRequest ||
+		e.Status == http.StatusRequestEntityTooLarge) {
 		if unknown := s.ctl.RejectBody(context.WithoutCancel(r.Context()), g, accumulator, e.Code); unknown != nil {
 			err = unknown
 		}

@@ -7,7 +7,8 @@ import (
 )
 
 // limited are the codes with which the server's own limits refuse; the engine counts its own.
-var limited = [...]string{api.CodeTooLarge, api.CodeTooDeep, api.CodeTooManyConnections, api.CodeBusy, api.CodeQueueFull}
+var limited = [...]string{api.CodeTooLarge, api.CodeTooDeep, api.CodeTooManyConnections, api.CodeBusy,
+	api.CodeQueueFull}
 
 // refusals counts what limits have refused, in the order of limited.
 type refusals [len(limited)]atomic.Int64

@@ -38,7 +38,8 @@ func tenantOf(r *http.Request) (string, error) {
 	case len(named) == 0:
 		return defaultTenant, nil
 	case len(named) > 1 || !validName(named[0]):
-		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidTenant, "the header Graphd-Tenant must be given once, with a name of the form "+nameForm)
+		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidTenant,
+			"the header Graphd-Tenant must be given once, with a name of the form "+nameForm)
 	}
 	return named[0], nil
 }
@@ -90,7 +91,8 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, "the query is not of the form name=value&…")
+		return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			"the query is not of the form name=value&…")
 	}
 	for name, given := range values {
 		if !slices.Contains(known, name) {
@@ -98,10 +100,12 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 			if len(known) > 0 {
 				has = strings.Join(known, ", ")
 			}
-			return nil, wire.Refuse(http.StatusBadRequest, api.CodeUnknownParameter, fmt.Sprintf("unknown parameter %q: this route knows %s", wire.Clip(name), has))
+			return nil, wire.Refuse(http.StatusBadRequest, api.CodeUnknownParameter,
+				fmt.Sprintf("unknown parameter %q: this route knows %s", wire.Clip(name), has))
 		}
 		if len(given) > 1 {
-			return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("parameter %s is given more than once", name))
+			return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+				fmt.Sprintf("parameter %s is given more than once", name))
 		}
 	}
 	return values, nil
@@ -111,7 +115,8 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 func keyParam(values url.Values) (string, error) {
 	text := values.Get("key")
 	if len(text) > maxCursor {
-		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("key can have %d bytes at most", maxCursor))
+		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			fmt.Sprintf("key can have %d bytes at most", maxCursor))
 	}
 	return wire.Key(text), nil
 }
@@ -131,12 +136,14 @@ func listQuery(r *http.Request, also ...string) (api.Query, error) {
 	}
 	q := api.Query{Before: values.Get("before"), Key: key}
 	if len(q.Before) > maxCursor {
-		return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("before can have %d bytes at most", maxCursor))
+		return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			fmt.Sprintf("before can have %d bytes at most", maxCursor))
 	}
 	if text := values.Get("limit"); text != "" {
 		q.Limit, err = strconv.Atoi(text)
 		if err != nil || q.Limit < 1 || q.Limit > 1000 {
-			return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("limit is %q, and must be a number from 1 to 1000", wire.Clip(text)))
+			return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+				fmt.Sprintf("limit is %q, and must be a number from 1 to 1000", wire.Clip(text)))
 		}
 	}
 	return q, nil
@@ -149,7 +156,8 @@ func boolParam(values url.Values, name string) (bool, error) {
 	}
 	on, err := strconv.ParseBool(values.Get(name))
 	if err != nil {
-		return false, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, fmt.Sprintf("%s is %q, and must be 1 or 0", name, wire.Clip(values.Get(name))))
+		return false, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			fmt.Sprintf("%s is %q, and must be 1 or 0", name, wire.Clip(values.Get(name))))
 	}
 	return on, nil
 }
@@ -192,7 +200,8 @@ func ifMatch(r *http.Request) (int64, error) {
 		}
 	}
 	// Whatever else it is, it is not the tag of any revision.
-	return 0, wire.Refuse(http.StatusPreconditionFailed, api.CodeRevisionConflict, `If-Match is not the ETag of a revision: use the ETag of GET, such as "3"`)
+	return 0, wire.Refuse(http.StatusPreconditionFailed, api.CodeRevisionConflict,
+		`If-Match is not the ETag of a revision: use the ETag of GET, such as "3"`)
 }
 
 func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }

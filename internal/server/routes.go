@@ -70,12 +70,14 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case later(path):
 		hint = "this version does not have it yet; " + hint
-	case len(path) > 1 && strings.HasSuffix(path, "/") && s.router.Match(chi.NewRouteContext(), r.Method, strings.TrimSuffix(path, "/")):
+	case len(path) > 1 && strings.HasSuffix(path, "/") && s.router.Match(chi.NewRouteContext(), r.Method,
+		strings.TrimSuffix(path, "/")):
 		hint = "leave the last slash out"
 	case s.router.Match(chi.NewRouteContext(), r.Method, "/v1"+path):
 		hint = "put /v1 before it"
 	}
-	s.fail(w, r, wire.Refuse(http.StatusNotFound, api.CodeNotFound, fmt.Sprintf("there is no route %s: %s", wire.Clip(path), hint)))
+	s.fail(w, r, wire.Refuse(http.StatusNotFound, api.CodeNotFound, fmt.Sprintf("there is no route %s: %s",
+		wire.Clip(path), hint)))
 }
 
 // later says whether a path belongs to a part that is designed but not in this version.
@@ -101,7 +103,8 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	}
 	list := strings.Join(allowed, ", ")
 	w.Header().Set("Allow", list)
-	s.fail(w, r, wire.Refuse(http.StatusMethodNotAllowed, api.CodeMethodNotAllowed, fmt.Sprintf("%s is not for this route; it has %s", wire.Clip(r.Method), list)))
+	s.fail(w, r, wire.Refuse(http.StatusMethodNotAllowed, api.CodeMethodNotAllowed,
+		fmt.Sprintf("%s is not for this route; it has %s", wire.Clip(r.Method), list)))
 }
 
 // openapi serves the document that describes all of this.

@@ -54,15 +54,18 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, origins: http.NewCrossOriginProtection(), idem: newIdempotency(), started: time.Now()}
+	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, origins: http.NewCrossOriginProtection(), idem: newIdempotency(),
+		started: time.Now()}
 	for _, o := range cfg.Origins {
 		if err := s.origins.AddTrustedOrigin(o); err != nil {
 			return nil, fmt.Errorf("server config: %w", err)
 		}
 	}
 	s.hub = socket.NewHub(ctl, socket.Config{
-		Log: s.cfg.Log, Origins: s.cfg.Origins, Max: s.cfg.MaxSockets, MaxFrame: s.cfg.MaxBody, MaxDepth: s.cfg.MaxDepth,
-		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.SocketWriteTimeout,
+		Log: s.cfg.Log, Origins: s.cfg.Origins, Max: s.cfg.MaxSockets, MaxFrame: s.cfg.MaxBody,
+		MaxDepth:        s.cfg.MaxDepth,
+		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval,
+		WriteTimeout: s.cfg.SocketWriteTimeout,
 	})
 	s.router = s.routes()
 	s.http = &http.Server{
@@ -104,7 +107,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // Stats reads the server's own figures.
 func (s *Server) Stats() Stats {
-	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodyBytes.Load(), Refused: s.refusals.all()}
+	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodyBytes.Load(),
+		Refused: s.refusals.all()}
 }
 
 // ServeHTTP is the way of every request: panics are caught, the host and the origin are
@@ -122,7 +126,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.origins.Check(r); err != nil {
 		s.fail(rw, r, wire.Refuse(http.StatusForbidden, api.CodeCrossOrigin,
-			"a page of another origin may not change anything here, unless the daemon's configuration names its origin"))
+			"a page of another origin may not change anything here, unless the daemon's configuration names its "+
+				"origin"))
 		return
 	}
 	if r.Method == http.MethodHead && !strings.HasPrefix(r.URL.Path, "/v1/ws/") {
@@ -152,7 +157,8 @@ func (s *Server) recoverPanic(rw *response, r *http.Request) {
 	if v == nil {
 		return
 	}
-	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) { // net/http's own word for cutting the connection
+	// net/http's own word for cutting the connection
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
 	s.cfg.Log.Error("request panicked", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)),
@@ -160,12 +166,14 @@ func (s *Server) recoverPanic(rw *response, r *http.Request) {
 	if rw.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	writeProblem(rw, wire.Refuse(http.StatusInternalServerError, api.CodeInternal, "the daemon failed on this request; its log says why"), "")
+	writeProblem(rw, wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
+		"the daemon failed on this request; its log says why"), "")
 }
 
 // logAccess never logs the query: tickets and keys could be in it.
 func (s *Server) logAccess(rw *response, r *http.Request, began time.Time) {
-	s.cfg.Log.Debug("request", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)), slog.Int("status", rw.status),
+	s.cfg.Log.Debug("request", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)),
+		slog.Int("status", rw.status),
 		slog.Int64("bytes", rw.bytes), slog.Duration("took", time.Since(began)), slog.String("remote", r.RemoteAddr))
 }
 

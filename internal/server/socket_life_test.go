@@ -22,7 +22,9 @@ func TestSocketRefusals(t *testing.T) {
 		if origin != "" {
 			h.Set("Origin", origin)
 		}
-		ws, resp, err := websocket.Dial(t.Context(), url+path, &websocket.DialOptions{Subprotocols: subprotocols, HTTPHeader: h})
+		ws, resp, err := websocket.Dial(t.Context(), url+path, &websocket.DialOptions{
+			Subprotocols: subprotocols, HTTPHeader: h,
+		})
 		if err == nil {
 			_ = ws.CloseNow()
 			return resp.StatusCode, ""
@@ -56,7 +58,8 @@ func TestSocketRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if status, code := dial(tt.path, tt.origin, tt.subprotocols...); status != tt.status || code != tt.code {
-			t.Errorf("%s from %q with %q: got %d %s, want %d %s", tt.path, tt.origin, tt.subprotocols, status, code, tt.status, tt.code)
+			t.Errorf("%s from %q with %q: got %d %s, want %d %s", tt.path, tt.origin, tt.subprotocols, status, code,
+				tt.status, tt.code)
 		}
 	}
 
@@ -75,7 +78,9 @@ func TestSocketLimit(t *testing.T) {
 	s := newServer(t, newFake(), Config{MaxSockets: 2})
 	url := serve(t, s)
 	one, two := connect(t, url+pushURL), connect(t, url+reactorURL)
-	third, _, err := websocket.Dial(t.Context(), url+pushURL, &websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
+	third, _, err := websocket.Dial(t.Context(), url+pushURL, &websocket.DialOptions{
+		Subprotocols: []string{"graphd.v1+json"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +130,9 @@ func TestSocketShutdown(t *testing.T) {
 
 func upgradeRequest() *http.Request {
 	r := httptest.NewRequest("GET", "/v1/ws/events", nil)
-	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Protocol": "graphd.v1+json",
-		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="} {
+	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Protocol": "graphd.v1+json",
+		"Sec-WebSocket-Version":  "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="} {
 		r.Header.Set(name, value)
 	}
 	return r

@@ -25,12 +25,15 @@ func TestPushSocket(t *testing.T) {
 		} {
 			c.send(frame)
 		}
-		c.want(ack(`"id":1,`, 1, 0), ack(`"id":"two",`, 1, 1), ack(``, 2, 0), ack(`"id":4,`, 1, 0), ack(`"id":5,`, 0, 0))
-		if got := c.next(); !strings.HasPrefix(got, `{"type":"ack","id":6,"accepted":2,"filtered":0,"durable":false,"rejected":[{"index":1,"code":"duplicate_key",`) {
+		c.want(ack(`"id":1,`, 1, 0), ack(`"id":"two",`, 1, 1), ack(``, 2, 0), ack(`"id":4,`, 1, 0),
+			ack(`"id":5,`, 0, 0))
+		if got := c.next(); !strings.HasPrefix(got, `{"type":"ack","id":6,"accepted":2,"filtered":0,"durable":false,`+
+			`"rejected":[{"index":1,"code":"duplicate_key",`) {
 			t.Errorf("got %s", got)
 		}
 		c.want(ack(`"id":7,`, 1, 0))
-		if got := c.next(); !strings.HasPrefix(got, `{"type":"ack","id":8,"accepted":0,"filtered":0,"durable":false,"rejected":[{"index":0,"code":"number_out_of_range",`) {
+		if got := c.next(); !strings.HasPrefix(got, `{"type":"ack","id":8,"accepted":0,"filtered":0,"durable":false,`+
+			`"rejected":[{"index":0,"code":"number_out_of_range",`) {
 			t.Errorf("got %s", got)
 		}
 		got, _, _ := f.seen()
@@ -98,7 +101,8 @@ func TestBackpressure(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() {
 			for i := range n {
-				if err := c.ws.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"type":"event","id":%d,"data":[%d,"%s"]}`, i, i, pad)); err != nil {
+				if err := c.ws.Write(t.Context(), websocket.MessageText,
+					fmt.Appendf(nil, `{"type":"event","id":%d,"data":[%d,"%s"]}`, i, i, pad)); err != nil {
 					sent <- err
 					return
 				}

@@ -52,7 +52,8 @@ func newPipelined(t *testing.T) *pipelined {
 	return p
 }
 
-func (p *pipelined) Submit(ctx context.Context, g api.Ref, name string, events []json.RawMessage) (func(context.Context) (api.PushResult, error), error) {
+func (p *pipelined) Submit(ctx context.Context, g api.Ref, name string, events []json.RawMessage) (
+	func(context.Context) (api.PushResult, error), error) {
 	if err := p.accumulator(g, name); err != nil {
 		return nil, err
 	}
@@ -110,7 +111,8 @@ func serve(t *testing.T, s *Server) string {
 	return "http://" + ln.Addr().String()
 }
 
-var narrowClient = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+var narrowClient = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network,
+	addr string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err == nil {
 		err = c.(*net.TCPConn).SetWriteBuffer(64 << 10)
@@ -121,7 +123,9 @@ var narrowClient = &http.Client{Transport: &http.Transport{DialContext: func(ctx
 // connect opens a connection and reads its hello.
 func connect(t *testing.T, url string) *client {
 	t.Helper()
-	ws, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}, HTTPClient: narrowClient})
+	ws, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{
+		Subprotocols: []string{"graphd.v1+json"}, HTTPClient: narrowClient,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +169,9 @@ func (c *client) next() string {
 	if err := json.Unmarshal(raw, &f); err != nil {
 		c.t.Fatalf("frame %s: %v", raw, err)
 	}
-	name := map[string]string{"hello": "HelloFrame", "ack": "AckFrame", "error": "ErrorFrame", "result": "ResultFrame"}[f.Type]
+	name := map[string]string{
+		"hello": "HelloFrame", "ack": "AckFrame", "error": "ErrorFrame", "result": "ResultFrame",
+	}[f.Type]
 	if name == "" {
 		name = "WatchFrame"
 	}
@@ -190,7 +196,8 @@ func (c *client) wantError(id, code string) {
 		ID                 json.RawMessage
 	}
 	raw := c.next()
-	if err := json.Unmarshal([]byte(raw), &f); err != nil || f.Type != "error" || f.Code != code || f.Detail == "" || string(f.ID) != id {
+	if err := json.Unmarshal([]byte(raw), &f); err != nil || f.Type != "error" || f.Code != code || f.Detail == "" ||
+		string(f.ID) != id {
 		c.t.Errorf("got %s, want an error %s for %s", raw, code, id)
 	}
 }
@@ -237,7 +244,8 @@ func eventually(t *testing.T, what string, done func() bool) {
 }
 
 func ack(id string, accepted, filtered int) string {
-	return fmt.Sprintf(`{"type":"ack",%s"accepted":%d,"filtered":%d,"durable":false,"rejected":[]}`, id, accepted, filtered)
+	return fmt.Sprintf(`{"type":"ack",%s"accepted":%d,"filtered":%d,"durable":false,"rejected":[]}`, id, accepted,
+		filtered)
 }
 
 // both runs a test with a Control that is a Pipeline, and with one that is not.

@@ -140,7 +140,8 @@ func TestPingHeldBack(t *testing.T) {
 		go func() {
 			for range 400 { // more than the reader reads ahead
 				frame := `{"type":"event","data":1}`
-				if _, err := ours.Write(append([]byte{0x81, byte(0x80 | len(frame)), 0, 0, 0, 0}, frame...)); err != nil {
+				if _, err := ours.Write(append([]byte{0x81, byte(0x80 | len(frame)), 0, 0, 0, 0},
+					frame...)); err != nil {
 					return
 				}
 			}
@@ -204,7 +205,8 @@ func TestSocketPace(t *testing.T) {
 		go func() {
 			for range 35 {
 				frame := `{"type":"event","data":1}`
-				if _, err := ours.Write(append([]byte{0x81, byte(0x80 | len(frame)), 0, 0, 0, 0}, frame...)); err != nil {
+				if _, err := ours.Write(append([]byte{0x81, byte(0x80 | len(frame)), 0, 0, 0, 0},
+					frame...)); err != nil {
 					return
 				}
 			}
@@ -233,7 +235,8 @@ func TestShutdownDeadline(t *testing.T) {
 		go func() { done <- s.Serve(context.Background(), network) }()
 		conn, br := network.dial(t, pushURL)
 		go func() { _, _ = io.Copy(io.Discard, br) }() // reads, but never answers the close frame
-		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string,
+			string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			network.conns <- theirs
 			return ours, nil
@@ -268,7 +271,8 @@ type lastWord struct {
 	stop func()
 }
 
-func (l *lastWord) Submit(context.Context, api.Ref, string, []json.RawMessage) (func(context.Context) (api.PushResult, error), error) {
+func (l *lastWord) Submit(context.Context, api.Ref, string, []json.RawMessage) (
+	func(context.Context) (api.PushResult, error), error) {
 	l.stop()
 	time.Sleep(time.Second) // by now the writer has nothing to wait for
 	return func(context.Context) (api.PushResult, error) { return api.PushResult{Accepted: 1}, nil }, nil

@@ -19,9 +19,15 @@ func TestCommands(t *testing.T) {
 	c := connect(t, serve(t, newServer(t, f, Config{}))+reactorURL)
 	state, _ := json.Marshal(fakeState())
 	tests := []struct{ frame, call, answer string }{
-		{`{"type":"command","id":1,"command":"ForceFire"}`, `fire {"mode":"force"}`, `{"type":"result","id":1,"epoch":13,"ok":true,"error":null,"cause":"force","outputs":{"o":1}}`},
+		{
+			`{"type":"command","id":1,"command":"ForceFire"}`, `fire {"mode":"force"}`,
+			`{"type":"result","id":1,"epoch":13,"ok":true,"error":null,"cause":"force","outputs":{"o":1}}`,
+		},
 		{`{"type":"command","id":1,"command":"ForceFire","key":"K"}`, `fire {"mode":"force","key":"K"}`, ``},
-		{`{"type":"command","id":2,"command":"FireWith","cache":{"a":1},"replace":false}`, `fire {"mode":"with","cache":{"a":1},"replace":false}`, ``},
+		{
+			`{"type":"command","id":2,"command":"FireWith","cache":{"a":1},"replace":false}`,
+			`fire {"mode":"with","cache":{"a":1},"replace":false}`, ``,
+		},
 		{`{"type":"command","id":3,"command":"GetState"}`, `state `, `{"type":"result","id":3,` + string(state[1:])},
 		{`{"type":"command","id":3,"command":"GetState","key":["A", 1]}`, `state ["A",1]`, ``},
 		{`{"type":"command","id":4,"command":"Pause"}`, `pause anonymous@127.0.0.1`, ``},
@@ -43,8 +49,10 @@ func TestCommands(t *testing.T) {
 	}
 	// What is not known is told with what is.
 	for frame, told := range map[string][]string{
-		`{"type":"command","id":1,"command":"Explode"}`: {`\"Explode\"`, "Checkpoint, Drain, FireWith, ForceFire, GetState, Pause, Resume, Step"},
-		`{"type":"explode","id":1}`:                     {`\"explode\"`, "command, subscribe"},
+		`{"type":"command","id":1,"command":"Explode"}`: {
+			`\"Explode\"`, "Checkpoint, Drain, FireWith, ForceFire, GetState, Pause, Resume, Step",
+		},
+		`{"type":"explode","id":1}`: {`\"explode\"`, "command, subscribe"},
 	} {
 		c.send(frame)
 		got := c.next()
@@ -73,7 +81,9 @@ func TestCommands(t *testing.T) {
 		c.send(tt.frame)
 		c.wantError("1", tt.code)
 	}
-	f.fail = &api.Error{Status: 409, Code: "state_forbids", Detail: "not now", Extra: map[string]any{"declared": []string{"a"}}}
+	f.fail = &api.Error{
+		Status: 409, Code: "state_forbids", Detail: "not now", Extra: map[string]any{"declared": []string{"a"}},
+	}
 	c.send(`{"type":"command","id":9,"command":"Drain"}`)
 	c.want(`{"type":"error","id":9,"code":"state_forbids","detail":"not now","status":409,"declared":["a"]}`)
 	f.fail = errors.New("hunter2")
@@ -95,10 +105,13 @@ func TestWatch(t *testing.T) {
 	fired, state := firing(), fakeState()
 	frames := []*api.Frame{
 		{Type: "gap", Graph: "g", Seq: 44, Incarnation: 7, From: 42, To: 44},
-		{Type: "output", Graph: "g", Seq: 45, Incarnation: 7, Output: "o", Epoch: 12, Key: json.RawMessage(`"K"`), FiringID: "f", Value: json.RawMessage(`{"a":"<"}`)},
+		{Type: "output", Graph: "g", Seq: 45, Incarnation: 7, Output: "o", Epoch: 12, Key: json.RawMessage(`"K"`),
+			FiringID: "f", Value: json.RawMessage(`{"a":"<"}`)},
 		{Type: "output", Graph: "g", Seq: 46, Incarnation: 7, Output: "o", Epoch: 13, Value: json.RawMessage(`null`)},
 		{Type: "firing", Graph: "g", Seq: 47, Incarnation: 7, Epoch: 12, Firing: &fired},
-		{Type: "health", Graph: "g", Seq: 48, Incarnation: 7, Health: "degraded", Reason: &api.Reason{Code: "c", Detail: "d"}},
+		{Type: "health", Graph: "g", Seq: 48, Incarnation: 7, Health: "degraded", Reason: &api.Reason{
+			Code: "c", Detail: "d",
+		}},
 		{Type: "health", Graph: "g", Seq: 49, Incarnation: 7, Health: "live"},
 		{Type: "state", Graph: "g", Seq: 50, Incarnation: 7, State: &state},
 	}
@@ -152,7 +165,8 @@ func TestWatchAll(t *testing.T) {
 		f.sub(0).frames <- &api.Frame{Type: "health", Graph: "x", Seq: int64(i), Incarnation: 1, Health: "live"}
 	}
 	for i := range 1000 {
-		if got, want := string(c.read()), fmt.Sprintf(`{"type":"health","graph":"x","seq":%d,"incarnation":1,"health":"live"}`, i); got != want {
+		if got, want := string(c.read()),
+			fmt.Sprintf(`{"type":"health","graph":"x","seq":%d,"incarnation":1,"health":"live"}`, i); got != want {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}

@@ -53,41 +53,49 @@ func newDescriptions() descriptions {
 		queued:       desc("events_queued", "Events that are in but not yet accounted for otherwise.", a),
 
 		accumulatorHealthy: desc("accumulator_healthy", "1 while the accumulator is live, socket-only or ended.", a),
-		gaps:               desc("source_gaps_total", "How often an operator let a source go on behind what it had lost.", a),
-		queueDepth:         desc("queue_depth", "Boundaries waiting for the reactor.", a),
-		queueCapacity:      desc("queue_capacity", "Boundaries that may wait for the reactor.", a),
-		queueSeconds:       desc("queue_seconds_to_full", "Estimated seconds until the queue is full; absent while it is not filling.", a),
-		sourceLag:          desc("source_lag", "How far the source is behind its end, in its own positions.", a),
+		gaps: desc("source_gaps_total",
+			"How often an operator let a source go on behind what it had lost.", a),
+		queueDepth:    desc("queue_depth", "Boundaries waiting for the reactor.", a),
+		queueCapacity: desc("queue_capacity", "Boundaries that may wait for the reactor.", a),
+		queueSeconds: desc("queue_seconds_to_full",
+			"Estimated seconds until the queue is full; absent while it is not filling.", a),
+		sourceLag: desc("source_lag", "How far the source is behind its end, in its own positions.", a),
 
-		sourceStale: desc("source_stale_seconds", "Time since the last event; absent where nothing but pushes comes in, and before the first.", a),
+		sourceStale: desc("source_stale_seconds",
+			"Time since the last event; absent where nothing but pushes comes in, and before the first.", a),
 
 		epochs:        desc("epochs_total", "Epochs that ended.", g, "cause", "outcome"),
 		epochDuration: desc("epoch_duration_seconds", "How long epochs took.", g),
 		nodes:         desc("nodes_total", "What nodes did in epochs.", g, "outcome"),
 		nodeDuration:  desc("node_duration_seconds", "How long nodes took.", g, "node"),
 
-		checkpointAge:      desc("checkpoint_age_seconds", "Time since the last checkpoint; absent before the first.", g),
+		checkpointAge: desc("checkpoint_age_seconds", "Time since the last checkpoint; absent before the first.",
+			g),
 		checkpointDuration: desc("checkpoint_duration_seconds", "How long checkpoint commits took.", g),
 		checkpointBytes:    desc("checkpoint_bytes", "What the last checkpoint commit wrote.", g),
 		checkpointFailures: desc("checkpoint_failures_total", "Checkpoint commits that did not succeed.", g),
 
-		restarts: desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a, "reason"),
+		restarts: desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a,
+			"reason"),
 
 		emitted: desc("output_emitted_total", "Values that an output emitted.", o),
 		retries: desc("output_retries_total", "Deliveries that were tried again.", o),
 		pending: desc("output_pending", "Values waiting for a commit or the sink, those in the outbox included.", o),
-		oldest:  desc("output_oldest_pending_seconds", "How long the first of the waiting values has waited; absent when none does.", o),
-		failed:  desc("output_failed_total", "Values that the sink refused for good.", o),
+		oldest: desc("output_oldest_pending_seconds",
+			"How long the first of the waiting values has waited; absent when none does.", o),
+		failed: desc("output_failed_total", "Values that the sink refused for good.", o),
 
 		limit:     desc("limit", "A limit of the daemon; absent where there is none.", nil, "limit"),
 		limitUsed: desc("limit_used", "How much of a limit is used, where that is a running figure.", nil, "limit"),
 		refused:   desc("refused_total", "What a limit has refused, by the code of the refusal.", nil, "reason"),
 
-		clients:    desc("websocket_clients", "WebSocket connections that are open.", nil),
-		slowClosed: desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.", nil),
+		clients: desc("websocket_clients", "WebSocket connections that are open.", nil),
+		slowClosed: desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.",
+			nil),
 
-		outboundCalls:  desc("outbound_calls", "Calls of sources and sinks to other servers that are on the way.", nil),
-		outboundDenied: desc("outbound_denied_total", "Calls that were not made because the address is not allowed.", nil),
+		outboundCalls: desc("outbound_calls", "Calls of sources and sinks to other servers that are on the way.", nil),
+		outboundDenied: desc("outbound_denied_total", "Calls that were not made because the address is not allowed.",
+			nil),
 	}
 }
 

@@ -19,9 +19,11 @@ const maxScrapes = 4
 func NewRegistry(src Source, build BuildInfo) (*prometheus.Registry, error) {
 	reg := prometheus.NewRegistry()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        "graphd_build_info",
-		Help:        "What the binary was made of; always 1.",
-		ConstLabels: prometheus.Labels{"version": build.Version, "revision": build.Revision, "goversion": build.GoVersion},
+		Name: "graphd_build_info",
+		Help: "What the binary was made of; always 1.",
+		ConstLabels: prometheus.Labels{
+			"version": build.Version, "revision": build.Revision, "goversion": build.GoVersion,
+		},
 	})
 	info.Set(1)
 	for _, c := range []prometheus.Collector{

@@ -26,7 +26,8 @@ func (f fakeSource) Graphs(context.Context) []GraphMetrics { return f.graphs }
 func (fakeSource) WebSockets() WebSocketMetrics { return WebSocketMetrics{Clients: 3, SlowClosed: 4} }
 
 func (fakeSource) Limits() ([]api.Limit, map[string]int64) {
-	return []api.Limit{{Name: "graphs", Limit: 10, Used: new(int64(2))}, {Name: "frames"}}, map[string]int64{"too_large": 3}
+	return []api.Limit{{Name: "graphs", Limit: 10, Used: new(int64(2))}, {Name: "frames"}},
+		map[string]int64{"too_large": 3}
 }
 
 func (fakeSource) Outbound() OutboundMetrics { return OutboundMetrics{Calls: 5, Denied: 6} }
@@ -41,10 +42,14 @@ func full() GraphMetrics {
 			Keys:       &api.KeysSummary{Count: 12, Max: 100, Evicted: 5},
 			Durability: api.DurabilityStatus{CheckpointAgeSeconds: &age},
 			Accumulators: []api.AccumulatorSummary{{
-				Name: "book", Source: "poll", LastEventAt: &last, Health: "live", Depth: 8, Capacity: 1024, SecondsToFull: &seconds, Gaps: 5,
-				Counters: api.Counters{Received: 50, Filtered: 1, Conflated: 2, Rejected: 3, DeadLettered: 6, Consumed: 30, Queued: 8},
+				Name: "book", Source: "poll", LastEventAt: &last, Health: "live", Depth: 8, Capacity: 1024,
+				SecondsToFull: &seconds, Gaps: 5,
+				Counters: api.Counters{Received: 50, Filtered: 1, Conflated: 2, Rejected: 3, DeadLettered: 6,
+					Consumed: 30, Queued: 8},
 			}, {Name: "pricing", Health: "restarting"}},
-			Outputs: []api.OutputSummary{{Name: "signals", Emitted: 40, Pending: 2, Failed: 1, OldestPendingSeconds: &seconds}},
+			Outputs: []api.OutputSummary{
+				{Name: "signals", Emitted: 40, Pending: 2, Failed: 1, OldestPendingSeconds: &seconds},
+			},
 		},
 		DeadLetters:   []DeadLetterCount{{"book", "invalid_json", 4}},
 		Epochs:        []EpochCount{{"criteria", "ok", 7}, {"force", "failed", 1}},
@@ -208,7 +213,9 @@ func TestMetricsValues(t *testing.T) {
 func TestMetricsHealthIsOneState(t *testing.T) {
 	t.Parallel()
 	for _, state := range append(slices.Clone(graphStates), "unheard_of") {
-		got := gather(t, fakeSource{[]GraphMetrics{{Summary: api.GraphSummary{Graph: "g", Tenant: "t", Health: state}}}})
+		got := gather(t, fakeSource{
+			[]GraphMetrics{{Summary: api.GraphSummary{Graph: "g", Tenant: "t", Health: state}}},
+		})
 		var on []string
 		for _, line := range got {
 			if strings.HasPrefix(line, "graphd_health{") && strings.HasSuffix(line, " 1") {
@@ -225,9 +232,13 @@ func TestMetricsHealthIsOneState(t *testing.T) {
 // What is not known is absent and not zero.
 func TestMetricsAbsence(t *testing.T) {
 	t.Parallel()
-	empty := GraphMetrics{Summary: api.GraphSummary{Graph: "g", Tenant: "t", Accumulators: []api.AccumulatorSummary{{Name: "a"}}}}
+	empty := GraphMetrics{
+		Summary: api.GraphSummary{Graph: "g", Tenant: "t", Accumulators: []api.AccumulatorSummary{{Name: "a"}}},
+	}
 	for _, line := range gather(t, fakeSource{[]GraphMetrics{empty}}) {
-		for _, name := range []string{"graphd_checkpoint_age_seconds", "graphd_queue_seconds_to_full", "graphd_events_dead_lettered_total"} {
+		for _, name := range []string{
+			"graphd_checkpoint_age_seconds", "graphd_queue_seconds_to_full", "graphd_events_dead_lettered_total",
+		} {
 			if strings.HasPrefix(line, name) {
 				t.Errorf("got %s, want no such line", line)
 			}
@@ -244,7 +255,8 @@ func TestHandlerGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := httptest.NewRecorder()
-	Handler(reg, slog.New(slog.NewTextHandler(&log, nil))).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	Handler(reg, slog.New(slog.NewTextHandler(&log, nil))).ServeHTTP(rec, httptest.NewRequest(http.MethodGet,
+		"/metrics", nil))
 	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "graphd_websocket_clients 3") {
 		t.Errorf("got status %d without the other metrics", rec.Code)
 	}

@@ -127,7 +127,8 @@ func TestDocsDeclarations(t *testing.T) {
 		}
 	}
 	if declarations < 5 || refused < 1 || tests < 1 {
-		t.Errorf("only %d declarations, %d of what is not built yet and %d tests were found", declarations, refused, tests)
+		t.Errorf("only %d declarations, %d of what is not built yet and %d tests were found", declarations, refused,
+			tests)
 	}
 }
 

@@ -152,7 +152,8 @@ func (c *shapeCheck) value(at string, n *yaml.Node, typ reflect.Type) {
 		return
 	}
 	types := typesOf(n)
-	if pointer && len(types) > 0 && !types["null"] && !strings.HasPrefix(at, "WatchFrame.") && !strings.HasPrefix(at, "ApplyResult.") {
+	if pointer && len(types) > 0 && !types["null"] && !strings.HasPrefix(at, "WatchFrame.") &&
+		!strings.HasPrefix(at, "ApplyResult.") {
 		c.t.Errorf("%s may be null, and the document does not say so", at)
 	}
 	if want := jsonType(typ); want != "" && !types[want] {
@@ -160,7 +161,8 @@ func (c *shapeCheck) value(at string, n *yaml.Node, typ reflect.Type) {
 		return
 	}
 	switch {
-	case name != "" && c.known[typ] != "" || typ == reflect.TypeFor[time.Time]() || typ == reflect.TypeFor[json.RawMessage]():
+	case name != "" && c.known[typ] != "" || typ == reflect.TypeFor[time.Time]() ||
+		typ == reflect.TypeFor[json.RawMessage]():
 	case typ.Kind() == reflect.Slice:
 		c.value(at+"[]", member(n, "items"), typ.Elem())
 	case typ.Kind() == reflect.Map:

@@ -43,8 +43,8 @@ func member(n *yaml.Node, path ...string) *yaml.Node {
 }
 
 // schemaWords are the keywords of JSON Schema and OpenAPI that the document uses.
-var schemaWords = strings.Fields(`$ref type enum const description default format pattern minimum maximum minLength maxLength
-	properties additionalProperties required items allOf anyOf oneOf`)
+var schemaWords = strings.Fields(`$ref type enum const description default format pattern minimum maximum minLength
+	maxLength properties additionalProperties required items allOf anyOf oneOf`)
 
 // TestOpenAPIIsStrict: every mapping of the document says what it seems to. An unquoted comma
 // within braces ends a description and makes a key of its own of the rest, with no value.
@@ -122,10 +122,12 @@ func TestOpenAPIEnums(t *testing.T) {
 	}{
 		{[]string{"GraphSummary", "properties", "durability", "properties", "mode"}, declared(t, "durability", "mode")},
 		{[]string{"GraphSummary", "properties", "health"}, names(
-			reactor.HealthStarting, reactor.HealthWarming, reactor.HealthLive, reactor.HealthDegraded, reactor.HealthStandby, reactor.HealthHalted,
+			reactor.HealthStarting, reactor.HealthWarming, reactor.HealthLive, reactor.HealthDegraded,
+			reactor.HealthStandby, reactor.HealthHalted,
 			reactor.HealthFailed, reactor.HealthStopped)},
 		{[]string{"AccumulatorHealth"}, names(
-			accumulator.Starting, accumulator.Connecting, accumulator.Live, accumulator.Disconnected, accumulator.SocketOnly, accumulator.Ended,
+			accumulator.Starting, accumulator.Connecting, accumulator.Live, accumulator.Disconnected,
+			accumulator.SocketOnly, accumulator.Ended,
 			accumulator.Restarting, accumulator.Halted, accumulator.Failed)},
 		{[]string{"OutputSummary", "properties", "path"}, told(reactor.Path.String)},
 		{[]string{"Firing", "properties", "cause"}, append(told(reactor.Cause.String), "replay")}, // of jobs, to come

@@ -34,13 +34,16 @@ func TestAirportDelays(t *testing.T) {
 			path = outOfOrder(t, flights, seed)
 		}
 		var out bytes.Buffer
-		stats, err := d.Run(context.Background(), graphd.RunConfig{Inputs: map[string]string{"flights": path}, Stdout: &out})
+		stats, err := d.Run(context.Background(), graphd.RunConfig{
+			Inputs: map[string]string{"flights": path}, Stdout: &out,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != want || stats.DeadLetters != 0 {
 			at := firstDifference(out.String(), want)
-			t.Fatalf("order %d: %d dead letters; it differs from a plain computation at byte %d:\n%.300s\n%.300s", seed, stats.DeadLetters, at, out.String()[at:], want[at:])
+			t.Fatalf("order %d: %d dead letters; it differs from a plain computation at byte %d:\n%.300s\n%.300s", seed,
+				stats.DeadLetters, at, out.String()[at:], want[at:])
 		}
 	}
 }
@@ -129,11 +132,14 @@ func plainAirports(flights []flight) string {
 		}
 		const layout = "2006-01-02T15:04:05.000Z"
 		mean := number(sum / float64(len(in)))
-		fmt.Fprintf(&out, `{"epoch":%d,"key":%q,"output":"windows","value":{"end":"%s","key":%q,"mean_delay":%s,"n":%d,"origin":%q,"spread":%s,"start":"%s","worst":%s}}`+"\n",
-			epoch+1, p.origin, p.end.UTC().Format(layout), p.origin, mean, len(in), p.origin, number(*worst.Delay-*low.Delay),
+		fmt.Fprintf(&out, `{"epoch":%d,"key":%q,"output":"windows","value":{"end":"%s","key":%q,"mean_delay":%s,`+
+			`"n":%d,"origin":%q,"spread":%s,"start":"%s","worst":%s}}`+"\n",
+			epoch+1, p.origin, p.end.UTC().Format(layout), p.origin, mean, len(in), p.origin,
+			number(*worst.Delay-*low.Delay),
 			p.end.Add(-time.Hour).UTC().Format(layout), sorted(worst.line))
 		if len(in) >= 5 && sum/float64(len(in)) > 45 {
-			fmt.Fprintf(&out, `{"epoch":%d,"key":%q,"output":"alerts","value":{"airport":%q,"mean_delay":%s,"n":%d,"until":"%s","worst":%q}}`+"\n",
+			fmt.Fprintf(&out, `{"epoch":%d,"key":%q,"output":"alerts","value":{"airport":%q,"mean_delay":%s,"n":%d,`+
+				`"until":"%s","worst":%q}}`+"\n",
 				epoch+1, p.origin, p.origin, mean, len(in), p.end.UTC().Format(layout), worst.Destination)
 		}
 	}

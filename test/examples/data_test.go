@@ -63,12 +63,15 @@ func TestWeather(t *testing.T) {
 			continue
 		}
 		wind := max(cell(i-3, 3), cell(i-2, 3), cell(i-1, 3), cell(i, 3))
-		want = append(want, fmt.Sprintf(`{"at":%q,"hpa":%s,"pressure":%s,"wind":%s}`, rows[i][0], number(fall), number(cell(i, 1)), number(wind)))
+		want = append(want, fmt.Sprintf(`{"at":%q,"hpa":%s,"pressure":%s,"wind":%s}`, rows[i][0], number(fall),
+			number(cell(i, 1)), number(wind)))
 	}
 	if len(want) < 10 {
 		t.Fatalf("only %d warnings are expected: the file is not the one", len(want))
 	}
-	if got := runExample(t, "examples/weather/weather.yaml", "warnings", map[string]string{"hours": path}); !slices.Equal(got, want) {
+	if got := runExample(t, "examples/weather/weather.yaml", "warnings", map[string]string{
+		"hours": path,
+	}); !slices.Equal(got, want) {
 		t.Errorf("got %d warnings, want %d:\n%q\n%q", len(got), len(want), got, want)
 	}
 }
@@ -88,7 +91,8 @@ func TestEarthquakes(t *testing.T) {
 	var place string
 	flush := func() {
 		if n > 0 {
-			digests = append(digests, fmt.Sprintf(`{"n":%d,"strongest":%s,"where":%q,"without_magnitude":0}`, n, number(*strongest), place))
+			digests = append(digests, fmt.Sprintf(`{"n":%d,"strongest":%s,"where":%q,"without_magnitude":0}`, n,
+				number(*strongest), place))
 		}
 		n, strongest = 0, nil
 	}
@@ -112,13 +116,15 @@ func TestEarthquakes(t *testing.T) {
 			strongest, place = q.Mag, q.Place
 		}
 		if *q.Mag >= 6 {
-			alerts = append(alerts, fmt.Sprintf(`{"at":"%s","mag":%s,"place":%q,"sure":%v}`, q.At.Format("2006-01-02T15:04:05.000Z"), number(*q.Mag), q.Place, q.Status == "reviewed"))
+			alerts = append(alerts, fmt.Sprintf(`{"at":"%s","mag":%s,"place":%q,"sure":%v}`,
+				q.At.Format("2006-01-02T15:04:05.000Z"), number(*q.Mag), q.Place, q.Status == "reviewed"))
 		}
 	}
 	flush()
 	inputs := map[string]string{"quakes": path, "recent": path}
 	for output, want := range map[string][]string{"alerts": alerts, "digests": digests} {
-		if got := runExample(t, "examples/earthquakes/earthquakes.yaml", output, inputs); !slices.Equal(got, want) || len(want) < 3 {
+		if got := runExample(t, "examples/earthquakes/earthquakes.yaml", output, inputs); !slices.Equal(got, want) ||
+			len(want) < 3 {
 			t.Errorf("%s: got\n%s\nwant\n%s", output, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}

@@ -52,7 +52,9 @@ func TestFlights(t *testing.T) {
 	run := func() []byte {
 		var out bytes.Buffer
 		_, err := d.Run(context.Background(), graphd.RunConfig{
-			Inputs: map[string]string{"flights": "examples/flights/flights.ndjson", "recent": "examples/flights/flights.ndjson"},
+			Inputs: map[string]string{
+				"flights": "examples/flights/flights.ndjson", "recent": "examples/flights/flights.ndjson",
+			},
 			Stdout: &out,
 		})
 		if err != nil {
@@ -111,8 +113,11 @@ func plainFlights(t *testing.T, path string) string {
 		mean := math.Round(sum/float64(len(recent))*100) / 100
 		fmt.Fprintf(&out, `{"epoch":%d,"key":null,"output":"running","value":%s}`+"\n", epoch, number(mean))
 		if *f.Delay > 60 && *f.Delay > 4*mean {
-			fmt.Fprintf(&out, `{"epoch":%d,"key":null,"output":"alerts","value":{"at":"%s","delay":%s,"flight":"%s-%s","mean":%s}}`+"\n",
-				epoch, f.At.UTC().Format("2006-01-02T15:04:05.000Z"), number(*f.Delay), f.Origin, f.Destination, number(mean))
+			fmt.Fprintf(&out,
+				`{"epoch":%d,"key":null,"output":"alerts","value":{"at":"%s","delay":%s,"flight":"%s-%s","mean":%s}}`+
+					"\n",
+				epoch, f.At.UTC().Format("2006-01-02T15:04:05.000Z"), number(*f.Delay), f.Origin, f.Destination,
+				number(mean))
 		}
 	}
 	return out.String()
@@ -126,7 +131,8 @@ func TestTwoGraphs(t *testing.T) {
 	atRoot(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	d, err := graphd.New(ctx, graphd.Config{Store: "memory:", Listen: "127.0.0.1:0", Graphs: "examples/two-graphs", Stdout: io.Discard})
+	d, err := graphd.New(ctx, graphd.Config{Store: "memory:", Listen: "127.0.0.1:0", Graphs: "examples/two-graphs",
+		Stdout: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

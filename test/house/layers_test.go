@@ -19,7 +19,8 @@ var layers = []struct {
 	{1, "internal/kind"}, {2, "internal/graph"}, {2, "internal/accumulator"}, {3, "internal/accumulator/pump"},
 	{4, "internal/sink/"}, {2, "internal/sink"},
 	{3, "internal/kafkanet"}, {3, "internal/registered"}, {3, "internal/reactor"},
-	{2, "internal/dal/rules"}, {3, "internal/dal/sqlite"}, {3, "internal/dal/postgres"}, {3, "internal/dal/memory"}, {4, "internal/dal"},
+	{2, "internal/dal/rules"}, {3, "internal/dal/sqlite"}, {3, "internal/dal/postgres"}, {3, "internal/dal/memory"},
+	{4, "internal/dal"},
 	{4, "internal/compile"}, {4, "internal/source/"}, {4, "internal/live"},
 	{4, "internal/supervisor"}, {5, "internal/builtin"}, {5, "internal/virtual"},
 	{5, "internal/lease"}, {5, "internal/watch"}, {5, "internal/feed"},
@@ -28,7 +29,8 @@ var layers = []struct {
 	{8, "internal/server"}, {8, "internal/client"}, {8, "internal/telemetry"},
 	{9, ""},
 	{10, "test/"},
-	{10, "cmd/graphd"}, {10, "bench"}, {10, "internal/faults"}, {10, "internal/differential"}, {10, "examples/embedded"}, {0, "examples"},
+	{10, "cmd/graphd"}, {10, "bench"}, {10, "internal/faults"}, {10, "internal/differential"},
+	{10, "examples/embedded"}, {0, "examples"},
 }
 
 // unknown is the layer of what is not in the table.
@@ -42,7 +44,8 @@ func TestLayers(t *testing.T) {
 	for _, p := range packages(t) {
 		layer, home := layerOf(p.dir)
 		if layer == unknown {
-			t.Errorf("%s stands on no layer: put it into the table of test/house/layers_test.go, and into that of AGENTS.md", p.name())
+			t.Errorf("%s stands on no layer: put it into the table of test/house/layers_test.go, and into that of "+
+				"AGENTS.md", p.name())
 			continue
 		}
 		testSupport := strings.HasSuffix(p.dir, "test")
@@ -53,7 +56,8 @@ func TestLayers(t *testing.T) {
 			}
 			l, h := layerOf(strings.TrimPrefix(own, "/"))
 			if l > layer || l == layer && h != home && !testSupport {
-				t.Errorf("%s (layer %d) imports %s (layer %d): let it ask for what it needs by an interface of its own, or move one of them",
+				t.Errorf("%s (layer %d) imports %s (layer %d): let it ask for what it needs by an interface of its "+
+					"own, or move one of them",
 					p.name(), layer, imported, l)
 			}
 		}

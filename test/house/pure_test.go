@@ -15,7 +15,8 @@ var pure = []string{"internal/reactor"}
 var clockless = []string{"internal/graph"}
 
 // impure are the packages through which time, other goroutines and the world come in.
-var impure = []string{"sync", "sync/atomic", "context", "net", "net/http", "os", "os/exec", "os/signal", "math/rand", "math/rand/v2"}
+var impure = []string{"sync", "sync/atomic", "context", "net", "net/http", "os", "os/exec", "os/signal", "math/rand",
+	"math/rand/v2"}
 
 // clocks are the functions of package time that look at the clock or wait for it.
 var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
@@ -45,7 +46,8 @@ func checkImports(t *testing.T, f *file) {
 	t.Helper()
 	for _, spec := range f.ast.Imports {
 		if path := strings.Trim(spec.Path.Value, `"`); slices.Contains(impure, path) {
-			t.Errorf("%s imports %s: the core takes messages and gives commands; what waits, locks or looks belongs to internal/live", f.path, path)
+			t.Errorf("%s imports %s: the core takes messages and gives commands; what waits, locks or looks belongs "+
+				"to internal/live", f.path, path)
 		}
 	}
 }

@@ -25,8 +25,10 @@ func TestPackageSize(t *testing.T) {
 		if x.decision == "" {
 			continue
 		}
-		if found, err := filepath.Glob(filepath.Join("docs", "decisions", x.decision+"-*.md")); err != nil || len(found) != 1 {
-			t.Errorf("%s names the decision %s, and docs/decisions has %d of that number", x.dir, x.decision, len(found))
+		if found, err := filepath.Glob(filepath.Join("docs", "decisions", x.decision+"-*.md")); err != nil ||
+			len(found) != 1 {
+			t.Errorf("%s names the decision %s, and docs/decisions has %d of that number", x.dir, x.decision,
+				len(found))
 		}
 	}
 	for _, p := range packages(t) {
@@ -38,7 +40,8 @@ func TestPackageSize(t *testing.T) {
 		}
 		switch n := p.production(); {
 		case n > limit:
-			t.Errorf("%s has %d lines beside its tests, and may have %d: split it by meaning, or say in docs/decisions why it is one thing", p.name(), n, limit)
+			t.Errorf("%s has %d lines beside its tests, and may have %d: split it by meaning, or say in "+
+				"docs/decisions why it is one thing", p.name(), n, limit)
 		case n <= maxPackage && listed[p.dir]:
 			t.Errorf("%s has %d lines and needs no exception any more: take it out of exceptions_test.go", p.name(), n)
 		}
@@ -62,7 +65,8 @@ func TestFileSize(t *testing.T) {
 			case excepted && f.lines > limit:
 				t.Errorf("%s has %d lines, and its exception allows %d", f.path, f.lines, limit)
 			case excepted && f.lines <= maxFile:
-				t.Errorf("%s has %d lines and needs no exception any more: take it out of exceptions_test.go", f.path, f.lines)
+				t.Errorf("%s has %d lines and needs no exception any more: take it out of exceptions_test.go", f.path,
+					f.lines)
 			}
 		}
 	}
@@ -81,7 +85,8 @@ func TestLineWidth(t *testing.T) {
 			}
 		}
 		if allowed := wideLineAllowance[p.dir]; wide > allowed {
-			t.Errorf("%s has %d lines over %d columns, the first at %s; %d are allowed", p.name(), wide, maxWidth, first, allowed)
+			t.Errorf("%s has %d lines over %d columns, the first at %s; %d are allowed", p.name(), wide, maxWidth,
+				first, allowed)
 		}
 	}
 }

@@ -65,7 +65,8 @@ var readTree = sync.OnceValues(func() ([]*pkg, error) {
 		if err != nil || !e.IsDir() {
 			return err
 		}
-		if name := e.Name(); path != "." && (name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
+		if name := e.Name(); path != "." && (name == "testdata" || strings.HasPrefix(name, ".") ||
+			strings.HasPrefix(name, "_")) {
 			return fs.SkipDir
 		}
 		p, err := readPackage(path)

@@ -17,7 +17,9 @@ func (e *watchEndpoint) command(ctx context.Context, f *frame) (*frameError, err
 	known, ok := commandMembers[name]
 	if !ok {
 		there := strings.Join(slices.Sorted(maps.Keys(commandMembers)), ", ")
-		return &frameError{api.CodeUnknownCommand, fmt.Sprintf("there is no command %q, only %s", wire.Clip(name), there)}, nil
+		return &frameError{
+			api.CodeUnknownCommand, fmt.Sprintf("there is no command %q, only %s", wire.Clip(name), there),
+		}, nil
 	}
 	if bad := f.only(name, append(known, memberCommand)...); bad != nil {
 		return bad, nil

@@ -81,7 +81,8 @@ func (c *conn) serve(ctx context.Context, ep endpoint) {
 func (c *conn) guard(ctx context.Context, part string, run func(context.Context) error) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.log.Error("websocket panicked", slog.String("part", part), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			c.log.Error("websocket panicked", slog.String("part", part), slog.Any("panic", v),
+				slog.String("stack", string(debug.Stack())))
 			c.end(&closing{websocket.StatusInternalError, "the daemon failed on this connection"})
 		}
 	}()

@@ -27,7 +27,8 @@ const (
 )
 
 // memberNames are the members' names on the wire, in the order of the constants.
-var memberNames = [memberCount]string{"type", "id", "data", "command", "topics", "since", "cache", "replace", "key", "n"}
+var memberNames = [memberCount]string{"type", "id", "data", "command", "topics", "since", "cache", "replace", "key",
+	"n"}
 
 func memberOf(name []byte) (member, bool) {
 	for m, n := range memberNames {
@@ -85,7 +86,9 @@ func (f *frame) read(raw []byte, maxDepth int) *frameError {
 		}
 	}
 	if id := f[memberID]; id != nil && !usableID(id) {
-		return &frameError{api.CodeInvalidFrame, fmt.Sprintf("id must be a number or a string of %d bytes at most", maxID)}
+		return &frameError{
+			api.CodeInvalidFrame, fmt.Sprintf("id must be a number or a string of %d bytes at most", maxID),
+		}
 	}
 	return nil
 }

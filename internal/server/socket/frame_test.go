@@ -19,8 +19,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // sees, and every reply built from it is JSON.
 func FuzzFrame(f *testing.F) {
 	for _, s := range []string{
-		`{"type":"event","id":1,"data":{"x":[1,2]}}`, `{"type":"events","id":"a\"b","data":[1,2]}`, ` { "type" : "command" , "command":"Step","n":2}`,
-		`{"type":"subscribe","topics":["outputs"],"since":"1:2"}`, `{"type":"command","command":"FireWith","cache":{"a":1},"replace":false,"key":null}`,
+		`{"type":"event","id":1,"data":{"x":[1,2]}}`, `{"type":"events","id":"a\"b","data":[1,2]}`,
+		` { "type" : "command" , "command":"Step","n":2}`,
+		`{"type":"subscribe","topics":["outputs"],"since":"1:2"}`,
+		`{"type":"command","command":"FireWith","cache":{"a":1},"replace":false,"key":null}`,
 		`{}`, `[]`, `{"id":1,"id":2}`, `{"x":1}`, `{"type":"ev\u0065nt"}`, "{\"type\":\"\xff\"}", `{"type":`,
 	} {
 		f.Add([]byte(s))
@@ -122,7 +124,8 @@ func TestAppendFrame(t *testing.T) {
 	t.Parallel()
 	for _, f := range []*api.Frame{
 		{},
-		{Type: "output", Graph: "g", Seq: 1, Incarnation: 2, Output: "o", Epoch: 3, Key: json.RawMessage(`"k"`), FiringID: "f", Value: json.RawMessage(`{"a":1}`)},
+		{Type: "output", Graph: "g", Seq: 1, Incarnation: 2, Output: "o", Epoch: 3, Key: json.RawMessage(`"k"`),
+			FiringID: "f", Value: json.RawMessage(`{"a":1}`)},
 		{Type: "gap", Graph: "g", Seq: 9, From: 3, To: 8},
 		{Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: `"`, Detail: "<\n>"}},
 	} {
@@ -166,8 +169,10 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkAppendFrame(b *testing.B) {
-	f := &api.Frame{Type: "output", Graph: "market_maker", Seq: 123456, Incarnation: 7, Output: "signals", Epoch: 123456,
-		FiringID: "0190163d-8694-739b-aea5-966c26f8ad91", Value: json.RawMessage(`{"symbol":"AAPL","mid":101.26,"spread":0.02,"ts":1763632800123}`)}
+	f := &api.Frame{Type: "output", Graph: "market_maker", Seq: 123456, Incarnation: 7, Output: "signals",
+		Epoch:    123456,
+		FiringID: "0190163d-8694-739b-aea5-966c26f8ad91",
+		Value:    json.RawMessage(`{"symbol":"AAPL","mid":101.26,"spread":0.02,"ts":1763632800123}`)}
 	var out []byte
 	b.ReportAllocs()
 	for b.Loop() {

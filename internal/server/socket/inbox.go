@@ -111,7 +111,8 @@ func (b *inbox) rest() []item {
 	return left
 }
 
-// take waits for items and takes them all; into is what the last take returned, to be used again. Only the writer calls it.
+// take waits for items and takes them all; into is what the last take returned, to be used again. Only the writer
+// calls it.
 func (b *inbox) take(ctx context.Context, into []item) ([]item, error) {
 	clear(into)
 	for {

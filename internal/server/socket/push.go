@@ -73,7 +73,9 @@ func eventsOf(f *frame) (wire.Events, *frameError) {
 	kind, data := f.text(memberType), f[memberData]
 	switch {
 	case kind != "event" && kind != "events":
-		return wire.Events{}, &frameError{api.CodeUnknownType, `this endpoint knows the types "event" and "events", not "` + wire.Clip(kind) + `"`}
+		return wire.Events{}, &frameError{
+			api.CodeUnknownType, `this endpoint knows the types "event" and "events", not "` + wire.Clip(kind) + `"`,
+		}
 	case data == nil:
 		return wire.Events{}, &frameError{api.CodeInvalidFrame, "data is missing"}
 	case kind == "event":
@@ -188,8 +190,10 @@ func (e *pushEndpoint) answer(ctx context.Context, dst []byte, it *item) ([]byte
 		if ctx.Err() != nil {
 			return dst, context.Cause(ctx)
 		}
-		e.c.log.Error("push failed", slog.String("graph", e.ref.Name), slog.String("accumulator", e.accumulator), slog.Any("err", err))
-		refused = wire.Refuse(http.StatusInternalServerError, api.CodeInternal, "the daemon failed on this frame; its log says why")
+		e.c.log.Error("push failed", slog.String("graph", e.ref.Name), slog.String("accumulator", e.accumulator),
+			slog.Any("err", err))
+		refused = wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
+			"the daemon failed on this frame; its log says why")
 	}
 	dst = appendRefusal(dst, it.id, refused)
 	if refused.Status == http.StatusNotFound {

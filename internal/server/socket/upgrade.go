@@ -58,7 +58,8 @@ func (h *Hub) check(w http.ResponseWriter, r *http.Request) error {
 			"a page of another origin may not connect, unless the daemon's configuration names its origin")
 	}
 	if !hasToken(r.Header, "Sec-WebSocket-Protocol", api.Subprotocol) {
-		return wire.Refuse(http.StatusBadRequest, api.CodeSubprotocol, "offer the subprotocol "+api.Subprotocol+" in Sec-WebSocket-Protocol")
+		return wire.Refuse(http.StatusBadRequest, api.CodeSubprotocol, "offer the subprotocol "+api.Subprotocol+
+			" in Sec-WebSocket-Protocol")
 	}
 	return nil
 }

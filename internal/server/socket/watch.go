@@ -80,7 +80,10 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 	}
 	for _, t := range wanted {
 		if !slices.Contains(topics, t) {
-			return &frameError{api.CodeUnknownTopic, fmt.Sprintf("there is no topic %q, only %s", wire.Clip(t), strings.Join(topics, ", "))}, nil
+			return &frameError{
+				api.CodeUnknownTopic, fmt.Sprintf("there is no topic %q, only %s", wire.Clip(t),
+					strings.Join(topics, ", ")),
+			}, nil
 		}
 	}
 	var since string
@@ -141,7 +144,8 @@ func (e *watchEndpoint) answer(ctx context.Context, f *frame, result any, err er
 			return context.Cause(ctx)
 		}
 		e.c.log.Error("command failed", slog.String("graph", e.ref.Name), slog.Any("err", err))
-		refused = wire.Refuse(http.StatusInternalServerError, api.CodeInternal, "the daemon failed on this command; its log says why")
+		refused = wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
+			"the daemon failed on this command; its log says why")
 	}
 	return e.c.send(ctx, appendRefusal(nil, id, refused))
 }
@@ -190,7 +194,9 @@ func (e *watchEndpoint) stream(ctx context.Context, sub api.Subscription) error 
 			return nil
 		case errors.Is(err, io.EOF):
 			end := &closing{websocket.StatusGoingAway, "the graph is gone"}
-			return errors.Join(end, e.c.send(quiet, appendError(nil, nil, api.CodeGraphEnded, "the graph was removed or its daemon is stopping")))
+			return errors.Join(end,
+				e.c.send(quiet, appendError(nil, nil, api.CodeGraphEnded,
+					"the graph was removed or its daemon is stopping")))
 		case err != nil:
 			return fmt.Errorf("watch graph %q: %w", e.ref.Name, err)
 		}

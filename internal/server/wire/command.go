@@ -19,7 +19,8 @@ const maxSteps = 1_000_000
 // members and duplicate keys at any depth are refused. dst keeps nothing of raw.
 func DecodeObject(raw []byte, maxDepth int, dst any) error {
 	// The decoder of events is the strict one. It keeps what it is given, thus the copy.
-	v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: len(raw) + 1, MaxDepth: maxDepth}).Decode(bytes.Clone(raw))
+	v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: len(raw) + 1, MaxDepth: maxDepth}).Decode(
+		bytes.Clone(raw))
 	if bad, ok := errors.AsType[*boundary.DecodeError](err); ok {
 		e := Refuse(http.StatusBadRequest, bad.Code, fmt.Sprintf("%s (at byte %d)", bad.Text, bad.Offset))
 		e.Extra = map[string]any{"offset": bad.Offset}
@@ -41,14 +42,17 @@ func CheckFire(req *api.FireRequest) error {
 	switch req.Mode {
 	case "force":
 		if req.Cache != nil || req.Replace != nil {
-			return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, `cache and replace belong to the mode "with"`)
+			return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+				`cache and replace belong to the mode "with"`)
 		}
 	case "with":
 		if len(req.Cache) == 0 {
-			return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, `the mode "with" needs cache: an object with a value for each accumulator to set`)
+			return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+				`the mode "with" needs cache: an object with a value for each accumulator to set`)
 		}
 	default:
-		return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, fmt.Sprintf(`mode is %q, and must be "force" or "with"`, Clip(req.Mode)))
+		return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+			fmt.Sprintf(`mode is %q, and must be "force" or "with"`, Clip(req.Mode)))
 	}
 	return nil
 }
@@ -59,7 +63,8 @@ func Steps(q *api.StepRequest) (int, error) {
 		return 1, nil
 	}
 	if *q.N < 1 || *q.N > maxSteps {
-		return 0, Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, fmt.Sprintf("n is %d, and must be from 1 to %d", *q.N, maxSteps))
+		return 0, Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+			fmt.Sprintf("n is %d, and must be from 1 to %d", *q.N, maxSteps))
 	}
 	return *q.N, nil
 }

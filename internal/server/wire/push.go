@@ -79,8 +79,9 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 func (p *Pushed) Problem(f Form) *api.Error {
 	switch {
 	case p.Full:
-		e := Refuse(http.StatusTooManyRequests, api.CodeQueueFull, "the accumulator's queue stayed full: send the events from index "+
-			strconv.Itoa(p.Done)+" on again later")
+		e := Refuse(http.StatusTooManyRequests, api.CodeQueueFull,
+			"the accumulator's queue stayed full: send the events from index "+
+				strconv.Itoa(p.Done)+" on again later")
 		e.Extra = map[string]any{"next_index": p.Done}
 		return e
 	case p.Accepted > 0 || len(p.Rejected) == 0:

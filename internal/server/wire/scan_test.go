@@ -12,7 +12,8 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	good := []string{
-		`0`, `-0`, `12`, `-1.5`, `1e9`, `1E+9`, `0.1e-2`, `true`, `false`, `null`, `""`, `"a\"\\\/\b\f\n\r\tA"`, `"é€😀"`, "\" \"",
+		`0`, `-0`, `12`, `-1.5`, `1e9`, `1E+9`, `0.1e-2`, `true`, `false`, `null`, `""`, `"a\"\\\/\b\f\n\r\tA"`,
+		`"é€😀"`, "\" \"",
 		`[]`, `{}`, `[[],{}]`, ` [ 1 , 2 ] `, `{"a":1}`, `{ "a" : { "b" : [ null ] } , "a" : 2 }`, "\t\r\n1\n",
 		strings.Repeat("[", 64) + strings.Repeat("]", 64),
 	}
@@ -26,14 +27,22 @@ func TestValidate(t *testing.T) {
 		code   string
 		offset int
 	}{
-		{``, api.CodeInvalidJSON, 0}, {` `, api.CodeInvalidJSON, 1}, {`nul`, api.CodeInvalidJSON, 0}, {`nulll`, api.CodeInvalidJSON, 4}, {`NaN`, api.CodeInvalidJSON, 0},
-		{`Infinity`, api.CodeInvalidJSON, 0}, {`-`, api.CodeInvalidJSON, 1}, {`01`, api.CodeInvalidJSON, 1}, {`1.`, api.CodeInvalidJSON, 2}, {`.5`, api.CodeInvalidJSON, 0},
-		{`1e`, api.CodeInvalidJSON, 2}, {`1e+`, api.CodeInvalidJSON, 3}, {`+1`, api.CodeInvalidJSON, 0}, {`"`, api.CodeInvalidJSON, 1}, {`"\`, api.CodeInvalidJSON, 1},
-		{`"\x"`, api.CodeInvalidJSON, 1}, {`"\u12"`, api.CodeInvalidJSON, 1}, {`"\u12G4"`, api.CodeInvalidJSON, 1}, {"\"\n\"", api.CodeInvalidJSON, 1},
-		{`[`, api.CodeInvalidJSON, 1}, {`[1`, api.CodeInvalidJSON, 2}, {`[1,`, api.CodeInvalidJSON, 3}, {`[1,]`, api.CodeInvalidJSON, 3}, {`[,1]`, api.CodeInvalidJSON, 1},
-		{`[1 2]`, api.CodeInvalidJSON, 3}, {`[1}`, api.CodeInvalidJSON, 2}, {`{"a":1]`, api.CodeInvalidJSON, 6}, {`]`, api.CodeInvalidJSON, 0}, {`{`, api.CodeInvalidJSON, 1},
-		{`{"a"`, api.CodeInvalidJSON, 4}, {`{"a":`, api.CodeInvalidJSON, 5}, {`{"a":}`, api.CodeInvalidJSON, 5}, {`{"a":1,}`, api.CodeInvalidJSON, 7}, {`{a:1}`, api.CodeInvalidJSON, 1},
-		{`{"a" 1}`, api.CodeInvalidJSON, 5}, {`{,}`, api.CodeInvalidJSON, 1}, {`1 2`, api.CodeInvalidJSON, 2}, {`{} x`, api.CodeInvalidJSON, 3}, {"\uFEFF1", api.CodeInvalidJSON, 0},
+		{``, api.CodeInvalidJSON, 0}, {` `, api.CodeInvalidJSON, 1}, {`nul`, api.CodeInvalidJSON, 0},
+		{`nulll`, api.CodeInvalidJSON, 4}, {`NaN`, api.CodeInvalidJSON, 0},
+		{`Infinity`, api.CodeInvalidJSON, 0}, {`-`, api.CodeInvalidJSON, 1}, {`01`, api.CodeInvalidJSON, 1},
+		{`1.`, api.CodeInvalidJSON, 2}, {`.5`, api.CodeInvalidJSON, 0},
+		{`1e`, api.CodeInvalidJSON, 2}, {`1e+`, api.CodeInvalidJSON, 3}, {`+1`, api.CodeInvalidJSON, 0},
+		{`"`, api.CodeInvalidJSON, 1}, {`"\`, api.CodeInvalidJSON, 1},
+		{`"\x"`, api.CodeInvalidJSON, 1}, {`"\u12"`, api.CodeInvalidJSON, 1}, {`"\u12G4"`, api.CodeInvalidJSON, 1},
+		{"\"\n\"", api.CodeInvalidJSON, 1},
+		{`[`, api.CodeInvalidJSON, 1}, {`[1`, api.CodeInvalidJSON, 2}, {`[1,`, api.CodeInvalidJSON, 3},
+		{`[1,]`, api.CodeInvalidJSON, 3}, {`[,1]`, api.CodeInvalidJSON, 1},
+		{`[1 2]`, api.CodeInvalidJSON, 3}, {`[1}`, api.CodeInvalidJSON, 2}, {`{"a":1]`, api.CodeInvalidJSON, 6},
+		{`]`, api.CodeInvalidJSON, 0}, {`{`, api.CodeInvalidJSON, 1},
+		{`{"a"`, api.CodeInvalidJSON, 4}, {`{"a":`, api.CodeInvalidJSON, 5}, {`{"a":}`, api.CodeInvalidJSON, 5},
+		{`{"a":1,}`, api.CodeInvalidJSON, 7}, {`{a:1}`, api.CodeInvalidJSON, 1},
+		{`{"a" 1}`, api.CodeInvalidJSON, 5}, {`{,}`, api.CodeInvalidJSON, 1}, {`1 2`, api.CodeInvalidJSON, 2},
+		{`{} x`, api.CodeInvalidJSON, 3}, {"\uFEFF1", api.CodeInvalidJSON, 0},
 		{"[1,\"\xff\"]", api.CodeInvalidUTF8, 4}, {"\xc3", api.CodeInvalidUTF8, 0},
 		{strings.Repeat("[", 65) + strings.Repeat("]", 65), api.CodeTooDeep, 64},
 		{strings.Repeat(`{"a":`, 65), api.CodeTooDeep, 64 * 5}, {strings.Repeat("[", 1_000_000), api.CodeTooDeep, 64},
@@ -47,7 +56,8 @@ func TestValidate(t *testing.T) {
 
 // FuzzValidate: the scanner and encoding/json agree on what is JSON.
 func FuzzValidate(f *testing.F) {
-	for _, s := range []string{`{"a":[1,-2.5e3,"x\u00e9",null,true]}`, `[[[]]]`, `[1,]`, `{"a" 1}`, "\xff", `"\ud800"`, ` 1 `} {
+	for _, s := range []string{`{"a":[1,-2.5e3,"x\u00e9",null,true]}`, `[[[]]]`, `[1,]`, `{"a" 1}`, "\xff", `"\ud800"`,
+		` 1 `} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

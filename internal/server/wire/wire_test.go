@@ -32,7 +32,8 @@ func TestAppendString(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"": "", "null": "", "AAPL": `"AAPL"`, `"AAPL"`: `"AAPL"`, "3": "3", "true": "true", `[ "A", 3 ]`: `["A",3]`,
+	for text, want := range map[string]string{"": "", "null": "", "AAPL": `"AAPL"`, `"AAPL"`: `"AAPL"`, "3": "3",
+		"true": "true", `[ "A", 3 ]`: `["A",3]`,
 		`a"b`: `"a\"b"`, "[1": `"[1"`} {
 		if got := Key(text); got != want {
 			t.Errorf("Key(%q) is %s, want %s", text, got, want)
@@ -46,8 +47,10 @@ func TestDecodeObject(t *testing.T) {
 	if err := DecodeObject([]byte(` {"n": 2} `), 64, &q); err != nil || *q.N != 2 {
 		t.Errorf("%v %v", q.N, err)
 	}
-	for raw, code := range map[string]string{`{"n":1,"n":2}`: api.CodeDuplicateKey, `{"m":1}`: api.CodeInvalidBody, `[1]`: api.CodeInvalidBody, ``: api.CodeInvalidJSON, `{"n":1}{}`: api.CodeInvalidJSON,
-		`{"n":"1"}`: api.CodeInvalidBody, `{"n":` + strings.Repeat("[", 100): api.CodeTooDeep, "{\"n\":\"\xff\"}": api.CodeInvalidUTF8} {
+	for raw, code := range map[string]string{`{"n":1,"n":2}`: api.CodeDuplicateKey, `{"m":1}`: api.CodeInvalidBody,
+		`[1]`: api.CodeInvalidBody, ``: api.CodeInvalidJSON, `{"n":1}{}`: api.CodeInvalidJSON,
+		`{"n":"1"}`: api.CodeInvalidBody, `{"n":` + strings.Repeat("[", 100): api.CodeTooDeep,
+		"{\"n\":\"\xff\"}": api.CodeInvalidUTF8} {
 		var q api.StepRequest
 		err := DecodeObject([]byte(raw), 64, &q)
 		e, ok := errors.AsType[*api.Error](err)

@@ -21,7 +21,8 @@ type Entry struct {
 }
 
 // pages are searched in this order.
-var pages = [...]string{"diagnostics.md", "declaration.md", "kinds.md", "windows.md", "operations.md", "expressions.md", "concepts.md"}
+var pages = [...]string{"diagnostics.md", "declaration.md", "kinds.md", "windows.md", "operations.md", "expressions.md",
+	"concepts.md"}
 
 // section is a heading with what stands below it.
 type section struct {
@@ -165,7 +166,9 @@ func (s *section) notYet(path []string, word string) []Entry {
 		}
 		for _, w := range words(cells[1]) {
 			if w == word {
-				found = append(found, Entry{w, s.where(), "known, and refused with not_yet_supported (" + cells[0] + ")"})
+				found = append(found, Entry{
+					w, s.where(), "known, and refused with not_yet_supported (" + cells[0] + ")",
+				})
 			}
 		}
 	}

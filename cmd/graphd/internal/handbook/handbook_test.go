@@ -59,12 +59,15 @@ func TestFieldsAreExplained(t *testing.T) {
 		all += string(text)
 	}
 	looked := 0
-	for def, path := range map[string]string{"accumulator": "accumulators.ticks.", "reactor": "reactor.", "node": "nodes.mid.", "output": "outputs.o."} {
+	for def, path := range map[string]string{
+		"accumulator": "accumulators.ticks.", "reactor": "reactor.", "node": "nodes.mid.", "output": "outputs.o.",
+	} {
 		if len(schema.Defs[def].Properties) == 0 {
 			t.Errorf("the schema has no %s", def)
 		}
 		for field := range schema.Defs[def].Properties {
-			if row := regexp.MustCompile("(?m)^\\|.*`([a-z_]+\\.)?" + field + "[`.]"); field == "key" || !row.MatchString(all) {
+			if row := regexp.MustCompile("(?m)^\\|.*`([a-z_]+\\.)?" + field + "[`.]"); field == "key" ||
+				!row.MatchString(all) {
 				continue // no page has a row for it; that of key is of an output
 			}
 			looked++

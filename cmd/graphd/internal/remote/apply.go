@@ -48,7 +48,8 @@ All files are tried, whatever becomes of the first.`,
 			return a.apply(ctx, c, paths, revision, dryRun)
 		},
 	})
-	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "declaration, folder of declarations, or - for standard input")
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil,
+		"declaration, folder of declarations, or - for standard input")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check, and show what would change, but change nothing")
 	cmd.Flags().Int64Var(&revision, "revision", 0, "apply only if the graph is at this revision")
 	return cmd
@@ -100,7 +101,8 @@ func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, rev
 }
 
 // applyFile applies one document under the name it gives itself.
-func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, revision int64, dryRun bool) (string, api.ApplyResult, error) {
+func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, revision int64, dryRun bool) (
+	string, api.ApplyResult, error) {
 	doc, err := a.ReadFile(path, maxDocument)
 	if err != nil {
 		return "", api.ApplyResult{}, err
@@ -146,7 +148,8 @@ func graphName(doc []byte) (string, error) {
 	}
 	fields := root.Content[0]
 	if fields.Kind != yaml.MappingNode {
-		return "", fmt.Errorf("not a declaration: line %d: want fields such as graph: NAME, and this is something else", fields.Line)
+		return "", fmt.Errorf("not a declaration: line %d: want fields such as graph: NAME, and this is something else",
+			fields.Line)
 	}
 	for i := 0; i+1 < len(fields.Content); i += 2 {
 		if name := fields.Content[i+1]; fields.Content[i].Value == "graph" {
@@ -182,7 +185,9 @@ func expand(files []string) ([]string, error) {
 			}
 		}
 		if len(paths) == before {
-			return nil, terminal.Exit(terminal.ExitNotFound, fmt.Errorf("no declaration (*.yaml, *.yml or *.json) is in %s", file))
+			return nil,
+				terminal.Exit(terminal.ExitNotFound, fmt.Errorf("no declaration (*.yaml, *.yml or *.json) is in %s",
+					file))
 		}
 	}
 	return paths, nil
@@ -191,7 +196,8 @@ func expand(files []string) ([]string, error) {
 // isDeclaration tells declarations from their tests and from other files.
 func isDeclaration(name string) bool {
 	ext := filepath.Ext(name)
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, ext) && !strings.HasSuffix(strings.TrimSuffix(name, ext), "_test")
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, ext) && !strings.HasSuffix(strings.TrimSuffix(name, ext),
+		"_test")
 }
 
 // inputName is a path for people.

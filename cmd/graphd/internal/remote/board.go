@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -130,7 +131,8 @@ func (b *board) lines(a *Verbs, now time.Time) ([]string, error) {
 		return slices.Compare([]string{x.graph, x.output, x.key}, []string{y.graph, y.output, y.key})
 	})
 	for _, r := range rows {
-		cells := []string{r.output, terminal.Or(r.key, "-"), terminal.Number(r.epoch), terminal.Number(r.count), strconv.FormatFloat(r.rate(now), 'f', 1, 64), a.Ago(&r.at), r.value}
+		cells := []string{r.output, terminal.Or(r.key, "-"), terminal.Number(r.epoch), terminal.Number(r.count),
+			strconv.FormatFloat(r.rate(now), 'f', 1, 64), a.Ago(&r.at), r.value}
 		if b.named {
 			cells = append([]string{r.graph}, cells...)
 		}
@@ -179,7 +181,8 @@ func (b *board) draw(a *Verbs) error {
 }
 
 // watch is tail as a live table. It ends as tail does.
-func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, options client.TailOptions, count int) error {
+func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, options client.TailOptions,
+	count int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	frames, ended := make(chan *api.Frame, boardFrames), make(chan error, 1)
@@ -216,8 +219,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 		case <-ticker.C:
 			if err := b.draw(a); err != nil {
 				stop()
-				_ = <-ended // the screen is what failed
-				return err
+				return cmp.Or(err, <-ended) // the screen is what failed
 			}
 		case err := <-ended:
 			for len(frames) > 0 {

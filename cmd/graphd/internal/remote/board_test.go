@@ -39,14 +39,19 @@ func TestBoard(t *testing.T) {
 		b.take(outputFrame("g", "signals", "", int64(i), fmt.Sprint(i)), now)
 	}
 	b.take(outputFrame("g", "by_key", `"AAPL"`, 10, `{"bid":1,"text":"`+strings.Repeat("x", 100)+`"}`), now)
-	b.take(&api.Frame{Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: "x", Detail: "\x1b[2Jy"}}, now)
+	b.take(&api.Frame{
+		Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: "x", Detail: "\x1b[2Jy"},
+	}, now)
 	b.take(&api.Frame{Type: "gap", From: 4, To: 9}, now)
 	lines, err := b.lines(a, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := strings.Join(lines, "\n")
-	for _, want := range []string{"g degraded, x: ", "6 frames missed", "OUTPUT", "signals   -            9      10       10.0   now    9", `by_key    "AAPL"      10       1        1.0`} {
+	for _, want := range []string{
+		"g degraded, x: ", "6 frames missed", "OUTPUT", "signals   -            9      10       10.0   now    9",
+		`by_key    "AAPL"      10       1        1.0`,
+	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the table does not show %q:\n%s", want, all)
 		}

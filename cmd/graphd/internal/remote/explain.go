@@ -31,12 +31,14 @@ func (a *Verbs) explain(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return terminal.Exit(terminal.ExitDeadline, fmt.Errorf("no answer from %s within %v; --timeout waits longer", a.server, a.timeout))
+		return terminal.Exit(terminal.ExitDeadline, fmt.Errorf("no answer from %s within %v; --timeout waits longer",
+			a.server, a.timeout))
 	case ctx.Err() != nil:
 		return terminal.Exit(terminal.ExitFailed, errors.New("interrupted"))
 	case isConnect(err):
 		return terminal.Exit(terminal.ExitDependency,
-			fmt.Errorf("no daemon answers at %s: %s; start one with graphd serve, or name it with --server", a.server, reason(err)))
+			fmt.Errorf("no daemon answers at %s: %s; start one with graphd serve, or name it with --server", a.server,
+				reason(err)))
 	}
 	return terminal.Exit(terminal.ExitFailed, err)
 }

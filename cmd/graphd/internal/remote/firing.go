@@ -95,7 +95,8 @@ func saw(f *api.FiringDetail) *terminal.Table {
 		case !arrived:
 			was = "absent"
 		}
-		t.Row(name, was, terminal.Number(cut.Events), terminal.Clip(terminal.Or(cut.Position, "-"), 40), terminal.Value(f.Inputs[name], detailWidth))
+		t.Row(name, was, terminal.Number(cut.Events), terminal.Clip(terminal.Or(cut.Position, "-"), 40),
+			terminal.Value(f.Inputs[name], detailWidth))
 	}
 	return t
 }

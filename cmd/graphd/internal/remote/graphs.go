@@ -47,8 +47,10 @@ func (a *Verbs) graphTable(graphs []api.GraphSummary) *terminal.Table {
 		Numbers(2, 4, 5, 6).Color(1, terminal.HealthTone)
 	for i := range graphs {
 		g := &graphs[i]
-		t.Row(g.Graph, healthWord(g), terminal.Number(g.Epoch), a.Ago(g.LastFiredAt), terminal.Number(g.Counters.Received),
-			terminal.Number(g.Counters.Queued), terminal.Number(g.Counters.DeadLettered), terminal.Clip(reasonText(g.HealthReason), 60))
+		t.Row(g.Graph, healthWord(g), terminal.Number(g.Epoch), a.Ago(g.LastFiredAt),
+			terminal.Number(g.Counters.Received),
+			terminal.Number(g.Counters.Queued), terminal.Number(g.Counters.DeadLettered),
+			terminal.Clip(reasonText(g.HealthReason), 60))
 	}
 	return t
 }
@@ -88,7 +90,8 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 	if err := a.Table(a.overview(g)); err != nil {
 		return err
 	}
-	accs := terminal.NewTable("ACCUMULATOR", "KIND", "SOURCE", "STRATEGY", "HEALTH", "QUEUE", "FULL IN", "RECEIVED", "DEAD", "LAST EVENT", "POSITION").
+	accs := terminal.NewTable("ACCUMULATOR", "KIND", "SOURCE", "STRATEGY", "HEALTH", "QUEUE", "FULL IN", "RECEIVED",
+		"DEAD", "LAST EVENT", "POSITION").
 		Numbers(7, 8).Color(4, terminal.HealthTone)
 	for i := range g.Accumulators {
 		s := &g.Accumulators[i]
@@ -100,13 +103,17 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 		if s.SecondsToFull != nil {
 			full = fmt.Sprintf("%.0fs", *s.SecondsToFull)
 		}
-		accs.Row(s.Name, s.Kind, s.Source, strategy, s.Health, terminal.Number(s.Depth)+"/"+terminal.Number(s.Capacity), full,
-			terminal.Number(s.Counters.Received), terminal.Number(s.Counters.DeadLettered), a.Ago(s.LastEventAt), terminal.Clip(terminal.Or(s.Position, "-"), 40))
+		accs.Row(s.Name, s.Kind, s.Source, strategy, s.Health, terminal.Number(s.Depth)+"/"+terminal.Number(s.Capacity),
+			full,
+			terminal.Number(s.Counters.Received), terminal.Number(s.Counters.DeadLettered), a.Ago(s.LastEventAt),
+			terminal.Clip(terminal.Or(s.Position, "-"), 40))
 	}
-	outs := terminal.NewTable("OUTPUT", "FROM", "SINK", "PATH", "EMITTED", "PENDING", "FAILED", "TROUBLE").Numbers(4, 5, 6)
+	outs := terminal.NewTable("OUTPUT", "FROM", "SINK", "PATH", "EMITTED", "PENDING", "FAILED", "TROUBLE").Numbers(4, 5,
+		6)
 	for i := range g.Outputs {
 		o := &g.Outputs[i]
-		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Pending), terminal.Number(o.Failed), terminal.Clip(terminal.Or(o.Error, "-"), 60))
+		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Pending),
+			terminal.Number(o.Failed), terminal.Clip(terminal.Or(o.Error, "-"), 60))
 	}
 	for _, t := range []*terminal.Table{accs, outs} {
 		if err := a.Section(t); err != nil {
@@ -143,7 +150,8 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 		t.Row("waiting for", terminal.List(g.WaitingFor))
 	}
 	if g.Keys != nil {
-		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+terminal.Number(g.Keys.Evicted)+" evicted")
+		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+
+			terminal.Number(g.Keys.Evicted)+" evicted")
 	}
 	t.Row("revision", terminal.Number(g.Revision))
 	if u := g.Update; u != nil && !u.OK {
@@ -153,8 +161,10 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 	t.Row("epoch", terminal.Number(g.Epoch)+", last fired "+a.Ago(g.LastFiredAt))
 	t.Row("durability", durability(&g.Durability))
 	c := &g.Counters
-	t.Row("events", fmt.Sprintf("%d received = %d filtered + %d conflated + %d rejected + %d dead-lettered + %d consumed + %d queued",
-		c.Received, c.Filtered, c.Conflated, c.Rejected, c.DeadLettered, c.Consumed, c.Queued))
+	t.Row("events",
+		fmt.Sprintf(
+			"%d received = %d filtered + %d conflated + %d rejected + %d dead-lettered + %d consumed + %d queued",
+			c.Received, c.Filtered, c.Conflated, c.Rejected, c.DeadLettered, c.Consumed, c.Queued))
 	for i := range g.Outputs {
 		if promise := g.Guarantees[g.Outputs[i].Name]; promise != "" {
 			t.Row("guarantee", g.Outputs[i].Name+": "+promise)
@@ -180,12 +190,15 @@ func (a *Verbs) deleteCmd() *cobra.Command {
 		check: cobra.ExactArgs(1),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			if state != "keep" && state != "delete" {
-				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("say what becomes of the state of %s: --state keep or --state delete", args[0]))
+				return terminal.Exit(terminal.ExitUsage,
+					fmt.Errorf("say what becomes of the state of %s: --state keep or --state delete", args[0]))
 			}
 			if err := c.Delete(ctx, args[0], state == "delete"); err != nil {
 				return err
 			}
-			a.Say("graph %s removed, its state %s", args[0], map[string]string{"keep": "kept", "delete": "deleted"}[state])
+			a.Say("graph %s removed, its state %s", args[0], map[string]string{
+				"keep": "kept", "delete": "deleted",
+			}[state])
 			return nil
 		},
 	})

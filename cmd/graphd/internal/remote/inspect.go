@@ -54,7 +54,8 @@ func (a *Verbs) state(s *api.State) error {
 		names[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		inputs.Row(name, terminal.YesNo(s.Dirty[name]), terminal.Number(s.Queues[name]), terminal.Value(s.Cache[name], detailWidth))
+		inputs.Row(name, terminal.YesNo(s.Dirty[name]), terminal.Number(s.Queues[name]),
+			terminal.Value(s.Cache[name], detailWidth))
 	}
 	nodes := terminal.NewTable("NODE", "VALUE")
 	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
@@ -113,10 +114,12 @@ func (a *Verbs) firings(page *api.Page[api.Firing]) error {
 		a.Say("no epochs yet")
 		return nil
 	}
-	t := terminal.NewTable("EPOCH", "AT", "CAUSE", "KEY", "RESULT", "TOOK", "OUTPUTS").Numbers(0, 5).Color(4, terminal.HealthTone)
+	t := terminal.NewTable("EPOCH", "AT", "CAUSE", "KEY", "RESULT", "TOOK", "OUTPUTS").Numbers(0, 5).Color(4,
+		terminal.HealthTone)
 	for i := range page.Items {
 		f := &page.Items[i]
-		t.Row(terminal.Number(f.Epoch), terminal.Moment(f.At), f.Cause, keyText(f), result(f), terminal.Short(time.Duration(f.DurationUS)*time.Microsecond), outputsText(f))
+		t.Row(terminal.Number(f.Epoch), terminal.Moment(f.At), f.Cause, keyText(f), result(f),
+			terminal.Short(time.Duration(f.DurationUS)*time.Microsecond), outputsText(f))
 	}
 	if err := a.Table(t); err != nil {
 		return err

@@ -16,7 +16,8 @@ func (a *Verbs) deadLettersCmd() *cobra.Command {
 	var q api.Query
 	var all bool
 	cmd := a.client(verb{
-		use: "dead-letters GRAPH [list|replay|discard] [ID…]", short: "List, replay or discard events that could not be used",
+		use:   "dead-letters GRAPH [list|replay|discard] [ID…]",
+		short: "List, replay or discard events that could not be used",
 		long: `List the events that could not be used, newest first; replay some of them as
 new events, or discard them, by their IDs or with --all. What was replayed and
 taken is no dead letter any more.`,
@@ -31,7 +32,8 @@ taken is no dead letter any more.`,
 			}
 			ids := args[2:]
 			if all == (len(ids) > 0) {
-				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("say which dead letters to %s: their IDs, or --all", args[1]))
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("say which dead letters to %s: their IDs, or --all",
+					args[1]))
 			}
 			if all {
 				var err error
@@ -62,7 +64,8 @@ func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
 		if l.Epoch > 0 {
 			epoch = terminal.Number(l.Epoch)
 		}
-		t.Row(l.ID, terminal.Moment(l.At), l.Accumulator, l.Stage, l.Code, epoch, terminal.Clip(l.Reason, listWidth), terminal.Value(l.Payload, listWidth))
+		t.Row(l.ID, terminal.Moment(l.At), l.Accumulator, l.Stage, l.Code, epoch, terminal.Clip(l.Reason, listWidth),
+			terminal.Value(l.Payload, listWidth))
 	}
 	if err := a.Table(t); err != nil {
 		return err
@@ -159,7 +162,8 @@ func (a *Verbs) recoveryEvents(page *api.Page[api.RecoveryEvent]) error {
 	t := terminal.NewTable("AT", "COMPONENT", "WHAT", "ATTEMPT", "DELAY", "OUTCOME", "REASON").Numbers(3, 4)
 	for i := range page.Items {
 		e := &page.Items[i]
-		t.Row(terminal.Moment(e.At), e.Component, e.Kind, terminal.Number(e.Attempt), terminal.Short(e.Delay), e.Outcome, terminal.Clip(e.Reason, detailWidth))
+		t.Row(terminal.Moment(e.At), e.Component, e.Kind, terminal.Number(e.Attempt), terminal.Short(e.Delay),
+			e.Outcome, terminal.Clip(e.Reason, detailWidth))
 	}
 	if err := a.Table(t); err != nil {
 		return err

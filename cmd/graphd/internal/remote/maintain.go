@@ -38,7 +38,8 @@ first if that should wait.`
 }
 
 func (a *Verbs) rewindCmd() *cobra.Command {
-	cmd := a.command("rewind GRAPH ACCUMULATOR POSITION --yes", "Read an accumulator's source again from another position", cobra.ExactArgs(3),
+	cmd := a.command("rewind GRAPH ACCUMULATOR POSITION --yes",
+		"Read an accumulator's source again from another position", cobra.ExactArgs(3),
 		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			return c.Rewind(ctx, args[0], args[1], args[2])
 		})
@@ -68,7 +69,9 @@ of graphd.db in its --data folder, without the -wal and -shm files of the old on
 			if err != nil {
 				return err
 			}
-			return a.Print(backedUp{args[0], size}, func() error { return a.Line("%s holds the store, %d bytes", args[0], size) })
+			return a.Print(backedUp{args[0], size}, func() error {
+				return a.Line("%s holds the store, %d bytes", args[0], size)
+			})
 		},
 	})
 }

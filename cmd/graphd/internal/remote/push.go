@@ -94,7 +94,8 @@ func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
 	}
 	if !errors.Is(readErr, io.EOF) {
 		p.app.Say("%s taken before it", terminal.Plural(p.total.Accepted, "event"))
-		return terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: event %d: %w", inputName(path), events.count+1, readErr))
+		return terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: event %d: %w", inputName(path), events.count+1,
+			readErr))
 	}
 	if p.sent == 0 {
 		return terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s holds no events", inputName(path)))
@@ -105,7 +106,8 @@ func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
 // stopped says how far a push came that ended early, so that it can be gone on with.
 func (p *pusher) stopped(err error) error {
 	if p.sent > 0 {
-		p.app.Say("stopped after %s: %d accepted, %d rejected", terminal.Plural(p.sent, "event"), p.total.Accepted, len(p.total.Rejected)+p.lost)
+		p.app.Say("stopped after %s: %d accepted, %d rejected", terminal.Plural(p.sent, "event"), p.total.Accepted,
+			len(p.total.Rejected)+p.lost)
 	}
 	return err
 }

@@ -39,7 +39,8 @@ type Verbs struct {
 // New makes the verbs and adds the flags they share to flags.
 func New(t *terminal.Terminal, flags *pflag.FlagSet) *Verbs {
 	v := &Verbs{Terminal: t}
-	flags.StringVar(&v.server, "server", terminal.Or(t.Getenv("GRAPHD_SERVER"), defaultServer), "address of the daemon; also GRAPHD_SERVER")
+	flags.StringVar(&v.server, "server", terminal.Or(t.Getenv("GRAPHD_SERVER"), defaultServer),
+		"address of the daemon; also GRAPHD_SERVER")
 	flags.StringVar(&v.tenant, "tenant", t.Getenv("GRAPHD_TENANT"), "tenant to act for; also GRAPHD_TENANT")
 	flags.DurationVar(&v.timeout, "timeout", defaultTimeout, "how long to wait for an answer; 0 is for ever")
 	return v
@@ -72,7 +73,8 @@ func (a *Verbs) Daemon() []*cobra.Command {
 func (a *Verbs) dial() (*client.Client, error) {
 	u, err := url.Parse(a.server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf("the server %q is not of the form http://host:port", a.server))
+		return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf("the server %q is not of the form http://host:port",
+			a.server))
 	}
 	return client.New(client.Config{BaseURL: a.server, Tenant: a.tenant})
 }

@@ -104,8 +104,9 @@ func FuzzEventReader(f *testing.F) {
 func TestProblemCode(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]int{
-		http.StatusBadRequest: 1, http.StatusUnprocessableEntity: 1, http.StatusRequestEntityTooLarge: 1, http.StatusInternalServerError: 1,
-		http.StatusNotFound: 3, http.StatusConflict: 4, http.StatusPreconditionFailed: 4,
+		http.StatusBadRequest: 1, http.StatusUnprocessableEntity: 1, http.StatusRequestEntityTooLarge: 1,
+		http.StatusInternalServerError: 1,
+		http.StatusNotFound:            3, http.StatusConflict: 4, http.StatusPreconditionFailed: 4,
 		http.StatusUnauthorized: 5, http.StatusForbidden: 5,
 		http.StatusBadGateway: 69, http.StatusServiceUnavailable: 69,
 		http.StatusTooManyRequests: 75, http.StatusGatewayTimeout: 75,

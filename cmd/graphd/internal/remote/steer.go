@@ -71,13 +71,15 @@ func (a *Verbs) fireRequest(with, key string, aside bool) (api.FireRequest, erro
 	}
 	var values map[string]any
 	if err := yaml.Unmarshal(doc, &values); err != nil {
-		return req, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: it must hold a value for each accumulator: %w", with, err))
+		return req, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: it must hold a value for each accumulator: %w",
+			with, err))
 	}
 	req.Cache = make(map[string]json.RawMessage, len(values))
 	for name, v := range values {
 		raw, err := json.Marshal(v)
 		if err != nil {
-			return req, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: the value of %s has no form in JSON: %w", with, name, err))
+			return req, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: the value of %s has no form in JSON: %w",
+				with, name, err))
 		}
 		req.Cache[name] = raw
 	}
@@ -107,7 +109,8 @@ func (a *Verbs) fired(r *api.FireResult) error {
 		}
 		return a.Line("epoch %d FAILED: %s", r.Epoch, text)
 	}
-	if err := a.Line("epoch %d ok, cause %s, %s", r.Epoch, r.Cause, terminal.Plural(len(r.Outputs), "output")); err != nil {
+	if err := a.Line("epoch %d ok, cause %s, %s", r.Epoch, r.Cause,
+		terminal.Plural(len(r.Outputs), "output")); err != nil {
 		return err
 	}
 	if len(r.Outputs) == 0 {
@@ -121,7 +124,8 @@ func (a *Verbs) fired(r *api.FireResult) error {
 }
 
 // command is a verb that changes a graph and answers with its new summary.
-func (a *Verbs) command(use, short string, check cobra.PositionalArgs, do func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error)) *cobra.Command {
+func (a *Verbs) command(use, short string, check cobra.PositionalArgs, do func(ctx context.Context, c *client.Client,
+	args []string) (api.GraphSummary, error)) *cobra.Command {
 	return a.client(verb{
 		use: use, short: short, check: check,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -155,7 +159,8 @@ func (a *Verbs) stepCmd() *cobra.Command {
 			if len(args) == 2 {
 				var err error
 				if n, err = strconv.Atoi(args[1]); err != nil || n < 1 {
-					return api.GraphSummary{}, terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not a number of epochs", args[1]))
+					return api.GraphSummary{},
+						terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not a number of epochs", args[1]))
 				}
 			}
 			return c.Step(ctx, args[0], n)
@@ -163,14 +168,16 @@ func (a *Verbs) stepCmd() *cobra.Command {
 }
 
 func (a *Verbs) drainCmd() *cobra.Command {
-	return a.command("drain GRAPH", "Fire until nothing is left to fire, flush the sinks, take a checkpoint", cobra.ExactArgs(1),
+	return a.command("drain GRAPH", "Fire until nothing is left to fire, flush the sinks, take a checkpoint",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			return c.Drain(ctx, args[0])
 		})
 }
 
 func (a *Verbs) restartCmd() *cobra.Command {
-	return a.command("restart GRAPH [ACCUMULATOR]", "Restart a graph or one of its accumulators, also one that was given up", cobra.RangeArgs(1, 2),
+	return a.command("restart GRAPH [ACCUMULATOR]",
+		"Restart a graph or one of its accumulators, also one that was given up", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
 			accumulator := ""
 			if len(args) == 2 {
@@ -182,7 +189,8 @@ func (a *Verbs) restartCmd() *cobra.Command {
 
 func (a *Verbs) skipLostCmd() *cobra.Command {
 	return a.client(verb{
-		use: "skip-lost GRAPH ACCUMULATOR", short: "Let an accumulator go on behind a gap in its source", check: cobra.ExactArgs(2),
+		use: "skip-lost GRAPH ACCUMULATOR", short: "Let an accumulator go on behind a gap in its source",
+		check: cobra.ExactArgs(2),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			result, err := c.SkipLost(ctx, args[0], args[1])
 			if err != nil {

@@ -48,8 +48,11 @@ frame is a line, with -o json of JSON. Ctrl-C ends it.`,
 			return a.tail(ctx, c, graph, topics, since, count)
 		},
 	})
-	cmd.Flags().StringSliceVar(&topics, "topics", []string{"outputs", "health"}, "what to follow: outputs, firings, health, state")
-	cmd.Flags().StringVar(&since, "since", "", "go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
+	cmd.Flags().StringSliceVar(&topics, "topics", []string{
+		"outputs", "health",
+	}, "what to follow: outputs, firings, health, state")
+	cmd.Flags().StringVar(&since, "since", "",
+		"go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
 	cmd.Flags().BoolVar(&lines, "lines", false, "a line for each frame on a terminal too, not a live table")
 	cmd.Flags().IntVarP(&count, "count", "n", 0, "end after this many frames; 0 is never")
 	return cmd
@@ -60,7 +63,8 @@ var errEnough = errors.New("enough")
 
 // tail prints frames until it has enough, the graph is gone, or it is interrupted; a lost
 // connection is made again.
-func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string, count int) error {
+func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string,
+	count int) error {
 	n := 0
 	options := client.TailOptions{Topics: topics, Since: since, Lost: func(err error, wait time.Duration) {
 		a.Say("the connection was lost (%v); trying again in %s", err, terminal.Short(wait))
@@ -112,7 +116,8 @@ func frameText(f *api.Frame) string {
 			return "firing"
 		}
 		r := f.Firing
-		return fmt.Sprintf("#%d  %s  %s  %s  %s", r.Epoch, result(r), r.Cause, terminal.Short(time.Duration(r.DurationUS)*time.Microsecond), outputsText(r))
+		return fmt.Sprintf("#%d  %s  %s  %s  %s", r.Epoch, result(r), r.Cause,
+			terminal.Short(time.Duration(r.DurationUS)*time.Microsecond), outputsText(r))
 	case "health":
 		return strings.TrimSuffix("health "+f.Health+", "+reasonText(f.Reason), ", -")
 	case "state":

@@ -108,7 +108,8 @@ func TestTable(t *testing.T) {
 	if err := table().write(&out, true); err != nil {
 		t.Fatal(err)
 	}
-	want = strings.NewReplacer("live", string(Good)+"live"+toneEnd, "failed", string(Bad)+"failed"+toneEnd).Replace(want)
+	want = strings.NewReplacer("live", string(Good)+"live"+toneEnd, "failed", string(Bad)+"failed"+toneEnd).Replace(
+		want)
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -134,12 +135,16 @@ func TestEncode(t *testing.T) {
 		Zeta  string          `json:"zeta"`
 		Alpha json.RawMessage `json:"alpha"`
 		None  []string        `json:"none"`
-	}{"yes", json.RawMessage(`{"b":1.10,"a":"1.10","t":"2026-01-01","n":null,"s":"line\nline","big":12345678901234567890,"html":"<&>"}`), []string{}}
+	}{
+		"yes", json.RawMessage(`{"b":1.10,"a":"1.10","t":"2026-01-01","n":null,"s":"line\nline",` +
+			`"big":12345678901234567890,"html":"<&>"}`), []string{},
+	}
 	text, err := Encode(data, FormatYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "zeta: \"yes\"\nalpha:\n  b: 1.10\n  a: \"1.10\"\n  t: \"2026-01-01\"\n  \"n\": null\n  s: |-\n    line\n    line\n  big: 12345678901234567890\n  html: <&>\nnone: []\n"
+	want := "zeta: \"yes\"\nalpha:\n  b: 1.10\n  a: \"1.10\"\n  t: \"2026-01-01\"\n  \"n\": null\n  s: |-\n    " +
+		"line\n    line\n  big: 12345678901234567890\n  html: <&>\nnone: []\n"
 	if d := cmp.Diff(want, string(text)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
