@@ -4,13 +4,15 @@
 //
 // It runs in WAL mode with synchronous=FULL: when a commit has returned, it survives a
 // kill and a loss of power. The schema comes from the numbered files of package
-// migrations. One process opens a file at a time, held by a lock on PATH.lock that the
-// kernel releases however the process ends (M45).
+// migrations. One process opens a file at a time, held by locks on the file and on PATH.lock
+// that the kernel releases however the process ends (M45).
 //
 // A new file is made beside its final name and renamed into place when it is
 // whole. So a file that is there but empty, cut short or overwritten was damaged
 // from outside: opening it is an error, never a new start. Heads and cells carry
-// a checksum and heads the number of their cells, which SQLite's own format lacks.
+// a checksum and heads the number of their cells, which SQLite's own format lacks. How far
+// each graph was when that was acknowledged stands in PATH.acks, for SQLite takes a damaged
+// log for a shorter one; see witness.
 //
 // # A commit
 //

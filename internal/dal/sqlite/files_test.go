@@ -240,9 +240,15 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
+// storeFileTable is what opening a store needs of its schema.
+const storeFileTable = "CREATE TABLE store_file (id BLOB, clean INTEGER); "
+
 func migrationsOf(texts ...string) fstest.MapFS {
 	files := fstest.MapFS{}
 	for i, text := range texts {
+		if i == 0 {
+			text = storeFileTable + text
+		}
 		files[fmt.Sprintf("sqlite/%04d_step.sql", i+1)] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return files
@@ -345,7 +351,7 @@ func TestFileNames(t *testing.T) {
 	s := open(t, path)
 	checkpointtest.NewOwner(t, s, "g").Commit(t)
 	for name, want := range map[string]fs.FileMode{
-		dir: 0o700, filepath.Dir(dir): 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600, path + ".lock": 0o600,
+		dir: 0o700, filepath.Dir(dir): 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600, path + ".lock": 0o600, path + ".acks": 0o600,
 	} {
 		info, err := os.Stat(name)
 		if err != nil || info.Mode().Perm() != want {
@@ -354,7 +360,7 @@ func TestFileNames(t *testing.T) {
 	}
 	closeStore(t, s)
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "*"))
-	if err != nil || len(left) != 2 { // the file and its lock: the log is in the file
+	if err != nil || len(left) != 3 { // the file, its lock and its witness: the log is in the file
 		t.Errorf("left: %q, %v", left, err)
 	}
 }

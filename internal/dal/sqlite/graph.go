@@ -51,9 +51,15 @@ const (
 // fit is checkpoint.ErrCorrupt.
 func (s *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
 	var head checkpoint.Head
-	err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) (err error) {
-		head, err = acquire(c, id)
-		return err
+	err := s.writer.do(&request{
+		ctx: ctx,
+		apply: func(_ context.Context, c *sqlconn.Conn) (err error) {
+			head, err = acquire(c, s.writer.witness, id)
+			return err
+		},
+		acked: func(w *witness) {
+			w.note(id, func(s *slot) { s.incarnation, s.seq, s.journal = head.Incarnation, head.Seq, head.Journal })
+		},
 	})
 	if err != nil {
 		return checkpoint.Head{}, rules.Wrap(err, "acquire graph %s", id)
@@ -61,9 +67,15 @@ func (s *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head,
 	return head, nil
 }
 
-func acquire(c *sqlconn.Conn, id checkpoint.ID) (checkpoint.Head, error) {
+func acquire(c *sqlconn.Conn, w *witness, id checkpoint.ID) (checkpoint.Head, error) {
 	head, ledger, err := readHead(c, id)
 	if err != nil {
+		return head, err
+	}
+	if err := w.check(id, &head); err != nil {
+		return head, &rules.Refusal{Err: err}
+	}
+	if err := w.room(id); err != nil {
 		return head, err
 	}
 	if head.Instance == "" {
@@ -179,6 +191,7 @@ func (s *Store) Commit(ctx context.Context, c *checkpoint.Commit) error {
 			r, err := conn.First(selectFence, id.Tenant, id.Graph, int64(id.Shard))
 			return r != nil && r.Int(0) == fence && r.Int(1) == seq, err
 		},
+		acked: func(w *witness) { w.note(id, func(s *slot) { s.seq = seq }) },
 	}))
 }
 

@@ -26,7 +26,8 @@ const (
 	listDeclarations  = `SELECT tenant, graph, revision, text, origin, updated FROM declaration ORDER BY tenant, graph`
 	deleteDeclaration = `DELETE FROM declaration WHERE tenant = ? AND graph = ?`
 
-	dropState = `INSERT INTO dropped_state (state, tenant) SELECT state, tenant FROM graph_head WHERE tenant = ? AND graph = ?`
+	selectShards = `SELECT shard FROM graph_head WHERE tenant = ? AND graph = ?`
+	dropState    = `INSERT INTO dropped_state (state, tenant) SELECT state, tenant FROM graph_head WHERE tenant = ? AND graph = ?`
 	// Nothing of the state is found any more without the head. graph_number stays: its
 	// numbers must not be given again.
 	deleteHead   = `DELETE FROM graph_head WHERE tenant = ? AND graph = ?`
@@ -139,7 +140,12 @@ func (s *Store) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state b
 	if state {
 		texts = append(texts, dropState, deleteHead, deleteEvents)
 	}
-	err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+	err := s.write(ctx, 0, func(ctx context.Context, c *sqlconn.Conn) error {
+		if state {
+			if err := s.forget(ctx, c, id); err != nil {
+				return err
+			}
+		}
 		var changed int64
 		for _, text := range texts {
 			n, err := c.Exec(text, id.Tenant, id.Graph)
@@ -157,4 +163,12 @@ func (s *Store) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state b
 		s.sweeper.Wake()
 	}
 	return rules.Wrap(err, "delete graph %s", id)
+}
+
+// forget drops all shards of a graph from the witness. It comes before the deletion: a graph
+// that is gone by mistake would be worse than one that is not watched until its next start.
+func (s *Store) forget(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID) error {
+	return c.Query(ctx, selectShards, func(r sqlconn.Row) error {
+		return s.writer.witness.forget(checkpoint.ID{Tenant: id.Tenant, Graph: id.Graph, Shard: int(r.Int(0))})
+	}, id.Tenant, id.Graph)
 }

@@ -10,13 +10,20 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
-// fileLock makes a store's file belong to one process (M45). The file of the lock
-// is never removed: a process that waits for the old one would then lock nothing.
-type fileLock struct{ file *os.File }
+// storeLock makes a store's file belong to one process (M45). The database itself is locked,
+// so that nobody opens the store a second time by removing the file beside it. That file says
+// who the holder is, and keeps a second process out before it has touched anything. It is never
+// removed: a process that waits for the old one would then lock nothing.
+//
+// The lock on the database is that of flock, which knows nothing of the record locks that SQLite
+// takes on it. SQLite's own exclusive mode would do as well, but it keeps out the readers
+// of this process too. To close any other file descriptor of the database would take SQLite's
+// locks away, so this one is kept until SQLite is done.
+type storeLock struct{ file, database *os.File }
 
 // takeLock locks PATH.lock and writes into it who holds it, for people and for the
 // error of the next opener. Another holder is checkpoint.ErrLocked.
-func takeLock(path string) (*fileLock, error) {
+func takeLock(path string) (*storeLock, error) {
 	name := path + ".lock"
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -37,7 +44,7 @@ func takeLock(path string) (*fileLock, error) {
 	if _, err := f.WriteAt([]byte(holder), 0); err != nil {
 		return nil, closeAfter(f, fmt.Errorf("write %s: %w", name, err))
 	}
-	return &fileLock{f}, nil
+	return &storeLock{file: f}, nil
 }
 
 // readHolder is the text in the lock on one line. The holder may not have written it yet.
@@ -56,5 +63,31 @@ func closeAfter(f *os.File, err error) error {
 	return err
 }
 
+// takeDatabase locks the database itself, which must be there.
+func (l *storeLock) takeDatabase(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("open the store's file: %w", err)
+	}
+	held, err := tryLock(f)
+	if err == nil && !held {
+		err = fmt.Errorf("%s is in use by another process, though its lock file says nothing of it: stop that one first: %w", path, checkpoint.ErrLocked)
+		_ = l.file.Truncate(0) // this process is not the holder that it names
+	}
+	if err != nil {
+		return closeAfter(f, err)
+	}
+	l.database = f
+	return nil
+}
+
 // release gives the store's file to the next process.
-func (l *fileLock) release() error { return errors.Join(unlock(l.file), l.file.Close()) }
+func (l *storeLock) release() error {
+	var errs []error
+	for _, f := range []*os.File{l.database, l.file} {
+		if f != nil {
+			errs = append(errs, unlock(f), f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -81,11 +81,15 @@ func openWith(ctx context.Context, path string, opts Options, files fs.FS) (*Sto
 		return nil, err
 	}
 	opts = opts.withDefaults()
-	first, err := openFile(ctx, path, opts, files)
+	first, err := openFile(ctx, path, opts, files, lock)
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	return startStore(path, opts, lock, first), nil
+	w, err := openWitness(first, path)
+	if err != nil {
+		return nil, errors.Join(err, first.Close(), lock.release())
+	}
+	return startStore(path, opts, lock, first, w), nil
 }
 
 // realPath makes the directory, and follows links, so that two names of one file
@@ -110,7 +114,7 @@ func realPath(path string) (string, error) {
 }
 
 // openFile returns the writer's connection to the file, up to date. The lock is held.
-func openFile(ctx context.Context, path string, opts Options, files fs.FS) (*sqlconn.Conn, error) {
+func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock *storeLock) (*sqlconn.Conn, error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := createFile(ctx, path, files); err != nil {
@@ -122,6 +126,12 @@ func openFile(ctx context.Context, path string, opts Options, files fs.FS) (*sql
 		return nil, errors.New("not a file: name the file the store shall be in")
 	case info.Size() == 0:
 		return nil, fmt.Errorf("%w: the file is empty, and a store never is; restore it from a backup, or remove it to start empty", checkpoint.ErrCorrupt)
+	}
+	if err := lock.takeDatabase(path); err != nil {
+		return nil, err
+	}
+	if err := checkSize(lock.database, path); err != nil {
+		return nil, err
 	}
 	c, err := sqlconn.Open(path, opts.writerPragmas())
 	if err != nil {
@@ -178,7 +188,15 @@ func createFile(ctx context.Context, path string, files fs.FS) error {
 	if err := errors.Join(migrate(ctx, c, files), c.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(made, path); err != nil {
+	// A link does not replace what another process has made meanwhile.
+	if err := os.Link(made, path); err == nil {
+		err = os.Remove(made)
+		if err != nil {
+			return fmt.Errorf("make the store's file: %w", err)
+		}
+	} else if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s was made by another process meanwhile: %w", path, checkpoint.ErrLocked)
+	} else if err := os.Rename(made, path); err != nil { // a file system without links
 		return fmt.Errorf("make the store's file: %w", err)
 	}
 	return syncDir(filepath.Dir(path))

@@ -110,6 +110,7 @@ func (s *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64
 			r, err := conn.First(selectEnd, id.Tenant, id.Graph, int64(id.Shard))
 			return r != nil && r.Int(0) == fence && r.Int(1) == last, err
 		},
+		acked: func(w *witness) { w.note(id, func(s *slot) { s.journal = last }) },
 	}), "journal of graph %s", id)
 }
 

@@ -15,7 +15,7 @@ type Store struct {
 	rules.SoleOwner
 	path    string
 	opts    Options
-	lock    *fileLock
+	lock    *storeLock
 	writer  *writer
 	sweeper *rules.Sweeper
 	// readers holds every reading connection that is not in use, or nil in the place of
@@ -29,12 +29,12 @@ type Store struct {
 
 var _ checkpoint.Store = (*Store)(nil)
 
-func startStore(path string, opts Options, lock *fileLock, first *sqlconn.Conn) *Store {
+func startStore(path string, opts Options, lock *storeLock, first *sqlconn.Conn, w *witness) *Store {
 	s := &Store{
 		path:    path,
 		opts:    opts,
 		lock:    lock,
-		writer:  newWriter(first, func() (*sqlconn.Conn, error) { return sqlconn.Open(path, opts.writerPragmas()) }),
+		writer:  newWriter(first, w, func() (*sqlconn.Conn, error) { return sqlconn.Open(path, opts.writerPragmas()) }),
 		readers: make(chan *sqlconn.Conn, opts.Readers),
 		closing: make(chan struct{}),
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
@@ -40,7 +41,9 @@ type request struct {
 	// applied asks after a COMMIT that failed whether this request is in the store. Nil
 	// when it is enough that SQLite has rolled back.
 	applied func(c *sqlconn.Conn) (bool, error)
-	size    int // about how many bytes it writes
+	// acked notes outside the database what the answer acknowledges. Nil for what is not watched.
+	acked func(w *witness)
+	size  int // about how many bytes it writes
 
 	state atomic.Int32
 	sent  chan struct{} // closed just before COMMIT: what apply reads is no longer needed
@@ -55,11 +58,12 @@ type writer struct {
 	stop    chan struct{} // closed to end serve
 	stopped chan struct{} // closed when serve has returned
 
+	witness  *witness
 	conn     *sqlconn.Conn // nil after it was found unusable; opened again with the next request
 	closeErr error         // of the last connection, set before stopped is closed
 }
 
-func newWriter(first *sqlconn.Conn, open func() (*sqlconn.Conn, error)) *writer {
+func newWriter(first *sqlconn.Conn, w *witness, open func() (*sqlconn.Conn, error)) *writer {
 	return &writer{
 		open: open,
 		commit: func(c *sqlconn.Conn) error {
@@ -70,6 +74,7 @@ func newWriter(first *sqlconn.Conn, open func() (*sqlconn.Conn, error)) *writer 
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
 		conn:    first,
+		witness: w,
 	}
 }
 
@@ -124,14 +129,19 @@ func (r *request) answerOr(otherwise error) error {
 // serve is the writer's goroutine; it ends when stop is closed.
 func (w *writer) serve() {
 	defer close(w.stopped)
+	sync := time.NewTicker(witnessEvery)
+	defer sync.Stop()
 	for {
 		select {
 		case r := <-w.queue:
 			w.run(w.gather(r))
+		case <-sync.C:
+			w.witness.sync()
 		case <-w.stop:
 			// Requests still in the queue are answered by stopped.
+			w.closeErr = w.witness.close(w.conn)
 			if w.conn != nil {
-				w.closeErr = w.conn.Close()
+				w.closeErr = errors.Join(w.closeErr, w.conn.Close())
 			}
 			return
 		}
@@ -207,6 +217,10 @@ func (w *writer) transact(group []*request) bool {
 		// Closing the connection rolls back what COMMIT has left open, if anything.
 		w.drop()
 	}
+	var unnoted error
+	if changed && err == nil {
+		unnoted = w.note(group, refused)
+	}
 	for i, r := range group {
 		switch {
 		case refused[i] != nil:
@@ -214,10 +228,24 @@ func (w *writer) transact(group []*request) bool {
 		case err != nil:
 			r.done <- w.settle(r, explain(err))
 		default:
-			r.done <- nil
+			r.done <- unnoted
 		}
 	}
 	return true
+}
+
+// note notes outside the database what is about to be acknowledged. What cannot be noted must not
+// be acknowledged, and stands in the database all the same.
+func (w *writer) note(group []*request, refused []error) error {
+	for i, r := range group {
+		if refused[i] == nil && r.acked != nil {
+			r.acked(w.witness)
+		}
+	}
+	if err := w.witness.flush(); err != nil {
+		return fmt.Errorf("%w: %w", checkpoint.ErrUnknownOutcome, err)
+	}
+	return nil
 }
 
 func answer(group []*request, err error) {
