@@ -14,9 +14,9 @@ import (
 // configFlag names the file that the other flags may stand in.
 const configFlag = "config"
 
-// settle fills in the flags that were not given: from the environment, else from the file
+// fillIn fills in the flags that were not given: from the environment, else from the file
 // that the flag config, or GRAPHD_CONFIG, names.
-func settle(flags *pflag.FlagSet, getenv func(string) string) error {
+func fillIn(flags *pflag.FlagSet, getenv func(string) string) error {
 	file := flags.Lookup(configFlag)
 	if !file.Changed {
 		if err := file.Value.Set(getenv(envName(configFlag))); err != nil {

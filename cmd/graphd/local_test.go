@@ -132,7 +132,7 @@ func TestSettle(t *testing.T) {
 	}
 	env := map[string]string{"GRAPHD_CONFIG": file, "GRAPHD_DATA": "from-env", "GRAPHD_LISTEN": "127.0.0.1:2"}
 	cmd, c, log := settings(t, "--listen", "127.0.0.1:3")
-	if err := settle(cmd.Flags(), func(name string) string { return env[name] }); err != nil {
+	if err := fillIn(cmd.Flags(), func(name string) string { return env[name] }); err != nil {
 		t.Fatal(err)
 	}
 	want := graphd.Config{
@@ -178,7 +178,7 @@ func TestSettleMistakes(t *testing.T) {
 				env[k] = v
 			}
 			cmd, _, _ := settings(t)
-			err := settle(cmd.Flags(), func(name string) string { return env[name] })
+			err := fillIn(cmd.Flags(), func(name string) string { return env[name] })
 			term := &terminal.Terminal{Err: io.Discard}
 			if code := term.Report(err); code != terminal.ExitFormat || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %d %v, want 78 and %q", code, err, tc.want)

@@ -29,7 +29,7 @@ environment, as GRAPHD_ and its name in capitals. A flag goes before the
 environment, and that before the file. SIGHUP reads the folder of --graphs again.`,
 		Args: terminal.Positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := settle(cmd.LocalNonPersistentFlags(), t.Getenv); err != nil {
+			if err := fillIn(cmd.LocalNonPersistentFlags(), t.Getenv); err != nil {
 				return err
 			}
 			if err := limitMemory(cmd.Flag(memoryFlag).Value.String(), t.Getenv, cgroupLimit); err != nil {

@@ -19,16 +19,16 @@ const firstRead = 64 << 10
 
 // body is a request body in memory, within the limit of one and of all.
 type body struct {
-	data  []byte
-	s     *Server
-	taken int64 // of the budget for all bodies
+	data     []byte
+	s        *Server
+	reserved int64 // of the budget for all bodies
 }
 
-// release gives the body's share of the budget back.
-func (b *body) release() {
-	if b.taken > 0 {
-		b.s.bodyBytes.Add(-b.taken)
-		b.taken = 0
+// free gives the body's share of the budget back.
+func (b *body) free() {
+	if b.reserved > 0 {
+		b.s.bodyBytes.Add(-b.reserved)
+		b.reserved = 0
 	}
 }
 
@@ -40,7 +40,7 @@ func (b *body) reserve(n int64) error {
 		return wire.Refuse(http.StatusServiceUnavailable, api.CodeBusy,
 			"too many large requests are being read; try again")
 	}
-	b.taken += n
+	b.reserved += n
 	return nil
 }
 
@@ -49,7 +49,7 @@ func bodyTooLarge(limit int64) *api.Error {
 		fmt.Sprintf("the body is larger than %d bytes: send it in parts", limit))
 }
 
-// readBody reads the whole request body, decompressed. The caller releases it.
+// readBody reads the whole request body, decompressed. The caller frees it.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body, error) {
 	b := body{s: s}
 	if r.ContentLength == 0 {
@@ -84,7 +84,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body, error) 
 	}
 	if err := b.readAll(src, r.ContentLength, zipped); err != nil {
 		b.data = nil
-		b.release()
+		b.free()
 		return b, err
 	}
 	return b, nil
@@ -100,7 +100,7 @@ func (b *body) readAll(src io.Reader, announced int64, zipped bool) error {
 	for {
 		if len(b.data) == cap(b.data) {
 			grown := min(2*int64(cap(b.data)), b.s.cfg.MaxBody+1)
-			if err := b.reserve(grown - b.taken); err != nil {
+			if err := b.reserve(grown - b.reserved); err != nil {
 				return err
 			}
 			b.data = append(make([]byte, 0, grown), b.data...)

@@ -123,7 +123,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (api.ApplyResult,
 	if err != nil {
 		return none, err
 	}
-	defer b.release()
+	defer b.free()
 	if len(wire.Trim(b.data)) == 0 {
 		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody,
 			"the body is empty: send the graph's declaration as YAML or JSON")

@@ -64,10 +64,10 @@ func newIdempotency() *idempotency {
 	return &idempotency{entries: map[claimID]*claim{}, scopes: map[scope]*list.List{}, all: list.New()}
 }
 
-// take claims a key for a body. The claim is the caller's until finish, park or drop,
+// claim claims a key for a body. The claim is the caller's until finish, park or drop,
 // unless it has a reply already. The same key with another body, or while
 // another request holds it, is refused.
-func (d *idempotency) take(id claimID, hash [sha256.Size]byte, now time.Time) (*claim, error) {
+func (d *idempotency) claim(id claimID, hash [sha256.Size]byte, now time.Time) (*claim, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(now)
@@ -167,7 +167,7 @@ func (d *idempotency) remove(c *claim) {
 }
 
 // expire removes what is too old from the least recently used end. What was used since
-// is further back, so take looks at the age of what it finds, too.
+// is further back, so claim looks at the age of what it finds, too.
 func (d *idempotency) expire(now time.Time) {
 	for e := d.all.Front(); e != nil && now.Sub(e.Value.(*claim).since) > keepKeys; e = d.all.Front() {
 		d.remove(e.Value.(*claim))

@@ -99,7 +99,7 @@ func TestIdempotencyBounds(t *testing.T) {
 	d := newIdempotency()
 	take := func(id claimID, at time.Time) *claim {
 		t.Helper()
-		c, err := d.take(id, bodyHash(nil, false), at)
+		c, err := d.claim(id, bodyHash(nil, false), at)
 		if err != nil {
 			t.Fatal(err)
 		}

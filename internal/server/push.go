@@ -27,7 +27,7 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 		s.rejectBody(w, r, ref, accumulator, err)
 		return
 	}
-	defer b.release()
+	defer b.free()
 	lines := isLines(r.Header.Get("Content-Type"))
 	ev, bad := wire.Cut(b.data, lines, s.cfg.MaxDepth)
 	if bad.Is() {
@@ -66,7 +66,7 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, acc
 		return
 	}
 	id := claimID{scope{g.Tenant, g.Name, accumulator}, given[0]}
-	c, err := s.idem.take(id, hash, time.Now())
+	c, err := s.idem.claim(id, hash, time.Now())
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -77,10 +77,10 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, acc
 		return
 	}
 	p := c.push
-	settled := false
+	finished := false
 	defer func() { // whatever ends this attempt, also a panic, the key is free again
 		switch {
-		case settled:
+		case finished:
 		case p.Done > 0:
 			s.idem.park(c, p)
 		default:
@@ -94,7 +94,7 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, acc
 	answer := replyTo(&p, ev.Form)
 	if !p.Full {
 		s.idem.finish(c, answer)
-		settled = true
+		finished = true
 	}
 	s.writeReply(w, answer)
 }

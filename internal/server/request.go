@@ -172,7 +172,7 @@ func (s *Server) commandBody(w http.ResponseWriter, r *http.Request, needed bool
 	if err != nil {
 		return err
 	}
-	defer b.release()
+	defer b.free()
 	if len(b.data) == 0 {
 		if needed {
 			return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, "the body is empty; a JSON object is needed")

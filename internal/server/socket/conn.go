@@ -173,9 +173,9 @@ func (c *conn) send(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// release writes what the cork holds.
-func (c *conn) release() error {
-	if err := c.cork.release(); err != nil {
+// uncork writes what the cork holds.
+func (c *conn) uncork() error {
+	if err := c.cork.uncork(); err != nil {
 		return c.writeEnd(err)
 	}
 	return nil

@@ -48,7 +48,7 @@ func (c *cork) hungUp() bool {
 	return hungUp(conn)
 }
 
-// hold keeps what is written from now on back until release, or until limit has passed.
+// hold keeps what is written from now on back until uncork, or until limit has passed.
 func (c *cork) hold(limit time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,11 +64,11 @@ func (c *cork) expired() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held = false
-	_ = c.flush() // kept in err, for release
+	_ = c.flush() // kept in err, for uncork
 }
 
-// release writes what was held back.
-func (c *cork) release() error {
+// uncork writes what was held back.
+func (c *cork) uncork() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.timer != nil {

@@ -78,7 +78,7 @@ func TestInbox(t *testing.T) {
 		var taken []item
 		for i := 0; i < n; {
 			var err error
-			if taken, err = b.take(t.Context(), taken); err != nil {
+			if taken, err = b.drain(t.Context(), taken); err != nil {
 				t.Fatal(err)
 			}
 			for _, it := range taken {
@@ -97,7 +97,7 @@ func TestInbox(t *testing.T) {
 			t.Errorf("%d large frames are read ahead", len(b.items))
 		}
 		for range 2 {
-			if _, err := b.take(t.Context(), nil); err != nil {
+			if _, err := b.drain(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -102,7 +102,7 @@ func (b *inbox) put(ctx context.Context, it item) error {
 	}
 }
 
-// rest takes what there is, without waiting.
+// rest pops what there is, without waiting.
 func (b *inbox) rest() []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,18 +111,18 @@ func (b *inbox) rest() []item {
 	return left
 }
 
-// take waits for items and takes them all; into is what the last take returned, to be used again. Only the writer
+// drain waits for items and pops them all; into is what the last drain returned, to be used again. Only the writer
 // calls it.
-func (b *inbox) take(ctx context.Context, into []item) ([]item, error) {
+func (b *inbox) drain(ctx context.Context, into []item) ([]item, error) {
 	clear(into)
 	for {
 		b.mu.Lock()
-		taken := b.items
-		if len(taken) > 0 {
+		items := b.items
+		if len(items) > 0 {
 			b.items, b.bytes = into[:0], 0
 			b.mu.Unlock()
 			signal(b.room)
-			return taken, nil
+			return items, nil
 		}
 		b.mu.Unlock()
 		select {

@@ -112,13 +112,13 @@ func (e *pushEndpoint) submitBatch(ctx context.Context, events []json.RawMessage
 }
 
 func (e *pushEndpoint) write(ctx context.Context) error {
-	var taken []item
+	var items []item
 	for {
 		var err error
-		if taken, err = e.inbox.take(ctx, taken); err != nil {
+		if items, err = e.inbox.drain(ctx, items); err != nil {
 			return e.last(ctx, err)
 		}
-		if err := e.answerAll(ctx, taken); err != nil {
+		if err := e.answerAll(ctx, items); err != nil {
 			return err
 		}
 	}
@@ -151,14 +151,14 @@ func (e *pushEndpoint) answerAll(ctx context.Context, items []item) error {
 			}
 		}
 		if end != nil {
-			return errors.Join(end, e.c.release())
+			return errors.Join(end, e.c.uncork())
 		}
 		if cap(e.out) > keptBuffer {
 			e.out = nil
 		}
 	}
 	if len(items) > 1 {
-		return e.c.release()
+		return e.c.uncork()
 	}
 	return nil
 }

@@ -229,7 +229,7 @@ func (e *watchEndpoint) burst(quiet context.Context, sub api.Subscription, f *ap
 		}
 		second = sub.TryNext()
 	}
-	return out, e.c.release()
+	return out, e.c.uncork()
 }
 
 func (e *watchEndpoint) sendFrame(quiet context.Context, f *api.Frame, out []byte) ([]byte, error) {

@@ -89,9 +89,9 @@ func appendMember(dst []byte, name string, v any) []byte {
 
 // Clip keeps what a client sent from filling logs and answers.
 func Clip(s string) string {
-	const most = 80
-	if len(s) <= most {
+	const maxLen = 80
+	if len(s) <= maxLen {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(s[:maxLen], "") + "…"
 }

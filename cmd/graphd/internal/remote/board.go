@@ -19,7 +19,7 @@ import (
 const (
 	// boardRows is how many outputs and keys are shown; those that were quiet the longest leave.
 	boardRows = 30
-	// boardEvery is how often the table is drawn at most: a person reads no faster.
+	// boardEvery is how often the table is drawn at maxRecent: a person reads no faster.
 	boardEvery = 200 * time.Millisecond
 	// boardFrames is how many frames may wait while a table is drawn.
 	boardFrames = 1024
@@ -52,8 +52,8 @@ func newBoard(named bool) *board {
 	return &board{named: named, health: make(map[string]string), rows: make(map[boardKey]*boardRow)}
 }
 
-// take notes a frame.
-func (b *board) take(f *api.Frame, now time.Time) {
+// add counts a frame in.
+func (b *board) add(f *api.Frame, now time.Time) {
 	switch f.Type {
 	case "output":
 		k := boardKey{f.Graph, f.Output, ""}
@@ -81,9 +81,9 @@ func (b *board) say(k boardKey, epoch int64, value string, now time.Time) {
 	}
 	r.epoch, r.value, r.at = epoch, value, now
 	r.count++
-	const most = 4096 // what is faster has a rate of at least so many
-	if r.recent = append(r.recent, now); len(r.recent) > most {
-		r.recent = r.recent[len(r.recent)-most:]
+	const maxRecent = 4096 // what is faster has a rate of at least so many
+	if r.recent = append(r.recent, now); len(r.recent) > maxRecent {
+		r.recent = r.recent[len(r.recent)-maxRecent:]
 	}
 }
 
@@ -213,7 +213,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 	for {
 		select {
 		case f := <-frames:
-			b.take(f, a.Now())
+			b.add(f, a.Now())
 			b.note = ""
 		case b.note = <-lost:
 		case <-ticker.C:
@@ -223,7 +223,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 			}
 		case err := <-ended:
 			for len(frames) > 0 {
-				b.take(<-frames, a.Now())
+				b.add(<-frames, a.Now())
 			}
 			if drawErr := b.draw(a); err == nil {
 				err = drawErr

@@ -74,11 +74,11 @@ func (a *Verbs) limitsCmd() *cobra.Command {
 					if limits[i].Used != nil {
 						used = terminal.Number(*limits[i].Used)
 					}
-					most := terminal.Number(limits[i].Limit)
+					bound := terminal.Number(limits[i].Limit)
 					if limits[i].Limit == 0 {
-						most = "none"
+						bound = "none"
 					}
-					t.Row(limits[i].Name, most, used, limits[i].Unit)
+					t.Row(limits[i].Name, bound, used, limits[i].Unit)
 				}
 				return a.Table(t)
 			})

@@ -2,10 +2,10 @@ package terminal
 
 // Nearest is the name that is at most a third of its letters away from word, or "".
 func Nearest(word string, names []string) string {
-	best, most := "", len(word)/3+1
+	best, limit := "", len(word)/3+1
 	for _, name := range names {
-		if d := distance(word, name); d <= most {
-			best, most = name, d-1
+		if d := distance(word, name); d <= limit {
+			best, limit = name, d-1
 		}
 	}
 	return best
