@@ -172,7 +172,7 @@ func (e *Engine) rewired(m *graphrun.Graph) {
 	}
 	for _, from := range feed.FeedersOf(m.Ref(), m.Unit().Spec) {
 		if up, err := e.graph(from); err == nil && up != m {
-			up.Attach()
+			up.Attach(e.ctx)
 		}
 	}
 }

@@ -41,10 +41,16 @@ func (g *Graph) State(ctx context.Context, key string) (api.State, error) {
 	if err != nil {
 		return api.State{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, busyAfter)
 	defer cancel()
 	var st reactor.State
-	r, err := g.command(ctx, func(c *reactor.Core, _ time.Time) (err error) { st, err = c.GetState(or(c, k)); return err })
+	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
+		var err error
+		if looked := r.Look(ctx, func(c *reactor.Core, _ time.Time) { st, err = c.GetState(or(c, k)) }); looked != nil {
+			return looked
+		}
+		return err
+	})
 	if err != nil {
 		return api.State{}, lookUp(err, k)
 	}
@@ -143,9 +149,9 @@ func (g *Graph) records(ctx context.Context, before string, key boundary.Key, n 
 // keys, or of one, which it completes as a look at the keys there are tells.
 func (r *run) newest(ctx context.Context, before int64, key *boundary.Key, n int) ([][]byte, error) {
 	var records []*reactor.Record
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, busyAfter)
 	defer cancel()
-	err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) {
+	err := r.reactor.Look(ctx, func(c *reactor.Core, _ time.Time) {
 		*key = or(c, *key)
 		c.RecordsBefore(before, *key, n, func(rec *reactor.Record) { records = append(records, rec.Clone()) })
 	})
@@ -205,9 +211,9 @@ func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
 	r := g.run
 	g.mu.Unlock()
 	if r != nil {
-		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		ctx, cancel := context.WithTimeout(ctx, busyAfter)
 		defer cancel()
-		if r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) { g.hub.AttachLive(c, now, q) }) == nil {
+		if r.reactor.Look(ctx, func(c *reactor.Core, now time.Time) { g.hub.AttachLive(c, now, q) }) == nil {
 			return
 		}
 	}
@@ -216,10 +222,11 @@ func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
 
 // WatchSince attaches a watcher that has been there before, and gives it what it has missed.
 func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at watch.Place) error {
-	_, err := g.command(ctx, func(c *reactor.Core, now time.Time) error {
-		g.hub.AttachLive(c, now, q)
-		g.hub.Replay(c, q, at)
-		return nil
+	_, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
+		return r.Look(ctx, func(c *reactor.Core, now time.Time) {
+			g.hub.AttachLive(c, now, q)
+			g.hub.Replay(c, q, at)
+		})
 	})
 	return err
 }

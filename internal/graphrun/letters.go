@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/live"
-	"github.com/graphd/graphd/internal/reactor"
 )
 
 // FlushLetters has dead letters that are still in memory checkpointed.
@@ -19,13 +17,12 @@ func (g *Graph) FlushLetters(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	waiting := 0
-	err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) { waiting = c.LettersPending() })
-	if err == nil && waiting > 0 {
-		_, err = r.reactor.Durable(ctx)
+	if r.reactor.View().Letters == 0 {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, busyAfter)
+	defer cancel()
+	_, err := r.reactor.Durable(ctx)
 	if err != nil && !errors.Is(err, live.ErrStopped) {
 		return g.notDurable(err)
 	}

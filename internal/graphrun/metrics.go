@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
@@ -29,20 +28,8 @@ type Metrics struct {
 	Retries map[string]int64
 }
 
-// counts is what only the reactor knows.
-type counts struct {
-	stats      reactor.Stats
-	checkpoint live.CheckpointStatus
-	letters    map[string]map[string]int64
-}
-
-// metricsTimeout bounds what a scrape waits for one graph.
-const metricsTimeout = 500 * time.Millisecond
-
-// Metrics reads the graph. One that does not answer in time shows what it last said.
+// Metrics reads the graph, without waiting for it: a reactor that is stuck shows what it last said.
 func (g *Graph) Metrics(ctx context.Context) Metrics {
-	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
-	defer cancel()
 	out := Metrics{
 		Summary: g.Summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{}, Restarts: g.restarts.all(),
 	}
@@ -52,26 +39,15 @@ func (g *Graph) Metrics(ctx context.Context) Metrics {
 	if r == nil {
 		return out
 	}
+	v := r.reactor.View()
+	out.Stats, out.Checkpoint = v.Stats, v.Checkpoint
 	for i := range g.unit.Spec.Outputs {
-		if w := r.writerOf(i); w != nil {
-			out.Retries[g.unit.Spec.Outputs[i].Name] = w.Status().Retries
+		if w, ok := v.Writer(i); ok {
+			out.Retries[g.unit.Spec.Outputs[i].Name] = w.Retries
 		}
 	}
-	// The reactor answers into a place of its own: when it does so too late, somebody is reading
-	// what was returned here.
-	answer := make(chan counts, 1)
-	err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) {
-		v := c.Look()
-		got := counts{stats: v.Stats, checkpoint: r.reactor.Checkpointed(), letters: map[string]map[string]int64{}}
-		for i := range v.Inputs {
-			got.letters[c.Config().Inputs[i].Name] = v.Inputs[i].Reasons
-		}
-		answer <- got
-	})
-	// An answer that does not come leaves the counts at zero for one scrape; the summary says why.
-	if err == nil {
-		got := <-answer
-		out.Stats, out.Checkpoint, out.Letters = got.stats, got.checkpoint, got.letters
+	for i := range v.Inputs {
+		out.Letters[g.unit.Spec.Accumulators[i].Name] = v.Inputs[i].Reasons
 	}
 	return out
 }

@@ -19,18 +19,28 @@ import (
 // commandTimeout bounds a command whose caller set no deadline.
 const commandTimeout = 30 * time.Second
 
-// command finds the graph's run and asks its reactor, within the caller's time.
-func (g *Graph) command(ctx context.Context, f func(c *reactor.Core, now time.Time) error) (*run, error) {
+// command has the graph's reactor carry something out, within the caller's time.
+func (g *Graph) command(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (*run, error) {
 	r, err := g.running()
 	if err != nil {
 		return nil, err
 	}
-	var refused error
-	err = r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) { refused = f(c, now) })
-	if err == nil {
-		err = refused
-	}
-	return r, g.refusal(err)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	return r, g.refusal(do(ctx, r.reactor))
+}
+
+// shown is the summary with what a command has just changed, as soon as the reactor says so.
+func (g *Graph) shown(ctx context.Context, r *run) api.GraphSummary {
+	r.refresh(ctx)
+	return g.Summary(ctx)
+}
+
+// refresh has the reactor say how it stands, so that whoever asks after a command sees it done.
+func (r *run) refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, takeEffect)
+	defer cancel()
+	_, _ = r.reactor.Refresh(ctx) // without an answer, what it said last is the newest there is
 }
 
 // refusal turns a reactor's error into the control plane's.
@@ -52,8 +62,6 @@ func (g *Graph) refusal(err error) error {
 
 // Fire runs one epoch on command (M11).
 func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
 	key, err := g.key(string(req.Key), true)
 	if err != nil {
 		return api.FireResult{}, err
@@ -69,20 +77,18 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 		return api.FireResult{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "unknown_mode", Detail: fmt.Sprintf("mode %q is neither force nor with", req.Mode)}
 	}
 	var res reactor.FireResult
-	r, err := g.command(ctx, func(c *reactor.Core, now time.Time) (err error) {
+	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) (err error) {
 		if req.Mode == "force" {
-			res, err = c.ForceFire(now, key)
+			res, err = r.ForceFire(ctx, key)
 		} else {
-			res, err = c.FireWith(now, key, values, req.Replace == nil || *req.Replace)
+			res, err = r.FireWith(ctx, key, values, req.Replace == nil || *req.Replace)
 		}
 		return err
 	})
 	if err != nil {
 		return api.FireResult{}, lookUp(err, key)
 	}
-	if err := r.reactor.Journaled(ctx); err != nil {
-		return api.FireResult{}, g.notDurable(err)
-	}
+	r.refresh(ctx)
 	out := api.FireResult{Epoch: res.Epoch, OK: res.Err == "", Cause: res.Cause.String(), Outputs: map[string]json.RawMessage{}}
 	if res.Err != "" {
 		out.Error = &res.Err
@@ -151,26 +157,26 @@ func (g *Graph) accumulator(name string) (int, error) {
 
 // Pause stops the evaluation. It is durable before it is answered (W27).
 func (g *Graph) Pause(ctx context.Context, by string) (api.GraphSummary, error) {
-	return g.durably(ctx, func(c *reactor.Core, now time.Time) error { c.Pause(now, by); return nil })
+	return g.durably(ctx, func(ctx context.Context, r *live.Reactor) error { return r.Pause(ctx, by) })
 }
 
 // Resume goes on and evaluates at once (M12).
 func (g *Graph) Resume(ctx context.Context, _ string) (api.GraphSummary, error) {
-	return g.durably(ctx, func(c *reactor.Core, now time.Time) error { c.Resume(now); return nil })
+	return g.durably(ctx, func(ctx context.Context, r *live.Reactor) error { return r.Resume(ctx) })
 }
 
 // durably carries out a command and answers when a checkpoint covers it.
-func (g *Graph) durably(ctx context.Context, f func(c *reactor.Core, now time.Time) error) (api.GraphSummary, error) {
+func (g *Graph) durably(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (api.GraphSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	r, err := g.command(ctx, f)
+	r, err := g.command(ctx, do)
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
 	if _, err := r.reactor.Durable(ctx); err != nil {
 		return api.GraphSummary{}, g.notDurable(err)
 	}
-	return g.Summary(ctx), nil
+	return g.shown(ctx, r), nil
 }
 
 func (g *Graph) notDurable(err error) error {
@@ -186,23 +192,18 @@ func (g *Graph) Step(ctx context.Context, n int) (api.GraphSummary, error) {
 	if n < 1 || n > 1_000_000 {
 		return api.GraphSummary{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_step", Detail: "n must be between 1 and 1,000,000"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	r, err := g.running()
+	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error { return r.Step(ctx, n) })
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	if err := r.reactor.Step(ctx, n); err != nil {
-		return api.GraphSummary{}, g.refusal(err)
-	}
-	return g.Summary(ctx), nil
+	return g.shown(ctx, r), nil
 }
 
 // Checkpoint answers with the epoch covered once it is durable.
 func (g *Graph) Checkpoint(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	r, err := g.command(ctx, func(*reactor.Core, time.Time) error { return nil })
+	r, err := g.running()
 	if err != nil {
 		return 0, err
 	}
@@ -213,37 +214,25 @@ func (g *Graph) Checkpoint(ctx context.Context) (int64, error) {
 	return epoch, nil
 }
 
-// drainPoll is how often a drain looks whether everything has come to rest.
-const drainPoll = 5 * time.Millisecond
-
 // Drain waits until nothing is left to fire and the sinks are flushed, then checkpoints.
 func (g *Graph) Drain(ctx context.Context) (api.GraphSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	ticker := time.NewTicker(drainPoll)
-	defer ticker.Stop()
-	for {
-		var resting bool
-		r, err := g.command(ctx, func(c *reactor.Core, now time.Time) error { resting = c.Resting(); return nil })
-		if err != nil {
-			return api.GraphSummary{}, err
-		}
-		for i := range r.g.unit.Spec.Outputs {
-			w := r.writerOf(i)
-			resting = resting && (w == nil || w.Status().Pending == 0)
-		}
-		if resting {
-			if _, err := r.reactor.Durable(ctx); err != nil {
-				return api.GraphSummary{}, g.notDurable(err)
-			}
-			return g.Summary(ctx), nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return api.GraphSummary{}, &api.Error{Status: http.StatusGatewayTimeout, Code: "drain_timeout", Detail: "there was still work to do when the time was up; see depth and pending"}
-		}
+	r, err := g.running()
+	if err != nil {
+		return api.GraphSummary{}, err
 	}
+	switch err := r.reactor.Rest(ctx); {
+	case errors.Is(err, context.DeadlineExceeded):
+		return api.GraphSummary{}, &api.Error{Status: http.StatusGatewayTimeout, Code: "drain_timeout",
+			Detail: "there was still work to do when the time was up; see depth and pending"}
+	case err != nil:
+		return api.GraphSummary{}, g.refusal(err)
+	}
+	if _, err := r.reactor.Durable(ctx); err != nil {
+		return api.GraphSummary{}, g.notDurable(err)
+	}
+	return g.shown(ctx, r), nil
 }
 
 // Restart revives a graph, or one accumulator of it, at once and with a fresh count (M36).

@@ -1,9 +1,10 @@
 package graphrun
 
 import (
-	"github.com/graphd/graphd/internal/api"
 	"sync"
 	"time"
+
+	"github.com/graphd/graphd/internal/api"
 )
 
 // rates estimates from one look at a graph to the next how fast its queues fill.

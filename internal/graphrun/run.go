@@ -233,7 +233,7 @@ func (r *run) writerOf(i int) *live.Writer {
 
 // attach gives the outputs that feed other graphs by now a writer, while the run is on.
 // Values of epochs from then on are delivered.
-func (r *run) attach() {
+func (r *run) attach(ctx context.Context) {
 	r.attaching.Lock()
 	defer r.attaching.Unlock()
 	for i := range r.g.unit.Spec.Outputs {
@@ -243,9 +243,8 @@ func (r *run) attach() {
 		}
 		w := r.newWriter(i, r.g.host.Feeds.Relay(r.g.ref, name, nil))
 		// The group is asked on the reactor's goroutine: it does not end before the reactor has.
-		err := r.reactor.Do(context.Background(), func(*reactor.Core, time.Time) {
-			r.reactor.Writers[i] = w
-			r.flushed.Go(context.Background(), "output/"+name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
+		err := r.reactor.Attach(ctx, i, w, func() {
+			r.flushed.Go(context.WithoutCancel(ctx), "output/"+name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
 		})
 		if err != nil {
 			return // the run is ending; the next one begins with a writer
@@ -275,13 +274,13 @@ func (r *run) live(ctx context.Context, t *lease.Term) error {
 		}
 	}
 	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error { return r.reactor.Run(ctx) })
-	if err := r.reactor.Do(after, func(c *reactor.Core, now time.Time) { c.Start(now) }); err != nil && !errors.Is(err, live.ErrStopped) {
+	if err := r.reactor.Start(after); err != nil && !errors.Is(err, live.ErrStopped) {
 		return err
 	}
 	if r.reactor.Hold && !g.isHeld() { // let go while it was being built
 		r.letGo(after)
 	}
-	r.attach() // what was linked since the sinks were opened
+	r.attach(after) // what was linked since the sinks were opened
 	for _, a := range r.accs {
 		sources.Supervise(ctx, r.supervision(a))
 	}
@@ -342,10 +341,12 @@ func (r *run) sinkLetter(ctx context.Context, msg *sink.Message, code, reason st
 
 // mark is where accumulator i goes on.
 func (r *run) mark(ctx context.Context, i int) (accumulator.Mark, []byte, error) {
-	var m accumulator.Mark
-	var state []byte
-	if err := r.reactor.Do(ctx, func(c *reactor.Core, _ time.Time) { m, state = c.ResumePoint(i) }); err != nil {
-		return accumulator.Mark{}, nil, err // what was asked for may be on its way still
-	}
-	return m, state, nil
+	return r.reactor.ResumePoint(ctx, i) // what was asked for on an error may be on its way still
+}
+
+// lastSummary is the summary of a run whose reactor has ended: the core is nobody's any more.
+func (r *run) lastSummary() api.GraphSummary {
+	v := *r.reactor.View()
+	v.View, v.Checkpoint = r.reactor.Core.Look(), r.reactor.Checkpointed()
+	return r.describe(&v, time.Now())
 }

@@ -22,16 +22,12 @@ func (g *Graph) SkipLost(ctx context.Context, name, by string) (api.SkipResult, 
 	if err != nil {
 		return api.SkipResult{}, err
 	}
-	var from []boundary.Position
-	var halted bool
-	r, err := g.command(ctx, func(c *reactor.Core, _ time.Time) error {
-		in := c.Look().Inputs[i]
-		from, halted = in.Positions, in.Code == "source_data_lost"
-		return nil
-	})
+	r, err := g.running()
 	if err != nil {
 		return api.SkipResult{}, err
 	}
+	in := &r.reactor.View().Inputs[i]
+	from, halted := in.Positions, in.Code == "source_data_lost"
 	if !halted {
 		return api.SkipResult{}, &api.Error{Status: http.StatusConflict, Code: "nothing_lost",
 			Detail: fmt.Sprintf("accumulator %s has lost nothing; there is no gap to skip", name)}

@@ -2,50 +2,57 @@ package graphrun
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
-// lookTimeout bounds how long a look at a graph waits for its reactor. A reactor that is in
-// a long epoch is shown as it was last seen, with a reason that says so (W22).
-const lookTimeout = 2 * time.Second
+// busyAfter is how long a reactor is in its epochs before its graph is said to be busy: what
+// is shown then is from before (W22).
+const busyAfter = 2 * time.Second
 
-// Summary shows the graph as it is: from its run, or from what is known without one.
-func (g *Graph) Summary(ctx context.Context) api.GraphSummary {
+// Summary shows the graph as it is: as its run has last said, or as what is known without one.
+// It never waits for the reactor.
+func (g *Graph) Summary(context.Context) api.GraphSummary {
 	g.mu.Lock()
 	r := g.run
-	g.mu.Unlock()
-	if r != nil {
-		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-		defer cancel()
-		if sum, ok := r.look(ctx); ok {
-			g.mu.Lock()
-			g.last = sum
-			g.mu.Unlock()
-			return sum
-		}
-		g.mu.Lock()
+	if r == nil {
 		defer g.mu.Unlock()
 		sum := g.last
 		g.identify(&sum)
-		if g.run == r {
-			sum.Health = string(reactor.HealthDegraded)
-			sum.HealthReason = &api.Reason{Code: "reactor_busy", Detail: "the reactor did not answer within " + lookTimeout.String() + "; what is shown is older"}
-			return sum
-		}
 		sum.Health, sum.HealthReason = string(g.health), g.reason
 		return sum
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	sum := g.last
-	g.identify(&sum)
-	sum.Health, sum.HealthReason = string(g.health), g.reason
+	g.mu.Unlock()
+	sum := r.describe(r.reactor.View(), time.Now())
+	if why := r.stuck(time.Now()); why != nil {
+		sum.Health, sum.HealthReason = string(reactor.HealthDegraded), why
+	}
 	return sum
 }
+
+// stuck says that the reactor has not come out of its epochs for long, nil when it has (M25).
+func (r *run) stuck(now time.Time) *api.Reason {
+	since := r.reactor.Busy()
+	if since.IsZero() || now.Sub(since) < busyAfter {
+		return nil
+	}
+	took := now.Sub(since).Round(100 * time.Millisecond)
+	epoch := r.reactor.View().Epoch
+	if limit := r.g.unit.Spec.Reactor.EpochTimeout; limit > 0 && took > limit+stuckGrace {
+		return &api.Reason{Code: "stuck_node", Detail: fmt.Sprintf("a node of an epoch after %d has run for %v and does not heed "+
+			"epoch_timeout (%v); fix the function, then restart the graph or delete it: what it still does is dropped", epoch, took, limit)}
+	}
+	return &api.Reason{Code: "reactor_busy",
+		Detail: fmt.Sprintf("the reactor has been in its epochs for %v; what is shown is from before, epoch %d", took, epoch)}
+}
+
+// stuckGrace is how long after epoch_timeout an epoch may go on before its node counts as stuck.
+const stuckGrace = 5 * time.Second
 
 const (
 	// takeEffect is how long the answer to a command waits for the command to show.
@@ -64,6 +71,9 @@ func (g *Graph) after(ctx context.Context, shows func(s *api.GraphSummary) bool)
 func (g *Graph) await(ctx context.Context, most time.Duration, shows func(s *api.GraphSummary) bool) api.GraphSummary {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	if r, err := g.running(); err == nil {
+		r.refresh(ctx)
+	}
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for {
@@ -115,27 +125,7 @@ func (g *Graph) identify(s *api.GraphSummary) {
 	s.Guarantees = g.guarantees()
 }
 
-// look asks the reactor; ok is false when it does not answer in time or has ended.
-func (r *run) look(ctx context.Context) (sum api.GraphSummary, ok bool) {
-	var v reactor.View
-	var d api.DurabilityStatus
-	err := r.reactor.Do(ctx, func(c *reactor.Core, now time.Time) {
-		v = c.Look()
-		d = r.durability(now)
-	})
-	if err != nil {
-		return api.GraphSummary{}, false
-	}
-	return r.describe(v, d), true
-}
-
-// lastSummary is the summary of a run whose reactor has ended: the core is nobody's any more.
-func (r *run) lastSummary() api.GraphSummary {
-	return r.describe(r.reactor.Core.Look(), r.durability(time.Now()))
-}
-
-func (r *run) durability(now time.Time) api.DurabilityStatus {
-	cp := r.reactor.Checkpointed()
+func (r *run) durability(cp *live.CheckpointStatus, now time.Time) api.DurabilityStatus {
 	d := api.DurabilityStatus{Mode: r.g.unit.Spec.Durability.Mode, CheckpointEpoch: cp.Epoch}
 	if !cp.At.IsZero() {
 		age := max(0, now.Sub(cp.At).Seconds())
@@ -144,13 +134,13 @@ func (r *run) durability(now time.Time) api.DurabilityStatus {
 	return d
 }
 
-func (r *run) describe(v reactor.View, d api.DurabilityStatus) api.GraphSummary {
+func (r *run) describe(v *live.View, now time.Time) api.GraphSummary {
 	g := r.g
 	sum := api.GraphSummary{
 		Instance: r.head.Instance, Incarnation: r.head.Incarnation, Health: string(v.Health),
 		HealthReason: api.ReasonOf(v.Code, v.Detail), Paused: v.Paused, PausedBy: v.PausedBy,
 		Degraded: notNil(v.Degraded), WaitingFor: notNil(v.WaitingFor),
-		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), Durability: d,
+		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), Durability: r.durability(&v.Checkpoint, now),
 	}
 	g.identify(&sum)
 	if g.unit.Spec.Keyed() {
@@ -163,7 +153,7 @@ func (r *run) describe(v reactor.View, d api.DurabilityStatus) api.GraphSummary 
 		sum.Counters.Add(a.Counters)
 	}
 	for i := range g.unit.Spec.Outputs {
-		sum.Outputs = append(sum.Outputs, r.output(i, &v))
+		sum.Outputs = append(sum.Outputs, r.output(i, &v.View))
 	}
 	return sum
 }

@@ -68,6 +68,7 @@ func Replace(ctx, life context.Context, old, next *Graph, put func() error, inst
 				"graph", old.ref.Name, "err", stopErr)
 		}
 		old.Connect()
+		old.outlived = next.outlived // what the new one has tried has crashed nothing
 		old.Start(life)
 		old.await(ctx, settleTime, loaded)
 		return err
@@ -88,9 +89,9 @@ func (g *Graph) Connect() {
 }
 
 // Attach gives the outputs that feed other graphs by now a writer, if the graph runs.
-func (g *Graph) Attach() {
+func (g *Graph) Attach(ctx context.Context) {
 	if r, err := g.running(); err == nil {
-		r.attach()
+		r.attach(ctx)
 	}
 }
 
@@ -247,7 +248,7 @@ func (g *Graph) Settle(ctx context.Context) (again bool, err error) {
 func (g *Graph) inherit(old *Graph) {
 	g.hub = old.hub
 	g.expired.Store(old.expired.Load())
-	g.restarts = old.restarts
+	g.restarts, g.outlived = old.restarts, old.outlived
 	if old.unit == nil {
 		return
 	}

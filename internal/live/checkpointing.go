@@ -231,6 +231,7 @@ func final(err error) bool {
 
 // settle takes in the outcome of the commit in flight.
 func (r *Reactor) settle(done committed) error {
+	r.shown.stirred = true // what is held, and how far the store is
 	s := done.seal
 	r.inflight, r.shown.stirred = nil, true
 	r.giveTurn() // also when the commit failed: others must not wait for this one's rows

@@ -108,6 +108,7 @@ func (r *Reactor) write(now time.Time) {
 
 // written takes in the outcome of the append on its way.
 func (r *Reactor) written(done appended, now time.Time) error {
+	r.shown.stirred = true // what is held, and how far the store is
 	p := &r.pipe
 	p.inflight, r.shown.stirred = false, true
 	if done.err != nil {
