@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 )
 
 // build makes the plan of a compilation without mistakes.
@@ -16,12 +17,12 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		inputs:    slices.Clone(c.inputs),
 		triggers:  triggersOf(c.g, c.inputs),
 		outputs:   outputs,
-		consumers: make([]bitset, len(c.inputs)),
+		consumers: make([]bitset.Set, len(c.inputs)),
 		reads:     make([]inputReads, len(c.inputs)),
 		constants: []boundary.Value{c.vars},
 	}
 	for i := range p.consumers {
-		p.consumers[i] = newBitset(len(order))
+		p.consumers[i] = bitset.New(len(order))
 	}
 	position := positions(order)
 	links := make([][]int32, len(order)) // by node: those that rest on it
@@ -136,7 +137,7 @@ func (c *compiler) connect(p *Plan, u *unit, at int, position []int, links [][]i
 			}
 		} else {
 			e.From = p.inputs[d.from].Name
-			p.consumers[d.from].set(at)
+			p.consumers[d.from].Set(at)
 		}
 		if d.kind == afterEdge {
 			p.nodes[at].After, p.nodes[at].Route = e.From, d.route

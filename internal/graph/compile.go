@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/order"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -47,7 +48,6 @@ func CompileWith(g *spec.Graph, inputs []Input, functions map[string]Function) (
 	}
 	guard := c.findGuardNames(loose)
 	order := c.rank()
-	c.reportCycles()
 	c.checkTypes(order)
 	c.checkGuard(guard, order)
 	outputs := c.outputs(order)
@@ -85,8 +85,7 @@ type unit struct {
 	// is what it calls.
 	args     []int
 	function Function
-	rank     int  // final when ranked
-	ranked   bool // false for what is in a cycle or behind one
+	rank     int
 	onEvent  bool // rests on an event input
 	typ      expression.Type
 }
@@ -229,6 +228,46 @@ func routeNames(n *spec.Node) []string {
 		names[i] = r.Name
 	}
 	return names
+}
+
+// rank gives every node its rank and returns the total order (M14); cycles are reported.
+func (c *compiler) rank() []int {
+	g := order.Graph{Under: make([][]int, len(c.units)), Priority: make([]int, len(c.units))}
+	for i := range c.units {
+		for _, d := range c.units[i].deps {
+			if n := d.from - len(c.inputs); n >= 0 {
+				g.Under[i] = append(g.Under[i], n)
+			}
+		}
+		g.Priority[i] = priorityOf(c.units[i].decl.Priority)
+	}
+	total := g.Rank()
+	for i := range c.units {
+		c.units[i].rank = g.RankOf(i)
+	}
+	for _, cycle := range g.Cycles() {
+		names := make([]string, len(cycle))
+		for k, n := range cycle {
+			names[k] = c.units[n].decl.Name
+		}
+		c.report(c.units[cycle[0]].decl.Pos, CodeCycle,
+			"nodes rest on each other: "+strings.Join(names, " → ")+"; remove one of these references", "")
+	}
+	return total
+}
+
+// priorityOf is smaller for what goes first among independent nodes (M24).
+func priorityOf(name string) int {
+	switch name {
+	case "high":
+		return 0
+	case "low":
+		return 2
+	case "background":
+		return 3
+	default:
+		return 1
+	}
 }
 
 // reportMissing reports a node without an expression where nothing else is wrong:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 )
 
 // The phases of an epoch, for whoever drives it; see the package documentation. [Plan.Run]
@@ -33,8 +34,8 @@ func (r *Result) Ready() (node int, ok bool) {
 		if r.interrupt != nil && r.interrupted(i) {
 			continue
 		}
-		r.due.clear(i)
-		r.out.set(i)
+		r.due.Clear(i)
+		r.out.Set(i)
 		r.outCount++
 		return i, true
 	}
@@ -51,7 +52,7 @@ func (r *Result) nextReady() int {
 			word &^= r.blocked[w]
 		}
 		if word != 0 {
-			return r.unlessEnded(w<<6 + first(word))
+			return r.unlessEnded(w<<6 + bitset.First(word))
 		}
 	}
 	return -1
@@ -69,12 +70,12 @@ func (r *Result) unlessEnded(i int) int {
 func (r *Result) findBlocked() {
 	clear(r.blocked)
 	for i := range r.plan.steps {
-		if !r.due.has(i) && !r.out.has(i) && !r.blocked.has(i) {
+		if !r.due.Has(i) && !r.out.Has(i) && !r.blocked.Has(i) {
 			continue
 		}
 		s := &r.plan.steps[i]
 		for _, c := range r.plan.links[s.firstLink:s.lastLink] {
-			r.blocked.set(int(c))
+			r.blocked.Set(int(c))
 		}
 	}
 	r.stale = false
@@ -136,15 +137,15 @@ func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
 // epoch, and which nodes count as having run before it) that of the plan decides. What
 // belongs to no node that is out comes too late and is dropped.
 func (r *Result) Settle(node int, o Outcome) {
-	if !r.out.has(node) {
+	if !r.out.Has(node) {
 		return
 	}
-	r.out.clear(node)
+	r.out.Clear(node)
 	r.outCount--
 	r.stale = true
 	p := r.plan
 	if o.stepped {
-		r.stepped.set(node)
+		r.stepped.Set(node)
 	}
 	r.nanos[node] = o.Nanos
 	if o.Err != nil {
@@ -160,13 +161,13 @@ func (r *Result) Settle(node int, o Outcome) {
 func (r *Result) Cancel(err error) {
 	for w := range r.due {
 		if word := r.due[w] | r.out[w]; word != 0 {
-			r.stop(w<<6+first(word), nil, err)
+			r.stop(w<<6+bitset.First(word), nil, err)
 			break
 		}
 	}
-	for i := range r.out.all() {
+	for i := range r.out.All() {
 		if r.plan.steps[i].memories.n > 0 {
-			r.stepped.set(i) // it may have gone on, and is taken back
+			r.stepped.Set(i) // it may have gone on, and is taken back
 		}
 	}
 	clear(r.out)
@@ -180,7 +181,7 @@ func (r *Result) Finish() {
 		r.endAtLimit()
 		return
 	}
-	if r.outCount > 0 || !r.due.empty() {
+	if r.outCount > 0 || !r.due.Empty() {
 		panic("graph: an epoch is finished while nodes have yet to run")
 	}
 	if len(r.DeadNodes) > 1 {

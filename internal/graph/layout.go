@@ -5,27 +5,29 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
+	"github.com/graphd/graphd/internal/graph/internal/wire"
 )
 
 // Layout says how the states of many keys are encoded: which nodes and outputs, in which
 // order. It is written once and not with every key. Layouts are made by [Plan.ReadLayout],
 // for the plan that reads; they are immutable.
 type Layout struct {
-	cells   []int  // by place in an encoded state: the index of the cell, -1 when the plan has none for it
-	nodes   int    // how many of cells are nodes; they come first
-	missing bitset // nodes of the plan that the encoded states do not have; empty when they have all
-	same    bool   // the states were encoded by a plan with the same nodes
+	cells   []int      // by place in an encoded state: the index of the cell, -1 when the plan has none for it
+	nodes   int        // how many of cells are nodes; they come first
+	missing bitset.Set // nodes of the plan that the encoded states do not have; empty when they have all
+	same    bool       // the states were encoded by a plan with the same nodes
 }
 
 // AppendLayout appends what states encoded by this plan hold.
 func (p *Plan) AppendLayout(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(p.nodes)))
 	for i, n := range p.nodes {
-		dst = binary.LittleEndian.AppendUint64(appendText(dst, n.Name), p.prints[i])
+		dst = binary.LittleEndian.AppendUint64(wire.AppendText(dst, n.Name), p.prints[i])
 	}
 	dst = binary.AppendUvarint(dst, uint64(p.lasts))
 	for _, c := range p.cells[len(p.nodes) : len(p.nodes)+p.lasts] {
-		dst = appendText(dst, c.Name)
+		dst = wire.AppendText(dst, c.Name)
 	}
 	return dst
 }
@@ -33,12 +35,12 @@ func (p *Plan) AppendLayout(dst []byte) []byte {
 // ReadLayout reads what AppendLayout wrote, of this plan or another. dropped names the
 // nodes whose values mean something else now or nothing: they are passed over.
 func (p *Plan) ReadLayout(data []byte) (l *Layout, dropped []string, err error) {
-	l = &Layout{missing: newBitset(len(p.nodes)), same: true}
-	l.missing.fill(len(p.nodes))
-	r := textReader{b: data}
-	l.nodes = r.count()
+	l = &Layout{missing: bitset.New(len(p.nodes)), same: true}
+	l.missing.Fill(len(p.nodes))
+	r := wire.Reader{Rest: data}
+	l.nodes = r.Count()
 	for range l.nodes {
-		name, print := r.text(), r.uint64()
+		name, print := r.Text(), r.Uint64()
 		i := p.cellIndex(Cell{Kind: NodeCell, Name: name})
 		if i >= 0 && p.prints[i] != print {
 			i = -1
@@ -46,17 +48,17 @@ func (p *Plan) ReadLayout(data []byte) (l *Layout, dropped []string, err error) 
 		if i < 0 {
 			dropped = append(dropped, name)
 		} else {
-			l.missing.clear(i)
+			l.missing.Clear(i)
 		}
 		l.cells = append(l.cells, i)
 	}
-	for range r.count() {
-		l.cells = append(l.cells, p.cellIndex(Cell{Kind: OutputCell, Name: r.text()}))
+	for range r.Count() {
+		l.cells = append(l.cells, p.cellIndex(Cell{Kind: OutputCell, Name: r.Text()}))
 	}
-	if r.bad || len(r.b) > 0 {
+	if r.Bad || len(r.Rest) > 0 {
 		return nil, nil, ErrCellDamaged
 	}
-	for range l.missing.all() {
+	for range l.missing.All() {
 		l.same = false
 	}
 	return l, dropped, nil
@@ -103,28 +105,28 @@ func (p *Plan) AppendState(dst []byte, st *State) []byte {
 // is left of data. Nodes that the layout does not have run in the next epoch as if for the
 // first time.
 func (p *Plan) DecodeState(st *State, l *Layout, data []byte) error {
-	r := textReader{b: data}
-	stamp, fresh := r.uvarint(), l.missing
+	r := wire.Reader{Rest: data}
+	stamp, fresh := r.Uvarint(), l.missing
 	var whole bool // every node of this plan has its value
-	switch r.byte() {
+	switch r.Byte() {
 	case 0:
 		whole = l.same
 		if stamp == 0 {
 			fresh = nil // nothing ever ran: that is what no set and no stamp say
 		}
 	case 1:
-		written := newBitset(l.nodes)
+		written := bitset.New(l.nodes)
 		for i := range written {
-			written[i] = r.uint64()
+			written[i] = r.Uint64()
 		}
 		fresh, whole = l.translate(written), false
 	default:
 		return ErrCellDamaged
 	}
-	if r.bad {
+	if r.Bad {
 		return ErrCellDamaged
 	}
-	rest := r.b
+	rest := r.Rest
 	for _, i := range l.cells {
 		v, left, err := boundary.DecodeBinary(rest)
 		if err != nil {
@@ -147,68 +149,12 @@ func (p *Plan) DecodeState(st *State, l *Layout, data []byte) error {
 
 // translate is a set of fresh nodes of the encoding plan as one of this plan, with those
 // that the encoded states do not have.
-func (l *Layout) translate(written bitset) bitset {
+func (l *Layout) translate(written bitset.Set) bitset.Set {
 	fresh := slices.Clone(l.missing)
-	for k := range written.all() {
+	for k := range written.All() {
 		if k < l.nodes && l.cells[k] >= 0 {
-			fresh.set(l.cells[k])
+			fresh.Set(l.cells[k])
 		}
 	}
 	return fresh
-}
-
-func appendText(dst []byte, s string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
-}
-
-// textReader reads a layout; the first mistake sticks.
-type textReader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *textReader) uvarint() uint64 {
-	n, k := binary.Uvarint(r.b)
-	if k <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[k:]
-	return n
-}
-
-// count is a number of things that take a byte each at least.
-func (r *textReader) count() int {
-	n := r.uvarint()
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	return int(n)
-}
-
-func (r *textReader) cut(n int) []byte {
-	if n > len(r.b) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	head := r.b[:n]
-	r.b = r.b[n:]
-	return head
-}
-
-func (r *textReader) text() string { return string(r.cut(r.count())) }
-
-func (r *textReader) uint64() uint64 {
-	if b := r.cut(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (r *textReader) byte() byte {
-	if b := r.cut(1); b != nil {
-		return b[0]
-	}
-	return 0
 }

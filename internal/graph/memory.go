@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/wire"
 )
 
 // What the functions of nodes remember (ema, lag, dedupe …) is state like the nodes' values,
@@ -102,7 +103,7 @@ func (p *Plan) forgetStep(st *State, i int) { conclude(p.memoriesOf(st, i), fals
 
 // conclude keeps or takes back what the epoch's nodes remembered.
 func (r *Result) conclude(keep bool) {
-	for i := range r.stepped.all() {
+	for i := range r.stepped.All() {
 		conclude(r.plan.memoriesOf(r.state, i), keep)
 	}
 	if !keep {
@@ -121,8 +122,7 @@ func (p *Plan) appendMemories(dst []byte, st *State, i int) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, p.prints[i])
 	p.giveMemories(st)
 	for _, m := range p.memoriesOf(st, i) {
-		data := m.AppendBinary(nil)
-		dst = append(binary.AppendUvarint(dst, uint64(len(data))), data...)
+		dst = wire.AppendBytes(dst, m.AppendBinary(nil))
 	}
 	return dst
 }
@@ -135,19 +135,18 @@ func (p *Plan) readMemories(st *State, i int, data []byte) error {
 	if binary.LittleEndian.Uint64(data) != p.prints[i] {
 		return nil
 	}
-	data = data[8:]
+	r := wire.Reader{Rest: data[8:]}
 	fresh := p.newMemories(nil, i)
 	for k, m := range fresh {
-		n, size := binary.Uvarint(data)
-		if size <= 0 || n > uint64(len(data)-size) {
+		memory := r.Bytes()
+		if r.Bad {
 			return ErrCellDamaged
 		}
-		if err := m.Restore(data[size : size+int(n)]); err != nil {
+		if err := m.Restore(memory); err != nil {
 			return fmt.Errorf("memory %d: %w", k, err)
 		}
-		data = data[size+int(n):]
 	}
-	if len(data) > 0 {
+	if len(r.Rest) > 0 {
 		return ErrCellDamaged
 	}
 	p.giveMemories(st)
@@ -165,19 +164,17 @@ func (p *Plan) appendMind(dst []byte, st *State) []byte {
 		return append(dst, st.mind.frozen...)
 	}
 	for _, i := range p.remembers {
-		data := p.appendMemories(nil, st, i)
-		dst = binary.AppendUvarint(dst, uint64(i))
-		dst = append(binary.AppendUvarint(dst, uint64(len(data))), data...)
+		dst = wire.AppendBytes(binary.AppendUvarint(dst, uint64(i)), p.appendMemories(nil, st, i))
 	}
 	return dst
 }
 
 // readMind reads the same back, all that is left of a state encoded under l.
 func (p *Plan) readMind(st *State, l *Layout, data []byte) error {
-	r := textReader{b: data}
-	for len(r.b) > 0 {
-		node, memories := r.uvarint(), r.cut(r.count())
-		if r.bad || node >= uint64(l.nodes) {
+	r := wire.Reader{Rest: data}
+	for len(r.Rest) > 0 {
+		node, memories := r.Uvarint(), r.Bytes()
+		if r.Bad || node >= uint64(l.nodes) {
 			return ErrCellDamaged
 		}
 		i := l.cells[node]

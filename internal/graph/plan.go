@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -76,9 +77,9 @@ type Plan struct {
 	guards     sync.Pool // *expression.Env of the guard, so that a check allocates nothing
 
 	steps     []step
-	links     []int32  // the steps' consumers, one after the other
-	routes    []string // that steps come after
-	consumers []bitset // by input: the nodes that rest on it directly
+	links     []int32      // the steps' consumers, one after the other
+	routes    []string     // that steps come after
+	consumers []bitset.Set // by input: the nodes that rest on it directly
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 )
 
 // Epoch is what a plan runs on: what the reactor's cut took. The caller owns it and its
@@ -105,20 +106,20 @@ type Result struct {
 	// ticks, then the staged), then `vars` and `key`.
 	env    expression.Env
 	values []boundary.Value // env.Values from the first node on
-	news   bitset           // inputs with a value that no committed epoch has seen
-	due    bitset           // nodes still to run
+	news   bitset.Set       // inputs with a value that no committed epoch has seen
+	due    bitset.Set       // nodes still to run
 	// out are the nodes that Ready has given out and nobody has settled yet. blocked are those
 	// that rest on nodes that are due or out; it is stale after a Settle.
-	out, blocked bitset
+	out, blocked bitset.Set
 	outCount     int
 	stale        bool
 	limit        int // where in the plan the epoch ended, when Err is set
-	ticked       bitset
+	ticked       bitset.Set
 	// stepped are the nodes whose memories went on and are not settled yet; empty in a plan
 	// without memories.
-	stepped bitset
-	fresh   *bitset // nodes whose first run this is; nil for none
-	all     bitset  // backs fresh when it is every node
+	stepped bitset.Set
+	fresh   *bitset.Set // nodes whose first run this is; nil for none
+	all     bitset.Set  // backs fresh when it is every node
 
 	status   []Status
 	nanos    []int64
@@ -151,7 +152,7 @@ func (r *Result) Touched() iter.Seq[int] {
 		if r.Err != nil {
 			return
 		}
-		for i := range r.ticked.all() {
+		for i := range r.ticked.All() {
 			if !yield(i) {
 				return
 			}
@@ -161,7 +162,7 @@ func (r *Result) Touched() iter.Seq[int] {
 				return
 			}
 		}
-		for i := range r.stepped.all() {
+		for i := range r.stepped.All() {
 			if !yield(r.plan.memoryCell(i)) {
 				return
 			}
@@ -193,15 +194,15 @@ func (r *Result) begin(st *State, e *Epoch) {
 	clear(r.news)
 	for i, version := range e.Versions {
 		if version > st.stamp {
-			r.news.set(i)
-			r.due.add(p.consumers[i])
+			r.news.Set(i)
+			r.due.Add(p.consumers[i])
 		}
 	}
 	if r.fresh = st.fresh; r.fresh == nil && st.stamp == 0 {
 		r.fresh = &r.all
 	}
 	if r.fresh != nil {
-		r.due.add(*r.fresh)
+		r.due.Add(*r.fresh)
 	}
 	if e.Clock != nil {
 		clear(r.nanos)
@@ -215,20 +216,20 @@ func (r *Result) fit(p *Plan) {
 	*r = Result{
 		plan:    p,
 		env:     expression.Env{Values: make([]boundary.Value, len(p.inputs)+n+2)},
-		news:    newBitset(len(p.inputs)),
-		due:     newBitset(n),
-		out:     newBitset(n),
-		blocked: newBitset(n),
-		ticked:  newBitset(n),
-		all:     newBitset(n),
+		news:    bitset.New(len(p.inputs)),
+		due:     bitset.New(n),
+		out:     bitset.New(n),
+		blocked: bitset.New(n),
+		ticked:  bitset.New(n),
+		all:     bitset.New(n),
 		status:  make([]Status, n),
 		nanos:   make([]int64, n),
 	}
 	r.values = r.env.Values[len(p.inputs) : len(p.inputs)+n]
 	if p.memories > 0 {
-		r.stepped = newBitset(n)
+		r.stepped = bitset.New(n)
 	}
-	r.all.fill(n)
+	r.all.Fill(n)
 	copy(r.env.Values[len(p.inputs)+n:], p.constants)
 }
 

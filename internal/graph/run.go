@@ -109,7 +109,7 @@ func (p *Plan) runNode(r *Result, i int) {
 			}
 			v = boundary.Value{}
 		} else if s.memories.n > 0 {
-			r.stepped.set(i)
+			r.stepped.Set(i)
 		}
 	}
 	// As in stage, written out here: the call would be a tenth of the cost of a node.
@@ -183,15 +183,15 @@ func (r *Result) open(s *step) bool {
 // tick stages node i's value and makes those that rest on it due.
 func (p *Plan) tick(r *Result, i int, v boundary.Value) {
 	r.values[i] = v
-	r.ticked.set(i)
+	r.ticked.Set(i)
 	s := &p.steps[i]
 	for _, c := range p.links[s.firstLink:s.lastLink] {
-		r.due.set(int(c))
+		r.due.Set(int(c))
 	}
 }
 
 // first says whether this is node i's first run.
-func (r *Result) first(i int) bool { return r.fresh != nil && r.fresh.has(i) }
+func (r *Result) first(i int) bool { return r.fresh != nil && r.fresh.Has(i) }
 
 // fail does with node i what its on_error says (M21).
 func (p *Plan) fail(r *Result, i int, err *NodeError) {
@@ -219,9 +219,9 @@ func (p *Plan) emit(r *Result) {
 		o := &p.outputs[k]
 		var v boundary.Value
 		switch {
-		case o.Input >= 0 && r.news.has(o.Input):
+		case o.Input >= 0 && r.news.Has(o.Input):
 			v = r.env.Values[o.Input]
-		case o.Node >= 0 && r.ticked.has(o.Node):
+		case o.Node >= 0 && r.ticked.Has(o.Node):
 			v = r.values[o.Node]
 		}
 		if v.IsAbsent() || o.cell >= 0 && boundary.Equal(r.state.cells[o.cell], v) {
@@ -237,8 +237,8 @@ func (p *Plan) runAll(r *Result) {
 	for i := range p.steps {
 		switch {
 		case r.status[i] != Idle: // settled before a panic
-		case r.due.has(i):
-			r.due.clear(i)
+		case r.due.Has(i):
+			r.due.Clear(i)
 			if p.runNode(r, i); r.Err != nil {
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 )
 
 // State is what a plan keeps of one key between epochs, as of the last committed
@@ -20,7 +21,7 @@ type State struct {
 	// fresh are the nodes that never ran, or whose cell could not be restored: they
 	// are due whatever their inputs say. nil stands for all of them while stamp is
 	// 0, and for none afterwards, which is the normal case.
-	fresh *bitset
+	fresh *bitset.Set
 	// mind is what the functions of the nodes remember; nil until the first run, and for good
 	// in a plan without such functions.
 	mind *mind
@@ -157,7 +158,7 @@ func (p *Plan) decodeCell(st *State, i int, data []byte) error {
 	}
 	if i < len(p.nodes) {
 		p.materialize(st)
-		st.fresh.clear(i)
+		st.fresh.Clear(i)
 	}
 	st.cells[i] = v
 	return nil
@@ -173,7 +174,7 @@ func (p *Plan) Fresh(st *State, i int) bool {
 	if st.fresh == nil {
 		return st.stamp == 0
 	}
-	return st.fresh.has(i)
+	return st.fresh.Has(i)
 }
 
 // materialize writes the set of fresh nodes out, so that single ones can leave it.
@@ -181,9 +182,9 @@ func (p *Plan) materialize(st *State) {
 	if st.fresh != nil {
 		return
 	}
-	b := newBitset(len(p.nodes))
+	b := bitset.New(len(p.nodes))
 	if st.stamp == 0 {
-		b.fill(len(p.nodes))
+		b.Fill(len(p.nodes))
 	}
 	st.fresh = &b
 }

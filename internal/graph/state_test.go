@@ -112,7 +112,7 @@ nodes:
 			t.Fatal(err)
 		}
 	}
-	h.st.fresh.set(h.nodes["one"])
+	h.st.fresh.Set(h.nodes["one"])
 	h.st.cells[h.nodes["one"]] = boundary.Value{}
 	h.e.Inputs[0] = boundary.Value{}
 	h.fire().want("one skipped; of_one ran 0; of_bad idle 1")
