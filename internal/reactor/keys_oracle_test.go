@@ -24,6 +24,11 @@ type refConfig struct {
 	limit, ttl time.Duration
 	max        int
 	drop       bool
+	// The timers, and whether a and b are in one sync_group; see keys_oracle_timers_test.go.
+	debounce, every, maxWait time.Duration
+	group                    bool
+	// unkeyed has one key, which nobody sees, and ticks at its cadence.
+	unkeyed bool
 }
 
 func (c *refConfig) triggers(i int) bool { return i == 0 || !c.passiveB }
@@ -36,12 +41,15 @@ func (c *refConfig) declaration() string {
 	}
 	when := map[bool]string{true: "all", false: "any"}[c.all]
 	guard := map[string]string{"": "", "filter": ", guard: '(a ?? 0) % 7 != 5'", "wait": ", guard: b % 7 != 5"}[c.guard]
-	limit := ""
-	if c.limit > 0 {
-		limit = fmt.Sprintf(", rate_limit: %v", c.limit)
+	group, global := "", "global: true"
+	if c.group {
+		group = ", sync_group: m"
 	}
-	return graphOf("  a: { strategy: "+strategy[c.sequential[0]]+" }\n  b: { "+b+" }\n  g: { global: true }\n",
-		"{ when: "+when+guard+limit+" }", `nodes:
+	if c.unkeyed {
+		global = "passive: true"
+	}
+	return graphOf("  a: { strategy: "+strategy[c.sequential[0]]+group+" }\n  b: { "+b+group+" }\n  g: { "+global+" }\n",
+		"{ when: "+when+guard+c.timers()+" }", `nodes:
   n: { expr: '[key, a ?? nil, b ?? nil, g ?? nil, 1 / ((a ?? 0) % 11 == 3 ? 0 : 1)]' }
   l: { expr: g * 2 }
 outputs:
@@ -52,6 +60,9 @@ outputs:
 
 type refEvent struct {
 	seq, value int
+	// first and at are the seq and the time of the oldest event that this one has overwritten.
+	first int
+	at    time.Time
 }
 
 type refKey struct {
@@ -64,6 +75,8 @@ type refKey struct {
 	lastL   int
 	waits   bool
 	overdue bool
+	lastAt  time.Time // of the last arrival that triggers
+	ran     bool      // an epoch was kept
 }
 
 type refBooks struct{ filtered, conflated, dead, consumed int }
@@ -78,6 +91,7 @@ type reference struct {
 	books   [3]refBooks
 	evicted int
 	out     []string
+	ticked  time.Time // the last instant of the cadence, without keys
 }
 
 func (r *reference) evict(name string) {
@@ -98,7 +112,7 @@ func (r *reference) expire() {
 	for _, name := range r.names() {
 		k := r.keys[name]
 		if r.ttl > 0 && !k.seen.Add(r.ttl).After(r.now) {
-			if _, ok := r.rank(k); ok {
+			if _, _, ok := r.due(k); ok {
 				k.overdue = true
 			} else {
 				r.evict(name)
@@ -144,13 +158,16 @@ func (r *reference) arrive(i int, name string, value int) {
 		r.keys[name] = k
 	}
 	k.seen, k.arrival, k.overdue = r.now, r.seq, false
-	if !r.sequential[i] && len(k.waiting[i]) > 0 {
+	e := refEvent{r.seq, value, r.seq, r.now}
+	if n := len(k.waiting[i]); n > 0 && !r.sequential[i] && !(r.group && r.between(k, i)) {
 		r.books[i].conflated++
-		k.waiting[i][0].value = value
-	} else {
-		k.waiting[i] = append(k.waiting[i], refEvent{r.seq, value})
+		e.first, e.at = k.waiting[i][n-1].first, k.waiting[i][n-1].at
+		k.waiting[i] = k.waiting[i][:n-1]
 	}
-	k.waits = false
+	k.waiting[i] = append(k.waiting[i], e)
+	if k.waits = false; r.triggers(i) {
+		k.lastAt = r.now
+	}
 }
 
 // rank is the admission sequence of what completed the key's criteria.
@@ -164,20 +181,20 @@ func (r *reference) rank(k *refKey) (int, bool) {
 		if !r.triggers(i) {
 			continue
 		}
-		w := k.waiting[i]
+		w := r.seen(k, i)
 		switch {
 		case r.all && len(w) > 0:
 			if zip && !r.sequential[i] && k.cur[i] != 0 {
 				ok = true
 				continue
 			}
-			rank, ok = max(rank, w[0].seq), true
+			rank, ok = max(rank, w[0].first), true
 		case r.all && zip && !r.sequential[i] && k.cur[i] != 0:
 			ok = true
 		case r.all:
 			return 0, false
-		case len(w) > 0 && (!ok || w[0].seq < rank):
-			rank, ok = w[0].seq, true
+		case len(w) > 0 && (!ok || w[0].first < rank):
+			rank, ok = w[0].first, true
 		}
 	}
 	return rank, ok
@@ -187,19 +204,28 @@ func (r *reference) rank(k *refKey) (int, bool) {
 func (r *reference) step() {
 	r.expire()
 	for {
-		name, best := "", 0
+		name, best, found := "", 0, false
 		for n, k := range r.keys {
-			rank, ok := r.rank(k)
-			if ok && (k.started.IsZero() || !k.started.Add(r.limit).After(r.now)) && (name == "" || rank < best) {
-				name, best = n, rank
+			rank, due, ok := r.due(k)
+			if ok && !due.After(r.now) && (!found || rank < best) {
+				name, best, found = n, rank, true
 			}
 		}
-		if name == "" {
+		tick := r.unkeyed && r.every > 0 && !r.tick().After(r.now)
+		if tick {
+			r.ticked = r.now
+		}
+		switch {
+		case found:
+			r.fire(name, false)
+		case tick:
+			r.fire("", true)
+			continue
+		default:
 			return
 		}
-		r.fire(name)
 		if k := r.keys[name]; k.overdue {
-			if _, ok := r.rank(k); !ok {
+			if _, _, ok := r.due(k); !ok {
 				r.evict(name)
 			}
 		}
@@ -207,30 +233,32 @@ func (r *reference) step() {
 }
 
 // cut is the value that each input of the key has in the epoch to come, and what is taken.
-func (r *reference) cut(k *refKey) (values [2]int, take [2]bool) {
+func (r *reference) cut(k *refKey, tick bool) (values, take [2]int) {
 	first := -1
 	for i, w := range k.waiting {
 		if r.sequential[i] && len(w) > 0 && (first < 0 || w[0].seq < k.waiting[first][0].seq) {
 			first = i
 		}
 	}
-	for i, w := range k.waiting {
+	for i := range k.waiting {
 		values[i] = k.cur[i]
-		if len(w) > 0 && (r.all || !r.sequential[i] || i == first) {
-			values[i], take[i] = w[0].value, true
+		w := r.seen(k, i)
+		if len(w) > 0 && (r.all || !r.sequential[i] || i == first) && !(tick && r.triggers(i)) {
+			values[i], take[i] = w[len(w)-1].value, len(w)
 		}
 	}
 	return values, take
 }
 
-func (r *reference) fire(name string) {
+func (r *reference) fire(name string, tick bool) {
 	k := r.keys[name]
-	values, take := r.cut(k)
-	heads := take[0] && r.sequential[0] || take[1] && r.sequential[1]
+	values, take := r.cut(k, tick)
+	heads := take[0] > 0 && r.sequential[0] || take[1] > 0 && r.sequential[1]
 	consume := func(count func(b *refBooks), keep bool) {
-		for i := range take {
-			if take[i] {
-				k.waiting[i] = k.waiting[i][1:]
+		for i, n := range take {
+			if n > 0 {
+				k.waiting[i] = k.waiting[i][n:]
+				r.books[i].conflated += n - 1
 				count(&r.books[i])
 				if keep {
 					k.cur[i] = values[i]
@@ -243,7 +271,7 @@ func (r *reference) fire(name string) {
 	case "filter":
 		pass = values[0]%7 != 5
 	case "wait":
-		if behind := r.sequential[1] && len(k.waiting[1]) > 0; values[1] == 0 && heads && !behind {
+		if behind := (r.sequential[1] || r.group) && len(k.waiting[1]) > 0; values[1] == 0 && heads && !behind {
 			k.waits = true
 			return
 		}
@@ -259,7 +287,8 @@ func (r *reference) fire(name string) {
 		consume(func(b *refBooks) { b.dead++ }, false)
 		return
 	}
-	if r.gNew != 0 {
+	gTaken := r.gNew != 0 // by this key; the others see it as changed too, and are due by what they take
+	if gTaken {
 		r.g, r.gNew = r.gNew, 0
 		r.books[2].consumed++
 	}
@@ -270,8 +299,14 @@ func (r *reference) fire(name string) {
 		}
 		return fmt.Sprint(v)
 	}
-	n := fmt.Sprintf("[%q,%s,%s,%s,1]", name, show(values[0]), show(values[1]), show(r.g))
-	if n != k.last || r.sequential[0] || r.sequential[1] {
+	shown := fmt.Sprintf("%q", name)
+	if r.unkeyed {
+		shown = "null"
+	}
+	due := !k.ran || take[0]+take[1] > 0 || gTaken
+	k.ran = true
+	n := fmt.Sprintf("[%s,%s,%s,%s,1]", shown, show(values[0]), show(values[1]), show(r.g))
+	if due && (n != k.last || r.sequential[0] || r.sequential[1]) {
 		r.out = append(r.out, fmt.Sprintf("n=%s@%d", n, r.epoch))
 	}
 	k.last = n
@@ -352,19 +387,23 @@ func (ref *reference) differs(r *rig) string {
 			return fmt.Sprintf("books of %s: got %+v, want %+v", r.c.cfg.Inputs[i].Name, got, want)
 		}
 	}
-	if keys, evicted := r.c.KeyCount(); keys != len(ref.keys) || int(evicted) != ref.evicted {
+	if keys, evicted := r.c.KeyCount(); !ref.unkeyed && keys != len(ref.keys) || int(evicted) != ref.evicted {
 		return fmt.Sprintf("got %d keys, %d evicted; want %d and %d", keys, evicted, len(ref.keys), ref.evicted)
 	}
 	for name, k := range ref.keys {
-		st, err := r.c.GetState(boundary.KeyOf(boundary.String(name)))
+		key := boundary.KeyOf(boundary.String(name))
+		if ref.unkeyed {
+			key = ""
+		}
+		st, err := r.c.GetState(key)
 		if err != nil {
 			return fmt.Sprintf("key %s: %v", name, err)
 		}
 		for i := range k.cur {
-			want := k.cur[i]
-			if !ref.sequential[i] && len(k.waiting[i]) > 0 {
+			want, queues := k.cur[i], ref.sequential[i] || ref.group
+			if !queues && len(k.waiting[i]) > 0 {
 				want = k.waiting[i][0].value
-			} else if ref.sequential[i] && st.Queues[i] != len(k.waiting[i]) {
+			} else if queues && st.Queues[i] != len(k.waiting[i]) {
 				return fmt.Sprintf("key %s: %d wait, want %d", name, st.Queues[i], len(k.waiting[i]))
 			}
 			if got, _ := st.Cache[i].AsInt(); int(got) != want {

@@ -42,7 +42,8 @@ func declare(r *rand.Rand) string {
 			if keyed {
 				key = "      key: event.k\n"
 			}
-			fmt.Fprintf(&b, "    time: event.at\n    window:\n      %s\n      lateness: 1s\n%s      aggregate: { v: sum(event.v), n: count() }\n",
+			fmt.Fprintf(&b, "    time: event.at\n    window:\n      %s\n      lateness: 1s\n%s"+
+				"      aggregate: { v: sum(event.v), n: count() }\n",
 				pick(r, "tumbling: 3s", "hopping: { size: 4s, every: 2s }"), key)
 		case kind == 1 && !keyed:
 			b.WriteString("    batch: { size: 3, interval: 2s }\n    emit: event.v\n")
@@ -64,9 +65,11 @@ func declare(r *rand.Rand) string {
 	if keyed {
 		b.WriteString("  key: k\n" + pick(r, "", "  ttl: 7s\n", "  max_keys: 2\n"))
 	}
-	b.WriteString(pick(r, "", "", "  guard: 'epoch() % 4 != 2'\n", "  guard: 'len(string(a ?? 0)) % 3 != 1'\n", "  guard: 'len(string(b)) % 3 != 1'\n"))
+	b.WriteString(pick(r, "", "", "  guard: 'epoch() % 4 != 2'\n",
+		"  guard: 'len(string(a ?? 0)) % 3 != 1'\n", "  guard: 'len(string(b)) % 3 != 1'\n"))
 	b.WriteString(pick(r, "", "  debounce: 700ms\n", "  rate_limit: 900ms\n"))
-	b.WriteString(pick(r, "", "", "  every: 500ms\n", "  every: 2s\n") + pick(r, "", "  max_wait: 1500ms\n", "  max_wait: 4s\n"))
+	b.WriteString(pick(r, "", "", "  every: 500ms\n", "  every: 2s\n"))
+	b.WriteString(pick(r, "", "  max_wait: 1500ms\n", "  max_wait: 4s\n"))
 	b.WriteString(`nodes:
   row: { event: ` + pick(r, "true", "false") + `, expr: '[epoch(), now(), a ?? nil, b ?? nil]' }
   size: { expr: 'len(string(a ?? 0)) + len(string(b ?? 0))' }
@@ -133,7 +136,9 @@ func (l *life) attach(g *virtual.Graph) {
 	}
 }
 
-func play(t *testing.T, text string, u *compile.Unit, at time.Time, steps []step, cut func(i int) bool) (string, uint64) {
+func play(
+	t *testing.T, text string, u *compile.Unit, at time.Time, steps []step, cut func(i int) bool,
+) (string, uint64) {
 	l := &life{t: t, u: u, what: text}
 	l.attach(virtual.New(u, at, nil))
 	for i, s := range steps {
