@@ -128,7 +128,8 @@ func TestM8WaitsAroundTheYear1970(t *testing.T) {
 			t.Errorf("%d ms: got %s, want %s", c.ms, got, want)
 		}
 	}
-	got := rows(t, timers("when: any, every: 10s", "", ""), `{"at":-15000,"v":1}`+"\n"+`{"at":-3000,"v":2}`, "")
+	lines := `{"at":-15000,"v":1}` + "\n" + `{"at":-3000,"v":2}`
+	got := rows(t, timers("when: any, every: 10s", "", ""), lines, "")
 	want := `[1,"1969-12-31T23:59:50.000Z",1,null]` + "\n" + `[2,"1970-01-01T00:00:00.000Z",2,null]`
 	if got != want {
 		t.Errorf("a cadence before 1970: got\n%s\nwant\n%s", got, want)

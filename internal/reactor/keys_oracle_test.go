@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
@@ -377,39 +376,4 @@ func TestM13KeyedReactorsEqualTheReference(t *testing.T) {
 		checkKeys(t, r.c)
 		r.balanced()
 	}
-}
-
-// differs compares the books and every key.
-func (ref *reference) differs(r *rig) string {
-	for i, want := range ref.books {
-		b := r.c.books(i)
-		if got := (refBooks{int(b.Filtered), int(b.Conflated), int(b.DeadLettered), int(b.Consumed)}); got != want {
-			return fmt.Sprintf("books of %s: got %+v, want %+v", r.c.cfg.Inputs[i].Name, got, want)
-		}
-	}
-	if keys, evicted := r.c.KeyCount(); !ref.unkeyed && keys != len(ref.keys) || int(evicted) != ref.evicted {
-		return fmt.Sprintf("got %d keys, %d evicted; want %d and %d", keys, evicted, len(ref.keys), ref.evicted)
-	}
-	for name, k := range ref.keys {
-		key := boundary.KeyOf(boundary.String(name))
-		if ref.unkeyed {
-			key = ""
-		}
-		st, err := r.c.GetState(key)
-		if err != nil {
-			return fmt.Sprintf("key %s: %v", name, err)
-		}
-		for i := range k.cur {
-			want, queues := k.cur[i], ref.sequential[i] || ref.group
-			if !queues && len(k.waiting[i]) > 0 {
-				want = k.waiting[i][0].value
-			} else if queues && st.Queues[i] != len(k.waiting[i]) {
-				return fmt.Sprintf("key %s: %d wait, want %d", name, st.Queues[i], len(k.waiting[i]))
-			}
-			if got, _ := st.Cache[i].AsInt(); int(got) != want {
-				return fmt.Sprintf("key %s: input %d is %d, want %d", name, i, got, want)
-			}
-		}
-	}
-	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
@@ -181,7 +182,8 @@ func TestM8TimersEqualTheReference(t *testing.T) {
 				ref.out = nil
 				trace = append(trace, "fire: "+want)
 				if got != want || r.c.Epoch() != int64(ref.epoch) {
-					t.Fatalf("%s\ngot  %s, %d epochs\nwant %s, %d", strings.Join(trace, "\n"), got, r.c.Epoch(), want, ref.epoch)
+					t.Fatalf("%s\ngot  %s, %d epochs\nwant %s, %d",
+						strings.Join(trace, "\n"), got, r.c.Epoch(), want, ref.epoch)
 				}
 			case p < 19:
 				d := time.Duration(rng.IntN(5)) * time.Millisecond
@@ -206,4 +208,39 @@ func TestM8TimersEqualTheReference(t *testing.T) {
 	if epochs < 20_000 {
 		t.Errorf("only %d epochs: the test compares too little", epochs)
 	}
+}
+
+// differs compares the books and every key.
+func (ref *reference) differs(r *rig) string {
+	for i, want := range ref.books {
+		b := r.c.books(i)
+		if got := (refBooks{int(b.Filtered), int(b.Conflated), int(b.DeadLettered), int(b.Consumed)}); got != want {
+			return fmt.Sprintf("books of %s: got %+v, want %+v", r.c.cfg.Inputs[i].Name, got, want)
+		}
+	}
+	if keys, evicted := r.c.KeyCount(); !ref.unkeyed && keys != len(ref.keys) || int(evicted) != ref.evicted {
+		return fmt.Sprintf("got %d keys, %d evicted; want %d and %d", keys, evicted, len(ref.keys), ref.evicted)
+	}
+	for name, k := range ref.keys {
+		key := boundary.KeyOf(boundary.String(name))
+		if ref.unkeyed {
+			key = ""
+		}
+		st, err := r.c.GetState(key)
+		if err != nil {
+			return fmt.Sprintf("key %s: %v", name, err)
+		}
+		for i := range k.cur {
+			want, queues := k.cur[i], ref.sequential[i] || ref.group
+			if !queues && len(k.waiting[i]) > 0 {
+				want = k.waiting[i][0].value
+			} else if queues && st.Queues[i] != len(k.waiting[i]) {
+				return fmt.Sprintf("key %s: %d wait, want %d", name, st.Queues[i], len(k.waiting[i]))
+			}
+			if got, _ := st.Cache[i].AsInt(); int(got) != want {
+				return fmt.Sprintf("key %s: input %d is %d, want %d", name, i, got, want)
+			}
+		}
+	}
+	return ""
 }

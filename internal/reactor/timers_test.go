@@ -45,7 +45,8 @@ func TestM8TicksRestartNoWait(t *testing.T) {
 // time has come.
 func TestM28BacklogWaitsOnAfterARestart(t *testing.T) {
 	cells := map[string]checkpoint.Cell{}
-	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: { strategy: sequential }\n", "{ when: all, max_wait: 5s }", pair))
+	const both = "  a: { strategy: sequential }\n  b: { strategy: sequential }\n"
+	r := newRig(t, graphOf(both, "{ when: all, max_wait: 5s }", pair))
 	r.push("a", 1)
 	r.advance(2 * time.Second)
 	r.push("a", 2)
@@ -174,7 +175,8 @@ func TestM17ABacklogIsNoLivelock(t *testing.T) {
 
 // M8, M26: where the start is not known the cadence begins with the first event, on its grid.
 func TestM8CadenceWithoutAStart(t *testing.T) {
-	for offset, due := range map[time.Duration]time.Duration{0: 0, time.Second: 10 * time.Second, 10 * time.Second: 10 * time.Second} {
+	const second = time.Second
+	for offset, due := range map[time.Duration]time.Duration{0: 0, second: 10 * second, 10 * second: 10 * second} {
 		r := newRigAt(t, time.Time{}, graphOf("  a: {}\n", "{ when: any, every: 10s }", single))
 		if _, ok := r.c.Due(); ok {
 			t.Fatal("a cadence is due before there is a time")
