@@ -22,7 +22,7 @@ type Cell struct {
 	// of the squared distances from it.
 	f, c   float64
 	floats bool           // there was a float in the sum
-	v      boundary.Value // the least, greatest, first or last so far
+	v      boundary.Value // the least, greatest, first or last so far; of stddev, the first
 	ext    extra          // what does not fit; nil for most functions
 }
 
@@ -111,8 +111,13 @@ func (s *Cell) add(fn function, v boundary.Value) {
 		if s.n == 0 || order(v, s.v) > 0 {
 			s.v = v.Compact()
 		}
-	case fnStddev: // Welford's way, which does not lose what two large sums have in common
-		x, _ := v.AsFloat()
+	case fnStddev: // Welford's way, which does not lose what two large sums have in common,
+		// of the distances from the first value: large ones that lie close together keep what
+		// they differ by. Cells of older releases have no first value, and go from 0.
+		if s.n == 0 {
+			s.v = v
+		}
+		x := rules.Distance(v, s.v)
 		d := x - s.f
 		s.f += d / float64(s.n+1)
 		s.c += d * (x - s.f)

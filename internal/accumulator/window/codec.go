@@ -86,7 +86,7 @@ func (h *handle) appendHead(dst []byte) []byte {
 		// since is left out: after a restart a silence counts from then.
 		dst = append(dst, fold.BoolByte(p.idle))
 	}
-	dst = append(dst, fold.BoolByte(h.earlyAt != 0))
+	dst = append(dst, fold.BoolByte(h.earlyAt != noTime))
 	dst = binary.AppendUvarint(dst, uint64(h.closed))
 	dst = binary.AppendUvarint(dst, uint64(len(h.instances)))
 	for i := range h.instances {
@@ -132,7 +132,7 @@ func (h *handle) appendPage(dst []byte, pg *page, n int) []byte {
 
 // Decode implements [fold.Keeper].
 func (w *Window) Decode(data []byte) (fold.State, error) {
-	h := &handle{p: w.p, wm: newWatermark(w.p.Lateness, w.p.Idle)}
+	h := &handle{p: w.p, wm: newWatermark(w.p.Lateness, w.p.Idle), earlyAt: noTime}
 	if len(data) == 0 {
 		return h, nil
 	}
@@ -175,11 +175,11 @@ func (w *Window) Decode(data []byte) (fold.State, error) {
 func (w *Window) decodeHead(r *fold.Reader, h *handle) {
 	h.wm.mark = r.Varint()
 	for range r.Count() {
-		p := partition{name: r.Text(), most: r.Varint(), idle: r.Uvarint() == 1}
+		p := partition{name: r.Text(), most: r.Varint(), idle: r.Uvarint() == 1, since: noTime}
 		h.wm.parts = append(h.wm.parts, p)
 	}
 	if r.Uvarint() == 1 && w.p.Early > 0 {
-		h.earlyAt = 1 // at once: how long it waited is not kept
+		h.earlyAt = noTime + 1 // at once: how long it waited is not kept
 	}
 	h.closed = int(r.Uvarint())
 	for range r.Count() {

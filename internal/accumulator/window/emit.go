@@ -48,7 +48,7 @@ func (w *Window) emit(p *instance, m mood, panes []*pane, out []boundary.Boundar
 func (w *Window) emitAll(p *instance, m mood, panes []*pane, out []boundary.Boundary) []boundary.Boundary {
 	rows := make([]boundary.Value, 0, len(panes))
 	b := boundary.Boundary{}
-	latest := int64(0)
+	latest := int64(noTime)
 	for _, g := range panes {
 		slots := w.appendKey(make([]boundary.Value, 0, w.p.row.Len()), g.key)
 		slots, bad := w.appendResults(slots, g)

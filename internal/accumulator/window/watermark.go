@@ -15,7 +15,7 @@ const noTime = math.MinInt64
 type partition struct {
 	name  string // of the stream, without its generation
 	most  int64  // the greatest time it vouches for; noTime before its first event
-	since int64  // when it was last heard of, in engine time; 0 after a restart, until the next tick
+	since int64  // when it was last heard of, in engine time; noTime after a restart, until the next tick
 	idle  bool   // silent for so long that it holds nothing up
 	mover int64  // the number of the event that most is of; 0 after a restart
 }
@@ -74,7 +74,7 @@ func (w *watermark) tick(now int64) bool {
 	changed := false
 	for i := range w.parts {
 		p := &w.parts[i]
-		if p.since == 0 {
+		if p.since == noTime {
 			p.since = now
 		}
 		if !p.idle && now-p.since >= w.silence {
@@ -95,8 +95,8 @@ func (w *watermark) due() (at int64, ok bool) {
 			continue
 		}
 		next := p.since + w.silence
-		if p.since == 0 {
-			next = 0 // at once: to learn what time it is
+		if p.since == noTime {
+			next = noTime // at once: to learn what time it is
 		}
 		if !ok || next < at {
 			at, ok = next, true

@@ -33,7 +33,7 @@ type Window struct {
 	closed    int         // how many of them have been handed over: the first ones
 	panes     int         // in all of them
 	owed      int64       // events that no boundary accounts for yet
-	// earlyAt is when changed panes are handed over next, in engine time; 0: nothing has changed.
+	// earlyAt is when changed panes are handed over next, in engine time; noTime: nothing has changed.
 	earlyAt int64
 
 	last     *instance // of the last event
@@ -52,7 +52,7 @@ type instance struct {
 // New makes an empty window.
 func New(p *Program) *Window {
 	return &Window{
-		p: p, grid: newGrid(p.Size, p.Every, p.zone), seed: maphash.MakeSeed(), gen: 1,
+		p: p, grid: newGrid(p.Size, p.Every, p.zone), seed: maphash.MakeSeed(), gen: 1, earlyAt: noTime,
 		wm: newWatermark(p.Lateness, p.Idle),
 	}
 }
@@ -96,7 +96,7 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 	for _, p := range slices.Backward(w.updates) {
 		out = w.update(p, hash, f.Key, out)
 	}
-	if w.p.Early > 0 && w.earlyAt == 0 {
+	if w.p.Early > 0 && w.earlyAt == noTime {
 		w.earlyAt = engine + int64(w.p.Early)
 	}
 	if w.p.timed && w.wm.saw(in.Event.Pos.Stream, f.At, engine, in.Number) {
@@ -214,7 +214,7 @@ func (w *Window) update(p *instance, hash uint64, key boundary.Value, out []boun
 
 // early hands over the panes of open windows that have changed since.
 func (w *Window) early(out []boundary.Boundary) []boundary.Boundary {
-	w.earlyAt = 0
+	w.earlyAt = noTime
 	for _, p := range w.instances[w.closed:] {
 		panes := p.sorted()
 		changed := slices.ContainsFunc(panes, func(g *pane) bool { return g.dirty })
@@ -236,7 +236,7 @@ func (w *Window) Due() (time.Time, bool) {
 			at, ok = t, true
 		}
 	}
-	if w.earlyAt != 0 {
+	if w.earlyAt != noTime {
 		sooner(w.earlyAt)
 	}
 	if !w.p.timed {
@@ -260,7 +260,7 @@ func (w *Window) Tick(now time.Time, out []boundary.Boundary) []boundary.Boundar
 	if moved {
 		out = w.advance(out)
 	}
-	if w.earlyAt != 0 && engine >= w.earlyAt {
+	if w.earlyAt != noTime && engine >= w.earlyAt {
 		out = w.early(out)
 	}
 	return out

@@ -20,7 +20,8 @@ type seen struct {
 func newSeen() eval.Memory { return &seen{queue: queue{overAt: -1}, index: make(map[string]struct{})} }
 
 // dedupe says whether a value is new: true for the first, false for those equal to it until
-// the duration has passed since then. 1 and 1.0 are equal (M21).
+// the duration has passed since then. 1 and 1.0 are equal (M21), objects are whatever the
+// order of their fields, and null, which is no value, is never new.
 func dedupe(e *env, at site, m eval.Memory, args []value) value {
 	s := m.(*seen)
 	now := s.clock(e, args[2:])
@@ -34,6 +35,9 @@ func dedupe(e *env, at site, m eval.Memory, args []value) value {
 		delete(s.index, name)
 		s.left = append(s.left, name)
 		s.drop()
+	}
+	if args[0].IsNull() {
+		return boundary.Bool(false)
 	}
 	name := string(boundary.KeyOf(args[0]))
 	if _, there := s.index[name]; there {

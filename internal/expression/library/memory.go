@@ -29,7 +29,7 @@ var memoryFunctions = []eval.Function{
 	rolling("rolling_stddev", boundary.KindFloat, rollingStddev, number|eval.Null),
 	rolling("rolling_min", varies, rollingExtreme(-1), ordered|eval.Null),
 	rolling("rolling_max", varies, rollingExtreme(1), ordered|eval.Null),
-	rememberingRanged("dedupe", 2, 3, boundary.KindBool, newSeen, dedupe, eval.Bool|number|text|list, span, moment),
+	rememberingRanged("dedupe", 2, 3, boundary.KindBool, newSeen, dedupe, eval.Anything, span, moment),
 }
 
 type step = func(e *env, at site, m eval.Memory, args []value) value
@@ -114,6 +114,9 @@ func ema(e *env, at site, m eval.Memory, args []value) value {
 	}
 	if !rules.Finite(x) {
 		return e.Fail(at, rules.CodeNotFinite, "ema: the values are too large")
+	}
+	if a.now.some {
+		now = max(now, a.now.at) // time does not go back
 	}
 	a.now = averageState{x, now, true}
 	return boundary.Float(x)

@@ -32,6 +32,9 @@ type window struct {
 	steps int64 // samples ever added
 	mode  mode
 	sums  sums
+	// newest is the latest time that was seen, also by an evaluation that left nothing here.
+	newest int64
+	timed  bool // there is one
 }
 
 // mode is what the times of a window's samples are; the first decides it.
@@ -80,11 +83,16 @@ func (q *queue) clock(e *env, given []value) int64 {
 		now, _ = given[0].AsTime()
 	}
 	n := now.UnixNano()
-	if q.len() > 0 {
-		n = max(n, q.at(q.len()-1).at)
+	if q.now.timed {
+		n = max(n, q.now.newest)
 	}
+	q.now.newest, q.now.timed = n, true
 	return n
 }
+
+// extended is set in the first byte of a memory that says, behind the sums, how far they are
+// to be trusted and what time was seen last.
+const extended = 0x80
 
 // Conclude implements eval.Memory.
 func (q *queue) Conclude(keep bool) {
@@ -110,9 +118,16 @@ func (q *queue) Conclude(keep bool) {
 // AppendBinary implements eval.Memory.
 func (q *queue) AppendBinary(dst []byte) []byte {
 	k := &q.kept
-	dst = append(dst, byte(k.mode))
+	dst = append(dst, byte(k.mode)|extended)
 	dst = binary.AppendVarint(dst, k.steps)
 	dst = k.sums.append(dst)
+	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(k.sums.weight))
+	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(k.sums.moved))
+	timed := byte(0)
+	if k.timed {
+		timed = 1
+	}
+	dst = binary.AppendVarint(append(dst, timed), k.newest)
 	for _, s := range k.items[k.head:] {
 		dst = s.v.AppendBinary(binary.AppendVarint(dst, s.at))
 	}
@@ -121,16 +136,20 @@ func (q *queue) AppendBinary(dst []byte) []byte {
 
 // Restore implements eval.Memory.
 func (q *queue) Restore(data []byte) error {
-	if len(data) == 0 || mode(data[0]) > modeTime {
+	if len(data) == 0 || mode(data[0]&^extended) > modeTime {
 		return errMemory
 	}
-	w := window{mode: mode(data[0])}
+	w := window{mode: mode(data[0] &^ extended)}
+	more := data[0]&extended != 0
 	steps, n := binary.Varint(data[1:])
 	if n <= 0 {
 		return errMemory
 	}
 	w.steps = steps
 	data, err := w.sums.read(data[1+n:])
+	if more && err == nil {
+		data, err = w.readMore(data)
+	}
 	for err == nil && len(data) > 0 {
 		at, n := binary.Varint(data)
 		if n <= 0 || len(w.items) > maxRemembered {
@@ -144,8 +163,30 @@ func (q *queue) Restore(data []byte) error {
 	if err != nil {
 		return err
 	}
+	if !more { // of a release that did not say
+		w.sums.moved = math.MaxFloat64 // so that they are made anew
+		if n := len(w.items); n > 0 {
+			w.newest, w.timed = w.items[n-1].at, true
+		}
+	}
 	q.now, q.kept = w, w
 	return nil
+}
+
+// readMore reads what extended announces.
+func (w *window) readMore(data []byte) ([]byte, error) {
+	if len(data) < 18 {
+		return nil, errMemory
+	}
+	w.sums.weight = math.Float64frombits(binary.BigEndian.Uint64(data))
+	w.sums.moved = math.Float64frombits(binary.BigEndian.Uint64(data[8:]))
+	w.timed = data[16] == 1
+	at, n := binary.Varint(data[17:])
+	if n <= 0 || data[16] > 1 {
+		return nil, errMemory
+	}
+	w.newest = at
+	return data[17+n:], nil
 }
 
 // Size implements eval.Memory.
@@ -163,7 +204,14 @@ type sums struct {
 	high, low uint64 // of the ints, two's complement
 	floats    int64  // how many of the numbers are floats
 	sum, lost float64
+	// weight is the sum of the floats' sizes, moved that of all that were put in and taken
+	// out since the sums were made. What rounding has cost is a small part of moved.
+	weight, moved float64
 }
+
+// worn says that so much has gone through that rounding may show in what is left: after a
+// value of 1e100 has left, nothing of the others' sum may be there any more.
+func (s *sums) worn() bool { return s.moved*0x1p-48 > s.weight && s.moved > 0 }
 
 func (s *sums) add(v value, sign int) {
 	if i, ok := v.AsInt(); ok {
@@ -173,6 +221,8 @@ func (s *sums) add(v value, sign int) {
 	f, _ := v.AsFloat()
 	s.floats += int64(sign)
 	f *= float64(sign)
+	s.weight += math.Abs(f) * float64(sign)
+	s.moved += math.Abs(f)
 	t := s.sum + f
 	if math.Abs(s.sum) >= math.Abs(f) {
 		s.lost += (s.sum - t) + f

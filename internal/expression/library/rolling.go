@@ -14,7 +14,8 @@ import (
 // by the time given as the third argument. A value is in when it is younger than the duration.
 // Null is passed over.
 
-// resum is after how many values a sum of floats is made anew, so that rounding cannot add up.
+// resum is after how many values a sum of floats is made anew, so that rounding cannot add up;
+// sooner when values have left beside which those that are there are small.
 const resum = 1024
 
 func rolling(name string, result boundary.Kind, f step, of eval.Kinds) eval.Function {
@@ -63,6 +64,9 @@ func slide(e *env, at site, m eval.Memory, args []value) (*queue, bool) {
 		q.drop()
 	}
 	if args[0].IsNull() {
+		if q.now.sums.worn() {
+			q.resum()
+		}
 		return q, true
 	}
 	if q.len() >= maxRemembered {
@@ -70,13 +74,19 @@ func slide(e *env, at site, m eval.Memory, args []value) (*queue, bool) {
 		return nil, false
 	}
 	q.push(sample{args[0], now})
-	if q.now.sums.add(args[0], 1); q.now.steps%resum == 0 || !rules.Finite(q.now.sums.total()) {
-		q.now.sums = sums{}
-		for i := range q.len() {
-			q.now.sums.add(q.at(i).v, 1)
-		}
+	q.now.sums.add(args[0], 1)
+	if s := &q.now.sums; q.now.steps%resum == 0 || s.worn() || !rules.Finite(s.total()) {
+		q.resum()
 	}
 	return q, true
+}
+
+// resum makes the sums anew of what is in the window.
+func (q *queue) resum() {
+	q.now.sums = sums{}
+	for i := range q.len() {
+		q.now.sums.add(q.at(i).v, 1)
+	}
 }
 
 // rollingCount is how many values are in the window. What they are does not matter.
@@ -132,12 +142,19 @@ func rollingStddev(e *env, at site, m eval.Memory, args []value) value {
 	case q.len() < 2:
 		return boundary.Null()
 	}
-	n, mean, squares := float64(q.len()), q.now.sums.total()/float64(q.len()), 0.0
+	// Of the distances from one of them, so that large values that lie close together keep
+	// what they differ by; and less what the mean of these is off.
+	n, first, mean := float64(q.len()), q.at(0).v, 0.0
 	for i := range q.len() {
-		f, _ := q.at(i).v.AsFloat()
-		squares += (f - mean) * (f - mean)
+		mean += rules.Distance(q.at(i).v, first) / n
 	}
-	return finite(e, at, "rolling_stddev", math.Sqrt(squares/(n-1)))
+	squares, off := 0.0, 0.0
+	for i := range q.len() {
+		d := rules.Distance(q.at(i).v, first) - mean
+		squares += d * d
+		off += d
+	}
+	return finite(e, at, "rolling_stddev", math.Sqrt(max(squares-off*off/n, 0)/(n-1)))
 }
 
 // rollingExtreme is the least or the greatest of the window, null when it is empty. Only

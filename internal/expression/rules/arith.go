@@ -207,3 +207,18 @@ func MulInt(a, b int64) (int64, bool) {
 	high := int64(hi) - a>>63&b - b>>63&a
 	return int64(lo), high == int64(lo)>>63
 }
+
+// Distance is a - b of two numbers as a float: exact for ints before it is rounded, also
+// where they are so large that floats do not tell them apart.
+func Distance(a, b boundary.Value) float64 {
+	i, aInt := a.AsInt()
+	j, bInt := b.AsInt()
+	if aInt && bInt {
+		if d, ok := SubInt(i, j); ok {
+			return float64(d)
+		}
+	}
+	f, _ := a.AsFloat()
+	g, _ := b.AsFloat()
+	return f - g
+}
