@@ -70,7 +70,8 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	defer a.setLive(nil)
 	unit := pump.New(pump.Config{
 		Name: a.spec.Name, Core: core, Source: source, Mailbox: g.mailboxes[a.index], Port: port,
-		Epochs: a.epochs, From: mark.Positions, Fail: g.host.Fail, MarkEvery: max(g.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
+		Epochs: a.epochs, From: mark.Positions, Fail: g.host.Fail, Now: r.reactor.Clock.Now,
+		MarkEvery: max(g.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
 	return unit.Run(ctx)
 }

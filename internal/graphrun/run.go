@@ -172,7 +172,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.host.Store, Journal: g.host.Store, Ledger: g.host.Store, Head: head,
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
-		Now: time.Now, Hold: g.isHeld(), Epochs: g.host.Gate, Careful: g.host.Careful,
+		Hold: g.isHeld(), Epochs: g.host.Gate, Careful: g.host.Careful,
 		Owned: t.Holds, Term: t.Context(), Fail: g.host.Fail,
 		Log: g.host.Log.With("graph", g.ref.Name, "tenant", g.ref.Tenant),
 	})

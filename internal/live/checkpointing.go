@@ -246,9 +246,9 @@ func (r *Reactor) settle(done committed) error {
 			r.sealNow = true // the row is a dead letter now: the commit goes again without it
 			return nil
 		}
-		r.lingerTo, r.nextSeal = r.Now().Add(r.Interval), r.Now().Add(r.Interval)
+		r.lingerTo, r.nextSeal = r.Clock.Now().Add(r.Interval), r.Clock.Now().Add(r.Interval)
 		r.persistError(checkpointFails, "checkpoints cannot be written: "+done.err.Error())
-		if now := r.Now(); now.Sub(r.complained) >= complainEvery {
+		if now := r.Clock.Now(); now.Sub(r.complained) >= complainEvery {
 			r.complained = now
 			r.Log.Warn("checkpoints fail; they are tried again at each interval", "epoch", s.Epoch, "failed", r.sealed.Failed, "err", done.err)
 		}

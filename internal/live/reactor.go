@@ -81,8 +81,9 @@ type Options struct {
 	Careful *Gate
 	// Hold keeps the reactor from admitting, firing and committing until Release.
 	Hold bool
-	Now  func() time.Time
-	Log  *slog.Logger
+	// Clock is the engine time that the graph's accumulators share; nil for one of its own.
+	Clock *Clock
+	Log   *slog.Logger
 	// Owned says whether the graph is still this daemon's; nil means that it always is. When
 	// it is not, nothing more is released or committed, and Run ends with ErrDisowned. Term
 	// ends when Owned has become false for good, and with it a commit under way; nil for never.
@@ -136,6 +137,9 @@ func New(o Options) *Reactor {
 	if o.Term == nil {
 		o.Term = context.Background()
 	}
+	if o.Clock == nil {
+		o.Clock = NewClock()
+	}
 	r := &Reactor{
 		Options: o, commands: make(chan command, commandCapacity), refused: make(chan refusal, maxRefusals),
 		commits: make(chan committed, 1),
@@ -163,7 +167,8 @@ func New(o Options) *Reactor {
 	if r.held = o.Hold; r.held {
 		o.Inbox.hold()
 	}
-	r.publish(o.Now())
+	r.beginTime()
+	r.publish(r.Clock.Now())
 	return r
 }
 
@@ -192,15 +197,15 @@ func (r *Reactor) Run(ctx context.Context) error {
 	defer r.cutOff()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
-	r.started = r.Now()
+	r.started = r.Clock.Now()
 	r.nextSeal = r.started.Add(r.Interval)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		now := r.Now()
 		if r.disowned() {
 			return ErrDisowned
 		}
+		now := r.lookUp()
 		r.shown.turn.Store(now.UnixNano())
 		busy, err := r.turn(now)
 		if err != nil {
@@ -218,7 +223,7 @@ func (r *Reactor) Run(ctx context.Context) error {
 		case <-r.room:
 		case <-timer.C:
 		case c := <-r.commands:
-			now := r.Now()
+			now := r.Clock.Now()
 			r.shown.turn.Store(now.UnixNano())
 			r.admit(now)
 			r.carryOut(c, now)
@@ -227,11 +232,11 @@ func (r *Reactor) Run(ctx context.Context) error {
 				return err
 			}
 		case done := <-r.pipe.appends:
-			if err := r.written(done, r.Now()); err != nil {
+			if err := r.written(done, r.Clock.Now()); err != nil {
 				return err
 			}
 		case err := <-r.care.answered:
-			if err := r.noted(err, r.Now()); err != nil {
+			if err := r.noted(err, r.Clock.Now()); err != nil {
 				return err
 			}
 		}
@@ -240,6 +245,27 @@ func (r *Reactor) Run(ctx context.Context) error {
 		return ErrDisowned
 	}
 	return r.shutDown(ctx)
+}
+
+// beginTime goes on from the engine time that was persisted. One that is far ahead of the wall
+// clock comes from a clock that was set wrongly: it is not gone on from, or everything would
+// be late until the wall clock has got there.
+func (r *Reactor) beginTime() {
+	now := r.Clock.Now()
+	if ahead := r.Core.Now().Sub(now); ahead > maxAhead {
+		r.Log.Warn("the engine time of the checkpoint is far ahead of the wall clock; the graph goes on from the wall clock",
+			"ahead", ahead.Round(time.Second))
+		r.Core.SetBack(now)
+		return
+	}
+	r.Clock.resume(r.Core.Now())
+}
+
+// lookUp is the engine time of a turn. When the wall clock has stepped, health says so.
+func (r *Reactor) lookUp() time.Time {
+	now, step := r.Clock.check()
+	r.Core.SetClockStep(step)
+	return now
 }
 
 // disowned is looked at before anything leaves the graph.
@@ -345,7 +371,7 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 		if len(r.commands) > 0 {
 			break
 		}
-		now = r.Now()
+		now = r.Clock.Now()
 	}
 	if count == 0 {
 		return false, true
@@ -429,6 +455,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	}
 	sooner(r.watchAt, !r.watchAt.IsZero())
 	sooner(r.shown.showAt())
+	sooner(r.Clock.due(now))
 	if r.held { // nothing fires, and nothing goes to the store
 		sooner(r.Core.TickDue())
 		return max(0, until.Sub(now))

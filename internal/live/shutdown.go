@@ -22,7 +22,7 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 	end, cancel := r.timeLeft(ctx)
 	defer cancel()
 	defer context.AfterFunc(end, r.cutOff)()
-	now := r.Now()
+	now := r.Clock.Now()
 	r.Inbox.Drain(now, r.Core)
 	for range len(r.commands) {
 		r.carryOut(<-r.commands, now)
@@ -115,7 +115,7 @@ func (r *Reactor) join(ctx context.Context) error {
 				return err
 			}
 		case done := <-r.pipe.appends:
-			if err := r.written(done, r.Now()); err != nil {
+			if err := r.written(done, r.Clock.Now()); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -130,7 +130,7 @@ func (r *Reactor) join(ctx context.Context) error {
 func (r *Reactor) writeOut(ctx context.Context) error {
 	for r.Core.Logged() || len(r.pipe.unsent) > 0 {
 		r.pipe.retryAt = time.Time{}
-		r.write(r.Now())
+		r.write(r.Clock.Now())
 		if err := r.join(ctx); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 		}
 		delivered := r.delivered()
 		r.takeRefused() // dead letters of the last flush
-		s := &flight{Seal: r.Core.Seal(r.Now()), settled: settled, delivered: delivered}
+		s := &flight{Seal: r.Core.Seal(r.Clock.Now()), settled: settled, delivered: delivered}
 		r.carry(s)
 		c := s.Commit()
 		c.Seq, c.Settled, c.Delivered = r.seq+1, s.settled, s.delivered

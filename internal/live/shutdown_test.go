@@ -36,7 +36,7 @@ func (s *hanging) Relinquish(ctx context.Context, id checkpoint.ID, fence int64)
 }
 
 // stopIn has a reactor's shutdown end after so long.
-func stopIn(o *Options, d time.Duration) {
+func stopIn(o *bedding, d time.Duration) {
 	o.Shutdown = func() context.Context {
 		ctx, cancel := context.WithTimeout(context.Background(), d)
 		context.AfterFunc(ctx, cancel)
@@ -50,7 +50,7 @@ func TestM38ShutdownKeepsToItsDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hanging{}
-				s := newShell(t, func(_ *reactor.Config, o *Options) {
+				s := newShell(t, func(_ *reactor.Config, o *bedding) {
 					store.Store = o.Store.(checkpoint.Store)
 					o.Store = store
 					stopIn(o, 3*time.Second)
@@ -78,7 +78,7 @@ func TestM38OutboxDoesNotDelayTheStop(t *testing.T) {
 		held := &stuck{goOn: make(chan struct{})}
 		var s *shell
 		written := make(chan error, 1)
-		s = newShell(t, func(cfg *reactor.Config, o *Options) {
+		s = newShell(t, func(cfg *reactor.Config, o *bedding) {
 			cfg.Routes = []reactor.Route{{Path: reactor.PathOutbox}}
 			read := func(context.Context, int64) ([]sink.Message, error) { return nil, errors.New("not asked for") }
 			w := NewWriter(WriterConfig{Output: "out", Sink: held, Room: func() { s.Room() }, Outbox: &OutboxConfig{Read: read}})

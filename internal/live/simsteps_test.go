@@ -15,7 +15,7 @@ import (
 // step is one random thing.
 func (w *world) step() {
 	w.steps++
-	w.now = w.now.Add(time.Duration(w.rng.IntN(4)) * time.Millisecond)
+	w.pass(time.Duration(w.rng.IntN(4)) * time.Millisecond)
 	o := w.own
 	switch k := w.rng.IntN(100); {
 	case k < 18:
@@ -74,7 +74,7 @@ func (o *owner) turn() {
 		return
 	}
 	w.plantBeforeTurn(o)
-	_, err := o.r.turn(w.now)
+	_, err := o.r.turn(o.r.lookUp())
 	w.plantAfterTurn(o)
 	if err == nil {
 		o.answer()
@@ -304,7 +304,13 @@ func (o *owner) fire(force bool) {
 	o.turn()
 }
 
-// jump moves the clock by hours, forward or back.
+// pass lets time pass, on both clocks.
+func (w *world) pass(d time.Duration) {
+	w.now = w.now.Add(d)
+	w.mono += int64(d)
+}
+
+// jump moves the wall clock by hours, forward or back.
 func (w *world) jump() {
 	d := time.Duration(w.rng.IntN(7)-3) * time.Hour
 	w.now = w.now.Add(d)

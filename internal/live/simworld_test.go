@@ -92,7 +92,8 @@ type world struct {
 	store  *checkpointtest.Faulty
 	fault  checkpointtest.Outcome // what the next write to the store meets
 	full   int                    // how many writes more find the disk full
-	now    time.Time
+	now    time.Time              // of the wall clock
+	mono   int64
 
 	own     *owner
 	zombies []*owner // old owners that have not noticed yet
@@ -133,6 +134,7 @@ type owner struct {
 	tickets []pushTicket
 	asked   *asked // a pause or resume that is to be answered
 	seen    int64  // records that the watcher has seen
+	began   int64  // the epoch it was loaded with
 	deepest int    // tightRoom: the most that ever waited
 	head    checkpoint.Head
 }
@@ -204,7 +206,7 @@ func (w *world) start() {
 		w.wrong("restore: %v", err)
 		return
 	}
-	o := &owner{w: w, core: core, head: head, inbox: NewInbox([]reactor.Lane{
+	o := &owner{w: w, core: core, head: head, began: core.Epoch(), inbox: NewInbox([]reactor.Lane{
 		{Sequential: true, Capacity: 6, MaxBytes: 1 << 20}, {Capacity: 6, MaxBytes: 1 << 20}, {Sequential: true, Capacity: 6, MaxBytes: 1 << 20},
 	})}
 	for i, in := range core.Look().Inputs {
@@ -214,7 +216,7 @@ func (w *world) start() {
 	}
 	o.r = New(Options{
 		Core: core, Inbox: o.inbox, Writers: o.writers(ctx), Store: w.planted(o), Journal: w.planted(o), Ledger: w.store, Head: head,
-		Interval: 20 * time.Millisecond, Watch: o.watch, Now: func() time.Time { return w.now },
+		Interval: 20 * time.Millisecond, Watch: o.watch, Clock: newClock(func() (wall, mono int64) { return w.now.UnixNano(), w.mono }),
 		Log: slog.New(slog.DiscardHandler),
 	})
 	o.r.spawn = func(f func()) { o.jobs = append(o.jobs, f) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
@@ -27,7 +28,7 @@ const oneInput = "  a: { strategy: sequential }\n"
 const oneNode = "nodes:\n  n: { expr: a }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"
 
 // newShell starts a reactor of one sequential input, with an output where a writer is given.
-func newShell(t *testing.T, change func(cfg *reactor.Config, o *Options)) *shell {
+func newShell(t *testing.T, change func(cfg *reactor.Config, o *bedding)) *shell {
 	t.Helper()
 	store := memory.New()
 	cfg := testConfig(t, graphOf(oneInput, "{ when: any }", oneNode))
@@ -36,16 +37,20 @@ func newShell(t *testing.T, change func(cfg *reactor.Config, o *Options)) *shell
 		t.Fatal(err)
 	}
 	cfg.Incarnation, cfg.Fence = head.Incarnation, head.Fence
-	o := Options{
+	o := bedding{Options: Options{
 		Store: store, Journal: store, Head: head,
-		Interval: time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler), Writers: make([]*Writer, 1),
+		Interval: time.Second, Log: slog.New(slog.DiscardHandler), Writers: make([]*Writer, 1),
 		Inbox: NewInbox([]reactor.Lane{{Name: "a", Sequential: true, Capacity: 1000, MaxBytes: 1 << 20}}),
-	}
+	}}
 	change(&cfg, &o)
-	if o.Core = reactor.NewCore(cfg); cfg.Journal {
+	o.Core = reactor.NewCore(cfg)
+	if _, err := o.Core.Restore(o.Head, o.cells); err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Journal {
 		o.Core.Begin()
 	}
-	s := &shell{Reactor: New(o), t: t, port: []accumulator.Port{o.Inbox.Port(0)}}
+	s := &shell{Reactor: New(o.Options), t: t, port: []accumulator.Port{o.Inbox.Port(0)}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -58,7 +63,13 @@ func newShell(t *testing.T, change func(cfg *reactor.Config, o *Options)) *shell
 	return s
 }
 
-func plain(*reactor.Config, *Options) {}
+// bedding is what a reactor is made of, and the cells that its core goes on from.
+type bedding struct {
+	Options
+	cells []checkpoint.Cell
+}
+
+func plain(*reactor.Config, *bedding) {}
 
 // push hands over n events.
 func (s *shell) push(received *int64, n int) {
@@ -201,7 +212,7 @@ func TestM11StepKeepsToTheRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := &stuck{goOn: make(chan struct{})}
 		var s *shell
-		s = newShell(t, func(_ *reactor.Config, o *Options) {
+		s = newShell(t, func(_ *reactor.Config, o *bedding) {
 			lane := reactor.Lane{Name: "a", Sequential: true, Capacity: 3 * writerCapacity, MaxBytes: 1 << 30}
 			o.Inbox = NewInbox([]reactor.Lane{lane})
 			o.Writers[0] = NewWriter(WriterConfig{Output: "out", Sink: held, Room: func() { s.Room() }})
@@ -251,7 +262,7 @@ func TestRestWaitsForTheSinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := &stuck{goOn: make(chan struct{})}
 		var s *shell
-		s = newShell(t, func(_ *reactor.Config, o *Options) {
+		s = newShell(t, func(_ *reactor.Config, o *bedding) {
 			o.Writers[0] = NewWriter(WriterConfig{Output: "out", Sink: held, Room: func() { s.Room() }})
 		})
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -278,9 +289,9 @@ func TestRestWaitsForTheSinks(t *testing.T) {
 func TestM33HeldReactorSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
-		s := newShell(t, func(_ *reactor.Config, o *Options) {
+		s := newShell(t, func(_ *reactor.Config, o *bedding) {
 			o.Hold = true
-			o.Now = func() time.Time { looks++; return time.Now() }
+			o.Clock = newClock(func() (wall, mono int64) { looks++; now := time.Now().UnixNano(); return now, now })
 		})
 		defer func() { _ = s.end() }()
 		time.Sleep(time.Second)

@@ -63,7 +63,7 @@ func (s *gated) Commit(ctx context.Context, c *checkpoint.Commit) error {
 func TestM28DurableWaitsForTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &gated{pass: make(chan struct{})}
-		s := newShell(t, func(_ *reactor.Config, o *Options) {
+		s := newShell(t, func(_ *reactor.Config, o *bedding) {
 			store.Store = o.Store.(checkpoint.Store)
 			o.Store = store
 		})
@@ -103,7 +103,7 @@ func TestM28DurableWaitsForTheNextCommit(t *testing.T) {
 func TestM5HealthWhileNothingIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &gated{pass: make(chan struct{})}
-		s := newShell(t, func(_ *reactor.Config, o *Options) {
+		s := newShell(t, func(_ *reactor.Config, o *bedding) {
 			store.Store = o.Store.(checkpoint.Store)
 			o.Store = store
 		})

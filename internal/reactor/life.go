@@ -22,8 +22,11 @@ const (
 	HealthStopped  Health = "stopped"
 )
 
-// checkpointName stands for the checkpoint in the list of what is degraded.
-const checkpointName = "checkpoint"
+// checkpointName and clockName stand for what is no accumulator in the list of what is degraded.
+const (
+	checkpointName = "checkpoint"
+	clockName      = "clock"
+)
 
 // life is where a graph is between starting and stopped, and why.
 type life struct {
@@ -32,6 +35,7 @@ type life struct {
 	warmUntil    time.Time // zero: no bound
 	warmed       bool      // warming is over, by health or by timeout
 	persistError string    // why checkpoints cannot be written; "" when they can
+	clockStep    time.Duration
 }
 
 func (l *life) firing() bool { return l.state == HealthLive || l.state == HealthDegraded }
@@ -122,6 +126,24 @@ func (c *Core) SetPersistError(why string) {
 	c.reassess()
 }
 
+// SetClockStep says that the wall clock has stepped: it is ahead of engine time by so much, or
+// behind it when negative. 0 says that they agree (M26).
+func (c *Core) SetClockStep(by time.Duration) {
+	if by != c.life.clockStep {
+		c.life.clockStep = by
+		c.reassess()
+	}
+}
+
+func stepDetail(by time.Duration) string {
+	if by > 0 {
+		return "the wall clock was set forward by " + by.Round(time.Second).String() +
+			"; engine time follows it if it stays there, and goes on by the monotonic clock until then"
+	}
+	return "the wall clock was set back by " + (-by).Round(time.Second).String() +
+		"; engine time never goes backwards: it runs a tenth slower until the wall clock has caught up"
+}
+
 // reassess moves between warming, live and degraded. It leaves every other state alone:
 // a graph that is halted or has failed never reads as live (W22).
 func (c *Core) reassess() {
@@ -153,6 +175,8 @@ func (c *Core) reassess() {
 			"more than max_micro_epochs have taken in nothing new, and the rest waits until time moves on")
 	case c.life.persistError != "":
 		c.life.set(HealthDegraded, "checkpoint_failing", c.life.persistError)
+	case c.life.clockStep != 0:
+		c.life.set(HealthDegraded, "clock_stepped", stepDetail(c.life.clockStep))
 	default:
 		c.life.set(HealthLive, "", "")
 	}
@@ -168,7 +192,7 @@ func (c *Core) unhealthy() int {
 	return -1
 }
 
-// Degraded names what is not healthy: accumulators, and the checkpoint. It is nil when all is well.
+// Degraded names what is not healthy: accumulators, the checkpoint, the clock. It is nil when all is well.
 func (c *Core) Degraded() []string {
 	if c.life.state == HealthLive {
 		return nil
@@ -181,6 +205,9 @@ func (c *Core) Degraded() []string {
 	}
 	if c.life.persistError != "" {
 		names = append(names, checkpointName)
+	}
+	if c.life.clockStep != 0 {
+		names = append(names, clockName)
 	}
 	return names
 }

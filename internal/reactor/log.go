@@ -25,6 +25,7 @@ const (
 	logWith   = 'W' // now, key, replace, values, outcome
 	logPause  = 'P' // now, by
 	logResume = 'R' // now
+	logBack   = 'K' // now: engine time was set back
 )
 
 // maxEntry is about how many bytes make an entry full, so that one is never too large to
@@ -185,6 +186,12 @@ func (c *Core) logPause(by string) {
 func (c *Core) logResume() {
 	if c.logging() {
 		c.journal.buf = c.note(logResume)
+	}
+}
+
+func (c *Core) logBack() {
+	if c.logging() {
+		c.journal.buf = c.note(logBack)
 	}
 }
 

@@ -118,6 +118,10 @@ func (r *Replayer) call(kind byte, in *reader) error {
 		if by := in.string(); in.err == nil {
 			c.Pause(now, by)
 		}
+	case logBack:
+		if in.err == nil {
+			c.SetBack(now)
+		}
 	case logResume:
 		if in.err == nil {
 			c.Resume(now)

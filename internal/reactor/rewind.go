@@ -3,6 +3,7 @@ package reactor
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -12,6 +13,31 @@ import (
 func (c *Core) Rewind(i int, to []boundary.Position) {
 	c.accs[i].mark.Positions = to
 	c.changes.accs[i] = true
+}
+
+// SetBack sets engine time back to now: the one that was restored comes from a clock that was
+// wrong. No timer runs from a time that has not come. It is for a core that is not started.
+func (c *Core) SetBack(now time.Time) {
+	c.now, c.changes.head = now, true
+	if c.lastStart.After(now) {
+		c.lastStart = now
+	}
+	at := nano(now)
+	c.ticked = min(c.ticked, at)
+	c.shared.setBack(at)
+	for i := range c.keys.ages {
+		c.keys.ages[i].seen = min(c.keys.ages[i].seen, at)
+	}
+	for _, k := range c.keys.byKey { // each by itself: the order does not matter
+		k.setBack(at)
+		c.changes.touch(k)
+		c.schedule(k)
+	}
+	c.logBack()
+}
+
+func (k *cell) setBack(at int64) {
+	k.started, k.first, k.last, k.seen = min(k.started, at), min(k.first, at), min(k.last, at), min(k.seen, at)
 }
 
 // Blank is the record of a graph that has no state any more, made of its last one: watchers'

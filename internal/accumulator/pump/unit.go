@@ -32,6 +32,8 @@ type Config struct {
 	Fail *failpoint.Set
 	// MarkEvery is how long a mark may lag behind when no boundary carries it; 0 means 1s.
 	MarkEvery time.Duration
+	// Now is the engine time that the graph's reactor goes by; nil for the wall clock.
+	Now func() time.Time
 }
 
 // Unit is one accumulator live: it merges the pushes of its mailbox with what its source
@@ -72,6 +74,9 @@ const (
 func New(cfg Config) *Unit {
 	if cfg.MarkEvery <= 0 {
 		cfg.MarkEvery = time.Second
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	u := &Unit{
 		cfg: cfg, core: cfg.Core, mailbox: cfg.Mailbox, port: cfg.Port,
@@ -162,7 +167,7 @@ func (u *Unit) round(ctx context.Context) (busy bool, err error) {
 
 // tick moves engine time on and completes what it makes due.
 func (u *Unit) tick() {
-	if now := time.Now(); now.After(u.now) {
+	if now := u.cfg.Now(); now.After(u.now) {
 		u.now = now
 	}
 	u.core.Tick(u.now)
@@ -243,7 +248,7 @@ func (u *Unit) alarm() <-chan time.Time {
 	if next.IsZero() {
 		return nil
 	}
-	u.timer.Reset(time.Until(next))
+	u.timer.Reset(next.Sub(u.cfg.Now()))
 	return u.timer.C
 }
 
