@@ -38,9 +38,10 @@ import (
 )
 
 type (
-	// Source and Sink describe kinds whose run time is a graph's.
+	// Source describes a kind of source whose run time is a graph's.
 	Source = kind.Source[accumulator.Source]
-	Sink   = kind.Sink[sink.Sink]
+	// Sink describes a kind of sink whose run time is a graph's.
+	Sink = kind.Sink[sink.Sink]
 
 	// Tables looks at the tables of the store's own database.
 	Tables = postgres.Tables

@@ -110,19 +110,21 @@ func Definitions() decode.Definitions {
 		decode.MappingOf("kafka_sasl", saslFields, decode.Choices{"mechanism": mechanisms}))
 }
 
-// BrokersField, TLSField and SASLField are fields of whatever has a cluster.
+// BrokersField is the field brokers of whatever has a cluster.
 func BrokersField[T any](cluster func(*T) *Cluster) decode.Field[T] {
 	return decode.Field[T]{Name: "brokers", Read: func(d *decode.Decoder, v decode.Value, into *T) {
 		cluster(into).Brokers = readBrokers(d, v)
 	}}
 }
 
+// TLSField is the field tls of whatever has a cluster.
 func TLSField[T any](cluster func(*T) *Cluster) decode.Field[T] {
 	return decode.Field[T]{Name: "tls", Read: func(d *decode.Decoder, v decode.Value, into *T) {
 		cluster(into).TLS = readTLS(d, v)
 	}}
 }
 
+// SASLField is the field sasl of whatever has a cluster.
 func SASLField[T any](cluster func(*T) *Cluster) decode.Field[T] {
 	return decode.Field[T]{Name: "sasl", Read: func(d *decode.Decoder, v decode.Value, into *T) {
 		s := &SASL{Mechanism: mechanisms.Default()}

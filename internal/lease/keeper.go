@@ -267,11 +267,12 @@ func (k *Keeper) Learn(id checkpoint.ID, owner string) {
 	signal(k.lookNow)
 }
 
-// see is the term, or why there is none, who else owns a graph, and a channel that is closed when either may have changed.
-func (k *Keeper) see(id checkpoint.ID) (t *Term, why error, owner string, look <-chan struct{}) {
+// see is the term, who else owns a graph, and a channel that is closed when either may have
+// changed; why says why there is no term.
+func (k *Keeper) see(id checkpoint.ID) (t *Term, owner string, look <-chan struct{}, why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.term, k.why, k.owned[id], k.look
+	return k.term, k.owned[id], k.look, k.why
 }
 
 // listen has the others look at once when another daemon has yielded a graph or changed a

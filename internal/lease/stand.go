@@ -24,7 +24,7 @@ func (k *Keeper) Stand(ctx context.Context, id checkpoint.ID, show func(Standing
 		}
 	}()
 	for ctx.Err() == nil {
-		t, why, owner, look := k.see(id)
+		t, owner, look, why := k.see(id)
 		over := t == nil || !t.Holds() // a term that is over is taken away soon
 		if !over && owner == "" {
 			return t

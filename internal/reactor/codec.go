@@ -120,12 +120,6 @@ func encodeBoundary(dst []byte, b *boundary.Boundary) []byte {
 	return b.Value.AppendBinary(dst)
 }
 
-func decodeBoundary(data []byte) (*boundary.Boundary, []byte, error) {
-	r := reader{b: data}
-	b := r.boundary()
-	return b, r.b, r.err
-}
-
 func (r *reader) boundary() *boundary.Boundary {
 	b := &boundary.Boundary{Key: boundary.Key(r.string()), First: r.position(), Last: r.position(), At: r.time(), Events: r.int(), Size: int(r.int()), Origin: r.string()}
 	if raw := r.string(); raw != "" {

@@ -31,6 +31,7 @@ import (
 )
 
 // What parts of declarations are made of.
+
 type (
 	Pos         = decode.Pos
 	Expr        = decode.Expr

@@ -8,11 +8,11 @@ package spec
 type After uint8
 
 const (
-	// Lost: it is gone, as what was pushed is.
+	// Lost is when it is gone, as what was pushed is.
 	Lost After = iota
-	// Again: the source goes back to its position and gives it again.
+	// Again is when the source goes back to its position and gives it again.
 	Again
-	// Anew: the source asks again, and gives what is there then.
+	// Anew is when the source asks again, and gives what is there then.
 	Anew
 )
 
@@ -52,12 +52,12 @@ func (o Origin) Graph() (graph, output string, ok bool) { return o.graph, o.outp
 type Outbox uint8
 
 const (
-	// NoOutbox: the sink takes what it is given and answers nothing, so that there is nothing
-	// to deliver again.
+	// NoOutbox is of a sink that takes what it is given and answers nothing, so that there
+	// is nothing to deliver again.
 	NoOutbox Outbox = iota
-	// MayOutbox: where the declaration asks for it.
+	// MayOutbox is where the declaration asks for it.
 	MayOutbox
-	// OwnOutbox: always, unless the values are rows of the commit itself.
+	// OwnOutbox is always, unless the values are rows of the commit itself.
 	OwnOutbox
 )
 

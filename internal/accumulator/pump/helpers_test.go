@@ -2,7 +2,6 @@ package pump
 
 import (
 	"testing"
-	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
@@ -45,11 +44,6 @@ func newCore(t testing.TB, a spec.Accumulator) *accumulator.Core {
 
 // expr is an expression as a declaration would hold it.
 func expr(text string) spec.Expr { return spec.Expr{Text: text} }
-
-// at is a time after the tests' beginning of time.
-func at(d time.Duration) time.Time {
-	return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC).Add(d)
-}
 
 // pulled is event n of a source, with the position after it.
 func pulled(n int64, raw string) *boundary.Event {

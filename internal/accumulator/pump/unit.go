@@ -70,7 +70,7 @@ const (
 	maxGroupBytes  = 1 << 20
 )
 
-// NewUnit makes a Unit. It does nothing before Run.
+// New makes a Unit. It does nothing before Run.
 func New(cfg Config) *Unit {
 	if cfg.MarkEvery <= 0 {
 		cfg.MarkEvery = time.Second

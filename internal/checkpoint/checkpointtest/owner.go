@@ -30,6 +30,7 @@ func NewOwner(b testing.TB, s checkpoint.Store, name string) *Owner {
 
 // Commit sends Next, as the commit after the last one.
 func (o *Owner) Commit(b testing.TB) {
+	b.Helper()
 	o.Next.Seq++
 	o.Next.Epoch += int64(max(1, len(o.Next.Firings)))
 	for i := range o.Next.Firings {

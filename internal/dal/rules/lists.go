@@ -42,6 +42,7 @@ func RingTail(firings []checkpoint.Firing, keep int) []checkpoint.Firing {
 	return firings[len(firings)-keep:]
 }
 
+// PlaceOf is where a firing stands in the order of all of its graph.
 func PlaceOf(f *checkpoint.Firing) Place { return Place{f.Incarnation, f.Epoch} }
 
 // PruneBatch is how many rows one step of a pruning removes, so that commits get in between.
@@ -60,6 +61,7 @@ type Retention struct {
 	bytes int64
 }
 
+// Removes decides on the next letter, from so long ago and of so many bytes.
 func (r *Retention) Removes(at time.Time, size int64) bool {
 	if !r.OlderThan.IsZero() && at.Before(r.OlderThan) {
 		return true
@@ -76,6 +78,7 @@ type OutboxPage struct {
 	taken int
 }
 
+// NewOutboxPage begins a page; a bound of 0 or less is the usual one.
 func NewOutboxPage(limit int, maxBytes int64) *OutboxPage {
 	const standard, most, standardBytes = 100, 1000, 1 << 20
 	if limit <= 0 {
@@ -87,6 +90,7 @@ func NewOutboxPage(limit int, maxBytes int64) *OutboxPage {
 	return &OutboxPage{Limit: min(limit, most), Bytes: maxBytes}
 }
 
+// Takes says whether an entry of so many bytes still belongs to the page, and counts it in.
 func (p *OutboxPage) Takes(size int64) bool {
 	if p.taken == p.Limit || p.taken > 0 && size > p.Bytes {
 		return false

@@ -85,8 +85,10 @@ type Definitions struct {
 // them, which are all of them that have properties.
 func Define(text string, mappings ...Mapping) Definitions { return Definitions{text, mappings} }
 
-// Text is the definitions, as one JSON object; Mappings are what they define.
-func (d Definitions) Text() string        { return d.text }
+// Text is the definitions, as one JSON object.
+func (d Definitions) Text() string { return d.text }
+
+// Mappings are what the definitions define.
 func (d Definitions) Mappings() []Mapping { return slices.Clone(d.mappings) }
 
 // NewSchema says what a kind is, in a few words, and defines its mappings: the first of its own

@@ -42,8 +42,10 @@ func (v Value) anchor() *yaml.Node {
 	return v.node
 }
 
-// Key is the key as it was written; Text is the value as it was written, "" for no scalar.
-func (v Value) Key() string  { return v.key.Value }
+// Key is the key as it was written.
+func (v Value) Key() string { return v.key.Value }
+
+// Text is the value as it was written, "" for no scalar.
 func (v Value) Text() string { return v.node.Value }
 
 // Line is where the key stands.
@@ -52,16 +54,24 @@ func (v Value) Line() int { return v.key.Line }
 // Path is the path of the value.
 func (v Value) Path() string { return v.at.String() }
 
-// Shown is the value as it was written, in quotes; Described says what it is; Subject is how
-// a sentence about it begins. None shows what a reference resolved to.
-func (v Value) Shown() string     { return document.Quote(v.node.Value) }
-func (v Value) Described() string { return document.Describe(v.node) }
-func (v Value) Subject() string   { return document.Subject(v.node) }
+// Shown is the value as it was written, in quotes. Neither it nor Described and Subject show
+// what a reference resolved to.
+func (v Value) Shown() string { return document.Quote(v.node.Value) }
 
-// IsMapping, IsList and IsScalar say what a value is.
+// Described says what the value is.
+func (v Value) Described() string { return document.Describe(v.node) }
+
+// Subject is how a sentence about the value begins.
+func (v Value) Subject() string { return document.Subject(v.node) }
+
+// IsMapping reports whether the value has keys.
 func (v Value) IsMapping() bool { return v.node.Kind == yaml.MappingNode }
-func (v Value) IsList() bool    { return v.node.Kind == yaml.SequenceNode }
-func (v Value) IsScalar() bool  { return v.node.Kind == yaml.ScalarNode }
+
+// IsList reports whether the value is a list.
+func (v Value) IsList() bool { return v.node.Kind == yaml.SequenceNode }
+
+// IsScalar reports whether the value is a single one.
+func (v Value) IsScalar() bool { return v.node.Kind == yaml.ScalarNode }
 
 // IsEmpty reports whether a mapping or list has no entries.
 func (v Value) IsEmpty() bool { return len(v.node.Content) == 0 }
