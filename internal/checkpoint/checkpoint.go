@@ -39,6 +39,10 @@ var (
 	// must act, so the daemon ends with exit code 78; from Acquire or Load, one graph's
 	// state is damaged and the others go on.
 	ErrCorrupt = errors.New("store is damaged")
+	// ErrSlow says that the store did not answer in time, and ErrUnreachable that there is no
+	// connection to it. Of a write it is not known by that whether it was applied.
+	ErrSlow        = errors.New("the store does not answer")
+	ErrUnreachable = errors.New("the store cannot be reached")
 	// ErrClosed says that the store has been closed.
 	ErrClosed = errors.New("store is closed")
 	// ErrBadCursor says that a Query's Before is not a cursor that this list has given.

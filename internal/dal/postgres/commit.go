@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // maxCommitBytes bounds one commit: a message to the server may have 1 GB, and binary data
@@ -77,7 +76,7 @@ func (p *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 // apply sends the commit; ordered says that the records follow on those in the ring.
 func (p *Store) apply(ctx context.Context, c *checkpoint.Commit, firings []checkpoint.Firing, ordered bool) (applied bool, err error) {
 	s := commitStatement(c, firings, ordered)
-	err = p.on(ctx, p.bulk, func(conn *pgxpool.Conn) error {
+	err = p.onFor(ctx, p.bulk, p.budget(p.bulk, commitSize(c)), func(ctx context.Context, conn *pgxpool.Conn) error {
 		var n int64
 		if err := conn.QueryRow(ctx, s.text.String(), s.args...).Scan(&n); err != nil {
 			return outcomeOf(err)

@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -123,7 +122,7 @@ func (p *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderTha
 		batch := drop[:min(rules.PruneBatch, len(drop))]
 		drop = drop[len(batch):]
 		var deleted int64
-		deleted, err = p.exec(ctx, p.bulk, pgDeleteLetters, id.Tenant, id.Graph, id.Shard, batch)
+		deleted, err = p.execFor(ctx, p.bulk, longTimeout, pgDeleteLetters, id.Tenant, id.Graph, id.Shard, batch)
 		removed += deleted
 	}
 	return removed, rules.Wrap(err, "prune dead letters of graph %s", id)

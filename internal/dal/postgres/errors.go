@@ -7,10 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/puddle/v2"
-
-	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // causeOf puts the reason why a context has ended into the error of a call that ended with it.

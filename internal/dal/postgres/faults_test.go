@@ -6,19 +6,20 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
+	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd/graphd/internal/testbed"
 	"github.com/graphd/graphd/migrations"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // A migration that is cut short leaves the schema of the file before it, and its lock goes
@@ -103,6 +104,37 @@ func TestStartsTogether(t *testing.T) {
 	}
 }
 
+// A schema that was made beforehand serves an owner who may not create one.
+func TestSchemaMadeBeforehand(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	role := "owner_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	query(t, dsn, "CREATE ROLE "+role+" LOGIN")
+	defer func() {
+		query(t, dsn, "DROP OWNED BY "+role)
+		query(t, dsn, "DROP ROLE "+role)
+	}()
+	query(t, dsn, "CREATE SCHEMA "+schema+" AUTHORIZATION "+role)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query(t, dsn, "REVOKE CREATE ON DATABASE "+strings.TrimPrefix(u.Path, "/")+" FROM PUBLIC")
+	u.User = url.User(role)
+	p, err := Open(t.Context(), u.String(), Options{Schema: schema})
+	if err != nil {
+		t.Fatalf("the owner of a schema made beforehand: %v", err)
+	}
+	checkpointtest.NewOwner(t, p, "g").Commit(t)
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = Open(t.Context(), u.String(), Options{Schema: schema + "_other"})
+	if err == nil || !strings.Contains(err.Error(), "made beforehand") {
+		t.Errorf("a schema that is not there: %v", err)
+	}
+}
+
 // proxy stands between a store and the server, and cuts the line as told.
 type proxy struct {
 	net.Listener
@@ -110,8 +142,8 @@ type proxy struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
-	// hold keeps the server's answers back.
-	hold bool
+	// hold keeps the server's answers back; swallow takes the bytes of both sides and carries none.
+	hold, swallow bool
 }
 
 func newProxy(t *testing.T, to string) *proxy {
@@ -158,7 +190,7 @@ func (x *proxy) pump(to, from net.Conn, answers bool) {
 			return
 		}
 		x.mu.Lock()
-		hold := x.hold && answers
+		hold := x.hold && answers || x.swallow
 		x.mu.Unlock()
 		if hold {
 			continue
@@ -173,6 +205,12 @@ func (x *proxy) keepAnswers(hold bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.hold = hold
+}
+
+func (x *proxy) swallowAll(swallow bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.swallow = swallow
 }
 
 func (x *proxy) cut() {

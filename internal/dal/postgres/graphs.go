@@ -5,10 +5,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/jackc/pgx/v5"
 )
 
 // pgChannel is where daemons on one database hear of each other: a graph was yielded, a
@@ -86,7 +85,7 @@ func (p *Store) PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (r
 		before = math.MinInt64
 	}
 	for {
-		deleted, err := p.exec(ctx, p.bulk, pgPruneEvents, before, rules.PruneBatch)
+		deleted, err := p.execFor(ctx, p.bulk, longTimeout, pgPruneEvents, before, rules.PruneBatch)
 		if err != nil {
 			return removed, rules.Wrap(err, "prune recovery events")
 		}
@@ -166,7 +165,7 @@ func (p *Store) sweep(ctx context.Context) error {
 		}
 		for _, text := range pgSweeps {
 			for n := int64(batch); n == batch; {
-				if n, err = p.exec(ctx, p.bulk, text, state, batch); err != nil {
+				if n, err = p.execFor(ctx, p.bulk, longTimeout, text, state, batch); err != nil {
 					return err
 				}
 			}

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -98,7 +98,7 @@ func (p *Store) checkLease(ctx context.Context, me string) error {
 // Owned names the other daemons' graphs; see [checkpoint.Leases].
 func (p *Store) Owned(ctx context.Context) (map[checkpoint.ID]string, error) {
 	owned := map[checkpoint.ID]string{}
-	err := p.on(ctx, p.control, func(c *pgxpool.Conn) error {
+	err := p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, err := c.Query(ctx, pgOwned, p.owner())
 		if err != nil {
 			return err
@@ -127,7 +127,10 @@ func (p *Store) AwaitChange(ctx context.Context) error {
 		return rules.Wrap(p.listen(ctx), "listen for other daemons")
 	}
 	for {
-		n, err := p.listener.WaitForNotification(ctx)
+		n, err := p.hear(ctx)
+		if err == nil && n == nil {
+			continue // nothing was said, and the line carries
+		}
 		if err != nil {
 			p.deafen()
 			return rules.Wrap(causeOf(ctx, err), "listen for other daemons")
@@ -138,18 +141,36 @@ func (p *Store) AwaitChange(ctx context.Context) error {
 	}
 }
 
+// listenPause is after how long a silent listener looks whether its line still carries.
+const listenPause = 5 * time.Second
+
+// hear waits for a notification; nil says that none came for a while, and that the server answers.
+func (p *Store) hear(ctx context.Context) (*pgconn.Notification, error) {
+	wait, cancel := context.WithTimeout(ctx, listenPause)
+	defer cancel()
+	n, err := p.listener.WaitForNotification(wait)
+	if err == nil || context.Cause(ctx) != nil || wait.Err() == nil {
+		return n, err
+	}
+	ask := within(ctx, p.timeouts.Lease)
+	defer ask.stop()
+	return nil, causeOf(ask, p.listener.Ping(ask))
+}
+
 func (p *Store) listen(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	c, err := p.leases.Acquire(ctx)
+	s := within(ctx, p.timeouts.Lease)
+	defer s.stop()
+	c, err := p.leases.Acquire(s)
 	if err != nil {
-		return explain(causeOf(ctx, err))
+		return explain(causeOf(s, err))
 	}
 	p.listener = c.Hijack()
-	if _, err := p.listener.Exec(ctx, "LISTEN "+pgChannel); err != nil {
+	if _, err := p.listener.Exec(s, "LISTEN "+pgChannel); err != nil {
 		p.deafen()
-		return explain(causeOf(ctx, err))
+		return explain(causeOf(s, err))
 	}
 	return nil
 }

@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/graphd/graphd/internal/dal/rules"
 )
 
 // migrateWait bounds how long a start waits for another daemon that migrates.
@@ -51,9 +50,20 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, files fs.FS
 }
 
 func applyMissing(ctx context.Context, conn *pgx.Conn, schema string, known []rules.Migration) error {
-	_, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize())
+	// IF NOT EXISTS asks for the right to create schemas although one is there, made beforehand
+	// for an owner who may not.
+	var there bool
+	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there)
+	name := pgx.Identifier{schema}.Sanitize()
+	if err == nil && !there {
+		_, err = conn.Exec(ctx, "CREATE SCHEMA "+name)
+	}
 	if err == nil {
-		_, err = conn.Exec(ctx, `CREATE TABLE IF NOT EXISTS schema_migration (
+		// What the server found on the path before there was the schema it may go on with.
+		_, err = conn.Exec(ctx, "SET search_path = "+name+", pg_catalog")
+	}
+	if err == nil {
+		_, err = conn.Exec(ctx, `CREATE TABLE IF NOT EXISTS `+name+`.schema_migration (
 			version bigint PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
 	}
 	if err != nil {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -120,12 +119,14 @@ func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64
 	}
 	n := len(entries)
 	seqs, at, sums, data := make([]int64, n), make([]int64, n), make([]int64, n), make([][]byte, n)
+	size := int64(0)
 	for i := range entries {
 		e := &entries[i]
+		size += int64(len(e.Data))
 		seqs[i], at[i], sums[i], data[i] = e.Seq, rules.Nanos(e.At), rules.JournalSum(e), rules.OrEmpty(e.Data)
 	}
 	var applied int64
-	err := p.on(ctx, p.bulk, func(c *pgxpool.Conn) error {
+	err := p.onFor(ctx, p.bulk, p.budget(p.bulk, size), func(ctx context.Context, c *pgxpool.Conn) error {
 		return outcomeOf(c.QueryRow(ctx, pgAppendJournal, id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs, at, sums, data).Scan(&applied))
 	})
 	if err != nil || applied == 1 {

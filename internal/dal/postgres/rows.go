@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // sinkRows adds the rows of a co-transaction (M30): one INSERT for the rows that have the
@@ -165,7 +164,7 @@ func (p *Store) refusedRow(ctx context.Context, c *checkpoint.Commit, refused er
 		return refused
 	}
 	var found *checkpoint.RowError
-	err := p.on(ctx, p.control, func(conn *pgxpool.Conn) (err error) {
+	err := p.onFor(ctx, p.control, longTimeout, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 		found, err = probeRows(ctx, conn, c.Rows)
 		return err
 	})

@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/migrations"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/puddle/v2"
 )
 
 // Options tune a store. The zero value is right for a daemon.
@@ -29,6 +29,8 @@ type Options struct {
 	Schema string
 	// Name is what other daemons call this one, for people; "" means the process's id in the store.
 	Name string
+	// Timeouts are the ends of calls.
+	Timeouts Timeouts
 }
 
 // Store is a store in a PostgreSQL database, which several daemons may share. Open it
@@ -42,6 +44,9 @@ type Store struct {
 	// and lists; control what begins and ends runs and changes declarations; leases what
 	// keeps this daemon the owner of its graphs.
 	bulk, control, leases *pgxpool.Pool
+
+	timeouts Timeouts
+	lines    lines
 
 	sweeper *rules.Sweeper
 	// lease is the owner that renewals go under, "" before the first.
@@ -84,7 +89,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	p := &Store{process: uuid.NewString(), name: opts.Name, schema: opts.Schema}
+	p := &Store{process: uuid.NewString(), name: opts.Name, schema: opts.Schema, timeouts: opts.Timeouts.withDefaults()}
 	if p.name == "" {
 		p.name = p.process
 	}
@@ -109,7 +114,7 @@ func (p *Store) connect(ctx context.Context, dsn string) error {
 	if !namesPoolSize(dsn) {
 		cfg.MaxConns = bulkConns
 	}
-	dialer := &redialer{dial: (&net.Dialer{KeepAlive: 5 * time.Second}).DialContext}
+	dialer := &redialer{lines: &p.lines, dial: (&net.Dialer{KeepAlive: 5 * time.Second, Control: userTimeout(p.timeouts.Call)}).DialContext}
 	for _, pool := range []struct {
 		at      **pgxpool.Pool
 		conns   int32
@@ -117,6 +122,7 @@ func (p *Store) connect(ctx context.Context, dsn string) error {
 	}{{&p.bulk, cfg.MaxConns, 30 * time.Second}, {&p.control, controlConns, 10 * time.Second}, {&p.leases, leaseConns, 3 * time.Second}} {
 		c := cfg.Copy()
 		c.MaxConns, c.MinConns = pool.conns, 0
+		c.PingTimeout = min(pingTimeout, p.timeouts.Lease/2)
 		c.ConnConfig.DialFunc = dialer.Dial
 		c.ConnConfig.ConnectTimeout = 5 * time.Second
 		if cfg.ConnConfig.ConnectTimeout > 0 {
@@ -176,7 +182,7 @@ func (p *Store) Kind() string { return "postgres" }
 
 // Ping asks the database.
 func (p *Store) Ping(ctx context.Context) error {
-	return rules.Wrap(p.on(ctx, p.control, func(c *pgxpool.Conn) error { return c.Ping(ctx) }), "ping store")
+	return rules.Wrap(p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) error { return c.Ping(ctx) }), "ping store")
 }
 
 // Close gives up the lease, so that others may take this daemon's graphs at once, and
@@ -191,6 +197,9 @@ func (p *Store) Close() error {
 }
 
 func (p *Store) closePools() {
+	// A pool waits until the server has taken its farewell, for 15 s where the line carries none.
+	timer := time.AfterFunc(closeTimeout, p.lines.cut)
+	defer timer.Stop()
 	for _, pool := range []*pgxpool.Pool{p.bulk, p.control, p.leases} {
 		if pool != nil {
 			pool.Close()
@@ -198,22 +207,41 @@ func (p *Store) closePools() {
 	}
 }
 
-// on runs use with a connection of a pool, and explains its error.
-func (p *Store) on(ctx context.Context, pool *pgxpool.Pool, use func(*pgxpool.Conn) error) error {
+// on runs use with a connection of a pool, for as long as a small call may take.
+func (p *Store) on(ctx context.Context, pool *pgxpool.Pool, use func(context.Context, *pgxpool.Conn) error) error {
+	return p.onFor(ctx, pool, p.budget(pool, 0), use)
+}
+
+// onFor runs use with a connection of a pool, and explains its error. A connection that has
+// not answered in time is closed, and so are those that are idle: they may hang on the same line.
+func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Duration, use func(context.Context, *pgxpool.Conn) error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	c, err := pool.Acquire(ctx)
-	if err != nil {
-		return explain(causeOf(ctx, err))
+	s := within(ctx, p.budget(pool, 0))
+	defer s.stop()
+	err := func() error {
+		c, err := pool.Acquire(s)
+		if err != nil && context.Cause(s) == nil && !errors.Is(err, puddle.ErrClosedPool) {
+			err = fmt.Errorf("%w: %w", checkpoint.ErrUnreachable, err)
+		}
+		if err != nil {
+			return err
+		}
+		defer c.Release()
+		s.every = budget
+		s.progress()
+		return use(s, c)
+	}()
+	if err != nil && errors.Is(context.Cause(s), checkpoint.ErrSlow) {
+		pool.Reset()
 	}
-	defer c.Release()
-	return explain(causeOf(ctx, use(c)))
+	return explain(causeOf(s, err))
 }
 
 // row runs a statement that answers at most one row; found is false when there is none.
 func (p *Store) row(ctx context.Context, pool *pgxpool.Pool, text string, args []any, into ...any) (found bool, err error) {
-	err = p.on(ctx, pool, func(c *pgxpool.Conn) error {
+	err = p.on(ctx, pool, func(ctx context.Context, c *pgxpool.Conn) error {
 		err := c.QueryRow(ctx, text, args...).Scan(into...)
 		found = err == nil
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -246,7 +274,7 @@ func isDead(err error) bool {
 }
 
 func (p *Store) query(ctx context.Context, text string, args []any, visit func(pgx.Rows) error) error {
-	return p.on(ctx, p.bulk, func(c *pgxpool.Conn) error {
+	return p.on(ctx, p.bulk, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, err := c.Query(ctx, text, args...)
 		if err != nil {
 			return err
@@ -255,6 +283,9 @@ func (p *Store) query(ctx context.Context, text string, args []any, visit func(p
 		for rows.Next() {
 			if err := visit(rows); err != nil {
 				return err
+			}
+			if s, ok := ctx.(*stretch); ok {
+				s.progress() // a large answer takes as long as it comes in
 			}
 			if err := context.Cause(ctx); err != nil {
 				return err
@@ -266,7 +297,12 @@ func (p *Store) query(ctx context.Context, text string, args []any, visit func(p
 
 // exec runs a statement and says how many rows it changed.
 func (p *Store) exec(ctx context.Context, pool *pgxpool.Pool, text string, args ...any) (changed int64, err error) {
-	err = p.on(ctx, pool, func(c *pgxpool.Conn) error {
+	return p.execFor(ctx, pool, p.budget(pool, 0), text, args...)
+}
+
+// execFor is exec for a statement that may take longer.
+func (p *Store) execFor(ctx context.Context, pool *pgxpool.Pool, budget time.Duration, text string, args ...any) (changed int64, err error) {
+	err = p.onFor(ctx, pool, budget, func(ctx context.Context, c *pgxpool.Conn) error {
 		tag, err := c.Exec(ctx, text, args...)
 		changed = tag.RowsAffected()
 		return err
@@ -277,6 +313,7 @@ func (p *Store) exec(ctx context.Context, pool *pgxpool.Pool, text string, args 
 // redialer opens connections; after a failure the next attempts wait a random while that
 // grows to two seconds, so that a database that comes back is not met by all at once.
 type redialer struct {
+	lines  *lines
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	failed atomic.Int32
 }
@@ -298,5 +335,5 @@ func (r *redialer) Dial(ctx context.Context, network, addr string) (net.Conn, er
 		return nil, err
 	}
 	r.failed.Store(0)
-	return c, nil
+	return r.lines.add(c), nil
 }

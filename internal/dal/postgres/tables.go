@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -113,7 +113,7 @@ func checkConflict(ctx context.Context, q tableQuery, t *checkpoint.Table, refus
 // Columns checks that rows of t can go to its table in the store's database, and answers
 // which columns they have. The error is a *TableError when they can not.
 func (p *Store) Columns(ctx context.Context, t checkpoint.Table) (columns []string, err error) {
-	err = p.on(ctx, p.control, func(c *pgxpool.Conn) (err error) {
+	err = p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) (err error) {
 		columns, err = checkTable(ctx, c, &t)
 		return err
 	})
@@ -137,6 +137,8 @@ func OpenTables(ctx context.Context, dsn string) (*Tables, error) {
 	}
 	cfg.MaxConns = tablesConns
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	cfg.PingTimeout = pingTimeout
+	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAlive: 5 * time.Second, Control: userTimeout(callTimeout)}).DialContext
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "graphd sink"
 	}

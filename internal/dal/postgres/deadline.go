@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Every call has an end of its own, on this side of the connection: a server that is gone, or a
+// line that takes bytes and carries none, answers no statement_timeout.
+const (
+	// callTimeout is below the lease (3 s), so that a daemon whose store hangs knows of it
+	// before others run its graphs.
+	callTimeout = 2500 * time.Millisecond
+	// leaseTimeout leaves a renewal time for a second attempt, on a connection of its own.
+	leaseTimeout = 900 * time.Millisecond
+	// longTimeout is for calls that work on many rows and keep nobody waiting: sweeping, pruning.
+	longTimeout = 35 * time.Second
+	// slowest is how many bytes a second a line carries at least: what a call may take grows
+	// with what it carries.
+	slowest = 8 << 20
+	// pingTimeout bounds the look at a connection that has been idle.
+	pingTimeout = 500 * time.Millisecond
+	// closeTimeout bounds the farewell to the server.
+	closeTimeout = time.Second
+)
+
+// Timeouts are the ends of calls; zero means the constants above.
+type Timeouts struct {
+	// Call bounds a call, but for what its size allows it. Below the lease.
+	Call time.Duration
+	// Lease bounds the calls that keep the lease.
+	Lease time.Duration
+}
+
+func (t Timeouts) withDefaults() Timeouts {
+	if t.Call <= 0 {
+		t.Call = callTimeout
+	}
+	if t.Lease <= 0 {
+		t.Lease = leaseTimeout
+	}
+	return t
+}
+
+// budget is how long a call on a pool may take that carries so many bytes.
+func (p *Store) budget(pool *pgxpool.Pool, bytes int64) time.Duration {
+	if pool == p.leases {
+		return p.timeouts.Lease
+	}
+	return p.timeouts.Call + time.Duration(bytes)*time.Second/slowest
+}
+
+// stretch is a context that ends when nothing has come of it for a while.
+type stretch struct {
+	context.Context
+	end   context.CancelCauseFunc
+	timer *time.Timer
+	every time.Duration
+}
+
+// within is ctx, ended after a time without progress with an error that says so.
+func within(ctx context.Context, d time.Duration) *stretch {
+	s := &stretch{every: d}
+	s.Context, s.end = context.WithCancelCause(ctx)
+	s.timer = time.AfterFunc(d, func() {
+		s.end(fmt.Errorf("%w within %v: its connection was thrown away; look at the database's load and at the network", checkpoint.ErrSlow, d))
+	})
+	return s
+}
+
+// progress begins the time anew.
+func (s *stretch) progress() { s.timer.Reset(s.every) }
+
+func (s *stretch) stop() {
+	s.timer.Stop()
+	s.end(nil)
+}
+
+// lines are the open connections of a store, so that Close can end those that take no farewell.
+type lines struct {
+	mu   sync.Mutex
+	open map[*line]struct{}
+}
+
+type line struct {
+	net.Conn
+	of   *lines
+	once sync.Once
+}
+
+func (l *lines) add(c net.Conn) net.Conn {
+	n := &line{Conn: c, of: l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = map[*line]struct{}{}
+	}
+	l.open[n] = struct{}{}
+	return n
+}
+
+// Close closes the connection, once.
+func (n *line) Close() (err error) {
+	n.once.Do(func() {
+		n.of.mu.Lock()
+		delete(n.of.open, n)
+		n.of.mu.Unlock()
+		err = n.Conn.Close()
+	})
+	return err
+}
+
+// cut closes all that are open.
+func (l *lines) cut() {
+	l.mu.Lock()
+	var all []*line
+	for n := range l.open {
+		all = append(all, n)
+	}
+	l.mu.Unlock()
+	for _, n := range all {
+		_ = n.Close()
+	}
+}

@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
+)
+
+// throughProxy is a store whose connections a proxy carries.
+func throughProxy(t *testing.T, dsn, schema string, timeouts Timeouts) (*Store, *proxy) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newProxy(t, u.Host)
+	u.Host = x.Addr().String()
+	p, err := Open(t.Context(), u.String(), Options{Schema: schema, Timeouts: timeouts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, x
+}
+
+// M45: a line that takes bytes and carries none holds no call up for longer than the lease.
+// Another daemon takes over within the lease and a margin; when the line carries again, the first
+// goes on, on new connections.
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	const ttl, call = time.Second, 700 * time.Millisecond
+	a, line := throughProxy(t, dsn, schema, Timeouts{Call: call, Lease: 300 * time.Millisecond})
+	defer a.Close()
+	b := open(t, dsn, schema)
+	defer b.Close()
+	renew(t, a, ttl)
+	renew(t, b, time.Minute)
+	o := checkpointtest.NewOwner(t, a, "g")
+	o.Next.Cells = checkpointtest.CellsOf(3, 100)
+	o.Commit(t)
+	line.swallowAll(true)
+	began := time.Now()
+	calls := map[string]func() error{
+		"commit":  func() error { c := o.Next; c.Seq++; return a.Commit(t.Context(), &c) },
+		"acquire": func() error { _, err := a.Acquire(t.Context(), o.Next.ID); return err },
+		"load":    func() error { return a.Load(t.Context(), o.Next.ID, func(checkpoint.Cell) error { return nil }) },
+		"journal": func() error {
+			return a.AppendJournal(t.Context(), o.Next.ID, o.Next.Fence, []checkpoint.JournalEntry{{Seq: 1}})
+		},
+		"renewal": func() error { _, err := a.RenewLease(t.Context(), ttl); return err },
+		"ping":    func() error { return a.Ping(t.Context()) },
+	}
+	type answer struct {
+		name string
+		err  error
+		took time.Duration
+	}
+	answers := make(chan answer, len(calls))
+	for name, call := range calls {
+		go func() { answers <- answer{name, call(), time.Since(began)} }()
+	}
+	for range calls {
+		got := <-answers
+		if !errors.Is(got.err, checkpoint.ErrSlow) || !strings.Contains(got.err.Error(), "thrown away") {
+			t.Errorf("%s: %v, want ErrSlow", got.name, got.err)
+		}
+		// A read is tried again once; nothing else takes longer than its bound.
+		if got.took > 2*call+time.Second {
+			t.Errorf("%s took %v", got.name, got.took)
+		}
+	}
+	for {
+		renew(t, b, time.Minute)
+		head, err := b.Acquire(t.Context(), o.Next.ID)
+		if err == nil {
+			if head.Seq != o.Next.Seq {
+				t.Errorf("the new owner goes on from commit %d, want %d", head.Seq, o.Next.Seq)
+			}
+			break
+		}
+		if took := time.Since(began); !isOwned(err) || took > ttl+3*time.Second {
+			t.Fatalf("after %v: %v", took, err)
+		}
+	}
+	line.swallowAll(false)
+	healed := time.Now()
+	for {
+		_, err := a.RenewLease(t.Context(), ttl)
+		if err == nil {
+			break
+		}
+		if time.Since(healed) > 5*time.Second {
+			t.Fatalf("the line carries, and the lease is not renewed: %v", err)
+		}
+	}
+	if _, err := a.Acquire(t.Context(), o.Next.ID); !isOwned(err) {
+		t.Errorf("the first daemon: %v, want that the graph is owned", err)
+	}
+	if err := a.Load(t.Context(), o.Next.ID, func(checkpoint.Cell) error { return nil }); err != nil {
+		t.Errorf("load, when the line carries again: %v", err)
+	}
+}
+
+// A store on a line that carries nothing is closed within seconds (M38).
+func TestHalfOpenClose(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	a, line := throughProxy(t, dsn, schema, Timeouts{Call: 500 * time.Millisecond, Lease: 200 * time.Millisecond})
+	renew(t, a, time.Second)
+	checkpointtest.NewOwner(t, a, "g").Commit(t)
+	line.swallowAll(true)
+	began := time.Now()
+	_ = a.Close() // it says that the lease could not be given up
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("closing took %v", took)
+	}
+}
+
+// What is large gets the time it needs: neither a commit of 100 MB nor its load runs into the bound of a small call.
+func TestLargeCommit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100 MB")
+	}
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	p := open(t, dsn, schema)
+	defer p.Close()
+	o := checkpointtest.NewOwner(t, p, "g")
+	o.Next.Cells = checkpointtest.CellsOf(100, 1<<20)
+	o.Commit(t)
+	bytes := 0
+	if err := p.Load(t.Context(), o.Next.ID, func(c checkpoint.Cell) error { bytes += len(c.Data); return nil }); err != nil || bytes != 100<<20 {
+		t.Errorf("%d bytes, %v", bytes, err)
+	}
+	if got := p.budget(p.bulk, 100<<20); got < 10*time.Second {
+		t.Errorf("100 MB may take %v", got)
+	}
+}
