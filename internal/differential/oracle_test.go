@@ -24,8 +24,12 @@ type plan struct {
 	threshold             int
 	span                  int // of ema
 	dedupe                bool
+	guard                 int // 0: none; else windows of a multiple of so many events make no epoch
 	events                []event
 }
+
+// passes says whether the guard lets a window make its epoch.
+func (p *plan) passes(g *group) bool { return p.guard == 0 || len(g.of)%p.guard != 0 }
 
 // zero is the time of second 0.
 var zero = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
@@ -41,6 +45,7 @@ func newPlan(seed uint64) *plan {
 		at := t - r.IntN(1+r.IntN(2*p.lateness+2)) // now and then later than lateness allows
 		p.events = append(p.events, event{max(at, 0), keys[r.IntN(len(keys))], r.IntN(40)})
 	}
+	p.guard = []int{0, 0, 1, 2, 3}[r.IntN(5)]
 	return p
 }
 
@@ -49,6 +54,9 @@ func (p *plan) declaration(file, durability string) string {
 	reactor := "{ when: any, strategy: sequential }"
 	if p.keyed {
 		reactor = "{ when: any, strategy: sequential, key: k }"
+	}
+	if p.guard > 0 {
+		reactor = strings.Replace(reactor, " }", fmt.Sprintf(", guard: w.n %% %d != 0 }", p.guard), 1)
 	}
 	window := fmt.Sprintf("tumbling: %ds", p.size)
 	if p.size != p.every {
@@ -165,7 +173,12 @@ type memory struct {
 func (p *plan) outputs(groups []*group) []string {
 	var out []string
 	memories := map[string]*memory{}
-	for i, g := range groups {
+	epoch := 0
+	for _, g := range groups {
+		if !p.passes(g) {
+			continue
+		}
+		epoch++
 		key := ""
 		if p.keyed {
 			key = g.k
@@ -204,9 +217,10 @@ func (p *plan) outputs(groups []*group) []string {
 		}
 		start, end := zero.Add(time.Duration(g.end-p.size)*time.Second), zero.Add(time.Duration(g.end)*time.Second)
 		const layout = "2006-01-02T15:04:05.000Z"
-		out = append(out, fmt.Sprintf(`%d rows [%q,%q,%d,%d,%d,%d,%d,%s,%s,%q]`, i+1, g.k, start.Format(layout), len(g.of), total, least, last.x, most-least, number(m.smooth), change, judge))
+		out = append(out, fmt.Sprintf(`%d rows [%q,%q,%d,%d,%d,%d,%d,%s,%s,%q]`, epoch, g.k, start.Format(layout),
+			len(g.of), total, least, last.x, most-least, number(m.smooth), change, judge))
 		if judge == "hot" {
-			out = append(out, fmt.Sprintf(`%d alerts {"end":%q,"k":%q,"over":%d}`, i+1, end.Format(layout), g.k, total-p.threshold))
+			out = append(out, fmt.Sprintf(`%d alerts {"end":%q,"k":%q,"over":%d}`, epoch, end.Format(layout), g.k, total-p.threshold))
 		}
 	}
 	return out
