@@ -1,9 +1,16 @@
 package job_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/job"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // timers declares a graph with the inputs a and b in event time; its rows are the time and
@@ -133,5 +140,38 @@ func TestM8WaitsAroundTheYear1970(t *testing.T) {
 	want := `[1,"1969-12-31T23:59:50.000Z",1,null]` + "\n" + `[2,"1970-01-01T00:00:00.000Z",2,null]`
 	if got != want {
 		t.Errorf("a cadence before 1970: got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// endless is a reader of events that lie 10¹¹ ticks of a millisecond apart, each of which says
+// that it was read.
+type endless struct {
+	n    int
+	read func(n int)
+}
+
+func (e *endless) Next(ev *boundary.Event) error {
+	e.n++
+	*ev = boundary.Event{Raw: fmt.Appendf(nil, `{"at":%d,"v":1}`, e.n*100_000_000_000)}
+	e.read(e.n)
+	return nil
+}
+
+// M26: the loops of a run ask whether to go on, also where timers alone keep it busy.
+func TestM26RunHonoursItsContextBetweenEvents(t *testing.T) {
+	t.Parallel()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(timers("when: any, every: 1ms", "", "")), "test.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	in := &endless{read: func(n int) {
+		if n == 2 {
+			cancel(nil)
+		}
+	}}
+	_, err := job.Run(ctx, job.Config{Unit: u, Inputs: []job.Reader{in, &endless{read: func(int) {}}}, Sinks: []sink.Sink{nil}})
+	if !errors.Is(err, context.Canceled) || in.n > 2 {
+		t.Fatalf("%v after %d events", err, in.n)
 	}
 }
