@@ -31,7 +31,8 @@ outputs:
 type pair struct {
 	t     *testing.T
 	db    *pgx.Conn
-	dsn   string
+	dsns  [2]string // how each reaches the database
+	proxy [2]*testbed.Proxy
 	lease time.Duration
 	dirs  [2]string
 	p     [2]*process
@@ -42,9 +43,13 @@ type pair struct {
 
 func newPair(t *testing.T, lease time.Duration) *pair {
 	t.Helper()
-	d := &pair{t: t, dsn: testbed.Postgres(t), lease: lease}
+	d := &pair{t: t, lease: lease}
+	dsn := testbed.Postgres(t)
+	for i := range d.dsns {
+		d.proxy[i], d.dsns[i] = testbed.PostgresProxy(t, dsn)
+	}
 	var err error
-	if d.db, err = pgx.Connect(t.Context(), d.dsn); err != nil {
+	if d.db, err = pgx.Connect(t.Context(), dsn); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.db.Close(context.Background()) })
@@ -69,7 +74,7 @@ func newPair(t *testing.T, lease time.Duration) *pair {
 }
 
 func (d *pair) start(i int) {
-	d.p[i] = startWith(d.t, []string{"OUT=" + d.out(i)}, d.dirs[i], "--store", d.dsn, "--lease", d.lease.String())
+	d.p[i] = startWith(d.t, []string{"OUT=" + d.out(i)}, d.dirs[i], "--store", d.dsns[i], "--lease", d.lease.String())
 }
 
 // out is the file that a daemon sends to.

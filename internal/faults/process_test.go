@@ -69,6 +69,16 @@ func start(t *testing.T, dir string, args ...string) *process {
 // startWith is start with more in the environment.
 func startWith(t *testing.T, env []string, dir string, args ...string) *process {
 	t.Helper()
+	p, err := launch(t, env, dir, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// launch is startWith for a daemon that may refuse to start: the error has what it said.
+func launch(t *testing.T, env []string, dir string, args ...string) (*process, error) {
+	t.Helper()
 	p := &process{t: t, began: time.Now(), log: &logBuffer{}, ended: make(chan error, 1)}
 	if err := os.MkdirAll(filepath.Join(dir, "graphs"), 0o700); err != nil {
 		t.Fatal(err)
@@ -93,7 +103,7 @@ func startWith(t *testing.T, env []string, dir string, args ...string) *process 
 	if err != nil {
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
-		t.Fatalf("the daemon did not get ready: %v\n%s", err, p.log)
+		return nil, fmt.Errorf("the daemon did not get ready: %w\n%s", err, p.log)
 	}
 	p.base = "http://" + ready.Listen
 	go func() {
@@ -101,7 +111,7 @@ func startWith(t *testing.T, env []string, dir string, args ...string) *process 
 		p.ended <- p.cmd.Wait()
 	}()
 	t.Cleanup(p.kill)
-	return p
+	return p, nil
 }
 
 // kill ends the process as a power cut would, and reaps it. Twice does nothing.

@@ -1,0 +1,91 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/testbed"
+)
+
+// TestHalfOpenOwnerIsReplaced: the network between an owner and its database takes every byte,
+// acknowledges it and answers nothing. The owner stands down by itself, the other daemon
+// takes over, nothing is lost or doubled, and once the network is back the old owner stands
+// by (M45).
+func TestHalfOpenOwnerIsReplaced(t *testing.T) {
+	const lease = 600 * time.Millisecond
+	d := newPair(t, lease)
+	var slowest time.Duration
+	const rounds = 3
+	for n := range rounds {
+		old, next := d.owner, 1-d.owner
+		rows := d.one("SELECT count(*) FROM numbers")
+		d.proxy[old].Swallow()
+		began := time.Now()
+		d.lived += time.Since(d.since)
+		d.untilHealth(next, "live", 5*time.Second)
+		slowest = max(slowest, time.Since(began))
+		d.taken(rows)
+		d.untilHealth(old, "standby", 5*time.Second)
+		quiet := d.sent(old)
+		d.proxy[old].Pass()
+		woke := d.one("SELECT count(*) FROM numbers")
+		d.p[next].until("the new owner goes on", 5*time.Second, func() bool {
+			return d.one("SELECT count(*) FROM numbers") > woke+200
+		})
+		d.untilHealth(old, "standby", time.Second)
+		if more := d.sent(old) - quiet; more > 0 {
+			t.Errorf("round %d: the owner has sent %d bytes more after it had stood down", n, more)
+		}
+	}
+	d.settle()
+	t.Logf("%d times half open with a lease of %v: taken over within %v", rounds, lease, slowest)
+}
+
+const outageGraph = `graph: idle
+accumulators: { events: {} }
+reactor: { strategy: sequential }
+outputs: { out: { from: events, sink: { drop: {} } } }
+`
+
+// TestLostLeasesAreNoCrashes: outages of the database that are longer than the lease take a
+// graph from its owner, again and again. It is no crash: the graph is live again after each,
+// and never quarantined (M43, M45).
+func TestLostLeasesAreNoCrashes(t *testing.T) {
+	proxy, dsn := testbed.PostgresProxy(t, testbed.Postgres(t))
+	dir := declare(t, "idle", outageGraph)
+	p := start(t, dir, "--store", dsn, "--lease", "600ms")
+	health := func() string {
+		var s summary
+		if p.do("GET", "/v1/graphs/idle", "", &s) != nil {
+			return ""
+		}
+		return s.Health
+	}
+	p.until("it is live", 10*time.Second, func() bool { return health() == "live" })
+	const outages = 4 // more than crashes are forgiven
+	for range outages {
+		proxy.Refuse()
+		p.until("the lease is lost", 10*time.Second, func() bool { return health() == "standby" })
+		proxy.Pass()
+		p.until("it is live again", 30*time.Second, func() bool { return health() == "live" })
+	}
+	if err := p.do("POST", "/v1/graphs/idle/accumulators/events/events", `{"n":1}`, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.until("it fires", 10*time.Second, func() bool { return p.summary("idle").Counters.Consumed == 1 })
+	var events struct {
+		Items []struct{ Kind, Reason string }
+	}
+	if err := p.do("GET", "/v1/graphs/idle/recovery-events", "", &events); err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range events.Items {
+		if ev.Kind == "quarantined" || strings.Contains(ev.Reason, "crash loop") {
+			t.Errorf("%+v", ev)
+		}
+	}
+	if err := p.stop(); err != nil {
+		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
+	}
+}
