@@ -283,7 +283,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	// The stop outlives what asked for it, within its own bound.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.ShutdownTimeout)
 	defer cancel()
-	err = errors.Join(err, stopError(d.server.Shutdown(end)), <-serving, stopError(d.engine.Close()))
+	err = errors.Join(err, stopError(d.server.Shutdown(end)), <-serving, stopError(d.engine.Shutdown(end)))
 	<-watching // it may have been applying a declaration, to the store
 	err = errors.Join(err, d.store.Close())
 	d.log.Info("stopped")

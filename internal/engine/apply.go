@@ -206,6 +206,10 @@ func (e *Engine) mayApply(exists bool, old *graphrun.Graph, ifMatch int64) error
 	return nil
 }
 
+// deleteTimeout bounds what a graph has to stop in before it is removed: one that is stuck in
+// somebody's code is abandoned then.
+const deleteTimeout = 5 * time.Second
+
 // Delete stops a graph and removes it, with deleteState all it ever persisted too.
 func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error {
 	defer e.changing.lock(g)()
@@ -213,7 +217,9 @@ func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error 
 	if err != nil {
 		return err
 	}
-	if err := m.Stop(); err != nil {
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(deleteTimeout, e.cfg.ShutdownTimeout))
+	defer cancel()
+	if err := m.StopWithin(end); err != nil {
 		e.cfg.Log.Warn("the graph did not stop cleanly before its removal", "graph", g.Name, "err", err)
 	}
 	if err := e.cfg.Store.DeleteDeclaration(ctx, m.ID(), deleteState); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {

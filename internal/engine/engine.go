@@ -88,6 +88,7 @@ type Engine struct {
 	mu       sync.RWMutex
 	graphs   map[api.Ref]*graphrun.Graph
 	closing  bool
+	closeBy  time.Time      // until when Shutdown has time; zero before it
 	feeds    *feed.Links    // how graphs feed graphs
 	everyone watch.Everyone // watchers of all graphs of a tenant
 
@@ -116,7 +117,7 @@ func New(cfg Config) *Engine {
 	e.host = &graphrun.Host{
 		Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Lease: e.own, Feeds: e.feeds, Tasks: e.group, Gate: e.epochs, Careful: e.careful, Fail: cfg.Fail,
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
-		ShutdownTimeout: cfg.ShutdownTimeout, Room: e.hasMemory, Closing: e.isClosing,
+		ShutdownTimeout: cfg.ShutdownTimeout, Room: e.hasMemory, Closing: e.isClosing, CloseBy: e.closesBy,
 	}
 	return e
 }
@@ -177,17 +178,30 @@ func (e *Engine) rewired(m *graphrun.Graph) {
 	}
 }
 
-// Close stops every graph at its epoch boundary, with a final checkpoint each, within the
-// shutdown timeout (M38). What would not stop is named in the error.
+// Close is Shutdown within the shutdown timeout.
 func (e *Engine) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.ShutdownTimeout)
+	defer cancel()
+	return e.Shutdown(ctx)
+}
+
+// Shutdown stops every graph at its epoch boundary, with a final checkpoint each (M38). All of
+// it has the time that ctx has, and what would not stop is named in the error.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	by, ok := ctx.Deadline()
+	if !ok {
+		by = time.Now().Add(e.cfg.ShutdownTimeout)
+	}
 	e.mu.Lock()
-	e.closing = true
+	e.closing, e.closeBy = true, by
 	e.mu.Unlock()
-	e.stopFeeders()
+	ctx, cancel := context.WithDeadline(ctx, by)
+	defer cancel()
+	e.stopFeeders(ctx)
 	e.stop()
-	err := stuckOnly(e.group.WaitDeadline(e.cfg.ShutdownTimeout))
+	err := stuckOnly(e.group.WaitContext(ctx))
 	e.keeping.Stop() // the graphs have ended: nobody needs the lease any more
-	err = errors.Join(err, stuckOnly(e.keeping.WaitDeadline(e.cfg.ShutdownTimeout)))
+	err = errors.Join(err, stuckOnly(e.keeping.WaitContext(ctx)))
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, m := range e.graphs {
@@ -200,13 +214,14 @@ func (e *Engine) Close() error {
 }
 
 // stopFeeders stops the graphs that feed others before those that they feed, so that what is
-// on its way between them arrives; within half of the shutdown timeout.
-func (e *Engine) stopFeeders() {
-	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.ShutdownTimeout/2)
+// on its way between them arrives; within half of the time that there is.
+func (e *Engine) stopFeeders(ctx context.Context) {
+	by, _ := ctx.Deadline()
+	ctx, cancel := context.WithTimeout(ctx, time.Until(by)/2)
 	defer cancel()
 	for _, ref := range e.feeds.Feeders() {
 		if m, err := e.graph(ref); err == nil {
-			_ = m.StopWithin(ctx) // how it ended is told by Close
+			_ = m.StopWithin(ctx) // how it ended is told by Shutdown
 		}
 	}
 }
@@ -256,6 +271,12 @@ func (e *Engine) all() []*graphrun.Graph {
 		return cmp.Or(cmp.Compare(a.Ref().Tenant, b.Ref().Tenant), cmp.Compare(a.Ref().Name, b.Ref().Name))
 	})
 	return ms
+}
+
+func (e *Engine) closesBy() time.Time {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.closeBy
 }
 
 // isClosing says whether Close has begun.

@@ -27,6 +27,8 @@ var (
 	errCrashLoop = errors.New("crash loop")
 	// errExhausted ends a run whose accumulator was given up.
 	errExhausted = errors.New("an accumulator was given up")
+	// errAbandoned stands for what is not known of a run that would not stop.
+	errAbandoned = errors.New("the run was abandoned")
 	// errCold ends a run whose accumulators were not healthy in time (on_warm_timeout: fail).
 	errCold = errors.New("the accumulators were not healthy within warm_timeout")
 )
@@ -59,6 +61,7 @@ type Graph struct {
 	task    *supervisor.Task
 	node    *supervisor.Node // of the supervising goroutine, which alone reads it
 	failure error            // why the last run ended badly at shutdown
+	stopBy  time.Time        // until when the stop under way has time; zero for none
 
 	// outlived are the fences of runs that the process has outlived, since the store was told
 	// last. They belong to the supervising goroutine.
@@ -173,15 +176,8 @@ func (g *Graph) Start(ctx context.Context) {
 		})
 	})
 	g.mu.Lock()
-	g.task = task
+	g.task, g.stopBy = task, time.Time{}
 	g.mu.Unlock()
-}
-
-// current is the graph's supervising task, nil before its start.
-func (g *Graph) current() *supervisor.Task {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.task
 }
 
 // Stop ends the graph and waits until it has, within the shutdown timeout.
@@ -191,9 +187,15 @@ func (g *Graph) Stop() error {
 	return g.StopWithin(ctx)
 }
 
-// StopWithin ends the graph and waits until it has, or ctx is done.
+// StopWithin ends the graph and waits until it has, or ctx is done: all of the stop, its last
+// checkpoint too, has that time. What does not come to its end then is abandoned: it can change
+// nothing in the store and sends nothing more, and the error names it.
 func (g *Graph) StopWithin(ctx context.Context) error {
-	task := g.current()
+	by, _ := ctx.Deadline()
+	g.mu.Lock()
+	task := g.task
+	g.stopBy = by
+	g.mu.Unlock()
 	if task == nil {
 		return nil
 	}
@@ -202,6 +204,31 @@ func (g *Graph) StopWithin(ctx context.Context) error {
 		return err
 	}
 	return g.StopError()
+}
+
+// stopTime is the time that the stop of a run has: that of who asked for it, of the daemon's
+// shutdown, or the shutdown timeout.
+func (g *Graph) stopTime() (context.Context, context.CancelFunc) {
+	g.mu.Lock()
+	by := g.stopBy
+	g.mu.Unlock()
+	if closing := g.host.CloseBy(); by.IsZero() || !closing.IsZero() && closing.Before(by) {
+		by = closing
+	}
+	if by.IsZero() {
+		by = time.Now().Add(g.host.ShutdownTimeout)
+	}
+	return context.WithDeadline(context.Background(), by) // the stop outlives what asked for it
+}
+
+// briefly is a context for a call to the store that outlives what asked for it: it has so long,
+// and no longer than the shutdown.
+func (g *Graph) briefly(d time.Duration) (context.Context, context.CancelFunc) {
+	by := time.Now().Add(d)
+	if closing := g.host.CloseBy(); !closing.IsZero() && closing.Before(by) {
+		by = closing
+	}
+	return context.WithDeadline(context.Background(), by)
 }
 
 // StopError is how the last stop of the graph failed; nil when it was clean.

@@ -48,6 +48,8 @@ type Host struct {
 	ShutdownTimeout time.Duration
 	// Room refuses events while the daemon has no room for more.
 	Room func() error
+	// CloseBy is until when the shutdown under way has time; zero while there is none.
+	CloseBy func() time.Time
 	// Closing says whether the daemon is stopping: then a graph that has stopped is yielded.
 	Closing func() bool
 }

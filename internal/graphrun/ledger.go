@@ -96,7 +96,7 @@ func (g *Graph) writeRecovery() {
 	waiting := &g.unrecorded.events
 	for len(*waiting) > 0 {
 		// An event is worth keeping even when the process is stopping.
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := g.briefly(5 * time.Second)
 		err := g.host.Store.AddRecoveryEvent(ctx, g.ID(), (*waiting)[0])
 		cancel()
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,6 +33,9 @@ type run struct {
 	flushed *supervisor.Group // the writers
 
 	attaching sync.Mutex // one look for new links at a time
+
+	abandoned atomic.Bool     // nothing of the run leaves it any more
+	end       context.Context // of the stop; set before the reactor is told to stop
 
 	gaveUp chan error // why the run is to end; a place for each accumulator and for the reactor
 	failed bool       // the reactor has said so; its goroutine's alone
@@ -173,7 +177,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
 		Hold: g.isHeld(), Epochs: g.host.Gate, Careful: g.host.Careful,
-		Owned: t.Holds, Term: t.Context(), Fail: g.host.Fail,
+		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.host.Fail,
 		Log: g.host.Log.With("graph", g.ref.Name, "tenant", g.ref.Tenant),
 	})
 	return r, nil
@@ -182,6 +186,9 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 // watch looks at the core, on the reactor's goroutine: it lets the watchers see what is new, and
 // ends the run of a graph that has failed (M10).
 func (r *run) watch(c *reactor.Core, now time.Time) (again time.Time) {
+	if r.abandoned.Load() {
+		return time.Time{}
+	}
 	if c.Health() == reactor.HealthFailed && !r.failed {
 		r.failed = true
 		_, why := c.HealthReason()
@@ -216,7 +223,7 @@ func (r *run) storedWriter(ctx context.Context, i int, sink sink.Sink, depths []
 
 func (r *run) writerConfig(i int, sink sink.Sink) live.WriterConfig {
 	o := &r.g.unit.Spec.Outputs[i]
-	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.term.Holds, Fail: r.g.host.Fail,
+	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.owned, Fail: r.g.host.Fail,
 		Retry: live.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
@@ -292,13 +299,42 @@ func (r *run) live(ctx context.Context, t *lease.Term) error {
 	case <-t.Context().Done():
 		writers.Stop()
 	}
-	sources.Stop()
-	stuck := sources.WaitDeadline(g.host.ShutdownTimeout / 2)
-	reacting.Stop()
-	<-reacting.Done()
-	writers.Stop()
-	return errors.Join(cause, reacting.Err(), stuckOnly(stuck), writers.WaitDeadline(g.host.ShutdownTimeout/2))
+	return r.stop(cause, sources, reactors, reacting)
 }
+
+// cutOff is how much of the time for a stop is kept for what has to be cut off: calls to a
+// store that does not answer return a moment after their time is up.
+const cutOff = 10
+
+// stop ends the pieces in the order of the flow, within one deadline.
+func (r *run) stop(cause error, sources, reactors *supervisor.Group, reacting *supervisor.Task) error {
+	all, cancel := r.g.stopTime()
+	defer cancel()
+	by, _ := all.Deadline()
+	left := time.Until(by)
+	end, cancel := context.WithDeadline(all, by.Add(-left/cutOff))
+	defer cancel()
+	r.end = end
+	sources.Stop()
+	soon, cancel := context.WithTimeout(end, left/2)
+	defer cancel()
+	stuck := stuckOnly(sources.WaitContext(soon))
+	reacting.Stop()
+	select {
+	case <-reacting.Done():
+	case <-all.Done():
+		// It is in somebody's code, which nothing can end. Whoever runs the graph next raises the
+		// fence, so that nothing of this run is ever stored; and from here on it sends nothing out.
+		r.abandoned.Store(true)
+		r.flushed.Stop()
+		return errors.Join(cause, stuck, stuckOnly(reactors.WaitContext(all)))
+	}
+	r.flushed.Stop()
+	return errors.Join(cause, reacting.Err(), stuck, r.flushed.WaitContext(all))
+}
+
+// owned says whether what the run does may still leave it.
+func (r *run) owned() bool { return r.term.Holds() && !r.abandoned.Load() }
 
 // stuckOnly keeps an error that names what would not stop, and drops failures that the
 // supervisor has dealt with.
@@ -312,11 +348,7 @@ func stuckOnly(err error) error {
 
 // flush waits until the writers have delivered what is queued.
 func (r *run) flush(ctx context.Context) {
-	wait := r.g.host.ShutdownTimeout / 2
-	if at, ok := ctx.Deadline(); ok {
-		wait = min(wait, time.Until(at)/2)
-	}
-	if err := r.flushed.WaitDeadline(wait); err != nil {
+	if err := r.flushed.WaitContext(ctx); err != nil {
 		r.g.host.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.g.ref.Name, "err", err)
 	}
 }
@@ -324,7 +356,10 @@ func (r *run) flush(ctx context.Context) {
 // retire takes the run away, and keeps its last summary for those who ask.
 func (g *Graph) retire(old *run) {
 	var sum api.GraphSummary
-	err := supervisor.Protect(func() error { sum = old.lastSummary(); return nil })
+	err := errAbandoned // its core is still somebody's
+	if !old.abandoned.Load() {
+		err = supervisor.Protect(func() error { sum = old.lastSummary(); return nil })
+	}
 	g.mu.Lock()
 	if err == nil { // a core that has panicked may not bear looking at
 		g.last = sum

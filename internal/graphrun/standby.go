@@ -66,7 +66,7 @@ func (g *Graph) yield() {
 	if !g.host.Closing() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), yieldTimeout)
+	ctx, cancel := g.briefly(yieldTimeout)
 	defer cancel()
 	if err := g.host.Store.Yield(ctx, g.ID()); err != nil {
 		g.host.Log.Warn("the graph was not yielded; another daemon takes it when this one's lease has expired",

@@ -142,8 +142,14 @@ func (g *Group) Wait() error {
 // answers with a *StuckError that names it; what runs goes on running and can
 // still be waited for.
 func (g *Group) WaitDeadline(d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	return g.WaitContext(ctx)
+}
+
+// WaitContext is [Group.WaitDeadline] until ctx is done.
+func (g *Group) WaitContext(ctx context.Context) error {
+	began := time.Now()
 	for {
 		t := g.any()
 		if t == nil {
@@ -151,9 +157,9 @@ func (g *Group) WaitDeadline(d time.Duration) error {
 		}
 		select {
 		case <-t.done:
-		case <-timer.C:
+		case <-ctx.Done():
 			if paths := g.running(); len(paths) > 0 {
-				return &StuckError{Paths: paths, After: d}
+				return &StuckError{Paths: paths, After: time.Since(began)}
 			}
 			return g.firstErr()
 		}
