@@ -212,8 +212,8 @@ func (c *Core) pushGrouped(k *cell, i int, it queued) {
 // between says whether a sequential boundary of i's group that came after seq still waits.
 func (c *Core) between(k *cell, i int, seq uint64) bool {
 	for other := range c.cfg.Inputs {
-		in := &c.cfg.Inputs[other]
-		if q := c.slotOf(k, other).queue; in.Group == c.cfg.Inputs[i].Group && in.Sequential && q.len() > 0 && q.at(q.len()-1).seq > seq {
+		in, q := &c.cfg.Inputs[other], c.slotOf(k, other).queue
+		if in.Group == c.cfg.Inputs[i].Group && in.Sequential && q.len() > 0 && q.at(q.len()-1).seq > seq {
 			return true
 		}
 	}

@@ -284,3 +284,29 @@ func TestM8GuardAtATick(t *testing.T) {
 	r.advance(time.Second)
 	r.want(r.fire(), "out=2@1")
 }
+
+// M33: an input that is latest by now goes on with the newest of what its queue held, in
+// whatever order the store hands the cells over; the others were conflated.
+func TestM33QueueOfAnInputThatIsLatestNow(t *testing.T) {
+	for _, opts := range [][]option{nil, {keyed(func(*Keys) {})}} {
+		for range 20 { // maps have another order each time
+			cells := map[string]checkpoint.Cell{}
+			r := newRig(t, graphOf("  a: { strategy: sequential }\n", "{ when: any }", single), opts...)
+			r.c.Pause(r.now, "test")
+			for i := range 6 {
+				if opts == nil {
+					r.push("a", i)
+				} else {
+					r.give("a", "p", i)
+				}
+			}
+			r.reload(cells, func(c *Config) { c.Inputs[0].Sequential = false })
+			r.start()
+			r.c.Resume(r.now)
+			r.want(r.fire(), "out=5@1")
+			if b := r.books("a"); b.Conflated != 5 || b.Consumed != 1 {
+				t.Fatalf("%+v", b)
+			}
+		}
+	}
+}

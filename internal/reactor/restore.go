@@ -221,7 +221,13 @@ func (c *Core) requeue(k *cell, i int, it queued) {
 		c.push(k, i, it)
 		return
 	}
-	c.overwrite(k, i, it.b, it.since)
+	// Cells come in any order: the newest stays, and its place in line.
+	if s := c.slotOf(k, i); s.pend != nil && it.seq < s.since {
+		c.accs[i].conflated += it.b.Events
+	} else {
+		c.overwrite(k, i, it.b, it.seq)
+		s.since = it.seq
+	}
 	c.touch(k, i)
 	c.changes.gone = append(c.changes.gone, queueCell{i, it.seq, k.key})
 }
