@@ -41,7 +41,8 @@ func compileTime(a *spec.Accumulator, scope expression.Scope) (*timeProgram, spe
 	case "ns":
 		t.unit = time.Nanosecond
 	default:
-		ds = append(ds, fold.Diagnostic(a.Pos, "invalid_value", fmt.Sprintf("time_unit %q is not one of s, ms, us, ns", a.TimeUnit)))
+		ds = append(ds, fold.Diagnostic(a.Pos, "invalid_value", fmt.Sprintf("time_unit %q is not one of s, ms, us, ns",
+			a.TimeUnit)))
 	}
 	if a.Timezone != "" {
 		zone, err := time.LoadLocation(a.Timezone)

@@ -170,7 +170,10 @@ func TestDecodeAccepts(t *testing.T) {
 		{`{"b":1,"a":{"d":[1,2],"c":null}}`, KindObject, `{"a":{"c":null,"d":[1,2]},"b":1}`},
 		{`{"a":{"":0}}`, KindObject, `{"a":{"":0}}`},
 		{`{"é":1,"z":2,"\u0061":3}`, KindObject, `{"a":3,"z":2,"é":1}`},
-		{strings.Repeat("[", 64) + strings.Repeat("]", 64), KindList, strings.Repeat("[", 64) + strings.Repeat("]", 64)},
+		{
+			strings.Repeat("[", 64) + strings.Repeat("]", 64), KindList, strings.Repeat("[", 64) + strings.Repeat("]",
+				64),
+		},
 	}
 	for _, tt := range tests {
 		for _, shape := range []*Shape{nil, NewShape("a"), NewShape("z", "a", "b", "c")} {
@@ -208,7 +211,8 @@ func TestDecodeManyKeys(t *testing.T) {
 				t.Fatalf("got %v, want 1", got)
 			}
 			_, err = d.Decode([]byte("{" + fields + `"k050000":0}`))
-			if e, ok := errors.AsType[*DecodeError](err); !ok || e.Code != CodeDuplicateKey || e.Offset != 1+len(fields) {
+			if e, ok := errors.AsType[*DecodeError](err); !ok || e.Code != CodeDuplicateKey ||
+				e.Offset != 1+len(fields) {
 				t.Fatalf("got %v, want %s", err, CodeDuplicateKey)
 			}
 		}
@@ -244,7 +248,8 @@ func TestDecodeDeep(t *testing.T) {
 			strings.Repeat(`{"a":`, n-1) + "{}" + strings.Repeat("}", n-1),
 		} {
 			for _, shape := range []*Shape{nil, NewShape("a")} {
-				if _, err := NewDecoder(shape, Limits{}).Decode([]byte(doc)); err == nil || !strings.Contains(err.Error(), CodeTooDeep) {
+				if _, err := NewDecoder(shape, Limits{}).Decode([]byte(doc)); err == nil ||
+					!strings.Contains(err.Error(), CodeTooDeep) {
 					t.Errorf("depth %d, default limit: got %v", n, err)
 				}
 				v, err := NewDecoder(shape, Limits{MaxDepth: 1 << 30}).Decode([]byte(doc))
@@ -275,7 +280,8 @@ func TestDecodeLayouts(t *testing.T) {
 	docs := []string{
 		`{"b":1,"a":2,"c":3}`, `{"b":1,"a":2,"c":3}`, `{"b":1,"a":2}`, `{"b":1,"a":2,"c":3,"d":4}`, `{"b":1}`, `{}`,
 		`{"b":1,"c":3,"a":2}`, `{"a":2,"b":1,"c":3}`, `{"b" : 1,"a": 2}`, `{"\u0062":1,"a":2}`, `{"b":1,"\u0061":2}`,
-		`{"b": 1, "a": 2}`, `{"a": 1, "x": 2}`, `{"bb":1,"a":2}`, `{"b":1,"a":{"b":2,"c":[]}}`, `{"x":1,"y":2}`, `{"b":1,"a":null}`,
+		`{"b": 1, "a": 2}`, `{"a": 1, "x": 2}`, `{"bb":1,"a":2}`, `{"b":1,"a":{"b":2,"c":[]}}`, `{"x":1,"y":2}`,
+		`{"b":1,"a":null}`,
 	}
 	bad := []string{`{"b":1,"a":2,"b":3}`, `{"b":1,"b":2}`, `{"b":1,"a":2,"c":3,"a":4}`, `{"b":1,"a":2,"\u0062":3}`}
 	for round := range 200 {
@@ -436,7 +442,8 @@ func TestDecodeSlotDepth(t *testing.T) {
 	t.Parallel()
 	s := NewShape("a", "b")
 	v := decode(t, s, `{"a":[[1],{"x":[]}],"b":{},"c":[[[[]]]]}`)
-	if a, b := v.Slot(s, 0).Depth(), v.Slot(s, 1).Depth(); a != 3 || b != 1 || v.Depth() != 5 || v.Field("c").Depth() != 4 {
+	if a, b := v.Slot(s, 0).Depth(), v.Slot(s, 1).Depth(); a != 3 || b != 1 || v.Depth() != 5 ||
+		v.Field("c").Depth() != 4 {
 		t.Fatalf("got %d and %d in %d", a, b, v.Depth())
 	}
 	if v := decode(t, s, `{"a":[[1]],"b":{}}`); v.Depth() != 3 {

@@ -42,7 +42,9 @@ func TestBinary(t *testing.T) {
 
 func TestBinaryRefuses(t *testing.T) {
 	t.Parallel()
-	deepest, err := NewDecoder(nil, Limits{MaxDepth: MaxDepth}).Decode([]byte(strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)))
+	deepest, err := NewDecoder(nil, Limits{
+		MaxDepth: MaxDepth,
+	}).Decode([]byte(strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,8 @@ func AppendKey(dst []byte, parts []Value) ([]byte, error) {
 		switch p.Kind() {
 		case KindString:
 			if p.length() > MaxKeyBytes {
-				return dst[:start], keyError(parts, i, ErrBadKey, "a text of more than "+strconv.Itoa(MaxKeyBytes)+" bytes is too long")
+				return dst[:start], keyError(parts, i, ErrBadKey, "a text of more than "+strconv.Itoa(MaxKeyBytes)+
+					" bytes is too long")
 			}
 			dst = p.AppendJSON(dst)
 		case KindInt, KindBool, KindTime:
@@ -58,7 +59,9 @@ func AppendKey(dst []byte, parts []Value) ([]byte, error) {
 		case KindAbsent, KindNull:
 			return dst[:start], keyError(parts, i, ErrNoKey, "")
 		default:
-			return dst[:start], keyError(parts, i, ErrBadKey, "a key is a text, a whole number, a boolean or a time, and this is "+p.Kind().String())
+			return dst[:start],
+				keyError(parts, i, ErrBadKey, "a key is a text, a whole number, a boolean or a time, and this is "+
+					p.Kind().String())
 		}
 	}
 	if len(parts) > 1 {

@@ -41,7 +41,8 @@ func (w *writer) value(depth int) {
 		fmt.Fprint(&w.b, rapid.Float64Range(-1e300, 1e300).Draw(w.t, "float"))
 	case 3:
 		fmt.Fprintf(&w.b, "%d.%s%s", rapid.IntRange(-999, 999).Draw(w.t, "whole"),
-			rapid.StringMatching(`[0-9]{1,18}`).Draw(w.t, "fraction"), w.pick("exp", "", "", "e3", "E-12", "e+15", "e-9"))
+			rapid.StringMatching(`[0-9]{1,18}`).Draw(w.t, "fraction"), w.pick("exp", "", "", "e3", "E-12", "e+15",
+				"e-9"))
 	case 4, 5:
 		w.text(rapid.StringN(0, 12, -1).Draw(w.t, "string"))
 	case 6, 7:
@@ -64,7 +65,8 @@ func (w *writer) value(depth int) {
 func (w *writer) object(depth int) {
 	w.b.WriteByte('{')
 	names := rapid.SliceOfN(rapid.SampledFrom([]string{
-		"a", "b", "c", "symbol", "", "é", "aa", "z\n", "\U0001F600", "\uFFFD", "a\"b", "d", "e", "f", "g", "h", "i", "j", "k", "l",
+		"a", "b", "c", "symbol", "", "é", "aa", "z\n", "\U0001F600", "\uFFFD", "a\"b", "d", "e", "f", "g", "h", "i",
+		"j", "k", "l",
 	}), 0, 18).Draw(w.t, "names")
 	if !w.broken {
 		slices.Sort(names)

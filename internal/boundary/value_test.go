@@ -50,12 +50,17 @@ func kinds(t testing.TB) map[string]Value {
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"absent": "null", "null": "null", "true": "true", "false": "false", "int": "-42", "least int": "-9223372036854775808",
-		"float": "0.1", "whole float": "3", "negative zero": "0", "string": "\"a\\\"\\\\\\n\u2028é\"", "empty string": `""`,
-		"time": `"2026-11-20T09:00:00.123Z"`, "time ns": `"2026-11-20T09:00:00.123000001Z"`, "duration": `"1m30s"`,
-		"list": `[1,null,"x",[]]`, "empty list": "[]", "object": `{"a":[null],"b":"2026-11-20T09:00:00.123Z"}`, "empty object": "{}",
-		"document": `{"a":[1,{"y":2,"z":1}],"b":"A","c":1.5}`, "whole in slots": `{"a":[],"b":{"x":1}}`, "no slots": `{"a":[],"b":"x"}`,
-		"piece": `{"d":"\n","x":1}`, "list piece": "[1,2.5,null]",
+		"absent": "null", "null": "null", "true": "true", "false": "false", "int": "-42",
+		"least int": "-9223372036854775808",
+		"float":     "0.1", "whole float": "3", "negative zero": "0", "string": "\"a\\\"\\\\\\n\u2028é\"",
+		"empty string": `""`,
+		"time":         `"2026-11-20T09:00:00.123Z"`, "time ns": `"2026-11-20T09:00:00.123000001Z"`,
+		"duration": `"1m30s"`,
+		"list":     `[1,null,"x",[]]`, "empty list": "[]", "object": `{"a":[null],"b":"2026-11-20T09:00:00.123Z"}`,
+		"empty object": "{}",
+		"document":     `{"a":[1,{"y":2,"z":1}],"b":"A","c":1.5}`, "whole in slots": `{"a":[],"b":{"x":1}}`,
+		"no slots": `{"a":[],"b":"x"}`,
+		"piece":    `{"d":"\n","x":1}`, "list piece": "[1,2.5,null]",
 	}
 	for name, v := range kinds(t) {
 		if got := v.String(); got != want[name] {
@@ -112,8 +117,11 @@ func TestAccessors(t *testing.T) {
 	}
 	tests := map[string]answers{
 		"absent": {}, "null": {}, "true": {Bool: true}, "int": {Int: true, Float: true}, "float": {Float: true},
-		"whole float": {Float: true}, "string": {String: true, Len: len("a\"\\\n\u2028é")}, "empty string": {String: true},
-		"time": {Time: true}, "duration": {Duration: true}, "list": {Len: 4}, "object": {Len: 2}, "document": {Len: 3}, "piece": {Len: 2},
+		"whole float": {Float: true}, "string": {String: true, Len: len("a\"\\\n\u2028é")},
+		"empty string": {String: true},
+		"time":         {Time: true}, "duration": {Duration: true}, "list": {Len: 4}, "object": {Len: 2},
+		"document":       {Len: 3},
+		"piece":          {Len: 2},
 		"whole in slots": {Len: 2}, "list piece": {Len: 3},
 	}
 	all := kinds(t)
@@ -207,8 +215,9 @@ func TestFields(t *testing.T) {
 func TestAny(t *testing.T) {
 	t.Parallel()
 	in := map[string]any{
-		"nil": nil, "bool": true, "int": 1, "float": 1.5, "string": "s", "time": testTime.UTC(), "duration": time.Second,
-		"list": []any{1, []any{}}, "object": map[string]any{"a": 1},
+		"nil": nil, "bool": true, "int": 1, "float": 1.5, "string": "s", "time": testTime.UTC(),
+		"duration": time.Second,
+		"list":     []any{1, []any{}}, "object": map[string]any{"a": 1},
 	}
 	v, err := FromAny(in)
 	if err != nil {
@@ -217,7 +226,8 @@ func TestAny(t *testing.T) {
 	if diff := cmp.Diff(in, v.Any()); diff != "" {
 		t.Error(diff)
 	}
-	for _, x := range []any{int8(7), int16(7), int32(7), int64(7), uint(7), uint8(7), uint16(7), uint32(7), uint64(7), float32(7), 7.0, json.Number("7"), Int(7)} {
+	for _, x := range []any{int8(7), int16(7), int32(7), int64(7), uint(7), uint8(7), uint16(7), uint32(7), uint64(7),
+		float32(7), 7.0, json.Number("7"), Int(7)} {
 		if v, err := FromAny(x); err != nil || !Equal(v, Int(7)) {
 			t.Errorf("%T: got %v, %v", x, v, err)
 		}
@@ -264,7 +274,8 @@ func TestDepth(t *testing.T) {
 		}
 	}
 	w, _, err := DecodeBinary(v.AppendBinary(nil))
-	if err != nil || v.Depth() != MaxDepth || w.Depth() != MaxDepth || !Equal(v, w) || v.Size() == 0 || v.Compact().String() != v.String() {
+	if err != nil || v.Depth() != MaxDepth || w.Depth() != MaxDepth || !Equal(v, w) || v.Size() == 0 ||
+		v.Compact().String() != v.String() {
 		t.Fatalf("got depth %d and %d, %v", v.Depth(), w.Depth(), err)
 	}
 	mustPanic(t, "a deeper list", func() { List([]Value{v}) })

@@ -56,9 +56,15 @@ func (c countdown) Identity() string    { return fmt.Sprintf("%d/%d", c.From, c.
 func (c countdown) Origin() spec.Origin { return spec.Made(spec.Again) }
 
 var countdownFields = []decode.Field[countdown]{
-	{Name: "from", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *countdown) { d.Count(v, 1, math.MaxInt32, &c.From) }},
-	{Name: "step", Read: func(d *decode.Decoder, v decode.Value, c *countdown) { d.Count(v, 1, math.MaxInt32, &c.Step) }},
-	{Name: "label", Read: func(d *decode.Decoder, v decode.Value, c *countdown) { c.Label, _ = d.Text(v, "the name of a var") }},
+	{Name: "from", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *countdown) {
+		d.Count(v, 1, math.MaxInt32, &c.From)
+	}},
+	{Name: "step", Read: func(d *decode.Decoder, v decode.Value, c *countdown) {
+		d.Count(v, 1, math.MaxInt32, &c.Step)
+	}},
+	{Name: "label", Read: func(d *decode.Decoder, v decode.Value, c *countdown) {
+		c.Label, _ = d.Text(v, "the name of a var")
+	}},
 	{Name: "loud", Read: func(d *decode.Decoder, v decode.Value, c *countdown) { d.Bool(v, &c.Loud) }},
 }
 
@@ -127,7 +133,8 @@ func TestKindIsItsFolderAndOneLine(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		for bad, want := range map[string]string{
-			"from: 3, lable: x":    `4:39: unknown_field: source countdown has no field "lable"; remove it or correct its name (did you mean label?)`,
+			"from: 3, lable: x": `4:39: unknown_field: source countdown has no field "lable"; remove it or ` +
+				`correct its name (did you mean label?)`,
 			"step: 2":              "4:21: missing_field: source countdown needs the field from; add it",
 			"from: 0":              "4:39: out_of_range: 0 is out of range; give a number between 1 and 2147483647",
 			"from: 3, label: else": "4:21: no_label: there is no var else",
@@ -145,7 +152,8 @@ func TestKindIsItsFolderAndOneLine(t *testing.T) {
 		if err := json.Unmarshal(kinds.Schema(), &schema); err != nil {
 			t.Fatal(err)
 		}
-		if schema.Defs["source"].Properties["countdown"] == nil || schema.Defs["source_countdown"].Properties["from"] == nil {
+		if schema.Defs["source"].Properties["countdown"] == nil ||
+			schema.Defs["source_countdown"].Properties["from"] == nil {
 			t.Error("the schema does not have the kind")
 		}
 	})

@@ -36,7 +36,8 @@ func TestEveryFieldMovesTheHash(t *testing.T) {
 			case excepted && w.moved[path]:
 				t.Errorf("%s moves the hash: take it off the list", path)
 			case !excepted && !w.moved[path]:
-				t.Errorf("%s takes no part in the hash: a graph whose declaration differs in it alone would not be updated", path)
+				t.Errorf("%s takes no part in the hash: a graph whose declaration differs in it alone would not be "+
+					"updated", path)
 			}
 			used[path] = true
 		}

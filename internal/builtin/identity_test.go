@@ -34,7 +34,9 @@ func TestIdentityOfSources(t *testing.T) {
 		c := reflect.New(reflect.TypeOf(k.Default())).Elem()
 		moved := map[string]bool{}
 		for range 2 { // as it is by default, and with every field set
-			w := walker{hash: func() string { return c.Interface().(spec.SourceConfig).Identity() }, moved: moved, seen: map[string]bool{}}
+			w := walker{hash: func() string {
+				return c.Interface().(spec.SourceConfig).Identity()
+			}, moved: moved, seen: map[string]bool{}}
 			w.walk(c, "")
 			fill(c)
 		}

@@ -46,7 +46,8 @@ var (
 	// ErrClosed says that the store has been closed.
 	ErrClosed = errors.New("store is closed")
 	// ErrBadCursor says that a Query's Before is not a cursor that this list has given.
-	ErrBadCursor = errors.New("bad cursor: pass the \"next\" of the previous page as it came, or nothing for the newest")
+	ErrBadCursor = errors.New(
+		"bad cursor: pass the \"next\" of the previous page as it came, or nothing for the newest")
 )
 
 // DefaultTenant owns the graphs of whoever names no tenant.

@@ -35,14 +35,19 @@ func Changes(old, next *Unit) []Change {
 		a := &old.Spec.Accumulators[i]
 		k := slices.IndexFunc(next.Spec.Accumulators, func(b spec.Accumulator) bool { return b.Name == a.Name })
 		if k < 0 {
-			list = append(list, Change{"accumulator", a.Name, false, "it is gone, and with it its value, its queue and its position"})
+			list = append(list, Change{
+				"accumulator", a.Name, false, "it is gone, and with it its value, its queue and its position",
+			})
 			continue
 		}
 		list = append(list, Change{"input", a.Name, true, ""})
 		if old.inputs[i].Identity == next.inputs[k].Identity {
 			list = append(list, Change{"accumulator", a.Name, true, ""})
 		} else {
-			list = append(list, Change{"accumulator", a.Name, false, "its kind or its source is another: reading begins anew, and an open fold is filtered"})
+			list = append(list, Change{
+				"accumulator", a.Name, false,
+				"its kind or its source is another: reading begins anew, and an open fold is filtered",
+			})
 		}
 	}
 	nodes := next.Plan.Nodes()

@@ -57,7 +57,8 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 	inputs := make([]graph.Input, len(g.Accumulators))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
-		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes, Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil}
+		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes,
+			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil}
 		window := u.program(a.LateOf) // declared before what its late events go to
 		if window != nil {
 			options.Event = window.LateEvent()
@@ -140,14 +141,17 @@ func (u *Unit) describe() spec.Diagnostics {
 			groups[a.SyncGroup] = len(groups)
 		}
 		in := reactor.Input{
-			Name: a.Name, LateTo: a.Window.LateInput, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
-			Burst: a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(), Identity: accumulatorIdentity(a),
+			Name: a.Name, LateTo: a.Window.LateInput, Triggers: a.Triggers(&g.Reactor),
+			Sequential: a.Strategy == "sequential",
+			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(),
+			Identity: accumulatorIdentity(a),
 		}
 		if a.HasDefault {
 			v, err := boundary.FromAny(a.Default)
 			if err != nil {
 				diags = append(diags, spec.Diagnostic{File: g.File, Line: a.Pos.Line, Column: a.Pos.Column,
-					Path: a.Pos.Path + ".default", Code: "bad_default", Text: "default cannot be used as a value: " + err.Error()})
+					Path: a.Pos.Path + ".default", Code: "bad_default", Text: "default cannot be used as a value: " +
+						err.Error()})
 			}
 			in.Default = v
 		}
@@ -172,7 +176,8 @@ func (u *Unit) Reactor() reactor.Config {
 		All: r.When == "all", Guard: !r.Guard.IsZero(),
 		RateLimit: r.RateLimit, Debounce: r.Debounce, Every: r.Every, MaxWait: r.MaxWait,
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
-		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none", Journal: g.Durability.Mode == "journal",
+		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
+		Journal:  g.Durability.Mode == "journal",
 		PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
 	}
 }
@@ -184,7 +189,8 @@ func (u *Unit) keys() *reactor.Keys {
 		return nil
 	}
 	k := &reactor.Keys{
-		TTL: g.Reactor.TTL, Max: g.Reactor.MaxKeys, Drop: g.Reactor.OnEvict == "drop", Times: make([]bool, g.KeyParts()),
+		TTL: g.Reactor.TTL, Max: g.Reactor.MaxKeys, Drop: g.Reactor.OnEvict == "drop",
+		Times: make([]bool, g.KeyParts()),
 	}
 	var meaning strings.Builder
 	for _, e := range g.Reactor.Keys {
@@ -271,7 +277,8 @@ func variables(g *spec.Graph) (boundary.Value, spec.Diagnostics) {
 		names[i] = v.Name
 		val, err := boundary.FromAny(v.Value)
 		if err != nil {
-			diags = append(diags, spec.Diagnostic{File: g.File, Line: v.Pos.Line, Column: v.Pos.Column, Path: v.Pos.Path,
+			diags = append(diags, spec.Diagnostic{File: g.File, Line: v.Pos.Line, Column: v.Pos.Column,
+				Path: v.Pos.Path,
 				Code: "bad_value", Text: "this cannot be used as a value: " + err.Error()})
 		}
 		values[i] = val

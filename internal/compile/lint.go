@@ -38,7 +38,8 @@ type linter struct {
 }
 
 func (l *linter) add(p spec.Pos, code, format string, args ...any) {
-	l.found = append(l.found, spec.Diagnostic{File: l.g.File, Line: p.Line, Column: p.Column, Path: p.Path, Code: code, Text: fmt.Sprintf(format, args...)})
+	l.found = append(l.found, spec.Diagnostic{File: l.g.File, Line: p.Line, Column: p.Column, Path: p.Path, Code: code,
+		Text: fmt.Sprintf(format, args...)})
 }
 
 // use goes from the outputs and the guard back along the edges.
@@ -71,7 +72,8 @@ func (l *linter) accumulators() {
 			l.add(a.Pos, CodeUnusedInput, text, a.Name)
 		}
 		if a.Source.Origin().Foreign() && a.Schema == nil {
-			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found out by a node only, and fields cannot be checked; give it a schema", a.Name)
+			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found "+
+				"out by a node only, and fields cannot be checked; give it a schema", a.Name)
 		}
 	}
 }
@@ -90,11 +92,13 @@ func (l *linter) reactor() {
 		}
 	}
 	if queued != nil && newest != nil {
-		l.add(newest.Pos, CodeMixedStrategies, "%s is %s and %s is latest: an epoch may see a newer %s than belongs to its %s; put them into one sync_group, or say that it is meant by making %s passive",
+		l.add(newest.Pos, CodeMixedStrategies, "%s is %s and %s is latest: an epoch may see a newer %s than belongs "+
+			"to its %s; put them into one sync_group, or say that it is meant by making %s passive",
 			queued.Name, queued.Strategy, newest.Name, newest.Name, queued.Name, newest.Name)
 	}
 	if g := l.g.Reactor.Guard; !g.IsZero() && len(l.u.Plan.GuardReads()) == 0 {
-		l.add(g.Pos, CodeIdleGuard, "the guard reads no input and no node, so it never changes with the data; remove it, or let it read what it is to guard against")
+		l.add(g.Pos, CodeIdleGuard, "the guard reads no input and no node, so it never changes with the data; "+
+			"remove it, or let it read what it is to guard against")
 	}
 }
 
@@ -108,11 +112,13 @@ func (l *linter) nodes() {
 		for _, r := range n.Routes {
 			switch text := strings.TrimSpace(r.Expr.Text); {
 			case always != "":
-				l.add(r.Expr.Pos, CodeUnreachableRoute, "the route %s is never taken, for %s before it always is; move it up, or remove it", r.Name, always)
+				l.add(r.Expr.Pos, CodeUnreachableRoute,
+					"the route %s is never taken, for %s before it always is; move it up, or remove it", r.Name, always)
 			case text == "true":
 				always = r.Name
 			case text == "false":
-				l.add(r.Expr.Pos, CodeUnreachableRoute, "the route %s is never taken: its condition is false; remove it", r.Name)
+				l.add(r.Expr.Pos, CodeUnreachableRoute,
+					"the route %s is never taken: its condition is false; remove it", r.Name)
 			}
 		}
 	}
@@ -125,6 +131,7 @@ func (l *linter) outputs() {
 		}
 	}
 	if len(l.g.Outputs) > 0 {
-		l.add(l.g.Outputs[0].Pos, CodeNoSink, "every output is dropped, so the graph computes for nobody; give one a sink, such as websocket: {}")
+		l.add(l.g.Outputs[0].Pos, CodeNoSink,
+			"every output is dropped, so the graph computes for nobody; give one a sink, such as websocket: {}")
 	}
 }

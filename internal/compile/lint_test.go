@@ -30,17 +30,30 @@ outputs:
 		parts [6]any
 		want  []string
 	}{
-		"clean":                    {[6]any{"", "", "", "", "", "websocket"}, nil},
-		"a node nobody reads":      {[6]any{"", "", "", "", "  lost: { expr: mid }", "websocket"}, []string{"unused_node 11"}},
-		"a guard reads a node":     {[6]any{"", "", "guard: lost == nil", "", "  lost: { expr: mid }", "websocket"}, nil},
-		"an input nobody reads":    {[6]any{"", "  c: { passive: true }", "", "", "", "websocket"}, []string{"unused_accumulator 5"}},
-		"queued and newest":        {[6]any{" strategy: sequential ", "", "", "", "", "websocket"}, []string{"mixed_strategies 3"}},
-		"newest, but passive":      {[6]any{" passive: true ", "", "strategy: sequential", "", "", "websocket"}, nil},
-		"a guard that never reads": {[6]any{"", "", "guard: '1 < 2'", "", "", "websocket"}, []string{"guard_reads_nothing 6"}},
-		"behind always":            {[6]any{"", "", "", ", rest: true, never: mid == nil", "", "websocket"}, []string{"unreachable_route 9"}},
-		"never":                    {[6]any{"", "", "", ", no: false", "", "websocket"}, []string{"unreachable_route 9"}},
-		"for nobody":               {[6]any{"", "", "", "", "", "drop"}, []string{"no_sink 13"}},
-		"without a schema":         {[6]any{" source: { file: { path: x.ndjson } } ", "", "", "", "", "websocket"}, []string{"no_schema 4"}},
+		"clean": {[6]any{"", "", "", "", "", "websocket"}, nil},
+		"a node nobody reads": {
+			[6]any{"", "", "", "", "  lost: { expr: mid }", "websocket"}, []string{"unused_node 11"},
+		},
+		"a guard reads a node": {[6]any{"", "", "guard: lost == nil", "", "  lost: { expr: mid }", "websocket"},
+			nil},
+		"an input nobody reads": {
+			[6]any{"", "  c: { passive: true }", "", "", "", "websocket"}, []string{"unused_accumulator 5"},
+		},
+		"queued and newest": {
+			[6]any{" strategy: sequential ", "", "", "", "", "websocket"}, []string{"mixed_strategies 3"},
+		},
+		"newest, but passive": {[6]any{" passive: true ", "", "strategy: sequential", "", "", "websocket"}, nil},
+		"a guard that never reads": {
+			[6]any{"", "", "guard: '1 < 2'", "", "", "websocket"}, []string{"guard_reads_nothing 6"},
+		},
+		"behind always": {[6]any{"", "", "", ", rest: true, never: mid == nil", "", "websocket"},
+			[]string{"unreachable_route 9"}},
+		"never": {
+			[6]any{"", "", "", ", no: false", "", "websocket"}, []string{"unreachable_route 9"},
+		},
+		"for nobody": {[6]any{"", "", "", "", "", "drop"}, []string{"no_sink 13"}},
+		"without a schema": {[6]any{" source: { file: { path: x.ndjson } } ", "", "", "", "", "websocket"},
+			[]string{"no_schema 4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -91,7 +91,8 @@ func TestRunEqualsOracle(t *testing.T) {
 		p := newPlan(seed)
 		want := p.outputs(p.fold().groups)
 		for _, plain := range []bool{false, true} {
-			u, diags := (&builtin.Kinds{Plain: plain}).Parse([]byte(p.declaration("in.ndjson", "{ mode: none }")), "random.yaml")
+			u, diags := (&builtin.Kinds{Plain: plain}).Parse([]byte(p.declaration("in.ndjson", "{ mode: none }")),
+				"random.yaml")
 			if err := diags.Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +102,9 @@ func TestRunEqualsOracle(t *testing.T) {
 			}
 			var out bytes.Buffer
 			to := stdout.NewOutput(&out)
-			if _, err := job.Run(t.Context(), job.Config{Unit: u, Inputs: []job.Reader{in}, Sinks: []sink.Sink{to.Sink(), to.Sink()}}); err != nil {
+			if _, err := job.Run(t.Context(), job.Config{
+				Unit: u, Inputs: []job.Reader{in}, Sinks: []sink.Sink{to.Sink(), to.Sink()},
+			}); err != nil {
 				t.Fatal(err)
 			}
 			compare(t, fmt.Sprintf("plain %v", plain), emitted(t, out.Bytes()), want)

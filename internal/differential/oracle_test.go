@@ -36,7 +36,8 @@ var zero = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 
 func newPlan(seed uint64) *plan {
 	r := rand.New(rand.NewPCG(seed, 77))
-	p := &plan{every: 1 + r.IntN(12), lateness: r.IntN(15), keyed: r.IntN(2) == 0, threshold: r.IntN(60), span: 2 + r.IntN(4), dedupe: r.IntN(2) == 0}
+	p := &plan{every: 1 + r.IntN(12), lateness: r.IntN(15), keyed: r.IntN(2) == 0, threshold: r.IntN(60),
+		span: 2 + r.IntN(4), dedupe: r.IntN(2) == 0}
 	p.size = p.every * (1 + r.IntN(3))
 	keys := []string{"a", "b", "c", "d"}[:1+r.IntN(4)]
 	t := 0
@@ -76,7 +77,8 @@ accumulators:
       %s
       lateness: %ds
       key: event.k
-      aggregate: { n: count(), total: sum(event.x), least: min(event.x), last: last(event.x), wide: max(event.x) - min(event.x) }
+      aggregate:
+        { n: count(), total: sum(event.x), least: min(event.x), last: last(event.x), wide: max(event.x) - min(event.x) }
 reactor: %s
 nodes:
   smooth: { expr: 'ema(w.total, %d)' }
@@ -220,7 +222,8 @@ func (p *plan) outputs(groups []*group) []string {
 		out = append(out, fmt.Sprintf(`%d rows [%q,%q,%d,%d,%d,%d,%d,%s,%s,%q]`, epoch, g.k, start.Format(layout),
 			len(g.of), total, least, last.x, most-least, number(m.smooth), change, judge))
 		if judge == "hot" {
-			out = append(out, fmt.Sprintf(`%d alerts {"end":%q,"k":%q,"over":%d}`, epoch, end.Format(layout), g.k, total-p.threshold))
+			out = append(out, fmt.Sprintf(`%d alerts {"end":%q,"k":%q,"over":%d}`, epoch, end.Format(layout), g.k,
+				total-p.threshold))
 		}
 	}
 	return out

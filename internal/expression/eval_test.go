@@ -33,13 +33,14 @@ func TestBind(t *testing.T) {
 	}
 	scope := Scope{Names: []Name{{"book", Any()}, {"unread", Any()}}}
 	for text, wants := range map[string][]string{
-		`book.bid`:       {"1.5", "1.5", "1.5", "null", "!type_error", "!absent", "!type_error"},
-		`book.bid + 1`:   {"2.5", "2.5", "2.5", "!type_error", "!type_error", "!absent", "!type_error"},
-		`book?.bid`:      {"1.5", "1.5", "1.5", "null", "null", "null", "!type_error"},
-		`book.bid ?? 7`:  {"1.5", "1.5", "1.5", "7", "!type_error", "7", "!type_error"},
-		`book.size`:      {"null", "null", "3", "null", "!type_error", "!absent", "!type_error"},
-		`book.x?.[1].y`:  {"null", "null", "5", "null", "!type_error", "!absent", "!type_error"},
-		`book.x.y`:       {"!type_error", "!type_error", "!type_error", "!type_error", "!type_error", "!absent", "!type_error"},
+		`book.bid`:      {"1.5", "1.5", "1.5", "null", "!type_error", "!absent", "!type_error"},
+		`book.bid + 1`:  {"2.5", "2.5", "2.5", "!type_error", "!type_error", "!absent", "!type_error"},
+		`book?.bid`:     {"1.5", "1.5", "1.5", "null", "null", "null", "!type_error"},
+		`book.bid ?? 7`: {"1.5", "1.5", "1.5", "7", "!type_error", "7", "!type_error"},
+		`book.size`:     {"null", "null", "3", "null", "!type_error", "!absent", "!type_error"},
+		`book.x?.[1].y`: {"null", "null", "5", "null", "!type_error", "!absent", "!type_error"},
+		`book.x.y`: {"!type_error", "!type_error", "!type_error", "!type_error", "!type_error", "!absent",
+			"!type_error"},
 		`book["b"+"id"]`: {"1.5", "1.5", "1.5", "null", "!type_error", "!absent", "!type_error"},
 	} {
 		for _, bind := range []*boundary.Shape{nil, shape, other, boundary.NewShape("nothing")} {
@@ -129,7 +130,8 @@ func TestEvalErrors(t *testing.T) {
 		_, err = p.Eval(w.env())
 		ee, ok := errors.AsType[*EvalError](err)
 		if !ok || ee.Text != row.want || ee.Offset != strings.LastIndex(row.text, row.at) || err.Error() != ee.Text {
-			t.Errorf("%s\n got %v at %d\nwant %s at %d", row.text, err, ee.Offset, row.want, strings.LastIndex(row.text, row.at))
+			t.Errorf("%s\n got %v at %d\nwant %s at %d", row.text, err, ee.Offset, row.want,
+				strings.LastIndex(row.text, row.at))
 		}
 	}
 }
@@ -150,7 +152,8 @@ func TestEnvIsReused(t *testing.T) {
 			}
 			v, err := p.Eval(env)
 			want := w.outcome(row.text)
-			if got := codeOf(err); err != nil && got != want || err == nil && strings.TrimSuffix(want, ".0") != string(v.AppendJSON(nil)) {
+			if got := codeOf(err); err != nil && got != want ||
+				err == nil && strings.TrimSuffix(want, ".0") != string(v.AppendJSON(nil)) {
 				t.Fatalf("round %d: %s: got %v %v, want %s", round, row.text, v, err, want)
 			}
 		}
@@ -161,7 +164,8 @@ func TestEnvIsReused(t *testing.T) {
 func TestEvalConcurrently(t *testing.T) {
 	t.Parallel()
 	w := worldOf(t, false)
-	p, err := Compile(`let x = i * 2; string(sum(items, .p * .q) + x) + upper(s) + t.Format("15", "Asia/Tokyo")`, w.scope)
+	p, err := Compile(`let x = i * 2; string(sum(items, .p * .q) + x) + upper(s) + t.Format("15", "Asia/Tokyo")`,
+		w.scope)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +221,10 @@ func TestTooFewValues(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	values, shapes := edgeValues()
 	for _, text := range []string{
-		edgeText, `book.bid`, `(book.bid + book.ask) / 2`, `abs(book.bid - 3) > threshold and price.mid < 200`, `max(book.bid, 2, price.mid)`,
-		`let m = (book.bid + book.ask) / 2; m * m`, `price.mid ?? 1`, `book.bid in [1.0, 101.5]`, `round(price.mid) == 101`, `price?.mid > 1 ? nil : 2`,
+		edgeText, `book.bid`, `(book.bid + book.ask) / 2`, `abs(book.bid - 3) > threshold and price.mid < 200`,
+		`max(book.bid, 2, price.mid)`,
+		`let m = (book.bid + book.ask) / 2; m * m`, `price.mid ?? 1`, `book.bid in [1.0, 101.5]`,
+		`round(price.mid) == 101`, `price?.mid > 1 ? nil : 2`,
 	} {
 		p, err := Compile(text, edgeScope())
 		if err != nil {
@@ -259,7 +265,8 @@ func TestEveryFunctionIsTested(t *testing.T) {
 func TestFunctionsOnEverything(t *testing.T) {
 	t.Parallel()
 	w := worldOf(t, false)
-	names := []string{"i", "small", "big", "f", "huge", "s", "yes", "null", "list", "words", "empty", "obj", "items", "t", "d"}
+	names := []string{"i", "small", "big", "f", "huge", "s", "yes", "null", "list", "words", "empty", "obj", "items",
+		"t", "d"}
 	seconds := []string{"i", "s", "list"}
 	if !testing.Short() {
 		seconds = names

@@ -153,8 +153,11 @@ func TestDedupeOfEverything(t *testing.T) {
 		json  string
 		want  string
 	}{
-		{0, `null`, "false"}, {0, `null`, "false"}, {0, `{"a":1,"b":[2]}`, "true"}, {time.Second, `{"b":[2.0],"a":1.0}`, "false"},
-		{0, `{"a":1}`, "true"}, {0, `[{"a":1}]`, "true"}, {0, `[{"a":1}]`, "false"}, {0, `[null]`, "true"}, {0, `"null"`, "true"},
+		{0, `null`, "false"}, {0, `null`, "false"}, {0, `{"a":1,"b":[2]}`, "true"}, {
+			time.Second, `{"b":[2.0],"a":1.0}`, "false",
+		},
+		{0, `{"a":1}`, "true"}, {0, `[{"a":1}]`, "true"}, {0, `[{"a":1}]`, "false"}, {0, `[null]`, "true"},
+		{0, `"null"`, "true"},
 		{2 * time.Minute, `null`, "false"},            // everything is forgotten
 		{0, `{"a":1}`, "true"},                        // counts as after two minutes
 		{2*time.Minute + 30*time.Second, `1`, "true"}, //

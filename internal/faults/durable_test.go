@@ -49,7 +49,8 @@ func TestKillFindsWrongVariants(t *testing.T) {
 		t.Skip("it builds a daemon of its own: not for the inner loop")
 	}
 	path := filepath.Join(t.TempDir(), "graphd")
-	if out, err := exec.Command("go", "build", "-tags", "planted", "-o", path, "github.com/graphd/graphd/cmd/graphd").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-tags", "planted", "-o", path,
+		"github.com/graphd/graphd/cmd/graphd").CombinedOutput(); err != nil {
 		t.Fatalf("build graphd: %v\n%s", err, out)
 	}
 	for _, planted := range []string{"late", "offset_first", "effect_first"} {
@@ -93,7 +94,8 @@ func killOutbox(t *testing.T, hook *effects, n int) (problems []string) {
 		return s.Counters.Consumed >= total && s.Outputs[0].Pending == 0 && s.Outputs[1].Pending == 0 ||
 			time.Since(moved) > 20*time.Second // nothing more comes: a wrong variant has lost it
 	})
-	if err := s.balanced(); err != nil || !through || s.Counters.Consumed != total || s.Outputs[0].Pending > 0 || s.Outputs[0].Path != "outbox" {
+	if err := s.balanced(); err != nil || !through || s.Counters.Consumed != total || s.Outputs[0].Pending > 0 ||
+		s.Outputs[0].Path != "outbox" {
 		problems = append(problems, fmt.Sprintf("%d events, %+v, %v", total, s, err))
 	}
 	if err := p.stop(); err != nil {
@@ -107,7 +109,8 @@ func killOutbox(t *testing.T, hook *effects, n int) (problems []string) {
 	if missing > 0 {
 		problems = append(problems, fmt.Sprintf("direct path: %d of %d lost", missing, total))
 	}
-	t.Logf("%d kills at %.0f events/s: %d events; outbox: %d sent again; direct: %d written again", n, rate, total, hook.again, doubled)
+	t.Logf("%d kills at %.0f events/s: %d events; outbox: %d sent again; direct: %d written again", n, rate, total,
+		hook.again, doubled)
 	return problems
 }
 
@@ -124,7 +127,8 @@ func written(t *testing.T, path string, total int64) (missing, doubled int) {
 	scanner := bufio.NewScanner(f)
 	for scanner.Scan() {
 		var line struct{ Value struct{ N int64 } }
-		if json.Unmarshal(scanner.Bytes(), &line) == nil && line.Value.N < total { // a torn line is one that is written again
+		// a torn line is one that is written again
+		if json.Unmarshal(scanner.Bytes(), &line) == nil && line.Value.N < total {
 			seen[line.Value.N]++
 		}
 	}
@@ -190,7 +194,8 @@ func TestKillJournaledPush(t *testing.T) {
 	if problems := out.verdict(slices.Values(clients.acked)); len(problems) > 0 || len(clients.bad) > 0 {
 		t.Error(problems, clients.bad)
 	}
-	t.Logf("%d kills at %.0f acknowledged events/s: %d acknowledged, %d pushed; %d sent again", n, rate, len(clients.acked), clients.next.Load(), out.again)
+	t.Logf("%d kills at %.0f acknowledged events/s: %d acknowledged, %d pushed; %d sent again", n, rate,
+		len(clients.acked), clients.next.Load(), out.again)
 }
 
 const rowsGraph = `graph: effects
@@ -249,7 +254,9 @@ func TestKillCoTransaction(t *testing.T) {
 		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
 	}
 	var rows, numbers, epochs int64
-	if err := db.QueryRow(t.Context(), "select count(*), count(distinct n), count(distinct epoch) from effects where n < $1", total).Scan(&rows, &numbers, &epochs); err != nil {
+	if err := db.QueryRow(t.Context(),
+		"select count(*), count(distinct n), count(distinct epoch) from effects where n < $1", total).Scan(&rows,
+		&numbers, &epochs); err != nil {
 		t.Fatal(err)
 	}
 	if rows != total || numbers != total || epochs != total {

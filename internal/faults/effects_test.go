@@ -158,7 +158,8 @@ const endless = 4 * time.Second
 // killed starts the daemon, shows it to seen, and waits for its end: at random, or at a
 // failpoint in turn. Every second time it lets the graph take a checkpoint first: three kills
 // without one are a crash loop, and end the graph (M43).
-func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, seen func(p *process), args ...string) (up time.Duration) {
+func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, seen func(p *process), args ...string) (
+	up time.Duration) {
 	t.Helper()
 	if i%2 == 1 {
 		t.Setenv("GRAPHD_FAILPOINT", fmt.Sprintf("%s:%d", points[i/2%len(points)], 1+rng.IntN(40)))
@@ -170,7 +171,9 @@ func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, se
 	patience := endless
 	if i%2 == 0 {
 		first := p.summary("effects").Durability.CheckpointEpoch
-		p.until("a checkpoint", 20*time.Second, func() bool { return p.summary("effects").Durability.CheckpointEpoch > first })
+		p.until("a checkpoint", 20*time.Second, func() bool {
+			return p.summary("effects").Durability.CheckpointEpoch > first
+		})
 		patience = time.Duration(rng.IntN(200)) * time.Millisecond
 	}
 	select {

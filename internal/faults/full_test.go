@@ -62,7 +62,8 @@ func (p *process) push(graph string, from, n int) {
 	for i := range n {
 		events = append(events, fmt.Sprintf(`{"n":%d,"pad":%q}`, from+i, strings.Repeat("x", 200)))
 	}
-	if err := p.do("POST", "/v1/graphs/"+graph+"/accumulators/a/events", "["+strings.Join(events, ",")+"]", nil); err != nil {
+	if err := p.do("POST", "/v1/graphs/"+graph+"/accumulators/a/events", "["+strings.Join(events, ",")+"]",
+		nil); err != nil {
 		p.t.Fatalf("%v\n%s", err, p.log)
 	}
 }
@@ -82,7 +83,9 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 	dir := t.TempDir()
 	store := "sqlite:" + filepath.Join(disk.dir, "graphd.db")
 	p := start(t, dir, "--store", store)
-	apply(t, p, "kept", `{"graph":"kept","accumulators":{"a":{"state":{"keep":50},"strategy":"sequential"}},"nodes":{"n":{"expr":"len(a)"},"last":{"expr":"a[len(a) - 1].n"}},"outputs":{"o":{"from":"n","sink":{"drop":{}}}},"durability":{"interval":"100ms"},"history":{"keep":50}}`)
+	apply(t, p, "kept", `{"graph":"kept","accumulators":{"a":{"state":{"keep":50},"strategy":"sequential"}},`+
+		`"nodes":{"n":{"expr":"len(a)"},"last":{"expr":"a[len(a) - 1].n"}},"outputs":{"o":{"from":"n",`+
+		`"sink":{"drop":{}}}},"durability":{"interval":"100ms"},"history":{"keep":50}}`)
 	p.push("kept", 0, 100)
 	if err := p.do("POST", "/v1/graphs/kept/checkpoint", "", nil); err != nil {
 		t.Fatal(err)
@@ -100,7 +103,8 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 	if err := p.do("GET", "/v1/graphs/kept", "", &why); err != nil || why.Reason.Code != "checkpoint_failing" {
 		t.Fatalf("%v %+v", err, why)
 	}
-	if err := p.do("POST", "/v1/graphs/kept/checkpoint", "", nil); err == nil || !strings.Contains(err.Error(), "not_durable") {
+	if err := p.do("POST", "/v1/graphs/kept/checkpoint", "", nil); err == nil ||
+		!strings.Contains(err.Error(), "not_durable") {
 		t.Fatalf("a checkpoint on a full disk: %v", err)
 	}
 	epoch := p.summary("kept").Epoch
@@ -127,7 +131,8 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 		t.Fatalf("%v %+v, it was %+v", err, s, saved)
 	}
 	var st struct{ Nodes map[string]json.Number }
-	if err := p.do("GET", "/v1/graphs/kept/state", "", &st); err != nil || st.Nodes["last"].String() != fmt.Sprint(s.Epoch-1) {
+	if err := p.do("GET", "/v1/graphs/kept/state", "", &st); err != nil ||
+		st.Nodes["last"].String() != fmt.Sprint(s.Epoch-1) {
 		t.Fatalf("%v: the state is not that of epoch %d: %v\n%s", err, s.Epoch, st.Nodes, p.log)
 	}
 	if err := p.stop(); err != nil {
@@ -142,8 +147,11 @@ func TestFullDiskUnderASink(t *testing.T) {
 	disk := mountSmall(t, "2m")
 	dir := t.TempDir()
 	p := start(t, dir)
-	const doc = `{"graph":%q,"accumulators":{"a":{"strategy":"sequential","capacity":100}},"outputs":{"o":{"from":"a","sink":{"file":{"path":%q}},"on_error":%q}}}`
-	out := map[string]string{"block": filepath.Join(disk.dir, "block"), "dead_letter": filepath.Join(disk.dir, "letters")}
+	const doc = `{"graph":%q,"accumulators":{"a":{"strategy":"sequential","capacity":100}},` +
+		`"outputs":{"o":{"from":"a","sink":{"file":{"path":%q}},"on_error":%q}}}`
+	out := map[string]string{
+		"block": filepath.Join(disk.dir, "block"), "dead_letter": filepath.Join(disk.dir, "letters"),
+	}
 	for kind, path := range out {
 		apply(t, p, kind, fmt.Sprintf(doc, kind, path, kind))
 		p.push(kind, 0, 50)
@@ -169,7 +177,10 @@ func TestFullDiskUnderASink(t *testing.T) {
 		o := output("block")
 		return o.Pending > 0 && strings.Contains(o.Error, "no space left")
 	})
-	p.until("the others became dead letters", 10*time.Second, func() bool { o := output("dead_letter"); return o.Pending == 0 && o.Failed > 0 })
+	p.until("the others became dead letters", 10*time.Second, func() bool {
+		o := output("dead_letter")
+		return o.Pending == 0 && o.Failed > 0
+	})
 	disk.free()
 	for kind := range out {
 		p.push(kind, 100, 50)
@@ -187,7 +198,9 @@ func TestFullDiskUnderASink(t *testing.T) {
 	var letters struct {
 		Items []struct{ Stage, Code string }
 	}
-	if err := p.do("GET", "/v1/graphs/dead_letter/dead-letters?limit=1000", "", &letters); err != nil || int64(len(letters.Items)) != failed || letters.Items[0].Code != "disk_full" || letters.Items[0].Stage != "sink" {
+	if err := p.do("GET", "/v1/graphs/dead_letter/dead-letters?limit=1000", "", &letters); err != nil ||
+		int64(len(letters.Items)) != failed || letters.Items[0].Code != "disk_full" ||
+		letters.Items[0].Stage != "sink" {
 		t.Errorf("%v: %d letters, want %d", err, len(letters.Items), failed)
 	}
 }

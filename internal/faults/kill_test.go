@@ -122,7 +122,9 @@ func killMany(t *testing.T, n, cacheBytes int) {
 		if err := p.do("POST", "/v1/graphs/history/accumulators/note/events", body, nil); err != nil {
 			t.Fatal(err)
 		}
-		p.until("the note is in the cache", 20*time.Second, func() bool { return p.summary("history").Accumulators[1].Counters.Consumed == 1 })
+		p.until("the note is in the cache", 20*time.Second, func() bool {
+			return p.summary("history").Accumulators[1].Counters.Consumed == 1
+		})
 		if err := p.do("POST", "/v1/graphs/history/checkpoint", "", nil); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +153,9 @@ func killMany(t *testing.T, n, cacheBytes int) {
 
 	p := start(t, dir, args...)
 	total := l.written.Load()
-	p.until("everything is in the state", 60*time.Second, func() bool { return p.summary("history").Accumulators[0].Counters.Consumed == total })
+	p.until("everything is in the state", 60*time.Second, func() bool {
+		return p.summary("history").Accumulators[0].Counters.Consumed == total
+	})
 	s := checkHistory(t, p, n)
 	if s.Incarnation < int64(n) {
 		t.Errorf("incarnation %d after %d kills", s.Incarnation, n)
@@ -167,7 +171,8 @@ func killMany(t *testing.T, n, cacheBytes int) {
 	if slowest > 5*time.Second {
 		t.Errorf("slowest return to firing was %v", slowest)
 	}
-	t.Logf("%d kills at %.0f events/s: %d events, each once; slowest from start to firing %v", n, rate, total, slowest.Round(time.Millisecond))
+	t.Logf("%d kills at %.0f events/s: %d events, each once; slowest from start to firing %v", n, rate, total,
+		slowest.Round(time.Millisecond))
 }
 
 // checkHistory holds one state of the daemon against what must be true of it.

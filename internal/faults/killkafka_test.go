@@ -21,7 +21,10 @@ import (
 // written directly.
 const kafkaGraph = `graph: effects
 accumulators:
-  events: { source: { kafka: { brokers: [%s], topic: %s, group: effects, start: earliest } }, emit: event.n, strategy: sequential }
+  events:
+    source: { kafka: { brokers: [%s], topic: %s, group: effects, start: earliest } }
+    emit: event.n
+    strategy: sequential
 nodes:
   n: { expr: '{ "n": events, "at": now() }' }
   row: { expr: '{ "n": events, "epoch": epoch() }' }
@@ -42,7 +45,8 @@ type feeder struct {
 func feed(t *testing.T, brokers []string, topic string) *feeder {
 	ctx, stop := context.WithCancel(t.Context())
 	f := &feeder{stop: stop, done: make(chan error, 1)}
-	w := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: topic, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond, Balancer: &kafka.RoundRobin{}}
+	w := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: topic, RequiredAcks: kafka.RequireAll,
+		BatchTimeout: time.Millisecond, Balancer: &kafka.RoundRobin{}}
 	go func() { // ends with the context; done is read below
 		ticker := time.NewTicker(20 * time.Millisecond)
 		defer ticker.Stop()
@@ -119,7 +123,8 @@ func TestKillKafka(t *testing.T) {
 		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
 	}
 	var rows, numbers, epochs int64
-	if err := db.QueryRow(t.Context(), "select count(*), count(distinct n), count(distinct epoch) from effects").Scan(&rows, &numbers, &epochs); err != nil {
+	if err := db.QueryRow(t.Context(), "select count(*), count(distinct n), count(distinct epoch) from effects").Scan(
+		&rows, &numbers, &epochs); err != nil {
 		t.Fatal(err)
 	}
 	if rows != total || numbers != total || epochs != total {
@@ -132,7 +137,8 @@ func TestKillKafka(t *testing.T) {
 	if missing > 0 {
 		t.Errorf("direct path: %d of %d lost", missing, total)
 	}
-	t.Logf("%d kills at %.0f events/s: %d events; outbox: %d sent again; topic: %d more than once", n, rate, total, hook.again, doubled)
+	t.Logf("%d kills at %.0f events/s: %d events; outbox: %d sent again; topic: %d more than once", n, rate, total,
+		hook.again, doubled)
 }
 
 // readTopic reads a topic of one partition to its end: how many of the numbers are missing,

@@ -112,9 +112,11 @@ func TestKillJournaledLate(t *testing.T) {
 	}
 	rate := float64(len(clients.acked)) / up.Seconds()
 	if rate < 1000 || late < 100 {
-		t.Errorf("the test is void: %.0f events/s were acknowledged, below 1,000, or %d were late, below 100", rate, late)
+		t.Errorf("the test is void: %.0f events/s were acknowledged, below 1,000, or %d were late, below 100", rate,
+			late)
 	}
-	t.Logf("%d kills at %.0f acknowledged events/s: %d acknowledged, %d pushed, %d late", n, rate, len(clients.acked), end, late)
+	t.Logf("%d kills at %.0f acknowledged events/s: %d acknowledged, %d pushed, %d late", n, rate, len(clients.acked),
+		end, late)
 }
 
 // stableLines are the values of the lines that a file sink has written, one of each firing

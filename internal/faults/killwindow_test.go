@@ -130,7 +130,8 @@ func TestKillWithOpenWindows(t *testing.T) {
 	checkWindows(t, filepath.Join(dir, "shaped.ndjson"), total, closed, true)
 	checkStrays(t, filepath.Join(dir, "strays.ndjson"), total)
 	if rate < 1000 || late < 10 {
-		t.Errorf("the test is void: the load was %.0f events/s, below 1,000, or %d events were late, below 10", rate, late)
+		t.Errorf("the test is void: the load was %.0f events/s, below 1,000, or %d events were late, below 10", rate,
+			late)
 	}
 	t.Logf("%d kills at %.0f events/s: %d events in %d windows, %d late", n, rate, total, closed, late)
 }
@@ -150,7 +151,8 @@ func killWindows(t *testing.T, dir string, i int, rng *rand.Rand) {
 		}
 		// Every second time a new epoch is in a checkpoint first: three kills in a row without
 		// one are a crash loop (M43).
-		return s.Health == "live" && s.Counters.Received > first && (i%2 == 1 || s.Durability.CheckpointEpoch > checkpoint)
+		return s.Health == "live" && s.Counters.Received > first &&
+			(i%2 == 1 || s.Durability.CheckpointEpoch > checkpoint)
 	})
 	<-time.After(time.Duration(rng.IntN(300)) * time.Millisecond) // the random moment
 	p.kill()
@@ -238,7 +240,8 @@ func checkWindows(t *testing.T, path string, total, closed int64, updates bool) 
 	}
 	for at, w := range seen {
 		if want := plainWindow(at.from, at.key, total, 1000); updates && w != want {
-			t.Errorf("%s: the window from %d of key %d ends as %+v, want %+v", filepath.Base(path), at.from, at.key, w, want)
+			t.Errorf("%s: the window from %d of key %d ends as %+v, want %+v", filepath.Base(path), at.from, at.key, w,
+				want)
 		}
 	}
 }
@@ -305,7 +308,8 @@ func checkLateLetters(t *testing.T, p *process, total int64) {
 		}
 		for _, l := range page.Items {
 			var v struct{ N int64 }
-			if err := json.Unmarshal(l.Payload, &v); err != nil || l.Code != "late_event" || !sameJSON(l.Payload, timedEvent(v.N)) {
+			if err := json.Unmarshal(l.Payload, &v); err != nil || l.Code != "late_event" ||
+				!sameJSON(l.Payload, timedEvent(v.N)) {
 				t.Fatalf("a dead letter %s holds %s: %v", l.Code, l.Payload, err)
 			}
 			seen[v.N]++

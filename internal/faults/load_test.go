@@ -17,7 +17,9 @@ import (
 )
 
 const inOrderGraph = `graph: in_order
-accumulators: { events: { schema: { type: object, required: [c, n], properties: { c: { type: integer }, n: { type: integer } } } } }
+accumulators:
+  events:
+    schema: { type: object, required: [c, n], properties: { c: { type: integer }, n: { type: integer } } }
 reactor: { when: any, strategy: sequential }
 outputs: { out: { from: events, sink: { file: { path: ../out.ndjson } } } }
 `
@@ -69,7 +71,8 @@ func TestMillionEvents(t *testing.T) {
 		if graph == "in_order" && (c.Consumed != total || s.Epoch != total) {
 			t.Fatalf("%s: %+v, epoch %d", graph, c, s.Epoch)
 		}
-		t.Logf("%s: %d events in %v (%.0f/s), %d epochs, %d conflated", graph, total, took.Round(time.Millisecond), float64(total)/took.Seconds(), s.Epoch, c.Conflated)
+		t.Logf("%s: %d events in %v (%.0f/s), %d epochs, %d conflated", graph, total, took.Round(time.Millisecond),
+			float64(total)/took.Seconds(), s.Epoch, c.Conflated)
 	}
 	checkOrder(t, filepath.Join(dir, "out.ndjson"), each)
 	if peak := peakMemory(t, p); peak > 400<<20 {
@@ -115,7 +118,8 @@ func pushHTTP(p *process, graph string, client, each int) error {
 		for i := range n {
 			fmt.Fprintf(&b, "{\"c\":%d,\"n\":%d}\n", client, next+i)
 		}
-		res, err := http.Post(p.base+"/v1/graphs/"+graph+"/accumulators/events/events", "application/x-ndjson", strings.NewReader(b.String()))
+		res, err := http.Post(p.base+"/v1/graphs/"+graph+"/accumulators/events/events", "application/x-ndjson",
+			strings.NewReader(b.String()))
 		if err != nil {
 			return err
 		}
@@ -134,7 +138,8 @@ func pushHTTP(p *process, graph string, client, each int) error {
 func pushSocket(p *process, graph string, client, each int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.base, "http")+"/v1/ws/graphs/"+graph+"/accumulators/events",
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.base, "http")+"/v1/ws/graphs/"+graph+
+		"/accumulators/events",
 		&websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
 	if err != nil {
 		return err
@@ -246,7 +251,8 @@ func peakMemory(t *testing.T, p *process) int64 {
 func dialPush(p *process, graph, accumulator string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.base, "http")+"/v1/ws/graphs/"+graph+"/accumulators/"+accumulator,
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.base, "http")+"/v1/ws/graphs/"+graph+"/accumulators/"+
+		accumulator,
 		&websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
 	return conn, err
 }
@@ -255,7 +261,8 @@ func dialPush(p *process, graph, accumulator string) (*websocket.Conn, error) {
 func pushFrame(conn *websocket.Conn, id int64, list string, n int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if err := conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"events","id":%d,"data":[%s]}`, id, list)); err != nil {
+	if err := conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"events","id":%d,"data":[%s]}`, id,
+		list)); err != nil {
 		return err
 	}
 	for {

@@ -37,10 +37,13 @@ func try(t *testing.T, dir, server string, args ...string) (code int, said strin
 func TestNewcomersMistakes(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, dir)
-	apply(t, p, "quotes", `{"graph":"quotes","accumulators":{"book":{}},"nodes":{"n":{"expr":"book"}},"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`)
+	apply(t, p, "quotes", `{"graph":"quotes","accumulators":{"book":{}},"nodes":{"n":{"expr":"book"}},`+
+		`"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`)
 	for name, text := range map[string]string{
-		"good.yaml":   "graph: quotes\naccumulators: { book: {} }\nnodes: { n: { expr: book } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n",
-		"broken.yaml": "graph: quotes\naccumulators: { book: {} }\nnodes: { n: { expr: bok } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n",
+		"good.yaml": "graph: quotes\naccumulators: { book: {} }\nnodes: { n: { expr: book } }\noutputs: { o: { " +
+			"from: n, sink: { drop: {} } } }\n",
+		"broken.yaml": "graph: quotes\naccumulators: { book: {} }\nnodes: { n: { expr: bok } }\noutputs: { o: { " +
+			"from: n, sink: { drop: {} } } }\n",
 		"noyaml.yaml": "graph: [quotes\n",
 		"events.json": "1 2 nonsense\n",
 	} {
@@ -62,17 +65,27 @@ func TestNewcomersMistakes(t *testing.T) {
 		{"no -f", "apply good.yaml", 2, []string{"-f good.yaml"}},
 		{"wrong format", "get -o xml", 2, []string{"table, json or yaml"}},
 		{"wrong flag", "get --frmat json", 2, []string{"--frmat", "graphd get --help"}},
-		{"daemon not running", "get --server http://127.0.0.1:1", 69, []string{"no daemon answers", "graphd serve", "--server"}},
+		{"daemon not running", "get --server http://127.0.0.1:1", 69, []string{
+			"no daemon answers", "graphd serve", "--server",
+		}},
 		{"server without scheme", "get --server 127.0.0.1:1", 2, []string{"http://host:port"}},
-		{"port taken", "serve --listen " + listen + " --data other", 69, []string{listen, "address already in use", "--listen"}},
+		{"port taken", "serve --listen " + listen + " --data other", 69, []string{
+			listen, "address already in use", "--listen",
+		}},
 		{"store locked", "serve --listen 127.0.0.1:0 --data data", 69, []string{"in use by pid", "--data"}},
 		{"folder missing", "serve --listen 127.0.0.1:0 --data other --graphs none", 78, []string{"none", "--graphs"}},
 		{"open to all", "serve --listen 0.0.0.0:0 --data other", 78, []string{"127.0.0.1", "--insecure"}},
 		{"declaration missing", "apply -f none.yaml", 3, []string{"there is no file none.yaml", "correct the path"}},
 		{"declaration to validate missing", "validate none.yaml", 3, []string{"none.yaml"}},
 		{"events missing", "push quotes book none.json", 3, []string{"there is no file none.json"}},
-		{"input missing", "run good.yaml --input book=none.json", 3, []string{"input book", "there is no file none.json"}},
-		{"declaration broken", "apply -f broken.yaml", 78, []string{"broken.yaml:3:21", "unknown_name", "did you mean book?"}},
+		{"input missing", "run good.yaml --input book=none.json", 3, []string{
+			"input book", "there is no file none.json",
+		}},
+		{
+			"declaration broken", "apply -f broken.yaml", 78, []string{
+				"broken.yaml:3:21", "unknown_name", "did you mean book?",
+			},
+		},
 		{"no YAML", "apply -f noyaml.yaml", 78, []string{"noyaml.yaml", "line"}},
 		{"no JSON", "push quotes book events.json", 78, []string{"event 3"}},
 		{"a reset by a slip", "reset quotes", 2, []string{"--yes"}},

@@ -112,7 +112,9 @@ func (d *pair) taken(rows int64) {
 	d.t.Helper()
 	d.owner = 1 - d.owner
 	d.since = time.Now()
-	d.p[d.owner].until("the new owner commits", 5*time.Second, func() bool { return d.one("SELECT count(*) FROM numbers") > rows })
+	d.p[d.owner].until("the new owner commits", 5*time.Second, func() bool {
+		return d.one("SELECT count(*) FROM numbers") > rows
+	})
 }
 
 // settle stops both and counts: no number is missing, none was written twice (the key would
@@ -177,7 +179,8 @@ func TestStoppedOwnerIsReplaced(t *testing.T) {
 				slowest, slowestDown = max(slowest, took), max(slowestDown, down)
 			}
 			d.settle()
-			t.Logf("%d stops with a lease of %v: taken over within %v, stood down within %v", c.stops, c.lease, slowest, slowestDown)
+			t.Logf("%d stops with a lease of %v: taken over within %v, stood down within %v", c.stops, c.lease, slowest,
+				slowestDown)
 		})
 	}
 }
@@ -201,7 +204,9 @@ func (d *pair) stopOwner(n int, within time.Duration) (took, down time.Duration)
 	down = d.untilHealth(old, "standby", time.Second)
 	quiet := d.sent(old)
 	woke := d.one("SELECT count(*) FROM numbers")
-	d.p[next].until("the new owner goes on", 5*time.Second, func() bool { return d.one("SELECT count(*) FROM numbers") > woke+200 })
+	d.p[next].until("the new owner goes on", 5*time.Second, func() bool {
+		return d.one("SELECT count(*) FROM numbers") > woke+200
+	})
 	// Between looking at the lease and the write there is a moment in which a process can be
 	// stopped: the one write that it was in may end after it has woken, and nothing after that.
 	if more := quiet - before; more > oneWrite {

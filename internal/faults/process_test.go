@@ -43,7 +43,8 @@ func build(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	built = filepath.Join(dir, "graphd")
-	if out, err := exec.Command("go", "build", "-o", built, "github.com/graphd/graphd/cmd/graphd").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", built, "github.com/graphd/graphd/cmd/graphd")
+	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build graphd: %v\n%s", err, out)
 		return 1
 	}
@@ -83,7 +84,8 @@ func launch(t *testing.T, env []string, dir string, args ...string) (*process, e
 	if err := os.MkdirAll(filepath.Join(dir, "graphs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs", filepath.Join(dir, "graphs")}, args...)
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs",
+		filepath.Join(dir, "graphs")}, args...)
 	p.cmd = exec.Command(binary(), args...)
 	p.cmd.Stderr = p.log
 	p.cmd.Env = append(os.Environ(), env...)

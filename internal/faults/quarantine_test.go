@@ -106,13 +106,15 @@ func TestM44SkipLostOfTheProcess(t *testing.T) {
 	if len(g) != 1 || !strings.HasSuffix(g[0].From, "@2400") || g[0].To != "start" || g[0].Reason != "replaced" {
 		t.Errorf("gaps %+v", g)
 	}
-	if want := `graphd_source_gaps_total{accumulator="events",graph="history",tenant="default"} 1`; !strings.Contains(p.metrics(), want) {
+	if want := `graphd_source_gaps_total{accumulator="events",graph="history",tenant="default"} 1`; !strings.Contains(
+		p.metrics(), want) {
 		t.Errorf("the metrics have no %s", want)
 	}
 	p.kill() // where it goes on is durable
 	p = start(t, dir)
 	p.until("it goes on", 20*time.Second, func() bool { return p.summary("history").Counters.Consumed == 302 })
-	if err := p.do("POST", "/v1/graphs/history/skip-lost", `{"accumulator":"events"}`, nil); err == nil || !strings.Contains(err.Error(), "nothing_lost") {
+	if err := p.do("POST", "/v1/graphs/history/skip-lost", `{"accumulator":"events"}`, nil); err == nil ||
+		!strings.Contains(err.Error(), "nothing_lost") {
 		t.Errorf("a second time: %v", err)
 	}
 	var events struct{ Items []struct{ Kind string } }

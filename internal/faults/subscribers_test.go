@@ -16,7 +16,8 @@ import (
 
 // Each epoch of this graph numbers an output's frame and a firing's: the outputs' numbers
 // are the odd ones.
-const streamGraph = `{"graph":"stream","accumulators":{"a":{"strategy":"sequential"}},"nodes":{"n":{"expr":"a"}},"outputs":{"o":{"from":"n","sink":{"websocket":{}}}},"history":{"keep":%d}}`
+const streamGraph = `{"graph":"stream","accumulators":{"a":{"strategy":"sequential"}},"nodes":{"n":{"expr":"a"}},` +
+	`"outputs":{"o":{"from":"n","sink":{"websocket":{}}}},"history":{"keep":%d}}`
 
 // pushing pushes events one after the other, a few at a time, until it is stopped.
 type pushing struct {
@@ -122,7 +123,8 @@ func TestSubscriberReconnects(t *testing.T) {
 	sent := load.finish(t)
 	follow(func() bool { return next/2 >= sent })
 	if first+received+missed != sent || gaps < 5 {
-		t.Errorf("of %d values %d came, %d were announced as missed in %d gaps, %d were before the first", sent, received, missed, gaps, first)
+		t.Errorf("of %d values %d came, %d were announced as missed in %d gaps, %d were before the first", sent,
+			received, missed, gaps, first)
 	}
 	t.Logf("%d values: %d received, %d announced as missed in %d gaps", sent, received, missed, gaps)
 }
@@ -134,12 +136,14 @@ func TestSlowSubscriberCostsNobody(t *testing.T) {
 	apply(t, p, "stream", fmt.Sprintf(streamGraph, 100))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	slow, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.base, "http")+"/v1/ws/graphs/stream/reactor", &websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
+	slow, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.base, "http")+"/v1/ws/graphs/stream/reactor",
+		&websocket.DialOptions{Subprotocols: []string{"graphd.v1+json"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer slow.CloseNow()
-	if err := slow.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","id":1,"topics":["outputs"]}`)); err != nil {
+	if err := slow.Write(ctx, websocket.MessageText,
+		[]byte(`{"type":"subscribe","id":1,"topics":["outputs"]}`)); err != nil {
 		t.Fatal(err)
 	}
 	api, err := client.New(client.Config{BaseURL: p.base})
@@ -152,7 +156,9 @@ func TestSlowSubscriberCostsNobody(t *testing.T) {
 	}
 	defer w.Close()
 	pad := strings.Repeat("x", 8<<10)
-	load := startPushing(t, p, func(n int64) string { return fmt.Sprintf(`{"n":%d,"pad":%q}`, n, pad) }, 5, 5*time.Millisecond)
+	load := startPushing(t, p, func(n int64) string {
+		return fmt.Sprintf(`{"n":%d,"pad":%q}`, n, pad)
+	}, 5, 5*time.Millisecond)
 	for n := int64(0); n < 4000; n++ {
 		f, err := w.Next(ctx)
 		if err != nil || f.Type != "output" {
@@ -166,7 +172,9 @@ func TestSlowSubscriberCostsNobody(t *testing.T) {
 	if sent := load.finish(t); sent < 4000 {
 		t.Fatalf("void: %d values", sent)
 	}
-	p.until("the slow subscriber is closed", 20*time.Second, func() bool { return strings.Contains(p.metrics(), "graphd_websocket_slow_closed_total 1") })
+	p.until("the slow subscriber is closed", 20*time.Second, func() bool {
+		return strings.Contains(p.metrics(), "graphd_websocket_slow_closed_total 1")
+	})
 	if s := p.summary("stream"); s.balanced() != nil || s.Health != "live" {
 		t.Errorf("%+v", s)
 	}

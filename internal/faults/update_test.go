@@ -50,7 +50,8 @@ func (c *changer) doc(i int) string {
 		acc = "  fleeting: { batch: { size: 3 }, passive: true }"
 		node = fmt.Sprintf("  fleeting_%d: { expr: 'digest == nil ? 0 : digest + %d' }", i%3, i)
 	}
-	return fmt.Sprintf(changingGraph, 200+i, 300+i, c.path("lines"), acc, node, c.path("out_http"), c.path("out_socket"), c.path("out_lines"))
+	return fmt.Sprintf(changingGraph, 200+i, 300+i, c.path("lines"), acc, node, c.path("out_http"),
+		c.path("out_socket"), c.path("out_lines"))
 }
 
 // M33: a graph is updated a hundred times while events come in over HTTP, over WebSocket
@@ -84,7 +85,8 @@ func TestHundredUpdatesUnderLoad(t *testing.T) {
 	for i := 1; i <= updates; i++ {
 		doc, want := c.doc(i), http.StatusOK
 		if i%10 == 0 {
-			doc, want = strings.Replace(doc, c.path("out_http"), filepath.Join(dir, "lines.ndjson", "nowhere"), 1), http.StatusFailedDependency
+			doc, want = strings.Replace(doc, c.path("out_http"), filepath.Join(dir, "lines.ndjson", "nowhere"), 1),
+				http.StatusFailedDependency
 		} else {
 			wantRevision++
 		}
@@ -109,12 +111,14 @@ func TestHundredUpdatesUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range s.Accumulators {
-		if c := a.Counters; c.Rejected+c.DeadLettered+c.Conflated != 0 && a.Name != "kept" { // kept is passive: newer values replace older ones
+		// kept is passive: newer values replace older ones
+		if c := a.Counters; c.Rejected+c.DeadLettered+c.Conflated != 0 && a.Name != "kept" {
 			t.Errorf("%s: %+v", a.Name, c)
 		}
 	}
 	var st struct{ Cache map[string]json.RawMessage }
-	if err := p.do("GET", "/v1/graphs/changing/state", "", &st); err != nil || string(st.Cache["kept"]) != "[1,2,3,4,5]" {
+	if err := p.do("GET", "/v1/graphs/changing/state", "", &st); err != nil ||
+		string(st.Cache["kept"]) != "[1,2,3,4,5]" {
 		t.Fatalf("%v: kept is %s", err, st.Cache["kept"])
 	}
 	load.watched(p, sent)
@@ -228,7 +232,9 @@ func (l *traffic) stop() map[string]int64 {
 func (l *traffic) watched(p *process, sent map[string]int64) {
 	l.t.Helper()
 	for name, n := range sent {
-		p.until("the subscriber has seen "+name, 20*time.Second, func() bool { return l.seen["out_"+name].Load() == n || len(l.problem) > 0 })
+		p.until("the subscriber has seen "+name, 20*time.Second, func() bool {
+			return l.seen["out_"+name].Load() == n || len(l.problem) > 0
+		})
 	}
 	_ = l.watch.Close()
 	<-l.watching
@@ -265,13 +271,15 @@ func numbers(from, n int64) string {
 }
 
 func (l *traffic) pushHTTP(p *process, from, n int64) error {
-	res, err := http.Post(p.base+"/v1/graphs/changing/accumulators/http/events", "application/x-ndjson", strings.NewReader(numbers(from, n)))
+	res, err := http.Post(p.base+"/v1/graphs/changing/accumulators/http/events", "application/x-ndjson",
+		strings.NewReader(numbers(from, n)))
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
 	var got pushed
-	if err := json.NewDecoder(res.Body).Decode(&got); err != nil || res.StatusCode != http.StatusOK || got.Accepted != int(n) {
+	if err := json.NewDecoder(res.Body).Decode(&got); err != nil || res.StatusCode != http.StatusOK ||
+		got.Accepted != int(n) {
 		return fmt.Errorf("%s %+v %w", res.Status, got, err)
 	}
 	return nil

@@ -75,7 +75,9 @@ func newLinkSet() linkSet {
 // put makes links the ones that g declares.
 func (s *linkSet) put(g api.Ref, links []link) {
 	for _, l := range s.declared[g] {
-		if rest := slices.DeleteFunc(slices.Clone(s.outgoing[l.from]), func(o link) bool { return o == l }); len(rest) > 0 {
+		if rest := slices.DeleteFunc(slices.Clone(s.outgoing[l.from]), func(o link) bool {
+			return o == l
+		}); len(rest) > 0 {
 			s.outgoing[l.from] = rest
 		} else {
 			delete(s.outgoing, l.from)
@@ -136,8 +138,12 @@ func (w *Links) Claim(g api.Ref, s *spec.Graph) (undo func(), refused spec.Diagn
 			continue
 		}
 		w.claimed.put(g, before)
-		text := "graphs that feed each other form no cycle, and this closes one: " + cycle(g, path) + "; take one link out"
-		return nil, spec.Diagnostics{{File: s.File, Line: l.pos.Line, Column: l.pos.Column, Path: l.pos.Path, Code: spec.CodeGraphCycle, Text: text}}
+		text := "graphs that feed each other form no cycle, and this closes one: " + cycle(g, path) +
+			"; take one link out"
+		return nil, spec.Diagnostics{
+			{File: s.File, Line: l.pos.Line, Column: l.pos.Column, Path: l.pos.Path, Code: spec.CodeGraphCycle,
+				Text: text},
+		}
 	}
 	return func() {
 		w.mu.Lock()

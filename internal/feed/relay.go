@@ -102,7 +102,8 @@ func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
 	}
 	switch {
 	case errors.Is(err, pump.ErrClosed):
-		return fmt.Errorf("the accumulator %q of graph %q was taken away; the values wait for it", l.to.Accumulator, l.to.Graph.Name)
+		return fmt.Errorf("the accumulator %q of graph %q was taken away; the values wait for it", l.to.Accumulator,
+			l.to.Graph.Name)
 	case err != nil:
 		return fmt.Errorf("hand over to graph %q: %w", l.to.Graph.Name, err)
 	case out.Taken < len(epochs):
@@ -114,7 +115,8 @@ func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
 // relayed is the position of a value in the graph that it feeds: instance, incarnation,
 // epoch and output of where it comes from. A later incarnation takes an earlier one's place.
 func relayed(m *sink.Message) boundary.Position {
-	return boundary.Position{Stream: fmt.Sprintf("graph/%s/%s#%d", m.Instance, m.Output, m.Incarnation), Offset: m.Epoch}
+	return boundary.Position{Stream: fmt.Sprintf("graph/%s/%s#%d", m.Instance, m.Output, m.Incarnation),
+		Offset: m.Epoch}
 }
 
 // Close implements [sink.Sink].

@@ -73,7 +73,8 @@ func (c *Config) Validate() error {
 		errs = append(errs, errors.New("a client certificate needs both cert_file and key_file"))
 	}
 	if c.SASL != nil && !slices.Contains(Mechanisms(), c.SASL.Mechanism) {
-		errs = append(errs, fmt.Errorf("sasl mechanism %q is not known: use one of %s", c.SASL.Mechanism, strings.Join(Mechanisms(), ", ")))
+		errs = append(errs, fmt.Errorf("sasl mechanism %q is not known: use one of %s", c.SASL.Mechanism,
+			strings.Join(Mechanisms(), ", ")))
 	}
 	return errors.Join(errs...)
 }

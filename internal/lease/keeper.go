@@ -117,7 +117,8 @@ func (k *Keeper) round(ctx context.Context) time.Duration {
 			k.lose(cmp.Or(k.trouble, err)) // the last try had no time left to fail by itself
 		default:
 			k.trouble = err
-			k.log.Warn("the lease was not renewed; it is tried again", "left", t.left().Round(time.Millisecond), "err", err)
+			k.log.Warn("the lease was not renewed; it is tried again", "left", t.left().Round(time.Millisecond), "err",
+				err)
 		}
 		return k.again()
 	}

@@ -69,7 +69,10 @@ func (s *store) call(ctx context.Context, name string, f func()) error {
 }
 
 func (s *store) RenewLease(ctx context.Context, ttl time.Duration) (checkpoint.Lease, error) {
-	return checkpoint.Lease{Declarations: 1}, s.call(ctx, "renew", func() { s.expires = time.Now().Add(ttl); s.renewed++ })
+	return checkpoint.Lease{Declarations: 1}, s.call(ctx, "renew", func() {
+		s.expires = time.Now().Add(ttl)
+		s.renewed++
+	})
 }
 
 func (s *store) Owned(ctx context.Context) (owned map[checkpoint.ID]string, err error) {
@@ -128,7 +131,8 @@ func TestM45MarginBeforeTheStoresExpiry(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 				before := last.Sub(time.Now()) //nolint:govet // the store's expiry lies ahead
-				if want := 500*time.Millisecond + renewal/2; before < want-time.Millisecond || before > want+time.Millisecond {
+				if want := 500*time.Millisecond + renewal/2; before < want-time.Millisecond ||
+					before > want+time.Millisecond {
 					t.Errorf("the term was over %v before the store's expiry, want %v", before, want)
 				}
 				if <-term.Context().Done(); !errors.Is(context.Cause(term.Context()), ErrLost) {
@@ -206,7 +210,9 @@ func TestM45LostLeaseTellsWhy(t *testing.T) {
 }
 
 func TestLeastLease(t *testing.T) {
-	for ttl, ok := range map[time.Duration]bool{0: true, Min: true, 3 * time.Second: true, Min - 1: false, 400 * time.Millisecond: false, -1: false} {
+	for ttl, ok := range map[time.Duration]bool{
+		0: true, Min: true, 3 * time.Second: true, Min - 1: false, 400 * time.Millisecond: false, -1: false,
+	} {
 		if err := Validate(ttl); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), Min.String()) {
 			t.Errorf("%v: %v", ttl, err)
 		}

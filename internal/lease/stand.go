@@ -33,7 +33,8 @@ func (k *Keeper) Stand(ctx context.Context, id checkpoint.ID, show func(Standing
 			Detail: "the graph is run by daemon " + owner + "; this one takes over when that one ends"}
 		if over {
 			s.Code = "lease_lost"
-			s.Detail = "the store has not renewed this daemon's lease in time; the graph goes on when it does, here or at another daemon"
+			s.Detail = "the store has not renewed this daemon's lease in time; the graph goes on when it does, here " +
+				"or at another daemon"
 			if why != nil {
 				s.Detail += ": " + why.Error()
 			}

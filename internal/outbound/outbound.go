@@ -54,7 +54,8 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
-	return fmt.Sprintf("the address %s is %s, and calls to it are not allowed; if it is meant, start the daemon with --allow-outbound", e.Addr, e.Kind)
+	return fmt.Sprintf("the address %s is %s, and calls to it are not allowed; if it is meant, start the daemon "+
+		"with --allow-outbound", e.Addr, e.Kind)
 }
 
 // Guard dials what is allowed.
@@ -106,7 +107,8 @@ func New(cfg Config) (*Guard, error) {
 		} else if isHost(text) {
 			g.hosts[hostName(text)] = true
 		} else {
-			return nil, fmt.Errorf("cannot allow calls to %q: write a network such as 10.1.0.0/16, an address, a host name, loopback or private; none stands alone", text)
+			return nil, fmt.Errorf("cannot allow calls to %q: write a network such as 10.1.0.0/16, an address, a "+
+				"host name, loopback or private; none stands alone", text)
 		}
 	}
 	return g, nil
@@ -118,7 +120,8 @@ func isHost(s string) bool {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_')
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' ||
+			r == '_')
 	}) && strings.ContainsFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 }
 
@@ -134,7 +137,9 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	d := net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	if !g.hosts[hostName(host)] {
 		// Called with each address in turn, between the socket and its connect.
-		d.ControlContext = func(_ context.Context, _, dialled string, _ syscall.RawConn) error { return g.check(dialled) }
+		d.ControlContext = func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
+			return g.check(dialled)
+		}
 	}
 	conn, err := d.DialContext(ctx, network, address)
 	if denied := (*DeniedError)(nil); errors.As(err, &denied) {

@@ -39,7 +39,9 @@ func TestAddressesThatAreNotPublic(t *testing.T) {
 		"224.0.0.1", "239.255.255.250", "ff02::1", // multicast
 		"0.0.0.0", "::", "0.1.2.3", "100.64.0.1", "192.0.0.8", "198.18.0.1", "240.0.0.1", "255.255.255.255", "fec0::1",
 		"::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", // mapped
-		"::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001::1", "64:ff9b:1::1", // translated
+		// translated
+		"::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001::1",
+		"64:ff9b:1::1",
 	} {
 		err := g.check(netip.AddrPortFrom(netip.MustParseAddr(a), 80).String())
 		var denied *DeniedError
@@ -47,7 +49,8 @@ func TestAddressesThatAreNotPublic(t *testing.T) {
 			t.Errorf("%s: %v, want it denied", a, err)
 		}
 	}
-	for _, a := range []string{"1.1.1.1", "8.8.8.8", "172.15.0.1", "172.32.0.1", "192.167.1.1", "2606:4700::1111", "64:ff9b::808:808", "2002:808:808::1", "::ffff:8.8.8.8"} {
+	for _, a := range []string{"1.1.1.1", "8.8.8.8", "172.15.0.1", "172.32.0.1", "192.167.1.1", "2606:4700::1111",
+		"64:ff9b::808:808", "2002:808:808::1", "::ffff:8.8.8.8"} {
 		if err := g.check(netip.AddrPortFrom(netip.MustParseAddr(a), 443).String()); err != nil {
 			t.Errorf("%s: %v, want it allowed", a, err)
 		}
@@ -83,7 +86,8 @@ func TestAllow(t *testing.T) {
 			t.Errorf("allow %s: %s: %v, want %q", c.allow, c.addr, err, c.want)
 		}
 	}
-	for _, bad := range [][]string{{""}, {"http://x"}, {"10.0.0.0/99"}, {"1.2.3"}, {"host:80"}, {"none", "loopback"}, {"a b"}} {
+	for _, bad := range [][]string{{""}, {"http://x"}, {"10.0.0.0/99"}, {"1.2.3"}, {"host:80"}, {"none", "loopback"},
+		{"a b"}} {
 		if _, err := New(Config{Allow: bad}); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
@@ -186,7 +190,9 @@ func TestRedirects(t *testing.T) {
 	if got, err := get(t, c, s.URL+"/other", secret); got != "200 other" || len(seen) != 1 || seen[0] != "" {
 		t.Errorf("other origin: %q, %v, saw %q", got, err, seen)
 	}
-	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, s.URL, http.StatusFound) }))
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, s.URL, http.StatusFound)
+	}))
 	defer secure.Close()
 	c.Transport.(*http.Transport).TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig
 	if _, err := get(t, c, secure.URL, secret); !errors.Is(err, ErrRedirect) {

@@ -138,7 +138,8 @@ func TestGroupDeadline(t *testing.T) {
 		if d := cmp.Diff([]string{"graphd/direct", "graphd/graph/sink"}, stuck.Paths); d != "" {
 			t.Errorf("stuck (-want +got):\n%s", d)
 		}
-		want := []string{"graphd/careless ended", "graphd/careless/left running", "graphd/direct running", "graphd/graph running", "graphd/graph/sink running"}
+		want := []string{"graphd/careless ended", "graphd/careless/left running", "graphd/direct running",
+			"graphd/graph running", "graphd/graph/sink running"}
 		if d := cmp.Diff(want, paths(tree)); d != "" {
 			t.Errorf("tree (-want +got):\n%s", d)
 		}
@@ -171,7 +172,8 @@ func TestGroupContexts(t *testing.T) {
 		first := g.Go(parent, "first", cause(&byParent))
 		waiting, stopWaiting := context.WithTimeout(t.Context(), time.Second)
 		defer stopWaiting()
-		if err := first.Wait(waiting); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "graphd/first") {
+		if err := first.Wait(waiting); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "graphd/first") {
 			t.Errorf("got %v, want the deadline with the name", err)
 		}
 		cancel(errParent)

@@ -130,7 +130,8 @@ func TestSuperviseSuccessResets(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 64*time.Second)
 				defer cancel()
 				// Two quick failures, then the long run.
-				err := Supervise(ctx, Config{Name: "x", Policy: exact(), Run: s.run(0, 0, tc.lasts, time.Hour), OnEvent: s.note})
+				err := Supervise(ctx, Config{Name: "x", Policy: exact(), Run: s.run(0, 0, tc.lasts, time.Hour),
+					OnEvent: s.note})
 				if err != nil {
 					t.Fatalf("got %v, want nil", err)
 				}
@@ -168,7 +169,8 @@ func TestSuperviseOperatorDuringPause(t *testing.T) {
 		defer cancel()
 		r := NewRestarter()
 		time.AfterFunc(1500*time.Millisecond, r.Restart) // in the second pause, of 2 s
-		if err := Supervise(ctx, Config{Name: "x", Policy: exact(), Run: s.run(0, 0, 0, time.Hour), OnEvent: s.note, Restarter: r}); err != nil {
+		if err := Supervise(ctx, Config{Name: "x", Policy: exact(), Run: s.run(0, 0, 0, time.Hour), OnEvent: s.note,
+			Restarter: r}); err != nil {
 			t.Fatalf("got %v, want nil", err)
 		}
 		s.want(t,
@@ -194,10 +196,11 @@ func TestSuperviseOperatorDuringRun(t *testing.T) {
 		time.AfterFunc(time.Second, r.Restart)
 		var causes []error
 		run := s.run(time.Hour)
-		c := Config{Name: "x", Policy: exact(), OnEvent: s.note, Restarter: r, Run: func(ctx context.Context, n int) error {
-			defer func() { causes = append(causes, context.Cause(ctx)) }()
-			return run(ctx, n)
-		}}
+		c := Config{Name: "x", Policy: exact(), OnEvent: s.note, Restarter: r,
+			Run: func(ctx context.Context, n int) error {
+				defer func() { causes = append(causes, context.Cause(ctx)) }()
+				return run(ctx, n)
+			}}
 		if err := Supervise(ctx, c); err != nil {
 			t.Fatalf("got %v, want nil", err)
 		}
@@ -205,7 +208,8 @@ func TestSuperviseOperatorDuringRun(t *testing.T) {
 		if s.events[0].Err != nil {
 			t.Errorf("the restart of a healthy piece has error %v, want none", s.events[0].Err)
 		}
-		if d := cmp.Diff([]error{ErrOperatorRestart, context.DeadlineExceeded}, causes, cmpopts.EquateErrors()); d != "" {
+		if d := cmp.Diff([]error{ErrOperatorRestart, context.DeadlineExceeded}, causes,
+			cmpopts.EquateErrors()); d != "" {
 			t.Errorf("causes (-want +got):\n%s", d)
 		}
 	})
@@ -220,7 +224,9 @@ func TestSuperviseOperatorBeforeRun(t *testing.T) {
 		r.Restart()
 		p := exact()
 		p.Attempts = 0
-		if err := Supervise(t.Context(), Config{Name: "x", Policy: p, Run: s.run(0), OnEvent: s.note, Restarter: r}); err == nil {
+		if err := Supervise(t.Context(), Config{
+			Name: "x", Policy: p, Run: s.run(0), OnEvent: s.note, Restarter: r,
+		}); err == nil {
 			t.Error("got nil, want an ExhaustedError")
 		}
 		s.want(t, []time.Duration{0}, []int{0}, []string{"gave_up 1 0s failed"})
@@ -244,12 +250,16 @@ func TestSuperviseRevive(t *testing.T) {
 		})
 		p := exact()
 		p.Attempts = 1
-		c := Config{Name: "x", Policy: p, Run: s.run(0, 0, 2*time.Hour), OnEvent: s.note, Restarter: r, Revive: true, Node: node}
+		c := Config{Name: "x", Policy: p, Run: s.run(0, 0, 2*time.Hour), OnEvent: s.note, Restarter: r, Revive: true,
+			Node: node}
 		if err := Supervise(ctx, c); err != nil {
 			t.Fatalf("got %v, want nil", err)
 		}
 		s.want(t, []time.Duration{0, time.Second, 10 * time.Minute}, []int{0, 1, 0},
-			[]string{"waiting 1 1s pending", "restart 1 1s restarted", "gave_up 2 0s failed", "operator_restart 0 0s restarted"})
+			[]string{
+				"waiting 1 1s pending", "restart 1 1s restarted", "gave_up 2 0s failed",
+				"operator_restart 0 0s restarted",
+			})
 		line := node.tree.Snapshot()[0]
 		if line.State != StateRunning || line.Restarts != 2 {
 			t.Errorf("got %+v, want running with 2 restarts", line)
@@ -300,12 +310,13 @@ func TestSupervisePanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		runs := 0
-		c := Config{Name: "accumulator/orderbook", Policy: exact(), OnEvent: s.note, Run: func(context.Context, int) error {
-			if runs++; runs == 1 {
-				panic(errBoom)
-			}
-			return nil
-		}}
+		c := Config{Name: "accumulator/orderbook", Policy: exact(), OnEvent: s.note,
+			Run: func(context.Context, int) error {
+				if runs++; runs == 1 {
+					panic(errBoom)
+				}
+				return nil
+			}}
 		if err := Supervise(t.Context(), c); err != nil {
 			t.Fatalf("got %v, want nil", err)
 		}
@@ -314,8 +325,10 @@ func TestSupervisePanic(t *testing.T) {
 			t.Errorf("got error %v with stack %q, want boom with the stack of this test", ev.Err, ev.Stack)
 		}
 		got := ev.Record("market_maker", 7)
-		if got.Reason != "panic: boom" || got.Kind != "restart" || got.Outcome != "restarted" || got.Component != "accumulator/orderbook" ||
-			got.Graph != "market_maker" || got.Incarnation != 7 || got.Attempt != 1 || got.Delay != time.Second || got.Stack == "" || got.At.IsZero() {
+		if got.Reason != "panic: boom" || got.Kind != "restart" || got.Outcome != "restarted" ||
+			got.Component != "accumulator/orderbook" ||
+			got.Graph != "market_maker" || got.Incarnation != 7 || got.Attempt != 1 || got.Delay != time.Second ||
+			got.Stack == "" || got.At.IsZero() {
 			t.Errorf("got record %+v", got)
 		}
 		if s.events[0].Durable() || !ev.Durable() {
@@ -430,7 +443,9 @@ func TestPolicyJitter(t *testing.T) {
 	for _, tc := range []struct {
 		rand float64
 		want time.Duration
-	}{{0, 800 * time.Millisecond}, {0.25, 900 * time.Millisecond}, {0.5, time.Second}, {0.75, 1100 * time.Millisecond}} {
+	}{{0, 800 * time.Millisecond}, {0.25, 900 * time.Millisecond}, {0.5, time.Second}, {
+		0.75, 1100 * time.Millisecond,
+	}} {
 		p := DefaultPolicy()
 		p.Rand = func() float64 { return tc.rand }
 		if got := newPauses(p).next(); got != tc.want {

@@ -265,7 +265,9 @@ func serves(ctx context.Context, client *kafka.Client, topic kafka.TopicConfig) 
 	for i := range max(topic.NumPartitions, 1) {
 		ask = append(ask, kafka.LastOffsetOf(i))
 	}
-	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic.Topic: ask}})
+	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{
+		Topics: map[string][]kafka.OffsetRequest{topic.Topic: ask},
+	})
 	if err != nil || len(res.Topics[topic.Topic]) != len(ask) {
 		return false
 	}

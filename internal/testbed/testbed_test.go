@@ -66,7 +66,8 @@ func TestOwnPostgres(t *testing.T) {
 // produce writes one record to partition 0.
 func produce(t *testing.T, addr, topic, text string) {
 	t.Helper()
-	w := &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, BatchSize: 1, RequiredAcks: kafka.RequireAll, MaxAttempts: 30}
+	w := &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, BatchSize: 1, RequiredAcks: kafka.RequireAll,
+		MaxAttempts: 30}
 	defer w.Close()
 	if err := w.WriteMessages(t.Context(), kafka.Message{Value: []byte(text)}); err != nil {
 		t.Fatal(err)

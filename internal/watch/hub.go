@@ -59,7 +59,8 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 	})
 	if v := string(c.Health()); v != h.health {
 		h.health = v
-		h.send(h.queues, topicHealth, &api.Frame{Type: "health", Health: v, Reason: api.ReasonOf(c.HealthReason()), Seq: c.Frames()})
+		h.send(h.queues, topicHealth, &api.Frame{Type: "health", Health: v, Reason: api.ReasonOf(c.HealthReason()),
+			Seq: c.Frames()})
 	}
 	return h.publishState(c, now)
 }
@@ -77,7 +78,8 @@ func (h *Hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 			if r.Seq+int64(k) <= after {
 				continue
 			}
-			msg := sink.Message{Instance: cfg.Instance, Incarnation: r.Incarnation, Epoch: r.Epoch, Key: r.Key, Output: cfg.Outputs[e.Output], Stable: cfg.Stable(e.Output)}
+			msg := sink.Message{Instance: cfg.Instance, Incarnation: r.Incarnation, Epoch: r.Epoch, Key: r.Key,
+				Output: cfg.Outputs[e.Output], Stable: cfg.Stable(e.Output)}
 			h.send(to, topicOutputs, &api.Frame{
 				Type: "output", Seq: r.Seq + int64(k), Incarnation: r.Incarnation, Output: msg.Output, Epoch: r.Epoch,
 				Key: keyJSON(r.Key), FiringID: msg.FiringID(), Value: valueJSON(e.Value),
@@ -89,7 +91,9 @@ func (h *Hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 		if err := json.Unmarshal(cfg.AppendRecord(nil, r), f); err != nil {
 			return // its own encoding; a test reads every shape back
 		}
-		h.send(to, topicFirings, &api.Frame{Type: "firing", Seq: r.Seq + int64(len(r.Emitted)), Incarnation: r.Incarnation, Epoch: r.Epoch, Firing: f})
+		h.send(to, topicFirings, &api.Frame{
+			Type: "firing", Seq: r.Seq + int64(len(r.Emitted)), Incarnation: r.Incarnation, Epoch: r.Epoch, Firing: f,
+		})
 	}
 }
 
@@ -116,7 +120,8 @@ func (h *Hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
 		return time.Time{} // the key has been evicted since
 	}
 	wire := StateOf(c.Config(), &st)
-	h.send(h.queues, topicState, &api.Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch, Key: keyJSON(key), State: &wire})
+	h.send(h.queues, topicState, &api.Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch,
+		Key: keyJSON(key), State: &wire})
 	return time.Time{}
 }
 

@@ -75,7 +75,8 @@ func (q *Queue) put(f *api.Frame) {
 	if len(q.frames) >= MaxFrames || q.gap != nil && len(q.frames) > MaxFrames/2 {
 		switch {
 		case q.gap == nil:
-			q.gap = &api.Frame{Type: "gap", Graph: f.Graph, Incarnation: f.Incarnation, From: f.Seq, To: f.Seq, Seq: f.Seq}
+			q.gap = &api.Frame{Type: "gap", Graph: f.Graph, Incarnation: f.Incarnation, From: f.Seq, To: f.Seq,
+				Seq: f.Seq}
 		default:
 			q.gap.To, q.gap.Seq = f.Seq, f.Seq
 		}
@@ -85,7 +86,8 @@ func (q *Queue) put(f *api.Frame) {
 		q.frames = append(q.frames, q.gap)
 		q.gap = nil
 	}
-	if n := len(q.frames); n > 0 && f.Type == "state" && q.frames[n-1].Type == "state" && q.frames[n-1].Graph == f.Graph {
+	if n := len(q.frames); n > 0 && f.Type == "state" && q.frames[n-1].Type == "state" &&
+		q.frames[n-1].Graph == f.Graph {
 		q.frames[n-1] = f
 	} else {
 		q.frames = append(q.frames, f)

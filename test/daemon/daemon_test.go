@@ -155,7 +155,8 @@ func TestDaemonRunsAGraph(t *testing.T) {
 		}
 	}
 	d.do("GET", "/v1/graphs/quotes/firings", "", 200, &fs)
-	if got := fmt.Sprint(fs.Items); got != "[{4 true criteria map[signals:map[buy:3]]} {3 true criteria map[]} {2 true criteria map[signals:map[buy:2]]} {1 true criteria map[]}]" {
+	if got := fmt.Sprint(fs.Items); got != "[{4 true criteria map[signals:map[buy:3]]} {3 true criteria map[]} {2 "+
+		"true criteria map[signals:map[buy:2]]} {1 true criteria map[]}]" {
 		t.Fatalf("firings %s", got)
 	}
 	d.do("POST", "/v1/graphs/quotes/pause", "", 200, nil)
@@ -180,7 +181,8 @@ func TestDaemonRunsAGraph(t *testing.T) {
 		OK      bool
 		Outputs map[string]any
 	}
-	d.do("POST", "/v1/graphs/quotes/fire", `{"mode":"with","cache":{"book":{"bid":1,"ask":1},"model":{"fair":5}},"replace":false}`, 200, &fired)
+	d.do("POST", "/v1/graphs/quotes/fire",
+		`{"mode":"with","cache":{"book":{"bid":1,"ask":1},"model":{"fair":5}},"replace":false}`, 200, &fired)
 	if fired.Epoch != 6 || fmt.Sprint(fired.Outputs) != "map[signals:map[buy:4]]" {
 		t.Fatalf("fired %+v", fired)
 	}

@@ -32,7 +32,8 @@ outputs:
 // kafkaClient is another client library than the one under test.
 func kafkaClient(t *testing.T, addrs []string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50 * time.Millisecond)}, opts...)...)
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MetadataMinAge(50 * time.Millisecond)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,8 @@ func TestKafkaToKafka(t *testing.T) {
 			return s.Counters.Received == int64(total) && s.Counters.Queued == 0
 		})
 		s := d.summary("through")
-		if err := s.balanced(); err != nil || s.Counters.DeadLettered != int64(total/100) || s.Counters.Consumed != int64(total-total/100) {
+		if err := s.balanced(); err != nil || s.Counters.DeadLettered != int64(total/100) ||
+			s.Counters.Consumed != int64(total-total/100) {
 			t.Fatalf("after %d: %v %+v", total, err, s.Counters)
 		}
 	}

@@ -56,7 +56,8 @@ func TestStoreOfSchema1(t *testing.T) {
 	d := startDaemon(t, graphd.Config{Data: data})
 	d.until("the graph is there", func() bool { return d.summary("kept").Health == "live" })
 	s := d.summary("kept")
-	if err := s.balanced(); err != nil || !s.Paused || s.Epoch != 6 || s.Incarnation != 2 || s.Counters.Received != 14 || s.Counters.Queued != 4 || s.Counters.DeadLettered != 1 {
+	if err := s.balanced(); err != nil || !s.Paused || s.Epoch != 6 || s.Incarnation != 2 ||
+		s.Counters.Received != 14 || s.Counters.Queued != 4 || s.Counters.DeadLettered != 1 {
 		t.Fatalf("%v %+v", err, s)
 	}
 	if st := d.state("kept"); fmt.Sprint(st.Nodes["total"]) != "9" || fmt.Sprint(st.Cache["orders"]) != "[1 2 3 4 5]" {
@@ -77,7 +78,8 @@ func TestStoreOfSchema1(t *testing.T) {
 	d.do("POST", "/v1/graphs/kept/resume", "", 200, nil)
 	d.do("POST", "/v1/graphs/kept/accumulators/orders/events", "[8,9,10]", 200, nil)
 	d.until("the queue and the batch are fired", func() bool { return d.summary("kept").Epoch == 9 })
-	if st := d.state("kept"); fmt.Sprint(st.Nodes["total"]) != "15" || fmt.Sprint(st.Cache["orders"]) != "[6 7 8 9 10]" {
+	if st := d.state("kept"); fmt.Sprint(st.Nodes["total"]) != "15" ||
+		fmt.Sprint(st.Cache["orders"]) != "[6 7 8 9 10]" {
 		t.Fatalf("%+v", st)
 	}
 	if s := d.summary("kept"); s.balanced() != nil || s.Counters.Queued != 0 {
@@ -93,7 +95,8 @@ func TestStoreOfSchema1(t *testing.T) {
 func TestBackupOfARunningDaemon(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, graphd.Config{Data: t.TempDir()})
-	d.do("PUT", "/v1/graphs/sums", "graph: sums\naccumulators: { a: { state: { keep: 10 } } }\nnodes: { n: { expr: sum(a) } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", 201, nil)
+	d.do("PUT", "/v1/graphs/sums", "graph: sums\naccumulators: { a: { state: { keep: 10 } } }\nnodes: { n: { expr: "+
+		"sum(a) } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", 201, nil)
 	d.do("POST", "/v1/graphs/sums/accumulators/a/events", "[1,2,3]", 200, nil)
 	d.do("POST", "/v1/graphs/sums/drain", "", 200, nil)
 	restored := filepath.Join(t.TempDir(), "graphd.db")
@@ -122,7 +125,8 @@ func TestBackupOfARunningDaemon(t *testing.T) {
 	if st := other.state("sums"); fmt.Sprint(st.Nodes["n"]) != "16" {
 		t.Fatalf("restored, and gone on: %+v", st)
 	}
-	if left, err := filepath.Glob(filepath.Join(filepath.Dir(restored), ".graphd-backup-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(restored), ".graphd-backup-*")); err != nil ||
+		len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 	memory := startDaemon(t, graphd.Config{Store: "memory:"})
@@ -139,7 +143,9 @@ func TestResetAndRewind(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := startDaemon(t, graphd.Config{Data: data})
-	d.do("PUT", "/v1/graphs/sums", fmt.Sprintf("graph: sums\naccumulators: { a: { state: { keep: 100 }, source: { file: { path: %s, follow: true } } } }\nreactor: { strategy: sequential }\nnodes: { n: { expr: sum(a) } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", input), 201, nil)
+	d.do("PUT", "/v1/graphs/sums", fmt.Sprintf("graph: sums\naccumulators: { a: { state: { keep: 100 }, source: { "+
+		"file: { path: %s, follow: true } } } }\nreactor: { strategy: sequential }\nnodes: { n: { expr: sum(a) } "+
+		"}\noutputs: { o: { from: n, sink: { drop: {} } } }\n", input), 201, nil)
 	total := func(want string) func() bool {
 		return func() bool { return fmt.Sprint(d.state("sums").Nodes["n"]) == want }
 	}
@@ -148,7 +154,8 @@ func TestResetAndRewind(t *testing.T) {
 		d.do("POST", "/v1/graphs/sums/reset", body, 422, nil)
 	}
 	rewind := func(position string, status int) {
-		d.do("POST", "/v1/graphs/sums/accumulators/a/rewind", fmt.Sprintf(`{"position":%q,"confirm":"sums"}`, position), status, nil)
+		d.do("POST", "/v1/graphs/sums/accumulators/a/rewind", fmt.Sprintf(`{"position":%q,"confirm":"sums"}`, position),
+			status, nil)
 	}
 	d.do("POST", "/v1/graphs/sums/accumulators/a/rewind", `{"position":"start"}`, 422, nil)
 	for _, bad := range []string{"3", "7", "-1", "soon", "file#3-0000000000000000@2"} {

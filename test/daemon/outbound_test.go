@@ -74,7 +74,13 @@ func outboundDaemon(t *testing.T, allow []string) (get func(path string) string,
 	<-d.Ready()
 	err = d.Apply(ctx, fmt.Appendf(nil, `graph: out
 accumulators:
-  a: { source: { poll: { http: "%s/${NET_TEST_SECRET}", every: 10ms, headers: { Authorization: "Bearer ${NET_TEST_SECRET}" } } }, strategy: sequential }
+  a:
+    source:
+      poll:
+        http: "%s/${NET_TEST_SECRET}"
+        every: 10ms
+        headers: { Authorization: "Bearer ${NET_TEST_SECRET}" }
+    strategy: sequential
   b: { source: { poll: { http: "http://169.254.169.254/${NET_TEST_SECRET}", every: 10ms } } }
 reactor: { warm_timeout: 10ms }
 outputs:
@@ -136,7 +142,10 @@ func TestOutboundOfALoopbackDaemon(t *testing.T) {
 		t.Error("what was denied is not counted")
 	}
 	until(t, func(string) string { return fmt.Sprint(posted.Load() > 2) }, "", "true")
-	for _, path := range []string{"/v1/graphs", "/v1/graphs/out", "/v1/graphs/out/plan", "/v1/graphs/out/recovery-events", "/v1/graphs/out/firings", "/v1/graphs/out/dead-letters", "/v1/tree", "/metrics"} {
+	for _, path := range []string{
+		"/v1/graphs", "/v1/graphs/out", "/v1/graphs/out/plan", "/v1/graphs/out/recovery-events",
+		"/v1/graphs/out/firings", "/v1/graphs/out/dead-letters", "/v1/tree", "/metrics",
+	} {
 		if page := get(path); strings.Contains(page, "hunter2") {
 			t.Errorf("%s shows a secret: %s", path, page)
 		}
@@ -152,7 +161,9 @@ func TestOutboundNone(t *testing.T) {
 	if posted.Load() != 0 {
 		t.Error("a denied call was made")
 	}
-	_, err := graphd.New(t.Context(), graphd.Config{Store: "memory:", Listen: "127.0.0.1:0", AllowOutbound: []string{"http://x"}})
+	_, err := graphd.New(t.Context(), graphd.Config{
+		Store: "memory:", Listen: "127.0.0.1:0", AllowOutbound: []string{"http://x"},
+	})
 	if err == nil || !strings.Contains(err.Error(), "http://x") {
 		t.Errorf("got %v", err)
 	}

@@ -40,7 +40,8 @@ func TestM33BrokenFileKeepsTheGraph(t *testing.T) {
 	d.until("the graph is live", func() bool { return get().Health == "live" })
 	for _, tc := range []struct{ doc, kind, says string }{
 		{strings.Replace(quotes, "model.fair -", "modl.fair -", 1), "update_refused", "modl"},
-		{strings.Replace(quotes, "websocket: {}", "file: { path: quotes.yaml/nowhere }", 1), "update_failed", "quotes.yaml/nowhere"},
+		{strings.Replace(quotes, "websocket: {}", "file: { path: quotes.yaml/nowhere }", 1), "update_failed",
+			"quotes.yaml/nowhere"},
 	} {
 		write(tc.doc)
 		d.until(tc.kind, func() bool {
@@ -54,14 +55,18 @@ func TestM33BrokenFileKeepsTheGraph(t *testing.T) {
 			Items []struct{ Kind, Reason string }
 		}
 		d.do("GET", "/v1/graphs/quotes/recovery-events", "", 200, &events)
-		if len(events.Items) == 0 || events.Items[0].Kind != tc.kind || !strings.Contains(events.Items[0].Reason, tc.says) {
+		if len(events.Items) == 0 || events.Items[0].Kind != tc.kind || !strings.Contains(events.Items[0].Reason,
+			tc.says) {
 			t.Fatalf("recovery events %+v", events)
 		}
 	}
 	write(quotes)
 	d.until("the fixed file is what runs", func() bool { return get().Update == nil })
 	write(strings.Replace(quotes, "edge > 0", "edge > 1", 1))
-	d.until("the changed file is applied", func() bool { s := get(); return s.Revision == 2 && s.Update != nil && s.Update.OK })
+	d.until("the changed file is applied", func() bool {
+		s := get()
+		return s.Revision == 2 && s.Update != nil && s.Update.OK
+	})
 	var st struct{ Cache map[string]struct{ Fair int } }
 	d.do("GET", "/v1/graphs/quotes/state", "", 200, &st)
 	if st.Cache["model"].Fair != 5 {

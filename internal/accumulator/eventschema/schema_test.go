@@ -25,12 +25,15 @@ func TestQuickAgreesWithFull(t *testing.T) {
 	schemas := []string{
 		`{"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":1,"maximum":3}}}`,
 		`{"type":["object","null"],"properties":{"a":{"type":["string","null"]},"b":{"items":{"type":"number"}}}}`,
-		`{"items":{"type":"object","required":["x"]}}`, `{"type":"integer"}`, `{"type":"number","minimum":9007199254740993}`,
+		`{"items":{"type":"object","required":["x"]}}`, `{"type":"integer"}`,
+		`{"type":"number","minimum":9007199254740993}`,
 		`{"minimum":0.1,"description":"x","additionalProperties":true}`, `{}`,
 	}
 	events := []string{
-		`{}`, `{"a":1}`, `{"a":1.0}`, `{"a":1.5}`, `{"a":3}`, `{"a":4}`, `{"a":"x"}`, `{"a":null}`, `null`, `[]`, `[{}]`, `[{"x":1}]`,
-		`{"b":[1,2.5]}`, `{"b":[1,"x"]}`, `1`, `1.0`, `0.1`, `0.10000000000000002`, `9007199254740993`, `9007199254740992`, `9007199254740994`, `true`, `"x"`,
+		`{}`, `{"a":1}`, `{"a":1.0}`, `{"a":1.5}`, `{"a":3}`, `{"a":4}`, `{"a":"x"}`, `{"a":null}`, `null`, `[]`,
+		`[{}]`, `[{"x":1}]`,
+		`{"b":[1,2.5]}`, `{"b":[1,"x"]}`, `1`, `1.0`, `0.1`, `0.10000000000000002`, `9007199254740993`,
+		`9007199254740992`, `9007199254740994`, `true`, `"x"`,
 	}
 	for _, text := range schemas {
 		s, err := Compile(parse(t, text))
@@ -54,7 +57,10 @@ func TestQuickAgreesWithFull(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{`{"pattern":"a"}`, `{"properties":{"a":{"enum":[1]}}}`, `{"additionalProperties":false}`, `true`, `{"$ref":"#"}`} {
+	for _, text := range []string{
+		`{"pattern":"a"}`, `{"properties":{"a":{"enum":[1]}}}`, `{"additionalProperties":false}`, `true`,
+		`{"$ref":"#"}`,
+	} {
 		if newQuick(parse(t, text)) != nil {
 			t.Errorf("%s is more than the quick check understands", text)
 		}
@@ -80,7 +86,8 @@ func TestCompileErrors(t *testing.T) {
 			t.Errorf("%s is no error", text)
 			continue
 		}
-		if got := err.Error(); !strings.Contains(got, want) || strings.Contains(got, "schema:/") || strings.Contains(got, "\n") {
+		if got := err.Error(); !strings.Contains(got, want) || strings.Contains(got, "schema:/") ||
+			strings.Contains(got, "\n") {
 			t.Errorf("%s: got %q, want something with %q", text, got, want)
 		}
 	}
@@ -92,7 +99,8 @@ func TestCompileErrors(t *testing.T) {
 // Times and durations are judged by what they are as JSON.
 func TestTimesAreTexts(t *testing.T) {
 	t.Parallel()
-	s, err := Compile(parse(t, `{"items":{"type":"string"},"properties":{"at":{"type":"string","format":"date-time"}}}`))
+	s, err := Compile(
+		parse(t, `{"items":{"type":"string"},"properties":{"at":{"type":"string","format":"date-time"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ func TestAppendFloat(t *testing.T) {
 	t.Parallel()
 	for _, f := range []float64{
 		0.1, 101.25, -101.27, 0.01999999999999602, 1e-6, 9.99e-7, 1e-7, 1e20, 1e21, 123456789.000001, 999999999.999999,
-		0.000001, 0.0000015, 5e-324, math.MaxFloat64, 1.0 / 3, 100.000001, 1e9 + 0.5, 4503599627370495.5, 0.3, 2.5e-9, -1e-300,
+		0.000001, 0.0000015, 5e-324, math.MaxFloat64, 1.0 / 3, 100.000001, 1e9 + 0.5, 4503599627370495.5, 0.3, 2.5e-9,
+		-1e-300,
 	} {
 		want, _ := json.Marshal(f)
 		if got := string(AppendFloat(nil, f)); got != string(want) {
@@ -37,7 +38,8 @@ func TestAppendFloat(t *testing.T) {
 func TestAppendString(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
-		"", "a", "12345678", "1234567\"9", `back\slash`, "\x00\x1f\b\f\n\r\t\x7f", "é", "1234567é", "😀<&>", "a\xff", "\xc3", "\xed\xa0\x80x", "\uFFFD",
+		"", "a", "12345678", "1234567\"9", `back\slash`, "\x00\x1f\b\f\n\r\t\x7f", "é", "1234567é", "😀<&>", "a\xff",
+		"\xc3", "\xed\xa0\x80x", "\uFFFD",
 		strings.Repeat("long ", 20) + "\n",
 	} {
 		got := string(AppendString(nil, s))
@@ -61,9 +63,12 @@ func TestNumbers(t *testing.T) {
 		text      string
 		canonical bool
 	}{
-		{"0", true}, {"7", true}, {"-7", true}, {"-0", false}, {"0.5", true}, {"-0.5", true}, {"0.50", false}, {"1.0", false}, {"1e2", false}, {"1.5E0", false},
-		{"101.27", true}, {"123456789012345678", true}, {"1234567890123456789", false}, {"0.000001", true}, {"-0.000001", true}, {"0.0000009", false}, {"-0.0000009", false},
-		{"1234567.12345678", true}, {"1234567.123456789", false}, {"9223372036854775807", false}, {"-9223372036854775808", false}, {"3e-23", false}, {"1e22", false},
+		{"0", true}, {"7", true}, {"-7", true}, {"-0", false}, {"0.5", true}, {"-0.5", true}, {"0.50", false},
+		{"1.0", false}, {"1e2", false}, {"1.5E0", false},
+		{"101.27", true}, {"123456789012345678", true}, {"1234567890123456789", false}, {"0.000001", true},
+		{"-0.000001", true}, {"0.0000009", false}, {"-0.0000009", false},
+		{"1234567.12345678", true}, {"1234567.123456789", false}, {"9223372036854775807", false},
+		{"-9223372036854775808", false}, {"3e-23", false}, {"1e22", false},
 	} {
 		n, end, ok := ReadNumber(tt.text+",1", 0)
 		f := float64(int64(n.Bits))
@@ -126,7 +131,8 @@ func TestScannerNotes(t *testing.T) {
 		canonical, plain bool
 		depth            int
 	}{
-		{`{"a":[1,2.5],"b":"x"}`, true, true, 2}, {`{"a":[1, 2]}`, false, true, 2}, {`{"b":1,"a":2}`, false, true, 1}, {`["\n"]`, false, false, 1},
+		{`{"a":[1,2.5],"b":"x"}`, true, true, 2}, {`{"a":[1, 2]}`, false, true, 2}, {`{"b":1,"a":2}`, false, true, 1},
+		{`["\n"]`, false, false, 1},
 		{`[1.0]`, false, true, 1}, {`[[[]],{}]`, true, true, 3}, {`[[{}],[[[]]],1e1]`, false, true, 4},
 	} {
 		var sc Scanner

@@ -183,7 +183,8 @@ func (sc *Scanner) anyNumber(i int) (Number, int) {
 	n, end, ok := ReadNumber(sc.s, i)
 	switch {
 	case end == 0:
-		end = sc.Fail(CodeInvalidJSON, i, "this is no JSON number; write digits, with no leading zero or plus, and digits after a point or an exponent's e")
+		end = sc.Fail(CodeInvalidJSON, i, "this is no JSON number; write digits, with no leading zero or plus, and "+
+			"digits after a point or an exponent's e")
 	case !ok:
 		end = sc.Fail(CodeNumberOutOfRange, i, beyond(sc.s[i:end]))
 	}

@@ -13,7 +13,8 @@ func testAcquire(t *testing.T, s *subject) {
 	a, b := graph("a"), graph("b")
 	first := s.acquire(t, a)
 	if first.Instance == "" || first.Incarnation != 1 || first.Fence <= 0 || first.Epoch != 0 || first.Seq != 0 ||
-		!first.At.IsZero() || len(first.Meta) != 0 || first.Attempts != 0 || !first.Clean || first.Prior != 0 || first.UncleanStarts != 1 {
+		!first.At.IsZero() || len(first.Meta) != 0 || first.Attempts != 0 || !first.Clean || first.Prior != 0 ||
+		first.UncleanStarts != 1 {
 		t.Errorf("a new graph has the head %+v", first)
 	}
 	s.advance(t, a, &first, cell("x", "1"))

@@ -41,7 +41,8 @@ func testCursors(t *testing.T, s *subject) {
 		}
 		cursors[name] = cursor
 	}
-	garbage := []string{"0", "latest", "....", "%00", "\x00", "-1", cursors["firings"] + "A", cursors["firings"][1:], string(make([]byte, 1<<20))}
+	garbage := []string{"0", "latest", "....", "%00", "\x00", "-1", cursors["firings"] + "A", cursors["firings"][1:],
+		string(make([]byte, 1<<20))}
 	for name, list := range lists {
 		for _, text := range garbage {
 			if _, err := list(checkpoint.Query{Before: text}); !errors.Is(err, checkpoint.ErrBadCursor) {
@@ -75,7 +76,8 @@ func testDeclarations(t *testing.T, s *subject) {
 	}
 	for _, step := range steps {
 		got, err := put(step.text, step.ifRevision)
-		if got != step.want || errors.Is(err, checkpoint.ErrConflict) != (step.want == 0) || (err == nil) != (step.want != 0) {
+		if got != step.want || errors.Is(err, checkpoint.ErrConflict) != (step.want == 0) ||
+			(err == nil) != (step.want != 0) {
 			t.Errorf("put %q if %d: revision %d, %v; want %d", step.text, step.ifRevision, got, err, step.want)
 		}
 	}
@@ -111,7 +113,8 @@ func testDeletion(t *testing.T, s *subject) {
 	}
 	declare := func(want int64) {
 		t.Helper()
-		if got, err := s.PutDeclaration(t.Context(), checkpoint.Declaration{Tenant: id.Tenant, Graph: id.Graph}, -1); err != nil || got != want {
+		if got, err := s.PutDeclaration(t.Context(), checkpoint.Declaration{Tenant: id.Tenant, Graph: id.Graph},
+			-1); err != nil || got != want {
 			t.Fatalf("put: revision %d, %v; want %d", got, err, want)
 		}
 	}
@@ -138,7 +141,8 @@ func testDeletion(t *testing.T, s *subject) {
 	s.again(t)
 
 	head := s.acquire(t, id)
-	if head.Instance == old.Instance || head.Incarnation != 1 || head.Epoch != 0 || head.Seq != 0 || head.Attempts != 0 || len(head.Meta) != 0 {
+	if head.Instance == old.Instance || head.Incarnation != 1 || head.Epoch != 0 || head.Seq != 0 ||
+		head.Attempts != 0 || len(head.Meta) != 0 {
 		t.Errorf("head after the state was deleted: %+v", head)
 	}
 	if head.Fence <= old.Fence {
@@ -156,7 +160,9 @@ func testDeletion(t *testing.T, s *subject) {
 	remove(false, nil)
 	fill()
 	remove(true, nil) // the state alone, after the document was removed
-	if err := s.Load(t.Context(), id, func(checkpoint.Cell) error { return nil }); !errors.Is(err, checkpoint.ErrNotFound) {
+	if err := s.Load(t.Context(), id, func(checkpoint.Cell) error {
+		return nil
+	}); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("load: %v, want ErrNotFound", err)
 	}
 }

@@ -277,7 +277,8 @@ func (f *Faulty) Relinquish(ctx context.Context, id checkpoint.ID, fence int64) 
 }
 
 // PutDeclaration is OpPutDeclaration.
-func (f *Faulty) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (revision int64, err error) {
+func (f *Faulty) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (
+	revision int64, err error) {
 	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
 	err = f.meet(ctx, Call{Op: OpPutDeclaration, ID: id}, func() (err error) {
 		revision, err = f.Store.PutDeclaration(ctx, d, ifRevision)
@@ -303,12 +304,16 @@ func (f *Faulty) Declarations(ctx context.Context) (all []checkpoint.Declaration
 
 // DeleteDeclaration is OpDeleteDeclaration.
 func (f *Faulty) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
-	return f.meet(ctx, Call{Op: OpDeleteDeclaration, ID: id}, func() error { return f.Store.DeleteDeclaration(ctx, id, state) })
+	return f.meet(ctx, Call{Op: OpDeleteDeclaration, ID: id}, func() error {
+		return f.Store.DeleteDeclaration(ctx, id, state)
+	})
 }
 
 // AddRecoveryEvent is OpAddRecoveryEvent.
 func (f *Faulty) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
-	return f.meet(ctx, Call{Op: OpAddRecoveryEvent, ID: id}, func() error { return f.Store.AddRecoveryEvent(ctx, id, ev) })
+	return f.meet(ctx, Call{Op: OpAddRecoveryEvent, ID: id}, func() error {
+		return f.Store.AddRecoveryEvent(ctx, id, ev)
+	})
 }
 
 // Ping is OpPing.
@@ -317,17 +322,24 @@ func (f *Faulty) Ping(ctx context.Context) error {
 }
 
 // AppendJournal is OpAppendJournal.
-func (f *Faulty) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64, entries []checkpoint.JournalEntry) error {
-	return f.meet(ctx, Call{Op: OpAppendJournal, ID: id, Fence: fence, Journal: entries}, func() error { return f.Store.AppendJournal(ctx, id, fence, entries) })
+func (f *Faulty) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64,
+	entries []checkpoint.JournalEntry) error {
+	return f.meet(ctx, Call{Op: OpAppendJournal, ID: id, Fence: fence, Journal: entries}, func() error {
+		return f.Store.AppendJournal(ctx, id, fence, entries)
+	})
 }
 
 // ReadJournal is OpReadJournal.
-func (f *Faulty) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, visit func(checkpoint.JournalEntry) error) error {
-	return f.meet(ctx, Call{Op: OpReadJournal, ID: id}, func() error { return f.Store.ReadJournal(ctx, id, after, visit) })
+func (f *Faulty) ReadJournal(ctx context.Context, id checkpoint.ID, after int64,
+	visit func(checkpoint.JournalEntry) error) error {
+	return f.meet(ctx, Call{Op: OpReadJournal, ID: id}, func() error {
+		return f.Store.ReadJournal(ctx, id, after, visit)
+	})
 }
 
 // Outbox is OpOutbox.
-func (f *Faulty) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (page []checkpoint.OutboxEntry, err error) {
+func (f *Faulty) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (
+	page []checkpoint.OutboxEntry, err error) {
 	err = f.meet(ctx, Call{Op: OpOutbox, ID: id}, func() (err error) {
 		page, err = f.Store.Outbox(ctx, id, output, after, limit, maxBytes)
 		return err

@@ -13,8 +13,10 @@ func testDeadLetters(t *testing.T, s *subject) {
 	id := graph("a")
 	head := s.acquire(t, id)
 	full := checkpoint.DeadLetter{
-		ID: "b", At: at(2).UTC(), Accumulator: "orderbook", Stage: "node", Code: "not_finite", Reason: "edge: division by zero",
-		Epoch: 12, Key: `"AAPL"`, Position: "f:1..f:9", Events: 9, Payload: []byte{'[', 0, 0xff}, Folded: true, ReplayOf: "a",
+		ID: "b", At: at(2).UTC(), Accumulator: "orderbook", Stage: "node", Code: "not_finite",
+		Reason: "edge: division by zero",
+		Epoch:  12, Key: `"AAPL"`, Position: "f:1..f:9", Events: 9, Payload: []byte{'[', 0, 0xff}, Folded: true,
+		ReplayOf: "a",
 	}
 	c := next(id, head)
 	c.DeadLetters = []checkpoint.DeadLetter{full, {ID: "a", At: at(1).UTC(), Stage: "size"}}
@@ -132,8 +134,9 @@ func testRecoveryEvents(t *testing.T, s *subject) {
 	var want []checkpoint.RecoveryEvent
 	for n := range 120 {
 		ev := checkpoint.RecoveryEvent{
-			At: at(n).UTC(), Component: "accumulator/orderbook", Kind: "restart", Reason: "panic", Stack: "goroutine 1", Attempt: n,
-			Delay: time.Duration(n) * time.Second, Outcome: "restarted", Incarnation: 3,
+			At: at(n).UTC(), Component: "accumulator/orderbook", Kind: "restart", Reason: "panic", Stack: "goroutine 1",
+			Attempt: n,
+			Delay:   time.Duration(n) * time.Second, Outcome: "restarted", Incarnation: 3,
 		}
 		for _, id := range []checkpoint.ID{id, other} {
 			if err := s.AddRecoveryEvent(t.Context(), id, ev); err != nil {

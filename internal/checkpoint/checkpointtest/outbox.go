@@ -12,7 +12,8 @@ import (
 
 func entry(output string, seq int64) checkpoint.OutboxEntry {
 	return checkpoint.OutboxEntry{
-		Output: output, Seq: seq, Epoch: seq + 10, Key: `"k"`, FiringID: fmt.Sprintf("id-%s-%d", output, seq), At: at(int(seq)),
+		Output: output, Seq: seq, Epoch: seq + 10, Key: `"k"`, FiringID: fmt.Sprintf("id-%s-%d", output, seq),
+		At:   at(int(seq)),
 		Data: fmt.Appendf(nil, "payload %d", seq),
 	}
 }
@@ -115,7 +116,8 @@ func testOutboxPages(t *testing.T, s *subject) {
 	}
 	for _, test := range tests {
 		if got := page(test.after, test.limit, test.bytes); got != test.want {
-			t.Errorf("after %d, limit %d, bytes %d: %d entries, want %d", test.after, test.limit, test.bytes, got, test.want)
+			t.Errorf("after %d, limit %d, bytes %d: %d entries, want %d", test.after, test.limit, test.bytes, got,
+				test.want)
 		}
 	}
 }
@@ -124,7 +126,8 @@ func testOutboxPages(t *testing.T, s *subject) {
 // deletion takes outbox and journal along.
 func testOutboxFencing(t *testing.T, s *subject) {
 	id := graph("a")
-	if _, err := s.PutDeclaration(t.Context(), checkpoint.Declaration{Tenant: id.Tenant, Graph: id.Graph}, 0); err != nil {
+	if _, err := s.PutDeclaration(t.Context(), checkpoint.Declaration{Tenant: id.Tenant, Graph: id.Graph},
+		0); err != nil {
 		t.Fatal(err)
 	}
 	stale := s.acquire(t, id)
@@ -208,7 +211,10 @@ func testJournal(t *testing.T, s *subject) {
 	}
 	stop := errors.New("stop")
 	visits := 0
-	if err := s.ReadJournal(t.Context(), id, 0, func(checkpoint.JournalEntry) error { visits++; return stop }); !errors.Is(err, stop) || visits != 1 {
+	if err := s.ReadJournal(t.Context(), id, 0, func(checkpoint.JournalEntry) error {
+		visits++
+		return stop
+	}); !errors.Is(err, stop) || visits != 1 {
 		t.Errorf("a visit that fails: %d visits, %v", visits, err)
 	}
 	if next := s.acquire(t, id); next.Journal != 4 || next.Seq != 0 {
@@ -314,7 +320,8 @@ func testRows(t *testing.T, s *subject) {
 	head := s.acquire(t, id)
 	rows := func(table string, upsert bool, list ...[]boundary.Value) []checkpoint.SinkRows {
 		return []checkpoint.SinkRows{{
-			Table: checkpoint.Table{Output: "out", Name: table, Columns: []string{"id", "word"}, Upsert: upsert, Conflict: []string{"id"}}, Rows: list,
+			Table: checkpoint.Table{Output: "out", Name: table, Columns: []string{"id", "word"}, Upsert: upsert,
+				Conflict: []string{"id"}}, Rows: list,
 		}}
 	}
 	row := func(n int64, word string) []boundary.Value {

@@ -25,7 +25,10 @@ func NewOwner(b testing.TB, s checkpoint.Store, name string) *Owner {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &Owner{s, checkpoint.Commit{ID: id, Fence: head.Fence, Seq: head.Seq, Epoch: head.Epoch, At: time.Now(), Meta: make([]byte, 500), KeepFirings: 1000}}
+	return &Owner{
+		s, checkpoint.Commit{ID: id, Fence: head.Fence, Seq: head.Seq, Epoch: head.Epoch, At: time.Now(),
+			Meta: make([]byte, 500), KeepFirings: 1000},
+	}
 }
 
 // Commit sends Next, as the commit after the last one.
@@ -34,7 +37,8 @@ func (o *Owner) Commit(b testing.TB) {
 	o.Next.Seq++
 	o.Next.Epoch += int64(max(1, len(o.Next.Firings)))
 	for i := range o.Next.Firings {
-		o.Next.Firings[i] = checkpoint.Firing{Incarnation: 1, Epoch: o.Next.Epoch - int64(len(o.Next.Firings)-1-i), Data: o.Next.Firings[i].Data}
+		o.Next.Firings[i] = checkpoint.Firing{Incarnation: 1, Epoch: o.Next.Epoch - int64(len(o.Next.Firings)-1-i),
+			Data: o.Next.Firings[i].Data}
 	}
 	if err := o.store.Commit(b.Context(), &o.Next); err != nil {
 		b.Fatal(err)
@@ -45,7 +49,9 @@ func (o *Owner) Commit(b testing.TB) {
 func CellsOf(n, size int) []checkpoint.Cell {
 	cells := make([]checkpoint.Cell, n)
 	for i := range cells {
-		cells[i] = checkpoint.Cell{Kind: "input", Name: "orderbook", Key: fmt.Sprintf(`"S%d"`, i), Data: bytes.Repeat([]byte{byte(i)}, size)}
+		cells[i] = checkpoint.Cell{
+			Kind: "input", Name: "orderbook", Key: fmt.Sprintf(`"S%d"`, i), Data: bytes.Repeat([]byte{byte(i)}, size),
+		}
 	}
 	return cells
 }

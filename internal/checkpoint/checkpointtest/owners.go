@@ -20,7 +20,8 @@ func testFencing(t *testing.T, s *subject) {
 	late.Firings = []checkpoint.Firing{firing(1, 99)}
 	late.DeadLetters = []checkpoint.DeadLetter{letter(99)}
 	late.KeepFirings = 0
-	if err := s.Commit(t.Context(), late); !errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) {
+	if err := s.Commit(t.Context(), late); !errors.Is(err, checkpoint.ErrFenced) ||
+		errors.Is(err, checkpoint.ErrUnknownOutcome) {
 		t.Fatalf("a stale commit: %v, want ErrFenced", err)
 	}
 	if err := s.Relinquish(t.Context(), id, stale.Fence); !errors.Is(err, checkpoint.ErrFenced) {
@@ -56,7 +57,8 @@ func testSequence(t *testing.T, s *subject) {
 	for _, seq := range []int64{-1, 0, 1, 3} {
 		c := next(id, head, cell("x", "again"))
 		c.Seq = seq
-		if err := s.Commit(t.Context(), c); !errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, checkpoint.ErrFenced) {
+		if err := s.Commit(t.Context(), c); !errors.Is(err, checkpoint.ErrUnknownOutcome) ||
+			errors.Is(err, checkpoint.ErrFenced) {
 			t.Errorf("commit %d after commit 1: %v, want ErrUnknownOutcome", seq, err)
 		}
 	}
@@ -73,7 +75,8 @@ func testRelinquish(t *testing.T, s *subject) {
 	}
 	s.again(t)
 	after := s.acquire(t, id)
-	if after.Attempts != 0 || !after.Clean || after.UncleanStarts != 1 || after.Incarnation != 2 || after.Fence <= head.Fence || after.Instance != head.Instance {
+	if after.Attempts != 0 || !after.Clean || after.UncleanStarts != 1 || after.Incarnation != 2 ||
+		after.Fence <= head.Fence || after.Instance != head.Instance {
 		t.Errorf("head after a clean stop: %+v", after)
 	}
 	diff(t, "cells", s.cells(t, id), map[string]string{"node x ": "1"})
@@ -176,10 +179,14 @@ func testTenants(t *testing.T, s *subject) {
 		c.DeadLetters = []checkpoint.DeadLetter{l}
 		s.commit(t, c)
 		heads[id] = s.acquire(t, id)
-		if err := s.AddRecoveryEvent(t.Context(), id, checkpoint.RecoveryEvent{At: at(1), Reason: id.Tenant}); err != nil {
+		if err := s.AddRecoveryEvent(t.Context(), id, checkpoint.RecoveryEvent{
+			At: at(1), Reason: id.Tenant,
+		}); err != nil {
 			t.Fatalf("add recovery event: %v", err)
 		}
-		if _, err := s.PutDeclaration(t.Context(), checkpoint.Declaration{Tenant: id.Tenant, Graph: "g", Text: id.Tenant}, -1); err != nil {
+		if _, err := s.PutDeclaration(t.Context(), checkpoint.Declaration{
+			Tenant: id.Tenant, Graph: "g", Text: id.Tenant,
+		}, -1); err != nil {
 			t.Fatalf("put declaration: %v", err)
 		}
 	}
@@ -200,7 +207,8 @@ func testTenants(t *testing.T, s *subject) {
 	if l := s.letters(t, b); len(l) != 1 || l[0].Reason != "b" {
 		t.Errorf("dead letters of b: %v", l)
 	}
-	if events, _, err := s.RecoveryEvents(t.Context(), b, checkpoint.Query{}); err != nil || len(events) != 1 || events[0].Reason != "b" {
+	if events, _, err := s.RecoveryEvents(t.Context(), b, checkpoint.Query{}); err != nil || len(events) != 1 ||
+		events[0].Reason != "b" {
 		t.Errorf("recovery events of b: %v, %v", events, err)
 	}
 	if d, err := s.Declarations(t.Context()); err != nil || len(d) != 1 || d[0].Text != "b" {
@@ -230,7 +238,9 @@ func testShards(t *testing.T, s *subject) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.AddRecoveryEvent(t.Context(), id, checkpoint.RecoveryEvent{At: at(i), Reason: fmt.Sprint(i)}); err != nil {
+		if err := s.AddRecoveryEvent(t.Context(), id, checkpoint.RecoveryEvent{
+			At: at(i), Reason: fmt.Sprint(i),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +268,8 @@ func testShards(t *testing.T, s *subject) {
 		if i == 1 {
 			other = zero
 		}
-		if _, _, err = s.Firings(t.Context(), other, checkpoint.Query{Before: next}); !errors.Is(err, checkpoint.ErrBadCursor) {
+		if _, _, err = s.Firings(t.Context(), other, checkpoint.Query{Before: next}); !errors.Is(err,
+			checkpoint.ErrBadCursor) {
 			t.Errorf("another shard's cursor: %v", err)
 		}
 	}
@@ -266,7 +277,9 @@ func testShards(t *testing.T, s *subject) {
 		t.Fatal(err)
 	}
 	for _, id := range []checkpoint.ID{zero, one} {
-		if err := s.Load(t.Context(), id, func(checkpoint.Cell) error { return nil }); !errors.Is(err, checkpoint.ErrNotFound) {
+		if err := s.Load(t.Context(), id, func(checkpoint.Cell) error {
+			return nil
+		}); !errors.Is(err, checkpoint.ErrNotFound) {
 			t.Errorf("%s after its deletion: %v", id, err)
 		}
 	}
@@ -282,8 +295,13 @@ func testContext(t *testing.T, s *subject) {
 		"commit":     func(ctx context.Context) error { return s.Commit(ctx, next(id, head, cell("x", "late"))) },
 		"acquire":    func(ctx context.Context) error { _, err := s.Acquire(ctx, id); return err },
 		"relinquish": func(ctx context.Context) error { return s.Relinquish(ctx, id, head.Fence) },
-		"load":       func(ctx context.Context) error { return s.Load(ctx, id, func(checkpoint.Cell) error { return nil }) },
-		"firings":    func(ctx context.Context) error { _, _, err := s.Firings(ctx, id, checkpoint.Query{}); return err },
+		"load": func(ctx context.Context) error {
+			return s.Load(ctx, id, func(checkpoint.Cell) error { return nil })
+		},
+		"firings": func(ctx context.Context) error {
+			_, _, err := s.Firings(ctx, id, checkpoint.Query{})
+			return err
+		},
 		"put": func(ctx context.Context) error {
 			_, err := s.PutDeclaration(ctx, checkpoint.Declaration{Graph: "a"}, 0)
 			return err
@@ -324,7 +342,8 @@ func testClosed(t *testing.T, s *subject) {
 		"ping":    func() error { return s.Ping(t.Context()) },
 	}
 	for name, call := range calls {
-		if err := call(); err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, checkpoint.ErrFenced) {
+		if err := call(); err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) ||
+			errors.Is(err, checkpoint.ErrFenced) {
 			t.Errorf("%s after close: %v, want a clean error", name, err)
 		}
 	}

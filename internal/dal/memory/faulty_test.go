@@ -33,7 +33,8 @@ func TestFaultyOutcomes(t *testing.T) {
 		{"pass", checkpointtest.Fault{}, nil, true, false},
 		{"fail", checkpointtest.Fault{Outcome: checkpointtest.Fail}, checkpointtest.ErrInjected, false, false},
 		{"fail with", checkpointtest.Fault{Outcome: checkpointtest.Fail, Err: other}, other, false, false},
-		{"applied", checkpointtest.Fault{Outcome: checkpointtest.UnknownApplied}, checkpoint.ErrUnknownOutcome, true, false},
+		{"applied", checkpointtest.Fault{Outcome: checkpointtest.UnknownApplied}, checkpoint.ErrUnknownOutcome, true,
+			false},
 		{"lost", checkpointtest.Fault{Outcome: checkpointtest.UnknownLost}, checkpoint.ErrUnknownOutcome, false, false},
 		{"late", checkpointtest.Fault{Outcome: checkpointtest.UnknownLate}, checkpoint.ErrUnknownOutcome, false, true},
 	}

@@ -30,7 +30,8 @@ func (g *graph) trimFirings(keep int) {
 }
 
 // Firings lists the history; see [checkpoint.History].
-func (m *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) ([]checkpoint.Firing, string, error) {
+func (m *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	[]checkpoint.Firing, string, error) {
 	below, err := rules.FiringPlace(id, q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
@@ -52,7 +53,9 @@ func (m *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Quer
 			found = append(found, f)
 		}
 	}
-	items, next := rules.Page(found, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(id, rules.PlaceOf(f)) })
+	items, next := rules.Page(found, size, func(f *checkpoint.Firing) string {
+		return rules.FiringCursor(id, rules.PlaceOf(f))
+	})
 	return items, next, nil
 }
 
@@ -86,7 +89,8 @@ func (m *Store) addLetter(id checkpoint.ID, l checkpoint.DeadLetter) {
 }
 
 // DeadLetters lists a graph's dead letters; see [checkpoint.DeadLetters].
-func (m *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) ([]checkpoint.DeadLetter, string, error) {
+func (m *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	[]checkpoint.DeadLetter, string, error) {
 	below, bounded, err := rules.DeadLetterBound(q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
@@ -108,7 +112,9 @@ func (m *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.
 			found = append(found, l)
 		}
 	}
-	items, next := rules.Page(found, size, func(l *checkpoint.DeadLetter) string { return rules.DeadLetterCursor(l.ID) })
+	items, next := rules.Page(found, size, func(l *checkpoint.DeadLetter) string {
+		return rules.DeadLetterCursor(l.ID)
+	})
 	return items, next, nil
 }
 
@@ -147,7 +153,8 @@ func (m *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter 
 
 // PruneDeadLetters removes what is past the bounds; see [checkpoint.DeadLetters]. A zero
 // time, and a max or maxBytes of 0 or less, bound nothing.
-func (m *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (int64, error) {
+func (m *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (
+	int64, error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
 		return 0, rules.Wrap(err, "prune dead letters of graph %s", id)
@@ -179,7 +186,8 @@ func (m *Store) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev check
 }
 
 // RecoveryEvents lists the supervisor's log of one graph; see [checkpoint.RecoveryEvents].
-func (m *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoint.Query) ([]checkpoint.RecoveryEvent, string, error) {
+func (m *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	[]checkpoint.RecoveryEvent, string, error) {
 	below, err := rules.RecoveryBound(q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list recovery events of graph %s", id)
@@ -196,7 +204,9 @@ func (m *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoi
 			found = append(found, ev)
 		}
 	}
-	items, next := rules.Page(found, size, func(ev *checkpoint.RecoveryEvent) string { return rules.RecoveryCursor(ev.ID) })
+	items, next := rules.Page(found, size, func(ev *checkpoint.RecoveryEvent) string {
+		return rules.RecoveryCursor(ev.ID)
+	})
 	return items, next, nil
 }
 

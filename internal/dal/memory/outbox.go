@@ -50,7 +50,8 @@ func (g *graph) applyOutbox(c *checkpoint.Commit) {
 func compareJournal(e checkpoint.JournalEntry, seq int64) int { return cmp.Compare(e.Seq, seq) }
 
 // Outbox lists entries; see [checkpoint.Outbox].
-func (m *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) ([]checkpoint.OutboxEntry, error) {
+func (m *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (
+	[]checkpoint.OutboxEntry, error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
 		return nil, rules.Wrap(err, "read the outbox of graph %s", id)
@@ -86,7 +87,9 @@ func (m *Store) OutboxDepths(ctx context.Context, id checkpoint.ID) ([]checkpoin
 	var depths []checkpoint.OutboxDepth
 	for _, output := range slices.Sorted(maps.Keys(g.outbox)) {
 		all := g.outbox[output]
-		d := checkpoint.OutboxDepth{Output: output, Entries: int64(len(all)), First: all[0].Seq, Last: all[len(all)-1].Seq, Oldest: all[0].At}
+		d := checkpoint.OutboxDepth{
+			Output: output, Entries: int64(len(all)), First: all[0].Seq, Last: all[len(all)-1].Seq, Oldest: all[0].At,
+		}
 		for i := range all {
 			d.Bytes += int64(len(all[i].Data))
 		}
@@ -96,7 +99,8 @@ func (m *Store) OutboxDepths(ctx context.Context, id checkpoint.ID) ([]checkpoin
 }
 
 // AppendJournal adds entries; see [checkpoint.Journal].
-func (m *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64, entries []checkpoint.JournalEntry) error {
+func (m *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64,
+	entries []checkpoint.JournalEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -122,7 +126,8 @@ func (m *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64
 }
 
 // ReadJournal visits entries; see [checkpoint.Journal]. visit may call the store.
-func (m *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, visit func(checkpoint.JournalEntry) error) error {
+func (m *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64,
+	visit func(checkpoint.JournalEntry) error) error {
 	entries, last, err := m.copyJournal(ctx, id, after)
 	if err != nil {
 		return rules.Wrap(err, "read the journal of graph %s", id)
@@ -141,7 +146,8 @@ func (m *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, 
 	return rules.Wrap(rules.JournalEnd(next, last), "read the journal of graph %s", id)
 }
 
-func (m *Store) copyJournal(ctx context.Context, id checkpoint.ID, after int64) (entries []checkpoint.JournalEntry, last int64, err error) {
+func (m *Store) copyJournal(ctx context.Context, id checkpoint.ID, after int64) (
+	entries []checkpoint.JournalEntry, last int64, err error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -214,7 +220,9 @@ func (t *table) add(to *checkpoint.Table, values []boundary.Value) error {
 	}
 	at := func(columns []string) int {
 		return slices.IndexFunc(t.rows, func(old map[string]boundary.Value) bool {
-			return len(columns) > 0 && !slices.ContainsFunc(columns, func(name string) bool { return !boundary.Equal(old[name], row[name]) })
+			return len(columns) > 0 && !slices.ContainsFunc(columns, func(name string) bool {
+				return !boundary.Equal(old[name], row[name])
+			})
 		})
 	}
 	if i := at(to.Conflict); to.Upsert && i >= 0 {

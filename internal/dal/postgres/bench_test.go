@@ -29,7 +29,8 @@ func BenchmarkCommit(b *testing.B) {
 			s := open(b, dsn, schema)
 			defer s.Close()
 			o := checkpointtest.NewOwner(b, s, "market_maker")
-			o.Next.Cells, o.Next.Firings = checkpointtest.CellsOf(kind.cells, kind.size), checkpointtest.FiringsOf(kind.firings, kind.bytes)
+			o.Next.Cells, o.Next.Firings = checkpointtest.CellsOf(kind.cells, kind.size),
+				checkpointtest.FiringsOf(kind.firings, kind.bytes)
 			for range 12 { // all cells are there, and the ring is full or on its way
 				o.Commit(b)
 			}
@@ -100,14 +101,19 @@ func BenchmarkCoTransaction(b *testing.B) {
 				o.Next.Cells, o.Next.Firings = checkpointtest.CellsOf(2, 200), checkpointtest.FiringsOf(epochs, 300)
 				id := int64(0)
 				fill := func() {
-					rows := checkpoint.SinkRows{Table: checkpoint.Table{Output: "quotes", Name: table, Columns: []string{"id", "symbol", "mid"}, Upsert: upsert, Conflict: []string{"id"}}}
+					rows := checkpoint.SinkRows{
+						Table: checkpoint.Table{Output: "quotes", Name: table, Columns: []string{"id", "symbol", "mid"},
+							Upsert: upsert, Conflict: []string{"id"}},
+					}
 					for range epochs {
 						id++
 						row := id
 						if upsert {
 							row %= 1000
 						}
-						rows.Rows = append(rows.Rows, []boundary.Value{boundary.Int(row), boundary.String("AAPL"), boundary.Float(100.25)})
+						rows.Rows = append(rows.Rows, []boundary.Value{
+							boundary.Int(row), boundary.String("AAPL"), boundary.Float(100.25),
+						})
 					}
 					o.Next.Rows = []checkpoint.SinkRows{rows}
 				}
@@ -165,7 +171,10 @@ func BenchmarkLoad(b *testing.B) {
 			o.Commit(b)
 			for b.Loop() {
 				size := 0
-				if err := s.Load(b.Context(), o.Next.ID, func(c checkpoint.Cell) error { size += len(c.Data); return nil }); err != nil || size < 99_000_000 {
+				if err := s.Load(b.Context(), o.Next.ID, func(c checkpoint.Cell) error {
+					size += len(c.Data)
+					return nil
+				}); err != nil || size < 99_000_000 {
 					b.Fatalf("%d bytes, %v", size, err)
 				}
 			}

@@ -50,7 +50,8 @@ func (p *Store) Commit(ctx context.Context, c *checkpoint.Commit) error {
 
 func (p *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 	if size := commitSize(c); size > maxCommitBytes {
-		return fmt.Errorf("the changes are %d MB, more than the %d MB that one commit may have: checkpoint more often, or keep less in this graph",
+		return fmt.Errorf("the changes are %d MB, more than the %d MB that one commit may have: checkpoint more "+
+			"often, or keep less in this graph",
 			size>>20, maxCommitBytes>>20)
 	}
 	firings := rules.RingTail(c.Firings, c.KeepFirings)
@@ -74,7 +75,8 @@ func (p *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 }
 
 // apply sends the commit; ordered says that the records follow on those in the ring.
-func (p *Store) apply(ctx context.Context, c *checkpoint.Commit, firings []checkpoint.Firing, ordered bool) (applied bool, err error) {
+func (p *Store) apply(ctx context.Context, c *checkpoint.Commit, firings []checkpoint.Firing, ordered bool) (
+	applied bool, err error) {
 	s := commitStatement(c, firings, ordered)
 	err = p.onFor(ctx, p.bulk, p.budget(p.bulk, commitSize(c)), func(ctx context.Context, conn *pgxpool.Conn) error {
 		var n int64
@@ -92,7 +94,8 @@ func commitStatement(c *checkpoint.Commit, firings []checkpoint.Firing, ordered 
 	s := &statement{}
 	at := rules.Nanos(c.At)
 	meta := rules.OrEmpty(c.Meta)
-	s.part(`WITH head AS (UPDATE graph_head h SET epoch = %s, seq = %s, at = %s, sum = %s, meta = %s`, c.Epoch, c.Seq, at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta), meta)
+	s.part(`WITH head AS (UPDATE graph_head h SET epoch = %s, seq = %s, at = %s, sum = %s, meta = %s`, c.Epoch, c.Seq,
+		at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta), meta)
 	if c.Settled {
 		s.part(`, unclean_starts = 0`)
 	}
@@ -146,10 +149,12 @@ func (s *statement) cells(c *checkpoint.Commit) {
 			continue
 		}
 		if cell.Data == nil {
-			gone.kinds, gone.names, gone.keys = append(gone.kinds, cell.Kind), append(gone.names, cell.Name), append(gone.keys, cell.Key)
+			gone.kinds, gone.names, gone.keys = append(gone.kinds, cell.Kind), append(gone.names, cell.Name),
+				append(gone.keys, cell.Key)
 			continue
 		}
-		put.kinds, put.names, put.keys = append(put.kinds, cell.Kind), append(put.names, cell.Name), append(put.keys, cell.Key)
+		put.kinds, put.names, put.keys = append(put.kinds, cell.Kind), append(put.names, cell.Name),
+			append(put.keys, cell.Key)
 		sums, data = append(sums, rules.CellSum(cell)), append(data, cell.Data)
 	}
 	if len(data) > 0 {

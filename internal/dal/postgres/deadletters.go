@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, payload`
-	pgLetter          = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + pgState + ` AND id = $4`
-	pgListLetters     = `SELECT ` + deadLetterColumns + ` FROM dead_letter
+	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, ` +
+		`payload`
+	pgLetter      = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + pgState + ` AND id = $4`
+	pgListLetters = `SELECT ` + deadLetterColumns + ` FROM dead_letter
 		WHERE` + pgState + ` AND ($5 = '' OR key = $5) AND (NOT $7 OR id < $6) ORDER BY id DESC LIMIT $4`
 	pgDeleteLetters = `DELETE FROM dead_letter WHERE` + pgState + ` AND id = ANY ($4)`
 	pgListRetention = `SELECT id, at, size FROM dead_letter WHERE` + pgState + ` ORDER BY id DESC`
@@ -24,32 +25,39 @@ func (s *statement) letters(letters []checkpoint.DeadLetter) {
 		return
 	}
 	n := len(letters)
-	var ids, accumulators, stages, codes, reasons, keys, positions, replays = make([]string, n), make([]string, n), make([]string, n),
+	var ids, accumulators, stages, codes, reasons, keys, positions, replays = make([]string, n), make([]string, n),
+		make([]string, n),
 		make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	sizes, at, epochs, events := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	folded, payloads := make([]bool, n), make([][]byte, n)
 	for i := range letters {
 		l := &letters[i]
-		ids[i], accumulators[i], stages[i], codes[i] = l.ID, storable(l.Accumulator), storable(l.Stage), storable(l.Code)
-		reasons[i], keys[i], positions[i], replays[i] = storable(l.Reason), storable(l.Key), storable(l.Position), storable(l.ReplayOf)
+		ids[i], accumulators[i], stages[i], codes[i] = l.ID, storable(l.Accumulator), storable(l.Stage),
+			storable(l.Code)
+		reasons[i], keys[i], positions[i], replays[i] = storable(l.Reason), storable(l.Key), storable(l.Position),
+			storable(l.ReplayOf)
 		sizes[i], at[i], epochs[i], events[i] = int64(len(l.Payload)), rules.Nanos(l.At), l.Epoch, l.Events
 		folded[i], payloads[i] = l.Folded, rules.OrEmpty(l.Payload)
 	}
 	s.part(`, buried AS (INSERT INTO dead_letter (state, size, `+deadLetterColumns+`) SELECT head.state, u.* FROM head,
-		unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::bigint[],
+		unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[],
+			%s::text[], %s::text[], %s::bigint[],
 			%s::boolean[], %s::text[], %s::bytea[]) u ON CONFLICT DO NOTHING)`,
-		sizes, ids, at, accumulators, stages, codes, reasons, epochs, keys, positions, events, folded, replays, payloads)
+		sizes, ids, at, accumulators, stages, codes, reasons, epochs, keys, positions, events, folded, replays,
+		payloads)
 }
 
 func pgLetterOf(r pgx.Rows) (l checkpoint.DeadLetter, err error) {
 	var at int64
-	err = r.Scan(&l.ID, &at, &l.Accumulator, &l.Stage, &l.Code, &l.Reason, &l.Epoch, &l.Key, &l.Position, &l.Events, &l.Folded, &l.ReplayOf, &l.Payload)
+	err = r.Scan(&l.ID, &at, &l.Accumulator, &l.Stage, &l.Code, &l.Reason, &l.Epoch, &l.Key, &l.Position, &l.Events,
+		&l.Folded, &l.ReplayOf, &l.Payload)
 	l.At = rules.FromNanos(at)
 	return l, err
 }
 
 // DeadLetters lists a graph's dead letters; see [checkpoint.DeadLetters].
-func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.DeadLetter, next string, err error) {
+func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	items []checkpoint.DeadLetter, next string, err error) {
 	below, bounded, err := rules.DeadLetterBound(q.Before)
 	if err == nil && namesNothing(below) {
 		err = rules.BadCursor(q.Before)
@@ -61,11 +69,12 @@ func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.
 		return nil, "", nil
 	}
 	size := rules.PageSize(q)
-	err = p.rows(ctx, pgListLetters, []any{id.Tenant, id.Graph, id.Shard, size + 1, q.Key, below, bounded}, func(r pgx.Rows) error {
-		l, err := pgLetterOf(r)
-		items = append(items, l)
-		return err
-	})
+	err = p.rows(ctx, pgListLetters, []any{id.Tenant, id.Graph, id.Shard, size + 1, q.Key, below, bounded},
+		func(r pgx.Rows) error {
+			l, err := pgLetterOf(r)
+			items = append(items, l)
+			return err
+		})
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
 	}
@@ -104,7 +113,8 @@ func (p *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter 
 // PruneDeadLetters removes what is past the bounds; see [checkpoint.DeadLetters]. A zero
 // time, and a max or maxBytes of 0 or less, bound nothing. It works in steps, and says
 // with an error too how many went.
-func (p *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (removed int64, err error) {
+func (p *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (
+	removed int64, err error) {
 	rule := rules.Retention{OlderThan: olderThan, Max: max, MaxBytes: maxBytes}
 	var drop []string
 	err = p.rows(ctx, pgListRetention, []any{id.Tenant, id.Graph, id.Shard}, func(r pgx.Rows) error {

@@ -40,7 +40,8 @@ func explain(err error) error {
 	case "28P01", "28000", "3D000":
 		return fmt.Errorf("%w; check user, password and database of the store's address", err)
 	case "42501":
-		return fmt.Errorf("%w; the store's user needs CREATE on the database, or its schema made beforehand and owned by it", err)
+		return fmt.Errorf(
+			"%w; the store's user needs CREATE on the database, or its schema made beforehand and owned by it", err)
 	case "25006":
 		return fmt.Errorf("%w; the address leads to a read-only standby: name the primary", err)
 	case "XX001", "XX002":
@@ -56,7 +57,8 @@ func outcomeOf(err error) error {
 	if err == nil || pgconn.SafeToRetry(err) {
 		return err
 	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.SeverityUnlocalized == "ERROR" || pg.SeverityUnlocalized == "" && pg.Severity == "ERROR") {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.SeverityUnlocalized == "ERROR" ||
+		pg.SeverityUnlocalized == "" && pg.Severity == "ERROR") {
 		return err
 	}
 	return fmt.Errorf("%w: %w", checkpoint.ErrUnknownOutcome, err)

@@ -40,7 +40,8 @@ func TestMigrationResumes(t *testing.T) {
 	defer p.Close()
 	cut := make(chan error, 1)
 	go func() { cut <- migrate(t.Context(), p.control, schema, files) }()
-	backend := "SELECT pid FROM pg_stat_activity WHERE application_name = '" + p.application() + "' AND query LIKE '%pg_sleep%' AND wait_event = 'PgSleep'"
+	backend := "SELECT pid FROM pg_stat_activity WHERE application_name = '" + p.application() +
+		"' AND query LIKE '%pg_sleep%' AND wait_event = 'PgSleep'"
 	for len(query(t, dsn, backend)) == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -51,7 +52,9 @@ func TestMigrationResumes(t *testing.T) {
 	if got := query(t, dsn, "SELECT to_regclass('"+schema+".half')"); got[0] != "<nil>" {
 		t.Errorf("half a migration is there: %v", got)
 	}
-	files["postgres/0003_half.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE half (n int); CREATE TABLE whole (n int)")}
+	files["postgres/0003_half.sql"] = &fstest.MapFile{
+		Data: []byte("CREATE TABLE half (n int); CREATE TABLE whole (n int)"),
+	}
 	var wg sync.WaitGroup
 	for range 4 { // of daemons that start together one does it
 		wg.Go(func() {
@@ -61,7 +64,8 @@ func TestMigrationResumes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := query(t, dsn, "SELECT version, name FROM "+schema+".schema_migration ORDER BY 1"); fmt.Sprint(got) != "[1 0001_store.sql 2 0002_shards.sql 3 0003_half.sql]" {
+	if got := query(t, dsn, "SELECT version, name FROM "+schema+".schema_migration ORDER BY 1"); fmt.Sprint(
+		got) != "[1 0001_store.sql 2 0002_shards.sql 3 0003_half.sql]" {
 		t.Errorf("migrations %v", got)
 	}
 	// M55: what is newer is opened as long as it says that this release can read it.
@@ -70,7 +74,8 @@ func TestMigrationResumes(t *testing.T) {
 		format, readableFrom int
 		want                 error
 	}{{9, 8, checkpoint.ErrNewerSchema}, {0, 0, checkpoint.ErrOlderFormat}} {
-		query(t, dsn, fmt.Sprintf("UPDATE %s.store_format SET format = %d, readable_from = %d", schema, test.format, test.readableFrom))
+		query(t, dsn, fmt.Sprintf("UPDATE %s.store_format SET format = %d, readable_from = %d", schema, test.format,
+			test.readableFrom))
 		if _, err := Open(t.Context(), dsn, Options{Schema: schema}); !errors.Is(err, test.want) {
 			t.Errorf("format %d, readable from %d: %v, want %v", test.format, test.readableFrom, err, test.want)
 		}
@@ -259,14 +264,16 @@ func TestUnknownOutcome(t *testing.T) {
 	defer cancel()
 	x.keepAnswers(true)
 	c.Seq, c.Epoch = 3, 3
-	if err := p.Commit(ctx, &c); !errors.Is(err, checkpoint.ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
+	if err := p.Commit(ctx, &c); !errors.Is(err, checkpoint.ErrUnknownOutcome) ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a commit whose answer did not come in time: %v", err)
 	}
 	x.keepAnswers(false)
 	x.Close()
 	x.cut()
 	c.Seq, c.Epoch = 4, 4
-	if err := p.Commit(t.Context(), &c); err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, checkpoint.ErrFenced) {
+	if err := p.Commit(t.Context(), &c); err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) ||
+		errors.Is(err, checkpoint.ErrFenced) {
 		t.Errorf("a commit without a server: %v, want a clean error", err)
 	}
 }
@@ -291,7 +298,9 @@ func TestHangingOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT * FROM graph_head FOR UPDATE; SELECT * FROM lease WHERE application = '"+old.application()+"' FOR UPDATE; SELECT * FROM graph_number FOR UPDATE"); err != nil {
+	if _, err := conn.Exec(t.Context(),
+		"BEGIN; SELECT * FROM graph_head FOR UPDATE; SELECT * FROM lease WHERE application = '"+old.application()+
+			"' FOR UPDATE; SELECT * FROM graph_number FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(5 * time.Second)
@@ -306,7 +315,8 @@ func TestHangingOwner(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	o.Next.Seq++
-	if err := old.Commit(t.Context(), &o.Next); !errors.Is(err, checkpoint.ErrFenced) && !errors.Is(err, checkpoint.ErrUnknownOutcome) {
+	if err := old.Commit(t.Context(), &o.Next); !errors.Is(err, checkpoint.ErrFenced) &&
+		!errors.Is(err, checkpoint.ErrUnknownOutcome) {
 		t.Errorf("a stale commit: %v", err)
 	}
 	before := old.owner()
@@ -443,14 +453,16 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	for _, dsn := range []string{
 		"postgres://me:hunter2@127.0.0.1:1/x?connect_timeout=1", "postgres://me:hunter2@[", "password=hunter2 port=x",
-		"postgres://me:hunter2@127.0.0.1:1/x?sslmode=hunter2", "postgres://me:hunter2@127.0.0.1:1/x?pool_max_conns=hunter2",
+		"postgres://me:hunter2@127.0.0.1:1/x?sslmode=hunter2",
+		"postgres://me:hunter2@127.0.0.1:1/x?pool_max_conns=hunter2",
 	} {
 		_, err := Open(t.Context(), dsn, Options{})
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := Open(t.Context(), "postgres://x", Options{Schema: "a; DROP"}); err == nil || !strings.Contains(err.Error(), "schema") {
+	if _, err := Open(t.Context(), "postgres://x", Options{Schema: "a; DROP"}); err == nil ||
+		!strings.Contains(err.Error(), "schema") {
 		t.Errorf("an odd schema: %v", err)
 	}
 }
@@ -464,9 +476,12 @@ func TestPlans(t *testing.T) {
 	o := checkpointtest.NewOwner(t, p, "g")
 	c := o.Next
 	c.Seq = 1
-	c.Cells, c.Firings = append(checkpointtest.CellsOf(2, 10), checkpoint.Cell{Kind: "x", Name: "y"}), checkpointtest.FiringsOf(1, 10)
+	c.Cells, c.Firings = append(checkpointtest.CellsOf(2, 10), checkpoint.Cell{Kind: "x", Name: "y"}),
+		checkpointtest.FiringsOf(1, 10)
 	c.DeadLetters = []checkpoint.DeadLetter{{ID: "l"}}
-	c.Outbox, c.Delivered, c.JournalTo = []checkpoint.OutboxEntry{{Output: "o", Seq: 3}}, []checkpoint.Delivered{{Output: "o", UpTo: 1}}, 1
+	c.Outbox, c.Delivered, c.JournalTo = []checkpoint.OutboxEntry{{Output: "o", Seq: 3}}, []checkpoint.Delivered{
+		{Output: "o", UpTo: 1},
+	}, 1
 	for _, ordered := range []bool{true, false} {
 		s := commitStatement(&c, c.Firings, ordered)
 		err := p.rows(t.Context(), "EXPLAIN "+s.text.String(), s.args, func(r pgx.Rows) error {

@@ -12,7 +12,8 @@ import (
 
 const (
 	pgHolder = `SELECT n.owner, l.owner IS NOT NULL, coalesce(l.name, '')
-		FROM graph_number n LEFT JOIN lease l ON l.owner = n.owner WHERE n.tenant = $1 AND n.graph = $2 AND n.shard = $3`
+		FROM graph_number n LEFT JOIN lease l ON l.owner = n.owner WHERE n.tenant = $1 AND n.graph = $2
+			AND n.shard = $3`
 
 	// One statement raises the fence, names the owner, and counts the start in the crash
 	// ledger (see rules.Ledger). It changes nothing when the owner is not the one that
@@ -23,7 +24,8 @@ const (
 		INSERT INTO graph_number AS n (tenant, graph, shard, fence, revision, owner)
 		SELECT $1, $2, $3, 1 + coalesce((SELECT fence FROM before), 0), 0, $4::text
 		WHERE $4::text = '' OR EXISTS (SELECT FROM lease WHERE owner = $4)
-		ON CONFLICT (tenant, graph, shard) DO UPDATE SET fence = greatest(n.fence + 1, excluded.fence), owner = excluded.owner
+		ON CONFLICT (tenant, graph, shard) DO UPDATE SET fence = greatest(n.fence + 1, excluded.fence), owner =
+			excluded.owner
 			WHERE n.owner IN (excluded.owner, $5)
 		RETURNING fence
 	), head AS (
@@ -47,12 +49,14 @@ const (
 	pgAttempt = `UPDATE graph_head SET attempted_epoch = $5, attempted_by = $4,
 		attempts = CASE WHEN attempted_epoch <> $5 THEN 1 WHEN attempted_by <> $4 THEN attempts + 1 ELSE attempts END
 		WHERE tenant = $1 AND graph = $2 AND shard = $3 AND fence = $4 RETURNING attempts`
-	pgAbsolve = `UPDATE graph_head SET unclean_starts = CASE WHEN $5 = $4 THEN unclean_starts ELSE greatest(unclean_starts - 1, 1) END,
+	pgAbsolve = `UPDATE graph_head SET unclean_starts = CASE WHEN $5 = $4 THEN unclean_starts ELSE
+		greatest(unclean_starts - 1, 1) END,
 		attempts = CASE WHEN attempted_by = $5 THEN greatest(attempts - 1, 0) ELSE attempts END,
 		attempted_by = CASE WHEN attempted_by = $5 THEN 0 ELSE attempted_by END
 		WHERE tenant = $1 AND graph = $2 AND shard = $3 AND fence = $4`
-	pgRelinquish = `UPDATE graph_head SET attempts = 0, attempted_epoch = 0, attempted_by = 0, unclean_starts = 0, clean = true WHERE tenant = $1 AND graph = $2 AND shard = $3 AND fence = $4`
-	pgFence      = `SELECT fence, seq FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3`
+	pgRelinquish = `UPDATE graph_head SET attempts = 0, attempted_epoch = 0, attempted_by = 0, unclean_starts = 0, ` +
+		`clean = true WHERE tenant = $1 AND graph = $2 AND shard = $3 AND fence = $4`
+	pgFence = `SELECT fence, seq FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3`
 
 	// A graph without cells is one row of nulls, one that is not there none.
 	pgLoad = `SELECT c.kind, c.name, c.key, c.sum, c.data FROM graph_head h LEFT JOIN cell c ON c.state = h.state
@@ -77,7 +81,9 @@ func (p *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head,
 			return head, nil
 		}
 	}
-	return checkpoint.Head{}, fmt.Errorf("acquire graph %s: other daemons have taken it from each other %d times; try again", id, acquireTries)
+	return checkpoint.Head{},
+		fmt.Errorf("acquire graph %s: other daemons have taken it from each other %d times; try again", id,
+			acquireTries)
 }
 
 func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.Head, taken bool, err error) {
@@ -96,7 +102,8 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 	var at, sum int64
 	taken, err = p.row(ctx, p.control, pgAcquire,
 		[]any{id.Tenant, id.Graph, id.Shard, me, holder.owner, instance.String(), rules.HeadSum(0, 0, 0, nil)},
-		&head.Instance, &head.Incarnation, &head.Fence, &head.Epoch, &head.Seq, &at, &head.Attempts, &head.AttemptedBy, &head.UncleanStarts,
+		&head.Instance, &head.Incarnation, &head.Fence, &head.Epoch, &head.Seq, &at, &head.Attempts, &head.AttemptedBy,
+		&head.UncleanStarts,
 		&sum, &head.Meta, &head.Journal, &head.Prior, &head.Clean)
 	if err != nil {
 		return head, false, err
@@ -105,7 +112,8 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 		return head, false, p.checkLease(ctx, me)
 	}
 	if rules.HeadSum(head.Epoch, head.Seq, at, head.Meta) != sum {
-		return head, false, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or delete the graph with its state", checkpoint.ErrCorrupt)
+		return head, false, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or "+
+			"delete the graph with its state", checkpoint.ErrCorrupt)
 	}
 	head.At, head.Meta = rules.FromNanos(at), rules.OrNil(head.Meta)
 	return head, true, nil
@@ -140,7 +148,8 @@ func (p *Store) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoin
 		}
 		cell := checkpoint.Cell{Kind: *kind, Name: *name, Key: *key, Data: rules.OrEmpty(data)}
 		if rules.CellSum(&cell) != *sum {
-			return fmt.Errorf("%w: the checksum of cell %s %q %q does not fit; restore the database from a backup, or delete the graph with its state",
+			return fmt.Errorf("%w: the checksum of cell %s %q %q does not fit; restore the database from a backup, "+
+				"or delete the graph with its state",
 				checkpoint.ErrCorrupt, cell.Kind, cell.Name, cell.Key)
 		}
 		return visit(cell)

@@ -15,11 +15,13 @@ import (
 const pgChannel = "graphd"
 
 const (
-	pgInsertEvent = `INSERT INTO recovery_event (tenant, graph, shard, at, component, kind, reason, stack, attempt, delay, outcome, incarnation)
+	pgInsertEvent = `INSERT INTO recovery_event (tenant, graph, shard, at, component, kind, reason, stack, attempt,
+		delay, outcome, incarnation)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 	pgListEvents = `SELECT id, at, graph, shard, component, kind, reason, stack, attempt, delay, outcome, incarnation
 		FROM recovery_event WHERE tenant = $1 AND graph = $2 AND id < $3 ORDER BY id DESC LIMIT $4`
-	pgPruneEvents = `DELETE FROM recovery_event WHERE id = ANY (ARRAY (SELECT id FROM recovery_event WHERE at < $1 LIMIT $2))`
+	pgPruneEvents = `DELETE FROM recovery_event WHERE id = ANY (ARRAY (SELECT id FROM recovery_event WHERE at < $1 ` +
+		`LIMIT $2))`
 
 	pgRevision = `SELECT revision FROM declaration WHERE tenant = $1 AND graph = $2`
 	// It puts over the revision that was seen ($7, 0 for none), or not at all.
@@ -46,18 +48,21 @@ const (
 		dropped AS (INSERT INTO dropped_state SELECT state FROM head),
 		events AS (DELETE FROM recovery_event WHERE $3 AND tenant = $1 AND graph = $2 RETURNING 1),
 		change AS (UPDATE declaration_change SET version = version + 1 WHERE EXISTS (SELECT FROM declared))
-		SELECT (SELECT count(*) FROM declared) + (SELECT count(*) FROM head) + (SELECT count(*) FROM events), pg_notify('` + pgChannel + `', current_schema())`
+		SELECT (SELECT count(*) FROM declared) + (SELECT count(*) FROM head) + (SELECT count(*)
+			FROM events), pg_notify('` + pgChannel + `', current_schema())`
 )
 
 // AddRecoveryEvent appends to the supervisor's log and numbers the event; see [checkpoint.RecoveryEvents].
 func (p *Store) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
-	_, err := p.exec(ctx, p.control, pgInsertEvent, id.Tenant, id.Graph, id.Shard, rules.Nanos(ev.At), storable(ev.Component), storable(ev.Kind), storable(ev.Reason),
+	_, err := p.exec(ctx, p.control, pgInsertEvent, id.Tenant, id.Graph, id.Shard, rules.Nanos(ev.At),
+		storable(ev.Component), storable(ev.Kind), storable(ev.Reason),
 		storable(ev.Stack), ev.Attempt, int64(ev.Delay), storable(ev.Outcome), ev.Incarnation)
 	return rules.Wrap(err, "add recovery event of graph %s", id)
 }
 
 // RecoveryEvents lists the supervisor's log of one graph; see [checkpoint.RecoveryEvents].
-func (p *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.RecoveryEvent, next string, err error) {
+func (p *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	items []checkpoint.RecoveryEvent, next string, err error) {
 	below, err := rules.RecoveryBound(q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list recovery events of graph %s", id)
@@ -66,7 +71,8 @@ func (p *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoi
 	err = p.rows(ctx, pgListEvents, []any{id.Tenant, id.Graph, below, size + 1}, func(r pgx.Rows) error {
 		var ev checkpoint.RecoveryEvent
 		var at, delay int64
-		err := r.Scan(&ev.ID, &at, &ev.Graph, &ev.Shard, &ev.Component, &ev.Kind, &ev.Reason, &ev.Stack, &ev.Attempt, &delay, &ev.Outcome, &ev.Incarnation)
+		err := r.Scan(&ev.ID, &at, &ev.Graph, &ev.Shard, &ev.Component, &ev.Kind, &ev.Reason, &ev.Stack, &ev.Attempt,
+			&delay, &ev.Outcome, &ev.Incarnation)
 		ev.At, ev.Delay = rules.FromNanos(at), time.Duration(delay)
 		items = append(items, ev)
 		return err
@@ -74,7 +80,9 @@ func (p *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoi
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list recovery events of graph %s", id)
 	}
-	items, next = rules.Page(items, size, func(ev *checkpoint.RecoveryEvent) string { return rules.RecoveryCursor(ev.ID) })
+	items, next = rules.Page(items, size, func(ev *checkpoint.RecoveryEvent) string {
+		return rules.RecoveryCursor(ev.ID)
+	})
 	return items, next, nil
 }
 
@@ -99,7 +107,8 @@ func (p *Store) PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (r
 // PutDeclaration stores a document; see [checkpoint.Declarations]. Revisions go on counting
 // when a graph is deleted and applied again. When another daemon puts at the same time, the
 // condition is looked at again.
-func (p *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (revision int64, err error) {
+func (p *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (
+	revision int64, err error) {
 	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
 	for {
 		var have int64
@@ -109,7 +118,9 @@ func (p *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, if
 		if err := rules.CheckRevision(id, have, ifRevision); err != nil {
 			return 0, rules.Wrap(err, "put declaration")
 		}
-		put, err := p.row(ctx, p.control, pgPutDeclaration, []any{d.Tenant, d.Graph, d.Origin, rules.Nanos(d.Updated), d.Text, have}, &revision, nil)
+		put, err := p.row(ctx, p.control, pgPutDeclaration, []any{
+			d.Tenant, d.Graph, d.Origin, rules.Nanos(d.Updated), d.Text, have,
+		}, &revision, nil)
 		if err != nil || put {
 			return revision, rules.Wrap(err, "put declaration")
 		}

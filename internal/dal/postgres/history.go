@@ -17,7 +17,8 @@ const (
 	pgFiring = `WITH RECURSIVE started (incarnation) AS (
 			(SELECT incarnation FROM firing WHERE` + pgState + ` ORDER BY incarnation DESC LIMIT 1)
 			UNION ALL
-			SELECT (SELECT f.incarnation FROM firing f WHERE f.` + pgStateOnly + ` AND f.incarnation < s.incarnation ORDER BY f.incarnation DESC LIMIT 1)
+			SELECT (SELECT f.incarnation FROM firing f WHERE f.` + pgStateOnly + ` AND f.incarnation < s.incarnation
+				ORDER BY f.incarnation DESC LIMIT 1)
 			FROM started s WHERE s.incarnation IS NOT NULL)
 		SELECT f.incarnation, f.epoch, f.key, f.data FROM started s
 		JOIN firing f ON f.` + pgStateOnly + ` AND f.incarnation = s.incarnation AND f.epoch = $4
@@ -34,7 +35,8 @@ func (s *statement) firings(c *checkpoint.Commit, firings []checkpoint.Firing, o
 	keep := int64(max(c.KeepFirings, 0))
 	added := int64(len(firings))
 	where := func() {
-		s.part(` WHERE h.tenant = %s AND h.graph = %s AND h.shard = %s AND h.fence = %s AND h.seq = %s`, c.ID.Tenant, c.ID.Graph, c.ID.Shard, c.Fence, c.Seq-1)
+		s.part(` WHERE h.tenant = %s AND h.graph = %s AND h.shard = %s AND h.fence = %s AND h.seq = %s`, c.ID.Tenant,
+			c.ID.Graph, c.ID.Shard, c.Fence, c.Seq-1)
 	}
 	if !ordered {
 		s.shuffledFirings(firings, keep, where)
@@ -45,27 +47,33 @@ func (s *statement) firings(c *checkpoint.Commit, firings []checkpoint.Firing, o
 		where()
 	} else {
 		first, last := &firings[0], &firings[added-1]
-		s.part(`, firings = least(o.firings + %s, %s), ring_incarnation = %s, ring_epoch = %s FROM graph_head o`, added, keep, last.Incarnation, last.Epoch)
+		s.part(`, firings = least(o.firings + %s, %s), ring_incarnation = %s, ring_epoch = %s FROM graph_head o`, added,
+			keep, last.Incarnation, last.Epoch)
 		where()
 		s.part(` AND (h.ring_incarnation, h.ring_epoch) < (%s::bigint, %s::bigint)`, first.Incarnation, first.Epoch)
 	}
 	s.part(` AND o.state = h.state RETURNING h.state, o.firings + %s - %s AS over)`, added, keep)
 	s.insertFirings(firings, "")
 	s.part(`, trimmed AS (DELETE FROM firing WHERE ctid = ANY (ARRAY (SELECT ctid FROM firing
-		WHERE state = (SELECT state FROM head) ORDER BY incarnation, epoch LIMIT greatest((SELECT over FROM head), 0))))`)
+		WHERE state = (SELECT state FROM head) ORDER BY incarnation, epoch LIMIT greatest((SELECT over
+			FROM head), 0))))`)
 }
 
 // shuffledFirings has the whole ring looked at: what is kept are the newest of old and new together.
 func (s *statement) shuffledFirings(firings []checkpoint.Firing, keep int64, where func()) {
-	s.part(`, (firings, ring_incarnation, ring_epoch) = (SELECT count(*), coalesce((array_agg(incarnation ORDER BY incarnation DESC, epoch DESC))[1], -1),
+	s.part(`, (firings, ring_incarnation, ring_epoch) = (SELECT count(*), coalesce((array_agg(incarnation
+		ORDER BY incarnation DESC, epoch DESC))[1], -1),
 		coalesce((array_agg(epoch ORDER BY incarnation DESC, epoch DESC))[1], -1) FROM (
-			SELECT incarnation, epoch FROM firing f WHERE f.state = h.state UNION SELECT * FROM unnest(%s::bigint[], %s::bigint[])
+			SELECT incarnation, epoch FROM firing f WHERE f.state = h.state UNION SELECT *
+				FROM unnest(%s::bigint[], %s::bigint[])
 			ORDER BY 1 DESC, 2 DESC LIMIT %s) r)`, incarnations(firings), epochs(firings), keep)
 	where()
 	s.part(` RETURNING h.state), ring AS MATERIALIZED (SELECT incarnation, epoch FROM head JOIN firing f USING (state)
-		UNION SELECT u.* FROM head, unnest(%s::bigint[], %s::bigint[]) u ORDER BY 1 DESC, 2 DESC LIMIT %s)`, incarnations(firings), epochs(firings), keep)
+		UNION SELECT u.* FROM head, unnest(%s::bigint[], %s::bigint[]) u ORDER BY 1 DESC, 2 DESC
+			LIMIT %s)`, incarnations(firings), epochs(firings), keep)
 	s.insertFirings(firings, ` WHERE (u.incarnation, u.epoch) IN (SELECT incarnation, epoch FROM ring)`)
-	s.part(`, trimmed AS (DELETE FROM firing f USING head WHERE f.state = head.state AND (f.incarnation, f.epoch) NOT IN (SELECT incarnation, epoch FROM ring))`)
+	s.part(`, trimmed AS (DELETE FROM firing f USING head WHERE f.state = head.state AND (f.incarnation, f.epoch) ` +
+		`NOT IN (SELECT incarnation, epoch FROM ring))`)
 }
 
 func (s *statement) insertFirings(firings []checkpoint.Firing, where string) {
@@ -77,7 +85,8 @@ func (s *statement) insertFirings(firings []checkpoint.Firing, where string) {
 		keys[i], data[i] = storable(firings[i].Key), rules.OrEmpty(firings[i].Data)
 	}
 	s.part(`, fired AS (INSERT INTO firing (state, incarnation, epoch, key, data)
-		SELECT head.state, u.* FROM head, unnest(%s::bigint[], %s::bigint[], %s::text[], %s::bytea[]) u (incarnation, epoch, key, data)`+where+` ON CONFLICT DO NOTHING)`,
+		SELECT head.state, u.* FROM head, unnest(%s::bigint[], %s::bigint[], %s::text[], %s::bytea[]) u (incarnation,
+			epoch, key, data)`+where+` ON CONFLICT DO NOTHING)`,
 		incarnations(firings), epochs(firings), keys, data)
 }
 
@@ -121,7 +130,8 @@ func unique(firings []checkpoint.Firing) []checkpoint.Firing {
 }
 
 // Firings lists the history; see [checkpoint.History].
-func (p *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.Firing, next string, err error) {
+func (p *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	items []checkpoint.Firing, next string, err error) {
 	below, err := rules.FiringPlace(id, q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
@@ -130,7 +140,8 @@ func (p *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Quer
 		return nil, "", nil
 	}
 	size := rules.PageSize(q)
-	err = p.rows(ctx, pgListFirings, []any{id.Tenant, id.Graph, id.Shard, below.Incarnation, below.Epoch, size + 1, q.Key}, func(r pgx.Rows) error {
+	err = p.rows(ctx, pgListFirings, []any{id.Tenant, id.Graph, id.Shard, below.Incarnation, below.Epoch, size + 1,
+		q.Key}, func(r pgx.Rows) error {
 		f, err := pgFiringOf(r)
 		items = append(items, f)
 		return err
@@ -138,7 +149,9 @@ func (p *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Quer
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
 	}
-	items, next = rules.Page(items, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(id, rules.PlaceOf(f)) })
+	items, next = rules.Page(items, size, func(f *checkpoint.Firing) string {
+		return rules.FiringCursor(id, rules.PlaceOf(f))
+	})
 	return items, next, nil
 }
 

@@ -14,20 +14,26 @@ import (
 )
 
 const (
-	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 microsecond')`
+	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at) VALUES ($1, $2, $3, clock_timestamp() + ` +
+		`$4 * interval '1 microsecond')`
 	// It answers with the leases that have expired, the owner's own never among them.
 	pgRenewLease = `UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond' WHERE owner = $1
-		RETURNING (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease WHERE expires_at <= clock_timestamp() AND owner <> $1)`
+		RETURNING (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
+			WHERE expires_at <= clock_timestamp() AND owner <> $1)`
 	pgHasLease = `SELECT EXISTS (SELECT FROM lease WHERE owner = $1)`
 	// A backend of a dead owner may hold locks while its daemon hangs.
-	pgTerminate = `SELECT count(pg_terminate_backend(a.pid)) FROM lease l JOIN pg_stat_activity a ON a.application_name = l.application
+	pgTerminate = `SELECT count(pg_terminate_backend(a.pid)) FROM lease l
+		JOIN pg_stat_activity a ON a.application_name = l.application
 		WHERE l.owner = ANY ($1) AND l.application <> $2 AND l.expires_at <= clock_timestamp()`
 	// An owner that has renewed in between is looked at again when its row's lock is free, and stays.
 	pgBury  = `DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp()`
-	pgOwned = `SELECT n.tenant, n.graph, n.shard, l.name FROM lease l JOIN graph_number n ON n.owner = l.owner WHERE l.owner <> $1`
-	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3 AND owner = $4 RETURNING 1)
+	pgOwned = `SELECT n.tenant, n.graph, n.shard, l.name FROM lease l JOIN graph_number n ON n.owner = l.owner ` +
+		`WHERE l.owner <> $1`
+	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3
+		AND owner = $4 RETURNING 1)
 		SELECT pg_notify('` + pgChannel + `', current_schema()) FROM given`
-	pgLeave = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING 1) SELECT pg_notify('` + pgChannel + `', current_schema()) FROM gone`
+	pgLeave = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING 1) SELECT pg_notify('` + pgChannel +
+		`', current_schema()) FROM gone`
 )
 
 // owner is the lease that this daemon acquires graphs under, "" when it has none.
@@ -46,7 +52,8 @@ func (p *Store) owner() string {
 func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkpoint.Lease, err error) {
 	if p.owner() == "" {
 		owner := fmt.Sprintf("%s/%d", p.process, p.terms.Add(1))
-		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.name), p.application(), ttl.Microseconds()); err != nil {
+		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.name), p.application(),
+			ttl.Microseconds()); err != nil {
 			return lease, rules.Wrap(err, "make a lease")
 		}
 		p.lease.Store(&owner)

@@ -92,7 +92,9 @@ func applyMissing(ctx context.Context, conn *pgx.Conn, schema string, known []ru
 func missing(ctx context.Context, conn *pgx.Conn, known []rules.Migration) ([]rules.Migration, error) {
 	var versions, formats bool
 	have, format, readableFrom := int64(0), int64(1), int64(1)
-	err := conn.QueryRow(ctx, "SELECT to_regclass('schema_migration') IS NOT NULL, to_regclass('store_format') IS NOT NULL").Scan(&versions, &formats)
+	err := conn.QueryRow(ctx,
+		"SELECT to_regclass('schema_migration') IS NOT NULL, to_regclass('store_format') IS NOT NULL").Scan(&versions,
+		&formats)
 	if err == nil && versions {
 		err = conn.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM schema_migration").Scan(&have)
 	}

@@ -14,19 +14,23 @@ const (
 	// The bytes are bounded by the server: what does not fit the page is not sent.
 	pgOutbox = `SELECT seq, epoch, key, firing_id, at, sum, data FROM (
 			SELECT *, sum(size) OVER (ORDER BY seq) AS upto, row_number() OVER (ORDER BY seq) AS place
-			FROM (SELECT * FROM outbox WHERE` + pgState + ` AND output = $4 AND seq > $5 ORDER BY seq LIMIT $6) few) page
+			FROM (SELECT * FROM outbox WHERE` + pgState + ` AND output = $4 AND seq > $5 ORDER BY seq
+				LIMIT $6) few) page
 		WHERE place = 1 OR upto <= $7 ORDER BY seq`
-	pgDepths = `SELECT output, count(*), sum(size)::bigint, min(seq), max(seq), min(at) FROM outbox WHERE` + pgState + ` GROUP BY output ORDER BY output`
+	pgDepths = `SELECT output, count(*), sum(size)::bigint, min(seq), max(seq), min(at) FROM outbox WHERE` + pgState +
+		` GROUP BY output ORDER BY output`
 
 	pgAppendJournal = `WITH head AS (
 			UPDATE graph_journal j SET last = $4 FROM graph_head h
-			WHERE h.tenant = $1 AND h.graph = $2 AND h.shard = $3 AND j.state = h.state AND j.fence = $5 AND j.last = $6 RETURNING j.state
+			WHERE h.tenant = $1 AND h.graph = $2 AND h.shard = $3 AND j.state = h.state AND j.fence = $5
+				AND j.last = $6 RETURNING j.state
 		), added AS (
 			INSERT INTO journal (state, seq, at, sum, data)
 			SELECT head.state, u.* FROM head, unnest($7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[]) u)
 		SELECT count(*) FROM head`
 	pgJournalEnd  = `SELECT fence, last FROM graph_journal WHERE` + pgState
-	pgReadJournal = `SELECT j.last, e.seq, e.at, e.sum, e.data FROM graph_journal j LEFT JOIN journal e ON e.state = j.state AND e.seq > $4
+	pgReadJournal = `SELECT j.last, e.seq, e.at, e.sum, e.data FROM graph_journal j LEFT
+		JOIN journal e ON e.state = j.state AND e.seq > $4
 		WHERE j.state = (SELECT state FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3) ORDER BY e.seq`
 )
 
@@ -47,11 +51,14 @@ func (s *statement) outbox(c *checkpoint.Commit) {
 		}
 		outputs, keys, ids = append(outputs, e.Output), append(keys, storable(e.Key)), append(ids, e.FiringID)
 		seqs, epochs, at = append(seqs, e.Seq), append(epochs, e.Epoch), append(at, rules.Nanos(e.At))
-		sizes, sums, data = append(sizes, int64(len(e.Data))), append(sums, rules.EntrySum(e)), append(data, rules.OrEmpty(e.Data))
+		sizes, sums, data = append(sizes, int64(len(e.Data))), append(sums, rules.EntrySum(e)),
+			append(data, rules.OrEmpty(e.Data))
 	}
 	if len(outputs) > 0 {
-		s.part(`, queued AS (INSERT INTO outbox (state, output, seq, epoch, key, firing_id, at, size, sum, data) SELECT head.state, u.* FROM head,
-			unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bytea[]) u)`,
+		s.part(`, queued AS (INSERT INTO outbox (state, output, seq, epoch, key, firing_id, at, size, sum, data)
+			SELECT head.state, u.* FROM head,
+			unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::bigint[],
+				%s::bigint[], %s::bytea[]) u)`,
 			outputs, seqs, epochs, keys, ids, at, sizes, sums, data)
 	}
 	if len(c.Delivered) > 0 {
@@ -69,21 +76,24 @@ func (s *statement) outbox(c *checkpoint.Commit) {
 }
 
 // Outbox lists entries; see [checkpoint.Outbox]. A damaged one is checkpoint.ErrCorrupt.
-func (p *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (page []checkpoint.OutboxEntry, err error) {
+func (p *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (
+	page []checkpoint.OutboxEntry, err error) {
 	bound := rules.NewOutboxPage(limit, maxBytes)
-	err = p.rows(ctx, pgOutbox, []any{id.Tenant, id.Graph, id.Shard, output, after, bound.Limit, bound.Bytes}, func(r pgx.Rows) error {
-		e := checkpoint.OutboxEntry{Output: output}
-		var at, sum int64
-		if err := r.Scan(&e.Seq, &e.Epoch, &e.Key, &e.FiringID, &at, &sum, &e.Data); err != nil {
-			return err
-		}
-		if rules.EntrySum(&e) != sum {
-			return fmt.Errorf("%w: the checksum of entry %d does not fit; restore the database from a backup, or delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
-		}
-		e.At = rules.FromNanos(at)
-		page = append(page, e)
-		return nil
-	})
+	err = p.rows(ctx, pgOutbox, []any{id.Tenant, id.Graph, id.Shard, output, after, bound.Limit, bound.Bytes},
+		func(r pgx.Rows) error {
+			e := checkpoint.OutboxEntry{Output: output}
+			var at, sum int64
+			if err := r.Scan(&e.Seq, &e.Epoch, &e.Key, &e.FiringID, &at, &sum, &e.Data); err != nil {
+				return err
+			}
+			if rules.EntrySum(&e) != sum {
+				return fmt.Errorf("%w: the checksum of entry %d does not fit; restore the database from a backup, or "+
+					"delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
+			}
+			e.At = rules.FromNanos(at)
+			page = append(page, e)
+			return nil
+		})
 	if err != nil {
 		return nil, rules.Wrap(err, "read the outbox of output %s of graph %s", output, id)
 	}
@@ -105,14 +115,16 @@ func (p *Store) OutboxDepths(ctx context.Context, id checkpoint.ID) (depths []ch
 
 // AppendJournal adds entries in one statement; see [checkpoint.Journal]. It does not wait
 // for a commit of the same graph.
-func (p *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64, entries []checkpoint.JournalEntry) error {
+func (p *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64,
+	entries []checkpoint.JournalEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
 	return rules.Wrap(p.appendJournal(ctx, id, fence, entries), "journal of graph %s", id)
 }
 
-func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64, entries []checkpoint.JournalEntry) error {
+func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64,
+	entries []checkpoint.JournalEntry) error {
 	before := entries[0].Seq - 1
 	if err := rules.CheckAppend(entries, fence, true, fence, before); err != nil {
 		return err
@@ -127,7 +139,8 @@ func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64
 	}
 	var applied int64
 	err := p.onFor(ctx, p.bulk, p.budget(p.bulk, size), func(ctx context.Context, c *pgxpool.Conn) error {
-		return outcomeOf(c.QueryRow(ctx, pgAppendJournal, id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs, at, sums, data).Scan(&applied))
+		return outcomeOf(c.QueryRow(ctx, pgAppendJournal, id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs,
+			at, sums, data).Scan(&applied))
 	})
 	if err != nil || applied == 1 {
 		return err
@@ -145,7 +158,8 @@ func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64
 
 // ReadJournal visits entries in one snapshot; see [checkpoint.Journal]. A damaged or
 // missing entry is checkpoint.ErrCorrupt. visit may call the store.
-func (p *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, visit func(checkpoint.JournalEntry) error) error {
+func (p *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64,
+	visit func(checkpoint.JournalEntry) error) error {
 	found, next, last := false, after, int64(0)
 	err := p.rows(ctx, pgReadJournal, []any{id.Tenant, id.Graph, id.Shard, after}, func(r pgx.Rows) error {
 		found = true
@@ -162,7 +176,8 @@ func (p *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, 
 			return err
 		}
 		if rules.JournalSum(&e) != *sum {
-			return fmt.Errorf("%w: the checksum of journal entry %d does not fit; restore the database from a backup, or delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
+			return fmt.Errorf("%w: the checksum of journal entry %d does not fit; restore the database from a "+
+				"backup, or delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
 		}
 		next = e.Seq
 		return visit(e)

@@ -216,7 +216,8 @@ func tryRow(ctx context.Context, tx pgx.Tx, rows *checkpoint.SinkRows, k int) er
 // constraint, a trigger. Anything else is no row's fault.
 func aboutValues(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || strings.HasPrefix(pg.Code, "P0"))
+	return ok && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") ||
+		strings.HasPrefix(pg.Code, "P0"))
 }
 
 // rowCode is the stable code of a refusal.

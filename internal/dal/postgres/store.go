@@ -109,17 +109,23 @@ func (p *Store) connect(ctx context.Context, dsn string) error {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		// The library's error repeats the address, which may hold a password.
-		return errors.New("open the Postgres store: the address cannot be read; write postgres://USER@HOST:PORT/DATABASE")
+		return errors.New(
+			"open the Postgres store: the address cannot be read; write postgres://USER@HOST:PORT/DATABASE")
 	}
 	if !namesPoolSize(dsn) {
 		cfg.MaxConns = bulkConns
 	}
-	dialer := &redialer{lines: &p.lines, dial: (&net.Dialer{KeepAlive: 5 * time.Second, Control: userTimeout(p.timeouts.Call)}).DialContext}
+	dialer := &redialer{
+		lines: &p.lines, dial: (&net.Dialer{
+			KeepAlive: 5 * time.Second, Control: userTimeout(p.timeouts.Call),
+		}).DialContext,
+	}
 	for _, pool := range []struct {
 		at      **pgxpool.Pool
 		conns   int32
 		timeout time.Duration
-	}{{&p.bulk, cfg.MaxConns, 30 * time.Second}, {&p.control, controlConns, 10 * time.Second}, {&p.leases, leaseConns, 3 * time.Second}} {
+	}{{&p.bulk, cfg.MaxConns, 30 * time.Second}, {&p.control, controlConns, 10 * time.Second},
+		{&p.leases, leaseConns, 3 * time.Second}} {
 		c := cfg.Copy()
 		c.MaxConns, c.MinConns = pool.conns, 0
 		c.PingTimeout = min(pingTimeout, p.timeouts.Lease/2)
@@ -182,7 +188,9 @@ func (p *Store) Kind() string { return "postgres" }
 
 // Ping asks the database.
 func (p *Store) Ping(ctx context.Context) error {
-	return rules.Wrap(p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) error { return c.Ping(ctx) }), "ping store")
+	return rules.Wrap(p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) error {
+		return c.Ping(ctx)
+	}), "ping store")
 }
 
 // Close gives up the lease, so that others may take this daemon's graphs at once, and
@@ -214,7 +222,8 @@ func (p *Store) on(ctx context.Context, pool *pgxpool.Pool, use func(context.Con
 
 // onFor runs use with a connection of a pool, and explains its error. A connection that has
 // not answered in time is closed, and so are those that are idle: they may hang on the same line.
-func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Duration, use func(context.Context, *pgxpool.Conn) error) error {
+func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Duration,
+	use func(context.Context, *pgxpool.Conn) error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -240,7 +249,8 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 }
 
 // row runs a statement that answers at most one row; found is false when there is none.
-func (p *Store) row(ctx context.Context, pool *pgxpool.Pool, text string, args []any, into ...any) (found bool, err error) {
+func (p *Store) row(ctx context.Context, pool *pgxpool.Pool, text string, args []any, into ...any) (
+	found bool, err error) {
 	err = p.on(ctx, pool, func(ctx context.Context, c *pgxpool.Conn) error {
 		err := c.QueryRow(ctx, text, args...).Scan(into...)
 		found = err == nil
@@ -301,7 +311,8 @@ func (p *Store) exec(ctx context.Context, pool *pgxpool.Pool, text string, args 
 }
 
 // execFor is exec for a statement that may take longer.
-func (p *Store) execFor(ctx context.Context, pool *pgxpool.Pool, budget time.Duration, text string, args ...any) (changed int64, err error) {
+func (p *Store) execFor(ctx context.Context, pool *pgxpool.Pool, budget time.Duration, text string, args ...any) (
+	changed int64, err error) {
 	err = p.onFor(ctx, pool, budget, func(ctx context.Context, c *pgxpool.Conn) error {
 		tag, err := c.Exec(ctx, text, args...)
 		changed = tag.RowsAffected()

@@ -16,12 +16,17 @@ import (
 )
 
 const (
-	pgTable = `SELECT a.attname, a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', a.attgenerated <> '' OR a.attidentity = 'a'
-		FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
-	pgMayWrite = `SELECT has_table_privilege(to_regclass($1), 'INSERT') AND (NOT $2 OR has_table_privilege(to_regclass($1), 'UPDATE'))`
+	pgTable = `SELECT a.attname, a.attnotnull AND NOT a.atthasdef
+		AND a.attidentity = '', a.attgenerated <> '' OR a.attidentity = 'a'
+		FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
+			ORDER BY a.attnum`
+	pgMayWrite = `SELECT has_table_privilege(to_regclass($1), 'INSERT') AND (NOT $2 OR ` +
+		`has_table_privilege(to_regclass($1), 'UPDATE'))`
 	// The columns of the unique indexes that can say which row is replaced.
-	pgUnique = `SELECT ARRAY (SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]))
-		FROM pg_index i WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indisvalid`
+	pgUnique = `SELECT ARRAY (SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid
+		AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]))
+		FROM pg_index i WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indpred IS NULL
+			AND i.indexprs IS NULL AND i.indisvalid`
 )
 
 // TableError says why rows of an output can not go to a table as it is now.
@@ -63,7 +68,8 @@ func checkTable(ctx context.Context, q tableQuery, t *checkpoint.Table) (columns
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, refuse("it is not there, or has no columns that can be written; create it, or name it with its schema")
+		return nil,
+			refuse("it is not there, or has no columns that can be written; create it, or name it with its schema")
 	}
 	if columns = t.Columns; columns == nil {
 		columns = all
@@ -105,7 +111,8 @@ func checkConflict(ctx context.Context, q tableQuery, t *checkpoint.Table, refus
 		return nil
 	})
 	if err == nil && !found {
-		return refuse("no unique index has exactly the columns %s; create one, or name another's in conflict", strings.Join(t.Conflict, ", "))
+		return refuse("no unique index has exactly the columns %s; create one, or name another's in conflict",
+			strings.Join(t.Conflict, ", "))
 	}
 	return err
 }

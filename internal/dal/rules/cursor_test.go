@@ -38,7 +38,8 @@ func TestCursorRoundTrip(t *testing.T) {
 
 // Any text is a cursor of one list, or ErrBadCursor.
 func FuzzCursor(f *testing.F) {
-	for _, seed := range []string{"", "x", FiringCursor(checkpoint.ID{}, Place{1, 2}), DeadLetterCursor("a"), RecoveryCursor(7), "1.2.3", ".", encodeCursor(cursorRecovery, "+7")} {
+	for _, seed := range []string{"", "x", FiringCursor(checkpoint.ID{}, Place{1, 2}), DeadLetterCursor("a"),
+		RecoveryCursor(7), "1.2.3", ".", encodeCursor(cursorRecovery, "+7")} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -53,9 +53,11 @@ func CheckFormat(format, readableFrom int64) error {
 	switch {
 	case readableFrom > Format:
 		return fmt.Errorf("it has format %d, which takes a graphd that reads format %d, and this one reads %d to %d: "+
-			"start the newer release again, or give this one another store: %w", format, readableFrom, OldestFormat, Format, checkpoint.ErrNewerSchema)
+			"start the newer release again, or give this one another store: %w", format, readableFrom, OldestFormat,
+			Format, checkpoint.ErrNewerSchema)
 	case format < OldestFormat:
-		return fmt.Errorf("it has format %d, and this graphd reads %d to %d: start a release in between first, which brings it up to date: %w",
+		return fmt.Errorf("it has format %d, and this graphd reads %d to %d: start a release in between first, "+
+			"which brings it up to date: %w",
 			format, OldestFormat, Format, checkpoint.ErrOlderFormat)
 	}
 	return nil
@@ -70,7 +72,8 @@ func Missing(have int64, known []Migration, formatKnown bool) ([]Migration, erro
 		return nil, nil
 	}
 	if have > want {
-		return nil, fmt.Errorf("schema %d is not known to this release, which goes up to %d: start the newer release again, or give this one another store: %w",
+		return nil, fmt.Errorf("schema %d is not known to this release, which goes up to %d: start the newer "+
+			"release again, or give this one another store: %w",
 			have, want, checkpoint.ErrNewerSchema)
 	}
 	return known[have:], nil

@@ -63,7 +63,8 @@ func CheckAppend(entries []checkpoint.JournalEntry, fence int64, found bool, hav
 	}
 	for i := range entries {
 		if entries[i].Seq != last+int64(i)+1 {
-			return Refuse("entry %d does not follow the last one, %d: %w", entries[i].Seq, last+int64(i), checkpoint.ErrUnknownOutcome)
+			return Refuse("entry %d does not follow the last one, %d: %w", entries[i].Seq, last+int64(i),
+				checkpoint.ErrUnknownOutcome)
 		}
 	}
 	return nil
@@ -74,7 +75,9 @@ func Follows(last, seq int64) error {
 	if seq == last+1 {
 		return nil
 	}
-	return fmt.Errorf("%w: journal entry %d is missing; restore the store from a backup, or delete the graph with its state", checkpoint.ErrCorrupt, last+1)
+	return fmt.Errorf(
+		"%w: journal entry %d is missing; restore the store from a backup, or delete the graph with its state",
+		checkpoint.ErrCorrupt, last+1)
 }
 
 // JournalEnd says that the entries read go up to the one that the head names.
@@ -82,5 +85,6 @@ func JournalEnd(read, last int64) error {
 	if read == last {
 		return nil
 	}
-	return fmt.Errorf("%w: the journal ends at entry %d where %d were written; restore the store from a backup, or delete the graph with its state", checkpoint.ErrCorrupt, read, last)
+	return fmt.Errorf("%w: the journal ends at entry %d where %d were written; restore the store from a backup, or "+
+		"delete the graph with its state", checkpoint.ErrCorrupt, read, last)
 }

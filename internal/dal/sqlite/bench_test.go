@@ -28,7 +28,8 @@ func BenchmarkCommit(b *testing.B) {
 			s := open(b, filepath.Join(b.TempDir(), "graphd.db"))
 			defer s.Close()
 			o := checkpointtest.NewOwner(b, s, "market_maker")
-			o.Next.Cells, o.Next.Firings = checkpointtest.CellsOf(kind.cells, kind.size), checkpointtest.FiringsOf(kind.firings, kind.bytes)
+			o.Next.Cells, o.Next.Firings = checkpointtest.CellsOf(kind.cells, kind.size),
+				checkpointtest.FiringsOf(kind.firings, kind.bytes)
 			for range 2 { // all cells are there, and the ring is full or on its way
 				o.Commit(b)
 			}

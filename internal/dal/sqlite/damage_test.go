@@ -55,7 +55,9 @@ var damages = []struct {
 	{"the log gone", func(path string, _ *rand.Rand) error { return os.Remove(path + "-wal") }},
 	{"the file cut short", func(path string, r *rand.Rand) error { return cut(path, r) }},
 	{"the witness gone", func(path string, _ *rand.Rand) error { return os.Remove(path + ".acks") }},
-	{"the log and the witness cut short", func(path string, r *rand.Rand) error { return errors.Join(cut(path+"-wal", r), cut(path+".acks", r)) }},
+	{"the log and the witness cut short", func(path string, r *rand.Rand) error {
+		return errors.Join(cut(path+"-wal", r), cut(path+".acks", r))
+	}},
 }
 
 func cut(name string, r *rand.Rand) error {
@@ -146,7 +148,10 @@ func lookAt(ctx context.Context, path string, acked, committed int64) (said stri
 		return "", err
 	}
 	if head.Journal < acked || head.Seq < committed {
-		return "", fmt.Errorf("the journal ends at %d, commit %d is the last: acknowledged ones are missing, and the graph goes on", head.Journal, head.Seq)
+		return "",
+			fmt.Errorf(
+				"the journal ends at %d, commit %d is the last: acknowledged ones are missing, and the graph goes on",
+				head.Journal, head.Seq)
 	}
 	trimmed := max(head.Seq*100-50, 0)
 	err = s.ReadJournal(ctx, killGraph(), trimmed, func(e checkpoint.JournalEntry) error {
@@ -208,7 +213,9 @@ func TestWitness(t *testing.T) {
 		refused bool
 	}{
 		{"gone", func() error { return os.Remove(witnessPath(path)) }, true},
-		{"damaged", func() error { return os.WriteFile(witnessPath(path), bytes.Repeat([]byte("x"), 200), 0o600) }, true},
+		{"damaged", func() error {
+			return os.WriteFile(witnessPath(path), bytes.Repeat([]byte("x"), 200), 0o600)
+		}, true},
 		{"empty", func() error { return os.WriteFile(witnessPath(path), nil, 0o600) }, false},
 	} {
 		if err := test.make(); err != nil {

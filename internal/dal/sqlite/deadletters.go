@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, payload`
-	insertLetter      = `INSERT OR IGNORE INTO dead_letter (tenant, state, size, ` + deadLetterColumns + `)
+	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, ` +
+		`payload`
+	insertLetter = `INSERT OR IGNORE INTO dead_letter (tenant, state, size, ` + deadLetterColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	selectLetter = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + stateOf + ` AND id = ?4`
 	listLetters  = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + stateOf
@@ -35,7 +36,8 @@ func writeDeadLetters(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Com
 			folded = 1
 		}
 		if _, err := conn.Exec(insertLetter, c.ID.Tenant, state, int64(len(l.Payload)),
-			l.ID, rules.Nanos(l.At), l.Accumulator, l.Stage, l.Code, l.Reason, l.Epoch, l.Key, l.Position, l.Events, folded, l.ReplayOf,
+			l.ID, rules.Nanos(l.At), l.Accumulator, l.Stage, l.Code, l.Reason, l.Epoch, l.Key, l.Position, l.Events,
+			folded, l.ReplayOf,
 			rules.OrEmpty(l.Payload)); err != nil {
 			return err
 		}
@@ -45,14 +47,17 @@ func writeDeadLetters(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Com
 
 func letterOf(r sqlconn.Row) checkpoint.DeadLetter {
 	return checkpoint.DeadLetter{
-		ID: r.Text(0), At: rules.FromNanos(r.Int(1)), Accumulator: r.Text(2), Stage: r.Text(3), Code: r.Text(4), Reason: r.Text(5),
-		Epoch: r.Int(6), Key: r.Text(7), Position: r.Text(8), Events: r.Int(9), Folded: r.Int(10) != 0, ReplayOf: r.Text(11),
-		Payload: r.Blob(12),
+		ID: r.Text(0), At: rules.FromNanos(r.Int(1)), Accumulator: r.Text(2), Stage: r.Text(3), Code: r.Text(4),
+		Reason: r.Text(5),
+		Epoch:  r.Int(6), Key: r.Text(7), Position: r.Text(8), Events: r.Int(9), Folded: r.Int(10) != 0,
+		ReplayOf: r.Text(11),
+		Payload:  r.Blob(12),
 	}
 }
 
 // DeadLetters lists a graph's dead letters; see [checkpoint.DeadLetters].
-func (s *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.DeadLetter, next string, err error) {
+func (s *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	items []checkpoint.DeadLetter, next string, err error) {
 	below, bounded, err := rules.DeadLetterBound(q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
@@ -107,7 +112,8 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter 
 // PruneDeadLetters removes what is past the bounds; see [checkpoint.DeadLetters]. A zero
 // time, and a max or maxBytes of 0 or less, bound nothing. It works in steps, and says
 // with an error too how many went.
-func (s *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (removed int64, err error) {
+func (s *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderThan time.Time, max int, maxBytes int64) (
+	removed int64, err error) {
 	rule := rules.Retention{OlderThan: olderThan, Max: max, MaxBytes: maxBytes}
 	var drop []string
 	err = s.read(ctx, func(c *sqlconn.Conn) error {

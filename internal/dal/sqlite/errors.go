@@ -20,7 +20,8 @@ func explain(err error) error {
 	// The low byte is the class; the rest says which call it was.
 	switch se.Code() & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%w: %w; restore the file from a backup, or move it away to start empty", checkpoint.ErrCorrupt, err)
+		return fmt.Errorf("%w: %w; restore the file from a backup, or move it away to start empty",
+			checkpoint.ErrCorrupt, err)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%w; nothing was written: free space on the store's disk", err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:

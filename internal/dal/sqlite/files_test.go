@@ -34,7 +34,9 @@ func storeFile(t *testing.T, path string) []byte {
 	s := open(t, path)
 	o := checkpointtest.NewOwner(t, s, "g")
 	o.Next.Cells, o.Next.Firings = checkpointtest.CellsOf(60, 300), checkpointtest.FiringsOf(3, 100)
-	o.Next.Cells = append(o.Next.Cells, checkpoint.Cell{Kind: "node", Name: "big", Data: bytes.Repeat([]byte("big"), 10000)})
+	o.Next.Cells = append(o.Next.Cells, checkpoint.Cell{
+		Kind: "node", Name: "big", Data: bytes.Repeat([]byte("big"), 10000),
+	})
 	o.Commit(t)
 	closeStore(t, s)
 	data, err := os.ReadFile(path)
@@ -67,7 +69,8 @@ func TestDamagedFile(t *testing.T) {
 	flipped[3] ^= 1
 	tests := map[string][]byte{
 		"empty": {}, "text": []byte("graph: market_maker\n"), "zeros": make([]byte, 1<<16), "header alone": whole[:100],
-		"half": whole[:len(whole)/2], "first page": whole[:4096], "a flipped header": flipped, "of another program": another,
+		"half": whole[:len(whole)/2], "first page": whole[:4096], "a flipped header": flipped,
+		"of another program": another,
 	}
 	for name, data := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -204,16 +207,22 @@ func TestNewerSchema(t *testing.T) {
 		want         error
 		says         string
 	}{
-		{"another release's file that says nothing of its format", "DROP TABLE store_format; INSERT INTO schema_migration VALUES (99, '0099_from_the_future.sql', '')",
+		{"another release's file that says nothing of its format",
+			"DROP TABLE store_format; INSERT INTO schema_migration VALUES (99, '0099_from_the_future.sql', '')",
 			checkpoint.ErrNewerSchema, "99"},
-		{"one that this release can read (M55)", "UPDATE store_format SET format = 9; INSERT INTO schema_migration VALUES (99, '0099_from_the_future.sql', '')", nil, ""},
-		{"one that it cannot (M55)", "UPDATE store_format SET format = 9, readable_from = 8", checkpoint.ErrNewerSchema, "takes a graphd that reads format 8"},
-		{"one from too long ago (M55)", "UPDATE store_format SET format = 0, readable_from = 0", checkpoint.ErrOlderFormat, "release in between"},
+		{"one that this release can read (M55)", "UPDATE store_format SET format = 9; INSERT INTO schema_migration " +
+			"VALUES (99, '0099_from_the_future.sql', '')", nil, ""},
+		{"one that it cannot (M55)", "UPDATE store_format SET format = 9, readable_from = 8", checkpoint.ErrNewerSchema,
+			"takes a graphd that reads format 8"},
+		{"one from too long ago (M55)", "UPDATE store_format SET format = 0, readable_from = 0",
+			checkpoint.ErrOlderFormat, "release in between"},
 		{"no format where one belongs", "DELETE FROM store_format", checkpoint.ErrCorrupt, "format"},
 	} {
 		path := filepath.Join(t.TempDir(), "graphd.db")
 		s := open(t, path)
-		if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error { return c.Script(test.script) }); err != nil {
+		if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
+			return c.Script(test.script)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		closeStore(t, s)
@@ -258,7 +267,8 @@ func migrationsOf(texts ...string) fstest.MapFS {
 func TestInterruptedMigration(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "graphd.db")
-	one, bad, good := "CREATE TABLE one (x)", "CREATE TABLE two (x); INSERT INTO nowhere VALUES (1)", "CREATE TABLE two (x); CREATE TABLE three (x)"
+	one, bad, good := "CREATE TABLE one (x)", "CREATE TABLE two (x); INSERT INTO nowhere VALUES (1)",
+		"CREATE TABLE two (x); CREATE TABLE three (x)"
 	if _, err := openWith(t.Context(), path, Options{}, migrationsOf(one, bad)); err == nil {
 		t.Fatal("a bad migration of a new file was applied")
 	}
@@ -268,7 +278,8 @@ func TestInterruptedMigration(t *testing.T) {
 	for _, step := range []struct {
 		texts   []string
 		version int64 // 0: it fails
-	}{{[]string{one}, 1}, {[]string{one, bad}, 0}, {[]string{one}, 1}, {[]string{one, good}, 2}, {[]string{one, good, "CREATE TABLE four (x)"}, 3}} {
+	}{{[]string{one}, 1}, {[]string{one, bad}, 0}, {[]string{one}, 1}, {[]string{one, good}, 2},
+		{[]string{one, good, "CREATE TABLE four (x)"}, 3}} {
 		s, err := openWith(t.Context(), path, Options{}, migrationsOf(step.texts...))
 		if (err == nil) != (step.version > 0) {
 			t.Fatalf("%v: %v", step.texts, err)
@@ -306,7 +317,8 @@ func TestPragmas(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
 	defer closeStore(t, s)
-	settings := `SELECT (SELECT journal_mode FROM pragma_journal_mode) || ' ' || (SELECT synchronous FROM pragma_synchronous)
+	settings := `SELECT (SELECT journal_mode FROM pragma_journal_mode)
+		|| ' ' || (SELECT synchronous FROM pragma_synchronous)
 		|| ' ' || (SELECT foreign_keys FROM pragma_foreign_keys) || ' ' || (SELECT cache_size FROM pragma_cache_size)`
 	if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
 		r, err := c.First(settings)
@@ -351,7 +363,8 @@ func TestFileNames(t *testing.T) {
 	s := open(t, path)
 	checkpointtest.NewOwner(t, s, "g").Commit(t)
 	for name, want := range map[string]fs.FileMode{
-		dir: 0o700, filepath.Dir(dir): 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600, path + ".lock": 0o600, path + ".acks": 0o600,
+		dir: 0o700, filepath.Dir(dir): 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600,
+		path + ".lock": 0o600, path + ".acks": 0o600,
 	} {
 		info, err := os.Stat(name)
 		if err != nil || info.Mode().Perm() != want {

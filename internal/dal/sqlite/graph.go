@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum, meta, journal, attempted_by, clean
+	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum,
+		meta, journal, attempted_by, clean
 		FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
 	insertHead = `INSERT INTO graph_head (tenant, graph, shard, instance, incarnation, fence, epoch, seq, at,
 		attempts, attempted_epoch, attempted_by, unclean_starts, clean, cells, firings, sum, journal, meta)
@@ -23,17 +24,20 @@ const (
 	// The head's own fence is looked at too: whichever of the two were damaged, the next fence is higher.
 	raiseFence = `INSERT INTO graph_number (tenant, graph, shard, fence, revision) VALUES (?, ?, ?, ? + 1, 0)
 		ON CONFLICT (tenant, graph, shard) DO UPDATE SET fence = max(fence + 1, excluded.fence) RETURNING fence`
-	takeHead = `UPDATE graph_head SET fence = ?, incarnation = incarnation + 1, attempts = ?, attempted_epoch = ?, attempted_by = ?, unclean_starts = ?, clean = 0
+	takeHead = `UPDATE graph_head SET fence = ?, incarnation = incarnation + 1, attempts = ?, attempted_epoch = ?,
+		attempted_by = ?, unclean_starts = ?, clean = 0
 		WHERE tenant = ? AND graph = ? AND shard = ?`
 	// It answers how many, and nothing where the fence is another's.
 	noteAttempt = `UPDATE graph_head SET attempted_epoch = ?1, attempted_by = ?2,
 		attempts = CASE WHEN attempted_epoch <> ?1 THEN 1 WHEN attempted_by <> ?2 THEN attempts + 1 ELSE attempts END
 		WHERE tenant = ?3 AND graph = ?4 AND shard = ?5 AND fence = ?2 RETURNING attempts`
-	absolveHead = `UPDATE graph_head SET unclean_starts = CASE WHEN ?1 = ?5 THEN unclean_starts ELSE max(unclean_starts - 1, 1) END,
+	absolveHead = `UPDATE graph_head SET unclean_starts = CASE WHEN ?1 = ?5 THEN unclean_starts ELSE
+		max(unclean_starts - 1, 1) END,
 		attempts = CASE WHEN attempted_by = ?1 THEN max(attempts - 1, 0) ELSE attempts END,
 		attempted_by = CASE WHEN attempted_by = ?1 THEN 0 ELSE attempted_by END
 		WHERE tenant = ?2 AND graph = ?3 AND shard = ?4 AND fence = ?5`
-	relinquishHead = `UPDATE graph_head SET attempts = 0, attempted_epoch = 0, attempted_by = 0, unclean_starts = 0, clean = 1 WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ?`
+	relinquishHead = `UPDATE graph_head SET attempts = 0, attempted_epoch = 0, attempted_by = 0, unclean_starts = ` +
+		`0, clean = 1 WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ?`
 
 	advanceHead = `UPDATE graph_head SET epoch = ?, seq = ?, at = ?, sum = ?, meta = ?,
 		unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
@@ -41,7 +45,8 @@ const (
 	countHead   = `UPDATE graph_head SET cells = ?, firings = ? WHERE state = ?`
 	selectFence = `SELECT fence, seq FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
 	selectState = `SELECT state, cells FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
-	updateCell  = `UPDATE cell SET sum = ?, data = ? WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND key = ?`
+	updateCell  = `UPDATE cell SET sum = ?, data = ? WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND ` +
+		`key = ?`
 	insertCell  = `INSERT OR IGNORE INTO cell (sum, data, tenant, state, kind, name, key) VALUES (?, ?, ?, ?, ?, ?, ?)`
 	deleteCell  = `DELETE FROM cell WHERE tenant = ? AND state = ? AND kind = ? AND name = ? AND key = ?`
 	selectCells = `SELECT kind, name, key, sum, data FROM cell WHERE tenant = ? AND state = ?`
@@ -85,7 +90,8 @@ func acquire(c *sqlconn.Conn, w *witness, id checkpoint.ID) (checkpoint.Head, er
 			return head, fmt.Errorf("make an instance id: %w", err)
 		}
 		head.Instance = instance.String()
-		if _, err := c.Exec(insertHead, id.Tenant, id.Graph, int64(id.Shard), head.Instance, rules.HeadSum(0, 0, 0, nil)); err != nil {
+		if _, err := c.Exec(insertHead, id.Tenant, id.Graph, int64(id.Shard), head.Instance,
+			rules.HeadSum(0, 0, 0, nil)); err != nil {
 			return head, err
 		}
 	}
@@ -97,7 +103,8 @@ func acquire(c *sqlconn.Conn, w *witness, id checkpoint.ID) (checkpoint.Head, er
 	head.Fence, head.Prior = numbers.Int(0), head.Fence
 	head.Incarnation++
 	head.Attempts, head.AttemptedBy, head.UncleanStarts = ledger.Attempts, ledger.AttemptedBy, ledger.Unclean
-	_, err = c.Exec(takeHead, head.Fence, int64(ledger.Attempts), ledger.AttemptedEpoch, ledger.AttemptedBy, int64(ledger.Unclean), id.Tenant, id.Graph, int64(id.Shard))
+	_, err = c.Exec(takeHead, head.Fence, int64(ledger.Attempts), ledger.AttemptedEpoch, ledger.AttemptedBy,
+		int64(ledger.Unclean), id.Tenant, id.Graph, int64(id.Shard))
 	return head, err
 }
 
@@ -113,9 +120,12 @@ func readHead(c *sqlconn.Conn, id checkpoint.ID) (head checkpoint.Head, l rules.
 		Epoch: r.Int(3), Seq: r.Int(4), At: rules.FromNanos(at), Meta: rules.OrNil(meta),
 		Journal: r.Int(11), AttemptedBy: r.Int(12), Clean: r.Int(13) != 0,
 	}
-	l = rules.Ledger{Attempts: int(r.Int(6)), AttemptedEpoch: r.Int(7), Unclean: int(r.Int(8)), AttemptedBy: head.AttemptedBy}
+	l = rules.Ledger{
+		Attempts: int(r.Int(6)), AttemptedEpoch: r.Int(7), Unclean: int(r.Int(8)), AttemptedBy: head.AttemptedBy,
+	}
 	if rules.HeadSum(head.Epoch, head.Seq, at, meta) != r.Int(9) {
-		return head, l, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or delete the graph with its state", checkpoint.ErrCorrupt)
+		return head, l, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or "+
+			"delete the graph with its state", checkpoint.ErrCorrupt)
 	}
 	return head, l, nil
 }
@@ -145,14 +155,16 @@ func load(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID, visit func(che
 	err = c.Query(ctx, selectCells, func(r sqlconn.Row) error {
 		cell := checkpoint.Cell{Kind: r.Text(0), Name: r.Text(1), Key: r.Text(2), Data: r.Blob(4)}
 		if rules.CellSum(&cell) != r.Int(3) {
-			return fmt.Errorf("%w: the checksum of cell %s %q %q does not fit; restore the store from a backup, or delete the graph with its state",
+			return fmt.Errorf("%w: the checksum of cell %s %q %q does not fit; restore the store from a backup, or "+
+				"delete the graph with its state",
 				checkpoint.ErrCorrupt, cell.Kind, cell.Name, cell.Key)
 		}
 		have++
 		return visit(cell)
 	}, id.Tenant, state)
 	if err == nil && have != want {
-		err = fmt.Errorf("%w: %d cells were found where %d were written; restore the store from a backup, or delete the graph with its state",
+		err = fmt.Errorf("%w: %d cells were found where %d were written; restore the store from a backup, or delete "+
+			"the graph with its state",
 			checkpoint.ErrCorrupt, have, want)
 	}
 	return err
@@ -204,10 +216,12 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 		settled = 1
 	}
 	if len(c.Rows) > 0 {
-		return rules.Refuse("%w; use the outbox for this output, or the store that holds the table", checkpoint.ErrNoTables)
+		return rules.Refuse("%w; use the outbox for this output, or the store that holds the table",
+			checkpoint.ErrNoTables)
 	}
 	at := rules.Nanos(c.At)
-	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta), rules.OrEmpty(c.Meta), settled,
+	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta),
+		rules.OrEmpty(c.Meta), settled,
 		c.ID.Tenant, c.ID.Graph, int64(c.ID.Shard), c.Fence, c.Seq)
 	if err != nil {
 		return err
@@ -283,7 +297,8 @@ func writeCells(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, s
 				break
 			}
 			if guess > 0 {
-				return 0, fmt.Errorf("%w: cell %s %q %q is both there and not", checkpoint.ErrCorrupt, cell.Kind, cell.Name, cell.Key)
+				return 0, fmt.Errorf("%w: cell %s %q %q is both there and not", checkpoint.ErrCorrupt, cell.Kind,
+					cell.Name, cell.Key)
 			}
 			there = !there
 		}
@@ -305,7 +320,8 @@ func inKeyOrder(cells []checkpoint.Cell) []*checkpoint.Cell {
 	}
 	if len(cells) >= large {
 		slices.SortStableFunc(ordered, func(a, b *checkpoint.Cell) int {
-			return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
+			return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
+				strings.Compare(a.Key, b.Key))
 		})
 	}
 	return ordered

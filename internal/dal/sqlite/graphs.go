@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	insertEvent = `INSERT INTO recovery_event (tenant, graph, shard, at, component, kind, reason, stack, attempt, delay, outcome, incarnation)
+	insertEvent = `INSERT INTO recovery_event (tenant, graph, shard, at, component, kind, reason, stack, attempt,
+		delay, outcome, incarnation)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	listEvents = `SELECT id, at, graph, shard, component, kind, reason, stack, attempt, delay, outcome, incarnation
 		FROM recovery_event WHERE tenant = ? AND graph = ? AND id < ? ORDER BY id DESC LIMIT ?`
@@ -27,7 +28,8 @@ const (
 	deleteDeclaration = `DELETE FROM declaration WHERE tenant = ? AND graph = ?`
 
 	selectShards = `SELECT shard FROM graph_head WHERE tenant = ? AND graph = ?`
-	dropState    = `INSERT INTO dropped_state (state, tenant) SELECT state, tenant FROM graph_head WHERE tenant = ? AND graph = ?`
+	dropState    = `INSERT INTO dropped_state (state, tenant) SELECT state, tenant FROM graph_head WHERE tenant = ? ` +
+		`AND graph = ?`
 	// Nothing of the state is found any more without the head. graph_number stays: its
 	// numbers must not be given again.
 	deleteHead   = `DELETE FROM graph_head WHERE tenant = ? AND graph = ?`
@@ -37,14 +39,16 @@ const (
 // AddRecoveryEvent appends to the supervisor's log and numbers the event; see [checkpoint.RecoveryEvents].
 func (s *Store) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
 	return rules.Wrap(s.write(ctx, len(ev.Stack), func(_ context.Context, c *sqlconn.Conn) error {
-		_, err := c.Exec(insertEvent, id.Tenant, id.Graph, int64(id.Shard), rules.Nanos(ev.At), ev.Component, ev.Kind, ev.Reason, ev.Stack,
+		_, err := c.Exec(insertEvent, id.Tenant, id.Graph, int64(id.Shard), rules.Nanos(ev.At), ev.Component, ev.Kind,
+			ev.Reason, ev.Stack,
 			int64(ev.Attempt), int64(ev.Delay), ev.Outcome, ev.Incarnation)
 		return err
 	}), "add recovery event of graph %s", id)
 }
 
 // RecoveryEvents lists the supervisor's log of one graph; see [checkpoint.RecoveryEvents].
-func (s *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.RecoveryEvent, next string, err error) {
+func (s *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	items []checkpoint.RecoveryEvent, next string, err error) {
 	below, err := rules.RecoveryBound(q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list recovery events of graph %s", id)
@@ -53,8 +57,10 @@ func (s *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoi
 	err = s.read(ctx, func(c *sqlconn.Conn) error {
 		return c.Query(ctx, listEvents, func(r sqlconn.Row) error {
 			items = append(items, checkpoint.RecoveryEvent{
-				ID: r.Int(0), At: rules.FromNanos(r.Int(1)), Graph: r.Text(2), Shard: int(r.Int(3)), Component: r.Text(4), Kind: r.Text(5),
-				Reason: r.Text(6), Stack: r.Text(7), Attempt: int(r.Int(8)), Delay: time.Duration(r.Int(9)), Outcome: r.Text(10), Incarnation: r.Int(11),
+				ID: r.Int(0), At: rules.FromNanos(r.Int(1)), Graph: r.Text(2), Shard: int(r.Int(3)),
+				Component: r.Text(4), Kind: r.Text(5),
+				Reason: r.Text(6), Stack: r.Text(7), Attempt: int(r.Int(8)), Delay: time.Duration(r.Int(9)),
+				Outcome: r.Text(10), Incarnation: r.Int(11),
 			})
 			return nil
 		}, id.Tenant, id.Graph, below, int64(size+1))
@@ -62,7 +68,9 @@ func (s *Store) RecoveryEvents(ctx context.Context, id checkpoint.ID, q checkpoi
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list recovery events of graph %s", id)
 	}
-	items, next = rules.Page(items, size, func(ev *checkpoint.RecoveryEvent) string { return rules.RecoveryCursor(ev.ID) })
+	items, next = rules.Page(items, size, func(ev *checkpoint.RecoveryEvent) string {
+		return rules.RecoveryCursor(ev.ID)
+	})
 	return items, next, nil
 }
 
@@ -90,7 +98,8 @@ func (s *Store) PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (r
 
 // PutDeclaration stores a document; see [checkpoint.Declarations]. Revisions go on
 // counting when a graph is deleted and applied again.
-func (s *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (revision int64, err error) {
+func (s *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (
+	revision int64, err error) {
 	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
 	err = s.write(ctx, len(d.Text), func(_ context.Context, c *sqlconn.Conn) error {
 		current, err := c.First(selectRevision, d.Tenant, d.Graph)
@@ -123,7 +132,8 @@ func (s *Store) Declarations(ctx context.Context) (all []checkpoint.Declaration,
 	err = s.read(ctx, func(c *sqlconn.Conn) error {
 		return c.Query(ctx, listDeclarations, func(r sqlconn.Row) error {
 			all = append(all, checkpoint.Declaration{
-				Tenant: r.Text(0), Graph: r.Text(1), Revision: r.Int(2), Text: r.Text(3), Origin: r.Text(4), Updated: rules.FromNanos(r.Int(5)),
+				Tenant: r.Text(0), Graph: r.Text(1), Revision: r.Int(2), Text: r.Text(3), Origin: r.Text(4),
+				Updated: rules.FromNanos(r.Int(5)),
 			})
 			return nil
 		})

@@ -9,11 +9,13 @@ import (
 )
 
 // stateOf finds a graph's state for a read that knows the graph by name.
-const stateOf = ` tenant = ?1 AND state = (SELECT state FROM graph_head WHERE tenant = ?1 AND graph = ?2 AND shard = ?3)`
+const stateOf = ` tenant = ?1 AND state = (SELECT state FROM graph_head WHERE tenant = ?1 AND graph = ?2 AND shard ` +
+	`= ?3)`
 
 const (
-	insertFiring = `INSERT OR IGNORE INTO firing (tenant, state, incarnation, epoch, key, data) VALUES (?, ?, ?, ?, ?, ?)`
-	trimFirings  = `DELETE FROM firing WHERE rowid IN (
+	insertFiring = `INSERT OR IGNORE INTO firing (tenant, state, incarnation, epoch, key, data) VALUES (?, ?, ?, ?, ` +
+		`?, ?)`
+	trimFirings = `DELETE FROM firing WHERE rowid IN (
 		SELECT rowid FROM firing WHERE state = ? ORDER BY incarnation, epoch LIMIT ?)`
 	listFirings = `SELECT incarnation, epoch, key, data FROM firing
 		WHERE` + stateOf + ` AND (incarnation, epoch) < (?4, ?5)
@@ -26,7 +28,8 @@ const (
 	selectFiring = `WITH RECURSIVE started (incarnation) AS (
 			SELECT max(incarnation) FROM firing WHERE` + stateOf + `
 			UNION ALL
-			SELECT (SELECT max(incarnation) FROM firing WHERE` + stateOf + ` AND firing.incarnation < started.incarnation)
+			SELECT (SELECT max(incarnation) FROM firing WHERE` + stateOf + `
+				AND firing.incarnation < started.incarnation)
 			FROM started WHERE started.incarnation IS NOT NULL)
 		SELECT firing.incarnation, epoch, key, data FROM started CROSS JOIN firing
 		WHERE` + stateOf + ` AND firing.incarnation = started.incarnation AND epoch = ?4 LIMIT 1`
@@ -55,13 +58,15 @@ func writeFirings(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit,
 }
 
 // Firings lists the history; see [checkpoint.History].
-func (s *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (items []checkpoint.Firing, next string, err error) {
+func (s *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+	items []checkpoint.Firing, next string, err error) {
 	below, err := rules.FiringPlace(id, q.Before)
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
 	}
 	size := rules.PageSize(q)
-	text, args := listFirings, []any{id.Tenant, id.Graph, int64(id.Shard), below.Incarnation, below.Epoch, int64(size + 1)}
+	text, args := listFirings, []any{id.Tenant, id.Graph, int64(id.Shard), below.Incarnation, below.Epoch,
+		int64(size + 1)}
 	if q.Key != "" {
 		text, args = listFiringsOfKey, append(args, q.Key)
 	}
@@ -74,7 +79,9 @@ func (s *Store) Firings(ctx context.Context, id checkpoint.ID, q checkpoint.Quer
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list firings of graph %s", id)
 	}
-	items, next = rules.Page(items, size, func(f *checkpoint.Firing) string { return rules.FiringCursor(id, rules.PlaceOf(f)) })
+	items, next = rules.Page(items, size, func(f *checkpoint.Firing) string {
+		return rules.FiringCursor(id, rules.PlaceOf(f))
+	})
 	return items, next, nil
 }
 

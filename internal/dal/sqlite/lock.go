@@ -34,8 +34,11 @@ func takeLock(path string) (*storeLock, error) {
 		return nil, closeAfter(f, fmt.Errorf("lock %s: %w", name, err))
 	}
 	if !held {
-		return nil, closeAfter(f, fmt.Errorf("%s is in use by %s: stop that one first, or give this one a store of its own with --data: %w",
-			path, readHolder(f), checkpoint.ErrLocked))
+		return nil,
+			closeAfter(f,
+				fmt.Errorf(
+					"%s is in use by %s: stop that one first, or give this one a store of its own with --data: %w",
+					path, readHolder(f), checkpoint.ErrLocked))
 	}
 	holder := fmt.Sprintf("pid %d\nsince %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339))
 	if err := f.Truncate(0); err != nil {
@@ -71,7 +74,9 @@ func (l *storeLock) takeDatabase(path string) error {
 	}
 	held, err := tryLock(f)
 	if err == nil && !held {
-		err = fmt.Errorf("%s is in use by another process, though its lock file says nothing of it: stop that one first: %w", path, checkpoint.ErrLocked)
+		err = fmt.Errorf(
+			"%s is in use by another process, though its lock file says nothing of it: stop that one first: %w", path,
+			checkpoint.ErrLocked)
 		_ = l.file.Truncate(0) // this process is not the holder that it names
 	}
 	if err != nil {

@@ -66,7 +66,8 @@ func apply(c *sqlconn.Conn, m rules.Migration) error {
 
 // missing are the migrations that the file lacks, all of them in a new one.
 func missing(c *sqlconn.Conn, known []rules.Migration) ([]rules.Migration, error) {
-	tables, err := c.First("SELECT count(*) FILTER (WHERE name = 'schema_migration'), count(*) FILTER (WHERE name = 'store_format') FROM sqlite_schema WHERE type = 'table'")
+	tables, err := c.First("SELECT count(*) FILTER (WHERE name = 'schema_migration'), count(*) FILTER (WHERE name = " +
+		"'store_format') FROM sqlite_schema WHERE type = 'table'")
 	if err != nil {
 		return nil, fmt.Errorf("look at the schema: %w", explain(err))
 	}
@@ -83,7 +84,8 @@ func missing(c *sqlconn.Conn, known []rules.Migration) ([]rules.Migration, error
 			return nil, fmt.Errorf("look at the store's format: %w", explain(err))
 		}
 		if r == nil {
-			return nil, fmt.Errorf("%w: it does not say its format; restore the file from a backup", checkpoint.ErrCorrupt)
+			return nil, fmt.Errorf("%w: it does not say its format; restore the file from a backup",
+				checkpoint.ErrCorrupt)
 		}
 		format, readableFrom = r.Int(0), r.Int(1)
 	}

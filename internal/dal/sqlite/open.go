@@ -125,7 +125,10 @@ func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock 
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a file: name the file the store shall be in")
 	case info.Size() == 0:
-		return nil, fmt.Errorf("%w: the file is empty, and a store never is; restore it from a backup, or remove it to start empty", checkpoint.ErrCorrupt)
+		return nil,
+			fmt.Errorf(
+				"%w: the file is empty, and a store never is; restore it from a backup, or remove it to start empty",
+				checkpoint.ErrCorrupt)
 	}
 	if err := lock.takeDatabase(path); err != nil {
 		return nil, err
@@ -149,15 +152,19 @@ func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock 
 
 // checkFile refuses what SQLite can open but is no store, or can not be kept safely.
 func checkFile(c *sqlconn.Conn) error {
-	r, err := c.First("SELECT (SELECT application_id FROM pragma_application_id), (SELECT journal_mode FROM pragma_journal_mode)")
+	r, err := c.First(
+		"SELECT (SELECT application_id FROM pragma_application_id), (SELECT journal_mode FROM pragma_journal_mode)")
 	if err != nil {
 		return explain(err)
 	}
 	if r.Int(0) != applicationID {
-		return fmt.Errorf("%w: the file is an SQLite database of another program; name another file", checkpoint.ErrCorrupt)
+		return fmt.Errorf("%w: the file is an SQLite database of another program; name another file",
+			checkpoint.ErrCorrupt)
 	}
 	if mode := r.Text(1); mode != "wal" {
-		return fmt.Errorf("the file system does not allow a write-ahead log (journal mode is %q); put the store on a local disk", mode)
+		return fmt.Errorf(
+			"the file system does not allow a write-ahead log (journal mode is %q); put the store on a local disk",
+			mode)
 	}
 	return nil
 }
@@ -166,7 +173,8 @@ func checkFile(c *sqlconn.Conn) error {
 // whole, so that path never is half a store.
 func createFile(ctx context.Context, path string, files fs.FS) error {
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
-		return fmt.Errorf("%w: the file is gone but its log %s-wal is there; restore the file, or remove the log too to start empty", checkpoint.ErrCorrupt, path)
+		return fmt.Errorf("%w: the file is gone but its log %s-wal is there; restore the file, or remove the log "+
+			"too to start empty", checkpoint.ErrCorrupt, path)
 	}
 	made := path + ".new"
 	for _, left := range []string{made, made + "-journal", path + "-wal", path + "-shm"} {

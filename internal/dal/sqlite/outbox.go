@@ -11,18 +11,21 @@ import (
 )
 
 const (
-	insertEntry  = `INSERT INTO outbox (tenant, state, output, seq, epoch, key, firing_id, at, size, sum, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertEntry = `INSERT INTO outbox (tenant, state, output, seq, epoch, key, firing_id, at, size, sum, data) ` +
+		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	deleteEntry  = `DELETE FROM outbox WHERE tenant = ? AND state = ? AND output = ? AND seq <= ?`
 	trimJournal  = `DELETE FROM journal WHERE state = ? AND seq <= ?`
 	selectOutbox = `SELECT seq, epoch, key, firing_id, at, sum, data FROM outbox
 		WHERE` + stateOf + ` AND output = ?4 AND seq > ?5 ORDER BY seq`
 	selectDepths = `SELECT output, count(*), sum(size), min(seq), max(seq), min(at) FROM outbox INDEXED BY outbox_depth
-		WHERE state = (SELECT state FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?) GROUP BY output ORDER BY output`
+		WHERE state = (SELECT state FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?) GROUP BY output
+			ORDER BY output`
 
-	advanceJournal = `UPDATE graph_head SET journal = ? WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ? AND journal = ? RETURNING state`
-	insertJournal  = `INSERT INTO journal (tenant, state, seq, at, sum, data) VALUES (?, ?, ?, ?, ?, ?)`
-	selectEnd      = `SELECT fence, journal, state FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
-	selectJournal  = `SELECT seq, at, sum, data FROM journal WHERE tenant = ? AND state = ? AND seq > ? ORDER BY seq`
+	advanceJournal = `UPDATE graph_head SET journal = ? WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ? ` +
+		`AND journal = ? RETURNING state`
+	insertJournal = `INSERT INTO journal (tenant, state, seq, at, sum, data) VALUES (?, ?, ?, ?, ?, ?)`
+	selectEnd     = `SELECT fence, journal, state FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
+	selectJournal = `SELECT seq, at, sum, data FROM journal WHERE tenant = ? AND state = ? AND seq > ? ORDER BY seq`
 )
 
 // writeOutbox adds a commit's entries, removes what is delivered, and trims the journal.
@@ -32,7 +35,8 @@ func writeOutbox(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, 
 			return err
 		}
 		e := &c.Outbox[i]
-		if _, err := conn.Exec(insertEntry, c.ID.Tenant, state, e.Output, e.Seq, e.Epoch, e.Key, e.FiringID, rules.Nanos(e.At),
+		if _, err := conn.Exec(insertEntry, c.ID.Tenant, state, e.Output, e.Seq, e.Epoch, e.Key, e.FiringID,
+			rules.Nanos(e.At),
 			int64(len(e.Data)), rules.EntrySum(e), rules.OrEmpty(e.Data)); err != nil {
 			return err
 		}
@@ -53,15 +57,18 @@ func writeOutbox(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit, 
 var errPageFull = errors.New("the page is full")
 
 // Outbox lists entries; see [checkpoint.Outbox]. A damaged one is checkpoint.ErrCorrupt.
-func (s *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (page []checkpoint.OutboxEntry, err error) {
+func (s *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, after int64, limit int, maxBytes int64) (
+	page []checkpoint.OutboxEntry, err error) {
 	bound := rules.NewOutboxPage(limit, maxBytes)
 	err = s.read(ctx, func(c *sqlconn.Conn) error {
 		return c.Query(ctx, selectOutbox, func(r sqlconn.Row) error {
 			e := checkpoint.OutboxEntry{
-				Output: output, Seq: r.Int(0), Epoch: r.Int(1), Key: r.Text(2), FiringID: r.Text(3), At: rules.FromNanos(r.Int(4)), Data: r.Blob(6),
+				Output: output, Seq: r.Int(0), Epoch: r.Int(1), Key: r.Text(2), FiringID: r.Text(3),
+				At: rules.FromNanos(r.Int(4)), Data: r.Blob(6),
 			}
 			if rules.EntrySum(&e) != r.Int(5) {
-				return fmt.Errorf("%w: the checksum of entry %d does not fit; restore the store from a backup, or delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
+				return fmt.Errorf("%w: the checksum of entry %d does not fit; restore the store from a backup, or "+
+					"delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
 			}
 			if !bound.Takes(int64(len(e.Data))) {
 				return errPageFull
@@ -81,7 +88,8 @@ func (s *Store) OutboxDepths(ctx context.Context, id checkpoint.ID) (depths []ch
 	err = s.read(ctx, func(c *sqlconn.Conn) error {
 		return c.Query(ctx, selectDepths, func(r sqlconn.Row) error {
 			depths = append(depths, checkpoint.OutboxDepth{
-				Output: r.Text(0), Entries: r.Int(1), Bytes: r.Int(2), First: r.Int(3), Last: r.Int(4), Oldest: rules.FromNanos(r.Int(5)),
+				Output: r.Text(0), Entries: r.Int(1), Bytes: r.Int(2), First: r.Int(3), Last: r.Int(4),
+				Oldest: rules.FromNanos(r.Int(5)),
 			})
 			return nil
 		}, id.Tenant, id.Graph, int64(id.Shard))
@@ -91,7 +99,8 @@ func (s *Store) OutboxDepths(ctx context.Context, id checkpoint.ID) (depths []ch
 
 // AppendJournal adds entries in one transaction; see [checkpoint.Journal]. As with Commit,
 // the fence is checked by the first statement.
-func (s *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64, entries []checkpoint.JournalEntry) error {
+func (s *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64,
+	entries []checkpoint.JournalEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -114,7 +123,8 @@ func (s *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64
 	}), "journal of graph %s", id)
 }
 
-func appendJournal(ctx context.Context, conn *sqlconn.Conn, id checkpoint.ID, fence int64, entries []checkpoint.JournalEntry) error {
+func appendJournal(ctx context.Context, conn *sqlconn.Conn, id checkpoint.ID, fence int64,
+	entries []checkpoint.JournalEntry) error {
 	first, last := entries[0].Seq, entries[len(entries)-1].Seq
 	if err := rules.CheckAppend(entries, fence, true, fence, first-1); err != nil {
 		return err
@@ -139,7 +149,8 @@ func appendJournal(ctx context.Context, conn *sqlconn.Conn, id checkpoint.ID, fe
 			return err
 		}
 		e := &entries[i]
-		if _, err := conn.Exec(insertJournal, id.Tenant, state, e.Seq, rules.Nanos(e.At), rules.JournalSum(e), rules.OrEmpty(e.Data)); err != nil {
+		if _, err := conn.Exec(insertJournal, id.Tenant, state, e.Seq, rules.Nanos(e.At), rules.JournalSum(e),
+			rules.OrEmpty(e.Data)); err != nil {
 			return err
 		}
 	}
@@ -148,7 +159,8 @@ func appendJournal(ctx context.Context, conn *sqlconn.Conn, id checkpoint.ID, fe
 
 // ReadJournal visits entries in one snapshot; see [checkpoint.Journal]. A damaged or
 // missing entry is checkpoint.ErrCorrupt. visit must not call the store.
-func (s *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, visit func(checkpoint.JournalEntry) error) error {
+func (s *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64,
+	visit func(checkpoint.JournalEntry) error) error {
 	return rules.Wrap(s.read(ctx, func(c *sqlconn.Conn) error {
 		if _, err := c.Exec("BEGIN"); err != nil {
 			return err
@@ -158,7 +170,8 @@ func (s *Store) ReadJournal(ctx context.Context, id checkpoint.ID, after int64, 
 	}), "read the journal of graph %s", id)
 }
 
-func readJournal(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID, after int64, visit func(checkpoint.JournalEntry) error) error {
+func readJournal(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID, after int64,
+	visit func(checkpoint.JournalEntry) error) error {
 	head, err := c.First(selectEnd, id.Tenant, id.Graph, int64(id.Shard))
 	if err != nil {
 		return err
@@ -174,7 +187,8 @@ func readJournal(ctx context.Context, c *sqlconn.Conn, id checkpoint.ID, after i
 			return err
 		}
 		if rules.JournalSum(&e) != r.Int(2) {
-			return fmt.Errorf("%w: the checksum of journal entry %d does not fit; restore the store from a backup, or delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
+			return fmt.Errorf("%w: the checksum of journal entry %d does not fit; restore the store from a backup, "+
+				"or delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
 		}
 		next = e.Seq
 		return visit(e)

@@ -143,7 +143,8 @@ func killGraph() checkpoint.ID { return checkpoint.ID{Tenant: "default", Graph: 
 // killCommit is what any child commits under this number.
 func killCommit(head checkpoint.Head, seq int64) *checkpoint.Commit {
 	c := &checkpoint.Commit{
-		ID: killGraph(), Fence: head.Fence, Seq: seq, Epoch: 2 * seq, At: time.Unix(seq, 0), Meta: fmt.Appendf(nil, "meta %d", seq),
+		ID: killGraph(), Fence: head.Fence, Seq: seq, Epoch: 2 * seq, At: time.Unix(seq, 0),
+		Meta: fmt.Appendf(nil, "meta %d", seq),
 		Cells: []checkpoint.Cell{
 			{Kind: "count", Data: fmt.Append(nil, seq)},
 			{Kind: "key", Key: fmt.Sprint(seq % 17), Data: []byte(strings.Repeat(fmt.Sprint(seq), 500))},
@@ -152,7 +153,9 @@ func killCommit(head checkpoint.Head, seq int64) *checkpoint.Commit {
 		KeepFirings: 30,
 	}
 	for _, epoch := range []int64{2*seq - 1, 2 * seq} {
-		c.Firings = append(c.Firings, checkpoint.Firing{Incarnation: head.Incarnation, Epoch: epoch, Data: fmt.Append(nil, epoch)})
+		c.Firings = append(c.Firings, checkpoint.Firing{
+			Incarnation: head.Incarnation, Epoch: epoch, Data: fmt.Append(nil, epoch),
+		})
 	}
 	if seq%5 == 0 {
 		c.DeadLetters = []checkpoint.DeadLetter{{ID: fmt.Sprintf("%08d", seq), Payload: []byte("x")}}
@@ -352,7 +355,8 @@ func slowMigrations() fstest.MapFS {
 	files := fstest.MapFS{}
 	for n := 1; n <= 12; n++ {
 		text := fmt.Sprintf(`CREATE TABLE step%d (n INTEGER) STRICT;
-			WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000) INSERT INTO step%d SELECT n FROM c;
+			WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 4000)
+				INSERT INTO step%d SELECT n FROM c;
 			CREATE INDEX step%d_n ON step%d (n);`, n, n, n, n)
 		if n == 1 {
 			text = storeFileTable + text

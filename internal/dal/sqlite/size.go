@@ -43,7 +43,8 @@ func checkSize(f *os.File, path string) error {
 		return err
 	}
 	if lost := pages - whole - int64(len(logged)); lost > 0 {
-		return fmt.Errorf("%w: the file is cut short: %d of its %d pages are missing; restore it from a backup", checkpoint.ErrCorrupt, lost, pages)
+		return fmt.Errorf("%w: the file is cut short: %d of its %d pages are missing; restore it from a backup",
+			checkpoint.ErrCorrupt, lost, pages)
 	}
 	return nil
 }

@@ -34,7 +34,9 @@ func (s *Store) sweep(ctx context.Context) error {
 		if err != nil || !found {
 			return err
 		}
-		if err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error { return sweepSome(c, state) }); err != nil {
+		if err := s.write(ctx, 0, func(_ context.Context, c *sqlconn.Conn) error {
+			return sweepSome(c, state)
+		}); err != nil {
 			return err
 		}
 	}

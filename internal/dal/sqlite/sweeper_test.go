@@ -14,8 +14,10 @@ import (
 func rowsOf(t *testing.T, s *Store, tenant string) (rows int64) {
 	t.Helper()
 	if err := s.read(t.Context(), func(c *sqlconn.Conn) error {
-		r, err := c.First(`SELECT (SELECT count(*) FROM cell WHERE tenant = ?1) + (SELECT count(*) FROM firing WHERE tenant = ?1)
-			+ (SELECT count(*) FROM dead_letter WHERE tenant = ?1) + (SELECT count(*) FROM dropped_state WHERE tenant = ?1)`, tenant)
+		r, err := c.First(`SELECT (SELECT count(*) FROM cell WHERE tenant = ?1)
+			+ (SELECT count(*) FROM firing WHERE tenant = ?1)
+			+ (SELECT count(*) FROM dead_letter WHERE tenant = ?1)
+			+ (SELECT count(*) FROM dropped_state WHERE tenant = ?1)`, tenant)
 		if err == nil {
 			rows = r.Int(0)
 		}
@@ -32,7 +34,9 @@ func fill(t *testing.T, s *Store, id checkpoint.ID) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := checkpoint.Commit{ID: id, Fence: head.Fence, Seq: 1, Epoch: 500, KeepFirings: 1000, Cells: checkpointtest.CellsOf(1100, 10)}
+	c := checkpoint.Commit{
+		ID: id, Fence: head.Fence, Seq: 1, Epoch: 500, KeepFirings: 1000, Cells: checkpointtest.CellsOf(1100, 10),
+	}
 	for n := range 500 {
 		c.Firings = append(c.Firings, checkpoint.Firing{Incarnation: 1, Epoch: int64(n)})
 		c.DeadLetters = append(c.DeadLetters, checkpoint.DeadLetter{ID: string(rune('a' + n))})

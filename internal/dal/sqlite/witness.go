@@ -85,8 +85,10 @@ func openWitness(c *sqlconn.Conn, path string) (*witness, error) {
 		return w, w.bind(c, id, false)
 	}
 	if !clean && !(there && len(data) == 0) {
-		return nil, fmt.Errorf("%w: the store was not closed cleanly, and %s, which says what was acknowledged, is gone or another store's; "+
-			"put it back, or make an empty file of that name to go on with what the store has", checkpoint.ErrCorrupt, name)
+		return nil, fmt.Errorf("%w: the store was not closed cleanly, and %s, which says what was acknowledged, is "+
+			"gone or another store's; "+
+			"put it back, or make an empty file of that name to go on with what the store has", checkpoint.ErrCorrupt,
+			name)
 	}
 	return makeWitness(c, name, r == nil)
 }
@@ -150,10 +152,12 @@ func witnessOf(data []byte) []byte {
 func readWitness(name string, data []byte) (*witness, error) {
 	w := &witness{slots: map[[16]byte]*slot{}, image: data}
 	damaged := func(at int64) error {
-		return fmt.Errorf("%w: %s, which says what was acknowledged, is damaged at byte %d; put it back, or make it empty to go on with what the store has",
+		return fmt.Errorf("%w: %s, which says what was acknowledged, is damaged at byte %d; put it back, or make it "+
+			"empty to go on with what the store has",
 			checkpoint.ErrCorrupt, name, at)
 	}
-	if end := int64(binary.LittleEndian.Uint64(data[32:])); crc32.Checksum(data[:40], castagnoli()) != binary.LittleEndian.Uint32(data[40:]) || end > int64(len(data)) {
+	if end := int64(binary.LittleEndian.Uint64(data[32:])); crc32.Checksum(data[:40],
+		castagnoli()) != binary.LittleEndian.Uint32(data[40:]) || end > int64(len(data)) {
 		return nil, damaged(int64(len(data)))
 	} else {
 		w.image = data[:end] // a slot past the end was never used

@@ -71,7 +71,8 @@ func TestCancelAfterSent(t *testing.T) {
 		go func() { answer <- s.Commit(ctx, &c) }()
 		<-sent
 		cancel(why)
-		if err := <-answer; !errors.Is(err, checkpoint.ErrUnknownOutcome) || !errors.Is(err, why) { // though COMMIT hangs
+		// though COMMIT hangs
+		if err := <-answer; !errors.Is(err, checkpoint.ErrUnknownOutcome) || !errors.Is(err, why) {
 			t.Errorf("got %v, want ErrUnknownOutcome", err)
 		}
 		c.ID, c.Seq, c.Cells = checkpoint.ID{}, 99, nil // the caller's memory is the caller's again
@@ -200,11 +201,19 @@ func TestCommitFails(t *testing.T) {
 		seq     int64
 	}{
 		{"and is still open", func(*Store, *sqlconn.Conn) error { return failed }, false, 0},
-		{"and was rolled back", func(_ *Store, c *sqlconn.Conn) error { _, err := c.Exec("ROLLBACK"); return errors.Join(failed, err) }, false, 0},
-		{"but was applied", func(_ *Store, c *sqlconn.Conn) error { return errors.Join(failed, realCommit(c)) }, true, 1},
+		{"and was rolled back", func(_ *Store, c *sqlconn.Conn) error {
+			_, err := c.Exec("ROLLBACK")
+			return errors.Join(failed, err)
+		}, false, 0},
+		{"but was applied", func(_ *Store, c *sqlconn.Conn) error {
+			return errors.Join(failed, realCommit(c))
+		}, true, 1},
 		{"and the file can not be read", func(s *Store, c *sqlconn.Conn) error {
 			reopen := s.writer.open
-			s.writer.open = func() (*sqlconn.Conn, error) { s.writer.open = reopen; return nil, errors.New("too many open files") }
+			s.writer.open = func() (*sqlconn.Conn, error) {
+				s.writer.open = reopen
+				return nil, errors.New("too many open files")
+			}
 			return failed
 		}, true, 0},
 	}
@@ -262,7 +271,8 @@ func TestDiskFull(t *testing.T) {
 	large.Cells = checkpointtest.CellsOf(2000, 1000)
 	for range 3 {
 		err := s.Commit(t.Context(), &large)
-		if err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, checkpoint.ErrFenced) || !strings.Contains(err.Error(), "free space") {
+		if err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, checkpoint.ErrFenced) ||
+			!strings.Contains(err.Error(), "free space") {
 			t.Fatalf("a commit that does not fit: %v", err)
 		}
 	}
@@ -296,7 +306,8 @@ func TestBusy(t *testing.T) {
 	}
 	failing := o.Next
 	failing.Seq = 1
-	if err := s.Commit(t.Context(), &failing); err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) || !strings.Contains(err.Error(), "another program") {
+	if err := s.Commit(t.Context(), &failing); err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) ||
+		!strings.Contains(err.Error(), "another program") {
 		t.Errorf("a commit while another program writes: %v", err)
 	}
 	if err := s.Ping(t.Context()); err != nil { // reading goes on
@@ -334,7 +345,8 @@ func TestCloseUnderLoad(t *testing.T) {
 				if c.Seq == 5 {
 					started <- struct{}{}
 				}
-				if _, _, err := s.Firings(t.Context(), c.ID, checkpoint.Query{}); err != nil && !errors.Is(err, checkpoint.ErrClosed) {
+				if _, _, err := s.Firings(t.Context(), c.ID, checkpoint.Query{}); err != nil &&
+					!errors.Is(err, checkpoint.ErrClosed) {
 					t.Errorf("firings: %v", err)
 				}
 			}

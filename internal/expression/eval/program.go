@@ -57,7 +57,8 @@ func Compile(s Source) (*Program, *Error) {
 			return nil, err
 		}
 	}
-	return &Program{code: code, reads: c.reads, width: s.Width, locals: c.slots, clock: c.clock, memories: c.memories}, nil
+	return &Program{code: code, reads: c.reads, width: s.Width, locals: c.slots, clock: c.clock, memories: c.memories},
+		nil
 }
 
 // UsesClock reports whether the expression calls now() or epoch().

@@ -44,7 +44,8 @@ func dedupe(e *env, at site, m eval.Memory, args []value) value {
 		return boundary.Bool(false)
 	}
 	if s.len() >= maxRemembered {
-		return e.Fail(at, rules.CodeLimitExceeded, "dedupe: more than %d different values within %s; use a shorter time, or a key", maxRemembered, width)
+		return e.Fail(at, rules.CodeLimitExceeded,
+			"dedupe: more than %d different values within %s; use a shorter time, or a key", maxRemembered, width)
 	}
 	s.push(sample{boundary.String(name), now})
 	s.index[name] = struct{}{}

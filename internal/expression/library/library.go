@@ -44,7 +44,8 @@ const (
 )
 
 // table is every function by name.
-var table = join(clockFunctions, mathFunctions, bitFunctions, textFunctions, listFunctions, objectFunctions, timeFunctions, timeMethods, memoryFunctions)
+var table = join(clockFunctions, mathFunctions, bitFunctions, textFunctions, listFunctions, objectFunctions,
+	timeFunctions, timeMethods, memoryFunctions)
 
 // Table is every function by name. It is read only.
 func Table() map[string]*eval.Function { return table }
@@ -73,8 +74,12 @@ func ranged(name string, least, most int, result boundary.Kind, f call, params .
 }
 
 var clockFunctions = []eval.Function{
-	{Name: "now", Result: boundary.KindTime, Clock: true, Call: func(e *env, _ site, _ []value) value { return boundary.Time(e.Now) }},
-	{Name: "epoch", Result: boundary.KindInt, Clock: true, Call: func(e *env, _ site, _ []value) value { return boundary.Int(e.Epoch) }},
+	{Name: "now", Result: boundary.KindTime, Clock: true, Call: func(e *env, _ site, _ []value) value {
+		return boundary.Time(e.Now)
+	}},
+	{Name: "epoch", Result: boundary.KindInt, Clock: true, Call: func(e *env, _ site, _ []value) value {
+		return boundary.Int(e.Epoch)
+	}},
 	{Name: "rand", Result: boundary.KindFloat, Rand: true, Call: func(e *env, at site, _ []value) value {
 		if e.Rand == nil {
 			return e.Fail(at, rules.CodeInvalidArgument, "rand() has no source here")

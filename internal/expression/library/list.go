@@ -13,7 +13,9 @@ import (
 
 var listFunctions = []eval.Function{
 	fixed("first", varies, func(_ *env, _ site, args []value) value { return rules.Present(args[0].Index(0)) }, list),
-	fixed("last", varies, func(_ *env, _ site, args []value) value { return rules.Present(args[0].Index(args[0].Len() - 1)) }, list),
+	fixed("last", varies, func(_ *env, _ site, args []value) value {
+		return rules.Present(args[0].Index(args[0].Len() - 1))
+	}, list),
 	fixed("take", boundary.KindList, func(e *env, at site, args []value) value {
 		return e.Slice(at, args[0], 0, max(integer(args[1]), 0), true)
 	}, list, eval.Int),
@@ -32,7 +34,9 @@ var listFunctions = []eval.Function{
 
 var objectFunctions = []eval.Function{
 	fixed("get", varies, get, eval.Null|list|object, eval.Null|eval.Int|text),
-	fixed("keys", boundary.KindList, eachField(func(name string, _ value) value { return boundary.String(name) }), object),
+	fixed("keys", boundary.KindList, eachField(func(name string, _ value) value {
+		return boundary.String(name)
+	}), object),
 	fixed("values", boundary.KindList, eachField(func(_ string, v value) value { return v }), object),
 	fixed("toPairs", boundary.KindList, eachField(func(name string, v value) value {
 		return boundary.List([]value{boundary.String(name), v})
@@ -193,7 +197,8 @@ func fromPairs(e *env, at site, args []value) value {
 		}
 		name, ok := pair.Index(0).AsString()
 		if !ok {
-			return e.Fail(at, rules.CodeTypeError, "the name of a field must be string, got %s", rules.Present(pair.Index(0)).Kind())
+			return e.Fail(at, rules.CodeTypeError, "the name of a field must be string, got %s",
+				rules.Present(pair.Index(0)).Kind())
 		}
 		fields.Set(name, rules.Present(pair.Index(1)))
 		if !e.Charge(at, 1) {

@@ -17,9 +17,12 @@ var mathFunctions = []eval.Function{
 	{Name: "floor", Result: boundary.KindFloat, Params: []eval.Kinds{number}, OnFloat: math.Floor, Call: tooLarge},
 	{Name: "ceil", Result: boundary.KindFloat, Params: []eval.Kinds{number}, OnFloat: math.Ceil, Call: tooLarge},
 	{Name: "round", Result: boundary.KindFloat, Params: []eval.Kinds{number}, OnFloat: math.Round, Call: tooLarge},
-	{Name: "float", Result: boundary.KindFloat, Params: []eval.Kinds{number | text}, OnFloat: func(f float64) float64 { return f }, Call: parseFloat},
+	{Name: "float", Result: boundary.KindFloat, Params: []eval.Kinds{number | text}, OnFloat: func(f float64) float64 {
+		return f
+	}, Call: parseFloat},
 	fixed("int", boundary.KindInt, toInt, number|text),
-	{Name: "min", Same: true, Least: 1, Most: eval.Many, Params: []eval.Kinds{ordered | list}, Call: extreme("min", -1)},
+	{Name: "min", Same: true, Least: 1, Most: eval.Many, Params: []eval.Kinds{ordered | list},
+		Call: extreme("min", -1)},
 	{Name: "max", Same: true, Least: 1, Most: eval.Many, Params: []eval.Kinds{ordered | list}, Call: extreme("max", 1)},
 	ranged("mean", 1, eval.Many, varies, mean, number|list),
 	ranged("median", 1, eval.Many, varies, median, number|list),
@@ -172,10 +175,14 @@ var bitFunctions = []eval.Function{
 	fixed("bitor", boundary.KindInt, bitwise(func(a, b int64) int64 { return a | b }), eval.Int, eval.Int),
 	fixed("bitxor", boundary.KindInt, bitwise(func(a, b int64) int64 { return a ^ b }), eval.Int, eval.Int),
 	fixed("bitnand", boundary.KindInt, bitwise(func(a, b int64) int64 { return a &^ b }), eval.Int, eval.Int),
-	fixed("bitnot", boundary.KindInt, func(_ *env, _ site, args []value) value { return boundary.Int(^integer(args[0])) }, eval.Int),
+	fixed("bitnot", boundary.KindInt, func(_ *env, _ site, args []value) value {
+		return boundary.Int(^integer(args[0]))
+	}, eval.Int),
 	fixed("bitshl", boundary.KindInt, shift(func(a int64, by uint64) int64 { return a << by }), eval.Int, eval.Int),
 	fixed("bitshr", boundary.KindInt, shift(func(a int64, by uint64) int64 { return a >> by }), eval.Int, eval.Int),
-	fixed("bitushr", boundary.KindInt, shift(func(a int64, by uint64) int64 { return int64(uint64(a) >> by) }), eval.Int, eval.Int),
+	fixed("bitushr", boundary.KindInt, shift(func(a int64, by uint64) int64 {
+		return int64(uint64(a) >> by)
+	}), eval.Int, eval.Int),
 }
 
 func bitwise(f func(a, b int64) int64) call {

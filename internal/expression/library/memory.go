@@ -34,12 +34,15 @@ var memoryFunctions = []eval.Function{
 
 type step = func(e *env, at site, m eval.Memory, args []value) value
 
-func remembering(name string, result boundary.Kind, remember func() eval.Memory, f step, params ...eval.Kinds) eval.Function {
+func remembering(name string, result boundary.Kind, remember func() eval.Memory, f step,
+	params ...eval.Kinds) eval.Function {
 	return eval.Function{Name: name, Result: result, Remember: remember, Step: f, Params: params}
 }
 
-func rememberingRanged(name string, least, most int, result boundary.Kind, remember func() eval.Memory, f step, params ...eval.Kinds) eval.Function {
-	return eval.Function{Name: name, Least: least, Most: most, Result: result, Remember: remember, Step: f, Params: params}
+func rememberingRanged(name string, least, most int, result boundary.Kind, remember func() eval.Memory, f step,
+	params ...eval.Kinds) eval.Function {
+	return eval.Function{Name: name, Least: least, Most: most, Result: result, Remember: remember, Step: f,
+		Params: params}
 }
 
 // average is the memory of ema.
@@ -104,7 +107,8 @@ func ema(e *env, at site, m eval.Memory, args []value) value {
 	weight, fine := weightOf(args[1], time.Duration(now-a.now.at))
 	switch {
 	case !fine:
-		return e.Fail(at, rules.CodeInvalidArgument, "ema: the weight must be above 0: a part up to 1, a number of values, or a duration")
+		return e.Fail(at, rules.CodeInvalidArgument,
+			"ema: the weight must be above 0: a part up to 1, a number of values, or a duration")
 	case !ok && !a.now.some:
 		return boundary.Null()
 	case !ok: // null: nothing new
@@ -129,7 +133,8 @@ func lag(e *env, at site, m eval.Memory, args []value) value {
 		n = integer(args[1])
 	}
 	if n < 1 || n >= maxRemembered {
-		return e.Fail(at, rules.CodeInvalidArgument, "lag: the second argument must be from 1 to %d, got %d", maxRemembered-1, n)
+		return e.Fail(at, rules.CodeInvalidArgument, "lag: the second argument must be from 1 to %d, got %d",
+			maxRemembered-1, n)
 	}
 	out := boundary.Null()
 	if q.len() >= int(n) {

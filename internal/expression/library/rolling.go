@@ -31,13 +31,16 @@ func roll(e *env, at site, q *queue, args []value) (now, left int64, ok bool) {
 	}
 	switch {
 	case width < 1 || m == modeCount && width > maxRemembered:
-		e.Fail(at, rules.CodeInvalidArgument, "the window must be a number of values from 1 to %d, or a duration above 0, got %s", maxRemembered, args[1])
+		e.Fail(at, rules.CodeInvalidArgument,
+			"the window must be a number of values from 1 to %d, or a duration above 0, got %s", maxRemembered, args[1])
 		return 0, 0, false
 	case m == modeCount && len(args) > 2:
-		e.Fail(at, rules.CodeInvalidArgument, "a time is of use only where the window is a duration; leave the third argument out")
+		e.Fail(at, rules.CodeInvalidArgument,
+			"a time is of use only where the window is a duration; leave the third argument out")
 		return 0, 0, false
 	case q.now.mode != modeNone && q.now.mode != m:
-		e.Fail(at, rules.CodeInvalidArgument, "the window was given as a number of values before and as a duration now, or the other way round; keep to one")
+		e.Fail(at, rules.CodeInvalidArgument, "the window was given as a number of values before and as a duration "+
+			"now, or the other way round; keep to one")
 		return 0, 0, false
 	}
 	q.now.mode = m
@@ -70,7 +73,8 @@ func slide(e *env, at site, m eval.Memory, args []value) (*queue, bool) {
 		return q, true
 	}
 	if q.len() >= maxRemembered {
-		e.Fail(at, rules.CodeLimitExceeded, "more than %d values are in the window of %s; use a window accumulator", maxRemembered, args[1])
+		e.Fail(at, rules.CodeLimitExceeded, "more than %d values are in the window of %s; use a window accumulator",
+			maxRemembered, args[1])
 		return nil, false
 	}
 	q.push(sample{args[0], now})
@@ -182,7 +186,8 @@ func rollingExtreme(sign int) step {
 				q.dropLast()
 			}
 			if q.len() >= maxRemembered {
-				return e.Fail(at, rules.CodeLimitExceeded, "more than %d values are in the window of %s; use a window accumulator", maxRemembered, args[1])
+				return e.Fail(at, rules.CodeLimitExceeded,
+					"more than %d values are in the window of %s; use a window accumulator", maxRemembered, args[1])
 			}
 			q.push(sample{x.Compact(), now})
 		}

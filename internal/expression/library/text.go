@@ -12,9 +12,13 @@ import (
 
 var textFunctions = []eval.Function{
 	fixed("string", boundary.KindString, asText(eval.PlainText), eval.Anything),
-	fixed("toJSON", boundary.KindString, asText(func(v value) string { return string(v.AppendJSON(nil)) }), eval.Anything),
+	fixed("toJSON", boundary.KindString, asText(func(v value) string {
+		return string(v.AppendJSON(nil))
+	}), eval.Anything),
 	fixed("fromJSON", varies, fromJSON, text),
-	fixed("type", boundary.KindString, func(_ *env, _ site, args []value) value { return boundary.String(args[0].Kind().String()) }, eval.Anything),
+	fixed("type", boundary.KindString, func(_ *env, _ site, args []value) value {
+		return boundary.String(args[0].Kind().String())
+	}, eval.Anything),
 	fixed("len", boundary.KindInt, length, text|list|object),
 	fixed("upper", boundary.KindString, mapText(strings.ToUpper), text),
 	fixed("lower", boundary.KindString, mapText(strings.ToLower), text),

@@ -33,8 +33,12 @@ var timeMethods = []eval.Function{
 	relate(".Before", time.Time.Before),
 	relate(".After", time.Time.After),
 	relate(".Equal", time.Time.Equal),
-	fixed(".Add", boundary.KindTime, func(e *env, at site, args []value) value { return e.Arith(at, rules.Add, args[0], args[1]) }, moment, span),
-	fixed(".Sub", boundary.KindDuration, func(e *env, at site, args []value) value { return e.Arith(at, rules.Sub, args[0], args[1]) }, moment, moment),
+	fixed(".Add", boundary.KindTime, func(e *env, at site, args []value) value {
+		return e.Arith(at, rules.Add, args[0], args[1])
+	}, moment, span),
+	fixed(".Sub", boundary.KindDuration, func(e *env, at site, args []value) value {
+		return e.Arith(at, rules.Sub, args[0], args[1])
+	}, moment, moment),
 	fixed(".AddDate", boundary.KindTime, addDate, moment, eval.Int, eval.Int, eval.Int),
 	grid(".Truncate", time.Time.Truncate, time.Duration.Truncate),
 	grid(".Round", time.Time.Round, time.Duration.Round),
@@ -88,7 +92,9 @@ func part(name string, f func(time.Time) int) eval.Function {
 }
 
 func since(name string, f func(time.Time) int64) eval.Function {
-	return fixed(name, boundary.KindInt, func(_ *env, _ site, args []value) value { return boundary.Int(f(instant(args[0]))) }, moment)
+	return fixed(name, boundary.KindInt, func(_ *env, _ site, args []value) value {
+		return boundary.Int(f(instant(args[0])))
+	}, moment)
 }
 
 func relate(name string, f func(t, u time.Time) bool) eval.Function {
@@ -98,7 +104,8 @@ func relate(name string, f func(t, u time.Time) bool) eval.Function {
 }
 
 // grid is a method that moves a time or duration to a multiple of a duration.
-func grid(name string, onTime func(time.Time, time.Duration) time.Time, onSpan func(d, m time.Duration) time.Duration) eval.Function {
+func grid(name string, onTime func(time.Time, time.Duration) time.Time,
+	onSpan func(d, m time.Duration) time.Duration) eval.Function {
 	f := fixed(name, varies, func(e *env, at site, args []value) value {
 		if d, ok := args[0].AsDuration(); ok {
 			return boundary.Duration(onSpan(d, lasting(args[1])))
@@ -150,7 +157,8 @@ func addDate(e *env, at site, args []value) value {
 func duration(e *env, at site, args []value) value {
 	d, err := time.ParseDuration(str(args[0]))
 	if err != nil {
-		return e.Fail(at, rules.CodeInvalidArgument, `duration: %.40q is none; write it like "250ms", "10s" or "1h30m"`, str(args[0]))
+		return e.Fail(at, rules.CodeInvalidArgument, `duration: %.40q is none; write it like "250ms", "10s" or "1h30m"`,
+			str(args[0]))
 	}
 	return boundary.Duration(d)
 }

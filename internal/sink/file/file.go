@@ -1,6 +1,7 @@
-// Package file is the sink that appends values to a file, one JSON document a line:
+// Package file is the sink that appends values to a file, one JSON document a line (here on two):
 //
-//	{"at":"2026-11-20T10:00:00.123Z","epoch":7,"firing_id":"…","incarnation":3,"key":null,"output":"signals","value":{…}}
+//	{"at":"2026-11-20T10:00:00.123Z","epoch":7,"firing_id":"…","incarnation":3,"key":null,
+//	 "output":"signals","value":{…}}
 //
 // Keys are sorted. A line also has "degraded", the names of what was not healthy,
 // when the epoch ran on less than all its inputs.
@@ -127,7 +128,8 @@ func (s *Sink) follow() error {
 func (s *Sink) open() (err error) {
 	f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("open %s: the folder %s does not exist; make it or change the sink's path", s.path, filepath.Dir(s.path))
+		return fmt.Errorf("open %s: the folder %s does not exist; make it or change the sink's path", s.path,
+			filepath.Dir(s.path))
 	}
 	if err != nil {
 		return fmt.Errorf("open output file: %w", err)

@@ -218,7 +218,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	s := open(t, path)
 	err := s.Deliver(t.Context(), []sink.Message{sinktest.Message("o", 1, boundary.Int(1))})
-	if refused, ok := errors.AsType[*sink.PermanentError](err); !errors.Is(err, syscall.ENOSPC) || !ok || refused.Index != 0 || refused.Code != "disk_full" {
+	if refused, ok := errors.AsType[*sink.PermanentError](err); !errors.Is(err, syscall.ENOSPC) || !ok ||
+		refused.Index != 0 || refused.Code != "disk_full" {
 		t.Errorf("got %v, want the first value refused for want of space", err)
 	}
 	if err := os.Remove(path); err != nil {
@@ -252,7 +253,8 @@ func TestFailedWriteEndsItsLine(t *testing.T) {
 	if err := os.WriteFile(path, []byte(read(t, path)+`{"at":"20`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Deliver(t.Context(), []sink.Message{sinktest.Message("o", 2, boundary.Int(2))}); !errors.Is(err, os.ErrClosed) {
+	if err := s.Deliver(t.Context(), []sink.Message{sinktest.Message("o", 2, boundary.Int(2))}); !errors.Is(err,
+		os.ErrClosed) {
 		t.Fatalf("got %v, want a closed file", err)
 	}
 	send(t, s, 2)

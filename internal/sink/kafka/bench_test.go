@@ -26,7 +26,9 @@ func BenchmarkDeliver(b *testing.B) {
 	shape := boundary.NewShape("symbol", "mid")
 	batch := make([]sink.Message, 1000)
 	for i := range batch {
-		batch[i] = sinktest.Message("signals", int64(i), boundary.Object(shape, []boundary.Value{boundary.String("SYM001"), boundary.Float(float64(i) / 8)}))
+		batch[i] = sinktest.Message("signals", int64(i), boundary.Object(shape, []boundary.Value{
+			boundary.String("SYM001"), boundary.Float(float64(i) / 8),
+		}))
 	}
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -351,13 +351,17 @@ func (s *Sink) send(ctx context.Context, partition int, records []*record) bool 
 		return s.send(ctx, partition, records[:half]) && s.send(ctx, partition, records[half:])
 	}
 	r := records[0]
-	r.err = &sink.PermanentError{Index: r.index, Code: "kafka_refused", Err: fmt.Errorf("topic %s refuses a record of %d bytes: %w", s.cfg.Topic, r.size, err)}
+	r.err = &sink.PermanentError{
+		Index: r.index, Code: "kafka_refused", Err: fmt.Errorf("topic %s refuses a record of %d bytes: %w", s.cfg.Topic,
+			r.size, err),
+	}
 	return false
 }
 
 // refused reports whether the broker will never take the records.
 func refused(err error) bool {
-	for _, code := range []kafka.Error{kafka.MessageSizeTooLarge, kafka.RecordListTooLarge, kafka.InvalidRecord, kafka.InvalidTimestamp} {
+	for _, code := range []kafka.Error{kafka.MessageSizeTooLarge, kafka.RecordListTooLarge, kafka.InvalidRecord,
+		kafka.InvalidTimestamp} {
 		if errors.Is(err, code) {
 			return true
 		}
@@ -371,10 +375,12 @@ func (s *Sink) produce(ctx context.Context, partition int, records []*record) er
 	list := make([]kafka.Record, len(records))
 	for i, r := range records {
 		// A request reads them to their end: one that is tried again needs new ones.
-		list[i] = kafka.Record{Time: r.at, Key: kafka.NewBytes(r.key), Value: kafka.NewBytes(r.value), Headers: r.headers}
+		list[i] = kafka.Record{Time: r.at, Key: kafka.NewBytes(r.key), Value: kafka.NewBytes(r.value),
+			Headers: r.headers}
 	}
 	res, err := s.client.Produce(ctx, &kafka.ProduceRequest{
-		Topic: s.cfg.Topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(list...), Compression: s.compression,
+		Topic: s.cfg.Topic, Partition: partition, RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(list...), Compression: s.compression,
 	})
 	if err != nil {
 		return err

@@ -70,7 +70,8 @@ func records(t *testing.T, addrs []string, topic string, opts ...kgo.Opt) []*kgo
 	t.Helper()
 	ends := map[int32]int64{}
 	c, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(addrs...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(50 * time.Millisecond),
+		kgo.SeedBrokers(addrs...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchMaxWait(50 * time.Millisecond),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +159,8 @@ func arrivals(t *testing.T, list []*kgo.Record) []sinktest.Arrival {
 		if key == "" {
 			key = "null"
 		}
-		out = append(out, sinktest.Arrival{Epoch: epoch, Key: json.RawMessage(key), Output: header(r, "Graphd-Output"), Value: r.Value})
+		out = append(out, sinktest.Arrival{Epoch: epoch, Key: json.RawMessage(key), Output: header(r, "Graphd-Output"),
+			Value: r.Value})
 	}
 	return out
 }
@@ -193,8 +195,10 @@ func TestRecord(t *testing.T) {
 			t.Errorf("value %s, key %s, time %v", r.Value, r.Key, r.Timestamp)
 		}
 		for name, want := range map[string]string{
-			"Graphd-Firing-Id": m.FiringID(), "Graphd-Firing-Stable": "true", "Graphd-Output": "signals", "Graphd-Epoch": "7",
-			"Graphd-Incarnation": "3", "Graphd-Degraded": "orders,price", "Graphd-Key": `"AAPL"`, "content-type": "application/json",
+			"Graphd-Firing-Id": m.FiringID(), "Graphd-Firing-Stable": "true", "Graphd-Output": "signals",
+			"Graphd-Epoch":       "7",
+			"Graphd-Incarnation": "3", "Graphd-Degraded": "orders,price", "Graphd-Key": `"AAPL"`,
+			"content-type": "application/json",
 		} {
 			if got := header(r, name); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
@@ -209,7 +213,8 @@ func TestKey(t *testing.T) {
 	shape := boundary.NewShape("symbol")
 	value := boundary.Object(shape, []boundary.Value{boundary.String("AAPL")})
 	for text, want := range map[string]string{
-		"value.symbol": "AAPL", "key": "k", "epoch": "1", "output": "o", "value": `{"symbol":"AAPL"}`, "nil": "", "[key, epoch]": `["k",1]`,
+		"value.symbol": "AAPL", "key": "k", "epoch": "1", "output": "o", "value": `{"symbol":"AAPL"}`, "nil": "",
+		"[key, epoch]": `["k",1]`,
 	} {
 		topic := testbed.Topic(t, addrs, partitions)
 		cfg := config(addrs, topic)
@@ -232,9 +237,11 @@ func TestKeyFails(t *testing.T) {
 	topic := testbed.Topic(t, addrs, partitions)
 	cfg := config(addrs, topic)
 	cfg.Key = compile(t, "1 / value")
-	batch := []sink.Message{sinktest.Message("o", 1, boundary.Int(1)), sinktest.Message("o", 2, boundary.Int(0)), sinktest.Message("o", 3, boundary.Int(2))}
+	batch := []sink.Message{sinktest.Message("o", 1, boundary.Int(1)), sinktest.Message("o", 2, boundary.Int(0)),
+		sinktest.Message("o", 3, boundary.Int(2))}
 	var refused *sink.PermanentError
-	if err := open(t, cfg).Deliver(t.Context(), batch); !errors.As(err, &refused) || refused.Index != 1 || refused.Code != "key_failed" {
+	if err := open(t, cfg).Deliver(t.Context(), batch); !errors.As(err, &refused) || refused.Index != 1 ||
+		refused.Code != "key_failed" {
 		t.Fatalf("got %v", err)
 	}
 	if n := len(records(t, addrs, topic)); n != 1 {
@@ -268,7 +275,8 @@ func TestPartitions(t *testing.T) {
 					t.Fatalf("key %q: %d in partition %d after %d in %d", k, n, r.Partition, last[k], p)
 				}
 				if r.Key != nil && hasher.Partition(r, partitions) != int(r.Partition) {
-					t.Fatalf("key %q is in partition %d, other clients choose %d", k, r.Partition, hasher.Partition(r, partitions))
+					t.Fatalf("key %q is in partition %d, other clients choose %d", k, r.Partition,
+						hasher.Partition(r, partitions))
 				}
 				where[k], last[k], used[r.Partition] = r.Partition, n, true
 			}
@@ -370,7 +378,9 @@ func TestF21Faults(t *testing.T) {
 		case 1:
 			c.ShufflePartitionLeaders()
 		case 2:
-			c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, net.ErrClosed, true })
+			c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+				return nil, net.ErrClosed, true
+			})
 		case 3:
 			c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				return refuseProduce(req.(*kmsg.ProduceRequest), kerr.NotEnoughReplicas.Code), nil, true
@@ -457,7 +467,8 @@ func TestLostAnswerDoubles(t *testing.T) {
 		t.Errorf("%d failures, want 1", failures)
 	}
 	all := records(t, addrs, "t")
-	if len(all) != 2 || header(all[0], "Graphd-Firing-Id") != m.FiringID() || header(all[1], "Graphd-Firing-Id") != m.FiringID() {
+	if len(all) != 2 || header(all[0], "Graphd-Firing-Id") != m.FiringID() ||
+		header(all[1], "Graphd-Firing-Id") != m.FiringID() {
 		t.Errorf("%d records", len(all))
 	}
 }
@@ -551,7 +562,10 @@ func TestTLSAndSASL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -563,7 +577,9 @@ func TestTLSAndSASL(t *testing.T) {
 	c := fake(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "anna", "secret"),
 		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}))
 	cfg := config(c.ListenAddrs(), "t")
-	cfg.TLS, cfg.SASL = &kafkanet.TLS{CAFile: ca}, &kafkanet.SASL{Mechanism: "scram-sha-512", Username: "anna", Password: "secret"}
+	cfg.TLS, cfg.SASL = &kafkanet.TLS{CAFile: ca}, &kafkanet.SASL{
+		Mechanism: "scram-sha-512", Username: "anna", Password: "secret",
+	}
 	batch := []sink.Message{sinktest.Message("o", 1, boundary.Int(1))}
 	if err := open(t, cfg).Deliver(t.Context(), batch); err != nil {
 		t.Error(err)
@@ -576,7 +592,11 @@ func TestTLSAndSASL(t *testing.T) {
 
 // What cannot be is refused with all that is wrong.
 func TestValidate(t *testing.T) {
-	_, err := New(Config{Config: kafkanet.Config{Brokers: []string{"nohost"}, TLS: &kafkanet.TLS{CertFile: "x"}, SASL: &kafkanet.SASL{Mechanism: "oauth"}}, Compression: "brotli"})
+	_, err := New(Config{
+		Config: kafkanet.Config{
+			Brokers: []string{"nohost"}, TLS: &kafkanet.TLS{CertFile: "x"}, SASL: &kafkanet.SASL{Mechanism: "oauth"},
+		}, Compression: "brotli",
+	})
 	for _, want := range []string{"nohost", "key_file", "oauth", "topic is missing", "brotli"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

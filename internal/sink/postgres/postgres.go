@@ -35,7 +35,8 @@ type Config struct {
 
 // Target is the table as the store and the sinks know it.
 func (c *Config) Target() checkpoint.Table {
-	return checkpoint.Table{Output: c.Output, Name: c.Table, Columns: c.Columns, Upsert: c.Conflict != nil, Conflict: c.Conflict}
+	return checkpoint.Table{Output: c.Output, Name: c.Table, Columns: c.Columns, Upsert: c.Conflict != nil,
+		Conflict: c.Conflict}
 }
 
 // maker makes rows of values.
@@ -51,7 +52,10 @@ func (k *maker) row(v boundary.Value) ([]boundary.Value, error) {
 	row := make([]boundary.Value, len(columns))
 	if v.Kind() != boundary.KindObject {
 		if len(columns) != 1 {
-			return nil, fmt.Errorf("not_an_object: table %s has %d columns, and the value is a %s: emit an object with their fields", k.table.Name, len(columns), v.Kind())
+			return nil,
+				fmt.Errorf(
+					"not_an_object: table %s has %d columns, and the value is a %s: emit an object with their fields",
+					k.table.Name, len(columns), v.Kind())
 		}
 		row[0] = v
 		return row, nil
@@ -59,7 +63,9 @@ func (k *maker) row(v boundary.Value) ([]boundary.Value, error) {
 	if k.open {
 		for name := range v.Fields() {
 			if !slices.Contains(columns, name) {
-				return nil, fmt.Errorf("unknown_column: table %s has no column %q; leave the field out, or name the columns in the sink", k.table.Name, name)
+				return nil,
+					fmt.Errorf("unknown_column: table %s has no column %q; leave the field out, or name the columns "+
+						"in the sink", k.table.Name, name)
 			}
 		}
 	}
@@ -101,7 +107,8 @@ func (r *Rows) Row(m *sink.Message) ([]boundary.Value, error) {
 
 // Deliver is never called: the commits carry the rows.
 func (r *Rows) Deliver(context.Context, []sink.Message) error {
-	return errors.New("rows of the store's own database travel with its commits, and were delivered apart: this is a bug")
+	return errors.New(
+		"rows of the store's own database travel with its commits, and were delivered apart: this is a bug")
 }
 
 // Close has nothing to close.

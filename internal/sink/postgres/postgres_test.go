@@ -62,7 +62,8 @@ func messages(t *testing.T, texts ...string) (batch []sink.Message) {
 func TestSinkWritesRows(t *testing.T) {
 	t.Parallel()
 	dsn := testbed.Postgres(t)
-	query(t, dsn, `CREATE TABLE quotes (id bigint PRIMARY KEY, symbol text DEFAULT 'none', mid double precision, at timestamptz, tags jsonb, legs int[])`)
+	query(t, dsn, `CREATE TABLE quotes (id bigint PRIMARY KEY, symbol text DEFAULT 'none', mid double precision, at `+
+		`timestamptz, tags jsonb, legs int[])`)
 	s, err := postgres.Open(t.Context(), postgres.Config{Output: "o", Table: "quotes"}, dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -72,13 +73,18 @@ func TestSinkWritesRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Deliver(t.Context(), messages(t,
-		`{"id":9007199254740993,"symbol":"AAPL","mid":100.25,"at":"2026-11-21T10:00:00Z","tags":{"a":[1]},"legs":[1,2]}`,
+		`{"id":9007199254740993,"symbol":"AAPL","mid":100.25,"at":"2026-11-21T10:00:00Z","tags":{"a":[1]},"legs":[1,`+
+			`2]}`,
 		`{"id":2,"symbol":null,"mid":1}`, `{"id":3}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := query(t, dsn, `SELECT id, symbol, mid, at::text LIKE '2026-11-21%', tags::text, legs::text FROM quotes ORDER BY id`)
-	want := []string{`2 <nil> 1 <nil> <nil> <nil>`, `3 none <nil> <nil> <nil> <nil>`, `9007199254740993 AAPL 100.25 true {"a": [1]} {1,2}`}
+	got := query(t, dsn,
+		`SELECT id, symbol, mid, at::text LIKE '2026-11-21%', tags::text, legs::text FROM quotes ORDER BY id`)
+	want := []string{
+		`2 <nil> 1 <nil> <nil> <nil>`, `3 none <nil> <nil> <nil> <nil>`,
+		`9007199254740993 AAPL 100.25 true {"a": [1]} {1,2}`,
+	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -130,7 +136,8 @@ func TestSinkUpserts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close(t.Context())
-	if err := s.Deliver(t.Context(), messages(t, `{"k":"a","n":1,"extra":"x"}`, `{"k":"b","n":1}`, `{"k":"a","n":2,"extra":"y"}`)); err != nil {
+	if err := s.Deliver(t.Context(), messages(t, `{"k":"a","n":1,"extra":"x"}`, `{"k":"b","n":1}`,
+		`{"k":"a","n":2,"extra":"y"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Deliver(t.Context(), messages(t, `{"k":"a","n":3}`)); err != nil {
@@ -145,7 +152,8 @@ func TestSinkUpserts(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	dsn := testbed.Postgres(t)
-	query(t, dsn, `CREATE TABLE t (id int PRIMARY KEY, a text NOT NULL, b text, total int GENERATED ALWAYS AS (1) STORED, c text NOT NULL DEFAULT '', UNIQUE (a, b))`)
+	query(t, dsn, `CREATE TABLE t (id int PRIMARY KEY, a text NOT NULL, b text, total int GENERATED ALWAYS AS (1) `+
+		`STORED, c text NOT NULL DEFAULT '', UNIQUE (a, b))`)
 	query(t, dsn, `CREATE UNIQUE INDEX partly ON t (c) WHERE b IS NULL`)
 	for _, test := range []struct {
 		c    postgres.Config
@@ -170,7 +178,8 @@ func TestCheck(t *testing.T) {
 		}
 		err = s.Check(t.Context())
 		_ = s.Close(t.Context())
-		if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || !fits(err)) {
+		if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) ||
+			!fits(err)) {
 			t.Errorf("%+v: %v, want %q", test.c, err, test.want)
 		}
 	}
@@ -184,7 +193,8 @@ func fits(err error) bool {
 // No error shows a password.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
-	for _, dsn := range []string{"postgres://me:hunter2@127.0.0.1:1/x?connect_timeout=1", "postgres://me:hunter2@[", "password=hunter2 port=x"} {
+	for _, dsn := range []string{"postgres://me:hunter2@127.0.0.1:1/x?connect_timeout=1", "postgres://me:hunter2@[",
+		"password=hunter2 port=x"} {
 		s, err := postgres.Open(t.Context(), postgres.Config{Table: "t"}, dsn)
 		if err == nil {
 			err = s.Deliver(t.Context(), messages(t, `{"id":1}`))

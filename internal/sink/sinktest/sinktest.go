@@ -177,7 +177,8 @@ func shared(t *testing.T, p Place) {
 				batch := make([]sink.Message, size)
 				for i := range batch {
 					epoch++
-					batch[i] = Message(fmt.Sprintf("out%d", o), epoch, boundary.String(strings.Repeat("v", int(epoch%50))))
+					batch[i] = Message(fmt.Sprintf("out%d", o), epoch,
+						boundary.String(strings.Repeat("v", int(epoch%50))))
 				}
 				if err := s.Deliver(t.Context(), batch); err != nil {
 					t.Errorf("deliver: %v", err)

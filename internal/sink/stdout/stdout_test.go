@@ -41,7 +41,9 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func value() boundary.Value {
-	return boundary.Object(boundary.NewShape("side", "edge"), []boundary.Value{boundary.String("buy"), boundary.Float(0.9)})
+	return boundary.Object(boundary.NewShape("side", "edge"), []boundary.Value{
+		boundary.String("buy"), boundary.Float(0.9),
+	})
 }
 
 // M10: the line's form, and that a degraded epoch says so.
@@ -56,7 +58,8 @@ func TestLine(t *testing.T) {
 		want string
 	}{
 		{plain, `{"epoch":7,"key":null,"output":"signals","value":{"edge":0.9,"side":"buy"}}` + "\n"},
-		{keyed, `{"degraded":["book","checkpoint"],"epoch":7,"key":["A",1],"output":"signals","value":{"edge":0.9,"side":"buy"}}` + "\n"},
+		{keyed, `{"degraded":["book","checkpoint"],"epoch":7,"key":["A",1],"output":"signals","value":{"edge":0.9,` +
+			`"side":"buy"}}` + "\n"},
 	} {
 		var got bytes.Buffer
 		if err := NewOutput(&got).Sink().Deliver(t.Context(), []sink.Message{tc.m}); err != nil {

@@ -113,7 +113,9 @@ func (s *Sink) Deliver(ctx context.Context, batch []sink.Message) error {
 			return &sink.RetryError{Index: i, Err: fmt.Errorf("send to %s: %w", s.host, outbound.Cause(err))}
 		case status/100 == 2:
 		case outbound.Temporary(status):
-			return &sink.RetryError{Index: i, After: after, Err: fmt.Errorf("%s answered %s", s.host, statusText(status))}
+			return &sink.RetryError{
+				Index: i, After: after, Err: fmt.Errorf("%s answered %s", s.host, statusText(status)),
+			}
 		default:
 			return &sink.PermanentError{Index: i, Code: "http_" + strconv.Itoa(status),
 				Err: fmt.Errorf("%s answered %s", s.host, statusText(status))}

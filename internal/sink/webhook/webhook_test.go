@@ -45,7 +45,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reqs = append(r.reqs, req)
-	r.got = append(r.got, sinktest.Arrival{Epoch: epoch, Output: req.Header.Get("Graphd-Output"), Key: json.RawMessage(key), Value: body})
+	r.got = append(r.got, sinktest.Arrival{
+		Epoch: epoch, Output: req.Header.Get("Graphd-Output"), Key: json.RawMessage(key), Value: body,
+	})
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -105,7 +107,12 @@ func batch(n int64) []sink.Message {
 func TestHeaders(t *testing.T) {
 	r := &receiver{}
 	s := serve(t, r)
-	k := newSink(t, Config{URL: s.URL, Method: http.MethodPut, Headers: []outbound.Header{{Name: "Content-Type", Value: "application/vnd.x+json"}, {Name: "Authorization", Value: "Bearer hunter2"}, {Name: "Idempotency-Key", Value: "own"}}})
+	k := newSink(t, Config{
+		URL: s.URL, Method: http.MethodPut, Headers: []outbound.Header{
+			{Name: "Content-Type", Value: "application/vnd.x+json"}, {Name: "Authorization", Value: "Bearer hunter2"},
+			{Name: "Idempotency-Key", Value: "own"},
+		},
+	})
 	direct, stable := message(7), message(8)
 	direct.Degraded, direct.Key = []string{"a", "b"}, boundary.Key(`["Zürich","😀"]`)
 	stable.Stable = true
@@ -113,10 +120,13 @@ func TestHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []map[string]string{
-		{"Graphd-Firing-Id": direct.FiringID(), "Graphd-Firing-Stable": "false", "Idempotency-Key": "own", "Graphd-Degraded": "a,b",
-			"Graphd-Key": `["Z\u00fcrich","\ud83d\ude00"]`, "Graphd-Epoch": "7", "Graphd-Incarnation": "3", "Graphd-Output": "out",
-			"Content-Type": "application/vnd.x+json", "Authorization": "Bearer hunter2", "User-Agent": "graphd"},
-		{"Graphd-Firing-Id": stable.FiringID(), "Graphd-Firing-Stable": "true", "Graphd-Degraded": "", "Graphd-Key": "", "Graphd-Epoch": "8"},
+		{"Graphd-Firing-Id": direct.FiringID(), "Graphd-Firing-Stable": "false", "Idempotency-Key": "own",
+			"Graphd-Degraded": "a,b",
+			"Graphd-Key":      `["Z\u00fcrich","\ud83d\ude00"]`, "Graphd-Epoch": "7", "Graphd-Incarnation": "3",
+			"Graphd-Output": "out",
+			"Content-Type":  "application/vnd.x+json", "Authorization": "Bearer hunter2", "User-Agent": "graphd"},
+		{"Graphd-Firing-Id": stable.FiringID(), "Graphd-Firing-Stable": "true", "Graphd-Degraded": "", "Graphd-Key": "",
+			"Graphd-Epoch": "8"},
 	} {
 		for name, v := range want {
 			if got := r.reqs[i].Header.Get(name); got != v {
@@ -131,7 +141,8 @@ func TestHeaders(t *testing.T) {
 	if err := plain.Deliver(t.Context(), []sink.Message{direct, stable}); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := r.reqs[2].Header.Values("Idempotency-Key"), r.reqs[3].Header.Get("Idempotency-Key"); len(a) != 0 || b != stable.FiringID() {
+	if a, b := r.reqs[2].Header.Values("Idempotency-Key"), r.reqs[3].Header.Get("Idempotency-Key"); len(a) != 0 ||
+		b != stable.FiringID() {
 		t.Errorf("idempotency keys %q and %q", a, b)
 	}
 }
@@ -142,8 +153,10 @@ func TestAnswers(t *testing.T) {
 	for status, want := range map[int]string{
 		200: "", 201: "", 202: "", 204: "", 299: "",
 		408: "again", 425: "again", 429: "again", 500: "again", 502: "again", 503: "again", 504: "again", 599: "again",
-		400: "refused http_400", 401: "refused http_401", 403: "refused http_403", 404: "refused http_404", 409: "refused http_409",
-		410: "refused http_410", 413: "refused http_413", 422: "refused http_422", 304: "refused http_304", 301: "refused http_301",
+		400: "refused http_400", 401: "refused http_401", 403: "refused http_403", 404: "refused http_404",
+		409: "refused http_409",
+		410: "refused http_410", 413: "refused http_413", 422: "refused http_422", 304: "refused http_304",
+		301: "refused http_301",
 		302: "refused http_302", 303: "refused http_303",
 	} {
 		n := 0
@@ -194,7 +207,8 @@ func TestRedirects(t *testing.T) {
 	if err := k.Deliver(t.Context(), batch(1)); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.got) != 1 || string(r.got[0].Value) != "1" || r.reqs[0].Method != "POST" || r.reqs[0].Header.Get("X-Token") != "" {
+	if len(r.got) != 1 || string(r.got[0].Value) != "1" || r.reqs[0].Method != "POST" ||
+		r.reqs[0].Header.Get("X-Token") != "" {
 		t.Errorf("arrived: %v, token %q", r.got, r.reqs[0].Header.Get("X-Token"))
 	}
 	where = "http://169.254.169.254/latest/meta-data"
@@ -224,7 +238,8 @@ func TestHostileServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, h)
-			err := newSink(t, Config{URL: s.URL + "/hunter2", Timeout: 100 * time.Millisecond}).Deliver(t.Context(), batch(2))
+			err := newSink(t, Config{URL: s.URL + "/hunter2", Timeout: 100 * time.Millisecond}).Deliver(t.Context(),
+				batch(2))
 			var again *sink.RetryError
 			if !errors.As(err, &again) || again.Index != 0 || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v", err)
@@ -269,7 +284,8 @@ func TestValidate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []Config{{}, {Guard: g}, {Guard: g, URL: "ws://x"}, {Guard: g, URL: "http:///p"}, {Guard: g, URL: "http://x", Timeout: -1}, {URL: "http://x"}} {
+	for _, c := range []Config{{}, {Guard: g}, {Guard: g, URL: "ws://x"}, {Guard: g, URL: "http:///p"},
+		{Guard: g, URL: "http://x", Timeout: -1}, {URL: "http://x"}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)
 		}

@@ -24,7 +24,8 @@ func ticks(b *testing.B, n int) string {
 	b.Helper()
 	var text strings.Builder
 	for i := range n {
-		fmt.Fprintf(&text, `{"symbol":"SYM%03d","bid":%d.125,"ask":%d.250,"ts":%d}`+"\n", i%1000, 1000+i%9000, 1000+i%9000, 1700000000000+i)
+		fmt.Fprintf(&text, `{"symbol":"SYM%03d","bid":%d.125,"ask":%d.250,"ts":%d}`+"\n", i%1000, 1000+i%9000,
+			1000+i%9000, 1700000000000+i)
 	}
 	path := filepath.Join(b.TempDir(), "ticks.ndjson")
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {

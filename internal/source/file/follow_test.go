@@ -113,7 +113,8 @@ func TestM2FollowWaitsForTheFile(t *testing.T) {
 		if got := f.texts(); got != "1 2" {
 			t.Errorf("got %q", got)
 		}
-		want := []accumulator.Health{accumulator.Disconnected, accumulator.Live, accumulator.Disconnected, accumulator.Live}
+		want := []accumulator.Health{accumulator.Disconnected, accumulator.Live, accumulator.Disconnected,
+			accumulator.Live}
 		if said := f.Said(); !slices.Equal(said, want) {
 			t.Errorf("said %v, want %v", said, want)
 		}

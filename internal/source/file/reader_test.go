@@ -73,7 +73,8 @@ func TestNDJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, src := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in)), iotest.DataErrReader(strings.NewReader(c.in))} {
+			for _, src := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in)),
+				iotest.DataErrReader(strings.NewReader(c.in))} {
 				got := readAll(t, src, ReaderConfig{Format: "ndjson", MaxEventBytes: 8})
 				if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(record{})); diff != "" {
 					t.Error(diff)
@@ -113,7 +114,11 @@ func TestCSV(t *testing.T) {
 			"a,b\r\n\"1\r\n2\",3\r\n", []record{{`{"a":"1\r\n2","b":3}`, "", 15}},
 		},
 		"a quote within a cell is itself": {"a\nx\"y\n", []record{{`{"a":"x\"y"}`, "", 6}}},
-		"ragged":                          {"a,b\n1\n1,2,3\n1,2\n", []record{{"1", "csv_fields", 6}, {"1,2,3", "csv_fields", 12}, {`{"a":1,"b":2}`, "", 16}}},
+		"ragged": {
+			"a,b\n1\n1,2,3\n1,2\n", []record{
+				{"1", "csv_fields", 6}, {"1,2,3", "csv_fields", 12}, {`{"a":1,"b":2}`, "", 16},
+			},
+		},
 		"broken quotes": {
 			"a\n\"x\"y\n1\n\"z\n",
 			[]record{{`"x"y`, "csv_quote", 7}, {`{"a":1}`, "", 9}, {"\"z\n", "csv_quote", 12}},
@@ -181,7 +186,8 @@ func TestReaderErrors(t *testing.T) {
 		t.Error("an unknown format is no error")
 	}
 	broken := errors.New("broken")
-	r, err := NewReader(io.MultiReader(strings.NewReader("1\n2"), iotest.ErrReader(broken)), ReaderConfig{Format: "ndjson"})
+	r, err := NewReader(io.MultiReader(strings.NewReader("1\n2"), iotest.ErrReader(broken)),
+		ReaderConfig{Format: "ndjson"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +217,8 @@ func chunked(src string, how uint8) io.Reader {
 }
 
 func FuzzFileReader(f *testing.F) {
-	for _, s := range []string{"{}\n1\n", "\xef\xbb\xbf1\r\n\r\n", "0123456789abcdef\n1", " \n\n\t", "\xef\xbb", "\r", "a\r\r\n"} {
+	for _, s := range []string{"{}\n1\n", "\xef\xbb\xbf1\r\n\r\n", "0123456789abcdef\n1", " \n\n\t", "\xef\xbb", "\r",
+		"a\r\r\n"} {
 		for how := range uint8(4) {
 			f.Add(s, how, uint8(8))
 		}
@@ -227,7 +234,8 @@ func FuzzFileReader(f *testing.F) {
 }
 
 func FuzzCSV(f *testing.F) {
-	for _, s := range []string{"a,b\n1,2\n", "a\n\"x\"\"\n\"\n", "\xef\xbb\xbf\"a\"\r\n1\r\n", "a,\"\n\",a\n1,2,3", "a\n\"x\"y\n\"", "a\n\"\r\"\r\n"} {
+	for _, s := range []string{"a,b\n1,2\n", "a\n\"x\"\"\n\"\n", "\xef\xbb\xbf\"a\"\r\n1\r\n", "a,\"\n\",a\n1,2,3",
+		"a\n\"x\"y\n\"", "a\n\"\r\"\r\n"} {
 		for how := range uint8(4) {
 			f.Add(s, how, uint8(200))
 		}
@@ -302,7 +310,8 @@ func naiveCell(cell string, quoted bool) string {
 			return "null"
 		}
 	case "true", "false":
-		if cell == strings.ToLower(cell) || cell == strings.ToUpper(cell) || cell == strings.ToUpper(cell[:1])+strings.ToLower(cell[1:]) {
+		if cell == strings.ToLower(cell) || cell == strings.ToUpper(cell) ||
+			cell == strings.ToUpper(cell[:1])+strings.ToLower(cell[1:]) {
 			return strings.ToLower(cell)
 		}
 	}

@@ -64,7 +64,8 @@ func (t *tail) rotatedAway(want fingerprint, offset int64) (*os.File, error) {
 // app.log-20261121, app-2.log.
 func generationOf(name, base string) bool {
 	ext := filepath.Ext(base)
-	return strings.HasPrefix(name, base) || strings.HasPrefix(name, strings.TrimSuffix(base, ext)) && filepath.Ext(name) == ext
+	return strings.HasPrefix(name, base) || strings.HasPrefix(name, strings.TrimSuffix(base, ext)) &&
+		filepath.Ext(name) == ext
 }
 
 func matches(path string, want fingerprint) bool {

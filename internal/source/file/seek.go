@@ -33,17 +33,20 @@ func (s *Source) Seek(_ context.Context, position string) ([]boundary.Position, 
 	if stream, offset, ok := strings.Cut(position, "@"); ok {
 		want, known := parseStream(stream)
 		if !known {
-			return nil, fmt.Errorf("%q is not a position of a file: say start, end, a number of bytes, or a position as describe shows it", position)
+			return nil, fmt.Errorf("%q is not a position of a file: say start, end, a number of bytes, or a "+
+				"position as describe shows it", position)
 		}
 		if have, err := fingerprintOf(f, want.n); err != nil || have != want {
-			return nil, errors.Join(fmt.Errorf("the position %s is in another file than the one that has the name now", position), err)
+			return nil, errors.Join(fmt.Errorf("the position %s is in another file than the one that has the name now",
+				position), err)
 		}
 		text = offset
 	}
 	offset := st.Size()
 	if text != "end" {
 		if offset, err = strconv.ParseInt(text, 10, 64); err != nil || offset < 0 {
-			return nil, fmt.Errorf("%q is not a position of a file: say start, end, a number of bytes, or a position as describe shows it", position)
+			return nil, fmt.Errorf("%q is not a position of a file: say start, end, a number of bytes, or a "+
+				"position as describe shows it", position)
 		}
 	}
 	if offset > st.Size() {

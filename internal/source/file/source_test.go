@@ -71,11 +71,15 @@ func TestConformance(t *testing.T) {
 	write(t, csv, rows)
 	for name, cfg := range map[string]Config{
 		"once": {Path: ndjson}, "follow": {Path: ndjson, Follow: true},
-		"csv": {Path: csv, ReaderConfig: ReaderConfig{Format: "csv"}}, "csv follow": {Path: csv, ReaderConfig: ReaderConfig{Format: "csv"}, Follow: true},
+		"csv": {Path: csv, ReaderConfig: ReaderConfig{Format: "csv"}}, "csv follow": {
+			Path: csv, ReaderConfig: ReaderConfig{Format: "csv"}, Follow: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sourcetest.Run(t, sourcetest.Suite{
-				New: func(t *testing.T) accumulator.Source { return newSource(t, cfg) }, Events: 500, Endless: cfg.Follow,
+				New: func(t *testing.T) accumulator.Source {
+					return newSource(t, cfg)
+				}, Events: 500, Endless: cfg.Follow,
 			})
 		})
 	}
@@ -101,9 +105,11 @@ func TestM44Resume(t *testing.T) {
 		lost          bool
 		want          string
 	}{
-		"the same":             {"1\n2\n", "1\n2\n", false, ""},
-		"grown":                {"1\n2\n", "1\n2\n3\n", false, "3"},
-		"grown past a KiB":     {"1\n2\n", "1\n2\n" + strings.Repeat("3\n", 2000), false, strings.TrimSpace(strings.Repeat("3 ", 2000))},
+		"the same": {"1\n2\n", "1\n2\n", false, ""},
+		"grown":    {"1\n2\n", "1\n2\n3\n", false, "3"},
+		"grown past a KiB": {
+			"1\n2\n", "1\n2\n" + strings.Repeat("3\n", 2000), false, strings.TrimSpace(strings.Repeat("3 ", 2000)),
+		},
 		"long, grown":          {lines(0, 500), lines(0, 501), false, `{"n":500}`},
 		"long, shortened":      {lines(0, 500), lines(0, 499), true, ""},
 		"another":              {"1\n2\n", "7\n8\n9\n", true, ""},
@@ -140,7 +146,8 @@ func TestM44Resume(t *testing.T) {
 			t.Errorf("position %q is no error", stream)
 		}
 	}
-	if got, err := run(t, Config{Path: path}, boundary.Position{Stream: "orders/3", Offset: 7}); got != "1" || err != nil {
+	if got, err := run(t, Config{Path: path}, boundary.Position{Stream: "orders/3", Offset: 7}); got != "1" ||
+		err != nil {
 		t.Errorf("a position of another kind of source: %q, %v", got, err)
 	}
 }
@@ -181,7 +188,8 @@ func TestRefusedInOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.csv")
 	write(t, path, "a,b\n1,2\n3\n4,5\n")
 	r := &sourcetest.Receiver{}
-	if err := newSource(t, Config{Path: path, ReaderConfig: ReaderConfig{Format: "csv"}}).Run(t.Context(), nil, r); err != nil {
+	if err := newSource(t, Config{Path: path, ReaderConfig: ReaderConfig{Format: "csv"}}).Run(t.Context(), nil,
+		r); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -81,7 +81,8 @@ func TestDeterministic(t *testing.T) {
 	if !slices.Equal(tail, a[511:]) {
 		t.Error("resumed after event 511, the rest differs")
 	}
-	if a[0].Pos != (boundary.Position{Offset: 1}) || !strings.HasPrefix(a[5].Raw, `{"ask":0.`) || !strings.Contains(a[5].Raw, `"i":5`) {
+	if a[0].Pos != (boundary.Position{Offset: 1}) || !strings.HasPrefix(a[5].Raw, `{"ask":0.`) ||
+		!strings.Contains(a[5].Raw, `"i":5`) {
 		t.Errorf("got %+v", a[5])
 	}
 }
@@ -92,9 +93,13 @@ func TestRandIsSpread(t *testing.T) {
 	s := newSource(t, "[rand(), rand()]", Declared{})
 	m := &maker{s: s}
 	for name, draw := range map[string]func(i int64) float64{
-		"first of each event":  func(i int64) float64 { m.state = mix(uint64(s.seed)) ^ uint64(i); return m.rand() },
-		"many of one event":    func(int64) float64 { return m.rand() },
-		"second of each event": func(i int64) float64 { m.state = mix(uint64(s.seed)) ^ uint64(i); m.rand(); return m.rand() },
+		"first of each event": func(i int64) float64 { m.state = mix(uint64(s.seed)) ^ uint64(i); return m.rand() },
+		"many of one event":   func(int64) float64 { return m.rand() },
+		"second of each event": func(i int64) float64 {
+			m.state = mix(uint64(s.seed)) ^ uint64(i)
+			m.rand()
+			return m.rand()
+		},
 	} {
 		const n, cells = 20_000, 20
 		var count [cells]int
@@ -183,7 +188,8 @@ func (h *held) Emit(ctx context.Context, batch []boundary.Event) error {
 
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	for text, code := range map[string]string{"i +": "expression_syntax", "j": "unknown_name", "now()": "not_allowed", "vars.x": "unknown_field"} {
+	for text, code := range map[string]string{"i +": "expression_syntax", "j": "unknown_name", "now()": "not_allowed",
+		"vars.x": "unknown_field"} {
 		pos := spec.Pos{Line: 3, Column: 9, Path: "accumulators.a.source.generator.expr"}
 		_, ds := New(Config{Declared: Declared{Expr: spec.Expr{Text: text, Pos: pos}}})
 		if len(ds) != 1 || ds[0].Code != code || ds[0].Line != 3 || ds[0].Path != pos.Path {

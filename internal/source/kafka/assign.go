@@ -182,7 +182,8 @@ func (r *session) resolve(ctx context.Context, ask map[string][]kafka.OffsetRequ
 }
 
 // offsets asks for offsets and answers them by stream.
-func (r *session) offsets(ctx context.Context, ask map[string][]kafka.OffsetRequest) (map[string]kafka.PartitionOffsets, error) {
+func (r *session) offsets(ctx context.Context, ask map[string][]kafka.OffsetRequest) (
+	map[string]kafka.PartitionOffsets, error) {
 	res, err := r.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: ask})
 	if err != nil {
 		return nil, fmt.Errorf("ask for offsets: %w", err)

@@ -42,7 +42,8 @@ const (
 )
 
 // errFormat says that a log is older than this source.
-var errFormat = errors.New("the record has a message format older than Kafka 0.11; let the topic be rewritten by a newer broker")
+var errFormat = errors.New(
+	"the record has a message format older than Kafka 0.11; let the topic be rewritten by a newer broker")
 
 // cut splits an answer's records into batches. A last one that is cut short is left for
 // the next fetch, unless it is the only one: then it is larger than limit, and comes
@@ -68,7 +69,8 @@ func cut(records []byte, limit int) ([]batch, error) {
 		}
 		b.last = b.base + int64(int32(be.Uint32(records[23:])))
 		if b.count < 0 || b.last < b.base {
-			return nil, fmt.Errorf("the record batch at offset %d is corrupt: %d records, the last at %d", b.base, b.count, b.last)
+			return nil, fmt.Errorf("the record batch at offset %d is corrupt: %d records, the last at %d", b.base,
+				b.count, b.last)
 		}
 		if int64(len(records)) < size {
 			if len(all) == 0 && len(records) >= limit {
@@ -88,7 +90,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // check holds the batch against its checksum.
 func (b *batch) check() error {
 	if got := crc32.Checksum(b.sum, castagnoli); got != b.crc {
-		return fmt.Errorf("the record batch at offset %d is corrupt: its checksum is %08x, not %08x", b.base, got, b.crc)
+		return fmt.Errorf("the record batch at offset %d is corrupt: its checksum is %08x, not %08x", b.base, got,
+			b.crc)
 	}
 	return nil
 }

@@ -85,7 +85,8 @@ func (e *events) batch(ctx context.Context, b *batch) error {
 		r, bad := e.read(w, b)
 		if errors.Is(w.err, errTooMuch) {
 			return e.tooLarge(ctx, b, next, w.buf[:min(len(w.buf), keptBytes)],
-				fmt.Sprintf("the batch decompresses to more than %d bytes; its records from offset %d on are left out", e.cfg.MaxBatchBytes, next))
+				fmt.Sprintf("the batch decompresses to more than %d bytes; its records from offset %d on are left out",
+					e.cfg.MaxBatchBytes, next))
 		}
 		if w.err != nil {
 			return fmt.Errorf("read the batch at offset %d of %s: %w", b.base, e.stream, w.err)
@@ -208,13 +209,18 @@ func (e *events) readHead(w *window, b *batch, size int64) (r record, bad *accum
 }
 
 func (e *events) oversize(n int64) *accumulator.BadEvent {
-	return &accumulator.BadEvent{Stage: "size", Code: "too_large", Text: fmt.Sprintf("the event has %d bytes, the limit is %d", n, e.cfg.MaxEventBytes)}
+	return &accumulator.BadEvent{
+		Stage: "size", Code: "too_large", Text: fmt.Sprintf("the event has %d bytes, the limit is %d", n,
+			e.cfg.MaxEventBytes),
+	}
 }
 
 // add takes one record in.
 func (e *events) add(ctx context.Context, r *record, bad *accumulator.BadEvent) error {
 	if bad == nil && e.cfg.Format == "raw" && !utf8.Valid(r.value) {
-		bad = &accumulator.BadEvent{Stage: "decode", Code: "invalid_utf8", Text: "the value is not UTF-8; a raw event is text"}
+		bad = &accumulator.BadEvent{
+			Stage: "decode", Code: "invalid_utf8", Text: "the value is not UTF-8; a raw event is text",
+		}
 	}
 	if bad != nil {
 		if err := e.flush(ctx); err != nil {

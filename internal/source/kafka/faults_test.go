@@ -200,7 +200,9 @@ func authority(t *testing.T) (tls.Certificate, string) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{
+			net.IPv4(127, 0, 0, 1),
+		},
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -218,15 +220,18 @@ func authority(t *testing.T) (tls.Certificate, string) {
 // says that it cannot, and goes on trying.
 func TestTLSAndSASL(t *testing.T) {
 	cert, ca := authority(t)
-	c := fake(t, kfake.SeedTopics(1, "t"), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}}), kfake.EnableSASL(),
-		kfake.Superuser("PLAIN", "anna", "secret"), kfake.Superuser("SCRAM-SHA-256", "bert", "secret"), kfake.Superuser("SCRAM-SHA-512", "cleo", "secret"))
+	c := fake(t, kfake.SeedTopics(1, "t"), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}}),
+		kfake.EnableSASL(),
+		kfake.Superuser("PLAIN", "anna", "secret"), kfake.Superuser("SCRAM-SHA-256", "bert", "secret"),
+		kfake.Superuser("SCRAM-SHA-512", "cleo", "secret"))
 	pemCA, err := os.ReadFile(ca)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pemCA)
-	p := client(t, c.ListenAddrs(), kgo.DialTLSConfig(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}), kgo.SASL(scram.Auth{User: "cleo", Pass: "secret"}.AsSha512Mechanism()))
+	p := client(t, c.ListenAddrs(), kgo.DialTLSConfig(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}),
+		kgo.SASL(scram.Auth{User: "cleo", Pass: "secret"}.AsSha512Mechanism()))
 	put(t, p, "t", 0, "a")
 	for _, x := range []struct {
 		mechanism, user, password string

@@ -41,7 +41,8 @@ func fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 func client(t *testing.T, addrs []string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50 * time.Millisecond),
+		kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MetadataMinAge(50 * time.Millisecond),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +201,8 @@ func (f *reading) until(t *testing.T, what string, holds func() bool) {
 			f.mu.Lock()
 			details := slices.Clone(f.details)
 			f.mu.Unlock()
-			t.Fatalf("waited for %s; %d events, said %v %q, at %v", what, len(f.Items()), f.Said(), details, f.positions())
+			t.Fatalf("waited for %s; %d events, said %v %q, at %v", what, len(f.Items()), f.Said(), details,
+				f.positions())
 		}
 	}
 }
@@ -294,7 +296,9 @@ func (f *reading) positions() []boundary.Position {
 func grow(t *testing.T, addrs []string, topic string, to int) {
 	t.Helper()
 	c := &kafka.Client{Addr: kafka.TCP(addrs...), Transport: &kafka.Transport{MetadataTTL: 100 * time.Millisecond}}
-	res, err := c.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: int32(to)}}})
+	res, err := c.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{
+		Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: int32(to)}},
+	})
 	if err == nil {
 		err = res.Errors[topic]
 	}

@@ -37,7 +37,8 @@ func TestCompression(t *testing.T) {
 
 func codecs() map[string]kgo.CompressionCodec {
 	return map[string]kgo.CompressionCodec{
-		"gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+		"gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(),
+		"zstd": kgo.ZstdCompression(),
 	}
 }
 
@@ -94,7 +95,8 @@ func TestF25TooLarge(t *testing.T) {
 		for _, codec := range []kgo.CompressionCodec{kgo.NoCompression(), kgo.ZstdCompression()} {
 			c := client(t, addrs, kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(7<<20))
 			put(t, c, topic, 0, "a", strings.Repeat("x", 1<<20), strings.Repeat("y", 3<<20), "b")
-			putRecords(t, c, &kgo.Record{Topic: topic, Key: bytes.Repeat([]byte("k"), 2<<20), Value: []byte("v")}, &kgo.Record{Topic: topic, Value: []byte("c")})
+			putRecords(t, c, &kgo.Record{Topic: topic, Key: bytes.Repeat([]byte("k"), 2<<20), Value: []byte("v")},
+				&kgo.Record{Topic: topic, Value: []byte("c")})
 		}
 		cfg := config(addrs, topic)
 		cfg.MaxEventBytes, cfg.MaxBatchBytes = 1<<20, 8<<20
@@ -116,7 +118,8 @@ func TestF25TooLarge(t *testing.T) {
 func TestF25BatchTooLarge(t *testing.T) {
 	each(t, func(t *testing.T, addrs []string) {
 		topic := testbed.Topic(t, addrs, 1, "max.message.bytes=50000000")
-		c := client(t, addrs, kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerBatchMaxBytes(45<<20), kgo.BrokerMaxWriteBytes(60<<20))
+		c := client(t, addrs, kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerBatchMaxBytes(45<<20),
+			kgo.BrokerMaxWriteBytes(60<<20))
 		put(t, c, topic, 0, "a", strings.Repeat("x", 40<<20), "b")
 		put(t, c, topic, 0, "c")
 		cfg := config(addrs, topic)

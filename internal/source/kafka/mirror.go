@@ -54,7 +54,9 @@ func (s *Source) commitGroup(ctx context.Context, client *kafkanet.Client, posit
 			topics[at.topic] = append(topics[at.topic], kafka.OffsetCommit{Partition: at.id, Offset: at.offset})
 		}
 	}
-	res, err := client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: s.cfg.Group, GenerationID: -1, Topics: topics})
+	res, err := client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
+		GroupID: s.cfg.Group, GenerationID: -1, Topics: topics,
+	})
 	if err != nil {
 		return err
 	}

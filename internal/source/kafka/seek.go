@@ -52,7 +52,8 @@ func (s *Source) Seek(ctx context.Context, position string) ([]boundary.Position
 			return nil, fmt.Errorf("the topic %s was made anew: it has the id %s now, and the position is in %s",
 				topic, now.gen.id, at.gen.id)
 		case offset < have.first || offset > have.last:
-			return nil, fmt.Errorf("%s has the offsets %d to %d; there is nothing at %d", stream, have.first, have.last, offset)
+			return nil, fmt.Errorf("%s has the offsets %d to %d; there is nothing at %d", stream, have.first, have.last,
+				offset)
 		}
 		delete(want, stream)
 		now.offset = offset

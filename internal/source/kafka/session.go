@@ -190,7 +190,8 @@ func (r *session) request(leader int, parts []*partition) *request {
 // from asks for what follows an offset.
 func (p *partition) from(offset int64) fetch.RequestPartition {
 	return fetch.RequestPartition{
-		Partition: int32(p.id), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1, PartitionMaxBytes: partitionMost,
+		Partition: int32(p.id), CurrentLeaderEpoch: -1, FetchOffset: offset, LogStartOffset: -1,
+		PartitionMaxBytes: partitionMost,
 	}
 }
 

@@ -58,12 +58,15 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("format %q is not known: write json or raw", c.Format))
 	}
 	if !slices.Contains([]string{"", "earliest", "latest", "timestamp", "offsets"}, c.Start.At) {
-		errs = append(errs, fmt.Errorf("start %q is not known: write earliest, latest, timestamp or offsets", c.Start.At))
+		errs = append(errs, fmt.Errorf("start %q is not known: write earliest, latest, timestamp or offsets",
+			c.Start.At))
 	}
 	for stream, offset := range c.Start.Offsets {
 		topic, _, ok := parseStream(stream)
 		if !ok || !slices.Contains(c.Topics, topic) || offset < 0 {
-			errs = append(errs, fmt.Errorf("start offset %s: %d is not a partition of the topics, topic/number, and an offset", stream, offset))
+			errs = append(errs,
+				fmt.Errorf("start offset %s: %d is not a partition of the topics, topic/number, and an offset", stream,
+					offset))
 		}
 	}
 	return errors.Join(errs...)

@@ -37,7 +37,11 @@ func TestRecord(t *testing.T) {
 		topic := testbed.Topic(t, addrs, 1)
 		at := time.UnixMilli(1700000000123)
 		putRecords(t, client(t, addrs),
-			&kgo.Record{Topic: topic, Key: []byte("k"), Value: []byte(`{"a":1}`), Timestamp: at, Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("v")}, {Key: "bad", Value: []byte{0xff}}}},
+			&kgo.Record{
+				Topic: topic, Key: []byte("k"), Value: []byte(`{"a":1}`), Timestamp: at, Headers: []kgo.RecordHeader{
+					{Key: "h", Value: []byte("v")}, {Key: "bad", Value: []byte{0xff}},
+				},
+			},
 			&kgo.Record{Topic: topic, Key: []byte("gone")},
 			&kgo.Record{Topic: topic, Value: []byte{}},
 		)
@@ -46,7 +50,8 @@ func TestRecord(t *testing.T) {
 		wantTexts(t, f.texts(), `{"a":1}`, "null", "")
 		wantPlace(t, "the position", f.Items()[0].Pos, topic+"/0", 1)
 		m := f.metas[0]
-		if m.Key != "k" || m.Headers["h"] != "v" || m.Headers["bad"] != "\ufffd" || m.Topic != topic || m.Partition != 0 || m.Offset != 0 || !m.Timestamp.Equal(at) {
+		if m.Key != "k" || m.Headers["h"] != "v" || m.Headers["bad"] != "\ufffd" || m.Topic != topic ||
+			m.Partition != 0 || m.Offset != 0 || !m.Timestamp.Equal(at) {
 			t.Errorf("meta %+v", m)
 		}
 		if m := f.metas[1]; m.Key != "gone" || m.Offset != 1 || m.Headers != nil {
@@ -74,7 +79,9 @@ func TestStart(t *testing.T) {
 		c := client(t, addrs)
 		begin := time.UnixMilli(1700000000000)
 		for i := range 6 {
-			putRecords(t, c, &kgo.Record{Topic: topic, Value: []byte(strconv.Itoa(i)), Timestamp: begin.Add(time.Duration(i) * time.Second)})
+			putRecords(t, c, &kgo.Record{
+				Topic: topic, Value: []byte(strconv.Itoa(i)), Timestamp: begin.Add(time.Duration(i) * time.Second),
+			})
 		}
 		for name, x := range map[string]struct {
 			start Start
@@ -328,7 +335,9 @@ func TestLag(t *testing.T) {
 
 // What cannot be is refused with all that is wrong.
 func TestValidate(t *testing.T) {
-	_, err := New(Config{Topics: []string{"a", "a"}, Format: "xml", Start: Start{At: "soon", Offsets: map[string]int64{"b/0": 1}}})
+	_, err := New(Config{
+		Topics: []string{"a", "a"}, Format: "xml", Start: Start{At: "soon", Offsets: map[string]int64{"b/0": 1}},
+	})
 	for _, want := range []string{"brokers are missing", "named twice", "xml", "soon", "b/0"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

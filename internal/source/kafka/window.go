@@ -117,7 +117,8 @@ func decompressor(b *batch, limit int) (src io.Reader, closer func(), err error)
 	case 3:
 		return lz4.NewReader(raw), nothing, nil
 	case 4:
-		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, nothing, err
 		}

@@ -254,7 +254,8 @@ func (p *poller) read(ctx context.Context, resp *http.Response) (answer, error) 
 	case resp.StatusCode == http.StatusNoContent:
 		return answer{}, nil
 	case resp.StatusCode != http.StatusOK:
-		text := strings.TrimSpace(fmt.Sprintf("%s answered %d %s", p.host, resp.StatusCode, http.StatusText(resp.StatusCode)))
+		text := strings.TrimSpace(fmt.Sprintf("%s answered %d %s", p.host, resp.StatusCode,
+			http.StatusText(resp.StatusCode)))
 		return answer{}, &failure{text: text, after: outbound.RetryAfter(resp.Header, time.Now())}
 	}
 	if kind := resp.Header.Get("Content-Type"); !mayBeJSON(kind) {
@@ -294,7 +295,8 @@ func mayBeJSON(contentType string) bool {
 		return false
 	}
 	switch kind {
-	case "application/json", "text/json", "text/plain", "application/octet-stream", "application/javascript", "text/javascript":
+	case "application/json", "text/json", "text/plain", "application/octet-stream", "application/javascript",
+		"text/javascript":
 		return true
 	}
 	return strings.HasSuffix(kind, "+json")
@@ -313,7 +315,9 @@ func (p *poller) take(ctx context.Context, a answer, out accumulator.Out) error 
 		return nil
 	}
 	p.digest = digest
-	ev := boundary.Event{Raw: a.body, At: time.Now(), Pos: boundary.Position{Stream: streamPrefix + digest, Offset: p.number}}
+	ev := boundary.Event{
+		Raw: a.body, At: time.Now(), Pos: boundary.Position{Stream: streamPrefix + digest, Offset: p.number},
+	}
 	if a.large {
 		return out.Refuse(ctx, ev, &accumulator.BadEvent{Stage: "size", Code: "too_large",
 			Text: fmt.Sprintf("the document has more than %d bytes, the limit", p.cfg.MaxBytes)})

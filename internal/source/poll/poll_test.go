@@ -160,32 +160,35 @@ func want(t *testing.T, got []string, want ...string) {
 func TestUnchangedIsNoEvent(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
-	got := polled(t, Config{Headers: []outbound.Header{{Name: "X-Key", Value: "hunter2"}}}, nil, 4, func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		asked = append(asked, r.Header.Get("If-None-Match")+"/"+r.Header.Get("If-Modified-Since")+"/"+r.Header.Get("X-Key"))
-		switch n := len(asked); n {
-		case 1:
-			w.Header().Set("ETag", `"one"`)
-			w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 05:00:00 GMT")
-			fmt.Fprint(w, `[1,2]`)
-		case 2:
-			w.WriteHeader(http.StatusNotModified)
-		case 3: // a new tag, the same document
-			w.Header().Set("ETag", `"two"`)
-			fmt.Fprint(w, `[1,2]`)
-		case 4:
-			w.WriteHeader(http.StatusNoContent)
-		case 5:
-			fmt.Fprint(w, "  \n")
-		default:
-			fmt.Fprint(w, `{"n":`, min(n, 7), `}`)
-		}
-	})
+	got := polled(t, Config{Headers: []outbound.Header{{Name: "X-Key", Value: "hunter2"}}}, nil, 4,
+		func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, r.Header.Get("If-None-Match")+"/"+r.Header.Get("If-Modified-Since")+"/"+
+				r.Header.Get("X-Key"))
+			switch n := len(asked); n {
+			case 1:
+				w.Header().Set("ETag", `"one"`)
+				w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 05:00:00 GMT")
+				fmt.Fprint(w, `[1,2]`)
+			case 2:
+				w.WriteHeader(http.StatusNotModified)
+			case 3: // a new tag, the same document
+				w.Header().Set("ETag", `"two"`)
+				fmt.Fprint(w, `[1,2]`)
+			case 4:
+				w.WriteHeader(http.StatusNoContent)
+			case 5:
+				fmt.Fprint(w, "  \n")
+			default:
+				fmt.Fprint(w, `{"n":`, min(n, 7), `}`)
+			}
+		})
 	want(t, got, "1 [1,2]", "live", `6 {"n":6}`, `7 {"n":7}`)
 	mu.Lock()
 	defer mu.Unlock()
-	want(t, asked[:4], "//hunter2", `"one"/Sat, 21 Nov 2026 05:00:00 GMT/hunter2`, `"one"/Sat, 21 Nov 2026 05:00:00 GMT/hunter2`, `"two"//hunter2`)
+	want(t, asked[:4], "//hunter2", `"one"/Sat, 21 Nov 2026 05:00:00 GMT/hunter2`,
+		`"one"/Sat, 21 Nov 2026 05:00:00 GMT/hunter2`, `"two"//hunter2`)
 }
 
 // What was read before a restart is not an event again after it.
@@ -209,7 +212,9 @@ func TestFailures(t *testing.T) {
 		h    http.HandlerFunc
 		want string
 	}{
-		"status":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "hunter2", http.StatusForbidden) }, "HOST answered 403 Forbidden"},
+		"status": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "hunter2", http.StatusForbidden)
+		}, "HOST answered 403 Forbidden"},
 		"strange": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(299) }, "HOST answered 299"},
 		"content type": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -217,15 +222,19 @@ func TestFailures(t *testing.T) {
 		}, `HOST answered "text/html; charset=utf-8", not JSON`},
 		"metadata": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
-		}, "ask HOST: the address 169.254.169.254 is link-local, and calls to it are not allowed; if it is meant, start the daemon with --allow-outbound"},
+		}, "ask HOST: the address 169.254.169.254 is link-local, and calls to it are not allowed; if it is meant, " +
+			"start the daemon with --allow-outbound"},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"n":`)
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}, "ask HOST: unexpected EOF"},
-		"closed":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ask HOST: EOF"},
-		"slow header": {func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "HOST did not answer within 400ms"},
+		"closed": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ask HOST: EOF"},
+		"slow header": {func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, "HOST did not answer within 400ms"},
 		"slow body": {func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"n":`)
 			w.(http.Flusher).Flush()
@@ -251,7 +260,9 @@ func TestFailures(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, 1) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, 1)
+	}))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	defer s.Close()
@@ -320,7 +331,8 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for _, c := range []Config{{}, {URL: "ftp://x", Every: 1}, {URL: "http://x"}, {URL: "http:///p", Every: 1}, {URL: "http://x", Every: 1, Timeout: -1}, {URL: "http://x", Every: 1}} {
+	for _, c := range []Config{{}, {URL: "ftp://x", Every: 1}, {URL: "http://x"}, {URL: "http:///p", Every: 1},
+		{URL: "http://x", Every: 1, Timeout: -1}, {URL: "http://x", Every: 1}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)
 		}

@@ -194,12 +194,15 @@ func (r *reader) connect(ctx context.Context) (*websocket.Conn, error) {
 	defer cancel()
 	header := http.Header{"User-Agent": {"graphd"}}
 	outbound.Set(header, r.cfg.Headers)
-	conn, resp, err := websocket.Dial(connecting, r.cfg.URL, &websocket.DialOptions{HTTPClient: r.client, HTTPHeader: header})
+	conn, resp, err := websocket.Dial(connecting, r.cfg.URL, &websocket.DialOptions{
+		HTTPClient: r.client, HTTPHeader: header,
+	})
 	switch {
 	case err != nil && connecting.Err() != nil && ctx.Err() == nil:
 		return nil, fmt.Errorf("%s did not answer within %v", r.host, connectTimeout)
 	case err != nil && resp != nil:
-		return nil, fmt.Errorf("%s answered %s, not a WebSocket", r.host, strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))))
+		return nil, fmt.Errorf("%s answered %s, not a WebSocket", r.host,
+			strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))))
 	case err != nil:
 		return nil, fmt.Errorf("connect to %s: %w", r.host, outbound.Cause(err))
 	}
@@ -238,7 +241,10 @@ func (r *reader) read(ctx context.Context, conn *websocket.Conn) error {
 // refuse makes a dead letter of a message over the limit, whose bytes were not kept.
 func (r *reader) refuse(ctx context.Context) error {
 	r.number++
-	bad := &accumulator.BadEvent{Stage: "size", Code: "too_large", Text: fmt.Sprintf("the message has more than %d bytes, the limit", r.cfg.MaxBytes)}
+	bad := &accumulator.BadEvent{
+		Stage: "size", Code: "too_large", Text: fmt.Sprintf("the message has more than %d bytes, the limit",
+			r.cfg.MaxBytes),
+	}
 	ev := boundary.Event{At: time.Now(), Pos: boundary.Position{Stream: stream, Offset: r.number}}
 	if err := r.out.Refuse(ctx, ev, bad); err != nil {
 		return err

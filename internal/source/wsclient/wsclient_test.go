@@ -147,7 +147,8 @@ type running struct {
 func run(t *testing.T, c Config, room int) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{t: t, out: &told{make(chan string, room)}, stop: cancel, done: make(chan error, 1), host: strings.Split(c.URL, "/")[2]}
+	r := &running{t: t, out: &told{make(chan string, room)}, stop: cancel, done: make(chan error, 1),
+		host: strings.Split(c.URL, "/")[2]}
 	s := source(t, c)
 	go func() { r.done <- s.Run(ctx, nil, r.out) }()
 	return r
@@ -198,7 +199,9 @@ func TestReconnectSubscribesAgain(t *testing.T) {
 	url := serve(t, func(ctx context.Context, c *websocket.Conn, n int64, r *http.Request) {
 		for range 2 {
 			_, text, err := c.Read(ctx)
-			if err != nil || c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `"%d %s %s"`, n, r.Header.Get("X-Name"), text)) != nil {
+			if err != nil ||
+				c.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `"%d %s %s"`, n, r.Header.Get("X-Name"),
+					text)) != nil {
 				return
 			}
 		}
@@ -208,7 +211,11 @@ func TestReconnectSubscribesAgain(t *testing.T) {
 		}
 		c.Read(ctx)
 	})
-	r := run(t, Config{URL: url + "/?token=hunter2", Subscribe: []string{"all", `{"op":1}`}, Headers: []outbound.Header{{Name: "X-Name", Value: "me"}}}, 100)
+	r := run(t, Config{
+		URL: url + "/?token=hunter2", Subscribe: []string{"all", `{"op":1}`}, Headers: []outbound.Header{
+			{Name: "X-Name", Value: "me"},
+		},
+	}, 100)
 	defer r.end()
 	r.want("live", `1 "1 me all"`, `2 "1 me {"op":1}"`,
 		"disconnected the connection to HOST was lost: it was closed with 1011 (StatusInternalError)",
@@ -302,7 +309,8 @@ func TestBrokenConnections(t *testing.T) {
 	defer s.Close()
 	r = run(t, Config{URL: "wss" + strings.TrimPrefix(s.URL, "https")}, 100)
 	defer r.end()
-	if got := r.next(); !strings.HasPrefix(got, "disconnected connect to HOST: ") || !strings.Contains(got, "certificate") {
+	if got := r.next(); !strings.HasPrefix(got, "disconnected connect to HOST: ") ||
+		!strings.Contains(got, "certificate") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -336,7 +344,9 @@ func TestRefusedConnections(t *testing.T) {
 
 // The pauses double up to a minute, and are never less than half of that.
 func TestPause(t *testing.T) {
-	for failed, most := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 5: 32 * time.Second, 6: time.Minute, 60: time.Minute} {
+	for failed, most := range map[int]time.Duration{
+		0: time.Second, 1: 2 * time.Second, 5: 32 * time.Second, 6: time.Minute, 60: time.Minute,
+	} {
 		if a, b := pause(failed, 0), pause(failed, 1); a != most/2 || b != most {
 			t.Errorf("%d failed: %v to %v, want %v to %v", failed, a, b, most/2, most)
 		}

@@ -18,7 +18,8 @@ const KafkaVersion = "4.1.1"
 const project = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
  <groupId>graphd</groupId><artifactId>testbed</artifactId><version>1</version><packaging>pom</packaging>
  <dependencies>
-  <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>` + KafkaVersion + `</version></dependency>
+  <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
+   <version>` + KafkaVersion + `</version></dependency>
   <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
  </dependencies></project>
 `
@@ -44,7 +45,8 @@ func KafkaJars(ctx context.Context) (string, error) {
 	}
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
-		return "", fmt.Errorf("Maven, to fetch Kafka %s (on Debian: apt-get install maven): %w", KafkaVersion, ErrMissing)
+		return "", fmt.Errorf("Maven, to fetch Kafka %s (on Debian: apt-get install maven): %w", KafkaVersion,
+			ErrMissing)
 	}
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache of Kafka's jars: %w", err)
@@ -72,7 +74,8 @@ func fetch(ctx context.Context, mvn, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(project), 0o644); err != nil {
 		return fmt.Errorf("write Maven's project: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, mvn, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime")
+	cmd := exec.CommandContext(ctx, mvn, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib",
+		"-DincludeScope=runtime")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -67,7 +67,8 @@ func (k *Kafka) create(ctx context.Context, cfg KafkaConfig) error {
 	for i := range n {
 		home := filepath.Join(k.dir, strconv.Itoa(i+1))
 		b := &broker{
-			addr: "127.0.0.1:" + strconv.Itoa(ports[i]), config: filepath.Join(home, "server.properties"), log: filepath.Join(home, "log"),
+			addr: "127.0.0.1:" + strconv.Itoa(ports[i]), config: filepath.Join(home, "server.properties"),
+			log: filepath.Join(home, "log"),
 		}
 		text := properties(i+1, n, b.addr, ports[n+i], strings.Join(voters, ","), filepath.Join(home, "data"))
 		text = append(text, cfg.Properties...)

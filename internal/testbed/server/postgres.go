@@ -33,7 +33,8 @@ func PostgresBin() (string, error) {
 	}
 	bin := newest("/usr/lib/postgresql/*/bin", func(p string) string { return filepath.Base(filepath.Dir(p)) })
 	if bin == "" {
-		return "", fmt.Errorf("PostgreSQL (initdb is not in the path; on Debian: apt-get install postgresql): %w", ErrMissing)
+		return "", fmt.Errorf("PostgreSQL (initdb is not in the path; on Debian: apt-get install postgresql): %w",
+			ErrMissing)
 	}
 	return bin, nil
 }
@@ -63,7 +64,8 @@ func (p *Postgres) create(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	initdb := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), "-D", p.data(), "-U", "graphd", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), "-D", p.data(), "-U", "graphd", "-A", "trust",
+		"-E", "UTF8", "--locale=C", "--no-sync")
 	initdb.Dir, initdb.SysProcAttr = p.dir, attr
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)

@@ -37,7 +37,9 @@ func TestValues(t *testing.T) {
 		s string
 		b []byte
 	}{
-		{0, "", []byte{}}, {math.MinInt64, "a\x00b", []byte{0, 1, 0xff}}, {math.MaxInt64, "'; DROP TABLE v; --", bytes.Repeat([]byte("x"), 1<<20)},
+		{0, "", []byte{}}, {math.MinInt64, "a\x00b", []byte{0, 1, 0xff}}, {
+			math.MaxInt64, "'; DROP TABLE v; --", bytes.Repeat([]byte("x"), 1<<20),
+		},
 		{-1, "日本", []byte("blob")}, {1, "not \xff UTF-8", []byte{0xff}},
 	}
 	for _, test := range tests {

@@ -49,7 +49,8 @@ type Document struct {
 // of data; there is a problem then.
 func Load(data []byte, maxBytes, maxDepth int) (*Document, []Problem) {
 	if len(data) > maxBytes {
-		return fail(1, 1, CodeTooLarge, "the declaration has %d bytes, more than the %d allowed; split it into several graphs", len(data), maxBytes)
+		return fail(1, 1, CodeTooLarge,
+			"the declaration has %d bytes, more than the %d allowed; split it into several graphs", len(data), maxBytes)
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	d := &Document{Source: newSource(text)}
@@ -63,7 +64,8 @@ func Load(data []byte, maxBytes, maxDepth int) (*Document, []Problem) {
 		return nil, problems
 	}
 	if n := tooDeep(d.Root, maxDepth); n != nil {
-		return fail(n.Line, n.Column, CodeTooDeep, "the declaration is nested deeper than %d levels; flatten it", maxDepth)
+		return fail(n.Line, n.Column, CodeTooDeep, "the declaration is nested deeper than %d levels; flatten it",
+			maxDepth)
 	}
 	return d, problems
 }
@@ -115,10 +117,20 @@ func (d *Document) read() []Problem {
 	}
 	switch {
 	case errors.Is(r.err, io.EOF):
-		return []Problem{{Line: 1, Column: 1, Code: CodeEmpty, Text: "the declaration is empty; it needs at least graph and accumulators"}}
+		return []Problem{
+			{
+				Line: 1, Column: 1, Code: CodeEmpty,
+				Text: "the declaration is empty; it needs at least graph and accumulators",
+			},
+		}
 	case r.second != nil:
 		d.Root = r.root
-		return []Problem{{Line: r.second.Line, Column: r.second.Column, Code: CodeSeveral, Text: "a second document starts here; write one declaration per file"}}
+		return []Problem{
+			{
+				Line: r.second.Line, Column: r.second.Column, Code: CodeSeveral,
+				Text: "a second document starts here; write one declaration per file",
+			},
+		}
 	}
 	d.Root = r.root
 	return nil
@@ -204,7 +216,10 @@ func syntaxProblem(src *Source, r reading) Problem {
 	}
 	line, column := src.Place(max(seen-1, 0))
 	if strings.Contains(message, controlCharacters) {
-		return Problem{Line: line, Column: column, Code: CodeSyntax, Text: "the declaration holds a control character here; remove it"}
+		return Problem{
+			Line: line, Column: column, Code: CodeSyntax,
+			Text: "the declaration holds a control character here; remove it",
+		}
 	}
 	// The scanner's own line is right. The parser's is the one above the block that
 	// it was in, where what it missed may have been opened.

@@ -65,7 +65,9 @@ func (p *repairer) repair(r reading) (next reading, ok bool) {
 				continue
 			}
 			if next, ok = p.takeOut(r, start+v.from, start+v.to); ok {
-				p.done = append(p.done, repair{line: n, column: utf8.RuneCountInString(line[:v.from]) + 1, text: advice(r.err)})
+				p.done = append(p.done, repair{
+					line: n, column: utf8.RuneCountInString(line[:v.from]) + 1, text: advice(r.err),
+				})
 				return next, true
 			}
 		}

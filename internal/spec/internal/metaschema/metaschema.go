@@ -70,7 +70,9 @@ func leaves(e *jsonschema.ValidationError) []Problem {
 		}
 		if at := fmt.Sprint(e.InstanceLocation); len(e.Causes) == 0 && !seen[at] {
 			seen[at] = true
-			problems = append(problems, Problem{Pointer: e.InstanceLocation, Text: oneLine(e.ErrorKind.LocalizedString(printer))})
+			problems = append(problems, Problem{
+				Pointer: e.InstanceLocation, Text: oneLine(e.ErrorKind.LocalizedString(printer)),
+			})
 		}
 	}
 	walk(e)

@@ -12,7 +12,9 @@ func TestCheck(t *testing.T) {
 	var c Checker
 	for _, s := range []any{
 		map[string]any{},
-		map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"minimum": int64(0), "maximum": 1.5}}},
+		map[string]any{
+			"type": "object", "properties": map[string]any{"n": map[string]any{"minimum": int64(0), "maximum": 1.5}},
+		},
 		map[string]any{"$ref": "#/$defs/x", "$defs": map[string]any{"x": true}},
 	} {
 		if problems := c.Check(s); problems != nil {
@@ -27,7 +29,8 @@ func TestCheck(t *testing.T) {
 		"":                    {"$ref": "#/$defs/none"},
 	} {
 		problems := c.Check(bad)
-		if len(problems) != 1 || strings.Join(problems[0].Pointer, "/") != name || strings.Contains(problems[0].Text, "\n") {
+		if len(problems) != 1 || strings.Join(problems[0].Pointer, "/") != name ||
+			strings.Contains(problems[0].Text, "\n") {
 			t.Errorf("%v: got %q", bad, problems)
 		}
 	}

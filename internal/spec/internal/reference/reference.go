@@ -72,7 +72,9 @@ func (x *Expander) Expand(raw string) (text string, found bool, err error) {
 			return "", true, err
 		}
 		if x.Budget -= len(part); x.Budget < 0 {
-			return "", true, &Error{CodeTooLarge, "the references of the declaration expand to too much; shorten what they stand for"}
+			return "", true, &Error{
+				CodeTooLarge, "the references of the declaration expand to too much; shorten what they stand for",
+			}
 		}
 		b.WriteString(part)
 		found = true
@@ -99,9 +101,15 @@ func (x *Expander) resolve(inner string) (string, error) {
 	case hasDefault && (!r.ok || r.text == ""):
 		return fallback, nil
 	case !r.ok && strings.HasPrefix(name, "file:"):
-		return "", &Error{CodeUnset, fmt.Sprintf("there is no file %q; create it or give a default with ${%s:-…}", shown[len("file:"):], shown)}
+		return "", &Error{
+			CodeUnset, fmt.Sprintf("there is no file %q; create it or give a default with ${%s:-…}",
+				shown[len("file:"):], shown),
+		}
 	case !r.ok:
-		return "", &Error{CodeUnset, fmt.Sprintf("%s is not set; set it in the environment or give a default with ${%s:-…}", shown, shown)}
+		return "", &Error{
+			CodeUnset, fmt.Sprintf("%s is not set; set it in the environment or give a default with ${%s:-…}", shown,
+				shown),
+		}
 	}
 	return r.text, nil
 }

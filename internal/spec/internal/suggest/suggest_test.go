@@ -40,7 +40,8 @@ func TestBudget(t *testing.T) {
 func TestName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"OrderBook": "order_book", "order-book": "order_book", "order book!": "order_book", "1st": "", "é": "", "_x": "x", "URL": "url",
+		"OrderBook": "order_book", "order-book": "order_book", "order book!": "order_book", "1st": "", "é": "",
+		"_x": "x", "URL": "url",
 	} {
 		if got := Name(name); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
@@ -51,7 +52,8 @@ func TestName(t *testing.T) {
 func TestDuration(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"7d": "168h", "2 weeks": "336h", "5 sec": "5s", "10 minutes": "10m", "1 hour": "1h", "3 hrs": "3h", "20 msec": "20ms", "5 us": "5us",
+		"7d": "168h", "2 weeks": "336h", "5 sec": "5s", "10 minutes": "10m", "1 hour": "1h", "3 hrs": "3h",
+		"20 msec": "20ms", "5 us": "5us",
 		"30": "", "soon": "", "99999999999d": "", "5 parsecs": "",
 	} {
 		if got := Duration(text); got != want {
