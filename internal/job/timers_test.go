@@ -126,7 +126,8 @@ func TestM8WaitsAroundTheYear1970(t *testing.T) {
 		ms   int
 		want string
 	}{
-		{0, `"1970-01-01T00:00:05.000Z"`}, {-1, `"1970-01-01T00:00:04.999Z"`}, {-86_400_000, `"1969-12-31T00:00:05.000Z"`},
+		{0, `"1970-01-01T00:00:05.000Z"`}, {-1, `"1970-01-01T00:00:04.999Z"`},
+		{-86_400_000, `"1969-12-31T00:00:05.000Z"`},
 		{-5000, `"1970-01-01T00:00:00.000Z"`},
 	} {
 		line := fmt.Sprintf("{\"at\":%d,\"v\":1}\n", c.ms)
@@ -170,7 +171,8 @@ func TestM26RunHonoursItsContextBetweenEvents(t *testing.T) {
 			cancel(nil)
 		}
 	}}
-	_, err := job.Run(ctx, job.Config{Unit: u, Inputs: []job.Reader{in, &endless{read: func(int) {}}}, Sinks: []sink.Sink{nil}})
+	inputs := []job.Reader{in, &endless{read: func(int) {}}}
+	_, err := job.Run(ctx, job.Config{Unit: u, Inputs: inputs, Sinks: []sink.Sink{nil}})
 	if !errors.Is(err, context.Canceled) || in.n > 2 {
 		t.Fatalf("%v after %d events", err, in.n)
 	}

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -87,9 +88,6 @@ func (c *Core) count(taken uint64) {
 
 // unlock begins to count anew: another instant has come, or new input.
 func (c *Core) unlock() {
-	if c.micro == 0 {
-		return
-	}
 	locked := c.Livelocked()
 	if c.micro = 0; locked {
 		c.reassess()
@@ -100,11 +98,7 @@ func (c *Core) unlock() {
 // [Config.MaxMicroEpochs] of them have taken nothing. No more are run until engine time moves
 // on (M17).
 func (c *Core) Livelocked() bool {
-	most := c.cfg.MaxMicroEpochs
-	if most == 0 {
-		most = DefaultMicroEpochs
-	}
-	return c.micro >= most
+	return c.micro >= cmp.Or(c.cfg.MaxMicroEpochs, DefaultMicroEpochs)
 }
 
 // Taken is how many boundaries cuts have taken so far, to an epoch or past a false guard.
