@@ -17,7 +17,7 @@ func (g *Graph) FlushLetters(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	if r.reactor.View().Letters == 0 {
+	if r.reactor.View().DeadLetters == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, busyAfter)

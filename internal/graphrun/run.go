@@ -379,9 +379,7 @@ func (r *run) mark(ctx context.Context, i int) (accumulator.Mark, []byte, error)
 	return r.reactor.ResumePoint(ctx, i) // what was asked for on an error may be on its way still
 }
 
-// lastSummary is the summary of a run whose reactor has ended: the core is nobody's any more.
+// lastSummary is the summary of a run whose reactor has ended.
 func (r *run) lastSummary() api.GraphSummary {
-	v := *r.reactor.View()
-	v.View, v.Checkpoint = r.reactor.Core.Look(), r.reactor.Checkpointed()
-	return r.describe(&v, time.Now())
+	return r.describe(r.reactor.View(), time.Now())
 }

@@ -126,7 +126,8 @@ func (r *Reactor) noted(err error, now time.Time) error {
 	c.failed = true
 	c.retryAt = now.Add(r.Interval)
 	r.giveTurn()
-	r.persistError(checkpointFails, "after a crash an epoch is noted before it is tried, and the store does not take it: "+err.Error())
+	r.persistError(checkpointFails,
+		"after a crash an epoch is noted before it is tried, and the store does not take it: "+err.Error())
 	return nil
 }
 

@@ -56,13 +56,13 @@ func (r *Reactor) seal(now time.Time) {
 	if r.held {
 		return
 	}
-	if r.Core.LettersPending() >= sealLetters {
+	if r.Core.DeadLettersPending() >= sealLetters {
 		r.sealNow = true
 	}
 	if r.inflight != nil || !r.due(now) {
 		return
 	}
-	settle := !r.settled && now.Sub(r.started) >= settleAfter
+	settle := !r.proven && now.Sub(r.started) >= provenAfter
 	if !r.Core.Changed() && !settle && len(r.waiters) == 0 && !r.unmarked() {
 		r.nextSeal = now.Add(r.Interval)
 		return // sealNow stays: it is for the next change
@@ -76,7 +76,7 @@ func (r *Reactor) seal(now time.Time) {
 	r.sealNow, r.lingerTo = false, time.Time{}
 	r.nextSeal = now.Add(r.Interval)
 	delivered := r.delivered()
-	r.takeRefused() // the dead letters of what counts as delivered are in the same commit
+	r.drainRefused() // the dead letters of what counts as delivered are in the same commit
 	s := &flight{Seal: r.Core.Seal(now), settled: settle, delivered: delivered}
 	r.inflight, r.sealedTo = s, s.Epoch
 	r.launch()
@@ -229,8 +229,8 @@ func final(err error) bool {
 	return errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, ErrDisowned)
 }
 
-// settle takes in the outcome of the commit in flight.
-func (r *Reactor) settle(done committed) error {
+// commitDone takes in the outcome of the commit in flight.
+func (r *Reactor) commitDone(done committed) error {
 	r.shown.stirred = true // what is held, and how far the store is
 	s := done.seal
 	r.inflight, r.shown.stirred = nil, true
@@ -268,7 +268,7 @@ func (r *Reactor) settle(done committed) error {
 	r.committedAll(s)
 	r.progress(s.Epoch)
 	if s.settled {
-		r.settled = true
+		r.proven = true
 	}
 	r.answer(func(w waiter) bool { return w.from <= r.seq }, nil)
 	return nil
@@ -312,9 +312,7 @@ func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
 	}
 }
 
-// Checkpointed is where the durable state stands. It must be called within Do, or after the end.
-func (r *Reactor) Checkpointed() CheckpointStatus { return r.checkpointed() }
-
+// checkpointed is where the durable state stands.
 func (r *Reactor) checkpointed() CheckpointStatus {
 	r.sealed.JournalFailed = r.pipe.failed
 	return r.sealed

@@ -320,8 +320,8 @@ func (r *Reactor) DeadLetter(ctx context.Context, m *sink.Message, code, reason 
 	}
 }
 
-// takeRefused makes dead letters of what the writers have refused.
-func (r *Reactor) takeRefused() {
+// drainRefused makes dead letters of what the writers have refused.
+func (r *Reactor) drainRefused() {
 	for range len(r.refused) {
 		f := <-r.refused
 		r.deadLetter(&f)

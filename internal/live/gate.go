@@ -35,7 +35,7 @@ func (g *Gate) Use() (used, most, waited int64) {
 
 // enter takes a place for r, or puts r among those who wait.
 func (g *Gate) enter(r *Reactor) bool {
-	if g == nil || g.take() {
+	if g == nil || g.tryEnter() {
 		return true
 	}
 	g.full.Add(1)
@@ -43,14 +43,14 @@ func (g *Gate) enter(r *Reactor) bool {
 	g.waiting = append(g.waiting, r)
 	g.mu.Unlock()
 	// A place may have come free before r was among those who wait.
-	if g.take() {
+	if g.tryEnter() {
 		g.forget(r)
 		return true
 	}
 	return false
 }
 
-func (g *Gate) take() bool {
+func (g *Gate) tryEnter() bool {
 	if g.used.Add(1) <= g.most {
 		return true
 	}

@@ -52,7 +52,7 @@ func TestM4FullInputHoldsItsAccumulatorAlone(t *testing.T) {
 			t.Fatal("draining made room that only a cut can make")
 		}
 		r.c.Fire(r.now)
-		r.c.TakeFreed(inbox.Free)
+		r.c.DrainFreed(inbox.Free)
 		if err := <-put; err != nil {
 			t.Fatal(err)
 		}
@@ -91,8 +91,8 @@ func TestM4LatestConflatesInTheInbox(t *testing.T) {
 	inbox.Drain(r.now, r.c)
 	r.sent["b"] = 10
 	r.want(r.fire(), "out=[null,9]@1")
-	if books := r.books("b"); books.Received != 10 || books.Conflated != 9 || books.Consumed != 1 || r.c.LettersPending() != 5 {
-		t.Fatalf("%+v, %d letters", books, r.c.LettersPending())
+	if books := r.books("b"); books.Received != 10 || books.Conflated != 9 || books.Consumed != 1 || r.c.DeadLettersPending() != 5 {
+		t.Fatalf("%+v, %d letters", books, r.c.DeadLettersPending())
 	}
 }
 
@@ -141,7 +141,7 @@ func TestReactorIsIdleWhenNothingIsDue(t *testing.T) {
 	inbox, r := inboxOf(t, 2)
 	live := New(Options{Core: r.c, Inbox: inbox, Writers: make([]*Writer, 1), Interval: time.Second})
 	live.Clock = newClock(func() (wall, mono int64) { return r.now.UnixNano(), 0 })
-	live.settled, live.started = true, r.now
+	live.proven, live.started = true, r.now
 	live.nextSeal = r.now.Add(time.Second)
 	if d := live.sleep(r.now); d < time.Minute {
 		t.Fatalf("it sleeps for %v with nothing to do", d)

@@ -82,7 +82,7 @@ func (r *Reactor) write(now time.Time) {
 		return
 	}
 	if len(p.unsent) == 0 {
-		if p.unsent = r.Core.TakeJournal(); len(p.unsent) == 0 {
+		if p.unsent = r.Core.DrainJournal(); len(p.unsent) == 0 {
 			return
 		}
 	}
@@ -106,8 +106,8 @@ func (r *Reactor) write(now time.Time) {
 	})
 }
 
-// written takes in the outcome of the append on its way.
-func (r *Reactor) written(done appended, now time.Time) error {
+// appendDone takes in the outcome of the append on its way.
+func (r *Reactor) appendDone(done appended, now time.Time) error {
 	r.shown.stirred = true // what is held, and how far the store is
 	p := &r.pipe
 	p.inflight, r.shown.stirred = false, true

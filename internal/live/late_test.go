@@ -54,7 +54,7 @@ func TestM4LateEventsAreBounded(t *testing.T) {
 		fired := 0
 		for r.c.Fire(r.now) {
 			fired++
-			r.c.TakeFreed(inbox.Free)
+			r.c.DrainFreed(inbox.Free)
 		}
 		synctest.Wait()
 		if fired != 3 || len(put) != 1 || <-put != nil {
@@ -81,7 +81,7 @@ func TestM29LateEventsAreReplayed(t *testing.T) {
 		r.c.ResetReleased()
 	}
 	r.c.Admit(r.now, 0, withLate(3, 7), 0)
-	entries := r.c.TakeJournal()
+	entries := r.c.DrainJournal()
 
 	n := lateRig(t, journaled)
 	replayer := reactor.NewReplayer(n.c, checkpoint.Head{})

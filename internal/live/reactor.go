@@ -37,8 +37,8 @@ const (
 	maxHeldBytes = 64 << 20
 	// commitTimeout bounds one commit; past it the outcome is unknown and the graph reloads.
 	commitTimeout = 30 * time.Second
-	// settleAfter is how long a start must last to count as good (M43).
-	settleAfter = 5 * time.Second
+	// provenAfter is how long a start must last to count as good (M43).
+	provenAfter = 5 * time.Second
 )
 
 // Options are what a live reactor is made of.
@@ -110,7 +110,7 @@ type Reactor struct {
 	nextSeal   time.Time
 	started    time.Time
 	care       caution
-	settled    bool
+	proven     bool
 	sealed     CheckpointStatus
 	complained time.Time // when failing checkpoints were last logged; zero while they succeed
 	waiters    []waiter
@@ -180,11 +180,6 @@ func (r *Reactor) Room() {
 	}
 }
 
-// Do is Look, for those who have not moved to the commands yet.
-func (r *Reactor) Do(ctx context.Context, f func(c *reactor.Core, now time.Time)) error {
-	return r.Look(ctx, f)
-}
-
 // Run fires until ctx is done, then stops at the epoch boundary, waits for the writers to
 // be flushed, takes the final checkpoint and gives the graph back (M38). Any other return
 // is an error: the graph is to be rebuilt from its last checkpoint.
@@ -197,6 +192,12 @@ func (r *Reactor) Run(ctx context.Context) error {
 	defer r.cutOff()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
+	err := r.loop(ctx)
+	r.publish(r.Clock.Now())
+	return err
+}
+
+func (r *Reactor) loop(ctx context.Context) error {
 	r.started = r.Clock.Now()
 	r.nextSeal = r.started.Add(r.Interval)
 	timer := time.NewTimer(time.Hour)
@@ -228,11 +229,11 @@ func (r *Reactor) Run(ctx context.Context) error {
 			r.admit(now)
 			r.carryOut(c, now)
 		case done := <-r.commits:
-			if err := r.settle(done); err != nil {
+			if err := r.commitDone(done); err != nil {
 				return err
 			}
 		case done := <-r.pipe.appends:
-			if err := r.written(done, r.Clock.Now()); err != nil {
+			if err := r.appendDone(done, r.Clock.Now()); err != nil {
 				return err
 			}
 		case err := <-r.care.answered:
@@ -284,7 +285,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 		r.carryOut(<-r.commands, now)
 		busy = true
 	}
-	r.takeRefused()
+	r.drainRefused()
 	fired, free := r.fire(now)
 	busy = busy || fired
 	r.free = free
@@ -314,7 +315,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 func (r *Reactor) collect(now time.Time) error {
 	select {
 	case done := <-r.pipe.appends:
-		if err := r.written(done, now); err != nil {
+		if err := r.appendDone(done, now); err != nil {
 			return err
 		}
 	default:
@@ -328,146 +329,8 @@ func (r *Reactor) collect(now time.Time) error {
 	}
 	select {
 	case done := <-r.commits:
-		return r.settle(done)
+		return r.commitDone(done)
 	default:
 		return nil
 	}
-}
-
-// admit takes what accumulators have handed over, unless too many dead letters wait for the
-// store or the journal is behind; how they are it takes in all the same.
-func (r *Reactor) admit(now time.Time) bool {
-	if r.Core.LettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
-		return r.Inbox.DrainHealth(now, r.Core)
-	}
-	return r.Inbox.Drain(now, r.Core)
-}
-
-// fire runs epochs while the criteria hold, there is room for what they may emit, and nobody
-// else is waiting. free is false when something other than the criteria is in the way.
-func (r *Reactor) fire(now time.Time) (fired, free bool) {
-	if r.held {
-		return false, false
-	}
-	n := r.mayEmit()
-	if n <= 0 {
-		return false, false
-	}
-	if !r.Core.Wants(now) {
-		return false, true
-	}
-	if r.care.on {
-		if n = min(n, r.carefully(now)); n <= 0 {
-			return false, false
-		}
-	}
-	if !r.Epochs.enter(r) {
-		return false, false
-	}
-	defer r.Epochs.leave()
-	count, before := 0, r.Core.Epoch()
-	for count < n && r.Core.Fire(now) {
-		count++
-		if len(r.commands) > 0 {
-			break
-		}
-		now = r.Clock.Now()
-	}
-	if count == 0 {
-		return false, true
-	}
-	r.Fail.Hit("cut")
-	r.Core.TakeFreed(r.Inbox.Free)
-	r.tried(r.Core.Epoch() - before)
-	if r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
-		r.sealNow = true
-	}
-	return true, true
-}
-
-// mayEmit is how many epochs may run before something has to be looked at again: what they
-// emit must fit into the writers' queues, the outboxes, and what waits for a commit.
-func (r *Reactor) mayEmit() int {
-	if r.Core.LettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
-		return 0
-	}
-	n := fireBatch
-	held, bytes := r.Core.Held()
-	if held >= maxHeld || bytes >= maxHeldBytes {
-		return 0
-	}
-	for _, w := range r.Writers {
-		switch {
-		case w == nil:
-		case w.cfg.Outbox != nil:
-			n = min(n, w.Free()-held)
-		default:
-			n = min(n, w.Free()-r.pipe.waiting)
-		}
-	}
-	return n
-}
-
-// hand gives what was released to the writers, in a journaled graph once it is in the
-// journal, and lets the watchers look.
-func (r *Reactor) hand(now time.Time) {
-	if r.held {
-		return
-	}
-	if out := r.Core.Released(); r.Core.Config().Journal {
-		r.holdBack(out)
-	} else {
-		r.give(out)
-	}
-	r.Core.ResetReleased()
-	r.look(now)
-}
-
-func (r *Reactor) look(now time.Time) {
-	if r.Watch != nil {
-		r.watchAt = r.Watch(r.Core, now)
-	}
-}
-
-// give hands messages to their writers.
-func (r *Reactor) give(out []sink.Message) {
-	for i := range out {
-		if to := out[i].To; r.Writers[to] != nil {
-			r.staged[to] = append(r.staged[to], out[i])
-		}
-	}
-	for to, batch := range r.staged {
-		if len(batch) > 0 {
-			r.Writers[to].Put(batch)
-			clear(batch)
-			r.staged[to] = batch[:0]
-		}
-	}
-}
-
-// sleep is how long nothing will be due.
-func (r *Reactor) sleep(now time.Time) time.Duration {
-	until := now.Add(time.Hour)
-	sooner := func(at time.Time, ok bool) {
-		if ok && at.Before(until) {
-			until = at
-		}
-	}
-	sooner(r.watchAt, !r.watchAt.IsZero())
-	sooner(r.shown.showAt())
-	sooner(r.Clock.due(now))
-	if r.held { // nothing fires, and nothing goes to the store
-		sooner(r.Core.TickDue())
-		return max(0, until.Sub(now))
-	}
-	if r.free {
-		sooner(r.Core.Due())
-	} else {
-		sooner(r.Core.TickDue()) // what keeps it from firing says when it does no more
-	}
-	sooner(r.nextSeal, r.inflight == nil && (r.Core.Changed() || !r.settled || r.unmarked()))
-	sooner(r.lingerTo, r.inflight == nil && !r.lingerTo.IsZero())
-	sooner(r.pipe.retryAt, !r.pipe.inflight && len(r.pipe.unsent) > 0)
-	sooner(r.care.retryAt, r.care.on && now.Before(r.care.retryAt))
-	return max(0, until.Sub(now))
 }

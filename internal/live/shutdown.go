@@ -74,7 +74,7 @@ func (r *Reactor) flush(end context.Context) {
 	for {
 		select {
 		case <-flushed:
-			r.takeRefused()
+			r.drainRefused()
 			return
 		case f := <-r.refused:
 			r.deadLetter(&f)
@@ -111,11 +111,11 @@ func (r *Reactor) join(ctx context.Context) error {
 	for r.pipe.inflight || r.inflight != nil && r.inflight.launched {
 		select {
 		case done := <-r.commits:
-			if err := r.settle(done); err != nil {
+			if err := r.commitDone(done); err != nil {
 				return err
 			}
 		case done := <-r.pipe.appends:
-			if err := r.written(done, r.Clock.Now()); err != nil {
+			if err := r.appendDone(done, r.Clock.Now()); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -152,7 +152,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 			return errors.New(why)
 		}
 		delivered := r.delivered()
-		r.takeRefused() // dead letters of the last flush
+		r.drainRefused() // dead letters of the last flush
 		s := &flight{Seal: r.Core.Seal(r.Clock.Now()), settled: settled, delivered: delivered}
 		r.carry(s)
 		c := s.Commit()
@@ -180,7 +180,7 @@ func (r *Reactor) lastCommit(ctx context.Context) error {
 	if err := r.writeOut(ctx); err != nil {
 		return err
 	}
-	r.takeRefused()
+	r.drainRefused()
 	if r.Core.Changed() || len(r.waiters) > 0 || r.unmarked() {
 		err := r.commitNow(ctx, true)
 		r.answer(func(waiter) bool { return true }, err)

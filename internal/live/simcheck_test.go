@@ -91,7 +91,7 @@ func (o *owner) deliver(output, how int) {
 	batch := o.batches[output]
 	if len(batch) == 0 {
 		var more bool
-		batch, _, more = w.take(nil)
+		batch, _, more = w.pop(nil)
 		if len(batch) == 0 && more {
 			stored, err := w.cfg.Outbox.Read(context.Background(), w.delivered.Load())
 			if err != nil || len(stored) == 0 {
@@ -101,7 +101,7 @@ func (o *owner) deliver(output, how int) {
 				return
 			}
 			batch = stored
-			w.took(batch[len(batch)-1].Seq)
+			w.readTo(batch[len(batch)-1].Seq)
 		}
 	}
 	if o.w.bug == markFirst && len(batch) > 0 {

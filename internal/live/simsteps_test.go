@@ -299,7 +299,7 @@ func (o *owner) fire(force bool) {
 			w.wrong("an aside left a trace: %v, then %v", before, after)
 		}
 	}
-	o.core.TakeFreed(o.inbox.Free)
+	o.core.DrainFreed(o.inbox.Free)
 	w.note("fire %v epoch %d", force, o.core.Epoch())
 	o.turn()
 }

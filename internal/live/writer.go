@@ -240,7 +240,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	pause := w.cfg.Retry.backOff()
 	for ctx.Err() == nil {
 		var closing, more bool
-		batch, closing, more = w.take(batch)
+		batch, closing, more = w.pop(batch)
 		if len(batch) == 0 && more {
 			stored, err := w.cfg.Outbox.Read(ctx, w.delivered.Load())
 			if err == nil && len(stored) == 0 {
@@ -251,7 +251,7 @@ func (w *Writer) Run(ctx context.Context) error {
 				continue
 			}
 			batch = append(batch, stored...)
-			w.took(batch[len(batch)-1].Seq)
+			w.readTo(batch[len(batch)-1].Seq)
 		}
 		if len(batch) > 0 {
 			pause.Reset()
@@ -275,8 +275,8 @@ func (w *Writer) Run(ctx context.Context) error {
 	return w.cfg.Sink.Close(end)
 }
 
-// take swaps the queue for an empty array. more says that there is nothing in it but in the store.
-func (w *Writer) take(empty []sink.Message) (batch []sink.Message, closing, more bool) {
+// pop swaps the queue for an empty array. more says that there is nothing in it but in the store.
+func (w *Writer) pop(empty []sink.Message) (batch []sink.Message, closing, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(empty)
@@ -287,8 +287,8 @@ func (w *Writer) take(empty []sink.Message) (batch []sink.Message, closing, more
 	return batch, w.closing, w.cfg.Outbox != nil && w.next <= w.committed
 }
 
-// took notes that entries up to seq were read from the store.
-func (w *Writer) took(seq int64) {
+// readTo notes that entries up to seq were read from the store.
+func (w *Writer) readTo(seq int64) {
 	w.mu.Lock()
 	w.next = seq + 1
 	w.mu.Unlock()

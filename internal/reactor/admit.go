@@ -28,7 +28,7 @@ func (c *Core) Admit(now time.Time, i int, h *accumulator.Handoff, conflated int
 		c.admitLate(c.input(c.cfg.Inputs[i].LateTo), h.Late)
 	}
 	for k := range h.DeadLetters {
-		c.keepLetter(h.DeadLetters[k])
+		c.keepDeadLetter(h.DeadLetters[k])
 	}
 	acc.conflated += conflated
 	acc.mark = h.Mark
@@ -55,7 +55,7 @@ func (c *Core) admitShared(i int, bs []boundary.Boundary) {
 	first := !c.shared.slots[i].arrived()
 	for n := range bs {
 		c.admitted++
-		c.take(c.shared, i, &bs[n])
+		c.lineUp(c.shared, i, &bs[n])
 	}
 	c.shared.waits = false
 	c.changes.slots[i] = true
@@ -70,11 +70,11 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 		b := &bs[n]
 		c.admitted++
 		if b.Key == "" {
-			c.bury(i, b, "key", "key_missing", "the boundary came without a key", 0)
+			c.deadLetter(i, b, "key", "key_missing", "the boundary came without a key", 0)
 			continue
 		}
 		k := c.arrive(b.Key)
-		c.take(k, i, b)
+		c.lineUp(k, i, b)
 		c.changes.touch(k)
 		if k.on != offAgenda && !c.timed {
 			continue // what completed its criteria came before
@@ -89,8 +89,8 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 	}
 }
 
-// take lets a boundary, admitted last, wait for a cut as the input's strategy says (M9).
-func (c *Core) take(k *cell, i int, b *boundary.Boundary) {
+// lineUp lets a boundary, admitted last, wait for a cut as the input's strategy says (M9).
+func (c *Core) lineUp(k *cell, i int, b *boundary.Boundary) {
 	switch in := &c.cfg.Inputs[i]; {
 	case in.bounded():
 		c.push(k, i, queued{b: b, seq: c.admitted, since: c.admitted, at: nano(c.now)})
@@ -102,8 +102,8 @@ func (c *Core) take(k *cell, i int, b *boundary.Boundary) {
 	c.arrived(k, i)
 }
 
-// keepLetter gives a dead letter its id and keeps it for the next seal.
-func (c *Core) keepLetter(l checkpoint.DeadLetter) {
+// keepDeadLetter gives a dead letter its id and keeps it for the next seal.
+func (c *Core) keepDeadLetter(l checkpoint.DeadLetter) {
 	c.letterNo++
 	c.countReason(&l)
 	if l.At.IsZero() {
@@ -111,7 +111,7 @@ func (c *Core) keepLetter(l checkpoint.DeadLetter) {
 	}
 	// Sorts by time; the incarnation and the running number make it unique.
 	l.ID = fmt.Sprintf("%012x-%x-%06x", l.At.UnixMilli(), c.cfg.Incarnation, c.letterNo)
-	c.letters = append(c.letters, l)
+	c.deadLetters = append(c.deadLetters, l)
 }
 
 // maxReasons bounds the codes that are counted apart, for a sink may make its own.
@@ -134,8 +134,8 @@ func (c *Core) countReason(l *checkpoint.DeadLetter) {
 	a.reasons[code] += l.Events
 }
 
-// bury turns a boundary that an epoch could not use into a dead letter (M5).
-func (c *Core) bury(i int, b *boundary.Boundary, stage, code, reason string, epoch int64) {
+// deadLetter turns a boundary that an epoch could not use into a dead letter (M5).
+func (c *Core) deadLetter(i int, b *boundary.Boundary, stage, code, reason string, epoch int64) {
 	c.accs[i].dead += b.Events
 	l := checkpoint.DeadLetter{
 		At: c.now, Accumulator: c.cfg.Inputs[i].Name, Stage: stage, Code: code, Reason: reason,
@@ -146,13 +146,13 @@ func (c *Core) bury(i int, b *boundary.Boundary, stage, code, reason string, epo
 	} else {
 		l.Payload, l.Folded = b.Value.AppendJSON(nil), true
 	}
-	c.keepLetter(l)
+	c.keepDeadLetter(l)
 }
 
 // DeadLetterMessage keeps an output that its sink refused for good. The events behind it were
 // consumed by its epoch, so the dead letter accounts for none.
 func (c *Core) DeadLetterMessage(m *sink.Message, code, reason string) {
-	c.keepLetter(checkpoint.DeadLetter{
+	c.keepDeadLetter(checkpoint.DeadLetter{
 		Stage: "sink", Code: code, Reason: "output " + m.Output + ": " + reason, Epoch: m.Epoch,
 		Key: string(m.Key), Payload: m.Value.AppendJSON(nil), Folded: true,
 	})

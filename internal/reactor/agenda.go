@@ -34,8 +34,8 @@ func (a *agenda) put(k *cell, completed uint64, due, now int64) {
 	a.ready.put(a, entry{int64(completed), completed, k}, isReady)
 }
 
-// release moves what was delayed until now to what may start.
-func (a *agenda) release(now int64) {
+// promote moves what was delayed until now to what may start.
+func (a *agenda) promote(now int64) {
 	for len(a.delayed) > 0 && a.delayed[0].rank <= now {
 		e := a.delayed[0]
 		a.ready.put(a, entry{int64(e.tie), e.tie, e.k}, isReady)

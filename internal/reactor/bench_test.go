@@ -32,7 +32,7 @@ func BenchmarkUnkeyed(b *testing.B) {
 					b.Fatal("the criteria do not hold")
 				}
 				c.ResetReleased()
-				c.TakeFreed(func(int, Credit) {})
+				c.DrainFreed(func(int, Credit) {})
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func (d *keyedDriver) flush(b *testing.B) {
 	if !fired {
 		b.Fatal("the criteria do not hold")
 	}
-	d.c.TakeFreed(func(int, Credit) {})
+	d.c.DrainFreed(func(int, Credit) {})
 }
 
 // cpuTime is what the process has used of all processors, in nanoseconds: the collector's

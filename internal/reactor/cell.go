@@ -205,7 +205,7 @@ func (q *queue) pop() queued {
 func (c *Core) push(k *cell, i int, it queued) {
 	s := c.slotOf(k, i)
 	if s.queue == nil {
-		s.queue = c.keys.takeQueue()
+		s.queue = c.keys.emptyQueue()
 	}
 	s.queue.push(it)
 	c.accs[i].waiting.add(it.b)
@@ -216,7 +216,7 @@ func (c *Core) pop(k *cell, i int) queued {
 	s := c.slotOf(k, i)
 	it := s.queue.pop()
 	if k != c.shared && s.queue.len() == 0 {
-		c.keys.giveQueue(s.queue)
+		c.keys.recycleQueue(s.queue)
 		s.queue = nil
 	}
 	c.forget(k, i, it)

@@ -44,7 +44,7 @@ func (c *Core) ForceFire(now time.Time, key boundary.Key) (FireResult, error) {
 	c.cell = k
 	c.cut.reset()
 	for i := range c.cfg.Inputs {
-		c.takeFrom(i)
+		c.cutFrom(i)
 	}
 	c.wake(k)
 	c.run(CauseForce)

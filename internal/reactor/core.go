@@ -55,7 +55,7 @@ type Config struct {
 	Keys *Keys
 	// Routes are how the outputs' values leave, by output; nil when all are direct.
 	Routes []Route
-	// Journal logs the calls that decide the epochs, for TakeJournal (M29).
+	// Journal logs the calls that decide the epochs, for DrainJournal (M29).
 	Journal bool
 }
 
@@ -146,20 +146,20 @@ type Core struct {
 	taken     uint64 // boundaries that cuts have taken
 	micro     int    // epochs since the last that took something, or since the instant began
 
-	began     int64        // Mono at the start of the epoch
-	interrupt func() error // what the plan asks between nodes; nil without a clock
-	out       []sink.Message
-	ring      ring
-	letters   []checkpoint.DeadLetter // since the last seal
-	letterNo  int64
-	sealing   int      // letters in the seal that is out
-	emitted   []int64  // per output
-	freed     []Credit // per input, what left its queue since TakeFreed
-	stats     Stats
-	changes   changes
-	holds     holds
-	journal   journal
-	timedOut  bool // the last epoch ran past its time
+	began       int64        // Mono at the start of the epoch
+	interrupt   func() error // what the plan asks between nodes; nil without a clock
+	out         []sink.Message
+	ring        ring
+	deadLetters []checkpoint.DeadLetter // since the last seal
+	letterNo    int64
+	sealing     int      // letters in the seal that is out
+	emitted     []int64  // per output
+	freed       []Credit // per input, what left its queue since DrainFreed
+	stats       Stats
+	changes     changes
+	holds       holds
+	journal     journal
+	timedOut    bool // the last epoch ran past its time
 }
 
 // MaxDeadLetters bounds the dead letters that wait for a commit. Past it nothing is admitted,
@@ -246,8 +246,8 @@ func (c *Credit) add(b *boundary.Boundary) {
 	c.Bytes += int64(b.Size)
 }
 
-// TakeFreed calls each for every input whose queue got room since the last call.
-func (c *Core) TakeFreed(each func(input int, freed Credit)) {
+// DrainFreed calls each for every input whose queue got room since the last call.
+func (c *Core) DrainFreed(each func(input int, freed Credit)) {
 	for i := range c.freed {
 		if c.freed[i].Boundaries > 0 {
 			each(i, c.freed[i])

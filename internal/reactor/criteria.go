@@ -286,7 +286,7 @@ func (c *Core) fillCut(cause Cause) {
 		case in.Sequential && first >= 0 && i != first:
 			// Under any, one sequential boundary is taken; the other inputs keep their cached value.
 		default:
-			c.takeFrom(i)
+			c.cutFrom(i)
 		}
 	}
 }
@@ -302,8 +302,8 @@ func (c *Core) firstSequential() int {
 	return first
 }
 
-// takeFrom marks what input i has to give: the newest, the head of its queue, or the burst.
-func (c *Core) takeFrom(i int) {
+// cutFrom marks what input i has to give: the newest, the head of its queue, or the burst.
+func (c *Core) cutFrom(i int) {
 	in, s, t := &c.cfg.Inputs[i], c.slot(i), &c.cut
 	if !in.queues() {
 		t.take[i] = s.pend

@@ -158,7 +158,7 @@ func TestM8GuardErrorIsAFailedEpoch(t *testing.T) {
 	if rec.Err == "" || rec.Epoch != 1 || r.books("a").DeadLettered != 1 {
 		t.Fatalf("record %+v, books %+v", rec, r.books("a"))
 	}
-	if l := r.c.letters; len(l) != 1 || l[0].Stage != "guard" || string(l[0].Payload) != `"text"` {
+	if l := r.c.deadLetters; len(l) != 1 || l[0].Stage != "guard" || string(l[0].Payload) != `"text"` {
 		t.Fatalf("letters %+v", l)
 	}
 }

@@ -262,15 +262,15 @@ func (c *Core) consume(kept, apart bool, each func(i int, b *boundary.Boundary))
 			continue
 		}
 		c.taken++
-		c.takeOut(i, b, apart, each)
+		c.popCut(i, b, apart, each)
 		c.touch(c.cell, i)
 	}
 	c.cut.reset()
 	c.rewait(c.cell)
 }
 
-// takeOut takes what the cut marked of input i out of its queue or flag.
-func (c *Core) takeOut(i int, b *boundary.Boundary, apart bool, each func(i int, b *boundary.Boundary)) {
+// popCut takes what the cut marked of input i out of its queue or flag.
+func (c *Core) popCut(i int, b *boundary.Boundary, apart bool, each func(i int, b *boundary.Boundary)) {
 	in, n := &c.cfg.Inputs[i], c.cut.counts[i]
 	if n == 0 {
 		c.lower(c.cell, i)

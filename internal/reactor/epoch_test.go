@@ -36,7 +36,7 @@ func TestM21FailedEpochUndoesItsCut(t *testing.T) {
 	if st.Cache[1].String() != "2" || st.Dirty[1] || st.Nodes[0].String() != "3" {
 		t.Fatalf("the failed epoch left something behind: %+v", st)
 	}
-	if l := r.c.letters; len(l) != 1 || string(l[0].Payload) != "0" || l[0].Epoch != 2 || l[0].Position != "b@2" {
+	if l := r.c.deadLetters; len(l) != 1 || string(l[0].Payload) != "0" || l[0].Epoch != 2 || l[0].Position != "b@2" {
 		t.Fatalf("letters %+v", l)
 	}
 	// Nothing poisoned is left: the next epoch computes from what was committed (W7).
@@ -50,7 +50,7 @@ func TestM21HaltOnFailureKeepsTheEvents(t *testing.T) {
 	r.push("a", 6)
 	r.push("b", 0, 2)
 	r.want(r.fire(), "")
-	if r.c.Health() != HealthHalted || r.books("b").Queued != 2 || len(r.c.letters) != 0 {
+	if r.c.Health() != HealthHalted || r.books("b").Queued != 2 || len(r.c.deadLetters) != 0 {
 		t.Fatalf("health %s, books %+v", r.c.Health(), r.books("b"))
 	}
 }
@@ -64,7 +64,7 @@ func TestM21NodeDeadLetter(t *testing.T) {
 	if rec := r.last(); rec.Err != "" || rec.Nodes[0].Status != graph.Failed {
 		t.Fatalf("record %+v", rec)
 	}
-	if l := r.c.letters; len(l) != 1 || l[0].Events != 0 || string(l[0].Payload) != `{"a":1,"b":0}` || r.books("a").Consumed != 1 {
+	if l := r.c.deadLetters; len(l) != 1 || l[0].Events != 0 || string(l[0].Payload) != `{"a":1,"b":0}` || r.books("a").Consumed != 1 {
 		t.Fatalf("letters %+v", l)
 	}
 }
@@ -318,12 +318,12 @@ func TestM28FailedCommitIsMergedBack(t *testing.T) {
 	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: all }", pair))
 	cells := map[string]checkpoint.Cell{}
 	r.push("a", 1, 2)
-	r.c.keepLetter(checkpoint.DeadLetter{Accumulator: "a", Code: "x"})
+	r.c.keepDeadLetter(checkpoint.DeadLetter{Accumulator: "a", Code: "x"})
 	lost := r.c.Seal(r.now)
 	r.push("b", 1)
 	r.want(r.fire(), "out=[1,1]@1 out=[2,1]@2")
 	r.c.Sealed(lost, fmt.Errorf("disk full"))
-	if n := r.c.LettersPending(); n != 1 {
+	if n := r.c.DeadLettersPending(); n != 1 {
 		t.Fatalf("%d letters wait for the next commit, want the one of the failed commit", n)
 	}
 	r.reload(cells)

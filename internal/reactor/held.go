@@ -110,8 +110,8 @@ func (h *holds) number(output int) int64 {
 	return h.seq[output]
 }
 
-// settled takes a message off the counts: it is in the store, or a dead letter.
-func (h *holds) settled(m *sink.Message) {
+// gone takes a message off the counts: it is in the store, or a dead letter.
+func (h *holds) gone(m *sink.Message) {
 	h.count--
 	h.pending[m.To]--
 	h.bytes -= int64(m.Value.Size())
@@ -171,7 +171,7 @@ func (c *Core) sealHeld(s *Seal) {
 func (c *Core) heldSealed(s *Seal, err error) {
 	if err == nil {
 		for i := range s.held {
-			c.holds.settled(&s.held[i].Message)
+			c.holds.gone(&s.held[i].Message)
 		}
 		return
 	}
@@ -181,7 +181,7 @@ func (c *Core) heldSealed(s *Seal, err error) {
 		h := &s.held[i]
 		if c.cfg.Routes[h.To].DeadLetter {
 			c.DeadLetterMessage(&h.Message, refused.Code, refused.Err.Error())
-			c.holds.settled(&h.Message)
+			c.holds.gone(&h.Message)
 			c.holds.refused[h.To]++
 			s.refused = h.To + 1
 			s.held = append(s.held[:i:i], s.held[i+1:]...)

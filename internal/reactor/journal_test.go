@@ -28,7 +28,7 @@ func logged(t *testing.T) []checkpoint.JournalEntry {
 	r.push("a", 1, 2)
 	for r.c.Fire(r.now) {
 	}
-	entries := r.c.TakeJournal()
+	entries := r.c.DrainJournal()
 	r.c.Pause(r.now, "op")
 	r.push("a", 3)
 	if _, err := r.c.ForceFire(r.now, ""); err != nil {
@@ -39,7 +39,7 @@ func logged(t *testing.T) []checkpoint.JournalEntry {
 	}
 	r.c.Admit(r.now, 0, &accumulator.Handoff{DeadLetters: []checkpoint.DeadLetter{{Stage: "decode", Code: "x", Payload: []byte("{")}}, Mark: r.c.accs[0].mark}, 0)
 	r.c.Resume(r.now)
-	return append(entries, r.c.TakeJournal()...)
+	return append(entries, r.c.DrainJournal()...)
 }
 
 // M29: what was recorded is what a replay comes to; what it cannot come to, it says.
@@ -54,8 +54,8 @@ func TestM29Replayer(t *testing.T) {
 		}
 	}
 	r.Done()
-	if n, epochs, anew := r.Outcome(); n != 2 || epochs != 4 || anew || c.Epoch() != 4 || c.paused || len(c.letters) != 1 || len(c.Released()) != 4 {
-		t.Errorf("entries %d, epochs %d, anew %v, epoch %d, paused %v, %d letters, %d released", n, epochs, anew, c.Epoch(), c.paused, len(c.letters), len(c.Released()))
+	if n, epochs, anew := r.Outcome(); n != 2 || epochs != 4 || anew || c.Epoch() != 4 || c.paused || len(c.deadLetters) != 1 || len(c.Released()) != 4 {
+		t.Errorf("entries %d, epochs %d, anew %v, epoch %d, paused %v, %d letters, %d released", n, epochs, anew, c.Epoch(), c.paused, len(c.deadLetters), len(c.Released()))
 	}
 	if v := c.shared.slots[0].cur; v.String() != "9" {
 		t.Errorf("the cache has %s", v)
@@ -90,7 +90,7 @@ func FuzzReplay(f *testing.F) {
 	if _, err := r.FireWith(epochZero, "", []boundary.Value{boundary.Int(2), {}}, false); err != nil {
 		f.Fatal(err)
 	}
-	for _, e := range r.TakeJournal() {
+	for _, e := range r.DrainJournal() {
 		f.Add(e.Data)
 		f.Add(e.Data[:len(e.Data)/2])
 	}

@@ -127,7 +127,7 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 		case r.err != nil:
 			return r.err
 		case i >= 0 && c.isShared(i):
-			c.buryForeign(i, s.pend)
+			c.deadLetterForeign(i, s.pend)
 		case i >= 0:
 			c.restoreKeySlot(k, i, &s)
 		}
@@ -140,10 +140,10 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 	return nil
 }
 
-// buryForeign keeps a restored boundary that has no place in the keys as they are now.
-func (c *Core) buryForeign(i int, b *boundary.Boundary) {
+// deadLetterForeign keeps a restored boundary that has no place in the keys as they are now.
+func (c *Core) deadLetterForeign(i int, b *boundary.Boundary) {
 	if b != nil {
-		c.bury(i, b, "evict", "key_evicted", "the keys of the graph were changed", 0)
+		c.deadLetter(i, b, "evict", "key_evicted", "the keys of the graph were changed", 0)
 	}
 }
 
@@ -258,7 +258,7 @@ func (c *Core) dropKey(data []byte, l *keyLayout) error {
 	r.keyHead()
 	for _, i := range l.inputs {
 		if s := r.slot(); i >= 0 && r.err == nil {
-			c.buryForeign(i, s.pend)
+			c.deadLetterForeign(i, s.pend)
 		}
 	}
 	return r.err
@@ -280,7 +280,7 @@ func (c *Core) restoreKeyQueues(cells []checkpoint.Cell) error {
 		if k == nil || i < 0 || c.isShared(i) {
 			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellQueue, Name: cell.Name, Key: cell.Key})
 			if i >= 0 {
-				c.buryForeign(i, it.b)
+				c.deadLetterForeign(i, it.b)
 			}
 			continue
 		}
@@ -289,9 +289,9 @@ func (c *Core) restoreKeyQueues(cells []checkpoint.Cell) error {
 	return nil
 }
 
-// settleKeys puts what was restored in order: queues, the order of last arrival, the
+// orderKeys puts what was restored in order: queues, the order of last arrival, the
 // agenda; and after a change of the plan makes due what may rest on what is gone.
-func (c *Core) settleKeys(layouts map[uint64]*keyLayout, samePlan bool) {
+func (c *Core) orderKeys(layouts map[uint64]*keyLayout, samePlan bool) {
 	all := make([]*cell, 0, len(c.keys.byKey))
 	for _, k := range c.keys.byKey {
 		all = append(all, k)

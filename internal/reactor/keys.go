@@ -39,7 +39,7 @@ func (ks *keys) init(slots int) {
 	ks.waiting = make(map[*cell]struct{})
 }
 
-func (ks *keys) takeQueue() *queue {
+func (ks *keys) emptyQueue() *queue {
 	if n := len(ks.queues); n > 0 {
 		q := ks.queues[n-1]
 		ks.queues = ks.queues[:n-1]
@@ -54,7 +54,7 @@ const (
 	maxSpareQueue = 64
 )
 
-func (ks *keys) giveQueue(q *queue) {
+func (ks *keys) recycleQueue(q *queue) {
 	if len(ks.queues) < spareQueues && cap(q.items) <= maxSpareQueue {
 		ks.queues = append(ks.queues, q)
 	}
@@ -111,7 +111,7 @@ func (c *Core) expire() {
 			return
 		}
 		k := c.keys.ages.oldest()
-		if !c.expired(k.seen) || len(c.letters) >= MaxDeadLetters {
+		if !c.expired(k.seen) || len(c.deadLetters) >= MaxDeadLetters {
 			return // with too many letters the rest goes when the store has taken them
 		}
 		c.keys.ages.drop()
@@ -130,7 +130,7 @@ const noArrival = "nothing arrived for this key within ttl"
 
 // ttlDue is when to look for expired keys again: not after the next one expires.
 func (c *Core) ttlDue() (at time.Time, ok bool) {
-	if c.cfg.Keys == nil || c.cfg.Keys.TTL <= 0 || len(c.letters) >= MaxDeadLetters {
+	if c.cfg.Keys == nil || c.cfg.Keys.TTL <= 0 || len(c.deadLetters) >= MaxDeadLetters {
 		return time.Time{}, false
 	}
 	seen, ok := c.keys.ages.soonest()
@@ -165,7 +165,7 @@ func (c *Core) abandon(i int, b *boundary.Boundary, why string) {
 		c.accs[i].filtered += b.Events
 		return
 	}
-	c.bury(i, b, "evict", "key_evicted", why, 0)
+	c.deadLetter(i, b, "evict", "key_evicted", why, 0)
 }
 
 // schedule puts a key on the agenda or takes it off, as its criteria say.
@@ -183,7 +183,7 @@ func (c *Core) schedule(k *cell) {
 
 // next makes the key whose epoch comes first the one at hand.
 func (c *Core) next() bool {
-	c.keys.agenda.release(nano(c.now))
+	c.keys.agenda.promote(nano(c.now))
 	if len(c.keys.agenda.ready) == 0 {
 		return false
 	}

@@ -235,7 +235,7 @@ func TestM13TTLEvictsAfterTheLastArrival(t *testing.T) {
 	r.advance(31 * time.Second)
 	r.want(r.fire(), "")
 	r.want(r.keysOf(), "x")
-	if l := r.c.letters; len(l) != 1 || l[0].Code != "key_evicted" || l[0].Key != `"y"` || string(l[0].Payload) != "2" || l[0].Events != 1 {
+	if l := r.c.deadLetters; len(l) != 1 || l[0].Code != "key_evicted" || l[0].Key != `"y"` || string(l[0].Payload) != "2" || l[0].Events != 1 {
 		t.Fatalf("letters %+v", l)
 	}
 	if _, evicted := r.c.KeyCount(); evicted != 1 {
@@ -252,8 +252,8 @@ func TestM13TTLLetsWhatIsDueRun(t *testing.T) {
 	r.advance(time.Hour)
 	r.want(r.fire(), `out=["x",1]@1`)
 	r.want(r.keysOf(), "")
-	if len(r.c.letters) != 0 {
-		t.Fatalf("letters %+v", r.c.letters)
+	if len(r.c.deadLetters) != 0 {
+		t.Fatalf("letters %+v", r.c.deadLetters)
 	}
 }
 
@@ -265,8 +265,8 @@ func TestM13MaxKeysEvictsTheLeastRecentlyUsed(t *testing.T) {
 	r.give("a", "x", 3)
 	r.give("a", "z", 4)
 	r.want(r.keysOf(), "xz")
-	if b := r.books("a"); b.Filtered != 1 || b.Conflated != 1 || b.Queued != 2 || len(r.c.letters) != 0 {
-		t.Fatalf("books %+v, letters %+v", b, r.c.letters)
+	if b := r.books("a"); b.Filtered != 1 || b.Conflated != 1 || b.Queued != 2 || len(r.c.deadLetters) != 0 {
+		t.Fatalf("books %+v, letters %+v", b, r.c.deadLetters)
 	}
 	r.balanced()
 }
@@ -308,7 +308,7 @@ func TestM13FailedEpochKeepsTheGlobalValue(t *testing.T) {
 	r.give("a", "x", 0)
 	r.give("a", "y", 4)
 	r.want(r.fire(), `out=3@2`)
-	if l := r.c.letters; len(l) != 1 || l[0].Accumulator != "a" || l[0].Key != `"x"` {
+	if l := r.c.deadLetters; len(l) != 1 || l[0].Accumulator != "a" || l[0].Key != `"x"` {
 		t.Fatalf("letters %+v", l)
 	}
 	if b := r.books("g"); b.Consumed != 1 || b.DeadLettered != 0 {
@@ -336,7 +336,7 @@ func TestM13MissingKeyIsADeadLetter(t *testing.T) {
 	r := newRig(t, graphOf(bookAndModel, "{ when: any }", sumByKey), keyed(nil))
 	r.give("a", "", 1)
 	r.want(r.fire(), "")
-	if l := r.c.letters; len(l) != 1 || l[0].Code != "key_missing" || r.keysOf() != "" {
+	if l := r.c.deadLetters; len(l) != 1 || l[0].Code != "key_missing" || r.keysOf() != "" {
 		t.Fatalf("letters %+v, keys %q", l, r.keysOf())
 	}
 }

@@ -99,7 +99,7 @@ func TestM13RestoredKeysGoOnWhereTheyWere(t *testing.T) {
 						}
 					}
 					r.advance(time.Second)
-					out = append(out, r.fire(), r.keysOf(), fmt.Sprint(len(r.c.letters) > 0))
+					out = append(out, r.fire(), r.keysOf(), fmt.Sprint(len(r.c.deadLetters) > 0))
 					return strings.Join(out, "\n")
 				}
 				want := drive(-1)
@@ -149,7 +149,7 @@ func TestM13KeysUnderAChangedDeclaration(t *testing.T) {
 
 	n = changed(doc, keyed(func(k *Keys) { k.Identity = "another" }))
 	n.want(n.fire(), "")
-	if l := n.c.letters; len(l) != 1 || l[0].Code != "key_evicted" || string(l[0].Payload) != "7" {
+	if l := n.c.deadLetters; len(l) != 1 || l[0].Code != "key_evicted" || string(l[0].Payload) != "7" {
 		t.Fatalf("letters %+v", l)
 	}
 	n.balanced()
@@ -175,7 +175,7 @@ func TestM13UnkeyedStateHasNoKey(t *testing.T) {
 	r.start()
 	r.c.Resume(r.now)
 	r.want(r.fire(), "")
-	if n := len(r.c.letters); n != 2 {
+	if n := len(r.c.deadLetters); n != 2 {
 		t.Fatalf("%d letters", n)
 	}
 	r.balanced()

@@ -58,9 +58,9 @@ func (c *Core) Begin() {
 	}
 }
 
-// TakeJournal hands out the entries made since the last call; the caller appends them to
+// DrainJournal hands out the entries made since the last call; the caller appends them to
 // the store before anything that follows from them leaves the graph.
-func (c *Core) TakeJournal() []checkpoint.JournalEntry {
+func (c *Core) DrainJournal() []checkpoint.JournalEntry {
 	c.cutJournal()
 	entries := c.journal.entries
 	c.journal.entries = nil
@@ -99,7 +99,8 @@ func (c *Core) cutJournal() {
 	for i, changed := range j.marks {
 		if changed {
 			j.buf = appendString(append(j.buf, logMark), c.cfg.Inputs[i].Name)
-			j.buf = appendString(j.buf, encodeAccount(c.cfg.Inputs[i].Identity, &sealedAccount{input: i, mark: c.accs[i].mark, restored: c.restoredState(i)}, true))
+			account := sealedAccount{input: i, mark: c.accs[i].mark, restored: c.restoredState(i)}
+			j.buf = appendString(j.buf, encodeAccount(c.cfg.Inputs[i].Identity, &account, true))
 			j.marks[i] = false
 		}
 	}

@@ -121,7 +121,8 @@ func (c *Core) finish(r *Record) {
 }
 
 // Records calls visit for the records from number from on, oldest first, while it answers
-// true. In a journaled graph they end with what Show allows. Numbers count every record of this incarnation, from 0; total is the next one.
+// true. In a journaled graph they end with what Show allows. Numbers count every record of this
+// incarnation, from 0; total is the next one.
 func (c *Core) Records(from int64, visit func(n int64, r *Record) bool) (total int64) {
 	to := c.ring.total
 	if c.cfg.Journal {

@@ -171,8 +171,8 @@ func TestM9Burst(t *testing.T) {
 	r = newRig(t, graphOf("  a: { strategy: burst }\n", "{ when: any }", strings.Replace(single, "expr: a", "expr: 1 / sum(a)", 1)))
 	r.push("a", 1, -1)
 	r.want(r.fire(), "")
-	if b := r.books("a"); b.DeadLettered != 2 || len(r.c.letters) != 2 || string(r.c.letters[1].Payload) != "-1" {
-		t.Fatalf("%+v, letters %+v", b, r.c.letters)
+	if b := r.books("a"); b.DeadLettered != 2 || len(r.c.deadLetters) != 2 || string(r.c.deadLetters[1].Payload) != "-1" {
+		t.Fatalf("%+v, letters %+v", b, r.c.deadLetters)
 	}
 }
 

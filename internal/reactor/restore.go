@@ -64,9 +64,9 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 			}
 		}
 	}
-	c.settleRestored(m.Plan, have)
+	c.orderRestored(m.Plan, have)
 	if c.cfg.Keys != nil {
-		c.settleKeys(layouts, m.Plan == c.cfg.PlanHash)
+		c.orderKeys(layouts, m.Plan == c.cfg.PlanHash)
 	}
 	slices.Sort(dropped)
 	return slices.Compact(dropped), nil
@@ -126,9 +126,9 @@ func corrupt(cell *checkpoint.Cell, err error) error {
 	return fmt.Errorf("%w: cell %s %q %s: %w", ErrCorrupt, cell.Kind, cell.Name, cell.Key, err)
 }
 
-// settleRestored puts queues in order, and after a change of the plan makes everything due
+// orderRestored puts queues in order, and after a change of the plan makes everything due
 // that may depend on what was dropped.
-func (c *Core) settleRestored(plan string, have []bool) {
+func (c *Core) orderRestored(plan string, have []bool) {
 	for i := range c.shared.slots {
 		c.shared.slots[i].queue.sort()
 	}
@@ -176,7 +176,7 @@ func (c *Core) restoreCell(cell *checkpoint.Cell, have []bool) (dropped string, 
 			c.requeue(c.shared, i, it)
 			return "", nil
 		default:
-			c.buryForeign(i, it.b)
+			c.deadLetterForeign(i, it.b)
 			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellQueue, Name: cell.Name})
 		}
 	default:
@@ -254,7 +254,7 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 		return err
 	}
 	if !c.ownsShared(i) { // it had no key before
-		c.buryForeign(i, sl.pend)
+		c.deadLetterForeign(i, sl.pend)
 		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellInput, Name: c.cfg.Inputs[i].Name})
 		return nil
 	}

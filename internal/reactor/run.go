@@ -24,7 +24,7 @@ func (c *Core) run(cause Cause) {
 	rec := c.record(cause, true)
 	c.cfg.Plan.Commit(&c.cell.nodes, &c.res)
 	c.ran()
-	c.buryNodes()
+	c.deadLetterNodes()
 	c.consume(true, false, func(i int, b *boundary.Boundary) {
 		c.accs[i].consumed += b.Events
 		c.setCurrent(i, b)
@@ -99,7 +99,7 @@ func (c *Core) fail(cause Cause, node, code, reason string) {
 		c.cut.reset()
 		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; fix the cause, then restart the graph", c.epoch, reason))
 	} else {
-		c.consume(false, true, func(i int, b *boundary.Boundary) { c.bury(i, b, stage, code, reason, c.epoch) })
+		c.consume(false, true, func(i int, b *boundary.Boundary) { c.deadLetter(i, b, stage, code, reason, c.epoch) })
 	}
 	c.finish(rec)
 }
@@ -112,9 +112,9 @@ func (c *Core) failure(err *graph.NodeError) string {
 	return "node " + err.Name + ": " + err.Text
 }
 
-// buryNodes keeps a letter for each node that failed with on_error: dead_letter. The
+// deadLetterNodes keeps a letter for each node that failed with on_error: dead_letter. The
 // epoch's events are consumed all the same, so the letter accounts for none of them.
-func (c *Core) buryNodes() {
+func (c *Core) deadLetterNodes() {
 	if len(c.res.DeadNodes) == 0 {
 		return
 	}
@@ -125,7 +125,7 @@ func (c *Core) buryNodes() {
 	payload = append(payload, '}')
 	for _, n := range c.res.DeadNodes {
 		err := c.res.Node(n).Err
-		c.keepLetter(checkpoint.DeadLetter{
+		c.keepDeadLetter(checkpoint.DeadLetter{
 			Stage: "node", Code: err.Code, Reason: c.failure(err), Epoch: c.epoch,
 			Key: string(c.cell.key), Payload: payload, Folded: true,
 		})

@@ -145,9 +145,9 @@ func (c *Core) Seal(now time.Time) *Seal {
 	c.cutJournal()
 	s.commit = checkpoint.Commit{
 		JournalTo: c.journal.seq, ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.now, KeepFirings: c.cfg.KeepFirings,
-		DeadLetters: c.letters, Meta: c.meta(),
+		DeadLetters: c.deadLetters, Meta: c.meta(),
 	}
-	c.sealing, c.letters = len(c.letters), nil
+	c.sealing, c.deadLetters = len(c.deadLetters), nil
 	c.sealHeld(s)
 	c.ring.visit(c.ring.sealed, c.ring.total, func(_ int64, r *Record) bool {
 		s.records = append(s.records, r.Clone())
@@ -301,13 +301,14 @@ func (c *Core) Sealed(s *Seal, err error) {
 	c.changes.head = c.changes.head || b.head
 	c.changes.gone = append(b.gone, c.changes.gone...)
 	c.changes.restoreKeys(&b.keyChanges)
-	c.letters = append(s.commit.DeadLetters, c.letters...)
+	c.deadLetters = append(s.commit.DeadLetters, c.deadLetters...)
 	c.ring.sealed = min(c.ring.sealed, s.ringTo-int64(len(s.records)))
 }
 
 // Changed reports whether there is anything to seal.
 func (c *Core) Changed() bool {
-	if c.changes.head || len(c.letters) > 0 || len(c.holds.list) > 0 || c.ring.total > c.ring.sealed || len(c.changes.gone) > 0 || c.changes.anyKeys() {
+	if c.changes.head || len(c.deadLetters) > 0 || len(c.holds.list) > 0 || c.ring.total > c.ring.sealed ||
+		len(c.changes.gone) > 0 || c.changes.anyKeys() {
 		return true
 	}
 	for i := range c.changes.slots {

@@ -40,7 +40,7 @@ func TestM26SetBack(t *testing.T) {
 		t.Errorf("%d keys, %d evicted a minute after the last arrival", n, evicted)
 	}
 	checkKeys(t, r.c)
-	entries := r.c.TakeJournal()
+	entries := r.c.DrainJournal()
 
 	again := NewCore(r.c.cfg)
 	if _, err := again.Restore(head, listCells(cells)); err != nil {

@@ -82,7 +82,7 @@ func (w *coreWorld) fire(n int) {
 			break
 		}
 	}
-	w.core.TakeFreed(w.inbox.Free)
+	w.core.DrainFreed(w.inbox.Free)
 	w.release()
 }
 
@@ -215,7 +215,7 @@ func (w *coreWorld) fireWith(replace bool) {
 	} else if _, err := w.core.ForceFire(w.now, key); err != nil {
 		w.wrong("fire: %v", err)
 	}
-	w.core.TakeFreed(w.inbox.Free)
+	w.core.DrainFreed(w.inbox.Free)
 	w.release()
 }
 

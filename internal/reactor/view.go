@@ -32,7 +32,7 @@ type View struct {
 	Held, Refused []int64
 	HeldSince     []time.Time
 	Stats         Stats
-	Letters       int // dead letters not yet in the store
+	DeadLetters   int // dead letters not yet in the store
 	// Keys is how many keys there are, Evicted how many have been evicted in all; both are 0
 	// in an unkeyed graph.
 	Keys    int
@@ -59,7 +59,7 @@ func (c *Core) Look() View {
 		Paused: c.paused, PausedBy: c.pausedBy, Degraded: c.Degraded(), WaitingFor: c.WaitingFor(),
 		Epoch: c.epoch, Frames: c.frames, LastFired: c.lastFired,
 		Inputs: make([]InputView, len(c.accs)), Emitted: append([]int64(nil), c.emitted...),
-		Stats: c.stats, Letters: len(c.letters),
+		Stats: c.stats, DeadLetters: len(c.deadLetters),
 	}
 	v.Keys, v.Evicted = c.KeyCount()
 	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.holds.refused...)
@@ -136,14 +136,14 @@ func (c *Core) GetState(key boundary.Key) (State, error) {
 	return st, nil
 }
 
-// LettersPending is how many dead letters are not in the store yet.
-func (c *Core) LettersPending() int { return len(c.letters) + c.sealing }
+// DeadLettersPending is how many dead letters are not in the store yet.
+func (c *Core) DeadLettersPending() int { return len(c.deadLetters) + c.sealing }
 
-// TakeLetters takes the dead letters that would go to the store with the next seal, for a
+// DrainDeadLetters takes the dead letters that would go to the store with the next seal, for a
 // core that is never sealed.
-func (c *Core) TakeLetters() []checkpoint.DeadLetter {
-	letters := c.letters
-	c.letters = nil
+func (c *Core) DrainDeadLetters() []checkpoint.DeadLetter {
+	letters := c.deadLetters
+	c.deadLetters = nil
 	return letters
 }
 

@@ -211,10 +211,10 @@ func (g *Graph) hand() {
 
 // drain takes what a live graph would give to the store, so that it does not pile up.
 func (g *Graph) drain() {
-	if g.core.LettersPending() > 0 {
-		g.letters = append(g.letters, g.core.TakeLetters()...)
+	if g.core.DeadLettersPending() > 0 {
+		g.letters = append(g.letters, g.core.DrainDeadLetters()...)
 	}
-	g.core.TakeFreed(g.freed)
+	g.core.DrainFreed(g.freed)
 }
 
 // freed notes that boundaries have left input i's queue. Nothing keeps a boundary itself

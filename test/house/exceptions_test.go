@@ -11,8 +11,8 @@ var largePackages = []struct {
 	{"internal/expression/eval", 2600, ""},
 	{"internal/graph", 2950, ""},
 	{"internal/graphrun", 3250, ""},
-	{"internal/live", 2950, ""},
-	{"internal/reactor", 5150, ""},
+	{"internal/live", 3080, "0047"},
+	{"internal/reactor", 5200, "0047"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.
@@ -25,7 +25,6 @@ var longFiles = map[string]int{
 	"internal/expression/memory_test.go":    440,
 	"internal/expression/eval/compile.go":   420,
 	"internal/live/inbox.go":                440,
-	"internal/live/reactor.go":              460,
 	"internal/live/writer.go":               440,
 	"internal/reactor/epoch_test.go":        430,
 	"internal/sink/kafka/kafka_test.go":     600,
