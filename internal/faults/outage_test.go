@@ -42,6 +42,39 @@ func TestHalfOpenOwnerIsReplaced(t *testing.T) {
 	t.Logf("%d times half open with a lease of %v: taken over within %v", rounds, lease, slowest)
 }
 
+// TestStrandedConnections: the connections that both daemons have are half open, as after a
+// gateway has forgotten them, and new ones get through. Nobody waits for the dead ones without
+// end: a daemon owns the graph again, and nothing is lost or doubled.
+func TestStrandedConnections(t *testing.T) {
+	d := newPair(t, 3*time.Second)
+	for _, proxy := range d.proxy {
+		proxy.Strand()
+	}
+	began, rows := time.Now(), d.one("SELECT count(*) FROM numbers")
+	d.lived += began.Sub(d.since)
+	d.p[0].until("somebody goes on", 20*time.Second, func() bool {
+		return d.one("SELECT count(*) FROM numbers") > rows+200
+	})
+	took := time.Since(began)
+	d.since = time.Now()
+	d.p[0].until("one of them owns it", 10*time.Second, func() bool {
+		for i := range d.p {
+			var s summary
+			if d.p[i].do("GET", "/v1/graphs/numbered", "", &s) == nil && s.Health == "live" {
+				d.owner = i
+				return true
+			}
+		}
+		return false
+	})
+	more := d.one("SELECT count(*) FROM numbers")
+	d.p[d.owner].until("it goes on for a while", 10*time.Second, func() bool {
+		return d.one("SELECT count(*) FROM numbers") > more+500
+	})
+	d.settle()
+	t.Logf("gone on after %v", took)
+}
+
 const outageGraph = `graph: idle
 accumulators: { events: {} }
 reactor: { strategy: sequential }
