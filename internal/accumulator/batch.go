@@ -6,7 +6,6 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/spec"
 )
 
 // batchState begins a state: its kind and the version of its form.
@@ -16,7 +15,7 @@ const batchState = "B\x01"
 // after the first, or when they have grown to the accumulator's capacity in bytes,
 // which is what bounds a batch that has only an interval.
 type batch struct {
-	rule     spec.Batch
+	rule     Batch
 	maxBytes int64
 	batchOpen
 }

@@ -41,8 +41,8 @@ func BenchmarkCore(b *testing.B) {
 		{"passthrough", spec.Accumulator{}, []string{"bid", "ask"}},
 		{"where+emit", shapeTicks(), []string{"mid"}},
 		{"schema+where+emit", checked, []string{"mid"}},
-		{"batch", spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 100}}, nil},
-		{"state", spec.Accumulator{Kind: kindState, State: spec.State{Keep: 100}}, nil},
+		{"batch", spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 100}}, nil},
+		{"state", spec.Accumulator{Kind: kindState, Config: State{Keep: 100}}, nil},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			core := NewCore(compile(b, c.a, c.fields...), Limits{})

@@ -39,8 +39,7 @@ type CompileOptions struct {
 type Program struct {
 	name          string
 	kind          string
-	batch         spec.Batch
-	keep          int
+	maker         fold.Maker // nil: events pass through, or fall into windows
 	capacity      int
 	capacityBytes int64
 	maxEventBytes int
@@ -71,7 +70,7 @@ type Program struct {
 // into a.Schema. All mistakes are reported at once; their File is the caller's to fill in.
 func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics) {
 	p := &Program{
-		name: a.Name, kind: a.Kind, batch: a.Batch, keep: a.State.Keep,
+		name: a.Name, kind: a.Kind,
 		capacity: a.Capacity, capacityBytes: a.CapacityBytes,
 		maxEventBytes: o.MaxEventBytes, vars: o.Vars, spoils: o.Spoil,
 	}
@@ -84,7 +83,8 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	}
 	event := o.Event
 	var ds spec.Diagnostics
-	if !slices.Contains([]string{kindPassthrough, kindBatch, kindState, kindWindow}, p.kind) {
+	p.maker, _ = a.Config.(fold.Maker)
+	if p.maker == nil && p.kind != kindPassthrough && p.kind != kindWindow {
 		err := fmt.Errorf("accumulator %q: no fold of kind %q", p.name, p.kind)
 		ds = append(ds, fold.Diagnostic(a.Pos, "not_yet_supported", err.Error()))
 	}
@@ -196,7 +196,7 @@ func (p *Program) Type() expression.Type {
 	case kindWindow:
 		return p.window.Type()
 	}
-	return expression.ListOf(p.emitted)
+	return p.maker.Type(p.emitted)
 }
 
 // HasTime reports whether event times are declared.

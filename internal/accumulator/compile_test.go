@@ -78,8 +78,8 @@ func TestType(t *testing.T) {
 		{spec.Accumulator{}, "any"},
 		{spec.Accumulator{Schema: schema}, "{bid: float}"},
 		{spec.Accumulator{Schema: schema, Emit: []spec.Field{field("x", "event.bid * 2"), field("ok", "true")}}, "{ok: bool, x: float}"},
-		{spec.Accumulator{Schema: schema, Kind: kindBatch, Batch: spec.Batch{Size: 1}}, "list of {bid: float}"},
-		{spec.Accumulator{Kind: kindState, State: spec.State{Keep: 2}, EmitExpr: expr("'a'")}, "list of string"},
+		{spec.Accumulator{Schema: schema, Kind: kindBatch, Config: Batch{Size: 1}}, "list of {bid: float}"},
+		{spec.Accumulator{Kind: kindState, Config: State{Keep: 2}, EmitExpr: expr("'a'")}, "list of string"},
 	} {
 		if got := compileOnly(t, c.a).Type().String(); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
@@ -112,7 +112,7 @@ func TestProject(t *testing.T) {
 		"downstream and where":  {spec.Accumulator{Where: expr("event.c.d > 1 && event.a > 2")}, []string{"a"}, "[a c]", "[a c]"},
 		"emit":                  {spec.Accumulator{Emit: emit, Where: expr("event.bid>0")}, []string{"mid"}, "[ask bid symbol]", "[mid s]"},
 		"emit as one":           {spec.Accumulator{EmitExpr: expr("event.x")}, []string{"a"}, "[x]", "none"},
-		"batch":                 {spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 2}, Where: expr("event.x > 1")}, []string{"a"}, "[x]", "none"},
+		"batch":                 {spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 2}, Where: expr("event.x > 1")}, []string{"a"}, "[x]", "none"},
 		"event time":            {spec.Accumulator{Time: expr("event.ts")}, nil, "[ts]", "[ts]"},
 		"checked by the schema": {spec.Accumulator{Schema: mustJSON(t, `{"properties":{"x":{"type":"string"}}}`)}, nil, "[x]", "[x]"},
 	} {

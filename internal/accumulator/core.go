@@ -73,7 +73,7 @@ type Core struct {
 }
 
 // FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
-func (p *Program) FlushesWithEpochs() bool { return p.kind == kindBatch && p.batch.Flush == "epoch" }
+func (p *Program) FlushesWithEpochs() bool { return p.maker != nil && p.maker.WithEpochs() }
 
 // EpochKept tells the Core that an epoch was kept: a batch that is flushed with epochs is
 // complete now, unless it is empty.

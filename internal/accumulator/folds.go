@@ -15,17 +15,15 @@ const (
 
 // NewFold makes the empty fold of p's kind.
 func NewFold(p *Program) fold.Fold {
-	switch p.kind {
-	case kindBatch:
+	switch {
+	case p.window != nil:
+		return window.New(p.window)
+	case p.maker != nil:
 		limit := p.capacityBytes
 		if limit <= 0 {
 			limit = DefaultMaxEventBytes
 		}
-		return &batch{rule: p.batch, maxBytes: limit}
-	case kindState:
-		return &history{keep: max(p.keep, 1)}
-	case kindWindow:
-		return window.New(p.window)
+		return p.maker.New(limit)
 	}
 	return passthrough{} // Compile admits only known kinds
 }

@@ -28,8 +28,8 @@ func TestEmit(t *testing.T) {
 		"no meta":             {spec.Accumulator{Emit: []spec.Field{field("x", "meta.topic")}}, `{}`, `{"x":null}`},
 		"the event as it is":  {spec.Accumulator{Emit: []spec.Field{field("e", "event")}}, `{"b":1,"a":2}`, `{"e":{"a":2,"b":1}}`},
 		"more than one slab":  {spec.Accumulator{Emit: manyFields(20)}, `{}`, ""},
-		"a batch of emitted":  {spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 1}, EmitExpr: expr("event.a")}, `{"a":1}`, `[1]`},
-		"a history of values": {spec.Accumulator{Kind: kindState, State: spec.State{Keep: 2}, EmitExpr: expr("event.a")}, `{"a":1}`, `[1]`},
+		"a batch of emitted":  {spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 1}, EmitExpr: expr("event.a")}, `{"a":1}`, `[1]`},
+		"a history of values": {spec.Accumulator{Kind: kindState, Config: State{Keep: 2}, EmitExpr: expr("event.a")}, `{"a":1}`, `[1]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ func restart(t testing.TB, p *Program, m Mark) *Core {
 // batch is neither lost nor flushed by a restart.
 func TestRestoreBatchHandsNothingOverTwice(t *testing.T) {
 	t.Parallel()
-	p := compile(t, spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 3, Interval: time.Second}})
+	p := compile(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 3, Interval: time.Second}})
 	c := NewCore(p, Limits{})
 	for i := range 3 {
 		c.Add(at(0), pulled(int64(i+1), fmt.Sprint(i)), true)
@@ -64,7 +64,7 @@ func TestRestoreBatchHandsNothingOverTwice(t *testing.T) {
 // W2: a window of untyped values is exactly the same after a restart, kinds included.
 func TestRestoreStateKeepsTheWindow(t *testing.T) {
 	t.Parallel()
-	p := compile(t, spec.Accumulator{Kind: kindState, State: spec.State{Keep: 4}})
+	p := compile(t, spec.Accumulator{Kind: kindState, Config: State{Keep: 4}})
 	texts := []string{`1`, `1.0`, `"x"`, `null`, `{"b":[1,{"a":2.5}],"a":"ü"}`, `[]`}
 	c, twin := NewCore(p, Limits{}), NewCore(p, Limits{})
 	for i, text := range texts {
@@ -91,8 +91,8 @@ func TestRestoreAnywhere(t *testing.T) {
 	t.Parallel()
 	programs := map[string]*Program{
 		"passthrough": compile(t, spec.Accumulator{Where: expr("event % 3 != 0")}),
-		"batch":       compile(t, spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 4, Interval: 5 * time.Second}, Where: expr("event % 3 != 0")}),
-		"state":       compile(t, spec.Accumulator{Kind: kindState, State: spec.State{Keep: 3}, Where: expr("event % 3 != 0")}),
+		"batch":       compile(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 4, Interval: 5 * time.Second}, Where: expr("event % 3 != 0")}),
+		"state":       compile(t, spec.Accumulator{Kind: kindState, Config: State{Keep: 3}, Where: expr("event % 3 != 0")}),
 	}
 	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestM42Conservation(t *testing.T) {
 	t.Parallel()
 	for _, a := range []spec.Accumulator{
 		{Where: expr("event > 2")},
-		{Kind: kindBatch, Batch: spec.Batch{Size: 3}, Where: expr("event > 2")},
-		{Kind: kindState, State: spec.State{Keep: 5}, Where: expr("event > 2")},
+		{Kind: kindBatch, Config: Batch{Size: 3}, Where: expr("event > 2")},
+		{Kind: kindState, Config: State{Keep: 5}, Where: expr("event > 2")},
 	} {
 		p := compile(t, a)
 		rapid.Check(t, func(rt *rapid.T) {
@@ -188,7 +188,7 @@ func TestM42Conservation(t *testing.T) {
 func TestGoBack(t *testing.T) {
 	t.Parallel()
 	for _, a := range []spec.Accumulator{
-		{}, {Kind: kindBatch, Batch: spec.Batch{Size: 3}}, {Kind: kindState, State: spec.State{Keep: 2}},
+		{}, {Kind: kindBatch, Config: Batch{Size: 3}}, {Kind: kindState, Config: State{Keep: 2}},
 	} {
 		p := compile(t, a)
 		c, twin := NewCore(p, Limits{}), NewCore(p, Limits{})
@@ -229,8 +229,8 @@ func TestGoBack(t *testing.T) {
 
 func TestRestoreRefusesWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
-	batch := compile(t, spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 3}})
-	state := compile(t, spec.Accumulator{Kind: kindState, State: spec.State{Keep: 3}})
+	batch := compile(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 3}})
+	state := compile(t, spec.Accumulator{Kind: kindState, Config: State{Keep: 3}})
 	plain := compile(t, spec.Accumulator{})
 	c := NewCore(batch, Limits{})
 	c.Add(at(0), pulled(1, `{"a":1}`), true)
@@ -270,7 +270,7 @@ func TestRestoreRefusesWhatIsNotItsOwn(t *testing.T) {
 	for i := range 3 {
 		c.Add(at(0), pulled(int64(i+1), fmt.Sprint(i)), true)
 	}
-	fewer := compile(t, spec.Accumulator{Kind: kindState, State: spec.State{Keep: 2}})
+	fewer := compile(t, spec.Accumulator{Kind: kindState, Config: State{Keep: 2}})
 	c = restart(t, fewer, take(t, c).Mark)
 	c.Add(at(0), pulled(4, "3"), true)
 	if got := fmt.Sprint(values(take(t, c))); got != "[[2,3]]" {
@@ -279,8 +279,8 @@ func TestRestoreRefusesWhatIsNotItsOwn(t *testing.T) {
 }
 
 func FuzzRestore(f *testing.F) {
-	batch := compile(f, spec.Accumulator{Kind: kindBatch, Batch: spec.Batch{Size: 3}})
-	state := compile(f, spec.Accumulator{Kind: kindState, State: spec.State{Keep: 3}})
+	batch := compile(f, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 3}})
+	state := compile(f, spec.Accumulator{Kind: kindState, Config: State{Keep: 3}})
 	for _, p := range []*Program{batch, state} {
 		c := NewCore(p, Limits{})
 		c.Add(at(0), pulled(1, `{"a":[1,2.5,"x"]}`), true)

@@ -13,7 +13,7 @@ func TestReuse(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]spec.Accumulator{
 		"passthrough": {},
-		"batch":       {Kind: kindBatch, Batch: spec.Batch{Size: 2}},
+		"batch":       {Kind: kindBatch, Config: Batch{Size: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,6 +35,7 @@ import (
 	"github.com/graphd/graphd/internal/source/socket"
 	"github.com/graphd/graphd/internal/source/wsclient"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 type (
@@ -42,6 +43,8 @@ type (
 	Source = kind.Source[accumulator.Source]
 	// Sink describes a kind of sink whose run time is a graph's.
 	Sink = kind.Sink[sink.Sink]
+	// Accumulator describes a kind that folds events into boundaries.
+	Accumulator = decode.Kind[spec.AccumulatorConfig]
 
 	// Tables looks at the tables of the store's own database.
 	Tables = postgres.Tables
@@ -70,6 +73,8 @@ type Kinds struct {
 	// MoreSources and MoreSinks are kinds beside those that are built in.
 	MoreSources []Source
 	MoreSinks   []Sink
+	// MoreAccumulators are made by [fold.NewKind].
+	MoreAccumulators []Accumulator
 }
 
 // sources are the kinds of source. A declaration that names none has the first.
@@ -102,6 +107,15 @@ func (k *Kinds) sinks() []Sink {
 	}, k.MoreSinks...)
 }
 
+// accumulators are the kinds of accumulator, beside those of the grammar itself: what passes
+// through, and windows.
+func (k *Kinds) accumulators() []Accumulator {
+	return append([]Accumulator{
+		accumulator.BatchKind(),
+		accumulator.StateKind(),
+	}, k.MoreAccumulators...)
+}
+
 // kafka is what the daemon has for all Kafka's kinds.
 func (k *Kinds) kafka() kafkanet.Daemon {
 	d := kafkanet.Daemon{Brokers: k.KafkaBrokers}
@@ -113,7 +127,7 @@ func (k *Kinds) kafka() kafkanet.Daemon {
 
 // Declared are the kinds as declarations name them.
 func (k *Kinds) Declared() spec.Kinds {
-	var all spec.Kinds
+	all := spec.Kinds{Accumulators: k.accumulators()}
 	for _, s := range k.sources() {
 		all.Sources = append(all.Sources, s.Kind)
 	}

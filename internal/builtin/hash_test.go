@@ -36,8 +36,7 @@ func TestEveryFieldMovesTheHash(t *testing.T) {
 			case excepted && w.moved[path]:
 				t.Errorf("%s moves the hash: take it off the list", path)
 			case !excepted && !w.moved[path]:
-				t.Errorf("%s takes no part in the hash: a graph whose declaration differs in it alone would not be "+
-					"updated", path)
+				t.Errorf("%s takes no part in the hash: a graph that differs in it alone would not be updated", path)
 			}
 			used[path] = true
 		}
@@ -61,6 +60,14 @@ func TestEveryFieldOfEveryKindMovesTheHash(t *testing.T) {
 			t.Parallel()
 			everyField(t, k.Default(), func(g *spec.Graph, c spec.SourceConfig) {
 				g.Accumulators[0].Source = spec.Source{Kind: k.Name(), Config: c}
+			})
+		})
+	}
+	for _, k := range kinds.Accumulators {
+		t.Run("accumulator "+k.Name(), func(t *testing.T) {
+			t.Parallel()
+			everyField(t, k.Default(), func(g *spec.Graph, c spec.AccumulatorConfig) {
+				g.Accumulators[0].Kind, g.Accumulators[0].Config = k.Name(), c
 			})
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/spec"
 )
 
 // M33: positions belong to a source's identity. A change of these fields, and of no others,
@@ -31,18 +30,37 @@ func TestIdentityOfSources(t *testing.T) {
 		t.Errorf("the table has %d kinds, there are %d", len(want), len(kinds))
 	}
 	for _, k := range kinds {
-		c := reflect.New(reflect.TypeOf(k.Default())).Elem()
-		moved := map[string]bool{}
-		for range 2 { // as it is by default, and with every field set
-			w := walker{hash: func() string {
-				return c.Interface().(spec.SourceConfig).Identity()
-			}, moved: moved, seen: map[string]bool{}}
-			w.walk(c, "")
-			fill(c)
-		}
-		maps.DeleteFunc(moved, func(_ string, is bool) bool { return !is })
-		if got := slices.Sorted(maps.Keys(moved)); !slices.Equal(got, want[k.Name()]) {
+		if got := identifying(k.Default()); !slices.Equal(got, want[k.Name()]) {
 			t.Errorf("%s: %q make another source, want %q", k.Name(), got, want[k.Name()])
 		}
 	}
+}
+
+// M33 for what is folded: an open batch goes on under another interval.
+func TestIdentityOfFolds(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{"batch": {"Size"}, "state": {"Keep"}}
+	kinds := new(builtin.Kinds).Declared().Accumulators
+	if len(kinds) != len(want) {
+		t.Errorf("the table has %d kinds, there are %d", len(want), len(kinds))
+	}
+	for _, k := range kinds {
+		if got := identifying(k.Default()); !slices.Equal(got, want[k.Name()]) {
+			t.Errorf("%s: %q make another fold, want %q", k.Name(), got, want[k.Name()])
+		}
+	}
+}
+
+// identifying are the fields of a configuration that move its identity.
+func identifying(config interface{ Identity() string }) []string {
+	c := reflect.New(reflect.TypeOf(config)).Elem()
+	moved := map[string]bool{}
+	identity := func() string { return c.Interface().(interface{ Identity() string }).Identity() }
+	for range 2 { // as it is by default, and with every field set
+		w := walker{hash: identity, moved: moved, seen: map[string]bool{}}
+		w.walk(c, "")
+		fill(c)
+	}
+	maps.DeleteFunc(moved, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(moved))
 }

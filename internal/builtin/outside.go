@@ -46,9 +46,10 @@ func ReadSchemas(g *spec.Graph) spec.Diagnostics {
 		}
 		schema, err := readSchema(kind.Resolve(g.File, a.SchemaFile))
 		if err != nil {
-			diags = append(diags, spec.Diagnostic{File: g.File, Line: a.SchemaPos.Line, Column: a.SchemaPos.Column,
-				Path: a.SchemaPos.Path,
-				Code: "schema_unreadable", Text: fmt.Sprintf("the schema file cannot be used: %v", err)})
+			diags = append(diags, spec.Diagnostic{
+				File: g.File, Line: a.SchemaPos.Line, Column: a.SchemaPos.Column, Path: a.SchemaPos.Path,
+				Code: "schema_unreadable", Text: fmt.Sprintf("the schema file cannot be used: %v", err),
+			})
 			continue
 		}
 		a.Schema = schema

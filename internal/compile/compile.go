@@ -233,7 +233,11 @@ func (u *Unit) Lanes() []reactor.Lane {
 // with its configuration, what shapes its events, and where they come from (M33).
 func accumulatorIdentity(a *spec.Accumulator) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s/%d/%d/%s", a.Kind, a.Batch.Size, a.State.Keep, a.Source.Kind)
+	folded := "0/0" // what stores hold of accumulators that have no configuration of their own
+	if a.Config != nil {
+		folded = a.Config.Identity()
+	}
+	fmt.Fprintf(&b, "%s/%s/%s", a.Kind, folded, a.Source.Kind)
 	if c := a.Source.Config; c != nil && c.Identity() != "" {
 		b.WriteString("/" + c.Identity())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // RecoveryEvents is what the supervisor has done for the graph, newest first (M37).
@@ -91,12 +92,12 @@ func (e *Engine) ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (ap
 	if err != nil {
 		return api.PushResult{}, err
 	}
-	kind := m.Kind(l.Accumulator)
-	if kind == "" {
+	hands, known := m.Hands(l.Accumulator)
+	if !known {
 		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "not_replayable",
 			Detail: fmt.Sprintf("the letter's stage is %q: it holds no event that could be pushed again; discard it when it has been dealt with", l.Stage)}
 	}
-	events, err := replayed(&l, kind)
+	events, err := replayed(&l, hands)
 	if err != nil {
 		return api.PushResult{}, err
 	}
@@ -111,13 +112,13 @@ func (e *Engine) ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (ap
 }
 
 // replayed is a letter's events: its bytes, or the elements of a folded batch.
-func replayed(l *checkpoint.DeadLetter, kind string) ([]json.RawMessage, error) {
-	if l.Folded && (kind == "batch" || kind == "state") {
+func replayed(l *checkpoint.DeadLetter, hands spec.Hands) ([]json.RawMessage, error) {
+	if l.Folded && hands != spec.OneValue {
 		var items []json.RawMessage
 		if err := json.Unmarshal(l.Payload, &items); err != nil {
 			return nil, fmt.Errorf("read the letter's batch: %w", err)
 		}
-		if kind == "state" && len(items) > 1 {
+		if hands == spec.NewestEvents && len(items) > 1 {
 			items = items[len(items)-1:] // the history's newest is the event the letter stands for
 		}
 		return items, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
 	"github.com/graphd/graphd/internal/watch"
 )
@@ -117,12 +118,12 @@ func (g *Graph) Mailbox(name string) *pump.Mailbox {
 	return nil
 }
 
-// Kind is the kind of an accumulator; "" when the graph has none of that name.
-func (g *Graph) Kind(accumulator string) string {
+// Hands says what an accumulator's boundaries are; known is false where there is none of the name.
+func (g *Graph) Hands(accumulator string) (hands spec.Hands, known bool) {
 	if i := g.find(accumulator); i >= 0 {
-		return g.unit.Spec.Accumulators[i].Kind
+		return g.unit.Spec.Accumulators[i].Hands(), true
 	}
-	return ""
+	return spec.OneValue, false
 }
 
 // Hub is where the graph's watchers are attached.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
@@ -13,8 +14,6 @@ var accumulatorFields = []decode.Field[inputDraft]{
 	{Name: "schema", Read: readSchema},
 	{Name: "where", Read: func(d *decoder, v value, a *inputDraft) { a.Where = d.Expr(v) }},
 	{Name: "emit", Read: readEmit},
-	{Name: "batch", Read: readBatch},
-	{Name: "state", Read: readState},
 	{Name: "window", Read: readWindow},
 	{Name: "time", Read: func(d *decoder, v value, a *inputDraft) { a.Time = d.Expr(v) }},
 	{Name: "time_unit", Read: func(d *decoder, v value, a *inputDraft) { d.Pick(v, timeUnits, &a.TimeUnit) }},
@@ -33,9 +32,26 @@ var accumulatorFields = []decode.Field[inputDraft]{
 	}},
 }
 
-// accumulatorKinds are the fields that say what an accumulator is. With none of
-// them it passes events through.
-var accumulatorKinds = []string{"batch", "state", "window"}
+// accumulatorFields are the fields of an accumulator. Those of the kinds say what it is; with
+// none of them it passes events through.
+func (k *Kinds) accumulatorFields() []decode.Field[inputDraft] {
+	kinds := make([]decode.Field[inputDraft], len(k.Accumulators))
+	for i, kind := range k.Accumulators {
+		kinds[i] = decode.KindField(kind, func(into *inputDraft, name value, c AccumulatorConfig) {
+			into.configs[name.Key()] = c
+		})
+	}
+	at := slices.IndexFunc(accumulatorFields, func(f decode.Field[inputDraft]) bool { return f.Name == "window" })
+	return slices.Insert(slices.Clone(accumulatorFields), at, kinds...)
+}
+
+// accumulatorKinds are the names of the kinds.
+func (k *Kinds) accumulatorKinds() (names []string) {
+	for _, kind := range k.Accumulators {
+		names = append(names, kind.Name())
+	}
+	return append(names, "window")
+}
 
 func readAccumulators(d *decoder, v value, g *draft) {
 	g.links.inputs = v
@@ -60,14 +76,18 @@ type inputDraft struct {
 	*Accumulator
 	at  *input
 	all *draft
+	// configs are those that were given, by kind.
+	configs map[string]AccumulatorConfig
 }
 
 func (d *draft) readAccumulator(v value) {
 	a := d.newAccumulator(v.Key(), v.Name().Pos())
 	at := input{value: v}
-	got, _ := decode.Object(d.Decoder, v, "an accumulator", accumulatorFields, &inputDraft{&a, &at, d})
-	if kind, ok := d.Exclusive(got, "the accumulator", accumulatorKinds); ok {
-		a.Kind = kind.Key()
+	configs := map[string]AccumulatorConfig{}
+	into := &inputDraft{&a, &at, d, configs}
+	got, _ := decode.Object(d.Decoder, v, "an accumulator", d.kinds.accumulatorFields(), into)
+	if kind, ok := d.Exclusive(got, "the accumulator", d.kinds.accumulatorKinds()); ok {
+		a.Kind, a.Config = kind.Key(), configs[kind.Key()]
 	}
 	d.Accumulators = append(d.Accumulators, a)
 	d.links.accumulators = append(d.links.accumulators, at)
@@ -151,28 +171,4 @@ func readTimezone(d *decoder, v value, a *inputDraft) {
 		return
 	}
 	a.Timezone = name
-}
-
-var flushes = decode.Words("epoch")
-
-var batchFields = []decode.Field[Batch]{
-	{Name: "size", Read: func(d *decoder, v value, b *Batch) { d.Count(v, 1, maxCapacity, &b.Size) }},
-	{Name: "interval", Read: func(d *decoder, v value, b *Batch) { d.Duration(v, 1, &b.Interval) }},
-	{Name: "flush", Read: func(d *decoder, v value, b *Batch) { d.Pick(v, flushes, &b.Flush) }},
-}
-
-func readBatch(d *decoder, v value, a *inputDraft) {
-	got, ok := decode.Object(d, v, "batch", batchFields, &a.Batch)
-	if ok && len(got) == 0 {
-		d.Report(v.Whole(), decode.CodeNoFlushRule, "",
-			"the batch would never be handed over; give size, interval or flush: epoch")
-	}
-}
-
-var stateFields = []decode.Field[State]{
-	{Name: "keep", Need: true, Read: func(d *decoder, v value, s *State) { d.Count(v, 1, maxCapacity, &s.Keep) }},
-}
-
-func readState(d *decoder, v value, a *inputDraft) {
-	decode.Object(d, v, "state", stateFields, &a.State)
 }

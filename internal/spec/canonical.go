@@ -96,17 +96,10 @@ func addAccumulator(list *meaning.Tree, a *Accumulator) {
 	if a.Emit != nil {
 		addFields(t.Branch("emit"), a.Emit, true)
 	}
-	switch a.Kind {
-	case "batch":
-		b := t.Branch("batch")
-		b.Number("size", int64(a.Batch.Size))
-		b.Span("interval", a.Batch.Interval)
-		if a.Batch.Flush != "" {
-			b.Text("flush", a.Batch.Flush)
-		}
-	case "state":
-		t.Branch("state").Number("keep", int64(a.State.Keep))
-	case "window":
+	if a.Config != nil {
+		a.Config.Canonical(t.Branch(a.Kind))
+	}
+	if a.Kind == "window" {
 		addWindow(t.Branch("window"), &a.Window)
 	}
 	if !a.Time.IsZero() || a.Kind == "window" {

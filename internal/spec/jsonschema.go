@@ -18,6 +18,9 @@ var grammarSchema string
 // Schema is the JSON Schema (draft 2020-12) of a declaration that can name these kinds.
 func (k Kinds) Schema() []byte {
 	s := grammarSchema
+	s = replaceMark(s, "accumulators", kindProperties(k.Accumulators))
+	s = replaceMark(s, "exclusive", exclusive(k.accumulatorKinds()))
+	s = strings.Replace(s, "@kinds", listed(k.accumulatorKinds()), 1)
 	s = replaceMark(s, "sources", kindProperties(k.Sources))
 	s = replaceMark(s, "sinks", kindProperties(k.Sinks))
 	return []byte(replaceMark(s, "definitions", k.definitions()))
@@ -41,6 +44,26 @@ func kindProperties[C any](kinds []decode.Kind[C]) (list []string) {
 		list = append(list, text)
 	}
 	return list
+}
+
+// exclusive says that no two of several fields stand together.
+func exclusive(fields []string) []string {
+	var pairs []string
+	for i, a := range fields {
+		for _, b := range fields[i+1:] {
+			pairs = append(pairs, fmt.Sprintf(`  { "not": { "required": [%q, %q] } }`, a, b))
+		}
+	}
+	return []string{"\"allOf\": [\n" + strings.Join(pairs, ",\n") + "\n]"}
+}
+
+// listed is a list in words.
+func listed(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // definitions are what the kinds define, each text once.

@@ -69,7 +69,7 @@ func (d *draft) checkKeys() {
 		case len(a.Keys) > 0 && parts > 0 && len(a.Keys) != parts:
 			d.Report(at.key.Here(), decode.CodeKeyParts, "",
 				"the key has %d parts, the others have %d; keys are equal only part by part", len(a.Keys), parts)
-		case a.Kind == "batch" || a.Kind == "state":
+		case a.Hands() != OneValue:
 			d.Report(at.Name(), decode.CodeNotYetSupported, "",
 				"%s hands over lists of events, "+
 					"which may be of many keys: a %s per key is not supported by this version yet; make it global, or use a graph without keys", shown, a.Kind)

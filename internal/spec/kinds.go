@@ -7,8 +7,9 @@ import (
 
 // Kinds are what a declaration can name. A declaration that names no source has the first.
 type Kinds struct {
-	Sources []decode.Kind[SourceConfig]
-	Sinks   []decode.Kind[SinkConfig]
+	Sources      []decode.Kind[SourceConfig]
+	Sinks        []decode.Kind[SinkConfig]
+	Accumulators []decode.Kind[AccumulatorConfig]
 }
 
 // SourceConfig is the configuration of a source, as its kind has read it.
@@ -30,6 +31,29 @@ type SinkConfig interface {
 	// Target says where values go, and how they can go there.
 	Target() Target
 }
+
+// AccumulatorConfig is the configuration of what an accumulator makes of events, as its kind
+// has read it.
+type AccumulatorConfig interface {
+	// Canonical writes what the configuration means, as that of a source.
+	Canonical(t *meaning.Tree)
+	// Identity names what the state of the fold belongs to (M33): with another one it begins anew.
+	Identity() string
+	// Hands says what a boundary is.
+	Hands() Hands
+}
+
+// Hands is what an accumulator's boundary is, as far as that matters to those who take one apart.
+type Hands uint8
+
+const (
+	// OneValue: it cannot be taken apart.
+	OneValue Hands = iota
+	// NewEvents: it is a list of events, all of which are new.
+	NewEvents
+	// NewestEvents: it is a list of events, of which the last is new.
+	NewestEvents
+)
 
 // Source says where an accumulator's events come from besides its socket.
 type Source struct {

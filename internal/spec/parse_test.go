@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/sink/drop"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
 	"github.com/graphd/graphd/internal/sink/stdout"
@@ -110,10 +111,10 @@ func TestEverything(t *testing.T) {
 			Strategy: "sequential", Capacity: 16, CapacityBytes: 1_000_000,
 		}, {
 			Name: "posted", Source: spec.Source{Kind: "http", Config: socket.Declared{}}, Kind: "batch", SchemaFile: "schemas/posted.json", EmitExpr: spec.Expr{Text: `{ "v": event }`},
-			Batch: spec.Batch{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+			Config: accumulator.Batch{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
 			Name: "lines", Source: spec.Source{Kind: "file", Config: file.Declared{Path: "lines.log", Format: "ndjson", Follow: true, OnTruncate: "restart"}},
-			Kind: "state", State: spec.State{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+			Kind: "state", Config: accumulator.State{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
 			Name: "table", Source: spec.Source{Kind: "file", Config: file.Declared{Path: "Table.CSV", Format: "csv", OnTruncate: "halt"}},
 			Kind: "passthrough", TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
@@ -253,7 +254,7 @@ func TestReferences(t *testing.T) {
 	if a.Capacity != 64 || a.Strategy != "sequential" || a.Source.Config.(file.Declared).Path != "events.ndjson" || a.Source.Config.(file.Declared).Format != "ndjson" || a.Passive {
 		t.Errorf("got %+v", a)
 	}
-	if b.Batch.Interval != 5*time.Second || !b.Passive || b.Default != secret {
+	if b.Config.(accumulator.Batch).Interval != 5*time.Second || !b.Passive || b.Default != secret {
 		t.Errorf("got %+v", b)
 	}
 	if g.Name != "fallback" || g.Reactor.When != "all" || g.Durability.Mode != "none" || g.Durability.EveryEpochs != 64 || g.Outputs[0].From != "a" {

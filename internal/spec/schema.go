@@ -8,9 +8,7 @@ import (
 func (k Kinds) Mappings() []decode.Mapping {
 	list := []decode.Mapping{
 		decode.MappingOf("graph", graphFields, nil),
-		decode.MappingOf("accumulator", accumulatorFields, decode.Choices{"time_unit": timeUnits, "strategy": strategies}),
-		decode.MappingOf("batch", batchFields, nil),
-		decode.MappingOf("state", stateFields, nil),
+		decode.MappingOf("accumulator", k.accumulatorFields(), decode.Choices{"time_unit": timeUnits, "strategy": strategies}),
 		decode.MappingOf("window", windowFields, decode.Choices{"late": latePolicies, "groups": groupings}),
 		decode.MappingOf("hopping", hoppingFields, nil),
 		decode.MappingOf("source", kindFields(k.Sources), nil),
@@ -42,6 +40,9 @@ func (k Kinds) Mappings() []decode.Mapping {
 
 // schemas are what the kinds add to the JSON Schema, each definition by the first that has it.
 func (k Kinds) schemas() (list []decode.Schema) {
+	for _, a := range k.Accumulators {
+		list = append(list, a.Schema())
+	}
 	for _, s := range k.Sources {
 		list = append(list, s.Schema())
 	}

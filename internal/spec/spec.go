@@ -88,10 +88,9 @@ type Accumulator struct {
 	// emit is one expression and not a mapping.
 	Emit     []Field
 	EmitExpr Expr
-	// Kind is "passthrough", "batch", "state" or "window".
+	// Kind is "passthrough", "window", or the name of the kind whose configuration Config is.
 	Kind   string
-	Batch  Batch
-	State  State
+	Config AccumulatorConfig // nil for the first two
 	Window Window
 	// LateOf is the window whose late events this input gets: it was declared by the window's
 	// `late`. "" for all others.
@@ -134,16 +133,12 @@ func (a *Accumulator) Triggers(r *Reactor) bool {
 	return false
 }
 
-// Batch is the configuration of a batch accumulator. At least one rule is set.
-type Batch struct {
-	Size     int           // flush when this many events are in; 0: no rule
-	Interval time.Duration // flush this long after the first event; 0: no rule
-	Flush    string        // "epoch": flush after every epoch that is kept; "": no rule
-}
-
-// State is the configuration of a state accumulator.
-type State struct {
-	Keep int // how many of the newest events are kept, at least 1
+// Hands is what a boundary is.
+func (a *Accumulator) Hands() Hands {
+	if a.Config == nil {
+		return OneValue
+	}
+	return a.Config.Hands()
 }
 
 // Reactor says when the graph fires.
