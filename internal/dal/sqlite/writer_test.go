@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,6 +188,80 @@ func TestGroup(t *testing.T) {
 		if head := headOf(t, s, o.Next.ID); head.Seq != o.Next.Seq {
 			t.Errorf("graph %d is at %d, want %d", g, head.Seq, o.Next.Seq)
 		}
+	}
+}
+
+// M28: nothing of a group that was rolled back is acknowledged, whatever was in it; and where
+// one request alone is to blame, the others are carried out and acknowledged for what they are.
+func TestRolledBackGroup(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		commit  error // of the group's COMMIT
+		blame   error // of one request in it
+		applied bool  // the others
+	}{
+		{"COMMIT fails", errors.New("disk I/O error"), nil, false},
+		{"one request fails", nil, errors.New("constraint failed"), true},
+		{"neither", nil, nil, true},
+	} {
+		s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
+		a, b := checkpointtest.NewOwner(t, s, "a"), checkpointtest.NewOwner(t, s, "b")
+		release := hold(t, s)
+		s.writer.commit = func(c *sqlconn.Conn) error {
+			if test.commit == nil {
+				return realCommit(c)
+			}
+			_, err := c.Exec("ROLLBACK")
+			return errors.Join(test.commit, err)
+		}
+		calls := []func() error{
+			func() error { c := a.Next; c.Seq++; return s.Commit(t.Context(), &c) },
+			func() error {
+				return s.AppendJournal(t.Context(), b.Next.ID, b.Next.Fence, []checkpoint.JournalEntry{{Seq: 1}})
+			},
+			func() error {
+				_, err := s.PutDeclaration(t.Context(), checkpoint.Declaration{Graph: "c"}, 0)
+				return err
+			},
+			func() error {
+				return s.AddRecoveryEvent(t.Context(), a.Next.ID, checkpoint.RecoveryEvent{Kind: "restart"})
+			},
+		}
+		answers, blamed := make([]error, len(calls)), error(nil)
+		var wg sync.WaitGroup
+		for i, call := range calls {
+			wg.Go(func() { answers[i] = call() })
+		}
+		wg.Go(func() {
+			blamed = s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
+				_, err := c.Exec("INSERT INTO dropped_state (state, tenant) VALUES (999, '')") // undone with the rest
+				return errors.Join(test.blame, err)
+			})
+		})
+		queued(s, len(calls)+1)
+		release()
+		wg.Wait()
+		if !errors.Is(blamed, cmp.Or(test.blame, test.commit)) {
+			t.Errorf("%s: the request to blame: %v", test.name, blamed)
+		}
+		s.writer.commit = realCommit
+		acked := s.writer.witness.slots[slotKey(a.Next.ID)].seq
+		heads := map[string]bool{"commit": headOf(t, s, a.Next.ID).Seq == 1, "append": headOf(t, s, b.Next.ID).Journal == 1}
+		declared, err := s.Declarations(t.Context())
+		events, _, err2 := s.RecoveryEvents(t.Context(), a.Next.ID, checkpoint.Query{})
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		for i, there := range []bool{heads["commit"], heads["append"], len(declared) == 1, len(events) == 1} {
+			if there != test.applied || (answers[i] == nil) != there || !there && !errors.Is(answers[i], test.commit) {
+				t.Errorf("%s: request %d is in the store: %v; it was answered %v", test.name, i, there, answers[i])
+			}
+		}
+		if (acked == 1) != test.applied {
+			t.Errorf("%s: the witness has commit %d", test.name, acked)
+		}
+		closeStore(t, s)
 	}
 }
 
