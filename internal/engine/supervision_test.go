@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd/graphd/internal/compile"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/graphrun"
@@ -407,6 +408,50 @@ func TestM43CrashLoopQuarantines(t *testing.T) {
 		synctest.Wait()
 		if s := b.summary("g"); s.Health != "live" {
 			t.Fatalf("revived: %s %+v", s.Health, s.HealthReason)
+		}
+	})
+}
+
+// M43: after an owner that died nothing is noted while there is nothing to try; the first epoch
+// waits for its note, also over an outage of the store; and then more and more share a commit.
+func TestM43Careful(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := checkpointtest.NewFaulty(memstore.New(), nil)
+		b := newBed(t, store, &scripted{})
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.close()
+		id := checkpoint.ID{Tenant: "default", Graph: "g"}
+		if _, err := store.Acquire(t.Context(), id); err != nil { // and dies
+			t.Fatal(err)
+		}
+		b = newBed(t, store, &scripted{})
+		defer b.close()
+		time.Sleep(time.Minute)
+		if n := store.Calls(checkpointtest.OpAttempt); n != 0 {
+			t.Errorf("an idle graph has noted %d epochs", n)
+		}
+		away := checkpointtest.Fault{Outcome: checkpointtest.Fail}
+		store.Script(checkpointtest.OpAttempt, away, away)
+		b.push("g", "a", "1")
+		if s := b.summary("g"); s.Epoch != 0 {
+			t.Errorf("an epoch was tried that the ledger does not know of: %d", s.Epoch)
+		}
+		time.Sleep(5 * time.Second)
+		if s := b.summary("g"); s.Epoch != 1 || s.Health != "live" {
+			t.Errorf("after the outage: epoch %d, %s", s.Epoch, s.Health)
+		}
+		before := store.Calls(checkpointtest.OpAttempt)
+		events := make([]string, 500)
+		for i := range events {
+			events[i] = fmt.Sprint(i)
+		}
+		b.push("g", "a", events...)
+		time.Sleep(5 * time.Second)
+		if s := b.summary("g"); s.Epoch != 501 {
+			t.Errorf("epoch %d", s.Epoch)
+		}
+		if n := store.Calls(checkpointtest.OpAttempt) - before; n < 6 || n > 10 {
+			t.Errorf("500 epochs were tried in %d steps, want about 8", n)
 		}
 	})
 }
