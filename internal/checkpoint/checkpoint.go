@@ -94,7 +94,7 @@ type Head struct {
 	// Clean says that the owner before this one has relinquished the graph, or that there was none.
 	Clean bool
 	// UncleanStarts counts starts in a row, this one included, that were not followed by a
-	// clean Relinquish or a commit that is Settled. 1 on a healthy start.
+	// clean Relinquish or a commit that is Proven. 1 on a healthy start.
 	UncleanStarts int
 }
 
@@ -159,8 +159,8 @@ type Commit struct {
 	Rows []SinkRows
 	// JournalTo is the last journal entry that this state covers: those up to it are removed. 0 for none.
 	JournalTo int64
-	// Settled resets UncleanStarts: the graph has run long enough to call the start good.
-	Settled bool
+	// Proven resets UncleanStarts: the graph has run long enough to call the start good.
+	Proven bool
 }
 
 // Checkpoints is the state of graphs. Safe for concurrent use; calls for one graph come from one goroutine.

@@ -63,7 +63,7 @@ func (g *Graph) dropState(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take the graph's state: %w", err)
 	}
-	c := checkpoint.Commit{ID: g.ID(), Fence: head.Fence, Seq: head.Seq + 1, Epoch: head.Epoch, At: time.Now().UTC(), Meta: reactor.Blank(head.Meta), JournalTo: head.Journal, Settled: true}
+	c := checkpoint.Commit{ID: g.ID(), Fence: head.Fence, Seq: head.Seq + 1, Epoch: head.Epoch, At: time.Now().UTC(), Meta: reactor.Blank(head.Meta), JournalTo: head.Journal, Proven: true}
 	if g.unit != nil {
 		c.KeepFirings = g.unit.Spec.History.Keep
 	}

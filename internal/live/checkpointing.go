@@ -111,7 +111,7 @@ func (r *Reactor) launch() {
 		began := time.Now()
 		done.err = protect(func() error {
 			c := s.Commit()
-			c.Seq, c.Settled, c.Delivered = r.seq+1, s.settled, s.delivered
+			c.Seq, c.Proven, c.Delivered = r.seq+1, s.settled, s.delivered
 			done.bytes = size(c)
 			// A stop does not cut a commit short: its outcome would be unknown.
 			ctx, cancel := context.WithTimeout(r.reach, commitTimeout)

@@ -156,7 +156,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 		s := &flight{Seal: r.Core.Seal(r.Clock.Now()), settled: settled, delivered: delivered}
 		r.carry(s)
 		c := s.Commit()
-		c.Seq, c.Settled, c.Delivered = r.seq+1, s.settled, s.delivered
+		c.Seq, c.Proven, c.Delivered = r.seq+1, s.settled, s.delivered
 		err := r.Store.Commit(ctx, c)
 		if err == nil {
 			r.Core.Sealed(s.Seal, nil)

@@ -129,7 +129,7 @@ func testUncleanStarts(t *testing.T, s *subject) {
 	s.advance(t, id, &head) // progress alone does not make a start good
 	head = start(3)
 	settled := next(id, head)
-	settled.Settled = true
+	settled.Proven = true
 	s.commit(t, settled)
 	start(1)
 	head = start(2)

@@ -65,7 +65,7 @@ func (m *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, aft
 	i, _ := slices.BinarySearchFunc(all, after+1, compareEntry)
 	bound := rules.NewOutboxPage(limit, maxBytes)
 	var page []checkpoint.OutboxEntry
-	for ; i < len(all) && bound.Takes(int64(len(all[i].Data))); i++ {
+	for ; i < len(all) && bound.Fits(int64(len(all[i].Data))); i++ {
 		e := all[i]
 		e.Data = copied(e.Data)
 		page = append(page, e)

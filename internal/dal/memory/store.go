@@ -215,8 +215,8 @@ func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 	}
 	g.head.Seq, g.head.Epoch, g.head.At = c.Seq, c.Epoch, rules.Instant(c.At)
 	g.head.Meta = rules.OrNil(copied(c.Meta))
-	if c.Settled {
-		g.ledger = g.ledger.Settled()
+	if c.Proven {
+		g.ledger = g.ledger.Proven()
 	}
 	for i := range c.Cells {
 		cell := &c.Cells[i]

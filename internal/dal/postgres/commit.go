@@ -96,12 +96,12 @@ func commitStatement(c *checkpoint.Commit, firings []checkpoint.Firing, ordered 
 	meta := rules.OrEmpty(c.Meta)
 	s.part(`WITH head AS (UPDATE graph_head h SET epoch = %s, seq = %s, at = %s, sum = %s, meta = %s`, c.Epoch, c.Seq,
 		at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta), meta)
-	if c.Settled {
+	if c.Proven {
 		s.part(`, unclean_starts = 0`)
 	}
 	s.firings(c, firings, ordered)
 	s.cells(c)
-	s.letters(c.DeadLetters)
+	s.deadLetters(c.DeadLetters)
 	s.outbox(c)
 	for i := range c.Rows {
 		s.sinkRows(&c.Rows[i])

@@ -19,8 +19,8 @@ const (
 	pgListRetention = `SELECT id, at, size FROM dead_letter WHERE` + pgState + ` ORDER BY id DESC`
 )
 
-// letters adds a commit's dead letters; one that is there already stays as it is.
-func (s *statement) letters(letters []checkpoint.DeadLetter) {
+// deadLetters adds a commit's dead letters; one that is there already stays as it is.
+func (s *statement) deadLetters(letters []checkpoint.DeadLetter) {
 	if len(letters) == 0 {
 		return
 	}
@@ -39,7 +39,7 @@ func (s *statement) letters(letters []checkpoint.DeadLetter) {
 		sizes[i], at[i], epochs[i], events[i] = int64(len(l.Payload)), rules.Nanos(l.At), l.Epoch, l.Events
 		folded[i], payloads[i] = l.Folded, rules.OrEmpty(l.Payload)
 	}
-	s.part(`, buried AS (INSERT INTO dead_letter (state, size, `+deadLetterColumns+`) SELECT head.state, u.* FROM head,
+	s.part(`, lettered AS (INSERT INTO dead_letter (state, size, `+deadLetterColumns+`) SELECT head.state, u.* FROM head,
 		unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[],
 			%s::text[], %s::text[], %s::bigint[],
 			%s::boolean[], %s::text[], %s::bytea[]) u ON CONFLICT DO NOTHING)`,

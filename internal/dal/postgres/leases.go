@@ -26,8 +26,8 @@ const (
 		JOIN pg_stat_activity a ON a.application_name = l.application
 		WHERE l.owner = ANY ($1) AND l.application <> $2 AND l.expires_at <= clock_timestamp()`
 	// An owner that has renewed in between is looked at again when its row's lock is free, and stays.
-	pgBury  = `DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp()`
-	pgOwned = `SELECT n.tenant, n.graph, n.shard, l.name FROM lease l JOIN graph_number n ON n.owner = l.owner ` +
+	pgDropLeases = `DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp()`
+	pgOwned      = `SELECT n.tenant, n.graph, n.shard, l.name FROM lease l JOIN graph_number n ON n.owner = l.owner ` +
 		`WHERE l.owner <> $1`
 	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3
 		AND owner = $4 RETURNING 1)
@@ -74,18 +74,18 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 	}
 	if len(expired) > 0 {
 		// What can not be done now is tried with the next renewal; the lease itself is renewed.
-		_ = p.bury(ctx, expired)
+		_ = p.dropExpired(ctx, expired)
 	}
 	return lease, nil
 }
 
-// bury ends what dead owners may still have under way, and takes their leases away.
-func (p *Store) bury(ctx context.Context, owners []string) error {
+// dropExpired ends what dead owners may still have under way, and takes their leases away.
+func (p *Store) dropExpired(ctx context.Context, owners []string) error {
 	slices.Sort(owners)
 	if _, err := p.exec(ctx, p.leases, pgTerminate, owners, p.application()); err != nil {
 		return err
 	}
-	_, err := p.exec(ctx, p.leases, pgBury, owners)
+	_, err := p.exec(ctx, p.leases, pgDropLeases, owners)
 	return err
 }
 

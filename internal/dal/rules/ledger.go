@@ -7,7 +7,7 @@ package rules
 // written then. A Relinquish clears it.
 //
 // Unclean goes up with every Acquire, and goes back to 0 with Relinquish or a commit that is
-// Settled. It is 1 on a healthy start. Clean says that the last owner has relinquished.
+// Proven. It is 1 on a healthy start. Clean says that the last owner has relinquished.
 type Ledger struct {
 	Attempts       int
 	AttemptedEpoch int64
@@ -50,8 +50,8 @@ func (l Ledger) Absolved(fence, of int64) Ledger {
 	return l
 }
 
-// Settled is the ledger after a commit that calls the start good.
-func (l Ledger) Settled() Ledger {
+// Proven is the ledger after a commit that calls the start good.
+func (l Ledger) Proven() Ledger {
 	l.Unclean = 0
 	return l
 }

@@ -75,7 +75,7 @@ func (r *Retention) Removes(at time.Time, size int64) bool {
 type OutboxPage struct {
 	Limit int
 	Bytes int64
-	taken int
+	held  int
 }
 
 // NewOutboxPage begins a page; a bound of 0 or less is the usual one.
@@ -91,11 +91,11 @@ func NewOutboxPage(limit int, maxBytes int64) *OutboxPage {
 }
 
 // Takes says whether an entry of so many bytes still belongs to the page, and counts it in.
-func (p *OutboxPage) Takes(size int64) bool {
-	if p.taken == p.Limit || p.taken > 0 && size > p.Bytes {
+func (p *OutboxPage) Fits(size int64) bool {
+	if p.held == p.Limit || p.held > 0 && size > p.Bytes {
 		return false
 	}
-	p.taken++
+	p.held++
 	p.Bytes -= size
 	return true
 }

@@ -14,7 +14,7 @@ func TestQueryPlans(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "graphd.db"))
 	defer s.Close()
 	texts := []string{
-		selectHead, advanceHead, takeHead, relinquishHead, noteAttempt, absolveHead, countHead, selectFence,
+		selectHead, advanceHead, ownHead, relinquishHead, noteAttempt, absolveHead, countHead, selectFence,
 		selectState, raiseFence,
 		updateCell, deleteCell, selectCells, trimFirings, listFirings, listFiringsOfKey, selectFiring,
 		selectLetter, listLetters + newestLetter, listLetters + letterBelow + newestLetter,

@@ -24,7 +24,7 @@ const (
 	// The head's own fence is looked at too: whichever of the two were damaged, the next fence is higher.
 	raiseFence = `INSERT INTO graph_number (tenant, graph, shard, fence, revision) VALUES (?, ?, ?, ? + 1, 0)
 		ON CONFLICT (tenant, graph, shard) DO UPDATE SET fence = max(fence + 1, excluded.fence) RETURNING fence`
-	takeHead = `UPDATE graph_head SET fence = ?, incarnation = incarnation + 1, attempts = ?, attempted_epoch = ?,
+	ownHead = `UPDATE graph_head SET fence = ?, incarnation = incarnation + 1, attempts = ?, attempted_epoch = ?,
 		attempted_by = ?, unclean_starts = ?, clean = 0
 		WHERE tenant = ? AND graph = ? AND shard = ?`
 	// It answers how many, and nothing where the fence is another's.
@@ -103,7 +103,7 @@ func acquire(c *sqlconn.Conn, w *witness, id checkpoint.ID) (checkpoint.Head, er
 	head.Fence, head.Prior = numbers.Int(0), head.Fence
 	head.Incarnation++
 	head.Attempts, head.AttemptedBy, head.UncleanStarts = ledger.Attempts, ledger.AttemptedBy, ledger.Unclean
-	_, err = c.Exec(takeHead, head.Fence, int64(ledger.Attempts), ledger.AttemptedEpoch, ledger.AttemptedBy,
+	_, err = c.Exec(ownHead, head.Fence, int64(ledger.Attempts), ledger.AttemptedEpoch, ledger.AttemptedBy,
 		int64(ledger.Unclean), id.Tenant, id.Graph, int64(id.Shard))
 	return head, err
 }
@@ -212,7 +212,7 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 		return err
 	}
 	settled := int64(0)
-	if c.Settled {
+	if c.Proven {
 		settled = 1
 	}
 	if len(c.Rows) > 0 {

@@ -21,9 +21,9 @@ import (
 // locks away, so this one is kept until SQLite is done.
 type storeLock struct{ file, database *os.File }
 
-// takeLock locks PATH.lock and writes into it who holds it, for people and for the
+// lockFile locks PATH.lock and writes into it who holds it, for people and for the
 // error of the next opener. Another holder is checkpoint.ErrLocked.
-func takeLock(path string) (*storeLock, error) {
+func lockFile(path string) (*storeLock, error) {
 	name := path + ".lock"
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -66,8 +66,8 @@ func closeAfter(f *os.File, err error) error {
 	return err
 }
 
-// takeDatabase locks the database itself, which must be there.
-func (l *storeLock) takeDatabase(path string) error {
+// lockDatabase locks the database itself, which must be there.
+func (l *storeLock) lockDatabase(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("open the store's file: %w", err)

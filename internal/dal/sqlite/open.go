@@ -76,7 +76,7 @@ func openWith(ctx context.Context, path string, opts Options, files fs.FS) (*Sto
 	if err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(path)
+	lock, err := lockFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock 
 				"%w: the file is empty, and a store never is; restore it from a backup, or remove it to start empty",
 				checkpoint.ErrCorrupt)
 	}
-	if err := lock.takeDatabase(path); err != nil {
+	if err := lock.lockDatabase(path); err != nil {
 		return nil, err
 	}
 	if err := checkSize(lock.database, path); err != nil {

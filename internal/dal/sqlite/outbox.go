@@ -70,7 +70,7 @@ func (s *Store) Outbox(ctx context.Context, id checkpoint.ID, output string, aft
 				return fmt.Errorf("%w: the checksum of entry %d does not fit; restore the store from a backup, or "+
 					"delete the graph with its state", checkpoint.ErrCorrupt, e.Seq)
 			}
-			if !bound.Takes(int64(len(e.Data))) {
+			if !bound.Fits(int64(len(e.Data))) {
 				return errPageFull
 			}
 			page = append(page, e)

@@ -226,7 +226,7 @@ func (w *writer) transact(group []*request) bool {
 		case refused[i] != nil:
 			r.done <- refused[i]
 		case err != nil:
-			r.done <- w.settle(r, explain(err))
+			r.done <- w.outcome(r, explain(err))
 		default:
 			r.done <- unnoted
 		}
@@ -295,10 +295,10 @@ func (w *writer) drop() {
 	}
 }
 
-// settle decides what became of a request whose COMMIT has failed. SQLite says that
+// outcome decides what became of a request whose COMMIT has failed. SQLite says that
 // it was rolled back. A request that can be looked for is looked for all the same,
 // on a new connection: the commit may stand in the file though its fsync failed.
-func (w *writer) settle(r *request, failed error) error {
+func (w *writer) outcome(r *request, failed error) error {
 	if r.applied == nil {
 		return failed
 	}
