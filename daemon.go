@@ -303,7 +303,7 @@ func (d *Daemon) start(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrDependency, err)
 	}
 	for name, doc := range d.cfg.Declarations {
-		if _, err := d.engine.ApplyFile(ctx, "default", name, doc); err != nil {
+		if _, err := d.engine.ApplyFile(ctx, checkpoint.DefaultTenant, name, doc); err != nil {
 			return fmt.Errorf("%w: apply %s: %w", ErrConfig, name, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // pollGraphs is how often the graphs directory is looked at for changes.
@@ -81,7 +82,7 @@ func (d *Daemon) applyGraphs(ctx context.Context) {
 }
 
 func (d *Daemon) applyFile(ctx context.Context, path string, doc []byte) {
-	res, err := d.engine.ApplyFile(ctx, "default", path, doc)
+	res, err := d.engine.ApplyFile(ctx, checkpoint.DefaultTenant, path, doc)
 	var refused *api.Error
 	switch {
 	case errors.As(err, &refused) && len(refused.Diagnostics) > 0:

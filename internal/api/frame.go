@@ -22,6 +22,7 @@ type Frame struct {
 	Firing      *Firing         `json:"firing,omitempty"`
 	Health      string          `json:"health,omitempty"`
 	Reason      *Reason         `json:"health_reason,omitempty"`
+	Paused      *bool           `json:"paused,omitempty"` // health
 	State       *State          `json:"state,omitempty"`
 	From        int64           `json:"from,omitempty"` // gap
 	To          int64           `json:"to,omitempty"`   // gap

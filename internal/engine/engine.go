@@ -135,6 +135,7 @@ func (e *Engine) Open(ctx context.Context) error {
 	e.group.Go(e.ctx, "janitor", e.sweep)
 	e.group.Go(e.ctx, "memory", e.watchMemory)
 	e.group.Go(e.ctx, "declarations", e.follow)
+	e.group.Go(e.ctx, "rates", e.sample)
 	for _, d := range decls {
 		unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
 		m := graphrun.New(e.host, d, unit)

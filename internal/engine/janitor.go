@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -47,5 +48,23 @@ func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
 	}
 	if _, err := e.cfg.Store.PruneRecoveryEvents(ctx, now.Add(-keepRecoveryEvents)); err != nil && ctx.Err() == nil {
 		e.cfg.Log.Warn("expired recovery events could not be removed; they are tried again", "err", err)
+	}
+}
+
+// sample has every graph see how fast its queues fill, until ctx is done.
+func (e *Engine) sample(ctx context.Context, _ *supervisor.Node) error {
+	ticker := time.NewTicker(graphrun.RateEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			e.mu.RLock()
+			for _, m := range e.graphs {
+				m.Sample(now)
+			}
+			e.mu.RUnlock()
+		case <-ctx.Done():
+			return nil
+		}
 	}
 }

@@ -163,7 +163,7 @@ func (r *run) accumulator(i int, in *reactor.InputView) api.AccumulatorSummary {
 	s.Health, s.HealthReason, s.Dirty = string(in.Health), api.ReasonOf(in.Code, in.Detail), in.Dirty
 	s.Depth, s.DepthBytes, s.Counters = in.Depth, in.DepthBytes, api.Counters(in.Books)
 	s.Position, s.LastEventAt, s.Incarnation = describePositions(in.Positions), timePtr(in.LastEventAt), r.head.Incarnation
-	s.SecondsToFull = r.g.rates.secondsToFull(i, &s, time.Now())
+	s.SecondsToFull = r.g.rates.secondsToFull(r, i)
 	ar := r.accs[i]
 	ar.mu.Lock()
 	s.Restarts = ar.restarts

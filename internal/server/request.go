@@ -12,10 +12,12 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
-const defaultTenant = "default"
+// defaultTenant owns what a request without a tenant is about.
+const defaultTenant = checkpoint.DefaultTenant
 
 // validName says whether s is a name: [a-z][a-z0-9_]{0,63}.
 func validName(s string) bool {

@@ -30,9 +30,9 @@ type Hub struct {
 
 	mu       sync.Mutex
 	queues   []*Queue
-	seen     int64 // records of the run that were handed out
-	run      int64 // the incarnation that seen counts
-	health   string
+	seen     int64     // records of the run that were handed out
+	run      int64     // the incarnation that seen counts
+	told     condition // by the last health frame
 	stateAt  time.Time
 	stateFor int64 // the epoch the last state frame showed
 	closed   bool
@@ -57,10 +57,9 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 		h.publish(cfg, r, 0, h.queues)
 		return true
 	})
-	if v := string(c.Health()); v != h.health {
-		h.health = v
-		h.send(h.queues, topicHealth, &api.Frame{Type: "health", Health: v, Reason: api.ReasonOf(c.HealthReason()),
-			Seq: c.Frames()})
+	if is := (condition{string(c.Health()), c.Paused()}); is != h.told {
+		h.told = is
+		h.send(h.queues, topicHealth, is.frame(c.Frames(), api.ReasonOf(c.HealthReason())))
 	}
 	return h.publishState(c, now)
 }
@@ -125,15 +124,27 @@ func (h *Hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
 	return time.Time{}
 }
 
+// condition is what a health frame tells.
+type condition struct {
+	health string
+	paused bool
+}
+
+// frame has the number of the last output or firing before it: it takes none of its own, so
+// that a watcher can go on behind it.
+func (c condition) frame(seq int64, why *api.Reason) *api.Frame {
+	return &api.Frame{Type: "health", Health: c.health, Paused: &c.paused, Reason: why, Seq: seq}
+}
+
 // HealthChanged tells watchers of a change while no reactor runs.
 func (h *Hub) HealthChanged(health string, why *api.Reason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.health == health {
+	if h.told.health == health {
 		return
 	}
-	h.health = health
-	h.send(h.queues, topicHealth, &api.Frame{Type: "health", Health: health, Reason: why, Incarnation: h.run})
+	h.told.health = health
+	h.send(h.queues, topicHealth, h.told.frame(0, why))
 }
 
 func (h *Hub) send(to []*Queue, topic string, f *api.Frame) {
@@ -169,7 +180,7 @@ func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
 	if h.watching.Load() == 0 {
 		h.mu.Lock()
 		h.run, h.seen = c.Config().Incarnation, c.Records(math.MaxInt64, nil)
-		h.health = string(c.Health())
+		h.told = condition{string(c.Health()), c.Paused()}
 		h.mu.Unlock()
 	}
 	h.Attach(q)

@@ -128,6 +128,7 @@ func TestAppendFrame(t *testing.T) {
 			FiringID: "f", Value: json.RawMessage(`{"a":1}`)},
 		{Type: "gap", Graph: "g", Seq: 9, From: 3, To: 8},
 		{Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: `"`, Detail: "<\n>"}},
+		{Type: "health", Graph: "g", Health: "live", Paused: new(true)},
 	} {
 		want, err := wire.Encode(f)
 		if err != nil {

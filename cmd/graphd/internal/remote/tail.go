@@ -119,7 +119,11 @@ func frameText(f *api.Frame) string {
 		return fmt.Sprintf("#%d  %s  %s  %s  %s", r.Epoch, result(r), r.Cause,
 			terminal.Short(time.Duration(r.DurationUS)*time.Microsecond), outputsText(r))
 	case "health":
-		return strings.TrimSuffix("health "+f.Health+", "+reasonText(f.Reason), ", -")
+		health := "health " + f.Health
+		if f.Paused != nil && *f.Paused {
+			health += ", paused"
+		}
+		return strings.TrimSuffix(health+", "+reasonText(f.Reason), ", -")
 	case "state":
 		if f.State == nil {
 			return "state"
