@@ -58,7 +58,7 @@ func BenchmarkCore(b *testing.B) {
 				if o := core.Add(now, &ev, true); o.Status != Accepted {
 					b.Fatalf("%+v", o)
 				}
-				if i%group == group-1 && !core.Take(&h) {
+				if i%group == group-1 && !core.Drain(&h) {
 					b.Fatal("nothing to take")
 				}
 			}
@@ -93,7 +93,7 @@ func BenchmarkWindow(b *testing.B) {
 		ev := boundary.Event{Raw: room[start:len(room):len(room)]}
 		c.Add(now, &ev, true)
 		if i%256 == 0 {
-			c.Take(h)
+			c.Drain(h)
 		}
 	}
 }

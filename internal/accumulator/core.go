@@ -67,7 +67,7 @@ type Core struct {
 	slab    int                 // how many boundaries to allocate next; 0: minSlab
 	letters []checkpoint.DeadLetter
 	late    []boundary.Boundary // see Handoff.Late
-	changed bool                // since the last Take
+	changed bool                // since the last Drain
 	// ephemeral: see Ephemeral.
 	ephemeral bool
 }
@@ -100,7 +100,7 @@ func NewCoreWith(p *Program, lim Limits, f fold.Fold) *Core {
 // which spares it the snapshots.
 func (c *Core) Ephemeral() { c.ephemeral = true }
 
-// Lasting ends Ephemeral: marks have a state again, and the next Take has one in any case.
+// Lasting ends Ephemeral: marks have a state again, and the next Drain has one in any case.
 func (c *Core) Lasting() { c.ephemeral, c.changed = false, true }
 
 // Restore goes on where a mark left off: state is its encoded State, nil when it had
@@ -257,7 +257,7 @@ func (c *Core) EndOfInput(now time.Time) {
 	c.changed = c.changed || len(c.out) > n || len(c.letters) > letters
 }
 
-// Pending is how many boundaries and dead letters wait for Take, and whether a mark does.
+// Pending is how many boundaries and dead letters wait for Drain, and whether a mark does.
 func (c *Core) Pending() (boundaries, letters int, mark bool) {
 	return len(c.out) + len(c.late), len(c.letters), c.changed
 }
@@ -269,9 +269,9 @@ func (c *Core) Counters() Counters {
 	return ctr
 }
 
-// Take moves what is complete into h, which is the caller's to keep, and sets h's mark to
-// now. It is false, and h unchanged, when nothing happened since the last Take.
-func (c *Core) Take(h *Handoff) bool {
+// Drain moves what is complete into h, which is the caller's to keep, and sets h's mark to
+// now. It is false, and h unchanged, when nothing happened since the last Drain.
+func (c *Core) Drain(h *Handoff) bool {
 	if !c.changed {
 		return false
 	}
@@ -307,9 +307,9 @@ func (c *Core) grow() {
 	c.out = c.array[:copy(c.array, c.out)]
 }
 
-// Reuse says that no boundary of any handoff is in use any more: their memory serves
+// Recycle says that no boundary of any handoff is in use any more: their memory serves
 // the next ones. Without it they are never written again.
-func (c *Core) Reuse() {
+func (c *Core) Recycle() {
 	left := cap(c.out)
 	if len(c.out) > 0 || left == 0 || left > len(c.array) {
 		return

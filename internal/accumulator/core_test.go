@@ -16,8 +16,8 @@ import (
 func TestM3Passthrough(t *testing.T) {
 	t.Parallel()
 	c := newCore(t, spec.Accumulator{})
-	if c.Take(&Handoff{}) {
-		t.Error("Take of an empty Core is true")
+	if c.Drain(&Handoff{}) {
+		t.Error("Drain of an empty Core is true")
 	}
 	c.Add(at(0), pulled(1, `{"a":1}`), true)
 	c.Add(at(time.Second), &boundary.Event{Raw: []byte(`[2]`), At: at(time.Millisecond)}, false)
@@ -47,8 +47,8 @@ func TestM3Passthrough(t *testing.T) {
 		m.Counters != (Counters{Received: 2}) || len(m.Positions) != 1 || m.Positions[0] != want {
 		t.Errorf("got mark %+v", m)
 	}
-	if c.Take(&Handoff{}) {
-		t.Error("a second Take is true although nothing happened")
+	if c.Drain(&Handoff{}) {
+		t.Error("a second Drain is true although nothing happened")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestM3Batch(t *testing.T) {
 		t.Fatalf("due %v %v, want a second after the first event of the batch", due, ok)
 	}
 	c.Tick(due.Add(-1))
-	if c.Take(&Handoff{}) {
+	if c.Drain(&Handoff{}) {
 		t.Error("a batch was handed over before it was due")
 	}
 	c.Tick(due)
@@ -86,7 +86,7 @@ func TestM3Batch(t *testing.T) {
 		t.Error("an empty batch is due")
 	}
 	c.Tick(at(time.Hour))
-	if c.Take(&Handoff{}) {
+	if c.Drain(&Handoff{}) {
 		t.Error("an empty batch was handed over")
 	}
 }
@@ -242,7 +242,7 @@ func TestM42OtherRefusals(t *testing.T) {
 	t.Parallel()
 	c := newCore(t, spec.Accumulator{})
 	c.RefuseTail(0)
-	if c.Take(&Handoff{}) {
+	if c.Drain(&Handoff{}) {
 		t.Error("refusing nothing is a change")
 	}
 	c.RefuseTail(5)

@@ -75,7 +75,7 @@ func TestM3AtTheWatermark(t *testing.T) {
 				t.Errorf("%d events are open", open)
 			}
 			core.EndOfInput(far)
-			core.Take(&Handoff{})
+			core.Drain(&Handoff{})
 			if open := core.Counters().Open; open != 0 {
 				t.Errorf("%d events are open after the end", open)
 			}

@@ -66,8 +66,8 @@ func pushed(raw string) *boundary.Event { return &boundary.Event{Raw: []byte(raw
 func take(t *testing.T, c *Core) *Handoff {
 	t.Helper()
 	h := &Handoff{}
-	if !c.Take(h) {
-		t.Fatal("Take is false, want a handoff")
+	if !c.Drain(h) {
+		t.Fatal("Drain is false, want a handoff")
 	}
 	checkBooks(t, h)
 	return h

@@ -8,7 +8,7 @@ type Moment struct {
 	state fold.State
 }
 
-// Moment remembers where the Core stands. Nothing complete may wait for Take.
+// Moment remembers where the Core stands. Nothing complete may wait for Drain.
 func (c *Core) Moment() Moment {
 	c.shared = true
 	return Moment{mark: c.mark, state: c.fold.State()}

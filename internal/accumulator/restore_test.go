@@ -38,13 +38,13 @@ func TestRestoreBatchHandsNothingOverTwice(t *testing.T) {
 		t.Fatalf("got %s", got)
 	}
 	c = restart(t, p, h.Mark)
-	if _, due := c.Due(); due || c.Take(&Handoff{}) {
+	if _, due := c.Due(); due || c.Drain(&Handoff{}) {
 		t.Fatal("the batch that was handed over is still there after a restart")
 	}
 	c.Add(at(0), pulled(4, "3"), true)
 	m := take(t, c).Mark
 	c = restart(t, p, m)
-	if c.Take(&Handoff{}) {
+	if c.Drain(&Handoff{}) {
 		t.Error("a restart flushed the open batch")
 	}
 	if due, ok := c.Due(); !ok || !due.Equal(at(time.Second)) {
@@ -113,10 +113,10 @@ func TestRestoreAnywhere(t *testing.T) {
 						core.Add(now, pulled(int64(i+1), text), i%2 == 0)
 					}
 					var h, th Handoff
-					if c.Take(&h) {
+					if c.Drain(&h) {
 						got, mark = append(got, values(&h)...), h.Mark
 					}
-					if twin.Take(&th) {
+					if twin.Drain(&th) {
 						want, twinMark = append(want, values(&th)...), th.Mark
 					}
 					if rapid.Bool().Draw(rt, "restart") {
@@ -126,10 +126,10 @@ func TestRestoreAnywhere(t *testing.T) {
 				c.EndOfInput(now)
 				twin.EndOfInput(now)
 				var h, th Handoff
-				if c.Take(&h) {
+				if c.Drain(&h) {
 					got, mark = append(got, values(&h)...), h.Mark
 				}
-				if twin.Take(&th) {
+				if twin.Drain(&th) {
 					want, twinMark = append(want, values(&th)...), th.Mark
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -173,7 +173,7 @@ func TestM42Conservation(t *testing.T) {
 					c.Add(at(0), pulled(2, fmt.Sprint(rapid.IntRange(0, 9).Draw(rt, "event"))), true)
 				}
 				var h Handoff
-				c.Take(&h)
+				c.Drain(&h)
 				out += events(&h)
 				ctr := c.Counters()
 				if sum := ctr.Filtered + ctr.Rejected + ctr.DeadLettered + ctr.Open + out; sum != ctr.Received {
@@ -285,7 +285,7 @@ func FuzzRestore(f *testing.F) {
 		c := NewCore(p, Limits{})
 		c.Add(at(0), pulled(1, `{"a":[1,2.5,"x"]}`), true)
 		var h Handoff
-		c.Take(&h)
+		c.Drain(&h)
 		f.Add(encoded(h.Mark))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -34,10 +34,10 @@ func TestReuse(t *testing.T) {
 					t.Errorf("round %d: %+v has something of an earlier one", round, b)
 				}
 				want := fmt.Sprint(values(h))
-				for range 2 { // a boundary of them waits for Take: nothing may be reused
+				for range 2 { // a boundary of them waits for Drain: nothing may be reused
 					c.Add(at(0), pushed(`{"n":-1}`), false)
 				}
-				c.Reuse()
+				c.Recycle()
 				if got := fmt.Sprint(values(h)); got != want {
 					t.Errorf("round %d: what was handed over has become %s", round, got)
 				}
@@ -45,7 +45,7 @@ func TestReuse(t *testing.T) {
 				if got := values(rest); len(got) == 0 {
 					t.Error("what waited is gone")
 				}
-				c.Reuse()
+				c.Recycle()
 			}
 		})
 	}
@@ -53,13 +53,13 @@ func TestReuse(t *testing.T) {
 	c.p.spoils = false
 	c.Add(at(0), pushed(`{"n":1}`), false)
 	one := &take(t, c).Boundaries[0]
-	c.Reuse()
+	c.Recycle()
 	c.Add(at(0), pushed(`{"n":2}`), false)
 	if two := &take(t, c).Boundaries[0]; one != two {
 		t.Error("the memory of what is done with is not used again")
 	}
 	c.p.spoils = true
-	c.Reuse()
+	c.Recycle()
 	if two := one.Value.String(); two != `"spoiled"` {
 		t.Errorf("who has kept a boundary that is used again reads %s", two)
 	}

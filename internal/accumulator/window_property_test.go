@@ -165,7 +165,7 @@ func TestM3WindowsOfAnyOrder(t *testing.T) {
 					continue
 				}
 				h := &Handoff{}
-				c.Take(h)
+				c.Drain(h)
 				for k := range h.Boundaries {
 					got = append(got, told(&h.Boundaries[k]))
 				}
@@ -185,7 +185,7 @@ func TestM3WindowsOfAnyOrder(t *testing.T) {
 			}
 			c.EndOfInput(far)
 			h := &Handoff{}
-			c.Take(h)
+			c.Drain(h)
 			for k := range h.Boundaries {
 				got = append(got, told(&h.Boundaries[k]))
 			}
@@ -217,7 +217,7 @@ func restarted(t *testing.T, r *rand.Rand, p *Program, m Mark) *Core {
 	}
 	h := &Handoff{}
 	c.changed = true
-	c.Take(h)
+	c.Drain(h)
 	if !bytes.Equal(encoded(h.Mark), encoded(m)) || len(h.Boundaries) > 0 {
 		t.Fatal("a restored state is not the state that was kept")
 	}
@@ -235,7 +235,7 @@ func TestWindowStateDamaged(t *testing.T) {
 		c.Add(far, s.event(int64(i+1)), true)
 	}
 	h := &Handoff{}
-	c.Take(h)
+	c.Drain(h)
 	state := encoded(h.Mark)
 	for n := 1; n < len(state); n++ {
 		if err := NewCore(p, Limits{}).Restore(state[:n], h.Mark.Counters, nil); err == nil {
@@ -258,7 +258,7 @@ func TestM28WindowPartsAreTheChanges(t *testing.T) {
 	}
 	same := func() map[any]bool {
 		h := &Handoff{}
-		c.Take(h)
+		c.Drain(h)
 		set := map[any]bool{}
 		for part := range h.Mark.State.(PartedState).Parts() {
 			set[part.Same] = true

@@ -46,7 +46,7 @@ func feedAll(t *testing.T, c *Core, events ...*boundary.Event) (out []string, fa
 		}
 	}
 	h := &Handoff{}
-	c.Take(h)
+	c.Drain(h)
 	balanced(t, c, before, h)
 	return brief(h), fates
 }
@@ -342,7 +342,7 @@ func TestM42GroupWithoutResult(t *testing.T) {
 		c.Add(far, ev, true)
 	}
 	h := &Handoff{}
-	c.Take(h)
+	c.Drain(h)
 	want(t, "the good one", brief(h), `[0,10) key="b" total=9223372036854775806 half=4611686018427387904 +2`)
 	if len(h.DeadLetters) != 1 {
 		t.Fatalf("letters %+v", h.DeadLetters)

@@ -185,7 +185,7 @@ func (r *binaryReader) document(s string, depth int) (Value, error) {
 	}
 	sc := &r.scanner
 	sc.Reset(s, MaxDepth-depth)
-	defer sc.Release()
+	defer sc.Free()
 	v, end := read(sc, s, 0)
 	if end < 0 {
 		return Value{}, corrupt("a document is not valid: %v", decodeError(sc))

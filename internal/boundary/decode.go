@@ -127,7 +127,7 @@ func (d *Decoder) decode(raw []byte) (Value, error) {
 	text := unsafe.String(unsafe.SliceData(raw), len(raw))
 	d.scanner.Reset(text, d.maxDepth)
 	v, ok := d.document(text)
-	d.scanner.Release()
+	d.scanner.Free()
 	if !ok {
 		return Value{}, decodeError(&d.scanner)
 	}

@@ -14,8 +14,8 @@ import (
 
 // Fold is a function that makes one value of many: what stands in an aggregate.
 type Fold struct {
-	// Least and Most are how many arguments it takes.
-	Least, Most int
+	// Min and Max are how many arguments it takes.
+	Min, Max int
 	// Result is the type of its result, or an error in words about the arguments.
 	Result func(args []Type) (Type, error)
 	// Later says that it is known and not built yet.
@@ -121,7 +121,7 @@ func (c *foldCompiler) call(n *ast.CallNode, name string, fold Fold) int {
 		c.err = &Error{Offset: offset, Code: CodeNotYetSupported, Text: name + " is not supported by this version yet; remove it"}
 		return 0
 	}
-	if got := len(n.Arguments); got < fold.Least || got > fold.Most {
+	if got := len(n.Arguments); got < fold.Min || got > fold.Max {
 		c.err = &Error{Offset: offset, Code: CodeWrongArguments, Text: fmt.Sprintf("%s takes %s here, got %d", name, foldArity(fold), got)}
 		return 0
 	}
@@ -175,10 +175,10 @@ func (f *foldFinder) Visit(node *ast.Node) {
 
 func foldArity(f Fold) string {
 	switch {
-	case f.Most == 0:
+	case f.Max == 0:
 		return "no argument"
-	case f.Least == f.Most && f.Least == 1:
+	case f.Min == f.Max && f.Min == 1:
 		return "one argument"
 	}
-	return strconv.Itoa(f.Least) + " arguments"
+	return strconv.Itoa(f.Min) + " arguments"
 }

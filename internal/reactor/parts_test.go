@@ -95,7 +95,7 @@ func (r *windowRig) add(n int, at, k, x int) {
 // admit hands over, fires, and returns what was handed over.
 func (r *windowRig) admit() (out []string) {
 	h := &accumulator.Handoff{}
-	if r.acc.Take(h) {
+	if r.acc.Drain(h) {
 		for i := range h.Boundaries {
 			out = append(out, fmt.Sprint(h.Boundaries[i].Value, h.Boundaries[i].Events))
 		}

@@ -170,7 +170,7 @@ func (g *Graph) Step() error {
 func (g *Graph) admit(i int) {
 	// Take sets every field, and queues keep the boundaries' array and never the handoff
 	// itself: it is used again as it is.
-	if !g.accs[i].Take(&g.handoff) {
+	if !g.accs[i].Drain(&g.handoff) {
 		return
 	}
 	g.core.Admit(g.now, i, &g.handoff, 0)
@@ -224,7 +224,7 @@ func (g *Graph) freed(i int, room reactor.Credit) {
 		return
 	}
 	if g.lent[i] -= room.Boundaries; g.lent[i] == 0 {
-		g.accs[i].Reuse()
+		g.accs[i].Recycle()
 	}
 }
 

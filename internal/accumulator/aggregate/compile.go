@@ -30,8 +30,8 @@ const (
 // names are the functions by name; their order is that of the constants.
 var names = [...]string{"count", "sum", "mean", "min", "max", "min_by", "max_by", "first", "last", "stddev", "quantile", "distinct", "collect"}
 
-// MostCollected bounds the limit of collect.
-const MostCollected = 10_000
+// MaxCollected bounds the limit of collect.
+const MaxCollected = 10_000
 
 // call is one use of a function.
 type call struct {
@@ -102,9 +102,9 @@ func (c *Calls) add(fc *expression.FoldCall, env *expression.Env, vars int) (int
 		next.q = q
 	case fnCollect:
 		n, ok := constant(fc.Args[1], env, vars).AsInt()
-		if !ok || n < 1 || n > MostCollected {
+		if !ok || n < 1 || n > MaxCollected {
 			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
-				Text: fmt.Sprintf("collect needs a constant between 1 and %d as its second argument: how many it keeps", MostCollected)}
+				Text: fmt.Sprintf("collect needs a constant between 1 and %d as its second argument: how many it keeps", MaxCollected)}
 		}
 		next.limit = int(n)
 	}
@@ -151,18 +151,18 @@ func fits(t expression.Type, kinds []boundary.Kind) bool {
 // folds are the functions as the compiler of expressions sees them.
 var folds = map[string]expression.Fold{
 	"count":    {Result: func([]expression.Type) (expression.Type, error) { return expression.Of(boundary.KindInt), nil }},
-	"sum":      {Least: 1, Most: 1, Result: over("sum", numeric, sameType)},
-	"mean":     {Least: 1, Most: 1, Result: over("mean", numeric, floatType)},
-	"min":      {Least: 1, Most: 1, Result: over("min", ordered, sameType)},
-	"max":      {Least: 1, Most: 1, Result: over("max", ordered, sameType)},
-	"min_by":   {Least: 2, Most: 2, Result: by("min_by")},
-	"max_by":   {Least: 2, Most: 2, Result: by("max_by")},
-	"first":    {Least: 1, Most: 1, Result: over("first", nil, sameType)},
-	"last":     {Least: 1, Most: 1, Result: over("last", nil, sameType)},
-	"stddev":   {Least: 1, Most: 1, Result: over("stddev", numeric, floatType)},
-	"quantile": {Least: 2, Most: 2, Result: over("quantile", numeric, floatType)},
-	"distinct": {Least: 1, Most: 1, Result: over("distinct", nil, func(expression.Type) expression.Type { return expression.Of(boundary.KindInt) })},
-	"collect":  {Least: 2, Most: 2, Result: over("collect", nil, expression.ListOf)},
+	"sum":      {Min: 1, Max: 1, Result: over("sum", numeric, sameType)},
+	"mean":     {Min: 1, Max: 1, Result: over("mean", numeric, floatType)},
+	"min":      {Min: 1, Max: 1, Result: over("min", ordered, sameType)},
+	"max":      {Min: 1, Max: 1, Result: over("max", ordered, sameType)},
+	"min_by":   {Min: 2, Max: 2, Result: by("min_by")},
+	"max_by":   {Min: 2, Max: 2, Result: by("max_by")},
+	"first":    {Min: 1, Max: 1, Result: over("first", nil, sameType)},
+	"last":     {Min: 1, Max: 1, Result: over("last", nil, sameType)},
+	"stddev":   {Min: 1, Max: 1, Result: over("stddev", numeric, floatType)},
+	"quantile": {Min: 2, Max: 2, Result: over("quantile", numeric, floatType)},
+	"distinct": {Min: 1, Max: 1, Result: over("distinct", nil, func(expression.Type) expression.Type { return expression.Of(boundary.KindInt) })},
+	"collect":  {Min: 2, Max: 2, Result: over("collect", nil, expression.ListOf)},
 	"top":      {Later: true},
 }
 

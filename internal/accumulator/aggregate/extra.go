@@ -22,8 +22,8 @@ const maxBins = 2048
 
 // digest is what quantile keeps: a DDSketch, and the extremes exactly.
 type digest struct {
-	sketch      *ddsketch.DDSketch
-	least, most float64
+	sketch    *ddsketch.DDSketch
+	low, high float64
 }
 
 func newMapping() mapping.IndexMapping {
@@ -38,14 +38,14 @@ func newStore() store.Store { return store.NewCollapsingLowestDenseStore(maxBins
 
 func (s *Cell) digest() *digest {
 	if s.ext == nil {
-		s.ext = &digest{sketch: ddsketch.NewDDSketch(newMapping(), newStore(), newStore()), least: math.Inf(1), most: math.Inf(-1)}
+		s.ext = &digest{sketch: ddsketch.NewDDSketch(newMapping(), newStore(), newStore()), low: math.Inf(1), high: math.Inf(-1)}
 	}
 	return s.ext.(*digest)
 }
 
 func (d *digest) add(v boundary.Value) {
 	x, _ := v.AsFloat()
-	d.least, d.most = min(d.least, x), max(d.most, x)
+	d.low, d.high = min(d.low, x), max(d.high, x)
 	// What is beyond the sketch's range, some 1e308, counts as its end.
 	end := d.sketch.MaxIndexableValue()
 	_ = d.sketch.Add(min(max(x, -end), end))
@@ -63,26 +63,26 @@ func (d *digest) quantile(q float64) float64 {
 	x := 0.0
 	switch {
 	case rank == 0:
-		return d.least
+		return d.low
 	case rank == n-1:
-		return d.most
+		return d.high
 	case rank < below:
 		x = -d.sketch.Value(negative.KeyAtRank(below - 1 - rank))
 	case rank >= n-positive.TotalCount():
 		x = d.sketch.Value(positive.KeyAtRank(rank - (n - positive.TotalCount())))
 	}
-	return min(max(x, d.least), d.most)
+	return min(max(x, d.low), d.high)
 }
 
 func (d *digest) clone() extra {
-	return &digest{sketch: d.sketch.Copy(), least: d.least, most: d.most}
+	return &digest{sketch: d.sketch.Copy(), low: d.low, high: d.high}
 }
 
 // append writes the bins in their order. The library's own encoding would do, but reading
 // it back from damaged bytes need not end.
 func (d *digest) append(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.least))
-	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.most))
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.low))
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.high))
 	dst = binary.AppendUvarint(dst, uint64(d.sketch.GetZeroCount()))
 	for _, half := range []store.Store{d.sketch.GetPositiveValueStore(), d.sketch.GetNegativeValueStore()} {
 		bins := []byte(nil)
@@ -106,8 +106,8 @@ func decodeDigest(b []byte) (*digest, error) {
 		return nil, errDamaged
 	}
 	d := &digest{
-		least: math.Float64frombits(binary.LittleEndian.Uint64(b)),
-		most:  math.Float64frombits(binary.LittleEndian.Uint64(b[8:])),
+		low:  math.Float64frombits(binary.LittleEndian.Uint64(b)),
+		high: math.Float64frombits(binary.LittleEndian.Uint64(b[8:])),
 	}
 	ok := true
 	cut := func() uint64 {
@@ -290,7 +290,7 @@ func (l *list) append(dst []byte) []byte {
 
 func decodeList(b []byte) (*list, error) {
 	n, k := binary.Uvarint(b)
-	if k <= 0 || n > MostCollected {
+	if k <= 0 || n > MaxCollected {
 		return nil, errDamaged
 	}
 	b = b[k:]

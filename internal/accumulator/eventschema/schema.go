@@ -119,10 +119,10 @@ func explain(err error) string {
 
 // oneLine keeps a text of foreign origin fit for a log line and an answer.
 func oneLine(s string) string {
-	const most = 500 // enough for any real message; an event's own text may be in it
+	const limit = 500 // enough for any real message; an event's own text may be in it
 	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
 	}
 	return s
 }

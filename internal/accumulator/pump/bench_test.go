@@ -25,7 +25,8 @@ func BenchmarkPush(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			box := NewMailbox(0, 0)
-			u := New(Config{Name: "ticks", Core: accumulator.NewCore(compile(b, shape, "mid"), accumulator.Limits{}), Mailbox: box, Port: discard{}})
+			core := accumulator.NewCore(compile(b, shape, "mid"), accumulator.Limits{})
+			u := New(Config{Name: "ticks", Core: core, Mailbox: box, Port: discard{}})
 			ctx, cancel := context.WithCancel(b.Context())
 			done := make(chan error, 1)
 			go func() { done <- u.Run(ctx) }()

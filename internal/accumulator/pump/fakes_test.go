@@ -178,7 +178,9 @@ type running struct {
 }
 
 // start runs a Unit of a declaration, resuming from mark.
-func start(t *testing.T, a spec.Accumulator, src accumulator.Source, p *port, box *Mailbox, mark accumulator.Mark) *running {
+func start(
+	t *testing.T, a spec.Accumulator, src accumulator.Source, p *port, box *Mailbox, mark accumulator.Mark,
+) *running {
 	t.Helper()
 	core := newCore(t, a)
 	if err := core.Restore(encoded(mark), mark.Counters, mark.Positions); err != nil {

@@ -216,8 +216,8 @@ func (m *Mailbox) recycle(p *Push) {
 	*p = Push{m: m, answer: p.answer}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	const most = 64 // callers at once that are served without allocating
-	if len(m.spare) < most {
+	const limit = 64 // callers at once that are served without allocating
+	if len(m.spare) < limit {
 		m.spare = append(m.spare, p)
 	}
 }

@@ -29,7 +29,10 @@ func (f fragile) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 }
 
 // startFragile is start with a fold that panics on poison.
-func startFragile(t *testing.T, a spec.Accumulator, poison string, src accumulator.Source, p *port, box *Mailbox, mark accumulator.Mark) *running {
+func startFragile(
+	t *testing.T, a spec.Accumulator, poison string, src accumulator.Source, p *port, box *Mailbox,
+	mark accumulator.Mark,
+) *running {
 	t.Helper()
 	prog := compile(t, a)
 	core := accumulator.NewCoreWith(prog, accumulator.Limits{}, fragile{accumulator.NewFold(prog), poison})
@@ -54,14 +57,16 @@ func TestM35PoisonFromSource(t *testing.T) {
 			r := startFragile(t, a, "4", scripted(emit(0, 10), rest), p, box, accumulator.Mark{})
 			err := <-r.done
 			poison := new(accumulator.PanicError)
-			if !errors.As(err, &poison) || poison.Event == nil || string(poison.Event.Raw) != "4" || len(poison.Stack) == 0 {
+			if !errors.As(err, &poison) || poison.Event == nil || string(poison.Event.Raw) != "4" ||
+				len(poison.Stack) == 0 {
 				t.Fatalf("got %v, want the poison event", err)
 			}
 			_, m, letters := p.seen()
 			if m.Positions[0].Offset != 5 {
 				t.Errorf("the mark is at %v, want behind the poison event", m.Positions)
 			}
-			if len(letters) != 1 || letters[0].Code != "panic" || letters[0].Stage != "fold" || string(letters[0].Payload) != "4" || letters[0].Position != "s@5" {
+			if len(letters) != 1 || letters[0].Code != "panic" || letters[0].Stage != "fold" ||
+				string(letters[0].Payload) != "4" || letters[0].Position != "s@5" {
 				t.Errorf("got %+v", letters)
 			}
 			p.balance(t, 5)
@@ -98,7 +103,8 @@ func TestM35PoisonPushed(t *testing.T) {
 		_, m, _ := p.seen()
 		r = start(t, spec.Accumulator{}, nil, p, box, m)
 		o := <-answer
-		if o.Taken != 4 || o.Accepted != 3 || len(o.Rejected) != 1 || o.Rejected[0].Index != 2 || o.Rejected[0].Code != "panic" {
+		if o.Taken != 4 || o.Accepted != 3 || len(o.Rejected) != 1 || o.Rejected[0].Index != 2 ||
+			o.Rejected[0].Code != "panic" {
 			t.Errorf("got %+v", o)
 		}
 		if o := <-other; o.Accepted != 1 {

@@ -36,21 +36,21 @@ func (m *Mailbox) pending() bool {
 	return len(m.queue) > 0
 }
 
-// pop hands out the next events, at most most of them and, past the first, at most
+// pop hands out the next events, at most n of them and, past the first, at most
 // maxBytes of bytes. recall is called, from any goroutine, when the group should be given
 // back if it is not handed over yet.
-func (m *Mailbox) pop(most int, maxBytes int64, recall func(), group []span) []span {
+func (m *Mailbox) pop(n int, maxBytes int64, recall func(), group []span) []span {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.queue {
-		if most <= 0 || maxBytes <= 0 {
+		if n <= 0 || maxBytes <= 0 {
 			break
 		}
 		lo := p.done
 		hi := lo
-		for hi < len(p.events) && most > 0 && maxBytes > 0 {
+		for hi < len(p.events) && n > 0 && maxBytes > 0 {
 			maxBytes -= int64(len(p.events[hi].Raw))
-			most--
+			n--
 			hi++
 		}
 		group = append(group, span{push: p, lo: lo, hi: hi})

@@ -96,7 +96,8 @@ func New(cfg Config) *Unit {
 // Run feeds the Core until ctx is done, and then returns nil: what is complete has been
 // handed over, what was not is folded again after a restart. When the source ends, its
 // health is ended and pushes are served on. When the source fails, Run returns its error,
-// wrapped; a [*accumulator.DataLost] makes the health halted. A panic is a [*accumulator.PanicError]. It is called once.
+// wrapped; a [*accumulator.DataLost] makes the health halted. A panic is a
+// [*accumulator.PanicError]. It is called once.
 func (u *Unit) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -203,7 +204,7 @@ func (u *Unit) handOverDue(ctx context.Context) error {
 // handOver gives the reactor what there is. It blocks while the reactor holds it back.
 func (u *Unit) handOver(ctx context.Context) error {
 	h := &accumulator.Handoff{}
-	if !u.core.Take(h) {
+	if !u.core.Drain(h) {
 		return nil
 	}
 	if err := u.port.Put(ctx, h); err != nil {

@@ -82,7 +82,7 @@ func (h *handle) appendHead(dst []byte) []byte {
 	for _, p := range h.wm.parts {
 		dst = binary.AppendUvarint(dst, uint64(len(p.name)))
 		dst = append(dst, p.name...)
-		dst = binary.AppendVarint(dst, p.most)
+		dst = binary.AppendVarint(dst, p.max)
 		// since is left out: after a restart a silence counts from then.
 		dst = append(dst, fold.BoolByte(p.idle))
 	}
@@ -175,7 +175,7 @@ func (w *Window) Decode(data []byte) (fold.State, error) {
 func (w *Window) decodeHead(r *fold.Reader, h *handle) {
 	h.wm.mark = r.Varint()
 	for range r.Count() {
-		p := partition{name: r.Text(), most: r.Varint(), idle: r.Uvarint() == 1, since: noTime}
+		p := partition{name: r.Text(), max: r.Varint(), idle: r.Uvarint() == 1, since: noTime}
 		h.wm.parts = append(h.wm.parts, p)
 	}
 	if r.Uvarint() == 1 && w.p.Early > 0 {
@@ -200,7 +200,10 @@ func (w *Window) decodeHead(r *fold.Reader, h *handle) {
 func (w *Window) decodePage(r *fold.Reader, n int, h *handle) *page {
 	pg := &page{}
 	for i := range n {
-		g := &pane{key: r.Value(), owes: r.Varint(), at: r.Varint(), dirty: r.Uvarint() == 1, first: r.Position(), last: r.Position()}
+		g := &pane{
+			key: r.Value(), owes: r.Varint(), at: r.Varint(), dirty: r.Uvarint() == 1,
+			first: r.Position(), last: r.Position(),
+		}
 		g.cells = make([]aggregate.Cell, w.p.calls.Len())
 		r.Nested(func(data []byte) (rest []byte, err error) { return w.p.calls.Decode(data, g.cells) })
 		if len(w.p.keys) > 0 && r.Err() == nil {

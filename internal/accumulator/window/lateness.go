@@ -24,8 +24,8 @@ func (w *Window) noteLate(number, at int64) {
 	l := &w.late
 	p := w.wm.slowest()
 	behind := func(at time.Time) time.Duration { return l.MoverAt.Sub(at) }
-	if l.Events++; p != nil && (l.Events == 1 || p.most-at > int64(behind(l.WorstAt))) {
+	if l.Events++; p != nil && (l.Events == 1 || p.max-at > int64(behind(l.WorstAt))) {
 		l.Worst, l.WorstAt = number, time.Unix(0, at).UTC()
-		l.Mover, l.MoverAt = p.mover, time.Unix(0, p.most).UTC()
+		l.Mover, l.MoverAt = p.mover, time.Unix(0, p.max).UTC()
 	}
 }

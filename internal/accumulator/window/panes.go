@@ -231,7 +231,9 @@ func orderKeys(a, b boundary.Value) int {
 }
 
 func keyRank(k boundary.Kind) int {
-	return slices.Index([]boundary.Kind{boundary.KindBool, boundary.KindInt, boundary.KindTime, boundary.KindString, boundary.KindList}, k)
+	return slices.Index([]boundary.Kind{
+		boundary.KindBool, boundary.KindInt, boundary.KindTime, boundary.KindString, boundary.KindList,
+	}, k)
 }
 
 // CheckKey says what is wrong with a key, nil when nothing is.
@@ -241,14 +243,14 @@ func CheckKey(v boundary.Value, text string) *fold.BadEvent {
 		return nil
 	case boundary.KindString:
 		if v.Len() > boundary.MaxKeyBytes {
-			return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: fmt.Sprintf("a key of more than %d bytes is too long", boundary.MaxKeyBytes)}
+			return keyFault("bad_key", fmt.Sprintf("a key of more than %d bytes is too long", boundary.MaxKeyBytes))
 		}
 		return nil
 	case boundary.KindNull, boundary.KindAbsent:
-		return &fold.BadEvent{Stage: "key", Code: "key_missing", Text: fold.OneLine("the event has no key: " + text + " is null")}
+		return keyFault("key_missing", fold.OneLine("the event has no key: "+text+" is null"))
 	case boundary.KindList:
 		if v.Len() == 0 {
-			return &fold.BadEvent{Stage: "key", Code: "key_missing", Text: fold.OneLine("the event has no key: " + text + " is empty")}
+			return keyFault("key_missing", fold.OneLine("the event has no key: "+text+" is empty"))
 		}
 		for part := range v.Items() {
 			if part.Kind() == boundary.KindList {
@@ -260,5 +262,12 @@ func CheckKey(v boundary.Value, text string) *fold.BadEvent {
 		}
 		return nil
 	}
-	return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: "a key is a text, a whole number, a boolean or a time, or a list of these, and this is " + v.Kind().String()}
+	return keyFault("bad_key", keyKinds+v.Kind().String())
+}
+
+// keyKinds begins what is said of a key that is none.
+const keyKinds = "a key is a text, a whole number, a boolean or a time, or a list of these, and this is "
+
+func keyFault(code, text string) *fold.BadEvent {
+	return &fold.BadEvent{Stage: "key", Code: code, Text: text}
 }

@@ -49,13 +49,16 @@ type Options struct {
 
 // Compile compiles a window.
 func Compile(a *spec.Accumulator, o Options) (*Program, spec.Diagnostics) {
-	w := &Program{Window: a.Window, timed: o.Timed, givesKey: o.GivesKey, zone: time.UTC, outer: []boundary.Value{o.Vars}}
+	w := &Program{
+		Window: a.Window, timed: o.Timed, givesKey: o.GivesKey, zone: time.UTC, outer: []boundary.Value{o.Vars},
+	}
 	scope := o.Scope
 	var ds spec.Diagnostics
 	if a.Timezone != "" {
 		zone, err := time.LoadLocation(a.Timezone)
 		if err != nil {
-			return nil, spec.Diagnostics{fold.Diagnostic(a.Pos, "invalid_value", fmt.Sprintf("timezone %q is not known here; write an IANA name such as Europe/Berlin", a.Timezone))}
+			return nil, spec.Diagnostics{fold.Diagnostic(a.Pos, "invalid_value", fmt.Sprintf(
+				"timezone %q is not known here; write an IANA name such as Europe/Berlin", a.Timezone))}
 		}
 		w.zone = zone
 	}
@@ -66,7 +69,7 @@ func Compile(a *spec.Accumulator, o Options) (*Program, spec.Diagnostics) {
 		}
 		switch x.Type().Kind() {
 		case boundary.KindObject, boundary.KindDuration, boundary.KindNull:
-			ds = append(ds, fold.Diagnostic(k.Pos, expression.CodeTypeMismatch, "a key is a text, a whole number, a boolean or a time, or a list of these, and this is "+x.Type().String()))
+			ds = append(ds, fold.Diagnostic(k.Pos, expression.CodeTypeMismatch, keyKinds+x.Type().String()))
 		}
 		w.keys = append(w.keys, x)
 	}
@@ -104,7 +107,8 @@ func (w *Program) compileShape(a *spec.Accumulator) spec.Diagnostics {
 	aggregates := len(row)
 	for i, f := range a.Window.Aggregate {
 		if slices.Contains(row, f.Name) {
-			return spec.Diagnostics{fold.Diagnostic(f.Expr.Pos, "duplicate_field", fmt.Sprintf("the key stands under the name %s already; give the aggregate another name", f.Name))}
+			return spec.Diagnostics{fold.Diagnostic(f.Expr.Pos, "duplicate_field", fmt.Sprintf(
+				"the key stands under the name %s already; give the aggregate another name", f.Name))}
 		}
 		add(&row, f.Name, w.results[i].Type())
 	}
@@ -140,7 +144,8 @@ func (w *Program) compilePlain(row *[]string, fields map[string]expression.Type)
 	w.plain = make([]int, 0, len(w.keys))
 	for i, x := range w.keys {
 		reads := x.Reads()
-		if len(reads) != 1 || reads[0].Name != fold.NameEvent || len(reads[0].Path) != 1 || x.Text() != "event."+reads[0].Path[0] {
+		if len(reads) != 1 || reads[0].Name != fold.NameEvent || len(reads[0].Path) != 1 ||
+			x.Text() != "event."+reads[0].Path[0] {
 			continue
 		}
 		name := reads[0].Path[0]
@@ -174,7 +179,9 @@ func resultFault(name string, err error) *fold.BadEvent {
 	if errors.As(err, &fault) {
 		return &fold.BadEvent{Stage: "aggregate", Code: fault.Code, Text: name + ": " + fold.OneLine(fault.Text)}
 	}
-	return &fold.BadEvent{Stage: "aggregate", Code: expression.CodeTypeError, Text: name + ": " + fold.OneLine(err.Error())}
+	return &fold.BadEvent{
+		Stage: "aggregate", Code: expression.CodeTypeError, Text: name + ": " + fold.OneLine(err.Error()),
+	}
 }
 
 // Type is the static type of a boundary's value.

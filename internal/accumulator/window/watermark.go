@@ -14,10 +14,10 @@ const noTime = math.MinInt64
 // partition "".
 type partition struct {
 	name  string // of the stream, without its generation
-	most  int64  // the greatest time it vouches for; noTime before its first event
+	max   int64  // the greatest time it vouches for; noTime before its first event
 	since int64  // when it was last heard of, in engine time; noTime after a restart, until the next tick
 	idle  bool   // silent for so long that it holds nothing up
-	mover int64  // the number of the event that most is of; 0 after a restart
+	mover int64  // the number of the event that max is of; 0 after a restart
 }
 
 // watermark is how far event time has come: no event before it is waited for (M3). It never
@@ -43,7 +43,7 @@ func (w *watermark) part(stream string, now int64) int {
 	i := slices.IndexFunc(w.parts, func(p partition) bool { return p.name == name })
 	if i < 0 {
 		i = len(w.parts)
-		w.parts = append(w.parts, partition{name: strings.Clone(name), most: noTime, since: now})
+		w.parts = append(w.parts, partition{name: strings.Clone(name), max: noTime, since: now})
 	}
 	w.last, w.stream = i, stream
 	return i
@@ -57,11 +57,11 @@ func (w *watermark) saw(stream string, at, now, number int64) bool {
 	p.since = now
 	woken := p.idle
 	p.idle = false
-	if at = min(at, now); at <= p.most && !woken {
+	if at = min(at, now); at <= p.max && !woken {
 		return false
 	}
-	if at > p.most {
-		p.most, p.mover = at, number
+	if at > p.max {
+		p.max, p.mover = at, number
 	}
 	return w.move()
 }
@@ -108,21 +108,21 @@ func (w *watermark) due() (at int64, ok bool) {
 // move brings the watermark up to the partitions: the least of those that are not idle, or
 // the greatest of all when they all are. It reports whether it moved.
 func (w *watermark) move() bool {
-	least, most, waiting := int64(math.MaxInt64), int64(noTime), false
+	low, high, waiting := int64(math.MaxInt64), int64(noTime), false
 	for i := range w.parts {
 		p := &w.parts[i]
-		most = max(most, p.most)
+		high = max(high, p.max)
 		if !p.idle {
-			least, waiting = min(least, p.most), true
+			low, waiting = min(low, p.max), true
 		}
 	}
 	if !waiting {
-		least = most
+		low = high
 	}
-	if least == noTime {
+	if low == noTime {
 		return false
 	}
-	return w.to(least - w.lateness)
+	return w.to(low - w.lateness)
 }
 
 // slowest is the partition by which the watermark goes; nil before the first event.
@@ -131,8 +131,8 @@ func (w *watermark) slowest() *partition {
 	for i := range w.parts {
 		p := &w.parts[i]
 		switch {
-		case p.most == noTime:
-		case found == nil, found.idle && (!p.idle || p.most > found.most), !found.idle && !p.idle && p.most < found.most:
+		case p.max == noTime:
+		case found == nil, found.idle && (!p.idle || p.max > found.max), !found.idle && !p.idle && p.max < found.max:
 			found = p
 		}
 	}

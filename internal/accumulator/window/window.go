@@ -173,7 +173,8 @@ func (w *Window) fold(p *instance, hash uint64, f *fold.Facts, ev *boundary.Even
 	if i := p.find(hash, f.Key); i >= 0 {
 		g = p.own(i, w.gen)
 	} else {
-		g = &pane{gen: w.gen, hash: hash, key: f.Key.Compact(), first: ev.Pos, cells: make([]aggregate.Cell, w.p.calls.Len())}
+		g = &pane{gen: w.gen, hash: hash, key: f.Key.Compact(), first: ev.Pos}
+		g.cells = make([]aggregate.Cell, w.p.calls.Len())
 		p.add(g, w.gen)
 		w.panes++
 	}

@@ -141,12 +141,12 @@ func TestScannerNotes(t *testing.T) {
 		if end != 1+len(tt.text) || depth != tt.depth || sc.Canonical(1) != tt.canonical || sc.Plain(1) != tt.plain {
 			t.Errorf("%s: got %d, depth %d, canonical %v, plain %v", tt.text, end, depth, sc.Canonical(1), sc.Plain(1))
 		}
-		sc.Release()
+		sc.Free()
 		sc.Reset(tt.text, tt.depth-1)
 		if end, _ := sc.Nested(0); end >= 0 || sc.Err().Code != CodeTooDeep {
 			t.Errorf("%s: got %d, %v", tt.text, end, sc.Err())
 		}
-		sc.Release()
+		sc.Free()
 		if len(sc.frames) != 0 || len(sc.keys) != 0 || sc.s != "" {
 			t.Errorf("%s: %d frames and %d keys outlive it", tt.text, len(sc.frames), len(sc.keys))
 		}

@@ -63,9 +63,9 @@ func (sc *Scanner) Err() Error { return sc.err }
 // keepKeys is how many keys' worth of scratch memory outlives a text.
 const keepKeys = 4096
 
-// Release ends a text: it drops what would keep it alive, and scratch memory that has
+// Free ends a text: it drops what would keep it alive, and scratch memory that has
 // grown too large.
-func (sc *Scanner) Release() {
+func (sc *Scanner) Free() {
 	sc.s = ""
 	if len(sc.frames) > 0 { // after a failure
 		sc.frames = sc.frames[:0]

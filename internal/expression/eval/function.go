@@ -14,9 +14,9 @@ type Function struct {
 	Name string
 	// Params are the kinds each argument may have; the last one goes for all that follow.
 	Params []Kinds
-	// Least and Most are how many arguments there are. When both are 0, there
+	// Min and Max are how many arguments there are. When both are 0, there
 	// are as many as Params.
-	Least, Most int
+	Min, Max int
 	// Result is the kind of every result but null; KindAbsent when it varies.
 	// Same says that it is the kind of the first argument.
 	Result boundary.Kind
@@ -38,7 +38,7 @@ type Function struct {
 	Step     func(e *Env, at Site, m Memory, args []boundary.Value) boundary.Value
 }
 
-// Many is a Most for any number of arguments.
+// Many is a Max for any number of arguments.
 const Many = 1 << 30
 
 // Kinds is a set of kinds.
@@ -81,10 +81,10 @@ func (f *Function) Param(i int) Kinds { return f.Params[min(i, len(f.Params)-1)]
 
 // Arguments is how many arguments f takes, a method's receiver among them.
 func (f *Function) Arguments() (least, most int) {
-	if f.Most == 0 {
+	if f.Max == 0 {
 		return len(f.Params), len(f.Params)
 	}
-	return f.Least, f.Most
+	return f.Min, f.Max
 }
 
 // Title is the function's name in messages.

@@ -70,7 +70,7 @@ func fixed(name string, result boundary.Kind, f call, params ...eval.Kinds) eval
 
 // ranged is a function with least to most arguments.
 func ranged(name string, least, most int, result boundary.Kind, f call, params ...eval.Kinds) eval.Function {
-	return eval.Function{Name: name, Least: least, Most: most, Result: result, Call: f, Params: params}
+	return eval.Function{Name: name, Min: least, Max: most, Result: result, Call: f, Params: params}
 }
 
 var clockFunctions = []eval.Function{

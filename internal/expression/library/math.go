@@ -21,9 +21,9 @@ var mathFunctions = []eval.Function{
 		return f
 	}, Call: parseFloat},
 	fixed("int", boundary.KindInt, toInt, number|text),
-	{Name: "min", Same: true, Least: 1, Most: eval.Many, Params: []eval.Kinds{ordered | list},
+	{Name: "min", Same: true, Min: 1, Max: eval.Many, Params: []eval.Kinds{ordered | list},
 		Call: extreme("min", -1)},
-	{Name: "max", Same: true, Least: 1, Most: eval.Many, Params: []eval.Kinds{ordered | list}, Call: extreme("max", 1)},
+	{Name: "max", Same: true, Min: 1, Max: eval.Many, Params: []eval.Kinds{ordered | list}, Call: extreme("max", 1)},
 	ranged("mean", 1, eval.Many, varies, mean, number|list),
 	ranged("median", 1, eval.Many, varies, median, number|list),
 }

@@ -41,7 +41,7 @@ func remembering(name string, result boundary.Kind, remember func() eval.Memory,
 
 func rememberingRanged(name string, least, most int, result boundary.Kind, remember func() eval.Memory, f step,
 	params ...eval.Kinds) eval.Function {
-	return eval.Function{Name: name, Least: least, Most: most, Result: result, Remember: remember, Step: f,
+	return eval.Function{Name: name, Min: least, Max: most, Result: result, Remember: remember, Step: f,
 		Params: params}
 }
 

@@ -124,7 +124,7 @@ func BenchmarkFileToBoundary(b *testing.B) {
 				b.Fatalf("%+v", o)
 			}
 			if n++; n%256 == 0 {
-				core.Take(&accumulator.Handoff{}) // the receiver keeps it
+				core.Drain(&accumulator.Handoff{}) // the receiver keeps it
 			}
 		}
 	}
