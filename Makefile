@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: test-faults help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -36,6 +36,13 @@ test-faults: test-kill ## The same as test-kill
 
 test-kill: ## Kill the real binary KILLS times under load and count what survived
 	GRAPHD_KILLS=$(KILLS) $(GO) test -race -count=1 -timeout 30m -run TestKill -v ./internal/faults
+
+# The full count of kills, once before a release: alone on its machine, for most of an hour.
+test-kill-full: ## Kill the real binary 1,000 times beside servers of its own, and print what was counted
+	@mkdir -p bin
+	$(BED) -- env GRAPHD_KILLS=1000 $(GO) test -count=1 -timeout 120m -run TestKill -v ./internal/faults 2>&1 \
+	  | tee bin/test-kill-full.log | grep -E '^(---|ok|FAIL|panic)|kills|lost|doubled|void|^ +--- FAIL'; \
+	  ! grep -qE '^(FAIL|panic)' bin/test-kill-full.log
 
 test-container: ## Build the image and run docker-compose.yml for real
 	deploy/test-container

@@ -35,6 +35,7 @@ durability: { interval: 50ms }
 // an outbox (M30): every value arrives, under one firing id, with one payload. What takes the
 // direct path arrives at least once.
 func TestKillOutbox(t *testing.T) {
+	t.Parallel()
 	if problems := killOutbox(t, receive(t), someKills(t, outboxPoints)); len(problems) > 0 {
 		t.Error(problems)
 	}
@@ -82,8 +83,7 @@ func killOutbox(t *testing.T, hook *effects, n int) (problems []string) {
 	cancel()
 	<-l.done
 	total := l.written.Load()
-	t.Setenv("GRAPHD_PLANTED", "") // what was spoilt is spoilt; the end is the same for all
-	p := start(t, dir)
+	p := startWith(t, []string{"GRAPHD_PLANTED="}, dir) // what was spoilt is spoilt; the end is the same for all
 	var s summary
 	moved, state := time.Now(), ""
 	through := p.waitFor(5*time.Minute, func() bool {
@@ -211,6 +211,7 @@ durability: { interval: 50ms }
 // TestKillCoTransaction kills the daemon while it writes rows to a table of the store's own
 // database (M30): each event is in the table exactly once.
 func TestKillCoTransaction(t *testing.T) {
+	t.Parallel()
 	store := testbed.Postgres(t)
 	db, err := pgx.Connect(t.Context(), store)
 	if err != nil {

@@ -161,11 +161,11 @@ const endless = 4 * time.Second
 func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, seen func(p *process), args ...string) (
 	up time.Duration) {
 	t.Helper()
+	var env []string
 	if i%2 == 1 {
-		t.Setenv("GRAPHD_FAILPOINT", fmt.Sprintf("%s:%d", points[i/2%len(points)], 1+rng.IntN(40)))
+		env = []string{fmt.Sprintf("GRAPHD_FAILPOINT=%s:%d", points[i/2%len(points)], 1+rng.IntN(40))}
 	}
-	p := start(t, dir, args...)
-	t.Setenv("GRAPHD_FAILPOINT", "")
+	p := startWith(t, env, dir, args...)
 	began := time.Now()
 	seen(p)
 	patience := endless

@@ -90,6 +90,7 @@ durability: { interval: 50ms }
 // every restart the position is exact, the books balance, the window holds each event once,
 // and the graph fires again within a second.
 func TestKillFollowedFile(t *testing.T) {
+	t.Parallel()
 	killMany(t, kills(t, 10), 0)
 }
 

@@ -30,6 +30,7 @@ durability: { interval: 50ms }
 // wait and "when: all" decide what an epoch takes (M8, M12, M28): every event is in one row,
 // in order, and both the wait and the other input have fired epochs.
 func TestKillCadence(t *testing.T) {
+	t.Parallel()
 	store := testbed.Postgres(t)
 	db, err := pgx.Connect(t.Context(), store)
 	if err != nil {

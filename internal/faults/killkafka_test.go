@@ -76,6 +76,7 @@ func feed(t *testing.T, brokers []string, topic string) *feeder {
 // (M28, M30): what is committed with the state is there once, the outbox loses nothing and has
 // one payload for each id, the direct path loses nothing, and the books balance.
 func TestKillKafka(t *testing.T) {
+	t.Parallel()
 	brokers, store := testbed.Kafka(t), testbed.Postgres(t)
 	in, out := testbed.Topic(t, brokers, 3), testbed.Topic(t, brokers, 1)
 	db, err := pgx.Connect(t.Context(), store)
