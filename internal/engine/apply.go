@@ -28,7 +28,9 @@ func fileOf(origin string) string {
 // Apply stores a declaration and runs it: a new graph starts, a changed one is stopped at
 // its epoch boundary and goes on from its checkpoint under the new declaration (M33). When
 // the document has a mistake, or the graph cannot start under it, nothing changes.
-func (e *Engine) Apply(ctx context.Context, g api.Ref, document []byte, ifMatch int64, dryRun bool) (api.ApplyResult, error) {
+func (e *Engine) Apply(
+	ctx context.Context, g api.Ref, document []byte, ifMatch int64, dryRun bool,
+) (api.ApplyResult, error) {
 	unit, diags := e.cfg.Kinds.Parse(document, "")
 	if len(diags) > 0 {
 		return api.ApplyResult{}, invalid(diags)
