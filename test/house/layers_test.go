@@ -1,36 +1,38 @@
 package house
 
 import (
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // layers puts every package of the module on its layer. A package imports packages of
-// lower layers only; what is private to a package (its own sub-packages) stands beside it.
+// lower layers only; what is private to a package (its own sub-packages) stands beside it. The
+// longest path that fits counts.
 var layers = []struct {
 	layer int
 	path  string // exact, or a prefix when it ends in "/"
 }{
 	{-1, "api"}, {-1, "docs"}, {-1, "migrations"}, // documents, embedded
 	{-1, "internal/testbed/server"}, {0, "internal/testbed"}, // servers for tests, know nothing of graphd
-	{-1, "internal/api"}, {0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"},
-	{1, "internal/expression"}, {1, "internal/checkpoint"}, {0, "internal/failpoint"},
-	{1, "internal/kind"}, {2, "internal/graph"}, {2, "internal/accumulator"}, {3, "internal/accumulator/pump"},
-	{4, "internal/sink/"}, {2, "internal/sink"},
-	{3, "internal/kafkanet"}, {3, "internal/registered"}, {3, "internal/reactor"},
-	{2, "internal/dal/rules"}, {3, "internal/dal/sqlite"}, {3, "internal/dal/postgres"}, {3, "internal/dal/memory"},
-	{4, "internal/dal"},
-	{4, "internal/compile"}, {4, "internal/source/"}, {4, "internal/live"},
-	{4, "internal/supervisor"}, {5, "internal/builtin"}, {5, "internal/virtual"},
-	{5, "internal/lease"}, {5, "internal/watch"}, {5, "internal/feed"},
+	{-1, "internal/api"},
+
+	{0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"}, {0, "internal/failpoint"}, {0, "examples"},
+	{1, "internal/kind"}, {1, "internal/expression"}, {1, "internal/checkpoint"},
+	{2, "internal/graph"}, {2, "internal/accumulator"}, {2, "internal/sink"}, {2, "internal/dal/rules"},
+	{3, "internal/accumulator/pump"}, {3, "internal/reactor"}, {3, "internal/kafkanet"}, {3, "internal/registered"},
+	{3, "internal/dal/sqlite"}, {3, "internal/dal/postgres"}, {3, "internal/dal/memory"},
+	{4, "internal/live"}, {4, "internal/compile"}, {4, "internal/source/"}, {4, "internal/sink/"}, {4, "internal/dal"},
+	{4, "internal/supervisor"},
+	{5, "internal/builtin"}, {5, "internal/virtual"}, {5, "internal/lease"}, {5, "internal/watch"}, {5, "internal/feed"},
 	{6, "internal/graphrun"}, {6, "internal/job"}, {6, "internal/scenario"},
 	{7, "internal/engine"},
 	{8, "internal/server"}, {8, "internal/client"}, {8, "internal/telemetry"},
 	{9, ""},
-	{10, "test/"},
-	{10, "cmd/graphd"}, {10, "bench"}, {10, "internal/faults"}, {10, "internal/differential"},
-	{10, "examples/embedded"}, {0, "examples"},
+	{10, "cmd/graphd"}, {10, "test/"}, {10, "bench"}, {10, "internal/faults"}, {10, "internal/differential"},
+	{10, "examples/embedded"},
 }
 
 // unknown is the layer of what is not in the table.
@@ -82,15 +84,47 @@ func TestTableHasNoGhosts(t *testing.T) {
 // layerOf is a package's layer, and the package it is private to: itself, or the one whose
 // folder it stands in.
 func layerOf(path string) (layer int, home string) {
+	layer, best := unknown, -1
 	for _, l := range layers {
+		if len(l.path) <= best {
+			continue
+		}
 		switch {
-		case path == l.path:
-			return l.layer, path
-		case strings.HasSuffix(l.path, "/") && strings.HasPrefix(path, l.path):
-			return l.layer, path
-		case l.path != "" && !strings.HasSuffix(l.path, "/") && strings.HasPrefix(path, l.path+"/"):
-			return l.layer, l.path
+		case path == l.path, strings.HasSuffix(l.path, "/") && strings.HasPrefix(path, l.path):
+			layer, home, best = l.layer, path, len(l.path)
+		case l.path != "" && strings.HasPrefix(path, l.path+"/"):
+			layer, home, best = l.layer, l.path, len(l.path)
 		}
 	}
-	return unknown, ""
+	return layer, home
+}
+
+// TestLayersAreTold: AGENTS.md shows the table as it is, a row for each layer.
+func TestLayersAreTold(t *testing.T) {
+	atRoot(t)
+	t.Parallel()
+	text, err := os.ReadFile("AGENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(line, "|"); len(cells) == 4 {
+			rows[strings.TrimSpace(cells[1])] = cells[2]
+		}
+	}
+	for _, l := range layers {
+		name := "`" + strings.TrimSuffix(l.path, "/") + "`"
+		switch {
+		case l.layer < 0:
+			continue // what stands below all layers is told in a sentence
+		case l.path == "":
+			name = "`graphd`"
+		case strings.HasSuffix(l.path, "/"):
+			name = "`" + l.path + "*`"
+		}
+		if !strings.Contains(rows[strconv.Itoa(l.layer)], name) {
+			t.Errorf("AGENTS.md does not show %s on layer %d", name, l.layer)
+		}
+	}
 }
