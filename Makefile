@@ -37,7 +37,8 @@ test-faults: test-kill ## The same as test-kill
 test-kill: ## Kill the real binary KILLS times under load and count what survived
 	GRAPHD_KILLS=$(KILLS) $(GO) test -race -count=1 -timeout 30m -run TestKill -v ./internal/faults
 
-# The full count of kills, once before a release: alone on its machine, for most of an hour.
+# The full count of kills, once before a release: alone on its machine, for some 40 minutes. TestKillKafka and
+# TestKillFollowedFile kill so often, the others a quarter of it.
 test-kill-full: ## Kill the real binary 1,000 times beside servers of its own, and print what was counted
 	@mkdir -p bin
 	$(BED) -- env GRAPHD_KILLS=1000 $(GO) test -count=1 -timeout 120m -run TestKill -v ./internal/faults 2>&1 \
