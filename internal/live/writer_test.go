@@ -119,7 +119,10 @@ func TestM5HealthWhileNothingIsAdmitted(t *testing.T) {
 			s.port[0].Health(accumulator.Live, "", "")
 			s.port[0].Health(accumulator.Disconnected, "away", "gone")
 		}
-		if n := len(s.Inbox.health); n > 1 {
+		s.Inbox.mu.Lock()
+		n := len(s.Inbox.health)
+		s.Inbox.mu.Unlock()
+		if n > 1 {
 			t.Errorf("%d healths of one input wait", n)
 		}
 		synctest.Wait()
