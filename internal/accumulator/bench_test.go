@@ -26,12 +26,15 @@ func BenchmarkCore(b *testing.B) {
 	const group = 256
 	raws := make([][]byte, group)
 	for i := range raws {
-		raws[i] = fmt.Appendf(nil, `{"symbol":"SYM%03d","bid":%d.125,"ask":%d.250,"ts":%d}`, i, 1000+i, 1000+i, 1700000000000+i)
+		raws[i] = fmt.Appendf(nil, `{"symbol":"SYM%03d","bid":%d.125,"ask":%d.250,"ts":%d}`, i, 1000+i, 1000+i,
+			1700000000000+i)
 	}
 	checked := shapeTicks()
 	checked.Schema = map[string]any{
 		"type": "object", "required": []any{"symbol", "bid", "ask"},
-		"properties": map[string]any{"symbol": map[string]any{"type": "string"}, "bid": map[string]any{"type": "number"}},
+		"properties": map[string]any{
+			"symbol": map[string]any{"type": "string"}, "bid": map[string]any{"type": "number"},
+		},
 	}
 	for _, c := range []struct {
 		name   string
@@ -54,7 +57,11 @@ func BenchmarkCore(b *testing.B) {
 			b.SetBytes(int64(len(raws[0])))
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				ev = boundary.Event{Raw: raws[i%group], Pos: boundary.Position{Stream: "file#1024-0123456789abcdef", Offset: int64(i + 1)}, At: now}
+				ev = boundary.Event{
+					Raw: raws[i%group], Pos: boundary.Position{
+						Stream: "file#1024-0123456789abcdef", Offset: int64(i + 1),
+					}, At: now,
+				}
 				if o := core.Add(now, &ev, true); o.Status != Accepted {
 					b.Fatalf("%+v", o)
 				}
@@ -71,8 +78,12 @@ func BenchmarkCore(b *testing.B) {
 func BenchmarkWindow(b *testing.B) {
 	a := spec.Accumulator{
 		Kind: kindWindow, Time: expr("event.ts"),
-		Window: spec.Window{Size: 10 * time.Second, Every: 10 * time.Second, Late: "drop", Groups: "each", Key: []spec.Expr{expr("event.symbol")},
-			Aggregate: []spec.Field{field("n", "count()"), field("mean", "mean(event.bid)"), field("low", "min(event.bid)"), field("high", "max(event.bid)")}},
+		Window: spec.Window{Size: 10 * time.Second, Every: 10 * time.Second, Late: "drop", Groups: "each",
+			Key: []spec.Expr{expr("event.symbol")},
+			Aggregate: []spec.Field{
+				field("n", "count()"), field("mean", "mean(event.bid)"), field("low", "min(event.bid)"),
+				field("high", "max(event.bid)"),
+			}},
 	}
 	c := NewCore(compile(b, a), Limits{})
 	c.Ephemeral()

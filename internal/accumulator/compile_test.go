@@ -12,30 +12,46 @@ import (
 
 func TestCompileMistakes(t *testing.T) {
 	t.Parallel()
-	closed := mustJSON(t, `{"type":"object","properties":{"bid":{"type":"number"},"name":{"type":"string"}},"additionalProperties":false}`)
+	closed := mustJSON(t, `{"type":"object","properties":{"bid":{"type":"number"},"name":{"type":"string"}},`+
+		`"additionalProperties":false}`)
 	for name, c := range map[string]struct {
 		a    spec.Accumulator
 		want []string // code and column
 	}{
-		"syntax":              {spec.Accumulator{Where: expr("event.bid >")}, []string{"expression_syntax"}},
-		"unknown field":       {spec.Accumulator{Schema: closed, Where: expr("event.bit > 1")}, []string{"unknown_field"}},
-		"where is a number":   {spec.Accumulator{Schema: closed, Where: expr("event.bid")}, []string{"type_mismatch"}},
-		"a node in where":     {spec.Accumulator{Where: expr("mid > 1")}, []string{"unknown_name"}},
-		"clock":               {spec.Accumulator{Where: expr("now() == now()")}, []string{"not_allowed"}},
-		"unknown meta":        {spec.Accumulator{Where: expr("meta.broker == 'a'")}, []string{"unknown_field"}},
-		"unknown var":         {spec.Accumulator{Where: expr("vars.most > 1")}, []string{"unknown_field"}},
-		"every field of emit": {spec.Accumulator{Emit: []spec.Field{field("a", "1 +"), field("b", "event.x"), field("c", "nope")}}, []string{"expression_syntax", "unknown_name"}},
-		"emit as one":         {spec.Accumulator{EmitExpr: expr("nope")}, []string{"unknown_name"}},
-		"time of a bool":      {spec.Accumulator{Time: expr("event.bid > 1")}, []string{"type_mismatch"}},
-		"time and zone":       {spec.Accumulator{Time: expr("event.t"), Timezone: "Mars/Olympus"}, []string{"invalid_value"}},
-		"time unit":           {spec.Accumulator{Time: expr("event.t"), TimeUnit: "h"}, []string{"invalid_value"}},
-		"schema":              {spec.Accumulator{Schema: mustJSON(t, `{"type":"objekt"}`)}, []string{"schema_invalid"}},
-		"remote schema":       {spec.Accumulator{Schema: mustJSON(t, `{"$ref":"https://example.com/s.json"}`)}, []string{"schema_invalid"}},
-		"file schema":         {spec.Accumulator{Schema: mustJSON(t, `{"$ref":"/etc/passwd"}`)}, []string{"schema_invalid"}},
-		"relative schema":     {spec.Accumulator{Schema: mustJSON(t, `{"$ref":"other.json"}`)}, []string{"schema_invalid"}},
-		"missing definition":  {spec.Accumulator{Schema: mustJSON(t, `{"$ref":"#/$defs/x"}`)}, []string{"schema_invalid"}},
-		"kind":                {spec.Accumulator{Kind: "sessions"}, []string{"not_yet_supported"}},
-		"all at once":         {spec.Accumulator{Where: expr("nope"), Time: expr("nope"), EmitExpr: expr("nope")}, []string{"unknown_name", "unknown_name", "unknown_name"}},
+		"syntax": {spec.Accumulator{Where: expr("event.bid >")}, []string{"expression_syntax"}},
+		"unknown field": {
+			spec.Accumulator{Schema: closed, Where: expr("event.bit > 1")}, []string{"unknown_field"},
+		},
+		"where is a number": {spec.Accumulator{Schema: closed, Where: expr("event.bid")}, []string{"type_mismatch"}},
+		"a node in where":   {spec.Accumulator{Where: expr("mid > 1")}, []string{"unknown_name"}},
+		"clock":             {spec.Accumulator{Where: expr("now() == now()")}, []string{"not_allowed"}},
+		"unknown meta":      {spec.Accumulator{Where: expr("meta.broker == 'a'")}, []string{"unknown_field"}},
+		"unknown var":       {spec.Accumulator{Where: expr("vars.most > 1")}, []string{"unknown_field"}},
+		"every field of emit": {
+			spec.Accumulator{Emit: []spec.Field{field("a", "1 +"), field("b", "event.x"), field("c", "nope")}},
+			[]string{"expression_syntax", "unknown_name"},
+		},
+		"emit as one":    {spec.Accumulator{EmitExpr: expr("nope")}, []string{"unknown_name"}},
+		"time of a bool": {spec.Accumulator{Time: expr("event.bid > 1")}, []string{"type_mismatch"}},
+		"time and zone": {
+			spec.Accumulator{Time: expr("event.t"), Timezone: "Mars/Olympus"}, []string{"invalid_value"},
+		},
+		"time unit": {spec.Accumulator{Time: expr("event.t"), TimeUnit: "h"}, []string{"invalid_value"}},
+		"schema":    {spec.Accumulator{Schema: mustJSON(t, `{"type":"objekt"}`)}, []string{"schema_invalid"}},
+		"remote schema": {spec.Accumulator{Schema: mustJSON(t, `{"$ref":"https://example.com/s.json"}`)},
+			[]string{"schema_invalid"}},
+		"file schema": {
+			spec.Accumulator{Schema: mustJSON(t, `{"$ref":"/etc/passwd"}`)}, []string{"schema_invalid"},
+		},
+		"relative schema": {
+			spec.Accumulator{Schema: mustJSON(t, `{"$ref":"other.json"}`)}, []string{"schema_invalid"},
+		},
+		"missing definition": {
+			spec.Accumulator{Schema: mustJSON(t, `{"$ref":"#/$defs/x"}`)}, []string{"schema_invalid"},
+		},
+		"kind": {spec.Accumulator{Kind: "sessions"}, []string{"not_yet_supported"}},
+		"all at once": {spec.Accumulator{Where: expr("nope"), Time: expr("nope"), EmitExpr: expr("nope")},
+			[]string{"unknown_name", "unknown_name", "unknown_name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +93,8 @@ func TestType(t *testing.T) {
 	}{
 		{spec.Accumulator{}, "any"},
 		{spec.Accumulator{Schema: schema}, "{bid: float}"},
-		{spec.Accumulator{Schema: schema, Emit: []spec.Field{field("x", "event.bid * 2"), field("ok", "true")}}, "{ok: bool, x: float}"},
+		{spec.Accumulator{Schema: schema, Emit: []spec.Field{field("x", "event.bid * 2"), field("ok", "true")}},
+			"{ok: bool, x: float}"},
 		{spec.Accumulator{Schema: schema, Kind: kindBatch, Config: Batch{Size: 1}}, "list of {bid: float}"},
 		{spec.Accumulator{Kind: kindState, Config: State{Keep: 2}, EmitExpr: expr("'a'")}, "list of string"},
 	} {
@@ -107,14 +124,18 @@ func TestProject(t *testing.T) {
 		fields         []string
 		decoded, bound string
 	}{
-		"nothing is read":       {spec.Accumulator{}, nil, "none", "none"},
-		"downstream":            {spec.Accumulator{}, []string{"a", "b"}, "[a b]", "[a b]"},
-		"downstream and where":  {spec.Accumulator{Where: expr("event.c.d > 1 && event.a > 2")}, []string{"a"}, "[a c]", "[a c]"},
-		"emit":                  {spec.Accumulator{Emit: emit, Where: expr("event.bid>0")}, []string{"mid"}, "[ask bid symbol]", "[mid s]"},
-		"emit as one":           {spec.Accumulator{EmitExpr: expr("event.x")}, []string{"a"}, "[x]", "none"},
-		"batch":                 {spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 2}, Where: expr("event.x > 1")}, []string{"a"}, "[x]", "none"},
-		"event time":            {spec.Accumulator{Time: expr("event.ts")}, nil, "[ts]", "[ts]"},
-		"checked by the schema": {spec.Accumulator{Schema: mustJSON(t, `{"properties":{"x":{"type":"string"}}}`)}, nil, "[x]", "[x]"},
+		"nothing is read": {spec.Accumulator{}, nil, "none", "none"},
+		"downstream":      {spec.Accumulator{}, []string{"a", "b"}, "[a b]", "[a b]"},
+		"downstream and where": {spec.Accumulator{Where: expr("event.c.d > 1 && event.a > 2")}, []string{"a"}, "[a c]",
+			"[a c]"},
+		"emit": {spec.Accumulator{Emit: emit, Where: expr("event.bid>0")}, []string{"mid"},
+			"[ask bid symbol]", "[mid s]"},
+		"emit as one": {spec.Accumulator{EmitExpr: expr("event.x")}, []string{"a"}, "[x]", "none"},
+		"batch": {spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 2}, Where: expr("event.x > 1")},
+			[]string{"a"}, "[x]", "none"},
+		"event time": {spec.Accumulator{Time: expr("event.ts")}, nil, "[ts]", "[ts]"},
+		"checked by the schema": {spec.Accumulator{Schema: mustJSON(t, `{"properties":{"x":{"type":"string"}}}`)}, nil,
+			"[x]", "[x]"},
 	} {
 		p := compileOnly(t, c.a)
 		if got := names(p.Project(c.fields, false)); got != c.bound {
@@ -129,7 +150,10 @@ func TestProject(t *testing.T) {
 // Formats are asserted, and a schema may refer within itself.
 func TestFullSchema(t *testing.T) {
 	t.Parallel()
-	a := spec.Accumulator{Schema: mustJSON(t, `{"$defs":{"at":{"type":"string","format":"date-time"}},"properties":{"at":{"$ref":"#/$defs/at"}}}`)}
+	a := spec.Accumulator{
+		Schema: mustJSON(t,
+			`{"$defs":{"at":{"type":"string","format":"date-time"}},"properties":{"at":{"$ref":"#/$defs/at"}}}`),
+	}
 	c := newCore(t, a)
 	if o := c.Add(at(0), pushed(`{"at":"2026-01-01T00:00:00Z"}`), false); o.Status != Accepted {
 		t.Errorf("got %+v", o)

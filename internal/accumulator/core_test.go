@@ -64,7 +64,8 @@ func TestM3Batch(t *testing.T) {
 		t.Fatalf("got %s, want %s", got, want)
 	}
 	b := h.Boundaries[0]
-	if b.First.Offset != 1 || b.Last.Offset != 3 || b.Events != 3 || !b.At.Equal(at(200*time.Millisecond)) || b.Raw != nil {
+	if b.First.Offset != 1 || b.Last.Offset != 3 || b.Events != 3 || !b.At.Equal(at(200*time.Millisecond)) ||
+		b.Raw != nil {
 		t.Errorf("got %+v", b)
 	}
 	if h.Mark.Counters != (Counters{Received: 4, Open: 1}) {
@@ -184,10 +185,12 @@ func TestM5Refusals(t *testing.T) {
 				t.Fatalf("got %d boundaries and %d dead letters", len(h.Boundaries), len(h.DeadLetters))
 			}
 			l := h.DeadLetters[0]
-			if string(l.Payload) != c.raw || l.Stage != c.stage || l.Code != c.code || l.Position != "s@7" || l.Folded || l.ID != "" {
+			if string(l.Payload) != c.raw || l.Stage != c.stage || l.Code != c.code || l.Position != "s@7" ||
+				l.Folded || l.ID != "" {
 				t.Errorf("got %+v", l)
 			}
-			if h.Mark.Counters != (Counters{Received: 2, Rejected: 1, DeadLettered: 1}) || h.Mark.Positions[0].Offset != 7 {
+			if h.Mark.Counters != (Counters{Received: 2, Rejected: 1, DeadLettered: 1}) ||
+				h.Mark.Positions[0].Offset != 7 {
 				t.Errorf("got %+v", h.Mark)
 			}
 		})
@@ -205,11 +208,13 @@ func TestM42Filter(t *testing.T) {
 		}
 	}
 	h := take(t, c)
-	if h.Mark.Counters != (Counters{Received: 20, Filtered: 11}) || len(h.Boundaries) != 9 || h.Mark.Positions[0].Offset != 20 {
+	if h.Mark.Counters != (Counters{Received: 20, Filtered: 11}) || len(h.Boundaries) != 9 ||
+		h.Mark.Positions[0].Offset != 20 {
 		t.Errorf("got %+v with %d boundaries", h.Mark, len(h.Boundaries))
 	}
 	c = newCore(t, spec.Accumulator{Where: expr("event.ok")})
-	if o := c.Add(at(0), pushed(`{"ok":1}`), false); o.Status != Rejected || o.Code != "type_error" || o.Stage != "where" {
+	if o := c.Add(at(0), pushed(`{"ok":1}`), false); o.Status != Rejected || o.Code != "type_error" ||
+		o.Stage != "where" {
 		t.Errorf("a number as verdict: got %+v", o)
 	}
 }
@@ -228,11 +233,14 @@ func TestPositions(t *testing.T) {
 	add("file#0-aa", 7)
 	add("file#10-bb", 3)
 	c.Advance(at(0), boundary.Position{Stream: "t/1", Offset: 9})
-	want := []boundary.Position{{Stream: "t/0", Offset: 2}, {Stream: "t/1", Offset: 9}, {Stream: "file#10-bb", Offset: 3}}
+	want := []boundary.Position{
+		{Stream: "t/0", Offset: 2}, {Stream: "t/1", Offset: 9}, {Stream: "file#10-bb", Offset: 3},
+	}
 	if diff := cmp.Diff(want, take(t, c).Mark.Positions); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]boundary.Position{{Stream: "t/0", Offset: 1}, {Stream: "t/1", Offset: 5}}, before); diff != "" {
+	if diff := cmp.Diff([]boundary.Position{{Stream: "t/0", Offset: 1}, {Stream: "t/1", Offset: 5}},
+		before); diff != "" {
 		t.Errorf("a mark changed after it was handed over: %s", diff)
 	}
 }
@@ -247,7 +255,8 @@ func TestM42OtherRefusals(t *testing.T) {
 	}
 	c.RefuseTail(5)
 	c.AddBad(at(0), pulled(1, "a,b"), true, &BadEvent{Stage: "decode", Code: "csv_fields", Text: "ragged"})
-	if o := c.Poison(at(0), pulled(2, "{}"), true, "boom\nboom"); o.Status != DeadLettered || o.Code != "panic" || o.Stage != "fold" {
+	if o := c.Poison(at(0), pulled(2, "{}"), true, "boom\nboom"); o.Status != DeadLettered || o.Code != "panic" ||
+		o.Stage != "fold" {
 		t.Errorf("got %+v", o)
 	}
 	if o := c.Poison(at(0), pushed("{}"), false, "boom"); o.Status != Rejected || o.Code != "panic" {

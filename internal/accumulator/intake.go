@@ -44,7 +44,9 @@ type intake struct {
 
 func newIntake(p *Program, lim Limits) *intake {
 	in := &intake{p: p, max: lim.MaxEventBytes, keys: newKeyer(p.key)}
-	in.dec = boundary.NewDecoder(p.eventShape, boundary.Limits{MaxBytes: in.max, MaxDepth: lim.MaxDepth, Spoil: p.spoils})
+	in.dec = boundary.NewDecoder(p.eventShape, boundary.Limits{
+		MaxBytes: in.max, MaxDepth: lim.MaxDepth, Spoil: p.spoils,
+	})
 	in.noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
 	if p.window != nil {
 		in.lateKeys = newKeyer(p.lateKey)

@@ -20,16 +20,22 @@ func TestEmit(t *testing.T) {
 		want string
 	}{
 		"mapping": {
-			spec.Accumulator{Emit: []spec.Field{field("mid", "(event.bid + event.ask) / 2"), field("s", "event.symbol"), field("v", "vars.least")}},
+			spec.Accumulator{
+				Emit: []spec.Field{field("mid", "(event.bid + event.ask) / 2"), field("s", "event.symbol"),
+					field("v", "vars.least")},
+			},
 			`{"symbol":"A","bid":1,"ask":2}`, `{"mid":1.5,"s":"A","v":10}`,
 		},
-		"one expression":      {spec.Accumulator{EmitExpr: expr("event.list[1]")}, `{"list":[1,{"a":2}]}`, `{"a":2}`},
-		"a missing field":     {spec.Accumulator{Emit: []spec.Field{field("x", "event.x")}}, `{}`, `{"x":null}`},
-		"no meta":             {spec.Accumulator{Emit: []spec.Field{field("x", "meta.topic")}}, `{}`, `{"x":null}`},
-		"the event as it is":  {spec.Accumulator{Emit: []spec.Field{field("e", "event")}}, `{"b":1,"a":2}`, `{"e":{"a":2,"b":1}}`},
-		"more than one slab":  {spec.Accumulator{Emit: manyFields(20)}, `{}`, ""},
-		"a batch of emitted":  {spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 1}, EmitExpr: expr("event.a")}, `{"a":1}`, `[1]`},
-		"a history of values": {spec.Accumulator{Kind: kindState, Config: State{Keep: 2}, EmitExpr: expr("event.a")}, `{"a":1}`, `[1]`},
+		"one expression":  {spec.Accumulator{EmitExpr: expr("event.list[1]")}, `{"list":[1,{"a":2}]}`, `{"a":2}`},
+		"a missing field": {spec.Accumulator{Emit: []spec.Field{field("x", "event.x")}}, `{}`, `{"x":null}`},
+		"no meta":         {spec.Accumulator{Emit: []spec.Field{field("x", "meta.topic")}}, `{}`, `{"x":null}`},
+		"the event as it is": {spec.Accumulator{Emit: []spec.Field{field("e", "event")}}, `{"b":1,"a":2}`,
+			`{"e":{"a":2,"b":1}}`},
+		"more than one slab": {spec.Accumulator{Emit: manyFields(20)}, `{}`, ""},
+		"a batch of emitted": {spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 1}, EmitExpr: expr("event.a")},
+			`{"a":1}`, `[1]`},
+		"a history of values": {spec.Accumulator{Kind: kindState, Config: State{Keep: 2}, EmitExpr: expr("event.a")},
+			`{"a":1}`, `[1]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +110,8 @@ func TestValueEvents(t *testing.T) {
 	if o := c.Add(at(0), &boundary.Event{Value: v}, true); o.Status != DeadLettered || o.Stage != "where" {
 		t.Fatalf("got %+v", o)
 	}
-	if got, want := string(take(t, c).DeadLetters[0].Payload), `{"at":"2026-11-20T10:00:00.000Z","bid":5}`; got != want {
+	if got, want := string(take(t, c).DeadLetters[0].Payload),
+		`{"at":"2026-11-20T10:00:00.000Z","bid":5}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	big, _ := boundary.FromAny(strings.Repeat("x", 2000))

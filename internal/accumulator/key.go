@@ -28,7 +28,8 @@ type keyProgram struct {
 
 // compileKey compiles the accumulator's own key over the event, or the reactor's over the
 // fields of what the accumulator hands over.
-func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope expression.Scope, ds spec.Diagnostics) spec.Diagnostics {
+func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope expression.Scope,
+	ds spec.Diagnostics) spec.Diagnostics {
 	if a.Global || len(a.Keys)+len(reactor) == 0 {
 		return ds
 	}
@@ -51,7 +52,8 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 		x, err := expression.Compile(e.Text, expression.Scope{Names: names})
 		if err != nil {
 			d := fold.Diagnose(e, err)
-			d.Text += " (the key of " + a.Name + ", over the fields it hands over; or give " + a.Name + " a key of its own)"
+			d.Text += " (the key of " + a.Name + ", over the fields it hands over; or give " + a.Name +
+				" a key of its own)"
 			ds = append(ds, d)
 			continue
 		}
@@ -66,7 +68,8 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 func (k *keyProgram) add(e spec.Expr, x *expression.Program, ds spec.Diagnostics) spec.Diagnostics {
 	switch kind := x.Type().Kind(); kind {
 	case boundary.KindList, boundary.KindObject, boundary.KindDuration, boundary.KindNull:
-		return append(ds, fold.Diagnostic(e.Pos, expression.CodeTypeMismatch, "a key is a text, a whole number, a boolean or a time, and this is "+kind.String()))
+		return append(ds, fold.Diagnostic(e.Pos, expression.CodeTypeMismatch,
+			"a key is a text, a whole number, a boolean or a time, and this is "+kind.String()))
 	}
 	k.parts = append(k.parts, x)
 	return ds
@@ -77,7 +80,9 @@ func (k *keyProgram) add(e spec.Expr, x *expression.Program, ds spec.Diagnostics
 func fieldNames(t expression.Type, exprs []spec.Expr) []expression.Name {
 	var names []expression.Name
 	add := func(name string) {
-		if ft, ok := t.Field(name); ok && !slices.ContainsFunc(names, func(n expression.Name) bool { return n.Name == name }) {
+		if ft, ok := t.Field(name); ok && !slices.ContainsFunc(names, func(n expression.Name) bool {
+			return n.Name == name
+		}) {
 			names = append(names, expression.Name{Name: name, Type: ft})
 		}
 	}
@@ -101,7 +106,8 @@ func fieldNames(t expression.Type, exprs []spec.Expr) []expression.Name {
 }
 
 // keywords are words that are never fields.
-var keywords = []string{"true", "false", "nil", "not", "and", "or", "in", "matches", "contains", "startsWith", "endsWith", "let", "if", "else"}
+var keywords = []string{"true", "false", "nil", "not", "and", "or", "in", "matches", "contains", "startsWith",
+	"endsWith", "let", "if", "else"}
 
 // wordsOf ranges over the names in an expression's text and says whether each is called.
 // Words in a string are among them, which does no harm.
@@ -180,7 +186,10 @@ func newKeyer(p *keyProgram) *keyer {
 	if p == nil {
 		return nil
 	}
-	return &keyer{p: p, env: expression.Env{Values: make([]boundary.Value, len(p.fields))}, parts: make([]boundary.Value, len(p.parts))}
+	return &keyer{
+		p: p, env: expression.Env{Values: make([]boundary.Value, len(p.fields))},
+		parts: make([]boundary.Value, len(p.parts)),
+	}
 }
 
 // ofBoundary is the key of a boundary's value.

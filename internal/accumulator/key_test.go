@@ -48,18 +48,27 @@ func TestM13KeysOfBoundaries(t *testing.T) {
 		{"expression", spec.Accumulator{}, []string{"lower(symbol) + '-x'"}, `{"symbol":"AB"}`, `"ab-x"`},
 		{"field like a function", spec.Accumulator{}, []string{"date + upper(len)"}, `{"date":"d","len":"l"}`, `"dL"`},
 		{"composite", spec.Accumulator{}, []string{"symbol", "side"}, `{"symbol":"A","side":2}`, `["A",2]`},
-		{"emitted field", spec.Accumulator{Emit: []spec.Field{field("s", "event.symbol")}}, []string{"s"}, `{"symbol":"A"}`, `"A"`},
-		{"emitted whole", spec.Accumulator{EmitExpr: expr("{s: event.symbol}")}, []string{"s"}, `{"symbol":"A"}`, `"A"`},
-		{"own", spec.Accumulator{Keys: []spec.Expr{expr("event.sym"), expr("meta.key")}}, []string{"symbol", "side"}, `{"sym":"A"}`, `["A","m"]`},
-		{"own, of what emit drops", spec.Accumulator{Keys: []spec.Expr{expr("event.sym")}, Emit: []spec.Field{field("x", "1")}}, nil, `{"sym":"A"}`, `"A"`},
-		{"a time", spec.Accumulator{Emit: []spec.Field{field("s", "date(event.at)")}}, []string{"s"}, `{"at":"2026-01-02T03:04:05Z"}`, `"2026-01-02T03:04:05.000Z"`},
+		{"emitted field", spec.Accumulator{Emit: []spec.Field{field("s", "event.symbol")}}, []string{"s"},
+			`{"symbol":"A"}`, `"A"`},
+		{"emitted whole", spec.Accumulator{EmitExpr: expr("{s: event.symbol}")}, []string{"s"}, `{"symbol":"A"}`,
+			`"A"`},
+		{"own", spec.Accumulator{Keys: []spec.Expr{expr("event.sym"), expr("meta.key")}}, []string{"symbol", "side"},
+			`{"sym":"A"}`, `["A","m"]`},
+		{
+			"own, of what emit drops", spec.Accumulator{
+				Keys: []spec.Expr{expr("event.sym")}, Emit: []spec.Field{field("x", "1")},
+			}, nil, `{"sym":"A"}`, `"A"`,
+		},
+		{"a time", spec.Accumulator{Emit: []spec.Field{field("s", "date(event.at)")}}, []string{"s"},
+			`{"at":"2026-01-02T03:04:05Z"}`, `"2026-01-02T03:04:05.000Z"`},
 		{"missing", spec.Accumulator{}, []string{"symbol"}, `{"bid":1}`, "key_missing"},
 		{"null", spec.Accumulator{}, []string{"symbol"}, `{"symbol":null}`, "key_missing"},
 		{"missing part", spec.Accumulator{}, []string{"symbol", "side"}, `{"symbol":"A"}`, "key_missing"},
 		{"not an object", spec.Accumulator{}, []string{"symbol"}, `5`, "key_missing"},
 		{"fraction", spec.Accumulator{}, []string{"symbol"}, `{"symbol":1.5}`, "bad_key"},
 		{"object", spec.Accumulator{}, []string{"symbol"}, `{"symbol":{}}`, "bad_key"},
-		{"too long", spec.Accumulator{}, []string{"symbol"}, `{"symbol":"` + strings.Repeat("x", 1100) + `"}`, "bad_key"},
+		{"too long", spec.Accumulator{}, []string{"symbol"}, `{"symbol":"` + strings.Repeat("x", 1100) + `"}`,
+			"bad_key"},
 		{"fails", spec.Accumulator{}, []string{"1 / symbol"}, `{"symbol":0}`, "not_finite"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -80,7 +89,8 @@ func TestM13KeysOfBoundaries(t *testing.T) {
 						}
 					case o.Code != test.want || o.Stage != "key":
 						t.Errorf("got %+v, want %s", o, test.want)
-					case pulled && (o.Status != DeadLettered || h.DeadLetters[0].Code != test.want || string(h.DeadLetters[0].Payload) != test.raw):
+					case pulled && (o.Status != DeadLettered || h.DeadLetters[0].Code != test.want ||
+						string(h.DeadLetters[0].Payload) != test.raw):
 						t.Errorf("pulled: got %+v, %+v", o, h.DeadLetters)
 					case !pulled && (o.Status != Rejected || len(h.DeadLetters) > 0):
 						t.Errorf("pushed: got %+v, %+v", o, h.DeadLetters)

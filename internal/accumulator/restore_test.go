@@ -91,8 +91,11 @@ func TestRestoreAnywhere(t *testing.T) {
 	t.Parallel()
 	programs := map[string]*Program{
 		"passthrough": compile(t, spec.Accumulator{Where: expr("event % 3 != 0")}),
-		"batch":       compile(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 4, Interval: 5 * time.Second}, Where: expr("event % 3 != 0")}),
-		"state":       compile(t, spec.Accumulator{Kind: kindState, Config: State{Keep: 3}, Where: expr("event % 3 != 0")}),
+		"batch": compile(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 4, Interval: 5 * time.Second},
+			Where: expr("event % 3 != 0")}),
+		"state": compile(t, spec.Accumulator{
+			Kind: kindState, Config: State{Keep: 3}, Where: expr("event % 3 != 0"),
+		}),
 	}
 	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +224,8 @@ func TestGoBack(t *testing.T) {
 		}
 		got, want := take(t, c), take(t, twin)
 		if fmt.Sprint(values(got)) != fmt.Sprint(values(want)) || got.Mark.Counters != want.Mark.Counters ||
-			!cmp.Equal(got.Mark.Positions, want.Mark.Positions) || string(encoded(got.Mark)) != string(encoded(want.Mark)) {
+			!cmp.Equal(got.Mark.Positions, want.Mark.Positions) ||
+			string(encoded(got.Mark)) != string(encoded(want.Mark)) {
 			t.Errorf("%s: got %s %+v, want %s %+v", p.kind, values(got), got.Mark, values(want), want.Mark)
 		}
 	}

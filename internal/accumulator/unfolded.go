@@ -14,7 +14,8 @@ import (
 func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said fold.Verdict) Outcome {
 	if said == fold.Full {
 		return c.refuse(now, ev, pulled, &BadEvent{Stage: "window", Code: "window_full",
-			Text: fmt.Sprintf("more than %d windows or %d groups would be open; are the times right?", window.MaxWindows, window.MaxPanes)})
+			Text: fmt.Sprintf("more than %d windows or %d groups would be open; are the times right?",
+				window.MaxWindows, window.MaxPanes)})
 	}
 	if c.p.window.Late == "side" {
 		if bad := c.aside(now, ev); bad != nil {
@@ -45,7 +46,8 @@ func (c *Core) LateDrops() (l Lateness, ok bool) {
 func (c *Core) aside(now time.Time, ev *boundary.Event) *BadEvent {
 	v := c.in.dec.Keep(c.folding.Value) // the event itself leaves the Core, which may have only borrowed it
 	b := boundary.Boundary{
-		Value: v, First: ev.Pos, Last: ev.Pos, At: fold.Arrival(now, ev), Size: v.Size() + len(ev.Raw), Raw: ev.Raw, Origin: ev.Origin,
+		Value: v, First: ev.Pos, Last: ev.Pos, At: fold.Arrival(now, ev), Size: v.Size() + len(ev.Raw), Raw: ev.Raw,
+		Origin: ev.Origin,
 	}
 	if c.in.lateKeys != nil {
 		var bad *BadEvent
@@ -61,7 +63,8 @@ func (c *Core) aside(now time.Time, ev *boundary.Event) *BadEvent {
 func (c *Core) deadLetterFailures(now time.Time) {
 	for _, f := range c.fold.(*window.Window).Failures() {
 		c.letters = append(c.letters, checkpoint.DeadLetter{
-			At: now, Accumulator: c.p.name, Stage: f.Bad.Stage, Code: f.Bad.Code, Reason: f.Bad.Text, Key: string(f.Key),
+			At: now, Accumulator: c.p.name, Stage: f.Bad.Stage, Code: f.Bad.Code, Reason: f.Bad.Text,
+			Key:    string(f.Key),
 			Events: f.Events, Payload: f.Value.AppendJSON(nil), Folded: true, Position: f.Last.String(),
 		})
 		c.mark.Counters.DeadLettered += f.Events

@@ -22,9 +22,11 @@ import (
 func everyAggregate() []spec.Field {
 	return []spec.Field{
 		field("n", "count()"), field("total", "sum(event.x)"), field("mean", "mean(event.x)"),
-		field("spread", "max(event.x) - min(event.x)"), field("low", "min_by(event.id, event.x)"), field("high", "max_by(event.id, event.x)"),
+		field("spread", "max(event.x) - min(event.x)"), field("low", "min_by(event.id, event.x)"),
+		field("high", "max_by(event.id, event.x)"),
 		field("first", "first(event.id)"), field("last", "last(event.id)"), field("ids", "collect(event.id, 3)"),
-		field("kinds", "distinct(event.kind)"), field("median", "quantile(event.x, 0.5)"), field("dev", "stddev(event.x) ?? 0"),
+		field("kinds", "distinct(event.kind)"), field("median", "quantile(event.x, 0.5)"),
+		field("dev", "stddev(event.x) ?? 0"),
 	}
 }
 
@@ -46,7 +48,9 @@ func samples(r *rand.Rand, n int) []sample {
 	at := int64(1_700_000_000_000)
 	for i := range all {
 		at += 1 + r.Int64N(2000)
-		all[i] = sample{id: i, at: at, k: string(rune('a' + r.IntN(5))), kind: r.IntN(4), x: float64(r.IntN(400)-200) / 4}
+		all[i] = sample{
+			id: i, at: at, k: string(rune('a' + r.IntN(5))), kind: r.IntN(4), x: float64(r.IntN(400)-200) / 4,
+		}
 	}
 	return all
 }
@@ -109,8 +113,10 @@ func expected(all []sample, size, every int64) (out []string) {
 			kinds[s.kind] = true
 		}
 		text, _ := json.Marshal(map[string]any{
-			"key": g.k, "end": g.end, "n": len(in), "total": sum, "mean": sum / float64(len(in)), "spread": high.x - low.x,
-			"low": low.id, "high": high.id, "first": in[0].id, "last": in[len(in)-1].id, "ids": ids, "kinds": len(kinds), "events": owes[g],
+			"key": g.k, "end": g.end, "n": len(in), "total": sum, "mean": sum / float64(len(in)),
+			"spread": high.x - low.x,
+			"low":    low.id, "high": high.id, "first": in[0].id, "last": in[len(in)-1].id, "ids": ids,
+			"kinds": len(kinds), "events": owes[g],
 		})
 		out = append(out, string(text))
 	}
@@ -121,7 +127,8 @@ func expected(all []sample, size, every int64) (out []string) {
 func told(b *boundary.Boundary) string {
 	end, _ := b.Value.Field("end").AsTime()
 	m := map[string]any{"end": end.UnixMilli(), "events": b.Events}
-	for _, name := range []string{"key", "n", "total", "mean", "spread", "low", "high", "first", "last", "ids", "kinds"} {
+	for _, name := range []string{"key", "n", "total", "mean", "spread", "low", "high", "first", "last", "ids",
+		"kinds"} {
 		m[name] = b.Value.Field(name).Any()
 	}
 	text, _ := json.Marshal(m)

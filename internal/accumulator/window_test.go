@@ -73,7 +73,8 @@ func balanced(t *testing.T, c *Core, before Counters, h *Handoff) {
 	t.Helper()
 	n := c.Counters()
 	fate := n.Filtered + n.Rejected + n.DeadLettered + n.Open + events(h)
-	if was := before.Filtered + before.Rejected + before.DeadLettered + before.Open; n.Received-before.Received != fate-was {
+	if was := before.Filtered + before.Rejected + before.DeadLettered +
+		before.Open; n.Received-before.Received != fate-was {
 		t.Errorf("received %d, and %d are accounted for: %+v", n.Received-before.Received, fate-was, n)
 	}
 	for _, b := range h.Boundaries {
@@ -132,14 +133,17 @@ func TestM3WindowEdges(t *testing.T) {
 	})
 	t.Run("groups in the order of their ends and keys", func(t *testing.T) {
 		c := newCore(t, keyed(tumbling(10*time.Second)))
-		out, _ := feedAll(t, c, reading(1, "b", 1), reading(11, "a", 1), reading(2, "c", 1), reading(2, "b", 1), reading(3, "a", 1), reading(30, "a", 1))
+		out, _ := feedAll(t, c, reading(1, "b", 1), reading(11, "a", 1), reading(2, "c", 1), reading(2, "b", 1),
+			reading(3, "a", 1), reading(30, "a", 1))
 		// The event of the second window closed the first, so that three were late.
 		want(t, "closed", out, `[0,10) key="b" n=1 +1`, `[10,20) key="a" n=1 +1`)
 		a := keyed(tumbling(10 * time.Second))
 		a.Window.Lateness = 10 * time.Second
 		c = newCore(t, a)
-		out, _ = feedAll(t, c, reading(1, "b", 1), reading(11, "a", 1), reading(2, "c", 1), reading(2, "b", 1), reading(3, "a", 1), reading(40, "a", 1))
-		want(t, "closed in order", out, `[0,10) key="a" n=1 +1`, `[0,10) key="b" n=2 +2`, `[0,10) key="c" n=1 +1`, `[10,20) key="a" n=1 +1`)
+		out, _ = feedAll(t, c, reading(1, "b", 1), reading(11, "a", 1), reading(2, "c", 1), reading(2, "b", 1),
+			reading(3, "a", 1), reading(40, "a", 1))
+		want(t, "closed in order", out, `[0,10) key="a" n=1 +1`, `[0,10) key="b" n=2 +2`, `[0,10) key="c" n=1 +1`,
+			`[10,20) key="a" n=1 +1`)
 	})
 }
 
@@ -186,7 +190,8 @@ func TestM3LatePolicies(t *testing.T) {
 			c.Add(far, ev, true)
 		}
 		h := take(t, c)
-		if len(h.DeadLetters) != 1 || h.DeadLetters[0].Code != "late_event" || string(h.DeadLetters[0].Payload) != string(late[2].Raw) || h.Mark.Counters.DeadLettered != 1 {
+		if len(h.DeadLetters) != 1 || h.DeadLetters[0].Code != "late_event" ||
+			string(h.DeadLetters[0].Payload) != string(late[2].Raw) || h.Mark.Counters.DeadLettered != 1 {
 			t.Errorf("letters %+v, counters %+v", h.DeadLetters, h.Mark.Counters)
 		}
 		// A sender who waits is told instead (M5).
@@ -198,9 +203,11 @@ func TestM3LatePolicies(t *testing.T) {
 		a := keyed(tumbling(10 * time.Second))
 		a.Window.Late, a.Window.Retain = "update", 20*time.Second
 		c := newCore(t, a)
-		out, fates := feedAll(t, c, append(late, reading(3, "b", 1), reading(29, "a", 1), reading(4, "a", 1), reading(30, "a", 1), reading(5, "a", 1))...)
+		out, fates := feedAll(t, c, append(late, reading(3, "b", 1), reading(29, "a", 1), reading(4, "a", 1),
+			reading(30, "a", 1), reading(5, "a", 1))...)
 		want(t, "handed over", out,
-			`[0,10) key="a" n=1 update=false +1`, `[0,10) key="a" n=2 update=true +1`, `[0,10) key="b" n=1 update=true +1`,
+			`[0,10) key="a" n=1 update=false +1`, `[0,10) key="a" n=2 update=true +1`,
+			`[0,10) key="b" n=1 update=true +1`,
 			`[0,10) key="a" n=3 update=true +1`, `[20,30) key="a" n=2 update=false +2`)
 		want(t, "past retain", fates, "7 filtered ")
 		if n := c.Counters(); n.Open != 1 || n.Received != 8 || n.Filtered != 1 {
@@ -336,9 +343,12 @@ func TestM3Early(t *testing.T) {
 // M42, M21: a group whose result cannot be computed is a dead letter that accounts for its events.
 func TestM42GroupWithoutResult(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, keyed(tumbling(10*time.Second, field("total", "sum(event.x)"), field("half", "sum(event.x) / count()"))))
+	c := newCore(t,
+		keyed(tumbling(10*time.Second, field("total", "sum(event.x)"), field("half", "sum(event.x) / count()"))))
 	big := "9223372036854775807"
-	for _, ev := range []*boundary.Event{reading(1, "a", big), reading(2, "a", 1), reading(3, "b", big), reading(4, "b", -1), reading(20, "a", 1)} {
+	for _, ev := range []*boundary.Event{
+		reading(1, "a", big), reading(2, "a", 1), reading(3, "b", big), reading(4, "b", -1), reading(20, "a", 1),
+	} {
 		c.Add(far, ev, true)
 	}
 	h := &Handoff{}
@@ -348,7 +358,8 @@ func TestM42GroupWithoutResult(t *testing.T) {
 		t.Fatalf("letters %+v", h.DeadLetters)
 	}
 	l := h.DeadLetters[0]
-	if l.Code != "not_finite" || l.Stage != "aggregate" || l.Events != 2 || !l.Folded || l.Key != "" || h.Mark.Counters.DeadLettered != 2 || h.Mark.Counters.Open != 1 {
+	if l.Code != "not_finite" || l.Stage != "aggregate" || l.Events != 2 || !l.Folded || l.Key != "" ||
+		h.Mark.Counters.DeadLettered != 2 || h.Mark.Counters.Open != 1 {
 		t.Errorf("letter %+v, counters %+v", l, h.Mark.Counters)
 	}
 	for raw, code := range map[string]string{
@@ -373,13 +384,16 @@ func TestWindowShapes(t *testing.T) {
 		t.Errorf("type %s", got)
 	}
 	c := newCore(t, a)
-	for _, ev := range []*boundary.Event{reading(3, "a", 2), reading(2, "a", 4), reading(1, "a", 6), reading(1, "a", 7), reading(20, "a", 1)} {
+	for _, ev := range []*boundary.Event{reading(3, "a", 2), reading(2, "a", 4), reading(1, "a", 6), reading(1, "a", 7),
+		reading(20, "a", 1)} {
 		c.Add(far, ev, true)
 	}
 	h := take(t, c)
 	want(t, "values", values(h),
-		`{"all":[70],"end":"2026-11-20T10:00:10.000Z","k":"a","key":["a",false],"start":"2026-11-20T10:00:00.000Z","worst":70}`,
-		`{"all":[60,40],"end":"2026-11-20T10:00:10.000Z","k":"a","key":["a",true],"start":"2026-11-20T10:00:00.000Z","worst":60}`)
+		`{"all":[70],"end":"2026-11-20T10:00:10.000Z","k":"a","key":["a",false],"start":"2026-11-20T10:00:00.000Z",`+
+			`"worst":70}`,
+		`{"all":[60,40],"end":"2026-11-20T10:00:10.000Z","k":"a","key":["a",true],`+
+			`"start":"2026-11-20T10:00:00.000Z","worst":60}`)
 	if k := h.Boundaries[0].Key; k != "" {
 		t.Errorf("key %s", k)
 	}

@@ -53,7 +53,8 @@ func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []
 func (e *Engine) refuseFile(tenant, origin string, diags spec.Diagnostics) {
 	for _, m := range e.all() {
 		if m.Ref().Tenant == tenant && m.Declaration().Origin == origin {
-			m.Updated("update_refused", origin, fmt.Sprintf("its file has %s, first %s; the graph runs on as it is", mistakes(len(diags)), diags[0].String()), false)
+			m.Updated("update_refused", origin, fmt.Sprintf("its file has %s, first %s; the graph runs on as it is",
+				mistakes(len(diags)), diags[0].String()), false)
 		}
 	}
 }
@@ -92,10 +93,12 @@ func (e *Engine) rehearse(g api.Ref, unit *compile.Unit, res *api.ApplyResult) e
 	return nil
 }
 
-func (e *Engine) applyUnit(ctx context.Context, g api.Ref, unit *compile.Unit, document []byte, origin string, ifMatch int64, dryRun bool) (api.ApplyResult, error) {
+func (e *Engine) applyUnit(ctx context.Context, g api.Ref, unit *compile.Unit, document []byte, origin string,
+	ifMatch int64, dryRun bool) (api.ApplyResult, error) {
 	if unit.Spec.Name != g.Name {
 		return api.ApplyResult{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "name_mismatch",
-			Detail: fmt.Sprintf("the document declares graph %q but the address names %q; make them equal", unit.Spec.Name, g.Name)}
+			Detail: fmt.Sprintf("the document declares graph %q but the address names %q; make them equal",
+				unit.Spec.Name, g.Name)}
 	}
 	defer e.changing.lock(g)()
 	old, err := e.graph(g)
@@ -127,23 +130,14 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, unit *compile.Unit, d
 		res.Graph = &sum
 		return res, err
 	}
-	decl := checkpoint.Declaration{Tenant: g.Tenant, Graph: g.Name, Text: string(document), Origin: origin, Updated: time.Now().UTC()}
+	decl := checkpoint.Declaration{Tenant: g.Tenant, Graph: g.Name, Text: string(document), Origin: origin,
+		Updated: time.Now().UTC()}
 	unclaim, refused := e.feeds.Claim(g, unit.Spec)
 	if refused != nil {
 		return api.ApplyResult{}, invalid(refused)
 	}
 	m := graphrun.New(e.host, decl, unit)
-	put := func() error {
-		revision, err := e.cfg.Store.PutDeclaration(context.WithoutCancel(ctx), decl, ifMatch)
-		if errors.Is(err, checkpoint.ErrConflict) {
-			return conflict(ifMatch)
-		}
-		if err != nil {
-			return fmt.Errorf("store the declaration: %w", err)
-		}
-		m.Stored(revision)
-		return nil
-	}
+	put := func() error { return e.put(context.WithoutCancel(ctx), m, decl, ifMatch) }
 	if exists {
 		m.Stored(old.Declaration().Revision) // until the store has given the next
 		if err := e.replace(ctx, old, m, put); err != nil {
@@ -151,7 +145,8 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, unit *compile.Unit, d
 			old.Updated("update_failed", origin, plainly(err), false)
 			return api.ApplyResult{}, err
 		}
-		m.Updated("updated", origin, fmt.Sprintf("revision %d follows %d: %s", m.Declaration().Revision, old.Declaration().Revision, res.State), true)
+		m.Updated("updated", origin, fmt.Sprintf("revision %d follows %d: %s", m.Declaration().Revision,
+			old.Declaration().Revision, res.State), true)
 	} else {
 		if err := put(); err != nil {
 			unclaim()
@@ -162,6 +157,19 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, unit *compile.Unit, d
 	sum := m.Applied(ctx, exists || origin == "api")
 	res.Revision, res.Graph = m.Declaration().Revision, &sum
 	return res, nil
+}
+
+// put stores the declaration of m.
+func (e *Engine) put(ctx context.Context, m *graphrun.Graph, decl checkpoint.Declaration, ifMatch int64) error {
+	revision, err := e.cfg.Store.PutDeclaration(ctx, decl, ifMatch)
+	if errors.Is(err, checkpoint.ErrConflict) {
+		return conflict(ifMatch)
+	}
+	if err != nil {
+		return fmt.Errorf("store the declaration: %w", err)
+	}
+	m.Stored(revision)
+	return nil
 }
 
 // replace puts next in old's place, or leaves old as it was.
@@ -186,7 +194,8 @@ func (e *Engine) refuseCycle(g api.Ref, u *compile.Unit) error {
 
 func conflict(ifMatch int64) error {
 	return &api.Error{Status: http.StatusPreconditionFailed, Code: "revision_conflict",
-		Detail: fmt.Sprintf("the graph is not at revision %d any more; read it again and apply to what is there", ifMatch)}
+		Detail: fmt.Sprintf("the graph is not at revision %d any more; read it again and apply to what is there",
+			ifMatch)}
 }
 
 func (e *Engine) mayApply(exists bool, old *graphrun.Graph, ifMatch int64) error {
@@ -195,7 +204,9 @@ func (e *Engine) mayApply(exists bool, old *graphrun.Graph, ifMatch int64) error
 	e.mu.RUnlock()
 	switch {
 	case closing:
-		return &api.Error{Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down"}
+		return &api.Error{
+			Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down",
+		}
 	case !exists && n >= e.cfg.MaxGraphs:
 		return e.refused(&api.Error{Status: http.StatusTooManyRequests, Code: "too_many_graphs",
 			Detail: fmt.Sprintf("the daemon runs %d graphs, its limit; delete one first", n)})
@@ -224,7 +235,8 @@ func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error 
 	if err := m.StopWithin(end); err != nil {
 		e.cfg.Log.Warn("the graph did not stop cleanly before its removal", "graph", g.Name, "err", err)
 	}
-	if err := e.cfg.Store.DeleteDeclaration(ctx, m.ID(), deleteState); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+	if err := e.cfg.Store.DeleteDeclaration(ctx, m.ID(), deleteState); err != nil &&
+		!errors.Is(err, checkpoint.ErrNotFound) {
 		return fmt.Errorf("remove the graph from the store: %w", err)
 	}
 	e.forget(m)

@@ -67,7 +67,8 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
 	m := graphrun.New(e.host, d, unit)
 	if err := diags.Err(); err != nil {
-		e.cfg.Log.Error("another daemon has applied a declaration that this one cannot use", "graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision, "err", err)
+		e.cfg.Log.Error("another daemon has applied a declaration that this one cannot use", "graph", d.Graph, "tenant",
+			d.Tenant, "revision", d.Revision, "err", err)
 		if exists {
 			return // the graph stays as it is; it may be another release's
 		}
@@ -77,10 +78,12 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	}
 	unclaim, refused := e.feeds.Claim(g, unit.Spec)
 	if refused != nil { // each daemon has allowed one of two links that together close a cycle
-		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision, "err", refused)
+		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant",
+			d.Tenant, "revision", d.Revision, "err", refused)
 		return
 	}
-	e.cfg.Log.Info("another daemon has applied a declaration", "graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision)
+	e.cfg.Log.Info("another daemon has applied a declaration", "graph", d.Graph, "tenant", d.Tenant, "revision",
+		d.Revision)
 	if !exists {
 		e.adopt(m)
 		return
@@ -90,7 +93,8 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		old.Updated("update_failed", d.Origin, plainly(err), false)
 		return
 	}
-	m.Updated("updated", d.Origin, fmt.Sprintf("another daemon has applied revision %d: %s", d.Revision, graphrun.Changes(old.Unit(), unit)), true)
+	m.Updated("updated", d.Origin, fmt.Sprintf("another daemon has applied revision %d: %s", d.Revision,
+		graphrun.Changes(old.Unit(), unit)), true)
 }
 
 // takeDeletion removes a graph that another daemon has deleted.

@@ -84,10 +84,14 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer sub.Close()
-		faulty.Script(checkpointtest.OpAppendJournal, checkpointtest.Fault{Wait: gate}, checkpointtest.Fault{Outcome: checkpointtest.Fail})
+		faulty.Script(checkpointtest.OpAppendJournal, checkpointtest.Fault{Wait: gate}, checkpointtest.Fault{
+			Outcome: checkpointtest.Fail,
+		})
 		answer := make(chan api.PushResult, 1)
 		go func() {
-			res, err := b.e.Push(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{[]byte("1"), []byte("2")})
+			res, err := b.e.Push(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{
+				[]byte("1"), []byte("2"),
+			})
 			if err != nil {
 				t.Errorf("push: %v", err)
 			}
@@ -96,7 +100,9 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 		fired := make(chan api.FireResult, 1)
 		synctest.Wait()
 		go func() {
-			res, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("7")}})
+			res, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{
+				Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("7")},
+			})
 			if err != nil {
 				t.Errorf("fire: %v", err)
 			}
@@ -104,7 +110,8 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 		}()
 		synctest.Wait()
 		if len(answer) != 0 || len(fired) != 0 || got.taken() != "[]" || sub.TryNext() != nil {
-			t.Errorf("before the journal had it: answered %d, fired %d, delivered %s", len(answer), len(fired), got.taken())
+			t.Errorf("before the journal had it: answered %d, fired %d, delivered %s", len(answer), len(fired),
+				got.taken())
 		}
 		if s := b.summary("g"); s.Epoch != 3 {
 			t.Errorf("the reactor waited for the journal: epoch %d", s.Epoch)
@@ -115,7 +122,8 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 			t.Errorf("push: %+v", res)
 		}
 		// What was logged meanwhile went with the second append, which failed and is tried again.
-		if s := b.summary("g"); len(fired) != 0 || s.Health != "degraded" || !strings.Contains(s.HealthReason.Detail, "journal") {
+		if s := b.summary("g"); len(fired) != 0 || s.Health != "degraded" || !strings.Contains(s.HealthReason.Detail,
+			"journal") {
 			t.Errorf("after a failed append: fired %d, %s %+v", len(fired), s.Health, s.HealthReason)
 		}
 		time.Sleep(time.Second)
@@ -136,14 +144,17 @@ func TestM29ReplayGivesTheSameEpochs(t *testing.T) {
 		first := newBed(t, store, kinds())
 		first.apply(journaled, "g")
 		first.push("g", "a", "1", "2", "3")
-		if _, err := first.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "op"); err != nil { // with a checkpoint
+		// with a checkpoint
+		if _, err := first.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "op"); err != nil {
 			t.Fatal(err)
 		}
 		first.push("g", "a", "4", "5")
 		if _, err := first.e.Step(t.Context(), api.Ref{Tenant: "default", Name: "g"}, 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := first.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("9")}, Replace: new(bool)}); err != nil {
+		if _, err := first.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{
+			Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("9")}, Replace: new(bool),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -179,7 +190,9 @@ func TestM33JournalOfAnotherDeclaration(t *testing.T) {
 		first.apply(journaled, "g")
 		first.push("g", "a", "1", "2")
 		changed := strings.Replace(journaled, "a * 10", "a * 100", 1)
-		if _, err := store.PutDeclaration(t.Context(), checkpoint.Declaration{Tenant: "default", Graph: "g", Text: changed, Origin: "api"}, 0); err != nil {
+		if _, err := store.PutDeclaration(t.Context(), checkpoint.Declaration{
+			Tenant: "default", Graph: "g", Text: changed, Origin: "api",
+		}, 0); err != nil {
 			t.Fatal(err)
 		}
 		second := newBed(t, store, kinds())
@@ -187,8 +200,11 @@ func TestM33JournalOfAnotherDeclaration(t *testing.T) {
 		if s := second.summary("g"); s.Epoch != 4 || s.Counters.Consumed != 2 || got.distinct() != "10 100 20 200" {
 			t.Errorf("epoch %d, %+v, distinct values %s", s.Epoch, s.Counters, got.distinct())
 		}
-		events, _, err := store.RecoveryEvents(t.Context(), checkpoint.ID{Tenant: "default", Graph: "g"}, checkpoint.Query{})
-		if err != nil || !slices.ContainsFunc(events, func(ev checkpoint.RecoveryEvent) bool { return ev.Kind == "journal_refired" }) {
+		events, _, err := store.RecoveryEvents(t.Context(), checkpoint.ID{Tenant: "default", Graph: "g"},
+			checkpoint.Query{})
+		if err != nil || !slices.ContainsFunc(events, func(ev checkpoint.RecoveryEvent) bool {
+			return ev.Kind == "journal_refired"
+		}) {
 			t.Errorf("recovery events %+v, %v", events, err)
 		}
 		second.close()
@@ -220,7 +236,8 @@ func TestM30Outbox(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		s := first.summary("g")
-		if o := s.Outputs[0]; o.Path != "outbox" || o.Pending != 6 || o.OldestPendingSeconds == nil || *o.OldestPendingSeconds < 59 || got.taken() != "[10 20]" {
+		if o := s.Outputs[0]; o.Path != "outbox" || o.Pending != 6 || o.OldestPendingSeconds == nil ||
+			*o.OldestPendingSeconds < 59 || got.taken() != "[10 20]" {
 			t.Errorf("%+v, took %s", o, got.taken())
 		}
 		old := got
@@ -232,7 +249,8 @@ func TestM30Outbox(t *testing.T) {
 		}
 		second.push("g", "a", "9")
 		time.Sleep(time.Second)
-		if d, err := store.OutboxDepths(t.Context(), id); err != nil || len(d) > 1 || got.distinct() != "10 20 30 40 50 60 70 80 90" {
+		if d, err := store.OutboxDepths(t.Context(), id); err != nil || len(d) > 1 ||
+			got.distinct() != "10 20 30 40 50 60 70 80 90" {
 			t.Errorf("depths %+v, %v; %s", d, err, got.distinct())
 		}
 		second.close()
@@ -308,7 +326,8 @@ func TestM30CoTransaction(t *testing.T) {
 		first.push("g", "a", "1", "2", "1", "5", "3")
 		time.Sleep(time.Second)
 		s := first.summary("g")
-		if o := s.Outputs[0]; rows() != "10 20 30" || o.Path != "co-transaction" || o.Failed != 2 || o.Pending != 0 || s.Health != "live" {
+		if o := s.Outputs[0]; rows() != "10 20 30" || o.Path != "co-transaction" || o.Failed != 2 || o.Pending != 0 ||
+			s.Health != "live" {
 			t.Errorf("rows %s, %+v, %s", rows(), o, s.Health)
 		}
 		second := newBed(t, store, kinds())
@@ -319,7 +338,8 @@ func TestM30CoTransaction(t *testing.T) {
 		second.apply(fmt.Sprintf(outboxed, ""), "g")
 		second.push("g", "a", "4", "5", "6")
 		time.Sleep(10 * time.Second)
-		if s := second.summary("g"); rows() != "10 20 30" || s.Health != "degraded" || !strings.Contains(s.HealthReason.Detail, "fifty is no row") {
+		if s := second.summary("g"); rows() != "10 20 30" || s.Health != "degraded" ||
+			!strings.Contains(s.HealthReason.Detail, "fifty is no row") {
 			t.Errorf("rows %s, %s %+v", rows(), s.Health, s.HealthReason)
 		}
 		_ = second.e.Close() // it cannot commit

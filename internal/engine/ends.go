@@ -18,11 +18,13 @@ func (e *ends) Mailbox(to feed.End) (feed.Mailbox, error) {
 		return nil, fmt.Errorf("there is no graph %q yet; the values wait for it", to.Graph.Name)
 	}
 	if m.Unit() == nil {
-		return nil, fmt.Errorf("the declaration of graph %q cannot be used; the values wait for a fixed one", to.Graph.Name)
+		return nil, fmt.Errorf("the declaration of graph %q cannot be used; the values wait for a fixed one",
+			to.Graph.Name)
 	}
 	box := m.Mailbox(to.Accumulator)
 	if box == nil {
-		return nil, fmt.Errorf("the graph %q has no accumulator %q; the values wait for it", to.Graph.Name, to.Accumulator)
+		return nil, fmt.Errorf("the graph %q has no accumulator %q; the values wait for it", to.Graph.Name,
+			to.Accumulator)
 	}
 	return box, nil
 }
@@ -41,7 +43,8 @@ func (e *ends) Upstream(from api.Ref, output string) string {
 	case !ok:
 		return fmt.Sprintf("the graph %q has no output %q", from.Name, output)
 	case path == reactor.PathCoTransaction:
-		return fmt.Sprintf("the output %q of graph %q goes with the commit alone; give the graph a second output from the same node",
+		return fmt.Sprintf(
+			"the output %q of graph %q goes with the commit alone; give the graph a second output from the same node",
 			output, from.Name)
 	}
 	return ""

@@ -115,7 +115,8 @@ func New(cfg Config) *Engine {
 	e.own = lease.New(cfg.Store, cfg.Log, cmp.Or(cfg.LeaseTTL, 3*time.Second))
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.host = &graphrun.Host{
-		Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Lease: e.own, Feeds: e.feeds, Tasks: e.group, Gate: e.epochs, Careful: e.careful, Fail: cfg.Fail,
+		Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Lease: e.own, Feeds: e.feeds, Tasks: e.group, Gate: e.epochs,
+		Careful: e.careful, Fail: cfg.Fail,
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
 		ShutdownTimeout: cfg.ShutdownTimeout, Room: e.hasMemory, Closing: e.isClosing, CloseBy: e.closesBy,
 	}
@@ -141,7 +142,8 @@ func (e *Engine) Open(ctx context.Context) error {
 		m := graphrun.New(e.host, d, unit)
 		if err := diags.Err(); err != nil {
 			m.Broken(err)
-			e.cfg.Log.Error("a stored declaration cannot be used; its graph is not running", "graph", d.Graph, "tenant", d.Tenant, "err", err)
+			e.cfg.Log.Error("a stored declaration cannot be used; its graph is not running", "graph", d.Graph, "tenant",
+				d.Tenant, "err", err)
 		}
 		if unit != nil {
 			if _, refused := e.feeds.Claim(m.Ref(), unit.Spec); refused != nil {
@@ -291,10 +293,15 @@ func (e *Engine) isClosing() bool {
 // A sick graph never fails it.
 func (e *Engine) Ready(ctx context.Context) error {
 	if e.isClosing() {
-		return &api.Error{Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down"}
+		return &api.Error{
+			Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down",
+		}
 	}
 	if err := e.cfg.Store.Ping(ctx); err != nil {
-		return &api.Error{Status: http.StatusServiceUnavailable, Code: "store_unreachable", Detail: "the store does not answer: " + err.Error()}
+		return &api.Error{
+			Status: http.StatusServiceUnavailable, Code: "store_unreachable", Detail: "the store does not answer: " +
+				err.Error(),
+		}
 	}
 	return nil
 }

@@ -18,10 +18,14 @@ import (
 
 // The two ways to say that the graph up feeds the graph down.
 const (
-	upPlain   = "graph: up\naccumulators: { a: { strategy: sequential%s } }\nnodes: { n: { expr: a * 10 } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
-	upFeeds   = "graph: up\naccumulators: { a: { strategy: sequential%s } }\nnodes: { n: { expr: a * 10 } }\noutputs: { o: { from: n, sink: { graph: { name: down, accumulator: b } } } }\n"
-	downPlain = "graph: down\naccumulators: { b: { strategy: sequential%s } }\nnodes: { m: { expr: b + 1 } }\noutputs: { p: { from: m, sink: { stdout: {} } } }\n"
-	downFed   = "graph: down\naccumulators: { b: { source: { graph: { name: up, output: o } }, strategy: sequential%s } }\nnodes: { m: { expr: b + 1 } }\noutputs: { p: { from: m, sink: { stdout: {} } } }\n"
+	upPlain = "graph: up\naccumulators: { a: { strategy: sequential%s } }\nnodes: { n: { expr: a * 10 } " +
+		"}\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+	upFeeds = "graph: up\naccumulators: { a: { strategy: sequential%s } }\nnodes: { n: { expr: a * 10 } " +
+		"}\noutputs: { o: { from: n, sink: { graph: { name: down, accumulator: b } } } }\n"
+	downPlain = "graph: down\naccumulators: { b: { strategy: sequential%s } }\nnodes: { m: { expr: b + 1 } " +
+		"}\noutputs: { p: { from: m, sink: { stdout: {} } } }\n"
+	downFed = "graph: down\naccumulators: { b: { source: { graph: { name: up, output: o } }, strategy: " +
+		"sequential%s } }\nnodes: { m: { expr: b + 1 } }\noutputs: { p: { from: m, sink: { stdout: {} } } }\n"
 )
 
 // feeding is the two graphs in both ways, up and down.
@@ -84,13 +88,15 @@ func TestM46GraphFeedsGraph(t *testing.T) {
 					t.Errorf("took %s, want %s", end.taken(), want)
 				}
 				up, down := b.summary("up"), b.summary("down")
-				if want := fmt.Sprintf("graph/%s/o#%d@200", up.Instance, up.Incarnation); down.Accumulators[0].Position != want {
+				if want := fmt.Sprintf("graph/%s/o#%d@200", up.Instance,
+					up.Incarnation); down.Accumulators[0].Position != want {
 					t.Errorf("position %s, want %s", down.Accumulators[0].Position, want)
 				}
 				if up.Incarnation != 1 {
 					t.Errorf("the graph that feeds was started %d times", up.Incarnation)
 				}
-				if h := down.Accumulators[0].Health; name == "source" && h != "live" || name == "sink" && h != "socket_only" {
+				if h := down.Accumulators[0].Health; name == "source" && h != "live" ||
+					name == "sink" && h != "socket_only" {
 					t.Errorf("health %s", h)
 				}
 			})
@@ -143,12 +149,14 @@ func TestM46SinkWaitsForItsGraph(t *testing.T) {
 		defer b.close()
 		b.apply(fmt.Sprintf(upFeeds, ""), "up")
 		b.push("up", "a", "1", "2")
-		if o := b.summary("up").Outputs[0]; o.Pending != 2 || o.Error != `there is no graph "down" yet; the values wait for it` {
+		if o := b.summary("up").Outputs[0]; o.Pending != 2 ||
+			o.Error != `there is no graph "down" yet; the values wait for it` {
 			t.Errorf("%+v", o)
 		}
 		b.apply(strings.ReplaceAll(fmt.Sprintf(downPlain, ""), "b", "c"), "down")
 		time.Sleep(time.Minute)
-		if o := b.summary("up").Outputs[0]; o.Pending != 2 || o.Error != `the graph "down" has no accumulator "b"; the values wait for it` {
+		if o := b.summary("up").Outputs[0]; o.Pending != 2 ||
+			o.Error != `the graph "down" has no accumulator "b"; the values wait for it` {
 			t.Errorf("%+v", o)
 		}
 		b.apply(fmt.Sprintf(downPlain, ""), "down")
@@ -182,11 +190,13 @@ func TestM46CircleIsRefused(t *testing.T) {
 			t.Helper()
 			_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: name}, []byte(doc), 0, dry)
 			var e *api.Error
-			if !errors.As(err, &e) || len(e.Diagnostics) != 1 || e.Diagnostics[0].Code != "graph_cycle" || e.Diagnostics[0].Line == 0 || !strings.Contains(e.Diagnostics[0].Text, want) {
+			if !errors.As(err, &e) || len(e.Diagnostics) != 1 || e.Diagnostics[0].Code != "graph_cycle" ||
+				e.Diagnostics[0].Line == 0 || !strings.Contains(e.Diagnostics[0].Text, want) {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}
 		}
-		bySink := fmt.Sprintf(third, "{ source: { graph: { name: down, output: p } } }", "{ graph: { name: up, accumulator: a } }")
+		bySink := fmt.Sprintf(third, "{ source: { graph: { name: down, output: p } } }",
+			"{ graph: { name: up, accumulator: a } }")
 		refused(bySink, "third", "third → up → down → third", false)
 		refused(bySink, "third", "third → up → down → third", true)
 		bySource := fmt.Sprintf(upPlain, ", source: { graph: { name: third, output: q } }")
@@ -221,7 +231,8 @@ func TestM46BackpressureGoesUpstream(t *testing.T) {
 				time.Sleep(time.Minute)
 				up, down := b.summary("up"), b.summary("down")
 				if down.Accumulators[0].Depth < 8 || up.Outputs[0].Pending < 4096 || up.Epoch >= n {
-					t.Errorf("depth %d, pending %d, epoch %d: the graph that feeds was not held", down.Accumulators[0].Depth, up.Outputs[0].Pending, up.Epoch)
+					t.Errorf("depth %d, pending %d, epoch %d: the graph that feeds was not held",
+						down.Accumulators[0].Depth, up.Outputs[0].Pending, up.Epoch)
 				}
 				if _, err := b.e.Resume(t.Context(), api.Ref{Tenant: "default", Name: "down"}, "test"); err != nil {
 					t.Fatal(err)
@@ -289,7 +300,9 @@ func TestM46StopsInTheOrderOfTheFlow(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
 				for _, n := range numbers(1, 20_000, 1, 0) {
-					res, err := b.e.Push(ctx, api.Ref{Tenant: "default", Name: "up"}, "a", []json.RawMessage{json.RawMessage(n)})
+					res, err := b.e.Push(ctx, api.Ref{Tenant: "default", Name: "up"}, "a", []json.RawMessage{
+						json.RawMessage(n),
+					})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -299,14 +312,16 @@ func TestM46StopsInTheOrderOfTheFlow(t *testing.T) {
 				}
 				up, down := b.summary("up"), b.summary("down")
 				if up.Outputs[0].Pending == 0 || up.Epoch == down.Epoch {
-					t.Fatalf("nothing was between the graphs: %d and %d epochs, %d pending", up.Epoch, down.Epoch, up.Outputs[0].Pending)
+					t.Fatalf("nothing was between the graphs: %d and %d epochs, %d pending", up.Epoch, down.Epoch,
+						up.Outputs[0].Pending)
 				}
 				b.close()
 				end.set(nil)
 				again := fedBedOver(t, b.store, end)
 				defer again.close()
 				time.Sleep(time.Second)
-				if got, n := end.taken(), int(again.summary("up").Epoch); n < int(up.Epoch) || got != fmt.Sprint(numbers(1, n, 10, 1)) {
+				if got, n := end.taken(), int(again.summary("up").Epoch); n < int(up.Epoch) ||
+					got != fmt.Sprint(numbers(1, n, 10, 1)) {
 					t.Errorf("not each of %d values once and in order: %d bytes", n, len(got))
 				}
 			})
@@ -353,7 +368,8 @@ func TestM46BadValueIsADeadLetter(t *testing.T) {
 				b.push("up", "a", "1", "2", "1")
 				time.Sleep(time.Second)
 				letters := b.letters("down")
-				if len(letters) != 1 || letters[0].Code != "against_schema" || string(letters[0].Payload) != "20" || !strings.HasPrefix(letters[0].Position, "graph/") {
+				if len(letters) != 1 || letters[0].Code != "against_schema" || string(letters[0].Payload) != "20" ||
+					!strings.HasPrefix(letters[0].Position, "graph/") {
 					t.Errorf("%+v", letters)
 				}
 				if c := b.summary("down").Counters; c.DeadLettered != 1 || c.Rejected != 0 || end.taken() != "[11 11]" {

@@ -106,7 +106,8 @@ func (e *Engine) Fire(ctx context.Context, g api.Ref, req api.FireRequest) (api.
 }
 
 // steer has one graph carry out a command that answers with its summary.
-func (e *Engine) steer(ctx context.Context, g api.Ref, do func(m *graphrun.Graph) (api.GraphSummary, error)) (api.GraphSummary, error) {
+func (e *Engine) steer(ctx context.Context, g api.Ref, do func(m *graphrun.Graph) (api.GraphSummary, error)) (
+	api.GraphSummary, error) {
 	m, err := e.settled(ctx, g)
 	if err != nil {
 		return api.GraphSummary{}, err
@@ -153,7 +154,8 @@ func (e *Engine) SkipLost(ctx context.Context, g api.Ref, accumulator, by string
 }
 
 // Rewind has an accumulator read its source again from another place.
-func (e *Engine) Rewind(ctx context.Context, g api.Ref, accumulator, position, confirm, by string) (api.GraphSummary, error) {
+func (e *Engine) Rewind(ctx context.Context, g api.Ref, accumulator, position, confirm,
+	by string) (api.GraphSummary, error) {
 	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) {
 		return m.Rewind(ctx, accumulator, position, confirm, by)
 	})
@@ -180,7 +182,8 @@ func (e *Engine) Checkpoint(ctx context.Context, g api.Ref) (int64, error) {
 
 // Push hands events to an accumulator and waits until they are folded and the reactor has
 // them. The mailbox outlives restarts: while the accumulator is being restarted it waits.
-func (e *Engine) Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (api.PushResult, error) {
+func (e *Engine) Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
+	api.PushResult, error) {
 	m, err := e.graph(g)
 	if err != nil {
 		return api.PushResult{}, err

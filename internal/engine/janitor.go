@@ -39,11 +39,13 @@ func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
 		keep := m.Unit().Spec.DeadLetters
 		n, err := e.cfg.Store.PruneDeadLetters(ctx, m.ID(), now.Add(-keep.Keep), keep.Max, keep.MaxBytes)
 		if err != nil && ctx.Err() == nil {
-			e.cfg.Log.Warn("expired dead letters could not be removed; they are tried again", "graph", m.Ref().Name, "err", err)
+			e.cfg.Log.Warn("expired dead letters could not be removed; they are tried again", "graph", m.Ref().Name,
+				"err", err)
 			continue
 		}
 		if n > 0 {
-			e.cfg.Log.Info("dead letters expired", "graph", m.Ref().Name, "tenant", m.Ref().Tenant, "letters", n, "since_start", m.Expired(n))
+			e.cfg.Log.Info("dead letters expired", "graph", m.Ref().Name, "tenant", m.Ref().Tenant, "letters", n,
+				"since_start", m.Expired(n))
 		}
 	}
 	if _, err := e.cfg.Store.PruneRecoveryEvents(ctx, now.Add(-keepRecoveryEvents)); err != nil && ctx.Err() == nil {

@@ -59,7 +59,11 @@ func TestM13KeysLive(t *testing.T) {
 		b.apply(strings.Replace(keyedGraph, "a.x + b.y", "a.x - b.y", 1), "g")
 		b.push("g", "a", `{"id":"y","x":9}`)
 		want(b, `"y"`, `["y",4,7]`) // b's value was kept
-		if res, err := b.e.Fire(t.Context(), g, api.FireRequest{Mode: "with", Key: json.RawMessage(`"z"`), Cache: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1}`)}}); err != nil || !res.OK {
+		if res, err := b.e.Fire(t.Context(), g, api.FireRequest{
+			Mode: "with", Key: json.RawMessage(`"z"`), Cache: map[string]json.RawMessage{
+				"a": json.RawMessage(`{"x":1}`),
+			},
+		}); err != nil || !res.OK {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if s := b.summary("g"); s.Keys == nil || s.Keys.Count != 3 || s.Keys.Evicted != 0 {

@@ -20,7 +20,9 @@ func (e *Engine) RecoveryEvents(ctx context.Context, g api.Ref, q api.Query) (ap
 		return api.Page[api.RecoveryEvent]{}, err
 	}
 	items, next, err := e.cfg.Store.RecoveryEvents(ctx, m.ID(), checkpoint.Query(q))
-	return page(items, next, err, func(ev *checkpoint.RecoveryEvent) api.RecoveryEvent { return api.RecoveryEvent(*ev) })
+	return page(items, next, err, func(ev *checkpoint.RecoveryEvent) api.RecoveryEvent {
+		return api.RecoveryEvent(*ev)
+	})
 }
 
 // page is a list as the store gave it, each of its items told as the wire tells it.
@@ -59,7 +61,8 @@ func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.Query) (api.P
 // toldLetter is a letter as it is listed: with the payload readable.
 func toldLetter(l *checkpoint.DeadLetter) api.DeadLetter {
 	out := api.DeadLetter{
-		ID: l.ID, At: l.At, Accumulator: l.Accumulator, Stage: l.Stage, Code: l.Code, Reason: l.Reason, Epoch: l.Epoch, Key: l.Key,
+		ID: l.ID, At: l.At, Accumulator: l.Accumulator, Stage: l.Stage, Code: l.Code, Reason: l.Reason, Epoch: l.Epoch,
+		Key:      l.Key,
 		Position: l.Position, Events: l.Events, Folded: l.Folded, ReplayOf: l.ReplayOf,
 	}
 	out.Payload, out.PayloadEncoding = api.Payload(l.Payload)
@@ -67,7 +70,10 @@ func toldLetter(l *checkpoint.DeadLetter) api.DeadLetter {
 }
 
 func letterNotFound(id string) error {
-	return &api.Error{Status: http.StatusNotFound, Code: "dead_letter_not_found", Detail: fmt.Sprintf("there is no dead letter %q; it may have been discarded, replayed or have expired", id)}
+	return &api.Error{
+		Status: http.StatusNotFound, Code: "dead_letter_not_found",
+		Detail: fmt.Sprintf("there is no dead letter %q; it may have been discarded, replayed or have expired", id),
+	}
 }
 
 func (e *Engine) letter(ctx context.Context, g api.Ref, id string) (*graphrun.Graph, checkpoint.DeadLetter, error) {
@@ -95,7 +101,8 @@ func (e *Engine) ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (ap
 	hands, known := m.Hands(l.Accumulator)
 	if !known {
 		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "not_replayable",
-			Detail: fmt.Sprintf("the letter's stage is %q: it holds no event that could be pushed again; discard it when it has been dealt with", l.Stage)}
+			Detail: fmt.Sprintf("the letter's stage is %q: it holds no event that could be pushed again; discard it "+
+				"when it has been dealt with", l.Stage)}
 	}
 	events, err := replayed(&l, hands)
 	if err != nil {

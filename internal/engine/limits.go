@@ -72,7 +72,8 @@ func (e *Engine) hasMemory() error {
 		return nil
 	}
 	return e.refused(&api.Error{Status: http.StatusServiceUnavailable, Code: "memory_full",
-		Detail: fmt.Sprintf("the daemon holds %d MiB and may hold %d; try again, or give it more memory", used>>20, limit>>20)})
+		Detail: fmt.Sprintf("the daemon holds %d MiB and may hold %d; try again, or give it more memory", used>>20,
+			limit>>20)})
 }
 
 // refusals counts what limits have refused, by code.
@@ -108,10 +109,14 @@ func (e *Engine) Limits(context.Context) []api.Limit {
 	limits := []api.Limit{
 		{Name: "graphs", Limit: int64(e.cfg.MaxGraphs), Used: &graphs, Unit: "graphs"},
 		{Name: "event_bytes", Limit: int64(e.cfg.MaxEventBytes), Unit: "bytes"},
-		{Name: "mailbox_events", Limit: int64(e.cfg.MailboxEvents), Used: new(e.mailboxDepth()), Unit: "events per accumulator; used: the fullest"},
+		{Name: "mailbox_events", Limit: int64(e.cfg.MailboxEvents), Used: new(e.mailboxDepth()),
+			Unit: "events per accumulator; used: the fullest"},
 		{Name: "mailbox_bytes", Limit: e.mailboxBytes(), Unit: "bytes per accumulator"},
 		{Name: "concurrent_epochs", Limit: maxEpochs, Used: &epochs, Unit: "graphs firing at once"},
-		{Name: "memory", Limit: most, Used: &used, Unit: fmt.Sprintf("bytes; pushes are refused from %d %% on", memoryNear)},
+		{
+			Name: "memory", Limit: most, Used: &used, Unit: fmt.Sprintf("bytes; pushes are refused from %d %% on",
+				memoryNear),
+		},
 		{Name: "watcher_frames", Limit: watch.MaxFrames, Unit: "frames per watcher"},
 		{Name: "shutdown_timeout", Limit: int64(e.cfg.ShutdownTimeout / time.Second), Unit: "seconds"},
 	}

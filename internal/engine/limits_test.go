@@ -37,7 +37,8 @@ func TestMemoryLimit(t *testing.T) {
 		b := limitedBed(t, Config{Memory: func() (int64, int64) { return used.Load(), 1000 << 20 }})
 		defer b.close()
 		g := api.Ref{Tenant: "default", Name: "g"}
-		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: " +
+			"{ drop: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, "g", 1), "g")
 		b.push("g", "a", "1")
 		used.Store(860 << 20)
@@ -69,7 +70,8 @@ func TestGraphLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limitedBed(t, Config{MaxGraphs: 1})
 		defer b.close()
-		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { " +
+			"drop: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, "g"), "g")
 		_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h"), 0, false)
 		wantCode(t, err, http.StatusTooManyRequests, "too_many_graphs")
@@ -94,7 +96,8 @@ func TestConcurrentEpochsLimit(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range graphs {
 		g := api.Ref{Tenant: "default", Name: fmt.Sprintf("g%d", i)}
-		doc := fmt.Sprintf("graph: %s\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 'sum([a, a + 1])' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", g.Name)
+		doc := fmt.Sprintf("graph: %s\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 'sum([a, "+
+			"a + 1])' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", g.Name)
 		if _, err := b.e.Apply(ctx, g, []byte(doc), 0, false); err != nil {
 			t.Fatal(err)
 		}

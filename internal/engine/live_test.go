@@ -22,7 +22,8 @@ func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 	defer b.close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	doc := "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: '[a ?? nil, b ?? nil]' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+	doc := "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: '[a ?? nil, b ?? nil]' } }\noutputs: { o: " +
+		"{ from: n, sink: { drop: {} } } }\n"
 	if _, err := b.e.Apply(ctx, api.Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,9 @@ func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 		for _, acc := range []string{"a", "b"} {
 			wg.Go(func() {
 				for i := range each {
-					if _, err := b.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, acc, []json.RawMessage{json.RawMessage(fmt.Sprint(burst*each + i))}); err != nil {
+					if _, err := b.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, acc, []json.RawMessage{
+						json.RawMessage(fmt.Sprint(burst*each + i)),
+					}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -63,7 +66,8 @@ func TestWatchAnnouncesGaps(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := api.Ref{Tenant: "default", Name: "g"}
-		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { websocket: {} } } }\nhistory: { keep: 100000 }\n", "g")
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: "+
+			"{ from: n, sink: { websocket: {} } } }\nhistory: { keep: 100000 }\n", "g")
 		sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +106,8 @@ func TestM32DeadLettersExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 1 / a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\ndead_letters: { max: 2, keep: 1h }\n", "g")
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 1 / a } }\noutputs: { "+
+			"o: { from: n, sink: { drop: {} } } }\ndead_letters: { max: 2, keep: 1h }\n", "g")
 		b.push("g", "a", "0", "0", "0", "0", "1")
 		if l := b.letters("g"); len(l) != 4 {
 			t.Fatalf("%d letters", len(l))
@@ -133,7 +138,8 @@ func TestM5DeadLetterReplay(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := api.Ref{Tenant: "default", Name: "g"}
-		b.apply("graph: g\naccumulators: { a: {}, by: { passive: true, default: 0 } }\nnodes: { n: { expr: a / by } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.apply("graph: g\naccumulators: { a: {}, by: { passive: true, default: 0 } }\nnodes: { n: { expr: a / by } "+
+			"}\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "8")
 		l := b.letters("g")
 		if len(l) != 1 || string(l[0].Payload) != "8" || l[0].Code != "not_finite" {
@@ -174,7 +180,8 @@ func TestM33UpdateKeepsState(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := api.Ref{Tenant: "default", Name: "g"}
-		doc := "graph: g\naccumulators: { a: { state: { keep: 3 } } }\nnodes: { n: { expr: sum(a) %s } }\noutputs: { o: { from: n, sink: { websocket: {} } } }\n"
+		doc := "graph: g\naccumulators: { a: { state: { keep: 3 } } }\nnodes: { n: { expr: sum(a) %s } }\noutputs: " +
+			"{ o: { from: n, sink: { websocket: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, ""), "g")
 		b.push("g", "a", "1", "2")
 		sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
@@ -205,7 +212,8 @@ func TestPauseIsDurableAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\ndurability: { interval: 10s }\n", "g")
+		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { "+
+			"drop: {} } } }\ndurability: { interval: 10s }\n", "g")
 		b.push("g", "a", "1")
 		before := time.Now()
 		s, err := b.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann")
@@ -224,7 +232,8 @@ func TestM33WaitingPushSurvivesAnUpdate(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := api.Ref{Tenant: "default", Name: "g"}
-		doc := "graph: g\naccumulators: { a: { strategy: sequential, capacity: 2 } }\nnodes: { n: { expr: a + %d } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+		doc := "graph: g\naccumulators: { a: { strategy: sequential, capacity: 2 } }\nnodes: { n: { expr: a + %d } " +
+			"}\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, 0), "g")
 		if _, err := b.e.Pause(t.Context(), g, "ann"); err != nil {
 			t.Fatal(err)
@@ -235,7 +244,9 @@ func TestM33WaitingPushSurvivesAnUpdate(t *testing.T) {
 		}
 		done := make(chan answer, 1)
 		go func() {
-			res, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{[]byte("1"), []byte("2"), []byte("3"), []byte("4")})
+			res, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{
+				[]byte("1"), []byte("2"), []byte("3"), []byte("4"),
+			})
 			done <- answer{res, err}
 		}()
 		synctest.Wait()

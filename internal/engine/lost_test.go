@@ -26,7 +26,9 @@ func TestM44SkipLost(t *testing.T) {
 					return &accumulator.DataLost{Want: from[0].String(), Have: "100"}
 				}
 				out.Health(accumulator.Live, "")
-				if err := out.Emit(ctx, []boundary.Event{{Raw: []byte("1"), Pos: boundary.Position{Offset: 7}}}); err != nil {
+				if err := out.Emit(ctx, []boundary.Event{
+					{Raw: []byte("1"), Pos: boundary.Position{Offset: 7}},
+				}); err != nil {
 					return nil
 				}
 				<-ctx.Done()
@@ -51,7 +53,8 @@ func TestM44SkipLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g := skipped.Gaps; len(g) != 1 || g[0].From != "@7" || *g[0].To != "start" || g[0].Events != nil || g[0].Reason != "replaced" {
+		if g := skipped.Gaps; len(g) != 1 || g[0].From != "@7" || *g[0].To != "start" || g[0].Events != nil ||
+			g[0].Reason != "replaced" {
 			t.Fatalf("gaps %+v", g)
 		}
 		time.Sleep(time.Second)

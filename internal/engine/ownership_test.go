@@ -32,7 +32,8 @@ type shared struct {
 }
 
 func newShared() *shared {
-	return &shared{store: memstore.New(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{}, declared: 1}
+	return &shared{store: memstore.New(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{},
+		declared: 1}
 }
 
 func (s *shared) tell() {
@@ -259,7 +260,8 @@ func newTwo(t *testing.T) *two {
 	return d
 }
 
-const owned = "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+const owned = "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { " +
+	"from: n, sink: { drop: {} } } }\n"
 
 func (d *two) close() {
 	d.b.close()
@@ -332,7 +334,8 @@ func TestM37RecordedAfterTheOutage(t *testing.T) {
 			})
 		}})
 		defer b.close()
-		b.apply("graph: g\naccumulators: { a: { source: { generator: { every: 1s, expr: i } } } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.apply("graph: g\naccumulators: { a: { source: { generator: { every: 1s, expr: i } } } }\nnodes: { n: { "+
+			"expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		time.Sleep(time.Second)
 		v.set(true, 0)
 		time.Sleep(time.Second) // shorter than the lease: the run goes on, and its source breaks
@@ -392,7 +395,10 @@ func TestM45TakeoverOfTheUnreachable(t *testing.T) {
 			pushing.Go(func() {
 				for n := 0; ; n++ {
 					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-					_, _ = b.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{json.RawMessage(fmt.Sprint(n))}) // refused where it stands by
+					// refused where it stands by
+					_, _ = b.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{
+						json.RawMessage(fmt.Sprint(n)),
+					})
 					cancel()
 					select {
 					case <-time.After(20 * time.Millisecond):
@@ -442,7 +448,8 @@ func TestM45WokenOwnerStandsDown(t *testing.T) {
 		d.viewA.set(false, 20*time.Second)  // the next answer comes late
 		time.Sleep(2600 * time.Millisecond) // its own deadline is over, nobody has taken the graph yet
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, _ = d.a.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{json.RawMessage("1")}) // whatever is answered, nothing may come of it
+		// whatever is answered, nothing may come of it
+		_, _ = d.a.e.Push(ctx, api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{json.RawMessage("1")})
 		cancel()
 		synctest.Wait()
 		if s, err := d.a.e.Graph(t.Context(), api.Ref{Tenant: "default", Name: "g"}); err != nil || s.Epoch != 0 {
@@ -519,7 +526,8 @@ func TestM45DeclarationsAreShared(t *testing.T) {
 		d := newTwo(t)
 		defer d.close()
 		d.a.push("g", "a", "1")
-		d.b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a + 100 } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		d.b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a + 100 } "+
+			"}\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		time.Sleep(time.Second)
 		if s := d.a.summary("g"); s.Revision != 2 || s.Health != "live" || s.Epoch != 1 {
 			t.Fatalf("the owner after an update at the other: %+v", s)
@@ -532,7 +540,8 @@ func TestM45DeclarationsAreShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if _, err := d.a.e.Graph(t.Context(), api.Ref{Tenant: "default", Name: "g"}); refusalOf(err) == nil || refusalOf(err).Status != 404 {
+		if _, err := d.a.e.Graph(t.Context(), api.Ref{Tenant: "default", Name: "g"}); refusalOf(err) == nil ||
+			refusalOf(err).Status != 404 {
 			t.Errorf("the owner has the deleted graph: %v", err)
 		}
 	})

@@ -46,7 +46,9 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		b.push("g", "go", "1")
 		synctest.Wait()
 		b.push("g", "all", "3")
-		if _, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{Mode: "force"}); err != nil {
+		if _, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{
+			Mode: "force",
+		}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -71,7 +73,8 @@ func TestM8TimersLive(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t, memstore.New(), &scripted{})
 			defer b.close()
-			b.apply("graph: g\naccumulators: { a: {}, b: {} }\nreactor: { "+criteria+" }\nnodes: { n: { expr: '[a, b ?? nil]' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+			b.apply("graph: g\naccumulators: { a: {}, b: {} }\nreactor: { "+criteria+
+				" }\nnodes: { n: { expr: '[a, b ?? nil]' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 			b.push("g", "a", "1")
 			time.Sleep(time.Second)
 			b.push("g", "a", "2")

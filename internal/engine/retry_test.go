@@ -29,7 +29,8 @@ func TestRetryAttempts(t *testing.T) {
 		}
 		b := newBed(t, memstore.New(), &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
-		doc := "graph: g\naccumulators: { a: { strategy: sequential } }\noutputs: { o: { from: a, sink: { stdout: {} }, on_error: dead_letter, retry: { attempts: 5, base: 10ms, max: 1s } } }\n"
+		doc := "graph: g\naccumulators: { a: { strategy: sequential } }\noutputs: { o: { from: a, sink: { stdout: " +
+			"{} }, on_error: dead_letter, retry: { attempts: 5, base: 10ms, max: 1s } } }\n"
 		b.apply(doc, "g")
 		b.push("g", "a", "1", "2", "3", "4", "5")
 		time.Sleep(time.Minute)
@@ -63,7 +64,8 @@ func TestRetryPauses(t *testing.T) {
 		}
 		b := newBed(t, memstore.New(), &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
-		b.apply("graph: g\naccumulators: { a: {} }\noutputs: { o: { from: a, sink: { stdout: {} }, retry: { base: 100ms, max: 2s } } }\n", "g")
+		b.apply("graph: g\naccumulators: { a: {} }\noutputs: { o: { from: a, sink: { stdout: {} }, retry: { base: "+
+			"100ms, max: 2s } } }\n", "g")
 		b.push("g", "a", "1")
 		time.Sleep(15 * time.Minute)
 		synctest.Wait()

@@ -59,7 +59,8 @@ func values(batch []sink.Message) (vs []string) {
 	return vs
 }
 
-const oneSink = "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} }%s } }\n"
+const oneSink = "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: " +
+	"{ from: n, sink: { drop: {} }%s } }\n"
 
 // A sink that fails, or panics, is tried again until it takes everything, in order; the
 // graph goes on meanwhile and says what the trouble is.
@@ -118,7 +119,8 @@ func TestM5RefusedMessage(t *testing.T) {
 				if got.taken() != "[1 2 3]" {
 					t.Errorf("block: took %s in the end", got.taken())
 				}
-			} else if l := b.letters("g"); len(l) != 1 || l[0].Stage != "sink" || l[0].Code != "bad_row" || s.Outputs[0].Failed != 1 || got.taken() != "[1 3]" {
+			} else if l := b.letters("g"); len(l) != 1 || l[0].Stage != "sink" || l[0].Code != "bad_row" ||
+				s.Outputs[0].Failed != 1 || got.taken() != "[1 3]" {
 				t.Errorf("dead_letter: %+v, letters %+v, took %s", s.Outputs, l, got.taken())
 			}
 			b.close()

@@ -172,7 +172,9 @@ func TestM38OneDeadline(t *testing.T) {
 		b.apply(fmt.Sprintf(busyDoc, "g3"), "g3")
 		b.apply(fmt.Sprintf(stuckDoc, "stuck"), "stuck")
 		b.push("up", "a", "1", "2", "3")
-		if _, err := b.e.Push(t.Context(), api.Ref{Tenant: "default", Name: "stuck"}, "a", []json.RawMessage{json.RawMessage("1")}); err != nil {
+		if _, err := b.e.Push(t.Context(), api.Ref{Tenant: "default", Name: "stuck"}, "a", []json.RawMessage{
+			json.RawMessage("1"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		store.hang.Store(true)

@@ -182,7 +182,8 @@ func TestM35PanickingAccumulatorRestartsAlone(t *testing.T) {
 		for i := 1; i <= 5; i++ {
 			b.push("duo", "good", fmt.Sprint(i))
 			s := b.summary("duo")
-			if s.Health != "degraded" || fmt.Sprint(s.Degraded) != "[bad]" || s.Epoch != int64(i) || s.Incarnation != 1 {
+			if s.Health != "degraded" || fmt.Sprint(s.Degraded) != "[bad]" || s.Epoch != int64(i) ||
+				s.Incarnation != 1 {
 				t.Fatalf("push %d: %+v", i, s)
 			}
 			time.Sleep(time.Second << (i - 1))
@@ -201,7 +202,9 @@ func TestM35PanickingAccumulatorRestartsAlone(t *testing.T) {
 				t.Errorf("pause %d was %v, want %v within a fifth", i, pause, nominal)
 			}
 		}
-		if _, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, api.FireRequest{Mode: "force"}); err == nil {
+		if _, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, api.FireRequest{
+			Mode: "force",
+		}); err == nil {
 			t.Fatal("a failed graph fired")
 		}
 		before := time.Now()
@@ -242,7 +245,9 @@ func TestM36ExhaustedDegrades(t *testing.T) {
 			if name != "bad" {
 				return nil
 			}
-			return sourceFunc(func(context.Context, []boundary.Position, accumulator.Out) error { return errors.New("no route") })
+			return sourceFunc(func(context.Context, []boundary.Position, accumulator.Out) error {
+				return errors.New("no route")
+			})
 		}}
 		b := newBed(t, memstore.New(), kinds)
 		defer b.close()
@@ -304,7 +309,8 @@ func TestM10CheckpointTroubleDegrades(t *testing.T) {
 		store := &faultyCommits{Store: memstore.New()}
 		b := newBed(t, store, &scripted{})
 		defer b.close()
-		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { "+
+			"drop: {} } } }\n", "g")
 		b.push("g", "a", "1")
 		full := errors.New("disk full")
 		store.next.Store(&full)
@@ -319,7 +325,8 @@ func TestM10CheckpointTroubleDegrades(t *testing.T) {
 			t.Fatalf("it does not fire on: %+v", s)
 		}
 		var refused *api.Error
-		if _, err := b.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann"); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+		if _, err := b.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann"); !errors.As(err, &refused) ||
+			refused.Status != http.StatusServiceUnavailable {
 			t.Fatalf("a pause that is not durable was answered %v", err)
 		}
 		store.next.Store(nil)
@@ -337,7 +344,8 @@ func TestM28UnknownOutcomeReloads(t *testing.T) {
 		store := &faultyCommits{Store: memstore.New()}
 		b := newBed(t, store, &scripted{})
 		defer b.close()
-		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: "+
+			"{ from: n, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "1")
 		time.Sleep(2 * time.Second)
 		lost := error(checkpoint.ErrUnknownOutcome)
@@ -361,7 +369,8 @@ func TestM28UnknownOutcomeReloads(t *testing.T) {
 func TestM38StopIsClean(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		doc := "graph: g\naccumulators: { a: { strategy: sequential }, b: { batch: { size: 10 } } }\nreactor: { when: { any: [a] } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+		doc := "graph: g\naccumulators: { a: { strategy: sequential }, b: { batch: { size: 10 } } }\nreactor: { " +
+			"when: { any: [a] } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
 		b := newBed(t, store, &scripted{})
 		b.apply(doc, "g")
 		b.push("g", "a", "1", "2")
@@ -384,7 +393,8 @@ func TestM43CrashLoopQuarantines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
 		b := newBed(t, store, &scripted{})
-		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { "+
+			"drop: {} } } }\n", "g")
 		b.close()
 		for range graphrun.MaxAttempts { // each of these owners dies of its first epoch
 			id := checkpoint.ID{Tenant: "default", Graph: "g"}
@@ -418,7 +428,8 @@ func TestM43Careful(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := checkpointtest.NewFaulty(memstore.New(), nil)
 		b := newBed(t, store, &scripted{})
-		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: "+
+			"{ from: n, sink: { drop: {} } } }\n", "g")
 		b.close()
 		id := checkpoint.ID{Tenant: "default", Graph: "g"}
 		if _, err := store.Acquire(t.Context(), id); err != nil { // and dies

@@ -100,7 +100,8 @@ func TestM33UpdateRollsBack(t *testing.T) {
 				_, err = b.reapply(broken)
 				wantCode(t, err, http.StatusFailedDependency, "update_failed", "/data/", "revision 1 runs on")
 				s := b.summary("g")
-				if s.Revision != 1 || s.Health != "live" || s.Update == nil || s.Update.OK || !strings.Contains(s.Update.Detail, "/data/") {
+				if s.Revision != 1 || s.Health != "live" || s.Update == nil || s.Update.OK ||
+					!strings.Contains(s.Update.Detail, "/data/") {
 					t.Fatalf("%+v, update %+v", s, s.Update)
 				}
 				b.push("g", "a", "3")
@@ -114,7 +115,8 @@ func TestM33UpdateRollsBack(t *testing.T) {
 				if !slices.Contains(b.kinds("g"), "update_failed") {
 					t.Errorf("recovery events %v", b.kinds("g"))
 				}
-				if decls, _ := store.Declarations(t.Context()); len(decls) != 1 || decls[0].Revision != 1 || strings.Contains(decls[0].Text, "bad") {
+				if decls, _ := store.Declarations(t.Context()); len(decls) != 1 || decls[0].Revision != 1 ||
+					strings.Contains(decls[0].Text, "bad") {
 					t.Errorf("stored: %+v", decls)
 				}
 				// What is fixed is taken.
@@ -151,7 +153,8 @@ func TestM33UpdateNeedsTheStore(t *testing.T) {
 			}
 		}
 		b.push("g", "a", "2")
-		if st, err := b.e.State(t.Context(), api.Ref{Tenant: "default", Name: "g"}, ""); err != nil || string(st.Nodes["total"]) != "3" {
+		if st, err := b.e.State(t.Context(), api.Ref{Tenant: "default", Name: "g"}, ""); err != nil ||
+			string(st.Nodes["total"]) != "3" {
 			t.Fatalf("%v %+v", err, st)
 		}
 	})
@@ -197,10 +200,12 @@ func TestM33UpdateSaysWhatIsDropped(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
 		g := api.Ref{Tenant: "default", Name: "g"}
-		b.apply("graph: g\naccumulators: { a: {}, b: {}, gone: {} }\nnodes: { x: { expr: a }, y: { expr: b } }\noutputs: { o: { from: x, sink: { drop: {} } } }\n", "g")
+		b.apply("graph: g\naccumulators: { a: {}, b: {}, gone: {} }\nnodes: { x: { expr: a }, y: { expr: b } "+
+			"}\noutputs: { o: { from: x, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "1")
 		b.push("g", "b", "1")
-		next := []byte("graph: g\naccumulators: { a: {}, b: { state: { keep: 2 } } }\nnodes: { x: { expr: a }, y: { expr: a + 1 } }\noutputs: { o: { from: x, sink: { drop: {} } } }\n")
+		next := []byte("graph: g\naccumulators: { a: {}, b: { state: { keep: 2 } } }\nnodes: { x: { expr: a }, y: { " +
+			"expr: a + 1 } }\noutputs: { o: { from: x, sink: { drop: {} } } }\n")
 		dry, err := b.e.Apply(t.Context(), g, next, 0, true)
 		if err != nil {
 			t.Fatal(err)
@@ -265,7 +270,9 @@ func TestM33CommandsWaitForTheUpdate(t *testing.T) {
 		b.push("g", "a", "1")
 		applied, fired := make(chan error, 1), make(chan error, 1)
 		go func() {
-			_, err := b.e.Apply(t.Context(), g, fmt.Appendf(nil, summing, "  slow: { source: { generator: { every: 1s, expr: i } }, passive: true }\n", "", ""), 0, false)
+			_, err := b.e.Apply(t.Context(), g,
+				fmt.Appendf(nil, summing, "  slow: { source: { generator: { every: 1s, expr: i } }, passive: true }\n",
+					"", ""), 0, false)
 			applied <- err
 		}()
 		time.Sleep(time.Second)
@@ -288,7 +295,8 @@ func TestM33CommandsWaitForTheUpdate(t *testing.T) {
 			t.Fatalf("a push was taken by a graph on trial: %v", err)
 		default:
 		}
-		b.apply("graph: other\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "other")
+		b.apply("graph: other\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { "+
+			"drop: {} } } }\n", "other")
 		close(connected)
 		for _, done := range []chan error{applied, fired, pushed} {
 			if err := <-done; err != nil {

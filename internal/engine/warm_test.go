@@ -45,13 +45,15 @@ reactor: { warm_timeout: 5s, on_warm_timeout: fail }
 		b.push("g", "a", "1")
 		time.Sleep(6 * time.Second)
 		s := b.summary("g")
-		if s.Health != "failed" || s.HealthReason.Code != "warm_timeout" || !strings.Contains(s.HealthReason.Detail, "b are not healthy") {
+		if s.Health != "failed" || s.HealthReason.Code != "warm_timeout" ||
+			!strings.Contains(s.HealthReason.Detail, "b are not healthy") {
 			t.Fatalf("%s %+v", s.Health, s.HealthReason)
 		}
 		before := s.Counters
 		_, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{json.RawMessage("2")})
 		wantCode(t, err, http.StatusConflict, "graph_failed", "warm_timeout")
-		if ev := b.recovery("g"); len(ev) != 1 || ev[0].Kind != "gave_up" || !strings.Contains(ev[0].Reason, "warm_timeout") {
+		if ev := b.recovery("g"); len(ev) != 1 || ev[0].Kind != "gave_up" ||
+			!strings.Contains(ev[0].Reason, "warm_timeout") {
 			t.Fatalf("recovery events %+v", ev)
 		}
 		reachable = true

@@ -46,7 +46,9 @@ func CompileAggregate(text string, inner, outer Scope, folds map[string]Fold) (a
 	// See compile: the parser and the checker are not ours.
 	defer func() {
 		if r := recover(); r != nil {
-			agg, err = nil, &Error{Code: CodeSyntax, Text: "the expression cannot be compiled; write it in a simpler way"}
+			agg, err = nil, &Error{
+				Code: CodeSyntax, Text: "the expression cannot be compiled; write it in a simpler way",
+			}
 		}
 	}()
 	config := newConfig(inner)
@@ -118,11 +120,16 @@ func (c *foldCompiler) call(n *ast.CallNode, name string, fold Fold) int {
 	}
 	offset := rules.ByteOffset(c.text, n.Location().From)
 	if fold.Later {
-		c.err = &Error{Offset: offset, Code: CodeNotYetSupported, Text: name + " is not supported by this version yet; remove it"}
+		c.err = &Error{
+			Offset: offset, Code: CodeNotYetSupported, Text: name + " is not supported by this version yet; remove it",
+		}
 		return 0
 	}
 	if got := len(n.Arguments); got < fold.Min || got > fold.Max {
-		c.err = &Error{Offset: offset, Code: CodeWrongArguments, Text: fmt.Sprintf("%s takes %s here, got %d", name, foldArity(fold), got)}
+		c.err = &Error{
+			Offset: offset, Code: CodeWrongArguments, Text: fmt.Sprintf("%s takes %s here, got %d", name,
+				foldArity(fold), got),
+		}
 		return 0
 	}
 	call := FoldCall{Name: name, Offset: offset, text: text}
@@ -159,7 +166,8 @@ func (c *foldCompiler) nested(arg *ast.Node, outer string) bool {
 	i, _ := strconv.Atoi(f.found[1:])
 	inner := c.calls[i]
 	c.err = &Error{Offset: inner.Offset, Code: CodeNotAllowed, Text: fmt.Sprintf(
-		"%s is an aggregate and cannot stand within %s; the function of that name is ::%s(…)", inner.Name, outer, inner.Name)}
+		"%s is an aggregate and cannot stand within %s; the function of that name is ::%s(…)", inner.Name, outer,
+		inner.Name)}
 	return true
 }
 
@@ -168,7 +176,8 @@ type foldFinder struct{ found string }
 
 // Visit implements [ast.Visitor].
 func (f *foldFinder) Visit(node *ast.Node) {
-	if id, ok := (*node).(*ast.IdentifierNode); ok && len(id.Value) > 1 && id.Value[0] == '$' && id.Value[1] >= '0' && id.Value[1] <= '9' {
+	if id, ok := (*node).(*ast.IdentifierNode); ok && len(id.Value) > 1 && id.Value[0] == '$' && id.Value[1] >= '0' &&
+		id.Value[1] <= '9' {
 		f.found = id.Value
 	}
 }

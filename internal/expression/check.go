@@ -64,7 +64,8 @@ func (e *Error) operation(where *finder) {
 			e.Text += "; make it an int with int(…)"
 		}
 	case where.unary != nil:
-		e.Text = fmt.Sprintf("cannot compute %s%s", where.unary.Operator, shortType(fromNature(*where.unary.Node.Nature())))
+		e.Text = fmt.Sprintf("cannot compute %s%s", where.unary.Operator,
+			shortType(fromNature(*where.unary.Node.Nature())))
 	}
 }
 

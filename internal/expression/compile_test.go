@@ -13,7 +13,10 @@ import (
 func marketScope() Scope {
 	number := Of(boundary.KindFloat)
 	return Scope{Names: []Name{
-		{"orderbook", ObjectOf(map[string]Type{"symbol": Of(boundary.KindString), "bid": number, "ask": number, "size": Of(boundary.KindInt)}, false)},
+		{
+			"orderbook", ObjectOf(map[string]Type{"symbol": Of(boundary.KindString), "bid": number, "ask": number,
+				"size": Of(boundary.KindInt)}, false),
+		},
 		{"pricing", ObjectOf(map[string]Type{"fair": number}, true)},
 		{"trades", ListOf(ObjectOf(map[string]Type{"price": number, "at": Of(boundary.KindTime)}, false))},
 		{"threshold", number},
@@ -134,9 +137,11 @@ func TestCompileErrors(t *testing.T) {
 			offset = len(row.text)
 		}
 		if e.Code != row.code || e.Offset != offset || e.Suggest != row.suggest {
-			t.Errorf("%s\n got %s at %d, suggest %q: %s\nwant %s at %d, suggest %q", row.text, e.Code, e.Offset, e.Suggest, e.Text, row.code, offset, row.suggest)
+			t.Errorf("%s\n got %s at %d, suggest %q: %s\nwant %s at %d, suggest %q", row.text, e.Code, e.Offset,
+				e.Suggest, e.Text, row.code, offset, row.suggest)
 		}
-		if e.Text == "" || strings.ContainsAny(e.Text, "\n") || strings.Contains(e.Text, "interface {}") || strings.Contains(e.Text, "float64") {
+		if e.Text == "" || strings.ContainsAny(e.Text, "\n") || strings.Contains(e.Text, "interface {}") ||
+			strings.Contains(e.Text, "float64") {
 			t.Errorf("%s: the text is not fit for a user: %q", row.text, e.Text)
 		}
 	}
@@ -167,7 +172,8 @@ func TestCompileLimits(t *testing.T) {
 		"chain":               "vars" + strings.Repeat(".a", 20_000),
 	} {
 		_, err := Compile(text, marketScope())
-		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeTooLarge && e.Code != CodeSyntax && e.Code != CodeNotAllowed {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeTooLarge && e.Code != CodeSyntax &&
+			e.Code != CodeNotAllowed {
 			t.Errorf("%s: got %v, want an error about its size", name, err)
 		} else if len(e.Error()) > 300 {
 			t.Errorf("%s: an error of %d bytes", name, len(e.Error()))
@@ -194,7 +200,8 @@ func TestCompileLimits(t *testing.T) {
 func TestCompileBool(t *testing.T) {
 	t.Parallel()
 	for text, ok := range map[string]bool{
-		`threshold > 1`: true, `true`: true, `vars.flag`: true, `vars.flag ?? false`: true, `threshold`: false, `"yes"`: false, `nil`: false,
+		`threshold > 1`: true, `true`: true, `vars.flag`: true, `vars.flag ?? false`: true, `threshold`: false,
+		`"yes"`: false, `nil`: false,
 		`{a: 1}`: false, `orderbook.bid`: false, `vars.x ? true : false`: true, `[true]`: false,
 	} {
 		_, err := CompileBool(text, marketScope())
@@ -208,7 +215,8 @@ func TestEvalBool(t *testing.T) {
 	t.Parallel()
 	w := worldOf(t, false)
 	for text, want := range map[string]string{
-		`i > 6`: "true", `not yes`: "false", `yes`: "true", `obj.a`: "!type_error", `null`: "!type_error", `gone`: "!absent", `gone ?? false`: "false",
+		`i > 6`: "true", `not yes`: "false", `yes`: "true", `obj.a`: "!type_error", `null`: "!type_error",
+		`gone`: "!absent", `gone ?? false`: "false",
 		`i / zero > 1`: "!not_finite", `any(list, # > 2)`: "true", `let x = i; x > 1`: "true", `gone > 1`: "!absent",
 	} {
 		p, err := CompileBool(text, w.scope)
@@ -253,7 +261,11 @@ func TestReads(t *testing.T) {
 		{`threshold ?? 1`, []Read{read(3, false)}},
 		{`vars.a.b ?? vars.c ?? threshold`, []Read{read(5, false, "a", "b"), read(5, false, "c"), read(3, true)}},
 		{`(threshold + 1) ?? vars.x`, []Read{read(3, true), read(5, true, "x")}},
-		{`threshold > 1 ? orderbook.bid : pricing.fair`, []Read{read(3, true), read(0, true, "bid"), read(1, true, "fair")}},
+		{
+			`threshold > 1 ? orderbook.bid : pricing.fair`, []Read{
+				read(3, true), read(0, true, "bid"), read(1, true, "fair"),
+			},
+		},
 		{`filter(trades, .price > threshold)`, []Read{read(2, true), read(3, true)}},
 		{`let o = orderbook; o.bid`, []Read{read(0, true)}},
 		{`{orderbook: threshold}`, []Read{read(3, true)}},
@@ -275,9 +287,11 @@ func TestReads(t *testing.T) {
 func TestConst(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`1 + 2 * 3`: "7", `"a" + "b"`: `"ab"`, `{a: [1, 2]}`: `{"a":[1,2]}`, `duration("5m")`: `"5m0s"`, `true ? 1 : 1 / 0`: "1", `nil`: "null",
+		`1 + 2 * 3`: "7", `"a" + "b"`: `"ab"`, `{a: [1, 2]}`: `{"a":[1,2]}`, `duration("5m")`: `"5m0s"`,
+		`true ? 1 : 1 / 0`: "1", `nil`: "null",
 		`let x = 2; x ** 2`: "4", `sum(map(1..10, # * 2))`: "110", `reduce([1, 2], #acc + #)`: "3", `upper("a")`: `"A"`,
-		`threshold`: "", `1 + threshold`: "", `now()`: "", `rand()`: "", `true or threshold > 1`: "", `map(1..3, # + threshold)`: "",
+		`threshold`: "", `1 + threshold`: "", `now()`: "", `rand()`: "", `true or threshold > 1`: "",
+		`map(1..3, # + threshold)`: "",
 	} {
 		scope := marketScope()
 		scope.Clock, scope.Rand = true, true
@@ -295,7 +309,8 @@ func TestConst(t *testing.T) {
 
 func TestUsesClock(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{`now()`: true, `epoch() > 1`: true, `1`: false, `rand()`: false, `false ? now() : nil`: true, `::epoch()`: true} {
+	for text, want := range map[string]bool{`now()`: true, `epoch() > 1`: true, `1`: false, `rand()`: false,
+		`false ? now() : nil`: true, `::epoch()`: true} {
 		p, err := Compile(text, Scope{Clock: true, Rand: true})
 		if err != nil || p.UsesClock() != want || p.Text() != text {
 			t.Errorf("%s: got %v %v, want %v", text, p, err, want)

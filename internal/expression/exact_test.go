@@ -112,7 +112,7 @@ func TestRollingStddevOfLargeValues(t *testing.T) {
 		s := newStepped(t, "rolling_stddev(x, 7)")
 		var all []memoryStep
 		for range 60 {
-			x := base
+			var x boundary.Value
 			if i, ok := base.AsInt(); ok {
 				x = boundary.Int(i + r.Int64N(8))
 			} else {

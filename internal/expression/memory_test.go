@@ -141,15 +141,23 @@ var memoryOracles = map[string]memoryOracle{
 		b, _ := g[len(g)-2].x.AsFloat()
 		return number(a - b)
 	},
-	"rate(x)":                            rateOracle,
-	"rate(x, t)":                         rateOracle,
-	"rolling_count(x, 5)":                rolled(5, 0, func(in []float64) string { return number(float64(len(in))) }),
-	`rolling_count(x, duration("90s"))`:  rolled(0, 90*time.Second, func(in []float64) string { return number(float64(len(in))) }),
-	"rolling_sum(x, 5)":                  rolled(5, 0, func(in []float64) string { return number(meanOf(append(in, 0)) * float64(len(in)+1)) }),
+	"rate(x)":             rateOracle,
+	"rate(x, t)":          rateOracle,
+	"rolling_count(x, 5)": rolled(5, 0, func(in []float64) string { return number(float64(len(in))) }),
+	`rolling_count(x, duration("90s"))`: rolled(0, 90*time.Second, func(in []float64) string {
+		return number(float64(len(in)))
+	}),
+	"rolling_sum(x, 5)": rolled(5, 0, func(in []float64) string {
+		return number(meanOf(append(in, 0)) * float64(len(in)+1))
+	}),
 	"rolling_mean(x, 20)":                rolled(20, 0, noneOr(1, meanOf)),
 	`rolling_mean(x, duration("5m"), t)`: rolled(0, 5*time.Minute, noneOr(1, meanOf)),
-	"rolling_min(x, 6)":                  rolled(6, 0, noneOr(1, func(in []float64) float64 { return extremeOf(in, math.Min) })),
-	`rolling_max(x, duration("100s"))`:   rolled(0, 100*time.Second, noneOr(1, func(in []float64) float64 { return extremeOf(in, math.Max) })),
+	"rolling_min(x, 6)": rolled(6, 0, noneOr(1, func(in []float64) float64 {
+		return extremeOf(in, math.Min)
+	})),
+	`rolling_max(x, duration("100s"))`: rolled(0, 100*time.Second, noneOr(1, func(in []float64) float64 {
+		return extremeOf(in, math.Max)
+	})),
 	"rolling_stddev(x, 8)": rolled(8, 0, noneOr(2, func(in []float64) float64 {
 		m, sum := meanOf(in), 0.0
 		for _, f := range in {
@@ -234,7 +242,10 @@ func TestMemoryAgainstThePast(t *testing.T) {
 					}
 					s := memoryStep{x: randomNumber(r), k: int64(r.IntN(6)), at: at}
 					if r.IntN(3) == 0 { // an epoch that fails
-						shaken.step(memoryStep{x: randomNumber(r), k: int64(r.IntN(6)), at: at.Add(time.Duration(r.IntN(200)) * time.Second)})
+						shaken.step(memoryStep{
+							x: randomNumber(r), k: int64(r.IntN(6)),
+							at: at.Add(time.Duration(r.IntN(200)) * time.Second),
+						})
 						shaken.conclude(false)
 					}
 					if r.IntN(10) == 0 {
@@ -245,7 +256,8 @@ func TestMemoryAgainstThePast(t *testing.T) {
 					plain.conclude(true)
 					shaken.conclude(true)
 					if got != again {
-						t.Fatalf("seed %d, step %d: %s, and after taking back and restarting %s", seed, len(all), got, again)
+						t.Fatalf("seed %d, step %d: %s, and after taking back and restarting %s", seed, len(all), got,
+							again)
 					}
 					if want := oracle(all); !near(got, want) {
 						t.Fatalf("seed %d, step %d of x=%s: got %s, want %s", seed, len(all), s.x, got, want)
@@ -289,7 +301,11 @@ func TestMemoryEdges(t *testing.T) {
 		xs   []any
 		want string
 	}{
-		{"rolling_sum(x, 3)", []any{math.MaxInt64, 1, -2, 5}, "9223372036854775807 error:not_finite 9223372036854775805 error:not_finite"},
+		{
+			"rolling_sum(x, 3)", []any{
+				math.MaxInt64, 1, -2, 5,
+			}, "9223372036854775807 error:not_finite 9223372036854775805 error:not_finite",
+		},
 		{"rolling_sum(x, 2)", []any{1, 2.5, 1, 1}, "1 3.5 3.5 2"},
 		{"rolling_sum(x, 2)", []any{nil, 3, nil}, "0 3 3"},
 		{"rolling_max(x, 2)", []any{"b", "a", "c", "a", "a"}, `"b" "b" "c" "c" "a"`},
@@ -327,7 +343,9 @@ func TestMemoryEdges(t *testing.T) {
 // What one call remembers is bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`rolling_mean(x, duration("1h"))`, `rolling_min(x, duration("1h"))`, `dedupe(x, duration("1h"))`} {
+	for _, text := range []string{
+		`rolling_mean(x, duration("1h"))`, `rolling_min(x, duration("1h"))`, `dedupe(x, duration("1h"))`,
+	} {
 		s := newStepped(t, text)
 		out := ""
 		for i := 0; i <= 100_000 && out != "error limit_exceeded"; i++ {

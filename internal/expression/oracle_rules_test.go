@@ -109,7 +109,8 @@ func oracleBinary(op string, a, b any) (any, error) {
 		return int(r.Int64()), nil
 	case aNum && bNum && op != "%":
 		f, g := asFloat(a), asFloat(b)
-		r := map[string]float64{"+": f + g, "-": f - g, "*": f * g, "/": f / g, "**": math.Pow(f, g), "^": math.Pow(f, g)}[op]
+		r := map[string]float64{"+": f + g, "-": f - g, "*": f * g, "/": f / g, "**": math.Pow(f, g),
+			"^": math.Pow(f, g)}[op]
 		if math.IsNaN(r) || math.IsInf(r, 0) {
 			return nil, fault(CodeNotFinite)
 		}

@@ -105,7 +105,9 @@ func (o *oracle) rewrite(n ast.Node, optional map[ast.Node]bool) ast.Node {
 	case *ast.BinaryNode:
 		switch n.Operator {
 		case "and", "&&", "or", "||":
-			return &ast.BinaryNode{Operator: n.Operator, Left: call("$bool", rw(n.Left)), Right: call("$bool", rw(n.Right))}
+			return &ast.BinaryNode{
+				Operator: n.Operator, Left: call("$bool", rw(n.Left)), Right: call("$bool", rw(n.Right)),
+			}
 		case "??":
 			return o.coalesce(n, optional, false)
 		}
@@ -185,7 +187,9 @@ func (o *oracle) loop(n *ast.BuiltinNode, rw func(ast.Node) ast.Node) ast.Node {
 		return mapped()
 	case "sum":
 		step := call("$add", &ast.PointerNode{Name: "acc"}, body.(*ast.PredicateNode).Node)
-		return call("$total", &ast.BuiltinNode{Name: "reduce", Arguments: []ast.Node{list, &ast.PredicateNode{Node: step}, &ast.NilNode{}}})
+		return call("$total", &ast.BuiltinNode{
+			Name: "reduce", Arguments: []ast.Node{list, &ast.PredicateNode{Node: step}, &ast.NilNode{}},
+		})
 	case "reduce":
 		args := []ast.Node{list, body}
 		if len(n.Arguments) > 2 {
@@ -211,7 +215,9 @@ func (o *oracle) loop(n *ast.BuiltinNode, rw func(ast.Node) ast.Node) ast.Node {
 	case "findLast":
 		return &ast.BuiltinNode{Name: "find", Arguments: []ast.Node{call("$reverse", list), test}}
 	case "findLastIndex":
-		return call("$flip", list, &ast.BuiltinNode{Name: "findIndex", Arguments: []ast.Node{call("$reverse", list), test}})
+		return call("$flip", list, &ast.BuiltinNode{
+			Name: "findIndex", Arguments: []ast.Node{call("$reverse", list), test},
+		})
 	}
 	return &ast.BuiltinNode{Name: n.Name, Arguments: []ast.Node{list, test}}
 }
@@ -285,7 +291,8 @@ func (o *oracle) links(v ast.Node, links []ast.Node, optional map[ast.Node]bool)
 		case *ast.MemberNode:
 			next = call("$get", v, o.rewrite(l.Property, optional))
 		case *ast.CallNode:
-			next = call("$call", append([]ast.Node{constant(l.Callee.(*ast.IdentifierNode).Value), v}, o.rewriteAll(l.Arguments[1:], optional)...)...)
+			next = call("$call", append([]ast.Node{constant(l.Callee.(*ast.IdentifierNode).Value), v},
+				o.rewriteAll(l.Arguments[1:], optional)...)...)
 		}
 		return o.links(next, links[1:], optional)
 	}

@@ -25,14 +25,19 @@ const (
 func parse(text string, config *conf.Config) (*parser.Tree, *Error) {
 	switch {
 	case len(text) > maxText:
-		return nil, &Error{Code: CodeTooLarge, Text: "the expression is longer than 64 KiB; split it into several nodes"}
+		return nil, &Error{
+			Code: CodeTooLarge, Text: "the expression is longer than 64 KiB; split it into several nodes",
+		}
 	case strings.TrimSpace(text) == "":
 		return nil, &Error{Code: CodeSyntax, Text: "the expression is empty"}
 	case !utf8.ValidString(text):
 		return nil, &Error{Offset: invalidAt(text), Code: CodeSyntax, Text: "the expression is not valid UTF-8"}
 	}
 	if at, deep := tooDeep(text); deep {
-		return nil, &Error{Offset: at, Code: CodeTooLarge, Text: "brackets are nested more than 200 deep; split the expression into several nodes"}
+		return nil, &Error{
+			Offset: at, Code: CodeTooLarge,
+			Text: "brackets are nested more than 200 deep; split the expression into several nodes",
+		}
 	}
 	tree, err := parser.ParseWithConfig(text, config)
 	if err != nil {

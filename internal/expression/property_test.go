@@ -59,7 +59,8 @@ func TestOracleAgrees(t *testing.T) {
 	}
 	t.Logf("EXPR_SEED=%d: %d compiled, %d did not; results %v", seed, compiled, failed, results)
 	if compiled < n/2 || results["value"] < compiled {
-		t.Fatalf("the generator makes too few expressions that work: %d of %d compiled, results %v", compiled, n, results)
+		t.Fatalf("the generator makes too few expressions that work: %d of %d compiled, results %v", compiled, n,
+			results)
 	}
 }
 
@@ -97,7 +98,8 @@ func compareWithOracle(t *testing.T, text string, scope Scope, envs []*Env) (out
 		for name, p := range map[string]*Program{"closures": p, "with slots": bound} {
 			got, err := p.Eval(env)
 			if gotCode := codeOf(err); gotCode != code || !same(got, want) {
-				t.Errorf("%s\n%10s: %v %s (%v)\n    oracle: %v %s\n values: %v", text, name, got, gotCode, err, want, code, env.Values)
+				t.Errorf("%s\n%10s: %v %s (%v)\n    oracle: %v %s\n values: %v", text, name, got, gotCode, err, want,
+					code, env.Values)
 			}
 		}
 	}
@@ -151,8 +153,10 @@ func (g *generator) pick(from ...string) string { return from[g.rand.IntN(len(fr
 
 // names by the kind of value that they mostly have.
 var generatorNames = map[string]boundary.Kind{
-	"i": boundary.KindInt, "j": boundary.KindInt, "f": boundary.KindFloat, "s": boundary.KindString, "b": boundary.KindBool,
-	"l": boundary.KindList, "o": boundary.KindObject, "p": boundary.KindObject, "t": boundary.KindTime, "d": boundary.KindDuration,
+	"i": boundary.KindInt, "j": boundary.KindInt, "f": boundary.KindFloat, "s": boundary.KindString,
+	"b": boundary.KindBool,
+	"l": boundary.KindList, "o": boundary.KindObject, "p": boundary.KindObject, "t": boundary.KindTime,
+	"d": boundary.KindDuration,
 }
 
 func (g *generator) scope() Scope {
@@ -200,17 +204,21 @@ func (g *generator) value(k boundary.Kind, depth int) boundary.Value {
 	case boundary.KindBool:
 		return boundary.Bool(g.rand.IntN(2) == 0)
 	case boundary.KindInt:
-		edges := []int64{0, 1, -1, 2, 3, 7, 10, 4, 5, 6, 12, 100, 1000, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, 1 << 53, 1<<53 + 1, 3037000500}
+		edges := []int64{0, 1, -1, 2, 3, 7, 10, 4, 5, 6, 12, 100, 1000, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1,
+			1 << 53, 1<<53 + 1, 3037000500}
 		return boundary.Int(edges[g.rand.IntN(len(edges))])
 	case boundary.KindFloat:
-		edges := []float64{0, 1, -1, 0.5, 2.5, -7.25, 1.5, 3, 4.75, 100.125, 1e300, math.MaxFloat64, -math.MaxFloat64, 5e-324, 1 << 53, 1 << 63, -(1 << 63), 3}
+		edges := []float64{0, 1, -1, 0.5, 2.5, -7.25, 1.5, 3, 4.75, 100.125, 1e300, math.MaxFloat64, -math.MaxFloat64,
+			5e-324, 1 << 53, 1 << 63, -(1 << 63), 3}
 		return boundary.Float(edges[g.rand.IntN(len(edges))])
 	case boundary.KindString:
 		return boundary.String(g.pick("", "a", "b", "héllo", "x", "12", "2.5", "1h"))
 	case boundary.KindTime:
 		return boundary.Time(noon.Add(time.Duration(g.rand.Int64N(1 << 50))))
 	case boundary.KindDuration:
-		return boundary.Duration([]time.Duration{0, time.Second, -time.Minute, time.Hour, math.MaxInt64, math.MinInt64}[g.rand.IntN(6)])
+		return boundary.Duration([]time.Duration{
+			0, time.Second, -time.Minute, time.Hour, math.MaxInt64, math.MinInt64,
+		}[g.rand.IntN(6)])
 	}
 	kinds := []boundary.Kind{boundary.KindInt, boundary.KindInt, boundary.KindFloat, boundary.KindInt}
 	if k == boundary.KindObject {
@@ -264,11 +272,13 @@ func (g *generator) leafOr(depth int, leaf []string, f func() string) string {
 }
 
 func (g *generator) number(depth int) string {
-	leaf := []string{"i", "j", "f", "o.a", "p.a", "1", "2", "3", "2.5", "-1", "9223372036854775807", "o?.a", "(p.n ?? 1)", "l[0]", "len(s)"}
+	leaf := []string{"i", "j", "f", "o.a", "p.a", "1", "2", "3", "2.5", "-1", "9223372036854775807", "o?.a",
+		"(p.n ?? 1)", "l[0]", "len(s)"}
 	return g.leafOr(depth, leaf, func() string {
 		switch g.rand.IntN(14) {
 		case 0, 1, 2, 3, 4:
-			return fmt.Sprintf("(%s %s %s)", g.number(depth-1), g.pick("+", "-", "*", "/", "+", "-", "*", "/", "%", "**"), g.number(depth-1))
+			return fmt.Sprintf("(%s %s %s)", g.number(depth-1), g.pick("+", "-", "*", "/", "+", "-", "*", "/", "%",
+				"**"), g.number(depth-1))
 		case 5:
 			return fmt.Sprintf("-(%s)", g.number(depth-1))
 		case 6:
@@ -284,7 +294,8 @@ func (g *generator) number(depth int) string {
 		case 11:
 			return fmt.Sprintf("reduce(%s, #acc + %s, %s)", g.list(depth-1), g.inner(depth-1), g.number(0))
 		case 12:
-			return fmt.Sprintf("%s(%s, %s)", g.pick("count", "findIndex", "findLastIndex"), g.list(depth-1), g.innerTruth(depth-1))
+			return fmt.Sprintf("%s(%s, %s)", g.pick("count", "findIndex", "findLastIndex"), g.list(depth-1),
+				g.innerTruth(depth-1))
 		}
 		return fmt.Sprintf("(let v%d = %s; v%d + %s)", depth, g.number(depth-1), depth, g.number(depth-1))
 	})
@@ -295,7 +306,8 @@ func (g *generator) inner(depth int) string {
 	if depth <= 0 || g.rand.IntN(2) == 0 {
 		return g.pick("#", "#", "#", "1", "i", "(# ?? 0)", ".a", "#?.x")
 	}
-	return fmt.Sprintf("(%s %s %s)", g.inner(depth-1), g.pick("+", "-", "*", "/"), g.pick(g.inner(depth-1), g.number(depth-1)))
+	return fmt.Sprintf("(%s %s %s)", g.inner(depth-1), g.pick("+", "-", "*", "/"),
+		g.pick(g.inner(depth-1), g.number(depth-1)))
 }
 
 func (g *generator) innerTruth(depth int) string {
@@ -307,17 +319,20 @@ func (g *generator) truth(depth int) string {
 	return g.leafOr(depth, leaf, func() string {
 		switch g.rand.IntN(10) {
 		case 0, 1:
-			return fmt.Sprintf("(%s %s %s)", g.number(depth-1), g.pick("<", "<=", ">", ">=", "==", "!="), g.number(depth-1))
+			return fmt.Sprintf("(%s %s %s)", g.number(depth-1), g.pick("<", "<=", ">", ">=", "==", "!="),
+				g.number(depth-1))
 		case 2, 3:
 			return fmt.Sprintf("(%s %s %s)", g.truth(depth-1), g.pick("and", "or", "&&", "||", "=="), g.truth(depth-1))
 		case 4:
 			return fmt.Sprintf("not (%s)", g.truth(depth-1))
 		case 5:
-			return fmt.Sprintf("(%s %s %s)", g.text(depth-1), g.pick("==", "<", "contains", "startsWith", "endsWith", "matches", "!="), g.text(depth-1))
+			return fmt.Sprintf("(%s %s %s)", g.text(depth-1), g.pick("==", "<", "contains", "startsWith", "endsWith",
+				"matches", "!="), g.text(depth-1))
 		case 6:
 			return fmt.Sprintf("(%s %s %s)", g.any(depth-1), g.pick("in", "not in"), g.pick(g.list(depth-1), "o", "p"))
 		case 7:
-			return fmt.Sprintf("%s(%s, %s)", g.pick("all", "any", "none", "one"), g.list(depth-1), g.innerTruth(depth-1))
+			return fmt.Sprintf("%s(%s, %s)", g.pick("all", "any", "none", "one"), g.list(depth-1),
+				g.innerTruth(depth-1))
 		case 8:
 			return fmt.Sprintf("(%s %s %s)", g.any(depth-1), g.pick("==", "!="), g.any(depth-1))
 		}
@@ -336,7 +351,8 @@ func (g *generator) text(depth int) string {
 		case 2:
 			return fmt.Sprintf("(%s ? %s : %s)", g.truth(depth-1), g.text(depth-1), g.text(depth-1))
 		case 3:
-			return fmt.Sprintf("(%s)[%s:%s]", g.text(depth-1), g.pick("", "1", "-2", g.number(0)), g.pick("", "2", "-1"))
+			return fmt.Sprintf("(%s)[%s:%s]", g.text(depth-1), g.pick("", "1", "-2", g.number(0)),
+				g.pick("", "2", "-1"))
 		}
 		return fmt.Sprintf("string(%s)", g.any(depth-1))
 	})
@@ -357,7 +373,8 @@ func (g *generator) list(depth int) string {
 		case 4:
 			return fmt.Sprintf("(%s)[%s:%s]", g.list(depth-1), g.pick("", "1", "-2"), g.pick("", "2", "i"))
 		case 5:
-			return fmt.Sprintf("map(%s, {let w%d = #; sum(%s, # + w%d)})", g.list(depth-1), depth, g.list(depth-1), depth)
+			return fmt.Sprintf("map(%s, {let w%d = #; sum(%s, # + w%d)})", g.list(depth-1), depth, g.list(depth-1),
+				depth)
 		case 6:
 			return fmt.Sprintf("%s(%s)", g.pick("uniq", "reverse", "sort", "flatten"), g.list(depth-1))
 		case 7:
@@ -370,13 +387,15 @@ func (g *generator) list(depth int) string {
 func (g *generator) time(depth int) string {
 	leaf := []string{"t", "d", "now()", `duration("90s")`, "t?.Hour()"}
 	return g.leafOr(depth, leaf, func() string {
-		return fmt.Sprintf("(%s %s %s)", g.time(depth-1), g.pick("+", "-", "*"), g.pick(g.time(depth-1), g.number(depth-1)))
+		return fmt.Sprintf("(%s %s %s)", g.time(depth-1), g.pick("+", "-", "*"),
+			g.pick(g.time(depth-1), g.number(depth-1)))
 	})
 }
 
 // other makes objects, accesses and whatever else there is.
 func (g *generator) other(depth int) string {
-	leaf := []string{"o", "p", "nil", "o.x", "p?.a", "o.a.b", "o?.nope?.b", "p.b[0]", "l[i]", "p.nope", "i", "s", "o?.n?.x.y"}
+	leaf := []string{"o", "p", "nil", "o.x", "p?.a", "o.a.b", "o?.nope?.b", "p.b[0]", "l[i]", "p.nope", "i", "s",
+		"o?.n?.x.y"}
 	if depth <= 0 {
 		return g.pick(leaf...)
 	}
@@ -384,7 +403,8 @@ func (g *generator) other(depth int) string {
 	case 0:
 		return fmt.Sprintf(`{a: %s, "b": %s, (%s): %s}`, g.any(depth-1), g.any(depth-1), g.text(0), g.any(depth-1))
 	case 1:
-		return fmt.Sprintf("(%s)%s", g.other(depth-1), g.pick(".a", "?.a", "[0]", `["x"]`, ".a?.b.c", "?.[0]", "?.b[1]"))
+		return fmt.Sprintf("(%s)%s", g.other(depth-1), g.pick(".a", "?.a", "[0]", `["x"]`, ".a?.b.c", "?.[0]",
+			"?.b[1]"))
 	case 2:
 		return fmt.Sprintf("(%s ?? %s ?? %s)", g.other(0), g.other(0), g.any(depth-1))
 	case 3:

@@ -14,14 +14,24 @@ func TestTypes(t *testing.T) {
 	scope := marketScope()
 	scope.Clock = true
 	for text, want := range map[string]string{
-		`1`: "int", `1.5`: "float", `"a"`: "string", `nil`: "null", `threshold > 1`: "bool", `orderbook.bid`: "float", `orderbook.size + 1`: "int", `orderbook.size / 2`: "float",
-		`orderbook`: "{ask: float, bid: float, size: int, symbol: string}", `pricing`: "{fair: float, …}", `pricing.other`: "any", `vars`: "any", `trades`: "list of {at: time, price: float}",
-		`trades[0].at`: "time", `trades[0].at - now()`: "duration", `trades[0].at.Hour()`: "int", `map(trades, .price)`: "list of float", `filter(trades, .price > 1)`: "list of {at: time, price: float}",
-		`{side: "buy", edge: threshold - 1, nested: {at: now()}}`: "{edge: float, nested: {at: time}, side: string}", `[1, 2]`: "list of int", `[1, 2.5]`: "list of float", `[1, "a"]`: "list",
-		`threshold > 1 ? 1 : 2.5`: "float", `threshold > 1 ? 1 : "a"`: "any", `threshold > 1 ? {a: 1} : {b: "x"}`: "{a: int, b: string}", `threshold > 1 ? nil : 1`: "int", `threshold > 1 ? {a: 1} : pricing`: "{a: int, fair: float, …}", `threshold > 1 ? pricing : {a: 1}`: "{a: int, fair: float, …}", `threshold ?? 1`: "float", `vars ?? 1`: "any",
-		`let o = {a: 1}; o`: "{a: int}", `let o = {a: 1}; {b: o}`: "{b: {a: int}}", `{(orderbook.symbol): 1}`: "object", `abs(orderbook.size)`: "int", `abs(threshold)`: "float", `max(1, threshold)`: "any", `min(trades)`: "any",
-		`len(trades)`: "int", `keys(orderbook)`: "list", `orderbook?.symbol`: "string", `1..3`: "list of int", `groupBy(trades, .price)`: "object", `sum(trades, .price)`: "float", `took * 2`: "duration", `1; "a"`: "string",
-		`trades[0].at.Truncate(took)`: "time", `vars.x + 1`: "any", `string(vars)`: "string", `if threshold > 1 { 1 } else { 2 }`: "int", `count(trades, true)`: "int", `[]`: "list", `{}`: "{}",
+		`1`: "int", `1.5`: "float", `"a"`: "string", `nil`: "null", `threshold > 1`: "bool", `orderbook.bid`: "float",
+		`orderbook.size + 1`: "int", `orderbook.size / 2`: "float",
+		`orderbook`: "{ask: float, bid: float, size: int, symbol: string}", `pricing`: "{fair: float, …}",
+		`pricing.other`: "any", `vars`: "any", `trades`: "list of {at: time, price: float}",
+		`trades[0].at`: "time", `trades[0].at - now()`: "duration", `trades[0].at.Hour()`: "int",
+		`map(trades, .price)`: "list of float", `filter(trades, .price > 1)`: "list of {at: time, price: float}",
+		`{side: "buy", edge: threshold - 1, nested: {at: now()}}`: "{edge: float, nested: {at: time}, side: string}",
+		`[1, 2]`: "list of int", `[1, 2.5]`: "list of float", `[1, "a"]`: "list",
+		`threshold > 1 ? 1 : 2.5`: "float", `threshold > 1 ? 1 : "a"`: "any",
+		`threshold > 1 ? {a: 1} : {b: "x"}`: "{a: int, b: string}", `threshold > 1 ? nil : 1`: "int",
+		`threshold > 1 ? {a: 1} : pricing`: "{a: int, fair: float, …}",
+		`threshold > 1 ? pricing : {a: 1}`: "{a: int, fair: float, …}", `threshold ?? 1`: "float", `vars ?? 1`: "any",
+		`let o = {a: 1}; o`: "{a: int}", `let o = {a: 1}; {b: o}`: "{b: {a: int}}", `{(orderbook.symbol): 1}`: "object",
+		`abs(orderbook.size)`: "int", `abs(threshold)`: "float", `max(1, threshold)`: "any", `min(trades)`: "any",
+		`len(trades)`: "int", `keys(orderbook)`: "list", `orderbook?.symbol`: "string", `1..3`: "list of int",
+		`groupBy(trades, .price)`: "object", `sum(trades, .price)`: "float", `took * 2`: "duration", `1; "a"`: "string",
+		`trades[0].at.Truncate(took)`: "time", `vars.x + 1`: "any", `string(vars)`: "string",
+		`if threshold > 1 { 1 } else { 2 }`: "int", `count(trades, true)`: "int", `[]`: "list", `{}`: "{}",
 	} {
 		p, err := Compile(text, scope)
 		if err != nil {
@@ -70,14 +80,21 @@ func TestFromSchema(t *testing.T) {
 		schema any
 		want   string
 	}{
-		{nil, "any"}, {true, "any"}, {object(), "any"}, {typ("string"), "string"}, {typ("integer"), "int"}, {typ("number"), "float"}, {typ("boolean"), "bool"}, {typ("null"), "null"}, {typ("array"), "list"}, {typ("object"), "object"}, {typ("strange"), "any"},
+		{nil, "any"}, {true, "any"}, {object(), "any"}, {typ("string"), "string"}, {typ("integer"), "int"},
+		{typ("number"), "float"}, {typ("boolean"), "bool"}, {typ("null"), "null"}, {typ("array"), "list"},
+		{typ("object"), "object"}, {typ("strange"), "any"},
 		{object("type", []any{"number", "null"}), "any"},
 		{object("enum", []any{1, 2}), "any"},
 		{object("type", "array", "items", typ("integer")), "list of int"},
 		{object("type", "array", "items", typ("integer"), "prefixItems", []any{typ("string")}), "list"},
 		{object("type", "object", "required", []any{"a"}), "object"},
-		{object("type", "object", "properties", object("a", typ("number"), "b", object("type", "object", "properties", object("c", true), "additionalProperties", false))), "{a: float, b: {c: any}, …}"},
-		{object("type", "object", "properties", object("a", typ("string")), "additionalProperties", false), "{a: string}"},
+		{
+			object("type", "object", "properties",
+				object("a", typ("number"), "b", object("type", "object", "properties", object("c", true),
+					"additionalProperties", false))), "{a: float, b: {c: any}, …}",
+		},
+		{object("type", "object", "properties", object("a", typ("string")), "additionalProperties", false),
+			"{a: string}"},
 		{object("type", "object", "additionalProperties", typ("number")), "object"},
 		{object("type", "object", "additionalProperties", false, "patternProperties", object("^x", true)), "object"},
 	} {
@@ -112,11 +129,14 @@ func TestTypeMethods(t *testing.T) {
 	if _, ok := Of(boundary.KindInt).Field("y"); ok {
 		t.Error("an int has a field")
 	}
-	if !a.Equal(ObjectOf(map[string]Type{"x": Of(boundary.KindInt)}, false)) || a.Equal(ObjectOf(map[string]Type{"x": Any()}, false)) ||
-		a.Equal(ObjectOf(map[string]Type{"x": Of(boundary.KindInt)}, true)) || ListOf(a).Equal(ListOf(Any())) || !ListOf(a).Equal(ListOf(a)) {
+	if !a.Equal(ObjectOf(map[string]Type{"x": Of(boundary.KindInt)}, false)) ||
+		a.Equal(ObjectOf(map[string]Type{"x": Any()}, false)) ||
+		a.Equal(ObjectOf(map[string]Type{"x": Of(boundary.KindInt)}, true)) || ListOf(a).Equal(ListOf(Any())) ||
+		!ListOf(a).Equal(ListOf(a)) {
 		t.Error("equality of types is wrong")
 	}
-	if got := Of(boundary.KindList).String() + Of(boundary.KindObject).String() + Any().String(); got != "listobjectany" {
+	if got := Of(boundary.KindList).String() + Of(boundary.KindObject).String() +
+		Any().String(); got != "listobjectany" {
 		t.Errorf("got %s", got)
 	}
 	if !slices.Equal(a.Fields(), []string{"x"}) || a.Open() || !Of(boundary.KindObject).Open() {
@@ -126,7 +146,8 @@ func TestTypeMethods(t *testing.T) {
 
 func TestAccepts(t *testing.T) {
 	t.Parallel()
-	book := ObjectOf(map[string]Type{"bid": Of(boundary.KindFloat), "sizes": ListOf(Of(boundary.KindInt)), "meta": ObjectOf(map[string]Type{"n": Of(boundary.KindString)}, true)}, false)
+	book := ObjectOf(map[string]Type{"bid": Of(boundary.KindFloat), "sizes": ListOf(Of(boundary.KindInt)),
+		"meta": ObjectOf(map[string]Type{"n": Of(boundary.KindString)}, true)}, false)
 	for text, want := range map[string]string{
 		`{"bid":1,"sizes":[1,2],"meta":{"n":"x","more":1}}`: "",
 		`{"bid":1.5}`:                  "",
@@ -155,7 +176,8 @@ func TestAccepts(t *testing.T) {
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	names := []string{"orderbook", "pricing", "limits", "mid"}
-	for name, want := range map[string]string{"orderbok": "orderbook", "oderbook": "orderbook", "pricign": "pricing", "limit": "limits", "mdi": "mid", "x": "", "something": "", "mid": "", strings.Repeat("m", 500): ""} {
+	for name, want := range map[string]string{"orderbok": "orderbook", "oderbook": "orderbook", "pricign": "pricing",
+		"limit": "limits", "mdi": "mid", "x": "", "something": "", "mid": "", strings.Repeat("m", 500): ""} {
 		if got := nearest(name, names); got != want {
 			t.Errorf("%.20s: got %q, want %q", name, got, want)
 		}

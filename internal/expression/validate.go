@@ -57,7 +57,9 @@ func (v *validator) visit(n ast.Node) {
 	// The parser shares the middle of a < b < c between two comparisons, so that a
 	// small text can have a very large tree: counting as the tree is walked bounds it.
 	if v.nodes++; v.nodes > maxNodes && v.err == nil {
-		v.err = &Error{Code: CodeTooLarge, Text: "the expression has more than 10,000 parts; split it into several nodes"}
+		v.err = &Error{
+			Code: CodeTooLarge, Text: "the expression has more than 10,000 parts; split it into several nodes",
+		}
 	}
 	if v.err != nil {
 		return
@@ -202,7 +204,8 @@ func (v *validator) call(n *ast.CallNode) {
 		v.method(n, callee)
 	case *ast.IdentifierNode:
 		if v.known(callee.Value) {
-			v.fail(n, CodeUnknownFunction, "", "%s is a value here, not a function; the function of that name is ::%s(…)", callee.Value, callee.Value)
+			v.fail(n, CodeUnknownFunction, "",
+				"%s is a value here, not a function; the function of that name is ::%s(…)", callee.Value, callee.Value)
 			return
 		}
 		v.function(n, callee.Value, len(n.Arguments))
@@ -236,7 +239,8 @@ func (v *validator) unknownMethod(m *ast.MemberNode, name string) {
 		v.fail(m, CodeUnknownFunction, "", "values have no method %.64s; write %s(…)", name, f.Name)
 		return
 	}
-	v.fail(m, CodeUnknownFunction, nearest(name, library.Methods()), "unknown method %.64s; only times and durations have methods", name)
+	v.fail(m, CodeUnknownFunction, nearest(name, library.Methods()),
+		"unknown method %.64s; only times and durations have methods", name)
 }
 
 // builtin visits the functions that the parser knows by itself: those with a
@@ -256,15 +260,19 @@ func (v *validator) function(n ast.Node, name string, args int) {
 	f := library.Table()[name]
 	switch {
 	case f == nil && name == "timezone":
-		v.fail(n, CodeNotAllowed, "", `timezone is not needed: name the zone where it matters, as in t.Hour("Europe/Paris")`)
+		v.fail(n, CodeNotAllowed, "",
+			`timezone is not needed: name the zone where it matters, as in t.Hour("Europe/Paris")`)
 	case f == nil:
 		v.fail(n, CodeUnknownFunction, nearest(name, Functions()), "unknown function %.64s", name)
 	case f.Clock && !v.scope.Clock, f.Rand && !v.scope.Rand:
 		v.fail(n, CodeNotAllowed, "", "%s() is not allowed here: the result must depend on the values alone", name)
 	case f.Remember != nil && !v.scope.Memory:
-		v.fail(n, CodeNotAllowed, "", "%s() remembers what it was given before, which only the expressions of nodes may do; make it a node and read that", name)
+		v.fail(n, CodeNotAllowed, "", "%s() remembers what it was given before, which only the expressions of nodes "+
+			"may do; make it a node and read that", name)
 	case f.Remember != nil && v.loops > 0:
-		v.fail(n, CodeNotAllowed, "", "%s() has one memory for each place it is written at, so it cannot be called for every element of a list", name)
+		v.fail(n, CodeNotAllowed, "",
+			"%s() has one memory for each place it is written at, so it cannot be called for every element of a list",
+			name)
 	default:
 		v.clock = v.clock || f.Clock
 		if least, most := f.Arguments(); args < least || args > most {

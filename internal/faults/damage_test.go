@@ -18,7 +18,9 @@ var damages = []struct {
 	file string
 	do   func(data []byte, rng *rand.Rand) []byte
 }{
-	{"a log cut short", "graphd.db-wal", func(data []byte, rng *rand.Rand) []byte { return data[:rng.IntN(len(data))] }},
+	{"a log cut short", "graphd.db-wal", func(data []byte, rng *rand.Rand) []byte {
+		return data[:rng.IntN(len(data))]
+	}},
 	{"a byte of the log turned", "graphd.db-wal", func(data []byte, rng *rand.Rand) []byte {
 		data[rng.IntN(len(data))] ^= 0x40
 		return data
@@ -35,7 +37,9 @@ var damages = []struct {
 		return data
 	}},
 	{"a log that is gone", "graphd.db-wal", func([]byte, *rand.Rand) []byte { return nil }},
-	{"a database cut short", "graphd.db", func(data []byte, rng *rand.Rand) []byte { return data[:rng.IntN(len(data))] }},
+	{"a database cut short", "graphd.db", func(data []byte, rng *rand.Rand) []byte {
+		return data[:rng.IntN(len(data))]
+	}},
 }
 
 // TestDamagedStoreOfTheProcess: a daemon is killed while clients push into a journaled graph,

@@ -20,7 +20,8 @@ accumulators:
   pulse: { source: { generator: { every: 300ms, expr: i } }, strategy: latest }
 reactor: { when: all, every: 20ms, max_wait: 100ms }
 nodes:
-  row: { expr: '{ "epoch": epoch(), "pulse": pulse ?? -1, "n": len(events), "first": first(events), "last": last(events) }' }
+  row:
+    expr: '{ "epoch": epoch(), "pulse": pulse ?? -1, "n": len(events), "first": first(events), "last": last(events) }'
 outputs:
   rows: { from: row, sink: { postgres: { table: effects } } }
 durability: { interval: 50ms }
@@ -80,12 +81,16 @@ func TestKillCadence(t *testing.T) {
 	}
 	paired, waited := checkRanges(t, db, total)
 	if rate < 1000 || paired < 3 {
-		t.Errorf("the test is void: the load was %.0f events/s, below 1,000, or %d epochs had both inputs, fewer than 3", rate, paired)
+		t.Errorf(
+			"the test is void: the load was %.0f events/s, below 1,000, or %d epochs had both inputs, fewer than 3",
+			rate, paired)
 	}
 	if 2*waited < paired { // between two pulses the wait ends twice
-		t.Errorf("%d epochs came after a wait, and %d of a pulse: ticks of the cadence begin the wait anew", waited, paired)
+		t.Errorf("%d epochs came after a wait, and %d of a pulse: ticks of the cadence begin the wait anew", waited,
+			paired)
 	}
-	t.Logf("%d kills at %.0f events/s: %d events, %d epochs with both inputs, %d after a wait", n, rate, total, paired, waited)
+	t.Logf("%d kills at %.0f events/s: %d events, %d epochs with both inputs, %d after a wait", n, rate, total, paired,
+		waited)
 }
 
 // checkRanges holds that the rows' ranges follow one another from 0 to total without a gap,

@@ -138,7 +138,8 @@ func TestKillKafka(t *testing.T) {
 	if missing > 0 {
 		t.Errorf("direct path: %d of %d lost", missing, total)
 	}
-	t.Logf("%d kills at %.0f events/s: %d events; rows: %d lost, %d doubled; outbox: %d sent again; topic: %d lost, %d more "+
+	t.Logf("%d kills at %.0f events/s: %d events; rows: %d lost, %d doubled; outbox: %d sent again; topic: %d lost, "+
+		"%d more "+
 		"than once", n, rate, total, total-numbers, rows-numbers, hook.again, missing, doubled)
 }
 

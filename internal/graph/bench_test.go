@@ -66,7 +66,9 @@ func fanOut(n int) string {
 func BenchmarkOneNode(b *testing.B) { bench(b, compileNodes(b, chain(1)), counter) }
 
 func BenchmarkDiamond(b *testing.B) {
-	bench(b, compileNodes(b, "  top: { expr: a }\n  left: { expr: top * 2 }\n  right: { expr: top + 1 }\n  join: { expr: left - right }\n"), counter)
+	bench(b,
+		compileNodes(b, "  top: { expr: a }\n  left: { expr: top * 2 }\n  right: { expr: top + 1 }\n  join: { expr: "+
+			"left - right }\n"), counter)
 }
 
 func BenchmarkChain1000(b *testing.B)  { bench(b, compileNodes(b, chain(1000)), counter) }
@@ -105,7 +107,9 @@ func BenchmarkMarketMaker(b *testing.B) {
 			p := compileMarketMaker(b)
 			st, r := p.NewState(), &Result{}
 			var ticks [3][8]boundary.Value
-			for i, form := range []string{`{"bid":10%d.5,"ask":10%d.7,"symbol":"A"}`, `{"fair":10%d.2}`, `{"threshold":0.0%d}`} {
+			for i, form := range []string{
+				`{"bid":10%d.5,"ask":10%d.7,"symbol":"A"}`, `{"fair":10%d.2}`, `{"threshold":0.0%d}`,
+			} {
 				fields, _ := p.Reads(i)
 				shape := boundary.NewShape(fields...)
 				p.Bind(i, shape)
@@ -118,8 +122,9 @@ func BenchmarkMarketMaker(b *testing.B) {
 					ticks[i][k] = v
 				}
 			}
-			e := &Epoch{Inputs: []boundary.Value{ticks[0][0], ticks[1][0], ticks[2][0]}, Versions: []uint64{1, 2, 3}, Stamp: 3,
-				Now: time.Unix(1, 0), FullRecompute: full}
+			e := &Epoch{Inputs: []boundary.Value{ticks[0][0], ticks[1][0], ticks[2][0]}, Versions: []uint64{1, 2, 3},
+				Stamp: 3,
+				Now:   time.Unix(1, 0), FullRecompute: full}
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {

@@ -123,9 +123,11 @@ func (c *compiler) outputs(order []int) []Output {
 		switch n := at - len(c.inputs); {
 		case o.From == "": // it is missing, which has been said
 		case !known:
-			c.report(o.FromPos, spec.CodeUnknownName, fmt.Sprintf("there is no node or accumulator %s to send out", o.From), "")
+			c.report(o.FromPos, spec.CodeUnknownName, fmt.Sprintf("there is no node or accumulator %s to send out",
+				o.From), "")
 		case n >= len(c.units):
-			c.report(o.FromPos, codeNotANode, fmt.Sprintf("%s is not a node or accumulator; an output sends the value of one", o.From), "")
+			c.report(o.FromPos, codeNotANode,
+				fmt.Sprintf("%s is not a node or accumulator; an output sends the value of one", o.From), "")
 		case n >= 0:
 			outputs[i].Node = position[n]
 		default:

@@ -115,7 +115,8 @@ func (c *compiler) declare() {
 	for i := range c.g.Nodes {
 		n := &c.g.Nodes[i]
 		if _, taken := c.index[n.Name]; taken {
-			c.report(n.Pos, spec.CodeDuplicateName, fmt.Sprintf("the name %s is already taken; accumulators and nodes share one name space", n.Name), "")
+			c.report(n.Pos, spec.CodeDuplicateName,
+				fmt.Sprintf("the name %s is already taken; accumulators and nodes share one name space", n.Name), "")
 		}
 		c.index[n.Name] = len(c.inputs) + i
 		u := &c.units[i]
@@ -201,21 +202,25 @@ func (c *compiler) findAfter(u *unit) {
 	}
 	i := at - len(c.inputs)
 	if i < 0 || i >= len(c.units) {
-		c.report(u.decl.AfterPos, codeNotANode, fmt.Sprintf("%s is not a node; after takes NODE or NODE.ROUTE", name), "")
+		c.report(u.decl.AfterPos, codeNotANode, fmt.Sprintf("%s is not a node; after takes NODE or NODE.ROUTE", name),
+			"")
 		return
 	}
 	if c.units[i].decl == u.decl {
-		c.report(u.decl.AfterPos, spec.CodeSelfReference, fmt.Sprintf("the node %s cannot come after itself; name another node", name), "")
+		c.report(u.decl.AfterPos, spec.CodeSelfReference,
+			fmt.Sprintf("the node %s cannot come after itself; name another node", name), "")
 		return
 	}
 	if target := c.units[i].decl; route != "" {
 		routes := routeNames(target)
 		switch {
 		case target.Kind != "route":
-			c.report(u.decl.AfterPos, spec.CodeNotARoute, fmt.Sprintf("the node %s has no routes; write after: %s", name, name), name)
+			c.report(u.decl.AfterPos, spec.CodeNotARoute, fmt.Sprintf("the node %s has no routes; write after: %s",
+				name, name), name)
 			return
 		case !slices.Contains(routes, route):
-			c.report(u.decl.AfterPos, spec.CodeUnknownRoute, fmt.Sprintf("the node %s has no route %s, only %s", name, route, strings.Join(routes, ", ")), "")
+			c.report(u.decl.AfterPos, spec.CodeUnknownRoute, fmt.Sprintf("the node %s has no route %s, only %s", name,
+				route, strings.Join(routes, ", ")), "")
 			return
 		}
 	}
@@ -275,9 +280,13 @@ func priorityOf(name string) int {
 func (c *compiler) reportMissing() {
 	for i := range c.units {
 		u := &c.units[i]
-		empty := len(u.sources) == 0 && u.decl.Kind != "go" || slices.ContainsFunc(u.sources, func(s source) bool { return s.expr.IsZero() })
+		empty := len(u.sources) == 0 && u.decl.Kind != "go" || slices.ContainsFunc(u.sources, func(s source) bool {
+			return s.expr.IsZero()
+		})
 		if empty && len(c.diagnostics) == 0 {
-			c.report(u.decl.Pos, spec.CodeMissingField, fmt.Sprintf("the node %s has nothing to compute; give it an expr, or a route with conditions", u.decl.Name), "")
+			c.report(u.decl.Pos, spec.CodeMissingField,
+				fmt.Sprintf("the node %s has nothing to compute; give it an expr, or a route with conditions",
+					u.decl.Name), "")
 		}
 	}
 }

@@ -149,7 +149,11 @@ func TestDiagnostics(t *testing.T) {
 	t.Parallel()
 	const head = "graph: g\nvars: { limit: 3 }\naccumulators: { book: {}, price: {} }\n"
 	inputs := []Input{
-		{Name: "book", Type: expression.ObjectOf(map[string]expression.Type{"bid": number(), "sym": expression.Of(boundary.KindString)}, false)},
+		{
+			Name: "book", Type: expression.ObjectOf(map[string]expression.Type{
+				"bid": number(), "sym": expression.Of(boundary.KindString),
+			}, false),
+		},
 		{Name: "price", Type: expression.Any()},
 	}
 	const reactor = "reactor: { when: any }\n"
@@ -157,23 +161,37 @@ func TestDiagnostics(t *testing.T) {
 		text string
 		want string // "line:column code suggestion", separated by semicolons
 	}{
-		"syntax":                 {reactor + "nodes:\n  n: { expr: book.bid + }\n", "6:24 expression_syntax"},
-		"unknown name":           {reactor + "nodes:\n  n: { expr: bok.bid }\n", "6:14 unknown_name book"},
-		"unknown field":          {reactor + "nodes:\n  n: { expr: 1 + book.bit }\n", "6:23 unknown_field bid"},
-		"unknown var":            {reactor + "nodes:\n  n: { expr: vars.limt }\n", "6:19 unknown_field limit"},
-		"type":                   {reactor + "nodes:\n  n: { expr: book.bid + book.sym }\n", "6:23 type_mismatch"},
-		"type through nodes":     {reactor + "nodes:\n  b: { expr: a + 1 }\n  a: { expr: book.sym }\n", "6:16 type_mismatch"},
-		"field of a node":        {reactor + "nodes:\n  b: { expr: a.prise }\n  a: { expr: '{\"price\": 1}' }\n", "6:16 unknown_field price"},
-		"route is a string":      {reactor + "nodes:\n  b: { expr: a + 1 }\n  a: { route: { yes: true } }\n", "6:16 type_mismatch"},
-		"condition":              {reactor + "nodes:\n  a: { route: { yes: book.bid, no: book.bid > 0 } }\n", "6:22 type_mismatch"},
-		"one mistake said once":  {reactor + "nodes:\n  b: { expr: a.x + a.y }\n  a: { expr: nothing }\n", "7:14 unknown_name"},
-		"guard not bool":         {"reactor: { when: any, guard: book.bid }\nnodes: { n: { expr: 1 } }\n", "4:30 type_mismatch"},
-		"guard unknown":          {"reactor: { when: any, guard: n + boo > 1 }\nnodes: { n: { expr: 1 } }\n", "4:34 unknown_name book"},
-		"guard type of a node":   {"reactor: { when: any, guard: n > 1 }\nnodes: { n: { expr: book.sym } }\n", "4:32 type_mismatch"},
-		"self":                   {reactor + "nodes:\n  a: { expr: a + 1 }\n", "6:3 cycle"},
-		"all at once, in order":  {"reactor: { when: any, guard: 1 }\nnodes:\n  c: { expr: c }\n  b: { expr: x }\n  a: { expr: book.y }\n", "4:30 type_mismatch; 6:3 cycle; 7:14 unknown_name; 8:19 unknown_field"},
-		"behind a cycle, checks": {reactor + "nodes:\n  a: { expr: b }\n  b: { expr: a }\n  c: { expr: b.x + book.y }\n", "6:3 cycle; 8:25 unknown_field"},
-		"no random":              {reactor + "nodes:\n  a: { expr: rand() }\n", "6:14 not_allowed"},
+		"syntax":        {reactor + "nodes:\n  n: { expr: book.bid + }\n", "6:24 expression_syntax"},
+		"unknown name":  {reactor + "nodes:\n  n: { expr: bok.bid }\n", "6:14 unknown_name book"},
+		"unknown field": {reactor + "nodes:\n  n: { expr: 1 + book.bit }\n", "6:23 unknown_field bid"},
+		"unknown var":   {reactor + "nodes:\n  n: { expr: vars.limt }\n", "6:19 unknown_field limit"},
+		"type":          {reactor + "nodes:\n  n: { expr: book.bid + book.sym }\n", "6:23 type_mismatch"},
+		"type through nodes": {reactor + "nodes:\n  b: { expr: a + 1 }\n  a: { expr: book.sym }\n",
+			"6:16 type_mismatch"},
+		"field of a node": {reactor + "nodes:\n  b: { expr: a.prise }\n  a: { expr: '{\"price\": 1}' }\n",
+			"6:16 unknown_field price"},
+		"route is a string": {reactor + "nodes:\n  b: { expr: a + 1 }\n  a: { route: { yes: true } }\n",
+			"6:16 type_mismatch"},
+		"condition": {reactor + "nodes:\n  a: { route: { yes: book.bid, no: book.bid > 0 } }\n",
+			"6:22 type_mismatch"},
+		"one mistake said once": {reactor + "nodes:\n  b: { expr: a.x + a.y }\n  a: { expr: nothing }\n",
+			"7:14 unknown_name"},
+		"guard not bool": {"reactor: { when: any, guard: book.bid }\nnodes: { n: { expr: 1 } }\n",
+			"4:30 type_mismatch"},
+		"guard unknown": {"reactor: { when: any, guard: n + boo > 1 }\nnodes: { n: { expr: 1 } }\n",
+			"4:34 unknown_name book"},
+		"guard type of a node": {"reactor: { when: any, guard: n > 1 }\nnodes: { n: { expr: book.sym } }\n",
+			"4:32 type_mismatch"},
+		"self": {reactor + "nodes:\n  a: { expr: a + 1 }\n", "6:3 cycle"},
+		"all at once, in order": {
+			"reactor: { when: any, guard: 1 }\nnodes:\n  c: { expr: c }\n  b: { expr: x }\n  a: { expr: book.y }\n",
+			"4:30 type_mismatch; 6:3 cycle; 7:14 unknown_name; 8:19 unknown_field",
+		},
+		"behind a cycle, checks": {
+			reactor + "nodes:\n  a: { expr: b }\n  b: { expr: a }\n  c: { expr: b.x + book.y }\n",
+			"6:3 cycle; 8:25 unknown_field",
+		},
+		"no random": {reactor + "nodes:\n  a: { expr: rand() }\n", "6:14 not_allowed"},
 	} {
 		g, parsed := spec.Parse([]byte(head+c.text), spectest.Kinds(), spec.Options{File: "x.yaml"})
 		if err := parsed.Err(); err != nil {
@@ -262,14 +280,16 @@ func TestWrongReferences(t *testing.T) {
 // FuzzCompile puts any text in the place of an expression: it is refused at a
 // place, or it runs, the same way each time.
 func FuzzCompile(f *testing.F) {
-	for _, text := range []string{"a.x + 1", "a?.x ?? b", "m", "b > 1 ? a : nil", "{\"x\": [a, epoch()]}", "vars.y + key", "1 / a", "map(a, # + 1)"} {
+	for _, text := range []string{"a.x + 1", "a?.x ?? b", "m", "b > 1 ? a : nil", "{\"x\": [a, epoch()]}",
+		"vars.y + key", "1 / a", "map(a, # + 1)"} {
 		f.Add(text, true)
 		f.Add(text, false)
 	}
 	f.Fuzz(func(t *testing.T, text string, route bool) {
 		n := spec.Node{Name: "n", Kind: "expr", Expr: spec.Expr{Text: text}, OnError: "skip"}
 		if route {
-			n = spec.Node{Name: "n", Kind: "route", Routes: []spec.Field{{Name: "yes", Expr: spec.Expr{Text: text}}}, OnError: "skip"}
+			n = spec.Node{Name: "n", Kind: "route", Routes: []spec.Field{{Name: "yes", Expr: spec.Expr{Text: text}}},
+				OnError: "skip"}
 		}
 		m := spec.Node{Name: "m", Kind: "expr", Expr: spec.Expr{Text: "b ?? 0"}}
 		g := &spec.Graph{Nodes: []spec.Node{n, m}, Vars: []spec.Var{{Name: "y", Value: int64(2)}}}

@@ -56,7 +56,10 @@ var ErrEpochTimeout = errors.New("the epoch ran past its epoch_timeout")
 
 // interruptOf makes an interruption an error before the node it kept from running.
 func interruptOf(node int, name string, err error) *NodeError {
-	e := &NodeError{Node: node, Name: name, Code: CodeCancelled, Text: "the epoch was cancelled before this node ran: " + err.Error()}
+	e := &NodeError{
+		Node: node, Name: name, Code: CodeCancelled, Text: "the epoch was cancelled before this node ran: " +
+			err.Error(),
+	}
 	if errors.Is(err, ErrEpochTimeout) {
 		e.Code, e.Text = CodeEpochTimeout, "the epoch took too long before this node ran: "+err.Error()
 	}

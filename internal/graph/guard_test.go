@@ -37,7 +37,8 @@ func TestGuard(t *testing.T) {
 	if needs := h.plan.GuardNeeds(); needs != nil {
 		t.Errorf("no guard: needs %v", needs)
 	}
-	const text = "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: b } }\nreactor: { when: any, guard: '%s' }\n"
+	const text = "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: b } }\nreactor: { when: any, guard: " +
+		"'%s' }\n"
 	for _, c := range []guardCase{
 		{guard: "a > 1", waits: true},
 		{guard: "a > 1", a: 1},
@@ -81,7 +82,8 @@ func TestGuard(t *testing.T) {
 			}
 		}
 		if holds != c.holds || waits != c.waits || code != c.code {
-			t.Errorf("%s with a=%v b=%v n=%v: got %v %v %q, want %v %v %q", c.guard, c.a, c.b, c.n, holds, waits, code, c.holds, c.waits, c.code)
+			t.Errorf("%s with a=%v b=%v n=%v: got %v %v %q, want %v %v %q", c.guard, c.a, c.b, c.n, holds, waits, code,
+				c.holds, c.waits, c.code)
 		}
 	}
 }

@@ -51,8 +51,10 @@ func TestRandomGraphsMatchOracle(t *testing.T) {
 		return
 	}
 	// The comparison is void where something hardly ever happens.
-	for _, what := range []string{"idle", "ran", "cut_off", "skipped", "failed", "no route", "emitted", "emitted on change",
-		"equal event tick", "gone absent", "last good kept", "dead node", "fatal", "interrupted", "discarded", "restarted", "guard waits", "guard false", "guard error",
+	for _, what := range []string{"idle", "ran", "cut_off", "skipped", "failed", "no route", "emitted",
+		"emitted on change",
+		"equal event tick", "gone absent", "last good kept", "dead node", "fatal", "interrupted", "discarded",
+		"restarted", "guard waits", "guard false", "guard error",
 		"committed shuffled", "settled out of order", "failed out of order"} {
 		total := 0
 		for _, s := range seen {
@@ -194,8 +196,10 @@ func (w *world) compare(r *Result, allowed int, seen map[string]int) error {
 				want, through = outcome{value: w.oracle.run(n, k-1).value}, false
 			}
 		}
-		if got.Status != want.status || !want.fatal && !same(got.Value, want.value) || (got.Err != nil) != (want.status == Failed) {
-			return fmt.Errorf("%s: got %v %v %v, want %v %v", n.name, got.Status, got.Value, got.Err, want.status, want.value)
+		if got.Status != want.status || !want.fatal && !same(got.Value, want.value) ||
+			(got.Err != nil) != (want.status == Failed) {
+			return fmt.Errorf("%s: got %v %v %v, want %v %v", n.name, got.Status, got.Value, got.Err, want.status,
+				want.value)
 		}
 		if want.fatal {
 			seen["fatal"]++
@@ -243,7 +247,8 @@ func (w *world) compareEmitted(r *Result, through bool, seen map[string]int) err
 		}
 		got := emitted[0].Value
 		emitted = emitted[1:]
-		if _, isInput := w.g.event[o.from]; isInput && !boundary.Equal(got, w.input(o.from, want)) || !isInput && !same(got, want) {
+		if _, isInput := w.g.event[o.from]; isInput && !boundary.Equal(got, w.input(o.from, want)) ||
+			!isInput && !same(got, want) {
 			return fmt.Errorf("output %d: got %v, want %v", i, got, want)
 		}
 		if seen["emitted"]++; o.onChange {

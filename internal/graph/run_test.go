@@ -79,7 +79,8 @@ nodes:
 	}
 	h.set("a", 1).set("b", 1).fire()
 	// The same trade again is another trade.
-	h.set("b", 1).fire().want("state idle 1; each ran 1; through ran 1; mixed ran 2; never cut_off 1; behind idle 2; always idle 1; gate ran 1")
+	h.set("b", 1).fire().want("state idle 1; each ran 1; through ran 1; mixed ran 2; never cut_off 1; behind idle " +
+		"2; always idle 1; gate ran 1")
 	h.set("a", 1).fire().want("state cut_off 1; each idle 1; mixed idle 2; behind ran 2; always ran 1; gate ran 1")
 }
 
@@ -97,7 +98,8 @@ outputs: { out: { from: behind, sink: { drop: {} } } }
 	h.set("a", map[string]any{"x": 1}).fire().
 		want("plain skipped; behind skipped; default ran 101; short ran 1").emits("")
 	h.set("a", map[string]any{"x": -1}).fire().want("plain skipped; behind idle; default ran 99; short skipped")
-	h.set("b", map[string]any{"x": 2}).fire().want("plain ran 1; behind ran 2; default ran 1; short ran 2").emits("out=2")
+	h.set("b", map[string]any{"x": 2}).fire().want("plain ran 1; behind ran 2; default ran 1; short ran 2").emits(
+		"out=2")
 }
 
 const marketMaker = `
@@ -161,7 +163,8 @@ nodes:
 // M20: now() and epoch() are constant within an epoch, and no inputs.
 func TestNowAndEpoch(t *testing.T) {
 	t.Parallel()
-	h := start(t, "a", `nodes: { one: { expr: '{"e": epoch(), "at": now(), "a": a}' }, two: { expr: one.at == now() } }`+"\n")
+	h := start(t, "a",
+		`nodes: { one: { expr: '{"e": epoch(), "at": now(), "a": a}' }, two: { expr: one.at == now() } }`+"\n")
 	h.set("a", 1).fire().want(`one ran {"a":1,"at":"2026-01-02T03:04:05.000Z","e":1}; two ran true`)
 	h.e.Now = h.e.Now.Add(1)
 	h.fire().want("two idle true").set("a", 2).fire().

@@ -29,7 +29,8 @@ func newNames(all []expression.Name) *names {
 
 // compile compiles an expression over the names. Only when it knows one of them
 // not does it get to see all, for the sake of the suggestion.
-func (n *names) compile(text string, as func(string, expression.Scope) (*expression.Program, error)) (*expression.Program, error) {
+func (n *names) compile(text string, as func(string, expression.Scope) (*expression.Program, error)) (
+	*expression.Program, error) {
 	var used []int
 	for word := range strings.FieldsFuncSeq(text, isNotWord) {
 		if i, known := n.index[word]; known {

@@ -137,7 +137,8 @@ nodes:
 	h := start(t, "a", fmt.Sprintf(rest, "3", "-", "no", "high"))
 	h.e = old.e
 	for i, cell := range old.plan.Cells() {
-		if err := h.plan.DecodeCell(h.st, slices.Index(h.plan.Cells(), cell), old.plan.EncodeCell(old.st, i)); err != nil {
+		if err := h.plan.DecodeCell(h.st, slices.Index(h.plan.Cells(), cell),
+			old.plan.EncodeCell(old.st, i)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -78,7 +78,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w.order = w.g.order()
 	w.oracle = &oracle{g: w.g, memo: map[string]map[int]outcome{}}
-	w.cache = cache{make([]boundary.Value, len(inputs)), make([]uint64, len(inputs)), map[string]val{}, map[string]bool{}}
+	w.cache = cache{make([]boundary.Value, len(inputs)), make([]uint64, len(inputs)), map[string]val{},
+		map[string]bool{}}
 	return w
 }
 
@@ -167,7 +168,8 @@ func (w *world) String() string {
 		}
 		fmt.Fprintf(&b, ", expr: %s }\n", n.Expr.Text)
 	}
-	fmt.Fprintf(&b, "inputs: %v, event: %v\noutputs: %+v\nguard: %s\n", w.g.inputs, w.g.event, w.g.outputs, w.decl.Reactor.Guard.Text)
+	fmt.Fprintf(&b, "inputs: %v, event: %v\noutputs: %+v\nguard: %s\n", w.g.inputs, w.g.event, w.g.outputs,
+		w.decl.Reactor.Guard.Text)
 	return b.String() + strings.Join(w.log, "\n")
 }
 

@@ -125,7 +125,8 @@ func (g *Graph) PathOf(output string) (p reactor.Path, ok bool) {
 
 // stored gives output i's writer what the store has for it: its outbox, or what a checkpoint
 // carried over from the direct path.
-func (g *Graph) stored(ctx context.Context, i int, w *live.WriterConfig, core *reactor.Core, depths []checkpoint.OutboxDepth) error {
+func (g *Graph) stored(ctx context.Context, i int, w *live.WriterConfig, core *reactor.Core,
+	depths []checkpoint.OutboxDepth) error {
 	cfg := core.Config()
 	read := g.outboxReader(i, w.Output, cfg)
 	d := depthOf(depths, w.Output)
@@ -157,7 +158,8 @@ func (g *Graph) stored(ctx context.Context, i int, w *live.WriterConfig, core *r
 	return nil
 }
 
-func (g *Graph) outboxReader(i int, name string, cfg *reactor.Config) func(ctx context.Context, after int64) ([]sink.Message, error) {
+func (g *Graph) outboxReader(i int, name string, cfg *reactor.Config) func(ctx context.Context, after int64) (
+	[]sink.Message, error) {
 	return func(ctx context.Context, after int64) ([]sink.Message, error) {
 		entries, err := g.host.Store.Outbox(ctx, g.ID(), name, after, 0, 0)
 		if err != nil {
@@ -175,15 +177,18 @@ func (g *Graph) outboxReader(i int, name string, cfg *reactor.Config) func(ctx c
 
 // orphans are outbox entries of outputs that the declaration no longer has. They are
 // dropped, and named (M33).
-func (g *Graph) orphans(depths []checkpoint.OutboxDepth, writers []*live.Writer, routes []reactor.Route, incarnation int64) (drop []checkpoint.Delivered) {
+func (g *Graph) orphans(depths []checkpoint.OutboxDepth, writers []*live.Writer, routes []reactor.Route,
+	incarnation int64) (drop []checkpoint.Delivered) {
 	for _, d := range depths {
 		i := slices.Index(g.unit.Reactor().Outputs, d.Output)
 		if i >= 0 && writers[i] != nil && routes[i].Path != reactor.PathCoTransaction {
 			continue
 		}
 		drop = append(drop, checkpoint.Delivered{Output: d.Output, UpTo: d.Last})
-		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "output/" + d.Output, Kind: "state_dropped",
-			Reason:  fmt.Sprintf("the declaration no longer delivers it: %d values that waited in its outbox were dropped", d.Entries),
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "output/" + d.Output,
+			Kind: "state_dropped",
+			Reason: fmt.Sprintf(
+				"the declaration no longer delivers it: %d values that waited in its outbox were dropped", d.Entries),
 			Outcome: "restarted", Incarnation: incarnation})
 	}
 	return drop
@@ -193,7 +198,10 @@ func (g *Graph) orphans(depths []checkpoint.OutboxDepth, writers []*live.Writer,
 func (g *Graph) restore(ctx context.Context, cfg reactor.Config, head checkpoint.Head) (*reactor.Core, error) {
 	store := g.host.Store
 	var cells []checkpoint.Cell
-	if err := store.Load(ctx, g.ID(), func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
+	if err := store.Load(ctx, g.ID(), func(c checkpoint.Cell) error {
+		cells = append(cells, c)
+		return nil
+	}); err != nil {
 		return nil, fmt.Errorf("load the checkpoint: %w", err)
 	}
 	for admitOnly := false; ; admitOnly = true {
@@ -206,7 +214,8 @@ func (g *Graph) restore(ctx context.Context, cfg reactor.Config, head checkpoint
 		replay.AdmitOnly = admitOnly
 		err = g.replay(ctx, replay, &head)
 		if errors.Is(err, reactor.ErrDiverged) && !admitOnly {
-			g.host.Log.Warn("the journal cannot be replayed as it was; what was admitted is fired again", "graph", g.ref.Name, "err", err)
+			g.host.Log.Warn("the journal cannot be replayed as it was; what was admitted is fired again", "graph",
+				g.ref.Name, "err", err)
 			continue
 		}
 		if err != nil {
@@ -222,13 +231,17 @@ func (g *Graph) restore(ctx context.Context, cfg reactor.Config, head checkpoint
 // tellRestored records what a restart did not keep as it was.
 func (g *Graph) tellRestored(dropped []string, replay *reactor.Replayer, incarnation int64) {
 	if len(dropped) > 0 {
-		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "reactor", Kind: "state_dropped",
-			Reason: fmt.Sprintf("the declaration changed: state of %v was not kept", dropped), Outcome: "restarted", Incarnation: incarnation})
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "reactor",
+			Kind:   "state_dropped",
+			Reason: fmt.Sprintf("the declaration changed: state of %v was not kept", dropped), Outcome: "restarted",
+			Incarnation: incarnation})
 	}
 	entries, epochs, anew := replay.Outcome()
 	if anew {
-		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "reactor", Kind: "journal_refired",
-			Reason:  "the journal was written under another declaration or release: what it admitted is fired again, in epochs with new numbers",
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "reactor",
+			Kind: "journal_refired",
+			Reason: "the journal was written under another declaration or release: what it admitted is fired " +
+				"again, in epochs with new numbers",
 			Outcome: "restarted", Incarnation: incarnation})
 	}
 	if entries > 0 {
@@ -248,7 +261,8 @@ func (g *Graph) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) 
 	for _, wait := range tickets {
 		if err := wait(ctx); err != nil {
 			return false, &api.Error{Status: 503, Code: "not_durable",
-				Detail: "the events were taken, but the journal could not be written, so a crash may have undone it: push them again with the same Idempotency-Key, or look at the graph's counters"}
+				Detail: "the events were taken, but the journal could not be written, so a crash may have undone " +
+					"it: push them again with the same Idempotency-Key, or look at the graph's counters"}
 		}
 	}
 	return g.host.Store.Kind() != "memory", nil

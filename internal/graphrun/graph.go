@@ -265,13 +265,15 @@ func (g *Graph) supervised(ev supervisor.Event) {
 	}
 	switch ev.Kind {
 	case supervisor.EventWaiting:
-		g.setHealth(reactor.HealthStarting, "restarting", fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
+		g.setHealth(reactor.HealthStarting, "restarting", fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s",
+			ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
 	case supervisor.EventGaveUp:
 		g.setHealth(reactor.HealthFailed, failureCode(ev.Err), reason+"; fix the cause, then restart the graph")
 	}
 	if ev.Kind != supervisor.EventWaiting {
 		g.restarts.count("", &ev)
-		g.host.Log.Warn("graph supervised", "graph", g.ref.Name, "kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
+		g.host.Log.Warn("graph supervised", "graph", g.ref.Name, "kind", string(ev.Kind), "attempt", ev.Attempt,
+			"delay", ev.Delay, "err", ev.Err)
 	}
 	if ev.Durable() {
 		rec := ev.Record(g.ref.Name, g.incarnation())

@@ -30,13 +30,18 @@ func (g *Graph) deliveryGuarantee(i int, durable bool) string {
 	case !durable:
 		return "values are delivered when their epoch is committed, each once while the daemon runs"
 	case path == reactor.PathCoTransaction:
-		return "values are written to the table by the transaction that commits the state: each exactly once, also after a crash"
+		return "values are written to the table by the transaction that commits the state: each exactly once, also " +
+			"after a crash"
 	case path == reactor.PathOutbox:
-		return "values are committed with the state and delivered afterwards, in order, none lost; after a crash some may be sent again with the same firing id, so a receiver that drops ids it has seen gets each value once"
+		return "values are committed with the state and delivered afterwards, in order, none lost; after a crash " +
+			"some may be sent again with the same firing id, so a receiver that drops ids it has seen gets each " +
+			"value once"
 	case g.unit.Spec.Durability.Mode == "journal":
-		return "values are written once their epoch is in the journal, none lost; after a crash some may be written again with the same firing id, so a receiver that drops ids it has seen gets each value once"
+		return "values are written once their epoch is in the journal, none lost; after a crash some may be written " +
+			"again with the same firing id, so a receiver that drops ids it has seen gets each value once"
 	}
-	return "values are written when their epoch ends, before they are durable: after a crash epochs since the last checkpoint may run again and write their values again"
+	return "values are written when their epoch ends, before they are durable: after a crash epochs since the last " +
+		"checkpoint may run again and write their values again"
 }
 
 // stateGuarantee says what a crash does to the graph's state, and whether any of it is durable.
@@ -68,12 +73,15 @@ func (g *Graph) stateGuarantee() (sentence string, durable bool) {
 	if polled && declared.Durability.Mode == "journal" {
 		clauses = append(clauses, "a document that was polled and admitted is in the graph's state, also after a crash")
 	} else if polled {
-		clauses = append(clauses, "a document polled after the last checkpoint is polled again after a crash, if it is still there")
+		clauses = append(clauses,
+			"a document polled after the last checkpoint is polled again after a crash, if it is still there")
 	}
 	if lost != "" && declared.Durability.Mode == "journal" {
-		clauses = append(clauses, "each event that was pushed and answered as durable is in the graph's state, also after a crash")
+		clauses = append(clauses,
+			"each event that was pushed and answered as durable is in the graph's state, also after a crash")
 	} else if lost != "" {
-		clauses = append(clauses, lost+" after the last checkpoint (every "+declared.Durability.Interval.String()+") are lost by a crash")
+		clauses = append(clauses, lost+" after the last checkpoint (every "+declared.Durability.Interval.String()+
+			") are lost by a crash")
 	}
 	if read && len(clauses) == 1 {
 		clauses[0] += ", also after a crash"

@@ -135,7 +135,9 @@ func (g *Graph) records(ctx context.Context, before string, key boundary.Key, n 
 		}
 		before = g.firingCursor(last.Incarnation, last.Epoch)
 	}
-	stored, _, err := g.host.Store.Firings(ctx, g.ID(), checkpoint.Query{Limit: n - len(out), Before: before, Key: string(key)})
+	stored, _, err := g.host.Store.Firings(ctx, g.ID(), checkpoint.Query{
+		Limit: n - len(out), Before: before, Key: string(key),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the history: %w", err)
 	}
@@ -193,7 +195,8 @@ func (g *Graph) Firing(ctx context.Context, epoch int64) (api.FiringDetail, erro
 	f, err := g.host.Store.Firing(ctx, g.ID(), epoch)
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return d, &api.Error{Status: http.StatusNotFound, Code: "firing_not_found",
-			Detail: fmt.Sprintf("there is no record of epoch %d: it has not run, or has left the history (history.keep)", epoch)}
+			Detail: fmt.Sprintf(
+				"there is no record of epoch %d: it has not run, or has left the history (history.keep)", epoch)}
 	}
 	if err != nil {
 		return d, fmt.Errorf("read the history: %w", err)

@@ -22,11 +22,16 @@ func (g *Graph) key(text string, must bool) (boundary.Key, error) {
 	parts := g.unit.Spec.KeyParts()
 	switch {
 	case parts == 0 && given:
-		return "", &api.Error{Status: http.StatusUnprocessableEntity, Code: "not_keyed", Detail: "this graph has no keys; leave key out"}
+		return "", &api.Error{
+			Status: http.StatusUnprocessableEntity, Code: "not_keyed", Detail: "this graph has no keys; leave key out",
+		}
 	case parts == 0 || !given && !must:
 		return "", nil
 	case !given:
-		return "", &api.Error{Status: http.StatusUnprocessableEntity, Code: "key_required", Detail: "this graph has a state for each key; say which with key, or --key on the command line"}
+		return "", &api.Error{
+			Status: http.StatusUnprocessableEntity, Code: "key_required",
+			Detail: "this graph has a state for each key; say which with key, or --key on the command line",
+		}
 	}
 	v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: 2 * boundary.MaxKeyBytes}).Decode([]byte(text))
 	if err != nil {
@@ -50,7 +55,9 @@ func (g *Graph) key(text string, must bool) (boundary.Key, error) {
 }
 
 func badKey(err error) error {
-	return &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_key", Detail: "the key cannot be used: " + err.Error()}
+	return &api.Error{
+		Status: http.StatusUnprocessableEntity, Code: "bad_key", Detail: "the key cannot be used: " + err.Error(),
+	}
 }
 
 // or is the key as a text instead, when that is the one that the core has: on the command
@@ -67,7 +74,8 @@ func or(c *reactor.Core, key boundary.Key) boundary.Key {
 
 func errNoKey(key string) error {
 	return &api.Error{Status: http.StatusNotFound, Code: "key_not_found",
-		Detail: "the graph has nothing for this key: nothing arrived for it yet, or it was evicted", Extra: map[string]any{"key": json.RawMessage(key)}}
+		Detail: "the graph has nothing for this key: nothing arrived for it yet, or it was evicted",
+		Extra:  map[string]any{"key": json.RawMessage(key)}}
 }
 
 // lookUp says which key it was that the graph does not have.

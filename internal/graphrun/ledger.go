@@ -45,7 +45,8 @@ func quarantined(head *checkpoint.Head) error {
 	if head.Attempts < MaxAttempts {
 		return nil
 	}
-	return fmt.Errorf("%w: epoch %d was tried %d times after a crash, and each time the process or the reactor died before it was done",
+	return fmt.Errorf("%w: epoch %d was tried %d times after a crash, and each time the process or the reactor died "+
+		"before it was done",
 		errCrashLoop, head.Epoch+1, head.Attempts)
 }
 
@@ -77,7 +78,8 @@ func (g *Graph) recordRecovery(ev checkpoint.RecoveryEvent) {
 	defer g.unrecorded.Unlock()
 	waiting := &g.unrecorded.events
 	if len(*waiting) == maxUnrecorded {
-		g.host.Log.Error("a recovery event was dropped: too many wait for the store", "graph", g.ref.Name, "kind", (*waiting)[0].Kind)
+		g.host.Log.Error("a recovery event was dropped: too many wait for the store", "graph", g.ref.Name, "kind",
+			(*waiting)[0].Kind)
 		*waiting = (*waiting)[1:]
 	}
 	*waiting = append(*waiting, ev)
@@ -100,7 +102,8 @@ func (g *Graph) writeRecovery() {
 		err := g.host.Store.AddRecoveryEvent(ctx, g.ID(), (*waiting)[0])
 		cancel()
 		if err != nil {
-			g.host.Log.Warn("a recovery event waits for the store", "graph", g.ref.Name, "kind", (*waiting)[0].Kind, "waiting", len(*waiting), "err", err)
+			g.host.Log.Warn("a recovery event waits for the store", "graph", g.ref.Name, "kind", (*waiting)[0].Kind,
+				"waiting", len(*waiting), "err", err)
 			return
 		}
 		*waiting = (*waiting)[1:]

@@ -31,7 +31,8 @@ type Metrics struct {
 // Metrics reads the graph, without waiting for it: a reactor that is stuck shows what it last said.
 func (g *Graph) Metrics(ctx context.Context) Metrics {
 	out := Metrics{
-		Summary: g.Summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{}, Restarts: g.restarts.all(),
+		Summary: g.Summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{},
+		Restarts: g.restarts.all(),
 	}
 	g.mu.Lock()
 	r := g.run

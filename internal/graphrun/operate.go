@@ -49,13 +49,22 @@ func (g *Graph) refusal(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, reactor.ErrState):
-		return &api.Error{Status: http.StatusConflict, Code: "state_forbids", Detail: "the graph's state forbids this command; see its health"}
+		return &api.Error{
+			Status: http.StatusConflict, Code: "state_forbids",
+			Detail: "the graph's state forbids this command; see its health",
+		}
 	case errors.Is(err, reactor.ErrNotPaused):
 		return &api.Error{Status: http.StatusConflict, Code: "not_paused", Detail: err.Error()}
 	case errors.Is(err, live.ErrStopped):
-		return &api.Error{Status: http.StatusConflict, Code: "graph_not_running", Detail: "the graph has just stopped; look at its health"}
+		return &api.Error{
+			Status: http.StatusConflict, Code: "graph_not_running",
+			Detail: "the graph has just stopped; look at its health",
+		}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &api.Error{Status: http.StatusGatewayTimeout, Code: "command_timeout", Detail: "the graph did not come to an epoch boundary in time; try again, or look at its health"}
+		return &api.Error{
+			Status: http.StatusGatewayTimeout, Code: "command_timeout",
+			Detail: "the graph did not come to an epoch boundary in time; try again, or look at its health",
+		}
 	}
 	return err
 }
@@ -74,7 +83,10 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 			return api.FireResult{}, err
 		}
 	default:
-		return api.FireResult{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "unknown_mode", Detail: fmt.Sprintf("mode %q is neither force nor with", req.Mode)}
+		return api.FireResult{}, &api.Error{
+			Status: http.StatusUnprocessableEntity, Code: "unknown_mode",
+			Detail: fmt.Sprintf("mode %q is neither force nor with", req.Mode),
+		}
 	}
 	var res reactor.FireResult
 	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) (err error) {
@@ -89,7 +101,9 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 		return api.FireResult{}, lookUp(err, key)
 	}
 	r.refresh(ctx)
-	out := api.FireResult{Epoch: res.Epoch, OK: res.Err == "", Cause: res.Cause.String(), Outputs: map[string]json.RawMessage{}}
+	out := api.FireResult{
+		Epoch: res.Epoch, OK: res.Err == "", Cause: res.Cause.String(), Outputs: map[string]json.RawMessage{},
+	}
 	if res.Err != "" {
 		out.Error = &res.Err
 	}
@@ -106,7 +120,10 @@ func (g *Graph) injected(cache map[string]json.RawMessage) ([]boundary.Value, er
 		return nil, err
 	}
 	if len(cache) == 0 {
-		return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "empty_cache", Detail: "cache names no input; give at least one value", Extra: map[string]any{"declared": g.inputNames()}}
+		return nil, &api.Error{
+			Status: http.StatusUnprocessableEntity, Code: "empty_cache",
+			Detail: "cache names no input; give at least one value", Extra: map[string]any{"declared": g.inputNames()},
+		}
 	}
 	values := make([]boundary.Value, len(g.unit.Programs))
 	names := make([]string, 0, len(cache))
@@ -118,14 +135,19 @@ func (g *Graph) injected(cache map[string]json.RawMessage) ([]boundary.Value, er
 		i, err := g.accumulator(name)
 		if err != nil {
 			return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "unknown_input",
-				Detail: fmt.Sprintf("the graph has no input %q", name), Extra: map[string]any{"declared": g.inputNames()}}
+				Detail: fmt.Sprintf("the graph has no input %q", name), Extra: map[string]any{
+					"declared": g.inputNames(),
+				}}
 		}
 		v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: g.host.MaxEventBytes}).Decode(cache[name])
 		if err == nil {
 			err = g.unit.InputType(i).Accepts(v)
 		}
 		if err != nil {
-			return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_value", Detail: fmt.Sprintf("the value for %q does not fit: %v", name, err)}
+			return nil, &api.Error{
+				Status: http.StatusUnprocessableEntity, Code: "bad_value",
+				Detail: fmt.Sprintf("the value for %q does not fit: %v", name, err),
+			}
 		}
 		values[i] = v
 	}
@@ -152,7 +174,9 @@ func (g *Graph) accumulator(name string) (int, error) {
 		}
 	}
 	return 0, &api.Error{Status: http.StatusNotFound, Code: "accumulator_not_found",
-		Detail: fmt.Sprintf("graph %s has no accumulator %q", g.ref.Name, name), Extra: map[string]any{"declared": g.inputNames()}}
+		Detail: fmt.Sprintf("graph %s has no accumulator %q", g.ref.Name, name), Extra: map[string]any{
+			"declared": g.inputNames(),
+		}}
 }
 
 // Pause stops the evaluation. It is durable before it is answered (W27).
@@ -166,7 +190,8 @@ func (g *Graph) Resume(ctx context.Context, _ string) (api.GraphSummary, error) 
 }
 
 // durably carries out a command and answers when a checkpoint covers it.
-func (g *Graph) durably(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (api.GraphSummary, error) {
+func (g *Graph) durably(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (
+	api.GraphSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	r, err := g.command(ctx, do)
@@ -190,7 +215,9 @@ func (g *Graph) notDurable(err error) error {
 // Step runs up to n epochs by the normal criteria while paused.
 func (g *Graph) Step(ctx context.Context, n int) (api.GraphSummary, error) {
 	if n < 1 || n > 1_000_000 {
-		return api.GraphSummary{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_step", Detail: "n must be between 1 and 1,000,000"}
+		return api.GraphSummary{}, &api.Error{
+			Status: http.StatusUnprocessableEntity, Code: "bad_step", Detail: "n must be between 1 and 1,000,000",
+		}
 	}
 	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error { return r.Step(ctx, n) })
 	if err != nil {
@@ -259,7 +286,9 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 		return api.GraphSummary{}, err
 	}
 	r.accs[i].operator.Restart()
-	return g.after(ctx, func(s *api.GraphSummary) bool { return accumulator.Health(s.Accumulators[i].Health).Healthy() }), nil
+	return g.after(ctx, func(s *api.GraphSummary) bool {
+		return accumulator.Health(s.Accumulators[i].Health).Healthy()
+	}), nil
 }
 
 // forgive clears the crash ledger of a graph that is not running: the operator says that

@@ -36,7 +36,11 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	}
 	out, err := g.mailboxes[i].Push(ctx, batch)
 	if errors.Is(err, pump.ErrClosed) {
-		return api.PushResult{}, &api.Error{Status: http.StatusServiceUnavailable, Code: "graph_stopping", Detail: fmt.Sprintf("graph %s is being stopped; nothing after the first %d events was taken", g.ref.Name, out.Taken)}
+		return api.PushResult{}, &api.Error{
+			Status: http.StatusServiceUnavailable, Code: "graph_stopping",
+			Detail: fmt.Sprintf("graph %s is being stopped; nothing after the first %d events was taken", g.ref.Name,
+				out.Taken),
+		}
 	}
 	if err != nil {
 		return api.PushResult{}, err

@@ -26,7 +26,8 @@ func (g *Graph) confirmed(confirm, what string) error {
 // node values, positions and books. Its declaration, history, dead letters, numbers of
 // epochs and a pause stay. Sources begin anew.
 func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphSummary, error) {
-	if err := g.confirmed(confirm, "a reset takes all state from the graph, and its sources are read from the beginning"); err != nil {
+	if err := g.confirmed(confirm,
+		"a reset takes all state from the graph, and its sources are read from the beginning"); err != nil {
 		return api.GraphSummary{}, err
 	}
 	g.mu.Lock()
@@ -46,8 +47,10 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 	}
 	err := g.dropState(ctx)
 	if err == nil {
-		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph", Kind: "state_reset",
-			Reason: by + " took all state from the graph; it begins anew", Outcome: "restarted", Incarnation: g.incarnation()})
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",
+			Kind:   "state_reset",
+			Reason: by + " took all state from the graph; it begins anew", Outcome: "restarted",
+			Incarnation: g.incarnation()})
 	}
 	g.Start(life)
 	sum := g.after(ctx, func(s *api.GraphSummary) bool { // until its run has begun it is still what it was: stopped
@@ -63,7 +66,8 @@ func (g *Graph) dropState(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take the graph's state: %w", err)
 	}
-	c := checkpoint.Commit{ID: g.ID(), Fence: head.Fence, Seq: head.Seq + 1, Epoch: head.Epoch, At: time.Now().UTC(), Meta: reactor.Blank(head.Meta), JournalTo: head.Journal, Proven: true}
+	c := checkpoint.Commit{ID: g.ID(), Fence: head.Fence, Seq: head.Seq + 1, Epoch: head.Epoch, At: time.Now().UTC(),
+		Meta: reactor.Blank(head.Meta), JournalTo: head.Journal, Proven: true}
 	if g.unit != nil {
 		c.KeepFirings = g.unit.Spec.History.Keep
 	}
@@ -106,7 +110,9 @@ func (g *Graph) Rewind(ctx context.Context, name, position, confirm, by string) 
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	return g.after(ctx, func(s *api.GraphSummary) bool { return accumulator.Health(s.Accumulators[i].Health).Healthy() }), nil
+	return g.after(ctx, func(s *api.GraphSummary) bool {
+		return accumulator.Health(s.Accumulators[i].Health).Healthy()
+	}), nil
 }
 
 func orStart(ps []boundary.Position) string {

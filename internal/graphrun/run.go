@@ -78,7 +78,8 @@ func (g *Graph) once(ctx context.Context, _ int) error {
 		if t.Holds() || ctx.Err() != nil {
 			break
 		}
-		g.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", g.ref.Name, "tenant", g.ref.Tenant, "epoch", r.reactor.Core.Epoch())
+		g.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", g.ref.Name,
+			"tenant", g.ref.Tenant, "epoch", r.reactor.Core.Epoch())
 	}
 	if err == nil && ctx.Err() != nil {
 		g.yield()
@@ -109,8 +110,11 @@ func (g *Graph) load(ctx context.Context, t *lease.Term) (*run, error) {
 	g.last.Incarnation = head.Incarnation
 	g.mu.Unlock()
 	if head.UncleanStarts > 1 {
-		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph", Kind: "unclean_start", Attempt: head.UncleanStarts - 1,
-			Reason:  fmt.Sprintf("the process before did not stop cleanly; the graph goes on from its checkpoint of epoch %d", head.Epoch),
+		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",
+			Kind: "unclean_start", Attempt: head.UncleanStarts - 1,
+			Reason: fmt.Sprintf(
+				"the process before did not stop cleanly; the graph goes on from its checkpoint of epoch %d",
+				head.Epoch),
 			Outcome: "restarted", Incarnation: head.Incarnation})
 	}
 	if err := quarantined(&head); err != nil {
@@ -133,7 +137,8 @@ func (g *Graph) load(ctx context.Context, t *lease.Term) (*run, error) {
 }
 
 // build makes the pieces of a run around the restored core.
-func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []sink.Sink, t *lease.Term) (*run, error) {
+func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.UUID, sinks []sink.Sink, t *lease.Term) (
+	*run, error) {
 	depths, err := g.host.Store.OutboxDepths(ctx, g.ID())
 	if err != nil {
 		return nil, err
@@ -149,8 +154,9 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	}
 	g.routing.Store(&cfg.Routes)
 	declared := g.unit.Spec
-	r := &run{g: g, term: t, head: head, inbox: live.NewInbox(g.unit.Lanes()), writers: make([]*live.Writer, len(sinks)),
-		gaveUp: make(chan error, len(g.unit.Programs)+1)}
+	r := &run{g: g, term: t, head: head, inbox: live.NewInbox(g.unit.Lanes()),
+		writers: make([]*live.Writer, len(sinks)),
+		gaveUp:  make(chan error, len(g.unit.Programs)+1)}
 	for i, in := range core.Look().Inputs {
 		if declared.Accumulators[i].Strategy != "latest" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
@@ -173,10 +179,12 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	}
 	d := declared.Durability
 	r.reactor = live.New(live.Options{
-		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.host.Store, Journal: g.host.Store, Ledger: g.host.Store, Head: head,
+		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.host.Store, Journal: g.host.Store,
+		Ledger: g.host.Store, Head: head,
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
-		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror, Flush: r.flush,
-		Hold: g.isHeld(), Epochs: g.host.Gate, Careful: g.host.Careful,
+		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror,
+		Flush: r.flush,
+		Hold:  g.isHeld(), Epochs: g.host.Gate, Careful: g.host.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.host.Fail,
 		Log: g.host.Log.With("graph", g.ref.Name, "tenant", g.ref.Tenant),
 	})
@@ -213,7 +221,8 @@ func (r *run) newWriter(i int, sink sink.Sink) *live.Writer {
 }
 
 // storedWriter makes the writer of output i, to begin with what the store has for it.
-func (r *run) storedWriter(ctx context.Context, i int, sink sink.Sink, depths []checkpoint.OutboxDepth, core *reactor.Core) (*live.Writer, error) {
+func (r *run) storedWriter(ctx context.Context, i int, sink sink.Sink, depths []checkpoint.OutboxDepth,
+	core *reactor.Core) (*live.Writer, error) {
 	cfg := r.writerConfig(i, sink)
 	if err := r.g.stored(ctx, i, &cfg, core, depths); err != nil {
 		return nil, err
@@ -223,7 +232,9 @@ func (r *run) storedWriter(ctx context.Context, i int, sink sink.Sink, depths []
 
 func (r *run) writerConfig(i int, sink sink.Sink) live.WriterConfig {
 	o := &r.g.unit.Spec.Outputs[i]
-	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() { r.reactor.Room() }, Owned: r.owned, Fail: r.g.host.Fail,
+	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() {
+		r.reactor.Room()
+	}, Owned: r.owned, Fail: r.g.host.Fail,
 		Retry: live.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
@@ -251,7 +262,8 @@ func (r *run) attach(ctx context.Context) {
 		w := r.newWriter(i, r.g.host.Feeds.Relay(r.g.ref, name, nil))
 		// The group is asked on the reactor's goroutine: it does not end before the reactor has.
 		err := r.reactor.Attach(ctx, i, w, func() {
-			r.flushed.Go(context.WithoutCancel(ctx), "output/"+name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
+			r.flushed.Go(context.WithoutCancel(ctx), "output/"+name,
+				func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
 		})
 		if err != nil {
 			return // the run is ending; the next one begins with a writer
@@ -277,10 +289,13 @@ func (r *run) live(ctx context.Context, t *lease.Term) error {
 	defer g.retire(r)
 	for i := range g.unit.Spec.Outputs {
 		if w := r.writerOf(i); w != nil {
-			writers.Go(after, "output/"+g.unit.Spec.Outputs[i].Name, func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
+			writers.Go(after, "output/"+g.unit.Spec.Outputs[i].Name,
+				func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
 		}
 	}
-	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error { return r.reactor.Run(ctx) })
+	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error {
+		return r.reactor.Run(ctx)
+	})
 	if err := r.reactor.Start(after); err != nil && !errors.Is(err, live.ErrStopped) {
 		return err
 	}
@@ -349,7 +364,8 @@ func stuckOnly(err error) error {
 // flush waits until the writers have delivered what is queued.
 func (r *run) flush(ctx context.Context) {
 	if err := r.flushed.WaitContext(ctx); err != nil {
-		r.g.host.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.g.ref.Name, "err", err)
+		r.g.host.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.g.ref.Name,
+			"err", err)
 	}
 }
 

@@ -34,8 +34,10 @@ func (g *Graph) SkipLost(ctx context.Context, name, by string) (api.SkipResult, 
 	}
 	to, gaps, err := r.gaps(ctx, r.accs[i], from)
 	if err != nil {
-		why := fmt.Sprintf("it cannot be seen where accumulator %s could go on: %v; nothing is changed, try again", name, err)
-		return api.SkipResult{}, &api.Error{Status: http.StatusServiceUnavailable, Code: "source_unreachable", Detail: why}
+		why := fmt.Sprintf("it cannot be seen where accumulator %s could go on: %v; nothing is changed, try again",
+			name, err)
+		return api.SkipResult{}, &api.Error{Status: http.StatusServiceUnavailable, Code: "source_unreachable",
+			Detail: why}
 	}
 	err = r.goOn(ctx, i, to, "gap_skipped", func([]boundary.Position) string {
 		return by + " let it go on behind the gap: " + describeGaps(gaps)

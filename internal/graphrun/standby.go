@@ -54,7 +54,10 @@ func (g *Graph) setOwner(owner string) {
 
 // standbyError refuses what only the graph's owner can do. g.mu is held.
 func (g *Graph) standbyError(status int) error {
-	e := &api.Error{Status: status, Code: "graph_standby", Detail: fmt.Sprintf("graph %s stands by here: %s", g.ref.Name, detail(g.reason, ""))}
+	e := &api.Error{
+		Status: status, Code: "graph_standby", Detail: fmt.Sprintf("graph %s stands by here: %s", g.ref.Name,
+			detail(g.reason, "")),
+	}
 	if g.owner != "" {
 		e.Extra = map[string]any{"owner": g.owner}
 	}

@@ -44,11 +44,15 @@ func (r *run) stuck(now time.Time) *api.Reason {
 	took := now.Sub(since).Round(100 * time.Millisecond)
 	epoch := r.reactor.View().Epoch
 	if limit := r.g.unit.Spec.Reactor.EpochTimeout; limit > 0 && took > limit+stuckGrace {
-		return &api.Reason{Code: "stuck_node", Detail: fmt.Sprintf("a node of an epoch after %d has run for %v and does not heed "+
-			"epoch_timeout (%v); fix the function, then restart the graph or delete it: what it still does is dropped", epoch, took, limit)}
+		return &api.Reason{Code: "stuck_node",
+			Detail: fmt.Sprintf("a node of an epoch after %d has run for %v and does not heed "+
+				"epoch_timeout (%v); fix the function, then restart the graph or delete it: what it still does is "+
+				"dropped",
+				epoch, took, limit)}
 	}
 	return &api.Reason{Code: "reactor_busy",
-		Detail: fmt.Sprintf("the reactor has been in its epochs for %v; what is shown is from before, epoch %d", took, epoch)}
+		Detail: fmt.Sprintf("the reactor has been in its epochs for %v; what is shown is from before, epoch %d", took,
+			epoch)}
 }
 
 // stuckGrace is how long after epoch_timeout an epoch may go on before its node counts as stuck.
@@ -117,7 +121,9 @@ func (g *Graph) identify(s *api.GraphSummary) {
 		s.Outputs = []api.OutputSummary{}
 		for i := range g.unit.Spec.Outputs {
 			o := &g.unit.Spec.Outputs[i]
-			s.Outputs = append(s.Outputs, api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: g.path(i).String()})
+			s.Outputs = append(s.Outputs, api.OutputSummary{
+				Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: g.path(i).String(),
+			})
 		}
 	}
 	s.Description = g.unit.Spec.Description
@@ -162,7 +168,8 @@ func (r *run) accumulator(i int, in *reactor.InputView) api.AccumulatorSummary {
 	s := r.g.declared(i)
 	s.Health, s.HealthReason, s.Dirty = string(in.Health), api.ReasonOf(in.Code, in.Detail), in.Dirty
 	s.Depth, s.DepthBytes, s.Counters = in.Depth, in.DepthBytes, api.Counters(in.Books)
-	s.Position, s.LastEventAt, s.Incarnation = describePositions(in.Positions), timePtr(in.LastEventAt), r.head.Incarnation
+	s.Position, s.LastEventAt, s.Incarnation = describePositions(in.Positions), timePtr(in.LastEventAt),
+		r.head.Incarnation
 	s.SecondsToFull = r.g.rates.secondsToFull(r, i)
 	ar := r.accs[i]
 	ar.mu.Lock()
@@ -177,7 +184,8 @@ func (r *run) accumulator(i int, in *reactor.InputView) api.AccumulatorSummary {
 
 func (r *run) output(i int, v *reactor.View) api.OutputSummary {
 	o := &r.g.unit.Spec.Outputs[i]
-	s := api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: r.g.path(i).String(), Emitted: v.Emitted[i]}
+	s := api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: r.g.path(i).String(),
+		Emitted: v.Emitted[i]}
 	oldest := v.HeldSince[i]
 	if w := r.writerOf(i); w != nil {
 		st := w.Status()
@@ -232,7 +240,8 @@ func (g *Graph) Accumulator(ctx context.Context, name string) (api.AccumulatorDe
 func (g *Graph) declared(i int) api.AccumulatorSummary {
 	a := &g.unit.Spec.Accumulators[i]
 	return api.AccumulatorSummary{
-		Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy, Triggers: a.Triggers(&g.unit.Spec.Reactor),
-		Health: string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
+		Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy,
+		Triggers: a.Triggers(&g.unit.Spec.Reactor),
+		Health:   string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
 	}
 }

@@ -158,12 +158,14 @@ func (g *Graph) prove(ctx context.Context, before map[string]bool) error {
 		return nil
 	}
 	return &api.Error{Status: http.StatusFailedDependency, Code: "update_failed",
-		Detail: fmt.Sprintf("the graph cannot start under the new declaration: %s; fix that and apply again; until then revision %d runs on", why, g.decl.Revision)}
+		Detail: fmt.Sprintf("the graph cannot start under the new declaration: %s; fix that and apply again; until "+
+			"then revision %d runs on", why, g.decl.Revision)}
 }
 
 // trouble is why a held run does not come up, or whether that is still open.
 func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string, pending bool) {
-	if s.Health == string(reactor.HealthFailed) || s.Health == string(reactor.HealthStopped) || s.HealthReason != nil && s.HealthReason.Code == "restarting" {
+	if s.Health == string(reactor.HealthFailed) || s.Health == string(reactor.HealthStopped) ||
+		s.HealthReason != nil && s.HealthReason.Code == "restarting" {
 		return detail(s.HealthReason, s.Health), false
 	}
 	pending = s.Health == string(reactor.HealthStarting)
@@ -301,5 +303,8 @@ func (g *Graph) Updated(kind, origin, detail string, ok bool) {
 	if !ok {
 		outcome = "failed"
 	}
-	g.recordRecovery(checkpoint.RecoveryEvent{At: now, Graph: g.ref.Name, Component: "graph", Kind: kind, Reason: detail, Outcome: outcome, Incarnation: g.incarnation()})
+	g.recordRecovery(checkpoint.RecoveryEvent{
+		At: now, Graph: g.ref.Name, Component: "graph", Kind: kind, Reason: detail, Outcome: outcome,
+		Incarnation: g.incarnation(),
+	})
 }

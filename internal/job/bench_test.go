@@ -30,7 +30,8 @@ func BenchmarkMapAndFilter(b *testing.B) {
 	}
 	var data bytes.Buffer
 	for i := range b.N {
-		fmt.Fprintf(&data, `{"symbol":"SYM%03d","bid":101.25,"ask":101.%d,"ts":%d}`+"\n", i%100, 26+i%2, 1700000000000+i)
+		fmt.Fprintf(&data, `{"symbol":"SYM%03d","bid":101.25,"ask":101.%d,"ts":%d}`+"\n", i%100, 26+i%2,
+			1700000000000+i)
 	}
 	r, err := file.NewReader(&data, file.ReaderConfig{Format: "ndjson"})
 	if err != nil {

@@ -13,7 +13,8 @@ func tellLate(input string, l *accumulator.Lateness) string {
 	text := fmt.Sprintf("%d late events of %s were dropped; furthest behind was event %d, of %s",
 		l.Events, input, l.Worst, l.WorstAt.Format(time.RFC3339Nano))
 	if l.Mover > 0 {
-		text += fmt.Sprintf(", when event %d, of %s, had moved the watermark", l.Mover, l.MoverAt.Format(time.RFC3339Nano))
+		text += fmt.Sprintf(", when event %d, of %s, had moved the watermark", l.Mover,
+			l.MoverAt.Format(time.RFC3339Nano))
 	}
 	return text
 }

@@ -50,8 +50,9 @@ func TestM3LateInput(t *testing.T) {
 		reactor, keys string
 		epochs        int64
 	}{
-		"without keys": {"reactor: { strategy: latest }", "null null null null null", 4}, /* the first window and the first late event are of one instant */
-		"with keys":    {"reactor: { strategy: sequential, key: page }", `"a" "c" "a" "b" "b"`, 5},
+		"without keys": {"reactor: { strategy: latest }", "null null null null null", 4},
+		/* the first window and the first late event are of one instant */
+		"with keys": {"reactor: { strategy: sequential, key: page }", `"a" "c" "a" "b" "b"`, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,10 +74,14 @@ func TestM3LateInput(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []string{
-				`"windows" {"end":"1970-01-01T00:00:10.000Z","key":"a","page":"a","start":"1970-01-01T00:00:00.000Z","total":10}`,
-				`"raw" {"n":30,"page":"c"}`, `"missed" {"n":30,"page":"c"}`, `"raw" {"n":40,"page":"a"}`, `"missed" {"n":40,"page":"a"}`,
-				`"windows" {"end":"1970-01-01T00:00:20.000Z","key":"b","page":"b","start":"1970-01-01T00:00:10.000Z","total":20}`,
-				`"windows" {"end":"1970-01-01T00:00:40.000Z","key":"b","page":"b","start":"1970-01-01T00:00:30.000Z","total":50}`,
+				`"windows" {"end":"1970-01-01T00:00:10.000Z","key":"a","page":"a",` +
+					`"start":"1970-01-01T00:00:00.000Z","total":10}`,
+				`"raw" {"n":30,"page":"c"}`, `"missed" {"n":30,"page":"c"}`, `"raw" {"n":40,"page":"a"}`,
+				`"missed" {"n":40,"page":"a"}`,
+				`"windows" {"end":"1970-01-01T00:00:20.000Z","key":"b","page":"b",` +
+					`"start":"1970-01-01T00:00:10.000Z","total":20}`,
+				`"windows" {"end":"1970-01-01T00:00:40.000Z","key":"b","page":"b",` +
+					`"start":"1970-01-01T00:00:30.000Z","total":50}`,
 			}
 			var got, keys []string
 			for line := range strings.Lines(out.String()) {

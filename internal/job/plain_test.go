@@ -71,22 +71,27 @@ func randomGraph(r *rand.Rand) string {
 	b.WriteString("graph: random\naccumulators:\n")
 	for _, name := range []string{"a", "b"} {
 		fmt.Fprintf(&b, "  %s:\n    source: { file: { path: %s.ndjson } }\n", name, name)
-		b.WriteString(pick(r, "", "", "    where: 'event.n > 3'\n", "    where: 'event?.s != \"x\"'\n", "    where: '(event?.sub)?.k ?? true'\n"))
-		b.WriteString(pick(r, "", "", "    emit: { n: 'event.n', s: 'event?.s', sub: 'event.n', list: '[event?.list]' }\n",
-			"    emit: { n: 'event.n * 2', s: '1', sub: 'event?.sub', list: 'event?.list' }\n",
-			"    emit: { n: 'event.n', s: 'event', sub: '1', list: '[event]' }\n", "    emit: 'event'\n",
-			`    emit: '{"n": event.n, "s": 1, "sub": [event?.sub, event?.s], "list": [event]}'`+"\n"))
+		b.WriteString(pick(r, "", "", "    where: 'event.n > 3'\n", "    where: 'event?.s != \"x\"'\n",
+			"    where: '(event?.sub)?.k ?? true'\n"))
+		b.WriteString(
+			pick(r, "", "", "    emit: { n: 'event.n', s: 'event?.s', sub: 'event.n', list: '[event?.list]' }\n",
+				"    emit: { n: 'event.n * 2', s: '1', sub: 'event?.sub', list: 'event?.list' }\n",
+				"    emit: { n: 'event.n', s: 'event', sub: '1', list: '[event]' }\n", "    emit: 'event'\n",
+				`    emit: '{"n": event.n, "s": 1, "sub": [event?.sub, event?.s], "list": [event]}'`+"\n"))
 		b.WriteString(pick(r, "", "", "", "    strategy: latest\n"))
 		if r.IntN(4) == 0 {
-			fmt.Fprintf(&b, "    time: event.n * 10000\n    window:\n      tumbling: 20s\n      lateness: 10s\n      aggregate:\n        n: count()\n        s: max(event.n)\n        sub: %s\n        list: %s\n",
+			fmt.Fprintf(&b, "    time: event.n * 10000\n    window:\n      tumbling: 20s\n      lateness: 10s\n     "+
+				" aggregate:\n        n: count()\n        s: max(event.n)\n        sub: %s\n        list: %s\n",
 				pick(r, "last(event?.sub)", "first(event)"), pick(r, "collect(event, 3)", "collect([event.n], 9)"))
 		}
 	}
 	fmt.Fprintf(&b, "reactor: { when: %s, strategy: sequential }\n", pick(r, "any", "all"))
 	b.WriteString("nodes:\n")
 	fmt.Fprintf(&b, "  sum: { expr: 'a.n + (b?.n ?? 0)', on_error: %s }\n", pick(r, "fail_epoch", "skip", "last_good"))
-	fmt.Fprintf(&b, "  pair: { event: %s, expr: '%s' }\n", pick(r, "true", "false"), pick(r, "[a, b?.s]", "{\"x\": a?.s, \"y\": b}", "a?.n", "len(a?.list ?? [])"))
-	b.WriteString("outputs:\n  sums: { from: sum, sink: { stdout: {} } }\n  pairs: { from: pair, sink: { stdout: {} } }\n")
+	fmt.Fprintf(&b, "  pair: { event: %s, expr: '%s' }\n", pick(r, "true", "false"),
+		pick(r, "[a, b?.s]", "{\"x\": a?.s, \"y\": b}", "a?.n", "len(a?.list ?? [])"))
+	b.WriteString(
+		"outputs:\n  sums: { from: sum, sink: { stdout: {} } }\n  pairs: { from: pair, sink: { stdout: {} } }\n")
 	b.WriteString(pick(r, "", "  raw: { from: a, sink: { stdout: {} } }\n"))
 	return b.String()
 }
@@ -97,7 +102,8 @@ func randomEvents(r *rand.Rand) string {
 	for range 5 + r.IntN(30) {
 		n := r.IntN(8)
 		b.WriteString(pick(r,
-			fmt.Sprintf(`{"n":%d}`, n), fmt.Sprintf(`{"n":%d,"s":"x"}`, n), fmt.Sprintf(`{"s":"y\u00e9\n","n":%d.5}`, n),
+			fmt.Sprintf(`{"n":%d}`, n), fmt.Sprintf(`{"n":%d,"s":"x"}`, n), fmt.Sprintf(`{"s":"y\u00e9\n","n":%d.5}`,
+				n),
 			fmt.Sprintf(`{"n":%d,"sub":{"k":%t,"n":[%d]},"list":[1,{"q":"\t"}]}`, n, n%2 == 0, n),
 			fmt.Sprintf(`{ "n" : %d , "s" : "spaced" }`, n), `{"n":"text"}`, `{"s":null}`, `{"n":1`, `7`, `{}`, ""))
 		b.WriteByte('\n')

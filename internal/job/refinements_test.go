@@ -31,7 +31,9 @@ func rows(t *testing.T, declaration string, inputs ...string) string {
 		readers = append(readers, r)
 	}
 	var out bytes.Buffer
-	if _, err := job.Run(context.Background(), job.Config{Unit: u, Inputs: readers, Sinks: []sink.Sink{stdout.NewOutput(&out).Sink()}}); err != nil {
+	if _, err := job.Run(context.Background(), job.Config{
+		Unit: u, Inputs: readers, Sinks: []sink.Sink{stdout.NewOutput(&out).Sink()},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -91,9 +93,13 @@ func TestM9PublishedPushGroups(t *testing.T) {
 	if want := "[99.99,100,100.02]\n[99.99,100,100.03]"; got != want {
 		t.Errorf("without a group:\n%s\nwant\n%s", got, want)
 	}
-	fourLooks := [7]time.Duration{0, 100 * ms, 10 * time.Second, 20 * time.Second, 30 * time.Second, 30*time.Second + 100*ms, 30*time.Second + 200*ms}
+	fourLooks := [7]time.Duration{
+		0, 100 * ms, 10 * time.Second, 20 * time.Second, 30 * time.Second, 30*time.Second + 100*ms,
+		30*time.Second + 200*ms,
+	}
 	got = rows(t, declareMarket(", sync_group: feed"), wire(fourLooks)...)
-	want := "[100.01,100.02,null]\n[100.01,100.03,100.02]\n[99.97,100.03,100.02]\n[99.99,100.03,100.03]\n[99.99,100,100.03]"
+	want := "[100.01,100.02,null]\n[100.01,100.03,100.02]\n[99.97,100.03,100.02]\n[99.99,100.03,100.03]\n[99.99,100," +
+		"100.03]"
 	if got != want {
 		t.Errorf("in a group, four looks:\n%s\nwant\n%s", got, want)
 	}
@@ -107,7 +113,9 @@ func TestM9PublishedPushModes(t *testing.T) {
 {"at":1000,"v":3}
 {"at":2000,"v":4}
 `
-	for strategy, want := range map[string]string{"latest": "3\n4", "sequential": "1\n2\n3\n4", "burst": "[1,2,3]\n[4]"} {
+	for strategy, want := range map[string]string{
+		"latest": "3\n4", "sequential": "1\n2\n3\n4", "burst": "[1,2,3]\n[4]",
+	} {
 		got := rows(t, `graph: modes
 accumulators:
   tick: { source: { file: { path: tick.ndjson } }, time: event.at, emit: event.v, strategy: `+strategy+` }
@@ -160,9 +168,10 @@ func TestM8TimersInRun(t *testing.T) {
 {"at":"2026-01-01T00:00:03.2Z","v":3}
 `
 	for criteria, want := range map[string]string{
-		"when: any, every: 1s":      `["2026-01-01T00:00:01.000Z",2]` + "\n" + `["2026-01-01T00:00:04.000Z",3]`,
-		"when: any, debounce: 1s":   `["2026-01-01T00:00:01.700Z",2]` + "\n" + `["2026-01-01T00:00:04.200Z",3]`,
-		"when: any, rate_limit: 2s": `["2026-01-01T00:00:00.500Z",1]` + "\n" + `["2026-01-01T00:00:02.500Z",2]` + "\n" + `["2026-01-01T00:00:04.500Z",3]`,
+		"when: any, every: 1s":    `["2026-01-01T00:00:01.000Z",2]` + "\n" + `["2026-01-01T00:00:04.000Z",3]`,
+		"when: any, debounce: 1s": `["2026-01-01T00:00:01.700Z",2]` + "\n" + `["2026-01-01T00:00:04.200Z",3]`,
+		"when: any, rate_limit: 2s": `["2026-01-01T00:00:00.500Z",1]` + "\n" + `["2026-01-01T00:00:02.500Z",2]` + "\n" +
+			`["2026-01-01T00:00:04.500Z",3]`,
 	} {
 		got := rows(t, `graph: timers
 accumulators:

@@ -64,7 +64,8 @@ type Stats struct {
 type InputMissing struct{ Accumulator, Source string }
 
 func (e *InputMissing) Error() string {
-	return fmt.Sprintf("input_missing: accumulator %s reads from its %s source; give it a file with --input %s=PATH", e.Accumulator, e.Source, e.Accumulator)
+	return fmt.Sprintf("input_missing: accumulator %s reads from its %s source; give it a file with --input %s=PATH",
+		e.Accumulator, e.Source, e.Accumulator)
 }
 
 // batchSize is how many messages of one output are delivered at once.
@@ -103,7 +104,10 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 		}
 	}
 	start := Start()
-	r := &runner{cfg: cfg, ctx: ctx, start: start, heads: make([]head, len(cfg.Inputs)), out: make([][]sink.Message, len(cfg.Sinks))}
+	r := &runner{
+		cfg: cfg, ctx: ctx, start: start, heads: make([]head, len(cfg.Inputs)),
+		out: make([][]sink.Message, len(cfg.Sinks)),
+	}
 	for _, p := range cfg.Unit.Programs {
 		if p.HasTime() {
 			r.timed, start = true, time.Time{} // begin sets the clock to the first event
@@ -307,7 +311,8 @@ func (r *runner) stretch(at []int, o int) int {
 	for end < len(r.out[o]) {
 		epoch := r.out[o][end].Epoch
 		for other := range r.out {
-			if other != o && at[other] < len(r.out[other]) && (r.out[other][at[other]].Epoch < epoch || r.out[other][at[other]].Epoch == epoch && other < o) {
+			if other != o && at[other] < len(r.out[other]) && (r.out[other][at[other]].Epoch < epoch ||
+				r.out[other][at[other]].Epoch == epoch && other < o) {
 				return end
 			}
 		}

@@ -226,7 +226,8 @@ func final(err error) bool {
 	if caught := (*accumulator.PanicError)(nil); errors.As(err, &caught) {
 		return true
 	}
-	return errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) || errors.Is(err, ErrDisowned)
+	return errors.Is(err, checkpoint.ErrFenced) || errors.Is(err, checkpoint.ErrUnknownOutcome) ||
+		errors.Is(err, ErrDisowned)
 }
 
 // commitDone takes in the outcome of the commit in flight.
@@ -250,7 +251,8 @@ func (r *Reactor) commitDone(done committed) error {
 		r.persistError(checkpointFails, "checkpoints cannot be written: "+done.err.Error())
 		if now := r.Clock.Now(); now.Sub(r.complained) >= complainEvery {
 			r.complained = now
-			r.Log.Warn("checkpoints fail; they are tried again at each interval", "epoch", s.Epoch, "failed", r.sealed.Failed, "err", done.err)
+			r.Log.Warn("checkpoints fail; they are tried again at each interval", "epoch", s.Epoch, "failed",
+				r.sealed.Failed, "err", done.err)
 		}
 		r.answer(func(waiter) bool { return true }, done.err)
 		return nil

@@ -55,16 +55,20 @@ func testConfig(t testing.TB, doc string, opts ...option) reactor.Config {
 	}
 	var inputs []graph.Input
 	cfg := reactor.Config{
-		ID: checkpoint.ID{Tenant: "default", Graph: g.Name}, Instance: uuid.MustParse("6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
-		Incarnation: 1, Fence: 1, All: g.Reactor.When == "all", Guard: !g.Reactor.Guard.IsZero(), RateLimit: g.Reactor.RateLimit,
-		Debounce: g.Reactor.Debounce, Every: g.Reactor.Every, MaxWait: g.Reactor.MaxWait,
+		ID: checkpoint.ID{
+			Tenant: "default", Graph: g.Name,
+		}, Instance: uuid.MustParse("6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
+		Incarnation: 1, Fence: 1, All: g.Reactor.When == "all", Guard: !g.Reactor.Guard.IsZero(),
+		RateLimit: g.Reactor.RateLimit,
+		Debounce:  g.Reactor.Debounce, Every: g.Reactor.Every, MaxWait: g.Reactor.MaxWait,
 		WarmTimeout: g.Reactor.WarmTimeout, FailCold: g.Reactor.OnWarmTimeout == "fail",
 		HaltOnFailure: g.Durability.OnFailure == "halt", KeepFirings: 1000, PlanHash: g.Hash,
 	}
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
 		inputs = append(inputs, graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest"})
-		in := reactor.Input{Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential", Burst: a.Strategy == "burst", Identity: a.Kind}
+		in := reactor.Input{Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
+			Burst: a.Strategy == "burst", Identity: a.Kind}
 		if a.SyncGroup != "" {
 			in.Group = 1 + int(a.SyncGroup[0])
 		}
@@ -114,7 +118,9 @@ func (r *rig) push(name string, values ...any) {
 		r.sent[name]++
 		pos := boundary.Position{Stream: name, Offset: r.sent[name]}
 		v := value(r.t, x)
-		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: v, First: pos, Last: pos, At: r.now, Events: 1, Size: v.Size(), Raw: v.AppendJSON(nil)})
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{
+			Value: v, First: pos, Last: pos, At: r.now, Events: 1, Size: v.Size(), Raw: v.AppendJSON(nil),
+		})
 	}
 	h.Mark = accumulator.Mark{
 		Positions:   []boundary.Position{{Stream: name, Offset: r.sent[name]}},
@@ -152,7 +158,8 @@ func (r *rig) balanced() {
 	for i, in := range r.c.Look().Inputs {
 		b := in.Books
 		if sum := b.Filtered + b.Conflated + b.Rejected + b.DeadLettered + b.Consumed + b.Queued; b.Received != sum {
-			r.t.Fatalf("books of %s: received %d, accounted for %d: %+v", r.c.Config().Inputs[i].Name, b.Received, sum, b)
+			r.t.Fatalf("books of %s: received %d, accounted for %d: %+v", r.c.Config().Inputs[i].Name, b.Received, sum,
+				b)
 		}
 	}
 }

@@ -44,16 +44,18 @@ type lane struct {
 	handoffs   int  // of a grouped latest input, in the inbox
 	capacity   int
 	maxBytes   int64
-	depth      int                                 // boundaries in the inbox and, of a sequential input, in the core's queues
-	bytes      int64                               // what they hold
-	letters    int                                 // dead letters in the inbox
-	waiting    int                                 // index+1 in order of a latest input's handoff that can still be conflated
-	conflated  int64                               // events overwritten in the inbox since the last drain
-	newest     map[boundary.Key]*boundary.Boundary // of a keyed latest lane that was full; nil before
-	late       int                                 // index+1 of the lane that this one's late events go to
-	from       int                                 // index+1 of the lane that late events come from
-	room       chan struct{}
-	port       int64 // the incarnation that may put
+	// boundaries in the inbox and, of a sequential input, in the core's queues
+	depth   int
+	bytes   int64 // what they hold
+	letters int   // dead letters in the inbox
+	// index+1 in order of a latest input's handoff that can still be conflated
+	waiting   int
+	conflated int64                               // events overwritten in the inbox since the last drain
+	newest    map[boundary.Key]*boundary.Boundary // of a keyed latest lane that was full; nil before
+	late      int                                 // index+1 of the lane that this one's late events go to
+	from      int                                 // index+1 of the lane that late events come from
+	room      chan struct{}
+	port      int64 // the incarnation that may put
 }
 
 type handed struct {
@@ -72,7 +74,8 @@ type healthNote struct {
 func NewInbox(lanes []reactor.Lane) *Inbox {
 	b := &Inbox{lanes: make([]lane, len(lanes)), wake: make(chan struct{}, 1)}
 	for i, l := range lanes {
-		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, grouped: l.Grouped, capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
+		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, grouped: l.Grouped, capacity: l.Capacity,
+			maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
 	}
 	for i, from := range lanes {
 		for k, to := range lanes {

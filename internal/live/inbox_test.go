@@ -17,7 +17,9 @@ import (
 // inboxOf is a core with a sequential input a and a latest input b, and its inbox.
 func inboxOf(t *testing.T, capacity int) (*Inbox, *rig) {
 	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: any }", pair))
-	return NewInbox([]reactor.Lane{{Sequential: true, Capacity: capacity, MaxBytes: 1000}, {Capacity: capacity, MaxBytes: 1000}}), r
+	return NewInbox([]reactor.Lane{
+		{Sequential: true, Capacity: capacity, MaxBytes: 1000}, {Capacity: capacity, MaxBytes: 1000},
+	}), r
 }
 
 // handoff is boundaries of one event each, with a mark behind them.
@@ -91,7 +93,8 @@ func TestM4LatestConflatesInTheInbox(t *testing.T) {
 	inbox.Drain(r.now, r.c)
 	r.sent["b"] = 10
 	r.want(r.fire(), "out=[null,9]@1")
-	if books := r.books("b"); books.Received != 10 || books.Conflated != 9 || books.Consumed != 1 || r.c.DeadLettersPending() != 5 {
+	if books := r.books("b"); books.Received != 10 || books.Conflated != 9 || books.Consumed != 1 ||
+		r.c.DeadLettersPending() != 5 {
 		t.Fatalf("%+v, %d letters", books, r.c.DeadLettersPending())
 	}
 }
@@ -157,7 +160,9 @@ func keyedHandoff(received int64, items ...string) *accumulator.Handoff {
 	h := &accumulator.Handoff{Mark: accumulator.Mark{Counters: accumulator.Counters{Received: received}}}
 	for _, it := range items {
 		key, v, _ := strings.Cut(it, "=")
-		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.String(v), Key: boundary.KeyOf(boundary.String(key)), Events: 1, Size: 1})
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{
+			Value: boundary.String(v), Key: boundary.KeyOf(boundary.String(key)), Events: 1, Size: 1,
+		})
 	}
 	return h
 }
@@ -166,7 +171,8 @@ func keyedHandoff(received int64, items ...string) *accumulator.Handoff {
 // is full; boundaries of more keys than it has room for hold its accumulator up.
 func TestM13InboxConflatesPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, graphOf("  a: {}\n", "{ when: any }", "nodes:\n  n: { expr: '[key, a]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), keyed)
+		r := newRig(t, graphOf("  a: {}\n", "{ when: any }",
+			"nodes:\n  n: { expr: '[key, a]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), keyed)
 		inbox := NewInbox([]reactor.Lane{{Keyed: true, Capacity: 3, MaxBytes: 1000}})
 		p := inbox.Port(0)
 		received := int64(0)

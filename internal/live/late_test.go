@@ -12,7 +12,8 @@ import (
 
 // lateRig is a latest input a whose late events go to the sequential input b.
 func lateRig(t *testing.T, opts ...option) *rig {
-	return newRig(t, graphOf("  a: {}\n  b: { strategy: sequential }\n", "{ when: any }", "nodes:\n  last: { expr: b }\n"),
+	return newRig(t, graphOf("  a: {}\n  b: { strategy: sequential }\n", "{ when: any }",
+		"nodes:\n  last: { expr: b }\n"),
 		append(opts, func(c *reactor.Config) { c.Inputs[0].LateTo = "b" })...)
 }
 
@@ -32,7 +33,9 @@ func TestM4LateEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := lateRig(t)
 		inbox := NewInbox([]reactor.Lane{
-			{Name: "a", LateTo: "b", Capacity: 10, MaxBytes: 1000}, {Name: "b", Sequential: true, Capacity: 3, MaxBytes: 1000},
+			{Name: "a", LateTo: "b", Capacity: 10, MaxBytes: 1000}, {
+				Name: "b", Sequential: true, Capacity: 3, MaxBytes: 1000,
+			},
 		})
 		a := inbox.Port(0)
 		for n := range int64(3) {
@@ -64,7 +67,8 @@ func TestM4LateEventsAreBounded(t *testing.T) {
 		for r.c.Fire(r.now) {
 			fired++
 		}
-		if v := r.c.Look(); fired != 4 || v.Inputs[0].Books.Received != 4 || v.Inputs[0].Books.Filtered != 4 || v.Inputs[1].Books.Consumed != 0 {
+		if v := r.c.Look(); fired != 4 || v.Inputs[0].Books.Received != 4 || v.Inputs[0].Books.Filtered != 4 ||
+			v.Inputs[1].Books.Consumed != 0 {
 			t.Errorf("%d epochs, books %+v and %+v", fired, v.Inputs[0].Books, v.Inputs[1].Books)
 		}
 	})

@@ -45,10 +45,12 @@ func TestM35PanicBesideTheReactor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, graphOf("  a: { strategy: sequential }\n", "{ when: any }", "nodes:\n  last: { expr: a }\n"), func(cfg *reactor.Config) { cfg.Journal = c.journal })
+				r := newRig(t, graphOf("  a: { strategy: sequential }\n", "{ when: any }",
+					"nodes:\n  last: { expr: a }\n"), func(cfg *reactor.Config) { cfg.Journal = c.journal })
 				inbox := NewInbox([]reactor.Lane{{Name: "a", Sequential: true, Capacity: 10, MaxBytes: 1000}})
 				shell := New(Options{
-					Core: r.c, Inbox: inbox, Store: brokenStore{}, Journal: brokenStore{}, Interval: time.Second, Log: slog.New(slog.DiscardHandler),
+					Core: r.c, Inbox: inbox, Store: brokenStore{}, Journal: brokenStore{}, Interval: time.Second,
+					Log: slog.New(slog.DiscardHandler),
 				})
 				r.c.Begin()
 				h := handoff(1, 1)

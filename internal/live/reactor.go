@@ -254,7 +254,8 @@ func (r *Reactor) loop(ctx context.Context) error {
 func (r *Reactor) beginTime() {
 	now := r.Clock.Now()
 	if ahead := r.Core.Now().Sub(now); ahead > maxAhead {
-		r.Log.Warn("the engine time of the checkpoint is far ahead of the wall clock; the graph goes on from the wall clock",
+		r.Log.Warn(
+			"the engine time of the checkpoint is far ahead of the wall clock; the graph goes on from the wall clock",
 			"ahead", ahead.Round(time.Second))
 		r.Core.SetBack(now)
 		return

@@ -119,8 +119,9 @@ func (r *Reactor) join(ctx context.Context) error {
 				return err
 			}
 		case <-ctx.Done():
-			return errors.New("shutdown: what was on its way to the store did not come back in time; the next start goes on " +
-				"from the last checkpoint")
+			return errors.New(
+				"shutdown: what was on its way to the store did not come back in time; the next start goes on " +
+					"from the last checkpoint")
 		}
 	}
 	return nil

@@ -81,7 +81,9 @@ func TestM38OutboxDoesNotDelayTheStop(t *testing.T) {
 		s = newShell(t, func(cfg *reactor.Config, o *bedding) {
 			cfg.Routes = []reactor.Route{{Path: reactor.PathOutbox}}
 			read := func(context.Context, int64) ([]sink.Message, error) { return nil, errors.New("not asked for") }
-			w := NewWriter(WriterConfig{Output: "out", Sink: held, Room: func() { s.Room() }, Outbox: &OutboxConfig{Read: read}})
+			w := NewWriter(WriterConfig{Output: "out", Sink: held, Room: func() {
+				s.Room()
+			}, Outbox: &OutboxConfig{Read: read}})
 			o.Writers[0] = w
 			o.Flush = func(ctx context.Context) {
 				select {

@@ -53,7 +53,8 @@ const (
 
 func allBugs() []bug {
 	return []bug{
-		lostFlag, lostQueue, offsetFirst, blindGoOn, lateWords, noUndo, volatilePause, deafResume, deafFailure, unfenced,
+		lostFlag, lostQueue, offsetFirst, blindGoOn, lateWords, noUndo, volatilePause, deafResume, deafFailure,
+		unfenced,
 		effectFirst, emptyOutbox, markFirst, lostMark, lostLetter, seqAnew, rowsApart, rowsLost, unstableID,
 		ackFirst, releaseFirst, showFirst, lostTail, admitOnly, journalTwice, lostCarried, tightRoom, backwards,
 	}
@@ -141,7 +142,8 @@ func (s plantedStore) Commit(ctx context.Context, c *checkpoint.Commit) error {
 	switch {
 	case s.w.bug == blindGoOn && errors.Is(err, checkpoint.ErrUnknownOutcome):
 		return nil
-	case s.w.bug == deafFailure && err != nil && !errors.Is(err, checkpoint.ErrFenced) && !errors.Is(err, checkpoint.ErrUnknownOutcome):
+	case s.w.bug == deafFailure && err != nil && !errors.Is(err, checkpoint.ErrFenced) &&
+		!errors.Is(err, checkpoint.ErrUnknownOutcome):
 		return nil
 	}
 	return err
@@ -191,7 +193,9 @@ func (s plantedStore) spoil(c *checkpoint.Commit) {
 	case noUndo:
 		s.o.core.RecordsBefore(math.MaxInt64, "", 1, func(r *reactor.Record) {
 			if r.Err != "" && !r.Inputs[inA].IsAbsent() {
-				s.replace(c, "in", w.scratch(&accumulator.Handoff{Boundaries: []boundary.Boundary{{Value: r.Inputs[inA], Events: 1}}}))
+				s.replace(c, "in", w.scratch(&accumulator.Handoff{
+					Boundaries: []boundary.Boundary{{Value: r.Inputs[inA], Events: 1}},
+				}))
 			}
 		})
 	}

@@ -96,7 +96,8 @@ func (o *owner) deliver(output, how int) {
 			stored, err := w.cfg.Outbox.Read(context.Background(), w.delivered.Load())
 			if err != nil || len(stored) == 0 {
 				if o == o.w.own {
-					o.w.wrong("output %d: entries after %d cannot be read: %d, %v", output, w.delivered.Load(), len(stored), err)
+					o.w.wrong("output %d: entries after %d cannot be read: %d, %v", output, w.delivered.Load(),
+						len(stored), err)
 				}
 				return
 			}
@@ -243,7 +244,8 @@ func (w *world) still() bool {
 			return false
 		}
 	}
-	return len(o.jobs) == 0 && o.core.Resting() && !o.core.Holding() && !o.core.Logged() && !o.r.unmarked() && !o.core.Changed()
+	return len(o.jobs) == 0 && o.core.Resting() && !o.core.Holding() && !o.core.Logged() && !o.r.unmarked() &&
+		!o.core.Changed()
 }
 
 // finish is what must be true when everything has come to rest.

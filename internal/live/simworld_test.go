@@ -207,7 +207,8 @@ func (w *world) start() {
 		return
 	}
 	o := &owner{w: w, core: core, head: head, began: core.Epoch(), inbox: NewInbox([]reactor.Lane{
-		{Sequential: true, Capacity: 6, MaxBytes: 1 << 20}, {Capacity: 6, MaxBytes: 1 << 20}, {Sequential: true, Capacity: 6, MaxBytes: 1 << 20},
+		{Sequential: true, Capacity: 6, MaxBytes: 1 << 20}, {Capacity: 6, MaxBytes: 1 << 20},
+		{Sequential: true, Capacity: 6, MaxBytes: 1 << 20},
 	})}
 	for i, in := range core.Look().Inputs {
 		if w.cfg.Inputs[i].Sequential {
@@ -215,8 +216,11 @@ func (w *world) start() {
 		}
 	}
 	o.r = New(Options{
-		Core: core, Inbox: o.inbox, Writers: o.writers(ctx), Store: w.planted(o), Journal: w.planted(o), Ledger: w.store, Head: head,
-		Interval: 20 * time.Millisecond, Watch: o.watch, Clock: newClock(func() (wall, mono int64) { return w.now.UnixNano(), w.mono }),
+		Core: core, Inbox: o.inbox, Writers: o.writers(ctx), Store: w.planted(o), Journal: w.planted(o),
+		Ledger: w.store, Head: head,
+		Interval: 20 * time.Millisecond, Watch: o.watch, Clock: newClock(func() (wall, mono int64) {
+			return w.now.UnixNano(), w.mono
+		}),
 		Log: slog.New(slog.DiscardHandler),
 	})
 	o.r.spawn = func(f func()) { o.jobs = append(o.jobs, f) }
@@ -242,7 +246,10 @@ func (w *world) restore(ctx context.Context, head checkpoint.Head) (*reactor.Cor
 	cfg := w.cfg
 	cfg.Incarnation, cfg.Fence, cfg.Instance = head.Incarnation, head.Fence, uuid.MustParse(head.Instance)
 	var cells []checkpoint.Cell
-	if err := w.store.Load(ctx, cfg.ID, func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
+	if err := w.store.Load(ctx, cfg.ID, func(c checkpoint.Cell) error {
+		cells = append(cells, c)
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	core := reactor.NewCore(cfg)
@@ -253,7 +260,10 @@ func (w *world) restore(ctx context.Context, head checkpoint.Head) (*reactor.Cor
 	replay.AdmitOnly = w.bug == admitOnly
 	var entries []checkpoint.JournalEntry
 	if replay.After() != head.Journal {
-		err := w.store.ReadJournal(ctx, cfg.ID, replay.After(), func(e checkpoint.JournalEntry) error { entries = append(entries, e); return nil })
+		err := w.store.ReadJournal(ctx, cfg.ID, replay.After(), func(e checkpoint.JournalEntry) error {
+			entries = append(entries, e)
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -386,7 +396,9 @@ func (w *world) sourceBatch(from [2]stream, s int, n int64) *accumulator.Handoff
 		k := from[s].next
 		from[s].next++
 		pos := boundary.Position{Stream: fmt.Sprint(s), Offset: k + 1}
-		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.Int(2*k + int64(s)), First: pos, Last: pos, At: w.now, Events: 1, Size: 8})
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{
+			Value: boundary.Int(2*k + int64(s)), First: pos, Last: pos, At: w.now, Events: 1, Size: 8,
+		})
 	}
 	h.Mark = accumulator.Mark{
 		Positions: []boundary.Position{{Stream: "0", Offset: from[0].next}, {Stream: "1", Offset: from[1].next}},

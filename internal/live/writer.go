@@ -147,7 +147,8 @@ func (w *Writer) putCommitted(batch []sink.Message) {
 	}
 	w.bytes.Add(size)
 	w.committed = batch[len(batch)-1].Seq
-	if batch[0].Seq != w.next+int64(len(w.queue)) || len(w.queue)+len(batch) > writerCapacity || w.queued+size > backlogBytes {
+	if batch[0].Seq != w.next+int64(len(w.queue)) || len(w.queue)+len(batch) > writerCapacity ||
+		w.queued+size > backlogBytes {
 		return
 	}
 	w.queue = append(w.queue, batch...)

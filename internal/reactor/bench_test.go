@@ -55,14 +55,17 @@ func BenchmarkKeyed(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		for _, strategy := range []string{"latest", "sequential"} {
 			for _, batch := range []int{1, 256} { // as a bounded run hands over, and as a live graph does
-				b.Run(fmt.Sprintf("%s/%d/batch=%d", strategy, n, batch), func(b *testing.B) { benchKeyed(b, strategy, n, batch) })
+				b.Run(fmt.Sprintf("%s/%d/batch=%d", strategy, n, batch), func(b *testing.B) {
+					benchKeyed(b, strategy, n, batch)
+				})
 			}
 		}
 	}
 }
 
 func benchKeyed(b *testing.B, strategy string, n, batch int) {
-	c := benchCore(b, graphOf(bookAndModel, "{ when: any, strategy: "+strategy+" }", "nodes:\n  n: { expr: 'a - (b ?? 0)' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"),
+	c := benchCore(b, graphOf(bookAndModel, "{ when: any, strategy: "+strategy+" }",
+		"nodes:\n  n: { expr: 'a - (b ?? 0)' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"),
 		keyed(func(k *Keys) { k.TTL, k.Max = time.Hour, 2*n }))
 	d := &keyedDriver{c: c, batch: batch}
 	before := heapAfterGC()
@@ -153,7 +156,8 @@ func heapAfterGC() uint64 {
 func BenchmarkKeyedSeal(b *testing.B) {
 	for _, n := range []int{1_000, 1_000_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			c := benchCore(b, graphOf(bookAndModel, "{ when: any }", "nodes:\n  n: { expr: 'a - (b ?? 0)' }\n"), keyed(func(k *Keys) { k.Max = 2 * n }))
+			c := benchCore(b, graphOf(bookAndModel, "{ when: any }", "nodes:\n  n: { expr: 'a - (b ?? 0)' }\n"),
+				keyed(func(k *Keys) { k.Max = 2 * n }))
 			d := &keyedDriver{c: c, batch: 1}
 			for i := range n {
 				d.event(b, i, 0)

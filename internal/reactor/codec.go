@@ -121,7 +121,8 @@ func encodeBoundary(dst []byte, b *boundary.Boundary) []byte {
 }
 
 func (r *reader) boundary() *boundary.Boundary {
-	b := &boundary.Boundary{Key: boundary.Key(r.string()), First: r.position(), Last: r.position(), At: r.time(), Events: r.int(), Size: int(r.int()), Origin: r.string()}
+	b := &boundary.Boundary{Key: boundary.Key(r.string()), First: r.position(), Last: r.position(), At: r.time(),
+		Events: r.int(), Size: int(r.int()), Origin: r.string()}
 	if raw := r.string(); raw != "" {
 		b.Raw = []byte(raw)
 	}
@@ -174,7 +175,8 @@ func encodeAccount(identity string, a *sealedAccount, whole bool) []byte {
 func decodeAccount(data []byte) (identity string, a sealedAccount, err error) {
 	r := reader{b: data}
 	identity = r.string()
-	c := accumulator.Counters{Received: r.int(), Filtered: r.int(), Rejected: r.int(), DeadLettered: r.int(), Open: r.int()}
+	c := accumulator.Counters{Received: r.int(), Filtered: r.int(), Rejected: r.int(), DeadLettered: r.int(),
+		Open: r.int()}
 	a.mark = accumulator.Mark{Counters: c, LastEventAt: r.time()}
 	// A position takes two bytes at least: what cannot fit is not allocated for.
 	if n := r.uint(); n <= uint64(len(r.b)/2) {

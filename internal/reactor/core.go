@@ -202,7 +202,8 @@ func (w *backlog) remove(b *boundary.Boundary) {
 
 // NewCore makes a core that has never fired. Restore, if there is something to restore, comes next, then Start.
 func NewCore(cfg Config) *Core {
-	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)), freed: make([]Credit, len(cfg.Inputs))}
+	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)),
+		freed: make([]Credit, len(cfg.Inputs))}
 	for i := range c.accs {
 		c.accs[i].health = accumulator.Starting
 	}

@@ -46,7 +46,8 @@ func TestM21FailedEpochUndoesItsCut(t *testing.T) {
 
 // M21: with on_failure: halt a failed epoch takes nothing, and the graph stops.
 func TestM21HaltOnFailureKeepsTheEvents(t *testing.T) {
-	r := newRig(t, graphOf("  a: {}\n  b: { strategy: sequential }\n", "{ when: any }", ratio+"durability: { on_failure: halt }\n"))
+	r := newRig(t, graphOf("  a: {}\n  b: { strategy: sequential }\n", "{ when: any }",
+		ratio+"durability: { on_failure: halt }\n"))
 	r.push("a", 6)
 	r.push("b", 0, 2)
 	r.want(r.fire(), "")
@@ -57,14 +58,17 @@ func TestM21HaltOnFailureKeepsTheEvents(t *testing.T) {
 
 // M21: on_error dead_letter keeps a letter for the node; the epoch's events are consumed all the same.
 func TestM21NodeDeadLetter(t *testing.T) {
-	r := newRig(t, graphOf(two, "{ when: any }", "nodes:\n  q: { expr: a / b, on_error: dead_letter }\noutputs:\n  out: { from: q, sink: { drop: {} } }\n"))
+	r := newRig(t,
+		graphOf(two, "{ when: any }",
+			"nodes:\n  q: { expr: a / b, on_error: dead_letter }\noutputs:\n  out: { from: q, sink: { drop: {} } }\n"))
 	r.push("a", 1)
 	r.push("b", 0)
 	r.want(r.fire(), "")
 	if rec := r.last(); rec.Err != "" || rec.Nodes[0].Status != graph.Failed {
 		t.Fatalf("record %+v", rec)
 	}
-	if l := r.c.deadLetters; len(l) != 1 || l[0].Events != 0 || string(l[0].Payload) != `{"a":1,"b":0}` || r.books("a").Consumed != 1 {
+	if l := r.c.deadLetters; len(l) != 1 || l[0].Events != 0 || string(l[0].Payload) != `{"a":1,"b":0}` ||
+		r.books("a").Consumed != 1 {
 		t.Fatalf("letters %+v", l)
 	}
 }
@@ -72,7 +76,8 @@ func TestM21NodeDeadLetter(t *testing.T) {
 // M25: an epoch that runs past its timeout fails and leaves nothing behind.
 func TestM25EpochTimeout(t *testing.T) {
 	var clock int64
-	r := newRig(t, graphOf("  a: {}\n", "{ when: any }", "nodes:\n  n: { expr: a + 1 }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), func(c *Config) {
+	r := newRig(t, graphOf("  a: {}\n", "{ when: any }",
+		"nodes:\n  n: { expr: a + 1 }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), func(c *Config) {
 		c.EpochTimeout = time.Second
 		c.Mono = func() int64 { clock += int64(time.Minute); return clock }
 	})
@@ -86,7 +91,8 @@ func TestM25EpochTimeout(t *testing.T) {
 // M11: ForceFire makes a cut whatever pause, criteria, guard and rate limit say, also on an
 // empty queue (the original dropped it, W36).
 func TestM11ForceFire(t *testing.T) {
-	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: all, guard: 'false', rate_limit: 1h }", pair))
+	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: all, guard: 'false', rate_limit: 1h }",
+		pair))
 	r.c.Pause(r.now, "ann")
 	for want := 1; want <= 2; want++ {
 		res, err := r.c.ForceFire(r.now, "")
@@ -176,7 +182,8 @@ func TestM11CommandsNeedALoadedGraph(t *testing.T) {
 
 // M11, M12: pause stops the evaluation while boundaries accumulate; resume evaluates at once (W12).
 func TestM12ResumeEvaluatesAtOnce(t *testing.T) {
-	r := newRig(t, graphOf("  a: { strategy: sequential }\n", "{ when: any }", "nodes:\n  n: { expr: a }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"))
+	r := newRig(t, graphOf("  a: { strategy: sequential }\n", "{ when: any }",
+		"nodes:\n  n: { expr: a }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"))
 	r.c.Pause(r.now, "ann")
 	r.push("a", 1, 2, 3, 4)
 	r.want(r.fire(), "")
@@ -190,7 +197,9 @@ func TestM12ResumeEvaluatesAtOnce(t *testing.T) {
 
 // M10: a graph warms until its accumulators are healthy, receiving but not firing, and then fires at once.
 func TestM10WarmingThenLive(t *testing.T) {
-	r := &rig{t: t, now: epochZero, sent: map[string]int64{}, c: NewCore(testConfig(t, graphOf(two, "{ when: any }", pair)))}
+	r := &rig{
+		t: t, now: epochZero, sent: map[string]int64{}, c: NewCore(testConfig(t, graphOf(two, "{ when: any }", pair))),
+	}
 	r.c.Start(r.now)
 	r.push("a", 1)
 	r.want(r.fire(), "")
@@ -215,7 +224,9 @@ func TestM10WarmTimeout(t *testing.T) {
 		{"{ when: any }", HealthDegraded, "out=[1,null]@1"},
 		{"{ when: any, on_warm_timeout: fail }", HealthFailed, ""},
 	} {
-		r := &rig{t: t, now: epochZero, sent: map[string]int64{}, c: NewCore(testConfig(t, graphOf(two, tc.reactor, pair)))}
+		r := &rig{
+			t: t, now: epochZero, sent: map[string]int64{}, c: NewCore(testConfig(t, graphOf(two, tc.reactor, pair))),
+		}
 		r.c.Start(r.now)
 		r.c.SetHealth(r.now, 0, accumulator.Live, "", "")
 		r.push("a", 1)
@@ -284,7 +295,8 @@ func TestM32RingKeepsTheNewest(t *testing.T) {
 // M28: what is sealed is enough to go on exactly: cache, flags, queues, node values, pause, books.
 func TestM28RestoreGoesOnExactly(t *testing.T) {
 	doc := graphOf("  a: { strategy: sequential }\n  b: {}\n  d: { passive: true }\n", "{ when: any }",
-		"nodes:\n  s: { expr: '[a ?? nil, b ?? nil, d ?? nil]' }\noutputs:\n  out: { from: s, sink: { drop: {} }, emit: on_change }\n")
+		"nodes:\n  s: { expr: '[a ?? nil, b ?? nil, d ?? nil]' }\noutputs:\n  out: { from: s, sink: { drop: {} }, "+
+			"emit: on_change }\n")
 	r := newRig(t, doc)
 	cells := map[string]checkpoint.Cell{}
 	r.push("b", map[string]any{"x": 1.5})
@@ -342,7 +354,8 @@ func TestM33ChangedNodeIsDropped(t *testing.T) {
 	s := r.c.Seal(r.now)
 	cells := map[string]checkpoint.Cell{}
 	applyCells(cells, s.Commit())
-	c := NewCore(testConfig(t, graphOf("  a: {}\n  c: {}\n", "{ when: any }", "nodes:\n  other: { expr: a }\noutputs:\n  out: { from: other, sink: { drop: {} } }\n")))
+	c := NewCore(testConfig(t, graphOf("  a: {}\n  c: {}\n", "{ when: any }",
+		"nodes:\n  other: { expr: a }\noutputs:\n  out: { from: other, sink: { drop: {} } }\n")))
 	dropped, err := c.Restore(checkpoint.Head{Epoch: s.Epoch, Meta: s.commit.Meta}, listCells(cells))
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +399,9 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind, name string, data []byte) {
 		c := NewCore(testConfig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: any }", pair)))
-		_, err := c.Restore(checkpoint.Head{Meta: []byte(`{"format":1}`)}, []checkpoint.Cell{{Kind: kind, Name: name, Data: data}})
+		_, err := c.Restore(checkpoint.Head{Meta: []byte(`{"format":1}`)}, []checkpoint.Cell{
+			{Kind: kind, Name: name, Data: data},
+		})
 		if err != nil {
 			return
 		}

@@ -51,7 +51,9 @@ func SpoilFlags(s *Seal) {
 func SpoilKeys(s *Seal) { s.keys = s.keys[:len(s.keys)/2] }
 
 func SpoilEvictions(s *Seal) {
-	s.commit.Cells = slices.DeleteFunc(s.commit.Cells, func(c checkpoint.Cell) bool { return c.Kind == cellKey && c.Data == nil })
+	s.commit.Cells = slices.DeleteFunc(s.commit.Cells, func(c checkpoint.Cell) bool {
+		return c.Kind == cellKey && c.Data == nil
+	})
 }
 
 func SpoilQueues(s *Seal) { s.queue = nil }

@@ -231,7 +231,8 @@ func (s *Seal) Refused() int { return s.refused - 1 }
 func (s *Seal) outboxEntries() (entries []checkpoint.OutboxEntry) {
 	add := func(m *sink.Message) {
 		entries = append(entries, checkpoint.OutboxEntry{
-			Output: m.Output, Seq: m.Seq, Epoch: m.Epoch, Key: string(m.Key), FiringID: m.FiringID(), At: m.At, Data: encodeMessage(m),
+			Output: m.Output, Seq: m.Seq, Epoch: m.Epoch, Key: string(m.Key), FiringID: m.FiringID(), At: m.At,
+			Data: encodeMessage(m),
 		})
 	}
 	s.Outbox(add)

@@ -18,7 +18,9 @@ func keyedHandoff(received int64, items ...string) *accumulator.Handoff {
 	h := &accumulator.Handoff{Mark: accumulator.Mark{Counters: accumulator.Counters{Received: received}}}
 	for _, it := range items {
 		key, v, _ := strings.Cut(it, "=")
-		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.String(v), Key: boundary.KeyOf(boundary.String(key)), Events: 1, Size: 1})
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{
+			Value: boundary.String(v), Key: boundary.KeyOf(boundary.String(key)), Events: 1, Size: 1,
+		})
 	}
 	return h
 }
@@ -27,10 +29,15 @@ func keyedHandoff(received int64, items ...string) *accumulator.Handoff {
 func TestM13InboxBooksBalance(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		c := reactor.NewCore(reactor.TestConfig(t, "graph: g\naccumulators:\n  a: {}\nreactor: { when: any }\nnodes:\n  n: { expr: '[key, a]' }\n", reactor.Keyed(nil)))
+		c := reactor.NewCore(
+			reactor.TestConfig(t,
+				"graph: g\naccumulators:\n  a: {}\nreactor: { when: any }\nnodes:\n  n: { expr: '[key, a]' }\n",
+				reactor.Keyed(nil)))
 		c.Start(reactor.EpochZero)
 		c.SetHealth(reactor.EpochZero, 0, accumulator.SocketOnly, "", "")
-		inbox := live.NewInbox([]reactor.Lane{{Keyed: true, Capacity: 1 + rng.IntN(5), MaxBytes: int64(1 + rng.IntN(8))}})
+		inbox := live.NewInbox([]reactor.Lane{
+			{Keyed: true, Capacity: 1 + rng.IntN(5), MaxBytes: int64(1 + rng.IntN(8))},
+		})
 		p := inbox.Port(0)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -60,7 +67,8 @@ func TestM13InboxBooksBalance(t *testing.T) {
 			}
 		}
 		b := c.Look().Inputs[0].Books
-		if sum := b.Filtered + b.Conflated + b.Rejected + b.DeadLettered + b.Consumed + b.Queued; b.Received != received || sum != received {
+		if sum := b.Filtered + b.Conflated + b.Rejected + b.DeadLettered + b.Consumed +
+			b.Queued; b.Received != received || sum != received {
 			t.Fatalf("seed %d: received %d, want %d, accounted for %d", seed, b.Received, received, sum)
 		}
 	}

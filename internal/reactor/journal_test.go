@@ -37,7 +37,10 @@ func logged(t *testing.T) []checkpoint.JournalEntry {
 	if _, err := r.c.FireWith(r.now, "", []boundary.Value{boundary.Int(9), {}}, true); err != nil {
 		t.Fatal(err)
 	}
-	r.c.Admit(r.now, 0, &accumulator.Handoff{DeadLetters: []checkpoint.DeadLetter{{Stage: "decode", Code: "x", Payload: []byte("{")}}, Mark: r.c.accs[0].mark}, 0)
+	r.c.Admit(r.now, 0, &accumulator.Handoff{
+		DeadLetters: []checkpoint.DeadLetter{{Stage: "decode", Code: "x", Payload: []byte("{")}},
+		Mark:        r.c.accs[0].mark,
+	}, 0)
 	r.c.Resume(r.now)
 	return append(entries, r.c.DrainJournal()...)
 }
@@ -54,8 +57,10 @@ func TestM29Replayer(t *testing.T) {
 		}
 	}
 	r.Done()
-	if n, epochs, anew := r.Outcome(); n != 2 || epochs != 4 || anew || c.Epoch() != 4 || c.paused || len(c.deadLetters) != 1 || len(c.Released()) != 4 {
-		t.Errorf("entries %d, epochs %d, anew %v, epoch %d, paused %v, %d letters, %d released", n, epochs, anew, c.Epoch(), c.paused, len(c.deadLetters), len(c.Released()))
+	if n, epochs, anew := r.Outcome(); n != 2 || epochs != 4 || anew || c.Epoch() != 4 || c.paused ||
+		len(c.deadLetters) != 1 || len(c.Released()) != 4 {
+		t.Errorf("entries %d, epochs %d, anew %v, epoch %d, paused %v, %d letters, %d released", n, epochs, anew,
+			c.Epoch(), c.paused, len(c.deadLetters), len(c.Released()))
 	}
 	if v := c.shared.slots[0].cur; v.String() != "9" {
 		t.Errorf("the cache has %s", v)
@@ -72,7 +77,8 @@ func TestM29Replayer(t *testing.T) {
 		t.Errorf("a replay whose epoch does not come: %v, want ErrDiverged", err)
 	}
 	unknown := checkpoint.JournalEntry{Seq: 1, Data: []byte("Z\x00")}
-	if err := NewReplayer(NewCore(testConfig(t, journalGraph)), checkpoint.Head{}).Entry(unknown); !errors.Is(err, ErrCorrupt) {
+	if err := NewReplayer(NewCore(testConfig(t, journalGraph)), checkpoint.Head{}).Entry(unknown); !errors.Is(err,
+		ErrCorrupt) {
 		t.Errorf("a record of an unknown kind: %v, want ErrCorrupt", err)
 	}
 }

@@ -47,7 +47,8 @@ func (c *refConfig) declaration() string {
 	if c.unkeyed {
 		global = "passive: true"
 	}
-	return graphOf("  a: { strategy: "+strategy[c.sequential[0]]+group+" }\n  b: { "+b+group+" }\n  g: { "+global+" }\n",
+	return graphOf("  a: { strategy: "+strategy[c.sequential[0]]+group+" }\n  b: { "+b+group+" }\n  g: { "+global+
+		" }\n",
 		"{ when: "+when+guard+c.timers()+" }", `nodes:
   n: { expr: '[key, a ?? nil, b ?? nil, g ?? nil, 1 / ((a ?? 0) % 11 == 3 ? 0 : 1)]' }
   l: { expr: g * 2 }
@@ -318,7 +319,9 @@ func (r *reference) fire(name string, tick bool) {
 func randomRef(rng *rand.Rand) refConfig {
 	c := refConfig{
 		all: rng.IntN(2) == 0, passiveB: rng.IntN(4) == 0, guard: []string{"", "filter", "wait"}[rng.IntN(3)],
-		limit: []time.Duration{0, 0, 3 * time.Millisecond}[rng.IntN(3)], ttl: []time.Duration{0, 20 * time.Millisecond}[rng.IntN(2)],
+		limit: []time.Duration{0, 0, 3 * time.Millisecond}[rng.IntN(3)], ttl: []time.Duration{
+			0, 20 * time.Millisecond,
+		}[rng.IntN(2)],
 		max: []int{3, 100}[rng.IntN(2)], drop: rng.IntN(2) == 0,
 	}
 	c.sequential = [2]bool{rng.IntN(2) == 0, rng.IntN(2) == 0 && !c.passiveB}

@@ -37,14 +37,17 @@ func (r *rig) give(name, key string, x any) {
 	r.sent[name]++
 	pos := boundary.Position{Stream: name, Offset: r.sent[name]}
 	v := value(r.t, x)
-	b := boundary.Boundary{Value: v, First: pos, Last: pos, At: r.now, Events: 1, Size: v.Size(), Raw: v.AppendJSON(nil)}
+	b := boundary.Boundary{
+		Value: v, First: pos, Last: pos, At: r.now, Events: 1, Size: v.Size(), Raw: v.AppendJSON(nil),
+	}
 	if key != "" {
 		b.Key = boundary.KeyOf(boundary.String(key))
 	}
 	r.c.Admit(r.now, r.input(name), &accumulator.Handoff{
 		Boundaries: []boundary.Boundary{b},
 		Mark: accumulator.Mark{
-			Positions: []boundary.Position{pos}, Counters: accumulator.Counters{Received: r.sent[name]}, LastEventAt: r.now,
+			Positions: []boundary.Position{pos}, Counters: accumulator.Counters{Received: r.sent[name]},
+			LastEventAt: r.now,
 		},
 	}, 0)
 }
@@ -187,7 +190,8 @@ func TestM13WaitingKeyBlocksNoOther(t *testing.T) {
 		r.want(r.fire(), `out=["x",4]@2`)
 	})
 	t.Run("guard", func(t *testing.T) {
-		r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: any, guard: b > 0 }", sumByKey), keyed(nil))
+		r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: any, guard: b > 0 }", sumByKey),
+			keyed(nil))
 		r.give("a", "x", 1)
 		r.give("a", "y", 2)
 		r.want(r.fire(), "")
@@ -235,7 +239,8 @@ func TestM13TTLEvictsAfterTheLastArrival(t *testing.T) {
 	r.advance(31 * time.Second)
 	r.want(r.fire(), "")
 	r.want(r.keysOf(), "x")
-	if l := r.c.deadLetters; len(l) != 1 || l[0].Code != "key_evicted" || l[0].Key != `"y"` || string(l[0].Payload) != "2" || l[0].Events != 1 {
+	if l := r.c.deadLetters; len(l) != 1 || l[0].Code != "key_evicted" || l[0].Key != `"y"` ||
+		string(l[0].Payload) != "2" || l[0].Events != 1 {
 		t.Fatalf("letters %+v", l)
 	}
 	if _, evicted := r.c.KeyCount(); evicted != 1 {
@@ -302,7 +307,8 @@ outputs:
 
 // M13, M21: one key's failure takes nothing from the others: a global value stays.
 func TestM13FailedEpochKeepsTheGlobalValue(t *testing.T) {
-	doc := graphOf("  a: {}\n  g: { global: true }\n", "{ when: any }", "nodes:\n  q: { expr: '(g ?? 0) / a' }\noutputs:\n  out: { from: q, sink: { drop: {} } }\n")
+	doc := graphOf("  a: {}\n  g: { global: true }\n", "{ when: any }",
+		"nodes:\n  q: { expr: '(g ?? 0) / a' }\noutputs:\n  out: { from: q, sink: { drop: {} } }\n")
 	r := newRig(t, doc, keyed(nil), global("g"))
 	r.give("g", "", 12)
 	r.give("a", "x", 0)
@@ -318,7 +324,8 @@ func TestM13FailedEpochKeepsTheGlobalValue(t *testing.T) {
 
 // M8, M13: a guard that waits for a global input is asked again when its first value comes.
 func TestM13GuardWaitsForAGlobalInput(t *testing.T) {
-	doc := graphOf("  a: { strategy: sequential }\n  g: { global: true }\n", "{ when: any, guard: a > g }", "nodes:\n  n: { expr: '[key, a, g]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n")
+	doc := graphOf("  a: { strategy: sequential }\n  g: { global: true }\n", "{ when: any, guard: a > g }",
+		"nodes:\n  n: { expr: '[key, a, g]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n")
 	r := newRig(t, doc, keyed(nil), global("g"))
 	r.give("a", "y", 5)
 	r.give("a", "x", 6)
@@ -356,9 +363,12 @@ func TestM13CachedValuesHoldNoBuffers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := boundary.Boundary{Value: v, Raw: raw, Key: boundary.KeyOf(boundary.Int(int64(i))), Events: 1, Size: buffer}
+			b := boundary.Boundary{Value: v, Raw: raw, Key: boundary.KeyOf(boundary.Int(int64(i))), Events: 1,
+				Size: buffer}
 			r.c.Admit(r.now, input, &accumulator.Handoff{
-				Boundaries: []boundary.Boundary{b}, Mark: accumulator.Mark{Counters: accumulator.Counters{Received: int64(i + 1)}},
+				Boundaries: []boundary.Boundary{b}, Mark: accumulator.Mark{
+					Counters: accumulator.Counters{Received: int64(i + 1)},
+				},
 			}, 0)
 		}
 	}

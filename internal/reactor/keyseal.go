@@ -90,7 +90,8 @@ func (c *Core) sealKeys(s *Seal, fresh *changes) {
 			c.sealQueue(s, fresh, k, i)
 		}
 		s.keys = append(s.keys, sealedKey{
-			key: k.key, layout: c.keys.layout, arrival: k.arrival, seen: k.seen, started: k.started, first: k.first, last: k.last,
+			key: k.key, layout: c.keys.layout, arrival: k.arrival, seen: k.seen, started: k.started, first: k.first,
+			last:  k.last,
 			slots: slots[first:len(slots):len(slots)], nodes: c.cfg.Plan.Freeze(&k.nodes, room[:size]),
 		})
 		room = room[size:]

@@ -49,7 +49,9 @@ func TestM13CheckpointWritesTheKeysThatChanged(t *testing.T) {
 
 // M13, M28: eviction deletes a key's cells, and only what the store has is deleted.
 func TestM13EvictionDeletesCells(t *testing.T) {
-	r := newRig(t, graphOf(bookAndModel, "{ when: all, strategy: sequential }", sumByKey), keyed(func(k *Keys) { k.TTL = time.Second }))
+	r := newRig(t, graphOf(bookAndModel, "{ when: all, strategy: sequential }", sumByKey), keyed(func(k *Keys) {
+		k.TTL = time.Second
+	}))
 	cells := map[string]checkpoint.Cell{}
 	seal := func() string {
 		s := r.c.Seal(r.now)
@@ -68,7 +70,8 @@ func TestM13EvictionDeletesCells(t *testing.T) {
 	r.give("a", "x", 1)
 	r.advance(700 * time.Millisecond)
 	r.fire()
-	r.want(seal(), `-queue a/0000000000000001 "x", -queue a/0000000000000002 "y", -key  "y", queue a/0000000000000004 "x", queue a/0000000000000005 "x", key  "x"`)
+	r.want(seal(), `-queue a/0000000000000001 "x", -queue a/0000000000000002 "y", -key  "y", queue `+
+		`a/0000000000000004 "x", queue a/0000000000000005 "x", key  "x"`)
 	r.balanced()
 	if len(cells) != 5 { // the layout, x and what waits for it, the accumulator
 		t.Fatalf("the store holds %v", cells)
@@ -143,7 +146,8 @@ func TestM13KeysUnderAChangedDeclaration(t *testing.T) {
 	n.want(n.fire(), `out=["x",71]@2`)
 	n.want(cellsOf(n.c.Seal(n.now).Commit()), `keys 2, key  "x"`)
 
-	n = changed(graphOf("  b: {}\n  c: {}\n", "{ when: any }", "nodes:\n  n: { expr: '[b, c ?? 0]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), keyed(nil))
+	n = changed(graphOf("  b: {}\n  c: {}\n", "{ when: any }",
+		"nodes:\n  n: { expr: '[b, c ?? 0]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), keyed(nil))
 	n.give("c", "x", 5)
 	n.want(n.fire(), `out=[7,5]@2`)
 

@@ -89,7 +89,8 @@ func (c *Core) Tick(now time.Time) {
 		return
 	}
 	if c.cfg.FailCold {
-		c.life.set(HealthFailed, "warm_timeout", "accumulators were not healthy within warm_timeout; see waiting_for, then restart the graph")
+		c.life.set(HealthFailed, "warm_timeout",
+			"accumulators were not healthy within warm_timeout; see waiting_for, then restart the graph")
 		return
 	}
 	c.life.warmed = true

@@ -175,7 +175,8 @@ func TestM28WindowsInParts(t *testing.T) {
 			t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
 		}
 		v := w.core.Look()
-		if b := v.Inputs[0].Books; b.Received != int64(len(events)) || b.Consumed != int64(len(events)) || b.Queued != 0 {
+		if b := v.Inputs[0].Books; b.Received != int64(len(events)) || b.Consumed != int64(len(events)) ||
+			b.Queued != 0 {
 			t.Errorf("seed %d: books %+v", seed, b)
 		}
 		w.seal(false)

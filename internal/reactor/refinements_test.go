@@ -168,10 +168,12 @@ func TestM9Burst(t *testing.T) {
 	if b := r.books("a"); b.Consumed != 3 {
 		t.Fatalf("%+v", b)
 	}
-	r = newRig(t, graphOf("  a: { strategy: burst }\n", "{ when: any }", strings.Replace(single, "expr: a", "expr: 1 / sum(a)", 1)))
+	r = newRig(t, graphOf("  a: { strategy: burst }\n", "{ when: any }", strings.Replace(single, "expr: a",
+		"expr: 1 / sum(a)", 1)))
 	r.push("a", 1, -1)
 	r.want(r.fire(), "")
-	if b := r.books("a"); b.DeadLettered != 2 || len(r.c.deadLetters) != 2 || string(r.c.deadLetters[1].Payload) != "-1" {
+	if b := r.books("a"); b.DeadLettered != 2 || len(r.c.deadLetters) != 2 ||
+		string(r.c.deadLetters[1].Payload) != "-1" {
 		t.Fatalf("%+v, letters %+v", b, r.c.deadLetters)
 	}
 }
@@ -216,14 +218,16 @@ func TestM9SyncGroup(t *testing.T) {
 	if b := r.books("bid"); b.Consumed != 2 || b.Conflated != 3 {
 		t.Fatalf("%+v", b)
 	}
-	r = newRig(t, graphOf(strings.ReplaceAll(strings.ReplaceAll(market, "sync_group: m", ""), ", }", " }"), "{ when: any }", rows))
+	r = newRig(t, graphOf(strings.ReplaceAll(strings.ReplaceAll(market, "sync_group: m", ""), ", }", " }"),
+		"{ when: any }", rows))
 	pushMarket(r)
 	r.want(r.fire(), "out=[99.99,100,100.02]@1 out=[99.99,100,100.03]@2")
 }
 
 // M9: a burst in a sync_group is cut off at the barrier too.
 func TestM9SyncGroupBurst(t *testing.T) {
-	r := newRig(t, graphOf("  a: { strategy: burst, sync_group: m }\n  b: { strategy: sequential, sync_group: m }\n", "{ when: any }", pair))
+	r := newRig(t, graphOf("  a: { strategy: burst, sync_group: m }\n  b: { strategy: sequential, sync_group: m }\n",
+		"{ when: any }", pair))
 	r.push("a", 1, 2)
 	r.push("b", 7)
 	r.push("a", 3)

@@ -127,7 +127,8 @@ func (r *Replayer) call(kind byte, in *reader) error {
 			c.Resume(now)
 		}
 	default:
-		return fmt.Errorf("%w: it holds a record of kind %q, which this graphd does not know; run a newer graphd", ErrCorrupt, kind)
+		return fmt.Errorf("%w: it holds a record of kind %q, which this graphd does not know; run a newer graphd",
+			ErrCorrupt, kind)
 	}
 	return nil
 }
@@ -142,7 +143,8 @@ func (r *Replayer) outcome(in *reader, fire func() bool) error {
 	}
 	before := r.c.epoch
 	if !fire() || r.c.epoch != epoch {
-		return fmt.Errorf("%w: after epoch %d it recorded epoch %d, and the replay came to %d", ErrDiverged, before, epoch, r.c.epoch)
+		return fmt.Errorf("%w: after epoch %d it recorded epoch %d, and the replay came to %d", ErrDiverged, before,
+			epoch, r.c.epoch)
 	}
 	r.epochs += r.c.epoch - before
 	return nil

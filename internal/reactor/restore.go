@@ -32,7 +32,8 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 		return nil, fmt.Errorf("%w: head: %w", ErrCorrupt, err)
 	}
 	if m.Format > metaFormat {
-		return nil, fmt.Errorf("%w: it has format %d and this graphd reads up to %d; run a newer graphd", ErrCorrupt, m.Format, metaFormat)
+		return nil, fmt.Errorf("%w: it has format %d and this graphd reads up to %d; run a newer graphd", ErrCorrupt,
+			m.Format, metaFormat)
 	}
 	c.frames = m.Frames
 	for i, name := range c.cfg.Outputs {
@@ -95,7 +96,8 @@ func (c *Core) restoreMeta(m *meta) {
 
 // restoreCells takes in all cells but queues of keys, which come after the keys they belong
 // to. have is told which inputs there were; kept are the nodes with a cell.
-func (c *Core) restoreCells(cells []checkpoint.Cell, layouts map[uint64]*keyLayout, have []bool) (kept map[string]bool, dropped []string, err error) {
+func (c *Core) restoreCells(cells []checkpoint.Cell, layouts map[uint64]*keyLayout, have []bool) (
+	kept map[string]bool, dropped []string, err error) {
 	kept = make(map[string]bool)
 	for n := range cells {
 		cell := &cells[n]

@@ -97,7 +97,8 @@ func (c *Core) fail(cause Cause, node, code, reason string) {
 	}
 	if c.cfg.HaltOnFailure {
 		c.cut.reset()
-		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; fix the cause, then restart the graph", c.epoch, reason))
+		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; fix the cause, then restart the graph", c.epoch,
+			reason))
 	} else {
 		c.consume(false, true, func(i int, b *boundary.Boundary) { c.deadLetter(i, b, stage, code, reason, c.epoch) })
 	}

@@ -144,7 +144,8 @@ func (c *Core) Seal(now time.Time) *Seal {
 	s := &Seal{Epoch: c.epoch, cfg: &c.cfg, before: c.changes, ringTo: c.ring.total}
 	c.cutJournal()
 	s.commit = checkpoint.Commit{
-		JournalTo: c.journal.seq, ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.now, KeepFirings: c.cfg.KeepFirings,
+		JournalTo: c.journal.seq, ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.now,
+		KeepFirings: c.cfg.KeepFirings,
 		DeadLetters: c.deadLetters, Meta: c.meta(),
 	}
 	c.sealing, c.deadLetters = len(c.deadLetters), nil
@@ -184,7 +185,9 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 		}
 	}
 	for _, q := range c.changes.gone {
-		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: cellQueue, Name: c.queueName(q), Key: string(q.key)})
+		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{
+			Kind: cellQueue, Name: c.queueName(q), Key: string(q.key),
+		})
 	}
 	s.commit.Cells = append(s.commit.Cells, c.changes.stale...)
 	if c.cfg.Keys != nil {
@@ -220,9 +223,11 @@ func (c *Core) meta() []byte {
 	m := meta{
 		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.stamp,
 		Admitted: c.admitted, Frames: c.frames,
-		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired, Now: c.now,
+		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired,
+		Now:   c.now,
 		First: stored(c.shared.first), Last: stored(c.shared.last), Ticked: stored(c.ticked),
-		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)), Evicted: c.keys.evicted,
+		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)),
+		Evicted: c.keys.evicted,
 		Letters: c.letterNo,
 	}
 	for i := range c.accs {
@@ -254,21 +259,30 @@ func (s *Seal) Commit() *checkpoint.Commit {
 	out := s.commit
 	out.Cells = append([]checkpoint.Cell(nil), s.commit.Cells...)
 	for _, sl := range s.slots {
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellInput, Name: s.cfg.Inputs[sl.input].Name, Data: encodeSlot(&sl)})
+		out.Cells = append(out.Cells, checkpoint.Cell{
+			Kind: cellInput, Name: s.cfg.Inputs[sl.input].Name, Data: encodeSlot(&sl),
+		})
 	}
 	for _, q := range s.queue {
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: encodeQueued(&q.queued)})
+		out.Cells = append(out.Cells, checkpoint.Cell{
+			Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: encodeQueued(&q.queued),
+		})
 	}
 	for i := range s.keys {
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellKey, Key: string(s.keys[i].key), Data: encodeKey(s.cfg, &s.keys[i])})
+		out.Cells = append(out.Cells, checkpoint.Cell{
+			Kind: cellKey, Key: string(s.keys[i].key), Data: encodeKey(s.cfg, &s.keys[i]),
+		})
 	}
 	for _, a := range s.accs {
 		in := &s.cfg.Inputs[a.input]
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellAccumulator, Name: in.Name, Data: encodeAccount(in.Identity, &a, false)})
+		out.Cells = append(out.Cells, checkpoint.Cell{
+			Kind: cellAccumulator, Name: in.Name, Data: encodeAccount(in.Identity, &a, false),
+		})
 	}
 	out.Outbox = s.outboxEntries()
 	for _, p := range s.parts {
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellPart, Name: s.cfg.Inputs[p.input].Name + "/" + p.Name, Data: p.Append(nil)})
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellPart, Name: s.cfg.Inputs[p.input].Name + "/" + p.Name,
+			Data: p.Append(nil)})
 	}
 	for _, r := range s.records {
 		out.Firings = append(out.Firings, checkpoint.Firing{

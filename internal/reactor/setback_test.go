@@ -11,8 +11,9 @@ import (
 // a key; and a replay of its journal sets it back where it was.
 func TestM26SetBack(t *testing.T) {
 	t.Parallel()
-	doc := graphOf("  a: { strategy: sequential }\n", "{ when: any, rate_limit: 1s }", "nodes:\n  n: { expr: '[key, a]' }\n"+
-		"outputs:\n  out: { from: n, sink: { drop: {} } }\n")
+	doc := graphOf("  a: { strategy: sequential }\n", "{ when: any, rate_limit: 1s }",
+		"nodes:\n  n: { expr: '[key, a]' }\n"+
+			"outputs:\n  out: { from: n, sink: { drop: {} } }\n")
 	ttl := keyed(func(k *Keys) { k.TTL = time.Minute })
 	r := newRig(t, doc, ttl, withJournal)
 	right := r.now

@@ -120,7 +120,10 @@ func (w *coreWorld) start() {
 	cfg := w.cfg
 	cfg.Incarnation, cfg.Fence, cfg.Instance = w.head.Incarnation, w.head.Fence, uuid.MustParse(w.head.Instance)
 	var cells []checkpoint.Cell
-	if err := w.store.Load(ctx, cfg.ID, func(c checkpoint.Cell) error { cells = append(cells, c); return nil }); err != nil {
+	if err := w.store.Load(ctx, cfg.ID, func(c checkpoint.Cell) error {
+		cells = append(cells, c)
+		return nil
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.core = reactor.NewCore(cfg)
@@ -129,7 +132,8 @@ func (w *coreWorld) start() {
 		return
 	}
 	keyed := cfg.Keys != nil
-	w.inbox = live.NewInbox([]reactor.Lane{{Sequential: true, Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}, {Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}})
+	w.inbox = live.NewInbox([]reactor.Lane{{Sequential: true, Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20},
+		{Keyed: keyed, Capacity: 6, MaxBytes: 1 << 20}})
 	w.last = map[boundary.Key]int64{}
 	for i, in := range w.core.Look().Inputs {
 		if i == 0 {
@@ -178,9 +182,14 @@ func (w *coreWorld) sourceBatch(from, n int64) *accumulator.Handoff {
 	h := &accumulator.Handoff{}
 	for k := from; k < from+n; k++ {
 		pos := boundary.Position{Offset: k + 1}
-		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.Int(k), Key: w.key(k), First: pos, Last: pos, At: w.now, Events: 1, Size: 8})
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{
+			Value: boundary.Int(k), Key: w.key(k), First: pos, Last: pos, At: w.now, Events: 1, Size: 8,
+		})
 	}
-	h.Mark = accumulator.Mark{Positions: []boundary.Position{{Offset: from + n}}, Counters: accumulator.Counters{Received: from + n}, LastEventAt: w.now}
+	h.Mark = accumulator.Mark{
+		Positions: []boundary.Position{{Offset: from + n}}, Counters: accumulator.Counters{Received: from + n},
+		LastEventAt: w.now,
+	}
 	return h
 }
 

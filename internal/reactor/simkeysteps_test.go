@@ -31,7 +31,10 @@ func (w *coreWorld) step() {
 	case k < 75:
 		w.seal()
 	case k < 82:
-		w.settle([]checkpointtest.Outcome{checkpointtest.Pass, checkpointtest.Pass, checkpointtest.Pass, checkpointtest.Fail, checkpointtest.UnknownApplied, checkpointtest.UnknownLost, checkpointtest.UnknownLate}[w.rng.IntN(7)])
+		w.settle([]checkpointtest.Outcome{
+			checkpointtest.Pass, checkpointtest.Pass, checkpointtest.Pass, checkpointtest.Fail,
+			checkpointtest.UnknownApplied, checkpointtest.UnknownLost, checkpointtest.UnknownLate,
+		}[w.rng.IntN(7)])
 	case k < 86:
 		w.note("crash")
 		w.start()
@@ -66,7 +69,11 @@ func (w *coreWorld) read() {
 
 func (w *coreWorld) push() {
 	w.pushed++
-	h := &accumulator.Handoff{Boundaries: []boundary.Boundary{{Value: boundary.Int(w.pushed), Key: w.key(w.pushed), At: w.now, Events: 1, Size: 8}}}
+	h := &accumulator.Handoff{
+		Boundaries: []boundary.Boundary{
+			{Value: boundary.Int(w.pushed), Key: w.key(w.pushed), At: w.now, Events: 1, Size: 8},
+		},
+	}
 	h.Mark = accumulator.Mark{Counters: accumulator.Counters{Received: w.pushed}}
 	if err := w.port[1].Put(context.Background(), h); err != nil {
 		w.wrong("push: %v", err)
@@ -228,7 +235,8 @@ func (w *coreWorld) check() {
 			w.wrong("step %d: books of input %d: received %d, accounted for %d: %+v", w.steps, i, b.Received, sum, b)
 		}
 	}
-	if mark, _ := w.core.ResumePoint(0); len(mark.Positions) == 1 && mark.Positions[0].Offset != mark.Counters.Received {
+	if mark, _ := w.core.ResumePoint(0); len(mark.Positions) == 1 &&
+		mark.Positions[0].Offset != mark.Counters.Received {
 		w.wrong("step %d: position %d, received %d", w.steps, mark.Positions[0].Offset, mark.Counters.Received)
 	}
 	if w.cfg.Keys != nil {
@@ -288,7 +296,9 @@ func simulateCore(t testing.TB, cfg reactor.Config, seed uint64, planted bug) (t
 
 // keyedSimConfig is the same graph with keys: so many may be there of the five.
 func keyedSimConfig(t *testing.T, most int) reactor.Config {
-	return reactor.TestConfig(t, coreGraph, func(c *reactor.Config) { c.KeepFirings = 20 }, reactor.Keyed(func(k *reactor.Keys) { k.Max, k.TTL = most, 200*time.Millisecond }))
+	return reactor.TestConfig(t, coreGraph, func(c *reactor.Config) {
+		c.KeepFirings = 20
+	}, reactor.Keyed(func(k *reactor.Keys) { k.Max, k.TTL = most, 200*time.Millisecond }))
 }
 
 // TestM13Simulation runs seeds of the simulator on keyed graphs, with and without evictions:

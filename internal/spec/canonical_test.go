@@ -29,22 +29,26 @@ outputs:
 		t.Fatalf("got hash %q", want)
 	}
 	for name, same := range map[string]string{
-		"comment":       strings.Replace(text, "graph: g", "# about\ngraph: g # it", 1),
-		"quotes":        strings.Replace(text, "expr: x.p + y.v", "expr: 'x.p + y.v'", 1),
-		"block":         strings.Replace(text, "{ expr: x.p + y.v }", "\n    expr: |\n      x.p + y.v", 1),
-		"default":       strings.Replace(text, "y: {}", "y: { capacity: 1024, strategy: latest, source: { websocket: {} }, passive: false }", 1),
+		"comment": strings.Replace(text, "graph: g", "# about\ngraph: g # it", 1),
+		"quotes":  strings.Replace(text, "expr: x.p + y.v", "expr: 'x.p + y.v'", 1),
+		"block":   strings.Replace(text, "{ expr: x.p + y.v }", "\n    expr: |\n      x.p + y.v", 1),
+		"default": strings.Replace(text, "y: {}",
+			"y: { capacity: 1024, strategy: latest, source: { websocket: {} }, passive: false }", 1),
 		"vars":          strings.Replace(text, `{ a: 1, b: "${SECRET}" }`, `{ b: "${SECRET}", a: 1 }`, 1),
 		"emit":          strings.Replace(text, "{ p: event.p, q: event.q }", "{ q: event.q, p: event.p }", 1),
 		"default value": strings.Replace(text, "{ k: 1, l: [2] }", "{ l: [2], k: 1 }", 1),
 		"subset":        strings.Replace(text, "[x, y]", "[y, x]", 1),
 		"units":         strings.Replace(text, "reactor: {", "reactor: { warm_timeout: 0.5m,", 1),
 		"parts":         "history: {}\n" + text,
-		"json": `{"graph": "g", "vars": {"a": 1, "b": "${SECRET}"}, "accumulators": {"x": {"emit": {"p": "event.p", "q": "event.q"},
-			"default": {"k": 1, "l": [2]}}, "y": {}}, "reactor": {"when": {"any": ["x", "y"]}}, "nodes": {"n": {"expr": "x.p + y.v"}},
+		"json": `{"graph": "g", "vars": {"a": 1, "b": "${SECRET}"}, 
+			"accumulators": {"x": {"emit": {"p": "event.p", "q": "event.q"}, "default": {"k": 1, "l": [2]}}, "y": {}},
+			"reactor": {"when": {"any": ["x", "y"]}},
+			"nodes": {"n": {"expr": "x.p + y.v"}},
 			"outputs": {"o": {"from": "n", "sink": {"stdout": {}}}}}`,
 	} {
 		if got := mustParse(t, same).Hash; got != want {
-			t.Errorf("%s: the hash differs:\n%s", name, strings.Join(spec.Diff(mustParse(t, text), mustParse(t, same)), "\n"))
+			t.Errorf("%s: the hash differs:\n%s", name, strings.Join(spec.Diff(mustParse(t, text), mustParse(t, same)),
+				"\n"))
 		}
 	}
 	for name, other := range map[string]string{
@@ -87,7 +91,8 @@ func TestReferencesTakeNoPart(t *testing.T) {
 	b, diags := parse([]byte(text), spec.Options{Resolve: func(ref string) (string, bool, error) {
 		value, ok := map[string]string{
 			"CAPACITY": "65", "WORD": "latest", "PATH_TO": "other.csv", "SECRET": "x", "INTERVAL": "6s", "YES": "false",
-			"file:/run/secrets/token": "y", "NAME": "named", "MODE": "checkpoint", "WHEN": "any", "OUT": "p", "EMIT": "on_change",
+			"file:/run/secrets/token": "y", "NAME": "named", "MODE": "checkpoint", "WHEN": "any", "OUT": "p",
+			"EMIT": "on_change",
 		}[ref]
 		return value, ok, nil
 	}})
@@ -100,7 +105,10 @@ func TestReferencesTakeNoPart(t *testing.T) {
 	if lines := spec.Diff(nil, a); strings.Contains(strings.Join(lines, "\n"), secret) {
 		t.Error("the diff shows a secret")
 	}
-	for old, new := range map[string]string{"strategy: ${WORD}": "strategy: latest", "capacity: ${CAPACITY}": "capacity: ${CAPACITY:-9}", "when: \"${WHEN:-all}\"": "when: any"} {
+	for old, new := range map[string]string{
+		"strategy: ${WORD}": "strategy: latest", "capacity: ${CAPACITY}": "capacity: ${CAPACITY:-9}",
+		"when: \"${WHEN:-all}\"": "when: any",
+	} {
 		if other := mustParse(t, strings.Replace(text, old, new, 1)); a.Hash == other.Hash {
 			t.Errorf("%s: a reference hides the difference", new)
 		}
@@ -170,7 +178,9 @@ func TestHashIsOfKafkaToo(t *testing.T) {
 	const text = `
 graph: g
 accumulators:
-  a: { source: { kafka: { topic: in, start: earliest, brokers: "b:9092", sasl: { username: u, password: "${SECRET}" } } } }
+  a:
+    source:
+      kafka: { topic: in, start: earliest, brokers: "b:9092", sasl: { username: u, password: "${SECRET}" } }
 outputs:
   o: { from: a, sink: { kafka: { topic: out, key: value.k, compression: gzip } } }
 `
@@ -187,7 +197,8 @@ outputs:
 	} {
 		got := mustParse(t, other)
 		if got.Hash == want.Hash || len(spec.Diff(want, got)) != 1 {
-			t.Errorf("%s: the hash is %s after %s, and the difference %q", name, got.Hash, want.Hash, spec.Diff(want, got))
+			t.Errorf("%s: the hash is %s after %s, and the difference %q", name, got.Hash, want.Hash,
+				spec.Diff(want, got))
 		}
 	}
 	if shown := strings.Join(spec.Diff(nil, want), "\n") + want.Hash; strings.Contains(shown, secret) {

@@ -76,11 +76,13 @@ func TestAtEnds(t *testing.T) {
 func TestLiterals(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"true": "true", "False": "false", "TRUE": "true", "5": "5", "-5": "-5", "+5": "5", "0x1F": "31", "0o17": "15", "0b11": "3",
+		"true": "true", "False": "false", "TRUE": "true", "5": "5", "-5": "-5", "+5": "5", "0x1F": "31", "0o17": "15",
+		"0b11":  "3",
 		"1_000": "1000", "1.50": "1.5", "1.": "1.0", ".5": "0.5", "1e3": "1000.0", "100000000000000000000": "1e+20",
 		"'5'": "5", "yes": "yes", "2001-12-14": "2001-12-14", "'a  '": "a", "|\n      a\n": "a",
 	} {
-		g, diags := parse([]byte("graph: g\naccumulators: { a: {} }\nnodes:\n  n:\n    expr: "+text+"\n"), spec.Options{})
+		g, diags := parse([]byte("graph: g\naccumulators: { a: {} }\nnodes:\n  n:\n    expr: "+text+"\n"),
+			spec.Options{})
 		if len(diags) > 0 {
 			t.Errorf("%s: %v", text, diags)
 			continue
@@ -95,7 +97,8 @@ func TestLiterals(t *testing.T) {
 // schemas too.
 func TestAccepted(t *testing.T) {
 	t.Parallel()
-	g := mustParse(t, "\ufeffgraph: g\naccumulators: { a: { schema: { $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/definitions/x', definitions: { x: true } } } }")
+	g := mustParse(t, "\ufeffgraph: g\naccumulators: { a: { schema: { $schema: "+
+		"'http://json-schema.org/draft-07/schema#', $ref: '#/definitions/x', definitions: { x: true } } } }")
 	if g.Accumulators[0].Pos.Column != 17 || g.Accumulators[0].Schema == nil {
 		t.Errorf("got %+v", g.Accumulators[0])
 	}

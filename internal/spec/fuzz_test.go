@@ -40,7 +40,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for i, d := range diags {
 			wellFormed(t, d)
-			if i > 0 && d.Code != decode.CodeTooManyErrors && (d.Line < diags[i-1].Line || d.Line == diags[i-1].Line && d.Column < diags[i-1].Column) {
+			if i > 0 && d.Code != decode.CodeTooManyErrors &&
+				(d.Line < diags[i-1].Line || d.Line == diags[i-1].Line && d.Column < diags[i-1].Column) {
 				t.Errorf("%v comes after %v", d, diags[i-1])
 			}
 		}
@@ -62,7 +63,8 @@ func FuzzParse(f *testing.F) {
 		if lines := spec.Diff(g, g); len(lines) > 0 && len(diags) == 0 {
 			t.Errorf("the graph differs from itself: %q", lines)
 		}
-		if lines := spec.Diff(nil, g); !strings.Contains(string(data), secret) && strings.Contains(strings.Join(lines, "\n"), secret) {
+		if lines := spec.Diff(nil, g); !strings.Contains(string(data), secret) &&
+			strings.Contains(strings.Join(lines, "\n"), secret) {
 			t.Error("the diff tells a secret")
 		}
 	})

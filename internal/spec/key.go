@@ -72,7 +72,8 @@ func (d *draft) checkKeys() {
 		case a.Hands() != OneValue:
 			d.Report(at.Name(), decode.CodeNotYetSupported, "",
 				"%s hands over lists of events, "+
-					"which may be of many keys: a %s per key is not supported by this version yet; make it global, or use a graph without keys", shown, a.Kind)
+					"which may be of many keys: a %s per key is not supported by this version yet; make it global, "+
+					"or use a graph without keys", shown, a.Kind)
 		}
 	}
 }

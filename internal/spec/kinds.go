@@ -47,11 +47,11 @@ type AccumulatorConfig interface {
 type Hands uint8
 
 const (
-	// OneValue: it cannot be taken apart.
+	// OneValue is one that cannot be taken apart.
 	OneValue Hands = iota
-	// NewEvents: it is a list of events, all of which are new.
+	// NewEvents is a list of events, all of which are new.
 	NewEvents
-	// NewestEvents: it is a list of events, of which the last is new.
+	// NewestEvents is a list of events, of which the last is new.
 	NewestEvents
 )
 

@@ -49,7 +49,8 @@ func TestMistakes(t *testing.T) {
 				wellFormed(t, d)
 			}
 			if len(want) == 0 || strings.Join(got, "\n") != strings.Join(want, "\n") {
-				t.Errorf("got\n%s\nwant\n%s\nin full:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(shown, "\n"))
+				t.Errorf("got\n%s\nwant\n%s\nin full:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"),
+					strings.Join(shown, "\n"))
 			}
 		})
 	}
@@ -63,7 +64,8 @@ func TestEveryCodeIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]bool{decode.CodeTooLarge: true, decode.CodeTooMany: true, decode.CodeTooManyErrors: true} // TestBounds, TestCutShort
+	// TestBounds, TestCutShort
+	shown := map[string]bool{decode.CodeTooLarge: true, decode.CodeTooMany: true, decode.CodeTooManyErrors: true}
 	files, err := filepath.Glob("testdata/mistakes/*")
 	if err != nil {
 		t.Fatal(err)

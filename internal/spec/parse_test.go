@@ -58,7 +58,8 @@ func codes(diags spec.Diagnostics) []string {
 // cmp looks at exported fields only; what is unexported is tested by what it does.
 var exported = cmp.FilterPath(func(p cmp.Path) bool {
 	f, ok := p.Last().(cmp.StructField)
-	return ok && (f.Name() == "origin" || f.Name() == "written" || f.Name() == "Pos" || strings.HasSuffix(f.Name(), "Pos"))
+	return ok && (f.Name() == "origin" || f.Name() == "written" || f.Name() == "Pos" ||
+		strings.HasSuffix(f.Name(), "Pos"))
 }, cmp.Ignore())
 
 // defaultRetry is what an output does that says nothing of it.
@@ -66,19 +67,28 @@ var defaultRetry = spec.Retry{Base: 50 * time.Millisecond, Max: 10 * time.Second
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	got := mustParse(t, "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }")
+	got := mustParse(t, "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, "+
+		"sink: { drop: {} } } }")
 	want := &spec.Graph{
 		Name: "g",
 		Accumulators: []spec.Accumulator{{
-			Name: "a", Source: spec.Source{Kind: "websocket", Config: socket.Declared{}}, Kind: "passthrough", TimeUnit: "ms",
+			Name: "a", Source: spec.Source{Kind: "websocket", Config: socket.Declared{}}, Kind: "passthrough",
+			TimeUnit: "ms",
 			Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}},
 		Reactor: spec.Reactor{
-			When: "any", Strategy: "latest", WarmTimeout: 30 * time.Second, OnWarmTimeout: "fire_anyway", EpochTimeout: 30 * time.Second, MaxKeys: 10_000_000, OnEvict: "dead_letter",
-			Restart: spec.Restart{Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute, OnExhausted: "fail"},
+			When: "any", Strategy: "latest", WarmTimeout: 30 * time.Second, OnWarmTimeout: "fire_anyway",
+			EpochTimeout: 30 * time.Second, MaxKeys: 10_000_000, OnEvict: "dead_letter",
+			Restart: spec.Restart{Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute,
+				OnExhausted: "fail"},
 		},
-		Nodes:       []spec.Node{{Name: "n", Kind: "expr", Expr: spec.Expr{Text: "a"}, OnError: "fail_epoch", Priority: "normal"}},
-		Outputs:     []spec.Output{{Name: "o", From: "n", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second}},
+		Nodes: []spec.Node{
+			{Name: "n", Kind: "expr", Expr: spec.Expr{Text: "a"}, OnError: "fail_epoch", Priority: "normal"},
+		},
+		Outputs: []spec.Output{
+			{Name: "o", From: "n", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each",
+				OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
+		},
 		Durability:  spec.Durability{Mode: "checkpoint", Interval: time.Second, OnFailure: "advance"},
 		History:     spec.History{Keep: 1000},
 		DeadLetters: spec.DeadLetters{Keep: 7 * 24 * time.Hour, Max: 100_000, MaxBytes: 256 << 20},
@@ -96,7 +106,8 @@ func TestEverything(t *testing.T) {
 	want := &spec.Graph{
 		Name: "everything",
 		Vars: []spec.Var{
-			{Name: "limit", Value: int64(5)}, {Name: "ratio", Value: 0.5}, {Name: "name", Value: "five"}, {Name: "day", Value: "2026-11-21"},
+			{Name: "limit", Value: int64(5)}, {Name: "ratio", Value: 0.5}, {Name: "name", Value: "five"},
+			{Name: "day", Value: "2026-11-21"},
 			{Name: "none"}, {Name: "list", Value: []any{int64(1), []any{int64(2), map[string]any{"deep": true}}}},
 		},
 		Accumulators: []spec.Accumulator{{
@@ -106,47 +117,87 @@ func TestEverything(t *testing.T) {
 				"properties": map[string]any{"x": map[string]any{"type": "number", "minimum": int64(0)}},
 			},
 			Where: spec.Expr{Text: "event.x > vars.limit"},
-			Emit:  []spec.Field{{Name: "x", Expr: spec.Expr{Text: "event.x"}}, {Name: "always", Expr: spec.Expr{Text: "true"}}, {Name: "n", Expr: spec.Expr{Text: "1"}}},
-			Time:  spec.Expr{Text: "event.at"}, TimeUnit: "s", Timezone: "Europe/Zurich",
+			Emit: []spec.Field{
+				{Name: "x", Expr: spec.Expr{Text: "event.x"}}, {Name: "always", Expr: spec.Expr{Text: "true"}},
+				{Name: "n", Expr: spec.Expr{Text: "1"}},
+			},
+			Time: spec.Expr{Text: "event.at"}, TimeUnit: "s", Timezone: "Europe/Zurich",
 			Strategy: "sequential", Capacity: 16, CapacityBytes: 1_000_000,
 		}, {
-			Name: "posted", Source: spec.Source{Kind: "http", Config: socket.Declared{}}, Kind: "batch", SchemaFile: "schemas/posted.json", EmitExpr: spec.Expr{Text: `{ "v": event }`},
-			Config: accumulator.Batch{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+			Name: "posted", Source: spec.Source{Kind: "http", Config: socket.Declared{}}, Kind: "batch",
+			SchemaFile: "schemas/posted.json", EmitExpr: spec.Expr{Text: `{ "v": event }`},
+			Config: accumulator.Batch{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest",
+			Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
-			Name: "lines", Source: spec.Source{Kind: "file", Config: file.Declared{Path: "lines.log", Format: "ndjson", Follow: true, OnTruncate: "restart"}},
-			Kind: "state", Config: accumulator.State{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+			Name: "lines", Source: spec.Source{
+				Kind: "file", Config: file.Declared{
+					Path: "lines.log", Format: "ndjson", Follow: true, OnTruncate: "restart",
+				},
+			},
+			Kind: "state", Config: accumulator.State{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024,
+			CapacityBytes: 8 << 20,
 		}, {
-			Name: "table", Source: spec.Source{Kind: "file", Config: file.Declared{Path: "Table.CSV", Format: "csv", OnTruncate: "halt"}},
+			Name: "table", Source: spec.Source{
+				Kind: "file", Config: file.Declared{Path: "Table.CSV", Format: "csv", OnTruncate: "halt"},
+			},
 			Kind: "passthrough", TimeUnit: "ms", Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
-			Name: "made", Source: spec.Source{Kind: "generator", Config: generator.Declared{Every: 250 * time.Millisecond, Count: 10, Expr: spec.Expr{Text: "i % 2 == 0 ? i : -i"}, Seed: -7}},
-			Kind: "passthrough", TimeUnit: "ms", Passive: true, Default: map[string]any{"threshold": 0.05, "on": []any{true}}, HasDefault: true,
+			Name: "made", Source: spec.Source{
+				Kind: "generator", Config: generator.Declared{
+					Every: 250 * time.Millisecond, Count: 10, Expr: spec.Expr{Text: "i % 2 == 0 ? i : -i"}, Seed: -7,
+				},
+			},
+			Kind: "passthrough", TimeUnit: "ms", Passive: true, Default: map[string]any{
+				"threshold": 0.05, "on": []any{true},
+			}, HasDefault: true,
 			Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
-			Name: "fast", Source: spec.Source{Kind: "generator", Config: generator.Declared{Every: 400 * time.Millisecond, Expr: spec.Expr{Text: "i"}}},
-			Kind: "passthrough", TimeUnit: "ms", Global: true, HasDefault: true, Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
+			Name: "fast", Source: spec.Source{
+				Kind: "generator", Config: generator.Declared{
+					Every: 400 * time.Millisecond, Expr: spec.Expr{Text: "i"},
+				},
+			},
+			Kind: "passthrough", TimeUnit: "ms", Global: true, HasDefault: true, Strategy: "latest", Capacity: 1024,
+			CapacityBytes: 8 << 20,
 		}},
 		Reactor: spec.Reactor{
-			When: "all", Names: []string{"pushed", "posted"}, Strategy: "latest", Guard: spec.Expr{Text: "pushed.x > 0"},
-			WarmTimeout: 90 * time.Second, OnWarmTimeout: "fail", EpochTimeout: 500 * time.Millisecond, MaxKeys: 10_000_000, OnEvict: "dead_letter",
-			Restart: spec.Restart{Attempts: 0, Base: 10 * time.Millisecond, Max: time.Second, Reset: time.Hour, OnExhausted: "degrade"},
+			When: "all", Names: []string{"pushed", "posted"}, Strategy: "latest", Guard: spec.Expr{
+				Text: "pushed.x > 0",
+			},
+			WarmTimeout: 90 * time.Second, OnWarmTimeout: "fail", EpochTimeout: 500 * time.Millisecond,
+			MaxKeys: 10_000_000, OnEvict: "dead_letter",
+			Restart: spec.Restart{Attempts: 0, Base: 10 * time.Millisecond, Max: time.Second, Reset: time.Hour,
+				OnExhausted: "degrade"},
 		},
 		Nodes: []spec.Node{
-			{Name: "mid", Kind: "expr", Expr: spec.Expr{Text: "(pushed.x + lines.y) / 2"}, OnError: "fail_epoch", Priority: "normal"},
+			{Name: "mid", Kind: "expr", Expr: spec.Expr{Text: "(pushed.x + lines.y) / 2"}, OnError: "fail_epoch",
+				Priority: "normal"},
 			{
 				Name: "pick", Kind: "route", OnError: "fail_epoch", Priority: "high",
-				Routes: []spec.Field{{Name: "low", Expr: spec.Expr{Text: "mid < 3"}}, {Name: "yes", Expr: spec.Expr{Text: "mid < 9"}}, {Name: "rest", Expr: spec.Expr{Text: "true"}}},
+				Routes: []spec.Field{
+					{Name: "low", Expr: spec.Expr{Text: "mid < 3"}}, {Name: "yes", Expr: spec.Expr{Text: "mid < 9"}},
+					{Name: "rest", Expr: spec.Expr{Text: "true"}},
+				},
 			},
-			{Name: "low", Kind: "expr", Expr: spec.Expr{Text: "mid"}, After: "pick.low", Event: &yes, OnError: "skip", Priority: "background"},
-			{Name: "both", Kind: "expr", Expr: spec.Expr{Text: "mid + 1"}, After: "pick", Event: &no, OnError: "last_good", Priority: "low"},
+			{Name: "low", Kind: "expr", Expr: spec.Expr{Text: "mid"}, After: "pick.low", Event: &yes, OnError: "skip",
+				Priority: "background"},
+			{Name: "both", Kind: "expr", Expr: spec.Expr{Text: "mid + 1"}, After: "pick", Event: &no,
+				OnError: "last_good", Priority: "low"},
 			{Name: "one", Kind: "expr", Expr: spec.Expr{Text: "1"}, OnError: "dead_letter", Priority: "normal"},
 			{Name: "two", Kind: "expr", Expr: spec.Expr{Text: "true"}, OnError: "fail_epoch", Priority: "normal"},
 		},
 		Outputs: []spec.Output{
-			{Name: "a", From: "low", Sink: spec.Sink{Kind: "stdout", Config: stdout.Declared{}}, Emit: "on_change", OnError: "dead_letter", Retry: defaultRetry, Timeout: 10 * time.Second},
-			{Name: "b", From: "pushed", Sink: spec.Sink{Kind: "file", Config: sinkfile.Declared{Path: "out.ndjson", Format: "ndjson"}}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
-			{Name: "c", From: "both", Sink: spec.Sink{Kind: "websocket", Config: websocket.Declared{}}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
-			{Name: "d", From: "both", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
+			{Name: "a", From: "low", Sink: spec.Sink{Kind: "stdout", Config: stdout.Declared{}}, Emit: "on_change",
+				OnError: "dead_letter", Retry: defaultRetry, Timeout: 10 * time.Second},
+			{
+				Name: "b", From: "pushed", Sink: spec.Sink{
+					Kind: "file", Config: sinkfile.Declared{Path: "out.ndjson", Format: "ndjson"},
+				}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second,
+			},
+			{Name: "c", From: "both", Sink: spec.Sink{Kind: "websocket", Config: websocket.Declared{}}, Emit: "each",
+				OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
+			{Name: "d", From: "both", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each",
+				OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
 		},
 		Durability:  spec.Durability{Mode: "none", Interval: 2 * time.Second, EveryEpochs: 10, OnFailure: "halt"},
 		History:     spec.History{Keep: 0},
@@ -205,7 +256,8 @@ outputs:
 // Every input has its strategy after Parse; what does not trigger is never queued (M8, M9).
 func TestStrategies(t *testing.T) {
 	t.Parallel()
-	const inputs = "accumulators: { a: {}, b: { strategy: latest }, c: { passive: true }, d: { global: true }, e: { strategy: sequential } }\n"
+	const inputs = "accumulators: { a: {}, b: { strategy: latest }, c: { passive: true }, d: { global: true }, e: { " +
+		"strategy: sequential } }\n"
 	for _, c := range []struct{ reactor, want string }{
 		{"reactor: {}", "latest latest latest latest sequential"},
 		{"reactor: { strategy: sequential }", "sequential latest latest latest sequential"},
@@ -251,13 +303,15 @@ func TestReferences(t *testing.T) {
 		t.Error(diff)
 	}
 	a, b := g.Accumulators[0], g.Accumulators[1]
-	if a.Capacity != 64 || a.Strategy != "sequential" || a.Source.Config.(file.Declared).Path != "events.ndjson" || a.Source.Config.(file.Declared).Format != "ndjson" || a.Passive {
+	if a.Capacity != 64 || a.Strategy != "sequential" || a.Source.Config.(file.Declared).Path != "events.ndjson" ||
+		a.Source.Config.(file.Declared).Format != "ndjson" || a.Passive {
 		t.Errorf("got %+v", a)
 	}
 	if b.Config.(accumulator.Batch).Interval != 5*time.Second || !b.Passive || b.Default != secret {
 		t.Errorf("got %+v", b)
 	}
-	if g.Name != "fallback" || g.Reactor.When != "all" || g.Durability.Mode != "none" || g.Durability.EveryEpochs != 64 || g.Outputs[0].From != "a" {
+	if g.Name != "fallback" || g.Reactor.When != "all" || g.Durability.Mode != "none" ||
+		g.Durability.EveryEpochs != 64 || g.Outputs[0].From != "a" {
 		t.Errorf("got %+v", g)
 	}
 }
@@ -265,7 +319,8 @@ func TestReferences(t *testing.T) {
 // Without a resolver a default still stands, and nothing else does.
 func TestNoResolver(t *testing.T) {
 	t.Parallel()
-	g, diags := parse([]byte("graph: g\nvars: { a: \"${A:-1}\", b: \"${B}\" }\naccumulators: { a: {} }"), spec.Options{})
+	g, diags := parse([]byte("graph: g\nvars: { a: \"${A:-1}\", b: \"${B}\" }\naccumulators: { a: {} }"),
+		spec.Options{})
 	if got := codes(diags); !slices.Equal(got, []string{"vars.b unset_variable"}) {
 		t.Errorf("got %v", got)
 	}
@@ -278,10 +333,11 @@ func TestNoResolver(t *testing.T) {
 func TestResolvedOnce(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	g, diags := parse([]byte("graph: g\nvars: { a: \"${N}\", b: \"${N}\" }\naccumulators: { a: {} }"), spec.Options{Resolve: func(string) (string, bool, error) {
-		asked++
-		return fmt.Sprint(asked), true, nil
-	}})
+	g, diags := parse([]byte("graph: g\nvars: { a: \"${N}\", b: \"${N}\" }\naccumulators: { a: {} }"),
+		spec.Options{Resolve: func(string) (string, bool, error) {
+			asked++
+			return fmt.Sprint(asked), true, nil
+		}})
 	if len(diags) > 0 || asked != 1 || g.Vars[1].Value != "1" {
 		t.Errorf("asked %d times, got %v, %v", asked, g.Vars, diags)
 	}
@@ -289,10 +345,12 @@ func TestResolvedOnce(t *testing.T) {
 
 func TestReferenceErrorsNameTheCause(t *testing.T) {
 	t.Parallel()
-	_, diags := parse([]byte("graph: g\nvars: { a: \"${file:/run/x}\" }\naccumulators: { a: {} }"), spec.Options{Resolve: func(string) (string, bool, error) {
-		return "", false, fmt.Errorf("read it:\n%w", errors.New("disk on fire"))
-	}})
-	if len(diags) != 1 || diags[0].Code != decode.CodeReferenceFailed || !strings.HasSuffix(diags[0].Text, ": disk on fire") {
+	_, diags := parse([]byte("graph: g\nvars: { a: \"${file:/run/x}\" }\naccumulators: { a: {} }"),
+		spec.Options{Resolve: func(string) (string, bool, error) {
+			return "", false, fmt.Errorf("read it:\n%w", errors.New("disk on fire"))
+		}})
+	if len(diags) != 1 || diags[0].Code != decode.CodeReferenceFailed ||
+		!strings.HasSuffix(diags[0].Text, ": disk on fire") {
 		t.Errorf("got %v", diags)
 	}
 }
@@ -313,7 +371,8 @@ func TestBounds(t *testing.T) {
 		{"accumulators", "graph: g\n" + many("accumulators", "{}", decode.MaxEntries+1), "too_many"},
 		{"nodes", head + many("nodes", "{expr: a}", decode.MaxEntries+1), "too_many"},
 		{"outputs", head + many("outputs", "{from: a, sink: {drop: {}}}", decode.MaxEntries+1), "too_many"},
-		{"subset", head + "reactor: { when: { any: [" + strings.Repeat("a,", decode.MaxEntries+1) + "] } }", "too_many"},
+		{"subset", head + "reactor: { when: { any: [" + strings.Repeat("a,", decode.MaxEntries+1) + "] } }",
+			"too_many"},
 		{"key", head + "vars: { x: { " + strings.Repeat("k", 256+1) + ": 1 } }", "too_large"},
 		{"name", head + "vars:\n  ? " + strings.Repeat("k", 1<<19) + "\n  : 1\n", "too_large"},
 		{"depth", head + "vars: { x: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + " }", "too_deep"},
@@ -337,7 +396,8 @@ func TestBounds(t *testing.T) {
 	if _, diags := parse([]byte(head), spec.Options{MaxBytes: len(head)}); len(diags) > 0 {
 		t.Errorf("got %v", diags)
 	}
-	if _, diags := parse([]byte(head), spec.Options{MaxBytes: len(head) - 1}); len(diags) != 1 || diags[0].Code != decode.CodeTooLarge {
+	if _, diags := parse([]byte(head), spec.Options{MaxBytes: len(head) - 1}); len(diags) != 1 ||
+		diags[0].Code != decode.CodeTooLarge {
 		t.Errorf("got %v", diags)
 	}
 }
@@ -357,7 +417,9 @@ func TestCutShort(t *testing.T) {
 	}
 
 	text := "graph: g\naccumulators: { a: {} }\nvars:\n  x: \"" + strings.Repeat("${BIG}", 100) + "\"\n"
-	_, diags = parse([]byte(text), spec.Options{Resolve: func(string) (string, bool, error) { return strings.Repeat("x", 1<<16), true, nil }})
+	_, diags = parse([]byte(text), spec.Options{Resolve: func(string) (string, bool, error) {
+		return strings.Repeat("x", 1<<16), true, nil
+	}})
 	if got := codes(diags); !slices.Equal(got, []string{"vars.x too_large"}) {
 		t.Errorf("got %v", got)
 	}
@@ -367,7 +429,8 @@ func TestCutShort(t *testing.T) {
 func TestDiagnosticString(t *testing.T) {
 	t.Parallel()
 	_, diags := parse([]byte("graph: g\naccumulators:\n  a: { sorce: {} }\n"), spec.Options{File: "g.yaml"})
-	const want = `g.yaml:3:8: unknown_field: an accumulator has no field "sorce"; remove it or correct its name (did you mean source?)`
+	const want = `g.yaml:3:8: unknown_field: an accumulator has no field "sorce"; remove it or correct its name ` +
+		`(did you mean source?)`
 	if got := diags.Err(); got == nil || got.Error() != want {
 		t.Errorf("got %v, want %s", got, want)
 	}

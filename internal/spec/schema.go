@@ -8,7 +8,9 @@ import (
 func (k Kinds) Mappings() []decode.Mapping {
 	list := []decode.Mapping{
 		decode.MappingOf("graph", graphFields, nil),
-		decode.MappingOf("accumulator", k.accumulatorFields(), decode.Choices{"time_unit": timeUnits, "strategy": strategies}),
+		decode.MappingOf("accumulator", k.accumulatorFields(), decode.Choices{
+			"time_unit": timeUnits, "strategy": strategies,
+		}),
 		decode.MappingOf("window", windowFields, decode.Choices{"late": latePolicies, "groups": groupings}),
 		decode.MappingOf("hopping", hoppingFields, nil),
 		decode.MappingOf("source", kindFields(k.Sources), nil),

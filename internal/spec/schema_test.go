@@ -266,9 +266,12 @@ func TestValidDocumentsUnderBoth(t *testing.T) {
 // inSchema are the codes of mistakes that a schema can see: those of structure, not
 // those of references between parts, of environment or of notation.
 var inSchema = []string{
-	decode.CodeUnknownField, decode.CodeNotYetSupported, decode.CodeMissingField, decode.CodeWrongType, decode.CodeEmptyValue, decode.CodeEmptyRoutes,
-	decode.CodeBadValue, decode.CodeBadDuration, decode.CodeOutOfRange, decode.CodeBadName, decode.CodeReservedName, decode.CodeSeveralKinds, decode.CodeMissingKind,
-	decode.CodeConflict, decode.CodeNoFlushRule, decode.CodeNotAllowed, decode.CodeQuoteExpression, decode.CodeDuplicateEntry,
+	decode.CodeUnknownField, decode.CodeNotYetSupported, decode.CodeMissingField, decode.CodeWrongType,
+	decode.CodeEmptyValue, decode.CodeEmptyRoutes,
+	decode.CodeBadValue, decode.CodeBadDuration, decode.CodeOutOfRange, decode.CodeBadName, decode.CodeReservedName,
+	decode.CodeSeveralKinds, decode.CodeMissingKind,
+	decode.CodeConflict, decode.CodeNoFlushRule, decode.CodeNotAllowed, decode.CodeQuoteExpression,
+	decode.CodeDuplicateEntry,
 }
 
 // apart are mistakes that the two see differently, and why.
@@ -294,7 +297,9 @@ func TestMistakesUnderBoth(t *testing.T) {
 			continue
 		}
 		_, diags := parse(data, spec.Options{File: file, Resolve: environment})
-		structural := slices.ContainsFunc(diags, func(d spec.Diagnostic) bool { return slices.Contains(inSchema, d.Code) })
+		structural := slices.ContainsFunc(diags, func(d spec.Diagnostic) bool {
+			return slices.Contains(inSchema, d.Code)
+		})
 		_, name, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "-")
 		refused := schema.Validate(x) != nil
 		if _, differ := apart[name]; differ {
@@ -304,7 +309,8 @@ func TestMistakesUnderBoth(t *testing.T) {
 			continue
 		}
 		if refused != structural {
-			t.Errorf("%s: refused by the schema %v, structural to the decoder %v:\n%v", file, refused, structural, diags)
+			t.Errorf("%s: refused by the schema %v, structural to the decoder %v:\n%v", file, refused, structural,
+				diags)
 		}
 		if refused && structural {
 			both++

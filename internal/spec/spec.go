@@ -30,15 +30,20 @@ import (
 	"github.com/graphd/graphd/internal/spec/meaning"
 )
 
-// What parts of declarations are made of.
-
+// What parts of declarations are made of is the decoder's.
 type (
-	Pos         = decode.Pos
-	Expr        = decode.Expr
-	Field       = decode.Named
-	Diagnostic  = decode.Diagnostic
+	// Pos is a place in a declaration.
+	Pos = decode.Pos
+	// Expr is an expression as it was written, with its place.
+	Expr = decode.Expr
+	// Field is a named expression.
+	Field = decode.Named
+	// Diagnostic is one mistake in a declaration.
+	Diagnostic = decode.Diagnostic
+	// Diagnostics are a declaration's mistakes in the order of the document.
 	Diagnostics = decode.Diagnostics
-	Resolver    = decode.Resolver
+	// Resolver reads what a declaration refers to with ${…}.
+	Resolver = decode.Resolver
 
 	decoder = decode.Decoder
 	value   = decode.Value

@@ -19,14 +19,16 @@ var layers = []struct {
 	{-1, "internal/testbed/server"}, {0, "internal/testbed"}, // servers for tests, know nothing of graphd
 	{-1, "internal/api"},
 
-	{0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"}, {0, "internal/failpoint"}, {0, "examples"},
+	{0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"}, {0, "internal/failpoint"},
+	{0, "examples"},
 	{1, "internal/kind"}, {1, "internal/expression"}, {1, "internal/checkpoint"},
 	{2, "internal/graph"}, {2, "internal/accumulator"}, {2, "internal/sink"}, {2, "internal/dal/rules"},
 	{3, "internal/accumulator/pump"}, {3, "internal/reactor"}, {3, "internal/kafkanet"}, {3, "internal/registered"},
 	{3, "internal/dal/sqlite"}, {3, "internal/dal/postgres"}, {3, "internal/dal/memory"},
 	{4, "internal/live"}, {4, "internal/compile"}, {4, "internal/source/"}, {4, "internal/sink/"}, {4, "internal/dal"},
 	{4, "internal/supervisor"},
-	{5, "internal/builtin"}, {5, "internal/virtual"}, {5, "internal/lease"}, {5, "internal/watch"}, {5, "internal/feed"},
+	{5, "internal/builtin"}, {5, "internal/virtual"}, {5, "internal/lease"}, {5, "internal/watch"},
+	{5, "internal/feed"},
 	{6, "internal/graphrun"}, {6, "internal/job"}, {6, "internal/scenario"},
 	{7, "internal/engine"},
 	{8, "internal/server"}, {8, "internal/client"}, {8, "internal/telemetry"},

@@ -18,7 +18,9 @@ import (
 func scopes() (inner, outer expression.Scope, env *expression.Env) {
 	vars := boundary.Object(boundary.NewShape("q"), []boundary.Value{boundary.Float(0.9)})
 	names := []expression.Name{{Name: "event"}, {Name: "meta"}, {Name: "vars", Type: expression.OfValue(vars)}}
-	return expression.Scope{Names: names}, expression.Scope{Names: names[2:]}, &expression.Env{Values: []boundary.Value{{}, {}, vars}}
+	return expression.Scope{Names: names}, expression.Scope{Names: names[2:]}, &expression.Env{
+		Values: []boundary.Value{{}, {}, vars},
+	}
 }
 
 // fold computes text over events of increasing time, given as values of event.
@@ -90,9 +92,16 @@ func TestM3Functions(t *testing.T) {
 		{"min(event)", []any{"b", "a"}, `"a"`},
 		{"max(event)", []any{"b", 3, 1e300}, `"b"`}, // of mixed kinds the kind decides
 		{"max(event)", []any{true}, "max needs numbers, strings, times or durations, got bool"},
-		{"max_by(event.a, event.b)", []any{map[string]any{"a": 1, "b": 5}, map[string]any{"a": 2, "b": 5}, map[string]any{"a": 3, "b": nil}}, "1"},
+		{
+			"max_by(event.a, event.b)", []any{map[string]any{"a": 1, "b": 5}, map[string]any{"a": 2, "b": 5},
+				map[string]any{"a": 3, "b": nil}}, "1",
+		},
 		{"min_by(event, event.b).a", []any{map[string]any{"a": 1, "b": 5}, map[string]any{"a": 2, "b": 4}}, "2"},
-		{"max_by(event.a, event.b)", []any{map[string]any{"b": true}}, "max_by needs numbers, strings, times or durations to go by, got bool"},
+		{
+			"max_by(event.a, event.b)", []any{
+				map[string]any{"b": true},
+			}, "max_by needs numbers, strings, times or durations to go by, got bool",
+		},
 		{"first(event)", []any{nil, 1}, "null"},
 		{"last(event)", []any{1, nil}, "null"},
 		{"[first(event), last(event)]", []any{1, 2, 3}, "[1,3]"},
@@ -219,7 +228,10 @@ func TestCloneIsApart(t *testing.T) {
 	t.Parallel()
 	inner, outer, env := scopes()
 	var c Calls
-	for _, text := range []string{"count()", "sum(event)", "distinct(event)", "quantile(event, 0.5)", "collect(event, 10)", "max_by(event, event)", "stddev(event)", "last(event)"} {
+	for _, text := range []string{
+		"count()", "sum(event)", "distinct(event)", "quantile(event, 0.5)", "collect(event, 10)",
+		"max_by(event, event)", "stddev(event)", "last(event)",
+	} {
 		if _, err := c.Compile(text, inner, outer, env, 2); err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +262,8 @@ func TestCloneIsApart(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	inner, outer, env := scopes()
 	var c Calls
-	for _, text := range []string{"sum(event)", "distinct(event)", "quantile(event, 0.5)", "collect(event, 3)", "max_by(event, event)"} {
+	for _, text := range []string{"sum(event)", "distinct(event)", "quantile(event, 0.5)", "collect(event, 3)",
+		"max_by(event, event)"} {
 		if _, err := c.Compile(text, inner, outer, env, 2); err != nil {
 			f.Fatal(err)
 		}

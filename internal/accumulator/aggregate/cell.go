@@ -264,14 +264,18 @@ func (s *Cell) total(name string) (boundary.Value, error) {
 		return finite(name, s.ints()+s.f+s.c)
 	}
 	if s.hi != s.i>>63 {
-		return boundary.Value{}, &expression.EvalError{Code: expression.CodeNotFinite, Text: name + ": the sum does not fit an int"}
+		return boundary.Value{}, &expression.EvalError{
+			Code: expression.CodeNotFinite, Text: name + ": the sum does not fit an int",
+		}
 	}
 	return boundary.Int(s.i), nil
 }
 
 func finite(name string, f float64) (boundary.Value, error) {
 	if f-f != 0 {
-		return boundary.Value{}, &expression.EvalError{Code: expression.CodeNotFinite, Text: name + ": the result is not a finite number"}
+		return boundary.Value{}, &expression.EvalError{
+			Code: expression.CodeNotFinite, Text: name + ": the result is not a finite number",
+		}
 	}
 	return boundary.Float(f), nil
 }

@@ -28,7 +28,8 @@ const (
 )
 
 // names are the functions by name; their order is that of the constants.
-var names = [...]string{"count", "sum", "mean", "min", "max", "min_by", "max_by", "first", "last", "stddev", "quantile", "distinct", "collect"}
+var names = [...]string{"count", "sum", "mean", "min", "max", "min_by", "max_by", "first", "last", "stddev", "quantile",
+	"distinct", "collect"}
 
 // MaxCollected bounds the limit of collect.
 const MaxCollected = 10_000
@@ -104,7 +105,8 @@ func (c *Calls) add(fc *expression.FoldCall, env *expression.Env, vars int) (int
 		n, ok := constant(fc.Args[1], env, vars).AsInt()
 		if !ok || n < 1 || n > MaxCollected {
 			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
-				Text: fmt.Sprintf("collect needs a constant between 1 and %d as its second argument: how many it keeps", MaxCollected)}
+				Text: fmt.Sprintf("collect needs a constant between 1 and %d as its second argument: how many it keeps",
+					MaxCollected)}
 		}
 		next.limit = int(n)
 	}
@@ -141,7 +143,8 @@ func constant(p *expression.Program, env *expression.Env, vars int) boundary.Val
 // Kinds of arguments.
 var (
 	numeric = []boundary.Kind{boundary.KindInt, boundary.KindFloat}
-	ordered = []boundary.Kind{boundary.KindInt, boundary.KindFloat, boundary.KindString, boundary.KindTime, boundary.KindDuration}
+	ordered = []boundary.Kind{boundary.KindInt, boundary.KindFloat, boundary.KindString, boundary.KindTime,
+		boundary.KindDuration}
 )
 
 func fits(t expression.Type, kinds []boundary.Kind) bool {
@@ -150,7 +153,9 @@ func fits(t expression.Type, kinds []boundary.Kind) bool {
 
 // folds are the functions as the compiler of expressions sees them.
 var folds = map[string]expression.Fold{
-	"count":    {Result: func([]expression.Type) (expression.Type, error) { return expression.Of(boundary.KindInt), nil }},
+	"count": {Result: func([]expression.Type) (expression.Type, error) {
+		return expression.Of(boundary.KindInt), nil
+	}},
 	"sum":      {Min: 1, Max: 1, Result: over("sum", numeric, sameType)},
 	"mean":     {Min: 1, Max: 1, Result: over("mean", numeric, floatType)},
 	"min":      {Min: 1, Max: 1, Result: over("min", ordered, sameType)},
@@ -161,9 +166,11 @@ var folds = map[string]expression.Fold{
 	"last":     {Min: 1, Max: 1, Result: over("last", nil, sameType)},
 	"stddev":   {Min: 1, Max: 1, Result: over("stddev", numeric, floatType)},
 	"quantile": {Min: 2, Max: 2, Result: over("quantile", numeric, floatType)},
-	"distinct": {Min: 1, Max: 1, Result: over("distinct", nil, func(expression.Type) expression.Type { return expression.Of(boundary.KindInt) })},
-	"collect":  {Min: 2, Max: 2, Result: over("collect", nil, expression.ListOf)},
-	"top":      {Later: true},
+	"distinct": {Min: 1, Max: 1, Result: over("distinct", nil, func(expression.Type) expression.Type {
+		return expression.Of(boundary.KindInt)
+	})},
+	"collect": {Min: 2, Max: 2, Result: over("collect", nil, expression.ListOf)},
+	"top":     {Later: true},
 }
 
 func sameType(t expression.Type) expression.Type { return t }
@@ -171,7 +178,8 @@ func sameType(t expression.Type) expression.Type { return t }
 func floatType(expression.Type) expression.Type { return expression.Of(boundary.KindFloat) }
 
 // over checks the first argument: nil kinds are all.
-func over(name string, kinds []boundary.Kind, result func(expression.Type) expression.Type) func([]expression.Type) (expression.Type, error) {
+func over(name string, kinds []boundary.Kind, result func(expression.Type) expression.Type) func([]expression.Type) (
+	expression.Type, error) {
 	return func(args []expression.Type) (expression.Type, error) {
 		if kinds != nil && !fits(args[0], kinds) {
 			return expression.Any(), fmt.Errorf("%s needs %s, got %s", name, needs(kinds), args[0])

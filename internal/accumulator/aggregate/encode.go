@@ -119,7 +119,8 @@ func (s *Cell) decode(b []byte, fn function) (rest []byte, err error) {
 	if s.n < 0 {
 		return nil, errDamaged
 	}
-	if err == nil && s.n > 0 && s.ext == nil && (fn == fnMinBy || fn == fnMaxBy || fn == fnQuantile || fn == fnDistinct) {
+	if err == nil && s.n > 0 && s.ext == nil && (fn == fnMinBy || fn == fnMaxBy || fn == fnQuantile ||
+		fn == fnDistinct) {
 		err = errDamaged // what adds to it rests on it
 	}
 	return b, err

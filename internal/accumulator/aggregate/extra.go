@@ -38,7 +38,8 @@ func newStore() store.Store { return store.NewCollapsingLowestDenseStore(maxBins
 
 func (s *Cell) digest() *digest {
 	if s.ext == nil {
-		s.ext = &digest{sketch: ddsketch.NewDDSketch(newMapping(), newStore(), newStore()), low: math.Inf(1), high: math.Inf(-1)}
+		s.ext = &digest{sketch: ddsketch.NewDDSketch(newMapping(), newStore(), newStore()), low: math.Inf(1),
+			high: math.Inf(-1)}
 	}
 	return s.ext.(*digest)
 }

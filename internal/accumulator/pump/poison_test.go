@@ -50,7 +50,9 @@ func startFragile(
 // from the last admitted mark goes on right behind it.
 func TestM35PoisonFromSource(t *testing.T) {
 	for _, a := range []spec.Accumulator{
-		{}, {Kind: kindBatch, Config: accumulator.Batch{Size: 4}}, {Kind: kindState, Config: accumulator.State{Keep: 2}},
+		{}, {Kind: kindBatch, Config: accumulator.Batch{Size: 4}}, {
+			Kind: kindState, Config: accumulator.State{Keep: 2},
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, box := newPort(0), NewMailbox(0, 0)

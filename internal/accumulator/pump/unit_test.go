@@ -49,7 +49,8 @@ func TestM2Health(t *testing.T) {
 		want string
 	}{
 		"socket only": {nil, "[socket_only]"},
-		"live, lost and back": {scripted(func(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
+		"live, lost and back": {scripted(func(ctx context.Context, from []boundary.Position,
+			out accumulator.Out) error {
 			out.Health(accumulator.Live, "")
 			out.Health(accumulator.Disconnected, "the broker is away")
 			out.Health(accumulator.Live, "")
@@ -80,7 +81,8 @@ func TestM2Health(t *testing.T) {
 // M2: ended is said after everything was handed over, the last mark included.
 func TestM2EndedComesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Where: expr("event < 3")}, scripted(emit(0, 7)), newPort(0), NewMailbox(0, 0), accumulator.Mark{})
+		r := start(t, spec.Accumulator{Where: expr("event < 3")}, scripted(emit(0, 7)), newPort(0), NewMailbox(0, 0),
+			accumulator.Mark{})
 		synctest.Wait()
 		_, m, _ := r.port.seen()
 		if m.Positions[0].Offset != 7 || r.port.said() != "[connecting ended]" {
@@ -94,7 +96,8 @@ func TestM2EndedComesLast(t *testing.T) {
 // M4: a full input stops its source; nothing is lost, and nothing is taken past the bound.
 func TestM4BackpressureStopsTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 100), rest), newPort(8), NewMailbox(0, 0), accumulator.Mark{})
+		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 100), rest), newPort(8), NewMailbox(0, 0),
+			accumulator.Mark{})
 		synctest.Wait()
 		if got, _, _ := r.port.seen(); len(got) != 8 {
 			t.Errorf("got %d boundaries with room for 8", len(got))
@@ -138,7 +141,8 @@ func TestM4PushHeldBack(t *testing.T) {
 		time.Sleep(2 * time.Second) // a mark carries the refused tail
 		synctest.Wait()
 		got, m, _ := r.port.seen()
-		if want := `[0 1 2 3 "b"]`; fmt.Sprint(got) != want || m.Counters != (accumulator.Counters{Received: 7, Rejected: 2}) {
+		if want := `[0 1 2 3 "b"]`; fmt.Sprint(got) != want ||
+			m.Counters != (accumulator.Counters{Received: 7, Rejected: 2}) {
 			t.Errorf("got %s, %+v", got, m.Counters)
 		}
 		r.port.balance(t, 7)
@@ -149,7 +153,8 @@ func TestM4PushHeldBack(t *testing.T) {
 // M4: a source and the socket take turns; neither starves.
 func TestM4Fairness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 1<<30)), newPort(8), NewMailbox(0, 0), accumulator.Mark{})
+		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 1<<30)), newPort(8), NewMailbox(0, 0),
+			accumulator.Mark{})
 		texts := strings.Split(strings.Repeat(`"p" `, 50), " ")[:50]
 		done := r.push(t.Context(), texts...)
 		for rounds := 0; ; rounds++ {
@@ -293,13 +298,15 @@ func TestSourceErrors(t *testing.T) {
 			"[connecting]",
 			func(err error) bool {
 				p := new(accumulator.PanicError)
-				return errors.As(err, &p) && p.Value == "boom" && p.Event == nil && strings.Contains(string(p.Stack), "unit_test.go")
+				return errors.As(err, &p) && p.Value == "boom" && p.Event == nil &&
+					strings.Contains(string(p.Stack), "unit_test.go")
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := start(t, spec.Accumulator{}, scripted(emit(0, 4), c.fail), newPort(0), NewMailbox(0, 0), accumulator.Mark{})
+				r := start(t, spec.Accumulator{}, scripted(emit(0, 4), c.fail), newPort(0), NewMailbox(0, 0),
+					accumulator.Mark{})
 				err := <-r.done
 				if !c.check(err) || !strings.Contains(err.Error(), `accumulator "ticks"`) {
 					t.Errorf("got %v", err)

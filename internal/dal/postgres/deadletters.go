@@ -39,7 +39,8 @@ func (s *statement) deadLetters(letters []checkpoint.DeadLetter) {
 		sizes[i], at[i], epochs[i], events[i] = int64(len(l.Payload)), rules.Nanos(l.At), l.Epoch, l.Events
 		folded[i], payloads[i] = l.Folded, rules.OrEmpty(l.Payload)
 	}
-	s.part(`, lettered AS (INSERT INTO dead_letter (state, size, `+deadLetterColumns+`) SELECT head.state, u.* FROM head,
+	s.part(`, lettered AS (INSERT INTO dead_letter (state, size, `+deadLetterColumns+`) SELECT head.state, u.*
+		FROM head,
 		unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[],
 			%s::text[], %s::text[], %s::bigint[],
 			%s::boolean[], %s::text[], %s::bytea[]) u ON CONFLICT DO NOTHING)`,

@@ -69,7 +69,8 @@ func within(ctx context.Context, d time.Duration) *stretch {
 	s := &stretch{every: d}
 	s.Context, s.end = context.WithCancelCause(ctx)
 	s.timer = time.AfterFunc(d, func() {
-		s.end(fmt.Errorf("%w within %v: its connection was thrown away; look at the database's load and at the network", checkpoint.ErrSlow, d))
+		s.end(fmt.Errorf("%w within %v: its connection was thrown away; look at the database's load and at the network",
+			checkpoint.ErrSlow, d))
 	})
 	return s
 }

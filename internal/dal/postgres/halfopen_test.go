@@ -134,7 +134,10 @@ func TestLargeCommit(t *testing.T) {
 	o.Next.Cells = checkpointtest.CellsOf(100, 1<<20)
 	o.Commit(t)
 	bytes := 0
-	if err := p.Load(t.Context(), o.Next.ID, func(c checkpoint.Cell) error { bytes += len(c.Data); return nil }); err != nil || bytes != 100<<20 {
+	if err := p.Load(t.Context(), o.Next.ID, func(c checkpoint.Cell) error {
+		bytes += len(c.Data)
+		return nil
+	}); err != nil || bytes != 100<<20 {
 		t.Errorf("%d bytes, %v", bytes, err)
 	}
 	if got := p.budget(p.bulk, 100<<20); got < 10*time.Second {

@@ -90,7 +90,7 @@ func NewOutboxPage(limit int, maxBytes int64) *OutboxPage {
 	return &OutboxPage{Limit: min(limit, most), Bytes: maxBytes}
 }
 
-// Takes says whether an entry of so many bytes still belongs to the page, and counts it in.
+// Fits says whether an entry of so many bytes still belongs to the page, and counts it in.
 func (p *OutboxPage) Fits(size int64) bool {
 	if p.held == p.Limit || p.held > 0 && size > p.Bytes {
 		return false

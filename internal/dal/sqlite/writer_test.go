@@ -247,7 +247,9 @@ func TestRolledBackGroup(t *testing.T) {
 		}
 		s.writer.commit = realCommit
 		acked := s.writer.witness.slots[slotKey(a.Next.ID)].seq
-		heads := map[string]bool{"commit": headOf(t, s, a.Next.ID).Seq == 1, "append": headOf(t, s, b.Next.ID).Journal == 1}
+		heads := map[string]bool{
+			"commit": headOf(t, s, a.Next.ID).Seq == 1, "append": headOf(t, s, b.Next.ID).Journal == 1,
+		}
 		declared, err := s.Declarations(t.Context())
 		events, _, err2 := s.RecoveryEvents(t.Context(), a.Next.ID, checkpoint.Query{})
 		if err := errors.Join(err, err2); err != nil {
