@@ -9,6 +9,8 @@ type PushResult struct {
 	Rejected []Rejection `json:"rejected"`
 	// Full says that the queue stayed full until the caller's deadline: answer 429.
 	Full bool `json:"-"`
+	// Why is, beside a full queue, why the store takes nothing; nil when it does.
+	Why *Reason `json:"-"`
 }
 
 // Rejection is one event of a push that was refused (M5).

@@ -50,6 +50,18 @@ var (
 		"bad cursor: pass the \"next\" of the previous page as it came, or nothing for the newest")
 )
 
+// Ailment is the code under which a graph's health tells that the store is overloaded or away; ""
+// for every other error.
+func Ailment(err error) string {
+	switch {
+	case errors.Is(err, ErrUnreachable):
+		return "store_unreachable"
+	case errors.Is(err, ErrSlow):
+		return "store_slow"
+	}
+	return ""
+}
+
 // DefaultTenant owns the graphs of whoever names no tenant.
 const DefaultTenant = "default"
 

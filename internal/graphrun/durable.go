@@ -16,8 +16,14 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 )
 
-// durableTimeout bounds how long the answer to a push waits for the journal.
-const durableTimeout = 10 * time.Second
+const (
+	// durableTimeout bounds how long the answer to a push waits for the journal where its caller
+	// sets no bound: as long as --push-timeout is by default.
+	durableTimeout = 5 * time.Second
+	// journalShare is the part of a caller's time, one in so many, that is kept for the journal:
+	// an event that was let in at the last moment could not be told to be durable otherwise.
+	journalShare = 4
+)
 
 // openSinks makes the outputs' sinks; nil where values are only counted and watched.
 func (g *Graph) openSinks() (sinks []sink.Sink, err error) {
@@ -249,21 +255,52 @@ func (g *Graph) tellRestored(dropped []string, replay *reactor.Replayer, incarna
 	}
 }
 
+// timeToEnter is the part of a push's time in which its events must be let in, so that a journaled
+// graph has some left to make them durable.
+func (g *Graph) timeToEnter(ctx context.Context) (context.Context, context.CancelFunc) {
+	by, bounded := ctx.Deadline()
+	if !bounded || g.unit.Spec.Durability.Mode != "journal" {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, by.Add(-time.Until(by)/journalShare))
+}
+
 // awaitDurable waits until the handoffs of a push are in the journal, and reports whether
-// they are there to stay.
+// they are there to stay. It takes no longer than the caller has.
 func (g *Graph) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) (bool, error) {
 	if len(tickets) == 0 {
 		return false, nil
 	}
-	// The caller's deadline is for getting in. What is in is in, and the answer says so.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), durableTimeout)
+	by, bounded := ctx.Deadline()
+	if !bounded {
+		by = time.Now().Add(durableTimeout)
+	}
+	// Who has gone does not end it: what is in is in, and an Idempotency-Key may ask for the answer.
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), by)
 	defer cancel()
 	for _, wait := range tickets {
 		if err := wait(ctx); err != nil {
+			why := ""
+			if reason := g.unwritable(); reason != nil {
+				why = " (" + reason.Code + ": " + reason.Detail + ")"
+			}
 			return false, &api.Error{Status: 503, Code: "not_durable",
-				Detail: "the events were taken, but the journal could not be written, so a crash may have undone " +
-					"it: push them again with the same Idempotency-Key, or look at the graph's counters"}
+				Detail: "the events were taken, but the journal could not be written in time" + why +
+					", so a crash may " +
+					"undo it: push them again with the same Idempotency-Key, or look at the graph's counters"}
 		}
 	}
 	return g.host.Store.Kind() != "memory", nil
+}
+
+// unwritable says why the graph's store takes nothing; nil when it does, as far as is known.
+func (g *Graph) unwritable() *api.Reason {
+	r, err := g.running()
+	if err != nil {
+		return nil
+	}
+	if p := r.reactor.View().Persist; p.Code != "" {
+		return &api.Reason{Code: p.Code, Detail: p.Detail}
+	}
+	return nil
 }

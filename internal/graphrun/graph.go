@@ -1,6 +1,7 @@
 package graphrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -265,8 +266,8 @@ func (g *Graph) supervised(ev supervisor.Event) {
 	}
 	switch ev.Kind {
 	case supervisor.EventWaiting:
-		g.setHealth(reactor.HealthStarting, "restarting", fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s",
-			ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
+		g.setHealth(reactor.HealthStarting, cmp.Or(checkpoint.Ailment(ev.Err), "restarting"),
+			fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
 	case supervisor.EventGaveUp:
 		g.setHealth(reactor.HealthFailed, failureCode(ev.Err), reason+"; fix the cause, then restart the graph")
 	}

@@ -34,7 +34,9 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	for k, raw := range events {
 		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin}
 	}
-	out, err := g.mailboxes[i].Push(ctx, batch)
+	enter, cancel := g.timeToEnter(ctx)
+	defer cancel()
+	out, err := g.mailboxes[i].Push(enter, batch)
 	if errors.Is(err, pump.ErrClosed) {
 		return api.PushResult{}, &api.Error{
 			Status: http.StatusServiceUnavailable, Code: "graph_stopping",
@@ -48,7 +50,7 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full}
 	if out.Full {
 		// Whoever goes on after a 429 goes on behind all that was dealt with, refused events too.
-		res.Accepted = out.Taken
+		res.Accepted, res.Why = out.Taken, g.unwritable()
 	}
 	for _, r := range out.Rejected {
 		res.Rejected = append(res.Rejected, api.Rejection(r))

@@ -164,8 +164,9 @@ func (g *Graph) prove(ctx context.Context, before map[string]bool) error {
 
 // trouble is why a held run does not come up, or whether that is still open.
 func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string, pending bool) {
-	if s.Health == string(reactor.HealthFailed) || s.Health == string(reactor.HealthStopped) ||
-		s.HealthReason != nil && s.HealthReason.Code == "restarting" {
+	// A graph that starts and has a reason for its health has failed to, and tries again later.
+	again := s.Health == string(reactor.HealthStarting) && s.HealthReason != nil
+	if s.Health == string(reactor.HealthFailed) || s.Health == string(reactor.HealthStopped) || again {
 		return detail(s.HealthReason, s.Health), false
 	}
 	pending = s.Health == string(reactor.HealthStarting)

@@ -192,21 +192,25 @@ func TestM45RenewalDoesNothingElse(t *testing.T) {
 
 // M45: a graph that stands by because the lease was lost says why it was.
 func TestM45LostLeaseTellsWhy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &store{}
-		k := keep(t, s, 3*time.Second)
-		s.set(func() { s.err = errAway })
-		time.Sleep(4 * time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		var told Standing
-		if k.Stand(ctx, graph, func(s Standing) { told = s }) != nil {
-			t.Fatal("there is a term")
-		}
-		if told.Code != "lease_lost" || !strings.Contains(told.Detail, errAway.Error()) {
-			t.Errorf("told %+v, want the reason %q in it", told, errAway)
-		}
-	})
+	for code, cause := range map[string]error{
+		"lease_lost": errAway, "store_slow": checkpoint.ErrSlow, "store_unreachable": checkpoint.ErrUnreachable,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &store{}
+			k := keep(t, s, 3*time.Second)
+			s.set(func() { s.err = cause })
+			time.Sleep(4 * time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			var told Standing
+			if k.Stand(ctx, graph, func(s Standing) { told = s }) != nil {
+				t.Fatal("there is a term")
+			}
+			if told.Code != code || !strings.Contains(told.Detail, cause.Error()) {
+				t.Errorf("told %+v, want %s and the reason %q in it", told, code, cause)
+			}
+		})
+	}
 }
 
 func TestLeastLease(t *testing.T) {

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -36,7 +37,7 @@ func (k *Keeper) Stand(ctx context.Context, id checkpoint.ID, show func(Standing
 			s.Detail = "the store has not renewed this daemon's lease in time; the graph goes on when it does, here " +
 				"or at another daemon"
 			if why != nil {
-				s.Detail += ": " + why.Error()
+				s.Code, s.Detail = cmp.Or(checkpoint.Ailment(why), s.Code), s.Detail+": "+why.Error()
 			}
 		}
 		if s.Detail != shown {

@@ -117,7 +117,7 @@ func (r *Reactor) noted(err error, now time.Time) error {
 		c.noted = epoch
 		if c.failed {
 			c.failed = false
-			r.persistError(checkpointFails, "")
+			r.persistError(checkpointFails, "", nil)
 		}
 		return nil
 	case final(err) && !errors.Is(err, checkpoint.ErrUnknownOutcome): // a note may be sent twice
@@ -127,7 +127,7 @@ func (r *Reactor) noted(err error, now time.Time) error {
 	c.retryAt = now.Add(r.Interval)
 	r.giveTurn()
 	r.persistError(checkpointFails,
-		"after a crash an epoch is noted before it is tried, and the store does not take it: "+err.Error())
+		"after a crash an epoch is noted before it is tried, and the store does not take it: ", err)
 	return nil
 }
 

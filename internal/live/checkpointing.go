@@ -68,7 +68,7 @@ func (r *Reactor) seal(now time.Time) {
 		return // sealNow stays: it is for the next change
 	}
 	if why := r.Core.Blocked(); why != "" {
-		r.persistError(rowsBlock, why)
+		r.persistError(rowsBlock, why, nil)
 		r.answer(func(waiter) bool { return true }, errors.New(why))
 		r.lingerTo, r.nextSeal = now.Add(r.Interval), now.Add(r.Interval)
 		return
@@ -94,7 +94,7 @@ func (r *Reactor) due(now time.Time) bool {
 	if r.lingerTo.IsZero() {
 		r.lingerTo = now.Add(linger)
 	}
-	return !now.Before(r.lingerTo) || r.persist[checkpointFails] == "" && r.Core.Epoch()-r.sealedTo >= lingerEpochs
+	return !now.Before(r.lingerTo) || r.persist[checkpointFails].Detail == "" && r.Core.Epoch()-r.sealedTo >= lingerEpochs
 }
 
 // launch sends the seal in flight to the store, once the journal is as far as the seal: the
@@ -248,7 +248,7 @@ func (r *Reactor) commitDone(done committed) error {
 			return nil
 		}
 		r.lingerTo, r.nextSeal = r.Clock.Now().Add(r.Interval), r.Clock.Now().Add(r.Interval)
-		r.persistError(checkpointFails, "checkpoints cannot be written: "+done.err.Error())
+		r.persistError(checkpointFails, "checkpoints cannot be written: ", done.err)
 		if now := r.Clock.Now(); now.Sub(r.complained) >= complainEvery {
 			r.complained = now
 			r.Log.Warn("checkpoints fail; they are tried again at each interval", "epoch", s.Epoch, "failed",
@@ -264,8 +264,8 @@ func (r *Reactor) commitDone(done committed) error {
 		r.complained = time.Time{}
 		r.Log.Info("checkpoints are written again", "epoch", s.Epoch)
 	}
-	r.persistError(checkpointFails, "")
-	r.persistError(rowsBlock, "")
+	r.persistError(checkpointFails, "", nil)
+	r.persistError(rowsBlock, "", nil)
 	r.pipe.since = 0
 	r.committedAll(s)
 	r.progress(s.Epoch)

@@ -1,11 +1,13 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -117,11 +119,11 @@ func (r *Reactor) appendDone(done appended, now time.Time) error {
 		}
 		p.failed++
 		p.retryAt = now.Add(appendAgain)
-		r.persistError(journalFails, "the journal cannot be written, so nothing leaves the graph: "+done.err.Error())
+		r.persistError(journalFails, "the journal cannot be written, so nothing leaves the graph: ", done.err)
 		r.Log.Warn("journal failed; it will be tried again", "entry", p.unsent[0].Seq, "err", done.err)
 		return nil
 	}
-	r.persistError(journalFails, "")
+	r.persistError(journalFails, "", nil)
 	r.sealed.Journaled.Observe(done.took)
 	for i := range p.unsent {
 		p.since += int64(len(p.unsent[i].Data))
@@ -177,17 +179,25 @@ const (
 	persistReasons
 )
 
-// persistError shows or clears one reason why nothing can be made durable.
-func (r *Reactor) persistError(reason int, text string) {
-	if r.persist[reason] == text {
+// persistError shows or clears one reason why nothing can be made durable: a text, and what the
+// store has said where it was the store. A store that is away or overloaded has a code of its own.
+func (r *Reactor) persistError(reason int, text string, err error) {
+	var why reactor.Obstacle
+	if text != "" {
+		why.Code, why.Detail = "checkpoint_failing", text
+	}
+	if err != nil {
+		why.Code, why.Detail = cmp.Or(checkpoint.Ailment(err), why.Code), text+err.Error()
+	}
+	if r.persist[reason] == why {
 		return
 	}
-	r.persist[reason] = text
-	for _, t := range r.persist {
-		if t != "" {
-			text = t
+	r.persist[reason] = why
+	for _, o := range r.persist {
+		if o.Code != "" {
+			why = o
 			break
 		}
 	}
-	r.Core.SetPersistError(text)
+	r.Core.SetPersistError(why)
 }

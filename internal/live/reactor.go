@@ -121,7 +121,7 @@ type Reactor struct {
 	lingerTo   time.Time // when held messages must be committed; zero when none waits
 	marked     []int64   // per output, the last entry that a commit has marked as delivered
 	carried    []int64   // per output, the last message of the direct path that a commit carried
-	persist    [persistReasons]string
+	persist    [persistReasons]reactor.Obstacle
 	out        []sink.Message // reused
 	sealedTo   int64          // the epoch of the last seal
 	kept       int64          // epochs, when Kept was called last

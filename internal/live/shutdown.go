@@ -135,8 +135,8 @@ func (r *Reactor) writeOut(ctx context.Context) error {
 		if err := r.join(ctx); err != nil {
 			return err
 		}
-		if r.persist[journalFails] != "" {
-			return fmt.Errorf("shutdown: %s", r.persist[journalFails])
+		if why := r.persist[journalFails].Detail; why != "" {
+			return fmt.Errorf("shutdown: %s", why)
 		}
 	}
 	return r.join(ctx) // a seal that waited for the journal

@@ -249,7 +249,7 @@ func TestM10WarmTimeout(t *testing.T) {
 func TestM10Degraded(t *testing.T) {
 	r := newRig(t, graphOf(two, "{ when: any }", pair))
 	r.c.SetHealth(r.now, 0, accumulator.Disconnected, "connection_lost", "broker away")
-	r.c.SetPersistError("disk full")
+	r.c.SetPersistError(Obstacle{"checkpoint_failing", "disk full"})
 	if got := fmt.Sprint(r.c.Degraded()); got != "[a checkpoint]" {
 		t.Fatalf("degraded %s", got)
 	}
@@ -259,7 +259,7 @@ func TestM10Degraded(t *testing.T) {
 	if code, _ := r.c.HealthReason(); r.c.Health() != HealthDegraded || code != "checkpoint_failing" {
 		t.Fatalf("health %s %s: the accumulator's recovery must not hide the checkpoint's trouble", r.c.Health(), code)
 	}
-	r.c.SetPersistError("")
+	r.c.SetPersistError(Obstacle{})
 	if r.c.Health() != HealthLive {
 		t.Fatalf("health %s", r.c.Health())
 	}

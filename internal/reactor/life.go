@@ -34,7 +34,7 @@ type life struct {
 	code, detail string
 	warmUntil    time.Time // zero: no bound
 	warmed       bool      // warming is over, by health or by timeout
-	persistError string    // why checkpoints cannot be written; "" when they can
+	persist      Obstacle  // why checkpoints cannot be written; zero when they can
 	clockStep    time.Duration
 }
 
@@ -121,9 +121,13 @@ func (c *Core) anyHalted() bool {
 	return false
 }
 
-// SetPersistError says that checkpoints cannot be written, or with "" that they can again.
-func (c *Core) SetPersistError(why string) {
-	c.life.persistError = why
+// Obstacle is what keeps a graph from being made durable.
+type Obstacle struct{ Code, Detail string }
+
+// SetPersistError says that checkpoints cannot be written, or with the zero value that they can
+// again.
+func (c *Core) SetPersistError(why Obstacle) {
+	c.life.persist = why
 	c.reassess()
 }
 
@@ -174,8 +178,8 @@ func (c *Core) reassess() {
 	case c.Livelocked():
 		c.life.set(HealthDegraded, "feedback_livelock", "the epochs of this instant feed themselves; "+
 			"more than max_micro_epochs have taken in nothing new, and the rest waits until time moves on")
-	case c.life.persistError != "":
-		c.life.set(HealthDegraded, "checkpoint_failing", c.life.persistError)
+	case c.life.persist != Obstacle{}:
+		c.life.set(HealthDegraded, c.life.persist.Code, c.life.persist.Detail)
 	case c.life.clockStep != 0:
 		c.life.set(HealthDegraded, "clock_stepped", stepDetail(c.life.clockStep))
 	default:
@@ -204,7 +208,7 @@ func (c *Core) Degraded() []string {
 			names = append(names, c.cfg.Inputs[i].Name)
 		}
 	}
-	if c.life.persistError != "" {
+	if c.life.persist != (Obstacle{}) {
 		names = append(names, checkpointName)
 	}
 	if c.life.clockStep != 0 {

@@ -18,6 +18,7 @@ type Books struct {
 type View struct {
 	Health       Health
 	Code, Detail string
+	Persist      Obstacle // why nothing is made durable, whatever else the health names
 	Paused       bool
 	PausedBy     string
 	Degraded     []string
@@ -55,7 +56,7 @@ type InputView struct {
 // Look is the core as an operator sees it.
 func (c *Core) Look() View {
 	v := View{
-		Health: c.life.state, Code: c.life.code, Detail: c.life.detail,
+		Health: c.life.state, Code: c.life.code, Detail: c.life.detail, Persist: c.life.persist,
 		Paused: c.paused, PausedBy: c.pausedBy, Degraded: c.Degraded(), WaitingFor: c.WaitingFor(),
 		Epoch: c.epoch, Frames: c.frames, LastFired: c.lastFired,
 		Inputs: make([]InputView, len(c.accs)), Emitted: append([]int64(nil), c.emitted...),

@@ -36,7 +36,8 @@ type Config struct {
 	MaxDepth int
 	// MaxHeader bounds a request's line and headers, in bytes; default 64 KiB.
 	MaxHeader int
-	// PushTimeout is how long a full queue holds a REST push up; default 5 s.
+	// PushTimeout is how long a full queue, and a journal that cannot be written, hold a REST push
+	// up; default 5 s.
 	PushTimeout time.Duration
 	// ReadHeaderTimeout (default 5 s), ReadTimeout (the whole request, default 2 min) and
 	// IdleTimeout (a connection between requests, default 2 min) are those of net/http.

@@ -35,7 +35,7 @@ func (p *Pushed) Add(r api.PushResult, n int) {
 	p.Durable = p.Durable && r.Durable
 	p.Accepted += r.Accepted
 	p.Filtered += r.Filtered
-	p.Full = r.Full
+	p.Full, p.Why = r.Full, r.Why
 	for _, rejection := range r.Rejected {
 		if len(p.Rejected) == maxListed {
 			p.Omitted++
@@ -79,8 +79,12 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 func (p *Pushed) Problem(f Form) *api.Error {
 	switch {
 	case p.Full:
+		why := ""
+		if p.Why != nil {
+			why = " (" + p.Why.Code + ": " + p.Why.Detail + ")"
+		}
 		e := Refuse(http.StatusTooManyRequests, api.CodeQueueFull,
-			"the accumulator's queue stayed full: send the events from index "+
+			"the accumulator's queue stayed full"+why+": send the events from index "+
 				strconv.Itoa(p.Done)+" on again later")
 		e.Extra = map[string]any{"next_index": p.Done}
 		return e
