@@ -9,8 +9,9 @@
 //
 // Where to look: graph.go what there is without a run · run.go the run and its order of stopping
 // · build.go and durable.go what it is made of · accumulate.go its accumulators · standby.go
-// ownership · update.go and maintain.go changes · operate.go commands · push.go events ·
-// summary.go, inspect.go, metrics.go what is shown.
+// and away.go what a run waits for: ownership, and a store that is away · update.go and
+// maintain.go changes · operate.go commands · push.go events · summary.go, inspect.go, metrics.go
+// what is shown.
 //
 // # Concurrency
 //

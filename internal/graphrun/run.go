@@ -59,41 +59,6 @@ type accumulatorRun struct {
 	live     accumulator.Source // the one that runs; nil when none does
 }
 
-// once is one run of the graph under its supervisor: nil when it was stopped, an error
-// when it is to be rebuilt.
-func (g *Graph) once(ctx context.Context, _ int) error {
-	var r *run
-	var err error
-	for {
-		var t *lease.Term
-		r, t, err = g.take(ctx)
-		if err != nil || r == nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		err = r.live(ctx, t)
-		g.survived(r.head.Fence, err)
-		if t.Holds() || ctx.Err() != nil {
-			break
-		}
-		g.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", g.ref.Name,
-			"tenant", g.ref.Tenant, "epoch", r.reactor.Core.Epoch())
-	}
-	if err == nil && ctx.Err() != nil {
-		g.yield()
-	}
-	g.mu.Lock()
-	g.failure = nil
-	if ctx.Err() != nil {
-		g.failure = err
-		err = nil
-	}
-	g.mu.Unlock()
-	return err
-}
-
 // load takes the graph from the store and builds a run from its last checkpoint.
 func (g *Graph) load(ctx context.Context, t *lease.Term) (*run, error) {
 	store := g.host.Store

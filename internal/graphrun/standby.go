@@ -16,15 +16,62 @@ import (
 // expires by itself.
 const yieldTimeout = 2 * time.Second
 
+// once is one run of the graph under its supervisor: nil when it was stopped, an error
+// when it is to be rebuilt.
+func (g *Graph) once(ctx context.Context, _ int) error {
+	var r *run
+	var err error
+	away := &away{}
+	for {
+		var t *lease.Term
+		r, t, err = g.take(ctx, away)
+		if err != nil || r == nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		began := time.Now()
+		err = r.live(ctx, t)
+		g.survived(r.head.Fence, err)
+		if ctx.Err() != nil {
+			break
+		}
+		if storeAway(err) {
+			away.lived(time.Since(began))
+			g.awaitStore(ctx, away, err)
+			continue
+		}
+		if t.Holds() {
+			break
+		}
+		g.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", g.ref.Name,
+			"tenant", g.ref.Tenant, "epoch", r.reactor.Core.Epoch())
+	}
+	if err == nil && ctx.Err() != nil {
+		g.yield()
+	}
+	g.mu.Lock()
+	g.failure = nil
+	if ctx.Err() != nil {
+		g.failure = err
+		err = nil
+	}
+	g.mu.Unlock()
+	return err
+}
+
 // take waits until this daemon may run the graph and makes a run of it, under the term that
 // ends it. Both are nil when ctx is done.
-func (g *Graph) take(ctx context.Context) (*run, *lease.Term, error) {
+func (g *Graph) take(ctx context.Context, away *away) (*run, *lease.Term, error) {
 	for {
 		t := g.stand(ctx)
 		if t == nil {
 			return nil, nil, nil
 		}
-		g.setHealth(reactor.HealthStarting, "", "")
+		if !g.isShown(away) {
+			g.setHealth(reactor.HealthStarting, "", "")
+		}
 		r, err := g.load(ctx, t)
 		var owned *checkpoint.OwnedError
 		switch {
@@ -32,6 +79,8 @@ func (g *Graph) take(ctx context.Context) (*run, *lease.Term, error) {
 			g.host.Lease.Learn(g.ID(), owned.Owner)
 		case errors.Is(err, checkpoint.ErrLeaseLost):
 			g.host.Lease.Lost(err)
+		case storeAway(err):
+			g.awaitStore(ctx, away, err)
 		default:
 			return r, t, err
 		}

@@ -94,7 +94,8 @@ func (r *Reactor) due(now time.Time) bool {
 	if r.lingerTo.IsZero() {
 		r.lingerTo = now.Add(linger)
 	}
-	return !now.Before(r.lingerTo) || r.persist[checkpointFails].Detail == "" && r.Core.Epoch()-r.sealedTo >= lingerEpochs
+	return !now.Before(r.lingerTo) || r.persist[checkpointFails].Detail == "" &&
+		r.Core.Epoch()-r.sealedTo >= lingerEpochs
 }
 
 // launch sends the seal in flight to the store, once the journal is as far as the seal: the

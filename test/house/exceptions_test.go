@@ -12,7 +12,7 @@ var largePackages = []struct {
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2600, "0063"},
 	{"internal/graph", 2800, ""},
-	{"internal/graphrun", 3400, ""},
+	{"internal/graphrun", 3480, ""},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.
@@ -27,7 +27,6 @@ var longFiles = map[string]int{
 	"internal/expression/memory_test.go":    460,
 	"internal/expression/property_test.go":  430,
 	"internal/expression/eval/compile.go":   420,
-	"internal/graphrun/run.go":              420,
 	"internal/live/inbox.go":                440,
 	"internal/live/simworld_test.go":        420,
 	"internal/live/writer.go":               450,

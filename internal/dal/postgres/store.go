@@ -221,7 +221,7 @@ func (p *Store) on(ctx context.Context, pool *pgxpool.Pool, use func(context.Con
 }
 
 // onFor runs use with a connection of a pool, and explains its error. A connection that has
-// not answered in time is closed, and so are those that are idle: they may hang on the same line.
+// not answered in time is closed, and so are the others: they may hang on the same line.
 func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Duration,
 	use func(context.Context, *pgxpool.Conn) error) error {
 	if err := context.Cause(ctx); err != nil {
@@ -242,10 +242,29 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 		s.progress()
 		return use(s, c)
 	}()
-	if err != nil && errors.Is(context.Cause(s), checkpoint.ErrSlow) {
-		pool.Reset()
+	switch cause := context.Cause(s); {
+	case err == nil:
+	case errors.Is(cause, checkpoint.ErrSlow):
+		p.distrust(pool)
+	case cause == nil && isDead(err):
+		p.distrust(pool)
+		if !errors.Is(err, checkpoint.ErrUnreachable) {
+			err = fmt.Errorf("%w: %w", checkpoint.ErrUnreachable, err)
+		}
 	}
 	return explain(causeOf(s, err))
+}
+
+// distrust throws the open connections away after one of the pool's has answered nothing or was
+// ended: the others have gone the same way for the most part, and each that is tried costs a call
+// its time. Those in use go when their calls end. The connections that keep the lease are
+// thrown away by their own calls alone: these are tried again before the lease is over.
+func (p *Store) distrust(pool *pgxpool.Pool) {
+	p.bulk.Reset()
+	p.control.Reset()
+	if pool == p.leases {
+		pool.Reset()
+	}
 }
 
 // row runs a statement that answers at most one row; found is false when there is none.

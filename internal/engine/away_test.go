@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
+)
+
+// awayStore cannot be reached when it is told so; its lease is kept all the same.
+type awayStore struct {
+	checkpoint.Store
+	why   atomic.Pointer[error]
+	tries atomic.Int64 // to acquire a graph
+}
+
+func (s *awayStore) set(why error) {
+	if why == nil {
+		s.why.Store(nil)
+		return
+	}
+	s.why.Store(&why)
+}
+
+func (s *awayStore) reach() error {
+	if why := s.why.Load(); why != nil {
+		return *why
+	}
+	return nil
+}
+
+func (s *awayStore) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
+	s.tries.Add(1)
+	if err := s.reach(); err != nil {
+		return checkpoint.Head{}, err
+	}
+	return s.Store.Acquire(ctx, id)
+}
+
+func (s *awayStore) Commit(ctx context.Context, c *checkpoint.Commit) error {
+	if err := s.reach(); err != nil {
+		return fmt.Errorf("%w: %w", checkpoint.ErrUnknownOutcome, err)
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// M35, M36: a store that is away is no failure of the graph. The graph waits for it, says so, and
+// goes on by itself, however often that was.
+func TestM35StoreAwayIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &awayStore{Store: memstore.New()}
+		b := newBed(t, store, &scripted{})
+		defer b.close()
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\n"+
+			"outputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		for n := range 10 {
+			why, code := checkpoint.ErrUnreachable, "store_unreachable"
+			if n%2 == 1 {
+				why, code = checkpoint.ErrSlow, "store_slow"
+			}
+			store.set(why)
+			b.push("g", "a", fmt.Sprint(n))
+			time.Sleep(3 * time.Second) // its checkpoint fails, and nobody knows how
+			s := b.summary("g")
+			if s.Health != "starting" || s.HealthReason == nil || s.HealthReason.Code != code ||
+				!strings.Contains(s.HealthReason.Detail, why.Error()) {
+				t.Fatalf("outage %d: %q %+v, want %s", n, s.Health, s.HealthReason, code)
+			}
+			store.set(nil)
+			time.Sleep(storeBack)
+			if s := b.summary("g"); s.Health != "live" {
+				t.Fatalf("after outage %d: %q %+v", n, s.Health, s.HealthReason)
+			}
+		}
+		store.set(checkpoint.ErrUnreachable)
+		b.push("g", "a", "10")
+		before := store.tries.Load()
+		time.Sleep(time.Minute)
+		if tries := store.tries.Load() - before; tries < 10 || tries > 120 {
+			t.Errorf("the store was tried %d times in a minute", tries)
+		}
+		store.set(nil)
+		time.Sleep(storeBack)
+		b.push("g", "a", "11")
+		if s := b.summary("g"); s.Health != "live" {
+			t.Errorf("%q %+v", s.Health, s.HealthReason)
+		}
+		for _, ev := range b.recovery("g") {
+			if ev.Kind == "restart" || ev.Kind == "gave_up" {
+				t.Errorf("an outage counts as a failure: %+v", ev)
+			}
+		}
+	})
+}
+
+// storeBack is within what time a graph goes on when its store is back.
+const storeBack = 6 * time.Second
