@@ -126,6 +126,15 @@ func (c *Core) Restore(state []byte, ctr Counters, positions []boundary.Position
 	return nil
 }
 
+// Restarted says that what [Core.Restore] brought back is gone on from at engine time now, after a
+// time in which nobody listened: silences count anew, and what is due stays due. Under virtual time
+// no time passes between a checkpoint and what is restored from it.
+func (c *Core) Restarted(now time.Time) {
+	if w, ok := c.fold.(*window.Window); ok {
+		w.Restarted(now)
+	}
+}
+
 // Add takes one event at engine time now; pulled says that it came from the source and
 // not from a sender who waits for an answer. The event's memory belongs to the Core from
 // then on. A panic leaves the Core as it was before the call, see [Core.Poison].

@@ -66,6 +66,7 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	if err := core.Restore(state, mark.Counters, mark.Positions); err != nil {
 		return err
 	}
+	core.Restarted(r.reactor.Clock.Now())
 	a.setLive(source)
 	defer a.setLive(nil)
 	unit := pump.New(pump.Config{

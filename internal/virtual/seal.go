@@ -73,9 +73,7 @@ func (g *Graph) merge(changes []checkpoint.Cell) {
 func cellID(c *checkpoint.Cell) string { return c.Kind + "\x00" + c.Name + "\x00" + c.Key }
 
 // Restore makes a graph that goes on from a checkpoint of the same declaration as the one
-// that was sealed would have: with the same outputs, to the byte. But for two clocks that are in
-// no window's state: how long a partition has been silent (`idle`) and how long an early result
-// has waited (`early`) count anew, as at a start of the daemon. Release and Interrupt are the
+// that was sealed would have: with the same outputs, to the byte. Release and Interrupt are the
 // new graph's own. What a changed declaration has no place for is dropped, as at a start
 // of the daemon, and named in dropped (M33).
 func Restore(u *compile.Unit, cp *Checkpoint, mono func() int64) (g *Graph, dropped []string, err error) {

@@ -43,8 +43,10 @@ func declare(r *rand.Rand) string {
 				key = "      key: event.k\n"
 			}
 			fmt.Fprintf(&b, "    time: event.at\n    window:\n      %s\n      lateness: 1s\n%s"+
-				"      aggregate: { v: sum(event.v), n: count() }\n",
-				pick(r, "tumbling: 3s", "hopping: { size: 4s, every: 2s }"), key)
+				"%s%s      aggregate: { v: sum(event.v), n: count() }\n",
+				pick(r, "tumbling: 3s", "hopping: { size: 4s, every: 2s }"), key,
+				pick(r, "", "      idle: 1500ms\n", "      idle: 5s\n"), pick(r, "", "      early: 400ms\n",
+					"      early: 2s\n"))
 		case kind == 1 && !keyed:
 			b.WriteString("    batch: { size: 3, interval: 2s }\n    emit: event.v\n")
 		case kind == 2 && !keyed:
@@ -88,6 +90,7 @@ type step struct {
 	advance time.Duration
 	input   int // -1: none
 	raw     string
+	pos     boundary.Position // of one stream that talks often and one that is silent for long
 	command string
 }
 
@@ -106,6 +109,7 @@ func script(r *rand.Rand, at time.Time) []step {
 			s.input = r.IntN(2)
 			event := at.Add(-time.Duration(r.IntN(3)) * 800 * time.Millisecond)
 			s.raw = fmt.Sprintf(`{"at":%d,"k":%q,"v":%d}`, event.UnixMilli(), pick(r, "p", "q", "r"), r.IntN(50))
+			s.pos = boundary.Position{Stream: pick(r, "x", "x", "x", "x", "y"), Offset: int64(len(steps) + 1)}
 			if r.IntN(25) == 0 {
 				s.raw = `{"v":"odd"}`
 			}
@@ -147,7 +151,7 @@ func play(
 		}
 		l.must(l.g.AdvanceTo(l.g.Now().Add(s.advance)))
 		if s.input >= 0 {
-			l.g.Add(s.input, &boundary.Event{Raw: []byte(s.raw)}, true)
+			l.g.Add(s.input, &boundary.Event{Raw: []byte(s.raw), Pos: s.pos}, true)
 			l.must(l.g.Step())
 		}
 		if s.command != "" {

@@ -10,10 +10,15 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/fold"
 )
 
-// The first bytes of a window's state: in one piece, or in parts that were joined.
+// The first byte of a window's state: in one piece, or in parts that were joined. The second says
+// in what format: the first one left out since when partitions are silent and when early results
+// are due.
 const (
-	whole  = "W\x01"
-	headed = "w\x01"
+	whole  = 'W'
+	headed = 'w'
+
+	timeless = 1
+	timed    = 2
 )
 
 // handle is an immutable handle on a window fold: the few things that change with
@@ -22,6 +27,7 @@ type handle struct {
 	p         *Program
 	wm        watermark
 	earlyAt   int64
+	astray    bool
 	instances []instanceHandle
 	closed    int
 	owed      int64
@@ -35,7 +41,7 @@ type instanceHandle struct {
 
 // State implements [fold.Keeper].
 func (w *Window) State() fold.State {
-	h := &handle{p: w.p, wm: w.wm, earlyAt: w.earlyAt, closed: w.closed, owed: w.owed}
+	h := &handle{p: w.p, wm: w.wm, earlyAt: w.earlyAt, astray: w.astray, closed: w.closed, owed: w.owed}
 	h.wm.parts = slices.Clone(w.wm.parts)
 	h.instances = make([]instanceHandle, len(w.instances))
 	for i, p := range w.instances {
@@ -52,7 +58,7 @@ func (w *Window) Resume(s fold.State) {
 	w.wm, w.earlyAt, w.closed, w.owed = h.wm, h.earlyAt, h.closed, h.owed
 	w.wm.parts = slices.Clone(h.wm.parts)
 	w.wm.lateness, w.wm.silence = int64(w.p.Lateness), int64(w.p.Idle)
-	w.wm.last = -1
+	w.wm.last, w.astray = -1, h.astray
 	w.instances, w.panes, w.last, w.failures = make([]*instance, len(h.instances)), 0, nil, nil
 	for i, p := range h.instances {
 		w.instances[i] = &instance{number: p.number, start: p.start, end: p.end, panes: panes{pages: p.pages, n: p.n}}
@@ -63,7 +69,7 @@ func (w *Window) Resume(s fold.State) {
 
 // AppendBinary implements [fold.State].
 func (h *handle) AppendBinary(dst []byte) []byte {
-	dst = h.appendHead(append(dst, whole...))
+	dst = h.appendHead(append(dst, whole, timed))
 	for part := range h.Parts() {
 		dst = part.Append(dst)
 	}
@@ -72,7 +78,7 @@ func (h *handle) AppendBinary(dst []byte) []byte {
 
 // AppendHead implements [fold.Parted].
 func (h *handle) AppendHead(dst []byte) []byte {
-	return h.appendHead(append(dst, headed...))
+	return h.appendHead(append(dst, headed, timed))
 }
 
 // appendHead writes all but the panes.
@@ -83,10 +89,10 @@ func (h *handle) appendHead(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(len(p.name)))
 		dst = append(dst, p.name...)
 		dst = binary.AppendVarint(dst, p.max)
-		// since is left out: after a restart a silence counts from then.
 		dst = append(dst, fold.BoolByte(p.idle))
+		dst = binary.AppendVarint(dst, p.since)
 	}
-	dst = append(dst, fold.BoolByte(h.earlyAt != noTime))
+	dst = binary.AppendVarint(dst, h.earlyAt)
 	dst = binary.AppendUvarint(dst, uint64(h.closed))
 	dst = binary.AppendUvarint(dst, uint64(len(h.instances)))
 	for i := range h.instances {
@@ -142,15 +148,18 @@ func (w *Window) Decode(data []byte) (fold.State, error) {
 		if data, parts, err = fold.Split(data); err != nil {
 			return nil, err
 		}
-	} else if len(data) >= len(headed) && string(data[:len(headed)]) == headed {
+	} else if data[0] == headed {
 		parts = map[string][]byte{} // nothing was open
 	}
-	head := whole
+	head := []byte{whole, timed}
 	if parts != nil {
-		head = headed
+		head[0] = headed
 	}
-	r := fold.Read(data, head)
-	w.decodeHead(r, h)
+	if len(data) > 1 && data[1] == timeless {
+		head[1] = timeless
+	}
+	r := fold.Read(data, string(head))
+	w.decodeHead(r, h, head[1])
 	for i := range h.instances {
 		p := &h.instances[i]
 		for k := 0; k*pagePanes < p.n && r.Err() == nil; k++ {
@@ -172,14 +181,23 @@ func (w *Window) Decode(data []byte) (fold.State, error) {
 	return h, nil
 }
 
-func (w *Window) decodeHead(r *fold.Reader, h *handle) {
+func (w *Window) decodeHead(r *fold.Reader, h *handle, format byte) {
 	h.wm.mark = r.Varint()
 	for range r.Count() {
 		p := partition{name: r.Text(), max: r.Varint(), idle: r.Uvarint() == 1, since: noTime}
+		if format >= timed {
+			p.since = r.Varint()
+		}
 		h.wm.parts = append(h.wm.parts, p)
 	}
-	if r.Uvarint() == 1 && w.p.Early > 0 {
-		h.earlyAt = noTime + 1 // at once: how long it waited is not kept
+	switch {
+	case format >= timed:
+		h.earlyAt = r.Varint()
+	case r.Uvarint() == 1:
+		h.earlyAt = noTime + 1 // at once: how long it waited was not kept
+	}
+	if w.p.Early == 0 {
+		h.earlyAt = noTime
 	}
 	h.closed = int(r.Uvarint())
 	for range r.Count() {

@@ -15,7 +15,7 @@ const noTime = math.MinInt64
 type partition struct {
 	name  string // of the stream, without its generation
 	max   int64  // the greatest time it vouches for; noTime before its first event
-	since int64  // when it was last heard of, in engine time; noTime after a restart, until the next tick
+	since int64  // when it was last heard of, in engine time; noTime where a state of before did not say
 	idle  bool   // silent for so long that it holds nothing up
 	mover int64  // the number of the event that max is of; 0 after a restart
 }

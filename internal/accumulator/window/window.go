@@ -35,6 +35,7 @@ type Window struct {
 	owed      int64       // events that no boundary accounts for yet
 	// earlyAt is when changed panes are handed over next, in engine time; noTime: nothing has changed.
 	earlyAt int64
+	astray  bool // the watermark is a wrong clock's, until the next tick
 
 	last     *instance // of the last event
 	failures []Failure
@@ -62,6 +63,9 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 	f, engine := in.Facts, now.UnixNano()
 	if !w.p.timed {
 		f.At = engine
+		if w.astray {
+			out = w.setBack(engine, out)
+		}
 		if w.wm.to(engine - int64(w.p.Lateness)) {
 			out = w.advance(out)
 		}
@@ -240,6 +244,9 @@ func (w *Window) Due() (time.Time, bool) {
 	if w.earlyAt != noTime {
 		sooner(w.earlyAt)
 	}
+	if w.astray {
+		sooner(noTime + 1) // at once
+	}
 	if !w.p.timed {
 		if w.closed < len(w.instances) {
 			sooner(w.instances[w.closed].end + int64(w.p.Lateness))
@@ -255,6 +262,9 @@ func (w *Window) Due() (time.Time, bool) {
 func (w *Window) Tick(now time.Time, out []boundary.Boundary) []boundary.Boundary {
 	engine := now.UnixNano()
 	moved := w.wm.tick(engine)
+	if w.astray {
+		out = w.setBack(engine, out)
+	}
 	if !w.p.timed {
 		moved = w.wm.to(engine - int64(w.p.Lateness))
 	}
