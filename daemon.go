@@ -280,21 +280,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	stopWatching()
 	d.log.Info("stopping")
-	// The stop outlives what asked for it, within its own bound.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.ShutdownTimeout)
-	defer cancel()
-	err = errors.Join(err, stopError(d.server.Shutdown(end)), <-serving, stopError(d.engine.Shutdown(end)))
-	<-watching // it may have been applying a declaration, to the store
-	err = errors.Join(err, d.store.Close())
+	err = errors.Join(err, d.stop(serving, watching)) // it outlives what asked for it, within its own bound
 	d.log.Info("stopped")
 	return err
-}
-
-func stopError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrStop, err)
 }
 
 // start opens what is stored, then applies the configured declarations.
