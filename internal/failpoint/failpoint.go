@@ -4,9 +4,9 @@
 //
 // The points are "decode" (events are about to be folded), "admit" (handoffs were admitted),
 // "cut" (epochs have ended in memory), "commit_sent" and "commit_acknowledged" (around a
-// checkpoint), "journal_sent" and "journal_acknowledged" (around an append), "outbox_send" and
-// "outbox_sent" (around a delivery), "offset_mirror" (positions are in a checkpoint, and about to be
-// told to the source).
+// checkpoint), "journal_sent" and "journal_acknowledged" (around an append), "replay" (an entry of
+// the journal is about to be replayed), "outbox_send" and "outbox_sent" (around a delivery),
+// "offset_mirror" (positions are in a checkpoint, and about to be told to the source).
 package failpoint
 
 import (

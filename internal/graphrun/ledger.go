@@ -62,7 +62,10 @@ func (g *Graph) replay(ctx context.Context, replay *reactor.Replayer, head *chec
 			return fmt.Errorf("note the replay in the crash ledger: %w", err)
 		}
 	}
-	err := store.ReadJournal(ctx, g.ID(), replay.After(), replay.Entry)
+	err := store.ReadJournal(ctx, g.ID(), replay.After(), func(e checkpoint.JournalEntry) error {
+		g.host.Fail.Hit("replay")
+		return replay.Entry(e)
+	})
 	if !head.Clean && err == nil {
 		err = store.Absolve(ctx, g.ID(), head.Fence, head.Fence)
 	}
