@@ -153,7 +153,7 @@ func (r *Reactor) Resume(ctx context.Context) error {
 
 // Step runs up to n epochs by the normal criteria while paused, and answers when they have
 // run or nothing is left to fire. They run as any others do: when a sink, the store or the
-// journal is behind, they wait for it. What has not run when the caller goes does not run.
+// journal is behind, they wait for it. What has not begun when the caller goes does not run.
 func (r *Reactor) Step(ctx context.Context, n int) error {
 	answers := make(chan answer[none], 1)
 	err := r.send(ctx, command{caller: ctx, run: func(now time.Time) {
@@ -178,13 +178,15 @@ type stepping struct {
 	answers chan<- answer[none]
 }
 
-// stepped ends a Step that has come to its end: its epochs have run, nothing is left that may
-// fire now, or its caller has gone.
+// deserted reports whether the caller of a Step has gone. It is asked before each epoch: what
+// has not begun when the caller is answered does not run.
+func (r *Reactor) deserted() bool { return r.stepping != nil && r.stepping.caller.Err() != nil }
+
+// stepped ends a Step that has come to its end: its epochs have run, or nothing is left that
+// may fire now.
 func (r *Reactor) stepped(fired, free bool) {
-	switch s := r.stepping; {
-	case s == nil:
-	case s.caller.Err() != nil:
-		r.endSteps(context.Cause(s.caller))
+	switch {
+	case r.stepping == nil:
 	case r.Core.Steps() == 0 || free && !fired:
 		r.endSteps(nil)
 	}

@@ -39,7 +39,7 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 	}
 	defer r.Epochs.leave()
 	count, before := 0, r.Core.Epoch()
-	for count < n && r.Core.Fire(now) {
+	for count < n && !r.deserted() && r.Core.Fire(now) {
 		count++
 		if len(r.commands) > 0 {
 			break

@@ -287,6 +287,9 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 		busy = true
 	}
 	r.drainRefused()
+	if r.deserted() {
+		r.endSteps(context.Cause(r.stepping.caller))
+	}
 	fired, free := r.fire(now)
 	busy = busy || fired
 	r.free = free

@@ -239,6 +239,7 @@ func TestM11StepKeepsToTheRoom(t *testing.T) {
 		if err != nil || v.Epoch <= writerCapacity || v.Epoch >= 3*writerCapacity {
 			t.Fatalf("%d epochs after there was room again, %v", v.Epoch, err)
 		}
+		synctest.Wait() // the reactor is at rest: no epoch is on its way
 		gone()
 		if err := <-stepped; !errors.Is(err, context.Canceled) {
 			t.Fatalf("answered %v", err)
