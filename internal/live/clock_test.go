@@ -1,6 +1,7 @@
 package live
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,14 +9,17 @@ import (
 	"github.com/graphd/graphd/internal/reactor"
 )
 
-// hands are a wall clock that can be set beside a monotonic one that cannot.
-type hands struct{ set time.Duration }
+// hands are a wall clock that can be set beside a monotonic one that cannot. A reactor may read it meanwhile.
+type hands struct{ off atomic.Int64 }
+
+func (h *hands) set(by time.Duration) { h.off.Add(int64(by)) }
+
+func (h *hands) wall() time.Time { return time.Now().Add(time.Duration(h.off.Load())) }
 
 func (h *hands) clock() *Clock {
 	began := time.Now()
 	return newClock(func() (wall, mono int64) {
-		now := time.Now()
-		return now.Add(h.set).UnixNano(), int64(now.Sub(began))
+		return h.wall().UnixNano(), int64(time.Since(began))
 	})
 }
 
@@ -35,7 +39,7 @@ func TestM26EngineTime(t *testing.T) {
 				t.Fatalf("engine time went from %v to %v", last, now)
 			}
 			last = now
-			return now.Sub(time.Now().Add(h.set)), step
+			return now.Sub(h.wall()), step
 		}
 		expect := func(after, ahead, step time.Duration) {
 			t.Helper()
@@ -44,19 +48,19 @@ func TestM26EngineTime(t *testing.T) {
 			}
 		}
 		expect(time.Minute, 0, 0)
-		h.set -= 20 * time.Millisecond // what clocks are off by is not told
+		h.set(-20 * time.Millisecond) // what clocks are off by is not told
 		expect(0, 20*time.Millisecond, 0)
 		expect(time.Second, 0, 0)
-		h.set -= time.Hour
+		h.set(-time.Hour)
 		expect(0, time.Hour, -time.Hour)
 		expect(10*time.Minute, 59*time.Minute, -time.Hour)
 		expect(12*time.Hour, 0, 0)
-		h.set += 24 * time.Hour // and set right soon
+		h.set(24 * time.Hour) // and set right soon
 		expect(0, -24*time.Hour, 24*time.Hour)
 		expect(9*time.Second, -24*time.Hour, 24*time.Hour)
-		h.set -= 24 * time.Hour
+		h.set(-24 * time.Hour)
 		expect(time.Second, 0, 0)
-		h.set += time.Hour // and it stays there, as after a machine has slept
+		h.set(time.Hour) // and it stays there, as after a machine has slept
 		expect(time.Second, -time.Hour, time.Hour)
 		expect(10*time.Second, 0, 0)
 	})
@@ -75,7 +79,7 @@ func TestM26RateLimitWhenTheClockIsSetBack(t *testing.T) {
 		s.push(&received, 200)
 		time.Sleep(time.Second)
 		before := s.View().Epoch
-		h.set -= time.Hour
+		h.set(-time.Hour)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		v := s.View()
@@ -85,7 +89,7 @@ func TestM26RateLimitWhenTheClockIsSetBack(t *testing.T) {
 		if v.Health != reactor.HealthDegraded || v.Code != "clock_stepped" {
 			t.Errorf("health %s %s %s", v.Health, v.Code, v.Detail)
 		}
-		h.set += time.Hour
+		h.set(time.Hour)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if v := s.View(); v.Health != reactor.HealthLive {
