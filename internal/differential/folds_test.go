@@ -19,7 +19,7 @@ import (
 func TestFoldsEqualOracle(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	seeds(t, 600, func(t *testing.T, seed uint64) {
+	sequential(t, 600, func(t *testing.T, seed uint64) {
 		p := newFoldPlan(seed)
 		want, letters := p.outputs()
 		for _, kinds := range []*builtin.Kinds{{Plain: true}, {}, {Spoil: true}} {

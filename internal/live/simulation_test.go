@@ -12,9 +12,11 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/testbed/raced"
 )
 
-// simSeeds is how many seeds a full run has; a short one has simShort.
+// simSeeds is how many seeds a full run has (a tenth under the race detector: a seed is one
+// goroutine); a short one has simShort.
 const (
 	simSeeds = 10_000
 	simShort = 400
@@ -98,7 +100,7 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
-	seeds := uint64(simSeeds)
+	seeds := uint64(raced.Some(simSeeds))
 	if testing.Short() {
 		seeds = simShort
 	}
