@@ -1,6 +1,7 @@
 package graphd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -73,12 +74,12 @@ type TestOutcome = scenario.Outcome
 
 // TestDeclaration runs a test document (NAME_test.yaml) against the declaration beside it
 // (NAME.yaml), every case on a fresh graph under virtual time. The error is for what could
-// not be run at all; cases that failed say so in their outcome.
-func TestDeclaration(path string) ([]TestOutcome, error) {
-	return testDeclaration(path, ReadDeclaration)
+// not be run at all, and for the end of ctx; cases that failed say so in their outcome.
+func TestDeclaration(ctx context.Context, path string) ([]TestOutcome, error) {
+	return testDeclaration(ctx, path, ReadDeclaration)
 }
 
-func testDeclaration(path string, read func(string) (*Declaration, error)) ([]TestOutcome, error) {
+func testDeclaration(ctx context.Context, path string, read func(string) (*Declaration, error)) ([]TestOutcome, error) {
 	doc, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the test document: %w", err)
@@ -100,5 +101,5 @@ func testDeclaration(path string, read func(string) (*Declaration, error)) ([]Te
 		return nil, fmt.Errorf("%s tests graph %q, but %s declares %q", path, tests.Graph, base+filepath.Ext(path),
 			d.Name())
 	}
-	return scenario.Run(d.unit, tests), nil
+	return scenario.Run(ctx, d.unit, tests)
 }

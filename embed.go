@@ -121,8 +121,8 @@ func (r *Registry) Parse(doc []byte, name string) (*Declaration, error) {
 
 // TestDeclaration is the function [TestDeclaration] for a declaration that may name what is
 // registered.
-func (r *Registry) TestDeclaration(path string) ([]TestOutcome, error) {
-	return testDeclaration(path, func(path string) (*Declaration, error) {
+func (r *Registry) TestDeclaration(ctx context.Context, path string) ([]TestOutcome, error) {
+	return testDeclaration(ctx, path, func(path string) (*Declaration, error) {
 		doc, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read the declaration: %w", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -21,7 +22,7 @@ every case on a fresh graph under virtual time. A folder stands for every test
 document below it.`,
 		Args:                  terminal.Positional(cobra.MinimumNArgs(1)),
 		DisableFlagsInUseLine: true,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.CheckFormat(); err != nil {
 				return err
 			}
@@ -29,7 +30,7 @@ document below it.`,
 			if err != nil {
 				return err
 			}
-			return runTests(t, paths)
+			return runTests(cmd.Context(), t, paths)
 		},
 	}
 }
@@ -44,12 +45,15 @@ type outcome struct {
 }
 
 // runTests runs every document. One that cannot be run is said, and the others go on.
-func runTests(t *terminal.Terminal, paths []string) error {
+func runTests(ctx context.Context, t *terminal.Terminal, paths []string) error {
 	outcomes := []outcome{}
 	var failure error
 	failed := 0
 	for _, path := range paths {
-		cases, err := graphd.TestDeclaration(path)
+		cases, err := graphd.TestDeclaration(ctx, path)
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return terminal.Exit(terminal.ExitInterrupted, errors.New("interrupted"))
+		}
 		if err != nil {
 			t.Report(broken(t, err))
 			t.Say("%s was not run", path)

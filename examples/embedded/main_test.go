@@ -11,7 +11,7 @@ import (
 
 // The test document, with the functions of the program.
 func TestDocument(t *testing.T) {
-	outcomes, err := registry(io.Discard, time.Second).TestDeclaration("embedded_test.yaml")
+	outcomes, err := registry(io.Discard, time.Second).TestDeclaration(t.Context(), "embedded_test.yaml")
 	if err != nil || len(outcomes) != 2 {
 		t.Fatalf("%d cases, %v", len(outcomes), err)
 	}

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -24,12 +25,14 @@ type Outcome struct {
 // start is when every case begins.
 func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// Run runs every case of the document on a fresh graph.
-func Run(u *compile.Unit, d *Document) []Outcome {
+// Run runs every case of the document on a fresh graph. When ctx ends it breaks off, and answers
+// why: a case that was broken off has neither passed nor failed.
+func Run(ctx context.Context, u *compile.Unit, d *Document) ([]Outcome, error) {
 	var outcomes []Outcome
 	for _, c := range d.Cases {
 		p := &player{unit: u, file: d.File, seen: make([][]boundary.Value, len(u.Spec.Outputs))}
 		p.g = virtual.New(u, start(), nil)
+		p.g.Interrupt = ctx.Err
 		p.g.Release = func(batch []sink.Message) error {
 			for i := range batch {
 				p.seen[batch[i].To] = append(p.seen[batch[i].To], batch[i].Value)
@@ -37,11 +40,13 @@ func Run(u *compile.Unit, d *Document) []Outcome {
 			return nil
 		}
 		for i := range c.Steps {
-			p.step(&c.Steps[i])
+			if p.step(&c.Steps[i]); ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 		}
 		outcomes = append(outcomes, Outcome{c.Name, c.Line, p.failures})
 	}
-	return outcomes
+	return outcomes, nil
 }
 
 // player plays one case.

@@ -154,7 +154,7 @@ func runDocsTest(t *testing.T, p *page, declaration, b *block) {
 			t.Fatal(err)
 		}
 	}
-	outcomes, err := graphd.TestDeclaration(test)
+	outcomes, err := graphd.TestDeclaration(t.Context(), test)
 	if err != nil || len(outcomes) == 0 {
 		t.Errorf("%s:%d: %d cases, %v", p.path, b.line, len(outcomes), err)
 	}

@@ -29,7 +29,7 @@ func TestExamples(t *testing.T) {
 		if strings.HasPrefix(doc, "examples/embedded/") {
 			continue // it needs the functions of its program, whose own test runs it
 		}
-		outcomes, err := graphd.TestDeclaration(doc)
+		outcomes, err := graphd.TestDeclaration(t.Context(), doc)
 		if err != nil {
 			t.Errorf("%s: %v", doc, err)
 		}
