@@ -14,7 +14,8 @@ func TestTestDeclarationEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"endless.yaml": "graph: endless\naccumulators: { a: { strategy: sequential } }\nreactor: { when: any, every: 1ms }\n" +
+		"endless.yaml": "graph: endless\naccumulators: { a: { strategy: sequential } }\nreactor: { when: any, " +
+			"every: 1ms }\n" +
 			"nodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n",
 		"endless_test.yaml": "graph: endless\ncases:\n  - name: far\n    steps:\n      - push: { a: [1] }\n" +
 			"      - advance: 100000h\n",

@@ -85,7 +85,8 @@ func TestM38StopIsBoundedThoughPostgresHangs(t *testing.T) {
 	d, end := running(t, Config{Store: dsn, ShutdownTimeout: timeout,
 		Declarations: map[string][]byte{"g.yaml": []byte(stopGraph)}, PushTimeout: time.Minute})
 	deadline := time.Now().Add(20 * time.Second)
-	for push(t, d, strings.NewReader("1"), nil) != nil && time.Now().Before(deadline) { // until the graph has its first lease
+	// until the graph has its first lease
+	for push(t, d, strings.NewReader("1"), nil) != nil && time.Now().Before(deadline) {
 		<-time.After(20 * time.Millisecond)
 	}
 	line.Swallow()
