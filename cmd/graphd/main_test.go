@@ -138,6 +138,9 @@ func TestOutput(t *testing.T) {
 		{name: "drain", args: "drain market_maker"},
 		{name: "restart", args: "restart market_maker orderbook"},
 		{name: "restart_unknown", args: "restart market_maker ordrbook"},
+		{name: "stop_input", args: "stop market_maker orderbook"},
+		{name: "stop_unknown", args: "stop market_maker ordrbook"},
+		{name: "start_output", args: "start market_maker signals"},
 		{name: "skip_lost", args: "skip-lost market_maker orderbook"},
 		{name: "reset_unsaid", args: "reset market_maker"},
 		{name: "rewind_unsaid", args: "rewind market_maker orderbook start"},
@@ -226,6 +229,8 @@ func TestRequests(t *testing.T) {
 		{"step market_maker 3", "", `POST /v1/graphs/market_maker/step {"n":3}`},
 		{"step market_maker", "", `POST /v1/graphs/market_maker/step {"n":1}`},
 		{"restart market_maker orderbook", "", `POST /v1/graphs/market_maker/restart {"accumulator":"orderbook"}`},
+		{"stop market_maker orderbook --input", "", `POST /v1/graphs/market_maker/stop {"accumulator":"orderbook"}`},
+		{"start market_maker orderbook --output-name", "", `POST /v1/graphs/market_maker/start {"output":"orderbook"}`},
 		{"skip-lost market_maker orderbook", "", `POST /v1/graphs/market_maker/skip-lost {"accumulator":"orderbook"}`},
 		{"reset market_maker --yes", "", `POST /v1/graphs/market_maker/reset {"confirm":"market_maker"}`},
 		{

@@ -21,6 +21,7 @@ const (
 	Restarting   Health = "restarting"
 	Halted       Health = "halted"
 	Failed       Health = "failed"
+	Stopped      Health = "stopped" // by an operator, while its siblings go on
 )
 
 // Healthy reports whether the reactor may count on the accumulator.

@@ -20,6 +20,15 @@ type PieceRequest struct {
 	Accumulator *string `json:"accumulator"` // null is the graph as a whole
 }
 
+// PartRequest is the body of POST …/stop and …/start: the one input or output that is meant.
+type PartRequest struct {
+	Accumulator *string `json:"accumulator"`
+	Output      *string `json:"output"`
+}
+
+// Part names one input or one output of a graph; the other name is "".
+type Part struct{ Accumulator, Output string }
+
 // ResetRequest is the body of POST …/reset.
 type ResetRequest struct {
 	Confirm string `json:"confirm"` // the graph's name

@@ -53,6 +53,12 @@ type DurabilityStatus struct {
 	CheckpointAgeSeconds *float64 `json:"checkpoint_age_seconds"` // null before the first
 }
 
+// Stopped says who has stopped an input or output, and since when.
+type Stopped struct {
+	By    string    `json:"by"`
+	Since time.Time `json:"since"`
+}
+
 // AccumulatorSummary is one input as an operator sees it.
 type AccumulatorSummary struct {
 	Name          string     `json:"name"`
@@ -75,8 +81,10 @@ type AccumulatorSummary struct {
 	// Gaps is how often an operator let it go on behind what its source had lost, since the daemon started (M44).
 	Gaps int64 `json:"gaps"`
 	// Lag is how many events wait at the source; null where it cannot tell.
-	Lag         *int64 `json:"lag"`
-	Incarnation int64  `json:"incarnation"`
+	Lag *int64 `json:"lag"`
+	// Stopped is set while an operator has it stopped.
+	Stopped     *Stopped `json:"stopped,omitempty"`
+	Incarnation int64    `json:"incarnation"`
 }
 
 // AccumulatorDetail adds what the accumulator expects and hands over.
@@ -98,7 +106,8 @@ type OutputSummary struct {
 	// OldestPendingSeconds is how long the first of the pending values has waited; null when
 	// none waits, or when it is not known yet.
 	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`
-	Error                string   `json:"error,omitempty"` // the last failure while it lasts
+	Error                string   `json:"error,omitempty"`   // the last failure while it lasts
+	Stopped              *Stopped `json:"stopped,omitempty"` // while an operator has it stopped
 }
 
 // KeysSummary is what a keyed graph has of keys (M13).

@@ -132,6 +132,12 @@ func TestRoutes(t *testing.T) {
 		{"restart", `POST /v1/graphs/g/restart Content-Type:application/json {"accumulator":"a"}`, func() error {
 			return only(c.Restart(ctx, "g", "a"))
 		}},
+		{"stopPart", `POST /v1/graphs/g/stop Content-Type:application/json {"accumulator":"a"}`, func() error {
+			return only(c.StopPart(ctx, "g", api.Part{Accumulator: "a"}))
+		}},
+		{"startPart", `POST /v1/graphs/g/start Content-Type:application/json {"output":"o"}`, func() error {
+			return only(c.StartPart(ctx, "g", api.Part{Output: "o"}))
+		}},
 		{"skipLost", `POST /v1/graphs/g/skip-lost Content-Type:application/json {"accumulator":"a"}`, func() error {
 			return only(c.SkipLost(ctx, "g", "a"))
 		}},

@@ -171,6 +171,24 @@ func (c *Client) Restart(ctx context.Context, name, accumulator string) (api.Gra
 	return post[api.GraphSummary](ctx, c, graph(name, "restart"), body)
 }
 
+// StopPart stops one input or output of a graph while its siblings go on; it is durable when
+// it is answered.
+func (c *Client) StopPart(ctx context.Context, name string, p api.Part) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "stop"), partBody(p))
+}
+
+// StartPart lets a stopped input or output go on.
+func (c *Client) StartPart(ctx context.Context, name string, p api.Part) (api.GraphSummary, error) {
+	return post[api.GraphSummary](ctx, c, graph(name, "start"), partBody(p))
+}
+
+func partBody(p api.Part) map[string]string {
+	if p.Output != "" {
+		return map[string]string{"output": p.Output}
+	}
+	return map[string]string{"accumulator": p.Accumulator}
+}
+
 // SkipLost lets a halted accumulator go on behind a gap in its source, and answers what is
 // left out.
 func (c *Client) SkipLost(ctx context.Context, name, accumulator string) (api.SkipResult, error) {

@@ -153,6 +153,16 @@ func (e *Engine) SkipLost(ctx context.Context, g api.Ref, accumulator, by string
 	return m.SkipLost(ctx, accumulator, by)
 }
 
+// StopPart stops one input or output while its siblings go on.
+func (e *Engine) StopPart(ctx context.Context, g api.Ref, part api.Part, by string) (api.GraphSummary, error) {
+	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.StopPart(ctx, part, by) })
+}
+
+// StartPart lets a stopped input or output go on.
+func (e *Engine) StartPart(ctx context.Context, g api.Ref, part api.Part, by string) (api.GraphSummary, error) {
+	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.StartPart(ctx, part, by) })
+}
+
 // Rewind has an accumulator read its source again from another place.
 func (e *Engine) Rewind(ctx context.Context, g api.Ref, accumulator, position, confirm,
 	by string) (api.GraphSummary, error) {

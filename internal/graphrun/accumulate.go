@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -49,7 +50,11 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	g := r.g
 	// Taking the port makes void what an earlier incarnation may still say.
 	port := r.inbox.Port(a.index)
-	mark, state, err := r.mark(ctx, a.index)
+	stopped, err := r.reactor.Stopped(ctx, reactor.Part{Index: a.index})
+	mark, state := accumulator.Mark{}, []byte(nil)
+	if err == nil {
+		mark, state, err = r.mark(ctx, a.index)
+	}
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, live.ErrStopped) {
 			<-ctx.Done() // the run is ending
@@ -57,9 +62,11 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 		}
 		return err
 	}
-	source, err := r.source(a)
-	if err != nil {
-		return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
+	var source accumulator.Source
+	if !stopped {
+		if source, err = r.source(a); err != nil {
+			return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
+		}
 	}
 	program := g.unit.Programs[a.index]
 	core := accumulator.NewCore(program, accumulator.Limits{})

@@ -287,7 +287,8 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 	}
 	r.accs[i].operator.Restart()
 	return g.after(ctx, func(s *api.GraphSummary) bool {
-		return accumulator.Health(s.Accumulators[i].Health).Healthy()
+		h := accumulator.Health(s.Accumulators[i].Health)
+		return h.Healthy() || h == accumulator.Stopped
 	}), nil
 }
 

@@ -44,6 +44,11 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 				out.Taken),
 		}
 	}
+	if errors.Is(err, pump.ErrStopped) {
+		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "input_stopped",
+			Detail: fmt.Sprintf("an operator has stopped input %s of graph %s; nothing after the first %d events was "+
+				"taken; the start command lets it go on", name, g.ref.Name, out.Taken)}
+	}
 	if err != nil {
 		return api.PushResult{}, err
 	}

@@ -126,6 +126,11 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		if declared.Accumulators[i].Strategy != "latest" {
 			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
 		}
+		if in.Stopped != nil {
+			g.mailboxes[i].Stop()
+		} else {
+			g.mailboxes[i].Start()
+		}
 		a := &accumulatorRun{index: i, spec: &declared.Accumulators[i], operator: supervisor.NewRestarter()}
 		if g.unit.Programs[i].FlushesWithEpochs() {
 			a.epochs = make(chan struct{}, 1)

@@ -175,7 +175,7 @@ func (r *run) accumulator(i int, in *reactor.InputView) api.AccumulatorSummary {
 	ar.mu.Lock()
 	s.Restarts = ar.restarts
 	ar.mu.Unlock()
-	s.Lag = ar.lag()
+	s.Lag, s.Stopped = ar.lag(), wireStopped(in.Stopped)
 	r.g.mu.Lock()
 	s.Gaps = r.g.gaps[i]
 	r.g.mu.Unlock()
@@ -185,7 +185,7 @@ func (r *run) accumulator(i int, in *reactor.InputView) api.AccumulatorSummary {
 func (r *run) output(i int, v *reactor.View) api.OutputSummary {
 	o := &r.g.unit.Spec.Outputs[i]
 	s := api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: r.g.path(i).String(),
-		Emitted: v.Emitted[i]}
+		Emitted: v.Emitted[i], Stopped: wireStopped(v.StoppedOutputs[i])}
 	oldest := v.HeldSince[i]
 	if w := r.writerOf(i); w != nil {
 		st := w.Status()

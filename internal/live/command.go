@@ -151,6 +151,35 @@ func (r *Reactor) Resume(ctx context.Context) error {
 	return tell(ctx, r, func(now time.Time) error { r.Core.Resume(now); return nil })
 }
 
+// StopPart stops one input or output while the others go on. An output's writer delivers no
+// more than what is on its way to the sink; an input's source is for then to stop, which is
+// called on the reactor's goroutine and must not block. Whether it is durable is for Durable to say.
+func (r *Reactor) StopPart(ctx context.Context, p reactor.Part, by string, then func()) error {
+	return tell(ctx, r, func(now time.Time) error { r.Core.StopPart(now, p, by); r.obey(p); then(); return nil })
+}
+
+// StartPart lets a stopped input or output go on.
+func (r *Reactor) StartPart(ctx context.Context, p reactor.Part, then func()) error {
+	return tell(ctx, r, func(now time.Time) error { r.Core.StartPart(now, p); r.obey(p); then(); return nil })
+}
+
+// obey has the writer of an output do what the core says of it.
+func (r *Reactor) obey(p reactor.Part) {
+	if !p.Output || r.Writers[p.Index] == nil {
+		return
+	}
+	if r.Core.Stopped(p) != nil {
+		r.Writers[p.Index].Stop()
+	} else {
+		r.Writers[p.Index].Start()
+	}
+}
+
+// Stopped says whether a part is stopped.
+func (r *Reactor) Stopped(ctx context.Context, p reactor.Part) (bool, error) {
+	return ask(ctx, r, func(time.Time) (bool, error) { return r.Core.Stopped(p) != nil, nil })
+}
+
 // Step runs up to n epochs by the normal criteria while paused, and answers when they have
 // run or nothing is left to fire. They run as any others do: when a sink, the store or the
 // journal is behind, they wait for it. What has not begun when the caller goes does not run.
@@ -232,6 +261,7 @@ func (r *Reactor) Rewind(ctx context.Context, i int, to []boundary.Position) (fr
 func (r *Reactor) Attach(ctx context.Context, i int, w *Writer, run func()) error {
 	return tell(ctx, r, func(time.Time) error {
 		r.Writers[i] = w
+		r.obey(reactor.Part{Output: true, Index: i})
 		run()
 		return nil
 	})

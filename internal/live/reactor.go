@@ -158,6 +158,7 @@ func New(o Options) *Reactor {
 	for i, w := range o.Writers {
 		if w != nil {
 			r.marked[i] = w.Delivered()
+			r.obey(reactor.Part{Output: true, Index: i})
 			if n := len(w.cfg.Carried); n > 0 {
 				r.carried[i] = w.cfg.Carried[n-1].Seq
 			}

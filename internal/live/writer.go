@@ -81,6 +81,7 @@ type Writer struct {
 	mu      sync.Mutex
 	queue   []sink.Message
 	closing bool
+	stopped chan struct{}  // closed when the output goes on; nil while it is not stopped
 	current []sink.Message // in delivery; written by Run alone
 	// On the outbox path: what the queue holds, the number its next message has or would
 	// have, and the last entry there is.
@@ -239,7 +240,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer context.AfterFunc(w.open, cancel)()
 	var batch []sink.Message
 	pause := w.cfg.Retry.backOff()
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && w.open.Err() == nil {
 		var closing, more bool
 		batch, closing, more = w.pop(batch)
 		if len(batch) == 0 && more {
@@ -315,6 +316,9 @@ func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 	pause := w.cfg.Retry.backOff()
 	for tries := 0; len(batch) > 0; {
 		w.oldest.Store(batch[0].At.UnixNano())
+		if !w.mayDeliver(ctx) {
+			return
+		}
 		err := w.attempt(ctx, batch)
 		if err == nil {
 			w.done(batch)

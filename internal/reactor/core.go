@@ -139,6 +139,7 @@ type Core struct {
 	paused    bool
 	pausedBy  string
 	pausedAt  time.Time
+	stops     stops
 	lastStart time.Time // start of the last epoch
 	ticked    int64     // the last instant of the cadence that was served, in nanoseconds; or never
 	lastFired time.Time
@@ -207,6 +208,7 @@ func NewCore(cfg Config) *Core {
 	for i := range c.accs {
 		c.accs[i].health = accumulator.Starting
 	}
+	c.stops = stops{make([]*Stopped, len(cfg.Inputs)), make([]*Stopped, len(cfg.Outputs))}
 	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
 	c.guardNeeds = cfg.Plan.GuardNeeds()
 	c.layOut()

@@ -183,14 +183,19 @@ func (c *Core) reassess() {
 	case c.life.clockStep != 0:
 		c.life.set(HealthDegraded, "clock_stepped", stepDetail(c.life.clockStep))
 	default:
-		c.life.set(HealthLive, "", "")
+		code, detail := c.stopReason()
+		c.life.set(HealthLive, code, detail)
 	}
 }
+
+// ill says that an input's accumulator is not healthy. One that an operator has stopped is not
+// ill: what somebody wanted is no fault.
+func (c *Core) ill(i int) bool { return c.stops.inputs[i] == nil && !c.accs[i].health.Healthy() }
 
 // unhealthy is the first input whose accumulator is not healthy, or -1.
 func (c *Core) unhealthy() int {
 	for i := range c.accs {
-		if !c.accs[i].health.Healthy() {
+		if c.ill(i) {
 			return i
 		}
 	}
@@ -204,7 +209,7 @@ func (c *Core) Degraded() []string {
 	}
 	var names []string
 	for i := range c.accs {
-		if !c.accs[i].health.Healthy() {
+		if c.ill(i) {
 			names = append(names, c.cfg.Inputs[i].Name)
 		}
 	}
@@ -224,7 +229,7 @@ func (c *Core) WaitingFor() []string {
 		wait := false
 		switch {
 		case c.life.state == HealthWarming:
-			wait = !c.accs[i].health.Healthy()
+			wait = c.ill(i)
 		case c.cfg.Keys != nil: // each key waits for its own; see the state of one
 		case c.cell.waits:
 			wait = slices.Contains(c.cfg.Plan.GuardNeeds(), i) && !c.slot(i).arrived() && !c.slot(i).dirty()

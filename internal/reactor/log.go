@@ -26,6 +26,7 @@ const (
 	logPause  = 'P' // now, by
 	logResume = 'R' // now
 	logBack   = 'K' // now: engine time was set back
+	// and logStop, see stopped.go
 )
 
 // maxEntry is about how many bytes make an entry full, so that one is never too large to

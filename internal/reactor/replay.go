@@ -118,6 +118,8 @@ func (r *Replayer) call(kind byte, in *reader) error {
 		if by := in.string(); in.err == nil {
 			c.Pause(now, by)
 		}
+	case logStop:
+		r.stop(now, in)
 	case logBack:
 		if in.err == nil {
 			c.SetBack(now)

@@ -40,6 +40,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 		c.SetOutboxSeq(i, m.Outbox[name])
 	}
 	c.paused, c.pausedBy, c.pausedAt = m.Paused, m.PausedBy, m.PausedAt
+	c.restoreStops(&m)
 	if c.cfg.Forgetful {
 		return nil, nil // the books begin anew with the state
 	}

@@ -41,7 +41,7 @@ func (k *cell) setBack(at int64) {
 }
 
 // Blank is the record of a graph that has no state any more, made of its last one: watchers'
-// sequence and the engine's time go on, and a pause stays. What cannot be read is left out.
+// sequence and the engine's time go on, and a pause and what is stopped stay. What cannot be read is left out.
 func Blank(last []byte) []byte {
 	var m meta
 	if len(last) > 0 && json.Unmarshal(last, &m) != nil {
@@ -50,6 +50,7 @@ func Blank(last []byte) []byte {
 	data, err := json.Marshal(meta{
 		Format: metaFormat, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now,
 		Paused: m.Paused, PausedBy: m.PausedBy, PausedAt: m.PausedAt,
+		StoppedInputs: m.StoppedInputs, StoppedOutputs: m.StoppedOutputs,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("reactor: a struct of plain fields cannot be encoded: %v", err))

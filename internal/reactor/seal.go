@@ -101,27 +101,30 @@ type sealedAccount struct {
 
 // meta is the reactor's own record in the head. JSON, so that a person can read it.
 type meta struct {
-	Format    int                  `json:"format"`
-	Plan      string               `json:"plan"`
-	Epoch     int64                `json:"epoch"`
-	Stamp     uint64               `json:"stamp"`
-	Admitted  uint64               `json:"admitted"`
-	Frames    int64                `json:"frames"`
-	Paused    bool                 `json:"paused"`
-	PausedBy  string               `json:"paused_by,omitempty"`
-	PausedAt  time.Time            `json:"paused_at,omitzero"`
-	LastStart time.Time            `json:"last_start,omitzero"`
-	LastFired time.Time            `json:"last_fired,omitzero"`
-	Now       time.Time            `json:"now,omitzero"`
-	First     int64                `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
-	Last      int64                `json:"last,omitempty"`
-	Ticked    int64                `json:"ticked,omitempty"`
-	Books     map[string]metaBooks `json:"books"`
-	Emitted   map[string]int64     `json:"emitted"`
-	Evicted   int64                `json:"evicted,omitempty"`
-	Letters   int64                `json:"letters,omitempty"` // the number of the last dead letter
-	Journal   int64                `json:"journal,omitempty"` // the last entry this state covers
-	Outbox    map[string]int64     `json:"outbox,omitempty"`  // by output, the last number given out
+	Format    int       `json:"format"`
+	Plan      string    `json:"plan"`
+	Epoch     int64     `json:"epoch"`
+	Stamp     uint64    `json:"stamp"`
+	Admitted  uint64    `json:"admitted"`
+	Frames    int64     `json:"frames"`
+	Paused    bool      `json:"paused"`
+	PausedBy  string    `json:"paused_by,omitempty"`
+	PausedAt  time.Time `json:"paused_at,omitzero"`
+	LastStart time.Time `json:"last_start,omitzero"`
+	// What an operator has stopped, by name; a checkpoint without it has nothing stopped.
+	StoppedInputs  map[string]*Stopped  `json:"stopped_inputs,omitempty"`
+	StoppedOutputs map[string]*Stopped  `json:"stopped_outputs,omitempty"`
+	LastFired      time.Time            `json:"last_fired,omitzero"`
+	Now            time.Time            `json:"now,omitzero"`
+	First          int64                `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
+	Last           int64                `json:"last,omitempty"`
+	Ticked         int64                `json:"ticked,omitempty"`
+	Books          map[string]metaBooks `json:"books"`
+	Emitted        map[string]int64     `json:"emitted"`
+	Evicted        int64                `json:"evicted,omitempty"`
+	Letters        int64                `json:"letters,omitempty"` // the number of the last dead letter
+	Journal        int64                `json:"journal,omitempty"` // the last entry this state covers
+	Outbox         map[string]int64     `json:"outbox,omitempty"`  // by output, the last number given out
 }
 
 // metaFormat is the version of everything a seal writes; a greater one is refused. Since 2
@@ -230,6 +233,8 @@ func (c *Core) meta() []byte {
 		Evicted: c.keys.evicted,
 		Letters: c.letterNo,
 	}
+	m.StoppedInputs = stoppedNames(c.stops.inputs, func(i int) string { return c.cfg.Inputs[i].Name })
+	m.StoppedOutputs = stoppedNames(c.stops.outputs, func(i int) string { return c.cfg.Outputs[i] })
 	for i := range c.accs {
 		a := &c.accs[i]
 		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed, a.reasons}

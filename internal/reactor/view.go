@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -30,10 +31,11 @@ type View struct {
 	Emitted      []int64 // per output
 	// Held and Refused are, per output, values that wait for a commit and rows that the store
 	// has refused; HeldSince is when the first of the waiting was emitted.
-	Held, Refused []int64
-	HeldSince     []time.Time
-	Stats         Stats
-	DeadLetters   int // dead letters not yet in the store
+	Held, Refused  []int64
+	HeldSince      []time.Time
+	StoppedOutputs []*Stopped // per output; nil for those that go on
+	Stats          Stats
+	DeadLetters    int // dead letters not yet in the store
 	// Keys is how many keys there are, Evicted how many have been evicted in all; both are 0
 	// in an unkeyed graph.
 	Keys    int
@@ -51,6 +53,7 @@ type InputView struct {
 	Positions    []boundary.Position
 	LastEventAt  time.Time
 	Reasons      map[string]int64 // dead-lettered events, by code
+	Stopped      *Stopped         // nil when it goes on
 }
 
 // Look is the core as an operator sees it.
@@ -65,6 +68,7 @@ func (c *Core) Look() View {
 	v.Keys, v.Evicted = c.KeyCount()
 	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.holds.refused...)
 	v.HeldSince = make([]time.Time, len(c.emitted))
+	v.StoppedOutputs = slices.Clone(c.stops.outputs)
 	for i := len(c.holds.list) - 1; i >= 0; i-- {
 		v.HeldSince[c.holds.list[i].To] = c.holds.list[i].At
 	}
@@ -74,6 +78,10 @@ func (c *Core) Look() View {
 			Health: acc.health, Code: acc.code, Detail: acc.detail, Books: c.books(i),
 			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt, Reasons: maps.Clone(acc.reasons),
 			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
+			Stopped: c.stops.inputs[i],
+		}
+		if s := c.stops.inputs[i]; s != nil {
+			v.Inputs[i].Health, v.Inputs[i].Code, v.Inputs[i].Detail = accumulator.Stopped, "stopped", s.String()
 		}
 	}
 	return v

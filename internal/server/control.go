@@ -22,6 +22,7 @@ type Control interface {
 	Letters
 	Operator
 	Commander
+	Stopper
 	Maintainer
 	Intake
 	Daemon
@@ -71,6 +72,12 @@ type Commander interface {
 	Restart(ctx context.Context, g api.Ref, accumulator, by string) (api.GraphSummary, error)
 	// SkipLost lets a halted accumulator go on behind a gap in its source (M44).
 	SkipLost(ctx context.Context, g api.Ref, accumulator, by string) (api.SkipResult, error)
+}
+
+// Stopper stops and starts one input or output while its siblings go on. by names who asks.
+type Stopper interface {
+	StopPart(ctx context.Context, g api.Ref, part api.Part, by string) (api.GraphSummary, error)
+	StartPart(ctx context.Context, g api.Ref, part api.Part, by string) (api.GraphSummary, error)
 }
 
 // Maintainer does what is rarely done. confirm must be the graph's name.

@@ -232,6 +232,14 @@ func (f *fake) Restart(_ context.Context, g api.Ref, accumulator, _ string) (api
 	return summary(), f.call(g, "restart "+accumulator)
 }
 
+func (f *fake) StopPart(_ context.Context, g api.Ref, part api.Part, _ string) (api.GraphSummary, error) {
+	return summary(), f.call(g, "stop "+part.Accumulator+"/"+part.Output)
+}
+
+func (f *fake) StartPart(_ context.Context, g api.Ref, part api.Part, _ string) (api.GraphSummary, error) {
+	return summary(), f.call(g, "start "+part.Accumulator+"/"+part.Output)
+}
+
 func (f *fake) SkipLost(_ context.Context, g api.Ref, accumulator, _ string) (api.SkipResult, error) {
 	to, events := "t/0#mH9c2FVoQZOVT2DNtZ1yOA@15", int64(5)
 	gaps := []api.Gap{

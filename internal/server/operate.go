@@ -90,6 +90,39 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// part answers POST …/stop and …/start of one input or output.
+func (s *Server) part(
+	do func(context.Context, api.Ref, api.Part, string) (api.GraphSummary, error),
+) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var req api.PartRequest
+		s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
+			part, err := partOf(&req)
+			if err != nil {
+				return api.GraphSummary{}, err
+			}
+			return do(ctx, g, part, who(r))
+		})
+	}
+}
+
+// partOf is the one input or output that a request names.
+func partOf(q *api.PartRequest) (p api.Part, err error) {
+	if (q.Accumulator == nil) == (q.Output == nil) {
+		return p, wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+			"say which input or output is meant: accumulator or output, one of the two")
+	}
+	if q.Output == nil {
+		p.Accumulator, err = pieceName(&api.PieceRequest{Accumulator: q.Accumulator})
+		return p, err
+	}
+	if p.Output = *q.Output; !validName(p.Output) {
+		return p, wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+			fmt.Sprintf("no output can be named %q", wire.Clip(p.Output)))
+	}
+	return p, nil
+}
+
 // skipLost answers POST …/skip-lost.
 func (s *Server) skipLost(w http.ResponseWriter, r *http.Request) {
 	var req api.PieceRequest

@@ -48,6 +48,8 @@ func (s *Server) routes() *chi.Mux {
 	m.Post("/v1/graphs/{graph}/checkpoint", s.checkpoint)
 	m.Post("/v1/graphs/{graph}/drain", s.drain)
 	m.Post("/v1/graphs/{graph}/restart", s.restart)
+	m.Post("/v1/graphs/{graph}/stop", s.part(s.ctl.StopPart))
+	m.Post("/v1/graphs/{graph}/start", s.part(s.ctl.StartPart))
 	m.Post("/v1/graphs/{graph}/skip-lost", s.skipLost)
 	m.Post("/v1/graphs/{graph}/reset", s.reset)
 	m.Post("/v1/graphs/{graph}/accumulators/{accumulator}/rewind", s.rewind)

@@ -128,7 +128,7 @@ func TestOpenAPIEnums(t *testing.T) {
 		{[]string{"AccumulatorHealth"}, names(
 			accumulator.Starting, accumulator.Connecting, accumulator.Live, accumulator.Disconnected,
 			accumulator.SocketOnly, accumulator.Ended,
-			accumulator.Restarting, accumulator.Halted, accumulator.Failed)},
+			accumulator.Restarting, accumulator.Halted, accumulator.Failed, accumulator.Stopped)},
 		{[]string{"OutputSummary", "properties", "path"}, told(reactor.Path.String)},
 		{[]string{"Firing", "properties", "cause"}, append(told(reactor.Cause.String), "replay")}, // of jobs, to come
 	} {

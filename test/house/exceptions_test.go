@@ -7,12 +7,12 @@ var largePackages = []struct {
 	ceiling  int
 	decision string // the number of an entry of docs/decisions
 }{
-	{"internal/live", 3080, "0047"},
-	{"internal/reactor", 5200, "0047"},
+	{"internal/live", 3140, "0047"},
+	{"internal/reactor", 5400, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2600, "0063"},
 	{"internal/graph", 2800, ""},
-	{"internal/graphrun", 3480, ""},
+	{"internal/graphrun", 3600, ""},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.

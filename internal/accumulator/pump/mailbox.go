@@ -13,6 +13,9 @@ import (
 // ErrClosed says that the accumulator is gone for good.
 var ErrClosed = errors.New("the accumulator has stopped")
 
+// ErrStopped says that an operator has stopped the accumulator for the time being.
+var ErrStopped = errors.New("the accumulator is stopped by an operator")
+
 // Bounds of a mailbox where nothing else is said. Queued pushes only wait for their turn
 // to be folded; the reactor's own queue behind them has as many places.
 const (
@@ -63,6 +66,7 @@ type Mailbox struct {
 	refused int64     // refused events that no mark counts yet
 	recall  func()    // ends the handoff in flight, nil when none is
 	closed  bool
+	stopped bool    // see Stop
 	spare   []*Push // used up, for reuse; no more than were ever queued at once
 }
 
@@ -121,6 +125,12 @@ func (m *Mailbox) Submit(ctx context.Context, events []boundary.Event) (*Push, e
 		p.answer <- struct{}{}
 		m.mu.Unlock()
 		return p, nil
+	}
+	if m.stopped && !p.carried() {
+		m.refused += int64(len(events))
+		m.mu.Unlock()
+		m.wake()
+		return nil, ErrStopped
 	}
 	if m.waiting.Len() == 0 && m.fits(p) {
 		m.admit(p)
@@ -224,7 +234,8 @@ func (m *Mailbox) recycle(p *Push) {
 
 // fits reports whether p may join the queue.
 func (m *Mailbox) fits(p *Push) bool {
-	return len(m.queue) == 0 || m.events+len(p.events) <= m.maxEvents && m.bytes+p.bytes <= m.maxBytes
+	return !m.stopped &&
+		(len(m.queue) == 0 || m.events+len(p.events) <= m.maxEvents && m.bytes+p.bytes <= m.maxBytes)
 }
 
 func (m *Mailbox) admit(p *Push) {
@@ -286,7 +297,9 @@ func (m *Mailbox) conclude(p *Push, err error) {
 func (m *Mailbox) finish(p *Push, err error) {
 	if rest := len(p.events) - p.done; rest > 0 {
 		p.out.Full = err == nil
-		m.refused += int64(rest)
+		if !m.stopped || !p.carried() { // that graph sends them again, after the start
+			m.refused += int64(rest)
+		}
 		m.wake()
 	}
 	p.err = err

@@ -112,8 +112,12 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 		6)
 	for i := range g.Outputs {
 		o := &g.Outputs[i]
+		trouble := terminal.Or(o.Error, "-")
+		if o.Stopped != nil {
+			trouble = "stopped by " + o.Stopped.By
+		}
 		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Pending),
-			terminal.Number(o.Failed), terminal.Clip(terminal.Or(o.Error, "-"), 60))
+			terminal.Number(o.Failed), terminal.Clip(trouble, 60))
 	}
 	for _, t := range []*terminal.Table{accs, outs} {
 		if err := a.Section(t); err != nil {

@@ -60,7 +60,8 @@ func (a *Verbs) Inspect() []*cobra.Command {
 func (a *Verbs) Steer() []*cobra.Command {
 	return []*cobra.Command{
 		a.fireCmd(), a.pauseCmd(), a.resumeCmd(), a.stepCmd(),
-		a.checkpointCmd(), a.drainCmd(), a.restartCmd(), a.skipLostCmd(), a.resetCmd(), a.rewindCmd(), a.backupCmd(),
+		a.checkpointCmd(), a.drainCmd(), a.restartCmd(), a.partCmd(stopPart), a.partCmd(startPart),
+		a.skipLostCmd(), a.resetCmd(), a.rewindCmd(), a.backupCmd(),
 	}
 }
 

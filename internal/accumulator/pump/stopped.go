@@ -1,0 +1,46 @@
+package pump
+
+import "container/list"
+
+// Stop has the mailbox refuse pushes with ErrStopped, those that wait too, until Start: they
+// count as received and rejected. What the Unit has begun with is finished. The values of
+// another graph are not refused: they wait, and with them the output that sends them, as when
+// the accumulator is full; so none is missing after the start (M46).
+func (m *Mailbox) Stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || m.stopped {
+		return
+	}
+	m.stopped = true
+	kept := m.queue[:m.taken]
+	for _, p := range m.queue[m.taken:] {
+		if p.carried() {
+			kept = append(kept, p)
+			continue
+		}
+		m.conclude(p, ErrStopped)
+	}
+	clear(m.queue[len(kept):])
+	m.queue = kept
+	var next *list.Element
+	for e := m.waiting.Front(); e != nil; e = next {
+		next = e.Next()
+		if w := e.Value.(*waiter); !w.push.carried() {
+			m.waiting.Remove(e)
+			m.finish(w.push, ErrStopped)
+			close(w.room)
+		}
+	}
+}
+
+// Start ends a Stop.
+func (m *Mailbox) Start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped = false
+	m.letIn()
+}
+
+// carried says that the push holds values of another graph; see the function of that name.
+func (p *Push) carried() bool { return len(p.events) > 0 && carried(&p.events[0]) }

@@ -1,0 +1,105 @@
+package graphrun
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// StopPart stops one input or output while its siblings go on. Like a pause it is durable
+// before it is answered (M11, W27), and stays until StartPart.
+func (g *Graph) StopPart(ctx context.Context, part api.Part, by string) (api.GraphSummary, error) {
+	return g.setStopped(ctx, part, by, true)
+}
+
+// StartPart lets a stopped input or output go on where it was.
+func (g *Graph) StartPart(ctx context.Context, part api.Part, by string) (api.GraphSummary, error) {
+	return g.setStopped(ctx, part, by, false)
+}
+
+func (g *Graph) setStopped(ctx context.Context, part api.Part, by string, stop bool) (api.GraphSummary, error) {
+	r, err := g.running()
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	p, err := g.part(r, part, stop)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	g.host.Log.Info("an input or output is stopped or started alone", "graph", g.ref.Name,
+		"accumulator", part.Accumulator, "output", part.Output, "stop", stop, "by", by)
+	then := func() {}
+	if !p.Output {
+		then = func() { r.obey(p.Index, stop) }
+	}
+	sum, err := g.durably(ctx, func(ctx context.Context, reacting *live.Reactor) error {
+		if stop {
+			return reacting.StopPart(ctx, p, by, then)
+		}
+		return reacting.StartPart(ctx, p, then)
+	})
+	if err != nil || stop || p.Output {
+		return sum, err
+	}
+	return g.after(ctx, func(s *api.GraphSummary) bool {
+		return accumulator.Health(s.Accumulators[p.Index].Health).Healthy()
+	}), nil
+}
+
+// obey has the mailbox and the source of an input do what the core says of it. The
+// accumulator begins anew, with its source or without: what is pushed is refused and counted
+// by one that has none. It does not block.
+func (r *run) obey(i int, stopped bool) {
+	if stopped {
+		r.g.mailboxes[i].Stop()
+	} else {
+		r.g.mailboxes[i].Start()
+	}
+	r.accs[i].operator.Restart()
+}
+
+// part finds what is to be stopped or started, or refuses.
+func (g *Graph) part(r *run, part api.Part, stop bool) (reactor.Part, error) {
+	if part.Output == "" {
+		i, err := g.accumulator(part.Accumulator)
+		return reactor.Part{Index: i}, err
+	}
+	names := make([]string, len(g.unit.Spec.Outputs))
+	i := -1
+	for n := range g.unit.Spec.Outputs {
+		if names[n] = g.unit.Spec.Outputs[n].Name; names[n] == part.Output {
+			i = n
+		}
+	}
+	switch {
+	case i < 0:
+		return reactor.Part{}, &api.Error{Status: http.StatusNotFound, Code: "output_not_found",
+			Detail: fmt.Sprintf("graph %s has no output %q", g.ref.Name, part.Output),
+			Extra:  map[string]any{"declared": names}}
+	case stop && g.path(i) == reactor.PathCoTransaction:
+		return reactor.Part{}, notStoppable(part.Output,
+			"its rows are part of each commit, and without them nothing could be committed; pause the graph instead")
+	case stop && r.writerOf(i) == nil:
+		return reactor.Part{}, notStoppable(part.Output,
+			"it delivers nothing: its values are counted and shown to those who watch, who can leave by themselves")
+	}
+	return reactor.Part{Output: true, Index: i}, nil
+}
+
+func notStoppable(output, why string) error {
+	return &api.Error{Status: http.StatusConflict, Code: "output_not_stoppable",
+		Detail: fmt.Sprintf("output %s cannot be stopped alone: %s", output, why)}
+}
+
+// wireStopped is who has stopped a part as it stands on the wire.
+func wireStopped(s *reactor.Stopped) *api.Stopped {
+	if s == nil {
+		return nil
+	}
+	return &api.Stopped{By: s.By, Since: s.At}
+}
