@@ -12,7 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -133,7 +133,7 @@ func (r *Registry) TestDeclaration(ctx context.Context, path string) ([]TestOutc
 
 // register gives the kinds what is registered.
 func (r *Registry) register(k *builtin.Kinds) {
-	k.Functions = make(map[string]graph.Function, len(r.Nodes))
+	k.Functions = make(map[string]gofunc.Function, len(r.Nodes))
 	for name, f := range r.Nodes {
 		k.Functions[name] = func(inputs []string, args []boundary.Value) (boundary.Value, error) {
 			in := make(map[string]any, len(args))

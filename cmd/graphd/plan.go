@@ -57,12 +57,13 @@ type plan struct {
 		Whole    bool     `json:"whole"`
 	} `json:"inputs"`
 	Nodes []struct {
-		Name  string `json:"name"`
-		Kind  string `json:"kind"`
-		Rank  int    `json:"rank"`
-		Event bool   `json:"event"`
-		Type  string `json:"type"`
-		After string `json:"after"`
+		Name   string   `json:"name"`
+		Kind   string   `json:"kind"`
+		Rank   int      `json:"rank"`
+		Event  bool     `json:"event"`
+		Type   string   `json:"type"`
+		After  string   `json:"after"`
+		Routes []string `json:"routes"`
 	} `json:"nodes"`
 	Edges []struct {
 		From  string `json:"from"`
@@ -146,7 +147,7 @@ func (p *plan) mermaid() string {
 	}
 	for _, n := range p.Nodes {
 		shape := "[%s]"
-		if n.Kind == "route" {
+		if len(n.Routes) > 0 {
 			shape = "{%s}"
 		}
 		fmt.Fprintf(&s, "  node_%s"+shape+"\n", n.Name, n.Name)

@@ -1,8 +1,8 @@
-// Package builtin is the list of the kinds of sources and sinks there are, a line each, and
+// Package builtin is the list of the kinds of sources, sinks, accumulators and nodes there are, a line each, and
 // makes what a declaration names.
 //
-// A new kind is a line in [Kinds.sources] or [Kinds.sinks]. What it needs of the daemon is an
-// argument of its constructor there.
+// A new kind is a line in [Kinds.sources], [Kinds.sinks], [Kinds.accumulators] or [Kinds.nodes].
+// What it needs of the daemon is an argument of its constructor there.
 package builtin
 
 import (
@@ -12,9 +12,11 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
-	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/node/expr"
+	"github.com/graphd/graphd/internal/node/gofunc"
+	"github.com/graphd/graphd/internal/node/route"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/sink"
 	sinkdrop "github.com/graphd/graphd/internal/sink/drop"
@@ -43,6 +45,8 @@ type (
 	Source = kind.Source[accumulator.Source]
 	// Sink describes a kind of sink whose run time is a graph's.
 	Sink = kind.Sink[sink.Sink]
+	// Node describes a kind of node.
+	Node = kind.Node
 	// Accumulator describes a kind that folds events into boundaries.
 	Accumulator = decode.Kind[spec.AccumulatorConfig]
 
@@ -61,7 +65,7 @@ type Kinds struct {
 	// Store looks at tables of the store's own database; nil where the store has none.
 	Store Tables
 	// Functions, Sources and Sinks are what the program has registered for the kind go, by name.
-	Functions map[string]graph.Function
+	Functions map[string]gofunc.Function
 	Sources   map[string]func() accumulator.Source
 	Sinks     map[string]func() sink.Sink
 	// KafkaBrokers are the brokers of declarations that name none.
@@ -70,9 +74,10 @@ type Kinds struct {
 	Plain bool
 	// Spoil overwrites memory as soon as it may be used again, for tests.
 	Spoil bool
-	// MoreSources and MoreSinks are kinds beside those that are built in.
+	// MoreSources, MoreSinks and MoreNodes are kinds beside those that are built in.
 	MoreSources []Source
 	MoreSinks   []Sink
+	MoreNodes   []Node
 	// MoreAccumulators are made by [fold.NewKind].
 	MoreAccumulators []Accumulator
 }
@@ -116,6 +121,17 @@ func (k *Kinds) accumulators() []Accumulator {
 	}, k.MoreAccumulators...)
 }
 
+// nodes are the kinds of node.
+func (k *Kinds) nodes() []Node {
+	return append([]Node{
+		expr.Kind(),
+		route.Kind(),
+		kind.LaterNode("wasm", "A function of a WebAssembly module."),
+		kind.LaterNode("http", "A call of a URL."),
+		gofunc.Kind(k.Functions),
+	}, k.MoreNodes...)
+}
+
 // kafka is what the daemon has for all Kafka's kinds.
 func (k *Kinds) kafka() kafkanet.Daemon {
 	d := kafkanet.Daemon{Brokers: k.KafkaBrokers}
@@ -134,6 +150,9 @@ func (k *Kinds) Declared() spec.Kinds {
 	for _, s := range k.sinks() {
 		all.Sinks = append(all.Sinks, s.Kind)
 	}
+	for _, n := range k.nodes() {
+		all.Nodes = append(all.Nodes, n.Kind)
+	}
 	return all
 }
 
@@ -144,7 +163,7 @@ func (k *Kinds) Schema() []byte { return k.Declared().Schema() }
 // Compile compiles a declaration and checks what its kinds have to say of it, so that a
 // mistake in a source's configuration is a diagnostic and not a failure at run time.
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
-	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Functions: k.Functions}
+	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Nodes: k.nodes()}
 	u, diags := compile.Graph(g, o)
 	vars, _ := compile.Variables(g)
 	for i := range g.Accumulators {

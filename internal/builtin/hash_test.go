@@ -71,6 +71,17 @@ func TestEveryFieldOfEveryKindMovesTheHash(t *testing.T) {
 			})
 		})
 	}
+	for _, k := range kinds.Nodes {
+		if !k.Built() {
+			continue
+		}
+		t.Run("node "+k.Name(), func(t *testing.T) {
+			t.Parallel()
+			everyField(t, k.Default(), func(g *spec.Graph, c spec.NodeConfig) {
+				g.Nodes = []spec.Node{{Name: "n", Kind: k.Name(), Config: c}}
+			})
+		})
+	}
 	for _, k := range kinds.Sinks {
 		t.Run("sink "+k.Name(), func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/node/gofunc"
 )
 
 // M33: positions belong to a source's identity. A change of these fields, and of no others,
@@ -47,6 +49,35 @@ func TestIdentityOfFolds(t *testing.T) {
 	for _, k := range kinds {
 		if got := identifying(k.Default()); !slices.Equal(got, want[k.Name()]) {
 			t.Errorf("%s: %q make another fold, want %q", k.Name(), got, want[k.Name()])
+		}
+	}
+}
+
+// M33 for nodes: stores hold these numbers beside a node's value and what it remembers, so they
+// stay what they are, whatever becomes of the code.
+func TestIdentityOfNodes(t *testing.T) {
+	t.Parallel()
+	called := func([]string, []boundary.Value) (boundary.Value, error) { return boundary.Null(), nil }
+	kinds := &builtin.Kinds{Functions: map[string]gofunc.Function{"f": called}}
+	u := parsed(t, kinds, `graph: g
+accumulators: { a: {} }
+vars: { k: 3 }
+nodes:
+  plain: { expr: a.x + 1 }
+  pick: { route: { high: 'ema(a.x, 2) > vars.k', low: true } }
+  more: { expr: 'ema(a.x, 3) + vars.k', after: pick.high }
+  own: { go: { name: f }, inputs: [a, more], after: plain }
+outputs: { o: { from: own, sink: { drop: {} } } }
+`)
+	want := map[string]uint64{
+		"plain": 0xae24f82b82ae01a1,
+		"pick":  0x2fdfb5ccda332cb0,
+		"more":  0x2f271459f94196d7,
+		"own":   0x6c7d091a4ec04caf,
+	}
+	for i, n := range u.Plan.Nodes() {
+		if got := u.Plan.Print(i); got != want[n.Name] {
+			t.Errorf("%s: got %#x, want %#x", n.Name, got, want[n.Name])
 		}
 	}
 }

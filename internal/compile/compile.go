@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -30,6 +31,7 @@ type Unit struct {
 	VarsType expression.Type
 
 	inputs []reactor.Input
+	nodes  []kind.Node
 	plain  bool
 }
 
@@ -44,14 +46,14 @@ type Options struct {
 	// Spoil overwrites memory as soon as it may be used again, so that whoever has kept it
 	// shows. It is for tests.
 	Spoil bool
-	// Functions are what nodes of kind go can call.
-	Functions map[string]graph.Function
+	// Nodes are the kinds that nodes can be of.
+	Nodes []kind.Node
 }
 
 // Graph compiles a parsed declaration. The diagnostics are all there are, in the order of
 // the document; the unit is nil when there are any.
 func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
-	u := &Unit{Spec: g, plain: o.Plain}
+	u := &Unit{Spec: g, plain: o.Plain, nodes: o.Nodes}
 	vars, diags := variables(g)
 	u.Vars, u.VarsType = vars, expression.OfValue(vars)
 	inputs := make([]graph.Input, len(g.Accumulators))
@@ -77,7 +79,7 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 			inputs[i].Type = u.InputType(i)
 		}
 	}
-	plan, ds := graph.CompileWith(g, inputs, o.Functions)
+	plan, ds := graph.Compile(g, inputs, o.Nodes)
 	diags = append(diags, ds...)
 	if len(diags) > 0 {
 		return nil, Merge(diags)

@@ -2,21 +2,20 @@ package compile
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // The codes of what [Lint] finds: no mistakes, but hardly meant. Each has its place in
 // docs/diagnostics.md.
 const (
-	CodeUnusedNode       = "unused_node"
-	CodeUnusedInput      = "unused_accumulator"
-	CodeMixedStrategies  = "mixed_strategies"
-	CodeNoSink           = "no_sink"
-	CodeUnreachableRoute = "unreachable_route"
-	CodeIdleGuard        = "guard_reads_nothing"
-	CodeNoSchema         = "no_schema"
+	CodeUnusedNode      = "unused_node"
+	CodeUnusedInput     = "unused_accumulator"
+	CodeMixedStrategies = "mixed_strategies"
+	CodeNoSink          = "no_sink"
+	CodeIdleGuard       = "guard_reads_nothing"
+	CodeNoSchema        = "no_schema"
 )
 
 // Lint says what in a declaration is valid and hardly meant, in the order of the document.
@@ -108,17 +107,10 @@ func (l *linter) nodes() {
 		if !l.used[n.Name] {
 			l.add(n.Pos, CodeUnusedNode, "nothing that comes out rests on %s; remove it, or give it an output", n.Name)
 		}
-		always := ""
-		for _, r := range n.Routes {
-			switch text := strings.TrimSpace(r.Expr.Text); {
-			case always != "":
-				l.add(r.Expr.Pos, CodeUnreachableRoute,
-					"the route %s is never taken, for %s before it always is; move it up, or remove it", r.Name, always)
-			case text == "true":
-				always = r.Name
-			case text == "false":
-				l.add(r.Expr.Pos, CodeUnreachableRoute,
-					"the route %s is never taken: its condition is false; remove it", r.Name)
+		for k := range l.u.nodes {
+			if l.u.nodes[k].Name() == n.Kind {
+				place := kind.Place{File: l.g.File, Name: n.Name, Pos: n.Pos, Vars: l.u.Vars}
+				l.found = append(l.found, l.u.nodes[k].Remarks(n.Config, place)...)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -35,7 +35,7 @@ func stuckBed(t *testing.T, n int, got *picky) (b *bed, hold chan struct{}, name
 		return args[0], nil
 	}
 	b = newBed(t, memstore.New(), &scripted{
-		Kinds: builtin.Kinds{Functions: map[string]graph.Function{"slow": slow}},
+		Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}},
 		sink:  func(string) sink.Sink { return got },
 	})
 	for i := range n {
@@ -162,7 +162,7 @@ func TestM38OneDeadline(t *testing.T) {
 			return args[0], nil
 		}
 		store := &hanging{Store: memstore.New()}
-		b := newBed(t, store, &scripted{Kinds: builtin.Kinds{Functions: map[string]graph.Function{"slow": slow}}})
+		b := newBed(t, store, &scripted{Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}}})
 		const timeout = 8 * time.Second
 		b.e.cfg.ShutdownTimeout, b.e.host.ShutdownTimeout = timeout, timeout
 		for up, doc := range map[string]string{"up": "g1", "g1": "g2", "g2": "g3"} {

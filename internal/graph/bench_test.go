@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"github.com/graphd/graphd/internal/node/nodetest"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func bench(b *testing.B, p *Plan, next func(i int, inputs []boundary.Value)) {
 func compileNodes(b *testing.B, nodes string) *Plan {
 	b.Helper()
 	g := parse(b, "graph: g\naccumulators: { a: {} }\nreactor: { when: any }\nnodes:\n"+nodes)
-	p, diagnostics := Compile(g, inputsOf(g))
+	p, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
 	if err := diagnostics.Err(); err != nil {
 		b.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func BenchmarkCompileChain1000(b *testing.B) {
 	g := parse(b, "graph: g\naccumulators: { a: {} }\nreactor: { when: any }\nnodes:\n"+chain(1000))
 	inputs := inputsOf(g)
 	for b.Loop() {
-		if _, diagnostics := Compile(g, inputs); len(diagnostics) > 0 {
+		if _, diagnostics := Compile(g, inputs, nodetest.Nodes()); len(diagnostics) > 0 {
 			b.Fatal(diagnostics)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph/internal/bitset"
+	"github.com/graphd/graphd/internal/kind"
 )
 
 // build makes the plan of a compilation without mistakes.
@@ -56,7 +57,7 @@ func (p *Plan) inputIndex(name int) int {
 func (u *unit) describe() Node {
 	n := Node{
 		Name: u.decl.Name, Kind: u.decl.Kind, Rank: u.rank, Priority: u.decl.Priority,
-		Event: u.eventOf(), OnError: u.decl.OnError, Type: u.typ,
+		Event: u.eventOf(), OnError: u.decl.OnError, Type: u.typ, Routes: u.decl.Routes(),
 	}
 	if n.Priority == "" {
 		n.Priority = "normal"
@@ -64,28 +65,28 @@ func (u *unit) describe() Node {
 	if n.OnError == "" {
 		n.OnError = "fail_epoch"
 	}
-	if n.Kind == "route" {
-		n.Routes = routeNames(u.decl)
-	}
 	return n
 }
 
 // fingerprint is equal for nodes that compute the same of the same values: it goes
-// by the texts of the expressions and, where one of them reads constants, by these.
+// by the texts of the expressions and, where one of them reads constants, by these; by what
+// the kind says there is beside them; and by the names of its inputs.
 func (c *compiler) fingerprint(u *unit) uint64 {
 	text := fmt.Appendf(nil, "%q %q", u.decl.Kind, u.decl.After)
-	for k, s := range u.sources {
-		if u.decl.Kind == "route" {
-			text = fmt.Appendf(text, " %q", u.decl.Routes[k].Name)
+	for _, s := range u.sources {
+		if s.Name != "" {
+			text = fmt.Appendf(text, " %q", s.Name)
 		}
-		text = fmt.Appendf(text, " %q", s.expr.Text)
+		text = fmt.Appendf(text, " %q", s.Expr.Text)
 		if slices.ContainsFunc(s.program.Reads(), func(r expression.Read) bool { return r.Name == c.varsIndex() }) {
 			text = c.vars.AppendJSON(text)
 		}
 	}
-	if u.decl.Kind == "go" {
-		text = fmt.Appendf(text, " %q", u.decl.Go.Name)
-		for _, in := range u.decl.Go.Inputs {
+	if beside := u.decl.Config.Identity(); beside != "" {
+		text = fmt.Appendf(text, " %q", beside)
+	}
+	if u.decl.Reads().Listed() {
+		for _, in := range u.decl.Inputs {
 			text = fmt.Appendf(text, " %q", in.Name)
 		}
 	}
@@ -107,22 +108,21 @@ func (u *unit) step(p *Plan, position []int) step {
 			p.routes = append(p.routes, d.route)
 		}
 	}
-	switch u.decl.Kind {
-	case "route":
-	case "go":
-		s.program = u.call(p, position)
-		return s
-	default:
-		s.program = u.sources[0].program
-		return s
-	}
-	c := &choice{names: routeNames(u.decl)}
-	for k, src := range u.sources {
-		c.values = append(c.values, boundary.String(c.names[k]))
-		c.conditions = append(c.conditions, src.program)
-	}
-	s.program = c
+	s.program = u.kind.Compile(u.decl.Config, kind.Parts{Programs: u.programs(), Inputs: u.reads(p, position)})
 	return s
+}
+
+// reads are the values that the field inputs lists, by the plan's indexes.
+func (u *unit) reads(p *Plan, position []int) (list []kind.Read) {
+	for k, at := range u.args {
+		if n := at - len(p.inputs); n >= 0 {
+			at = len(p.inputs) + position[n]
+		} else {
+			p.reads[at].whole = true
+		}
+		list = append(list, kind.Read{Name: u.decl.Inputs[k].Name, At: at})
+	}
+	return list
 }
 
 // connect notes the edges of a unit, in the plan's list and on what it rests on.

@@ -2,8 +2,8 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -24,31 +24,45 @@ func (c *compiler) checkTypes(order []int) {
 			}
 		}
 		for k := range u.sources {
-			c.checkSource(u, &u.sources[k], scope)
+			c.checkSource(&u.sources[k], scope)
 		}
+		c.checkResult(u)
 		scope.all[len(c.inputs)+at].Type = u.typ
 	}
 }
 
-func (c *compiler) checkSource(u *unit, s *source, scope *names) {
+func (c *compiler) checkSource(s *source, scope *names) {
 	if s.broken {
 		return
 	}
 	compile := expression.Compile
-	if u.decl.Kind == "route" {
+	if s.Condition {
 		compile = expression.CompileBool
 	}
-	program, err := scope.compile(s.expr.Text, compile)
+	program, err := scope.compile(s.Expr.Text, compile)
 	if err != nil {
-		c.reportExpression(s.expr, err)
+		c.reportExpression(s.Expr, err)
 		return
 	}
 	s.program = program
-	if u.decl.Kind == "route" {
-		u.typ = expression.Of(boundary.KindString)
-	} else {
-		u.typ = program.Type()
+}
+
+// checkResult asks for the type of a node's value, unless all its terms are wrong.
+func (c *compiler) checkResult(u *unit) {
+	right := func(p *expression.Program) bool { return p != nil }
+	programs := u.programs()
+	if u.kind != nil && (len(programs) == 0 || slices.ContainsFunc(programs, right)) {
+		u.typ = u.kind.Result(u.decl.Config, programs)
 	}
+}
+
+// programs are those of the terms; nil for one that is wrong.
+func (u *unit) programs() []*expression.Program {
+	programs := make([]*expression.Program, len(u.sources))
+	for k := range u.sources {
+		programs[k] = u.sources[k].program
+	}
+	return programs
 }
 
 // guardSource is the guard on its way into the plan: names are the indexes, by

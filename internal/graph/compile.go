@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph/internal/order"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -25,20 +26,15 @@ const (
 
 // Compile turns the nodes, guard and outputs of a declaration into a plan. The
 // inputs are the accumulators in declaration order, with the types their
-// boundaries have. With mistakes there is no plan, and all of them are reported.
+// boundaries have; kinds are those that nodes can be of. With mistakes there is no plan, and all of them are reported.
 //
 // A declaration that [spec.Parse] found mistakes in can be compiled to find the
 // rest of them. A wrong reference is then reported again, with the same code at
 // the same place; an expression that could not be read is passed over.
 //
 // Equal declarations give plans that are equal to the byte in their JSON.
-func Compile(g *spec.Graph, inputs []Input) (*Plan, spec.Diagnostics) {
-	return CompileWith(g, inputs, nil)
-}
-
-// CompileWith is [Compile] with the functions that nodes of kind go can call, by name.
-func CompileWith(g *spec.Graph, inputs []Input, functions map[string]Function) (*Plan, spec.Diagnostics) {
-	c := &compiler{g: g, inputs: inputs, functions: functions}
+func Compile(g *spec.Graph, inputs []Input, kinds []kind.Node) (*Plan, spec.Diagnostics) {
+	c := &compiler{g: g, inputs: inputs, kinds: kinds}
 	if c.declare(); len(c.diagnostics) > 0 {
 		return nil, c.diagnostics // with ambiguous names nothing further can be said
 	}
@@ -67,7 +63,7 @@ func CompileWith(g *spec.Graph, inputs []Input, functions map[string]Function) (
 type compiler struct {
 	g           *spec.Graph
 	inputs      []Input
-	functions   map[string]Function
+	kinds       []kind.Node
 	units       []unit         // by declaration
 	index       map[string]int // name to index by declaration
 	vars        boundary.Value
@@ -78,21 +74,21 @@ type compiler struct {
 // unit is one node on its way into the plan.
 type unit struct {
 	decl *spec.Node
-	// sources are the node's expression, or the conditions of its routes.
+	// kind answers for what the node does; nil when nothing does.
+	kind *kind.Node
+	// sources are the node's terms.
 	sources []source
 	deps    []dependency
-	// args are the indexes, by declaration, of what a node of kind go reads, and function
-	// is what it calls.
-	args     []int
-	function Function
-	rank     int
-	onEvent  bool // rests on an event input
-	typ      expression.Type
+	// args are the indexes, by declaration, of what the field inputs lists.
+	args    []int
+	rank    int
+	onEvent bool // rests on an event input
+	typ     expression.Type
 }
 
-// source is one expression of a node; program is nil until it has been checked.
+// source is one term of a node; program is nil until it has been checked.
 type source struct {
-	expr    spec.Expr
+	spec.Term
 	broken  bool // it did not even parse, and that has been said
 	program *expression.Program
 }
@@ -121,17 +117,23 @@ func (c *compiler) declare() {
 		c.index[n.Name] = len(c.inputs) + i
 		u := &c.units[i]
 		u.decl, u.typ = n, expression.Any()
-		switch n.Kind {
-		case "go":
-		case "route":
-			for _, r := range n.Routes {
-				u.sources = append(u.sources, source{expr: r.Expr})
-			}
-		default:
-			u.sources = []source{{expr: n.Expr}}
+		if n.Config != nil {
+			u.kind = c.kindOf(n.Kind)
+		}
+		for _, t := range n.Reads().Terms() {
+			u.sources = append(u.sources, source{Term: t})
 		}
 	}
 	c.declareVars()
+}
+
+func (c *compiler) kindOf(name string) *kind.Node {
+	for i := range c.kinds {
+		if c.kinds[i].Name() == name {
+			return &c.kinds[i]
+		}
+	}
+	return nil
 }
 
 func (c *compiler) declareVars() {
@@ -158,27 +160,27 @@ func (c *compiler) varsIndex() int { return len(c.inputs) + len(c.g.Nodes) }
 func (c *compiler) findReferences(u *unit, loose *names) {
 	for i := range u.sources {
 		s := &u.sources[i]
-		if s.expr.IsZero() {
+		if s.Expr.IsZero() {
 			s.broken = true // spec.Parse has said why
 			continue
 		}
-		program, err := loose.compile(s.expr.Text, expression.Compile)
+		program, err := loose.compile(s.Expr.Text, expression.Compile)
 		if err != nil {
 			s.broken = true
-			c.reportExpression(s.expr, err)
+			c.reportExpression(s.Expr, err)
 			continue
 		}
 		for _, r := range program.Reads() {
 			if r.Name < c.varsIndex() {
-				kind := optionalEdge
+				d := dependency{from: r.Name, kind: optionalEdge}
 				if r.Plain {
-					kind = plainEdge
+					d.kind = plainEdge
 				}
-				u.deps = append(u.deps, dependency{from: r.Name, kind: kind})
+				u.deps = append(u.deps, d)
 			}
 		}
 	}
-	c.findCall(u)
+	c.findInputs(u)
 	c.findAfter(u)
 	slices.SortFunc(u.deps, func(a, b dependency) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), -cmp.Compare(a.kind, b.kind))
@@ -188,6 +190,27 @@ func (c *compiler) findReferences(u *unit, loose *names) {
 	u.deps = slices.CompactFunc(u.deps, func(a, b dependency) bool {
 		return a.from == b.from && a.kind != afterEdge && b.kind != afterEdge
 	})
+}
+
+// findInputs fills in what a node rests on by its field inputs, and asks its kind what is wrong
+// with the rest of it.
+func (c *compiler) findInputs(u *unit) {
+	if u.kind == nil {
+		return
+	}
+	for _, in := range u.decl.Inputs {
+		at, known := c.index[in.Name]
+		switch {
+		case !u.decl.Reads().Listed(): // it has none to list, which spec.Parse has said
+		case !known || at >= c.varsIndex():
+			c.report(in.Pos, spec.CodeUnknownName, fmt.Sprintf("there is no accumulator or node %s", in.Name), "")
+		default:
+			u.deps = append(u.deps, dependency{from: at, kind: plainEdge})
+			u.args = append(u.args, at)
+		}
+	}
+	place := kind.Place{File: c.g.File, Name: u.decl.Name, Pos: u.decl.Pos, Vars: c.vars}
+	c.diagnostics = append(c.diagnostics, u.kind.Check(u.decl.Config, place)...)
 }
 
 func (c *compiler) findAfter(u *unit) {
@@ -212,9 +235,9 @@ func (c *compiler) findAfter(u *unit) {
 		return
 	}
 	if target := c.units[i].decl; route != "" {
-		routes := routeNames(target)
+		routes := target.Routes()
 		switch {
-		case target.Kind != "route":
+		case routes == nil:
 			c.report(u.decl.AfterPos, spec.CodeNotARoute, fmt.Sprintf("the node %s has no routes; write after: %s",
 				name, name), name)
 			return
@@ -225,14 +248,6 @@ func (c *compiler) findAfter(u *unit) {
 		}
 	}
 	u.deps = append(u.deps, dependency{from: at, kind: afterEdge, route: route})
-}
-
-func routeNames(n *spec.Node) []string {
-	names := make([]string, len(n.Routes))
-	for i, r := range n.Routes {
-		names[i] = r.Name
-	}
-	return names
 }
 
 // rank gives every node its rank and returns the total order (M14); cycles are reported.
@@ -280,9 +295,8 @@ func priorityOf(name string) int {
 func (c *compiler) reportMissing() {
 	for i := range c.units {
 		u := &c.units[i]
-		empty := len(u.sources) == 0 && u.decl.Kind != "go" || slices.ContainsFunc(u.sources, func(s source) bool {
-			return s.expr.IsZero()
-		})
+		empty := u.kind == nil || len(u.sources) == 0 && !u.decl.Reads().Listed() ||
+			slices.ContainsFunc(u.sources, func(s source) bool { return s.Expr.IsZero() })
 		if empty && len(c.diagnostics) == 0 {
 			c.report(u.decl.Pos, spec.CodeMissingField,
 				fmt.Sprintf("the node %s has nothing to compute; give it an expr, or a route with conditions",

@@ -12,8 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/node/expr"
+	"github.com/graphd/graphd/internal/node/nodetest"
+	"github.com/graphd/graphd/internal/node/route"
 	"github.com/graphd/graphd/internal/spec"
-	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 // marketMakerYAML is the market maker of the docs, unkeyed.
@@ -58,7 +60,7 @@ func compileMarketMaker(t testing.TB) *Plan {
 	t.Helper()
 	g := parse(t, marketMakerYAML)
 	g.Hash = "c0ffee"
-	p, diagnostics := Compile(g, marketMakerInputs())
+	p, diagnostics := Compile(g, marketMakerInputs(), nodetest.Nodes())
 	if err := diagnostics.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -193,12 +195,12 @@ func TestDiagnostics(t *testing.T) {
 		},
 		"no random": {reactor + "nodes:\n  a: { expr: rand() }\n", "6:14 not_allowed"},
 	} {
-		g, parsed := spec.Parse([]byte(head+c.text), spectest.Kinds(), spec.Options{File: "x.yaml"})
+		g, parsed := spec.Parse([]byte(head+c.text), nodetest.Kinds(), spec.Options{File: "x.yaml"})
 		if err := parsed.Err(); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		p, got := Compile(g, inputs)
+		p, got := Compile(g, inputs, nodetest.Nodes())
 		if p != nil {
 			t.Errorf("%s: got a plan", name)
 		}
@@ -230,7 +232,7 @@ func TestCycles(t *testing.T) {
 		"  x: { expr: y }\n  y: { expr: x }\n  v: { expr: w }\n  w: { expr: v + x }\n": "x → y → x; v → w → v",
 	} {
 		g := parse(t, head+nodes)
-		_, diagnostics := Compile(g, inputsOf(g))
+		_, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
 		var got []string
 		for _, d := range diagnostics {
 			text := strings.TrimPrefix(d.Text, "nodes rest on each other: ")
@@ -249,32 +251,38 @@ func TestCycles(t *testing.T) {
 // hand, and one with mistakes is compiled to find the others.
 func TestWrongReferences(t *testing.T) {
 	t.Parallel()
-	expr := func(name, text, after string) spec.Node {
-		return spec.Node{Name: name, Kind: "expr", Expr: spec.Expr{Text: text}, After: after}
+	node := func(name, text, after string) spec.Node {
+		return spec.Node{Name: name, Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: text}}, After: after}
 	}
-	route := spec.Node{Name: "r", Kind: "route", Routes: []spec.Field{{Name: "yes", Expr: spec.Expr{Text: "true"}}}}
+	choice := spec.Node{Name: "r", Kind: "route", Config: always("true")}
 	for want, g := range map[string]*spec.Graph{
-		spec.CodeUnknownName:       {Nodes: []spec.Node{expr("n", "1", "nobody")}},
-		codeNotANode:               {Nodes: []spec.Node{expr("n", "1", "a")}},
-		spec.CodeNotARoute:         {Nodes: []spec.Node{expr("m", "1", ""), expr("n", "1", "m.yes")}},
-		spec.CodeUnknownRoute:      {Nodes: []spec.Node{route, expr("n", "1", "r.no")}},
-		spec.CodeSelfReference:     {Nodes: []spec.Node{expr("n", "1", "n")}},
-		spec.CodeDuplicateName:     {Nodes: []spec.Node{expr("a", "1", "")}},
-		spec.CodeMissingField:      {Nodes: []spec.Node{expr("n", "", "")}},
+		spec.CodeUnknownName:       {Nodes: []spec.Node{node("n", "1", "nobody")}},
+		codeNotANode:               {Nodes: []spec.Node{node("n", "1", "a")}},
+		spec.CodeNotARoute:         {Nodes: []spec.Node{node("m", "1", ""), node("n", "1", "m.yes")}},
+		spec.CodeUnknownRoute:      {Nodes: []spec.Node{choice, node("n", "1", "r.no")}},
+		spec.CodeSelfReference:     {Nodes: []spec.Node{node("n", "1", "n")}},
+		spec.CodeDuplicateName:     {Nodes: []spec.Node{node("a", "1", "")}},
+		spec.CodeMissingField:      {Nodes: []spec.Node{node("n", "", "")}},
 		spec.CodeBadValue:          {Vars: []spec.Var{{Name: "x", Value: make(chan int)}}},
 		spec.CodeUnknownName + " ": {Outputs: []spec.Output{{Name: "o", From: "nobody"}}},
 		codeNotANode + " ":         {Outputs: []spec.Output{{Name: "o", From: "vars"}}},
 	} {
-		_, diagnostics := Compile(g, []Input{{Name: "a"}})
+		_, diagnostics := Compile(g, []Input{{Name: "a"}}, nodetest.Nodes())
 		if len(diagnostics) != 1 || diagnostics[0].Code != strings.TrimSpace(want) {
 			t.Errorf("got %v, want %s", diagnostics, want)
 		}
 	}
 	// What could not be read is passed over when something else is wrong.
-	g := &spec.Graph{Nodes: []spec.Node{expr("n", "", ""), expr("m", "n + nobody", "")}}
-	if _, diagnostics := Compile(g, nil); len(diagnostics) != 1 || diagnostics[0].Code != expression.CodeUnknownName {
+	g := &spec.Graph{Nodes: []spec.Node{node("n", "", ""), node("m", "n + nobody", "")}}
+	if _, diagnostics := Compile(g, nil, nodetest.Nodes()); len(diagnostics) != 1 ||
+		diagnostics[0].Code != expression.CodeUnknownName {
 		t.Errorf("got %v, want one unknown_name", diagnostics)
 	}
+}
+
+// always is a route node with one route.
+func always(text string) route.Declared {
+	return route.Declared{Choices: []spec.Field{{Name: "yes", Expr: spec.Expr{Text: text}}}}
 }
 
 // FuzzCompile puts any text in the place of an expression: it is refused at a
@@ -285,16 +293,15 @@ func FuzzCompile(f *testing.F) {
 		f.Add(text, true)
 		f.Add(text, false)
 	}
-	f.Fuzz(func(t *testing.T, text string, route bool) {
-		n := spec.Node{Name: "n", Kind: "expr", Expr: spec.Expr{Text: text}, OnError: "skip"}
-		if route {
-			n = spec.Node{Name: "n", Kind: "route", Routes: []spec.Field{{Name: "yes", Expr: spec.Expr{Text: text}}},
-				OnError: "skip"}
+	f.Fuzz(func(t *testing.T, text string, choice bool) {
+		n := spec.Node{Name: "n", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: text}}, OnError: "skip"}
+		if choice {
+			n = spec.Node{Name: "n", Kind: "route", Config: always(text), OnError: "skip"}
 		}
-		m := spec.Node{Name: "m", Kind: "expr", Expr: spec.Expr{Text: "b ?? 0"}}
+		m := spec.Node{Name: "m", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: "b ?? 0"}}}
 		g := &spec.Graph{Nodes: []spec.Node{n, m}, Vars: []spec.Var{{Name: "y", Value: int64(2)}}}
 		inputs := []Input{{Name: "a"}, {Name: "b"}}
-		p, diagnostics := Compile(g, inputs)
+		p, diagnostics := Compile(g, inputs, nodetest.Nodes())
 		if (p == nil) != (len(diagnostics) > 0) {
 			t.Fatalf("got plan %v and %v", p, diagnostics)
 		}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"github.com/graphd/graphd/internal/node/nodetest"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func TestGuard(t *testing.T) {
 		{guard: "a", a: 3, code: expression.CodeTypeError},
 	} {
 		g := parse(t, fmt.Sprintf(text, c.guard))
-		plan, diagnostics := Compile(g, inputsOf(g))
+		plan, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
 		if err := diagnostics.Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/node/nodetest"
 	"github.com/graphd/graphd/internal/spec"
-	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 // harness drives one plan as the reactor does, for one key.
@@ -29,7 +29,7 @@ type harness struct {
 // parse reads a declaration that has no mistakes.
 func parse(t testing.TB, text string) *spec.Graph {
 	t.Helper()
-	g, diagnostics := spec.Parse([]byte(text), spectest.Kinds(), spec.Options{File: "test.yaml"})
+	g, diagnostics := spec.Parse([]byte(text), nodetest.Kinds(), spec.Options{File: "test.yaml"})
 	if err := diagnostics.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func start(t *testing.T, inputs, rest string) *harness {
 		text += fmt.Sprintf("  %s: { strategy: %s }\n", name, strategy)
 	}
 	g := parse(t, text+rest)
-	plan, diagnostics := Compile(g, inputsOf(g))
+	plan, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
 	if err := diagnostics.Err(); err != nil {
 		t.Fatal(err)
 	}

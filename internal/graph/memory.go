@@ -3,6 +3,7 @@ package graph
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph/internal/wire"
@@ -48,30 +49,29 @@ func (p *Plan) memoriesOf(st *State, i int) []expression.Memory {
 func (p *Plan) addMemories(at int, u *unit) {
 	s := &p.steps[at]
 	s.memories.first = int32(p.memories)
-	var each []place
 	for k := range u.sources {
-		n := int32(u.sources[k].program.Memories())
-		each = append(each, place{s.memories.n, n})
-		s.memories.n += n
+		s.memories.n += int32(u.sources[k].program.Memories())
 	}
 	if s.memories.n == 0 {
 		return
 	}
-	if c, ok := s.program.(*choice); ok {
-		c.memories = each
-	}
 	p.memories += int(s.memories.n)
 	p.remembers = append(p.remembers, at)
+	p.minds = append(p.minds, u.programs())
 }
 
 // memoryCell is the cell of what node i remembers.
 func (p *Plan) memoryCell(i int) int {
-	for k, node := range p.remembers {
-		if node == i {
-			return len(p.nodes) + p.lasts + k
-		}
+	return len(p.nodes) + p.lasts + p.mindOf(i)
+}
+
+// mindOf is the place among the nodes that remember.
+func (p *Plan) mindOf(i int) int {
+	k, found := slices.BinarySearch(p.remembers, i)
+	if !found {
+		panic("graph: a node without memory is asked for it")
 	}
-	panic("graph: a node without memory has no cell for it")
+	return k
 }
 
 // giveMemories makes what a state remembers, empty, unless it is there.
@@ -87,13 +87,8 @@ func (p *Plan) giveMemories(st *State) {
 
 // newMemories appends what node i remembers before its first run.
 func (p *Plan) newMemories(dst []expression.Memory, i int) []expression.Memory {
-	switch program := p.steps[i].program.(type) {
-	case *expression.Program:
-		return program.NewMemories(dst)
-	case *choice:
-		for _, condition := range program.conditions {
-			dst = condition.NewMemories(dst)
-		}
+	for _, program := range p.minds[p.mindOf(i)] {
+		dst = program.NewMemories(dst)
 	}
 	return dst
 }

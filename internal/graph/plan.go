@@ -22,7 +22,7 @@ type Input struct {
 // Node is one node of a plan, for people and for checkpoints to look at.
 type Node struct {
 	Name string
-	Kind string // "expr", "route" or "go"
+	Kind string
 	// Rank is the length of the longest path to the node: 0 when it rests on inputs only.
 	Rank     int
 	Priority string
@@ -33,7 +33,8 @@ type Node struct {
 	Type expression.Type
 	// After is the node it comes after, "" for none; Route the route of it, "" for any.
 	After, Route string
-	// Routes are a route node's choices in the order they are tried.
+	// Routes are the routes that others can come after, in the order they are tried; nil when
+	// the node's kind has none.
 	Routes []string
 }
 
@@ -83,10 +84,11 @@ type Plan struct {
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell
-	prints    []uint64 // by node: what it computes, for the cells
-	lasts     int      // how many outputs keep their last emitted value
-	memories  int      // how many memories a state has
-	remembers []int    // the nodes that have any
+	prints    []uint64                // by node: what it computes, for the cells
+	lasts     int                     // how many outputs keep their last emitted value
+	memories  int                     // how many memories a state has
+	remembers []int                   // the nodes that have any, in plan order
+	minds     [][]*expression.Program // by place in remembers: those that remember
 }
 
 // inputReads is what a plan looks at in one input.

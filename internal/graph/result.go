@@ -136,7 +136,7 @@ type Result struct {
 // Node is what node i did in the epoch.
 func (r *Result) Node(i int) NodeResult {
 	n := NodeResult{Status: r.status[i], Value: r.values[i], Nanos: r.nanos[i]}
-	n.NoRoute = (n.Status == Ran || n.Status == CutOff) && n.Value.IsNull() && r.plan.nodes[i].Kind == "route"
+	n.NoRoute = (n.Status == Ran || n.Status == CutOff) && n.Value.IsNull() && r.plan.nodes[i].Routes != nil
 	for _, e := range r.failures {
 		if e.Node == i {
 			n.Err = e

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/kind"
 )
 
 // Run is an epoch driven inline: from Begin to Finish, each node evaluated and settled as it
@@ -249,7 +250,7 @@ func (p *Plan) runAll(r *Result) {
 }
 
 // discard evaluates for the cost alone; errors and panics are of no interest.
-func discard(program evaluator, env *expression.Env, memories []expression.Memory) {
+func discard(program kind.Evaluator, env *expression.Env, memories []expression.Memory) {
 	defer func() {
 		_ = recover()
 		conclude(memories, false)

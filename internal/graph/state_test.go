@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"fmt"
+	"github.com/graphd/graphd/internal/node/nodetest"
 	"slices"
 	"strings"
 	"testing"
@@ -242,7 +243,7 @@ func TestStateIsSmall(t *testing.T) {
 // a value that it writes and reads again unchanged, and that an epoch can run on.
 func FuzzDecodeNode(f *testing.F) {
 	g := parse(f, "graph: g\naccumulators: { a: {} }\nreactor: { when: any }\n"+cellsYAML)
-	plan, diagnostics := Compile(g, inputsOf(g))
+	plan, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
 	if err := diagnostics.Err(); err != nil {
 		f.Fatal(err)
 	}

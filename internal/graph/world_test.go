@@ -2,6 +2,9 @@ package graph
 
 import (
 	"fmt"
+	"github.com/graphd/graphd/internal/node/expr"
+	"github.com/graphd/graphd/internal/node/nodetest"
+	"github.com/graphd/graphd/internal/node/route"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -66,7 +69,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		w.decl.Reactor.Guard = spec.Expr{Text: w.guard.String()}
 	}
 	w.kinds = source.kinds
-	plan, diagnostics := Compile(w.decl, inputs)
+	plan, diagnostics := Compile(w.decl, inputs, nodetest.Nodes())
 	if err := diagnostics.Err(); err != nil {
 		t.Fatalf("SIM_SEED=%d: %v\n%s", seed, err, w)
 	}
@@ -106,13 +109,15 @@ func (w *world) makeNodes(source *termSource) {
 		d := spec.Node{Name: n.name, Kind: "expr"}
 		if w.IntN(4) == 0 {
 			d.Kind = "route"
+			var choices []spec.Field
 			for k := range 1 + w.IntN(3) {
 				n.routes = append(n.routes, source.condition(1))
-				d.Routes = append(d.Routes, spec.Field{Name: routeName(k), Expr: spec.Expr{Text: n.routes[k].String()}})
+				choices = append(choices, spec.Field{Name: routeName(k), Expr: spec.Expr{Text: n.routes[k].String()}})
 			}
+			d.Config = route.Declared{Choices: choices}
 		} else {
 			n.term = source.number(1 + w.IntN(3))
-			d.Expr = spec.Expr{Text: n.term.String()}
+			d.Config = expr.Declared{Expr: spec.Expr{Text: n.term.String()}}
 		}
 		if len(earlier) > 0 && w.IntN(3) == 0 {
 			gate := earlier[w.IntN(len(earlier))]
@@ -163,10 +168,10 @@ func (w *world) String() string {
 		if n.Event != nil {
 			fmt.Fprintf(&b, ", event: %v", *n.Event)
 		}
-		for _, r := range n.Routes {
-			fmt.Fprintf(&b, ", route %s: %s", r.Name, r.Expr.Text)
+		for _, r := range n.Config.Reads().Terms() {
+			fmt.Fprintf(&b, ", %s %s: %s", n.Kind, r.Name, r.Expr.Text)
 		}
-		fmt.Fprintf(&b, ", expr: %s }\n", n.Expr.Text)
+		b.WriteString(" }\n")
 	}
 	fmt.Fprintf(&b, "inputs: %v, event: %v\noutputs: %+v\nguard: %s\n", w.g.inputs, w.g.event, w.g.outputs,
 		w.decl.Reactor.Guard.Text)

@@ -1,15 +1,16 @@
-// Package kind describes kinds of sources and sinks: what the rest of the program has to know
+// Package kind describes kinds of sources, sinks and nodes: what the rest of the program has to know
 // of one, and everything it knows.
 //
 // A kind lives in a folder of its own, with its configuration, its descriptor and its run
 // time, and is one line in internal/builtin; nothing else knows its name. Who asks what:
 //
 //   - A declaration that is read asks the [decode.Kind]: name, fields, defaults, JSON Schema.
-//   - What was read is the kind's own configuration, a [spec.SourceConfig] or [spec.SinkConfig]:
-//     what it means, what its positions belong to, where events come from or values go.
+//   - What was read is the kind's own configuration, a [spec.SourceConfig], [spec.SinkConfig] or
+//     [spec.NodeConfig]: what it means, what its positions or values belong to, where events
+//     come from or values go, what a node reads.
 //   - A declaration that is compiled asks the descriptor to check what needs more than the
 //     document, such as the types of expressions or what a program has registered.
-//   - A graph that runs asks it for the source or sink.
+//   - A graph that runs asks it for the source or sink; its plan, for a node's evaluator.
 //
 // A descriptor is a value. Its constructor asks for every answer, so that a kind which does
 // not give one does not build; [Unchecked], [NothingOutside], [NoSource] and [NoSink] say that

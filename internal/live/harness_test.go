@@ -12,9 +12,9 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/node/nodetest"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
-	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 // epochZero is where tests' engine time starts.
@@ -49,7 +49,7 @@ func (r *rig) start() {
 
 func testConfig(t testing.TB, doc string, opts ...option) reactor.Config {
 	t.Helper()
-	g, diags := spec.Parse([]byte(doc), spectest.Kinds(), spec.Options{})
+	g, diags := spec.Parse([]byte(doc), nodetest.Kinds(), spec.Options{})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func testConfig(t testing.TB, doc string, opts ...option) reactor.Config {
 		}
 		cfg.Inputs = append(cfg.Inputs, in)
 	}
-	plan, diags := graph.Compile(g, inputs)
+	plan, diags := graph.Compile(g, inputs, nodetest.Nodes())
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/node/nodetest"
 	"github.com/graphd/graphd/internal/spec"
-	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 const windowsDoc = `
@@ -45,7 +45,7 @@ type windowRig struct {
 
 func newWindowRig(t *testing.T) *windowRig {
 	t.Helper()
-	g, diags := spec.Parse([]byte(windowsDoc), spectest.Kinds(), spec.Options{})
+	g, diags := spec.Parse([]byte(windowsDoc), nodetest.Kinds(), spec.Options{})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -182,14 +182,12 @@ func addReactor(t *meaning.Tree, r *Reactor) {
 
 func addNode(list *meaning.Tree, n *Node) {
 	t := list.Branch(n.Name)
-	t.Expr("expr", n.Expr.Text)
-	if n.Routes != nil {
-		addFields(t.List("route"), n.Routes, false)
+	if n.Config != nil {
+		n.Config.Canonical(t, n.Kind)
 	}
-	if n.Kind == "go" {
-		t.Branch("go").Text("name", n.Go.Name)
+	if n.Inputs != nil {
 		b := t.List("inputs")
-		for _, in := range n.Go.Inputs {
+		for _, in := range n.Inputs {
 			b.Leaf(in.Name, "read")
 		}
 	}

@@ -261,7 +261,7 @@ func (d *draft) checkAfter() {
 		case target == n:
 			d.Report(v.Here(), decode.CodeSelfReference, "",
 				"the node %s cannot run after itself; name another node", decode.Quote(shown))
-		case hasRoute && target.Kind == "route":
+		case hasRoute && target.Routes() != nil:
 			d.checkRoute(v, target, route)
 		case hasRoute && target.Kind != "":
 			d.Report(v.Here(), decode.CodeNotARoute, "",
@@ -273,11 +273,12 @@ func (d *draft) checkAfter() {
 
 // checkRoute checks that a node has the route that another one waits for.
 func (d *draft) checkRoute(v value, n *Node, route string) {
+	all := n.Routes()
 	routes := d.links.routes[n]
 	if routes == nil {
-		routes = make(map[string]bool, len(n.Routes))
-		for _, f := range n.Routes {
-			routes[f.Name] = true
+		routes = make(map[string]bool, len(all))
+		for _, name := range all {
+			routes[name] = true
 		}
 		if d.links.routes == nil {
 			d.links.routes = make(map[*Node]map[string]bool)
@@ -288,8 +289,8 @@ func (d *draft) checkRoute(v value, n *Node, route string) {
 		return
 	}
 	var names []string
-	for _, f := range n.Routes[:min(len(n.Routes), 20)] { // as many as can be shown
-		names = append(names, decode.Shorten(f.Name, 64))
+	for _, name := range all[:min(len(all), 20)] { // as many as can be shown
+		names = append(names, decode.Shorten(name, 64))
 	}
 	node, wanted, _ := strings.Cut(v.Text(), ".")
 	d.Report(v.Here(), decode.CodeUnknownRoute, d.Nearest(wanted, names),

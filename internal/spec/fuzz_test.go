@@ -55,7 +55,9 @@ func FuzzParse(f *testing.F) {
 			checkPlace(t, a.Where)
 		}
 		for _, n := range g.Nodes {
-			checkPlace(t, n.Expr)
+			for _, term := range n.Reads().Terms() {
+				checkPlace(t, term.Expr)
+			}
 		}
 		if again, _ := parse(data, spec.Options{Resolve: environment}); again.Hash != g.Hash {
 			t.Error("two readings have two hashes")

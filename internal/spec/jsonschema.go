@@ -3,6 +3,7 @@ package spec
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/internal/spec/decode"
@@ -23,7 +24,13 @@ func (k Kinds) Schema() []byte {
 	s = strings.Replace(s, "@kinds", listed(k.accumulatorKinds()), 1)
 	s = replaceMark(s, "sources", kindProperties(k.Sources))
 	s = replaceMark(s, "sinks", kindProperties(k.Sinks))
-	return []byte(replaceMark(s, "definitions", k.definitions()))
+	_, built, _ := k.nodeKinds()
+	s = strings.Replace(s, "@nodes", listed(built), 1)
+	s = replaceMark(s, "node_choices", k.nodeChoices())
+	s = replaceMark(s, "node_kinds", k.nodeProperties())
+	seen := map[string]bool{}
+	s = replaceMark(s, "definitions", definitions(k.schemas(), seen))
+	return []byte(replaceMark(s, "node_definitions", definitions(k.nodeSchemas(), seen)))
 }
 
 // replaceMark puts members of an object in the place of a mark.
@@ -46,6 +53,34 @@ func kindProperties[C any](kinds []decode.Kind[C]) (list []string) {
 	return list
 }
 
+// nodeProperties are the properties of a node that name its kind.
+func (k Kinds) nodeProperties() (list []string) {
+	for _, n := range k.Nodes {
+		s := n.Schema()
+		about, members := s.About(), s.Members()
+		if !n.Built() {
+			about, members = about+" Not supported by this version yet.", `"not": {}`
+		}
+		members = strings.ReplaceAll(members, "\n", "\n  ")
+		list = append(list, fmt.Sprintf("%q: {\n  \"description\": %q,\n  %s\n}", n.Name(), about, members))
+	}
+	return list
+}
+
+// nodeChoices say that a node has one kind, and inputs when they are what the kind reads.
+func (k Kinds) nodeChoices() []string {
+	var choices []string
+	_, built, plain := k.nodeKinds()
+	for _, name := range built {
+		choice := fmt.Sprintf("\"required\": [%q, \"inputs\"]", name)
+		if slices.Contains(plain, name) {
+			choice = fmt.Sprintf("\"required\": [%q],\n    \"not\": { \"required\": [\"inputs\"] }", name)
+		}
+		choices = append(choices, "  {\n    "+choice+"\n  }")
+	}
+	return []string{"\"oneOf\": [\n" + strings.Join(choices, ",\n") + "\n]"}
+}
+
 // exclusive says that no two of several fields stand together.
 func exclusive(fields []string) []string {
 	var pairs []string
@@ -66,10 +101,9 @@ func listed(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// definitions are what the kinds define, each text once.
-func (k Kinds) definitions() (list []string) {
-	seen := map[string]bool{}
-	for _, s := range k.schemas() {
+// definitions are what kinds define, each text once.
+func definitions(schemas []decode.Schema, seen map[string]bool) (list []string) {
+	for _, s := range schemas {
 		for _, d := range s.Definitions() {
 			if text := d.Text(); !seen[text] {
 				seen[text] = true

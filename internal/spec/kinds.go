@@ -10,6 +10,7 @@ type Kinds struct {
 	Sources      []decode.Kind[SourceConfig]
 	Sinks        []decode.Kind[SinkConfig]
 	Accumulators []decode.Kind[AccumulatorConfig]
+	Nodes        []decode.Kind[NodeConfig]
 }
 
 // SourceConfig is the configuration of a source, as its kind has read it.
@@ -55,6 +56,47 @@ const (
 	NewestEvents
 )
 
+// NodeConfig is the configuration of what a node computes, as its kind has read it.
+type NodeConfig interface {
+	// Canonical writes what the configuration means, as that of a source, but as the branch or
+	// leaf of the kind's name: what stands under it need not be a mapping.
+	Canonical(t *meaning.Tree, name string)
+	// Identity names what is computed beside the terms and of the inputs (M33): with another one
+	// the node's value and what it remembers are not kept. "" when there is nothing beside them.
+	Identity() string
+	// Reads says by what the node says which values it reads.
+	Reads() Reads
+	// Routes are the routes that other nodes can come after, in the order they are tried; nil
+	// when the kind has none.
+	Routes() []string
+}
+
+// Reads is by what a node says which values it reads. Make one with [ByTerms] or [ByInputs].
+type Reads struct {
+	terms  []Term
+	listed bool
+}
+
+// ByTerms is a node whose expressions read what it reads.
+func ByTerms(terms ...Term) Reads { return Reads{terms: terms} }
+
+// ByInputs is a node that reads what its field `inputs` lists.
+func ByInputs() Reads { return Reads{listed: true} }
+
+// Terms are the node's expressions.
+func (r Reads) Terms() []Term { return r.terms }
+
+// Listed reports whether the node reads what its inputs list.
+func (r Reads) Listed() bool { return r.listed }
+
+// Term is an expression of a node. The zero Expr in it is one that could not be read.
+type Term struct {
+	Name string // "" for the only one
+	Expr Expr
+	// Condition says that it has to be true or false.
+	Condition bool
+}
+
 // Source says where an accumulator's events come from besides its socket.
 type Source struct {
 	Kind   string
@@ -83,6 +125,22 @@ func (s *Sink) Target() Target {
 		return Target{}
 	}
 	return s.Config.Target()
+}
+
+// Reads is by what the node says which values it reads.
+func (n *Node) Reads() Reads {
+	if n.Config == nil {
+		return Reads{}
+	}
+	return n.Config.Reads()
+}
+
+// Routes are the routes that other nodes can come after; nil when the node has none.
+func (n *Node) Routes() []string {
+	if n.Config == nil {
+		return nil
+	}
+	return n.Config.Routes()
 }
 
 // readKind reads a mapping that holds one of several kinds.

@@ -13,11 +13,6 @@ var (
 )
 
 var nodeFields = []decode.Field[nodeDraft]{
-	{Name: "expr", Read: func(d *decoder, v value, n *nodeDraft) { n.Expr = d.Expr(v) }},
-	{Name: "route", Read: readRoutes},
-	{Name: "wasm"},
-	{Name: "http"},
-	{Name: "go", Read: readGoNode},
 	{Name: "inputs", Read: readNodeInputs},
 	{Name: "after", Read: readAfter},
 	{Name: "event", Read: func(d *decoder, v value, n *nodeDraft) {
@@ -32,31 +27,62 @@ var nodeFields = []decode.Field[nodeDraft]{
 	{Name: "delay"},
 }
 
-// nodeKinds are the fields that say what a node does; it has exactly one.
-var nodeKinds = []string{"expr", "route", "wasm", "http", "go"}
+// nodeFields are the fields of a node. Those of the kinds say what it does; it has exactly one.
+func (k *Kinds) nodeFields() []decode.Field[nodeDraft] {
+	fields := make([]decode.Field[nodeDraft], 0, len(k.Nodes)+len(nodeFields))
+	for _, kind := range k.Nodes {
+		fields = append(fields, decode.KindField(kind, func(into *nodeDraft, name value, c NodeConfig) {
+			into.configs[name.Key()] = c
+		}))
+	}
+	return append(fields, nodeFields...)
+}
+
+// nodeKinds are the names of the kinds; of those that are built, and read by expressions.
+func (k *Kinds) nodeKinds() (all, built, plain []string) {
+	for _, kind := range k.Nodes {
+		all = append(all, kind.Name())
+		if !kind.Built() {
+			continue
+		}
+		built = append(built, kind.Name())
+		if !kind.Default().Reads().Listed() {
+			plain = append(plain, kind.Name())
+		}
+	}
+	return all, built, plain
+}
 
 // nodeDraft is a node that is being read.
 type nodeDraft struct {
 	*Node
 	at  *link
 	all *draft
+	// configs are those that were given, by kind.
+	configs map[string]NodeConfig
 }
 
 func readNodes(d *decoder, v value, g *draft) {
 	pairs := d.Names(v, "node")
 	g.Nodes = make([]Node, 0, len(pairs))
+	fields := g.kinds.nodeFields()
+	kinds, _, plain := g.kinds.nodeKinds()
 	for _, p := range pairs {
 		n := Node{
 			Name: p.Key(), Pos: p.Name().Pos(),
 			OnError: onErrors.Default(), Priority: priorities.Default(),
 		}
 		at := link{value: p.Value}
-		got, ok := decode.Object(d, p.Value, "a node", nodeFields, &nodeDraft{&n, &at, g})
-		if kind, there := d.Exclusive(got, "the node", nodeKinds); there {
-			n.Kind = kind.Key()
+		configs := map[string]NodeConfig{}
+		got, ok := decode.Object(d, p.Value, "a node", fields, &nodeDraft{&n, &at, g, configs})
+		if kind, there := d.Exclusive(got, "the node", kinds); there {
+			n.Kind, n.Config = kind.Key(), configs[kind.Key()]
+			if n.Config == nil {
+				n.Config = g.kinds.defaultNode(n.Kind) // it could not be read, which has been said
+			}
 		} else if ok {
 			d.Report(p.Name(), decode.CodeMissingKind, "", "the node %s does nothing; give it one of %s",
-				decode.Quote(n.Name), strings.Join(nodeKinds[:2], ", "))
+				decode.Quote(n.Name), strings.Join(plain, ", "))
 		}
 		checkNodeInputs(d, &n, p.Value, got)
 		g.Nodes = append(g.Nodes, n)
@@ -64,14 +90,14 @@ func readNodes(d *decoder, v value, g *draft) {
 	}
 }
 
-func readRoutes(d *decoder, v value, n *nodeDraft) {
-	if !d.Mapping(v, "a mapping from routes to conditions") {
-		return
+// defaultNode is the configuration of a kind of which nothing is said; nil when it is not built.
+func (k *Kinds) defaultNode(name string) NodeConfig {
+	for _, kind := range k.Nodes {
+		if kind.Name() == name && kind.Built() {
+			return kind.Default()
+		}
 	}
-	n.Routes = d.Expressions(v, "route")
-	if v.IsEmpty() {
-		d.Report(v.Whole(), decode.CodeEmptyRoutes, "", "the node has no routes; name at least one with its condition")
-	}
+	return nil
 }
 
 func readAfter(d *decoder, v value, n *nodeDraft) {
@@ -80,27 +106,10 @@ func readAfter(d *decoder, v value, n *nodeDraft) {
 	n.at.after = v
 }
 
-// GoNode calls a registered function on its inputs.
-type GoNode struct {
-	Name string
-	// Inputs are the accumulators and nodes it reads, in the document's order.
-	Inputs []NodeInput
-}
-
 // NodeInput is a name that a node without an expression reads.
 type NodeInput struct {
 	Name string
 	Pos  Pos
-}
-
-var goNodeFields = []decode.Field[GoNode]{
-	{Name: "name", Need: true, Read: func(d *decoder, v value, g *GoNode) {
-		g.Name, _ = d.Text(v, "the name of a registered function")
-	}},
-}
-
-func readGoNode(d *decoder, v value, n *nodeDraft) {
-	decode.Object(d, v, "node go", goNodeFields, &n.Go)
 }
 
 func readNodeInputs(d *decoder, v value, n *nodeDraft) {
@@ -109,7 +118,7 @@ func readNodeInputs(d *decoder, v value, n *nodeDraft) {
 	}
 	for _, item := range v.Items() {
 		if name := d.NameOf(item, "accumulator or node"); name != "" {
-			n.Go.Inputs = append(n.Go.Inputs, NodeInput{Name: name, Pos: item.Here().Pos()})
+			n.Inputs = append(n.Inputs, NodeInput{Name: name, Pos: item.Here().Pos()})
 			n.all.links.nodeInputs = append(n.all.links.nodeInputs, nodeInput{item, n.Name, name})
 		}
 	}
@@ -123,19 +132,20 @@ type nodeInput struct {
 
 // checkNodeInputs checks that a node without an expression says what it reads, and no other does.
 func checkNodeInputs(d *decoder, n *Node, at value, got decode.Given) {
-	v, listed := got["inputs"]
+	v, given := got["inputs"]
+	listed := n.Reads().Listed()
 	switch {
-	case n.Kind == "go" && !listed:
-		d.Missing(at, "inputs", "a node of kind go")
-	case n.Kind == "go" && v.IsList() && v.IsEmpty():
+	case listed && !given:
+		d.Missing(at, "inputs", "a node of kind "+n.Kind)
+	case listed && v.IsList() && v.IsEmpty():
 		d.Report(v.Whole(), decode.CodeEmptyValue, "",
 			"the node %s has no inputs, so it would never run; name at least one", decode.Quote(n.Name))
-	case listed && n.Kind != "" && n.Kind != "go":
+	case given && n.Kind != "" && !listed:
 		d.Report(v.Name(), decode.CodeConflict, "",
 			"what a node of kind %s reads is in its expressions; remove inputs", n.Kind)
 	}
 	seen := make(map[string]bool)
-	for _, in := range n.Go.Inputs {
+	for _, in := range n.Inputs {
 		if seen[in.Name] {
 			d.ReportAt(in.Pos, decode.CodeDuplicateEntry, "", "%s is listed twice; remove one", decode.Quote(in.Name))
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/node/expr"
+	"github.com/graphd/graphd/internal/node/route"
 	"github.com/graphd/graphd/internal/sink/drop"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
 	"github.com/graphd/graphd/internal/sink/stdout"
@@ -83,7 +85,8 @@ func TestDefaults(t *testing.T) {
 				OnExhausted: "fail"},
 		},
 		Nodes: []spec.Node{
-			{Name: "n", Kind: "expr", Expr: spec.Expr{Text: "a"}, OnError: "fail_epoch", Priority: "normal"},
+			{Name: "n", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: "a"}}, OnError: "fail_epoch",
+				Priority: "normal"},
 		},
 		Outputs: []spec.Output{
 			{Name: "o", From: "n", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each",
@@ -170,21 +173,26 @@ func TestEverything(t *testing.T) {
 				OnExhausted: "degrade"},
 		},
 		Nodes: []spec.Node{
-			{Name: "mid", Kind: "expr", Expr: spec.Expr{Text: "(pushed.x + lines.y) / 2"}, OnError: "fail_epoch",
+			{Name: "mid", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: "(pushed.x + lines.y) / 2"}},
+				OnError:  "fail_epoch",
 				Priority: "normal"},
 			{
 				Name: "pick", Kind: "route", OnError: "fail_epoch", Priority: "high",
-				Routes: []spec.Field{
+				Config: route.Declared{Choices: []spec.Field{
 					{Name: "low", Expr: spec.Expr{Text: "mid < 3"}}, {Name: "yes", Expr: spec.Expr{Text: "mid < 9"}},
 					{Name: "rest", Expr: spec.Expr{Text: "true"}},
-				},
+				}},
 			},
-			{Name: "low", Kind: "expr", Expr: spec.Expr{Text: "mid"}, After: "pick.low", Event: &yes, OnError: "skip",
+			{Name: "low", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: "mid"}}, After: "pick.low",
+				Event: &yes, OnError: "skip",
 				Priority: "background"},
-			{Name: "both", Kind: "expr", Expr: spec.Expr{Text: "mid + 1"}, After: "pick", Event: &no,
+			{Name: "both", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: "mid + 1"}}, After: "pick",
+				Event:   &no,
 				OnError: "last_good", Priority: "low"},
-			{Name: "one", Kind: "expr", Expr: spec.Expr{Text: "1"}, OnError: "dead_letter", Priority: "normal"},
-			{Name: "two", Kind: "expr", Expr: spec.Expr{Text: "true"}, OnError: "fail_epoch", Priority: "normal"},
+			{Name: "one", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: "1"}}, OnError: "dead_letter",
+				Priority: "normal"},
+			{Name: "two", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: "true"}}, OnError: "fail_epoch",
+				Priority: "normal"},
 		},
 		Outputs: []spec.Output{
 			{Name: "a", From: "low", Sink: spec.Sink{Kind: "stdout", Config: stdout.Declared{}}, Emit: "on_change",
@@ -240,9 +248,9 @@ outputs:
 		{g.Reactor.Pos, "8:1 reactor"},
 		{g.Reactor.Guard.Pos, "8:19 reactor.guard"},
 		{g.Nodes[0].Pos, "10:3 nodes.pick"},
-		{g.Nodes[0].Routes[0].Expr.Pos, "10:25 nodes.pick.route.yes"},
+		{exprOf(&g.Nodes[0]).Pos, "10:25 nodes.pick.route.yes"},
 		{g.Nodes[1].AfterPos, "11:15 nodes.n.after"},
-		{g.Nodes[1].Expr.Pos, "11:31 nodes.n.expr"},
+		{exprOf(&g.Nodes[1]).Pos, "11:31 nodes.n.expr"},
 		{g.Outputs[0].Pos, "13:3 outputs.o"},
 		{g.Outputs[0].FromPos, "13:14 outputs.o.from"},
 		{g.Outputs[0].Sink.Pos, "13:25 outputs.o.sink.drop"},
@@ -285,7 +293,7 @@ func TestManual(t *testing.T) {
 		if got := codes(diags); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", file, got, want)
 		}
-		if g == nil || g.Name != file || len(g.Nodes) == 0 || g.Nodes[0].Expr.IsZero() && g.Nodes[0].Routes == nil {
+		if g == nil || g.Name != file || len(g.Nodes) == 0 || exprOf(&g.Nodes[0]).IsZero() {
 			t.Errorf("%s: the graph is not as complete as possible: %+v", file, g)
 		}
 	}

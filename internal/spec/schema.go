@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"slices"
+
 	"github.com/graphd/graphd/internal/spec/decode"
 )
 
@@ -19,20 +21,19 @@ func (k Kinds) Mappings() []decode.Mapping {
 		}),
 		decode.MappingOf("when", whenFields, nil),
 		decode.MappingOf("restart", restartFields, decode.Choices{"on_exhausted": onExhausteds}),
-		decode.MappingOf("node", nodeFields, decode.Choices{"on_error": onErrors, "priority": priorities}),
+		decode.MappingOf("node", k.nodeFields(), decode.Choices{"on_error": onErrors, "priority": priorities}),
 		decode.MappingOf("output", outputFields, decode.Choices{
 			"emit": outputEmits, "on_error": outputOnErrors, "delivery": deliveries,
 		}),
 		decode.MappingOf("sink", kindFields(k.Sinks), nil),
 		decode.MappingOf("retry", retryFields, nil),
-		decode.MappingOf("node_go", goNodeFields, nil),
 		decode.MappingOf("durability", durabilityFields, decode.Choices{
 			"mode": durabilityModes, "on_failure": onFailures,
 		}),
 		decode.MappingOf("history", historyFields, nil),
 		decode.MappingOf("dead_letters", deadLettersFields, nil),
 	}
-	for _, s := range k.schemas() {
+	for _, s := range slices.Concat(k.schemas(), k.nodeSchemas()) {
 		for _, d := range s.Definitions() {
 			list = append(list, d.Mappings()...)
 		}
@@ -40,7 +41,15 @@ func (k Kinds) Mappings() []decode.Mapping {
 	return list
 }
 
-// schemas are what the kinds add to the JSON Schema, each definition by the first that has it.
+// nodeSchemas are what the kinds of nodes add to the JSON Schema.
+func (k Kinds) nodeSchemas() (list []decode.Schema) {
+	for _, n := range k.Nodes {
+		list = append(list, n.Schema())
+	}
+	return list
+}
+
+// schemas are what the other kinds add, each definition by the first that has it.
 func (k Kinds) schemas() (list []decode.Schema) {
 	for _, a := range k.Accumulators {
 		list = append(list, a.Schema())

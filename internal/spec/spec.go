@@ -185,11 +185,11 @@ type Restart struct {
 type Node struct {
 	Name string
 	Pos  Pos
-	Kind string // "expr", "route" or "go"
-	Expr Expr
-	Go   GoNode
-	// Routes are a route node's choices in order; the first whose condition holds is taken.
-	Routes []Field
+	Kind string
+	// Config is nil in a declaration that is wrong.
+	Config NodeConfig
+	// Inputs are what a node reads that does not say so by expressions, in the document's order.
+	Inputs []NodeInput
 	// After is "" or "node" or "node.route": the node runs only when that route was taken.
 	After    string
 	AfterPos Pos

@@ -71,6 +71,7 @@ func Nothing[C any](where string) func(*Decoder, Value, *C) {
 // or with [NoFields] for a kind without any.
 type Schema struct {
 	about       string
+	inline      string
 	definitions []Definitions
 }
 
@@ -94,8 +95,12 @@ func (d Definitions) Mappings() []Mapping { return slices.Clone(d.mappings) }
 // NewSchema says what a kind is, in a few words, and defines its mappings: the first of its own
 // is the kind's. Shared definitions are of several kinds and appear once.
 func NewSchema(about string, own Definitions, shared ...Definitions) Schema {
-	return Schema{about, append([]Definitions{own}, shared...)}
+	return Schema{about: about, definitions: append([]Definitions{own}, shared...)}
 }
+
+// Inline is the schema of a kind whose value is no mapping with fixed fields: members are those
+// of its JSON Schema, without braces.
+func Inline(about, members string) Schema { return Schema{about: about, inline: members} }
 
 // NoFields is the schema of a kind without fields.
 func NoFields(about string) Schema { return Schema{about: about} }
@@ -109,6 +114,14 @@ func (s Schema) Ref() string {
 		return "nothing"
 	}
 	return s.definitions[0].mappings[0].Name
+}
+
+// Members are the members of the JSON Schema of the kind's value.
+func (s Schema) Members() string {
+	if s.inline != "" {
+		return s.inline
+	}
+	return `"$ref": "#/$defs/` + s.Ref() + `"`
 }
 
 // Definitions are what the kind defines.
