@@ -190,7 +190,8 @@ func TestLiveEqualsOracleAcrossCrashes(t *testing.T) {
 		every := 1 + seed%3
 		doc := p.declaration(path, fmt.Sprintf("{ every_epochs: %d }", every))
 		for life := int64(0); ; life++ {
-			if !alive(t, p, f, &mortal{Store: store, death: make(chan struct{})}, 1+life/4, doc, out) {
+			books := func(sum *api.GraphSummary) { checkBooks(t, p, f, sum) }
+			if !alive(t, &mortal{Store: store, death: make(chan struct{})}, 1+life/4, doc, out, books) {
 				break
 			}
 			if crashes++; life > 500 || t.Failed() {
@@ -223,8 +224,10 @@ func of(output string, lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return !strings.Contains(s, " "+output+" ") })
 }
 
-// alive is one life of the graph, which ends after so many commits or at the end of the input.
-func alive(t *testing.T, p *plan, f folded, store *mortal, commits int64, doc string, out *safeBuffer) (crashed bool) {
+// alive is one life of the graph, which ends after so many commits or at the end of the input, where
+// the books are looked at.
+func alive(t *testing.T, store *mortal, commits int64, doc string, out *safeBuffer,
+	books func(*api.GraphSummary)) (crashed bool) {
 	store.left.Store(commits)
 	e := engine.New(engine.Config{
 		Store: store, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience,
@@ -260,7 +263,7 @@ func alive(t *testing.T, p *plan, f folded, store *mortal, commits int64, doc st
 			<-store.death
 			return true
 		}
-		checkBooks(t, p, f, &sum)
+		books(&sum)
 		return false
 	}
 }

@@ -28,6 +28,7 @@ type foldPlan struct {
 	keyed                 bool
 	where                 bool
 	emit                  string // "", "mapping" or "whole"
+	byKey                 bool   // the reactor has keys, where the boundaries do
 	aggregates            []string
 	events                []foldEvent
 
@@ -80,7 +81,15 @@ func newFoldPlan(seed uint64) *foldPlan {
 			zero.Unix()+int64(e.at), e.x, e.note, e.k, e.note, e.x)
 		p.events = append(p.events, e)
 	}
+	p.byKey = r.IntN(2) == 0
 	return p
+}
+
+// keys says that the reactor has a state for each key. Its epochs are in the order of the boundaries
+// all the same, as long as each takes one.
+func (p *foldPlan) keys() bool {
+	return p.byKey && p.strategy == "sequential" &&
+		(p.kind == "passthrough" || p.kind == "window" && p.keyed && !p.all && !p.side())
 }
 
 func (p *foldPlan) lines() string {
@@ -133,7 +142,7 @@ func (p *foldPlan) declaration() string {
 			write("        %s: %s\n", name, folds[name])
 		}
 	}
-	write("    strategy: %s\nreactor: { when: any }\n", p.strategy)
+	write("    strategy: %s\nreactor: { when: any%s }\n", p.strategy, map[bool]string{true: ", key: k"}[p.keys()])
 	write("nodes:\n  part: { event: true, expr: '%s' }\n", p.part())
 	outputs := "outputs:\n  whole: { from: w, sink: { stdout: {} } }\n  part: { from: part, sink: { stdout: {} } }\n"
 	if p.side() {

@@ -49,11 +49,14 @@ func TestFoldsEqualOracle(t *testing.T) {
 			}
 		}
 		seen[p.kind]++
+		if p.keys() {
+			seen["keys"]++
+		}
 		seen[p.late] += p.lateSeen
 		seen["lent"] += p.lateLent
 	})
 	t.Logf("%v", seen)
-	for what := range strings.FieldsSeq("window batch state passthrough drop dead_letter update side lent") {
+	for what := range strings.FieldsSeq("window batch state passthrough drop dead_letter update side lent keys") {
 		if seen[what] < 3 && !testing.Short() {
 			t.Errorf("only %d of %s: too few to show anything", seen[what], what)
 		}
