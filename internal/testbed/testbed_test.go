@@ -63,13 +63,15 @@ func TestOwnPostgres(t *testing.T) {
 	}
 }
 
-// produce writes one record to partition 0.
+// produce writes one record to partition 0, in as much time as a broker takes to lead after a start.
 func produce(t *testing.T, addr, topic, text string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
 	w := &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, BatchSize: 1, RequiredAcks: kafka.RequireAll,
-		MaxAttempts: 30}
+		MaxAttempts: 1000}
 	defer w.Close()
-	if err := w.WriteMessages(t.Context(), kafka.Message{Value: []byte(text)}); err != nil {
+	if err := w.WriteMessages(ctx, kafka.Message{Value: []byte(text)}); err != nil {
 		t.Fatal(err)
 	}
 }

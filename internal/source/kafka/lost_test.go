@@ -70,6 +70,9 @@ func create(t *testing.T, c *kgo.Client, topic string, partitions int) {
 	for {
 		res, err := req.RequestWith(t.Context(), c)
 		if err == nil && res.Topics[0].ErrorCode == 0 {
+			for !shows(t, c, topic, res.Topics[0].TopicID) && time.Now().Before(deadline) {
+				<-time.After(20 * time.Millisecond)
+			}
 			c.PurgeTopicsFromClient(topic) // the client knows the old one
 			return
 		}
@@ -78,6 +81,18 @@ func create(t *testing.T, c *kgo.Client, topic string, partitions int) {
 		}
 		<-time.After(20 * time.Millisecond)
 	}
+}
+
+// shows reports whether the broker itself knows the topic under its new id: it hears of it from
+// its controller, and a client that asks too early learns the id of the old one.
+func shows(t *testing.T, c *kgo.Client, topic string, id [16]byte) bool {
+	t.Helper()
+	req := kmsg.NewPtrMetadataRequest()
+	rt := kmsg.NewMetadataRequestTopic()
+	rt.Topic = kmsg.StringPtr(topic)
+	req.Topics = append(req.Topics, rt)
+	res, err := req.RequestWith(t.Context(), c)
+	return err == nil && len(res.Topics) == 1 && res.Topics[0].ErrorCode == 0 && res.Topics[0].TopicID == id
 }
 
 // deleteRecords removes a partition's records before an offset, as retention does.
