@@ -167,6 +167,7 @@ func TestResetAndRewind(t *testing.T) {
 	rewind(d.summary("sums").Accumulators[0].Position, 200)
 	rewind("start", 200)
 	d.until("all lines are read again", total("17"))
+	d.until("the summary shows it", func() bool { return d.summary("sums").Counters.Consumed == 8 })
 	if s := d.summary("sums"); s.balanced() != nil || s.Counters.Received != 8 || s.Health != "live" {
 		t.Fatalf("%+v", s)
 	}

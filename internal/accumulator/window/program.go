@@ -97,6 +97,9 @@ func (w *Program) compileShape(a *spec.Accumulator) spec.Diagnostics {
 	var row []string
 	fields := map[string]expression.Type{}
 	add := func(names *[]string, name string, t expression.Type) {
+		if _, twice := fields[name]; twice {
+			return // the declaration has been refused for it, and is compiled for what else is wrong
+		}
 		*names = append(*names, name)
 		fields[name] = t
 	}
