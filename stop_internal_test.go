@@ -20,8 +20,8 @@ import (
 // stopMargin is what a stop may take beyond its timeout, for the scheduler of a busy machine.
 const stopMargin = 500 * time.Millisecond
 
-// running is a daemon in this process; end stops it and answers how long that took, and how.
-func running(t *testing.T, cfg Config) (d *Daemon, end func() (time.Duration, error)) {
+// running is a daemon in this process, prepared by before; end stops it and answers how long that took, and how.
+func running(t *testing.T, cfg Config, before ...func(*Daemon)) (d *Daemon, end func() (time.Duration, error)) {
 	t.Helper()
 	cfg.Listen, cfg.Stdout = "127.0.0.1:0", io.Discard
 	ctx, cancel := context.WithCancel(t.Context())
@@ -29,6 +29,9 @@ func running(t *testing.T, cfg Config) (d *Daemon, end func() (time.Duration, er
 	d, err := New(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, prepare := range before {
+		prepare(d)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
@@ -122,11 +125,11 @@ func (s *neverCloses) Close() error {
 func TestM38StopKeepsTimeForEachPart(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
+	let := make(chan struct{})
+	defer close(let)
 	d, end := running(t, Config{Store: "memory:", ShutdownTimeout: timeout,
-		Declarations: map[string][]byte{"g.yaml": []byte(stopGraph)}})
-	stuck := &neverCloses{d.store, make(chan struct{})}
-	d.store = stuck
-	defer close(stuck.let)
+		Declarations: map[string][]byte{"g.yaml": []byte(stopGraph)}},
+		func(d *Daemon) { d.store = &neverCloses{d.store, let} })
 	// A request whose body does not come: once the server asks for it, it waits for it.
 	c, err := net.Dial("tcp", d.Addr())
 	if err != nil {
