@@ -108,10 +108,10 @@ func (v *variant) verify(f *files, stderr string, s *runStats) error {
 	if err := json.Unmarshal([]byte(all[len(all)-1]), s); err != nil {
 		return fmt.Errorf("%s: read the statistics: %w\n%s", v.name, err, stderr)
 	}
+	if f.outputs < 0 { // the first to run: the floor, or in a comparison without one the base
+		f.outputs = s.Outputs
+	}
 	if v.floor != "" {
-		if f.outputs < 0 {
-			f.outputs = s.Outputs
-		}
 		s.Events = int64(f.events)
 	}
 	if s.Events != int64(f.events) || s.Outputs != f.outputs || s.DeadLetters != 0 {
