@@ -69,7 +69,8 @@ type Config struct {
 	// MaxBodies the bytes of all bodies that are being read, default 256 MiB.
 	MaxSockets, MaxFrames, MaxDepth int
 	MaxBodies                       int64
-	// PushTimeout is how long a full queue holds a push up; default 5s.
+	// PushTimeout is how long a full queue, or a journal that cannot be written, holds a REST push
+	// up; default 5s.
 	PushTimeout time.Duration
 	// Lease is how long this daemon stays the owner of its graphs when it cannot reach a store
 	// that other daemons share; default 3s.
