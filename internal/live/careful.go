@@ -94,7 +94,6 @@ func (r *Reactor) turnToTry(now time.Time) bool {
 	if c.since.IsZero() {
 		c.since = now
 	}
-	r.Careful.forget(r)
 	if r.Careful.enter(r) {
 		c.place = true
 		return true

@@ -19,22 +19,15 @@ func (r *Reactor) admit(now time.Time) bool {
 // fire runs epochs while the criteria hold, there is room for what they may emit, and nobody
 // else is waiting. free is false when something other than the criteria is in the way.
 func (r *Reactor) fire(now time.Time) (fired, free bool) {
-	if r.held {
-		return false, false
-	}
-	n := r.mayEmit()
+	n, free := r.mayFire(now)
 	if n <= 0 {
-		return false, false
-	}
-	if !r.Core.Wants(now) {
-		return false, true
-	}
-	if r.care.on {
-		if n = min(n, r.carefully(now)); n <= 0 {
-			return false, false
+		if r.queues {
+			r.queues = false
+			r.Epochs.forget(r)
 		}
+		return false, free
 	}
-	if !r.Epochs.enter(r) {
+	if r.queues = !r.Epochs.enter(r); r.queues {
 		return false, false
 	}
 	defer r.Epochs.leave()
@@ -56,6 +49,23 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 		r.sealNow = true
 	}
 	return true, true
+}
+
+// mayFire is how many epochs may run now; free says that nothing but the criteria keeps it from more.
+func (r *Reactor) mayFire(now time.Time) (n int, free bool) {
+	if r.held {
+		return 0, false
+	}
+	if n = r.mayEmit(); n <= 0 {
+		return 0, false
+	}
+	if !r.Core.Wants(now) {
+		return 0, true
+	}
+	if r.care.on {
+		n = min(n, r.carefully(now))
+	}
+	return n, false
 }
 
 // mayEmit is how many epochs may run before something has to be looked at again: what they

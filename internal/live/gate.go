@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -33,18 +34,21 @@ func (g *Gate) Use() (used, most, waited int64) {
 	return g.used.Load(), g.most, g.full.Load()
 }
 
-// enter takes a place for r, or puts r among those who wait.
+// enter takes a place for r, or puts r among those who wait, if it is not among them yet: it may
+// have been woken by something else than a place.
 func (g *Gate) enter(r *Reactor) bool {
 	if g == nil || g.tryEnter() {
 		return true
 	}
 	g.full.Add(1)
 	g.mu.Lock()
-	g.waiting = append(g.waiting, r)
-	g.mu.Unlock()
+	defer g.mu.Unlock()
+	if !slices.Contains(g.waiting, r) {
+		g.waiting = append(g.waiting, r)
+	}
 	// A place may have come free before r was among those who wait.
 	if g.tryEnter() {
-		g.forget(r)
+		g.strike(r)
 		return true
 	}
 	return false
@@ -66,6 +70,25 @@ func (g *Gate) leave() {
 	g.used.Add(-1)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.wake()
+}
+
+// forget is for who has waited and wants no place any more, since it has ended or has nothing to
+// run: it is not woken in another's place, and a place that it was woken for is the next one's.
+func (g *Gate) forget(r *Reactor) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.strike(r)
+	if g.used.Load() < g.most {
+		g.wake()
+	}
+}
+
+// wake wakes who has waited longest. mu is held.
+func (g *Gate) wake() {
 	if len(g.waiting) > 0 {
 		g.waiting[0].Room()
 		g.waiting[0] = nil
@@ -73,19 +96,7 @@ func (g *Gate) leave() {
 	}
 }
 
-// forget takes r off the list; at its end it must not be woken in another's place.
-func (g *Gate) forget(r *Reactor) {
-	if g == nil {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	kept := g.waiting[:0]
-	for _, w := range g.waiting {
-		if w != r {
-			kept = append(kept, w)
-		}
-	}
-	clear(g.waiting[len(kept):])
-	g.waiting = kept
+// strike takes r off the list. mu is held.
+func (g *Gate) strike(r *Reactor) {
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *Reactor) bool { return w == r })
 }

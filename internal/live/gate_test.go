@@ -2,17 +2,17 @@ package live
 
 import (
 	"testing"
+	"testing/synctest"
+
+	"github.com/graphd/graphd/internal/reactor"
 )
 
-// Who finds the gate full is woken when a place comes free, in the order they came, and
-// nobody is woken in the place of one that has ended.
-func TestGateWakesWhoWaits(t *testing.T) {
-	g := NewGate(1)
-	rs := make([]*Reactor, 4)
-	for i := range rs {
-		rs[i] = &Reactor{room: make(chan struct{}, 1)}
+// newQueue is reactors that can be woken, and nothing else, and a look at whether one was.
+func newQueue(n int) (rs []*Reactor, woken func(r *Reactor) bool) {
+	for range n {
+		rs = append(rs, &Reactor{room: make(chan struct{}, 1)})
 	}
-	woken := func(r *Reactor) bool {
+	return rs, func(r *Reactor) bool {
 		select {
 		case <-r.room:
 			return true
@@ -20,6 +20,54 @@ func TestGateWakesWhoWaits(t *testing.T) {
 			return false
 		}
 	}
+}
+
+// Who comes again while it waits, since its inbox has woken it, waits once: it is not woken a
+// second time in the place of who comes after it.
+func TestGateQueuesEachOnce(t *testing.T) {
+	g := NewGate(1)
+	rs, woken := newQueue(3)
+	if !g.enter(rs[0]) || g.enter(rs[1]) || g.enter(rs[1]) || g.enter(rs[2]) || g.enter(rs[1]) {
+		t.Fatal("one place, and not one has it")
+	}
+	g.leave()
+	if !woken(rs[1]) || !g.enter(rs[1]) {
+		t.Fatal("the first that waits has not got the place")
+	}
+	g.leave()
+	if woken(rs[1]) || !woken(rs[2]) {
+		t.Error("the one that has had its place was woken instead of the next")
+	}
+}
+
+// A place is never left lying: who was woken for it and has nothing to run any more, or has
+// ended, passes it on.
+func TestGatePassesOnWhatIsNotTaken(t *testing.T) {
+	g := NewGate(1)
+	rs, woken := newQueue(3)
+	if !g.enter(rs[0]) || g.enter(rs[1]) || g.enter(rs[2]) {
+		t.Fatal("one place, and not one has it")
+	}
+	g.forget(rs[2])
+	if woken(rs[1]) {
+		t.Fatal("one was woken, and there is no place")
+	}
+	g.enter(rs[2])
+	g.leave()
+	if !woken(rs[1]) || woken(rs[2]) {
+		t.Fatal("the first that waits was not woken, or another was")
+	}
+	g.forget(rs[1])
+	if !woken(rs[2]) {
+		t.Error("the place was not passed on")
+	}
+}
+
+// Who finds the gate full is woken when a place comes free, in the order they came, and
+// nobody is woken in the place of one that has ended.
+func TestGateWakesWhoWaits(t *testing.T) {
+	g := NewGate(1)
+	rs, woken := newQueue(4)
 	if !g.enter(rs[0]) || g.enter(rs[1]) || g.enter(rs[2]) || g.enter(rs[3]) {
 		t.Fatal("one place, and not one has it")
 	}
@@ -43,4 +91,49 @@ func TestGateWakesWhoWaits(t *testing.T) {
 		t.Error("no gate holds somebody up")
 	}
 	none.leave()
+}
+
+// A reactor that is paused, or stopped, while it waits for a place does not keep it from those
+// who wait behind it, and one whose inbox wakes it meanwhile waits once.
+func TestWaitingReactorLeavesTheQueue(t *testing.T) {
+	for name, leave := range map[string]func(s *shell) error{
+		"paused":  func(s *shell) error { return s.Pause(s.t.Context(), "ann") },
+		"stopped": func(s *shell) error { return s.end() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := NewGate(1)
+				gated := func(_ *reactor.Config, o *bedding) { o.Epochs = g }
+				first, second := newShell(t, gated), newShell(t, gated)
+				defer func() { _ = second.end() }()
+				if !g.enter(nil) {
+					t.Fatal("the gate has no place")
+				}
+				firsts, seconds := int64(0), int64(0)
+				for range 3 {
+					first.push(&firsts, 1)
+					synctest.Wait()
+				}
+				second.push(&seconds, 1)
+				synctest.Wait()
+				if n := len(g.waiting); n != 2 {
+					t.Fatalf("%d wait, want two", n)
+				}
+				if err := leave(first); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				g.leave()
+				synctest.Wait()
+				if epoch := second.Core.Epoch(); epoch != 1 {
+					t.Errorf("the reactor behind it stands at epoch %d", epoch)
+				}
+				if name == "paused" {
+					if err := first.end(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		})
+	}
 }

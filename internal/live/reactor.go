@@ -128,6 +128,7 @@ type Reactor struct {
 
 	shown    publisher
 	free     bool      // nothing but the criteria kept it from firing in this turn
+	queues   bool      // it has found Epochs full, and has not been through since
 	stepping *stepping // a Step that goes on; nil for none
 	resting  []resting
 }

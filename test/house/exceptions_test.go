@@ -7,7 +7,7 @@ var largePackages = []struct {
 	ceiling  int
 	decision string // the number of an entry of docs/decisions
 }{
-	{"internal/live", 3140, "0047"},
+	{"internal/live", 3200, "0047"},
 	{"internal/reactor", 5400, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2600, "0063"},

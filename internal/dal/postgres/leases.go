@@ -73,7 +73,8 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 		return lease, checkpoint.ErrLeaseLost
 	}
 	if len(expired) > 0 {
-		// What can not be done now is tried with the next renewal; the lease itself is renewed.
+		// What can not be done now is tried with the next renewal; the lease itself is renewed. Its caller
+		// knows so only after this, which waits for no lock longer than lock_timeout allows on this pool.
 		_ = p.dropExpired(ctx, expired)
 	}
 	return lease, nil
