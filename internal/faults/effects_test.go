@@ -178,10 +178,7 @@ func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, se
 	seen(p)
 	patience := endless
 	if i%2 == 0 {
-		first := p.summary("effects").Durability.CheckpointEpoch
-		p.until("a checkpoint", 20*time.Second, func() bool {
-			return p.summary("effects").Durability.CheckpointEpoch > first
-		})
+		p.advances("effects")
 		patience = time.Duration(rng.IntN(200)) * time.Millisecond
 	}
 	select {

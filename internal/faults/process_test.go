@@ -250,6 +250,20 @@ func (p *process) until(what string, within time.Duration, cond func() bool) {
 	}
 }
 
+// advances waits until a running graph has a newer checkpoint than it has now. Before it runs
+// a summary knows of none, and the one that it is restored from would pass for new.
+func (p *process) advances(graph string) {
+	p.t.Helper()
+	first := int64(-1)
+	p.until("a checkpoint", 20*time.Second, func() bool {
+		s := p.summary(graph)
+		if first < 0 && s.Health == "live" {
+			first = s.Durability.CheckpointEpoch
+		}
+		return first >= 0 && s.Durability.CheckpointEpoch > first
+	})
+}
+
 // waitFor reports whether the condition came to hold in time.
 func (p *process) waitFor(within time.Duration, cond func() bool) bool {
 	ticker := time.NewTicker(3 * time.Millisecond)
