@@ -69,8 +69,8 @@ type Config struct {
 	// MaxBodies the bytes of all bodies that are being read, default 256 MiB.
 	MaxSockets, MaxFrames, MaxDepth int
 	MaxBodies                       int64
-	// PushTimeout is how long a full queue, or a journal that cannot be written, holds a REST push
-	// up; default 5s.
+	// PushTimeout is how long a full queue holds a REST push up, and a journal that cannot be
+	// written any push; default 5s.
 	PushTimeout time.Duration
 	// Lease is how long this daemon stays the owner of its graphs when it cannot reach a store
 	// that other daemons share; default 3s.
@@ -169,7 +169,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	cfg.Registry.register(kinds)
 	d.engine = engine.New(engine.Config{
 		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody),
-		ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
+		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
 		Kinds:    kinds,
 		Outbound: d.guard,

@@ -68,7 +68,7 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.String(memoryFlag, "auto", "memory to stay below: bytes, or 512MiB, 2GiB; auto takes GOMEMLIMIT, or nine "+
 		"tenths of the container's; none")
 	f.DurationVar(&c.PushTimeout, "push-timeout", 0,
-		"how long a full queue, or a journal that cannot be written, holds a REST push up (default 5s)")
+		"how long a full queue holds a REST push up, and a journal that cannot be written any push (default 5s)")
 	f.DurationVar(&c.Lease, "lease", 0,
 		"how long this daemon owns its graphs without a word to a shared store (default 3s)")
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long the stop may take (default 30s)")

@@ -64,6 +64,9 @@ type Config struct {
 	Scratch string
 	// Fail is the failpoint that is armed, for kill tests; nil for none.
 	Fail *failpoint.Set
+	// PushTimeout bounds how long the answer to a push waits for the journal where its caller sets
+	// no bound (5s).
+	PushTimeout time.Duration
 	// ShutdownTimeout bounds Close (30s).
 	ShutdownTimeout time.Duration
 	// LeaseTTL is how long this daemon stays the owner of its graphs without a word to a store
@@ -103,6 +106,7 @@ func New(cfg Config) *Engine {
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, 8<<20)
 	cfg.MaxGraphs = cmp.Or(cfg.MaxGraphs, 10_000)
 	cfg.MailboxEvents = cmp.Or(cfg.MailboxEvents, 4096)
+	cfg.PushTimeout = cmp.Or(cfg.PushTimeout, 5*time.Second)
 	cfg.ShutdownTimeout = cmp.Or(cfg.ShutdownTimeout, 30*time.Second)
 	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[api.Ref]*graphrun.Graph)}
 	e.feeds = feed.New((*ends)(e))
@@ -118,7 +122,8 @@ func New(cfg Config) *Engine {
 		Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Lease: e.own, Feeds: e.feeds, Tasks: e.group, Gate: e.epochs,
 		Careful: e.careful, Fail: cfg.Fail,
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
-		ShutdownTimeout: cfg.ShutdownTimeout, Room: e.hasMemory, Closing: e.isClosing, CloseBy: e.closesBy,
+		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout,
+		Room: e.hasMemory, Closing: e.isClosing, CloseBy: e.closesBy,
 	}
 	return e
 }

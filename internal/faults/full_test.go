@@ -205,9 +205,21 @@ func TestFullDiskUnderASink(t *testing.T) {
 	}
 }
 
-// lines are the numbers of the whole lines of a file, which must rise; the torn ones that a
-// full disk has left are passed over.
-func lines(t *testing.T, path string) (got []int64) {
+// lines are the numbers of a file, which must rise.
+func lines(t *testing.T, path string) []int64 {
+	t.Helper()
+	got := numbersOf(t, path)
+	for i := 1; i < len(got); i++ {
+		if got[i] <= got[i-1] {
+			t.Fatalf("%s: %d came after %d", filepath.Base(path), got[i], got[i-1])
+		}
+	}
+	return got
+}
+
+// numbersOf are the numbers of the whole lines of a file; the torn ones that a full disk or a
+// kill has left are passed over.
+func numbersOf(t *testing.T, path string) (got []int64) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -215,13 +227,9 @@ func lines(t *testing.T, path string) (got []int64) {
 	}
 	for line := range strings.Lines(string(text)) {
 		var l struct{ Value struct{ N int64 } }
-		if json.Unmarshal([]byte(line), &l) != nil {
-			continue
+		if json.Unmarshal([]byte(line), &l) == nil {
+			got = append(got, l.Value.N)
 		}
-		if n := len(got); n > 0 && l.Value.N <= got[n-1] {
-			t.Fatalf("%s: %d came after %d", filepath.Base(path), l.Value.N, got[n-1])
-		}
-		got = append(got, l.Value.N)
 	}
 	return got
 }

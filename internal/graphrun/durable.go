@@ -16,14 +16,9 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 )
 
-const (
-	// durableTimeout bounds how long the answer to a push waits for the journal where its caller
-	// sets no bound: as long as --push-timeout is by default.
-	durableTimeout = 5 * time.Second
-	// journalShare is the part of a caller's time, one in so many, that is kept for the journal:
-	// an event that was let in at the last moment could not be told to be durable otherwise.
-	journalShare = 4
-)
+// journalShare is the part of a caller's time, one in so many, that is kept for the journal:
+// an event that was let in at the last moment could not be told to be durable otherwise.
+const journalShare = 4
 
 // openSinks makes the outputs' sinks; nil where values are only counted and watched.
 func (g *Graph) openSinks() (sinks []sink.Sink, err error) {
@@ -273,7 +268,7 @@ func (g *Graph) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) 
 	}
 	by, bounded := ctx.Deadline()
 	if !bounded {
-		by = time.Now().Add(durableTimeout)
+		by = time.Now().Add(g.host.PushTimeout)
 	}
 	// Who has gone does not end it: what is in is in, and an Idempotency-Key may ask for the answer.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), by)

@@ -44,6 +44,9 @@ type Host struct {
 	// one accumulator.
 	MaxEventBytes, MailboxEvents int
 	MailboxBytes                 int64
+	// PushTimeout bounds how long the answer to a push waits for the journal where its caller sets
+	// no bound.
+	PushTimeout time.Duration
 	// ShutdownTimeout bounds the stop of a graph.
 	ShutdownTimeout time.Duration
 	// Room refuses events while the daemon has no room for more.
