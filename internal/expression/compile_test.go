@@ -106,6 +106,8 @@ var compileErrors = []struct {
 	{`::now()`, CodeNotAllowed, "now", ""},
 	{`epoch()`, CodeNotAllowed, "", ""},
 	{`rand()`, CodeNotAllowed, "", ""},
+	{`cause()`, CodeNotAllowed, "", ""},
+	{`fresh(threshold)`, CodeNotAllowed, "", ""},
 	{`$env`, CodeNotAllowed, "", ""},
 	{`$env.orderbook`, CodeNotAllowed, "", ""},
 	{`get($env, "x")`, CodeNotAllowed, "$env", ""},

@@ -58,7 +58,9 @@ func docsWorld(t *testing.T, page string) *world {
 	if err := json.Unmarshal([]byte(text), &values); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{scope: Scope{Names: []Name{{"pricing", Any()}}}, values: []boundary.Value{{}}}
+	w := &world{scope: Scope{Names: []Name{{"pricing", Any()}}, Epoch: true}, values: []boundary.Value{{}}}
+	w.scope.Arrives = func(name int) bool { return w.scope.Names[name].Name != "limits" }
+	w.fresh = func(name string) bool { return name == "orderbook" }
 	for name, raw := range values {
 		v, err := boundary.NewDecoder(nil, boundary.Limits{}).Decode(raw)
 		if err != nil {

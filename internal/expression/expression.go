@@ -19,6 +19,9 @@ type Scope struct {
 	Names []Name
 	Clock bool // now() and epoch() are allowed
 	Rand  bool // rand() is allowed
+	// Epoch allows cause(), and fresh() of the names that arrive, by their index.
+	Epoch   bool
+	Arrives func(name int) bool
 	// Memory allows functions that remember what they were given before: ema, lag, dedupe …
 	Memory bool
 }

@@ -50,7 +50,8 @@ func (o *oracle) functions() map[string]func(args ...any) (any, error) {
 			}
 			return nil, fault(CodeTypeError)
 		},
-		"$call": o.call,
+		"$fresh": func(args ...any) (any, error) { return o.env.Fresh[args[0].(int)], nil },
+		"$call":  o.call,
 	}
 	maps.Copy(all, oracleRules)
 	return all
@@ -119,7 +120,7 @@ func (o *oracle) call(args ...any) (any, error) {
 			return out, err
 		}
 	}
-	env := &Env{Now: o.env.Now, Epoch: o.env.Epoch, Rand: o.env.Rand}
+	env := &Env{Now: o.env.Now, Epoch: o.env.Epoch, Cause: o.env.Cause, Rand: o.env.Rand}
 	v := f.Call(env, 0, vals)
 	if v.IsAbsent() {
 		return nil, env.Stop()

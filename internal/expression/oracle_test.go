@@ -111,7 +111,8 @@ func (o *oracle) rewrite(n ast.Node, optional map[ast.Node]bool) ast.Node {
 		case "??":
 			return o.coalesce(n, optional, false)
 		}
-		return call("$binary", constant(n.Operator), rw(n.Left), rw(n.Right))
+		return call("$binary", constant(n.Operator), o.side(n, n.Left, n.Right, optional),
+			o.side(n, n.Right, n.Left, optional))
 	case *ast.ConditionalNode:
 		return &ast.ConditionalNode{Cond: call("$bool", rw(n.Cond)), Exp1: rw(n.Exp1), Exp2: rw(n.Exp2)}
 	case *ast.SliceNode:
@@ -164,7 +165,21 @@ func (o *oracle) rewrite(n ast.Node, optional map[ast.Node]bool) ast.Node {
 	return n // literals and pointers
 }
 
+// side is one side of an operator; where the other is nil itself, what is absent reads as null.
+func (o *oracle) side(n *ast.BinaryNode, this, other ast.Node, optional map[ast.Node]bool) ast.Node {
+	if _, asks := other.(*ast.NilNode); asks && (n.Operator == "==" || n.Operator == "!=") {
+		if b, ok := this.(*ast.BinaryNode); ok && b.Operator == "??" {
+			return o.coalesce(b, optional, true)
+		}
+		return o.chain(this, optional, true)
+	}
+	return o.rewrite(this, optional)
+}
+
 func (o *oracle) library(name string, args []ast.Node, rw func(ast.Node) ast.Node) ast.Node {
+	if name == eval.Fresh {
+		return call("$fresh", constant(o.names[args[0].(*ast.IdentifierNode).Value]))
+	}
 	all := []ast.Node{constant(name)}
 	for _, a := range args {
 		all = append(all, rw(a))

@@ -160,7 +160,7 @@ var generatorNames = map[string]boundary.Kind{
 }
 
 func (g *generator) scope() Scope {
-	s := Scope{Clock: true}
+	s := Scope{Clock: true, Epoch: true, Arrives: func(int) bool { return true }}
 	for _, name := range []string{"i", "j", "f", "s", "b", "l", "o", "p", "t", "d"} {
 		typ := Any()
 		if name != "o" && name != "p" && g.rand.IntN(4) == 0 {
@@ -172,7 +172,7 @@ func (g *generator) scope() Scope {
 }
 
 func (g *generator) env(s Scope) *Env {
-	env := &Env{Now: noon, Epoch: 3}
+	env := &Env{Now: noon, Epoch: 3, Cause: g.pick("criteria", "force")}
 	shape := boundary.NewShape("a", "b", "x", "n", "nope")
 	for _, n := range s.Names {
 		v := g.value(generatorNames[n.Name], 2)
@@ -192,6 +192,7 @@ func (g *generator) env(s Scope) *Env {
 			v = decoded
 		}
 		env.Values = append(env.Values, v)
+		env.Fresh = append(env.Fresh, g.rand.IntN(2) == 0)
 	}
 	return env
 }
@@ -315,7 +316,9 @@ func (g *generator) innerTruth(depth int) string {
 }
 
 func (g *generator) truth(depth int) string {
-	leaf := []string{"b", "true", "false", "o.a == nil", "i == f", "(b ?? false)", "i > 2", "f <= o.a"}
+	leaf := []string{"b", "true", "false", "o.a == nil", "i == f", "(b ?? false)", "i > 2", "f <= o.a", "i != nil",
+		"nil == p?.a",
+		"(o.b ?? l) == nil", "fresh(i)", "fresh(o)", `cause() == "force"`}
 	return g.leafOr(depth, leaf, func() string {
 		switch g.rand.IntN(10) {
 		case 0, 1:

@@ -14,13 +14,16 @@ import (
 type world struct {
 	scope  Scope
 	values []boundary.Value
+	fresh  func(name string) bool // nil: nothing is
 }
 
 var noon = time.Date(2026, 11, 20, 12, 30, 15, 0, time.UTC)
 
 func worldOf(t testing.TB, typed bool) *world {
 	t.Helper()
-	w := &world{scope: Scope{Clock: true, Rand: true}}
+	w := &world{scope: Scope{Clock: true, Rand: true, Epoch: true}}
+	w.scope.Arrives = func(name int) bool { return w.scope.Names[name].Name != "big" }
+	w.fresh = func(name string) bool { return name == "i" || name == "gone" }
 	add := func(name string, x any) {
 		v, err := boundary.FromAny(x)
 		if err != nil {
@@ -63,7 +66,11 @@ func worldOf(t testing.TB, typed bool) *world {
 }
 
 func (w *world) env() *Env {
-	return &Env{Values: w.values, Now: noon, Epoch: 42, Rand: func() float64 { return 0.25 }}
+	env := &Env{Values: w.values, Now: noon, Epoch: 42, Cause: "criteria", Rand: func() float64 { return 0.25 }}
+	for _, n := range w.scope.Names {
+		env.Fresh = append(env.Fresh, w.fresh != nil && w.fresh(n.Name))
+	}
+	return env
 }
 
 // outcome is the result as canonical JSON, or "!" and the code of the error.
@@ -147,7 +154,18 @@ var semantics = []struct{ text, want string }{
 	// absence (M15)
 	{`gone`, `!absent`}, {`gone.x`, `!absent`}, {`gone + 1`, `!absent`}, {`1 + gone`, `!absent`},
 	{`[1, gone]`, `!absent`}, {`{a: gone}`, `!absent`},
-	{`gone == nil`, `!absent`}, {`gone?.x`, `null`}, {`gone?.x.y`, `null`}, {`gone?.["x"]`, `null`}, {`gone ?? 5`, `5`},
+	{`gone == nil`, `true`}, {`gone != nil`, `false`}, {`nil == gone`, `true`}, {`nil != i`, `true`},
+	{`gone.x.y == nil`, `true`}, {`gone[0].x != nil`, `false`}, {`gone?.x == nil`, `true`},
+	{`(gone ?? gone) == nil`, `true`},
+	{`gone + 1 == nil`, `!absent`}, {`gone == null`, `!absent`}, {`gone == gone`, `!absent`}, {`gone == i`, `!absent`},
+	{`(gone == nil) == true`, `true`}, {`len(gone) == nil`, `!absent`}, {`let x = gone; x == nil`, `!absent`},
+	{`obj.n == nil`, `true`}, {`obj.nope.x == nil`, `!type_error`}, {`map([1, nil], # == nil)`, `[false,true]`},
+	{`fresh(i)`, `true`}, {`fresh(j)`, `false`}, {`fresh(gone)`, `true`}, {`fresh(gone) and gone == nil`, `true`},
+	{`fresh(i + 1)`, `!not_allowed`}, {`fresh(obj.a)`, `!not_allowed`}, {`fresh(big)`, `!not_allowed`},
+	{`let x = i; fresh(x)`, `!not_allowed`}, {`fresh()`, `!wrong_arguments`}, {`fresh(nope)`, `!unknown_name`},
+	{`any(list, fresh(j))`, `false`}, {`cause()`, `"criteria"`}, {`cause(1)`, `!wrong_arguments`},
+	{`cause() == "force" ? 1 : 2`, `2`},
+	{`gone?.x`, `null`}, {`gone?.x.y`, `null`}, {`gone?.["x"]`, `null`}, {`gone ?? 5`, `5`},
 	{`gone.x ?? 5`, `5`}, {`gone.x.y ?? 5`, `5`},
 	{`gone[0] ?? 5`, `5`}, {`gone ?? gone ?? 6`, `6`}, {`gone ?? gone`, `!absent`}, {`(gone ?? nil) ?? 7`, `7`},
 	{`(gone + 1) ?? 5`, `!absent`}, {`i ?? gone`, `7`},

@@ -210,6 +210,9 @@ func (v *validator) call(n *ast.CallNode) {
 		}
 		v.function(n, callee.Value, len(n.Arguments))
 		v.visitAll(n.Arguments...)
+		if callee.Value == eval.Fresh && v.err == nil {
+			v.fresh(n.Arguments[0])
+		}
 	default:
 		v.fail(n, CodeSyntax, "", "only functions can be called")
 	}
@@ -255,6 +258,19 @@ func (v *validator) builtin(n *ast.BuiltinNode) {
 	v.visitAll(n.Arguments...)
 }
 
+// fresh checks the argument of fresh(): a name, and of something that arrives.
+func (v *validator) fresh(n ast.Node) {
+	id, ok := n.(*ast.IdentifierNode)
+	switch {
+	case !ok, slices.Contains(v.vars, id.Value):
+		v.fail(n, CodeNotAllowed, "", "fresh() asks whether something has arrived for this epoch: write the bare name "+
+			"of an accumulator or node")
+	case v.scope.Arrives == nil || !v.scope.Arrives(v.names[id.Value]):
+		v.fail(n, CodeNotAllowed, "", "fresh(%.64s): nothing arrives there; it takes the name of an accumulator, and "+
+			"where nodes have run in the epoch of a node", id.Value)
+	}
+}
+
 // function checks that a function is there, allowed, and has as many arguments as it takes.
 func (v *validator) function(n ast.Node, name string, args int) {
 	f := library.Table()[name]
@@ -266,6 +282,9 @@ func (v *validator) function(n ast.Node, name string, args int) {
 		v.fail(n, CodeUnknownFunction, nearest(name, Functions()), "unknown function %.64s", name)
 	case f.Clock && !v.scope.Clock, f.Rand && !v.scope.Rand:
 		v.fail(n, CodeNotAllowed, "", "%s() is not allowed here: the result must depend on the values alone", name)
+	case f.OfEpoch && !v.scope.Epoch:
+		v.fail(n, CodeNotAllowed, "", "%s() is not allowed here: only nodes, the guard and the conditions of outputs "+
+			"belong to an epoch", name)
 	case f.Remember != nil && !v.scope.Memory:
 		v.fail(n, CodeNotAllowed, "", "%s() remembers what it was given before, which only the expressions of nodes "+
 			"may do; make it a node and read that", name)

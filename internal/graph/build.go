@@ -33,6 +33,12 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		p.prints = append(p.prints, c.fingerprint(u))
 		p.steps = append(p.steps, u.step(p, position))
 		p.addMemories(at, u)
+		if u.asksEpoch() {
+			if p.always == nil {
+				p.always = bitset.New(len(order))
+			}
+			p.always.Set(at)
+		}
 		for k := range u.sources {
 			p.addReads(u.sources[k].program, p.inputIndex)
 		}
@@ -112,6 +118,12 @@ func (u *unit) step(p *Plan, position []int) step {
 	return s
 }
 
+// asksEpoch says that the unit asks something of the epoch that no input tells, so that it is
+// due in every one.
+func (u *unit) asksEpoch() bool {
+	return slices.ContainsFunc(u.sources, func(s source) bool { return s.program.AsksEpoch() })
+}
+
 // reads are the values that the field inputs lists, by the plan's indexes.
 func (u *unit) reads(p *Plan, position []int) (list []kind.Read) {
 	for k, at := range u.args {
@@ -168,7 +180,7 @@ func (p *Plan) addGuard(g *guardSource) {
 	slices.Sort(p.guard.needs)
 	p.guard.needs = slices.Compact(p.guard.needs)
 	p.guards.New = func() any {
-		return &expression.Env{Values: make([]boundary.Value, len(names))}
+		return &expression.Env{Values: make([]boundary.Value, len(names)), Fresh: make([]bool, len(names))}
 	}
 }
 

@@ -102,7 +102,8 @@ func (c *compiler) checkGuard(g *guardSource, order []int) {
 	}
 	all := c.typedNames(order).all
 	position := positions(order)
-	scope := expression.Scope{Clock: true}
+	scope := expression.Scope{Clock: true, Epoch: true}
+	scope.Arrives = func(name int) bool { return g.names[name] < len(c.inputs) }
 	for k, i := range g.names {
 		if n := i - len(c.inputs); n >= 0 && n < len(c.units) {
 			g.names[k] = len(c.inputs) + position[n]

@@ -172,11 +172,7 @@ func (c *compiler) findReferences(u *unit, loose *names) {
 		}
 		for _, r := range program.Reads() {
 			if r.Name < c.varsIndex() {
-				d := dependency{from: r.Name, kind: optionalEdge}
-				if r.Plain {
-					d.kind = plainEdge
-				}
-				u.deps = append(u.deps, d)
+				u.deps = append(u.deps, dependency{from: r.Name, kind: edgeOf(r)})
 			}
 		}
 	}
@@ -186,10 +182,21 @@ func (c *compiler) findReferences(u *unit, loose *names) {
 		return cmp.Or(cmp.Compare(a.from, b.from), -cmp.Compare(a.kind, b.kind))
 	})
 	// One value edge for each name: a plain read somewhere makes it plain. After
-	// sorting, plain comes before optional.
+	// sorting, plain comes before optional, and that before fresh.
 	u.deps = slices.CompactFunc(u.deps, func(a, b dependency) bool {
 		return a.from == b.from && a.kind != afterEdge && b.kind != afterEdge
 	})
+}
+
+// edgeOf is the kind of the edge that a read makes.
+func edgeOf(r expression.Read) string {
+	switch {
+	case r.Fresh:
+		return freshEdge
+	case r.Plain:
+		return plainEdge
+	}
+	return optionalEdge
 }
 
 // findInputs fills in what a node rests on by its field inputs, and asks its kind what is wrong

@@ -61,6 +61,10 @@
 // the key instead of two for each node, and a node that nothing reaches costs
 // nothing at all.
 //
+// A node that asks for fresh() or cause() is due in every epoch: their answers change with
+// each, whatever the inputs do. It is cut off like any other, and what rests on it hears
+// nothing then.
+//
 // # Cells
 //
 // A checkpoint writes a state as cells: one for each node and each output that

@@ -111,6 +111,7 @@ func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
 		began = r.clock()
 	}
 	w.env.Values, w.env.Now, w.env.Epoch = r.env.Values, r.env.Now, r.env.Epoch
+	w.env.Cause, w.env.Fresh = r.env.Cause, r.env.Fresh
 	defer func() {
 		if v := recover(); v != nil {
 			w.env = expression.Env{} // it is not trusted any more

@@ -33,9 +33,10 @@ func (p *Plan) GuardHolds(st *State, e *Epoch) (ok, waiting bool, err *NodeError
 		clear(env.Values)
 		p.guards.Put(env)
 	}()
-	env.Now, env.Epoch = e.Now, e.Number
+	env.Now, env.Epoch, env.Cause = e.Now, e.Number, e.Cause
 	for k, name := range p.guard.names {
 		env.Values[k] = p.look(st, e, name)
+		env.Fresh[k] = name < len(p.inputs) && p.arrived(st, e, name)
 	}
 	holds, failed := p.guard.program.EvalBool(env)
 	switch {

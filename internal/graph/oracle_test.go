@@ -11,6 +11,7 @@ import "slices"
 // put in the cache since the committed epoch before.
 type oracleCut struct {
 	number int64
+	cause  string
 	values map[string]val
 	set    map[string]bool
 }
@@ -46,8 +47,12 @@ func (o *oracle) changed(name string, k int) bool {
 	return o.history[k].set[name]
 }
 
-// due: something the node rests on has changed since it last ran, or it never ran (M16).
+// due: something the node rests on has changed since it last ran, or it never ran; or it asks
+// something of the epoch (M16).
 func (o *oracle) due(n *oracleNode, k int) bool {
+	if n.term.asks() || slices.ContainsFunc(n.routes, (*term).asks) {
+		return true
+	}
 	for j := k; j >= 0; j-- {
 		if j < k && o.run(n, j).status != Idle {
 			return false
@@ -102,10 +107,10 @@ func (o *oracle) compute(n *oracleNode, k int) (val, string) {
 		}
 	}
 	if n.term != nil {
-		return n.term.eval(o.history[k].number, func(name string) val { return o.value(name, k) })
+		return n.term.eval(o.moment(k))
 	}
 	for i, condition := range n.routes {
-		v, fail := condition.eval(o.history[k].number, func(name string) val { return o.value(name, k) })
+		v, fail := condition.eval(o.moment(k))
 		if fail != "" {
 			return v, fail
 		}
@@ -114,6 +119,15 @@ func (o *oracle) compute(n *oracleNode, k int) (val, string) {
 		}
 	}
 	return val{kind: 'z'}, ""
+}
+
+// moment is epoch k as its terms see it: fresh is what has changed to a value in it.
+func (o *oracle) moment(k int) moment {
+	return moment{
+		epoch: o.history[k].number, cause: o.history[k].cause,
+		look:  func(name string) val { return o.value(name, k) },
+		fresh: func(name string) bool { return o.changed(name, k) && o.value(name, k).kind != 0 },
+	}
 }
 
 func (o *oracle) isEvent(n *oracleNode) bool {

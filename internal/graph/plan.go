@@ -17,6 +17,8 @@ type Input struct {
 	Type expression.Type
 	// Event says that each boundary matters, not only the newest: sequential or burst.
 	Event bool
+	// Default says that the input has a value before the first boundary, with the version 1.
+	Default bool
 }
 
 // Node is one node of a plan, for people and for checkpoints to look at.
@@ -54,6 +56,7 @@ type Output struct {
 const (
 	plainEdge    = "plain"    // the value must be there
 	optionalEdge = "optional" // an absent value reads as null
+	freshEdge    = "fresh"    // asked whether it has arrived, the value is not read
 	afterEdge    = "after"    // order and gate, no value
 )
 
@@ -81,6 +84,7 @@ type Plan struct {
 	links     []int32      // the steps' consumers, one after the other
 	routes    []string     // that steps come after
 	consumers []bitset.Set // by input: the nodes that rest on it directly
+	always    bitset.Set   // the nodes that are due in every epoch; nil when there are none
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell
@@ -137,7 +141,7 @@ func (p *Plan) Bind(input int, s *boundary.Shape) {
 func (p *Plan) addReads(program *expression.Program, index func(name int) int) {
 	for _, r := range program.Reads() {
 		i := index(r.Name)
-		if i < 0 {
+		if i < 0 || r.Fresh {
 			continue
 		}
 		in := &p.reads[i]

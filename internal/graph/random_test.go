@@ -52,8 +52,8 @@ func TestRandomGraphsMatchOracle(t *testing.T) {
 		return
 	}
 	// The comparison is void where something hardly ever happens.
-	for _, what := range []string{"idle", "ran", "cut_off", "skipped", "failed", "no route", "emitted",
-		"emitted on change",
+	for _, what := range []string{"idle", "ran", "cut_off", "skipped", "failed", "no route", "asks of the epoch",
+		"asks and is cut off", "emitted", "emitted on change",
 		"equal event tick", "gone absent", "last good kept", "dead node", "fatal", "interrupted", "discarded",
 		"restarted", "guard waits", "guard false", "guard error",
 		"committed shuffled", "settled out of order", "failed out of order"} {
@@ -83,6 +83,7 @@ func (w *world) run(seen map[string]int) error {
 	for range 12 {
 		before, stamp := w.cache.clone(), w.stamp
 		w.arrive()
+		w.cause = causes[w.IntN(len(causes))]
 		if w.guard != nil {
 			if err := w.checkGuard(seen); err != nil {
 				return err
@@ -119,8 +120,10 @@ func (w *world) run(seen map[string]int) error {
 func (w *world) epoch(seen map[string]int) (committed bool, err error) {
 	w.number++
 	w.stamp++
-	w.oracle.history = append(w.oracle.history, oracleCut{w.number, maps.Clone(w.cache.vals), maps.Clone(w.cache.set)})
-	e := &Epoch{Number: w.number, Inputs: w.cache.inputs, Versions: w.cache.versions, Stamp: w.stamp}
+	w.oracle.history = append(w.oracle.history, oracleCut{
+		w.number, w.cause, maps.Clone(w.cache.vals), maps.Clone(w.cache.set),
+	})
+	e := &Epoch{Number: w.number, Cause: w.cause, Inputs: w.cache.inputs, Versions: w.cache.versions, Stamp: w.stamp}
 	allowed := 1000
 	if w.IntN(12) == 0 {
 		allowed = w.IntN(4)
@@ -271,6 +274,9 @@ func (w *world) count(seen map[string]int, n *oracleNode, got NodeResult, want o
 		}
 	}
 	note("no route", got.NoRoute)
+	asks := n.term.asks() || slices.ContainsFunc(n.routes, (*term).asks)
+	note("asks of the epoch", asks)
+	note("asks and is cut off", asks && got.Status == CutOff)
 	note("equal event tick", got.Status == Ran && last == want.value)
 	note("gone absent", want.ticked && want.value.kind == 0)
 	note("last good kept", got.Status == Failed && want.value.kind != 0)
@@ -280,7 +286,7 @@ func (w *world) count(seen map[string]int, n *oracleNode, got NodeResult, want o
 // checkGuard compares the guard with the oracle: over the cached inputs and the
 // committed values of the nodes.
 func (w *world) checkGuard(seen map[string]int) error {
-	e := &Epoch{Number: w.number, Inputs: w.cache.inputs, Versions: w.cache.versions}
+	e := &Epoch{Number: w.number, Cause: w.cause, Inputs: w.cache.inputs, Versions: w.cache.versions}
 	ok, waiting, failure := w.plan.GuardHolds(w.st, e)
 	look := func(name string) val {
 		if n := w.g.nodes[name]; n != nil {
@@ -288,7 +294,8 @@ func (w *world) checkGuard(seen map[string]int) error {
 		}
 		return w.cache.vals[name]
 	}
-	v, fail := w.guard.eval(w.number, look)
+	fresh := func(name string) bool { return w.cache.set[name] }
+	v, fail := w.guard.eval(moment{epoch: w.number, cause: w.cause, look: look, fresh: fresh})
 	want := cmp.Or(fail, strconv.FormatBool(v == num(1)))
 	got := strconv.FormatBool(ok)
 	switch {

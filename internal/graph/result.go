@@ -17,6 +17,8 @@ type Epoch struct {
 	Number int64
 	// Now is engine time, now() in expressions, constant throughout (M20).
 	Now time.Time
+	// Cause is cause() in expressions: why the epoch runs.
+	Cause string
 	// Key is the epoch's key; absent in an unkeyed graph, where `key` reads as null.
 	Key boundary.Value
 	// Inputs are the values by input; absent for an input that has not arrived.
@@ -181,7 +183,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 	clear(r.stepped)
 	clear(r.status)
 	p.giveMemories(st)
-	r.env.Now, r.env.Epoch = e.Now, e.Number
+	r.env.Now, r.env.Epoch, r.env.Cause = e.Now, e.Number, e.Cause
 	copy(r.env.Values, e.Inputs)
 	copy(r.values, st.cells[:len(p.nodes)])
 	r.env.Values[len(r.env.Values)-1] = keyValue(e)
@@ -204,10 +206,28 @@ func (r *Result) begin(st *State, e *Epoch) {
 	if r.fresh != nil {
 		r.due.Add(*r.fresh)
 	}
+	if p.always != nil {
+		r.due.Add(p.always)
+		p.arrivals(st, e, r.env.Fresh)
+	}
 	if e.Clock != nil {
 		clear(r.nanos)
 		r.now = e.Clock()
 	}
+}
+
+// arrivals fills in what fresh() is of the inputs: that no committed epoch has seen the value.
+// The rest of the list, the nodes, is cleared.
+func (p *Plan) arrivals(st *State, e *Epoch, fresh []bool) {
+	clear(fresh)
+	for i := range p.inputs {
+		fresh[i] = p.arrived(st, e, i)
+	}
+}
+
+func (p *Plan) arrived(st *State, e *Epoch, i int) bool {
+	version := e.Versions[i]
+	return version > st.stamp && !e.Inputs[i].IsAbsent() && !(version == 1 && p.inputs[i].Default)
 }
 
 // fit makes room for a plan's nodes.
@@ -226,6 +246,9 @@ func (r *Result) fit(p *Plan) {
 		nanos:   make([]int64, n),
 	}
 	r.values = r.env.Values[len(p.inputs) : len(p.inputs)+n]
+	if p.always != nil {
+		r.env.Fresh = make([]bool, len(r.env.Values))
+	}
 	if p.memories > 0 {
 		r.stepped = bitset.New(n)
 	}

@@ -74,7 +74,8 @@ func (p *Plan) recovered(r *Result, done *bool) {
 	}
 	r.running = -1
 	if v := recover(); v != nil {
-		r.env = expression.Env{Values: r.env.Values, Now: r.env.Now, Epoch: r.env.Epoch}
+		r.env = expression.Env{Values: r.env.Values, Now: r.env.Now, Epoch: r.env.Epoch, Cause: r.env.Cause,
+			Fresh: r.env.Fresh}
 		p.forgetStep(r.state, i)
 		p.fail(r, i, panicOf(i, p.nodes[i].Name, v))
 		if r.clock != nil {
@@ -185,6 +186,9 @@ func (r *Result) open(s *step) bool {
 func (p *Plan) tick(r *Result, i int, v boundary.Value) {
 	r.values[i] = v
 	r.ticked.Set(i)
+	if r.env.Fresh != nil {
+		r.env.Fresh[len(p.inputs)+i] = !v.IsAbsent()
+	}
 	s := &p.steps[i]
 	for _, c := range p.links[s.firstLink:s.lastLink] {
 		r.due.Set(int(c))

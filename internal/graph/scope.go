@@ -38,15 +38,20 @@ func (n *names) compile(text string, as func(string, expression.Scope) (*express
 			used = append(used, i)
 		}
 	}
-	program, err := as(text, expression.Scope{Names: n.narrow, Clock: true, Memory: true})
+	scope := expression.Scope{Names: n.narrow, Clock: true, Memory: true, Epoch: true, Arrives: n.arrives}
+	program, err := as(text, scope)
 	for _, i := range used {
 		n.narrow[i] = expression.Name{}
 	}
 	if e, ok := errors.AsType[*expression.Error](err); ok && e.Code == expression.CodeUnknownName {
-		return as(text, expression.Scope{Names: n.all, Clock: true, Memory: true})
+		scope.Names = n.all
+		return as(text, scope)
 	}
 	return program, err
 }
+
+// arrives says that fresh() may be asked of a name: of all but `vars` and `key`.
+func (n *names) arrives(name int) bool { return name < len(n.all)-2 }
 
 func isNotWord(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 

@@ -32,28 +32,43 @@ type term struct {
 
 var errNode, errAbsent = "error", "absent"
 
-// eval is the term's value in an epoch with this number; the string is errNode or errAbsent when there is none.
-func (t *term) eval(epoch int64, look func(name string) val) (val, string) {
+// moment is what a term is evaluated in: an epoch, and what names are in it.
+type moment struct {
+	epoch int64
+	cause string
+	look  func(name string) val
+	fresh func(name string) bool
+}
+
+// eval is the term's value in an epoch; the string is errNode or errAbsent when there is none.
+func (t *term) eval(m moment) (val, string) {
 	switch t.op {
 	case "num":
 		return num(t.n), ""
 	case "epoch":
-		return num(float64(epoch)), ""
+		return num(float64(m.epoch)), ""
 	case "read", "field", "optional":
-		v := look(t.name)
+		v := m.look(t.name)
 		if v.kind == 0 && t.op == "optional" {
 			return val{kind: 'z'}, ""
 		} else if v.kind == 0 {
 			return v, errAbsent
 		}
 		return v, ""
+	case "cause":
+		return val{kind: 's', s: m.cause}, ""
+	case "fresh":
+		return truth(m.fresh(t.name)), ""
+	case "== nil", "!= nil":
+		v := m.look(t.args[0].name)
+		return truth((v.kind == 0 || v.kind == 'z') == (t.op == "== nil")), ""
 	case "??":
-		if v := look(t.args[0].name); v.kind != 0 && v.kind != 'z' {
+		if v := m.look(t.args[0].name); v.kind != 0 && v.kind != 'z' {
 			return v, ""
 		}
-		return t.args[1].eval(epoch, look)
+		return t.args[1].eval(m)
 	}
-	a, fail := t.args[0].eval(epoch, look)
+	a, fail := t.args[0].eval(m)
 	if fail != "" {
 		return a, fail
 	}
@@ -61,20 +76,20 @@ func (t *term) eval(epoch int64, look func(name string) val) (val, string) {
 	switch t.op {
 	case "?":
 		if isTrue {
-			return t.args[1].eval(epoch, look)
+			return t.args[1].eval(m)
 		}
-		return t.args[2].eval(epoch, look)
+		return t.args[2].eval(m)
 	case "&&", "||":
 		if isTrue == (t.op == "||") {
 			return a, ""
 		}
-		return t.args[1].eval(epoch, look)
+		return t.args[1].eval(m)
 	case "not":
 		return truth(!isTrue), ""
 	case "is":
 		return truth(a == val{kind: 's', s: t.s}), ""
 	}
-	b, fail := t.args[1].eval(epoch, look)
+	b, fail := t.args[1].eval(m)
 	if fail != "" {
 		return b, fail
 	}
@@ -115,13 +130,21 @@ func (t *term) plain(into []string) []string {
 		into = append(into, t.name)
 	}
 	args := t.args
-	if t.op == "??" {
+	if t.lenient() {
 		args = args[1:]
 	}
 	for _, a := range args {
 		into = a.plain(into)
 	}
 	return into
+}
+
+// lenient says that the first argument reads as null when it is absent.
+func (t *term) lenient() bool { return t.op == "??" || t.op == "== nil" || t.op == "!= nil" }
+
+// asks says that the term asks something of the epoch that no name tells.
+func (t *term) asks() bool {
+	return t != nil && (t.op == "fresh" || t.op == "cause" || slices.ContainsFunc(t.args, (*term).asks))
 }
 
 func (t *term) names(into []string) []string {
@@ -159,6 +182,12 @@ func (t *term) String() string {
 		return strconv.FormatFloat(t.n, 'g', -1, 64)
 	case "epoch":
 		return "epoch()"
+	case "cause":
+		return "cause()"
+	case "fresh":
+		return "fresh(" + t.name + ")"
+	case "== nil", "!= nil":
+		return "(" + t.args[0].String() + " " + t.op + ")"
 	case "read":
 		return t.name
 	case "field":
@@ -188,6 +217,8 @@ type termSource struct {
 	*rand.Rand
 	names []string
 	kinds map[string]int
+	// early says that the terms are of the guard: no node has run yet.
+	early bool
 }
 
 func (s *termSource) pick(kinds ...int) string {
@@ -248,7 +279,33 @@ func (s *termSource) number(depth int) *term {
 	}
 }
 
+// ask is a question about the epoch, or about whether something is there.
+func (s *termSource) ask() *term {
+	switch s.IntN(4) {
+	case 0:
+		return &term{op: "is", s: causes[s.IntN(len(causes))], args: []*term{{op: "cause"}}}
+	case 1:
+		kinds := []int{scalarInput, objectInput}
+		if !s.early {
+			kinds = append(kinds, numberNode, routeNode)
+		}
+		return &term{op: "fresh", name: s.pick(kinds...)}
+	}
+	name := s.pick(scalarInput, objectInput, numberNode, routeNode)
+	read := &term{op: "read", name: name}
+	if s.kinds[name] == objectInput {
+		read.op = "field"
+	}
+	return &term{op: []string{"== nil", "!= nil"}[s.IntN(2)], args: []*term{read}}
+}
+
+// causes are why random epochs run.
+var causes = []string{"criteria", "force"}
+
 func (s *termSource) condition(depth int) *term {
+	if s.IntN(6) == 0 {
+		return s.ask()
+	}
 	if route := s.pick(routeNode); route != "" && s.IntN(4) == 0 {
 		t := &term{op: "read", name: route}
 		if s.IntN(2) == 0 {

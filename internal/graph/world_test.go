@@ -36,6 +36,7 @@ type world struct {
 	cache  cache
 	stamp  uint64
 	number int64
+	cause  string
 	// verbose notes what happens in log.
 	verbose bool
 	log     []string
@@ -64,6 +65,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	inputs := w.makeInputs(source)
 	w.makeNodes(source)
 	w.makeOutputs(source.names)
+	source.early = true
 	if w.IntN(2) == 0 {
 		w.guard = source.condition(1)
 		w.decl.Reactor.Guard = spec.Expr{Text: w.guard.String()}

@@ -82,7 +82,7 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 		}
 	}
 	c.epoch++
-	c.prepare(c.epoch)
+	c.prepare(c.epoch, CauseWith)
 	c.ep.Aside = !replace
 	c.cfg.Plan.Run(&k.nodes, &c.ep, &c.res)
 	rec := c.record(CauseWith, true)

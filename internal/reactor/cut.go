@@ -220,7 +220,7 @@ func (c *Core) snapshot() {
 // the cut without an epoch: its events count as filtered, latest values stay in the cache.
 func (c *Core) passGuard(cause Cause) bool {
 	c.snapshot()
-	c.prepare(c.epoch + 1)
+	c.prepare(c.epoch+1, cause)
 	ok, waiting, err := c.cfg.Plan.GuardHolds(&c.cell.nodes, &c.ep)
 	switch {
 	case ok:

@@ -13,7 +13,7 @@ import (
 func (c *Core) run(cause Cause) {
 	c.snapshot()
 	c.epoch++
-	c.prepare(c.epoch)
+	c.prepare(c.epoch, cause)
 	c.begin()
 	c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
 	if err := c.res.Err; err != nil {
@@ -37,9 +37,9 @@ func (c *Core) run(cause Cause) {
 }
 
 // prepare sets up the plan's view of the epoch to come.
-func (c *Core) prepare(number int64) {
+func (c *Core) prepare(number int64, cause Cause) {
 	c.ep = graph.Epoch{
-		Number: number, Now: c.now, Inputs: c.cut.values, Versions: c.cut.versions,
+		Number: number, Now: c.now, Cause: cause.String(), Inputs: c.cut.values, Versions: c.cut.versions,
 		Stamp: c.stamp + 2, Key: c.keyValue(), Clock: c.cfg.Mono, Interrupt: c.interruption(),
 		FullRecompute: c.cfg.FullRecompute,
 	}

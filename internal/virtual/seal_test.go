@@ -68,17 +68,21 @@ func declare(r *rand.Rand) string {
 		b.WriteString("  key: k\n" + pick(r, "", "  ttl: 7s\n", "  max_keys: 2\n"))
 	}
 	b.WriteString(pick(r, "", "", "  guard: 'epoch() % 4 != 2'\n",
-		"  guard: 'len(string(a ?? 0)) % 3 != 1'\n", "  guard: 'len(string(b)) % 3 != 1'\n"))
+		"  guard: 'len(string(a ?? 0)) % 3 != 1'\n", "  guard: 'len(string(b)) % 3 != 1'\n",
+		"  guard: 'a != nil and (fresh(a) or cause() != \"criteria\")'\n"))
 	b.WriteString(pick(r, "", "  debounce: 700ms\n", "  rate_limit: 900ms\n"))
 	b.WriteString(pick(r, "", "", "  every: 500ms\n", "  every: 2s\n"))
 	b.WriteString(pick(r, "", "  max_wait: 1500ms\n", "  max_wait: 4s\n"))
 	b.WriteString(`nodes:
   row: { event: ` + pick(r, "true", "false") + `, expr: '[epoch(), now(), a ?? nil, b ?? nil]' }
+  why: { event: ` + pick(r, "true", "false") + `,
+    expr: '[fresh(a), fresh(b), fresh(late), a == nil, b != nil, cause()]' }
   size: { expr: 'len(string(a ?? 0)) + len(string(b ?? 0))' }
   smooth: { expr: 'ema(size, 3)' }
   late: { expr: 'size % 11 == 7 ? 1 / 0 : lag(size)', on_error: ` + pick(r, "fail_epoch", "skip", "dead_letter") + ` }
 outputs:
   rows: { from: row, sink: { drop: {} } }
+  whys: { from: why, sink: { drop: {} } }
   smooths: { from: smooth, sink: { drop: {} }, emit: on_change }
   lates: { from: late, sink: { drop: {} } }
 `)

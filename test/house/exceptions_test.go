@@ -26,7 +26,6 @@ var longFiles = map[string]int{
 	"internal/engine/supervision_test.go":   480,
 	"internal/expression/memory_test.go":    460,
 	"internal/expression/property_test.go":  430,
-	"internal/expression/eval/compile.go":   420,
 	"internal/live/inbox.go":                440,
 	"internal/live/simworld_test.go":        420,
 	"internal/live/writer.go":               450,

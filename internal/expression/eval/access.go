@@ -13,6 +13,7 @@ import (
 type read struct {
 	name  int // index in Scope.Names
 	plain bool
+	fresh bool // not the value is read, but whether it is fresh
 	path  []field
 	shape *boundary.Shape // nil: not bound
 	slot  int             // of path[0] in shape
@@ -179,8 +180,8 @@ func follow(e *Env, v boundary.Value, steps []step) boundary.Value {
 	return v
 }
 
-// access compiles a chain of accesses. Under lenient, the left side of ??, a
-// name that is absent makes the whole chain null.
+// access compiles a chain of accesses. Under lenient, see [compiler.lenient], a name that is
+// absent makes the whole chain null.
 func (c *compiler) access(n ast.Node, lenient bool) code {
 	base, links := c.unchain(n)
 	if id, ok := base.(*ast.IdentifierNode); ok {

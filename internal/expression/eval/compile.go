@@ -34,6 +34,7 @@ type compiler struct {
 	noFold  bool // folding met a limit and was given up
 	scratch Env  // what folding evaluates in
 	clock   bool // now() or epoch() is called
+	asks    bool // fresh() or cause() is called
 
 	memories []*Function // called so far, of those with memory
 }
@@ -188,7 +189,7 @@ func (c *compiler) binary(n *ast.BinaryNode) code {
 	case "or", "||":
 		return truthCode(or(c.operand(n.Left, "or"), c.operand(n.Right, "or")))
 	}
-	l, r := c.compile(n.Left), c.compile(n.Right)
+	l, r := c.sides(n)
 	if rel := slices.Index(relations, n.Operator); rel >= 0 {
 		return truthCode(compareNumbers(at, relation(rel), l.operand(), r.operand()))
 	}
@@ -290,37 +291,6 @@ func matches(at Site, l value, r code) truth {
 		}
 		return v
 	}
-}
-
-// coalesce is a ?? b: b when a is null.
-func (c *compiler) coalesce(n *ast.BinaryNode) code {
-	l, r := c.lenient(n.Left), c.compile(n.Right)
-	return orElse(l, r)
-}
-
-// lenient compiles the left side of ??, where a name that is absent reads as null.
-func (c *compiler) lenient(n ast.Node) code {
-	if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
-		return orElse(c.lenient(b.Left), c.lenient(b.Right))
-	}
-	if base, _ := c.unchain(n); base != nil {
-		if id, ok := base.(*ast.IdentifierNode); ok {
-			if _, local := c.local(id.Value); !local {
-				return c.access(n, true)
-			}
-		}
-	}
-	return c.compile(n)
-}
-
-func orElse(l, r code) code {
-	f, g := l.val, r.val
-	return valueCode(func(e *Env) boundary.Value {
-		if v := f(e); !v.IsNull() {
-			return v
-		}
-		return g(e)
-	})
 }
 
 // conditional is a ? b : c, and if a { b } else { c }.

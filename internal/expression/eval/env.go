@@ -36,6 +36,9 @@ type Env struct {
 	Now    time.Time        // what now() is
 	Epoch  int64            // what epoch() is
 	Rand   func() float64   // what rand() is, in [0, 1); nil where it is not allowed
+	Cause  string           // what cause() is
+	// Fresh is what fresh() is, by the index in the scope; what is beyond it is not.
+	Fresh []bool
 	// Memories are those of the program's functions with memory, as NewMemories made them.
 	Memories []Memory
 

@@ -32,6 +32,8 @@ type Function struct {
 	OnInt   func(int64) (int64, bool)
 	// Clock and Rand say what the scope has to allow.
 	Clock, Rand bool
+	// OfEpoch says that only an epoch knows the answer: fresh and cause.
+	OfEpoch bool
 	// Remember makes the memory of one call, and Step, in the place of Call, computes the
 	// result with it. Both are nil for functions that look at their arguments alone.
 	Remember func() Memory
@@ -125,8 +127,12 @@ func (f *Function) arguments(e *Env, at Site, slots, filled int, args []code, lo
 // call compiles a call of a function of the table.
 func (c *compiler) call(n ast.Node, name string, args []ast.Node) code {
 	f, at, loop := c.functions[name], c.site(n), len(c.loops) > 0
-	c.outside = c.outside || f.Clock || f.Rand
+	c.outside = c.outside || f.Clock || f.Rand || f.OfEpoch
 	c.clock = c.clock || f.Clock
+	c.asks = c.asks || f.OfEpoch
+	if name == Fresh {
+		return c.fresh(args[0].(*ast.IdentifierNode))
+	}
 	slots := c.takeSlots(len(args))
 	vals := make([]code, len(args))
 	for i, a := range args {
@@ -142,6 +148,18 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) code {
 		}))
 	}
 	return valueCode(func(e *Env) boundary.Value { return f.apply(e, at, slots, 0, vals, loop) })
+}
+
+// Fresh is the name of the function that looks at a name and not at its value.
+const Fresh = "fresh"
+
+// fresh compiles a call of it.
+func (c *compiler) fresh(id *ast.IdentifierNode) code {
+	r := &read{name: c.names[id.Value], fresh: true}
+	c.reads = append(c.reads, r)
+	return truthCode(func(e *Env) verdict {
+		return verdictOf(r.name < len(e.Fresh) && e.Fresh[r.name])
+	})
 }
 
 // IsMethodCall tells the calls that have been rewritten from methods to functions.

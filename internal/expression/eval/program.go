@@ -32,6 +32,7 @@ type Program struct {
 	width  int // how many values an Env must have
 	locals int // how many slots an evaluation needs
 	clock  bool
+	asks   bool
 	// memories are the functions with memory that are called, each with its own memory.
 	memories []*Function
 }
@@ -43,8 +44,10 @@ type Read struct {
 	// Empty when the value as a whole is used.
 	Path []string
 	// Plain reads of an absent value end the evaluation with ErrAbsent. Reads by
-	// ?. and on the left of ?? are not plain: they read null.
+	// ?., on the left of ?? and beside == nil are not plain: they read null.
 	Plain bool
+	// Fresh says that the value is not looked at, only whether it is fresh.
+	Fresh bool
 }
 
 // Compile makes a program. The error is that of an expression that rests on
@@ -57,12 +60,17 @@ func Compile(s Source) (*Program, *Error) {
 			return nil, err
 		}
 	}
-	return &Program{code: code, reads: c.reads, width: s.Width, locals: c.slots, clock: c.clock, memories: c.memories},
-		nil
+	return &Program{
+		code: code, reads: c.reads, width: s.Width, locals: c.slots, clock: c.clock, asks: c.asks, memories: c.memories,
+	}, nil
 }
 
 // UsesClock reports whether the expression calls now() or epoch().
 func (p *Program) UsesClock() bool { return p.clock }
+
+// AsksEpoch reports whether the expression calls fresh() or cause(): it asks something of the
+// epoch that no value tells.
+func (p *Program) AsksEpoch() bool { return p.asks }
 
 // Const is the value of an expression that rests on nothing; false for others.
 func (p *Program) Const() (boundary.Value, bool) {
@@ -79,9 +87,9 @@ func (p *Program) Reads() []Read {
 			path[i] = f.name
 		}
 		if !slices.ContainsFunc(reads, func(o Read) bool {
-			return o.Name == r.name && o.Plain == r.plain && slices.Equal(o.Path, path)
+			return o.Name == r.name && o.Plain == r.plain && o.Fresh == r.fresh && slices.Equal(o.Path, path)
 		}) {
-			reads = append(reads, Read{Name: r.name, Path: path, Plain: r.plain})
+			reads = append(reads, Read{Name: r.name, Path: path, Plain: r.plain, Fresh: r.fresh})
 		}
 	}
 	return reads

@@ -80,6 +80,11 @@ var clockFunctions = []eval.Function{
 	{Name: "epoch", Result: boundary.KindInt, Clock: true, Call: func(e *env, _ site, _ []value) value {
 		return boundary.Int(e.Epoch)
 	}},
+	{Name: "cause", Result: boundary.KindString, OfEpoch: true, Call: func(e *env, _ site, _ []value) value {
+		return boundary.String(e.Cause)
+	}},
+	// It is compiled apart: it looks at the name, and not at the value.
+	{Name: eval.Fresh, Result: boundary.KindBool, OfEpoch: true, Params: []eval.Kinds{eval.Anything}},
 	{Name: "rand", Result: boundary.KindFloat, Rand: true, Call: func(e *env, at site, _ []value) value {
 		if e.Rand == nil {
 			return e.Fail(at, rules.CodeInvalidArgument, "rand() has no source here")
