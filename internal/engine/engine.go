@@ -27,6 +27,7 @@ import (
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/outbound"
@@ -37,7 +38,7 @@ import (
 
 // Kinds compiles declarations and builds what they name. *builtin.Kinds implements it.
 type Kinds interface {
-	graphrun.Kinds
+	life.Kinds
 	// Parse reads and compiles a declaration; name is its file, "" when there is none. The
 	// unit is nil when there are diagnostics.
 	Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics)
@@ -119,8 +120,11 @@ func New(cfg Config) *Engine {
 	e.own = lease.New(cfg.Store, cfg.Log, cmp.Or(cfg.LeaseTTL, 3*time.Second))
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.host = &graphrun.Host{
-		Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Lease: e.own, Feeds: e.feeds, Tasks: e.group, Gate: e.epochs,
-		Careful: e.careful, Fail: cfg.Fail,
+		Host: life.Host{
+			Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Feeds: e.feeds, Gate: e.epochs, Careful: e.careful,
+			Fail: cfg.Fail,
+		},
+		Lease: e.own, Tasks: e.group,
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
 		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout,
 		Room: e.hasMemory, Closing: e.isClosing, CloseBy: e.closesBy,

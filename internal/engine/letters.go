@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -26,16 +27,16 @@ func (e *Engine) RecoveryEvents(ctx context.Context, g api.Ref, q api.Query) (ap
 }
 
 // page is a list as the store gave it, each of its items told as the wire tells it.
-func page[S, T any](items []S, next string, err error, told func(*S) T) (api.Page[T], error) {
+func page[S, T any](items []S, next string, err error, wire func(*S) T) (api.Page[T], error) {
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrBadCursor) {
-			return api.Page[T]{}, graphrun.ErrBadCursor()
+			return api.Page[T]{}, told.BadCursor()
 		}
 		return api.Page[T]{}, fmt.Errorf("read the store: %w", err)
 	}
 	out := api.Page[T]{Items: make([]T, len(items)), Next: next}
 	for i := range items {
-		out.Items[i] = told(&items[i])
+		out.Items[i] = wire(&items[i])
 	}
 	return out, nil
 }

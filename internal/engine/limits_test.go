@@ -43,6 +43,7 @@ func TestMemoryLimit(t *testing.T) {
 		b.push("g", "a", "1")
 		used.Store(860 << 20)
 		time.Sleep(memoryEvery)
+		synctest.Wait()
 		_, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{[]byte("2"), []byte("3")})
 		wantCode(t, err, http.StatusServiceUnavailable, "memory_full", "860 MiB")
 		_, err = b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h", 1), 0, false)

@@ -7,11 +7,11 @@
 // there is another. [Replace] puts one declaration's graph in the place of another's (M33). What
 // all graphs of a daemon share is in the [Host].
 //
-// Where to look: graph.go what there is without a run · run.go the run and its order of stopping
-// · build.go and durable.go what it is made of · accumulate.go its accumulators · standby.go
-// and away.go what a run waits for: ownership, and a store that is away · update.go and
-// maintain.go changes · operate.go commands · push.go events · summary.go, inspect.go, metrics.go
-// what is shown.
+// Where to look: graph.go what there is without a run · load.go its runs, each of which is package
+// life's · standby.go and away.go what a run waits for: ownership, and a store that is away ·
+// ledger.go how attempts are counted · update.go and reset.go changes · operate.go, stopped.go and
+// skip.go commands · push.go events · summary.go, inspect.go, metrics.go what is shown, in the words
+// of package told.
 //
 // # Concurrency
 //

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,8 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
@@ -25,16 +26,6 @@ import (
 // the graph is quarantined (M43).
 const MaxAttempts = 3
 
-var (
-	errCrashLoop = errors.New("crash loop")
-	// errExhausted ends a run whose accumulator was given up.
-	errExhausted = errors.New("an accumulator was given up")
-	// errAbandoned stands for what is not known of a run that would not stop.
-	errAbandoned = errors.New("the run was abandoned")
-	// errCold ends a run whose accumulators were not healthy in time (on_warm_timeout: fail).
-	errCold = errors.New("the accumulators were not healthy within warm_timeout")
-)
-
 // Graph is one graph: what outlives its runs.
 type Graph struct {
 	host *Host
@@ -44,14 +35,13 @@ type Graph struct {
 	// mailboxes take pushes whether a run is on or not, per accumulator.
 	mailboxes []*pump.Mailbox
 	hub       *watch.Hub
-	rates     rates
-	restarts  *restarts
+	restarts  *told.Restarts
 	routing   atomic.Pointer[[]reactor.Route] // of the last run; nil before the first
 	expired   atomic.Int64                    // dead letters that retention removed since the start
 	operator  *supervisor.Restarter
 
 	mu      sync.Mutex
-	run     *run // the run in progress, or nil
+	run     *life.Run // the run in progress, or nil
 	last    api.GraphSummary
 	health  reactor.Health // while there is no run
 	reason  *api.Reason
@@ -80,7 +70,7 @@ func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 	ref := api.Ref{Tenant: d.Tenant, Name: d.Graph}
 	g := &Graph{
 		host: h, ref: ref, decl: d, unit: unit, health: reactor.HealthStarting,
-		hub: watch.NewHub(ref), operator: supervisor.NewRestarter(), restarts: newRestarts(),
+		hub: watch.NewHub(ref), operator: supervisor.NewRestarter(), restarts: new(told.Restarts),
 	}
 	if unit != nil {
 		for range unit.Programs {
@@ -240,23 +230,15 @@ func (g *Graph) StopError() error {
 	return g.failure
 }
 
-// corrupt says that what the graph has persisted cannot be read: the reactor does not
-// understand it, or the store says that it is damaged.
-func corrupt(err error) bool {
-	return errors.Is(err, reactor.ErrCorrupt) || errors.Is(err, checkpoint.ErrCorrupt)
-}
-
 // classify judges how a run ended.
 func classify(err error) supervisor.Verdict {
 	switch {
-	case errors.Is(err, errCrashLoop), corrupt(err), errors.Is(err, errExhausted), errors.Is(err, errCold):
+	case errors.Is(err, told.ErrCrashLoop), told.Corrupt(err), errors.Is(err, told.ErrExhausted),
+		errors.Is(err, told.ErrCold):
 		return supervisor.Permanent
 	}
 	return supervisor.Restart
 }
-
-// supervisedAfter stands in a health reason between the restart to come and its cause.
-const supervisedAfter = " after: "
 
 // supervised records what the supervisor does, and shows it as the graph's health.
 func (g *Graph) supervised(ev supervisor.Event) {
@@ -267,18 +249,18 @@ func (g *Graph) supervised(ev supervisor.Event) {
 	switch ev.Kind {
 	case supervisor.EventWaiting:
 		g.setHealth(reactor.HealthStarting, cmp.Or(checkpoint.Ailment(ev.Err), "restarting"),
-			fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
+			told.Restarting(&ev, reason))
 	case supervisor.EventGaveUp:
-		g.setHealth(reactor.HealthFailed, failureCode(ev.Err), reason+"; fix the cause, then restart the graph")
+		g.setHealth(reactor.HealthFailed, told.FailureCode(ev.Err), reason+"; fix the cause, then restart the graph")
 	}
 	if ev.Kind != supervisor.EventWaiting {
-		g.restarts.count("", &ev)
+		g.restarts.Count("", &ev)
 		g.host.Log.Warn("graph supervised", "graph", g.ref.Name, "kind", string(ev.Kind), "attempt", ev.Attempt,
 			"delay", ev.Delay, "err", ev.Err)
 	}
 	if ev.Durable() {
 		rec := ev.Record(g.ref.Name, g.incarnation())
-		if ev.Kind == supervisor.EventGaveUp && errors.Is(ev.Err, errCrashLoop) {
+		if ev.Kind == supervisor.EventGaveUp && errors.Is(ev.Err, told.ErrCrashLoop) {
 			rec.Kind = "quarantined"
 		}
 		if caught := new(accumulator.PanicError); errors.As(ev.Err, &caught) {
@@ -288,26 +270,11 @@ func (g *Graph) supervised(ev supervisor.Event) {
 	}
 }
 
-// failureCode is the health reason of a graph that was given up.
-func failureCode(err error) string {
-	switch {
-	case errors.Is(err, errCrashLoop):
-		return "crash_loop"
-	case corrupt(err):
-		return "checkpoint_corrupt"
-	case errors.Is(err, errExhausted):
-		return "accumulator_failed"
-	case errors.Is(err, errCold):
-		return "warm_timeout"
-	}
-	return "restarts_exhausted"
-}
-
 // ID is the graph in the store.
 func (g *Graph) ID() checkpoint.ID { return checkpoint.ID{Tenant: g.ref.Tenant, Graph: g.ref.Name} }
 
 // running is the run in progress, or a refusal that names the graph's state.
-func (g *Graph) running() (*run, error) {
+func (g *Graph) running() (*life.Run, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.run != nil {
@@ -323,17 +290,11 @@ func (g *Graph) running() (*run, error) {
 	return nil, &api.Error{Status: 409, Code: "graph_not_running", Detail: detail}
 }
 
-func (g *Graph) setRun(r *run) {
-	g.mu.Lock()
-	g.run = r
-	g.mu.Unlock()
-}
-
 func (g *Graph) incarnation() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.run != nil {
-		return g.run.head.Incarnation
+		return g.run.Head.Incarnation
 	}
 	return g.last.Incarnation
 }

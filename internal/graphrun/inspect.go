@@ -4,25 +4,32 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/watch"
 )
 
-// rawJSON encodes what is known to be encodable: decoded documents.
-func rawJSON(v any) json.RawMessage {
-	data, err := json.Marshal(v)
+// Accumulator is one input with what it expects and hands over.
+func (g *Graph) Accumulator(ctx context.Context, name string) (api.AccumulatorDetail, error) {
+	i, err := g.accumulator(name)
 	if err != nil {
-		return json.RawMessage("null")
+		return api.AccumulatorDetail{}, err
 	}
-	return data
+	d := api.AccumulatorDetail{BoundaryType: g.unit.Programs[i].Type().String()}
+	if a := &g.unit.Spec.Accumulators[i]; a.Schema != nil {
+		d.Schema = told.JSON(a.Schema)
+	}
+	for _, s := range g.Summary(ctx).Accumulators {
+		if s.Name == name {
+			d.AccumulatorSummary = s
+		}
+	}
+	return d, nil
 }
 
 // Plan is the graph's compiled plan.
@@ -41,33 +48,41 @@ func (g *Graph) State(ctx context.Context, key string) (api.State, error) {
 	if err != nil {
 		return api.State{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, busyAfter)
+	ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
 	defer cancel()
 	var st reactor.State
 	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
 		var err error
-		if looked := r.Look(ctx, func(c *reactor.Core, _ time.Time) { st, err = c.GetState(or(c, k)) }); looked != nil {
+		looked := r.Look(ctx, func(c *reactor.Core, _ time.Time) { st, err = c.GetState(told.Or(c, k)) })
+		if looked != nil {
 			return looked
 		}
 		return err
 	})
 	if err != nil {
-		return api.State{}, lookUp(err, k)
+		return api.State{}, told.LookUp(err, k)
 	}
-	return watch.StateOf(r.reactor.Core.Config(), &st), nil
+	return watch.StateOf(r.Reactor.Core.Config(), &st), nil
 }
 
-// maxPage bounds a page of any list.
-const maxPage = 1000
-
-func pageSize(q api.Query) int {
-	switch {
-	case q.Limit <= 0:
-		return 50
-	case q.Limit > maxPage:
-		return maxPage
+// key reads the key of a request.
+func (g *Graph) key(text string, must bool) (boundary.Key, error) {
+	if g.unit == nil {
+		_, err := g.running()
+		return "", err
 	}
-	return q.Limit
+	return told.Key(g.unit.Spec.KeyParts(), text, must)
+}
+
+// history is the graph's epochs, those of the run in progress too.
+func (g *Graph) history() *told.History {
+	h := &told.History{Store: g.host.Store, ID: g.ID()}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.run != nil {
+		h.Reactor, h.Incarnation = g.run.Reactor, g.run.Head.Incarnation
+	}
+	return h
 }
 
 // Firings lists the newest epochs: those in memory first, older ones from the store.
@@ -76,136 +91,12 @@ func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing],
 	if err != nil {
 		return api.Page[api.Firing]{}, err
 	}
-	records, err := g.records(ctx, q.Before, key, pageSize(q))
-	if err != nil {
-		return api.Page[api.Firing]{}, err
-	}
-	page := api.Page[api.Firing]{Items: []api.Firing{}}
-	for _, data := range records {
-		var f api.Firing
-		if err := json.Unmarshal(data, &f); err != nil {
-			return page, fmt.Errorf("read a firing record: %w", err)
-		}
-		page.Items = append(page.Items, f)
-	}
-	if n := len(page.Items); n == pageSize(q) {
-		page.Next = g.firingCursor(page.Items[n-1].Incarnation, page.Items[n-1].Epoch)
-	}
-	return page, nil
-}
-
-// firingCursor is where the page that begins before a record goes on.
-func (g *Graph) firingCursor(incarnation, epoch int64) string {
-	return checkpoint.FiringCursor(checkpoint.FiringPlace{Shard: g.ID().Shard, Incarnation: incarnation, Epoch: epoch})
-}
-
-// records is the JSON of up to n firing records before a cursor, newest first: of all keys,
-// or of one.
-func (g *Graph) records(ctx context.Context, before string, key boundary.Key, n int) ([][]byte, error) {
-	var out [][]byte
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
-	inMemory := r != nil
-	if before != "" {
-		place, err := checkpoint.ParseFiringCursor(before)
-		if err != nil {
-			return nil, ErrBadCursor()
-		}
-		inMemory = inMemory && place.Incarnation == r.head.Incarnation
-		if inMemory {
-			out, err = r.newest(ctx, place.Epoch, &key, n)
-			if err != nil {
-				return nil, err
-			}
-		}
-	} else if inMemory {
-		var err error
-		if out, err = r.newest(ctx, 1<<62, &key, n); err != nil {
-			return nil, err
-		}
-	}
-	if len(out) == n {
-		return out, nil
-	}
-	if len(out) > 0 {
-		var last api.Firing
-		if err := json.Unmarshal(out[len(out)-1], &last); err != nil {
-			return nil, fmt.Errorf("read a firing record: %w", err)
-		}
-		before = g.firingCursor(last.Incarnation, last.Epoch)
-	}
-	stored, _, err := g.host.Store.Firings(ctx, g.ID(), checkpoint.Query{
-		Limit: n - len(out), Before: before, Key: string(key),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the history: %w", err)
-	}
-	for i := range stored {
-		out = append(out, stored[i].Data)
-	}
-	return out, nil
-}
-
-// newest is up to n records of this run with an epoch below before, newest first: of all
-// keys, or of one, which it completes as a look at the keys there are tells.
-func (r *run) newest(ctx context.Context, before int64, key *boundary.Key, n int) ([][]byte, error) {
-	var records []*reactor.Record
-	ctx, cancel := context.WithTimeout(ctx, busyAfter)
-	defer cancel()
-	err := r.reactor.Look(ctx, func(c *reactor.Core, _ time.Time) {
-		*key = or(c, *key)
-		c.RecordsBefore(before, *key, n, func(rec *reactor.Record) { records = append(records, rec.Clone()) })
-	})
-	if err != nil && !errors.Is(err, live.ErrStopped) {
-		return nil, r.g.refusal(err)
-	}
-	cfg := r.reactor.Core.Config()
-	out := make([][]byte, len(records))
-	for i, rec := range records {
-		out[i] = cfg.AppendRecord(nil, rec)
-	}
-	return out, nil
+	return g.history().Page(ctx, q, key)
 }
 
 // Firing is one epoch in full, of the newest incarnation that has it.
 func (g *Graph) Firing(ctx context.Context, epoch int64) (api.FiringDetail, error) {
-	var data []byte
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
-	if r != nil {
-		found, err := r.newest(ctx, epoch+1, new(boundary.Key), 1)
-		if err != nil {
-			return api.FiringDetail{}, err
-		}
-		if len(found) == 1 {
-			data = found[0]
-		}
-	}
-	var d api.FiringDetail
-	if data != nil {
-		if err := json.Unmarshal(data, &d); err != nil {
-			return d, fmt.Errorf("read a firing record: %w", err)
-		}
-		if d.Epoch == epoch {
-			return d, nil
-		}
-	}
-	f, err := g.host.Store.Firing(ctx, g.ID(), epoch)
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		return d, &api.Error{Status: http.StatusNotFound, Code: "firing_not_found",
-			Detail: fmt.Sprintf(
-				"there is no record of epoch %d: it has not run, or has left the history (history.keep)", epoch)}
-	}
-	if err != nil {
-		return d, fmt.Errorf("read the history: %w", err)
-	}
-	d = api.FiringDetail{}
-	if err := json.Unmarshal(f.Data, &d); err != nil {
-		return d, fmt.Errorf("read a firing record: %w", err)
-	}
-	return d, nil
+	return g.history().Epoch(ctx, epoch)
 }
 
 // Watch attaches a watcher, between two epochs where the graph runs.
@@ -214,9 +105,9 @@ func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
 	r := g.run
 	g.mu.Unlock()
 	if r != nil {
-		ctx, cancel := context.WithTimeout(ctx, busyAfter)
+		ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
 		defer cancel()
-		if r.reactor.Look(ctx, func(c *reactor.Core, now time.Time) { g.hub.AttachLive(c, now, q) }) == nil {
+		if r.Reactor.Look(ctx, func(c *reactor.Core, now time.Time) { g.hub.AttachLive(c, now, q) }) == nil {
 			return
 		}
 	}
@@ -232,4 +123,24 @@ func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at watch.Place) 
 		})
 	})
 	return err
+}
+
+// FlushLetters has dead letters that are still in memory checkpointed.
+func (g *Graph) FlushLetters(ctx context.Context) error {
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	if r.Reactor.View().DeadLetters == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
+	defer cancel()
+	_, err := r.Reactor.Durable(ctx)
+	if err != nil && !errors.Is(err, live.ErrStopped) {
+		return told.NotDurable(err)
+	}
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/graphrun/told"
 )
 
 // survived keeps in mind that a run has ended and the process lives: the crash ledger is for
@@ -47,29 +47,7 @@ func quarantined(head *checkpoint.Head) error {
 	}
 	return fmt.Errorf("%w: epoch %d was tried %d times after a crash, and each time the process or the reactor died "+
 		"before it was done",
-		errCrashLoop, head.Epoch+1, head.Attempts)
-}
-
-// replay runs the journal on core. After a crash that is noted in the ledger as an epoch is:
-// an entry that takes the process down is not replayed for ever.
-func (g *Graph) replay(ctx context.Context, replay *reactor.Replayer, head *checkpoint.Head) error {
-	store := g.host.Store
-	if replay.After() == head.Journal {
-		return nil
-	}
-	if !head.Clean {
-		if _, err := store.Attempt(ctx, g.ID(), head.Fence, head.Epoch+1); err != nil {
-			return fmt.Errorf("note the replay in the crash ledger: %w", err)
-		}
-	}
-	err := store.ReadJournal(ctx, g.ID(), replay.After(), func(e checkpoint.JournalEntry) error {
-		g.host.Fail.Hit("replay")
-		return replay.Entry(e)
-	})
-	if !head.Clean && err == nil {
-		err = store.Absolve(ctx, g.ID(), head.Fence, head.Fence)
-	}
-	return err
+		told.ErrCrashLoop, head.Epoch+1, head.Attempts)
 }
 
 // maxUnrecorded bounds the recovery events that wait for the store: some per graph and outage.

@@ -12,6 +12,8 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -20,53 +22,27 @@ import (
 const commandTimeout = 30 * time.Second
 
 // command has the graph's reactor carry something out, within the caller's time.
-func (g *Graph) command(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (*run, error) {
+func (g *Graph) command(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (*life.Run, error) {
 	r, err := g.running()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	return r, g.refusal(do(ctx, r.reactor))
+	return r, told.Refusal(do(ctx, r.Reactor))
 }
 
 // shown is the summary with what a command has just changed, as soon as the reactor says so.
-func (g *Graph) shown(ctx context.Context, r *run) api.GraphSummary {
-	r.refresh(ctx)
+func (g *Graph) shown(ctx context.Context, r *life.Run) api.GraphSummary {
+	refresh(ctx, r)
 	return g.Summary(ctx)
 }
 
 // refresh has the reactor say how it stands, so that whoever asks after a command sees it done.
-func (r *run) refresh(ctx context.Context) {
+func refresh(ctx context.Context, r *life.Run) {
 	ctx, cancel := context.WithTimeout(ctx, takeEffect)
 	defer cancel()
-	_, _ = r.reactor.Refresh(ctx) // without an answer, what it said last is the newest there is
-}
-
-// refusal turns a reactor's error into the control plane's.
-func (g *Graph) refusal(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, reactor.ErrState):
-		return &api.Error{
-			Status: http.StatusConflict, Code: "state_forbids",
-			Detail: "the graph's state forbids this command; see its health",
-		}
-	case errors.Is(err, reactor.ErrNotPaused):
-		return &api.Error{Status: http.StatusConflict, Code: "not_paused", Detail: err.Error()}
-	case errors.Is(err, live.ErrStopped):
-		return &api.Error{
-			Status: http.StatusConflict, Code: "graph_not_running",
-			Detail: "the graph has just stopped; look at its health",
-		}
-	case errors.Is(err, context.DeadlineExceeded):
-		return &api.Error{
-			Status: http.StatusGatewayTimeout, Code: "command_timeout",
-			Detail: "the graph did not come to an epoch boundary in time; try again, or look at its health",
-		}
-	}
-	return err
+	_, _ = r.Reactor.Refresh(ctx) // without an answer, what it said last is the newest there is
 }
 
 // Fire runs one epoch on command (M11).
@@ -98,9 +74,9 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 		return err
 	})
 	if err != nil {
-		return api.FireResult{}, lookUp(err, key)
+		return api.FireResult{}, told.LookUp(err, key)
 	}
-	r.refresh(ctx)
+	refresh(ctx, r)
 	out := api.FireResult{
 		Epoch: res.Epoch, OK: res.Err == "", Cause: res.Cause.String(), Outputs: map[string]json.RawMessage{},
 	}
@@ -198,18 +174,10 @@ func (g *Graph) durably(ctx context.Context, do func(ctx context.Context, r *liv
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	if _, err := r.reactor.Durable(ctx); err != nil {
-		return api.GraphSummary{}, g.notDurable(err)
+	if _, err := r.Reactor.Durable(ctx); err != nil {
+		return api.GraphSummary{}, told.NotDurable(err)
 	}
 	return g.shown(ctx, r), nil
-}
-
-func (g *Graph) notDurable(err error) error {
-	if errors.Is(err, live.ErrStopped) || errors.Is(err, context.DeadlineExceeded) {
-		return g.refusal(err)
-	}
-	return &api.Error{Status: http.StatusServiceUnavailable, Code: "not_durable",
-		Detail: "it is in effect, but the checkpoint could not be written, so a crash would undo it: " + err.Error()}
 }
 
 // Step runs up to n epochs by the normal criteria while paused.
@@ -234,9 +202,9 @@ func (g *Graph) Checkpoint(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	epoch, err := r.reactor.Durable(ctx)
+	epoch, err := r.Reactor.Durable(ctx)
 	if err != nil {
-		return 0, g.notDurable(err)
+		return 0, told.NotDurable(err)
 	}
 	return epoch, nil
 }
@@ -249,15 +217,15 @@ func (g *Graph) Drain(ctx context.Context) (api.GraphSummary, error) {
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	switch err := r.reactor.Rest(ctx); {
+	switch err := r.Reactor.Rest(ctx); {
 	case errors.Is(err, context.DeadlineExceeded):
 		return api.GraphSummary{}, &api.Error{Status: http.StatusGatewayTimeout, Code: "drain_timeout",
 			Detail: "there was still work to do when the time was up; see depth and pending"}
 	case err != nil:
-		return api.GraphSummary{}, g.refusal(err)
+		return api.GraphSummary{}, told.Refusal(err)
 	}
-	if _, err := r.reactor.Durable(ctx); err != nil {
-		return api.GraphSummary{}, g.notDurable(err)
+	if _, err := r.Reactor.Durable(ctx); err != nil {
+		return api.GraphSummary{}, told.NotDurable(err)
 	}
 	return g.shown(ctx, r), nil
 }
@@ -285,7 +253,7 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	r.accs[i].operator.Restart()
+	r.Restart(i)
 	return g.after(ctx, func(s *api.GraphSummary) bool {
 		h := accumulator.Health(s.Accumulators[i].Health)
 		return h.Healthy() || h == accumulator.Stopped

@@ -8,11 +8,17 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 )
+
+// journalShare is the part of a caller's time, one in so many, that is kept for the journal:
+// an event that was let in at the last moment could not be told to be durable otherwise.
+const journalShare = 4
 
 // Push hands events to an accumulator and waits until they are folded and the reactor has
 // them. The mailbox outlives restarts: while the accumulator is being restarted it waits.
@@ -85,7 +91,8 @@ func (g *Graph) refusesPushes(i, events int) error {
 	}
 	g.mailboxes[i].Reject(events)
 	return &api.Error{Status: http.StatusConflict, Code: "graph_failed",
-		Detail: fmt.Sprintf("graph %s has failed and takes no events: %s", g.ref.Name, detail(why, "see its health"))}
+		Detail: fmt.Sprintf("graph %s has failed and takes no events: %s", g.ref.Name,
+			told.Cause(why, "see its health"))}
 }
 
 // RejectBody counts one event for a body that could not be parsed (M42).
@@ -95,5 +102,55 @@ func (g *Graph) RejectBody(name string) error {
 		return err
 	}
 	g.mailboxes[i].Reject(1)
+	return nil
+}
+
+// timeToEnter is the part of a push's time in which its events must be let in, so that a journaled
+// graph has some left to make them durable.
+func (g *Graph) timeToEnter(ctx context.Context) (context.Context, context.CancelFunc) {
+	by, bounded := ctx.Deadline()
+	if !bounded || g.unit.Spec.Durability.Mode != "journal" {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, by.Add(-time.Until(by)/journalShare))
+}
+
+// awaitDurable waits until the handoffs of a push are in the journal, and reports whether
+// they are there to stay. It takes no longer than the caller has.
+func (g *Graph) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) (bool, error) {
+	if len(tickets) == 0 {
+		return false, nil
+	}
+	by, bounded := ctx.Deadline()
+	if !bounded {
+		by = time.Now().Add(g.host.PushTimeout)
+	}
+	// Who has gone does not end it: what is in is in, and an Idempotency-Key may ask for the answer.
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), by)
+	defer cancel()
+	for _, wait := range tickets {
+		if err := wait(ctx); err != nil {
+			why := ""
+			if reason := g.unwritable(); reason != nil {
+				why = " (" + reason.Code + ": " + reason.Detail + ")"
+			}
+			return false, &api.Error{Status: 503, Code: "not_durable",
+				Detail: "the events were taken, but the journal could not be written in time" + why +
+					", so a crash may " +
+					"undo it: push them again with the same Idempotency-Key, or look at the graph's counters"}
+		}
+	}
+	return g.host.Store.Kind() != "memory", nil
+}
+
+// unwritable says why the graph's store takes nothing; nil when it does, as far as is known.
+func (g *Graph) unwritable() *api.Reason {
+	r, err := g.running()
+	if err != nil {
+		return nil
+	}
+	if p := r.Reactor.View().Persist; p.Code != "" {
+		return &api.Reason{Code: p.Code, Detail: p.Detail}
+	}
 	return nil
 }

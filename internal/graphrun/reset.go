@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -104,7 +105,7 @@ func (g *Graph) Rewind(ctx context.Context, name, position, confirm, by string) 
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	err = r.goOn(ctx, i, to, "rewound", func(from []boundary.Position) string {
+	err = g.goOn(ctx, r, i, to, "rewound", func(from []boundary.Position) string {
 		return fmt.Sprintf("%s had it go on from %s instead of %s", by, orStart(to), orStart(from))
 	})
 	if err != nil {
@@ -119,7 +120,7 @@ func orStart(ps []boundary.Position) string {
 	if len(ps) == 0 {
 		return "the start"
 	}
-	return describePositions(ps)
+	return told.Positions(ps)
 }
 
 // seek asks an accumulator's source what a position means.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -19,7 +21,7 @@ const yieldTimeout = 2 * time.Second
 // once is one run of the graph under its supervisor: nil when it was stopped, an error
 // when it is to be rebuilt.
 func (g *Graph) once(ctx context.Context, _ int) error {
-	var r *run
+	var r *life.Run
 	var err error
 	away := &away{}
 	for {
@@ -32,8 +34,8 @@ func (g *Graph) once(ctx context.Context, _ int) error {
 			return err
 		}
 		began := time.Now()
-		err = r.live(ctx, t)
-		g.survived(r.head.Fence, err)
+		err = g.live(ctx, r)
+		g.survived(r.Head.Fence, err)
 		if ctx.Err() != nil {
 			break
 		}
@@ -46,7 +48,7 @@ func (g *Graph) once(ctx context.Context, _ int) error {
 			break
 		}
 		g.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", g.ref.Name,
-			"tenant", g.ref.Tenant, "epoch", r.reactor.Core.Epoch())
+			"tenant", g.ref.Tenant, "epoch", r.Reactor.Core.Epoch())
 	}
 	if err == nil && ctx.Err() != nil {
 		g.yield()
@@ -63,7 +65,7 @@ func (g *Graph) once(ctx context.Context, _ int) error {
 
 // take waits until this daemon may run the graph and makes a run of it, under the term that
 // ends it. Both are nil when ctx is done.
-func (g *Graph) take(ctx context.Context, away *away) (*run, *lease.Term, error) {
+func (g *Graph) take(ctx context.Context, away *away) (*life.Run, *lease.Term, error) {
 	for {
 		t := g.stand(ctx)
 		if t == nil {
@@ -105,7 +107,7 @@ func (g *Graph) setOwner(owner string) {
 func (g *Graph) standbyError(status int) error {
 	e := &api.Error{
 		Status: status, Code: "graph_standby", Detail: fmt.Sprintf("graph %s stands by here: %s", g.ref.Name,
-			detail(g.reason, "")),
+			told.Cause(g.reason, "")),
 	}
 	if g.owner != "" {
 		e.Extra = map[string]any{"owner": g.owner}

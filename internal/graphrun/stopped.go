@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -35,7 +36,7 @@ func (g *Graph) setStopped(ctx context.Context, part api.Part, by string, stop b
 		"accumulator", part.Accumulator, "output", part.Output, "stop", stop, "by", by)
 	then := func() {}
 	if !p.Output {
-		then = func() { r.obey(p.Index, stop) }
+		then = func() { r.Obey(p.Index, stop) }
 	}
 	sum, err := g.durably(ctx, func(ctx context.Context, reacting *live.Reactor) error {
 		if stop {
@@ -51,20 +52,8 @@ func (g *Graph) setStopped(ctx context.Context, part api.Part, by string, stop b
 	}), nil
 }
 
-// obey has the mailbox and the source of an input do what the core says of it. The
-// accumulator begins anew, with its source or without: what is pushed is refused and counted
-// by one that has none. It does not block.
-func (r *run) obey(i int, stopped bool) {
-	if stopped {
-		r.g.mailboxes[i].Stop()
-	} else {
-		r.g.mailboxes[i].Start()
-	}
-	r.accs[i].operator.Restart()
-}
-
 // part finds what is to be stopped or started, or refuses.
-func (g *Graph) part(r *run, part api.Part, stop bool) (reactor.Part, error) {
+func (g *Graph) part(r *life.Run, part api.Part, stop bool) (reactor.Part, error) {
 	if part.Output == "" {
 		i, err := g.accumulator(part.Accumulator)
 		return reactor.Part{Index: i}, err
@@ -84,7 +73,7 @@ func (g *Graph) part(r *run, part api.Part, stop bool) (reactor.Part, error) {
 	case stop && g.path(i) == reactor.PathCoTransaction:
 		return reactor.Part{}, notStoppable(part.Output,
 			"its rows are part of each commit, and without them nothing could be committed; pause the graph instead")
-	case stop && r.writerOf(i) == nil:
+	case stop && r.Writer(i) == nil:
 		return reactor.Part{}, notStoppable(part.Output,
 			"it delivers nothing: its values are counted and shown to those who watch, who can leave by themselves")
 	}
@@ -94,12 +83,4 @@ func (g *Graph) part(r *run, part api.Part, stop bool) (reactor.Part, error) {
 func notStoppable(output, why string) error {
 	return &api.Error{Status: http.StatusConflict, Code: "output_not_stoppable",
 		Detail: fmt.Sprintf("output %s cannot be stopped alone: %s", output, why)}
-}
-
-// wireStopped is who has stopped a part as it stands on the wire.
-func wireStopped(s *reactor.Stopped) *api.Stopped {
-	if s == nil {
-		return nil
-	}
-	return &api.Stopped{By: s.By, Since: s.At}
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
@@ -35,7 +35,7 @@ const (
 // Changes lists what of a graph's state an update keeps and drops.
 func Changes(old, next *compile.Unit) *api.StateChange {
 	kept, dropped := compile.Split(compile.Changes(old, next))
-	return &api.StateChange{Kept: notNil(kept), Dropped: notNil(dropped)}
+	return &api.StateChange{Kept: told.List(kept), Dropped: told.List(dropped)}
 }
 
 // Replace puts next in old's place, to run until life ends. put stores the declaration; it is
@@ -91,7 +91,7 @@ func (g *Graph) Connect() {
 // Attach gives the outputs that feed other graphs by now a writer, if the graph runs.
 func (g *Graph) Attach(ctx context.Context) {
 	if r, err := g.running(); err == nil {
-		r.attach(ctx)
+		r.Attach(ctx)
 	}
 }
 
@@ -119,7 +119,7 @@ func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	switch _, err := r.reactor.Durable(ctx); {
+	switch _, err := r.Reactor.Durable(ctx); {
 	case errors.Is(err, live.ErrStopped):
 		return nil, nil // it has just failed by itself
 	case err != nil:
@@ -167,7 +167,7 @@ func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string
 	// A graph that starts and has a reason for its health has failed to, and tries again later.
 	again := s.Health == string(reactor.HealthStarting) && s.HealthReason != nil
 	if s.Health == string(reactor.HealthFailed) || s.Health == string(reactor.HealthStopped) || again {
-		return detail(s.HealthReason, s.Health), false
+		return told.Cause(s.HealthReason, s.Health), false
 	}
 	pending = s.Health == string(reactor.HealthStarting)
 	for i := range s.Accumulators {
@@ -176,20 +176,10 @@ func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string
 		case h == accumulator.Starting || h == accumulator.Connecting:
 			pending = true
 		case inTrouble(a) && !before[a.Name]:
-			return "accumulator " + a.Name + ": " + detail(a.HealthReason, a.Health), false
+			return "accumulator " + a.Name + ": " + told.Cause(a.HealthReason, a.Health), false
 		}
 	}
 	return "", pending
-}
-
-func detail(r *api.Reason, otherwise string) string {
-	if r == nil || r.Detail == "" {
-		return otherwise
-	}
-	if _, cause, ok := strings.Cut(r.Detail, supervisedAfter); ok {
-		return cause // that it would be restarted is no news of a run that is given up
-	}
-	return r.Detail
 }
 
 // letGo ends the hold of a run that has come up, of the one after it too.
@@ -199,13 +189,8 @@ func (g *Graph) letGo(ctx context.Context) {
 	r := g.run
 	g.mu.Unlock()
 	if r != nil {
-		r.letGo(ctx)
+		r.LetGo(ctx)
 	}
-}
-
-// letGo is safe to call twice. A reactor that has ended needs it no more.
-func (r *run) letGo(ctx context.Context) {
-	_ = r.reactor.Begin(ctx) // ErrStopped only
 }
 
 // isHeld says whether a run that is being built waits for letGo.
@@ -242,7 +227,7 @@ func (g *Graph) Settle(ctx context.Context) (again bool, err error) {
 	case <-swap:
 		return true, nil
 	case <-ctx.Done():
-		return false, g.refusal(context.DeadlineExceeded)
+		return false, told.Refusal(context.DeadlineExceeded)
 	}
 }
 

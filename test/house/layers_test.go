@@ -30,7 +30,7 @@ var layers = []struct {
 	{5, "internal/live"}, {5, "internal/compile"}, {5, "internal/source/"}, {5, "internal/sink/"}, {5, "internal/dal"},
 	{5, "internal/supervisor"},
 	{6, "internal/builtin"}, {6, "internal/virtual"}, {6, "internal/lease"}, {6, "internal/watch"},
-	{6, "internal/feed"},
+	{6, "internal/feed"}, {6, "internal/graphrun/told"},
 	{7, "internal/graphrun"}, {7, "internal/job"}, {7, "internal/scenario"},
 	{8, "internal/engine"},
 	{9, "internal/server"}, {9, "internal/client"}, {9, "internal/telemetry"},

@@ -31,7 +31,7 @@ func TestLockedLeaseOfAnotherCostsNoRenewal(t *testing.T) {
 		"' FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
 	if _, err := alive.RenewLease(ctx, time.Minute); err != nil || ctx.Err() != nil {
 		t.Errorf("the renewal: %v, with %v of its time", err, ctx.Err())

@@ -1,4 +1,4 @@
-package graphrun
+package told
 
 import (
 	"strings"
@@ -9,21 +9,21 @@ import (
 
 // guarantees says in one sentence per output what a user may rely on (M31). Each sentence
 // is derived from sources, durability and sink path, and backed by a test that kills the daemon.
-func (g *Graph) guarantees() map[string]string {
-	declared := g.unit.Spec
-	state, durable := g.stateGuarantee()
+func (k *Known) guarantees() map[string]string {
+	declared := k.Spec
+	state, durable := k.stateGuarantee()
 	out := make(map[string]string, len(declared.Outputs))
 	for i := range declared.Outputs {
 		o := &declared.Outputs[i]
-		stored := g.path(i) == reactor.PathOutbox
-		out[o.Name] = state + "; " + o.Sink.Target().Promise(g.deliveryGuarantee(i, durable), stored)
+		stored := k.Path(i) == reactor.PathOutbox
+		out[o.Name] = state + "; " + o.Sink.Target().Promise(k.deliveryGuarantee(i, durable), stored)
 	}
 	return out
 }
 
 // deliveryGuarantee says what a crash does to the values of output i.
-func (g *Graph) deliveryGuarantee(i int, durable bool) string {
-	path := g.path(i)
+func (k *Known) deliveryGuarantee(i int, durable bool) string {
+	path := k.Path(i)
 	switch {
 	case !durable && path == reactor.PathDirect:
 		return "values are written when their epoch ends, each once while the daemon runs"
@@ -36,7 +36,7 @@ func (g *Graph) deliveryGuarantee(i int, durable bool) string {
 		return "values are committed with the state and delivered afterwards, in order, none lost; after a crash " +
 			"some may be sent again with the same firing id, so a receiver that drops ids it has seen gets each " +
 			"value once"
-	case g.unit.Spec.Durability.Mode == "journal":
+	case k.Spec.Durability.Mode == "journal":
 		return "values are written once their epoch is in the journal, none lost; after a crash some may be written " +
 			"again with the same firing id, so a receiver that drops ids it has seen gets each value once"
 	}
@@ -45,12 +45,12 @@ func (g *Graph) deliveryGuarantee(i int, durable bool) string {
 }
 
 // stateGuarantee says what a crash does to the graph's state, and whether any of it is durable.
-func (g *Graph) stateGuarantee() (sentence string, durable bool) {
-	declared := g.unit.Spec
+func (k *Known) stateGuarantee() (sentence string, durable bool) {
+	declared := k.Spec
 	switch {
 	case declared.Durability.Mode == "none":
 		return "The graph's state is lost when the daemon stops (durability: none)", false
-	case g.host.Store.Kind() == "memory":
+	case k.Volatile:
 		return "The store is memory: everything is lost when the daemon stops", false
 	}
 	read, polled, lost := false, false, ""

@@ -1,21 +1,22 @@
-package graphrun
+package told
 
 import (
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
 
-// RateEvery is how often [Graph.Sample] is to be called: how fast a queue fills is the change of
+// RateEvery is how often [Rates.Sample] is to be called: how fast a queue fills is the change of
 // its depth in that time, whoever looks at the graph meanwhile.
 const RateEvery = time.Second
 
-// rates is how fast the graph's queues fill. It has one writer, Sample, and any number of readers.
-type rates struct {
+// Rates is how fast the queues of one run fill. It has one writer, Sample, and any number of
+// readers. The zero value is ready for use.
+type Rates struct {
 	mu   sync.Mutex
 	at   time.Time
-	run  *run // whose inputs were seen
 	seen []depth
 	full []*float64 // per input, the seconds until its queue is full; nil of one that does not fill
 }
@@ -26,27 +27,13 @@ type depth struct {
 	bytes      int64
 }
 
-// Sample takes the depths of the graph's queues; one goroutine calls it, every RateEvery.
-func (g *Graph) Sample(now time.Time) {
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
-	if r == nil {
-		return
-	}
-	g.rates.sample(r, now)
-}
-
-func (r *rates) sample(of *run, now time.Time) {
-	inputs, specs := of.reactor.View().Inputs, of.g.unit.Spec.Accumulators
+// Sample takes the depths of the run's queues; one goroutine calls it, every RateEvery.
+func (r *Rates) Sample(inputs []reactor.InputView, specs []spec.Accumulator, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.run != of {
-		r.run, r.seen, r.full = of, nil, make([]*float64, len(inputs))
-	}
 	span := now.Sub(r.at).Seconds()
 	if r.seen == nil {
-		r.seen = make([]depth, len(inputs))
+		r.seen, r.full = make([]depth, len(inputs)), make([]*float64, len(inputs))
 		span = 0
 	}
 	for i := range inputs {
@@ -78,11 +65,11 @@ func untilFull(a *spec.Accumulator, was, is depth, span float64) *float64 {
 	return full
 }
 
-// secondsToFull is what the last sample says of input i's queue.
-func (r *rates) secondsToFull(of *run, i int) *float64 {
+// SecondsToFull is what the last sample says of input i's queue.
+func (r *Rates) SecondsToFull(i int) *float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.run != of {
+	if r.full == nil {
 		return nil
 	}
 	return r.full[i]

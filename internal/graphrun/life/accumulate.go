@@ -1,4 +1,4 @@
-package graphrun
+package life
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/supervisor"
@@ -21,8 +22,8 @@ const marksPerInterval = 2
 
 // supervision is how one accumulator of the run is kept alive: restarted alone, in its
 // own time, while the reactor goes on (M35).
-func (r *run) supervision(a *accumulatorRun) supervisor.Config {
-	p := r.g.unit.Spec.Reactor.Restart
+func (r *Run) supervision(a *accumulatorRun) supervisor.Config {
+	p := r.g.Unit.Spec.Reactor.Restart
 	return supervisor.Config{
 		Name:      "accumulator/" + a.spec.Name,
 		Policy:    supervisor.Policy{Attempts: p.Attempts, Base: p.Base, Max: p.Max, Reset: p.Reset},
@@ -46,11 +47,11 @@ func classifyAccumulator(err error) supervisor.Verdict {
 
 // accumulate is one incarnation of an accumulator: it goes on from the last mark the
 // reactor has admitted.
-func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
+func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	g := r.g
 	// Taking the port makes void what an earlier incarnation may still say.
 	port := r.inbox.Port(a.index)
-	stopped, err := r.reactor.Stopped(ctx, reactor.Part{Index: a.index})
+	stopped, err := r.Reactor.Stopped(ctx, reactor.Part{Index: a.index})
 	mark, state := accumulator.Mark{}, []byte(nil)
 	if err == nil {
 		mark, state, err = r.mark(ctx, a.index)
@@ -64,22 +65,22 @@ func (r *run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	}
 	var source accumulator.Source
 	if !stopped {
-		if source, err = r.source(a); err != nil {
+		if source, err = r.Source(a.index); err != nil {
 			return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
 		}
 	}
-	program := g.unit.Programs[a.index]
+	program := g.Unit.Programs[a.index]
 	core := accumulator.NewCore(program, accumulator.Limits{})
 	if err := core.Restore(state, mark.Counters, mark.Positions); err != nil {
 		return err
 	}
-	core.Restarted(r.reactor.Clock.Now())
+	core.Restarted(r.Reactor.Clock.Now())
 	a.setLive(source)
 	defer a.setLive(nil)
 	unit := pump.New(pump.Config{
-		Name: a.spec.Name, Core: core, Source: source, Mailbox: g.mailboxes[a.index], Port: port,
-		Epochs: a.epochs, From: mark.Positions, Fail: g.host.Fail, Now: r.reactor.Clock.Now,
-		MarkEvery: max(g.unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
+		Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port,
+		Epochs: a.epochs, From: mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now,
+		MarkEvery: max(g.Unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
 	return unit.Run(ctx)
 }
@@ -97,7 +98,7 @@ func (a *accumulatorRun) liveSource() accumulator.Source {
 }
 
 // mirror tells the source that runs how far its positions are durable (M29).
-func (r *run) mirror(i int, positions []boundary.Position) {
+func (r *Run) mirror(i int, positions []boundary.Position) {
 	if s, ok := r.accs[i].liveSource().(accumulator.Mirror); ok {
 		s.Durable(positions)
 	}
@@ -113,16 +114,16 @@ func (a *accumulatorRun) lag() *int64 {
 	return nil
 }
 
-// source makes an accumulator's source, nil when its socket is all there is.
-func (r *run) source(a *accumulatorRun) (accumulator.Source, error) {
-	if graph, output, ok := a.spec.Source.Origin().Graph(); ok {
-		return r.g.host.Feeds.Source(api.Ref{Tenant: r.g.ref.Tenant, Name: graph}, output), nil
+// Source makes accumulator i's source, nil when its socket is all there is.
+func (r *Run) Source(i int) (accumulator.Source, error) {
+	if graph, output, ok := r.accs[i].spec.Source.Origin().Graph(); ok {
+		return r.g.Feeds.Source(api.Ref{Tenant: r.g.Ref.Tenant, Name: graph}, output), nil
 	}
-	return r.g.host.Kinds.Source(r.g.unit, a.index)
+	return r.g.Kinds.Source(r.g.Unit, i)
 }
 
 // accumulatorEvent shows and records what the supervisor does with an accumulator.
-func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event) {
+func (r *Run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event) {
 	g := r.g
 	reason := ""
 	if ev.Err != nil {
@@ -132,43 +133,31 @@ func (r *run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event) {
 	switch {
 	case ev.Kind == supervisor.EventWaiting:
 		r.inbox.Port(a.index).Health(accumulator.Restarting, "accumulator_restarting",
-			fmt.Sprintf("restart %d in %v"+supervisedAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), reason))
+			told.Restarting(&ev, reason))
 	case ev.Kind == supervisor.EventGaveUp && errors.As(ev.Err, &lost):
 		r.inbox.Port(a.index).Health(accumulator.Halted, "source_data_lost", lost.Error())
 	case ev.Kind == supervisor.EventGaveUp:
 		r.inbox.Port(a.index).Health(accumulator.Failed, "restarts_exhausted", reason)
-		if g.unit.Spec.Reactor.Restart.OnExhausted != "degrade" {
-			r.gaveUp <- fmt.Errorf("%w: %s: %w", errExhausted, a.spec.Name, ev.Err)
+		if g.Unit.Spec.Reactor.Restart.OnExhausted != "degrade" {
+			r.gaveUp <- fmt.Errorf("%w: %s: %w", told.ErrExhausted, a.spec.Name, ev.Err)
 		}
 	}
 	if ev.Kind != supervisor.EventWaiting {
 		a.mu.Lock()
 		a.restarts++
 		a.mu.Unlock()
-		g.restarts.count(a.spec.Name, &ev)
-		g.host.Log.Warn("accumulator supervised", "graph", g.ref.Name, "accumulator", a.spec.Name,
+		g.Restarts.Count(a.spec.Name, &ev)
+		g.Log.Warn("accumulator supervised", "graph", g.Ref.Name, "accumulator", a.spec.Name,
 			"kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
 	}
 	if ev.Durable() {
-		rec := ev.Record(g.ref.Name, r.head.Incarnation)
+		rec := ev.Record(g.Ref.Name, r.Head.Incarnation)
 		if lost != nil {
 			rec.Kind = "source_data_lost"
 		}
 		if caught := new(accumulator.PanicError); errors.As(ev.Err, &caught) {
 			rec.Stack = string(caught.Stack)
 		}
-		g.recordRecovery(rec)
+		g.Record(rec)
 	}
-}
-
-// describePositions is a list of positions for people.
-func describePositions(ps []boundary.Position) string {
-	if len(ps) == 0 {
-		return ""
-	}
-	s := ps[0].String()
-	for _, p := range ps[1:] {
-		s += "," + p.String()
-	}
-	return s
 }

@@ -1,4 +1,4 @@
-package graphrun
+package told
 
 import (
 	"encoding/json"
@@ -11,15 +11,10 @@ import (
 	"github.com/graphd/graphd/internal/reactor"
 )
 
-// key reads the key of a request, which is JSON or "": a keyed graph needs one where must
-// is set, and any other has none.
-func (g *Graph) key(text string, must bool) (boundary.Key, error) {
-	if g.unit == nil {
-		_, err := g.running()
-		return "", err
-	}
+// Key reads the key of a request to a graph whose keys have so many parts, which is JSON or "": a
+// keyed graph needs one where must is set, and any other has none.
+func Key(parts int, text string, must bool) (boundary.Key, error) {
 	given := text != "" && text != "null"
-	parts := g.unit.Spec.KeyParts()
 	switch {
 	case parts == 0 && given:
 		return "", &api.Error{
@@ -60,9 +55,9 @@ func badKey(err error) error {
 	}
 }
 
-// or is the key as a text instead, when that is the one that the core has: on the command
+// Or is the key as a text instead, when that is the one that the core has: on the command
 // line and in a URL nothing but quotes tells 7 from "7".
-func or(c *reactor.Core, key boundary.Key) boundary.Key {
+func Or(c *reactor.Core, key boundary.Key) boundary.Key {
 	if key == "" || key[0] == '"' || key[0] == '[' || c.HasKey(key) {
 		return key
 	}
@@ -78,8 +73,8 @@ func errNoKey(key string) error {
 		Extra:  map[string]any{"key": json.RawMessage(key)}}
 }
 
-// lookUp says which key it was that the graph does not have.
-func lookUp(err error, key boundary.Key) error {
+// LookUp says which key it was that the graph does not have.
+func LookUp(err error, key boundary.Key) error {
 	if errors.Is(err, reactor.ErrNoKey) {
 		return errNoKey(string(key))
 	}

@@ -1,0 +1,85 @@
+package life
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/supervisor"
+)
+
+// Routes is how each output's values leave.
+func (r *Run) Routes() []reactor.Route { return r.Reactor.Core.Config().Routes }
+
+// Abandoned says that the run would not stop, and was left to itself: its core is still somebody's.
+func (r *Run) Abandoned() bool { return r.abandoned.Load() }
+
+// LetGo ends the hold of a run that has come up. It is safe to call twice; a reactor that has
+// ended needs it no more.
+func (r *Run) LetGo(ctx context.Context) {
+	_ = r.Reactor.Begin(ctx) // ErrStopped only
+}
+
+// Restart revives accumulator i at once and with a fresh count (M36).
+func (r *Run) Restart(i int) { r.accs[i].operator.Restart() }
+
+// Obey has the mailbox and the source of an input do what the core says of it. The
+// accumulator begins anew, with its source or without: what is pushed is refused and counted
+// by one that has none. It does not block.
+func (r *Run) Obey(i int, stopped bool) {
+	if stopped {
+		r.g.Mailboxes[i].Stop()
+	} else {
+		r.g.Mailboxes[i].Start()
+	}
+	r.Restart(i)
+}
+
+// Sample takes the depths of the queues; one goroutine calls it, every told.RateEvery.
+func (r *Run) Sample(now time.Time) {
+	r.rates.Sample(r.Reactor.View().Inputs, r.g.Unit.Spec.Accumulators, now)
+}
+
+// Input is what the run knows of accumulator i beside what the reactor has published.
+func (r *Run) Input(i int) told.Input {
+	a := r.accs[i]
+	in := told.Input{Lag: a.lag(), SecondsToFull: r.rates.SecondsToFull(i)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	in.Restarts = a.restarts
+	return in
+}
+
+// Writer is output i's, nil when nothing is delivered.
+func (r *Run) Writer(i int) *live.Writer {
+	r.wmu.Lock()
+	defer r.wmu.Unlock()
+	return r.writers[i]
+}
+
+// Attach gives the outputs that feed other graphs by now a writer, while the run is on.
+// Values of epochs from then on are delivered.
+func (r *Run) Attach(ctx context.Context) {
+	r.attaching.Lock()
+	defer r.attaching.Unlock()
+	for i := range r.g.Unit.Spec.Outputs {
+		name := r.g.Unit.Spec.Outputs[i].Name
+		if r.Writer(i) != nil || !r.g.Feeds.Feeds(r.g.Ref, name) {
+			continue
+		}
+		w := r.newWriter(i, r.g.Feeds.Relay(r.g.Ref, name, nil))
+		// The group is asked on the reactor's goroutine: it does not end before the reactor has.
+		err := r.Reactor.Attach(ctx, i, w, func() {
+			r.flushed.Go(context.WithoutCancel(ctx), "output/"+name,
+				func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
+		})
+		if err != nil {
+			return // the run is ending; the next one begins with a writer
+		}
+		r.wmu.Lock()
+		r.writers[i] = w
+		r.wmu.Unlock()
+	}
+}

@@ -1,0 +1,143 @@
+package life
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/supervisor"
+)
+
+// watch looks at the core, on the reactor's goroutine: it lets the watchers see what is new, and
+// ends the run of a graph that has failed (M10).
+func (r *Run) watch(c *reactor.Core, now time.Time) (again time.Time) {
+	if r.abandoned.Load() {
+		return time.Time{}
+	}
+	if c.Health() == reactor.HealthFailed && !r.failed {
+		r.failed = true
+		_, why := c.HealthReason()
+		r.gaveUp <- fmt.Errorf("%w: %s are not healthy: %s", told.ErrCold, strings.Join(c.Degraded(), ", "), why)
+	}
+	return r.g.Hub.Look(c, now)
+}
+
+// kept passes on that epochs were kept.
+func (r *Run) kept() {
+	for _, a := range r.accs {
+		select {
+		case a.epochs <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Live runs the pieces, as children of n, until ctx ends or one of them ends the run. They stop in the order
+// of the flow: accumulators, reactor, writers (M38).
+//
+// When the term ends nothing more goes out: writers end without a flush, the reactor without
+// a checkpoint (M45).
+func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
+	g := r.g
+	sources, reactors, writers := n.NewGroup(), n.NewGroup(), n.NewGroup()
+	// The reactor and the writers end after what is before them in the flow, not with ctx.
+	after := context.WithoutCancel(ctx)
+	r.flushed = writers
+	for i := range g.Unit.Spec.Outputs {
+		if w := r.Writer(i); w != nil {
+			writers.Go(after, "output/"+g.Unit.Spec.Outputs[i].Name,
+				func(ctx context.Context, _ *supervisor.Node) error { return w.Run(ctx) })
+		}
+	}
+	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error {
+		return r.Reactor.Run(ctx)
+	})
+	if err := r.Reactor.Start(after); err != nil && !errors.Is(err, live.ErrStopped) {
+		return err
+	}
+	if r.Reactor.Hold && !g.Held() { // let go while it was being built
+		r.LetGo(after)
+	}
+	r.Attach(after) // what was linked since the sinks were opened
+	for _, a := range r.accs {
+		sources.Supervise(ctx, r.supervision(a))
+	}
+	var cause error
+	select {
+	case <-ctx.Done():
+	case <-reacting.Done():
+	case cause = <-r.gaveUp:
+	case <-r.term.Context().Done():
+		writers.Stop()
+	}
+	return r.stop(cause, sources, reactors, reacting)
+}
+
+// cutOff is how much of the time for a stop is kept for what has to be cut off: calls to a
+// store that does not answer return a moment after their time is up.
+const cutOff = 10
+
+// stop ends the pieces in the order of the flow, within one deadline.
+func (r *Run) stop(cause error, sources, reactors *supervisor.Group, reacting *supervisor.Task) error {
+	all, cancel := r.g.StopTime()
+	defer cancel()
+	by, _ := all.Deadline()
+	left := time.Until(by)
+	end, cancel := context.WithDeadline(all, by.Add(-left/cutOff))
+	defer cancel()
+	r.end = end
+	sources.Stop()
+	soon, cancel := context.WithTimeout(end, left/2)
+	defer cancel()
+	stuck := stuckOnly(sources.WaitContext(soon))
+	reacting.Stop()
+	select {
+	case <-reacting.Done():
+	case <-all.Done():
+		// It is in somebody's code, which nothing can end. Whoever runs the graph next raises the
+		// fence, so that nothing of this run is ever stored; and from here on it sends nothing out.
+		r.abandoned.Store(true)
+		r.flushed.Stop()
+		return errors.Join(cause, stuck, stuckOnly(reactors.WaitContext(all)))
+	}
+	r.flushed.Stop()
+	return errors.Join(cause, reacting.Err(), stuck, r.flushed.WaitContext(all))
+}
+
+// owned says whether what the run does may still leave it.
+func (r *Run) owned() bool { return r.term.Holds() && !r.abandoned.Load() }
+
+// stuckOnly keeps an error that names what would not stop, and drops failures that the
+// supervisor has dealt with.
+func stuckOnly(err error) error {
+	var stuck *supervisor.StuckError
+	if errors.As(err, &stuck) {
+		return err
+	}
+	return nil
+}
+
+// flush waits until the writers have delivered what is queued.
+func (r *Run) flush(ctx context.Context) {
+	if err := r.flushed.WaitContext(ctx); err != nil {
+		r.g.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.g.Ref.Name,
+			"err", err)
+	}
+}
+
+// sinkLetter keeps a message that a sink refused for good.
+func (r *Run) sinkLetter(ctx context.Context, msg *sink.Message, code, reason string) error {
+	return r.Reactor.DeadLetter(ctx, msg, code, reason)
+}
+
+// mark is where accumulator i goes on.
+func (r *Run) mark(ctx context.Context, i int) (accumulator.Mark, []byte, error) {
+	return r.Reactor.ResumePoint(ctx, i) // what was asked for on an error may be on its way still
+}

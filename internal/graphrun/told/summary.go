@@ -1,0 +1,146 @@
+package told
+
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// Known is what is known of a graph whether it runs or not.
+type Known struct {
+	Ref      api.Ref
+	Revision int64
+	Update   *api.UpdateStatus
+	Spec     *spec.Graph                   // nil when the declaration does not compile
+	Path     func(output int) reactor.Path // how an output's values leave
+	Gaps     []int64                       // per accumulator: how often it was let go on behind what was lost
+	Volatile bool                          // the store forgets everything with the process
+}
+
+// Life is what a run knows of its pieces beside what its reactor has published.
+type Life interface {
+	Input(i int) Input
+	// Writer is output i's; nil when nothing is delivered.
+	Writer(i int) *live.Writer
+}
+
+// Input is what a run knows of an accumulator.
+type Input struct {
+	Restarts      int
+	Lag           *int64   // how many events wait at the source; nil where nobody knows
+	SecondsToFull *float64 // nil of a queue that does not fill
+}
+
+// Rest is the summary of a graph without a run: what its last one has left in s, and what is
+// known all the same.
+func (k *Known) Rest(s api.GraphSummary, health string, why *api.Reason) api.GraphSummary {
+	k.identify(&s)
+	s.Health, s.HealthReason = health, why
+	return s
+}
+
+// Running is the summary of a graph whose run began with head and has published v.
+func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time.Time) api.GraphSummary {
+	sum := api.GraphSummary{
+		Instance: head.Instance, Incarnation: head.Incarnation, Health: string(v.Health),
+		HealthReason: api.ReasonOf(v.Code, v.Detail), Paused: v.Paused, PausedBy: v.PausedBy,
+		Degraded: List(v.Degraded), WaitingFor: List(v.WaitingFor),
+		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), Durability: durability(&v.Checkpoint, now),
+	}
+	k.identify(&sum)
+	if k.Spec.Keyed() {
+		sum.Keys = &api.KeysSummary{Count: v.Keys, Max: k.Spec.Reactor.MaxKeys, Evicted: v.Evicted}
+	}
+	sum.Accumulators, sum.Outputs = nil, nil
+	for i := range v.Inputs {
+		a := k.accumulator(i, &v.Inputs[i], life.Input(i), head.Incarnation)
+		sum.Accumulators = append(sum.Accumulators, a)
+		sum.Counters.Add(a.Counters)
+	}
+	for i := range k.Spec.Outputs {
+		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
+	}
+	return sum
+}
+
+// identify fills in what is known of a graph without a run.
+func (k *Known) identify(s *api.GraphSummary) {
+	s.Graph, s.Tenant, s.Revision, s.Update = k.Ref.Name, k.Ref.Tenant, k.Revision, k.Update
+	s.Degraded, s.WaitingFor = List(s.Degraded), List(s.WaitingFor)
+	if k.Spec == nil {
+		s.Accumulators, s.Outputs = []api.AccumulatorSummary{}, []api.OutputSummary{}
+		return
+	}
+	if s.Accumulators == nil {
+		for i := range k.Spec.Accumulators {
+			s.Accumulators = append(s.Accumulators, k.declared(i))
+		}
+	}
+	if s.Outputs == nil {
+		s.Outputs = []api.OutputSummary{}
+		for i := range k.Spec.Outputs {
+			o := &k.Spec.Outputs[i]
+			s.Outputs = append(s.Outputs, api.OutputSummary{
+				Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: k.Path(i).String(),
+			})
+		}
+	}
+	s.Description = k.Spec.Description
+	s.Durability.Mode = k.Spec.Durability.Mode
+	s.Guarantees = k.guarantees()
+}
+
+// declared is what is known of an accumulator before its graph has run.
+func (k *Known) declared(i int) api.AccumulatorSummary {
+	a := &k.Spec.Accumulators[i]
+	return api.AccumulatorSummary{
+		Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy,
+		Triggers: a.Triggers(&k.Spec.Reactor),
+		Health:   string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
+	}
+}
+
+func durability(cp *live.CheckpointStatus, now time.Time) api.DurabilityStatus {
+	d := api.DurabilityStatus{CheckpointEpoch: cp.Epoch}
+	if !cp.At.IsZero() {
+		age := max(0, now.Sub(cp.At).Seconds())
+		d.CheckpointAgeSeconds = &age
+	}
+	return d
+}
+
+func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnation int64) api.AccumulatorSummary {
+	s := k.declared(i)
+	s.Health, s.HealthReason, s.Dirty = string(in.Health), api.ReasonOf(in.Code, in.Detail), in.Dirty
+	s.Depth, s.DepthBytes, s.Counters = in.Depth, in.DepthBytes, api.Counters(in.Books)
+	s.Position, s.LastEventAt, s.Incarnation = Positions(in.Positions), timePtr(in.LastEventAt), incarnation
+	s.SecondsToFull, s.Restarts, s.Lag = more.SecondsToFull, more.Restarts, more.Lag
+	s.Stopped, s.Gaps = stopped(in.Stopped), k.Gaps[i]
+	return s
+}
+
+func (k *Known) output(i int, v *reactor.View, w *live.Writer) api.OutputSummary {
+	o := &k.Spec.Outputs[i]
+	s := api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: k.Path(i).String(),
+		Emitted: v.Emitted[i], Stopped: stopped(v.StoppedOutputs[i])}
+	oldest := v.HeldSince[i]
+	if w != nil {
+		st := w.Status()
+		s.Pending, s.Failed, s.Error = st.Pending, st.Failed, st.Trouble
+		if !st.Oldest.IsZero() {
+			oldest = st.Oldest
+		}
+	}
+	s.Pending += v.Held[i]
+	s.Failed += v.Refused[i]
+	if !oldest.IsZero() {
+		age := max(0, time.Since(oldest).Seconds())
+		s.OldestPendingSeconds = &age
+	}
+	return s
+}

@@ -1,0 +1,98 @@
+package told
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// List is a list that is never null on the wire.
+func List(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// JSON encodes what is known to be encodable: decoded documents.
+func JSON(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
+}
+
+func timePtr(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// stopped is who has stopped a part as it stands on the wire.
+func stopped(s *reactor.Stopped) *api.Stopped {
+	if s == nil {
+		return nil
+	}
+	return &api.Stopped{By: s.By, Since: s.At}
+}
+
+// Positions is a list of positions for people.
+func Positions(ps []boundary.Position) string {
+	if len(ps) == 0 {
+		return ""
+	}
+	s := ps[0].String()
+	for _, p := range ps[1:] {
+		s += "," + p.String()
+	}
+	return s
+}
+
+// DescribeGaps is a list of gaps for people.
+func DescribeGaps(gaps []accumulator.Gap) string {
+	if len(gaps) == 0 {
+		return "nothing is missing any more"
+	}
+	var said []string
+	for _, g := range Gaps(gaps) {
+		to, events := "nowhere", "an unknown number of events"
+		if g.To != nil {
+			to = *g.To
+		}
+		if g.Events != nil {
+			events = fmt.Sprintf("%d events", *g.Events)
+		}
+		said = append(said, fmt.Sprintf("%s to %s, %s (%s)", g.From, to, events, g.Reason))
+	}
+	return strings.Join(said, "; ")
+}
+
+// Gaps are gaps as they stand on the wire.
+func Gaps(gaps []accumulator.Gap) []api.Gap {
+	out := make([]api.Gap, len(gaps))
+	for i := range gaps {
+		g := &gaps[i]
+		stream, _, _ := strings.Cut(g.From.Stream, "#")
+		out[i] = api.Gap{Stream: stream, From: g.From.String(), Reason: g.Reason}
+		if g.Known {
+			out[i].Events = &g.Events
+		}
+		to := "start"
+		if !g.To.IsZero() {
+			to = g.To.String()
+		}
+		if g.Reason != "partition_gone" {
+			out[i].To = &to
+		}
+	}
+	return out
+}
