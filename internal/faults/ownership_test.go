@@ -39,11 +39,13 @@ type pair struct {
 	owner int
 	lived time.Duration // how long an owner has lived, for the load
 	since time.Time
+	// clocks are what they follow, if anything.
+	clocks []*clock
 }
 
-func newPair(t *testing.T, lease time.Duration) *pair {
+func newPair(t *testing.T, lease time.Duration, clocks ...*clock) *pair {
 	t.Helper()
-	d := &pair{t: t, lease: lease}
+	d := &pair{t: t, lease: lease, clocks: clocks}
 	dsn := testbed.Postgres(t)
 	for i := range d.dsns {
 		d.proxy[i], d.dsns[i] = testbed.PostgresProxy(t, dsn)
@@ -74,7 +76,11 @@ func newPair(t *testing.T, lease time.Duration) *pair {
 }
 
 func (d *pair) start(i int) {
-	d.p[i] = startWith(d.t, []string{"OUT=" + d.out(i)}, d.dirs[i], "--store", d.dsns[i], "--lease", d.lease.String())
+	env := []string{"OUT=" + d.out(i)}
+	if d.clocks != nil {
+		env = append(env, d.clocks[i].env()...)
+	}
+	d.p[i] = startWith(d.t, env, d.dirs[i], "--store", d.dsns[i], "--lease", d.lease.String())
 }
 
 // out is the file that a daemon sends to.
