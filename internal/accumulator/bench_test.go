@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/batch"
+	"github.com/graphd/graphd/internal/accumulator/state"
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -44,8 +47,8 @@ func BenchmarkCore(b *testing.B) {
 		{"passthrough", spec.Accumulator{}, []string{"bid", "ask"}},
 		{"where+emit", shapeTicks(), []string{"mid"}},
 		{"schema+where+emit", checked, []string{"mid"}},
-		{"batch", spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 100}}, nil},
-		{"state", spec.Accumulator{Kind: kindState, Config: State{Keep: 100}}, nil},
+		{"batch", spec.Accumulator{Kind: "batch", Config: batch.Declared{Size: 100}}, nil},
+		{"state", spec.Accumulator{Kind: "state", Config: state.Declared{Keep: 100}}, nil},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			core := NewCore(compile(b, c.a, c.fields...), Limits{})
@@ -77,8 +80,8 @@ func BenchmarkCore(b *testing.B) {
 // max, decoding included. A thousand keys, two thousand events a second.
 func BenchmarkWindow(b *testing.B) {
 	a := spec.Accumulator{
-		Kind: kindWindow, Time: expr("event.ts"),
-		Window: spec.Window{Size: 10 * time.Second, Every: 10 * time.Second, Late: "drop", Groups: "each",
+		Kind: "window", Time: expr("event.ts"),
+		Config: window.Declared{Size: 10 * time.Second, Every: 10 * time.Second, Late: "drop", Groups: "each",
 			Key: []spec.Expr{expr("event.symbol")},
 			Aggregate: []spec.Field{
 				field("n", "count()"), field("mean", "mean(event.bid)"), field("low", "min(event.bid)"),

@@ -6,9 +6,9 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/eventschema"
 	"github.com/graphd/graphd/internal/accumulator/fold"
-	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -25,7 +25,8 @@ type CompileOptions struct {
 	MaxEventBytes int
 	// Keys are the reactor's key, for accumulators that have none of their own.
 	Keys []spec.Expr
-	// Event is the type of the events where it is known without a schema: of late events.
+	// Event is the type of the events where it is known without a schema: of an input that another
+	// accumulator has of its own.
 	Event expression.Type
 	// Keyed says that the graph has keys.
 	Keyed bool
@@ -38,8 +39,6 @@ type CompileOptions struct {
 // immutable after [Program.Project] and may be shared by any number of Cores.
 type Program struct {
 	name          string
-	kind          string
-	maker         fold.Maker // nil: events pass through, or fall into windows
 	capacity      int
 	capacityBytes int64
 	maxEventBytes int
@@ -54,8 +53,11 @@ type Program struct {
 	emitShape *boundary.Shape       // nil: no emit mapping
 	emitWhole *expression.Program   // emit as one expression; nil: none
 
-	window  *window.Program // nil: of another kind
-	lateKey *keyProgram     // of a window's late events that are an input of their own; nil: they have none
+	folds  *fold.Program // what the kind makes of events; nil: they pass through
+	ownKey *keyProgram   // of what goes to the input that the kind has of its own; nil: it has none
+	// What the kind asks for: that facts are found of each event, the time among them, and that the
+	// event is only lent; and whether its groups' key is that of the boundaries.
+	places, timed, looksOnly, givesKey bool
 
 	eventShape *boundary.Shape // fields decoded into slots; nil: none
 	emitted    expression.Type // what one event becomes
@@ -70,7 +72,7 @@ type Program struct {
 // into a.Schema. All mistakes are reported at once; their File is the caller's to fill in.
 func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics) {
 	p := &Program{
-		name: a.Name, kind: a.Kind,
+		name:     a.Name,
 		capacity: a.Capacity, capacityBytes: a.CapacityBytes,
 		maxEventBytes: o.MaxEventBytes, vars: o.Vars, spoils: o.Spoil,
 	}
@@ -83,11 +85,6 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	}
 	event := o.Event
 	var ds spec.Diagnostics
-	p.maker, _ = a.Config.(fold.Maker)
-	if p.maker == nil && p.kind != kindPassthrough && p.kind != kindWindow {
-		err := fmt.Errorf("accumulator %q: no fold of kind %q", p.name, p.kind)
-		ds = append(ds, fold.Diagnostic(a.Pos, "not_yet_supported", err.Error()))
-	}
 	if a.Schema != nil {
 		s, err := eventschema.Compile(a.Schema)
 		if err != nil {
@@ -109,14 +106,8 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	}
 	p.emitted = event
 	ds = p.compileEmit(a, scope, ds)
-	if a.Kind == kindWindow {
-		var d spec.Diagnostics
-		p.window, d = window.Compile(a, window.Options{
-			Scope: scope, Emitted: p.emitted, Vars: p.vars, Timed: p.time != nil,
-			GivesKey: o.Keyed && len(o.Keys) == 0 && !a.Global,
-		})
-		ds = append(ds, d...)
-	}
+	p.givesKey = o.Keyed && len(o.Keys) == 0 && !a.Global
+	ds = append(ds, p.compileKind(a, scope)...)
 	if len(ds) > 0 {
 		return nil, ds
 	}
@@ -128,6 +119,35 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		return slices.ContainsFunc(x.Reads(), func(r expression.Read) bool { return r.Name == fold.NameMeta })
 	})
 	return p, nil
+}
+
+// compileKind compiles what the kind makes of events.
+func (p *Program) compileKind(a *spec.Accumulator, scope expression.Scope) (ds spec.Diagnostics) {
+	if a.Kind == kindPassthrough {
+		return nil
+	}
+	declared, ok := a.Config.(fold.Declared)
+	if !ok {
+		return spec.Diagnostics{fold.Diagnostic(a.Pos, "not_yet_supported",
+			fmt.Sprintf("accumulator %q: no fold of kind %q", p.name, a.Kind))}
+	}
+	site := fold.Site{
+		Place: fold.Place{
+			Place: kind.Place{Name: a.Name, Pos: a.KindPos, Vars: p.vars}, Accumulator: a,
+		},
+		Scope: scope, Emitted: p.emitted, Timed: p.time != nil, GivesKey: p.givesKey, MaxBytes: p.capacityBytes,
+	}
+	if site.MaxBytes <= 0 {
+		site.MaxBytes = DefaultMaxEventBytes
+	}
+	if p.folds, ds = declared.Compile(&site); len(ds) > 0 || p.folds == nil {
+		return ds
+	}
+	f := p.folds
+	p.timed = p.time != nil && declared.Folding().Time != spec.Untimed
+	p.places = p.timed || len(f.Keys)+len(f.Args)+len(f.Terms) > 0
+	p.looksOnly = f.LooksOnly
+	return nil
 }
 
 // compileEmit compiles the mapping, or the one expression, that shapes an event.
@@ -171,18 +191,18 @@ func (p *Program) expressions() (all []*expression.Program) {
 	if p.key != nil && p.key.ofEvent {
 		all = append(all, p.key.parts...)
 	}
-	if p.window != nil {
-		all = append(all, p.window.Keys()...)
+	if p.folds != nil {
+		all = append(all, p.folds.Keys...)
 	}
 	return all
 }
 
-// arguments are the expressions of a window that read an event as emit has shaped it.
+// arguments are the expressions of the kind that read an event as emit has shaped it.
 func (p *Program) arguments() []*expression.Program {
-	if p.window == nil {
+	if p.folds == nil {
 		return nil
 	}
-	return p.window.Args()
+	return slices.Concat(p.folds.Args, p.folds.Terms)
 }
 
 // Name is the accumulator's name.
@@ -190,13 +210,10 @@ func (p *Program) Name() string { return p.name }
 
 // Type is the static type of a boundary's value: what an event becomes, or a list of it.
 func (p *Program) Type() expression.Type {
-	switch p.kind {
-	case kindPassthrough:
+	if p.folds == nil {
 		return p.emitted
-	case kindWindow:
-		return p.window.Type()
 	}
-	return p.maker.Type(p.emitted)
+	return p.folds.Type
 }
 
 // HasTime reports whether event times are declared.
@@ -205,7 +222,7 @@ func (p *Program) HasTime() bool { return p.time != nil }
 // canLend says that nothing but the accumulator's own expressions look at a decoded event,
 // and that those whose values are kept take fields out of it and never the event itself.
 func (p *Program) canLend() bool {
-	if p.where == nil && p.emit == nil && p.emitWhole == nil && p.window == nil {
+	if p.where == nil && p.emit == nil && p.emitWhole == nil && !p.looksOnly {
 		return false
 	}
 	for _, x := range slices.Concat(p.emit, []*expression.Program{p.emitWhole}, p.arguments()) {
@@ -250,7 +267,7 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 			add(f)
 		}
 	}
-	if !shaped && p.kind == kindPassthrough {
+	if !shaped && p.folds == nil {
 		for _, f := range fields {
 			add(f)
 		}
@@ -277,9 +294,9 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 	p.lends = p.canLend()
 	shape := p.eventShape
 	switch {
-	case p.kind == kindWindow:
-		shape = p.window.Shape()
-	case p.kind != kindPassthrough || p.emitWhole != nil:
+	case p.folds != nil:
+		shape = p.folds.Shape
+	case p.emitWhole != nil:
 		shape = nil
 	case p.emitShape != nil:
 		shape = p.emitShape
@@ -290,9 +307,10 @@ func (p *Program) Project(fields []string, whole bool) *boundary.Shape {
 	return shape
 }
 
-// LateEvent is the static type of a window's late events: events as emit has shaped them.
-func (p *Program) LateEvent() expression.Type { return p.emitted }
+// Emitted is the static type of an event as emit has shaped it: of what goes to the input that the
+// kind has of its own.
+func (p *Program) Emitted() expression.Type { return p.emitted }
 
-// SendLate makes late the input of the window's late events. It is called before the first
-// Core is made.
-func (p *Program) SendLate(late *Program) { p.lateKey = late.key }
+// SendAside makes own the input that the kind has of its own. It is called before the first Core
+// is made.
+func (p *Program) SendAside(own *Program) { p.ownKey = own.key }

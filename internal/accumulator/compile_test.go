@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphd/graphd/internal/accumulator/batch"
+	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -95,8 +97,8 @@ func TestType(t *testing.T) {
 		{spec.Accumulator{Schema: schema}, "{bid: float}"},
 		{spec.Accumulator{Schema: schema, Emit: []spec.Field{field("x", "event.bid * 2"), field("ok", "true")}},
 			"{ok: bool, x: float}"},
-		{spec.Accumulator{Schema: schema, Kind: kindBatch, Config: Batch{Size: 1}}, "list of {bid: float}"},
-		{spec.Accumulator{Kind: kindState, Config: State{Keep: 2}, EmitExpr: expr("'a'")}, "list of string"},
+		{spec.Accumulator{Schema: schema, Kind: "batch", Config: batch.Declared{Size: 1}}, "list of {bid: float}"},
+		{spec.Accumulator{Kind: "state", Config: state.Declared{Keep: 2}, EmitExpr: expr("'a'")}, "list of string"},
 	} {
 		if got := compileOnly(t, c.a).Type().String(); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
@@ -131,7 +133,7 @@ func TestProject(t *testing.T) {
 		"emit": {spec.Accumulator{Emit: emit, Where: expr("event.bid>0")}, []string{"mid"},
 			"[ask bid symbol]", "[mid s]"},
 		"emit as one": {spec.Accumulator{EmitExpr: expr("event.x")}, []string{"a"}, "[x]", "none"},
-		"batch": {spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 2}, Where: expr("event.x > 1")},
+		"batch": {spec.Accumulator{Kind: "batch", Config: batch.Declared{Size: 2}, Where: expr("event.x > 1")},
 			[]string{"a"}, "[x]", "none"},
 		"event time": {spec.Accumulator{Time: expr("event.ts")}, nil, "[ts]", "[ts]"},
 		"checked by the schema": {spec.Accumulator{Schema: mustJSON(t, `{"properties":{"x":{"type":"string"}}}`)}, nil,

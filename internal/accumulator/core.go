@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
-	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
@@ -70,10 +69,11 @@ type Core struct {
 	changed bool                // since the last Drain
 	// ephemeral: see Ephemeral.
 	ephemeral bool
+	failures  *fold.Failures // of the fold; nil: it cannot fail
 }
 
 // FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
-func (p *Program) FlushesWithEpochs() bool { return p.maker != nil && p.maker.WithEpochs() }
+func (p *Program) FlushesWithEpochs() bool { return p.folds != nil && p.folds.WithEpochs }
 
 // EpochKept tells the Core that an epoch was kept: a batch that is flushed with epochs is
 // complete now, unless it is empty.
@@ -93,7 +93,11 @@ func NewCoreWith(p *Program, lim Limits, f fold.Fold) *Core {
 	if lim.MaxEventBytes <= 0 {
 		lim.MaxEventBytes = p.maxEventBytes
 	}
-	return &Core{p: p, lim: lim, in: newIntake(p, lim), fold: f}
+	c := &Core{p: p, lim: lim, in: newIntake(p, lim), fold: f}
+	if f, can := f.(fold.Failing); can {
+		c.failures = f.Failures()
+	}
+	return c
 }
 
 // Ephemeral says that nobody will restore what this Core does: its marks have no state,
@@ -130,8 +134,8 @@ func (c *Core) Restore(state []byte, ctr Counters, positions []boundary.Position
 // time in which nobody listened: silences count anew, and what is due stays due. Under virtual time
 // no time passes between a checkpoint and what is restored from it.
 func (c *Core) Restarted(now time.Time) {
-	if w, ok := c.fold.(*window.Window); ok {
-		w.Restarted(now)
+	if f, ok := c.fold.(fold.Restarter); ok {
+		f.Restarted(now)
 	}
 }
 
@@ -186,8 +190,8 @@ func (c *Core) RefuseTail(n int64) {
 
 // Advance says that all before pos has been read, although no event ends there.
 func (c *Core) Advance(now time.Time, pos boundary.Position) {
-	if w, ok := c.fold.(*window.Window); ok {
-		w.Partition(pos.Stream, now)
+	if f, ok := c.fold.(fold.Partitioned); ok {
+		f.Partition(pos.Stream, now)
 	}
 	c.moveTo(pos)
 	c.changed = true
@@ -218,12 +222,12 @@ func (c *Core) Tick(now time.Time) {
 }
 
 // folded settles what the fold has done: the boundaries from the n-th on get their keys,
-// and groups without a result become dead letters.
+// and what has none to hand over becomes dead letters.
 func (c *Core) folded(now time.Time, n int) {
 	if c.in.keys != nil {
 		c.giveKeys(now, n)
 	}
-	if c.p.window != nil {
+	if c.failures != nil && c.failures.Any() {
 		c.deadLetterFailures(now)
 	}
 }
@@ -232,7 +236,7 @@ func (c *Core) folded(now time.Time, n int) {
 // already; of what was folded from several it is made here, and without one the boundary
 // becomes a dead letter.
 func (c *Core) giveKeys(now time.Time, n int) {
-	if c.p.kind == kindPassthrough {
+	if c.p.folds == nil {
 		for i := n; i < len(c.out); i++ {
 			c.out[i].Key = c.in.key
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphd/graphd/internal/accumulator/batch"
+	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -55,7 +57,7 @@ func TestM3Passthrough(t *testing.T) {
 // M3: a batch is handed over when it is full, or so long after its first event.
 func TestM3Batch(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 3, Interval: time.Second}})
+	c := newCore(t, spec.Accumulator{Kind: "batch", Config: batch.Declared{Size: 3, Interval: time.Second}})
 	for i := range 4 {
 		c.Add(at(time.Duration(i)*100*time.Millisecond), pulled(int64(i+1), fmt.Sprint(i)), true)
 	}
@@ -95,7 +97,7 @@ func TestM3Batch(t *testing.T) {
 // M3: a batch without a size is bounded by the accumulator's capacity in bytes.
 func TestM3BatchIsBounded(t *testing.T) {
 	t.Parallel()
-	c := newCore(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Interval: time.Hour}, CapacityBytes: 2000})
+	c := newCore(t, spec.Accumulator{Kind: "batch", Config: batch.Declared{Interval: time.Hour}, CapacityBytes: 2000})
 	text := `"` + strings.Repeat("x", 400) + `"`
 	for range 20 {
 		c.Add(at(0), pushed(text), false)
@@ -118,7 +120,7 @@ func TestM3BatchIsBounded(t *testing.T) {
 func TestM3State(t *testing.T) {
 	t.Parallel()
 	const keep = 3
-	c := newCore(t, spec.Accumulator{Kind: kindState, Config: State{Keep: keep}})
+	c := newCore(t, spec.Accumulator{Kind: "state", Config: state.Declared{Keep: keep}})
 	var all []*Handoff
 	for i := range 50 {
 		c.Add(at(0), pulled(int64(i+1), fmt.Sprint(i)), true)

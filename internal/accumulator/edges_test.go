@@ -3,6 +3,8 @@ package accumulator
 import (
 	"testing"
 	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/window"
 )
 
 // M3: what lies exactly on an edge: an event at a window's end, at the watermark, at the last
@@ -59,9 +61,9 @@ func TestM3AtTheWatermark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := tumbling(size)
-			a.Window.Lateness = c.lateness
+			change(&a, func(w *window.Declared) { w.Lateness = c.lateness })
 			if c.retain > 0 {
-				a.Window.Late, a.Window.Retain = "update", c.retain
+				change(&a, func(w *window.Declared) { w.Late, w.Retain = "update", c.retain })
 			}
 			core := newCore(t, a)
 			for _, s := range c.steps {

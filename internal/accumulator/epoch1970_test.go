@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -19,7 +20,7 @@ func TestTheYear1970IsNoTimeApart(t *testing.T) {
 	}
 	t.Run("an early result due then", func(t *testing.T) {
 		a := tumbling(time.Hour)
-		a.Window.Early = time.Second
+		change(&a, func(w *window.Declared) { w.Early = time.Second })
 		p := compile(t, a)
 		for _, again := range []bool{false, true} {
 			c := NewCore(p, Limits{})
@@ -39,7 +40,7 @@ func TestTheYear1970IsNoTimeApart(t *testing.T) {
 	})
 	t.Run("a partition last heard of then", func(t *testing.T) {
 		a := tumbling(10 * time.Second)
-		a.Window.Idle = time.Minute
+		change(&a, func(w *window.Declared) { w.Idle = time.Minute })
 		c := newCore(t, a)
 		c.Add(zero, event("a", zero), true)
 		if due, ok := c.Due(); !ok || !due.Equal(zero.Add(time.Minute)) {
@@ -48,8 +49,8 @@ func TestTheYear1970IsNoTimeApart(t *testing.T) {
 	})
 	t.Run("an arrival before it", func(t *testing.T) {
 		a := keyed(tumbling(10 * time.Second))
-		a.Window.Groups = "all"
-		a.Window.Key[0] = expr("1")
+		change(&a, func(w *window.Declared) { w.Groups = "all" })
+		change(&a, func(w *window.Declared) { w.Key[0] = expr("1") })
 		c := newCore(t, a)
 		before := zero.Add(-time.Hour)
 		c.Add(before, event("s", before), true)

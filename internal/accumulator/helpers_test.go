@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
@@ -119,4 +120,16 @@ func mustJSON(t *testing.T, text string) any {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// change changes the window that an accumulator is.
+func change(a *spec.Accumulator, by func(w *window.Declared)) {
+	w := a.Config.(window.Declared)
+	by(&w)
+	a.Config = w
+}
+
+func keyed(a spec.Accumulator) spec.Accumulator {
+	change(&a, func(w *window.Declared) { w.Key = []spec.Expr{expr("event.k")} })
+	return a
 }

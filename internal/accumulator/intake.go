@@ -35,9 +35,9 @@ type intake struct {
 	made *boundary.Builder // of what emit makes; nil without an emit mapping
 	keys *keyer            // nil: boundaries have no key
 	key  boundary.Key      // of the last value
-	// lateKeys make the keys of a window's late events, where these are an input of their own.
-	lateKeys *keyer
-	facts    fold.Facts // of the present event, for a window
+	// ownKeys make the keys of what goes to the input that the kind has of its own.
+	ownKeys *keyer
+	facts   fold.Facts // of the present event
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
@@ -48,9 +48,10 @@ func newIntake(p *Program, lim Limits) *intake {
 		MaxBytes: in.max, MaxDepth: lim.MaxDepth, Spoil: p.spoils,
 	})
 	in.noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
-	if p.window != nil {
-		in.lateKeys = newKeyer(p.lateKey)
-		in.facts.Args = make([]boundary.Value, len(p.window.Args()))
+	if p.folds != nil {
+		in.ownKeys = newKeyer(p.ownKey)
+		in.facts.Args = make([]boundary.Value, len(p.folds.Args))
+		in.facts.Env = &in.env
 	}
 	in.env.Values = []boundary.Value{fold.NameEvent: {}, fold.NameMeta: in.noMeta, fold.NameVars: p.vars}
 	if p.emitShape != nil {
@@ -72,7 +73,7 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 			return v, false, &BadEvent{Stage: "schema", Code: "against_schema", Text: text}
 		}
 	}
-	if p.where == nil && p.emit == nil && p.emitWhole == nil && p.key == nil && p.window == nil {
+	if p.where == nil && p.emit == nil && p.emitWhole == nil && p.key == nil && !p.places {
 		return v, true, nil
 	}
 	in.set(v, ev.Meta)
@@ -85,10 +86,10 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 			return v, false, nil
 		}
 	}
-	if in.made == nil && p.emitWhole == nil && p.window == nil {
+	if in.made == nil && p.emitWhole == nil && !p.looksOnly {
 		v = in.dec.Keep(v) // the event itself is handed on
 	}
-	if p.window != nil {
+	if p.places {
 		if bad = in.place(); bad == nil {
 			v, bad = in.shape(v)
 		}
@@ -98,7 +99,7 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 		return v, bad == nil, bad
 	}
 	v, bad = in.shape(v)
-	if bad == nil && in.keys != nil && p.kind == kindPassthrough {
+	if bad == nil && in.keys != nil && p.folds == nil {
 		bad = in.setKey(v)
 	}
 	return v, bad == nil, bad

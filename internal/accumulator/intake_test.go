@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/batch"
+	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -32,10 +34,12 @@ func TestEmit(t *testing.T) {
 		"the event as it is": {spec.Accumulator{Emit: []spec.Field{field("e", "event")}}, `{"b":1,"a":2}`,
 			`{"e":{"a":2,"b":1}}`},
 		"more than one slab": {spec.Accumulator{Emit: manyFields(20)}, `{}`, ""},
-		"a batch of emitted": {spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 1}, EmitExpr: expr("event.a")},
-			`{"a":1}`, `[1]`},
-		"a history of values": {spec.Accumulator{Kind: kindState, Config: State{Keep: 2}, EmitExpr: expr("event.a")},
-			`{"a":1}`, `[1]`},
+		"a batch of emitted": {spec.Accumulator{
+			Kind: "batch", Config: batch.Declared{Size: 1}, EmitExpr: expr("event.a"),
+		}, `{"a":1}`, `[1]`},
+		"a history of values": {spec.Accumulator{
+			Kind: "state", Config: state.Declared{Keep: 2}, EmitExpr: expr("event.a"),
+		}, `{"a":1}`, `[1]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -154,15 +154,17 @@ func (k *keyProgram) bind(shape *boundary.Shape) {
 
 // KeyTimes says for each part of the key whether it is known to be a time; nil without a key.
 func (p *Program) KeyTimes() []bool {
+	var parts []*expression.Program
 	switch {
 	case p.key != nil:
-	case p.window != nil:
-		return p.window.KeyTimes()
+		parts = p.key.parts
+	case p.givesKey && p.folds != nil:
+		parts = p.folds.Keys
 	default:
 		return nil
 	}
-	times := make([]bool, len(p.key.parts))
-	for i, x := range p.key.parts {
+	times := make([]bool, len(parts))
+	for i, x := range parts {
 		times[i] = x.Type().Kind() == boundary.KindTime
 	}
 	return times

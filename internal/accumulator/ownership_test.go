@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // sideways is a window whose late events go to an input of their own.
 func sideways(a spec.Accumulator) spec.Accumulator {
-	a.Window.Late, a.Window.LateInput = "side", "stragglers"
+	change(&a, func(w *window.Declared) { w.Late, w.LateInput = "side", "stragglers" })
 	return a
 }
 

@@ -7,6 +7,17 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 )
 
+// kindPassthrough is the name of what has no kind.
+const kindPassthrough = "passthrough"
+
+// NewFold makes the empty fold of p's kind.
+func NewFold(p *Program) fold.Fold {
+	if p.folds == nil {
+		return passthrough{}
+	}
+	return p.folds.New()
+}
+
 // passthrough hands every event on as a boundary of its own.
 type passthrough struct{}
 

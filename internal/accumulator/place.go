@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
-	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 )
 
-// Event times are kept within these years: with any window added they are still times.
+// Event times are kept within these years: with what a fold adds to one it is still a time.
 var (
 	earliest = time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2240, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -18,8 +17,8 @@ var (
 
 // place finds the time and the key of the event in the environment, as it came.
 func (in *intake) place() *BadEvent {
-	w := in.p.window
-	if t := in.p.time; t != nil {
+	w := in.p.folds
+	if t := in.p.time; t != nil && in.p.timed {
 		v, err := t.expr.Eval(&in.env)
 		if err != nil {
 			return evalFault("time", err)
@@ -33,16 +32,16 @@ func (in *intake) place() *BadEvent {
 		}
 		in.facts.At = at.UnixNano()
 	}
-	switch len(w.Keys()) {
+	switch len(w.Keys) {
 	case 0:
 		return nil
 	case 1:
-		v, bad := in.keyPart(w.Keys()[0])
+		v, bad := in.keyPart(w.Keys[0])
 		in.facts.Key = v
 		return bad
 	}
-	parts := make([]boundary.Value, len(w.Keys()))
-	for i, x := range w.Keys() {
+	parts := make([]boundary.Value, len(w.Keys))
+	for i, x := range w.Keys {
 		v, bad := in.keyPart(x)
 		if bad != nil {
 			return bad
@@ -64,21 +63,18 @@ func (in *intake) keyPart(x *expression.Program) (boundary.Value, *BadEvent) {
 	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		v = boundary.Int(int64(f)) // 1.0 and 1 are one key
 	}
-	return v, window.CheckKey(v, x.Text())
+	return v, fold.CheckKey(v, x.Text())
 }
 
-// measure evaluates the arguments of the aggregates over the shaped event v.
+// measure finds what else the fold looks at, over the shaped event v.
 func (in *intake) measure(v boundary.Value) *BadEvent {
-	w := in.p.window
+	w := in.p.folds
 	in.env.Values[fold.NameEvent] = v
-	for i, x := range w.Args() {
+	for i, x := range w.Args {
 		var err error
 		if in.facts.Args[i], err = x.Eval(&in.env); err != nil {
-			return evalFault("aggregate", err)
+			return evalFault(w.Stage, err)
 		}
-	}
-	if text := w.Check(in.facts.Args); text != "" {
-		return &BadEvent{Stage: "aggregate", Code: expression.CodeTypeError, Text: text}
 	}
 	return nil
 }

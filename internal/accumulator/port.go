@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
-	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
@@ -29,8 +28,8 @@ type (
 	PartedState = fold.Parted
 	// Part is one of them.
 	Part = fold.Part
-	// Lateness is what a window has found late.
-	Lateness = window.Lateness
+	// Lateness is what a fold has dropped as late.
+	Lateness = fold.Lateness
 	// BadEvent says why an event cannot be used.
 	BadEvent = fold.BadEvent
 )
@@ -55,8 +54,8 @@ type Mark struct {
 type Handoff struct {
 	Boundaries  []boundary.Boundary
 	DeadLetters []checkpoint.DeadLetter
-	// Late are late events of a window that go to the input which its `late` names. They
-	// account for no events: the window's books count them as filtered.
+	// Late are events that the fold did not take and that go to the input of its own, as a window's
+	// late events do. They account for no events: the books here count them as filtered.
 	Late []boundary.Boundary
 	Mark Mark
 }

@@ -3,6 +3,8 @@ package accumulator
 import (
 	"testing"
 	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/window"
 )
 
 // M28: a state in the format of before, which had no times of what waits, is still read: early
@@ -13,7 +15,7 @@ func TestWindowStateOfBefore(t *testing.T) {
 		"\x01\xc4\xef<\x80\x80\xea\xbd\xe5\xa0\xdc\xe91\x80\x80\xafɫ\xf2\xdd\xe91\x01\x06\x01k\x02\x80\xf8\xec" +
 		"\xea\xfb\xa0\xdc\xe91\x01\x01s\x02\x01s\x02\x00\x02"
 	a := keyed(tumbling(time.Hour))
-	a.Window.Early, a.Window.Idle = 5*time.Second, time.Minute
+	change(&a, func(w *window.Declared) { w.Early, w.Idle = 5*time.Second, time.Minute })
 	c := NewCore(compile(t, a), Limits{})
 	if err := c.Restore([]byte(before), Counters{Received: 1, Open: 1}, nil); err != nil {
 		t.Fatal(err)
@@ -33,7 +35,7 @@ func TestWindowStateOfBefore(t *testing.T) {
 func TestM28WindowTimesAfterARestart(t *testing.T) {
 	t.Parallel()
 	a := tumbling(time.Hour)
-	a.Window.Early, a.Window.Idle = 5*time.Second, time.Minute
+	change(&a, func(w *window.Declared) { w.Early, w.Idle = 5*time.Second, time.Minute })
 	p := compile(t, a)
 	c := NewCore(p, Limits{})
 	c.Add(at(3*time.Second), reading(1, "k", 1), true)
@@ -69,7 +71,8 @@ func TestM26ArrivalWatermarkIsSetBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := keyed(tumbling(10 * time.Second))
-			a.Time, a.Window.Late, a.Window.Retain = expr(""), late, time.Minute
+			a.Time = expr("")
+			change(&a, func(w *window.Declared) { w.Late, w.Retain = late, time.Minute })
 			p := compile(t, a)
 			c := NewCore(p, Limits{})
 			c.Add(at(day), reading(0, "k", 1), true)

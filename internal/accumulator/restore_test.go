@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/graphd/graphd/internal/accumulator/batch"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -28,7 +30,7 @@ func restart(t testing.TB, p *Program, m Mark) *Core {
 // batch is neither lost nor flushed by a restart.
 func TestRestoreBatchHandsNothingOverTwice(t *testing.T) {
 	t.Parallel()
-	p := compile(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 3, Interval: time.Second}})
+	p := compile(t, spec.Accumulator{Kind: "batch", Config: batch.Declared{Size: 3, Interval: time.Second}})
 	c := NewCore(p, Limits{})
 	for i := range 3 {
 		c.Add(at(0), pulled(int64(i+1), fmt.Sprint(i)), true)
@@ -64,7 +66,7 @@ func TestRestoreBatchHandsNothingOverTwice(t *testing.T) {
 // W2: a window of untyped values is exactly the same after a restart, kinds included.
 func TestRestoreStateKeepsTheWindow(t *testing.T) {
 	t.Parallel()
-	p := compile(t, spec.Accumulator{Kind: kindState, Config: State{Keep: 4}})
+	p := compile(t, spec.Accumulator{Kind: "state", Config: state.Declared{Keep: 4}})
 	texts := []string{`1`, `1.0`, `"x"`, `null`, `{"b":[1,{"a":2.5}],"a":"ü"}`, `[]`}
 	c, twin := NewCore(p, Limits{}), NewCore(p, Limits{})
 	for i, text := range texts {
@@ -91,10 +93,10 @@ func TestRestoreAnywhere(t *testing.T) {
 	t.Parallel()
 	programs := map[string]*Program{
 		"passthrough": compile(t, spec.Accumulator{Where: expr("event % 3 != 0")}),
-		"batch": compile(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 4, Interval: 5 * time.Second},
+		"batch": compile(t, spec.Accumulator{Kind: "batch", Config: batch.Declared{Size: 4, Interval: 5 * time.Second},
 			Where: expr("event % 3 != 0")}),
 		"state": compile(t, spec.Accumulator{
-			Kind: kindState, Config: State{Keep: 3}, Where: expr("event % 3 != 0"),
+			Kind: "state", Config: state.Declared{Keep: 3}, Where: expr("event % 3 != 0"),
 		}),
 	}
 	for name, p := range programs {
@@ -151,8 +153,8 @@ func TestM42Conservation(t *testing.T) {
 	t.Parallel()
 	for _, a := range []spec.Accumulator{
 		{Where: expr("event > 2")},
-		{Kind: kindBatch, Config: Batch{Size: 3}, Where: expr("event > 2")},
-		{Kind: kindState, Config: State{Keep: 5}, Where: expr("event > 2")},
+		{Kind: "batch", Config: batch.Declared{Size: 3}, Where: expr("event > 2")},
+		{Kind: "state", Config: state.Declared{Keep: 5}, Where: expr("event > 2")},
 	} {
 		p := compile(t, a)
 		rapid.Check(t, func(rt *rapid.T) {
@@ -191,7 +193,7 @@ func TestM42Conservation(t *testing.T) {
 func TestGoBack(t *testing.T) {
 	t.Parallel()
 	for _, a := range []spec.Accumulator{
-		{}, {Kind: kindBatch, Config: Batch{Size: 3}}, {Kind: kindState, Config: State{Keep: 2}},
+		{}, {Kind: "batch", Config: batch.Declared{Size: 3}}, {Kind: "state", Config: state.Declared{Keep: 2}},
 	} {
 		p := compile(t, a)
 		c, twin := NewCore(p, Limits{}), NewCore(p, Limits{})
@@ -207,17 +209,17 @@ func TestGoBack(t *testing.T) {
 			c.Add(at(0), pulled(int64(9+i), "99"), true)
 		}
 		if n := len(take(t, c).Boundaries); n == 0 {
-			t.Errorf("%s: nothing to undo", p.kind)
+			t.Errorf("%s: nothing to undo", p.Type())
 		}
 		c.GoBack(before)
 		c.Add(at(0), pulled(9, "98"), true) // not even taken
 		c.Add(at(0), pulled(9, "{"), true)
 		c.GoBack(before)
 		if b, l, _ := c.Pending(); b+l > 0 {
-			t.Errorf("%s: %d boundaries and %d dead letters are still there", p.kind, b, l)
+			t.Errorf("%s: %d boundaries and %d dead letters are still there", p.Type(), b, l)
 		}
 		if string(encoded(handle)) != string(kept) {
-			t.Errorf("%s: an earlier handle changed", p.kind)
+			t.Errorf("%s: an earlier handle changed", p.Type())
 		}
 		for _, core := range []*Core{c, twin} {
 			core.Add(at(0), pulled(3, "3"), true)
@@ -226,17 +228,17 @@ func TestGoBack(t *testing.T) {
 		if fmt.Sprint(values(got)) != fmt.Sprint(values(want)) || got.Mark.Counters != want.Mark.Counters ||
 			!cmp.Equal(got.Mark.Positions, want.Mark.Positions) ||
 			string(encoded(got.Mark)) != string(encoded(want.Mark)) {
-			t.Errorf("%s: got %s %+v, want %s %+v", p.kind, values(got), got.Mark, values(want), want.Mark)
+			t.Errorf("%s: got %s %+v, want %s %+v", p.Type(), values(got), got.Mark, values(want), want.Mark)
 		}
 	}
 }
 
 func TestRestoreRefusesWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
-	batch := compile(t, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 3}})
-	state := compile(t, spec.Accumulator{Kind: kindState, Config: State{Keep: 3}})
+	batches := compile(t, spec.Accumulator{Kind: "batch", Config: batch.Declared{Size: 3}})
+	histories := compile(t, spec.Accumulator{Kind: "state", Config: state.Declared{Keep: 3}})
 	plain := compile(t, spec.Accumulator{})
-	c := NewCore(batch, Limits{})
+	c := NewCore(batches, Limits{})
 	c.Add(at(0), pulled(1, `{"a":1}`), true)
 	m := take(t, c).Mark
 	good := encoded(m)
@@ -245,24 +247,24 @@ func TestRestoreRefusesWhatIsNotItsOwn(t *testing.T) {
 		data []byte
 		ctr  Counters
 	}{
-		"another kind":   {state, good, m.Counters},
+		"another kind":   {histories, good, m.Counters},
 		"no state":       {plain, good, m.Counters},
-		"cut off":        {batch, good[:len(good)-1], m.Counters},
-		"too long":       {batch, append(append([]byte(nil), good...), 0), m.Counters},
-		"head only":      {batch, []byte(batchState), Counters{}},
-		"a huge length":  {state, append([]byte(historyState), 0xff, 0xff, 0xff, 0xff, 0x7f), Counters{}},
-		"other counters": {batch, good, Counters{Received: 5, Open: 2}},
-		"fewer open":     {batch, good, Counters{Received: 5}},
+		"cut off":        {batches, good[:len(good)-1], m.Counters},
+		"too long":       {batches, append(append([]byte(nil), good...), 0), m.Counters},
+		"head only":      {batches, []byte("B\x01"), Counters{}},
+		"a huge length":  {histories, append([]byte("H\x01"), 0xff, 0xff, 0xff, 0xff, 0x7f), Counters{}},
+		"other counters": {batches, good, Counters{Received: 5, Open: 2}},
+		"fewer open":     {batches, good, Counters{Received: 5}},
 	} {
 		if err := NewCore(bad.p, Limits{}).Restore(bad.data, bad.ctr, nil); !errors.Is(err, fold.ErrForeign) {
 			t.Errorf("%s: got %v, want it refused", name, err)
 		}
 	}
 	for i := range good { // no damage may panic
-		NewCore(batch, Limits{}).Restore(good[:i], m.Counters, nil)
+		NewCore(batches, Limits{}).Restore(good[:i], m.Counters, nil)
 	}
 	// A state that was dropped on purpose: its open events are accounted for.
-	c = NewCore(batch, Limits{})
+	c = NewCore(batches, Limits{})
 	if err := c.Restore(nil, m.Counters, m.Positions); err != nil {
 		t.Fatal(err)
 	}
@@ -270,11 +272,11 @@ func TestRestoreRefusesWhatIsNotItsOwn(t *testing.T) {
 		t.Errorf("got %+v", h.Mark.Counters)
 	}
 	// A declaration that keeps fewer keeps the newest.
-	c = NewCore(state, Limits{})
+	c = NewCore(histories, Limits{})
 	for i := range 3 {
 		c.Add(at(0), pulled(int64(i+1), fmt.Sprint(i)), true)
 	}
-	fewer := compile(t, spec.Accumulator{Kind: kindState, Config: State{Keep: 2}})
+	fewer := compile(t, spec.Accumulator{Kind: "state", Config: state.Declared{Keep: 2}})
 	c = restart(t, fewer, take(t, c).Mark)
 	c.Add(at(0), pulled(4, "3"), true)
 	if got := fmt.Sprint(values(take(t, c))); got != "[[2,3]]" {
@@ -283,9 +285,9 @@ func TestRestoreRefusesWhatIsNotItsOwn(t *testing.T) {
 }
 
 func FuzzRestore(f *testing.F) {
-	batch := compile(f, spec.Accumulator{Kind: kindBatch, Config: Batch{Size: 3}})
-	state := compile(f, spec.Accumulator{Kind: kindState, Config: State{Keep: 3}})
-	for _, p := range []*Program{batch, state} {
+	batches := compile(f, spec.Accumulator{Kind: "batch", Config: batch.Declared{Size: 3}})
+	histories := compile(f, spec.Accumulator{Kind: "state", Config: state.Declared{Keep: 3}})
+	for _, p := range []*Program{batches, histories} {
 		c := NewCore(p, Limits{})
 		c.Add(at(0), pulled(1, `{"a":[1,2.5,"x"]}`), true)
 		var h Handoff
@@ -293,7 +295,7 @@ func FuzzRestore(f *testing.F) {
 		f.Add(encoded(h.Mark))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, p := range []*Program{batch, state} {
+		for _, p := range []*Program{batches, histories} {
 			c := NewCore(p, Limits{})
 			s, err := c.fold.Decode(data)
 			if err != nil || s == nil {

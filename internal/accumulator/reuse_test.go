@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/graphd/graphd/internal/accumulator/batch"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -13,7 +14,7 @@ func TestReuse(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]spec.Accumulator{
 		"passthrough": {},
-		"batch":       {Kind: kindBatch, Config: Batch{Size: 2}},
+		"batch":       {Kind: "batch", Config: batch.Declared{Size: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -138,11 +139,13 @@ func told(b *boundary.Boundary) string {
 func randomWindow(r *rand.Rand) (a spec.Accumulator, lateness int64) {
 	a = tumbling(0, everyAggregate()...)
 	a.TimeUnit = "ms"
-	a.Window.Key = []spec.Expr{expr("event.k")}
-	a.Window.Every = time.Duration(1+r.IntN(20)) * time.Second
-	a.Window.Size = a.Window.Every*time.Duration(1+r.IntN(4)) + time.Duration(r.IntN(2))*500*time.Millisecond
 	lateness = 1 + r.Int64N(30_000)
-	a.Window.Lateness = time.Duration(lateness) * time.Millisecond
+	change(&a, func(w *window.Declared) {
+		w.Key = []spec.Expr{expr("event.k")}
+		w.Every = time.Duration(1+r.IntN(20)) * time.Second
+		w.Size = w.Every*time.Duration(1+r.IntN(4)) + time.Duration(r.IntN(2))*500*time.Millisecond
+		w.Lateness = time.Duration(lateness) * time.Millisecond
+	})
 	return a, lateness
 }
 
@@ -157,8 +160,9 @@ func TestM3WindowsOfAnyOrder(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 3))
 			a, lateness := randomWindow(r)
+			w := a.Config.(window.Declared)
 			all := samples(r, 50+r.IntN(400))
-			want := expected(all, a.Window.Size.Milliseconds(), a.Window.Every.Milliseconds())
+			want := expected(all, w.Size.Milliseconds(), w.Every.Milliseconds())
 			p := compile(t, a)
 			c := NewCore(p, Limits{MaxEventBytes: 1 << 20})
 			var got []string
@@ -197,7 +201,7 @@ func TestM3WindowsOfAnyOrder(t *testing.T) {
 				got = append(got, told(&h.Boundaries[k]))
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("size %v every %v (-want +got):\n%s", a.Window.Size, a.Window.Every, diff)
+				t.Errorf("size %v every %v (-want +got):\n%s", w.Size, w.Every, diff)
 			}
 			for _, check := range handles {
 				check()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -18,14 +19,9 @@ func tumbling(size time.Duration, aggregates ...spec.Field) spec.Accumulator {
 		aggregates = []spec.Field{field("n", "count()")}
 	}
 	return spec.Accumulator{
-		Kind: kindWindow, Time: expr("event.at"), TimeUnit: "s",
-		Window: spec.Window{Size: size, Every: size, Late: "drop", Groups: "each", Aggregate: aggregates},
+		Kind: "window", Time: expr("event.at"), TimeUnit: "s",
+		Config: window.Declared{Size: size, Every: size, Late: "drop", Groups: "each", Aggregate: aggregates},
 	}
-}
-
-func keyed(a spec.Accumulator) spec.Accumulator {
-	a.Window.Key = []spec.Expr{expr("event.k")}
-	return a
 }
 
 // reading is an event of the t-th second.
@@ -109,7 +105,7 @@ func TestM3WindowEdges(t *testing.T) {
 	})
 	t.Run("lateness keeps a window open for so long", func(t *testing.T) {
 		a := tumbling(10 * time.Second)
-		a.Window.Lateness = 5 * time.Second
+		change(&a, func(w *window.Declared) { w.Lateness = 5 * time.Second })
 		c := newCore(t, a)
 		out, fates := feedAll(t, c, reading(3, "", 1), reading(14, "", 1), reading(9, "", 1))
 		want(t, "within lateness", append(out, fates...))
@@ -138,7 +134,7 @@ func TestM3WindowEdges(t *testing.T) {
 		// The event of the second window closed the first, so that three were late.
 		want(t, "closed", out, `[0,10) key="b" n=1 +1`, `[10,20) key="a" n=1 +1`)
 		a := keyed(tumbling(10 * time.Second))
-		a.Window.Lateness = 10 * time.Second
+		change(&a, func(w *window.Declared) { w.Lateness = 10 * time.Second })
 		c = newCore(t, a)
 		out, _ = feedAll(t, c, reading(1, "b", 1), reading(11, "a", 1), reading(2, "c", 1), reading(2, "b", 1),
 			reading(3, "a", 1), reading(40, "a", 1))
@@ -151,7 +147,7 @@ func TestM3WindowEdges(t *testing.T) {
 func TestM42HoppingAccountsOnce(t *testing.T) {
 	t.Parallel()
 	a := tumbling(30 * time.Second)
-	a.Window.Every = 10 * time.Second
+	change(&a, func(w *window.Declared) { w.Every = 10 * time.Second })
 	c := newCore(t, a)
 	out, _ := feedAll(t, c, reading(5, "", 1), reading(15, "", 1), reading(39, "", 1), reading(100, "", 1))
 	want(t, "closed", out,
@@ -184,7 +180,7 @@ func TestM3LatePolicies(t *testing.T) {
 	})
 	t.Run("dead_letter", func(t *testing.T) {
 		a := keyed(tumbling(10 * time.Second))
-		a.Window.Late = "dead_letter"
+		change(&a, func(w *window.Declared) { w.Late = "dead_letter" })
 		c := newCore(t, a)
 		for _, ev := range late {
 			c.Add(far, ev, true)
@@ -201,7 +197,7 @@ func TestM3LatePolicies(t *testing.T) {
 	})
 	t.Run("update", func(t *testing.T) {
 		a := keyed(tumbling(10 * time.Second))
-		a.Window.Late, a.Window.Retain = "update", 20*time.Second
+		change(&a, func(w *window.Declared) { w.Late, w.Retain = "update", 20*time.Second })
 		c := newCore(t, a)
 		out, fates := feedAll(t, c, append(late, reading(3, "b", 1), reading(29, "a", 1), reading(4, "a", 1),
 			reading(30, "a", 1), reading(5, "a", 1))...)
@@ -216,8 +212,9 @@ func TestM3LatePolicies(t *testing.T) {
 	})
 	t.Run("update of hopping windows, all groups", func(t *testing.T) {
 		a := keyed(tumbling(20 * time.Second))
-		a.Window.Every, a.Window.Groups = 10*time.Second, "all"
-		a.Window.Late, a.Window.Retain = "update", time.Minute
+		change(&a, func(w *window.Declared) {
+			w.Every, w.Groups, w.Late, w.Retain = 10*time.Second, "all", "update", time.Minute
+		})
 		c := newCore(t, a)
 		out, _ := feedAll(t, c, reading(11, "b", 1), reading(35, "a", 1), reading(12, "a", 1))
 		want(t, "handed over", out,
@@ -237,7 +234,7 @@ func TestM3Partitions(t *testing.T) {
 		return ev
 	}
 	a := tumbling(10 * time.Second)
-	a.Window.Idle = time.Minute
+	change(&a, func(w *window.Declared) { w.Idle = time.Minute })
 	c := newCore(t, a)
 	now := far
 	c.Advance(now, boundary.Position{Stream: "t/2", Offset: 0}) // announced, and waited for
@@ -298,7 +295,7 @@ func TestM3ArrivalClock(t *testing.T) {
 	t.Parallel()
 	a := tumbling(10 * time.Second)
 	a.Time = spec.Expr{}
-	a.Window.Lateness = 2 * time.Second
+	change(&a, func(w *window.Declared) { w.Lateness = 2 * time.Second })
 	c := newCore(t, a)
 	c.Add(at(time.Second), pushed(`{}`), false)
 	c.Add(at(9*time.Second), pushed(`{}`), false)
@@ -319,7 +316,7 @@ func TestM3ArrivalClock(t *testing.T) {
 func TestM3Early(t *testing.T) {
 	t.Parallel()
 	a := keyed(tumbling(time.Minute))
-	a.Window.Early = 5 * time.Second
+	change(&a, func(w *window.Declared) { w.Early = 5 * time.Second })
 	c := newCore(t, a)
 	step := func(now, event int, k string) { c.Add(at(time.Duration(now)*time.Second), reading(event, k, 1), true) }
 	step(1, 1, "b")
@@ -377,7 +374,7 @@ func TestM42GroupWithoutResult(t *testing.T) {
 func TestWindowShapes(t *testing.T) {
 	t.Parallel()
 	a := tumbling(10*time.Second, field("worst", "max_by(event, event.y).y"), field("all", "collect(event.y, 2)"))
-	a.Window.Key = []spec.Expr{expr("event.k"), expr("event.x % 2 == 0")}
+	change(&a, func(w *window.Declared) { w.Key = []spec.Expr{expr("event.k"), expr("event.x % 2 == 0")} })
 	a.Emit = []spec.Field{field("y", "event.x * 10")}
 	p := compileOnly(t, a)
 	if got := p.Type().String(); got != "{all: list, end: time, k: any, key: list, start: time, worst: any}" {

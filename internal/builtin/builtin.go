@@ -10,6 +10,9 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/batch"
+	"github.com/graphd/graphd/internal/accumulator/state"
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/kafkanet"
@@ -112,12 +115,12 @@ func (k *Kinds) sinks() []Sink {
 	}, k.MoreSinks...)
 }
 
-// accumulators are the kinds of accumulator, beside those of the grammar itself: what passes
-// through, and windows.
+// accumulators are the kinds of accumulator. With none of them events pass through.
 func (k *Kinds) accumulators() []Accumulator {
 	return append([]Accumulator{
-		accumulator.BatchKind(),
-		accumulator.StateKind(),
+		batch.Kind(),
+		state.Kind(),
+		window.Kind(),
 	}, k.MoreAccumulators...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/node/gofunc"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // M33: positions belong to a source's identity. A change of these fields, and of no others,
@@ -32,7 +33,7 @@ func TestIdentityOfSources(t *testing.T) {
 		t.Errorf("the table has %d kinds, there are %d", len(want), len(kinds))
 	}
 	for _, k := range kinds {
-		if got := identifying(k.Default()); !slices.Equal(got, want[k.Name()]) {
+		if got := identifying(k.Default(), spec.SourceConfig.Identity); !slices.Equal(got, want[k.Name()]) {
 			t.Errorf("%s: %q make another source, want %q", k.Name(), got, want[k.Name()])
 		}
 	}
@@ -41,13 +42,16 @@ func TestIdentityOfSources(t *testing.T) {
 // M33 for what is folded: an open batch goes on under another interval.
 func TestIdentityOfFolds(t *testing.T) {
 	t.Parallel()
-	want := map[string][]string{"batch": {"Size"}, "state": {"Keep"}}
+	want := map[string][]string{
+		"batch": {"Size"}, "state": {"Keep"},
+		"window": {"Aggregate", "Aggregate.Expr", "Aggregate.Name", "Every", "Key", "Size"},
+	}
 	kinds := new(builtin.Kinds).Declared().Accumulators
 	if len(kinds) != len(want) {
 		t.Errorf("the table has %d kinds, there are %d", len(want), len(kinds))
 	}
 	for _, k := range kinds {
-		if got := identifying(k.Default()); !slices.Equal(got, want[k.Name()]) {
+		if got := identifying(k.Default(), foldIdentity); !slices.Equal(got, want[k.Name()]) {
 			t.Errorf("%s: %q make another fold, want %q", k.Name(), got, want[k.Name()])
 		}
 	}
@@ -82,13 +86,17 @@ outputs: { o: { from: own, sink: { drop: {} } } }
 	}
 }
 
+// foldIdentity is what the state of a kind's fold belongs to.
+func foldIdentity(c spec.AccumulatorConfig) string {
+	return (&spec.Accumulator{Kind: "k", Config: c}).Identity()
+}
+
 // identifying are the fields of a configuration that move its identity.
-func identifying(config interface{ Identity() string }) []string {
+func identifying[C any](config C, identity func(C) string) []string {
 	c := reflect.New(reflect.TypeOf(config)).Elem()
 	moved := map[string]bool{}
-	identity := func() string { return c.Interface().(interface{ Identity() string }).Identity() }
 	for range 2 { // as it is by default, and with every field set
-		w := walker{hash: identity, moved: moved, seen: map[string]bool{}}
+		w := walker{hash: func() string { return identity(c.Interface().(C)) }, moved: moved, seen: map[string]bool{}}
 		w.walk(c, "")
 		fill(c)
 	}

@@ -61,13 +61,13 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 		a := &g.Accumulators[i]
 		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes,
 			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil}
-		window := u.program(a.LateOf) // declared before what its late events go to
-		if window != nil {
-			options.Event = window.LateEvent()
+		owner := u.program(a.Owner) // declared before its own input
+		if owner != nil {
+			options.Event = owner.Emitted()
 		}
 		p, ds := accumulator.Compile(a, options)
-		if window != nil && p != nil {
-			window.SendLate(p)
+		if owner != nil && p != nil {
+			owner.SendAside(p)
 		}
 		for k := range ds {
 			ds[k].File = g.File
@@ -144,10 +144,10 @@ func (u *Unit) describe() spec.Diagnostics {
 			groups[a.SyncGroup] = len(groups)
 		}
 		in := reactor.Input{
-			Name: a.Name, LateTo: a.Window.LateInput, Triggers: a.Triggers(&g.Reactor),
+			Name: a.Name, LateTo: a.Folding().Own.Name, Triggers: a.Triggers(&g.Reactor),
 			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(),
-			Identity: accumulatorIdentity(a),
+			Identity: digest(a.Identity()),
 		}
 		if a.HasDefault {
 			v, err := boundary.FromAny(a.Default)
@@ -205,7 +205,7 @@ func (u *Unit) keys() *reactor.Keys {
 		if a.Global {
 			continue
 		}
-		for _, e := range slices.Concat(a.Keys, a.Window.Key) {
+		for _, e := range slices.Concat(a.Keys, a.Folding().Keys) {
 			fmt.Fprintf(&meaning, "%s: %q ", a.Name, e.Text)
 		}
 		// A part is a time when every input makes it one.
@@ -224,44 +224,12 @@ func (u *Unit) Lanes() []reactor.Lane {
 	for i := range u.Spec.Accumulators {
 		a := &u.Spec.Accumulators[i]
 		lanes[i] = reactor.Lane{
-			Name: a.Name, LateTo: a.Window.LateInput,
+			Name: a.Name, LateTo: a.Folding().Own.Name,
 			Sequential: a.Strategy != "latest", Keyed: u.Spec.Keyed() && !a.Global, Grouped: a.SyncGroup != "",
 			Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
 		}
 	}
 	return lanes
-}
-
-// accumulatorIdentity names what persisted positions and fold state belong to: the kind
-// with its configuration, what shapes its events, and where they come from (M33).
-func accumulatorIdentity(a *spec.Accumulator) string {
-	var b strings.Builder
-	folded := "0/0" // what stores hold of accumulators that have no configuration of their own
-	if a.Config != nil {
-		folded = a.Config.Identity()
-	}
-	fmt.Fprintf(&b, "%s/%s/%s", a.Kind, folded, a.Source.Kind)
-	if c := a.Source.Config; c != nil && c.Identity() != "" {
-		b.WriteString("/" + c.Identity())
-	}
-	if a.Kind == "window" {
-		windowIdentity(&b, a)
-	}
-	return digest(b.String())
-}
-
-// windowIdentity adds what the state of a window rests on: the grid, the time, the key and
-// what is aggregated. When and what it hands over may change.
-func windowIdentity(b *strings.Builder, a *spec.Accumulator) {
-	w := &a.Window
-	fmt.Fprintf(b, "/%d/%d/%q/%q/%s", w.Size, w.Every, a.Timezone, a.Time.Text, a.TimeUnit)
-	for _, k := range w.Key {
-		fmt.Fprintf(b, "/%q", k.Text)
-	}
-	for _, f := range slices.Concat(w.Aggregate, a.Emit) {
-		fmt.Fprintf(b, "/%q:%q", f.Name, f.Expr.Text)
-	}
-	fmt.Fprintf(b, "/%q", a.EmitExpr.Text)
 }
 
 func digest(s string) string {

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -69,6 +70,10 @@ func (l *linter) accumulators() {
 				text = "%s fires the graph, but nothing that comes out rests on its value; remove it, or read it"
 			}
 			l.add(a.Pos, CodeUnusedInput, text, a.Name)
+		}
+		if declared, ok := a.Config.(fold.Declared); ok {
+			at := kind.Place{File: l.g.File, Name: a.Name, Pos: a.KindPos, Vars: l.u.Vars}
+			l.found = append(l.found, declared.Remarks(fold.Place{Place: at, Accumulator: a})...)
 		}
 		if a.Source.Origin().Foreign() && a.Schema == nil {
 			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found "+

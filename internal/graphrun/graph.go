@@ -112,7 +112,7 @@ func (g *Graph) Mailbox(name string) *pump.Mailbox {
 // Hands says what an accumulator's boundaries are; known is false where there is none of the name.
 func (g *Graph) Hands(accumulator string) (hands spec.Hands, known bool) {
 	if i := g.find(accumulator); i >= 0 {
-		return g.unit.Spec.Accumulators[i].Hands(), true
+		return g.unit.Spec.Accumulators[i].Folding().Hands, true
 	}
 	return spec.OneValue, false
 }

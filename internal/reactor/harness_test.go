@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/expression"
@@ -46,9 +47,16 @@ func (r *rig) start() {
 	}
 }
 
+// testKinds are what the tests' declarations can name.
+func testKinds() spec.Kinds {
+	kinds := nodetest.Kinds()
+	kinds.Accumulators = append(kinds.Accumulators, window.Kind())
+	return kinds
+}
+
 func testConfig(t testing.TB, doc string, opts ...option) Config {
 	t.Helper()
-	g, diags := spec.Parse([]byte(doc), nodetest.Kinds(), spec.Options{})
+	g, diags := spec.Parse([]byte(doc), testKinds(), spec.Options{})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/node/nodetest"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -45,7 +44,7 @@ type windowRig struct {
 
 func newWindowRig(t *testing.T) *windowRig {
 	t.Helper()
-	g, diags := spec.Parse([]byte(windowsDoc), nodetest.Kinds(), spec.Options{})
+	g, diags := spec.Parse([]byte(windowsDoc), testKinds(), spec.Options{})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

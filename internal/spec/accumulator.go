@@ -14,7 +14,6 @@ var accumulatorFields = []decode.Field[inputDraft]{
 	{Name: "schema", Read: readSchema},
 	{Name: "where", Read: func(d *decoder, v value, a *inputDraft) { a.Where = d.Expr(v) }},
 	{Name: "emit", Read: readEmit},
-	{Name: "window", Read: readWindow},
 	{Name: "time", Read: func(d *decoder, v value, a *inputDraft) { a.Time = d.Expr(v) }},
 	{Name: "time_unit", Read: func(d *decoder, v value, a *inputDraft) { d.Pick(v, timeUnits, &a.TimeUnit) }},
 	{Name: "timezone", Read: readTimezone},
@@ -41,7 +40,7 @@ func (k *Kinds) accumulatorFields() []decode.Field[inputDraft] {
 			into.configs[name.Key()] = c
 		})
 	}
-	at := slices.IndexFunc(accumulatorFields, func(f decode.Field[inputDraft]) bool { return f.Name == "window" })
+	at := slices.IndexFunc(accumulatorFields, func(f decode.Field[inputDraft]) bool { return f.Name == "time" })
 	return slices.Insert(slices.Clone(accumulatorFields), at, kinds...)
 }
 
@@ -50,7 +49,7 @@ func (k *Kinds) accumulatorKinds() (names []string) {
 	for _, kind := range k.Accumulators {
 		names = append(names, kind.Name())
 	}
-	return append(names, "window")
+	return names
 }
 
 func readAccumulators(d *decoder, v value, g *draft) {
@@ -61,9 +60,9 @@ func readAccumulators(d *decoder, v value, g *draft) {
 		g.readAccumulator(p.Value)
 	}
 	for i := range pairs {
-		if late := g.links.accumulators[i].late; late.Given() {
-			a := g.Accumulators[i]
-			g.addLateInput(&a, late)
+		a := g.Accumulators[i]
+		if own := a.Folding().Own; own.Name != "" {
+			g.addOwn(&a, own, g.links.accumulators[i].kind.Find([]string{own.Field}))
 		}
 	}
 	if v.IsMapping() && v.IsEmpty() {
@@ -87,10 +86,26 @@ func (d *draft) readAccumulator(v value) {
 	into := &inputDraft{&a, &at, d, configs}
 	got, _ := decode.Object(d.Decoder, v, "an accumulator", d.kinds.accumulatorFields(), into)
 	if kind, ok := d.Exclusive(got, "the accumulator", d.kinds.accumulatorKinds()); ok {
-		a.Kind, a.Config = kind.Key(), configs[kind.Key()]
+		a.Kind, a.KindPos, a.Config = kind.Key(), kind.Name().Pos(), configs[kind.Key()]
+		at.kind = kind
 	}
 	d.Accumulators = append(d.Accumulators, a)
 	d.links.accumulators = append(d.links.accumulators, at)
+}
+
+// addOwn declares the input that a kind has of its own: one that has no source, and whose every
+// event counts.
+func (d *draft) addOwn(a *Accumulator, own Own, at value) {
+	if slices.ContainsFunc(d.Accumulators, func(o Accumulator) bool { return o.Name == own.Name }) {
+		d.Report(at.Here(), decode.CodeDuplicateName, "",
+			"%s is an accumulator already; %s go to an input of their own: give it another name",
+			decode.Quote(own.Name), own.Several)
+		return
+	}
+	added := d.newAccumulator(own.Name, at.Here().Pos())
+	added.Capacity, added.CapacityBytes, added.Owner, added.Global = a.Capacity, a.CapacityBytes, a.Name, a.Global
+	d.links.accumulators = append(d.links.accumulators, input{value: at.AsName()})
+	d.Accumulators = append(d.Accumulators, added)
 }
 
 // newAccumulator is an accumulator of which nothing is said.

@@ -94,15 +94,12 @@ func addAccumulator(list *meaning.Tree, a *Accumulator) {
 	t.Expr("where", a.Where.Text)
 	t.Expr("emit", a.EmitExpr.Text)
 	if a.Emit != nil {
-		addFields(t.Branch("emit"), a.Emit, true)
+		WriteFields(t.Branch("emit"), a.Emit)
 	}
 	if a.Config != nil {
 		a.Config.Canonical(t.Branch(a.Kind))
 	}
-	if a.Kind == "window" {
-		addWindow(t.Branch("window"), &a.Window)
-	}
-	if !a.Time.IsZero() || a.Kind == "window" {
+	if !a.Time.IsZero() || a.Folding().Time != Untimed {
 		t.Expr("time", a.Time.Text)
 		t.Text("time_unit", a.TimeUnit)
 		t.Text("timezone", a.Timezone)
@@ -121,35 +118,12 @@ func addAccumulator(list *meaning.Tree, a *Accumulator) {
 	t.Number("capacity_bytes", a.CapacityBytes)
 }
 
-func addWindow(t *meaning.Tree, w *Window) {
-	t.Span("size", w.Size)
-	t.Span("every", w.Every)
-	t.Span("lateness", w.Lateness)
-	t.Span("idle", w.Idle)
-	t.Text("late", w.Late)
-	if w.LateInput != "" {
-		t.Text("late_input", w.LateInput)
-	}
-	t.Span("retain", w.Retain)
-	t.Span("early", w.Early)
-	if w.Key != nil {
-		keys := t.List("key")
-		for i, k := range w.Key {
-			keys.Leaf(strconv.Itoa(i), k.Text)
-		}
-	}
-	addFields(t.Branch("aggregate"), w.Aggregate, true)
-	t.Text("groups", w.Groups)
-}
-
 func byVarName(a, b Var) int     { return strings.Compare(a.Name, b.Name) }
 func byFieldName(a, b Field) int { return strings.Compare(a.Name, b.Name) }
 
-func addFields(t *meaning.Tree, fields []Field, sorted bool) {
-	if sorted {
-		fields = slices.SortedFunc(slices.Values(fields), byFieldName)
-	}
-	for _, f := range fields {
+// WriteFields writes named expressions, whose order has no meaning.
+func WriteFields(t *meaning.Tree, fields []Field) {
+	for _, f := range slices.SortedFunc(slices.Values(fields), byFieldName) {
 		t.Leaf(f.Name, f.Expr.Text)
 	}
 }

@@ -26,7 +26,7 @@ type input struct {
 	strategy value // if given, and one of the strategies
 	key      value // if given
 	group    value // if given
-	late     value // of a window, if it names an input for late events
+	kind     value // its mapping, if one was given
 }
 
 type link struct {
@@ -45,6 +45,7 @@ func (d *draft) check() {
 	names := d.checkNames()
 	d.checkTriggers()
 	d.checkKeys()
+	d.checkTimes()
 	d.checkGroups()
 	d.checkMaxWait()
 	d.checkAfter()
@@ -123,6 +124,9 @@ func (d *draft) checkTriggers() {
 				decode.Quote(a.Name), why, a.Strategy)
 		}
 		path := "accumulators." + a.Name
+		if a.Strategy == "" && a.Folding().Sequential {
+			a.Strategy = "sequential"
+		}
 		if a.Strategy == "" {
 			a.Strategy = g.Reactor.Strategy
 			d.Follow(path+".strategy", "reactor.strategy", a.Strategy)
@@ -132,13 +136,13 @@ func (d *draft) checkTriggers() {
 		switch {
 		case why != "":
 			a.Strategy = "latest"
-		case a.LateOf != "":
-			a.Strategy = "sequential" // every late event counts
+		case a.Owner != "":
+			a.Strategy = "sequential" // every event that comes there counts
 			if g.Reactor.When == "all" && g.Reactor.Names == nil {
 				v := d.links.accumulators[i].value
 				d.Report(v.Here(), decode.CodeNoTrigger, "",
-					"when: all would wait for a late event before it fires; "+
-						"name the inputs that it waits for, or let it be any")
+					"when: all would wait for %s before it fires; "+
+						"name the inputs that it waits for, or let it be any", d.ownerOf(a).Folding().Own.One)
 			}
 		}
 	}
@@ -147,6 +151,20 @@ func (d *draft) checkTriggers() {
 		v := d.links.inputs
 		d.Report(v.Whole(), decode.CodeNoTrigger, "",
 			"every accumulator is passive or global, so nothing ever fires the graph; let at least one trigger")
+	}
+}
+
+// ownerOf is the accumulator whose kind has declared an input.
+func (d *draft) ownerOf(a *Accumulator) *Accumulator {
+	return &d.Accumulators[slices.IndexFunc(d.Accumulators, func(o Accumulator) bool { return o.Name == a.Owner })]
+}
+
+// checkTimes checks that what goes by the events' own time is told what it is.
+func (d *draft) checkTimes() {
+	for i := range d.Accumulators {
+		if a := &d.Accumulators[i]; a.Time.IsZero() && a.Folding().Time == Timed {
+			d.Missing(d.links.accumulators[i].value, "time", decode.Article(a.Kind))
+		}
 	}
 }
 

@@ -47,21 +47,21 @@ func (d *draft) checkKeys() {
 	parts := g.KeyParts()
 	for i := range g.Accumulators {
 		a, at := &g.Accumulators[i], d.links.accumulators[i]
-		shown := decode.Quote(a.Name)
+		shown, made := decode.Quote(a.Name), a.Folding()
 		switch {
 		case a.Global && a.Keys != nil:
 			d.Report(at.key.Name(), decode.CodeConflict, "",
 				"%s is global: one value for all keys, so it has no key; remove one of the two", shown)
 		case a.Global:
-		case a.Kind == "window" && a.Keys != nil:
+		case made.Grouped && a.Keys != nil:
 			d.Report(at.key.Name(), decode.CodeConflict, "",
-				"%s is a window, and what it hands over is of many events: group them by window.key, "+
-					"and let reactor.key name a field of the result; remove key", shown)
-		case a.Kind == "window" && g.Reactor.Keys == nil && a.Window.Key != nil:
-			if len(a.Window.Key) != parts {
+				"%s is %s, and what it hands over is of many events: group them by %s.key, "+
+					"and let reactor.key name a field of the result; remove key", shown, decode.Article(a.Kind), a.Kind)
+		case made.Grouped && g.Reactor.Keys == nil && made.Keys != nil:
+			if len(made.Keys) != parts {
 				d.Report(at.Name(), decode.CodeKeyParts, "",
-					"the key of the window has %d parts, the others have %d; keys are equal only part by part",
-					len(a.Window.Key), parts)
+					"the key of the %s has %d parts, the others have %d; keys are equal only part by part",
+					a.Kind, len(made.Keys), parts)
 			}
 		case a.Keys == nil && g.Reactor.Keys == nil:
 			d.Report(at.Name(), decode.CodeNoKey, "",
@@ -69,7 +69,7 @@ func (d *draft) checkKeys() {
 		case len(a.Keys) > 0 && parts > 0 && len(a.Keys) != parts:
 			d.Report(at.key.Here(), decode.CodeKeyParts, "",
 				"the key has %d parts, the others have %d; keys are equal only part by part", len(a.Keys), parts)
-		case a.Hands() != OneValue:
+		case made.Hands != OneValue:
 			d.Report(at.Name(), decode.CodeNotYetSupported, "",
 				"%s hands over lists of events, "+
 					"which may be of many keys: a %s per key is not supported by this version yet; make it global, "+

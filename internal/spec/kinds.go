@@ -38,23 +38,12 @@ type SinkConfig interface {
 type AccumulatorConfig interface {
 	// Canonical writes what the configuration means, as that of a source.
 	Canonical(t *meaning.Tree)
-	// Identity names what the state of the fold belongs to (M33): with another one it begins anew.
-	Identity() string
-	// Hands says what a boundary is.
-	Hands() Hands
+	// Identity names what the state of the fold belongs to (M33): with another one it begins anew. a
+	// is the accumulator that it stands in.
+	Identity(a *Accumulator) Identity
+	// Folding says what is made of events.
+	Folding() Folding
 }
-
-// Hands is what an accumulator's boundary is, as far as that matters to those who take one apart.
-type Hands uint8
-
-const (
-	// OneValue is one that cannot be taken apart.
-	OneValue Hands = iota
-	// NewEvents is a list of events, all of which are new.
-	NewEvents
-	// NewestEvents is a list of events, of which the last is new.
-	NewestEvents
-)
 
 // NodeConfig is the configuration of what a node computes, as its kind has read it.
 type NodeConfig interface {

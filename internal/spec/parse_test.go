@@ -12,7 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/batch"
+	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/node/expr"
 	"github.com/graphd/graphd/internal/node/route"
 	"github.com/graphd/graphd/internal/sink/drop"
@@ -129,7 +130,7 @@ func TestEverything(t *testing.T) {
 		}, {
 			Name: "posted", Source: spec.Source{Kind: "http", Config: socket.Declared{}}, Kind: "batch",
 			SchemaFile: "schemas/posted.json", EmitExpr: spec.Expr{Text: `{ "v": event }`},
-			Config: accumulator.Batch{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest",
+			Config: batch.Declared{Size: 100, Interval: 5 * time.Second}, TimeUnit: "ms", Strategy: "latest",
 			Capacity: 1024, CapacityBytes: 8 << 20,
 		}, {
 			Name: "lines", Source: spec.Source{
@@ -137,7 +138,7 @@ func TestEverything(t *testing.T) {
 					Path: "lines.log", Format: "ndjson", Follow: true, OnTruncate: "restart",
 				},
 			},
-			Kind: "state", Config: accumulator.State{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024,
+			Kind: "state", Config: state.Declared{Keep: 3}, TimeUnit: "ms", Strategy: "latest", Capacity: 1024,
 			CapacityBytes: 8 << 20,
 		}, {
 			Name: "table", Source: spec.Source{
@@ -315,7 +316,7 @@ func TestReferences(t *testing.T) {
 		a.Source.Config.(file.Declared).Format != "ndjson" || a.Passive {
 		t.Errorf("got %+v", a)
 	}
-	if b.Config.(accumulator.Batch).Interval != 5*time.Second || !b.Passive || b.Default != secret {
+	if b.Config.(batch.Declared).Interval != 5*time.Second || !b.Passive || b.Default != secret {
 		t.Errorf("got %+v", b)
 	}
 	if g.Name != "fallback" || g.Reactor.When != "all" || g.Durability.Mode != "none" ||

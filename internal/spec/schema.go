@@ -13,8 +13,6 @@ func (k Kinds) Mappings() []decode.Mapping {
 		decode.MappingOf("accumulator", k.accumulatorFields(), decode.Choices{
 			"time_unit": timeUnits, "strategy": strategies,
 		}),
-		decode.MappingOf("window", windowFields, decode.Choices{"late": latePolicies, "groups": groupings}),
-		decode.MappingOf("hopping", hoppingFields, nil),
 		decode.MappingOf("source", kindFields(k.Sources), nil),
 		decode.MappingOf("reactor", reactorFields, decode.Choices{
 			"when": criteria, "strategy": strategies, "on_warm_timeout": onWarmTimeouts,

@@ -93,14 +93,14 @@ type Accumulator struct {
 	// emit is one expression and not a mapping.
 	Emit     []Field
 	EmitExpr Expr
-	// Kind is "passthrough", "window", or the name of the kind whose configuration Config is.
-	Kind   string
-	Config AccumulatorConfig // nil for the first two
-	Window Window
-	// LateOf is the window whose late events this input gets: it was declared by the window's
-	// `late`. "" for all others.
-	LateOf string
-	Time   Expr
+	// Kind is "passthrough", or the name of the kind whose configuration Config is.
+	Kind    string
+	KindPos Pos
+	Config  AccumulatorConfig // nil for what passes through
+	// Owner is the accumulator whose kind has declared this input, "" for all others: a window's
+	// late events come to one.
+	Owner string
+	Time  Expr
 	// Keys make the key of a boundary from its event, in place of the reactor's. Nil when not given.
 	Keys []Expr
 	// TimeUnit is the unit of numeric times: "s", "ms" (default), "us", "ns".
@@ -136,14 +136,6 @@ func (a *Accumulator) Triggers(r *Reactor) bool {
 		}
 	}
 	return false
-}
-
-// Hands is what a boundary is.
-func (a *Accumulator) Hands() Hands {
-	if a.Config == nil {
-		return OneValue
-	}
-	return a.Config.Hands()
 }
 
 // Reactor says when the graph fires.

@@ -177,7 +177,7 @@ func (g *Graph) admit(i int) {
 	if g.lent != nil {
 		g.lent[i] += len(g.handoff.Boundaries)
 		if late := g.handoff.Late; len(late) > 0 {
-			g.lent[g.input(g.unit.Spec.Accumulators[i].Window.LateInput)] += len(late)
+			g.lent[g.input(g.unit.Inputs()[i].LateTo)] += len(late)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 var coded = []string{
 	"internal/spec", "internal/spec/decode", "internal/registered", "internal/kind",
 	"internal/expression", "internal/expression/rules", "internal/graph",
-	"internal/accumulator", "internal/accumulator/fold", "internal/accumulator/window", "internal/compile",
+	"internal/accumulator", "internal/accumulator/*", "internal/compile",
 	"internal/builtin",
 	"internal/node/*", "internal/source/*", "internal/sink/*",
 }

@@ -12,6 +12,7 @@ const (
 	NameEvent = iota
 	NameMeta
 	NameVars
+	NameOwn // the first of a fold's own names, where it has any
 )
 
 // CompileExpr compiles e, when it was given, and adds its mistake to ds.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
 )
 
 // Fold collects values into boundaries. It belongs to one goroutine, knows no clock, and
@@ -31,26 +32,33 @@ type Folder interface {
 type Input struct {
 	Value boundary.Value // what the event has become
 	Event *boundary.Event
-	Facts *Facts // for a window
+	Facts *Facts
 	// Number is which of all received events it is, from 1.
 	Number int64
+	// Bad is the fold's to set when it answers [Refused]: why.
+	Bad *BadEvent
 }
 
-// Facts are what a window needs to know of one event. They are used again for the next.
+// Facts are what the expressions of a kind come to for one event; see [Program]. They are used again
+// for the next.
 type Facts struct {
-	At   int64 // event time, in nanoseconds since 1970
-	Key  boundary.Value
-	Args []boundary.Value // by the window's distinct arguments
+	// At is the event's own time, in nanoseconds since 1970, where the declaration says what it is.
+	At   int64
+	Key  boundary.Value   // of its group: the only part of the key, or a list of all
+	Args []boundary.Value // along [Program.Args]
+	// Env has event, meta and vars, for the Terms. A fold with names of its own copies the values.
+	Env *expression.Env
 }
 
-// Verdict is what a fold says to an event.
+// Verdict is what a fold says to an event. But for Folded it has changed nothing.
 type Verdict uint8
 
 // What becomes of an event in a fold.
 const (
-	Folded Verdict = iota
-	Late           // its windows have closed; nothing was changed
-	Full           // it would open more than may be; nothing was changed
+	Folded  Verdict = iota
+	Dropped         // it is filtered
+	Aside           // it goes to the input of the kind's own, and is filtered here
+	Refused         // it is a dead letter, or its sender is told; Input.Bad says why
 )
 
 // Keeper is the memory of a fold.
@@ -70,6 +78,34 @@ type Keeper interface {
 type State interface {
 	AppendBinary(dst []byte) []byte
 }
+
+// MaxKept bounds how many events a fold is told to keep in memory. It is far above what is sensible,
+// and low enough that a slip of the finger is caught.
+const MaxKept = 1 << 24
+
+// What a Fold may be too. It is asked once, when it is made.
+type (
+	// Failing is a fold that can fail to make a boundary of what it has folded.
+	Failing interface {
+		// Failures is where it puts them, always the same.
+		Failures() *Failures
+	}
+	// Partitioned is a fold that waits for the streams of its source.
+	Partitioned interface {
+		// Partition makes a stream known before its first event.
+		Partition(stream string, now time.Time)
+	}
+	// Restarter is a fold to which it matters that nobody has listened for a time.
+	Restarter interface {
+		// Restarted says that a state of before is gone on from at engine time now.
+		Restarted(now time.Time)
+	}
+	// Dropping is a fold that drops events which come too late.
+	Dropping interface {
+		// Lateness is what was dropped so far; ok is false for a fold that does otherwise with them.
+		Lateness() (l Lateness, ok bool)
+	}
+)
 
 // Arrival is when ev arrived: as its source says, else now.
 func Arrival(now time.Time, ev *boundary.Event) time.Time {

@@ -1,29 +1,83 @@
 package fold
 
 import (
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 )
 
-// Declared is the configuration of a kind of accumulator: what a declaration asks of it, and
-// what runs it.
-type Declared interface {
-	spec.AccumulatorConfig
-	Maker
-}
-
-// Maker makes the folds of an accumulator.
-type Maker interface {
-	// Type is the type of a boundary's value, by that of what an event becomes.
-	Type(event expression.Type) expression.Type
-	// New makes an empty fold; maxBytes bounds what it holds open.
-	New(maxBytes int64) Fold
-	// WithEpochs says that after every epoch that is kept the fold is asked to End.
-	WithEpochs() bool
-}
-
-// NewKind describes a kind of accumulator.
+// NewKind describes a kind of accumulator: how it is declared. What else there is to know of it,
+// its configuration answers.
 func NewKind[C Declared](declared decode.Kind[C]) decode.Kind[spec.AccumulatorConfig] {
 	return decode.As(declared, func(c C) spec.AccumulatorConfig { return c })
+}
+
+// Declared is the configuration of a kind of accumulator: what a declaration asks of it, and
+// what makes it run.
+type Declared interface {
+	spec.AccumulatorConfig
+	// Compile makes what is declared ready to run, or says what is wrong with it.
+	Compile(at *Site) (*Program, spec.Diagnostics)
+	// Remarks say what is valid and hardly meant.
+	Remarks(at Place) spec.Diagnostics
+}
+
+// Place is where in a graph a kind of accumulator stands.
+type Place struct {
+	kind.Place
+	// Accumulator is all that is declared there.
+	Accumulator *spec.Accumulator
+}
+
+// Site is a place and what is known there when a kind is compiled.
+type Site struct {
+	Place
+	// Scope is what expressions can read over an event as it came: event, meta and vars.
+	Scope expression.Scope
+	// Emitted is the type of what `emit` makes of an event, and of the event itself without one.
+	Emitted expression.Type
+	// Timed says that the declaration says what the events' own time is.
+	Timed bool
+	// GivesKey says that the key of a boundary is that of its group: the graph has keys, and the
+	// reactor does not say how they are made.
+	GivesKey bool
+	// MaxBytes bounds what a fold may hold open for one boundary.
+	MaxBytes int64
+}
+
+// Shaped is what expressions can read over what `emit` has made of an event: event, meta, vars, and
+// names of the fold's own, from [NameOwn] on.
+func (s *Site) Shaped(own ...expression.Name) expression.Scope {
+	scope := s.Scope
+	scope.Names = append(append([]expression.Name(nil), scope.Names...), own...)
+	scope.Names[NameEvent].Type = s.Emitted
+	return scope
+}
+
+// Program is a kind of accumulator compiled at its site. It is immutable.
+//
+// What its expressions come to for an event stands in [Facts] before the fold is asked to add it; an
+// event for which one of them fails is refused, and the fold never hears of it.
+type Program struct {
+	// New makes an empty fold.
+	New func() Fold
+	// Type is the static type of a boundary's value, and Shape the shape of all of them; nil when they
+	// have none in common, as lists have.
+	Type  expression.Type
+	Shape *boundary.Shape
+	// Keys group events: over an event as it came, see [CompileKeys].
+	Keys []*expression.Program
+	// Args are what else is looked at in every event, over what emit has made of it.
+	Args []*expression.Program
+	// Terms are expressions over the same that the fold evaluates itself, in [Facts.Env].
+	Terms []*expression.Program
+	// Stage names what fails when one of the Args does.
+	Stage string
+	// LooksOnly says that of the event's value itself nothing is kept or handed on: it is lent until
+	// Add returns. See the package's documentation.
+	LooksOnly bool
+	// WithEpochs says that after every epoch that is kept the fold is asked to End.
+	WithEpochs bool
 }

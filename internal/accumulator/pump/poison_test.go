@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/batch"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -50,8 +52,8 @@ func startFragile(
 // from the last admitted mark goes on right behind it.
 func TestM35PoisonFromSource(t *testing.T) {
 	for _, a := range []spec.Accumulator{
-		{}, {Kind: kindBatch, Config: accumulator.Batch{Size: 4}}, {
-			Kind: kindState, Config: accumulator.State{Keep: 2},
+		{}, {Kind: kindBatch, Config: batch.Declared{Size: 4}}, {
+			Kind: kindState, Config: state.Declared{Keep: 2},
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/batch"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -22,7 +23,7 @@ func TestM1SocketAndSource(t *testing.T) {
 			<-gate
 			return nil
 		}, emit(4, 5), rest)
-		a := spec.Accumulator{Kind: kindBatch, Config: accumulator.Batch{Size: 3}}
+		a := spec.Accumulator{Kind: kindBatch, Config: batch.Declared{Size: 3}}
 		r := start(t, a, src, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		synctest.Wait()
 		if o := <-r.push(t.Context(), `"a"`); o.Accepted != 1 || o.Full || o.Taken != 1 {
@@ -204,7 +205,7 @@ func TestM5PushAnswer(t *testing.T) {
 // M3: the interval of a batch runs on the Unit's clock.
 func TestM3BatchInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := spec.Accumulator{Kind: kindBatch, Config: accumulator.Batch{Interval: time.Minute}}
+		a := spec.Accumulator{Kind: kindBatch, Config: batch.Declared{Interval: time.Minute}}
 		r := start(t, a, nil, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		<-r.push(t.Context(), "1")
 		time.Sleep(30 * time.Second)
@@ -253,7 +254,7 @@ func TestM28Marks(t *testing.T) {
 // W13: a soft stop does not flush an open batch; a restart goes on with it.
 func TestSoftStopKeepsTheOpenBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := spec.Accumulator{Kind: kindBatch, Config: accumulator.Batch{Size: 5}}
+		a := spec.Accumulator{Kind: kindBatch, Config: batch.Declared{Size: 5}}
 		p := newPort(0)
 		r := start(t, a, scripted(emit(0, 13), rest), p, NewMailbox(0, 0), accumulator.Mark{})
 		time.Sleep(2 * time.Second)

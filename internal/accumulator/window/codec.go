@@ -59,7 +59,8 @@ func (w *Window) Resume(s fold.State) {
 	w.wm.parts = slices.Clone(h.wm.parts)
 	w.wm.lateness, w.wm.silence = int64(w.p.Lateness), int64(w.p.Idle)
 	w.wm.last, w.astray = -1, h.astray
-	w.instances, w.panes, w.last, w.failures = make([]*instance, len(h.instances)), 0, nil, nil
+	w.instances, w.panes, w.last = make([]*instance, len(h.instances)), 0, nil
+	w.failures.Take()
 	for i, p := range h.instances {
 		w.instances[i] = &instance{number: p.number, start: p.start, end: p.end, panes: panes{pages: p.pages, n: p.n}}
 		w.instances[i].reindex()
@@ -225,7 +226,7 @@ func (w *Window) decodePage(r *fold.Reader, n int, h *handle) *page {
 		g.cells = make([]aggregate.Cell, w.p.calls.Len())
 		r.Nested(func(data []byte) (rest []byte, err error) { return w.p.calls.Decode(data, g.cells) })
 		if len(w.p.keys) > 0 && r.Err() == nil {
-			if CheckKey(g.key, "") != nil {
+			if fold.CheckKey(g.key, "") != nil {
 				r.Fail(fold.ErrForeign)
 			} else {
 				g.hash = hashKey(w.seed, g.key)

@@ -135,12 +135,12 @@ func (w *Window) fail(p *instance, g *pane, m mood, bad *fold.BadEvent, events i
 	if m == moodEarly {
 		return
 	}
-	f := Failure{Bad: bad, Events: events, Last: g.last}
+	f := fold.Failure{Bad: bad, Events: events, Last: g.last}
 	f.Value = boundary.Object(failedShape, []boundary.Value{g.key, moment1970(p.start), moment1970(p.end)})
 	if w.p.givesKey {
 		f.Key = boundary.KeyOf(g.key)
 	}
-	w.failures = append(w.failures, f)
+	w.failures.Put(f)
 }
 
 func moment1970(ns int64) boundary.Value { return boundary.Time(time.Unix(0, ns)) }

@@ -1,27 +1,33 @@
 package window
 
-import "time"
+import (
+	"time"
 
-// Lateness is what a window has found late since it was made or restored, and why: events
-// are numbered as they were received, from 1.
-type Lateness struct {
-	Events int64
-	// Worst is the event that came furthest behind the watermark, and its time.
-	Worst   int64
-	WorstAt time.Time
-	// Mover is the event by which the watermark went then, and its time: one that is far
-	// ahead of all others makes them late. It is 0 when that was before a restart, and for
-	// windows without times of their own.
-	Mover   int64
-	MoverAt time.Time
+	"github.com/graphd/graphd/internal/accumulator/fold"
+)
+
+// late says what becomes of a late event.
+func (w *Window) late(in *fold.Input) fold.Verdict {
+	w.noteLate(in.Number, in.Facts.At)
+	switch w.p.Late {
+	case "side":
+		return fold.Aside
+	case "dead_letter":
+		in.Bad = &fold.BadEvent{Stage: "window", Code: "late_event", Text: "the windows of " +
+			time.Unix(0, in.Facts.At).UTC().Format(time.RFC3339Nano) + " have closed"}
+		return fold.Refused
+	}
+	return fold.Dropped
 }
 
-// Lateness is what was late so far.
-func (w *Window) Lateness() Lateness { return w.late }
+// Lateness implements [fold.Dropping].
+func (w *Window) Lateness() (l fold.Lateness, ok bool) {
+	return w.lateness, w.lateness.Events > 0 && w.p.Late != "side" && w.p.Late != "dead_letter"
+}
 
 // noteLate takes note of a late event.
 func (w *Window) noteLate(number, at int64) {
-	l := &w.late
+	l := &w.lateness
 	p := w.wm.slowest()
 	behind := func(at time.Time) time.Duration { return l.MoverAt.Sub(at) }
 	if l.Events++; p != nil && (l.Events == 1 || p.max-at > int64(behind(l.WorstAt))) {

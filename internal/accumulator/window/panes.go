@@ -2,13 +2,11 @@ package window
 
 import (
 	"cmp"
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
-	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -234,40 +232,4 @@ func keyRank(k boundary.Kind) int {
 	return slices.Index([]boundary.Kind{
 		boundary.KindBool, boundary.KindInt, boundary.KindTime, boundary.KindString, boundary.KindList,
 	}, k)
-}
-
-// CheckKey says what is wrong with a key, nil when nothing is.
-func CheckKey(v boundary.Value, text string) *fold.BadEvent {
-	switch v.Kind() {
-	case boundary.KindInt, boundary.KindBool, boundary.KindTime:
-		return nil
-	case boundary.KindString:
-		if v.Len() > boundary.MaxKeyBytes {
-			return keyFault("bad_key", fmt.Sprintf("a key of more than %d bytes is too long", boundary.MaxKeyBytes))
-		}
-		return nil
-	case boundary.KindNull, boundary.KindAbsent:
-		return keyFault("key_missing", fold.OneLine("the event has no key: "+text+" is null"))
-	case boundary.KindList:
-		if v.Len() == 0 {
-			return keyFault("key_missing", fold.OneLine("the event has no key: "+text+" is empty"))
-		}
-		for part := range v.Items() {
-			if part.Kind() == boundary.KindList {
-				return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: "a key cannot have a list within a list"}
-			}
-			if bad := CheckKey(part, text); bad != nil {
-				return bad
-			}
-		}
-		return nil
-	}
-	return keyFault("bad_key", keyKinds+v.Kind().String())
-}
-
-// keyKinds begins what is said of a key that is none.
-const keyKinds = "a key is a text, a whole number, a boolean or a time, or a list of these, and this is "
-
-func keyFault(code, text string) *fold.BadEvent {
-	return &fold.BadEvent{Stage: "key", Code: code, Text: text}
 }

@@ -15,11 +15,11 @@ import (
 
 // Program is the declaration of a window, checked and ready to run.
 type Program struct {
-	spec.Window
+	Declared
 	timed    bool // event time is declared; otherwise windows run on the arrival clock
 	zone     *time.Location
 	keys     []*expression.Program
-	givesKey bool // see Options
+	givesKey bool // see [fold.Site]
 	calls    aggregate.Calls
 	results  []*aggregate.Result
 	outer    []boundary.Value // what results read beside the calls: vars
@@ -33,27 +33,12 @@ type Program struct {
 	typ   expression.Type
 }
 
-// Options are what a window needs to know of its accumulator.
-type Options struct {
-	// Scope is what expressions over an event as it came can read; Emitted is the type of
-	// what emit makes of it, over which the aggregates are.
-	Scope   expression.Scope
-	Emitted expression.Type
-	Vars    boundary.Value
-	// Timed says that events have times of their own.
-	Timed bool
-	// GivesKey says that the window's key is that of its boundaries: the graph has keys, and
-	// the reactor does not say how they are made.
-	GivesKey bool
-}
-
-// Compile compiles a window.
-func Compile(a *spec.Accumulator, o Options) (*Program, spec.Diagnostics) {
+// Compile implements [fold.Declared].
+func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
+	a := at.Accumulator
 	w := &Program{
-		Window: a.Window, timed: o.Timed, givesKey: o.GivesKey, zone: time.UTC, outer: []boundary.Value{o.Vars},
+		Declared: c, timed: at.Timed, givesKey: at.GivesKey, zone: time.UTC, outer: []boundary.Value{at.Vars},
 	}
-	scope := o.Scope
-	var ds spec.Diagnostics
 	if a.Timezone != "" {
 		zone, err := time.LoadLocation(a.Timezone)
 		if err != nil {
@@ -62,23 +47,12 @@ func Compile(a *spec.Accumulator, o Options) (*Program, spec.Diagnostics) {
 		}
 		w.zone = zone
 	}
-	for _, k := range a.Window.Key {
-		var x *expression.Program
-		if x, ds = fold.CompileExpr(k, scope, expression.Compile, ds); x == nil {
-			continue
-		}
-		switch x.Type().Kind() {
-		case boundary.KindObject, boundary.KindDuration, boundary.KindNull:
-			ds = append(ds, fold.Diagnostic(k.Pos, expression.CodeTypeMismatch, keyKinds+x.Type().String()))
-		}
-		w.keys = append(w.keys, x)
-	}
-	shaped := scope
-	shaped.Names = slices.Clone(scope.Names)
-	shaped.Names[fold.NameEvent].Type = o.Emitted
-	outer := expression.Scope{Names: []expression.Name{scope.Names[fold.NameVars]}}
-	env := &expression.Env{Values: []boundary.Value{fold.NameVars: o.Vars}}
-	for _, f := range a.Window.Aggregate {
+	var ds spec.Diagnostics
+	w.keys, ds = fold.CompileKeys(c.Key, at.Scope, ds)
+	shaped := at.Shaped()
+	outer := expression.Scope{Names: []expression.Name{shaped.Names[fold.NameVars]}}
+	env := &expression.Env{Values: []boundary.Value{fold.NameVars: at.Vars}}
+	for _, f := range c.Aggregate {
 		r, err := w.calls.Compile(f.Expr.Text, shaped, outer, env, fold.NameVars)
 		if err != nil {
 			ds = append(ds, fold.Diagnose(f.Expr, err))
@@ -89,11 +63,20 @@ func Compile(a *spec.Accumulator, o Options) (*Program, spec.Diagnostics) {
 	if len(ds) > 0 {
 		return nil, ds
 	}
-	return w, w.compileShape(a)
+	if ds = w.compileShape(); len(ds) > 0 {
+		return nil, ds
+	}
+	return &fold.Program{
+		New: func() fold.Fold { return New(w) }, Type: w.typ, Shape: w.shape,
+		Keys: w.keys, Args: w.calls.Args(), Stage: stage, LooksOnly: true,
+	}, nil
 }
 
+// stage is where aggregates fail.
+const stage = "aggregate"
+
 // compileShape names the fields of a boundary.
-func (w *Program) compileShape(a *spec.Accumulator) spec.Diagnostics {
+func (w *Program) compileShape() spec.Diagnostics {
 	var row []string
 	fields := map[string]expression.Type{}
 	add := func(names *[]string, name string, t expression.Type) {
@@ -108,7 +91,7 @@ func (w *Program) compileShape(a *spec.Accumulator) spec.Diagnostics {
 		w.compilePlain(&row, fields)
 	}
 	aggregates := len(row)
-	for i, f := range a.Window.Aggregate {
+	for i, f := range w.Aggregate {
 		if slices.Contains(row, f.Name) {
 			return spec.Diagnostics{fold.Diagnostic(f.Expr.Pos, "duplicate_field", fmt.Sprintf(
 				"the key stands under the name %s already; give the aggregate another name", f.Name))}
@@ -152,7 +135,7 @@ func (w *Program) compilePlain(row *[]string, fields map[string]expression.Type)
 			continue
 		}
 		name := reads[0].Path[0]
-		if slices.Contains(spec.WindowNames(), name) || slices.Contains(*row, name) {
+		if slices.Contains(resultNames, name) || slices.Contains(*row, name) {
 			continue
 		}
 		w.plain = append(w.plain, i)
@@ -167,50 +150,13 @@ func (w *Program) keyType() expression.Type {
 	return expression.Of(boundary.KindList)
 }
 
-// Failure is a pane whose result cannot be computed.
-type Failure struct {
-	Value  boundary.Value // the key and the window's times
-	Key    boundary.Key
-	Bad    *fold.BadEvent
-	Events int64 // that were in it and are accounted for by nothing else
-	Last   boundary.Position
-}
-
 // resultFault says why a group has no result.
 func resultFault(name string, err error) *fold.BadEvent {
 	var fault *expression.EvalError
 	if errors.As(err, &fault) {
-		return &fold.BadEvent{Stage: "aggregate", Code: fault.Code, Text: name + ": " + fold.OneLine(fault.Text)}
+		return &fold.BadEvent{Stage: stage, Code: fault.Code, Text: name + ": " + fold.OneLine(fault.Text)}
 	}
 	return &fold.BadEvent{
-		Stage: "aggregate", Code: expression.CodeTypeError, Text: name + ": " + fold.OneLine(err.Error()),
+		Stage: stage, Code: expression.CodeTypeError, Text: name + ": " + fold.OneLine(err.Error()),
 	}
-}
-
-// Type is the static type of a boundary's value.
-func (w *Program) Type() expression.Type { return w.typ }
-
-// Shape is the shape of a boundary's value.
-func (w *Program) Shape() *boundary.Shape { return w.shape }
-
-// Keys are the parts of the key, over an event as it came.
-func (w *Program) Keys() []*expression.Program { return w.keys }
-
-// Args are the distinct arguments of the aggregates, over an event as emit has shaped it.
-func (w *Program) Args() []*expression.Program { return w.calls.Args() }
-
-// Check says what is wrong with an event's arguments, "" when nothing is.
-func (w *Program) Check(args []boundary.Value) string { return w.calls.Check(args) }
-
-// KeyTimes says for each part of the boundaries' key whether it is a time; nil when the
-// window does not give them their keys.
-func (w *Program) KeyTimes() []bool {
-	if !w.givesKey {
-		return nil
-	}
-	times := make([]bool, len(w.keys))
-	for i, x := range w.keys {
-		times[i] = x.Type().Kind() == boundary.KindTime
-	}
-	return times
 }

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -38,8 +39,8 @@ type Window struct {
 	astray  bool // the watermark is a wrong clock's, until the next tick
 
 	last     *instance // of the last event
-	failures []Failure
-	late     Lateness
+	failures fold.Failures
+	lateness fold.Lateness
 	updates  []*instance // scratch
 }
 
@@ -61,6 +62,10 @@ func New(p *Program) *Window {
 // Add implements [fold.Folder].
 func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
 	f, engine := in.Facts, now.UnixNano()
+	if text := w.p.calls.Check(f.Args); text != "" {
+		in.Bad = &fold.BadEvent{Stage: stage, Code: expression.CodeTypeError, Text: text}
+		return out, fold.Refused
+	}
 	if !w.p.timed {
 		f.At = engine
 		if w.astray {
@@ -72,15 +77,16 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 	}
 	newest := w.grid.latest(f.At)
 	if _, end := w.grid.window(newest); end <= w.kept() {
-		w.noteLate(in.Number, f.At)
-		return out, fold.Late
+		return out, w.late(in)
 	}
 	hash := uint64(0)
 	if len(w.p.keys) > 0 {
 		hash = hashKey(w.seed, f.Key)
 	}
 	if !w.room(newest, hash, f) {
-		return out, fold.Full
+		in.Bad = &fold.BadEvent{Stage: "window", Code: "window_full", Text: fmt.Sprintf(
+			"more than %d windows or %d groups would be open; are the times right?", MaxWindows, MaxPanes)}
+		return out, fold.Refused
 	}
 	w.updates = w.updates[:0]
 	for n := newest; ; n-- {
@@ -288,14 +294,10 @@ func (w *Window) End(out []boundary.Boundary) []boundary.Boundary {
 // Open implements [fold.Keeper].
 func (w *Window) Open() int64 { return w.owed }
 
-// Failures are the panes that could not be handed over since the last call.
-func (w *Window) Failures() []Failure {
-	failed := w.failures
-	w.failures = nil
-	return failed
-}
+// Failures implements [fold.Failing]: panes that could not be handed over.
+func (w *Window) Failures() *fold.Failures { return &w.failures }
 
-// Partition makes a stream of the source known before its first event: it is waited for.
+// Partition implements [fold.Partitioned]: the stream is waited for.
 func (w *Window) Partition(stream string, now time.Time) {
 	if w.p.timed {
 		w.wm.part(stream, now.UnixNano())

@@ -1,4 +1,4 @@
-package accumulator
+package batch
 
 import (
 	"encoding/binary"
@@ -15,7 +15,7 @@ const batchState = "B\x01"
 // after the first, or when they have grown to the accumulator's capacity in bytes,
 // which is what bounds a batch that has only an interval.
 type batch struct {
-	rule     Batch
+	rule     Declared
 	maxBytes int64
 	batchOpen
 }

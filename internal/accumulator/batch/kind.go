@@ -1,0 +1,85 @@
+// Package batch is the accumulator of the kind batch: it collects events and hands them over as
+// one list. Its [Declared] is what a declaration asks of it; batch.go is its fold.
+package batch
+
+import (
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/meaning"
+)
+
+// Kind describes the kind of accumulator.
+func Kind() decode.Kind[spec.AccumulatorConfig] {
+	return fold.NewKind(decode.NewKind("batch", schema(), func() Declared { return Declared{} }, readDeclared))
+}
+
+// Declared is a batch as a declaration describes it. At least one rule is set.
+type Declared struct {
+	Size     int           // flush when this many events are in; 0: no rule
+	Interval time.Duration // flush this long after the first event; 0: no rule
+	Flush    string        // "epoch": flush after every epoch that is kept; "": no rule
+}
+
+// Canonical implements [spec.AccumulatorConfig].
+func (c Declared) Canonical(t *meaning.Tree) {
+	t.Number("size", int64(c.Size))
+	t.Span("interval", c.Interval)
+	if c.Flush != "" {
+		t.Text("flush", c.Flush)
+	}
+}
+
+// Identity implements [spec.AccumulatorConfig]. An open batch goes on under another interval.
+func (c Declared) Identity(*spec.Accumulator) spec.Identity {
+	return spec.ByConfig(fmt.Sprintf("%d/0", c.Size)) // the form in which stores hold it
+}
+
+// Folding implements [spec.AccumulatorConfig].
+func (c Declared) Folding() spec.Folding { return spec.Folding{Hands: spec.NewEvents} }
+
+// Compile implements [fold.Declared].
+func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
+	return &fold.Program{
+		New:  func() fold.Fold { return &batch{rule: c, maxBytes: at.MaxBytes} },
+		Type: expression.ListOf(at.Emitted), WithEpochs: c.Flush == "epoch",
+	}, nil
+}
+
+// Remarks implements [fold.Declared].
+func (c Declared) Remarks(fold.Place) spec.Diagnostics { return nil }
+
+var (
+	flushes = decode.Words("epoch")
+
+	fields = []decode.Field[Declared]{
+		{Name: "size", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			d.Count(v, 1, fold.MaxKept, &c.Size)
+		}},
+		{Name: "interval", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			d.Duration(v, 1, &c.Interval)
+		}},
+		{Name: "flush", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, flushes, &c.Flush) }},
+	}
+
+	//go:embed schema.json
+	definitions string
+)
+
+func schema() decode.Schema {
+	return decode.NewSchema("Collect events and hand them over as a list.",
+		decode.Define(definitions, decode.MappingOf("batch", fields, nil)))
+}
+
+func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
+	got, ok := decode.Object(d, v, "batch", fields, c)
+	if ok && len(got) == 0 {
+		d.Report(v.Whole(), decode.CodeNoFlushRule, "",
+			"the batch would never be handed over; give size, interval or flush: epoch")
+	}
+}

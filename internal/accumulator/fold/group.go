@@ -1,0 +1,63 @@
+package fold
+
+import (
+	"fmt"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// CompileKeys compiles the parts of a key that groups events, and adds what is wrong with them to ds.
+func CompileKeys(keys []spec.Expr, scope expression.Scope, ds spec.Diagnostics) (
+	parts []*expression.Program, _ spec.Diagnostics,
+) {
+	for _, k := range keys {
+		var x *expression.Program
+		if x, ds = CompileExpr(k, scope, expression.Compile, ds); x == nil {
+			continue
+		}
+		switch x.Type().Kind() {
+		case boundary.KindObject, boundary.KindDuration, boundary.KindNull:
+			ds = append(ds, Diagnostic(k.Pos, expression.CodeTypeMismatch, keyKinds+x.Type().String()))
+		}
+		parts = append(parts, x)
+	}
+	return parts, ds
+}
+
+// CheckKey says what is wrong with a key, nil when nothing is.
+func CheckKey(v boundary.Value, text string) *BadEvent {
+	switch v.Kind() {
+	case boundary.KindInt, boundary.KindBool, boundary.KindTime:
+		return nil
+	case boundary.KindString:
+		if v.Len() > boundary.MaxKeyBytes {
+			return keyFault("bad_key", fmt.Sprintf("a key of more than %d bytes is too long", boundary.MaxKeyBytes))
+		}
+		return nil
+	case boundary.KindNull, boundary.KindAbsent:
+		return keyFault("key_missing", OneLine("the event has no key: "+text+" is null"))
+	case boundary.KindList:
+		if v.Len() == 0 {
+			return keyFault("key_missing", OneLine("the event has no key: "+text+" is empty"))
+		}
+		for part := range v.Items() {
+			if part.Kind() == boundary.KindList {
+				return &BadEvent{Stage: "key", Code: "bad_key", Text: "a key cannot have a list within a list"}
+			}
+			if bad := CheckKey(part, text); bad != nil {
+				return bad
+			}
+		}
+		return nil
+	}
+	return keyFault("bad_key", keyKinds+v.Kind().String())
+}
+
+// keyKinds begins what is said of a key that is none.
+const keyKinds = "a key is a text, a whole number, a boolean or a time, or a list of these, and this is "
+
+func keyFault(code, text string) *BadEvent {
+	return &BadEvent{Stage: "key", Code: code, Text: text}
+}

@@ -1,0 +1,135 @@
+package window
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/spec/decode"
+)
+
+// Bounds of windows: longer ones than maxSize would come near the end of what a time can
+// be, and an event that falls into more than maxOverlap windows is folded as often.
+const (
+	maxSize    = 10 * 366 * 24 * time.Hour
+	maxOverlap = 1000
+)
+
+var (
+	latePolicies = decode.Words("drop", "dead_letter", "update")
+	groupings    = decode.Words("each", "all")
+)
+
+// resultNames are what a result has beside its aggregates.
+var resultNames = []string{"key", "start", "end", "groups", "update", "early"}
+
+var fields = []decode.Field[Declared]{
+	{Name: "tumbling", Read: func(d *decode.Decoder, v decode.Value, w *Declared) {
+		readSpan(d, v, 1, &w.Size)
+		w.Every = w.Size
+	}},
+	{Name: "hopping", Read: readHopping},
+	{Name: "session"},
+	{Name: "lateness", Read: func(d *decode.Decoder, v decode.Value, w *Declared) {
+		readSpan(d, v, 0, &w.Lateness)
+	}},
+	{Name: "idle", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Idle) }},
+	{Name: "late", Read: readLate},
+	{Name: "retain", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Retain) }},
+	{Name: "early", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Early) }},
+	{Name: "key", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { w.Key = d.Exprs(v) }},
+	{Name: "aggregate", Need: true, Read: readAggregate},
+	{Name: "groups", Read: func(d *decode.Decoder, v decode.Value, w *Declared) {
+		d.Pick(v, groupings, &w.Groups)
+	}},
+}
+
+func readDeclared(d *decode.Decoder, v decode.Value, w *Declared) {
+	got, ok := decode.Object(d, v, "window", fields, w)
+	if !ok {
+		return
+	}
+	kinds := []string{"tumbling", "hopping", "session"}
+	if _, ok := d.Exclusive(got, "the window", kinds); !ok {
+		d.Report(v.Whole(), decode.CodeMissingKind, "", "the window does not say what it is; give tumbling or hopping")
+	}
+	retain, hasRetain := got["retain"]
+	switch {
+	case w.Late == "update" && !hasRetain:
+		d.Report(v.Whole(), decode.CodeConflict, "",
+			"late: update needs retain, for how long after its close a window can be updated; add it")
+	case hasRetain && w.Late != "update" && w.Late != "":
+		d.Report(retain.Whole(), decode.CodeConflict, "",
+			"retain is for late: update alone; remove it or let late be update")
+	}
+	if all, ok := got["groups"]; ok && w.Groups == "all" && !got["key"].Given() {
+		d.Report(all.Whole(), decode.CodeConflict, "",
+			"groups: all lists the groups of a key, and there is none; add key or remove groups")
+	}
+}
+
+// readLate reads what becomes of late events. What is no policy, nor nearly one, names an
+// input of their own.
+func readLate(d *decode.Decoder, v decode.Value, w *Declared) {
+	text := v.Text()
+	if !v.IsScalar() || !decode.ValidName(text) || slices.Contains(latePolicies.Words, text) ||
+		d.Nearest(text, latePolicies.Words) != "" || strings.Contains(text, "${") {
+		d.Pick(v, latePolicies, &w.Late)
+		return
+	}
+	w.Late, w.LateInput = "side", text
+}
+
+type hopping struct{ size, every time.Duration }
+
+var hoppingFields = []decode.Field[hopping]{
+	{Name: "size", Need: true, Read: func(d *decode.Decoder, v decode.Value, h *hopping) {
+		readSpan(d, v, 1, &h.size)
+	}},
+	{Name: "every", Need: true, Read: func(d *decode.Decoder, v decode.Value, h *hopping) {
+		readSpan(d, v, 1, &h.every)
+	}},
+}
+
+// readSpan reads a span of time that windows are made of or kept for.
+func readSpan(d *decode.Decoder, v decode.Value, least time.Duration, into *time.Duration) {
+	var n time.Duration
+	if d.Duration(v, least, &n); n > maxSize {
+		d.Report(v.Here(), decode.CodeTooLarge, "", "%s is too long; at most %v are allowed", v.Subject(), maxSize)
+		return
+	}
+	*into = n
+}
+
+func readHopping(d *decode.Decoder, v decode.Value, w *Declared) {
+	var h hopping
+	decode.Object(d, v, "hopping", hoppingFields, &h)
+	w.Size, w.Every = h.size, h.every
+	switch {
+	case h.size == 0 || h.every == 0: // has its own diagnostic
+	case h.every > h.size:
+		d.Report(v.Whole(), decode.CodeConflict, "",
+			"windows of %v every %v leave gaps, in which events would be lost; make every at most the size",
+			h.size, h.every)
+	case h.size/h.every > maxOverlap:
+		d.Report(v.Whole(), decode.CodeTooMany, "",
+			"each event would be in %d windows, %d are allowed; make every longer", h.size/h.every, maxOverlap)
+	}
+}
+
+func readAggregate(d *decode.Decoder, v decode.Value, w *Declared) {
+	const want = "a mapping from names to aggregates, such as n: count()"
+	if !d.Mapping(v, want) {
+		return
+	}
+	w.Aggregate = d.Expressions(v, "aggregate")
+	if v.IsEmpty() {
+		d.Report(v.Whole(), decode.CodeEmptyValue, "", "aggregate is empty; name at least one, such as n: count()")
+	}
+	for _, e := range v.Entries() {
+		if slices.Contains(resultNames, e.Key()) {
+			d.Report(e.Name(), decode.CodeReservedName, "",
+				"%s is a field of every window's result; give the aggregate another name", decode.Quote(e.Key()))
+		}
+	}
+}
