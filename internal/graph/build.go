@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -63,7 +64,7 @@ func (p *Plan) inputIndex(name int) int {
 func (u *unit) describe() Node {
 	n := Node{
 		Name: u.decl.Name, Kind: u.decl.Kind, Rank: u.rank, Priority: u.decl.Priority,
-		Event: u.eventOf(), OnError: u.decl.OnError, Type: u.typ, Routes: u.decl.Routes(),
+		Event: u.eventOf(), OnError: u.decl.OnError, Type: u.typ, After: u.after(), Routes: u.decl.Routes(),
 	}
 	if n.Priority == "" {
 		n.Priority = "normal"
@@ -74,11 +75,28 @@ func (u *unit) describe() Node {
 	return n
 }
 
+// after is what the unit comes after, as a declaration says it.
+func (u *unit) after() string {
+	gates := make([]string, len(u.decl.After))
+	for i, g := range u.decl.After {
+		gates[i] = g.String()
+	}
+	slices.Sort(gates) // their order means nothing
+	text := strings.Join(gates, ", ")
+	switch {
+	case u.decl.AfterAll:
+		return "{ all: [" + text + "] }"
+	case len(gates) > 1:
+		return "[" + text + "]"
+	}
+	return text
+}
+
 // fingerprint is equal for nodes that compute the same of the same values: it goes
 // by the texts of the expressions and, where one of them reads constants, by these; by what
 // the kind says there is beside them; and by the names of its inputs.
 func (c *compiler) fingerprint(u *unit) uint64 {
-	text := fmt.Appendf(nil, "%q %q", u.decl.Kind, u.decl.After)
+	text := fmt.Appendf(nil, "%q %q", u.decl.Kind, u.after())
 	for _, s := range u.sources {
 		if s.Name != "" {
 			text = fmt.Appendf(text, " %q", s.Name)
@@ -103,15 +121,12 @@ func (c *compiler) fingerprint(u *unit) uint64 {
 
 // step is the executable form of a unit, but for its links.
 func (u *unit) step(p *Plan, position []int) step {
-	s := step{after: -1, route: -1, event: u.eventOf(), onError: policyOf(u.decl.OnError)}
+	s := step{allGates: u.decl.AfterAll, event: u.eventOf(), onError: policyOf(u.decl.OnError)}
+	s.gates.first = int32(len(p.gates))
 	for _, d := range u.deps {
-		if d.kind != afterEdge {
-			continue
-		}
-		s.after = int32(position[d.from-len(p.inputs)])
-		if d.route != "" {
-			s.route = int32(len(p.routes))
-			p.routes = append(p.routes, d.route)
+		if d.kind == afterEdge {
+			p.gates = append(p.gates, gate{position[d.from-len(p.inputs)], d.route})
+			s.gates.n++
 		}
 	}
 	s.program = u.kind.Compile(u.decl.Config, kind.Parts{Programs: u.programs(), Inputs: u.reads(p, position)})
@@ -150,9 +165,6 @@ func (c *compiler) connect(p *Plan, u *unit, at int, position []int, links [][]i
 		} else {
 			e.From = p.inputs[d.from].Name
 			p.consumers[d.from].Set(at)
-		}
-		if d.kind == afterEdge {
-			p.nodes[at].After, p.nodes[at].Route = e.From, d.route
 		}
 		p.edges = append(p.edges, e)
 	}

@@ -179,7 +179,7 @@ func (c *compiler) findReferences(u *unit, loose *names) {
 	c.findInputs(u)
 	c.findAfter(u)
 	slices.SortFunc(u.deps, func(a, b dependency) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), -cmp.Compare(a.kind, b.kind))
+		return cmp.Or(cmp.Compare(a.from, b.from), -cmp.Compare(a.kind, b.kind), cmp.Compare(a.route, b.route))
 	})
 	// One value edge for each name: a plain read somewhere makes it plain. After
 	// sorting, plain comes before optional, and that before fresh.
@@ -221,40 +221,41 @@ func (c *compiler) findInputs(u *unit) {
 }
 
 func (c *compiler) findAfter(u *unit) {
-	if u.decl.After == "" {
-		return
+	for _, g := range u.decl.After {
+		c.findGate(u, g)
 	}
-	name, route, _ := strings.Cut(u.decl.After, ".")
-	at, known := c.index[name]
+}
+
+func (c *compiler) findGate(u *unit, g spec.Gate) {
+	at, known := c.index[g.Node]
 	if !known {
-		c.report(u.decl.AfterPos, spec.CodeUnknownName, fmt.Sprintf("there is no node %s to come after", name), "")
+		c.report(g.Pos, spec.CodeUnknownName, fmt.Sprintf("there is no node %s to come after", g.Node), "")
 		return
 	}
 	i := at - len(c.inputs)
 	if i < 0 || i >= len(c.units) {
-		c.report(u.decl.AfterPos, codeNotANode, fmt.Sprintf("%s is not a node; after takes NODE or NODE.ROUTE", name),
-			"")
+		c.report(g.Pos, codeNotANode, fmt.Sprintf("%s is not a node; after takes NODE or NODE.ROUTE", g.Node), "")
 		return
 	}
 	if c.units[i].decl == u.decl {
-		c.report(u.decl.AfterPos, spec.CodeSelfReference,
-			fmt.Sprintf("the node %s cannot come after itself; name another node", name), "")
+		c.report(g.Pos, spec.CodeSelfReference,
+			fmt.Sprintf("the node %s cannot come after itself; name another node", g.Node), "")
 		return
 	}
-	if target := c.units[i].decl; route != "" {
+	if target := c.units[i].decl; g.Route != "" {
 		routes := target.Routes()
 		switch {
 		case routes == nil:
-			c.report(u.decl.AfterPos, spec.CodeNotARoute, fmt.Sprintf("the node %s has no routes; write after: %s",
-				name, name), name)
+			c.report(g.Pos, spec.CodeNotARoute, fmt.Sprintf("the node %s has no routes; write after: %s",
+				g.Node, g.Node), g.Node)
 			return
-		case !slices.Contains(routes, route):
-			c.report(u.decl.AfterPos, spec.CodeUnknownRoute, fmt.Sprintf("the node %s has no route %s, only %s", name,
-				route, strings.Join(routes, ", ")), "")
+		case !slices.Contains(routes, g.Route):
+			c.report(g.Pos, spec.CodeUnknownRoute, fmt.Sprintf("the node %s has no route %s, only %s", g.Node,
+				g.Route, strings.Join(routes, ", ")), "")
 			return
 		}
 	}
-	u.deps = append(u.deps, dependency{from: at, kind: afterEdge, route: route})
+	u.deps = append(u.deps, dependency{from: at, kind: afterEdge, route: g.Route})
 }
 
 // rank gives every node its rank and returns the total order (M14); cycles are reported.

@@ -252,7 +252,12 @@ func TestCycles(t *testing.T) {
 func TestWrongReferences(t *testing.T) {
 	t.Parallel()
 	node := func(name, text, after string) spec.Node {
-		return spec.Node{Name: name, Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: text}}, After: after}
+		n := spec.Node{Name: name, Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: text}}}
+		if after != "" {
+			from, taken, _ := strings.Cut(after, ".")
+			n.After = []spec.Gate{{Node: from, Route: taken}}
+		}
+		return n
 	}
 	choice := spec.Node{Name: "r", Kind: "route", Config: always("true")}
 	for want, g := range map[string]*spec.Graph{

@@ -93,6 +93,6 @@
 // values, never absences.
 //
 // A route node's value is the name of the route taken, or null when no condition
-// held (no_route); null is a value, so what is plainly `after` the node runs, and
-// what is after one of its routes does not.
+// held (no_route). What comes `after` a node does not start when that has no value or
+// null, nor `after` a route that was not taken.
 package graph

@@ -103,7 +103,7 @@ type Worker struct{ env expression.Env }
 // Evaluate computes a node that Ready gave out.
 func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
 	s := &r.plan.steps[node]
-	if s.after >= 0 && !r.open(s) {
+	if s.gates.n > 0 && !r.open(s) {
 		return o
 	}
 	var began int64

@@ -69,13 +69,9 @@ func (p *Plan) JSON() ([]byte, error) {
 		}
 	}
 	for i, n := range p.nodes {
-		after := n.After
-		if n.Route != "" {
-			after += "." + n.Route
-		}
 		doc.Nodes[i] = nodeJSON{
 			Name: n.Name, Kind: n.Kind, Rank: n.Rank, Priority: n.Priority, Event: n.Event,
-			OnError: n.OnError, Type: n.Type.String(), After: after, Routes: n.Routes,
+			OnError: n.OnError, Type: n.Type.String(), After: n.After, Routes: n.Routes,
 		}
 	}
 	for i, o := range p.outputs {

@@ -30,7 +30,7 @@ func (m *mind) size() int {
 	return n
 }
 
-// place is a part of a state's memories.
+// place is a part of a list: of a state's memories, of a plan's gates.
 type place struct{ first, n int32 }
 
 func (p place) of(memories []expression.Memory) []expression.Memory {

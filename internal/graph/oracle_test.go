@@ -100,11 +100,14 @@ func (o *oracle) run(n *oracleNode, k int) outcome {
 }
 
 func (o *oracle) compute(n *oracleNode, k int) (val, string) {
-	if n.after != "" {
-		gate := o.value(n.after, k)
-		if gate.kind == 0 || n.route != "" && gate.s != n.route {
-			return val{}, errAbsent
-		}
+	open := func(g oracleGate) bool {
+		v := o.value(g.node, k)
+		return v.kind != 0 && v.kind != 'z' && (g.route == "" || v.s == g.route)
+	}
+	shut := func(g oracleGate) bool { return !open(g) }
+	if n.afterAll && slices.ContainsFunc(n.after, shut) ||
+		!n.afterAll && len(n.after) > 0 && !slices.ContainsFunc(n.after, open) {
+		return val{}, errAbsent
 	}
 	if n.term != nil {
 		return n.term.eval(o.moment(k))
@@ -166,8 +169,8 @@ func (n *oracleNode) restsOn() []string {
 	for _, r := range n.routes {
 		names = r.names(names)
 	}
-	if n.after != "" {
-		names = append(names, n.after)
+	for _, g := range n.after {
+		names = append(names, g.node)
 	}
 	return names
 }

@@ -33,8 +33,8 @@ type Node struct {
 	OnError string
 	// Type is the static type of the node's value.
 	Type expression.Type
-	// After is the node it comes after, "" for none; Route the route of it, "" for any.
-	After, Route string
+	// After is what it comes after, as a declaration says it; "" for nothing.
+	After string
 	// Routes are the routes that others can come after, in the order they are tried; nil when
 	// the node's kind has none.
 	Routes []string
@@ -82,7 +82,7 @@ type Plan struct {
 
 	steps     []step
 	links     []int32      // the steps' consumers, one after the other
-	routes    []string     // that steps come after
+	gates     []gate       // the steps', one after the other
 	consumers []bitset.Set // by input: the nodes that rest on it directly
 	always    bitset.Set   // the nodes that are due in every epoch; nil when there are none
 	reads     []inputReads

@@ -92,7 +92,7 @@ func (p *Plan) runNode(r *Result, i int) {
 		return
 	}
 	var v boundary.Value
-	if s.after < 0 || r.open(s) {
+	if s.gates.n == 0 || r.open(s) {
 		var err error
 		r.running = i
 		if s.memories.n == 0 {
@@ -172,14 +172,21 @@ func (r *Result) clockOff(i int) {
 	r.nanos[i], r.now = now-r.now, now
 }
 
-// open says whether the node or route that s comes after lets it run.
+// open says whether what s comes after lets it run: a gate is open when its node has a value
+// that is not null, or has taken that route (M19).
 func (r *Result) open(s *step) bool {
-	v := r.values[s.after]
-	if s.route < 0 {
-		return !v.IsAbsent()
+	for _, g := range r.plan.gates[s.gates.first : s.gates.first+s.gates.n] {
+		v := r.values[g.node]
+		open := !v.IsAbsent() && !v.IsNull()
+		if g.route != "" {
+			taken, _ := v.AsString()
+			open = taken == g.route
+		}
+		if open != s.allGates {
+			return open
+		}
 	}
-	taken, _ := v.AsString()
-	return taken == r.plan.routes[s.route]
+	return s.allGates
 }
 
 // tick stages node i's value and makes those that rest on it due.

@@ -131,16 +131,16 @@ func TestRoutesAndJoins(t *testing.T) {
 		want(`decide ran "hold"; signal skipped; reason ran "small"; sized skipped; join ran "small"; log ran "hold"`)
 	// The choice stays until the route runs again.
 	h.fire().want(`decide idle "hold"; signal idle; reason idle "small"; join idle "small"`)
-	// No condition holds: the choice is null, which is a value to come after.
+	// No condition holds: the choice is null, and nothing starts after it.
 	h.set("a", 1).fire().emits(`joins="nothing"`).
-		want(`decide ran null; signal skipped; reason skipped; sized idle; join ran "nothing"; log ran null`)
+		want(`decide ran null; signal skipped; reason skipped; sized idle; join ran "nothing"; log skipped`)
 	if !h.r.Node(h.nodes["decide"]).NoRoute {
 		t.Error("decide: no_route is not recorded")
 	}
-	if h.r.Node(h.nodes["log"]).NoRoute {
-		t.Error("log: null is not no_route for an expr node")
+	if h.r.Node(h.nodes["join"]).NoRoute {
+		t.Error("join: no_route is of route nodes alone")
 	}
-	h.set("a", 0).fire().want(`decide cut_off null; signal skipped; log idle null`).emits("")
+	h.set("a", 0).fire().want(`decide cut_off null; signal skipped; log idle`).emits("")
 }
 
 // M19: a route node that is itself absent closes all it gates.
@@ -158,6 +158,34 @@ nodes:
 	h.set("b", false).fire().want(`decide ran "no"; any cut_off 1; yes skipped; chained skipped`)
 	h.set("a", 2).fire().want(`decide idle "no"; any ran 2; yes skipped; chained idle`)
 	h.set("b", 7).run().fails(expression.CodeTypeError, "decide")
+}
+
+// M19: after takes one, a list of which any will do, or all of a list; a null value or a route
+// not taken opens nothing.
+func TestM19AfterAnyAndAll(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a b", `
+nodes:
+  side: { route: { up: a > 0, down: a < 0 } }
+  half: { expr: 'b > 9 ? nil : b / 2' }
+  one: { after: half, expr: '"one"' }
+  any: { after: [side.up, half], expr: '"any"' }
+  all: { after: { all: [side.up, half] }, expr: '"all"' }
+  either: { after: [side.up, side.down], expr: '"either"' }
+  both: { after: { all: [side.up, side.down] }, expr: '"both"' }
+  later: { after: [one, both], expr: '"later"' }
+`)
+	h.set("a", 1).fire().want(`side ran "up"; half skipped; one skipped; any ran "any"; all skipped; ` +
+		`either ran "either"; both skipped; later skipped`)
+	h.set("b", 2).fire().want(`side idle "up"; half ran 1; one ran "one"; any cut_off "any"; all ran "all"; ` +
+		`either idle "either"; both idle; later ran "later"`)
+	h.set("a", -1).fire().want(`side ran "down"; one idle "one"; any cut_off "any"; all skipped; ` +
+		`either cut_off "either"; both skipped; later idle "later"`)
+	h.set("b", 10).fire().want(`half ran null; one skipped; any skipped; all skipped; ` +
+		`either idle "either"; later skipped`)
+	h.set("a", 0).fire().want(`side ran null; any skipped; all skipped; either skipped; both skipped`)
+	h.set("a", 2).set("b", 3).fire().want(`side ran "up"; any ran "any"; all ran "all"; ` +
+		`either ran "either"; both skipped`)
 }
 
 // M20: now() and epoch() are constant within an epoch, and no inputs.

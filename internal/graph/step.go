@@ -9,12 +9,18 @@ type step struct {
 	// consumers are the nodes that rest on this one, all of them later in the plan:
 	// this part of Plan.links.
 	firstLink, lastLink int32
-	after               int32 // the node that must have a value; -1 for none
-	route               int32 // which of Plan.routes that must be; -1 for any
+	gates               place // what the node comes after: this part of Plan.gates
+	allGates            bool  // all of them must be open, and not only one
 	event               bool
 	onError             policy
 	// memories are the place in a state of what the node's functions remember; see memory.go.
 	memories place
+}
+
+// gate is a node, or one of its routes, that another node comes after.
+type gate struct {
+	node  int
+	route string // "" for any value but null
 }
 
 // policy is a node's on_error.

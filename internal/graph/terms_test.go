@@ -333,11 +333,14 @@ func routeName(i int) string { return "r" + strconv.Itoa(i) }
 
 // The random graphs, as the oracle sees them.
 
+type oracleGate struct{ node, route string }
+
 type oracleNode struct {
 	name          string
 	term          *term   // nil for a route node
 	routes        []*term // conditions of r0, r1, …
-	after, route  string
+	after         []oracleGate
+	afterAll      bool
 	event         *bool
 	onError       string
 	priority, pos int // pos: declaration index

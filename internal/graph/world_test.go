@@ -122,12 +122,7 @@ func (w *world) makeNodes(source *termSource) {
 			d.Config = expr.Declared{Expr: spec.Expr{Text: n.term.String()}}
 		}
 		if len(earlier) > 0 && w.IntN(3) == 0 {
-			gate := earlier[w.IntN(len(earlier))]
-			n.after, d.After = gate.name, gate.name
-			if gate.routes != nil && w.IntN(4) > 0 {
-				n.route = routeName(w.IntN(len(gate.routes)))
-				d.After += "." + n.route
-			}
+			w.makeGates(n, &d, earlier)
 		}
 		if k := w.IntN(6); k < 2 {
 			event := k == 0
@@ -150,6 +145,23 @@ func (w *world) makeNodes(source *termSource) {
 	}
 }
 
+// makeGates lets a node come after one or several others.
+func (w *world) makeGates(n *oracleNode, d *spec.Node, earlier []*oracleNode) {
+	for range 1 + w.IntN(2)*w.IntN(3) {
+		from := earlier[w.IntN(len(earlier))]
+		g := oracleGate{node: from.name}
+		if from.routes != nil && w.IntN(4) > 0 {
+			g.route = routeName(w.IntN(len(from.routes)))
+		}
+		if !slices.Contains(n.after, g) {
+			n.after = append(n.after, g)
+			d.After = append(d.After, spec.Gate{Node: g.node, Route: g.route})
+		}
+	}
+	n.afterAll = len(n.after) > 1 && w.IntN(2) == 0
+	d.AfterAll = n.afterAll
+}
+
 func (w *world) makeOutputs(names []string) {
 	for i := range 1 + w.IntN(4) {
 		o := oracleOutput{from: names[w.IntN(len(names))], onChange: w.IntN(2) == 0}
@@ -166,7 +178,8 @@ func (w *world) makeOutputs(names []string) {
 func (w *world) String() string {
 	var b strings.Builder
 	for _, n := range w.decl.Nodes {
-		fmt.Fprintf(&b, "%s: { after: %q, on_error: %s, priority: %q", n.Name, n.After, n.OnError, n.Priority)
+		fmt.Fprintf(&b, "%s: { after: %q, all: %v, on_error: %s, priority: %q", n.Name, n.After, n.AfterAll, n.OnError,
+			n.Priority)
 		if n.Event != nil {
 			fmt.Fprintf(&b, ", event: %v", *n.Event)
 		}

@@ -165,14 +165,26 @@ func addNode(list *meaning.Tree, n *Node) {
 			b.Leaf(in.Name, "read")
 		}
 	}
-	if n.After != "" {
-		t.Text("after", n.After)
+	if after := canonicalAfter(n); n.AfterAll {
+		t.Branch("after").Text("all", after)
+	} else if after != "" {
+		t.Text("after", after)
 	}
 	if n.Event != nil {
 		t.Flag("event", *n.Event)
 	}
 	t.Text("on_error", n.OnError)
 	t.Text("priority", n.Priority)
+}
+
+// canonicalAfter is what a node comes after, whose order means nothing.
+func canonicalAfter(n *Node) string {
+	gates := make([]string, len(n.After))
+	for i, g := range n.After {
+		gates[i] = g.String()
+	}
+	slices.Sort(gates)
+	return strings.Join(gates, ", ")
 }
 
 func addOutput(list *meaning.Tree, o *Output) {

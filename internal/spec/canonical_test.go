@@ -21,6 +21,8 @@ accumulators:
 reactor: { when: { any: [x, y] } }
 nodes:
   n: { expr: x.p + y.v }
+  m: { expr: n, after: [n, l] }
+  l: { expr: n, after: { all: [n] } }
 outputs:
   o: { from: n, sink: { stdout: {} } }
 `
@@ -31,6 +33,8 @@ outputs:
 	for name, same := range map[string]string{
 		"comment": strings.Replace(text, "graph: g", "# about\ngraph: g # it", 1),
 		"quotes":  strings.Replace(text, "expr: x.p + y.v", "expr: 'x.p + y.v'", 1),
+		"after":   strings.Replace(text, "[n, l]", "[l, n]", 1),
+		"one":     strings.Replace(text, "after: { all: [n] }", "after: n", 1),
 		"block":   strings.Replace(text, "{ expr: x.p + y.v }", "\n    expr: |\n      x.p + y.v", 1),
 		"default": strings.Replace(text, "y: {}",
 			"y: { capacity: 1024, strategy: latest, source: { websocket: {} }, passive: false }", 1),
@@ -43,7 +47,8 @@ outputs:
 		"json": `{"graph": "g", "vars": {"a": 1, "b": "${SECRET}"}, 
 			"accumulators": {"x": {"emit": {"p": "event.p", "q": "event.q"}, "default": {"k": 1, "l": [2]}}, "y": {}},
 			"reactor": {"when": {"any": ["x", "y"]}},
-			"nodes": {"n": {"expr": "x.p + y.v"}},
+			"nodes": {"n": {"expr": "x.p + y.v"}, "m": {"expr": "n", "after": ["n", "l"]}, 
+				"l": {"expr": "n", "after": ["n"]}},
 			"outputs": {"o": {"from": "n", "sink": {"stdout": {}}}}}`,
 	} {
 		if got := mustParse(t, same).Hash; got != want {
@@ -68,6 +73,8 @@ outputs:
 		"list":        strings.Replace(text, "[2]", "[2, null]", 1),
 		"subset":      strings.Replace(text, "[x, y]", "[x]", 1),
 		"criteria":    strings.Replace(text, "any: [x, y]", "all: [x, y]", 1),
+		"any or all":  strings.Replace(text, "[n, l]", "{ all: [n, l] }", 1),
+		"after":       strings.Replace(text, "[n, l]", "[n]", 1),
 		"event":       strings.Replace(text, "{ expr:", "{ event: false, expr:", 1),
 		"sink":        strings.Replace(text, "stdout: {}", "drop: {}", 1),
 		"history":     text + "history: { keep: 5 }\n",

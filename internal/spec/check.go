@@ -31,7 +31,7 @@ type input struct {
 
 type link struct {
 	value
-	after value // if given
+	after []value // along Node.After
 }
 
 type output struct {
@@ -263,28 +263,28 @@ func (d *draft) checkAfter() {
 		inputs[g.Accumulators[i].Name] = true
 	}
 	for i := range g.Nodes {
-		n, v := &g.Nodes[i], d.links.nodes[i].after
-		if n.After == "" {
-			continue
-		}
-		name, route, hasRoute := strings.Cut(n.After, ".")
-		shown, _, _ := strings.Cut(v.Text(), ".")
-		switch target := byName[name]; {
-		case target == nil && inputs[name]:
-			d.Report(v.Here(), decode.CodeUnknownName, "",
-				"%s is an accumulator; after takes a node, or a route as node.route", decode.Quote(shown))
-		case target == nil:
-			d.Report(v.Here(), decode.CodeUnknownName, d.Nearest(shown, names),
-				"there is no node %s; declare it or correct the name", decode.Quote(shown))
-		case target == n:
-			d.Report(v.Here(), decode.CodeSelfReference, "",
-				"the node %s cannot run after itself; name another node", decode.Quote(shown))
-		case hasRoute && target.Routes() != nil:
-			d.checkRoute(v, target, route)
-		case hasRoute && target.Kind != "":
-			d.Report(v.Here(), decode.CodeNotARoute, "",
-				"the node %s has no routes; write after: %s, or make it a route",
-				decode.Quote(shown), decode.Shorten(shown, 64))
+		n := &g.Nodes[i]
+		for k, gate := range n.After {
+			v := d.links.nodes[i].after[k]
+			shown, _, _ := strings.Cut(v.Text(), ".")
+			hasRoute := gate.Route != "" || strings.HasSuffix(v.Text(), ".")
+			switch target := byName[gate.Node]; {
+			case target == nil && inputs[gate.Node]:
+				d.Report(v.Here(), decode.CodeUnknownName, "",
+					"%s is an accumulator; after takes a node, or a route as node.route", decode.Quote(shown))
+			case target == nil:
+				d.Report(v.Here(), decode.CodeUnknownName, d.Nearest(shown, names),
+					"there is no node %s; declare it or correct the name", decode.Quote(shown))
+			case target == n:
+				d.Report(v.Here(), decode.CodeSelfReference, "",
+					"the node %s cannot run after itself; name another node", decode.Quote(shown))
+			case hasRoute && target.Routes() != nil:
+				d.checkRoute(v, target, gate.Route)
+			case hasRoute && target.Kind != "":
+				d.Report(v.Here(), decode.CodeNotARoute, "",
+					"the node %s has no routes; write after: %s, or make it a route",
+					decode.Quote(shown), decode.Shorten(shown, 64))
+			}
 		}
 	}
 }

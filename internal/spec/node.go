@@ -100,10 +100,58 @@ func (k *Kinds) defaultNode(name string) NodeConfig {
 	return nil
 }
 
+// Gate is a node, or a route of one, that another node comes after.
+type Gate struct {
+	Node  string
+	Route string // "" for any value but null
+	Pos   Pos
+}
+
+// String is the gate as it is declared: "node" or "node.route".
+func (g Gate) String() string {
+	if g.Route == "" {
+		return g.Node
+	}
+	return g.Node + "." + g.Route
+}
+
+const aGate = "a node, or a route as node.route"
+
 func readAfter(d *decoder, v value, n *nodeDraft) {
-	n.After, _ = d.Text(v, "a node, or a route as node.route")
-	n.AfterPos = v.Here().Pos()
-	n.at.after = v
+	switch {
+	case v.IsMapping():
+		decode.One(d, v, "after", []decode.Field[nodeDraft]{{Name: "all", Read: readGates}}, n)
+		n.AfterAll = len(n.After) > 1
+	case v.IsList():
+		readGates(d, v, n)
+	default:
+		readGate(d, v, n)
+	}
+}
+
+func readGates(d *decoder, v value, n *nodeDraft) {
+	if !d.List(v, "a list of nodes, or of routes as node.route") {
+		return
+	}
+	for _, item := range d.OneOrMore(v, decode.MaxEntries, aGate) {
+		readGate(d, item, n)
+	}
+	d.AsWritten(v)
+}
+
+func readGate(d *decoder, v value, n *nodeDraft) {
+	text, ok := d.Text(v, aGate)
+	if !ok || text == "" {
+		return
+	}
+	g := Gate{Pos: v.Here().Pos()}
+	g.Node, g.Route, _ = strings.Cut(text, ".")
+	if slices.ContainsFunc(n.After, func(o Gate) bool { return o.Node == g.Node && o.Route == g.Route }) {
+		d.Report(v.Here(), decode.CodeDuplicateEntry, "", "%s is named twice; remove one", v.Shown())
+		return
+	}
+	n.After = append(n.After, g)
+	n.at.after = append(n.at.after, v)
 }
 
 // NodeInput is a name that a node without an expression reads.

@@ -182,9 +182,10 @@ type Node struct {
 	Config NodeConfig
 	// Inputs are what a node reads that does not say so by expressions, in the document's order.
 	Inputs []NodeInput
-	// After is "" or "node" or "node.route": the node runs only when that route was taken.
-	After    string
-	AfterPos Pos
+	// After are the nodes and routes that the node comes after, in the document's order: it runs
+	// when any of them has a value or was taken, with AfterAll when all of them have.
+	After    []Gate
+	AfterAll bool
 	// Event is nil when not declared.
 	Event *bool
 	// OnError is "fail_epoch" (default), "skip", "last_good" or "dead_letter".

@@ -77,12 +77,15 @@ func declare(r *rand.Rand) string {
   row: { event: ` + pick(r, "true", "false") + `, expr: '[epoch(), now(), a ?? nil, b ?? nil]' }
   why: { event: ` + pick(r, "true", "false") + `,
     expr: '[fresh(a), fresh(b), fresh(late), a == nil, b != nil, cause()]' }
+  side: { route: { odd: a != nil and len(string(a)) % 2 == 1, new: fresh(b) } }
+  next: { after: ` + pick(r, "side", "[side.odd, late]", "{ all: [side, why] }") + `, expr: 'why' }
   size: { expr: 'len(string(a ?? 0)) + len(string(b ?? 0))' }
   smooth: { expr: 'ema(size, 3)' }
   late: { expr: 'size % 11 == 7 ? 1 / 0 : lag(size)', on_error: ` + pick(r, "fail_epoch", "skip", "dead_letter") + ` }
 outputs:
   rows: { from: row, sink: { drop: {} } }
   whys: { from: why, sink: { drop: {} } }
+  nexts: { from: next, sink: { drop: {} } }
   smooths: { from: smooth, sink: { drop: {} }, emit: on_change }
   lates: { from: late, sink: { drop: {} } }
 `)
