@@ -39,6 +39,7 @@ type Graph struct {
 	routing   atomic.Pointer[[]reactor.Route] // of the last run; nil before the first
 	expired   atomic.Int64                    // dead letters that retention removed since the start
 	operator  *supervisor.Restarter
+	changed   bell
 
 	mu      sync.Mutex
 	run     *life.Run // the run in progress, or nil
@@ -93,9 +94,7 @@ func (g *Graph) Declaration() checkpoint.Declaration {
 
 // Stored notes the revision that the store has given the declaration.
 func (g *Graph) Stored(revision int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.decl.Revision = revision
+	g.show(func() { g.decl.Revision = revision })
 }
 
 // Unit is the compiled declaration; nil when it does not compile.
@@ -138,13 +137,8 @@ func (g *Graph) Broken(err error) {
 }
 
 func (g *Graph) setHealth(h reactor.Health, code, detail string) {
-	g.mu.Lock()
-	g.health, g.reason = h, nil
-	if code != "" {
-		g.reason = &api.Reason{Code: code, Detail: detail}
-	}
-	reason := g.reason
-	g.mu.Unlock()
+	reason := api.ReasonOf(code, detail)
+	g.show(func() { g.health, g.reason = h, reason })
 	g.hub.HealthChanged(string(h), reason)
 }
 

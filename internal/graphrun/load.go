@@ -25,9 +25,7 @@ func (g *Graph) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 		return nil, err
 	}
 	g.WriteRecovery()
-	g.mu.Lock()
-	g.last.Incarnation = head.Incarnation
-	g.mu.Unlock()
+	g.show(func() { g.last.Incarnation = head.Incarnation })
 	if head.UncleanStarts > 1 {
 		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",
 			Kind: "unclean_start", Attempt: head.UncleanStarts - 1,
@@ -54,6 +52,7 @@ func (g *Graph) shared() *life.Graph {
 	return &life.Graph{
 		Host: &g.host.Host, Ref: g.ref, ID: g.ID(), Unit: g.unit, Mailboxes: g.mailboxes, Hub: g.hub,
 		Restarts: g.restarts, Record: g.recordRecovery, Held: g.isHeld, StopTime: g.stopTime,
+		Published: g.changed.ring,
 	}
 }
 
@@ -64,11 +63,7 @@ func (g *Graph) live(ctx context.Context, r *life.Run) error {
 	return r.Live(ctx, g.node)
 }
 
-func (g *Graph) begin(r *life.Run) {
-	g.mu.Lock()
-	g.run = r
-	g.mu.Unlock()
-}
+func (g *Graph) begin(r *life.Run) { g.show(func() { g.run = r }) }
 
 // retire takes the run away, and keeps its last summary for those who ask.
 func (g *Graph) retire(old *life.Run) {
@@ -76,13 +71,14 @@ func (g *Graph) retire(old *life.Run) {
 	// The core of one that was abandoned is still somebody's; one that has panicked may not bear looking at.
 	known := !old.Abandoned() &&
 		supervisor.Protect(func() error { sum = g.describe(old); return nil }) == nil
-	g.mu.Lock()
-	if known {
-		g.last = sum
-	}
-	g.run = nil
-	g.mu.Unlock()
-	g.setHealth(reactor.HealthStopped, "stopped", "the graph was stopped")
+	stopped, why := reactor.HealthStopped, api.ReasonOf("stopped", "the graph was stopped")
+	g.show(func() {
+		if known {
+			g.last = sum
+		}
+		g.run, g.health, g.reason = nil, stopped, why
+	})
+	g.hub.HealthChanged(string(stopped), why)
 }
 
 // path is how output i's values leave, as far as is known: from the run, or from the declaration.

@@ -46,9 +46,7 @@ func (g *Graph) SkipLost(ctx context.Context, name, by string) (api.SkipResult, 
 	if err != nil {
 		return api.SkipResult{}, err
 	}
-	g.mu.Lock()
-	g.gaps[i]++
-	g.mu.Unlock()
+	g.show(func() { g.gaps[i]++ })
 	s := g.after(ctx, func(s *api.GraphSummary) bool { return s.Health != string(reactor.HealthHalted) && loaded(s) })
 	return api.SkipResult{GraphSummary: s, Gaps: told.Gaps(gaps)}, nil
 }

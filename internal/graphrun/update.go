@@ -265,9 +265,7 @@ func (g *Graph) find(name string) int {
 
 // Unchanged notes that what runs was applied again: an earlier refusal is of the past.
 func (g *Graph) Unchanged() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.update = nil
+	g.show(func() { g.update = nil })
 }
 
 // Applied is the graph as it was applied: once it runs, or, of a directory whose graphs all
@@ -282,9 +280,7 @@ func (g *Graph) Applied(ctx context.Context, wait bool) api.GraphSummary {
 // Updated records how an attempt to change the graph has ended. kind is the recovery event's.
 func (g *Graph) Updated(kind, origin, detail string, ok bool) {
 	now := time.Now().UTC()
-	g.mu.Lock()
-	g.update = &api.UpdateStatus{At: now, OK: ok, Origin: origin, Detail: detail}
-	g.mu.Unlock()
+	g.show(func() { g.update = &api.UpdateStatus{At: now, OK: ok, Origin: origin, Detail: detail} })
 	outcome := "restarted"
 	if !ok {
 		outcome = "failed"

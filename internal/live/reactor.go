@@ -64,6 +64,9 @@ type Options struct {
 	// health, and answers when it wants to be told again although nothing happens; zero for
 	// never. It must not block. Nil for none.
 	Watch func(c *reactor.Core, now time.Time) (again time.Time)
+	// Published is told, on the reactor's goroutine or in New, that there is a new view. It must not
+	// block. Nil for none.
+	Published func()
 	// Kept is told, on the reactor's goroutine, that epochs were kept since the last call. It
 	// must not block. Nil for none.
 	Kept func()

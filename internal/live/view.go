@@ -82,6 +82,9 @@ func (r *Reactor) publish(now time.Time) {
 		View: r.Core.Look(), At: now, Checkpoint: r.checkpointed(), Resting: r.Core.Resting(),
 		writers: slices.Clone(r.Writers),
 	})
+	if r.Published != nil {
+		r.Published()
+	}
 }
 
 // show publishes when that is due. It runs once a turn.

@@ -64,6 +64,8 @@ type Graph struct {
 	Record func(checkpoint.RecoveryEvent)
 	// Held says whether the run is to wait for LetGo.
 	Held func() bool
+	// Published is told that the reactor has published a view. It must not block.
+	Published func()
 	// StopTime is the time that a stop of the run has; it outlives what asked for the stop.
 	StopTime func() (context.Context, context.CancelFunc)
 }
@@ -176,8 +178,8 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Ledger: g.Store, Head: head,
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror,
-		Flush: r.flush,
-		Hold:  g.Held(), Epochs: g.Gate, Careful: g.Careful,
+		Flush: r.flush, Published: g.Published,
+		Hold: g.Held(), Epochs: g.Gate, Careful: g.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.Fail,
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
