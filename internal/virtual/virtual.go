@@ -199,10 +199,11 @@ func (g *Graph) flush() {
 	}
 }
 
-// hand gives what an epoch released to Release.
+// hand gives what an epoch released to Release. A graph that an error has ended releases nothing
+// more, and keeps the error.
 func (g *Graph) hand() {
 	if batch := g.core.Released(); len(batch) > 0 {
-		if g.Release != nil {
+		if g.Release != nil && g.err == nil {
 			g.err = g.Release(batch)
 		}
 		g.core.ResetReleased()
