@@ -103,6 +103,9 @@ type Head struct {
 	Attempts int
 	// AttemptedBy is the fence of the last of those owners, Prior that of the owner before this one.
 	AttemptedBy, Prior int64
+	// Own is how many of the fences directly before this one the same process has taken, as far as
+	// the store knows: runs of its own, and takings whose answers were lost.
+	Own int64
 	// Clean says that the owner before this one has relinquished the graph, or that there was none.
 	Clean bool
 	// UncleanStarts counts starts in a row, this one included, that were not followed by a

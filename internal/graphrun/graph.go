@@ -59,6 +59,9 @@ type Graph struct {
 	// outlived are the fences of runs that the process has outlived, since the store was told
 	// last. They belong to the supervising goroutine.
 	outlived []int64
+	// taken is the fence of the last taking that was answered, unanswered how many have failed
+	// since, so that nobody knows whether the store has them; mu guards them.
+	taken, unanswered int64
 	// unrecorded are the recovery events that the store has not taken yet, oldest first.
 	unrecorded struct {
 		sync.Mutex

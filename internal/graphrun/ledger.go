@@ -21,14 +21,36 @@ func (g *Graph) survived(fence int64, err error) {
 	g.outlived = append(g.outlived, fence)
 }
 
-// absolve takes this process's earlier runs out of the ledger: the last one to run the graph,
+// acquire takes the graph from the store. A taking whose answer was lost counts in the crash ledger
+// as an owner that died: lost are the fences of those before this one, which nothing ran under.
+func (g *Graph) acquire(ctx context.Context) (head checkpoint.Head, lost []int64, err error) {
+	head, err = g.host.Store.Acquire(ctx, g.ID())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.unanswered++
+		return head, nil, err
+	}
+	for fence := max(head.Fence-min(head.Own, g.unanswered), g.taken+1); fence < head.Fence; fence++ {
+		lost = append(lost, fence)
+	}
+	g.taken, g.unanswered = head.Fence, 0
+	return head, lost, nil
+}
+
+// absolve takes this process's earlier runs out of the ledger: those directly before this one,
 // and the last one to note an epoch.
 func (g *Graph) absolve(ctx context.Context, head *checkpoint.Head) error {
-	for _, fence := range g.outlived {
-		if fence != head.Prior && fence != head.AttemptedBy {
+	row := len(g.outlived)
+	for before := head.Prior; row > 0 && g.outlived[row-1] == before; row-- {
+		before--
+	}
+	for i, fence := range g.outlived {
+		if i < row && fence != head.AttemptedBy {
 			continue
 		}
 		if err := g.host.Store.Absolve(ctx, g.ID(), head.Fence, fence); err != nil {
+			g.outlived = g.outlived[i:]
 			return err
 		}
 		head.UncleanStarts = max(head.UncleanStarts-1, 1)

@@ -15,11 +15,11 @@ import (
 
 // load takes the graph from the store and builds a run from its last checkpoint.
 func (g *Graph) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
-	store := g.host.Store
-	head, err := store.Acquire(ctx, g.ID())
+	head, lost, err := g.acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("acquire the graph: %w", err)
 	}
+	g.outlived = append(g.outlived, lost...)
 	if err := g.absolve(ctx, &head); err != nil {
 		g.survived(head.Fence, nil)
 		return nil, err

@@ -271,7 +271,7 @@ func (g *Graph) forgive(ctx context.Context) error {
 	if errors.As(err, &refused) && refused.Code == "graph_standby" {
 		return err
 	}
-	head, err := g.host.Store.Acquire(ctx, g.ID())
+	head, _, err := g.acquire(ctx)
 	if err == nil {
 		err = g.host.Store.Relinquish(ctx, g.ID(), head.Fence)
 	}

@@ -63,7 +63,7 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 // dropState removes everything that a stopped graph would go on from, in one commit.
 func (g *Graph) dropState(ctx context.Context) error {
 	store := g.host.Store
-	head, err := store.Acquire(ctx, g.ID())
+	head, _, err := g.acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("take the graph's state: %w", err)
 	}

@@ -23,13 +23,30 @@ func testAcquire(t *testing.T, s *subject) {
 	second := s.acquire(t, a)
 	want := first // M28: what was committed, incarnation and fence raised
 	want.Incarnation, want.Fence, want.UncleanStarts, want.Prior, want.Clean = 2, second.Fence, 2, first.Fence, false
-	want.At = want.At.UTC()
+	want.At, want.Own = want.At.UTC(), second.Own
 	diff(t, "second head", second, want)
 	if second.Fence <= first.Fence {
 		t.Errorf("fence %d does not exceed %d", second.Fence, first.Fence)
 	}
 	if other := s.acquire(t, b); other.Instance == first.Instance || other.Incarnation != 1 {
 		t.Errorf("another graph has the head %+v", other)
+	}
+}
+
+// M43: a head says how many of the owners before it were of the same process.
+func testOwn(t *testing.T, s *subject) {
+	id := graph("a")
+	s.acquire(t, id)
+	s.acquire(t, id)
+	var others int64
+	if s.reopen != nil {
+		others = 2
+		s.again(t)
+	}
+	for own := 2 - others; own < 4; own++ {
+		if head := s.acquire(t, id); head.Own != own {
+			t.Errorf("%d owners before were of this process, the head says %d", own, head.Own)
+		}
 	}
 }
 

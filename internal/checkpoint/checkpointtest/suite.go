@@ -32,6 +32,7 @@ func Run(t *testing.T, h Harness) {
 		{"acquire", testAcquire},
 		{"attempts", testAttempts},
 		{"absolve", testAbsolve},
+		{"own", testOwn},
 		{"shards", testShards},
 		{"unclean starts", testUncleanStarts},
 		{"commit", testCommit},

@@ -149,6 +149,7 @@ func (m *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head,
 	head.Meta = bytes.Clone(head.Meta)
 	head.Attempts, head.AttemptedBy, head.UncleanStarts = g.ledger.Attempts, g.ledger.AttemptedBy, g.ledger.Unclean
 	head.Prior, head.Clean = prior, clean
+	head.Own = head.Fence - 1 // the store lives no longer than its process
 	return head, nil
 }
 

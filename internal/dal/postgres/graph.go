@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -11,7 +12,7 @@ import (
 )
 
 const (
-	pgHolder = `SELECT n.owner, l.owner IS NOT NULL, coalesce(l.name, '')
+	pgHolder = `SELECT n.owner, l.owner IS NOT NULL, coalesce(l.name, ''), n.fence
 		FROM graph_number n LEFT JOIN lease l ON l.owner = n.owner WHERE n.tenant = $1 AND n.graph = $2
 			AND n.shard = $3`
 
@@ -95,6 +96,7 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 	if holder.alive && holder.owner != me {
 		return head, false, &checkpoint.OwnedError{Owner: holder.name}
 	}
+	p.takings.Found(id, holder.fence, p.mine(holder.owner))
 	instance, err := uuid.NewRandom()
 	if err != nil {
 		return head, false, fmt.Errorf("make an instance id: %w", err)
@@ -115,7 +117,7 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 		return head, false, fmt.Errorf("%w: the head's checksum does not fit; restore the store from a backup, or "+
 			"delete the graph with its state", checkpoint.ErrCorrupt)
 	}
-	head.At, head.Meta = rules.FromNanos(at), rules.OrNil(head.Meta)
+	head.At, head.Meta, head.Own = rules.FromNanos(at), rules.OrNil(head.Meta), p.takings.Before(id, head.Fence)
 	return head, true, nil
 }
 
@@ -123,10 +125,17 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 type holder struct {
 	owner, name string
 	alive       bool
+	fence       int64
+}
+
+// mine says whether an owner is this process, under this lease or one that it had before.
+func (p *Store) mine(owner string) bool {
+	return strings.HasPrefix(owner, p.process+"/") || owner == "" && p.owner() == ""
 }
 
 func (p *Store) holder(ctx context.Context, id checkpoint.ID) (h holder, err error) {
-	_, err = p.row(ctx, p.control, pgHolder, []any{id.Tenant, id.Graph, id.Shard}, &h.owner, &h.alive, &h.name)
+	_, err = p.row(ctx, p.control, pgHolder, []any{id.Tenant, id.Graph, id.Shard}, &h.owner, &h.alive, &h.name,
+		&h.fence)
 	return h, err
 }
 

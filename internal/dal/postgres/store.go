@@ -52,6 +52,8 @@ type Store struct {
 	// lease is the owner that renewals go under, "" before the first.
 	lease atomic.Pointer[string]
 	terms atomic.Int64 // how many leases this process has had
+	// takings are this process's.
+	takings rules.Takings
 	// listener is the connection that hears of other daemons; it belongs to the goroutine that
 	// calls AwaitChange.
 	listener *pgx.Conn

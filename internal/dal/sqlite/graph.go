@@ -59,7 +59,7 @@ func (s *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head,
 	err := s.writer.do(&request{
 		ctx: ctx,
 		apply: func(_ context.Context, c *sqlconn.Conn) (err error) {
-			head, err = acquire(c, s.writer.witness, id)
+			head, err = acquire(c, s.writer.witness, &s.takings, id)
 			return err
 		},
 		acked: func(w *witness) {
@@ -72,7 +72,7 @@ func (s *Store) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head,
 	return head, nil
 }
 
-func acquire(c *sqlconn.Conn, w *witness, id checkpoint.ID) (checkpoint.Head, error) {
+func acquire(c *sqlconn.Conn, w *witness, taken *rules.Takings, id checkpoint.ID) (checkpoint.Head, error) {
 	head, ledger, err := readHead(c, id)
 	if err != nil {
 		return head, err
@@ -101,6 +101,8 @@ func acquire(c *sqlconn.Conn, w *witness, id checkpoint.ID) (checkpoint.Head, er
 	}
 	ledger = ledger.Acquired(head.Epoch)
 	head.Fence, head.Prior = numbers.Int(0), head.Fence
+	taken.Found(id, head.Fence-1, true) // nobody else has the file
+	head.Own = taken.Before(id, head.Fence)
 	head.Incarnation++
 	head.Attempts, head.AttemptedBy, head.UncleanStarts = ledger.Attempts, ledger.AttemptedBy, ledger.Unclean
 	_, err = c.Exec(ownHead, head.Fence, int64(ledger.Attempts), ledger.AttemptedEpoch, ledger.AttemptedBy,

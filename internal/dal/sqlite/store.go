@@ -18,6 +18,7 @@ type Store struct {
 	lock    *storeLock
 	writer  *writer
 	sweeper *rules.Sweeper
+	takings rules.Takings
 	// readers holds every reading connection that is not in use, or nil in the place of
 	// one that has not been opened yet. Its capacity is how many there may be.
 	readers chan *sqlconn.Conn
