@@ -499,7 +499,7 @@ func TestM45StoreOutage(t *testing.T) {
 		defer b.close()
 		b.apply(owned, "g")
 		b.push("g", "a", "1")
-		time.Sleep(10 * time.Second)
+		time.Sleep(10*time.Second + 10*time.Millisecond) // not in step with the renewals
 		v.set(true, 0)
 		time.Sleep(1300 * time.Millisecond)
 		v.set(false, 0)

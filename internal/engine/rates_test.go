@@ -41,7 +41,8 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 				if _, err := b.e.Pause(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
 					t.Fatal(err)
 				}
-				for range 50 { // ten a second
+				time.Sleep(10 * time.Millisecond) // not in step with the samples
+				for range 50 {                    // ten a second
 					time.Sleep(100 * time.Millisecond)
 					b.push("g", "a", event)
 					for range tc.looks {
