@@ -143,11 +143,19 @@ func (p *Program) compileKind(a *spec.Accumulator, scope expression.Scope) (ds s
 	if p.folds, ds = declared.Compile(&site); len(ds) > 0 || p.folds == nil {
 		return ds
 	}
-	f := p.folds
+	f := *p.folds
+	f.Keys, f.Args, f.Terms = readable(f.Keys), readable(f.Args), readable(f.Terms)
+	p.folds = &f
 	p.timed = p.time != nil && declared.Folding().Time != spec.Untimed
 	p.places = p.timed || len(f.Keys)+len(f.Args)+len(f.Terms) > 0
 	p.looksOnly = f.LooksOnly
 	return nil
+}
+
+// readable are the programs of the expressions that could be read. What could not has been told by
+// whoever parsed the declaration, which never runs.
+func readable(all []*expression.Program) []*expression.Program {
+	return slices.DeleteFunc(slices.Clone(all), func(x *expression.Program) bool { return x == nil })
 }
 
 // compileEmit compiles the mapping, or the one expression, that shapes an event.

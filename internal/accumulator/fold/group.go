@@ -26,6 +26,14 @@ func CompileKeys(keys []spec.Expr, scope expression.Scope, ds spec.Diagnostics) 
 	return parts, ds
 }
 
+// KeyType is the type of [Facts.Key].
+func KeyType(parts []*expression.Program) expression.Type {
+	if len(parts) == 1 {
+		return parts[0].Type()
+	}
+	return expression.Of(boundary.KindList)
+}
+
 // CheckKey says what is wrong with a key, nil when nothing is.
 func CheckKey(v boundary.Value, text string) *BadEvent {
 	switch v.Kind() {

@@ -18,7 +18,9 @@ func NewKind[C Declared](declared decode.Kind[C]) decode.Kind[spec.AccumulatorCo
 // what makes it run.
 type Declared interface {
 	spec.AccumulatorConfig
-	// Compile makes what is declared ready to run, or says what is wrong with it.
+	// Compile makes what is declared ready to run, or says what is wrong with it. A declaration that
+	// is refused is compiled all the same, for what else is wrong: expressions that it needs may be
+	// missing, and then the programs of them are nil.
 	Compile(at *Site) (*Program, spec.Diagnostics)
 	// Remarks say what is valid and hardly meant.
 	Remarks(at Place) spec.Diagnostics

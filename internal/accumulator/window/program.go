@@ -87,7 +87,7 @@ func (w *Program) compileShape() spec.Diagnostics {
 		fields[name] = t
 	}
 	if len(w.keys) > 0 {
-		add(&row, "key", w.keyType())
+		add(&row, "key", fold.KeyType(w.keys))
 		w.compilePlain(&row, fields)
 	}
 	aggregates := len(row)
@@ -141,13 +141,6 @@ func (w *Program) compilePlain(row *[]string, fields map[string]expression.Type)
 		w.plain = append(w.plain, i)
 		*row, fields[name] = append(*row, name), x.Type()
 	}
-}
-
-func (w *Program) keyType() expression.Type {
-	if len(w.keys) == 1 {
-		return w.keys[0].Type()
-	}
-	return expression.Of(boundary.KindList)
 }
 
 // resultFault says why a group has no result.
