@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun"
@@ -219,11 +220,9 @@ func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since st
 	}
 	if g.Name == "" {
 		sub := e.everyone.Add(g.Tenant, q)
-		for _, m := range e.all() {
-			if m.Ref().Tenant == g.Tenant {
-				m.Watch(ctx, q)
-			}
-		}
+		graphrun.WatchAll(ctx, slices.DeleteFunc(e.all(), func(m *graphrun.Graph) bool {
+			return m.Ref().Tenant != g.Tenant
+		}), q)
 		return sub, nil
 	}
 	if since == "" {

@@ -10,8 +10,8 @@
 // Where to look: graph.go what there is without a run · load.go its runs, each of which is package
 // life's · standby.go and away.go what a run waits for: ownership, and a store that is away ·
 // ledger.go how attempts are counted · update.go and reset.go changes · operate.go, stopped.go and
-// skip.go commands · push.go events · summary.go, await.go, inspect.go, metrics.go what is shown, in the words
-// of package told.
+// skip.go commands · push.go events · summary.go, await.go, watch.go, inspect.go, metrics.go what is
+// shown, in the words of package told.
 //
 // # Concurrency
 //

@@ -99,32 +99,6 @@ func (g *Graph) Firing(ctx context.Context, epoch int64) (api.FiringDetail, erro
 	return g.history().Epoch(ctx, epoch)
 }
 
-// Watch attaches a watcher, between two epochs where the graph runs.
-func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
-	if r != nil {
-		ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
-		defer cancel()
-		if r.Reactor.Look(ctx, func(c *reactor.Core, now time.Time) { g.hub.AttachLive(c, now, q) }) == nil {
-			return
-		}
-	}
-	g.hub.Attach(q)
-}
-
-// WatchSince attaches a watcher that has been there before, and gives it what it has missed.
-func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at watch.Place) error {
-	_, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
-		return r.Look(ctx, func(c *reactor.Core, now time.Time) {
-			g.hub.AttachLive(c, now, q)
-			g.hub.Replay(c, q, at)
-		})
-	})
-	return err
-}
-
 // FlushLetters has dead letters that are still in memory checkpointed.
 func (g *Graph) FlushLetters(ctx context.Context) error {
 	g.mu.Lock()

@@ -1,0 +1,72 @@
+package graphrun
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/watch"
+)
+
+// maxJoining bounds how many graphs are asked at one time to take a watcher in: those that are
+// quick are many and cost a goroutine for a moment, and those that are not wait together.
+const maxJoining = 64
+
+// WatchAll attaches a watcher to graphs as Watch does. All of them together have the time of one.
+func WatchAll(ctx context.Context, graphs []*Graph, q *watch.Queue) {
+	ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
+	defer cancel()
+	var inTime, late []*Graph // those that are known to be busy take no place from those that answer
+	for _, g := range graphs {
+		if g.isBusy() {
+			late = append(late, g)
+		} else {
+			inTime = append(inTime, g)
+		}
+	}
+	var joining sync.WaitGroup
+	defer joining.Wait()
+	places := make(chan struct{}, maxJoining)
+	for _, g := range append(inTime, late...) {
+		places <- struct{}{}
+		joining.Go(func() {
+			defer func() { <-places }()
+			g.Watch(ctx, q)
+		})
+	}
+}
+
+// isBusy says that the graph's reactor has not come out of its epochs for long.
+func (g *Graph) isBusy() bool {
+	r, err := g.running()
+	return err == nil && g.stuck(r) != nil
+}
+
+// Watch attaches a watcher, between two epochs where the graph runs and comes to that in time.
+func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
+	g.mu.Lock()
+	r := g.run
+	g.mu.Unlock()
+	if r != nil {
+		ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
+		defer cancel()
+		if r.Reactor.Look(ctx, func(c *reactor.Core, now time.Time) { g.hub.AttachLive(c, now, q) }) == nil {
+			return
+		}
+	}
+	g.hub.Attach(q)
+}
+
+// WatchSince attaches a watcher that has been there before, and gives it what it has missed.
+func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at watch.Place) error {
+	_, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
+		return r.Look(ctx, func(c *reactor.Core, now time.Time) {
+			g.hub.AttachLive(c, now, q)
+			g.hub.Replay(c, q, at)
+		})
+	})
+	return err
+}
