@@ -214,7 +214,7 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 		switch {
 		case c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity:
 			dropped = append(dropped, "keys")
-			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellLayout, Name: cell.Name})
+			c.stale(cellLayout, cell.Name)
 			if int(n) >= c.keys.layout && c.changes.layout {
 				c.keys.layout = int(n) + 1
 			}

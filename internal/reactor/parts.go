@@ -53,7 +53,7 @@ func (c *Core) restorePart(cell *checkpoint.Cell) {
 	name, part, _ := strings.Cut(cell.Name, "/")
 	i := c.input(name)
 	if i < 0 {
-		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellPart, Name: cell.Name})
+		c.stale(cellPart, cell.Name)
 		return
 	}
 	p := &c.accs[i].parts

@@ -61,8 +61,11 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if m.Plan != c.cfg.PlanHash {
 		// A node that computes something else now starts as if it had never run.
 		for i, n := range c.cfg.Plan.Nodes() {
-			if kept[n.Name] && c.cfg.Plan.Fresh(&c.shared.nodes, i) {
-				dropped = append(dropped, "node "+n.Name)
+			for _, kind := range []graph.CellKind{graph.NodeCell, graph.MemoryCell} {
+				if kept[graph.Cell{Kind: kind, Name: n.Name}] && c.cfg.Plan.Fresh(&c.shared.nodes, i) {
+					dropped = append(dropped, "node "+n.Name)
+					c.stale(string(kind), n.Name)
+				}
 			}
 		}
 	}
@@ -96,10 +99,10 @@ func (c *Core) restoreMeta(m *meta) {
 }
 
 // restoreCells takes in all cells but queues of keys, which come after the keys they belong
-// to. have is told which inputs there were; kept are the nodes with a cell.
+// to. have is told which inputs there were; kept are the cells that the plan may know.
 func (c *Core) restoreCells(cells []checkpoint.Cell, layouts map[uint64]*keyLayout, have []bool) (
-	kept map[string]bool, dropped []string, err error) {
-	kept = make(map[string]bool)
+	kept map[graph.Cell]bool, dropped []string, err error) {
+	kept = make(map[graph.Cell]bool)
 	for n := range cells {
 		cell := &cells[n]
 		if cell.Kind == cellKey {
@@ -115,9 +118,7 @@ func (c *Core) restoreCells(cells []checkpoint.Cell, layouts map[uint64]*keyLayo
 		if err != nil {
 			return nil, nil, corrupt(cell, err)
 		}
-		if cell.Kind == string(graph.NodeCell) {
-			kept[cell.Name] = true
-		}
+		kept[graph.Cell{Kind: graph.CellKind(cell.Kind), Name: cell.Name}] = true
 		if drop != "" {
 			dropped = append(dropped, drop)
 		}
@@ -180,20 +181,22 @@ func (c *Core) restoreCell(cell *checkpoint.Cell, have []bool) (dropped string, 
 			return "", nil
 		default:
 			c.deadLetterForeign(i, it.b)
-			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellQueue, Name: cell.Name})
 		}
 	default:
 		for i, own := range c.cfg.Plan.Cells() {
-			switch {
-			case string(own.Kind) != cell.Kind || own.Name != cell.Name:
-			case c.cfg.Keys == nil:
+			// In a graph with keys nodes have a value for each of them: this one is dropped.
+			if c.cfg.Keys == nil && string(own.Kind) == cell.Kind && own.Name == cell.Name {
 				return "", c.cfg.Plan.DecodeCell(&c.shared.nodes, i, cell.Data)
-			default: // nodes have a value for each key now
-				c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cell.Kind, Name: cell.Name})
 			}
 		}
 	}
+	c.stale(cell.Kind, cell.Name) // or it would be there again when the name is
 	return cell.Kind + " " + cell.Name, nil
+}
+
+// stale has the next seal delete a cell whose name is gone or means something else now.
+func (c *Core) stale(kind, name string) {
+	c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: kind, Name: name})
 }
 
 // ownsShared reports whether input i has its slot in the cell that is not a key's.
@@ -246,6 +249,7 @@ func (c *Core) restoreAccount(i int, data []byte) (dropped string, err error) {
 		// Another kind or source. What was folded but not handed over cannot go on: the
 		// accumulator finds it gone, and counts it as filtered.
 		acc.mark.Positions, acc.restored = nil, nil
+		c.changes.accs[i] = true // the store is to forget them too
 		return "accumulator " + c.cfg.Inputs[i].Name, nil
 	}
 	return "", nil
@@ -258,7 +262,7 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 	}
 	if !c.ownsShared(i) { // it had no key before
 		c.deadLetterForeign(i, sl.pend)
-		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellInput, Name: c.cfg.Inputs[i].Name})
+		c.stale(cellInput, c.cfg.Inputs[i].Name)
 		return nil
 	}
 	s := &c.shared.slots[i]

@@ -192,10 +192,25 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 			Kind: cellQueue, Name: c.queueName(q), Key: string(q.key),
 		})
 	}
-	s.commit.Cells = append(s.commit.Cells, c.changes.stale...)
+	for _, cell := range c.changes.stale {
+		if !c.rewritten(&cell) {
+			s.commit.Cells = append(s.commit.Cells, cell)
+		}
+	}
 	if c.cfg.Keys != nil {
 		c.sealKeys(s, fresh)
 	}
+}
+
+// rewritten reports whether a stale cell of the plan is written by the same seal: of a node that
+// means something else by now, and has run.
+func (c *Core) rewritten(stale *checkpoint.Cell) bool {
+	for i, own := range c.cfg.Plan.Cells() {
+		if c.changes.plan[i] && string(own.Kind) == stale.Kind && own.Name == stale.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // sealQueue takes what was queued for input i of a key since the last seal: it is at the end.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -48,8 +49,9 @@ func (g *Graph) restore(ctx context.Context, cfg reactor.Config, head checkpoint
 func (g *Graph) tellRestored(dropped []string, replay *reactor.Replayer, incarnation int64) {
 	if len(dropped) > 0 {
 		g.Record(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.Ref.Name, Component: "reactor",
-			Kind:   "state_dropped",
-			Reason: fmt.Sprintf("the declaration changed: state of %v was not kept", dropped), Outcome: "restarted",
+			Kind:        "state_dropped",
+			Reason:      "the declaration changed: the state of " + strings.Join(dropped, ", ") + " was not kept",
+			Outcome:     "restarted",
 			Incarnation: incarnation})
 	}
 	entries, epochs, anew := replay.Outcome()

@@ -1,0 +1,61 @@
+package reactor
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// become seals the core and goes on from the checkpoint under another declaration. It answers
+// what that did not take over.
+func (r *rig) become(cells map[string]checkpoint.Cell, doc string) string {
+	r.t.Helper()
+	s := r.c.Seal(r.now)
+	c := s.Commit()
+	r.c.Sealed(s, nil)
+	applyCells(cells, c)
+	r.c = NewCore(testConfig(r.t, doc))
+	dropped, err := r.c.Restore(checkpoint.Head{Epoch: c.Epoch, Meta: c.Meta}, listCells(cells))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.start()
+	return fmt.Sprint(dropped)
+}
+
+// M33: what a change of the declaration has dropped is gone from the store. It is told once, and
+// does not come back with its name, or with its meaning.
+func TestM33DroppedStaysDropped(t *testing.T) {
+	t.Parallel()
+	const outputs = "outputs:\n  out: { from: n, sink: { drop: {} } }\n"
+	node := func(expr string) string { return "nodes:\n  n: { expr: '" + expr + "' }\n" + outputs }
+	summed := graphOf("  a: { strategy: sequential }\n  b: { strategy: sequential }\n", "{ when: any }",
+		node("rolling_sum(a, 100)"))
+	for name, other := range map[string]struct{ doc, dropped string }{
+		"the node is gone": {graphOf(two, "{ when: any }", "outputs:\n  out: { from: b, sink: { drop: {} } }\n"),
+			"[memory n node n]"},
+		"the node means something else": {graphOf(two, "{ when: any }", node("rolling_sum(b, 100)")), "[node n]"},
+		"the input is gone": {graphOf("  b: {}\n", "{ when: any }",
+			"outputs:\n  out: { from: b, sink: { drop: {} } }\n"),
+			"[acc a in a memory n node n queue a/0000000000000004]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, cells := newRig(t, summed), map[string]checkpoint.Cell{}
+			r.push("a", 1, 2, 3)
+			r.want(r.fire(), "out=1@1 out=3@2 out=6@3")
+			if other.dropped[1] == 'a' {
+				r.push("a", 7) // waits in the queue
+			}
+			r.want(r.become(cells, other.doc), other.dropped)
+			r.want(r.become(cells, other.doc), "[]")
+			if r.c.input("a") < 0 {
+				r.sent["a"] = 0 // its books have gone with it
+			}
+			r.want(r.become(cells, summed), "[]")
+			r.push("a", 100)
+			r.want(r.fire(), fmt.Sprintf("out=100@%d", r.c.epoch))
+		})
+	}
+}
