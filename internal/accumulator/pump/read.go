@@ -38,12 +38,13 @@ func (m *Mailbox) pending() bool {
 
 // pop hands out the next events, at most n of them and, past the first, at most
 // maxBytes of bytes. recall is called, from any goroutine, when the group should be given
-// back if it is not handed over yet.
+// back if it is not handed over yet. While the mailbox is stopped the values of other graphs
+// stay in it; they are behind all else.
 func (m *Mailbox) pop(n int, maxBytes int64, recall func(), group []span) []span {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.queue {
-		if n <= 0 || maxBytes <= 0 {
+		if n <= 0 || maxBytes <= 0 || m.stopped && p.carried() {
 			break
 		}
 		lo := p.done

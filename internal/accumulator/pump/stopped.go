@@ -1,11 +1,16 @@
 package pump
 
-import "container/list"
+import (
+	"cmp"
+	"container/list"
+	"slices"
+)
 
 // Stop has the mailbox refuse pushes with ErrStopped, those that wait too, until Start: they
 // count as received and rejected. What the Unit has begun with is finished. The values of
 // another graph are not refused: they wait, and with them the output that sends them, as when
-// the accumulator is full; so none is missing after the start (M46).
+// the accumulator is full; so none is missing after the start (M46). That holds for those in the
+// queue too: a graph that feeds this one may have sent them before it was known to be stopped.
 func (m *Mailbox) Stop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -23,6 +28,9 @@ func (m *Mailbox) Stop() {
 	}
 	clear(m.queue[len(kept):])
 	m.queue = kept
+	slices.SortStableFunc(m.queue[:m.taken], func(a, b *Push) int { // see pop
+		return cmp.Compare(rank(a), rank(b))
+	})
 	var next *list.Element
 	for e := m.waiting.Front(); e != nil; e = next {
 		next = e.Next()
@@ -40,6 +48,15 @@ func (m *Mailbox) Start() {
 	defer m.mu.Unlock()
 	m.stopped = false
 	m.letIn()
+	m.wake()
+}
+
+// rank orders what a stopped mailbox still hands out before what has to wait.
+func rank(p *Push) int {
+	if p.carried() {
+		return 1
+	}
+	return 0
 }
 
 // carried says that the push holds values of another graph; see the function of that name.
