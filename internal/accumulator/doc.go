@@ -3,8 +3,8 @@
 // An accumulator is one input of a graph. Events reach it over its socket (a
 // push) and, optionally, from a [Source]; each is decoded, checked against the
 // schema, filtered by `where`, shaped by `emit`, and folded: a passthrough hands
-// every event on, a batch collects them, a state keeps the newest few, a window aggregates them by
-// their own time (package window). A complete boundary goes to the reactor through a [Port].
+// every event on, a kind such as batch or window makes of many what it does. A complete
+// boundary goes to the reactor through a [Port].
 //
 // There are three parts, each usable without the next:
 //
@@ -13,8 +13,9 @@
 //	            pump.Unit the goroutine that feeds a Core live
 //
 // A bounded run, a test of a declaration and the simulator drive a [Core]
-// themselves, with a virtual clock; the daemon wraps it in a Unit of package pump. What
-// the folds of the kinds have in common is in package fold.
+// themselves, with a virtual clock; the daemon wraps it in a Unit of package pump. Each kind has a
+// package of its own below this one, and nothing here knows its name; what they have in common,
+// and what they are asked, is in package fold.
 //
 // # The books
 //
@@ -23,10 +24,10 @@
 // how many. An event refused while its sender waits is rejected; one that a source
 // pulled is a dead letter, with its bytes, position, stage and code (M5, M42).
 //
-// Stages: "size", "decode", "schema", "time", "where", "emit", "key", "aggregate",
-// "window", "fold", and what a source names itself ("generate"). Codes are those of the
+// Stages: "size", "decode", "schema", "time", "where", "emit", "key", "fold", those of the kinds
+// ("aggregate", "window"), and what a source names itself ("generate"). Codes are those of the
 // decoder and of expressions, and against_schema, too_large, type_error, time_invalid,
-// key_missing, bad_key, late_event, window_full, panic.
+// key_missing, bad_key, panic, and those of the kinds (late_event, window_full).
 //
 // # Marks
 //

@@ -1,5 +1,9 @@
-// Package fold is what the folds of all accumulators have in common: the interface that
-// package accumulator drives, the events that go in, and the form in which states are kept.
+// Package fold is what the kinds of accumulators have in common: what each is asked, the
+// interface of its fold that package accumulator drives, the events that go in, and the form in
+// which states are kept.
+//
+// The author of a kind begins with [Declared], the configuration that answers everything, and with
+// [Program], what it is compiled to; fold.go has the rest.
 //
 // A [Fold] takes events one by one and gives boundaries. Its memory goes out as a [State],
 // an immutable handle that is encoded later and elsewhere, and comes back through
@@ -8,10 +12,9 @@
 //
 // # Memory
 //
-// What an [Input] points to is lent. A fold may keep the event's value, and hand it on,
-// only when it has declared so to package accumulator, which then has the decoder make
-// values that last; of a value that is only looked at, its fields and items may be kept,
-// best as [boundary.Value.Compact], and the object itself may not.
+// What an [Input] points to is lent, but for the event's value: a fold may keep it and hand it
+// on, unless its Program says LooksOnly. Then it is lent too, which is faster: its fields and
+// items may be kept, best as [boundary.Value.Compact], and the object itself may not.
 //
 // # Concurrency
 //

@@ -57,7 +57,7 @@ type Verdict uint8
 const (
 	Folded  Verdict = iota
 	Dropped         // it is filtered
-	Aside           // it goes to the input of the kind's own, and is filtered here
+	Aside           // it goes to the input that the kind has declared, and is filtered here
 	Refused         // it is a dead letter, or its sender is told; Input.Bad says why
 )
 
@@ -83,11 +83,11 @@ type State interface {
 // and low enough that a slip of the finger is caught.
 const MaxKept = 1 << 24
 
-// What a Fold may be too. It is asked once, when it is made.
+// What a Fold may be too. No event pays for it.
 type (
 	// Failing is a fold that can fail to make a boundary of what it has folded.
 	Failing interface {
-		// Failures is where it puts them, always the same.
+		// Failures is where it puts them, always the same. It is asked once.
 		Failures() *Failures
 	}
 	// Partitioned is a fold that waits for the streams of its source.

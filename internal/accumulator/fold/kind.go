@@ -40,7 +40,8 @@ type Site struct {
 	Scope expression.Scope
 	// Emitted is the type of what `emit` makes of an event, and of the event itself without one.
 	Emitted expression.Type
-	// Timed says that the declaration says what the events' own time is.
+	// Timed says that the declaration says what the events' own time is, for kinds that go by it:
+	// it stands in [Facts] then.
 	Timed bool
 	// GivesKey says that the key of a boundary is that of its group: the graph has keys, and the
 	// reactor does not say how they are made.

@@ -1,8 +1,8 @@
 // Package window is the accumulator of the kind window: it folds events into panes by
 // their own time and key, and hands the aggregates over when a window is complete (M3).
 //
-// A [Program] is the declaration, checked and typed once; a [Window] is its fold, and
-// window.go is where to begin. The words:
+// [Declared] is what a declaration asks of it, a [Program] that, checked and typed once, and a [Window]
+// its fold; window.go is where to begin. The words:
 //
 //   - An *instance* is one window on the grid: from its start up to its end (grid.go).
 //   - A *pane* is what one key has in one instance: cells that aggregate, and how many
@@ -14,7 +14,7 @@
 // # Late events
 //
 // An event is late when the last instance that contains it is gone; the fold then changes
-// nothing and says [fold.Late]. What becomes of the event is the accumulator's to decide.
+// nothing and says what becomes of the event (lateness.go).
 //
 // # Memory
 //
