@@ -7,14 +7,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/expression"
-	"github.com/graphd/graphd/internal/graph"
-	"github.com/graphd/graphd/internal/node/nodetest"
 	"github.com/graphd/graphd/internal/reactor"
-	"github.com/graphd/graphd/internal/spec"
 )
 
 // epochZero is where tests' engine time starts.
@@ -31,73 +29,32 @@ type rig struct {
 // option changes the configuration of a rig before its core is made.
 type option func(*reactor.Config)
 
-// newRig compiles a declaration and starts a core on it: every accumulator is healthy.
+// newRig starts a core on a declaration: every accumulator is healthy.
 func newRig(t *testing.T, doc string, opts ...option) *rig {
 	t.Helper()
-	r := &rig{t: t, now: epochZero, sent: map[string]int64{}}
-	r.c = reactor.NewCore(testConfig(t, doc, opts...))
-	r.start()
-	return r
-}
-
-func (r *rig) start() {
+	r := &rig{t: t, now: epochZero, sent: map[string]int64{}, c: reactor.NewCore(testConfig(t, doc, opts...))}
 	r.c.Start(r.now)
 	for i := range r.c.Config().Inputs {
 		r.c.SetHealth(r.now, i, accumulator.SocketOnly, "", "")
 	}
+	return r
 }
 
+// testConfig is what the daemon makes of a declaration.
 func testConfig(t testing.TB, doc string, opts ...option) reactor.Config {
 	t.Helper()
-	g, diags := spec.Parse([]byte(doc), nodetest.Kinds(), spec.Options{})
+	u, diags := (&builtin.Kinds{}).Parse([]byte(doc), "g.yaml")
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
-	var inputs []graph.Input
-	cfg := reactor.Config{
-		ID: checkpoint.ID{
-			Tenant: "default", Graph: g.Name,
-		}, Instance: uuid.MustParse("6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
-		Incarnation: 1, Fence: 1, All: g.Reactor.When == "all", Guard: !g.Reactor.Guard.IsZero(),
-		RateLimit: g.Reactor.RateLimit,
-		Debounce:  g.Reactor.Debounce, Every: g.Reactor.Every, MaxWait: g.Reactor.MaxWait,
-		WarmTimeout: g.Reactor.WarmTimeout, FailCold: g.Reactor.OnWarmTimeout == "fail",
-		HaltOnFailure: g.Durability.OnFailure == "halt", KeepFirings: 1000, PlanHash: g.Hash,
-	}
-	for i := range g.Accumulators {
-		a := &g.Accumulators[i]
-		inputs = append(inputs, graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest"})
-		in := reactor.Input{Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
-			Burst: a.Strategy == "burst", Identity: a.Kind}
-		if a.SyncGroup != "" {
-			in.Group = 1 + int(a.SyncGroup[0])
-		}
-		if a.HasDefault {
-			in.Default = value(t, a.Default)
-		}
-		cfg.Inputs = append(cfg.Inputs, in)
-	}
-	plan, diags := graph.Compile(g, inputs, nodetest.Nodes())
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
-	cfg.Plan = plan
-	for i := range g.Outputs {
-		cfg.Outputs = append(cfg.Outputs, g.Outputs[i].Name)
-	}
+	cfg := u.Reactor()
+	cfg.ID = checkpoint.ID{Tenant: checkpoint.DefaultTenant, Graph: u.Spec.Name}
+	cfg.Instance = uuid.MustParse("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+	cfg.Incarnation, cfg.Fence = 1, 1
 	for _, o := range opts {
 		o(&cfg)
 	}
 	return cfg
-}
-
-func value(t testing.TB, x any) boundary.Value {
-	t.Helper()
-	v, err := boundary.FromAny(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 func (r *rig) input(name string) int {
@@ -110,27 +67,19 @@ func (r *rig) input(name string) int {
 	return -1
 }
 
-// push hands over one boundary of one event for each value.
-func (r *rig) push(name string, values ...any) {
-	r.t.Helper()
-	h := &accumulator.Handoff{}
-	for _, x := range values {
-		r.sent[name]++
-		pos := boundary.Position{Stream: name, Offset: r.sent[name]}
-		v := value(r.t, x)
-		h.Boundaries = append(h.Boundaries, boundary.Boundary{
-			Value: v, First: pos, Last: pos, At: r.now, Events: 1, Size: v.Size(), Raw: v.AppendJSON(nil),
-		})
-	}
-	h.Mark = accumulator.Mark{
-		Positions:   []boundary.Position{{Stream: name, Offset: r.sent[name]}},
-		Counters:    accumulator.Counters{Received: r.sent[name]},
-		LastEventAt: r.now,
-	}
-	r.c.Admit(r.now, r.input(name), h, 0)
+// push hands over one boundary of one event.
+func (r *rig) push(name string, n int64) {
+	r.sent[name]++
+	pos := boundary.Position{Stream: name, Offset: r.sent[name]}
+	r.c.Admit(r.now, r.input(name), &accumulator.Handoff{
+		Boundaries: []boundary.Boundary{{Value: boundary.Int(n), First: pos, Last: pos, At: r.now, Events: 1, Size: 1}},
+		Mark: accumulator.Mark{Positions: []boundary.Position{pos}, LastEventAt: r.now,
+			Counters: accumulator.Counters{Received: r.sent[name]}},
+	}, 0)
 }
 
-// fire runs what is due until nothing is, and tells what was released as "output=value@epoch".
+// fire runs what is due until nothing is, and tells what was released as "output=value@epoch". The
+// books of every input balance then (M42).
 func (r *rig) fire() string {
 	r.t.Helper()
 	r.c.Tick(r.now)
@@ -139,29 +88,18 @@ func (r *rig) fire() string {
 			r.t.Fatal("the core never comes to rest")
 		}
 	}
-	return r.released()
-}
-
-func (r *rig) released() string {
 	var parts []string
 	for _, m := range r.c.Released() {
 		parts = append(parts, fmt.Sprintf("%s=%s@%d", m.Output, m.Value, m.Epoch))
 	}
 	r.c.ResetReleased()
-	r.balanced()
-	return strings.Join(parts, " ")
-}
-
-// balanced checks the books of every input (M42).
-func (r *rig) balanced() {
-	r.t.Helper()
 	for i, in := range r.c.Look().Inputs {
 		b := in.Books
 		if sum := b.Filtered + b.Conflated + b.Rejected + b.DeadLettered + b.Consumed + b.Queued; b.Received != sum {
-			r.t.Fatalf("books of %s: received %d, accounted for %d: %+v", r.c.Config().Inputs[i].Name, b.Received, sum,
-				b)
+			r.t.Fatalf("books of input %d: received %d, accounted for %d: %+v", i, b.Received, sum, b)
 		}
 	}
+	return strings.Join(parts, " ")
 }
 
 func (r *rig) books(name string) reactor.Books { return r.c.Look().Inputs[r.input(name)].Books }

@@ -37,14 +37,7 @@ func (c Declared) Target() spec.Target {
 }
 
 var (
-	fields = []decode.Field[Declared]{
-		{Name: "name", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.Name = d.NameOf(v, "graph")
-		}},
-		{Name: "accumulator", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.Accumulator = d.NameOf(v, "accumulator")
-		}},
-	}
+	fields = decode.PartOfGraph("accumulator", func(c *Declared) (graph, part *string) { return &c.Name, &c.Accumulator })
 
 	//go:embed schema.json
 	definitions string

@@ -34,14 +34,7 @@ func (c Declared) Identity() string { return c.Name + "/" + c.Output }
 func (c Declared) Origin() spec.Origin { return spec.FromGraph(c.Name, c.Output) }
 
 var (
-	fields = []decode.Field[Declared]{
-		{Name: "name", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.Name = d.NameOf(v, "graph")
-		}},
-		{Name: "output", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.Output = d.NameOf(v, "output")
-		}},
-	}
+	fields = decode.PartOfGraph("output", func(c *Declared) (graph, part *string) { return &c.Name, &c.Output })
 
 	//go:embed schema.json
 	definitions string

@@ -45,6 +45,21 @@ func (d *Decoder) NameOf(v Value, what string) string {
 	return s
 }
 
+// PartOfGraph are the two fields that name a part of another graph, an output or an accumulator:
+// of says where the name of the graph and that of the part go.
+func PartOfGraph[T any](part string, of func(to *T) (graph, part *string)) []Field[T] {
+	return []Field[T]{
+		{Name: "name", Need: true, Read: func(d *Decoder, v Value, to *T) {
+			graph, _ := of(to)
+			*graph = d.NameOf(v, "graph")
+		}},
+		{Name: part, Need: true, Read: func(d *Decoder, v Value, to *T) {
+			_, name := of(to)
+			*name = d.NameOf(v, part)
+		}},
+	}
+}
+
 // URL reads a URL with one of two schemes. Its text may be a secret and is never shown.
 func (d *Decoder) URL(v Value, schemes ...string) string {
 	want := "a URL such as " + schemes[0] + "://host/path"
