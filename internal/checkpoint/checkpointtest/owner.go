@@ -3,7 +3,6 @@ package checkpointtest
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -63,12 +62,4 @@ func FiringsOf(n, size int) []checkpoint.Firing {
 		f[i].Data = make([]byte, size)
 	}
 	return f
-}
-
-// Report tells how long commits took.
-func Report(b *testing.B, took []time.Duration) {
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,80 +10,18 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 )
 
-// BenchmarkCommit is one owner that commits as fast as it can; run it with
-// -benchtime 2000x and GRAPHD_TEST_POSTGRES set. Sizes are those of a commit.
-func BenchmarkCommit(b *testing.B) {
-	for _, kind := range []struct {
-		name           string
-		cells, size    int
-		firings, bytes int
-	}{
-		{"small", 3, 1000, 1, 400},
-		{"history100", 3, 1000, 100, 400},
-		{"cells10000", 10000, 100, 1, 400},
-		{"cell50MB", 1, 50 << 20, 1, 400},
-	} {
-		b.Run(kind.name, func(b *testing.B) {
-			dsn, schema := newSchema(b)
-			s := open(b, dsn, schema)
-			defer s.Close()
-			o := checkpointtest.NewOwner(b, s, "market_maker")
-			o.Next.Cells, o.Next.Firings = checkpointtest.CellsOf(kind.cells, kind.size),
-				checkpointtest.FiringsOf(kind.firings, kind.bytes)
-			for range 12 { // all cells are there, and the ring is full or on its way
-				o.Commit(b)
-			}
-			took := make([]time.Duration, 0, b.N)
-			for b.Loop() {
-				start := time.Now()
-				o.Commit(b)
-				took = append(took, time.Since(start))
-			}
-			checkpointtest.Report(b, took)
-		})
-	}
+// benchStore is an empty store, closed with the benchmark; it takes GRAPHD_TEST_POSTGRES.
+func benchStore(b *testing.B) checkpoint.Store {
+	b.Helper()
+	dsn, schema := newSchema(b)
+	s := open(b, dsn, schema)
+	b.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
-// BenchmarkCommitGraphs is many graphs that commit at once.
-func BenchmarkCommitGraphs(b *testing.B) {
-	for _, graphs := range []int{1, 8, 64} {
-		b.Run(fmt.Sprint(graphs), func(b *testing.B) {
-			dsn, schema := newSchema(b)
-			s := open(b, dsn, schema)
-			defer s.Close()
-			left := make(chan struct{}, b.N)
-			for range b.N {
-				left <- struct{}{}
-			}
-			close(left)
-			var owners []*checkpointtest.Owner
-			for g := range graphs {
-				o := checkpointtest.NewOwner(b, s, fmt.Sprintf("g%d", g))
-				o.Next.Cells, o.Next.Firings = checkpointtest.CellsOf(3, 1000), checkpointtest.FiringsOf(1, 400)
-				owners = append(owners, o)
-			}
-			var mu sync.Mutex
-			var took []time.Duration
-			b.ResetTimer()
-			var wg sync.WaitGroup
-			for _, o := range owners {
-				wg.Go(func() {
-					var mine []time.Duration
-					for range left {
-						start := time.Now()
-						o.Commit(b)
-						mine = append(mine, time.Since(start))
-					}
-					mu.Lock()
-					took = append(took, mine...)
-					mu.Unlock()
-				})
-			}
-			wg.Wait()
-			checkpointtest.Report(b, took)
-		})
-	}
-}
+func BenchmarkCommit(b *testing.B) { checkpointtest.BenchCommit(b, benchStore) }
+
+func BenchmarkCommitGraphs(b *testing.B) { checkpointtest.BenchCommitGraphs(b, benchStore) }
 
 // BenchmarkCoTransaction is rows that travel with the state: one epoch a commit, and a
 // hundred. Each epoch changes two cells and writes one row.
@@ -139,9 +76,7 @@ func BenchmarkCoTransaction(b *testing.B) {
 func BenchmarkAppendJournal(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			dsn, schema := newSchema(b)
-			s := open(b, dsn, schema)
-			defer s.Close()
+			s := benchStore(b)
 			o := checkpointtest.NewOwner(b, s, "market_maker")
 			seq := int64(0)
 			for b.Loop() {
@@ -163,9 +98,7 @@ func BenchmarkAppendJournal(b *testing.B) {
 func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{1, 100, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			dsn, schema := newSchema(b)
-			s := open(b, dsn, schema)
-			defer s.Close()
+			s := benchStore(b)
 			o := checkpointtest.NewOwner(b, s, "market_maker")
 			o.Next.Cells = checkpointtest.CellsOf(n, 100_000_000/n)
 			o.Commit(b)
