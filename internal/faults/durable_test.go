@@ -12,10 +12,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"github.com/graphd/graphd/internal/testbed"
 )
 
 // The values hold the time of their epoch: an epoch that is run again under the same number
@@ -71,18 +67,7 @@ func TestKillFindsWrongVariants(t *testing.T) {
 
 func killOutbox(t *testing.T, hook *effects, n int) (problems []string) {
 	dir := declare(t, "effects", fmt.Sprintf(outboxGraph, hook.server.URL))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	began := time.Now()
-	l := startLoadAt(ctx, t, filepath.Join(dir, "events.ndjson"), 15)
-	rng := rand.New(rand.NewPCG(3, 4))
-	for i := range n {
-		killed(t, dir, i, outboxPoints, rng, func(*process) {})
-	}
-	rate := float64(l.written.Load()) / time.Since(began).Seconds()
-	cancel()
-	<-l.done
-	total := l.written.Load()
+	total, rate := (&storm{dir: dir, kills: n, each: 15, points: outboxPoints, seed: 3}).run(t)
 	p := startWith(t, []string{"GRAPHD_PLANTED="}, dir) // what was spoilt is spoilt; the end is the same for all
 	var s summary
 	moved, state := time.Now(), ""
@@ -214,34 +199,12 @@ durability: { interval: 50ms }
 // database (M30): each event is in the table exactly once.
 func TestKillCoTransaction(t *testing.T) {
 	t.Parallel()
-	store := testbed.Postgres(t)
-	db, err := pgx.Connect(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := db.Exec(t.Context(), "create table effects (n bigint not null, epoch bigint not null)"); err != nil {
-		t.Fatal(err)
-	}
+	store, db := database(t, "create table effects (n bigint not null, epoch bigint not null)")
 	n := someKills(t, statePoints)
 	dir := declare(t, "effects", rowsGraph)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	began := time.Now()
-	l := startLoadAt(ctx, t, filepath.Join(dir, "events.ndjson"), 30)
-	rng := rand.New(rand.NewPCG(7, 8))
-	for i := range n {
-		killed(t, dir, i, statePoints, rng, func(*process) {}, "--store", store, "--lease", "600ms")
-	}
-	rate := float64(l.written.Load()) / time.Since(began).Seconds()
-	cancel()
-	<-l.done
-	total := l.written.Load()
-	p := start(t, dir, "--store", store, "--lease", "600ms")
+	args := []string{"--store", store, "--lease", "600ms"}
+	total, rate := (&storm{dir: dir, kills: n, each: 30, points: statePoints, seed: 7, args: args}).run(t)
+	p := start(t, dir, args...)
 	p.until("everything is committed", 120*time.Second, func() bool {
 		s := p.summary("effects")
 		return s.Counters.Consumed >= total && s.Outputs[0].Pending == 0

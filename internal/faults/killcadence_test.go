@@ -1,15 +1,10 @@
 package faults
 
 import (
-	"context"
-	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/graphd/graphd/internal/testbed"
 )
 
 // cadenceGraph fires on a grid, when both inputs have something, or when what is there has
@@ -32,42 +27,21 @@ durability: { interval: 50ms }
 // in order, and both the wait and the other input have fired epochs.
 func TestKillCadence(t *testing.T) {
 	t.Parallel()
-	store := testbed.Postgres(t)
-	db, err := pgx.Connect(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
 	const table = `create table effects (epoch bigint primary key, pulse bigint not null, n bigint not null,
 		first bigint not null, last bigint not null)`
-	if _, err := db.Exec(t.Context(), table); err != nil {
-		t.Fatal(err)
-	}
+	store, db := database(t, table)
 	n := someKills(t, statePoints)
 	dir := declare(t, "effects", cadenceGraph)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	began := time.Now()
-	l := startLoadAt(ctx, t, filepath.Join(dir, "events.ndjson"), 30)
-	rng := rand.New(rand.NewPCG(15, 16))
 	args := []string{"--store", store, "--lease", "600ms"}
-	for i := range n {
-		killed(t, dir, i, statePoints, rng, func(*process) {}, args...)
-	}
-	p := start(t, dir, args...)
-	p.until("some epochs without a kill", time.Minute, func() bool {
-		var pulses int
-		err := db.QueryRow(t.Context(), "select count(distinct pulse) from effects").Scan(&pulses)
-		return err == nil && pulses > n+10
-	})
-	rate := float64(l.written.Load()) / time.Since(began).Seconds()
-	cancel()
-	<-l.done
-	total := l.written.Load()
+	var p *process
+	total, rate := (&storm{dir: dir, kills: n, each: 30, points: statePoints, seed: 15, args: args, meanwhile: func() {
+		p = start(t, dir, args...)
+		p.until("some epochs without a kill", time.Minute, func() bool {
+			var pulses int
+			err := db.QueryRow(t.Context(), "select count(distinct pulse) from effects").Scan(&pulses)
+			return err == nil && pulses > n+10
+		})
+	}}).run(t)
 	p.until("every event is in a row", 60*time.Second, func() bool {
 		s := p.summary("effects")
 		return s.Accumulators[0].Counters.Consumed >= total && pending(&s) == 0

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/segmentio/kafka-go"
 
 	"github.com/graphd/graphd/internal/testbed"
@@ -77,20 +76,9 @@ func feed(t *testing.T, brokers []string, topic string) *feeder {
 // one payload for each id, the direct path loses nothing, and the books balance.
 func TestKillKafka(t *testing.T) {
 	t.Parallel()
-	brokers, store := testbed.Kafka(t), testbed.Postgres(t)
+	brokers := testbed.Kafka(t)
 	in, out := testbed.Topic(t, brokers, 3), testbed.Topic(t, brokers, 1)
-	db, err := pgx.Connect(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := db.Exec(t.Context(), "create table effects (n bigint not null, epoch bigint not null)"); err != nil {
-		t.Fatal(err)
-	}
+	store, db := database(t, "create table effects (n bigint not null, epoch bigint not null)")
 	hook := receive(t)
 	quoted := `"` + strings.Join(brokers, `", "`) + `"`
 	dir := declare(t, "effects", fmt.Sprintf(kafkaGraph, quoted, in, hook.server.URL, quoted, out))

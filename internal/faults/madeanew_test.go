@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,21 +49,10 @@ func TestM44TopicMadeAnewOfTheProcess(t *testing.T) {
 }
 
 func topicMadeAnew(t *testing.T, up bool) {
-	brokers, store := testbed.Kafka(t), testbed.Postgres(t)
+	brokers := testbed.Kafka(t)
 	anew, alone := testbed.Topic(t, brokers, 2), testbed.Topic(t, brokers, 1)
-	db, err := pgx.Connect(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
 	const table = "create table events (n bigint not null, topic text not null, partition bigint not null)"
-	if _, err := db.Exec(t.Context(), table); err != nil {
-		t.Fatal(err)
-	}
+	store, db := database(t, table)
 	written := map[string]int{} // by topic, partition and number: how often it must be there
 	write := func(topic string, partition, from, to int) {
 		var values []string

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -46,17 +45,10 @@ type pair struct {
 func newPair(t *testing.T, lease time.Duration, clocks ...*clock) *pair {
 	t.Helper()
 	d := &pair{t: t, lease: lease, clocks: clocks}
-	dsn := testbed.Postgres(t)
+	var dsn string
+	dsn, d.db = database(t, "CREATE TABLE numbers (n bigint PRIMARY KEY)")
 	for i := range d.dsns {
 		d.proxy[i], d.dsns[i] = testbed.PostgresProxy(t, dsn)
-	}
-	var err error
-	if d.db, err = pgx.Connect(t.Context(), dsn); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.db.Close(context.Background()) })
-	if _, err := d.db.Exec(t.Context(), "CREATE TABLE numbers (n bigint PRIMARY KEY)"); err != nil {
-		t.Fatal(err)
 	}
 	for i := range d.dirs {
 		d.dirs[i] = t.TempDir()
@@ -194,7 +186,8 @@ func TestStoppedOwnerIsReplaced(t *testing.T) {
 func (d *pair) stopOwner(n int, within time.Duration) (took, down time.Duration) {
 	d.t.Helper()
 	old, next := d.owner, 1-d.owner
-	// Anywhere between two renewals, and within a commit or not.
+	// Anywhere between two renewals, and within a commit or not: the daemons live in real time, and
+	// only chance finds such a moment.
 	time.Sleep(rand.N(d.lease / 2))
 	rows := d.one("SELECT count(*) FROM numbers")
 	if err := d.p[old].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
