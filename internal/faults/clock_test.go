@@ -258,7 +258,7 @@ func TestM26ClockSteps(t *testing.T) {
 // of an owner or of one that stands by steps, the graph stays where it is; and an owner that is
 // killed is replaced as ever, with nothing lost or doubled.
 func TestM45ClockStepsOfOwners(t *testing.T) {
-	const lease = 600 * time.Millisecond
+	const lease = 3 * time.Second // a shorter one is lost on a busy machine whatever its clock says
 	clocks := []*clock{newClock(t), newClock(t)}
 	d := newPair(t, lease, clocks...)
 	incarnation := d.one("SELECT incarnation FROM graphd.graph_head")
@@ -266,12 +266,12 @@ func TestM45ClockStepsOfOwners(t *testing.T) {
 		for _, off := range []time.Duration{-time.Hour, 24 * time.Hour, 0} {
 			c.set(off)
 			rows, began := d.one("SELECT count(*) FROM numbers"), time.Now()
-			d.p[0].until("the owner goes on for three leases", 10*time.Second, func() bool {
-				return d.one("SELECT count(*) FROM numbers") > rows+200 && time.Since(began) > 3*lease
+			d.p[0].until("the owner goes on for more than a lease", 20*time.Second, func() bool {
+				return d.one("SELECT count(*) FROM numbers") > rows+200 && time.Since(began) > lease*3/2
 			})
 			if n := d.one("SELECT incarnation FROM graphd.graph_head"); n != incarnation {
-				t.Fatalf("the clock of daemon %d stepped by %v, and the graph was taken: incarnation %d after %d",
-					i, off, n, incarnation)
+				t.Fatalf("the clock of daemon %d stepped by %v, and incarnation %d has taken the graph\n%s\n%s", i, off,
+					n, d.p[0].log, d.p[1].log)
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func TestM45ClockStepsOfOwners(t *testing.T) {
 		rows := d.one("SELECT count(*) FROM numbers")
 		d.p[old].kill()
 		d.lived += time.Since(d.since)
-		d.p[next].until("the other takes over", 5*time.Second, func() bool {
+		d.p[next].until("the other takes over", 8*time.Second, func() bool {
 			return d.p[next].summary("numbered").Health != "standby"
 		})
 		d.taken(rows)

@@ -37,7 +37,9 @@ func (c Declared) Target() spec.Target {
 }
 
 var (
-	fields = decode.PartOfGraph("accumulator", func(c *Declared) (graph, part *string) { return &c.Name, &c.Accumulator })
+	fields = decode.PartOfGraph("accumulator", func(c *Declared) (graph, part *string) {
+		return &c.Name, &c.Accumulator
+	})
 
 	//go:embed schema.json
 	definitions string

@@ -34,7 +34,9 @@ func (c Declared) Identity() string { return c.Name + "/" + c.Output }
 func (c Declared) Origin() spec.Origin { return spec.FromGraph(c.Name, c.Output) }
 
 var (
-	fields = decode.PartOfGraph("output", func(c *Declared) (graph, part *string) { return &c.Name, &c.Output })
+	fields = decode.PartOfGraph("output", func(c *Declared) (graph, part *string) {
+		return &c.Name, &c.Output
+	})
 
 	//go:embed schema.json
 	definitions string
