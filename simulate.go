@@ -92,10 +92,11 @@ func (s *Simulation) Take(output string) ([]any, error) {
 	return nil, fmt.Errorf("the graph %s has no output %q", s.d.Name(), output)
 }
 
-// Fire is the command ForceFire: one epoch now, whatever the criteria say.
+// Fire is the command ForceFire: one epoch now, whatever the criteria say, after which every
+// output puts out its current value.
 func (s *Simulation) Fire() error {
 	return s.command(func(c *reactor.Core, now time.Time) error {
-		_, err := c.ForceFire(now, "")
+		_, err := c.ForceFire(now, "", false)
 		return err
 	})
 }

@@ -8,6 +8,8 @@ type FireRequest struct {
 	Cache   map[string]json.RawMessage `json:"cache,omitempty"`
 	Replace *bool                      `json:"replace,omitempty"` // default true
 	Key     json.RawMessage            `json:"key,omitempty"`
+	// OnlyChanged keeps a force from putting out values that have not ticked.
+	OnlyChanged bool `json:"only_changed,omitempty"`
 }
 
 // StepRequest is the body of POST …/step and of the Step frame.

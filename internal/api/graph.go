@@ -101,8 +101,10 @@ type OutputSummary struct {
 	Sink    string `json:"sink"`
 	Path    string `json:"path"` // "direct", "outbox" or "co-transaction"
 	Emitted int64  `json:"emitted"`
-	Pending int64  `json:"pending"`
-	Failed  int64  `json:"failed"`
+	// Filtered are values that did not go out because of `where`, or because they were null.
+	Filtered int64 `json:"filtered"`
+	Pending  int64 `json:"pending"`
+	Failed   int64 `json:"failed"`
 	// OldestPendingSeconds is how long the first of the pending values has waited; null when
 	// none waits, or when it is not known yet.
 	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`

@@ -49,7 +49,7 @@ func (l *linter) use() {
 	l.u.Plan.Links(func(from, to string) { reads[to] = append(reads[to], from) })
 	next := l.u.Plan.GuardReads()
 	for i := range l.g.Outputs {
-		next = append(next, l.g.Outputs[i].From)
+		next = append(append(next, l.g.Outputs[i].From), l.u.Plan.OutputReads(i)...)
 	}
 	for len(next) > 0 {
 		name := next[len(next)-1]

@@ -266,8 +266,8 @@ func (v *validator) fresh(n ast.Node) {
 		v.fail(n, CodeNotAllowed, "", "fresh() asks whether something has arrived for this epoch: write the bare name "+
 			"of an accumulator or node")
 	case v.scope.Arrives == nil || !v.scope.Arrives(v.names[id.Value]):
-		v.fail(n, CodeNotAllowed, "", "fresh(%.64s): nothing arrives there; it takes the name of an accumulator, and "+
-			"where nodes have run in the epoch of a node", id.Value)
+		v.fail(n, CodeNotAllowed, "", "fresh(%.64s): nothing arrives there; ask it of an accumulator or, but in the "+
+			"guard, which comes before the nodes, of a node", id.Value)
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		p.addMemories(at, u)
 		if u.asksEpoch() {
 			if p.always == nil {
-				p.always = bitset.New(len(order))
+				p.always, p.asks = bitset.New(len(order)), true
 			}
 			p.always.Set(at)
 		}
@@ -48,6 +48,12 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	p.link(links)
 	if g != nil {
 		p.addGuard(g)
+	}
+	for i := range p.outputs {
+		if where := p.outputs[i].where; where != nil {
+			p.addReads(where, p.inputIndex)
+			p.asks = p.asks || where.AsksEpoch()
+		}
 	}
 	p.addCells()
 	return p

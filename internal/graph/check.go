@@ -1,11 +1,9 @@
 package graph
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/graphd/graphd/internal/expression"
-	"github.com/graphd/graphd/internal/spec"
 )
 
 // checkTypes compiles every expression against the types of what it reads, in
@@ -125,31 +123,6 @@ func positions(order []int) []int {
 		position[i] = at
 	}
 	return position
-}
-
-// outputs resolves where each output's value comes from.
-func (c *compiler) outputs(order []int) []Output {
-	position := positions(order)
-	outputs := make([]Output, len(c.g.Outputs))
-	for i := range c.g.Outputs {
-		o := &c.g.Outputs[i]
-		outputs[i] = Output{Name: o.Name, From: o.From, Node: -1, Input: -1, OnChange: o.Emit == "on_change", cell: -1}
-		at, known := c.index[o.From]
-		switch n := at - len(c.inputs); {
-		case o.From == "": // it is missing, which has been said
-		case !known:
-			c.report(o.FromPos, spec.CodeUnknownName, fmt.Sprintf("there is no node or accumulator %s to send out",
-				o.From), "")
-		case n >= len(c.units):
-			c.report(o.FromPos, codeNotANode,
-				fmt.Sprintf("%s is not a node or accumulator; an output sends the value of one", o.From), "")
-		case n >= 0:
-			outputs[i].Node = position[n]
-		default:
-			outputs[i].Input = at
-		}
-	}
-	return outputs
 }
 
 // eventOf resolves a node's event flag: as declared, else whether events matter

@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -328,4 +329,38 @@ func FuzzCompile(f *testing.F) {
 			before = st.cells
 		}
 	})
+}
+
+// M15: what can be asked where: fresh of a node only after nodes have run, memory only in nodes,
+// a value only in the condition of an output.
+func TestWhatConditionsCanAsk(t *testing.T) {
+	t.Parallel()
+	const doc = "graph: g\naccumulators: { a: {} }\nreactor: { guard: %s }\nnodes: { n: { expr: %s } }\n" +
+		"outputs: { o: { from: n, sink: { drop: {} }, where: %s } }\n"
+	for row, want := range map[[3]string]string{
+		{"fresh(a)", "fresh(a)", "fresh(n) and fresh(a)"}:             "",
+		{"cause() != 'tick'", "cause()", "cause() == value"}:          "",
+		{"true", "a", "value > epoch and key == nil and output > ''"}: "",
+		{"true", "a", "n > 1 and a > vars.x"}:                         "5:73 unknown_field",
+		{"fresh(n)", "a", "true"}:                                     "3:26 not_allowed",
+		{"true", "fresh(key)", "true"}:                                "4:28 not_allowed",
+		{"true", "a", "fresh(value)"}:                                 "5:60 not_allowed",
+		{"true", "a", "lag(value) > 1"}:                               "5:54 not_allowed",
+		{"true", "value", "true"}:                                     "4:22 unknown_name",
+		{"true", "'x'", "value > 1"}:                                  "5:60 type_mismatch",
+		{"true", "a", "output"}:                                       "5:54 type_mismatch",
+	} {
+		for i := range row {
+			row[i] = `"` + row[i] + `"`
+		}
+		g := parse(t, fmt.Sprintf(doc, row[0], row[1], row[2]))
+		_, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
+		got := ""
+		for _, d := range diagnostics {
+			got += fmt.Sprintf("%d:%d %s", d.Line, d.Column, d.Code)
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q: %v", row, got, want, diagnostics)
+		}
+	}
 }

@@ -189,6 +189,11 @@ func (r *Result) Finish() {
 		slices.Sort(r.DeadNodes)
 	}
 	r.plan.emit(r)
+	if r.Err != nil { // a condition of an output could not be evaluated
+		r.Emitted, r.Filtered = r.Emitted[:0], r.Filtered[:0]
+		r.endAtLimit()
+		return
+	}
 	if r.aside {
 		r.conclude(false)
 	}

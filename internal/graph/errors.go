@@ -17,10 +17,10 @@ const (
 
 // NodeError is why a node failed, or why an epoch ended early.
 type NodeError struct {
-	// Node is the node's index; -1 for the guard. When the epoch was interrupted it
+	// Node is the node's index; -1 for the guard and the condition of an output. When the epoch was interrupted it
 	// is the node that would have run next.
 	Node int
-	// Name is the node's name, or "guard".
+	// Name is the node's name, the output's, or "guard".
 	Name string
 	// Code is stable: one of this package's, or an expression's.
 	Code string

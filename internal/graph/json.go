@@ -43,9 +43,12 @@ type nodeJSON struct {
 }
 
 type outputJSON struct {
-	Name string `json:"name"`
-	From string `json:"from"`
-	Emit string `json:"emit"`
+	Name     string   `json:"name"`
+	From     string   `json:"from"`
+	Emit     string   `json:"emit"`
+	Where    bool     `json:"where,omitempty"`       // it has a condition
+	Reads    []string `json:"where_reads,omitempty"` // the names that reads
+	EmitNull bool     `json:"emit_null,omitempty"`
 }
 
 // JSON is the plan: inputs and outputs in declaration order, nodes in plan order,
@@ -79,7 +82,10 @@ func (p *Plan) JSON() ([]byte, error) {
 		if o.OnChange {
 			emit = "on_change"
 		}
-		doc.Outputs[i] = outputJSON{Name: o.Name, From: o.From, Emit: emit}
+		doc.Outputs[i] = outputJSON{
+			Name: o.Name, From: o.From, Emit: emit, Where: o.where != nil, Reads: p.OutputReads(i),
+			EmitNull: o.EmitNull,
+		}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -12,8 +12,10 @@ import "slices"
 type oracleCut struct {
 	number int64
 	cause  string
-	values map[string]val
-	set    map[string]bool
+	// emitAll lets every output show its current value.
+	emitAll bool
+	values  map[string]val
+	set     map[string]bool
 }
 
 // outcome is what a node came to in one epoch.
@@ -145,22 +147,61 @@ func (o *oracle) restsOnEvent(name string) bool {
 	return n == nil && o.g.event[name] || n != nil && slices.ContainsFunc(n.restsOn(), o.restsOnEvent)
 }
 
-// emits is what output i sends out in epoch k; absent for nothing.
-func (o *oracle) emits(i, k int) val {
-	out := o.g.outputs[i]
-	if !o.changed(out.from, k) {
-		return val{}
+// emission is what an output does in an epoch.
+type emission struct {
+	value                 val // absent for nothing
+	keptBack, conditioned bool
+	failed                bool
+}
+
+// emits is what output i does in epoch k.
+func (o *oracle) emits(i, k int) emission {
+	out, all := o.g.outputs[i], o.history[k].emitAll
+	if !all && !o.changed(out.from, k) {
+		return emission{}
 	}
 	v := o.value(out.from, k)
-	for j := k - 1; out.onChange && j >= 0; j-- {
-		if before := o.emits(i, j); before.kind != 0 {
+	if v.kind == 0 {
+		return emission{}
+	}
+	for j := k - 1; out.onChange && !all && j >= 0; j-- {
+		if before := o.emits(i, j).value; before.kind != 0 {
 			if before == v {
-				return val{}
+				return emission{}
 			}
 			break
 		}
 	}
-	return v
+	if o.isNull(out.from, v) && !out.emitNull {
+		return emission{keptBack: true}
+	}
+	if out.where == nil {
+		return emission{value: v}
+	}
+	m := o.moment(k)
+	look := m.look
+	m.look = func(name string) val {
+		switch name {
+		case "value":
+			return v
+		case "epoch":
+			return num(float64(m.epoch))
+		}
+		return look(name)
+	}
+	holds, fail := out.where.eval(m)
+	switch {
+	case fail == errNode:
+		return emission{failed: true}
+	case fail == errAbsent || holds != num(1):
+		return emission{keptBack: true, conditioned: true}
+	}
+	return emission{value: v}
+}
+
+// isNull says that a value is null, and not only that the one field of an input is.
+func (o *oracle) isNull(from string, v val) bool {
+	return v.kind == 'z' && o.g.nodes[from] != nil
 }
 
 // restsOn lists the names a node rests on.

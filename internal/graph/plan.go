@@ -48,6 +48,10 @@ type Output struct {
 	Node, Input int
 	// OnChange says that only a value that differs from the last one emitted goes out.
 	OnChange bool
+	// EmitNull says that null goes out too.
+	EmitNull bool
+	// where is the condition that a value must meet, nil for none.
+	where *expression.Program
 	// cell is the place of the last emitted value in a state, -1 unless OnChange.
 	cell int
 }
@@ -85,6 +89,7 @@ type Plan struct {
 	gates     []gate       // the steps', one after the other
 	consumers []bitset.Set // by input: the nodes that rest on it directly
 	always    bitset.Set   // the nodes that are due in every epoch; nil when there are none
+	asks      bool         // fresh() or cause() is called in some node or condition
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell

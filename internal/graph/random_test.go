@@ -54,6 +54,7 @@ func TestRandomGraphsMatchOracle(t *testing.T) {
 	// The comparison is void where something hardly ever happens.
 	for _, what := range []string{"idle", "ran", "cut_off", "skipped", "failed", "no route", "asks of the epoch",
 		"asks and is cut off", "emitted", "emitted on change",
+		"shown", "null emitted", "null kept back", "condition not met", "condition failed",
 		"equal event tick", "gone absent", "last good kept", "dead node", "fatal", "interrupted", "discarded",
 		"restarted", "guard waits", "guard false", "guard error",
 		"committed shuffled", "settled out of order", "failed out of order"} {
@@ -83,7 +84,7 @@ func (w *world) run(seen map[string]int) error {
 	for range 12 {
 		before, stamp := w.cache.clone(), w.stamp
 		w.arrive()
-		w.cause = causes[w.IntN(len(causes))]
+		w.cause, w.emitAll = causes[w.IntN(len(causes))], w.IntN(5) == 0
 		if w.guard != nil {
 			if err := w.checkGuard(seen); err != nil {
 				return err
@@ -121,9 +122,10 @@ func (w *world) epoch(seen map[string]int) (committed bool, err error) {
 	w.number++
 	w.stamp++
 	w.oracle.history = append(w.oracle.history, oracleCut{
-		w.number, w.cause, maps.Clone(w.cache.vals), maps.Clone(w.cache.set),
+		w.number, w.cause, w.emitAll, maps.Clone(w.cache.vals), maps.Clone(w.cache.set),
 	})
-	e := &Epoch{Number: w.number, Cause: w.cause, Inputs: w.cache.inputs, Versions: w.cache.versions, Stamp: w.stamp}
+	e := &Epoch{Number: w.number, Cause: w.cause, EmitAll: w.emitAll, Inputs: w.cache.inputs,
+		Versions: w.cache.versions, Stamp: w.stamp}
 	allowed := 1000
 	if w.IntN(12) == 0 {
 		allowed = w.IntN(4)
@@ -218,6 +220,15 @@ func (w *world) compare(r *Result, allowed int, seen map[string]int) error {
 			w.count(seen, n, got, want, k)
 		}
 	}
+	for i := 0; through && i < len(w.g.outputs); i++ {
+		if !w.oracle.emits(i, k).failed {
+			continue
+		}
+		seen["condition failed"]++
+		if through = false; r.Err == nil || r.Err.Node != -1 || r.Err.Name != w.decl.Outputs[i].Name {
+			return fmt.Errorf("output %d: its condition fails, and the epoch error is %v", i, r.Err)
+		}
+	}
 	if through && r.Err != nil {
 		return fmt.Errorf("epoch error: got %v, want none", r.Err)
 	}
@@ -237,12 +248,23 @@ func (w *world) compare(r *Result, allowed int, seen map[string]int) error {
 }
 
 func (w *world) compareEmitted(r *Result, through bool, seen map[string]int) error {
-	emitted := r.Emitted
+	emitted, filtered := r.Emitted, r.Filtered
 	for i, o := range w.g.outputs {
-		want := val{}
+		does := emission{}
 		if through {
-			want = w.oracle.emits(i, len(w.oracle.history)-1)
+			does = w.oracle.emits(i, len(w.oracle.history)-1)
 		}
+		if does.keptBack {
+			if len(filtered) == 0 || filtered[0] != i {
+				return fmt.Errorf("output %d: kept back %v, and not this one", i, r.Filtered)
+			}
+			filtered = filtered[1:]
+			if seen["null kept back"]++; does.conditioned {
+				seen["null kept back"]--
+				seen["condition not met"]++
+			}
+		}
+		want := does.value
 		if want.kind == 0 {
 			continue
 		}
@@ -258,9 +280,15 @@ func (w *world) compareEmitted(r *Result, through bool, seen map[string]int) err
 		if seen["emitted"]++; o.onChange {
 			seen["emitted on change"]++
 		}
+		if !w.oracle.changed(o.from, len(w.oracle.history)-1) {
+			seen["shown"]++
+		}
+		if w.oracle.isNull(o.from, want) {
+			seen["null emitted"]++
+		}
 	}
-	if len(emitted) > 0 {
-		return fmt.Errorf("outputs: got %v too many", emitted)
+	if len(emitted)+len(filtered) > 0 {
+		return fmt.Errorf("outputs: got %v too many, kept back %v too many", emitted, filtered)
 	}
 	return nil
 }

@@ -36,6 +36,9 @@ type Epoch struct {
 	// were due count: the same results at the cost of an engine that is not
 	// incremental. It is what benchmarks compare with; only [Plan.Run] heeds it.
 	FullRecompute bool
+	// EmitAll lets every output put out its current value, whether or not it ticked or differs
+	// from the last one.
+	EmitAll bool
 	// Aside says that the epoch will not be committed, whatever it comes to.
 	Aside bool
 }
@@ -97,6 +100,9 @@ type Result struct {
 	// Emitted is what the outputs send out once the epoch is committed, in
 	// declaration order. Empty when the epoch failed.
 	Emitted []Emission
+	// Filtered are the outputs whose value would have gone out, but for being null or not meeting
+	// their condition. Empty when the epoch failed.
+	Filtered []int
 	// DeadNodes are the nodes that failed with on_error dead_letter. Empty when the
 	// epoch failed: then the events of its cut become dead letters as a whole (M21).
 	DeadNodes []int
@@ -105,7 +111,7 @@ type Result struct {
 	state *State
 	stamp uint64
 	// env.Values are the inputs, then the node values (committed ones until a node
-	// ticks, then the staged), then `vars` and `key`.
+	// ticks, then the staged), then `vars` and `key`, then what conditions of outputs have beside.
 	env    expression.Env
 	values []boundary.Value // env.Values from the first node on
 	news   bitset.Set       // inputs with a value that no committed epoch has seen
@@ -133,6 +139,7 @@ type Result struct {
 	interrupt func() error
 	clock     func() int64
 	aside     bool
+	emitAll   bool
 }
 
 // Node is what node i did in the epoch.
@@ -176,9 +183,11 @@ func (r *Result) Touched() iter.Seq[int] {
 // begin makes the result ready for an epoch on st. It keeps nothing that e points to.
 func (r *Result) begin(st *State, e *Epoch) {
 	p := r.plan
-	r.Err, r.Emitted, r.DeadNodes, r.failures = nil, r.Emitted[:0], r.DeadNodes[:0], r.failures[:0]
+	r.Err, r.Emitted, r.Filtered = nil, r.Emitted[:0], r.Filtered[:0]
+	r.DeadNodes, r.failures = r.DeadNodes[:0], r.failures[:0]
 	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
 	r.interrupt, r.clock, r.aside = e.Interrupt, e.Clock, e.Aside
+	r.emitAll = e.EmitAll
 	clear(r.ticked)
 	clear(r.stepped)
 	clear(r.status)
@@ -186,7 +195,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 	r.env.Now, r.env.Epoch, r.env.Cause = e.Now, e.Number, e.Cause
 	copy(r.env.Values, e.Inputs)
 	copy(r.values, st.cells[:len(p.nodes)])
-	r.env.Values[len(r.env.Values)-1] = keyValue(e)
+	r.env.Values[len(p.inputs)+len(p.nodes)+1] = keyValue(e)
 
 	if r.outCount > 0 {
 		clear(r.out)
@@ -206,7 +215,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 	if r.fresh != nil {
 		r.due.Add(*r.fresh)
 	}
-	if p.always != nil {
+	if p.asks {
 		r.due.Add(p.always)
 		p.arrivals(st, e, r.env.Fresh)
 	}
@@ -235,7 +244,7 @@ func (r *Result) fit(p *Plan) {
 	n := len(p.nodes)
 	*r = Result{
 		plan:    p,
-		env:     expression.Env{Values: make([]boundary.Value, len(p.inputs)+n+2)},
+		env:     expression.Env{Values: make([]boundary.Value, len(p.inputs)+n+2+outputNames)},
 		news:    bitset.New(len(p.inputs)),
 		due:     bitset.New(n),
 		out:     bitset.New(n),
@@ -246,7 +255,7 @@ func (r *Result) fit(p *Plan) {
 		nanos:   make([]int64, n),
 	}
 	r.values = r.env.Values[len(p.inputs) : len(p.inputs)+n]
-	if p.always != nil {
+	if p.asks {
 		r.env.Fresh = make([]bool, len(r.env.Values))
 	}
 	if p.memories > 0 {

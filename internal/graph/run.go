@@ -74,8 +74,7 @@ func (p *Plan) recovered(r *Result, done *bool) {
 	}
 	r.running = -1
 	if v := recover(); v != nil {
-		r.env = expression.Env{Values: r.env.Values, Now: r.env.Now, Epoch: r.env.Epoch, Cause: r.env.Cause,
-			Fresh: r.env.Fresh}
+		r.renewEnv()
 		p.forgetStep(r.state, i)
 		p.fail(r, i, panicOf(i, p.nodes[i].Name, v))
 		if r.clock != nil {
@@ -83,6 +82,12 @@ func (p *Plan) recovered(r *Result, done *bool) {
 		}
 		*done = r.Err != nil
 	}
+}
+
+// renewEnv gives the result an environment that no evaluation has broken off in.
+func (r *Result) renewEnv() {
+	old := &r.env
+	r.env = expression.Env{Values: old.Values, Now: old.Now, Epoch: old.Epoch, Cause: old.Cause, Fresh: old.Fresh}
 }
 
 // runNode evaluates and settles one due node.
@@ -223,24 +228,6 @@ func (p *Plan) fail(r *Result, i int, err *NodeError) {
 		p.tick(r, i, v)
 	}
 	r.status[i] = Failed
-}
-
-// emit finds what the outputs send out: the values of what ticked in this epoch.
-func (p *Plan) emit(r *Result) {
-	for k := range p.outputs {
-		o := &p.outputs[k]
-		var v boundary.Value
-		switch {
-		case o.Input >= 0 && r.news.Has(o.Input):
-			v = r.env.Values[o.Input]
-		case o.Node >= 0 && r.ticked.Has(o.Node):
-			v = r.values[o.Node]
-		}
-		if v.IsAbsent() || o.cell >= 0 && boundary.Equal(r.state.cells[o.cell], v) {
-			continue
-		}
-		r.Emitted = append(r.Emitted, Emission{Output: k, Value: v})
-	}
 }
 
 // runAll computes every node; one that is not due keeps its value and does not

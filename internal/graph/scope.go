@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 )
 
@@ -13,14 +14,18 @@ import (
 type names struct {
 	all   []expression.Name
 	index map[string]int
+	// arriving is how many of the names, from the first on, fresh() may be asked of.
+	arriving int
+	memory   bool // functions with memory are allowed
 	// narrow has the names that one expression mentions, and blanks elsewhere. A
 	// scope is described anew for every expression: over all names that would make
 	// the compilation of a thousand nodes quadratic.
 	narrow []expression.Name
 }
 
-func newNames(all []expression.Name) *names {
-	n := &names{all: all, index: make(map[string]int, len(all)), narrow: make([]expression.Name, len(all))}
+func newNames(all []expression.Name, arriving int) *names {
+	n := &names{all: all, index: make(map[string]int, len(all)), narrow: make([]expression.Name, len(all)),
+		arriving: arriving, memory: true}
 	for i, name := range all {
 		n.index[name.Name] = i
 	}
@@ -38,7 +43,7 @@ func (n *names) compile(text string, as func(string, expression.Scope) (*express
 			used = append(used, i)
 		}
 	}
-	scope := expression.Scope{Names: n.narrow, Clock: true, Memory: true, Epoch: true, Arrives: n.arrives}
+	scope := expression.Scope{Names: n.narrow, Clock: true, Memory: n.memory, Epoch: true, Arrives: n.arrives}
 	program, err := as(text, scope)
 	for _, i := range used {
 		n.narrow[i] = expression.Name{}
@@ -50,8 +55,7 @@ func (n *names) compile(text string, as func(string, expression.Scope) (*express
 	return program, err
 }
 
-// arrives says that fresh() may be asked of a name: of all but `vars` and `key`.
-func (n *names) arrives(name int) bool { return name < len(n.all)-2 }
+func (n *names) arrives(name int) bool { return name < n.arriving }
 
 func isNotWord(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
@@ -62,7 +66,7 @@ func (c *compiler) looseNames() *names {
 	for name, i := range c.index {
 		all[i] = expression.Name{Name: name, Type: expression.Any()}
 	}
-	return newNames(all)
+	return newNames(all, c.varsIndex())
 }
 
 // typedNames are the names in plan order, with the types known so far.
@@ -76,5 +80,23 @@ func (c *compiler) typedNames(order []int) *names {
 	}
 	return newNames(append(all,
 		expression.Name{Name: "vars", Type: c.varsType},
-		expression.Name{Name: "key", Type: expression.Any()}))
+		expression.Name{Name: "key", Type: expression.Any()}), c.varsIndex())
+}
+
+// The names that the condition of an output has beside those of a node, by their place behind them.
+const (
+	valueName = iota
+	epochName
+	outputName
+	outputNames // how many there are
+)
+
+// outputScope is what the conditions of outputs can refer to.
+func (c *compiler) outputScope(order []int) *names {
+	n := newNames(append(c.typedNames(order).all,
+		expression.Name{Name: "value", Type: expression.Any()},
+		expression.Name{Name: "epoch", Type: expression.Of(boundary.KindInt)},
+		expression.Name{Name: "output", Type: expression.Of(boundary.KindString)}), c.varsIndex())
+	n.memory = false
+	return n
 }

@@ -329,6 +329,33 @@ func (s *termSource) condition(depth int) *term {
 	return &term{op: "<", args: []*term{s.read(), s.number(0)}}
 }
 
+// where is the condition of an output: over the graph's names and its own, of which `epoch` is
+// one and no function.
+func (s *termSource) where(from string) *term {
+	t := s.condition(1)
+	value := &term{op: "read", name: "value"}
+	switch {
+	case s.IntN(3) == 0:
+	case s.kinds[from] == routeNode:
+		t = &term{op: "is", s: routeName(s.IntN(3)), args: []*term{value}}
+	case s.kinds[from] == objectInput:
+		t = &term{op: "==", args: []*term{{op: "field", name: "value"}, s.number(0)}}
+	default:
+		t = &term{op: "<", args: []*term{{op: "??", args: []*term{value, s.constant()}}, s.number(1)}}
+	}
+	t.nameEpoch()
+	return t
+}
+
+func (t *term) nameEpoch() {
+	if t.op == "epoch" {
+		t.op, t.name = "read", "epoch"
+	}
+	for _, a := range t.args {
+		a.nameEpoch()
+	}
+}
+
 func routeName(i int) string { return "r" + strconv.Itoa(i) }
 
 // The random graphs, as the oracle sees them.
@@ -349,6 +376,8 @@ type oracleNode struct {
 type oracleOutput struct {
 	from     string
 	onChange bool
+	emitNull bool
+	where    *term // nil for none
 }
 
 type oracleGraph struct {

@@ -37,6 +37,8 @@ type world struct {
 	stamp  uint64
 	number int64
 	cause  string
+	// emitAll lets the outputs of the epoch to come show their current values.
+	emitAll bool
 	// verbose notes what happens in log.
 	verbose bool
 	log     []string
@@ -64,7 +66,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	source := &termSource{Rand: w.Rand, kinds: map[string]int{}}
 	inputs := w.makeInputs(source)
 	w.makeNodes(source)
-	w.makeOutputs(source.names)
+	w.makeOutputs(source)
 	source.early = true
 	if w.IntN(2) == 0 {
 		w.guard = source.condition(1)
@@ -162,10 +164,15 @@ func (w *world) makeGates(n *oracleNode, d *spec.Node, earlier []*oracleNode) {
 	d.AfterAll = n.afterAll
 }
 
-func (w *world) makeOutputs(names []string) {
+func (w *world) makeOutputs(source *termSource) {
 	for i := range 1 + w.IntN(4) {
-		o := oracleOutput{from: names[w.IntN(len(names))], onChange: w.IntN(2) == 0}
-		d := spec.Output{Name: "o" + strconv.Itoa(i), From: o.from}
+		from := source.names[w.IntN(len(source.names))]
+		o := oracleOutput{from: from, onChange: w.IntN(2) == 0, emitNull: w.IntN(3) == 0}
+		d := spec.Output{Name: "o" + strconv.Itoa(i), From: o.from, EmitNull: o.emitNull}
+		if w.IntN(3) == 0 {
+			o.where = source.where(from)
+			d.Where = spec.Expr{Text: o.where.String()}
+		}
 		if o.onChange {
 			d.Emit = "on_change"
 		}
@@ -188,8 +195,10 @@ func (w *world) String() string {
 		}
 		b.WriteString(" }\n")
 	}
-	fmt.Fprintf(&b, "inputs: %v, event: %v\noutputs: %+v\nguard: %s\n", w.g.inputs, w.g.event, w.g.outputs,
-		w.decl.Reactor.Guard.Text)
+	for i, o := range w.decl.Outputs {
+		fmt.Fprintf(&b, "output %d: %+v, where: %s\n", i, w.g.outputs[i], o.Where.Text)
+	}
+	fmt.Fprintf(&b, "inputs: %v, event: %v\nguard: %s\n", w.g.inputs, w.g.event, w.decl.Reactor.Guard.Text)
 	return b.String() + strings.Join(w.log, "\n")
 }
 

@@ -67,7 +67,7 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 	var res reactor.FireResult
 	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) (err error) {
 		if req.Mode == "force" {
-			res, err = r.ForceFire(ctx, key)
+			res, err = r.ForceFire(ctx, key, req.OnlyChanged)
 		} else {
 			res, err = r.FireWith(ctx, key, values, req.Replace == nil || *req.Replace)
 		}

@@ -116,8 +116,10 @@ func (r *Reactor) Start(ctx context.Context) error {
 
 // ForceFire makes a cut now; see [reactor.Core.ForceFire]. The answer comes when the journal,
 // if there is one, has the epoch.
-func (r *Reactor) ForceFire(ctx context.Context, key boundary.Key) (reactor.FireResult, error) {
-	return r.commandedEpoch(ctx, func(now time.Time) (reactor.FireResult, error) { return r.Core.ForceFire(now, key) })
+func (r *Reactor) ForceFire(ctx context.Context, key boundary.Key, onlyChanged bool) (reactor.FireResult, error) {
+	return r.commandedEpoch(ctx, func(now time.Time) (reactor.FireResult, error) {
+		return r.Core.ForceFire(now, key, onlyChanged)
+	})
 }
 
 // FireWith runs an epoch on injected values; see [reactor.Core.FireWith]. The answer comes

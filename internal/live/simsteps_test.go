@@ -285,7 +285,7 @@ func (o *owner) fire(force bool) {
 	o.inbox.Drain(w.now, o.core)
 	o.core.Tick(w.now)
 	if force {
-		if _, err := o.core.ForceFire(w.now, ""); err != nil {
+		if _, err := o.core.ForceFire(w.now, "", true); err != nil {
 			w.wrong("fire: %v", err)
 		}
 	} else {

@@ -85,7 +85,7 @@ func TestM15CauseNamesWhatFired(t *testing.T) {
 	r := newRig(t, graphOf(two, "{ when: all, every: 10s, max_wait: 15s, guard: cause() != 'max_wait' or a > 1 }",
 		asking))
 	r.push("a", 1)
-	if _, err := r.c.ForceFire(r.now, ""); err != nil {
+	if _, err := r.c.ForceFire(r.now, "", false); err != nil {
 		t.Fatal(err)
 	}
 	r.want(r.released(), `out=[true,false,false,"force"]@1`)

@@ -31,8 +31,9 @@ type FireResult struct {
 
 // ForceFire makes a normal cut now, whatever criteria, guard, rate limit, pause or warming
 // say: the newest of every latest input and at most one head of every sequential one (M11).
+// Then every output puts out its current value, with onlyChanged only those whose value ticked.
 // The key is "" in an unkeyed graph; one that a keyed graph does not have is [ErrNoKey].
-func (c *Core) ForceFire(now time.Time, key boundary.Key) (FireResult, error) {
+func (c *Core) ForceFire(now time.Time, key boundary.Key, onlyChanged bool) (FireResult, error) {
 	c.Tick(now)
 	if err := c.mayCommand(); err != nil {
 		return FireResult{}, err
@@ -47,9 +48,11 @@ func (c *Core) ForceFire(now time.Time, key boundary.Key) (FireResult, error) {
 		c.cutFrom(i)
 	}
 	c.wake(k)
+	c.emitAll = !onlyChanged
 	c.run(CauseForce)
+	c.emitAll = false
 	c.reschedule(k)
-	c.logForce(key)
+	c.logForce(key, onlyChanged)
 	return c.fireResult(), nil
 }
 

@@ -155,6 +155,8 @@ type Core struct {
 	letterNo    int64
 	sealing     int      // letters in the seal that is out
 	emitted     []int64  // per output
+	filtered    []int64  // per output, values that its condition or their being null kept back
+	emitAll     bool     // the epoch at hand puts out every current value
 	freed       []Credit // per input, what left its queue since DrainFreed
 	stats       Stats
 	changes     changes
@@ -204,7 +206,7 @@ func (w *backlog) remove(b *boundary.Boundary) {
 // NewCore makes a core that has never fired. Restore, if there is something to restore, comes next, then Start.
 func NewCore(cfg Config) *Core {
 	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)),
-		freed: make([]Credit, len(cfg.Inputs))}
+		filtered: make([]int64, len(cfg.Outputs)), freed: make([]Credit, len(cfg.Inputs))}
 	for i := range c.accs {
 		c.accs[i].health = accumulator.Starting
 	}

@@ -95,14 +95,14 @@ func TestM11ForceFire(t *testing.T) {
 		pair))
 	r.c.Pause(r.now, "ann")
 	for want := 1; want <= 2; want++ {
-		res, err := r.c.ForceFire(r.now, "")
+		res, err := r.c.ForceFire(r.now, "", false)
 		if err != nil || res.Epoch != int64(want) || res.Err != "" || res.Cause != CauseForce {
 			t.Fatalf("force %d: %+v, %v", want, res, err)
 		}
 	}
 	r.push("a", 1, 2)
 	r.released()
-	if _, err := r.c.ForceFire(r.now, ""); err != nil {
+	if _, err := r.c.ForceFire(r.now, "", false); err != nil {
 		t.Fatal(err)
 	}
 	r.want(r.released(), "out=[1,null]@3") // at most one head
@@ -171,7 +171,7 @@ func TestM21FailedFireWithIsUndone(t *testing.T) {
 // M11: the state forbids commands before the graph is loaded and after it has failed.
 func TestM11CommandsNeedALoadedGraph(t *testing.T) {
 	c := NewCore(testConfig(t, graphOf(two, "{ when: any }", pair)))
-	if _, err := c.ForceFire(epochZero, ""); err != ErrState {
+	if _, err := c.ForceFire(epochZero, "", false); err != ErrState {
 		t.Fatalf("starting: %v", err)
 	}
 	r := newRig(t, graphOf(two, "{ when: any }", pair))

@@ -31,7 +31,7 @@ func logged(t *testing.T) []checkpoint.JournalEntry {
 	entries := r.c.DrainJournal()
 	r.c.Pause(r.now, "op")
 	r.push("a", 3)
-	if _, err := r.c.ForceFire(r.now, ""); err != nil {
+	if _, err := r.c.ForceFire(r.now, "", false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.c.FireWith(r.now, "", []boundary.Value{boundary.Int(9), {}}, true); err != nil {

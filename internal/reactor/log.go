@@ -21,7 +21,8 @@ const (
 	logMark   = 'M' // input, account: where the accumulator stands at the end of the entry
 	logTick   = 'T' // now: keys expired
 	logFire   = 'F' // now, outcome
-	logForce  = 'X' // now, key, outcome
+	logForce  = 'X' // now, key, outcome: only the outputs that ticked
+	logShow   = 'Y' // the same: every output's current value
 	logWith   = 'W' // now, key, replace, values, outcome
 	logPause  = 'P' // now, by
 	logResume = 'R' // now
@@ -160,10 +161,15 @@ func (c *Core) logFire() {
 	}
 }
 
-func (c *Core) logForce(key boundary.Key) {
-	if c.logging() {
-		c.journal.buf = c.appendOutcome(appendString(c.note(logForce), string(key)))
+func (c *Core) logForce(key boundary.Key, onlyChanged bool) {
+	if !c.logging() {
+		return
 	}
+	kind := byte(logShow)
+	if onlyChanged {
+		kind = logForce
+	}
+	c.journal.buf = c.appendOutcome(appendString(c.note(kind), string(key)))
 }
 
 func (c *Core) logWith(key boundary.Key, values []boundary.Value, replace bool) {

@@ -109,9 +109,9 @@ func (r *Replayer) call(kind byte, in *reader) error {
 		}
 	case logFire:
 		return r.outcome(in, func() bool { return c.Fire(now) })
-	case logForce:
+	case logForce, logShow:
 		key := boundary.Key(in.string())
-		return r.outcome(in, func() bool { _, err := c.ForceFire(now, key); return err == nil })
+		return r.outcome(in, func() bool { _, err := c.ForceFire(now, key, kind == logForce); return err == nil })
 	case logWith:
 		return r.with(in, now)
 	case logPause:

@@ -94,7 +94,7 @@ func (c *Core) restoreMeta(m *meta) {
 		a.reasons = b.Reasons
 	}
 	for i, name := range c.cfg.Outputs {
-		c.emitted[i] = m.Emitted[name]
+		c.emitted[i], c.filtered[i] = m.Emitted[name], m.Filtered[name]
 	}
 }
 

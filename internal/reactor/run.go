@@ -18,7 +18,11 @@ func (c *Core) run(cause Cause) {
 	c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
 	if err := c.res.Err; err != nil {
 		c.epoch-- // fail numbers it again
-		c.fail(cause, err.Name, err.Code, c.failure(err))
+		stage := "node"
+		if err.Node < 0 {
+			stage = "output"
+		}
+		c.fail(cause, stage, err.Code, c.failure(err))
 		return
 	}
 	rec := c.record(cause, true)
@@ -41,7 +45,7 @@ func (c *Core) prepare(number int64, cause Cause) {
 	c.ep = graph.Epoch{
 		Number: number, Now: c.now, Cause: cause.String(), Inputs: c.cut.values, Versions: c.cut.versions,
 		Stamp: c.stamp + 2, Key: c.keyValue(), Clock: c.cfg.Mono, Interrupt: c.interruption(),
-		FullRecompute: c.cfg.FullRecompute,
+		FullRecompute: c.cfg.FullRecompute, EmitAll: c.emitAll,
 	}
 	if c.cfg.Mono != nil {
 		c.began = c.cfg.Mono()
@@ -86,15 +90,11 @@ func (c *Core) overran() error {
 // fail gives the failed epoch its number and its record, and undoes its cut (M21): inputs,
 // node values and state are what they were, flags are cleared, and the events it took
 // become dead letters; or, when the graph halts on failure, nothing is taken at all.
-func (c *Core) fail(cause Cause, node, code, reason string) {
+func (c *Core) fail(cause Cause, stage, code, reason string) {
 	c.epoch++
 	c.begin()
-	rec := c.record(cause, node != "guard")
+	rec := c.record(cause, stage != "guard")
 	rec.Err, rec.ErrCode = reason, code
-	stage := "node"
-	if node == "guard" {
-		stage = "guard"
-	}
 	if c.cfg.HaltOnFailure {
 		c.cut.reset()
 		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; fix the cause, then restart the graph", c.epoch,
@@ -135,6 +135,9 @@ func (c *Core) deadLetterNodes() {
 
 // release queues what the epoch emitted for the sinks.
 func (c *Core) release(rec *Record) {
+	for _, output := range c.res.Filtered {
+		c.filtered[output]++
+	}
 	for _, e := range c.res.Emitted {
 		c.emitted[e.Output]++
 		m := sink.Message{

@@ -121,6 +121,7 @@ type meta struct {
 	Ticked         int64                `json:"ticked,omitempty"`
 	Books          map[string]metaBooks `json:"books"`
 	Emitted        map[string]int64     `json:"emitted"`
+	Filtered       map[string]int64     `json:"filtered,omitempty"`
 	Evicted        int64                `json:"evicted,omitempty"`
 	Letters        int64                `json:"letters,omitempty"` // the number of the last dead letter
 	Journal        int64                `json:"journal,omitempty"` // the last entry this state covers
@@ -245,8 +246,9 @@ func (c *Core) meta() []byte {
 		Now:   c.now,
 		First: stored(c.shared.first), Last: stored(c.shared.last), Ticked: stored(c.ticked),
 		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)),
-		Evicted: c.keys.evicted,
-		Letters: c.letterNo,
+		Filtered: make(map[string]int64),
+		Evicted:  c.keys.evicted,
+		Letters:  c.letterNo,
 	}
 	m.StoppedInputs = stoppedNames(c.stops.inputs, func(i int) string { return c.cfg.Inputs[i].Name })
 	m.StoppedOutputs = stoppedNames(c.stops.outputs, func(i int) string { return c.cfg.Outputs[i] })
@@ -265,6 +267,11 @@ func (c *Core) meta() []byte {
 	}
 	for i, n := range c.emitted {
 		m.Emitted[c.cfg.Outputs[i]] = n
+	}
+	for i, n := range c.filtered {
+		if n > 0 {
+			m.Filtered[c.cfg.Outputs[i]] = n
+		}
 	}
 	data, err := json.Marshal(m)
 	if err != nil {

@@ -204,7 +204,7 @@ func (w *coreWorld) fireWith(replace bool) {
 	w.inbox.Drain(w.now, w.core)
 	key := w.key(w.rng.Int64N(5))
 	if w.core.Keyed() && !w.core.HasKey(key) {
-		if _, err := w.core.ForceFire(w.now, key); !errors.Is(err, reactor.ErrNoKey) {
+		if _, err := w.core.ForceFire(w.now, key, false); !errors.Is(err, reactor.ErrNoKey) {
 			w.wrong("fired a key that is not there: %v", err)
 		}
 		return
@@ -219,7 +219,7 @@ func (w *coreWorld) fireWith(replace bool) {
 		if fmt.Sprint(before) != fmt.Sprint(after) {
 			w.wrong("an aside left a trace: %v, then %v", before, after)
 		}
-	} else if _, err := w.core.ForceFire(w.now, key); err != nil {
+	} else if _, err := w.core.ForceFire(w.now, key, w.rng.IntN(2) == 0); err != nil {
 		w.wrong("fire: %v", err)
 	}
 	w.core.DrainFreed(w.inbox.Free)

@@ -29,6 +29,7 @@ type View struct {
 	LastFired    time.Time
 	Inputs       []InputView
 	Emitted      []int64 // per output
+	Filtered     []int64 // per output, values that were kept back
 	// Held and Refused are, per output, values that wait for a commit and rows that the store
 	// has refused; HeldSince is when the first of the waiting was emitted.
 	Held, Refused  []int64
@@ -63,7 +64,8 @@ func (c *Core) Look() View {
 		Paused: c.paused, PausedBy: c.pausedBy, Degraded: c.Degraded(), WaitingFor: c.WaitingFor(),
 		Epoch: c.epoch, Frames: c.frames, LastFired: c.lastFired,
 		Inputs: make([]InputView, len(c.accs)), Emitted: append([]int64(nil), c.emitted...),
-		Stats: c.stats, DeadLetters: len(c.deadLetters),
+		Filtered: append([]int64(nil), c.filtered...),
+		Stats:    c.stats, DeadLetters: len(c.deadLetters),
 	}
 	v.Keys, v.Evicted = c.KeyCount()
 	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.holds.refused...)

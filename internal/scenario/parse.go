@@ -47,6 +47,8 @@ type Command struct {
 	Steps int
 	Cache map[string]boundary.Value
 	Aside bool // fire_with, replace: false
+	// OnlyChanged is of force_fire: only outputs whose value ticked.
+	OnlyChanged bool
 	// Key is the key to fire in a keyed graph, or a list of its parts; absent when not given.
 	Key boundary.Value
 }
@@ -223,9 +225,10 @@ func (p *parser) command(n *yaml.Node) *Command {
 					c.Cache[v.Content[i].Value] = p.value(v.Content[i+1])
 				}
 			},
-			"force_fire": func(*yaml.Node) { c.Name = "force_fire" },
-			"replace":    func(v *yaml.Node) { c.Aside = v.Value == "false" },
-			"key":        func(v *yaml.Node) { c.Key = p.value(v) },
+			"force_fire":   func(*yaml.Node) { c.Name = "force_fire" },
+			"only_changed": func(v *yaml.Node) { c.OnlyChanged = v.Value == "true" },
+			"replace":      func(v *yaml.Node) { c.Aside = v.Value == "false" },
+			"key":          func(v *yaml.Node) { c.Key = p.value(v) },
 		})
 	}
 	switch c.Name {

@@ -123,7 +123,7 @@ func (p *player) command(c *reactor.Core, now time.Time, cmd *Command) error {
 	case "force_fire":
 		key, err := keyOf(cmd.Key)
 		if err == nil {
-			_, err = c.ForceFire(now, key)
+			_, err = c.ForceFire(now, key, cmd.OnlyChanged)
 		}
 		return err
 	case "fire_with":

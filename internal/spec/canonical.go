@@ -195,6 +195,10 @@ func addOutput(list *meaning.Tree, o *Output) {
 		o.Sink.Config.Canonical(b)
 	}
 	t.Text("emit", o.Emit)
+	t.Expr("where", o.Where.Text)
+	if o.EmitNull {
+		t.Flag("emit_null", true)
+	}
 	t.Text("on_error", o.OnError)
 	// Defaults are left out: a declaration from before there was a retry means the same.
 	if o.Retry != defaultRetry() {

@@ -206,6 +206,7 @@ func TestEverything(t *testing.T) {
 				}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second,
 			},
 			{Name: "c", From: "both", Sink: spec.Sink{Kind: "websocket", Config: websocket.Declared{}}, Emit: "each",
+				Where: spec.Expr{Text: "value > 2"}, EmitNull: true,
 				OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
 			{Name: "d", From: "both", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each",
 				OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},

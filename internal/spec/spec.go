@@ -203,6 +203,10 @@ type Output struct {
 	Sink    Sink
 	// Emit is "each" (default) or "on_change".
 	Emit string
+	// Where is a condition on the value; only what meets it goes out.
+	Where Expr
+	// EmitNull lets null go out too.
+	EmitNull bool
 	// OnError is "block" (default) or "dead_letter".
 	OnError string
 	Retry   Retry

@@ -172,6 +172,7 @@ func (s *scrape) deadLetters(g *GraphMetrics) {
 
 func (s *scrape) output(o *api.OutputSummary) {
 	s.counter(s.emitted, o.Emitted, o.Name)
+	s.counter(s.keptBack, o.Filtered, o.Name)
 	s.gauge(s.pending, float64(o.Pending), o.Name)
 	if age := o.OldestPendingSeconds; age != nil {
 		s.gauge(s.oldest, *age, o.Name)

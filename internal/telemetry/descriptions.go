@@ -23,7 +23,7 @@ type descriptions struct {
 
 	restarts *prometheus.Desc
 
-	emitted, retries, pending, oldest, failed *prometheus.Desc
+	emitted, keptBack, retries, pending, oldest, failed *prometheus.Desc
 
 	clients, slowClosed *prometheus.Desc
 
@@ -79,6 +79,8 @@ func newDescriptions() descriptions {
 			"reason"),
 
 		emitted: desc("output_emitted_total", "Values that an output emitted.", o),
+		keptBack: desc("output_filtered_total",
+			"Values that an output kept back by where, or because they were null.", o),
 		retries: desc("output_retries_total", "Deliveries that were tried again.", o),
 		pending: desc("output_pending", "Values waiting for a commit or the sink, those in the outbox included.", o),
 		oldest: desc("output_oldest_pending_seconds",
@@ -108,7 +110,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
-		d.emitted, d.retries, d.pending, d.oldest, d.failed,
+		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed,
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused,
 		d.outboundCalls, d.outboundDenied,

@@ -114,6 +114,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_outbound_denied_total COUNTER",
 		"graphd_output_emitted_total COUNTER graph output tenant",
 		"graphd_output_failed_total COUNTER graph output tenant",
+		"graphd_output_filtered_total COUNTER graph output tenant",
 		"graphd_output_oldest_pending_seconds GAUGE graph output tenant",
 		"graphd_output_pending GAUGE graph output tenant",
 		"graphd_output_retries_total COUNTER graph output tenant",

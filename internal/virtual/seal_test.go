@@ -108,7 +108,7 @@ func script(r *rand.Rand, at time.Time) []step {
 		at = at.Add(s.advance)
 		switch r.IntN(14) {
 		case 0:
-			s.command = pick(r, "pause", "resume", "resume", "force")
+			s.command = pick(r, "pause", "resume", "resume", "force", "show")
 		case 1:
 			s.advance += time.Duration(r.IntN(9)) * time.Second
 			at = at.Add(s.advance)
@@ -191,11 +191,11 @@ func command(c *reactor.Core, now time.Time, name string) error {
 		c.Pause(now, "test")
 	case "resume":
 		c.Resume(now)
-	case "force":
+	case "force", "show":
 		if c.Keyed() && !c.HasKey(`"p"`) {
 			return nil
 		}
-		_, err := c.ForceFire(now, `"p"`)
+		_, err := c.ForceFire(now, `"p"`, name == "force")
 		return err
 	}
 	return nil

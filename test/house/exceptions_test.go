@@ -8,10 +8,10 @@ var largePackages = []struct {
 	decision string // the number of an entry of docs/decisions
 }{
 	{"internal/live", 3200, "0047"},
-	{"internal/reactor", 5400, "0047"},
+	{"internal/reactor", 5450, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2600, "0063"},
-	{"internal/graph", 2700, "0057"},
+	{"internal/graph", 2900, "0057"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.

@@ -127,7 +127,7 @@ func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnatio
 func (k *Known) output(i int, v *reactor.View, w *live.Writer) api.OutputSummary {
 	o := &k.Spec.Outputs[i]
 	s := api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: k.Path(i).String(),
-		Emitted: v.Emitted[i], Stopped: stopped(v.StoppedOutputs[i])}
+		Emitted: v.Emitted[i], Filtered: v.Filtered[i], Stopped: stopped(v.StoppedOutputs[i])}
 	oldest := v.HeldSince[i]
 	if w != nil {
 		st := w.Status()

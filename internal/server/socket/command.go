@@ -30,8 +30,9 @@ func (e *watchEndpoint) command(ctx context.Context, f *frame) (*frameError, err
 
 // commandMembers are the members of the REST body that each command has.
 var commandMembers = map[string][]member{
-	"ForceFire": {memberKey}, "FireWith": {memberCache, memberReplace, memberKey}, "GetState": {memberKey},
-	"Pause": nil, "Resume": nil, "Step": {memberN}, "Drain": nil, "Checkpoint": nil,
+	"ForceFire": {memberKey, memberOnlyChanged}, "FireWith": {memberCache, memberReplace, memberKey},
+	"GetState": {memberKey},
+	"Pause":    nil, "Resume": nil, "Step": {memberN}, "Drain": nil, "Checkpoint": nil,
 }
 
 func (e *watchEndpoint) run(ctx context.Context, name string, f *frame) (any, error) {
@@ -82,7 +83,7 @@ func (e *watchEndpoint) fireRequest(name string, f *frame) (api.FireRequest, err
 // decode decodes the members that make up a REST body, by the same rules.
 func (e *watchEndpoint) decode(f *frame, dst any) error {
 	doc := []byte{'{'}
-	for _, m := range []member{memberCache, memberReplace, memberKey, memberN} {
+	for _, m := range []member{memberCache, memberReplace, memberKey, memberN, memberOnlyChanged} {
 		if f[m] == nil {
 			continue
 		}

@@ -23,12 +23,13 @@ const (
 	memberReplace
 	memberKey
 	memberN
+	memberOnlyChanged
 	memberCount
 )
 
 // memberNames are the members' names on the wire, in the order of the constants.
 var memberNames = [memberCount]string{"type", "id", "data", "command", "topics", "since", "cache", "replace", "key",
-	"n"}
+	"n", "only_changed"}
 
 func memberOf(name []byte) (member, bool) {
 	for m, n := range memberNames {

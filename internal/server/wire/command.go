@@ -46,6 +46,10 @@ func CheckFire(req *api.FireRequest) error {
 				`cache and replace belong to the mode "with"`)
 		}
 	case "with":
+		if req.OnlyChanged {
+			return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+				`only_changed belongs to the mode "force"; "with" puts out what has changed`)
+		}
 		if len(req.Cache) == 0 {
 			return Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
 				`the mode "with" needs cache: an object with a value for each accumulator to set`)

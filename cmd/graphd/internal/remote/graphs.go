@@ -108,16 +108,16 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 			terminal.Number(s.Counters.Received), terminal.Number(s.Counters.DeadLettered), a.Ago(s.LastEventAt),
 			terminal.Clip(terminal.Or(s.Position, "-"), 40))
 	}
-	outs := terminal.NewTable("OUTPUT", "FROM", "SINK", "PATH", "EMITTED", "PENDING", "FAILED", "TROUBLE").Numbers(4, 5,
-		6)
+	outs := terminal.NewTable("OUTPUT", "FROM", "SINK", "PATH", "EMITTED", "FILTERED", "PENDING", "FAILED",
+		"TROUBLE").Numbers(4, 5, 6, 7)
 	for i := range g.Outputs {
 		o := &g.Outputs[i]
 		trouble := terminal.Or(o.Error, "-")
 		if o.Stopped != nil {
 			trouble = "stopped by " + o.Stopped.By
 		}
-		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Pending),
-			terminal.Number(o.Failed), terminal.Clip(trouble, 60))
+		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Filtered),
+			terminal.Number(o.Pending), terminal.Number(o.Failed), terminal.Clip(trouble, 60))
 	}
 	for _, t := range []*terminal.Table{accs, outs} {
 		if err := a.Section(t); err != nil {

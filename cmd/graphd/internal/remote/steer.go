@@ -18,16 +18,22 @@ import (
 
 func (a *Verbs) fireCmd() *cobra.Command {
 	var with, key string
-	var aside bool
+	var aside, onlyChanged bool
 	cmd := a.client(verb{
 		use: "fire GRAPH", short: "Fire a graph now",
 		long: `Fire a graph now, whatever its criteria, guard, rate limit or pause say, on what
-its inputs hold. With --with FILE (YAML or JSON: a value for each accumulator)
-those values become the inputs' state first; with --no-replace they are only
-laid over it for this one epoch, and nothing else changes.`,
+its inputs hold. Every output puts out its current value, with --only-changed
+only those whose value has changed. With --with FILE (YAML or JSON: a value for
+each accumulator) those values become the inputs' state first, and what changes
+is put out; with --no-replace they are only laid over it for this one epoch, and
+nothing else changes.`,
 		check: cobra.ExactArgs(1),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			req, err := a.fireRequest(with, key, aside)
+			if req.OnlyChanged = onlyChanged; onlyChanged && with != "" {
+				return terminal.Exit(terminal.ExitUsage,
+					errors.New("--only-changed does not go with --with FILE, which puts out what has changed"))
+			}
 			if err != nil {
 				return err
 			}
@@ -46,6 +52,7 @@ laid over it for this one epoch, and nothing else changes.`,
 	})
 	cmd.Flags().StringVar(&with, "with", "", "fire with the values in this file; - is standard input")
 	cmd.Flags().BoolVar(&aside, "no-replace", false, "with --with: leave the graph's state as it is")
+	cmd.Flags().BoolVar(&onlyChanged, "only-changed", false, "put out only values that have changed")
 	cmd.Flags().StringVar(&key, "key", "", "the key to fire, JSON or plain text")
 	return cmd
 }
