@@ -42,13 +42,7 @@ func fedBed(t *testing.T) (*bed, *picky) {
 
 func fedBedOver(t *testing.T, store checkpoint.Store, end *picky) *bed {
 	t.Helper()
-	kinds := &scripted{sink: func(name string) sink.Sink {
-		if name == "p" {
-			return end
-		}
-		return nil
-	}}
-	return newBed(t, store, kinds)
+	return newBed(t, store, &scripted{sink: into(map[string]sink.Sink{"p": end})})
 }
 
 // flow pushes numbers into the graph up, beside what else goes on.
@@ -385,9 +379,7 @@ func TestM46BadValueIsADeadLetter(t *testing.T) {
 func TestM46SeveralEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, other := &picky{}, &picky{}
-		b := newBed(t, memstore.New(), &scripted{sink: func(name string) sink.Sink {
-			return map[string]sink.Sink{"o": own, "p": other}[name]
-		}})
+		b := newBed(t, memstore.New(), &scripted{sink: into(map[string]sink.Sink{"o": own, "p": other})})
 		defer b.close()
 		failed := 0
 		own.fail = func(batch []sink.Message) error {

@@ -52,6 +52,11 @@ func (p *picky) taken() string {
 	return fmt.Sprint(p.took)
 }
 
+// into delivers each output that is named to its sink, and of the others nothing.
+func into(sinks map[string]sink.Sink) func(output string) sink.Sink {
+	return func(output string) sink.Sink { return sinks[output] }
+}
+
 func values(batch []sink.Message) (vs []string) {
 	for i := range batch {
 		vs = append(vs, batch[i].Value.String())

@@ -50,7 +50,7 @@ func newSiblings(t *testing.T) *siblingBed {
 
 func (s *siblingBed) begin(t *testing.T) {
 	s.bed = newBed(t, s.store, &scripted{
-		sink: func(name string) sink.Sink { return map[string]sink.Sink{"oa": s.oa, "ob": s.ob}[name] },
+		sink: into(map[string]sink.Sink{"oa": s.oa, "ob": s.ob}),
 		source: func(name string) accumulator.Source {
 			if name != "a" {
 				return nil

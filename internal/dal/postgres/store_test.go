@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
@@ -23,6 +24,19 @@ func newSchema(t testing.TB) (dsn, schema string) {
 }
 
 func schemaName() string { return fmt.Sprintf("store_%d", schemas.Add(1)) }
+
+// until waits for something that the server alone knows, and tells nobody: it is asked again and
+// again.
+func until(t testing.TB, what string, within time.Duration, cond func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(within); !cond(); <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, within)
+		}
+	}
+}
 
 // query runs a statement beside the store, and returns its rows with their columns joined by a space.
 func query(t testing.TB, dsn, text string, args ...any) (rows []string) {
