@@ -140,6 +140,7 @@ func TestOutput(t *testing.T) {
 		{name: "restart_unknown", args: "restart market_maker ordrbook"},
 		{name: "stop_input", args: "stop market_maker orderbook"},
 		{name: "stop_unknown", args: "stop market_maker ordrbook"},
+		{name: "stop_both", args: "stop market_maker orderbook --input --output-name"},
 		{name: "start_output", args: "start market_maker signals"},
 		{name: "skip_lost", args: "skip-lost market_maker orderbook"},
 		{name: "reset_unsaid", args: "reset market_maker"},

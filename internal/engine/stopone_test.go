@@ -362,3 +362,28 @@ func TestM11WhenAllWaitsForAStoppedInput(t *testing.T) {
 		}
 	})
 }
+
+// M11: what is stopped or goes on already is left alone: its source is not ended and begun again.
+func TestM11StopAndStartTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSiblings(t)
+		defer s.close()
+		s.apply(fmt.Sprintf(siblings, "one", "checkpoint"), "g")
+		a := api.Part{Accumulator: "a"}
+		restarts := func(what string, want int) {
+			t.Helper()
+			time.Sleep(time.Second) // what is told may be a little old
+			if got := s.summary("g").Accumulators[0].Restarts; got != want {
+				t.Errorf("%s: restarted %d times, want %d", what, got, want)
+			}
+		}
+		s.start(a)
+		restarts("a start of what goes on", 0)
+		s.stop(a)
+		s.stop(a)
+		restarts("two stops", 1)
+		s.start(a)
+		s.start(a)
+		restarts("two starts", 2)
+	})
+}

@@ -29,6 +29,11 @@ func (g *Graph) SkipLost(ctx context.Context, name, by string) (api.SkipResult, 
 	}
 	in := &r.Reactor.View().Inputs[i]
 	from, halted := in.Positions, in.Code == "source_data_lost"
+	if in.Stopped != nil {
+		return api.SkipResult{}, &api.Error{Status: http.StatusConflict, Code: "input_stopped",
+			Detail: fmt.Sprintf("an operator has stopped input %s, so it is not known what its source has lost: "+
+				"let it go on with the start command, and skip the gap when the graph halts for it", name)}
+	}
 	if !halted {
 		return api.SkipResult{}, &api.Error{Status: http.StatusConflict, Code: "nothing_lost",
 			Detail: fmt.Sprintf("accumulator %s has lost nothing; there is no gap to skip", name)}

@@ -155,14 +155,27 @@ func (r *Reactor) Resume(ctx context.Context) error {
 
 // StopPart stops one input or output while the others go on. An output's writer delivers no
 // more than what is on its way to the sink; an input's source is for then to stop, which is
-// called on the reactor's goroutine and must not block. Whether it is durable is for Durable to say.
+// called on the reactor's goroutine and must not block. What is stopped already is left alone.
+// Whether it is durable is for Durable to say.
 func (r *Reactor) StopPart(ctx context.Context, p reactor.Part, by string, then func()) error {
-	return tell(ctx, r, func(now time.Time) error { r.Core.StopPart(now, p, by); r.obey(p); then(); return nil })
+	return tell(ctx, r, func(now time.Time) error {
+		if r.Core.StopPart(now, p, by) {
+			r.obey(p)
+			then()
+		}
+		return nil
+	})
 }
 
-// StartPart lets a stopped input or output go on.
+// StartPart lets a stopped input or output go on, and leaves alone one that does.
 func (r *Reactor) StartPart(ctx context.Context, p reactor.Part, then func()) error {
-	return tell(ctx, r, func(now time.Time) error { r.Core.StartPart(now, p); r.obey(p); then(); return nil })
+	return tell(ctx, r, func(now time.Time) error {
+		if r.Core.StartPart(now, p) {
+			r.obey(p)
+			then()
+		}
+		return nil
+	})
 }
 
 // obey has the writer of an output do what the core says of it.

@@ -111,6 +111,7 @@ func TestAgainstTheEngine(t *testing.T) {
 	step("POST "+g+"/checkpoint", "", 200, "")
 	step("POST "+g+"/stop", `{"accumulator":"left"}`, 200, "")
 	step("POST "+g+"/accumulators/left/events", `{"x":9}`, 409, "input_stopped")
+	step("POST "+g+"/skip-lost", `{"accumulator":"left"}`, 409, "input_stopped")
 	step("GET "+g, "", 200, "")
 	step("POST "+g+"/start", `{"accumulator":"left"}`, 200, "")
 	step("POST "+g+"/stop", `{"accumulator":"nobody"}`, 404, "accumulator_not_found")

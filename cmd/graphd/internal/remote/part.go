@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -49,13 +50,15 @@ both of one name, --input or --output says which is meant.`,
 	})
 	cmd.Flags().BoolVar(&input, "input", false, "the name is that of an input")
 	cmd.Flags().BoolVar(&output, "output-name", false, "the name is that of an output")
-	cmd.MarkFlagsMutuallyExclusive("input", "output-name")
 	return cmd
 }
 
 // whichPart finds out whether a name is that of an input or of an output, where that was not said.
 func whichPart(ctx context.Context, c *client.Client, graph, name string, input, output bool) (api.Part, error) {
 	switch {
+	case input && output:
+		return api.Part{}, terminal.Exit(terminal.ExitUsage,
+			fmt.Errorf("%s is meant as one of the two: say --input or --output-name", name))
 	case input:
 		return api.Part{Accumulator: name}, nil
 	case output:
@@ -65,13 +68,13 @@ func whichPart(ctx context.Context, c *client.Client, graph, name string, input,
 	if err != nil {
 		return api.Part{}, err
 	}
-	var names []string
+	var inputs, outputs []string
 	for i := range g.Accumulators {
-		names = append(names, g.Accumulators[i].Name)
+		inputs = append(inputs, g.Accumulators[i].Name)
 		input = input || g.Accumulators[i].Name == name
 	}
 	for i := range g.Outputs {
-		names = append(names, g.Outputs[i].Name)
+		outputs = append(outputs, g.Outputs[i].Name)
 		output = output || g.Outputs[i].Name == name
 	}
 	switch {
@@ -84,5 +87,6 @@ func whichPart(ctx context.Context, c *client.Client, graph, name string, input,
 		return api.Part{Output: name}, nil
 	}
 	return api.Part{}, terminal.Exit(terminal.ExitNotFound, fmt.Errorf(
-		"graph %s has no input or output %q; it has %s", graph, name, strings.Join(names, ", ")))
+		"graph %s has no input or output %q; its inputs are %s, its outputs %s", graph, name,
+		strings.Join(inputs, ", "), cmp.Or(strings.Join(outputs, ", "), "none")))
 }
