@@ -75,7 +75,8 @@ func TestW22BusyGraphsHoldNoReaderUp(t *testing.T) {
 			t.Errorf("readers were held up for %v", took)
 		}
 		time.Sleep(time.Minute) // epoch_timeout is 30s
-		if s := b.summary(names[3]); s.HealthReason.Code != "stuck_node" {
+		if s := b.summary(names[3]); s.HealthReason.Code != "stuck_node" ||
+			!strings.HasPrefix(s.HealthReason.Detail, "node n of an epoch after 0 ") {
 			t.Errorf("after a minute: %+v", s.HealthReason)
 		}
 	})

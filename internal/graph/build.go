@@ -136,6 +136,8 @@ func (u *unit) step(p *Plan, position []int) step {
 		}
 	}
 	s.program = u.kind.Compile(u.decl.Config, kind.Parts{Programs: u.programs(), Inputs: u.reads(p, position)})
+	_, s.foreign = s.program.(kind.Foreign)
+	s.apart = s.foreign
 	return s
 }
 

@@ -122,7 +122,7 @@ func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
 			o.Nanos = r.clock() - began
 		}
 	}()
-	v, err := r.evaluate(&w.env, s)
+	v, err := r.evaluate(&w.env, node)
 	o = Outcome{Value: v, stepped: s.memories.n > 0}
 	if err != nil {
 		o = Outcome{}

@@ -55,6 +55,7 @@ func (p *Plan) addMemories(at int, u *unit) {
 	if s.memories.n == 0 {
 		return
 	}
+	s.apart = true
 	p.memories += int(s.memories.n)
 	p.remembers = append(p.remembers, at)
 	p.minds = append(p.minds, u.programs())

@@ -32,6 +32,8 @@ type Epoch struct {
 	// Clock, in nanoseconds, measures how long nodes take; every [Worker] asks it. nil:
 	// durations stay zero.
 	Clock func() int64
+	// Foreign is told the node whose code may not come back, and -1 after it, by every [Worker]. nil: nobody.
+	Foreign func(node int)
 	// FullRecompute computes every node in every epoch, and then lets only those that
 	// were due count: the same results at the cost of an engine that is not
 	// incremental. It is what benchmarks compare with; only [Plan.Run] heeds it.
@@ -138,6 +140,7 @@ type Result struct {
 	// What begin took over from the epoch.
 	interrupt func() error
 	clock     func() int64
+	foreign   func(node int)
 	aside     bool
 	emitAll   bool
 }
@@ -186,8 +189,8 @@ func (r *Result) begin(st *State, e *Epoch) {
 	r.Err, r.Emitted, r.Filtered = nil, r.Emitted[:0], r.Filtered[:0]
 	r.DeadNodes, r.failures = r.DeadNodes[:0], r.failures[:0]
 	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
-	r.interrupt, r.clock, r.aside = e.Interrupt, e.Clock, e.Aside
-	r.emitAll = e.EmitAll
+	r.interrupt, r.clock, r.foreign = e.Interrupt, e.Clock, e.Foreign
+	r.aside, r.emitAll = e.Aside, e.EmitAll
 	clear(r.ticked)
 	clear(r.stepped)
 	clear(r.status)

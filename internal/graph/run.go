@@ -100,10 +100,10 @@ func (p *Plan) runNode(r *Result, i int) {
 	if s.gates.n == 0 || r.open(s) {
 		var err error
 		r.running = i
-		if s.memories.n == 0 {
+		if !s.apart {
 			v, err = s.program.Eval(&r.env)
 		} else {
-			v, err = r.evaluate(&r.env, s)
+			v, err = r.evaluate(&r.env, i)
 		}
 		r.running = -1
 		if r.clock != nil {
@@ -138,7 +138,12 @@ func (p *Plan) runNode(r *Result, i int) {
 
 // evaluate computes what a step comes to. One that comes to no value takes no step in what
 // it remembers.
-func (r *Result) evaluate(env *expression.Env, s *step) (boundary.Value, error) {
+func (r *Result) evaluate(env *expression.Env, i int) (boundary.Value, error) {
+	s := &r.plan.steps[i]
+	if s.foreign && r.foreign != nil {
+		r.foreign(i)
+		defer r.foreign(-1)
+	}
 	if s.memories.n == 0 {
 		return s.program.Eval(env)
 	}

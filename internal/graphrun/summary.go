@@ -50,5 +50,6 @@ func (g *Graph) known() *told.Known {
 
 // stuck says that the reactor has not come out of its epochs for long, nil when it has (M25).
 func (g *Graph) stuck(r *life.Run) *api.Reason {
-	return told.Stuck(r.Reactor.Busy(), r.Reactor.View().Epoch, g.unit.Spec.Reactor.EpochTimeout, time.Now())
+	limit := g.unit.Spec.Reactor.EpochTimeout
+	return told.Stuck(r.Reactor.Busy(), r.Reactor.View().Epoch, r.Foreign(), limit, time.Now())
 }

@@ -17,6 +17,13 @@ type Evaluator interface {
 	Eval(env *expression.Env) (boundary.Value, error)
 }
 
+// Foreign is an [Evaluator] that runs somebody else's code: one that may not come back. While it
+// runs, its node is known by name (M25).
+type Foreign interface {
+	Evaluator
+	Foreign()
+}
+
 // Parts is what a plan has made of what a node reads.
 type Parts struct {
 	// Programs are the node's terms, compiled.

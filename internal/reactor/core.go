@@ -38,6 +38,8 @@ type Config struct {
 	// read from, in nanoseconds; nil for virtual time, which has no such bound.
 	EpochTimeout time.Duration
 	Mono         func() int64
+	// Foreign is told which node runs somebody else's code; see [graph.Epoch]. nil: nobody asks.
+	Foreign func(node int)
 	// HaltOnFailure stops the graph at a failed epoch instead of moving on (M21).
 	HaltOnFailure bool
 	// Forgetful keeps no state between starts: records and dead letters only (durability: none).

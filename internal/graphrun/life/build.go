@@ -80,6 +80,7 @@ type Run struct {
 	inbox   *live.Inbox
 	accs    []*accumulatorRun
 	rates   told.Rates
+	foreign *atomic.Int64     // the node whose code may not come back, by index + 1, while it runs; 0 for none
 	flushed *supervisor.Group // the writers
 
 	attaching sync.Mutex // one look for new links at a time
@@ -139,12 +140,14 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	cfg.Routes = g.routes(sinks, depths)
 	began := time.Now()
 	cfg.Mono = func() int64 { return int64(time.Since(began)) }
+	foreign := new(atomic.Int64)
+	cfg.Foreign = func(node int) { foreign.Store(int64(node) + 1) }
 	core, err := g.restore(ctx, cfg, head)
 	if err != nil {
 		return nil, err
 	}
 	declared := g.Unit.Spec
-	r := &Run{g: g, term: t, Head: head, inbox: live.NewInbox(g.Unit.Lanes()),
+	r := &Run{g: g, foreign: foreign, term: t, Head: head, inbox: live.NewInbox(g.Unit.Lanes()),
 		writers: make([]*live.Writer, len(sinks)),
 		gaveUp:  make(chan error, len(g.Unit.Programs)+1)}
 	for i, in := range core.Look().Inputs {

@@ -13,6 +13,14 @@ import (
 // Routes is how each output's values leave.
 func (r *Run) Routes() []reactor.Route { return r.Reactor.Core.Config().Routes }
 
+// Foreign is the node that runs somebody else's code now, by name; "" for none.
+func (r *Run) Foreign() string {
+	if i := r.foreign.Load(); i > 0 {
+		return r.g.Unit.Plan.Nodes()[i-1].Name
+	}
+	return ""
+}
+
 // Abandoned says that the run would not stop, and was left to itself: its core is still somebody's.
 func (r *Run) Abandoned() bool { return r.abandoned.Load() }
 

@@ -95,6 +95,9 @@ type call struct {
 	inputs   []int // by the environment's indexes
 }
 
+// Foreign implements [kind.Foreign].
+func (*call) Foreign() {}
+
 // Eval implements [kind.Evaluator]. An input that is absent makes the node skipped, as a plain
 // read in an expression does.
 func (c *call) Eval(env *expression.Env) (boundary.Value, error) {
