@@ -116,6 +116,7 @@ type Result struct {
 	// ticks, then the staged), then `vars` and `key`, then what conditions of outputs have beside.
 	env    expression.Env
 	values []boundary.Value // env.Values from the first node on
+	sets   bitset.Set       // backs news, due, out, ticked and stepped, which begin every epoch empty
 	news   bitset.Set       // inputs with a value that no committed epoch has seen
 	due    bitset.Set       // nodes still to run
 	// out are the nodes that Ready has given out and nobody has settled yet. blocked are those
@@ -157,6 +158,13 @@ func (r *Result) Node(i int) NodeResult {
 	return n
 }
 
+// Count adds to counts, which are by Status, how many nodes did what.
+func (r *Result) Count(counts *[Failed + 1]int64) {
+	for _, s := range r.status {
+		counts[s]++
+	}
+}
+
 // Touched ranges over the cells that committing the epoch changes, by index into
 // [Plan.Cells]. The stamp is one of them in every epoch.
 func (r *Result) Touched() iter.Seq[int] {
@@ -191,8 +199,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
 	r.interrupt, r.clock, r.foreign = e.Interrupt, e.Clock, e.Foreign
 	r.aside, r.emitAll = e.Aside, e.EmitAll
-	clear(r.ticked)
-	clear(r.stepped)
+	clear(r.sets)
 	clear(r.status)
 	p.giveMemories(st)
 	r.env.Now, r.env.Epoch, r.env.Cause = e.Now, e.Number, e.Cause
@@ -200,12 +207,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 	copy(r.values, st.cells[:len(p.nodes)])
 	r.env.Values[len(p.inputs)+len(p.nodes)+1] = keyValue(e)
 
-	if r.outCount > 0 {
-		clear(r.out)
-		r.outCount = 0
-	}
-	clear(r.due)
-	clear(r.news)
+	r.outCount = 0
 	for i, version := range e.Versions {
 		if version > st.stamp {
 			r.news.Set(i)
@@ -248,11 +250,7 @@ func (r *Result) fit(p *Plan) {
 	*r = Result{
 		plan:    p,
 		env:     expression.Env{Values: make([]boundary.Value, len(p.inputs)+n+2+outputNames)},
-		news:    bitset.New(len(p.inputs)),
-		due:     bitset.New(n),
-		out:     bitset.New(n),
 		blocked: bitset.New(n),
-		ticked:  bitset.New(n),
 		all:     bitset.New(n),
 		status:  make([]Status, n),
 		nanos:   make([]int64, n),
@@ -261,8 +259,12 @@ func (r *Result) fit(p *Plan) {
 	if p.asks {
 		r.env.Fresh = make([]bool, len(r.env.Values))
 	}
+	words := len(r.all)
+	r.sets = make(bitset.Set, len(bitset.New(len(p.inputs)))+4*words)
+	part := func(i int) bitset.Set { return r.sets[i*words : (i+1)*words] }
+	r.due, r.out, r.ticked, r.news = part(0), part(1), part(2), r.sets[4*words:]
 	if p.memories > 0 {
-		r.stepped = bitset.New(n)
+		r.stepped = part(3)
 	}
 	r.all.Fill(n)
 	copy(r.env.Values[len(p.inputs)+n:], p.constants)

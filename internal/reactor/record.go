@@ -80,9 +80,19 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 	r.Err, r.ErrCode, r.Degraded = "", "", nil
 	r.Degraded = c.degradedNow()
 	r.Inputs, r.Cut = r.Inputs[:0], r.Cut[:0]
-	if c.ring.keep <= 0 { // nobody will read it but the counts and the reply to a command
-		return c.recordOutcome(r, ran)
+	r.Nodes, r.Emitted = r.Nodes[:0], r.Emitted[:0]
+	if ran {
+		c.res.Count(&c.stats.Nodes)
+		r.Emitted = append(r.Emitted, c.res.Emitted...)
 	}
+	if c.ring.keep > 0 { // else nobody reads more than the reply to a command has
+		c.recordDetail(r, ran)
+	}
+	return r
+}
+
+// recordDetail notes what the cut holds and, when the plan ran, what the nodes did.
+func (c *Core) recordDetail(r *Record, ran bool) {
 	r.Inputs = append(r.Inputs, c.cut.values...)
 	for i, b := range c.cut.take {
 		in := CutInput{At: c.slot(i).at}
@@ -91,20 +101,12 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 		}
 		r.Cut = append(r.Cut, in)
 	}
-	return c.recordOutcome(r, ran)
-}
-
-// recordOutcome notes what the nodes did and what was emitted, when the plan ran.
-func (c *Core) recordOutcome(r *Record, ran bool) *Record {
-	r.Nodes, r.Emitted = r.Nodes[:0], r.Emitted[:0]
 	if !ran {
-		return r
+		return
 	}
 	for i := range c.cfg.Plan.Nodes() {
 		r.Nodes = append(r.Nodes, c.res.Node(i))
 	}
-	r.Emitted = append(r.Emitted, c.res.Emitted...)
-	return r
 }
 
 // finish closes a record: duration, watch numbers, statistics.

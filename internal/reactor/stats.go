@@ -45,7 +45,4 @@ func (s *Stats) count(r *Record) {
 	}
 	s.Epochs[r.Cause][kept]++
 	s.Durations.Observe(r.Duration)
-	for i := range r.Nodes {
-		s.Nodes[r.Nodes[i].Status]++
-	}
 }
