@@ -13,7 +13,7 @@ const kindPassthrough = "passthrough"
 // NewFold makes the empty fold of p's kind.
 func NewFold(p *Program) fold.Fold {
 	if p.folds == nil {
-		return passthrough{}
+		return &passthrough{}
 	}
 	return p.folds.New()
 }
@@ -21,7 +21,7 @@ func NewFold(p *Program) fold.Fold {
 // passthrough hands every event on as a boundary of its own.
 type passthrough struct{}
 
-func (passthrough) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
+func (*passthrough) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
 	v, ev := in.Value, in.Event
 	if len(out) == cap(out) {
 		out = append(out, boundary.Boundary{})
@@ -36,14 +36,14 @@ func (passthrough) Add(now time.Time, in *fold.Input, out []boundary.Boundary) (
 	return out, fold.Folded
 }
 
-func (passthrough) Due() (time.Time, bool)                                        { return time.Time{}, false }
-func (passthrough) Tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return out }
-func (passthrough) End(out []boundary.Boundary) []boundary.Boundary               { return out }
-func (passthrough) State() fold.State                                             { return nil }
-func (passthrough) Resume(fold.State)                                             {}
-func (passthrough) Open() int64                                                   { return 0 }
+func (*passthrough) Due() (time.Time, bool)                                        { return time.Time{}, false }
+func (*passthrough) Tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return out }
+func (*passthrough) End(out []boundary.Boundary) []boundary.Boundary               { return out }
+func (*passthrough) State() fold.State                                             { return nil }
+func (*passthrough) Resume(fold.State)                                             {}
+func (*passthrough) Open() int64                                                   { return 0 }
 
-func (passthrough) Decode(data []byte) (fold.State, error) {
+func (*passthrough) Decode(data []byte) (fold.State, error) {
 	if len(data) > 0 {
 		return nil, fold.ErrForeign
 	}
