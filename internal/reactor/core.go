@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/google/uuid"
@@ -207,6 +208,7 @@ func (w *backlog) remove(b *boundary.Boundary) {
 
 // NewCore makes a core that has never fired. Restore, if there is something to restore, comes next, then Start.
 func NewCore(cfg Config) *Core {
+	cfg.MaxMicroEpochs = cmp.Or(cfg.MaxMicroEpochs, DefaultMicroEpochs)
 	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)),
 		filtered: make([]int64, len(cfg.Outputs)), freed: make([]Credit, len(cfg.Inputs))}
 	for i := range c.accs {
@@ -273,7 +275,15 @@ func (c *Core) ResetReleased() {
 	c.out = c.out[:0]
 }
 
+// advance moves engine time on, if now is later. Most calls tell the time that the one before
+// told, which is seen without a call.
 func (c *Core) advance(now time.Time) {
+	if now != c.now {
+		c.moveOn(now)
+	}
+}
+
+func (c *Core) moveOn(now time.Time) {
 	if !now.After(c.now) {
 		return
 	}

@@ -258,8 +258,7 @@ func (c *Core) pickDirect() bool {
 	if !fires {
 		return false
 	}
-	t := &c.cut
-	t.reset()
+	t := &c.cut // empty: who fills it empties it
 	for i := range c.cfg.Inputs {
 		if !c.cfg.Inputs[i].Sequential {
 			t.take[i] = c.cell.slots[i].pend

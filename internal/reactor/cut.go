@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -98,7 +97,7 @@ func (c *Core) unlock() {
 // [Config.MaxMicroEpochs] of them have taken nothing. No more are run until engine time moves
 // on (M17).
 func (c *Core) Livelocked() bool {
-	return c.micro >= cmp.Or(c.cfg.MaxMicroEpochs, DefaultMicroEpochs)
+	return c.micro >= c.cfg.MaxMicroEpochs
 }
 
 // Taken is how many boundaries cuts have taken so far, to an epoch or past a false guard.
