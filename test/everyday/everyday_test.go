@@ -1,6 +1,10 @@
 // Package everyday holds seven graphs that people ask for every day to answers that know nothing of graphd: run over
 // files, and live, at every pace, in disorder and across kill -9. Whatever the data and the answers are, package gen
 // says; how a task is declared, the folder of its name.
+//
+// EVERYDAY_SIZE is how many events each task has, 5,000 by default. EVERYDAY_PACE is how much faster than real time
+// they come where they come one after the other: by default 100 times, or as fast as makes four seconds of them all.
+// EVERYDAY_DATA is a folder to leave files and answers in, for other programs.
 package everyday
 
 import (

@@ -13,6 +13,7 @@ func notYet() map[string]known {
 	const (
 		pauses  = "debounce counts from the arrival and not from the event's time, and there are no session windows"
 		arrival = "live, time is that of arrival: what waits for event time to pass waits for the wall clock"
+		newest  = "a global input is read as it is when the epoch runs, not as it was when what fires it came"
 		apart   = "live, inputs are not admitted in the order of their event times"
 	)
 	of := map[string]known{
@@ -23,6 +24,9 @@ func notYet() map[string]known {
 		"fraud/catch-up shuffled": {why: apart},
 		"fraud/catch-up killed":   {why: apart},
 		"fraud/followed killed":   {why: apart, luck: true},
+		"fraud/push":              {why: newest, luck: true},
+		"fraud/push shuffled":     {why: newest, luck: true},
+		"fraud/push killed":       {why: newest, luck: true},
 		"cross/catch-up":          {why: apart},
 		"cross/catch-up killed":   {why: apart},
 	}

@@ -36,10 +36,10 @@ func Relay(id string) Score {
 
 // Scoring asks a scoring service about each request and routes it by the answer: from 80 on it is blocked, from 50
 // on reviewed, and reviewed too where the service does not answer. What the service says stands among the inputs,
-// as it was recorded; who asks a real one leaves it out. It has a twentieth of the size: it is about waiting.
+// as it was recorded; who asks a real one leaves it out. It has a fortieth of the size: it is about waiting.
 func Scoring(size int) Task {
 	t := Task{Name: "scoring", Want: map[string][]any{}}
-	for i := range size / 20 {
+	for i := range size / 40 {
 		id, at := fmt.Sprintf("r%05d", i), Base+int64(i)*1000
 		t.Items = append(t.Items, Item{"requests", id, at, request{id, int64(100 + i%900)}})
 		score := Relay(id)
