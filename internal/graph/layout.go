@@ -45,10 +45,11 @@ func (p *Plan) ReadLayout(data []byte) (l *Layout, dropped []string, err error) 
 		if i >= 0 && p.prints[i] != print {
 			i = -1
 		}
-		if i < 0 {
-			dropped = append(dropped, name)
-		} else {
+		switch {
+		case i >= 0:
 			l.missing.Clear(i)
+		case name != "": // pruned before, and told then
+			dropped = append(dropped, name)
 		}
 		l.cells = append(l.cells, i)
 	}
@@ -62,6 +63,33 @@ func (p *Plan) ReadLayout(data []byte) (l *Layout, dropped []string, err error) 
 		l.same = false
 	}
 	return l, dropped, nil
+}
+
+// PruneLayout is what AppendLayout wrote of another plan, without the names of what this one has
+// no place for: it stays in the states that are encoded so, and is passed over by every plan
+// to come, also by one that has the name again. The layout has been read with ReadLayout.
+func (p *Plan) PruneLayout(data []byte) []byte {
+	var dst []byte
+	r := wire.Reader{Rest: data}
+	n := r.Count()
+	dst = binary.AppendUvarint(dst, uint64(n))
+	for range n {
+		name, print := r.Text(), r.Uint64()
+		if i := p.cellIndex(Cell{Kind: NodeCell, Name: name}); i < 0 || p.prints[i] != print {
+			name, print = "", 0
+		}
+		dst = binary.LittleEndian.AppendUint64(wire.AppendText(dst, name), print)
+	}
+	n = r.Count()
+	dst = binary.AppendUvarint(dst, uint64(n))
+	for range n {
+		name := r.Text()
+		if p.cellIndex(Cell{Kind: OutputCell, Name: name}) < 0 {
+			name = ""
+		}
+		dst = wire.AppendText(dst, name)
+	}
+	return dst
 }
 
 func (p *Plan) cellIndex(c Cell) int {

@@ -9,13 +9,13 @@ import (
 
 // become seals the core and goes on from the checkpoint under another declaration. It answers
 // what that did not take over.
-func (r *rig) become(cells map[string]checkpoint.Cell, doc string) string {
+func (r *rig) become(cells map[string]checkpoint.Cell, doc string, opts ...option) string {
 	r.t.Helper()
 	s := r.c.Seal(r.now)
 	c := s.Commit()
 	r.c.Sealed(s, nil)
 	applyCells(cells, c)
-	r.c = NewCore(testConfig(r.t, doc))
+	r.c = NewCore(testConfig(r.t, doc, opts...))
 	dropped, err := r.c.Restore(checkpoint.Head{Epoch: c.Epoch, Meta: c.Meta}, listCells(cells))
 	if err != nil {
 		r.t.Fatal(err)
@@ -57,5 +57,51 @@ func TestM33DroppedStaysDropped(t *testing.T) {
 			r.push("a", 100)
 			r.want(r.fire(), fmt.Sprintf("out=100@%d", r.c.epoch))
 		})
+	}
+}
+
+// M33: a key that nothing comes for while a node is gone does not keep what the node remembered
+// of it until the node is declared again.
+func TestM33DroppedStaysDroppedInKeys(t *testing.T) {
+	t.Parallel()
+	doc := func(nodes, from string) string {
+		return graphOf("  a: { strategy: sequential }\n", "{ when: any }",
+			"nodes:\n  n: { expr: a }\n"+nodes+"outputs:\n  out: { from: "+from+", sink: { drop: {} } }\n")
+	}
+	summed := doc("  s: { expr: 'rolling_sum(a, 100)' }\n", "s")
+	r, cells := newRig(t, summed, keyed(nil)), map[string]checkpoint.Cell{}
+	r.give("a", "x", 1)
+	r.give("a", "z", 5)
+	r.want(r.fire(), "out=1@1 out=5@2")
+	r.want(r.become(cells, doc("", "n"), keyed(nil)), "[node s]")
+	r.give("a", "x", 10)
+	r.want(r.fire(), "out=10@3")
+	r.want(r.become(cells, doc("", "n"), keyed(nil)), "[]")
+	r.want(r.become(cells, summed, keyed(nil)), "[]")
+	r.give("a", "x", 100)
+	r.give("a", "z", 200)
+	r.want(r.fire(), "out=100@4 out=200@5")
+}
+
+// M33: a graph that keeps nothing has nothing of an earlier declaration to go on from later: no
+// state, and no books that the state is missing from.
+func TestM33NothingIsKeptBehindDurabilityNone(t *testing.T) {
+	t.Parallel()
+	doc := graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: any }",
+		"nodes:\n  n: { expr: 'rolling_sum(a, 100)' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n")
+	forgetful := func(c *Config) { c.Forgetful = true }
+	r, cells := newRig(t, doc), map[string]checkpoint.Cell{}
+	r.push("a", 1, 2, 3)
+	r.fire()
+	r.become(cells, doc, forgetful)
+	r.sent["a"] = 0
+	r.push("a", 10)
+	r.want(r.fire(), "out=10@4")
+	r.become(cells, doc)
+	r.sent["a"] = 0
+	r.push("a", 100)
+	r.want(r.fire(), "out=100@5")
+	if b := r.c.Look().Inputs[0].Books; b.Received != 1 || b.Consumed != 1 {
+		t.Errorf("the books begin anew with the state: %+v", b)
 	}
 }

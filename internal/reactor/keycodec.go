@@ -49,6 +49,7 @@ type keyLayout struct {
 	have     []bool
 	dropped  []string // nodes that mean something else now
 	nodes    *graph.Layout
+	pruned   []byte // the layout without the names of what is gone, or means something else
 }
 
 func (c *Core) readLayout(data []byte) (*keyLayout, error) {
@@ -58,18 +59,24 @@ func (c *Core) readLayout(data []byte) (*keyLayout, error) {
 	if n > uint64(len(r.b)) {
 		return nil, errShort
 	}
+	l.pruned = binary.AppendUvarint(appendString(nil, l.identity), n)
 	for range n {
-		i := c.input(r.string())
+		name := r.string()
+		i := c.input(name)
 		if i >= 0 && !c.ownsShared(i) {
 			l.have[i] = true
+		} else {
+			name = ""
 		}
-		l.inputs = append(l.inputs, i)
+		l.inputs, l.pruned = append(l.inputs, i), appendString(l.pruned, name)
 	}
 	if r.err != nil {
 		return nil, r.err
 	}
 	var err error
-	l.nodes, l.dropped, err = c.cfg.Plan.ReadLayout(r.b)
+	if l.nodes, l.dropped, err = c.cfg.Plan.ReadLayout(r.b); err == nil {
+		l.pruned = append(l.pruned, c.cfg.Plan.PruneLayout(r.b)...)
+	}
 	return l, err
 }
 
@@ -223,6 +230,11 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 		default:
 			for _, name := range l.dropped {
 				dropped = append(dropped, "node "+name)
+			}
+			if !bytes.Equal(cell.Data, l.pruned) {
+				// Keys that nothing comes for keep what was dropped in their cells: no name leads to it.
+				c.changes.stale = append(c.changes.stale,
+					checkpoint.Cell{Kind: cellLayout, Name: cell.Name, Data: l.pruned})
 			}
 			if int(n) >= c.keys.layout && c.changes.layout {
 				c.keys.layout = int(n) + 1

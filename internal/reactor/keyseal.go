@@ -16,7 +16,7 @@ type keyChanges struct {
 	touched []*cell               // each once, marked by its dirty flag
 	dropped map[boundary.Key]bool // evicted, with cells in the store
 	layout  bool                  // the layout of key cells has to be written
-	stale   []checkpoint.Cell     // cells of another declaration, to be deleted
+	stale   []checkpoint.Cell     // cells of another declaration, to be deleted or written without what is gone
 }
 
 func (ch *keyChanges) touch(k *cell) {

@@ -42,7 +42,12 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	c.paused, c.pausedBy, c.pausedAt = m.Paused, m.PausedBy, m.PausedAt
 	c.restoreStops(&m)
 	if c.cfg.Forgetful {
-		return nil, nil // the books begin anew with the state
+		// The books begin anew with the state, which is gone for good.
+		for i := range cells {
+			c.changes.stale = append(c.changes.stale,
+				checkpoint.Cell{Kind: cells[i].Kind, Name: cells[i].Name, Key: cells[i].Key})
+		}
+		return nil, nil
 	}
 	c.restoreMeta(&m)
 	have := make([]bool, len(c.cfg.Inputs))

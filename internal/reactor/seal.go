@@ -162,7 +162,9 @@ func (c *Core) Seal(now time.Time) *Seal {
 	fresh := changes{}
 	fresh.init(len(c.accs), len(c.changes.plan))
 	copy(fresh.sealedTo, c.changes.sealedTo)
-	if !c.cfg.Forgetful {
+	if c.cfg.Forgetful {
+		s.commit.Cells = append(s.commit.Cells, c.changes.stale...)
+	} else {
 		c.sealCells(s, &fresh)
 	}
 	c.changes = fresh
@@ -240,23 +242,15 @@ func queueName(cfg *Config, q queueCell) string {
 
 func (c *Core) meta() []byte {
 	m := meta{
-		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Stamp: c.stamp,
-		Admitted: c.admitted, Frames: c.frames,
-		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt, LastStart: c.lastStart, LastFired: c.lastFired,
-		Now:   c.now,
-		First: stored(c.shared.first), Last: stored(c.shared.last), Ticked: stored(c.ticked),
-		Books: make(map[string]metaBooks, len(c.accs)), Emitted: make(map[string]int64, len(c.emitted)),
-		Filtered: make(map[string]int64),
-		Evicted:  c.keys.evicted,
-		Letters:  c.letterNo,
+		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Frames: c.frames,
+		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt,
+		StoppedInputs:  stoppedNames(c.stops.inputs, func(i int) string { return c.cfg.Inputs[i].Name }),
+		StoppedOutputs: stoppedNames(c.stops.outputs, func(i int) string { return c.cfg.Outputs[i] }),
+		Letters:        c.letterNo, Journal: c.journal.seq,
 	}
-	m.StoppedInputs = stoppedNames(c.stops.inputs, func(i int) string { return c.cfg.Inputs[i].Name })
-	m.StoppedOutputs = stoppedNames(c.stops.outputs, func(i int) string { return c.cfg.Outputs[i] })
-	for i := range c.accs {
-		a := &c.accs[i]
-		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed, a.reasons}
+	if !c.cfg.Forgetful {
+		c.metaOfState(&m) // books without the state they are of would not balance
 	}
-	m.Journal = c.journal.seq
 	for i, n := range c.holds.seq {
 		if n > 0 {
 			if m.Outbox == nil {
@@ -265,6 +259,24 @@ func (c *Core) meta() []byte {
 			m.Outbox[c.cfg.Outputs[i]] = n
 		}
 	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("reactor: a struct of plain fields cannot be encoded: %v", err))
+	}
+	return data
+}
+
+// metaOfState adds what goes with the cells.
+func (c *Core) metaOfState(m *meta) {
+	m.Stamp, m.Admitted, m.Now, m.Evicted = c.stamp, c.admitted, c.now, c.keys.evicted
+	m.LastStart, m.LastFired = c.lastStart, c.lastFired
+	m.First, m.Last, m.Ticked = stored(c.shared.first), stored(c.shared.last), stored(c.ticked)
+	m.Books = make(map[string]metaBooks, len(c.accs))
+	for i := range c.accs {
+		a := &c.accs[i]
+		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed, a.reasons}
+	}
+	m.Emitted, m.Filtered = make(map[string]int64, len(c.emitted)), make(map[string]int64)
 	for i, n := range c.emitted {
 		m.Emitted[c.cfg.Outputs[i]] = n
 	}
@@ -273,11 +285,6 @@ func (c *Core) meta() []byte {
 			m.Filtered[c.cfg.Outputs[i]] = n
 		}
 	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		panic(fmt.Sprintf("reactor: a struct of plain fields cannot be encoded: %v", err))
-	}
-	return data
 }
 
 // Commit encodes the seal. Seq is left to the caller, who counts commits. It may be

@@ -8,7 +8,7 @@ var largePackages = []struct {
 	decision string // the number of an entry of docs/decisions
 }{
 	{"internal/live", 3200, "0047"},
-	{"internal/reactor", 5450, "0047"},
+	{"internal/reactor", 5500, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2600, "0063"},
 	{"internal/graph", 2900, "0057"},
