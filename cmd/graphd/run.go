@@ -24,7 +24,8 @@ func runCmd(t *terminal.Terminal) *cobra.Command {
 		Short: "Run a graph over files to their end, under virtual time",
 		Long: `Run the graph of a declaration over files (NDJSON, or CSV by the extension .csv; "-"
 is standard input) to their end, under virtual time: the same input gives the same
-bytes. Every output that is not named goes to standard output, a line of JSON each.`,
+bytes. Every output that is not named goes to standard output, a line of JSON each.
+Outputs that name one file share it. Inputs are merged by the times of their events.`,
 		Args:                  terminal.Positional(cobra.ExactArgs(1)),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
