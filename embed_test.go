@@ -18,7 +18,7 @@ import (
 
 // scored is a graph around a registered node.
 const scored = `graph: scored
-accumulators: { a: { strategy: sequential }, b: { default: { k: [1, 2] } } }
+accumulators: { a: { strategy: sequential }, b: { strategy: latest, default: { k: [1, 2] } } }
 nodes:
   n: { go: { name: score }, inputs: [b, a]%s }
   m: { expr: '[n]' }

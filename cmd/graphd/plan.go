@@ -49,12 +49,13 @@ type plan struct {
 	Graph  string   `json:"graph"`
 	Guard  []string `json:"guard"`
 	Inputs []struct {
-		Name     string   `json:"name"`
-		Type     string   `json:"type"`
-		Event    bool     `json:"event"`
-		Triggers bool     `json:"triggers"`
-		Reads    []string `json:"reads"`
-		Whole    bool     `json:"whole"`
+		Name      string   `json:"name"`
+		Type      string   `json:"type"`
+		Event     bool     `json:"event"`
+		Triggers  bool     `json:"triggers"`
+		Reads     []string `json:"reads"`
+		Whole     bool     `json:"whole"`
+		Conflated bool     `json:"conflated"`
 	} `json:"inputs"`
 	Nodes []struct {
 		Name   string   `json:"name"`
@@ -72,9 +73,11 @@ type plan struct {
 		Route string `json:"route"`
 	} `json:"edges"`
 	Outputs []struct {
-		Name string `json:"name"`
-		From string `json:"from"`
-		Emit string `json:"emit"`
+		Name     string `json:"name"`
+		From     string `json:"from"`
+		Emit     string `json:"emit"`
+		Where    bool   `json:"where"`
+		EmitNull bool   `json:"emit_null"`
 	} `json:"outputs"`
 }
 
@@ -110,7 +113,11 @@ func (p *plan) tables() []*terminal.Table {
 		if in.Whole {
 			reads = "all of it"
 		}
-		inputs.Row(in.Name, terminal.YesNo(in.Triggers), kindOf(in.Event), reads, terminal.Clip(in.Type, 60))
+		values := kindOf(in.Event)
+		if in.Conflated {
+			values += ", may conflate"
+		}
+		inputs.Row(in.Name, terminal.YesNo(in.Triggers), values, reads, terminal.Clip(in.Type, 60))
 	}
 	nodes := terminal.NewTable("NODE", "RANK", "KIND", "VALUES ARE", "AFTER", "DEPENDS ON", "TYPE").Numbers(1)
 	for _, n := range p.Nodes {
@@ -125,7 +132,14 @@ func (p *plan) tables() []*terminal.Table {
 	}
 	outputs := terminal.NewTable("OUTPUT", "FROM", "EMITS")
 	for _, o := range p.Outputs {
-		outputs.Row(o.Name, o.From, o.Emit)
+		emits := o.Emit
+		if o.Where {
+			emits += ", where it holds"
+		}
+		if o.EmitNull {
+			emits += ", null too"
+		}
+		outputs.Row(o.Name, o.From, emits)
 	}
 	return []*terminal.Table{inputs, nodes, outputs}
 }

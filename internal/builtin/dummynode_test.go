@@ -91,7 +91,7 @@ func (s *scaled) Eval(env *expression.Env) (boundary.Value, error) {
 
 const scaleGraph = `graph: scaled
 accumulators:
-  a: {}
+  a: { strategy: latest }
 nodes:
   size: { scale: { of: 'lag(a.x) ?? a.x', by: 3 } }
   big: { expr: a.x, after: size.much }

@@ -16,9 +16,10 @@ import (
 // uncounted are the fields that take no part in a declaration's hash, by their path without
 // indexes, and why.
 var uncounted = map[string]string{
-	"File":               "where a declaration stands is not what it says",
-	"Hash":               "it is the hash",
-	"Accumulators.Owner": "it follows from the owner's configuration, which counts",
+	"File":                      "where a declaration stands is not what it says",
+	"Hash":                      "it is the hash",
+	"Accumulators.StrategyFrom": "the strategy counts, whoever says it",
+	"Accumulators.Owner":        "it follows from the owner's configuration, which counts",
 }
 
 // Every field of a declaration, and of the configuration of every kind, moves the hash: a

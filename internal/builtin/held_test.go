@@ -15,8 +15,8 @@ const heldForms = "testdata/held-forms.txt"
 
 // M33: stores hold hashes and identities, so those of a declaration stay what they are, whatever
 // becomes of the code: another hash makes every graph look updated, and another identity
-// throws away what an accumulator has folded and read. The file is never written anew; what comes
-// later is added to it.
+// throws away what an accumulator has folded and read. The file is never written anew but where a
+// decision changes what a declaration means (0083); what comes later is added to it.
 func TestHeldFormsStayWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(heldForms)

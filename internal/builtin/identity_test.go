@@ -64,7 +64,7 @@ func TestIdentityOfNodes(t *testing.T) {
 	called := func([]string, []boundary.Value) (boundary.Value, error) { return boundary.Null(), nil }
 	kinds := &builtin.Kinds{Functions: map[string]gofunc.Function{"f": called}}
 	u := parsed(t, kinds, `graph: g
-accumulators: { a: {} }
+accumulators: { a: { strategy: latest } }
 vars: { k: 3 }
 nodes:
   plain: { expr: a.x + 1 }

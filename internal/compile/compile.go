@@ -75,7 +75,7 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 		diags = append(diags, ds...)
 		u.Programs = append(u.Programs, p)
 		inputs[i] = graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest",
-			Default: a.HasDefault}
+			Default: a.HasDefault, Unsaid: a.Unsaid(&g.Reactor)}
 		if p != nil {
 			inputs[i].Type = u.InputType(i)
 		}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/kind"
@@ -14,6 +15,7 @@ const (
 	CodeUnusedNode      = "unused_node"
 	CodeUnusedInput     = "unused_accumulator"
 	CodeMixedStrategies = "mixed_strategies"
+	CodeMayConflate     = "may_conflate"
 	CodeNoSink          = "no_sink"
 	CodeIdleGuard       = "guard_reads_nothing"
 	CodeNoSchema        = "no_schema"
@@ -99,6 +101,15 @@ func (l *linter) reactor() {
 		l.add(newest.Pos, CodeMixedStrategies, "%s is %s and %s is latest: an epoch may see a newer %s than belongs "+
 			"to its %s; put them into one sync_group, or say that it is meant by making %s passive",
 			queued.Name, queued.Strategy, newest.Name, newest.Name, queued.Name, newest.Name)
+	}
+	for i := range l.g.Accumulators {
+		a := &l.g.Accumulators[i]
+		// Who says latest at the input itself has chosen.
+		if by := l.u.Plan.Conflates(i); len(by) > 0 && a.StrategyFrom == "reactor" {
+			l.add(a.Pos, CodeMayConflate, "%s is latest, as the reactor says: a value that is overwritten before an "+
+				"epoch takes it is conflated, and never reaches %s, to which every value matters; say strategy: "+
+				"sequential here, or strategy: latest if that is meant", a.Name, strings.Join(by, ", "))
+		}
 	}
 	if g := l.g.Reactor.Guard; !g.IsZero() && len(l.u.Plan.GuardReads()) == 0 {
 		l.add(g.Pos, CodeIdleGuard, "the guard reads no input and no node, so it never changes with the data; "+

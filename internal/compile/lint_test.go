@@ -40,7 +40,12 @@ outputs:
 			[6]any{"", "  c: { passive: true }", "", "", "", "websocket"}, []string{"unused_accumulator 5"},
 		},
 		"queued and newest": {
-			[6]any{" strategy: sequential ", "", "", "", "", "websocket"}, []string{"mixed_strategies 3"},
+			[6]any{" strategy: sequential ", "", "strategy: latest", "", "", "websocket"},
+			[]string{"mixed_strategies 3", "may_conflate 3"},
+		},
+		"counted and newest": {
+			[6]any{" passive: true ", "", "strategy: latest", "", "  last: { expr: lag(mid), after: up }", "websocket"},
+			[]string{"may_conflate 3", "unused_node 11"},
 		},
 		"newest, but passive": {[6]any{" passive: true ", "", "strategy: sequential", "", "", "websocket"}, nil},
 		"a guard that never reads": {

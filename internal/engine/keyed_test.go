@@ -14,7 +14,7 @@ import (
 const keyedGraph = `graph: g
 accumulators:
   a: { strategy: sequential }
-  b: { key: event.id, default: { y: 0 } }
+  b: { key: event.id, default: { y: 0 }, strategy: latest }
   limit: { global: true, default: 100 }
 reactor: { key: id, ttl: 1m, when: all }
 nodes: { n: { expr: '[key, a.x + b.y, limit]' } }

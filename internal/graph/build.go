@@ -49,6 +49,14 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	if g != nil {
 		p.addGuard(g)
 	}
+	p.conflates = make([][]string, len(p.inputs))
+	for at, i := range order {
+		for in := range c.units[i].inputs.All() {
+			if !p.inputs[in].Event && p.triggers[in] && c.units[i].counts() != "" {
+				p.conflates[in] = append(p.conflates[in], p.nodes[at].Name)
+			}
+		}
+	}
 	for i := range p.outputs {
 		if where := p.outputs[i].where; where != nil {
 			p.addReads(where, p.inputIndex)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 )
 
 // checkTypes compiles every expression against the types of what it reads, in
@@ -14,11 +15,14 @@ func (c *compiler) checkTypes(order []int) {
 	scope := c.typedNames(order)
 	for at, i := range order {
 		u := &c.units[i]
+		u.inputs = bitset.New(len(c.inputs))
 		for _, d := range u.deps {
 			if n := d.from - len(c.inputs); n >= 0 {
 				u.onEvent = u.onEvent || c.units[n].onEvent
+				u.inputs.Add(c.units[n].inputs)
 			} else {
 				u.onEvent = u.onEvent || c.inputs[d.from].Event
+				u.inputs.Set(d.from)
 			}
 		}
 		for k := range u.sources {

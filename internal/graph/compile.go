@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 	"github.com/graphd/graphd/internal/graph/internal/order"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
@@ -19,6 +20,8 @@ import (
 const (
 	// CodeCycle is nodes that rest on each other.
 	CodeCycle = "cycle"
+	// CodeStrategyNeeded is an input that is latest by default under a node to which every event matters.
+	CodeStrategyNeeded = "strategy_needed"
 	// codeNotANode is a reference to something of the wrong sort. spec.Parse lets
 	// none of these through; a declaration made by hand may have them.
 	codeNotANode = "not_a_node"
@@ -45,6 +48,7 @@ func Compile(g *spec.Graph, inputs []Input, kinds []kind.Node) (*Plan, spec.Diag
 	guard := c.findGuardNames(loose)
 	order := c.rank()
 	c.checkTypes(order)
+	c.checkStrategies(order)
 	c.checkGuard(guard, order)
 	outputs := c.outputs(order)
 	c.reportMissing()
@@ -82,7 +86,8 @@ type unit struct {
 	// args are the indexes, by declaration, of what the field inputs lists.
 	args    []int
 	rank    int
-	onEvent bool // rests on an event input
+	onEvent bool       // rests on an event input
+	inputs  bitset.Set // what it rests on, directly or not
 	typ     expression.Type
 }
 

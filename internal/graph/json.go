@@ -28,6 +28,10 @@ type inputJSON struct {
 	Triggers bool     `json:"triggers"`
 	Reads    []string `json:"reads"`
 	Whole    bool     `json:"whole"`
+	// Conflated says that values which triggered may be overwritten before an epoch takes them,
+	// and CountedBy to which nodes each of them matters all the same.
+	Conflated bool     `json:"conflated,omitempty"`
+	CountedBy []string `json:"counted_by,omitempty"`
 }
 
 type nodeJSON struct {
@@ -64,6 +68,7 @@ func (p *Plan) JSON() ([]byte, error) {
 		doc.Inputs[i] = inputJSON{
 			Name: in.Name, Type: in.Type.String(), Event: in.Event, Triggers: p.triggers[i],
 			Reads: append([]string{}, p.reads[i].fields...), Whole: p.reads[i].whole,
+			Conflated: !in.Event && p.triggers[i], CountedBy: p.conflates[i],
 		}
 	}
 	if p.guard != nil {

@@ -17,6 +17,8 @@ type Input struct {
 	Type expression.Type
 	// Event says that each boundary matters, not only the newest: sequential or burst.
 	Event bool
+	// Unsaid says that the input is not an event input only because nothing declares what it is.
+	Unsaid bool
 	// Default says that the input has a value before the first boundary, with the version 1.
 	Default bool
 }
@@ -89,6 +91,7 @@ type Plan struct {
 	gates     []gate       // the steps', one after the other
 	consumers []bitset.Set // by input: the nodes that rest on it directly
 	always    bitset.Set   // the nodes that are due in every epoch; nil when there are none
+	conflates [][]string   // by input that is latest: the nodes to which every event matters
 	asks      bool         // fresh() or cause() is called in some node or condition
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them

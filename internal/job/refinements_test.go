@@ -71,7 +71,7 @@ accumulators:
   bid: { source: { file: { path: bid.ndjson } }, time: event.at, emit: event.px` + group + ` }
   ask: { source: { file: { path: ask.ndjson } }, time: event.at, emit: event.px` + group + ` }
   trade: { source: { file: { path: trade.ndjson } }, time: event.at, emit: event.px, strategy: sequential` + group + ` }
-reactor: { when: any, debounce: 1s }
+reactor: { when: any, strategy: latest, debounce: 1s }
 nodes:
   row: { event: true, expr: '[bid ?? nil, ask ?? nil, trade ?? nil]' }
 outputs:

@@ -38,7 +38,7 @@ func shorten(rows string) string { return strings.ReplaceAll(rows, `"2026-01-01T
 // for so long fires at the next instant of the grid, and the run ends.
 func TestM8CadenceDoesNotRestartAWait(t *testing.T) {
 	t.Parallel()
-	got := shorten(rows(t, timers("when: all, every: 1s, max_wait: 5s", "", ""), at(500, 1), ""))
+	got := shorten(rows(t, timers("when: all, every: 1s, max_wait: 5s, strategy: latest", "", ""), at(500, 1), ""))
 	if want := `[1,"01.000Z",null,null]` + "\n" + `[6,"06.000Z",1,null]`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -60,7 +60,7 @@ func TestM8RunGoesOnAfterAFalseGuardAtATimer(t *testing.T) {
 	const keyed = `graph: keyed
 accumulators:
   a: { source: { file: { path: a.ndjson } }, time: event.at }
-reactor: { when: any, key: k, debounce: 2s, guard: 'a.v > 1' }
+reactor: { when: any, strategy: latest, key: k, debounce: 2s, guard: 'a.v > 1' }
 nodes:
   row: { event: true, expr: '[epoch(), now(), key, a.v]' }
 outputs:
@@ -79,7 +79,7 @@ outputs:
 // trade came first, the quotes that were never there before are let through beside it.
 func TestM9SyncGroupInBothOrders(t *testing.T) {
 	t.Parallel()
-	text := timers("when: all", ", sync_group: g", ", strategy: sequential, sync_group: g")
+	text := timers("when: all, strategy: latest", ", sync_group: g", ", strategy: sequential, sync_group: g")
 	for name, c := range map[string]struct{ a, b, want string }{
 		"the quote first": {at(100, 1), at(200, 7), `[1,"00.200Z",1,7]`},
 		"the trade first": {at(200, 1), at(100, 7), `[1,"00.200Z",1,7]`},
@@ -101,7 +101,7 @@ func TestM8CadenceBeginsOnItsGrid(t *testing.T) {
 		300:  `[1,"01.000Z",1,null]`,
 		1000: `[1,"01.000Z",1,null]`,
 	} {
-		got := shorten(rows(t, timers("when: any, every: 1s", "", ""), at(first, 1), ""))
+		got := shorten(rows(t, timers("when: any, every: 1s, strategy: latest", "", ""), at(first, 1), ""))
 		if got != want {
 			t.Errorf("first event at %d ms: got\n%s\nwant\n%s", first, got, want)
 		}
@@ -131,13 +131,13 @@ func TestM8WaitsAroundTheYear1970(t *testing.T) {
 		{-5000, `"1970-01-01T00:00:00.000Z"`},
 	} {
 		line := fmt.Sprintf("{\"at\":%d,\"v\":1}\n", c.ms)
-		got := rows(t, timers("when: all, max_wait: 5s", "", ""), line, "")
+		got := rows(t, timers("when: all, max_wait: 5s, strategy: latest", "", ""), line, "")
 		if want := "[1," + c.want + ",1,null]"; got != want {
 			t.Errorf("%d ms: got %s, want %s", c.ms, got, want)
 		}
 	}
 	lines := `{"at":-15000,"v":1}` + "\n" + `{"at":-3000,"v":2}`
-	got := rows(t, timers("when: any, every: 10s", "", ""), lines, "")
+	got := rows(t, timers("when: any, every: 10s, strategy: latest", "", ""), lines, "")
 	want := `[1,"1969-12-31T23:59:50.000Z",1,null]` + "\n" + `[2,"1970-01-01T00:00:00.000Z",2,null]`
 	if got != want {
 		t.Errorf("a cadence before 1970: got\n%s\nwant\n%s", got, want)
@@ -161,7 +161,7 @@ func (e *endless) Next(ev *boundary.Event) error {
 // M26: the loops of a run ask whether to go on, also where timers alone keep it busy.
 func TestM26RunHonoursItsContextBetweenEvents(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(timers("when: any, every: 1ms", "", "")), "test.yaml")
+	u, diags := (&builtin.Kinds{}).Parse([]byte(timers("when: any, every: 1ms, strategy: latest", "", "")), "test.yaml")
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

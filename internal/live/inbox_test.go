@@ -16,7 +16,7 @@ import (
 
 // inboxOf is a core with a sequential input a and a latest input b, and its inbox.
 func inboxOf(t *testing.T, capacity int) (*Inbox, *rig) {
-	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: {}\n", "{ when: any }", pair))
+	r := newRig(t, graphOf("  a: { strategy: sequential }\n  b: { strategy: latest }\n", "{ when: any }", pair))
 	return NewInbox([]reactor.Lane{
 		{Sequential: true, Capacity: capacity, MaxBytes: 1000}, {Capacity: capacity, MaxBytes: 1000},
 	}), r

@@ -136,13 +136,14 @@ nodes:
   n: { expr: a.x }
   r: { route: { yes: a.x > 1, no: true } }
   old: { expr: "1" }
+reactor: { strategy: latest }
 outputs: { o: { from: n, sink: { file: { path: p } } } }
 `)
 	b := mustParse(t, `
 graph: g
 vars: { limit: 2, list: { k: 1 } }
 accumulators: { b: { batch: { size: 3, interval: 1s } }, a: { capacity: 5 }, c: { schema: { type: array } } }
-reactor: { when: { all: [a] }, guard: a.x > 0 }
+reactor: { when: { all: [a] }, strategy: latest, guard: a.x > 0 }
 nodes:
   n: { expr: "a.x +\n  1" }
   r: { route: { no: true, yes: a.x > 1 } }

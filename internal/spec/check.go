@@ -19,6 +19,7 @@ type links struct {
 	routes       map[*Node]map[string]bool // the route names of the nodes that were asked for one
 	ofKeys       []value                   // what only a keyed reactor has
 	maxWait      value                     // if given
+	strategy     value                     // of the reactor, if given
 }
 
 type input struct {
@@ -124,11 +125,8 @@ func (d *draft) checkTriggers() {
 				decode.Quote(a.Name), why, a.Strategy)
 		}
 		path := "accumulators." + a.Name
-		if a.Strategy == "" && a.Folding().Sequential {
-			a.Strategy = "sequential"
-		}
-		if a.Strategy == "" {
-			a.Strategy = g.Reactor.Strategy
+		if a.StrategyFrom = "accumulator"; a.Strategy == "" {
+			d.giveStrategy(a)
 			d.Follow(path+".strategy", "reactor.strategy", a.Strategy)
 		}
 		d.Follow(path+".strategy", path+".passive", a.Strategy)
@@ -151,6 +149,18 @@ func (d *draft) checkTriggers() {
 		v := d.links.inputs
 		d.Report(v.Whole(), decode.CodeNoTrigger, "",
 			"every accumulator is passive or global, so nothing ever fires the graph; let at least one trigger")
+	}
+}
+
+// giveStrategy gives an input that declares none its strategy: the reactor's, where that
+// declares one, else that of its kind (M9).
+func (d *draft) giveStrategy(a *Accumulator) {
+	a.Strategy, a.StrategyFrom = d.Reactor.Strategy, ""
+	switch {
+	case d.links.strategy.Given():
+		a.StrategyFrom = "reactor"
+	case a.Folding().Sequential:
+		a.Strategy, a.StrategyFrom = "sequential", "kind"
 	}
 }
 

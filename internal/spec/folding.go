@@ -13,8 +13,8 @@ type Folding struct {
 	Keys    []Expr
 	// Time says whether the events' own time has a part in it.
 	Time Timing
-	// Sequential says that every boundary counts: an accumulator whose strategy is not declared is
-	// sequential, whatever the reactor's is.
+	// Sequential says that every boundary counts: the accumulator is sequential where neither it
+	// nor the reactor declares a strategy.
 	Sequential bool
 	// Own is an input that the kind declares beside the accumulator, for events that it does not
 	// fold. The zero Own is none.

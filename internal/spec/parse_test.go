@@ -216,6 +216,9 @@ func TestEverything(t *testing.T) {
 		DeadLetters: spec.DeadLetters{Keep: 24 * time.Hour, Max: 10, MaxBytes: 1024},
 		Hash:        got.Hash,
 	}
+	for i := range want.Accumulators {
+		want.Accumulators[i].StrategyFrom = []string{"accumulator", "reactor"}[min(i, 1)]
+	}
 	if diff := cmp.Diff(want, got, exported); diff != "" {
 		t.Error(diff)
 	}
@@ -269,19 +272,31 @@ outputs:
 func TestStrategies(t *testing.T) {
 	t.Parallel()
 	const inputs = "accumulators: { a: {}, b: { strategy: latest }, c: { passive: true }, d: { global: true }, e: { " +
-		"strategy: sequential } }\n"
-	for _, c := range []struct{ reactor, want string }{
-		{"reactor: {}", "latest latest latest latest sequential"},
-		{"reactor: { strategy: sequential }", "sequential latest latest latest sequential"},
-		{"reactor: { strategy: sequential, when: { any: [b, e] } }", "latest latest latest latest sequential"},
+		"strategy: sequential, sync_group: x }, f: { batch: { size: 2 } }, " +
+		"g: { sync_group: x }, h: { strategy: burst } }\n"
+	for _, c := range []struct{ reactor, want, unsaid string }{
+		{"reactor: {}", "latest latest latest latest sequential sequential latest burst", "a"},
+		{"reactor: { strategy: latest }", "latest latest latest latest sequential latest latest burst", ""},
+		{
+			"reactor: { strategy: sequential }",
+			"sequential latest latest latest sequential sequential sequential burst", "",
+		},
+		{
+			"reactor: { strategy: sequential, when: { any: [b, e, h] } }",
+			"latest latest latest latest sequential latest latest burst", "",
+		},
+		{"reactor: { when: { any: [b, e, h] } }", "latest latest latest latest sequential latest latest burst", ""},
 	} {
 		g := mustParse(t, "graph: g\n"+inputs+c.reactor)
 		var got []string
+		unsaid := ""
 		for _, a := range g.Accumulators {
-			got = append(got, a.Strategy)
+			if got = append(got, a.Strategy); a.Unsaid(&g.Reactor) {
+				unsaid += a.Name
+			}
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: got %v, want %s", c.reactor, got, c.want)
+		if strings.Join(got, " ") != c.want || unsaid != c.unsaid {
+			t.Errorf("%s: got %v, want %s; unsaid %s, want %s", c.reactor, got, c.want, unsaid, c.unsaid)
 		}
 	}
 }

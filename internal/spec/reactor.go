@@ -19,7 +19,10 @@ const minCadence = time.Millisecond
 
 var reactorFields = []decode.Field[draft]{
 	{Name: "when", Read: readWhen},
-	{Name: "strategy", Read: func(d *decoder, v value, g *draft) { d.Pick(v, strategies, &g.Reactor.Strategy) }},
+	{Name: "strategy", Read: func(d *decoder, v value, g *draft) {
+		g.links.strategy = v
+		d.Pick(v, strategies, &g.Reactor.Strategy)
+	}},
 	{Name: "key", Read: func(d *decoder, v value, g *draft) { g.Reactor.Keys = d.Exprs(v) }},
 	{Name: "ttl", Read: func(d *decoder, v value, g *draft) { g.ofKeys(v); d.Duration(v, 1, &g.Reactor.TTL) }},
 	{Name: "max_keys", Read: func(d *decoder, v value, g *draft) {

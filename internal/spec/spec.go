@@ -117,6 +117,8 @@ type Accumulator struct {
 	// Strategy is "latest", "sequential" or "burst"; never empty after Parse (the reactor's is filled in;
 	// inputs that do not trigger are always "latest").
 	Strategy string
+	// StrategyFrom is who declares the strategy: "accumulator", "reactor", its "kind", or "" for nobody.
+	StrategyFrom string
 	// Capacity bounds the handoff: boundaries (default 1,024) and bytes (default 8 MiB).
 	Capacity      int
 	CapacityBytes int64
@@ -136,6 +138,12 @@ func (a *Accumulator) Triggers(r *Reactor) bool {
 		}
 	}
 	return false
+}
+
+// Unsaid reports whether the input triggers the reactor r and is latest only because nothing
+// declares how its boundaries are taken: neither a strategy nor a sync_group.
+func (a *Accumulator) Unsaid(r *Reactor) bool {
+	return a.StrategyFrom == "" && a.Strategy == "latest" && a.SyncGroup == "" && a.Triggers(r)
 }
 
 // Reactor says when the graph fires.

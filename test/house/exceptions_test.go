@@ -11,7 +11,7 @@ var largePackages = []struct {
 	{"internal/reactor", 5500, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2600, "0063"},
-	{"internal/graph", 2900, "0057"},
+	{"internal/graph", 2950, "0057"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.
@@ -31,6 +31,6 @@ var longFiles = map[string]int{
 	"internal/reactor/epoch_test.go":        440,
 	"internal/sink/kafka/kafka_test.go":     620,
 	"internal/source/kafka/lost_test.go":    450,
-	"internal/spec/parse_test.go":           470,
+	"internal/spec/parse_test.go":           490,
 	"internal/supervisor/supervise_test.go": 480,
 }

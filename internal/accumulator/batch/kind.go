@@ -41,7 +41,9 @@ func (c Declared) Identity(*spec.Accumulator) spec.Identity {
 }
 
 // Folding implements [spec.AccumulatorConfig].
-func (c Declared) Folding() spec.Folding { return spec.Folding{Hands: spec.NewEvents} }
+func (c Declared) Folding() spec.Folding {
+	return spec.Folding{Hands: spec.NewEvents, Sequential: true}
+}
 
 // Compile implements [fold.Declared].
 func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {

@@ -22,6 +22,14 @@ type Memory interface {
 // Memories is how many memories an evaluation needs in [Env.Memories].
 func (p *Program) Memories() int { return len(p.memories) }
 
+// Remembers is the name of the first function with memory; "" when there is none.
+func (p *Program) Remembers() string {
+	if len(p.memories) == 0 {
+		return ""
+	}
+	return p.memories[0].Name
+}
+
 // NewMemories appends the program's memories, new, in the order an evaluation wants them.
 func (p *Program) NewMemories(dst []Memory) []Memory {
 	for _, f := range p.memories {

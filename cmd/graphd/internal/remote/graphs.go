@@ -96,8 +96,11 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 	for i := range g.Accumulators {
 		s := &g.Accumulators[i]
 		strategy := s.Strategy
-		if !s.Triggers {
+		switch {
+		case !s.Triggers:
 			strategy += ", passive"
+		case strategy == "latest":
+			strategy += ", may conflate"
 		}
 		full := "-"
 		if s.SecondsToFull != nil {

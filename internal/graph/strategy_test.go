@@ -1,0 +1,70 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/node/nodetest"
+)
+
+// M9: an input that is latest by default alone may not lie under a node to which every value
+// matters; both ways out are named at the input, once.
+func TestM9StrategyNeeded(t *testing.T) {
+	t.Parallel()
+	const doc = "graph: g\naccumulators:\n  a: {}\n  b: {}\n  q: { strategy: sequential }\n" +
+		"nodes:\n  mid: { expr: a }\n%s"
+	for nodes, want := range map[string]string{
+		"  n: { expr: mid + b }\n":                                 "",
+		"  n: { expr: 'lag(q)' }\n":                                "",
+		"  n: { expr: q }\n":                                       "",
+		"  n: { expr: q + b, event: false }\n":                     "",
+		"  n: { expr: 'lag(mid)' }\n":                              "3 n lag",
+		"  n: { expr: 'b > 1 ? ema(b, 2) : rate(a)' }\n":           "3 n ema; 4 n ema",
+		"  n: { route: { x: 'dedupe(b, duration(\"1s\"))' } }\n":   "4 n dedupe",
+		"  n: { expr: b, event: true }\n  m: { expr: 'lag(n)' }\n": "4 n event: true",
+		"  n: { expr: q + b }\n":                                   "4 n sequential input",
+		"  n: { expr: 1, after: [mid], event: true }\n":            "3 n event: true",
+	} {
+		g := parse(t, fmt.Sprintf(doc, nodes))
+		var inputs []Input
+		for i := range g.Accumulators {
+			a := &g.Accumulators[i]
+			inputs = append(inputs, Input{
+				Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest", Unsaid: a.Unsaid(&g.Reactor),
+			})
+		}
+		_, diagnostics := Compile(g, inputs, nodetest.Nodes())
+		var got []string
+		for _, d := range diagnostics {
+			node, why, _ := strings.Cut(d.Text[strings.Index(d.Text, "reaches ")+len("reaches "):], ", ")
+			for _, word := range []string{"lag", "ema", "rate", "dedupe", "event: true", "sequential input"} {
+				if strings.Contains(why[:strings.Index(why, ";")], word) {
+					got = append(got, fmt.Sprintf("%d %s %s", d.Line, node, word))
+				}
+			}
+			if d.Code != CodeStrategyNeeded || !strings.Contains(d.Text, "strategy: sequential") ||
+				!strings.Contains(d.Text, "strategy: latest") {
+				t.Errorf("%s: %v", nodes, d)
+			}
+		}
+		if s := strings.Join(got, "; "); s != want {
+			t.Errorf("%s: got %q, want %q", nodes, s, want)
+		}
+	}
+}
+
+// M9: what may be conflated under nodes to which every value matters is told per input.
+func TestM9ConflatesIsTold(t *testing.T) {
+	t.Parallel()
+	g := parse(t, "graph: g\naccumulators: { a: {}, b: { strategy: sequential }, c: { passive: true } }\nnodes:\n"+
+		"  last: { expr: 'lag(a) ?? c' }\n  sum: { expr: last + b }\n  state: { expr: a }\n")
+	p, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
+	if err := diagnostics.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.Conflates(0), p.Conflates(1), p.Conflates(2)); got != "[last sum] [] []" {
+		t.Errorf("got %s", got)
+	}
+}
