@@ -249,27 +249,6 @@ type RecoveryEvents interface {
 	PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (int64, error)
 }
 
-// Declaration is a graph's document as applied.
-type Declaration struct {
-	Tenant, Graph string
-	Revision      int64
-	// Text is the document as the user sent it: references to secrets unresolved.
-	Text string
-	// Origin is "api" or "file:PATH".
-	Origin  string
-	Updated time.Time
-}
-
-// Declarations keeps the graphs that were applied.
-type Declarations interface {
-	// PutDeclaration stores d with the next revision and returns it. ifRevision 0 means any,
-	// -1 means the graph must not exist; otherwise ErrConflict when it is not the current one.
-	PutDeclaration(ctx context.Context, d Declaration, ifRevision int64) (int64, error)
-	Declarations(ctx context.Context) ([]Declaration, error)
-	// DeleteDeclaration removes the graph; with state, all it ever persisted too. ErrNotFound.
-	DeleteDeclaration(ctx context.Context, id ID, state bool) error
-}
-
 // Store is everything a daemon keeps. sqlite.Store, postgres.Store and memory.Store implement it.
 type Store interface {
 	Checkpoints
@@ -281,6 +260,7 @@ type Store interface {
 	DeadLetters
 	RecoveryEvents
 	Declarations
+	Revisions
 	// Ping says whether the store answers.
 	Ping(ctx context.Context) error
 	// Kind is "sqlite", "memory" or "postgres", for people.

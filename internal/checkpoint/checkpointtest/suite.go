@@ -57,6 +57,8 @@ func Run(t *testing.T, h Harness) {
 		{"recovery event retention", testRecoveryRetention},
 		{"cursors", testCursors},
 		{"declarations", testDeclarations},
+		{"revisions", testRevisions},
+		{"revisions of a deleted graph", testRevisionsDeleted},
 		{"deletion", testDeletion},
 		{"outbox", testOutbox},
 		{"outbox pages", testOutboxPages},

@@ -29,7 +29,8 @@ type Store struct {
 	events      map[checkpoint.ID][]checkpoint.RecoveryEvent
 	lastEvent   int64
 	declared    map[checkpoint.ID]checkpoint.Declaration
-	tables      map[string]*table // rows of co-transactions
+	revisions   map[checkpoint.ID][]checkpoint.Declaration // ascending
+	tables      map[string]*table                          // rows of co-transactions
 	newInstance func() (uuid.UUID, error)
 }
 
@@ -73,6 +74,7 @@ func newStore(newInstance func() (uuid.UUID, error)) *Store {
 		letters:     map[checkpoint.ID][]checkpoint.DeadLetter{},
 		events:      map[checkpoint.ID][]checkpoint.RecoveryEvent{},
 		declared:    map[checkpoint.ID]checkpoint.Declaration{},
+		revisions:   map[checkpoint.ID][]checkpoint.Declaration{},
 		tables:      map[string]*table{},
 		newInstance: newInstance,
 	}

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"net"
-	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -81,51 +79,4 @@ func (s *stretch) progress() { s.timer.Reset(s.every) }
 func (s *stretch) stop() {
 	s.timer.Stop()
 	s.end(nil)
-}
-
-// lines are the open connections of a store, so that Close can end those that take no farewell.
-type lines struct {
-	mu   sync.Mutex
-	open map[*line]struct{}
-}
-
-type line struct {
-	net.Conn
-	of   *lines
-	once sync.Once
-}
-
-func (l *lines) add(c net.Conn) net.Conn {
-	n := &line{Conn: c, of: l}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == nil {
-		l.open = map[*line]struct{}{}
-	}
-	l.open[n] = struct{}{}
-	return n
-}
-
-// Close closes the connection, once.
-func (n *line) Close() (err error) {
-	n.once.Do(func() {
-		n.of.mu.Lock()
-		delete(n.of.open, n)
-		n.of.mu.Unlock()
-		err = n.Conn.Close()
-	})
-	return err
-}
-
-// cut closes all that are open.
-func (l *lines) cut() {
-	l.mu.Lock()
-	var all []*line
-	for n := range l.open {
-		all = append(all, n)
-	}
-	l.mu.Unlock()
-	for _, n := range all {
-		_ = n.Close()
-	}
 }

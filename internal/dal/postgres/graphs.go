@@ -22,34 +22,6 @@ const (
 		FROM recovery_event WHERE tenant = $1 AND graph = $2 AND id < $3 ORDER BY id DESC LIMIT $4`
 	pgPruneEvents = `DELETE FROM recovery_event WHERE id = ANY (ARRAY (SELECT id FROM recovery_event WHERE at < $1 ` +
 		`LIMIT $2))`
-
-	pgRevision = `SELECT revision FROM declaration WHERE tenant = $1 AND graph = $2`
-	// It puts over the revision that was seen ($7, 0 for none), or not at all.
-	pgPutDeclaration = `WITH number AS (
-			INSERT INTO graph_number AS n (tenant, graph, shard, fence, revision) VALUES ($1, $2, 0, 0, 1)
-			ON CONFLICT (tenant, graph, shard) DO UPDATE SET revision = n.revision + 1 RETURNING revision
-		), put AS (
-			INSERT INTO declaration AS d (tenant, graph, revision, origin, updated, text)
-			SELECT $1, $2, revision, $3, $4, $5 FROM number
-			WHERE $6::bigint = 0 OR EXISTS (SELECT FROM declaration WHERE tenant = $1 AND graph = $2 AND revision = $6)
-			ON CONFLICT (tenant, graph) DO UPDATE
-			SET revision = excluded.revision, origin = excluded.origin, updated = excluded.updated, text = excluded.text
-			WHERE d.revision = $6
-			RETURNING revision
-		), change AS (UPDATE declaration_change SET version = version + 1 WHERE EXISTS (SELECT FROM put))
-		SELECT revision, pg_notify('` + pgChannel + `', current_schema()) FROM put`
-	pgListDeclarations = `SELECT tenant, graph, revision, text, origin, updated FROM declaration ORDER BY tenant, graph`
-
-	// Nothing of a state is found any more without the head. graph_number stays: its numbers
-	// must not be given again.
-	pgDeleteGraph = `WITH declared AS (DELETE FROM declaration WHERE tenant = $1 AND graph = $2 RETURNING 1),
-		head AS (DELETE FROM graph_head WHERE $3 AND tenant = $1 AND graph = $2 RETURNING state),
-		journal AS (DELETE FROM graph_journal j USING head WHERE j.state = head.state),
-		dropped AS (INSERT INTO dropped_state SELECT state FROM head),
-		events AS (DELETE FROM recovery_event WHERE $3 AND tenant = $1 AND graph = $2 RETURNING 1),
-		change AS (UPDATE declaration_change SET version = version + 1 WHERE EXISTS (SELECT FROM declared))
-		SELECT (SELECT count(*) FROM declared) + (SELECT count(*) FROM head) + (SELECT count(*)
-			FROM events), pg_notify('` + pgChannel + `', current_schema())`
 )
 
 // AddRecoveryEvent appends to the supervisor's log and numbers the event; see [checkpoint.RecoveryEvents].
@@ -102,57 +74,6 @@ func (p *Store) PruneRecoveryEvents(ctx context.Context, olderThan time.Time) (r
 			return removed, nil
 		}
 	}
-}
-
-// PutDeclaration stores a document; see [checkpoint.Declarations]. Revisions go on counting
-// when a graph is deleted and applied again. When another daemon puts at the same time, the
-// condition is looked at again.
-func (p *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (
-	revision int64, err error) {
-	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
-	for {
-		var have int64
-		if _, err := p.row(ctx, p.control, pgRevision, []any{d.Tenant, d.Graph}, &have); err != nil {
-			return 0, rules.Wrap(err, "put declaration")
-		}
-		if err := rules.CheckRevision(id, have, ifRevision); err != nil {
-			return 0, rules.Wrap(err, "put declaration")
-		}
-		put, err := p.row(ctx, p.control, pgPutDeclaration, []any{
-			d.Tenant, d.Graph, d.Origin, rules.Nanos(d.Updated), d.Text, have,
-		}, &revision, nil)
-		if err != nil || put {
-			return revision, rules.Wrap(err, "put declaration")
-		}
-	}
-}
-
-// Declarations lists all documents, by tenant and graph.
-func (p *Store) Declarations(ctx context.Context) (all []checkpoint.Declaration, err error) {
-	err = p.rows(ctx, pgListDeclarations, nil, func(r pgx.Rows) error {
-		var d checkpoint.Declaration
-		var updated int64
-		err := r.Scan(&d.Tenant, &d.Graph, &d.Revision, &d.Text, &d.Origin, &updated)
-		d.Updated = rules.FromNanos(updated)
-		all = append(all, d)
-		return err
-	})
-	return all, rules.Wrap(err, "list declarations")
-}
-
-// DeleteDeclaration removes a graph; see [checkpoint.Declarations]. With state it is
-// ErrNotFound only when there is neither a document nor anything persisted. The state is
-// gone for every reader at once; the space it took is swept in the background.
-func (p *Store) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
-	var changed int64
-	_, err := p.row(ctx, p.control, pgDeleteGraph, []any{id.Tenant, id.Graph, state}, &changed, nil)
-	if err == nil && changed == 0 {
-		err = checkpoint.ErrNotFound
-	}
-	if state && err == nil {
-		p.sweeper.Wake()
-	}
-	return rules.Wrap(err, "delete graph %s", id)
 }
 
 // pgSweeps removes a batch of a dropped state's rows, one table each.

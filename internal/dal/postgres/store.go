@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/migrations"
 	"github.com/jackc/pgx/v5"
@@ -46,7 +47,7 @@ type Store struct {
 	bulk, control, leases *pgxpool.Pool
 
 	timeouts Timeouts
-	lines    lines
+	lines    wires.Lines
 
 	sweeper *rules.Sweeper
 	// lease is the owner that renewals go under, "" before the first.
@@ -119,7 +120,7 @@ func (p *Store) connect(ctx context.Context, dsn string) error {
 	}
 	dialer := &redialer{
 		lines: &p.lines, dial: (&net.Dialer{
-			KeepAlive: 5 * time.Second, Control: userTimeout(p.timeouts.Call),
+			KeepAlive: 5 * time.Second, Control: wires.UserTimeout(p.timeouts.Call),
 		}).DialContext,
 	}
 	for _, pool := range []struct {
@@ -208,7 +209,7 @@ func (p *Store) Close() error {
 
 func (p *Store) closePools() {
 	// A pool waits until the server has taken its farewell, for 15 s where the line carries none.
-	timer := time.AfterFunc(closeTimeout, p.lines.cut)
+	timer := time.AfterFunc(closeTimeout, p.lines.Cut)
 	defer timer.Stop()
 	for _, pool := range []*pgxpool.Pool{p.bulk, p.control, p.leases} {
 		if pool != nil {
@@ -345,7 +346,7 @@ func (p *Store) execFor(ctx context.Context, pool *pgxpool.Pool, budget time.Dur
 // redialer opens connections; after a failure the next attempts wait a random while that
 // grows to two seconds, so that a database that comes back is not met by all at once.
 type redialer struct {
-	lines  *lines
+	lines  *wires.Lines
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	failed atomic.Int32
 }
@@ -367,5 +368,5 @@ func (r *redialer) Dial(ctx context.Context, network, addr string) (net.Conn, er
 		return nil, err
 	}
 	r.failed.Store(0)
-	return r.lines.add(c), nil
+	return r.lines.Add(c), nil
 }

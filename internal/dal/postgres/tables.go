@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -145,7 +146,8 @@ func OpenTables(ctx context.Context, dsn string) (*Tables, error) {
 	cfg.MaxConns = tablesConns
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	cfg.PingTimeout = pingTimeout
-	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAlive: 5 * time.Second, Control: userTimeout(callTimeout)}).DialContext
+	dialer := &net.Dialer{KeepAlive: 5 * time.Second, Control: wires.UserTimeout(callTimeout)}
+	cfg.ConnConfig.DialFunc = dialer.DialContext
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "graphd sink"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/internal/dal/sqlite/filelock"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 	"github.com/graphd/graphd/migrations"
 )
@@ -76,18 +77,18 @@ func openWith(ctx context.Context, path string, opts Options, files fs.FS) (*Sto
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(path)
+	lock, err := filelock.Take(path)
 	if err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults()
 	first, err := openFile(ctx, path, opts, files, lock)
 	if err != nil {
-		return nil, errors.Join(err, lock.release())
+		return nil, errors.Join(err, lock.Release())
 	}
 	w, err := openWitness(first, path)
 	if err != nil {
-		return nil, errors.Join(err, first.Close(), lock.release())
+		return nil, errors.Join(err, first.Close(), lock.Release())
 	}
 	return startStore(path, opts, lock, first, w), nil
 }
@@ -114,7 +115,7 @@ func realPath(path string) (string, error) {
 }
 
 // openFile returns the writer's connection to the file, up to date. The lock is held.
-func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock *storeLock) (*sqlconn.Conn, error) {
+func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock *filelock.Lock) (*sqlconn.Conn, error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := createFile(ctx, path, files); err != nil {
@@ -130,10 +131,11 @@ func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock 
 				"%w: the file is empty, and a store never is; restore it from a backup, or remove it to start empty",
 				checkpoint.ErrCorrupt)
 	}
-	if err := lock.lockDatabase(path); err != nil {
+	database, err := lock.Database(path)
+	if err != nil {
 		return nil, err
 	}
-	if err := checkSize(lock.database, path); err != nil {
+	if err := checkSize(database, path); err != nil {
 		return nil, err
 	}
 	c, err := sqlconn.Open(path, opts.writerPragmas())

@@ -331,7 +331,7 @@ func TestLock(t *testing.T) {
 	s = open(t, path)
 	heir := exec.Command(os.Args[0]) // has the lock's file open, as any child has until it runs its program
 	heir.Env = append(os.Environ(), childVariable+"=hold "+filepath.Join(dir, "other.db"))
-	heir.ExtraFiles = []*os.File{s.lock.file, s.lock.database}
+	heir.ExtraFiles = s.lock.Files()
 	stdin, err := heir.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

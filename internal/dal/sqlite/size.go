@@ -16,7 +16,7 @@ import (
 // was about to write when its process died are in the log still, and are not missed.
 //
 // It reads the first page's header and those of the log's frames, and nothing else. The
-// database must not be open: see storeLock.
+// database must not be open: see [filelock.Lock].
 func checkSize(f *os.File, path string) error {
 	var head [100]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil || string(head[:16]) != "SQLite format 3\x00" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/internal/dal/sqlite/filelock"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 )
 
@@ -15,7 +16,7 @@ type Store struct {
 	rules.SoleOwner
 	path    string
 	opts    Options
-	lock    *storeLock
+	lock    *filelock.Lock
 	writer  *writer
 	sweeper *rules.Sweeper
 	takings rules.Takings
@@ -30,7 +31,7 @@ type Store struct {
 
 var _ checkpoint.Store = (*Store)(nil)
 
-func startStore(path string, opts Options, lock *storeLock, first *sqlconn.Conn, w *witness) *Store {
+func startStore(path string, opts Options, lock *filelock.Lock, first *sqlconn.Conn, w *witness) *Store {
 	s := &Store{
 		path:    path,
 		opts:    opts,
@@ -74,7 +75,7 @@ func (s *Store) Close() error {
 				errs = append(errs, c.Close())
 			}
 		}
-		s.closeErr = rules.Wrap(errors.Join(append(errs, s.lock.release())...), "close store %s", s.path)
+		s.closeErr = rules.Wrap(errors.Join(append(errs, s.lock.Release())...), "close store %s", s.path)
 	})
 	return s.closeErr
 }

@@ -111,7 +111,8 @@ func makeWitness(c *sqlconn.Conn, name string, first bool) (*witness, error) {
 		err = w.file.Sync()
 	}
 	if err != nil {
-		return nil, closeAfter(w.file, fmt.Errorf("make %s: %w", name, err))
+		_ = w.file.Close() // the error that matters is err
+		return nil, fmt.Errorf("make %s: %w", name, err)
 	}
 	return w, w.bind(c, id, first)
 }
@@ -136,7 +137,8 @@ func (w *witness) bind(c *sqlconn.Conn, id []byte, first bool) error {
 		err = c.Script("PRAGMA wal_checkpoint(TRUNCATE)")
 	}
 	if err != nil {
-		return closeAfter(w.file, explain(err))
+		_ = w.file.Close() // as above
+		return explain(err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package postgres
+package wires
 
 import (
 	"syscall"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTimeout has the kernel give up a connection whose bytes nobody acknowledges for so long.
-func userTimeout(d time.Duration) func(network, address string, c syscall.RawConn) error {
+// UserTimeout has the kernel give up a connection whose bytes nobody acknowledges for so long.
+func UserTimeout(d time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if network != "tcp4" && network != "tcp6" && network != "tcp" {
 			return nil // a socket of this machine

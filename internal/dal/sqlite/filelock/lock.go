@@ -1,4 +1,5 @@
-package sqlite
+// Package filelock makes a store's file belong to one process. [Take] is where to begin.
+package filelock
 
 import (
 	"errors"
@@ -10,7 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
-// storeLock makes a store's file belong to one process (M45). The database itself is locked,
+// Lock makes a store's file belong to one process (M45). The database itself is locked,
 // so that nobody opens the store a second time by removing the file beside it. That file says
 // who the holder is, and keeps a second process out before it has touched anything. It is never
 // removed: a process that waits for the old one would then lock nothing.
@@ -19,11 +20,11 @@ import (
 // takes on it. SQLite's own exclusive mode would do as well, but it keeps out the readers
 // of this process too. To close any other file descriptor of the database would take SQLite's
 // locks away, so this one is kept until SQLite is done.
-type storeLock struct{ file, database *os.File }
+type Lock struct{ file, database *os.File }
 
-// lockFile locks PATH.lock and writes into it who holds it, for people and for the
+// Take locks PATH.lock and writes into it who holds it, for people and for the
 // error of the next opener. Another holder is checkpoint.ErrLocked.
-func lockFile(path string) (*storeLock, error) {
+func Take(path string) (*Lock, error) {
 	name := path + ".lock"
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -47,7 +48,7 @@ func lockFile(path string) (*storeLock, error) {
 	if _, err := f.WriteAt([]byte(holder), 0); err != nil {
 		return nil, closeAfter(f, fmt.Errorf("write %s: %w", name, err))
 	}
-	return &storeLock{file: f}, nil
+	return &Lock{file: f}, nil
 }
 
 // readHolder is the text in the lock on one line. The holder may not have written it yet.
@@ -66,11 +67,12 @@ func closeAfter(f *os.File, err error) error {
 	return err
 }
 
-// lockDatabase locks the database itself, which must be there.
-func (l *storeLock) lockDatabase(path string) error {
+// Database locks the database itself, which must be there, and answers with it open. It is closed
+// by Release.
+func (l *Lock) Database(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Errorf("open the store's file: %w", err)
+		return nil, fmt.Errorf("open the store's file: %w", err)
 	}
 	held, err := tryLock(f)
 	if err == nil && !held {
@@ -80,14 +82,17 @@ func (l *storeLock) lockDatabase(path string) error {
 		_ = l.file.Truncate(0) // this process is not the holder that it names
 	}
 	if err != nil {
-		return closeAfter(f, err)
+		return nil, closeAfter(f, err)
 	}
 	l.database = f
-	return nil
+	return f, nil
 }
 
-// release gives the store's file to the next process.
-func (l *storeLock) release() error {
+// Files are those that hold the locks: a process that inherits them holds the locks too.
+func (l *Lock) Files() []*os.File { return []*os.File{l.file, l.database} }
+
+// Release gives the store's file to the next process.
+func (l *Lock) Release() error {
 	var errs []error
 	for _, f := range []*os.File{l.database, l.file} {
 		if f != nil {

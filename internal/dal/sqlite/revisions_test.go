@@ -1,0 +1,39 @@
+package sqlite
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
+)
+
+// A store from before there was a history begins it with the declaration that it has.
+func TestHistoryBeginsWithWhatIsThere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "graphd.db")
+	s := open(t, path)
+	id := checkpoint.ID{Tenant: "default", Graph: "g"}
+	for _, text := range []string{"one", "two"} {
+		d := checkpoint.Declaration{Tenant: id.Tenant, Graph: id.Graph, Text: text}
+		if _, err := s.PutDeclaration(t.Context(), d, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
+		return c.Script("DROP TABLE revision; DELETE FROM schema_migration WHERE version >= 5")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	s = open(t, path)
+	defer closeStore(t, s)
+	all, err := s.Revisions(t.Context(), id)
+	if err != nil || len(all) != 1 || all[0].Revision != 2 {
+		t.Fatalf("revisions %+v, %v", all, err)
+	}
+	if d, err := s.Revision(t.Context(), id, 2); err != nil || d.Text != "two" {
+		t.Errorf("revision 2: %+v, %v", d, err)
+	}
+}
