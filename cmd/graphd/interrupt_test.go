@@ -23,7 +23,7 @@ func TestInterruptRun(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// Between the last two events lie 9·10¹² ticks; the first epoch says that the run has begun.
+	// Between the last two events lie 8·10¹² ticks; the first epoch says that the run has begun.
 	endless := filepath.Join(t.TempDir(), "endless.yaml")
 	write(t, endless, `graph: endless
 accumulators:
@@ -38,7 +38,7 @@ outputs:
 	for i := range 2000 { // so many outputs as are written at once
 		fmt.Fprintf(&events, "{\"at\":%d,\"v\":%d}\n", i, i)
 	}
-	events.WriteString(`{"at":9000000000000,"v":2}` + "\n")
+	events.WriteString(`{"at":8000000000000,"v":2}` + "\n")
 	input := filepath.Join(t.TempDir(), "a.ndjson")
 	write(t, input, events.String())
 	for name, signal := range map[string]os.Signal{"SIGINT": os.Interrupt, "SIGTERM": syscall.SIGTERM} {
@@ -55,7 +55,7 @@ outputs:
 				t.Fatal(err)
 			}
 			go func() { // it stays open: only the run's end closes it
-				_, _ = io.WriteString(in, strings.TrimSuffix(events.String(), `{"at":9000000000000,"v":2}`+"\n"))
+				_, _ = io.WriteString(in, strings.TrimSuffix(events.String(), `{"at":8000000000000,"v":2}`+"\n"))
 			}()
 			interrupt(t, cmd, signal)
 		})

@@ -38,6 +38,7 @@ type intake struct {
 	// ownKeys make the keys of what goes to the input that the kind has of its own.
 	ownKeys *keyer
 	facts   fold.Facts // of the present event
+	lasting bool       // decoded events are kept, whatever the program says
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
@@ -130,7 +131,7 @@ func (in *intake) decode(ev *boundary.Event) (boundary.Value, *BadEvent) {
 	}
 	var v boundary.Value
 	var err error
-	if in.p.lends {
+	if in.p.lends && !in.lasting {
 		v, err = in.dec.Lend(ev.Raw)
 	} else {
 		v, err = in.dec.Decode(ev.Raw)
@@ -234,7 +235,7 @@ func (in *intake) time(ev *boundary.Event) (at time.Time, ok bool, bad *BadEvent
 	if err != nil {
 		return time.Time{}, false, evalFault("time", err)
 	}
-	at, bad = in.p.time.parse(t)
+	at, bad = in.p.time.within(t)
 	return at, bad == nil, bad
 }
 

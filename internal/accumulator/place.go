@@ -15,6 +15,15 @@ var (
 	latest   = time.Date(2240, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
+// within is parse for a time that can be reckoned with.
+func (t *timeProgram) within(v boundary.Value) (time.Time, *BadEvent) {
+	at, bad := t.parse(v)
+	if bad == nil && (at.Before(earliest) || at.After(latest)) {
+		return at, invalidTime("the time %s is out of range", at.Format(time.RFC3339))
+	}
+	return at, bad
+}
+
 // place finds the time and the key of the event in the environment, as it came.
 func (in *intake) place() *BadEvent {
 	w := in.p.folds
@@ -23,12 +32,9 @@ func (in *intake) place() *BadEvent {
 		if err != nil {
 			return evalFault("time", err)
 		}
-		at, bad := t.parse(v)
+		at, bad := t.within(v)
 		if bad != nil {
 			return bad
-		}
-		if at.Before(earliest) || at.After(latest) {
-			return invalidTime("the time %s is out of range", at.Format(time.RFC3339))
 		}
 		in.facts.At = at.UnixNano()
 	}

@@ -137,3 +137,25 @@ func SameStream(a, b string) bool {
 	bn, _, _ := strings.Cut(b, "#")
 	return an == bn
 }
+
+// Follower is what a Source may be too: it knows when it has handed over all that there is. Under
+// the event clock the graph's other inputs wait for it until then (M26).
+type Follower interface {
+	// Follows reports whether it does; it then tells its Out, which is a [Pace].
+	Follows() bool
+}
+
+// Pace is what an Out may be too. Its methods are for the source's goroutine and never block.
+type Pace interface {
+	// CaughtUp says that all there was of a stream has been handed over, or that there is more
+	// again. The stream "" is the source as a whole, which is behind to begin with; its streams are
+	// not, until it says so.
+	CaughtUp(stream string, caughtUp bool)
+}
+
+// CaughtUp tells out, if it wants to know.
+func CaughtUp(out Out, stream string, caughtUp bool) {
+	if p, ok := out.(Pace); ok {
+		p.CaughtUp(stream, caughtUp)
+	}
+}

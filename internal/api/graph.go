@@ -121,18 +121,23 @@ type KeysSummary struct {
 
 // GraphSummary is GET /v1/graphs/{g}.
 type GraphSummary struct {
-	Graph        string               `json:"graph"`
-	Tenant       string               `json:"tenant"`
-	Description  string               `json:"description,omitempty"`
-	Revision     int64                `json:"revision"`
-	Instance     string               `json:"instance"`
-	Incarnation  int64                `json:"incarnation"`
-	Health       string               `json:"health"`
-	HealthReason *Reason              `json:"health_reason"`
-	Paused       bool                 `json:"paused"`
-	PausedBy     string               `json:"paused_by,omitempty"`
-	Degraded     []string             `json:"degraded"`    // accumulators (or "checkpoint") that are not healthy
-	WaitingFor   []string             `json:"waiting_for"` // inputs the next epoch waits for
+	Graph        string   `json:"graph"`
+	Tenant       string   `json:"tenant"`
+	Description  string   `json:"description,omitempty"`
+	Revision     int64    `json:"revision"`
+	Instance     string   `json:"instance"`
+	Incarnation  int64    `json:"incarnation"`
+	Health       string   `json:"health"`
+	HealthReason *Reason  `json:"health_reason"`
+	Paused       bool     `json:"paused"`
+	PausedBy     string   `json:"paused_by,omitempty"`
+	Degraded     []string `json:"degraded"`    // accumulators (or "checkpoint") that are not healthy
+	WaitingFor   []string `json:"waiting_for"` // inputs the next epoch waits for
+	// Clock is "event" or "arrival"; EngineTime is null before it has begun. HeldBackBy is, under the
+	// event clock, the input, and the stream of it, that the others wait for now.
+	Clock        string               `json:"clock,omitempty"`
+	EngineTime   *time.Time           `json:"engine_time"`
+	HeldBackBy   string               `json:"held_back_by,omitempty"`
 	Epoch        int64                `json:"epoch"`
 	Keys         *KeysSummary         `json:"keys"` // null in a graph without keys
 	LastFiredAt  *time.Time           `json:"last_fired_at"`

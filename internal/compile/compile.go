@@ -180,7 +180,7 @@ func (u *Unit) Reactor() reactor.Config {
 		RateLimit: r.RateLimit, Debounce: r.Debounce, Every: r.Every, MaxWait: r.MaxWait,
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
-		Journal:  g.Durability.Mode == "journal",
+		Journal: g.Durability.Mode == "journal", EventClock: g.EventClock(),
 		PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
 	}
 }

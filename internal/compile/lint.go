@@ -19,6 +19,7 @@ const (
 	CodeNoSink          = "no_sink"
 	CodeIdleGuard       = "guard_reads_nothing"
 	CodeNoSchema        = "no_schema"
+	CodeMixedClock      = "mixed_clock"
 )
 
 // Lint says what in a declaration is valid and hardly meant, in the order of the document.
@@ -76,6 +77,10 @@ func (l *linter) accumulators() {
 		if declared, ok := a.Config.(fold.Declared); ok {
 			at := kind.Place{File: l.g.File, Name: a.Name, Pos: a.KindPos, Vars: l.u.Vars}
 			l.found = append(l.found, declared.Remarks(fold.Place{Place: at, Accumulator: a})...)
+		}
+		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(&l.g.Reactor) && a.Owner == "" {
+			l.add(a.Pos, CodeMixedClock, "%s has no time and the graph goes by the times of events: what comes of it "+
+				"happens whenever it comes; give it a time, make it passive, or write clock: arrival", a.Name)
 		}
 		if a.Source.Origin().Foreign() && a.Schema == nil {
 			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found "+

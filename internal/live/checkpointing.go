@@ -77,7 +77,8 @@ func (r *Reactor) seal(now time.Time) {
 	r.nextSeal = now.Add(r.Interval)
 	delivered := r.delivered()
 	r.drainRefused() // the dead letters of what counts as delivered are in the same commit
-	s := &flight{Seal: r.Core.Seal(now), settled: settle, delivered: delivered}
+	r.settle()
+	s := &flight{Seal: r.Core.Seal(r.engine(now)), settled: settle, delivered: delivered}
 	r.inflight, r.sealedTo = s, s.Epoch
 	r.launch()
 }

@@ -58,6 +58,12 @@ func newClock(read func() (wall, mono int64)) *Clock {
 	return c
 }
 
+// mono is the monotonic time, in nanoseconds.
+func (c *Clock) mono() int64 {
+	_, mono := c.read()
+	return mono
+}
+
 // Now is the engine time.
 func (c *Clock) Now() time.Time {
 	_, mono := c.read()

@@ -27,7 +27,11 @@ func (r *Reactor) carryOut(c command, now time.Time) {
 	if c.caller.Err() != nil {
 		return
 	}
-	c.run(now)
+	r.settle()
+	c.run(r.engine(now))
+	if r.flow != nil {
+		r.flow.Stir()
+	}
 	r.shown.stirred = true
 }
 
@@ -136,7 +140,12 @@ func (r *Reactor) FireWith(
 type fireFunc = func(now time.Time) (reactor.FireResult, error)
 
 func (r *Reactor) commandedEpoch(ctx context.Context, fire fireFunc) (reactor.FireResult, error) {
-	res, err := ask(ctx, r, fire)
+	res, err := ask(ctx, r, func(now time.Time) (reactor.FireResult, error) {
+		if r.flow != nil {
+			now = r.flow.Begun()
+		}
+		return fire(now)
+	})
 	if err != nil {
 		return res, err
 	}
@@ -245,13 +254,15 @@ func (r *Reactor) endSteps(err error) {
 	}
 }
 
-// ResumePoint is where input i's accumulator goes on, with the fold's state encoded (M35).
+// ResumePoint is where input i's accumulator goes on, with the fold's state encoded (M35). Under the
+// event clock what the present incarnation has not folded by then is void.
 func (r *Reactor) ResumePoint(ctx context.Context, i int) (accumulator.Mark, []byte, error) {
 	type point struct {
 		mark  accumulator.Mark
 		state []byte
 	}
 	p, err := ask(ctx, r, func(time.Time) (p point, err error) {
+		r.leave(i)
 		p.mark, p.state = r.Core.ResumePoint(i)
 		return p, nil
 	})
@@ -264,6 +275,7 @@ func (r *Reactor) ResumePoint(ctx context.Context, i int) (accumulator.Mark, []b
 func (r *Reactor) Rewind(ctx context.Context, i int, to []boundary.Position) (from []boundary.Position, err error) {
 	return ask(ctx, r, func(now time.Time) ([]boundary.Position, error) {
 		r.Inbox.Port(i)
+		r.leave(i)
 		r.Inbox.Drain(now, r.Core)
 		mark, _ := r.Core.ResumePoint(i)
 		r.Core.Rewind(i, to)
@@ -296,7 +308,7 @@ func (r *Reactor) Begin(ctx context.Context) error {
 // Refresh publishes a view now, and answers it.
 func (r *Reactor) Refresh(ctx context.Context) (*View, error) {
 	return ask(ctx, r, func(now time.Time) (*View, error) {
-		r.publish(now)
+		r.publish(r.Clock.Now())
 		return r.View(), nil
 	})
 }
@@ -326,7 +338,7 @@ func (r *Reactor) atRest() {
 		return
 	}
 	held, _ := r.Core.Held()
-	done := r.Core.Resting() && held == 0 && r.pipe.waiting == 0
+	done := r.Core.Resting() && held == 0 && r.pipe.waiting == 0 && (r.flow == nil || r.flow.Through())
 	for _, w := range r.Writers {
 		done = w.through() && done
 	}

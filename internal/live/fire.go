@@ -10,6 +10,9 @@ import (
 // admit takes what accumulators have handed over, unless too many dead letters wait for the
 // store or the journal is behind; how they are it takes in all the same.
 func (r *Reactor) admit(now time.Time) bool {
+	if r.flow != nil {
+		return r.take(now)
+	}
 	if r.Core.DeadLettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
 		return r.Inbox.DrainHealth(now, r.Core)
 	}
@@ -19,6 +22,9 @@ func (r *Reactor) admit(now time.Time) bool {
 // fire runs epochs while the criteria hold, there is room for what they may emit, and nobody
 // else is waiting. free is false when something other than the criteria is in the way.
 func (r *Reactor) fire(now time.Time) (fired, free bool) {
+	if r.flow != nil {
+		return r.turnFlow(now)
+	}
 	n, free := r.mayFire(now)
 	if n <= 0 {
 		if r.queues {
@@ -44,10 +50,7 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 	}
 	r.Fail.Hit("cut")
 	r.Core.DrainFreed(r.Inbox.Free)
-	r.tried(r.Core.Epoch() - before)
-	if r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
-		r.sealNow = true
-	}
+	r.ran(before)
 	return true, true
 }
 
@@ -139,14 +142,17 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	sooner(r.watchAt, !r.watchAt.IsZero())
 	sooner(r.shown.showAt())
 	sooner(r.Clock.due(now))
-	if r.held { // nothing fires, and nothing goes to the store
-		sooner(r.Core.TickDue())
-		return max(0, until.Sub(now))
-	}
-	if r.free {
+	switch {
+	case r.flow != nil:
+		sooner(r.Core.WarmDue())
+		sooner(now.Add(r.flow.Waits()), !r.held)
+	case r.free && !r.held:
 		sooner(r.Core.Due())
-	} else {
+	default:
 		sooner(r.Core.TickDue()) // what keeps it from firing says when it does no more
+	}
+	if r.held { // nothing fires, and nothing goes to the store
+		return max(0, until.Sub(now))
 	}
 	sooner(r.nextSeal, r.inflight == nil && (r.Core.Changed() || !r.proven || r.unmarked()))
 	sooner(r.lingerTo, r.inflight == nil && !r.lingerTo.IsZero())

@@ -84,6 +84,7 @@ func (r *Reactor) write(now time.Time) {
 		return
 	}
 	if len(p.unsent) == 0 {
+		r.settle()
 		if p.unsent = r.Core.DrainJournal(); len(p.unsent) == 0 {
 			return
 		}

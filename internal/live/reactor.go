@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/live/flow"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -92,6 +93,9 @@ type Options struct {
 	// ends when Owned has become false for good, and with it a commit under way; nil for never.
 	Owned func() bool
 	Term  context.Context
+	// Idle is, under the event clock, how long a source that is behind is waited for while it gives
+	// nothing, and after how long a silence of all time goes on without events; 0 for [flow.DefaultIdle].
+	Idle time.Duration
 }
 
 // Reactor is the one goroutine that owns a live Core.
@@ -134,6 +138,8 @@ type Reactor struct {
 	queues   bool      // it has found Epochs full, and has not been through since
 	stepping *stepping // a Step that goes on; nil for none
 	resting  []resting
+	flow     *flow.Flow // under the event clock; nil under the arrival clock
+	granted  bool       // in this turn of the flow, a place among those who run epochs
 }
 
 // New makes a reactor; Run it on a goroutine of its own.
@@ -172,7 +178,7 @@ func New(o Options) *Reactor {
 	if r.held = o.Hold; r.held {
 		o.Inbox.hold()
 	}
-	r.beginTime()
+	r.flow = newFlow(r)
 	r.publish(r.Clock.Now())
 	return r
 }
@@ -286,7 +292,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	if busy = r.admit(now); busy {
 		r.Fail.Hit("admit")
 	}
-	r.Core.Tick(now)
+	r.Core.Tick(r.engine(now))
 	for range len(r.commands) {
 		r.carryOut(<-r.commands, now)
 		busy = true

@@ -23,7 +23,11 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(end, r.cutOff)()
 	now := r.Clock.Now()
-	r.Inbox.Drain(now, r.Core)
+	if r.flow != nil {
+		r.take(now)
+		r.flow.End()
+	}
+	r.Inbox.Drain(r.engine(now), r.Core)
 	for range len(r.commands) {
 		r.carryOut(<-r.commands, now)
 	}
@@ -154,7 +158,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 		}
 		delivered := r.delivered()
 		r.drainRefused() // dead letters of the last flush
-		s := &flight{Seal: r.Core.Seal(r.Clock.Now()), settled: settled, delivered: delivered}
+		s := &flight{Seal: r.Core.Seal(r.engine(r.Clock.Now())), settled: settled, delivered: delivered}
 		r.carry(s)
 		c := s.Commit()
 		c.Seq, c.Proven, c.Delivered = r.seq+1, s.settled, s.delivered

@@ -26,7 +26,10 @@ type View struct {
 	Checkpoint CheckpointStatus
 	// Resting says that nothing was left to fire.
 	Resting bool
-	writers []*Writer
+	// EngineTime is zero before it has begun; HeldBackBy is who the other inputs wait for, "" for nobody.
+	EngineTime time.Time
+	HeldBackBy string
+	writers    []*Writer
 }
 
 // Writer is how output i's writer stands now; ok is false when nothing is delivered.
@@ -66,21 +69,24 @@ type condition struct {
 	health       reactor.Health
 	code, detail string
 	paused       bool
+	heldBy       string
 }
 
 func (r *Reactor) condition() (c condition) {
 	c.health, c.paused = r.Core.Health(), r.Core.Paused()
 	c.code, c.detail = r.Core.HealthReason()
+	c.heldBy = r.heldBy()
 	return c
 }
 
 // publish takes a view.
 func (r *Reactor) publish(now time.Time) {
 	p := &r.shown
+	r.settle()
 	p.stirred, p.told = false, r.condition()
 	p.view.Store(&View{
 		View: r.Core.Look(), At: now, Checkpoint: r.checkpointed(), Resting: r.Core.Resting(),
-		writers: slices.Clone(r.Writers),
+		writers: slices.Clone(r.Writers), EngineTime: r.engine(now), HeldBackBy: r.heldBy(),
 	})
 	if r.Published != nil {
 		r.Published()

@@ -14,11 +14,18 @@ import (
 // (M9), its dead letters are kept, its mark becomes where the accumulator stands.
 // conflated is how many events the inbox overwrote on the way.
 func (c *Core) Admit(now time.Time, i int, h *accumulator.Handoff, conflated int64) {
+	c.take(now, i, h, conflated)
+	acc := &c.accs[i]
+	acc.mark = h.Mark
+	acc.restored, acc.parts.restored = nil, nil
+}
+
+// take takes in all of a handoff but its mark.
+func (c *Core) take(now time.Time, i int, h *accumulator.Handoff, conflated int64) {
 	c.advance(now)
 	c.unlock()
 	c.logAdmit(i, h, conflated)
 	c.expire()
-	acc := &c.accs[i]
 	if c.cfg.Keys != nil && !c.isShared(i) {
 		c.admitKeyed(i, h.Boundaries)
 	} else {
@@ -30,9 +37,7 @@ func (c *Core) Admit(now time.Time, i int, h *accumulator.Handoff, conflated int
 	for k := range h.DeadLetters {
 		c.keepDeadLetter(h.DeadLetters[k])
 	}
-	acc.conflated += conflated
-	acc.mark = h.Mark
-	acc.restored, acc.parts.restored = nil, nil
+	c.accs[i].conflated += conflated
 	c.changes.accs[i] = true
 }
 
@@ -106,8 +111,8 @@ func (c *Core) lineUp(k *cell, i int, b *boundary.Boundary) {
 func (c *Core) keepDeadLetter(l checkpoint.DeadLetter) {
 	c.letterNo++
 	c.countReason(&l)
-	if l.At.IsZero() {
-		l.At = c.now
+	if l.At.IsZero() || c.cfg.EventClock {
+		l.At = c.housekeeping()
 	}
 	// Sorts by time; the incarnation and the running number make it unique.
 	l.ID = fmt.Sprintf("%012x-%x-%06x", l.At.UnixMilli(), c.cfg.Incarnation, c.letterNo)
@@ -138,7 +143,7 @@ func (c *Core) countReason(l *checkpoint.DeadLetter) {
 func (c *Core) deadLetter(i int, b *boundary.Boundary, stage, code, reason string, epoch int64) {
 	c.accs[i].dead += b.Events
 	l := checkpoint.DeadLetter{
-		At: c.now, Accumulator: c.cfg.Inputs[i].Name, Stage: stage, Code: code, Reason: reason,
+		At: c.housekeeping(), Accumulator: c.cfg.Inputs[i].Name, Stage: stage, Code: code, Reason: reason,
 		Epoch: epoch, Key: string(b.Key), Events: b.Events, Position: span(b), ReplayOf: b.Origin,
 	}
 	if b.Raw != nil && b.Events == 1 {

@@ -93,7 +93,7 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 		// Nothing was taken and nothing is kept: the injected values leave no trace (M21).
 		rec.Err, rec.ErrCode = c.failure(err), err.Code
 	} else {
-		c.lastFired = c.now
+		c.lastFired = c.housekeeping()
 		if replace {
 			c.replaceCache(k, values)
 		}
@@ -197,7 +197,7 @@ func (c *Core) Pause(now time.Time, by string) bool {
 	if c.paused {
 		return false
 	}
-	c.paused, c.pausedBy, c.pausedAt = true, by, c.now
+	c.paused, c.pausedBy, c.pausedAt = true, by, c.housekeeping()
 	c.changes.head = true
 	c.logPause(by)
 	return true

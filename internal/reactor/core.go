@@ -60,6 +60,8 @@ type Config struct {
 	Routes []Route
 	// Journal logs the calls that decide the epochs, for DrainJournal (M29).
 	Journal bool
+	// EventClock says that engine time is that of the events; see [Core.SetWall].
+	EventClock bool
 }
 
 // Keys is what a keyed reactor needs to know of its keys.
@@ -132,6 +134,7 @@ type Core struct {
 	ep           graph.Epoch
 
 	now      time.Time // engine time; never goes back (M26)
+	wall     time.Time // see SetWall
 	stamp    uint64    // the last stamp given out; versions and ticks are stamps (M16)
 	epoch    int64
 	kept     int64  // epochs of this incarnation that changed the state

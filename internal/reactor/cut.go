@@ -156,7 +156,10 @@ func (c *Core) mayFire() bool {
 // [Core.FireDue] tells, the next tick of a cadence, the end of warming, or the end of a key.
 // ok is false when there is no such time.
 func (c *Core) Due() (at time.Time, ok bool) {
-	if at, ok = c.life.due(); !ok {
+	if !c.cfg.EventClock {
+		at, ok = c.life.due()
+	}
+	if !ok {
 		at, ok = c.FireDue()
 	}
 	if !ok && c.Livelocked() {

@@ -64,14 +64,16 @@ func (c *Core) Start(now time.Time) {
 	}
 	c.life.set(HealthWarming, "waiting_for_accumulators", "waiting for accumulators to become healthy")
 	if c.cfg.WarmTimeout > 0 {
-		c.life.warmUntil = c.now.Add(c.cfg.WarmTimeout)
+		c.life.warmUntil = c.housekeeping().Add(c.cfg.WarmTimeout)
 	}
 	c.reassess()
 }
 
 // TickDue is when Tick has something to do: warming ends, or a key expires.
 func (c *Core) TickDue() (at time.Time, ok bool) {
-	at, ok = c.life.due()
+	if !c.cfg.EventClock {
+		at, ok = c.life.due()
+	}
 	if ttl, has := c.ttlDue(); has && (!ok || ttl.Before(at)) {
 		return ttl, true
 	}
@@ -85,7 +87,7 @@ func (c *Core) Tick(now time.Time) {
 		c.logTick()
 	}
 	c.expire()
-	if at, ok := c.life.due(); !ok || c.now.Before(at) {
+	if at, ok := c.life.due(); !ok || c.housekeeping().Before(at) {
 		return
 	}
 	if c.cfg.FailCold {

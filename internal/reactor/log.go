@@ -41,6 +41,7 @@ type journal struct {
 	seq     int64                     // the last entry that was cut, or replayed
 	marks   []bool                    // accounts that changed since the last cut
 	replay  *replay                   // set while a replay is on
+	partial bool                      // marks are to come, without which no entry ends
 }
 
 // replay is what the outcome of a logged call was.
@@ -107,12 +108,12 @@ func (c *Core) cutJournal() {
 		}
 	}
 	j.seq++
-	j.entries = append(j.entries, checkpoint.JournalEntry{Seq: j.seq, At: c.now, Data: j.buf})
+	j.entries = append(j.entries, checkpoint.JournalEntry{Seq: j.seq, At: c.housekeeping(), Data: j.buf})
 	j.buf = nil
 }
 
 func (c *Core) note(kind byte) []byte {
-	if len(c.journal.buf) >= maxEntry {
+	if len(c.journal.buf) >= maxEntry && !c.journal.partial {
 		c.cutJournal()
 	}
 	return appendTime(append(c.journal.buf, kind), c.now)

@@ -35,7 +35,7 @@ func (c *Core) run(cause Cause) {
 	})
 	c.stamp = c.ep.Stamp
 	c.kept++
-	c.lastFired = c.now
+	c.lastFired = c.housekeeping()
 	c.release(rec)
 	c.finish(rec)
 }

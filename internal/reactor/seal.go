@@ -148,7 +148,7 @@ func (c *Core) Seal(now time.Time) *Seal {
 	s := &Seal{Epoch: c.epoch, cfg: &c.cfg, before: c.changes, ringTo: c.ring.total}
 	c.cutJournal()
 	s.commit = checkpoint.Commit{
-		JournalTo: c.journal.seq, ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.now,
+		JournalTo: c.journal.seq, ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.housekeeping(),
 		KeepFirings: c.cfg.KeepFirings,
 		DeadLetters: c.deadLetters, Meta: c.meta(),
 	}

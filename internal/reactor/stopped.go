@@ -48,7 +48,7 @@ func (c *Core) StopPart(now time.Time, p Part, by string) bool {
 	if c.Stopped(p) != nil {
 		return false
 	}
-	c.setStopped(p, &Stopped{By: by, At: c.now})
+	c.setStopped(p, &Stopped{By: by, At: c.housekeeping()})
 	return true
 }
 

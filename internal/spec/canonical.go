@@ -42,6 +42,12 @@ func (g *Graph) canonical() *meaning.Tree {
 	if g.Description != "" {
 		t.Text("description", g.Description)
 	}
+	if g.Clock != "" && g.EventClock() != g.timed() {
+		t.Text("clock", g.Clock)
+	}
+	if g.Idle != 0 && g.Idle != DefaultIdle {
+		t.Span("idle", g.Idle)
+	}
 	vars := t.Branch("vars")
 	for _, v := range slices.SortedFunc(slices.Values(g.Vars), byVarName) {
 		vars.Free(v.Name, v.Value)

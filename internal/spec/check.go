@@ -20,6 +20,7 @@ type links struct {
 	ofKeys       []value                   // what only a keyed reactor has
 	maxWait      value                     // if given
 	strategy     value                     // of the reactor, if given
+	clock, idle  value                     // if given
 }
 
 type input struct {
@@ -49,6 +50,7 @@ func (d *draft) check() {
 	d.checkTimes()
 	d.checkGroups()
 	d.checkMaxWait()
+	d.checkClock()
 	d.checkAfter()
 	d.checkOutputs(names)
 	d.checkInputNames(names)

@@ -60,6 +60,8 @@ var graphFields = []decode.Field[draft]{
 	{Name: "vars", Read: readVars},
 	{Name: "accumulators", Need: true, Read: readAccumulators},
 	{Name: "reactor", Read: readReactor},
+	{Name: "clock", Read: readClock},
+	{Name: "idle", Read: readIdle},
 	{Name: "lanes"},
 	{Name: "loops"},
 	{Name: "nodes", Read: readNodes},

@@ -9,7 +9,7 @@ import (
 // Mappings are the mappings of the declaration with fixed fields.
 func (k Kinds) Mappings() []decode.Mapping {
 	list := []decode.Mapping{
-		decode.MappingOf("graph", graphFields, nil),
+		decode.MappingOf("graph", graphFields, decode.Choices{"clock": clocks}),
 		decode.MappingOf("accumulator", k.accumulatorFields(), decode.Choices{
 			"time_unit": timeUnits, "strategy": strategies,
 		}),

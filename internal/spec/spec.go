@@ -62,6 +62,11 @@ type Graph struct {
 	Durability   Durability
 	History      History
 	DeadLetters  DeadLetters
+	// Clock is what engine time is: "event" or "arrival", or "" where nothing is said; see
+	// [Graph.EventClock]. Idle is for how long, under the event clock, who is silent is waited for; 0 is
+	// [DefaultIdle].
+	Clock string
+	Idle  time.Duration
 	// Hash identifies the declaration's meaning: equal declarations, however
 	// formatted, have equal hashes. Hex SHA-256. Secrets take no part in it:
 	// a reference counts as it is written, not as what it resolves to.

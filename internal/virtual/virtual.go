@@ -29,6 +29,9 @@ type Graph struct {
 	core *reactor.Core
 	accs []*accumulator.Core
 	now  time.Time
+	// begins says that the clock has been set to the first event's time and has not moved: a cadence
+	// begins there, and not with the first boundary.
+	begins bool
 
 	// Release takes what each epoch releases, before the next one runs. The messages are
 	// the caller's until it returns.
@@ -66,7 +69,7 @@ func build(u *compile.Unit, now time.Time, mono func() int64) *Graph {
 	cfg.Mono = mono
 	// Whatever the declaration says of a daemon's restarts: a graph under virtual time is
 	// sealed when its driver wants it, and nobody takes its journal.
-	cfg.Forgetful, cfg.Journal = false, false
+	cfg.Forgetful, cfg.Journal, cfg.EventClock = false, false, false
 	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
 	g := &Graph{unit: u, core: reactor.NewCore(cfg), now: now}
 	for i, p := range u.Programs {
@@ -104,7 +107,7 @@ func (g *Graph) AddBad(i int, ev *boundary.Event, bad *accumulator.BadEvent) {
 func (g *Graph) LateDrops(i int) (l accumulator.Lateness, ok bool) { return g.accs[i].LateDrops() }
 
 // StartAt sets the clock before the first event; it must not lie before the time New was given.
-func (g *Graph) StartAt(t time.Time) { g.now = t }
+func (g *Graph) StartAt(t time.Time) { g.now, g.begins = t, true }
 
 // EventTime is the time an event of input i declares; ok is false when it declares none.
 func (g *Graph) EventTime(i int, ev *boundary.Event) (at time.Time, ok bool, err error) {
@@ -241,6 +244,13 @@ func (g *Graph) Command(f func(c *reactor.Core, now time.Time) error) error {
 // AdvanceTo moves the clock to t, through every timer that is due on the way, each at its
 // own time (M26).
 func (g *Graph) AdvanceTo(t time.Time) error {
+	if g.begins {
+		g.begins = false
+		g.core.Tick(g.now)
+		if !t.After(g.now) {
+			return nil
+		}
+	}
 	for still := 0; ; still++ {
 		at, acc, ok := g.nextTimer()
 		if !ok || at.After(t) {

@@ -20,7 +20,7 @@ var layers = []struct {
 	{-1, "internal/api"},
 
 	{0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"}, {0, "internal/failpoint"},
-	{0, "examples"},
+	{0, "internal/timeline"}, {0, "examples"},
 	{1, "internal/expression"}, {1, "internal/checkpoint"},
 	{2, "internal/kind"},
 	{3, "internal/node/"}, {3, "internal/graph"}, {3, "internal/accumulator"}, {3, "internal/sink"},

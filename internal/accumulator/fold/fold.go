@@ -100,6 +100,13 @@ type (
 		// Restarted says that a state of before is gone on from at engine time now.
 		Restarted(now time.Time)
 	}
+	// Watching is a fold that goes by a watermark, which follows engine time in a silence.
+	Watching interface {
+		// Quiet completes what is due at now if no event comes any more, and reports whether anything was.
+		Quiet(now time.Time, out []boundary.Boundary) ([]boundary.Boundary, bool)
+		// QuietDue says when it would next; false for never.
+		QuietDue() (time.Time, bool)
+	}
 	// Dropping is a fold that drops events which come too late.
 	Dropping interface {
 		// Lateness is what was dropped so far; ok is false for a fold that does otherwise with them.

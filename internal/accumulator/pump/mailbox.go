@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
@@ -55,7 +56,8 @@ type PushOutcome struct {
 type Mailbox struct {
 	maxEvents int
 	maxBytes  int64
-	ready     chan struct{} // capacity 1: something may be there for the Unit
+	ready     chan struct{}          // capacity 1: something may be there for the Unit
+	bell      atomic.Pointer[func()] // what to call besides; nil for nothing
 
 	mu      sync.Mutex
 	queue   []*Push // admitted, in order; the first may be partly handed over
@@ -65,6 +67,7 @@ type Mailbox struct {
 	taken   int       // leading pushes of the queue that the Unit has (parts of)
 	refused int64     // refused events that no mark counts yet
 	recall  func()    // ends the handoff in flight, nil when none is
+	reader  int64     // the Line that reads, see claim
 	closed  bool
 	stopped bool    // see Stop
 	spare   []*Push // used up, for reuse; no more than were ever queued at once
@@ -259,6 +262,9 @@ func (m *Mailbox) wake() {
 	select {
 	case m.ready <- struct{}{}:
 	default:
+	}
+	if ring := m.bell.Load(); ring != nil {
+		(*ring)()
 	}
 }
 

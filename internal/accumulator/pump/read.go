@@ -68,6 +68,10 @@ func (m *Mailbox) pop(n int, maxBytes int64, recall func(), group []span) []span
 func (m *Mailbox) commit(group []span, ticket accumulator.Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.deal(group, ticket)
+}
+
+func (m *Mailbox) deal(group []span, ticket accumulator.Ticket) {
 	for i := range group {
 		s := &group[i]
 		p := s.push

@@ -74,15 +74,31 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	if err := core.Restore(state, mark.Counters, mark.Positions); err != nil {
 		return err
 	}
-	core.Restarted(r.Reactor.Clock.Now())
 	a.setLive(source)
 	defer a.setLive(nil)
+	if g.Unit.Spec.EventClock() {
+		return r.inTurn(ctx, a.index, pump.NewLine(pump.LineConfig{
+			Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port,
+			Dater: func() *accumulator.Dater { return accumulator.NewDater(program, accumulator.Limits{}) },
+			From:  mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now,
+		}))
+	}
+	core.Restarted(r.Reactor.Clock.Now())
 	unit := pump.New(pump.Config{
 		Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port,
 		Epochs: a.epochs, From: mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now,
 		MarkEvery: max(g.Unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
 	return unit.Run(ctx)
+}
+
+// inTurn runs an accumulator under the event clock, where the reactor folds in the order of times.
+func (r *Run) inTurn(ctx context.Context, i int, l *pump.Line) error {
+	if err := r.Reactor.Enter(ctx, i, l); err != nil {
+		<-ctx.Done() // the run is ending
+		return nil
+	}
+	return l.Run(ctx)
 }
 
 func (a *accumulatorRun) setLive(s accumulator.Source) {

@@ -52,6 +52,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		Degraded: List(v.Degraded), WaitingFor: List(v.WaitingFor),
 		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), Durability: durability(&v.Checkpoint, now),
 	}
+	sum.EngineTime, sum.HeldBackBy = timePtr(v.EngineTime), v.HeldBackBy
 	k.identify(&sum)
 	if k.Spec.Keyed() {
 		sum.Keys = &api.KeysSummary{Count: v.Keys, Max: k.Spec.Reactor.MaxKeys, Evicted: v.Evicted}
@@ -75,6 +76,9 @@ func (k *Known) identify(s *api.GraphSummary) {
 	if k.Spec == nil {
 		s.Accumulators, s.Outputs = []api.AccumulatorSummary{}, []api.OutputSummary{}
 		return
+	}
+	if s.Clock = "arrival"; k.Spec.EventClock() {
+		s.Clock = "event"
 	}
 	if s.Accumulators == nil {
 		for i := range k.Spec.Accumulators {

@@ -24,19 +24,22 @@ const rotateQuiet = time.Second
 
 // await waits until there is something to read, looking at the file again and again.
 func (t *tail) await(ctx context.Context) error {
-	for wait := minPoll; ; wait = min(wait+minPoll, maxPoll) {
-		if err := sleep(ctx, wait); err != nil {
-			return err
+	for wait := time.Duration(0); ; wait = min(wait+minPoll, maxPoll) {
+		if wait > 0 {
+			if err := sleep(ctx, wait); err != nil {
+				return err
+			}
 		}
 		grown, err := t.look()
 		if err != nil {
 			return t.replaced(ctx, err)
 		}
+		t.pace(!grown && !t.rotated)
 		if grown {
 			t.quiet = 0
 			return nil
 		}
-		if t.rotated {
+		if t.rotated && wait > 0 {
 			if t.quiet += wait; t.quiet >= rotateQuiet {
 				return t.next(ctx)
 			}
@@ -83,6 +86,15 @@ func (t *tail) lookAtName(open os.FileInfo) {
 	default:
 		t.rotated = false
 		t.say(accumulator.Live, "")
+	}
+}
+
+// pace tells whether all there is has been handed over; a file that was renamed is followed by
+// another.
+func (t *tail) pace(caughtUp bool) {
+	if t.caughtUp != caughtUp {
+		t.caughtUp = caughtUp
+		accumulator.CaughtUp(t.out, "", caughtUp)
 	}
 }
 

@@ -43,7 +43,10 @@ func (c *Config) Validate() error {
 // Source reads events from a file. It is an [accumulator.Source].
 type Source struct{ cfg Config }
 
-var _ accumulator.Source = (*Source)(nil)
+var (
+	_ accumulator.Source   = (*Source)(nil)
+	_ accumulator.Follower = (*Source)(nil)
+)
 
 // New makes a Source. The file is opened by Run.
 func New(cfg Config) (*Source, error) {
@@ -52,6 +55,9 @@ func New(cfg Config) (*Source, error) {
 	}
 	return &Source{cfg: cfg}, nil
 }
+
+// Follows implements [accumulator.Follower]: a file has an end.
+func (s *Source) Follows() bool { return true }
 
 // Run implements [accumulator.Source]. Without follow, a file that is not there is an
 // error; with it, the source waits for it.
@@ -87,6 +93,8 @@ type tail struct {
 	changed time.Time     // when it was last modified
 	rotated bool          // another file has its name
 	quiet   time.Duration // since it last grew after that
+
+	caughtUp bool // what was told of it
 }
 
 func (t *tail) close() {

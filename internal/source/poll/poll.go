@@ -71,7 +71,10 @@ type Source struct {
 	host string // for messages
 }
 
-var _ accumulator.Source = (*Source)(nil)
+var (
+	_ accumulator.Source   = (*Source)(nil)
+	_ accumulator.Follower = (*Source)(nil)
+)
 
 // New makes a Source.
 func New(cfg Config) (*Source, error) {
@@ -93,6 +96,9 @@ func New(cfg Config) (*Source, error) {
 
 // streamPrefix begins the name of the stream; what follows is the digest of the answer.
 const streamPrefix = "poll#"
+
+// Follows implements [accumulator.Follower]: an answer is all there is.
+func (s *Source) Follows() bool { return true }
 
 // Run implements [accumulator.Source].
 func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
@@ -140,6 +146,7 @@ func (p *poller) run(ctx context.Context, out accumulator.Out) error {
 		case err == nil:
 			p.failed = 0
 			p.say(out, accumulator.Live, "")
+			accumulator.CaughtUp(out, "", true)
 		case errors.As(err, &failed):
 			p.failed++
 			p.say(out, accumulator.Disconnected, failed.text)

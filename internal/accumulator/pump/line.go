@@ -1,0 +1,395 @@
+package pump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/timeline"
+)
+
+// LineConfig is what a Line is made of.
+type LineConfig struct {
+	// Name is the accumulator's, for errors.
+	Name string
+	// Core is restored already; it belongs to the reactor from then on.
+	Core *accumulator.Core
+	// Dater makes what reads the times of events; each call another.
+	Dater func() *accumulator.Dater
+	// Source is nil for an accumulator that is fed by its socket alone.
+	Source accumulator.Source
+	// From is where the source resumes: the positions of the mark that Core was restored from.
+	From []boundary.Position
+	// Mailbox outlives the Line.
+	Mailbox *Mailbox
+	// Port is the accumulator's way to tell its health. Nothing is put into it.
+	Port accumulator.Port
+	// Fail is the failpoint that is armed; nil for none.
+	Fail *failpoint.Set
+	// Now is the wall clock, as far as it is to be trusted.
+	Now func() time.Time
+}
+
+// Line is one accumulator of a graph under the event clock (M26). Its events are not folded as
+// they come: they wait here, those of each stream in their order, until the reactor finds
+// that it is their turn, and folds them itself. Run is for a goroutine of its own; the methods in
+// turn.go and pushes.go are for the reactor's.
+type Line struct {
+	cfg   LineConfig
+	dater *accumulator.Dater // of the source's goroutine
+	wake  func()             // wakes the reactor; set before anything is staged
+
+	news atomic.Bool   // fresh is not empty
+	room chan struct{} // capacity 1: something was taken off
+	// starved says that the graph waits for one of the source's streams: then the others may
+	// stage more than their share, for what it waits for may be behind it.
+	starved atomic.Bool
+
+	mu      sync.Mutex
+	fresh   []*Parcel // as they came, and not yet taken by the reactor
+	spare   []*Parcel // used up, for reuse, as are batches
+	batches [][]boundary.Event
+	depths  map[string]*depth
+	staged  int // events, over all streams
+
+	failed  chan error    // capacity 1: why the reactor has given the line up
+	drained chan struct{} // closed when all that the source has said was folded
+
+	pushes pushes
+}
+
+// depth is how much of one stream waits.
+type depth struct {
+	stream string
+	events int
+	bytes  int64
+}
+
+// Bounds of what waits of one stream, and of a source when the graph waits for one of its streams:
+// as much as is read while a batch of epochs runs, and no more than memory has for many graphs.
+const (
+	maxStagedEvents = 2048
+	maxStagedBytes  = 4 << 20
+	maxStarved      = 16 // times as much, over all streams
+)
+
+// maxAhead is how far an event's time may be ahead of the wall clock to be believed: what clocks
+// are off by. One further ahead happens when it arrives, or it would take engine time with it, and
+// all that comes after it would be late (decision 0081).
+const maxAhead = time.Minute
+
+// Parcel is one message of a source: some events of one stream, or a word about it.
+type Parcel struct {
+	Stream string // without its generation
+	Events []boundary.Event
+	// Times are when the events happen, in nanoseconds since 1970; [timeline.Never] is at the
+	// present instant.
+	Times  []int64
+	Newest int64 // the greatest of Times
+	// What it is besides.
+	Kind ParcelKind
+
+	bads  []*accumulator.BadEvent // by event; nil when all can be used
+	bytes int64
+	depth *depth
+	whole bool // Events is a batch that may be used again
+}
+
+// ParcelKind says what a Parcel is.
+type ParcelKind uint8
+
+// The kinds of parcels.
+const (
+	Events     ParcelKind = iota
+	Advance               // the one event is a position only
+	CaughtUp              // all there was of the stream has been handed over
+	FellBehind            // there is more of the stream
+	HealthSaid            // the source has told its health; see Line.Down
+	End                   // the source has returned
+)
+
+// NewLine makes a Line. It does nothing before Run.
+func NewLine(cfg LineConfig) *Line {
+	l := &Line{
+		cfg: cfg, room: make(chan struct{}, 1), depths: map[string]*depth{},
+		failed: make(chan error, 1), drained: make(chan struct{}), wake: func() {},
+	}
+	if cfg.Source != nil {
+		l.dater = cfg.Dater()
+	}
+	return l
+}
+
+// Follows reports whether the source tells when it has caught up with what there is.
+func (l *Line) Follows() bool {
+	f, ok := l.cfg.Source.(accumulator.Follower)
+	return ok && f.Follows()
+}
+
+// Run runs the source until ctx is done, and then returns nil. When the source ends, pushes are
+// served on. When the source fails, Run returns its error, wrapped, once what it had said is
+// folded; a [*accumulator.DataLost] makes the health halted. What the reactor could not fold is a
+// [*accumulator.PanicError]. It is called once, when the reactor has the line.
+func (l *Line) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	ended := make(chan error, 1)
+	if l.cfg.Source == nil {
+		l.cfg.Port.Health(accumulator.SocketOnly, "", "")
+	} else {
+		l.cfg.Port.Health(accumulator.Connecting, "", "")
+		wg.Go(func() { ended <- l.pull(ctx) })
+	}
+	err := l.await(ctx, ended)
+	if ctx.Err() != nil && !isPanic(err) || err == nil {
+		return nil
+	}
+	if lost := new(accumulator.DataLost); errors.As(err, &lost) {
+		l.cfg.Port.Health(accumulator.Halted, "source_data_lost", lost.Error())
+	}
+	return fmt.Errorf("accumulator %q: %w", l.cfg.Name, err)
+}
+
+// await waits for what ends the line.
+func (l *Line) await(ctx context.Context, ended <-chan error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-l.failed:
+		return err
+	case err := <-ended:
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		l.say(&Parcel{Kind: End})
+		select {
+		case <-l.drained:
+		case <-ctx.Done():
+			return ctx.Err()
+		case poison := <-l.failed:
+			return poison
+		}
+		if err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
+	}
+	l.cfg.Port.Health(accumulator.Ended, "", "")
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-l.failed:
+		return err
+	}
+}
+
+// pull runs the source.
+func (l *Line) pull(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &accumulator.PanicError{Value: r, Stack: debug.Stack()}
+		}
+	}()
+	return l.cfg.Source.Run(ctx, l.cfg.From, l)
+}
+
+// Batch implements [accumulator.Recycler].
+func (l *Line) Batch(n int) []boundary.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := len(l.batches) - 1; k >= 0 {
+		b := l.batches[k]
+		l.batches = l.batches[:k]
+		if cap(b) >= n {
+			return b
+		}
+	}
+	return make([]boundary.Event, 0, n)
+}
+
+// Emit implements [accumulator.Out].
+func (l *Line) Emit(ctx context.Context, batch []boundary.Event) error {
+	whole := true
+	for len(batch) > 0 {
+		n := 1
+		for n < len(batch) && accumulator.SameStream(batch[n].Pos.Stream, batch[0].Pos.Stream) {
+			n++
+		}
+		whole = whole && n == len(batch)
+		p := l.parcel(batch[:n:n])
+		p.whole = whole
+		l.date(p)
+		if err := l.stage(ctx, p); err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return ctx.Err()
+}
+
+// Refuse implements [accumulator.Out].
+func (l *Line) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
+	p := l.parcel([]boundary.Event{ev})
+	p.Times, p.bads = append(p.Times[:0], timeline.Never), []*accumulator.BadEvent{bad}
+	return l.stage(ctx, p)
+}
+
+// Advance implements [accumulator.Out].
+func (l *Line) Advance(ctx context.Context, pos boundary.Position) error {
+	p := l.parcel([]boundary.Event{{Pos: pos}})
+	p.Kind, p.Times = Advance, append(p.Times[:0], timeline.Never)
+	return l.stage(ctx, p)
+}
+
+// Health implements [accumulator.Out].
+func (l *Line) Health(h accumulator.Health, detail string) {
+	code := ""
+	if h == accumulator.Disconnected {
+		code = "source_disconnected"
+	}
+	l.cfg.Port.Health(h, code, detail)
+	p := &Parcel{Kind: HealthSaid}
+	if h == accumulator.Disconnected {
+		p.Newest = 1
+	}
+	l.say(p)
+}
+
+// CaughtUp implements [accumulator.Pace].
+func (l *Line) CaughtUp(stream string, caughtUp bool) {
+	p := &Parcel{Kind: FellBehind, Stream: base(stream)}
+	if caughtUp {
+		p.Kind = CaughtUp
+	}
+	l.say(p)
+}
+
+// Down reports whether a parcel of the kind HealthSaid says that the source is disconnected.
+func (p *Parcel) Down() bool { return p.Newest == 1 }
+
+// base is a stream's name without its generation.
+func base(stream string) string {
+	name, _, _ := strings.Cut(stream, "#")
+	return name
+}
+
+// parcel makes a parcel of events of one stream.
+func (l *Line) parcel(events []boundary.Event) *Parcel {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := &Parcel{}
+	if n := len(l.spare); n > 0 {
+		p, l.spare = l.spare[n-1], l.spare[:n-1]
+	}
+	*p = Parcel{Events: events, Times: p.Times[:0], Newest: timeline.Never}
+	name := events[0].Pos.Stream
+	if p.depth = l.depths[name]; p.depth == nil {
+		b := base(name)
+		for _, d := range l.depths {
+			if d.stream == b {
+				p.depth = d
+			}
+		}
+		if p.depth == nil {
+			p.depth = &depth{stream: b}
+		}
+		if len(l.depths) >= maxKnown {
+			clear(l.depths) // generations come and go; what they count by is in the parcels
+		}
+		l.depths[name] = p.depth
+	}
+	p.Stream = p.depth.stream
+	return p
+}
+
+// maxKnown bounds the names of streams that are remembered, generations apart.
+const maxKnown = 4096
+
+// date finds when the events of a parcel happen.
+func (l *Line) date(p *Parcel) {
+	now := l.cfg.Now()
+	for i := range p.Events {
+		ev := &p.Events[i]
+		if ev.At.IsZero() {
+			ev.At = now
+		}
+		p.bytes += int64(len(ev.Raw))
+		at, bad := l.when(&l.dater, ev, now)
+		if bad != nil {
+			if p.bads == nil {
+				p.bads = make([]*accumulator.BadEvent, len(p.Events))
+			}
+			p.bads[i] = bad
+		}
+		p.Times = append(p.Times, at)
+		p.Newest = max(p.Newest, at)
+	}
+}
+
+// when is the time that an event happens. One whose reading panics happens now, and panics again
+// when it is folded.
+func (l *Line) when(d **accumulator.Dater, ev *boundary.Event, now time.Time) (at int64, bad *accumulator.BadEvent) {
+	defer func() {
+		if r := recover(); r != nil {
+			*d = l.cfg.Dater() // its scratch may be in any state
+			at, bad = timeline.Never, nil
+		}
+	}()
+	t, ok, bad := (*d).Date(ev)
+	if bad != nil || !ok {
+		return timeline.Never, bad
+	}
+	if t.Sub(now) > maxAhead {
+		return now.UnixNano(), nil
+	}
+	return t.UnixNano(), nil
+}
+
+// stage lets a parcel wait for its turn. It blocks while its stream has as much waiting as may.
+func (l *Line) stage(ctx context.Context, p *Parcel) error {
+	for !l.tryStage(p) {
+		select {
+		case <-l.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (l *Line) tryStage(p *Parcel) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := p.depth
+	if d.events > 0 && (d.events+len(p.Events) > maxStagedEvents || d.bytes+p.bytes > maxStagedBytes) &&
+		(!l.starved.Load() || l.staged >= maxStarved*maxStagedEvents) {
+		return false
+	}
+	d.events += len(p.Events)
+	d.bytes += p.bytes
+	l.staged += len(p.Events)
+	l.push(p)
+	return true
+}
+
+// say hands over a word that is no event.
+func (l *Line) say(p *Parcel) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.push(p)
+}
+
+func (l *Line) push(p *Parcel) {
+	l.fresh = append(l.fresh, p)
+	l.news.Store(true)
+	l.wake()
+}

@@ -1,0 +1,112 @@
+package pump
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+)
+
+// The reactor's side of a Line.
+
+// Hand gives the line to a reactor, which is woken by wake when something comes. It comes before
+// Run; wake never blocks.
+func (l *Line) Hand(wake func()) {
+	l.wake = wake
+	l.pushes.recall = func() {
+		l.pushes.recalled.Store(true)
+		wake()
+	}
+	l.pushes.reader = l.cfg.Mailbox.claim(wake)
+}
+
+// Core is the accumulator's.
+func (l *Line) Core() *accumulator.Core { return l.cfg.Core }
+
+// Take appends what has come since the last call.
+func (l *Line) Take(into []*Parcel) []*Parcel {
+	if !l.news.Load() {
+		return into
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.news.Store(false)
+	into = append(into, l.fresh...)
+	clear(l.fresh)
+	l.fresh = l.fresh[:0]
+	return into
+}
+
+// Fold folds the n-th event of a parcel. One that panics becomes a dead letter.
+func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicError) {
+	ev := &p.Events[n]
+	defer func() {
+		if r := recover(); r != nil {
+			kept := *ev
+			poison = &accumulator.PanicError{Value: r, Stack: debug.Stack(), Event: &kept}
+			l.cfg.Core.Poison(now, &kept, true, fmt.Sprint(r))
+		}
+	}()
+	if n == 0 {
+		l.cfg.Fail.Hit("decode")
+	}
+	switch {
+	case p.Kind == Advance:
+		l.cfg.Core.Advance(now, ev.Pos)
+	case p.bads != nil && p.bads[n] != nil:
+		l.cfg.Core.AddBad(now, ev, true, p.bads[n])
+	default:
+		l.cfg.Core.Add(now, ev, true)
+	}
+	return nil
+}
+
+// Done says that a parcel of events was folded: its stream has room again.
+func (l *Line) Done(p *Parcel) {
+	l.mu.Lock()
+	p.depth.events -= len(p.Events)
+	p.depth.bytes -= p.bytes
+	l.staged -= len(p.Events)
+	if p.whole && len(l.batches) < maxSpare {
+		clear(p.Events) // nothing may hold on to what it points to
+		l.batches = append(l.batches, p.Events[:0])
+	}
+	if len(l.spare) < maxSpare {
+		*p = Parcel{Times: p.Times[:0]}
+		l.spare = append(l.spare, p)
+	}
+	l.mu.Unlock()
+	select {
+	case l.room <- struct{}{}:
+	default:
+	}
+}
+
+// maxSpare bounds the parcels that are kept for reuse: as many as are on the way at once.
+const maxSpare = 16
+
+// Starve says whether the graph waits for something of the source that is not here.
+func (l *Line) Starve(waiting bool) {
+	if l.starved.Load() == waiting {
+		return
+	}
+	l.starved.Store(waiting)
+	if waiting {
+		select {
+		case l.room <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Drained says that all that the source has said was folded, and that the core has its mark.
+func (l *Line) Drained() { close(l.drained) }
+
+// Fail ends the line: Run returns err.
+func (l *Line) Fail(err error) {
+	select {
+	case l.failed <- err:
+	default:
+	}
+}

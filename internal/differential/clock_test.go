@@ -1,0 +1,372 @@
+package differential
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/builtin"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/job"
+	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/sink/stdout"
+	"github.com/graphd/graphd/internal/source/file"
+)
+
+// clockPlan is a random graph of several inputs that all declare the times of their events.
+type clockPlan struct {
+	r      *rand.Rand
+	kinds  []string // by input
+	lines  [][]timedLine
+	doc    string // with FILE0, FILE1 … and FOLLOW in it
+	keyed  bool
+	sorted bool // each input is in the order of its times, and no two times are equal
+}
+
+// timedLine is one line of an input.
+type timedLine struct {
+	at   int64 // milliseconds
+	text string
+}
+
+// over is the time of the last event of each input, long after every timer and window: what
+// happens from then on is how the input ends, which is not the same everywhere.
+const over = int64(10_000_000)
+
+func newClockPlan(seed uint64, sorted bool) *clockPlan {
+	p := &clockPlan{r: rand.New(rand.NewPCG(seed, 4711)), sorted: sorted}
+	r := p.r
+	p.keyed = r.IntN(4) == 0
+	inputs := 1 + r.IntN(3)
+	used := map[int64]bool{}
+	for i := range inputs {
+		p.kinds = append(p.kinds, []string{"passthrough", "passthrough", "window", "batch", "state"}[r.IntN(5)])
+		if p.keyed {
+			p.kinds[i] = "passthrough"
+		}
+		at, lines := int64(r.IntN(2000)), []timedLine(nil)
+		step := 1 + r.IntN(900)
+		for range 20 + r.IntN(300) {
+			at += int64(r.IntN(step))
+			t := at
+			if !sorted && r.IntN(8) == 0 {
+				t = max(0, t-int64(r.IntN(3000)))
+			}
+			for sorted && used[t] {
+				t++
+			}
+			if sorted {
+				at = t
+			}
+			used[t] = true
+			lines = append(lines, timedLine{t, fmt.Sprintf(`{"at":%d,"k":%q,"x":%d}`, zero.UnixMilli()+t,
+				string(rune('a'+r.IntN(3))), r.IntN(20))})
+		}
+		end := over + int64(i)
+		lines = append(lines, timedLine{end, fmt.Sprintf(`{"at":%d,"k":"a","x":0}`, zero.UnixMilli()+end)})
+		p.lines = append(p.lines, lines)
+	}
+	p.doc = p.declare()
+	return p
+}
+
+func (p *clockPlan) declare() string {
+	r := p.r
+	var b strings.Builder
+	b.WriteString("graph: random\naccumulators:\n")
+	names := []string{"a", "b", "c"}[:len(p.kinds)]
+	for i, kind := range p.kinds {
+		fmt.Fprintf(&b, "  %s:\n    source: { file: { path: FILE%d, follow: FOLLOW } }\n    time: event.at\n",
+			names[i], i)
+		fmt.Fprintf(&b, "    strategy: %s\n", []string{"latest", "sequential"}[r.IntN(2)])
+		switch kind {
+		case "window":
+			fmt.Fprintf(&b, "    window: { tumbling: %dms, lateness: %dms, key: event.k, aggregate: %s }\n",
+				500+r.IntN(5000), r.IntN(3000), "{ n: count(), s: sum(event.x) }")
+		case "batch":
+			fmt.Fprintf(&b, "    batch: { size: %d, interval: %dms }\n", 2+r.IntN(10), 200+r.IntN(3000))
+		case "state":
+			fmt.Fprintf(&b, "    state: { keep: %d }\n", 1+r.IntN(4))
+		default:
+			if p.keyed {
+				b.WriteString("    emit: { x: event.x, k: event.k }\n")
+			} else {
+				b.WriteString("    emit: event.x\n")
+			}
+		}
+	}
+	var criteria []string
+	criteria = append(criteria, "when: "+[]string{"any", "any", "all"}[r.IntN(3)])
+	if p.keyed {
+		criteria = append(criteria, "key: k")
+		if r.IntN(2) == 0 {
+			criteria = append(criteria, fmt.Sprintf("ttl: %dms", 1000+r.IntN(4000)))
+		}
+	}
+	if r.IntN(3) == 0 {
+		criteria = append(criteria, fmt.Sprintf("debounce: %dms", 50+r.IntN(600)))
+	}
+	if r.IntN(4) == 0 {
+		criteria = append(criteria, fmt.Sprintf("rate_limit: %dms", 50+r.IntN(900)))
+	}
+	if r.IntN(5) == 0 {
+		criteria = append(criteria, fmt.Sprintf("every: %dms", 100*(5+r.IntN(20))))
+	}
+	waits := strings.Join(criteria, " ")
+	if r.IntN(3) == 0 && (strings.Contains(waits, "all") || strings.Contains(waits, "debounce")) {
+		criteria = append(criteria, fmt.Sprintf("max_wait: %dms", 300+r.IntN(3000)))
+	}
+	fmt.Fprintf(&b, "reactor: { %s }\n", strings.Join(criteria, ", "))
+	var all []string
+	for _, n := range names {
+		all = append(all, n+" ?? nil")
+	}
+	fmt.Fprintf(&b, "nodes:\n  row: { event: true, expr: '[now(), %s, cause()]' }\n", strings.Join(all, ", "))
+	b.WriteString(`  times:
+    event: true
+    expr: '[now(), rolling_count(row, duration("2s")), dedupe(a ?? nil, duration("3s"))]'
+outputs:
+  row: { from: row, sink: { stdout: {} } }
+  times: { from: times, sink: { stdout: {} } }
+`)
+	fmt.Fprintf(&b, "durability: { every_epochs: %d }\nhistory: { keep: 10 }\n", 1+r.IntN(20))
+	return b.String()
+}
+
+// of is the declaration over files in dir.
+func (p *clockPlan) at(dir string, follow bool) string {
+	doc := strings.ReplaceAll(p.doc, "FOLLOW", fmt.Sprint(follow))
+	for i := range p.lines {
+		doc = strings.ReplaceAll(doc, fmt.Sprintf("FILE%d", i), fmt.Sprintf("%q", p.file(dir, i)))
+	}
+	return doc
+}
+
+func (p *clockPlan) file(dir string, i int) string {
+	return filepath.Join(dir, fmt.Sprintf("in%d.ndjson", i))
+}
+
+// append writes lines of input i to its file.
+func (p *clockPlan) append(t *testing.T, dir string, i int, lines ...timedLine) {
+	t.Helper()
+	f, err := os.OpenFile(p.file(dir, i), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for _, l := range lines {
+		b.WriteString(l.text + "\n")
+	}
+	if _, err := f.Write(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// events is how many there are.
+func (p *clockPlan) events() (n int64) {
+	for _, l := range p.lines {
+		n += int64(len(l))
+	}
+	return n
+}
+
+// run is what a bounded run says, up to the end of the inputs.
+func (p *clockPlan) run(t *testing.T, dir string) []string {
+	t.Helper()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(p.at(dir, false)), "random.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatalf("%v\n%s", err, p.doc)
+	}
+	var inputs []job.Reader
+	for i := range p.lines {
+		var b strings.Builder
+		for _, l := range p.lines[i] {
+			b.WriteString(l.text + "\n")
+		}
+		in, err := file.NewReader(strings.NewReader(b.String()), file.ReaderConfig{Format: "ndjson"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, in)
+	}
+	var out bytes.Buffer
+	to := stdout.NewOutput(&out)
+	cfg := job.Config{Unit: u, Inputs: inputs, Sinks: []sink.Sink{to.Sink(), to.Sink()}}
+	if _, err := job.Run(t.Context(), cfg); err != nil {
+		t.Fatalf("%v\n%s", err, p.doc)
+	}
+	return untilOver(emitted(t, out.Bytes()))
+}
+
+// untilOver keeps what happened before the inputs' ends.
+func untilOver(lines []string) []string {
+	end := zero.Add(time.Duration(over) * time.Millisecond).Format("2006-01-02T15:04:05")
+	return slices.DeleteFunc(lines, func(s string) bool {
+		_, value, _ := strings.Cut(s, `["`)
+		return value >= end
+	})
+}
+
+// live runs the graph until it has read so many events of all inputs, or dies. feed is called when it runs.
+func (p *clockPlan) live(t *testing.T, dir string, follow bool, store *mortal, out *safeBuffer, events int64,
+	feed func()) (crashed bool) {
+	t.Helper()
+	e := engine.New(engine.Config{
+		Store: store, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience,
+		Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(out)},
+	})
+	defer func() { _ = e.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := e.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ref := api.Ref{Tenant: "default", Name: "random"}
+	if _, err := e.Apply(ctx, ref, []byte(p.at(dir, follow)), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if feed != nil {
+		feed()
+	}
+	var sum api.GraphSummary
+	for {
+		select {
+		case <-store.death:
+			return true
+		case <-ctx.Done():
+			t.Fatalf("the graph did not end in time: %+v\n%s", sum, p.doc)
+		case <-time.After(time.Millisecond):
+		}
+		var err error
+		if sum, err = e.Graph(ctx, ref); err != nil && ctx.Err() == nil {
+			t.Fatal(err)
+		}
+		if sum.Counters.Received < events {
+			continue
+		}
+		if _, err := e.Checkpoint(ctx, ref); err != nil {
+			<-store.death
+			return true
+		}
+		if c := sum.Counters; c.Received != c.Filtered+c.Conflated+c.DeadLettered+c.Consumed+c.Queued {
+			t.Errorf("books %+v\n%s", c, p.doc)
+		}
+		return false
+	}
+}
+
+// check compares what lives have said with what a run says.
+func (p *clockPlan) check(t *testing.T, what string, out *safeBuffer, want []string) {
+	t.Helper()
+	got := map[string]bool{}
+	var order []string
+	for _, line := range untilOver(emitted(t, out.b.Bytes())) {
+		if !got[line] {
+			got[line] = true
+			order = append(order, line)
+		}
+	}
+	for _, output := range []string{"row", "times"} {
+		compare(t, what+": "+output+" of\n"+p.doc, of(output, order), of(output, want))
+	}
+}
+
+// M26: what a bounded run answers, a live graph answers that has all of it to catch up with, and
+// across crashes at random points.
+func TestM26CatchUpEqualsRun(t *testing.T) {
+	t.Parallel()
+	crashes := 0
+	seeds(t, 150, func(t *testing.T, seed uint64) {
+		p, dir := newClockPlan(seed, false), t.TempDir()
+		for i := range p.lines {
+			p.append(t, dir, i, p.lines[i]...)
+		}
+		want := p.run(t, dir)
+		store, out := memstore.NewSeeded(seed), &safeBuffer{}
+		defer store.Close()
+		for life := int64(0); ; life++ {
+			m := &mortal{Store: store, death: make(chan struct{})}
+			if m.left.Store(1 << 40); seed%2 == 1 { // every other graph lives once
+				m.left.Store(1 + life/4)
+			}
+			if !p.live(t, dir, seed%3 == 0, m, out, p.events(), nil) {
+				break
+			}
+			if crashes++; life > 500 || t.Failed() {
+				t.Fatal("the graph does not get through its input")
+			}
+		}
+		p.check(t, "catching up", out, want)
+	})
+	t.Logf("%d crashes", crashes)
+}
+
+// M26: what a bounded run answers, a live graph answers that gets its events one by one as they
+// happen, goes down now and then, and catches up with what has happened meanwhile.
+func TestM26EveryPaceEqualsRun(t *testing.T) {
+	t.Parallel()
+	seeds(t, 40, func(t *testing.T, seed uint64) {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(zero.AddDate(0, 1, 0).Sub(time.Now())) // the events are of the past
+			p, dir := newClockPlan(seed, true), t.TempDir()
+			want := p.run(t, dir)
+			all := p.merged()
+			store, out := memstore.NewSeeded(seed), &safeBuffer{}
+			defer store.Close()
+			for i := range p.lines {
+				p.append(t, dir, i)
+			}
+			for done := 0; done < len(all); {
+				missed := p.r.IntN(20)
+				for range min(missed, len(all)-done) {
+					p.append(t, dir, all[done].input, all[done].timedLine)
+					done++
+				}
+				m := &mortal{Store: store, death: make(chan struct{})}
+				m.left.Store(1 << 40)
+				paced := min(p.r.IntN(120), len(all)-done)
+				p.live(t, dir, true, m, out, int64(done+paced), func() {
+					time.Sleep(time.Second)
+					for range paced {
+						p.append(t, dir, all[done].input, all[done].timedLine)
+						done++
+						time.Sleep(300 * time.Millisecond) // longer than a file is not looked at
+					}
+				})
+			}
+			p.check(t, "as it happens", out, want)
+		})
+	})
+}
+
+// inputLine is a line of an input.
+type inputLine struct {
+	timedLine
+	input int
+}
+
+// merged are the lines of all inputs in the order of their times.
+func (p *clockPlan) merged() (all []inputLine) {
+	for i := range p.lines {
+		for _, l := range p.lines[i] {
+			all = append(all, inputLine{l, i})
+		}
+	}
+	slices.SortFunc(all, func(a, b inputLine) int { return cmp.Compare(a.at, b.at) })
+	return all
+}

@@ -1,0 +1,218 @@
+package flow
+
+import (
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/timeline"
+)
+
+// DefaultIdle is how long a stream that is behind is waited for, and after how long a silence of
+// all engine time goes on without events.
+const DefaultIdle = 10 * time.Second
+
+const (
+	// turnEvents is how many events are folded before the reactor looks at its commands again.
+	turnEvents = 1024
+	// stillTimers is how many timers in a row may leave engine time where it is.
+	stillTimers = 10_000
+)
+
+// Host is the reactor that a flow is part of. The flow calls it on the reactor's goroutine.
+type Host interface {
+	// Grant is how many epochs may run in this turn; it is asked when the first is called for.
+	Grant(now time.Time) int
+	// Open says whether anything may be taken in at all.
+	Open() bool
+	// Called says whether somebody waits for the turn to end, Deserted that who asked for the next
+	// epoch has gone.
+	Called() bool
+	Deserted() bool
+}
+
+// Lanes are the accounts of how much waits in front of the core.
+type Lanes interface {
+	Roomy(input int) bool
+	Took(input int, h *accumulator.Handoff)
+	Free(input int, freed reactor.Credit)
+}
+
+// Config is what a Flow is made of.
+type Config struct {
+	Core  *reactor.Core
+	Host  Host
+	Lanes Lanes
+	// Wake has the reactor look at what has come; it never blocks.
+	Wake func()
+	// Now is the wall clock, Mono the monotonic one in nanoseconds.
+	Now  func() time.Time
+	Mono func() int64
+	// Idle is described at [DefaultIdle]; 0 is that.
+	Idle time.Duration
+	// MarkEvery is how long a mark may lag behind.
+	MarkEvery time.Duration
+}
+
+// Flow is the inputs of one graph under the event clock. It belongs to the reactor's goroutine.
+type Flow struct {
+	Config
+	order   *timeline.Order
+	entries []entry
+	owners  []belongs // by the order's streams
+	now     time.Time
+	// open says that an instant is open: what was folded at it has not been handed over, for more
+	// may happen at it.
+	open    bool
+	instant int64
+	rested  bool // the graph has come to rest since something could fire
+	// base is the engine time at the last event, stirred when that was, by the monotonic clock.
+	base    time.Time
+	stirred int64
+	idle    int64
+	newest  int64 // the greatest time of an event that has come
+	still   int   // timers in a row that have not moved engine time
+	stuck   int   // inputs whose room is used up
+
+	flushing []int // inputs that flush with epochs
+	kept     int64
+	parcels  []*pump.Parcel
+	handoff  accumulator.Handoff
+	left     int // epochs that may still run in this turn; -1 when nobody has asked yet
+	fired    int
+	waits    time.Duration // how long nothing will be due, as of the last turn
+	mono     int64         // the monotonic clock, as of the turn
+	heldBy   string        // who is waited for, "" for nobody
+	starving bool          // a line was told that it is
+}
+
+// entry is one input's place in the flow.
+type entry struct {
+	line    *pump.Line // nil between two incarnations
+	streams map[string]*staged
+	whole   int // the order's number of the source as a whole, which has no events
+	pushes  int // that of the pushes
+	behind  bool
+	down    bool // the source is disconnected
+	count   int  // events of the source that wait
+	ending  bool // the source has returned
+	touched bool // folded, and not handed over
+	owed    bool // handed over or folded, and without a mark
+	stuck   bool // its room in front of the core is used up
+	marked  time.Time
+}
+
+// staged is what waits of one stream, in its order.
+type staged struct {
+	name   string
+	number int // the order's
+	behind bool
+	queue  []*pump.Parcel
+	head   int // of queue
+	next   int // in that: the event
+}
+
+// belongs says whose a stream of the order is.
+type belongs struct {
+	input  int
+	stream *staged // nil for the pushes and for the source as a whole
+}
+
+// New makes a flow that goes on from the core's engine time.
+func New(cfg Config) *Flow {
+	f := &Flow{Config: cfg, idle: int64(cfg.Idle), now: cfg.Core.Now(), newest: timeline.Never}
+	if f.idle <= 0 {
+		f.idle = int64(DefaultIdle)
+	}
+	f.order = timeline.New(f.idle)
+	f.mono = f.Mono()
+	f.base, f.stirred, f.kept = f.now, f.mono, f.Core.Kept()
+	f.entries = make([]entry, len(f.Core.Config().Inputs))
+	for i := range f.entries {
+		e := &f.entries[i]
+		e.whole, e.pushes, e.streams = f.add(i, nil), f.add(i, nil), map[string]*staged{}
+		f.order.Rank(e.whole, rank(i, 0))
+		f.order.Rank(e.pushes, rank(i, 1))
+	}
+	return f
+}
+
+// Enter takes input i's new line. What is left of the old one is void.
+func (f *Flow) Enter(i int, l *pump.Line) {
+	f.Leave(i)
+	e := &f.entries[i]
+	e.line, e.down, e.ending, e.marked = l, false, false, f.Now()
+	e.behind = l.Follows()
+	l.Hand(f.Wake)
+	f.mono = f.Mono()
+	f.await(e)
+	if l.Core().FlushesWithEpochs() && !slices.Contains(f.flushing, i) {
+		f.flushing = append(f.flushing, i)
+	}
+	f.rested = false
+}
+
+// Leave takes input i's line out: its core has the mark, and what waits is void. The others go on
+// waiting for it as long as they would for one that is silent.
+func (f *Flow) Leave(i int) {
+	e := &f.entries[i]
+	if e.line == nil {
+		return
+	}
+	f.Settle()
+	e.line.Leave()
+	behind := e.behind && !e.down
+	for _, s := range e.streams {
+		behind = behind || s.behind && !e.down || s.head < len(s.queue)
+		f.order.Drop(s.number)
+		f.owners[s.number] = belongs{}
+	}
+	e.line, e.streams, e.count, e.touched = nil, map[string]*staged{}, 0, false
+	e.behind = behind && !e.ending
+	f.order.Clear(e.pushes)
+	f.mono = f.Mono()
+	f.await(e)
+	f.unstick(i)
+}
+
+// End takes all lines out: what they have folded is handed over, the rest is void.
+func (f *Flow) End() {
+	for i := range f.entries {
+		f.Leave(i)
+	}
+}
+
+// Time is the engine time; zero before it has begun.
+func (f *Flow) Time() time.Time {
+	if core := f.Core.Now(); core.After(f.now) {
+		f.now = core
+	}
+	return f.now
+}
+
+// Begun is the engine time of a command that makes an epoch. Time that has not begun begins with the
+// wall clock.
+func (f *Flow) Begun() time.Time {
+	if f.Time().IsZero() {
+		f.now = f.Now()
+		f.base, f.stirred = f.now, f.Mono()
+	}
+	return f.now
+}
+
+// Stir says that something has changed that an epoch may follow from.
+func (f *Flow) Stir() { f.rested = false }
+
+// Waits is how long nothing will be due, as of the last turn.
+func (f *Flow) Waits() time.Duration { return f.waits }
+
+// HeldBy is the input, and the stream of it, that the others wait for; "" for none.
+func (f *Flow) HeldBy() string { return f.heldBy }
+
+// Through says that nothing waits whose turn it could be.
+func (f *Flow) Through() bool {
+	_, _, waits := f.order.First()
+	return !waits && !f.open
+}

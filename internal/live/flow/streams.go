@@ -1,0 +1,152 @@
+package flow
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/graphd/graphd/internal/accumulator/pump"
+)
+
+// rank puts streams of equal times in the order of their inputs, then in their own.
+func rank(input, place int) uint64 { return uint64(input)<<32 | uint64(place) }
+
+func (f *Flow) add(input int, s *staged) int {
+	n := f.order.Add(rank(input, math.MaxInt32))
+	for n >= len(f.owners) {
+		f.owners = append(f.owners, belongs{})
+	}
+	f.owners[n] = belongs{input, s}
+	return n
+}
+
+// stream is an input's stream of a name; it is made when it is not there.
+func (f *Flow) stream(i int, name string) *staged {
+	e := &f.entries[i]
+	if s := e.streams[name]; s != nil {
+		return s
+	}
+	s := &staged{name: name}
+	s.number = f.add(i, s)
+	e.streams[name] = s
+	for _, a := range e.streams { // those of an input in the order of their names: the same after a restart
+		place := 2
+		for _, b := range e.streams {
+			if before(b.name, a.name) {
+				place++
+			}
+		}
+		f.order.Rank(a.number, rank(i, place))
+	}
+	return s
+}
+
+// before orders the names of streams; partition 10 comes after 9.
+func before(a, b string) bool {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	if errX == nil && errY == nil {
+		return x < y
+	}
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a < b
+}
+
+// Admit takes in what has come: it waits for its turn. It reports whether there was any.
+func (f *Flow) Admit() (came bool) {
+	f.mono = f.Mono()
+	for i := range f.entries {
+		e := &f.entries[i]
+		if e.line == nil {
+			continue
+		}
+		f.parcels = e.line.Take(f.parcels[:0])
+		for _, p := range f.parcels {
+			f.take(i, p)
+			came = true
+		}
+		if e.ending {
+			f.drained(i)
+		}
+	}
+	clear(f.parcels)
+	return came
+}
+
+// take puts a parcel in its place.
+func (f *Flow) take(i int, p *pump.Parcel) {
+	e := &f.entries[i]
+	switch p.Kind {
+	case pump.End:
+		e.ending, e.behind = true, false
+		for _, s := range e.streams {
+			s.behind = false
+		}
+		f.awaitAll(e)
+		return
+	case pump.HealthSaid:
+		e.down = p.Down()
+		f.awaitAll(e)
+		return
+	case pump.CaughtUp, pump.FellBehind:
+		behind := p.Kind == pump.FellBehind
+		if p.Stream == "" {
+			e.behind = behind
+			f.await(e)
+			return
+		}
+		s := f.stream(i, p.Stream)
+		s.behind = behind
+		f.order.Behind(s.number, behind && !e.down, f.mono)
+		return
+	}
+	s := f.stream(i, p.Stream)
+	f.order.Heard(s.number, f.mono)
+	f.newest = max(f.newest, p.Newest)
+	s.queue = append(s.queue, p)
+	if s.head == len(s.queue)-1 && !e.stuck {
+		f.order.Set(s.number, p.Times[0])
+	}
+	if e.count += len(p.Events); e.count == len(p.Events) {
+		f.await(e)
+	}
+}
+
+// await says whether the others wait for input i's source as a whole: while it is behind and
+// nothing of it is here. Of its streams each stands for itself.
+func (f *Flow) await(e *entry) { f.order.Behind(e.whole, e.behind && !e.down && e.count == 0, f.mono) }
+
+func (f *Flow) awaitAll(e *entry) {
+	f.await(e)
+	for _, s := range e.streams {
+		f.order.Behind(s.number, s.behind && !e.down, f.mono)
+	}
+}
+
+// drained ends a line whose source has returned, once everything of it is folded.
+func (f *Flow) drained(i int) {
+	if e := &f.entries[i]; e.ending && e.count == 0 && !f.open {
+		e.ending = false
+		f.Settle()
+		e.line.Drained()
+	}
+}
+
+// pushed looks for pushed events, and for senders who have given up.
+func (f *Flow) pushed() {
+	for i := range f.entries {
+		if e := &f.entries[i]; e.line != nil && !e.stuck {
+			f.nextPush(e)
+		}
+	}
+}
+
+func (f *Flow) nextPush(e *entry) {
+	if at, ok := e.line.NextPush(); ok {
+		f.order.Set(e.pushes, at)
+		f.newest = max(f.newest, at)
+	} else {
+		f.order.Clear(e.pushes)
+	}
+}
