@@ -5,88 +5,97 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/internal/job"
-	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/source/file"
 )
 
 // RunConfig is one bounded run of a graph over files, under virtual time.
 type RunConfig struct {
-	// Inputs are the files by accumulator, "-" for Stdin. NDJSON, or CSV by the extension .csv.
+	// Inputs are the files by accumulator, "-" for Stdin: NDJSON, or CSV by the extension .csv, both
+	// also packed with gzip or zstd, which their first bytes tell.
 	Inputs map[string]string
 	// Outputs are the files by output, or "drop"; every output not named goes to Stdout.
 	Outputs map[string]string
 	Stdin   io.Reader
 	Stdout  io.Writer
-	// Progress, when given, is called now and then with the events read so far.
-	Progress func(events int64)
+	// Progress, when given, is called now and then with how far the run is.
+	Progress func(RunProgress)
+	// DeadLetter, when given, is told of every dead letter, in order; an error ends the run.
+	DeadLetter func(RunDeadLetter) error
+	// NoFlush leaves at the end what is not complete: open windows and batches, and what waits for
+	// a timer, such as a debounce. Without it the end of all inputs closes and fires them.
+	NoFlush bool
 }
 
 // RunStats is what a run came to.
 type RunStats = job.Stats
 
+// RunInput is what became of the events of one input.
+type RunInput = job.Input
+
+// ErrNoInput says that a bounded run has nothing to read: no input at all, or none that stands in
+// for a source which reads by itself.
+var ErrNoInput = errors.New("input_missing")
+
 // Run runs the graph over its inputs to their end. Failed epochs and dead letters are
 // counted and are no errors; the same input gives the same bytes.
 func (d *Declaration) Run(ctx context.Context, c RunConfig) (RunStats, error) {
-	cfg := job.Config{Unit: d.unit, Progress: c.Progress}
-	inputs, open, err := d.openInputs(&c)
-	defer func() {
-		for _, f := range open {
-			_ = f.Close() // they were only read
-		}
-	}()
-	if err != nil {
+	if len(c.Inputs) == 0 {
+		return RunStats{}, fmt.Errorf("%w: there is nothing to read: give a file to at least one of the inputs %s "+
+			"with --input %s=PATH", ErrNoInput, strings.Join(d.InputNames(), ", "), d.InputNames()[0])
+	}
+	files := &runFiles{}
+	defer files.close()
+	cfg := job.Config{Unit: d.unit, NoFlush: c.NoFlush}
+	if c.Progress != nil {
+		cfg.Progress = func(events int64) { c.Progress(files.progress(events)) }
+	}
+	if c.DeadLetter != nil {
+		cfg.DeadLetter = func(l job.Letter) error { return c.DeadLetter(deadLetter(&l, c.Inputs)) }
+	}
+	var err error
+	if cfg.Inputs, err = d.openInputs(&c, files); err != nil {
 		return RunStats{}, err
 	}
-	cfg.Inputs = inputs
-	if cfg.Sinks, err = d.openOutputs(ctx, &c, open); err != nil {
+	if cfg.Sinks, err = d.openOutputs(ctx, &c, files.opened()); err != nil {
 		return RunStats{}, err
 	}
 	stats, err := job.Run(ctx, cfg)
 	var missing *job.InputMissing
 	if errors.As(err, &missing) {
-		err = fmt.Errorf("%w: %w", ErrConfig, err)
+		err = fmt.Errorf("%w: %w", ErrNoInput, err)
 	}
 	return stats, err
 }
 
-// openInputs opens the files of the inputs; they are to be closed in any case.
-func (d *Declaration) openInputs(c *RunConfig) (readers []job.Reader, open []*os.File, err error) {
+// openInputs opens the files of the inputs.
+func (d *Declaration) openInputs(c *RunConfig, files *runFiles) ([]job.Reader, error) {
 	accs := d.unit.Spec.Accumulators
-	readers = make([]job.Reader, len(accs))
+	readers := make([]job.Reader, len(accs))
 	for name, path := range c.Inputs {
-		i := slices.IndexFunc(d.unit.Inputs(), func(in reactor.Input) bool { return in.Name == name })
+		i := slices.Index(d.InputNames(), name)
 		if i < 0 {
-			return nil, open, fmt.Errorf("%w: the graph has no input %q; it has %s", ErrConfig, name,
+			return nil, fmt.Errorf("%w: the graph has no input %q; it has %s", ErrConfig, name,
 				strings.Join(d.InputNames(), ", "))
 		}
-		src := c.Stdin
-		format := "ndjson"
-		if path != "-" {
-			f, err := os.Open(path)
-			if err != nil {
-				return nil, open, fmt.Errorf("input %s: %w", name, err)
-			}
-			open, src = append(open, f), f
-			if strings.EqualFold(filepath.Ext(path), ".csv") {
-				format = "csv"
-			}
+		src, err := files.open(path, c.Stdin)
+		if err != nil {
+			return nil, fmt.Errorf("input %s: %w", name, err)
 		}
+		format := lineFormat(path)
 		if declared, ok := accs[i].Source.Config.(interface{ LineFormat() string }); ok && path == "-" {
 			format = declared.LineFormat()
 		}
 		if readers[i], err = file.NewReader(src, file.ReaderConfig{
 			Format: format, Schema: accs[i].Schema,
 		}); err != nil {
-			return nil, open, fmt.Errorf("input %s: %w", name, err)
+			return nil, fmt.Errorf("input %s: %w", name, err)
 		}
 	}
-	return readers, open, nil
+	return readers, nil
 }
 
 // InputNames are the graph's accumulators, in declaration order.
@@ -94,6 +103,15 @@ func (d *Declaration) InputNames() []string {
 	var names []string
 	for _, in := range d.unit.Inputs() {
 		names = append(names, in.Name)
+	}
+	return names
+}
+
+// OutputNames are the graph's outputs, in declaration order.
+func (d *Declaration) OutputNames() []string {
+	var names []string
+	for i := range d.unit.Spec.Outputs {
+		names = append(names, d.unit.Spec.Outputs[i].Name)
 	}
 	return names
 }

@@ -38,6 +38,13 @@ func TestLocalOutput(t *testing.T) {
 		{name: "run", args: "run testdata/edge.yaml --output mids=drop" + inputs},
 		{name: "run_stdin", args: "run testdata/edge.yaml --output signals=drop --input orderbook=-",
 			stdin: `{"bid":1,"ask":3}`},
+		{name: "run_nothing", args: "run testdata/edge.yaml"},
+		{name: "run_strict", args: "run testdata/edge.yaml --strict --input orderbook=-",
+			stdin: "{\"bid\":1,\"ask\":3}\nnonsense\n{\"bid\":1}\n" + strings.Repeat("[\n", 20)},
+		{name: "run_letters_twice", args: "run testdata/edge.yaml --dead-letters ./testdata/pricing.csv" + inputs},
+		{name: "run_table", args: "run testdata/edge.yaml -o table" + inputs},
+		{name: "run_yaml", args: "run testdata/edge.yaml -o yaml" + inputs},
+		{name: "run_format", args: "run testdata/edge.yaml -o xml" + inputs},
 		{name: "run_broken", args: "run testdata/broken.yaml"},
 		{name: "run_unknown_input", args: "run testdata/edge.yaml --input book=testdata/orderbook.ndjson"},
 		{name: "run_unknown_output", args: "run testdata/edge.yaml --output mid=drop"},
@@ -105,6 +112,60 @@ func TestRunStats(t *testing.T) {
 	text, err := os.ReadFile(out)
 	if err != nil || strings.Count(string(text), "\n") != 3 {
 		t.Errorf("got %q, %v, want three lines", text, err)
+	}
+}
+
+// M42: the stats hold the books of every input; with -o json they also hold the first dead letters,
+// and the file has them all.
+func TestRunTellsAll(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "letters.ndjson")
+	r := command(t.Context(), newDaemon(t).Server, "{\"bid\":1,\"ask\":3}\n"+strings.Repeat("[\n", 12), "run",
+		"testdata/edge.yaml", "-o", "json", "--dead-letters", file, "--input", "orderbook=-")
+	var s runStats
+	if err := json.Unmarshal([]byte(r.stderr), &s); err != nil || r.code != 0 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	want := graphd.RunInput{Received: 13, DeadLettered: 12, Consumed: 1}
+	if s.Inputs["orderbook"] != want || s.DeadLetters != 12 || len(s.Letters) != 10 || s.Letters[9].Line != 11 {
+		t.Errorf("got %+v", s)
+	}
+	text, err := os.ReadFile(file)
+	if lines := strings.Split(string(text), "\n"); err != nil || len(lines) != 13 ||
+		!strings.Contains(lines[11], `"line":13,`) || !strings.Contains(lines[11], `"payload":"["`) {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
+// On a terminal a bar shows how far a long run is, and at the end stand the books.
+func TestRunOnATerminal(t *testing.T) {
+	t.Parallel()
+	var in bytes.Buffer
+	for range 20_000 {
+		in.WriteString("{\"bid\":1,\"ask\":3}\n")
+	}
+	path := filepath.Join(t.TempDir(), "book.ndjson")
+	if err := os.WriteFile(path, in.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	term := terminal.New(strings.NewReader(""), &out, &errs, func(string) string { return "" })
+	term.IsScreen = func(w io.Writer) bool { return w == &errs }
+	clock := now
+	term.Now = func() time.Time { clock = clock.Add(600 * time.Millisecond); return clock }
+	args := []string{"run", "testdata/edge.yaml", "--input", "orderbook=" + path}
+	if code := run(t.Context(), term, args); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	screen := errs.String()
+	if !strings.Contains(screen, "[=") || !strings.Contains(screen, "% ") || !strings.Contains(screen, " left") ||
+		!strings.Contains(screen, "\r\x1b[KINPUT ") || strings.Contains(out.String(), "[=") {
+		t.Errorf("got %q", screen)
+	}
+	for _, line := range []string{"orderbook      20000          0 ", "20000 events, 20000 epochs, "} {
+		if !strings.Contains(screen, line) {
+			t.Errorf("no %q in %q", line, screen)
+		}
 	}
 }
 

@@ -2,103 +2,110 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
-	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
 )
 
+// runFlags are what a run is told beside its declaration.
+type runFlags struct {
+	inputs, outputs []string
+	letters         string
+	stats, strict   bool
+	noFlush         bool
+}
+
 func runCmd(t *terminal.Terminal) *cobra.Command {
-	var inputs, outputs []string
-	var stats bool
+	var flags runFlags
 	cmd := &cobra.Command{
-		Use:   "run FILE --input NAME=PATH… [--output NAME=PATH|NAME=drop…] [--stats]",
+		Use:   "run FILE --input NAME=PATH… [--output NAME=PATH|NAME=drop…]",
 		Short: "Run a graph over files to their end, under virtual time",
-		Long: `Run the graph of a declaration over files (NDJSON, or CSV by the extension .csv; "-"
-is standard input) to their end, under virtual time: the same input gives the same
-bytes. Every output that is not named goes to standard output, a line of JSON each.
-Outputs that name one file share it. Inputs are merged by the times of their events.`,
+		Long: `Run the graph of a declaration over files (NDJSON, or CSV by the extension .csv, both
+also packed with gzip or zstd; "-" is standard input) to their end, under virtual
+time: the same input gives the same bytes. Every output that is not named goes to
+standard output, a line of JSON each; outputs that name one file share it. Inputs are
+merged by the times of their events.
+
+At the end of all inputs windows close, batches are handed over, and what waits for a
+timer (a debounce, max_wait) fires; with --no-flush all of that stays as it is, and
+counts as queued. What could not be used is told on standard error, the first ten with
+their place. --strict makes a dead letter, a failed epoch or an event that came too late
+for its window a failure.
+
+With -o json, standard error has the line of --stats, with the first dead letters in it,
+and nothing else; -o yaml and -o table print the outputs for people.`,
 		Args:                  terminal.Positional(cobra.ExactArgs(1)),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := bindings("--input", inputs)
-			if err != nil {
-				return err
-			}
-			out, err := bindings("--output", outputs)
-			if err != nil {
+			if err := t.CheckFormat(); err != nil {
 				return err
 			}
 			d, err := graphd.ReadDeclaration(args[0])
 			if err != nil {
 				return broken(t, err)
 			}
-			return runGraph(cmd.Context(), t, d, graphd.RunConfig{Inputs: in, Outputs: out, Stdin: t.In, Stdout: t.Out},
-				stats)
+			c, err := flags.config(t, d)
+			if err != nil {
+				return err
+			}
+			r := &runTeller{t: t, flags: &flags, lines: !cmd.Flag("format").Changed}
+			return r.run(cmd.Context(), d, c)
 		},
 	}
-	cmd.Flags().StringArrayVar(&inputs, "input", nil, "NAME=PATH: the file that stands in for an accumulator's source")
-	cmd.Flags().StringArrayVar(&outputs, "output", nil, "NAME=PATH or NAME=drop: where an output goes")
-	cmd.Flags().BoolVar(&stats, "stats", false, "print what the run came to as a line of JSON on standard error")
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.inputs, "input", nil, "NAME=PATH: the file that stands in for an accumulator's source")
+	f.StringArrayVar(&flags.outputs, "output", nil, "NAME=PATH or NAME=drop: where an output goes")
+	f.StringVar(&flags.letters, "dead-letters", "", "file to write every dead letter to, a line of JSON each")
+	f.BoolVar(&flags.stats, "stats", false, "print what the run came to as a line of JSON on standard error")
+	f.BoolVar(&flags.strict, "strict", false, "exit with 1 on a dead letter, a failed epoch or a late event")
+	f.BoolVar(&flags.noFlush, "no-flush", false, "leave open at the end what is not complete")
+	// Outputs have the name --output here, so the format has another.
+	f.StringVarP(&t.Format, "format", "o", terminal.FormatTable, "how to print: json, yaml or table")
 	return cmd
 }
 
-// runStats is the line of --stats.
-type runStats struct {
-	Events      int64   `json:"events"`
-	Epochs      int64   `json:"epochs"`
-	Outputs     int64   `json:"outputs"`
-	DeadLetters int64   `json:"dead_letters"`
-	LateDropped int64   `json:"late_dropped,omitempty"`
-	Seconds     float64 `json:"seconds"`
-	CPUSeconds  float64 `json:"cpu_seconds"`
+// config is what the flags say of a run.
+func (f *runFlags) config(t *terminal.Terminal, d *graphd.Declaration) (c graphd.RunConfig, err error) {
+	c = graphd.RunConfig{Stdin: t.In, Stdout: t.Out, NoFlush: f.noFlush}
+	if c.Inputs, err = bindings("--input", f.inputs, d.InputNames()); err != nil {
+		return c, err
+	}
+	c.Outputs, err = bindings("--output", f.outputs, d.OutputNames())
+	return c, err
 }
 
-func runGraph(ctx context.Context, t *terminal.Terminal, d *graphd.Declaration, c graphd.RunConfig, stats bool) error {
-	if telemetry.IsTerminal(t.Err) && !telemetry.IsTerminal(t.Out) {
-		c.Progress = progress(t)
+// bindings reads NAME=PATH arguments; known are the names there are.
+func bindings(flag string, given, known []string) (map[string]string, error) {
+	m := make(map[string]string, len(given))
+	for _, text := range given {
+		name, path, ok := strings.Cut(text, "=")
+		var err error
+		switch _, twice := m[name]; {
+		case !ok || name == "" || path == "":
+			err = fmt.Errorf("%s %s: write NAME=PATH", flag, text)
+		case twice:
+			err = fmt.Errorf("%s %s: %s is given twice", flag, text, name)
+		case !slices.Contains(known, name):
+			err = fmt.Errorf("%s %s: the graph has no %s %q; it has %s", flag, text, strings.TrimPrefix(flag, "--"),
+				name, strings.Join(known, ", "))
+			if near := terminal.Nearest(name, known); near != "" {
+				err = fmt.Errorf("%w; did you mean %s?", err, near)
+			}
+		}
+		if err != nil {
+			return nil, terminal.Exit(terminal.ExitUsage, err)
+		}
+		m[name] = path
 	}
-	if t.Getenv("GOGC") == "" {
-		// A bounded run makes much garbage and keeps little: collecting an eighth as often
-		// saves a quarter of its processor time for some 25 MB.
-		defer debug.SetGCPercent(debug.SetGCPercent(800))
-	}
-	began, cpu := time.Now(), cpuTime()
-	s, err := runToEnd(ctx, d, c)
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return terminal.Exit(terminal.ExitInterrupted, errors.New("interrupted"))
-	}
-	if err != nil {
-		return local(err)
-	}
-	if s.DeadLetters > 0 || s.Failed > 0 {
-		t.Say("graphd: %s, %s",
-			terminal.Plural(s.DeadLetters, "dead letter"), terminal.Plural(s.Failed, "failed epoch"))
-	}
-	for text := range strings.Lines(s.Late) {
-		t.Say("graphd: %s", strings.TrimSuffix(text, "\n"))
-	}
-	if !stats {
-		return nil
-	}
-	line, err := json.Marshal(runStats{
-		Events: s.Events, Epochs: s.Epochs, Outputs: s.Outputs, DeadLetters: s.DeadLetters,
-		LateDropped: s.LateDropped,
-		Seconds:     time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(),
-	})
-	if err != nil {
-		return err
-	}
-	t.Say("%s", line)
-	return nil
+	return m, nil
 }
 
 // interruptGrace is how long an interrupted run has to write out what it came to.
@@ -130,18 +137,15 @@ func runToEnd(ctx context.Context, d *graphd.Declaration, c graphd.RunConfig) (s
 	}
 }
 
-// progress tells a person who waits how far the run is, about once a second.
-func progress(t *terminal.Terminal) func(events int64) {
-	began := time.Now()
-	told := began
-	return func(events int64) {
-		now := time.Now()
-		if now.Sub(told) < time.Second {
-			return
-		}
-		told = now
-		t.Say("%s, %.0f a second", terminal.Plural(events, "event"), float64(events)/now.Sub(began).Seconds())
+// collectRarely has the garbage of a bounded run, which makes much and keeps little, collected
+// an eighth as often: it saves a quarter of its processor time for some 25 MB. The caller calls
+// what it returns.
+func collectRarely(t *terminal.Terminal) (back func()) {
+	if t.Getenv("GOGC") != "" {
+		return func() {}
 	}
+	was := debug.SetGCPercent(800)
+	return func() { debug.SetGCPercent(was) }
 }
 
 // cpuTime is what the process has used of the processors so far.
@@ -153,18 +157,15 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// bindings reads NAME=PATH arguments.
-func bindings(flag string, given []string) (map[string]string, error) {
-	m := make(map[string]string, len(given))
-	for _, text := range given {
-		name, path, ok := strings.Cut(text, "=")
-		if !ok || name == "" || path == "" {
-			return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf("%s %s: write NAME=PATH", flag, text))
-		}
-		if _, twice := m[name]; twice {
-			return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf("%s %s: %s is given twice", flag, text, name))
-		}
-		m[name] = path
+// ended gives the error of a run its exit code.
+func ended(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return terminal.Exit(terminal.ExitInterrupted, errors.New("interrupted"))
+	case errors.Is(err, graphd.ErrNoInput):
+		return terminal.Exit(terminal.ExitUsage, err)
 	}
-	return m, nil
+	return local(err)
 }

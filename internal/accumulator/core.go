@@ -297,7 +297,8 @@ func (c *Core) Drain(h *Handoff) bool {
 	if !c.ephemeral {
 		h.Mark.State = c.fold.State()
 	}
-	c.shared, c.changed = true, false
+	// What nobody restores is read before the next event comes, and need not be copied for it.
+	c.shared, c.changed = !c.ephemeral, false
 	return true
 }
 

@@ -6,7 +6,8 @@
 // is declared the clock starts at [Start] and moves [Step] per event, one event from each
 // input in turn. The clock never goes back: an event whose time lies behind it happens now.
 // There is no warming and no conflation by backpressure, so the same input gives the same
-// bytes. At the end of all inputs open batches are handed over and pending timers fire.
+// bytes. At the end of all inputs open batches are handed over, windows close and pending timers
+// fire, unless the run is told to leave them as they are.
 package job
 
 import (
@@ -45,6 +46,11 @@ type Config struct {
 	Sinks []sink.Sink
 	// Progress, when given, is called now and then with the events read so far.
 	Progress func(events int64)
+	// DeadLetter, when given, is told of every dead letter, in order; an error ends the run.
+	DeadLetter func(Letter) error
+	// NoFlush leaves at the end what is not complete: open windows and batches, and what waits
+	// for a timer. The books count it as queued.
+	NoFlush bool
 }
 
 // Stats is what a run came to.
@@ -58,13 +64,15 @@ type Stats struct {
 	// tells of each such window, in a line of its own, the event that made them late.
 	LateDropped int64  `json:"late_dropped,omitempty"`
 	Late        string `json:"late,omitempty"`
+	// Inputs are the books of every input, in declaration order.
+	Inputs []Input `json:"inputs"`
 }
 
 // InputMissing says that a source that pulls has no input to stand in for it.
 type InputMissing struct{ Accumulator, Source string }
 
 func (e *InputMissing) Error() string {
-	return fmt.Sprintf("input_missing: accumulator %s reads from its %s source; give it a file with --input %s=PATH",
+	return fmt.Sprintf("accumulator %s reads from its %s source; give it a file with --input %s=PATH",
 		e.Accumulator, e.Source, e.Accumulator)
 }
 
@@ -117,10 +125,7 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 	r.g.Release, r.g.Interrupt = r.release, ctx.Err
 	err := r.run()
 	if err == nil {
-		err = r.g.Close()
-	}
-	if err == nil {
-		err = r.flush()
+		err = r.end()
 	}
 	err = errors.Join(err, r.closeSinks())
 	r.count()
@@ -154,8 +159,25 @@ func (r *runner) run() error {
 		if err := r.g.Step(); err != nil {
 			return err
 		}
-		r.g.DropLetters() // they are counted, and a file of nothing but poison must not fill the memory
+		if err := r.tellLetters(); err != nil {
+			return err
+		}
 	}
+}
+
+// end ends all inputs, and delivers what is left.
+func (r *runner) end() error {
+	last := r.g.Close
+	if r.cfg.NoFlush {
+		last = r.g.Quiesce
+	}
+	if err := last(); err != nil {
+		return err
+	}
+	if err := r.tellLetters(); err != nil {
+		return err
+	}
+	return r.flush()
 }
 
 // begin sets the clock to the first event's time, so that no timer is due before it.
@@ -245,8 +267,8 @@ func (r *runner) read(i int) error {
 			return fmt.Errorf("input %s: %w", r.cfg.Unit.Spec.Accumulators[i].Name, err)
 		}
 	}
-	// Nothing is resumed after a bounded run, so nobody reads where events came from.
-	h.ev.Pos, h.valid = boundary.Position{}, true
+	// Nothing is resumed after a bounded run: where an event came from is for people.
+	h.ev.Pos, h.valid = boundary.Position{Offset: r.line(i)}, true
 	if !r.timed || h.bad != nil {
 		return nil // a bad event has no time: it happens now
 	}
@@ -341,10 +363,17 @@ func (r *runner) count() {
 		r.stats.Failed += n[0]
 	}
 	for i := range v.Inputs {
-		r.stats.DeadLetters += v.Inputs[i].Books.DeadLettered
-		if l, ok := r.g.LateDrops(i); ok {
-			r.stats.LateDropped += l.Events
-			r.stats.Late += tellLate(r.cfg.Unit.Spec.Accumulators[i].Name, &l) + "\n"
+		b, name := &v.Inputs[i].Books, r.cfg.Unit.Spec.Accumulators[i].Name
+		in := Input{
+			Name: name, Received: b.Received, Filtered: b.Filtered, Conflated: b.Conflated, Rejected: b.Rejected,
+			DeadLettered: b.DeadLettered, Consumed: b.Consumed, Queued: b.Queued,
 		}
+		r.stats.DeadLetters += b.DeadLettered
+		if l, ok := r.g.LateDrops(i); ok {
+			in.Filtered, in.Late = b.Filtered-l.Events, l.Events
+			r.stats.LateDropped += l.Events
+			r.stats.Late += tellLate(name, &l) + "\n"
+		}
+		r.stats.Inputs = append(r.stats.Inputs, in)
 	}
 }

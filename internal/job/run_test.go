@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/job"
 	"github.com/graphd/graphd/internal/sink"
@@ -57,7 +58,9 @@ func TestTurns(t *testing.T) {
 	if s := strings.Join(got, " "); s != want {
 		t.Errorf("got %s, want %s", s, want)
 	}
-	if w := (job.Stats{Events: 7, Epochs: 6, Outputs: 6, DeadLetters: 1}); stats != w {
-		t.Errorf("got %+v, want %+v", stats, w)
+	if d := cmp.Diff(job.Stats{Events: 7, Epochs: 6, Outputs: 6, DeadLetters: 1, Inputs: []job.Input{
+		{Name: "a", Received: 4, Consumed: 4}, {Name: "b", Received: 3, DeadLettered: 1, Consumed: 2},
+	}}, stats); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

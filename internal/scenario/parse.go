@@ -24,6 +24,9 @@ type Case struct {
 	Name  string
 	Line  int
 	Steps []Step
+	// Lax lets the case pass that has lost something which no step expects: a dead letter, a
+	// failed epoch or a late event.
+	Lax bool
 }
 
 // Step is one thing done or expected. Exactly one of its parts is set.
@@ -56,10 +59,10 @@ type Command struct {
 // Expect is what should have come out: of each output named, the values since it was last
 // looked at; and how the graph is.
 type Expect struct {
-	Outputs     []ExpectOutput
-	Health      string
-	Epochs      int64 // -1: not looked at
-	DeadLetters int64 // -1: not looked at
+	Outputs []ExpectOutput
+	Health  string
+	// The counts are -1 when they are not looked at.
+	Epochs, FailedEpochs, DeadLetters, Late int64
 }
 
 // ExpectOutput is the values expected of one output, in order.
@@ -98,14 +101,19 @@ func Parse(data []byte, file string) (*Document, error) {
 	if len(root.Content) != 1 {
 		return nil, &Mistake{file, 1, "the document is empty; it needs graph and cases"}
 	}
+	lax := false
 	p.fields(root.Content[0], map[string]func(*yaml.Node){
-		"graph": func(n *yaml.Node) { d.Graph = n.Value },
+		"graph":  func(n *yaml.Node) { d.Graph = n.Value },
+		"strict": func(n *yaml.Node) { lax = p.lax(n) },
 		"cases": func(n *yaml.Node) {
 			for _, c := range p.list(n) {
 				d.Cases = append(d.Cases, p.testCase(c))
 			}
 		},
 	})
+	for i := range d.Cases {
+		d.Cases[i].Lax = d.Cases[i].Lax || lax
+	}
 	if len(d.Cases) == 0 && len(p.mistakes) == 0 {
 		p.bad(root.Content[0], "there are no cases: a test that tests nothing cannot fail")
 	}
@@ -139,7 +147,8 @@ func (p *parser) list(n *yaml.Node) []*yaml.Node {
 func (p *parser) testCase(n *yaml.Node) Case {
 	c := Case{Line: n.Line}
 	p.fields(n, map[string]func(*yaml.Node){
-		"name": func(v *yaml.Node) { c.Name = v.Value },
+		"name":   func(v *yaml.Node) { c.Name = v.Value },
+		"strict": func(v *yaml.Node) { c.Lax = p.lax(v) },
 		"steps": func(v *yaml.Node) {
 			for _, s := range p.list(v) {
 				c.Steps = append(c.Steps, p.step(s))
@@ -150,6 +159,15 @@ func (p *parser) testCase(n *yaml.Node) Case {
 		p.bad(n, "the case has no name")
 	}
 	return c
+}
+
+// lax reads the field strict.
+func (p *parser) lax(n *yaml.Node) bool {
+	var strict bool
+	if n.Decode(&strict) != nil {
+		p.bad(n, "strict is true or false, not %q", n.Value)
+	}
+	return !strict
 }
 
 func (p *parser) step(n *yaml.Node) Step {
@@ -240,9 +258,9 @@ func (p *parser) command(n *yaml.Node) *Command {
 }
 
 func (p *parser) expect(n *yaml.Node) *Expect {
-	e := &Expect{Epochs: -1, DeadLetters: -1}
+	e := &Expect{Epochs: -1, FailedEpochs: -1, DeadLetters: -1, Late: -1}
 	if n.Kind != yaml.MappingNode {
-		p.bad(n, "expect names outputs, health, epochs or dead_letters")
+		p.bad(n, "expect names outputs, health, epochs, failed_epochs, dead_letters or late")
 		return e
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -258,8 +276,12 @@ func (p *parser) expect(n *yaml.Node) *Expect {
 			e.Health = v.Value
 		case key == "epochs":
 			p.count(v, &e.Epochs)
+		case key == "failed_epochs":
+			p.count(v, &e.FailedEpochs)
 		case key == "dead_letters":
 			p.count(v, &e.DeadLetters)
+		case key == "late":
+			p.count(v, &e.Late)
 		default:
 			p.bad(v, "an output is expected as a list of values: %s: [VALUE, …]", key)
 		}

@@ -44,6 +44,9 @@ func Run(ctx context.Context, u *compile.Unit, d *Document) ([]Outcome, error) {
 				return nil, ctx.Err()
 			}
 		}
+		if !c.Lax {
+			p.lost(c.Line)
+		}
 		outcomes = append(outcomes, Outcome{c.Name, c.Line, p.failures})
 	}
 	return outcomes, nil
@@ -56,6 +59,8 @@ type player struct {
 	g        *virtual.Graph
 	seen     [][]boundary.Value // per output, since it was last looked at
 	failures []string
+	// told is what steps have expected of losses last.
+	told losses
 }
 
 func (p *player) fail(line int, format string, args ...any) {
@@ -168,9 +173,10 @@ func (p *player) expect(line int, e *Expect) {
 	if e.Epochs >= 0 && e.Epochs != v.Epoch {
 		p.fail(line, "there were %d epochs, expected %d", v.Epoch, e.Epochs)
 	}
-	if n := int64(len(p.g.Letters())); e.DeadLetters >= 0 && e.DeadLetters != n {
-		p.fail(line, "there are %d dead letters, expected %d", n, e.DeadLetters)
-	}
+	is := p.losses()
+	p.expectLoss(line, "dead letters", is.letters, e.DeadLetters, &p.told.letters)
+	p.expectLoss(line, "failed epochs", is.failed, e.FailedEpochs, &p.told.failed)
+	p.expectLoss(line, "late events", is.late, e.Late, &p.told.late)
 }
 
 func (p *player) expectOutput(line int, want *ExpectOutput) {

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,8 @@ type Reader struct {
 	stream  string   // of the positions
 	chunk   []byte
 	scratch []byte
+	line    int64 // of the last record
+	below   int64 // the lines of that record
 }
 
 // NewReader reads events from src, whose first byte has offset 0.
@@ -80,6 +83,7 @@ func (r *Reader) next(ev *boundary.Event, final bool) error {
 			}
 			return err
 		}
+		r.count(fr)
 		if r.columns != nil && r.columns.heads == nil {
 			if err := r.columns.header(fr); err != nil {
 				return err
@@ -90,6 +94,16 @@ func (r *Reader) next(ev *boundary.Event, final bool) error {
 			continue
 		}
 		return r.event(ev, fr)
+	}
+}
+
+// count keeps the line. Only records of CSV have line feeds within; one that is too large is
+// taken for a line.
+func (r *Reader) count(fr frame) {
+	r.line += max(r.below, 1)
+	r.below = 1
+	if fr.quotes {
+		r.below += int64(bytes.Count(fr.data, []byte{'\n'}))
 	}
 }
 
@@ -157,3 +171,6 @@ func (r *Reader) skipHeader() error {
 	}
 	return nil
 }
+
+// Line is the line on which the event that Next gave last begins, from 1.
+func (r *Reader) Line() int64 { return r.line }

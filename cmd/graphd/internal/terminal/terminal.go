@@ -27,11 +27,16 @@ type Terminal struct {
 	// Format is one of the formats; NoColor is --no-color.
 	Format  string
 	NoColor bool
+	// IsScreen says whether somebody looks at what is written.
+	IsScreen func(io.Writer) bool
+
+	bar *Bar // nil when none was made
 }
 
 // New makes a terminal of the streams of a process.
 func New(in io.Reader, out, errs io.Writer, getenv func(string) string) *Terminal {
-	return &Terminal{In: in, Out: out, Err: errs, Getenv: getenv, Now: time.Now, Format: FormatTable}
+	return &Terminal{In: in, Out: out, Err: errs, Getenv: getenv, Now: time.Now, Format: FormatTable,
+		IsScreen: telemetry.IsTerminal}
 }
 
 // CheckFormat refuses an unknown Format, before anything is done.
@@ -45,11 +50,14 @@ func (t *Terminal) CheckFormat() error {
 
 // Color reports whether standard output is for a person who likes colours.
 func (t *Terminal) Color() bool {
-	return !t.NoColor && t.Getenv("NO_COLOR") == "" && t.Getenv("TERM") != "dumb" && telemetry.IsTerminal(t.Out)
+	return !t.NoColor && t.Getenv("NO_COLOR") == "" && t.Getenv("TERM") != "dumb" && t.IsScreen(t.Out)
 }
 
 // Say prints a line of talk.
 func (t *Terminal) Say(format string, args ...any) {
+	if t.bar != nil {
+		t.bar.Clear()
+	}
 	// Nobody can be told that standard error does not work.
 	_, _ = fmt.Fprintln(t.Err, Clean(fmt.Sprintf(format, args...)))
 }
@@ -75,6 +83,14 @@ func (t *Terminal) Line(format string, args ...any) error {
 
 // Table prints a table.
 func (t *Terminal) Table(table *Table) error { return table.write(t.Out, t.Color()) }
+
+// TalkTable prints a table as talk.
+func (t *Terminal) TalkTable(table *Table) {
+	if t.bar != nil {
+		t.bar.Clear()
+	}
+	_ = table.write(t.Err, false) // as with Say
+}
 
 // Section prints a table that has rows, after an empty line.
 func (t *Terminal) Section(table *Table) error {
