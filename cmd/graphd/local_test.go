@@ -150,7 +150,7 @@ func TestRunOnATerminal(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	term := terminal.New(strings.NewReader(""), &out, &errs, func(string) string { return "" })
-	term.IsScreen = func(w io.Writer) bool { return w == &errs }
+	term.Screen = func(w io.Writer) bool { return w == &errs }
 	clock := now
 	term.Now = func() time.Time { clock = clock.Add(600 * time.Millisecond); return clock }
 	args := []string{"run", "testdata/edge.yaml", "--input", "orderbook=" + path}

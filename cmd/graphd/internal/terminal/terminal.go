@@ -27,16 +27,15 @@ type Terminal struct {
 	// Format is one of the formats; NoColor is --no-color.
 	Format  string
 	NoColor bool
-	// IsScreen says whether somebody looks at what is written.
-	IsScreen func(io.Writer) bool
+	// Screen says whether somebody looks at what is written; nil asks the system.
+	Screen func(io.Writer) bool
 
 	bar *Bar // nil when none was made
 }
 
 // New makes a terminal of the streams of a process.
 func New(in io.Reader, out, errs io.Writer, getenv func(string) string) *Terminal {
-	return &Terminal{In: in, Out: out, Err: errs, Getenv: getenv, Now: time.Now, Format: FormatTable,
-		IsScreen: telemetry.IsTerminal}
+	return &Terminal{In: in, Out: out, Err: errs, Getenv: getenv, Now: time.Now, Format: FormatTable}
 }
 
 // CheckFormat refuses an unknown Format, before anything is done.
@@ -51,6 +50,14 @@ func (t *Terminal) CheckFormat() error {
 // Color reports whether standard output is for a person who likes colours.
 func (t *Terminal) Color() bool {
 	return !t.NoColor && t.Getenv("NO_COLOR") == "" && t.Getenv("TERM") != "dumb" && t.IsScreen(t.Out)
+}
+
+// IsScreen reports whether somebody looks at what is written to w.
+func (t *Terminal) IsScreen(w io.Writer) bool {
+	if t.Screen != nil {
+		return t.Screen(w)
+	}
+	return telemetry.IsTerminal(w)
 }
 
 // Say prints a line of talk.
