@@ -49,6 +49,9 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 		p.key.fields = append(p.key.fields, n.Name)
 	}
 	for _, e := range reactor {
+		if e.IsZero() {
+			continue // it could not be read, which has been said
+		}
 		x, err := expression.Compile(e.Text, expression.Scope{Names: names})
 		if err != nil {
 			d := fold.Diagnose(e, err)

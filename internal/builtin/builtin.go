@@ -8,6 +8,7 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/batch"
@@ -129,8 +130,10 @@ func (k *Kinds) nodes() []Node {
 	return append([]Node{
 		expr.Kind(),
 		route.Kind(),
-		kind.LaterNode("wasm", "A function of a WebAssembly module."),
-		kind.LaterNode("http", "A call of a URL."),
+		kind.LaterNode("wasm", "A function of a WebAssembly module.",
+			"write it as an expr, or as a Go function of a program that embeds graphd, for a node go"),
+		kind.LaterNode("http", "A call of a URL.",
+			"what is looked up can come in as an input with the source poll, and the sink http sends results out"),
 		gofunc.Kind(k.Functions),
 	}, k.MoreNodes...)
 }
@@ -247,6 +250,10 @@ func (k *Kinds) Parse(document []byte, name string) (*compile.Unit, spec.Diagnos
 	}
 	diags = append(diags, ReadSchemas(g)...)
 	u, more := k.Compile(g)
+	if len(diags) > 0 {
+		// That a part has nothing in it follows from what could not be read, which has been said.
+		more = slices.DeleteFunc(more, func(d spec.Diagnostic) bool { return d.Code == spec.CodeMissingField })
+	}
 	if diags = compile.Merge(diags, more); len(diags) > 0 {
 		return nil, diags
 	}

@@ -56,22 +56,23 @@ func CompileAggregate(text string, inner, outer Scope, folds map[string]Fold) (a
 	for name := range folds {
 		config.Functions[name] = &builtin.Function{Name: name}
 	}
-	tree, failure := parse(text, config)
+	src := bracketObjects(text)
+	tree, failure := parse(src.text, config)
 	if failure != nil {
-		return nil, failure
+		return nil, src.moveBack(failure)
 	}
 	taken := &foldFinder{}
 	if ast.Walk(&tree.Node, taken); taken.found != "" {
 		return nil, &Error{Code: CodeNotAllowed, Text: taken.found + ": names do not begin with $"}
 	}
-	c := &foldCompiler{text: text, tree: tree, inner: inner, folds: folds}
+	c := &foldCompiler{src: &src, tree: tree, inner: inner, folds: folds}
 	ast.Walk(&tree.Node, c)
 	if c.err != nil {
 		return nil, c.err
 	}
 	scope := outer
 	scope.Names = slices.Concat(c.names, outer.Names)
-	result, failure := compileTree(text, text, tree, scope)
+	result, failure := compileTree(&src, text, tree, scope)
 	if failure != nil {
 		return nil, failure
 	}
@@ -80,7 +81,7 @@ func CompileAggregate(text string, inner, outer Scope, folds map[string]Fold) (a
 
 // foldCompiler takes the calls of folds out of a tree and puts names in their place.
 type foldCompiler struct {
-	text  string
+	src   *bracketed
 	tree  *parser.Tree
 	inner Scope
 	folds map[string]Fold
@@ -118,7 +119,7 @@ func (c *foldCompiler) call(n *ast.CallNode, name string, fold Fold) int {
 	if i := slices.IndexFunc(c.calls, func(o FoldCall) bool { return o.text == text }); i >= 0 {
 		return i
 	}
-	offset := rules.ByteOffset(c.text, n.Location().From)
+	offset := c.src.original(rules.ByteOffset(c.src.text, n.Location().From))
 	if fold.Later {
 		c.err = &Error{
 			Offset: offset, Code: CodeNotYetSupported, Text: name + " is not supported by this version yet; remove it",
@@ -139,7 +140,7 @@ func (c *foldCompiler) call(n *ast.CallNode, name string, fold Fold) int {
 			return 0
 		}
 		arg := &parser.Tree{Node: n.Arguments[i], Source: c.tree.Source}
-		p, err := compileTree(c.text, n.Arguments[i].String(), arg, c.inner)
+		p, err := compileTree(c.src, n.Arguments[i].String(), arg, c.inner)
 		if err != nil {
 			c.err = err
 			return 0

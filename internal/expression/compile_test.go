@@ -101,6 +101,11 @@ var compileErrors = []struct {
 	{`1 in orderbook`, CodeTypeMismatch, "in", ""},
 	{`orderbook.symbol matches "("`, CodeInvalidArgument, `"("`, ""},
 	{`orderbook.size.Hour()`, CodeTypeMismatch, "Hour", ""},
+	{`map(trades, {"ä": .price, "b": bok})`, CodeUnknownName, "bok", "took"},
+	{`map(trades, {"a": .price}) + bok`, CodeUnknownName, "bok", "took"},
+	{`map(trades, {a: .price, b: .qty +})`, CodeSyntax, "}", ""},
+	{`map(trades, {a: threshold, a: 2})`, CodeDuplicateField, "a: 2", ""},
+	{`map(trades, {a: took + 1})`, CodeTypeMismatch, "+", ""},
 	// what is not allowed
 	{`now() > 1`, CodeNotAllowed, "", ""},
 	{`::now()`, CodeNotAllowed, "now", ""},

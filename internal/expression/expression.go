@@ -75,25 +75,27 @@ func compile(text string, s Scope) (p *Program, err *Error) {
 			p, err = nil, &Error{Code: CodeSyntax, Text: "the expression cannot be compiled; write it in a simpler way"}
 		}
 	}()
-	tree, err := parse(text, newConfig(s))
+	src := bracketObjects(text)
+	tree, err := parse(src.text, newConfig(s))
 	if err != nil {
-		return nil, err
+		return nil, src.moveBack(err)
 	}
-	return compileTree(text, text, tree, s)
+	return compileTree(&src, text, tree, s)
 }
 
-// compileTree checks and compiles a tree, or a part of one, that was read from all;
-// text is what the tree stands for.
-func compileTree(all, text string, tree *parser.Tree, s Scope) (*Program, *Error) {
+// compileTree checks and compiles a tree, or a part of one, that was read from src; text is what
+// the tree stands for.
+func compileTree(src *bracketed, text string, tree *parser.Tree, s Scope) (*Program, *Error) {
+	all := src.text
 	v := newValidator(all, s)
 	if err := v.validate(tree.Node); err != nil {
-		return nil, err
+		return nil, src.moveBack(err)
 	}
 	if err := check(all, tree, newConfig(s)); err != nil {
-		return nil, err
+		return nil, src.moveBack(err)
 	}
 	code, failure := eval.Compile(eval.Source{
-		Text: all, Tree: tree.Node, Names: v.names, Width: len(s.Names),
+		Text: all, Original: src.original, Tree: tree.Node, Names: v.names, Width: len(s.Names),
 		Functions: library.Table(), Optional: v.optional, Shares: v.shares,
 	})
 	if failure != nil {

@@ -35,7 +35,7 @@ type absentRoot struct{}
 
 func newOracle(text string, s Scope) (*oracle, error) {
 	config := newConfig(s)
-	tree, err := parse(text, config)
+	tree, err := parse(bracketObjects(text).text, config)
 	if err != nil {
 		return nil, err
 	}

@@ -370,7 +370,8 @@ func (g *generator) list(depth int) string {
 		case 1:
 			return fmt.Sprintf("filter(%s, %s)", g.list(depth-1), g.innerTruth(depth-1))
 		case 2:
-			return fmt.Sprintf("map(%s, %s)", g.list(depth-1), g.inner(depth-1))
+			body := g.pick("%s", "{a: %s}", `{"b": %s, (string(#)): 1}`)
+			return fmt.Sprintf("map(%s, "+body+")", g.list(depth-1), g.inner(depth-1))
 		case 3:
 			return fmt.Sprintf("sortBy(%s, %s, %s)", g.list(depth-1), g.inner(depth-1), g.pick(`"asc"`, `"desc"`))
 		case 4:

@@ -154,6 +154,11 @@ var semantics = []struct{ text, want string }{
 	// absence (M15)
 	{`gone`, `!absent`}, {`gone.x`, `!absent`}, {`gone + 1`, `!absent`}, {`1 + gone`, `!absent`},
 	{`[1, gone]`, `!absent`}, {`{a: gone}`, `!absent`},
+	{`map(items, {"a": .p})`, `[{"a":1.5},{"a":2},{"a":0.5}]`}, {`map(list, {a: #, "b": # + 1})[1].b`, `3`},
+	{`map(list, {})`, `[{},{},{}]`}, {`map(words, {(#): #index})[2].c`, `2`}, {`map(list, { # + 1 })`, `[2,3,4]`},
+	{`words | map({w: #}) | len()`, `3`}, {`map(items, {let q = .q; {"q": q}})[1].q`, `4`},
+	{`map(list, {a: map(list, {b: #})})[0].a[2].b`, `3`}, {`first(map(list, {"ä{": #}))`, `{"ä{":1}`},
+	{`filter(map(list, {x: #}), {.x > 1}) | len()`, `2`}, {`map(list, {a: #}`, `!expression_syntax`},
 	{`gone == nil`, `true`}, {`gone != nil`, `false`}, {`nil == gone`, `true`}, {`nil != i`, `true`},
 	{`gone.x.y == nil`, `true`}, {`gone[0].x != nil`, `false`}, {`gone?.x == nil`, `true`},
 	{`(gone ?? gone) == nil`, `true`},

@@ -71,9 +71,9 @@ func NewNode[C spec.NodeConfig](
 	}
 }
 
-// LaterNode is a kind of node that is known and not built yet.
-func LaterNode(name, about string) Node {
-	return Node{Kind: decode.LaterKind[spec.NodeConfig](name, about)}
+// LaterNode is a kind of node that is known and not built yet. instead says what there is instead.
+func LaterNode(name, about, instead string) Node {
+	return Node{Kind: decode.LaterKind[spec.NodeConfig](name, about, instead)}
 }
 
 // Check says what is wrong with a configuration where it stands.

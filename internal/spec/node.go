@@ -188,7 +188,7 @@ func checkNodeInputs(d *decoder, n *Node, at value, got decode.Given) {
 	case listed && v.IsList() && v.IsEmpty():
 		d.Report(v.Whole(), decode.CodeEmptyValue, "",
 			"the node %s has no inputs, so it would never run; name at least one", decode.Quote(n.Name))
-	case given && n.Kind != "" && !listed:
+	case given && n.Config != nil && !listed:
 		d.Report(v.Name(), decode.CodeConflict, "",
 			"what a node of kind %s reads is in its expressions; remove inputs", n.Kind)
 	}

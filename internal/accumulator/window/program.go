@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,7 +54,8 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	outer := expression.Scope{Names: []expression.Name{shaped.Names[fold.NameVars]}}
 	env := &expression.Env{Values: []boundary.Value{fold.NameVars: at.Vars}}
 	for _, f := range c.Aggregate {
-		r, err := w.calls.Compile(f.Expr.Text, shaped, outer, env, fold.NameVars)
+		text := cmp.Or(f.Expr.Text, "nil") // an empty one could not be read, which has been said
+		r, err := w.calls.Compile(text, shaped, outer, env, fold.NameVars)
 		if err != nil {
 			ds = append(ds, fold.Diagnose(f.Expr, err))
 			continue

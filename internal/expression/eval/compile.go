@@ -16,6 +16,7 @@ import (
 // compile, which also folds what is constant.
 type compiler struct {
 	text     string
+	original func(int) int
 	names    map[string]int    // scope names to their index
 	optional map[ast.Node]bool // method calls after ?.
 	shares   bool              // a value can be used more than once: let or a loop is there
@@ -50,7 +51,11 @@ type local struct {
 type frame struct{ item, index, acc int }
 
 func (c *compiler) site(n ast.Node) Site {
-	return Site(rules.ByteOffset(c.text, n.Location().From))
+	offset := rules.ByteOffset(c.text, n.Location().From)
+	if c.original != nil {
+		offset = c.original(offset)
+	}
+	return Site(offset)
 }
 
 func (c *compiler) takeSlots(n int) int {

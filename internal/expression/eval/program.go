@@ -12,7 +12,10 @@ import (
 // one of Names or a variable; every function is one of Functions or [Loops].
 type Source struct {
 	Text string
-	Tree ast.Node
+	// Original is the place in the text as it was written of one in Text, in bytes: what errors of
+	// an evaluation tell. nil: the same.
+	Original func(offset int) int
+	Tree     ast.Node
 	// Names maps the names in scope to their index in Env.Values, which has Width of them.
 	Names map[string]int
 	Width int
@@ -53,7 +56,10 @@ type Read struct {
 // Compile makes a program. The error is that of an expression that rests on
 // nothing and cannot be evaluated, such as 1/0.
 func Compile(s Source) (*Program, *Error) {
-	c := &compiler{text: s.Text, names: s.Names, optional: s.Optional, shares: s.Shares, functions: s.Functions}
+	c := &compiler{
+		text: s.Text, original: s.Original, names: s.Names, optional: s.Optional, shares: s.Shares,
+		functions: s.Functions,
+	}
 	code := c.compile(s.Tree)
 	if !c.outside && code.literal.IsAbsent() && !c.noFold {
 		if _, err := c.fold(code); err != nil && err.Code != rules.CodeLimitExceeded {

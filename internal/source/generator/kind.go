@@ -24,6 +24,9 @@ func Kind() kind.Source[accumulator.Source] {
 		return s, diags
 	}
 	check := func(c Declared, in kind.Input) spec.Diagnostics {
+		if c.Expr.IsZero() {
+			return nil // it could not be read, which has been said
+		}
 		_, diags := make(c, in)
 		return diags
 	}

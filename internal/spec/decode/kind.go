@@ -12,12 +12,13 @@ type Kind[C any] struct {
 	schema   Schema
 	defaults func() C
 	read     func(d *Decoder, v Value) C // nil: known, not built yet
+	instead  string                      // of one that is not built: what there is
 }
 
 // NewKind describes a kind: its name in declarations, what it adds to their JSON Schema, the
 // configuration of a declaration that says nothing, and how the rest is read over that.
 func NewKind[C any](name string, schema Schema, defaults func() C, read func(d *Decoder, v Value, into *C)) Kind[C] {
-	return Kind[C]{name, schema, defaults, func(d *Decoder, v Value) C {
+	return Kind[C]{name: name, schema: schema, defaults: defaults, read: func(d *Decoder, v Value) C {
 		c := defaults()
 		read(d, v, &c)
 		return c
@@ -25,9 +26,9 @@ func NewKind[C any](name string, schema Schema, defaults func() C, read func(d *
 }
 
 // LaterKind is a kind that is known and not built yet: declarations that name it are refused
-// with not_yet_supported (M47).
-func LaterKind[C any](name, about string) Kind[C] {
-	return Kind[C]{name: name, schema: Schema{about: about}}
+// with not_yet_supported (M47). instead says what there is instead.
+func LaterKind[C any](name, about, instead string) Kind[C] {
+	return Kind[C]{name: name, schema: Schema{about: about}, instead: instead}
 }
 
 // As is a kind whose configuration is known only by what it answers.
@@ -53,7 +54,7 @@ func (k Kind[C]) Default() C { return k.defaults() }
 
 // KindField is the kind as a field of a mapping that names it.
 func KindField[C, T any](k Kind[C], set func(into *T, name Value, c C)) Field[T] {
-	f := Field[T]{Name: k.name}
+	f := Field[T]{Name: k.name, Instead: k.instead}
 	if k.read != nil {
 		f.Read = func(d *Decoder, v Value, into *T) { set(into, v, k.read(d, v)) }
 	}

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -18,6 +19,8 @@ type Field[T any] struct {
 	// Read decodes the field. Nil: known, but not built yet (M47).
 	Read func(d *Decoder, v Value, into *T)
 	Need bool // it must be there
+	// Instead says what there is instead of a field that is not built; "" for nothing.
+	Instead string
 }
 
 // FieldSet is a field table without its type.
@@ -63,7 +66,8 @@ func Object[T any](d *Decoder, v Value, where string, fields []Field[T], into *T
 		got[f.Name] = p.Value
 		switch {
 		case f.Read == nil:
-			d.Report(p.Name(), CodeNotYetSupported, "", "%s is not supported by this version yet; remove it", f.Name)
+			d.Report(p.Name(), CodeNotYetSupported, "", "%s is not supported by this version yet; %s", f.Name,
+				cmp.Or(f.Instead, "remove it"))
 		case p.split:
 			d.reportSplit(p)
 		default:
