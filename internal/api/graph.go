@@ -135,12 +135,14 @@ type GraphSummary struct {
 	WaitingFor   []string `json:"waiting_for"` // inputs the next epoch waits for
 	// Clock is "event" or "arrival"; EngineTime is null before it has begun. HeldBackBy is, under the
 	// event clock, the input, and the stream of it, that the others wait for now.
-	Clock        string               `json:"clock,omitempty"`
-	EngineTime   *time.Time           `json:"engine_time"`
-	HeldBackBy   string               `json:"held_back_by,omitempty"`
-	Epoch        int64                `json:"epoch"`
-	Keys         *KeysSummary         `json:"keys"` // null in a graph without keys
-	LastFiredAt  *time.Time           `json:"last_fired_at"`
+	Clock       string       `json:"clock,omitempty"`
+	EngineTime  *time.Time   `json:"engine_time"`
+	HeldBackBy  string       `json:"held_back_by,omitempty"`
+	Epoch       int64        `json:"epoch"`
+	Keys        *KeysSummary `json:"keys"` // null in a graph without keys
+	LastFiredAt *time.Time   `json:"last_fired_at"`
+	// DueAt is when what waits for a timer may fire, by the graph's clock; null when nothing does.
+	DueAt        *time.Time           `json:"due_at"`
 	Durability   DurabilityStatus     `json:"durability"`
 	Guarantees   map[string]string    `json:"guarantees"`
 	Counters     Counters             `json:"counters"`

@@ -131,7 +131,7 @@ func (e *Engine) Step(ctx context.Context, g api.Ref, n int) (api.GraphSummary, 
 	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Step(ctx, n) })
 }
 
-// Drain waits until nothing is left to fire and the sinks are flushed, then checkpoints.
+// Drain waits until nothing is left to fire now and the sinks are flushed, then checkpoints.
 func (e *Engine) Drain(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Drain(ctx) })
 }

@@ -209,7 +209,8 @@ func (g *Graph) Checkpoint(ctx context.Context) (int64, error) {
 	return epoch, nil
 }
 
-// Drain waits until nothing is left to fire and the sinks are flushed, then checkpoints.
+// Drain waits until nothing is left to fire now and the sinks are flushed, then checkpoints. What
+// waits for a timer is not waited for.
 func (g *Graph) Drain(ctx context.Context) (api.GraphSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -219,8 +220,8 @@ func (g *Graph) Drain(ctx context.Context) (api.GraphSummary, error) {
 	}
 	switch err := r.Reactor.Rest(ctx); {
 	case errors.Is(err, context.DeadlineExceeded):
-		return api.GraphSummary{}, &api.Error{Status: http.StatusGatewayTimeout, Code: "drain_timeout",
-			Detail: "there was still work to do when the time was up; see depth and pending"}
+		sum := g.Summary(ctx)
+		return api.GraphSummary{}, told.NotDrained(&sum)
 	case err != nil:
 		return api.GraphSummary{}, told.Refusal(err)
 	}

@@ -313,7 +313,8 @@ func (r *Reactor) Refresh(ctx context.Context) (*View, error) {
 	})
 }
 
-// Rest waits until nothing is left to fire and the writers are through with everything.
+// Rest waits until nothing is left to fire now, whatever waits for a timer, and the writers are through
+// with everything.
 func (r *Reactor) Rest(ctx context.Context) error {
 	answers := make(chan answer[none], 1)
 	err := r.send(ctx, command{caller: ctx, run: func(time.Time) {

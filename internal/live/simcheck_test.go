@@ -203,7 +203,7 @@ func (w *world) heal() {
 	}
 	o := w.own
 	w.quiet()
-	if !o.core.Look().Paused && !o.core.Resting() {
+	if !o.core.Look().Paused && !o.core.Settled() {
 		w.wrong("restored work does not run")
 	}
 	o.r.commands <- command{caller: context.Background(), run: func(now time.Time) { o.core.Resume(now) }}
@@ -244,7 +244,7 @@ func (w *world) still() bool {
 			return false
 		}
 	}
-	return len(o.jobs) == 0 && o.core.Resting() && !o.core.Holding() && !o.core.Logged() && !o.r.unmarked() &&
+	return len(o.jobs) == 0 && o.core.Settled() && !o.core.Holding() && !o.core.Logged() && !o.r.unmarked() &&
 		!o.core.Changed()
 }
 

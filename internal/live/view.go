@@ -24,7 +24,7 @@ type View struct {
 	// At is when it was taken.
 	At         time.Time
 	Checkpoint CheckpointStatus
-	// Resting says that nothing was left to fire.
+	// Resting says that nothing was left to fire then.
 	Resting bool
 	// EngineTime is zero before it has begun; HeldBackBy is who the other inputs wait for, "" for nobody.
 	EngineTime time.Time

@@ -271,8 +271,13 @@ func TestM8TimersUnderPause(t *testing.T) {
 	r.c.Resume(r.now)
 	r.want(r.fire(), "out=1@1")
 	r.push("a", 2)
-	if r.c.Resting() {
-		t.Fatal("a graph rests although its debounce has yet to fire")
+	if r.c.Settled() || !r.c.Resting() || !r.c.Look().DueAt.Equal(r.now.Add(10*time.Second)) {
+		t.Fatal("nothing is left to fire now, and a debounce has yet to fire")
+	}
+	r.now = r.now.Add(10 * time.Second)
+	r.c.Tick(r.now)
+	if r.c.Resting() || !r.c.Look().DueAt.IsZero() {
+		t.Fatal("a debounce that is due has yet to fire")
 	}
 }
 

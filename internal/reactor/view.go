@@ -27,6 +27,7 @@ type View struct {
 	Epoch        int64
 	Frames       int64
 	LastFired    time.Time
+	DueAt        time.Time // when what waits for a timer may fire; zero when nothing does
 	Inputs       []InputView
 	Emitted      []int64 // per output
 	Filtered     []int64 // per output, values that were kept back
@@ -66,6 +67,9 @@ func (c *Core) Look() View {
 		Inputs: make([]InputView, len(c.accs)), Emitted: append([]int64(nil), c.emitted...),
 		Filtered: append([]int64(nil), c.filtered...),
 		Stats:    c.stats, DeadLetters: len(c.deadLetters),
+	}
+	if at, ok := c.FireDue(); ok && at.After(c.now) {
+		v.DueAt = at
 	}
 	v.Keys, v.Evicted = c.KeyCount()
 	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.holds.refused...)
@@ -172,11 +176,20 @@ func (c *Core) ResumePoint(i int) (m accumulator.Mark, state []byte) {
 // cadence is due.
 func (c *Core) Wants(now time.Time) bool {
 	tick, ok := c.tickDue()
-	return !c.Resting() || ok && c.mayFire() && tick <= nano(now)
+	return !c.Settled() || ok && c.mayFire() && tick <= nano(now)
 }
 
-// Resting reports whether nothing is left to fire: no cut can be taken by the criteria as
-// they stand. A paused graph rests.
-func (c *Core) Resting() bool {
+// Settled reports whether nothing is left to fire, now or when a timer has run out: no cut can
+// be taken by the criteria as they stand. A paused graph is settled.
+func (c *Core) Settled() bool {
 	return !c.mayFire() || c.cfg.Keys == nil && c.cell.waits || !c.wants()
+}
+
+// Resting reports whether nothing is left to fire now: what is called for waits for a timer.
+func (c *Core) Resting() bool {
+	if c.Settled() {
+		return true
+	}
+	at, ok := c.FireDue()
+	return ok && at.After(c.now)
 }

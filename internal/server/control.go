@@ -66,7 +66,7 @@ type Operator interface {
 type Commander interface {
 	// Checkpoint answers with the epoch covered once the commit is durable.
 	Checkpoint(ctx context.Context, g api.Ref) (int64, error)
-	// Drain runs what is queued until nothing is left to fire, flushes the sinks and takes a checkpoint.
+	// Drain fires until nothing is left to fire now, flushes the sinks and takes a checkpoint.
 	Drain(ctx context.Context, g api.Ref) (api.GraphSummary, error)
 	// Restart revives the graph, or one accumulator when accumulator is not "".
 	Restart(ctx context.Context, g api.Ref, accumulator, by string) (api.GraphSummary, error)

@@ -27,14 +27,25 @@ var coded = []string{
 // runtimeCodes are what nodes fail with and no declaration can have; the page names them in its last words.
 var runtimeCodes = []string{"panic", "epoch_timeout", "cancelled"}
 
+var codeRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|")
+
 // TestDocsDiagnostics holds docs/diagnostics.md against the sources: every code that a
-// declaration's mistake can have has a row, and every row is a code.
+// declaration's mistake can have has a row, and every row is a code; those of commands are
+// answers of the API.
 func TestDocsDiagnostics(t *testing.T) {
 	atRoot(t)
 	t.Parallel()
-	text := readPage(t, "docs/diagnostics.md").text
+	text, refusals, _ := strings.Cut(readPage(t, "docs/diagnostics.md").text, "\n## Commands\n")
+	refusals, more, _ := strings.Cut(refusals, "\n## ")
+	text += more
+	answers := readPage(t, "api/openapi.yaml").text
+	for _, m := range codeRow.FindAllStringSubmatch(refusals, -1) {
+		if !strings.Contains(answers, "\n        - "+m[1]+"\n") {
+			t.Errorf("the page has %s, which no command is refused with", m[1])
+		}
+	}
 	rows := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(text, -1) {
+	for _, m := range codeRow.FindAllStringSubmatch(text, -1) {
 		if rows[m[1]] {
 			t.Errorf("%s has two rows", m[1])
 		}

@@ -3,7 +3,9 @@ package told
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/live"
@@ -43,6 +45,28 @@ func NotDurable(err error) error {
 	}
 	return &api.Error{Status: http.StatusServiceUnavailable, Code: "not_durable",
 		Detail: "it is in effect, but the checkpoint could not be written, so a crash would undo it: " + err.Error()}
+}
+
+// NotDrained says what a drain has waited for in vain.
+func NotDrained(s *api.GraphSummary) error {
+	var held []string
+	for i := range s.Outputs {
+		switch o := &s.Outputs[i]; {
+		case o.Pending == 0:
+		case o.Stopped != nil:
+			held = append(held,
+				fmt.Sprintf("output %s is stopped by %s, and %d of its values wait", o.Name, o.Stopped.By, o.Pending))
+		case o.Error != "":
+			held = append(held, fmt.Sprintf("%d values of output %s wait: %s", o.Pending, o.Name, o.Error))
+		default:
+			held = append(held, fmt.Sprintf("%d values of output %s wait", o.Pending, o.Name))
+		}
+	}
+	if len(held) == 0 {
+		held = append(held, "the graph was still firing")
+	}
+	return &api.Error{Status: http.StatusGatewayTimeout, Code: "drain_timeout",
+		Detail: "the time was up: " + strings.Join(held, "; ")}
 }
 
 // BadCursor refuses a cursor that no list has given out.

@@ -50,7 +50,8 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		Instance: head.Instance, Incarnation: head.Incarnation, Health: string(v.Health),
 		HealthReason: api.ReasonOf(v.Code, v.Detail), Paused: v.Paused, PausedBy: v.PausedBy,
 		Degraded: List(v.Degraded), WaitingFor: List(v.WaitingFor),
-		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), Durability: durability(&v.Checkpoint, now),
+		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), DueAt: timePtr(v.DueAt),
+		Durability: durability(&v.Checkpoint, now),
 	}
 	sum.EngineTime, sum.HeldBackBy = timePtr(v.EngineTime), v.HeldBackBy
 	k.identify(&sum)

@@ -166,6 +166,9 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 	}
 	t.Row("instance", g.Instance+", incarnation "+terminal.Number(g.Incarnation))
 	t.Row("epoch", terminal.Number(g.Epoch)+", last fired "+a.Ago(g.LastFiredAt))
+	if g.DueAt != nil {
+		t.Row("next due", g.DueAt.Format(time.RFC3339Nano))
+	}
 	t.Row("durability", durability(&g.Durability))
 	c := &g.Counters
 	t.Row("events",

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
@@ -175,11 +176,24 @@ func (a *Verbs) stepCmd() *cobra.Command {
 }
 
 func (a *Verbs) drainCmd() *cobra.Command {
-	return a.command("drain GRAPH", "Fire until nothing is left to fire, flush the sinks, take a checkpoint",
-		cobra.ExactArgs(1),
-		func(ctx context.Context, c *client.Client, args []string) (api.GraphSummary, error) {
-			return c.Drain(ctx, args[0])
-		})
+	return a.client(verb{
+		use: "drain GRAPH", short: "Fire until nothing is left to fire now, flush the sinks, take a checkpoint",
+		long: `Fire until nothing is left to fire now, deliver what was put out, and take a
+checkpoint. What waits for a timer (rate_limit, debounce, every, max_wait) is not
+waited for; it is said when that is due. What is collected in batches and windows
+stays there.`,
+		check: cobra.ExactArgs(1),
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			g, err := c.Drain(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if g.DueAt != nil {
+				a.Say("graphd: what waits for a timer is due at %s", g.DueAt.Format(time.RFC3339Nano))
+			}
+			return a.printGraph(&g)
+		},
+	})
 }
 
 func (a *Verbs) restartCmd() *cobra.Command {
