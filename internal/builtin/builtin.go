@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/batch"
+	"github.com/graphd/graphd/internal/accumulator/folding"
 	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
@@ -122,6 +123,7 @@ func (k *Kinds) accumulators() []Accumulator {
 		batch.Kind(),
 		state.Kind(),
 		window.Kind(),
+		folding.Kind(),
 	}, k.MoreAccumulators...)
 }
 

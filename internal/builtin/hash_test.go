@@ -271,6 +271,15 @@ accumulators:
   kept:
     time: event.at
     window: { tumbling: 1m, late: update, retain: 1m, key: event.k, aggregate: { n: count() } }
+  own:
+    fold:
+      init: { n: vars.limit }
+      step: { n: state.n + 1 }
+      emit_when: state.n > 3
+      result: state.n
+      key: [event.k, event.l]
+      max_keys: 5
+      max_bytes: 5000
 reactor:
   when: { any: [plain, shaped, folded] }
   key: k
@@ -284,7 +293,7 @@ nodes:
   sum: { expr: plain.x + 1, event: true }
   pick: { route: { high: sum > 1, low: true } }
   after: { expr: sum, after: pick.high }
-  own: { go: { name: f }, inputs: [sum] }
+  called: { go: { name: f }, inputs: [sum] }
 outputs:
   out: { from: sum, sink: { http: { url: "http://h/" } }, delivery: outbox, retry: { base: 1s, max: 2s } }
 `

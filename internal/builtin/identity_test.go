@@ -44,6 +44,10 @@ func TestIdentityOfFolds(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{
 		"batch": {"Size"}, "state": {"Keep"},
+		"fold": {
+			"Init.Expr", "Init.Fields", "Init.Fields.Expr", "Init.Fields.Name", "Key",
+			"Step.Expr", "Step.Fields", "Step.Fields.Expr", "Step.Fields.Name",
+		},
 		"window": {"Aggregate", "Aggregate.Expr", "Aggregate.Name", "Every", "Key", "Size"},
 	}
 	kinds := new(builtin.Kinds).Declared().Accumulators

@@ -29,10 +29,11 @@ type foldPlan struct {
 	where                 bool
 	emit                  string // "", "mapping" or "whole"
 	byKey                 bool   // the reactor has keys, where the boundaries do
+	own                   ownFold
 	aggregates            []string
 	events                []foldEvent
 
-	lateSeen, lateLent int // filled by outputs
+	lateSeen, lateLent, evicted int // filled by outputs
 }
 
 // folds are the aggregates that a plan draws from, by the names of their fields.
@@ -52,7 +53,7 @@ func newFoldPlan(seed uint64) *foldPlan {
 	r := rand.New(rand.NewPCG(seed, 78))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	p := &foldPlan{
-		kind:     pick("window", "window", "window", "batch", "state", "passthrough"),
+		kind:     pick("window", "window", "window", "batch", "state", "fold", "fold", "passthrough"),
 		strategy: pick("sequential", "burst"),
 		size:     1 + r.IntN(5), step: 1 + r.IntN(12), lateness: r.IntN(10), retain: 1 + r.IntN(20),
 		late: pick("drop", "dead_letter", "update", "side", "side"), all: r.IntN(4) == 0, keyed: r.IntN(2) == 0,
@@ -82,6 +83,10 @@ func newFoldPlan(seed uint64) *foldPlan {
 		p.events = append(p.events, e)
 	}
 	p.byKey = r.IntN(2) == 0
+	p.own = ownFold{when: r.IntN(3) > 0, result: pick("", "mapping", "whole"), forgets: r.IntN(3) == 0}
+	if p.own.keys = r.IntN(4); !p.keyed {
+		p.own.keys = 0
+	}
 	return p
 }
 
@@ -89,7 +94,8 @@ func newFoldPlan(seed uint64) *foldPlan {
 // all the same, as long as each takes one.
 func (p *foldPlan) keys() bool {
 	return p.byKey && p.strategy == "sequential" &&
-		(p.kind == "passthrough" || p.kind == "window" && p.keyed && !p.all && !p.side())
+		(p.kind == "passthrough" || p.kind == "fold" && p.keyed ||
+			p.kind == "window" && p.keyed && !p.all && !p.side())
 }
 
 func (p *foldPlan) lines() string {
@@ -120,6 +126,8 @@ func (p *foldPlan) declaration() string {
 		write("    batch: { size: %d }\n", p.size)
 	case "state":
 		write("    state: { keep: %d }\n", p.size)
+	case "fold":
+		b.WriteString(p.ownFold())
 	case "window":
 		write("    window:\n      hopping: { size: %ds, every: %ds }\n", p.width, p.step)
 		write("      lateness: %ds\n", p.lateness)
@@ -144,7 +152,8 @@ func (p *foldPlan) declaration() string {
 	}
 	write("    strategy: %s\nreactor: { when: any%s }\n", p.strategy, map[bool]string{true: ", key: k"}[p.keys()])
 	write("nodes:\n  part: { event: true, expr: '%s' }\n", p.part())
-	outputs := "outputs:\n  whole: { from: w, sink: { stdout: {} } }\n  part: { from: part, sink: { stdout: {} } }\n"
+	outputs := "outputs:\n  whole: { from: w, emit_null: true, sink: { stdout: {} } }\n" +
+		"  part: { from: part, sink: { stdout: {} } }\n"
 	if p.side() {
 		write("  note: { event: true, expr: stragglers.note }\n")
 		outputs += "  late: { from: stragglers, sink: { stdout: {} } }\n  note: { from: note, sink: { stdout: {} } }\n"
@@ -169,6 +178,8 @@ func (p *foldPlan) part() string {
 		return "w.n"
 	case burst:
 		return "len(w)"
+	case p.kind == "fold":
+		return p.ownPart()
 	case p.kind == "window":
 		return "map(w.groups, .n)"
 	}
@@ -201,8 +212,7 @@ type instant struct {
 	late       []foldEvent
 }
 
-// outputs are the values that the outputs emit, by epoch from 1, and how many dead letters
-// there are.
+// outputs are the values that the outputs emit, by epoch from 1, and how many events are dead letters.
 func (p *foldPlan) outputs() (out []string, letters int) {
 	instants, letters := p.instants()
 	epoch := 0
@@ -246,6 +256,8 @@ func (p *foldPlan) instants() (all []instant, letters int) {
 	clock := math.MinInt / 2
 	w := &windows{p: p, open: map[int]*instance{}, greatest: math.MinInt / 2}
 	var buffer []foldEvent
+	own := &ownStates{p: p, states: map[string]*ownState{}}
+	p.evicted = 0
 	for _, e := range p.events {
 		if e.at > clock {
 			clock = e.at
@@ -267,6 +279,11 @@ func (p *foldPlan) instants() (all []instant, letters int) {
 			buffer = append(buffer, e)
 			buffer = buffer[max(0, len(buffer)-p.size):]
 			in.boundaries = append(in.boundaries, p.list(buffer))
+		case "fold":
+			h, emits, dead := own.add(e)
+			if letters += dead; emits {
+				in.boundaries = append(in.boundaries, h)
+			}
 		case "window":
 			hs, late := w.add(e)
 			in.boundaries = append(in.boundaries, hs...)

@@ -54,9 +54,11 @@ func TestFoldsEqualOracle(t *testing.T) {
 		}
 		seen[p.late] += p.lateSeen
 		seen["lent"] += p.lateLent
+		seen["evicted"] += p.evicted
 	})
 	t.Logf("%v", seen)
-	for what := range strings.FieldsSeq("window batch state passthrough drop dead_letter update side lent keys") {
+	const all = "window batch state fold passthrough drop dead_letter update side lent keys evicted"
+	for what := range strings.FieldsSeq(all) {
 		if seen[what] < 3 && !testing.Short() {
 			t.Errorf("only %d of %s: too few to show anything", seen[what], what)
 		}

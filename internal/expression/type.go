@@ -144,6 +144,9 @@ func (t Type) String() string {
 // every number: whether one is an int is up to the value.
 func (t Type) isNumber() bool { return t.kind == boundary.KindInt || t.kind == boundary.KindFloat }
 
+// Either is the type of values that are of one of two types.
+func Either(a, b Type) Type { return unify(a, b) }
+
 // unify is the type of a value that is either of two.
 func unify(a, b Type) Type {
 	switch {

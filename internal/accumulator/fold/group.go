@@ -2,6 +2,7 @@ package fold
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -32,6 +33,54 @@ func KeyType(parts []*expression.Program) expression.Type {
 		return parts[0].Type()
 	}
 	return expression.Of(boundary.KindList)
+}
+
+// KeyFields are the fields of a boundary that say which group it is of: the key, and under their own
+// names the parts of it that are plain fields of the event. Without a key there are none.
+type KeyFields struct {
+	Names []string
+	Types []expression.Type // along Names
+	parts int
+	plain []int // the parts that Names has behind "key", by their index
+}
+
+// NewKeyFields finds the fields of a key. A part whose name is taken stands in the key alone.
+func NewKeyFields(parts []*expression.Program, taken ...string) KeyFields {
+	k := KeyFields{parts: len(parts)}
+	if len(parts) == 0 {
+		return k
+	}
+	k.Names, k.Types = []string{"key"}, []expression.Type{KeyType(parts)}
+	for i, x := range parts {
+		reads := x.Reads()
+		if len(reads) != 1 || reads[0].Name != NameEvent || len(reads[0].Path) != 1 ||
+			x.Text() != "event."+reads[0].Path[0] {
+			continue
+		}
+		name := reads[0].Path[0]
+		if slices.Contains(taken, name) || slices.Contains(k.Names, name) {
+			continue
+		}
+		k.plain = append(k.plain, i)
+		k.Names, k.Types = append(k.Names, name), append(k.Types, x.Type())
+	}
+	return k
+}
+
+// Append appends the values of the fields, along Names.
+func (k *KeyFields) Append(slots []boundary.Value, key boundary.Value) []boundary.Value {
+	if k.parts == 0 {
+		return slots
+	}
+	slots = append(slots, key)
+	for _, part := range k.plain {
+		if k.parts == 1 {
+			slots = append(slots, key)
+		} else {
+			slots = append(slots, key.Index(part))
+		}
+	}
+	return slots
 }
 
 // CheckKey says what is wrong with a key, nil when nothing is.

@@ -24,7 +24,7 @@ func (w *Window) emit(p *instance, m mood, panes []*pane, out []boundary.Boundar
 	}
 	for _, g := range panes {
 		slots := make([]boundary.Value, 0, w.p.shape.Len())
-		slots = w.appendKey(slots, g.key)
+		slots = w.p.keyFields.Append(slots, g.key)
 		slots = append(slots, moment1970(p.start), moment1970(p.end))
 		slots, bad := w.appendResults(slots, g)
 		events := w.account(p, g, m)
@@ -50,7 +50,7 @@ func (w *Window) emitAll(p *instance, m mood, panes []*pane, out []boundary.Boun
 	b := boundary.Boundary{}
 	latest := int64(noTime)
 	for _, g := range panes {
-		slots := w.appendKey(make([]boundary.Value, 0, w.p.row.Len()), g.key)
+		slots := w.p.keyFields.Append(make([]boundary.Value, 0, w.p.row.Len()), g.key)
 		slots, bad := w.appendResults(slots, g)
 		events := w.account(p, g, m)
 		if bad != nil {
@@ -88,21 +88,6 @@ func (w *Window) account(p *instance, g *pane, m mood) (events int64) {
 	g.owes -= events
 	g.dirty = false
 	return events
-}
-
-func (w *Window) appendKey(slots []boundary.Value, key boundary.Value) []boundary.Value {
-	if len(w.p.keys) == 0 {
-		return slots
-	}
-	slots = append(slots, key)
-	for _, part := range w.p.plain {
-		if len(w.p.keys) == 1 {
-			slots = append(slots, key)
-		} else {
-			slots = append(slots, key.Index(part))
-		}
-	}
-	return slots
 }
 
 func (w *Window) appendResults(slots []boundary.Value, g *pane) ([]boundary.Value, *fold.BadEvent) {

@@ -25,10 +25,9 @@ type Program struct {
 	results  []*aggregate.Result
 	outer    []boundary.Value // what results read beside the calls: vars
 
-	// A group's row has the key, under "key" and under the names of its plain fields, and
-	// the aggregates; names are the indexes of the parts of the key for the latter.
-	plain []int
-	row   *boundary.Shape
+	// A group's row has the key and the aggregates.
+	keyFields fold.KeyFields
+	row       *boundary.Shape
 	// shape is that of a boundary: a row with the window's times, or the times and the rows.
 	shape *boundary.Shape
 	typ   expression.Type
@@ -88,9 +87,9 @@ func (w *Program) compileShape() spec.Diagnostics {
 		*names = append(*names, name)
 		fields[name] = t
 	}
-	if len(w.keys) > 0 {
-		add(&row, "key", fold.KeyType(w.keys))
-		w.compilePlain(&row, fields)
+	w.keyFields = fold.NewKeyFields(w.keys, resultNames...)
+	for i, name := range w.keyFields.Names {
+		add(&row, name, w.keyFields.Types[i])
 	}
 	aggregates := len(row)
 	for i, f := range w.Aggregate {
@@ -125,24 +124,6 @@ func (w *Program) compileShape() spec.Diagnostics {
 	}
 	w.shape, w.typ = boundary.NewShape(all...), expression.ObjectOf(fields, false)
 	return nil
-}
-
-// compilePlain finds the parts of the key that are plain fields, which also stand under their own names.
-func (w *Program) compilePlain(row *[]string, fields map[string]expression.Type) {
-	w.plain = make([]int, 0, len(w.keys))
-	for i, x := range w.keys {
-		reads := x.Reads()
-		if len(reads) != 1 || reads[0].Name != fold.NameEvent || len(reads[0].Path) != 1 ||
-			x.Text() != "event."+reads[0].Path[0] {
-			continue
-		}
-		name := reads[0].Path[0]
-		if slices.Contains(resultNames, name) || slices.Contains(*row, name) {
-			continue
-		}
-		w.plain = append(w.plain, i)
-		*row, fields[name] = append(*row, name), x.Type()
-	}
 }
 
 // resultFault says why a group has no result.
