@@ -11,29 +11,16 @@ type known struct {
 // taken out of here.
 func notYet() map[string]known {
 	const (
-		pauses  = "debounce counts from the arrival and not from the event's time, and there are no session windows"
-		arrival = "live, time is that of arrival: what waits for event time to pass waits for the wall clock"
-		newest  = "a global input is read as it is when the epoch runs, not as it was when what fires it came"
-		apart   = "live, inputs are not admitted in the order of their event times"
+		pauses = "there are no session windows: a burst with debounce does not put disorder right"
+		apart  = "files that have been read to their ends are not waited for, and grow one by one"
+		ends   = "the end of a run fires what debounce holds back, as if the silence had passed"
 	)
-	of := map[string]known{
-		"sensors/run cut":       {why: "the end of a run fires what debounce holds back, as if the silence had passed"},
-		"sessions/run shuffled": {why: pauses},
-
-		"fraud/catch-up":          {why: apart},
-		"fraud/catch-up shuffled": {why: apart},
-		"fraud/catch-up killed":   {why: apart},
-		"fraud/followed killed":   {why: apart, luck: true},
-		"fraud/push":              {why: newest, luck: true},
-		"fraud/push shuffled":     {why: newest, luck: true},
-		"fraud/push killed":       {why: newest, luck: true},
-		"cross/catch-up":          {why: apart},
-		"cross/catch-up killed":   {why: apart},
+	return map[string]known{
+		"sensors/run cut":            {why: ends},
+		"sessions/run shuffled":      {why: pauses},
+		"sessions/catch-up shuffled": {why: pauses},
+		"sessions/push shuffled":     {why: pauses},
+		"orders/followed killed":     {why: apart, luck: true},
+		"fraud/followed killed":      {why: apart, luck: true},
 	}
-	for _, w := range ways() {
-		for _, task := range []string{"sensors", "orders", "sessions"} {
-			of[task+"/"+w.name] = known{why: arrival}
-		}
-	}
-	return of
 }
