@@ -26,6 +26,8 @@ type (
 	FoldState = fold.State
 	// PartedState is a FoldState that is kept in parts.
 	PartedState = fold.Parted
+	// KeyedState is a FoldState with a state for each key.
+	KeyedState = fold.Keyed
 	// Part is one of them.
 	Part = fold.Part
 	// Lateness is what a fold has dropped as late.

@@ -40,6 +40,13 @@ func TestLiveFoldsEqualOracleAcrossCrashes(t *testing.T) {
 				c.Received != c.Filtered+c.DeadLettered+c.Consumed+c.Queued {
 				t.Errorf("books %+v of %d events, want %d dead letters\n%s", c, len(p.events), letters, doc)
 			}
+			keys := sum.Accumulators[0].Keys
+			if keys != nil && (p.kind != "fold" || !p.keyed || keys.Count != p.own.left || keys.Evicted != p.own.gone) {
+				t.Errorf("keys %+v, want %d and %d evicted\n%s", keys, p.own.left, p.own.gone, doc)
+			}
+			if keys != nil {
+				seen["keys"]++
+			}
 		}
 		for life := int64(0); ; life++ {
 			// The first dies with its first commit: after that epochs are committed in small numbers.
@@ -65,7 +72,7 @@ func TestLiveFoldsEqualOracleAcrossCrashes(t *testing.T) {
 		seen[p.kind]++
 	})
 	t.Logf("%v, %d crashes", seen, crashes)
-	for what := range strings.FieldsSeq("window batch state fold passthrough") {
+	for what := range strings.FieldsSeq("window batch state fold passthrough keys") {
 		if !testing.Short() && (seen[what] < 3 || crashes < 60) {
 			t.Errorf("%d of %s and %d crashes: too few to show anything", seen[what], what, crashes)
 		}

@@ -13,6 +13,9 @@ type ownFold struct {
 	when    bool   // handed over with every size-th event of a key
 	result  string // "", "mapping" or "whole"
 	forgets bool   // the state is forgotten when x is 1
+
+	left int   // keys that have a state in the end; filled by instants
+	gone int64 // keys that were evicted
 }
 
 // ownFold is the fold as a user would write it. It counts, keeps the newest notes, and fails for
@@ -126,6 +129,7 @@ func (o *ownStates) add(e foldEvent) (h handed, emits bool, dead int) {
 	if p.own.keys > 0 && len(o.order) > p.own.keys {
 		dead = o.states[o.order[0]].open
 		p.evicted += dead
+		p.own.gone++
 		delete(o.states, o.order[0])
 		o.order = o.order[1:]
 	}

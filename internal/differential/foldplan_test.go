@@ -257,7 +257,7 @@ func (p *foldPlan) instants() (all []instant, letters int) {
 	w := &windows{p: p, open: map[int]*instance{}, greatest: math.MinInt / 2}
 	var buffer []foldEvent
 	own := &ownStates{p: p, states: map[string]*ownState{}}
-	p.evicted = 0
+	p.evicted, p.own.gone = 0, 0
 	for _, e := range p.events {
 		if e.at > clock {
 			clock = e.at
@@ -292,6 +292,7 @@ func (p *foldPlan) instants() (all []instant, letters int) {
 			}
 		}
 	}
+	p.own.left = len(own.order)
 	end := instant{boundaries: w.close(math.MaxInt)}
 	if p.kind == "batch" && len(buffer) > 0 {
 		end.boundaries = []handed{p.list(buffer)}

@@ -56,6 +56,13 @@ type InputView struct {
 	LastEventAt  time.Time
 	Reasons      map[string]int64 // dead-lettered events, by code
 	Stopped      *Stopped         // nil when it goes on
+	Keys         *FoldKeys        // nil unless it folds by key, and until it has said so since the start
+}
+
+// FoldKeys is how many keys an accumulator has a state for and may have, and how many it has evicted in all.
+type FoldKeys struct {
+	Count, Max int
+	Evicted    int64
 }
 
 // Look is the core as an operator sees it.
@@ -85,6 +92,11 @@ func (c *Core) Look() View {
 			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt, Reasons: maps.Clone(acc.reasons),
 			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
 			Stopped: c.stops.inputs[i],
+		}
+		if s, ok := acc.mark.State.(accumulator.KeyedState); ok {
+			if count, most, evicted := s.Keys(); most > 0 {
+				v.Inputs[i].Keys = &FoldKeys{Count: count, Max: most, Evicted: evicted}
+			}
 		}
 		if s := c.stops.inputs[i]; s != nil {
 			v.Inputs[i].Health, v.Inputs[i].Code, v.Inputs[i].Detail = accumulator.Stopped, "stopped", s.String()

@@ -143,6 +143,10 @@ func (s *scrape) accumulator(a *api.AccumulatorSummary) {
 		s.flag(s.accumulatorHealthy, false, a.Name)
 	}
 	s.counter(s.gaps, a.Gaps, a.Name)
+	if a.Keys != nil {
+		s.gauge(s.foldKeys, float64(a.Keys.Count), a.Name)
+		s.counter(s.foldEvicted, a.Keys.Evicted, a.Name)
+	}
 	s.gauge(s.queueDepth, float64(a.Depth), a.Name)
 	s.gauge(s.queueCapacity, float64(a.Capacity), a.Name)
 	if a.SecondsToFull != nil {

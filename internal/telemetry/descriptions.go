@@ -15,6 +15,8 @@ type descriptions struct {
 
 	received, filtered, conflated, rejected, deadLettered, consumed, queued *prometheus.Desc
 
+	foldKeys, foldEvicted *prometheus.Desc
+
 	accumulatorHealthy, gaps, queueDepth, queueCapacity, queueSeconds, sourceLag, sourceStale *prometheus.Desc
 
 	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
@@ -51,6 +53,9 @@ func newDescriptions() descriptions {
 		deadLettered: desc("events_dead_lettered_total", "Events that became dead letters.", a, "reason"),
 		consumed:     desc("events_consumed_total", "Events that an epoch took.", a),
 		queued:       desc("events_queued", "Events that are in but not yet accounted for otherwise.", a),
+
+		foldKeys:    desc("fold_keys", "Keys that a fold has a state for.", a),
+		foldEvicted: desc("fold_keys_evicted_total", "Keys that a fold has evicted, by max_keys or max_bytes.", a),
 
 		accumulatorHealthy: desc("accumulator_healthy", "1 while the accumulator is live, socket-only or ended.", a),
 		gaps: desc("source_gaps_total",
@@ -106,6 +111,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
 		d.health, d.paused, d.keys, d.evicted,
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
+		d.foldKeys, d.foldEvicted,
 		d.accumulatorHealthy, d.gaps, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
 		d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,

@@ -28,6 +28,13 @@ type Part struct {
 	Append func(dst []byte) []byte
 }
 
+// Keyed is a State with a state for each key, of which there may be so many.
+type Keyed interface {
+	State
+	// Keys is how many there are and may be, and how many were evicted in all.
+	Keys() (count, most int, evicted int64)
+}
+
 // joinedState begins a state whose parts have been joined again.
 const joinedState = "J\x01"
 

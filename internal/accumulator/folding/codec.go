@@ -22,20 +22,29 @@ type handle struct {
 	branches []*branch
 	n        int
 	events   int64
+	gone     int64
+	most     int // keys that there may be; 0: there is no key
 }
 
 // State implements [fold.Keeper].
 func (f *Folding) State() fold.State {
 	f.gen++ // from here on what the handle shares is copied before it is written to
-	return &handle{branches: f.cells.branches, n: f.cells.n, events: f.events}
+	h := &handle{branches: f.cells.branches, n: f.cells.n, events: f.events, gone: f.gone}
+	if f.p.keys > 0 {
+		h.most = f.p.maxKeys
+	}
+	return h
 }
+
+// Keys implements [fold.Keyed].
+func (h *handle) Keys() (count, most int, evicted int64) { return h.n, h.most, h.gone }
 
 // Resume implements [fold.Keeper].
 func (f *Folding) Resume(s fold.State) {
 	h := s.(*handle)
 	f.gen++
 	f.cells = table{branches: h.branches, n: h.n}
-	f.events, f.owed, f.bytes = h.events, 0, 0
+	f.events, f.gone, f.owed, f.bytes = h.events, h.gone, 0, 0
 	f.failures.Take()
 	f.index, f.entries = make(map[string]*entry, h.n), make([]*entry, h.n)
 	for i := range f.entries {
@@ -67,7 +76,8 @@ func (h *handle) AppendBinary(dst []byte) []byte {
 func (h *handle) AppendHead(dst []byte) []byte { return h.appendHead(append(dst, headed...)) }
 
 func (h *handle) appendHead(dst []byte) []byte {
-	return binary.AppendUvarint(binary.AppendVarint(dst, h.events), uint64(h.n))
+	dst = binary.AppendVarint(binary.AppendVarint(dst, h.events), h.gone)
+	return binary.AppendUvarint(dst, uint64(h.n))
 }
 
 // Parts implements [fold.Parted].
@@ -115,7 +125,7 @@ func (f *Folding) Decode(data []byte) (fold.State, error) {
 		head = headed
 	}
 	r := fold.Read(data, head)
-	h.events = r.Varint()
+	h.events, h.gone = r.Varint(), r.Varint()
 	n := r.Uvarint()
 	if n > mostKeys {
 		r.Fail(fold.ErrForeign)

@@ -19,6 +19,7 @@ type Folding struct {
 	events int64 // that were folded, by which cells know how lately they were used
 	owed   int64 // events that no boundary accounts for yet
 	bytes  int64 // of all cells
+	gone   int64 // keys that were evicted, in all
 
 	// Where the cells are; in no snapshot.
 	index   map[string]*entry
@@ -210,6 +211,7 @@ func (f *Folding) evict(e *entry) {
 		}
 		f.failures.Put(failed)
 	}
+	f.gone++
 	f.forget(e)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
@@ -296,6 +297,9 @@ func TestStatesAreBoundedInBytes(t *testing.T) {
 	if d.f.Open() != 4 {
 		t.Errorf("%d events are open, want 4", d.f.Open())
 	}
+	if count, most, gone := d.f.State().(fold.Keyed).Keys(); count != 4 || most != defaultMaxKeys || gone != 2 {
+		t.Errorf("%d keys of at most %d, %d evicted", count, most, gone)
+	}
 }
 
 // A state of another kind, or a damaged one, is told.
@@ -311,7 +315,7 @@ func TestDamagedStateIsTold(t *testing.T) {
 			t.Fatalf("%d bytes of %d are a state", cut, len(data))
 		}
 	}
-	for _, bad := range []string{"W\x02", "F\x01\x02\x02\x03\x03", string(data) + "x"} {
+	for _, bad := range []string{"W\x02", "F\x01\x02\x00\x02\x03\x03", string(data) + "x"} {
 		if _, err := d.f.Decode([]byte(bad)); err == nil {
 			t.Errorf("%.20q is a state", bad)
 		}

@@ -126,6 +126,9 @@ func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnatio
 	s.Position, s.LastEventAt, s.Incarnation = Positions(in.Positions), timePtr(in.LastEventAt), incarnation
 	s.SecondsToFull, s.Restarts, s.Lag = more.SecondsToFull, more.Restarts, more.Lag
 	s.Stopped, s.Gaps = stopped(in.Stopped), k.Gaps[i]
+	if n := in.Keys; n != nil {
+		s.Keys = &api.KeysSummary{Count: n.Count, Max: n.Max, Evicted: n.Evicted}
+	}
 	return s
 }
 
