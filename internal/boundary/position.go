@@ -4,10 +4,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
+	"strings"
 )
 
 // IsZero reports whether p is no position: that of a pushed event.
 func (p Position) IsZero() bool { return p == Position{} }
+
+// Partition is the part of a source that a stream's events have their order in: the stream
+// itself, without what follows an "#", which says which generation of it this is. Streams of one
+// partition, which keep their positions apart, are told apart by what follows an "~".
+func Partition(stream string) string {
+	stream, _, _ = strings.Cut(stream, "#")
+	stream, _, _ = strings.Cut(stream, "~")
+	return stream
+}
 
 // String is "stream@offset" for people; "" for the zero position.
 func (p Position) String() string {

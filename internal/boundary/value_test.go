@@ -350,3 +350,16 @@ func TestConcurrentReads(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// The generation of a stream, and what tells streams of one partition apart, are none of its
+// partition's name.
+func TestPartition(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string]string{
+		"": "", "orders/0": "orders/0", "orders/0#mH9c": "orders/0", "rows~3f#n,~": "rows", "a#b~c": "a",
+	} {
+		if got := Partition(stream); got != want {
+			t.Errorf("%q: got %q, want %q", stream, got, want)
+		}
+	}
+}

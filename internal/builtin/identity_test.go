@@ -22,8 +22,9 @@ func TestIdentityOfSources(t *testing.T) {
 		"file":      {"Format", "Path"}, // the same bytes read in another way are other events
 		"generator": {"Expr", "Seed"},   // a position is the number of an event, however fast and many they come
 		// A position names its topic and partition, and brokers move: neither topics nor brokers count.
-		"kafka":            {"Format"},
-		"poll":             {"HTTP"}, // a position is the digest of what that URL answered
+		"kafka": {"Format"},
+		// A position is the digest of what that URL answered, or tells the rows of that statement.
+		"poll":             {"After", "Connection", "HTTP", "Key", "SQL"},
 		"websocket_client": {"URL"},
 		"graph":            {"Name", "Output"},
 		"go":               {"Name.Name"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -120,7 +121,12 @@ func orStart(ps []boundary.Position) string {
 	if len(ps) == 0 {
 		return "the start"
 	}
-	return told.Positions(ps)
+	const most = 4 << 10 // a position may hold digests of a whole table
+	text := told.Positions(ps)
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // seek asks an accumulator's source what a position means.

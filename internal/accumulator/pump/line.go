@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -221,7 +220,7 @@ func (l *Line) Emit(ctx context.Context, batch []boundary.Event) error {
 	whole := true
 	for len(batch) > 0 {
 		n := 1
-		for n < len(batch) && accumulator.SameStream(batch[n].Pos.Stream, batch[0].Pos.Stream) {
+		for n < len(batch) && samePartition(batch[n].Pos.Stream, batch[0].Pos.Stream) {
 			n++
 		}
 		whole = whole && n == len(batch)
@@ -266,7 +265,7 @@ func (l *Line) Health(h accumulator.Health, detail string) {
 
 // CaughtUp implements [accumulator.Pace].
 func (l *Line) CaughtUp(stream string, caughtUp bool) {
-	p := &Parcel{Kind: FellBehind, Stream: base(stream)}
+	p := &Parcel{Kind: FellBehind, Stream: boundary.Partition(stream)}
 	if caughtUp {
 		p.Kind = CaughtUp
 	}
@@ -276,13 +275,9 @@ func (l *Line) CaughtUp(stream string, caughtUp bool) {
 // Down reports whether a parcel of the kind HealthSaid says that the source is disconnected.
 func (p *Parcel) Down() bool { return p.Newest == 1 }
 
-// base is a stream's name without its generation.
-func base(stream string) string {
-	name, _, _ := strings.Cut(stream, "#")
-	return name
-}
+func samePartition(a, b string) bool { return a == b || boundary.Partition(a) == boundary.Partition(b) }
 
-// parcel makes a parcel of events of one stream.
+// parcel makes a parcel of events of one partition.
 func (l *Line) parcel(events []boundary.Event) *Parcel {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,7 +288,7 @@ func (l *Line) parcel(events []boundary.Event) *Parcel {
 	*p = Parcel{Events: events, Times: p.Times[:0], Newest: timeline.Never}
 	name := events[0].Pos.Stream
 	if p.depth = l.depths[name]; p.depth == nil {
-		b := base(name)
+		b := boundary.Partition(name)
 		for _, d := range l.depths {
 			if d.stream == b {
 				p.depth = d

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
 )
 
 // noTime is before every time there is.
@@ -39,7 +41,7 @@ func (w *watermark) part(stream string, now int64) int {
 	if w.last >= 0 && stream == w.stream {
 		return w.last
 	}
-	name, _, _ := strings.Cut(stream, "#")
+	name := boundary.Partition(stream)
 	i := slices.IndexFunc(w.parts, func(p partition) bool { return p.name == name })
 	if i < 0 {
 		i = len(w.parts)

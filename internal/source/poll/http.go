@@ -1,19 +1,3 @@
-// Package poll is the source that asks a URL again and again.
-//
-// An answer is one event: the JSON document as it stands, a list too, for what is polled is
-// the state of something and not a log of what happened to it. An answer that holds the same
-// bytes as the one before is no event. Where the server gives an ETag or Last-Modified, the
-// next request is conditional, so that an unchanged document is not even sent.
-//
-// A position is the number of the request and the digest of its answer, so that a document
-// that was read before a restart is not an event again after it.
-//
-// The source is live once a request has succeeded and disconnected as soon as one fails. It
-// then tries again with growing pauses, no sooner than Retry-After asks for.
-//
-// # Concurrency
-//
-// The package starts no goroutine but those of net/http, which Run ends.
 package poll
 
 import (
@@ -23,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"mime"
 	"net/http"
 	"net/url"
@@ -109,11 +92,7 @@ func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumula
 			p.number, p.digest = pos.Offset, digest
 		}
 	}
-	err := p.run(ctx, out)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return (&pacer{every: s.cfg.Every}).run(ctx, out, p.once)
 }
 
 // poller is one run of a Source.
@@ -126,88 +105,16 @@ type poller struct {
 
 	// What the last such answer came with, for conditional requests.
 	etag, modified string
-
-	failed int // requests in a row that failed
-	health accumulator.Health
 }
 
-func (p *poller) run(ctx context.Context, out accumulator.Out) error {
-	for {
-		began := time.Now()
-		a, err := p.ask(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err == nil {
-			err = p.take(ctx, a, out)
-		}
-		var failed *failure
-		switch {
-		case err == nil:
-			p.failed = 0
-			p.say(out, accumulator.Live, "")
-			accumulator.CaughtUp(out, "", true)
-		case errors.As(err, &failed):
-			p.failed++
-			p.say(out, accumulator.Disconnected, failed.text)
-		default:
-			return err
-		}
-		wait := time.Until(began.Add(p.cfg.Every))
-		if failed != nil {
-			wait = max(p.pause(rand.Float64()), failed.after)
-		}
-		if err := sleep(ctx, wait); err != nil {
-			return err
-		}
+// once makes one request and hands over what it answered.
+func (p *poller) once(ctx context.Context, out accumulator.Out) error {
+	a, err := p.ask(ctx)
+	if err != nil {
+		return err
 	}
+	return p.take(ctx, a, out)
 }
-
-// say tells a change of health. A lost connection tells each new reason.
-func (p *poller) say(out accumulator.Out, h accumulator.Health, detail string) {
-	if p.health != h || detail != "" {
-		p.health = h
-		out.Health(h, detail)
-	}
-}
-
-// Pauses after failures: from a second, or the cadence where that is shorter, doubling up to
-// a minute, or the cadence where that is longer.
-const (
-	minPause = time.Second
-	maxPause = time.Minute
-)
-
-// pause is how long to wait after so many failures in a row, for a random number in [0, 1):
-// between half and all of the backoff, so that sources that failed together spread out and
-// none hurries.
-func (p *poller) pause(random float64) time.Duration {
-	least, most := min(minPause, p.cfg.Every), max(maxPause, p.cfg.Every)
-	pause := most
-	if doublings := p.failed - 1; doublings < 32 {
-		pause = min(least<<doublings, most)
-	}
-	return pause/2 + time.Duration(random*float64(pause/2))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// failure is a request that failed. Its text holds no URL, header or body.
-type failure struct {
-	text  string
-	after time.Duration // what the server asked for
-}
-
-func (f *failure) Error() string { return f.text }
 
 // answer is a document, or nothing where there was none.
 type answer struct {

@@ -307,7 +307,7 @@ func TestPause(t *testing.T) {
 		{time.Hour, 1, 500 * time.Millisecond, time.Second},
 		{time.Hour, 1000, 30 * time.Minute, time.Hour},
 	} {
-		p := &poller{Source: &Source{cfg: Config{Every: c.every}}, failed: c.failed}
+		p := &pacer{every: c.every, failed: c.failed}
 		if least, most := p.pause(0), p.pause(1); least != c.least || most != c.most {
 			t.Errorf("every %v, %d failed: %v to %v, want %v to %v", c.every, c.failed, least, most, c.least, c.most)
 		}
