@@ -56,6 +56,13 @@ outputs:
 		"never": {
 			[6]any{"", "", "", ", no: false", "", "websocket"}, []string{"unreachable_route 9"},
 		},
+		"an object of JSON": {
+			[6]any{"", "", "", "", `  two: { route: { "up": a == nil, "down": b == nil } }
+  three: { after: two.up, route: [ { "up": a == nil }, { "down": b == nil } ] }
+  four: { after: three.up, route: { "up": a == nil } }
+  five: { after: four.up, expr: a }`, "websocket"},
+			[]string{"unused_node 11", "route_order 11", "unused_node 12", "unused_node 13", "unused_node 14"},
+		},
 		"for nobody": {[6]any{"", "", "", "", "", "drop"}, []string{"no_sink 13"}},
 		"without a schema": {[6]any{" source: { file: { path: x.ndjson } } ", "", "", "", "", "websocket"},
 			[]string{"no_schema 4"}},

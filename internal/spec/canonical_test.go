@@ -89,6 +89,25 @@ outputs:
 	}
 }
 
+// The order of a route is part of what it means, in both of its forms, which mean the same.
+func TestOrderOfRoutes(t *testing.T) {
+	t.Parallel()
+	hash := func(route string) string {
+		return mustParse(t, "graph: g\naccumulators: { a: {} }\nnodes: { n: { route: "+route+" } }\n").Hash
+	}
+	want := hash("{ wide: a.n > 5, narrow: true }")
+	for _, same := range []string{`[{ wide: a.n > 5 }, { narrow: true }]`, `[{"wide": "a.n > 5"}, {"narrow": "true"}]`} {
+		if hash(same) != want {
+			t.Errorf("%s means something else", same)
+		}
+	}
+	for _, other := range []string{"{ narrow: true, wide: a.n > 5 }", "[{ narrow: true }, { wide: a.n > 5 }]"} {
+		if hash(other) == want {
+			t.Errorf("%s means the same", other)
+		}
+	}
+}
+
 // Neither hash nor diff knows what references resolve to, also where a default
 // follows from one.
 func TestReferencesTakeNoPart(t *testing.T) {

@@ -14,17 +14,30 @@ import (
 	"github.com/graphd/graphd/internal/spec/meaning"
 )
 
-// CodeUnreachableRoute is a route that is never taken.
-const CodeUnreachableRoute = "unreachable_route"
+const (
+	// CodeUnreachableRoute is a route that is never taken.
+	CodeUnreachableRoute = "unreachable_route"
+	// CodeRouteOrder are routes in a JSON object, whose order tools are free to change.
+	CodeRouteOrder = "route_order"
+)
 
-const members = `"type": "object",
+const members = `"type": ["object", "array"],
 "minProperties": 1,
 "propertyNames": { "$ref": "#/$defs/name" },
-"additionalProperties": { "$ref": "#/$defs/expression" }`
+"additionalProperties": { "$ref": "#/$defs/expression" },
+"minItems": 1,
+"items": {
+	"type": "object",
+	"minProperties": 1,
+	"maxProperties": 1,
+	"propertyNames": { "$ref": "#/$defs/name" },
+	"additionalProperties": { "$ref": "#/$defs/expression" }
+}`
 
 // Kind describes the node.
 func Kind() kind.Node {
-	about := decode.Inline("Routes with their conditions; the first that holds is taken.", members)
+	about := decode.Inline("Routes with their conditions, as a mapping or as a list with an item for each; "+
+		"the first that holds is taken.", members)
 	declared := decode.NewKind("route", about, defaults, readDeclared)
 	return kind.NewNode(declared, kind.Unchecked, remarks, result, compile)
 }
@@ -33,15 +46,20 @@ func Kind() kind.Node {
 type Declared struct {
 	// Choices are the routes with their conditions, in the order they are tried.
 	Choices []spec.Field
+	// Object is the place of the JSON object that they stand in; zero where it is none.
+	Object spec.Pos
 }
 
 func defaults() Declared { return Declared{} }
 
 func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
-	if !d.Mapping(v, "a mapping from routes to conditions") {
+	if !v.IsList() && !d.Mapping(v, "a mapping from routes to conditions, or a list of them") {
 		return
 	}
-	c.Choices = d.Expressions(v, "route")
+	c.Choices = d.ExpressionsInOrder(v, "route")
+	if v.IsJSON() {
+		c.Object = v.Here().Pos()
+	}
 	if v.IsEmpty() {
 		d.Report(v.Whole(), decode.CodeEmptyRoutes, "", "the node has no routes; name at least one with its condition")
 	}
@@ -76,11 +94,16 @@ func (c Declared) Routes() []string {
 	return names
 }
 
-// remarks finds routes that are never taken.
+// remarks finds routes that are never taken, and an order that may get lost.
 func remarks(c Declared, at kind.Place) (found spec.Diagnostics) {
 	add := func(p spec.Pos, format string, args ...any) {
 		here := kind.Place{File: at.File, Pos: p}
 		found = append(found, here.Mistake(CodeUnreachableRoute, fmt.Sprintf(format, args...))...)
+	}
+	if c.Object != (spec.Pos{}) && len(c.Choices) > 1 {
+		here := kind.Place{File: at.File, Pos: c.Object}
+		found = here.Mistake(CodeRouteOrder, "the first route that holds is taken, so the order of this JSON object "+
+			"counts, and tools that sort keys change what it means; write a list: [{…}, {…}]")
 	}
 	always := ""
 	for _, r := range c.Choices {

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -109,6 +110,34 @@ func (d *Decoder) Expressions(v Value, what string) []Named {
 			list = append(list, Named{Name: p.key.Value})
 		default:
 			list = append(list, Named{Name: p.key.Value, Expr: d.Expr(p.Value)})
+		}
+	}
+	return list
+}
+
+// ExpressionsInOrder reads names with expressions whose order means something: a mapping, or a
+// list with an item for each, which stays in order in hands that sort the keys of mappings.
+func (d *Decoder) ExpressionsInOrder(v Value, what string) []Named {
+	if v.node.Kind != yaml.SequenceNode {
+		return d.Expressions(v, what)
+	}
+	var list []Named
+	for _, item := range v.Items() {
+		if !d.Mapping(item, "a "+what+" with its expression") {
+			continue
+		}
+		one := d.Expressions(item, what)
+		if len(item.Entries()) != 1 && len(one) != 1 {
+			d.Report(item.Here(), CodeWrongType, "",
+				"an item of the list is one %s with its expression, this one has %d; give each an item of its own",
+				what, len(item.Entries()))
+		}
+		for _, e := range one {
+			if slices.ContainsFunc(list, func(other Named) bool { return other.Name == e.Name }) {
+				d.Report(item.Here(), CodeDuplicateEntry, "", "%s is listed twice; remove one", document.Quote(e.Name))
+				continue
+			}
+			list = append(list, e)
 		}
 	}
 	return list

@@ -67,6 +67,12 @@ func (v Value) Subject() string { return document.Subject(v.node) }
 // IsMapping reports whether the value has keys.
 func (v Value) IsMapping() bool { return v.node.Kind == yaml.MappingNode }
 
+// IsJSON reports whether a mapping is written as JSON has objects, whose order means nothing there.
+func (v Value) IsJSON() bool {
+	return v.IsMapping() && v.node.Style&yaml.FlowStyle != 0 &&
+		!slices.ContainsFunc(v.Entries(), func(e Value) bool { return e.key.Style&yaml.DoubleQuotedStyle == 0 })
+}
+
 // IsList reports whether the value is a list.
 func (v Value) IsList() bool { return v.node.Kind == yaml.SequenceNode }
 
