@@ -51,3 +51,37 @@ func TestParseTime(t *testing.T) {
 		t.Error("a text without a zone is read, although there is none to read it in")
 	}
 }
+
+// A number is a time with its unit, exactly, to the ends of what can be held.
+func TestTimeOfNumber(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		number Value
+		unit   string
+		want   string
+	}{
+		{Int(0), "s", "1970-01-01T00:00:00Z"},
+		{Int(-1), "ms", "1969-12-31T23:59:59.999Z"},
+		{Int(1_700_000_000_123_456_789), "ns", "2023-11-14T22:13:20.123456789Z"},
+		{Int(1_700_000_000_123_456), "us", "2023-11-14T22:13:20.123456Z"},
+		{Float(1_700_000_000.1), "s", "2023-11-14T22:13:20.1Z"},
+		{Float(-0.5), "ms", "1969-12-31T23:59:59.9995Z"},
+		{Int(9_223_372_036), "s", "2262-04-11T23:47:16Z"},
+		{Int(9_223_372_037), "s", ""},
+		{Int(-9_223_372_037), "s", ""},
+		{Float(9.3e18), "ns", ""},
+		{Float(1e300), "s", ""},
+	} {
+		unit, ok := TimeUnit(tc.unit)
+		if !ok {
+			t.Fatalf("%s is no unit", tc.unit)
+		}
+		at, ok := TimeOfNumber(tc.number, unit)
+		if got := at.Format(time.RFC3339Nano); ok != (tc.want != "") || ok && got != tc.want {
+			t.Errorf("%s %s: got %s, %v, want %s", tc.number, tc.unit, got, ok, tc.want)
+		}
+	}
+	if _, ok := TimeUnit("minutes"); ok {
+		t.Error("minutes are a unit")
+	}
+}

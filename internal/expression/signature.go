@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -25,9 +26,16 @@ var signatures = func() conf.FunctionsTable {
 
 // resultOf checks the types of the arguments, whose number is right, and tells the result's.
 func resultOf(f *eval.Function, args []reflect.Type) (reflect.Type, error) {
+	kinds := make([]boundary.Kind, len(args))
 	for i, t := range args {
-		if k := kindOf(t); k != boundary.KindAbsent && !f.Param(i).Has(k) {
+		k := kindOf(t)
+		if kinds[i] = k; k != boundary.KindAbsent && !f.Param(i).Has(k) {
 			return typeAny, fmt.Errorf("%s needs %s, got %s", f.Title(), f.Param(i), k)
+		}
+	}
+	if f.Mistake != nil {
+		if why := f.Mistake(kinds); why != "" {
+			return typeAny, errors.New(why)
 		}
 	}
 	if !f.Same {

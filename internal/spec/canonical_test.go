@@ -96,7 +96,9 @@ func TestOrderOfRoutes(t *testing.T) {
 		return mustParse(t, "graph: g\naccumulators: { a: {} }\nnodes: { n: { route: "+route+" } }\n").Hash
 	}
 	want := hash("{ wide: a.n > 5, narrow: true }")
-	for _, same := range []string{`[{ wide: a.n > 5 }, { narrow: true }]`, `[{"wide": "a.n > 5"}, {"narrow": "true"}]`} {
+	for _, same := range []string{
+		`[{ wide: a.n > 5 }, { narrow: true }]`, `[{"wide": "a.n > 5"}, {"narrow": "true"}]`,
+	} {
 		if hash(same) != want {
 			t.Errorf("%s means something else", same)
 		}

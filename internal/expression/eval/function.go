@@ -17,6 +17,9 @@ type Function struct {
 	// Min and Max are how many arguments there are. When both are 0, there
 	// are as many as Params.
 	Min, Max int
+	// Mistake, when set, finds in the kinds of the arguments, KindAbsent where one is not known, what
+	// no single one of them shows; "" for nothing.
+	Mistake func(kinds []boundary.Kind) string
 	// Result is the kind of every result but null; KindAbsent when it varies.
 	// Same says that it is the kind of the first argument.
 	Result boundary.Kind

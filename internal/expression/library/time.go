@@ -11,7 +11,8 @@ import (
 
 var timeFunctions = []eval.Function{
 	fixed("duration", boundary.KindDuration, duration, text),
-	ranged("date", 1, 3, boundary.KindTime, date, text, text, text),
+	{Name: "date", Min: 1, Max: 3, Params: []eval.Kinds{number | text, text, text}, Mistake: noDate,
+		Result: boundary.KindTime, Call: date},
 }
 
 // timeMethods are written t.Hour(). A time is an instant: what depends on the
@@ -169,8 +170,22 @@ var layouts = []string{
 	time.RFC822, time.RFC850, time.RFC1123, time.RFC1123Z,
 }
 
-// date reads a time: date(text), date(text, layout) or date(text, layout, zone).
+const needsUnit = `date of a number needs its unit, and nothing more: date(x, "ms"), or "s", "us", "ns"`
+
+// noDate says why a date cannot be made of what these kinds are.
+func noDate(kinds []boundary.Kind) string {
+	if numeric := kinds[0] == boundary.KindInt || kinds[0] == boundary.KindFloat; numeric && len(kinds) != 2 {
+		return needsUnit
+	}
+	return ""
+}
+
+// date reads a time: date(text), date(text, layout), date(text, layout, zone), or of a number
+// date(number, unit).
 func date(e *env, at site, args []value) value {
+	if args[0].Kind() != boundary.KindString {
+		return dateOfNumber(e, at, args)
+	}
 	loc, tried := time.UTC, layouts
 	if len(args) > 1 {
 		tried = []string{str(args[1])}
@@ -195,4 +210,20 @@ func date(e *env, at site, args []value) value {
 		}
 	}
 	return e.Fail(at, rules.CodeInvalidArgument, "date: %.40q is no time that is understood", str(args[0]))
+}
+
+func dateOfNumber(e *env, at site, args []value) value {
+	if len(args) != 2 {
+		return e.Fail(at, rules.CodeTypeError, "%s", needsUnit)
+	}
+	unit, ok := boundary.TimeUnit(str(args[1]))
+	if !ok {
+		return e.Fail(at, rules.CodeInvalidArgument, `date: %.40q is no unit of time: "s", "ms", "us" or "ns"`,
+			str(args[1]))
+	}
+	t, ok := boundary.TimeOfNumber(args[0], unit)
+	if !ok {
+		return e.Fail(at, rules.CodeNotFinite, "%s", boundary.ErrTimeRange)
+	}
+	return boundary.Time(t)
 }
