@@ -183,7 +183,7 @@ func TestSketches(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(9, 9))
-	for _, n := range []int{1, 100, maxExact, maxExact + 1, 50_000} {
+	for _, n := range []int{1, 100, fewExact, fewExact + 1, 50_000} {
 		xs := make([]float64, n)
 		for i := range xs {
 			xs[i] = math.Exp(r.NormFloat64()*3) * float64(1-2*r.IntN(2))
@@ -197,7 +197,7 @@ func TestSketches(t *testing.T) {
 		}
 		cells := take()
 		r.Shuffle(n, func(i, j int) { xs[i], xs[j] = xs[j], xs[i] })
-		if other := take(); n <= maxExact && !bytes.Equal(c.Append(nil, cells), c.Append(nil, other)) {
+		if other := take(); n <= fewExact && !bytes.Equal(c.Append(nil, cells), c.Append(nil, other)) {
 			t.Errorf("%d values: the bytes depend on the order", n)
 		}
 		slices.Sort(xs)
@@ -217,8 +217,48 @@ func TestSketches(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, _ := count.AsInt()
-		if off := math.Abs(float64(k)-float64(n)) / float64(n); n <= maxExact && off > 0 || off > 0.03 {
+		if off := math.Abs(float64(k)-float64(n)) / float64(n); n <= fewExact && off > 0 || off > 0.03 {
 			t.Errorf("%d values: %d are distinct", n, k)
+		}
+	}
+}
+
+// distinct counts exactly up to what was asked for, also from a checkpoint, and no further.
+func TestDistinctExactly(t *testing.T) {
+	t.Parallel()
+	inner, outer, env := scopes()
+	for _, text := range []string{
+		"distinct(event, 0)", "distinct(event, 10001)", "distinct(event, 1.5)", "distinct(event, event)",
+	} {
+		if _, err := new(Calls).Compile(text, inner, outer, env, 2); err == nil {
+			t.Errorf("%s was taken", text)
+		}
+	}
+	var c Calls
+	r, err := c.Compile("[distinct(event, 10000), distinct(event), distinct(event, 10)]", inner, outer, env, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := make([]Cell, c.Len())
+	for i := range int64(MaxExact + 1) {
+		for range 2 {
+			c.Add(cells, i, []boundary.Value{boundary.Int(i)})
+		}
+		if i%1000 != 999 && i < MaxExact {
+			continue
+		}
+		kept := c.Append(nil, cells)
+		cells = make([]Cell, c.Len())
+		if _, err := c.Decode(kept, cells); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.Eval(r, cells, env, outerOf(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		exactly, _ := got.Index(0).AsInt()
+		if off := math.Abs(float64(exactly-i-1)) / float64(i+1); i < MaxExact && off > 0 || off > 0.03 {
+			t.Errorf("%d values: %d are distinct", i+1, exactly)
 		}
 	}
 }

@@ -93,14 +93,14 @@ func (c *Calls) Add(cells []Cell, at int64, args []boundary.Value) {
 			continue
 		}
 		if !v.IsNull() {
-			s.add(f.fn, v)
+			s.add(f, v)
 		}
 	}
 }
 
 // add takes in a value that is not null and whose time does not matter.
-func (s *Cell) add(fn function, v boundary.Value) {
-	switch fn {
+func (s *Cell) add(f *call, v boundary.Value) {
+	switch f.fn {
 	case fnSum, fnMean:
 		s.sum(v)
 	case fnMin:
@@ -124,7 +124,7 @@ func (s *Cell) add(fn function, v boundary.Value) {
 	case fnQuantile:
 		s.digest().add(v)
 	case fnDistinct:
-		s.distinct().add(v)
+		s.distinct().add(v, f.limit)
 	}
 	s.n++
 }

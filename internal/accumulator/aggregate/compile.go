@@ -39,7 +39,7 @@ type call struct {
 	fn    function
 	x, by int     // its arguments, as indexes into Calls.args; -1: none
 	q     float64 // of quantile
-	limit int     // of collect
+	limit int     // of collect; of distinct, up to how many are counted exactly
 }
 
 // Calls are the calls of a declaration's aggregates, each distinct one once.
@@ -109,6 +109,18 @@ func (c *Calls) add(fc *expression.FoldCall, env *expression.Env, vars int) (int
 					MaxCollected)}
 		}
 		next.limit = int(n)
+	case fnDistinct:
+		next.limit = fewExact
+		if len(fc.Args) < 2 {
+			break
+		}
+		n, ok := constant(fc.Args[1], env, vars).AsInt()
+		if !ok || n < 1 || n > MaxExact {
+			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
+				Text: fmt.Sprintf("distinct needs a constant between 1 and %d as its second argument: "+
+					"up to how many it counts exactly", MaxExact)}
+		}
+		next.limit = int(n)
 	}
 	if i := slices.Index(c.calls, next); i >= 0 {
 		return i, nil
@@ -166,7 +178,7 @@ var folds = map[string]expression.Fold{
 	"last":     {Min: 1, Max: 1, Result: over("last", nil, sameType)},
 	"stddev":   {Min: 1, Max: 1, Result: over("stddev", numeric, floatType)},
 	"quantile": {Min: 2, Max: 2, Result: over("quantile", numeric, floatType)},
-	"distinct": {Min: 1, Max: 1, Result: over("distinct", nil, func(expression.Type) expression.Type {
+	"distinct": {Min: 1, Max: 2, Result: over("distinct", nil, func(expression.Type) expression.Type {
 		return expression.Of(boundary.KindInt)
 	})},
 	"collect": {Min: 2, Max: 2, Result: over("collect", nil, expression.ListOf)},

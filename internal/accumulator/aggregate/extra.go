@@ -145,8 +145,12 @@ func decodeDigest(b []byte) (*digest, error) {
 	return d, nil
 }
 
-// maxExact is up to how many distinct values are counted exactly.
-const maxExact = 512
+const (
+	// fewExact is up to how many distinct values are counted exactly where nothing is said.
+	fewExact = 512
+	// MaxExact bounds what can be asked for: 80 kB for each group.
+	MaxExact = 10_000
+)
 
 // distinct is what distinct keeps: the hashes of the values, sorted, while they are few,
 // and then a HyperLogLog of 16 KiB, whose error is about 0.8 %.
@@ -162,7 +166,7 @@ func (s *Cell) distinct() *distinct {
 	return s.ext.(*distinct)
 }
 
-func (d *distinct) add(v boundary.Value) {
+func (d *distinct) add(v boundary.Value, exact int) {
 	h := hash(v)
 	if d.sketch != nil {
 		d.sketch.InsertHash(h)
@@ -172,7 +176,7 @@ func (d *distinct) add(v boundary.Value) {
 	if found {
 		return
 	}
-	if d.hashes = slices.Insert(d.hashes, i, h); len(d.hashes) <= maxExact {
+	if d.hashes = slices.Insert(d.hashes, i, h); len(d.hashes) <= exact {
 		return
 	}
 	d.sketch = hyperloglog.NewNoSparse()
@@ -235,7 +239,7 @@ func decodeDistinct(b []byte) (*distinct, error) {
 		d := &distinct{sketch: hyperloglog.NewNoSparse()}
 		return d, d.sketch.UnmarshalBinary(b[1:])
 	}
-	if (len(b)-1)%8 != 0 || len(b)-1 > 8*maxExact {
+	if (len(b)-1)%8 != 0 || len(b)-1 > 8*MaxExact {
 		return nil, errDamaged
 	}
 	d := &distinct{}
