@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // M11: a drain fires what can be fired now and says when the rest is due; what keeps it from
@@ -65,4 +67,35 @@ func TestM11DrainNamesTheStoppedOutput(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	})
+}
+
+// Pushes that are acknowledged one after the other are taken in in that order, to whatever inputs they
+// went, under either clock.
+func TestPushesKeepTheirOrderAcrossInputs(t *testing.T) {
+	for _, timed := range []string{"", "time: event.n, "} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &picky{}
+			b := newBed(t, memstore.New(), &scripted{sink: into(map[string]sink.Sink{"o": p})})
+			defer b.close()
+			b.apply("graph: g\naccumulators: { a: { "+timed+"emit: event.n }, b: { "+timed+"emit: event.n } }\n"+
+				"reactor: { strategy: sequential }\nnodes: { n: { expr: 'fresh(a) ? a : b' } }\n"+
+				"outputs: { o: { from: n, sink: { stdout: {} } } }\n", "g")
+			g := api.Ref{Tenant: "default", Name: "g"}
+			const pushes = 1000
+			for i := range pushes {
+				to := []string{"a", "b", "b"}[i%3]
+				if _, err := b.e.Push(t.Context(), g, to, []json.RawMessage{
+					json.RawMessage(fmt.Sprintf(`{"n":%d}`, i+1)),
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := b.e.Drain(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+			if want := fmt.Sprint(numbers(1, pushes, 1, 0)); p.taken() != want {
+				t.Errorf("%q: took %s", timed, p.taken())
+			}
+		})
+	}
 }

@@ -116,7 +116,7 @@ func recreated(p *partition) string {
 	if !p.gen.id.IsZero() && !p.now.IsZero() {
 		text += fmt.Sprintf(" (its id was %s and is %s)", p.gen.id, p.now)
 	}
-	return text + ", with"
+	return text
 }
 
 // believe sees by its witness whether a partition is of the topic that was read. It stays
