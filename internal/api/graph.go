@@ -69,7 +69,8 @@ type AccumulatorSummary struct {
 	Health        string     `json:"health"`
 	HealthReason  *Reason    `json:"health_reason"`
 	Dirty         bool       `json:"dirty"`
-	Depth         int        `json:"depth"`
+	Depth         int        `json:"depth"`   // what takes room: in the inbox, and in queues that can fire
+	Waiting       int        `json:"waiting"` // boundaries that are the keys' own, beside depth
 	Capacity      int        `json:"capacity"`
 	DepthBytes    int64      `json:"depth_bytes"`
 	CapacityBytes int64      `json:"capacity_bytes"`
@@ -119,6 +120,13 @@ type KeysSummary struct {
 	Count   int   `json:"count"`
 	Max     int   `json:"max"`
 	Evicted int64 `json:"evicted"` // in all, of every incarnation
+	// Waiting are the boundaries of keys that wait for their counterpart, a guard or a timer.
+	Waiting int `json:"waiting"`
+	// WaitingBytes is about what the boundaries hold that wait in queues of keys.
+	WaitingBytes    int64 `json:"waiting_bytes"`
+	MaxWaitingBytes int64 `json:"max_waiting_bytes"`
+	// Overflowed are the boundaries that went because more would have waited than may, in all.
+	Overflowed int64 `json:"overflowed"`
 }
 
 // GraphSummary is GET /v1/graphs/{g}.

@@ -193,6 +193,7 @@ func (u *Unit) keys() *reactor.Keys {
 	}
 	k := &reactor.Keys{
 		TTL: g.Reactor.TTL, Max: g.Reactor.MaxKeys, Drop: g.Reactor.OnEvict == "drop",
+		MaxWaiting: g.Reactor.MaxWaiting, MaxWaitingBytes: g.Reactor.MaxWaitingBytes,
 		Times: make([]bool, g.KeyParts()),
 	}
 	var meaning strings.Builder

@@ -16,7 +16,11 @@ func (r *Reactor) admit(now time.Time) bool {
 	if r.Core.DeadLettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
 		return r.Inbox.DrainHealth(now, r.Core)
 	}
-	return r.Inbox.Drain(now, r.Core)
+	admitted := r.Inbox.Drain(now, r.Core)
+	if admitted {
+		r.Core.DrainFreed(r.Inbox.Free) // what waits for its counterpart is the keys' own
+	}
+	return admitted
 }
 
 // fire runs epochs while the criteria hold, there is room for what they may emit, and nobody

@@ -123,4 +123,8 @@ outputs:
 `
 
 // keyed makes a reactor keyed.
-func keyed(c *reactor.Config) { c.Keys = &reactor.Keys{Identity: "k", Times: []bool{false}, Max: 1000} }
+func keyed(c *reactor.Config) {
+	c.Keys = &reactor.Keys{
+		Identity: "k", Times: []bool{false}, Max: 1000, MaxWaiting: 1000, MaxWaitingBytes: 1 << 30,
+	}
+}

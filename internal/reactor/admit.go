@@ -82,6 +82,7 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 		c.lineUp(k, i, b)
 		c.changes.touch(k)
 		if k.on != offAgenda && !c.timed {
+			c.boundZips(k)
 			continue // what completed its criteria came before
 		}
 		if k.waits {
@@ -92,6 +93,7 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 			c.loosen(k, b)
 		}
 	}
+	c.boundBytes()
 }
 
 // lineUp lets a boundary, admitted last, wait for a cut as the input's strategy says (M9).

@@ -30,6 +30,7 @@ type cell struct {
 	loose   bool // its values are not compact yet
 	listed  bool // it is among the ages
 	overdue bool // its ttl has passed while it had an epoch to run
+	lined   bool // it has a place among the keys that wait
 }
 
 // slot is one input of one key.
@@ -63,6 +64,7 @@ func (c *Core) layOut() {
 	}
 	for i := range c.cfg.Inputs {
 		c.zip = c.zip || c.cfg.Inputs[i].Sequential && c.cfg.Inputs[i].Triggers
+		c.queueing = c.queueing || c.cfg.Keys != nil && c.place[i] >= 0 && c.cfg.Inputs[i].queues()
 	}
 	c.timed = c.cfg.RateLimit > 0 || c.cfg.Debounce > 0 || c.cfg.Every > 0 || c.cfg.MaxWait > 0
 	c.direct = c.isDirect()
@@ -158,20 +160,23 @@ type queued struct {
 }
 
 // queue is a FIFO that reuses its array. Its length is bounded by the input's
-// capacity, which the Inbox enforces.
+// capacity, which the Inbox enforces, and for a key by max_waiting.
 type queue struct {
 	items []queued
-	head  int
+	head  int32
+	// own is how many at the head are the key's own: they take no room of the input. What is
+	// own stays own.
+	own int32
 }
 
 func (q *queue) len() int {
 	if q == nil {
 		return 0
 	}
-	return len(q.items) - q.head
+	return len(q.items) - int(q.head)
 }
 
-func (q *queue) at(i int) *queued { return &q.items[q.head+i] }
+func (q *queue) at(i int) *queued { return &q.items[int(q.head)+i] }
 
 // before is how many at the head came before the admission sequence seq.
 func (q *queue) before(seq uint64) int {
@@ -184,7 +189,7 @@ func (q *queue) before(seq uint64) int {
 
 func (q *queue) push(it queued) { q.items = append(q.compact(), it) }
 func (q *queue) compact() []queued {
-	if q.head > 64 && q.head*2 > len(q.items) {
+	if q.head > 64 && int(q.head)*2 > len(q.items) {
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
 		q.items, q.head = q.items[:n], 0
@@ -195,10 +200,22 @@ func (q *queue) compact() []queued {
 func (q *queue) pop() queued {
 	it := q.items[q.head]
 	q.items[q.head] = queued{}
-	if q.head++; q.head == len(q.items) {
+	if q.head++; int(q.head) == len(q.items) {
 		q.items, q.head = q.items[:0], 0
 	}
 	return it
+}
+
+// take removes what is at a place, which is near the head.
+func (q *queue) take(at int) (it queued, own bool) {
+	it = *q.at(at)
+	if own = at < int(q.own); own {
+		q.own--
+	}
+	waiting := q.items[q.head:]
+	copy(waiting[1:at+1], waiting[:at])
+	q.pop()
+	return it, own
 }
 
 // push queues a boundary of a sequential input.
@@ -212,14 +229,17 @@ func (c *Core) push(k *cell, i int, it queued) {
 }
 
 // pop takes the head of a queue. A key gives an emptied queue back for others to use.
-func (c *Core) pop(k *cell, i int) queued {
+func (c *Core) pop(k *cell, i int) queued { return c.takeAt(k, i, 0) }
+
+// takeAt takes what is at a place of a queue.
+func (c *Core) takeAt(k *cell, i, at int) queued {
 	s := c.slotOf(k, i)
-	it := s.queue.pop()
+	it, own := s.queue.take(at)
 	if k != c.shared && s.queue.len() == 0 {
 		c.keys.recycleQueue(s.queue)
 		s.queue = nil
 	}
-	c.forget(k, i, it)
+	c.forget(k, i, it, own)
 	return it
 }
 
@@ -229,18 +249,23 @@ func (c *Core) popLast(k *cell, i int) queued {
 	last := len(q.items) - 1
 	it := q.items[last]
 	q.items[last] = queued{}
-	q.items = q.items[:last]
-	c.forget(k, i, it)
+	own := int(q.own) == q.len()
+	if q.items = q.items[:last]; own {
+		q.own--
+	}
+	c.forget(k, i, it, own)
 	return it
 }
 
-// forget settles what left a queue.
-func (c *Core) forget(k *cell, i int, it queued) {
+// forget settles what left a queue; own says that it has given its room back already.
+func (c *Core) forget(k *cell, i int, it queued, own bool) {
 	if it.seq <= c.changes.sealedTo[i] {
 		c.changes.gone = append(c.changes.gone, queueCell{i, it.seq, k.key})
 	}
 	c.accs[i].waiting.remove(it.b)
-	if c.cfg.Inputs[i].bounded() {
+	if own {
+		c.accs[i].own.remove(it.b)
+	} else if c.cfg.Inputs[i].bounded() {
 		c.freed[i].add(it.b)
 	}
 }

@@ -74,6 +74,9 @@ type Keys struct {
 	TTL time.Duration
 	// Max is how many keys are kept; one more and the least recently used goes.
 	Max int
+	// MaxWaiting bounds what waits in each queue of a key, MaxWaitingBytes what waits in all keys.
+	MaxWaiting      int
+	MaxWaitingBytes int64
 	// Drop counts the events that an evicted key had not consumed as filtered; otherwise
 	// they become dead letters.
 	Drop bool
@@ -125,6 +128,7 @@ type Core struct {
 	place        []int // by input: its slot in the cell of a key, -1 when it is in shared
 	guardNeeds   []int // the inputs that the guard plainly reads
 	zip          bool  // a sequential input is among those that trigger
+	queueing     bool  // a key has queues
 	timed        bool  // some timer decides when an epoch may start
 	direct       bool  // the criteria are those of most graphs: see pickDirect
 	keys         keys
@@ -188,6 +192,7 @@ type account struct {
 	filtered, conflated, dead, consumed int64
 	reasons                             map[string]int64 // dead-lettered events, by code
 	waiting                             backlog
+	own                                 backlog // of what waits, what takes no room: it is the keys'
 }
 
 // backlog is what waits for a cut: in queues, and in the dirty flags of latest inputs.

@@ -324,6 +324,8 @@ func (c *Core) orderKeys(layouts map[uint64]*keyLayout, samePlan bool) {
 		c.keys.ages.put(k)
 		c.schedule(k)
 	}
+	c.boundBytes()
+	clear(c.freed) // nothing of it has taken room yet
 }
 
 // missingInputs are those that some layout does not have: they are new, or are global no more.

@@ -27,6 +27,11 @@ type keys struct {
 	queues     []*queue // empty ones, to be used again
 	layout     int      // the number of the layout that cells are written in
 	evicted    int64
+	// line are the keys that wait, deserters how many of them are gone, overflowed the boundaries
+	// that keys could not hold; see waiting.go.
+	line       line
+	deserters  int
+	overflowed int64
 }
 
 // looseLimit is how many bytes of values may wait to be made compact. A value holds on to
@@ -146,31 +151,40 @@ func (c *Core) evict(k *cell, why string) {
 		}
 		s := c.slotOf(k, i)
 		if s.pend != nil {
-			c.abandon(i, c.lower(k, i), why)
+			c.abandon(i, c.lower(k, i), "key_evicted", why)
 		}
 		for s.queue.len() > 0 {
-			c.abandon(i, c.pop(k, i).b, why)
+			c.abandon(i, c.pop(k, i).b, "key_evicted", why)
 		}
 	}
 	c.keys.agenda.remove(k)
 	delete(c.keys.waiting, k)
 	delete(c.keys.byKey, k.key)
 	c.keys.evicted++
+	c.keys.left(k)
 	c.changes.evicted(k)
 }
 
-// abandon settles the events of a boundary whose key is evicted.
-func (c *Core) abandon(i int, b *boundary.Boundary, why string) {
+// abandon settles the events of a boundary that its key cannot hold any longer.
+func (c *Core) abandon(i int, b *boundary.Boundary, code, why string) {
 	if c.cfg.Keys.Drop {
 		c.accs[i].filtered += b.Events
 		return
 	}
-	c.deadLetter(i, b, "evict", "key_evicted", why, 0)
+	c.deadLetter(i, b, "evict", code, why, 0)
 }
 
-// schedule puts a key on the agenda or takes it off, as its criteria say.
+// schedule puts a key on the agenda or takes it off, as its criteria say. What waits in one
+// that may not fire now is its own from then on.
 func (c *Core) schedule(k *cell) {
 	r := c.readiness(k)
+	switch {
+	case !c.queueing:
+	case r.ok && !k.waits && r.due <= nano(c.now):
+		c.boundZips(k)
+	case c.settle(k):
+		r = c.readiness(k)
+	}
 	if !r.ok || k.waits {
 		c.keys.agenda.remove(k)
 		if k.overdue {

@@ -22,6 +22,7 @@ type refConfig struct {
 	guard      string // "", "filter" or "wait"
 	limit, ttl time.Duration
 	max        int
+	maxWaiting int
 	drop       bool
 	// The timers, and whether a and b are in one sync_group; see keys_oracle_timers_test.go.
 	debounce, every, maxWait time.Duration
@@ -168,6 +169,7 @@ func (r *reference) arrive(i int, name string, value int) {
 	if k.waits = false; r.triggers(i) {
 		k.lastAt = r.now
 	}
+	r.bound(k)
 }
 
 // rank is the admission sequence of what completed the key's criteria.
@@ -224,6 +226,7 @@ func (r *reference) step() {
 		default:
 			return
 		}
+		r.bound(r.keys[name])
 		if k := r.keys[name]; k.overdue {
 			if _, _, ok := r.due(k); !ok {
 				r.evict(name)
@@ -316,13 +319,17 @@ func (r *reference) fire(name string, tick bool) {
 	}
 }
 
+func (c *refConfig) keyed(k *Keys) {
+	k.TTL, k.Max, k.MaxWaiting, k.Drop = c.ttl, c.max, c.maxWaiting, c.drop
+}
+
 func randomRef(rng *rand.Rand) refConfig {
 	c := refConfig{
 		all: rng.IntN(2) == 0, passiveB: rng.IntN(4) == 0, guard: []string{"", "filter", "wait"}[rng.IntN(3)],
 		limit: []time.Duration{0, 0, 3 * time.Millisecond}[rng.IntN(3)], ttl: []time.Duration{
 			0, 20 * time.Millisecond,
 		}[rng.IntN(2)],
-		max: []int{3, 100}[rng.IntN(2)], drop: rng.IntN(2) == 0,
+		max: []int{3, 100}[rng.IntN(2)], maxWaiting: []int{1, 2, 4, 100}[rng.IntN(4)], drop: rng.IntN(2) == 0,
 	}
 	c.sequential = [2]bool{rng.IntN(2) == 0, rng.IntN(2) == 0 && !c.passiveB}
 	return c
@@ -335,7 +342,7 @@ func TestM13KeyedReactorsEqualTheReference(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 13))
 		ref := &reference{refConfig: randomRef(rng), keys: map[string]*refKey{}, now: epochZero}
-		opt := []option{keyed(func(k *Keys) { k.TTL, k.Max, k.Drop = ref.ttl, ref.max, ref.drop }), global("g")}
+		opt := []option{keyed(ref.keyed), global("g")}
 		r := newRig(t, ref.declaration(), opt...)
 		cells := map[string]checkpoint.Cell{}
 		trace := []string{fmt.Sprintf("seed %d: %+v", seed, ref.refConfig)}

@@ -158,7 +158,7 @@ func TestM8TimersEqualTheReference(t *testing.T) {
 		if ref.unkeyed {
 			ref.ttl, ref.max, ref.keys[""] = 0, 1, &refKey{}
 		} else {
-			opt = []option{keyed(func(k *Keys) { k.TTL, k.Max, k.Drop = ref.ttl, ref.max, ref.drop }), global("g")}
+			opt = []option{keyed(ref.keyed), global("g")}
 		}
 		r := newRig(t, ref.declaration(), opt...)
 		cells := map[string]checkpoint.Cell{}

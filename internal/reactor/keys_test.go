@@ -13,7 +13,7 @@ import (
 // keyed makes a core keyed; change may set more of it.
 func keyed(change func(k *Keys)) option {
 	return func(c *Config) {
-		c.Keys = &Keys{Identity: "k", Times: []bool{false}, Max: 1000}
+		c.Keys = &Keys{Identity: "k", Times: []bool{false}, Max: 1000, MaxWaiting: 1000, MaxWaitingBytes: 1 << 30}
 		if change != nil {
 			change(c.Keys)
 		}
@@ -69,7 +69,7 @@ func (r *rig) keysOf() string {
 // checkKeys compares all that is counted and ordered about keys with a look at every one.
 func checkKeys(t testing.TB, c *Core) {
 	t.Helper()
-	waiting := make([]backlog, len(c.cfg.Inputs))
+	waiting, own := make([]backlog, len(c.cfg.Inputs)), make([]backlog, len(c.cfg.Inputs))
 	onAgenda, listed := 0, 0
 	for key, k := range c.keys.byKey {
 		if k.key != key {
@@ -85,10 +85,15 @@ func checkKeys(t testing.TB, c *Core) {
 			}
 			for n := range s.queue.len() {
 				waiting[i].add(s.queue.at(n).b)
+				if n < int(s.queue.own) {
+					own[i].add(s.queue.at(n).b)
+				}
+			}
+			if n := s.queue.len(); n > 0 && k.on != isReady && (int(s.queue.own) != n || !k.lined) {
+				t.Fatalf("key %s waits: of %d boundaries %d are its own, lined up: %v", key, n, s.queue.own, k.lined)
 			}
 		}
-		_, complete := c.completed(k)
-		if want := complete && !k.waits; want != (k.on != offAgenda) {
+		if want := c.readiness(k).ok && !k.waits; want != (k.on != offAgenda) {
 			t.Fatalf("key %s: criteria hold: %v, on the agenda: %v", key, want, k.on)
 		}
 		if k.on != offAgenda {
@@ -106,6 +111,11 @@ func checkKeys(t testing.TB, c *Core) {
 		}
 		if waiting[i] != c.accs[i].waiting {
 			t.Fatalf("input %s: %+v wait, %+v are counted", c.cfg.Inputs[i].Name, waiting[i], c.accs[i].waiting)
+		}
+	}
+	for i := range own {
+		if own[i] != c.accs[i].own {
+			t.Fatalf("input %s: %+v are the keys' own, %+v are counted", c.cfg.Inputs[i].Name, own[i], c.accs[i].own)
 		}
 	}
 	if n := len(c.keys.agenda.ready) + len(c.keys.agenda.delayed); n != onAgenda {

@@ -86,6 +86,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 func (c *Core) restoreMeta(m *meta) {
 	c.journal.seq = m.Journal
 	c.admitted, c.stamp, c.keys.evicted = m.Admitted, max(m.Stamp, c.stamp), m.Evicted
+	c.keys.overflowed = m.Overflowed
 	c.letterNo = m.Letters
 	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
 	if !m.LastStart.IsZero() {

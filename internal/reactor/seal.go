@@ -123,6 +123,7 @@ type meta struct {
 	Emitted        map[string]int64     `json:"emitted"`
 	Filtered       map[string]int64     `json:"filtered,omitempty"`
 	Evicted        int64                `json:"evicted,omitempty"`
+	Overflowed     int64                `json:"overflowed,omitempty"`
 	Letters        int64                `json:"letters,omitempty"` // the number of the last dead letter
 	Journal        int64                `json:"journal,omitempty"` // the last entry this state covers
 	Outbox         map[string]int64     `json:"outbox,omitempty"`  // by output, the last number given out
@@ -268,7 +269,8 @@ func (c *Core) meta() []byte {
 
 // metaOfState adds what goes with the cells.
 func (c *Core) metaOfState(m *meta) {
-	m.Stamp, m.Admitted, m.Now, m.Evicted = c.stamp, c.admitted, c.now, c.keys.evicted
+	m.Stamp, m.Admitted, m.Now = c.stamp, c.admitted, c.now
+	m.Evicted, m.Overflowed = c.keys.evicted, c.keys.overflowed
 	m.LastStart, m.LastFired = c.lastStart, c.lastFired
 	m.First, m.Last, m.Ticked = stored(c.shared.first), stored(c.shared.last), stored(c.ticked)
 	m.Books = make(map[string]metaBooks, len(c.accs))

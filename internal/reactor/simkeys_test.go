@@ -137,7 +137,7 @@ func (w *coreWorld) start() {
 	w.last = map[boundary.Key]int64{}
 	for i, in := range w.core.Look().Inputs {
 		if i == 0 {
-			w.inbox.Occupy(i, in.Depth, in.DepthBytes)
+			w.inbox.Occupy(i, in.Depth-in.Own.Boundaries, in.DepthBytes-in.Own.Bytes)
 		}
 	}
 	w.seq, w.inflight = w.head.Seq, nil

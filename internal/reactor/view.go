@@ -42,6 +42,9 @@ type View struct {
 	// in an unkeyed graph.
 	Keys    int
 	Evicted int64
+	// WaitingBytes is about what waits in the queues of keys, Overflowed how many boundaries
+	// keys could not hold, in all.
+	WaitingBytes, Overflowed int64
 }
 
 // InputView is one input in a View.
@@ -51,12 +54,14 @@ type InputView struct {
 	Dirty        bool
 	Depth        int   // boundaries waiting, over all keys: in queues, or 1 for a dirty latest input
 	DepthBytes   int64 // about how many bytes they hold
-	Books        Books
-	Positions    []boundary.Position
-	LastEventAt  time.Time
-	Reasons      map[string]int64 // dead-lettered events, by code
-	Stopped      *Stopped         // nil when it goes on
-	Keys         *FoldKeys        // nil unless it folds by key, and until it has said so since the start
+	// Own is what of that keys hold which wait: it takes no room of the input.
+	Own         Credit
+	Books       Books
+	Positions   []boundary.Position
+	LastEventAt time.Time
+	Reasons     map[string]int64 // dead-lettered events, by code
+	Stopped     *Stopped         // nil when it goes on
+	Keys        *FoldKeys        // nil unless it folds by key, and until it has said so since the start
 }
 
 // FoldKeys is how many keys an accumulator has a state for and may have, and how many it has evicted in all.
@@ -79,6 +84,7 @@ func (c *Core) Look() View {
 		v.DueAt = at
 	}
 	v.Keys, v.Evicted = c.KeyCount()
+	v.WaitingBytes, v.Overflowed = c.waitingBytes(), c.keys.overflowed
 	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.holds.refused...)
 	v.HeldSince = make([]time.Time, len(c.emitted))
 	v.StoppedOutputs = slices.Clone(c.stops.outputs)
@@ -91,7 +97,7 @@ func (c *Core) Look() View {
 			Health: acc.health, Code: acc.code, Detail: acc.detail, Books: c.books(i),
 			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt, Reasons: maps.Clone(acc.reasons),
 			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
-			Stopped: c.stops.inputs[i],
+			Own: Credit{acc.own.boundaries, acc.own.bytes}, Stopped: c.stops.inputs[i],
 		}
 		if s, ok := acc.mark.State.(accumulator.KeyedState); ok {
 			if count, most, evicted := s.Keys(); most > 0 {

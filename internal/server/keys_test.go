@@ -77,7 +77,7 @@ func TestM13AgainstTheEngine(t *testing.T) {
 		}
 		seen[f.Type] = true
 	}
-	step("GET "+g, "", 200, "", `"keys":{"count":2,"max":3,"evicted":0}`)
+	step("GET "+g, "", 200, "", `"keys":{"count":2,"max":3,"evicted":0,"waiting":0,"waiting_bytes":0,`)
 	step("GET "+g+"/state?key=A", "", 200, "", `"left":{"s":"A","x":1}`, `"right":{"sym":"A","x":5}`,
 		`"difference":["A",-4,100]`)
 	step("GET "+g+"/state?key=7", "", 200, "", `"difference":[7,2,100]`)
@@ -97,5 +97,5 @@ func TestM13AgainstTheEngine(t *testing.T) {
 	step("POST "+g+"/fire", `{"mode":"with","key":"12","cache":{"left":{"s":"12","x":9}}}`, 200, "")
 	step("GET "+g+"/state?key=12", "", 200, "", `"left":{"s":"12","x":9}`) // the text, for there is no number 12
 	step("GET "+g+"/firings?key=12", "", 200, "", `"key":"12"`)
-	step("GET "+g, "", 200, "", `"keys":{"count":3,"max":3,"evicted":1}`)
+	step("GET "+g, "", 200, "", `"keys":{"count":3,"max":3,"evicted":1,"waiting":0,"waiting_bytes":0,`)
 }

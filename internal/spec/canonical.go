@@ -62,6 +62,13 @@ func (g *Graph) canonical() *meaning.Tree {
 		addKeys(r, g.Reactor.Keys)
 		r.Span("ttl", g.Reactor.TTL)
 		r.Number("max_keys", int64(g.Reactor.MaxKeys))
+		// Younger than the forms that stores hold: what is not said stays out of them.
+		if g.Reactor.MaxWaiting != defaultMaxWaiting {
+			r.Number("max_waiting", int64(g.Reactor.MaxWaiting))
+		}
+		if g.Reactor.MaxWaitingBytes != defaultMaxWaitingBytes {
+			r.Number("max_waiting_bytes", g.Reactor.MaxWaitingBytes)
+		}
 		r.Text("on_evict", g.Reactor.OnEvict)
 	}
 	nodes := t.List("nodes")

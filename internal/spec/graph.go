@@ -13,6 +13,8 @@ const (
 	defaultCapacity        = 1024
 	defaultCapacityBytes   = 8 << 20
 	defaultMaxKeys         = 10_000_000
+	defaultMaxWaiting      = 1024
+	defaultMaxWaitingBytes = 256 << 20
 	defaultHistory         = 1000
 	defaultDeadLetterKeep  = 7 * 24 * time.Hour
 	defaultDeadLetterMax   = 100_000
@@ -41,6 +43,7 @@ func defaultGraph(file string) *Graph {
 			EpochTimeout:  defaultEpochTimeout,
 			MaxKeys:       defaultMaxKeys,
 			OnEvict:       onEvicts.Default(),
+			MaxWaiting:    defaultMaxWaiting, MaxWaitingBytes: defaultMaxWaitingBytes,
 			Restart: Restart{
 				Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute,
 				OnExhausted: onExhausteds.Default(),

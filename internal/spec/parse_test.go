@@ -81,7 +81,8 @@ func TestDefaults(t *testing.T) {
 		}},
 		Reactor: spec.Reactor{
 			When: "any", Strategy: "latest", WarmTimeout: 30 * time.Second, OnWarmTimeout: "fire_anyway",
-			EpochTimeout: 30 * time.Second, MaxKeys: 10_000_000, OnEvict: "dead_letter",
+			EpochTimeout: 30 * time.Second, MaxKeys: 10_000_000, MaxWaiting: 1024, MaxWaitingBytes: 256 << 20,
+			OnEvict: "dead_letter",
 			Restart: spec.Restart{Attempts: 5, Base: time.Second, Max: time.Minute, Reset: time.Minute,
 				OnExhausted: "fail"},
 		},
@@ -169,7 +170,7 @@ func TestEverything(t *testing.T) {
 				Text: "pushed.x > 0",
 			},
 			WarmTimeout: 90 * time.Second, OnWarmTimeout: "fail", EpochTimeout: 500 * time.Millisecond,
-			MaxKeys: 10_000_000, OnEvict: "dead_letter",
+			MaxKeys: 10_000_000, MaxWaiting: 1024, MaxWaitingBytes: 256 << 20, OnEvict: "dead_letter",
 			Restart: spec.Restart{Attempts: 0, Base: 10 * time.Millisecond, Max: time.Second, Reset: time.Hour,
 				OnExhausted: "degrade"},
 		},

@@ -29,6 +29,16 @@ var reactorFields = []decode.Field[draft]{
 		g.ofKeys(v)
 		d.Count(v, 1, maxKeys, &g.Reactor.MaxKeys)
 	}},
+	{Name: "max_waiting", Read: func(d *decoder, v value, g *draft) {
+		g.ofKeys(v)
+		d.Count(v, 1, maxCapacity, &g.Reactor.MaxWaiting)
+	}},
+	{Name: "max_waiting_bytes", Read: func(d *decoder, v value, g *draft) {
+		g.ofKeys(v)
+		if n, ok := d.Integer(v, 1, maxCapacityBytes); ok {
+			g.Reactor.MaxWaitingBytes = n
+		}
+	}},
 	{Name: "on_evict", Read: func(d *decoder, v value, g *draft) {
 		g.ofKeys(v)
 		d.Pick(v, onEvicts, &g.Reactor.OnEvict)

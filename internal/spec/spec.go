@@ -162,6 +162,10 @@ type Reactor struct {
 	Keys    []Expr
 	TTL     time.Duration // a key is forgotten this long after its last arrival; 0: never
 	MaxKeys int           // default 10,000,000
+	// MaxWaiting bounds what waits in each queue of a key (default 1,024), MaxWaitingBytes what
+	// waits in all keys (default 256 MiB).
+	MaxWaiting      int
+	MaxWaitingBytes int64
 	// OnEvict is "dead_letter" (default) or "drop".
 	OnEvict     string
 	Guard       Expr

@@ -123,6 +123,9 @@ func (s *scrape) summary(g *api.GraphSummary) {
 	if g.Keys != nil {
 		s.gauge(s.keys, float64(g.Keys.Count))
 		s.counter(s.evicted, g.Keys.Evicted)
+		s.gauge(s.waiting, float64(g.Keys.Waiting))
+		s.gauge(s.waitingBytes, float64(g.Keys.WaitingBytes))
+		s.counter(s.overflowed, g.Keys.Overflowed)
 	}
 	if age := g.Durability.CheckpointAgeSeconds; age != nil {
 		s.gauge(s.checkpointAge, *age)

@@ -11,7 +11,7 @@ var (
 
 // descriptions are the metrics of a collector, one field each.
 type descriptions struct {
-	health, paused, keys, evicted *prometheus.Desc
+	health, paused, keys, evicted, waiting, waitingBytes, overflowed *prometheus.Desc
 
 	received, filtered, conflated, rejected, deadLettered, consumed, queued *prometheus.Desc
 
@@ -45,6 +45,11 @@ func newDescriptions() descriptions {
 
 		keys:    desc("keys", "Keys that a keyed graph has a state for.", g),
 		evicted: desc("keys_evicted_total", "Keys that were evicted, by ttl or max_keys.", g),
+		waiting: desc("keys_waiting", "Boundaries that wait in keys for their counterpart, a guard or a timer.", g),
+		waitingBytes: desc("keys_waiting_bytes",
+			"About how many bytes wait in queues of keys; max_waiting_bytes bounds it.", g),
+		overflowed: desc("keys_overflowed_total",
+			"Boundaries that went because more would have waited in keys than may.", g),
 
 		received:     desc("events_received_total", "Events that came in.", a),
 		filtered:     desc("events_filtered_total", "Events that a filter or guard left out.", a),
@@ -109,7 +114,7 @@ func newDescriptions() descriptions {
 // all lists every description, for Describe.
 func (d *descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
-		d.health, d.paused, d.keys, d.evicted,
+		d.health, d.paused, d.keys, d.evicted, d.waiting, d.waitingBytes, d.overflowed,
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
 		d.foldKeys, d.foldEvicted,
 		d.accumulatorHealthy, d.gaps, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,

@@ -7,8 +7,8 @@ var largePackages = []struct {
 	ceiling  int
 	decision string // the number of an entry of docs/decisions
 }{
-	{"internal/live", 3400, "0047"},
-	{"internal/reactor", 5600, "0047"},
+	{"internal/live", 3500, "0047"},
+	{"internal/reactor", 6000, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2650, "0063"},
 	{"internal/graph", 2950, "0057"},

@@ -152,7 +152,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		gaveUp:  make(chan error, len(g.Unit.Programs)+1)}
 	for i, in := range core.Look().Inputs {
 		if declared.Accumulators[i].Strategy != "latest" {
-			r.inbox.Occupy(i, in.Depth, in.DepthBytes)
+			r.inbox.Occupy(i, in.Depth-in.Own.Boundaries, in.DepthBytes-in.Own.Bytes)
 		}
 		if in.Stopped != nil {
 			g.Mailboxes[i].Stop()

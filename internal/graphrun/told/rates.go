@@ -37,7 +37,8 @@ func (r *Rates) Sample(inputs []reactor.InputView, specs []spec.Accumulator, now
 		span = 0
 	}
 	for i := range inputs {
-		is := depth{inputs[i].Depth, inputs[i].DepthBytes}
+		own := inputs[i].Own // takes no room
+		is := depth{inputs[i].Depth - own.Boundaries, inputs[i].DepthBytes - own.Bytes}
 		r.full[i] = untilFull(&specs[i], r.seen[i], is, span)
 		r.seen[i] = is
 	}

@@ -56,7 +56,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 	sum.EngineTime, sum.HeldBackBy = timePtr(v.EngineTime), v.HeldBackBy
 	k.identify(&sum)
 	if k.Spec.Keyed() {
-		sum.Keys = &api.KeysSummary{Count: v.Keys, Max: k.Spec.Reactor.MaxKeys, Evicted: v.Evicted}
+		sum.Keys = k.keys(v)
 	}
 	sum.Accumulators, sum.Outputs = nil, nil
 	for i := range v.Inputs {
@@ -68,6 +68,18 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
 	}
 	return sum
+}
+
+// keys is what a keyed graph has of keys.
+func (k *Known) keys(v *live.View) *api.KeysSummary {
+	s := &api.KeysSummary{
+		Count: v.Keys, Max: k.Spec.Reactor.MaxKeys, Evicted: v.Evicted, WaitingBytes: v.WaitingBytes,
+		MaxWaitingBytes: k.Spec.Reactor.MaxWaitingBytes, Overflowed: v.Overflowed,
+	}
+	for i := range v.Inputs {
+		s.Waiting += v.Inputs[i].Own.Boundaries
+	}
+	return s
 }
 
 // identify fills in what is known of a graph without a run.
@@ -122,7 +134,8 @@ func durability(cp *live.CheckpointStatus, now time.Time) api.DurabilityStatus {
 func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnation int64) api.AccumulatorSummary {
 	s := k.declared(i)
 	s.Health, s.HealthReason, s.Dirty = string(in.Health), api.ReasonOf(in.Code, in.Detail), in.Dirty
-	s.Depth, s.DepthBytes, s.Counters = in.Depth, in.DepthBytes, api.Counters(in.Books)
+	s.Depth, s.DepthBytes = in.Depth-in.Own.Boundaries, in.DepthBytes-in.Own.Bytes
+	s.Waiting, s.Counters = in.Own.Boundaries, api.Counters(in.Books)
 	s.Position, s.LastEventAt, s.Incarnation = Positions(in.Positions), timePtr(in.LastEventAt), incarnation
 	s.SecondsToFull, s.Restarts, s.Lag = more.SecondsToFull, more.Restarts, more.Lag
 	s.Stopped, s.Gaps = stopped(in.Stopped), k.Gaps[i]

@@ -159,6 +159,10 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 	if g.Keys != nil {
 		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+
 			terminal.Number(g.Keys.Evicted)+" evicted")
+		if k := g.Keys; k.Waiting > 0 || k.Overflowed > 0 {
+			t.Row("waiting in keys", fmt.Sprintf("%d boundaries, %d of %d bytes, %d overflowed",
+				k.Waiting, k.WaitingBytes, k.MaxWaitingBytes, k.Overflowed))
+		}
 	}
 	t.Row("revision", terminal.Number(g.Revision))
 	if u := g.Update; u != nil && !u.OK {
