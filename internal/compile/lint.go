@@ -20,6 +20,7 @@ const (
 	CodeIdleGuard       = "guard_reads_nothing"
 	CodeNoSchema        = "no_schema"
 	CodeMixedClock      = "mixed_clock"
+	CodeMayFill         = "may_fill"
 )
 
 // Lint says what in a declaration is valid and hardly meant, in the order of the document.
@@ -116,9 +117,32 @@ func (l *linter) reactor() {
 				"sequential here, or strategy: latest if that is meant", a.Name, strings.Join(by, ", "))
 		}
 	}
+	l.zip()
 	if g := l.g.Reactor.Guard; !g.IsZero() && len(l.u.Plan.GuardReads()) == 0 {
 		l.add(g.Pos, CodeIdleGuard, "the guard reads no input and no node, so it never changes with the data; "+
 			"remove it, or let it read what it is to guard against")
+	}
+}
+
+// zip looks for inputs that fill while they wait for each other: keys give what waits room of its own.
+func (l *linter) zip() {
+	r := &l.g.Reactor
+	if r.When != "all" || r.MaxWait > 0 || l.g.Keyed() {
+		return
+	}
+	var first *spec.Accumulator
+	for i := range l.g.Accumulators {
+		a := &l.g.Accumulators[i]
+		switch {
+		case a.Strategy != "sequential" || !a.Triggers(r):
+		case first == nil:
+			first = a
+		default:
+			l.add(a.Pos, CodeMayFill, "when: all takes one of %s with one of %s: when more comes of one than of the "+
+				"other it fills, stops its source and waits for ever; give the reactor a max_wait, or a key to join by",
+				first.Name, a.Name)
+			return
+		}
 	}
 }
 

@@ -48,6 +48,14 @@ outputs:
 			[]string{"may_conflate 3", "unused_node 11"},
 		},
 		"newest, but passive": {[6]any{" passive: true ", "", "strategy: sequential", "", "", "websocket"}, nil},
+		"a zip":               {[6]any{"", "", "when: all, strategy: sequential", "", "", "websocket"}, []string{"may_fill 4"}},
+		"a zip that ends its wait": {
+			[6]any{"", "", "when: all, strategy: sequential, max_wait: 1s", "", "", "websocket"}, nil,
+		},
+		"a zip of part": {
+			[6]any{"", "", "when: { all: [a] }, strategy: sequential", "", "", "websocket"}, nil,
+		},
+		"a zip by key": {[6]any{"", "", "when: all, strategy: sequential, key: k", "", "", "websocket"}, nil},
 		"a guard that never reads": {
 			[6]any{"", "", "guard: '1 < 2'", "", "", "websocket"}, []string{"guard_reads_nothing 6"},
 		},

@@ -146,6 +146,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	sooner(r.watchAt, !r.watchAt.IsZero())
 	sooner(r.shown.showAt())
 	sooner(r.Clock.due(now))
+	sooner(r.fullAt(now))
 	switch {
 	case r.flow != nil:
 		sooner(r.Core.WarmDue())

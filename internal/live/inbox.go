@@ -56,6 +56,7 @@ type lane struct {
 	from      int                                 // index+1 of the lane that late events come from
 	room      chan struct{}
 	port      int64 // the incarnation that may put
+	refused   bool  // there was no room for what was put last
 }
 
 type handed struct {
@@ -93,6 +94,7 @@ func (b *Inbox) Port(i int) accumulator.Port {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lanes[i].port++
+	b.lanes[i].refused = false
 	return &port{inbox: b, input: i, incarnation: b.lanes[i].port}
 }
 
@@ -154,13 +156,16 @@ func (b *Inbox) put(p *port, h *accumulator.Handoff) (ok bool, err error) {
 	}
 	late := b.lateLane(l, h)
 	if late != nil && !late.hasRoom(h.Late) {
+		b.refuse(late)
 		return false, nil
 	}
 	defer func() {
 		if ok {
 			b.puts++
+			l.refused = false
 			if late != nil {
 				late.occupy(h.Late)
+				late.refused = false
 			}
 		}
 	}()
@@ -170,6 +175,7 @@ func (b *Inbox) put(p *port, h *accumulator.Handoff) (ok bool, err error) {
 	switch {
 	case l.sequential:
 		if !l.fits(h.Boundaries) {
+			b.refuse(l)
 			return false, nil
 		}
 	case l.grouped:
@@ -363,6 +369,7 @@ func (b *Inbox) Free(i int, freed reactor.Credit) {
 	b.mu.Lock()
 	b.lanes[i].depth -= freed.Boundaries
 	b.lanes[i].bytes -= freed.Bytes
+	b.lanes[i].refused = false
 	from := b.lanes[i].from
 	b.mu.Unlock()
 	b.signal(i)

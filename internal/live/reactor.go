@@ -140,6 +140,10 @@ type Reactor struct {
 	resting  []resting
 	flow     *flow.Flow // under the event clock; nil under the arrival clock
 	granted  bool       // in this turn of the flow, a place among those who run epochs
+	// fullSince is since when an input is full and no epoch has run, fullEpoch the last one then;
+	// zero while that is not so.
+	fullSince time.Time
+	fullEpoch int64
 }
 
 // New makes a reactor; Run it on a goroutine of its own.
@@ -304,6 +308,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	fired, free := r.fire(now)
 	busy = busy || fired
 	r.free = free
+	r.lookForFull(now)
 	r.stepped(fired, free)
 	if r.disowned() {
 		return false, ErrDisowned

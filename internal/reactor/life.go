@@ -36,6 +36,7 @@ type life struct {
 	warmed       bool      // warming is over, by health or by timeout
 	persist      Obstacle  // why checkpoints cannot be written; zero when they can
 	clockStep    time.Duration
+	full         []int // inputs without room while no epoch can complete
 }
 
 func (l *life) firing() bool { return l.state == HealthLive || l.state == HealthDegraded }
@@ -182,6 +183,8 @@ func (c *Core) reassess() {
 			"more than max_micro_epochs have taken in nothing new, and the rest waits until time moves on")
 	case c.life.persist != Obstacle{}:
 		c.life.set(HealthDegraded, c.life.persist.Code, c.life.persist.Detail)
+	case c.life.full != nil:
+		c.life.set(HealthDegraded, "input_full", c.fullDetail())
 	case c.life.clockStep != 0:
 		c.life.set(HealthDegraded, "clock_stepped", stepDetail(c.life.clockStep))
 	default:

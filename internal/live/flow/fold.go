@@ -13,6 +13,16 @@ func (f *Flow) stick(i int) {
 	}
 }
 
+// Stuck are the inputs whose room in front of the core is used up.
+func (f *Flow) Stuck() (inputs []int) {
+	for i := range f.entries {
+		if f.entries[i].stuck {
+			inputs = append(inputs, i)
+		}
+	}
+	return inputs
+}
+
 // unstick lets an input take part again.
 func (f *Flow) unstick(i int) {
 	e := &f.entries[i]

@@ -132,7 +132,7 @@ func (f *Flow) quiesce(now time.Time) bool {
 			f.left = f.Host.Grant(now)
 		}
 		if f.left == 0 || f.Host.Deserted() || f.fired > before && f.Host.Called() {
-			f.freed(before)
+			f.freed()
 			return false
 		}
 		if !f.Core.Fire(f.now) {
@@ -142,15 +142,15 @@ func (f *Flow) quiesce(now time.Time) bool {
 		f.fired++
 		f.flush()
 	}
-	f.freed(before)
+	f.freed()
 	f.rested = true
 	return true
 }
 
-// freed gives back the room that epochs have made since so many of the turn.
-func (f *Flow) freed(before int) {
-	if f.fired > before {
-		f.Core.DrainFreed(f.Lanes.Free)
+// freed gives back the room that epochs have made, and what waits in keys does not take.
+func (f *Flow) freed() {
+	f.Core.DrainFreed(f.Lanes.Free)
+	if f.stuck > 0 {
 		f.loosen()
 	}
 }
