@@ -59,18 +59,20 @@ outputs: { o: { from: n, sink: { websocket: {} } } }
 	if x := do(t, s, "POST", g+"/accumulators/a/events", strings.NewReader(`[3]`)); x.status != 429 {
 		t.Fatalf("a full input answers %d %s", x.status, x.body)
 	}
-	until := func(code string) string {
+	until := func(code string) {
 		for {
-			f := watcher.next()
 			var health struct {
 				Type         string
 				HealthReason *api.Reason `json:"health_reason"`
 			}
-			if err := json.Unmarshal([]byte(f), &health); err != nil {
+			if err := json.Unmarshal([]byte(watcher.next()), &health); err != nil {
 				t.Fatal(err)
 			}
-			if r := health.HealthReason; health.Type == "health" && (r == nil && code == "" || r != nil && r.Code == code) {
-				return f
+			if health.HealthReason == nil {
+				health.HealthReason = &api.Reason{}
+			}
+			if health.Type == "health" && health.HealthReason.Code == code {
+				return
 			}
 		}
 	}
