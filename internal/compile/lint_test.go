@@ -48,7 +48,9 @@ outputs:
 			[]string{"may_conflate 3", "unused_node 11"},
 		},
 		"newest, but passive": {[6]any{" passive: true ", "", "strategy: sequential", "", "", "websocket"}, nil},
-		"a zip":               {[6]any{"", "", "when: all, strategy: sequential", "", "", "websocket"}, []string{"may_fill 4"}},
+		"a zip": {
+			[6]any{"", "", "when: all, strategy: sequential", "", "", "websocket"}, []string{"may_fill 4"},
+		},
 		"a zip that ends its wait": {
 			[6]any{"", "", "when: all, strategy: sequential, max_wait: 1s", "", "", "websocket"}, nil,
 		},

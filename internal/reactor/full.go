@@ -45,6 +45,6 @@ func (c *Core) fullDetail() string {
 	if c.cell.waits {
 		return text + ": the guard waits for it; see to its source, or let the guard do without (?? and == nil)"
 	}
-	return text + ": when: all takes one of each; see to the source that is behind, give max_wait or more capacity, or " +
-		"join by key"
+	return text + ": when: all takes one of each; see to the source that is behind, give max_wait or more capacity, " +
+		"or join by key"
 }
