@@ -83,6 +83,9 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 		c.changes.touch(k)
 		if k.on != offAgenda && !c.timed {
 			c.boundZips(k)
+			if c.cfg.Guard && c.queueing {
+				c.enlist(k)
+			}
 			continue // what completed its criteria came before
 		}
 		if k.waits {

@@ -182,6 +182,9 @@ func (c *Core) schedule(k *cell) {
 	case !c.queueing:
 	case r.ok && !k.waits && r.due <= nano(c.now):
 		c.boundZips(k)
+		if c.cfg.Guard {
+			c.enlist(k)
+		}
 	case c.settle(k):
 		r = c.readiness(k)
 	}

@@ -20,7 +20,6 @@ const waitingOverhead = 240
 // settle makes what waits in the queues of a key that may not fire now the key's own, and gives
 // its room back. It reports whether something had to go because it was more than max_waiting.
 func (c *Core) settle(k *cell) (gone bool) {
-	waits := false
 	for i, at := range c.place {
 		if at < 0 || k.slots[at].queue == nil {
 			continue
@@ -30,12 +29,19 @@ func (c *Core) settle(k *cell) (gone bool) {
 			c.overflow(k, i, 0)
 		}
 		c.own(i, q, k.key)
-		waits = waits || c.cfg.Inputs[i].bounded()
 	}
-	if waits && !k.lined {
-		c.keys.line.put(k, c.oldestOf(k))
-	}
+	c.enlist(k)
 	return gone
+}
+
+// enlist gives a key that holds something a place in the line.
+func (c *Core) enlist(k *cell) {
+	if k.lined {
+		return
+	}
+	if seq := c.oldestOf(k); seq != math.MaxUint64 {
+		c.keys.line.put(k, seq)
+	}
 }
 
 // own makes all that is in a queue the key's own. It gets memory of its own: what it came with
@@ -147,14 +153,17 @@ func (c *Core) oldestOf(k *cell) (seq uint64) {
 }
 
 // longestWaiting is the key that may not fire now and holds what was admitted first, and the
-// input that this is of; nil when there is none.
+// input that this is of; nil when there is none. It goes by the state alone, so that a restart
+// makes no difference. Whether a guard waits is no state: where there is one, any key will do.
 func (c *Core) longestWaiting() (*cell, int) {
 	for len(c.keys.line) > 0 {
 		first := &c.keys.line[0]
 		k, seq := first.k, c.oldestOf(first.k)
 		switch {
-		case seq == math.MaxUint64 || k.on == isReady:
+		case seq == math.MaxUint64 || !c.cfg.Guard && k.on == isReady:
 			c.keys.line.drop()
+		case !c.cfg.Guard && k.on == isDelayed && c.readiness(k).due <= nano(c.now):
+			c.schedule(k) // its time has come since
 		case seq != first.seq:
 			first.seq = seq
 			c.keys.line.down()

@@ -65,7 +65,9 @@ func declare(r *rand.Rand) string {
 	}
 	b.WriteString("reactor:\n  when: " + pick(r, "any", "all", "all") + "\n")
 	if keyed {
-		b.WriteString("  key: k\n" + pick(r, "", "  ttl: 7s\n", "  max_keys: 2\n"))
+		b.WriteString("  key: k\n" + pick(r, "", "  ttl: 7s\n", "  max_keys: 2\n") +
+			pick(r, "", "  max_waiting: 1\n", "  max_waiting: 2\n", "  max_waiting_bytes: 900\n") +
+			pick(r, "", "  on_evict: drop\n"))
 	}
 	b.WriteString(pick(r, "", "", "  guard: 'epoch() % 4 != 2'\n",
 		"  guard: 'len(string(a ?? 0)) % 3 != 1'\n", "  guard: 'len(string(b)) % 3 != 1'\n",
