@@ -40,6 +40,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
+	root.Version = buildVersion().String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(t.In)
 	root.SetOut(t.Out)
 	root.SetErr(t.Err)
@@ -50,8 +52,11 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 		return terminal.Usage(cmd, err)
 	})
 	flags := root.PersistentFlags()
-	flags.StringVarP(&t.Format, "output", "o", terminal.FormatTable, "how to print data: table, json or yaml")
+	flags.StringVarP(&t.Format, "output", "o", terminal.FormatTable, "how to print data: table, wide, json or yaml")
 	flags.BoolVar(&t.NoColor, "no-color", false, "print without colour; also NO_COLOR")
+	// It fails for a flag that is not there only.
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{terminal.FormatTable,
+		terminal.FormatWide, terminal.FormatJSON, terminal.FormatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddGroup(
 		&cobra.Group{ID: groupLocal, Title: "On this machine:"},
 		&cobra.Group{ID: groupGraphs, Title: "Graphs:"},

@@ -9,18 +9,27 @@ import (
 )
 
 func validateCmd(t *terminal.Terminal) *cobra.Command {
-	return &cobra.Command{
-		Use:                   "validate FILE…",
-		Short:                 "Check declarations and list every mistake",
-		Args:                  terminal.Positional(cobra.MinimumNArgs(1)),
+	var given func([]string) []string
+	cmd := &cobra.Command{
+		Use:   "validate FILE…",
+		Short: "Check declarations and list every mistake",
+		Long: `Check declarations and list every mistake. A folder stands for every declaration in
+and below it.`,
+		Args:                  terminal.Positional(cobra.ArbitraryArgs),
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := t.CheckFormat(); err != nil {
 				return err
 			}
-			return validate(t, args)
+			paths, err := terminal.Declarations(given(args), true)
+			if err != nil {
+				return err
+			}
+			return validate(t, paths)
 		},
 	}
+	given = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input")
+	return cmd
 }
 
 // validate checks every file; the mistakes are the data.
@@ -60,10 +69,14 @@ func broken(t *terminal.Terminal, err error) error {
 	if !errors.As(err, &found) {
 		return local(err)
 	}
+	err = errors.New(terminal.Plural(len(found), "mistake") + " in the declaration")
+	if t.Structured() {
+		return &terminal.ExitError{Code: terminal.ExitFormat, Err: err, Word: "invalid_declaration", Mistakes: found}
+	}
 	for _, m := range found {
 		t.Say("%s", m)
 	}
-	return terminal.Exit(terminal.ExitFormat, errors.New(terminal.Plural(len(found), "mistake")+" in the declaration"))
+	return terminal.Exit(terminal.ExitFormat, err)
 }
 
 func schemaCmd(t *terminal.Terminal) *cobra.Command {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/handbook"
@@ -18,6 +19,7 @@ field of the declaration with its path (reactor.rate_limit), a kind of source or
 sink (file), a health reason (crash_loop), a function or a metric.`,
 		Args:                  terminal.Positional(cobra.ExactArgs(1)),
 		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     completeTerms,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := t.CheckFormat(); err != nil {
 				return err
@@ -49,6 +51,17 @@ sink (file), a health reason (crash_loop), a function or a metric.`,
 			})
 		},
 	}
+}
+
+// completeTerms are the words of the documentation that begin with what was typed.
+func completeTerms(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	terms, err := handbook.Terms()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp // a person who presses Tab is told nothing
+	}
+	terms = slices.DeleteFunc(terms, func(t string) bool { return !strings.HasPrefix(t, begun) })
+	slices.Sort(terms)
+	return slices.Compact(terms), cobra.ShellCompDirectiveNoFileComp
 }
 
 // unexplained names the nearest word there is.

@@ -9,20 +9,26 @@ import (
 )
 
 func lintCmd(t *terminal.Terminal) *cobra.Command {
-	return &cobra.Command{
+	var given func([]string) []string
+	cmd := &cobra.Command{
 		Use:   "lint FILE…",
 		Short: "List what in declarations is valid, but hardly meant",
 		Long: `List what in declarations is valid, but hardly meant: nodes that nothing comes of,
 routes that are never taken, inputs that do not go together. Each finding has a
-stable code; graphd explain CODE says more. The exit code is 1 when there are any.`,
-		Args:                  terminal.Positional(cobra.MinimumNArgs(1)),
+stable code; graphd explain CODE says more. The exit code is 1 when there are any. A
+folder stands for every declaration in and below it.`,
+		Args:                  terminal.Positional(cobra.ArbitraryArgs),
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := t.CheckFormat(); err != nil {
 				return err
 			}
+			paths, err := terminal.Declarations(given(args), true)
+			if err != nil {
+				return err
+			}
 			found := graphd.Diagnostics{}
-			for _, path := range args {
+			for _, path := range paths {
 				d, err := graphd.ReadDeclaration(path)
 				if err != nil {
 					return broken(t, err)
@@ -45,6 +51,8 @@ stable code; graphd explain CODE says more. The exit code is 1 when there are an
 			return nil
 		},
 	}
+	given = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input")
+	return cmd
 }
 
 // difference is what diff prints.

@@ -28,5 +28,9 @@ func main() {
 func run(ctx context.Context, t *terminal.Terminal, args []string) int {
 	root := newRoot(t)
 	root.SetArgs(args)
-	return t.Report(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err != nil && t.Format == terminal.FormatTable {
+		t.Format = terminal.FormatOf(args) // the flags may not have been read as far as there
+	}
+	return t.Report(err)
 }

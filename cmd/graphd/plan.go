@@ -13,35 +13,57 @@ import (
 
 func planCmd(t *terminal.Terminal) *cobra.Command {
 	var format string
+	var given func([]string) []string
 	cmd := &cobra.Command{
 		Use:   "plan FILE [--format text|json|mermaid]",
 		Short: "Show how a declaration will run",
 		Long: `Show what a declaration compiles to: inputs, nodes in the order in which they run,
 what each depends on, and outputs. The JSON is byte-identical for declarations
-of the same meaning.`,
-		Args:                  terminal.Positional(cobra.ExactArgs(1)),
+of the same meaning. A folder stands for every declaration in and below it: a plan
+follows the other.`,
+		Args:                  terminal.Positional(cobra.ArbitraryArgs),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("format") && t.Format != terminal.FormatTable {
+			if !cmd.Flags().Changed("format") && t.Format != terminal.FormatTable && !t.Wide() {
 				format = t.Format // -o json means the same
 			}
 			if format != "text" && format != "json" && format != "mermaid" {
 				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("--format %s: it must be text, json or mermaid",
 					format))
 			}
-			d, err := graphd.ReadDeclaration(args[0])
-			if err != nil {
-				return broken(t, err)
-			}
-			raw, err := d.PlanJSON()
+			paths, err := terminal.Declarations(given(args), true)
 			if err != nil {
 				return err
 			}
-			return printPlan(t, raw, format)
+			return printPlans(t, paths, format)
 		},
 	}
+	given = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input")
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or mermaid")
 	return cmd
+}
+
+// printPlans shows the plan of every declaration.
+func printPlans(t *terminal.Terminal, paths []string, format string) error {
+	for i, path := range paths {
+		d, err := graphd.ReadDeclaration(path)
+		if err != nil {
+			return broken(t, err)
+		}
+		raw, err := d.PlanJSON()
+		if err != nil {
+			return err
+		}
+		if i > 0 && format == "text" {
+			if err := t.Line(""); err != nil {
+				return err
+			}
+		}
+		if err := printPlan(t, raw, format); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plan is what is shown of a plan's JSON.
@@ -97,7 +119,7 @@ func printPlan(t *terminal.Terminal, raw []byte, format string) error {
 	if err := t.Line("graph %s", p.Graph); err != nil {
 		return err
 	}
-	for _, table := range p.tables() {
+	for _, table := range p.tables(t) {
 		if err := t.Section(table); err != nil {
 			return err
 		}
@@ -106,7 +128,7 @@ func printPlan(t *terminal.Terminal, raw []byte, format string) error {
 }
 
 // tables is the plan for people.
-func (p *plan) tables() []*terminal.Table {
+func (p *plan) tables(t *terminal.Terminal) []*terminal.Table {
 	inputs := terminal.NewTable("INPUT", "TRIGGERS", "VALUES ARE", "READS", "TYPE")
 	for _, in := range p.Inputs {
 		reads := terminal.List(in.Reads)
@@ -117,7 +139,7 @@ func (p *plan) tables() []*terminal.Table {
 		if in.Conflated {
 			values += ", may conflate"
 		}
-		inputs.Row(in.Name, terminal.YesNo(in.Triggers), values, reads, terminal.Clip(in.Type, 60))
+		inputs.Row(in.Name, terminal.YesNo(in.Triggers), values, reads, t.Clip(in.Type, 60))
 	}
 	nodes := terminal.NewTable("NODE", "RANK", "KIND", "VALUES ARE", "AFTER", "DEPENDS ON", "TYPE").Numbers(1)
 	for _, n := range p.Nodes {
@@ -128,7 +150,7 @@ func (p *plan) tables() []*terminal.Table {
 			}
 		}
 		nodes.Row(n.Name, terminal.Number(n.Rank), n.Kind, kindOf(n.Event), terminal.Or(n.After, "-"),
-			terminal.List(on), terminal.Clip(n.Type, 60))
+			terminal.List(on), t.Clip(n.Type, 60))
 	}
 	outputs := terminal.NewTable("OUTPUT", "FROM", "EMITS")
 	for _, o := range p.Outputs {

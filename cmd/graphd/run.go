@@ -25,6 +25,7 @@ type runFlags struct {
 
 func runCmd(t *terminal.Terminal) *cobra.Command {
 	var flags runFlags
+	var given func([]string) []string
 	cmd := &cobra.Command{
 		Use:   "run FILE --input NAME=PATH… [--output NAME=PATH|NAME=drop…]",
 		Short: "Run a graph over files to their end, under virtual time",
@@ -42,13 +43,17 @@ for its window a failure.
 
 With -o json, standard error has the line of --stats, with the first dead letters in it,
 and nothing else; -o yaml and -o table print the outputs for people.`,
-		Args:                  terminal.Positional(cobra.ExactArgs(1)),
+		Args:                  terminal.Positional(cobra.ArbitraryArgs),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.CheckFormat(); err != nil {
 				return err
 			}
-			d, err := graphd.ReadDeclaration(args[0])
+			path, err := terminal.One(given(args))
+			if err != nil {
+				return err
+			}
+			d, err := graphd.ReadDeclaration(path)
 			if err != nil {
 				return broken(t, err)
 			}
@@ -60,6 +65,7 @@ and nothing else; -o yaml and -o table print the outputs for people.`,
 			return r.run(cmd.Context(), d, c)
 		},
 	}
+	given = terminal.Files(cmd, "the declaration, or - for standard input")
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.inputs, "input", nil, "NAME=PATH: the file that stands in for an accumulator's source")
 	f.StringArrayVar(&flags.outputs, "output", nil, "NAME=PATH or NAME=drop: where an output goes")

@@ -89,7 +89,7 @@ func TestTail(t *testing.T) {
 		{"tail", "tail market_maker -n 7"},
 		{"tail_all", "tail -n 2"},
 		{"tail_json", "tail market_maker -n 2 -o json"},
-		{"tail_yaml", "tail market_maker -o yaml"},
+		{"tail_yaml", "tail market_maker -n 2 -o yaml"},
 		{"tail_unknown", "tail market_makr"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -14,17 +14,23 @@ import (
 )
 
 func testCmd(t *terminal.Terminal) *cobra.Command {
-	return &cobra.Command{
+	var given func([]string) []string
+	cmd := &cobra.Command{
 		Use:   "test DIR|FILE…",
 		Short: "Run the tests beside declarations, under virtual time",
 		Long: `Run test documents (NAME_test.yaml) against the declarations beside them (NAME.yaml),
 every case on a fresh graph under virtual time. A folder stands for every test
-document below it.`,
-		Args:                  terminal.Positional(cobra.MinimumNArgs(1)),
+document below it. A case fails, too, that has dead letters, a failed epoch or late
+events of which no step speaks, unless the document says strict: false.`,
+		Args:                  terminal.Positional(cobra.ArbitraryArgs),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.CheckFormat(); err != nil {
 				return err
+			}
+			args = given(args)
+			if len(args) == 0 {
+				return terminal.Usage(cmd, errors.New("say what to test: a test document, or a folder of them"))
 			}
 			paths, err := testDocuments(args)
 			if err != nil {
@@ -33,6 +39,8 @@ document below it.`,
 			return runTests(cmd.Context(), t, paths)
 		},
 	}
+	given = terminal.Files(cmd, "test document, or folder of them")
+	return cmd
 }
 
 // outcome is what became of one case.

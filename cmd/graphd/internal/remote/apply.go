@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
@@ -20,25 +17,17 @@ import (
 const maxDocument = 8 << 20
 
 func (a *Verbs) applyCmd() *cobra.Command {
-	var files []string
+	var given func([]string) []string
 	var dryRun bool
 	var revision int64
 	cmd := a.client(verb{
-		use: "apply -f FILE", short: "Make or change graphs from their declarations",
-		long: `Make or change graphs from their declarations, YAML or JSON. A folder stands
-for every *.yaml, *.yml and *.json in it but *_test.yaml; "-" is standard input.
-All files are tried, whatever becomes of the first.`,
-		check: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("a file to apply is named with -f: -f %s", args[0])
-			}
-			return nil
-		},
-		run: func(ctx context.Context, c *client.Client, _ []string) error {
-			if len(files) == 0 {
-				return terminal.Exit(terminal.ExitUsage, errors.New("say what to apply: -f FILE"))
-			}
-			paths, err := expand(files)
+		use: "apply FILE…", short: "Make or change graphs from their declarations",
+		long: `Make or change graphs from their declarations, YAML or JSON, named as arguments or
+with -f. A folder stands for every *.yaml, *.yml and *.json in it but *_test.yaml;
+"-" is standard input. All files are tried, whatever becomes of the first.`,
+		check: cobra.ArbitraryArgs, words: names.Files,
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			paths, err := terminal.Declarations(given(args), false)
 			if err != nil {
 				return err
 			}
@@ -48,8 +37,7 @@ All files are tried, whatever becomes of the first.`,
 			return a.apply(ctx, c, paths, revision, dryRun)
 		},
 	})
-	cmd.Flags().StringArrayVarP(&files, "file", "f", nil,
-		"declaration, folder of declarations, or - for standard input")
+	given = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check, and show what would change, but change nothing")
 	cmd.Flags().Int64Var(&revision, "revision", 0, "apply only if the graph is at this revision")
 	return cmd
@@ -160,44 +148,6 @@ func graphName(doc []byte) (string, error) {
 		}
 	}
 	return "", errors.New("not a declaration: the field graph, its name, is missing")
-}
-
-// expand replaces folders by the declarations in them, by name.
-func expand(files []string) ([]string, error) {
-	var paths []string
-	for _, file := range files {
-		info, err := os.Stat(file)
-		if file == "-" || err == nil && !info.IsDir() {
-			paths = append(paths, file)
-			continue
-		}
-		if err != nil {
-			return nil, terminal.Missing(err)
-		}
-		entries, err := os.ReadDir(file)
-		if err != nil {
-			return nil, terminal.Missing(err)
-		}
-		before := len(paths)
-		for _, e := range entries {
-			if !e.IsDir() && isDeclaration(e.Name()) {
-				paths = append(paths, filepath.Join(file, e.Name()))
-			}
-		}
-		if len(paths) == before {
-			return nil,
-				terminal.Exit(terminal.ExitNotFound, fmt.Errorf("no declaration (*.yaml, *.yml or *.json) is in %s",
-					file))
-		}
-	}
-	return paths, nil
-}
-
-// isDeclaration tells declarations from their tests and from other files.
-func isDeclaration(name string) bool {
-	ext := filepath.Ext(name)
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, ext) && !strings.HasSuffix(strings.TrimSuffix(name, ext),
-		"_test")
 }
 
 // inputName is a path for people.

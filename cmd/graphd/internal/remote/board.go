@@ -53,7 +53,7 @@ func newBoard(named bool) *board {
 }
 
 // add counts a frame in.
-func (b *board) add(f *api.Frame, now time.Time) {
+func (b *board) add(a *Verbs, f *api.Frame, now time.Time) {
 	switch f.Type {
 	case "output":
 		k := boardKey{f.Graph, f.Output, ""}
@@ -63,7 +63,7 @@ func (b *board) add(f *api.Frame, now time.Time) {
 		b.say(k, f.Epoch, terminal.Value(f.Value, detailWidth), now)
 	case "firing":
 		if f.Firing != nil && !f.Firing.OK {
-			b.say(boardKey{f.Graph, "failed epochs", ""}, f.Firing.Epoch, outputsText(f.Firing), now)
+			b.say(boardKey{f.Graph, "failed epochs", ""}, f.Firing.Epoch, a.outputsText(f.Firing), now)
 		}
 	case "health":
 		b.health[f.Graph] = strings.TrimSuffix(f.Health+", "+reasonText(f.Reason), ", -")
@@ -213,7 +213,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 	for {
 		select {
 		case f := <-frames:
-			b.add(f, a.Now())
+			b.add(a, f, a.Now())
 			b.note = ""
 		case b.note = <-lost:
 		case <-ticker.C:
@@ -223,7 +223,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 			}
 		case err := <-ended:
 			for len(frames) > 0 {
-				b.add(<-frames, a.Now())
+				b.add(a, <-frames, a.Now())
 			}
 			if drawErr := b.draw(a); err == nil {
 				err = drawErr

@@ -36,13 +36,13 @@ func TestBoard(t *testing.T) {
 	a := &Verbs{Terminal: term}
 	b := newBoard(false)
 	for i := range 10 {
-		b.add(outputFrame("g", "signals", "", int64(i), fmt.Sprint(i)), now)
+		b.add(a, outputFrame("g", "signals", "", int64(i), fmt.Sprint(i)), now)
 	}
-	b.add(outputFrame("g", "by_key", `"AAPL"`, 10, `{"bid":1,"text":"`+strings.Repeat("x", 100)+`"}`), now)
-	b.add(&api.Frame{
+	b.add(a, outputFrame("g", "by_key", `"AAPL"`, 10, `{"bid":1,"text":"`+strings.Repeat("x", 100)+`"}`), now)
+	b.add(a, &api.Frame{
 		Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: "x", Detail: "\x1b[2Jy"},
 	}, now)
-	b.add(&api.Frame{Type: "gap", From: 4, To: 9}, now)
+	b.add(a, &api.Frame{Type: "gap", From: 4, To: 9}, now)
 	lines, err := b.lines(a, now)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestBoard(t *testing.T) {
 		t.Errorf("%v: a minute later:\n%s", err, strings.Join(lines, "\n"))
 	}
 	for i := range 2 * boardRows {
-		b.add(outputFrame("g", "by_key", fmt.Sprint(i), int64(i), "1"), now.Add(time.Duration(i)))
+		b.add(a, outputFrame("g", "by_key", fmt.Sprint(i), int64(i), "1"), now.Add(time.Duration(i)))
 	}
 	if len(b.rows) != boardRows || b.rows[boardKey{"g", "signals", ""}] != nil {
 		t.Errorf("%d rows", len(b.rows))

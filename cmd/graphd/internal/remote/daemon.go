@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
@@ -13,7 +14,7 @@ import (
 // healthCmd asks what a container's health check asks.
 func (a *Verbs) healthCmd() *cobra.Command {
 	return a.client(verb{
-		use: "health", short: "Say whether the daemon is ready", check: cobra.NoArgs,
+		use: "health", short: "Say whether the daemon is ready", check: cobra.NoArgs, watch: true, words: names.Nothing,
 		long: `Say whether the daemon is ready to serve. Exits with 0 when it is, and with 69 when it
 is not, or does not answer: made for the health check of a container. A sick graph
 does not make the daemon unready; see graphd get.`,
@@ -29,7 +30,7 @@ does not make the daemon unready; see graphd get.`,
 
 func (a *Verbs) treeCmd() *cobra.Command {
 	return a.client(verb{
-		use: "tree", short: "Show everything that runs in the daemon", check: cobra.NoArgs,
+		use: "tree", short: "Show everything that runs in the daemon", check: cobra.NoArgs, words: names.Nothing,
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
 			nodes, err := c.Tree(ctx)
 			if err != nil {
@@ -62,6 +63,7 @@ func (a *Verbs) treeTable(nodes []api.TreeNode) *terminal.Table {
 func (a *Verbs) limitsCmd() *cobra.Command {
 	return a.client(verb{
 		use: "limits", short: "Show the daemon's limits and how much of them is used", check: cobra.NoArgs,
+		words: names.Nothing,
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
 			limits, err := c.Limits(ctx)
 			if err != nil {

@@ -24,10 +24,18 @@ func (a *Verbs) explain(ctx context.Context, err error) error {
 		return err
 	}
 	if p, ok := errors.AsType[*api.Problem](err); ok {
+		detail := terminal.Or(p.Detail, p.Title)
+		if a.Structured() {
+			e := &terminal.ExitError{Code: problemCode(p), Err: errors.New(detail), Word: p.Code}
+			if len(p.Errors) > 0 {
+				e.Mistakes = p.Errors
+			}
+			return e
+		}
 		for _, d := range p.Errors {
 			a.Say("%s", d)
 		}
-		return terminal.Exit(problemCode(p), fmt.Errorf("%s (%s)", terminal.Or(p.Detail, p.Title), p.Code))
+		return terminal.Exit(problemCode(p), fmt.Errorf("%s (%s)", detail, p.Code))
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
@@ -49,6 +57,8 @@ func problemCode(p *api.Problem) int {
 		return terminal.ExitFormat
 	}
 	switch p.Status {
+	case http.StatusBadRequest:
+		return terminal.ExitUsage
 	case http.StatusNotFound, http.StatusGone:
 		return terminal.ExitNotFound
 	case http.StatusConflict, http.StatusPreconditionFailed:

@@ -22,7 +22,7 @@ func (a *Verbs) firing(ctx context.Context, c *client.Client, graph string, epoc
 		if err := a.Table(a.why(&f)); err != nil {
 			return err
 		}
-		for _, t := range []*terminal.Table{saw(&f), did(&f), gave(&f)} {
+		for _, t := range []*terminal.Table{a.saw(&f), a.did(&f), a.gave(&f)} {
 			if err := a.Section(t); err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func (a *Verbs) why(f *api.FiringDetail) *terminal.Table {
 	}
 	t.Row("why", why(f.Cause))
 	if len(f.Key) > 0 && string(f.Key) != "null" {
-		t.Row("key", terminal.Value(f.Key, detailWidth))
+		t.Row("key", a.Value(f.Key, detailWidth))
 	}
 	if len(f.Degraded) > 0 {
 		t.Row("degraded by", terminal.List(f.Degraded))
@@ -77,7 +77,7 @@ func why(cause string) string {
 }
 
 // saw is what the cut took and what the epoch read beside it.
-func saw(f *api.FiringDetail) *terminal.Table {
+func (a *Verbs) saw(f *api.FiringDetail) *terminal.Table {
 	t := terminal.NewTable("SAW", "WHICH WAS", "EVENTS", "POSITION", "VALUE").Numbers(2)
 	names := make(map[string]bool)
 	for name := range f.Cut {
@@ -95,14 +95,14 @@ func saw(f *api.FiringDetail) *terminal.Table {
 		case !arrived:
 			was = "absent"
 		}
-		t.Row(name, was, terminal.Number(cut.Events), terminal.Clip(terminal.Or(cut.Position, "-"), 40),
-			terminal.Value(f.Inputs[name], detailWidth))
+		t.Row(name, was, terminal.Number(cut.Events), a.Clip(terminal.Or(cut.Position, "-"), 40),
+			a.Value(f.Inputs[name], detailWidth))
 	}
 	return t
 }
 
 // did is what every node did.
-func did(f *api.FiringDetail) *terminal.Table {
+func (a *Verbs) did(f *api.FiringDetail) *terminal.Table {
 	t := terminal.NewTable("NODE", "DID", "TOOK", "VALUE").Numbers(2).Color(1, terminal.HealthTone)
 	for _, name := range slices.Sorted(maps.Keys(f.Nodes)) {
 		n := f.Nodes[name]
@@ -110,27 +110,27 @@ func did(f *api.FiringDetail) *terminal.Table {
 		if n.DurationUS != nil {
 			took = terminal.Short(time.Duration(*n.DurationUS * float64(time.Microsecond)))
 		}
-		text := nodeValue(n.Value)
+		text := a.nodeValue(n.Value)
 		if n.Error != nil {
-			text = terminal.Clip(*n.Error, detailWidth)
+			text = a.Clip(*n.Error, detailWidth)
 		}
 		t.Row(name, n.Status, took, text)
 	}
 	return t
 }
 
-func nodeValue(raw json.RawMessage) string {
+func (a *Verbs) nodeValue(raw json.RawMessage) string {
 	if string(raw) == "null" { // also what an absent value is
 		return "-"
 	}
-	return terminal.Value(raw, detailWidth)
+	return a.Value(raw, detailWidth)
 }
 
 // gave is what came out.
-func gave(f *api.FiringDetail) *terminal.Table {
+func (a *Verbs) gave(f *api.FiringDetail) *terminal.Table {
 	t := terminal.NewTable("OUTPUT", "VALUE")
 	for _, name := range slices.Sorted(maps.Keys(f.Outputs)) {
-		t.Row(name, terminal.Value(f.Outputs[name], detailWidth))
+		t.Row(name, a.Value(f.Outputs[name], detailWidth))
 	}
 	return t
 }

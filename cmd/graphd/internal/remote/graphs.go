@@ -13,7 +13,7 @@ import (
 
 func (a *Verbs) getCmd() *cobra.Command {
 	return a.client(verb{
-		use: "get [GRAPH]", short: "List graphs, or one of them", check: cobra.MaximumNArgs(1),
+		use: "get [GRAPH]", short: "List graphs, or one of them", check: cobra.MaximumNArgs(1), watch: true,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 1 {
 				g, err := c.Graph(ctx, args[0])
@@ -43,14 +43,23 @@ func (a *Verbs) printGraph(g *api.GraphSummary) error {
 }
 
 func (a *Verbs) graphTable(graphs []api.GraphSummary) *terminal.Table {
-	t := terminal.NewTable("GRAPH", "HEALTH", "EPOCH", "LAST FIRED", "RECEIVED", "QUEUED", "DEAD", "REASON").
-		Numbers(2, 4, 5, 6).Color(1, terminal.HealthTone)
+	head := []string{"GRAPH", "HEALTH", "EPOCH", "LAST FIRED", "RECEIVED", "QUEUED", "DEAD", "REASON"}
+	if a.Wide() {
+		head = append(head, "REVISION", "CHECKPOINT", "FILTERED", "CONFLATED", "REJECTED", "CONSUMED")
+	}
+	t := terminal.NewTable(head...).Numbers(2, 4, 5, 6, 8, 9, 10, 11, 12, 13).Color(1, terminal.HealthTone)
 	for i := range graphs {
 		g := &graphs[i]
-		t.Row(g.Graph, healthWord(g), terminal.Number(g.Epoch), a.Ago(g.LastFiredAt),
-			terminal.Number(g.Counters.Received),
-			terminal.Number(g.Counters.Queued), terminal.Number(g.Counters.DeadLettered),
-			terminal.Clip(reasonText(g.HealthReason), 60))
+		n := &g.Counters
+		cells := []string{g.Graph, healthWord(g), terminal.Number(g.Epoch), a.Ago(g.LastFiredAt),
+			terminal.Number(n.Received), terminal.Number(n.Queued), terminal.Number(n.DeadLettered),
+			a.Clip(reasonText(g.HealthReason), 60)}
+		if a.Wide() {
+			cells = append(cells, terminal.Number(g.Revision), terminal.Number(g.Durability.CheckpointEpoch),
+				terminal.Number(n.Filtered), terminal.Number(n.Conflated), terminal.Number(n.Rejected),
+				terminal.Number(n.Consumed))
+		}
+		t.Row(cells...)
 	}
 	return t
 }
@@ -75,7 +84,7 @@ func reasonText(r *api.Reason) string {
 
 func (a *Verbs) describeCmd() *cobra.Command {
 	return a.client(verb{
-		use: "describe GRAPH", short: "Tell everything about a graph", check: cobra.ExactArgs(1),
+		use: "describe GRAPH", short: "Tell everything about a graph", check: cobra.ExactArgs(1), watch: true,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			g, err := c.Graph(ctx, args[0])
 			if err != nil {
@@ -106,10 +115,14 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 		if s.SecondsToFull != nil {
 			full = fmt.Sprintf("%.0fs", *s.SecondsToFull)
 		}
-		accs.Row(s.Name, s.Kind, s.Source, strategy, s.Health, terminal.Number(s.Depth)+"/"+terminal.Number(s.Capacity),
+		health := s.Health
+		if s.Stopped != nil {
+			health = a.stopped(s.Stopped)
+		}
+		accs.Row(s.Name, s.Kind, s.Source, strategy, health, terminal.Number(s.Depth)+"/"+terminal.Number(s.Capacity),
 			full,
 			terminal.Number(s.Counters.Received), terminal.Number(s.Counters.DeadLettered), a.Ago(s.LastEventAt),
-			terminal.Clip(terminal.Or(s.Position, "-"), 40))
+			a.Clip(terminal.Or(s.Position, "-"), 40))
 	}
 	outs := terminal.NewTable("OUTPUT", "FROM", "SINK", "PATH", "EMITTED", "FILTERED", "PENDING", "FAILED",
 		"TROUBLE").Numbers(4, 5, 6, 7)
@@ -117,10 +130,10 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 		o := &g.Outputs[i]
 		trouble := terminal.Or(o.Error, "-")
 		if o.Stopped != nil {
-			trouble = "stopped by " + o.Stopped.By
+			trouble = a.stopped(o.Stopped)
 		}
 		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Filtered),
-			terminal.Number(o.Pending), terminal.Number(o.Failed), terminal.Clip(trouble, 60))
+			terminal.Number(o.Pending), terminal.Number(o.Failed), a.Clip(trouble, 60))
 	}
 	for _, t := range []*terminal.Table{accs, outs} {
 		if err := a.Section(t); err != nil {
@@ -128,6 +141,15 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 		}
 	}
 	return nil
+}
+
+// stopped says who has stopped a part, and since when.
+func (a *Verbs) stopped(s *api.Stopped) string {
+	text := "stopped by " + terminal.Or(s.By, "an operator")
+	if s.Since.IsZero() {
+		return text
+	}
+	return text + " at " + terminal.Moment(s.Since) + ", " + a.Ago(&s.Since)
 }
 
 // overview is what describes the graph as a whole, a fact a line.
@@ -217,5 +239,6 @@ func (a *Verbs) deleteCmd() *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&state, "state", "", "what becomes of the graph's state: keep or delete")
+	choices(cmd, "state", "keep", "delete")
 	return cmd
 }

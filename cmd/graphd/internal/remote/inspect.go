@@ -55,11 +55,11 @@ func (a *Verbs) state(s *api.State) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		inputs.Row(name, terminal.YesNo(s.Dirty[name]), terminal.Number(s.Queues[name]),
-			terminal.Value(s.Cache[name], detailWidth))
+			a.Value(s.Cache[name], detailWidth))
 	}
 	nodes := terminal.NewTable("NODE", "VALUE")
 	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
-		nodes.Row(name, terminal.Value(s.Nodes[name], detailWidth))
+		nodes.Row(name, a.Value(s.Nodes[name], detailWidth))
 	}
 	for _, t := range []*terminal.Table{inputs, nodes} {
 		if err := a.Section(t); err != nil {
@@ -118,8 +118,8 @@ func (a *Verbs) firings(page *api.Page[api.Firing]) error {
 		terminal.HealthTone)
 	for i := range page.Items {
 		f := &page.Items[i]
-		t.Row(terminal.Number(f.Epoch), terminal.Moment(f.At), f.Cause, keyText(f), result(f),
-			terminal.Short(time.Duration(f.DurationUS)*time.Microsecond), outputsText(f))
+		t.Row(terminal.Number(f.Epoch), terminal.Moment(f.At), f.Cause, a.keyText(f), result(f),
+			terminal.Short(time.Duration(f.DurationUS)*time.Microsecond), a.outputsText(f))
 	}
 	if err := a.Table(t); err != nil {
 		return err
@@ -128,11 +128,11 @@ func (a *Verbs) firings(page *api.Page[api.Firing]) error {
 	return nil
 }
 
-func keyText(f *api.Firing) string {
+func (a *Verbs) keyText(f *api.Firing) string {
 	if len(f.Key) == 0 || string(f.Key) == "null" {
 		return "-"
 	}
-	return terminal.Value(f.Key, listWidth/2)
+	return a.Value(f.Key, listWidth/2)
 }
 
 func result(f *api.Firing) string {
@@ -146,16 +146,16 @@ func result(f *api.Firing) string {
 }
 
 // outputsText is what came out, or why nothing did.
-func outputsText(f *api.Firing) string {
+func (a *Verbs) outputsText(f *api.Firing) string {
 	if f.Error != nil {
-		return terminal.Clip(*f.Error, listWidth)
+		return a.Clip(*f.Error, listWidth)
 	}
 	if len(f.Outputs) == 0 {
 		return "-"
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(f.Outputs)) {
-		parts = append(parts, name+" "+terminal.Value(f.Outputs[name], listWidth))
+		parts = append(parts, name+" "+a.Value(f.Outputs[name], listWidth))
 	}
-	return terminal.Clip(strings.Join(parts, "  "), listWidth)
+	return a.Clip(strings.Join(parts, "  "), listWidth)
 }

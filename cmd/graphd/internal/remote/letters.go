@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
@@ -22,6 +23,7 @@ func (a *Verbs) deadLettersCmd() *cobra.Command {
 new events, or discard them, by their IDs or with --all. What was replayed and
 taken is no dead letter any more.`,
 		check: cobra.MatchAll(cobra.MinimumNArgs(1), oneOf(1, "list", "replay", "discard")),
+		words: names.Letters,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 1 || args[1] == "list" {
 				page, err := c.DeadLetters(ctx, args[0], q)
@@ -57,15 +59,23 @@ func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
 		a.Say("no dead letters")
 		return nil
 	}
-	t := terminal.NewTable("ID", "AT", "ACCUMULATOR", "STAGE", "CODE", "EPOCH", "REASON", "PAYLOAD").Numbers(5)
+	head := []string{"ID", "AT", "ACCUMULATOR", "STAGE", "CODE", "EPOCH", "REASON", "PAYLOAD"}
+	if a.Wide() {
+		head = append(head, "POSITION")
+	}
+	t := terminal.NewTable(head...).Numbers(5)
 	for i := range page.Items {
 		l := &page.Items[i]
 		epoch := "-"
 		if l.Epoch > 0 {
 			epoch = terminal.Number(l.Epoch)
 		}
-		t.Row(l.ID, terminal.Moment(l.At), l.Accumulator, l.Stage, l.Code, epoch, terminal.Clip(l.Reason, listWidth),
-			terminal.Value(l.Payload, listWidth))
+		cells := []string{l.ID, terminal.Moment(l.At), l.Accumulator, l.Stage, l.Code, epoch,
+			a.Clip(l.Reason, listWidth), a.Value(l.Payload, listWidth)}
+		if a.Wide() {
+			cells = append(cells, terminal.Or(l.Position, "-"))
+		}
+		t.Row(cells...)
 	}
 	if err := a.Table(t); err != nil {
 		return err
@@ -163,7 +173,7 @@ func (a *Verbs) recoveryEvents(page *api.Page[api.RecoveryEvent]) error {
 	for i := range page.Items {
 		e := &page.Items[i]
 		t.Row(terminal.Moment(e.At), e.Component, e.Kind, terminal.Number(e.Attempt), terminal.Short(e.Delay),
-			e.Outcome, terminal.Clip(e.Reason, detailWidth))
+			e.Outcome, a.Clip(e.Reason, detailWidth))
 	}
 	if err := a.Table(t); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
@@ -63,7 +64,7 @@ func (a *Verbs) backupCmd() *cobra.Command {
 		long: `Copy the daemon's store, as of one moment, to a new file on this machine while
 everything runs. To restore it, stop the daemon and put the file in the place
 of graphd.db in its --data folder, without the -wal and -shm files of the old one.`,
-		check: cobra.ExactArgs(1), openEnded: true,
+		check: cobra.ExactArgs(1), openEnded: true, words: names.Files,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			size, err := backup(ctx, c, args[0])
 			if err != nil {

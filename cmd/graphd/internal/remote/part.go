@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
@@ -15,15 +16,16 @@ import (
 // partVerb is stop or start of one input or output.
 type partVerb struct {
 	name, short string
+	parts       func(g *api.GraphSummary) []string // that it can be asked of
 	do          func(ctx context.Context, c *client.Client, graph string, p api.Part) (api.GraphSummary, error)
 }
 
 var (
-	stopPart = partVerb{"stop", "Stop one input or output while its siblings go on",
+	stopPart = partVerb{"stop", "Stop one input or output while its siblings go on", names.All,
 		func(ctx context.Context, c *client.Client, graph string, p api.Part) (api.GraphSummary, error) {
 			return c.StopPart(ctx, graph, p)
 		}}
-	startPart = partVerb{"start", "Let a stopped input or output go on",
+	startPart = partVerb{"start", "Let a stopped input or output go on", names.Stopped,
 		func(ctx context.Context, c *client.Client, graph string, p api.Part) (api.GraphSummary, error) {
 			return c.StartPart(ctx, graph, p)
 		}}
@@ -35,7 +37,7 @@ func (a *Verbs) partCmd(v partVerb) *cobra.Command {
 		use: v.name + " GRAPH INPUT|OUTPUT", short: v.short,
 		long: v.short + `. The name is that of an input or of an output; where a graph has
 both of one name, --input or --output says which is meant.`,
-		check: cobra.ExactArgs(2),
+		check: cobra.ExactArgs(2), words: names.Parts(v.parts),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			p, err := whichPart(ctx, c, args[0], args[1], input, output)
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/events"
+	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
@@ -30,6 +32,7 @@ const (
 
 func (a *Verbs) pushCmd() *cobra.Command {
 	var noWait bool
+	var given func([]string) []string
 	cmd := a.client(verb{
 		use: "push GRAPH ACCUMULATOR [FILE|-]", short: "Push events into an accumulator",
 		long: `Push events into an accumulator, from a file or standard input: a JSON document
@@ -37,11 +40,17 @@ a line (NDJSON), documents one after the other, or one array of them. They are
 sent in order, a thousand at a time. Rejected events are listed and the others
 go on; when the queue stays full, the push waits, or with --no-wait gives up.`,
 		check:     cobra.RangeArgs(2, 3),
+		words:     names.Parts(names.Accumulators),
 		openEnded: true,
 		run: func(ctx context.Context, c *client.Client, args []string) (err error) {
 			path := "-"
-			if len(args) == 3 {
-				path = args[2]
+			switch files := given(args[2:]); len(files) {
+			case 0:
+			case 1:
+				path = files[0]
+			default:
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("one file is pushed at a time, and these are %d",
+					len(files)))
 			}
 			in, err := a.Open(path)
 			if err != nil {
@@ -52,6 +61,7 @@ go on; when the queue stays full, the push waits, or with --no-wait gives up.`,
 			return p.run(ctx, path, in)
 		},
 	})
+	given = terminal.Files(cmd, "file of events, or - for standard input")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "give up when the queue is full")
 	return cmd
 }
@@ -73,11 +83,11 @@ type pusher struct {
 
 func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
 	p.total.Durable = true
-	events := newEventReader(in)
+	stream := events.New(in)
 	var readErr error
 	for {
 		var event []byte
-		if event, readErr = events.next(); readErr != nil {
+		if event, readErr = stream.Next(); readErr != nil {
 			break
 		}
 		p.batch = append(p.batch, event)
@@ -94,7 +104,7 @@ func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
 	}
 	if !errors.Is(readErr, io.EOF) {
 		p.app.Say("%s taken before it", terminal.Plural(p.total.Accepted, "event"))
-		return terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: event %d: %w", inputName(path), events.count+1,
+		return terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: event %d: %w", inputName(path), stream.Count()+1,
 			readErr))
 	}
 	if p.sent == 0 {

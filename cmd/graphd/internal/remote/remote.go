@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
@@ -72,10 +73,13 @@ func (a *Verbs) Daemon() []*cobra.Command {
 
 // dial makes a client of the daemon the flags name. Nothing is sent yet.
 func (a *Verbs) dial() (*client.Client, error) {
+	if !strings.Contains(a.server, "://") { // host:port
+		a.server = "http://" + a.server
+	}
 	u, err := url.Parse(a.server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf("the server %q is not of the form http://host:port",
-			a.server))
+		return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf(
+			"the server %q is not of the form host:port, or http://host:port", a.server))
 	}
 	return client.New(client.Config{BaseURL: a.server, Tenant: a.tenant})
 }

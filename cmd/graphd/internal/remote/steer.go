@@ -8,8 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
@@ -42,7 +44,7 @@ nothing else changes.`,
 			if err != nil {
 				return err
 			}
-			if err := a.Print(&r, func() error { return a.fired(&r) }); err != nil {
+			if err := a.Print(&r, func() error { return a.fired(&r, onlyChanged || with != "") }); err != nil {
 				return err
 			}
 			if !r.OK {
@@ -109,7 +111,7 @@ func keyJSON(key string) json.RawMessage {
 	return raw
 }
 
-func (a *Verbs) fired(r *api.FireResult) error {
+func (a *Verbs) fired(r *api.FireResult, onlyChanged bool) error {
 	if !r.OK {
 		text := "no reason given"
 		if r.Error != nil {
@@ -117,16 +119,20 @@ func (a *Verbs) fired(r *api.FireResult) error {
 		}
 		return a.Line("epoch %d FAILED: %s", r.Epoch, text)
 	}
+	if len(r.Outputs) == 0 {
+		why := "no output was due: what they come from has no value, or their conditions kept it back"
+		if onlyChanged {
+			why = "no output was due: nothing has changed"
+		}
+		return a.Line("epoch %d ok, cause %s, 0 outputs: %s", r.Epoch, r.Cause, why)
+	}
 	if err := a.Line("epoch %d ok, cause %s, %s", r.Epoch, r.Cause,
 		terminal.Plural(len(r.Outputs), "output")); err != nil {
 		return err
 	}
-	if len(r.Outputs) == 0 {
-		return nil
-	}
 	t := terminal.NewTable("OUTPUT", "VALUE")
 	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
-		t.Row(name, terminal.Value(r.Outputs[name], detailWidth))
+		t.Row(name, a.Value(r.Outputs[name], detailWidth))
 	}
 	return a.Section(t)
 }
@@ -134,8 +140,12 @@ func (a *Verbs) fired(r *api.FireResult) error {
 // command is a verb that changes a graph and answers with its new summary.
 func (a *Verbs) command(use, short string, check cobra.PositionalArgs, do func(ctx context.Context, c *client.Client,
 	args []string) (api.GraphSummary, error)) *cobra.Command {
+	w := names.Graphs
+	if strings.Contains(use, "ACCUMULATOR") {
+		w = names.Parts(names.Accumulators)
+	}
 	return a.client(verb{
-		use: use, short: short, check: check,
+		use: use, short: short, check: check, words: w,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			g, err := do(ctx, c, args)
 			if err != nil {
@@ -211,7 +221,7 @@ func (a *Verbs) restartCmd() *cobra.Command {
 func (a *Verbs) skipLostCmd() *cobra.Command {
 	return a.client(verb{
 		use: "skip-lost GRAPH ACCUMULATOR", short: "Let an accumulator go on behind a gap in its source",
-		check: cobra.ExactArgs(2),
+		check: cobra.ExactArgs(2), words: names.Parts(names.Accumulators),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			result, err := c.SkipLost(ctx, args[0], args[1])
 			if err != nil {

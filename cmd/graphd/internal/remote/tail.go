@@ -27,7 +27,8 @@ func (a *Verbs) tailCmd() *cobra.Command {
 A lost connection is made again, and goes on behind the last frame; what the
 daemon no longer has is a frame of its own, the gap. On a terminal a table shows
 what each output said last and how often; with --lines, or in a pipe, every
-frame is a line, with -o json of JSON. Ctrl-C ends it.`,
+frame is a line, with -o json of JSON, with -o yaml a document. Ctrl-C
+ends it.`,
 		check:     cobra.MaximumNArgs(1),
 		openEnded: true,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -35,10 +36,7 @@ frame is a line, with -o json of JSON. Ctrl-C ends it.`,
 			if len(args) == 1 {
 				graph = args[0]
 			}
-			if a.Format == terminal.FormatYAML {
-				return terminal.Exit(terminal.ExitUsage, errors.New("tail prints lines: -o table or -o json"))
-			}
-			if a.Format == terminal.FormatTable && !lines && telemetry.IsTerminal(a.Out) {
+			if !a.Structured() && !lines && telemetry.IsTerminal(a.Out) {
 				err := a.watch(ctx, c, graph, client.TailOptions{Topics: topics, Since: since}, count)
 				if errors.Is(err, errEnough) {
 					return nil
@@ -51,6 +49,7 @@ frame is a line, with -o json of JSON. Ctrl-C ends it.`,
 	cmd.Flags().StringSliceVar(&topics, "topics", []string{
 		"outputs", "health",
 	}, "what to follow: outputs, firings, health, state")
+	choices(cmd, "topics", "outputs", "firings", "health", "state")
 	cmd.Flags().StringVar(&since, "since", "",
 		"go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
 	cmd.Flags().BoolVar(&lines, "lines", false, "a line for each frame on a terminal too, not a live table")
@@ -85,6 +84,13 @@ func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics
 }
 
 func (a *Verbs) frame(f *api.Frame, named bool) error {
+	if a.Format == terminal.FormatYAML {
+		text, err := terminal.Encode(f, a.Format)
+		if err == nil {
+			_, err = a.Out.Write(append([]byte("---\n"), text...))
+		}
+		return err
+	}
 	if a.Format == terminal.FormatJSON {
 		var line bytes.Buffer
 		enc := json.NewEncoder(&line)
@@ -95,7 +101,7 @@ func (a *Verbs) frame(f *api.Frame, named bool) error {
 		_, err := a.Out.Write(line.Bytes())
 		return err
 	}
-	line := frameText(f)
+	line := a.frameText(f)
 	if named && f.Graph != "" {
 		line = f.Graph + "  " + line
 	}
@@ -103,21 +109,21 @@ func (a *Verbs) frame(f *api.Frame, named bool) error {
 }
 
 // frameText is a frame as a line for people.
-func frameText(f *api.Frame) string {
+func (a *Verbs) frameText(f *api.Frame) string {
 	switch f.Type {
 	case "output":
 		key := ""
 		if len(f.Key) > 0 && string(f.Key) != "null" {
-			key = " " + terminal.Value(f.Key, listWidth)
+			key = " " + a.Value(f.Key, listWidth)
 		}
-		return fmt.Sprintf("#%d%s  %s  %s", f.Epoch, key, f.Output, terminal.Value(f.Value, detailWidth))
+		return fmt.Sprintf("#%d%s  %s  %s", f.Epoch, key, f.Output, a.Value(f.Value, detailWidth))
 	case "firing":
 		if f.Firing == nil {
 			return "firing"
 		}
 		r := f.Firing
 		return fmt.Sprintf("#%d  %s  %s  %s  %s", r.Epoch, result(r), r.Cause,
-			terminal.Short(time.Duration(r.DurationUS)*time.Microsecond), outputsText(r))
+			terminal.Short(time.Duration(r.DurationUS)*time.Microsecond), a.outputsText(r))
 	case "health":
 		health := "health " + f.Health
 		if f.Paused != nil && *f.Paused {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/client"
@@ -21,17 +22,22 @@ type verb struct {
 	// run talks to the daemon. Its context ends after --timeout, unless the verb is open-ended.
 	run       func(ctx context.Context, c *client.Client, args []string) error
 	openEnded bool
+	watch     bool // it can be asked again and again
+	// words completes an argument; nil are the names of graphs for the first one.
+	words names.Words
 }
 
 // client turns a verb into a command. An unknown name is answered with the nearest one.
 func (a *Verbs) client(v verb) *cobra.Command {
-	return &cobra.Command{
+	watch := new(bool)
+	cmd := &cobra.Command{
 		Use:   v.use,
 		Short: v.short,
 		Long:  v.long,
 		Args:  terminal.Positional(v.check),
 
 		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     a.complete(v.words),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.CheckFormat(); err != nil {
 				return err
@@ -40,19 +46,31 @@ func (a *Verbs) client(v verb) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx := cmd.Context()
-			if !v.openEnded {
-				var cancel context.CancelFunc
-				ctx, cancel = a.deadline(ctx)
-				defer cancel()
+			if *watch {
+				return a.again(cmd.Context(), func(ctx context.Context) error { return a.once(ctx, c, &v, args) })
 			}
-			err = v.run(ctx, c, args)
-			if p, ok := errors.AsType[*api.Problem](err); ok && len(args) > 0 {
-				a.suggest(ctx, c, p, args)
-			}
-			return a.explain(ctx, err)
+			return a.once(cmd.Context(), c, &v, args)
 		},
 	}
+	if v.watch {
+		cmd.Flags().BoolVarP(watch, "watch", "w", false,
+			"ask again every second and show what has changed; Ctrl-C ends it")
+	}
+	return cmd
+}
+
+// once carries a verb out.
+func (a *Verbs) once(ctx context.Context, c *client.Client, v *verb, args []string) error {
+	if !v.openEnded {
+		var cancel context.CancelFunc
+		ctx, cancel = a.deadline(ctx)
+		defer cancel()
+	}
+	err := v.run(ctx, c, args)
+	if p, ok := errors.AsType[*api.Problem](err); ok && len(args) > 0 {
+		a.suggest(ctx, c, p, args)
+	}
+	return a.explain(ctx, err)
 }
 
 // suggest says which names there are, where one was unknown.

@@ -30,6 +30,10 @@ var ErrSaid = errors.New("")
 type ExitError struct {
 	Code int
 	Err  error
+	// Word is the error's own code, "" for that of its kind; Mistakes is a list for people and
+	// programs. Both are of use where errors are printed as data.
+	Word     string
+	Mistakes any
 }
 
 func (e *ExitError) Error() string { return e.Err.Error() }
@@ -45,6 +49,9 @@ func (t *Terminal) Report(err error) int {
 	if err == nil {
 		return ExitOK
 	}
+	if t.Structured() && err.Error() != "" {
+		return t.reportData(err)
+	}
 	before := "graphd: "
 	for line := range strings.Lines(err.Error()) {
 		t.Say("%s%s", before, strings.TrimRight(line, "\n"))
@@ -54,6 +61,71 @@ func (t *Terminal) Report(err error) int {
 		return e.Code
 	}
 	return ExitFailed
+}
+
+// Structured reports whether errors are to be printed as data.
+func (t *Terminal) Structured() bool { return t.Format == FormatJSON || t.Format == FormatYAML }
+
+// failure is an error as data.
+type failure struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+	Exit   int    `json:"exit"`
+	Errors any    `json:"errors,omitempty"`
+}
+
+func (t *Terminal) reportData(err error) int {
+	f := failure{Detail: err.Error(), Exit: ExitFailed}
+	if e, ok := errors.AsType[*ExitError](err); ok {
+		f.Code, f.Exit, f.Errors = e.Word, e.Code, e.Mistakes
+	}
+	f.Code = Or(f.Code, kindOfExit(f.Exit))
+	text, encodeErr := Encode(f, t.Format)
+	if encodeErr != nil {
+		text = []byte(f.Detail + "\n")
+	}
+	_, _ = t.Err.Write(text) // as with Say
+	return f.Exit
+}
+
+// kindOfExit is an exit code in a word.
+func kindOfExit(code int) string {
+	switch code {
+	case ExitUsage:
+		return "usage"
+	case ExitNotFound:
+		return "not_found"
+	case ExitConflict:
+		return "conflict"
+	case ExitDenied:
+		return "denied"
+	case ExitDependency:
+		return "dependency"
+	case ExitDeadline:
+		return "deadline"
+	case ExitFormat:
+		return "format"
+	case ExitInterrupted:
+		return "interrupted"
+	}
+	return "failed"
+}
+
+// FormatOf is the format that a command line asks for, for errors that come before its flags are
+// read.
+func FormatOf(args []string) string {
+	for i, arg := range args {
+		for _, name := range []string{"-o", "--output", "--format"} {
+			value, ok := strings.CutPrefix(arg, name)
+			if value == "" && ok && i+1 < len(args) {
+				value = args[i+1]
+			}
+			if value = strings.TrimPrefix(value, "="); ok && (value == FormatJSON || value == FormatYAML) {
+				return value
+			}
+		}
+	}
+	return FormatTable
 }
 
 // Usage is a mistake in the command line of cmd, with where to read on.

@@ -1,9 +1,12 @@
 package terminal
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -15,6 +18,7 @@ const (
 	FormatTable = "table"
 	FormatJSON  = "json"
 	FormatYAML  = "yaml"
+	FormatWide  = "wide" // a table with more columns, nothing of it cut
 )
 
 // Terminal is where a command reads and writes. It is used by one goroutine at a time.
@@ -30,7 +34,8 @@ type Terminal struct {
 	// Screen says whether somebody looks at what is written; nil asks the system.
 	Screen func(io.Writer) bool
 
-	bar *Bar // nil when none was made
+	bar    *Bar // nil when none was made
+	screen bool // Out is kept back for a screen
 }
 
 // New makes a terminal of the streams of a process.
@@ -41,15 +46,44 @@ func New(in io.Reader, out, errs io.Writer, getenv func(string) string) *Termina
 // CheckFormat refuses an unknown Format, before anything is done.
 func (t *Terminal) CheckFormat() error {
 	switch t.Format {
-	case FormatTable, FormatJSON, FormatYAML:
+	case FormatTable, FormatWide, FormatJSON, FormatYAML:
 		return nil
 	}
-	return Exit(ExitUsage, fmt.Errorf("-o %s: it must be table, json or yaml", t.Format))
+	given := t.Format
+	t.Format = FormatTable // of the answer to that
+	return Exit(ExitUsage, fmt.Errorf("-o %s: it must be table, wide, json or yaml", given))
+}
+
+// Wide reports whether tables are to show all they can.
+func (t *Terminal) Wide() bool { return t.Format == FormatWide }
+
+// Clip shortens s to width runes for a person who looks at a screen; in pipes and files, and where
+// wide tables are asked for, everything stays.
+func (t *Terminal) Clip(s string, width int) string {
+	if t.Wide() || !t.screen && !t.IsScreen(t.Out) {
+		return s
+	}
+	return Clip(s, width)
+}
+
+// Value prints raw JSON, in at most width runes as Clip does.
+func (t *Terminal) Value(raw json.RawMessage, width int) string {
+	return t.Clip(Value(raw, math.MaxInt), width)
 }
 
 // Color reports whether standard output is for a person who likes colours.
 func (t *Terminal) Color() bool {
-	return !t.NoColor && t.Getenv("NO_COLOR") == "" && t.Getenv("TERM") != "dumb" && t.IsScreen(t.Out)
+	return !t.NoColor && t.Getenv("NO_COLOR") == "" && t.Getenv("TERM") != "dumb" && (t.screen || t.IsScreen(t.Out))
+}
+
+// Hold is what do prints, as it would be printed now.
+func (t *Terminal) Hold(do func() error) ([]byte, error) {
+	var held bytes.Buffer
+	out, screen := t.Out, t.screen
+	t.screen, t.Out = t.IsScreen(out), &held
+	defer func() { t.Out, t.screen = out, screen }()
+	err := do()
+	return held.Bytes(), err
 }
 
 // IsScreen reports whether somebody looks at what is written to w.
@@ -71,7 +105,7 @@ func (t *Terminal) Say(format string, args ...any) {
 
 // Print writes data in the format asked for; table does it when that is a table.
 func (t *Terminal) Print(data any, table func() error) error {
-	if t.Format == FormatTable {
+	if t.Format == FormatTable || t.Wide() {
 		return table()
 	}
 	text, err := Encode(data, t.Format)

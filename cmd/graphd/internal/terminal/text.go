@@ -49,7 +49,7 @@ func Value(raw json.RawMessage, width int) string {
 
 // Clip shortens s to width runes.
 func Clip(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
+	if len(s) <= width || utf8.RuneCountInString(s) <= width {
 		return s
 	}
 	return string([]rune(s)[:width-1]) + "…"

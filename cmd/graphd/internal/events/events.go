@@ -1,4 +1,6 @@
-package remote
+// Package events cuts what a person pushes into events: lines, documents one after the other,
+// or one array of them.
+package events
 
 import (
 	"bufio"
@@ -9,25 +11,29 @@ import (
 	"io"
 )
 
-// eventReader cuts a stream into events of a line each. A stream whose first line is a
+// maxLine bounds one event, as the daemon does.
+const maxLine = 8 << 20
+
+// Reader cuts a stream into events of a line each. A stream whose first line is a
 // JSON document is taken line by line, as it is: the daemon judges each line, and a bad
 // one does not stop the others. Any other stream must be JSON documents one after the
 // other, or one array of them.
-type eventReader struct {
+type Reader struct {
 	in    *bufio.Reader
 	first []byte        // the first line, already read in line mode
 	dec   *json.Decoder // nil in line mode
 	begun bool
 	array bool
-	count int // events handed out
+	count int
 }
 
-func newEventReader(in io.Reader) *eventReader {
-	return &eventReader{in: bufio.NewReaderSize(in, 64<<10)}
+// New makes a reader of a stream.
+func New(in io.Reader) *Reader {
+	return &Reader{in: bufio.NewReaderSize(in, 64<<10)}
 }
 
-// next is the next event, or io.EOF behind the last. The event is the caller's.
-func (r *eventReader) next() (event []byte, err error) {
+// Next is the next event, or io.EOF behind the last. The event is the caller's.
+func (r *Reader) Next() (event []byte, err error) {
 	if !r.begun {
 		if err := r.begin(); err != nil {
 			return nil, err
@@ -48,7 +54,7 @@ func (r *eventReader) next() (event []byte, err error) {
 }
 
 // begin looks at the first line to see what the stream is.
-func (r *eventReader) begin() error {
+func (r *Reader) begin() error {
 	r.begun = true
 	line, err := r.line()
 	if err != nil {
@@ -67,14 +73,14 @@ func (r *eventReader) begin() error {
 }
 
 // line is the next line that is not empty, without the space around it.
-func (r *eventReader) line() ([]byte, error) {
+func (r *Reader) line() ([]byte, error) {
 	for {
 		var line []byte
 		for {
 			part, err := r.in.ReadSlice('\n')
 			line = append(line, part...)
-			if len(line) > maxDocument {
-				return nil, fmt.Errorf("a line is longer than %d bytes", maxDocument)
+			if len(line) > maxLine {
+				return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
 			}
 			if errors.Is(err, bufio.ErrBufferFull) {
 				continue
@@ -91,7 +97,7 @@ func (r *eventReader) line() ([]byte, error) {
 }
 
 // document is the next document of a stream, or element of an array.
-func (r *eventReader) document() ([]byte, error) {
+func (r *Reader) document() ([]byte, error) {
 	if r.array && !r.dec.More() {
 		if _, err := r.dec.Token(); err != nil { // the closing bracket
 			return nil, unexpectedEnd(err)
@@ -121,3 +127,6 @@ func unexpectedEnd(err error) error {
 	}
 	return err
 }
+
+// Count is how many events were handed out.
+func (r *Reader) Count() int { return r.count }
