@@ -91,7 +91,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"delete", "market_maker", "--state", ""}, "keep\ndelete\n:4\n"},
 		{[]string{"tail", "--topics", ""}, "outputs\nfirings\nhealth\nstate\n:4\n"},
 		{[]string{"get", "-o", ""}, "table\nwide\njson\nyaml\n:4\n"},
-		{[]string{"explain", "unknown_"}, "unknown_field\nunknown_function\nunknown_name\nunknown_route\n:4\n"},
+		{[]string{"explain", "unknown_f"}, "unknown_field\nunknown_function\n:4\n"},
 		{[]string{"get", "--server", "127.0.0.1:1", ""}, ":4\n"},
 	} {
 		r := command(t.Context(), server, "", append([]string{"__complete"}, c.args...)...)

@@ -46,14 +46,13 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	if errors.Is(err, pump.ErrClosed) {
 		return api.PushResult{}, &api.Error{
 			Status: http.StatusServiceUnavailable, Code: "graph_stopping",
-			Detail: fmt.Sprintf("graph %s is being stopped; nothing after the first %d events was taken", g.ref.Name,
-				out.Taken),
+			Detail: fmt.Sprintf("graph %s is being stopped; %s", g.ref.Name, takenBefore(out.Taken)),
 		}
 	}
 	if errors.Is(err, pump.ErrStopped) {
 		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "input_stopped",
-			Detail: fmt.Sprintf("an operator has stopped input %s of graph %s; nothing after the first %d events was "+
-				"taken; the start command lets it go on", name, g.ref.Name, out.Taken)}
+			Detail: fmt.Sprintf("an operator has stopped input %s of graph %s; %s; the start command lets it go on",
+				name, g.ref.Name, takenBefore(out.Taken))}
 	}
 	if err != nil {
 		return api.PushResult{}, err
@@ -153,4 +152,15 @@ func (g *Graph) unwritable() *api.Reason {
 		return &api.Reason{Code: p.Code, Detail: p.Detail}
 	}
 	return nil
+}
+
+// takenBefore says how many events of a push were taken before it was refused.
+func takenBefore(n int) string {
+	switch n {
+	case 0:
+		return "no event was taken"
+	case 1:
+		return "only the first event was taken"
+	}
+	return fmt.Sprintf("only the first %d events were taken", n)
 }

@@ -93,7 +93,7 @@ func (c *Core) Tick(now time.Time) {
 	}
 	if c.cfg.FailCold {
 		c.life.set(HealthFailed, "warm_timeout",
-			"accumulators were not healthy within warm_timeout; see waiting_for, then restart the graph")
+			"not all inputs were healthy in time; see waiting_for, then restart the graph")
 		return
 	}
 	c.life.warmed = true

@@ -2,10 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/graphd/graphd/internal/api"
@@ -32,9 +34,76 @@ func DecodeObject(raw []byte, maxDepth int, dst any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(dst); err != nil {
-		return Refuse(http.StatusBadRequest, api.CodeInvalidBody, strings.TrimPrefix(err.Error(), "json: "))
+		return Refuse(http.StatusBadRequest, api.CodeInvalidBody, misread(err, dst))
 	}
 	return nil
+}
+
+// misread says in the words of JSON why a body is not what dst is made of.
+func misread(err error, dst any) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		got, _, _ := strings.Cut(e.Value, " ")
+		return fmt.Sprintf("%s: want %s, got %s", cmp.Or(e.Field, "the body"), wanted(e.Type), inWords(got))
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if strings.HasPrefix(text, "unknown field") {
+		if names := members(dst); len(names) > 0 {
+			text += "; there are " + strings.Join(names, ", ")
+		}
+	}
+	return text
+}
+
+// wanted is a Go type in the words of JSON.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	case reflect.String:
+		return inWords("string")
+	case reflect.Bool:
+		return inWords("bool")
+	case reflect.Slice, reflect.Array:
+		return inWords("array")
+	case reflect.Map, reflect.Struct:
+		return inWords("object")
+	}
+	return inWords("number")
+}
+
+// inWords is a kind of JSON for people.
+func inWords(kind string) string {
+	switch kind {
+	case "string":
+		return "text"
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "number":
+		return "a number"
+	case "bool":
+		return "true or false"
+	}
+	return kind
+}
+
+// members are the names of what an object for dst can have.
+func members(dst any) []string {
+	t := reflect.TypeOf(dst)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // CheckFire refuses what no graph could do; names and values are the engine's to check.

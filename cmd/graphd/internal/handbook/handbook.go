@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/docs"
@@ -22,7 +23,11 @@ type Entry struct {
 
 // pages are searched in this order.
 var pages = [...]string{"diagnostics.md", "declaration.md", "kinds.md", "windows.md", "operations.md", "expressions.md",
-	"concepts.md"}
+	"concepts.md", "codes.md", "keys.md", "websocket.md"}
+
+// furtherPages tell of words that no table or heading of the others is about.
+var furtherPages = [...]string{"guarantees.md", "embedding.md", "getting-started.md", "recipes.md", "performance.md",
+	"model.md"}
 
 // section is a heading with what stands below it.
 type section struct {
@@ -33,7 +38,7 @@ type section struct {
 // Find is what the pages say about a term; the first is meant the most. A path such as
 // accumulators.ticks.source.file.follow is looked for under its parts.
 func Find(term string) ([]Entry, error) {
-	sections, err := read()
+	sections, err := read(pages[:])
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +63,63 @@ func Find(term string) ([]Entry, error) {
 			return found, nil
 		}
 	}
-	return nil, nil
+	return mentioned(sections, parts)
 }
+
+// mentioned is for words that no row and no heading is about: a row of any section for the last
+// part of a path, else the lines that have the word in code marks.
+func mentioned(sections []section, path []string) ([]Entry, error) {
+	last := path[len(path)-1]
+	var found []Entry
+	for i := range sections {
+		found = append(found, sections[i].rows(last)...)
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	further, err := read(furtherPages[:])
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range []string{strings.Join(path, "."), last} {
+		for _, s := range append(sections, further...) {
+			if lines := s.mentions(word); len(lines) > 0 {
+				found = append(found, Entry{word, s.where(), strings.Join(lines, "\n")})
+			}
+			if len(found) == maxMentions {
+				return found, nil
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	return found, nil
+}
+
+// maxMentions is how many sections are quoted that only mention a word.
+const maxMentions = 3
+
+// mentions are the lines of the section that have the word in code marks.
+func (s *section) mentions(word string) []string {
+	var lines []string
+	for _, line := range s.lines {
+		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+			if code := m[1]; code == word || slices.Contains(notInWord.Split(code, -1), word) {
+				lines = append(lines, plain(strings.Trim(line, "| ")))
+				break
+			}
+		}
+	}
+	return lines
+}
+
+// notInWord is what stands between the words of a piece of code.
+var notInWord = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
 
 // Terms are all the words that Find knows, for suggestions.
 func Terms() ([]string, error) {
-	sections, err := read()
+	sections, err := read(pages[:])
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +135,7 @@ func Terms() ([]string, error) {
 }
 
 // read cuts the pages at their headings.
-func read() ([]section, error) {
+func read(pages []string) ([]section, error) {
 	var all []section
 	for _, page := range pages {
 		text, err := fs.ReadFile(docs.Pages, page)

@@ -1,0 +1,25 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/api"
+)
+
+// A body of the wrong form is told in the words of JSON, and an unknown member with those there are.
+func TestMisread(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"mode":["force"]}`:     "mode: want text, got a list",
+		`{"replace":"yes"}`:      "replace: want true or false, got text",
+		`{"cache":1}`:            "cache: want an object, got a number",
+		`{"mode":"force","x":1}`: `unknown field "x"; there are mode, `,
+	} {
+		var req api.FireRequest
+		err := DecodeObject([]byte(body), 8, &req)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
+			t.Errorf("%s: got %v, want %q", body, err, want)
+		}
+	}
+}
