@@ -326,3 +326,42 @@ func TestM26APausedGraphTakesInWithinItsBounds(t *testing.T) {
 		}
 	})
 }
+
+// M26: a graph that has gone by the arrival clock, and goes by the event clock now, begins its time with its
+// events: what was timed by the wall clock counts from there.
+func TestM26FromTheArrivalClockToTheEventClock(t *testing.T) {
+	a, b := newTape(false), newTape(false)
+	clocked(t, a, b, "clock: arrival\n", func(bed *bed, out *heard) {
+		doc := `graph: g
+reactor: { rate_limit: 3s }
+accumulators:
+  a: { time: event.at, time_unit: s, batch: { interval: 30s }, emit: event.at }
+  b: { time: event.at, time_unit: s, emit: event.at, strategy: sequential }
+nodes: { n: { event: true, expr: '[now(), a ?? 0, b ?? 0, cause()]' } }
+outputs: { o: { from: n, sink: { drop: {} } } }
+`
+		change := func(clock string) {
+			t.Helper()
+			if _, err := bed.reapply(doc + clock); err != nil {
+				t.Fatal(err)
+			}
+			a.health(accumulator.Live)
+			b.health(accumulator.Live)
+		}
+		change("clock: arrival\n")
+		b.events("s", 90, 91)
+		a.events("s", 100)
+		time.Sleep(time.Second)
+		out.since()
+		change("")
+		if at := bed.summary("g").EngineTime; at != nil {
+			t.Errorf("engine time %v before any event", at)
+		}
+		b.events("s", 110, 113, 150)
+		want := `[113,0,91,"criteria"] [116,0,110,"criteria"] [119,0,113,"criteria"] ` +
+			`[140,[100],113,"criteria"] [150,[100],150,"criteria"]`
+		if got := out.since(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}

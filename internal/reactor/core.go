@@ -139,6 +139,8 @@ type Core struct {
 
 	now      time.Time // engine time; never goes back (M26)
 	wall     time.Time // see SetWall
+	other    bool      // what was restored goes by the other clock
+	anew     bool      // so does what is timed still, for engine time has not begun
 	stamp    uint64    // the last stamp given out; versions and ticks are stamps (M16)
 	epoch    int64
 	kept     int64  // epochs of this incarnation that changed the state
@@ -300,5 +302,8 @@ func (c *Core) moveOn(now time.Time) {
 		c.ticked = nano(now) - 1
 	}
 	c.now = now
+	if c.anew {
+		c.carryOver()
+	}
 	c.unlock()
 }

@@ -34,3 +34,55 @@ func (c *Core) AdmitPart(now time.Time, i int, h *accumulator.Handoff) {
 
 // Whole says that every mark that AdmitPart has left out has come.
 func (c *Core) Whole() { c.journal.partial = false }
+
+// eventClock names the event clock in what is stored; the arrival clock has no name there.
+const eventClock = "event"
+
+func (c *Config) clock() string {
+	if c.EventClock {
+		return eventClock
+	}
+	return ""
+}
+
+// OtherClock says that what was restored goes by the other clock.
+func (c *Core) OtherClock() bool { return c.other }
+
+// beginAnew has engine time begin as at a first start: the one that was restored is of the other clock.
+func (c *Core) beginAnew() {
+	c.other, c.anew, c.now, c.ticked, c.changes.head = true, true, time.Time{}, never, true
+}
+
+// carryOver has everything that the other clock has timed count from where engine time begins: no
+// timer waits for a time of the other clock, and none has run out by it.
+func (c *Core) carryOver() {
+	c.anew = false
+	at := nano(c.now)
+	if !c.lastStart.IsZero() {
+		c.lastStart = c.now
+	}
+	c.countFrom(c.shared, at)
+	for i := range c.keys.ages {
+		c.keys.ages[i].seen = at
+	}
+	for _, k := range c.keys.byKey { // each by itself: the order does not matter
+		c.countFrom(k, at)
+		c.changes.touch(k)
+		c.schedule(k)
+	}
+}
+
+func (c *Core) countFrom(k *cell, at int64) {
+	for _, since := range [...]*int64{&k.started, &k.first, &k.last, &k.seen} {
+		if *since != never {
+			*since = at
+		}
+	}
+	for i := range c.cfg.Inputs {
+		if q := c.slotOf(k, i).queue; q != nil {
+			for n := range q.len() {
+				q.at(n).at = at
+			}
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 // that changed nothing are left out.
 const (
 	logBegin  = 'B' // a start: incarnation, plan hash
+	logClock  = 'C' // what follows, up to the next start, goes by the event clock
 	logAdmit  = 'A' // now, input, conflated, boundaries, dead letters
 	logLate   = 'L' // now, input, boundaries: late events of the handoff before
 	logMark   = 'M' // input, account: where the accumulator stands at the end of the entry
@@ -58,6 +59,9 @@ func (c *Core) Begin() {
 	if c.logging() {
 		dst := binary.AppendVarint(append(c.journal.buf, logBegin), c.cfg.Incarnation)
 		c.journal.buf = appendString(dst, c.cfg.PlanHash)
+		if c.cfg.EventClock {
+			c.journal.buf = append(c.journal.buf, logClock)
+		}
 	}
 }
 

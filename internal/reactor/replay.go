@@ -21,6 +21,9 @@ var ErrDiverged = errors.New("the replay of the journal came to other epochs tha
 type Replayer struct {
 	c    *Core
 	plan string // the plan of the entries at hand
+	// clock is the one that the entries at hand go by. Times of the other clock mean nothing: what
+	// was admitted then is admitted at the present instant, and nothing else is replayed.
+	clock string
 	// AdmitOnly takes in what was admitted and runs no epoch of it: the epochs that were
 	// recorded cannot be run again. Their numbers are not used again.
 	AdmitOnly bool
@@ -32,11 +35,11 @@ type Replayer struct {
 
 // NewReplayer makes a replayer; head is what the core was restored from.
 func NewReplayer(c *Core, head checkpoint.Head) *Replayer {
-	r := &Replayer{c: c, plan: c.cfg.PlanHash, highest: c.epoch}
+	r := &Replayer{c: c, plan: c.cfg.PlanHash, clock: c.cfg.clock(), highest: c.epoch}
 	if len(head.Meta) > 0 {
 		var m meta
 		if json.Unmarshal(head.Meta, &m) == nil { // Restore has read it before
-			r.plan = m.Plan
+			r.plan, r.clock = m.Plan, m.Clock
 		}
 	}
 	return r
@@ -78,9 +81,12 @@ func (r *Replayer) Done() {
 	clear(r.c.freed)
 }
 
+// foreign reports whether the entries at hand go by the other clock.
+func (r *Replayer) foreign() bool { return r.clock != r.c.cfg.clock() }
+
 // fires reports whether recorded fires are run again.
 func (r *Replayer) fires() bool {
-	if r.AdmitOnly || r.plan != r.c.cfg.PlanHash {
+	if r.AdmitOnly || r.plan != r.c.cfg.PlanHash || r.foreign() {
 		r.anew = true
 		return false
 	}
@@ -92,12 +98,18 @@ func (r *Replayer) call(kind byte, in *reader) error {
 	switch kind {
 	case logBegin:
 		in.int()
-		r.plan = in.string()
+		r.plan, r.clock = in.string(), ""
+		return nil
+	case logClock:
+		r.clock = eventClock
 		return nil
 	case logMark:
 		return r.mark(in)
 	}
 	now := in.time()
+	if r.foreign() {
+		now = c.now
+	}
 	switch kind {
 	case logAdmit:
 		return r.admit(now, in)
@@ -121,7 +133,7 @@ func (r *Replayer) call(kind byte, in *reader) error {
 	case logStop:
 		r.stop(now, in)
 	case logBack:
-		if in.err == nil {
+		if in.err == nil && !r.foreign() {
 			c.SetBack(now)
 		}
 	case logResume:

@@ -93,6 +93,9 @@ func (c *Core) restoreMeta(m *meta) {
 		c.shared.started = nano(m.LastStart)
 	}
 	c.shared.first, c.shared.last, c.ticked = stored(m.First), stored(m.Last), stored(m.Ticked)
+	if m.Clock != c.cfg.clock() {
+		c.beginAnew()
+	}
 	for i := range c.accs {
 		b := m.Books[c.cfg.Inputs[i].Name]
 		a := &c.accs[i]
@@ -228,6 +231,9 @@ func (c *Core) requeue(k *cell, i int, it queued) {
 	c.changes.sealedTo[i] = max(c.changes.sealedTo[i], it.seq)
 	if it.at == never {
 		it.at = k.first
+	}
+	if !c.now.IsZero() { // it may be of the other clock, or of one that was wrong
+		it.at = min(it.at, nano(c.now))
 	}
 	if c.cfg.Inputs[i].queues() {
 		c.push(k, i, it)

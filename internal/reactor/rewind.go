@@ -48,7 +48,7 @@ func Blank(last []byte) []byte {
 		m = meta{}
 	}
 	data, err := json.Marshal(meta{
-		Format: metaFormat, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now,
+		Format: metaFormat, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now, Clock: m.Clock,
 		Paused: m.Paused, PausedBy: m.PausedBy, PausedAt: m.PausedAt,
 		StoppedInputs: m.StoppedInputs, StoppedOutputs: m.StoppedOutputs,
 	})

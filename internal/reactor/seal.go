@@ -116,6 +116,7 @@ type meta struct {
 	StoppedOutputs map[string]*Stopped  `json:"stopped_outputs,omitempty"`
 	LastFired      time.Time            `json:"last_fired,omitzero"`
 	Now            time.Time            `json:"now,omitzero"`
+	Clock          string               `json:"clock,omitempty"` // Now's; without it the arrival clock
 	First          int64                `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
 	Last           int64                `json:"last,omitempty"`
 	Ticked         int64                `json:"ticked,omitempty"`
@@ -271,6 +272,7 @@ func (c *Core) meta() []byte {
 func (c *Core) metaOfState(m *meta) {
 	m.Stamp, m.Admitted, m.Now = c.stamp, c.admitted, c.now
 	m.Evicted, m.Overflowed = c.keys.evicted, c.keys.overflowed
+	m.Clock = c.cfg.clock()
 	m.LastStart, m.LastFired = c.lastStart, c.lastFired
 	m.First, m.Last, m.Ticked = stored(c.shared.first), stored(c.shared.last), stored(c.ticked)
 	m.Books = make(map[string]metaBooks, len(c.accs))

@@ -45,6 +45,14 @@ func (b *batch) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]b
 	return out, fold.Folded
 }
 
+// Restarted implements [fold.Restarter]: a batch that began under a clock that was wrong, or under the
+// other one, waits no longer than its interval.
+func (b *batch) Restarted(now time.Time) {
+	if b.since.After(now) {
+		b.since = now
+	}
+}
+
 func (b *batch) Due() (time.Time, bool) {
 	if b.rule.Interval <= 0 || len(b.items) == 0 {
 		return time.Time{}, false

@@ -102,6 +102,7 @@ type entry struct {
 	owed    bool // handed over or folded, and without a mark
 	stuck   bool // its room in front of the core is used up
 	marked  time.Time
+	anew    bool // its state goes by the other clock: see [Flow.begins]
 }
 
 // staged is what waits of one stream, in its order.
@@ -132,6 +133,7 @@ func New(cfg Config) *Flow {
 	f.entries = make([]entry, len(f.Core.Config().Inputs))
 	for i := range f.entries {
 		e := &f.entries[i]
+		e.anew = cfg.Core.OtherClock()
 		e.whole, e.pushes, e.streams = f.add(i, nil), f.add(i, nil), map[string]*staged{}
 		f.order.Rank(e.whole, rank(i, 0))
 		f.order.Rank(e.pushes, rank(i, 1))
@@ -152,6 +154,9 @@ func (f *Flow) Enter(i int, l *pump.Line) {
 		f.flushing = append(f.flushing, i)
 	}
 	f.rested = false
+	if !f.now.IsZero() {
+		f.begins(f.now)
+	}
 }
 
 // Leave takes input i's line out: its core has the mark, and what waits is void. The others go on
@@ -196,10 +201,21 @@ func (f *Flow) Time() time.Time {
 // wall clock.
 func (f *Flow) Begun() time.Time {
 	if f.Time().IsZero() {
-		f.now = f.Now()
+		f.begins(f.Now())
 		f.base, f.stirred = f.now, f.Mono()
 	}
 	return f.now
+}
+
+// begins says where engine time has begun to what goes on from a state of the other clock.
+func (f *Flow) begins(at time.Time) {
+	f.now = at
+	for i := range f.entries {
+		if e := &f.entries[i]; e.anew && e.line != nil {
+			e.line.Core().Restarted(at)
+			e.anew = false
+		}
+	}
 }
 
 // Stir says that something has changed that an epoch may follow from.

@@ -73,11 +73,11 @@ func (f *Flow) step() bool {
 			t = e
 		}
 	}
-	if f.timer(t, false) {
-		return true
-	}
 	if f.now.IsZero() {
+		f.begins(t)
 		f.Core.Tick(t) // a cadence begins with the first event, and not with the first boundary
+	} else if f.timer(t, false) {
+		return true
 	}
 	f.now, f.open, f.instant = t, true, t.UnixNano()
 	return f.stepTo(n)
@@ -127,7 +127,7 @@ func (f *Flow) quiesce(now time.Time) bool {
 	f.Core.Tick(f.now)
 	f.flush()
 	before := f.fired
-	for f.Core.Wants(f.now) {
+	for !f.now.IsZero() && f.Core.Wants(f.now) { // what an earlier run has left waits for time to begin
 		if f.left < 0 {
 			f.left = f.Host.Grant(now)
 		}
