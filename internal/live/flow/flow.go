@@ -102,7 +102,7 @@ type entry struct {
 	owed    bool // handed over or folded, and without a mark
 	stuck   bool // its room in front of the core is used up
 	marked  time.Time
-	anew    bool // its state goes by the other clock: see [Flow.begins]
+	anew    bool // its state knows another time, or none: see [Flow.begins]
 }
 
 // staged is what waits of one stream, in its order.
@@ -207,7 +207,7 @@ func (f *Flow) Begun() time.Time {
 	return f.now
 }
 
-// begins says where engine time has begun to what goes on from a state of the other clock.
+// begins says where engine time has begun to what has a state of before, or of the other clock.
 func (f *Flow) begins(at time.Time) {
 	f.now = at
 	for i := range f.entries {

@@ -3,6 +3,7 @@ package flow
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/timeline"
 )
 
@@ -60,6 +61,12 @@ func (f *Flow) step() bool {
 	if !ok {
 		return f.stand(mono)
 	}
+	if f.now.IsZero() && f.advances(n) {
+		// A position needs no time. What is noted with it is told the time when that begins.
+		f.entries[f.owners[n].input].anew = true
+		f.fold(n)
+		return true
+	}
 	if f.now.IsZero() && at == timeline.Never {
 		if f.newest == timeline.Never && mono-f.stirred < f.idle {
 			f.waits = time.Duration(f.idle - (mono - f.stirred)) // until something says what time it is
@@ -81,6 +88,12 @@ func (f *Flow) step() bool {
 	}
 	f.now, f.open, f.instant = t, true, t.UnixNano()
 	return f.stepTo(n)
+}
+
+// advances says that what comes next of stream n is a position, and no event.
+func (f *Flow) advances(n int) bool {
+	s := f.owners[n].stream
+	return s != nil && s.queue[s.head].Kind == pump.Advance
 }
 
 // begin is when engine time begins for an event that has no time, before any that has one: at the

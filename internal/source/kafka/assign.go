@@ -118,6 +118,7 @@ func (r *session) begin(asking, ctx context.Context, fresh []*partition) error {
 		p.handed = p.next
 		r.known[p.topic] = true
 		r.partitions = append(r.partitions, p)
+		accumulator.CaughtUp(r.out, p.stream, false) // until the leader has said how much there is
 		if p.gen == (generation{}) {
 			p.gen.id = p.now // where nothing is known, the topic of now is believed to be the one
 		}
@@ -127,6 +128,7 @@ func (r *session) begin(asking, ctx context.Context, fresh []*partition) error {
 			return err
 		}
 	}
+	accumulator.CaughtUp(r.out, "", true) // each partition stands for itself
 	return nil
 }
 

@@ -59,6 +59,7 @@ type partition struct {
 	handed int64 // all before has been handed over
 	high   int64 // after the last there is; -1: not known
 	busy   bool  // a request for it is on the way
+	caught bool  // the graph was told that all there is was handed over
 
 	failures  int
 	notBefore time.Time
@@ -265,10 +266,14 @@ func (r *session) take(ctx context.Context, wg *sync.WaitGroup, res *result) err
 	r.rotate(res.asked)
 	r.launch(ctx, wg)
 	r.say()
+	for _, p := range res.asked { // all that have fallen behind, before anything is handed over
+		r.pace(p)
+	}
 	for _, x := range portions {
 		if err := r.deliver(ctx, x.p, x.c, x.batches); err != nil {
 			return err
 		}
+		r.pace(x.p)
 	}
 	r.countLag()
 	return nil
@@ -317,6 +322,14 @@ func (r *session) deliver(ctx context.Context, p *partition, c *chunk, batches [
 	}
 	// Offsets at the end may be gaps: control records, or what compaction has removed.
 	return r.out.Advance(ctx, p.at(end))
+}
+
+// pace tells when a partition has caught up with what there is, and when it has fallen behind again.
+func (r *session) pace(p *partition) {
+	if caught := p.high >= 0 && p.handed >= p.high; caught != p.caught {
+		p.caught = caught
+		accumulator.CaughtUp(r.out, p.stream, caught)
+	}
 }
 
 // countLag tells how many records wait in the broker.

@@ -90,6 +90,7 @@ var (
 	_ accumulator.Mirror    = (*Source)(nil)
 	_ accumulator.Skipper   = (*Source)(nil)
 	_ accumulator.LagTeller = (*Source)(nil)
+	_ accumulator.Follower  = (*Source)(nil)
 )
 
 // New makes a Source. It connects when it is run.
@@ -127,6 +128,9 @@ func (s *Source) Lag() (records int64, known bool) {
 	n := s.lag.Load()
 	return n, n >= 0
 }
+
+// Follows implements [accumulator.Follower]: it knows of each partition how many records there are.
+func (s *Source) Follows() bool { return true }
 
 // Run implements [accumulator.Source].
 func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
