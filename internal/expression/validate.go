@@ -213,6 +213,7 @@ func (v *validator) call(n *ast.CallNode) {
 		if callee.Value == eval.Fresh && v.err == nil {
 			v.fresh(n.Arguments[0])
 		}
+		v.pattern(callee.Value, n.Arguments)
 	default:
 		v.fail(n, CodeSyntax, "", "only functions can be called")
 	}
@@ -256,6 +257,27 @@ func (v *validator) builtin(n *ast.BuiltinNode) {
 	}
 	v.function(n, n.Name, len(n.Arguments))
 	v.visitAll(n.Arguments...)
+	v.pattern(n.Name, n.Arguments)
+}
+
+// pattern checks the pattern of captures(), which is compiled once.
+func (v *validator) pattern(name string, args []ast.Node) {
+	if name != library.Captures || v.err != nil {
+		return
+	}
+	pattern, ok := args[1].(*ast.StringNode)
+	if !ok {
+		v.fail(args[1], CodeNotAllowed, "",
+			"captures() takes a pattern that is a text written here: it is compiled once")
+		return
+	}
+	switch re, err := regexp.Compile(pattern.Value); {
+	case err != nil:
+		v.fail(pattern, CodeInvalidArgument, "", "%s", err)
+	case re.NumSubexp() > library.MaxGroups:
+		v.fail(pattern, CodeInvalidArgument, "", "the pattern has %d groups, more than the %d allowed", re.NumSubexp(),
+			library.MaxGroups)
+	}
 }
 
 // fresh checks the argument of fresh(): a name, and of something that arrives.

@@ -28,6 +28,9 @@ type Function struct {
 	// number and kinds; the slice is valid during the call only. On failure it
 	// returns what [Env.Fail] returns.
 	Call func(e *Env, at Site, args []boundary.Value) boundary.Value
+	// Prepare, when set, makes the Call of one place of an expression, for the arguments that are
+	// constants there; the others are absent.
+	Prepare func(constants []boundary.Value) func(e *Env, at Site, args []boundary.Value) boundary.Value
 	// OnFloat and OnInt, when set, are short ways for a single number. OnFloat
 	// goes for ints too when there is no OnInt. Where they give no finite float
 	// or false, Call finds out why.
@@ -140,6 +143,14 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) code {
 	vals := make([]code, len(args))
 	for i, a := range args {
 		vals[i] = c.compile(a)
+	}
+	if f.Prepare != nil {
+		literals := make([]boundary.Value, len(vals))
+		for i := range vals {
+			literals[i] = vals[i].literal
+		}
+		prepared := *f
+		prepared.Call, f = f.Prepare(literals), &prepared
 	}
 	if f.Remember != nil {
 		return c.remember(f, at, slots, vals)

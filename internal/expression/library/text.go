@@ -34,6 +34,8 @@ var textFunctions = []eval.Function{
 	fixed("lastIndexOf", boundary.KindInt, find(strings.LastIndex), text, text),
 	fixed("hasPrefix", boundary.KindBool, ask(strings.HasPrefix), text, text),
 	fixed("hasSuffix", boundary.KindBool, ask(strings.HasSuffix), text, text),
+	{Name: Captures, Params: []eval.Kinds{text | eval.Null, text}, Result: varies, Call: captures,
+		Prepare: capturesOf},
 	fixed("toBase64", boundary.KindString, func(e *env, at site, args []value) value {
 		return e.String(at, base64.StdEncoding.EncodeToString([]byte(str(args[0]))))
 	}, text),

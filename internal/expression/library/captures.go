@@ -1,0 +1,51 @@
+package library
+
+import (
+	"regexp"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
+)
+
+const (
+	// Captures is the name of the function that finds the groups of a pattern.
+	Captures = "captures"
+	// MaxGroups bounds the groups of its pattern.
+	MaxGroups = 100
+)
+
+// capturesOf compiles a constant pattern once.
+func capturesOf(constants []value) call {
+	if pattern, ok := constants[1].AsString(); ok {
+		if re, err := regexp.Compile(pattern); err == nil {
+			return func(e *env, at site, args []value) value { return groups(e, at, re, args[0]) }
+		}
+	}
+	return captures
+}
+
+func captures(e *env, at site, args []value) value {
+	re, err := regexp.Compile(str(args[1]))
+	if err != nil {
+		return e.Fail(at, rules.CodeInvalidArgument, "%s", err)
+	}
+	return groups(e, at, re, args[0])
+}
+
+// groups is the first match in a text and its groups; null when there is none. Go's patterns take
+// time in proportion to the text, whatever the pattern is.
+func groups(e *env, at site, re *regexp.Regexp, text value) value {
+	s, ok := text.AsString() // null holds nothing
+	places := re.FindStringSubmatchIndex(s)
+	if !ok || places == nil {
+		return boundary.Null()
+	}
+	found := make([]value, len(places)/2)
+	for i := range found {
+		found[i] = boundary.Null()
+		if from := places[2*i]; from >= 0 {
+			found[i] = boundary.String(s[from:places[2*i+1]])
+		}
+	}
+	return e.List(at, found)
+}
