@@ -38,8 +38,8 @@ func newDescriptions() descriptions {
 	desc := func(name, help string, labels []string, more ...string) *prometheus.Desc {
 		return prometheus.NewDesc("graphd_"+name, help, append(labels[:len(labels):len(labels)], more...), nil)
 	}
-	g, a, o := graphLabels, accumulatorLabels, outputLabels
-	return descriptions{
+	g, a := graphLabels, accumulatorLabels
+	d := descriptions{
 		health: desc("health", "1 for the state the graph is in, 0 for the others.", g, "state"),
 		paused: desc("paused", "1 while the graph is paused.", g),
 
@@ -87,28 +87,36 @@ func newDescriptions() descriptions {
 
 		restarts: desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a,
 			"reason"),
-
-		emitted: desc("output_emitted_total", "Values that an output emitted.", o),
-		keptBack: desc("output_filtered_total",
-			"Values that an output kept back by where, or because they were null.", o),
-		retries: desc("output_retries_total", "Deliveries that were tried again.", o),
-		pending: desc("output_pending", "Values waiting for a commit or the sink, those in the outbox included.", o),
-		oldest: desc("output_oldest_pending_seconds",
-			"How long the first of the waiting values has waited; absent when none does.", o),
-		failed: desc("output_failed_total", "Values that the sink refused for good.", o),
-
-		limit:     desc("limit", "A limit of the daemon; absent where there is none.", nil, "limit"),
-		limitUsed: desc("limit_used", "How much of a limit is used, where that is a running figure.", nil, "limit"),
-		refused:   desc("refused_total", "What a limit has refused, by the code of the refusal.", nil, "reason"),
-
-		clients: desc("websocket_clients", "WebSocket connections that are open.", nil),
-		slowClosed: desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.",
-			nil),
-
-		outboundCalls: desc("outbound_calls", "Calls of sources and sinks to other servers that are on the way.", nil),
-		outboundDenied: desc("outbound_denied_total", "Calls that were not made because the address is not allowed.",
-			nil),
 	}
+	d.describeEnds(desc)
+	return d
+}
+
+// describeEnds describes outputs, and what the daemon has beside its graphs.
+func (d *descriptions) describeEnds(
+	desc func(name, help string, labels []string, more ...string) *prometheus.Desc,
+) {
+	o := outputLabels
+	d.emitted = desc("output_emitted_total", "Values that an output emitted.", o)
+	d.keptBack = desc("output_filtered_total",
+		"Values that an output kept back by where, or because they were null.", o)
+	d.retries = desc("output_retries_total", "Deliveries that were tried again.", o)
+	d.pending = desc("output_pending", "Values waiting for a commit or the sink, those in the outbox included.", o)
+	d.oldest = desc("output_oldest_pending_seconds",
+		"How long the first of the waiting values has waited; absent when none does.", o)
+	d.failed = desc("output_failed_total", "Values that the sink refused for good.", o)
+
+	d.limit = desc("limit", "A limit of the daemon; absent where there is none.", nil, "limit")
+	d.limitUsed = desc("limit_used", "How much of a limit is used, where that is a running figure.", nil, "limit")
+	d.refused = desc("refused_total", "What a limit has refused, by the code of the refusal.", nil, "reason")
+
+	d.clients = desc("websocket_clients", "WebSocket connections that are open.", nil)
+	d.slowClosed = desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.",
+		nil)
+
+	d.outboundCalls = desc("outbound_calls", "Calls of sources and sinks to other servers that are on the way.", nil)
+	d.outboundDenied = desc("outbound_denied_total", "Calls that were not made because the address is not allowed.",
+		nil)
 }
 
 // all lists every description, for Describe.
