@@ -23,7 +23,7 @@ func (d *Daemon) Apply(ctx context.Context, doc []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.engine.Apply(ctx, api.Ref{Tenant: checkpoint.DefaultTenant, Name: decl.Name()}, doc, 0, false)
+	_, err = d.engine.Apply(ctx, api.Ref{Tenant: checkpoint.DefaultTenant, Name: decl.Name()}, doc, api.Change{})
 	var refused *api.Error
 	if errors.As(err, &refused) && len(refused.Diagnostics) > 0 {
 		return refused.Diagnostics

@@ -144,7 +144,7 @@ func BenchmarkPushToEpoch(b *testing.B) {
 		}
 	}()
 	ref := api.Ref{Tenant: "default", Name: "paced"}
-	if _, err := e.Apply(ctx, ref, []byte(paced), 0, false); err != nil {
+	if _, err := e.Apply(ctx, ref, []byte(paced), api.Change{}); err != nil {
 		b.Fatal(err)
 	}
 	watch, err := e.Watch(ctx, ref, []string{"outputs"}, "")

@@ -64,9 +64,9 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 		&cobra.Group{ID: groupSteer, Title: "Steer:"},
 		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
 	)
-	addGroup(root, groupLocal, []*cobra.Command{serveCmd(t), demoCmd(t), runCmd(t), testCmd(t), validateCmd(t),
-		lintCmd(t), planCmd(t), diffCmd(t), explainCmd(t), schemaCmd(t), migrateCmd(t), versionCmd(t)})
 	verbs := remote.New(t, flags)
+	addGroup(root, groupLocal, []*cobra.Command{serveCmd(t), demoCmd(t), runCmd(t), testCmd(t), validateCmd(t),
+		lintCmd(t), planCmd(t), diffCmd(t, verbs), explainCmd(t), schemaCmd(t), migrateCmd(t), versionCmd(t)})
 	addGroup(root, groupGraphs, verbs.Graphs())
 	addGroup(root, groupInspect, verbs.Inspect())
 	addGroup(root, groupSteer, verbs.Steer())

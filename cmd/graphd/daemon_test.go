@@ -35,6 +35,15 @@ func newDaemon(t *testing.T) *daemon {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	m.HandleFunc("PUT /v1/graphs/{graph}", d.apply)
+	m.HandleFunc("GET /v1/graphs/{graph}/revisions", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.Page[api.Revision]{Items: revisions()})
+	})
+	m.HandleFunc("GET /v1/graphs/{graph}/revisions/2", func(w http.ResponseWriter, _ *http.Request) {
+		v := revisions()[1]
+		v.Declaration = deployed
+		answer(w, 200, v)
+	})
+	m.HandleFunc("POST /v1/graphs/{graph}/rollback", rollback)
 	m.HandleFunc("POST /v1/graphs/{graph}/{command}", d.command)
 	m.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/events", d.push)
 	m.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/rewind", d.command)
@@ -154,6 +163,10 @@ func (d *daemon) list(w http.ResponseWriter, r *http.Request) {
 func (d *daemon) graph(w http.ResponseWriter, r *http.Request) {
 	switch name := r.PathValue("graph"); name {
 	case "market_maker":
+		if r.Header.Get("Accept") == "application/yaml" {
+			_, _ = io.WriteString(w, deployed)
+			return
+		}
 		answer(w, http.StatusOK, marketMaker())
 	case "flights":
 		answer(w, http.StatusOK, flights())

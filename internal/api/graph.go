@@ -218,7 +218,14 @@ type ApplyResult struct {
 	Plan     json.RawMessage `json:"plan,omitempty"`
 	Diff     []string        `json:"diff,omitempty"`
 	State    *StateChange    `json:"state,omitempty"` // of a change: what of the state is kept
-	Graph    *GraphSummary   `json:"graph,omitempty"`
+	// Restated says that the text is another and its meaning the same: it was stored, and the graph
+	// runs on untouched.
+	Restated bool `json:"restated,omitempty"`
+	// Restored is the earlier revision that a rollback has applied again.
+	Restored int64 `json:"restored,omitempty"`
+	// Notes are what the caller should know beside the result.
+	Notes []string      `json:"notes,omitempty"`
+	Graph *GraphSummary `json:"graph,omitempty"`
 }
 
 // State is GET …/state.

@@ -198,7 +198,7 @@ func runCountdown(t *testing.T, kinds *builtin.Kinds, out lines) {
 		}
 	}()
 	ref := api.Ref{Tenant: "default", Name: "launch"}
-	if _, err := e.Apply(t.Context(), ref, []byte(countdownGraph), 0, false); err != nil {
+	if _, err := e.Apply(t.Context(), ref, []byte(countdownGraph), api.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -32,12 +32,15 @@ type Config struct {
 	BaseURL string
 	// Tenant is whom the calls are for; "" is the daemon's default.
 	Tenant string
+	// Agent is what the program calls itself; "" says nothing of it.
+	Agent string
 }
 
 // Client calls one daemon.
 type Client struct {
 	base   string
 	tenant string
+	agent  string
 	http   *http.Client
 }
 
@@ -47,7 +50,9 @@ func New(c Config) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("the server %q is not of the form http://host:port", c.BaseURL)
 	}
-	return &Client{base: strings.TrimSuffix(c.BaseURL, "/"), tenant: c.Tenant, http: &http.Client{}}, nil
+	return &Client{
+		base: strings.TrimSuffix(c.BaseURL, "/"), tenant: c.Tenant, agent: c.Agent, http: &http.Client{},
+	}, nil
 }
 
 // Unreachable says that no daemon answers at the address.
@@ -68,6 +73,7 @@ type request struct {
 	query        url.Values
 	body         []byte
 	contentType  string
+	accept       string // the media type asked for; "" for JSON
 	revision     int64  // If-Match; 0 for none
 	key          string // Idempotency-Key; "" for none
 }
@@ -126,6 +132,12 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 func (c *Client) head(h http.Header, r request) {
 	if c.tenant != "" {
 		h.Set("Graphd-Tenant", c.tenant)
+	}
+	if r.accept != "" {
+		h.Set("Accept", r.accept)
+	}
+	if c.agent != "" {
+		h.Set("User-Agent", c.agent)
 	}
 	if r.contentType != "" {
 		h.Set("Content-Type", r.contentType)

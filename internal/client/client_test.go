@@ -41,7 +41,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.request = fmt.Sprint(req.Method, " ", req.URL.RequestURI())
-	for _, h := range []string{"Graphd-Tenant", "If-Match", "Idempotency-Key", "Content-Type"} {
+	for _, h := range []string{"Graphd-Tenant", "If-Match", "Idempotency-Key", "Accept", "Content-Type"} {
 		if v := req.Header.Get(h); v != "" {
 			r.request += " " + h + ":" + v
 		}
@@ -95,6 +95,14 @@ func TestRoutes(t *testing.T) {
 		{"applyGraph", `PUT /v1/graphs/g?dry_run=1 If-Match:"3" Content-Type:application/yaml graph: g`, func() error {
 			return only(c.Apply(ctx, "g", []byte("graph: g"), 3, true))
 		}},
+		{"getGraph", "GET /v1/graphs/g Accept:application/yaml", func() error { return only(c.Declaration(ctx, "g")) }},
+		{"listRevisions", "GET /v1/graphs/g/revisions", func() error { return only(c.Revisions(ctx, "g")) }},
+		{"getRevision", "GET /v1/graphs/g/revisions/7", func() error { return only(c.Revision(ctx, "g", 7)) }},
+		{"rollback", "POST /v1/graphs/g/rollback Content-Type:application/json {}", func() error {
+			return only(c.Rollback(ctx, "g", 0, false))
+		}},
+		{"rollback", `POST /v1/graphs/g/rollback Content-Type:application/json {"dry_run":true,"revision":7}`,
+			func() error { return only(c.Rollback(ctx, "g", 7, true)) }},
 		{"deleteGraph", "DELETE /v1/graphs/g?state=keep", func() error { return c.Delete(ctx, "g", false) }},
 		{"deleteGraph", "DELETE /v1/graphs/g?state=delete", func() error { return c.Delete(ctx, "g", true) }},
 		{"getPlan", "GET /v1/graphs/g/plan", func() error { return only(c.Plan(ctx, "g")) }},

@@ -237,7 +237,7 @@ func (p *clockPlan) live(t *testing.T, dir string, follow bool, store *mortal, o
 		t.Fatal(err)
 	}
 	ref := api.Ref{Tenant: "default", Name: "random"}
-	if _, err := e.Apply(ctx, ref, []byte(p.at(dir, follow)), 0, false); err != nil {
+	if _, err := e.Apply(ctx, ref, []byte(p.at(dir, follow)), api.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	if feed != nil {

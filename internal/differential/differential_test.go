@@ -240,7 +240,7 @@ func alive(t *testing.T, store *mortal, commits int64, doc string, out *safeBuff
 		t.Fatal(err)
 	}
 	ref := api.Ref{Tenant: "default", Name: "random"}
-	if _, err := e.Apply(ctx, ref, []byte(doc), 0, false); err != nil {
+	if _, err := e.Apply(ctx, ref, []byte(doc), api.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	var sum api.GraphSummary

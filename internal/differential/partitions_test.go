@@ -91,7 +91,7 @@ outputs: { row: { from: n, sink: { stdout: {} } } }
 		t.Fatal(err)
 	}
 	ref := api.Ref{Tenant: "default", Name: "random"}
-	if _, err := e.Apply(t.Context(), ref, []byte(doc), 0, false); err != nil {
+	if _, err := e.Apply(t.Context(), ref, []byte(doc), api.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.After(patience)

@@ -28,14 +28,12 @@ func fileOf(origin string) string {
 // Apply stores a declaration and runs it: a new graph starts, a changed one is stopped at
 // its epoch boundary and goes on from its checkpoint under the new declaration (M33). When
 // the document has a mistake, or the graph cannot start under it, nothing changes.
-func (e *Engine) Apply(
-	ctx context.Context, g api.Ref, document []byte, ifMatch int64, dryRun bool,
-) (api.ApplyResult, error) {
+func (e *Engine) Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error) {
 	unit, diags := e.cfg.Kinds.Parse(document, "")
 	if len(diags) > 0 {
 		return api.ApplyResult{}, invalid(diags)
 	}
-	return e.applyUnit(ctx, g, unit, document, "api", ifMatch, dryRun)
+	return e.applyUnit(ctx, g, &proposal{Change: c, unit: unit, text: string(document), origin: "api"})
 }
 
 // ApplyFile is Apply for a declaration from the graphs directory; the name comes from the document.
@@ -45,7 +43,8 @@ func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []
 		e.refuseFile(tenant, "file:"+path, diags)
 		return api.ApplyResult{}, invalid(diags)
 	}
-	return e.applyUnit(ctx, api.Ref{Tenant: tenant, Name: unit.Spec.Name}, unit, document, "file:"+path, 0, false)
+	return e.applyUnit(ctx, api.Ref{Tenant: tenant, Name: unit.Spec.Name},
+		&proposal{unit: unit, text: string(document), origin: "file:" + path})
 }
 
 // refuseFile tells the graphs that a file declares that the file is broken: they run on as
@@ -93,83 +92,147 @@ func (e *Engine) rehearse(g api.Ref, unit *compile.Unit, res *api.ApplyResult) e
 	return nil
 }
 
-func (e *Engine) applyUnit(ctx context.Context, g api.Ref, unit *compile.Unit, document []byte, origin string,
-	ifMatch int64, dryRun bool) (api.ApplyResult, error) {
-	if unit.Spec.Name != g.Name {
+// proposal is a declaration that is to be applied.
+type proposal struct {
+	api.Change
+	unit         *compile.Unit
+	text, origin string
+	restores     int64 // the earlier revision that it is; 0 of a new one
+}
+
+// declaration is the proposal as it is stored; change is what it changes, in a word.
+func (p *proposal) declaration(g api.Ref, change string) checkpoint.Declaration {
+	if p.restores != 0 {
+		change = fmt.Sprintf("back to %d: %s", p.restores, change)
+	}
+	return checkpoint.Declaration{
+		Tenant: g.Tenant, Graph: g.Name, Text: p.text, Origin: p.origin, Updated: time.Now().UTC(),
+		By: checkpoint.Author(p.By), Change: change,
+	}
+}
+
+func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.ApplyResult, error) {
+	if p.unit.Spec.Name != g.Name {
 		return api.ApplyResult{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "name_mismatch",
 			Detail: fmt.Sprintf("the document declares graph %q but the address names %q; make them equal",
-				unit.Spec.Name, g.Name)}
+				p.unit.Spec.Name, g.Name)}
 	}
 	defer e.changing.lock(g)()
 	old, err := e.graph(g)
 	exists := err == nil
-	if err := e.mayApply(exists, old, ifMatch); err != nil {
+	if err := e.mayApply(exists, old, p.IfMatch); err != nil {
 		return api.ApplyResult{}, err
 	}
-	res := api.ApplyResult{Created: !exists, Changed: true, DryRun: dryRun}
+	res := api.ApplyResult{Created: !exists, Changed: true, DryRun: p.DryRun, Restored: p.restores}
 	if exists {
 		res.Revision = old.Declaration().Revision
 		if old.Unit() != nil {
-			res.Diff = spec.Diff(old.Unit().Spec, unit.Spec)
-			res.Changed = old.Unit().Spec.Hash != unit.Spec.Hash
-			res.State = graphrun.Changes(old.Unit(), unit)
+			res.Diff = spec.Diff(old.Unit().Spec, p.unit.Spec)
+			res.Changed = !sameMeaning(old.Unit(), p.unit)
+			res.State = graphrun.Changes(old.Unit(), p.unit)
 		}
+		res.Restated = !res.Changed && old.Declaration().Text != p.text
 	}
 	if res.Changed {
-		if diags := e.cfg.Kinds.Check(ctx, unit); len(diags) > 0 {
+		if diags := e.cfg.Kinds.Check(ctx, p.unit); len(diags) > 0 {
 			return api.ApplyResult{}, invalid(diags)
 		}
 	}
-	if dryRun {
-		err := e.rehearse(g, unit, &res)
-		return res, err
+	switch {
+	case p.DryRun:
+		err = e.rehearse(g, p.unit, &res)
+	case !res.Changed:
+		err = e.restate(ctx, old, p, &res)
+	case exists:
+		err = e.update(ctx, old, p, &res)
+	default:
+		err = e.create(ctx, g, p, &res)
 	}
-	if !res.Changed {
-		old.Unchanged()
-		sum, err := e.Graph(ctx, g)
-		res.Graph = &sum
-		return res, err
+	if err != nil {
+		return api.ApplyResult{}, err
 	}
-	decl := checkpoint.Declaration{Tenant: g.Tenant, Graph: g.Name, Text: string(document), Origin: origin,
-		Updated: time.Now().UTC()}
-	unclaim, refused := e.feeds.Claim(g, unit.Spec)
-	if refused != nil {
-		return api.ApplyResult{}, invalid(refused)
-	}
-	m := graphrun.New(e.host, decl, unit)
-	put := func() error { return e.put(context.WithoutCancel(ctx), m, decl, ifMatch) }
-	if exists {
-		m.Stored(old.Declaration().Revision) // until the store has given the next
-		if err := e.replace(ctx, old, m, put); err != nil {
-			unclaim()
-			old.Updated("update_failed", origin, plainly(err), false)
-			return api.ApplyResult{}, err
-		}
-		m.Updated("updated", origin, fmt.Sprintf("revision %d follows %d: %s", m.Declaration().Revision,
-			old.Declaration().Revision, res.State), true)
-	} else {
-		if err := put(); err != nil {
-			unclaim()
-			return api.ApplyResult{}, err
-		}
-		e.adopt(m)
-	}
-	sum := m.Applied(ctx, exists || origin == "api")
-	res.Revision, res.Graph = m.Declaration().Revision, &sum
 	return res, nil
+}
+
+// sameMeaning says that what runs under one declaration runs under the other.
+func sameMeaning(a, b *compile.Unit) bool { return a.Spec.Hash == b.Spec.Hash }
+
+// create makes a graph and runs it.
+func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.ApplyResult) error {
+	unclaim, refused := e.feeds.Claim(g, p.unit.Spec)
+	if refused != nil {
+		return invalid(refused)
+	}
+	decl := p.declaration(g, "made")
+	m := graphrun.New(e.host, decl, p.unit)
+	if err := e.put(context.WithoutCancel(ctx), m, decl, p.IfMatch); err != nil {
+		unclaim()
+		return err
+	}
+	e.adopt(m)
+	sum := m.Applied(ctx, p.origin == "api")
+	res.Revision, res.Graph = m.Declaration().Revision, &sum
+	return nil
+}
+
+// update has a graph go on under another declaration (M33).
+func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, res *api.ApplyResult) error {
+	unclaim, refused := e.feeds.Claim(old.Ref(), p.unit.Spec)
+	if refused != nil {
+		return invalid(refused)
+	}
+	decl := p.declaration(old.Ref(), inAWord(res.Diff))
+	m := graphrun.New(e.host, decl, p.unit)
+	m.Stored(old.Declaration().Revision) // until the store has given the next
+	put := func() error { return e.put(context.WithoutCancel(ctx), m, decl, p.IfMatch) }
+	if err := e.replace(ctx, old, m, put); err != nil {
+		unclaim()
+		old.Updated("update_failed", p.origin, plainly(err), false)
+		return err
+	}
+	m.Updated("updated", p.origin, fmt.Sprintf("revision %d follows %d: %s", m.Declaration().Revision,
+		old.Declaration().Revision, res.State), true)
+	sum := m.Applied(ctx, true)
+	res.Revision, res.Graph = m.Declaration().Revision, &sum
+	return nil
+}
+
+// restate stores a text that means what runs already, if it is another.
+func (e *Engine) restate(ctx context.Context, m *graphrun.Graph, p *proposal, res *api.ApplyResult) error {
+	m.Unchanged()
+	if res.Restated {
+		decl := p.declaration(m.Ref(), "text only")
+		revision, err := e.store(context.WithoutCancel(ctx), decl, p.IfMatch)
+		if err != nil {
+			return err
+		}
+		decl.Revision, res.Revision = revision, revision
+		m.Restated(decl)
+	}
+	sum := m.Summary(ctx)
+	res.Graph = &sum
+	return nil
 }
 
 // put stores the declaration of m.
 func (e *Engine) put(ctx context.Context, m *graphrun.Graph, decl checkpoint.Declaration, ifMatch int64) error {
+	revision, err := e.store(ctx, decl, ifMatch)
+	if err == nil {
+		m.Stored(revision)
+	}
+	return err
+}
+
+// store stores a declaration, and answers with its revision.
+func (e *Engine) store(ctx context.Context, decl checkpoint.Declaration, ifMatch int64) (int64, error) {
 	revision, err := e.cfg.Store.PutDeclaration(ctx, decl, ifMatch)
 	if errors.Is(err, checkpoint.ErrConflict) {
-		return conflict(ifMatch)
+		return 0, conflict(ifMatch)
 	}
 	if err != nil {
-		return fmt.Errorf("store the declaration: %w", err)
+		return 0, fmt.Errorf("store the declaration: %w", err)
 	}
-	m.Stored(revision)
-	return nil
+	return revision, nil
 }
 
 // replace puts next in old's place, or leaves old as it was.

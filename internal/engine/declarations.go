@@ -76,6 +76,10 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		e.adopt(m)
 		return
 	}
+	if exists && old.Unit() != nil && sameMeaning(old.Unit(), unit) {
+		old.Restated(d)
+		return
+	}
 	unclaim, refused := e.feeds.Claim(g, unit.Spec)
 	if refused != nil { // each daemon has allowed one of two links that together close a cycle
 		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant",

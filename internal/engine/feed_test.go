@@ -182,7 +182,8 @@ func TestM46CircleIsRefused(t *testing.T) {
 		b.apply(fmt.Sprintf(third, "{ source: { graph: { name: down, output: p } } }", "{ drop: {} }"), "third")
 		refused := func(doc, name, want string, dry bool) {
 			t.Helper()
-			_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: name}, []byte(doc), 0, dry)
+			ref := api.Ref{Tenant: "default", Name: name}
+			_, err := b.e.Apply(t.Context(), ref, []byte(doc), api.Change{DryRun: dry})
 			var e *api.Error
 			if !errors.As(err, &e) || len(e.Diagnostics) != 1 || e.Diagnostics[0].Code != "graph_cycle" ||
 				e.Diagnostics[0].Line == 0 || !strings.Contains(e.Diagnostics[0].Text, want) {

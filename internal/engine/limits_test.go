@@ -46,7 +46,8 @@ func TestMemoryLimit(t *testing.T) {
 		synctest.Wait()
 		_, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{[]byte("2"), []byte("3")})
 		wantCode(t, err, http.StatusServiceUnavailable, "memory_full", "860 MiB")
-		_, err = b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h", 1), 0, false)
+		_, err = b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h", 1),
+			api.Change{})
 		wantCode(t, err, http.StatusServiceUnavailable, "memory_full")
 		b.apply(fmt.Sprintf(doc, "g", 2), "g")
 		if n := b.e.Refusals()["memory_full"]; n != 2 {
@@ -74,7 +75,8 @@ func TestGraphLimit(t *testing.T) {
 		doc := "graph: %s\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { " +
 			"drop: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, "g"), "g")
-		_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h"), 0, false)
+		_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "h"}, fmt.Appendf(nil, doc, "h"),
+			api.Change{})
 		wantCode(t, err, http.StatusTooManyRequests, "too_many_graphs")
 		if b.e.Refusals()["too_many_graphs"] != 1 {
 			t.Errorf("%v", b.e.Refusals())
@@ -99,7 +101,7 @@ func TestConcurrentEpochsLimit(t *testing.T) {
 		g := api.Ref{Tenant: "default", Name: fmt.Sprintf("g%d", i)}
 		doc := fmt.Sprintf("graph: %s\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 'sum([a, "+
 			"a + 1])' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", g.Name)
-		if _, err := b.e.Apply(ctx, g, []byte(doc), 0, false); err != nil {
+		if _, err := b.e.Apply(ctx, g, []byte(doc), api.Change{}); err != nil {
 			t.Fatal(err)
 		}
 		wg.Go(func() {

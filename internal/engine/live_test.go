@@ -24,7 +24,7 @@ func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 	defer cancel()
 	doc := "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: '[a ?? nil, b ?? nil]' } }\noutputs: { o: " +
 		"{ from: n, sink: { drop: {} } } }\n"
-	if _, err := b.e.Apply(ctx, api.Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false); err != nil {
+	if _, err := b.e.Apply(ctx, api.Ref{Tenant: "default", Name: "g"}, []byte(doc), api.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	const bursts, each = 30, 50
@@ -197,7 +197,7 @@ func TestM33UpdateKeepsState(t *testing.T) {
 		if s := b.summary("g"); s.Revision != 2 || s.Counters.Received != 3 {
 			t.Fatalf("%+v", s)
 		}
-		if _, err := b.e.Apply(t.Context(), g, []byte("graph: g\nnodes: {"), 0, false); err == nil {
+		if _, err := b.e.Apply(t.Context(), g, []byte("graph: g\nnodes: {"), api.Change{}); err == nil {
 			t.Fatal("a broken declaration was taken")
 		}
 		b.push("g", "a", "4")

@@ -99,7 +99,8 @@ func (b *bed) close() {
 
 func (b *bed) apply(doc, name string) {
 	b.t.Helper()
-	if _, err := b.e.Apply(b.t.Context(), api.Ref{Tenant: "default", Name: name}, []byte(doc), 0, false); err != nil {
+	g := api.Ref{Tenant: "default", Name: name}
+	if _, err := b.e.Apply(b.t.Context(), g, []byte(doc), api.Change{}); err != nil {
 		b.t.Fatalf("apply: %v", err)
 	}
 	synctest.Wait()

@@ -41,7 +41,7 @@ func (b *bed) kinds(graph string) (kinds []string) {
 }
 
 func (b *bed) reapply(doc string) (api.ApplyResult, error) {
-	res, err := b.e.Apply(b.t.Context(), api.Ref{Tenant: "default", Name: "g"}, []byte(doc), 0, false)
+	res, err := b.e.Apply(b.t.Context(), api.Ref{Tenant: "default", Name: "g"}, []byte(doc), api.Change{})
 	synctest.Wait()
 	return res, err
 }
@@ -206,7 +206,7 @@ func TestM33UpdateSaysWhatIsDropped(t *testing.T) {
 		b.push("g", "b", "1")
 		next := []byte("graph: g\naccumulators: { a: {}, b: { state: { keep: 2 } } }\nnodes: { x: { expr: a }, y: { " +
 			"expr: a + 1 } }\noutputs: { o: { from: x, sink: { drop: {} } } }\n")
-		dry, err := b.e.Apply(t.Context(), g, next, 0, true)
+		dry, err := b.e.Apply(t.Context(), g, next, api.Change{DryRun: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestM33CommandsWaitForTheUpdate(t *testing.T) {
 		go func() {
 			_, err := b.e.Apply(t.Context(), g,
 				fmt.Appendf(nil, summing, "  slow: { source: { generator: { every: 1s, expr: i } }, passive: true }\n",
-					"", ""), 0, false)
+					"", ""), api.Change{})
 			applied <- err
 		}()
 		time.Sleep(time.Second)

@@ -100,6 +100,12 @@ func (g *Graph) Stored(revision int64) {
 	g.show(func() { g.decl.Revision = revision })
 }
 
+// Restated gives the graph another text of the same meaning, with the revision it was stored
+// under. It runs on untouched.
+func (g *Graph) Restated(d checkpoint.Declaration) {
+	g.show(func() { g.decl, g.update = d, nil })
+}
+
 // Unit is the compiled declaration; nil when it does not compile.
 func (g *Graph) Unit() *compile.Unit { return g.unit }
 

@@ -18,6 +18,7 @@ var _ socket.Control = Control(nil)
 // on the way at one time.
 type Control interface {
 	Catalog
+	Historian
 	Inspector
 	Letters
 	Operator
@@ -32,10 +33,20 @@ type Control interface {
 type Catalog interface {
 	Graphs(ctx context.Context, tenant string) ([]api.GraphSummary, error)
 	Graph(ctx context.Context, g api.Ref) (api.GraphSummary, error)
-	// Apply stores and starts a declaration (YAML or JSON). ifMatch is the expected revision, 0 for any.
-	Apply(ctx context.Context, g api.Ref, document []byte, ifMatch int64, dryRun bool) (api.ApplyResult, error)
+	// Apply stores and starts a declaration (YAML or JSON).
+	Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error)
 	// Delete stops and removes a graph, with deleteState all it persisted too.
 	Delete(ctx context.Context, g api.Ref, deleteState bool) error
+}
+
+// Historian is what was applied of a graph.
+type Historian interface {
+	// Revisions are those that are kept, newest first, without their documents.
+	Revisions(ctx context.Context, g api.Ref) (api.Page[api.Revision], error)
+	// Revision is one with its document; 0 is the one that counts.
+	Revision(ctx context.Context, g api.Ref, revision int64) (api.Revision, error)
+	// Rollback applies an earlier revision again; 0 is the one before that which counts.
+	Rollback(ctx context.Context, g api.Ref, revision int64, c api.Change) (api.ApplyResult, error)
 }
 
 // Inspector looks inside a graph.

@@ -116,7 +116,8 @@ func (f *fake) Graph(_ context.Context, g api.Ref) (api.GraphSummary, error) {
 	return summary(), f.call(g, "graph")
 }
 
-func (f *fake) Apply(_ context.Context, g api.Ref, doc []byte, ifMatch int64, dryRun bool) (api.ApplyResult, error) {
+func (f *fake) Apply(_ context.Context, g api.Ref, doc []byte, c api.Change) (api.ApplyResult, error) {
+	ifMatch, dryRun := c.IfMatch, c.DryRun
 	switch {
 	case ifMatch != 0 && ifMatch != 3:
 		return api.ApplyResult{}, &api.Error{Status: 412, Code: "revision_conflict", Detail: "the revision is 3"}

@@ -43,6 +43,12 @@ func (s *Server) graph(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	w.Header().Set("Vary", "Accept")
+	if wantsDocument(r) {
+		found, err := s.ctl.Revision(r.Context(), g, 0)
+		s.answerDocument(w, r, &found, err)
+		return
+	}
 	summary, err := s.ctl.Graph(r.Context(), g)
 	s.answerSummary(w, r, summary, err)
 }
@@ -74,6 +80,11 @@ func (s *Server) applyGraph(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	s.answerApplied(w, r, &result)
+}
+
+// answerApplied writes what applying a declaration has come to.
+func (s *Server) answerApplied(w http.ResponseWriter, r *http.Request, result *api.ApplyResult) {
 	status := http.StatusOK
 	if result.Created && !result.DryRun {
 		status = http.StatusCreated
@@ -128,7 +139,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (api.ApplyResult,
 		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody,
 			"the body is empty: send the graph's declaration as YAML or JSON")
 	}
-	return s.ctl.Apply(r.Context(), g, b.data, want, dryRun)
+	return s.ctl.Apply(r.Context(), g, b.data, api.Change{IfMatch: want, DryRun: dryRun, By: author(r)})
 }
 
 // deleteGraph answers DELETE /v1/graphs/{graph}?state=keep|delete.

@@ -85,6 +85,21 @@ func who(r *http.Request) string {
 	return "anonymous@" + host
 }
 
+// maxAgent bounds what is kept of a caller's name for itself.
+const maxAgent = 200
+
+// author is the caller as one who changes a declaration.
+func author(r *http.Request) api.Author {
+	a := api.Author{Agent: strings.ToValidUTF8(r.UserAgent(), "\uFFFD")}
+	if len(a.Agent) > maxAgent {
+		a.Agent = strings.ToValidUTF8(a.Agent[:maxAgent], "")
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		a.Host = host
+	}
+	return a
+}
+
 // query parses the query and refuses parameters that the route does not have: a
 // misspelled dry_run must not apply.
 func query(r *http.Request, known ...string) (url.Values, error) {

@@ -32,6 +32,10 @@ func (s *Server) routes() *chi.Mux {
 	m.Get("/v1/graphs/{graph}", s.graph)
 	m.Delete("/v1/graphs/{graph}", s.deleteGraph)
 
+	m.Get("/v1/graphs/{graph}/revisions", s.revisions)
+	m.Get("/v1/graphs/{graph}/revisions/{revision}", s.revision)
+	m.Post("/v1/graphs/{graph}/rollback", s.rollback)
+
 	m.Get("/v1/graphs/{graph}/plan", s.plan)
 	m.Get("/v1/graphs/{graph}/state", s.state)
 	m.Get("/v1/graphs/{graph}/firings", s.firings)

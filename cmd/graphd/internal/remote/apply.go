@@ -47,7 +47,7 @@ with -f. A folder stands for every *.yaml, *.yml and *.json in it but *_test.yam
 func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, revision int64, dryRun bool) error {
 	var failure error
 	var done []api.ApplyResult
-	t := terminal.NewTable("GRAPH", "REVISION", "RESULT", "HEALTH").Numbers(1).Color(3, terminal.HealthTone)
+	t := applyTable()
 	for _, path := range paths {
 		name, r, err := a.applyFile(ctx, c, path, revision, dryRun)
 		if err != nil {
@@ -61,19 +61,7 @@ func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, rev
 			}
 			continue
 		}
-		health := "-"
-		if r.Graph != nil {
-			health = healthWord(r.Graph)
-		}
-		t.Row(name, terminal.Number(r.Revision), applied(&r), health)
-		for _, line := range r.Diff {
-			a.Say("%s: %s", name, line)
-		}
-		if r.Changed && r.State != nil {
-			for _, line := range r.State.Dropped {
-				a.Say("%s: drops the state of %s", name, line)
-			}
-		}
+		a.told(t, name, &r)
 		done = append(done, r)
 	}
 	var data any = done
@@ -86,6 +74,30 @@ func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, rev
 		}
 	}
 	return failure
+}
+
+func applyTable() *terminal.Table {
+	return terminal.NewTable("GRAPH", "REVISION", "RESULT", "HEALTH").Numbers(1).Color(3, terminal.HealthTone)
+}
+
+// told puts a result into the table, and says what it changes.
+func (a *Verbs) told(t *terminal.Table, name string, r *api.ApplyResult) {
+	health := "-"
+	if r.Graph != nil {
+		health = healthWord(r.Graph)
+	}
+	t.Row(name, terminal.Number(r.Revision), applied(r), health)
+	for _, line := range r.Diff {
+		a.Say("%s: %s", name, line)
+	}
+	if r.Changed && r.State != nil {
+		for _, line := range r.State.Dropped {
+			a.Say("%s: drops the state of %s", name, line)
+		}
+	}
+	for _, note := range r.Notes {
+		a.Say("%s: %s", name, note)
+	}
 }
 
 // applyFile applies one document under the name it gives itself.
@@ -118,6 +130,8 @@ func applied(r *api.ApplyResult) string {
 		word = "created"
 	case r.Changed:
 		word = "changed"
+	case r.Restated:
+		word = "text only"
 	}
 	if r.DryRun {
 		return word + " (dry run)"

@@ -14,7 +14,13 @@ import (
 func (a *Verbs) getCmd() *cobra.Command {
 	return a.client(verb{
 		use: "get [GRAPH]", short: "List graphs, or one of them", check: cobra.MaximumNArgs(1), watch: true,
+		long: `List graphs, or one of them. get GRAPH -o yaml prints the graph's declaration, byte
+for byte as it was applied; what is told of the graph is that of describe, and of
+get GRAPH -o json.`,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
+			if len(args) == 1 && a.Format == terminal.FormatYAML {
+				return a.printDeclaration(ctx, c, args[0])
+			}
 			if len(args) == 1 {
 				g, err := c.Graph(ctx, args[0])
 				if err != nil {

@@ -49,7 +49,9 @@ func New(t *terminal.Terminal, flags *pflag.FlagSet) *Verbs {
 
 // Graphs are the verbs for graphs as a whole.
 func (a *Verbs) Graphs() []*cobra.Command {
-	return []*cobra.Command{a.applyCmd(), a.getCmd(), a.describeCmd(), a.deleteCmd(), a.pushCmd()}
+	return []*cobra.Command{
+		a.applyCmd(), a.getCmd(), a.describeCmd(), a.historyCmd(), a.rollbackCmd(), a.deleteCmd(), a.pushCmd(),
+	}
 }
 
 // Inspect are the verbs that look inside a graph.
@@ -81,7 +83,15 @@ func (a *Verbs) dial() (*client.Client, error) {
 		return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf(
 			"the server %q is not of the form host:port, or http://host:port", a.server))
 	}
-	return client.New(client.Config{BaseURL: a.server, Tenant: a.tenant})
+	return client.New(client.Config{BaseURL: a.server, Tenant: a.tenant, Agent: a.agent()})
+}
+
+// agent is what a daemon is told of who calls: the program, and the person where that is known.
+func (a *Verbs) agent() string {
+	if user := a.Getenv("USER"); user != "" {
+		return "graphd (" + user + ")"
+	}
+	return "graphd"
 }
 
 // deadline is ctx with --timeout.

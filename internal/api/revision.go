@@ -1,0 +1,38 @@
+package api
+
+import "time"
+
+// Change is how a declaration is to be applied.
+type Change struct {
+	IfMatch int64 // the revision that the graph must be at; 0 for any
+	DryRun  bool  // change nothing, but say what would
+	By      Author
+}
+
+// Author is who has applied a declaration, as far as it is known.
+type Author struct {
+	Token string `json:"token,omitempty"` // the name of the caller's token
+	Agent string `json:"agent,omitempty"` // what the caller's program calls itself
+	Host  string `json:"host,omitempty"`  // where the call came from
+}
+
+// Revision is a declaration as it was applied.
+type Revision struct {
+	Revision int64     `json:"revision"`
+	At       time.Time `json:"at"`
+	By       Author    `json:"by"`
+	Origin   string    `json:"origin"` // "api" or "file:PATH"
+	// Change is what it changed, in a word; "" where that was not recorded.
+	Change string `json:"change"`
+	// Current says that it is the one that counts.
+	Current bool `json:"current"`
+	// Declaration is the document as it was sent, comments and all; a list leaves it out.
+	Declaration string `json:"declaration,omitempty"`
+}
+
+// RollbackRequest is the body of POST …/rollback.
+type RollbackRequest struct {
+	// Revision is the one to go back to; nil for that before the present one.
+	Revision *int64 `json:"revision"`
+	DryRun   bool   `json:"dry_run"`
+}

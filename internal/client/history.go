@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/graphd/graphd/internal/api"
+)
+
+// Declaration is a graph's declaration as it was sent.
+func (c *Client) Declaration(ctx context.Context, name string) ([]byte, error) {
+	return c.send(ctx, request{method: http.MethodGet, path: graph(name), accept: typeYAML})
+}
+
+// Revisions are what was applied of a graph, newest first.
+func (c *Client) Revisions(ctx context.Context, name string) ([]api.Revision, error) {
+	page, err := call[api.Page[api.Revision]](ctx, c, request{method: http.MethodGet, path: graph(name, "revisions")})
+	return page.Items, err
+}
+
+// Revision is one of them with its document.
+func (c *Client) Revision(ctx context.Context, name string, revision int64) (api.Revision, error) {
+	return call[api.Revision](ctx, c, request{
+		method: http.MethodGet, path: graph(name, "revisions", strconv.FormatInt(revision, 10)),
+	})
+}
+
+// Rollback applies an earlier revision again, that before the present one for 0.
+func (c *Client) Rollback(ctx context.Context, name string, revision int64, dryRun bool) (api.ApplyResult, error) {
+	body := map[string]any{}
+	if revision != 0 {
+		body["revision"] = revision
+	}
+	if dryRun {
+		body["dry_run"] = true
+	}
+	return post[api.ApplyResult](ctx, c, graph(name, "rollback"), body)
+}

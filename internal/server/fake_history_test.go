@@ -1,0 +1,38 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/graphd/graphd/internal/api"
+)
+
+func revisionOf(n int64) api.Revision {
+	return api.Revision{Revision: n, At: at, By: api.Author{Agent: "graphd/1", Host: "127.0.0.1"}, Origin: "api",
+		Change: "changed nodes.n", Current: n == 3}
+}
+
+func (f *fake) Revisions(_ context.Context, g api.Ref) (api.Page[api.Revision], error) {
+	return api.Page[api.Revision]{Items: []api.Revision{revisionOf(3), revisionOf(2)}}, f.find(g)
+}
+
+func (f *fake) Revision(_ context.Context, g api.Ref, n int64) (api.Revision, error) {
+	if n == 0 {
+		n = 3
+	}
+	v := revisionOf(n)
+	v.Declaration = "# mine\ngraph: g\n"
+	if n > 3 {
+		return v, &api.Error{Status: http.StatusNotFound, Code: "revision_not_found", Detail: "there is no such one"}
+	}
+	return v, f.find(g)
+}
+
+func (f *fake) Rollback(_ context.Context, g api.Ref, n int64, c api.Change) (api.ApplyResult, error) {
+	s := summary()
+	res := api.ApplyResult{Changed: true, Revision: 4, DryRun: c.DryRun, Restored: max(n, 2), Graph: &s,
+		Notes: []string{"a file holds another"}}
+	return res, f.call(g, fmt.Sprintf("rollback %d if %d dry %v by %s@%s", n, c.IfMatch, c.DryRun, c.By.Agent,
+		c.By.Host))
+}

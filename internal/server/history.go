@@ -1,0 +1,131 @@
+package server
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// documentTypes are the media types that ask for a declaration itself.
+var documentTypes = []string{"application/yaml", "application/x-yaml", "text/yaml"}
+
+// wantsDocument says whether a request would rather have the declaration as it was sent than
+// what is told of it as JSON: it names YAML, and not JSON before it.
+func wantsDocument(r *http.Request) bool {
+	document, told := 0.0, 0.0
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		weight, err := strconv.ParseFloat(params["q"], 64)
+		if err != nil {
+			weight = 1
+		}
+		switch {
+		case slices.Contains(documentTypes, media):
+			document = max(document, weight)
+		case media == "application/json":
+			told = max(told, weight)
+		}
+	}
+	return document > told
+}
+
+// answerDocument writes a declaration as it was sent, or err.
+func (s *Server) answerDocument(w http.ResponseWriter, r *http.Request, v *api.Revision, err error) {
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/yaml")
+	h.Set("Content-Length", strconv.Itoa(len(v.Declaration)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("ETag", etag(v.Revision))
+	if len(v.Declaration) > bigAnswer {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
+	}
+	_, _ = w.Write([]byte(v.Declaration)) // a client that went away is no error of ours
+}
+
+// revisions answers GET …/revisions.
+func (s *Server) revisions(w http.ResponseWriter, r *http.Request) {
+	g, err := s.plain(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page, err := s.ctl.Revisions(r.Context(), g)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, page)
+}
+
+// revision answers GET …/revisions/{revision}.
+func (s *Server) revision(w http.ResponseWriter, r *http.Request) {
+	g, err := s.plain(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	text := chi.URLParam(r, "revision")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			fmt.Sprintf("a revision is a number from 1, and %q is none", wire.Clip(text))))
+		return
+	}
+	w.Header().Set("Vary", "Accept")
+	found, err := s.ctl.Revision(r.Context(), g, n)
+	switch {
+	case err != nil:
+		s.fail(w, r, err)
+	case wantsDocument(r):
+		s.answerDocument(w, r, &found, nil)
+	default:
+		s.answer(w, r, http.StatusOK, &found)
+	}
+}
+
+// rollback answers POST …/rollback.
+func (s *Server) rollback(w http.ResponseWriter, r *http.Request) {
+	g, err := graphRef(r)
+	var req api.RollbackRequest
+	if err == nil {
+		err = s.commandBody(w, r, false, &req)
+	}
+	c := api.Change{DryRun: req.DryRun, By: author(r)}
+	if err == nil {
+		c.IfMatch, err = ifMatch(r)
+	}
+	revision := int64(0)
+	if err == nil && req.Revision != nil {
+		if revision = *req.Revision; revision < 1 {
+			err = wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
+				fmt.Sprintf("revision is %d, and must be a number from 1", revision))
+		}
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	c.IfMatch = max(0, c.IfMatch) // whatever revision there is
+	result, err := s.ctl.Rollback(r.Context(), g, revision, c)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answerApplied(w, r, &result)
+}
