@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -165,7 +166,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		tables = shared
 	}
 	kinds := &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
-		Store: tables, KafkaBrokers: cfg.KafkaBrokers}
+		Store: tables, KafkaBrokers: cfg.KafkaBrokers, Folder: filepath.Join(cfg.Data, "files")}
 	cfg.Registry.register(kinds)
 	d.engine = engine.New(engine.Config{
 		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody),

@@ -202,6 +202,10 @@ func (d *daemon) apply(w http.ResponseWriter, r *http.Request) {
 	result := api.ApplyResult{
 		Changed: true, Revision: 3, Graph: &g, Diff: []string{"node edge: changed", "output audit: added"},
 	}
+	if name == "fileless" {
+		result.Files = []api.File{{Of: "accumulator orders", Path: "orders.csv", File: "/srv/data/files/orders.csv"}}
+		result.Troubles = []string{"accumulator orders: stat /srv/data/files/orders.csv: no such file or directory"}
+	}
 	if r.URL.Query().Get("dry_run") != "" {
 		result.DryRun, result.Graph = true, nil
 	}

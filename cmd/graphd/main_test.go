@@ -113,6 +113,7 @@ func TestOutput(t *testing.T) {
 		{name: "apply", args: "apply -f " + filepath.Join(dir, "market_maker.yaml")},
 		{name: "apply_dry", args: "apply --dry-run -f " + filepath.Join(dir, "market_maker.yaml")},
 		{name: "apply_stdin", args: "apply -f -", stdin: "graph: market_maker\n"},
+		{name: "apply_trouble", args: "apply -f -", stdin: "graph: fileless\n"},
 		{name: "apply_invalid", args: "apply -f -", stdin: "graph: broken\n"},
 		{name: "apply_folder", args: "apply -f " + dir},
 		{name: "apply_conflict", args: "apply -f - --revision 2", stdin: "graph: market_maker\n"},

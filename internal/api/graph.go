@@ -223,6 +223,11 @@ type ApplyResult struct {
 	Restated bool `json:"restated,omitempty"`
 	// Restored is the earlier revision that a rollback has applied again.
 	Restored int64 `json:"restored,omitempty"`
+	// Files says which file each relative path of the declaration is.
+	Files []File `json:"files,omitempty"`
+	// Troubles are inputs that do not run: a source that cannot be opened, say. The graph was
+	// applied all the same, and they are tried again.
+	Troubles []string `json:"troubles,omitempty"`
 	// Notes are what the caller should know beside the result.
 	Notes []string      `json:"notes,omitempty"`
 	Graph *GraphSummary `json:"graph,omitempty"`

@@ -36,3 +36,10 @@ type RollbackRequest struct {
 	Revision *int64 `json:"revision"`
 	DryRun   bool   `json:"dry_run"`
 }
+
+// File is a file that a declaration names by a relative path.
+type File struct {
+	Of   string `json:"of"`   // "accumulator NAME" or "output NAME"
+	Path string `json:"path"` // as declared
+	File string `json:"file"` // the file that it is
+}

@@ -73,6 +73,9 @@ type Kinds struct {
 	Functions map[string]gofunc.Function
 	Sources   map[string]func() accumulator.Source
 	Sinks     map[string]func() sink.Sink
+	// Folder is where relative paths of declarations begin that came without a file of their own;
+	// "" is the working directory.
+	Folder string
 	// KafkaBrokers are the brokers of declarations that name none.
 	KafkaBrokers []string
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
@@ -177,13 +180,13 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 	for i := range g.Accumulators {
 		s := &g.Accumulators[i].Source
 		if described := find(k.sources(), s.Kind); described != nil && s.Config != nil {
-			diags = compile.Merge(diags, described.Check(s.Config, input(g, i, vars)))
+			diags = compile.Merge(diags, described.Check(s.Config, k.input(g, i, vars)))
 		}
 	}
 	for i := range g.Outputs {
 		s := &g.Outputs[i].Sink
 		if described := find(k.sinks(), s.Kind); described != nil && s.Config != nil {
-			diags = compile.Merge(diags, described.Check(s.Config, output(g, i, vars)))
+			diags = compile.Merge(diags, described.Check(s.Config, k.output(g, i, vars)))
 		}
 	}
 	if len(diags) > 0 {
@@ -197,7 +200,7 @@ func (k *Kinds) Check(ctx context.Context, u *compile.Unit) (diags spec.Diagnost
 	for i := range u.Spec.Outputs {
 		s := &u.Spec.Outputs[i].Sink
 		if described := find(k.sinks(), s.Kind); described != nil {
-			diags = append(diags, described.Look(ctx, s.Config, output(u.Spec, i, u.Vars))...)
+			diags = append(diags, described.Look(ctx, s.Config, k.output(u.Spec, i, u.Vars))...)
 		}
 	}
 	return diags
@@ -210,7 +213,7 @@ func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 	if described == nil {
 		return nil, fmt.Errorf("source kind %q is not built in", s.Kind)
 	}
-	return described.Open(s.Config, input(u.Spec, i, u.Vars))
+	return described.Open(s.Config, k.input(u.Spec, i, u.Vars))
 }
 
 // Sink makes an output's sink, nil when its values are only counted and watched.
@@ -220,7 +223,10 @@ func (k *Kinds) Sink(u *compile.Unit, i int) (sink.Sink, error) {
 	if described == nil {
 		return nil, fmt.Errorf("sink kind %q is not built in", s.Kind)
 	}
-	return described.Open(s.Config, output(u.Spec, i, u.Vars))
+	if err := k.makeFolder(u, s.Config); err != nil {
+		return nil, err
+	}
+	return described.Open(s.Config, k.output(u.Spec, i, u.Vars))
 }
 
 // find is the kind with a name; nil when there is none.
@@ -233,14 +239,16 @@ func find[K interface{ Name() string }](kinds []K, name string) *K {
 	return nil
 }
 
-func input(g *spec.Graph, i int, vars boundary.Value) kind.Input {
+func (k *Kinds) input(g *spec.Graph, i int, vars boundary.Value) kind.Input {
 	a := &g.Accumulators[i]
-	return kind.Input{Place: kind.Place{File: g.File, Name: a.Name, Pos: a.Source.Pos, Vars: vars}, Schema: a.Schema}
+	at := kind.Place{File: g.File, Folder: k.folder(g), Name: a.Name, Pos: a.Source.Pos, Vars: vars}
+	return kind.Input{Place: at, Schema: a.Schema}
 }
 
-func output(g *spec.Graph, i int, vars boundary.Value) kind.Output {
+func (k *Kinds) output(g *spec.Graph, i int, vars boundary.Value) kind.Output {
 	o := &g.Outputs[i]
-	return kind.Output{Place: kind.Place{File: g.File, Name: o.Name, Pos: o.Sink.Pos, Vars: vars}, Timeout: o.Timeout}
+	at := kind.Place{File: g.File, Folder: k.folder(g), Name: o.Name, Pos: o.Sink.Pos, Vars: vars}
+	return kind.Output{Place: at, Timeout: o.Timeout}
 }
 
 // Parse reads, resolves and compiles one declaration: everything that can be known of it
@@ -250,7 +258,7 @@ func (k *Kinds) Parse(document []byte, name string) (*compile.Unit, spec.Diagnos
 	if g == nil {
 		return nil, diags
 	}
-	diags = append(diags, ReadSchemas(g)...)
+	diags = append(diags, k.ReadSchemas(g)...)
 	u, more := k.Compile(g)
 	if len(diags) > 0 {
 		// That a part has nothing in it follows from what could not be read, which has been said.

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -36,15 +40,68 @@ func Environment(ref string) (value string, ok bool, err error) {
 // maxSchemaBytes bounds a schema file.
 const maxSchemaBytes = 1 << 20
 
+// folder is where a declaration's relative paths begin: beside its file, or in the folder of
+// those that came without one.
+func (k *Kinds) folder(g *spec.Graph) string {
+	folder := k.Folder
+	if g.File != "" {
+		folder = filepath.Dir(g.File)
+	}
+	if whole, err := filepath.Abs(folder); err == nil {
+		return whole
+	}
+	return folder // there is no working directory: what is opened will say so
+}
+
+// Files says which file each relative path of a declaration is.
+func (k *Kinds) Files(u *compile.Unit) (files []api.File) {
+	folder := k.folder(u.Spec)
+	add := func(of string, paths ...string) {
+		for _, path := range paths {
+			if path != "" && !filepath.IsAbs(path) {
+				files = append(files, api.File{Of: of, Path: path, File: kind.Resolve(folder, path)})
+			}
+		}
+	}
+	for i := range u.Spec.Accumulators {
+		a := &u.Spec.Accumulators[i]
+		add("accumulator "+a.Name, a.SchemaFile)
+		if c, ok := a.Source.Config.(kind.Filed); ok {
+			add("accumulator "+a.Name, c.Files()...)
+		}
+	}
+	for i := range u.Spec.Outputs {
+		o := &u.Spec.Outputs[i]
+		if c, ok := o.Sink.Config.(kind.Filed); ok {
+			add("output "+o.Name, c.Files()...)
+		}
+	}
+	return files
+}
+
+// makeFolder makes the folder of relative paths for a sink that writes there.
+func (k *Kinds) makeFolder(u *compile.Unit, config spec.SinkConfig) error {
+	c, ok := config.(kind.Filed)
+	if !ok || u.Spec.File != "" || k.Folder == "" || !slices.ContainsFunc(c.Files(), func(path string) bool {
+		return path != "" && !filepath.IsAbs(path)
+	}) {
+		return nil
+	}
+	if err := os.MkdirAll(k.Folder, 0o750); err != nil {
+		return fmt.Errorf("make the folder of relative paths: %w", err)
+	}
+	return nil
+}
+
 // ReadSchemas loads the JSON Schema files that accumulators name into the declaration.
-func ReadSchemas(g *spec.Graph) spec.Diagnostics {
+func (k *Kinds) ReadSchemas(g *spec.Graph) spec.Diagnostics {
 	var diags spec.Diagnostics
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
 		if a.SchemaFile == "" {
 			continue
 		}
-		schema, err := readSchema(kind.Resolve(g.File, a.SchemaFile))
+		schema, err := readSchema(kind.Resolve(k.folder(g), a.SchemaFile))
 		if err != nil {
 			diags = append(diags, spec.Diagnostic{
 				File: g.File, Line: a.SchemaPos.Line, Column: a.SchemaPos.Column, Path: a.SchemaPos.Path,

@@ -123,12 +123,13 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 	if err := e.mayApply(exists, old, p.IfMatch); err != nil {
 		return api.ApplyResult{}, err
 	}
-	res := api.ApplyResult{Created: !exists, Changed: true, DryRun: p.DryRun, Restored: p.restores}
+	res := api.ApplyResult{Created: !exists, Changed: true, DryRun: p.DryRun, Restored: p.restores,
+		Files: e.cfg.Kinds.Files(p.unit)}
 	if exists {
 		res.Revision = old.Declaration().Revision
 		if old.Unit() != nil {
-			res.Diff = spec.Diff(old.Unit().Spec, p.unit.Spec)
-			res.Changed = !sameMeaning(old.Unit(), p.unit)
+			res.Diff = append(spec.Diff(old.Unit().Spec, p.unit.Spec), e.moved(old.Unit(), p.unit)...)
+			res.Changed = !e.sameMeaning(old.Unit(), p.unit)
 			res.State = graphrun.Changes(old.Unit(), p.unit)
 		}
 		res.Restated = !res.Changed && old.Declaration().Text != p.text
@@ -155,7 +156,24 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 }
 
 // sameMeaning says that what runs under one declaration runs under the other.
-func sameMeaning(a, b *compile.Unit) bool { return a.Spec.Hash == b.Spec.Hash }
+func (e *Engine) sameMeaning(a, b *compile.Unit) bool {
+	return a.Spec.Hash == b.Spec.Hash && len(e.moved(a, b)) == 0
+}
+
+// moved are the relative paths that both declarations have, and that are other files in the
+// next: its folder is another.
+func (e *Engine) moved(old, next *compile.Unit) (lines []string) {
+	was := map[string]string{}
+	for _, f := range e.cfg.Kinds.Files(old) {
+		was[f.Of+" "+f.Path] = f.File
+	}
+	for _, f := range e.cfg.Kinds.Files(next) {
+		if file, ok := was[f.Of+" "+f.Path]; ok && file != f.File {
+			lines = append(lines, fmt.Sprintf("moved %s: %s → %s", strings.Replace(f.Of, " ", "s.", 1), file, f.File))
+		}
+	}
+	return lines
+}
 
 // create makes a graph and runs it.
 func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.ApplyResult) error {
@@ -170,8 +188,7 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 		return err
 	}
 	e.adopt(m)
-	sum := m.Applied(ctx, p.origin == "api")
-	res.Revision, res.Graph = m.Declaration().Revision, &sum
+	e.applied(ctx, m, p.origin == "api", res)
 	return nil
 }
 
@@ -192,8 +209,7 @@ func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, r
 	}
 	m.Updated("updated", p.origin, fmt.Sprintf("revision %d follows %d: %s", m.Declaration().Revision,
 		old.Declaration().Revision, res.State), true)
-	sum := m.Applied(ctx, true)
-	res.Revision, res.Graph = m.Declaration().Revision, &sum
+	e.applied(ctx, m, true, res)
 	return nil
 }
 
@@ -210,8 +226,14 @@ func (e *Engine) restate(ctx context.Context, m *graphrun.Graph, p *proposal, re
 		m.Restated(decl)
 	}
 	sum := m.Summary(ctx)
-	res.Graph = &sum
+	res.Graph, res.Troubles = &sum, graphrun.Troubles(&sum)
 	return nil
+}
+
+// applied tells how the graph stands that was applied; wait is for it to have come up.
+func (e *Engine) applied(ctx context.Context, m *graphrun.Graph, wait bool, res *api.ApplyResult) {
+	sum := m.Applied(ctx, wait)
+	res.Revision, res.Graph, res.Troubles = m.Declaration().Revision, &sum, graphrun.Troubles(&sum)
 }
 
 // put stores the declaration of m.

@@ -76,7 +76,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		e.adopt(m)
 		return
 	}
-	if exists && old.Unit() != nil && sameMeaning(old.Unit(), unit) {
+	if exists && old.Unit() != nil && e.sameMeaning(old.Unit(), unit) {
 		old.Restated(d)
 		return
 	}

@@ -272,9 +272,19 @@ func (g *Graph) Unchanged() {
 // start at once, as it is.
 func (g *Graph) Applied(ctx context.Context, wait bool) api.GraphSummary {
 	if wait {
-		return g.after(ctx, loaded)
+		return g.after(ctx, func(s *api.GraphSummary) bool { return loaded(s) || len(Troubles(s)) > 0 })
 	}
 	return g.Summary(ctx)
+}
+
+// Troubles are the inputs that have failed by themselves, with why.
+func Troubles(s *api.GraphSummary) (list []string) {
+	for i := range s.Accumulators {
+		if a := &s.Accumulators[i]; inTrouble(a) {
+			list = append(list, "accumulator "+a.Name+": "+told.Cause(a.HealthReason, a.Health))
+		}
+	}
+	return list
 }
 
 // Updated records how an attempt to change the graph has ended. kind is the recovery event's.

@@ -51,6 +51,14 @@ func (c *Cluster) Connect(d Daemon, path func(string) string) (Config, error) {
 	return cfg, nil
 }
 
+// Files are the paths of the keys and certificates, as declared.
+func (c *Cluster) Files() []string {
+	if c.TLS == nil {
+		return nil
+	}
+	return []string{c.TLS.CAFile, c.TLS.CertFile, c.TLS.KeyFile}
+}
+
 // Canonical writes what the cluster's part of a configuration means.
 func (c *Cluster) Canonical(t *meaning.Tree) {
 	if len(c.Brokers) > 0 {

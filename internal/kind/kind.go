@@ -30,8 +30,8 @@ import (
 
 // Place is where in a graph a source or a sink stands.
 type Place struct {
-	// File is the declaration's, "" when it was pushed.
-	File string
+	// File is the declaration's, "" when it was pushed; Folder is where its relative paths begin.
+	File, Folder string
 	// Name is that of the accumulator or output.
 	Name string
 	// Pos is where the declaration names the kind.
@@ -40,9 +40,8 @@ type Place struct {
 	Vars boundary.Value
 }
 
-// Path makes a path of the declaration absolute: relative to the directory of its file, or to
-// the working directory without one.
-func (p *Place) Path(path string) string { return Resolve(p.File, path) }
+// Path makes a path of the declaration absolute.
+func (p *Place) Path(path string) string { return Resolve(p.Folder, path) }
 
 // Mistake is a diagnostic about the kind at its place.
 func (p *Place) Mistake(code, text string) spec.Diagnostics {
@@ -51,12 +50,18 @@ func (p *Place) Mistake(code, text string) spec.Diagnostics {
 	}}
 }
 
-// Resolve makes a path absolute that stands in a declaration.
-func Resolve(declaration, path string) string {
-	if filepath.IsAbs(path) || declaration == "" {
+// Resolve makes a path absolute that stands in a declaration whose paths begin in a folder.
+func Resolve(folder, path string) string {
+	if filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(filepath.Dir(declaration), path)
+	return filepath.Join(folder, path)
+}
+
+// Filed is a configuration that names files. One that does not answer names none.
+type Filed interface {
+	// Files are their paths, as declared.
+	Files() []string
 }
 
 // Input is the accumulator that a source is for.

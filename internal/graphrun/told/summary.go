@@ -64,6 +64,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		sum.Accumulators = append(sum.Accumulators, a)
 		sum.Counters.Add(a.Counters)
 	}
+	awaited(&sum)
 	for i := range k.Spec.Outputs {
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
 	}
@@ -80,6 +81,19 @@ func (k *Known) keys(v *live.View) *api.KeysSummary {
 		s.Waiting += v.Inputs[i].Own.Boundaries
 	}
 	return s
+}
+
+// awaited says why a graph waits for its inputs, where one of them knows.
+func awaited(s *api.GraphSummary) {
+	if s.HealthReason == nil || s.HealthReason.Code != "waiting_for_accumulators" {
+		return
+	}
+	for i := range s.Accumulators {
+		if a := &s.Accumulators[i]; a.HealthReason != nil {
+			s.HealthReason.Detail = Cause(a.HealthReason, a.Health)
+			return
+		}
+	}
 }
 
 // identify fills in what is known of a graph without a run.

@@ -23,6 +23,9 @@ type Declared struct {
 	Format string // "ndjson"
 }
 
+// Files implements [kind.Filed].
+func (c Declared) Files() []string { return []string{c.Path} }
+
 // Canonical implements [spec.SinkConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
 	t.Text("path", c.Path)

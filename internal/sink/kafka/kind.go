@@ -29,6 +29,9 @@ type Declared struct {
 	Compression string // "none" (default), "gzip", "snappy", "lz4", "zstd"
 }
 
+// Files implements [kind.Filed].
+func (c Declared) Files() []string { return c.Cluster.Files() }
+
 // Canonical implements [spec.SinkConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
 	c.Cluster.Canonical(t)

@@ -33,6 +33,9 @@ type Declared struct {
 	OnTruncate string
 }
 
+// Files implements [kind.Filed].
+func (c Declared) Files() []string { return []string{c.Path} }
+
 // Canonical implements [spec.SourceConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
 	t.Text("path", c.Path)

@@ -43,6 +43,9 @@ type Declared struct {
 	MaxBatchBytes int    // default 16 MiB
 }
 
+// Files implements [kind.Filed].
+func (c Declared) Files() []string { return c.Cluster.Files() }
+
 // Canonical implements [spec.SourceConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
 	c.Cluster.Canonical(t)

@@ -62,6 +62,9 @@ func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, rev
 			continue
 		}
 		a.told(t, name, &r)
+		if failure == nil {
+			failure = troubled(name, &r)
+		}
 		done = append(done, r)
 	}
 	var data any = done
@@ -95,9 +98,24 @@ func (a *Verbs) told(t *terminal.Table, name string, r *api.ApplyResult) {
 			a.Say("%s: drops the state of %s", name, line)
 		}
 	}
+	for _, f := range r.Files {
+		a.Say("%s: %s: %s is %s", name, f.Of, f.Path, f.File)
+	}
+	for _, trouble := range r.Troubles {
+		a.Say("%s: %s", name, trouble)
+	}
 	for _, note := range r.Notes {
 		a.Say("%s: %s", name, note)
 	}
+}
+
+// troubled is the failure of a graph that was applied and has an input that does not run.
+func troubled(name string, r *api.ApplyResult) error {
+	if len(r.Troubles) == 0 {
+		return nil
+	}
+	return terminal.Exit(terminal.ExitDependency, fmt.Errorf("graph %s was applied, and not all of its inputs run: "+
+		"they are tried again, and 'graphd describe %s' tells of them", name, name))
 }
 
 // applyFile applies one document under the name it gives itself.

@@ -175,6 +175,11 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 	if g.HealthReason != nil {
 		t.Row("reason", reasonText(g.HealthReason))
 	}
+	for i := range g.Accumulators {
+		if r := g.Accumulators[i].HealthReason; r != nil {
+			t.Row("trouble", "accumulator "+g.Accumulators[i].Name+": "+reasonText(r))
+		}
+	}
 	if g.Paused && g.PausedBy != "" {
 		t.Row("paused by", g.PausedBy)
 	}

@@ -107,7 +107,10 @@ changes is shown, and the result has a revision number of its own.`,
 			a.Say("%s: back to revision %d", args[0], r.Restored)
 			t := applyTable()
 			a.told(t, args[0], &r)
-			return a.Print(&r, func() error { return a.Table(t) })
+			if err := a.Print(&r, func() error { return a.Table(t) }); err != nil {
+				return err
+			}
+			return troubled(args[0], &r)
 		},
 	})
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, but change nothing")
