@@ -111,8 +111,10 @@ type OutputSummary struct {
 	// OldestPendingSeconds is how long the first of the pending values has waited; null when
 	// none waits, or when it is not known yet.
 	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`
-	Error                string   `json:"error,omitempty"`   // the last failure while it lasts
-	Stopped              *Stopped `json:"stopped,omitempty"` // while an operator has it stopped
+	Error                string   `json:"error,omitempty"` // the last failure while it lasts
+	// FailingSince is when the first delivery failed since one went well; left out while they do.
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+	Stopped      *Stopped   `json:"stopped,omitempty"` // while an operator has it stopped
 }
 
 // KeysSummary is what a keyed graph, or a fold, has of keys (M3, M13).

@@ -95,7 +95,7 @@ type Writer struct {
 	failed    atomic.Int64 // refused for good
 	retries   atomic.Int64
 	awaited   atomic.Bool // somebody waits for the last message to be through
-	trouble   atomic.Pointer[string]
+	trouble   sink.Trouble
 }
 
 // NewWriter makes a writer; Run it on a goroutine of its own.
@@ -179,8 +179,11 @@ type WriterStatus struct {
 	Pending, Failed, Retries int64
 	// Oldest is when the first message that is not through was emitted; zero when none waits
 	// or the writer has not come to it yet.
-	Oldest  time.Time
-	Trouble string // the last failure, while it lasts
+	Oldest time.Time
+	// Trouble is the last failure while it lasts, Since when the first of them was after the last
+	// delivery that went well.
+	Trouble string
+	Since   time.Time
 }
 
 // Status may be called from any goroutine.
@@ -189,9 +192,7 @@ func (w *Writer) Status() WriterStatus {
 	if at := w.oldest.Load(); at != 0 {
 		s.Oldest = time.Unix(0, at).UTC()
 	}
-	if t := w.trouble.Load(); t != nil {
-		s.Trouble = *t
-	}
+	s.Trouble, s.Since = w.trouble.Last()
 	return s
 }
 
@@ -298,8 +299,7 @@ func (w *Writer) readTo(seq int64) {
 
 // retry shows the failure and waits for the next try; false when ctx is done first.
 func (w *Writer) retry(ctx context.Context, pause time.Duration, err error) bool {
-	text := err.Error()
-	w.trouble.Store(&text)
+	w.trouble.Fails(err)
 	w.retries.Add(1)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -322,11 +322,12 @@ func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 		err := w.attempt(ctx, batch)
 		if err == nil {
 			w.done(batch)
-			w.trouble.Store(nil)
+			w.trouble.Ends()
 			return
 		}
 		through, refused, after := w.judge(err, len(batch))
 		if through > 0 {
+			w.trouble.Ends()
 			w.done(batch[:through])
 			batch = batch[through:]
 			pause.Reset()
@@ -347,6 +348,7 @@ func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 			if w.cfg.DeadLetter(ctx, &batch[0], code, err.Error()) != nil {
 				return // the reactor has ended, or ctx has
 			}
+			w.trouble.Fails(err)
 			w.failed.Add(1)
 			w.done(batch[:1])
 			batch = batch[1:]

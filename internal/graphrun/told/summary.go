@@ -1,6 +1,7 @@
 package told
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -68,6 +69,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 	for i := range k.Spec.Outputs {
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
 	}
+	failing(&sum)
 	return sum
 }
 
@@ -81,6 +83,19 @@ func (k *Known) keys(v *live.View) *api.KeysSummary {
 		s.Waiting += v.Inputs[i].Own.Boundaries
 	}
 	return s
+}
+
+// failing names an output whose deliveries fail, beside a health that has no reason of its own:
+// the graph fires, and that an output is away is no fault of its.
+func failing(s *api.GraphSummary) {
+	for i := range s.Outputs {
+		o := &s.Outputs[i]
+		if s.HealthReason != nil || o.FailingSince == nil {
+			continue
+		}
+		s.HealthReason = api.ReasonOf("output_failing", fmt.Sprintf("output %s has failed since %s, %d wait: %s",
+			o.Name, o.FailingSince.Format(time.RFC3339), o.Pending, o.Error))
+	}
 }
 
 // awaited says why a graph waits for its inputs, where one of them knows.
@@ -166,7 +181,7 @@ func (k *Known) output(i int, v *reactor.View, w *live.Writer) api.OutputSummary
 	oldest := v.HeldSince[i]
 	if w != nil {
 		st := w.Status()
-		s.Pending, s.Failed, s.Error = st.Pending, st.Failed, st.Trouble
+		s.Pending, s.Failed, s.Error, s.FailingSince = st.Pending, st.Failed, st.Trouble, timePtr(st.Since)
 		if !st.Oldest.IsZero() {
 			oldest = st.Oldest
 		}

@@ -180,6 +180,12 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 			t.Row("trouble", "accumulator "+g.Accumulators[i].Name+": "+reasonText(r))
 		}
 	}
+	for i := range g.Outputs {
+		if o := &g.Outputs[i]; o.FailingSince != nil {
+			t.Row("trouble", fmt.Sprintf("output %s: failing since %s, %d wait, %d refused: %s", o.Name,
+				o.FailingSince.Format(time.RFC3339), o.Pending, o.Failed, o.Error))
+		}
+	}
 	if g.Paused && g.PausedBy != "" {
 		t.Row("paused by", g.PausedBy)
 	}
