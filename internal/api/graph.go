@@ -84,7 +84,7 @@ type AccumulatorSummary struct {
 	// Lag is how many events wait at the source; null where it cannot tell.
 	Lag *int64 `json:"lag"`
 	// Keys is what a fold has of keys; null for others, without a key, and until the first event after a start.
-	Keys *KeysSummary `json:"keys"`
+	Keys *FoldKeys `json:"keys"`
 	// Stopped is set while an operator has it stopped.
 	Stopped     *Stopped `json:"stopped,omitempty"`
 	Incarnation int64    `json:"incarnation"`
@@ -117,7 +117,14 @@ type OutputSummary struct {
 	Stopped      *Stopped   `json:"stopped,omitempty"` // while an operator has it stopped
 }
 
-// KeysSummary is what a keyed graph, or a fold, has of keys (M3, M13).
+// FoldKeys is what a fold has of keys (M3).
+type FoldKeys struct {
+	Count   int   `json:"count"`
+	Max     int   `json:"max"`
+	Evicted int64 `json:"evicted"` // in all, of every incarnation
+}
+
+// KeysSummary is what a keyed graph has of keys (M13).
 type KeysSummary struct {
 	Count   int   `json:"count"`
 	Max     int   `json:"max"`

@@ -43,7 +43,7 @@ func full() GraphMetrics {
 			Durability: api.DurabilityStatus{CheckpointAgeSeconds: &age},
 			Accumulators: []api.AccumulatorSummary{{
 				Name: "book", Source: "poll", LastEventAt: &last, Health: "live", Depth: 8, Capacity: 1024,
-				SecondsToFull: &seconds, Gaps: 5, Keys: &api.KeysSummary{Count: 7, Max: 9, Evicted: 6},
+				SecondsToFull: &seconds, Gaps: 5, Keys: &api.FoldKeys{Count: 7, Max: 9, Evicted: 6},
 				Counters: api.Counters{Received: 50, Filtered: 1, Conflated: 2, Rejected: 3, DeadLettered: 6,
 					Consumed: 30, Queued: 8},
 			}, {Name: "pricing", Health: "restarting"}},

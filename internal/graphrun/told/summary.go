@@ -169,7 +169,7 @@ func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnatio
 	s.SecondsToFull, s.Restarts, s.Lag = more.SecondsToFull, more.Restarts, more.Lag
 	s.Stopped, s.Gaps = stopped(in.Stopped), k.Gaps[i]
 	if n := in.Keys; n != nil {
-		s.Keys = &api.KeysSummary{Count: n.Count, Max: n.Max, Evicted: n.Evicted}
+		s.Keys = &api.FoldKeys{Count: n.Count, Max: n.Max, Evicted: n.Evicted}
 	}
 	return s
 }
