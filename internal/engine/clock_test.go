@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -364,4 +365,39 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
+}
+
+// M26, M30: how long a value has waited is told by the wall clock, whatever the time of the events; and after
+// a restart from when it was read back.
+func TestM26TheAgeOfWhatWaits(t *testing.T) {
+	for _, path := range []string{"outbox", "direct"} {
+		t.Run(path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got, store := &receiver{}, lasting{memstore.New()}
+				got.set(func([]sink.Message) error { return errors.New("away") })
+				kinds := func() *scripted { return &scripted{sink: func(string) sink.Sink { return got }} }
+				first := newBed(t, store, kinds())
+				defer func() { _ = first.e.Close() }() // the second has taken its graph
+				first.apply(`graph: g
+accumulators: { a: { time: event, time_unit: s, strategy: sequential } }
+nodes: { n: { expr: a } }
+outputs: { o: { from: n, sink: { file: { path: never.ndjson } }, delivery: `+path+` } }
+`, "g")
+				first.push("g", "a", "100", "200")
+				time.Sleep(time.Minute)
+				age := func(b *bed, least, most float64) {
+					t.Helper()
+					o := b.summary("g").Outputs[0]
+					if s := o.OldestPendingSeconds; o.Pending != 2 || s == nil || *s < least || *s > most {
+						t.Errorf("%d wait, the oldest for %v s; want %v to %v", o.Pending, s, least, most)
+					}
+				}
+				age(first, 59, 61)
+				second := newBed(t, store, kinds())
+				defer second.close()
+				time.Sleep(30 * time.Second)
+				age(second, 20, 31)
+			})
+		})
+	}
 }

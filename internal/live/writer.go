@@ -51,6 +51,9 @@ type WriterConfig struct {
 	// through; they go first. CarriedAfter is the number before the first.
 	Carried      []sink.Message
 	CarriedAfter int64
+	// EventClock says that engine time is no time of the wall clock: what is read back from the store has
+	// then waited, as far as is known, since it was read.
+	EventClock bool
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set
 	// Retry is how a delivery that failed is tried again; its zero fields mean the defaults
@@ -111,6 +114,7 @@ func NewWriter(cfg WriterConfig) *Writer {
 	}
 	w.delivered.Store(cfg.CarriedAfter)
 	w.queue = append(w.queue, cfg.Carried...)
+	w.date(w.queue)
 	w.pending.Store(int64(len(w.queue)))
 	return w
 }
@@ -253,6 +257,7 @@ func (w *Writer) Run(ctx context.Context) error {
 				w.retry(ctx, pause.NextBackOff(), fmt.Errorf("read the outbox: %w", err))
 				continue
 			}
+			w.date(stored)
 			batch = append(batch, stored...)
 			w.readTo(batch[len(batch)-1].Seq)
 		}
@@ -290,6 +295,25 @@ func (w *Writer) pop(empty []sink.Message) (batch []sink.Message, closing, more 
 	return batch, w.closing, w.cfg.Outbox != nil && w.next <= w.committed
 }
 
+// date notes of messages that come from the store since when they wait.
+func (w *Writer) date(stored []sink.Message) {
+	if !w.cfg.EventClock {
+		return
+	}
+	now := time.Now()
+	for i := range stored {
+		stored[i].Emitted = now
+	}
+}
+
+// emitted is when a message was emitted by the wall clock, or what comes nearest to it.
+func emitted(m *sink.Message) time.Time {
+	if m.Emitted.IsZero() {
+		return m.At
+	}
+	return m.Emitted
+}
+
 // readTo notes that entries up to seq were read from the store.
 func (w *Writer) readTo(seq int64) {
 	w.mu.Lock()
@@ -315,7 +339,7 @@ func (w *Writer) retry(ctx context.Context, pause time.Duration, err error) bool
 func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 	pause := w.cfg.Retry.backOff()
 	for tries := 0; len(batch) > 0; {
-		w.oldest.Store(batch[0].At.UnixNano())
+		w.oldest.Store(emitted(&batch[0]).UnixNano())
 		if !w.mayDeliver(ctx) {
 			return
 		}

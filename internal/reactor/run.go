@@ -143,7 +143,7 @@ func (c *Core) release(rec *Record) {
 		m := sink.Message{
 			Instance: c.cfg.Instance, Incarnation: c.cfg.Incarnation, Epoch: c.epoch, Key: c.cell.key,
 			Output: c.cfg.Outputs[e.Output], To: e.Output, Value: e.Value, At: c.now, Degraded: rec.Degraded,
-			Stable: c.cfg.Journal, Seq: c.holds.number(e.Output),
+			Stable: c.cfg.Journal, Seq: c.holds.number(e.Output), Emitted: c.housekeeping(),
 		}
 		if c.path(e.Output) != PathDirect {
 			c.hold(m)

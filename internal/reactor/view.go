@@ -32,7 +32,7 @@ type View struct {
 	Emitted      []int64 // per output
 	Filtered     []int64 // per output, values that were kept back
 	// Held and Refused are, per output, values that wait for a commit and rows that the store
-	// has refused; HeldSince is when the first of the waiting was emitted.
+	// has refused; HeldSince is when the first of the waiting was emitted, by the wall clock.
 	Held, Refused  []int64
 	HeldSince      []time.Time
 	StoppedOutputs []*Stopped // per output; nil for those that go on
@@ -89,7 +89,7 @@ func (c *Core) Look() View {
 	v.HeldSince = make([]time.Time, len(c.emitted))
 	v.StoppedOutputs = slices.Clone(c.stops.outputs)
 	for i := len(c.holds.list) - 1; i >= 0; i-- {
-		v.HeldSince[c.holds.list[i].To] = c.holds.list[i].At
+		v.HeldSince[c.holds.list[i].To] = c.holds.list[i].Emitted
 	}
 	for i := range c.accs {
 		acc := &c.accs[i]

@@ -20,6 +20,9 @@ type Message struct {
 	Value boundary.Value
 	// At is the epoch's engine time.
 	At time.Time
+	// Emitted is when the epoch ran, by the wall clock: what the message's age is counted from. The store
+	// does not keep it: it is zero in what was read back.
+	Emitted time.Time
 	// Degraded names what was not healthy when the epoch ran; nil when all was well.
 	Degraded []string
 	// Stable says that the epoch is durable: its number never carries other content, so a

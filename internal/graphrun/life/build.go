@@ -209,7 +209,7 @@ func (r *Run) writerConfig(i int, sink sink.Sink) live.WriterConfig {
 	o := &r.g.Unit.Spec.Outputs[i]
 	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() {
 		r.Reactor.Room()
-	}, Owned: r.owned, Fail: r.g.Fail,
+	}, Owned: r.owned, Fail: r.g.Fail, EventClock: r.g.Unit.Spec.EventClock(),
 		Retry: live.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	if o.OnError == "dead_letter" {
 		cfg.DeadLetter = r.sinkLetter
