@@ -15,8 +15,9 @@ func marketMaker() api.GraphSummary {
 		Revision: 3, Instance: "6ba7b811-9dad-11d1-80b4-00c04fd430c8", Incarnation: 7,
 		Health: "live", Degraded: []string{}, WaitingFor: []string{}, Epoch: 1042,
 		LastFiredAt: new(at(10 * time.Second)),
-		Durability:  api.DurabilityStatus{Mode: "checkpoint", CheckpointEpoch: 1040, CheckpointAgeSeconds: new(0.4)},
-		Guarantees:  map[string]string{"signals": "at least once: after a crash the last second may be sent again."},
+		Clock:       "event", EngineTime: new(at(11 * time.Second)), HeldBackBy: "orderbook",
+		Durability: api.DurabilityStatus{Mode: "checkpoint", CheckpointEpoch: 1040, CheckpointAgeSeconds: new(0.4)},
+		Guarantees: map[string]string{"signals": "at least once: after a crash the last second may be sent again."},
 		Counters: api.Counters{Received: 5000, Filtered: 10, Conflated: 900, DeadLettered: 2, Consumed: 4080,
 			Queued: 8},
 		Accumulators: []api.AccumulatorSummary{

@@ -127,6 +127,9 @@ func (s *scrape) summary(g *api.GraphSummary) {
 		s.gauge(s.waitingBytes, float64(g.Keys.WaitingBytes))
 		s.counter(s.overflowed, g.Keys.Overflowed)
 	}
+	if g.Clock == "event" && g.EngineTime != nil {
+		s.gauge(s.engineLag, time.Since(*g.EngineTime).Seconds())
+	}
 	if age := g.Durability.CheckpointAgeSeconds; age != nil {
 		s.gauge(s.checkpointAge, *age)
 	}

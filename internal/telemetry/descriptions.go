@@ -11,7 +11,7 @@ var (
 
 // descriptions are the metrics of a collector, one field each.
 type descriptions struct {
-	health, paused, keys, evicted, waiting, waitingBytes, overflowed *prometheus.Desc
+	health, paused, engineLag, keys, evicted, waiting, waitingBytes, overflowed *prometheus.Desc
 
 	received, filtered, conflated, rejected, deadLettered, consumed, queued *prometheus.Desc
 
@@ -42,6 +42,8 @@ func newDescriptions() descriptions {
 	d := descriptions{
 		health: desc("health", "1 for the state the graph is in, 0 for the others.", g, "state"),
 		paused: desc("paused", "1 while the graph is paused.", g),
+		engineLag: desc("engine_time_lag_seconds",
+			"How far engine time is behind the wall clock; absent but under the event clock, and before it begins.", g),
 
 		keys:    desc("keys", "Keys that a keyed graph has a state for.", g),
 		evicted: desc("keys_evicted_total", "Keys that were evicted, by ttl or max_keys.", g),
@@ -122,7 +124,7 @@ func (d *descriptions) describeEnds(
 // all lists every description, for Describe.
 func (d *descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
-		d.health, d.paused, d.keys, d.evicted, d.waiting, d.waitingBytes, d.overflowed,
+		d.health, d.paused, d.engineLag, d.keys, d.evicted, d.waiting, d.waitingBytes, d.overflowed,
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
 		d.foldKeys, d.foldEvicted,
 		d.accumulatorHealthy, d.gaps, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,

@@ -39,6 +39,7 @@ func full() GraphMetrics {
 	return GraphMetrics{
 		Summary: api.GraphSummary{
 			Graph: "mm", Tenant: "default", Health: "degraded", Paused: true,
+			Clock: "event", EngineTime: &last,
 			Keys:       &api.KeysSummary{Count: 12, Max: 100, Evicted: 5},
 			Durability: api.DurabilityStatus{CheckpointAgeSeconds: &age},
 			Accumulators: []api.AccumulatorSummary{{
@@ -94,6 +95,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_checkpoint_bytes GAUGE graph tenant",
 		"graphd_checkpoint_duration_seconds HISTOGRAM graph tenant",
 		"graphd_checkpoint_failures_total COUNTER graph tenant",
+		"graphd_engine_time_lag_seconds GAUGE graph tenant",
 		"graphd_epoch_duration_seconds HISTOGRAM graph tenant",
 		"graphd_epochs_total COUNTER cause graph outcome tenant",
 		"graphd_events_conflated_total COUNTER accumulator graph tenant",

@@ -208,6 +208,9 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 		t.Row("not updated", u.At.Format(time.RFC3339)+" from "+u.Origin+": "+u.Detail)
 	}
 	t.Row("instance", g.Instance+", incarnation "+terminal.Number(g.Incarnation))
+	if g.Clock != "" {
+		t.Row("clock", clock(g))
+	}
 	t.Row("epoch", terminal.Number(g.Epoch)+", last fired "+a.Ago(g.LastFiredAt))
 	if g.DueAt != nil {
 		t.Row("next due", g.DueAt.Format(time.RFC3339Nano))
@@ -224,6 +227,21 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 		}
 	}
 	return t
+}
+
+// clock is what the graph's time goes by, and where it is.
+func clock(g *api.GraphSummary) string {
+	text := g.Clock
+	switch {
+	case g.EngineTime != nil:
+		text += ", at " + g.EngineTime.Format(time.RFC3339Nano)
+	case g.Clock == "event":
+		text += ", not begun"
+	}
+	if g.HeldBackBy != "" {
+		text += ", held back by " + g.HeldBackBy
+	}
+	return text
 }
 
 func durability(d *api.DurabilityStatus) string {
