@@ -62,13 +62,14 @@ func TestNewcomersMistakes(t *testing.T) {
 		{"wrong graph", "describe qoutes", 3, []string{`no graph "qoutes"`, "did you mean quotes?"}},
 		{"wrong accumulator", "restart quotes bok", 3, []string{`no accumulator "bok"`, "did you mean book?"}},
 		{"no argument", "describe", 2, []string{"usage: graphd describe GRAPH"}},
-		{"no -f", "apply good.yaml", 2, []string{"-f good.yaml"}},
-		{"wrong format", "get -o xml", 2, []string{"table, json or yaml"}},
+		{"nothing to apply", "apply", 2, []string{"a file, a folder, or -", "-f"}},
+		{"wrong format", "get -o xml", 2, []string{"table, wide, json or yaml"}},
 		{"wrong flag", "get --frmat json", 2, []string{"--frmat", "graphd get --help"}},
 		{"daemon not running", "get --server http://127.0.0.1:1", 69, []string{
 			"no daemon answers", "graphd serve", "--server",
 		}},
-		{"server without scheme", "get --server 127.0.0.1:1", 2, []string{"http://host:port"}},
+		{"server of another scheme", "get --server ftp://127.0.0.1:1", 2, []string{"host:port", "http://host:port"}},
+		{"no daemon at a bare address", "get --server 127.0.0.1:1", 69, []string{"no daemon answers", "--server"}},
 		{"port taken", "serve --listen " + listen + " --data other", 69, []string{
 			listen, "address already in use", "--listen",
 		}},
