@@ -2,14 +2,10 @@ package server
 
 import (
 	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 
-	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/engine"
-	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
 var _ Control = (*engine.Engine)(nil)
@@ -36,17 +32,7 @@ outputs:
 // over WebSocket.
 func TestAgainstTheEngine(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
-		Log: textLog(io.Discard)})
-	if err := e.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	s := newServer(t, e, Config{})
+	s := overEngine(t)
 	const g = "/v1/graphs/pairs"
 	step := func(request, body string, status int, code string) []byte {
 		t.Helper()

@@ -16,8 +16,8 @@ import (
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
-// caller is a server over an engine of its own; it answers with the body of a request that succeeds.
-func caller(t *testing.T) (s *Server, call func(request, body string) []byte) {
+// overEngine is a server over an engine of its own, which keeps its graphs in memory.
+func overEngine(t *testing.T) *Server {
 	t.Helper()
 	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
 		Log: textLog(io.Discard)})
@@ -29,7 +29,13 @@ func caller(t *testing.T) (s *Server, call func(request, body string) []byte) {
 			t.Errorf("close: %v", err)
 		}
 	})
-	h := newServer(t, e, Config{})
+	return newServer(t, e, Config{})
+}
+
+// caller is a server over an engine of its own; it answers with the body of a request that succeeds.
+func caller(t *testing.T) (s *Server, call func(request, body string) []byte) {
+	t.Helper()
+	h := overEngine(t)
 	return h, func(request, body string) []byte {
 		t.Helper()
 		method, target, _ := strings.Cut(request, " ")

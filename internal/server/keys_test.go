@@ -2,14 +2,8 @@ package server
 
 import (
 	"encoding/json"
-	"io"
 	"strings"
 	"testing"
-
-	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/engine"
-	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
 const keyedDeclaration = `
@@ -29,17 +23,7 @@ outputs:
 // commands and frames; refused without one, and for one that is not there.
 func TestM13AgainstTheEngine(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
-		Log: textLog(io.Discard)})
-	if err := e.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	s := newServer(t, e, Config{})
+	s := overEngine(t)
 	const g = "/v1/graphs/pairs"
 	step := func(request, body string, status int, code string, want ...string) {
 		t.Helper()

@@ -1,6 +1,6 @@
 // Package timeline puts the events of several streams in the order of their times: the
-// earliest first, those of equal time in the order of their streams' ranks. It is what a
-// bounded run and a live graph share, and knows no clock: times are arguments.
+// earliest first, those of equal time in the order of their streams' ranks, as a bounded run
+// takes them. It knows no clock: times are arguments.
 //
 // A stream of which it is known that more is to come holds the others back while its next
 // event is not here: what comes next is not known. It does so for a while only, see [Order.Next].
