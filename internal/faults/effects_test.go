@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -173,8 +174,15 @@ func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, se
 	if i%2 == 1 {
 		env = []string{fmt.Sprintf("GRAPHD_FAILPOINT=%s:%d", points[i/2%len(points)], 1+rng.IntN(40))}
 	}
-	p := startWith(t, env, dir, args...)
 	began := time.Now()
+	p, err := launch(t, env, dir, args...)
+	if errors.Is(err, errKilled) && env != nil {
+		return time.Since(began) // at the failpoint, before it was ready
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	began = time.Now()
 	seen(p)
 	patience := endless
 	if i%2 == 0 {

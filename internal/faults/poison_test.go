@@ -35,14 +35,8 @@ func TestM43PoisonJournalEntry(t *testing.T) {
 	p.until("all fired", 20*time.Second, func() bool { return p.summary("poisoned").Counters.Consumed == events })
 	p.kill()
 	t.Setenv("GRAPHD_FAILPOINT", "replay:2")
-	for i := range 3 {
-		p := start(t, dir)
-		select {
-		case <-p.ended:
-			p.ended = nil
-		case <-time.After(20 * time.Second):
-			t.Fatalf("start %d: the replay did not take the process down\n%s", i+1, p.log)
-		}
+	for range 3 {
+		dies(t, dir)
 	}
 	p = start(t, dir)
 	p.until("it is quarantined", 20*time.Second, func() bool { return p.summary("poisoned").Health == "failed" })

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -77,6 +78,28 @@ func startWith(t *testing.T, env []string, dir string, args ...string) *process 
 	return p
 }
 
+// errKilled is of a daemon that a signal ended before it was ready: a failpoint, where one is armed.
+var errKilled = errors.New("the daemon was killed")
+
+// dies runs the daemon until the failpoint that the environment arms ends it. That may be before
+// it is ready: graphs start beside its listener.
+func dies(t *testing.T, dir string) {
+	t.Helper()
+	p, err := launch(t, nil, dir)
+	if errors.Is(err, errKilled) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.ended:
+		p.ended = nil
+	case <-time.After(20 * time.Second):
+		t.Fatalf("the failpoint did not take the process down\n%s", p.log)
+	}
+}
+
 // launch is startWith for a daemon that may refuse to start: the error has what it said.
 func launch(t *testing.T, env []string, dir string, args ...string) (*process, error) {
 	t.Helper()
@@ -103,8 +126,12 @@ func launch(t *testing.T, env []string, dir string, args ...string) (*process, e
 		err = json.Unmarshal(line, &ready)
 	}
 	if err != nil {
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
+		if err != io.EOF { // at the end of its output it is dead already, or about to end by itself
+			_ = p.cmd.Process.Kill()
+		}
+		if died := p.cmd.Wait(); died != nil && p.cmd.ProcessState.ExitCode() < 0 && err == io.EOF {
+			err = fmt.Errorf("%w: %w", errKilled, died)
+		}
 		return nil, fmt.Errorf("the daemon did not get ready: %w\n%s", err, p.log)
 	}
 	p.base = "http://" + ready.Listen

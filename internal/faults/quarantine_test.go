@@ -30,14 +30,8 @@ func TestM43CrashLoopOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GRAPHD_FAILPOINT", "cut:1")
-	for i := range 4 {
-		p := start(t, dir)
-		select {
-		case <-p.ended:
-			p.ended = nil
-		case <-time.After(20 * time.Second):
-			t.Fatalf("start %d: the epoch did not take the process down", i+1)
-		}
+	for range 4 {
+		dies(t, dir)
 	}
 	p := start(t, dir)
 	p.until("the graph is quarantined", 20*time.Second, func() bool { return p.summary("history").Health == "failed" })
