@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -24,12 +26,15 @@ nodes:
 outputs:
   hook: { from: n, sink: { http: { url: %q } }, delivery: outbox }
   lines: { from: n, sink: { file: { path: ../lines.ndjson } } }
+  parts:
+    from: n
+    sink: { file: { path: "../part-{partition}.csv", partition: value.n %% 7, columns: n, max_open: 3 } }
 durability: { interval: 50ms }
 `
 
 // TestKillOutbox kills the daemon at random moments and at failpoints while it delivers from
 // an outbox (M30): every value arrives, under one firing id, with one payload. What takes the
-// direct path arrives at least once.
+// direct path arrives at least once, be it in one file or in partitions of which few are open.
 func TestKillOutbox(t *testing.T) {
 	t.Parallel()
 	if problems := killOutbox(t, receive(t), someKills(t, outboxPoints)); len(problems) > 0 {
@@ -73,10 +78,11 @@ func killOutbox(t *testing.T, hook *effects, n int) (problems []string) {
 	moved, state := time.Now(), ""
 	through := p.waitFor(5*time.Minute, func() bool {
 		s = p.summary("effects")
-		if now := fmt.Sprint(s.Counters.Consumed, s.Outputs[0].Pending, s.Outputs[1].Pending); now != state {
+		pending := s.Outputs[0].Pending + s.Outputs[1].Pending + s.Outputs[2].Pending
+		if now := fmt.Sprint(s.Counters.Consumed, pending); now != state {
 			moved, state = time.Now(), now
 		}
-		return s.Counters.Consumed >= total && s.Outputs[0].Pending == 0 && s.Outputs[1].Pending == 0 ||
+		return s.Counters.Consumed >= total && pending == 0 ||
 			time.Since(moved) > 20*time.Second // nothing more comes: a wrong variant has lost it
 	})
 	if err := s.balanced(); err != nil || !through || s.Counters.Consumed != total || s.Outputs[0].Pending > 0 ||
@@ -94,9 +100,46 @@ func killOutbox(t *testing.T, hook *effects, n int) (problems []string) {
 	if missing > 0 {
 		problems = append(problems, fmt.Sprintf("direct path: %d of %d lost", missing, total))
 	}
+	if missing := partitioned(t, dir, total); missing > 0 {
+		problems = append(problems, fmt.Sprintf("partitions: %d of %d lost", missing, total))
+	}
 	t.Logf("%d kills at %.0f events/s: %d events; outbox: %d sent again; direct: %d written again", n, rate, total,
 		hook.again, doubled)
 	return problems
+}
+
+// partitioned reads the rows of the partitions, each of which must be in the file of its own: how many of the
+// numbers are missing.
+func partitioned(t *testing.T, dir string, total int64) (missing int) {
+	t.Helper()
+	seen := make([]bool, total)
+	for part := range int64(7) {
+		data, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("part-%d.csv", part)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, rows, _ := strings.Cut(string(data), "\n")
+		if !strings.HasPrefix(header, "n,at,") {
+			t.Errorf("partition %d begins with %q", part, header)
+		}
+		for line := range strings.Lines(rows) {
+			cells := strings.Split(strings.TrimSuffix(line, "\n"), ",")
+			n, err := strconv.ParseInt(cells[0], 10, 64)
+			if len(cells) < 8 || err != nil || n >= total {
+				continue // a torn row is one that is written again
+			}
+			if n%7 != part {
+				t.Errorf("%d is in partition %d", n, part)
+			}
+			seen[n] = true
+		}
+	}
+	for _, there := range seen {
+		if !there {
+			missing++
+		}
+	}
+	return missing
 }
 
 // written reads what the file sink has: how many of the numbers are missing, and how many

@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 
 func open(t *testing.T, path string) *Sink {
 	t.Helper()
-	s, err := Open(path)
+	s, err := Open(Config{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,11 +167,11 @@ func TestTruncatedInPlace(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, err := Open(filepath.Join(dir, "none", "out"))
+	_, err := Open(Config{Path: filepath.Join(dir, "none", "out")})
 	if err == nil || !strings.Contains(err.Error(), "does not exist; make it") {
 		t.Errorf("got %v, want a word about the missing folder", err)
 	}
-	if _, err := Open(dir); !errors.Is(err, syscall.EISDIR) {
+	if _, err := Open(Config{Path: dir}); !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("got %v, want that it is a folder", err)
 	}
 }
@@ -247,7 +247,7 @@ func TestFailedWriteEndsItsLine(t *testing.T) {
 	s := open(t, path)
 	send(t, s, 1)
 	// What a write that fails half-way leaves behind.
-	if err := s.file.Close(); err != nil {
+	if err := s.known[""].file.file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(read(t, path)+`{"at":"20`), 0o600); err != nil {
@@ -281,7 +281,7 @@ func TestBufferIsBounded(t *testing.T) {
 }
 
 func BenchmarkDeliver(b *testing.B) {
-	s, err := Open(filepath.Join(b.TempDir(), "out"))
+	s, err := Open(Config{Path: filepath.Join(b.TempDir(), "out")})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -37,7 +37,6 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -49,35 +48,13 @@ type Header struct{ Name, Value string }
 type Config struct {
 	kafkanet.Config
 	Topic string
-	// Key makes a record's key of the names of [Scope]; nil means the graph's key.
-	Key *expression.Program
-	// Vars is what the key expression reads as `vars`.
-	Vars    boundary.Value
+	// Key makes a record's key; nil means the graph's key.
+	Key     *sink.Option
 	Headers []Header
 	// Compression is "none" (also when empty), "gzip", "snappy", "lz4" or "zstd".
 	Compression string
 	// Timeout bounds one request; 0 means 10s.
 	Timeout time.Duration
-}
-
-// The names in scope of the key expression, by their index.
-const (
-	nameValue = iota
-	nameKey
-	nameEpoch
-	nameOutput
-	nameVars
-)
-
-// Scope is what the key expression can read.
-func Scope(vars expression.Type) expression.Scope {
-	return expression.Scope{Names: []expression.Name{
-		nameValue:  {Name: "value", Type: expression.Any()},
-		nameKey:    {Name: "key", Type: expression.Any()},
-		nameEpoch:  {Name: "epoch", Type: expression.Of(boundary.KindInt)},
-		nameOutput: {Name: "output", Type: expression.Of(boundary.KindString)},
-		nameVars:   {Name: "vars", Type: vars},
-	}}
 }
 
 // Compressions are those there are.
@@ -120,7 +97,6 @@ type Sink struct {
 	cfg         Config
 	compression compress.Compression
 	client      *kafkanet.Client
-	env         expression.Env
 	// written are the firings of a batch that has partly failed which need not be sent again.
 	written map[string]bool
 }
@@ -143,9 +119,7 @@ func New(cfg Config) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka sink: %w", err)
 	}
-	s := &Sink{cfg: cfg, compression: code, client: client, written: map[string]bool{}}
-	s.env.Values = []boundary.Value{nameVars: cfg.Vars}
-	return s, nil
+	return &Sink{cfg: cfg, compression: code, client: client, written: map[string]bool{}}, nil
 }
 
 // record is one message on its way.
@@ -264,13 +238,8 @@ func (s *Sink) key(m *sink.Message) ([]byte, error) {
 		v = m.Key.Value()
 	}
 	if s.cfg.Key != nil {
-		s.env.Values[nameValue], s.env.Values[nameKey] = m.Value, v
-		if m.Key == "" {
-			s.env.Values[nameKey] = boundary.Null()
-		}
-		s.env.Values[nameEpoch], s.env.Values[nameOutput] = boundary.Int(m.Epoch), boundary.String(m.Output)
 		var err error
-		if v, err = s.cfg.Key.Eval(&s.env); err != nil {
+		if v, err = s.cfg.Key.Of(m); err != nil {
 			return nil, err
 		}
 	}

@@ -27,10 +27,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/sinktest"
+	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/testbed"
 	"github.com/graphd/graphd/internal/testbed/server"
 )
@@ -165,9 +165,9 @@ func arrivals(t *testing.T, list []*kgo.Record) []sinktest.Arrival {
 	return out
 }
 
-func compile(t *testing.T, text string) *expression.Program {
+func compile(t *testing.T, text string) *sink.Option {
 	t.Helper()
-	x, err := expression.Compile(text, Scope(expression.Any()))
+	x, err := sink.CompileOption(spec.Expr{Text: text}, boundary.Null())
 	if err != nil {
 		t.Fatal(err)
 	}

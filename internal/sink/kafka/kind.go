@@ -2,9 +2,7 @@ package kafka
 
 import (
 	_ "embed"
-	"errors"
 
-	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/sink"
@@ -24,7 +22,7 @@ func Kind(daemon kafkanet.Daemon) kind.Sink[sink.Sink] {
 type Declared struct {
 	kafkanet.Cluster
 	Topic       string
-	Key         spec.Expr // over: value, key, epoch, output, vars
+	Key         spec.Expr // over sink.Scope
 	Headers     []decode.Header
 	Compression string // "none" (default), "gzip", "snappy", "lz4", "zstd"
 }
@@ -47,41 +45,19 @@ func (c Declared) Target() spec.Target {
 		"a record whose acknowledgement was lost is sent again, and may be in the topic twice with the same firing id")
 }
 
-// key is the key expression, nil when there is none.
-func (c Declared) key(out kind.Output) (*expression.Program, error) {
-	if c.Key.IsZero() {
-		return nil, nil
-	}
-	return expression.Compile(c.Key.Text, Scope(expression.OfValue(out.Vars)))
-}
-
 // check compiles the key expression.
-func (c Declared) check(out kind.Output) spec.Diagnostics {
-	_, err := c.key(out)
-	if err == nil {
-		return nil
-	}
-	at := c.Key.Pos
-	d := spec.Diagnostic{
-		File: out.File, Line: at.Line, Column: at.Column, Path: at.Path, Code: expression.CodeSyntax, Text: err.Error(),
-	}
-	if mistake := new(expression.Error); errors.As(err, &mistake) {
-		d.Line, d.Column = c.Key.At(mistake.Offset)
-		d.Code, d.Text, d.Suggest = mistake.Code, mistake.Text, mistake.Suggest
-	}
-	return spec.Diagnostics{d}
-}
+func (c Declared) check(out kind.Output) spec.Diagnostics { return sink.CheckOption(c.Key, out) }
 
 func (c Declared) open(daemon kafkanet.Daemon, out kind.Output) (sink.Sink, error) {
 	net, err := c.Connect(daemon, out.Path)
 	if err != nil {
 		return nil, err
 	}
-	cfg := Config{Config: net, Topic: c.Topic, Vars: out.Vars, Compression: c.Compression, Timeout: out.Timeout}
+	cfg := Config{Config: net, Topic: c.Topic, Compression: c.Compression, Timeout: out.Timeout}
 	for _, h := range c.Headers {
 		cfg.Headers = append(cfg.Headers, Header(h))
 	}
-	if cfg.Key, err = c.key(out); err != nil {
+	if cfg.Key, err = sink.CompileOption(c.Key, out.Vars); err != nil {
 		return nil, err
 	}
 	return New(cfg)
