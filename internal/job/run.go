@@ -21,6 +21,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/timeline"
 	"github.com/graphd/graphd/internal/virtual"
 )
 
@@ -88,9 +89,8 @@ type runner struct {
 	g     *virtual.Graph
 	ctx   context.Context // of Run's caller: a runner lives within one call
 	heads []head
-	timed bool
-	start time.Time // where the clock begins where no time is declared
-	turn  int       // whose turn it is where no time is declared
+	order *timeline.Order // of the heads, by input; nil where no time is declared
+	err   error           // of a reader
 	stats Stats
 	out   [][]sink.Message
 }
@@ -99,7 +99,6 @@ type runner struct {
 type head struct {
 	ev    boundary.Event
 	bad   *accumulator.BadEvent
-	at    time.Time
 	valid bool // false: the input has ended
 }
 
@@ -111,58 +110,24 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 			return Stats{}, &InputMissing{a.Name, a.Source.Kind}
 		}
 	}
-	start := Start()
 	r := &runner{
-		cfg: cfg, ctx: ctx, start: start, heads: make([]head, len(cfg.Inputs)),
-		out: make([][]sink.Message, len(cfg.Sinks)),
+		cfg: cfg, ctx: ctx, heads: make([]head, len(cfg.Inputs)), out: make([][]sink.Message, len(cfg.Sinks)),
 	}
+	start, run := Start(), r.inTurn
 	for _, p := range cfg.Unit.Programs {
 		if p.HasTime() {
-			r.timed, start = true, time.Time{} // begin sets the clock to the first event
+			start, run = time.Time{}, r.byTime // the clock begins with the first event
 		}
 	}
 	r.g = virtual.New(cfg.Unit, start, nil)
 	r.g.Release, r.g.Interrupt = r.release, ctx.Err
-	err := r.run()
+	err := run()
 	if err == nil {
 		err = r.end()
 	}
 	err = errors.Join(err, r.closeSinks())
 	r.count()
 	return r.stats, err
-}
-
-func (r *runner) run() error {
-	for i := range r.heads {
-		if err := r.read(i); err != nil {
-			return err
-		}
-	}
-	if r.timed {
-		r.begin()
-	}
-	for {
-		i, ok := r.next()
-		if !ok {
-			return nil
-		}
-		at := r.g.Now()
-		if r.heads[i].at.After(at) {
-			at = r.heads[i].at
-		}
-		if err := r.g.AdvanceTo(at); err != nil {
-			return err
-		}
-		if err := r.instant(i, at); err != nil {
-			return err
-		}
-		if err := r.g.Step(); err != nil {
-			return err
-		}
-		if err := r.tellLetters(); err != nil {
-			return err
-		}
-	}
 }
 
 // end ends all inputs, and delivers what is left.
@@ -180,79 +145,7 @@ func (r *runner) end() error {
 	return r.flush()
 }
 
-// begin sets the clock to the first event's time, so that no timer is due before it.
-func (r *runner) begin() {
-	first := time.Time{}
-	for i := range r.heads {
-		if h := &r.heads[i]; h.valid && !h.at.IsZero() && (first.IsZero() || h.at.Before(first)) {
-			first = h.at
-		}
-	}
-	if !first.IsZero() {
-		r.g.StartAt(first)
-	}
-}
-
-// instant admits everything that happens at the present instant, beginning with input i.
-// Where no time is declared every event is an instant of its own.
-func (r *runner) instant(i int, at time.Time) error {
-	for {
-		h := &r.heads[i]
-		if h.bad != nil {
-			r.g.AddBad(i, &h.ev, h.bad)
-		} else {
-			r.g.Add(i, &h.ev, true)
-		}
-		r.stats.Events++
-		if r.stats.Events%progressEvery == 0 {
-			if err := r.ctx.Err(); err != nil {
-				return err
-			}
-			if r.cfg.Progress != nil {
-				r.cfg.Progress(r.stats.Events)
-			}
-		}
-		if err := r.read(i); err != nil {
-			return err
-		}
-		if !r.timed {
-			return nil
-		}
-		next, ok := r.next()
-		if !ok || r.heads[next].at.After(at) {
-			return nil
-		}
-		i = next
-	}
-}
-
-// next is the input whose event comes next.
-func (r *runner) next() (int, bool) {
-	if !r.timed {
-		i := r.turn
-		for range r.heads {
-			if i >= len(r.heads) {
-				i = 0
-			}
-			if r.heads[i].valid {
-				r.turn = i + 1
-				r.heads[i].at = r.start.Add(Step * time.Duration(r.stats.Events))
-				return i, true
-			}
-			i++
-		}
-		return 0, false
-	}
-	best := -1
-	for i := range r.heads {
-		if r.heads[i].valid && (best < 0 || r.heads[i].at.Before(r.heads[best].at)) {
-			best = i
-		}
-	}
-	return best, best >= 0
-}
-
-// read fetches input i's next event and its time.
+// read fetches input i's next event.
 func (r *runner) read(i int) error {
 	h := &r.heads[i]
 	h.valid, h.bad = false, nil
@@ -269,16 +162,24 @@ func (r *runner) read(i int) error {
 	}
 	// Nothing is resumed after a bounded run: where an event came from is for people.
 	h.ev.Pos, h.valid = boundary.Position{Offset: r.line(i)}, true
-	if !r.timed || h.bad != nil {
-		return nil // a bad event has no time: it happens now
+	return nil
+}
+
+// add folds the event of input i that was read, and counts it.
+func (r *runner) add(i int) error {
+	if h := &r.heads[i]; h.bad != nil {
+		r.g.AddBad(i, &h.ev, h.bad)
+	} else {
+		r.g.Add(i, &h.ev, true)
 	}
-	at, declared, err := r.g.EventTime(i, &h.ev)
-	switch {
-	case errors.As(err, &h.bad):
-	case err != nil:
-		return err
-	case declared:
-		h.at = at
+	r.stats.Events++
+	if r.stats.Events%progressEvery == 0 {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		if r.cfg.Progress != nil {
+			r.cfg.Progress(r.stats.Events)
+		}
 	}
 	return nil
 }

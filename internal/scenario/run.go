@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -96,9 +97,9 @@ func (p *player) push(line int, push *Push) {
 	for _, raw := range push.Events {
 		ev := boundary.Event{Raw: raw}
 		// As in a bounded run the clock is event time where there is one (M26): it moves on to
-		// an event that lies ahead. A time that cannot be read is refused below.
+		// an event that lies ahead, with the graph at rest. A time that cannot be read is refused below.
 		if at, ok, err := p.g.EventTime(i, &ev); err == nil && ok && at.After(p.g.Now()) {
-			if err := p.g.AdvanceTo(at); err != nil {
+			if err := errors.Join(p.g.Step(), p.g.AdvanceTo(at)); err != nil {
 				p.fail(line, "%v", err)
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/reactor/drive"
 )
 
 // Checkpoint is a whole graph under virtual time, as it was at rest between two instants: the
@@ -36,7 +37,7 @@ func (g *Graph) Seal() (*Checkpoint, error) {
 		g.admit(i)
 		a.Ephemeral()
 	}
-	seal := g.core.Seal(g.now)
+	seal := g.core.Seal(g.Now())
 	c := seal.Commit()
 	g.core.Sealed(seal, nil)
 	g.merge(c.Cells)
@@ -45,7 +46,7 @@ func (g *Graph) Seal() (*Checkpoint, error) {
 			Instance: g.core.Config().Instance.String(), Incarnation: g.core.Config().Incarnation,
 			Fence: c.Fence, Epoch: c.Epoch, At: c.At, Meta: c.Meta,
 		},
-		Cells: make([]checkpoint.Cell, 0, len(g.cells)), Now: g.now,
+		Cells: make([]checkpoint.Cell, 0, len(g.cells)), Now: g.Now(),
 		Letters: append(slices.Clone(g.letters), c.DeadLetters...),
 	}
 	g.letters = append(g.letters, c.DeadLetters...)
@@ -77,7 +78,7 @@ func cellID(c *checkpoint.Cell) string { return c.Kind + "\x00" + c.Name + "\x00
 // new graph's own. What a changed declaration has no place for is dropped, as at a start
 // of the daemon, and named in dropped (M33).
 func Restore(u *compile.Unit, cp *Checkpoint, mono func() int64) (g *Graph, dropped []string, err error) {
-	g = build(u, cp.Now, mono)
+	g = build(u, mono)
 	if dropped, err = g.core.Restore(cp.Head, cp.Cells); err != nil {
 		return nil, nil, fmt.Errorf("restore graph %s: %w", u.Spec.Name, err)
 	}
@@ -89,7 +90,7 @@ func Restore(u *compile.Unit, cp *Checkpoint, mono func() int64) (g *Graph, drop
 	}
 	g.merge(cp.Cells)
 	g.letters = slices.Clone(cp.Letters)
-	g.begin()
+	g.begin(cp.Now)
 	for i := range g.lent {
 		// What waits was not made by the new accumulator; its memory is free when all has gone.
 		g.lent[i] = g.core.Queued(i)
@@ -98,9 +99,12 @@ func Restore(u *compile.Unit, cp *Checkpoint, mono func() int64) (g *Graph, drop
 }
 
 // begin starts the core with all accumulators healthy.
-func (g *Graph) begin() {
-	g.core.Start(g.now)
-	for i := range g.accs {
-		g.core.SetHealth(g.now, i, accumulator.SocketOnly, "", "")
+func (g *Graph) begin(now time.Time) {
+	g.core.Start(now)
+	g.drive = drive.New(g.core, nil, nil, host{g}, now)
+	g.drive.Eager = g.lent == nil
+	for i, acc := range g.accs {
+		g.core.SetHealth(now, i, accumulator.SocketOnly, "", "")
+		g.drive.Enter(i, acc)
 	}
 }

@@ -3,8 +3,9 @@
 // depends on nothing but the declaration and the order of the calls, so the same input
 // gives the same bytes. Bounded runs, tests of declarations and replays stand on it.
 //
-// Time moves only by [Graph.AdvanceTo]: it pops one due timer, sets the clock to that
-// timer's time, runs to quiescence, and repeats (M26).
+// Time moves only by [Graph.AdvanceTo] and [Graph.Next]: through every timer on the way, each at its
+// own time, with the graph at rest in between (M26). What a live graph under the event clock does is
+// the same code, package drive.
 package virtual
 
 import (
@@ -19,19 +20,18 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/reactor/drive"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/timeline"
 )
 
 // Graph is one graph under virtual time. It belongs to one goroutine.
 type Graph struct {
-	unit *compile.Unit
-	core *reactor.Core
-	accs []*accumulator.Core
-	now  time.Time
-	// begins says that the clock has been set to the first event's time and has not moved: a cadence
-	// begins there, and not with the first boundary.
-	begins bool
+	unit  *compile.Unit
+	core  *reactor.Core
+	accs  []*accumulator.Core
+	drive *drive.Drive
 
 	// Release takes what each epoch releases, before the next one runs. The messages are
 	// the caller's until it returns.
@@ -42,10 +42,8 @@ type Graph struct {
 	err       error
 	rounds    int // of the loops, for looking at Interrupt only now and then
 
-	flushing []int // accumulators that flush with epochs
-	kept     int64 // epochs, when they were last told
-	handoff  accumulator.Handoff
-	letters  []checkpoint.DeadLetter
+	handoff accumulator.Handoff
+	letters []checkpoint.DeadLetter
 	// lent is how many boundaries of each sequential input the core still has queued: at
 	// none, their memory serves the next ones. nil in the plain mode, where it never does.
 	lent []int
@@ -53,16 +51,17 @@ type Graph struct {
 	cells map[string]checkpoint.Cell
 }
 
-// New makes a graph that has never fired and whose accumulators are all healthy. The
-// clock, for durations, may be nil: then every duration is 0 and nothing times out.
+// New makes a graph that has never fired and whose accumulators are all healthy. Where start is
+// zero, time begins with the first event. The clock, for durations, may be nil: then every duration
+// is 0 and nothing times out.
 func New(u *compile.Unit, start time.Time, mono func() int64) *Graph {
-	g := build(u, start, mono)
-	g.begin()
+	g := build(u, mono)
+	g.begin(start)
 	return g
 }
 
 // build makes the graph's pieces, which nothing has been told yet.
-func build(u *compile.Unit, now time.Time, mono func() int64) *Graph {
+func build(u *compile.Unit, mono func() int64) *Graph {
 	cfg := u.Reactor()
 	cfg.ID = checkpoint.ID{Tenant: checkpoint.DefaultTenant, Graph: u.Spec.Name}
 	cfg.Instance, cfg.Incarnation, cfg.Fence = uuid.Nil, 1, 1
@@ -71,11 +70,8 @@ func build(u *compile.Unit, now time.Time, mono func() int64) *Graph {
 	// sealed when its driver wants it, and nobody takes its journal.
 	cfg.Forgetful, cfg.Journal, cfg.EventClock = false, false, false
 	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
-	g := &Graph{unit: u, core: reactor.NewCore(cfg), now: now}
-	for i, p := range u.Programs {
-		if p.FlushesWithEpochs() {
-			g.flushing = append(g.flushing, i)
-		}
+	g := &Graph{unit: u, core: reactor.NewCore(cfg)}
+	for _, p := range u.Programs {
 		g.accs = append(g.accs, accumulator.NewCore(p, accumulator.Limits{}))
 		g.accs[len(g.accs)-1].Ephemeral()
 	}
@@ -89,25 +85,42 @@ func build(u *compile.Unit, now time.Time, mono func() int64) *Graph {
 func (g *Graph) Core() *reactor.Core { return g.core }
 
 // Now is the virtual time.
-func (g *Graph) Now() time.Time { return g.now }
+func (g *Graph) Now() time.Time { return g.drive.Time() }
+
+// Feed gives the graph events in an order, for [Graph.Next].
+func (g *Graph) Feed(order *timeline.Order, events drive.Events) { g.drive.Feed(order, events) }
+
+// Next does what comes next of what was fed: an event, a timer, the end of an instant. The graph is
+// at rest before it; more is false when there is no event.
+func (g *Graph) Next() (more bool, err error) {
+	if !g.drive.Rested() && !g.drive.Open() {
+		if err := g.Quiesce(); err != nil {
+			return false, err
+		}
+	}
+	if g.drive.Step(0) == drive.Nothing {
+		return false, g.err
+	}
+	if g.look(); g.err == nil && g.drive.Circling() {
+		g.err = livelock(g.Now())
+	}
+	return true, g.err
+}
 
 // Add gives input i one event at the present instant, without firing: call Quiesce when
 // the instant is complete. pulled says that refused events are kept as dead letters.
 func (g *Graph) Add(i int, ev *boundary.Event, pulled bool) accumulator.Outcome {
-	return g.accs[i].Add(g.now, ev, pulled)
+	return g.accs[i].Add(g.drive.Touch(i), ev, pulled)
 }
 
 // AddBad gives input i an event that could not be read, or whose time could not.
 func (g *Graph) AddBad(i int, ev *boundary.Event, bad *accumulator.BadEvent) {
-	g.accs[i].AddBad(g.now, ev, true, bad)
+	g.accs[i].AddBad(g.drive.Touch(i), ev, true, bad)
 }
 
 // LateDrops are input i's events that came too late for their windows and were dropped; ok is
 // false when there are none.
 func (g *Graph) LateDrops(i int) (l accumulator.Lateness, ok bool) { return g.accs[i].LateDrops() }
-
-// StartAt sets the clock before the first event; it must not lie before the time New was given.
-func (g *Graph) StartAt(t time.Time) { g.now, g.begins = t, true }
 
 // EventTime is the time an event of input i declares; ok is false when it declares none.
 func (g *Graph) EventTime(i int, ev *boundary.Event) (at time.Time, ok bool, err error) {
@@ -116,22 +129,31 @@ func (g *Graph) EventTime(i int, ev *boundary.Event) (at time.Time, ok bool, err
 
 // Quiesce hands over what the accumulators have, and fires until nothing is left to fire.
 func (g *Graph) Quiesce() error {
-	for i := range g.accs {
-		g.admit(i)
-	}
-	g.core.Tick(g.now)
-	g.flush() // a command may have fired
-	for g.err == nil && g.core.Fire(g.now) {
-		g.hand()
-		g.flush()
-		g.look()
-	}
+	g.drive.Quiesce()
 	g.drain()
 	if g.err == nil && g.core.Livelocked() {
-		g.err = livelock(g.now)
+		g.err = livelock(g.Now())
 	}
 	return g.err
 }
+
+// host is a graph as its drive sees it.
+type host struct{ *Graph }
+
+// HandOver implements [drive.Host].
+func (g host) HandOver(i int) { g.admit(i) }
+
+// Grant implements [drive.Host].
+func (g host) Grant() bool { return g.err == nil }
+
+// Fired implements [drive.Host].
+func (g host) Fired() {
+	g.hand()
+	g.look()
+}
+
+// Begun implements [drive.Host]: what a checkpoint holds goes by the same time.
+func (g host) Begun(time.Time) {}
 
 // lookEvery is how many rounds of a loop lie between two looks at Interrupt: some tens of
 // microseconds.
@@ -158,13 +180,8 @@ func livelock(at time.Time) error {
 // boundary gives the core nothing to fire on, and its mark goes with the next that has.
 // In the plain mode it is Quiesce.
 func (g *Graph) Step() error {
-	if g.lent == nil {
+	if g.drive.Close(); !g.drive.Rested() {
 		return g.Quiesce()
-	}
-	for _, acc := range g.accs {
-		if boundaries, letters, _ := acc.Pending(); boundaries+letters > 0 {
-			return g.Quiesce()
-		}
 	}
 	return g.err
 }
@@ -176,7 +193,7 @@ func (g *Graph) admit(i int) {
 	if !g.accs[i].Drain(&g.handoff) {
 		return
 	}
-	g.core.Admit(g.now, i, &g.handoff, 0)
+	g.core.Admit(g.Now(), i, &g.handoff, 0)
 	if g.lent != nil {
 		g.lent[i] += len(g.handoff.Boundaries)
 		if late := g.handoff.Late; len(late) > 0 {
@@ -188,18 +205,6 @@ func (g *Graph) admit(i int) {
 // input is the index of an input.
 func (g *Graph) input(name string) int {
 	return slices.IndexFunc(g.unit.Spec.Accumulators, func(a spec.Accumulator) bool { return a.Name == name })
-}
-
-// flush has the batches handed over that are flushed with epochs, when some were kept.
-func (g *Graph) flush() {
-	if g.core.Kept() == g.kept {
-		return
-	}
-	g.kept = g.core.Kept()
-	for _, i := range g.flushing {
-		g.accs[i].EpochKept(g.now)
-		g.admit(i)
-	}
 }
 
 // hand gives what an epoch released to Release. A graph that an error has ended releases nothing
@@ -234,7 +239,7 @@ func (g *Graph) freed(i int, room reactor.Credit) {
 
 // Command runs a command on the core and hands out what it released.
 func (g *Graph) Command(f func(c *reactor.Core, now time.Time) error) error {
-	if err := f(g.core, g.now); err != nil {
+	if err := f(g.core, g.Now()); err != nil {
 		return err
 	}
 	g.hand()
@@ -244,29 +249,10 @@ func (g *Graph) Command(f func(c *reactor.Core, now time.Time) error) error {
 // AdvanceTo moves the clock to t, through every timer that is due on the way, each at its
 // own time (M26).
 func (g *Graph) AdvanceTo(t time.Time) error {
-	if g.begins {
-		g.begins = false
-		g.core.Tick(g.now)
-		if !t.After(g.now) {
-			return nil
-		}
+	if g.drive.Begin(t) {
+		return nil
 	}
-	for still := 0; ; still++ {
-		at, acc, ok := g.nextTimer()
-		if !ok || at.After(t) {
-			break
-		}
-		if at.After(g.now) {
-			still = 0
-		}
-		if still >= reactor.DefaultMicroEpochs*(1+len(g.accs)) {
-			g.err = livelock(g.now) // a timer that does not move on would hold the clock for ever
-			return g.err
-		}
-		g.setNow(at)
-		if acc >= 0 {
-			g.accs[acc].Tick(g.now)
-		}
+	for g.drive.Timer(t, false) {
 		if err := g.Quiesce(); err != nil {
 			return err
 		}
@@ -274,36 +260,19 @@ func (g *Graph) AdvanceTo(t time.Time) error {
 			return g.err
 		}
 	}
-	g.setNow(t)
+	if g.drive.Circling() {
+		g.err = livelock(g.Now()) // timers that do not move on would hold the clock for ever
+		return g.err
+	}
+	g.drive.Reach(t)
 	return nil
-}
-
-func (g *Graph) setNow(t time.Time) {
-	if t.After(g.now) {
-		g.now = t
-	}
-}
-
-// nextTimer is the earliest timer: accumulator acc's, or the reactor's when acc is -1. At
-// equal times the accumulators come first, in declaration order.
-func (g *Graph) nextTimer() (at time.Time, acc int, ok bool) {
-	acc = -1
-	for i, a := range g.accs {
-		if due, has := a.Due(); has && (!ok || due.Before(at)) {
-			at, acc, ok = due, i, true
-		}
-	}
-	if due, has := g.core.Due(); has && (!ok || due.Before(at)) {
-		at, acc, ok = due, -1, true
-	}
-	return at, acc, ok
 }
 
 // Close ends all inputs: open batches are handed over, what waits for a timer fires at the
 // timer's time.
 func (g *Graph) Close() error {
 	for _, a := range g.accs {
-		a.EndOfInput(g.now)
+		a.EndOfInput(g.Now())
 	}
 	if err := g.Quiesce(); err != nil {
 		return err
@@ -321,7 +290,7 @@ func (g *Graph) Close() error {
 			taken, idle = now, 0
 		}
 		if idle >= reactor.DefaultMicroEpochs {
-			return livelock(g.now)
+			return livelock(g.Now())
 		}
 	}
 }

@@ -52,6 +52,9 @@ func (l *Line) NextPush() (at int64, ok bool) {
 	return h.when, true
 }
 
+// PushTimeless says of the next pushed event that it needs no engine time: it cannot be used.
+func (l *Line) PushTimeless() bool { return l.pushes.bad != nil }
+
 // pop takes the next group out of the mailbox.
 func (l *Line) pop() bool {
 	h := &l.pushes

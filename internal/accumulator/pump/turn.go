@@ -62,6 +62,9 @@ func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicE
 	return nil
 }
 
+// Timeless says that the n-th event needs no engine time: it is a position only, or cannot be used.
+func (p *Parcel) Timeless(n int) bool { return p.Kind == Advance || p.bads != nil && p.bads[n] != nil }
+
 // Done says that a parcel of events was folded: its stream has room again.
 func (l *Line) Done(p *Parcel) {
 	l.mu.Lock()

@@ -1,12 +1,12 @@
 package flow
 
 import (
-	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/reactor/drive"
 	"github.com/graphd/graphd/internal/timeline"
 )
 
@@ -14,12 +14,8 @@ import (
 // all engine time goes on without events.
 const DefaultIdle = 10 * time.Second
 
-const (
-	// turnEvents is how many events are folded before the reactor looks at its commands again.
-	turnEvents = 1024
-	// stillTimers is how many timers in a row may leave engine time where it is.
-	stillTimers = 10_000
-)
+// turnEvents is how many events are folded before the reactor looks at its commands again.
+const turnEvents = 1024
 
 // Host is the reactor that a flow is part of. The flow calls it on the reactor's goroutine.
 type Host interface {
@@ -59,29 +55,23 @@ type Config struct {
 // Flow is the inputs of one graph under the event clock. It belongs to the reactor's goroutine.
 type Flow struct {
 	Config
+	drive   *drive.Drive
 	order   *timeline.Order
 	entries []entry
 	owners  []belongs // by the order's streams
-	now     time.Time
-	// open says that an instant is open: what was folded at it has not been handed over, for more
-	// may happen at it.
-	open    bool
-	instant int64
-	rested  bool // the graph has come to rest since something could fire
 	// base is the engine time at the last event, stirred when that was, by the monotonic clock.
 	base    time.Time
 	stirred int64
 	idle    int64
 	newest  int64 // the greatest time of an event that has come
-	still   int   // timers in a row that have not moved engine time
 	stuck   int   // inputs whose room is used up
 
-	flushing []int // inputs that flush with epochs
-	kept     int64
 	parcels  []*pump.Parcel
 	handoff  accumulator.Handoff
-	left     int // epochs that may still run in this turn; -1 when nobody has asked yet
-	fired    int
+	turn     time.Time     // when the turn began, by the wall clock
+	left     int           // epochs that may still run in this turn; -1 when nobody has asked yet
+	fired    int           // in this turn
+	burst    int           // fired, when the graph last began to come to rest
 	waits    time.Duration // how long nothing will be due, as of the last turn
 	mono     int64         // the monotonic clock, as of the turn
 	heldBy   string        // who is waited for, "" for nobody
@@ -98,8 +88,6 @@ type entry struct {
 	down    bool // the source is disconnected
 	count   int  // events of the source that wait
 	ending  bool // the source has returned
-	touched bool // folded, and not handed over
-	owed    bool // handed over or folded, and without a mark
 	stuck   bool // its room in front of the core is used up
 	marked  time.Time
 	anew    bool // its state knows another time, or none: see [Flow.begins]
@@ -123,13 +111,14 @@ type belongs struct {
 
 // New makes a flow that goes on from the core's engine time.
 func New(cfg Config) *Flow {
-	f := &Flow{Config: cfg, idle: int64(cfg.Idle), now: cfg.Core.Now(), newest: timeline.Never}
+	f := &Flow{Config: cfg, idle: int64(cfg.Idle), newest: timeline.Never}
 	if f.idle <= 0 {
 		f.idle = int64(DefaultIdle)
 	}
 	f.order = timeline.New(f.idle)
+	f.drive = drive.New(f.Core, f.order, events{f}, runner{f}, f.Core.Now())
 	f.mono = f.Mono()
-	f.base, f.stirred, f.kept = f.now, f.mono, f.Core.Kept()
+	f.base, f.stirred = f.drive.Time(), f.mono
 	f.entries = make([]entry, len(f.Core.Config().Inputs))
 	for i := range f.entries {
 		e := &f.entries[i]
@@ -150,12 +139,9 @@ func (f *Flow) Enter(i int, l *pump.Line) {
 	l.Hand(f.Wake)
 	f.mono = f.Mono()
 	f.await(e)
-	if l.Core().FlushesWithEpochs() && !slices.Contains(f.flushing, i) {
-		f.flushing = append(f.flushing, i)
-	}
-	f.rested = false
-	if !f.now.IsZero() {
-		f.begins(f.now)
+	f.drive.Enter(i, l.Core())
+	if now := f.drive.Time(); !now.IsZero() {
+		f.begins(now)
 	}
 }
 
@@ -174,7 +160,8 @@ func (f *Flow) Leave(i int) {
 		f.order.Drop(s.number)
 		f.owners[s.number] = belongs{}
 	}
-	e.line, e.streams, e.count, e.touched = nil, map[string]*staged{}, 0, false
+	e.line, e.streams, e.count = nil, map[string]*staged{}, 0
+	f.drive.Enter(i, nil)
 	e.behind = behind && !e.ending
 	f.order.Clear(e.pushes)
 	f.mono = f.Mono()
@@ -190,26 +177,19 @@ func (f *Flow) End() {
 }
 
 // Time is the engine time; zero before it has begun.
-func (f *Flow) Time() time.Time {
-	if core := f.Core.Now(); core.After(f.now) {
-		f.now = core
-	}
-	return f.now
-}
+func (f *Flow) Time() time.Time { return f.drive.Time() }
 
 // Begun is the engine time of a command that makes an epoch. Time that has not begun begins with the
 // wall clock.
 func (f *Flow) Begun() time.Time {
-	if f.Time().IsZero() {
-		f.begins(f.Now())
-		f.base, f.stirred = f.now, f.Mono()
+	if now := f.Now(); f.drive.Begin(now) {
+		f.base, f.stirred = now, f.Mono()
 	}
-	return f.now
+	return f.drive.Time()
 }
 
 // begins says where engine time has begun to what has a state of before, or of the other clock.
 func (f *Flow) begins(at time.Time) {
-	f.now = at
 	for i := range f.entries {
 		if e := &f.entries[i]; e.anew && e.line != nil {
 			e.line.Core().Restarted(at)
@@ -219,7 +199,7 @@ func (f *Flow) begins(at time.Time) {
 }
 
 // Stir says that something has changed that an epoch may follow from.
-func (f *Flow) Stir() { f.rested = false }
+func (f *Flow) Stir() { f.drive.Stir() }
 
 // Waits is how long nothing will be due, as of the last turn.
 func (f *Flow) Waits() time.Duration { return f.waits }
@@ -230,5 +210,5 @@ func (f *Flow) HeldBy() string { return f.heldBy }
 // Through says that nothing waits whose turn it could be.
 func (f *Flow) Through() bool {
 	_, _, waits := f.order.First()
-	return !waits && !f.open
+	return !waits && !f.drive.Open()
 }

@@ -1,6 +1,11 @@
 package flow
 
-import "github.com/graphd/graphd/internal/accumulator"
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/timeline"
+)
 
 // stick passes over an input whose room in front of the core is used up: it alone waits (M4).
 func (f *Flow) stick(i int) {
@@ -53,16 +58,22 @@ func (f *Flow) loosen() {
 	}
 }
 
-// fold folds the next event of the order's stream n.
-func (f *Flow) fold(n int) {
+// events is where a flow's events wait, for its drive.
+type events struct{ *Flow }
+
+// Fold implements [drive.Events].
+func (f events) Fold(n int) int {
 	o := f.owners[n]
+	if !f.Lanes.Roomy(o.input) {
+		f.stick(o.input)
+		return -1
+	}
 	e := &f.entries[o.input]
-	e.touched, e.owed = true, true
-	f.base, f.stirred = f.now, f.mono
+	f.base, f.stirred = f.drive.Time(), f.mono
 	var poison *accumulator.PanicError
 	if o.stream != nil {
 		poison = f.foldPulled(e, o.stream)
-	} else if poison = e.line.FoldPush(f.now); poison == nil {
+	} else if poison = e.line.FoldPush(f.base); poison == nil {
 		if e.line.Exhausted() {
 			f.Settle() // its senders are answered, and others have their turn
 		}
@@ -71,11 +82,32 @@ func (f *Flow) fold(n int) {
 	if poison != nil {
 		f.poisoned(o.input, poison)
 	}
+	return o.input
+}
+
+// Timeless implements [drive.Events]. What is noted without a time is told the time when that begins.
+func (f events) Timeless(n int) bool {
+	o := f.owners[n]
+	e := &f.entries[o.input]
+	if s := o.stream; s != nil && s.queue[s.head].Timeless(s.next) || s == nil && e.line.PushTimeless() {
+		e.anew = true
+		return true
+	}
+	return false
+}
+
+// Begin implements [drive.Events]: in a silence with the wall clock, for nothing says what time it is.
+func (f events) Begin() (time.Time, bool) {
+	if silence := f.mono - f.stirred; f.newest == timeline.Never && silence < f.idle {
+		f.waits = time.Duration(f.idle - silence)
+		return time.Time{}, false
+	}
+	return f.Now(), true
 }
 
 func (f *Flow) foldPulled(e *entry, s *staged) (poison *accumulator.PanicError) {
 	p := s.queue[s.head]
-	poison = e.line.Fold(f.now, p, s.next)
+	poison = e.line.Fold(f.base, p, s.next)
 	if s.next++; s.next == len(p.Events) {
 		s.queue[s.head] = nil
 		s.head, s.next = s.head+1, 0
@@ -103,15 +135,41 @@ func (f *Flow) poisoned(i int, poison *accumulator.PanicError) {
 	l.Fail(poison)
 }
 
-// handOver admits what input i's accumulator has complete, without its mark.
-func (f *Flow) handOver(i int) {
-	e := &f.entries[i]
-	e.touched = false
-	if e.line != nil && e.line.Core().DrainPart(&f.handoff) {
-		f.Core.AdmitPart(f.now, i, &f.handoff)
+// runner is a flow as its drive runs it.
+type runner struct{ *Flow }
+
+// HandOver implements [drive.Host]. The mark comes later, see [Flow.Settle].
+func (f runner) HandOver(i int) {
+	if f.entries[i].line.Core().DrainPart(&f.handoff) {
+		f.Core.AdmitPart(f.drive.Time(), i, &f.handoff)
 		f.Lanes.Took(i, &f.handoff)
-		e.owed = true
 	}
+}
+
+// Grant implements [drive.Host].
+func (f runner) Grant() bool {
+	if !f.Core.Wants(f.drive.Time()) {
+		return true
+	}
+	if f.left < 0 {
+		f.left = f.Host.Grant(f.turn)
+	}
+	return f.left > 0 && !f.Host.Deserted() && (f.fired == f.burst || !f.Host.Called())
+}
+
+// Fired implements [drive.Host].
+func (f runner) Fired() {
+	f.left--
+	f.fired++
+}
+
+// Begun implements [drive.Host].
+func (f runner) Begun(at time.Time) { f.begins(at) }
+
+// owes says that the core has no mark of something that entry i has folded.
+func (e *entry) owes() bool {
+	_, _, mark := e.line.Core().Pending()
+	return mark
 }
 
 // Settle hands over what is complete and the marks of all that was folded: together they are one
@@ -120,13 +178,7 @@ func (f *Flow) Settle() {
 	whole := true
 	for i := range f.entries {
 		e := &f.entries[i]
-		if e.line == nil {
-			continue
-		}
-		if e.line.Refused() {
-			e.owed = true
-		}
-		if !e.owed {
+		if e.line == nil || !e.line.Refused() && !e.owes() {
 			continue
 		}
 		if whole {
@@ -134,13 +186,12 @@ func (f *Flow) Settle() {
 		}
 		whole = false
 		if e.line.Core().Drain(&f.handoff) {
-			f.Core.Admit(f.now, i, &f.handoff, 0)
+			f.Core.Admit(f.drive.Time(), i, &f.handoff, 0)
 			f.Lanes.Took(i, &f.handoff)
 			if len(f.handoff.Boundaries)+len(f.handoff.DeadLetters)+len(f.handoff.Late) > 0 {
-				f.rested = false
+				f.drive.Stir()
 			}
 		}
-		e.owed, e.touched = false, false
 		e.marked = f.Now()
 	}
 	f.Core.Whole()

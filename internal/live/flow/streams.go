@@ -126,7 +126,7 @@ func (f *Flow) awaitAll(e *entry) {
 
 // drained ends a line whose source has returned, once everything of it is folded.
 func (f *Flow) drained(i int) {
-	if e := &f.entries[i]; e.ending && e.count == 0 && !f.open {
+	if e := &f.entries[i]; e.ending && e.count == 0 && !f.drive.Open() {
 		e.ending = false
 		f.Settle()
 		e.line.Drained()

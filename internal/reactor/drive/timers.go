@@ -1,0 +1,73 @@
+package drive
+
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// Due is the next timer; ok is false when there is none. quiet are also those that a silence alone
+// makes due.
+func (d *Drive) Due(quiet bool) (at time.Time, ok bool) {
+	at, _, ok = d.due(quiet)
+	return at, ok
+}
+
+// due is the earliest timer: accumulator i's, or the reactor's when i is -1. At equal times the
+// accumulators come first, in declaration order.
+func (d *Drive) due(quiet bool) (at time.Time, i int, ok bool) {
+	i = -1
+	for k := range d.inputs {
+		acc := d.inputs[k].acc
+		if acc == nil {
+			continue
+		}
+		if due, has := acc.Due(); has && (!ok || due.Before(at)) {
+			at, i, ok = due, k, true
+		}
+		if quiet {
+			if due, has := acc.QuietDue(); has && (!ok || due.Before(at)) {
+				at, i, ok = due, k, true
+			}
+		}
+	}
+	if due, has := d.core.Due(); has && (!ok || due.Before(at)) {
+		at, i, ok = due, -1, true
+	}
+	return at, i, ok
+}
+
+// Timer brings engine time to the next timer that is due by t, if there is one; the graph must come to
+// rest before the next. quiet says that no event has come for so long that watermarks follow.
+func (d *Drive) Timer(t time.Time, quiet bool) bool {
+	at, i, ok := d.due(quiet)
+	if !ok || at.After(t) {
+		return false
+	}
+	if at.After(d.now) {
+		d.now, d.still = at, 0
+	} else if d.still++; d.Circling() {
+		return false
+	}
+	if i >= 0 {
+		acc := d.inputs[i].acc
+		acc.Tick(d.now)
+		if quiet {
+			acc.Quiet(d.now)
+		}
+		d.inputs[i].touched = true
+	}
+	d.rested = false
+	return true
+}
+
+// Circling says that timers follow from each other and do not move on. They are passed over until an
+// event does.
+func (d *Drive) Circling() bool { return d.still > reactor.DefaultMicroEpochs*(1+len(d.inputs)) }
+
+// Reach sets the clock to t, past timers that are due: see [Drive.Timer].
+func (d *Drive) Reach(t time.Time) {
+	if t.After(d.Time()) {
+		d.now, d.still = t, 0
+	}
+}
