@@ -1,4 +1,4 @@
-// Package everyday holds seven graphs that people ask for every day to answers that know nothing of graphd: run over
+// Package everyday holds nine tasks that people ask for every day to answers that know nothing of graphd: run over
 // files, and live, at every pace, in disorder and across kill -9. Whatever the data and the answers are, package gen
 // says; how a task is declared, the folder of its name.
 //
