@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphd/graphd/internal/accumulator/batch"
+	"github.com/graphd/graphd/internal/accumulator/folding"
 	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
@@ -113,6 +114,27 @@ func TestM3BatchIsBounded(t *testing.T) {
 	}
 	if got := events(h) + h.Mark.Counters.Open; got != 20 {
 		t.Errorf("got %d events, want 20", got)
+	}
+}
+
+// M3, M42: what a fold forgets with a key, without having handed it over, is filtered: it is not open for ever, and
+// takes the place of no other key.
+func TestM42ForgottenIsFiltered(t *testing.T) {
+	t.Parallel()
+	c := newCore(t, spec.Accumulator{Kind: "fold", Config: folding.Declared{
+		Key: []spec.Expr{expr("event.user")}, MaxKeys: 1, MaxBytes: 1 << 20,
+		Step:     folding.Form{Expr: expr("event.ok ? nil : {wrong: (state?.wrong ?? 0) + 1}")},
+		EmitWhen: expr("state?.wrong == 3"),
+	}})
+	for i, raw := range []string{
+		`{"user":"ann","ok":false}`, `{"user":"ann","ok":true}`,
+		`{"user":"bob","ok":true}`, `{"user":"ann","ok":false}`,
+	} {
+		c.Add(at(0), pulled(int64(i), raw), true)
+	}
+	h := take(t, c)
+	if want := (Counters{Received: 4, Filtered: 3, Open: 1}); h.Mark.Counters != want || len(h.DeadLetters) != 0 {
+		t.Errorf("got %+v and %d dead letters, want %+v and none", h.Mark.Counters, len(h.DeadLetters), want)
 	}
 }
 

@@ -49,8 +49,12 @@ func (c *Core) aside(now time.Time, ev *boundary.Event) *BadEvent {
 	return nil
 }
 
-// deadLetterFailures makes dead letters of what the fold could not hand over.
+// deadLetterFailures makes dead letters of what the fold could not hand over, and counts what it has forgotten.
 func (c *Core) deadLetterFailures(now time.Time) {
+	if n := c.failures.Forgotten(); n > 0 {
+		c.mark.Counters.Filtered += n
+		c.changed = true
+	}
 	for _, f := range c.failures.Take() {
 		c.letters = append(c.letters, checkpoint.DeadLetter{
 			At: now, Accumulator: c.p.name, Stage: f.Bad.Stage, Code: f.Bad.Code, Reason: f.Bad.Text,

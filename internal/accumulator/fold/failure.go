@@ -16,19 +16,33 @@ type Failure struct {
 }
 
 // Failures are what a fold has failed at since they were last taken. The zero value is ready.
-type Failures struct{ list []Failure }
+type Failures struct {
+	list      []Failure
+	forgotten int64
+}
 
 // Put adds one.
 func (f *Failures) Put(failed Failure) { f.list = append(f.list, failed) }
 
-// Any reports whether there are some.
-func (f *Failures) Any() bool { return len(f.list) > 0 }
+// Forget counts events that are kept no longer, and of which nothing was to be handed over: they are
+// filtered.
+func (f *Failures) Forget(events int64) { f.forgotten += events }
+
+// Any reports whether there is something to account for.
+func (f *Failures) Any() bool { return len(f.list) > 0 || f.forgotten > 0 }
 
 // Take takes them away.
 func (f *Failures) Take() []Failure {
 	list := f.list
 	f.list = nil
 	return list
+}
+
+// Forgotten takes away how many events were forgotten.
+func (f *Failures) Forgotten() int64 {
+	n := f.forgotten
+	f.forgotten = 0
+	return n
 }
 
 // Lateness is what a fold has dropped as late since it was made or restored, and why: events

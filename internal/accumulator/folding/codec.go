@@ -45,7 +45,7 @@ func (f *Folding) Resume(s fold.State) {
 	f.gen++
 	f.cells = table{branches: h.branches, n: h.n}
 	f.events, f.gone, f.owed, f.bytes = h.events, h.gone, 0, 0
-	f.failures.Take()
+	f.failures = fold.Failures{}
 	f.index, f.entries = make(map[string]*entry, h.n), make([]*entry, h.n)
 	for i := range f.entries {
 		c := f.cells.at(i)

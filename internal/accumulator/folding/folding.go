@@ -154,10 +154,11 @@ func (f *Folding) handedOver(key, v boundary.Value) boundary.Value {
 // boundary accounts for yet.
 func (f *Folding) keep(at *entry, key, state boundary.Value, bytes int64, b *boundary.Boundary) {
 	f.events++
-	if state.IsNull() && b.Events == 0 {
+	if state.IsNull() {
 		if at != nil {
 			f.forget(at)
 		}
+		f.failures.Forget(b.Events)
 		return
 	}
 	if at == nil {

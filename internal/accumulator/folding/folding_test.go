@@ -27,8 +27,9 @@ type plainState struct {
 	first          int64
 }
 
-// add is the fold of TestFoldIsWhatItIsPlainly: it returns what is handed over, and of how many events.
-func (p *plainly) add(number int64, k, x int) (value string, events int, first int64, evicted int) {
+// add is the fold of TestFoldIsWhatItIsPlainly: it returns what is handed over, and of how many events, and how many
+// are forgotten with their key, and evicted.
+func (p *plainly) add(number int64, k, x int) (value string, events int, first int64, forgotten, evicted int) {
 	s := p.keys[k]
 	if s == nil {
 		s = &plainState{}
@@ -36,7 +37,7 @@ func (p *plainly) add(number int64, k, x int) (value string, events int, first i
 	if s.open++; s.open == 1 {
 		s.first = number
 	}
-	forgets := x == 0
+	forgets := x == 0 || x == 1
 	if forgets {
 		s.n, s.total = 0, 0
 	} else {
@@ -50,9 +51,9 @@ func (p *plainly) add(number int64, k, x int) (value string, events int, first i
 		events, s.open = s.open, 0
 	}
 	p.order = slices.DeleteFunc(p.order, func(o int) bool { return o == k })
-	if forgets && s.open == 0 {
+	if forgets {
 		delete(p.keys, k)
-		return value, events, s.first, 0
+		return value, events, s.first, s.open, 0
 	}
 	p.keys[k], p.order = s, append(p.order, k)
 	for len(p.order) > p.most {
@@ -60,7 +61,7 @@ func (p *plainly) add(number int64, k, x int) (value string, events int, first i
 		delete(p.keys, p.order[0])
 		p.order = p.order[1:]
 	}
-	return value, events, s.first, evicted
+	return value, events, s.first, 0, evicted
 }
 
 func (p *plainly) open() (n int64) {
@@ -79,7 +80,7 @@ func TestFoldIsWhatItIsPlainly(t *testing.T) {
 		keys := rapid.SampledFrom([]int{1, 3, 50, 3000}).Draw(rt, "keys")
 		d := drive(t, Declared{
 			Init: formOf("n", "0", "total", "0"), Key: []spec.Expr{{Text: "event.k"}}, MaxKeys: most,
-			Step:     one("event.x == 0 ? nil : {n: state.n + 1, total: state.total + event.x}"),
+			Step:     one("event.x == 0 or event.x == 1 ? nil : {n: state.n + 1, total: state.total + event.x}"),
 			EmitWhen: spec.Expr{Text: "event.x % 3 == 0"},
 		})
 		p := &plainly{most: most, keys: map[int]*plainState{}}
@@ -105,12 +106,14 @@ func TestFoldIsWhatItIsPlainly(t *testing.T) {
 				refused++
 			}
 			got, b, bad := d.add(t, map[string]any{"k": k, "x": x})
-			want, events, first, evicted := p.add(d.n, k, x)
+			want, events, first, forgotten, evicted := p.add(d.n, k, x)
 			lost := int64(0)
 			for _, f := range d.f.failures.Take() {
 				lost += f.Events
 			}
 			switch {
+			case d.f.failures.Forgotten() != int64(forgotten):
+				rt.Fatalf("event %d: want %d forgotten with their key", number, forgotten)
 			case bad != nil || got != want || lost != int64(evicted) || d.f.Open() != p.open():
 				rt.Fatalf("event %d: got %q (%v), %d evicted, %d open, want %q, %d, %d",
 					number, got, bad, lost, d.f.Open(), want, evicted, p.open())
