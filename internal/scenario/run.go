@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
@@ -23,7 +24,7 @@ type Outcome struct {
 	Failures []string
 }
 
-// start is when every case begins.
+// start is when a case begins, unless the first that is done is the push of an event with a time.
 func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // Run runs every case of the document on a fresh graph. When ctx ends it breaks off, and answers
@@ -32,7 +33,7 @@ func Run(ctx context.Context, u *compile.Unit, d *Document) ([]Outcome, error) {
 	var outcomes []Outcome
 	for _, c := range d.Cases {
 		p := &player{unit: u, file: d.File, seen: make([][]boundary.Value, len(u.Spec.Outputs))}
-		p.g = virtual.New(u, start(), nil)
+		p.g = virtual.New(u, p.before(), nil)
 		p.g.Interrupt = ctx.Err
 		p.g.Release = func(batch []sink.Message) error {
 			for i := range batch {
@@ -68,7 +69,28 @@ func (p *player) fail(line int, format string, args ...any) {
 	p.failures = append(p.failures, fmt.Sprintf("%s:%d: ", p.file, line)+fmt.Sprintf(format, args...))
 }
 
+// before is what the clock says before a case begins: nothing, where events have times.
+func (p *player) before() time.Time {
+	if slices.ContainsFunc(p.unit.Programs, (*accumulator.Program).HasTime) {
+		return time.Time{}
+	}
+	return start()
+}
+
+// begin has time begin where it has not: as in a bounded run nothing is due before that.
+func (p *player) begin(line int) {
+	if !p.g.Now().IsZero() {
+		return
+	}
+	if err := p.g.AdvanceTo(start()); err != nil {
+		p.fail(line, "%v", err)
+	}
+}
+
 func (p *player) step(s *Step) {
+	if s.Push == nil && s.Expect == nil {
+		p.begin(s.Line)
+	}
 	var err error
 	switch {
 	case s.Push != nil:
@@ -104,6 +126,7 @@ func (p *player) push(line int, push *Push) {
 				return
 			}
 		}
+		p.begin(line)
 		ev.At = p.g.Now()
 		p.g.Add(i, &ev, true)
 	}
