@@ -297,8 +297,8 @@ func (c *Core) moveOn(now time.Time) {
 	if !now.After(c.now) {
 		return
 	}
-	if c.now.IsZero() && c.ticked == never && c.life.state != HealthStarting {
-		// Engine time begins with the first event: the cadence has served no instant yet.
+	if c.now.IsZero() && c.ticked == never && (c.cfg.EventClock || c.life.state != HealthStarting) {
+		// Engine time begins with the first event, also in a replay: the cadence has served no instant yet.
 		c.ticked = nano(now) - 1
 	}
 	c.now = now

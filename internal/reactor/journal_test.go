@@ -3,6 +3,7 @@ package reactor
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
@@ -103,4 +104,45 @@ func FuzzReplay(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_ = NewReplayer(NewCore(cfg), checkpoint.Head{}).Entry(checkpoint.JournalEntry{Seq: 1, Data: data})
 	})
+}
+
+// M27, M29: a cadence begins in a replay where it began: a journal from before the first commit has its ticks.
+func TestM29ReplayOfACadence(t *testing.T) {
+	t.Parallel()
+	const doc = `graph: journal
+accumulators: { a: { strategy: sequential } }
+reactor: { every: 1s }
+nodes: { n: { expr: 'a' } }
+outputs: { o: { from: n, sink: { drop: {} } } }
+`
+	for name, clock := range map[string]option{"arrival": onArrival, "event": byEvents} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &rig{t: t, sent: map[string]int64{}, c: NewCore(testConfig(t, doc, withJournal, clock))}
+			if name == "arrival" {
+				r.now = epochZero.Add(-1500 * time.Millisecond)
+			}
+			r.start()
+			r.c.Begin()
+			r.now = epochZero.Add(300 * time.Millisecond)
+			for r.c.Tick(r.now); r.c.Fire(r.now); r.c.Tick(r.now) {
+			}
+			r.push("a", 1)
+			for range 4 {
+				r.advance(700 * time.Millisecond)
+				r.fire()
+			}
+			c := NewCore(testConfig(t, doc, withJournal, clock))
+			replayer := NewReplayer(c, checkpoint.Head{})
+			for _, e := range r.c.DrainJournal() {
+				if err := replayer.Entry(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			replayer.Done()
+			if c.Epoch() < 3 || c.Epoch() != r.c.Epoch() || c.ticked != r.c.ticked {
+				t.Errorf("epoch %d, ticked %d, want %d and %d", c.Epoch(), c.ticked, r.c.Epoch(), r.c.ticked)
+			}
+		})
+	}
 }

@@ -120,7 +120,12 @@ func (r *Replayer) call(kind byte, in *reader) error {
 			c.Tick(now)
 		}
 	case logFire:
-		return r.outcome(in, func() bool { return c.Fire(now) })
+		return r.outcome(in, func() bool {
+			if c.ticked == never { // nothing was ever committed, so when the cadence began is not known: it was before
+				c.ticked = nano(now) - int64(c.cfg.Every)
+			}
+			return c.Fire(now)
+		})
 	case logForce, logShow:
 		key := boundary.Key(in.string())
 		return r.outcome(in, func() bool { _, err := c.ForceFire(now, key, kind == logForce); return err == nil })
