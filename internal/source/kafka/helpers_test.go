@@ -42,7 +42,7 @@ func client(t *testing.T, addrs []string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.MetadataMinAge(50 * time.Millisecond),
+		kgo.MetadataMinAge(50 * time.Millisecond), kgo.ManualFlushing(), kgo.MaxBufferedRecords(1 << 20),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func client(t *testing.T, addrs []string, opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// put writes records to one partition, in one batch where they fit.
+// put writes records to one partition, in one batch where they fit: nothing is sent before all are there.
 func put(t *testing.T, c *kgo.Client, topic string, partition int, values ...string) {
 	t.Helper()
 	records := make([]*kgo.Record, len(values))
@@ -65,8 +65,17 @@ func putRecords(t *testing.T, c *kgo.Client, records ...*kgo.Record) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := c.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		t.Fatalf("produce: %v", err)
+	failed := make(chan error, len(records))
+	for _, r := range records {
+		c.Produce(ctx, r, func(_ *kgo.Record, err error) { failed <- err })
+	}
+	if err := c.Flush(ctx); err != nil {
+		t.Fatalf("flush: %v", err)
+	}
+	for range records { // a promise may be kept a moment after the flush
+		if err := <-failed; err != nil {
+			t.Fatalf("produce: %v", err)
+		}
 	}
 }
 
