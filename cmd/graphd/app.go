@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/remote"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The groups of verbs in the help.
@@ -49,7 +50,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 		if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
 			return unknownVerb(root, words[0]) // its flags are of no verb: the verb is the mistake
 		}
-		return terminal.Usage(cmd, err)
+		return terminal.Usage(cmd, nearestFlag(cmd, err))
 	})
 	flags := root.PersistentFlags()
 	flags.StringVarP(&t.Format, "output", "o", terminal.FormatTable, "how to print data: table, wide, json or yaml")
@@ -79,6 +80,21 @@ func addGroup(root *cobra.Command, id string, cmds []*cobra.Command) {
 		c.GroupID = id
 		root.AddCommand(c)
 	}
+}
+
+// nearestFlag adds to the error about a flag that is not there which one is most like it.
+func nearestFlag(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return err
+	}
+	name, _, _ = strings.Cut(name, "=")
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := terminal.Nearest(name, names); near != "" {
+		err = fmt.Errorf("%w; did you mean --%s?", err, near)
+	}
+	return err
 }
 
 // unknownVerb names the nearest verbs.

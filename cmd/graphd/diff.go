@@ -20,20 +20,25 @@ type difference struct {
 }
 
 func diffCmd(t *terminal.Terminal, verbs *remote.Verbs) *cobra.Command {
-	return &cobra.Command{
+	var given func([]string) []string
+	cmd := &cobra.Command{
 		Use:   "diff [A] B",
 		Short: "Say how two declarations differ in meaning, and what of the state an update would keep",
 		Long: `Say how two declarations differ in meaning: order, comments and what is written out
 although it is the default make no difference. Then, what of its state a graph
 would keep and drop that goes on as B after A. With one file, A is the graph of
 its name as the daemon runs it. The exit code is 1 when they differ.`,
-		Args:                  terminal.Positional(cobra.RangeArgs(1, 2)),
+		Args:                  terminal.Positional(cobra.MaximumNArgs(2)),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.CheckFormat(); err != nil {
 				return err
 			}
-			d, err := differ(cmd.Context(), t, verbs, args)
+			files := given(args)
+			if len(files) < 1 || len(files) > 2 {
+				return terminal.Usage(cmd, errors.New("say what to compare: one file, or two"))
+			}
+			d, err := differ(cmd.Context(), t, verbs, files)
 			if err != nil {
 				return err
 			}
@@ -46,6 +51,8 @@ its name as the daemon runs it. The exit code is 1 when they differ.`,
 			return nil
 		},
 	}
+	given = terminal.Files(cmd, "declaration, or - for standard input")
+	return cmd
 }
 
 // differ compares two files, or one with the graph that runs.

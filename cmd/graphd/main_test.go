@@ -189,6 +189,11 @@ func TestOutput(t *testing.T) {
 		{name: "wrong_format", args: "get -o xml"},
 		{name: "wrong_server", args: "get --server ftp://localhost:8080"},
 		{name: "too_many", args: "pause a b"},
+		{name: "too_few", args: "rewind market_maker"},
+		{name: "near_flag", args: "apply --dryrun"},
+		{name: "page_of_nothing", args: "firings market_maker --limit 0"},
+		{name: "fire_with_list", args: "fire market_maker --with -", stdin: "[1]\n"},
+		{name: "explain_concept", args: "explain boundary"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/graphd/graphd/docs"
 )
@@ -43,6 +44,9 @@ func Find(term string) ([]Entry, error) {
 		return nil, err
 	}
 	parts := strings.Split(term, ".")
+	if !strings.ContainsFunc(term, unicode.IsLetter) { // an operator, such as ?.
+		parts = []string{term}
+	}
 	for i := range parts {
 		wanted := strings.Join(parts[i:], ".")
 		var found []Entry
@@ -106,12 +110,25 @@ func (s *section) mentions(word string) []string {
 	for _, line := range s.lines {
 		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
 			if code := m[1]; code == word || slices.Contains(notInWord.Split(code, -1), word) {
-				lines = append(lines, plain(strings.Trim(line, "| ")))
+				lines = append(lines, sentence(line))
 				break
 			}
 		}
 	}
 	return lines
+}
+
+// sentence is a line in words: of the row of a table what its cells say, one behind the other.
+func sentence(line string) string {
+	cells := cut(line)
+	if cells == nil {
+		return plain(line)
+	}
+	cells = slices.DeleteFunc(cells, func(c string) bool { return c == "" })
+	for i := range cells {
+		cells[i] = plain(cells[i])
+	}
+	return strings.Join(cells, ": ")
 }
 
 // notInWord is what stands between the words of a piece of code.
@@ -259,7 +276,7 @@ func (s *section) text() string {
 			code = !code
 			continue
 		}
-		if code || strings.HasPrefix(line, "|") || line == "" {
+		if code || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "<!--") || line == "" {
 			continue
 		}
 		if b.Len()+len(line) > maxSection {
@@ -272,13 +289,17 @@ func (s *section) text() string {
 }
 
 var (
-	quoted = regexp.MustCompile("`([^`]+)`")
-	link   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	quoted  = regexp.MustCompile("`([^`]+)`")
+	defined = regexp.MustCompile(`^(?:\*\*)?([a-z_]+)(?:\*\*)?$`)
+	link    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// words are what stands in code marks, without what a metric or a call has behind it.
+// words are what stands in code marks, without what a metric or a call has behind it, or the only word there is.
 func words(cell string) []string {
 	var all []string
+	if m := defined.FindStringSubmatch(cell); m != nil {
+		all = append(all, m[1])
+	}
 	for _, m := range quoted.FindAllStringSubmatch(cell, -1) {
 		word, _, _ := strings.Cut(m[1], "{")
 		word, _, _ = strings.Cut(word, "(")

@@ -10,6 +10,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// An operator is no path, the words of the concepts are rows of a table, and what a page tells its tests is for nobody.
+func TestOperatorsAndConcepts(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"?.": "unless it is read by ?.", "boundary": "a typed snapshot that an accumulator hands to the reactor",
+		"passthrough": "hands over: every event", "websocket": "Nothing but the socket",
+	} {
+		found, err := Find(word)
+		if err != nil || len(found) == 0 || !strings.Contains(found[0].Text, want) {
+			t.Errorf("%s: %v %+v", word, err, found)
+		}
+		for _, e := range found {
+			if strings.Contains(e.Text, "<!--") || e.Term != word {
+				t.Errorf("%s: %+v", word, e)
+			}
+		}
+	}
+}
+
 // Every code on the page of diagnostics is explained, first of all by that page, and with
 // the same words.
 func TestEveryCodeIsExplained(t *testing.T) {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 
+	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
@@ -125,9 +128,9 @@ func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, re
 	if err != nil {
 		return "", api.ApplyResult{}, err
 	}
-	name, err := graphName(doc)
+	name, err := graphName(path, doc)
 	if err != nil {
-		return "", api.ApplyResult{}, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: %w", inputName(path), err))
+		return "", api.ApplyResult{}, err
 	}
 	r, err := c.Apply(ctx, name, doc, revision, dryRun)
 	if p, ok := errors.AsType[*api.Problem](err); ok {
@@ -157,29 +160,24 @@ func applied(r *api.ApplyResult) string {
 	return word
 }
 
-// graphName reads the one field that says where a document goes; the daemon checks the rest.
-func graphName(doc []byte) (string, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(doc, &root); err != nil {
-		return "", fmt.Errorf("not a declaration: %w", err)
+// graphName reads the one field that says where a document goes; the daemon checks the rest. A document that does
+// not say it has mistakes, which are told as those that the daemon finds.
+func graphName(path string, doc []byte) (string, error) {
+	var root struct{ Graph yaml.Node }
+	if err := yaml.Unmarshal(doc, &root); err == nil && root.Graph.Kind == yaml.ScalarNode && root.Graph.Value != "" {
+		return root.Graph.Value, nil
 	}
-	if len(root.Content) == 0 {
-		return "", errors.New("not a declaration: it is empty")
+	_, err := graphd.ParseDeclaration(doc, path)
+	found, _ := errors.AsType[graphd.Diagnostics](err)
+	found = slices.DeleteFunc(found, func(d api.Diagnostic) bool {
+		return d.Code == "unset_variable" || d.Code == "reference_failed" // the environment is the daemon's
+	})
+	detail := "the declaration has a mistake; nothing was changed"
+	if len(found) > 1 {
+		detail = fmt.Sprintf("the declaration has %d mistakes; nothing was changed", len(found))
 	}
-	fields := root.Content[0]
-	if fields.Kind != yaml.MappingNode {
-		return "", fmt.Errorf("not a declaration: line %d: want fields such as graph: NAME, and this is something else",
-			fields.Line)
-	}
-	for i := 0; i+1 < len(fields.Content); i += 2 {
-		if name := fields.Content[i+1]; fields.Content[i].Value == "graph" {
-			if name.Kind != yaml.ScalarNode || name.Value == "" {
-				return "", fmt.Errorf("not a declaration: line %d: the field graph must be a name", name.Line)
-			}
-			return name.Value, nil
-		}
-	}
-	return "", errors.New("not a declaration: the field graph, its name, is missing")
+	return "", &api.Problem{Status: http.StatusUnprocessableEntity, Code: "declaration_invalid", Detail: detail,
+		Errors: found}
 }
 
 // inputName is a path for people.

@@ -75,6 +75,14 @@ func pageFlags(cmd *cobra.Command, q *api.Query) {
 	cmd.Flags().StringVar(&q.Before, "before", "", "go on where an earlier list ended")
 }
 
+// checkPage refuses a page of nothing.
+func checkPage(q *api.Query) error {
+	if q.Limit < 1 {
+		return terminal.Exit(terminal.ExitUsage, fmt.Errorf("--limit %d: it must be 1 or more", q.Limit))
+	}
+	return nil
+}
+
 // more says how to see the rest of a list.
 func (a *Verbs) more(next string) {
 	if next != "" {
@@ -96,6 +104,9 @@ what every node did, and what came out.`,
 					return terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not the number of an epoch", args[1]))
 				}
 				return a.firing(ctx, c, args[0], epoch)
+			}
+			if err := checkPage(&q); err != nil {
+				return err
 			}
 			page, err := c.Firings(ctx, args[0], q)
 			if err != nil {

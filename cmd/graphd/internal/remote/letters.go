@@ -26,6 +26,9 @@ taken is no dead letter any more.`,
 		words: names.Letters,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 1 || args[1] == "list" {
+				if err := checkPage(&q); err != nil {
+					return err
+				}
 				page, err := c.DeadLetters(ctx, args[0], q)
 				if err != nil {
 					return err

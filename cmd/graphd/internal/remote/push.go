@@ -79,6 +79,7 @@ type pusher struct {
 	total api.PushResult
 	lost  int // rejections that are not listed
 	told  time.Time
+	stuck bool // the queue is full, and that was said
 }
 
 func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
@@ -134,6 +135,11 @@ func (p *pusher) flush(ctx context.Context) error {
 		if !full {
 			break
 		}
+		if done > 0 || !p.stuck { // the daemon itself has waited before it said so
+			p.app.Say("%s sent; the queue of %s is full, and the push waits: see 'graphd describe %s'",
+				terminal.Plural(p.sent, "event"), p.accumulator, p.graph)
+		}
+		p.stuck = true
 		timer := time.NewTimer(fullPause)
 		select {
 		case <-ctx.Done():
@@ -142,7 +148,7 @@ func (p *pusher) flush(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
-	p.batch, p.bytes = nil, 0
+	p.batch, p.bytes, p.stuck = nil, 0, false
 	return nil
 }
 

@@ -76,6 +76,9 @@ func (a *Verbs) Daemon() []*cobra.Command {
 // dial makes a client of the daemon the flags name. Nothing is sent yet.
 func (a *Verbs) dial() (*client.Client, error) {
 	if !strings.Contains(a.server, "://") { // host:port
+		if strings.HasPrefix(a.server, ":") { // as of --listen: on this machine
+			a.server = "127.0.0.1" + a.server
+		}
 		a.server = "http://" + a.server
 	}
 	u, err := url.Parse(a.server)

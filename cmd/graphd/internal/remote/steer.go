@@ -27,9 +27,9 @@ func (a *Verbs) fireCmd() *cobra.Command {
 		long: `Fire a graph now, whatever its criteria, guard, rate limit or pause say, on what
 its inputs hold. Every output puts out its current value, with --only-changed
 only those whose value has changed. With --with FILE (YAML or JSON: a value for
-each accumulator) those values become the inputs' state first, and what changes
-is put out; with --no-replace they are only laid over it for this one epoch, and
-nothing else changes.`,
+each accumulator) those values become the inputs' state first, an accumulator
+that is left out has none then, and what changes is put out; with --no-replace
+they are only laid over the state for this one epoch, and nothing else changes.`,
 		check: cobra.ExactArgs(1),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			req, err := a.fireRequest(with, key, aside)
@@ -76,13 +76,13 @@ func (a *Verbs) fireRequest(with, key string, aside bool) (api.FireRequest, erro
 	if err != nil {
 		return req, err
 	}
-	if json.Unmarshal(doc, &req.Cache) == nil {
+	if json.Unmarshal(doc, &req.Cache) == nil && len(req.Cache) > 0 {
 		return req, nil // JSON is passed on as it is, to the digit
 	}
 	var values map[string]any
-	if err := yaml.Unmarshal(doc, &values); err != nil {
-		return req, terminal.Exit(terminal.ExitFormat, fmt.Errorf("%s: it must hold a value for each accumulator: %w",
-			with, err))
+	if err := yaml.Unmarshal(doc, &values); err != nil || len(values) == 0 {
+		return req, terminal.Exit(terminal.ExitFormat, fmt.Errorf(
+			`%s: it must hold a value for each accumulator to set, such as {"quotes": {"bid": 1}}`, inputName(with)))
 	}
 	req.Cache = make(map[string]json.RawMessage, len(values))
 	for name, v := range values {

@@ -90,6 +90,7 @@ func (a *Verbs) suggest(ctx context.Context, c *client.Client, p *api.Problem, a
 		return
 	}
 	hint := "there are " + terminal.Clip(strings.Join(names, ", "), 200)
+	p.Detail = strings.TrimSuffix(p.Detail, "; 'graphd get' lists those there are")
 	if near := terminal.Nearest(given, names); near != "" {
 		hint = "did you mean " + near + "?"
 	}

@@ -133,12 +133,31 @@ func Usage(cmd *cobra.Command, err error) error {
 	return Exit(ExitUsage, fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath()))
 }
 
-// Positional is a check of positional arguments whose error is one of usage.
+// Positional is a check of positional arguments whose error is one of usage. Where there are too few or too many, it
+// names the first that is missing or too many.
 func Positional(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return Usage(cmd, fmt.Errorf("%w; usage: %s", err, cmd.UseLine()))
+		err := check(cmd, args)
+		if err == nil {
+			return nil
 		}
-		return nil
+		if strings.Contains(err.Error(), " arg(s), ") { // cobra's own words for it
+			err = miscounted(cmd.Use, args)
+		}
+		return Usage(cmd, fmt.Errorf("%w; usage: %s", err, cmd.UseLine()))
 	}
+}
+
+// miscounted says which argument is missing or too many of a command that is used so: "get [GRAPH]".
+func miscounted(use string, args []string) error {
+	var most int
+	for _, word := range strings.Fields(use)[1:] {
+		if strings.HasPrefix(word, "--") {
+			break
+		}
+		if most++; !strings.HasPrefix(word, "[") && most > len(args) {
+			return fmt.Errorf("%s is missing", word)
+		}
+	}
+	return fmt.Errorf("%q is one argument too many", args[min(most, len(args)-1)])
 }
