@@ -72,6 +72,7 @@ type plan struct {
 	Guard  []string `json:"guard"`
 	Inputs []struct {
 		Name      string   `json:"name"`
+		From      string   `json:"from"`
 		Type      string   `json:"type"`
 		Event     bool     `json:"event"`
 		Triggers  bool     `json:"triggers"`
@@ -139,7 +140,11 @@ func (p *plan) tables(t *terminal.Terminal) []*terminal.Table {
 		if in.Conflated {
 			values += ", may conflate"
 		}
-		inputs.Row(in.Name, terminal.YesNo(in.Triggers), values, reads, t.Clip(in.Type, 60))
+		name := in.Name
+		if in.From != "" {
+			name += " (from " + in.From + ")"
+		}
+		inputs.Row(name, terminal.YesNo(in.Triggers), values, reads, t.Clip(in.Type, 60))
 	}
 	nodes := terminal.NewTable("NODE", "RANK", "KIND", "VALUES ARE", "AFTER", "DEPENDS ON", "TYPE").Numbers(1)
 	for _, n := range p.Nodes {
@@ -197,6 +202,11 @@ func (p *plan) mermaid() string {
 			arrow = "-- " + e.Route + " -->"
 		}
 		fmt.Fprintf(&s, "  %s %s %s\n", p.id(e.From), arrow, p.id(e.To))
+	}
+	for _, in := range p.Inputs {
+		if in.From != "" {
+			fmt.Fprintf(&s, "  %s ==> %s\n", p.id(in.From), p.id(in.Name))
+		}
 	}
 	for _, o := range p.Outputs {
 		fmt.Fprintf(&s, "  %s --> out_%s\n", p.id(o.From), o.Name)

@@ -28,6 +28,8 @@ type CompileOptions struct {
 	// Event is the type of the events where it is known without a schema: of an input that another
 	// accumulator has of its own.
 	Event expression.Type
+	// Follows: see [fold.Site].
+	Follows bool
 	// Keyed says that the graph has keys.
 	Keyed bool
 	// Spoil overwrites memory as soon as it may be used again; see [boundary.Limits]. It is
@@ -107,7 +109,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	p.emitted = event
 	ds = p.compileEmit(a, scope, ds)
 	p.givesKey = o.Keyed && len(o.Keys) == 0 && !a.Global
-	ds = append(ds, p.compileKind(a, scope)...)
+	ds = append(ds, p.compileKind(a, o.Follows, scope)...)
 	if len(ds) > 0 {
 		return nil, ds
 	}
@@ -122,7 +124,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 }
 
 // compileKind compiles what the kind makes of events.
-func (p *Program) compileKind(a *spec.Accumulator, scope expression.Scope) (ds spec.Diagnostics) {
+func (p *Program) compileKind(a *spec.Accumulator, follows bool, scope expression.Scope) (ds spec.Diagnostics) {
 	if a.Kind == kindPassthrough {
 		return nil
 	}
@@ -135,7 +137,8 @@ func (p *Program) compileKind(a *spec.Accumulator, scope expression.Scope) (ds s
 		Place: fold.Place{
 			Place: kind.Place{Name: a.Name, Pos: a.KindPos, Vars: p.vars}, Accumulator: a,
 		},
-		Scope: scope, Emitted: p.emitted, Timed: p.time != nil, GivesKey: p.givesKey, MaxBytes: p.capacityBytes,
+		Scope: scope, Emitted: p.emitted, Timed: p.time != nil, Follows: follows, GivesKey: p.givesKey,
+		MaxBytes: p.capacityBytes,
 	}
 	if site.MaxBytes <= 0 {
 		site.MaxBytes = DefaultMaxEventBytes

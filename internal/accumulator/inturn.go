@@ -49,6 +49,15 @@ func (c *Core) QuietDue() (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// OpenUntil is the end of what the fold holds open, where that has one: of a window the earliest.
+// Nothing of before it comes any more once it is complete.
+func (c *Core) OpenUntil() (time.Time, bool) {
+	if w, ok := c.fold.(fold.Watching); ok {
+		return w.OpenUntil()
+	}
+	return time.Time{}, false
+}
+
 // DrainPart moves what is complete into h, without a mark, which the next Drain gives. It is
 // false, and h unchanged, when nothing is.
 func (c *Core) DrainPart(h *Handoff) bool {

@@ -64,6 +64,7 @@ type AccumulatorSummary struct {
 	Name          string     `json:"name"`
 	Kind          string     `json:"kind"`
 	Source        string     `json:"source"`
+	From          string     `json:"from,omitempty"` // the node that feeds it, where Source is "node"
 	Strategy      string     `json:"strategy"`
 	Triggers      bool       `json:"triggers"`
 	Health        string     `json:"health"`

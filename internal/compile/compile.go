@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/stage"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
@@ -31,6 +32,7 @@ type Unit struct {
 	VarsType expression.Type
 
 	inputs []reactor.Input
+	stages []stage.Declared
 	nodes  []kind.Node
 	plain  bool
 }
@@ -53,6 +55,25 @@ type Options struct {
 // Graph compiles a parsed declaration. The diagnostics are all there are, in the order of
 // the document; the unit is nil when there are any.
 func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
+	u, diags := staged(g, o)
+	if len(diags) > 0 {
+		return nil, Merge(diags)
+	}
+	if o.Plain {
+		return u, u.describe()
+	}
+	for i, p := range u.Programs {
+		fields, whole := u.Plan.Reads(i)
+		if shape := p.Project(fields, whole); shape != nil {
+			u.Plan.Bind(i, shape)
+		}
+	}
+	return u, u.describe()
+}
+
+// pass compiles accumulators and plan. nodes are the types of the nodes that feed accumulators, as
+// far as they are known.
+func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, spec.Diagnostics) {
 	u := &Unit{Spec: g, plain: o.Plain, nodes: o.Nodes}
 	vars, diags := variables(g)
 	u.Vars, u.VarsType = vars, expression.OfValue(vars)
@@ -60,7 +81,8 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
 		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes,
-			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil}
+			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil, Event: nodes[a.From],
+			Follows: a.From != "" && g.EventClock()}
 		owner := u.program(a.Owner) // declared before its own input
 		if owner != nil {
 			options.Event = owner.Emitted()
@@ -74,28 +96,15 @@ func Graph(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 		}
 		diags = append(diags, ds...)
 		u.Programs = append(u.Programs, p)
-		inputs[i] = graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest",
+		inputs[i] = graph.Input{Name: a.Name, From: a.From, Type: expression.Any(), Event: a.Strategy != "latest",
 			Default: a.HasDefault, Unsaid: a.Unsaid(&g.Reactor)}
 		if p != nil {
 			inputs[i].Type = u.InputType(i)
 		}
 	}
 	plan, ds := graph.Compile(g, inputs, o.Nodes)
-	diags = append(diags, ds...)
-	if len(diags) > 0 {
-		return nil, Merge(diags)
-	}
 	u.Plan = plan
-	if o.Plain {
-		return u, u.describe()
-	}
-	for i, p := range u.Programs {
-		fields, whole := plan.Reads(i)
-		if shape := p.Project(fields, whole); shape != nil {
-			plan.Bind(i, shape)
-		}
-	}
-	return u, u.describe()
+	return u, append(diags, ds...)
 }
 
 // InputType is the type of input i's values as nodes see them: a boundary's, or under burst
@@ -144,7 +153,9 @@ func (u *Unit) describe() spec.Diagnostics {
 			groups[a.SyncGroup] = len(groups)
 		}
 		in := reactor.Input{
-			Name: a.Name, LateTo: a.Folding().Own.Name, Triggers: a.Triggers(&g.Reactor),
+			Name: a.Name, LateTo: a.Folding().Own.Name, Lateness: a.Folding().Lateness,
+			Triggers:   a.Triggers(&g.Reactor),
+			Alone:      a.From != "" && g.Reactor.When == "all" && a.Triggers(&g.Reactor),
 			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(),
 			Identity: digest(a.Identity()),
@@ -160,6 +171,7 @@ func (u *Unit) describe() spec.Diagnostics {
 		}
 		u.inputs = append(u.inputs, in)
 	}
+	u.stages = u.declareStages()
 	return diags
 }
 
@@ -175,7 +187,7 @@ func (u *Unit) Reactor() reactor.Config {
 		outputs[i] = g.Outputs[i].Name
 	}
 	return reactor.Config{
-		Plan: u.Plan, Inputs: u.inputs, Outputs: outputs,
+		Plan: u.Plan, Inputs: u.inputs, Outputs: outputs, Stages: u.stages,
 		All: r.When == "all", Guard: !r.Guard.IsZero(),
 		RateLimit: r.RateLimit, Debounce: r.Debounce, Every: r.Every, MaxWait: r.MaxWait,
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,

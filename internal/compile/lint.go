@@ -51,6 +51,11 @@ func (l *linter) use() {
 	l.used = make(map[string]bool)
 	reads := make(map[string][]string)
 	l.u.Plan.Links(func(from, to string) { reads[to] = append(reads[to], from) })
+	for i := range l.g.Accumulators {
+		if a := &l.g.Accumulators[i]; a.From != "" {
+			reads[a.Name] = append(reads[a.Name], a.From)
+		}
+	}
 	next := l.u.Plan.GuardReads()
 	for i := range l.g.Outputs {
 		next = append(append(next, l.g.Outputs[i].From), l.u.Plan.OutputReads(i)...)
@@ -79,7 +84,7 @@ func (l *linter) accumulators() {
 			at := kind.Place{File: l.g.File, Name: a.Name, Pos: a.KindPos, Vars: l.u.Vars}
 			l.found = append(l.found, declared.Remarks(fold.Place{Place: at, Accumulator: a})...)
 		}
-		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(&l.g.Reactor) && a.Owner == "" {
+		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(&l.g.Reactor) && a.Owner == "" && a.From == "" {
 			l.add(a.Pos, CodeMixedClock, "%s has no time and the graph goes by the times of events: what comes of it "+
 				"happens whenever it comes; give it a time, make it passive, or write clock: arrival", a.Name)
 		}
@@ -96,7 +101,7 @@ func (l *linter) reactor() {
 	for i := range l.g.Accumulators {
 		a := &l.g.Accumulators[i]
 		switch {
-		case a.SyncGroup != "" || !a.Triggers(&l.g.Reactor):
+		case a.SyncGroup != "" || a.From != "" || !a.Triggers(&l.g.Reactor):
 		case a.Strategy == "latest":
 			newest = a
 		case queued == nil:
@@ -134,7 +139,7 @@ func (l *linter) zip() {
 	for i := range l.g.Accumulators {
 		a := &l.g.Accumulators[i]
 		switch {
-		case a.Strategy != "sequential" || !a.Triggers(r):
+		case a.Strategy != "sequential" || a.From != "" || !a.Triggers(r):
 		case first == nil:
 			first = a
 		default:

@@ -79,6 +79,7 @@ func (u *unit) describe() Node {
 	n := Node{
 		Name: u.decl.Name, Kind: u.decl.Kind, Rank: u.rank, Priority: u.decl.Priority,
 		Event: u.eventOf(), OnError: u.decl.OnError, Type: u.typ, After: u.after(), Routes: u.decl.Routes(),
+		Rests: slices.Collect(u.inputs.All()),
 	}
 	if n.Priority == "" {
 		n.Priority = "normal"

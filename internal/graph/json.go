@@ -23,6 +23,7 @@ type planJSON struct {
 
 type inputJSON struct {
 	Name     string   `json:"name"`
+	From     string   `json:"from,omitempty"` // the node that feeds it
 	Type     string   `json:"type"`
 	Event    bool     `json:"event"`
 	Triggers bool     `json:"triggers"`
@@ -66,7 +67,7 @@ func (p *Plan) JSON() ([]byte, error) {
 	}
 	for i, in := range p.inputs {
 		doc.Inputs[i] = inputJSON{
-			Name: in.Name, Type: in.Type.String(), Event: in.Event, Triggers: p.triggers[i],
+			Name: in.Name, From: in.From, Type: in.Type.String(), Event: in.Event, Triggers: p.triggers[i],
 			Reads: append([]string{}, p.reads[i].fields...), Whole: p.reads[i].whole,
 			Conflated: !in.Event && p.triggers[i], CountedBy: p.conflates[i],
 		}

@@ -13,6 +13,8 @@ import (
 // Input is one accumulator as the nodes see it.
 type Input struct {
 	Name string
+	// From is the node that feeds it; "" for none.
+	From string
 	// Type is the static type of its boundaries' values.
 	Type expression.Type
 	// Event says that each boundary matters, not only the newest: sequential or burst.
@@ -37,6 +39,8 @@ type Node struct {
 	Type expression.Type
 	// After is what it comes after, as a declaration says it; "" for nothing.
 	After string
+	// Rests are the inputs that it rests on, directly or not, in declaration order.
+	Rests []int
 	// Routes are the routes that others can come after, in the order they are tried; nil when
 	// the node's kind has none.
 	Routes []string

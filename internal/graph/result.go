@@ -277,3 +277,6 @@ func keyValue(e *Epoch) boundary.Value {
 	}
 	return e.Key
 }
+
+// Ticked reports whether node i ticked: its value is news to what rests on it.
+func (r *Result) Ticked(i int) bool { return r.ticked.Has(i) }

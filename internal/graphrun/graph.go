@@ -109,9 +109,10 @@ func (g *Graph) Restated(d checkpoint.Declaration) {
 // Unit is the compiled declaration; nil when it does not compile.
 func (g *Graph) Unit() *compile.Unit { return g.unit }
 
-// Mailbox takes pushes for an accumulator; nil when the graph has none of that name.
+// Mailbox takes what another graph hands to an accumulator; nil when the graph has none of that name
+// that takes it.
 func (g *Graph) Mailbox(name string) *pump.Mailbox {
-	if i := g.find(name); i >= 0 {
+	if i := g.find(name); i >= 0 && g.unit.Spec.Accumulators[i].From == "" {
 		return g.mailboxes[i]
 	}
 	return nil

@@ -31,6 +31,9 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	if err := g.refusesPushes(i, len(events)); err != nil {
 		return api.PushResult{}, err
 	}
+	if from := g.unit.Spec.Accumulators[i].From; from != "" {
+		return g.feed(ctx, i, origin, events)
+	}
 	if err := g.host.Room(); err != nil {
 		g.mailboxes[i].Reject(len(events))
 		return api.PushResult{}, err
@@ -100,7 +103,9 @@ func (g *Graph) RejectBody(name string) error {
 	if err != nil {
 		return err
 	}
-	g.mailboxes[i].Reject(1)
+	if g.unit.Spec.Accumulators[i].From == "" {
+		g.mailboxes[i].Reject(1)
+	}
 	return nil
 }
 

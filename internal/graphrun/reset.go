@@ -132,6 +132,9 @@ func orStart(ps []boundary.Position) string {
 // seek asks an accumulator's source what a position means.
 func (g *Graph) seek(ctx context.Context, i int, position string) ([]boundary.Position, error) {
 	a := &g.unit.Spec.Accumulators[i]
+	if a.From != "" {
+		return nil, fedByNode(a, "there is nothing to read again; rewind what feeds that")
+	}
 	source, err := g.host.Kinds.Source(g.unit, i)
 	if err != nil {
 		return nil, fmt.Errorf("accumulator %s: %w", a.Name, err)

@@ -114,8 +114,8 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 		cfg: cfg, ctx: ctx, heads: make([]head, len(cfg.Inputs)), out: make([][]sink.Message, len(cfg.Sinks)),
 	}
 	start, run := Start(), r.inTurn
-	for _, p := range cfg.Unit.Programs {
-		if p.HasTime() {
+	for i, p := range cfg.Unit.Programs {
+		if p.HasTime() && cfg.Unit.Spec.Accumulators[i].From == "" {
 			start, run = time.Time{}, r.byTime // the clock begins with the first event
 		}
 	}

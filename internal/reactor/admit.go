@@ -26,13 +26,9 @@ func (c *Core) take(now time.Time, i int, h *accumulator.Handoff, conflated int6
 	c.unlock()
 	c.logAdmit(i, h, conflated)
 	c.expire()
-	if c.cfg.Keys != nil && !c.isShared(i) {
-		c.admitKeyed(i, h.Boundaries)
-	} else {
-		c.admitShared(i, h.Boundaries)
-	}
+	c.admitTo(i, h.Boundaries)
 	if len(h.Late) > 0 {
-		c.admitLate(c.input(c.cfg.Inputs[i].LateTo), h.Late)
+		c.admitTo(c.input(c.cfg.Inputs[i].LateTo), h.Late)
 	}
 	for k := range h.DeadLetters {
 		c.keepDeadLetter(h.DeadLetters[k])
@@ -41,8 +37,8 @@ func (c *Core) take(now time.Time, i int, h *accumulator.Handoff, conflated int6
 	c.changes.accs[i] = true
 }
 
-// admitLate takes the late events of a window into the input that they go to.
-func (c *Core) admitLate(i int, bs []boundary.Boundary) {
+// admitTo takes boundaries into the input that they go to.
+func (c *Core) admitTo(i int, bs []boundary.Boundary) {
 	switch {
 	case i < 0: // replayed into a graph that no longer has it
 	case c.cfg.Keys != nil && !c.isShared(i):

@@ -63,7 +63,9 @@ func (c *Core) layOut() {
 		n++
 	}
 	for i := range c.cfg.Inputs {
-		c.zip = c.zip || c.cfg.Inputs[i].Sequential && c.cfg.Inputs[i].Triggers
+		in := &c.cfg.Inputs[i]
+		c.zip = c.zip || in.Sequential && in.Triggers && !in.Alone
+		c.alone = c.alone || in.Alone
 		c.queueing = c.queueing || c.cfg.Keys != nil && c.place[i] >= 0 && c.cfg.Inputs[i].queues()
 	}
 	c.timed = c.cfg.RateLimit > 0 || c.cfg.Debounce > 0 || c.cfg.Every > 0 || c.cfg.MaxWait > 0

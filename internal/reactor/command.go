@@ -52,6 +52,7 @@ func (c *Core) ForceFire(now time.Time, key boundary.Key, onlyChanged bool) (Fir
 	c.run(CauseForce)
 	c.emitAll = false
 	c.reschedule(k)
+	c.handStages()
 	c.logForce(key, onlyChanged)
 	return c.fireResult(), nil
 }
@@ -101,6 +102,7 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	}
 	c.finish(rec)
 	c.cut.reset()
+	c.handStages()
 	c.logWith(key, values, replace)
 	return c.fireResult(), nil
 }
@@ -109,6 +111,9 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 func (c *Core) replaceCache(k *cell, values []boundary.Value) {
 	c.cfg.Plan.Commit(&k.nodes, &c.res)
 	c.ran()
+	if c.stages != nil {
+		c.feed()
+	}
 	for i, v := range values {
 		if c.isShared(i) && v.IsAbsent() {
 			continue

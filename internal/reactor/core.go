@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/stage"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
@@ -60,6 +61,8 @@ type Config struct {
 	Routes []Route
 	// Journal logs the calls that decide the epochs, for DrainJournal (M29).
 	Journal bool
+	// Stages are the inputs that nodes of the graph feed, each behind those that feed it.
+	Stages []stage.Declared
 	// EventClock says that engine time is that of the events; see [Core.SetWall].
 	EventClock bool
 }
@@ -93,6 +96,11 @@ type Input struct {
 	Group int
 	// Global inputs of a keyed reactor have one value, which all keys share.
 	Global bool
+	// Alone says that under [Config.All] the input fires by itself: what the others wait for each
+	// other for is what it comes of.
+	Alone bool
+	// Lateness is how far the events may be out of order of an input that folds windows.
+	Lateness time.Duration
 	// LateTo is the input that this one's late events go to; "" for none.
 	LateTo string
 	// Default is the value until the first boundary arrives; absent when there is none.
@@ -129,10 +137,13 @@ type Core struct {
 	guardNeeds   []int // the inputs that the guard plainly reads
 	zip          bool  // a sequential input is among those that trigger
 	queueing     bool  // a key has queues
+	alone        bool  // some input fires by itself under all
 	timed        bool  // some timer decides when an epoch may start
 	direct       bool  // the criteria are those of most graphs: see pickDirect
 	keys         keys
 	accs         []account
+	stages       *stage.Set // nil when there are none
+	fed          bool       // since what stage inputs have complete was handed over
 	cut          cut
 	res          graph.Result
 	ep           graph.Epoch
@@ -221,8 +232,13 @@ func NewCore(cfg Config) *Core {
 	cfg.MaxMicroEpochs = cmp.Or(cfg.MaxMicroEpochs, DefaultMicroEpochs)
 	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)),
 		filtered: make([]int64, len(cfg.Outputs)), freed: make([]Credit, len(cfg.Inputs))}
+	lateness := make([]time.Duration, len(cfg.Inputs))
 	for i := range c.accs {
-		c.accs[i].health = accumulator.Starting
+		c.accs[i].health, lateness[i] = accumulator.Starting, cfg.Inputs[i].Lateness
+	}
+	c.stages = stage.NewSet(cfg.Stages, lateness)
+	for _, s := range c.stages.All() {
+		c.accs[s.Input].health = accumulator.Live
 	}
 	c.stops = stops{make([]*Stopped, len(cfg.Inputs)), make([]*Stopped, len(cfg.Outputs))}
 	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
@@ -269,7 +285,9 @@ func (c *Credit) add(b *boundary.Boundary) {
 func (c *Core) DrainFreed(each func(input int, freed Credit)) {
 	for i := range c.freed {
 		if c.freed[i].Boundaries > 0 {
-			each(i, c.freed[i])
+			if c.stages.Of(i) == nil { // what a stage hands over takes no room there
+				each(i, c.freed[i])
+			}
 			c.freed[i] = Credit{}
 		}
 	}

@@ -137,9 +137,19 @@ func (c *Core) completed(k *cell) (seq uint64, ok bool) {
 	if !c.cfg.All {
 		return c.earliest(k)
 	}
+	if seq, ok = c.zipped(k); c.alone {
+		if i, at := c.firstAlone(k); i >= 0 && (!ok || at < seq) {
+			return at, true
+		}
+	}
+	return seq, ok
+}
+
+// zipped is completed under all, for the inputs that wait for each other.
+func (c *Core) zipped(k *cell) (seq uint64, ok bool) {
 	for i := range c.cfg.Inputs {
 		in := &c.cfg.Inputs[i]
-		if !in.Triggers {
+		if !in.Triggers || in.Alone {
 			continue
 		}
 		if !c.ready(k, i) {
@@ -273,6 +283,10 @@ func (c *Core) pickDirect() bool {
 // fillCut marks what an epoch of the given cause takes.
 func (c *Core) fillCut(cause Cause) {
 	c.cut.reset()
+	if c.alone && cause != CauseForce {
+		c.cutApart(cause)
+		return
+	}
 	first := -1
 	if !c.cfg.All && cause != CauseForce {
 		first = c.firstSequential()

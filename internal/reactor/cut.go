@@ -64,6 +64,7 @@ func (c *Core) Fire(now time.Time) bool {
 			c.schedule(c.cell)
 		}
 		if changed {
+			c.handStages()
 			c.count(taken)
 			c.logFire()
 			return true
@@ -169,7 +170,10 @@ func (c *Core) Due() (at time.Time, ok bool) {
 		at, ok = nanoTime(tick), true
 	}
 	if ttl, has := c.ttlDue(); has && (!ok || ttl.Before(at)) {
-		return ttl, true
+		at, ok = ttl, true
+	}
+	if due, has := c.stageDue(); has && (!ok || due.Before(at)) {
+		return due, true
 	}
 	return at, ok
 }

@@ -58,6 +58,7 @@ func (c *Core) beginAnew() {
 func (c *Core) carryOver() {
 	c.anew = false
 	at := nano(c.now)
+	c.restartStages()
 	if !c.lastStart.IsZero() {
 		c.lastStart = c.now
 	}

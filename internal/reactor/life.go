@@ -76,7 +76,10 @@ func (c *Core) TickDue() (at time.Time, ok bool) {
 		at, ok = c.life.due()
 	}
 	if ttl, has := c.ttlDue(); has && (!ok || ttl.Before(at)) {
-		return ttl, true
+		at, ok = ttl, true
+	}
+	if due, has := c.stageDue(); has && (!ok || due.Before(at)) {
+		return due, true
 	}
 	return at, ok
 }
@@ -84,10 +87,15 @@ func (c *Core) TickDue() (at time.Time, ok bool) {
 // Tick tells the core the time: warming may end by it, and keys expire.
 func (c *Core) Tick(now time.Time) {
 	c.advance(now)
-	if at, ok := c.ttlDue(); ok && !c.now.Before(at) {
+	stages, due := c.stageDue()
+	due = due && !c.now.Before(stages)
+	if at, ok := c.ttlDue(); due || ok && !c.now.Before(at) {
 		c.logTick()
 	}
 	c.expire()
+	if due {
+		c.tickStages()
+	}
 	if at, ok := c.life.due(); !ok || c.housekeeping().Before(at) {
 		return
 	}
@@ -238,7 +246,7 @@ func (c *Core) WaitingFor() []string {
 		case c.cfg.Keys != nil: // each key waits for its own; see the state of one
 		case c.cell.waits:
 			wait = slices.Contains(c.cfg.Plan.GuardNeeds(), i) && !c.slot(i).arrived() && !c.slot(i).dirty()
-		case c.cfg.All && c.cfg.Inputs[i].Triggers:
+		case c.cfg.All && c.cfg.Inputs[i].Triggers && !c.cfg.Inputs[i].Alone:
 			wait = !c.ready(c.cell, i)
 		}
 		if wait {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
@@ -28,6 +29,8 @@ const (
 	logPause  = 'P' // now, by
 	logResume = 'R' // now
 	logBack   = 'K' // now: engine time was set back
+	logFollow = 'f' // now, input, time: a stage has come to that time
+	logFeed   = 'E' // now, input, time, raw, origin: an event of a stage that is not its node's
 	// and logStop, see stopped.go
 )
 
@@ -205,6 +208,19 @@ func (c *Core) logResume() {
 func (c *Core) logBack() {
 	if c.logging() {
 		c.journal.buf = c.note(logBack)
+	}
+}
+
+func (c *Core) logFollow(i int, to time.Time) {
+	if c.logging() {
+		c.journal.buf = appendTime(appendString(c.note(logFollow), c.cfg.Inputs[i].Name), to)
+	}
+}
+
+func (c *Core) logFeed(i int, ev *boundary.Event) {
+	if c.logging() {
+		dst := appendTime(appendString(c.note(logFeed), c.cfg.Inputs[i].Name), ev.At)
+		c.journal.buf = appendString(appendString(dst, ev.Raw), ev.Origin)
 	}
 }
 

@@ -115,6 +115,14 @@ func (r *Replayer) call(kind byte, in *reader) error {
 		return r.admit(now, in)
 	case logLate:
 		return r.late(in)
+	case logFollow:
+		return r.follow(now, in)
+	case logFeed:
+		i := c.input(in.string())
+		ev := boundary.Event{At: in.time(), Raw: []byte(in.string()), Origin: in.string()}
+		if in.err == nil && c.stages.Of(i) != nil {
+			c.Feed(now, i, &ev)
+		}
 	case logTick:
 		if in.err == nil {
 			c.Tick(now)
@@ -220,7 +228,18 @@ func (r *Replayer) late(in *reader) error {
 		late = append(late, *in.boundary())
 	}
 	if in.err == nil {
-		r.c.admitLate(i, late)
+		r.c.admitTo(i, late)
+	}
+	return nil
+}
+
+// follow completes what a stage input held open, where the epochs that fed it were run again.
+func (r *Replayer) follow(now time.Time, in *reader) error {
+	i, to := r.c.input(in.string()), in.time()
+	if s := r.c.stages.Of(i); in.err == nil && r.fires() && s != nil {
+		r.c.advance(now)
+		s.Quiet(to)
+		r.c.followed(s)
 	}
 	return nil
 }

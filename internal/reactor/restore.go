@@ -79,7 +79,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 		c.orderKeys(layouts, m.Plan == c.cfg.PlanHash)
 	}
 	slices.Sort(dropped)
-	return slices.Compact(dropped), nil
+	return slices.Compact(dropped), c.restoreStages()
 }
 
 // restoreMeta takes over what the head says of the reactor itself.

@@ -25,6 +25,7 @@ func (c *Core) SetBack(now time.Time) {
 	at := nano(now)
 	c.ticked = min(c.ticked, at)
 	c.shared.setBack(at)
+	c.restartStages()
 	for i := range c.keys.ages {
 		c.keys.ages[i].seen = min(c.keys.ages[i].seen, at)
 	}

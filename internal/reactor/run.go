@@ -28,6 +28,9 @@ func (c *Core) run(cause Cause) {
 	rec := c.record(cause, true)
 	c.cfg.Plan.Commit(&c.cell.nodes, &c.res)
 	c.ran()
+	if c.stages != nil {
+		c.feed()
+	}
 	c.deadLetterNodes()
 	c.consume(true, false, func(i int, b *boundary.Boundary) {
 		c.accs[i].consumed += b.Events

@@ -149,6 +149,7 @@ func (c *Core) Seal(now time.Time) *Seal {
 	c.advance(now)
 	s := &Seal{Epoch: c.epoch, cfg: &c.cfg, before: c.changes, ringTo: c.ring.total}
 	c.cutJournal()
+	c.markStages()
 	s.commit = checkpoint.Commit{
 		JournalTo: c.journal.seq, ID: c.cfg.ID, Fence: c.cfg.Fence, Epoch: c.epoch, At: c.housekeeping(),
 		KeepFirings: c.cfg.KeepFirings,

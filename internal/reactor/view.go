@@ -116,6 +116,9 @@ func (c *Core) Look() View {
 func (c *Core) books(i int) Books {
 	acc := &c.accs[i]
 	m := acc.mark.Counters
+	if s := c.stages.Of(i); s != nil {
+		m = s.Counters() // its mark is made when it is sealed
+	}
 	return Books{
 		Received: m.Received, Rejected: m.Rejected,
 		Filtered: m.Filtered + acc.filtered, DeadLettered: m.DeadLettered + acc.dead,

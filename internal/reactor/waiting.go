@@ -68,13 +68,14 @@ func (c *Core) boundZips(k *cell) {
 	}
 	zips := math.MaxInt
 	for i := range c.cfg.Inputs {
-		if in := &c.cfg.Inputs[i]; in.Sequential && in.Triggers {
+		if in := &c.cfg.Inputs[i]; in.Sequential && in.Triggers && !in.Alone {
 			zips = min(zips, c.slotOf(k, i).queue.len())
 		}
 	}
 	zips = max(zips, 1) // it fires with less when max_wait is over
 	for i := range c.cfg.Inputs {
-		for c.cfg.Inputs[i].Sequential && c.slotOf(k, i).queue.len()-zips > c.cfg.Keys.MaxWaiting {
+		in := &c.cfg.Inputs[i]
+		for in.Sequential && !in.Alone && c.slotOf(k, i).queue.len()-zips > c.cfg.Keys.MaxWaiting {
 			c.overflow(k, i, zips)
 		}
 	}

@@ -11,6 +11,10 @@ var timeUnits = decode.Words("ms", "s", "us", "ns")
 
 var accumulatorFields = []decode.Field[inputDraft]{
 	{Name: "source", Read: readSource},
+	{Name: "from", Read: func(d *decoder, v value, a *inputDraft) {
+		a.From, _ = d.Text(v, "the name of a node")
+		a.FromPos = v.Here().Pos()
+	}},
 	{Name: "schema", Read: readSchema},
 	{Name: "where", Read: func(d *decoder, v value, a *inputDraft) { a.Where = d.Expr(v) }},
 	{Name: "emit", Read: readEmit},
@@ -85,6 +89,10 @@ func (d *draft) readAccumulator(v value) {
 	configs := map[string]AccumulatorConfig{}
 	into := &inputDraft{&a, &at, d, configs}
 	got, _ := decode.Object(d.Decoder, v, "an accumulator", d.kinds.accumulatorFields(), into)
+	if from, ok := got["from"]; ok && got["source"].Given() {
+		d.Report(from.Name(), decode.CodeConflict, "",
+			"%s has a source and is fed by a node; remove one of the two", decode.Quote(v.Key()))
+	}
 	if kind, ok := d.Exclusive(got, "the accumulator", d.kinds.accumulatorKinds()); ok {
 		a.Kind, a.KindPos, a.Config = kind.Key(), kind.Name().Pos(), configs[kind.Key()]
 		at.kind = kind

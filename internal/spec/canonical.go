@@ -94,8 +94,9 @@ func (g *Graph) canonical() *meaning.Tree {
 
 func addAccumulator(list *meaning.Tree, a *Accumulator) {
 	t := list.Branch(a.Name)
-	b := t.Branch("source").Branch(a.Source.Kind)
-	if a.Source.Config != nil {
+	if a.From != "" {
+		t.Text("from", a.From)
+	} else if b := t.Branch("source").Branch(a.Source.Kind); a.Source.Config != nil {
 		a.Source.Config.Canonical(b)
 	}
 	switch {

@@ -163,6 +163,8 @@ func (d *draft) giveStrategy(a *Accumulator) {
 		a.StrategyFrom = "reactor"
 	case a.Folding().Sequential:
 		a.Strategy, a.StrategyFrom = "sequential", "kind"
+	case a.From != "":
+		a.Strategy, a.StrategyFrom = "sequential", "from"
 	}
 }
 

@@ -35,14 +35,14 @@ func (g *Graph) EventClock() bool {
 // timed reports whether an input that triggers declares the times of its events.
 func (g *Graph) timed() bool {
 	return slices.ContainsFunc(g.Accumulators, func(a Accumulator) bool {
-		return !a.Time.IsZero() && a.Triggers(&g.Reactor)
+		return !a.Time.IsZero() && a.From == "" && a.Triggers(&g.Reactor)
 	})
 }
 
 // checkClock: the event clock goes by times that some input has.
 func (d *draft) checkClock() {
 	g := d.Graph
-	times := slices.ContainsFunc(g.Accumulators, func(a Accumulator) bool { return !a.Time.IsZero() })
+	times := slices.ContainsFunc(g.Accumulators, func(a Accumulator) bool { return !a.Time.IsZero() && a.From == "" })
 	if g.Clock == "event" && !times {
 		d.Report(d.links.clock.Here(), CodeBadValue, "", "the event clock goes by the times of events, and no input "+
 			"says how to read them: give one `time`, or leave clock out")

@@ -1,5 +1,7 @@
 package spec
 
+import "time"
+
 // Folding is what a kind of accumulator makes of events, as far as it matters to the rest of a
 // declaration and to those who must not know its name. The zero Folding is that of what passes
 // through: each event is a value of its own.
@@ -11,6 +13,8 @@ type Folding struct {
 	// key of its own: the key of a boundary is its group's, or what the reactor's makes of it.
 	Grouped bool
 	Keys    []Expr
+	// Lateness is how far events may be out of order where they are folded into windows of time.
+	Lateness time.Duration
 	// Time says whether the events' own time has a part in it.
 	Time Timing
 	// Sequential says that every boundary counts: the accumulator is sequential where neither it
@@ -87,6 +91,9 @@ func (a *Accumulator) Identity() string {
 	source := a.Source.Kind
 	if c := a.Source.Config; c != nil && c.Identity() != "" {
 		source += "/" + c.Identity()
+	}
+	if a.From != "" {
+		source = "from/" + a.From
 	}
 	return a.Kind + "/" + own.config + "/" + source + own.rest
 }

@@ -88,6 +88,9 @@ type Accumulator struct {
 	Name   string
 	Pos    Pos
 	Source Source
+	// From is the node of this graph that feeds the accumulator, in place of a source; "" for none.
+	From    string
+	FromPos Pos
 	// Schema is a JSON Schema as nested map[string]any / []any, nil when none was given.
 	// SchemaFile names a file to read it from instead; the engine resolves it.
 	Schema     any
@@ -122,7 +125,8 @@ type Accumulator struct {
 	// Strategy is "latest", "sequential" or "burst"; never empty after Parse (the reactor's is filled in;
 	// inputs that do not trigger are always "latest").
 	Strategy string
-	// StrategyFrom is who declares the strategy: "accumulator", "reactor", its "kind", or "" for nobody.
+	// StrategyFrom is who declares the strategy: "accumulator", "reactor", its "kind",
+	// "from" (each value of the node counts), or "" for nobody.
 	StrategyFrom string
 	// Capacity bounds the handoff: boundaries (default 1,024) and bytes (default 8 MiB).
 	Capacity      int

@@ -32,6 +32,9 @@ func (g *Graph) Seal() (*Checkpoint, error) {
 		return nil, err
 	}
 	for i, a := range g.accs {
+		if a == nil {
+			continue
+		}
 		// Marks have no state as long as nobody asks for it; this one has.
 		a.Lasting()
 		g.admit(i)
@@ -83,6 +86,9 @@ func Restore(u *compile.Unit, cp *Checkpoint, mono func() int64) (g *Graph, drop
 		return nil, nil, fmt.Errorf("restore graph %s: %w", u.Spec.Name, err)
 	}
 	for i, a := range g.accs {
+		if a == nil {
+			continue
+		}
 		mark, state := g.core.ResumePoint(i)
 		if err := a.Restore(state, mark.Counters, mark.Positions); err != nil {
 			return nil, nil, err

@@ -30,7 +30,7 @@ import (
 type Graph struct {
 	unit  *compile.Unit
 	core  *reactor.Core
-	accs  []*accumulator.Core
+	accs  []*accumulator.Core // nil for the inputs of stages, whose folds are the core's
 	drive *drive.Drive
 
 	// Release takes what each epoch releases, before the next one runs. The messages are
@@ -71,7 +71,11 @@ func build(u *compile.Unit, mono func() int64) *Graph {
 	cfg.Forgetful, cfg.Journal, cfg.EventClock = false, false, false
 	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
 	g := &Graph{unit: u, core: reactor.NewCore(cfg)}
-	for _, p := range u.Programs {
+	for i, p := range u.Programs {
+		if u.Spec.Accumulators[i].From != "" {
+			g.accs = append(g.accs, nil)
+			continue
+		}
 		g.accs = append(g.accs, accumulator.NewCore(p, accumulator.Limits{}))
 		g.accs[len(g.accs)-1].Ephemeral()
 	}
@@ -120,7 +124,12 @@ func (g *Graph) AddBad(i int, ev *boundary.Event, bad *accumulator.BadEvent) {
 
 // LateDrops are input i's events that came too late for their windows and were dropped; ok is
 // false when there are none.
-func (g *Graph) LateDrops(i int) (l accumulator.Lateness, ok bool) { return g.accs[i].LateDrops() }
+func (g *Graph) LateDrops(i int) (l accumulator.Lateness, ok bool) {
+	if g.accs[i] == nil {
+		return g.core.LateDrops(i)
+	}
+	return g.accs[i].LateDrops()
+}
 
 // EventTime is the time an event of input i declares; ok is false when it declares none.
 func (g *Graph) EventTime(i int, ev *boundary.Event) (at time.Time, ok bool, err error) {
@@ -269,11 +278,22 @@ func (g *Graph) AdvanceTo(t time.Time) error {
 }
 
 // Close ends all inputs: open batches are handed over, what waits for a timer fires at the
-// timer's time.
+// timer's time. Then the stages end, one after the other.
 func (g *Graph) Close() error {
 	for _, a := range g.accs {
-		a.EndOfInput(g.Now())
+		if a != nil {
+			a.EndOfInput(g.Now())
+		}
 	}
+	err := g.finish()
+	for n := 0; err == nil && g.core.EndStage(n); n++ {
+		err = g.finish()
+	}
+	return err
+}
+
+// finish runs the graph to rest, through what waits for a timer.
+func (g *Graph) finish() error {
 	if err := g.Quiesce(); err != nil {
 		return err
 	}

@@ -8,11 +8,11 @@ var largePackages = []struct {
 	decision string // the number of an entry of docs/decisions
 }{
 	{"cmd/graphd/internal/remote", 2700, "0092"},
-	{"internal/live", 3500, "0047"},
-	{"internal/reactor", 6000, "0047"},
+	{"internal/live", 3530, "0047"},
+	{"internal/reactor", 6300, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2650, "0063"},
-	{"internal/graph", 2950, "0057"},
+	{"internal/graph", 2970, "0057"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.

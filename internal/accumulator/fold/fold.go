@@ -106,6 +106,8 @@ type (
 		Quiet(now time.Time, out []boundary.Boundary) ([]boundary.Boundary, bool)
 		// QuietDue says when it would next; false for never.
 		QuietDue() (time.Time, bool)
+		// OpenUntil is the end of the first thing that is open; false when nothing is.
+		OpenUntil() (time.Time, bool)
 	}
 	// Dropping is a fold that drops events which come too late.
 	Dropping interface {

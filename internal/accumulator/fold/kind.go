@@ -43,6 +43,9 @@ type Site struct {
 	// Timed says that the declaration says what the events' own time is, for kinds that go by it:
 	// it stands in [Facts] then.
 	Timed bool
+	// Follows says that a watermark is not that of the events' times: engine time moves it, by way of
+	// [Watching.Quiet] alone.
+	Follows bool
 	// GivesKey says that the key of a boundary is that of its group: the graph has keys, and the
 	// reactor does not say how they are made.
 	GivesKey bool

@@ -81,7 +81,7 @@ func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 // Folding implements [spec.AccumulatorConfig].
 func (c Declared) Folding() spec.Folding {
 	return spec.Folding{
-		Grouped: true, Keys: c.Key, Time: spec.MayBeTimed, Sequential: true,
+		Grouped: true, Keys: c.Key, Lateness: c.Lateness, Time: spec.MayBeTimed, Sequential: true,
 		Own: spec.Own{Name: c.LateInput, Field: "late", One: "a late event", Several: "late events"},
 	}
 }

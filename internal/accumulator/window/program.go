@@ -18,6 +18,7 @@ import (
 type Program struct {
 	Declared
 	timed    bool // event time is declared; otherwise windows run on the arrival clock
+	follows  bool // see [fold.Site]
 	zone     *time.Location
 	keys     []*expression.Program
 	givesKey bool // see [fold.Site]
@@ -37,7 +38,8 @@ type Program struct {
 func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	a := at.Accumulator
 	w := &Program{
-		Declared: c, timed: at.Timed, givesKey: at.GivesKey, zone: time.UTC, outer: []boundary.Value{at.Vars},
+		Declared: c, timed: at.Timed, follows: at.Follows, givesKey: at.GivesKey,
+		zone: time.UTC, outer: []boundary.Value{at.Vars},
 	}
 	if a.Timezone != "" {
 		zone, err := time.LoadLocation(a.Timezone)

@@ -23,3 +23,11 @@ func (w *Window) QuietDue() (time.Time, bool) {
 	}
 	return time.Unix(0, w.instances[w.closed].end+int64(w.p.Lateness)).UTC(), true
 }
+
+// OpenUntil implements [fold.Watching].
+func (w *Window) OpenUntil() (time.Time, bool) {
+	if w.closed == len(w.instances) {
+		return time.Time{}, false
+	}
+	return time.Unix(0, w.instances[w.closed].end).UTC(), true
+}

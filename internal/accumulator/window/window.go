@@ -109,7 +109,7 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 	if w.p.Early > 0 && w.earlyAt == noTime {
 		w.earlyAt = engine + int64(w.p.Early)
 	}
-	if w.p.timed && w.wm.saw(in.Event.Pos.Stream, f.At, engine, in.Number) {
+	if w.p.timed && !w.p.follows && w.wm.saw(in.Event.Pos.Stream, f.At, engine, in.Number) {
 		out = w.advance(out)
 	}
 	return out, fold.Folded

@@ -151,7 +151,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		writers: make([]*live.Writer, len(sinks)),
 		gaveUp:  make(chan error, len(g.Unit.Programs)+1)}
 	for i, in := range core.Look().Inputs {
-		if declared.Accumulators[i].Strategy != "latest" {
+		if declared.Accumulators[i].Strategy != "latest" && declared.Accumulators[i].From == "" {
 			r.inbox.Occupy(i, in.Depth-in.Own.Boundaries, in.DepthBytes-in.Own.Bytes)
 		}
 		if in.Stopped != nil {

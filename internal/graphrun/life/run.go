@@ -67,6 +67,9 @@ func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 	}
 	r.Attach(after) // what was linked since the sinks were opened
 	for _, a := range r.accs {
+		if a.spec.From != "" {
+			continue // it is the core's: nothing of it runs by itself
+		}
 		sources.Supervise(ctx, r.supervision(a))
 	}
 	var cause error

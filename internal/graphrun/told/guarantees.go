@@ -55,6 +55,9 @@ func (k *Known) stateGuarantee() (sentence string, durable bool) {
 	}
 	read, polled, lost := false, false, ""
 	for i := range declared.Accumulators {
+		if declared.Accumulators[i].From != "" {
+			continue // its events are made of those of the others
+		}
 		switch origin := declared.Accumulators[i].Source.Origin(); {
 		case origin.After() == spec.Again:
 			read = true

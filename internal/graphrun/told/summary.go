@@ -144,8 +144,12 @@ func (k *Known) identify(s *api.GraphSummary) {
 // declared is what is known of an accumulator before its graph has run.
 func (k *Known) declared(i int) api.AccumulatorSummary {
 	a := &k.Spec.Accumulators[i]
+	source := a.Source.Kind
+	if a.From != "" {
+		source = "node"
+	}
 	return api.AccumulatorSummary{
-		Name: a.Name, Kind: a.Kind, Source: a.Source.Kind, Strategy: a.Strategy,
+		Name: a.Name, Kind: a.Kind, Source: source, From: a.From, Strategy: a.Strategy,
 		Triggers: a.Triggers(&k.Spec.Reactor),
 		Health:   string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
 	}

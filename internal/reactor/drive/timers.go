@@ -34,7 +34,19 @@ func (d *Drive) due(quiet bool) (at time.Time, i int, ok bool) {
 	if due, has := d.core.Due(); has && (!ok || due.Before(at)) {
 		at, i, ok = due, -1, true
 	}
+	if due, has := d.core.FollowDue(d.holds); has && (!ok || due.Before(at)) {
+		at, i, ok = due, -1, true
+	}
 	return at, i, ok
+}
+
+// holds says until when what input i holds open is. Nothing is known of one whose accumulator is away
+// for a moment: it holds everything.
+func (d *Drive) holds(i int) (time.Time, bool) {
+	if acc := d.inputs[i].acc; acc != nil {
+		return acc.OpenUntil()
+	}
+	return time.Time{}, true
 }
 
 // Timer brings engine time to the next timer that is due by t, if there is one; the graph must come to

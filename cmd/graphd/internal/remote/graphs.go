@@ -125,7 +125,11 @@ func (a *Verbs) describe(g *api.GraphSummary) error {
 		if s.Stopped != nil {
 			health = a.stopped(s.Stopped)
 		}
-		accs.Row(s.Name, s.Kind, s.Source, strategy, health, terminal.Number(s.Depth)+"/"+terminal.Number(s.Capacity),
+		source := s.Source
+		if s.From != "" {
+			source += " " + s.From
+		}
+		accs.Row(s.Name, s.Kind, source, strategy, health, terminal.Number(s.Depth)+"/"+terminal.Number(s.Capacity),
 			full,
 			terminal.Number(s.Counters.Received), terminal.Number(s.Counters.DeadLettered), a.Ago(s.LastEventAt),
 			a.Clip(terminal.Or(s.Position, "-"), 40))

@@ -1,0 +1,92 @@
+// Package stage is the accumulators of a graph that its own nodes feed: the inputs of a second
+// stage, and of those behind it. The reactor's core owns them. An epoch that is kept folds the
+// values of its nodes in the same call, so that a stage's events are those of the epochs there are:
+// a failed one gives none, and one that is run again from a checkpoint or a journal gives the same.
+//
+// Like the accumulators that they are, they know no goroutine, no clock and no I/O.
+package stage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// Declared is one stage input as it was compiled.
+type Declared struct {
+	Input int // its place among the graph's inputs
+	Node  int // the node that feeds it, by its place in the plan
+	// Rests are the inputs that the node rests on, directly or not.
+	Rests   []int
+	Program *accumulator.Program
+	// Follows says that what its fold holds open by event time is complete by engine time, and not
+	// by the times of its own events; see [Set.Follow].
+	Follows bool
+}
+
+// Set is all stage inputs of a graph. It belongs to one goroutine.
+type Set struct {
+	stages   []*Stage
+	of       []*Stage        // by input; nil for those that have a source of their own
+	lateness []time.Duration // by input
+}
+
+// Stage is one input of a Set.
+type Stage struct {
+	Declared
+	*accumulator.Core
+}
+
+// NewSet makes the stage inputs of a graph, each behind those that feed it; nil when there are none.
+// lateness is, by input of the graph, how far its events may be out of order where it folds windows.
+func NewSet(declared []Declared, lateness []time.Duration) *Set {
+	if len(declared) == 0 {
+		return nil
+	}
+	s := &Set{of: make([]*Stage, len(lateness)), lateness: lateness}
+	for _, d := range declared {
+		one := &Stage{d, accumulator.NewCore(d.Program, accumulator.Limits{})}
+		s.stages = append(s.stages, one)
+		s.of[d.Input] = one
+	}
+	return s
+}
+
+// All are the stage inputs, each behind those that feed it.
+func (s *Set) All() []*Stage {
+	if s == nil {
+		return nil
+	}
+	return s.stages
+}
+
+// Of is input i where it is of a stage, else nil.
+func (s *Set) Of(i int) *Stage {
+	if s == nil || i < 0 {
+		return nil
+	}
+	return s.of[i]
+}
+
+// Take folds one event. One that makes the fold panic is refused like any that cannot be used:
+// pulled says that it becomes a dead letter then.
+func (s *Stage) Take(now time.Time, ev *boundary.Event, pulled bool) (o accumulator.Outcome) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			o = s.Poison(now, ev, pulled, fmt.Sprint(caught))
+		}
+	}()
+	return s.Add(now, ev, pulled)
+}
+
+// Due is when a fold waits for time to pass; false for never.
+func (s *Set) Due() (at time.Time, ok bool) {
+	for _, one := range s.All() {
+		if due, has := one.Due(); has && (!ok || due.Before(at)) {
+			at, ok = due, true
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,153 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graphd/graphd/internal/accumulator/stage"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// staged compiles a declaration as often as it takes to know the types of the nodes that feed
+// accumulators: an event of a stage is what its node makes, and nodes behind it rest on that.
+func staged(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
+	if !slices.ContainsFunc(g.Accumulators, func(a spec.Accumulator) bool { return a.From != "" }) {
+		return pass(g, o, nil)
+	}
+	nodes := map[string]expression.Type{}
+	for i := range g.Accumulators {
+		nodes[g.Accumulators[i].From] = expression.Any()
+	}
+	delete(nodes, "")
+	wrong := checkFrom(g)
+	for {
+		u, diags := pass(g, o, nodes)
+		if len(diags) == 0 && len(wrong) == 0 {
+			wrong = u.findCycles()
+		}
+		if diags = append(diags, wrong...); len(diags) > 0 {
+			return nil, diags
+		}
+		known := true // there are no cycles, so that each pass knows one stage more
+		for _, n := range u.Plan.Nodes() {
+			if was, feeds := nodes[n.Name]; feeds && was.String() != n.Type.String() {
+				nodes[n.Name], known = n.Type, false
+			}
+		}
+		if known {
+			return u, nil
+		}
+	}
+}
+
+// checkFrom checks that accumulators are fed by nodes that there are, and that nothing is asked of
+// them that only a source can do.
+func checkFrom(g *spec.Graph) (ds spec.Diagnostics) {
+	report := func(a *spec.Accumulator, code, format string, args ...any) {
+		ds = append(ds, spec.Diagnostic{File: g.File, Line: a.FromPos.Line, Column: a.FromPos.Column,
+			Path: a.FromPos.Path, Code: code, Text: fmt.Sprintf(format, args...)})
+	}
+	for i := range g.Accumulators {
+		a := &g.Accumulators[i]
+		switch {
+		case a.From == "":
+		case !slices.ContainsFunc(g.Nodes, func(n spec.Node) bool { return n.Name == a.From }):
+			report(a, spec.CodeUnknownName, "there is no node %s to feed %s; declare it or correct the name", a.From,
+				a.Name)
+		case a.SyncGroup != "":
+			report(a, codeConflict, "%s is fed by a node and belongs to no feed that could be kept in step; take it "+
+				"out of the sync_group", a.Name)
+		case g.Reactor.When == "all" && slices.Contains(g.Reactor.Names, a.Name):
+			report(a, codeConflict, "%s is fed by an epoch that would wait for it: when: all cannot name it; left "+
+				"out it is read and fires nothing, and with when: all alone it fires by itself", a.Name)
+		}
+	}
+	return ds
+}
+
+// codeConflict is the code of fields that contradict each other.
+const codeConflict = "conflict"
+
+// findCycles looks for accumulators that feed themselves.
+func (u *Unit) findCycles() (ds spec.Diagnostics) {
+	for i := range u.Spec.Accumulators {
+		a := &u.Spec.Accumulators[i]
+		if a.From == "" {
+			continue
+		}
+		if path := u.pathTo(a.From, a.Name, nil); path != nil {
+			ds = append(ds, spec.Diagnostic{File: u.Spec.File, Line: a.FromPos.Line, Column: a.FromPos.Column,
+				Path: a.FromPos.Path, Code: graph.CodeCycle,
+				Text: "stages feed each other: " + strings.Join(path, " → ") + "; a node behind an accumulator " +
+					"cannot feed it, nor one before it"})
+			return ds // the others of the cycle would tell the same
+		}
+	}
+	return ds
+}
+
+// pathTo is a way from an accumulator to a node that rests on it, over the stages in between; nil
+// when there is none.
+func (u *Unit) pathTo(node, input string, seen []string) []string {
+	for _, i := range u.node(node).Rests {
+		on := &u.Spec.Accumulators[i]
+		own := on
+		if on.Owner != "" {
+			own = u.accumulator(on.Owner) // it comes of what its owner takes in
+		}
+		switch {
+		case own.Name == input:
+			return []string{input, node, input}
+		case own.From == "" || slices.Contains(seen, own.Name):
+			continue
+		}
+		if path := u.pathTo(own.From, input, append(seen, own.Name)); path != nil {
+			return append(path[:len(path)-1], own.Name, node, input)
+		}
+	}
+	return nil
+}
+
+func (u *Unit) node(name string) *graph.Node {
+	nodes := u.Plan.Nodes()
+	return &nodes[slices.IndexFunc(nodes, func(n graph.Node) bool { return n.Name == name })]
+}
+
+func (u *Unit) accumulator(name string) *spec.Accumulator {
+	all := u.Spec.Accumulators
+	return &all[slices.IndexFunc(all, func(a spec.Accumulator) bool { return a.Name == name })]
+}
+
+// declareStages lists the accumulators that nodes feed, each behind those that feed it.
+func (u *Unit) declareStages() (list []stage.Declared) {
+	var add func(i int)
+	add = func(i int) {
+		a := &u.Spec.Accumulators[i]
+		if a.Owner != "" {
+			a = u.accumulator(a.Owner)
+			i = u.inputIndex(a.Name)
+		}
+		if a.From == "" || slices.ContainsFunc(list, func(d stage.Declared) bool { return d.Input == i }) {
+			return
+		}
+		n := u.node(a.From)
+		for _, before := range n.Rests {
+			add(before)
+		}
+		list = append(list, stage.Declared{
+			Input: i, Program: u.Programs[i], Rests: n.Rests, Follows: u.Spec.EventClock(),
+			Node: slices.IndexFunc(u.Plan.Nodes(), func(o graph.Node) bool { return o.Name == a.From }),
+		})
+	}
+	for i := range u.Spec.Accumulators {
+		add(i)
+	}
+	return list
+}
+
+func (u *Unit) inputIndex(name string) int {
+	return slices.IndexFunc(u.Spec.Accumulators, func(a spec.Accumulator) bool { return a.Name == name })
+}

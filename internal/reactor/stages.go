@@ -1,0 +1,204 @@
+package reactor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/stage"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// Stage inputs are fed by nodes of the graph itself (package stage). Their folds are the core's: an
+// epoch that is kept folds what its nodes came to, and hands over what that completes in the same
+// call. So what a stage has seen is what the state and the epochs say, always: it is sealed with
+// them, and a replay that runs them again folds again.
+
+// Staged reports whether the graph has stage inputs.
+func (c *Core) Staged() bool { return c.stages != nil }
+
+// feed folds the values of an epoch that was kept. As at an output, what ticked counts, and null is
+// no value.
+func (c *Core) feed() {
+	for _, s := range c.stages.All() {
+		if !c.res.Ticked(s.Node) {
+			continue
+		}
+		v := c.res.Node(s.Node).Value
+		if v.IsAbsent() || v.IsNull() {
+			continue
+		}
+		s.Take(c.now, &boundary.Event{Value: v}, true)
+		c.changes.accs[s.Input] = true
+	}
+	c.fed = true
+}
+
+// handStages hands over what stage inputs have complete after an epoch. It comes at the end of the
+// call that ran it: the key that fired is through.
+func (c *Core) handStages() {
+	if !c.fed {
+		return
+	}
+	c.fed = false
+	for _, s := range c.stages.All() {
+		if s.FlushesWithEpochs() {
+			s.EpochKept(c.now)
+		}
+		c.handStage(s, c.epoch)
+	}
+}
+
+// handStage admits what a stage input has complete; epoch is what its dead letters come of, 0 for none.
+func (c *Core) handStage(s *stage.Stage, epoch int64) {
+	var h accumulator.Handoff
+	if !s.DrainPart(&h) {
+		return
+	}
+	c.changes.accs[s.Input] = true
+	c.micro = 0
+	c.admitTo(s.Input, h.Boundaries)
+	if len(h.Late) > 0 {
+		c.admitTo(c.input(c.cfg.Inputs[s.Input].LateTo), h.Late)
+	}
+	for k := range h.DeadLetters {
+		h.DeadLetters[k].Epoch = epoch
+		c.keepDeadLetter(h.DeadLetters[k])
+	}
+}
+
+// stageDue is when a stage input waits for time to pass.
+func (c *Core) stageDue() (time.Time, bool) { return c.stages.Due() }
+
+// tickStages completes what is due now in stage inputs.
+func (c *Core) tickStages() {
+	for _, s := range c.stages.All() {
+		s.Tick(c.now)
+		c.handStage(s, 0)
+	}
+}
+
+// FollowDue is when [Core.Follow] should be called. open says what the other inputs hold open.
+func (c *Core) FollowDue(open stage.Open) (at time.Time, ok bool) {
+	if c.stages == nil || !c.mayFire() {
+		return at, false
+	}
+	return c.stages.FollowDue(open)
+}
+
+// Follow completes what stage inputs hold open up to where their stages have come (M26), and reports
+// whether there was anything. It is for a graph that is at rest: all that could fire at now has.
+func (c *Core) Follow(now time.Time, open stage.Open) bool {
+	if c.stages == nil || now.IsZero() || !c.mayFire() {
+		return false
+	}
+	c.advance(now)
+	one, to := c.stages.Follow(now, open)
+	if one == nil {
+		return false
+	}
+	c.logFollow(one.Input, to)
+	c.followed(one)
+	return true
+}
+
+func (c *Core) followed(s *stage.Stage) {
+	c.changes.accs[s.Input] = true
+	c.handStage(s, 0)
+}
+
+// EndStage completes what the n-th stage input holds open, when nothing comes any more of what is in
+// front of it: the end of a bounded run. It reports whether there is such a one.
+func (c *Core) EndStage(n int) bool {
+	all := c.stages.All()
+	if n >= len(all) {
+		return false
+	}
+	all[n].EndOfInput(c.now)
+	c.followed(all[n])
+	return true
+}
+
+// LateDrops are the events of stage input i that came too late and were dropped; ok is false when
+// there are none.
+func (c *Core) LateDrops(i int) (l accumulator.Lateness, ok bool) {
+	if s := c.stages.Of(i); s != nil {
+		return s.LateDrops()
+	}
+	return l, false
+}
+
+// markStages takes the marks of stage inputs for a seal.
+func (c *Core) markStages() {
+	for _, s := range c.stages.All() {
+		var h accumulator.Handoff
+		if s.Drain(&h) { // its mark alone: what was complete has been handed over
+			acc := &c.accs[s.Input]
+			acc.mark = h.Mark
+			acc.restored, acc.parts.restored = nil, nil
+		}
+	}
+}
+
+// restoreStages has stage inputs go on from a checkpoint.
+func (c *Core) restoreStages() error {
+	for _, s := range c.stages.All() {
+		acc := &c.accs[s.Input]
+		acc.mark.Positions = nil // of a source that it had before
+		if err := s.Restore(c.restoredState(s.Input), acc.mark.Counters, nil); err != nil {
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+	}
+	return nil
+}
+
+// restartStages tells the folds that engine time is not the one that they have stood at.
+func (c *Core) restartStages() {
+	for _, s := range c.stages.All() {
+		s.Restarted(c.now)
+		c.changes.accs[s.Input] = true
+	}
+}
+
+// Under all an input of a stage fires by itself, one boundary to an epoch, in the order of admission
+// with the epochs of those that wait for each other.
+
+// firstAlone is the input that fires by itself whose boundary has come first, -1 for none.
+func (c *Core) firstAlone(k *cell) (first int, seq uint64) {
+	first = -1
+	for i := range c.cfg.Inputs {
+		if at, waits := c.news(k, i); waits && c.cfg.Inputs[i].Alone && (first < 0 || at < seq) {
+			first, seq = i, at
+		}
+	}
+	return first, seq
+}
+
+// cutApart marks what an epoch takes where some inputs fire by themselves: of one of those, or of
+// the others, and what does not trigger with either.
+func (c *Core) cutApart(cause Cause) {
+	alone, at := c.firstAlone(c.cell)
+	if seq, ok := c.zipped(c.cell); ok && seq < at || cause == CauseTick {
+		alone = -1
+	}
+	for i := range c.cfg.Inputs {
+		in := &c.cfg.Inputs[i]
+		switch {
+		case in.Alone && i != alone:
+		case in.Triggers && !in.Alone && (alone >= 0 || cause == CauseTick):
+		default:
+			c.cutFrom(i)
+		}
+	}
+}
+
+// Feed gives stage input i an event beside those of its node, whose sender waits for the answer.
+func (c *Core) Feed(now time.Time, i int, ev *boundary.Event) accumulator.Outcome {
+	c.Tick(now)
+	c.logFeed(i, ev)
+	s := c.stages.Of(i)
+	o := s.Take(c.now, ev, false)
+	c.changes.accs[i] = true
+	c.handStage(s, 0)
+	return o
+}
