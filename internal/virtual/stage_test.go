@@ -1,0 +1,304 @@
+package virtual_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/virtual"
+)
+
+// staged is a graph with stages, driven by hand.
+type staged struct {
+	t   *testing.T
+	u   *compile.Unit
+	g   *virtual.Graph
+	out []string
+}
+
+func newStaged(t *testing.T, doc string) *staged {
+	t.Helper()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(doc), "staged.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := &staged{t: t, u: u, g: virtual.New(u, time.Unix(0, 0).UTC(), nil)}
+	s.g.Release = s.release
+	return s
+}
+
+func (s *staged) release(batch []sink.Message) error {
+	for i := range batch {
+		key := ""
+		if batch[i].Key != "" {
+			key = string(batch[i].Key) + " "
+		}
+		s.out = append(s.out, batch[i].Output+" "+key+batch[i].Value.String())
+	}
+	return nil
+}
+
+// push gives input i events, each an instant of its own.
+func (s *staged) push(i int, events ...string) {
+	s.t.Helper()
+	for _, e := range events {
+		ev := boundary.Event{Raw: []byte(e)}
+		if at, ok, err := s.g.EventTime(i, &ev); err != nil {
+			s.t.Fatal(err)
+		} else if ok && at.After(s.g.Now()) {
+			s.must(s.g.AdvanceTo(at))
+		}
+		s.g.Add(i, &ev, true)
+		s.must(s.g.Step())
+		s.balanced()
+	}
+}
+
+func (s *staged) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// balanced holds M42 for every input, and answers with the books.
+func (s *staged) balanced() []reactor.Books {
+	s.t.Helper()
+	var all []reactor.Books
+	for i, in := range s.g.Core().Look().Inputs {
+		b := in.Books
+		if b.Received != b.Filtered+b.Conflated+b.Rejected+b.DeadLettered+b.Consumed+b.Queued {
+			s.t.Errorf("input %d does not balance: %+v", i, b)
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+func (s *staged) command(f func(c *reactor.Core, now time.Time) error) {
+	s.t.Helper()
+	s.must(s.g.Command(f))
+	s.balanced()
+}
+
+// want compares what has come out since the last call.
+func (s *staged) want(lines ...string) {
+	s.t.Helper()
+	if got, want := strings.Join(s.out, "\n"), strings.Join(lines, "\n"); got != want {
+		s.t.Errorf("it put out\n%s\nwant\n%s", got, want)
+	}
+	s.out = nil
+}
+
+const twoStages = `graph: g
+accumulators:
+  a: { emit: event.x }
+  s: { from: n, where: event < 100, emit: 'event == 13 ? [][0] : event', schema: { maximum: 1000 } }
+reactor: { strategy: sequential }
+nodes:
+  n: { expr: 'a == 0 ? 1 / a : a == 1 ? nil : a * 1' }
+  m: { expr: 's + 0.5' }
+outputs:
+  m: { from: m, sink: { stdout: {} } }
+`
+
+// M22: what ticks in an epoch that is kept is an event of the stage, and nothing else is: no null, no
+// failed epoch.
+func TestM22StagesFollowKeptEpochs(t *testing.T) {
+	s := newStaged(t, twoStages)
+	s.push(0, `{"x":5}`, `{"x":0}`, `{"x":1}`, `{"x":7}`, `{"x":7}`)
+	s.want("m 5.5", "m 7.5", "m 7.5")
+	if b := s.balanced(); b[1].Received != 3 || b[1].Consumed != 3 || b[0].DeadLettered != 1 {
+		t.Errorf("books %+v", b)
+	}
+}
+
+// M5: an event that the stage cannot use is its dead letter, says its epoch, and comes again by a replay.
+func TestM5StagesKeepDeadLetters(t *testing.T) {
+	s := newStaged(t, twoStages)
+	s.push(0, `{"x":200}`, `{"x":13}`, `{"x":2000}`)
+	s.want()
+	if b := s.balanced(); b[1].Filtered != 1 || b[1].DeadLettered != 2 {
+		t.Errorf("books %+v", b)
+	}
+	letters := s.g.Letters()
+	if len(letters) != 2 || letters[0].Accumulator != "s" || letters[0].Stage != "emit" || letters[0].Epoch != 2 ||
+		letters[1].Stage != "schema" || letters[1].Epoch != 3 || string(letters[1].Payload) != "2000" ||
+		letters[1].Folded {
+		t.Errorf("letters %+v", letters)
+	}
+	s.command(func(c *reactor.Core, now time.Time) error {
+		o := c.Feed(now, 1, &boundary.Event{Raw: []byte("2000"), Origin: letters[1].ID})
+		if o.Status != accumulator.Rejected {
+			return fmt.Errorf("it came to %+v", o)
+		}
+		c.Feed(now, 1, &boundary.Event{Raw: []byte("20"), Origin: letters[1].ID})
+		return nil
+	})
+	s.want("m 20.5")
+}
+
+// M11: a fire with values feeds stages when it becomes the state, and not as an aside; a forced one
+// does by what ticks, whatever the outputs put out.
+func TestM11StagesAndCommands(t *testing.T) {
+	s := newStaged(t, twoStages)
+	with := func(x int64, replace bool) {
+		s.command(func(c *reactor.Core, now time.Time) error {
+			_, err := c.FireWith(now, "", []boundary.Value{boundary.Int(x), {}}, replace)
+			return err
+		})
+	}
+	with(3, false)
+	s.want()
+	with(4, true)
+	s.want("m 4.5")
+	s.command(func(c *reactor.Core, now time.Time) error {
+		_, err := c.ForceFire(now, "", false)
+		return err
+	})
+	s.want("m 4.5") // the output shows what it has
+	if b := s.balanced(); b[1].Received != 1 {
+		t.Errorf("books %+v", b)
+	}
+	s.command(func(c *reactor.Core, now time.Time) error { c.Pause(now, "test"); return nil })
+	s.push(0, `{"x":8}`, `{"x":9}`)
+	s.want()
+	for _, want := range [][]string{nil, nil, {"m 8.5"}, {"m 9.5"}} { // in the order in which they came
+		s.command(func(c *reactor.Core, now time.Time) error { return c.Step(now, 1) })
+		s.want(want...)
+	}
+}
+
+// M8: under `when: all` the input of a stage fires by itself, in its turn, and holds up nobody.
+func TestM8StagesFireByThemselves(t *testing.T) {
+	s := newStaged(t, `graph: g
+accumulators: { a: {}, b: {}, s: { from: pair }, w: { from: twice } }
+reactor: { when: all, strategy: sequential }
+nodes:
+  pair: { expr: '[a, b]' }
+  twice: { expr: 's[0] * s[1]' }
+outputs:
+  pairs: { from: pair, sink: { stdout: {} } }
+  all: { from: w, sink: { stdout: {} } }
+`)
+	s.push(0, "1", "2", "3")
+	s.want()
+	s.push(1, "10", "20")
+	s.want("pairs [1,10]", "all 10", "pairs [2,20]", "all 40")
+	if got := s.g.Core().WaitingFor(); fmt.Sprint(got) != "[b]" {
+		t.Errorf("it waits for %v", got)
+	}
+}
+
+// M13: a stage has a key of its own, and what is behind it runs in epochs of that key.
+func TestM13StagesAreKeyedAnew(t *testing.T) {
+	s := newStaged(t, `graph: g
+accumulators:
+  a: { key: event.user }
+  s: { from: seen, key: event.city, strategy: burst, emit: event.user }
+nodes:
+  seen: { expr: '{ "user": key, "city": a.city }' }
+  here: { event: true, expr: '[key, s, rolling_count(s, 100)]' }
+reactor: { strategy: sequential }
+outputs:
+  here: { from: here, sink: { stdout: {} } }
+`)
+	s.push(0, `{"user":"x","city":"bern"}`, `{"user":"y","city":"rome"}`, `{"user":"z","city":"bern"}`,
+		`{"user":"u"}`)
+	s.want(`here "bern" ["bern",["x"],1]`, `here "rome" ["rome",["y"],1]`, `here "bern" ["bern",["z"],2]`)
+	if b := s.balanced(); b[1].DeadLettered != 1 || s.g.Letters()[0].Code != "key_missing" {
+		t.Errorf("books %+v, letters %+v", b, s.g.Letters())
+	}
+}
+
+// M3: every kind folds what a node comes to; a batch may be flushed with epochs.
+func TestM3KindsOverNodes(t *testing.T) {
+	s := newStaged(t, `graph: g
+accumulators:
+  a: {}
+  two: { from: n, batch: { size: 2 } }
+  each: { from: n, batch: { flush: epoch } }
+  last: { from: n, state: { keep: 2 } }
+  sum: { from: n, fold: { init: '0', step: state + event } }
+nodes: { n: { expr: a + 1 } }
+reactor: { strategy: sequential }
+outputs:
+  two: { from: two, sink: { stdout: {} } }
+  each: { from: each, sink: { stdout: {} } }
+  last: { from: last, sink: { stdout: {} } }
+  sum: { from: sum, sink: { stdout: {} } }
+`)
+	s.push(0, "1")
+	s.want("each [2]", "last [2]", "sum 2")
+	s.push(0, "2")
+	s.want("two [2,3]", "each [3]", "last [2,3]", "sum 5")
+	s.push(0, "3")
+	s.want("each [4]", "last [3,4]", "sum 9")
+	s.must(s.g.Close())
+	s.want("two [4]")
+	s.balanced()
+}
+
+// M26: the window of a stage closes when engine time has come to it, but not before the windows in
+// front of it that end in it are through. Its late events go where those of any window do.
+func TestM26StageWindowsWaitForWhatIsOpen(t *testing.T) {
+	s := newStaged(t, `graph: g
+accumulators:
+  a: { time: event.at, time_unit: s, window: { tumbling: 10s, lateness: 2s, aggregate: { n: count() } } }
+  b: { time: event.at, time_unit: s }
+  s:
+    from: row
+    time: event.t
+    window: { tumbling: 20s, late: stragglers, aggregate: { n: sum(event.n), rows: count() } }
+nodes:
+  row: { expr: '{ "n": a.n, "t": a.start }' }
+  old: { expr: '[now(), stragglers.n]' }
+  whole: { event: true, expr: '[now(), s.end, s.rows, s.n]' }
+reactor: { strategy: sequential }
+outputs:
+  whole: { from: whole, sink: { stdout: {} } }
+  old: { from: old, sink: { stdout: {} } }
+`)
+	s.push(0, `{"at":1}`, `{"at":12}`, `{"at":13}`)
+	s.push(1, `{"at":40}`)
+	s.want() // engine time is far beyond, but a's second window is open
+	s.push(0, `{"at":41}`)
+	s.want(`whole ["1970-01-01T00:00:41.000Z","1970-01-01T00:00:20.000Z",2,3]`)
+	s.push(1, `{"at":90}`) // a's window of 40 is open
+	s.want()
+	s.must(s.g.Close())
+	s.want(`whole ["1970-01-01T00:01:30.000Z","1970-01-01T00:01:00.000Z",1,1]`)
+}
+
+// M28: the state of a stage is sealed with the epochs that made it.
+func TestM28StagesAreSealed(t *testing.T) {
+	s := newStaged(t, `graph: g
+accumulators:
+  a: {}
+  s: { from: n, batch: { size: 3 } }
+nodes: { n: { expr: a } }
+reactor: { strategy: sequential }
+outputs: { s: { from: s, sink: { stdout: {} } } }
+`)
+	s.push(0, "1", "2")
+	cp, err := s.g.Seal()
+	s.must(err)
+	s.push(0, "9")
+	s.want("s [1,2,9]")
+	g, dropped, err := virtual.Restore(s.u, cp, nil)
+	s.must(err)
+	s.g = g
+	g.Release = s.release
+	if len(dropped) > 0 || s.balanced()[1].Queued != 2 {
+		t.Errorf("dropped %v, books %+v", dropped, s.balanced())
+	}
+	s.push(0, "3", "4")
+	s.want("s [1,2,3]")
+}
