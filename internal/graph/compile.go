@@ -239,7 +239,8 @@ func (c *compiler) findGate(u *unit, g spec.Gate) {
 	}
 	i := at - len(c.inputs)
 	if i < 0 || i >= len(c.units) {
-		c.report(g.Pos, codeNotANode, fmt.Sprintf("%s is not a node; after takes NODE or NODE.ROUTE", g.Node), "")
+		c.report(g.Pos, spec.CodeUnknownName,
+			fmt.Sprintf("%s is not a node; after takes NODE or NODE.ROUTE", g.Node), "")
 		return
 	}
 	if c.units[i].decl == u.decl {

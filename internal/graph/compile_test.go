@@ -262,16 +262,16 @@ func TestWrongReferences(t *testing.T) {
 	}
 	choice := spec.Node{Name: "r", Kind: "route", Config: always("true")}
 	for want, g := range map[string]*spec.Graph{
-		spec.CodeUnknownName:       {Nodes: []spec.Node{node("n", "1", "nobody")}},
-		codeNotANode:               {Nodes: []spec.Node{node("n", "1", "a")}},
-		spec.CodeNotARoute:         {Nodes: []spec.Node{node("m", "1", ""), node("n", "1", "m.yes")}},
-		spec.CodeUnknownRoute:      {Nodes: []spec.Node{choice, node("n", "1", "r.no")}},
-		spec.CodeSelfReference:     {Nodes: []spec.Node{node("n", "1", "n")}},
-		spec.CodeDuplicateName:     {Nodes: []spec.Node{node("a", "1", "")}},
-		spec.CodeMissingField:      {Nodes: []spec.Node{node("n", "", "")}},
-		spec.CodeBadValue:          {Vars: []spec.Var{{Name: "x", Value: make(chan int)}}},
-		spec.CodeUnknownName + " ": {Outputs: []spec.Output{{Name: "o", From: "nobody"}}},
-		codeNotANode + " ":         {Outputs: []spec.Output{{Name: "o", From: "vars"}}},
+		spec.CodeUnknownName:        {Nodes: []spec.Node{node("n", "1", "nobody")}},
+		spec.CodeUnknownName + "  ": {Nodes: []spec.Node{node("n", "1", "a")}},
+		spec.CodeNotARoute:          {Nodes: []spec.Node{node("m", "1", ""), node("n", "1", "m.yes")}},
+		spec.CodeUnknownRoute:       {Nodes: []spec.Node{choice, node("n", "1", "r.no")}},
+		spec.CodeSelfReference:      {Nodes: []spec.Node{node("n", "1", "n")}},
+		spec.CodeDuplicateName:      {Nodes: []spec.Node{node("a", "1", "")}},
+		spec.CodeMissingField:       {Nodes: []spec.Node{node("n", "", "")}},
+		spec.CodeBadValue:           {Vars: []spec.Var{{Name: "x", Value: make(chan int)}}},
+		spec.CodeUnknownName + " ":  {Outputs: []spec.Output{{Name: "o", From: "nobody"}}},
+		codeNotANode + " ":          {Outputs: []spec.Output{{Name: "o", From: "vars"}}},
 	} {
 		_, diagnostics := Compile(g, []Input{{Name: "a"}}, nodetest.Nodes())
 		if len(diagnostics) != 1 || diagnostics[0].Code != strings.TrimSpace(want) {

@@ -285,7 +285,7 @@ func (d *draft) checkAfter() {
 			switch target := byName[gate.Node]; {
 			case target == nil && inputs[gate.Node]:
 				d.Report(v.Here(), decode.CodeUnknownName, "",
-					"%s is an accumulator; after takes a node, or a route as node.route", decode.Quote(shown))
+					"%s is an accumulator; after takes a node, or a route, which can ask fresh()", decode.Quote(shown))
 			case target == nil:
 				d.Report(v.Here(), decode.CodeUnknownName, d.Nearest(shown, names),
 					"there is no node %s; declare it or correct the name", decode.Quote(shown))

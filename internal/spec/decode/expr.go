@@ -38,11 +38,18 @@ func (d *Decoder) Expr(v Value) Expr {
 		if bare && v.key != nil && d.doc.Unreadable(n) == "" {
 			at = v.key // nothing stands there that could be pointed at
 		}
-		advice := "put the expression in single quotes"
-		if why == readsNothing {
+		advice, meant := "put the expression in single quotes", ""
+		switch {
+		case why == readsNothing && n.Value != "":
+			advice, meant = "in expressions null is written nil", "nil"
+		case why == readsNothing:
 			advice = "write one, in single quotes if it is there"
+		case len(n.Content) == 0 && n.Kind == yaml.SequenceNode:
+			meant = "'[]'"
+		case len(n.Content) == 0 && n.Kind == yaml.MappingNode:
+			meant = "'{}'"
 		}
-		d.Report(Place{at, v.at}, CodeQuoteExpression, "", "%s where an expression is expected; %s", why, advice)
+		d.Report(Place{at, v.at}, CodeQuoteExpression, meant, "%s where an expression is expected; %s", why, advice)
 		d.doc.Settle(n)
 		return Expr{}
 	}

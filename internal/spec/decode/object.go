@@ -172,7 +172,7 @@ func (d *Decoder) pairs(v Value, known func(string) bool) []Pair {
 	seen := make(map[string]*yaml.Node, len(content)/2)
 	for i := 0; i+1 < len(content); i += 2 {
 		key, node := content[i], content[i+1]
-		if last := len(list) - 1; last >= 0 && isRest(v.node, list[last].node, key, node) && !known(key.Value) {
+		if last := len(list) - 1; last >= 0 && d.isRest(v.node, list[last].node, key, node) && !known(key.Value) {
 			list[last].split = true
 			continue
 		}
@@ -193,11 +193,12 @@ func (d *Decoder) pairs(v Value, known func(string) bool) []Pair {
 
 // isRest reports whether an entry of a { } is what a comma cut off the value before
 // it, as in { expr: max(a, b) }.
-func isRest(mapping, before, key, node *yaml.Node) bool {
+func (d *Decoder) isRest(mapping, before, key, node *yaml.Node) bool {
 	return mapping.Style&yaml.FlowStyle != 0 &&
 		before.Kind == yaml.ScalarNode && before.Style == 0 &&
 		key.Kind == yaml.ScalarNode && key.Style == 0 &&
-		node.Kind == yaml.ScalarNode && node.Tag == "!!null" && node.Value == "" && node.Style == 0
+		node.Kind == yaml.ScalarNode && node.Tag == "!!null" && node.Value == "" && node.Style == 0 &&
+		!d.doc.Source.HasColon(key)
 }
 
 func (d *Decoder) reportSplit(p Pair) {

@@ -4,6 +4,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Source is the text of a declaration with an index of its lines. It counts
@@ -64,6 +66,12 @@ func (s *Source) Place(offset int) (line, column int) {
 	offset = min(max(offset, 0), len(s.text))
 	line = sort.SearchInts(s.starts, offset+1)
 	return line, utf8.RuneCountInString(s.text[s.starts[line-1]:offset]) + 1
+}
+
+// HasColon reports whether a plain key has a colon behind it: without one, it is a key for YAML alone.
+func (s *Source) HasColon(key *yaml.Node) bool {
+	rest, ok := strings.CutPrefix(s.text[s.Offset(key.Line, key.Column):], key.Value)
+	return ok && strings.HasPrefix(strings.TrimLeft(rest, " \t"), ":")
 }
 
 // line is the text of a line (from 1) without its break, and where it starts.

@@ -26,6 +26,9 @@ func (f *Finder) Nearest(word string, candidates []string) string {
 	// One slip in four characters, and never all of them.
 	best, limit := "", min(1+n/4, 3, n-1)
 	lower := strings.ToLower(word)
+	if longer := begunBy(lower, candidates); longer != "" {
+		return longer
+	}
 	for _, c := range candidates {
 		if f.Budget--; f.Budget < 0 {
 			break
@@ -35,6 +38,20 @@ func (f *Finder) Nearest(word string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// begunBy is the only candidate that goes on where word ends, by an underscore: emit_when for emit.
+func begunBy(word string, candidates []string) string {
+	found := ""
+	for _, c := range candidates {
+		if strings.HasPrefix(c, word+"_") {
+			if found != "" {
+				return ""
+			}
+			found = c
+		}
+	}
+	return found
 }
 
 // distance is the number of insertions, deletions, replacements and swaps of
