@@ -31,11 +31,11 @@ func TestApplyNamesSourceThatFails(t *testing.T) {
 		defer b.close()
 		res, err := b.reapply(filed)
 		if err != nil || len(res.Troubles) != 1 || !strings.Contains(res.Troubles[0], "accumulator a") ||
-			!strings.Contains(res.Troubles[0], "/data/in.ndjson") {
+			!strings.Contains(res.Troubles[0], "/data/in.ndjson") || strings.Contains(res.Troubles[0], `"a"`) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if s := b.summary("g"); s.HealthReason == nil || s.HealthReason.Code != "waiting_for_accumulators" ||
-			!strings.Contains(s.HealthReason.Detail, "/data/in.ndjson") {
+			!strings.HasPrefix(s.HealthReason.Detail, "a: source: stat /data/in.ndjson") {
 			t.Errorf("the graph does not say what it waits for: %+v", s.HealthReason)
 		}
 	})

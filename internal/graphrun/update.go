@@ -281,7 +281,7 @@ func (g *Graph) Applied(ctx context.Context, wait bool) api.GraphSummary {
 func Troubles(s *api.GraphSummary) (list []string) {
 	for i := range s.Accumulators {
 		if a := &s.Accumulators[i]; inTrouble(a) {
-			list = append(list, "accumulator "+a.Name+": "+told.Cause(a.HealthReason, a.Health))
+			list = append(list, "accumulator "+a.Name+": "+told.CauseOf(a))
 		}
 	}
 	return list

@@ -50,6 +50,11 @@ func Restarting(ev *supervisor.Event, cause string) string {
 	return fmt.Sprintf("restart %d in %v"+restartAfter+"%s", ev.Attempt, ev.Delay.Round(time.Millisecond), cause)
 }
 
+// CauseOf is why an accumulator is in its state, without its name.
+func CauseOf(a *api.AccumulatorSummary) string {
+	return strings.TrimPrefix(Cause(a.HealthReason, a.Health), fmt.Sprintf("accumulator %q: ", a.Name))
+}
+
 // Cause is why something is as it is, without that it would be restarted: that is no news of what
 // is given up.
 func Cause(r *api.Reason, otherwise string) string {

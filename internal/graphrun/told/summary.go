@@ -105,7 +105,7 @@ func awaited(s *api.GraphSummary) {
 	}
 	for i := range s.Accumulators {
 		if a := &s.Accumulators[i]; a.HealthReason != nil {
-			s.HealthReason.Detail = Cause(a.HealthReason, a.Health)
+			s.HealthReason.Detail = a.Name + ": " + CauseOf(a)
 			return
 		}
 	}

@@ -137,16 +137,27 @@ func (t *tail) open(ctx context.Context) error {
 		if !t.cfg.Follow || !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		t.say(accumulator.Disconnected, "the file is not there yet")
+		t.say(accumulator.Disconnected, err.Error()+" yet")
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
+// missing is the path of a file that is not there.
+type missing string
+
+func (m missing) Error() string { return "there is no file " + string(m) }
+
+// Unwrap says what kind of error it is.
+func (missing) Unwrap() error { return os.ErrNotExist }
+
 // openRegular opens a plain file. Anything else could block, or has no positions.
 func openRegular(path string) (*os.File, error) {
 	st, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, missing(path)
+	}
 	if err != nil {
 		return nil, err
 	}
