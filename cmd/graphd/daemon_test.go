@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,10 +61,7 @@ func newDaemon(t *testing.T) *daemon {
 	m.HandleFunc("GET /v1/graphs/{graph}/dead-letters", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, letters(r.URL.Query().Get("before")))
 	})
-	m.HandleFunc("POST /v1/graphs/{graph}/dead-letters/{id}/replay", d.replay)
-	m.HandleFunc("DELETE /v1/graphs/{graph}/dead-letters/{id}", func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusNoContent)
-	})
+	m.HandleFunc("POST /v1/graphs/{graph}/dead-letters/{act}", d.letters)
 	m.HandleFunc("GET /v1/ws/events", d.watch)
 	m.HandleFunc("GET /v1/ws/graphs/{graph}/reactor", d.watch)
 	m.HandleFunc("GET /v1/tree", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, tree()) })
@@ -300,15 +298,28 @@ func (d *daemon) firing(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *daemon) replay(w http.ResponseWriter, r *http.Request) {
-	if r.PathValue("id") == "dl2" {
-		refuse(w, http.StatusUnprocessableEntity, "all_rejected", "no event was accepted; rejected says why",
-			map[string]any{
-				"accepted": 0, "rejected": []api.Rejection{{Code: "schema", Detail: "bid is missing"}},
-			})
+// letters deals with the dead letters of a request: of those it names dl2 fails again, and of all there are two
+// pages.
+func (d *daemon) letters(w http.ResponseWriter, r *http.Request) {
+	var req api.LettersRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		refuse(w, http.StatusBadRequest, "invalid_body", err.Error(), nil)
 		return
 	}
-	answer(w, http.StatusOK, api.PushResult{Accepted: 1, Rejected: []api.Rejection{}})
+	res := api.LettersResult{Letters: len(req.IDs), Preview: req.Preview, Reasons: []api.LetterReason{}}
+	if req.All && req.After == "" {
+		res.Letters, res.Next = 2, "dl1..dl3"
+	} else if req.All {
+		res.Letters = 1
+	}
+	if slices.Contains(req.IDs, "dl2") {
+		res.FailedAgain, res.Reasons = 1, []api.LetterReason{{Fate: "failed_again", Code: "against_schema", Letters: 1,
+			First: "dl2", Detail: "bid is missing"}}
+	}
+	if res.Passed = res.Letters - res.FailedAgain; r.PathValue("act") == "discard" {
+		res.Passed, res.Discarded = 0, res.Letters
+	}
+	answer(w, http.StatusOK, res)
 }
 
 // raw is JSON.

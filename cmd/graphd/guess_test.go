@@ -86,7 +86,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"push", "market_maker", ""}, "orderbook\n"},
 		{[]string{"push", "market_maker", "orderbook", ""}, ":0\n"},
 		{[]string{"stop", "market_maker", ""}, "signals\n"},
-		{[]string{"dead-letters", "market_maker", ""}, "list\nreplay\ndiscard\n:4\n"},
+		{[]string{"dead-letters", "market_maker", ""}, "list\nreplay\ndiscard\nexport\n:4\n"},
 		{[]string{"dead-letters", "market_maker", "replay", ""}, "dl1\n"},
 		{[]string{"delete", "market_maker", "--state", ""}, "keep\ndelete\n:4\n"},
 		{[]string{"tail", "--topics", ""}, "outputs\nfirings\nhealth\nstate\n:4\n"},

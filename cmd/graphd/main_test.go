@@ -174,6 +174,7 @@ func TestOutput(t *testing.T) {
 		{name: "dead_letters", args: "dead-letters market_maker"},
 		{name: "dead_letters_replay", args: "dead-letters market_maker replay dl1 dl2"},
 		{name: "dead_letters_replay_all", args: "dead-letters market_maker replay --all"},
+		{name: "dead_letters_preview", args: "dead-letters market_maker replay --preview dl1 dl2"},
 		{name: "dead_letters_discard", args: "dead-letters market_maker discard dl1"},
 		{name: "dead_letters_unsaid", args: "dead-letters market_maker discard"},
 		{name: "dead_letters_verb", args: "dead-letters market_maker replya"},
@@ -337,8 +338,8 @@ func TestReplayAll(t *testing.T) {
 	}
 	const base = "/v1/graphs/market_maker/dead-letters"
 	want := []string{
-		"GET " + base + "?limit=1000", "GET " + base + "?before=dl1&limit=1000",
-		"POST " + base + "/dl0/replay", "POST " + base + "/dl1/replay", "POST " + base + "/dl3/replay",
+		`POST ` + base + `/replay {"all":true,"limit":100}`,
+		`POST ` + base + `/replay {"all":true,"limit":100,"after":"dl1..dl3"}`,
 	}
 	if d := cmp.Diff(want, daemon.requests()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -151,6 +151,13 @@ type DeadLetter struct {
 	Folded  bool   `json:"folded,omitempty"`
 	// ReplayOf links a letter to the letter it was replayed from.
 	ReplayOf string `json:"replay_of,omitempty"`
+	// Attempts is how often it was refused, this time included.
+	Attempts int64 `json:"attempts,omitempty"`
+	// Output, FiringID and Message are of a value that its sink refused: where it was to go, under which id,
+	// and all else that sends it again as it was, opaque to the store.
+	Output   string `json:"output,omitempty"`
+	FiringID string `json:"firing_id,omitempty"`
+	Message  []byte `json:"message,omitempty"`
 }
 
 // Commit is one atomic change of a graph's durable state.
@@ -166,6 +173,8 @@ type Commit struct {
 	// KeepFirings bounds the history ring after this commit.
 	KeepFirings int
 	DeadLetters []DeadLetter
+	// Discard are dead letters whose replay this commit covers: they go with it. One that is not there is no error.
+	Discard []string
 	// Outbox holds new entries; an output's go on densely from those before (M30).
 	Outbox []OutboxEntry
 	// Delivered removes entries that are through. It is applied after Outbox.
@@ -208,12 +217,24 @@ type History interface {
 	Firing(ctx context.Context, id ID, epoch int64) (Firing, error)
 }
 
+// LetterQuery chooses dead letters, newest first. What is zero in it chooses all.
+type LetterQuery struct {
+	Query
+	Code, Stage, Accumulator, Output string
+	// Since and Until bound At: from the first on, and before the second.
+	Since, Until time.Time
+	// Oldest turns the order around; then After, the id of a letter, takes the place of Before, and the
+	// last letter is that with the id UpTo, where that is not "".
+	Oldest      bool
+	After, UpTo string
+}
+
 // DeadLetters reads and clears the dead letters that commits have written.
 type DeadLetters interface {
-	DeadLetters(ctx context.Context, id ID, q Query) (items []DeadLetter, next string, err error)
+	DeadLetters(ctx context.Context, id ID, q LetterQuery) (items []DeadLetter, next string, err error)
 	DeadLetter(ctx context.Context, id ID, letter string) (DeadLetter, error)
-	// DiscardDeadLetter removes one; ErrNotFound.
-	DiscardDeadLetter(ctx context.Context, id ID, letter string) error
+	// DiscardDeadLetters removes those that are there, and says how many they were.
+	DiscardDeadLetters(ctx context.Context, id ID, letters []string) (int64, error)
 	// PruneDeadLetters removes letters older than keep, then the oldest past max letters or
 	// maxBytes of payload, and says how many went.
 	PruneDeadLetters(ctx context.Context, id ID, olderThan time.Time, max int, maxBytes int64) (int64, error)

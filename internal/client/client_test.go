@@ -103,7 +103,6 @@ func TestRoutes(t *testing.T) {
 		}},
 		{"rollback", `POST /v1/graphs/g/rollback Content-Type:application/json {"dry_run":true,"revision":7}`,
 			func() error { return only(c.Rollback(ctx, "g", 7, true)) }},
-		{"deleteGraph", "DELETE /v1/graphs/g?state=keep", func() error { return c.Delete(ctx, "g", false) }},
 		{"deleteGraph", "DELETE /v1/graphs/g?state=delete", func() error { return c.Delete(ctx, "g", true) }},
 		{"getPlan", "GET /v1/graphs/g/plan", func() error { return only(c.Plan(ctx, "g")) }},
 		{"getState", "GET /v1/graphs/g/state", func() error { return only(c.State(ctx, "g", "")) }},
@@ -115,9 +114,13 @@ func TestRoutes(t *testing.T) {
 		{"listRecoveryEvents", "GET /v1/graphs/g/recovery-events", func() error {
 			return only(c.RecoveryEvents(ctx, "g", api.Query{}))
 		}},
-		{"listDeadLetters", "GET /v1/graphs/g/dead-letters?limit=1", func() error {
-			return only(c.DeadLetters(ctx, "g", api.Query{Limit: 1}))
+		{"listDeadLetters", "GET /v1/graphs/g/dead-letters?code=c&limit=1&where=epoch+%3E+1", func() error {
+			return only(c.DeadLetters(ctx, "g", api.LetterQuery{Limit: 1, LetterChoice: fewLetters}))
 		}},
+		{"replayDeadLetters", `POST /v1/graphs/g/dead-letters/replay Content-Type:application/json {"all":true}`,
+			func() error { return only(c.ReplayDeadLetters(ctx, "g", api.LettersRequest{All: true})) }},
+		{"discardDeadLetters", `POST /v1/graphs/g/dead-letters/discard Content-Type:application/json {"ids":["a"]}`,
+			func() error { return only(c.DiscardDeadLetters(ctx, "g", api.LettersRequest{IDs: []string{"a"}})) }},
 		{"replayDeadLetter", "POST /v1/graphs/g/dead-letters/l1/replay", func() error {
 			return only(c.ReplayDeadLetter(ctx, "g", "l1"))
 		}},
@@ -388,7 +391,7 @@ func TestDeadLetterPayload(t *testing.T) {
 			`"payload_encoding":"json"}]}`,
 	}
 	c := newClient(t, r, "")
-	page, err := c.DeadLetters(t.Context(), "g", api.Query{})
+	page, err := c.DeadLetters(t.Context(), "g", api.LetterQuery{})
 	if err != nil || len(page.Items) != 2 || string(page.Items[0].Payload) != `"//4="` ||
 		page.Items[0].PayloadEncoding != "base64" || !json.Valid(page.Items[1].Payload) {
 		t.Errorf("%v %+v", err, page)

@@ -90,24 +90,6 @@ func (c *Client) RecoveryEvents(ctx context.Context, name string, q api.Query) (
 	return list[api.RecoveryEvent](ctx, c, graph(name, "recovery-events"), q)
 }
 
-// DeadLetters lists what could not be used, newest first.
-func (c *Client) DeadLetters(ctx context.Context, name string, q api.Query) (api.Page[api.DeadLetter], error) {
-	return list[api.DeadLetter](ctx, c, graph(name, "dead-letters"), q)
-}
-
-// ReplayDeadLetter pushes a letter's events again.
-func (c *Client) ReplayDeadLetter(ctx context.Context, name, id string) (api.PushResult, error) {
-	return call[api.PushResult](ctx, c, request{
-		method: http.MethodPost, path: graph(name, "dead-letters", id, "replay"),
-	})
-}
-
-// DiscardDeadLetter removes a letter for good.
-func (c *Client) DiscardDeadLetter(ctx context.Context, name, id string) error {
-	_, err := call[any](ctx, c, request{method: http.MethodDelete, path: graph(name, "dead-letters", id)})
-	return err
-}
-
 // Push sends events, one JSON value a line. A *api.Problem comes with what was taken all the same.
 func (c *Client) Push(ctx context.Context, name, accumulator string, lines []byte) (api.PushResult, error) {
 	return c.PushOnce(ctx, name, accumulator, lines, "")

@@ -284,7 +284,7 @@ func TestM30OutboxDeadLetter(t *testing.T) {
 		}
 		b.close()
 		id := checkpoint.ID{Tenant: "default", Graph: "g"}
-		letters, _, err := store.DeadLetters(t.Context(), id, checkpoint.Query{})
+		letters, _, err := store.DeadLetters(t.Context(), id, checkpoint.LetterQuery{})
 		d, _ := store.OutboxDepths(t.Context(), id)
 		if err != nil || len(letters) != 1 || letters[0].Epoch != 2 || letters[0].Code != "rejected" || len(d) != 0 {
 			t.Errorf("letters %+v, %v, depths %+v", letters, err, d)

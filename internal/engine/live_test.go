@@ -125,7 +125,7 @@ func TestM32DeadLettersExpire(t *testing.T) {
 
 func (b *bed) letters(graph string) []api.DeadLetter {
 	b.t.Helper()
-	page, err := b.e.DeadLetters(b.t.Context(), api.Ref{Tenant: "default", Name: graph}, api.Query{})
+	page, err := b.e.DeadLetters(b.t.Context(), api.Ref{Tenant: "default", Name: graph}, api.LetterQuery{})
 	if err != nil {
 		b.t.Fatal(err)
 	}

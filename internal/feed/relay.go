@@ -25,7 +25,7 @@ type relay struct {
 	from   api.Ref
 	output string
 	own    sink.Sink     // nil when the output has none
-	done   map[End]int64 // the epoch up to which each end of a link has the values
+	done   map[End]int64 // the number up to which each end of a link has the values
 }
 
 // relayGroup is how many values are handed on at once: one slow end of several links is
@@ -82,11 +82,11 @@ func (r *relay) group(ctx context.Context, batch []sink.Message) error {
 // feed hands one link what it does not have yet of a batch.
 func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
 	events := make([]boundary.Event, 0, len(batch))
-	epochs := make([]int64, 0, len(batch))
+	numbers := make([]int64, 0, len(batch))
 	for i := range batch {
-		if m := &batch[i]; m.Epoch > r.done[l.to] {
+		if m := &batch[i]; m.Seq > r.done[l.to] {
 			events = append(events, boundary.Event{Value: m.Value, At: m.At, Pos: relayed(m)})
-			epochs = append(epochs, m.Epoch)
+			numbers = append(numbers, m.Seq)
 		}
 	}
 	if len(events) == 0 {
@@ -98,7 +98,7 @@ func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
 	}
 	out, err := box.Push(ctx, events)
 	if out.Taken > 0 {
-		r.done[l.to] = epochs[out.Taken-1]
+		r.done[l.to] = numbers[out.Taken-1]
 	}
 	switch {
 	case errors.Is(err, pump.ErrClosed):
@@ -106,15 +106,19 @@ func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
 			l.to.Graph.Name)
 	case err != nil:
 		return fmt.Errorf("hand over to graph %q: %w", l.to.Graph.Name, err)
-	case out.Taken < len(epochs):
+	case out.Taken < len(numbers):
 		return ctx.Err()
 	}
 	return nil
 }
 
 // relayed is the position of a value in the graph that it feeds: instance, incarnation,
-// epoch and output of where it comes from. A later incarnation takes an earlier one's place.
+// epoch and output of where it comes from. A later incarnation takes an earlier one's place. A value that is
+// sent again has none: its place has been passed.
 func relayed(m *sink.Message) boundary.Position {
+	if m.Again != nil {
+		return boundary.Position{}
+	}
 	return boundary.Position{Stream: fmt.Sprintf("graph/%s/%s#%d", m.Instance, m.Output, m.Incarnation),
 		Offset: m.Epoch}
 }

@@ -40,7 +40,7 @@ func (e *end) Push(_ context.Context, events []boundary.Event) (pump.PushOutcome
 
 func messages(from, to int64) (batch []sink.Message) {
 	for i := from; i <= to; i++ {
-		batch = append(batch, sink.Message{Epoch: i, Output: "o", Value: boundary.Int(i)})
+		batch = append(batch, sink.Message{Epoch: i, Seq: i, Output: "o", Value: boundary.Int(i)})
 	}
 	return batch
 }

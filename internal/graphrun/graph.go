@@ -40,6 +40,7 @@ type Graph struct {
 	expired   atomic.Int64                    // dead letters that retention removed since the start
 	operator  *supervisor.Restarter
 	changed   bell
+	letters   chan struct{} // capacity 1: held while dead letters are replayed, so that each is once
 
 	mu      sync.Mutex
 	run     *life.Run // the run in progress, or nil
@@ -75,6 +76,7 @@ func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 	g := &Graph{
 		host: h, ref: ref, decl: d, unit: unit, health: reactor.HealthStarting,
 		hub: watch.NewHub(ref), operator: supervisor.NewRestarter(), restarts: new(told.Restarts),
+		letters: make(chan struct{}, 1),
 	}
 	if unit != nil {
 		for range unit.Programs {

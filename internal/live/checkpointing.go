@@ -22,6 +22,7 @@ type flight struct {
 	launched  bool // it is with the store
 	settled   bool // the start counts as good once it is committed (M43)
 	delivered []checkpoint.Delivered
+	discard   []string // dead letters whose replay it covers
 }
 
 type committed struct {
@@ -75,10 +76,11 @@ func (r *Reactor) seal(now time.Time) {
 	}
 	r.sealNow, r.lingerTo = false, time.Time{}
 	r.nextSeal = now.Add(r.Interval)
-	delivered := r.delivered()
+	delivered, discard := r.delivered(), r.discardable()
 	r.drainRefused() // the dead letters of what counts as delivered are in the same commit
 	r.settle()
-	s := &flight{Seal: r.Core.Seal(r.engine(now)), settled: settle, delivered: delivered}
+	s := &flight{Seal: r.Core.Seal(r.engine(now)), settled: settle, delivered: delivered,
+		discard: discard}
 	r.inflight, r.sealedTo = s, s.Epoch
 	r.launch()
 }
@@ -113,7 +115,7 @@ func (r *Reactor) launch() {
 		began := time.Now()
 		done.err = protect(func() error {
 			c := s.Commit()
-			c.Seq, c.Proven, c.Delivered = r.seq+1, s.settled, s.delivered
+			c.Seq, c.Proven, c.Delivered, c.Discard = r.seq+1, s.settled, s.delivered, s.discard
 			done.bytes = size(c)
 			// A stop does not cut a commit short: its outcome would be unknown.
 			ctx, cancel := context.WithTimeout(r.reach, commitTimeout)
@@ -181,7 +183,7 @@ func (r *Reactor) throughNow(i int) (seq int64, ok bool) {
 
 // unmarked reports whether a commit could remove entries from the store.
 func (r *Reactor) unmarked() bool {
-	if len(r.Drop) > 0 {
+	if len(r.Drop) > 0 || len(r.discardable()) > 0 {
 		return true
 	}
 	for i := range r.Writers {
@@ -202,6 +204,7 @@ func (r *Reactor) committedAll(s *flight) {
 		}
 	}
 	r.Drop = nil
+	r.discarded(s.discard)
 	for _, m := range s.Carried() {
 		r.carried[m.To] = m.Seq
 	}

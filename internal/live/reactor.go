@@ -138,6 +138,7 @@ type Reactor struct {
 	queues   bool      // it has found Epochs full, and has not been through since
 	stepping *stepping // a Step that goes on; nil for none
 	resting  []resting
+	resent   []resent
 	flow     *flow.Flow // under the event clock; nil under the arrival clock
 	granted  bool       // in this turn of the flow, a place among those who run epochs
 	// fullSince is since when an input is full and no epoch has run, fullEpoch the last one then;

@@ -156,12 +156,13 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 		if why := r.Core.Blocked(); why != "" {
 			return errors.New(why)
 		}
-		delivered := r.delivered()
+		delivered, discard := r.delivered(), r.discardable()
 		r.drainRefused() // dead letters of the last flush
-		s := &flight{Seal: r.Core.Seal(r.engine(r.Clock.Now())), settled: settled, delivered: delivered}
+		s := &flight{Seal: r.Core.Seal(r.engine(r.Clock.Now())), settled: settled, delivered: delivered,
+			discard: discard}
 		r.carry(s)
 		c := s.Commit()
-		c.Seq, c.Proven, c.Delivered = r.seq+1, s.settled, s.delivered
+		c.Seq, c.Proven, c.Delivered, c.Discard = r.seq+1, s.settled, s.delivered, s.discard
 		err := r.Store.Commit(ctx, c)
 		if err == nil {
 			r.Core.Sealed(s.Seal, nil)

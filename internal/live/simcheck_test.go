@@ -297,7 +297,7 @@ func (w *world) finish() {
 
 // letters are all dead letters in the store.
 func (w *world) letters() (all []checkpoint.DeadLetter) {
-	for q := (checkpoint.Query{Limit: 1000}); ; {
+	for q := (checkpoint.LetterQuery{Query: checkpoint.Query{Limit: 1000}}); ; {
 		page, next, err := w.store.DeadLetters(context.Background(), w.cfg.ID, q)
 		if err != nil {
 			w.wrong("letters: %v", err)

@@ -37,9 +37,11 @@ const (
 type WriterConfig struct {
 	Output string
 	Sink   sink.Sink
-	// DeadLetter takes a message that the sink refused for good; nil means that the writer
-	// blocks on it, trying again with backoff (on_error: block).
+	// DeadLetter takes a message that the sink refused for good; nil, or Block, means that the writer
+	// blocks on it, trying again with backoff (on_error: block). One that is sent again from its dead letter
+	// blocks nothing: it is a dead letter again.
 	DeadLetter func(ctx context.Context, m *sink.Message, code, reason string) error
+	Block      bool
 	// Room is called when a full queue has room again, and when an outbox has been emptied.
 	Room func()
 	// Outbox is set for an output that is delivered from its outbox (M30); nil for a direct one.
@@ -345,14 +347,14 @@ func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 		}
 		err := w.attempt(ctx, batch)
 		if err == nil {
-			w.done(batch)
+			w.took(batch)
 			w.trouble.Ends()
 			return
 		}
 		through, refused, after := w.judge(err, len(batch))
 		if through > 0 {
 			w.trouble.Ends()
-			w.done(batch[:through])
+			w.took(batch[:through])
 			batch = batch[through:]
 			pause.Reset()
 			tries = 0
@@ -366,7 +368,7 @@ func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 		} else if tries++; w.cfg.Retry.Attempts > 0 && tries > w.cfg.Retry.Attempts {
 			code = "retries_exhausted"
 		}
-		if code != "" && w.cfg.DeadLetter != nil {
+		if code != "" && w.cfg.DeadLetter != nil && (!w.cfg.Block || batch[0].Again != nil) {
 			// The letter is on its way before its entry counts as through: a commit that
 			// marks the one holds the other.
 			if w.cfg.DeadLetter(ctx, &batch[0], code, err.Error()) != nil {
@@ -418,7 +420,15 @@ func (w *Writer) attempt(ctx context.Context, batch []sink.Message) (err error) 
 
 func (w *Writer) disowned() bool { return w.cfg.Owned != nil && !w.cfg.Owned() }
 
-// done counts messages as delivered, and says so when a full queue has room again.
+// took notes that the sink has taken messages.
+func (w *Writer) took(batch []sink.Message) {
+	w.done(batch)
+	for i := range batch {
+		batch[i].Settle("", "")
+	}
+}
+
+// done counts messages as through, and says so when a full queue has room again.
 func (w *Writer) done(through []sink.Message) {
 	n := int64(len(through))
 	if n == 0 {

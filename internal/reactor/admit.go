@@ -2,6 +2,8 @@ package reactor
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -111,6 +113,10 @@ func (c *Core) lineUp(k *cell, i int, b *boundary.Boundary) {
 // keepDeadLetter gives a dead letter its id and keeps it for the next seal.
 func (c *Core) keepDeadLetter(l checkpoint.DeadLetter) {
 	c.letterNo++
+	if of, tried, ok := strings.Cut(l.ReplayOf, originMark); ok {
+		n, _ := strconv.ParseInt(tried, 10, 64) // what cannot be read counts as none
+		l.ReplayOf, l.Attempts = of, n+1
+	}
 	c.countReason(&l)
 	if l.At.IsZero() || c.cfg.EventClock {
 		l.At = c.housekeeping()
@@ -118,6 +124,14 @@ func (c *Core) keepDeadLetter(l checkpoint.DeadLetter) {
 	// Sorts by time; the incarnation and the running number make it unique.
 	l.ID = fmt.Sprintf("%012x-%x-%06x", l.At.UnixMilli(), c.cfg.Incarnation, c.letterNo)
 	c.deadLetters = append(c.deadLetters, l)
+}
+
+// originMark stands in an event's origin between the letter that it is replayed from and how often that has failed.
+const originMark = "#"
+
+// Origin is the origin of events that are replayed from a letter.
+func Origin(l *checkpoint.DeadLetter) string {
+	return l.ID + originMark + strconv.FormatInt(max(1, l.Attempts), 10)
 }
 
 // maxReasons bounds the codes that are counted apart, for a sink may make its own.
@@ -158,10 +172,16 @@ func (c *Core) deadLetter(i int, b *boundary.Boundary, stage, code, reason strin
 // DeadLetterMessage keeps an output that its sink refused for good. The events behind it were
 // consumed by its epoch, so the dead letter accounts for none.
 func (c *Core) DeadLetterMessage(m *sink.Message, code, reason string) {
-	c.keepDeadLetter(checkpoint.DeadLetter{
+	l := checkpoint.DeadLetter{
 		Stage: "sink", Code: code, Reason: "output " + m.Output + ": " + reason, Epoch: m.Epoch,
 		Key: string(m.Key), Payload: m.Value.AppendJSON(nil), Folded: true,
-	})
+		Output: m.Output, FiringID: m.FiringID(), Message: encodeRefused(m), Attempts: 1,
+	}
+	if m.Again != nil {
+		l.ReplayOf, l.Attempts = m.Again.Letter, m.Again.Attempts+1
+	}
+	c.keepDeadLetter(l)
+	m.Settle(code, reason)
 }
 
 // span is the range of positions a boundary was folded from.

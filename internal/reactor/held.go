@@ -79,13 +79,15 @@ func (c *Core) path(i int) Path {
 // hold keeps a message of the outbox or of a co-transaction for the next seal.
 func (c *Core) hold(m sink.Message) {
 	route := &c.cfg.Routes[m.To]
-	m.Stable = true
+	if m.Again == nil { // else its id is the one it had
+		m.Stable = true
+	}
 	h := held{Message: m}
 	if route.Path == PathCoTransaction {
 		row, err := route.Row(&m)
 		if err != nil {
 			h.bad = permanent(err)
-			if route.DeadLetter {
+			if route.DeadLetter || m.Again != nil {
 				c.DeadLetterMessage(&m, h.bad.Code, h.bad.Err.Error())
 				c.holds.refused[m.To]++
 				return
@@ -171,7 +173,11 @@ func (c *Core) sealHeld(s *Seal) {
 func (c *Core) heldSealed(s *Seal, err error) {
 	if err == nil {
 		for i := range s.held {
-			c.holds.gone(&s.held[i].Message)
+			m := &s.held[i].Message
+			c.holds.gone(m)
+			if c.path(m.To) == PathCoTransaction {
+				m.Settle("", "")
+			}
 		}
 		return
 	}
@@ -179,7 +185,7 @@ func (c *Core) heldSealed(s *Seal, err error) {
 	if errors.As(err, &refused) && refused.Sink < len(s.rows) && refused.Row < len(s.rows[refused.Sink]) {
 		i := s.rows[refused.Sink][refused.Row]
 		h := &s.held[i]
-		if c.cfg.Routes[h.To].DeadLetter {
+		if c.cfg.Routes[h.To].DeadLetter || h.Again != nil {
 			c.DeadLetterMessage(&h.Message, refused.Code, refused.Err.Error())
 			c.holds.gone(&h.Message)
 			c.holds.refused[h.To]++
@@ -246,7 +252,7 @@ func (s *Seal) outboxEntries() (entries []checkpoint.OutboxEntry) {
 func encodeMessage(m *sink.Message) []byte {
 	dst := binary.AppendVarint(nil, m.Incarnation)
 	dst = appendNames(dst, m.Degraded)
-	return m.Value.AppendBinary(dst)
+	return appendAgain(m.Value.AppendBinary(dst), m)
 }
 
 // DecodeMessage is the message of an outbox entry of output number to; stable is as in Config.Stable.
@@ -257,6 +263,7 @@ func DecodeMessage(instance uuid.UUID, to int, stable bool, e *checkpoint.Outbox
 		At: e.At, Stable: stable, Seq: e.Seq, Degraded: r.names(),
 	}
 	m.Value = r.value()
+	r.again(&m)
 	if err := r.done(); err != nil {
 		return sink.Message{}, fmt.Errorf("entry %d of the outbox of %s: %w", e.Seq, e.Output, err)
 	}

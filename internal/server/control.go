@@ -60,7 +60,15 @@ type Inspector interface {
 // Letters is what went wrong and was kept.
 type Letters interface {
 	RecoveryEvents(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.RecoveryEvent], error)
-	DeadLetters(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.DeadLetter], error)
+	DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (api.Page[api.DeadLetter], error)
+	LetterReplayer
+}
+
+// LetterReplayer deals with dead letters. A request for many takes no longer than ctx allows, and its answer says
+// where the next goes on.
+type LetterReplayer interface {
+	ReplayDeadLetters(ctx context.Context, g api.Ref, req api.LettersRequest) (api.LettersResult, error)
+	DiscardDeadLetters(ctx context.Context, g api.Ref, req api.LettersRequest) (api.LettersResult, error)
 	ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (api.PushResult, error)
 	DiscardDeadLetter(ctx context.Context, g api.Ref, id string) error
 }

@@ -178,8 +178,9 @@ func (f *fake) RecoveryEvents(_ context.Context, g api.Ref, _ api.Query) (api.Pa
 	}, f.find(g)
 }
 
-func (f *fake) DeadLetters(_ context.Context, g api.Ref, _ api.Query) (api.Page[api.DeadLetter], error) {
-	l := api.DeadLetter{ID: "l1", At: at, Accumulator: "a", Stage: "decode", Code: "invalid_json", Events: 1}
+func (f *fake) DeadLetters(_ context.Context, g api.Ref, q api.LetterQuery) (api.Page[api.DeadLetter], error) {
+	l := api.DeadLetter{ID: "l1", At: at, Accumulator: "a", Stage: "decode", Code: "invalid_json", Events: 1,
+		Attempts: 1, Reason: q.Where}
 	json, text, bytes := l, l, l
 	json.Payload, json.PayloadEncoding = api.Payload([]byte(`{"x":1}`))
 	text.Payload, text.PayloadEncoding = api.Payload([]byte(`{"x`))
@@ -192,6 +193,20 @@ func (f *fake) ReplayDeadLetter(_ context.Context, g api.Ref, id string) (api.Pu
 		return api.PushResult{}, &api.Error{Status: 404, Code: "dead_letter_not_found", Detail: "no such letter"}
 	}
 	return api.PushResult{Accepted: 1}, f.find(g)
+}
+
+func (f *fake) ReplayDeadLetters(_ context.Context, g api.Ref, req api.LettersRequest) (
+	api.LettersResult, error) {
+	return api.LettersResult{Letters: 3, Passed: 2, Skipped: 1, Preview: req.Preview, Next: req.After,
+		Reasons: []api.LetterReason{
+			{Fate: "skipped", Code: "not_replayable", Letters: 1, First: "l1", Detail: req.Where},
+		},
+	}, f.find(g)
+}
+
+func (f *fake) DiscardDeadLetters(_ context.Context, g api.Ref, req api.LettersRequest) (
+	api.LettersResult, error) {
+	return api.LettersResult{Letters: len(req.IDs), Discarded: len(req.IDs), Reasons: []api.LetterReason{}}, f.find(g)
 }
 
 func (f *fake) DiscardDeadLetter(ctx context.Context, g api.Ref, id string) error {

@@ -117,56 +117,6 @@ func (s *Server) accumulator(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, http.StatusOK, detail)
 }
 
-// deadLetters answers GET …/dead-letters.
-func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) {
-	serveList(s, w, r, s.ctl.DeadLetters)
-}
-
-// letterRef names the dead letter of a request.
-func (s *Server) letterRef(r *http.Request) (api.Ref, string, error) {
-	g, err := s.plain(r)
-	if err != nil {
-		return g, "", err
-	}
-	id := chi.URLParam(r, "letter")
-	if len(id) > 128 {
-		return g, "", wire.Refuse(http.StatusNotFound, api.CodeDeadLetterNotFound,
-			fmt.Sprintf("no dead letter has the id %q", wire.Clip(id)))
-	}
-	return g, id, nil
-}
-
-// replayDeadLetter answers POST …/dead-letters/{letter}/replay.
-func (s *Server) replayDeadLetter(w http.ResponseWriter, r *http.Request) {
-	g, id, err := s.letterRef(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.PushTimeout)
-	defer cancel()
-	result, err := s.ctl.ReplayDeadLetter(ctx, g, id)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	p := wire.Pushed{PushResult: result}
-	s.writeReply(w, replyTo(&p, wire.Array))
-}
-
-// discardDeadLetter answers DELETE …/dead-letters/{letter}.
-func (s *Server) discardDeadLetter(w http.ResponseWriter, r *http.Request) {
-	g, id, err := s.letterRef(r)
-	if err == nil {
-		err = s.ctl.DiscardDeadLetter(r.Context(), g, id)
-	}
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
 // serveList answers one page of a list; also are the parameters it has beside limit and before.
 func serveList[T any](s *Server, w http.ResponseWriter, r *http.Request, read func(context.Context, api.Ref,
 	api.Query) (api.Page[T], error), also ...string) {

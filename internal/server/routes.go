@@ -42,6 +42,8 @@ func (s *Server) routes() *chi.Mux {
 	m.Get("/v1/graphs/{graph}/firings/{epoch}", s.firing)
 	m.Get("/v1/graphs/{graph}/recovery-events", s.recoveryEvents)
 	m.Get("/v1/graphs/{graph}/dead-letters", s.deadLetters)
+	m.Post("/v1/graphs/{graph}/dead-letters/replay", s.letters(s.ctl.ReplayDeadLetters))
+	m.Post("/v1/graphs/{graph}/dead-letters/discard", s.letters(s.ctl.DiscardDeadLetters))
 	m.Post("/v1/graphs/{graph}/dead-letters/{letter}/replay", s.replayDeadLetter)
 	m.Delete("/v1/graphs/{graph}/dead-letters/{letter}", s.discardDeadLetter)
 

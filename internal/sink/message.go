@@ -30,6 +30,25 @@ type Message struct {
 	Stable bool
 	// Seq numbers the output's messages densely, over all incarnations.
 	Seq int64
+	// Again is set on a value that is sent again from its dead letter; its id is the one it had.
+	Again *Again
+}
+
+// Again is what a value that is sent again knows of its dead letter.
+type Again struct {
+	// Letter is the dead letter's id, Attempts how often its sink has refused it so far.
+	Letter   string
+	Attempts int64
+	// Settled is told once what became of it: the code and reason with which it was refused again, or none
+	// when its sink has it. It must not block. Nil when nobody waits.
+	Settled func(code, reason string)
+}
+
+// Settle tells who waits for the message what became of it, if somebody does.
+func (m *Message) Settle(code, reason string) {
+	if m.Again != nil && m.Again.Settled != nil {
+		m.Again.Settled(code, reason)
+	}
 }
 
 // FiringID is the message's id: UUIDv5 over instance, epoch, key and output (M30). On the

@@ -36,6 +36,8 @@ var shapes = []struct {
 	{"RecoveryEventPage", api.Page[api.RecoveryEvent]{}, nil},
 	{"DeadLetter", api.DeadLetter{}, nil},
 	{"DeadLetterPage", api.Page[api.DeadLetter]{}, nil},
+	{"LettersRequest", api.LettersRequest{}, nil},
+	{"LettersResult", api.LettersResult{}, nil},
 	{"FireRequest", api.FireRequest{}, nil},
 	{"FireResult", api.FireResult{}, nil},
 	{"State", api.State{}, nil},

@@ -7,9 +7,9 @@ var largePackages = []struct {
 	ceiling  int
 	decision string // the number of an entry of docs/decisions
 }{
-	{"cmd/graphd/internal/remote", 2700, "0092"},
-	{"internal/live", 3530, "0047"},
-	{"internal/reactor", 6300, "0047"},
+	{"cmd/graphd/internal/remote", 2750, "0092"},
+	{"internal/live", 3750, "0047"},
+	{"internal/reactor", 6600, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2650, "0063"},
 	{"internal/graph", 2970, "0057"},

@@ -25,7 +25,7 @@ func testCursors(t *testing.T, s *subject) {
 			return next, err
 		},
 		"dead letters": func(q checkpoint.Query) (string, error) {
-			_, next, err := s.DeadLetters(t.Context(), id, q)
+			_, next, err := s.DeadLetters(t.Context(), id, checkpoint.LetterQuery{Query: q})
 			return next, err
 		},
 		"recovery events": func(q checkpoint.Query) (string, error) {

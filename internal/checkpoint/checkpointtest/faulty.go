@@ -227,6 +227,7 @@ func cloneCommit(c *checkpoint.Commit) *checkpoint.Commit {
 	for i := range copied.DeadLetters {
 		copied.DeadLetters[i].Payload = bytes.Clone(c.DeadLetters[i].Payload)
 	}
+	copied.Discard = slices.Clone(c.Discard)
 	copied.Outbox = slices.Clone(c.Outbox)
 	for i := range copied.Outbox {
 		copied.Outbox[i].Data = bytes.Clone(c.Outbox[i].Data)

@@ -16,10 +16,11 @@ func testDeadLetters(t *testing.T, s *subject) {
 		ID: "b", At: at(2).UTC(), Accumulator: "orderbook", Stage: "node", Code: "not_finite",
 		Reason: "edge: division by zero",
 		Epoch:  12, Key: `"AAPL"`, Position: "f:1..f:9", Events: 9, Payload: []byte{'[', 0, 0xff}, Folded: true,
-		ReplayOf: "a",
+		ReplayOf: "a", Attempts: 3, Output: "out", FiringID: "f", Message: []byte{0, 1, 0xff},
 	}
 	c := next(id, head)
-	c.DeadLetters = []checkpoint.DeadLetter{full, {ID: "a", At: at(1).UTC(), Stage: "size"}}
+	small := checkpoint.DeadLetter{ID: "a", At: at(1).UTC(), Stage: "size", Attempts: 1}
+	c.DeadLetters = []checkpoint.DeadLetter{full, small}
 	s.commit(t, c)
 	s.again(t)
 	got, err := s.DeadLetter(t.Context(), id, "b")
@@ -27,23 +28,22 @@ func testDeadLetters(t *testing.T, s *subject) {
 		t.Fatalf("dead letter: %v", err)
 	}
 	diff(t, "dead letter", got, full)
-	diff(t, "list", s.letters(t, id), []checkpoint.DeadLetter{full, {ID: "a", At: at(1).UTC(), Stage: "size"}})
+	diff(t, "list", s.letters(t, id), []checkpoint.DeadLetter{full, small})
 	for _, name := range []string{"c", "", "'"} {
 		if _, err := s.DeadLetter(t.Context(), id, name); !errors.Is(err, checkpoint.ErrNotFound) {
 			t.Errorf("letter %q: %v, want ErrNotFound", name, err)
 		}
-		if err := s.DiscardDeadLetter(t.Context(), id, name); !errors.Is(err, checkpoint.ErrNotFound) {
-			t.Errorf("discard letter %q: %v, want ErrNotFound", name, err)
+		if n, err := s.DiscardDeadLetters(t.Context(), id, []string{name}); err != nil || n != 0 {
+			t.Errorf("discard letter %q: %d, %v, want none", name, n, err)
 		}
 	}
-	if err := s.DiscardDeadLetter(t.Context(), id, "b"); err != nil {
-		t.Fatalf("discard: %v", err)
-	}
-	if err := s.DiscardDeadLetter(t.Context(), id, "b"); !errors.Is(err, checkpoint.ErrNotFound) {
-		t.Errorf("discard again: %v, want ErrNotFound", err)
+	for _, want := range []int64{1, 0} {
+		if n, err := s.DiscardDeadLetters(t.Context(), id, []string{"b", "c"}); err != nil || n != want {
+			t.Fatalf("discard: %d, %v, want %d", n, err, want)
+		}
 	}
 	s.again(t)
-	diff(t, "list", s.letters(t, id), []checkpoint.DeadLetter{{ID: "a", At: at(1).UTC(), Stage: "size"}})
+	diff(t, "list", s.letters(t, id), []checkpoint.DeadLetter{small})
 }
 
 func testDeadLetterPages(t *testing.T, s *subject) {
@@ -62,7 +62,7 @@ func testDeadLetterPages(t *testing.T, s *subject) {
 			want = 65
 		}
 		walk(t, q, 26, func(q checkpoint.Query) (int, string) {
-			items, cursor, err := s.DeadLetters(t.Context(), id, q)
+			items, cursor, err := s.DeadLetters(t.Context(), id, checkpoint.LetterQuery{Query: q})
 			if err != nil {
 				t.Fatalf("%+v: %v", q, err)
 			}
@@ -78,6 +78,59 @@ func testDeadLetterPages(t *testing.T, s *subject) {
 		if seen != want {
 			t.Errorf("%+v: saw %d, want %d", q, seen, want)
 		}
+	}
+}
+
+// What a query chooses, in both orders.
+func testChosenLetters(t *testing.T, s *subject) {
+	id := graph("a")
+	head := s.acquire(t, id)
+	c := next(id, head)
+	for n := range 12 {
+		l := letter(n)
+		l.Code, l.Stage = []string{"x", "y"}[n%2], []string{"decode", "node", "sink"}[n%3]
+		if l.Accumulator, l.Output = []string{"in", "other"}[n/6], ""; l.Stage == "sink" {
+			l.Accumulator, l.Output = "", []string{"o", "p"}[n%2]
+		}
+		c.DeadLetters = append(c.DeadLetters, l)
+	}
+	s.commit(t, c)
+	two := checkpoint.Query{Limit: 2}
+	for _, test := range []struct {
+		q    checkpoint.LetterQuery
+		want []int
+		more bool
+	}{
+		{checkpoint.LetterQuery{Code: "y", Stage: "node"}, []int{7, 1}, false},
+		{checkpoint.LetterQuery{Accumulator: "other"}, []int{10, 9, 7, 6}, false},
+		{checkpoint.LetterQuery{Output: "p"}, []int{11, 5}, false},
+		{checkpoint.LetterQuery{Since: at(3), Until: at(6)}, []int{5, 4, 3}, false},
+		{checkpoint.LetterQuery{Since: at(10), Oldest: true}, []int{10, 11}, false},
+		{checkpoint.LetterQuery{Until: at(3), Query: two}, []int{2, 1}, true},
+		{checkpoint.LetterQuery{Code: "x", Query: two, Oldest: true}, []int{0, 2}, true},
+		{checkpoint.LetterQuery{Code: "x", Query: two, Oldest: true, After: letter(2).ID}, []int{4, 6}, true},
+		{checkpoint.LetterQuery{Oldest: true, After: letter(8).ID, UpTo: letter(10).ID}, []int{9, 10}, false},
+		{checkpoint.LetterQuery{Code: "'"}, nil, false},
+		{checkpoint.LetterQuery{Output: "\x00"}, nil, false},
+	} {
+		items, cursor, err := s.DeadLetters(t.Context(), id, test.q)
+		var got, want []string
+		for i := range items {
+			got = append(got, items[i].ID)
+		}
+		for _, n := range test.want {
+			want = append(want, letter(n).ID)
+		}
+		if diff(t, fmt.Sprintf("%+v", test.q), got, want); err != nil || (cursor != "") != test.more {
+			t.Errorf("%+v: next %q, %v", test.q, cursor, err)
+		}
+	}
+	head.Seq++
+	c = next(id, head)
+	c.DeadLetters, c.Discard = []checkpoint.DeadLetter{letter(12)}, []string{letter(0).ID, letter(5).ID, "gone"}
+	s.commit(t, c)
+	if left := s.letters(t, id); len(left) != 11 || left[0].ID != letter(12).ID || left[10].ID != letter(1).ID {
+		t.Errorf("a commit that covers two replays leaves %d: %v", len(left), left)
 	}
 }
 
@@ -118,7 +171,7 @@ func testRetention(t *testing.T, s *subject) {
 				t.Errorf("%s: %d removed, %v; want %d", test.name, n, err, removed)
 			}
 		}
-		items, _, err := s.DeadLetters(t.Context(), id, checkpoint.Query{Limit: 100})
+		items, _, err := s.DeadLetters(t.Context(), id, checkpoint.LetterQuery{Query: checkpoint.Query{Limit: 100}})
 		if err != nil || len(items) != test.left || test.left > 0 && items[0].ID != letter(test.letters-1).ID {
 			t.Errorf("%s: %d are left, %v; want the newest %d", test.name, len(items), err, test.left)
 		}

@@ -193,7 +193,7 @@ func testTenants(t *testing.T, s *subject) {
 	if heads[a].Instance == heads[b].Instance {
 		t.Error("two tenants' graphs are one instance")
 	}
-	if err := s.DiscardDeadLetter(t.Context(), a, letter(1).ID); err != nil {
+	if _, err := s.DiscardDeadLetters(t.Context(), a, []string{letter(1).ID}); err != nil {
 		t.Errorf("discard: %v", err)
 	}
 	if err := s.DeleteDeclaration(t.Context(), a, true); err != nil {
@@ -338,7 +338,7 @@ func testClosed(t *testing.T, s *subject) {
 		"commit":  func() error { return s.Commit(t.Context(), next(id, head)) },
 		"acquire": func() error { _, err := s.Acquire(t.Context(), id); return err },
 		"load":    func() error { return s.Load(t.Context(), id, func(checkpoint.Cell) error { return nil }) },
-		"letters": func() error { _, _, err := s.DeadLetters(t.Context(), id, checkpoint.Query{}); return err },
+		"letters": func() error { _, _, err := s.DeadLetters(t.Context(), id, checkpoint.LetterQuery{}); return err },
 		"ping":    func() error { return s.Ping(t.Context()) },
 	}
 	for name, call := range calls {

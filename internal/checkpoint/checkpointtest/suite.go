@@ -52,6 +52,7 @@ func Run(t *testing.T, h Harness) {
 		{"history of one epoch", testFiring},
 		{"dead letters", testDeadLetters},
 		{"dead letter pages", testDeadLetterPages},
+		{"dead letters that are chosen", testChosenLetters},
 		{"dead letter retention", testRetention},
 		{"recovery events", testRecoveryEvents},
 		{"recovery event retention", testRecoveryRetention},
@@ -147,7 +148,8 @@ func (s *subject) firings(t *testing.T, id checkpoint.ID) []checkpoint.Firing {
 
 func (s *subject) letters(t *testing.T, id checkpoint.ID) []checkpoint.DeadLetter {
 	t.Helper()
-	items, next, err := s.DeadLetters(t.Context(), id, checkpoint.Query{Limit: 1000})
+	items, next, err := s.DeadLetters(t.Context(), id,
+		checkpoint.LetterQuery{Query: checkpoint.Query{Limit: 1000}})
 	if err != nil || next != "" {
 		t.Fatalf("dead letters of %s: next %q, %v", id, next, err)
 	}
@@ -188,7 +190,7 @@ func firing(incarnation, epoch int64) checkpoint.Firing {
 func letter(n int) checkpoint.DeadLetter {
 	return checkpoint.DeadLetter{
 		ID: fmt.Sprintf("letter-%06d", n), At: at(n), Accumulator: "orderbook", Stage: "decode", Code: "invalid_json",
-		Reason: "unexpected end", Epoch: int64(n), Position: "f:12", Events: 1, Payload: []byte("{"),
+		Reason: "unexpected end", Epoch: int64(n), Position: "f:12", Events: 1, Payload: []byte("{"), Attempts: 1,
 	}
 }
 

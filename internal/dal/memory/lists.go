@@ -81,7 +81,8 @@ func compareLetter(l checkpoint.DeadLetter, id string) int { return strings.Comp
 
 // addLetter keeps the order; a letter that is there already stays as it is.
 func (m *Store) addLetter(id checkpoint.ID, l checkpoint.DeadLetter) {
-	l.Payload, l.At = copied(l.Payload), rules.Instant(l.At)
+	l.Payload, l.Message, l.At = copied(l.Payload), copied(l.Message), rules.Instant(l.At)
+	l.Attempts = max(1, l.Attempts)
 	letters := m.letters[id]
 	if i, found := slices.BinarySearchFunc(letters, l.ID, compareLetter); !found {
 		m.letters[id] = slices.Insert(letters, i, l)
@@ -89,7 +90,7 @@ func (m *Store) addLetter(id checkpoint.ID, l checkpoint.DeadLetter) {
 }
 
 // DeadLetters lists a graph's dead letters; see [checkpoint.DeadLetters].
-func (m *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+func (m *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.LetterQuery) (
 	[]checkpoint.DeadLetter, string, error) {
 	below, bounded, err := rules.DeadLetterBound(q.Before)
 	if err != nil {
@@ -100,22 +101,32 @@ func (m *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.
 		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
 	}
 	defer unlock()
-	all, size := m.letters[id], rules.PageSize(q)
-	end := len(all)
-	if bounded {
-		end, _ = slices.BinarySearchFunc(all, below, compareLetter)
-	}
-	var found []checkpoint.DeadLetter
-	for i := end - 1; i >= 0 && len(found) <= size; i-- {
-		if l := all[i]; q.Key == "" || q.Key == l.Key {
-			l.Payload = copied(l.Payload)
-			found = append(found, l)
+	all, size := slices.Clone(m.letters[id]), rules.PageSize(q.Query)
+	all = slices.DeleteFunc(all, func(l checkpoint.DeadLetter) bool {
+		if q.Oldest {
+			return l.ID <= q.After || q.UpTo != "" && l.ID > q.UpTo || !chosen(&q, &l)
 		}
+		return bounded && l.ID >= below || !chosen(&q, &l)
+	})
+	if !q.Oldest {
+		slices.Reverse(all)
 	}
-	items, next := rules.Page(found, size, func(l *checkpoint.DeadLetter) string {
+	items, next := rules.Page(all, size, func(l *checkpoint.DeadLetter) string {
 		return rules.DeadLetterCursor(l.ID)
 	})
+	for i := range items {
+		items[i].Payload, items[i].Message = copied(items[i].Payload), copied(items[i].Message)
+	}
 	return items, next, nil
+}
+
+// chosen reports whether a query means a letter, wherever its page begins.
+func chosen(q *checkpoint.LetterQuery, l *checkpoint.DeadLetter) bool {
+	from, to := rules.Between(q.Since, q.Until)
+	at := rules.Nanos(l.At)
+	is := func(want, have string) bool { return want == "" || want == have }
+	return is(q.Key, l.Key) && is(q.Code, l.Code) && is(q.Stage, l.Stage) && is(q.Accumulator, l.Accumulator) &&
+		is(q.Output, l.Output) && at >= from && at < to
 }
 
 // DeadLetter is one letter; see [checkpoint.DeadLetters].
@@ -131,24 +142,28 @@ func (m *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string)
 		return checkpoint.DeadLetter{}, rules.NotFound("dead letter", letter, id)
 	}
 	l := letters[i]
-	l.Payload = copied(l.Payload)
+	l.Payload, l.Message = copied(l.Payload), copied(l.Message)
 	return l, nil
 }
 
-// DiscardDeadLetter removes one letter; see [checkpoint.DeadLetters].
-func (m *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter string) error {
+// DiscardDeadLetters removes letters; see [checkpoint.DeadLetters].
+func (m *Store) DiscardDeadLetters(ctx context.Context, id checkpoint.ID, letters []string) (int64, error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
-		return rules.Wrap(err, "discard dead letter of graph %s", id)
+		return 0, rules.Wrap(err, "discard dead letters of graph %s", id)
 	}
 	defer unlock()
-	letters := m.letters[id]
-	i, found := slices.BinarySearchFunc(letters, letter, compareLetter)
-	if !found {
-		return rules.NotFound("dead letter", letter, id)
+	return m.dropLetters(id, letters), nil
+}
+
+func (m *Store) dropLetters(id checkpoint.ID, letters []string) (removed int64) {
+	for _, letter := range letters {
+		if i, found := slices.BinarySearchFunc(m.letters[id], letter, compareLetter); found {
+			m.letters[id] = slices.Delete(m.letters[id], i, i+1)
+			removed++
+		}
 	}
-	m.letters[id] = slices.Delete(letters, i, i+1)
-	return nil
+	return removed
 }
 
 // PruneDeadLetters removes what is past the bounds; see [checkpoint.DeadLetters]. A zero

@@ -236,6 +236,7 @@ func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 	for _, l := range c.DeadLetters {
 		m.addLetter(c.ID, l)
 	}
+	m.dropLetters(c.ID, c.Discard)
 	g.applyOutbox(c)
 	maps.Copy(m.tables, tables)
 	return nil

@@ -101,7 +101,7 @@ func commitStatement(c *checkpoint.Commit, firings []checkpoint.Firing, ordered 
 	}
 	s.firings(c, firings, ordered)
 	s.cells(c)
-	s.deadLetters(c.DeadLetters)
+	s.deadLetters(c.DeadLetters, c.Discard)
 	s.outbox(c)
 	for i := range c.Rows {
 		s.sinkRows(&c.Rows[i])

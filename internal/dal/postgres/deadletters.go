@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -11,16 +12,23 @@ import (
 
 const (
 	deadLetterColumns = `id, at, accumulator, stage, code, reason, epoch, key, position, events, folded, replay_of, ` +
-		`payload`
+		`attempts, output, firing_id, message, payload`
 	pgLetter      = `SELECT ` + deadLetterColumns + ` FROM dead_letter WHERE` + pgState + ` AND id = $4`
 	pgListLetters = `SELECT ` + deadLetterColumns + ` FROM dead_letter
-		WHERE` + pgState + ` AND ($5 = '' OR key = $5) AND (NOT $7 OR id < $6) ORDER BY id DESC LIMIT $4`
+		WHERE` + pgState + ` AND $5 IN ('', key) AND $8 IN ('', code) AND $9 IN ('', stage)
+		AND $10 IN ('', accumulator) AND $11 IN ('', output) AND at >= $12 AND at < $13 AND `
+	pgNewestLetters = `(NOT $7 OR id < $6) ORDER BY id DESC LIMIT $4`
+	pgOldestLetters = `id > $6 AND (NOT $7 OR id <= $14) ORDER BY id LIMIT $4`
 	pgDeleteLetters = `DELETE FROM dead_letter WHERE` + pgState + ` AND id = ANY ($4)`
 	pgListRetention = `SELECT id, at, size FROM dead_letter WHERE` + pgState + ` ORDER BY id DESC`
 )
 
 // deadLetters adds a commit's dead letters; one that is there already stays as it is.
-func (s *statement) deadLetters(letters []checkpoint.DeadLetter) {
+func (s *statement) deadLetters(letters []checkpoint.DeadLetter, discard []string) {
+	if len(discard) > 0 {
+		s.part(`, replayed AS (DELETE FROM dead_letter l USING head WHERE l.state = head.state
+			AND l.id = ANY (%s::text[]))`, discard)
+	}
 	if len(letters) == 0 {
 		return
 	}
@@ -29,7 +37,8 @@ func (s *statement) deadLetters(letters []checkpoint.DeadLetter) {
 		make([]string, n),
 		make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	sizes, at, epochs, events := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-	folded, payloads := make([]bool, n), make([][]byte, n)
+	folded, payloads, messages := make([]bool, n), make([][]byte, n), make([][]byte, n)
+	attempts, outputs, firings := make([]int64, n), make([]string, n), make([]string, n)
 	for i := range letters {
 		l := &letters[i]
 		ids[i], accumulators[i], stages[i], codes[i] = l.ID, storable(l.Accumulator), storable(l.Stage),
@@ -37,27 +46,29 @@ func (s *statement) deadLetters(letters []checkpoint.DeadLetter) {
 		reasons[i], keys[i], positions[i], replays[i] = storable(l.Reason), storable(l.Key), storable(l.Position),
 			storable(l.ReplayOf)
 		sizes[i], at[i], epochs[i], events[i] = int64(len(l.Payload)), rules.Nanos(l.At), l.Epoch, l.Events
-		folded[i], payloads[i] = l.Folded, rules.OrEmpty(l.Payload)
+		folded[i], payloads[i], messages[i] = l.Folded, rules.OrEmpty(l.Payload), rules.OrEmpty(l.Message)
+		attempts[i], outputs[i], firings[i] = max(1, l.Attempts), storable(l.Output), l.FiringID
 	}
 	s.part(`, lettered AS (INSERT INTO dead_letter (state, size, `+deadLetterColumns+`) SELECT head.state, u.*
 		FROM head,
 		unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[],
 			%s::text[], %s::text[], %s::bigint[],
-			%s::boolean[], %s::text[], %s::bytea[]) u ON CONFLICT DO NOTHING)`,
+			%s::boolean[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::bytea[], %s::bytea[]) u
+			ON CONFLICT DO NOTHING)`,
 		sizes, ids, at, accumulators, stages, codes, reasons, epochs, keys, positions, events, folded, replays,
-		payloads)
+		attempts, outputs, firings, messages, payloads)
 }
 
 func pgLetterOf(r pgx.Rows) (l checkpoint.DeadLetter, err error) {
 	var at int64
 	err = r.Scan(&l.ID, &at, &l.Accumulator, &l.Stage, &l.Code, &l.Reason, &l.Epoch, &l.Key, &l.Position, &l.Events,
-		&l.Folded, &l.ReplayOf, &l.Payload)
+		&l.Folded, &l.ReplayOf, &l.Attempts, &l.Output, &l.FiringID, &l.Message, &l.Payload)
 	l.At = rules.FromNanos(at)
 	return l, err
 }
 
 // DeadLetters lists a graph's dead letters; see [checkpoint.DeadLetters].
-func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.Query) (
+func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.LetterQuery) (
 	items []checkpoint.DeadLetter, next string, err error) {
 	below, bounded, err := rules.DeadLetterBound(q.Before)
 	if err == nil && namesNothing(below) {
@@ -66,11 +77,18 @@ func (p *Store) DeadLetters(ctx context.Context, id checkpoint.ID, q checkpoint.
 	if err != nil {
 		return nil, "", rules.Wrap(err, "list dead letters of graph %s", id)
 	}
-	if namesNothing(q.Key) {
+	if namesNothing(q.Key + q.Code + q.Stage + q.Accumulator + q.Output + q.After + q.UpTo) {
 		return nil, "", nil
 	}
-	size := rules.PageSize(q)
-	err = p.rows(ctx, pgListLetters, []any{id.Tenant, id.Graph, id.Shard, size + 1, q.Key, below, bounded},
+	size := rules.PageSize(q.Query)
+	from, to := rules.Between(q.Since, q.Until)
+	text, args := pgListLetters+pgNewestLetters, []any{id.Tenant, id.Graph, id.Shard, size + 1, q.Key, below, bounded,
+		q.Code, q.Stage, q.Accumulator, q.Output, from, to}
+	if q.Oldest {
+		text, args[5], args[6] = pgListLetters+pgOldestLetters, q.After, q.UpTo != ""
+		args = append(args, q.UpTo)
+	}
+	err = p.rows(ctx, text, args,
 		func(r pgx.Rows) error {
 			l, err := pgLetterOf(r)
 			items = append(items, l)
@@ -99,16 +117,23 @@ func (p *Store) DeadLetter(ctx context.Context, id checkpoint.ID, letter string)
 	return l, rules.Wrap(err, "read dead letter")
 }
 
-// DiscardDeadLetter removes one letter; see [checkpoint.DeadLetters].
-func (p *Store) DiscardDeadLetter(ctx context.Context, id checkpoint.ID, letter string) error {
-	deleted, err := int64(0), error(nil)
-	if !namesNothing(letter) {
-		deleted, err = p.exec(ctx, p.bulk, pgDeleteLetters, id.Tenant, id.Graph, id.Shard, []string{letter})
+// DiscardDeadLetters removes letters; see [checkpoint.DeadLetters].
+func (p *Store) DiscardDeadLetters(ctx context.Context, id checkpoint.ID, letters []string) (int64, error) {
+	letters = slices.DeleteFunc(slices.Clone(letters), namesNothing)
+	removed, err := p.deleteLetters(ctx, id, letters)
+	return removed, rules.Wrap(err, "discard dead letters of graph %s", id)
+}
+
+// deleteLetters removes letters in steps, and says with an error too how many went.
+func (p *Store) deleteLetters(ctx context.Context, id checkpoint.ID, letters []string) (removed int64, err error) {
+	for len(letters) > 0 && err == nil {
+		batch := letters[:min(rules.PruneBatch, len(letters))]
+		letters = letters[len(batch):]
+		var deleted int64
+		deleted, err = p.execFor(ctx, p.bulk, longTimeout, pgDeleteLetters, id.Tenant, id.Graph, id.Shard, batch)
+		removed += deleted
 	}
-	if err == nil && deleted == 0 {
-		err = rules.NotFound("dead letter", letter, id)
-	}
-	return rules.Wrap(err, "discard dead letter")
+	return removed, err
 }
 
 // PruneDeadLetters removes what is past the bounds; see [checkpoint.DeadLetters]. A zero
@@ -129,12 +154,8 @@ func (p *Store) PruneDeadLetters(ctx context.Context, id checkpoint.ID, olderTha
 		}
 		return nil
 	})
-	for len(drop) > 0 && err == nil {
-		batch := drop[:min(rules.PruneBatch, len(drop))]
-		drop = drop[len(batch):]
-		var deleted int64
-		deleted, err = p.execFor(ctx, p.bulk, longTimeout, pgDeleteLetters, id.Tenant, id.Graph, id.Shard, batch)
-		removed += deleted
+	if err == nil {
+		removed, err = p.deleteLetters(ctx, id, drop)
 	}
 	return removed, rules.Wrap(err, "prune dead letters of graph %s", id)
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"math"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -98,4 +99,16 @@ func (p *OutboxPage) Fits(size int64) bool {
 	p.held++
 	p.Bytes -= size
 	return true
+}
+
+// Between bounds letters by their times, from the first on and before the second; a zero time is no bound.
+func Between(since, until time.Time) (from, to int64) {
+	from, to = math.MinInt64, math.MaxInt64
+	if !since.IsZero() {
+		from = Nanos(since)
+	}
+	if !until.IsZero() {
+		to = Nanos(until)
+	}
+	return from, to
 }

@@ -17,8 +17,10 @@ func TestQueryPlans(t *testing.T) {
 		selectHead, advanceHead, ownHead, relinquishHead, noteAttempt, absolveHead, countHead, selectFence,
 		selectState, raiseFence,
 		updateCell, deleteCell, selectCells, trimFirings, listFirings, listFiringsOfKey, selectFiring,
-		selectLetter, listLetters + newestLetter, listLetters + letterBelow + newestLetter,
-		listLetters + letterOfKey + letterBelow + newestLetter, deleteLetter, listRetention,
+		selectLetter, listLetters + letterChosen + newestLetter, listLetters + letterChosen + oldestLetter,
+		listLetters + letterChosen + letterBelow + newestLetter,
+		listLetters + letterChosen + letterOfKey + letterBelow + newestLetter,
+		deleteLetter, discardLetter, listRetention,
 		listEvents, pruneEvents, selectRevision, raiseRevision, putDeclaration, listDeclarations, deleteDeclaration,
 		dropState, deleteHead, deleteEvents, sweepCells, sweepFirings, sweepLetters, deleteDropped,
 	}

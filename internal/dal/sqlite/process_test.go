@@ -180,7 +180,7 @@ func contents(t *testing.T, s checkpoint.Store, id checkpoint.ID) map[string]str
 	for i, f := range firings {
 		got[fmt.Sprintf("firing %d %d", i, f.Epoch)] = string(f.Data)
 	}
-	letters, _, err := s.DeadLetters(t.Context(), id, checkpoint.Query{Limit: 1000})
+	letters, _, err := s.DeadLetters(t.Context(), id, checkpoint.LetterQuery{Query: checkpoint.Query{Limit: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -211,8 +211,6 @@ func (r *Run) writerConfig(i int, sink sink.Sink) live.WriterConfig {
 		r.Reactor.Room()
 	}, Owned: r.owned, Fail: r.g.Fail, EventClock: r.g.Unit.Spec.EventClock(),
 		Retry: live.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
-	if o.OnError == "dead_letter" {
-		cfg.DeadLetter = r.sinkLetter
-	}
+	cfg.DeadLetter, cfg.Block = r.sinkLetter, o.OnError != "dead_letter"
 	return cfg
 }

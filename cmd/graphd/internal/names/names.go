@@ -95,9 +95,9 @@ func Letters(ctx context.Context, c *client.Client, args []string) ([]string, bo
 	case 0:
 		return Graphs(ctx, c, args)
 	case 1:
-		return []string{"list", "replay", "discard"}, false
+		return []string{"list", "replay", "discard", "export"}, false
 	}
-	page, err := c.DeadLetters(ctx, args[0], api.Query{Limit: 100})
+	page, err := c.DeadLetters(ctx, args[0], api.LetterQuery{Limit: 100})
 	if err != nil {
 		return nil, false // as above
 	}

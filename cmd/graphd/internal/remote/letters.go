@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
@@ -14,47 +16,103 @@ import (
 )
 
 func (a *Verbs) deadLettersCmd() *cobra.Command {
-	var q api.Query
-	var all bool
-	cmd := a.client(verb{
-		use:   "dead-letters GRAPH [list|replay|discard] [ID…]",
-		short: "List, replay or discard events that could not be used",
-		long: `List the events that could not be used, newest first; replay some of them as
-new events, or discard them, by their IDs or with --all. What was replayed and
-taken is no dead letter any more.`,
-		check: cobra.MatchAll(cobra.MinimumNArgs(1), oneOf(1, "list", "replay", "discard")),
+	var q api.LetterQuery
+	var all, preview bool
+	var cmd *cobra.Command
+	cmd = a.client(verb{
+		use:   "dead-letters GRAPH [list|replay|discard|export] [ID…]",
+		short: "List, replay, discard or export what could not be used",
+		long: `List what could not be used, newest first: events, and values that a sink
+refused. Replay some of them, discard or export them: by their IDs, by filters,
+or --all. What was replayed and taken is no dead letter any more. --preview says
+what would become of a replay, and replays nothing.
+
+--where is an expression over the letter: event, value, key, at, code, stage,
+accumulator, output, reason, position, epoch, events, attempts.`,
+		check: cobra.MatchAll(cobra.MinimumNArgs(1), oneOf(1, "list", "replay", "discard", "export")),
 		words: names.Letters,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
-			if len(args) == 1 || args[1] == "list" {
-				if err := checkPage(&q); err != nil {
-					return err
-				}
+			verb, ids := "list", []string(nil)
+			if len(args) > 1 {
+				verb, ids = args[1], args[2:]
+			}
+			if q.Limit < 1 && cmd.Flags().Changed("limit") {
+				return checkPage(&api.Query{Limit: q.Limit})
+			}
+			switch verb {
+			case "list":
+				q.Limit = cmp.Or(q.Limit, 20)
 				page, err := c.DeadLetters(ctx, args[0], q)
 				if err != nil {
 					return err
 				}
 				return a.Print(&page, func() error { return a.letters(&page) })
+			case "export":
+				return a.exportLetters(ctx, c, args[0], q, ids)
 			}
-			ids := args[2:]
-			if all == (len(ids) > 0) {
-				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("say which dead letters to %s: their IDs, or --all",
-					args[1]))
+			filtered := q.LetterChoice != api.LetterChoice{}
+			if len(ids) > 0 && (all || filtered) || len(ids) == 0 && !all && !filtered {
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf(
+					"say which dead letters to %s: their IDs, filters such as --code, or --all", verb))
 			}
-			if all {
-				var err error
-				if ids, err = allLetters(ctx, c, args[0]); err != nil {
-					return err
-				}
+			do, req := c.ReplayDeadLetters, api.LettersRequest{LetterChoice: q.LetterChoice, All: all, IDs: ids,
+				Preview: preview}
+			if verb == "discard" {
+				do = c.DiscardDeadLetters
 			}
-			if args[1] == "replay" {
-				return a.replay(ctx, c, args[0], ids)
-			}
-			return a.discard(ctx, c, args[0], ids)
+			return a.dealWith(ctx, args[0], req, q.Limit, do)
 		},
 	})
-	pageFlags(cmd, &q)
-	cmd.Flags().BoolVar(&all, "all", false, "replay or discard all there are")
+	f := cmd.Flags()
+	f.IntVar(&q.Limit, "limit", 0, "how many: 20 of a list, else all that are chosen")
+	f.StringVar(&q.Before, "before", "", "go on where an earlier list ended")
+	for _, o := range [...]struct {
+		to          *string
+		name, usage string
+	}{
+		{&q.Code, "code", "only those with this code"}, {&q.Stage, "stage", "only those of this stage"},
+		{&q.Accumulator, "accumulator", "only those of this input"},
+		{&q.Output, "output-name", "only those of this output"}, {&q.Key, "key", "only those of this key"},
+		{&q.Since, "since", "only those since a time, or so long back: 90m, 7d"},
+		{&q.Until, "until", "only those before a time, or so long back"},
+		{&q.Where, "where", "only those for which this expression is true"},
+	} {
+		f.StringVar(o.to, o.name, "", o.usage)
+	}
+	f.BoolVar(&all, "all", false, "replay or discard all there are")
+	f.BoolVar(&preview, "preview", false, "say what would become of a replay, and replay nothing")
 	return cmd
+}
+
+// exportLetters writes dead letters, newest first and one a line.
+func (a *Verbs) exportLetters(ctx context.Context, c *client.Client, graph string, q api.LetterQuery,
+	ids []string) error {
+	if len(ids) > 0 {
+		return terminal.Exit(terminal.ExitUsage, errors.New("an export takes filters and no IDs"))
+	}
+	left := q.Limit
+	for {
+		if q.Limit = 100; left > 0 {
+			q.Limit = min(q.Limit, left)
+		}
+		page, err := c.DeadLetters(ctx, graph, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			line, err := json.Marshal(&page.Items[i])
+			if err != nil {
+				return err
+			}
+			if err := a.Line("%s", line); err != nil {
+				return err
+			}
+		}
+		if left -= len(page.Items); page.Next == "" || left == 0 {
+			return nil
+		}
+		left, q.Before = max(left, 0), page.Next
+	}
 }
 
 func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
@@ -62,9 +120,9 @@ func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
 		a.Say("no dead letters")
 		return nil
 	}
-	head := []string{"ID", "AT", "ACCUMULATOR", "STAGE", "CODE", "EPOCH", "REASON", "PAYLOAD"}
+	head := []string{"ID", "AT", "FROM", "STAGE", "CODE", "EPOCH", "REASON", "PAYLOAD"}
 	if a.Wide() {
-		head = append(head, "POSITION")
+		head = append(head, "POSITION", "ATTEMPTS")
 	}
 	t := terminal.NewTable(head...).Numbers(5)
 	for i := range page.Items {
@@ -73,10 +131,10 @@ func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
 		if l.Epoch > 0 {
 			epoch = terminal.Number(l.Epoch)
 		}
-		cells := []string{l.ID, terminal.Moment(l.At), l.Accumulator, l.Stage, l.Code, epoch,
+		cells := []string{l.ID, terminal.Moment(l.At), terminal.Or(l.Accumulator, l.Output), l.Stage, l.Code, epoch,
 			a.Clip(l.Reason, listWidth), a.Value(l.Payload, listWidth)}
 		if a.Wide() {
-			cells = append(cells, terminal.Or(l.Position, "-"))
+			cells = append(cells, terminal.Or(l.Position, "-"), terminal.Number(l.Attempts))
 		}
 		t.Row(cells...)
 	}
@@ -87,68 +145,55 @@ func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
 	return nil
 }
 
-// allLetters lists the IDs of all dead letters there are now, oldest first: replayed in
-// this order, events come in the order in which they came before.
-func allLetters(ctx context.Context, c *client.Client, graph string) ([]string, error) {
-	var ids []string
-	q := api.Query{Limit: 1000}
+// dealWith replays or discards the letters of a request, a bounded number at a time, and says what became of all.
+func (a *Verbs) dealWith(ctx context.Context, graph string, req api.LettersRequest, limit int,
+	do func(context.Context, string, api.LettersRequest) (api.LettersResult, error)) error {
+	total := api.LettersResult{Preview: req.Preview, Reasons: []api.LetterReason{}}
 	for {
-		page, err := c.DeadLetters(ctx, graph, q)
+		if req.Limit = 100; limit > 0 {
+			req.Limit = min(req.Limit, limit-total.Letters)
+		}
+		r, err := do(ctx, graph, req)
 		if err != nil {
-			return nil, err
+			if total.Letters > 0 {
+				a.Say("%s dealt with before it", terminal.Plural(total.Letters, "dead letter"))
+			}
+			return err
 		}
-		for i := range page.Items {
-			ids = append(ids, page.Items[i].ID)
-		}
-		if page.Next == "" {
+		r.AddTo(&total)
+		req.After, req.IDs = r.Next, req.IDs[min(r.Letters, len(req.IDs)):]
+		if r.Next == "" && len(req.IDs) == 0 || total.Letters == limit || r.Stuck() {
 			break
 		}
-		q.Before = page.Next
 	}
-	slices.Reverse(ids)
-	return ids, nil
-}
-
-// replay replays letters one after the other. One that is refused again stays, and the
-// others go on.
-func (a *Verbs) replay(ctx context.Context, c *client.Client, graph string, ids []string) error {
-	var failure error
-	taken := 0
-	for _, id := range ids {
-		r, err := c.ReplayDeadLetter(ctx, graph, id)
-		if problem, ok := errors.AsType[*api.Problem](err); ok && problem.Code != "graph_not_found" {
-			a.Say("%s: %s (%s)", id, terminal.Or(problem.Detail, problem.Title), problem.Code)
-			for _, rejection := range r.Rejected {
-				a.Say("%s: %s: %s", id, rejection.Code, rejection.Detail)
-			}
-			failure = terminal.Exit(problemCode(problem), terminal.ErrSaid)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		taken += r.Accepted
-	}
-	if err := a.Print(map[string]int{"replayed": taken}, func() error {
-		return a.Line("%d of %s replayed", taken, terminal.Plural(len(ids), "dead letter"))
-	}); err != nil {
+	if err := a.Print(&total, func() error { return a.dealtWith(&total) }); err != nil {
 		return err
 	}
-	return failure
+	switch {
+	case total.Preview || total.FailedAgain+total.Skipped == 0:
+		return nil
+	case total.Reasons[0].Code == api.CodeDeadLetterNotFound:
+		return terminal.Exit(terminal.ExitNotFound, terminal.ErrSaid)
+	case total.FailedAgain == 0:
+		return terminal.Exit(terminal.ExitConflict, terminal.ErrSaid)
+	}
+	return terminal.Exit(terminal.ExitFailed, terminal.ErrSaid)
 }
 
-func (a *Verbs) discard(ctx context.Context, c *client.Client, graph string, ids []string) error {
-	for i, id := range ids {
-		if err := c.DiscardDeadLetter(ctx, graph, id); err != nil {
-			if i > 0 {
-				a.Say("%d discarded before it", i)
-			}
-			return err
-		}
+func (a *Verbs) dealtWith(r *api.LettersResult) error {
+	for _, why := range r.Reasons {
+		a.Say("%d %s: %s: %s", why.Letters, strings.ReplaceAll(why.Fate, "_", " "), why.Code, why.Detail)
 	}
-	return a.Print(map[string]int{"discarded": len(ids)}, func() error {
-		return a.Line("%s discarded", terminal.Plural(len(ids), "dead letter"))
-	})
+	if r.Undecided > 0 {
+		a.Say("%s left out: --where could not be computed for them", terminal.Plural(r.Undecided, "dead letter"))
+	}
+	switch {
+	case r.Preview:
+		return a.Line("would now pass: %d of %d", r.Passed, r.Letters)
+	case r.Discarded > 0 || r.Passed+r.FailedAgain+r.Waiting+r.Skipped < r.Letters:
+		return a.Line("%s discarded", terminal.Plural(r.Discarded, "dead letter"))
+	}
+	return a.Line("%d of %s replayed", r.Passed+r.Waiting, terminal.Plural(r.Letters, "dead letter"))
 }
 
 func (a *Verbs) recoveryEventsCmd() *cobra.Command {

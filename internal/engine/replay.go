@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// fate is what became of a letter that was replayed.
+type fate struct {
+	is           string
+	code, detail string
+	pushed       api.PushResult // of a letter that holds events
+}
+
+// The fates of letters.
+const (
+	passed      = "passed"
+	failedAgain = "failed_again"
+	waiting     = "waiting"
+	skipped     = "skipped"
+)
+
+const (
+	// settling is how long a replay waits at most for what becomes of it once it is durable: the sinks' answers.
+	settling = 2 * time.Second
+	// replayShare is the part of a request's time, one in so many, that is kept for making a replay durable.
+	replayShare = 2
+)
+
+// refusal is an error as the fate of one letter.
+func refusal(err error) fate {
+	var refused *api.Error
+	if errors.As(err, &refused) {
+		return fate{is: skipped, code: refused.Code, detail: refused.Detail}
+	}
+	return fate{is: skipped, code: api.CodeInternal, detail: err.Error()}
+}
+
+// settled is the answer of a sink.
+type settled struct{ code, reason string }
+
+// replaying is letters that are being replayed together.
+type replaying struct {
+	e      *Engine
+	m      *graphrun.Graph
+	fates  []fate
+	pushed []string             // letters whose events were taken
+	newest string               // the id of the newest letter before
+	sinks  map[int]chan settled // by index of the letter: capacity 1
+}
+
+// replay replays letters, in their order. What was taken is durable when it answers, and then the letters are gone:
+// a crash before leaves them. It stops early when by is over, with a fate for each letter that it came to.
+func (e *Engine) replay(ctx context.Context, m *graphrun.Graph, few []checkpoint.DeadLetter) ([]fate, error) {
+	r := &replaying{e: e, m: m, sinks: map[int]chan settled{}}
+	newest, _, err := e.cfg.Store.DeadLetters(ctx, m.ID(), checkpoint.LetterQuery{Query: checkpoint.Query{Limit: 1}})
+	if err != nil {
+		return nil, err
+	}
+	if len(newest) > 0 {
+		r.newest = newest[0].ID
+	}
+	sending, cancel := ctx, context.CancelFunc(func() {})
+	if by, bounded := ctx.Deadline(); bounded {
+		sending, cancel = context.WithDeadline(ctx, by.Add(-time.Until(by)/replayShare))
+	}
+	defer cancel()
+	for i := range few {
+		if i > 0 && sending.Err() != nil {
+			break
+		}
+		r.fates = append(r.fates, r.one(sending, i, &few[i]))
+	}
+	if len(r.pushed)+len(r.sinks) == 0 {
+		return r.fates, nil
+	}
+	if err := m.Cover(ctx, r.pushed); err != nil {
+		return r.fates, err
+	}
+	// What was refused again is in the store when it is told. And where nothing is durable, letters stay until
+	// their values are through.
+	if r.hear(ctx) || m.Forgetful() && len(r.sinks) > 0 {
+		if err := m.Cover(ctx, nil); err != nil {
+			return r.fates, err
+		}
+	}
+	return r.fates, r.failed(ctx, few)
+}
+
+// one replays a letter, as far as that goes without waiting for what becomes of it.
+func (r *replaying) one(ctx context.Context, i int, l *checkpoint.DeadLetter) fate {
+	if l.Stage == "" {
+		return refusal(letterNotFound(l.ID))
+	}
+	if l.Stage == "sink" {
+		answer := make(chan settled, 1)
+		err := r.m.Resend(ctx, l, func(code, reason string) {
+			select {
+			case answer <- settled{code, reason}:
+			default: // it was told before
+			}
+		})
+		if err != nil {
+			return refusal(err)
+		}
+		r.sinks[i] = answer
+		return fate{is: waiting, code: "output_pending", detail: "it waits for output " + l.Output + " to deliver it"}
+	}
+	pushed, err := events(r.m, l)
+	if err != nil {
+		return refusal(err)
+	}
+	res, err := r.m.Push(ctx, l.Accumulator, reactor.Origin(l), pushed)
+	f := fate{is: passed, pushed: res}
+	switch {
+	case err != nil:
+		f = refusal(err)
+	case res.Full:
+		f = fate{is: skipped, code: api.CodeQueueFull, pushed: res,
+			detail: "input " + l.Accumulator + " stayed full: " + r.m.WhyFull(l.Accumulator)}
+	case len(res.Rejected) > 0:
+		f = fate{is: failedAgain, code: res.Rejected[0].Code, detail: res.Rejected[0].Detail, pushed: res}
+	default:
+		r.pushed = append(r.pushed, l.ID)
+	}
+	return f
+}
+
+// hear waits for the answers of sinks, but not for long, and reports whether one has refused its value again.
+func (r *replaying) hear(ctx context.Context) (refused bool) {
+	ctx, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	for i := range r.fates {
+		answer := r.sinks[i]
+		if answer == nil {
+			continue
+		}
+		var said settled
+		select {
+		case said = <-answer:
+		case <-ctx.Done():
+			select {
+			case said = <-answer:
+			default:
+				continue
+			}
+		}
+		if r.fates[i] = (fate{is: passed}); said.code != "" {
+			r.fates[i] = fate{is: failedAgain, code: said.code, detail: said.reason}
+			refused = true
+		}
+	}
+	return refused
+}
+
+// failed finds the letters that have come of those that were replayed.
+func (r *replaying) failed(ctx context.Context, few []checkpoint.DeadLetter) error {
+	of := map[string]int{}
+	for i := range r.fates {
+		if r.fates[i].is == passed && r.sinks[i] == nil {
+			of[few[i].ID] = i
+		}
+	}
+	q := checkpoint.LetterQuery{Oldest: true, After: r.newest, Query: checkpoint.Query{Limit: lettersAtOnce}}
+	for looked := 0; len(of) > 0 && looked < lookedAt; {
+		items, more, err := r.e.cfg.Store.DeadLetters(ctx, r.m.ID(), q)
+		if err != nil {
+			return err
+		}
+		for k := range items {
+			l := &items[k]
+			if i, ours := of[l.ReplayOf]; ours {
+				r.fates[i] = fate{is: failedAgain, code: l.Code, detail: l.Reason, pushed: r.fates[i].pushed}
+			}
+			q.After = l.ID
+		}
+		if looked += len(items); more == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// ReplayDeadLetter replays one letter (M5): its events are pushed as new ones that are linked to it, and a value
+// that its sink has refused is sent again under its id. The letter goes when that is durable.
+func (e *Engine) ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (api.PushResult, error) {
+	m, l, err := e.letter(ctx, g, id)
+	if err != nil {
+		return api.PushResult{}, err
+	}
+	release, err := m.Replaying(ctx)
+	if err != nil {
+		return api.PushResult{}, err
+	}
+	defer release()
+	fates, err := e.replay(ctx, m, []checkpoint.DeadLetter{l})
+	if err != nil {
+		return api.PushResult{}, err
+	}
+	f := fates[0]
+	if l.Stage != "sink" && (f.is != skipped || f.pushed.Full) {
+		f.pushed.Durable = f.pushed.Durable || f.is == passed && e.cfg.Store.Kind() != "memory" && !m.Forgetful()
+		return f.pushed, nil
+	}
+	switch f.is {
+	case skipped:
+		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: f.code, Detail: f.detail}
+	case failedAgain:
+		return api.PushResult{Rejected: []api.Rejection{{Code: f.code, Detail: f.detail}}}, nil
+	}
+	return api.PushResult{Accepted: 1, Durable: e.cfg.Store.Kind() != "memory" && !m.Forgetful(),
+		Rejected: []api.Rejection{}}, nil
+}
+
+// ReplayDeadLetters replays the letters of a request, or says what would become of them.
+func (e *Engine) ReplayDeadLetters(ctx context.Context, g api.Ref, req api.LettersRequest) (api.LettersResult, error) {
+	res := api.LettersResult{Preview: req.Preview, Reasons: []api.LetterReason{}}
+	m, c, err := e.meant(ctx, g, &req)
+	if err != nil {
+		return res, err
+	}
+	act := e.replay
+	if req.Preview {
+		act = e.preview
+	} else {
+		release, err := m.Replaying(ctx)
+		if err != nil {
+			return res, err
+		}
+		defer release()
+	}
+	enough := time.Time{}
+	if by, bounded := ctx.Deadline(); bounded {
+		enough = by.Add(-time.Until(by) / replayShare)
+	}
+	var failure error
+	res.Next, err = e.letters(ctx, m.ID(), &req, c, func(few []checkpoint.DeadLetter) int {
+		if res.Letters > 0 && !enough.IsZero() && time.Now().After(enough) {
+			return 0
+		}
+		fates, err := act(ctx, m, few)
+		if failure = err; err != nil {
+			return 0
+		}
+		for i := range fates {
+			tell(&res, few[i].ID, &fates[i])
+		}
+		return len(fates)
+	})
+	res.Undecided = c.undecided
+	return res, cmp.Or(failure, err)
+}
+
+// tell counts what became of a letter.
+func tell(res *api.LettersResult, id string, f *fate) {
+	res.Letters++
+	switch f.is {
+	case passed:
+		res.Passed++
+		return
+	case failedAgain:
+		res.FailedAgain++
+	case waiting:
+		res.Waiting++
+	default:
+		res.Skipped++
+	}
+	res.Because(&api.LetterReason{Fate: f.is, Code: f.code, Letters: 1, First: id, Detail: f.detail})
+}

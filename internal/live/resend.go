@@ -1,0 +1,130 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// Why a value cannot be sent again just now.
+var (
+	// ErrReplaying says that a replay of the letter is under way.
+	ErrReplaying = errors.New("its replay is under way")
+	// ErrNoRoom says that the output has as much to deliver as it may.
+	ErrNoRoom = errors.New("the output has as much waiting as it may")
+	// ErrNoDelivery says that nothing is delivered from the output.
+	ErrNoDelivery = errors.New("nothing is delivered from the output: only watchers see it")
+)
+
+// resent is a dead letter whose replay is in the core, or with its writer. The letter is discarded by the commit
+// that makes the replay durable, so that a crash leaves the one or the other.
+type resent struct {
+	letter string
+	to     int // the output; -1 for events, which the state holds
+	seq    int64
+}
+
+// Resent is a letter to send again, and who is told what became of it.
+type Resent struct {
+	Letter  *checkpoint.DeadLetter
+	To      int // the output
+	Settled func(code, reason string)
+}
+
+// Resend sends values again that their sinks refused, each by its output's own path and behind what that has
+// taken so far. It answers for each why not. [Reactor.Durable] says when the letters are gone.
+func (r *Reactor) Resend(ctx context.Context, list []Resent) ([]error, error) {
+	return ask(ctx, r, func(now time.Time) ([]error, error) {
+		why, given := make([]error, len(list)), make([]int, len(r.Writers))
+		for i, l := range list {
+			if why[i] = r.mayResend(&l, given[l.To]); why[i] != nil {
+				continue
+			}
+			seq, err := r.Core.Resend(now, l.To, l.Letter, l.Settled)
+			if why[i] = err; err == nil {
+				given[l.To]++
+				r.resent = append(r.resent, resent{l.Letter.ID, l.To, seq})
+			}
+		}
+		r.shown.stirred = true
+		return why, nil
+	})
+}
+
+// MayResend says why a value could not be sent again now.
+func (r *Reactor) MayResend(ctx context.Context, l Resent) (why error, err error) {
+	return ask(ctx, r, func(time.Time) (error, error) { return r.mayResend(&l, 0), nil })
+}
+
+// mayResend says why a letter cannot be sent again now; given is what its output was given before it.
+func (r *Reactor) mayResend(l *Resent, given int) error {
+	for i := range r.resent {
+		if r.resent[i].letter == l.Letter.ID {
+			return ErrReplaying
+		}
+	}
+	held, bytes := r.Core.Held()
+	full := held >= maxHeld || bytes >= maxHeldBytes || r.Core.DeadLettersPending() >= reactor.MaxDeadLetters
+	w, path := r.Writers[l.To], reactor.PathDirect
+	if routes := r.Core.Config().Routes; routes != nil {
+		path = routes[l.To].Path
+	}
+	switch {
+	case path == reactor.PathCoTransaction:
+	case w == nil:
+		return ErrNoDelivery
+	case path == reactor.PathOutbox:
+		full = full || w.Free()-held <= 0
+	default:
+		full = full || w.Free()-r.pipe.waiting-given <= 0
+	}
+	if full {
+		return ErrNoRoom
+	}
+	return nil
+}
+
+// Replayed says that events of dead letters were pushed and taken: the next commit covers them, and discards
+// the letters.
+func (r *Reactor) Replayed(ctx context.Context, letters []string) error {
+	return tell(ctx, r, func(time.Time) error {
+		for _, id := range letters {
+			r.resent = append(r.resent, resent{letter: id, to: -1})
+		}
+		return nil
+	})
+}
+
+// discardable are the letters that a seal made now covers. Where no checkpoint carries what is on the direct
+// path over, a letter stays until its value is through.
+func (r *Reactor) discardable() (letters []string) {
+	for i := range r.resent {
+		if l := &r.resent[i]; !r.forgets(l) || r.Writers[l.to].Delivered() >= l.seq {
+			letters = append(letters, l.letter)
+		}
+	}
+	return letters
+}
+
+// forgets reports whether a crash would lose what was sent again from a letter, although a commit covers it.
+func (r *Reactor) forgets(l *resent) bool {
+	return l.to >= 0 && r.Core.Config().Forgetful && r.Writers[l.to] != nil
+}
+
+// discarded forgets the letters that a commit has discarded.
+func (r *Reactor) discarded(letters []string) {
+	kept := r.resent[:0]
+	for _, l := range r.resent {
+		gone := false
+		for _, id := range letters {
+			gone = gone || id == l.letter
+		}
+		if !gone {
+			kept = append(kept, l)
+		}
+	}
+	r.resent = kept
+}
