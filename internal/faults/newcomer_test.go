@@ -87,7 +87,7 @@ func TestNewcomersMistakes(t *testing.T) {
 				"broken.yaml:3:21", "unknown_name", "did you mean book?",
 			},
 		},
-		{"no YAML", "apply -f noyaml.yaml", 78, []string{"noyaml.yaml", "line"}},
+		{"no YAML", "apply -f noyaml.yaml", 78, []string{"noyaml.yaml:1:1", "not YAML"}},
 		{"no JSON", "push quotes book events.json", 78, []string{"event 3"}},
 		{"a reset by a slip", "reset quotes", 2, []string{"--yes"}},
 		{"unknown word", "explain rate_limt", 3, []string{"did you mean rate_limit?"}},
