@@ -17,7 +17,9 @@ func TestRelativePaths(t *testing.T) {
 	dir := t.TempDir()
 	k := &builtin.Kinds{Folder: filepath.Join(dir, "data", "files")}
 	doc := []byte("graph: g\naccumulators:\n  a: { source: { file: { path: in.ndjson } } }\n" +
-		"  b: { source: { file: { path: /in.ndjson } } }\nnodes: { n: { expr: a } }\n" +
+		"  b: { source: { file: { path: /in.ndjson } } }\n" +
+		"  c: { source: { poll: { sql: SELECT id FROM t, connection: 'sqlite:t.db', key: id, every: 1s } } }\n" +
+		"nodes: { n: { expr: a } }\n" +
 		"outputs:\n  o: { from: n, sink: { file: { path: out/o.ndjson } } }\n" +
 		"  p: { from: n, sink: { file: { path: p } } }\n")
 	beside := filepath.Join(dir, "graphs")
@@ -28,6 +30,7 @@ func TestRelativePaths(t *testing.T) {
 		}
 		want := []api.File{
 			{Of: "accumulator a", Path: "in.ndjson", File: folder + "/in.ndjson"},
+			{Of: "accumulator c", Path: "t.db", File: folder + "/t.db"},
 			{Of: "output o", Path: "out/o.ndjson", File: folder + "/out/o.ndjson"},
 			{Of: "output p", Path: "p", File: folder + "/p"},
 		}

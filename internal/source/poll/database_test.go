@@ -25,6 +25,9 @@ func TestPollsThatFail(t *testing.T) {
 		whole("SELECT v FROM t").fails(`no column "id"`)
 		if strings.HasPrefix(w.address, "postgres") { // SQLite gives the second another name
 			whole("SELECT id, v AS id FROM t").fails("two columns of the statement")
+		} else {
+			away := func(c *Declared) { c.SQL, c.Connection = "SELECT 1 AS id", "sqlite:/nowhere/t.db" }
+			born(t, declared(w, away), nil).fails("there is no file /nowhere/t.db")
 		}
 		whole("SELECT v AS id FROM t").fails("more than 2 rows; raise row_limit")
 		whole("SELECT * FROM nosuch").fails("nosuch")

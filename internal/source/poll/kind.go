@@ -79,6 +79,14 @@ func (c Declared) Identity() string {
 // Origin implements [spec.SourceConfig]. Rows change too: what is read again may be newer.
 func (c Declared) Origin() spec.Origin { return spec.Outside(spec.Anew) }
 
+// Files implements [kind.Filed].
+func (c Declared) Files() []string {
+	if at, err := parseConnection(c.Connection); c.SQL != "" && err == nil && at.sqlite() {
+		return []string{at.path}
+	}
+	return nil
+}
+
 const (
 	defaultTimeout = 10 * time.Second
 	minEvery       = 10 * time.Millisecond // more often is a slip of the unit, and an attack

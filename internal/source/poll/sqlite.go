@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -37,6 +38,9 @@ func (s *sqliteReader) value(text string) string {
 }
 
 func (s *sqliteReader) read(ctx context.Context, from bound, limit int, visit func(*row) error) (err error) {
+	if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
+		return errors.New("there is no file " + s.path)
+	}
 	// Nothing is written, whatever the statement says, nor another file made.
 	dsn := "file:" + (&url.URL{Path: s.path}).EscapedPath() + "?mode=ro&_query_only=1&_error_rc=1&_busy_timeout=" +
 		strconv.FormatInt(min(s.cfg.Timeout.Milliseconds(), math.MaxInt32), 10)
