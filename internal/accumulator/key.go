@@ -233,11 +233,10 @@ func (k *keyer) key() (boundary.Key, *BadEvent) {
 	var err error
 	k.text, err = boundary.AppendKey(k.text[:0], k.parts)
 	if err != nil {
-		code := "bad_key"
 		if errors.Is(err, boundary.ErrNoKey) {
-			code = "key_missing"
+			return "", &BadEvent{Stage: "key", Code: "key_missing", Text: k.missing()}
 		}
-		return "", &BadEvent{Stage: "key", Code: code, Text: err.Error()}
+		return "", &BadEvent{Stage: "key", Code: "bad_key", Text: err.Error()}
 	}
 	h := uint32(2166136261) // FNV-1a: short texts, and nobody to guard against: a clash costs an allocation
 	for _, c := range k.text {
@@ -248,4 +247,15 @@ func (k *keyer) key() (boundary.Key, *BadEvent) {
 		*kept = boundary.Key(k.text)
 	}
 	return *kept, nil
+}
+
+// missing says which part of the key there is no value for.
+func (k *keyer) missing() string {
+	part := slices.IndexFunc(k.parts, func(v boundary.Value) bool { return v.IsAbsent() || v.IsNull() })
+	name := k.p.parts[max(part, 0)].Text()
+	text := "there is no key: " + name + " is missing or null"
+	if field, ok := strings.CutPrefix(name, "event."); ok && !k.p.ofEvent {
+		text += "; the reactor's key reads the fields that are handed over by their bare names: write " + field
+	}
+	return fold.OneLine(text)
 }

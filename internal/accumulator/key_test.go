@@ -101,6 +101,24 @@ func TestM13KeysOfBoundaries(t *testing.T) {
 	}
 }
 
+// M13: an event without a key is told which value it lacks, and a key that is written as for the event, how it is.
+func TestM13MissingKeySaysWhich(t *testing.T) {
+	t.Parallel()
+	for keys, want := range map[[2]string]string{
+		{"symbol", "side"}:     "there is no key: side is missing or null",
+		{"symbol", "event.id"}: "are handed over by their bare names: write id",
+	} {
+		p, ds := keyedProgram(t, spec.Accumulator{}, false, keys[:]...)
+		if len(ds) > 0 {
+			t.Fatal(ds)
+		}
+		o := NewCore(p, Limits{}).Add(at(0), pushed(`{"symbol":"A"}`), false)
+		if o.Code != "key_missing" || !strings.HasSuffix(o.Detail, want) {
+			t.Errorf("%q: got %+v, want %q", keys, o, want)
+		}
+	}
+}
+
 // M13: a key over fields that there cannot be, or of a kind that is none, is a mistake.
 func TestM13KeyMistakes(t *testing.T) {
 	t.Parallel()
