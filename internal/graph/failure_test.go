@@ -71,7 +71,7 @@ outputs:
 		t.Error("a failed epoch touches a cell")
 	}
 	h.plan.Commit(h.st, &h.r) // refused
-	if h.st.stamp != before.stamp || h.st.fresh != nil || !slices.EqualFunc(h.st.cells, cells, boundary.Equal) {
+	if h.st.stamp != before.stamp || h.st.fresh() != nil || !slices.EqualFunc(h.st.cells, cells, boundary.Equal) {
 		t.Fatalf("the state changed: got %v, want %v", h.st.cells, cells)
 	}
 

@@ -105,9 +105,12 @@ func (p *Plan) cellIndex(c Cell) int {
 // as it is while the state goes on.
 func (p *Plan) Freeze(st *State, room []boundary.Value) State {
 	copy(room, st.cells)
-	frozen := State{stamp: st.stamp, cells: room[:len(st.cells):len(st.cells)], fresh: st.fresh}
-	if st.mind != nil { // it changes in place: it is encoded now
-		frozen.mind = &mind{frozen: p.appendMind(nil, st)}
+	frozen := State{stamp: st.stamp, cells: room[:len(st.cells):len(st.cells)]}
+	if fresh := st.fresh(); fresh != nil {
+		frozen.side().fresh = fresh
+	}
+	if st.mind() != nil { // it changes in place: it is encoded now
+		frozen.side().mind = &mind{frozen: p.appendMind(nil, st)}
 	}
 	return frozen
 }
@@ -115,11 +118,11 @@ func (p *Plan) Freeze(st *State, room []boundary.Value) State {
 // AppendState appends a state in the form of this plan's layout.
 func (p *Plan) AppendState(dst []byte, st *State) []byte {
 	dst = binary.AppendUvarint(dst, st.stamp)
-	if st.fresh == nil {
+	if fresh := st.fresh(); fresh == nil {
 		dst = append(dst, 0)
 	} else {
 		dst = append(dst, 1)
-		for _, word := range *st.fresh {
+		for _, word := range *fresh {
 			dst = binary.LittleEndian.AppendUint64(dst, word)
 		}
 	}
@@ -170,7 +173,7 @@ func (p *Plan) DecodeState(st *State, l *Layout, data []byte) error {
 	}
 	st.stamp = stamp
 	if !whole && fresh != nil {
-		st.fresh = &fresh
+		st.side().fresh = &fresh
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (p *Plan) memoriesOf(st *State, i int) []expression.Memory {
 	if p.steps[i].memories.n == 0 {
 		return nil
 	}
-	return p.steps[i].memories.of(st.mind.memories)
+	return p.steps[i].memories.of(st.mind().memories)
 }
 
 // addMemories gives the node at a place of the plan its part of the memories.
@@ -77,12 +77,13 @@ func (p *Plan) mindOf(i int) int {
 
 // giveMemories makes what a state remembers, empty, unless it is there.
 func (p *Plan) giveMemories(st *State) {
-	if p.memories == 0 || st.mind != nil {
+	if p.memories == 0 || st.mind() != nil {
 		return
 	}
-	st.mind = &mind{memories: make([]expression.Memory, 0, p.memories)}
+	m := &mind{memories: make([]expression.Memory, 0, p.memories)}
+	st.side().mind = m
 	for _, i := range p.remembers {
-		st.mind.memories = p.newMemories(st.mind.memories, i)
+		m.memories = p.newMemories(m.memories, i)
 	}
 }
 
@@ -153,11 +154,12 @@ func (p *Plan) readMemories(st *State, i int, data []byte) error {
 // appendMind appends what all nodes remember: for each that does, its place among the
 // nodes, and the length and bytes of appendMemories.
 func (p *Plan) appendMind(dst []byte, st *State) []byte {
-	if st.mind == nil {
+	m := st.mind()
+	if m == nil {
 		return dst
 	}
-	if st.mind.memories == nil {
-		return append(dst, st.mind.frozen...)
+	if m.memories == nil {
+		return append(dst, m.frozen...)
 	}
 	for _, i := range p.remembers {
 		dst = wire.AppendBytes(binary.AppendUvarint(dst, uint64(i)), p.appendMemories(nil, st, i))

@@ -214,7 +214,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 			r.due.Add(p.consumers[i])
 		}
 	}
-	if r.fresh = st.fresh; r.fresh == nil && st.stamp == 0 {
+	if r.fresh = st.fresh(); r.fresh == nil && st.stamp == 0 {
 		r.fresh = &r.all
 	}
 	if r.fresh != nil {

@@ -41,7 +41,9 @@ func (p *Plan) Commit(st *State, r *Result) {
 		}
 	}
 	r.conclude(true)
-	st.stamp, st.fresh = r.stamp, nil
+	if st.stamp = r.stamp; st.more != nil {
+		st.more.fresh = nil
+	}
 }
 
 // advance runs the due nodes inline, and says whether the epoch is through: with none out,
@@ -147,7 +149,7 @@ func (r *Result) evaluate(env *expression.Env, i int) (boundary.Value, error) {
 	if s.memories.n == 0 {
 		return s.program.Eval(env)
 	}
-	memories := s.memories.of(r.state.mind.memories)
+	memories := s.memories.of(r.state.mind().memories)
 	env.Memories = memories
 	v, err := s.program.Eval(env)
 	if err != nil {

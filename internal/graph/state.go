@@ -18,6 +18,11 @@ type State struct {
 	stamp uint64
 	// cells are the nodes' values in plan order, then the outputs' last ones.
 	cells []boundary.Value
+	// more is what most states do not have; nil for nothing of it.
+	more *more
+}
+
+type more struct {
 	// fresh are the nodes that never ran, or whose cell could not be restored: they
 	// are due whatever their inputs say. nil stands for all of them while stamp is
 	// 0, and for none afterwards, which is the normal case.
@@ -25,6 +30,27 @@ type State struct {
 	// mind is what the functions of the nodes remember; nil until the first run, and for good
 	// in a plan without such functions.
 	mind *mind
+}
+
+func (st *State) fresh() (b *bitset.Set) {
+	if st.more != nil {
+		b = st.more.fresh
+	}
+	return b
+}
+
+func (st *State) mind() (m *mind) {
+	if st.more != nil {
+		m = st.more.mind
+	}
+	return m
+}
+
+func (st *State) side() *more {
+	if st.more == nil {
+		st.more = &more{}
+	}
+	return st.more
 }
 
 // NewState is the state of a key before its first epoch: every node is due.
@@ -57,11 +83,11 @@ func (st *State) Node(i int) boundary.Value { return st.cells[i] }
 
 // Size is about how many bytes the state holds, values included.
 func (st *State) Size() int {
-	n := 48
+	n := 40
 	for _, v := range st.cells {
 		n += v.Size()
 	}
-	n += st.mind.size()
+	n += st.mind().size()
 	return n
 }
 
@@ -158,7 +184,7 @@ func (p *Plan) decodeCell(st *State, i int, data []byte) error {
 	}
 	if i < len(p.nodes) {
 		p.materialize(st)
-		st.fresh.Clear(i)
+		st.fresh().Clear(i)
 	}
 	st.cells[i] = v
 	return nil
@@ -171,20 +197,20 @@ func (p *Plan) Print(i int) uint64 { return p.prints[i] }
 // Fresh says whether node i has yet to run for the first time, or again because
 // nothing of it could be restored.
 func (p *Plan) Fresh(st *State, i int) bool {
-	if st.fresh == nil {
-		return st.stamp == 0
+	if fresh := st.fresh(); fresh != nil {
+		return fresh.Has(i)
 	}
-	return st.fresh.Has(i)
+	return st.stamp == 0
 }
 
 // materialize writes the set of fresh nodes out, so that single ones can leave it.
 func (p *Plan) materialize(st *State) {
-	if st.fresh != nil {
+	if st.fresh() != nil {
 		return
 	}
 	b := bitset.New(len(p.nodes))
 	if st.stamp == 0 {
 		b.Fill(len(p.nodes))
 	}
-	st.fresh = &b
+	st.side().fresh = &b
 }

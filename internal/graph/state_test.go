@@ -113,7 +113,7 @@ nodes:
 			t.Fatal(err)
 		}
 	}
-	h.st.fresh.Set(h.nodes["one"])
+	h.st.fresh().Set(h.nodes["one"])
 	h.st.cells[h.nodes["one"]] = boundary.Value{}
 	h.e.Inputs[0] = boundary.Value{}
 	h.fire().want("one skipped; of_one ran 0; of_bad idle 1")
@@ -209,7 +209,7 @@ func TestDecodeCellRefusesDamage(t *testing.T) {
 			if err := h.plan.DecodeCell(st, i, data); err == nil {
 				t.Errorf("%s %s: %x was accepted", c.Kind, c.Name, data)
 			}
-			if st.stamp != 0 || st.fresh != nil {
+			if st.stamp != 0 || st.fresh() != nil {
 				t.Errorf("%s %s: %x changed the state", c.Kind, c.Name, data)
 			}
 		}

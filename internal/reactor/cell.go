@@ -3,6 +3,7 @@ package reactor
 import (
 	"math"
 	"time"
+	"unique"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graph"
@@ -11,13 +12,10 @@ import (
 // cell is the state of one key. An unkeyed graph has one, with the empty key. A graph may
 // have a million of them: every field counts.
 type cell struct {
-	key     boundary.Key
-	slots   []slot
-	nodes   graph.State
-	started int64 // start of its last epoch, for rate_limit; nanoseconds of engine time, or never
-	// first and last are when the first and the last boundary came that trigger and wait for a
-	// cut, or never; only kept where timers look at them.
-	first, last int64
+	key   boundary.Key
+	slots []slot
+	nodes graph.State
+	times *times // nil in a keyed graph without timers
 
 	// What follows is for the keys of a keyed graph; see keys.go.
 	seen    int64  // its last arrival, in nanoseconds of engine time
@@ -33,12 +31,50 @@ type cell struct {
 	lined   bool // it has a place among the keys that wait
 }
 
+// TableKey is the key by which the table of keys finds it.
+func (k *cell) TableKey() boundary.Key { return k.key }
+
+// times are what the timers of a key look at: nanoseconds of engine time, or never.
+type times struct {
+	started int64 // start of its last epoch
+	// first and last are when the first and the last boundary came that trigger and wait for a cut.
+	first, last int64
+}
+
+// timesNow are the key's times; never where none are kept.
+func (k *cell) timesNow() times {
+	if k.times == nil {
+		return times{never, never, never}
+	}
+	return *k.times
+}
+
+// from is a position in two words: where a cached value came from.
+type from struct {
+	stream unique.Handle[string] // zero for none
+	offset int64
+}
+
+func placeOf(p boundary.Position) from {
+	if p == (boundary.Position{}) {
+		return from{}
+	}
+	return from{unique.Make(p.Stream), p.Offset}
+}
+
+func (f from) position() boundary.Position {
+	if f == (from{}) {
+		return boundary.Position{}
+	}
+	return boundary.Position{Stream: f.stream.Value(), Offset: f.offset}
+}
+
 // slot is one input of one key.
 type slot struct {
 	// cur is the value as of the last cut that was kept, set at version; absent and 0 before the first.
 	cur     boundary.Value
 	version uint64
-	at      boundary.Position // where cur came from
+	at      from // where cur came from
 	// pend is the newest boundary of a latest input that no cut has taken yet: its dirty
 	// flag. since is the admission sequence of the one that raised the flag.
 	pend  *boundary.Boundary
@@ -74,7 +110,7 @@ func (c *Core) layOut() {
 	c.keys.layout, c.changes.layout = 1, c.cfg.Keys != nil
 	c.shared = &cell{
 		slots: make([]slot, len(c.cfg.Inputs)), nodes: *c.cfg.Plan.NewState(),
-		started: never, first: never, last: never,
+		times: &times{never, never, never},
 	}
 	c.cell = c.shared
 	for i := range c.cfg.Inputs {
@@ -89,7 +125,9 @@ func (c *Core) layOut() {
 func (c *Core) newCell(key boundary.Key) *cell {
 	k, slots, room := inOne(c.keys.slots, c.cfg.Plan.StateSize())
 	k.key, k.seen, k.arrival = key, nano(c.now), c.admitted
-	k.started, k.first, k.last = never, never, never
+	if c.timed {
+		k.times = &times{never, never, never}
+	}
 	k.slots, k.nodes = slots, c.cfg.Plan.StateIn(room)
 	for i, at := range c.place {
 		if d := c.cfg.Inputs[i].Default; at >= 0 && !d.IsAbsent() {
@@ -102,10 +140,19 @@ func (c *Core) newCell(key boundary.Key) *cell {
 // Cells with the slots and values of small graphs beside them. With a million keys each
 // piece of memory is a miss of the cache; in one piece they are fetched together.
 type (
+	cell1x0 struct {
+		cell
+		slots [1]slot
+	}
 	cell1x2 struct {
 		cell
 		slots [1]slot
 		room  [2]boundary.Value
+	}
+	cell2x1 struct {
+		cell
+		slots [2]slot
+		room  [1]boundary.Value
 	}
 	cell2x2 struct {
 		cell
@@ -122,8 +169,14 @@ type (
 // inOne makes a cell with room for so many slots and values, in one piece where they are few.
 func inOne(slots, values int) (*cell, []slot, []boundary.Value) {
 	switch {
+	case slots == 1 && values == 0:
+		c := new(cell1x0)
+		return &c.cell, c.slots[:], nil
 	case slots == 1 && values <= 2:
 		c := new(cell1x2)
+		return &c.cell, c.slots[:], c.room[:]
+	case slots == 2 && values <= 1:
+		c := new(cell2x1)
 		return &c.cell, c.slots[:], c.room[:]
 	case slots == 2 && values <= 2:
 		c := new(cell2x2)

@@ -126,7 +126,7 @@ func (c *Core) replaceCache(k *cell, values []boundary.Value) {
 		for in := &c.cfg.Inputs[i]; in.Group != 0 && !in.bounded() && s.queue.len() > 0; {
 			c.accs[i].conflated += c.pop(k, i).b.Events
 		}
-		s.cur, s.at, s.version = v, boundary.Position{}, 0
+		s.cur, s.at, s.version = v, from{}, 0
 		if !v.IsAbsent() {
 			s.version = c.stamp + 1
 		}
@@ -134,7 +134,7 @@ func (c *Core) replaceCache(k *cell, values []boundary.Value) {
 	}
 	c.stamp = c.ep.Stamp
 	c.kept++
-	if k != c.shared && c.keys.byKey[k.key] == nil {
+	if k != c.shared && c.keys.byKey.Get(k.key) == nil {
 		c.insert(k)
 	}
 	c.wake(k)
@@ -144,7 +144,7 @@ func (c *Core) replaceCache(k *cell, values []boundary.Value) {
 
 // find is the cell of a key. An unkeyed graph has one, whatever the key.
 func (c *Core) find(key boundary.Key) (*cell, error) {
-	switch k := c.keys.byKey[key]; {
+	switch k := c.keys.byKey.Get(key); {
 	case c.cfg.Keys == nil:
 		return c.shared, nil
 	case key == "":

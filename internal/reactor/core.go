@@ -206,6 +206,18 @@ type account struct {
 	reasons                             map[string]int64 // dead-lettered events, by code
 	waiting                             backlog
 	own                                 backlog // of what waits, what takes no room: it is the keys'
+
+	last from // of the newest value, whose stream the next has as a rule
+}
+
+// from is a position as cells keep it.
+func (a *account) from(p boundary.Position) from {
+	if a.last == (from{}) || a.last.stream.Value() != p.Stream || p == (boundary.Position{}) {
+		a.last = placeOf(p)
+	}
+	f := a.last
+	f.offset = p.Offset
+	return f
 }
 
 // backlog is what waits for a cut: in queues, and in the dirty flags of latest inputs.

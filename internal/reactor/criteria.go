@@ -22,29 +22,35 @@ type readiness struct {
 func (c *Core) readiness(k *cell) readiness {
 	seq, ok := c.completed(k)
 	r := readiness{ok: ok, completed: seq, due: never}
+	if !c.timed {
+		if !ok {
+			return readiness{}
+		}
+		return r
+	}
 	if ok && c.cfg.Debounce > 0 {
-		r.due = k.last + int64(c.cfg.Debounce)
-		if most := k.first + int64(c.cfg.MaxWait); c.cfg.MaxWait > 0 && most < r.due {
+		r.due = k.times.last + int64(c.cfg.Debounce)
+		if most := k.times.first + int64(c.cfg.MaxWait); c.cfg.MaxWait > 0 && most < r.due {
 			r.due, r.cause = most, CauseMaxWait
 		}
 	}
-	if !ok && c.cfg.MaxWait > 0 && k.first != never {
+	if !ok && c.cfg.MaxWait > 0 && k.times.first != never {
 		if r.completed, r.ok = c.earliest(k); r.ok {
-			r.due, r.cause = k.first+int64(c.cfg.MaxWait), CauseMaxWait
+			r.due, r.cause = k.times.first+int64(c.cfg.MaxWait), CauseMaxWait
 		}
 	}
 	if !r.ok {
 		return readiness{}
 	}
-	if c.cfg.RateLimit > 0 && k.started != never {
-		r.due = max(r.due, k.started+int64(c.cfg.RateLimit))
+	if c.cfg.RateLimit > 0 && k.times.started != never {
+		r.due = max(r.due, k.times.started+int64(c.cfg.RateLimit))
 	}
 	if c.cfg.Every > 0 {
-		served := k.started
+		served := k.times.started
 		if k == c.shared {
 			served = c.ticked // by an epoch, by a false guard, or before the start
 		}
-		r.due = c.onGrid(max(r.due, k.first, served+1))
+		r.due = c.onGrid(max(r.due, k.times.first, served+1))
 	}
 	return r
 }
@@ -68,7 +74,7 @@ func (c *Core) tickDue() (at int64, ok bool) {
 		return 0, false
 	}
 	at = c.ticked + 1
-	if started := c.shared.started; c.cfg.RateLimit > 0 && started != never {
+	if started := c.shared.times.started; c.cfg.RateLimit > 0 && started != never {
 		// Else every tick would be an epoch that puts off what waits for the rate limit.
 		at = max(at, started+int64(c.cfg.RateLimit))
 	}
@@ -80,9 +86,9 @@ func (c *Core) arrived(k *cell, i int) {
 	if !c.timed || !c.cfg.Inputs[i].Triggers {
 		return
 	}
-	k.last = nano(c.now)
-	if k.first == never {
-		k.first = k.last
+	k.times.last = nano(c.now)
+	if k.times.first == never {
+		k.times.first = k.times.last
 	}
 }
 
@@ -100,13 +106,13 @@ func (c *Core) rewait(k *cell) {
 		case c.cfg.Inputs[i].queues() && s.queue.len() > 0:
 			at = s.queue.at(0).at
 		case s.pend != nil: // the cut of a tick: it took nothing of what triggers
-			at = k.first
+			at = k.times.first
 		}
 		if at != never && (first == never || at < first) {
 			first = at
 		}
 	}
-	k.first = first
+	k.times.first = first
 }
 
 // earliest is the oldest boundary that triggers and waits for a cut.

@@ -300,7 +300,7 @@ func (c *Core) popCut(i int, b *boundary.Boundary, apart bool, each func(i int, 
 // setCurrent makes a taken boundary the input's cached value.
 func (c *Core) setCurrent(i int, b *boundary.Boundary) {
 	s := c.slot(i)
-	s.cur, s.version, s.at = b.Value, c.stamp+1, b.Last
+	s.cur, s.version, s.at = b.Value, c.stamp+1, c.accs[i].from(b.Last)
 	if c.cell != c.shared && !c.isShared(i) {
 		c.loosen(c.cell, b)
 	}

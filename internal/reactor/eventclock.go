@@ -66,7 +66,7 @@ func (c *Core) carryOver() {
 	for i := range c.keys.ages {
 		c.keys.ages[i].seen = at
 	}
-	for _, k := range c.keys.byKey { // each by itself: the order does not matter
+	for k := range c.keys.byKey.All() { // each by itself: the order does not matter
 		c.countFrom(k, at)
 		c.changes.touch(k)
 		c.schedule(k)
@@ -74,9 +74,14 @@ func (c *Core) carryOver() {
 }
 
 func (c *Core) countFrom(k *cell, at int64) {
-	for _, since := range [...]*int64{&k.started, &k.first, &k.last, &k.seen} {
-		if *since != never {
-			*since = at
+	if k.seen != never {
+		k.seen = at
+	}
+	if k.times != nil {
+		for _, since := range [...]*int64{&k.times.started, &k.times.first, &k.times.last} {
+			if *since != never {
+				*since = at
+			}
 		}
 	}
 	for i := range c.cfg.Inputs {

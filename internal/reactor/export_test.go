@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -26,7 +25,7 @@ var (
 func Cached(c *Core, i int) (values []boundary.Value) {
 	cells := []*cell{c.shared}
 	if c.cfg.Keys != nil {
-		cells = slices.SortedFunc(maps.Values(c.keys.byKey), byArrival)
+		cells = slices.SortedFunc(c.keys.byKey.All(), byArrival)
 	}
 	for _, k := range cells {
 		values = append(values, k.slots[i].cur)

@@ -85,7 +85,7 @@ func encodeKey(cfg *Config, k *sealedKey) []byte {
 	dst := make([]byte, 0, 128)
 	dst = binary.AppendUvarint(dst, uint64(k.layout))
 	dst = binary.AppendUvarint(dst, k.arrival)
-	for _, at := range [...]int64{k.seen, k.started, k.first, k.last} {
+	for _, at := range [...]int64{k.seen, k.times.started, k.times.first, k.times.last} {
 		dst = binary.AppendVarint(dst, stored(at))
 	}
 	var none boundary.Position
@@ -127,7 +127,10 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 		return fmt.Errorf("its layout %d is missing", number)
 	}
 	k := c.newCell(key)
-	k.arrival, k.seen, k.started, k.first, k.last = arrival, at[0], at[1], at[2], at[3]
+	k.arrival, k.seen = arrival, at[0]
+	if k.times != nil {
+		*k.times = times{started: at[1], first: at[2], last: at[3]}
+	}
 	for _, i := range l.inputs {
 		s := r.slot()
 		switch {
@@ -143,7 +146,7 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 		return err
 	}
 	k.sealed = true
-	c.keys.byKey[key] = k
+	c.keys.byKey.Put(k)
 	return nil
 }
 
@@ -182,13 +185,13 @@ func (r *reader) slot() (s sealedSlot) {
 func (c *Core) restoreKeySlot(k *cell, i int, from *sealedSlot) {
 	s := c.slotOf(k, i)
 	if !from.cur.IsAbsent() || s.cur.IsAbsent() {
-		s.cur, s.version, s.at = from.cur, from.version, from.at
+		s.cur, s.version, s.at = from.cur, from.version, placeOf(from.at)
 	}
 	switch {
 	case from.pend == nil:
 	case c.cfg.Inputs[i].queues():
 		// The input was latest before: what it had not cut yet comes first in the queue.
-		c.push(k, i, queued{b: from.pend, seq: from.since, since: from.since, at: k.first})
+		c.push(k, i, queued{b: from.pend, seq: from.since, since: from.since, at: k.timesNow().first})
 		c.changes.touch(k)
 	default:
 		c.overwrite(k, i, from.pend, from.since)
@@ -288,7 +291,7 @@ func (c *Core) restoreKeyQueues(cells []checkpoint.Cell) error {
 		if err != nil {
 			return corrupt(cell, err)
 		}
-		k := c.keys.byKey[boundary.Key(cell.Key)]
+		k := c.keys.byKey.Get(boundary.Key(cell.Key))
 		if k == nil || i < 0 || c.isShared(i) {
 			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellQueue, Name: cell.Name, Key: cell.Key})
 			if i >= 0 {
@@ -304,8 +307,8 @@ func (c *Core) restoreKeyQueues(cells []checkpoint.Cell) error {
 // orderKeys puts what was restored in order: queues, the order of last arrival, the
 // agenda; and after a change of the plan makes due what may rest on what is gone.
 func (c *Core) orderKeys(layouts map[uint64]*keyLayout, samePlan bool) {
-	all := make([]*cell, 0, len(c.keys.byKey))
-	for _, k := range c.keys.byKey {
+	all := make([]*cell, 0, c.keys.byKey.Len())
+	for k := range c.keys.byKey.All() {
 		all = append(all, k)
 	}
 	slices.SortFunc(all, byArrival)

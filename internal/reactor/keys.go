@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor/keytable"
 )
 
 // The keys of a keyed reactor (M13): one cell each, made on first sight and evicted after
@@ -14,7 +15,7 @@ import (
 
 // keys is what a keyed core knows of its keys.
 type keys struct {
-	byKey  map[boundary.Key]*cell
+	byKey  *keytable.Table[*cell]
 	slots  int // per key
 	agenda agenda
 	ages   ages // the keys by last arrival, but for those that are overdue
@@ -40,7 +41,7 @@ const looseLimit = 1 << 20
 
 func (ks *keys) init(slots int) {
 	ks.slots = slots
-	ks.byKey = make(map[boundary.Key]*cell)
+	ks.byKey = keytable.New[*cell]()
 	ks.waiting = make(map[*cell]struct{})
 }
 
@@ -67,10 +68,10 @@ func (ks *keys) recycleQueue(q *queue) {
 
 // KeyCount is how many keys there are now, and how many have been evicted in all; both are
 // 0 in an unkeyed graph.
-func (c *Core) KeyCount() (keys int, evicted int64) { return len(c.keys.byKey), c.keys.evicted }
+func (c *Core) KeyCount() (keys int, evicted int64) { return c.keys.byKey.Len(), c.keys.evicted }
 
 // HasKey reports whether the graph has this key now.
-func (c *Core) HasKey(key boundary.Key) bool { return c.keys.byKey[key] != nil }
+func (c *Core) HasKey(key boundary.Key) bool { return c.keys.byKey.Get(key) != nil }
 
 // Keyed reports whether the graph has keys.
 func (c *Core) Keyed() bool { return c.cfg.Keys != nil }
@@ -78,7 +79,7 @@ func (c *Core) Keyed() bool { return c.cfg.Keys != nil }
 // arrive finds the cell of a key that something arrived for, and makes it the most recent.
 // It makes a new one on first sight, and evicts the least recent when that is one too many.
 func (c *Core) arrive(key boundary.Key) *cell {
-	k := c.keys.byKey[key]
+	k := c.keys.byKey.Get(key)
 	if k == nil {
 		k = c.insert(c.newCell(boundary.Key(strings.Clone(string(key)))))
 	}
@@ -91,7 +92,7 @@ func (c *Core) arrive(key boundary.Key) *cell {
 
 // insert adds a key.
 func (c *Core) insert(k *cell) *cell {
-	for len(c.keys.byKey) >= c.cfg.Keys.Max {
+	for c.keys.byKey.Len() >= c.cfg.Keys.Max {
 		oldest := c.keys.ages.oldest()
 		if oldest == nil {
 			break // all that are left are overdue, and go when they have run
@@ -99,7 +100,7 @@ func (c *Core) insert(k *cell) *cell {
 		c.keys.ages.drop()
 		c.evict(oldest, "more keys than max_keys: this was the least recently used")
 	}
-	c.keys.byKey[k.key] = k
+	c.keys.byKey.Put(k)
 	c.keys.ages.put(k)
 	c.changes.touch(k)
 	return k
@@ -159,7 +160,7 @@ func (c *Core) evict(k *cell, why string) {
 	}
 	c.keys.agenda.remove(k)
 	delete(c.keys.waiting, k)
-	delete(c.keys.byKey, k.key)
+	c.keys.byKey.Remove(k.key)
 	c.keys.evicted++
 	c.keys.left(k)
 	c.changes.evicted(k)

@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -57,7 +56,7 @@ func (r *rig) give(name, key string, x any) {
 func (r *rig) keysOf() string {
 	r.t.Helper()
 	checkKeys(r.t, r.c)
-	all := slices.SortedFunc(maps.Values(r.c.keys.byKey), byArrival)
+	all := slices.SortedFunc(r.c.keys.byKey.All(), byArrival)
 	list := ""
 	for _, k := range all {
 		s, _ := k.key.Value().AsString()
@@ -71,9 +70,10 @@ func checkKeys(t testing.TB, c *Core) {
 	t.Helper()
 	waiting, own := make([]backlog, len(c.cfg.Inputs)), make([]backlog, len(c.cfg.Inputs))
 	onAgenda, listed := 0, 0
-	for key, k := range c.keys.byKey {
-		if k.key != key {
-			t.Fatalf("the key %s is filed under %s", k.key, key)
+	for k := range c.keys.byKey.All() {
+		key := k.key
+		if c.keys.byKey.Get(key) != k {
+			t.Fatalf("the key %s is not where it is looked for", key)
 		}
 		for i := range c.cfg.Inputs {
 			if c.isShared(i) {
@@ -125,7 +125,7 @@ func checkKeys(t testing.TB, c *Core) {
 		t.Fatalf("%d keys have an age, %d are marked so", n, listed)
 	}
 	for _, a := range c.keys.ages {
-		if c.keys.byKey[a.k.key] != a.k || a.arrival > a.k.arrival || a.seen > a.k.seen {
+		if c.keys.byKey.Get(a.k.key) != a.k || a.arrival > a.k.arrival || a.seen > a.k.seen {
 			t.Fatalf("the age %d of the key %s, which arrived at %d", a.arrival, a.k.key, a.k.arrival)
 		}
 	}

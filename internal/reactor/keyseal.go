@@ -58,13 +58,13 @@ func (ch *keyChanges) restoreKeys(before *keyChanges) {
 
 // sealedKey is a key as a seal holds it.
 type sealedKey struct {
-	key           boundary.Key
-	layout        int
-	arrival       uint64
-	seen, started int64
-	first, last   int64
-	slots         []sealedSlot
-	nodes         graph.State
+	key     boundary.Key
+	layout  int
+	arrival uint64
+	seen    int64
+	times   times
+	slots   []sealedSlot
+	nodes   graph.State
 }
 
 // sealKeys freezes the keys that changed. What it copies lies in a few large pieces.
@@ -76,7 +76,7 @@ func (c *Core) sealKeys(s *Seal, fresh *changes) {
 	s.keys = make([]sealedKey, 0, n)
 	for _, k := range ch.touched {
 		k.dirty = false
-		if c.keys.byKey[k.key] != k {
+		if c.keys.byKey.Get(k.key) != k {
 			continue // evicted since
 		}
 		k.sealed = true
@@ -86,18 +86,17 @@ func (c *Core) sealKeys(s *Seal, fresh *changes) {
 				continue
 			}
 			sl := c.slotOf(k, i)
-			slots = append(slots, sealedSlot{i, sl.cur, sl.version, sl.at, sl.pend, sl.since})
+			slots = append(slots, sealedSlot{i, sl.cur, sl.version, sl.at.position(), sl.pend, sl.since})
 			c.sealQueue(s, fresh, k, i)
 		}
 		s.keys = append(s.keys, sealedKey{
-			key: k.key, layout: c.keys.layout, arrival: k.arrival, seen: k.seen, started: k.started, first: k.first,
-			last:  k.last,
+			key: k.key, layout: c.keys.layout, arrival: k.arrival, seen: k.seen, times: k.timesNow(),
 			slots: slots[first:len(slots):len(slots)], nodes: c.cfg.Plan.Freeze(&k.nodes, room[:size]),
 		})
 		room = room[size:]
 	}
 	for _, key := range slices.Sorted(maps.Keys(ch.dropped)) {
-		if c.keys.byKey[key] == nil { // a key that came again is written over
+		if c.keys.byKey.Get(key) == nil { // a key that came again is written over
 			s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: cellKey, Key: string(key)})
 		}
 	}

@@ -95,7 +95,7 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 func (c *Core) recordDetail(r *Record, ran bool) {
 	r.Inputs = append(r.Inputs, c.cut.values...)
 	for i, b := range c.cut.take {
-		in := CutInput{At: c.slot(i).at}
+		in := CutInput{At: c.slot(i).at.position()}
 		if b != nil {
 			in = CutInput{Taken: true, Events: b.Events, At: b.Last}
 		}

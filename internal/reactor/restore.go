@@ -90,9 +90,9 @@ func (c *Core) restoreMeta(m *meta) {
 	c.letterNo = m.Letters
 	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
 	if !m.LastStart.IsZero() {
-		c.shared.started = nano(m.LastStart)
+		c.shared.times.started = nano(m.LastStart)
 	}
-	c.shared.first, c.shared.last, c.ticked = stored(m.First), stored(m.Last), stored(m.Ticked)
+	c.shared.times.first, c.shared.times.last, c.ticked = stored(m.First), stored(m.Last), stored(m.Ticked)
 	if m.Clock != c.cfg.clock() {
 		c.beginAnew()
 	}
@@ -230,7 +230,7 @@ func (c *Core) decodeQueued(cell *checkpoint.Cell) (it queued, input int, err er
 func (c *Core) requeue(k *cell, i int, it queued) {
 	c.changes.sealedTo[i] = max(c.changes.sealedTo[i], it.seq)
 	if it.at == never {
-		it.at = k.first
+		it.at = k.timesNow().first
 	}
 	if !c.now.IsZero() { // it may be of the other clock, or of one that was wrong
 		it.at = min(it.at, nano(c.now))
@@ -279,7 +279,7 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 	}
 	s := &c.shared.slots[i]
 	if !sl.cur.IsAbsent() || s.cur.IsAbsent() {
-		s.cur, s.version, s.at = sl.cur, sl.version, sl.at
+		s.cur, s.version, s.at = sl.cur, sl.version, placeOf(sl.at)
 	}
 	if sl.pend == nil {
 		return nil
@@ -287,7 +287,7 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 	c.admitted++
 	if c.cfg.Inputs[i].queues() {
 		// The input was latest before: what it had not cut yet becomes its queue.
-		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted, since: c.admitted, at: c.shared.first})
+		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted, since: c.admitted, at: c.shared.times.first})
 		c.changes.slots[i] = true
 		return nil
 	}

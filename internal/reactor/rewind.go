@@ -29,7 +29,7 @@ func (c *Core) SetBack(now time.Time) {
 	for i := range c.keys.ages {
 		c.keys.ages[i].seen = min(c.keys.ages[i].seen, at)
 	}
-	for _, k := range c.keys.byKey { // each by itself: the order does not matter
+	for k := range c.keys.byKey.All() { // each by itself: the order does not matter
 		k.setBack(at)
 		c.changes.touch(k)
 		c.schedule(k)
@@ -38,7 +38,10 @@ func (c *Core) SetBack(now time.Time) {
 }
 
 func (k *cell) setBack(at int64) {
-	k.started, k.first, k.last, k.seen = min(k.started, at), min(k.first, at), min(k.last, at), min(k.seen, at)
+	k.seen = min(k.seen, at)
+	if t := k.times; t != nil {
+		t.started, t.first, t.last = min(t.started, at), min(t.first, at), min(t.last, at)
+	}
 }
 
 // Blank is the record of a graph that has no state any more, made of its last one: watchers'

@@ -57,7 +57,10 @@ func (c *Core) prepare(number int64, cause Cause) {
 
 // begin notes the start of an epoch.
 func (c *Core) begin() {
-	c.lastStart, c.cell.started = c.now, nano(c.now)
+	c.lastStart = c.now
+	if t := c.cell.times; t != nil {
+		t.started = nano(c.now)
+	}
 	if c.cell != c.shared {
 		c.changes.touch(c.cell)
 	}

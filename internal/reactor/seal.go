@@ -178,7 +178,8 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 	for i := range c.shared.slots {
 		sl := &c.shared.slots[i]
 		if c.changes.slots[i] {
-			s.slots = append(s.slots, sealedSlot{input: i, cur: sl.cur, version: sl.version, at: sl.at, pend: sl.pend})
+			s.slots = append(s.slots, sealedSlot{input: i, cur: sl.cur, version: sl.version, at: sl.at.position(),
+				pend: sl.pend})
 		}
 		c.sealQueue(s, fresh, c.shared, i)
 		if c.changes.accs[i] {
@@ -275,7 +276,7 @@ func (c *Core) metaOfState(m *meta) {
 	m.Evicted, m.Overflowed = c.keys.evicted, c.keys.overflowed
 	m.Clock = c.cfg.clock()
 	m.LastStart, m.LastFired = c.lastStart, c.lastFired
-	m.First, m.Last, m.Ticked = stored(c.shared.first), stored(c.shared.last), stored(c.ticked)
+	m.First, m.Last, m.Ticked = stored(c.shared.times.first), stored(c.shared.times.last), stored(c.ticked)
 	m.Books = make(map[string]metaBooks, len(c.accs))
 	for i := range c.accs {
 		a := &c.accs[i]

@@ -241,7 +241,7 @@ func (ks *keys) left(k *cell) {
 	stay := ks.line
 	ks.line, ks.deserters = nil, 0
 	for _, p := range stay {
-		if p.k != k && ks.byKey[p.k.key] == p.k {
+		if p.k != k && ks.byKey.Get(p.k.key) == p.k {
 			ks.line.put(p.k, p.seq)
 		}
 	}

@@ -12,7 +12,7 @@ var largePackages = []struct {
 	{"internal/reactor", 6600, "0047"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2650, "0063"},
-	{"internal/graph", 2970, "0057"},
+	{"internal/graph", 3000, "0100"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.
