@@ -113,7 +113,7 @@ func (k *Kinds) sinks() []Sink {
 		websocket.Kind(),
 		sinkdrop.Kind(),
 		sinkkafka.Kind(k.kafka()),
-		postgres.Kind(k.Store),
+		postgres.Kind(k.Store, k.Guard),
 		webhook.Kind(k.Guard),
 		sinkgraph.Kind(),
 		sinkgo.Kind(k.Sinks),

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -136,26 +137,47 @@ type Tables struct {
 // tablesConns is one for a delivery and one to look at the table.
 const tablesConns = 2
 
-// OpenTables makes a writer for the database at dsn; connections are opened when they are needed.
-// No error shows the password.
-func OpenTables(ctx context.Context, dsn string) (*Tables, error) {
-	cfg, err := pgxpool.ParseConfig(dsn)
+// OpenTables makes a writer for a database that a declaration names; connections are opened when
+// they are needed, by the guard. No error shows the password.
+func OpenTables(ctx context.Context, to *outbound.Database, guard *outbound.Guard) (*Tables, error) {
+	cfg, err := pgxpool.ParseConfig(to.Text("graphd sink"))
 	if err != nil {
-		return nil, errors.New("the address of the database cannot be read; write postgres://USER@HOST:PORT/DATABASE")
+		return nil, errors.New(
+			"the address of the database cannot be used: look at its sslmode and the files it names")
 	}
+	to.Confine(&cfg.ConnConfig.Config, guard)
 	cfg.MaxConns = tablesConns
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	cfg.PingTimeout = pingTimeout
-	dialer := &net.Dialer{KeepAlive: 5 * time.Second, Control: wires.UserTimeout(callTimeout)}
-	cfg.ConnConfig.DialFunc = dialer.DialContext
-	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
-		cfg.ConnConfig.RuntimeParams["application_name"] = "graphd sink"
+	dial := cfg.ConnConfig.DialFunc
+	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err == nil {
+			err = givesUp(conn, network, address)
+		}
+		if err != nil && conn != nil {
+			err = errors.Join(err, conn.Close())
+		}
+		return conn, err
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &Tables{pool}, nil
+}
+
+// givesUp has the kernel give a connection up whose other side does not answer any more.
+func givesUp(conn net.Conn, network, address string) error {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return errors.Join(tcp.SetKeepAlivePeriod(5*time.Second), wires.UserTimeout(callTimeout)(network, address, raw))
 }
 
 // Close ends the connections.

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
@@ -25,12 +26,13 @@ type Tables interface {
 }
 
 // Kind describes the sink; store looks at tables of the store's own database, and is nil where
-// the store has none.
-func Kind(store Tables) kind.Sink[sink.Sink] {
+// the store has none. guard dials other databases.
+func Kind(store Tables, guard *outbound.Guard) kind.Sink[sink.Sink] {
+	to := outside{store, guard}
 	look := func(ctx context.Context, c Declared, out kind.Output) spec.Diagnostics {
-		return c.look(ctx, store, out)
+		return c.look(ctx, to, out)
 	}
-	open := func(c Declared, out kind.Output) (sink.Sink, error) { return c.open(store, out) }
+	open := func(c Declared, out kind.Output) (sink.Sink, error) { return c.open(to, out) }
 	declared := decode.NewKind("postgres", schema(), defaults, readDeclared)
 	return kind.NewSink(declared, kind.Unchecked, look, open)
 }
@@ -60,6 +62,12 @@ func (c Declared) Canonical(t *meaning.Tree) {
 // Target implements [spec.SinkConfig].
 func (c Declared) Target() spec.Target { return spec.Called(spec.OwnOutbox, "") }
 
+// outside is what a sink needs of the daemon.
+type outside struct {
+	store Tables
+	guard *outbound.Guard
+}
+
 // CodeBadTable is a table that the rows of an output can not go to.
 const CodeBadTable = "bad_table"
 
@@ -75,17 +83,17 @@ func (c Declared) config(out kind.Output) Config {
 
 // open makes rows for the store's commits where the table is in its database, and else a sink
 // of its own.
-func (c Declared) open(store Tables, out kind.Output) (sink.Sink, error) {
+func (c Declared) open(to outside, out kind.Output) (sink.Sink, error) {
 	cfg := c.config(out)
 	ctx, cancel := context.WithTimeout(context.Background(), tableTimeout)
 	defer cancel()
 	if c.DSN != "" {
-		return Open(ctx, cfg, c.DSN)
+		return Open(ctx, cfg, c.DSN, to.guard)
 	}
-	if store == nil {
+	if to.store == nil {
 		return nil, errNoTables
 	}
-	columns, err := store.Columns(ctx, cfg.Target())
+	columns, err := to.store.Columns(ctx, cfg.Target())
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +101,10 @@ func (c Declared) open(store Tables, out kind.Output) (sink.Sink, error) {
 }
 
 // look says what does not fit in the table.
-func (c Declared) look(ctx context.Context, store Tables, out kind.Output) spec.Diagnostics {
+func (c Declared) look(ctx context.Context, to outside, out kind.Output) spec.Diagnostics {
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
-	err := c.check(ctx, store, out)
+	err := c.check(ctx, to, out)
 	if err == nil {
 		return nil
 	}
@@ -107,19 +115,19 @@ func (c Declared) look(ctx context.Context, store Tables, out kind.Output) spec.
 	return out.Mistake(CodeBadTable, fmt.Sprintf("the output %s: %s", out.Name, text))
 }
 
-func (c Declared) check(ctx context.Context, store Tables, out kind.Output) error {
+func (c Declared) check(ctx context.Context, to outside, out kind.Output) error {
 	cfg := c.config(out)
 	if c.DSN != "" {
-		s, err := Open(ctx, cfg, c.DSN)
+		s, err := Open(ctx, cfg, c.DSN, to.guard)
 		if err != nil {
 			return err
 		}
 		return errors.Join(s.Check(ctx), s.Close(ctx))
 	}
-	if store == nil {
+	if to.store == nil {
 		return errNoTables
 	}
-	_, err := store.Columns(ctx, cfg.Target())
+	_, err := to.store.Columns(ctx, cfg.Target())
 	return err
 }
 
@@ -136,7 +144,7 @@ var (
 		{Name: "mode", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, modes, &c.Mode) }},
 		{Name: "conflict", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Conflict = columns(d, v) }},
 		{Name: "dsn", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.DSN, _ = d.Text(v, "the address of a database, as postgres://USER@HOST/DATABASE")
+			c.DSN = readDSN(d, v)
 		}},
 	}
 
@@ -174,6 +182,18 @@ func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
 				"the column %s is not among columns; add it there", decode.Quote(name))
 		}
 	}
+}
+
+func readDSN(d *decode.Decoder, v decode.Value) string {
+	s, ok := d.Text(v, "the address of a database, as postgres://USER@HOST/DATABASE")
+	if !ok {
+		return ""
+	}
+	if _, err := outbound.ParseDatabase(s); err != nil {
+		d.Report(v.Here(), decode.CodeBadValue, "", "%s", err.Error())
+		return ""
+	}
+	return s
 }
 
 // identifier reads a name of the database's.

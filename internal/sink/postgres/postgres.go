@@ -20,6 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -121,9 +122,16 @@ type Sink struct {
 	maker  *maker // nil until the table's columns are known
 }
 
-// Open makes a sink; it connects with the first delivery.
-func Open(ctx context.Context, c Config, dsn string) (*Sink, error) {
-	tables, err := dalpostgres.OpenTables(ctx, dsn)
+// Open makes a sink whose connections the guard dials; it connects with the first delivery.
+func Open(ctx context.Context, c Config, dsn string, guard *outbound.Guard) (*Sink, error) {
+	if guard == nil {
+		return nil, errors.New("postgres sink: there is no guard to dial with")
+	}
+	to, err := outbound.ParseDatabase(dsn)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := dalpostgres.OpenTables(ctx, to, guard)
 	if err != nil {
 		return nil, err
 	}

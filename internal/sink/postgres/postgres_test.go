@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
+	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/postgres"
 	"github.com/graphd/graphd/internal/testbed"
@@ -64,7 +67,7 @@ func TestSinkWritesRows(t *testing.T) {
 	dsn := testbed.Postgres(t)
 	query(t, dsn, `CREATE TABLE quotes (id bigint PRIMARY KEY, symbol text DEFAULT 'none', mid double precision, at `+
 		`timestamptz, tags jsonb, legs int[])`)
-	s, err := postgres.Open(t.Context(), postgres.Config{Output: "o", Table: "quotes"}, dsn)
+	s, err := postgres.Open(t.Context(), postgres.Config{Output: "o", Table: "quotes"}, dsn, outboundtest.Guard(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +99,7 @@ func TestSinkRefusesRows(t *testing.T) {
 	dsn := testbed.Postgres(t)
 	query(t, dsn, `CREATE TABLE "Odd ""name" (id integer PRIMARY KEY, word varchar(3) NOT NULL)`)
 	query(t, dsn, `ALTER TABLE "Odd ""name" RENAME TO odd`)
-	s, err := postgres.Open(t.Context(), postgres.Config{Output: "o", Table: "public.odd"}, dsn)
+	s, err := postgres.Open(t.Context(), postgres.Config{Output: "o", Table: "public.odd"}, dsn, outboundtest.Guard(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +134,8 @@ func TestSinkUpserts(t *testing.T) {
 	t.Parallel()
 	dsn := testbed.Postgres(t)
 	query(t, dsn, `CREATE TABLE latest (k text, n int, extra text DEFAULT 'd', UNIQUE (k))`)
-	s, err := postgres.Open(t.Context(), postgres.Config{Output: "o", Table: "latest", Conflict: []string{"k"}}, dsn)
+	s, err := postgres.Open(t.Context(), postgres.Config{Output: "o", Table: "latest", Conflict: []string{"k"}}, dsn,
+		outboundtest.Guard(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +176,7 @@ func TestCheck(t *testing.T) {
 		{postgres.Config{Table: "t", Conflict: []string{"c"}}, "no unique index"},
 		{postgres.Config{Table: "t", Conflict: []string{"nosuch"}}, `no column "nosuch"`},
 	} {
-		s, err := postgres.Open(t.Context(), test.c, dsn)
+		s, err := postgres.Open(t.Context(), test.c, dsn, outboundtest.Guard(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,13 +199,70 @@ func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	for _, dsn := range []string{"postgres://me:hunter2@127.0.0.1:1/x?connect_timeout=1", "postgres://me:hunter2@[",
 		"password=hunter2 port=x"} {
-		s, err := postgres.Open(t.Context(), postgres.Config{Table: "t"}, dsn)
+		s, err := postgres.Open(t.Context(), postgres.Config{Table: "t"}, dsn, outboundtest.Guard(t))
 		if err == nil {
 			err = s.Deliver(t.Context(), messages(t, `{"id":1}`))
 			_ = s.Close(t.Context())
 		}
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v", err)
+		}
+	}
+}
+
+// Another database than the store's is dialled by the guard, and no message holds the password.
+func TestGuarded(t *testing.T) {
+	dsn := testbed.Postgres(t)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(u.User.Username(), "hunter2")
+	open := func(allow string) error {
+		s, err := postgres.Open(t.Context(), postgres.Config{Table: "t"}, u.String(), outboundtest.Guard(t, allow))
+		if err != nil {
+			return err
+		}
+		return errors.Join(s.Check(t.Context()), s.Close(t.Context()))
+	}
+	for _, host := range []string{"127.0.0.1", "localhost"} {
+		u.Host = host + ":" + u.Port()
+		err := open("none")
+		if _, ok := errors.AsType[*outbound.DeniedError](err); !ok || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("got %v, want that it is not allowed", err)
+		}
+	}
+	if err := open("localhost"); err == nil || !strings.Contains(err.Error(), "it is not there") {
+		t.Errorf("got %v, want that the table is not there", err)
+	}
+	u.Host = "127.0.0.1:1"
+	if err := open("loopback"); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A database that a declaration names is sent nothing of the daemon's environment.
+func TestNothingOfTheEnvironment(t *testing.T) {
+	dsn := testbed.Postgres(t)
+	query(t, dsn, "CREATE TABLE t (name text)")
+	for name, value := range map[string]string{
+		"PGUSER": "hunter2", "PGHOST": "own.example", "PGPORT": "1", "PGDATABASE": "hunter2", "PGAPPNAME": "hunter2",
+		"PGOPTIONS": "-c nosuch=hunter2", "PGSSLMODE": "verify-full", "PGTARGETSESSIONATTRS": "read-only",
+	} {
+		t.Setenv(name, value)
+	}
+	s, err := postgres.Open(t.Context(), postgres.Config{Table: "t"}, dsn, outboundtest.Guard(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	if err := s.Deliver(t.Context(), messages(t, `{"name":"a"}`)); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"postgres:///d?host=/tmp", "host=h user=hunter2", "postgres://me@h/d?passfile=/x"} {
+		_, err := postgres.Open(t.Context(), postgres.Config{Table: "t"}, bad, outboundtest.Guard(t))
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/sinktest"
 )
@@ -68,11 +69,7 @@ func serve(t *testing.T, h http.Handler) *httptest.Server {
 
 func newSink(t *testing.T, c Config) *Sink {
 	t.Helper()
-	g, err := outbound.New(outbound.Config{Allow: []string{"loopback"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Guard = g
+	c.Guard = outboundtest.Guard(t)
 	s, err := New(c)
 	if err != nil {
 		t.Fatal(err)

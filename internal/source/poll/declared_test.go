@@ -69,7 +69,7 @@ func TestNothingOfTheEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := newPostgres(&rowsConfig{Declared: defaults()}, &c, nil)
+		p := newPostgres(&rowsConfig{Declared: defaults()}, c.to, nil)
 		cfg, err := p.settings()
 		if err != nil {
 			t.Fatal(err)

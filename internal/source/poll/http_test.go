@@ -21,6 +21,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/source/sourcetest"
 )
 
@@ -59,11 +60,7 @@ func TestConformance(t *testing.T) {
 
 func source(t *testing.T, c Config) *Source {
 	t.Helper()
-	g, err := outbound.New(outbound.Config{Allow: []string{"loopback"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Guard = g
+	c.Guard = outboundtest.Guard(t)
 	s, err := New(c)
 	if err != nil {
 		t.Fatal(err)

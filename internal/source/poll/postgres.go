@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ import (
 // one after any error.
 type postgresReader struct {
 	cfg   *rowsConfig
-	to    *connection
+	to    *outbound.Database
 	guard *outbound.Guard
 	types *pgtype.Map
 
@@ -30,7 +29,7 @@ type postgresReader struct {
 	after *afterType     // of the column after; nil until it was looked at
 }
 
-func newPostgres(cfg *rowsConfig, to *connection, guard *outbound.Guard) *postgresReader {
+func newPostgres(cfg *rowsConfig, to *outbound.Database, guard *outbound.Guard) *postgresReader {
 	return &postgresReader{cfg: cfg, to: to, guard: guard, types: pgtype.NewMap()}
 }
 
@@ -53,45 +52,13 @@ func (p *postgresReader) close() {
 	p.conn, p.after = nil, nil
 }
 
-// settings are the driver's. Everything is said, so that nothing comes from the daemon's
-// environment: its passwords are for its own databases. All that is dialled passes the guard,
-// names too, which it resolves itself.
+// settings are the driver's.
 func (p *postgresReader) settings() (*pgconn.Config, error) {
-	password, _ := p.to.url.User.Password()
-	port := p.to.url.Port()
-	if port == "" {
-		port = "5432"
-	}
-	q := url.Values{}
-	for name, value := range map[string]string{
-		"application_name": "graphd", "sslmode": "prefer", "sslcert": "", "sslkey": "", "sslrootcert": "",
-		"sslpassword": "", "sslnegotiation": "postgres", "sslsni": "1", "passfile": "", "target_session_attrs": "any",
-	} {
-		q.Set(name, value)
-	}
-	for name, values := range p.to.url.Query() {
-		q.Set(name, values[0])
-	}
-	q.Set("host", p.to.url.Hostname())
-	q.Set("port", port)
-	q.Set("user", p.to.url.User.Username())
-	q.Set("password", password)
-	if password == "" {
-		q.Set("password", "none") // else the driver looks for one
-	}
-	q.Set("database", strings.Trim(p.to.url.Path, "/"))
-	cfg, err := pgconn.ParseConfig("postgres:///?" + q.Encode())
+	cfg, err := p.to.Settings("graphd", p.guard)
 	if err != nil {
-		return nil, errors.New("the address of the database cannot be used: look at its sslmode and the files it names")
-	}
-	cfg.Password = password
-	cfg.RuntimeParams = map[string]string{"application_name": q.Get("application_name")}
-	if path := q.Get("search_path"); path != "" {
-		cfg.RuntimeParams["search_path"] = path
+		return nil, err
 	}
 	cfg.ConnectTimeout = p.cfg.Timeout
-	cfg.DialFunc = p.guard.DialContext
-	cfg.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	cfg.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		f := pgproto3.NewFrontend(r, w)
 		f.SetMaxBodyLen(maxResultBytes)
@@ -116,11 +83,11 @@ func (p *postgresReader) try(ctx context.Context, from bound, limit int, visit f
 		}
 		if p.conn, err = pgconn.ConnectConfig(ctx, cfg); err != nil {
 			p.conn = nil
-			return p.explain("connect to", err)
+			return p.to.Explain("connect to", err)
 		}
 	}
 	if err := p.conn.Exec(ctx, p.begin()).Close(); err != nil {
-		return p.explain("ask", err)
+		return p.to.Explain("ask", err)
 	}
 	if p.cfg.After != "" && p.after == nil {
 		if err := p.look(ctx); err != nil {
@@ -133,10 +100,10 @@ func (p *postgresReader) try(ctx context.Context, from bound, limit int, visit f
 		return err // the connection ends with the rest of the answer
 	}
 	if _, err := answer.Close(); err != nil {
-		return p.explain("ask", err)
+		return p.to.Explain("ask", err)
 	}
 	if err := p.conn.Exec(ctx, "ROLLBACK").Close(); err != nil {
-		return p.explain("ask", err)
+		return p.to.Explain("ask", err)
 	}
 	if p.cfg.Every > keepIdle {
 		p.close()
@@ -192,7 +159,7 @@ func afterTypeOf(oid uint32) *afterType {
 func (p *postgresReader) look(ctx context.Context) error {
 	d, err := p.conn.Prepare(ctx, "", "SELECT q.* FROM (\n"+p.cfg.statement.text+"\n) AS q", nil)
 	if err != nil {
-		return p.explain("ask", err)
+		return p.to.Explain("ask", err)
 	}
 	for _, f := range d.Fields {
 		if f.Name != p.cfg.After {
@@ -288,16 +255,4 @@ func (p *postgresReader) rows(answer *pgconn.ResultReader, visit func(*row) erro
 		}
 	}
 	return nil // what ended it, Close tells
-}
-
-// explain is an error of the driver for people: without user and password.
-func (p *postgresReader) explain(doing string, err error) error {
-	if denied, ok := errors.AsType[*outbound.DeniedError](err); ok {
-		err = denied
-	} else if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return fmt.Errorf("%s answered: %s (SQLSTATE %s)", p.to.url.Host, pg.Message, pg.Code)
-	} else if lost, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		err = lost.Unwrap()
-	}
-	return fmt.Errorf("%s %s: %w", doing, p.to.url.Host, err)
 }

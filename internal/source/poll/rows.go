@@ -59,7 +59,7 @@ func newRows(c *Declared, in *kind.Input, guard *outbound.Guard, maxBytes int) (
 	if r.maxBytes == 0 {
 		r.maxBytes = 8 << 20
 	}
-	r.open = func() reader { return newPostgres(&r.cfg, &conn, guard) }
+	r.open = func() reader { return newPostgres(&r.cfg, conn.to, guard) }
 	if conn.sqlite() {
 		file := in.Path(conn.path)
 		r.open = func() reader { return &sqliteReader{cfg: &r.cfg, path: file} }

@@ -16,7 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 	"github.com/graphd/graphd/internal/kind"
-	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/source/sourcetest"
 	"github.com/graphd/graphd/internal/testbed"
 )
@@ -87,11 +87,7 @@ func declared(w world, change func(c *Declared)) *Declared {
 
 func rowsOf(t *testing.T, c *Declared) *Rows {
 	t.Helper()
-	g, err := outbound.New(outbound.Config{Allow: []string{"loopback"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := newRows(c, &kind.Input{}, g, 0)
+	r, err := newRows(c, &kind.Input{}, outboundtest.Guard(t), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

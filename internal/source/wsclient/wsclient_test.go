@@ -20,6 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/source/sourcetest"
 )
 
@@ -52,11 +53,7 @@ func serve(t *testing.T, h func(ctx context.Context, c *websocket.Conn, n int64,
 
 func source(t *testing.T, c Config) *Source {
 	t.Helper()
-	g, err := outbound.New(outbound.Config{Allow: []string{"loopback"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Guard = g
+	c.Guard = outboundtest.Guard(t)
 	s, err := New(c)
 	if err != nil {
 		t.Fatal(err)
