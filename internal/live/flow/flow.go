@@ -73,7 +73,10 @@ type Flow struct {
 	fired    int           // in this turn
 	burst    int           // fired, when the graph last began to come to rest
 	waits    time.Duration // how long nothing will be due, as of the last turn
-	mono     int64         // the monotonic clock, as of the turn
+	mono     int64         // the monotonic clock, as of the turn, less what it went on by unseen
+	looked   int64         // the monotonic clock, when it was looked at
+	rests    time.Duration // in how long it should be looked at again
+	unseen   int64         // what it went on by beyond that
 	heldBy   string        // who is waited for, "" for nobody
 	starving bool          // a line was told that it is
 }
@@ -117,7 +120,8 @@ func New(cfg Config) *Flow {
 	}
 	f.order = timeline.New(f.idle)
 	f.drive = drive.New(f.Core, f.order, events{f}, runner{f}, f.Core.Now())
-	f.mono = f.Mono()
+	f.looked = f.Mono()
+	f.mono = f.looked
 	f.base, f.stirred = f.drive.Time(), f.mono
 	f.entries = make([]entry, len(f.Core.Config().Inputs))
 	for i := range f.entries {
@@ -137,7 +141,7 @@ func (f *Flow) Enter(i int, l *pump.Line) {
 	e.line, e.down, e.ending, e.marked = l, false, false, f.Now()
 	e.behind = l.Follows()
 	l.Hand(f.Wake)
-	f.mono = f.Mono()
+	f.look()
 	f.await(e)
 	f.drive.Enter(i, l.Core())
 	if now := f.drive.Time(); !now.IsZero() {
@@ -164,7 +168,7 @@ func (f *Flow) Leave(i int) {
 	f.drive.Enter(i, nil)
 	e.behind = behind && !e.ending
 	f.order.Clear(e.pushes)
-	f.mono = f.Mono()
+	f.look()
 	f.await(e)
 	f.unstick(i)
 }
@@ -176,6 +180,20 @@ func (f *Flow) End() {
 	}
 }
 
+// look tells the time. What has passed since the flow should have been woken, and was not, does not count:
+// a process that was stopped, or had no processor, has heard nothing of anybody, and that is not a silence.
+func (f *Flow) look() {
+	now := f.Mono()
+	f.unseen += max(0, now-f.looked-int64(f.rests)-f.glance())
+	f.looked, f.mono = now, now-f.unseen
+}
+
+// glance is how often the flow looks up while a silence matters.
+func (f *Flow) glance() int64 { return max(f.idle/10, int64(time.Millisecond)) }
+
+// listen wakes the flow in so long that a silence can be over, at the latest.
+func (f *Flow) listen(most int64) { f.waits = time.Duration(min(most, f.glance())) }
+
 // Time is the engine time; zero before it has begun.
 func (f *Flow) Time() time.Time { return f.drive.Time() }
 
@@ -183,7 +201,8 @@ func (f *Flow) Time() time.Time { return f.drive.Time() }
 // wall clock.
 func (f *Flow) Begun() time.Time {
 	if now := f.Now(); f.drive.Begin(now) {
-		f.base, f.stirred = now, f.Mono()
+		f.look()
+		f.base, f.stirred = now, f.mono
 	}
 	return f.drive.Time()
 }

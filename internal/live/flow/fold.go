@@ -99,7 +99,7 @@ func (f events) Timeless(n int) bool {
 // Begin implements [drive.Events]: in a silence with the wall clock, for nothing says what time it is.
 func (f events) Begin() (time.Time, bool) {
 	if silence := f.mono - f.stirred; f.newest == timeline.Never && silence < f.idle {
-		f.waits = time.Duration(f.idle - silence)
+		f.listen(f.idle - silence)
 		return time.Time{}, false
 	}
 	return f.Now(), true

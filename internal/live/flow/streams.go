@@ -55,7 +55,7 @@ func before(a, b string) bool {
 
 // Admit takes in what has come: it waits for its turn. It reports whether there was any.
 func (f *Flow) Admit() (came bool) {
-	f.mono = f.Mono()
+	f.look()
 	for i := range f.entries {
 		e := &f.entries[i]
 		if e.line == nil {

@@ -27,7 +27,7 @@ func (f *Flow) stand() bool {
 			}
 		}
 	case !silent:
-		f.waits = max(time.Duration(f.idle-passed), due.Sub(t))
+		f.listen(max(f.idle-passed, int64(due.Sub(t))))
 		return false
 	}
 	if f.drive.Timer(t, silent) {

@@ -10,7 +10,7 @@ import (
 // how many epochs were; free that nothing but the events and the criteria kept it from more.
 func (f *Flow) Turn(now time.Time) (done bool, fired int, free bool) {
 	f.left, f.fired, f.turn = -1, 0, now
-	f.mono = f.Mono()
+	f.look()
 	f.loosen()
 	f.pushed()
 	if f.Core.Wants(f.drive.Time()) {
@@ -18,6 +18,9 @@ func (f *Flow) Turn(now time.Time) (done bool, fired int, free bool) {
 	}
 	done, free = f.advance()
 	f.conclude(now)
+	if f.rests = f.waits; done {
+		f.rests = 0 // the next turn is now
+	}
 	return done || f.fired > 0, f.fired, free && f.drive.Rested()
 }
 
@@ -50,7 +53,8 @@ func (f *Flow) step() bool {
 	said := f.drive.Step(f.mono)
 	if said == drive.Waits {
 		n, until, _ := f.order.Missing(f.mono)
-		f.waitFor(n, time.Duration(until-f.mono))
+		f.listen(until - f.mono)
+		f.waitFor(n)
 		return false
 	}
 	f.noWait()
@@ -95,9 +99,8 @@ func (f *Flow) conclude(now time.Time) {
 	}
 }
 
-// waitFor notes who is waited for, and for how long at most.
-func (f *Flow) waitFor(n int, most time.Duration) {
-	f.waits = most
+// waitFor notes who is waited for.
+func (f *Flow) waitFor(n int) {
 	o := f.owners[n]
 	f.heldBy = f.Core.Config().Inputs[o.input].Name
 	if o.stream != nil && o.stream.name != "" {
