@@ -197,17 +197,6 @@ func (c *Core) Advance(now time.Time, pos boundary.Position) {
 	c.changed = true
 }
 
-// EventTime is ev's own time; ok is false when the declaration has no `time`. An error is
-// a [*BadEvent] for [Core.AddBad]. It leaves the decoded value in ev for Add to use, which
-// may be lent until the next event is looked at: ev must be the next that is added.
-func (c *Core) EventTime(ev *boundary.Event) (at time.Time, ok bool, err error) {
-	at, ok, bad := c.in.time(ev)
-	if bad != nil {
-		return at, false, bad
-	}
-	return at, ok, nil
-}
-
 // Due is when Tick must be called next; false when nothing waits for time to pass.
 func (c *Core) Due() (time.Time, bool) { return c.fold.Due() }
 
@@ -370,6 +359,7 @@ func (c *Core) moveTo(pos boundary.Position) {
 
 // refuse books an event that cannot be used.
 func (c *Core) refuse(now time.Time, ev *boundary.Event, pulled bool, bad *BadEvent) Outcome {
+	c.in.of = nil
 	o := Outcome{Status: Rejected, Stage: bad.Stage, Code: bad.Code, Detail: bad.Text}
 	if pulled {
 		o.Status = DeadLettered

@@ -37,8 +37,12 @@ type intake struct {
 	key  boundary.Key      // of the last value
 	// ownKeys make the keys of what goes to the input that the kind has of its own.
 	ownKeys *keyer
-	facts   fold.Facts // of the present event
-	lasting bool       // decoded events are kept, whatever the program says
+	facts   fold.Facts     // of the present event
+	lasting bool           // decoded events are kept, whatever the program says, but for
+	loan    *boundary.Loan // what they are lent from; nil for none
+	// What is known of the next event ahead of its being folded: of is nil when nothing is.
+	dated Dated
+	of    *boundary.Event
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
@@ -64,6 +68,10 @@ func newIntake(p *Program, lim Limits) *intake {
 // value decodes and checks ev, and returns what it becomes. keep is false when `where`
 // filters it out; bad says why it cannot be used.
 func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *BadEvent) {
+	if in.of != ev {
+		in.dated = Dated{}
+	}
+	in.of = nil
 	v, bad = in.decode(ev)
 	if bad != nil {
 		return v, false, bad
@@ -88,7 +96,7 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 		}
 	}
 	if in.made == nil && p.emitWhole == nil && !p.looksOnly {
-		v = in.dec.Keep(v) // the event itself is handed on
+		v = in.keep(v) // the event itself is handed on
 	}
 	if p.places {
 		if bad = in.place(); bad == nil {
@@ -104,6 +112,14 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 		bad = in.setKey(v)
 	}
 	return v, bad == nil, bad
+}
+
+// keep returns the value of the present event as one that lasts.
+func (in *intake) keep(v boundary.Value) boundary.Value {
+	if in.dated.Lent {
+		return in.dec.Own(v)
+	}
+	return in.dec.Keep(v)
 }
 
 // setKey finds the key of the event in the environment, which becomes v.
@@ -131,9 +147,12 @@ func (in *intake) decode(ev *boundary.Event) (boundary.Value, *BadEvent) {
 	}
 	var v boundary.Value
 	var err error
-	if in.p.lends && !in.lasting {
+	switch {
+	case in.loan != nil:
+		v, err = in.dec.LendFrom(in.loan, ev.Raw)
+	case in.p.lends && !in.lasting:
 		v, err = in.dec.Lend(ev.Raw)
-	} else {
+	default:
 		v, err = in.dec.Decode(ev.Raw)
 	}
 	if err == nil {

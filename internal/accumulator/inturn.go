@@ -11,6 +11,15 @@ import (
 // goroutine, which need not be the Core's.
 type Dater struct{ in *intake }
 
+// Dated is what a Dater has found of an event, for [Core.Dated].
+type Dated struct {
+	// At is the event's own time, in nanoseconds since 1970, if Timed.
+	At    int64
+	Timed bool
+	// Lent says that its value was lent: it is not to be kept.
+	Lent bool
+}
+
 // NewDater makes a Dater of p's events.
 func NewDater(p *Program, lim Limits) *Dater {
 	if lim.MaxEventBytes <= 0 {
@@ -21,10 +30,40 @@ func NewDater(p *Program, lim Limits) *Dater {
 	return &Dater{in: in}
 }
 
+// Lends reports whether values may be lent: the accumulator looks at them and lets them go.
+func (d *Dater) Lends() bool { return d.in.p.lends }
+
+// Spoils says that tests look for who keeps what was lent.
+func (d *Dater) Spoils() bool { return d.in.p.spoils }
+
 // Date is ev's own time; ok is false when the declaration has no `time`. It leaves the decoded
-// value in ev, so that folding the event does not decode it again. An event without a
-// time that can be used is bad: it is for [Core.AddBad].
-func (d *Dater) Date(ev *boundary.Event) (at time.Time, ok bool, bad *BadEvent) { return d.in.time(ev) }
+// value in ev, so that folding the event does not decode it again; where [Dater.Lends], and a loan is
+// given, the value is lent from that. An event without a time that can be used is bad: it is for
+// [Core.AddBad].
+func (d *Dater) Date(ev *boundary.Event, loan *boundary.Loan) (at time.Time, ok bool, bad *BadEvent) {
+	if d.in.loan = nil; d.in.p.lends {
+		d.in.loan = loan
+	}
+	return d.in.time(ev)
+}
+
+// Dated says what a Dater has found of ev, which must be the next event that is added, so that it
+// is not found again.
+func (c *Core) Dated(ev *boundary.Event, d Dated) { c.in.dated, c.in.of = d, ev }
+
+// EventTime is ev's own time; ok is false when the declaration has no `time`. An error is
+// a [*BadEvent] for [Core.AddBad]. It leaves the decoded value in ev for Add to use, which
+// may be lent until the next event is looked at: ev must be the next that is added.
+func (c *Core) EventTime(ev *boundary.Event) (at time.Time, ok bool, err error) {
+	at, ok, bad := c.in.time(ev)
+	switch {
+	case bad != nil:
+		return at, false, bad
+	case ok:
+		c.Dated(ev, Dated{At: at.UnixNano(), Timed: true})
+	}
+	return at, ok, nil
+}
 
 // Quiet completes what is due at now by the event clock alone: no event has come for so long that
 // engine time goes on without them, and the watermark with it.

@@ -27,7 +27,9 @@ func (t *timeProgram) within(v boundary.Value) (time.Time, *BadEvent) {
 // place finds the time and the key of the event in the environment, as it came.
 func (in *intake) place() *BadEvent {
 	w := in.p.folds
-	if t := in.p.time; t != nil && in.p.timed {
+	if t := in.p.time; in.dated.Timed {
+		in.facts.At = in.dated.At
+	} else if t != nil && in.p.timed {
 		v, err := t.expr.Eval(&in.env)
 		if err != nil {
 			return evalFault("time", err)

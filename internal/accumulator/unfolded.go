@@ -34,7 +34,7 @@ func (c *Core) LateDrops() (l Lateness, ok bool) {
 
 // aside sends an event to the input that the kind has of its own.
 func (c *Core) aside(now time.Time, ev *boundary.Event) *BadEvent {
-	v := c.in.dec.Keep(c.folding.Value) // the event itself leaves the Core, which may have only borrowed it
+	v := c.in.keep(c.folding.Value) // the event itself leaves the Core, which may have only borrowed it
 	b := boundary.Boundary{
 		Value: v, First: ev.Pos, Last: ev.Pos, At: fold.Arrival(now, ev), Size: v.Size() + len(ev.Raw), Raw: ev.Raw,
 		Origin: ev.Origin,

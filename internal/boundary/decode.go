@@ -2,7 +2,6 @@ package boundary
 
 import (
 	"fmt"
-	"strings"
 	"unsafe"
 
 	"github.com/graphd/graphd/internal/boundary/rawjson"
@@ -59,12 +58,9 @@ type Decoder struct {
 	// chunk, and what its neighbours point to. See reserve.
 	objects []object
 	slots   []Value
-	// The object that Lend lends, with its slots; nil before the first.
-	lent      *object
-	lentSlots []Value
-	lending   bool
-	lentSize  int  // how many bytes the text has of what was lent last
-	spoils    bool // see Limits.Spoil
+	last    Loan  // what Lend lent last
+	loan    *Loan // what the present document is lent from; nil for one that is kept
+	spoils  bool  // see Limits.Spoil
 }
 
 // NewDecoder makes a decoder that takes the fields of s out of every document into
@@ -92,7 +88,6 @@ func NewDecoder(s *Shape, lim Limits) *Decoder {
 // Decode takes ownership of raw, also when it fails: the value points into it, and
 // nobody may write to it again.
 func (d *Decoder) Decode(raw []byte) (Value, error) {
-	d.lending = false
 	return d.decode(raw)
 }
 
@@ -100,19 +95,37 @@ func (d *Decoder) Decode(raw []byte) (Value, error) {
 // next call of Lend, which uses it again, unless [Decoder.Keep] has made it last. What is
 // taken out of it, fields and items, may be kept; it points into raw alone.
 func (d *Decoder) Lend(raw []byte) (Value, error) {
-	d.lending = d.shape != nil
-	return d.decode(raw)
+	d.last.Reset(d.spoils)
+	return d.LendFrom(&d.last, raw)
+}
+
+// LendFrom is Lend for a value that is good until the loan is reset; see [Decoder.Own].
+func (d *Decoder) LendFrom(l *Loan, raw []byte) (Value, error) {
+	if d.shape != nil {
+		d.loan = l
+	}
+	v, err := d.decode(raw)
+	d.loan = nil
+	return v, err
 }
 
 // Keep returns v as Decode would have made it, when v is what Lend lent last; every
 // other value it returns as it is.
 func (d *Decoder) Keep(v Value) Value {
+	if o, ok := v.ref.(*object); !ok || d.last.used == 0 || o != &d.last.objects[0] {
+		return v
+	}
+	return d.Own(v)
+}
+
+// Own is Keep for what a decoder for the same shape has lent from a loan.
+func (d *Decoder) Own(v Value) Value {
 	o, ok := v.ref.(*object)
-	if !ok || o != d.lent {
+	if !ok || o.shape != d.shape {
 		return v
 	}
 	to, slots := d.reserve(v.length())
-	copy(slots, d.lentSlots)
+	copy(slots, o.slots())
 	to.text = o.text
 	d.claim(len(slots))
 	v.ref = to
@@ -164,8 +177,11 @@ func (d *Decoder) document(s string) (Value, bool) {
 func (d *Decoder) object(s string, i int) (Value, int) {
 	sc := &d.scanner
 	start := i
-	o, slots := d.lend()
-	if !d.lending {
+	var o *object
+	var slots []Value
+	if d.loan != nil {
+		o, slots = d.loan.next(d.shape)
+	} else {
 		o, slots = d.reserve(len(s))
 	}
 	count, filled, end := d.fields(slots, s, i)
@@ -174,8 +190,9 @@ func (d *Decoder) object(s string, i int) (Value, int) {
 		return Value{}, -1
 	}
 	o.text = unsafe.StringData(s[start:end])
-	d.lentSize = end - start
-	if !d.lending {
+	if d.loan != nil {
+		d.loan.take(end - start)
+	} else {
 		d.claim(len(slots))
 	}
 	num := uint64(end-start) | flags(sc, start) | uint64(sc.Deepest())<<depthShift
@@ -277,35 +294,6 @@ const (
 	chunkBytes   = 2048
 	chunkObjects = 16
 )
-
-// lend returns the object that is lent again and again, with empty slots; nil when the
-// document is to be kept.
-func (d *Decoder) lend() (*object, []Value) {
-	if !d.lending {
-		return nil, nil
-	}
-	if d.spoils && d.lent != nil {
-		d.spoil()
-	}
-	if d.lent == nil {
-		d.lentSlots = make([]Value, d.shape.Len())
-		d.lent = &object{shape: d.shape, first: &d.lentSlots[0]}
-	}
-	clear(d.lentSlots)
-	return d.lent, d.lentSlots
-}
-
-// spoiled is what stands where lent memory was; see Limits.Spoil.
-const spoiled = 0xDB
-
-// spoil overwrites what was lent last, and lends something else from then on.
-func (d *Decoder) spoil() {
-	for i := range d.lentSlots {
-		d.lentSlots[i] = String(strings.Repeat(string([]byte{spoiled}), 8))
-	}
-	d.lent.text = unsafe.StringData(strings.Repeat(string([]byte{spoiled}), d.lentSize))
-	d.lent, d.lentSlots = nil, nil
-}
 
 // claim marks what reserve returned as used; it has k slots.
 func (d *Decoder) claim(k int) {

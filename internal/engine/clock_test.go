@@ -167,7 +167,7 @@ func TestM26WhoHoldsBackWhom(t *testing.T) {
 		}, true},
 		"disconnected":        {newTape(true), func(b *tape) { b.health(accumulator.Disconnected) }, true},
 		"silent":              {newTape(true), func(*tape) { time.Sleep(10*time.Second + time.Millisecond) }, true},
-		"nearly silent":       {newTape(true), func(*tape) { time.Sleep(9 * time.Second) }, false},
+		"nearly silent":       {newTape(true), func(*tape) { time.Sleep(8 * time.Second) }, false},
 		"nothing known of it": {newTape(false), func(*tape) {}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,9 +178,14 @@ func TestM26WhoHoldsBackWhom(t *testing.T) {
 				if got := out.since(); (got == `[100,100,0,"criteria"]`) != c.free || !c.free && got != "" {
 					t.Errorf("got %s, free %v", got, c.free)
 				}
-				held := bed.summary("g").HeldBackBy
-				if (held == "") != c.free {
-					t.Errorf("held back by %q, free %v", held, c.free)
+				if held := bed.summary("g").HeldBackBy; held != "" {
+					t.Errorf("held back by %q at once", held)
+				}
+				time.Sleep(time.Second + time.Millisecond)
+				sum := bed.summary("g")
+				told := sum.HealthReason != nil && sum.HealthReason.Code == "held_back"
+				if held := sum.HeldBackBy; (held == "") != c.free || told == c.free {
+					t.Errorf("held back by %q, because of %+v, free %v", held, sum.HealthReason, c.free)
 				}
 				if c.free {
 					return

@@ -53,6 +53,7 @@ func (r *Reactor) turnFlow(now time.Time) (done, free bool) {
 	r.granted = false
 	epoch := r.Core.Epoch()
 	done, fired, free := r.flow.Turn(now)
+	r.Core.SetHeldBack(r.flow.HeldBy())
 	if r.granted {
 		r.Epochs.leave()
 	}

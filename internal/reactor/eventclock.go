@@ -21,6 +21,19 @@ func (c *Core) housekeeping() time.Time {
 	return c.now
 }
 
+// SetHeldBack says who has been waited for, for so long that it is worth telling; "" for nobody.
+func (c *Core) SetHeldBack(by string) {
+	if by != c.life.heldBy {
+		c.life.heldBy = by
+		c.reassess()
+	}
+}
+
+func heldDetail(by string) string {
+	return "events of other inputs wait for " + by + ", which has more to come and gives nothing; after `idle` " +
+		"nobody waits for it any more"
+}
+
 // WarmDue is when warming ends at the latest; under the event clock a time of the wall clock.
 func (c *Core) WarmDue() (at time.Time, ok bool) { return c.life.due() }
 

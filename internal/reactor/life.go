@@ -36,7 +36,8 @@ type life struct {
 	warmed       bool      // warming is over, by health or by timeout
 	persist      Obstacle  // why checkpoints cannot be written; zero when they can
 	clockStep    time.Duration
-	full         []int // inputs without room while no epoch can complete
+	full         []int  // inputs without room while no epoch can complete
+	heldBy       string // who has been waited for under the event clock; see SetHeldBack
 }
 
 func (l *life) firing() bool { return l.state == HealthLive || l.state == HealthDegraded }
@@ -197,6 +198,9 @@ func (c *Core) reassess() {
 		c.life.set(HealthDegraded, "clock_stepped", stepDetail(c.life.clockStep))
 	default:
 		code, detail := c.stopReason()
+		if code == "" && c.life.heldBy != "" {
+			code, detail = "held_back", heldDetail(c.life.heldBy)
+		}
 		c.life.set(HealthLive, code, detail)
 	}
 }

@@ -44,15 +44,20 @@ type LineConfig struct {
 type Line struct {
 	cfg   LineConfig
 	dater *accumulator.Dater // of the source's goroutine
-	wake  func()             // wakes the reactor; set before anything is staged
+	// spoils has what was lent overwritten, for tests.
+	spoils bool
+	wake   func() // wakes the reactor; set before anything is staged
 
 	news atomic.Bool   // fresh is not empty
 	room chan struct{} // capacity 1: something was taken off
-	// starved says that the graph waits for one of the source's streams: then the others may
-	// stage more than their share, for what it waits for may be behind it.
-	starved atomic.Bool
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// starved says that the graph waits for one of the source's streams, starving, "" for any: until
+	// something of that is here, the others may stage more than their share, for what the graph waits
+	// for may be behind it.
+	starved  bool
+	starving string
+
 	fresh   []*Parcel // as they came, and not yet taken by the reactor
 	spare   []*Parcel // used up, for reuse, as are batches
 	batches [][]boundary.Event
@@ -80,11 +85,6 @@ const (
 	maxStarved      = 16 // times as much, over all streams
 )
 
-// maxAhead is how far an event's time may be ahead of the wall clock to be believed: what clocks
-// are off by. One further ahead happens when it arrives, or it would take engine time with it, and
-// all that comes after it would be late (decision 0081).
-const maxAhead = time.Minute
-
 // Parcel is one message of a source: some events of one stream, or a word about it.
 type Parcel struct {
 	Stream string // without its generation
@@ -100,6 +100,10 @@ type Parcel struct {
 	bytes int64
 	depth *depth
 	whole bool // Events is a batch that may be used again
+	// own says that Times are the events' own, where they are times at all.
+	own  bool
+	lent bool // the values of Events are lent from loan
+	loan boundary.Loan
 }
 
 // ParcelKind says what a Parcel is.
@@ -123,6 +127,7 @@ func NewLine(cfg LineConfig) *Line {
 	}
 	if cfg.Source != nil {
 		l.dater = cfg.Dater()
+		l.spoils = l.dater.Spoils()
 	}
 	return l
 }
@@ -285,7 +290,7 @@ func (l *Line) parcel(events []boundary.Event) *Parcel {
 	if n := len(l.spare); n > 0 {
 		p, l.spare = l.spare[n-1], l.spare[:n-1]
 	}
-	*p = Parcel{Events: events, Times: p.Times[:0], Newest: timeline.Never}
+	*p = Parcel{Events: events, Times: p.Times[:0], Newest: timeline.Never, loan: p.loan}
 	name := events[0].Pos.Stream
 	if p.depth = l.depths[name]; p.depth == nil {
 		b := boundary.Partition(name)
@@ -309,46 +314,6 @@ func (l *Line) parcel(events []boundary.Event) *Parcel {
 // maxKnown bounds the names of streams that are remembered, generations apart.
 const maxKnown = 4096
 
-// date finds when the events of a parcel happen.
-func (l *Line) date(p *Parcel) {
-	now := l.cfg.Now()
-	for i := range p.Events {
-		ev := &p.Events[i]
-		if ev.At.IsZero() {
-			ev.At = now
-		}
-		p.bytes += int64(len(ev.Raw))
-		at, bad := l.when(&l.dater, ev, now)
-		if bad != nil {
-			if p.bads == nil {
-				p.bads = make([]*accumulator.BadEvent, len(p.Events))
-			}
-			p.bads[i] = bad
-		}
-		p.Times = append(p.Times, at)
-		p.Newest = max(p.Newest, at)
-	}
-}
-
-// when is the time that an event happens. One whose reading panics happens now, and panics again
-// when it is folded.
-func (l *Line) when(d **accumulator.Dater, ev *boundary.Event, now time.Time) (at int64, bad *accumulator.BadEvent) {
-	defer func() {
-		if r := recover(); r != nil {
-			*d = l.cfg.Dater() // its scratch may be in any state
-			at, bad = timeline.Never, nil
-		}
-	}()
-	t, ok, bad := (*d).Date(ev)
-	if bad != nil || !ok {
-		return timeline.Never, bad
-	}
-	if t.Sub(now) > maxAhead {
-		return now.UnixNano(), nil
-	}
-	return t.UnixNano(), nil
-}
-
 // stage lets a parcel wait for its turn. It blocks while its stream has as much waiting as may.
 func (l *Line) stage(ctx context.Context, p *Parcel) error {
 	for !l.tryStage(p) {
@@ -366,8 +331,11 @@ func (l *Line) tryStage(p *Parcel) bool {
 	defer l.mu.Unlock()
 	d := p.depth
 	if d.events > 0 && (d.events+len(p.Events) > maxStagedEvents || d.bytes+p.bytes > maxStagedBytes) &&
-		(!l.starved.Load() || l.staged >= maxStarved*maxStagedEvents) {
+		(!l.starved || l.staged >= maxStarved*maxStagedEvents) {
 		return false
+	}
+	if l.starving == "" || l.starving == d.stream {
+		l.starved = false
 	}
 	d.events += len(p.Events)
 	d.bytes += p.bytes

@@ -25,6 +25,7 @@ type pushes struct {
 	dater   *accumulator.Dater
 	dated   bool // the next event's time is known
 	when    int64
+	own     bool // it is the event's own, or none
 	bad     *accumulator.BadEvent
 }
 
@@ -46,7 +47,7 @@ func (l *Line) NextPush() (at int64, ok bool) {
 		if ev.At.IsZero() {
 			ev.At = now
 		}
-		h.when, h.bad = l.when(&h.dater, ev, now)
+		h.when, h.own, h.bad = l.when(&h.dater, ev, now, nil)
 		h.dated = true
 	}
 	return h.when, true
@@ -93,6 +94,7 @@ func (l *Line) FoldPush(now time.Time) (poison *accumulator.PanicError) {
 		s.record(index, l.cfg.Core.AddBad(now, ev, carried(ev), h.bad))
 		return nil
 	}
+	l.cfg.Core.Dated(ev, dated(h.when, h.own, false))
 	s.record(index, l.cfg.Core.Add(now, ev, carried(ev)))
 	return nil
 }

@@ -37,9 +37,10 @@ func (s *stress) unit(t *testing.T, d time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
+	stop := s.stop
 	go func() {
 		select {
-		case <-s.stop:
+		case <-stop:
 			cancel()
 		case <-ctx.Done():
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 )
 
 // The reactor's side of a Line.
@@ -44,6 +45,9 @@ func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicE
 	defer func() {
 		if r := recover(); r != nil {
 			kept := *ev
+			if kept.Raw != nil {
+				kept.Value = boundary.Value{} // which may be lent
+			}
 			poison = &accumulator.PanicError{Value: r, Stack: debug.Stack(), Event: &kept}
 			l.cfg.Core.Poison(now, &kept, true, fmt.Sprint(r))
 		}
@@ -57,6 +61,7 @@ func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicE
 	case p.bads != nil && p.bads[n] != nil:
 		l.cfg.Core.AddBad(now, ev, true, p.bads[n])
 	default:
+		l.cfg.Core.Dated(ev, dated(p.Times[n], p.own, p.lent))
 		l.cfg.Core.Add(now, ev, true)
 	}
 	return nil
@@ -76,7 +81,8 @@ func (l *Line) Done(p *Parcel) {
 		l.batches = append(l.batches, p.Events[:0])
 	}
 	if len(l.spare) < maxSpare {
-		*p = Parcel{Times: p.Times[:0]}
+		p.loan.Reset(p.lent && l.spoils)
+		*p = Parcel{Times: p.Times[:0], loan: p.loan}
 		l.spare = append(l.spare, p)
 	}
 	l.mu.Unlock()
@@ -89,12 +95,12 @@ func (l *Line) Done(p *Parcel) {
 // maxSpare bounds the parcels that are kept for reuse: as many as are on the way at once.
 const maxSpare = 16
 
-// Starve says whether the graph waits for something of the source that is not here.
-func (l *Line) Starve(waiting bool) {
-	if l.starved.Load() == waiting {
-		return
-	}
-	l.starved.Store(waiting)
+// Starve says whether the graph waits for something of the source that is not here: of a stream, or
+// where that is "" of any.
+func (l *Line) Starve(waiting bool, stream string) {
+	l.mu.Lock()
+	l.starved, l.starving = waiting, stream
+	l.mu.Unlock()
 	if waiting {
 		select {
 		case l.room <- struct{}{}:

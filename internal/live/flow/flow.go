@@ -14,6 +14,10 @@ import (
 // all engine time goes on without events.
 const DefaultIdle = 10 * time.Second
 
+// heldLasts is how long somebody is waited for until it is worth telling: from one batch of a source to
+// the next it is always so.
+const heldLasts = int64(time.Second)
+
 // turnEvents is how many events are folded before the reactor looks at its commands again.
 const turnEvents = 1024
 
@@ -78,6 +82,8 @@ type Flow struct {
 	rests    time.Duration // in how long it should be looked at again
 	unseen   int64         // what it went on by beyond that
 	heldBy   string        // who is waited for, "" for nobody
+	heldFor  string        // who was, when that was first so, and
+	heldFrom int64         // since when
 	starving bool          // a line was told that it is
 }
 
@@ -223,8 +229,14 @@ func (f *Flow) Stir() { f.drive.Stir() }
 // Waits is how long nothing will be due, as of the last turn.
 func (f *Flow) Waits() time.Duration { return f.waits }
 
-// HeldBy is the input, and the stream of it, that the others wait for; "" for none.
-func (f *Flow) HeldBy() string { return f.heldBy }
+// HeldBy is the input, and the stream of it, that the others have been waiting for, for a second and
+// more; "" for none.
+func (f *Flow) HeldBy() string {
+	if f.mono-f.heldFrom < heldLasts {
+		return ""
+	}
+	return f.heldBy
+}
 
 // Through says that nothing waits whose turn it could be.
 func (f *Flow) Through() bool {

@@ -103,23 +103,37 @@ func (f *Flow) conclude(now time.Time) {
 func (f *Flow) waitFor(n int) {
 	o := f.owners[n]
 	f.heldBy = f.Core.Config().Inputs[o.input].Name
-	if o.stream != nil && o.stream.name != "" {
-		f.heldBy += " " + o.stream.name
+	stream := ""
+	if o.stream != nil {
+		stream = o.stream.name
+	}
+	if stream != "" {
+		f.heldBy += " " + stream
+	}
+	if _, _, here := f.order.First(); !here {
+		f.heldBy = "" // nobody waits
+	}
+	if f.heldBy != f.heldFor {
+		f.heldFor, f.heldFrom = f.heldBy, f.mono
+	}
+	if left := heldLasts - (f.mono - f.heldFrom); left > 0 {
+		f.waits = min(f.waits, time.Duration(left))
 	}
 	if l := f.entries[o.input].line; l != nil {
-		l.Starve(true)
+		l.Starve(true, stream)
 		f.starving = true
 	}
 }
 
 func (f *Flow) noWait() {
+	f.heldFor = ""
 	if !f.starving {
 		return
 	}
 	f.starving = false
 	for i := range f.entries {
 		if l := f.entries[i].line; l != nil {
-			l.Starve(false)
+			l.Starve(false, "")
 		}
 	}
 }

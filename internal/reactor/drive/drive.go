@@ -140,8 +140,9 @@ func (d *Drive) Step(mono int64) Said {
 		return Waits
 	}
 	if d.open {
-		d.Close()
-		return Went
+		if d.Close(); !d.rested {
+			return Went
+		}
 	}
 	if !ok {
 		return Nothing
@@ -175,7 +176,7 @@ func (d *Drive) first(n int, at int64) Said {
 // next is a step to event n: through the timers on the way, then the event.
 func (d *Drive) next(n int, at int64) Said {
 	t := d.now
-	if at != timeline.Never && at > t.UnixNano() {
+	if at > t.UnixNano() {
 		t = time.Unix(0, at).UTC()
 	}
 	if d.Timer(t, false) {
