@@ -33,6 +33,12 @@ func (f *Flow) stand() bool {
 	if f.drive.Timer(t, silent) {
 		return true
 	}
-	f.waits = due.Sub(t)
+	if !silent { // what only a silence makes due is not due before there is one
+		f.waits = time.Duration(f.idle - passed)
+		if due, ok = f.drive.Due(false); !ok {
+			return false
+		}
+	}
+	f.waits = min(f.waits, due.Sub(t))
 	return false
 }
