@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: test-seeds test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -24,6 +24,7 @@ test: ## Everything, beside a PostgreSQL and a Kafka of its own: vet, all tests 
 test-all:
 	$(GO) test -race -shuffle=on -count=1 -timeout 30m $(TESTS)
 	$(MAKE) test-seeds
+	$(MAKE) test-differential
 	$(MAKE) test-kill KILLS=200
 
 # The race detector makes a seed ten times as slow and sees nothing in one goroutine: a tenth of them runs under it.
@@ -33,6 +34,11 @@ test-seeds: ## All seeds of the simulation and of the comparisons with the oracl
 
 testbed: ## Keep a PostgreSQL and a Kafka running for tests, and print the variables that name them
 	@$(BED)
+
+# Without the race detector; `make test` runs a part of them under it too. DIFF_SEED=17 runs one, DIFF_SHRINK=1m makes
+# one that differs smaller.
+test-differential: ## 300 random declarations through run, test, and live at several paces and across kills
+	DIFF_ALL=1 $(GO) test -count=1 -timeout 30m -v -run 'Wide|NeverLose' ./internal/differential
 
 test-short: ## The inner loop: under a minute once built
 	$(GO) test -short $(TESTS)

@@ -2,4 +2,7 @@
 // functions with memory, over random events out of order, run in a bounded run, live, and
 // across crashes at random points, and compared with a computation that knows nothing of
 // graphd (M3, M13, M16, M28, M42).
+//
+// The declarations of the files wide*_test.go have every field there is. They are not computed
+// by anybody else: what a bounded run says is compared with what every other way says (M26).
 package differential
