@@ -76,6 +76,7 @@ type request struct {
 	accept       string // the media type asked for; "" for JSON
 	revision     int64  // If-Match; 0 for none
 	key          string // Idempotency-Key; "" for none
+	prefer       string // how long the daemon is to wait; "" for as long as it does
 }
 
 // graph is the path of a graph's route.
@@ -147,6 +148,9 @@ func (c *Client) head(h http.Header, r request) {
 	}
 	if r.key != "" {
 		h.Set("Idempotency-Key", r.key)
+	}
+	if r.prefer != "" {
+		h.Set("Prefer", r.prefer)
 	}
 }
 

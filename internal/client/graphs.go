@@ -95,6 +95,14 @@ func (c *Client) Push(ctx context.Context, name, accumulator string, lines []byt
 	return c.PushOnce(ctx, name, accumulator, lines, "")
 }
 
+// PushNow is Push that does not wait for room.
+func (c *Client) PushNow(ctx context.Context, name, accumulator string, lines []byte) (api.PushResult, error) {
+	return call[api.PushResult](ctx, c, request{
+		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines,
+		contentType: typeNDJSON, prefer: "wait=0",
+	})
+}
+
 // PushOnce is Push with a key that makes it safe to repeat: the daemon answers a second push of the same
 // lines with the same key as it did the first, or goes on where that was held up. "" is no key.
 func (c *Client) PushOnce(ctx context.Context, name, accumulator string, lines []byte, key string) (

@@ -124,8 +124,10 @@ func (r *replaying) one(ctx context.Context, i int, l *checkpoint.DeadLetter) fa
 	case err != nil:
 		f = refusal(err)
 	case res.Full:
-		f = fate{is: skipped, code: api.CodeQueueFull, pushed: res,
-			detail: "input " + l.Accumulator + " stayed full: " + r.m.WhyFull(l.Accumulator)}
+		f = fate{is: skipped, code: api.CodeQueueFull, pushed: res, detail: "input " + l.Accumulator + " stayed full"}
+		if res.Why != nil {
+			f.detail += ": " + res.Why.Detail
+		}
 	case len(res.Rejected) > 0:
 		f = fate{is: failedAgain, code: res.Rejected[0].Code, detail: res.Rejected[0].Detail, pushed: res}
 	default:

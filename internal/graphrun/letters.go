@@ -82,18 +82,6 @@ func (g *Graph) Key(text string) (boundary.Key, error) {
 // Forgetful says that nothing of the graph's state is durable.
 func (g *Graph) Forgetful() bool { return g.unit != nil && g.unit.Spec.Durability.Mode == "none" }
 
-// WhyFull says why an input has no room, as far as is known.
-func (g *Graph) WhyFull(input string) string {
-	r, err := g.running()
-	if err != nil {
-		return err.Error()
-	}
-	if v := r.Reactor.View(); v.Paused {
-		return "the graph is paused by " + v.PausedBy
-	}
-	return "see the graph's health"
-}
-
 // Try says what would become of boundaries of an input if they came now: they go through the guard and the nodes
 // over the present state, and nothing comes of it. code is "" when they would pass.
 func (g *Graph) Try(ctx context.Context, input string, bs []boundary.Boundary) (code, text string, err error) {

@@ -1,6 +1,7 @@
 package graphrun
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,7 +64,7 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full}
 	if out.Full {
 		// Whoever goes on after a 429 goes on behind all that was dealt with, refused events too.
-		res.Accepted, res.Why = out.Taken, g.unwritable()
+		res.Accepted, res.Why = out.Taken, cmp.Or(g.unwritable(), g.pausedReason())
 	}
 	for _, r := range out.Rejected {
 		res.Rejected = append(res.Rejected, api.Rejection(r))
@@ -109,10 +110,29 @@ func (g *Graph) RejectBody(name string) error {
 	return nil
 }
 
+// pausedPush is how long a push with a bound may wait for room while the graph is paused: nothing makes any.
+const pausedPush = 200 * time.Millisecond
+
+// pausedReason says by whom the graph is paused; nil when it is not.
+func (g *Graph) pausedReason() *api.Reason {
+	r, err := g.running()
+	if err != nil {
+		return nil
+	}
+	if v := r.Reactor.View(); v.Paused {
+		return &api.Reason{Code: "paused", Detail: "nothing is taken out of the queue while " + v.PausedBy +
+			" has the graph paused"}
+	}
+	return nil
+}
+
 // timeToEnter is the part of a push's time in which its events must be let in, so that a journaled
 // graph has some left to make them durable.
 func (g *Graph) timeToEnter(ctx context.Context) (context.Context, context.CancelFunc) {
 	by, bounded := ctx.Deadline()
+	if bounded && g.pausedReason() != nil {
+		return context.WithTimeout(ctx, pausedPush)
+	}
 	if !bounded || g.unit.Spec.Durability.Mode != "journal" {
 		return ctx, func() {}
 	}

@@ -29,7 +29,9 @@ type View struct {
 	// EngineTime is zero before it has begun; HeldBackBy is who the other inputs wait for, "" for nobody.
 	EngineTime time.Time
 	HeldBackBy string
-	writers    []*Writer
+	// HeldSince is since when, by the wall clock, it is that one.
+	HeldSince time.Time
+	writers   []*Writer
 }
 
 // Writer is how output i's writer stands now; ok is false when nothing is delivered.
@@ -62,6 +64,8 @@ type publisher struct {
 	window  time.Time    // the start of the hundred milliseconds at hand
 	atRest  int          // views in it that were published at rest
 	told    condition
+	// heldSince is since when the input that the others wait for is the one that it is.
+	heldSince time.Time
 }
 
 // condition is what a view shows at once.
@@ -83,10 +87,14 @@ func (r *Reactor) condition() (c condition) {
 func (r *Reactor) publish(now time.Time) {
 	p := &r.shown
 	r.settle()
+	if before := p.told.heldBy; before != r.heldBy() {
+		p.heldSince = now
+	}
 	p.stirred, p.told = false, r.condition()
 	p.view.Store(&View{
 		View: r.Core.Look(), At: now, Checkpoint: r.checkpointed(), Resting: r.Core.Resting(),
 		writers: slices.Clone(r.Writers), EngineTime: r.engine(now), HeldBackBy: r.heldBy(),
+		HeldSince: p.heldSince,
 	})
 	if r.Published != nil {
 		r.Published()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var p wire.Pushed
-	if err := s.pushFor(r.Context(), ref, accumulator, &ev, &p); err != nil {
+	if err := s.pushFor(r, ref, accumulator, &ev, &p); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -49,9 +50,24 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	s.writeReply(w, replyTo(&p, ev.Form))
 }
 
+// leastWait is how long a push waits at least: so long it may take where there is room.
+const leastWait = 200 * time.Millisecond
+
+// patience is how long a full queue may hold a request up: --push-timeout, or fewer seconds where the client says
+// so (RFC 7240).
+func (s *Server) patience(r *http.Request) time.Duration {
+	if given := r.Header["Prefer"]; len(given) == 1 {
+		text, ok := strings.CutPrefix(given[0], "wait=")
+		if n, err := strconv.ParseUint(text, 10, 31); ok && err == nil {
+			return min(s.cfg.PushTimeout, max(leastWait, time.Duration(n)*time.Second))
+		}
+	}
+	return s.cfg.PushTimeout
+}
+
 // pushFor pushes for as long as a full queue may hold a request up.
-func (s *Server) pushFor(ctx context.Context, g api.Ref, accumulator string, ev *wire.Events, p *wire.Pushed) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.PushTimeout)
+func (s *Server) pushFor(r *http.Request, g api.Ref, accumulator string, ev *wire.Events, p *wire.Pushed) error {
+	ctx, cancel := context.WithTimeout(r.Context(), s.patience(r))
 	defer cancel()
 	return p.Push(ctx, s.ctl, g, accumulator, ev)
 }
@@ -87,7 +103,7 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, acc
 			s.idem.drop(c)
 		}
 	}()
-	if err := s.pushFor(r.Context(), g, accumulator, ev, &p); err != nil {
+	if err := s.pushFor(r, g, accumulator, ev, &p); err != nil {
 		s.fail(w, r, err)
 		return
 	}

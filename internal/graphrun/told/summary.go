@@ -70,7 +70,22 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
 	}
 	failing(&sum)
+	held(&sum, v, now)
 	return sum
+}
+
+// heldLong is how long the inputs wait for one of them before health says so: in less a source has caught up, or
+// is waited for no more.
+const heldLong = 10 * time.Second
+
+// held names the input that the others have waited for since long, beside a health that has no reason of its own.
+func held(s *api.GraphSummary, v *live.View, now time.Time) {
+	if s.HealthReason != nil || v.HeldBackBy == "" || now.Sub(v.HeldSince) < heldLong {
+		return
+	}
+	s.HealthReason = api.ReasonOf("held_back", fmt.Sprintf("the others have waited for %s since %s: its source is "+
+		"behind, and engine time is %s", v.HeldBackBy, v.HeldSince.UTC().Format(time.RFC3339),
+		v.EngineTime.UTC().Format(time.RFC3339)))
 }
 
 // keys is what a keyed graph has of keys.

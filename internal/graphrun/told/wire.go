@@ -1,8 +1,11 @@
 package told
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,7 +80,13 @@ func DescribeGaps(gaps []accumulator.Gap) string {
 }
 
 // Gaps are gaps as they stand on the wire.
+// They are in the order of their streams, and of partitions by their numbers.
 func Gaps(gaps []accumulator.Gap) []api.Gap {
+	gaps = slices.SortedStableFunc(slices.Values(gaps), func(a, b accumulator.Gap) int {
+		an, ap := partition(a.From.Stream)
+		bn, bp := partition(b.From.Stream)
+		return cmp.Or(cmp.Compare(an, bn), cmp.Compare(ap, bp))
+	})
 	out := make([]api.Gap, len(gaps))
 	for i := range gaps {
 		g := &gaps[i]
@@ -95,4 +104,15 @@ func Gaps(gaps []accumulator.Gap) []api.Gap {
 		}
 	}
 	return out
+}
+
+// partition splits a stream such as orders/12 into its name and number, without what it says of a generation.
+func partition(stream string) (name string, number int) {
+	stream, _, _ = strings.Cut(stream, "#")
+	if i := strings.LastIndexByte(stream, '/'); i >= 0 {
+		if n, err := strconv.Atoi(stream[i+1:]); err == nil {
+			return stream[:i], n
+		}
+	}
+	return stream, 0
 }

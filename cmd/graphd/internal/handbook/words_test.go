@@ -2,6 +2,7 @@ package handbook
 
 import (
 	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -39,10 +40,6 @@ func TestWordsOfThePagesAreExplained(t *testing.T) {
 	for word, page := range words {
 		explained(t, word, "docs/"+page)
 	}
-	for _, word := range []string{"late_event", "key_missing", "retries_exhausted", "window.tumbling", "now",
-		"input_stopped", "output_not_stoppable", "nothing_lost", "source_unreachable", "source_disconnected"} {
-		explained(t, word, "a reader")
-	}
 	if len(words) < 100 {
 		t.Errorf("only %d words were found", len(words))
 	}
@@ -79,5 +76,38 @@ func explained(t *testing.T, word, of string) {
 	t.Helper()
 	if found, err := Find(word); err != nil || len(found) == 0 || found[0].Text == "" {
 		t.Errorf("%s, of %s: nothing is found, %v", word, of, err)
+	}
+}
+
+// spoken are the places where the code gives something a code: of an event, a request, a health, a frame.
+var spoken = regexp.MustCompile(`(?:\bCode: |ReasonOf\(|\bCode[A-Z]\w* += |\.halt\(|\.set\(Health\w+, |` +
+	`setHealth\(reactor\.\w+, |\b(?:Kind: |Kind = |goOn\(.{0,30}, ))"([a-z][a-z0-9_]+)"`)
+
+// Every code that the program itself gives is explained.
+func TestCodesOfTheProgramAreExplained(t *testing.T) {
+	t.Parallel()
+	codes := map[string]string{}
+	root := os.DirFS("../../../..")
+	err := fs.WalkDir(root, "internal", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := fs.ReadFile(root, path)
+		for _, m := range spoken.FindAllStringSubmatch(string(text), -1) {
+			codes[m[1]] = path
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, path := range codes {
+		if strings.HasSuffix(code, "_") {
+			code += "404" // what follows is the other side's
+		}
+		explained(t, code, path)
+	}
+	if len(codes) < 100 {
+		t.Errorf("only %d codes were found", len(codes))
 	}
 }

@@ -126,18 +126,22 @@ func (p *pusher) stopped(err error) error {
 // flush sends what is gathered, going on behind a full queue for as long as it is to wait.
 func (p *pusher) flush(ctx context.Context) error {
 	for len(p.batch) > 0 {
-		done, full, err := p.send(ctx)
+		few := p.batch
+		if p.stuck { // what is refused is counted: one event asks whether there is room
+			few = few[:1]
+		}
+		done, full, err := p.send(ctx, few)
 		if err != nil {
 			return err
 		}
 		clear(p.batch[:done])
 		p.batch = p.batch[done:]
-		if !full {
-			break
+		if full == nil {
+			p.stuck = false
+			continue
 		}
 		if done > 0 || !p.stuck { // the daemon itself has waited before it said so
-			p.app.Say("%s sent; the queue of %s is full, and the push waits: see 'graphd describe %s'",
-				terminal.Plural(p.sent, "event"), p.accumulator, p.graph)
+			p.app.Say("%s sent; the push waits: %s", terminal.Plural(p.sent, "event"), full.Detail)
 		}
 		p.stuck = true
 		timer := time.NewTimer(fullPause)
@@ -153,25 +157,28 @@ func (p *pusher) flush(ctx context.Context) error {
 }
 
 // send makes one request and says how many of its events need not be sent again.
-func (p *pusher) send(ctx context.Context) (done int, full bool, err error) {
+func (p *pusher) send(ctx context.Context, few [][]byte) (done int, full *api.Problem, err error) {
 	ctx, cancel := p.app.deadline(ctx)
 	defer cancel()
-	body := append(bytes.Join(p.batch, []byte{'\n'}), '\n')
-	r, err := p.client.Push(ctx, p.graph, p.accumulator, body)
+	push := p.client.Push
+	if !p.wait {
+		push = p.client.PushNow
+	}
+	r, err := push(ctx, p.graph, p.accumulator, append(bytes.Join(few, []byte{'\n'}), '\n'))
 	problem, refused := errors.AsType[*api.Problem](err)
 	switch {
 	case err == nil:
-		done = len(p.batch)
+		done = len(few)
 	case refused && problem.Code == "all_rejected":
-		done = len(p.batch)
+		done = len(few)
 	case refused && problem.Status == http.StatusTooManyRequests:
-		done = min(r.Accepted+len(r.Rejected), len(p.batch))
-		full = true
+		done = min(r.Accepted+len(r.Rejected), len(few))
+		full = problem
 	default:
-		return 0, false, err
+		return 0, nil, err
 	}
 	p.add(r, done)
-	if full && !p.wait {
+	if full != nil && !p.wait {
 		return done, full, err
 	}
 	return done, full, nil
