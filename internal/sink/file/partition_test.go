@@ -226,6 +226,27 @@ func TestTooManyPartitions(t *testing.T) {
 	}
 }
 
+// What counts is when a partition was written to last, not when it began.
+func TestUsedPartitionsStay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := openWith(t, Config{Path: dir + "/{partition}", Partition: by(t, "value"), MaxOpen: 1, MaxPartitions: 2})
+		for range 3 {
+			if err := deliver(t, s, texts("a", "b")...); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(partitionSpan / 2)
+		}
+		if _, ok := errors.AsType[*sink.PermanentError](deliver(t, s, texts("c")...)); !ok {
+			t.Error("a third partition was let in while two are written to")
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // A partition that cannot be found, or named, refuses its value.
 func TestNoPartition(t *testing.T) {
 	t.Parallel()
