@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/source/sourcetest"
 	"github.com/graphd/graphd/internal/testbed"
 )
 
@@ -146,14 +147,14 @@ func TestDatabaseGoesAway(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out, done := &told{make(chan string, 9)}, make(chan error, 1)
+	out, done := sourcetest.NewTold(9), make(chan error, 1)
 	src := rowsOf(t, c)
 	go func() { done <- src.Run(ctx, nil, out) }()
 	until := func(want string) {
 		t.Helper()
 		for timeout := time.After(30 * time.Second); ; {
 			select {
-			case got := <-out.ch:
+			case got := <-out.Texts:
 				if strings.HasPrefix(got, want) {
 					return
 				}
@@ -174,13 +175,13 @@ func TestDatabaseGoesAway(t *testing.T) {
 	until(`2 {"id":2}`)
 	cancel()
 	go func() { // what is told while it stops is not looked at
-		for range out.ch {
+		for range out.Texts {
 		}
 	}()
 	if err := <-done; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	close(out.ch)
+	close(out.Texts)
 }
 
 // Columns whose values cannot be followed are named with what to do.

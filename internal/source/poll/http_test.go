@@ -68,41 +68,6 @@ func source(t *testing.T, c Config) *Source {
 	return s
 }
 
-// told is an Out that passes on all it is told, one text at a time.
-type told struct {
-	ch chan string
-}
-
-func (o *told) put(ctx context.Context, text string) error {
-	select {
-	case o.ch <- text:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (o *told) Emit(ctx context.Context, batch []boundary.Event) error {
-	for i := range batch {
-		if err := o.put(ctx, fmt.Sprintf("%d %s", batch[i].Pos.Offset, batch[i].Raw)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (o *told) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
-	return o.put(ctx, fmt.Sprintf("%d %s %d", ev.Pos.Offset, bad.Code, len(ev.Raw)))
-}
-
-func (o *told) Advance(ctx context.Context, pos boundary.Position) error {
-	return o.put(ctx, pos.String())
-}
-
-func (o *told) Health(h accumulator.Health, detail string) {
-	o.ch <- strings.TrimSpace(string(h) + " " + detail)
-}
-
 // polled runs a source against a handler and returns the first n things it told.
 func polled(t *testing.T, c Config, from []boundary.Position, n int, h http.HandlerFunc) []string {
 	t.Helper()
@@ -116,14 +81,14 @@ func polled(t *testing.T, c Config, from []boundary.Position, n int, h http.Hand
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out := &told{make(chan string, n+1)}
+	out := sourcetest.NewTold(n + 1)
 	done := make(chan error, 1)
 	src := source(t, c)
 	go func() { done <- src.Run(ctx, from, out) }()
 	var got []string
 	for len(got) < n {
 		select {
-		case text := <-out.ch:
+		case text := <-out.Texts:
 			got = append(got, strings.ReplaceAll(text, strings.TrimPrefix(s.URL, "http://"), "HOST"))
 		case <-time.After(20 * time.Second):
 			t.Fatalf("only %q", got)
@@ -131,13 +96,13 @@ func polled(t *testing.T, c Config, from []boundary.Position, n int, h http.Hand
 	}
 	cancel()
 	go func() { // what is told while it stops is not looked at
-		for range out.ch {
+		for range out.Texts {
 		}
 	}()
 	if err := <-done; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	close(out.ch)
+	close(out.Texts)
 	for _, text := range got {
 		if strings.Contains(text, "hunter2") || strings.Contains(text, "secret") {
 			t.Errorf("a secret is told: %s", text)

@@ -98,44 +98,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// told is an Out that passes on all it is told, one text at a time.
-type told struct{ ch chan string }
-
-func (o *told) put(ctx context.Context, text string) error {
-	select {
-	case o.ch <- text:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (o *told) Emit(ctx context.Context, batch []boundary.Event) error {
-	for i := range batch {
-		if err := o.put(ctx, fmt.Sprintf("%d %s", batch[i].Pos.Offset, batch[i].Raw)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (o *told) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
-	return o.put(ctx, fmt.Sprintf("%d %s", ev.Pos.Offset, bad.Code))
-}
-
-func (o *told) Advance(ctx context.Context, pos boundary.Position) error {
-	return o.put(ctx, pos.String())
-}
-
-// Health never blocks.
-func (o *told) Health(h accumulator.Health, detail string) {
-	o.ch <- strings.TrimSpace(string(h) + " " + detail)
-}
-
 // running is a source at work.
 type running struct {
 	t    *testing.T
-	out  *told
+	out  *sourcetest.Told
 	stop context.CancelFunc
 	done chan error
 	host string
@@ -144,7 +110,7 @@ type running struct {
 func run(t *testing.T, c Config, room int) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{t: t, out: &told{make(chan string, room)}, stop: cancel, done: make(chan error, 1),
+	r := &running{t: t, out: sourcetest.NewTold(room), stop: cancel, done: make(chan error, 1),
 		host: strings.Split(c.URL, "/")[2]}
 	s := source(t, c)
 	go func() { r.done <- s.Run(ctx, nil, r.out) }()
@@ -154,7 +120,7 @@ func run(t *testing.T, c Config, room int) *running {
 func (r *running) next() string {
 	r.t.Helper()
 	select {
-	case text := <-r.out.ch:
+	case text := <-r.out.Texts:
 		if strings.Contains(text, "hunter2") {
 			r.t.Errorf("a secret is told: %s", text)
 		}
@@ -181,7 +147,7 @@ func (r *running) end() {
 	r.stop()
 	for {
 		select {
-		case <-r.out.ch: // what is told while it stops is not looked at
+		case <-r.out.Texts: // what is told while it stops is not looked at
 		case err := <-r.done:
 			if err != nil {
 				r.t.Errorf("Run: %v", err)
@@ -230,7 +196,7 @@ func TestTooLarge(t *testing.T) {
 	})
 	r := run(t, Config{URL: url, MaxBytes: 1000}, 100)
 	defer r.end()
-	r.want("live", "1 "+strings.Repeat("1", 1000), "2 too_large",
+	r.want("live", "1 "+strings.Repeat("1", 1000), "2 too_large 0",
 		"disconnected HOST sent a message of more than 1000 bytes; the connection was ended", "live")
 }
 
