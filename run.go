@@ -81,6 +81,10 @@ func (d *Declaration) openInputs(c *RunConfig, files *runFiles) ([]job.Reader, e
 			return nil, fmt.Errorf("%w: the graph has no input %q; it has %s", ErrConfig, name,
 				strings.Join(d.InputNames(), ", "))
 		}
+		if from := accs[i].From; from != "" {
+			return nil, fmt.Errorf("%w: the input %s is fed by the node %s; give files to the others", ErrConfig, name,
+				from)
+		}
 		src, err := files.open(path, c.Stdin)
 		if err != nil {
 			return nil, fmt.Errorf("input %s: %w", name, err)

@@ -31,7 +31,9 @@ func (p *clockPlan) declareStages() string {
 			edge := []string{"start", "end"}[r.IntN(2)]
 			value = fmt.Sprintf(`{ "k": %[1]s.key, "x": %[1]s.n + %[1]s.s, "t": %[1]s.%[2]s }`, of, edge)
 		}
-		if r.IntN(4) == 0 {
+		if kind == "batch" {
+			value = fmt.Sprintf(`{ "k": %[1]s[0].k, "x": len(%[1]s), "t": %[1]s[0].t }`, of)
+		} else if r.IntN(4) == 0 {
 			field := map[bool]string{true: "n", false: "x"}[kind == "window"]
 			value = fmt.Sprintf(`%s.%s %% 3 == 0 ? nil : %s`, of, field, value)
 		}
@@ -50,6 +52,8 @@ func (p *clockPlan) declareStages() string {
 			hop := 300 + r.IntN(3000)
 			fmt.Fprintf(&b, "    window: { hopping: { size: %dms, every: %dms }%s, key: event.k, aggregate: %s }\n",
 				hop*(1+r.IntN(3)), hop, lateness, "{ n: count(), s: sum(event.x) }")
+		case kind == "batch":
+			fmt.Fprintf(&b, "    batch: { size: %d, interval: %dms }\n", 2+r.IntN(8), 200+r.IntN(3000))
 		case p.keyed:
 			key := []string{"event.k", "event.x % 2 == 0 ? \"even\" : \"odd\""}[r.IntN(2)]
 			fmt.Fprintf(&b, "    key: '%s'\n    emit: { k: event.k, x: event.x, t: event.%s }\n", key, at)
@@ -69,6 +73,9 @@ func (p *clockPlan) declareStages() string {
 	}
 	for i := range 1 + r.IntN(2) {
 		n, k := fmt.Sprintf("s%d", i+1), kind()
+		if !p.keyed && r.IntN(4) == 0 {
+			k = "batch"
+		}
 		fmt.Fprintf(&b, "  %s:\n    from: of_%s\n", n, from[r.IntN(len(from))])
 		if k == "window" && r.IntN(5) > 0 {
 			b.WriteString("    time: event.t\n")

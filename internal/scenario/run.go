@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
@@ -71,8 +70,10 @@ func (p *player) fail(line int, format string, args ...any) {
 
 // before is what the clock says before a case begins: nothing, where events have times.
 func (p *player) before() time.Time {
-	if slices.ContainsFunc(p.unit.Programs, (*accumulator.Program).HasTime) {
-		return time.Time{}
+	for i, program := range p.unit.Programs {
+		if program.HasTime() && p.unit.Spec.Accumulators[i].From == "" {
+			return time.Time{}
+		}
 	}
 	return start()
 }

@@ -170,7 +170,15 @@ func TestM11StagesAndCommands(t *testing.T) {
 	s.command(func(c *reactor.Core, now time.Time) error { c.Pause(now, "test"); return nil })
 	s.push(0, `{"x":8}`, `{"x":9}`)
 	s.want()
-	for _, want := range [][]string{nil, nil, {"m 8.5"}, {"m 9.5"}} { // in the order in which they came
+	s.command(func(c *reactor.Core, now time.Time) error { // what it feeds waits at once
+		_, err := c.ForceFire(now, "", true)
+		if depth := c.Look().Inputs[1].Depth; err == nil && depth != 1 {
+			err = fmt.Errorf("%d boundaries of the stage wait", depth)
+		}
+		return err
+	})
+	s.want()
+	for _, want := range [][]string{nil, {"m 8.5"}, {"m 9.5"}} { // in the order in which they came
 		s.command(func(c *reactor.Core, now time.Time) error { return c.Step(now, 1) })
 		s.want(want...)
 	}
@@ -275,6 +283,53 @@ outputs:
 	s.want()
 	s.must(s.g.Close())
 	s.want(`whole ["1970-01-01T00:01:30.000Z","1970-01-01T00:01:00.000Z",1,1]`)
+}
+
+// M26: a stage's window closes at its own time, whatever comes when.
+func TestM26StageWindowsCloseInTime(t *testing.T) {
+	s := newStaged(t, `graph: g
+accumulators:
+  a: { time: event.at, time_unit: s }
+  s: { from: n, time: event.at, time_unit: s, window: { tumbling: 10s, lateness: 3s, aggregate: { n: count() } } }
+  w: { from: m, time: event.start, window: { tumbling: 20s, lateness: 1s, aggregate: { n: sum(event.n) } } }
+nodes:
+  n: { expr: a }
+  m: { expr: '{ "n": s.n, "start": s.start }' }
+  tens: { event: true, expr: '[now(), s.n]' }
+  twenties: { event: true, expr: '[now(), w.n]' }
+reactor: { strategy: sequential }
+outputs:
+  tens: { from: tens, sink: { stdout: {} } }
+  twenties: { from: twenties, sink: { stdout: {} } }
+`)
+	at := func(second int) string {
+		return time.Unix(int64(second), 0).UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+	s.push(0, `{"at":1}`, `{"at":12}`)
+	s.want()
+	s.push(0, `{"at":13}`)
+	s.want(`tens ["` + at(13) + `",1]`)
+	s.push(0, `{"at":60}`)
+	s.want(`tens ["`+at(23)+`",2]`, `twenties ["`+at(24)+`",3]`)
+	// What comes with an older time than the stage's lateness is late for it, and counts as such.
+	s.push(0, `{"at":5}`)
+	s.must(s.g.Close())
+	s.want(`tens ["`+at(60)+`",1]`, `twenties ["`+at(60)+`",1]`)
+	if l, ok := s.g.LateDrops(1); !ok || l.Events != 1 {
+		t.Errorf("late %+v", l)
+	}
+}
+
+// M5: an event can be given to a stage beside those of its node, as a replayed letter is.
+func TestM5StagesTakeEvents(t *testing.T) {
+	s := newStaged(t, twoStages)
+	s.push(0, `{"x":5}`)
+	s.g.Add(1, &boundary.Event{Raw: []byte("6")}, true)
+	s.must(s.g.Step())
+	s.want("m 5.5", "m 6.5")
+	if _, ok, err := s.g.EventTime(1, &boundary.Event{}); ok || err != nil {
+		t.Error("a stage has no time of its own")
+	}
 }
 
 // M28: the state of a stage is sealed with the epochs that made it.

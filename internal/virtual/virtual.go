@@ -112,8 +112,13 @@ func (g *Graph) Next() (more bool, err error) {
 }
 
 // Add gives input i one event at the present instant, without firing: call Quiesce when
-// the instant is complete. pulled says that refused events are kept as dead letters.
+// the instant is complete. pulled says that refused events are kept as dead letters. An event for the
+// input of a stage stands beside those of its node.
 func (g *Graph) Add(i int, ev *boundary.Event, pulled bool) accumulator.Outcome {
+	if g.accs[i] == nil {
+		g.drive.Stir()
+		return g.core.Feed(g.Now(), i, ev)
+	}
 	return g.accs[i].Add(g.drive.Touch(i), ev, pulled)
 }
 
@@ -133,6 +138,9 @@ func (g *Graph) LateDrops(i int) (l accumulator.Lateness, ok bool) {
 
 // EventTime is the time an event of input i declares; ok is false when it declares none.
 func (g *Graph) EventTime(i int, ev *boundary.Event) (at time.Time, ok bool, err error) {
+	if g.accs[i] == nil {
+		return at, false, nil // it is not the clock's
+	}
 	return g.accs[i].EventTime(ev)
 }
 
