@@ -154,6 +154,7 @@ func (u *Unit) describe() spec.Diagnostics {
 		}
 		in := reactor.Input{
 			Name: a.Name, LateTo: a.Folding().Own.Name, Lateness: a.Folding().Lateness,
+			Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
 			Triggers:   a.Triggers(&g.Reactor),
 			Alone:      a.From != "" && g.Reactor.When == "all" && a.Triggers(&g.Reactor),
 			Sequential: a.Strategy == "sequential",

@@ -26,7 +26,8 @@ func stageOfADaemon(t *testing.T, mode string) {
 	g := api.Ref{Tenant: "default", Name: "g"}
 	b.apply("graph: g\naccumulators: { a: {}, by: { passive: true, default: 0 }, s: { from: n, emit: '6 / event', "+
 		"batch: { size: 2 } } }\nreactor: { strategy: sequential }\n"+
-		"nodes: { n: { expr: a - by }, m: { expr: sum(s) } }\noutputs: { o: { from: m, sink: { drop: {} } } }\ndurability: { mode: "+mode+" }\n", "g")
+		"nodes: { n: { expr: a - by }, m: { expr: sum(s) } }\n"+
+		"outputs: { o: { from: m, sink: { drop: {} } } }\ndurability: { mode: "+mode+" }\n", "g")
 	b.push("g", "a", "3", "0")
 	synctest.Wait()
 	l := b.letters("g")

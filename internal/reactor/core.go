@@ -99,6 +99,9 @@ type Input struct {
 	// Alone says that under [Config.All] the input fires by itself: what the others wait for each
 	// other for is what it comes of.
 	Alone bool
+	// Capacity and CapacityBytes are how much waits of a stage's boundaries before others wait for it.
+	Capacity      int
+	CapacityBytes int64
 	// Lateness is how far the events may be out of order of an input that folds windows.
 	Lateness time.Duration
 	// LateTo is the input that this one's late events go to; "" for none.
@@ -293,10 +296,11 @@ func (c *Credit) add(b *boundary.Boundary) {
 	c.Bytes += int64(b.Size)
 }
 
-// DrainFreed calls each for every input whose queue got room since the last call.
+// DrainFreed calls each for every input whose queue got room since the last call. Less than none is
+// room that was taken: late events of a stage wait there.
 func (c *Core) DrainFreed(each func(input int, freed Credit)) {
 	for i := range c.freed {
-		if c.freed[i].Boundaries > 0 {
+		if c.freed[i] != (Credit{}) {
 			if c.stages.Of(i) == nil { // what a stage hands over takes no room there
 				each(i, c.freed[i])
 			}

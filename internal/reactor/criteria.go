@@ -239,7 +239,7 @@ func (c *Core) between(k *cell, i int, seq uint64) bool {
 // isDirect says that [Core.pickDirect] decides as the criteria do: any input fires the one
 // key there is, at once.
 func (c *Core) isDirect() bool {
-	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.cfg.Keys != nil {
+	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.cfg.Keys != nil || c.stages != nil {
 		return false
 	}
 	for i := range c.cfg.Inputs {
@@ -293,15 +293,17 @@ func (c *Core) fillCut(cause Cause) {
 		c.cutApart(cause)
 		return
 	}
-	first := -1
+	first, crowded := -1, false
 	if !c.cfg.All && cause != CauseForce {
 		first = c.firstSequential()
+		crowded = first >= 0 && c.crowded()
 	}
 	for i := range c.cfg.Inputs {
 		in := &c.cfg.Inputs[i]
 		switch {
 		case cause == CauseTick && in.Triggers:
 			// Nothing that triggers is taken: what there is waits for the rest of it.
+		case crowded && in.Triggers && !in.queues():
 		case in.Sequential && first >= 0 && i != first:
 			// Under any, one sequential boundary is taken; the other inputs keep their cached value.
 		default:

@@ -59,7 +59,14 @@ func (c *Core) handStage(s *stage.Stage, epoch int64) {
 	c.micro = 0
 	c.admitTo(s.Input, h.Boundaries)
 	if len(h.Late) > 0 {
-		c.admitTo(c.input(c.cfg.Inputs[s.Input].LateTo), h.Late)
+		late := c.input(c.cfg.Inputs[s.Input].LateTo)
+		for k := range h.Late {
+			if c.cfg.Inputs[late].bounded() { // it gives room back when it is taken
+				c.freed[late].Boundaries--
+				c.freed[late].Bytes -= int64(h.Late[k].Size)
+			}
+		}
+		c.admitTo(late, h.Late)
 	}
 	for k := range h.DeadLetters {
 		h.DeadLetters[k].Epoch = epoch
@@ -160,6 +167,18 @@ func (c *Core) restartStages() {
 	}
 }
 
+// crowded reports whether more waits of some stage than it has room for. Then its epochs come first
+// and take nothing beside it that would make more: newest values wait, and are conflated.
+func (c *Core) crowded() bool {
+	for _, s := range c.stages.All() {
+		in, w := &c.cfg.Inputs[s.Input], &c.accs[s.Input].waiting
+		if in.bounded() && (w.boundaries >= in.Capacity || w.bytes >= in.CapacityBytes) {
+			return true
+		}
+	}
+	return false
+}
+
 // Under all an input of a stage fires by itself, one boundary to an epoch, in the order of admission
 // with the epochs of those that wait for each other.
 
@@ -178,7 +197,7 @@ func (c *Core) firstAlone(k *cell) (first int, seq uint64) {
 // the others, and what does not trigger with either.
 func (c *Core) cutApart(cause Cause) {
 	alone, at := c.firstAlone(c.cell)
-	if seq, ok := c.zipped(c.cell); ok && seq < at || cause == CauseTick {
+	if seq, ok := c.zipped(c.cell); ok && seq < at && (alone < 0 || !c.crowded()) || cause == CauseTick {
 		alone = -1
 	}
 	for i := range c.cfg.Inputs {

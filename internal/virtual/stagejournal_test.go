@@ -186,3 +186,70 @@ func stateOf(t *testing.T, c *reactor.Core) (all told) {
 	}
 	return all
 }
+
+// M4: however fast newest values come, and however much a stage makes of each, what waits in it is bounded.
+func TestM4StagesAreBounded(t *testing.T) {
+	t.Parallel()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+accumulators:
+  a: { strategy: latest }
+  s: { from: n, window: { hopping: { size: 10s, every: 1s }, aggregate: { n: count() } }, capacity: 50 }
+nodes: { n: { event: true, expr: a } }
+outputs: { o: { from: s, sink: { stdout: {} } } }
+`), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config(u)
+	cfg.Journal, cfg.EventClock = false, false
+	c := reactor.NewCore(cfg)
+	now := time.Unix(1000, 0).UTC()
+	c.Start(now)
+	c.SetHealth(now, 0, accumulator.SocketOnly, "", "")
+	taken := int64(0)
+	for n := range 2000 {
+		now = now.Add(5 * time.Second) // what five windows end in
+		h := &accumulator.Handoff{Boundaries: []boundary.Boundary{{Value: boundary.Int(int64(n)), Events: 1}}}
+		h.Mark.Counters.Received = int64(n + 1)
+		c.Admit(now, 0, h, 0)
+		c.Tick(now)
+		c.Fire(now) // one epoch to each
+		v := c.Look()
+		if v.Inputs[1].Depth > 60 {
+			t.Fatalf("after %d values %d boundaries wait", n, v.Inputs[1].Depth)
+		}
+		taken = v.Inputs[0].Books.Consumed
+	}
+	if taken < 100 {
+		t.Errorf("only %d values were taken: the stage held up what feeds it for good", taken)
+	}
+}
+
+// M42: late events of a stage take room of their input as those of any window do, and give it back.
+func TestM42LateEventsOfAStageTakeRoom(t *testing.T) {
+	t.Parallel()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+accumulators:
+  a: { time: event.at, time_unit: s, strategy: sequential }
+  s: { from: n, time: event.at, time_unit: s, window: { tumbling: 1s, late: old, aggregate: { n: count() } } }
+nodes: { n: { expr: a } }
+outputs: { o: { from: old, sink: { stdout: {} } } }
+`), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	j := newJournaled(t, u)
+	var room reactor.Credit
+	for second := range 20 {
+		j.take(second, fmt.Sprintf(`{"at":%d}`, second-4*(second%2)))
+		j.core.DrainFreed(func(i int, freed reactor.Credit) {
+			if u.Spec.Accumulators[i].Name == "old" {
+				room.Boundaries += freed.Boundaries
+				room.Bytes += freed.Bytes
+			}
+		})
+	}
+	if b := stateOf(t, j.core).Books; b[1].Filtered == 0 || room != (reactor.Credit{}) {
+		t.Errorf("books %+v, room %+v", b, room)
+	}
+}
