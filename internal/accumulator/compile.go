@@ -204,6 +204,9 @@ func (p *Program) expressions() (all []*expression.Program) {
 	}
 	if p.folds != nil {
 		all = append(all, p.folds.Keys...)
+		if p.folds.Deletes != nil {
+			all = append(all, p.folds.Deletes)
+		}
 	}
 	return all
 }
@@ -225,6 +228,14 @@ func (p *Program) Type() expression.Type {
 		return p.emitted
 	}
 	return p.folds.Type
+}
+
+// Table is what the reactor does with the states of a table; nil for all that is none.
+func (p *Program) Table() fold.Rows {
+	if p.folds == nil {
+		return nil
+	}
+	return p.folds.Table
 }
 
 // HasTime reports whether event times are declared.

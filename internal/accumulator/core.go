@@ -1,7 +1,6 @@
 package accumulator
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -70,6 +69,7 @@ type Core struct {
 	// ephemeral: see Ephemeral.
 	ephemeral bool
 	failures  *fold.Failures // of the fold; nil: it cannot fail
+	hands     fold.Handing   // the fold, if it is one
 }
 
 // FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
@@ -97,6 +97,7 @@ func NewCoreWith(p *Program, lim Limits, f fold.Fold) *Core {
 	if f, can := f.(fold.Failing); can {
 		c.failures = f.Failures()
 	}
+	c.hands, _ = f.(fold.Handing)
 	return c
 }
 
@@ -106,38 +107,6 @@ func (c *Core) Ephemeral() { c.ephemeral = true }
 
 // Lasting ends Ephemeral: marks have a state again, and the next Drain has one in any case.
 func (c *Core) Lasting() { c.ephemeral, c.changed = false, true }
-
-// Restore goes on where a mark left off: state is its encoded State, nil when it had
-// none. It is called before the first event. When the state was dropped although events
-// were open in it, because the declaration changed, those events count as filtered.
-func (c *Core) Restore(state []byte, ctr Counters, positions []boundary.Position) error {
-	s, err := c.fold.Decode(state)
-	if err != nil {
-		return fmt.Errorf("restore accumulator %q: %w", c.p.name, err)
-	}
-	if s != nil {
-		c.fold.Resume(s)
-	}
-	lost := ctr.Open - c.fold.Open()
-	if lost < 0 || lost > 0 && len(state) > 0 {
-		return fmt.Errorf("restore accumulator %q: %w: it holds %d open events, the counters say %d",
-			c.p.name, fold.ErrForeign, c.fold.Open(), ctr.Open)
-	}
-	ctr.Filtered += lost
-	ctr.Open = c.fold.Open()
-	c.mark = Mark{Counters: ctr, Positions: slices.Clone(positions)}
-	c.shared, c.changed = false, lost > 0
-	return nil
-}
-
-// Restarted says that what [Core.Restore] brought back is gone on from at engine time now, after a
-// time in which nobody listened: silences count anew, and what is due stays due. Under virtual time
-// no time passes between a checkpoint and what is restored from it.
-func (c *Core) Restarted(now time.Time) {
-	if f, ok := c.fold.(fold.Restarter); ok {
-		f.Restarted(now)
-	}
-}
 
 // Add takes one event at engine time now; pulled says that it came from the source and
 // not from a sender who waits for an answer. The event's memory belongs to the Core from
@@ -279,6 +248,9 @@ func (c *Core) Drain(h *Handoff) bool {
 	}
 	n := len(c.out)
 	h.Boundaries, c.out = c.out[:n:n], c.out[n:]
+	if c.hands != nil { // in memory of its own: the array would hold on to what was handed over before
+		h.Boundaries = c.hands.Hand(nil)
+	}
 	h.DeadLetters, c.letters = c.letters, nil
 	h.Late, c.late = c.late, nil
 	h.Mark = c.mark

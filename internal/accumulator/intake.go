@@ -99,7 +99,13 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 		v = in.keep(v) // the event itself is handed on
 	}
 	if p.places {
-		if bad = in.place(); bad == nil {
+		bad = in.place()
+		if in.facts.Deletes = false; bad == nil && p.folds.Table != nil {
+			if bad = in.deletes(v); in.facts.Deletes {
+				return v, bad == nil, bad
+			}
+		}
+		if bad == nil {
 			v, bad = in.shape(v)
 		}
 		if bad == nil {

@@ -101,10 +101,17 @@ func (c *Core) OpenUntil() (time.Time, bool) {
 // false, and h unchanged, when nothing is.
 func (c *Core) DrainPart(h *Handoff) bool {
 	n := len(c.out)
-	if n+len(c.letters)+len(c.late) == 0 {
+	var handed []boundary.Boundary
+	if c.hands != nil {
+		handed = c.hands.Hand(nil)
+	}
+	if n+len(c.letters)+len(c.late)+len(handed) == 0 {
 		return false
 	}
 	h.Boundaries, c.out = c.out[:n:n], c.out[n:]
+	if c.hands != nil {
+		h.Boundaries = handed
+	}
 	h.DeadLetters, c.letters = c.letters, nil
 	h.Late, c.late = c.late, nil
 	h.Mark = Mark{}

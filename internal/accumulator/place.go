@@ -63,6 +63,21 @@ func (in *intake) place() *BadEvent {
 	return nil
 }
 
+// deletes finds whether the event in the environment, as it came, takes away what its key has.
+func (in *intake) deletes(v boundary.Value) *BadEvent {
+	in.facts.Deletes = v.IsNull()
+	x := in.p.folds.Deletes
+	if x == nil || in.facts.Deletes {
+		return nil
+	}
+	holds, err := x.EvalBool(&in.env)
+	if err != nil {
+		return evalFault("delete_when", err)
+	}
+	in.facts.Deletes = holds
+	return nil
+}
+
 func (in *intake) keyPart(x *expression.Program) (boundary.Value, *BadEvent) {
 	v, err := x.Eval(&in.env)
 	if err != nil {

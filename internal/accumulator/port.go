@@ -26,6 +26,10 @@ type (
 	FoldState = fold.State
 	// PartedState is a FoldState that is kept in parts.
 	PartedState = fold.Parted
+	// TrackedState is a PartedState that knows what has changed.
+	TrackedState = fold.Tracked
+	// TableRows is what the reactor does with the states of a table.
+	TableRows = fold.Rows
 	// KeyedState is a FoldState with a state for each key.
 	KeyedState = fold.Keyed
 	// Part is one of them.

@@ -25,6 +25,7 @@ const (
 	tagList     = 9  // how many, and that many values
 	tagObject   = 10 // how many, that many names, and that many values
 	tagJSON     = 11 // a list or object as JSON text: its length and its bytes
+	tagTable    = 12 // a table, whose rows are kept elsewhere
 )
 
 // AppendBinary appends v in the form that checkpoints keep. [DecodeBinary] gives back
@@ -45,6 +46,8 @@ func (v Value) AppendBinary(dst []byte) []byte {
 		if r.text == nil {
 			return r.appendBinary(dst, v.length())
 		}
+	case *table:
+		return append(dst, tagTable)
 	}
 	if s, ok := v.raw(); ok {
 		return appendBytes(append(dst, tagJSON), s)
@@ -133,6 +136,8 @@ func (r *binaryReader) value(depth int) (Value, error) {
 		return Value{}, nil
 	case tagNull:
 		return Null(), nil
+	case tagTable:
+		return Table(nil), nil
 	case tagFalse, tagTrue:
 		return Bool(tag == tagTrue), nil
 	case tagInt, tagTime, tagDuration:

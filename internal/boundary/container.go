@@ -63,13 +63,15 @@ func (v Value) Depth() int {
 
 func (v Value) items(p built) []Value { return unsafe.Slice((*Value)(p), v.length()) }
 
-// Len is the number of items of a list, fields of an object or bytes of a string; 0
+// Len is the number of items of a list, fields of an object, bytes of a string or rows of a table; 0
 // for everything else. It walks the text of a nested list or object.
 func (v Value) Len() int {
 	n := 0
 	switch r := v.ref.(type) {
 	case text, built:
 		n = v.length()
+	case *table:
+		n = r.len()
 	case rawList:
 		for t := rawjson.ItemsOf(unsafe.String(r, v.length())); ; n++ {
 			if _, ok := t.Next(); !ok {

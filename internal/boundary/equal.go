@@ -34,8 +34,11 @@ func Equal(a, b Value) bool {
 			return true
 		}
 	}
-	if kind == KindList {
+	switch kind {
+	case KindList:
 		return equalLists(a, b)
+	case KindTable: // of one moment, or not
+		return a.ref.(*table).rows == b.ref.(*table).rows
 	}
 	return equalObjects(a, b)
 }

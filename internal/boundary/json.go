@@ -51,6 +51,8 @@ func (v Value) appendJSON(dst []byte, asIs bool) []byte {
 			dst = item.appendJSON(dst, asIs)
 		}
 		return append(dst, ']')
+	case *table:
+		return append(strconv.AppendInt(append(dst, `{"rows":`...), int64(r.len()), 10), '}')
 	}
 	s, ok := v.raw()
 	switch {

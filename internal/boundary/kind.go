@@ -15,6 +15,7 @@ const (
 	KindDuration             // a span of time in nanoseconds
 	KindList                 // values in order
 	KindObject               // values by name
+	KindTable                // what refers to rows by key, see [Rows]
 )
 
 // String names the kind as messages to users do.
@@ -40,6 +41,8 @@ func (k Kind) String() string {
 		return "list"
 	case KindObject:
 		return "object"
+	case KindTable:
+		return "table"
 	}
 	return "unknown"
 }

@@ -116,6 +116,8 @@ func (v Value) Kind() Kind {
 		return KindObject
 	case built, rawList:
 		return KindList
+	case *table:
+		return KindTable
 	}
 	return KindAbsent
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/batch"
 	"github.com/graphd/graphd/internal/accumulator/folding"
 	"github.com/graphd/graphd/internal/accumulator/state"
+	"github.com/graphd/graphd/internal/accumulator/table"
 	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
@@ -127,6 +128,7 @@ func (k *Kinds) accumulators() []Accumulator {
 		state.Kind(),
 		window.Kind(),
 		folding.Kind(),
+		table.Kind(),
 	}, k.MoreAccumulators...)
 }
 

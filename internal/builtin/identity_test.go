@@ -49,6 +49,7 @@ func TestIdentityOfFolds(t *testing.T) {
 			"Init.Expr", "Init.Fields", "Init.Fields.Expr", "Init.Fields.Name", "Key",
 			"Step.Expr", "Step.Fields", "Step.Fields.Expr", "Step.Fields.Name",
 		},
+		"table":  {"Key"}, // and emit
 		"window": {"Aggregate", "Aggregate.Expr", "Aggregate.Name", "Every", "Key", "Size"},
 	}
 	kinds := new(builtin.Kinds).Declared().Accumulators

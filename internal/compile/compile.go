@@ -97,7 +97,7 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		diags = append(diags, ds...)
 		u.Programs = append(u.Programs, p)
 		inputs[i] = graph.Input{Name: a.Name, From: a.From, Type: expression.Any(), Event: a.Strategy != "latest",
-			Default: a.HasDefault, Unsaid: a.Unsaid(&g.Reactor)}
+			Default: a.HasDefault || a.Folding().Hands == spec.Rows, Unsaid: a.Unsaid(&g.Reactor)}
 		if p != nil {
 			inputs[i].Type = u.InputType(i)
 		}
@@ -160,6 +160,9 @@ func (u *Unit) describe() spec.Diagnostics {
 			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(),
 			Identity: digest(a.Identity()),
+		}
+		if in.Table = u.Programs[i].Table(); in.Table != nil {
+			in.Default = in.Table.Value(nil)
 		}
 		if a.HasDefault {
 			v, err := boundary.FromAny(a.Default)
@@ -240,7 +243,7 @@ func (u *Unit) Lanes() []reactor.Lane {
 		lanes[i] = reactor.Lane{
 			Name: a.Name, LateTo: a.Folding().Own.Name,
 			Sequential: a.Strategy != "latest", Keyed: u.Spec.Keyed() && !a.Global, Grouped: a.SyncGroup != "",
-			Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
+			Table: a.Folding().Hands == spec.Rows, Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
 		}
 	}
 	return lanes

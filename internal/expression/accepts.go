@@ -15,6 +15,14 @@ func (t Type) accepts(v boundary.Value, path string) error {
 		return nil
 	}
 	kind := v.Kind()
+	if t.Kind() == boundary.KindTable && kind == boundary.KindObject {
+		for key, row := range v.Fields() {
+			if err := t.Elem().accepts(row, fmt.Sprintf("%s[%q]", path, key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if kind != t.Kind() && !(kind == boundary.KindInt && t.Kind() == boundary.KindFloat) {
 		if path == "" {
 			path = "the value"

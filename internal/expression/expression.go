@@ -30,6 +30,9 @@ type Scope struct {
 // now(), epoch() and rand() are. Each goroutine has its own and uses it again.
 type Env = eval.Env
 
+// Looks notes the rows that are looked up in tables.
+type Looks = eval.Looks
+
 // Memory is what one call of a function with memory keeps from evaluation to evaluation.
 type Memory = eval.Memory
 
@@ -87,6 +90,9 @@ func compile(text string, s Scope) (p *Program, err *Error) {
 // the tree stands for.
 func compileTree(src *bracketed, text string, tree *parser.Tree, s Scope) (*Program, *Error) {
 	all := src.text
+	if err := findTables(all, tree, s); err != nil {
+		return nil, src.moveBack(err)
+	}
 	v := newValidator(all, s)
 	if err := v.validate(tree.Node); err != nil {
 		return nil, src.moveBack(err)

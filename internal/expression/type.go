@@ -17,7 +17,7 @@ import (
 // immutable; the zero Type is Any.
 type Type struct {
 	kind   boundary.Kind // KindAbsent: anything
-	elem   *Type         // of a list
+	elem   *Type         // of a list, or a row of a table
 	fields map[string]Type
 	open   bool // an object may have more fields than these
 }
@@ -77,7 +77,7 @@ func (t Type) Kind() boundary.Kind { return t.kind }
 // IsAny reports whether nothing is known.
 func (t Type) IsAny() bool { return t.kind == boundary.KindAbsent }
 
-// Elem is the type of a list's elements; Any for everything else.
+// Elem is the type of a list's elements or a table's rows; Any for everything else.
 func (t Type) Elem() Type {
 	if t.elem == nil {
 		return Any()
@@ -107,7 +107,7 @@ func (t Type) Equal(u Type) bool {
 	if t.kind != u.kind || t.open != u.open {
 		return false
 	}
-	if t.kind == boundary.KindList {
+	if t.kind == boundary.KindList || t.kind == boundary.KindTable {
 		return t.Elem().Equal(u.Elem())
 	}
 	return maps.EqualFunc(t.fields, u.fields, Type.Equal)
@@ -124,6 +124,8 @@ func (t Type) String() string {
 			return "list"
 		}
 		return "list of " + t.Elem().String()
+	case boundary.KindTable:
+		return "table of " + t.Elem().String()
 	case boundary.KindObject:
 		if len(t.fields) == 0 && t.open {
 			return "object"
@@ -193,7 +195,7 @@ func (t Type) checked() types.Type {
 		return types.TypeOf(time.Time{})
 	case boundary.KindDuration:
 		return types.TypeOf(time.Duration(0))
-	case boundary.KindList:
+	case boundary.KindList, boundary.KindTable: // see tables.go
 		return types.Array(t.Elem().checked())
 	case boundary.KindObject:
 		m := make(types.Map, len(t.fields)+1)

@@ -181,7 +181,9 @@ func (c *compiler) connect(p *Plan, u *unit, at int, position []int, links [][]i
 			}
 		} else {
 			e.From = p.inputs[d.from].Name
-			p.consumers[d.from].Set(at)
+			if !c.inputs[d.from].isTable() || !u.passesOver(c.inputs) {
+				p.consumers[d.from].Set(at)
+			}
 		}
 		p.edges = append(p.edges, e)
 	}

@@ -219,6 +219,9 @@ func (c *compiler) findInputs(u *unit) {
 		default:
 			u.deps = append(u.deps, dependency{from: at, kind: plainEdge})
 			u.args = append(u.args, at)
+			if at < len(c.inputs) {
+				c.refuseTable(in.Pos, at, "list a node that looks it up")
+			}
 		}
 	}
 	place := kind.Place{File: c.g.File, Name: u.decl.Name, Pos: u.decl.Pos, Vars: c.vars}

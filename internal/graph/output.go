@@ -30,6 +30,7 @@ func (c *compiler) outputs(order []int) []Output {
 			outputs[i].Node = position[n]
 		default:
 			outputs[i].Input = at
+			c.refuseTable(o.FromPos, at, "send out a node, such as one with values("+o.From+")")
 		}
 		outputs[i].where = c.condition(o, &outputs[i], scope)
 	}

@@ -41,6 +41,8 @@ type Epoch struct {
 	// EmitAll lets every output put out its current value, whether or not it ticked or differs
 	// from the last one.
 	EmitAll bool
+	// Looks notes the rows that nodes look up in tables; nil: nobody wants to know. [Plan.Run] alone heeds it.
+	Looks *expression.Looks
 	// Aside says that the epoch will not be committed, whatever it comes to.
 	Aside bool
 }
@@ -202,7 +204,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 	clear(r.sets)
 	clear(r.status)
 	p.giveMemories(st)
-	r.env.Now, r.env.Epoch, r.env.Cause = e.Now, e.Number, e.Cause
+	r.env.Now, r.env.Epoch, r.env.Cause, r.env.Looks = e.Now, e.Number, e.Cause, e.Looks
 	copy(r.env.Values, e.Inputs)
 	copy(r.values, st.cells[:len(p.nodes)])
 	r.env.Values[len(p.inputs)+len(p.nodes)+1] = keyValue(e)

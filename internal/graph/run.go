@@ -89,7 +89,8 @@ func (p *Plan) recovered(r *Result, done *bool) {
 // renewEnv gives the result an environment that no evaluation has broken off in.
 func (r *Result) renewEnv() {
 	old := &r.env
-	r.env = expression.Env{Values: old.Values, Now: old.Now, Epoch: old.Epoch, Cause: old.Cause, Fresh: old.Fresh}
+	r.env = expression.Env{Values: old.Values, Now: old.Now, Epoch: old.Epoch, Cause: old.Cause, Fresh: old.Fresh,
+		Looks: old.Looks}
 }
 
 // runNode evaluates and settles one due node.

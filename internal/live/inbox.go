@@ -40,6 +40,7 @@ type Inbox struct {
 type lane struct {
 	sequential bool
 	keyed      bool
+	table      bool // the newest boundary has all that those before it had
 	grouped    bool // in a sync_group: the order among inputs matters, so nothing is conflated here
 	handoffs   int  // of a grouped latest input, in the inbox
 	capacity   int
@@ -75,8 +76,8 @@ type healthNote struct {
 func NewInbox(lanes []reactor.Lane) *Inbox {
 	b := &Inbox{lanes: make([]lane, len(lanes)), wake: make(chan struct{}, 1)}
 	for i, l := range lanes {
-		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, grouped: l.Grouped, capacity: l.Capacity,
-			maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
+		b.lanes[i] = lane{sequential: l.Sequential, keyed: l.Keyed, grouped: l.Grouped, table: l.Table,
+			capacity: l.Capacity, maxBytes: l.MaxBytes, room: make(chan struct{}, 1)}
 	}
 	for i, from := range lanes {
 		for k, to := range lanes {
@@ -301,7 +302,11 @@ func (b *Inbox) conflate(l *lane, h *accumulator.Handoff) bool {
 	if len(h.Boundaries) > 0 {
 		old := b.order[l.waiting-1].h
 		for i := range old.Boundaries {
-			l.conflated += old.Boundaries[i].Events
+			if l.table {
+				h.Boundaries[0].Events += old.Boundaries[i].Events
+			} else {
+				l.conflated += old.Boundaries[i].Events
+			}
 		}
 		old.Boundaries = h.Boundaries
 	}

@@ -27,6 +27,9 @@ func (c *Core) take(now time.Time, i int, h *accumulator.Handoff, conflated int6
 	c.advance(now)
 	c.unlock()
 	c.logAdmit(i, h, conflated)
+	if c.cfg.Inputs[i].Table != nil {
+		c.takeTable(i, h)
+	}
 	c.expire()
 	c.admitTo(i, h.Boundaries)
 	if len(h.Late) > 0 {

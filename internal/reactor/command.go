@@ -16,6 +16,10 @@ var ErrNotPaused = errors.New("the graph is not paused; pause it before stepping
 // ErrNoKey says that a keyed graph does not have this key.
 var ErrNoKey = errors.New("the graph does not have this key")
 
+// ErrTable refuses a FireWith that would replace a table, or that gives none.
+var ErrTable = errors.New("a table is given for one epoch only, as an object of its rows by key: send it with " +
+	"replace: false, or push what changes in it")
+
 // ErrKeyNeeded refuses a command that does not say which key of a keyed graph it is for.
 var ErrKeyNeeded = errors.New("the graph has a state for each key; say which")
 
@@ -80,8 +84,13 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	for i, v := range values {
 		switch {
 		case !v.IsAbsent():
+			if t := c.cfg.Inputs[i].Table; t != nil {
+				if v, err = t.Made(v); err != nil || replace {
+					return FireResult{}, ErrTable
+				}
+			}
 			c.cut.values[i], c.cut.versions[i] = v, c.stamp+1
-		case replace && c.cut.versions[i] != 0 && !c.isShared(i):
+		case replace && c.cut.versions[i] != 0 && !c.isShared(i) && c.cfg.Inputs[i].Table == nil:
 			c.cut.values[i], c.cut.versions[i] = boundary.Value{}, c.stamp+1
 		}
 	}
@@ -115,7 +124,7 @@ func (c *Core) replaceCache(k *cell, values []boundary.Value) {
 		c.feed()
 	}
 	for i, v := range values {
-		if c.isShared(i) && v.IsAbsent() {
+		if c.isShared(i) && v.IsAbsent() || c.cfg.Inputs[i].Table != nil {
 			continue
 		}
 		s := c.slotOf(k, i)

@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -9,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/stage"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -106,6 +108,8 @@ type Input struct {
 	Lateness time.Duration
 	// LateTo is the input that this one's late events go to; "" for none.
 	LateTo string
+	// Table is set for a table: an input whose value refers to what its accumulator keeps; see tables.go.
+	Table accumulator.TableRows
 	// Default is the value until the first boundary arrives; absent when there is none.
 	Default boundary.Value
 	// Identity names what the accumulator's persisted state belongs to: kind and source.
@@ -120,6 +124,7 @@ type Lane struct {
 	Sequential bool   // or burst: every boundary waits for a cut
 	Keyed      bool   // boundaries have keys: one overwrites another of the same key only
 	Grouped    bool   // in a sync_group
+	Table      bool   // the newest boundary has all that those before it had
 	Capacity   int
 	MaxBytes   int64
 }
@@ -188,7 +193,8 @@ type Core struct {
 	changes     changes
 	holds       holds
 	journal     journal
-	timedOut    bool // the last epoch ran past its time
+	timedOut    bool              // the last epoch ran past its time
+	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
 }
 
 // MaxDeadLetters bounds the dead letters that wait for a commit. Past it nothing is admitted,
@@ -201,6 +207,7 @@ type account struct {
 	mark     accumulator.Mark
 	restored []byte // the fold's state as loaded, until a mark brings a newer one
 	parts    parts
+	table    accumulator.FoldState // of a table: what its newest boundary refers to; nil for an empty one
 	health   accumulator.Health
 	code     string
 	detail   string
@@ -263,6 +270,9 @@ func NewCore(cfg Config) *Core {
 	c.holds.init(len(cfg.Outputs))
 	c.journal.marks = make([]bool, len(cfg.Inputs))
 	c.ring.keep = cfg.KeepFirings
+	if cfg.KeepFirings > 0 && slices.ContainsFunc(cfg.Inputs, func(in Input) bool { return in.Table != nil }) {
+		c.looks = &expression.Looks{}
+	}
 	c.life, c.ticked = life{state: HealthStarting}, never
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {
 		c.interrupt = c.overran

@@ -32,7 +32,12 @@ func (c *Config) AppendRecord(dst []byte, r *Record) []byte {
 	}
 	dst = append(dst, `],"inputs":{`...)
 	for i, v := range r.Inputs {
-		dst = appendValue(appendName(dst, i, c.Inputs[i].Name, ":"), v)
+		dst = appendName(dst, i, c.Inputs[i].Name, ":")
+		if c.Inputs[i].Table != nil {
+			dst = appendTable(dst, r, i)
+			continue
+		}
+		dst = appendValue(dst, v)
 	}
 	dst = append(dst, `},"outputs":{`...)
 	for i, e := range r.Emitted {

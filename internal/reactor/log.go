@@ -19,6 +19,7 @@ const (
 	logBegin  = 'B' // a start: incarnation, plan hash
 	logClock  = 'C' // what follows, up to the next start, goes by the event clock
 	logAdmit  = 'A' // now, input, conflated, boundaries, dead letters
+	logTable  = 'G' // now, input, identity, changes: of the table that the handoff behind it refers to
 	logLate   = 'L' // now, input, boundaries: late events of the handoff before
 	logMark   = 'M' // input, account: where the accumulator stands at the end of the entry
 	logTick   = 'T' // now: keys expired
@@ -110,6 +111,9 @@ func (c *Core) cutJournal() {
 		if changed {
 			j.buf = appendString(append(j.buf, logMark), c.cfg.Inputs[i].Name)
 			account := sealedAccount{input: i, mark: c.accs[i].mark, restored: c.restoredState(i)}
+			if c.cfg.Inputs[i].Table != nil {
+				account.mark.State = nil // its changes were noted with what was admitted
+			}
 			j.buf = appendString(j.buf, encodeAccount(c.cfg.Inputs[i].Identity, &account, true))
 			j.marks[i] = false
 		}
@@ -130,8 +134,8 @@ func (c *Core) logAdmit(i int, h *accumulator.Handoff, conflated int64) {
 	if !c.logging() {
 		return
 	}
-	dst := appendString(c.note(logAdmit), c.cfg.Inputs[i].Name)
-	dst = binary.AppendVarint(dst, conflated)
+	dst := c.noteAdmit(i, h)
+	dst = binary.AppendVarint(appendString(dst, c.cfg.Inputs[i].Name), conflated)
 	dst = binary.AppendUvarint(dst, uint64(len(h.Boundaries)))
 	for k := range h.Boundaries {
 		dst = encodeBoundary(dst, &h.Boundaries[k])

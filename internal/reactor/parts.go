@@ -13,6 +13,8 @@ type parts struct {
 	// sealed are the parts as of the last seal that succeeded, by name, with what tells
 	// whether they have changed; nil for those that a restart found.
 	sealed map[string]any
+	// base is, of a state that knows what has changed in it, the one as of that seal, in the place of sealed.
+	base accumulator.FoldState
 	// restored are the parts as loaded, until a mark brings a newer state.
 	restored map[string][]byte
 }
@@ -28,6 +30,10 @@ func (c *Core) sealParts(s *Seal, i int) map[string]any {
 	acc := &c.accs[i]
 	if acc.mark.State == nil && acc.parts.restored != nil {
 		return acc.parts.sealed // they stay as they are until the accumulator has moved
+	}
+	if state, ok := acc.mark.State.(accumulator.TrackedState); ok {
+		c.sealChanged(s, i, state)
+		return nil
 	}
 	now := make(map[string]any)
 	if state, ok := acc.mark.State.(accumulator.PartedState); ok {

@@ -20,7 +20,9 @@ type Record struct {
 	ErrCode  string
 	Duration time.Duration
 	Degraded []string
-	Inputs   []boundary.Value
+	Inputs   []boundary.Value // absent where the input is a table
+	Tables   []TableRead
+	Looked   []LookedUp
 	Cut      []CutInput
 	Nodes    []graph.NodeResult
 	Emitted  []graph.Emission
@@ -38,6 +40,7 @@ func (r *Record) Clone() *Record {
 	n := *r
 	n.Inputs = append([]boundary.Value(nil), r.Inputs...)
 	n.Cut = append([]CutInput(nil), r.Cut...)
+	n.Tables, n.Looked = append([]TableRead(nil), r.Tables...), append([]LookedUp(nil), r.Looked...)
 	n.Nodes = append([]graph.NodeResult(nil), r.Nodes...)
 	n.Emitted = append([]graph.Emission(nil), r.Emitted...)
 	return &n
@@ -80,6 +83,7 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 	r.Err, r.ErrCode, r.Degraded = "", "", nil
 	r.Degraded = c.degradedNow()
 	r.Inputs, r.Cut = r.Inputs[:0], r.Cut[:0]
+	r.Tables, r.Looked = r.Tables[:0], r.Looked[:0]
 	r.Nodes, r.Emitted = r.Nodes[:0], r.Emitted[:0]
 	if ran {
 		c.res.Count(&c.stats.Nodes)
@@ -94,6 +98,7 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 // recordDetail notes what the cut holds and, when the plan ran, what the nodes did.
 func (c *Core) recordDetail(r *Record, ran bool) {
 	r.Inputs = append(r.Inputs, c.cut.values...)
+	c.recordTables(r)
 	for i, b := range c.cut.take {
 		in := CutInput{At: c.slot(i).at.position()}
 		if b != nil {

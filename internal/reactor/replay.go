@@ -113,6 +113,8 @@ func (r *Replayer) call(kind byte, in *reader) error {
 	switch kind {
 	case logAdmit:
 		return r.admit(now, in)
+	case logTable:
+		return r.table(in)
 	case logLate:
 		return r.late(in)
 	case logFollow:
@@ -207,6 +209,7 @@ func (r *Replayer) admit(now time.Time, in *reader) error {
 	if i < 0 {
 		return nil // an input that the declaration no longer has
 	}
+	r.c.resolve(i, h)
 	h.Mark = r.c.accs[i].mark // the one that is true comes with the end of the entry
 	restored, parts := r.c.accs[i].restored, r.c.accs[i].parts.restored
 	r.c.Admit(now, i, h, conflated)
@@ -254,6 +257,9 @@ func (r *Replayer) mark(in *reader) error {
 	r.c.accs[i].parts.restored = nil // the state that comes is in one piece
 	if _, err := r.c.restoreAccount(i, data); err != nil {
 		return fmt.Errorf("%w: the mark of input %s: %w", ErrCorrupt, r.c.cfg.Inputs[i].Name, err)
+	}
+	if r.c.cfg.Inputs[i].Table != nil {
+		r.c.accs[i].mark.State = r.c.accs[i].table
 	}
 	return nil
 }

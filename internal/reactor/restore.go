@@ -60,6 +60,9 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 		return nil, err
 	}
 	dropped = append(dropped, more...)
+	if err := c.restoreTables(); err != nil {
+		return nil, err
+	}
 	if err := c.restoreKeyQueues(cells); err != nil {
 		return nil, err
 	}

@@ -48,7 +48,11 @@ func (c *Core) prepare(number int64, cause Cause) {
 	c.ep = graph.Epoch{
 		Number: number, Now: c.now, Cause: cause.String(), Inputs: c.cut.values, Versions: c.cut.versions,
 		Stamp: c.stamp + 2, Key: c.keyValue(), Clock: c.cfg.Mono, Interrupt: c.interruption(),
-		Foreign: c.cfg.Foreign, FullRecompute: c.cfg.FullRecompute, EmitAll: c.emitAll,
+		Foreign: c.cfg.Foreign, FullRecompute: c.cfg.FullRecompute, EmitAll: c.emitAll, Looks: c.looks,
+	}
+	if c.looks != nil {
+		clear(c.looks.List)
+		c.looks.List = c.looks.List[:0]
 	}
 	if c.cfg.Mono != nil {
 		c.began = c.cfg.Mono()

@@ -340,6 +340,9 @@ func (c *Core) Sealed(s *Seal, err error) {
 	if err == nil {
 		for _, a := range s.accs {
 			c.accs[a.input].parts.sealed = a.parts
+			if _, ok := a.mark.State.(accumulator.TrackedState); ok {
+				c.accs[a.input].parts.base = a.mark.State
+			}
 		}
 		return
 	}

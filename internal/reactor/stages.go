@@ -57,6 +57,9 @@ func (c *Core) handStage(s *stage.Stage, epoch int64) {
 	}
 	c.changes.accs[s.Input] = true
 	c.micro = 0
+	if c.cfg.Inputs[s.Input].Table != nil {
+		c.takeTable(s.Input, &h)
+	}
 	c.admitTo(s.Input, h.Boundaries)
 	if len(h.Late) > 0 {
 		late := c.input(c.cfg.Inputs[s.Input].LateTo)
@@ -150,9 +153,8 @@ func (c *Core) markStages() {
 // restoreStages has stage inputs go on from a checkpoint.
 func (c *Core) restoreStages() error {
 	for _, s := range c.stages.All() {
-		acc := &c.accs[s.Input]
-		acc.mark.Positions = nil // of a source that it had before
-		if err := s.Restore(c.restoredState(s.Input), acc.mark.Counters, nil); err != nil {
+		c.accs[s.Input].mark.Positions = nil // of a source that it had before
+		if err := s.RestoreMark(c.ResumePoint(s.Input)); err != nil {
 			return fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 	}

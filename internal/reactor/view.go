@@ -99,7 +99,11 @@ func (c *Core) Look() View {
 			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
 			Own: Credit{acc.own.boundaries, acc.own.bytes}, Stopped: c.stops.inputs[i],
 		}
-		if s, ok := acc.mark.State.(accumulator.KeyedState); ok {
+		state := acc.mark.State
+		if acc.table != nil {
+			state = acc.table
+		}
+		if s, ok := state.(accumulator.KeyedState); ok {
 			if count, most, evicted := s.Keys(); most > 0 {
 				v.Inputs[i].Keys = &FoldKeys{Count: count, Max: most, Evicted: evicted}
 			}
@@ -184,9 +188,13 @@ func (c *Core) DrainDeadLetters() []checkpoint.DeadLetter {
 }
 
 // ResumePoint is where input i's accumulator goes on after a restart: its last admitted mark,
-// with the fold's state encoded (M35).
+// with the fold's state encoded (M35), but for that of a table.
 func (c *Core) ResumePoint(i int) (m accumulator.Mark, state []byte) {
 	m = c.accs[i].mark
+	if c.cfg.Inputs[i].Table != nil {
+		m.State = c.accs[i].table // a handle that the next accumulator goes on from, however large it is
+		return m, nil
+	}
 	if m.State != nil {
 		return m, m.State.AppendBinary(nil)
 	}

@@ -97,6 +97,16 @@ func (d *draft) readAccumulator(v value) {
 		a.Kind, a.KindPos, a.Config = kind.Key(), kind.Name().Pos(), configs[kind.Key()]
 		at.kind = kind
 	}
+	if a.Folding().Hands == Rows {
+		for name, said := range map[string]bool{"global": a.Global, "passive": a.Passive, "key": false,
+			"strategy": a.Strategy == "latest", "sync_group": false, "default": false} {
+			if v, given := got[name]; given && !said {
+				d.Report(v.Name(), decode.CodeConflict, "", "%s is a table, which is looked up and never triggers, "+
+					"one for all keys: remove %s", decode.Quote(a.Name), name)
+			}
+		}
+		a.Keys, a.Strategy, a.SyncGroup, a.HasDefault = nil, "", "", false
+	}
 	d.Accumulators = append(d.Accumulators, a)
 	d.links.accumulators = append(d.links.accumulators, at)
 }

@@ -111,6 +111,11 @@ func (d *draft) checkTriggers() {
 	subset := d.checkSubset()
 	triggers := false
 	for i := range g.Accumulators {
+		if a := &g.Accumulators[i]; a.Folding().Hands == Rows {
+			a.Passive, a.Global = true, g.Keyed()
+		}
+	}
+	for i := range g.Accumulators {
 		a, asked := &g.Accumulators[i], d.links.accumulators[i].strategy
 		why := ""
 		switch {
@@ -241,7 +246,7 @@ func (d *draft) checkSubset() map[string]bool {
 				"there is no accumulator %s; declare it or take it out of the list", shown)
 		case a.Passive || a.Global:
 			d.Report(v.Here(), decode.CodePassiveTrigger, "",
-				"%s is %s, so it never triggers; take it out of the list or remove %s from it", shown, idle(a), idle(a))
+				"%s is %s, so it never triggers; take it out of the list", shown, idle(a))
 		}
 	}
 	return subset
@@ -257,6 +262,9 @@ func accumulatorNames(g *Graph) []string {
 
 // idle is the field that keeps an input from triggering.
 func idle(a *Accumulator) string {
+	if a.Folding().Hands == Rows {
+		return decode.Article(a.Kind)
+	}
 	if a.Global {
 		return "global"
 	}

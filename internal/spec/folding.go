@@ -35,6 +35,8 @@ const (
 	NewEvents
 	// NewestEvents is a list of events, of which the last is new.
 	NewestEvents
+	// Rows is what is kept, to be looked up: the input is one for all keys and never triggers.
+	Rows
 )
 
 // Timing is what the events' own time is to a kind of accumulator.

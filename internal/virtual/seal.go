@@ -90,7 +90,7 @@ func Restore(u *compile.Unit, cp *Checkpoint, mono func() int64) (g *Graph, drop
 			continue
 		}
 		mark, state := g.core.ResumePoint(i)
-		if err := a.Restore(state, mark.Counters, mark.Positions); err != nil {
+		if err := a.RestoreMark(mark, state); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -9,10 +9,12 @@ var largePackages = []struct {
 }{
 	{"cmd/graphd/internal/remote", 2750, "0092"},
 	{"internal/live", 3750, "0047"},
-	{"internal/reactor", 6600, "0047"},
+	{"internal/reactor", 7000, "0047"},
+	{"internal/boundary", 2650, "0095"},
+	{"internal/spec", 2600, ""},
 	{"bench", 2800, "0063"},
-	{"internal/expression/eval", 2650, "0063"},
-	{"internal/graph", 3000, "0100"},
+	{"internal/expression/eval", 2750, "0063"},
+	{"internal/graph", 3100, "0100"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.

@@ -157,6 +157,9 @@ func (r *Reader) Value() boundary.Value {
 	return v
 }
 
+// More reports whether something is left to read.
+func (r *Reader) More() bool { return r.err == nil && len(r.rest) > 0 }
+
 // Err is the first mistake so far.
 func (r *Reader) Err() error { return r.err }
 

@@ -46,6 +46,9 @@ type Facts struct {
 	At   int64
 	Key  boundary.Value   // of its group: the only part of the key, or a list of all
 	Args []boundary.Value // along [Program.Args]
+	// Deletes says that the event takes away what its key has: it is null, or [Program.Deletes] holds.
+	// Then nothing else was made of it.
+	Deletes bool
 	// Env has event, meta and vars, for the Terms. A fold with names of its own copies the values.
 	Env *expression.Env
 }
@@ -108,6 +111,12 @@ type (
 		QuietDue() (time.Time, bool)
 		// OpenUntil is the end of the first thing that is open; false when nothing is.
 		OpenUntil() (time.Time, bool)
+	}
+	// Handing is a fold that hands over what it keeps itself, once for all that was folded since the
+	// last time: a table.
+	Handing interface {
+		// Hand appends a boundary that stands for the present state, if anything was folded or has changed.
+		Hand(out []boundary.Boundary) []boundary.Boundary
 	}
 	// Dropping is a fold that drops events which come too late.
 	Dropping interface {

@@ -75,6 +75,9 @@ type Program struct {
 	Shape *boundary.Shape
 	// Keys group events: over an event as it came, see [CompileKeys].
 	Keys []*expression.Program
+	// Deletes says of an event as it came that it takes away what its key has, in kinds that know such
+	// events; see [Facts]. Always, for kinds with a Table, does an event that is null.
+	Deletes *expression.Program
 	// Args are what else is looked at in every event, over what emit has made of it.
 	Args []*expression.Program
 	// Terms are expressions over the same that the fold evaluates itself, in [Facts.Env].
@@ -84,6 +87,9 @@ type Program struct {
 	// LooksOnly says that of the event's value itself nothing is kept or handed on: it is lent until
 	// Add returns. See the package's documentation.
 	LooksOnly bool
+	// Table is set for a kind whose boundary is what it keeps: the fold is a [Handing], its states are
+	// [Tracked], and the value of its boundaries refers to one of them.
+	Table Rows
 	// WithEpochs says that after every epoch that is kept the fold is asked to End.
 	WithEpochs bool
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+
+	"github.com/graphd/graphd/internal/boundary"
 )
 
 // Parted is a State that may be large, and of which little changes between two
@@ -17,6 +19,31 @@ type Parted interface {
 	// Parts are the others, each with a name of its own. Names that are no longer there are
 	// to be deleted.
 	Parts() func(yield func(Part) bool)
+}
+
+// Tracked is a Parted state that knows what has changed in it, without looking at what has not: one
+// that may be very large.
+type Tracked interface {
+	Parted
+	// Changed are the parts that are others than in an earlier state of the same kind, nil for the
+	// empty one, and those that are no longer there: they have no Append.
+	Changed(since State) func(yield func(Part) bool)
+}
+
+// Rows is what the reactor does with the states of a table, whose boundaries refer to them: see
+// [Program.Table].
+type Rows interface {
+	// Value is what a boundary has for a value whose state this is; nil is the empty one.
+	Value(s State) boundary.Value
+	// State is the state that a value refers to; nil when there is none.
+	State(v boundary.Value) State
+	// Decode reads a state of its head and its parts.
+	Decode(head []byte, parts map[string][]byte) (State, error)
+	// AppendChanges appends what makes the state after of the state before, and Redo makes it.
+	AppendChanges(dst []byte, before, after State) []byte
+	Redo(before State, changes []byte) (State, error)
+	// Made is a table of an object whose names are keys.
+	Made(object boundary.Value) (boundary.Value, error)
 }
 
 // Part is a piece of a state that is written by itself, and only when it has changed.

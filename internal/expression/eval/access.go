@@ -157,6 +157,9 @@ func (s *step) apply(e *Env, v boundary.Value) boundary.Value {
 		if k.IsAbsent() {
 			return k
 		}
+		if v.Kind() == boundary.KindTable {
+			return e.row(s.at, v, k)
+		}
 		out, f := rules.Element(v, k)
 		return e.done(s.at, out, f)
 	case s.method != nil:

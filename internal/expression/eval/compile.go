@@ -258,6 +258,9 @@ func (c *compiler) test(n *ast.BinaryNode, at Site, l, r code) truth {
 		if b.IsAbsent() {
 			return stopped
 		}
+		if b.Kind() == boundary.KindTable {
+			return e.hasRow(at, b, a)
+		}
 		in, f := rules.In(a, b)
 		if f != nil {
 			e.fault(at, f)

@@ -41,6 +41,8 @@ type Env struct {
 	Fresh []bool
 	// Memories are those of the program's functions with memory, as NewMemories made them.
 	Memories []Memory
+	// Looks notes the rows that are looked up in tables; nil where nobody wants to know.
+	Looks *Looks
 
 	err   error                     // why the closure that returned nothing stopped
 	spill boundary.Value            // see numOther

@@ -64,6 +64,7 @@ const (
 	List     Kinds = 1 << boundary.KindList
 	Object   Kinds = 1 << boundary.KindObject
 	Anything Kinds = 1<<(boundary.KindObject+1) - 1
+	Table    Kinds = 1 << boundary.KindTable // no argument takes it but those of what looks into it
 )
 
 // Has reports whether the set has a kind.
@@ -76,6 +77,7 @@ func (k Kinds) String() string {
 		words = append(words, "number")
 		k &^= Number
 	}
+	k &^= Table // which nobody need be told of
 	for kind := boundary.KindNull; kind <= boundary.KindObject; kind++ {
 		if k.Has(kind) {
 			words = append(words, kind.String())
@@ -136,8 +138,11 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) code {
 	c.outside = c.outside || f.Clock || f.Rand || f.OfEpoch
 	c.clock = c.clock || f.Clock
 	c.asks = c.asks || f.OfEpoch
-	if name == Fresh {
+	switch name {
+	case Fresh:
 		return c.fresh(args[0].(*ast.IdentifierNode))
+	case RowKey:
+		return c.compile(args[0])
 	}
 	slots := c.takeSlots(len(args))
 	vals := make([]code, len(args))

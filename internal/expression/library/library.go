@@ -19,6 +19,7 @@ package library
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/eval"
@@ -45,13 +46,16 @@ const (
 
 // table is every function by name.
 var table = join(clockFunctions, mathFunctions, bitFunctions, textFunctions, listFunctions, objectFunctions,
-	timeFunctions, timeMethods, memoryFunctions)
+	timeFunctions, timeMethods, memoryFunctions, tableFunctions)
 
 // Table is every function by name. It is read only.
 func Table() map[string]*eval.Function { return table }
 
-// Names are the names of all functions, sorted; those of methods begin with a dot.
-func Names() []string { return slices.Sorted(maps.Keys(table)) }
+// Names are the names of all functions that can be written, sorted; those of methods begin with a dot.
+func Names() []string {
+	names := slices.Sorted(maps.Keys(table))
+	return slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, " ") })
+}
 
 func join(families ...[]eval.Function) map[string]*eval.Function {
 	all := make(map[string]*eval.Function)

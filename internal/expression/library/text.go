@@ -19,7 +19,7 @@ var textFunctions = []eval.Function{
 	fixed("type", boundary.KindString, func(_ *env, _ site, args []value) value {
 		return boundary.String(args[0].Kind().String())
 	}, eval.Anything),
-	fixed("len", boundary.KindInt, length, text|list|object),
+	fixed("len", boundary.KindInt, length, text|list|object|eval.Table),
 	fixed("upper", boundary.KindString, mapText(strings.ToUpper), text),
 	fixed("lower", boundary.KindString, mapText(strings.ToLower), text),
 	ranged("trim", 1, 2, boundary.KindString, trim, text, text),

@@ -44,6 +44,20 @@ func Element(v, key boundary.Value) (boundary.Value, *Fault) {
 	return boundary.Value{}, fault(CodeTypeError, "cannot read element %s of %s", key.Kind(), v.Kind())
 }
 
+// Row is the row of a table with a key; found is false when there is none. Of null there never is.
+func Row(table, key boundary.Value) (row boundary.Value, found bool, f *Fault) {
+	switch key.Kind() {
+	case boundary.KindNull:
+		return row, false, nil
+	case boundary.KindObject, boundary.KindDuration:
+		return row, false, fault(CodeTypeError, "a table is asked for a key, and this is %s", key.Kind())
+	}
+	if rows, ok := table.AsTable(); ok {
+		row, found = rows.Row(key)
+	}
+	return row, found, nil
+}
+
 // Slice is v[from:to] of a list, or of a string by its characters; v[from:]
 // when there is no to. Bounds beyond an end mean that end; negative ones count
 // from the end.

@@ -71,7 +71,7 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	}
 	program := g.Unit.Programs[a.index]
 	core := accumulator.NewCore(program, accumulator.Limits{})
-	if err := core.Restore(state, mark.Counters, mark.Positions); err != nil {
+	if err := core.RestoreMark(mark, state); err != nil {
 		return err
 	}
 	a.setLive(source)

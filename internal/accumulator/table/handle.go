@@ -1,0 +1,90 @@
+package table
+
+import (
+	"iter"
+
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// counts is what a table knows beside its rows.
+type counts struct {
+	seq     int64 // changes so far
+	owed    int64 // events that no boundary accounts for yet
+	evicted int64 // rows, in all
+	expired int64
+	bytes   int64 // of all rows
+}
+
+// handle is the table as of one moment.
+type handle struct {
+	counts
+	root  *node
+	most  int // rows that there may be
+	dirty bool
+	// Where the order of changes began and ended then; see changeLog.
+	logGen        uint64
+	logFrom, logN int
+	of            *Table // whose order that is
+}
+
+// Row implements [boundary.Rows].
+func (h *handle) Row(key boundary.Value) (boundary.Value, bool) {
+	var room [64]byte
+	text, err := appendKey(room[:0], key)
+	if err != nil {
+		return boundary.Value{}, false
+	}
+	if r := h.root.find(hashOf(text), text); r != nil {
+		return r.value, true
+	}
+	return boundary.Value{}, false
+}
+
+// appendKey makes the text of a key: of a value, or of a list of them.
+func appendKey(dst []byte, key boundary.Value) ([]byte, error) {
+	var room [4]boundary.Value
+	parts := room[:0]
+	if key.Kind() != boundary.KindList {
+		parts = append(parts, key)
+	}
+	for part := range key.Items() {
+		parts = append(parts, part)
+	}
+	return boundary.AppendKey(dst, parts)
+}
+
+// Len implements [boundary.Rows].
+func (h *handle) Len() int { return h.root.len() }
+
+// All implements [boundary.Rows].
+func (h *handle) All() iter.Seq2[boundary.Key, boundary.Value] {
+	return func(yield func(boundary.Key, boundary.Value) bool) {
+		h.root.each(func(s slot) bool { return yield(boundary.Key(s.row.key), s.row.value) })
+	}
+}
+
+// Keys implements [fold.Keyed].
+func (h *handle) Keys() (count, most int, evicted int64) { return h.root.len(), h.most, h.evicted }
+
+// Parts implements [fold.Parted].
+func (h *handle) Parts() func(yield func(fold.Part) bool) { return h.Changed(nil) }
+
+// Changed implements [fold.Tracked].
+func (h *handle) Changed(since fold.State) func(yield func(fold.Part) bool) {
+	var before *node
+	if s, ok := since.(*handle); ok {
+		before = s.root
+	}
+	return func(yield func(fold.Part) bool) {
+		differ(before, h.root, []byte{root}, func(path []byte, leaf *node, gone bool) bool {
+			if gone {
+				return yield(fold.Part{Name: string(path)})
+			}
+			return yield(fold.Part{Name: string(path), Same: leaf, Append: leaf.append})
+		})
+	}
+}
+
+// root begins the names of all parts.
+const root = 'r'

@@ -1,0 +1,100 @@
+package table
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/meaning"
+)
+
+// Kind describes the kind of accumulator.
+func Kind() decode.Kind[spec.AccumulatorConfig] {
+	return fold.NewKind(decode.NewKind("table", schema(), defaults, readDeclared))
+}
+
+// Declared is a table as a declaration describes it.
+type Declared struct {
+	Key        []spec.Expr   // over an event as it came
+	DeleteWhen spec.Expr     // over the same; an event that is null deletes in any case
+	TTL        time.Duration // since the last change of a row; 0: for ever
+	MaxRows    int
+	MaxBytes   int64 // of all rows
+}
+
+// Bounds of what is kept where nothing else is said.
+const (
+	defaultMaxRows  = 1_000_000
+	defaultMaxBytes = 1 << 30
+	mostRows        = 16 << 20
+	mostBytes       = 1 << 40
+)
+
+func defaults() Declared { return Declared{MaxRows: defaultMaxRows, MaxBytes: defaultMaxBytes} }
+
+// Canonical implements [spec.AccumulatorConfig].
+func (c Declared) Canonical(t *meaning.Tree) {
+	keys := t.List("key")
+	for i, k := range c.Key {
+		keys.Leaf(strconv.Itoa(i), k.Text)
+	}
+	t.Expr("delete_when", c.DeleteWhen.Text)
+	t.Span("ttl", c.TTL)
+	t.Number("max_rows", int64(c.MaxRows))
+	t.Number("max_bytes", c.MaxBytes)
+}
+
+// Identity implements [spec.AccumulatorConfig]: what a row is made of, and whose it is. What deletes one
+// may change, and so may the bounds.
+func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
+	var b strings.Builder
+	for _, k := range c.Key {
+		fmt.Fprintf(&b, "key %q/", k.Text)
+	}
+	fmt.Fprintf(&b, "emit %q", a.EmitExpr.Text)
+	byName := func(x, y spec.Field) int { return strings.Compare(x.Name, y.Name) }
+	for _, f := range slices.SortedFunc(slices.Values(a.Emit), byName) {
+		fmt.Fprintf(&b, "/%q:%q", f.Name, f.Expr.Text)
+	}
+	return spec.ByAccumulator(b.String())
+}
+
+// Folding implements [spec.AccumulatorConfig].
+func (c Declared) Folding() spec.Folding { return spec.Folding{Hands: spec.Rows} }
+
+// Remarks implements [fold.Declared].
+func (c Declared) Remarks(fold.Place) spec.Diagnostics { return nil }
+
+var (
+	fields = []decode.Field[Declared]{
+		{Name: "key", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Exprs(v) }},
+		{Name: "delete_when", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.DeleteWhen = d.Expr(v) }},
+		{Name: "ttl", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Duration(v, 1, &c.TTL) }},
+		{Name: "max_rows", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			d.Count(v, 1, mostRows, &c.MaxRows)
+		}},
+		{Name: "max_bytes", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			if n, ok := d.Integer(v, 1, mostBytes); ok {
+				c.MaxBytes = n
+			}
+		}},
+	}
+
+	//go:embed schema.json
+	definitions string
+)
+
+func schema() decode.Schema {
+	return decode.NewSchema("Keep the newest event of each key as a row, for the graph to look up.",
+		decode.Define(definitions, decode.MappingOf("table", fields, nil)))
+}
+
+func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
+	decode.Object(d, v, "table", fields, c)
+}

@@ -1,0 +1,59 @@
+package eval
+
+import (
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/rules"
+)
+
+// RowKey is the name of what stands around a key that a table is asked for: the checker does not look
+// through it. Nobody can write it.
+const RowKey = "row key"
+
+// Look is a row that an expression has looked up. Row is null where there was none.
+type Look struct {
+	Rows     boundary.Rows
+	Key, Row boundary.Value
+}
+
+// Looks notes rows that are looked up, as many as it has room for. It keeps its memory.
+type Looks struct{ List []Look }
+
+// maxLooks is how many rows a record tells of one epoch.
+const maxLooks = 32
+
+// row looks a row up; null when there is none of the key.
+func (e *Env) row(at Site, table, key boundary.Value) boundary.Value {
+	row, found, f := rules.Row(table, key)
+	if f != nil {
+		return e.fault(at, f)
+	}
+	if !found {
+		row = boundary.Null()
+	}
+	e.note(table, key, row)
+	return row
+}
+
+// hasRow is key in table.
+func (e *Env) hasRow(at Site, table, key boundary.Value) verdict {
+	row, found, f := rules.Row(table, key)
+	if f != nil {
+		e.fault(at, f)
+		return stopped
+	}
+	if !found {
+		row = boundary.Null()
+	}
+	e.note(table, key, row)
+	return verdictOf(found)
+}
+
+// note notes a look, where somebody wants to know.
+func (e *Env) note(table, key, row boundary.Value) {
+	if e.Looks == nil || len(e.Looks.List) >= maxLooks {
+		return
+	}
+	if rows, ok := table.AsTable(); ok {
+		e.Looks.List = append(e.Looks.List, Look{rows, key, row})
+	}
+}
