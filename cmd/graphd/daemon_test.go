@@ -316,8 +316,12 @@ func (d *daemon) letters(w http.ResponseWriter, r *http.Request) {
 		res.FailedAgain, res.Reasons = 1, []api.LetterReason{{Fate: "failed_again", Code: "against_schema", Letters: 1,
 			First: "dl2", Detail: "bid is missing"}}
 	}
+	if slices.Contains(req.IDs, "dl9") {
+		res.Skipped, res.Reasons = 1, []api.LetterReason{{Fate: "skipped", Code: api.CodeDeadLetterNotFound, Letters: 1,
+			First: "dl9", Detail: "there is no dead letter \"dl9\""}}
+	}
 	if res.Passed = res.Letters - res.FailedAgain; r.PathValue("act") == "discard" {
-		res.Passed, res.Discarded = 0, res.Letters
+		res.Passed, res.Discarded = 0, res.Letters-res.Skipped
 	}
 	answer(w, http.StatusOK, res)
 }

@@ -176,6 +176,7 @@ func TestOutput(t *testing.T) {
 		{name: "dead_letters_replay_all", args: "dead-letters market_maker replay --all"},
 		{name: "dead_letters_preview", args: "dead-letters market_maker replay --preview dl1 dl2"},
 		{name: "dead_letters_discard", args: "dead-letters market_maker discard dl1"},
+		{name: "dead_letters_discard_none", args: "dead-letters market_maker discard dl9"},
 		{name: "dead_letters_unsaid", args: "dead-letters market_maker discard"},
 		{name: "dead_letters_verb", args: "dead-letters market_maker replya"},
 		{name: "recovery_events", args: "recovery-events market_maker"},

@@ -60,7 +60,7 @@ accumulator, output, reason, position, epoch, events, attempts.`,
 			if verb == "discard" {
 				do = c.DiscardDeadLetters
 			}
-			return a.dealWith(ctx, args[0], req, q.Limit, do)
+			return a.dealWith(ctx, verb, args[0], req, q.Limit, do)
 		},
 	})
 	f := cmd.Flags()
@@ -146,7 +146,7 @@ func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
 }
 
 // dealWith replays or discards the letters of a request, a bounded number at a time, and says what became of all.
-func (a *Verbs) dealWith(ctx context.Context, graph string, req api.LettersRequest, limit int,
+func (a *Verbs) dealWith(ctx context.Context, verb, graph string, req api.LettersRequest, limit int,
 	do func(context.Context, string, api.LettersRequest) (api.LettersResult, error)) error {
 	total := api.LettersResult{Preview: req.Preview, Reasons: []api.LetterReason{}}
 	for {
@@ -166,7 +166,7 @@ func (a *Verbs) dealWith(ctx context.Context, graph string, req api.LettersReque
 			break
 		}
 	}
-	if err := a.Print(&total, func() error { return a.dealtWith(&total) }); err != nil {
+	if err := a.Print(&total, func() error { return a.dealtWith(verb, &total) }); err != nil {
 		return err
 	}
 	switch {
@@ -180,7 +180,7 @@ func (a *Verbs) dealWith(ctx context.Context, graph string, req api.LettersReque
 	return terminal.Exit(terminal.ExitFailed, terminal.ErrSaid)
 }
 
-func (a *Verbs) dealtWith(r *api.LettersResult) error {
+func (a *Verbs) dealtWith(verb string, r *api.LettersResult) error {
 	for _, why := range r.Reasons {
 		a.Say("%d %s: %s: %s", why.Letters, strings.ReplaceAll(why.Fate, "_", " "), why.Code, why.Detail)
 	}
@@ -190,7 +190,7 @@ func (a *Verbs) dealtWith(r *api.LettersResult) error {
 	switch {
 	case r.Preview:
 		return a.Line("would now pass: %d of %d", r.Passed, r.Letters)
-	case r.Discarded > 0 || r.Passed+r.FailedAgain+r.Waiting+r.Skipped < r.Letters:
+	case verb == "discard":
 		return a.Line("%s discarded", terminal.Plural(r.Discarded, "dead letter"))
 	}
 	return a.Line("%d of %s replayed", r.Passed+r.Waiting, terminal.Plural(r.Letters, "dead letter"))
