@@ -177,6 +177,7 @@ func TestOutput(t *testing.T) {
 		{name: "dead_letters_preview", args: "dead-letters market_maker replay --preview dl1 dl2"},
 		{name: "dead_letters_discard", args: "dead-letters market_maker discard dl1"},
 		{name: "dead_letters_discard_none", args: "dead-letters market_maker discard dl9"},
+		{name: "dead_letters_discard_preview", args: "dead-letters market_maker discard --all --preview"},
 		{name: "dead_letters_unsaid", args: "dead-letters market_maker discard"},
 		{name: "dead_letters_verb", args: "dead-letters market_maker replya"},
 		{name: "recovery_events", args: "recovery-events market_maker"},

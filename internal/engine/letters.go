@@ -81,6 +81,10 @@ func (e *Engine) DiscardDeadLetter(ctx context.Context, g api.Ref, id string) er
 // DiscardDeadLetters removes letters for good, those of a request.
 func (e *Engine) DiscardDeadLetters(ctx context.Context, g api.Ref, req api.LettersRequest) (api.LettersResult, error) {
 	res := api.LettersResult{Reasons: []api.LetterReason{}}
+	if req.Preview { // whoever asks for one wants nothing removed
+		return res, &api.Error{Status: http.StatusUnprocessableEntity, Code: api.CodeInvalidBody,
+			Detail: "preview is of a replay, and a discard removes letters for good: list shows what it would remove"}
+	}
 	m, c, err := e.meant(ctx, g, &req)
 	if err != nil {
 		return res, err

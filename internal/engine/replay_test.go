@@ -303,6 +303,10 @@ func TestM5ManyLetters(t *testing.T) {
 			t.Errorf("the books: %+v", c)
 		}
 		odd := api.LetterChoice{Where: "event.odd"}
+		seen := api.LettersRequest{LetterChoice: odd, Preview: true}
+		if _, err := b.e.DiscardDeadLetters(t.Context(), ofG, seen); problem(err) != "invalid_body" {
+			t.Errorf("a discard with preview: %v", err)
+		}
 		r, err := b.e.DiscardDeadLetters(t.Context(), ofG, api.LettersRequest{LetterChoice: odd})
 		if err != nil || r.Discarded != 75 || page(api.LetterChoice{}, 100) != 75 {
 			t.Errorf("discard: %+v, %v", r, err)

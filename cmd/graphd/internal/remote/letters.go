@@ -39,6 +39,10 @@ accumulator, output, reason, position, epoch, events, attempts.`,
 			if q.Limit < 1 && cmd.Flags().Changed("limit") {
 				return checkPage(&api.Query{Limit: q.Limit})
 			}
+			if preview && verb != "replay" {
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf(
+					"--preview is of a replay, and nothing was done; list shows what a %s would take", verb))
+			}
 			switch verb {
 			case "list":
 				q.Limit = cmp.Or(q.Limit, 20)
