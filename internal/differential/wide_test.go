@@ -105,6 +105,9 @@ func (w *wide) draw(seed uint64) {
 		delete(w.doc, "nodes")
 	} else {
 		w.drawNodes()
+		if w.strategy != "latest" && w.strategy != "burst" && w.one(4) {
+			w.drawStage()
+		}
 	}
 	w.drawOutputs()
 	w.drawKeeping()

@@ -206,6 +206,44 @@ func (w *wide) drawAfter(name string, n tree) {
 	}
 }
 
+// drawStage declares an input that a node feeds, and a node and an output behind it.
+func (w *wide) drawStage() {
+	accs, _ := w.doc["accumulators"].(tree)
+	nodes, _ := w.doc["nodes"].(tree)
+	key := "0"
+	if w.keyed {
+		key = "key"
+	}
+	nodes["src"] = tree{"expr": fmt.Sprintf(`{"x": %s, "k": %s}`, w.number(), key)}
+	stage, read := tree{"from": "src"}, "stage.x"
+	kind := w.pick("passthrough", "window", "fold", "batch", "state")
+	if w.keyed && (kind == "batch" || kind == "state") {
+		kind = "fold"
+	}
+	switch kind {
+	case "window":
+		stage["window"] = tree{"tumbling": w.ms(200, 3000), "key": "event.k",
+			"aggregate": tree{"n": "count()", "s": "sum(event.x)"}}
+		read = w.pick("stage.n", "stage.s")
+	case "fold":
+		stage["fold"] = tree{"key": "event.k", "step": tree{"n": "(state?.n ?? 0) + event.x"}}
+		read = "stage.n"
+	case "batch":
+		stage["batch"] = tree{"size": 1 + w.r.IntN(4)}
+		read = "len(stage)"
+	case "state":
+		stage["state"] = tree{"keep": 2}
+		read = "sum(stage, .x)"
+	}
+	accs["stage"] = stage
+	nodes["behind"] = tree{"expr": read + " + epoch() % 2"}
+	if w.said && w.one(2) {
+		nodes["behind"] = tree{"expr": fmt.Sprintf(`rolling_sum(%s, duration("2s"))`, read)}
+	}
+	w.nums = append(w.nums, "behind")
+	w.others = append(w.others, "src", "stage")
+}
+
 // drawOutputs declares what goes where.
 func (w *wide) drawOutputs() {
 	outs, _ := w.doc["outputs"].(tree)

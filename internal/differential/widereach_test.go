@@ -26,7 +26,6 @@ func undrawn() map[string]string {
 		"nodes.*.delay": unbuilt, "outputs.*.key": unbuilt,
 		"nodes.*.go": gofunc, "nodes.*.inputs": gofunc,
 		"accumulators.*.source": away, "outputs.*.sink": away, "outputs.*.timeout": "of sinks that call out",
-		"accumulators.*.from":        "a stage, held by the tests of stages: not drawn yet",
 		"clock=arrival":              "such a graph is drawn by leaving time out",
 		"durability.on_failure=halt": goes,
 	}

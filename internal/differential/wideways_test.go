@@ -105,11 +105,13 @@ func (s *spoken) differs(want *spoken) string {
 			}
 		}
 	}
-	if len(s.books) > 0 {
-		for _, name := range slices.Sorted(keysOf(want.books)) {
-			if got, want := s.books[name], want.books[name]; got != want {
-				return fmt.Sprintf("books of %s:\n got %+v\nwant %+v", name, got, want)
-			}
+	return s.differsInBooks(want)
+}
+
+func (s *spoken) differsInBooks(want *spoken) string {
+	for _, name := range slices.Sorted(keysOf(want.books)) {
+		if got, want := s.books[name], want.books[name]; got != want {
+			return fmt.Sprintf("books of %s:\n got %+v\nwant %+v", name, got, want)
 		}
 	}
 	return ""
