@@ -232,7 +232,8 @@ func TestM9TheDefaultsNeverLose(t *testing.T) {
 	t.Parallel()
 	rows := lossKinds()
 	for _, k := range (&builtin.Kinds{}).Declared().Accumulators {
-		if rows[k.Name()] == nil {
+		// Nothing is overwritten before it is in a table, which has no strategy: its books say so in its own tests.
+		if rows[k.Name()] == nil && k.Name() != "table" {
 			t.Errorf("lossKinds has no row for accumulators of kind %s", k.Name())
 		}
 	}

@@ -97,7 +97,9 @@ func (w *wide) draw(seed uint64) {
 	if w.one(4) {
 		w.strategy = w.pick("latest", "sequential", "sequential", "burst")
 	}
-	w.drawInputs(1 + w.r.IntN(3))
+	if w.drawInputs(1 + w.r.IntN(3)); w.one(3) {
+		w.drawTable()
+	}
 	if w.drawReactor(); len(w.doc["reactor"].(tree)) == 0 {
 		delete(w.doc, "reactor")
 	}

@@ -42,6 +42,30 @@ func (w *wide) drawInputs(many int) {
 	}
 }
 
+// drawTable declares an input whose events are rows to be looked up.
+func (w *wide) drawTable() {
+	accs, _ := w.doc["accumulators"].(tree)
+	t := tree{"key": "event.k"}
+	w.maybe(3, t, "delete_when", "event.x == 3")
+	w.maybe(3, t, "ttl", w.ms(500, 5000))
+	w.maybe(3, t, "max_rows", 1+w.r.IntN(3))
+	w.maybe(5, t, "max_bytes", 1000+w.r.IntN(1000))
+	in := &wideInput{name: "tt", kind: "table", acc: tree{"table": t}}
+	if !w.arrival {
+		in.acc["time"] = "event.at"
+	}
+	accs[in.name] = in.acc
+	w.inputs = append(w.inputs, in)
+}
+
+// streams is how many inputs there are beside the table, which comes last.
+func (w *wide) streams() int {
+	if last := len(w.inputs) - 1; w.inputs[last].kind == "table" {
+		return last
+	}
+	return len(w.inputs)
+}
+
 func (w *wide) drawStrategy(in *wideInput) {
 	in.strategy = "latest"
 	byKind := in.kind == "window" || in.kind == "batch" || in.kind == "fold"

@@ -18,6 +18,9 @@ func (in *wideInput) numbers() []string {
 		}
 		return exprs
 	}
+	if in.kind == "table" {
+		return one(`(IN["p"]?.x ?? 2)`, `(IN["q"]?.f ?? 1)`, `(IN["r"] == nil ? 1 : 0)`)
+	}
 	if in.strategy == "burst" {
 		return one("len(IN)", "len(string(IN))")
 	}
@@ -57,6 +60,9 @@ func (w *wide) number() string {
 		return in.late + "." + w.pick("x", "f")
 	}
 	n := w.pick(in.numbers()...)
+	if in.kind == "table" {
+		return n
+	}
 	switch w.r.IntN(6) {
 	case 0:
 		return fmt.Sprintf("(%s != nil ? %s : %d)", in.name, n, w.r.IntN(9))
@@ -68,7 +74,7 @@ func (w *wide) number() string {
 	return n
 }
 
-func (w *wide) name() string { return w.inputs[w.r.IntN(len(w.inputs))].name }
+func (w *wide) name() string { return w.inputs[w.r.IntN(w.streams())].name }
 
 // guard is a condition over inputs, and nodes as they were.
 func (w *wide) guard() string {
@@ -139,7 +145,7 @@ func (w *wide) drawNodes() {
 // row is an expression that shows much of what there is.
 func (w *wide) row() string {
 	parts := []string{"now()", "epoch()", "cause()"}
-	for _, in := range w.inputs {
+	for _, in := range w.inputs[:w.streams()] {
 		parts = append(parts, in.name+" ?? nil", "fresh("+in.name+")")
 		if in.late != "" {
 			parts = append(parts, in.late+" ?? nil")
@@ -274,7 +280,7 @@ func (w *wide) drawOutputs() {
 	for _, n := range w.others {
 		add(n, false)
 	}
-	for _, in := range w.inputs {
+	for _, in := range w.inputs[:w.streams()] {
 		if w.one(2) || len(outs) == 0 {
 			add(in.name, false)
 		}
