@@ -96,6 +96,15 @@ type AccumulatorDetail struct {
 	AccumulatorSummary
 	Schema       json.RawMessage `json:"schema"`        // null when none was declared
 	BoundaryType string          `json:"boundary_type"` // the static type of a boundary's value
+	Row          *TableRow       `json:"row,omitempty"` // of a table, where a key is asked for
+}
+
+// TableRow is what a table has of one key (M3).
+type TableRow struct {
+	Key   json.RawMessage `json:"key"`
+	Found bool            `json:"found"`
+	Value json.RawMessage `json:"value"` // null where there is none
+	Rows  int             `json:"rows"`  // how many the table has
 }
 
 // OutputSummary is one output as an operator sees it.

@@ -51,13 +51,13 @@ func (e *Engine) Accumulators(ctx context.Context, g api.Ref) ([]api.Accumulator
 	return m.Summary(ctx).Accumulators, nil
 }
 
-// Accumulator is one input with what it expects and hands over.
-func (e *Engine) Accumulator(ctx context.Context, g api.Ref, name string) (api.AccumulatorDetail, error) {
+// Accumulator is one input with what it expects and hands over, and of a table the row of a key, if one is given.
+func (e *Engine) Accumulator(ctx context.Context, g api.Ref, name, row string) (api.AccumulatorDetail, error) {
 	m, err := e.graph(g)
 	if err != nil {
 		return api.AccumulatorDetail{}, err
 	}
-	return m.Accumulator(ctx, name)
+	return m.Accumulator(ctx, name, row)
 }
 
 // Plan is the graph's compiled plan.

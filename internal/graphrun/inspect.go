@@ -14,8 +14,8 @@ import (
 	"github.com/graphd/graphd/internal/watch"
 )
 
-// Accumulator is one input with what it expects and hands over.
-func (g *Graph) Accumulator(ctx context.Context, name string) (api.AccumulatorDetail, error) {
+// Accumulator is one input with what it expects and hands over, and of a table the row of a key, if one is given.
+func (g *Graph) Accumulator(ctx context.Context, name, row string) (api.AccumulatorDetail, error) {
 	i, err := g.accumulator(name)
 	if err != nil {
 		return api.AccumulatorDetail{}, err
@@ -29,7 +29,8 @@ func (g *Graph) Accumulator(ctx context.Context, name string) (api.AccumulatorDe
 			d.AccumulatorSummary = s
 		}
 	}
-	return d, nil
+	d.Row, err = told.Row(ctx, &g.unit.Inputs()[i], i, row, g.command)
+	return d, err
 }
 
 // Plan is the graph's compiled plan.

@@ -29,6 +29,9 @@ func (c *Core) takeTable(i int, h *accumulator.Handoff) {
 	h.Boundaries = h.Boundaries[len(h.Boundaries)-1:]
 }
 
+// Table is the newest value of the table i: what a snapshot of the accumulator has.
+func (c *Core) Table(i int) boundary.Value { return c.cfg.Inputs[i].Table.Value(c.accs[i].table) }
+
 // noteAdmit begins the journal's note of a handoff: of a table, with what has changed in it.
 func (c *Core) noteAdmit(i int, h *accumulator.Handoff) []byte {
 	in := &c.cfg.Inputs[i]

@@ -116,7 +116,8 @@ type Intake interface {
 	// RejectBody counts one event for a body that could not be parsed (M42).
 	RejectBody(ctx context.Context, g api.Ref, accumulator, code string) error
 	Accumulators(ctx context.Context, g api.Ref) ([]api.AccumulatorSummary, error)
-	Accumulator(ctx context.Context, g api.Ref, accumulator string) (api.AccumulatorDetail, error)
+	// Accumulator looks up a row too where row is a key, as JSON, of a table.
+	Accumulator(ctx context.Context, g api.Ref, accumulator, row string) (api.AccumulatorDetail, error)
 }
 
 // Daemon is the process as a whole.

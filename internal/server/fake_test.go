@@ -337,7 +337,7 @@ func (f *fake) Accumulators(_ context.Context, g api.Ref) ([]api.AccumulatorSumm
 	return summary().Accumulators, f.find(g)
 }
 
-func (f *fake) Accumulator(_ context.Context, g api.Ref, name string) (api.AccumulatorDetail, error) {
+func (f *fake) Accumulator(_ context.Context, g api.Ref, name, _ string) (api.AccumulatorDetail, error) {
 	return api.AccumulatorDetail{AccumulatorSummary: summary().Accumulators[0], Schema: json.RawMessage("null"),
 		BoundaryType: "any"}, f.accumulator(g, name)
 }

@@ -102,14 +102,15 @@ func (s *Server) accumulators(w http.ResponseWriter, r *http.Request) {
 // accumulator answers GET …/accumulators/{accumulator}.
 func (s *Server) accumulator(w http.ResponseWriter, r *http.Request) {
 	g, name, err := accumulatorRef(r)
+	var row string
 	if err == nil {
-		_, err = query(r)
+		row, err = rowParam(r)
 	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	detail, err := s.ctl.Accumulator(r.Context(), g, name)
+	detail, err := s.ctl.Accumulator(r.Context(), g, name, row)
 	if err != nil {
 		s.fail(w, r, err)
 		return

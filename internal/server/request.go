@@ -138,6 +138,15 @@ func keyParam(values url.Values) (string, error) {
 	return wire.Key(text), nil
 }
 
+// rowParam is the key of a row as JSON, "" when none is asked for.
+func rowParam(r *http.Request) (string, error) {
+	values, err := query(r, "row")
+	if err != nil {
+		return "", err
+	}
+	return keyParam(url.Values{"key": values["row"]})
+}
+
 // maxCursor bounds what a client may send as a cursor, key or identifier; they go to the store as they are.
 const maxCursor = 1024
 

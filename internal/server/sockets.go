@@ -14,7 +14,7 @@ func (s *Server) pushSocket(w http.ResponseWriter, r *http.Request) {
 		_, err = query(r)
 	}
 	if err == nil {
-		_, err = s.ctl.Accumulator(r.Context(), g, name)
+		_, err = s.ctl.Accumulator(r.Context(), g, name, "")
 	}
 	if err == nil {
 		err = s.hub.Push(w, r, g, name)

@@ -24,6 +24,7 @@ type Declared struct {
 	Key        []spec.Expr   // over an event as it came
 	DeleteWhen spec.Expr     // over the same; an event that is null deletes in any case
 	TTL        time.Duration // since the last change of a row; 0: for ever
+	AsOf       string        // as of when rows are looked up: "now", which is that of the epoch
 	MaxRows    int
 	MaxBytes   int64 // of all rows
 }
@@ -36,7 +37,9 @@ const (
 	mostBytes       = 1 << 40
 )
 
-func defaults() Declared { return Declared{MaxRows: defaultMaxRows, MaxBytes: defaultMaxBytes} }
+func defaults() Declared {
+	return Declared{MaxRows: defaultMaxRows, MaxBytes: defaultMaxBytes, AsOf: moments.Default()}
+}
 
 // Canonical implements [spec.AccumulatorConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
@@ -46,6 +49,7 @@ func (c Declared) Canonical(t *meaning.Tree) {
 	}
 	t.Expr("delete_when", c.DeleteWhen.Text)
 	t.Span("ttl", c.TTL)
+	t.Text("as_of", c.AsOf)
 	t.Number("max_rows", int64(c.MaxRows))
 	t.Number("max_bytes", c.MaxBytes)
 }
@@ -72,10 +76,13 @@ func (c Declared) Folding() spec.Folding { return spec.Folding{Hands: spec.Rows}
 func (c Declared) Remarks(fold.Place) spec.Diagnostics { return nil }
 
 var (
+	moments = decode.Choice{Words: []string{"now"}, Later: []string{"event"}}
+
 	fields = []decode.Field[Declared]{
 		{Name: "key", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Exprs(v) }},
 		{Name: "delete_when", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.DeleteWhen = d.Expr(v) }},
 		{Name: "ttl", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Duration(v, 1, &c.TTL) }},
+		{Name: "as_of", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, moments, &c.AsOf) }},
 		{Name: "max_rows", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			d.Count(v, 1, mostRows, &c.MaxRows)
 		}},

@@ -17,6 +17,8 @@ func Refusal(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, reactor.ErrTable):
+		return &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_value", Detail: err.Error()}
 	case errors.Is(err, reactor.ErrState):
 		return &api.Error{
 			Status: http.StatusConflict, Code: "state_forbids",
