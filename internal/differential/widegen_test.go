@@ -50,6 +50,7 @@ func (w *wide) drawTable() {
 	w.maybe(3, t, "ttl", w.ms(500, 5000))
 	w.maybe(3, t, "max_rows", 1+w.r.IntN(3))
 	w.maybe(5, t, "max_bytes", 1000+w.r.IntN(1000))
+	w.maybe(4, t, "as_of", "now")
 	in := &wideInput{name: "tt", kind: "table", acc: tree{"table": t}}
 	if !w.arrival {
 		in.acc["time"] = "event.at"
