@@ -2,7 +2,6 @@ package differential
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -32,6 +31,9 @@ type clockPlan struct {
 	doc    string // with FILE0, FILE1 … and FOLLOW in it
 	keyed  bool
 	sorted bool // each input is in the order of its times, and no two times are equal
+	// letter, when given, hears of the dead letters of a run; last looks at a live graph at its end.
+	letter func(job.Letter) error
+	last   func(ctx context.Context, e *engine.Engine, ref api.Ref) error
 	// outputs are those of the graph.
 	outputs []string
 }
@@ -213,7 +215,7 @@ func (p *clockPlan) run(t *testing.T, dir string) []string {
 	var out bytes.Buffer
 	to := stdout.NewOutput(&out)
 	inputs = append(inputs, make([]job.Reader, len(u.Programs)-len(inputs))...)
-	cfg := job.Config{Unit: u, Inputs: inputs}
+	cfg := job.Config{Unit: u, Inputs: inputs, DeadLetter: p.letter}
 	for range p.outputs {
 		cfg.Sinks = append(cfg.Sinks, to.Sink())
 	}
@@ -285,6 +287,11 @@ func (p *clockPlan) live(t *testing.T, dir string, follow bool, store *mortal, o
 		}
 		if c := sum.Counters; c.Received != c.Filtered+c.Conflated+c.DeadLettered+c.Consumed+c.Queued {
 			t.Errorf("books %+v\n%s", c, p.doc)
+		}
+		if p.last != nil {
+			if err := p.last(ctx, e, ref); err != nil {
+				t.Error(err)
+			}
 		}
 		return false
 	}
@@ -379,21 +386,4 @@ func (p *clockPlan) paced(t *testing.T, seed uint64) {
 		})
 	}
 	p.check(t, "as it happens", out, want)
-}
-
-// inputLine is a line of an input.
-type inputLine struct {
-	timedLine
-	input int
-}
-
-// merged are the lines of all inputs in the order of their times.
-func (p *clockPlan) merged() (all []inputLine) {
-	for i := range p.lines {
-		for _, l := range p.lines[i] {
-			all = append(all, inputLine{l, i})
-		}
-	}
-	slices.SortFunc(all, func(a, b inputLine) int { return cmp.Compare(a.at, b.at) })
-	return all
 }
