@@ -108,13 +108,12 @@ func (d *draft) checkReserved(v value, what string) {
 // what does not trigger is never queued.
 func (d *draft) checkTriggers() {
 	g := d.Graph
-	subset := d.checkSubset()
-	triggers := false
 	for i := range g.Accumulators {
 		if a := &g.Accumulators[i]; a.Folding().Hands == Rows {
 			a.Passive, a.Global = true, g.Keyed()
 		}
 	}
+	subset, triggers := d.checkSubset(), false
 	for i := range g.Accumulators {
 		a, asked := &g.Accumulators[i], d.links.accumulators[i].strategy
 		why := ""
