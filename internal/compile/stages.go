@@ -54,6 +54,9 @@ func checkFrom(g *spec.Graph) (ds spec.Diagnostics) {
 		a := &g.Accumulators[i]
 		switch {
 		case a.From == "":
+		case slices.ContainsFunc(g.Accumulators, func(b spec.Accumulator) bool { return b.Name == a.From }):
+			report(a, "not_a_node", "%s is an accumulator, and nodes feed %s: let a node hand it on, such as "+
+				"{ expr: %s }, and name that", a.From, a.Name, a.From)
 		case !slices.ContainsFunc(g.Nodes, func(n spec.Node) bool { return n.Name == a.From }):
 			report(a, spec.CodeUnknownName, "there is no node %s to feed %s; declare it or correct the name", a.From,
 				a.Name)

@@ -28,7 +28,10 @@ func TestM14StagesAreChecked(t *testing.T) {
 			"n: { expr: 'old ?? a' }", "cycle: stages feed each other: s → n → s;",
 		},
 		{"no node", "a: {}\n  s: { from: x }", "n: { expr: a }", "4:14: unknown_name: there is no node x to feed s"},
-		{"an accumulator", "a: {}\n  s: { from: a }", "n: { expr: a }", "unknown_name: there is no node a to feed s"},
+		{
+			"an accumulator", "a: {}\n  s: { from: a }", "n: { expr: a }",
+			"4:14: not_a_node: a is an accumulator, and nodes feed s",
+		},
 		{
 			"a source too", "a: {}\n  s: { from: n, source: { generator: { every: 1s, expr: i } } }", "n: { expr: a }",
 			"conflict: \"s\" has a source and is fed by a node",
