@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -20,8 +21,12 @@ func (c *Core) Staged() bool { return c.stages != nil }
 // feed folds the values of an epoch that was kept. As at an output, what ticked counts, and null is
 // no value.
 func (c *Core) feed() {
+	cut := func(i int) bool { return c.cut.take[i] != nil }
+	took := slices.ContainsFunc(c.cut.take, func(b *boundary.Boundary) bool { return b != nil })
 	for _, s := range c.stages.All() {
-		if !c.res.Ticked(s.Node) {
+		// A node that asks what an epoch is about is due in every one, those of its own stage too: it
+		// feeds in those of what it rests on, and in the ticks of a cadence.
+		if !c.res.Ticked(s.Node) || took && !slices.ContainsFunc(s.Rests, cut) {
 			continue
 		}
 		v := c.res.Node(s.Node).Value
