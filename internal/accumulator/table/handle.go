@@ -2,6 +2,7 @@ package table
 
 import (
 	"iter"
+	"strconv"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
@@ -31,14 +32,37 @@ type handle struct {
 // Row implements [boundary.Rows].
 func (h *handle) Row(key boundary.Value) (boundary.Value, bool) {
 	var room [64]byte
-	text, err := appendKey(room[:0], key)
-	if err != nil {
-		return boundary.Value{}, false
+	text, plain := appendPlainKey(room[:0], key)
+	if !plain {
+		var err error
+		if text, err = appendKey(nil, key); err != nil {
+			return boundary.Value{}, false
+		}
 	}
 	if r := h.root.find(hashOf(text), text); r != nil {
 		return r.value, true
 	}
 	return boundary.Value{}, false
+}
+
+// appendPlainKey is appendKey for what most keys are, so that looking one up allocates nothing: a text
+// that JSON writes as it stands, or a whole number. plain is false for all others.
+func appendPlainKey(dst []byte, key boundary.Value) (text []byte, plain bool) {
+	if n, ok := key.AsInt(); ok {
+		return strconv.AppendInt(dst, n, 10), true
+	}
+	s, ok := key.AsString()
+	if !ok || len(s)+len(`""`) > cap(dst) {
+		return dst, false
+	}
+	dst = append(dst, '"')
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return dst, false
+		}
+		dst = append(dst, s[i])
+	}
+	return append(dst, '"'), true
 }
 
 // appendKey makes the text of a key: of a value, or of a list of them.

@@ -271,6 +271,28 @@ func TestKeysOfRows(t *testing.T) {
 	}
 }
 
+// A look-up by what most keys are allocates nothing, and finds what any other does.
+func TestPlainKeysAreKeys(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		key := boundary.Int(rapid.Int64().Draw(rt, "number"))
+		if rapid.Bool().Draw(rt, "text") {
+			key = boundary.String(rapid.String().Draw(rt, "key"))
+		}
+		want, err := appendKey(nil, key)
+		got, plain := appendPlainKey(make([]byte, 0, 64), key)
+		if err != nil || plain && !bytes.Equal(got, want) {
+			rt.Fatalf("%s is not %s (%v)", got, want, err)
+		}
+	})
+	f := compiled(t, Declared{}).New()
+	key := boundary.String("m0000001")
+	put(t, f, start, key, boundary.Int(1))
+	rows, _ := handed(f)
+	if n := testing.AllocsPerRun(100, func() { rows.Row(key) }); n != 0 {
+		t.Errorf("a look-up allocates %v times", n)
+	}
+}
+
 // A damaged state is told, and never read as another table.
 func TestDamagedTableIsTold(t *testing.T) {
 	p := compiled(t, Declared{})
