@@ -60,6 +60,9 @@ func killStages(t *testing.T, mode string) {
 	for i := range n {
 		killWindows(t, dir, i, rng)
 	}
+	for by := time.Now().Add(time.Minute); l.written.Load() < 5000 && time.Now().Before(by); {
+		<-time.After(10 * time.Millisecond) // kills that come quickly leave little to see
+	}
 	cancel()
 	<-l.done
 	total := l.written.Load()
