@@ -56,6 +56,9 @@ func (f *feed) declare(ctx context.Context, t *testing.T) {
 func (f *feed) adapt(document *yaml.Node) (graph string, err error) {
 	graph = field(document, "graph").Value
 	for input, fields := range fieldsOf(field(document, "accumulators")) {
+		if field(fields, "from") != nil { // a stage, which the graph feeds
+			continue
+		}
 		f.graphs[graph] = append(f.graphs[graph], input)
 		if f.files && input != scores {
 			file := map[string]any{"path": filepath.Join(f.dir, input+".ndjson"), "follow": f.paced}

@@ -1,4 +1,4 @@
-// Package gen makes the data of nine everyday tasks and computes what is right for them. It knows nothing of
+// Package gen makes the data of ten everyday tasks and computes what is right for them. It knows nothing of
 // graphd: the answers are plain loops over the events in the order of their own times, written from what each task
 // asks for, so that they stay right whatever graphd does. The same size gives the same data on every machine.
 package gen
@@ -52,7 +52,7 @@ type Item struct {
 func All(size int) []Task {
 	return []Task{
 		Fraud(size), Sensors(size), Cross(size), Orders(size), Sessions(size), Top(size), Scoring(size), Balances(size),
-		Branches(size),
+		Branches(size), Auctions(size),
 	}
 }
 
