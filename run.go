@@ -43,9 +43,9 @@ var ErrNoInput = errors.New("input_missing")
 // Run runs the graph over its inputs to their end. Failed epochs and dead letters are
 // counted and are no errors; the same input gives the same bytes.
 func (d *Declaration) Run(ctx context.Context, c RunConfig) (RunStats, error) {
-	if len(c.Inputs) == 0 {
+	if names := d.fileInputs(); len(c.Inputs) == 0 {
 		return RunStats{}, fmt.Errorf("%w: there is nothing to read: give a file to at least one of the inputs %s "+
-			"with --input %s=PATH", ErrNoInput, strings.Join(d.InputNames(), ", "), d.InputNames()[0])
+			"with --input %s=PATH", ErrNoInput, strings.Join(names, ", "), names[0])
 	}
 	files := &runFiles{}
 	defer files.close()
@@ -79,7 +79,7 @@ func (d *Declaration) openInputs(c *RunConfig, files *runFiles) ([]job.Reader, e
 		i := slices.Index(d.InputNames(), name)
 		if i < 0 {
 			return nil, fmt.Errorf("%w: the graph has no input %q; it has %s", ErrConfig, name,
-				strings.Join(d.InputNames(), ", "))
+				strings.Join(d.fileInputs(), ", "))
 		}
 		if from := accs[i].From; from != "" {
 			return nil, fmt.Errorf("%w: the input %s is fed by the node %s; give files to the others", ErrConfig, name,
@@ -107,6 +107,20 @@ func (d *Declaration) InputNames() []string {
 	var names []string
 	for _, in := range d.unit.Inputs() {
 		names = append(names, in.Name)
+	}
+	return names
+}
+
+// fileInputs are the inputs that can be given a file: those that no node feeds, or all where there is none.
+func (d *Declaration) fileInputs() []string {
+	var names []string
+	for i := range d.unit.Spec.Accumulators {
+		if a := &d.unit.Spec.Accumulators[i]; a.From == "" {
+			names = append(names, a.Name)
+		}
+	}
+	if len(names) == 0 {
+		return d.InputNames()
 	}
 	return names
 }

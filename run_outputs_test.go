@@ -105,3 +105,26 @@ func TestRunOutputIsNoInput(t *testing.T) {
 		t.Errorf("the input is now %q: %v", left, err)
 	}
 }
+
+// A run asks for files of the inputs that can be given one, and not of the stages that nodes feed.
+func TestRunAsksForFiles(t *testing.T) {
+	t.Parallel()
+	d, err := graphd.ParseDeclaration([]byte(`
+graph: staged
+accumulators: { minutes: { from: n }, visits: { strategy: sequential } }
+nodes: { n: { expr: visits } }
+outputs: { o: { from: minutes, sink: { drop: {} } } }
+`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Run(t.Context(), graphd.RunConfig{})
+	if want := "at least one of the inputs visits with --input visits=PATH"; !errors.Is(err, graphd.ErrNoInput) ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
+	}
+	_, err = d.Run(t.Context(), graphd.RunConfig{Inputs: map[string]string{"visit": "-"}})
+	if want := `no input "visit"; it has visits`; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
+	}
+}
