@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/gofold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/node/gofunc"
@@ -17,16 +18,17 @@ import (
 )
 
 // Registry is what a Go program gives its declarations to name: nodes as
-// `go: { name: NAME }` with their `inputs`, sources and sinks as `go: { name: NAME }`. The
-// zero Registry holds nothing. It must not be changed once it is in use.
+// `go: { name: NAME }` with their `inputs`, accumulators, sources and sinks as
+// `go: { name: NAME }`. The zero Registry holds nothing. It must not be changed once it is in use.
 //
 // Values are plain Go values: nil, bool, int, float64, string, time.Time, time.Duration,
 // []any and map[string]any. What a function returns may also be anything that
 // encoding/json can encode.
 type Registry struct {
-	Nodes   map[string]NodeFunc
-	Sources map[string]SourceFunc
-	Sinks   map[string]SinkFunc
+	Nodes        map[string]NodeFunc
+	Accumulators map[string]Accumulator
+	Sources      map[string]SourceFunc
+	Sinks        map[string]SinkFunc
 }
 
 // NodeFunc computes a node's value from those of its inputs, by their names in the
@@ -146,6 +148,10 @@ func (r *Registry) register(k *builtin.Kinds) {
 			}
 			return toValue(out)
 		}
+	}
+	k.Folds = make(map[string]*gofold.Registered, len(r.Accumulators))
+	for name, a := range r.Accumulators {
+		k.Folds[name] = a.registered()
 	}
 	k.Sources = make(map[string]func() accumulator.Source, len(r.Sources))
 	for name, f := range r.Sources {

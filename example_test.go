@@ -91,6 +91,47 @@ outputs:
 	// Output: <nil> [] [22]
 }
 
+// A fold in Go: the events of a user that are larger than all before.
+func ExampleAccumulator() {
+	records := func(options graphd.Options) (graphd.FoldFunc, error) {
+		o := struct{ Least int }{Least: 1}
+		if err := options.Decode(&o); err != nil {
+			return nil, err
+		}
+		return func(state, event any) (graphd.Folded, error) {
+			score, ok := event.(map[string]any)["score"].(int)
+			if !ok {
+				return graphd.Folded{}, errors.New("the event has no score")
+			}
+			best, _ := state.(int) // nil before the first event
+			if score < o.Least || score <= best {
+				return graphd.Folded{State: best}, nil
+			}
+			return graphd.Folded{State: score, Value: score, Emit: true}, nil
+		}, nil
+	}
+	r := graphd.Registry{Accumulators: map[string]graphd.Accumulator{"records": {Version: 1, New: records}}}
+	d, err := r.Parse([]byte(`
+graph: game
+accumulators:
+  best: { go: { name: records, options: { least: 10 }, key: event.user } }
+outputs:
+  best: { from: best, sink: { drop: {} } }
+`), "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := d.Simulate()
+	for _, score := range []int{5, 20, 15, 30} {
+		if err := s.Push("best", map[string]any{"user": "ann", "score": score}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(s.Take("best"))
+	// Output: [map[key:ann user:ann value:20] map[key:ann user:ann value:30]] <nil>
+}
+
 // A source resumes behind what the graph has taken of it.
 func ExampleSourceFunc() {
 	squares := func(ctx context.Context, after int64, out *graphd.Events) error {

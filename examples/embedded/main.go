@@ -1,5 +1,5 @@
 // Command embedded is a Go program with graphd in it: the declaration beside it names a
-// source, a node and a sink that are functions of this program. Run it with
+// source, an accumulator, a node and a sink that are functions of this program. Run it with
 //
 //	go run ./examples/embedded
 package main
@@ -46,9 +46,10 @@ func run(ctx context.Context, w io.Writer, every time.Duration) error {
 // registry is what the declaration names.
 func registry(w io.Writer, every time.Duration) *graphd.Registry {
 	return &graphd.Registry{
-		Nodes:   map[string]graphd.NodeFunc{"judge": judge},
-		Sources: map[string]graphd.SourceFunc{"visits": visits(every)},
-		Sinks:   map[string]graphd.SinkFunc{"print": printer(w)},
+		Nodes:        map[string]graphd.NodeFunc{"judge": judge},
+		Accumulators: map[string]graphd.Accumulator{"longest": {Version: 1, New: longest}},
+		Sources:      map[string]graphd.SourceFunc{"visits": visits(every)},
+		Sinks:        map[string]graphd.SinkFunc{"print": printer(w)},
 	}
 }
 
@@ -66,6 +67,27 @@ func judge(in map[string]any) (any, error) {
 	}
 	seconds, _ := visit["seconds"].(int)
 	return map[string]any{"over": max(0, seconds-limit)}, nil
+}
+
+// longest hands over visits that are longer than all before of their key. It is pure; what it remembers
+// is the state, which graphd keeps.
+func longest(options graphd.Options) (graphd.FoldFunc, error) {
+	var o struct{ Least int }
+	if err := options.Decode(&o); err != nil {
+		return nil, err
+	}
+	return func(state, event any) (graphd.Folded, error) {
+		visit, _ := event.(map[string]any)
+		seconds, ok := visit["seconds"].(int)
+		if !ok {
+			return graphd.Folded{}, errors.New("the visit has no seconds")
+		}
+		most, _ := state.(int) // nil before the first visit
+		if seconds < o.Least || seconds <= most {
+			return graphd.Folded{State: most}, nil
+		}
+		return graphd.Folded{State: seconds, Value: visit, Emit: true}, nil
+	}, nil
 }
 
 // visits makes up a visit every so often. The n-th is the same in every run, so after a

@@ -12,13 +12,23 @@ import (
 // The test document, with the functions of the program.
 func TestDocument(t *testing.T) {
 	outcomes, err := registry(io.Discard, time.Second).TestDeclaration(t.Context(), "embedded_test.yaml")
-	if err != nil || len(outcomes) != 2 {
+	if err != nil || len(outcomes) != 3 {
 		t.Fatalf("%d cases, %v", len(outcomes), err)
 	}
 	for _, o := range outcomes {
 		for _, f := range o.Failures {
 			t.Errorf("%s: %s", o.Case, f)
 		}
+	}
+}
+
+// The fold is pure, and goes on after a restart wherever it was.
+func TestLongest(t *testing.T) {
+	a := registry(io.Discard, time.Second).Accumulators["longest"]
+	visit := func(seconds any) map[string]any { return map[string]any{"seconds": seconds} }
+	err := a.Check(map[string]any{"least": 10}, visit(5), visit(20), visit("x"), visit(15), visit(30))
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -98,6 +98,7 @@ func TestRestoreAnywhere(t *testing.T) {
 		"state": compile(t, spec.Accumulator{
 			Kind: "state", Config: state.Declared{Keep: 3}, Where: expr("event % 3 != 0"),
 		}),
+		"go": compile(t, spec.Accumulator{Kind: "go", Config: summing(), Where: expr("event % 3 != 0")}),
 	}
 	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
@@ -155,6 +156,7 @@ func TestM42Conservation(t *testing.T) {
 		{Where: expr("event > 2")},
 		{Kind: "batch", Config: batch.Declared{Size: 3}, Where: expr("event > 2")},
 		{Kind: "state", Config: state.Declared{Keep: 5}, Where: expr("event > 2")},
+		{Kind: "go", Config: summing(), Where: expr("event > 2")},
 	} {
 		p := compile(t, a)
 		rapid.Check(t, func(rt *rapid.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/batch"
 	"github.com/graphd/graphd/internal/accumulator/folding"
+	"github.com/graphd/graphd/internal/accumulator/gofold"
 	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/accumulator/table"
 	"github.com/graphd/graphd/internal/accumulator/window"
@@ -70,8 +71,9 @@ type Kinds struct {
 	Guard *outbound.Guard
 	// Store looks at tables of the store's own database; nil where the store has none.
 	Store Tables
-	// Functions, Sources and Sinks are what the program has registered for the kind go, by name.
+	// Functions, Folds, Sources and Sinks are what the program has registered for the kind go, by name.
 	Functions map[string]gofunc.Function
+	Folds     map[string]*gofold.Registered
 	Sources   map[string]func() accumulator.Source
 	Sinks     map[string]func() sink.Sink
 	// Folder is where relative paths of declarations begin that came without a file of their own;
@@ -129,6 +131,7 @@ func (k *Kinds) accumulators() []Accumulator {
 		window.Kind(),
 		folding.Kind(),
 		table.Kind(),
+		gofold.Kind(k.Folds),
 	}, k.MoreAccumulators...)
 }
 

@@ -15,6 +15,9 @@ import (
 const (
 	whole  = "F\x01"
 	headed = "f\x01"
+	// Of states that the program's code makes: the version of what it makes follows.
+	goWhole  = "G\x01"
+	goHeaded = "g\x01"
 )
 
 // handle is an immutable handle on all states as of one moment.
@@ -24,12 +27,13 @@ type handle struct {
 	events   int64
 	gone     int64
 	most     int // keys that there may be; 0: there is no key
+	version  int // of what the program's code makes; 0: there is none
 }
 
 // State implements [fold.Keeper].
 func (f *Folding) State() fold.State {
 	f.gen++ // from here on what the handle shares is copied before it is written to
-	h := &handle{branches: f.cells.branches, n: f.cells.n, events: f.events, gone: f.gone}
+	h := &handle{branches: f.cells.branches, n: f.cells.n, events: f.events, gone: f.gone, version: f.p.version()}
 	if f.p.keys > 0 {
 		h.most = f.p.maxKeys
 	}
@@ -65,7 +69,7 @@ func (f *Folding) Resume(s fold.State) {
 
 // AppendBinary implements [fold.State].
 func (h *handle) AppendBinary(dst []byte) []byte {
-	dst = h.appendHead(append(dst, whole...))
+	dst = h.appendHead(dst, whole, goWhole)
 	for part := range h.Parts() {
 		dst = part.Append(dst)
 	}
@@ -73,9 +77,14 @@ func (h *handle) AppendBinary(dst []byte) []byte {
 }
 
 // AppendHead implements [fold.Parted].
-func (h *handle) AppendHead(dst []byte) []byte { return h.appendHead(append(dst, headed...)) }
+func (h *handle) AppendHead(dst []byte) []byte { return h.appendHead(dst, headed, goHeaded) }
 
-func (h *handle) appendHead(dst []byte) []byte {
+func (h *handle) appendHead(dst []byte, of, ofGo string) []byte {
+	if h.version > 0 {
+		dst = binary.AppendUvarint(append(dst, ofGo...), uint64(h.version))
+	} else {
+		dst = append(dst, of...)
+	}
 	dst = binary.AppendVarint(binary.AppendVarint(dst, h.events), h.gone)
 	return binary.AppendUvarint(dst, uint64(h.n))
 }
@@ -110,37 +119,42 @@ func (p *page) append(dst []byte, n int) []byte {
 
 // Decode implements [fold.Keeper].
 func (f *Folding) Decode(data []byte) (fold.State, error) {
-	h := &handle{}
+	h := &handle{version: f.p.version()}
 	if len(data) == 0 {
 		return h, nil
 	}
-	head, parts := whole, map[string][]byte(nil)
+	inOne, inPages := whole, headed
+	if f.p.code != nil {
+		inOne, inPages = goWhole, goHeaded
+	}
+	head, parts := inOne, map[string][]byte(nil)
 	if fold.IsJoined(data) {
 		var err error
 		if data, parts, err = fold.Split(data); err != nil {
 			return nil, err
 		}
 	}
-	if parts != nil || len(data) > 0 && data[0] == headed[0] { // a head alone has no pages
-		head = headed
+	if parts != nil || len(data) > 0 && data[0] == inPages[0] { // a head alone has no pages
+		head = inPages
 	}
 	r := fold.Read(data, head)
+	migrate := f.p.migration(r)
 	h.events, h.gone = r.Varint(), r.Varint()
 	n := r.Uvarint()
-	if n > mostKeys {
+	if n > MostKeys {
 		r.Fail(fold.ErrForeign)
 		n = 0
 	}
 	t, seen := table{}, make(map[string]bool, min(n, 1024))
 	for t.n < int(n) && r.Err() == nil {
 		k, from := t.n/pageCells, r
-		if head == headed {
+		if head == inPages {
 			from = fold.NewReader(parts[strconv.Itoa(k)])
 		}
 		for range min(int(n)-t.n, pageCells) {
-			t.add(f.decodeCell(from, seen), 0)
+			t.add(f.decodeCell(from, seen, migrate), 0)
 		}
-		if head == headed {
+		if head == inPages {
 			if err := from.Done(); err != nil {
 				return nil, fmt.Errorf("page %d of the fold: %w", k, err)
 			}
@@ -150,8 +164,8 @@ func (f *Folding) Decode(data []byte) (fold.State, error) {
 	return h, r.Done()
 }
 
-// decodeCell reads a cell whose key is not among those seen.
-func (f *Folding) decodeCell(r *fold.Reader, seen map[string]bool) *cell {
+// decodeCell reads a cell whose key is not among those seen. A state of an older version is migrated.
+func (f *Folding) decodeCell(r *fold.Reader, seen map[string]bool, migrate migration) *cell {
 	c := &cell{key: r.Value(), state: r.Value(), used: r.Varint(), open: r.Varint()}
 	c.first, c.last = r.Position(), r.Position()
 	if r.Err() != nil {
@@ -162,6 +176,12 @@ func (f *Folding) decodeCell(r *fold.Reader, seen map[string]bool) *cell {
 		return c
 	}
 	seen[string(f.text)] = true
+	if migrate != nil {
+		if err := migrate(&c.state); err != nil {
+			r.Fail(err)
+			return c
+		}
+	}
 	f.encoded = c.state.AppendBinary(f.encoded[:0])
 	c.bytes = int64(len(f.encoded) + len(f.text))
 	return c

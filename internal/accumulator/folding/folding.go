@@ -48,11 +48,7 @@ func (f *Folding) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([
 	if at != nil {
 		was = f.cells.at(at.cell)
 	}
-	state, bytes, bad := f.step(was, in.Facts.Env)
-	if in.Bad = bad; bad != nil {
-		return out, fold.Refused
-	}
-	v, emits, bad := f.result(state)
+	state, bytes, v, emits, bad := f.fold(was, in)
 	if in.Bad = bad; bad != nil {
 		return out, fold.Refused
 	}
@@ -91,6 +87,19 @@ func (f *Folding) find(key boundary.Value) *fold.BadEvent {
 		return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: fold.OneLine(err.Error())}
 	}
 	return nil
+}
+
+// fold makes the next state, compact, and what is handed over with it, if it is.
+func (f *Folding) fold(was *cell, in *fold.Input) (
+	state boundary.Value, bytes int64, v boundary.Value, emits bool, bad *fold.BadEvent,
+) {
+	if f.p.code != nil {
+		return f.call(was, in.Value)
+	}
+	if state, bytes, bad = f.step(was, in.Facts.Env); bad == nil {
+		v, emits, bad = f.result(state)
+	}
+	return state, bytes, v, emits, bad
 }
 
 // step makes the next state, compact, and leaves the environment as what comes after it reads it.
@@ -141,7 +150,7 @@ func (f *Folding) handedOver(key, v boundary.Value) boundary.Value {
 	if made == nil {
 		made = f.p.step
 	}
-	if made.shape == nil {
+	if made == nil || made.shape == nil {
 		return boundary.Object(f.p.shape, append(slots, v))
 	}
 	for i := range made.shape.Len() {

@@ -300,7 +300,7 @@ func TestStatesAreBoundedInBytes(t *testing.T) {
 	if d.f.Open() != 4 {
 		t.Errorf("%d events are open, want 4", d.f.Open())
 	}
-	if count, most, gone := d.f.State().(fold.Keyed).Keys(); count != 4 || most != defaultMaxKeys || gone != 2 {
+	if count, most, gone := d.f.State().(fold.Keyed).Keys(); count != 4 || most != DefaultMaxKeys || gone != 2 {
 		t.Errorf("%d keys of at most %d, %d evicted", count, most, gone)
 	}
 }

@@ -26,10 +26,10 @@ func one(text string) Form { return Form{Expr: spec.Expr{Text: text}} }
 func compiled(t testing.TB, c Declared, event expression.Type) (*fold.Program, spec.Diagnostics) {
 	t.Helper()
 	if c.MaxKeys == 0 {
-		c.MaxKeys = defaultMaxKeys
+		c.MaxKeys = DefaultMaxKeys
 	}
 	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
+		c.MaxBytes = DefaultMaxBytes
 	}
 	vars, err := boundary.FromAny(map[string]any{"step": 2})
 	if err != nil {

@@ -32,13 +32,13 @@ type Declared struct {
 
 // Bounds of what is kept where nothing else is said.
 const (
-	defaultMaxKeys  = 100_000
-	defaultMaxBytes = 256 << 20
-	mostKeys        = 16 << 20
-	mostBytes       = 1 << 40
+	DefaultMaxKeys  = 100_000
+	DefaultMaxBytes = 256 << 20
+	MostKeys        = 16 << 20
+	MostBytes       = 1 << 40
 )
 
-func defaults() Declared { return Declared{MaxKeys: defaultMaxKeys, MaxBytes: defaultMaxBytes} }
+func defaults() Declared { return Declared{MaxKeys: DefaultMaxKeys, MaxBytes: DefaultMaxBytes} }
 
 // Canonical implements [spec.AccumulatorConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
@@ -132,10 +132,10 @@ var (
 		{Name: "result", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { readForm(d, v, &c.Result) }},
 		{Name: "key", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Exprs(v) }},
 		{Name: "max_keys", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			d.Count(v, 1, mostKeys, &c.MaxKeys)
+			d.Count(v, 1, MostKeys, &c.MaxKeys)
 		}},
 		{Name: "max_bytes", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			if n, ok := d.Integer(v, 1, mostBytes); ok {
+			if n, ok := d.Integer(v, 1, MostBytes); ok {
 				c.MaxBytes = n
 			}
 		}},

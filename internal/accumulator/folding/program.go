@@ -12,6 +12,7 @@ import (
 
 // program is the declaration of a fold, checked and ready to run.
 type program struct {
+	code     *Code // what steps; nil: the expressions
 	init     boundary.Value
 	step     *form
 	emitWhen *expression.Program // nil: with every event
@@ -108,6 +109,9 @@ func (p *program) compileShape(c *Declared, parts []*expression.Program) spec.Di
 	made, declared := p.result, &c.Result
 	if made == nil {
 		made, declared = p.step, &c.Step
+	}
+	if made == nil { // the program's code alone knows
+		made = &form{typ: expression.Any()}
 	}
 	if len(parts) == 0 {
 		p.shape, p.typ = made.shape, made.typ
