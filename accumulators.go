@@ -23,8 +23,8 @@ type Accumulator struct {
 	// never changes. An error is a mistake of the declaration, bad_options.
 	New func(options Options) (FoldFunc, error)
 	// Migrate makes a state of this version of one of an older one. Without it, or when it
-	// fails, a graph whose checkpoint has older states does not start, and says why; nothing
-	// of the checkpoint is lost.
+	// fails, an accumulator whose checkpoint has older states does not start, and its health
+	// says why; its states stay in the checkpoint.
 	Migrate func(version int, state any) (any, error)
 }
 
