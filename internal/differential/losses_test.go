@@ -233,7 +233,8 @@ func TestM9TheDefaultsNeverLose(t *testing.T) {
 	rows := lossKinds()
 	for _, k := range (&builtin.Kinds{}).Declared().Accumulators {
 		// Nothing is overwritten before it is in a table, which has no strategy: its books say so in its own tests.
-		if rows[k.Name()] == nil && k.Name() != "table" {
+		// One that is registered in Go is a fold but for what its step is written in.
+		if rows[k.Name()] == nil && k.Name() != "table" && k.Name() != "go" {
 			t.Errorf("lossKinds has no row for accumulators of kind %s", k.Name())
 		}
 	}

@@ -24,7 +24,7 @@ func undrawn() map[string]string {
 		"lanes": unbuilt, "loops": unbuilt, "accumulators.*.window.session": unbuilt, "nodes.*.wasm": unbuilt,
 		"nodes.*.http": unbuilt, "nodes.*.retry": unbuilt, "nodes.*.lane": unbuilt, "nodes.*.budget": unbuilt,
 		"nodes.*.delay": unbuilt, "outputs.*.key": unbuilt,
-		"nodes.*.go": gofunc, "nodes.*.inputs": gofunc,
+		"nodes.*.go": gofunc, "nodes.*.inputs": gofunc, "accumulators.*.go": gofunc,
 		"accumulators.*.source": away, "outputs.*.sink": away, "outputs.*.timeout": "of sinks that call out",
 		"clock=arrival":              "such a graph is drawn by leaving time out",
 		"durability.on_failure=halt": goes,
