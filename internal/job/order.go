@@ -84,6 +84,7 @@ func (r *runner) inTurn() error {
 			return err
 		}
 	}
+	start := Start()
 	for more := true; more; {
 		more = false
 		for i := range r.heads {
@@ -91,7 +92,7 @@ func (r *runner) inTurn() error {
 				continue
 			}
 			more = true
-			if err := r.g.AdvanceTo(Start().Add(Step * time.Duration(r.stats.Events))); err != nil {
+			if err := r.g.AdvanceTo(start.Add(Step * time.Duration(r.stats.Events))); err != nil {
 				return err
 			}
 			if err := errors.Join(r.add(i), r.g.Step()); err != nil {

@@ -83,7 +83,12 @@ func (c *Core) handStage(s *stage.Stage, epoch int64) {
 }
 
 // stageDue is when a stage input waits for time to pass.
-func (c *Core) stageDue() (time.Time, bool) { return c.stages.Due() }
+func (c *Core) stageDue() (at time.Time, ok bool) {
+	if c.stages == nil {
+		return at, false
+	}
+	return c.stages.Due()
+}
 
 // tickStages completes what is due now in stage inputs.
 func (c *Core) tickStages() {
