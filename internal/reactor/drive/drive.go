@@ -94,7 +94,7 @@ func (d *Drive) Time() time.Time {
 
 // Begin has engine time begin, and reports whether it had not.
 func (d *Drive) Begin(at time.Time) bool {
-	if !d.now.IsZero() || !d.Time().IsZero() {
+	if !d.Time().IsZero() { // this looks at the core's time, which a command may have moved
 		return false
 	}
 	d.now = at
