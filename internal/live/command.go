@@ -220,8 +220,10 @@ func (r *Reactor) Step(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, r.Room)() // so that what is left is withdrawn at once
 	_, err = await(ctx, r, answers)
+	if ctx.Err() != nil {
+		r.Room() // so that what is left is withdrawn at once
+	}
 	return err
 }
 

@@ -21,7 +21,12 @@ const (
 func (r *Reactor) shutDown(ctx context.Context) error {
 	end, cancel := r.timeLeft(ctx)
 	defer cancel()
-	defer context.AfterFunc(end, r.cutOff)()
+	stop := context.AfterFunc(end, r.cutOff)
+	defer func() {
+		if stop(); end.Err() != nil { // who waits for the end may be woken before what was to follow it
+			r.cutOff()
+		}
+	}()
 	now := r.Clock.Now()
 	if r.flow != nil {
 		r.take(now)
