@@ -13,7 +13,7 @@ type DeadLetter struct {
 	At          time.Time `json:"at"`
 	Accumulator string    `json:"accumulator"`
 	// Stage is where it failed: "decode", "size", "schema", "time", "where", "emit", "key", "fold",
-	// "generate", "guard", "node", "evict" or "sink".
+	// "generate", "guard", "node", "output", "evict" or "sink".
 	Stage string `json:"stage"`
 	Code  string `json:"code"`
 	// Reason is one line for people.

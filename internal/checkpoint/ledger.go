@@ -12,8 +12,8 @@ type Ledger interface {
 	// durable before Attempt returns; twice by one owner is once. A wrong fence is ErrFenced.
 	Attempt(ctx context.Context, id ID, fence, epoch int64) (attempts int, err error)
 	// Absolve takes out of the ledger what the owner with the fence of has added to it: its
-	// start, unless it is the present owner, and its note if it was the last to leave one. That owner's process lives
-	// to say
-	// that it was not an epoch which ended it. fence is the caller's, and a wrong one ErrFenced.
+	// start, unless it is the present owner, and its note if it was the last to leave one. That
+	// owner's process lives to say that it was not an epoch which ended it. fence is the caller's,
+	// and a wrong one ErrFenced.
 	Absolve(ctx context.Context, id ID, fence, of int64) error
 }

@@ -313,6 +313,28 @@ func (p *clockPlan) check(t *testing.T, what string, out *safeBuffer, want []str
 	}
 }
 
+// catchesUp compares what a graph says that has all of its files to catch up with, and in every other seed goes down
+// at random points, with what a run says. It tells how often the graph went down.
+func (p *clockPlan) catchesUp(t *testing.T, dir string, seed uint64, want []string) (crashes int) {
+	t.Helper()
+	store, out := memstore.NewSeeded(seed), &safeBuffer{}
+	defer store.Close()
+	for life := int64(0); ; life++ {
+		m := &mortal{Store: store, death: make(chan struct{})}
+		if m.left.Store(1 << 40); seed%2 == 1 { // every other graph lives once
+			m.left.Store(1 + life/4)
+		}
+		if !p.live(t, dir, seed%3 == 0, m, out, p.events(), nil) {
+			break
+		}
+		if crashes++; life > 500 || t.Failed() {
+			t.Fatal("the graph does not get through its input")
+		}
+	}
+	p.check(t, "catching up", out, want)
+	return crashes
+}
+
 // M26: what a bounded run answers, a live graph answers that has all of it to catch up with, and
 // across crashes at random points.
 func TestM26CatchUpEqualsRun(t *testing.T) {
@@ -324,21 +346,7 @@ func TestM26CatchUpEqualsRun(t *testing.T) {
 			p.append(t, dir, i, p.lines[i]...)
 		}
 		want := p.run(t, dir)
-		store, out := memstore.NewSeeded(seed), &safeBuffer{}
-		defer store.Close()
-		for life := int64(0); ; life++ {
-			m := &mortal{Store: store, death: make(chan struct{})}
-			if m.left.Store(1 << 40); seed%2 == 1 { // every other graph lives once
-				m.left.Store(1 + life/4)
-			}
-			if !p.live(t, dir, seed%3 == 0, m, out, p.events(), nil) {
-				break
-			}
-			if crashes++; life > 500 || t.Failed() {
-				t.Fatal("the graph does not get through its input")
-			}
-		}
-		p.check(t, "catching up", out, want)
+		crashes += p.catchesUp(t, dir, seed, want)
 	})
 	t.Logf("%d crashes", crashes)
 }

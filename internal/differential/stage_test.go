@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 
 // newStagePlan is a random graph of two or three stages.
@@ -131,21 +129,7 @@ func TestM26StagesEqualRun(t *testing.T) {
 		}
 		want := p.run(t, dir)
 		values += len(want)
-		store, out := memstore.NewSeeded(seed), &safeBuffer{}
-		defer store.Close()
-		for life := int64(0); ; life++ {
-			m := &mortal{Store: store, death: make(chan struct{})}
-			if m.left.Store(1 << 40); seed%2 == 1 { // every other graph lives once
-				m.left.Store(1 + life/4)
-			}
-			if !p.live(t, dir, seed%3 == 0, m, out, p.events(), nil) {
-				break
-			}
-			if crashes++; life > 500 || t.Failed() {
-				t.Fatal("the graph does not get through its input")
-			}
-		}
-		p.check(t, "catching up", out, want)
+		crashes += p.catchesUp(t, dir, seed, want)
 	})
 	t.Logf("%d values, %d crashes", values, crashes)
 }

@@ -133,14 +133,7 @@ func killMany(t *testing.T, n, cacheBytes int) {
 	}
 	for i := range n {
 		p := start(t, dir, args...)
-		first := int64(-1)
-		p.until("firing again", 20*time.Second, func() bool {
-			s := p.summary("history")
-			if first < 0 {
-				first = s.Epoch
-			}
-			return s.Health == "live" && s.Epoch > first
-		})
+		p.firesAgain("history")
 		if took := time.Since(p.began); took > slowest {
 			slowest = took
 		}

@@ -54,14 +54,7 @@ func TestKillWithWaitingKeys(t *testing.T) {
 	n := max(kills(t, 0)/4, 10)
 	for i := range n {
 		p := start(t, dir)
-		var s summary
-		first := int64(-1)
-		p.until("firing again", 20*time.Second, func() bool {
-			if s = p.summary("join"); first < 0 {
-				first = s.Epoch
-			}
-			return s.Health == "live" && s.Epoch > first
-		})
+		s := p.firesAgain("join")
 		if err := s.balanced(); err != nil {
 			t.Fatalf("kill %d: %v", i, err)
 		}

@@ -58,15 +58,7 @@ func killWithTable(t *testing.T, graph string) {
 	n := max(kills(t, 0)/8, 6)
 	for i := range n {
 		p := start(t, dir)
-		first := int64(-1)
-		p.until("firing again", 20*time.Second, func() bool {
-			s := p.summary("rows")
-			if first < 0 {
-				first = s.Epoch
-			}
-			return s.Health == "live" && s.Epoch > first
-		})
-		s := p.summary("rows")
+		s := p.firesAgain("rows")
 		if err := s.balanced(); err != nil {
 			t.Fatalf("kill %d: %v", i, err)
 		}

@@ -291,6 +291,20 @@ func (p *process) advances(graph string) {
 	})
 }
 
+// firesAgain waits until a graph is live and has fired since it was first asked. It answers the summary that
+// says so.
+func (p *process) firesAgain(graph string) (s summary) {
+	p.t.Helper()
+	first := int64(-1)
+	p.until("firing again", 20*time.Second, func() bool {
+		if s = p.summary(graph); first < 0 {
+			first = s.Epoch
+		}
+		return s.Health == "live" && s.Epoch > first
+	})
+	return s
+}
+
 // waitFor reports whether the condition came to hold in time.
 func (p *process) waitFor(within time.Duration, cond func() bool) bool {
 	ticker := time.NewTicker(3 * time.Millisecond)
