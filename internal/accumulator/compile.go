@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // DefaultMaxEventBytes bounds one event where nothing else is said: the size a request may have.
@@ -149,7 +150,7 @@ func (p *Program) compileKind(a *spec.Accumulator, follows bool, scope expressio
 	f := *p.folds
 	f.Keys, f.Args, f.Terms = readable(f.Keys), readable(f.Args), readable(f.Terms)
 	p.folds = &f
-	p.timed = p.time != nil && declared.Folding().Time != spec.Untimed
+	p.timed = p.time != nil && declared.Folding().Time != trait.Untimed
 	p.places = p.timed || len(f.Keys)+len(f.Args)+len(f.Terms) > 0
 	p.looksOnly = f.LooksOnly
 	return nil

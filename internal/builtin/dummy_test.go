@@ -22,6 +22,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // A kind that only this file knows: everything of it is here, as it would be in its folder.
@@ -52,8 +53,8 @@ func (c countdown) Canonical(t *meaning.Tree) {
 	t.Flag("loud", c.Loud)
 }
 
-func (c countdown) Identity() string    { return fmt.Sprintf("%d/%d", c.From, c.Step) }
-func (c countdown) Origin() spec.Origin { return spec.Made(spec.Again) }
+func (c countdown) Identity() string     { return fmt.Sprintf("%d/%d", c.From, c.Step) }
+func (c countdown) Origin() trait.Origin { return trait.Made(trait.Again) }
 
 var countdownFields = []decode.Field[countdown]{
 	{Name: "from", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *countdown) {

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // A kind of accumulator that only this file knows: everything of it is here, as it would be in its
@@ -55,10 +56,10 @@ func (c tally) Identity(a *spec.Accumulator) spec.Identity {
 	return spec.ByAccumulator(text)
 }
 
-func (c tally) Folding() spec.Folding {
-	return spec.Folding{
-		Grouped: true, Keys: c.Key, Time: spec.Timed, Sequential: true,
-		Own: spec.Own{Name: c.Spill, Field: "spill", One: "a spilt event", Several: "spilt events"},
+func (c tally) Folding() trait.Folding {
+	return trait.Folding{
+		Grouped: true, Keys: c.Key, Time: trait.Timed, Sequential: true,
+		Own: trait.Own{Name: c.Spill, Field: "spill", One: "a spilt event", Several: "spilt events"},
 	}
 }
 

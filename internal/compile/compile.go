@@ -19,6 +19,7 @@ import (
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Unit is a compiled declaration.
@@ -97,7 +98,7 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		diags = append(diags, ds...)
 		u.Programs = append(u.Programs, p)
 		inputs[i] = graph.Input{Name: a.Name, From: a.From, Type: expression.Any(), Event: a.Strategy != "latest",
-			Default: a.HasDefault || a.Folding().Hands == spec.Rows, Unsaid: a.Unsaid(&g.Reactor)}
+			Default: a.HasDefault || a.Folding().Hands == trait.Rows, Unsaid: a.Unsaid(&g.Reactor)}
 		if p != nil {
 			inputs[i].Type = u.InputType(i)
 		}
@@ -243,7 +244,7 @@ func (u *Unit) Lanes() []reactor.Lane {
 		lanes[i] = reactor.Lane{
 			Name: a.Name, LateTo: a.Folding().Own.Name,
 			Sequential: a.Strategy != "latest", Keyed: u.Spec.Keyed() && !a.Global, Grouped: a.SyncGroup != "",
-			Table: a.Folding().Hands == spec.Rows, Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
+			Table: a.Folding().Hands == trait.Rows, Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
 		}
 	}
 	return lanes

@@ -11,7 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/told"
-	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // preview says what would become of letters if they were replayed now, and replays none of them.
@@ -93,14 +93,14 @@ func events(m *graphrun.Graph, l *checkpoint.DeadLetter) ([]json.RawMessage, err
 			"the letter's stage is %q: it holds no event that could be pushed again", l.Stage))
 	case !known:
 		return nil, told.NotReplayable("the graph has no input \"" + l.Accumulator + "\" any more")
-	case !l.Folded || hands == spec.OneValue:
+	case !l.Folded || hands == trait.OneValue:
 		return []json.RawMessage{l.Payload}, nil
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(l.Payload, &items); err != nil {
 		return nil, fmt.Errorf("read the letter's batch: %w", err)
 	}
-	if hands == spec.NewestEvents && len(items) > 1 {
+	if hands == trait.NewestEvents && len(items) > 1 {
 		items = items[len(items)-1:] // the history's newest is the event the letter stands for
 	}
 	return items, nil

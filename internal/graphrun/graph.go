@@ -17,7 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
-	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 	"github.com/graphd/graphd/internal/supervisor"
 	"github.com/graphd/graphd/internal/watch"
 )
@@ -121,11 +121,11 @@ func (g *Graph) Mailbox(name string) *pump.Mailbox {
 }
 
 // Hands says what an accumulator's boundaries are; known is false where there is none of the name.
-func (g *Graph) Hands(accumulator string) (hands spec.Hands, known bool) {
+func (g *Graph) Hands(accumulator string) (hands trait.Hands, known bool) {
 	if i := g.find(accumulator); i >= 0 {
 		return g.unit.Spec.Accumulators[i].Folding().Hands, true
 	}
-	return spec.OneValue, false
+	return trait.OneValue, false
 }
 
 // Hub is where the graph's watchers are attached.

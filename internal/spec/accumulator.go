@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 var timeUnits = decode.Words("ms", "s", "us", "ns")
@@ -97,7 +98,7 @@ func (d *draft) readAccumulator(v value) {
 		a.Kind, a.KindPos, a.Config = kind.Key(), kind.Name().Pos(), configs[kind.Key()]
 		at.kind = kind
 	}
-	if a.Folding().Hands == Rows {
+	if a.Folding().Hands == trait.Rows {
 		for name, said := range map[string]bool{"global": a.Global, "passive": a.Passive, "key": false,
 			"strategy": a.Strategy == "latest", "sync_group": false, "default": false} {
 			if v, given := got[name]; given && !said {
@@ -113,7 +114,7 @@ func (d *draft) readAccumulator(v value) {
 
 // addOwn declares the input that a kind has of its own: one that has no source, and whose every
 // event counts.
-func (d *draft) addOwn(a *Accumulator, own Own, at value) {
+func (d *draft) addOwn(a *Accumulator, own trait.Own, at value) {
 	if slices.ContainsFunc(d.Accumulators, func(o Accumulator) bool { return o.Name == own.Name }) {
 		d.Report(at.Here(), decode.CodeDuplicateName, "",
 			"%s is an accumulator already; %s go to an input of their own: give it another name",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Fingerprint computes what [Graph.Hash] holds after [Parse]; for graphs that were
@@ -113,7 +114,7 @@ func addAccumulator(list *meaning.Tree, a *Accumulator) {
 	if a.Config != nil {
 		a.Config.Canonical(t.Branch(a.Kind))
 	}
-	if !a.Time.IsZero() || a.Folding().Time != Untimed {
+	if !a.Time.IsZero() || a.Folding().Time != trait.Untimed {
 		t.Expr("time", a.Time.Text)
 		t.Text("time_unit", a.TimeUnit)
 		t.Text("timezone", a.Timezone)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // links is what the checks across parts need to know about where things stand in
@@ -109,7 +110,7 @@ func (d *draft) checkReserved(v value, what string) {
 func (d *draft) checkTriggers() {
 	g := d.Graph
 	for i := range g.Accumulators {
-		if a := &g.Accumulators[i]; a.Folding().Hands == Rows {
+		if a := &g.Accumulators[i]; a.Folding().Hands == trait.Rows {
 			a.Passive, a.Global = true, g.Keyed()
 		}
 	}
@@ -180,7 +181,7 @@ func (d *draft) ownerOf(a *Accumulator) *Accumulator {
 // checkTimes checks that what goes by the events' own time is told what it is.
 func (d *draft) checkTimes() {
 	for i := range d.Accumulators {
-		if a := &d.Accumulators[i]; a.Time.IsZero() && a.Folding().Time == Timed {
+		if a := &d.Accumulators[i]; a.Time.IsZero() && a.Folding().Time == trait.Timed {
 			d.Missing(d.links.accumulators[i].value, "time", decode.Article(a.Kind))
 		}
 	}
@@ -261,7 +262,7 @@ func accumulatorNames(g *Graph) []string {
 
 // idle is the field that keeps an input from triggering.
 func idle(a *Accumulator) string {
-	if a.Folding().Hands == Rows {
+	if a.Folding().Hands == trait.Rows {
 		return decode.Article(a.Kind)
 	}
 	if a.Global {
@@ -375,7 +376,7 @@ func (d *draft) checkOutbox(g *Graph, o *Output, v output) {
 		return
 	}
 	switch {
-	case o.Sink.Config != nil && o.Sink.Target().Outbox() == NoOutbox:
+	case o.Sink.Config != nil && o.Sink.Target().Outbox() == trait.NoOutbox:
 		d.Report(v.delivery.Here(), decode.CodeNoOutbox, "",
 			"the sink %s takes what it is given and answers nothing, so there is nothing to deliver again; "+
 				"leave delivery out", o.Sink.Kind)

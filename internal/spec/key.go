@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Keyed reports whether the graph has keys: the reactor's, or one of an accumulator.
@@ -69,7 +70,7 @@ func (d *draft) checkKeys() {
 		case len(a.Keys) > 0 && parts > 0 && len(a.Keys) != parts:
 			d.Report(at.key.Here(), decode.CodeKeyParts, "",
 				"the key has %d parts, the others have %d; keys are equal only part by part", len(a.Keys), parts)
-		case made.Hands != OneValue:
+		case made.Hands != trait.OneValue:
 			d.Report(at.Name(), decode.CodeNotYetSupported, "",
 				"%s hands over lists of events, "+
 					"which may be of many keys: a %s per key is not supported by this version yet; make it global, "+

@@ -3,6 +3,7 @@ package spec
 import (
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kinds are what a declaration can name. A declaration that names no source has the first.
@@ -22,7 +23,7 @@ type SourceConfig interface {
 	// goes on after an update begins to read anew. "" when no field makes a difference.
 	Identity() string
 	// Origin says where events come from, and what becomes of them in a crash.
-	Origin() Origin
+	Origin() trait.Origin
 }
 
 // SinkConfig is the configuration of a sink, as its kind has read it.
@@ -30,7 +31,7 @@ type SinkConfig interface {
 	// Canonical writes what the configuration means, as that of a source.
 	Canonical(t *meaning.Tree)
 	// Target says where values go, and how they can go there.
-	Target() Target
+	Target() trait.Target
 }
 
 // AccumulatorConfig is the configuration of what an accumulator makes of events, as its kind
@@ -42,7 +43,7 @@ type AccumulatorConfig interface {
 	// is the accumulator that it stands in.
 	Identity(a *Accumulator) Identity
 	// Folding says what is made of events.
-	Folding() Folding
+	Folding() trait.Folding
 }
 
 // NodeConfig is the configuration of what a node computes, as its kind has read it.
@@ -101,17 +102,17 @@ type Sink struct {
 }
 
 // Origin is where the source's events come from.
-func (s *Source) Origin() Origin {
+func (s *Source) Origin() trait.Origin {
 	if s.Config == nil {
-		return Socket()
+		return trait.Socket()
 	}
 	return s.Config.Origin()
 }
 
 // Target is where the sink's values go.
-func (s *Sink) Target() Target {
+func (s *Sink) Target() trait.Target {
 	if s.Config == nil {
-		return Target{}
+		return trait.Target{}
 	}
 	return s.Config.Target()
 }

@@ -20,7 +20,8 @@
 // The way through the package: parse.go bounds and loads the text (syntax.go
 // finds the place of what is not YAML at all), object.go and value.go decode
 // mappings and scalars, the files named after parts of the document hold their
-// tables, check.go looks at what crosses parts, canonical.go makes the hash.
+// tables, check.go looks at what crosses parts, canonical.go makes the hash. What a kind says of
+// itself to the rest of the declaration stands in package trait.
 package spec
 
 import (

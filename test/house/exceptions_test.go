@@ -11,7 +11,6 @@ var largePackages = []struct {
 	{"internal/live", 3750, "0047"},
 	{"internal/reactor", 7000, "0047"},
 	{"internal/boundary", 2650, "0095"},
-	{"internal/spec", 2600, ""},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2750, "0063"},
 	{"internal/graph", 3100, "0100"},

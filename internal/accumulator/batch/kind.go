@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the kind of accumulator.
@@ -41,8 +42,8 @@ func (c Declared) Identity(*spec.Accumulator) spec.Identity {
 }
 
 // Folding implements [spec.AccumulatorConfig].
-func (c Declared) Folding() spec.Folding {
-	return spec.Folding{Hands: spec.NewEvents, Sequential: true}
+func (c Declared) Folding() trait.Folding {
+	return trait.Folding{Hands: trait.NewEvents, Sequential: true}
 }
 
 // Compile implements [fold.Declared].

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the kind of accumulator.
@@ -77,8 +78,8 @@ func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 }
 
 // Folding implements [spec.AccumulatorConfig].
-func (c Declared) Folding() spec.Folding {
-	return spec.Folding{Grouped: true, Keys: c.Key, Sequential: true}
+func (c Declared) Folding() trait.Folding {
+	return trait.Folding{Grouped: true, Keys: c.Key, Sequential: true}
 }
 
 // What [Declared.Remarks] finds. Each has its place in docs/diagnostics.md.

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // What [Declared.Compile] finds. Each has its place in docs/diagnostics.md.
@@ -109,8 +110,8 @@ func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 }
 
 // Folding implements [spec.AccumulatorConfig].
-func (c Declared) Folding() spec.Folding {
-	return spec.Folding{Grouped: true, Keys: c.Key, Sequential: true}
+func (c Declared) Folding() trait.Folding {
+	return trait.Folding{Grouped: true, Keys: c.Key, Sequential: true}
 }
 
 // Compile implements [fold.Declared].

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the kind of accumulator.
@@ -32,7 +33,7 @@ func (c Declared) Identity(*spec.Accumulator) spec.Identity {
 }
 
 // Folding implements [spec.AccumulatorConfig].
-func (c Declared) Folding() spec.Folding { return spec.Folding{Hands: spec.NewestEvents} }
+func (c Declared) Folding() trait.Folding { return trait.Folding{Hands: trait.NewestEvents} }
 
 // Compile implements [fold.Declared].
 func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {

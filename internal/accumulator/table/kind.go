@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the kind of accumulator.
@@ -70,7 +71,7 @@ func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 }
 
 // Folding implements [spec.AccumulatorConfig].
-func (c Declared) Folding() spec.Folding { return spec.Folding{Hands: spec.Rows} }
+func (c Declared) Folding() trait.Folding { return trait.Folding{Hands: trait.Rows} }
 
 // Remarks implements [fold.Declared].
 func (c Declared) Remarks(fold.Place) spec.Diagnostics { return nil }

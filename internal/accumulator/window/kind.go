@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the kind of accumulator.
@@ -79,10 +80,10 @@ func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 }
 
 // Folding implements [spec.AccumulatorConfig].
-func (c Declared) Folding() spec.Folding {
-	return spec.Folding{
-		Grouped: true, Keys: c.Key, Lateness: c.Lateness, Time: spec.MayBeTimed, Sequential: true,
-		Own: spec.Own{Name: c.LateInput, Field: "late", One: "a late event", Several: "late events"},
+func (c Declared) Folding() trait.Folding {
+	return trait.Folding{
+		Grouped: true, Keys: c.Key, Lateness: c.Lateness, Time: trait.MayBeTimed, Sequential: true,
+		Own: trait.Own{Name: c.LateInput, Field: "late", One: "a late event", Several: "late events"},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // openSinks makes the outputs' sinks; nil where values are only counted and watched.
@@ -79,7 +80,7 @@ func (g *Graph) routes(sinks []sink.Sink, depths []checkpoint.OutboxDepth) []rea
 // stores reports whether an output's values are committed before they are delivered: since the
 // declaration says so, or since that is its sink's own way.
 func stores(o *spec.Output) bool {
-	return o.Delivery == "outbox" || o.Sink.Target().Outbox() == spec.OwnOutbox
+	return o.Delivery == "outbox" || o.Sink.Target().Outbox() == trait.OwnOutbox
 }
 
 // tooDeep says that more waits in an output's outbox than a direct writer takes over at once.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/reactor"
-	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // guarantees says in one sentence per output what a user may rely on (M31). Each sentence
@@ -59,9 +59,9 @@ func (k *Known) stateGuarantee() (sentence string, durable bool) {
 			continue // its events are made of those of the others
 		}
 		switch origin := declared.Accumulators[i].Source.Origin(); {
-		case origin.After() == spec.Again:
+		case origin.After() == trait.Again:
 			read = true
-		case origin.After() == spec.Anew:
+		case origin.After() == trait.Anew:
 			polled = true
 		case origin.Pulls():
 			lost = "events pushed or received"

@@ -3,9 +3,9 @@ package drop
 import (
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/sink"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the sink. A graph that runs has none at all: its values are counted, and
@@ -25,6 +25,6 @@ func defaults() Declared { return Declared{} }
 func (Declared) Canonical(*meaning.Tree) {}
 
 // Target implements [spec.SinkConfig].
-func (Declared) Target() spec.Target {
-	return spec.Nowhere("values of this output are counted and thrown away")
+func (Declared) Target() trait.Target {
+	return trait.Nowhere("values of this output are counted and thrown away")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the sink.
@@ -48,11 +49,11 @@ func (c Declared) Canonical(t *meaning.Tree) {
 
 // Target implements [spec.SinkConfig]. What two outputs write to one path are other files when
 // they are partitioned otherwise.
-func (c Declared) Target() spec.Target {
+func (c Declared) Target() trait.Target {
 	if c.Partition.IsZero() {
-		return spec.Appended(c.Path)
+		return trait.Appended(c.Path)
 	}
-	return spec.Appended(c.Path + " by " + c.Partition.Text)
+	return trait.Appended(c.Path + " by " + c.Partition.Text)
 }
 
 // check compiles the partition.

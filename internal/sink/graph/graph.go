@@ -7,9 +7,9 @@ import (
 
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/sink"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the sink.
@@ -28,8 +28,8 @@ func (c Declared) Canonical(t *meaning.Tree) {
 }
 
 // Target implements [spec.SinkConfig].
-func (c Declared) Target() spec.Target {
-	return spec.ToGraph(c.Name, c.Accumulator,
+func (c Declared) Target() trait.Target {
+	return trait.ToGraph(c.Name, c.Accumulator,
 		"values go to the other graph in memory when their epoch ends, each once while the daemon runs: "+
 			"a crash loses those behind that graph's last checkpoint, and those behind this graph's may come again",
 		"values are committed with the state and go to the other graph afterwards, none lost on the way: "+

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the sink.
@@ -40,8 +41,8 @@ func (c Declared) Canonical(t *meaning.Tree) {
 }
 
 // Target implements [spec.SinkConfig].
-func (c Declared) Target() spec.Target {
-	return spec.Called(spec.MayOutbox,
+func (c Declared) Target() trait.Target {
+	return trait.Called(trait.MayOutbox,
 		"a record whose acknowledgement was lost is sent again, and may be in the topic twice with the same firing id")
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Tables looks at the tables of the store's own database. The Postgres store implements it.
@@ -60,7 +61,7 @@ func (c Declared) Canonical(t *meaning.Tree) {
 }
 
 // Target implements [spec.SinkConfig].
-func (c Declared) Target() spec.Target { return spec.Called(spec.OwnOutbox, "") }
+func (c Declared) Target() trait.Target { return trait.Called(trait.OwnOutbox, "") }
 
 // outside is what a sink needs of the daemon.
 type outside struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the sink; sinks are what has been registered, by name.
@@ -32,4 +33,4 @@ func defaults() Declared { return Declared{} }
 func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) { c.Name.Read(d, v, "sink go") }
 
 // Target implements [spec.SinkConfig].
-func (c Declared) Target() spec.Target { return spec.Called(spec.MayOutbox, "") }
+func (c Declared) Target() trait.Target { return trait.Called(trait.MayOutbox, "") }

@@ -3,9 +3,9 @@ package stdout
 import (
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/sink"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the sink. All of a daemon share one output, so that lines of several graphs
@@ -26,4 +26,4 @@ func defaults() Declared { return Declared{} }
 func (Declared) Canonical(*meaning.Tree) {}
 
 // Target implements [spec.SinkConfig].
-func (Declared) Target() spec.Target { return spec.Printed() }
+func (Declared) Target() trait.Target { return trait.Printed() }

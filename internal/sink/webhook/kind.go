@@ -6,9 +6,9 @@ import (
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/sink"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the sink; guard dials.
@@ -37,7 +37,7 @@ func (c Declared) Canonical(t *meaning.Tree) {
 }
 
 // Target implements [spec.SinkConfig].
-func (c Declared) Target() spec.Target { return spec.Called(spec.MayOutbox, "") }
+func (c Declared) Target() trait.Target { return trait.Called(trait.MayOutbox, "") }
 
 var (
 	methods = decode.Words("POST", "PUT", "PATCH")

@@ -5,9 +5,9 @@ package websocket
 import (
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/sink"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the sink.
@@ -26,6 +26,6 @@ func defaults() Declared { return Declared{} }
 func (Declared) Canonical(*meaning.Tree) {}
 
 // Target implements [spec.SinkConfig].
-func (Declared) Target() spec.Target {
-	return spec.Watched("subscribers get each value at most once, and what one missed is announced as a gap")
+func (Declared) Target() trait.Target {
+	return trait.Watched("subscribers get each value at most once, and what one missed is announced as a gap")
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/kind"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the source; an event has at most maxEventBytes bytes.
@@ -49,7 +49,7 @@ func (c Declared) Canonical(t *meaning.Tree) {
 func (c Declared) Identity() string { return c.Path + "/" + c.Format }
 
 // Origin implements [spec.SourceConfig].
-func (c Declared) Origin() spec.Origin { return spec.Outside(spec.Again) }
+func (c Declared) Origin() trait.Origin { return trait.Outside(trait.Again) }
 
 // LineFormat is the format of what takes the file's place.
 func (c Declared) LineFormat() string { return c.Format }

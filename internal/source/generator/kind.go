@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the source.
@@ -62,7 +63,7 @@ func (c Declared) Canonical(t *meaning.Tree) {
 func (c Declared) Identity() string { return fmt.Sprintf("%d/%s", c.Seed, c.Expr.Text) }
 
 // Origin implements [spec.SourceConfig].
-func (c Declared) Origin() spec.Origin { return spec.Made(spec.Again) }
+func (c Declared) Origin() trait.Origin { return trait.Made(trait.Again) }
 
 var (
 	fields = []decode.Field[Declared]{

@@ -7,9 +7,9 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/kind"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the source.
@@ -31,7 +31,7 @@ func (c Declared) Canonical(t *meaning.Tree) {
 func (c Declared) Identity() string { return c.Name + "/" + c.Output }
 
 // Origin implements [spec.SourceConfig].
-func (c Declared) Origin() spec.Origin { return spec.FromGraph(c.Name, c.Output) }
+func (c Declared) Origin() trait.Origin { return trait.FromGraph(c.Name, c.Output) }
 
 var (
 	fields = decode.PartOfGraph("output", func(c *Declared) (graph, part *string) {

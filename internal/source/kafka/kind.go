@@ -12,9 +12,9 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/kind"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the source; an event has at most maxEventBytes bytes.
@@ -77,7 +77,7 @@ func (s *Start) canonical(t *meaning.Tree) {
 func (c Declared) Identity() string { return c.Format }
 
 // Origin implements [spec.SourceConfig].
-func (c Declared) Origin() spec.Origin { return spec.Outside(spec.Again) }
+func (c Declared) Origin() trait.Origin { return trait.Outside(trait.Again) }
 
 const maxTopics = 256
 

@@ -8,9 +8,9 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the source; guard dials, and an answer or a row has at most maxBytes bytes.
@@ -77,7 +77,7 @@ func (c Declared) Identity() string {
 }
 
 // Origin implements [spec.SourceConfig]. Rows change too: what is read again may be newer.
-func (c Declared) Origin() spec.Origin { return spec.Outside(spec.Anew) }
+func (c Declared) Origin() trait.Origin { return trait.Outside(trait.Anew) }
 
 // Files implements [kind.Filed].
 func (c Declared) Files() []string {

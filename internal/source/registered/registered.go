@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/registered"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the source; sources are what has been registered, by name.
@@ -36,4 +37,4 @@ func (c Declared) Identity() string { return c.Name.Name }
 
 // Origin implements [spec.SourceConfig]. Whether a source of the program's own can go back is
 // not known, so nothing is promised.
-func (c Declared) Origin() spec.Origin { return spec.Outside(spec.Lost) }
+func (c Declared) Origin() trait.Origin { return trait.Outside(trait.Lost) }

@@ -6,9 +6,9 @@ package socket
 import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/kind"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // WebSocket describes the source that clients push to over WebSocket.
@@ -36,4 +36,4 @@ func (Declared) Canonical(*meaning.Tree) {}
 func (Declared) Identity() string { return "" }
 
 // Origin implements [spec.SourceConfig].
-func (Declared) Origin() spec.Origin { return spec.Socket() }
+func (Declared) Origin() trait.Origin { return trait.Socket() }

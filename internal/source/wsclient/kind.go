@@ -8,9 +8,9 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kind describes the source; guard dials, and a message has at most maxBytes bytes.
@@ -54,7 +54,7 @@ func (c Declared) Canonical(t *meaning.Tree) {
 func (c Declared) Identity() string { return c.URL }
 
 // Origin implements [spec.SourceConfig].
-func (c Declared) Origin() spec.Origin { return spec.Outside(spec.Lost) }
+func (c Declared) Origin() trait.Origin { return trait.Outside(trait.Lost) }
 
 const (
 	defaultPing  = 20 * time.Second

@@ -6,6 +6,7 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Kinds are a source and a sink that have no fields and never run.
@@ -29,7 +30,7 @@ func (none) Canonical(*meaning.Tree) {}
 func (none) Identity() string { return "" }
 
 // Origin implements [spec.SourceConfig].
-func (none) Origin() spec.Origin { return spec.Socket() }
+func (none) Origin() trait.Origin { return trait.Socket() }
 
 // Target implements [spec.SinkConfig].
-func (none) Target() spec.Target { return spec.Nowhere("values are thrown away") }
+func (none) Target() trait.Target { return trait.Nowhere("values are thrown away") }

@@ -1,8 +1,11 @@
-package spec
-
-// What a kind of source or sink is, for those who must not know its name: the checks of a
-// declaration, the engine's wiring and the sentences about guarantees. Each has constructors
-// that ask for everything there is to say.
+// Package trait is what a kind of source, sink or accumulator says of itself to those who must
+// not know its name: the checks of a declaration, the engine's wiring and the sentences about
+// guarantees. An [Origin] is of sources, a [Target] of sinks, a [Folding] of accumulators. The
+// first two have constructors that ask for everything there is to say.
+//
+// A new kind picks among what is here. Where nothing fits, the trait that is missing is added
+// here, and those who ask for it are changed; nobody asks for a kind's name.
+package trait
 
 // After says what a crash does to what a source gave after the last checkpoint.
 type After uint8
