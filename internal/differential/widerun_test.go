@@ -52,13 +52,6 @@ func ways() []way {
 	}
 }
 
-// setAside are the declarations for which a way is known to differ, by seed and way, and why.
-func setAside() map[string]string {
-	return map[string]string{
-		"187 restored": "a table of max_rows gives up another row after a replay of its journal than before",
-	}
-}
-
 // M26: what a bounded run answers, the test of the declaration answers that pushes the same events, and a live graph
 // that catches up, across kills, is pushed to, or reads its events as they happen. DIFF_SEED names one declaration,
 // DIFF_SHRINK has one that differs made smaller for so long, DIFF_WAY names one way.
@@ -81,10 +74,7 @@ func TestM26WideEveryWayEqualsRun(t *testing.T) {
 			if within, bad := time.ParseDuration(os.Getenv("DIFF_SHRINK")); bad == nil && said != "" {
 				w.shrunk(t, seed, way, within)
 			}
-			switch why, wrong := setAside()[fmt.Sprint(seed, " ", way.name)]; {
-			case wrong && err == nil && said == "":
-				t.Errorf("seed %d, %s is right by now: take it out of setAside (%s)", seed, way.name, why)
-			case !wrong && (err != nil || said != ""):
+			if err != nil || said != "" {
 				t.Errorf("seed %d, %s: %s\n%s\n%s", seed, way.name, first(said, err), text(w.doc), w.told())
 			}
 		}

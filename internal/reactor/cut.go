@@ -213,8 +213,11 @@ func (c *Core) wants() bool {
 func (c *Core) snapshot() {
 	t := &c.cut
 	for i := range t.take {
-		s := c.slot(i)
-		if b := t.take[i]; b != nil {
+		s, b := c.slot(i), t.take[i]
+		if b == nil && s.pend != nil && c.cfg.Inputs[i].Table != nil {
+			b = s.pend // taken or not: every epoch sees the newest rows
+		}
+		if b != nil {
 			t.values[i], t.versions[i] = b.Value, c.stamp+1
 		} else {
 			t.values[i], t.versions[i] = s.cur, s.version
@@ -259,12 +262,12 @@ func (c *Core) needsWhatIsBehind() bool {
 }
 
 // consume takes what the cut marked out of queues and dirty flags, each once, and clears
-// the cut. kept says that its epoch was. What all keys share is not one key's to lose: it
-// stays marked until an epoch that reads it is kept. apart hands the boundaries of a burst
-// out one by one instead of as the list they were cut as.
+// the cut. kept says that its epoch was. What all keys share is not one key's to lose, and what is
+// in a table is there whatever becomes of an epoch: both stay marked until an epoch that reads them
+// is kept. apart hands the boundaries of a burst out one by one instead of as the list they were cut as.
 func (c *Core) consume(kept, apart bool, each func(i int, b *boundary.Boundary)) {
 	for i, b := range c.cut.take {
-		if b == nil || !kept && c.isShared(i) {
+		if b == nil || !kept && (c.isShared(i) || c.cfg.Inputs[i].Table != nil) {
 			continue
 		}
 		c.taken++

@@ -37,6 +37,7 @@ nodes:
   alert:
     expr: '{ "n": payments.n, "risk": risk ?? -1, "all": len(merchants), "sum": sum(values(merchants), .risk) }'
   state: { expr: '{ "order": orders.n, "known": orders.m in merchants }' }
+  bad: { expr: '1 / ((payments.n + 4) % 9)', on_error: fail_epoch }
 outputs:
   alerts: { from: alert, sink: { drop: {} } }
   orders_out: { from: state, sink: { drop: {} } }
@@ -239,6 +240,55 @@ func TestChangeOfATableTriggersNothing(t *testing.T) {
 	}
 	if !slices.Equal(d.out, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(d.out, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// M3, M21, M28: what was admitted to a table is seen by every epoch after it, whether the one before has failed or
+// not, and whether the graph was restored in between.
+func TestFailedEpochLosesNoChangeOfATable(t *testing.T) {
+	t.Parallel()
+	for _, dies := range []bool{false, true} {
+		d := newDriven(t, tableUnit(t, tableGraph(false)))
+		d.add(2, `{"m":1,"risk":5}`)
+		d.settle()
+		d.add(0, `{"m":1,"n":5}`) // this one fails
+		d.settle()
+		if dies {
+			d.seal()
+			d.begin()
+		}
+		d.add(0, `{"m":1,"n":6}`)
+		d.settle()
+		want := []string{`2  alerts {"all":1,"n":6,"risk":5,"sum":5}`}
+		if !slices.Equal(d.out, want) {
+			t.Errorf("restored %t: got\n%s\nwant\n%s", dies, strings.Join(d.out, "\n"), strings.Join(want, "\n"))
+		}
+		if b := d.core.Look().Inputs[2].Books; b.Consumed != 1 || b.DeadLettered != 0 {
+			t.Errorf("restored %t: the books of the table are %+v", dies, b)
+		}
+	}
+}
+
+// M3, M11, M28: a firing on values that are given sees the newest rows, as it does after a restart.
+func TestFiringOnGivenValuesSeesTheNewestRows(t *testing.T) {
+	t.Parallel()
+	for _, dies := range []bool{false, true} {
+		d := newDriven(t, tableUnit(t, tableGraph(false)))
+		d.add(2, `{"m":1,"risk":5}`)
+		d.add(0, `{"m":1,"n":1}`)
+		d.settle()
+		d.add(2, `{"m":1,"risk":6}`)
+		d.settle()
+		if dies {
+			d.seal()
+			d.begin()
+		}
+		values := make([]boundary.Value, 3)
+		values[0] = boundary.Object(boundary.NewShape("m", "n"), []boundary.Value{boundary.Int(1), boundary.Int(2)})
+		res, err := d.core.FireWith(d.now, "", values, false)
+		if err != nil || res.Err != "" || fmt.Sprint(res.Values) != `[{"all":1,"n":2,"risk":6,"sum":6}]` {
+			t.Errorf("restored %t: %+v, %v", dies, res, err)
+		}
 	}
 }
 
