@@ -312,6 +312,13 @@ func (d *daemon) letters(w http.ResponseWriter, r *http.Request) {
 	} else if req.All {
 		res.Letters = 1
 	}
+	switch req.Code {
+	case "htp_400":
+		res.Note = "there is no dead letter with the code \"htp_400\"; there are some with the code http_400"
+	case "http_400":
+		res.Letters, res.Waiting, res.Reasons = 3, 2, []api.LetterReason{{Fate: "waiting", Code: "output_pending",
+			Letters: 2, First: "dl7", Detail: "it waits for output hook to deliver it"}}
+	}
 	if slices.Contains(req.IDs, "dl2") {
 		res.FailedAgain, res.Reasons = 1, []api.LetterReason{{Fate: "failed_again", Code: "against_schema", Letters: 1,
 			First: "dl2", Detail: "bid is missing"}}
@@ -320,7 +327,7 @@ func (d *daemon) letters(w http.ResponseWriter, r *http.Request) {
 		res.Skipped, res.Reasons = 1, []api.LetterReason{{Fate: "skipped", Code: api.CodeDeadLetterNotFound, Letters: 1,
 			First: "dl9", Detail: "there is no dead letter \"dl9\""}}
 	}
-	if res.Passed = res.Letters - res.FailedAgain; r.PathValue("act") == "discard" {
+	if res.Passed = res.Letters - res.FailedAgain - res.Waiting; r.PathValue("act") == "discard" {
 		res.Passed, res.Discarded = 0, res.Letters-res.Skipped
 	}
 	answer(w, http.StatusOK, res)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"time"
 	"unicode/utf8"
@@ -38,6 +39,13 @@ type DeadLetter struct {
 	Payload json.RawMessage `json:"payload"`
 	// PayloadEncoding is "json", "text" (Payload is a string) or "base64" (a string of bytes that are not UTF-8).
 	PayloadEncoding string `json:"payload_encoding"`
+}
+
+// LetterPage is a page of dead letters.
+type LetterPage struct {
+	Page[DeadLetter]
+	// Note says of an empty page what there is in place of what a filter names.
+	Note string `json:"note,omitempty"`
 }
 
 // Payload is raw as a dead letter shows it, and how: JSON as it is, text as a string, and
@@ -114,6 +122,8 @@ type LettersResult struct {
 	Reasons []LetterReason `json:"reasons"`
 	// Undecided is how many letters were not chosen since Where could not be computed for them.
 	Undecided int `json:"undecided"`
+	// Note says what there is in place of what a filter names that has chosen nothing, and what a preview cannot see.
+	Note string `json:"note,omitempty"`
 	// Next goes on behind the letters that were dealt with; "" at the end.
 	Next string `json:"next,omitempty"`
 }
@@ -134,7 +144,7 @@ func (r *LettersResult) AddTo(sum *LettersResult) {
 	sum.Letters, sum.Passed, sum.FailedAgain = sum.Letters+r.Letters, sum.Passed+r.Passed, sum.FailedAgain+r.FailedAgain
 	sum.Waiting, sum.Skipped = sum.Waiting+r.Waiting, sum.Skipped+r.Skipped
 	sum.Discarded, sum.Undecided = sum.Discarded+r.Discarded, sum.Undecided+r.Undecided
-	sum.Next = r.Next
+	sum.Next, sum.Note = r.Next, cmp.Or(sum.Note, r.Note)
 	for i := range r.Reasons {
 		sum.Because(&r.Reasons[i])
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // DeadLetters lists what could not be used, newest first.
-func (c *Client) DeadLetters(ctx context.Context, name string, q api.LetterQuery) (api.Page[api.DeadLetter], error) {
+func (c *Client) DeadLetters(ctx context.Context, name string, q api.LetterQuery) (api.LetterPage, error) {
 	v := url.Values{}
 	for _, p := range [...]struct{ name, value string }{
 		{"before", q.Before}, {"key", q.Key}, {"code", q.Code}, {"stage", q.Stage}, {"accumulator", q.Accumulator},
@@ -23,7 +23,7 @@ func (c *Client) DeadLetters(ctx context.Context, name string, q api.LetterQuery
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
-	return call[api.Page[api.DeadLetter]](ctx, c, request{
+	return call[api.LetterPage](ctx, c, request{
 		method: http.MethodGet, path: graph(name, "dead-letters"), query: v,
 	})
 }

@@ -114,6 +114,17 @@ func (u *Unit) pathTo(node, input string, seen []string) []string {
 	return nil
 }
 
+// Behind reports whether an accumulator that a node feeds takes in what comes of one of inputs.
+func (u *Unit) Behind(accumulator string, inputs map[string]bool) bool {
+	from := u.accumulator(accumulator).From
+	for input := range inputs {
+		if from != "" && u.pathTo(from, input, nil) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (u *Unit) node(name string) *graph.Node {
 	nodes := u.Plan.Nodes()
 	return &nodes[slices.IndexFunc(nodes, func(n graph.Node) bool { return n.Name == name })]

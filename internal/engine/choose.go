@@ -122,8 +122,8 @@ func letterValue(raw []byte) boundary.Value {
 // DeadLetters lists what could not be used, newest first: those that the next checkpoint
 // will keep come before those in the store. A page that an expression chooses may be shorter, and even empty, and
 // have a next all the same.
-func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (api.Page[api.DeadLetter], error) {
-	none := api.Page[api.DeadLetter]{}
+func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (api.LetterPage, error) {
+	none := api.LetterPage{}
 	m, err := e.graph(g)
 	if err != nil {
 		return none, err
@@ -142,7 +142,7 @@ func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) 
 	if q.Limit = min(q.Limit, mostLetters); q.Limit <= 0 {
 		q.Limit = 50
 	}
-	out := api.Page[api.DeadLetter]{Items: []api.DeadLetter{}, Next: q.Before}
+	out := api.LetterPage{Page: api.Page[api.DeadLetter]{Items: []api.DeadLetter{}, Next: q.Before}}
 	for looked := 0; len(out.Items) < q.Limit && looked < lookedAt; {
 		c.query.Limit, c.query.Before = q.Limit-len(out.Items), out.Next
 		items, next, err := e.cfg.Store.DeadLetters(ctx, m.ID(), c.query)
@@ -162,7 +162,10 @@ func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) 
 			break
 		}
 	}
-	return out, nil
+	if len(out.Items) == 0 && q.Before == "" {
+		out.Note, err = e.missed(ctx, m.ID(), c)
+	}
+	return out, err
 }
 
 // toldLetter is a letter as it is listed: with the payload readable.

@@ -109,7 +109,10 @@ func (e *Engine) DiscardDeadLetters(ctx context.Context, g api.Ref, req api.Lett
 		return len(few)
 	})
 	res.Undecided = c.undecided
-	return res, errors.Join(failure, err)
+	if err = errors.Join(failure, err); err == nil && res.Letters == 0 && req.After == "" {
+		res.Note, err = e.missed(ctx, m.ID(), c)
+	}
+	return res, err
 }
 
 // meant is what a request is about: the graph, whose letters are in the store by then, and which of them.

@@ -88,6 +88,10 @@ func foldAside(p *accumulator.Program, maxBytes int, l *checkpoint.DeadLetter, r
 func events(m *graphrun.Graph, l *checkpoint.DeadLetter) ([]json.RawMessage, error) {
 	hands, known := m.Hands(l.Accumulator)
 	switch {
+	case l.Accumulator == "" && l.Stage == "node":
+		return nil, told.NotReplayable("the letter is of a node with on_error: dead_letter, whose epoch went on " +
+			"without it and has consumed the events: it holds what the epoch saw, for you to read, and no event to " +
+			"push")
 	case l.Accumulator == "":
 		return nil, told.NotReplayable(fmt.Sprintf(
 			"the letter's stage is %q: it holds no event that could be pushed again", l.Stage))

@@ -244,6 +244,7 @@ func (e *Engine) ReplayDeadLetters(ctx context.Context, g api.Ref, req api.Lette
 		enough = by.Add(-time.Until(by) / replayShare)
 	}
 	var failure error
+	tried := map[string]bool{}
 	res.Next, err = e.letters(ctx, m.ID(), &req, c, func(few []checkpoint.DeadLetter) int {
 		if res.Letters > 0 && !enough.IsZero() && time.Now().After(enough) {
 			return 0
@@ -254,11 +255,19 @@ func (e *Engine) ReplayDeadLetters(ctx context.Context, g api.Ref, req api.Lette
 		}
 		for i := range fates {
 			tell(&res, few[i].ID, &fates[i])
+			tried[few[i].Accumulator] = true
 		}
 		return len(fates)
 	})
 	res.Undecided = c.undecided
-	return res, cmp.Or(failure, err)
+	switch err = cmp.Or(failure, err); {
+	case err != nil:
+	case res.Letters == 0 && req.After == "":
+		res.Note, err = e.missed(ctx, m.ID(), c)
+	case req.Preview:
+		res.Note = unseen(m, tried)
+	}
+	return res, err
 }
 
 // tell counts what became of a letter.

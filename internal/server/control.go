@@ -60,7 +60,7 @@ type Inspector interface {
 // Letters is what went wrong and was kept.
 type Letters interface {
 	RecoveryEvents(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.RecoveryEvent], error)
-	DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (api.Page[api.DeadLetter], error)
+	DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (api.LetterPage, error)
 	LetterReplayer
 }
 

@@ -178,14 +178,14 @@ func (f *fake) RecoveryEvents(_ context.Context, g api.Ref, _ api.Query) (api.Pa
 	}, f.find(g)
 }
 
-func (f *fake) DeadLetters(_ context.Context, g api.Ref, q api.LetterQuery) (api.Page[api.DeadLetter], error) {
+func (f *fake) DeadLetters(_ context.Context, g api.Ref, q api.LetterQuery) (api.LetterPage, error) {
 	l := api.DeadLetter{ID: "l1", At: at, Accumulator: "a", Stage: "decode", Code: "invalid_json", Events: 1,
 		Attempts: 1, Reason: q.Where}
 	json, text, bytes := l, l, l
 	json.Payload, json.PayloadEncoding = api.Payload([]byte(`{"x":1}`))
 	text.Payload, text.PayloadEncoding = api.Payload([]byte(`{"x`))
 	bytes.Payload, bytes.PayloadEncoding = api.Payload([]byte{0xff, 0xfe})
-	return api.Page[api.DeadLetter]{Items: []api.DeadLetter{json, text, bytes}}, f.find(g)
+	return api.LetterPage{Page: api.Page[api.DeadLetter]{Items: []api.DeadLetter{json, text, bytes}}}, f.find(g)
 }
 
 func (f *fake) ReplayDeadLetter(_ context.Context, g api.Ref, id string) (api.PushResult, error) {

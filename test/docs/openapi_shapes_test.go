@@ -35,7 +35,7 @@ var shapes = []struct {
 	{"RecoveryEvent", api.RecoveryEvent{}, nil},
 	{"RecoveryEventPage", api.Page[api.RecoveryEvent]{}, nil},
 	{"DeadLetter", api.DeadLetter{}, nil},
-	{"DeadLetterPage", api.Page[api.DeadLetter]{}, nil},
+	{"DeadLetterPage", api.LetterPage{}, nil},
 	{"LettersRequest", api.LettersRequest{}, nil},
 	{"LettersResult", api.LettersResult{}, nil},
 	{"FireRequest", api.FireRequest{}, nil},

@@ -99,8 +99,12 @@ func members(dst any) []string {
 	}
 	var names []string
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+		f := t.Field(i)
+		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
+		case name != "" && name != "-":
 			names = append(names, name)
+		case f.Anonymous && name == "":
+			names = append(names, members(reflect.New(f.Type).Interface())...)
 		}
 	}
 	return names

@@ -22,4 +22,10 @@ func TestMisread(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", body, err, want)
 		}
 	}
+	var letters api.LettersRequest // its filters are embedded
+	err := DecodeObject([]byte(`{"foo":1}`), 8, &letters)
+	if err == nil || !strings.Contains(err.Error(), "there are code, stage,") ||
+		!strings.Contains(err.Error(), ", ids, all,") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -54,14 +54,12 @@ accumulator, output, reason, position, epoch, events, attempts.`,
 			case "export":
 				return a.exportLetters(ctx, c, args[0], q, ids)
 			}
-			filtered := q.LetterChoice != api.LetterChoice{}
-			if len(ids) > 0 && (all || filtered) || len(ids) == 0 && !all && !filtered {
-				return terminal.Exit(terminal.ExitUsage, fmt.Errorf(
-					"say which dead letters to %s: their IDs, filters such as --code, or --all", verb))
+			req, err := lettersMeant(verb, &q, ids, all)
+			if err != nil {
+				return err
 			}
-			do, req := c.ReplayDeadLetters, api.LettersRequest{LetterChoice: q.LetterChoice, All: all, IDs: ids,
-				Preview: preview}
-			if verb == "discard" {
+			do := c.ReplayDeadLetters
+			if req.Preview = preview; verb == "discard" {
 				do = c.DiscardDeadLetters
 			}
 			return a.dealWith(ctx, verb, args[0], req, q.Limit, do)
@@ -88,6 +86,21 @@ accumulator, output, reason, position, epoch, events, attempts.`,
 	return cmd
 }
 
+// lettersMeant is the request for those that the command line names.
+func lettersMeant(verb string, q *api.LetterQuery, ids []string, all bool) (req api.LettersRequest, err error) {
+	filtered := q.LetterChoice != api.LetterChoice{}
+	switch {
+	case len(ids) > 0 && (all || filtered):
+		return req, terminal.Exit(terminal.ExitUsage, fmt.Errorf(
+			"IDs name the dead letters to %s: leave --all and the filters out, or the IDs", verb))
+	case len(ids) == 0 && !all && !filtered && q.Limit == 0:
+		return req, terminal.Exit(terminal.ExitUsage, fmt.Errorf("say which dead letters to %s: their IDs, filters "+
+			"such as --code, --limit for the oldest, or --all", verb))
+	}
+	// A limit alone is of all there are.
+	return api.LettersRequest{LetterChoice: q.LetterChoice, All: all || len(ids) == 0 && !filtered, IDs: ids}, nil
+}
+
 // exportLetters writes dead letters, newest first and one a line.
 func (a *Verbs) exportLetters(ctx context.Context, c *client.Client, graph string, q api.LetterQuery,
 	ids []string) error {
@@ -102,6 +115,9 @@ func (a *Verbs) exportLetters(ctx context.Context, c *client.Client, graph strin
 		page, err := c.DeadLetters(ctx, graph, q)
 		if err != nil {
 			return err
+		}
+		if page.Note != "" {
+			a.Say("%s", page.Note)
 		}
 		for i := range page.Items {
 			line, err := json.Marshal(&page.Items[i])
@@ -119,9 +135,9 @@ func (a *Verbs) exportLetters(ctx context.Context, c *client.Client, graph strin
 	}
 }
 
-func (a *Verbs) letters(page *api.Page[api.DeadLetter]) error {
+func (a *Verbs) letters(page *api.LetterPage) error {
 	if len(page.Items) == 0 {
-		a.Say("no dead letters")
+		a.Say("%s", cmp.Or(page.Note, "no dead letters"))
 		return nil
 	}
 	head := []string{"ID", "AT", "FROM", "STAGE", "CODE", "EPOCH", "REASON", "PAYLOAD"}
@@ -188,6 +204,9 @@ func (a *Verbs) dealtWith(verb string, r *api.LettersResult) error {
 	for _, why := range r.Reasons {
 		a.Say("%d %s: %s: %s", why.Letters, strings.ReplaceAll(why.Fate, "_", " "), why.Code, why.Detail)
 	}
+	if r.Note != "" {
+		a.Say("%s", r.Note)
+	}
 	if r.Undecided > 0 {
 		a.Say("%s left out: --where could not be computed for them", terminal.Plural(r.Undecided, "dead letter"))
 	}
@@ -197,7 +216,11 @@ func (a *Verbs) dealtWith(verb string, r *api.LettersResult) error {
 	case verb == "discard":
 		return a.Line("%s discarded", terminal.Plural(r.Discarded, "dead letter"))
 	}
-	return a.Line("%d of %s replayed", r.Passed+r.Waiting, terminal.Plural(r.Letters, "dead letter"))
+	text := fmt.Sprintf("%d of %s replayed", r.Passed, terminal.Plural(r.Letters, "dead letter"))
+	if r.Waiting > 0 {
+		text += fmt.Sprintf(", %d under way", r.Waiting)
+	}
+	return a.Line("%s", text)
 }
 
 func (a *Verbs) recoveryEventsCmd() *cobra.Command {

@@ -1,24 +1,14 @@
-package remote
+package board
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
-	"github.com/graphd/graphd/internal/api"
 )
-
-func outputFrame(graph, output, key string, epoch int64, value string) *api.Frame {
-	f := &api.Frame{Type: "output", Graph: graph, Output: output, Epoch: epoch, Value: json.RawMessage(value)}
-	if key != "" {
-		f.Key = json.RawMessage(key)
-	}
-	return f
-}
 
 // The live table shows what each output and key said last, how often and how fast, what was
 // missed and how the graph is; it is drawn where it stood before, and no line wraps.
@@ -33,17 +23,14 @@ func TestBoard(t *testing.T) {
 		return ""
 	})
 	term.Now = func() time.Time { return now }
-	a := &Verbs{Terminal: term}
-	b := newBoard(false)
+	b := New(false)
 	for i := range 10 {
-		b.add(a, outputFrame("g", "signals", "", int64(i), fmt.Sprint(i)), now)
+		b.Say("g", "signals", "", int64(i), fmt.Sprint(i), now)
 	}
-	b.add(a, outputFrame("g", "by_key", `"AAPL"`, 10, `{"bid":1,"text":"`+strings.Repeat("x", 100)+`"}`), now)
-	b.add(a, &api.Frame{
-		Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: "x", Detail: "\x1b[2Jy"},
-	}, now)
-	b.add(a, &api.Frame{Type: "gap", From: 4, To: 9}, now)
-	lines, err := b.lines(a, now)
+	b.Say("g", "by_key", `"AAPL"`, 10, `{"bid":1,"text":"`+strings.Repeat("x", 100)+`"}`, now)
+	b.Health("g", "degraded, x: \x1b[2Jy")
+	b.Missed(6)
+	lines, err := b.lines(term, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +47,7 @@ func TestBoard(t *testing.T) {
 		t.Errorf("a value moves the cursor: %q", all)
 	}
 	for range 2 {
-		if err := b.draw(a); err != nil {
+		if err := b.Draw(term); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,13 +61,13 @@ func TestBoard(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Minute)
-	if lines, err = b.lines(a, now); err != nil || !strings.Contains(strings.Join(lines, "\n"), "0.0   1m ago") {
+	if lines, err = b.lines(term, now); err != nil || !strings.Contains(strings.Join(lines, "\n"), "0.0   1m ago") {
 		t.Errorf("%v: a minute later:\n%s", err, strings.Join(lines, "\n"))
 	}
-	for i := range 2 * boardRows {
-		b.add(a, outputFrame("g", "by_key", fmt.Sprint(i), int64(i), "1"), now.Add(time.Duration(i)))
+	for i := range 2 * maxRows {
+		b.Say("g", "by_key", fmt.Sprint(i), int64(i), "1", now.Add(time.Duration(i)))
 	}
-	if len(b.rows) != boardRows || b.rows[boardKey{"g", "signals", ""}] != nil {
+	if len(b.rows) != maxRows || b.rows[place{"g", "signals", ""}] != nil {
 		t.Errorf("%d rows", len(b.rows))
 	}
 }

@@ -1,0 +1,45 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/board"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
+)
+
+// A live table shows what frames say: values by output and key, failed epochs, health, what was missed.
+func TestFramesOfABoard(t *testing.T) {
+	t.Parallel()
+	var screen bytes.Buffer
+	term := terminal.New(strings.NewReader(""), &screen, &screen, func(string) string { return "" })
+	term.Now = func() time.Time { return time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC) }
+	a, b := &Verbs{Terminal: term}, board.New(false)
+	for _, f := range []*api.Frame{
+		{Type: "output", Graph: "g", Output: "signals", Epoch: 7, Value: json.RawMessage(`{"bid":1}`),
+			Key: json.RawMessage("null")},
+		{Type: "output", Graph: "g", Output: "by_key", Key: json.RawMessage(`"AAPL"`), Epoch: 8,
+			Value: json.RawMessage("2")},
+		{Type: "firing", Graph: "g", Firing: &api.Firing{Epoch: 9, OK: true}},
+		{Type: "firing", Graph: "g", Firing: &api.Firing{Epoch: 10, Error: new("node n: no")}},
+		{Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: "x", Detail: "y"}},
+		{Type: "gap", From: 4, To: 9},
+	} {
+		a.add(b, f)
+	}
+	if err := b.Draw(term); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(screen.String()), " ")
+	for _, want := range []string{
+		"g degraded, x: y 6 frames missed", "signals - 7 1", `by_key "AAPL" 8 1`, "failed epochs - 10 1",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table does not show %q:\n%s", want, screen.String())
+		}
+	}
+}
