@@ -21,6 +21,7 @@ const (
 	CodeNoSchema        = "no_schema"
 	CodeMixedClock      = "mixed_clock"
 	CodeMayFill         = "may_fill"
+	CodeKeyOfEvent      = "key_of_event"
 )
 
 // Lint says what in a declaration is valid and hardly meant, in the order of the document.
@@ -123,6 +124,13 @@ func (l *linter) reactor() {
 		}
 	}
 	l.zip()
+	for _, key := range l.g.Reactor.Keys {
+		if field, ok := strings.CutPrefix(key.Text, "event."); ok {
+			l.add(key.Pos, CodeKeyOfEvent, "the reactor's key reads what the accumulators hand over, by the bare "+
+				"names of its fields, so this is the field %s of a field event: write %s, unless that is meant",
+				field, field)
+		}
+	}
 	if g := l.g.Reactor.Guard; !g.IsZero() && len(l.u.Plan.GuardReads()) == 0 {
 		l.add(g.Pos, CodeIdleGuard, "the guard reads no input and no node, so it never changes with the data; "+
 			"remove it, or let it read what it is to guard against")

@@ -48,6 +48,9 @@ outputs:
 			[]string{"may_conflate 3", "unused_node 11"},
 		},
 		"newest, but passive": {[6]any{" passive: true ", "", "strategy: sequential", "", "", "websocket"}, nil},
+		"a key of the event": {
+			[6]any{"", "", "key: [event.symbol, symbol]", "", "", "websocket"}, []string{"key_of_event 6"},
+		},
 		"a zip": {
 			[6]any{"", "", "when: all, strategy: sequential", "", "", "websocket"}, []string{"may_fill 4"},
 		},
