@@ -16,14 +16,15 @@ import (
 // Ready is closed once the daemon serves: its graphs are there and can be pushed to.
 func (d *Daemon) Ready() <-chan struct{} { return d.up }
 
-// Apply stores a declaration and runs it, as PUT /v1/graphs/{graph} does. A broken one is a
+// Apply stores a declaration and runs it, as PUT /v1/graphs/{graph} does, and under the same policy: it may reach
+// what [Config] allows to declarations from the network. A broken one is a
 // [Diagnostics] error that holds every mistake, and changes nothing.
 func (d *Daemon) Apply(ctx context.Context, doc []byte) error {
-	decl, err := d.cfg.Registry.Parse(doc, "")
-	if err != nil {
+	unit, diags := d.kinds.Parse(doc, "")
+	if err := diags.Err(); err != nil {
 		return err
 	}
-	_, err = d.engine.Apply(ctx, api.Ref{Tenant: checkpoint.DefaultTenant, Name: decl.Name()}, doc, api.Change{})
+	_, err := d.engine.Apply(ctx, api.Ref{Tenant: checkpoint.DefaultTenant, Name: unit.Spec.Name}, doc, api.Change{})
 	var refused *api.Error
 	if errors.As(err, &refused) && len(refused.Diagnostics) > 0 {
 		return refused.Diagnostics

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -55,6 +54,18 @@ type Config struct {
 	// a daemon that listens on loopback alone may call loopback, and any other nothing more:
 	// who reaches such a daemon is on this machine already.
 	AllowOutbound []string
+	// FilesDir is the folder below which declarations that come over the network may read and write
+	// files, and where their relative paths begin. Without it they have the folder "files" of Data and,
+	// where the daemon listens on loopback alone, the folder that it was started in. Graphs and
+	// Declarations are the operator's own, and may name any file.
+	FilesDir string
+	// SecretsDir is the folder below which their ${file:…} reads; without it there is none.
+	SecretsDir string
+	// AllowKinds are the kinds of sources, sinks and nodes that they may use, as "source.file"; nil means all.
+	AllowKinds []string
+	// Closed are further files that they may not reach, whatever folder these are in, such as the
+	// program's own configuration.
+	Closed []string
 	// KafkaBrokers are the brokers, host:port, of declarations that name none.
 	KafkaBrokers []string
 	// MaxOutbound bounds the outbound calls on the way at once; default 256.
@@ -101,6 +112,7 @@ type Daemon struct {
 	log      *slog.Logger
 	store    checkpoint.Store
 	guard    *outbound.Guard
+	kinds    *builtin.Kinds
 	engine   *engine.Engine
 	server   *server.Server
 	listener net.Listener
@@ -165,14 +177,17 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
 	}
-	kinds := &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
-		Store: tables, KafkaBrokers: cfg.KafkaBrokers, Folder: filepath.Join(cfg.Data, "files")}
-	cfg.Registry.register(kinds)
+	d.kinds = &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
+		Store: tables, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}
+	cfg.Registry.register(d.kinds)
+	if d.kinds.Access, err = cfg.access(d.kinds.Names()); err != nil {
+		return nil, err
+	}
 	d.engine = engine.New(engine.Config{
 		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody),
 		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
-		Kinds:    kinds,
+		Kinds:    d.kinds,
 		Outbound: d.guard,
 		Fail:     fail,
 	})

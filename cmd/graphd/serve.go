@@ -35,6 +35,9 @@ environment, and that before the file. SIGHUP reads the folder of --graphs again
 			if err := limitMemory(cmd.Flag(memoryFlag).Value.String(), t.Getenv, cgroupLimit); err != nil {
 				return terminal.Exit(terminal.ExitFormat, err)
 			}
+			if file := cmd.Flag(configFlag).Value.String(); file != "" {
+				c.Closed = append(c.Closed, file)
+			}
 			defer runtime.KeepAlive(ballast(t.Getenv))
 			return serve(cmd.Context(), t, c, log, func(string) {})
 		},
@@ -55,6 +58,11 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins that may use the API from a browser")
 	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called beside public addresses: "+
 		"networks, addresses, host names, loopback, private, or none (default loopback while --listen is)")
+	f.StringVar(&c.FilesDir, "files-dir", "", "folder whose files declarations from the network may use (default "+
+		"'files' in --data and, while --listen is loopback, the working directory)")
+	f.StringVar(&c.SecretsDir, "secrets-dir", "", "folder that ${file:…} of declarations from the network reads")
+	f.StringSliceVar(&c.AllowKinds, "allow-kinds", nil, "kinds that declarations from the network may use, as "+
+		"source.file,sink.kafka (default all)")
 	f.StringSliceVar(&c.KafkaBrokers, "kafka-brokers", nil, "brokers, host:port, of declarations that name none")
 	f.IntVar(&c.MaxOutbound, "max-outbound", 0, "most outbound calls at once (default 256)")
 	f.Int64Var(&c.MaxBody, "max-body", 8<<20, "largest request body, frame and event, in bytes")

@@ -25,6 +25,7 @@ import (
 	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/node/route"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/sink"
 	sinkdrop "github.com/graphd/graphd/internal/sink/drop"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
@@ -79,6 +80,8 @@ type Kinds struct {
 	// Folder is where relative paths of declarations begin that came without a file of their own;
 	// "" is the working directory.
 	Folder string
+	// Access says what declarations may reach that came without a file of their own; nil denies nothing.
+	Access *policy.Tenants
 	// KafkaBrokers are the brokers of declarations that name none.
 	KafkaBrokers []string
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
@@ -246,23 +249,26 @@ func find[K interface{ Name() string }](kinds []K, name string) *K {
 
 func (k *Kinds) input(g *spec.Graph, i int, vars boundary.Value) kind.Input {
 	a := &g.Accumulators[i]
-	at := kind.Place{File: g.File, Folder: k.folder(g), Name: a.Name, Pos: a.Source.Pos, Vars: vars}
+	at := kind.Place{File: g.File, Folder: k.folder(g), Name: a.Name, Pos: a.Source.Pos, Vars: vars,
+		Access: k.access(g.File)}
 	return kind.Input{Place: at, Schema: a.Schema}
 }
 
 func (k *Kinds) output(g *spec.Graph, i int, vars boundary.Value) kind.Output {
 	o := &g.Outputs[i]
-	at := kind.Place{File: g.File, Folder: k.folder(g), Name: o.Name, Pos: o.Sink.Pos, Vars: vars}
+	at := kind.Place{File: g.File, Folder: k.folder(g), Name: o.Name, Pos: o.Sink.Pos, Vars: vars,
+		Access: k.access(g.File)}
 	return kind.Output{Place: at, Timeout: o.Timeout}
 }
 
 // Parse reads, resolves and compiles one declaration: everything that can be known of it
 // without running it. The diagnostics are all there are.
 func (k *Kinds) Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics) {
-	g, diags := spec.Parse(document, k.Declared(), spec.Options{File: name, Resolve: Environment})
+	g, diags := spec.Parse(document, k.Declared(), spec.Options{File: name, Resolve: k.access(name).Resolve})
 	if g == nil {
 		return nil, diags
 	}
+	diags = append(diags, k.denied(g)...)
 	diags = append(diags, k.ReadSchemas(g)...)
 	u, more := k.Compile(g)
 	if len(diags) > 0 {

@@ -1,10 +1,10 @@
 package builtin
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,30 +12,11 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // What a declaration refers to outside of its document.
-
-// Environment resolves ${NAME} from the process's environment and ${file:PATH} from files.
-func Environment(ref string) (value string, ok bool, err error) {
-	const prefix = "file:"
-	if len(ref) > len(prefix) && ref[:len(prefix)] == prefix {
-		data, err := os.ReadFile(ref[len(prefix):])
-		if errors.Is(err, os.ErrNotExist) {
-			return "", false, nil
-		}
-		if err != nil {
-			return "", false, fmt.Errorf("read the secret file: %w", err)
-		}
-		for len(data) > 0 && (data[len(data)-1] == '\n' || data[len(data)-1] == '\r') {
-			data = data[:len(data)-1] // the newline that editors and echo leave
-		}
-		return string(data), true, nil
-	}
-	value, ok = os.LookupEnv(ref)
-	return value, ok, nil
-}
 
 // maxSchemaBytes bounds a schema file.
 const maxSchemaBytes = 1 << 20
@@ -101,12 +82,16 @@ func (k *Kinds) ReadSchemas(g *spec.Graph) spec.Diagnostics {
 		if a.SchemaFile == "" {
 			continue
 		}
-		schema, err := readSchema(kind.Resolve(k.folder(g), a.SchemaFile))
+		schema, err := readSchema(k.access(g.File), kind.Resolve(k.folder(g), a.SchemaFile))
 		if err != nil {
-			diags = append(diags, spec.Diagnostic{
+			d := spec.Diagnostic{
 				File: g.File, Line: a.SchemaPos.Line, Column: a.SchemaPos.Column, Path: a.SchemaPos.Path,
 				Code: "schema_unreadable", Text: fmt.Sprintf("the schema file cannot be used: %v", err),
-			})
+			}
+			if _, ok := errors.AsType[*policy.DeniedError](err); ok {
+				d.Code = spec.CodeDenied
+			}
+			diags = append(diags, d)
 			continue
 		}
 		a.Schema = schema
@@ -114,14 +99,13 @@ func (k *Kinds) ReadSchemas(g *spec.Graph) spec.Diagnostics {
 	return diags
 }
 
-func readSchema(path string) (any, error) {
-	f, err := os.Open(path)
+func readSchema(access *policy.Policy, path string) (any, error) {
+	data, err := access.Read(path, maxSchemaBytes)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	var schema any
-	if err := json.NewDecoder(io.LimitReader(f, maxSchemaBytes)).Decode(&schema); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&schema); err != nil {
 		return nil, fmt.Errorf("read %s as JSON: %w", path, err)
 	}
 	return schema, nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
 )
@@ -30,9 +31,9 @@ type Daemon struct {
 	Dial Dial
 }
 
-// Connect is how to reach the cluster from a daemon; path makes paths of the declaration absolute.
-func (c *Cluster) Connect(d Daemon, path func(string) string) (Config, error) {
-	cfg := Config{Brokers: c.Brokers, Dial: d.Dial, SASL: c.SASL}
+// Connect is how to reach the cluster from a daemon, for a declaration at a place.
+func (c *Cluster) Connect(d Daemon, at *kind.Place) (Config, error) {
+	cfg := Config{Brokers: c.Brokers, Dial: d.Dial, SASL: c.SASL, Access: at.Access}
 	if len(cfg.Brokers) == 0 {
 		cfg.Brokers = append([]string(nil), d.Brokers...)
 	}
@@ -43,7 +44,7 @@ func (c *Cluster) Connect(d Daemon, path func(string) string) (Config, error) {
 		tls := *c.TLS
 		for _, p := range []*string{&tls.CAFile, &tls.CertFile, &tls.KeyFile} {
 			if *p != "" {
-				*p = path(*p)
+				*p = at.Path(*p)
 			}
 		}
 		cfg.TLS = &tls

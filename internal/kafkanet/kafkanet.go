@@ -15,12 +15,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/policy"
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
@@ -38,6 +38,8 @@ type Config struct {
 	// Dial opens connections, to the brokers named and to those that the cluster tells; nil
 	// means that anything may be dialled.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Access reads the files of TLS; nil denies nothing.
+	Access *policy.Policy
 }
 
 // TLS says how connections are encrypted. The zero TLS trusts the system's authorities.
@@ -117,7 +119,7 @@ func New(cfg Config, topics []string) (*Client, error) {
 		ClientID: ClientID, Context: ctx,
 	}
 	var err error
-	if c.transport.TLS, err = cfg.TLS.config(); err == nil {
+	if c.transport.TLS, err = cfg.TLS.config(cfg.Access); err == nil {
 		c.transport.SASL, err = cfg.SASL.mechanism()
 	}
 	if err != nil {
@@ -128,13 +130,13 @@ func New(cfg Config, topics []string) (*Client, error) {
 	return c, nil
 }
 
-func (t *TLS) config() (*tls.Config, error) {
+func (t *TLS) config(access *policy.Policy) (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
 	}
 	out := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
 	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
+		pem, err := access.Read(t.CAFile, maxPEM)
 		if err != nil {
 			return nil, fmt.Errorf("read the authorities of tls.ca_file: %w", err)
 		}
@@ -144,13 +146,29 @@ func (t *TLS) config() (*tls.Config, error) {
 		}
 	}
 	if t.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		cert, err := pair(access, t.CertFile, t.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the client's certificate: %w", err)
 		}
 		out.Certificates = []tls.Certificate{cert}
 	}
 	return out, nil
+}
+
+// maxPEM bounds a file of keys or certificates.
+const maxPEM = 1 << 20
+
+// pair reads a certificate and its key.
+func pair(access *policy.Policy, certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := access.Read(certFile, maxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := access.Read(keyFile, maxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 func (s *SASL) mechanism() (sasl.Mechanism, error) {

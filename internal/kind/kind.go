@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 )
@@ -38,6 +39,8 @@ type Place struct {
 	Pos spec.Pos
 	// Vars is the object that expressions read as `vars`.
 	Vars boundary.Value
+	// Access opens the files that the declaration names; nil is the operator's, which denies nothing.
+	Access *policy.Policy
 }
 
 // Path makes a path of the declaration absolute.

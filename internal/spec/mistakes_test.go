@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 )
@@ -112,6 +113,9 @@ func environment(ref string) (string, bool, error) {
 	}[ref]
 	if ref == "file:/run/secrets/locked" {
 		return "", false, os.ErrPermission
+	}
+	if ref == "PGPASSWORD" {
+		return "", false, &policy.DeniedError{What: "it is the daemon's own", Advice: "name another"}
 	}
 	return value, ok, nil
 }

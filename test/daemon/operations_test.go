@@ -137,12 +137,12 @@ func TestBackupOfARunningDaemon(t *testing.T) {
 // told. Neither happens by a slip, both survive a restart, and the books go on balancing.
 func TestResetAndRewind(t *testing.T) {
 	t.Parallel()
-	data := t.TempDir()
-	input := filepath.Join(data, "in.ndjson")
+	data, files := t.TempDir(), t.TempDir()
+	input := filepath.Join(files, "in.ndjson")
 	if err := os.WriteFile(input, []byte("1\n2\n3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := startDaemon(t, graphd.Config{Data: data})
+	d := startDaemon(t, graphd.Config{Data: data, FilesDir: files})
 	d.do("PUT", "/v1/graphs/sums", fmt.Sprintf("graph: sums\naccumulators: { a: { state: { keep: 100 }, source: { "+
 		"file: { path: %s, follow: true } } } }\nreactor: { strategy: sequential }\nnodes: { n: { expr: sum(a) } "+
 		"}\noutputs: { o: { from: n, sink: { drop: {} } } }\n", input), 201, nil)
@@ -187,7 +187,7 @@ func TestResetAndRewind(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 	d.stop()
-	d = startDaemon(t, graphd.Config{Data: data})
+	d = startDaemon(t, graphd.Config{Data: data, FilesDir: files})
 	d.until("it is there again", func() bool { return d.summary("sums").Health == "live" })
 	d.do("POST", "/v1/graphs/sums/resume", "", 200, nil)
 	d.until("it has begun anew", total("6"))

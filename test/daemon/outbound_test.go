@@ -53,7 +53,7 @@ func outboundDaemon(t *testing.T, allow []string) (get func(path string) string,
 		}
 	}))
 	t.Cleanup(hook.Close)
-	t.Setenv("NET_TEST_SECRET", "hunter2")
+	t.Setenv("GRAPHD_VAR_SECRET", "hunter2")
 	log = &lines{}
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	d, err := graphd.New(ctx, graphd.Config{
@@ -77,15 +77,15 @@ accumulators:
   a:
     source:
       poll:
-        http: "%s/${NET_TEST_SECRET}"
+        http: "%s/${GRAPHD_VAR_SECRET}"
         every: 10ms
-        headers: { Authorization: "Bearer ${NET_TEST_SECRET}" }
+        headers: { Authorization: "Bearer ${GRAPHD_VAR_SECRET}" }
     strategy: sequential
-  b: { source: { poll: { http: "http://169.254.169.254/${NET_TEST_SECRET}", every: 10ms } } }
+  b: { source: { poll: { http: "http://169.254.169.254/${GRAPHD_VAR_SECRET}", every: 10ms } } }
 reactor: { warm_timeout: 10ms }
 outputs:
-  hook: { from: a, sink: { http: { url: "%s/${NET_TEST_SECRET}", headers: { X-Token: "${NET_TEST_SECRET}" } } } }
-  away: { from: a, sink: { http: { url: "http://10.0.0.1/${NET_TEST_SECRET}" } } }
+  hook: { from: a, sink: { http: { url: "%s/${GRAPHD_VAR_SECRET}", headers: { X-Token: "${GRAPHD_VAR_SECRET}" } } } }
+  away: { from: a, sink: { http: { url: "http://10.0.0.1/${GRAPHD_VAR_SECRET}" } } }
 `, polled.URL, hook.URL))
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 func serve(ctx context.Context, data string) error {
 	d, err := graphd.New(ctx, graphd.Config{
-		Data: data, Listen: os.Getenv(listenVariable),
+		Data: data, Listen: os.Getenv(listenVariable), FilesDir: os.TempDir(), // where all tests have their files
 		PushTimeout: time.Minute, // a busy disk is no failure here
 	})
 	if err != nil {

@@ -93,7 +93,7 @@ func live(t *testing.T, w way) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute*time.Duration(max(1, size(t)/5000)))
 	defer cancel()
 	relay := newRelay(ctx, t)
-	d := start(t, "SCORER="+relay.url)
+	d := start(t, "GRAPHD_VAR_SCORER="+relay.url)
 	relay.daemon = d
 	n := size(t)
 	if w.killed && !w.files {

@@ -29,7 +29,7 @@ func TestPolls(t *testing.T) {
 	dir := t.TempDir()
 	tables, told := filepath.Join(dir, "tables.db"), filepath.Join(dir, "told.ndjson")
 	w := newWriter(ctx, t, tables)
-	d := start(t, "EVERYDAY_TABLES="+tables, "EVERYDAY_TOLD="+told)
+	d := start(t, "GRAPHD_VAR_TABLES="+tables, "GRAPHD_VAR_TOLD="+told)
 	text, err := os.ReadFile(filepath.Join("polls", "polls.yaml"))
 	if err != nil {
 		t.Fatal(err)

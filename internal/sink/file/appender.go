@@ -2,12 +2,16 @@ package file
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
+
+	"github.com/graphd/graphd/internal/policy"
 )
 
 // chunk is about how many bytes go into one write: enough to make the system call
@@ -20,10 +24,11 @@ const maxKept = 4 * chunk
 
 // appender appends lines to one file.
 type appender struct {
-	path string
-	form form
-	file *os.File    // nil: closed
-	info fs.FileInfo // of file, as it was opened
+	path   string
+	access *policy.Policy
+	form   form
+	file   *os.File    // nil: closed
+	info   fs.FileInfo // of file, as it was opened
 }
 
 // follow makes sure that an open file is the one that path names now.
@@ -42,7 +47,7 @@ func (a *appender) follow() error {
 }
 
 func (a *appender) open() (err error) {
-	f, err := os.OpenFile(a.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	f, err := a.access.Append(a.path, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
 		return noFolder(a.path, filepath.Dir(a.path))
 	}
@@ -76,7 +81,7 @@ func (a *appender) before(info fs.FileInfo) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() == 0 {
 		return a.form.header, nil
 	}
-	f, err := os.Open(a.path) // the one at hand is open for appending only
+	f, err := a.access.Open(a.path) // the one at hand is open for appending only
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +90,18 @@ func (a *appender) before(info fs.FileInfo) ([]byte, error) {
 }
 
 // write writes whole lines, and answers how many are in the file when it fails. Part of the
-// next may be there too: opening the file anew finds it and ends it.
-func (a *appender) write(lines []byte) (whole int, err error) {
+// next may be there too: opening the file anew finds it and ends it. A pipe that is full is waited for no
+// longer than ctx.
+func (a *appender) write(ctx context.Context, lines []byte) (whole int, err error) {
+	if !a.info.Mode().IsRegular() {
+		past := time.Unix(1, 0)
+		f := a.file
+		defer context.AfterFunc(ctx, func() { _ = f.SetWriteDeadline(past) })() // what has none does not wait
+	}
 	n, err := a.file.Write(lines)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("nobody has read what is in the pipe: %w", err)
+	}
 	if err != nil {
 		return bytes.Count(lines[:n], []byte{'\n'}), a.notWritten(err)
 	}

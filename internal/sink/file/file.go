@@ -36,6 +36,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -53,6 +54,8 @@ const (
 type Config struct {
 	// Path is the file; with a Partition it holds [placeholder], for which its value stands.
 	Path string
+	// Access opens files; nil denies nothing.
+	Access *policy.Policy
 	// Partition says which file a value goes to; nil: all go to one.
 	Partition *sink.Option
 	// CSV makes rows of these fields of a value; without, lines are JSON.
@@ -196,7 +199,7 @@ func (s *Sink) find(partition string, now time.Time) (*place, error) {
 			"written to within %v; look at partition, or raise max_partitions",
 			path, s.cfg.MaxPartitions, partitionSpan))
 	}
-	p := &place{partition: partition, file: appender{path: path, form: s.form}, used: now}
+	p := &place{partition: partition, file: appender{path: path, access: s.cfg.Access, form: s.form}, used: now}
 	p.at = s.closed.PushFront(p)
 	s.known[partition] = p
 	return p, nil
@@ -234,7 +237,7 @@ func (s *Sink) use(p *place) error {
 		}
 	}
 	if s.cfg.Partition != nil {
-		if err := makeFolders(p.file.path, root(s.cfg.Path)); err != nil {
+		if err := makeFolders(s.cfg.Access, p.file.path, root(s.cfg.Path)); err != nil {
 			return err
 		}
 	}
@@ -268,7 +271,7 @@ func (s *Sink) append(ctx context.Context, batch []sink.Message, g *group) error
 		if len(s.buf) < chunk && to < len(g.left)-1 {
 			continue
 		}
-		n, err := g.to.file.write(s.buf)
+		n, err := g.to.file.write(ctx, s.buf)
 		if err != nil {
 			g.left = g.left[from+n:]
 			return errors.Join(err, s.shut(g.to))

@@ -65,8 +65,8 @@ func (c Declared) open(out kind.Output) (sink.Sink, error) {
 		return nil, err
 	}
 	return Open(Config{
-		Path: out.Path(c.Path), Partition: partition, CSV: c.Format == "csv", Columns: c.Columns, MaxOpen: c.MaxOpen,
-		MaxPartitions: c.MaxPartitions,
+		Path: out.Path(c.Path), Access: out.Access, Partition: partition, CSV: c.Format == "csv", Columns: c.Columns,
+		MaxOpen: c.MaxOpen, MaxPartitions: c.MaxPartitions,
 	})
 }
 

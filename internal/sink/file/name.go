@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/policy"
 )
 
 // placeholder is where in a path the partition stands.
@@ -101,7 +102,7 @@ func noFolder(path, folder string) error {
 }
 
 // makeFolders makes the folders between a root, which must be there, and a file.
-func makeFolders(path, root string) error {
+func makeFolders(access *policy.Policy, path, root string) error {
 	folder := filepath.Dir(path)
 	if filepath.Clean(folder) == filepath.Clean(root) {
 		return nil
@@ -109,7 +110,7 @@ func makeFolders(path, root string) error {
 	if err := lookForFolder(path, root); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := access.MakeFolders(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", path, err)
 	}
 	return nil

@@ -50,7 +50,7 @@ func (c Declared) Target() trait.Target {
 func (c Declared) check(out kind.Output) spec.Diagnostics { return sink.CheckOption(c.Key, out) }
 
 func (c Declared) open(daemon kafkanet.Daemon, out kind.Output) (sink.Sink, error) {
-	net, err := c.Connect(daemon, out.Path)
+	net, err := c.Connect(daemon, &out.Place)
 	if err != nil {
 		return nil, err
 	}

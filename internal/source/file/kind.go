@@ -16,7 +16,7 @@ import (
 func Kind(maxEventBytes int) kind.Source[accumulator.Source] {
 	open := func(c Declared, in kind.Input) (accumulator.Source, error) {
 		return New(Config{
-			Path: in.Path(c.Path), Follow: c.Follow, OnTruncate: c.OnTruncate,
+			Path: in.Path(c.Path), Access: in.Access, Follow: c.Follow, OnTruncate: c.OnTruncate,
 			ReaderConfig: ReaderConfig{Format: c.Format, MaxEventBytes: maxEventBytes, Schema: in.Schema},
 		})
 	}

@@ -41,7 +41,7 @@ func (t *tail) rotatedAway(want fingerprint, offset int64) (*os.File, error) {
 		if generationOf(e.Name(), base) {
 			siblings = append(siblings, info)
 		}
-		if info.Size() < offset || !matches(filepath.Join(dir, e.Name()), want) {
+		if info.Size() < offset || !t.matches(filepath.Join(dir, e.Name()), want) {
 			continue
 		}
 		if found != nil {
@@ -57,7 +57,7 @@ func (t *tail) rotatedAway(want fingerprint, offset int64) (*os.File, error) {
 			return nil, nil
 		}
 	}
-	return os.Open(name)
+	return t.cfg.Access.Open(name)
 }
 
 // generationOf says whether a file is named like an earlier generation of base: app.log.1,
@@ -68,8 +68,8 @@ func generationOf(name, base string) bool {
 		filepath.Ext(name) == ext
 }
 
-func matches(path string, want fingerprint) bool {
-	f, err := os.Open(path)
+func (t *tail) matches(path string, want fingerprint) bool {
+	f, err := t.cfg.Access.Open(path)
 	if err != nil {
 		return false
 	}

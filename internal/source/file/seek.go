@@ -16,7 +16,7 @@ var _ accumulator.Seeker = (*Source)(nil)
 // Seek implements [accumulator.Seeker]. A position is "end", a number of bytes that ends
 // with a line's end, or what an accumulator shows as its position.
 func (s *Source) Seek(_ context.Context, position string) ([]boundary.Position, error) {
-	f, err := openRegular(s.cfg.Path)
+	f, err := openRegular(s.cfg.Access, s.cfg.Path)
 	if err != nil {
 		return nil, fmt.Errorf("the file cannot be looked at: %w", err)
 	}

@@ -10,11 +10,14 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/policy"
 )
 
 // Config says which file to read, and how.
 type Config struct {
 	Path string
+	// Access opens the file; nil denies nothing.
+	Access *policy.Policy
 	ReaderConfig
 	// Follow goes on reading as the file grows; without it the input ends with the file.
 	Follow bool
@@ -129,7 +132,7 @@ func (t *tail) run(ctx context.Context, from []boundary.Position) error {
 func (t *tail) open(ctx context.Context) error {
 	t.close()
 	for wait := minPoll; ; wait = min(2*wait, maxPoll) {
-		f, err := openRegular(t.cfg.Path)
+		f, err := openRegular(t.cfg.Access, t.cfg.Path)
 		if err == nil {
 			t.file = f
 			return nil
@@ -153,18 +156,15 @@ func (m missing) Error() string { return "there is no file " + string(m) }
 func (missing) Unwrap() error { return os.ErrNotExist }
 
 // openRegular opens a plain file. Anything else could block, or has no positions.
-func openRegular(path string) (*os.File, error) {
-	st, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
+func openRegular(access *policy.Policy, path string) (*os.File, error) {
+	f, err := access.Open(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return nil, missing(path)
+	case errors.Is(err, policy.ErrNotRegular):
+		return nil, fmt.Errorf("%w; a file source reads nothing else", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("open %s: it is not a regular file; a file source reads nothing else", path)
-	}
-	return os.Open(path)
+	return f, err
 }
 
 // resume is where to go on, or a *DataLost when the file no longer has what was read of it.

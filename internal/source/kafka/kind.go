@@ -20,7 +20,7 @@ import (
 // Kind describes the source; an event has at most maxEventBytes bytes.
 func Kind(daemon kafkanet.Daemon, maxEventBytes int) kind.Source[accumulator.Source] {
 	open := func(c Declared, in kind.Input) (accumulator.Source, error) {
-		net, err := c.Connect(daemon, in.Path)
+		net, err := c.Connect(daemon, &in.Place)
 		if err != nil {
 			return nil, err
 		}

@@ -62,7 +62,7 @@ func newRows(c *Declared, in *kind.Input, guard *outbound.Guard, maxBytes int) (
 	r.open = func() reader { return newPostgres(&r.cfg, conn.to, guard) }
 	if conn.sqlite() {
 		file := in.Path(conn.path)
-		r.open = func() reader { return &sqliteReader{cfg: &r.cfg, path: file} }
+		r.open = func() reader { return &sqliteReader{cfg: &r.cfg, path: file, access: in.Access} }
 	}
 	return r, nil
 }

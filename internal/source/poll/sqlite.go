@@ -17,6 +17,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/policy"
 )
 
 // sqliteReader reads an SQLite file, which it opens for each poll: a file that is replaced is
@@ -24,8 +25,9 @@ import (
 //
 // Its bounds have the type of the value before it: i42, t2026.
 type sqliteReader struct {
-	cfg  *rowsConfig
-	path string
+	cfg    *rowsConfig
+	path   string
+	access *policy.Policy
 }
 
 func (s *sqliteReader) close() {}
@@ -38,8 +40,14 @@ func (s *sqliteReader) value(text string) string {
 }
 
 func (s *sqliteReader) read(ctx context.Context, from bound, limit int, visit func(*row) error) (err error) {
-	if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
+	// The driver opens the file by its name: whether it may, and is a file at all, is found out before.
+	switch f, err := s.access.Open(s.path); {
+	case errors.Is(err, os.ErrNotExist):
 		return errors.New("there is no file " + s.path)
+	case err != nil:
+		return err
+	default:
+		f.Close() // nothing was done with it
 	}
 	// Nothing is written, whatever the statement says, nor another file made.
 	dsn := "file:" + (&url.URL{Path: s.path}).EscapedPath() + "?mode=ro&_query_only=1&_error_rc=1&_busy_timeout=" +

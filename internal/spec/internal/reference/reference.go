@@ -14,6 +14,7 @@ const (
 	CodeBad      = "bad_reference"
 	CodeUnset    = "unset_variable"
 	CodeFailed   = "reference_failed"
+	CodeDenied   = "denied"
 	CodeTooLarge = "too_large"
 )
 
@@ -97,6 +98,9 @@ func (x *Expander) resolve(inner string) (string, error) {
 	r := x.lookup(name)
 	switch {
 	case r.err != nil:
+		if refused, ok := errors.AsType[denied](r.err); ok {
+			return "", &Error{CodeDenied, fmt.Sprintf("%q is denied: %s", "${"+shown+"}", refused.Denied())}
+		}
 		return "", &Error{CodeFailed, fmt.Sprintf("%q cannot be read: %s", "${"+shown+"}", cause(r.err))}
 	case hasDefault && (!r.ok || r.text == ""):
 		return fallback, nil
@@ -127,6 +131,12 @@ func (x *Expander) lookup(name string) resolution {
 	}
 	x.known[name] = r
 	return r
+}
+
+// denied is an error that says what is not allowed, and how it would be.
+type denied interface {
+	error
+	Denied() string
 }
 
 // cause is the innermost reason, on one line: what wraps it only repeats the name.

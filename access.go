@@ -1,0 +1,89 @@
+package graphd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/graphd/graphd/internal/policy"
+)
+
+// folder is where relative paths of declarations begin that came over the network.
+func (c *Config) folder() string {
+	if c.FilesDir != "" {
+		return c.FilesDir
+	}
+	return filepath.Join(c.Data, "files")
+}
+
+// access is what declarations may reach that come over the network; kinds are all there are.
+func (c *Config) access(kinds []string) (*policy.Tenants, error) {
+	p := &policy.Policy{Kinds: c.AllowKinds, Folders: []string{c.folder()}, Secrets: c.SecretsDir}
+	if c.FilesDir == "" && !c.Insecure {
+		if here, err := os.Getwd(); err == nil && filepath.Dir(here) != here { // the folder of all is no choice
+			p.Folders = append(p.Folders, here)
+		}
+	}
+	p.Closed = append([]string{c.Data}, c.Closed...)
+	for _, path := range []string{c.Graphs, c.SecretsDir, c.storeFile()} {
+		if path != "" {
+			p.Closed = append(p.Closed, path)
+		}
+	}
+	if err := whole(p.Folders, p.Closed); err != nil {
+		return nil, err
+	}
+	if p.Secrets != "" {
+		one := []string{p.Secrets}
+		if err := whole(one); err != nil {
+			return nil, err
+		}
+		p.Secrets = one[0]
+	}
+	if err := c.checkFolders(); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(kinds); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return &policy.Tenants{Default: p}, nil
+}
+
+// whole makes paths absolute.
+func whole(lists ...[]string) error {
+	for _, list := range lists {
+		for i, path := range list {
+			at, err := filepath.Abs(path)
+			if err != nil {
+				return fmt.Errorf("%w: %s: %w", ErrConfig, path, err)
+			}
+			list[i] = at
+		}
+	}
+	return nil
+}
+
+// storeFile is the file of a store that is one.
+func (c *Config) storeFile() string {
+	path, ok := strings.CutPrefix(c.Store, "sqlite:")
+	if !ok {
+		return ""
+	}
+	return path
+}
+
+// checkFolders refuses folders that are none.
+func (c *Config) checkFolders() error {
+	for flag, path := range map[string]string{"--files-dir": c.FilesDir, "--secrets-dir": c.SecretsDir} {
+		if path == "" {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil {
+			return fmt.Errorf("%w: the folder of %s cannot be read: %w", ErrConfig, flag, err)
+		} else if !info.IsDir() {
+			return fmt.Errorf("%w: %s is not a folder; %s names one", ErrConfig, path, flag)
+		}
+	}
+	return nil
+}

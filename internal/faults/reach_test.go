@@ -1,0 +1,193 @@
+package faults
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A declaration from the network reaches no file, variable, secret or kind that the daemon's configuration does not
+// list, in a dry run no more than else, and the answer says which setting would allow it and nothing of
+// what is denied.
+func TestDeclarationsFromTheNetwork(t *testing.T) {
+	dir := t.TempDir()
+	files, secrets, home := filepath.Join(dir, "files"), filepath.Join(dir, "secrets"), filepath.Join(dir, "home")
+	for _, d := range []string{files, secrets, home} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range map[string]string{
+		secrets + "/token": "hunter2", home + "/private.json": `{"type":"hunter2"}`, files + "/in.ndjson": "1\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(secrets+"/pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(home, files+"/out"); err != nil {
+		t.Fatal(err)
+	}
+	p := startWith(t, []string{"PGPASSWORD=hunter2", "GRAPHD_VAR_WORD=hello"}, dir, "--files-dir", files,
+		"--secrets-dir", secrets,
+		"--allow-kinds", "source.file,source.websocket,sink.file,sink.drop,sink.http,node.expr")
+	source := func(s string) string {
+		return `{"graph":"g","accumulators":{"a":{"source":` + s + `}},"nodes":{"n":{"expr":"a"}},` +
+			`"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`
+	}
+	read := func(path string) string { return source(fmt.Sprintf(`{"file":{"path":%q,"format":"ndjson"}}`, path)) }
+	sink := func(s string) string {
+		return `{"graph":"g","accumulators":{"a":{}},"nodes":{"n":{"expr":"a"}},` +
+			`"outputs":{"o":{"from":"n","sink":` + s + `}}}`
+	}
+	write := func(path string) string { return sink(fmt.Sprintf(`{"file":{"path":%q}}`, path)) }
+	vars := func(ref string) string {
+		return fmt.Sprintf(`{"graph":"g","vars":{"x":%q},"accumulators":{"a":{}},"nodes":{"n":{"expr":"vars.x"}},`+
+			`"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`, ref)
+	}
+	header := func(ref string) string {
+		return sink(fmt.Sprintf(`{"http":{"url":"http://127.0.0.1:1/","headers":{"X":%q}}}`, ref))
+	}
+	for what, tc := range map[string]struct{ doc, says string }{
+		"the environment of the daemon": {read("/proc/self/environ"), "--files-dir"},
+		"a file elsewhere":              {read(home + "/private.json"), "--files-dir"},
+		"a way out by points":           {read(files + "/../home/private.json"), "--files-dir"},
+		"a relative way out":            {read("../home/private.json"), "--files-dir"},
+		"a way out by a link":           {read(files + "/out/private.json"), "--files-dir"},
+		"the daemon's store":            {read(dir + "/data/graphd.db"), "belongs to the daemon"},
+		"a schema elsewhere": {strings.Replace(read("in.ndjson"), `"a":{`,
+			`"a":{"schema":"/etc/passwd",`, 1), "--files-dir"},
+		"what a shell runs":                   {write(home + "/.bashrc"), "--files-dir"},
+		"what a shell runs, below the folder": {write(files + "/.bashrc"), "begins with a point"},
+		"the operator's own folder":           {write(dir + "/graphs/more.yaml"), "belongs to the daemon"},
+		"the daemon's folder":                 {write(dir + "/data/x"), "belongs to the daemon"},
+		"a device":                            {write("/dev/full"), "--files-dir"},
+		"a variable":                          {vars("${PGPASSWORD}"), "GRAPHD_VAR_"},
+		"a variable with a default":           {vars("${PGPASSWORD:-none}"), "GRAPHD_VAR_"},
+		"a secret elsewhere":                  {header("${file:/etc/shadow}"), "--secrets-dir"},
+		"a secret without end":                {header("${file:/dev/zero}"), "--secrets-dir"},
+		"a secret that is a pipe":             {header("${file:pipe}"), "not a regular file"},
+		"a kind of source that is not allowed": {source(`{"generator":{"every":"1s","expr":"1"}}`),
+			"--allow-kinds source.generator"},
+		"a kind of sink that is not allowed": {sink(`{"stdout":{}}`), "--allow-kinds sink.stdout"},
+	} {
+		for _, query := range []string{"?dry_run=1", ""} {
+			began := time.Now()
+			err := p.do("PUT", "/v1/graphs/g"+query, tc.doc, nil)
+			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s: got %v, want it denied with a word about %s", what, err, tc.says)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("%s: the answer took %v", what, took)
+			}
+		}
+	}
+	for what, doc := range map[string]string{
+		"a file of the folder": read("in.ndjson"), "by its whole name": read(files + "/in.ndjson"),
+		"a new file": write("new/../out.ndjson"), "a variable": vars("${GRAPHD_VAR_WORD}"),
+		"a secret": header("${file:token}"),
+	} {
+		if err := p.do("PUT", "/v1/graphs/g", doc, nil); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	var g struct{ Document string }
+	if err := p.do("GET", "/v1/graphs/g", "", &g); err != nil || strings.Contains(g.Document, "hunter2") {
+		t.Errorf("got %v, %v", g, err)
+	}
+	left := []string{}
+	_ = filepath.WalkDir(home, func(path string, _ fs.DirEntry, _ error) error {
+		left = append(left, path)
+		return nil
+	})
+	if len(left) != 2 {
+		t.Errorf("written outside of the folder: %v", left)
+	}
+}
+
+// What was allowed when it was applied and is denied now comes up failed, with the reason.
+func TestDeniedAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	files, fewer := filepath.Join(dir, "files"), filepath.Join(dir, "fewer")
+	for _, d := range []string{files, fewer} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := start(t, dir, "--files-dir", files)
+	doc := fmt.Sprintf(`{"graph":"g","accumulators":{"a":{}},"nodes":{"n":{"expr":"a"}},`+
+		`"outputs":{"o":{"from":"n","sink":{"file":{"path":"%s/out"}}}}}`, files)
+	if err := p.do("PUT", "/v1/graphs/g", doc, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, dir, "--files-dir", fewer)
+	var s summary
+	if err := p.do("GET", "/v1/graphs/g", "", &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Health != "failed" || !strings.Contains(s.HealthReason.Detail, "--files-dir") {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// A pipe that nobody reads on keeps neither the removal of a graph nor the daemon's stop up, also where the operator
+// has named it.
+func TestPipesHoldNothingUp(t *testing.T) {
+	dir := t.TempDir()
+	pipes := []string{filepath.Join(dir, "unread"), filepath.Join(dir, "full")}
+	for _, pipe := range pipes {
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader, err := os.OpenFile(pipes[1], os.O_RDWR, 0) // it takes what fits, and reads nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := os.Mkdir(filepath.Join(dir, "graphs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i, pipe := range pipes {
+		doc := fmt.Sprintf("graph: g%d\n"+
+			"accumulators: { a: { source: { generator: { every: 1ms, expr: \"'%s'\" } } } }\n"+
+			"nodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { file: { path: %s } } } }\n",
+			i, strings.Repeat("x", 4000), pipe)
+		name := filepath.Join(dir, "graphs", fmt.Sprintf("g%d.yaml", i))
+		if err := os.WriteFile(name, []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := start(t, dir)
+	var s summary
+	for deadline := time.Now().Add(20 * time.Second); s.Epoch < 100 && time.Now().Before(deadline); {
+		if err := p.do("GET", "/v1/graphs/g1", "", &s); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	began := time.Now()
+	if err := p.do("DELETE", "/v1/graphs/g0?state=delete", "", nil); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("the removal took %v", took)
+	}
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-p.ended:
+		p.ended = nil
+	case <-time.After(15 * time.Second):
+		t.Errorf("the daemon does not stop\n%s", p.log)
+	}
+}
