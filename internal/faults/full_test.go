@@ -146,7 +146,7 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 func TestFullDiskUnderASink(t *testing.T) {
 	disk := mountSmall(t, "2m")
 	dir := t.TempDir()
-	p := start(t, dir)
+	p := start(t, dir, "--files-dir", disk.dir)
 	const doc = `{"graph":%q,"accumulators":{"a":{"strategy":"sequential","capacity":100}},` +
 		`"outputs":{"o":{"from":"a","sink":{"file":{"path":%q}},"on_error":%q}}}`
 	out := map[string]string{

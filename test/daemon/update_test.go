@@ -48,7 +48,8 @@ func TestM33BrokenFileKeepsTheGraph(t *testing.T) {
 			s := get()
 			return s.Update != nil && !s.Update.OK && strings.Contains(s.Update.Detail, tc.says)
 		})
-		if s := get(); s.Health != "live" || s.Revision != 1 || s.Update.Origin != "file:"+path {
+		d.until("the graph is live again", func() bool { return get().Health == "live" })
+		if s := get(); s.Revision != 1 || s.Update.Origin != "file:"+path {
 			t.Fatalf("%+v %+v", s, s.Update)
 		}
 		var events struct {
