@@ -22,6 +22,8 @@ const (
 	CodeMixedClock      = "mixed_clock"
 	CodeMayFill         = "may_fill"
 	CodeKeyOfEvent      = "key_of_event"
+	CodeMayWait         = "may_wait"
+	CodeIdleStage       = "idle_stage"
 )
 
 // Lint says what in a declaration is valid and hardly meant, in the order of the document.
@@ -89,6 +91,10 @@ func (l *linter) accumulators() {
 			l.add(a.Pos, CodeMixedClock, "%s has no time and the graph goes by the times of events: what comes of it "+
 				"happens whenever it comes; give it a time, make it passive, or write clock: arrival", a.Name)
 		}
+		if l.g.EventClock() && a.From != "" && !a.Time.IsZero() && a.Folding().Idle > 0 {
+			l.add(a.KindPos, CodeIdleStage, "idle has no meaning for %s, whose windows close by how far the stages "+
+				"before it have come; leave it out, and say idle for the whole graph if its inputs fall silent", a.Name)
+		}
 		if a.Source.Origin().Foreign() && a.Schema == nil {
 			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found "+
 				"out by a node only, and fields cannot be checked; give it a schema", a.Name)
@@ -137,10 +143,11 @@ func (l *linter) reactor() {
 	}
 }
 
-// zip looks for inputs that fill while they wait for each other: keys give what waits room of its own.
+// zip looks for inputs that wait for each other without end: in a graph without keys they fill, and
+// in one with keys what is alone in its key waits until that goes.
 func (l *linter) zip() {
 	r := &l.g.Reactor
-	if r.When != "all" || r.MaxWait > 0 || l.g.Keyed() {
+	if r.When != "all" || r.MaxWait > 0 || l.g.Keyed() && r.TTL > 0 {
 		return
 	}
 	var first *spec.Accumulator
@@ -150,6 +157,11 @@ func (l *linter) zip() {
 		case a.Strategy != "sequential" || a.From != "" || !a.Triggers(r):
 		case first == nil:
 			first = a
+		case l.g.Keyed():
+			l.add(a.Pos, CodeMayWait, "when: all takes one of %s with one of %s: what never gets its counterpart "+
+				"waits for ever, until max_waiting_bytes gets rid of it; give the reactor a max_wait, or keys a ttl",
+				first.Name, a.Name)
+			return
 		default:
 			l.add(a.Pos, CodeMayFill, "when: all takes one of %s with one of %s: when more comes of one than of the "+
 				"other it fills, stops its source and waits for ever; give the reactor a max_wait, or a key to join by",

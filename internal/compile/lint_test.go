@@ -60,7 +60,17 @@ outputs:
 		"a zip of part": {
 			[6]any{"", "", "when: { all: [a] }, strategy: sequential", "", "", "websocket"}, nil,
 		},
-		"a zip by key": {[6]any{"", "", "when: all, strategy: sequential, key: k", "", "", "websocket"}, nil},
+		"a zip by key": {
+			[6]any{"", "", "when: all, strategy: sequential, key: k", "", "", "websocket"}, []string{"may_wait 4"},
+		},
+		"a zip by key that ends": {
+			[6]any{"", "", "when: all, strategy: sequential, key: k, ttl: 1h", "", "", "websocket"}, nil,
+		},
+		"a stage that is not waited for": {
+			[6]any{" time: event.at ", "  s: { from: mid, time: 'event[1].t', window: { tumbling: 1m, idle: 5s, " +
+				"aggregate: { n: count() } } }", "", "", "", "websocket"},
+			[]string{"mixed_clock 3", "unused_accumulator 5", "idle_stage 5"},
+		},
 		"a guard that never reads": {
 			[6]any{"", "", "guard: '1 < 2'", "", "", "websocket"}, []string{"guard_reads_nothing 6"},
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // staged compiles a declaration as often as it takes to know the types of the nodes that feed
@@ -26,7 +27,7 @@ func staged(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 	for {
 		u, diags := pass(g, o, nodes)
 		if len(diags) == 0 && len(wrong) == 0 {
-			wrong = u.findCycles()
+			wrong = append(u.findCycles(), u.findUnfed()...)
 		}
 		if diags = append(diags, wrong...); len(diags) > 0 {
 			return nil, diags
@@ -47,8 +48,11 @@ func staged(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 // them that only a source can do.
 func checkFrom(g *spec.Graph) (ds spec.Diagnostics) {
 	report := func(a *spec.Accumulator, code, format string, args ...any) {
-		ds = append(ds, spec.Diagnostic{File: g.File, Line: a.FromPos.Line, Column: a.FromPos.Column,
-			Path: a.FromPos.Path, Code: code, Text: fmt.Sprintf(format, args...)})
+		ds = append(ds, atFrom(g, a, code, format, args...))
+	}
+	names := make([]string, len(g.Nodes))
+	for i := range g.Nodes {
+		names[i] = g.Nodes[i].Name
 	}
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
@@ -57,9 +61,18 @@ func checkFrom(g *spec.Graph) (ds spec.Diagnostics) {
 		case slices.ContainsFunc(g.Accumulators, func(b spec.Accumulator) bool { return b.Name == a.From }):
 			report(a, "not_a_node", "%s is an accumulator, and nodes feed %s: let a node hand it on, such as "+
 				"{ expr: %s }, and name that", a.From, a.Name, a.From)
-		case !slices.ContainsFunc(g.Nodes, func(n spec.Node) bool { return n.Name == a.From }):
-			report(a, spec.CodeUnknownName, "there is no node %s to feed %s; declare it or correct the name", a.From,
-				a.Name)
+		case !slices.Contains(names, a.From):
+			node, field, _ := strings.Cut(a.From, ".")
+			if field != "" && slices.Contains(names, node) {
+				report(a, spec.CodeUnknownName, "from names a node, and its whole value is the event; write from: %s, "+
+					"and take the field with emit: event.%s", node, field)
+			} else {
+				report(a, spec.CodeUnknownName, "there is no node %s to feed %s; declare it or correct the name",
+					a.From, a.Name)
+			}
+			if ds[len(ds)-1].Suggest = node; !slices.Contains(names, node) {
+				ds[len(ds)-1].Suggest = decode.Nearest(node, names)
+			}
 		case a.SyncGroup != "":
 			report(a, codeConflict, "%s is fed by a node and belongs to no feed that could be kept in step; take it "+
 				"out of the sync_group", a.Name)
@@ -71,8 +84,11 @@ func checkFrom(g *spec.Graph) (ds spec.Diagnostics) {
 	return ds
 }
 
-// codeConflict is the code of fields that contradict each other.
-const codeConflict = "conflict"
+// The codes of what contradicts itself, and of what nothing ever comes of.
+const (
+	codeConflict  = "conflict"
+	codeNoTrigger = "no_trigger"
+)
 
 // findCycles looks for accumulators that feed themselves.
 func (u *Unit) findCycles() (ds spec.Diagnostics) {
@@ -82,14 +98,30 @@ func (u *Unit) findCycles() (ds spec.Diagnostics) {
 			continue
 		}
 		if path := u.pathTo(a.From, a.Name, nil); path != nil {
-			ds = append(ds, spec.Diagnostic{File: u.Spec.File, Line: a.FromPos.Line, Column: a.FromPos.Column,
-				Path: a.FromPos.Path, Code: graph.CodeCycle,
-				Text: "stages feed each other: " + strings.Join(path, " → ") + "; a node behind an accumulator " +
-					"cannot feed it, nor one before it"})
+			ds = append(ds, atFrom(u.Spec, a, graph.CodeCycle, "stages feed each other: %s; a node behind an "+
+				"accumulator cannot feed it, nor one before it", strings.Join(path, " → ")))
 			return ds // the others of the cycle would tell the same
 		}
 	}
 	return ds
+}
+
+// findUnfed looks for accumulators that are fed by a node which no epoch is about.
+func (u *Unit) findUnfed() (ds spec.Diagnostics) {
+	for i := range u.Spec.Accumulators {
+		a := &u.Spec.Accumulators[i]
+		if a.From != "" && len(u.node(a.From).Rests) == 0 && u.Spec.Reactor.Every == 0 {
+			ds = append(ds, atFrom(u.Spec, a, codeNoTrigger, "the node %s reads no input, so no epoch ever feeds %s; "+
+				"let it read one, or give the reactor a cadence (every)", a.From, a.Name))
+		}
+	}
+	return ds
+}
+
+// atFrom is a mistake in what feeds an accumulator.
+func atFrom(g *spec.Graph, a *spec.Accumulator, code, format string, args ...any) spec.Diagnostic {
+	return spec.Diagnostic{File: g.File, Line: a.FromPos.Line, Column: a.FromPos.Column, Path: a.FromPos.Path,
+		Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
 // pathTo is a way from an accumulator to a node that rests on it, over the stages in between; nil

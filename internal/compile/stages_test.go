@@ -27,6 +27,15 @@ func TestM14StagesAreChecked(t *testing.T) {
 				"window: { tumbling: 1m, late: old, aggregate: { n: count() } } }",
 			"n: { expr: 'old ?? a' }", "cycle: stages feed each other: s → n → s;",
 		},
+		{"a slip", "a: {}\n  s: { from: bussy }", "busy: { expr: a }", "(did you mean busy?)"},
+		{
+			"a field", "a: {}\n  s: { from: busy.n }", "busy: { expr: a }",
+			`write from: busy, and take the field with emit: event.n`,
+		},
+		{
+			"a constant", "a: {}\n  s: { from: n }", "n: { expr: 1 }",
+			"4:14: no_trigger: the node n reads no input, so no epoch ever feeds s",
+		},
 		{"no node", "a: {}\n  s: { from: x }", "n: { expr: a }", "4:14: unknown_name: there is no node x to feed s"},
 		{
 			"an accumulator", "a: {}\n  s: { from: a }", "n: { expr: a }",

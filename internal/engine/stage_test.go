@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -54,6 +55,12 @@ func stageOfADaemon(t *testing.T, mode string) {
 	}
 	b.push("g", "a", "1")
 	synctest.Wait()
+	// M38: the record of an epoch of the stage names the epoch that fed it last.
+	last := b.summary("g").Epoch
+	if f, err := b.e.Firing(t.Context(), g, last); err != nil || !f.Cut["s"].Taken ||
+		f.Cut["s"].Position != fmt.Sprintf("epoch@%d", last-1) {
+		t.Errorf("%+v, %v", f, err)
+	}
 	st, err := b.e.State(t.Context(), g, "")
 	if err != nil || string(st.Nodes["m"]) != "8" {
 		t.Fatalf("%v %s", err, st.Nodes["m"])

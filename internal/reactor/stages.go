@@ -33,11 +33,15 @@ func (c *Core) feed() {
 		if v.IsAbsent() || v.IsNull() {
 			continue
 		}
-		s.Take(c.now, &boundary.Event{Value: v}, true)
+		s.Take(c.now, &boundary.Event{Value: v, Pos: c.fedBy()}, true)
 		c.changes.accs[s.Input] = true
 	}
 	c.fed = true
 }
+
+// fedBy is the position of what the present epoch feeds to stages: so records and dead letters name it. Replayed
+// letters have the epoch before them, for two streams of one window would wait for each other.
+func (c *Core) fedBy() boundary.Position { return boundary.Position{Stream: "epoch", Offset: c.epoch} }
 
 // handStages hands over what stage inputs have complete after an epoch. It comes at the end of the
 // call that ran it: the key that fired is through.
@@ -228,7 +232,9 @@ func (c *Core) Feed(now time.Time, i int, ev *boundary.Event) accumulator.Outcom
 	c.Tick(now)
 	c.logFeed(i, ev)
 	s := c.stages.Of(i)
-	o := s.Take(c.now, ev, false)
+	fed := *ev
+	fed.Pos = c.fedBy()
+	o := s.Take(c.now, &fed, false)
 	c.changes.accs[i] = true
 	c.handStage(s, 0)
 	return o

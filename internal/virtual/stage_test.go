@@ -284,6 +284,28 @@ func TestM5StagesTakeEvents(t *testing.T) {
 	}
 }
 
+// M5: a dead letter of a stage names the epoch that fed it; what is given beside is of no stream of its own, for
+// which windows would wait.
+func TestM5StagesNameTheEpochsThatFedThem(t *testing.T) {
+	s := newStaged(t, `graph: g
+clock: arrival
+accumulators:
+  a: {}
+  s: { from: n, time: event.t, window: { tumbling: 10ms, aggregate: { n: count(), of: first(event.t) } } }
+nodes: { n: { expr: a }, m: { expr: 's.of == 20 ? [1][7] : s.n' } }
+reactor: { strategy: sequential }
+outputs: { m: { from: m, sink: { stdout: {} } } }
+`)
+	s.must(s.g.AdvanceTo(time.Unix(1, 0))) // no event is ahead of its arrival
+	s.push(0, `{"t":1}`)
+	s.g.Add(1, &boundary.Event{Raw: []byte(`{"t":2}`)}, true)
+	s.push(0, `{"t":3}`, `{"t":11}`, `{"t":20}`, `{"t":31}`)
+	s.want("m 3", "m 1")
+	if l := s.g.Letters(); len(l) != 1 || l[0].Position != "epoch@5" {
+		t.Errorf("letters %+v", l)
+	}
+}
+
 // M28: the state of a stage is sealed with the epochs that made it.
 func TestM28StagesAreSealed(t *testing.T) {
 	s := newStaged(t, `graph: g

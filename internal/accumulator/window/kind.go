@@ -82,7 +82,7 @@ func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 // Folding implements [spec.AccumulatorConfig].
 func (c Declared) Folding() trait.Folding {
 	return trait.Folding{
-		Grouped: true, Keys: c.Key, Lateness: c.Lateness, Time: trait.MayBeTimed, Sequential: true,
+		Grouped: true, Keys: c.Key, Lateness: c.Lateness, Idle: c.Idle, Time: trait.MayBeTimed, Sequential: true,
 		Own: trait.Own{Name: c.LateInput, Field: "late", One: "a late event", Several: "late events"},
 	}
 }

@@ -138,6 +138,12 @@ func (d *Decoder) ReportAt(p Pos, code, suggest, format string, args ...any) {
 // Nearest is the name that a mistyped one probably means, "" when there is none.
 func (d *Decoder) Nearest(name string, names []string) string { return d.finder.Nearest(name, names) }
 
+// Nearest is as [Decoder.Nearest], for later checks of a declaration.
+func Nearest(name string, names []string) string {
+	finder := suggest.Finder{Budget: maxComparisons}
+	return finder.Nearest(name, names)
+}
+
 // Quote shows a text that the user wrote.
 func Quote(s string) string { return document.Quote(s) }
 

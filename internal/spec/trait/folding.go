@@ -19,6 +19,8 @@ type Folding struct {
 	Keys    []decode.Expr
 	// Lateness is how far events may be out of order where they are folded into windows of time.
 	Lateness time.Duration
+	// Idle is for how long a part of the source that is silent is waited for there; 0: for ever.
+	Idle time.Duration
 	// Time says whether the events' own time has a part in it.
 	Time Timing
 	// Sequential says that every boundary counts: the accumulator is sequential where neither it
