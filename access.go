@@ -20,7 +20,7 @@ func (c *Config) folder() string {
 // access is what declarations may reach that come over the network; kinds are all there are.
 func (c *Config) access(kinds []string) (*policy.Tenants, error) {
 	p := &policy.Policy{Kinds: c.AllowKinds, Folders: []string{c.folder()}, Secrets: c.SecretsDir}
-	if c.FilesDir == "" && !c.Insecure {
+	if c.FilesDir == "" && !c.Insecure && c.onLoopback() {
 		if here, err := os.Getwd(); err == nil && filepath.Dir(here) != here { // the folder of all is no choice
 			p.Folders = append(p.Folders, here)
 		}

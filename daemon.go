@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/gate"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/server"
@@ -32,9 +33,12 @@ type Config struct {
 	// Store is "postgres://USER@HOST/DATABASE", "sqlite:PATH" or "memory:"; default a SQLite file in Data.
 	Store string
 	// Listen is the address of the control plane, host:port; port 0 picks one; default
-	// "127.0.0.1:8080". Other than loopback needs Insecure, for there are no tokens yet.
+	// "127.0.0.1:8080". Other than loopback needs tokens, or Insecure.
 	Listen   string
 	Insecure bool
+	// Auth says who needs a token: AuthAuto, the default, is everybody as soon as the store has ever had
+	// one and nobody before; AuthRequired is everybody from the beginning.
+	Auth string
 	// Graphs is a directory whose *.yaml files (but *_test.yaml) are applied at start and
 	// whenever they change; "" is none.
 	Graphs string
@@ -93,6 +97,12 @@ type Config struct {
 	Version Version
 }
 
+// The choices of Config.Auth.
+const (
+	AuthAuto     = "auto"
+	AuthRequired = "required"
+)
+
 // Version is what GET /version answers.
 type Version = api.Version
 
@@ -114,6 +124,7 @@ type Daemon struct {
 	guard    *outbound.Guard
 	kinds    *builtin.Kinds
 	engine   *engine.Engine
+	gate     *gate.Gate
 	server   *server.Server
 	listener net.Listener
 	up       chan struct{}                // closed when it serves
@@ -136,7 +147,7 @@ func (c *Config) setDefaults() {
 	if c.MaxBody == 0 {
 		c.MaxBody = 8 << 20
 	}
-	if c.AllowOutbound == nil && !c.Insecure {
+	if c.AllowOutbound == nil && !c.Insecure && c.onLoopback() {
 		c.AllowOutbound = []string{"loopback"}
 	}
 	if c.ShutdownTimeout == 0 {
@@ -147,7 +158,7 @@ func (c *Config) setDefaults() {
 // New opens the store and takes the address. Nothing runs before Run; on an error nothing is left open.
 func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	cfg.setDefaults()
-	if err := cfg.checkListen(); err != nil {
+	if err := errors.Join(cfg.checkAuth(), cfg.checkListen()); err != nil {
 		return nil, err
 	}
 	if err := cfg.checkGraphs(); err != nil {
@@ -173,6 +184,9 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 			err = errors.Join(err, d.store.Close())
 		}
 	}()
+	if d.gate, err = openGate(ctx, &cfg, d.store); err != nil {
+		return nil, err
+	}
 	var tables builtin.Tables
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
@@ -201,7 +215,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		Log: cfg.Log, Metrics: telemetry.Handler(metrics, cfg.Log), Version: cfg.Version, Origins: cfg.Origins,
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
 		FramesPerSecond: cfg.MaxFrames,
-		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(),
+		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -211,19 +225,6 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 			ErrDependency, cfg.Listen, err)
 	}
 	return d, nil
-}
-
-// checkListen refuses to listen beyond loopback without tokens, unless told to.
-func (c *Config) checkListen() error {
-	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil {
-		return fmt.Errorf("%w: listen %q: %w; write host:port", ErrConfig, c.Listen, err)
-	}
-	if ip := net.ParseIP(host); !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%w: listen %s is not loopback, and without tokens anyone who reaches it can steer the "+
-			"daemon; listen on 127.0.0.1, or say --insecure", ErrConfig, c.Listen)
-	}
-	return nil
 }
 
 // checkGraphs refuses a folder of declarations that is none: a daemon with a misspelled one
@@ -242,14 +243,6 @@ func (c *Config) checkGraphs() error {
 			c.Graphs)
 	}
 	return nil
-}
-
-// hosts are the names a loopback daemon answers to, so that no web page reaches it by rebinding a name.
-func (c *Config) hosts() []string {
-	if c.Insecure {
-		return nil
-	}
-	return []string{"localhost", "127.0.0.1", "::1"}
 }
 
 // Addr is where the control plane listens.

@@ -205,7 +205,7 @@ func TestSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := graphd.Config{
-		Listen: "127.0.0.1:3", Data: "from-env", Store: "memory:", Insecure: true, MaxBody: 8 << 20,
+		Listen: "127.0.0.1:3", Data: "from-env", Store: "memory:", Insecure: true, Auth: "auto", MaxBody: 8 << 20,
 		Origins: []string{"https://a.example", "https://b.example"}, PushTimeout: 7 * time.Second,
 	}
 	if d := cmp.Diff(want, *c); d != "" {

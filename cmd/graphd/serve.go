@@ -55,6 +55,8 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 		"postgres://USER@HOST/DATABASE, sqlite:PATH or memory: (default a SQLite file in --data)")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address of the control plane; port 0 picks one")
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses other than loopback although there are no tokens")
+	f.StringVar(&c.Auth, "auth", graphd.AuthAuto, "who needs a token: auto is everybody as soon as the store has "+
+		"ever had one; required is everybody")
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins that may use the API from a browser")
 	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called beside public addresses: "+
 		"networks, addresses, host names, loopback, private, or none (default loopback while --listen is)")

@@ -282,6 +282,7 @@ type Store interface {
 	RecoveryEvents
 	Declarations
 	Revisions
+	Tokens
 	// Ping says whether the store answers.
 	Ping(ctx context.Context) error
 	// Kind is "sqlite", "memory" or "postgres", for people.

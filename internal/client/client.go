@@ -30,8 +30,10 @@ const maxAnswer = 256 << 20
 type Config struct {
 	// BaseURL is where the daemon listens: http://127.0.0.1:8080.
 	BaseURL string
-	// Tenant is whom the calls are for; "" is the daemon's default.
+	// Tenant is whom the calls are for; "" is the token's, or the daemon's default.
 	Tenant string
+	// Token is what opens the daemon; "" for one that asks for none.
+	Token string
 	// Agent is what the program calls itself; "" says nothing of it.
 	Agent string
 }
@@ -40,6 +42,7 @@ type Config struct {
 type Client struct {
 	base   string
 	tenant string
+	token  string
 	agent  string
 	http   *http.Client
 }
@@ -51,7 +54,8 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("the server %q is not of the form http://host:port", c.BaseURL)
 	}
 	return &Client{
-		base: strings.TrimSuffix(c.BaseURL, "/"), tenant: c.Tenant, agent: c.Agent, http: &http.Client{},
+		base: strings.TrimSuffix(c.BaseURL, "/"), tenant: c.Tenant, token: c.Token, agent: c.Agent,
+		http: &http.Client{},
 	}, nil
 }
 
@@ -130,10 +134,18 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 	return data, nil
 }
 
-func (c *Client) head(h http.Header, r request) {
+// identify says who calls.
+func (c *Client) identify(h http.Header) {
 	if c.tenant != "" {
 		h.Set("Graphd-Tenant", c.tenant)
 	}
+	if c.token != "" {
+		h.Set("Authorization", "Bearer "+c.token)
+	}
+}
+
+func (c *Client) head(h http.Header, r request) {
+	c.identify(h)
 	if r.accept != "" {
 		h.Set("Accept", r.accept)
 	}

@@ -74,10 +74,7 @@ func TestRoutes(t *testing.T) {
 	c := newClient(t, r, "acme")
 	ctx := t.Context()
 	only := func(_ any, err error) error { return err }
-	tests := []struct {
-		operation, want string
-		call            func() error
-	}{
+	tests := []sent{
 		{"livez", "GET /livez", func() error { return only(c.Live(ctx)) }},
 		{"readyz", "GET /readyz", func() error { return only(c.Ready(ctx)) }},
 		{"healthz", "GET /healthz", func() error { return only(c.Health(ctx)) }},
@@ -168,6 +165,7 @@ func TestRoutes(t *testing.T) {
 		{"pushEvents", "POST /v1/graphs/g/accumulators/a/events Idempotency-Key:k Content-Type:application/x-ndjson 1",
 			func() error { return only(c.PushOnce(ctx, "g", "a", []byte("1"), "k")) }},
 	}
+	tests = append(tests, tokenCalls(ctx, c)...)
 	// Watch; the client pushes over REST
 	covered := map[string]bool{"reactorSocket": true, "eventsSocket": true, "pushSocket": true}
 	for _, tt := range tests {

@@ -32,9 +32,7 @@ func (c *Client) Watch(ctx context.Context, name string, topics []string, since 
 		path = "/v1/ws" + strings.TrimPrefix(graph(name, "reactor"), "/v1")
 	}
 	header := http.Header{}
-	if c.tenant != "" {
-		header.Set("Graphd-Tenant", c.tenant)
-	}
+	c.identify(header)
 	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(c.base, "http")+path, &websocket.DialOptions{
 		HTTPClient: c.http, HTTPHeader: header, Subprotocols: []string{api.Subprotocol},
 	})

@@ -50,7 +50,7 @@ func bodyTooLarge(limit int64) *api.Error {
 }
 
 // readBody reads the whole request body, decompressed. The caller frees it.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body, error) {
+func (s *Server) readBody(w http.ResponseWriter, r *request) (body, error) {
 	b := body{s: s}
 	if r.ContentLength == 0 {
 		return b, nil

@@ -16,8 +16,11 @@ import (
 type Config struct {
 	// Log takes what the server has to say; nil discards it.
 	Log *slog.Logger
-	// Metrics answers GET /metrics; nil makes it 404.
-	Metrics http.Handler
+	// Gate knows who comes in. It is needed: without one nobody could be let in or turned away.
+	Gate Gate
+	// Metrics answers GET /metrics with what is of the graphs that sees says yes to, and with all
+	// there is where sees is nil; nil makes it 404.
+	Metrics func(sees func(tenant, graph string) bool) http.Handler
 	// Version answers GET /version.
 	Version api.Version
 	// Hosts are the host names (without port) a request may be addressed to; empty means

@@ -4,19 +4,22 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/once"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
 // livez says that the process answers, and nothing more: a restart would not fix what is wrong elsewhere.
-func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
+func (s *Server) livez(w http.ResponseWriter, r *request) {
 	s.answer(w, r, http.StatusOK, api.Status{Status: "ok"})
 }
 
 // readyz says whether the daemon takes work. One sick graph does not count (it has its own health).
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+func (s *Server) readyz(w http.ResponseWriter, r *request) {
 	if err := s.ready(r); err != nil {
 		s.fail(w, r, err)
 		return
@@ -25,7 +28,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 // healthz is readyz under the name that most probes look for.
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+func (s *Server) healthz(w http.ResponseWriter, r *request) {
 	if err := s.ready(r); err != nil {
 		s.fail(w, r, err)
 		return
@@ -33,7 +36,7 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, http.StatusOK, api.Status{Status: "ok", Uptime: time.Since(s.started).Seconds()})
 }
 
-func (s *Server) ready(r *http.Request) error {
+func (s *Server) ready(r *request) error {
 	if s.stopping.Load() {
 		return wire.Refuse(http.StatusServiceUnavailable, api.CodeShuttingDown, "the daemon is shutting down")
 	}
@@ -45,48 +48,70 @@ func (s *Server) ready(r *http.Request) error {
 }
 
 // version answers GET /version.
-func (s *Server) version(w http.ResponseWriter, r *http.Request) {
+func (s *Server) version(w http.ResponseWriter, r *request) {
 	s.answer(w, r, http.StatusOK, s.cfg.Version)
 }
 
 // metrics answers GET /metrics with the handler from the configuration.
-func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+func (s *Server) metrics(w http.ResponseWriter, r *request) {
 	if s.cfg.Metrics == nil {
 		s.fail(w, r, wire.Refuse(http.StatusNotFound, api.CodeNotFound, "this daemon was built without metrics"))
 		return
 	}
-	s.cfg.Metrics.ServeHTTP(w, r)
+	if r.who.SeesAll() {
+		s.cfg.Metrics(nil).ServeHTTP(w, r.Request)
+		return
+	}
+	s.cfg.Metrics(func(tenant, graph string) bool {
+		return tenant == r.who.Tenant && r.who.Sees(graph)
+	}).ServeHTTP(w, r.Request)
 }
 
 // tree answers GET /v1/tree.
-func (s *Server) tree(w http.ResponseWriter, r *http.Request) {
+func (s *Server) tree(w http.ResponseWriter, r *request) {
 	if _, err := query(r); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, whole(s.ctl.Tree(r.Context())))
+	nodes := s.ctl.Tree(r.Context())
+	if !r.who.SeesAll() {
+		nodes = slices.DeleteFunc(nodes, func(n api.TreeNode) bool { return !r.sees(n.Path) })
+	}
+	s.answer(w, r, http.StatusOK, whole(nodes))
+}
+
+// sees says whether a path of the tree, "graphd/TENANT/GRAPH/…", is of a graph that the caller may know of.
+func (r *request) sees(path string) bool {
+	parts := strings.SplitN(path, "/", 4)
+	return len(parts) > 2 && parts[1] == r.who.Tenant && r.who.Sees(parts[2])
 }
 
 // limits answers GET /v1/limits: the engine's limits and the server's own.
-func (s *Server) limits(w http.ResponseWriter, r *http.Request) {
+func (s *Server) limits(w http.ResponseWriter, r *request) {
 	if _, err := query(r); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, whole(s.Limits(r.Context())))
+	all := s.Limits(r.Context())
+	if !r.who.SeesAll() { // the use is that of all tenants
+		for i := range all {
+			all[i].Used = nil
+		}
+	}
+	s.answer(w, r, http.StatusOK, whole(all))
 }
 
 // Limits are the engine's limits and the server's own.
 func (s *Server) Limits(ctx context.Context) []api.Limit {
-	keyBytes := s.idem.used()
+	keyBytes := s.idem.Used()
 	own := []api.Limit{
 		{Name: "request_body_bytes", Limit: s.cfg.MaxBody, Unit: "bytes"},
 		{Name: "request_bodies_bytes", Limit: s.cfg.MaxBodies, Used: new(s.bodyBytes.Load()), Unit: "bytes"},
 		{Name: "json_depth", Limit: int64(s.cfg.MaxDepth), Unit: "levels"},
 		{Name: "websocket_connections", Limit: int64(s.cfg.MaxSockets), Used: new(s.hub.Open()), Unit: "connections"},
 		{Name: "websocket_frames_per_second", Limit: int64(s.cfg.FramesPerSecond), Unit: "frames/s"},
-		{Name: "idempotency_keys_per_accumulator", Limit: maxKeysPerAccumulator, Unit: "keys"},
-		{Name: "idempotency_bytes", Limit: maxKeyBytes, Used: new(int64(keyBytes)), Unit: "bytes"},
+		{Name: "idempotency_keys_per_accumulator", Limit: once.MaxPerAccumulator, Unit: "keys"},
+		{Name: "idempotency_bytes", Limit: once.MaxBytes, Used: new(int64(keyBytes)), Unit: "bytes"},
 	}
 	return append(s.ctl.Limits(ctx), own...)
 }

@@ -3,28 +3,25 @@ package server
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
 // graphs answers GET /v1/graphs.
-func (s *Server) graphs(w http.ResponseWriter, r *http.Request) {
+func (s *Server) graphs(w http.ResponseWriter, r *request) {
 	_, err := query(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	tenant, err := tenantOf(r)
+	items, err := s.ctl.Graphs(r.Context(), r.who.Tenant)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	items, err := s.ctl.Graphs(r.Context(), tenant)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
+	items = slices.DeleteFunc(items, func(g api.GraphSummary) bool { return !r.who.Sees(g.Graph) })
 	s.answer(w, r, http.StatusOK, whole(items))
 }
 
@@ -37,7 +34,7 @@ func whole[T any](items []T) api.Page[T] {
 }
 
 // graph answers GET /v1/graphs/{graph}.
-func (s *Server) graph(w http.ResponseWriter, r *http.Request) {
+func (s *Server) graph(w http.ResponseWriter, r *request) {
 	g, err := s.plain(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -54,7 +51,7 @@ func (s *Server) graph(w http.ResponseWriter, r *http.Request) {
 }
 
 // plain is the graph of a request that has no parameters beside it.
-func (s *Server) plain(r *http.Request) (api.Ref, error) {
+func (s *Server) plain(r *request) (api.Ref, error) {
 	g, err := graphRef(r)
 	if err != nil {
 		return g, err
@@ -64,7 +61,7 @@ func (s *Server) plain(r *http.Request) (api.Ref, error) {
 }
 
 // answerSummary writes a graph's summary with its revision as ETag, or err.
-func (s *Server) answerSummary(w http.ResponseWriter, r *http.Request, summary api.GraphSummary, err error) {
+func (s *Server) answerSummary(w http.ResponseWriter, r *request, summary api.GraphSummary, err error) {
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -74,7 +71,7 @@ func (s *Server) answerSummary(w http.ResponseWriter, r *http.Request, summary a
 }
 
 // applyGraph answers PUT /v1/graphs/{graph}.
-func (s *Server) applyGraph(w http.ResponseWriter, r *http.Request) {
+func (s *Server) applyGraph(w http.ResponseWriter, r *request) {
 	result, err := s.apply(w, r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -84,7 +81,7 @@ func (s *Server) applyGraph(w http.ResponseWriter, r *http.Request) {
 }
 
 // answerApplied writes what applying a declaration has come to.
-func (s *Server) answerApplied(w http.ResponseWriter, r *http.Request, result *api.ApplyResult) {
+func (s *Server) answerApplied(w http.ResponseWriter, r *request, result *api.ApplyResult) {
 	status := http.StatusOK
 	if result.Created && !result.DryRun {
 		status = http.StatusCreated
@@ -95,18 +92,17 @@ func (s *Server) answerApplied(w http.ResponseWriter, r *http.Request, result *a
 	s.answer(w, r, status, result)
 }
 
-func (s *Server) apply(w http.ResponseWriter, r *http.Request) (api.ApplyResult, error) {
+func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, error) {
 	var none api.ApplyResult
-	tenant, err := tenantOf(r)
-	if err != nil {
-		return none, err
-	}
 	g, err := graphRef(r)
 	if err != nil { // a graph that is to be made must hear what its name should be
 		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidName, "a graph's name must have the form "+
 			nameForm)
 	}
-	g.Tenant = tenant
+	if g.Tenant == unseen {
+		return none, wire.Refuse(http.StatusForbidden, api.CodeForbidden,
+			"the token is narrowed to graphs of other names; ask whoever gives tokens for another")
+	}
 	values, err := query(r, "dry_run")
 	if err != nil {
 		return none, err
@@ -143,7 +139,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (api.ApplyResult,
 }
 
 // deleteGraph answers DELETE /v1/graphs/{graph}?state=keep|delete.
-func (s *Server) deleteGraph(w http.ResponseWriter, r *http.Request) {
+func (s *Server) deleteGraph(w http.ResponseWriter, r *request) {
 	g, err := graphRef(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -165,6 +161,6 @@ func (s *Server) deleteGraph(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.idem.forget(g)
+	s.idem.Forget(g)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -20,7 +20,7 @@ var documentTypes = []string{"application/yaml", "application/x-yaml", "text/yam
 
 // wantsDocument says whether a request would rather have the declaration as it was sent than
 // what is told of it as JSON: it names YAML, and not JSON before it.
-func wantsDocument(r *http.Request) bool {
+func wantsDocument(r *request) bool {
 	document, told := 0.0, 0.0
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
 		media, params, err := mime.ParseMediaType(part)
@@ -42,7 +42,7 @@ func wantsDocument(r *http.Request) bool {
 }
 
 // answerDocument writes a declaration as it was sent, or err.
-func (s *Server) answerDocument(w http.ResponseWriter, r *http.Request, v *api.Revision, err error) {
+func (s *Server) answerDocument(w http.ResponseWriter, r *request, v *api.Revision, err error) {
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -59,7 +59,7 @@ func (s *Server) answerDocument(w http.ResponseWriter, r *http.Request, v *api.R
 }
 
 // revisions answers GET …/revisions.
-func (s *Server) revisions(w http.ResponseWriter, r *http.Request) {
+func (s *Server) revisions(w http.ResponseWriter, r *request) {
 	g, err := s.plain(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -74,13 +74,13 @@ func (s *Server) revisions(w http.ResponseWriter, r *http.Request) {
 }
 
 // revision answers GET …/revisions/{revision}.
-func (s *Server) revision(w http.ResponseWriter, r *http.Request) {
+func (s *Server) revision(w http.ResponseWriter, r *request) {
 	g, err := s.plain(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	text := chi.URLParam(r, "revision")
+	text := chi.URLParam(r.Request, "revision")
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
 		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
@@ -100,7 +100,7 @@ func (s *Server) revision(w http.ResponseWriter, r *http.Request) {
 }
 
 // rollback answers POST …/rollback.
-func (s *Server) rollback(w http.ResponseWriter, r *http.Request) {
+func (s *Server) rollback(w http.ResponseWriter, r *request) {
 	g, err := graphRef(r)
 	var req api.RollbackRequest
 	if err == nil {

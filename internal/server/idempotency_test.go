@@ -2,12 +2,10 @@ package server
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 func TestIdempotency(t *testing.T) {
@@ -88,47 +86,4 @@ func TestIdempotencyBusy(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestIdempotencyBounds: keys are forgotten after a day, and the oldest when there are too many.
-func TestIdempotencyBounds(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	one := func(key string) claimID { return claimID{scope{"default", "g", "a"}, key} }
-	answer := &reply{200, "application/json", []byte("{}")}
-	d := newIdempotency()
-	take := func(id claimID, at time.Time) *claim {
-		t.Helper()
-		c, err := d.claim(id, bodyHash(nil, false), at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	d.finish(take(one("a"), now), answer)
-	d.finish(take(one("b"), now.Add(time.Hour)), answer)
-	if c := take(one("a"), now.Add(keepKeys)); c.reply == nil { // used, and so behind b
-		t.Error("forgotten before its day was over")
-	}
-	if c := take(one("a"), now.Add(keepKeys+time.Second)); c.reply != nil {
-		t.Error("remembered for more than a day")
-	} else {
-		d.finish(c, answer)
-	}
-	for i := range maxKeysPerAccumulator + 10 {
-		d.finish(take(one(fmt.Sprint(i)), now.Add(keepKeys)), answer)
-	}
-	if n := len(d.entries); n != maxKeysPerAccumulator {
-		t.Errorf("%d keys of one accumulator", n)
-	}
-	big := &reply{200, "application/json", make([]byte, 1<<20)}
-	for i := range 100 {
-		d.finish(take(claimID{scope{"default", "g", fmt.Sprint(i)}, "k"}, now.Add(keepKeys)), big)
-	}
-	if n := d.used(); n > maxKeyBytes || n < maxKeyBytes/2 {
-		t.Errorf("%d bytes are kept", n)
-	}
-	if n := d.all.Len(); n != len(d.entries) || n > 40 {
-		t.Errorf("%d entries, %d in order", len(d.entries), n)
-	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // plan answers GET …/plan.
-func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
+func (s *Server) plan(w http.ResponseWriter, r *request) {
 	g, err := s.plain(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -28,7 +28,7 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 }
 
 // state answers GET …/state.
-func (s *Server) state(w http.ResponseWriter, r *http.Request) {
+func (s *Server) state(w http.ResponseWriter, r *request) {
 	g, err := graphRef(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -53,23 +53,23 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 }
 
 // firings answers GET …/firings.
-func (s *Server) firings(w http.ResponseWriter, r *http.Request) {
+func (s *Server) firings(w http.ResponseWriter, r *request) {
 	serveList(s, w, r, s.ctl.Firings, "key")
 }
 
 // recoveryEvents answers GET …/recovery-events.
-func (s *Server) recoveryEvents(w http.ResponseWriter, r *http.Request) {
+func (s *Server) recoveryEvents(w http.ResponseWriter, r *request) {
 	serveList(s, w, r, s.ctl.RecoveryEvents)
 }
 
 // firing answers GET …/firings/{epoch}.
-func (s *Server) firing(w http.ResponseWriter, r *http.Request) {
+func (s *Server) firing(w http.ResponseWriter, r *request) {
 	g, err := s.plain(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	text := chi.URLParam(r, "epoch")
+	text := chi.URLParam(r.Request, "epoch")
 	epoch, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || epoch < 0 {
 		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
@@ -85,7 +85,7 @@ func (s *Server) firing(w http.ResponseWriter, r *http.Request) {
 }
 
 // accumulators answers GET …/accumulators.
-func (s *Server) accumulators(w http.ResponseWriter, r *http.Request) {
+func (s *Server) accumulators(w http.ResponseWriter, r *request) {
 	g, err := s.plain(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -100,7 +100,7 @@ func (s *Server) accumulators(w http.ResponseWriter, r *http.Request) {
 }
 
 // accumulator answers GET …/accumulators/{accumulator}.
-func (s *Server) accumulator(w http.ResponseWriter, r *http.Request) {
+func (s *Server) accumulator(w http.ResponseWriter, r *request) {
 	g, name, err := accumulatorRef(r)
 	var row string
 	if err == nil {
@@ -119,7 +119,7 @@ func (s *Server) accumulator(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveList answers one page of a list; also are the parameters it has beside limit and before.
-func serveList[T any](s *Server, w http.ResponseWriter, r *http.Request, read func(context.Context, api.Ref,
+func serveList[T any](s *Server, w http.ResponseWriter, r *request, read func(context.Context, api.Ref,
 	api.Query) (api.Page[T], error), also ...string) {
 	g, err := graphRef(r)
 	if err != nil {

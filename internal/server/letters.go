@@ -44,7 +44,7 @@ func checkChoice(c *api.LetterChoice) error {
 }
 
 // deadLetters answers GET …/dead-letters.
-func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) {
+func (s *Server) deadLetters(w http.ResponseWriter, r *request) {
 	g, err := graphRef(r)
 	var page api.Query
 	if err == nil {
@@ -71,8 +71,8 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) {
 // letters answers POST …/dead-letters/replay and …/discard.
 func (s *Server) letters(
 	do func(context.Context, api.Ref, api.LettersRequest) (api.LettersResult, error),
-) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+) handler {
+	return func(w http.ResponseWriter, r *request) {
 		var req api.LettersRequest
 		g, err := graphRef(r)
 		if err == nil {
@@ -98,12 +98,12 @@ func (s *Server) letters(
 }
 
 // letterRef names the dead letter of a request.
-func (s *Server) letterRef(r *http.Request) (api.Ref, string, error) {
+func (s *Server) letterRef(r *request) (api.Ref, string, error) {
 	g, err := s.plain(r)
 	if err != nil {
 		return g, "", err
 	}
-	id := chi.URLParam(r, "letter")
+	id := chi.URLParam(r.Request, "letter")
 	if len(id) > 128 {
 		return g, "", wire.Refuse(http.StatusNotFound, api.CodeDeadLetterNotFound,
 			fmt.Sprintf("no dead letter has the id %q", wire.Clip(id)))
@@ -112,7 +112,7 @@ func (s *Server) letterRef(r *http.Request) (api.Ref, string, error) {
 }
 
 // replayDeadLetter answers POST …/dead-letters/{letter}/replay.
-func (s *Server) replayDeadLetter(w http.ResponseWriter, r *http.Request) {
+func (s *Server) replayDeadLetter(w http.ResponseWriter, r *request) {
 	g, id, err := s.letterRef(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -130,7 +130,7 @@ func (s *Server) replayDeadLetter(w http.ResponseWriter, r *http.Request) {
 }
 
 // discardDeadLetter answers DELETE …/dead-letters/{letter}.
-func (s *Server) discardDeadLetter(w http.ResponseWriter, r *http.Request) {
+func (s *Server) discardDeadLetter(w http.ResponseWriter, r *request) {
 	g, id, err := s.letterRef(r)
 	if err == nil {
 		err = s.ctl.DiscardDeadLetter(r.Context(), g, id)

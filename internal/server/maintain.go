@@ -17,7 +17,7 @@ import (
 const backupTime = time.Hour
 
 // reset answers POST …/reset.
-func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
+func (s *Server) reset(w http.ResponseWriter, r *request) {
 	var req api.ResetRequest
 	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		return s.ctl.Reset(ctx, g, req.Confirm, who(r))
@@ -25,7 +25,7 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 }
 
 // rewind answers POST …/accumulators/{accumulator}/rewind.
-func (s *Server) rewind(w http.ResponseWriter, r *http.Request) {
+func (s *Server) rewind(w http.ResponseWriter, r *request) {
 	_, name, err := accumulatorRef(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -44,7 +44,7 @@ func (s *Server) rewind(w http.ResponseWriter, r *http.Request) {
 }
 
 // backup answers POST /v1/backup with a copy of the store.
-func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
+func (s *Server) backup(w http.ResponseWriter, r *request) {
 	_, err := query(r)
 	if err == nil {
 		err = s.commandBody(w, r, false, &nothing{})

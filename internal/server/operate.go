@@ -10,7 +10,7 @@ import (
 )
 
 // fire answers POST …/fire. A failed epoch is a 200 too: the fire was carried out.
-func (s *Server) fire(w http.ResponseWriter, r *http.Request) {
+func (s *Server) fire(w http.ResponseWriter, r *request) {
 	g, err := graphRef(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -48,21 +48,21 @@ func pieceName(q *api.PieceRequest) (string, error) {
 }
 
 // pause answers POST …/pause.
-func (s *Server) pause(w http.ResponseWriter, r *http.Request) {
+func (s *Server) pause(w http.ResponseWriter, r *request) {
 	s.command(w, r, &nothing{}, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		return s.ctl.Pause(ctx, g, who(r))
 	})
 }
 
 // resume answers POST …/resume.
-func (s *Server) resume(w http.ResponseWriter, r *http.Request) {
+func (s *Server) resume(w http.ResponseWriter, r *request) {
 	s.command(w, r, &nothing{}, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		return s.ctl.Resume(ctx, g, who(r))
 	})
 }
 
 // step answers POST …/step.
-func (s *Server) step(w http.ResponseWriter, r *http.Request) {
+func (s *Server) step(w http.ResponseWriter, r *request) {
 	var req api.StepRequest
 	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		n, err := wire.Steps(&req)
@@ -74,12 +74,12 @@ func (s *Server) step(w http.ResponseWriter, r *http.Request) {
 }
 
 // drain answers POST …/drain, when nothing is left to fire.
-func (s *Server) drain(w http.ResponseWriter, r *http.Request) {
+func (s *Server) drain(w http.ResponseWriter, r *request) {
 	s.command(w, r, &nothing{}, s.ctl.Drain)
 }
 
 // restart answers POST …/restart.
-func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
+func (s *Server) restart(w http.ResponseWriter, r *request) {
 	var req api.PieceRequest
 	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 		name, err := pieceName(&req)
@@ -93,8 +93,8 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 // part answers POST …/stop and …/start of one input or output.
 func (s *Server) part(
 	do func(context.Context, api.Ref, api.Part, string) (api.GraphSummary, error),
-) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+) handler {
+	return func(w http.ResponseWriter, r *request) {
 		var req api.PartRequest
 		s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
 			part, err := partOf(&req)
@@ -124,7 +124,7 @@ func partOf(q *api.PartRequest) (p api.Part, err error) {
 }
 
 // skipLost answers POST …/skip-lost.
-func (s *Server) skipLost(w http.ResponseWriter, r *http.Request) {
+func (s *Server) skipLost(w http.ResponseWriter, r *request) {
 	var req api.PieceRequest
 	g, err := graphRef(r)
 	if err == nil {
@@ -151,7 +151,7 @@ func (s *Server) skipLost(w http.ResponseWriter, r *http.Request) {
 }
 
 // command reads a command's body into req, carries it out, and answers with the graph's new summary.
-func (s *Server) command(w http.ResponseWriter, r *http.Request, req any,
+func (s *Server) command(w http.ResponseWriter, r *request, req any,
 	do func(context.Context, api.Ref) (api.GraphSummary, error)) {
 	g, err := graphRef(r)
 	if err == nil {
@@ -166,7 +166,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, req any,
 }
 
 // checkpoint answers POST …/checkpoint once it is durable.
-func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
+func (s *Server) checkpoint(w http.ResponseWriter, r *request) {
 	g, err := graphRef(r)
 	if err == nil {
 		err = s.commandBody(w, r, false, &nothing{})

@@ -16,11 +16,11 @@ func TestPatience(t *testing.T) {
 		"wait=-1": 5 * time.Second, "respond-async": 5 * time.Second,
 	} {
 		r := &http.Request{Header: http.Header{"Prefer": {prefer}}}
-		if got := s.patience(r); got != want {
+		if got := s.patience(&request{Request: r}); got != want {
 			t.Errorf("Prefer: %s waits %v, want %v", prefer, got, want)
 		}
 	}
-	if got := s.patience(&http.Request{}); got != s.cfg.PushTimeout {
+	if got := s.patience(&request{Request: &http.Request{}}); got != s.cfg.PushTimeout {
 		t.Errorf("without a wish it waits %v", got)
 	}
 }

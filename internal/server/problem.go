@@ -14,7 +14,7 @@ import (
 
 // fail answers err as a problem document (RFC 9457). What is not a refusal is
 // logged here, once, and told to the client without its text.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (s *Server) fail(w http.ResponseWriter, r *request, err error) {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		s.refusals.count(e.Code)
 		writeProblem(w, e, "")
@@ -47,6 +47,9 @@ func writeProblem(w http.ResponseWriter, e *api.Error, instance string) {
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Del("ETag")
+	if status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="graphd"`)
+	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		e.Code == api.CodeIdempotencyBusy {
 		h.Set("Retry-After", "1")

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/once"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
 // push answers POST …/accumulators/{accumulator}/events.
-func (s *Server) push(w http.ResponseWriter, r *http.Request) {
+func (s *Server) push(w http.ResponseWriter, r *request) {
 	ref, accumulator, err := accumulatorRef(r)
 	if err == nil {
 		_, err = query(r)
@@ -55,7 +56,7 @@ const leastWait = 200 * time.Millisecond
 
 // patience is how long a full queue may hold a request up: --push-timeout, or fewer seconds where the client says
 // so (RFC 7240).
-func (s *Server) patience(r *http.Request) time.Duration {
+func (s *Server) patience(r *request) time.Duration {
 	if given := r.Header["Prefer"]; len(given) == 1 {
 		text, ok := strings.CutPrefix(given[0], "wait=")
 		if n, err := strconv.ParseUint(text, 10, 31); ok && err == nil {
@@ -66,14 +67,14 @@ func (s *Server) patience(r *http.Request) time.Duration {
 }
 
 // pushFor pushes for as long as a full queue may hold a request up.
-func (s *Server) pushFor(r *http.Request, g api.Ref, accumulator string, ev *wire.Events, p *wire.Pushed) error {
+func (s *Server) pushFor(r *request, g api.Ref, accumulator string, ev *wire.Events, p *wire.Pushed) error {
 	ctx, cancel := context.WithTimeout(r.Context(), s.patience(r))
 	defer cancel()
 	return p.Push(ctx, s.ctl, g, accumulator, ev)
 }
 
 // pushOnce is a push with an Idempotency-Key.
-func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string, ev *wire.Events,
+func (s *Server) pushOnce(w http.ResponseWriter, r *request, g api.Ref, accumulator string, ev *wire.Events,
 	hash [sha256.Size]byte) {
 	given := r.Header["Idempotency-Key"]
 	if len(given) != 1 || !validKey(given[0]) {
@@ -81,26 +82,26 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, acc
 			"Idempotency-Key must be given once, with 1 to 255 printable ASCII characters"))
 		return
 	}
-	id := claimID{scope{g.Tenant, g.Name, accumulator}, given[0]}
-	c, err := s.idem.claim(id, hash, time.Now())
+	id := once.ID{Tenant: g.Tenant, Graph: g.Name, Accumulator: accumulator, Key: given[0]}
+	c, err := s.idem.Claim(id, hash, time.Now())
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if c.reply != nil {
+	if c.Reply != nil {
 		w.Header().Set("Idempotency-Replayed", "true")
-		s.writeReply(w, c.reply)
+		s.writeReply(w, c.Reply)
 		return
 	}
-	p := c.push
+	p := c.Pushed
 	finished := false
 	defer func() { // whatever ends this attempt, also a panic, the key is free again
 		switch {
 		case finished:
 		case p.Done > 0:
-			s.idem.park(c, p)
+			s.idem.Park(c, p)
 		default:
-			s.idem.drop(c)
+			s.idem.Drop(c)
 		}
 	}()
 	if err := s.pushFor(r, g, accumulator, ev, &p); err != nil {
@@ -109,7 +110,7 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, acc
 	}
 	answer := replyTo(&p, ev.Form)
 	if !p.Full {
-		s.idem.finish(c, answer)
+		s.idem.Finish(c, answer)
 		finished = true
 	}
 	s.writeReply(w, answer)
@@ -117,7 +118,7 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *http.Request, g api.Ref, acc
 
 // rejectBody counts a body that holds no events one could name as one rejected event
 // (M42), and answers err.
-func (s *Server) rejectBody(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string, err error) {
+func (s *Server) rejectBody(w http.ResponseWriter, r *request, g api.Ref, accumulator string, err error) {
 	if e, ok := errors.AsType[*api.Error](err); ok && (e.Status == http.StatusBadRequest ||
 		e.Status == http.StatusRequestEntityTooLarge) {
 		if unknown := s.ctl.RejectBody(context.WithoutCancel(r.Context()), g, accumulator, e.Code); unknown != nil {
@@ -128,28 +129,30 @@ func (s *Server) rejectBody(w http.ResponseWriter, r *http.Request, g api.Ref, a
 }
 
 // replyTo is the answer to a push that ended in p.
-func replyTo(p *wire.Pushed, f wire.Form) *reply {
+func replyTo(p *wire.Pushed, f wire.Form) *once.Reply {
 	e := p.Problem(f)
 	if e == nil {
-		return &reply{http.StatusOK, "application/json", p.AppendJSON(make([]byte, 0, 96))}
+		return &once.Reply{Status: http.StatusOK, ContentType: "application/json",
+			Body: p.AppendJSON(make([]byte, 0, 96))}
 	}
 	doc := wire.AppendProblem(make([]byte, 0, 512), e, "")
 	doc[len(doc)-1] = ',' // the result's members follow the problem's
-	return &reply{e.Status, "application/problem+json", append(p.AppendMembers(doc), '}')}
+	return &once.Reply{Status: e.Status, ContentType: "application/problem+json",
+		Body: append(p.AppendMembers(doc), '}')}
 }
 
 // writeReply is on the way of every pushed event: no header here that is not needed.
-func (s *Server) writeReply(w http.ResponseWriter, r *reply) {
+func (s *Server) writeReply(w http.ResponseWriter, r *once.Reply) {
 	h := w.Header()
-	h["Content-Type"] = []string{r.contentType}
-	if r.status == http.StatusTooManyRequests {
+	h["Content-Type"] = []string{r.ContentType}
+	if r.Status == http.StatusTooManyRequests {
 		h.Set("Retry-After", "1")
 	}
-	if len(r.body) > bigAnswer {
+	if len(r.Body) > bigAnswer {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 	}
-	w.WriteHeader(r.status)
-	_, _ = w.Write(r.body) // a client that went away is no error of ours
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) // a client that went away is no error of ours
 }
 
 // isLines says whether a content type is NDJSON.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,12 +11,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/server/wire"
 )
-
-// defaultTenant owns what a request without a tenant is about.
-const defaultTenant = checkpoint.DefaultTenant
 
 // validName says whether s is a name: [a-z][a-z0-9_]{0,63}.
 func validName(s string) bool {
@@ -33,42 +28,29 @@ func validName(s string) bool {
 	return true
 }
 
-// tenantOf is the tenant a request speaks for.
-func tenantOf(r *http.Request) (string, error) {
-	named := r.Header["Graphd-Tenant"]
-	switch {
-	case len(named) == 0:
-		return defaultTenant, nil
-	case len(named) > 1 || !validName(named[0]):
-		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidTenant,
-			"the header Graphd-Tenant must be given once, with a name of the form "+nameForm)
-	}
-	return named[0], nil
-}
-
 const nameForm = "[a-z][a-z0-9_]{0,63}"
 
-// graphRef names the graph of a request. A name no graph can have is simply not found.
-func graphRef(r *http.Request) (api.Ref, error) {
-	tenant, err := tenantOf(r)
-	if err != nil {
-		return api.Ref{}, err
-	}
-	name := chi.URLParam(r, "graph")
+// graphRef names the graph of a request. A name no graph can have is simply not found, and one
+// that the caller may not know of is that of no graph.
+func graphRef(r *request) (api.Ref, error) {
+	name := chi.URLParam(r.Request, "graph")
 	if !validName(name) {
 		return api.Ref{}, wire.Refuse(http.StatusNotFound, api.CodeGraphNotFound,
 			fmt.Sprintf("no graph can be named %q: names have the form %s", wire.Clip(name), nameForm))
 	}
-	return api.Ref{Tenant: tenant, Name: name}, nil
+	if !r.who.Sees(name) {
+		return api.Ref{Tenant: unseen, Name: name}, nil
+	}
+	return api.Ref{Tenant: r.who.Tenant, Name: name}, nil
 }
 
 // accumulatorRef names the graph and accumulator of a request.
-func accumulatorRef(r *http.Request) (api.Ref, string, error) {
+func accumulatorRef(r *request) (api.Ref, string, error) {
 	ref, err := graphRef(r)
 	if err != nil {
 		return ref, "", err
 	}
-	name := chi.URLParam(r, "accumulator")
+	name := chi.URLParam(r.Request, "accumulator")
 	if !validName(name) {
 		return ref, "", wire.Refuse(http.StatusNotFound, api.CodeAccumulatorNotFound,
 			fmt.Sprintf("no accumulator can be named %q: names have the form %s", wire.Clip(name), nameForm))
@@ -76,33 +58,27 @@ func accumulatorRef(r *http.Request) (api.Ref, string, error) {
 	return ref, name, nil
 }
 
-// who names the caller for the record. Tokens will tell more than the address.
-func who(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return "anonymous"
-	}
-	return "anonymous@" + host
-}
+// who names the caller for the record.
+func who(r *request) string { return r.who.Subject }
 
 // maxAgent bounds what is kept of a caller's name for itself.
 const maxAgent = 200
 
 // author is the caller as one who changes a declaration.
-func author(r *http.Request) api.Author {
-	a := api.Author{Agent: strings.ToValidUTF8(r.UserAgent(), "\uFFFD")}
+func author(r *request) api.Author {
+	a := api.Author{Agent: strings.ToValidUTF8(r.UserAgent(), "\uFFFD"), Host: hostOf(r.Request)}
+	if r.who.Token != "" {
+		a.Token = r.who.Subject
+	}
 	if len(a.Agent) > maxAgent {
 		a.Agent = strings.ToValidUTF8(a.Agent[:maxAgent], "")
-	}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		a.Host = host
 	}
 	return a
 }
 
 // query parses the query and refuses parameters that the route does not have: a
 // misspelled dry_run must not apply.
-func query(r *http.Request, known ...string) (url.Values, error) {
+func query(r *request, known ...string) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
 	}
@@ -139,7 +115,7 @@ func keyParam(values url.Values) (string, error) {
 }
 
 // rowParam is the key of a row as JSON, "" when none is asked for.
-func rowParam(r *http.Request) (string, error) {
+func rowParam(r *request) (string, error) {
 	values, err := query(r, "row")
 	if err != nil {
 		return "", err
@@ -151,7 +127,7 @@ func rowParam(r *http.Request) (string, error) {
 const maxCursor = 1024
 
 // listQuery reads ?limit=&before= and whatever else the list has.
-func listQuery(r *http.Request, also ...string) (api.Query, error) {
+func listQuery(r *request, also ...string) (api.Query, error) {
 	values, err := query(r, append(also, "limit", "before")...)
 	if err != nil {
 		return api.Query{}, err
@@ -190,7 +166,7 @@ func boolParam(values url.Values, name string) (bool, error) {
 
 // commandBody reads the small JSON object of a command into dst, strictly. No body
 // at all leaves dst as it is, unless the command needs one.
-func (s *Server) commandBody(w http.ResponseWriter, r *http.Request, needed bool, dst any) error {
+func (s *Server) commandBody(w http.ResponseWriter, r *request, needed bool, dst any) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
@@ -209,7 +185,7 @@ func (s *Server) commandBody(w http.ResponseWriter, r *http.Request, needed bool
 }
 
 // ifMatch reads If-Match: 0 for none, -1 for "*", else the revision.
-func ifMatch(r *http.Request) (int64, error) {
+func ifMatch(r *request) (int64, error) {
 	given := r.Header.Values("If-Match")
 	if len(given) == 0 {
 		return 0, nil

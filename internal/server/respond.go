@@ -14,7 +14,7 @@ import (
 const bigAnswer = 64 << 10
 
 // answer encodes v and writes it.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, v any) {
+func (s *Server) answer(w http.ResponseWriter, r *request, status int, v any) {
 	raw, err := wire.Encode(v)
 	if err != nil {
 		s.fail(w, r, fmt.Errorf("encode the answer: %w", err))

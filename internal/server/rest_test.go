@@ -14,10 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/gate"
 )
 
 func newServer(t testing.TB, ctl Control, cfg Config) *Server {
 	t.Helper()
+	if cfg.Gate == nil {
+		cfg.Gate = gate.Open()
+	}
 	s, err := New(ctl, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +254,7 @@ func TestRoutes(t *testing.T) {
 		{request: "GET /graphs", status: 404, code: "not_found", has: "put /v1 before it"},
 		{request: "GET /v1/graphs/", status: 404, code: "not_found", has: "leave the last slash out"},
 		{request: "GET /v1/jobs", status: 404, code: "not_found", has: "does not have it yet"},
-		{request: "POST /v1/tokens/x", status: 404, code: "not_found", has: "does not have it yet"},
+		{request: "POST /v1/tenants/x", status: 404, code: "not_found", has: "does not have it yet"},
 		{request: "GET /v1/nonsense", status: 404, code: "not_found", has: "/openapi.yaml"},
 		{request: "GET " + g + "%2Fplan", status: 404, code: "graph_not_found"},
 		{request: "POST " + g, status: 405, code: "method_not_allowed"},
@@ -280,10 +284,12 @@ func TestRoutes(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, newFake(), Config{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain")
-		_, _ = io.WriteString(w, "graphd_x 1\n")
-	})})
+	s := newServer(t, newFake(), Config{Metrics: func(func(_, _ string) bool) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = io.WriteString(w, "graphd_x 1\n")
+		})
+	}})
 	if got := do(t, s, "GET", "/v1/graphs/g", nil).header.Get("ETag"); got != `"3"` {
 		t.Errorf("GET: ETag %q", got)
 	}

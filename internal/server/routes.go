@@ -8,66 +8,83 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	apidoc "github.com/graphd/graphd/api"
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
-// routes lists every route there is. A test holds them against api/openapi.yaml.
+// table lists every route there is, with the permission it takes. A test holds it against
+// api/openapi.yaml.
+func (s *Server) table() []route {
+	const graph = "/v1/graphs/{graph}"
+	needs := access.Needs[handler]
+	return []route{
+		{http.MethodGet, "/livez", needs(access.Public, s.livez)},
+		{http.MethodGet, "/readyz", needs(access.Public, s.readyz)},
+		{http.MethodGet, "/healthz", needs(access.Public, s.healthz)},
+		{http.MethodGet, "/version", needs(access.Known, s.version)},
+		{http.MethodGet, "/metrics", needs(access.Read, s.metrics)},
+		{http.MethodGet, "/openapi.yaml", needs(access.Public, s.openapi)},
+
+		{http.MethodGet, "/v1/tree", needs(access.Read, s.tree)},
+		{http.MethodGet, "/v1/limits", needs(access.Read, s.limits)},
+		{http.MethodGet, "/v1/graphs", needs(access.Read, s.graphs)},
+		{http.MethodPut, graph, needs(access.Author, s.applyGraph)},
+		{http.MethodGet, graph, needs(access.Read, s.graph)},
+		{http.MethodDelete, graph, needs(access.Author, s.deleteGraph)},
+
+		{http.MethodGet, graph + "/revisions", needs(access.Read, s.revisions)},
+		{http.MethodGet, graph + "/revisions/{revision}", needs(access.Read, s.revision)},
+		{http.MethodPost, graph + "/rollback", needs(access.Author, s.rollback)},
+
+		{http.MethodGet, graph + "/plan", needs(access.Read, s.plan)},
+		{http.MethodGet, graph + "/state", needs(access.Read, s.state)},
+		{http.MethodGet, graph + "/firings", needs(access.Read, s.firings)},
+		{http.MethodGet, graph + "/firings/{epoch}", needs(access.Read, s.firing)},
+		{http.MethodGet, graph + "/recovery-events", needs(access.Read, s.recoveryEvents)},
+		{http.MethodGet, graph + "/dead-letters", needs(access.Read, s.deadLetters)},
+		{http.MethodPost, graph + "/dead-letters/replay", needs(access.Operate, s.letters(s.ctl.ReplayDeadLetters))},
+		{http.MethodPost, graph + "/dead-letters/discard", needs(access.Operate, s.letters(s.ctl.DiscardDeadLetters))},
+		{http.MethodPost, graph + "/dead-letters/{letter}/replay", needs(access.Operate, s.replayDeadLetter)},
+		{http.MethodDelete, graph + "/dead-letters/{letter}", needs(access.Operate, s.discardDeadLetter)},
+
+		{http.MethodPost, graph + "/fire", needs(access.Operate, s.fire)},
+		{http.MethodPost, graph + "/pause", needs(access.Operate, s.pause)},
+		{http.MethodPost, graph + "/resume", needs(access.Operate, s.resume)},
+		{http.MethodPost, graph + "/step", needs(access.Operate, s.step)},
+		{http.MethodPost, graph + "/checkpoint", needs(access.Operate, s.checkpoint)},
+		{http.MethodPost, graph + "/drain", needs(access.Operate, s.drain)},
+		{http.MethodPost, graph + "/restart", needs(access.Operate, s.restart)},
+		{http.MethodPost, graph + "/stop", needs(access.Operate, s.part(s.ctl.StopPart))},
+		{http.MethodPost, graph + "/start", needs(access.Operate, s.part(s.ctl.StartPart))},
+		{http.MethodPost, graph + "/skip-lost", needs(access.Operate, s.skipLost)},
+		{http.MethodPost, graph + "/reset", needs(access.Author, s.reset)},
+		{http.MethodPost, graph + "/accumulators/{accumulator}/rewind", needs(access.Author, s.rewind)},
+		{http.MethodPost, "/v1/backup", needs(access.Platform, s.backup)},
+
+		{http.MethodGet, "/v1/tokens", needs(access.Administer, s.tokens)},
+		{http.MethodPost, "/v1/tokens", needs(access.Administer, s.createToken)},
+		{http.MethodDelete, "/v1/tokens/{token}", needs(access.Administer, s.revokeToken)},
+		{http.MethodPost, "/v1/ws-tickets", needs(access.Known, s.ticket)},
+
+		{http.MethodGet, graph + "/accumulators", needs(access.Read, s.accumulators)},
+		{http.MethodGet, graph + "/accumulators/{accumulator}", needs(access.Read, s.accumulator)},
+		{http.MethodPost, graph + "/accumulators/{accumulator}/events", needs(access.Push, s.push)},
+
+		{http.MethodGet, "/v1/ws/graphs/{graph}/accumulators/{accumulator}", needs(access.Push, s.pushSocket)},
+		{http.MethodGet, "/v1/ws/graphs/{graph}/reactor", needs(access.Read, s.reactorSocket)},
+		{http.MethodGet, "/v1/ws/events", needs(access.Read, s.eventsSocket)},
+	}
+}
+
+// routes makes the router of the table.
 func (s *Server) routes() *chi.Mux {
 	m := chi.NewMux()
 	m.NotFound(s.notFound)
 	m.MethodNotAllowed(s.methodNotAllowed)
-
-	m.Get("/livez", s.livez)
-	m.Get("/readyz", s.readyz)
-	m.Get("/healthz", s.healthz)
-	m.Get("/version", s.version)
-	m.Get("/metrics", s.metrics)
-	m.Get("/openapi.yaml", s.openapi)
-
-	m.Get("/v1/tree", s.tree)
-	m.Get("/v1/limits", s.limits)
-	m.Get("/v1/graphs", s.graphs)
-	m.Put("/v1/graphs/{graph}", s.applyGraph)
-	m.Get("/v1/graphs/{graph}", s.graph)
-	m.Delete("/v1/graphs/{graph}", s.deleteGraph)
-
-	m.Get("/v1/graphs/{graph}/revisions", s.revisions)
-	m.Get("/v1/graphs/{graph}/revisions/{revision}", s.revision)
-	m.Post("/v1/graphs/{graph}/rollback", s.rollback)
-
-	m.Get("/v1/graphs/{graph}/plan", s.plan)
-	m.Get("/v1/graphs/{graph}/state", s.state)
-	m.Get("/v1/graphs/{graph}/firings", s.firings)
-	m.Get("/v1/graphs/{graph}/firings/{epoch}", s.firing)
-	m.Get("/v1/graphs/{graph}/recovery-events", s.recoveryEvents)
-	m.Get("/v1/graphs/{graph}/dead-letters", s.deadLetters)
-	m.Post("/v1/graphs/{graph}/dead-letters/replay", s.letters(s.ctl.ReplayDeadLetters))
-	m.Post("/v1/graphs/{graph}/dead-letters/discard", s.letters(s.ctl.DiscardDeadLetters))
-	m.Post("/v1/graphs/{graph}/dead-letters/{letter}/replay", s.replayDeadLetter)
-	m.Delete("/v1/graphs/{graph}/dead-letters/{letter}", s.discardDeadLetter)
-
-	m.Post("/v1/graphs/{graph}/fire", s.fire)
-	m.Post("/v1/graphs/{graph}/pause", s.pause)
-	m.Post("/v1/graphs/{graph}/resume", s.resume)
-	m.Post("/v1/graphs/{graph}/step", s.step)
-	m.Post("/v1/graphs/{graph}/checkpoint", s.checkpoint)
-	m.Post("/v1/graphs/{graph}/drain", s.drain)
-	m.Post("/v1/graphs/{graph}/restart", s.restart)
-	m.Post("/v1/graphs/{graph}/stop", s.part(s.ctl.StopPart))
-	m.Post("/v1/graphs/{graph}/start", s.part(s.ctl.StartPart))
-	m.Post("/v1/graphs/{graph}/skip-lost", s.skipLost)
-	m.Post("/v1/graphs/{graph}/reset", s.reset)
-	m.Post("/v1/graphs/{graph}/accumulators/{accumulator}/rewind", s.rewind)
-	m.Post("/v1/backup", s.backup)
-
-	m.Get("/v1/graphs/{graph}/accumulators", s.accumulators)
-	m.Get("/v1/graphs/{graph}/accumulators/{accumulator}", s.accumulator)
-	m.Post("/v1/graphs/{graph}/accumulators/{accumulator}/events", s.push)
-
-	m.Get("/v1/ws/graphs/{graph}/accumulators/{accumulator}", s.pushSocket)
-	m.Get("/v1/ws/graphs/{graph}/reactor", s.reactorSocket)
-	m.Get("/v1/ws/events", s.eventsSocket)
+	for _, to := range s.table() {
+		m.Method(to.method, to.pattern, s.enter(&to))
+	}
 	return m
 }
 
@@ -84,13 +101,13 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	case s.router.Match(chi.NewRouteContext(), r.Method, "/v1"+path):
 		hint = "put /v1 before it"
 	}
-	s.fail(w, r, wire.Refuse(http.StatusNotFound, api.CodeNotFound, fmt.Sprintf("there is no route %s: %s",
-		wire.Clip(path), hint)))
+	s.fail(w, &request{Request: r}, wire.Refuse(http.StatusNotFound, api.CodeNotFound,
+		fmt.Sprintf("there is no route %s: %s", wire.Clip(path), hint)))
 }
 
 // later says whether a path belongs to a part that is designed but not in this version.
 func later(path string) bool {
-	for _, p := range []string{"/v1/jobs", "/v1/tenants", "/v1/tokens", "/v1/ws-tickets", "/v1/audit"} {
+	for _, p := range []string{"/v1/jobs", "/v1/tenants", "/v1/audit"} {
 		if path == p || strings.HasPrefix(path, p+"/") {
 			return true
 		}
@@ -111,12 +128,12 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	}
 	list := strings.Join(allowed, ", ")
 	w.Header().Set("Allow", list)
-	s.fail(w, r, wire.Refuse(http.StatusMethodNotAllowed, api.CodeMethodNotAllowed,
+	s.fail(w, &request{Request: r}, wire.Refuse(http.StatusMethodNotAllowed, api.CodeMethodNotAllowed,
 		fmt.Sprintf("%s is not for this route; it has %s", wire.Clip(r.Method), list)))
 }
 
 // openapi serves the document that describes all of this.
-func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) openapi(w http.ResponseWriter, _ *request) {
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	_, _ = w.Write(apidoc.OpenAPI())

@@ -16,6 +16,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/once"
 	"github.com/graphd/graphd/internal/server/socket"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -27,7 +28,7 @@ type Server struct {
 	router  *chi.Mux
 	http    *http.Server
 	origins *http.CrossOriginProtection
-	idem    *idempotency
+	idem    *once.Keys
 	hub     *socket.Hub
 	started time.Time
 	// bodyBytes is how many bytes of large bodies are in memory now.
@@ -36,6 +37,10 @@ type Server struct {
 	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
 	stopping atomic.Bool
 }
+
+// askAgain is how often a connection's right to stay is looked at. Together with how long the gate
+// trusts what it knows it is less than the five seconds after which a revoked token is good nowhere.
+const askAgain = time.Second
 
 // Stats are the server's own figures, for a metrics collector to read.
 type Stats struct {
@@ -54,7 +59,10 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, origins: http.NewCrossOriginProtection(), idem: newIdempotency(),
+	if cfg.Gate == nil {
+		return nil, errors.New("server config: Gate is missing: who comes in must be known")
+	}
+	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, origins: http.NewCrossOriginProtection(), idem: once.New(),
 		started: time.Now()}
 	for _, o := range cfg.Origins {
 		if err := s.origins.AddTrustedOrigin(o); err != nil {
@@ -65,7 +73,7 @@ func New(ctl Control, cfg Config) (*Server, error) {
 		Log: s.cfg.Log, Origins: s.cfg.Origins, Max: s.cfg.MaxSockets, MaxFrame: s.cfg.MaxBody,
 		MaxDepth:        s.cfg.MaxDepth,
 		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval,
-		WriteTimeout: s.cfg.SocketWriteTimeout,
+		WriteTimeout: s.cfg.SocketWriteTimeout, Still: s.cfg.Gate.Still, AskAgain: askAgain,
 	})
 	s.router = s.routes()
 	s.http = &http.Server{
@@ -120,12 +128,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.recoverPanic(rw, r)
 	if !s.knownHost(r.Host) {
-		s.fail(rw, r, wire.Refuse(http.StatusMisdirectedRequest, api.CodeMisdirected,
+		s.fail(rw, &request{Request: r}, wire.Refuse(http.StatusMisdirectedRequest, api.CodeMisdirected,
 			fmt.Sprintf("this daemon does not answer to the host %q", wire.Clip(r.Host))))
 		return
 	}
 	if err := s.origins.Check(r); err != nil {
-		s.fail(rw, r, wire.Refuse(http.StatusForbidden, api.CodeCrossOrigin,
+		s.fail(rw, &request{Request: r}, wire.Refuse(http.StatusForbidden, api.CodeCrossOrigin,
 			"a page of another origin may not change anything here, unless the daemon's configuration names its "+
 				"origin"))
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 )
 
@@ -122,7 +123,7 @@ func TestSocketShutdown(t *testing.T) {
 			t.Errorf("%d connections are left", n)
 		}
 		within(t, f.sub(0).closed, "the subscription is closed")
-		if err := s.hub.Watch(httptest.NewRecorder(), upgradeRequest(), api.Ref{}, ""); err == nil {
+		if err := s.hub.Watch(httptest.NewRecorder(), upgradeRequest(), api.Ref{}, &access.Principal{}); err == nil {
 			t.Error("a connection is admitted after the shutdown")
 		}
 	})

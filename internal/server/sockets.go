@@ -8,7 +8,7 @@ import (
 
 // pushSocket answers GET /v1/ws/graphs/{graph}/accumulators/{accumulator}. What does not
 // exist is told before the connection is upgraded.
-func (s *Server) pushSocket(w http.ResponseWriter, r *http.Request) {
+func (s *Server) pushSocket(w http.ResponseWriter, r *request) {
 	g, name, err := accumulatorRef(r)
 	if err == nil {
 		_, err = query(r)
@@ -17,7 +17,7 @@ func (s *Server) pushSocket(w http.ResponseWriter, r *http.Request) {
 		_, err = s.ctl.Accumulator(r.Context(), g, name, "")
 	}
 	if err == nil {
-		err = s.hub.Push(w, r, g, name)
+		err = s.hub.Push(w, r.Request, g, name, &r.who)
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -25,13 +25,13 @@ func (s *Server) pushSocket(w http.ResponseWriter, r *http.Request) {
 }
 
 // reactorSocket answers GET /v1/ws/graphs/{graph}/reactor.
-func (s *Server) reactorSocket(w http.ResponseWriter, r *http.Request) {
+func (s *Server) reactorSocket(w http.ResponseWriter, r *request) {
 	g, err := s.plain(r)
 	if err == nil {
 		_, err = s.ctl.Graph(r.Context(), g)
 	}
 	if err == nil {
-		err = s.hub.Watch(w, r, g, who(r))
+		err = s.hub.Watch(w, r.Request, g, &r.who)
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -39,13 +39,10 @@ func (s *Server) reactorSocket(w http.ResponseWriter, r *http.Request) {
 }
 
 // eventsSocket answers GET /v1/ws/events.
-func (s *Server) eventsSocket(w http.ResponseWriter, r *http.Request) {
-	tenant, err := tenantOf(r)
+func (s *Server) eventsSocket(w http.ResponseWriter, r *request) {
+	_, err := query(r)
 	if err == nil {
-		_, err = query(r)
-	}
-	if err == nil {
-		err = s.hub.Watch(w, r, api.Ref{Tenant: tenant}, who(r))
+		err = s.hub.Watch(w, r.Request, api.Ref{Tenant: r.who.Tenant}, &r.who)
 	}
 	if err != nil {
 		s.fail(w, r, err)

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // maxScrapes bounds the scrapes served at one time: a scrape walks every graph, and
@@ -39,14 +41,54 @@ func NewRegistry(src Source, build BuildInfo) (*prometheus.Registry, error) {
 	return reg, nil
 }
 
-// Handler serves reg in the formats Prometheus reads. What cannot be collected is
-// logged and left out; the rest is served.
-func Handler(reg *prometheus.Registry, log *slog.Logger) http.Handler {
-	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{
+// Handler serves reg in the formats Prometheus reads: of the graphs that sees says yes to, or all
+// there is where sees is nil. What cannot be collected is logged and left out; the rest is served.
+func Handler(reg *prometheus.Registry, log *slog.Logger) func(sees func(tenant, graph string) bool) http.Handler {
+	opts := promhttp.HandlerOpts{
 		ErrorLog:            scrapeLog{log},
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
-	})
+	}
+	all := promhttp.HandlerFor(reg, opts)
+	opts.MaxRequestsInFlight = 0 // it would count the requests of one handler, and there is one for each
+	scrapes := make(chan struct{}, maxScrapes)
+	return func(sees func(tenant, graph string) bool) http.Handler {
+		if sees == nil {
+			return all
+		}
+		some := promhttp.HandlerFor(only(reg, sees), opts)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case scrapes <- struct{}{}:
+				defer func() { <-scrapes }()
+				some.ServeHTTP(w, r)
+			default:
+				http.Error(w, "too many scrapes at one time; try again later", http.StatusServiceUnavailable)
+			}
+		})
+	}
+}
+
+// only gathers what is of the graphs that sees says yes to. What is of no graph is the daemon's, and left out.
+func only(reg prometheus.Gatherer, sees func(tenant, graph string) bool) prometheus.GathererFunc {
+	return func() ([]*dto.MetricFamily, error) {
+		all, err := reg.Gather()
+		return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool {
+			f.Metric = slices.DeleteFunc(f.Metric, func(m *dto.Metric) bool {
+				var tenant, graph string
+				for _, l := range m.Label {
+					switch l.GetName() {
+					case "tenant":
+						tenant = l.GetValue()
+					case "graph":
+						graph = l.GetValue()
+					}
+				}
+				return tenant == "" || graph == "" || !sees(tenant, graph)
+			})
+			return len(f.Metric) == 0
+		}), err
+	}
 }
 
 // scrapeLog is the logger that promhttp asks for.

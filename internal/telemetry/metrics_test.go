@@ -71,7 +71,8 @@ func gather(t *testing.T, src Source) []string {
 		t.Fatal(err)
 	}
 	rec := httptest.NewRecorder()
-	Handler(reg, slog.New(slog.DiscardHandler)).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	all := Handler(reg, slog.New(slog.DiscardHandler))(nil)
+	all.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if rec.Code != http.StatusOK {
 		t.Fatalf("got status %d: %s", rec.Code, rec.Body)
 	}
@@ -265,7 +266,7 @@ func TestHandlerGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := httptest.NewRecorder()
-	Handler(reg, slog.New(slog.NewTextHandler(&log, nil))).ServeHTTP(rec, httptest.NewRequest(http.MethodGet,
+	Handler(reg, slog.New(slog.NewTextHandler(&log, nil)))(nil).ServeHTTP(rec, httptest.NewRequest(http.MethodGet,
 		"/metrics", nil))
 	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "graphd_websocket_clients 3") {
 		t.Errorf("got status %d without the other metrics", rec.Code)
@@ -324,4 +325,31 @@ func TestScrapeHasADeadline(t *testing.T) {
 			t.Errorf("%d metrics after %v, want all after %v", n, took, scrapeTimeout)
 		}
 	})
+}
+
+// TestSome: of some graphs, what is theirs alone, and nothing of the daemon as a whole.
+func TestSome(t *testing.T) {
+	t.Parallel()
+	reg, err := NewRegistry(fakeSource{[]GraphMetrics{full()}}, BuildInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(sees bool) string {
+		rec := httptest.NewRecorder()
+		Handler(reg, slog.New(slog.DiscardHandler))(func(_, _ string) bool { return sees }).ServeHTTP(rec,
+			httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return rec.Body.String()
+	}
+	if got := of(false); got != "" {
+		t.Errorf("of no graph there are metrics:\n%s", got)
+	}
+	got := of(true)
+	for line := range strings.Lines(got) {
+		if !strings.HasPrefix(line, "#") && !strings.Contains(line, `graph="`) {
+			t.Errorf("this is of no graph: %s", line)
+		}
+	}
+	if !strings.Contains(got, "graphd_events_received_total") {
+		t.Errorf("nothing is of the graph:\n%s", got)
+	}
 }

@@ -69,6 +69,7 @@ func Run(t *testing.T, h Harness) {
 		{"journal trimming", testJournalTrimming},
 		{"journal beside commits", testJournalBesideCommits},
 		{"rows", testRows},
+		{"tokens", testTokens},
 		{"closed", testClosed},
 	}
 	for _, test := range tests {

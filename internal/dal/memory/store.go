@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
 )
@@ -31,6 +32,7 @@ type Store struct {
 	declared    map[checkpoint.ID]checkpoint.Declaration
 	revisions   map[checkpoint.ID][]checkpoint.Declaration // ascending
 	tables      map[string]*table                          // rows of co-transactions
+	tokens      map[string]access.Token                    // by id
 	newInstance func() (uuid.UUID, error)
 }
 
@@ -76,6 +78,7 @@ func newStore(newInstance func() (uuid.UUID, error)) *Store {
 		declared:    map[checkpoint.ID]checkpoint.Declaration{},
 		revisions:   map[checkpoint.ID][]checkpoint.Declaration{},
 		tables:      map[string]*table{},
+		tokens:      map[string]access.Token{},
 		newInstance: newInstance,
 	}
 }

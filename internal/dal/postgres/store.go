@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/tokens"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/migrations"
@@ -37,6 +38,7 @@ type Options struct {
 // Store is a store in a PostgreSQL database, which several daemons may share. Open it
 // with [Open].
 type Store struct {
+	tokens.Table
 	process string // of this store, in lease owners and application_name; a UUID
 	name    string
 	schema  string
@@ -96,6 +98,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if p.name == "" {
 		p.name = p.process
 	}
+	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.control, use) }
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err
 	}

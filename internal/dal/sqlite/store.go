@@ -9,11 +9,13 @@ import (
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/internal/dal/sqlite/filelock"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
+	"github.com/graphd/graphd/internal/dal/sqlite/tokens"
 )
 
 // Store is a store in one file. Open it with [Open].
 type Store struct {
 	rules.SoleOwner
+	tokens.Table
 	path    string
 	opts    Options
 	lock    *filelock.Lock
@@ -40,6 +42,7 @@ func startStore(path string, opts Options, lock *filelock.Lock, first *sqlconn.C
 		readers: make(chan *sqlconn.Conn, opts.Readers),
 		closing: make(chan struct{}),
 	}
+	s.Table = tokens.Table{Write: s.write, Read: s.read}
 	for range opts.Readers {
 		s.readers <- nil
 	}

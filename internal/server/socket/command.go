@@ -7,77 +7,109 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
+// command is one that a client can give: the members of the REST body that it has, and what
+// carries it out.
+type command struct {
+	members []member
+	run     func(ctx context.Context, e *watchEndpoint, f *frame) (any, error)
+}
+
+// commands are all there are, each with the permission it takes.
+func commands() map[string]access.Guard[command] {
+	needs := access.Needs[command]
+	fire := []member{memberKey, memberOnlyChanged}
+	return map[string]access.Guard[command]{
+		"ForceFire":  needs(access.Operate, command{fire, fireAs("force")}),
+		"FireWith":   needs(access.Operate, command{[]member{memberCache, memberReplace, memberKey}, fireAs("with")}),
+		"GetState":   needs(access.Read, command{[]member{memberKey}, getState}),
+		"Pause":      needs(access.Operate, command{nil, pause}),
+		"Resume":     needs(access.Operate, command{nil, resume}),
+		"Step":       needs(access.Operate, command{[]member{memberN}, step}),
+		"Drain":      needs(access.Operate, command{nil, drain}),
+		"Checkpoint": needs(access.Operate, command{nil, takeCheckpoint}),
+	}
+}
+
+// Commands are the names of the commands and the permission that each takes.
+func Commands() map[string]access.Permission {
+	all := map[string]access.Permission{}
+	for name, guard := range commands() {
+		all[name] = guard.Permission()
+	}
+	return all
+}
+
 // command carries out a command frame and sends its result.
 func (e *watchEndpoint) command(ctx context.Context, f *frame) (*frameError, error) {
 	name := f.text(memberCommand)
-	known, ok := commandMembers[name]
+	guard, ok := e.c.h.commands[name]
 	if !ok {
-		there := strings.Join(slices.Sorted(maps.Keys(commandMembers)), ", ")
+		there := strings.Join(slices.Sorted(maps.Keys(e.c.h.commands)), ", ")
 		return &frameError{
 			api.CodeUnknownCommand, fmt.Sprintf("there is no command %q, only %s", wire.Clip(name), there),
 		}, nil
 	}
-	if bad := f.only(name, append(known, memberCommand)...); bad != nil {
+	do, ok := guard.For(e.who)
+	if !ok {
+		return nil, e.answer(ctx, f, nil, wire.Forbidden(e.who, guard.Permission()))
+	}
+	if bad := f.only(name, append(slices.Clip(do.members), memberCommand)...); bad != nil {
 		return bad, nil
 	}
-	result, err := e.run(ctx, name, f)
+	result, err := do.run(ctx, e, f)
 	return nil, e.answer(ctx, f, result, err)
 }
 
-// commandMembers are the members of the REST body that each command has.
-var commandMembers = map[string][]member{
-	"ForceFire": {memberKey, memberOnlyChanged}, "FireWith": {memberCache, memberReplace, memberKey},
-	"GetState": {memberKey},
-	"Pause":    nil, "Resume": nil, "Step": {memberN}, "Drain": nil, "Checkpoint": nil,
-}
-
-func (e *watchEndpoint) run(ctx context.Context, name string, f *frame) (any, error) {
-	ctl := e.c.h.ctl
-	switch name {
-	case "ForceFire", "FireWith":
-		req, err := e.fireRequest(name, f)
-		if err != nil {
-			return nil, err
-		}
-		return ctl.Fire(ctx, e.ref, req)
-	case "GetState":
-		return ctl.State(ctx, e.ref, wire.Key(string(f[memberKey])))
-	case "Pause":
-		return ctl.Pause(ctx, e.ref, e.by)
-	case "Resume":
-		return ctl.Resume(ctx, e.ref, e.by)
-	case "Step":
-		var req api.StepRequest
+func fireAs(mode string) func(context.Context, *watchEndpoint, *frame) (any, error) {
+	return func(ctx context.Context, e *watchEndpoint, f *frame) (any, error) {
+		req := api.FireRequest{}
 		if err := e.decode(f, &req); err != nil {
 			return nil, err
 		}
-		n, err := wire.Steps(&req)
-		if err != nil {
+		req.Mode = mode
+		if err := wire.CheckFire(&req); err != nil {
 			return nil, err
 		}
-		return ctl.Step(ctx, e.ref, n)
-	case "Drain":
-		return ctl.Drain(ctx, e.ref)
-	default: // Checkpoint: commandMembers has no other
-		epoch, err := ctl.Checkpoint(ctx, e.ref)
-		return api.Checkpointed{Epoch: epoch}, err
+		return e.c.h.ctl.Fire(ctx, e.ref, req)
 	}
 }
 
-func (e *watchEndpoint) fireRequest(name string, f *frame) (api.FireRequest, error) {
-	var req api.FireRequest
+func getState(ctx context.Context, e *watchEndpoint, f *frame) (any, error) {
+	return e.c.h.ctl.State(ctx, e.ref, wire.Key(string(f[memberKey])))
+}
+
+func pause(ctx context.Context, e *watchEndpoint, _ *frame) (any, error) {
+	return e.c.h.ctl.Pause(ctx, e.ref, e.who.Subject)
+}
+
+func resume(ctx context.Context, e *watchEndpoint, _ *frame) (any, error) {
+	return e.c.h.ctl.Resume(ctx, e.ref, e.who.Subject)
+}
+
+func step(ctx context.Context, e *watchEndpoint, f *frame) (any, error) {
+	var req api.StepRequest
 	if err := e.decode(f, &req); err != nil {
-		return req, err
+		return nil, err
 	}
-	req.Mode = "force"
-	if name == "FireWith" {
-		req.Mode = "with"
+	n, err := wire.Steps(&req)
+	if err != nil {
+		return nil, err
 	}
-	return req, wire.CheckFire(&req)
+	return e.c.h.ctl.Step(ctx, e.ref, n)
+}
+
+func drain(ctx context.Context, e *watchEndpoint, _ *frame) (any, error) {
+	return e.c.h.ctl.Drain(ctx, e.ref)
+}
+
+func takeCheckpoint(ctx context.Context, e *watchEndpoint, _ *frame) (any, error) {
+	epoch, err := e.c.h.ctl.Checkpoint(ctx, e.ref)
+	return api.Checkpointed{Epoch: epoch}, err
 }
 
 // decode decodes the members that make up a REST body, by the same rules.

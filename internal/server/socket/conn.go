@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -13,6 +14,9 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/api"
 )
 
 const (
@@ -45,6 +49,7 @@ type endpoint interface {
 // conn is one WebSocket connection.
 type conn struct {
 	h      *Hub
+	who    *access.Principal
 	log    *slog.Logger
 	ws     *websocket.Conn
 	cork   *cork
@@ -190,19 +195,33 @@ func (c *conn) writeEnd(err error) error {
 	return fmt.Errorf("%w: %w", errGone, err)
 }
 
-// keep pings the client until the connection is to end, and then says goodbye.
+// keep pings the client, and asks whether it may stay, until the connection is to end; then it says goodbye.
 func (c *conn) keep(ctx context.Context) {
 	tick := time.NewTicker(c.h.cfg.PingInterval)
 	defer tick.Stop()
+	ask := time.NewTicker(c.h.cfg.AskAgain)
+	defer ask.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			c.goodbye(ctx)
 			return
+		case <-ask.C:
+			if err := c.h.cfg.Still(ctx, c.who); err != nil {
+				c.end(expelled(err))
+			}
 		case <-tick.C:
 			c.ping(ctx)
 		}
 	}
+}
+
+// expelled is the end of a connection whose client may not stay, or of which that is not known.
+func expelled(err error) error {
+	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status < http.StatusInternalServerError {
+		return &closing{websocket.StatusPolicyViolation, refused.Code + ": the token is good no longer"}
+	}
+	return &closing{websocket.StatusTryAgainLater, "the token cannot be checked now; try again later"}
 }
 
 // ping ends the connection of a client that has gone, or that could answer and does not,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -65,6 +66,9 @@ type Config struct {
 	FramesPerSecond int           // of one connection; 0: no limit
 	PingInterval    time.Duration // between two pings
 	WriteTimeout    time.Duration // how long a client may take to accept a write
+	// Still refuses one who has connected and may not stay; it is asked every AskAgain.
+	Still    func(ctx context.Context, who *access.Principal) error
+	AskAgain time.Duration
 }
 
 // Hub admits connections and knows all of them. It starts no goroutine of its own. Safe
@@ -73,6 +77,7 @@ type Hub struct {
 	cfg      Config
 	ctl      Control
 	pipeline Pipeline // nil when ctl is none
+	commands map[string]access.Guard[command]
 	slow     atomic.Int64
 
 	mu         sync.Mutex
@@ -84,21 +89,23 @@ type Hub struct {
 
 // NewHub makes a hub over ctl, which may be a Pipeline too.
 func NewHub(ctl Control, cfg Config) *Hub {
-	h := &Hub{cfg: cfg, ctl: ctl, conns: map[*conn]struct{}{}, idle: make(chan struct{})}
+	h := &Hub{cfg: cfg, ctl: ctl, conns: map[*conn]struct{}{}, idle: make(chan struct{}),
+		commands: commands()}
 	h.pipeline, _ = ctl.(Pipeline)
 	return h
 }
 
 // Push serves a connection that pushes to an accumulator, which exists. The error
 // is a refusal that the caller is to answer: the request was not upgraded.
-func (h *Hub) Push(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string) error {
-	return h.serve(w, r, func(c *conn) endpoint { return newPushEndpoint(c, g, accumulator) })
+func (h *Hub) Push(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string,
+	who *access.Principal) error {
+	return h.serve(w, r, who, func(c *conn) endpoint { return newPushEndpoint(c, g, accumulator) })
 }
 
 // Watch serves a connection that commands and watches one graph, which exists, or watches
-// all graphs of a tenant when g.Name is "". by names the client for the record; the error is as for Push.
-func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, g api.Ref, by string) error {
-	return h.serve(w, r, func(c *conn) endpoint { return newWatchEndpoint(c, g, by) })
+// all graphs of a tenant that who may know of when g.Name is "". The error is as for Push.
+func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, g api.Ref, who *access.Principal) error {
+	return h.serve(w, r, who, func(c *conn) endpoint { return newWatchEndpoint(c, g, who) })
 }
 
 // Open is how many connections there are.

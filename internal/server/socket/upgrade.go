@@ -11,17 +11,19 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
 // serve takes the connection over and serves it until it ends.
-func (h *Hub) serve(w http.ResponseWriter, r *http.Request, open func(*conn) endpoint) error {
+func (h *Hub) serve(w http.ResponseWriter, r *http.Request, who *access.Principal,
+	open func(*conn) endpoint) error {
 	if err := h.check(w, r); err != nil {
 		return err
 	}
 	ctx, end := context.WithCancelCause(r.Context())
-	c := &conn{h: h, end: end, cork: &cork{timeout: h.cfg.WriteTimeout}, written: make(chan struct{})}
+	c := &conn{h: h, who: who, end: end, cork: &cork{timeout: h.cfg.WriteTimeout}, written: make(chan struct{})}
 	defer end(errGone)
 	if err := h.enter(c); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -26,7 +27,7 @@ var topics = []string{"outputs", "firings", "health", "state"}
 type watchEndpoint struct {
 	c   *conn
 	ref api.Ref // of all the tenant's graphs when Name is ""
-	by  string
+	who *access.Principal
 
 	mu   sync.Mutex
 	stop context.CancelFunc    // ends the subscription being streamed; nil when none is
@@ -34,8 +35,8 @@ type watchEndpoint struct {
 	over bool                  // the writer has returned: nobody takes from next any more
 }
 
-func newWatchEndpoint(c *conn, g api.Ref, by string) *watchEndpoint {
-	return &watchEndpoint{c: c, ref: g, by: by, next: make(chan api.Subscription, 1)}
+func newWatchEndpoint(c *conn, g api.Ref, who *access.Principal) *watchEndpoint {
+	return &watchEndpoint{c: c, ref: g, who: who, next: make(chan api.Subscription, 1)}
 }
 
 func (e *watchEndpoint) frame(ctx context.Context, raw []byte) error {
@@ -95,6 +96,9 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 	sub, err := e.c.h.ctl.Watch(ctx, e.ref, wanted, since)
 	if err != nil {
 		return nil, e.answer(ctx, f, nil, err)
+	}
+	if e.ref.Name == "" && len(e.who.Scope.Graphs) > 0 {
+		sub = &narrowed{sub, e.who}
 	}
 	if err := e.answer(ctx, f, map[string]any{"topics": wanted}, nil); err != nil {
 		sub.Close()

@@ -2,18 +2,29 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 )
 
 // Refuse is a refusal of the server's own.
 func Refuse(status int, code, detail string) *api.Error {
 	return &api.Error{Status: status, Code: code, Detail: detail}
+}
+
+// Forbidden refuses what a principal may not do. It says the same whatever there is.
+func Forbidden(who *access.Principal, need access.Permission) *api.Error {
+	detail := fmt.Sprintf("this takes the permission %q, and the role %s does not give it", need, who.Role)
+	if who.Role.Gives(need) {
+		detail = fmt.Sprintf("this takes the permission %q, and the token is narrowed", need)
+	}
+	return Refuse(http.StatusForbidden, api.CodeForbidden, detail+"; ask whoever gives tokens for another")
 }
 
 // NotJSON is the refusal of a text, called what, that is not JSON.

@@ -1,0 +1,91 @@
+package graphd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/gate"
+)
+
+// checkAuth refuses a word that says nothing about tokens.
+func (c *Config) checkAuth() error {
+	switch c.Auth {
+	case "", AuthAuto, AuthRequired:
+		return nil
+	}
+	return fmt.Errorf("%w: auth %q: write %s or %s", ErrConfig, c.Auth, AuthAuto, AuthRequired)
+}
+
+// checkListen refuses an address that is none.
+func (c *Config) checkListen() error {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return fmt.Errorf("%w: listen %q: %w; write host:port", ErrConfig, c.Listen, err)
+	}
+	return nil
+}
+
+// onLoopback says whether the daemon listens for this machine alone.
+func (c *Config) onLoopback() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// openGate decides who needs a token, before the daemon listens. Beyond loopback everybody does,
+// unless told otherwise: without tokens anyone who reaches the daemon can steer it.
+func openGate(ctx context.Context, c *Config, store checkpoint.Store) (*gate.Gate, error) {
+	g, err := gate.New(ctx, gate.Config{
+		Tokens: store, Required: c.Auth == AuthRequired, Shared: store.Kind() == "postgres", Log: c.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDependency, err)
+	}
+	if !g.Closed() && !c.Insecure && !c.onLoopback() {
+		return nil, fmt.Errorf("%w: listen %s is not loopback, and without tokens anyone who reaches it can steer the "+
+			"daemon; make the first with 'graphd token bootstrap', listen on 127.0.0.1, or say --insecure",
+			ErrConfig, c.Listen)
+	}
+	return g, nil
+}
+
+// hosts are the names a loopback daemon answers to, so that no web page reaches it by rebinding a
+// name. Beyond loopback it is the token that a page does not have.
+func (c *Config) hosts() []string {
+	if c.Insecure || !c.onLoopback() {
+		return nil
+	}
+	return []string{"localhost", "127.0.0.1", "::1"}
+}
+
+// ErrConflict says that what is to be made is there already; test with errors.Is.
+var ErrConflict = checkpoint.ErrConflict
+
+// Bootstrap makes the first token, a platform administrator's of the given name, in the store that the
+// configuration names, and closes the store again. There is none of it while another is good: then the
+// error is ErrConflict. by is for the record.
+func Bootstrap(ctx context.Context, c Config, name, by string) (token string, err error) {
+	c.setDefaults()
+	if c.Store == "memory:" {
+		return "", fmt.Errorf("%w: the store memory: is a daemon's own; make the first token through it: graphd token "+
+			"create --role platform-admin", ErrConfig)
+	}
+	store, err := openStore(ctx, &c)
+	if errors.Is(err, checkpoint.ErrLocked) {
+		err = fmt.Errorf("%w: stop the daemon that holds it, or make the first token through it: graphd token create "+
+			"--role platform-admin", err)
+	}
+	if err != nil {
+		return "", err
+	}
+	g, err := gate.New(ctx, gate.Config{Tokens: store, Log: c.Log})
+	if err == nil {
+		token, err = g.Bootstrap(ctx, name, by)
+	}
+	if err = errors.Join(err, store.Close()); err != nil {
+		return "", err
+	}
+	return token, nil
+}

@@ -1,0 +1,283 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// What a revoked token is good for is the sum of three: how long a word of the store is trusted while
+// the store is away, how long an answer of it is waited for, and how often a socket asks, which is
+// once a second. It is less than five seconds.
+const (
+	// trust is how old the store's word may be before it is asked again.
+	trust = 2 * time.Second
+	// mostTrust is how old it may be when the store does not answer.
+	mostTrust = 3 * time.Second
+	// askWithin bounds one question.
+	askWithin = 800 * time.Millisecond
+	// useEvery is how often at most the last use of a token is written.
+	useEvery = 10 * time.Minute
+	// maxAsking bounds the questions on their way: unknown ids must not take all of the store.
+	maxAsking = 16
+	// maxKnown bounds what is remembered of tokens.
+	maxKnown = 10_000
+)
+
+// Config is how a gate is made.
+type Config struct {
+	Tokens checkpoint.Tokens
+	// Required closes the gate from the beginning, whatever the store has.
+	Required bool
+	// Shared says that others may make tokens in the store: an open gate looks for them.
+	Shared bool
+	// Log is needed; Now is the clock, nil for that of the machine.
+	Log *slog.Logger
+	Now func() time.Time
+}
+
+// Gate knows who may come in.
+type Gate struct {
+	cfg    Config
+	closed atomic.Bool
+	// looked is when an open gate has last looked for a first token, in nanoseconds.
+	looked  atomic.Int64
+	asking  chan struct{}
+	tickets tickets
+
+	mu    sync.Mutex
+	known map[string]*entry // by id
+}
+
+// entry is the store's word about a token.
+type entry struct {
+	token  access.Token
+	at     time.Time // when it was asked for
+	asking bool      // somebody asks again
+}
+
+// New asks the store whether there has ever been a token; where that cannot be told there is no gate.
+func New(ctx context.Context, cfg Config) (*Gate, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	g := &Gate{cfg: cfg, asking: make(chan struct{}, maxAsking), known: map[string]*entry{}}
+	g.closed.Store(cfg.Required)
+	return g, g.look(ctx)
+}
+
+// Open is a gate without tokens that stays open, for tests.
+func Open() *Gate {
+	return &Gate{cfg: Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, known: map[string]*entry{}}
+}
+
+// Closed says whether a token is asked for.
+func (g *Gate) Closed() bool { return g.closed.Load() }
+
+// look closes the gate when there has been a token.
+func (g *Gate) look(ctx context.Context) error {
+	g.looked.Store(g.cfg.Now().UnixNano())
+	if g.Closed() {
+		return nil
+	}
+	all, err := g.cfg.Tokens.Tokens(ctx, "")
+	if err == nil && len(all) > 0 {
+		g.closed.Store(true)
+	}
+	return err
+}
+
+// lookAgain looks for a first token that another daemon has made. One caller does so at a time. A
+// store that is away leaves an open gate open: it never opens a closed one.
+func (g *Gate) lookAgain(ctx context.Context) {
+	last := g.looked.Load()
+	if now := g.cfg.Now().UnixNano(); !g.cfg.Shared || now-last < int64(trust) || !g.looked.CompareAndSwap(last, now) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	if err := g.look(ctx); err != nil {
+		g.cfg.Log.Debug("the store does not tell whether there are tokens", slog.Any("err", err))
+	}
+}
+
+// Enter is whom a request with these credentials acts as.
+func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Principal, error) {
+	if c.Ticket != "" {
+		return g.redeem(ctx, c)
+	}
+	if !g.Closed() {
+		g.lookAgain(ctx)
+	}
+	if !g.Closed() {
+		return access.Principal{
+			Tenant: cmp.Or(c.Tenant, checkpoint.DefaultTenant), Subject: anonymous(c.From), Role: access.PlatformAdmin,
+		}, nil
+	}
+	if !c.Given {
+		return access.Principal{}, refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
+			"this daemon asks for a token: send Authorization: Bearer TOKEN")
+	}
+	t, err := g.open(ctx, c.Bearer)
+	if err != nil {
+		return access.Principal{}, err
+	}
+	tenant := c.Tenant
+	if tenant == "" {
+		if tenant = t.Tenant; tenant == access.AllTenants {
+			tenant = checkpoint.DefaultTenant
+		}
+	}
+	if !t.Admits(tenant) { // the same whether there is such a tenant or not
+		return access.Principal{}, refuse(http.StatusNotFound, api.CodeTenantNotFound,
+			"there is no tenant of that name for this token")
+	}
+	return t.Principal(tenant), nil
+}
+
+func anonymous(from string) string {
+	if from == "" {
+		return "anonymous"
+	}
+	return "anonymous@" + from
+}
+
+// open finds the token that a text opens. Whatever is wrong with it, the refusal is one.
+func (g *Gate) open(ctx context.Context, text string) (access.Token, error) {
+	id, ok := access.IDOf(text)
+	if !ok {
+		return access.Token{}, invalid()
+	}
+	t, err := g.find(ctx, id)
+	if err != nil {
+		return t, err
+	}
+	if !t.Opens(text) || !t.Live(g.cfg.Now()) {
+		return access.Token{}, invalid()
+	}
+	g.used(ctx, id)
+	return t, nil
+}
+
+// Still refuses one who has entered and may not stay.
+func (g *Gate) Still(ctx context.Context, who *access.Principal) error {
+	if who.Token == "" {
+		if g.lookAgain(ctx); g.Closed() {
+			return invalid()
+		}
+		return nil
+	}
+	t, err := g.find(ctx, who.Token)
+	if err == nil && !t.Live(g.cfg.Now()) {
+		err = invalid()
+	}
+	return err
+}
+
+// find is the store's word about a token, no older than it may be.
+func (g *Gate) find(ctx context.Context, id string) (access.Token, error) {
+	now := g.cfg.Now()
+	g.mu.Lock()
+	e := g.known[id]
+	if e != nil && (now.Sub(e.at) < trust || e.asking && now.Sub(e.at) < mostTrust) {
+		defer g.mu.Unlock()
+		return e.token, nil
+	}
+	if e != nil {
+		e.asking = true
+	}
+	g.mu.Unlock()
+	t, err := g.ask(ctx, id)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e != nil {
+		e.asking = false
+	}
+	switch {
+	case err == nil:
+		g.remember(id, &entry{token: t, at: now})
+		return t, nil
+	case errors.Is(err, checkpoint.ErrNotFound):
+		delete(g.known, id)
+		return access.Token{}, invalid()
+	case e != nil && g.known[id] == e && g.cfg.Now().Sub(e.at) < mostTrust:
+		return e.token, nil
+	case ctx.Err() != nil:
+		return access.Token{}, ctx.Err()
+	}
+	g.cfg.Log.Warn("a token cannot be looked up, and who shows one is turned away", slog.Any("err", err))
+	return access.Token{}, refuse(http.StatusServiceUnavailable, api.CodeTokensUnreadable,
+		"the store does not tell whether the token is good; try again")
+}
+
+// ask asks the store, as one of few.
+func (g *Gate) ask(ctx context.Context, id string) (access.Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	select {
+	case g.asking <- struct{}{}:
+		defer func() { <-g.asking }()
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil { // also of one who has waited until others gave up
+		return access.Token{}, err
+	}
+	return g.cfg.Tokens.Token(ctx, id)
+}
+
+// remember keeps the store's word, unless a newer one is there. The caller holds the lock.
+func (g *Gate) remember(id string, e *entry) {
+	if old := g.known[id]; old != nil && old.at.After(e.at) {
+		return
+	}
+	if len(g.known) >= maxKnown {
+		clear(g.known) // those in use are asked for again
+	}
+	g.known[id] = e
+}
+
+// forget has the store asked for a token the next time.
+func (g *Gate) forget(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.known, id)
+}
+
+// used notes that a token is in use, now and then. That it cannot be noted turns nobody away.
+func (g *Gate) used(ctx context.Context, id string) {
+	now := g.cfg.Now()
+	g.mu.Lock()
+	e := g.known[id]
+	due := e != nil && now.Sub(e.token.Used) >= useEvery
+	if due {
+		e.token.Used = now
+	}
+	g.mu.Unlock()
+	if !due {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	if err := g.cfg.Tokens.MarkToken(ctx, id, time.Time{}, now); err != nil {
+		g.cfg.Log.Debug("the use of a token was not noted", slog.String("token", id), slog.Any("err", err))
+	}
+}
+
+func refuse(status int, code, detail string) *api.Error {
+	return &api.Error{Status: status, Code: code, Detail: detail}
+}
+
+// invalid is the one refusal of every token that opens nothing: unknown, mistyped, expired, revoked.
+func invalid() *api.Error {
+	return refuse(http.StatusUnauthorized, api.CodeInvalidToken,
+		"the token opens nothing: it is mistyped, has expired or was revoked; ask for a new one")
+}

@@ -1,0 +1,146 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// Create makes a token for who, who may give on no more than they have.
+func (g *Gate) Create(ctx context.Context, who *access.Principal, q *api.TokenRequest) (api.NewToken, error) {
+	now := g.cfg.Now().Truncate(time.Second)
+	role, _ := access.ParseRole(q.Role) // what is none is refused below
+	t := access.Token{
+		Name: q.Name, Role: role, Tenant: who.Tenant, Scope: access.Scope{Graphs: q.Graphs, Reading: q.ReadOnly},
+		CreatedBy: who.Subject, Created: now, Expires: now.Add(access.DefaultLife),
+	}
+	switch {
+	case q.Tenant != nil:
+		t.Tenant = *q.Tenant
+	case role == access.PlatformAdmin:
+		t.Tenant = access.AllTenants
+	}
+	if q.ExpiresInSeconds != nil {
+		seconds := min(max(*q.ExpiresInSeconds, 0), int64(2*access.MaxLife/time.Second))
+		t.Expires = now.Add(time.Duration(seconds) * time.Second)
+	}
+	if err := t.Validate(); err != nil {
+		return api.NewToken{}, refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody, err.Error())
+	}
+	switch {
+	case (t.Tenant != who.Tenant || role == access.PlatformAdmin) && !who.SeesAll():
+		return api.NewToken{}, refuse(http.StatusForbidden, api.CodeForbidden,
+			"a tenant's administrator gives tokens of that tenant, and none that is an administrator of all")
+	case !g.Closed() && role != access.PlatformAdmin:
+		return api.NewToken{}, refuse(http.StatusConflict, api.CodeFirstToken,
+			"with its first token the daemon asks everybody for one: let the first be a platform-admin's")
+	}
+	text, err := g.add(ctx, &t)
+	if err != nil {
+		return api.NewToken{}, err
+	}
+	return api.NewToken{Token: told(&t), Text: text}, nil
+}
+
+// add keeps a new token. The gate is closed from then on, also when it is not known whether it is kept.
+func (g *Gate) add(ctx context.Context, t *access.Token) (string, error) {
+	text := access.Mint(t)
+	err := g.cfg.Tokens.AddToken(ctx, *t)
+	if err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) {
+		g.closed.Store(true)
+	}
+	if err != nil {
+		return "", fmt.Errorf("keep a new token: %w", err)
+	}
+	return text, nil
+}
+
+// Bootstrap makes a platform-admin's token, unless there is one that is good.
+func (g *Gate) Bootstrap(ctx context.Context, name, by string) (text string, err error) {
+	all, err := g.cfg.Tokens.Tokens(ctx, "")
+	if err != nil {
+		return "", fmt.Errorf("look for tokens: %w", err)
+	}
+	now := g.cfg.Now().Truncate(time.Second)
+	for i := range all {
+		if all[i].Role == access.PlatformAdmin && all[i].Live(now) {
+			return "", fmt.Errorf("the token %s (%s) of a platform-admin is good until %s: make others with it, or "+
+				"revoke it first: %w", all[i].ID, all[i].Name, all[i].Expires.Format(time.RFC3339),
+				checkpoint.ErrConflict)
+		}
+	}
+	t := access.Token{Name: name, Role: access.PlatformAdmin, Tenant: access.AllTenants, CreatedBy: by, Created: now,
+		Expires: now.Add(access.DefaultLife)}
+	if err := t.Validate(); err != nil {
+		return "", err
+	}
+	return g.add(ctx, &t)
+}
+
+// List is the tokens that who may know of, newest first.
+func (g *Gate) List(ctx context.Context, who *access.Principal) ([]api.Token, error) {
+	tenant := who.Tenant
+	if who.SeesAll() {
+		tenant = ""
+	}
+	all, err := g.cfg.Tokens.Tokens(ctx, tenant)
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	list := make([]api.Token, len(all))
+	for i := range all {
+		list[i] = told(&all[i])
+	}
+	return list, nil
+}
+
+// Revoke ends a token that who may know of: here at once, in other daemons within five seconds.
+func (g *Gate) Revoke(ctx context.Context, who *access.Principal, id string) error {
+	unknown := refuse(http.StatusNotFound, api.CodeTokenNotFound, "there is no token of that id; 'graphd token list' "+
+		"lists those there are")
+	if !access.ValidID(id) {
+		return unknown
+	}
+	t, err := g.cfg.Tokens.Token(ctx, id)
+	if err == nil && t.Tenant != who.Tenant && !who.SeesAll() {
+		return unknown
+	}
+	if err == nil {
+		err = g.cfg.Tokens.MarkToken(ctx, id, g.cfg.Now(), time.Time{})
+		g.forget(id)
+	}
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return unknown
+	}
+	if err != nil {
+		return fmt.Errorf("revoke a token: %w", err)
+	}
+	return nil
+}
+
+// told is a token as it is told.
+func told(t *access.Token) api.Token {
+	a := api.Token{
+		ID: t.ID, Name: t.Name, Tenant: t.Tenant, Role: t.Role.String(), Graphs: t.Scope.Graphs,
+		ReadOnly: t.Scope.Reading, CreatedAt: t.Created.UTC(), CreatedBy: t.CreatedBy, ExpiresAt: t.Expires.UTC(),
+		LastUsedAt: orNil(t.Used), RevokedAt: orNil(t.Revoked),
+	}
+	if a.Graphs == nil {
+		a.Graphs = []string{}
+	}
+	return a
+}
+
+func orNil(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/graphd/graphd/internal/api"
+)
+
+// tokens answers GET /v1/tokens.
+func (s *Server) tokens(w http.ResponseWriter, r *request) {
+	_, err := query(r)
+	var items []api.Token
+	if err == nil {
+		items, err = s.cfg.Gate.List(r.Context(), &r.who)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.answer(w, r, http.StatusOK, whole(items))
+}
+
+// createToken answers POST /v1/tokens: the one answer that holds a token's text.
+func (s *Server) createToken(w http.ResponseWriter, r *request) {
+	var req api.TokenRequest
+	err := s.commandBody(w, r, true, &req)
+	var made api.NewToken
+	if err == nil {
+		made, err = s.cfg.Gate.Create(r.Context(), &r.who, &req)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	s.answer(w, r, http.StatusCreated, made)
+}
+
+// revokeToken answers DELETE /v1/tokens/{token}.
+func (s *Server) revokeToken(w http.ResponseWriter, r *request) {
+	_, err := query(r)
+	if err == nil {
+		err = s.cfg.Gate.Revoke(r.Context(), &r.who, chi.URLParam(r.Request, "token"))
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// ticket answers POST /v1/ws-tickets.
+func (s *Server) ticket(w http.ResponseWriter, r *request) {
+	err := s.commandBody(w, r, false, &nothing{})
+	var made api.Ticket
+	if err == nil {
+		made, err = s.cfg.Gate.Ticket(&r.who)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	s.answer(w, r, http.StatusCreated, made)
+}
