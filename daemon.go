@@ -53,10 +53,10 @@ type Config struct {
 	Origins []string
 	// Registry is what declarations may name beside what graphd comes with.
 	Registry Registry
-	// AllowOutbound lists what sources and sinks may call beside public addresses: networks
-	// (10.1.0.0/16), addresses, host names, "loopback", "private", or "none" alone. Without it
-	// a daemon that listens on loopback alone may call loopback, and any other nothing more:
-	// who reaches such a daemon is on this machine already.
+	// AllowOutbound lists what sources and sinks may call: networks (10.1.0.0/16), addresses, host names,
+	// "loopback", "private", "public", or "none" alone. Without it a daemon that listens on loopback alone
+	// may call loopback, for who reaches it is on this machine already. The operator's own declarations may
+	// call public addresses beside.
 	AllowOutbound []string
 	// FilesDir is the folder below which declarations that come over the network may read and write
 	// files, and where their relative paths begin. Without it they have the folder "files" of Data and,

@@ -58,8 +58,8 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.StringVar(&c.Auth, "auth", graphd.AuthAuto, "who needs a token: auto is everybody as soon as the store has "+
 		"ever had one; required is everybody")
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins that may use the API from a browser")
-	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called beside public addresses: "+
-		"networks, addresses, host names, loopback, private, or none (default loopback while --listen is)")
+	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called: networks, addresses, "+
+		"host names, loopback, private, public, or none (default loopback while --listen is)")
 	f.StringVar(&c.FilesDir, "files-dir", "", "folder whose files declarations from the network may use (default "+
 		"'files' in --data and, while --listen is loopback, the working directory)")
 	f.StringVar(&c.SecretsDir, "secrets-dir", "", "folder that ${file:…} of declarations from the network reads")

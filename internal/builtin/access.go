@@ -51,6 +51,13 @@ func (k *Kinds) denied(g *spec.Graph) (diags spec.Diagnostics) {
 			say(err)
 			return
 		}
+		if calling, ok := config.(kind.Calling); ok {
+			for _, host := range calling.Hosts() {
+				if err := k.Guard.For(true).Allows(host); err != nil {
+					say(err)
+				}
+			}
+		}
 		files, ok := config.(kind.Filed)
 		if !ok {
 			return

@@ -155,7 +155,7 @@ func (k *Kinds) nodes() []Node {
 func (k *Kinds) kafka() kafkanet.Daemon {
 	d := kafkanet.Daemon{Brokers: k.KafkaBrokers}
 	if k.Guard != nil {
-		d.Dial = k.Guard.DialContext
+		d.Dial, d.DialListed = k.Guard.DialContext, k.Guard.For(true).DialContext
 	}
 	return d
 }

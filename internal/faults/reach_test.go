@@ -1,14 +1,21 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/graphd/graphd/internal/testbed"
 )
 
 // A declaration from the network reaches no file, variable, secret or kind that the daemon's configuration does not
@@ -189,5 +196,101 @@ func TestPipesHoldNothingUp(t *testing.T) {
 		p.ended = nil
 	case <-time.After(15 * time.Second):
 		t.Errorf("the daemon does not stop\n%s", p.log)
+	}
+}
+
+// Every way out of a declaration from the network leads to what --allow-outbound lists, and nowhere by a redirect.
+func TestCallsFromTheNetwork(t *testing.T) {
+	var reached atomic.Int64
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(inside.Close)
+	port := strings.TrimPrefix(inside.URL, "http://127.0.0.1:")
+	elsewhere, err := net.Listen("tcp", "127.0.0.2:"+port)
+	if err != nil {
+		t.Skip("there is one loopback address alone")
+	}
+	go func() { _ = http.Serve(elsewhere, inside.Config.Handler) }()
+	t.Cleanup(func() { elsewhere.Close() })
+	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://127.0.0.2:"+port+"/", http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(open.Close)
+
+	p := start(t, t.TempDir(), "--allow-outbound", "127.0.0.1")
+	const (
+		source = `{"graph":"g","accumulators":{"a":{"source":%s}},"nodes":{"n":{"expr":"a"}},` +
+			`"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`
+		sink = `{"graph":"g","accumulators":{"a":{}},"nodes":{"n":{"expr":"a"}},` +
+			`"outputs":{"o":{"from":"n","sink":%s}}}`
+	)
+	for _, host := range []string{
+		"169.254.169.254", "10.0.0.1", "127.0.0.2", "1.1.1.1", "[::1]", "[::ffff:10.0.0.1]", "[::ffff:0:10.0.0.1]",
+		"[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "0.0.0.0", "203.0.113.7",
+	} {
+		for _, doc := range []string{
+			fmt.Sprintf(source, `{"poll":{"http":"http://`+host+`/","every":"1s"}}`),
+			fmt.Sprintf(source, `{"poll":{"sql":"select 1","key":"x","every":"1s",`+
+				`"connection":"postgres://u@`+host+`/d"}}`),
+			fmt.Sprintf(source, `{"websocket_client":{"url":"ws://`+host+`/"}}`),
+			fmt.Sprintf(source, `{"kafka":{"brokers":"`+host+`:9092","topic":"t"}}`),
+			fmt.Sprintf(sink, `{"http":{"url":"http://`+host+`/"}}`),
+			fmt.Sprintf(sink, `{"kafka":{"brokers":"`+host+`:9092","topic":"t"}}`),
+			fmt.Sprintf(sink, `{"postgres":{"dsn":"postgres://u@`+host+`/d","table":"t"}}`),
+		} {
+			err := p.do("PUT", "/v1/graphs/g?dry_run=1", doc, nil)
+			if err == nil || !strings.Contains(err.Error(), `"denied"`) ||
+				!strings.Contains(err.Error(), "--allow-outbound") {
+				t.Errorf("%s: got %v", doc, err)
+			}
+		}
+	}
+	for name, url := range map[string]string{
+		"by_a_name": "http://localhost6.invalid:" + port + "/", "by_a_redirect": open.URL,
+	} {
+		doc := fmt.Sprintf(source, `{"poll":{"http":"`+url+`","every":"20ms"}}`)
+		doc = strings.Replace(doc, `"g"`, `"`+name+`"`, 1)
+		if err := p.do("PUT", "/v1/graphs/"+name, doc, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.until("the redirect is denied", 20*time.Second, func() bool {
+		var s json.RawMessage
+		return p.do("GET", "/v1/graphs/by_a_redirect", "", &s) == nil &&
+			strings.Contains(string(s), "calls to 127.0.0.2 are not allowed")
+	})
+	if n := reached.Load(); n > 0 {
+		t.Errorf("what is not listed was called %d times", n)
+	}
+}
+
+// A declaration from the network neither reads nor writes the tables in which the daemon keeps its graphs, by
+// whatever name it calls them or their database.
+func TestTheStoresTables(t *testing.T) {
+	dsn := testbed.Postgres(t)
+	p := startWith(t, []string{"PGPASSWORD=hunter2"}, t.TempDir(), "--store", dsn)
+	alias := strings.Replace(dsn, "127.0.0.1", "localhost", 1)
+	for _, sink := range []string{
+		fmt.Sprintf(`{"postgres":{"table":"graphd.graph_number","dsn":%q}}`, dsn),
+		fmt.Sprintf(`{"postgres":{"table":"t","dsn":%q}}`, alias+"&search_path=graphd"),
+		`{"postgres":{"table":"graphd.graph_number"}}`, `{"postgres":{"table":"pg_catalog.pg_authid"}}`,
+	} {
+		err := p.do("PUT", "/v1/graphs/g?dry_run=1", `{"graph":"g","accumulators":{"a":{}},"nodes":{"n":{"expr":"a"}},`+
+			`"outputs":{"o":{"from":"n","sink":`+sink+`}}}`, nil)
+		if err == nil || !strings.Contains(err.Error(), "graphd keeps") {
+			t.Errorf("%s: got %v", sink, err)
+		}
+	}
+	doc := fmt.Sprintf(`{"graph":"g","accumulators":{"a":{"source":{"poll":{"sql":"select * from graphd.declarations",`+
+		`"key":"graph","every":"50ms","connection":%q}}}},"nodes":{"n":{"expr":"a"}},`+
+		`"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`, alias)
+	if err := p.do("PUT", "/v1/graphs/g", doc, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.until("the poll is refused", 20*time.Second, func() bool {
+		var s json.RawMessage
+		return p.do("GET", "/v1/graphs/g", "", &s) == nil && strings.Contains(string(s), "graphd keeps its graphs")
+	})
+	if s := p.summary("g"); s.Counters.Received > 0 {
+		t.Errorf("%d rows of the store were read", s.Counters.Received)
 	}
 }

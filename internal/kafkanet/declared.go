@@ -29,11 +29,16 @@ type Daemon struct {
 	Brokers []string
 	// Dial opens connections; nil means that anything may be dialled.
 	Dial Dial
+	// DialListed opens those of declarations from the network that name brokers themselves.
+	DialListed Dial
 }
 
 // Connect is how to reach the cluster from a daemon, for a declaration at a place.
 func (c *Cluster) Connect(d Daemon, at *kind.Place) (Config, error) {
 	cfg := Config{Brokers: c.Brokers, Dial: d.Dial, SASL: c.SASL, Access: at.Access}
+	if at.FromNetwork() && len(c.Brokers) > 0 {
+		cfg.Dial = d.DialListed
+	}
 	if len(cfg.Brokers) == 0 {
 		cfg.Brokers = append([]string(nil), d.Brokers...)
 	}
@@ -50,6 +55,16 @@ func (c *Cluster) Connect(d Daemon, at *kind.Place) (Config, error) {
 		cfg.TLS = &tls
 	}
 	return cfg, nil
+}
+
+// Hosts are those of the brokers that are named.
+func (c *Cluster) Hosts() (hosts []string) {
+	for _, b := range c.Brokers {
+		if host, _, err := net.SplitHostPort(b); err == nil {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
 }
 
 // Files are the paths of the keys and certificates, as declared.

@@ -43,6 +43,9 @@ type Place struct {
 	Access *policy.Policy
 }
 
+// FromNetwork reports whether the declaration came over the network, and is not the operator's.
+func (p *Place) FromNetwork() bool { return p.Access != nil }
+
 // Path makes a path of the declaration absolute.
 func (p *Place) Path(path string) string { return Resolve(p.Folder, path) }
 
@@ -65,6 +68,12 @@ func Resolve(folder, path string) string {
 type Filed interface {
 	// Files are their paths, as declared.
 	Files() []string
+}
+
+// Calling is a configuration that names servers to call. One that does not answer names none.
+type Calling interface {
+	// Hosts are their names or addresses.
+	Hosts() []string
 }
 
 // Input is the accumulator that a source is for.

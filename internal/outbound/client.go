@@ -106,6 +106,15 @@ func Temporary(status int) bool {
 	return status >= 500
 }
 
+// HostsOf is the host of an address, if it has one.
+func HostsOf(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return nil
+	}
+	return []string{u.Hostname()}
+}
+
 // Set puts header fields on a request.
 func Set(h http.Header, fields []Header) {
 	for _, f := range fields {

@@ -74,15 +74,15 @@ func (d *Database) Text(name string) string {
 	return "postgres:///?" + q.Encode()
 }
 
-// errSettings is about an address that the driver refuses; its own words may hold the password.
-var errSettings = errors.New(
+// ErrSettings is about an address that the driver refuses; its own words may hold the password.
+var ErrSettings = errors.New(
 	"the address of the database cannot be used: look at its sslmode and the files it names")
 
 // Settings are the driver's for a connection.
 func (d *Database) Settings(name string, guard *Guard) (*pgconn.Config, error) {
 	cfg, err := pgconn.ParseConfig(d.Text(name))
 	if err != nil {
-		return nil, errSettings
+		return nil, ErrSettings
 	}
 	d.Confine(cfg, guard)
 	return cfg, nil
@@ -97,8 +97,35 @@ func (d *Database) Confine(cfg *pgconn.Config, guard *Guard) {
 		params["search_path"] = path
 	}
 	cfg.RuntimeParams = params
+	if guard != nil && guard.strict {
+		cfg.AfterConnect = refuseStore
+	}
 	cfg.DialFunc = guard.DialContext
 	cfg.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
+}
+
+// pgStore asks whether this role may use the tables in which a daemon keeps its graphs. It does not look
+// into the search path, which the declaration may say.
+const pgStore = `SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n
+	ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+	WHERE n.nspname OPERATOR(pg_catalog.=) 'graphd' AND c.relkind OPERATOR(pg_catalog.=) 'r'
+	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+	AND pg_catalog.has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE') LIMIT 1`
+
+// ErrStore is in the error of a connection that would reach a daemon's own tables.
+var ErrStore = errors.New("this user may use the tables in which graphd keeps its graphs; " +
+	"name a user of your own that may not, or another database")
+
+// refuseStore ends a connection over which a declaration from the network could read or write what a daemon keeps.
+func refuseStore(ctx context.Context, conn *pgconn.PgConn) error {
+	rows, err := conn.Exec(ctx, pgStore).ReadAll()
+	if err != nil {
+		return err
+	}
+	if len(rows) > 0 && len(rows[0].Rows) > 0 {
+		return ErrStore
+	}
+	return nil
 }
 
 // Explain is an error of the driver about this database for people: without user and password.

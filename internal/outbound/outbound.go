@@ -9,6 +9,10 @@
 // something else a moment later gains nothing; and since redirects are dialled too, they
 // are checked the same way. There is no proxy.
 //
+// A declaration that came over the network is given the guard of [Guard.For], which dials what the
+// configuration lists and nothing else, public addresses included, and whose errors do not tell what
+// is behind an address: its author is not to learn from them which ports of a network are open.
+//
 // It also bounds how many calls are on the way at once.
 //
 // # Concurrency
@@ -39,8 +43,9 @@ const dialTimeout = 10 * time.Second
 // Config says what may be called beside public addresses.
 type Config struct {
 	// Allow lists networks (10.1.0.0/16), addresses (10.1.2.3), host names
-	// (limits.internal), whatever they resolve to, and the words "loopback", "private"
-	// and "none"; none stands alone and is the same as an empty list.
+	// (limits.internal), whatever they resolve to, and the words "loopback", "private", "public"
+	// and "none"; none stands alone and is the same as an empty list. Public addresses need be listed
+	// for declarations from the network alone.
 	Allow []string
 	// MaxCalls bounds the calls on the way at once; 0 means DefaultMaxCalls.
 	MaxCalls int
@@ -49,11 +54,18 @@ type Config struct {
 // DeniedError is a call to an address that is not allowed. It will be denied again until
 // the daemon's configuration changes.
 type DeniedError struct {
+	// Host is as it was declared, where the address is not to be told.
+	Host string
 	Addr netip.Addr
 	Kind string // what is the matter with the address: "private", "link-local", …
 }
 
 func (e *DeniedError) Error() string {
+	if e.Host != "" {
+		return fmt.Sprintf("calls to %s are not allowed to declarations from the network; if they are meant, start "+
+			"the daemon with --allow-outbound, or have the operator put the declaration into the folder of --graphs",
+			e.Host)
+	}
 	return fmt.Sprintf("the address %s is %s, and calls to it are not allowed; if it is meant, start the daemon "+
 		"with --allow-outbound", e.Addr, e.Kind)
 }
@@ -62,8 +74,20 @@ func (e *DeniedError) Error() string {
 type Guard struct {
 	networks []netip.Prefix
 	hosts    map[string]bool
+	public   bool          // public addresses are listed, too
 	slots    chan struct{} // one for each call on the way
-	denied   atomic.Int64
+	denied   *atomic.Int64
+	// strict has only what is listed dialled; it is set in listed, the guard of declarations from the network.
+	strict bool
+	listed *Guard
+}
+
+// For is the guard for a declaration: g, or the one for those that came over the network.
+func (g *Guard) For(network bool) *Guard {
+	if g == nil || !network {
+		return g
+	}
+	return g.listed
 }
 
 // words are networks by name.
@@ -90,12 +114,16 @@ func New(cfg Config) (*Guard, error) {
 	if cfg.MaxCalls == 0 {
 		cfg.MaxCalls = DefaultMaxCalls
 	}
-	g := &Guard{hosts: make(map[string]bool), slots: make(chan struct{}, cfg.MaxCalls)}
+	g := &Guard{hosts: make(map[string]bool), slots: make(chan struct{}, cfg.MaxCalls), denied: &atomic.Int64{}}
 	named := words()
 	for _, text := range cfg.Allow {
 		text = strings.TrimSpace(text)
 		if text == "none" && len(cfg.Allow) == 1 {
 			break
+		}
+		if text == "public" {
+			g.public = true
+			continue
 		}
 		if list, ok := named[text]; ok {
 			g.networks = append(g.networks, list...)
@@ -108,9 +136,11 @@ func New(cfg Config) (*Guard, error) {
 			g.hosts[hostName(text)] = true
 		} else {
 			return nil, fmt.Errorf("cannot allow calls to %q: write a network such as 10.1.0.0/16, an address, a "+
-				"host name, loopback or private; none stands alone", text)
+				"host name, loopback, private or public; none stands alone", text)
 		}
 	}
+	listed := *g
+	listed.strict, g.listed = true, &listed
 	return g, nil
 }
 
@@ -130,11 +160,19 @@ func hostName(s string) string { return strings.ToLower(strings.TrimSuffix(s, ".
 
 // DialContext connects to an address, host:port, if it is allowed.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+	if g.strict {
+		return g.dialListed(ctx, &d, network, address)
+	}
+	return g.dial(ctx, &d, network, address)
+}
+
+// dial dials what is allowed.
+func (g *Guard) dial(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	d := net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	if !g.hosts[hostName(host)] {
 		// Called with each address in turn, between the socket and its connect.
 		d.ControlContext = func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
@@ -162,10 +200,18 @@ func (g *Guard) check(dialled string) error {
 			return nil
 		}
 	}
-	for _, a := range []netip.Addr{addr, inner} {
+	return g.unlisted(addr)
+}
+
+// unlisted says whether an address is allowed that is not listed.
+func (g *Guard) unlisted(addr netip.Addr) error {
+	for _, a := range []netip.Addr{addr, embedded(addr)} {
 		if kind := notPublic(a); kind != "" {
 			return &DeniedError{Addr: addr, Kind: kind}
 		}
+	}
+	if g.strict && !g.public {
+		return &DeniedError{Addr: addr, Kind: "public"}
 	}
 	return nil
 }

@@ -56,23 +56,7 @@ func outboundDaemon(t *testing.T, allow []string) (get func(path string) string,
 	t.Setenv("GRAPHD_VAR_SECRET", "hunter2")
 	log = &lines{}
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	d, err := graphd.New(ctx, graphd.Config{
-		Store: "memory:", Listen: "127.0.0.1:0", Stdout: io.Discard, AllowOutbound: allow,
-		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	<-d.Ready()
-	err = d.Apply(ctx, fmt.Appendf(nil, `graph: out
+	doc := fmt.Appendf(nil, `graph: out
 accumulators:
   a:
     source:
@@ -86,10 +70,24 @@ reactor: { warm_timeout: 10ms }
 outputs:
   hook: { from: a, sink: { http: { url: "%s/${GRAPHD_VAR_SECRET}", headers: { X-Token: "${GRAPHD_VAR_SECRET}" } } } }
   away: { from: a, sink: { http: { url: "http://10.0.0.1/${GRAPHD_VAR_SECRET}" } } }
-`, polled.URL, hook.URL))
+`, polled.URL, hook.URL)
+	d, err := graphd.New(ctx, graphd.Config{
+		Store: "memory:", Listen: "127.0.0.1:0", Stdout: io.Discard, AllowOutbound: allow,
+		Declarations: map[string][]byte{"out.yaml": doc}, // the operator's own
+		Log:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	<-d.Ready()
 	get = func(path string) string {
 		t.Helper()
 		resp, err := http.Get("http://" + d.Addr() + path)

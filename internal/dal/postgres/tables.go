@@ -142,8 +142,7 @@ const tablesConns = 2
 func OpenTables(ctx context.Context, to *outbound.Database, guard *outbound.Guard) (*Tables, error) {
 	cfg, err := pgxpool.ParseConfig(to.Text("graphd sink"))
 	if err != nil {
-		return nil, errors.New(
-			"the address of the database cannot be used: look at its sslmode and the files it names")
+		return nil, outbound.ErrSettings
 	}
 	to.Confine(&cfg.ConnConfig.Config, guard)
 	cfg.MaxConns = tablesConns

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -49,6 +50,9 @@ type Declared struct {
 	DSN string
 }
 
+// Hosts implements [kind.Calling].
+func (c Declared) Hosts() []string { return outbound.HostsOf(c.DSN) }
+
 // Canonical implements [spec.SinkConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
 	t.Text("table", c.Table)
@@ -89,7 +93,7 @@ func (c Declared) open(to outside, out kind.Output) (sink.Sink, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), tableTimeout)
 	defer cancel()
 	if c.DSN != "" {
-		return Open(ctx, cfg, c.DSN, to.guard)
+		return Open(ctx, cfg, c.DSN, to.guard.For(out.FromNetwork()))
 	}
 	if to.store == nil {
 		return nil, errNoTables
@@ -119,7 +123,7 @@ func (c Declared) look(ctx context.Context, to outside, out kind.Output) spec.Di
 func (c Declared) check(ctx context.Context, to outside, out kind.Output) error {
 	cfg := c.config(out)
 	if c.DSN != "" {
-		s, err := Open(ctx, cfg, c.DSN, to.guard)
+		s, err := Open(ctx, cfg, c.DSN, to.guard.For(out.FromNetwork()))
 		if err != nil {
 			return err
 		}
@@ -139,7 +143,7 @@ var (
 	modes  = decode.Words("insert", "upsert")
 	fields = []decode.Field[Declared]{
 		{Name: "table", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.Table = identifier(d, v, tableForm, "a table, as name or schema.name")
+			c.Table = readTable(d, v)
 		}},
 		{Name: "columns", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Columns = columns(d, v) }},
 		{Name: "mode", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, modes, &c.Mode) }},
@@ -195,6 +199,18 @@ func readDSN(d *decode.Decoder, v decode.Value) string {
 		return ""
 	}
 	return s
+}
+
+// readTable reads the name of a table that is nobody's but the user's.
+func readTable(d *decode.Decoder, v decode.Value) string {
+	name := identifier(d, v, tableForm, "a table, as name or schema.name")
+	schema, _, named := strings.Cut(name, ".")
+	if named && (schema == "graphd" || schema == "information_schema" || strings.HasPrefix(schema, "pg_")) {
+		d.Report(v.Here(), decode.CodeDenied, "",
+			"%s is where graphd keeps its graphs, or the database's own; name a table of yours", v.Shown())
+		return ""
+	}
+	return name
 }
 
 // identifier reads a name of the database's.

@@ -15,7 +15,8 @@ import (
 func Kind(guard *outbound.Guard) kind.Sink[sink.Sink] {
 	open := func(c Declared, out kind.Output) (sink.Sink, error) {
 		return New(Config{
-			URL: c.URL, Method: c.Method, Headers: outbound.Headers(c.Headers), Timeout: out.Timeout, Guard: guard,
+			URL: c.URL, Method: c.Method, Headers: outbound.Headers(c.Headers), Timeout: out.Timeout,
+			Guard: guard.For(out.FromNetwork()),
 		})
 	}
 	declared := decode.NewKind("http", schema(), defaults, readDeclared)
@@ -28,6 +29,9 @@ type Declared struct {
 	Method  string // "POST" (default), "PUT" or "PATCH"
 	Headers []decode.Header
 }
+
+// Hosts implements [kind.Calling].
+func (c Declared) Hosts() []string { return outbound.HostsOf(c.URL) }
 
 // Canonical implements [spec.SinkConfig].
 func (c Declared) Canonical(t *meaning.Tree) {

@@ -46,6 +46,9 @@ type Declared struct {
 // Files implements [kind.Filed].
 func (c Declared) Files() []string { return c.Cluster.Files() }
 
+// Hosts implements [kind.Calling].
+func (c Declared) Hosts() []string { return c.Cluster.Hosts() }
+
 // Canonical implements [spec.SourceConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
 	c.Cluster.Canonical(t)

@@ -16,6 +16,7 @@ import (
 // Kind describes the source; guard dials, and an answer or a row has at most maxBytes bytes.
 func Kind(guard *outbound.Guard, maxBytes int) kind.Source[accumulator.Source] {
 	open := func(c Declared, in kind.Input) (accumulator.Source, error) {
+		guard := guard.For(in.FromNetwork())
 		if c.SQL != "" {
 			return newRows(&c, &in, guard, maxBytes)
 		}
@@ -44,6 +45,17 @@ type Declared struct {
 	Lookback   string   // how far behind After's greatest value rows may still appear, "1000" or "5m0s"
 	Deletes    bool     // rows that are gone are events too
 	RowLimit   int      // most rows of one poll
+}
+
+// Hosts implements [kind.Calling].
+func (c Declared) Hosts() []string {
+	if c.SQL == "" {
+		return outbound.HostsOf(c.HTTP)
+	}
+	if at, err := parseConnection(c.Connection); err == nil && !at.sqlite() {
+		return outbound.HostsOf(c.Connection)
+	}
+	return nil
 }
 
 // Canonical implements [spec.SourceConfig].

@@ -15,10 +15,10 @@ import (
 
 // Kind describes the source; guard dials, and a message has at most maxBytes bytes.
 func Kind(guard *outbound.Guard, maxBytes int) kind.Source[accumulator.Source] {
-	open := func(c Declared, _ kind.Input) (accumulator.Source, error) {
+	open := func(c Declared, in kind.Input) (accumulator.Source, error) {
 		return New(Config{
 			URL: c.URL, Subscribe: c.Subscribe, Ping: c.Ping, Headers: outbound.Headers(c.Headers),
-			MaxBytes: maxBytes, Guard: guard,
+			MaxBytes: maxBytes, Guard: guard.For(in.FromNetwork()),
 		})
 	}
 	declared := decode.NewKind("websocket_client", schema(), defaults, readDeclared)
@@ -34,6 +34,9 @@ type Declared struct {
 	Ping      time.Duration // the pause between two pings, default 20s
 	Headers   []decode.Header
 }
+
+// Hosts implements [kind.Calling].
+func (c Declared) Hosts() []string { return outbound.HostsOf(c.URL) }
 
 // Canonical implements [spec.SourceConfig].
 func (c Declared) Canonical(t *meaning.Tree) {

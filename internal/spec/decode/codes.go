@@ -56,5 +56,5 @@ const (
 	CodeBadReference    = "bad_reference"    // a malformed ${…}
 	CodeUnsetVariable   = "unset_variable"   // a reference to what is not set and has no default
 	CodeReferenceFailed = "reference_failed" // a reference that could not be read
-	CodeDenied          = "denied"           // what declarations from the network may not reach
+	CodeDenied          = "denied"           // what may not be reached
 )
