@@ -185,6 +185,9 @@ type Commit struct {
 	JournalTo int64
 	// Proven resets UncleanStarts: the graph has run long enough to call the start good.
 	Proven bool
+	// Tried says that what the owner has noted in the crash ledger was tried, and that the commit covers what
+	// came of it: the note is void, although no epoch came of it. See [Ledger].
+	Tried bool
 }
 
 // Checkpoints is the state of graphs. Safe for concurrent use; calls for one graph come from one goroutine.

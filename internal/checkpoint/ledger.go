@@ -5,7 +5,8 @@ import "context"
 // Ledger is the crash ledger (M43). An owner that follows on one that did not stop cleanly
 // notes each epoch before it tries it; a process that the epoch takes down leaves its note
 // behind. An owner that has nothing to try notes nothing, and so is never held to account for
-// a process that something else took down. Safe for concurrent use.
+// a process that something else took down. A commit that covers the epoch makes its note void, and
+// so does one that is Tried. Safe for concurrent use.
 type Ledger interface {
 	// Attempt notes that the owner with this fence is about to try an epoch, and answers how
 	// many owners have, this one included, without a commit that covered it. The note is

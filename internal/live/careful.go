@@ -20,30 +20,36 @@ const (
 	noteTimeout = 5 * time.Second
 )
 
-// caution is how a reactor goes on after an owner that did not stop cleanly (M43). Before an
-// epoch is tried, the ledger notes it; the commit after it is progress, and makes the note
-// void. One epoch is tried before the first commit, two before the next, and so on: what took
-// the process down is found, and what did not is soon back at its pace. The first epoch of
-// each graph is tried alone in the process, so that the death of the process is nobody else's.
-// Without anything to try nothing is noted.
+// caution is how a reactor goes on after an owner that did not stop cleanly (M43). Before a
+// cut is tried, the ledger notes its epoch; the commit after it is progress, and makes the note
+// void, whether the guard let an epoch come of it or not. One cut is tried before the first commit,
+// two before the next, and so on: what took the process down is found, and what did not is soon back
+// at its pace. The first one of each graph is tried alone in the process, so that the death of the
+// process is nobody else's. Without anything to try nothing is noted; a note of which nothing has
+// come, for the guard waits for more, is taken back.
 type caution struct {
 	on       bool
-	limit    int64     // epochs that may run before a commit
-	left     int64     // of those, what may still run
-	noted    int64     // the first of them, which the ledger has; 0 for none
-	asking   int64     // the epoch whose note is on its way; 0 for none
+	limit    int64     // cuts that may be tried before a commit
+	left     int64     // of those, what may still be
+	noted    int64     // the epoch of the first of them, which the ledger has; 0 for none
+	asking   int64     // the epoch whose note is on its way; takingBack; 0 for none
+	vain     bool      // the ledger may have a note that was to be taken back
+	backAt   time.Time // when the next one may be: a graph that always waits goes on under one note
 	since    time.Time // when the wait for a turn began
 	place    bool      // in Careful
 	retryAt  time.Time
 	failed   bool       // the last note did
-	answered chan error // capacity 1: one note at a time
+	answered chan error // capacity 1: one call at a time
 }
+
+// takingBack is the epoch of no note.
+const takingBack = -1
 
 func newCaution(head *checkpoint.Head) caution {
 	return caution{on: !head.Clean, limit: 1, left: 1, answered: make(chan error, 1)}
 }
 
-// carefully is how many epochs may run now, when the criteria hold. It notes the first of them
+// carefully is how many cuts may be tried now, when the criteria hold. It notes the first of them
 // in the ledger.
 func (r *Reactor) carefully(now time.Time) int {
 	c := &r.care
@@ -70,8 +76,17 @@ func (r *Reactor) note(now time.Time) {
 	if c.asking != 0 || now.Before(c.retryAt) || !r.turnToTry(now) {
 		return
 	}
-	c.asking = epoch
 	id, fence := r.Core.Config().ID, r.Core.Config().Fence
+	r.ask(epoch, func(ctx context.Context) error {
+		_, err := r.Ledger.Attempt(ctx, id, fence, epoch)
+		return err
+	})
+}
+
+// ask calls the ledger beside the reactor.
+func (r *Reactor) ask(about int64, call func(ctx context.Context) error) {
+	c := &r.care
+	c.asking = about
 	r.spawn(func() {
 		c.answered <- protect(func() error {
 			ctx, cancel := context.WithTimeout(r.reach, noteTimeout)
@@ -79,10 +94,28 @@ func (r *Reactor) note(now time.Time) {
 			if r.disowned() {
 				return ErrDisowned
 			}
-			_, err := r.Ledger.Attempt(ctx, id, fence, epoch)
-			return err
+			return call(ctx)
 		})
 	})
+}
+
+// inVain says that the ledger has a note, and that nothing was tried under it.
+func (c *caution) inVain() bool { return c.vain || c.noted != 0 && c.left == c.limit }
+
+// takeBack takes the note of which nothing has come out of the ledger again, when there is nothing to try:
+// what ends the process from now on is not the graph's doing.
+func (r *Reactor) takeBack(now time.Time) {
+	c := &r.care
+	if !c.on || !c.inVain() || c.asking != 0 || now.Before(c.backAt) || r.Core.Wants(r.engine(now)) {
+		return
+	}
+	c.noted, c.vain, c.backAt = 0, true, now.Add(r.Interval)
+	if r.Ledger == nil {
+		c.vain = false
+		return
+	}
+	id, fence := r.Core.Config().ID, r.Core.Config().Fence
+	r.ask(takingBack, func(ctx context.Context) error { return r.Ledger.Absolve(ctx, id, fence, fence) })
 }
 
 // turnToTry takes the process's one place for a first epoch, or says that it is taken.
@@ -106,14 +139,20 @@ func (r *Reactor) turnToTry(now time.Time) bool {
 	return false
 }
 
-// noted takes in what became of a note.
+// noted takes in what became of a note, or of taking it back.
 func (r *Reactor) noted(err error, now time.Time) error {
 	c := &r.care
 	epoch := c.asking
 	c.asking = 0
 	switch {
+	case epoch == takingBack && (err == nil || !final(err) || errors.Is(err, checkpoint.ErrUnknownOutcome)):
+		c.vain = err != nil // then it is tried again, unless there is something to note before
+		r.giveTurn()
+		return nil
+	case epoch == takingBack:
+		return fmt.Errorf("take the note of an epoch back that was not tried: %w", err)
 	case err == nil:
-		c.noted = epoch
+		c.noted, c.vain = epoch, false
 		if c.failed {
 			c.failed = false
 			r.persistError(checkpointFails, "", nil)
@@ -130,22 +169,26 @@ func (r *Reactor) noted(err error, now time.Time) error {
 	return nil
 }
 
-// tried counts epochs that have run, and asks for the commit when it is time for it. A cut that
-// a guard has turned down is none.
-func (r *Reactor) tried(epochs int64) {
+// tried counts cuts, and asks for the commit when it is time for it.
+func (r *Reactor) tried(cuts int) {
 	c := &r.care
 	if !c.on {
 		return
 	}
-	if c.left -= epochs; c.left <= 0 {
+	if c.left -= int64(cuts); c.left <= 0 {
 		r.sealNow = true
 	}
 }
 
+// turnedDown says that a commit as of epoch covers what was tried, and that no epoch has come of it.
+func (c *caution) turnedDown(epoch int64) bool {
+	return c.on && c.noted > epoch && c.left < c.limit
+}
+
 // progress takes in that a commit covers what was tried.
-func (r *Reactor) progress(epoch int64) {
+func (r *Reactor) progress(s *flight) {
 	c := &r.care
-	if !c.on || c.noted == 0 || epoch < c.noted {
+	if !c.on || c.noted == 0 || s.Epoch < c.noted && !s.tried {
 		return
 	}
 	c.limit *= 2

@@ -21,6 +21,7 @@ type flight struct {
 	*reactor.Seal
 	launched  bool // it is with the store
 	settled   bool // the start counts as good once it is committed (M43)
+	tried     bool // no epoch has come of what was noted, and it covers what has (M43)
 	delivered []checkpoint.Delivered
 	discard   []string // dead letters whose replay it covers
 }
@@ -79,8 +80,8 @@ func (r *Reactor) seal(now time.Time) {
 	delivered, discard := r.delivered(), r.discardable()
 	r.drainRefused() // the dead letters of what counts as delivered are in the same commit
 	r.settle()
-	s := &flight{Seal: r.Core.Seal(r.engine(now)), settled: settle, delivered: delivered,
-		discard: discard}
+	s := &flight{Seal: r.Core.Seal(r.engine(now)), settled: settle, delivered: delivered, discard: discard}
+	s.tried = r.care.turnedDown(s.Epoch)
 	r.inflight, r.sealedTo = s, s.Epoch
 	r.launch()
 }
@@ -115,7 +116,7 @@ func (r *Reactor) launch() {
 		began := time.Now()
 		done.err = protect(func() error {
 			c := s.Commit()
-			c.Seq, c.Proven, c.Delivered, c.Discard = r.seq+1, s.settled, s.delivered, s.discard
+			c.Seq, c.Proven, c.Tried, c.Delivered, c.Discard = r.seq+1, s.settled, s.tried, s.delivered, s.discard
 			done.bytes = size(c)
 			// A stop does not cut a commit short: its outcome would be unknown.
 			ctx, cancel := context.WithTimeout(r.reach, commitTimeout)
@@ -273,7 +274,7 @@ func (r *Reactor) commitDone(done committed) error {
 	r.persistError(rowsBlock, "", nil)
 	r.pipe.since = 0
 	r.committedAll(s)
-	r.progress(s.Epoch)
+	r.progress(s)
 	if s.settled {
 		r.proven = true
 	}

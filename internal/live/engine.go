@@ -51,7 +51,6 @@ func (r *Reactor) turnFlow(now time.Time) (done, free bool) {
 		return false, false
 	}
 	r.granted = false
-	epoch := r.Core.Epoch()
 	done, fired, free := r.flow.Turn(now)
 	r.Core.SetHeldBack(r.flow.HeldBy())
 	if r.granted {
@@ -59,14 +58,14 @@ func (r *Reactor) turnFlow(now time.Time) (done, free bool) {
 	}
 	if fired > 0 {
 		r.Fail.Hit("cut")
-		r.ran(epoch)
+		r.ran(fired)
 	}
 	return done, free
 }
 
-// ran takes note of the epochs that have run since one.
-func (r *Reactor) ran(epoch int64) {
-	r.tried(r.Core.Epoch() - epoch)
+// ran takes note of cuts that were made, of epochs or of what a guard has turned down.
+func (r *Reactor) ran(cuts int) {
+	r.tried(cuts)
 	if r.EveryEpochs > 0 && r.Core.Epoch()-r.sealed.Epoch >= int64(r.EveryEpochs) {
 		r.sealNow = true
 	}

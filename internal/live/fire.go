@@ -41,7 +41,7 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 		return false, false
 	}
 	defer r.Epochs.leave()
-	count, before := 0, r.Core.Epoch()
+	count := 0
 	for count < n && !r.deserted() && r.Core.Fire(now) {
 		count++
 		if len(r.commands) > 0 {
@@ -54,7 +54,7 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 	}
 	r.Fail.Hit("cut")
 	r.Core.DrainFreed(r.Inbox.Free)
-	r.ran(before)
+	r.ran(count)
 	return true, true
 }
 
@@ -163,5 +163,6 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	sooner(r.lingerTo, r.inflight == nil && !r.lingerTo.IsZero())
 	sooner(r.pipe.retryAt, !r.pipe.inflight && len(r.pipe.unsent) > 0)
 	sooner(r.care.retryAt, r.care.on && now.Before(r.care.retryAt))
+	sooner(r.care.backAt, r.care.on && r.care.inVain() && now.Before(r.care.backAt))
 	return max(0, until.Sub(now))
 }

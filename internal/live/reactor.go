@@ -320,6 +320,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 		}
 	}
 	r.hand(now)
+	r.takeBack(now)
 	r.seal(now)
 	r.write(now)
 	if busy {

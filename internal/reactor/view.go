@@ -201,11 +201,16 @@ func (c *Core) ResumePoint(i int) (m accumulator.Mark, state []byte) {
 	return m, c.restoredState(i)
 }
 
-// Wants reports whether Fire may find something to do at now: an epoch is called for, or the
-// cadence is due.
+// Wants reports whether Fire may find something to do at now: an epoch is called for and waits for no
+// timer, or the cadence is due.
 func (c *Core) Wants(now time.Time) bool {
+	if !c.Settled() {
+		if at, timed := c.FireDue(); !timed || !at.After(now) {
+			return true
+		}
+	}
 	tick, ok := c.tickDue()
-	return !c.Settled() || ok && c.mayFire() && tick <= nano(now)
+	return ok && c.mayFire() && tick <= nano(now)
 }
 
 // Settled reports whether nothing is left to fire, now or when a timer has run out: no cut can

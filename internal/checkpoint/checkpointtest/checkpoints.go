@@ -85,6 +85,12 @@ func testAttempts(t *testing.T, s *subject) {
 	s.advance(t, id, &head) // progress
 	head = acquire(0)
 	try(head, 1)
+	done := next(id, head) // no epoch came of what was tried
+	done.Epoch, done.Tried = head.Epoch, true
+	s.commit(t, done)
+	try(acquire(0), 1)
+	head = acquire(1)
+	try(head, 2)
 	if err := s.Relinquish(t.Context(), id, head.Fence); err != nil {
 		t.Fatalf("relinquish: %v", err)
 	}
@@ -127,6 +133,20 @@ func testAbsolve(t *testing.T, s *subject) {
 	s.again(t)
 	if head = s.acquire(t, id); head.Attempts != 1 || head.UncleanStarts != 3 {
 		t.Errorf("the dead owner's attempt is not what is left: %+v", head)
+	}
+	for range 2 { // its own note, after which it tries again, and counts once
+		if n, err := s.Attempt(t.Context(), id, head.Fence, 1); err != nil || n != 2 {
+			t.Fatal(n, err)
+		}
+		for range 2 { // asked again, it has nothing to take back
+			if err := s.Absolve(t.Context(), id, head.Fence, head.Fence); err != nil {
+				t.Fatalf("absolve: %v", err)
+			}
+		}
+	}
+	s.again(t)
+	if head = s.acquire(t, id); head.Attempts != 1 || head.UncleanStarts != 4 {
+		t.Errorf("an owner that took its note back: %+v", head)
 	}
 }
 

@@ -224,6 +224,9 @@ func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 	if c.Proven {
 		g.ledger = g.ledger.Proven()
 	}
+	if c.Tried {
+		g.ledger = g.ledger.Tried()
+	}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		if name := (cellName{cell.Kind, cell.Name, cell.Key}); cell.Data == nil {

@@ -99,6 +99,9 @@ func commitStatement(c *checkpoint.Commit, firings []checkpoint.Firing, ordered 
 	if c.Proven {
 		s.part(`, unclean_starts = 0`)
 	}
+	if c.Tried {
+		s.part(`, attempts = 0, attempted_epoch = 0, attempted_by = 0`)
+	}
 	s.firings(c, firings, ordered)
 	s.cells(c)
 	s.deadLetters(c.DeadLetters, c.Discard)

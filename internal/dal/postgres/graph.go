@@ -172,30 +172,26 @@ func (p *Store) Load(ctx context.Context, id checkpoint.ID, visit func(checkpoin
 // Attempt notes that an epoch is tried; see [checkpoint.Ledger].
 func (p *Store) Attempt(ctx context.Context, id checkpoint.ID, fence, epoch int64) (attempts int, err error) {
 	found, err := p.row(ctx, p.control, pgAttempt, []any{id.Tenant, id.Graph, id.Shard, fence, epoch}, &attempts)
-	if err == nil && !found {
-		err = errLost
-	}
-	return attempts, rules.Wrap(err, "note that epoch %d of graph %s is tried", epoch, id)
+	return attempts, rules.Wrap(owned(found, err), "note that epoch %d of graph %s is tried", epoch, id)
 }
 
 // Absolve takes an owner's start out of the count; see [checkpoint.Ledger].
 func (p *Store) Absolve(ctx context.Context, id checkpoint.ID, fence, of int64) error {
 	changed, err := p.exec(ctx, p.control, pgAbsolve, id.Tenant, id.Graph, id.Shard, fence, of)
-	if err == nil && changed == 0 {
-		err = errLost
-	}
-	return rules.Wrap(err, "clear the crash ledger of graph %s", id)
+	return rules.Wrap(owned(changed > 0, err), "clear the crash ledger of graph %s", id)
 }
 
 // Relinquish notes a clean stop; see [checkpoint.Checkpoints]. The graph stays this daemon's
 // until it is yielded.
 func (p *Store) Relinquish(ctx context.Context, id checkpoint.ID, fence int64) error {
 	changed, err := p.exec(ctx, p.control, pgRelinquish, id.Tenant, id.Graph, id.Shard, fence)
-	if err == nil && changed == 0 {
-		err = errLost
-	}
-	return rules.Wrap(err, "relinquish graph %s", id)
+	return rules.Wrap(owned(changed > 0, err), "relinquish graph %s", id)
 }
 
-// errLost answers a write of an owner that is none any more.
-var errLost = fmt.Errorf("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)
+// owned is what became of a write that finds the graph only while it is the owner's.
+func owned(found bool, err error) error {
+	if err == nil && !found {
+		return fmt.Errorf("another owner has it, or its state is gone: %w", checkpoint.ErrFenced)
+	}
+	return err
+}

@@ -4,7 +4,7 @@ package rules
 //
 // Attempts counts the owners that have noted that they try AttemptedEpoch; AttemptedBy is the
 // fence of the last one. The note is void once a commit covers that epoch: nothing need be
-// written then. A Relinquish clears it.
+// written then. A commit that is Tried clears it, and a Relinquish.
 //
 // Unclean goes up with every Acquire, and goes back to 0 with Relinquish or a commit that is
 // Proven. It is 1 on a healthy start. Clean says that the last owner has relinquished.
@@ -53,6 +53,12 @@ func (l Ledger) Absolved(fence, of int64) Ledger {
 // Proven is the ledger after a commit that calls the start good.
 func (l Ledger) Proven() Ledger {
 	l.Unclean = 0
+	return l
+}
+
+// Tried is the ledger after a commit that covers what was noted, and that no epoch came of.
+func (l Ledger) Tried() Ledger {
+	l.Attempts, l.AttemptedEpoch, l.AttemptedBy = 0, 0, 0
 	return l
 }
 

@@ -39,9 +39,13 @@ const (
 	relinquishHead = `UPDATE graph_head SET attempts = 0, attempted_epoch = 0, attempted_by = 0, unclean_starts = ` +
 		`0, clean = 1 WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ?`
 
-	advanceHead = `UPDATE graph_head SET epoch = ?, seq = ?, at = ?, sum = ?, meta = ?,
-		unclean_starts = CASE WHEN ? THEN 0 ELSE unclean_starts END
-		WHERE tenant = ? AND graph = ? AND shard = ? AND fence = ? AND seq = ? - 1 RETURNING state, cells, firings`
+	advanceHead = `UPDATE graph_head SET epoch = ?1, seq = ?2, at = ?3, sum = ?4, meta = ?5,
+		unclean_starts = CASE WHEN ?6 THEN 0 ELSE unclean_starts END,
+		attempts = CASE WHEN ?7 THEN 0 ELSE attempts END,
+		attempted_epoch = CASE WHEN ?7 THEN 0 ELSE attempted_epoch END,
+		attempted_by = CASE WHEN ?7 THEN 0 ELSE attempted_by END
+		WHERE tenant = ?8 AND graph = ?9 AND shard = ?10 AND fence = ?11 AND seq = ?2 - 1
+		RETURNING state, cells, firings`
 	countHead   = `UPDATE graph_head SET cells = ?, firings = ? WHERE state = ?`
 	selectFence = `SELECT fence, seq FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
 	selectState = `SELECT state, cells FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
@@ -213,9 +217,12 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	settled := int64(0)
+	var proven, tried int64
 	if c.Proven {
-		settled = 1
+		proven = 1
+	}
+	if c.Tried {
+		tried = 1
 	}
 	if len(c.Rows) > 0 {
 		return rules.Refuse("%w; use the outbox for this output, or the store that holds the table",
@@ -223,8 +230,8 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 	}
 	at := rules.Nanos(c.At)
 	head, err := conn.First(advanceHead, c.Epoch, c.Seq, at, rules.HeadSum(c.Epoch, c.Seq, at, c.Meta),
-		rules.OrEmpty(c.Meta), settled,
-		c.ID.Tenant, c.ID.Graph, int64(c.ID.Shard), c.Fence, c.Seq)
+		rules.OrEmpty(c.Meta), proven, tried,
+		c.ID.Tenant, c.ID.Graph, int64(c.ID.Shard), c.Fence)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,130 @@
+package faults
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // the ledger is read as an operator reads it
+)
+
+// Graphs whose guards let nothing through: one turns every cut down, one waits for what never comes.
+const (
+	turnsDown = `graph: down
+accumulators: { a: { strategy: sequential } }
+reactor: { guard: a > 100 }
+nodes: { n: { expr: a } }
+outputs: { o: { from: n, sink: { drop: {} } } }
+durability: { interval: 20ms }
+`
+	waitsForMore = `graph: waits
+accumulators: { a: { strategy: sequential }, b: { passive: true } }
+reactor: { guard: a > b }
+nodes: { n: { expr: a } }
+outputs: { o: { from: n, sink: { drop: {} } } }
+durability: { interval: 20ms }
+`
+)
+
+// TestM43KillsBesideAGuard: a process that is killed while a guard has turned every cut down, or waits for more, has
+// not died of an epoch: there was none.
+func TestM43KillsBesideAGuard(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		dir := declare(t, "down", turnsDown)
+		killedBeside(t, dir, func() (attempts int64) {
+			db, err := sql.Open("sqlite", filepath.Join(dir, "data", "graphd.db")+"?_pragma=busy_timeout(20000)")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			if err := db.QueryRowContext(t.Context(), openAttempts+"graph_head").Scan(&attempts); err != nil {
+				t.Fatal(err)
+			}
+			return attempts
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		dsn, db := database(t)
+		killedBeside(t, declare(t, "down", turnsDown), func() (attempts int64) {
+			if err := db.QueryRow(context.Background(), openAttempts+"graphd.graph_head").Scan(&attempts); err != nil {
+				t.Fatal(err)
+			}
+			return attempts
+		}, "--store", dsn, "--lease", "600ms")
+	})
+}
+
+// TestM43CrashLoopOfAGuard: what takes the process down before an epoch has come of it is found as an epoch is.
+func TestM43CrashLoopOfAGuard(t *testing.T) {
+	dir := declare(t, "history", strings.Replace(historyGraph, "reactor: {", "reactor: { guard: len(events) < 0,", 1))
+	if err := os.WriteFile(filepath.Join(dir, "events.ndjson"), []byte("{\"n\":0}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GRAPHD_FAILPOINT", "cut:1")
+	for range 4 {
+		dies(t, dir)
+	}
+	p := start(t, dir)
+	p.until("the graph is quarantined", 20*time.Second, func() bool { return p.summary("history").Health == "failed" })
+	if s := p.summary("history"); s.HealthReason.Code != "crash_loop" || s.Epoch != 0 {
+		t.Errorf("%+v at epoch %d", s.HealthReason, s.Epoch)
+	}
+}
+
+// openAttempts are those that no commit has made void.
+const openAttempts = "SELECT coalesce(sum(CASE WHEN attempted_epoch > epoch THEN attempts ELSE 0 END), 0) FROM "
+
+func killedBeside(t *testing.T, dir string, attempts func() int64, args ...string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "graphs", "waits.yaml"), []byte(waitsForMore), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	up := func() *process {
+		t.Helper()
+		p := start(t, dir, args...)
+		for _, graph := range []string{"down", "waits"} {
+			p.until(graph+" runs", 20*time.Second, func() bool {
+				s := p.summary(graph)
+				if s.Health == "failed" {
+					t.Fatalf("%s: %+v", graph, s.HealthReason)
+				}
+				return runs(s.Health)
+			})
+		}
+		return p
+	}
+	push := func(p *process, graph, input, event string) {
+		t.Helper()
+		if err := p.do("POST", "/v1/graphs/"+graph+"/accumulators/"+input+"/events", event, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for life := range int64(5) {
+		p := up()
+		push(p, "down", "a", "1")
+		push(p, "waits", "a", "1")
+		p.until("the guards were asked", 20*time.Second, func() bool {
+			return p.summary("down").Counters.Filtered == life+1 && p.summary("waits").Counters.Queued == life+1
+		})
+		for _, graph := range []string{"down", "waits"} {
+			if err := p.do("POST", "/v1/graphs/"+graph+"/checkpoint", "", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.until("no attempt is left", 20*time.Second, func() bool { return attempts() == 0 })
+		p.kill()
+	}
+	p := up()
+	push(p, "down", "a", "101")
+	push(p, "waits", "b", "0")
+	p.until("both fire", 20*time.Second, func() bool {
+		return p.summary("down").Epoch == 1 && p.summary("waits").Epoch == 5
+	})
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+}
