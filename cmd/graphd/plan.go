@@ -79,6 +79,7 @@ type plan struct {
 		Reads     []string `json:"reads"`
 		Whole     bool     `json:"whole"`
 		Conflated bool     `json:"conflated"`
+		AsOf      bool     `json:"as_of_event"`
 	} `json:"inputs"`
 	Nodes []struct {
 		Name   string   `json:"name"`
@@ -139,6 +140,9 @@ func (p *plan) tables(t *terminal.Terminal) []*terminal.Table {
 		values := kindOf(in.Event)
 		if in.Conflated {
 			values += ", may conflate"
+		}
+		if in.AsOf {
+			values += " as of events"
 		}
 		name := in.Name
 		if in.From != "" {

@@ -33,6 +33,8 @@ type CompileOptions struct {
 	Follows bool
 	// Keyed says that the graph has keys.
 	Keyed bool
+	// Dates says that rows are looked up as of the graph's events: boundaries say when they happened.
+	Dates bool
 	// Spoil overwrites memory as soon as it may be used again; see [boundary.Limits]. It is
 	// for tests.
 	Spoil bool
@@ -69,6 +71,7 @@ type Program struct {
 	lends     bool
 	readsMeta bool
 	spoils    bool // see CompileOptions.Spoil
+	dates     bool // see CompileOptions.Dates
 }
 
 // Compile checks one accumulator and makes it runnable. Its schema must be resolved
@@ -77,7 +80,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	p := &Program{
 		name:     a.Name,
 		capacity: a.Capacity, capacityBytes: a.CapacityBytes,
-		maxEventBytes: o.MaxEventBytes, vars: o.Vars, spoils: o.Spoil,
+		maxEventBytes: o.MaxEventBytes, vars: o.Vars, spoils: o.Spoil, dates: o.Dates,
 	}
 	if p.maxEventBytes <= 0 {
 		p.maxEventBytes = DefaultMaxEventBytes

@@ -112,6 +112,10 @@ func (c *Core) Lasting() { c.ephemeral, c.changed = false, true }
 // not from a sender who waits for an answer. The event's memory belongs to the Core from
 // then on. A panic leaves the Core as it was before the call, see [Core.Poison].
 func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
+	at := fold.Arrival(now, ev)
+	if c.p.dates {
+		at = c.happened(now, ev)
+	}
 	v, keep, bad := c.in.value(ev)
 	if bad != nil {
 		return c.refuse(now, ev, pulled, bad)
@@ -123,7 +127,7 @@ func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
 		var said fold.Verdict
 		n := len(c.out)
 		c.folding.Value, c.folding.Event, c.folding.Facts = v, ev, &c.in.facts
-		c.folding.Number = c.mark.Counters.Received + 1
+		c.folding.Number, c.folding.At = c.mark.Counters.Received+1, at
 		if c.out, said = c.fold.Add(now, &c.folding, c.out); said != fold.Folded {
 			return c.unfolded(now, ev, pulled, said)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/timeline"
 )
 
 // Dater reads the times that events declare, ahead of their being folded. It belongs to one
@@ -50,6 +51,24 @@ func (d *Dater) Date(ev *boundary.Event, loan *boundary.Loan) (at time.Time, ok 
 // Dated says what a Dater has found of ev, which must be the next event that is added, so that it
 // is not found again.
 func (c *Core) Dated(ev *boundary.Event, d Dated) { c.in.dated, c.in.of = d, ev }
+
+// happened is when an event has happened that rows are looked up as of, or that changes one: at its own
+// time, which is none that is still to come; where it has none, when it arrived.
+func (c *Core) happened(now time.Time, ev *boundary.Event) time.Time {
+	if c.in.of != ev {
+		_, _, _ = c.EventTime(ev) // of one that cannot be read, folding it says so
+	}
+	at := fold.Arrival(now, ev)
+	if c.in.of == ev {
+		if at = now; c.in.dated.At != timeline.Never {
+			at = time.Unix(0, c.in.dated.At).UTC()
+		}
+	}
+	if at.After(now) {
+		return now
+	}
+	return at
+}
 
 // EventTime is ev's own time; ok is false when the declaration has no `time`. An error is
 // a [*BadEvent] for [Core.AddBad]. It leaves the decoded value in ev for Add to use, which

@@ -21,7 +21,7 @@ func NewFold(p *Program) fold.Fold {
 // passthrough hands every event on as a boundary of its own.
 type passthrough struct{}
 
-func (*passthrough) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
+func (*passthrough) Add(_ time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
 	v, ev := in.Value, in.Event
 	if len(out) == cap(out) {
 		out = append(out, boundary.Boundary{})
@@ -30,7 +30,7 @@ func (*passthrough) Add(now time.Time, in *fold.Input, out []boundary.Boundary) 
 	}
 	b := &out[len(out)-1] // filled in place: it is large, and this is every event's way
 	b.Value, b.First, b.Last = v, ev.Pos, ev.Pos
-	b.At, b.Events = fold.Arrival(now, ev), 1
+	b.At, b.Events = in.At, 1
 	b.Size = v.Size() + len(ev.Raw)
 	b.Raw, b.Origin = ev.Raw, ev.Origin
 	return out, fold.Folded

@@ -32,6 +32,10 @@ type (
 	TableRows = fold.Rows
 	// KeyedState is a FoldState with a state for each key.
 	KeyedState = fold.Keyed
+	// HistoriedState is a FoldState that keeps what it was.
+	HistoriedState = fold.Historied
+	// History is how much it keeps.
+	History = fold.History
 	// Part is one of them.
 	Part = fold.Part
 	// Lateness is what a fold has dropped as late.

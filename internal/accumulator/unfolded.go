@@ -14,7 +14,7 @@ func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said fol
 	case fold.Refused:
 		return c.refuse(now, ev, pulled, c.folding.Bad)
 	case fold.Aside:
-		if bad := c.aside(now, ev); bad != nil {
+		if bad := c.aside(ev); bad != nil {
 			return c.refuse(now, ev, pulled, bad)
 		}
 	}
@@ -33,10 +33,10 @@ func (c *Core) LateDrops() (l Lateness, ok bool) {
 }
 
 // aside sends an event to the input that the kind has of its own.
-func (c *Core) aside(now time.Time, ev *boundary.Event) *BadEvent {
+func (c *Core) aside(ev *boundary.Event) *BadEvent {
 	v := c.in.keep(c.folding.Value) // the event itself leaves the Core, which may have only borrowed it
 	b := boundary.Boundary{
-		Value: v, First: ev.Pos, Last: ev.Pos, At: fold.Arrival(now, ev), Size: v.Size() + len(ev.Raw), Raw: ev.Raw,
+		Value: v, First: ev.Pos, Last: ev.Pos, At: c.folding.At, Size: v.Size() + len(ev.Raw), Raw: ev.Raw,
 		Origin: ev.Origin,
 	}
 	if c.in.ownKeys != nil {

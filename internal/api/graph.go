@@ -86,6 +86,8 @@ type AccumulatorSummary struct {
 	Lag *int64 `json:"lag"`
 	// Keys is what a fold has of keys; null for others, without a key, and until the first event after a start.
 	Keys *FoldKeys `json:"keys"`
+	// Versions is what a table keeps of what it was; left out where rows are looked up as of now.
+	Versions *Versions `json:"versions,omitempty"`
 	// Stopped is set while an operator has it stopped.
 	Stopped     *Stopped `json:"stopped,omitempty"`
 	Incarnation int64    `json:"incarnation"`
@@ -132,6 +134,15 @@ type FoldKeys struct {
 	Count   int   `json:"count"`
 	Max     int   `json:"max"`
 	Evicted int64 `json:"evicted"` // in all, of every incarnation
+}
+
+// Versions is what a table keeps of what it was (M3).
+type Versions struct {
+	Count int   `json:"count"`
+	Max   int   `json:"max"`
+	Bytes int64 `json:"bytes"`
+	// Since is the earliest time that its rows can be looked up as of; null while that is any.
+	Since *time.Time `json:"since"`
 }
 
 // KeysSummary is what a keyed graph has of keys (M13).

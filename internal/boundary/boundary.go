@@ -50,7 +50,8 @@ type Boundary struct {
 	// First and Last are the positions just after the first and the last event folded in;
 	// equal for a boundary of one event, zero for pushed ones.
 	First, Last Position
-	// At is the arrival time of the last event folded in.
+	// At is the arrival time of the last event folded in; in a graph that looks rows up as of its events, the
+	// time of the newest.
 	At time.Time
 	// Events is the number of events this boundary accounts for (M42); may be 0.
 	Events int64

@@ -14,6 +14,18 @@ type Rows interface {
 	All() iter.Seq2[Key, Value]
 }
 
+// SameTable reports whether two tables refer to the same rows, which is more than to equal ones.
+func SameTable(a, b Value) bool { return a.ref == b.ref }
+
+// Forgetful is Rows as of a time that may be too long ago: then nothing is known of them.
+type Forgetful interface{ Forgotten() bool }
+
+// Forgotten says that nothing is known of the rows.
+func Forgotten(rows Rows) bool {
+	f, ok := rows.(Forgetful)
+	return ok && f.Forgotten()
+}
+
 type table struct{ rows Rows }
 
 // Table is a value that refers to rows. It stands for an input that is a table, and for nothing else:

@@ -165,7 +165,7 @@ func (f *tallying) Add(now time.Time, in *fold.Input, out []boundary.Boundary) (
 		Value: boundary.Object(tallyShape, []boundary.Value{
 			g.key, boundary.Int(g.n), boundary.Int(g.sum), boundary.Time(time.Unix(0, in.Facts.At)),
 		}),
-		First: g.first, Last: g.last, At: fold.Arrival(now, in.Event), Events: g.n, Size: 1,
+		First: g.first, Last: g.last, At: in.At, Events: g.n, Size: 1,
 	}
 	if f.keyed {
 		b.Key = boundary.KeyOf(g.key)

@@ -83,7 +83,7 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		a := &g.Accumulators[i]
 		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes,
 			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil, Event: nodes[a.From],
-			Follows: a.From != "" && g.EventClock()}
+			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf()}
 		owner := u.program(a.Owner) // declared before its own input
 		if owner != nil {
 			options.Event = owner.Emitted()
@@ -98,7 +98,8 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		diags = append(diags, ds...)
 		u.Programs = append(u.Programs, p)
 		inputs[i] = graph.Input{Name: a.Name, From: a.From, Type: expression.Any(), Event: a.Strategy != "latest",
-			Default: a.HasDefault || a.Folding().Hands == trait.Rows, Unsaid: a.Unsaid(&g.Reactor)}
+			Default: a.HasDefault || a.Folding().Hands == trait.Rows, Unsaid: a.Unsaid(&g.Reactor),
+			AsOf: a.Folding().AsOf}
 		if p != nil {
 			inputs[i].Type = u.InputType(i)
 		}
@@ -160,7 +161,7 @@ func (u *Unit) describe() spec.Diagnostics {
 			Alone:      a.From != "" && g.Reactor.When == "all" && a.Triggers(&g.Reactor),
 			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(),
-			Identity: digest(a.Identity()),
+			AsOf: a.Folding().AsOf, Identity: digest(a.Identity()),
 		}
 		if in.Table = u.Programs[i].Table(); in.Table != nil {
 			in.Default = in.Table.Value(nil)

@@ -51,6 +51,10 @@ func (w *wide) drawTable() {
 	w.maybe(3, t, "max_rows", 1+w.r.IntN(3))
 	w.maybe(5, t, "max_bytes", 1000+w.r.IntN(1000))
 	w.maybe(4, t, "as_of", "now")
+	if !w.arrival && w.one(2) {
+		t["as_of"] = "event"
+		w.maybe(3, t, "max_versions", 1+w.r.IntN(9))
+	}
 	in := &wideInput{name: "tt", kind: "table", acc: tree{"table": t}}
 	if !w.arrival {
 		in.acc["time"] = "event.at"

@@ -33,6 +33,7 @@ type inputJSON struct {
 	// and CountedBy to which nodes each of them matters all the same.
 	Conflated bool     `json:"conflated,omitempty"`
 	CountedBy []string `json:"counted_by,omitempty"`
+	AsOf      bool     `json:"as_of_event,omitempty"` // rows are looked up as of the time of what fires
 }
 
 type nodeJSON struct {
@@ -69,7 +70,7 @@ func (p *Plan) JSON() ([]byte, error) {
 		doc.Inputs[i] = inputJSON{
 			Name: in.Name, From: in.From, Type: in.Type.String(), Event: in.Event, Triggers: p.triggers[i],
 			Reads: append([]string{}, p.reads[i].fields...), Whole: p.reads[i].whole,
-			Conflated: !in.Event && p.triggers[i], CountedBy: p.conflates[i],
+			Conflated: !in.Event && p.triggers[i], CountedBy: p.conflates[i], AsOf: in.AsOf,
 		}
 	}
 	if p.guard != nil {

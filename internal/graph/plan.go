@@ -23,6 +23,8 @@ type Input struct {
 	Unsaid bool
 	// Default says that the input has a value before the first boundary, with the version 1.
 	Default bool
+	// AsOf says that rows of the table are looked up as of the time of what fires.
+	AsOf bool
 }
 
 // Node is one node of a plan, for people and for checkpoints to look at.

@@ -110,6 +110,8 @@ type Input struct {
 	LateTo string
 	// Table is set for a table: an input whose value refers to what its accumulator keeps; see tables.go.
 	Table accumulator.TableRows
+	// AsOf says that rows of the table are looked up as of the time of what fires; see lookBack.
+	AsOf bool
 	// Default is the value until the first boundary arrives; absent when there is none.
 	Default boundary.Value
 	// Identity names what the accumulator's persisted state belongs to: kind and source.
@@ -194,6 +196,7 @@ type Core struct {
 	holds       holds
 	journal     journal
 	timedOut    bool              // the last epoch ran past its time
+	asOf        bool              // rows are looked up as of what fires
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
 }
 
@@ -273,6 +276,7 @@ func NewCore(cfg Config) *Core {
 	if cfg.KeepFirings > 0 && slices.ContainsFunc(cfg.Inputs, func(in Input) bool { return in.Table != nil }) {
 		c.looks = &expression.Looks{}
 	}
+	c.asOf = slices.ContainsFunc(cfg.Inputs, func(in Input) bool { return in.AsOf })
 	c.life, c.ticked = life{state: HealthStarting}, never
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {
 		c.interrupt = c.overran

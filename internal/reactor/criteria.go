@@ -355,7 +355,9 @@ func gather(q *queue, n int) *boundary.Boundary {
 		values[i] = b.Value
 		all.Events += b.Events
 		all.Size += b.Size
-		all.Last, all.At = b.Last, b.At
+		if all.Last = b.Last; b.At.After(all.At) {
+			all.At = b.At
+		}
 	}
 	all.Value = boundary.List(values)
 	return &all

@@ -30,7 +30,9 @@ type cut struct {
 	counts   []int                // how many of a queue that is; 0 for what was not queued
 	values   []boundary.Value
 	versions []uint64
-	heads    bool // a sequential head is among what was taken
+	asOf     time.Time
+	back     []int // tables that are looked up as they were
+	heads    bool  // a sequential head is among what was taken
 }
 
 func (t *cut) init(n int) {
@@ -43,7 +45,7 @@ func (t *cut) init(n int) {
 func (t *cut) reset() {
 	clear(t.take)
 	clear(t.counts)
-	t.heads = false
+	t.heads, t.back = false, t.back[:0]
 }
 
 // Fire runs at most one epoch, if the criteria hold, and reports whether anything
@@ -222,6 +224,9 @@ func (c *Core) snapshot() {
 		} else {
 			t.values[i], t.versions[i] = s.cur, s.version
 		}
+	}
+	if c.asOf {
+		c.lookBack()
 	}
 }
 

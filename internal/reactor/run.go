@@ -32,11 +32,13 @@ func (c *Core) run(cause Cause) {
 		c.feed()
 	}
 	c.deadLetterNodes()
+	back := c.cut.back
 	c.consume(true, false, func(i int, b *boundary.Boundary) {
 		c.accs[i].consumed += b.Events
 		c.setCurrent(i, b)
 	})
 	c.stamp = c.ep.Stamp
+	c.comeBack(back)
 	c.kept++
 	c.lastFired = c.housekeeping()
 	c.release(rec)

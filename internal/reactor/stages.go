@@ -33,7 +33,7 @@ func (c *Core) feed() {
 		if v.IsAbsent() || v.IsNull() {
 			continue
 		}
-		s.Take(c.now, &boundary.Event{Value: v, Pos: c.fedBy()}, true)
+		s.Take(c.now, &boundary.Event{Value: v, Pos: c.fedBy(), At: c.happened()}, true)
 		c.changes.accs[s.Input] = true
 	}
 	c.fed = true
@@ -42,6 +42,14 @@ func (c *Core) feed() {
 // fedBy is the position of what the present epoch feeds to stages: so records and dead letters name it. Replayed
 // letters have the epoch before them, for two streams of one window would wait for each other.
 func (c *Core) fedBy() boundary.Position { return boundary.Position{Stream: "epoch", Offset: c.epoch} }
+
+// happened is when what a node feeds a stage has happened: with what the epoch rows are looked up as of, else now.
+func (c *Core) happened() (at time.Time) {
+	if c.asOf {
+		at = c.cut.asOf
+	}
+	return at
+}
 
 // handStages hands over what stage inputs have complete after an epoch. It comes at the end of the
 // call that ran it: the key that fired is through.

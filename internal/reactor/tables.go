@@ -3,6 +3,7 @@ package reactor
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
@@ -146,11 +147,49 @@ func (c *Core) sealChanged(s *Seal, i int, state accumulator.TrackedState) {
 	}
 }
 
+// lookBack has the epoch at hand see tables as they were when what fires happened: the newest event that the
+// cut takes of what triggers, or now where it takes none.
+func (c *Core) lookBack() {
+	t := &c.cut
+	t.asOf, t.back = time.Time{}, t.back[:0]
+	for i, b := range t.take {
+		if b != nil && c.cfg.Inputs[i].Triggers && b.At.After(t.asOf) {
+			t.asOf = b.At
+		}
+	}
+	if t.asOf.IsZero() {
+		t.asOf = c.now
+	}
+	for i := range c.cfg.Inputs {
+		in := &c.cfg.Inputs[i]
+		if !in.AsOf {
+			continue
+		}
+		newest := t.values[i]
+		if t.values[i] = in.Table.AsOf(newest, nano(t.asOf)); !boundary.SameTable(newest, t.values[i]) {
+			t.versions[i] = c.stamp + 1
+			t.back = append(t.back, i)
+		}
+	}
+}
+
+// comeBack makes what an epoch has seen of tables as they were older than what is next seen of them.
+func (c *Core) comeBack(back []int) {
+	if len(back) == 0 {
+		return
+	}
+	c.stamp++
+	for _, i := range back {
+		c.shared.slots[i].version, c.changes.slots[i] = c.stamp, true
+	}
+}
+
 // TableRead is what an epoch had of a table.
 type TableRead struct {
 	Input   int
 	Rows    int
 	Version uint64 // greater when it is another than in an earlier epoch
+	AsOf    int64  // the time that its rows are looked up as of, in nanoseconds since 1970; never for the newest
 }
 
 // LookedUp is a row that an epoch has looked up; Row is null where there was none of the key.
@@ -173,7 +212,11 @@ func (c *Core) recordTables(r *Record) {
 		if !ok {
 			continue
 		}
-		r.Tables = append(r.Tables, TableRead{i, rows.Len(), c.cut.versions[i]})
+		read := TableRead{i, rows.Len(), c.cut.versions[i], never}
+		if c.cfg.Inputs[i].AsOf {
+			read.AsOf = nano(c.cut.asOf)
+		}
+		r.Tables = append(r.Tables, read)
 		r.Inputs[i] = boundary.Value{}
 		for _, l := range c.looks.List {
 			if l.Rows == rows {
@@ -191,6 +234,9 @@ func appendTable(dst []byte, r *Record, i int) []byte {
 		}
 		dst = strconv.AppendInt(append(dst, `{"rows":`...), int64(t.Rows), 10)
 		dst = strconv.AppendUint(append(dst, `,"version":`...), t.Version, 10)
+		if t.AsOf != never {
+			dst = boundary.Time(nanoTime(t.AsOf)).AppendJSON(append(dst, `,"as_of":`...))
+		}
 		dst = append(dst, `,"looked_up":[`...)
 		first := true
 		for n := range r.Looked {

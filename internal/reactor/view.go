@@ -59,9 +59,10 @@ type InputView struct {
 	Books       Books
 	Positions   []boundary.Position
 	LastEventAt time.Time
-	Reasons     map[string]int64 // dead-lettered events, by code
-	Stopped     *Stopped         // nil when it goes on
-	Keys        *FoldKeys        // nil unless it folds by key, and until it has said so since the start
+	Reasons     map[string]int64     // dead-lettered events, by code
+	Stopped     *Stopped             // nil when it goes on
+	Keys        *FoldKeys            // nil unless it folds by key, and until it has said so since the start
+	History     *accumulator.History // nil unless it keeps what it was
 }
 
 // FoldKeys is how many keys an accumulator has a state for and may have, and how many it has evicted in all.
@@ -106,6 +107,11 @@ func (c *Core) Look() View {
 		if s, ok := state.(accumulator.KeyedState); ok {
 			if count, most, evicted := s.Keys(); most > 0 {
 				v.Inputs[i].Keys = &FoldKeys{Count: count, Max: most, Evicted: evicted}
+			}
+		}
+		if s, ok := state.(accumulator.HistoriedState); ok {
+			if past, keeps := s.History(); keeps {
+				v.Inputs[i].History = &past
 			}
 		}
 		if s := c.stops.inputs[i]; s != nil {

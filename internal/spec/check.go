@@ -52,6 +52,7 @@ func (d *draft) check() {
 	d.checkGroups()
 	d.checkMaxWait()
 	d.checkClock()
+	d.checkAsOf()
 	d.checkAfter()
 	d.checkOutputs(names)
 	d.checkInputNames(names)

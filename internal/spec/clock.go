@@ -39,6 +39,54 @@ func (g *Graph) timed() bool {
 	})
 }
 
+// AsOf says that rows are looked up as of the times of the events that fire.
+func (g *Graph) AsOf() bool {
+	return slices.ContainsFunc(g.Accumulators, func(a Accumulator) bool { return a.Folding().AsOf })
+}
+
+// checkAsOf: rows are looked up as of an event's time where both have one, and engine time is that of the events.
+func (d *draft) checkAsOf() {
+	g := d.Graph
+	for i := range g.Accumulators {
+		a, v := &g.Accumulators[i], d.links.accumulators[i].kind
+		switch {
+		case !a.Folding().AsOf:
+		case a.From != "":
+			d.Report(v.Here(), decode.CodeConflict, "", "a node feeds %s, so a row is as of when its epoch runs: "+
+				"leave as_of out, or give the table a source of its own", decode.Quote(a.Name))
+		case a.Time.IsZero():
+			d.Report(v.Here(), decode.CodeMissingField, "", "as_of: event asks when a row was changed, and %s has no "+
+				"time: give it one, or leave as_of out to look up the newest rows", decode.Quote(a.Name))
+		case !g.EventClock():
+			d.Report(v.Here(), decode.CodeConflict, "", "as_of: event goes by the times of events, and this graph by "+
+				"their arrival: %s, or leave as_of out to look up the newest rows", d.toEventClock())
+		default:
+			d.checkTimed(v, a.Name)
+		}
+	}
+}
+
+// toEventClock says how the graph comes to go by the times of its events.
+func (d *draft) toEventClock() string {
+	if d.Clock == "arrival" {
+		return "take clock: arrival out"
+	}
+	return "give every input that triggers a time"
+}
+
+// checkTimed checks that what fires has a time to look rows of a table up as of.
+func (d *draft) checkTimed(at value, table string) {
+	for i := range d.Accumulators {
+		a := &d.Accumulators[i]
+		if a.Time.IsZero() && a.From == "" && a.Owner == "" && a.Triggers(&d.Reactor) {
+			d.Report(at.Here(), decode.CodeMissingField, "", "as_of: event looks rows of %s up as of the event that "+
+				"fires, and %s has no time: give it one, or leave as_of out to look up the newest rows",
+				decode.Quote(table), decode.Quote(a.Name))
+			return
+		}
+	}
+}
+
 // checkClock: the event clock goes by times that some input has.
 func (d *draft) checkClock() {
 	g := d.Graph

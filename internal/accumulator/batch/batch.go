@@ -27,7 +27,7 @@ type batchOpen struct {
 	bytes       int64
 	first, last boundary.Position
 	since       time.Time // when the first event came in
-	at          time.Time // when the last one arrived
+	at          time.Time // of the newest, see [fold.Input]
 }
 
 func (b *batch) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
@@ -38,7 +38,9 @@ func (b *batch) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]b
 	}
 	b.items = append(b.items, v)
 	b.bytes += size
-	b.last, b.at = ev.Pos, fold.Arrival(now, ev)
+	if b.last = ev.Pos; in.At.After(b.at) {
+		b.at = in.At
+	}
 	if b.rule.Size > 0 && len(b.items) >= b.rule.Size || b.bytes >= b.maxBytes {
 		return b.End(out), fold.Folded
 	}

@@ -33,6 +33,8 @@ type Input struct {
 	Value boundary.Value // what the event has become
 	Event *boundary.Event
 	Facts *Facts
+	// At is when it arrived; in a graph that looks rows up as of its events, when it happened.
+	At time.Time
 	// Number is which of all received events it is, from 1.
 	Number int64
 	// Bad is the fold's to set when it answers [Refused]: why.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -42,6 +43,9 @@ type Rows interface {
 	// AppendChanges appends what makes the state after of the state before, and Redo makes it.
 	AppendChanges(dst []byte, before, after State) []byte
 	Redo(before State, changes []byte) (State, error)
+	// AsOf is the value as of a time, in nanoseconds since 1970: the same for a state that has none but its own.
+	// Looking up a row is a fault where it is not known any more.
+	AsOf(v boundary.Value, at int64) boundary.Value
 	// Made is a table of an object whose names are keys.
 	Made(object boundary.Value) (boundary.Value, error)
 }
@@ -60,6 +64,20 @@ type Keyed interface {
 	State
 	// Keys is how many there are and may be, and how many were evicted in all.
 	Keys() (count, most int, evicted int64)
+}
+
+// Historied is a State that keeps what it was.
+type Historied interface {
+	State
+	// History is how much it keeps; ok is false when it keeps nothing.
+	History() (h History, ok bool)
+}
+
+// History is what is kept of earlier states.
+type History struct {
+	Versions, Max int
+	Bytes         int64
+	Since         time.Time // what was before is not known any more; zero while all is
 }
 
 // joinedState begins a state whose parts have been joined again.

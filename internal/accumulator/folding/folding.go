@@ -57,7 +57,7 @@ func (f *Folding) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([
 		b.First, b.Events = was.first, was.open+1
 	}
 	if emits {
-		b.Value, b.At = f.handedOver(in.Facts.Key, v), fold.Arrival(now, in.Event)
+		b.Value, b.At = f.handedOver(in.Facts.Key, v), in.At
 		b.Size = b.Value.Size()
 		if f.p.givesKey {
 			b.Key = boundary.KeyOf(in.Facts.Key)

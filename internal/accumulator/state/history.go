@@ -28,14 +28,14 @@ type historyWindow struct {
 	bytes int   // the sum of sizes
 }
 
-func (h *history) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
+func (h *history) Add(_ time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
 	v, ev := in.Value, in.Event
 	size := v.Size()
 	h.push(v, size)
 	n := len(h.items)
 	return append(out, boundary.Boundary{
 		Value: boundary.List(h.items[:n:n]),
-		First: ev.Pos, Last: ev.Pos, At: fold.Arrival(now, ev), Events: 1, Size: h.bytes,
+		First: ev.Pos, Last: ev.Pos, At: in.At, Events: 1, Size: h.bytes,
 	}), fold.Folded
 }
 

@@ -1,9 +1,11 @@
 package table
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
@@ -15,23 +17,46 @@ const (
 	whole   = "T\x01"
 	headed  = "t\x01"
 	between = "d\x01"
+	// The same of a table that knows what it was.
+	wholePast   = "T\x02"
+	headedPast  = "t\x02"
+	betweenPast = "d\x02"
 )
 
 // AppendBinary implements [fold.State].
 func (h *handle) AppendBinary(dst []byte) []byte {
-	dst = h.appendCounts(append(dst, whole...))
+	dst = h.appendCounts(append(dst, h.form(whole, wholePast)...))
 	h.root.each(func(s slot) bool { dst = s.row.append(dst); return true })
+	if h.past != nil {
+		dst = h.appendVersions(dst, h.past.dropped, h.past.next())
+	}
 	return dst
 }
 
+// form is the one of two that a state of the table has: with what it was, or without.
+func (h *handle) form(plain, past string) string {
+	if h.past == nil {
+		return plain
+	}
+	return past
+}
+
 // AppendHead implements [fold.Parted].
-func (h *handle) AppendHead(dst []byte) []byte { return h.appendCounts(append(dst, headed...)) }
+func (h *handle) AppendHead(dst []byte) []byte {
+	return h.appendCounts(append(dst, h.form(headed, headedPast)...))
+}
 
 func (h *handle) appendCounts(dst []byte) []byte {
 	for _, n := range [...]int64{h.seq, h.owed, h.evicted, h.expired} {
 		dst = binary.AppendVarint(dst, n)
 	}
-	return binary.AppendUvarint(dst, uint64(h.root.len()))
+	dst = binary.AppendUvarint(dst, uint64(h.root.len()))
+	if p := h.past; p != nil {
+		for _, n := range [...]int64{p.dropped, int64(len(p.list)), p.turned, p.stamp, p.known} {
+			dst = binary.AppendVarint(dst, n)
+		}
+	}
+	return dst
 }
 
 func (r *row) append(dst []byte) []byte {
@@ -54,6 +79,20 @@ type reader struct {
 	*fold.Reader
 	p       *program
 	scratch []byte
+	// past is what is known of the versions, in a form that has them; texts are those, by number.
+	past  *history
+	texts map[int64]versionText
+	count int64
+}
+
+// read reads data in one of two forms.
+func (p *program) read(data []byte, plain, past string) *reader {
+	r := &reader{p: p}
+	if bytes.HasPrefix(data, []byte(past)) {
+		r.past, plain = &history{}, past
+	}
+	r.Reader = fold.Read(data, plain)
+	return r
 }
 
 func (r *reader) counts() (c counts, rows int) {
@@ -62,6 +101,12 @@ func (r *reader) counts() (c counts, rows int) {
 	if n > mostRows || c.seq < 0 || c.owed < 0 || c.evicted < 0 || c.expired < 0 {
 		r.Fail(fold.ErrForeign)
 		n = 0
+	}
+	if h := r.past; h != nil {
+		h.dropped, r.count, h.turned, h.stamp, h.known = r.Varint(), r.Varint(), r.Varint(), r.Varint(), r.Varint()
+		if h.dropped < 0 || r.count < 0 || r.count > mostVersions {
+			r.Fail(fold.ErrForeign)
+		}
 	}
 	return c, int(n)
 }
@@ -108,7 +153,7 @@ func (t *Table) Decode(data []byte) (fold.State, error) {
 	if data[0] == headed[0] {
 		return p.Decode(data, nil)
 	}
-	r := reader{Reader: fold.Read(data, whole), p: p}
+	r := p.read(data, whole, wholePast)
 	c, n := r.counts()
 	slots := make([]slot, 0, min(n, 1024))
 	for range n {
@@ -117,10 +162,13 @@ func (t *Table) Decode(data []byte) (fold.State, error) {
 		}
 		slots = append(slots, r.row())
 	}
+	for r.More() {
+		r.versions()
+	}
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
-	return p.handleOf(c, slots)
+	return r.handle(c, slots)
 }
 
 // Decode implements [fold.Rows].
@@ -128,7 +176,7 @@ func (p *program) Decode(head []byte, parts map[string][]byte) (fold.State, erro
 	if len(head) == 0 {
 		return p.empty, nil
 	}
-	r := reader{Reader: fold.Read(head, headed), p: p}
+	r := p.read(head, headed, headedPast)
 	c, n := r.counts()
 	if err := r.Done(); err != nil {
 		return nil, err
@@ -136,10 +184,14 @@ func (p *program) Decode(head []byte, parts map[string][]byte) (fold.State, erro
 	slots := make([]slot, 0, min(n, 1024))
 	for name, data := range parts {
 		r.Reader = fold.NewReader(data)
-		for range r.Count() {
-			slots = append(slots, r.row())
-			if r.Err() != nil {
-				break
+		if strings.HasPrefix(name, ofPast) {
+			r.versions()
+		} else {
+			for range r.Count() {
+				slots = append(slots, r.row())
+				if r.Err() != nil {
+					break
+				}
 			}
 		}
 		if err := r.Done(); err != nil {
@@ -149,22 +201,27 @@ func (p *program) Decode(head []byte, parts map[string][]byte) (fold.State, erro
 	if len(slots) != n {
 		return nil, fmt.Errorf("%w: the table should have %d rows, and there are %d", fold.ErrForeign, n, len(slots))
 	}
-	h, err := p.handleOf(c, slots)
+	h, err := r.handle(c, slots)
 	if err != nil {
 		return nil, err
 	}
-	// What changes is written leaf by leaf: they have to be those that the store has.
+	return h, h.isOf(parts)
+}
+
+// isOf looks whether the store has the parts of h: what changes is written part by part.
+func (h *handle) isOf(parts map[string][]byte) error {
 	found := 0
 	for part := range h.Parts() {
 		if _, ok := parts[part.Name]; !ok {
-			return nil, fmt.Errorf("%w: part %s of the table is missing", fold.ErrForeign, part.Name)
+			return fmt.Errorf("%w: part %s of the table is missing", fold.ErrForeign, part.Name)
 		}
 		found++
 	}
-	if found != len(parts) {
-		return nil, fmt.Errorf("%w: %d parts of the table are too many", fold.ErrForeign, len(parts)-found)
+	lo, hi := h.strays.chunks()
+	if found += int(hi - lo); found != len(parts) {
+		return fmt.Errorf("%w: %d parts of the table are too many", fold.ErrForeign, len(parts)-found)
 	}
-	return h, nil
+	return nil
 }
 
 // handleOf makes a state of its rows, in any order.
@@ -177,66 +234,6 @@ func (p *program) handleOf(c counts, slots []slot) (*handle, error) {
 		c.bytes += s.row.bytes
 	}
 	return &handle{counts: c, root: build(slots, nil), most: p.maxRows}, nil
-}
-
-// What a change in AppendChanges is.
-const (
-	isGone = 0
-	isSet  = 1
-)
-
-// AppendChanges implements [fold.Rows].
-func (p *program) AppendChanges(dst []byte, before, after fold.State) []byte {
-	a, b := p.handle(before), p.handle(after)
-	dst = b.appendCounts(append(dst, between...))
-	changes(a.root, b.root, func(_ uint64, was, is *row) {
-		if is != nil {
-			dst = is.append(append(dst, isSet))
-			return
-		}
-		dst = append(dst, isGone)
-		dst = append(binary.AppendUvarint(dst, uint64(len(was.key))), was.key...)
-	})
-	return dst
-}
-
-// Redo implements [fold.Rows].
-func (p *program) Redo(before fold.State, changes []byte) (fold.State, error) {
-	a := p.handle(before)
-	r := reader{Reader: fold.Read(changes, between), p: p}
-	c, n := r.counts()
-	c.bytes = a.bytes
-	now, gen := a.root, new(generation)
-	for r.More() {
-		switch r.Uvarint() {
-		case isSet:
-			s := r.row()
-			if r.Err() != nil {
-				break
-			}
-			var was *row
-			now, was = now.set(s.hash, s.row, 0, gen)
-			c.bytes += s.row.bytes
-			if was != nil {
-				c.bytes -= was.bytes
-			}
-		case isGone:
-			key := r.key()
-			was := now.find(hashOf(key), []byte(key))
-			if r.Err() != nil || was == nil {
-				r.Fail(fold.ErrForeign)
-				break
-			}
-			now = now.remove(hashOf(key), key, 0, gen)
-			c.bytes -= was.bytes
-		default:
-			r.Fail(fold.ErrForeign)
-		}
-	}
-	if r.Err() == nil && now.len() != n {
-		r.Fail(fold.ErrForeign)
-	}
-	return &handle{counts: c, root: now, most: p.maxRows}, r.Err()
 }
 
 // handle is the handle that a state is; the empty one for nil.

@@ -27,6 +27,11 @@ type handle struct {
 	logGen        uint64
 	logFrom, logN int
 	of            *Table // whose order that is
+	// past is what the table was before; nil where that is not kept.
+	past *history
+	// strays are versions that a store has of a table which keeps none any more.
+	strays    history
+	forgotten bool // it is as of a time of which nothing is known any more
 }
 
 // Row implements [boundary.Rows].
@@ -96,12 +101,15 @@ func (h *handle) Parts() func(yield func(fold.Part) bool) { return h.Changed(nil
 
 // Changed implements [fold.Tracked].
 func (h *handle) Changed(since fold.State) func(yield func(fold.Part) bool) {
-	var before *node
-	if s, ok := since.(*handle); ok {
-		before = s.root
+	before, ok := since.(*handle)
+	if !ok {
+		before = &handle{}
 	}
 	return func(yield func(fold.Part) bool) {
-		differ(before, h.root, []byte{root}, func(path []byte, leaf *node, gone bool) bool {
+		if !h.changedPast(before, yield) {
+			return
+		}
+		differ(before.root, h.root, []byte{root}, func(path []byte, leaf *node, gone bool) bool {
 			if gone {
 				return yield(fold.Part{Name: string(path)})
 			}

@@ -28,18 +28,24 @@ type Declared struct {
 	AsOf       string        // as of when rows are looked up: "now", which is that of the epoch
 	MaxRows    int
 	MaxBytes   int64 // of all rows
+	// MaxVersions is how many instants are kept at which rows were changed, for looking them up as of one.
+	MaxVersions int
 }
 
 // Bounds of what is kept where nothing else is said.
 const (
 	defaultMaxRows  = 1_000_000
 	defaultMaxBytes = 1 << 30
-	mostRows        = 16 << 20
-	mostBytes       = 1 << 40
+	// Each takes about a KiB.
+	defaultMaxVersions = 100_000
+	mostVersions       = 16 << 20
+	mostRows           = 16 << 20
+	mostBytes          = 1 << 40
 )
 
 func defaults() Declared {
-	return Declared{MaxRows: defaultMaxRows, MaxBytes: defaultMaxBytes, AsOf: moments.Default()}
+	return Declared{MaxRows: defaultMaxRows, MaxBytes: defaultMaxBytes, AsOf: moments.Default(),
+		MaxVersions: defaultMaxVersions}
 }
 
 // Canonical implements [spec.AccumulatorConfig].
@@ -53,6 +59,9 @@ func (c Declared) Canonical(t *meaning.Tree) {
 	t.Text("as_of", c.AsOf)
 	t.Number("max_rows", int64(c.MaxRows))
 	t.Number("max_bytes", c.MaxBytes)
+	if c.AsOf == asOfEvent || c.MaxVersions != defaultMaxVersions { // else a table is what it was before there were any
+		t.Number("max_versions", int64(c.MaxVersions))
+	}
 }
 
 // Identity implements [spec.AccumulatorConfig]: what a row is made of, and whose it is. What deletes one
@@ -71,13 +80,18 @@ func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 }
 
 // Folding implements [spec.AccumulatorConfig].
-func (c Declared) Folding() trait.Folding { return trait.Folding{Hands: trait.Rows} }
+func (c Declared) Folding() trait.Folding {
+	return trait.Folding{Hands: trait.Rows, AsOf: c.AsOf == asOfEvent}
+}
 
 // Remarks implements [fold.Declared].
 func (c Declared) Remarks(fold.Place) spec.Diagnostics { return nil }
 
+// asOfEvent has rows looked up as of the time of the event that fires.
+const asOfEvent = "event"
+
 var (
-	moments = decode.Choice{Words: []string{"now"}, Later: []string{"event"}}
+	moments = decode.Words("now", asOfEvent)
 
 	fields = []decode.Field[Declared]{
 		{Name: "key", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Exprs(v) }},
@@ -92,6 +106,9 @@ var (
 				c.MaxBytes = n
 			}
 		}},
+		{Name: "max_versions", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			d.Count(v, 1, mostVersions, &c.MaxVersions)
+		}},
 	}
 
 	//go:embed schema.json
@@ -100,9 +117,13 @@ var (
 
 func schema() decode.Schema {
 	return decode.NewSchema("Keep the newest event of each key as a row, for the graph to look up.",
-		decode.Define(definitions, decode.MappingOf("table", fields, nil)))
+		decode.Define(definitions, decode.MappingOf("table", fields, decode.Choices{"as_of": moments})))
 }
 
 func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
-	decode.Object(d, v, "table", fields, c)
+	got, _ := decode.Object(d, v, "table", fields, c)
+	if n := got["max_versions"]; n.Given() && c.AsOf != asOfEvent {
+		d.Report(n.Name(), decode.CodeNoEffect, "",
+			"max_versions is for as_of: event: the newest rows need no earlier ones; leave it out")
+	}
 }

@@ -16,6 +16,7 @@ type program struct {
 	maxRows  int
 	maxBytes int64 // of all rows
 	rowMost  int64 // of one
+	versions int   // that are kept of the past; 0 where rows are looked up as of now
 	empty    *handle
 	row      expression.Type
 }
@@ -27,6 +28,10 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 		rowMost: min(max(c.MaxBytes, 1), at.MaxBytes),
 	}
 	p.empty = &handle{most: p.maxRows}
+	if c.AsOf == asOfEvent {
+		p.versions = max(c.MaxVersions, 1)
+		p.empty.past = &history{stamp: never, known: never, most: p.versions}
+	}
 	parts, ds := fold.CompileKeys(c.Key, at.Scope, nil)
 	deletes, ds := fold.CompileExpr(c.DeleteWhen, at.Scope, expression.CompileBool, ds)
 	if len(ds) > 0 {

@@ -13,6 +13,7 @@ import (
 type Table struct {
 	p *program
 	counts
+	history
 	root  *node
 	gen   *generation
 	log   changeLog
@@ -25,7 +26,11 @@ type Table struct {
 	encoded     []byte // scratch
 }
 
-func newTable(p *program) *Table { return &Table{p: p, gen: new(generation), now: p.empty} }
+func newTable(p *program) *Table {
+	t := &Table{p: p, gen: new(generation), now: p.empty}
+	t.resume(nil)
+	return t
+}
 
 // Add implements [fold.Folder].
 func (t *Table) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
@@ -37,8 +42,9 @@ func (t *Table) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]b
 	hash := hashOf(t.text)
 	was := t.root.find(hash, t.text)
 	if in.Facts.Deletes || in.Value.IsNull() {
-		t.took(now, in)
+		t.took(in)
 		if was != nil {
+			t.past(now.UnixNano(), in.At.Before(now), was)
 			t.remove(hash, was)
 		}
 		return out, fold.Folded
@@ -47,20 +53,21 @@ func (t *Table) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]b
 	if in.Bad = t.p.tooLarge(len(t.encoded)); in.Bad != nil {
 		return out, fold.Refused
 	}
-	t.took(now, in)
+	t.took(in)
 	if was == nil || t.p.ttl > 0 || !boundary.Equal(was.value, in.Value) {
+		t.past(now.UnixNano(), in.At.Before(now), was)
 		t.set(hash, was, in.Value.Compact(), now)
 	}
 	return out, fold.Folded
 }
 
 // took counts an event in.
-func (t *Table) took(now time.Time, in *fold.Input) {
+func (t *Table) took(in *fold.Input) {
 	t.now, t.dirty = nil, true
 	if t.owed++; t.owed == 1 {
 		t.first = in.Event.Pos
 	}
-	t.last, t.at = in.Event.Pos, fold.Arrival(now, in.Event)
+	t.last, t.at = in.Event.Pos, in.At
 }
 
 // set puts a row in the place of the one with its key, whose text is at hand, and evicts what is too much.
@@ -78,6 +85,7 @@ func (t *Table) set(hash uint64, was *row, v boundary.Value, now time.Time) {
 	for t.root.len() > 1 && (t.root.len() > t.p.maxRows || t.bytes > t.p.maxBytes) {
 		hash, oldest := t.log.oldest(t.root)
 		t.evicted++
+		t.past(t.stamp, false, oldest)
 		t.remove(hash, oldest)
 	}
 	if t.log.push(change{hash, t.seq}, t.root.len()) {
@@ -110,6 +118,7 @@ func (t *Table) Tick(now time.Time, out []boundary.Boundary) []boundary.Boundary
 			return out
 		}
 		hash, r := t.log.oldest(t.root)
+		t.past(now.UnixNano(), false, r)
 		t.remove(hash, r)
 		t.expired++
 		t.now, t.dirty, t.at = nil, true, now
@@ -136,7 +145,7 @@ func (t *Table) State() fold.State {
 	if t.now == nil {
 		t.gen = new(generation) // from here on what the handle shares is copied before it is written to
 		t.now = &handle{
-			counts: t.counts, root: t.root, most: t.p.maxRows, dirty: t.dirty,
+			counts: t.counts, root: t.root, most: t.p.maxRows, dirty: t.dirty, past: t.snapshot(),
 			logGen: t.log.gen, logFrom: t.log.head, logN: len(t.log.list), of: t,
 		}
 	}
@@ -147,6 +156,7 @@ func (t *Table) State() fold.State {
 func (t *Table) Resume(s fold.State) {
 	h := t.p.handle(s)
 	t.counts, t.root, t.gen, t.now, t.dirty = h.counts, h.root, new(generation), h, h.dirty
+	t.resume(h.past)
 	if h.of == t && h.logGen == t.log.gen {
 		t.log.list, t.log.head = t.log.list[:h.logN], h.logFrom
 		t.log.gen++ // what comes now is not what handles of after h know
@@ -162,6 +172,7 @@ func (t *Table) Open() int64 { return t.owed }
 // Restarted implements [fold.Restarter]: no row was changed later than now, whatever clock has said so.
 func (t *Table) Restarted(now time.Time) {
 	at := now.UnixNano()
+	t.restart(at)
 	if t.p.ttl == 0 {
 		return
 	}

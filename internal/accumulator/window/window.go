@@ -98,7 +98,7 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 			continue // the clock was set forward over it
 		}
 		p := w.instance(n, start, end)
-		w.fold(p, hash, f, in.Event, fold.Arrival(now, in.Event).UnixNano(), n == newest)
+		w.fold(p, hash, f, in.Event, in.At.UnixNano(), n == newest)
 		if end <= w.wm.mark {
 			w.updates = append(w.updates, p)
 		}
@@ -183,7 +183,7 @@ func (w *Window) fold(p *instance, hash uint64, f *fold.Facts, ev *boundary.Even
 	if i := p.find(hash, f.Key); i >= 0 {
 		g = p.own(i, w.gen)
 	} else {
-		g = &pane{gen: w.gen, hash: hash, key: f.Key.Compact(), first: ev.Pos}
+		g = &pane{gen: w.gen, hash: hash, key: f.Key.Compact(), first: ev.Pos, at: arrived}
 		g.cells = make([]aggregate.Cell, w.p.calls.Len())
 		p.add(g, w.gen)
 		w.panes++
@@ -192,7 +192,7 @@ func (w *Window) fold(p *instance, hash uint64, f *fold.Facts, ev *boundary.Even
 		g.owes++
 		w.owed++
 	}
-	g.at, g.last, g.dirty = arrived, ev.Pos, w.p.Early > 0
+	g.at, g.last, g.dirty = max(g.at, arrived), ev.Pos, w.p.Early > 0
 	w.p.calls.Add(g.cells, f.At, f.Args)
 }
 

@@ -48,6 +48,15 @@ func (e *Env) hasRow(at Site, table, key boundary.Value) verdict {
 	return verdictOf(found)
 }
 
+// Knows reports whether something is known of a table as of its time. If not, that is the fault of the evaluation.
+func (e *Env) Knows(at Site, table boundary.Value) bool {
+	if f := rules.Known(table); f != nil {
+		e.fault(at, f)
+		return false
+	}
+	return true
+}
+
 // note notes a look, where somebody wants to know.
 func (e *Env) note(table, key, row boundary.Value) {
 	if e.Looks == nil || len(e.Looks.List) >= maxLooks {

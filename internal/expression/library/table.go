@@ -29,7 +29,7 @@ func eachRow(f func(key boundary.Key, row value) value) call {
 		if !ok {
 			return boundary.List(nil)
 		}
-		if !e.Room(at, rows.Len()) {
+		if !e.Knows(at, args[0]) || !e.Room(at, rows.Len()) {
 			return absent()
 		}
 		all := make(map[boundary.Key]value, rows.Len())

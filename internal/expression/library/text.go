@@ -69,9 +69,12 @@ func fromBase64(e *env, at site, args []value) value {
 }
 
 // length is the number of characters, elements or fields.
-func length(_ *env, _ site, args []value) value {
+func length(e *env, at site, args []value) value {
 	if s, ok := args[0].AsString(); ok {
 		return boundary.Int(int64(utf8.RuneCountInString(s)))
+	}
+	if args[0].Kind() == boundary.KindTable && !e.Knows(at, args[0]) {
+		return absent()
 	}
 	return boundary.Int(int64(args[0].Len()))
 }

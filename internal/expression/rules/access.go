@@ -53,9 +53,20 @@ func Row(table, key boundary.Value) (row boundary.Value, found bool, f *Fault) {
 		return row, false, fault(CodeTypeError, "a table is asked for a key, and this is %s", key.Kind())
 	}
 	if rows, ok := table.AsTable(); ok {
-		row, found = rows.Row(key)
+		if row, found = rows.Row(key); !found {
+			f = Known(table)
+		}
 	}
-	return row, found, nil
+	return row, found, f
+}
+
+// Known is the fault of a table of which nothing is known: it is as of a time too long ago.
+func Known(table boundary.Value) *Fault {
+	if rows, ok := table.AsTable(); ok && boundary.Forgotten(rows) {
+		return fault(CodeForgotten, "the event is older than all that is kept of what the table was; raise its "+
+			"max_versions, or look up the newest rows with as_of: now")
+	}
+	return nil
 }
 
 // Slice is v[from:to] of a list, or of a string by its characters; v[from:]

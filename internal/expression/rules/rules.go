@@ -22,6 +22,7 @@ const (
 	CodeNotFinite       = "not_finite"         // overflow, division by zero, a time out of range
 	CodeOutOfRange      = "index_out_of_range" // an element that a list does not have
 	CodeInvalidArgument = "invalid_argument"   // a text that is no number, a count below zero
+	CodeForgotten       = "rows_forgotten"     // a table as of a time of which nothing is known any more
 	CodeLimitExceeded   = "limit_exceeded"     // more work, or a larger value, than one evaluation may make
 )
 

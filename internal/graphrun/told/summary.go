@@ -190,6 +190,9 @@ func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnatio
 	if n := in.Keys; n != nil {
 		s.Keys = &api.FoldKeys{Count: n.Count, Max: n.Max, Evicted: n.Evicted}
 	}
+	if h := in.History; h != nil {
+		s.Versions = &api.Versions{Count: h.Versions, Max: h.Max, Bytes: h.Bytes, Since: timePtr(h.Since)}
+	}
 	return s
 }
 

@@ -23,6 +23,8 @@ type Folding struct {
 	Idle time.Duration
 	// Time says whether the events' own time has a part in it.
 	Time Timing
+	// AsOf says that what is kept is looked up as of the time of the event that fires.
+	AsOf bool
 	// Sequential says that every boundary counts: the accumulator is sequential where neither it
 	// nor the reactor declares a strategy.
 	Sequential bool

@@ -207,6 +207,7 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 				k.Waiting, k.WaitingBytes, k.MaxWaitingBytes, k.Overflowed))
 		}
 	}
+	addVersions(t, g)
 	t.Row("revision", terminal.Number(g.Revision))
 	if u := g.Update; u != nil && !u.OK {
 		t.Row("not updated", u.At.Format(time.RFC3339)+" from "+u.Origin+": "+u.Detail)
@@ -231,6 +232,21 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 		}
 	}
 	return t
+}
+
+// addVersions tells what tables keep of what they were.
+func addVersions(t *terminal.Table, g *api.GraphSummary) {
+	for i := range g.Accumulators {
+		v := g.Accumulators[i].Versions
+		if v == nil {
+			continue
+		}
+		text := fmt.Sprintf("%s: %d of %d, some %d bytes", g.Accumulators[i].Name, v.Count, v.Max, v.Bytes)
+		if v.Since != nil {
+			text += ", since " + v.Since.Format(time.RFC3339Nano)
+		}
+		t.Row("versions", text)
+	}
 }
 
 // clock is what the graph's time goes by, and where it is.
