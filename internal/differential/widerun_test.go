@@ -47,6 +47,7 @@ func ways() []way {
 		{"kills", live, against(func(w *wide, t *testing.T, doc tree, seed uint64, want *spoken) (*spoken, error) {
 			return w.caughtUp(t, doc, seed, want, true)
 		})},
+		{"steps", live, against((*wide).steps)},
 		{"pushes", func(w *wide, _ uint64) bool { return !w.arrival && w.apart }, against((*wide).pushed)},
 		{"paced", keeps, against((*wide).paced)},
 	}

@@ -160,6 +160,7 @@ type Core struct {
 
 	now      time.Time // engine time; never goes back (M26)
 	wall     time.Time // see SetWall
+	open     int64     // see OpenInstant; or never
 	other    bool      // what was restored goes by the other clock
 	anew     bool      // so does what is timed still, for engine time has not begun
 	stamp    uint64    // the last stamp given out; versions and ticks are stamps (M16)
@@ -277,7 +278,7 @@ func NewCore(cfg Config) *Core {
 		c.looks = &expression.Looks{}
 	}
 	c.asOf = slices.ContainsFunc(cfg.Inputs, func(in Input) bool { return in.AsOf })
-	c.life, c.ticked = life{state: HealthStarting}, never
+	c.life, c.ticked, c.open = life{state: HealthStarting}, never, never
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {
 		c.interrupt = c.overran
 	}

@@ -48,6 +48,16 @@ func (c *Core) AdmitPart(now time.Time, i int, h *accumulator.Handoff) {
 // Whole says that every mark that AdmitPart has left out has come.
 func (c *Core) Whole() { c.journal.partial = false }
 
+// OpenInstant says that at, in nanoseconds since 1970, more may happen than what was taken in. What has come of
+// that instant waits for the rest, after a crash too: so what is persisted says which instant is open.
+func (c *Core) OpenInstant(at int64) { c.open = at }
+
+// CloseInstant says that no instant is open.
+func (c *Core) CloseInstant() { c.open = never }
+
+// Open is the instant that is open; ok is false when none is.
+func (c *Core) Open() (at int64, ok bool) { return c.open, c.open != never }
+
 // eventClock names the event clock in what is stored; the arrival clock has no name there.
 const eventClock = "event"
 

@@ -62,6 +62,61 @@ func TestM26TheOtherClock(t *testing.T) {
 	}
 }
 
+// M26, M28, M29: a checkpoint and each entry of the journal say which instant is open; one that says nothing has
+// none, and those of the other clock mean nothing.
+func TestM26TheOpenInstantIsPersisted(t *testing.T) {
+	t.Parallel()
+	doc := graphOf("  a: { strategy: sequential }\n", "{ when: any }",
+		"nodes:\n  n: { expr: 'a' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n")
+	opens := func(c *Core, want bool) {
+		t.Helper()
+		if at, open := c.Open(); open != want || open && at != 0 { // the beginning of 1970 is a time like any other
+			t.Fatalf("open: %v at %d, want %v", open, at, want)
+		}
+	}
+	r := newRig(t, doc, withJournal, byEvents)
+	r.c.Begin()
+	before := r.c.meta()
+	r.push("a", 1)
+	r.c.OpenInstant(0)
+	entries := r.c.DrainJournal()
+	r.push("a", 2)
+	r.c.CloseInstant()
+	entries = append(entries, r.c.DrainJournal()...)
+	restored := func(meta []byte, as option) (*Core, *Replayer) {
+		t.Helper()
+		cfg := r.c.cfg
+		as(&cfg)
+		c, head := NewCore(cfg), checkpoint.Head{Meta: meta}
+		if _, err := c.Restore(head, nil); err != nil {
+			t.Fatal(err)
+		}
+		return c, NewReplayer(c, head)
+	}
+	c, replayer := restored(before, byEvents)
+	opens(c, false)
+	for i, want := range []bool{true, false} {
+		if err := replayer.Entry(entries[i]); err != nil {
+			t.Fatal(err)
+		}
+		opens(c, want)
+	}
+	r.c.OpenInstant(0)
+	within := r.c.meta()
+	c, replayer = restored(within, byEvents)
+	opens(c, true)
+	if err := replayer.Entry(entries[1]); err != nil {
+		t.Fatal(err)
+	}
+	opens(c, false)
+	c, replayer = restored(within, onArrival)
+	opens(c, false)
+	if err := replayer.Entry(entries[0]); err != nil {
+		t.Fatal(err)
+	}
+	opens(c, false)
+}
+
 // M26, M29: what the journal of the other clock admits is admitted at the present instant and fired anew.
 func TestM26TheJournalOfTheOtherClock(t *testing.T) {
 	t.Parallel()

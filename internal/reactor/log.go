@@ -31,6 +31,7 @@ const (
 	logResume = 'R' // now
 	logBack   = 'K' // now: engine time was set back
 	logFollow = 'f' // now, input, time: a stage has come to that time
+	logOpen   = 'O' // the instant that is open at the end of the entry; without it none is
 	logFeed   = 'E' // now, input, time, raw, origin: an event of a stage that is not its node's
 	// and logStop, see stopped.go
 )
@@ -117,6 +118,9 @@ func (c *Core) cutJournal() {
 			j.buf = appendString(j.buf, encodeAccount(c.cfg.Inputs[i].Identity, &account, true))
 			j.marks[i] = false
 		}
+	}
+	if at, open := c.Open(); open {
+		j.buf = appendTime(append(j.buf, logOpen), nanoTime(at))
 	}
 	j.seq++
 	j.entries = append(j.entries, checkpoint.JournalEntry{Seq: j.seq, At: c.housekeeping(), Data: j.buf})

@@ -56,6 +56,7 @@ func (r *Replayer) Outcome() (entries, epochs int64, anew bool) { return r.entri
 func (r *Replayer) Entry(e checkpoint.JournalEntry) error {
 	in := reader{b: e.Data}
 	r.c.journal.replay = &replay{}
+	r.c.CloseInstant()
 	defer func() { r.c.journal.replay = nil }()
 	for len(in.b) > 0 && in.err == nil {
 		kind := in.b[0]
@@ -111,6 +112,10 @@ func (r *Replayer) call(kind byte, in *reader) error {
 		now = c.now
 	}
 	switch kind {
+	case logOpen:
+		if in.err == nil && !r.foreign() {
+			c.OpenInstant(nano(now))
+		}
 	case logAdmit:
 		return r.admit(now, in)
 	case logTable:

@@ -96,7 +96,9 @@ func (c *Core) restoreMeta(m *meta) {
 		c.shared.times.started = nano(m.LastStart)
 	}
 	c.shared.times.first, c.shared.times.last, c.ticked = stored(m.First), stored(m.Last), stored(m.Ticked)
-	if m.Clock != c.cfg.clock() {
+	if m.Clock == c.cfg.clock() {
+		c.open = stored(m.Open)
+	} else {
 		c.beginAnew()
 	}
 	for i := range c.accs {

@@ -117,6 +117,7 @@ type meta struct {
 	LastFired      time.Time            `json:"last_fired,omitzero"`
 	Now            time.Time            `json:"now,omitzero"`
 	Clock          string               `json:"clock,omitempty"` // Now's; without it the arrival clock
+	Open           int64                `json:"open,omitempty"`  // the instant that is; see Core.OpenInstant
 	First          int64                `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
 	Last           int64                `json:"last,omitempty"`
 	Ticked         int64                `json:"ticked,omitempty"`
@@ -274,7 +275,7 @@ func (c *Core) meta() []byte {
 func (c *Core) metaOfState(m *meta) {
 	m.Stamp, m.Admitted, m.Now = c.stamp, c.admitted, c.now
 	m.Evicted, m.Overflowed = c.keys.evicted, c.keys.overflowed
-	m.Clock = c.cfg.clock()
+	m.Clock, m.Open = c.cfg.clock(), stored(c.open)
 	m.LastStart, m.LastFired = c.lastStart, c.lastFired
 	m.First, m.Last, m.Ticked = stored(c.shared.times.first), stored(c.shared.times.last), stored(c.ticked)
 	m.Books = make(map[string]metaBooks, len(c.accs))

@@ -42,12 +42,8 @@ type Drive struct {
 	host   Host
 	inputs []input
 	now    time.Time
-	// open says that an instant is open: what was folded at it has not been handed over, for more
-	// may happen at it.
-	open    bool
-	instant int64
-	rested  bool // the graph has come to rest since something could fire
-	still   int  // timers in a row that have not moved engine time
+	rested bool // the graph has come to rest since something could fire
+	still  int  // timers in a row that have not moved engine time
 
 	flushing []int // inputs that flush with epochs
 	kept     int64 // epochs, when they were last told
@@ -62,13 +58,16 @@ type input struct {
 	touched bool              // folded, and not looked at
 }
 
-// New makes a drive that goes on from the core's engine time, or where that has not begun from now,
-// which may be zero: then time begins with the first event. Without events it is driven by its timers
-// alone, and what is added is added beside it.
+// New makes a drive that goes on from the core's engine time and in the instant that is open there, or
+// where time has not begun from now, which may be zero: then it begins with the first event. Without events
+// it is driven by its timers alone, and what is added is added beside it.
 func New(core *reactor.Core, order *timeline.Order, events Events, host Host, now time.Time) *Drive {
 	d := &Drive{core: core, order: order, events: events, host: host, now: now, kept: core.Kept()}
 	d.inputs = make([]input, len(core.Config().Inputs))
 	d.Time()
+	if at, open := core.Open(); open {
+		d.Reach(time.Unix(0, at).UTC()) // the core may not have been told yet
+	}
 	return d
 }
 
@@ -106,8 +105,12 @@ func (d *Drive) Begin(at time.Time) bool {
 // Stir says that something has changed that an epoch may follow from.
 func (d *Drive) Stir() { d.rested = false }
 
-// Open says that an instant is open.
-func (d *Drive) Open() bool { return d.open }
+// Open says that an instant is open: what was folded at it is not to be fired yet, for more may happen at
+// it. It is the core that knows, so a checkpoint and the journal do.
+func (d *Drive) Open() bool {
+	_, open := d.core.Open()
+	return open
+}
 
 // Rested reports whether the graph has come to rest since something could fire.
 func (d *Drive) Rested() bool { return d.rested }
@@ -131,15 +134,15 @@ const (
 // Step does what comes next: an event, a timer, the end of an instant. The graph must be at rest, or
 // an instant be open. mono is what the order goes by for those who are waited for.
 func (d *Drive) Step(mono int64) Said {
-	n, at, ok := d.order.First()
-	if ok && d.open && at <= d.instant {
-		d.fold(n)
-		return Went
-	}
 	if _, _, missing := d.order.Missing(mono); missing {
-		return Waits
+		return Waits // within an instant too: whose turn it is there is not known either
 	}
-	if d.open {
+	n, at, ok := d.order.First()
+	if instant, open := d.core.Open(); open {
+		if ok && at <= instant {
+			d.fold(n)
+			return Went
+		}
 		if d.Close(); !d.rested {
 			return Went
 		}
@@ -189,7 +192,7 @@ func (d *Drive) next(n int, at int64) Said {
 // enter opens the instant t with event n.
 func (d *Drive) enter(t time.Time, n int) {
 	d.Reach(t)
-	d.open, d.instant = true, t.UnixNano()
+	d.core.OpenInstant(t.UnixNano())
 	d.fold(n)
 }
 
@@ -201,7 +204,7 @@ func (d *Drive) fold(n int) {
 
 // Close ends an instant: what was folded at it is handed over, when the graph next comes to rest.
 func (d *Drive) Close() {
-	d.open = false
+	d.core.CloseInstant()
 	d.rested = d.rested && !d.Eager
 	for i := range d.inputs {
 		in := &d.inputs[i]
