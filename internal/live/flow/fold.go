@@ -7,11 +7,12 @@ import (
 	"github.com/graphd/graphd/internal/timeline"
 )
 
-// stick passes over an input whose room in front of the core is used up: it alone waits (M4).
+// stick passes over an input whose room in front of the core is used up: it alone waits (M4), and nobody for it.
 func (f *Flow) stick(i int) {
 	e := &f.entries[i]
 	e.stuck = true
 	f.stuck++
+	f.awaitAll(e)
 	f.order.Clear(e.pushes)
 	for _, s := range e.streams {
 		f.order.Clear(s.number)
@@ -36,6 +37,7 @@ func (f *Flow) unstick(i int) {
 	}
 	e.stuck = false
 	f.stuck--
+	f.awaitAll(e)
 	for _, s := range e.streams {
 		if s.head < len(s.queue) {
 			f.order.Set(s.number, s.queue[s.head].Times[s.next])

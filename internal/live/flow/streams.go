@@ -98,7 +98,7 @@ func (f *Flow) take(i int, p *pump.Parcel) {
 		}
 		s := f.stream(i, p.Stream)
 		s.behind = behind
-		f.order.Behind(s.number, behind && !e.down, f.mono)
+		f.awaitStream(e, s)
 		return
 	}
 	s := f.stream(i, p.Stream)
@@ -115,12 +115,18 @@ func (f *Flow) take(i int, p *pump.Parcel) {
 
 // await says whether the others wait for input i's source as a whole: while it is behind and
 // nothing of it is here. Of its streams each stands for itself.
-func (f *Flow) await(e *entry) { f.order.Behind(e.whole, e.behind && !e.down && e.count == 0, f.mono) }
+func (f *Flow) await(e *entry) {
+	f.order.Behind(e.whole, e.behind && !e.down && !e.stuck && e.count == 0, f.mono)
+}
+
+func (f *Flow) awaitStream(e *entry, s *staged) {
+	f.order.Behind(s.number, s.behind && !e.down && !e.stuck, f.mono)
+}
 
 func (f *Flow) awaitAll(e *entry) {
 	f.await(e)
 	for _, s := range e.streams {
-		f.order.Behind(s.number, s.behind && !e.down, f.mono)
+		f.awaitStream(e, s)
 	}
 }
 
