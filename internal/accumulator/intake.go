@@ -68,15 +68,21 @@ func newIntake(p *Program, lim Limits) *intake {
 // value decodes and checks ev, and returns what it becomes. keep is false when `where`
 // filters it out; bad says why it cannot be used.
 func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *BadEvent) {
-	if in.of != ev {
+	p, seen := in.p, in.of == ev
+	if in.of = nil; !seen {
 		in.dated = Dated{}
 	}
-	in.of = nil
-	v, bad = in.decode(ev)
-	if bad != nil {
+	if v, bad = in.decode(ev); bad != nil {
 		return v, false, bad
 	}
-	p := in.p
+	if p.time != nil && !seen { // under the arrival clock nobody has: what a bounded run refuses is refused
+		in.set(v, ev.Meta)
+		var at time.Time
+		if at, bad = in.when(); bad != nil {
+			return v, false, bad
+		}
+		in.dated = Dated{At: at.UnixNano(), Timed: true}
+	}
 	if p.schema != nil {
 		if text := p.schema.Check(v); text != "" {
 			return v, false, &BadEvent{Stage: "schema", Code: "against_schema", Text: text}
@@ -256,12 +262,17 @@ func (in *intake) time(ev *boundary.Event) (at time.Time, ok bool, bad *BadEvent
 	}
 	ev.Value = v
 	in.set(v, ev.Meta)
-	t, err := in.p.time.expr.Eval(&in.env)
-	if err != nil {
-		return time.Time{}, false, evalFault("time", err)
-	}
-	at, bad = in.p.time.within(t)
+	at, bad = in.when()
 	return at, bad == nil, bad
+}
+
+// when is the time that the event in the environment declares.
+func (in *intake) when() (time.Time, *BadEvent) {
+	v, err := in.p.time.expr.Eval(&in.env)
+	if err != nil {
+		return time.Time{}, evalFault("time", err)
+	}
+	return in.p.time.within(v)
 }
 
 func evalFault(stage string, err error) *BadEvent {

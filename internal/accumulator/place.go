@@ -27,14 +27,10 @@ func (t *timeProgram) within(v boundary.Value) (time.Time, *BadEvent) {
 // place finds the time and the key of the event in the environment, as it came.
 func (in *intake) place() *BadEvent {
 	w := in.p.folds
-	if t := in.p.time; in.dated.Timed {
+	if in.dated.Timed {
 		in.facts.At = in.dated.At
-	} else if t != nil && in.p.timed {
-		v, err := t.expr.Eval(&in.env)
-		if err != nil {
-			return evalFault("time", err)
-		}
-		at, bad := t.within(v)
+	} else if in.p.timed { // its turn came at another time than its own
+		at, bad := in.when()
 		if bad != nil {
 			return bad
 		}

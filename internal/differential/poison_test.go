@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/api"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/job"
 )
@@ -61,21 +62,59 @@ func TestM26PoisonEqualsRun(t *testing.T) {
 			return nil
 		}
 		outputs := p.run(t, dir)
-		p.last = func(ctx context.Context, e *engine.Engine, ref api.Ref) error {
-			for before := ""; ; {
-				page, err := e.DeadLetters(ctx, ref, api.LetterQuery{Limit: 1000, Before: before})
-				for _, l := range page.Items {
-					got = append(got, letter(l.Accumulator, l.Stage, l.Code, string(l.Payload)))
-				}
-				if before = page.Next; err != nil || before == "" {
-					return err
-				}
-			}
-		}
+		p.last = p.lettersTo(&got)
 		crashes += p.catchesUp(t, dir, seed, outputs)
 		slices.Sort(want)
 		slices.Sort(got)
 		compare(t, "dead letters of\n"+p.doc, got, want)
 	})
 	t.Logf("%d crashes, dead letters by stage: %v", crashes, stages)
+}
+
+// lettersTo reads all dead letters of a live graph.
+func (p *clockPlan) lettersTo(got *[]string) func(context.Context, *engine.Engine, api.Ref) error {
+	return func(ctx context.Context, e *engine.Engine, ref api.Ref) error {
+		for before := ""; ; {
+			page, err := e.DeadLetters(ctx, ref, api.LetterQuery{Limit: 1000, Before: before})
+			for _, l := range page.Items {
+				*got = append(*got, letter(l.Accumulator, l.Stage, l.Code, string(l.Payload)))
+			}
+			if before = page.Next; err != nil || before == "" {
+				return err
+			}
+		}
+	}
+}
+
+// M5, M26: whatever the clock, what a bounded run refuses of its events, a live graph refuses: an event
+// whose time cannot be read too, though by arrival nobody may need it.
+func TestM5TheSameIsRefusedUnderEitherClock(t *testing.T) {
+	t.Parallel()
+	seeds(t, 20, func(t *testing.T, seed uint64) {
+		p, dir := poisoned(seed), t.TempDir()
+		p.doc = "clock: arrival\n" + p.doc
+		for i := range p.lines {
+			p.append(t, dir, i, p.lines[i]...)
+		}
+		var want, got []string
+		ofEvents := func(list []string) []string { // epochs are others by arrival, and so is what fails of them
+			list = slices.DeleteFunc(list, func(l string) bool {
+				stage := strings.Fields(l)[1]
+				return stage == "node" || stage == "evict"
+			})
+			slices.Sort(list)
+			return list
+		}
+		p.letter = func(l job.Letter) error {
+			shown, _ := api.Payload(l.Payload)
+			want = append(want, letter(l.Accumulator, l.Stage, l.Code, string(shown)))
+			return nil
+		}
+		p.run(t, dir)
+		p.last = p.lettersTo(&got)
+		store := memstore.NewSeeded(seed)
+		defer store.Close()
+		p.live(t, dir, false, newMortal(store, eternal), &safeBuffer{}, p.events(), nil)
+		compare(t, "live: dead letters of\n"+p.doc, ofEvents(got), ofEvents(want))
+	})
 }
