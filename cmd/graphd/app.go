@@ -97,10 +97,51 @@ func nearestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
+// verbOf is the verb for what other programs call something else, "" when nobody knows.
+func verbOf(word string) string {
+	switch word {
+	case "ls", "list", "ps", "status", "graphs":
+		return "get"
+	case "top", "watch":
+		return "get --watch"
+	case "show", "inspect", "info", "stats", "metrics":
+		return "describe"
+	case "dlq", "letters", "deadletters", "dead-letter", "errors":
+		return "dead-letters"
+	case "log", "logs", "follow", "subscribe":
+		return "tail"
+	case "create", "add", "deploy", "update", "replace", "edit":
+		return "apply"
+	case "rm", "remove", "del", "destroy", "undeploy":
+		return "delete"
+	case "export", "dump":
+		return "get GRAPH -o yaml"
+	case "check":
+		return "validate"
+	case "daemon", "server", "up":
+		return "serve"
+	case "send", "publish", "emit", "produce":
+		return "push"
+	case "simulate", "exec", "dry-run":
+		return "run"
+	case "revisions":
+		return "history"
+	case "unpause", "continue":
+		return "resume"
+	case "trigger":
+		return "fire"
+	case "docs", "man":
+		return "explain"
+	}
+	return ""
+}
+
 // unknownVerb names the nearest verbs.
 func unknownVerb(root *cobra.Command, verb string) error {
 	err := fmt.Errorf("there is no command %q", verb)
-	if near := root.SuggestionsFor(verb); len(near) > 0 {
+	if meant := verbOf(strings.ToLower(verb)); meant != "" {
+		err = fmt.Errorf("%w; did you mean %s?", err, meant)
+	} else if near := root.SuggestionsFor(verb); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
 	}
 	return terminal.Usage(root, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/graphd/graphd"
@@ -86,7 +87,17 @@ func schemaCmd(t *terminal.Terminal) *cobra.Command {
 		Args:                  terminal.Positional(cobra.NoArgs),
 		DisableFlagsInUseLine: true,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := t.Out.Write(graphd.Schema())
+			if err := t.CheckFormat(); err != nil {
+				return err
+			}
+			text := graphd.Schema()
+			if t.Format == terminal.FormatYAML {
+				var err error
+				if text, err = terminal.Encode(json.RawMessage(text), t.Format); err != nil {
+					return err
+				}
+			}
+			_, err := t.Out.Write(text)
 			return err
 		},
 	}

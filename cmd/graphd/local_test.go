@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 )
 
 // TestLocalOutput holds what the verbs that need no daemon print and exit with.
@@ -60,6 +61,12 @@ func TestLocalOutput(t *testing.T) {
 		{name: "run_bad_binding", args: "run testdata/edge.yaml --input orderbook"},
 		{name: "test", args: "test testdata/tests"},
 		{name: "test_one", args: "test testdata/tests/sum_test.yaml -o json"},
+		{name: "test_a_declaration", args: "test testdata/edge.yaml"},
+		{name: "test_its_declaration", args: "test testdata/tests/sum.yaml"},
+		{name: "migrate_nowhere", args: "migrate --data testdata/nowhere"},
+		{name: "migrate_no_file", args: "migrate --store sqlite:testdata/nowhere.db"},
+		{name: "unknown_ls", args: "ls"},
+		{name: "unknown_dlq", args: "dlq ls"},
 		{name: "test_nothing", args: "test testdata/declarations/market_maker.yaml"},
 		{name: "test_none_below", args: "test testdata/empty"},
 		{name: "test_no_file", args: "test testdata/none"},
@@ -348,5 +355,21 @@ func TestServeRefusals(t *testing.T) {
 			!strings.Contains(r.stderr, tc.want) {
 			t.Errorf("%s: got %+v, want %d and %q", tc.args, r, tc.code, tc.want)
 		}
+	}
+}
+
+// The schema as YAML says the same as the one that is JSON.
+func TestSchemaYAML(t *testing.T) {
+	t.Parallel()
+	r := command(t.Context(), newDaemon(t).Server, "", "schema", "-o", "yaml")
+	var got, want any
+	if err := yaml.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != 0 || strings.HasPrefix(r.stdout, "{") {
+		t.Fatalf("exit %d, %v: %.80s", r.code, err, r.stdout)
+	}
+	if err := yaml.Unmarshal(graphd.Schema(), &want); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-json +yaml):\n%s", d)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 )
 
 func testCmd(t *terminal.Terminal) *cobra.Command {
@@ -111,8 +113,12 @@ func printOutcomes(t *terminal.Terminal, outcomes []outcome) error {
 func testDocuments(args []string) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
+		arg, err := besideDeclaration(arg)
+		if err != nil {
+			return nil, err
+		}
 		before := len(paths)
-		err := filepath.WalkDir(arg, func(path string, e fs.DirEntry, err error) error {
+		err = filepath.WalkDir(arg, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && !e.IsDir() && (path == arg || isTestDocument(path)) {
 				paths = append(paths, path)
 			}
@@ -129,6 +135,27 @@ func testDocuments(args []string) ([]string, error) {
 		}
 	}
 	return paths, nil
+}
+
+// besideDeclaration is the test document of what may be a declaration: who names that means its tests.
+func besideDeclaration(path string) (string, error) {
+	ext := filepath.Ext(path)
+	if isTestDocument(path) || ext != ".yaml" && ext != ".yml" && ext != ".json" {
+		return path, nil
+	}
+	beside := strings.TrimSuffix(path, ext) + "_test.yaml"
+	for _, name := range []string{beside, strings.TrimSuffix(beside, "yaml") + "yml"} {
+		if _, err := os.Stat(name); err == nil {
+			return name, nil
+		}
+	}
+	var document map[string]any
+	text, err := os.ReadFile(path)
+	if err != nil || yaml.Unmarshal(text, &document) != nil || document["accumulators"] == nil {
+		return path, nil // what reads it says what is wrong with it
+	}
+	return "", terminal.Exit(terminal.ExitNotFound, fmt.Errorf("%s is a declaration and has no tests beside it: write "+
+		"them into %s; graphd validate %s checks the declaration itself", path, beside, path))
 }
 
 func isTestDocument(path string) bool {

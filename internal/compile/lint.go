@@ -95,6 +95,10 @@ func (l *linter) accumulators() {
 			l.add(a.KindPos, CodeIdleStage, "idle has no meaning for %s, whose windows close by how far the stages "+
 				"before it have come; leave it out, and say idle for the whole graph if its inputs fall silent", a.Name)
 		}
+		if from, ok := a.Source.Config.(kind.Remarked); ok {
+			at := kind.Place{File: l.g.File, Name: a.Name, Pos: a.Source.Pos, Vars: l.u.Vars}
+			l.found = append(l.found, from.Remarks(at)...)
+		}
 		if a.Source.Origin().Foreign() && a.Schema == nil {
 			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found "+
 				"out by a node only, and fields cannot be checked; give it a schema", a.Name)

@@ -87,6 +87,11 @@ outputs:
 			[]string{"unused_node 11", "route_order 11", "unused_node 12", "unused_node 13", "unused_node 14"},
 		},
 		"for nobody": {[6]any{"", "", "", "", "", "drop"}, []string{"no_sink 13"}},
+		"a poll that leaves rows out": {[6]any{" schema: { type: object }, source: { poll: { every: 1s, key: id, " +
+			"after: id, lookback: 0, connection: 'sqlite:x.db', sql: SELECT id FROM (SELECT 1 LIMIT 1) t limit 9 } } ",
+			"  c: { schema: { type: object }, source: { poll: { every: 1s, key: id, after: id, lookback: 0, " +
+				"connection: 'sqlite:x.db', sql: SELECT id FROM (SELECT 1 LIMIT 1) t } } }", "", "", "", "websocket"},
+			[]string{"limited_poll 4", "unused_accumulator 5"}},
 		"without a schema": {[6]any{" source: { file: { path: x.ndjson } } ", "", "", "", "", "websocket"},
 			[]string{"no_schema 4"}},
 	} {

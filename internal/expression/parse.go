@@ -91,6 +91,8 @@ func syntaxError(text string, err error) *Error {
 	}
 	e := &Error{Offset: rules.ByteOffset(text, fe.From), Code: CodeSyntax, Text: plainTokens(fe.Message)}
 	switch {
+	case e.Text == `unexpected ">"` && strings.HasSuffix(text[:min(e.Offset, len(text))], "<"):
+		e.Text += "; write != for what is not equal"
 	case strings.Contains(fe.Message, "exceeds maximum allowed nodes"):
 		e.Code, e.Text = CodeTooLarge, "the expression has more than 10,000 parts; split it into several nodes"
 	case strings.HasPrefix(fe.Message, "invalid integer literal"):
@@ -112,8 +114,8 @@ func plainTokens(message string) string {
 	if open := strings.IndexByte(rest, '('); open >= 0 && strings.HasSuffix(rest, ")") {
 		rest = rest[open+1 : len(rest)-1]
 	}
-	if rest == `"="` {
-		return `unexpected "="; write == to compare`
+	if instead := wordInstead(rest); instead != "" {
+		return "unexpected " + rest + "; " + instead
 	}
 	return "unexpected " + rest
 }

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -177,6 +178,7 @@ func listed(names []string) string {
 func (v *validator) binary(n *ast.BinaryNode) {
 	v.visit(n.Left)
 	v.visit(n.Right)
+	v.causes(n)
 	if pattern, ok := n.Right.(*ast.StringNode); ok && n.Operator == "matches" {
 		if _, err := regexp.Compile(pattern.Value); err != nil {
 			v.fail(n.Right, CodeInvalidArgument, "", "%s", err)
@@ -243,6 +245,10 @@ func (v *validator) unknownMethod(m *ast.MemberNode, name string) {
 		v.fail(m, CodeUnknownFunction, "", "values have no method %.64s; write %s(…)", name, f.Name)
 		return
 	}
+	if instead := insteadOf(name); instead != "" {
+		v.fail(m, CodeUnknownFunction, "", "values have no method %.64s; %s", name, instead)
+		return
+	}
 	v.fail(m, CodeUnknownFunction, nearest(name, library.Methods()),
 		"unknown method %.64s; only times and durations have methods", name)
 }
@@ -300,8 +306,11 @@ func (v *validator) function(n ast.Node, name string, args int) {
 	case f == nil && name == "timezone":
 		v.fail(n, CodeNotAllowed, "",
 			`timezone is not needed: name the zone where it matters, as in t.Hour("Europe/Paris")`)
+	case f == nil && insteadOf(name) != "":
+		v.fail(n, CodeUnknownFunction, "", "unknown function %.64s; %s", name, insteadOf(name))
 	case f == nil:
-		v.fail(n, CodeUnknownFunction, nearest(name, Functions()), "unknown function %.64s", name)
+		v.fail(n, CodeUnknownFunction, cmp.Or(functionOf(name), nearest(name, Functions())), "unknown function %.64s",
+			name)
 	case f.Clock && !v.scope.Clock, f.Rand && !v.scope.Rand:
 		v.fail(n, CodeNotAllowed, "", "%s() is not allowed here: the result must depend on the values alone", name)
 	case f.OfEpoch && !v.scope.Epoch:

@@ -44,6 +44,15 @@ func TestNewcomersMistakes(t *testing.T) {
 			"from: n, sink: { drop: {} } } }\n",
 		"broken.yaml": "graph: quotes\naccumulators: { book: {} }\nnodes: { n: { expr: bok } }\noutputs: { o: { " +
 			"from: n, sink: { drop: {} } } }\n",
+		"journal.yaml": "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { " +
+			"from: n, sink: { drop: {} } } }\ndurability: journal\n",
+		"poll.yaml": "graph: g\naccumulators: { a: { source: { poll: { sql: SELECT 1, connection: 'sqlite:x', " +
+			"key: a, interval: 5s } } } }\n",
+		"size.yaml":   "graph: g\naccumulators: { a: {} }\nreactor: { key: k, max_keys: 10k }\n",
+		"exists.yaml": "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: exists(a) } }\n",
+		"cause.yaml":  "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: 'cause() == \"timer\"' } }\n",
+		"any.yaml": "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a }, m: { expr: a, after: { " +
+			"any: [n] } } }\n",
 		"noyaml.yaml": "graph: [quotes\n",
 		"events.json": "1 2 nonsense\n",
 	} {
@@ -61,6 +70,19 @@ func TestNewcomersMistakes(t *testing.T) {
 		{"wrong verb", "aply -f good.yaml", 2, []string{`there is no command "aply"`, "did you mean apply?"}},
 		{"wrong graph", "describe qoutes", 3, []string{`no graph "qoutes"`, "did you mean quotes?"}},
 		{"wrong accumulator", "restart quotes bok", 3, []string{`no accumulator "bok"`, "did you mean book?"}},
+		{"verb of elsewhere", "ls", 2, []string{`there is no command "ls"`, "did you mean get?"}},
+		{"letters of elsewhere", "dlq list", 2, []string{"did you mean dead-letters?"}},
+		{"a filter of nothing", "dead-letters quotes --stage snik", 0, []string{`no dead letter of the stage "snik"`}},
+		{"tests of a declaration", "test good.yaml", 3, []string{"good.yaml is a declaration", "good_test.yaml"}},
+		{"a store that is not there", "migrate --data TYPO", 3, []string{"no folder TYPO", "--data"}},
+		{"a journal", "lint journal.yaml", 78, []string{"journal.yaml:5:13", "did you mean { mode: journal }?"}},
+		{"a poll of elsewhere", "lint poll.yaml", 78, []string{"poll.yaml:2:", "did you mean every?"}},
+		{"a size", "lint size.yaml", 78, []string{"did you mean 10000?"}},
+		{"a function of elsewhere", "lint exists.yaml", 78, []string{"unknown function exists; write x != nil"}},
+		{"a cause that there is not", "lint cause.yaml", 78, []string{
+			"criteria, tick, max_wait, force, with", "did you mean tick?",
+		}},
+		{"any of several", "lint any.yaml", 78, []string{"a list by itself means that any"}},
 		{"no argument", "describe", 2, []string{"usage: graphd describe GRAPH"}},
 		{"nothing to apply", "apply", 2, []string{"a file, a folder, or -", "-f"}},
 		{"wrong format", "get -o xml", 2, []string{"table, wide, json or yaml"}},

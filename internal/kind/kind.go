@@ -29,6 +29,11 @@ import (
 	"github.com/graphd/graphd/internal/spec/decode"
 )
 
+// Remarked is a configuration of a source or sink that says what in it is valid and hardly meant.
+type Remarked interface {
+	Remarks(at Place) spec.Diagnostics
+}
+
 // Place is where in a graph a source or a sink stands.
 type Place struct {
 	// File is the declaration's, "" when it was pushed; Folder is where its relative paths begin.

@@ -17,12 +17,14 @@ var accumulatorFields = []decode.Field[inputDraft]{
 		a.FromPos = v.Here().Pos()
 	}},
 	{Name: "schema", Read: readSchema},
-	{Name: "where", Read: func(d *decoder, v value, a *inputDraft) { a.Where = d.Expr(v) }},
-	{Name: "emit", Read: readEmit},
-	{Name: "time", Read: func(d *decoder, v value, a *inputDraft) { a.Time = d.Expr(v) }},
+	{Name: "where", Also: []string{"filter"}, Read: func(d *decoder, v value, a *inputDraft) { a.Where = d.Expr(v) }},
+	{Name: "emit", Also: []string{"select", "map"}, Read: readEmit},
+	{Name: "time", Also: []string{"timestamp", "event_time"}, Read: func(d *decoder, v value, a *inputDraft) {
+		a.Time = d.Expr(v)
+	}},
 	{Name: "time_unit", Read: func(d *decoder, v value, a *inputDraft) { d.Pick(v, timeUnits, &a.TimeUnit) }},
 	{Name: "timezone", Read: readTimezone},
-	{Name: "key", Read: readKey},
+	{Name: "key", Also: []string{"key_by", "group_by", "partition_by"}, Read: readKey},
 	{Name: "global", Read: func(d *decoder, v value, a *inputDraft) { d.Bool(v, &a.Global) }},
 	{Name: "passive", Read: func(d *decoder, v value, a *inputDraft) { d.Bool(v, &a.Passive) }},
 	{Name: "default", Read: func(d *decoder, v value, a *inputDraft) { a.Default, a.HasDefault = d.Free(v) }},

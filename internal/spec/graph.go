@@ -58,17 +58,17 @@ func defaultGraph(file string) *Graph {
 }
 
 var graphFields = []decode.Field[draft]{
-	{Name: "graph", Need: true, Read: readGraphName},
+	{Name: "graph", Also: []string{"name", "id"}, Need: true, Read: readGraphName},
 	{Name: "description", Read: readDescription},
 	{Name: "vars", Read: readVars},
-	{Name: "accumulators", Need: true, Read: readAccumulators},
+	{Name: "accumulators", Also: []string{"inputs", "sources", "streams"}, Need: true, Read: readAccumulators},
 	{Name: "reactor", Read: readReactor},
 	{Name: "clock", Read: readClock},
 	{Name: "idle", Read: readIdle},
 	{Name: "lanes"},
 	{Name: "loops"},
 	{Name: "nodes", Read: readNodes},
-	{Name: "outputs", Read: readOutputs},
+	{Name: "outputs", Also: []string{"sinks"}, Read: readOutputs},
 	{Name: "durability", Read: readDurability},
 	{Name: "history", Read: readHistory},
 	{Name: "dead_letters", Read: readDeadLetters},
@@ -111,7 +111,7 @@ var durabilityModes = decode.Words("checkpoint", "none", "journal")
 var onFailures = decode.Words("advance", "halt")
 
 var durabilityFields = []decode.Field[Durability]{
-	{Name: "mode", Read: func(d *decoder, v value, t *Durability) { d.Pick(v, durabilityModes, &t.Mode) }},
+	{Name: "mode", Alone: true, Read: func(d *decoder, v value, t *Durability) { d.Pick(v, durabilityModes, &t.Mode) }},
 	{Name: "interval", Read: func(d *decoder, v value, t *Durability) { d.Duration(v, 1, &t.Interval) }},
 	{Name: "every_epochs", Read: func(d *decoder, v value, t *Durability) { d.Count(v, 1, maxCount, &t.EveryEpochs) }},
 	{Name: "on_failure", Read: func(d *decoder, v value, t *Durability) { d.Pick(v, onFailures, &t.OnFailure) }},
@@ -122,7 +122,7 @@ func readDurability(d *decoder, v value, g *draft) {
 }
 
 var historyFields = []decode.Field[History]{
-	{Name: "keep", Read: func(d *decoder, v value, t *History) { d.Count(v, 0, maxHistory, &t.Keep) }},
+	{Name: "keep", Alone: true, Read: func(d *decoder, v value, t *History) { d.Count(v, 0, maxHistory, &t.Keep) }},
 }
 
 func readHistory(d *decoder, v value, g *draft) {
@@ -130,7 +130,7 @@ func readHistory(d *decoder, v value, g *draft) {
 }
 
 var deadLettersFields = []decode.Field[DeadLetters]{
-	{Name: "keep", Read: func(d *decoder, v value, t *DeadLetters) { d.Duration(v, 1, &t.Keep) }},
+	{Name: "keep", Alone: true, Read: func(d *decoder, v value, t *DeadLetters) { d.Duration(v, 1, &t.Keep) }},
 	{Name: "max", Read: func(d *decoder, v value, t *DeadLetters) { d.Count(v, 1, maxCount, &t.Max) }},
 	{Name: "max_bytes", Read: func(d *decoder, v value, t *DeadLetters) {
 		if n, ok := d.Integer(v, 1, maxCapacityBytes); ok {

@@ -14,7 +14,7 @@ var (
 
 var nodeFields = []decode.Field[nodeDraft]{
 	{Name: "inputs", Read: readNodeInputs},
-	{Name: "after", Read: readAfter},
+	{Name: "after", Also: []string{"depends_on", "needs"}, Read: readAfter},
 	{Name: "event", Read: func(d *decoder, v value, n *nodeDraft) {
 		n.Event = new(bool)
 		d.Bool(v, n.Event)
@@ -119,6 +119,11 @@ const aGate = "a node, or a route as node.route"
 
 func readAfter(d *decoder, v value, n *nodeDraft) {
 	switch {
+	case v.IsMapping() && v.Find([]string{"any"}).Key() == "any" && v.Find([]string{"any"}).IsList():
+		v := v.Find([]string{"any"})
+		d.Report(v.Name(), decode.CodeUnknownField, "", "after has no field %s: a list by itself means that any of "+
+			"them is enough; write after: [a, b]", decode.Quote("any"))
+		readGates(d, v, n)
 	case v.IsMapping():
 		decode.One(d, v, "after", []decode.Field[nodeDraft]{{Name: "all", Read: readGates}}, n)
 		n.AfterAll = len(n.After) > 1

@@ -14,12 +14,13 @@ var (
 )
 
 var outputFields = []decode.Field[outputDraft]{
-	{Name: "from", Need: true, Read: func(d *decoder, v value, o *outputDraft) {
-		o.From, _ = d.Text(v, "the name of a node or accumulator")
-		o.FromPos = v.Here().Pos()
-		o.at.from = v
-	}},
-	{Name: "sink", Need: true, Read: readSink},
+	{Name: "from", Also: []string{"node", "source", "input"}, Need: true,
+		Read: func(d *decoder, v value, o *outputDraft) {
+			o.From, _ = d.Text(v, "the name of a node or accumulator")
+			o.FromPos = v.Here().Pos()
+			o.at.from = v
+		}},
+	{Name: "sink", Also: []string{"to", "target", "destination"}, Need: true, Read: readSink},
 	{Name: "emit", Read: func(d *decoder, v value, o *outputDraft) { d.Pick(v, outputEmits, &o.Emit) }},
 	{Name: "where", Read: func(d *decoder, v value, o *outputDraft) { o.Where = d.Expr(v) }},
 	{Name: "emit_null", Read: func(d *decoder, v value, o *outputDraft) { d.Bool(v, &o.EmitNull) }},

@@ -18,12 +18,14 @@ var (
 const minCadence = time.Millisecond
 
 var reactorFields = []decode.Field[draft]{
-	{Name: "when", Read: readWhen},
+	{Name: "when", Alone: true, Also: []string{"trigger", "fire_on"}, Read: readWhen},
 	{Name: "strategy", Read: func(d *decoder, v value, g *draft) {
 		g.links.strategy = v
 		d.Pick(v, strategies, &g.Reactor.Strategy)
 	}},
-	{Name: "key", Read: func(d *decoder, v value, g *draft) { g.Reactor.Keys = d.Exprs(v) }},
+	{Name: "key", Also: []string{"key_by", "group_by", "partition_by"}, Read: func(d *decoder, v value, g *draft) {
+		g.Reactor.Keys = d.Exprs(v)
+	}},
 	{Name: "ttl", Read: func(d *decoder, v value, g *draft) { g.ofKeys(v); d.Duration(v, 1, &g.Reactor.TTL) }},
 	{Name: "max_keys", Read: func(d *decoder, v value, g *draft) {
 		g.ofKeys(v)
@@ -46,7 +48,9 @@ var reactorFields = []decode.Field[draft]{
 	{Name: "guard", Read: func(d *decoder, v value, g *draft) { g.Reactor.Guard = d.Expr(v) }},
 	{Name: "debounce", Read: func(d *decoder, v value, g *draft) { d.Duration(v, 0, &g.Reactor.Debounce) }},
 	{Name: "rate_limit", Read: func(d *decoder, v value, g *draft) { d.Duration(v, 0, &g.Reactor.RateLimit) }},
-	{Name: "every", Read: func(d *decoder, v value, g *draft) { d.Duration(v, minCadence, &g.Reactor.Every) }},
+	{Name: "every", Also: []string{"interval"}, Read: func(d *decoder, v value, g *draft) {
+		d.Duration(v, minCadence, &g.Reactor.Every)
+	}},
 	{Name: "max_wait", Read: func(d *decoder, v value, g *draft) {
 		g.links.maxWait = v
 		d.Duration(v, 1, &g.Reactor.MaxWait)

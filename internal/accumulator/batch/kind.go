@@ -61,9 +61,10 @@ var (
 	flushes = decode.Words("epoch")
 
 	fields = []decode.Field[Declared]{
-		{Name: "size", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			d.Count(v, 1, fold.MaxKept, &c.Size)
-		}},
+		{Name: "size", Alone: true, Also: []string{"count", "max"},
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				d.Count(v, 1, fold.MaxKept, &c.Size)
+			}},
 		{Name: "interval", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			d.Duration(v, 1, &c.Interval)
 		}},

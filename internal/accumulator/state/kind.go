@@ -48,9 +48,10 @@ func (c Declared) Remarks(fold.Place) spec.Diagnostics { return nil }
 
 var (
 	fields = []decode.Field[Declared]{
-		{Name: "keep", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			d.Count(v, 1, fold.MaxKept, &c.Keep)
-		}},
+		{Name: "keep", Alone: true, Also: []string{"size"}, Need: true,
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				d.Count(v, 1, fold.MaxKept, &c.Keep)
+			}},
 	}
 
 	//go:embed schema.json

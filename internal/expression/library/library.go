@@ -77,6 +77,12 @@ func ranged(name string, least, most int, result boundary.Kind, f call, params .
 	return eval.Function{Name: name, Min: least, Max: most, Result: result, Call: f, Params: params}
 }
 
+// Cause is the name of the function that says why an epoch runs.
+const Cause = "cause"
+
+// Causes are what it can answer.
+func Causes() []string { return []string{"criteria", "tick", "max_wait", "force", "with"} }
+
 var clockFunctions = []eval.Function{
 	{Name: "now", Result: boundary.KindTime, Clock: true, Call: func(e *env, _ site, _ []value) value {
 		return boundary.Time(e.Now)
@@ -84,7 +90,7 @@ var clockFunctions = []eval.Function{
 	{Name: "epoch", Result: boundary.KindInt, Clock: true, Call: func(e *env, _ site, _ []value) value {
 		return boundary.Int(e.Epoch)
 	}},
-	{Name: "cause", Result: boundary.KindString, OfEpoch: true, Call: func(e *env, _ site, _ []value) value {
+	{Name: Cause, Result: boundary.KindString, OfEpoch: true, Call: func(e *env, _ site, _ []value) value {
 		return boundary.String(e.Cause)
 	}},
 	// It is compiled apart: it looks at the name, and not at the value.

@@ -53,7 +53,7 @@ func (k *Known) stateGuarantee() (sentence string, durable bool) {
 	case k.Volatile:
 		return "The store is memory: everything is lost when the daemon stops", false
 	}
-	read, polled, lost := false, false, ""
+	read, polled, rows, lost := false, false, false, ""
 	for i := range declared.Accumulators {
 		if declared.Accumulators[i].From != "" {
 			continue // its events are made of those of the others
@@ -63,6 +63,8 @@ func (k *Known) stateGuarantee() (sentence string, durable bool) {
 			read = true
 		case origin.After() == trait.Anew:
 			polled = true
+		case origin.After() == trait.Compared:
+			rows = true
 		case origin.Pulls():
 			lost = "events pushed or received"
 		case lost == "":
@@ -78,6 +80,12 @@ func (k *Known) stateGuarantee() (sentence string, durable bool) {
 	} else if polled {
 		clauses = append(clauses,
 			"a document polled after the last checkpoint is polled again after a crash, if it is still there")
+	}
+	if rows && declared.Durability.Mode == "journal" {
+		clauses = append(clauses, "a row that was polled and admitted is in the graph's state, also after a crash")
+	} else if rows {
+		clauses = append(clauses, "a polled row that is new or has changed is in the graph's state exactly once; "+
+			"after a crash, as the row is then")
 	}
 	if lost != "" && declared.Durability.Mode == "journal" {
 		clauses = append(clauses,

@@ -82,9 +82,10 @@ var (
 	formats = decode.Words("ndjson", "csv")
 
 	fields = []decode.Field[Declared]{
-		{Name: "path", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.Path, _ = d.Text(v, "the path of a file")
-		}},
+		{Name: "path", Alone: true, Also: []string{"file", "name", "filename"}, Need: true,
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				c.Path, _ = d.Text(v, "the path of a file")
+			}},
 		{Name: "partition", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Partition = d.Expr(v) }},
 		{Name: "format", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, formats, &c.Format) }},
 		{Name: "columns", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Columns = columns(d, v) }},

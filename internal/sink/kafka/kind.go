@@ -72,7 +72,7 @@ var (
 
 	fields = []decode.Field[Declared]{
 		kafkanet.BrokersField(cluster),
-		{Name: "topic", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		{Name: "topic", Alone: true, Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Topic = kafkanet.ReadTopic(d, v)
 		}},
 		{Name: "key", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Expr(v) }},

@@ -142,15 +142,16 @@ const maxColumns = 1600
 var (
 	modes  = decode.Words("insert", "upsert")
 	fields = []decode.Field[Declared]{
-		{Name: "table", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		{Name: "table", Alone: true, Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Table = readTable(d, v)
 		}},
 		{Name: "columns", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Columns = columns(d, v) }},
 		{Name: "mode", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, modes, &c.Mode) }},
 		{Name: "conflict", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Conflict = columns(d, v) }},
-		{Name: "dsn", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.DSN = readDSN(d, v)
-		}},
+		{Name: "dsn", Also: []string{"connection", "url", "database"},
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				c.DSN = readDSN(d, v)
+			}},
 	}
 
 	tableForm  = regexp.MustCompile(`^[^."\x00]{1,63}(\.[^."\x00]{1,63})?$`)

@@ -47,9 +47,10 @@ var (
 	methods = decode.Words("POST", "PUT", "PATCH")
 
 	fields = []decode.Field[Declared]{
-		{Name: "url", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.URL = d.URL(v, "http", "https")
-		}},
+		{Name: "url", Alone: true, Also: []string{"endpoint", "address"}, Need: true,
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				c.URL = d.URL(v, "http", "https")
+			}},
 		{Name: "method", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, methods, &c.Method) }},
 		{Name: "headers", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Headers = d.Headers(v) }},
 	}

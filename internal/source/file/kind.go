@@ -64,9 +64,10 @@ var (
 	}
 
 	fields = []decode.Field[Declared]{
-		{Name: "path", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.Path, _ = d.Text(v, "the path of a file")
-		}},
+		{Name: "path", Alone: true, Also: []string{"file", "name", "filename"}, Need: true,
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				c.Path, _ = d.Text(v, "the path of a file")
+			}},
 		{Name: "format", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, formats, &c.Format) }},
 		{Name: "follow", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Bool(v, &c.Follow) }},
 		{Name: "on_truncate", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {

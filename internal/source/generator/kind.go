@@ -67,7 +67,10 @@ func (c Declared) Origin() trait.Origin { return trait.Made(trait.Again) }
 
 var (
 	fields = []decode.Field[Declared]{
-		{Name: "every", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Duration(v, 1, &c.Every) }},
+		{Name: "every", Also: []string{"interval", "period"},
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				d.Duration(v, 1, &c.Every)
+			}},
 		{Name: "rate", Read: readRate},
 		{Name: "count", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Count, _ = d.Integer(v, 1, math.MaxInt64)

@@ -90,16 +90,17 @@ var (
 
 	fields = []decode.Field[Declared]{
 		kafkanet.BrokersField(cluster),
-		{Name: "topic", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		{Name: "topic", Alone: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Topics = readTopics(d, v, false)
 		}},
 		{Name: "topics", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Topics = readTopics(d, v, true)
 		}},
-		{Name: "group", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.Group, _ = d.Text(v, "the name of a consumer group")
-		}},
-		{Name: "start", Read: readStart},
+		{Name: "group", Also: []string{"group_id", "consumer_group"},
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				c.Group, _ = d.Text(v, "the name of a consumer group")
+			}},
+		{Name: "start", Also: []string{"offset", "auto_offset_reset"}, Read: readStart},
 		{Name: "format", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, formats, &c.Format) }},
 		{Name: "max_batch_bytes", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			d.Count(v, 1<<10, 1<<30, &c.MaxBatchBytes)

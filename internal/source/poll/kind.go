@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
 	"github.com/graphd/graphd/internal/spec/trait"
@@ -89,7 +90,27 @@ func (c Declared) Identity() string {
 }
 
 // Origin implements [spec.SourceConfig]. Rows change too: what is read again may be newer.
-func (c Declared) Origin() trait.Origin { return trait.Outside(trait.Anew) }
+func (c Declared) Origin() trait.Origin {
+	if c.SQL != "" {
+		return trait.Outside(trait.Compared)
+	}
+	return trait.Outside(trait.Anew)
+}
+
+// Remarks implements [kind.Remarked].
+func (c Declared) Remarks(at kind.Place) spec.Diagnostics {
+	s, problem := parseStatement(c.SQL, strings.HasPrefix(c.Connection, "sqlite:"))
+	if c.After == "" || problem != "" || !s.limited {
+		return nil
+	}
+	return spec.Diagnostics{{File: at.File, Line: at.Pos.Line, Column: at.Pos.Column, Path: at.Pos.Path + ".poll.sql",
+		Code: codeLimitedPoll, Text: "the statement has a LIMIT of its own: rows behind it are never read, since " +
+			"graphd asks for those after the greatest " + c.After + "; leave it out, row_limit bounds what one poll " +
+			"reads"}}
+}
+
+// codeLimitedPoll is what lint finds where a statement leaves out rows for ever.
+const codeLimitedPoll = "limited_poll"
 
 // Files implements [kind.Filed].
 func (c Declared) Files() []string {
@@ -109,12 +130,12 @@ const (
 
 var (
 	fields = []decode.Field[Declared]{
-		{Name: "http", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		{Name: "http", Also: []string{"url"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.HTTP = d.URL(v, "http", "https")
 		}},
-		{Name: "sql", Read: readSQL},
-		{Name: "connection", Read: readConnection},
-		{Name: "every", Need: true, Read: readEvery},
+		{Name: "sql", Also: []string{"query", "statement", "select"}, Read: readSQL},
+		{Name: "connection", Also: []string{"dsn", "database"}, Read: readConnection},
+		{Name: "every", Also: []string{"interval", "period"}, Need: true, Read: readEvery},
 		{Name: "timeout", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Duration(v, 1, &c.Timeout) }},
 		{Name: "headers", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Headers = d.Headers(v) }},
 		{Name: "key", Read: readKey},

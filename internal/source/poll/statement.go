@@ -9,6 +9,7 @@ import (
 type statement struct {
 	text      string
 	parameter bool // it reads $1
+	limited   bool // it has a LIMIT, outside of parentheses
 }
 
 // parseStatement looks whether a text is one statement that reads, and can stand in the
@@ -53,9 +54,11 @@ func parseStatement(text string, sqlite bool) (s statement, problem string) {
 			for i+n < len(text) && (isWord(text[i+n]) || text[i+n] == '$') {
 				n++
 			}
+			word := strings.ToLower(text[i : i+n])
 			if first == "" {
-				first = strings.ToLower(text[i : i+n])
+				first = word
 			}
+			s.limited = s.limited || depth == 0 && (word == "limit" || word == "fetch")
 			out.WriteString(text[i : i+n])
 			i += n
 			continue

@@ -66,9 +66,10 @@ const (
 
 var (
 	fields = []decode.Field[Declared]{
-		{Name: "url", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			c.URL = d.URL(v, "ws", "wss")
-		}},
+		{Name: "url", Alone: true, Also: []string{"endpoint", "address"}, Need: true,
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				c.URL = d.URL(v, "ws", "wss")
+			}},
 		{Name: "subscribe", Read: readSubscribe},
 		{Name: "ping", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Duration(v, 1, &c.Ping) }},
 		{Name: "headers", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Headers = d.Headers(v) }},

@@ -21,11 +21,17 @@ type Field[T any] struct {
 	Need bool // it must be there
 	// Instead says what there is instead of a field that is not built; "" for nothing.
 	Instead string
+	// Also are the names that it has elsewhere, for who writes one of these.
+	Also []string
+	// Alone says that it is what somebody means who writes a bare value in place of the mapping.
+	Alone bool
 }
 
 // FieldSet is a field table without its type.
 type FieldSet struct {
 	Names, Built, Needed []string
+	// Also maps names that fields have elsewhere to those that they have here.
+	Also map[string]string
 }
 
 // SetOf is a table without its type.
@@ -39,6 +45,12 @@ func SetOf[T any](fields []Field[T]) FieldSet {
 		if f.Need {
 			s.Needed = append(s.Needed, f.Name)
 		}
+		for _, name := range f.Also {
+			if s.Also == nil {
+				s.Also = make(map[string]string)
+			}
+			s.Also[name] = f.Name
+		}
 	}
 	return s
 }
@@ -49,17 +61,23 @@ type Given map[string]Value
 // Object decodes a mapping with fixed fields. It returns the fields that were
 // there, or ok false when v is no mapping. where says in words what v is.
 func Object[T any](d *Decoder, v Value, where string, fields []Field[T], into *T) (got Given, ok bool) {
-	if !d.Mapping(v, "a mapping with the fields of "+where) {
+	want := "a mapping with the fields of " + where
+	if meant := alone(v, fields); meant != "" {
+		d.Report(v.Here(), CodeWrongType, meant, "expected %s, found %s", want, v.Described())
+		return nil, false
+	}
+	if !d.Mapping(v, want) {
 		return nil, false
 	}
 	find := func(name string) int {
 		return slices.IndexFunc(fields, func(f Field[T]) bool { return f.Name == name })
 	}
 	got = make(Given)
+	meant := make(map[string]bool) // by those that there are not
 	for _, p := range d.pairs(v, func(name string) bool { return find(name) >= 0 }) {
 		i := find(p.key.Value)
 		if i < 0 {
-			d.unknownField(p.Value, where, SetOf(fields))
+			meant[d.unknownField(p.Value, where, SetOf(fields))] = true
 			continue
 		}
 		f := fields[i]
@@ -75,11 +93,22 @@ func Object[T any](d *Decoder, v Value, where string, fields []Field[T], into *T
 		}
 	}
 	for _, f := range fields {
-		if _, ok := got[f.Name]; f.Need && !ok {
+		if _, ok := got[f.Name]; f.Need && !ok && !meant[f.Name] {
 			d.Missing(v, f.Name, where)
 		}
 	}
 	return got, true
+}
+
+// alone is the mapping that a bare value stands for, "" when nobody knows.
+func alone[T any](v Value, fields []Field[T]) string {
+	i := slices.IndexFunc(fields, func(f Field[T]) bool { return f.Alone })
+	text := v.node.Value
+	if i < 0 || !v.IsScalar() || v.node.Tag == "!!null" || text == "" || len(text) > 64 ||
+		strings.ContainsAny(text, "${},\n") {
+		return ""
+	}
+	return "{ " + fields[i].Name + ": " + text + " }"
 }
 
 // Missing reports a field that must be there.
@@ -88,24 +117,26 @@ func (d *Decoder) Missing(v Value, name, where string) {
 		"%s needs the field %s; add it", where, name)
 }
 
-func (d *Decoder) unknownField(v Value, where string, set FieldSet) {
+// unknownField says that a mapping has no such field, and answers with the one that was meant, if any.
+func (d *Decoder) unknownField(v Value, where string, set FieldSet) (meant string) {
 	name := v.key.Value
-	meant := d.finder.Nearest(name, set.Names)
+	meant = cmp.Or(set.Also[name], d.finder.Nearest(name, set.Names))
 	if others := d.places[name]; meant == "" && len(others) > 0 {
 		d.Report(v.Name(), CodeUnknownField, "",
 			"%s has no field %s, it is a field of %s; move it there",
 			where, document.Quote(name), strings.Join(others, ", "))
-		return
+		return ""
 	}
 	if len(set.Names) == 0 {
 		d.Report(v.Name(), CodeUnknownField, "", "%s takes no fields, found %s; write {}", where, document.Quote(name))
-		return
+		return ""
 	}
 	advice := "remove it or correct its name"
 	if meant == "" {
 		advice = "remove it or use one of " + strings.Join(set.Names, ", ")
 	}
 	d.Report(v.Name(), CodeUnknownField, meant, "%s has no field %s; %s", where, document.Quote(name), advice)
+	return meant
 }
 
 // One decodes a mapping that holds exactly one of several kinds. It returns

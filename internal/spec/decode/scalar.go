@@ -174,7 +174,11 @@ func (d *Decoder) Integer(v Value, least, most int64) (int64, bool) {
 	case errors.Is(err, document.ErrTooBig), err == nil && (n < least || n > most):
 		d.outOfRange(v, least, most)
 	case err != nil:
-		d.WrongType(v, "a whole number")
+		meant := ""
+		if n := suggest.Number(v.node.Value); n >= max(0, least) && n <= most {
+			meant = strconv.FormatInt(n, 10)
+		}
+		d.Report(v.Here(), CodeWrongType, meant, "expected a whole number, found %s", v.Described())
 	default:
 		return n, true
 	}

@@ -17,6 +17,9 @@ const (
 	Again
 	// Anew is when the source asks again, and gives what is there then.
 	Anew
+	// Compared is when the source asks again, and compares what is there with what its position knows
+	// of what it gave.
+	Compared
 )
 
 // Origin is where a source's events come from. The zero Origin is the socket alone.

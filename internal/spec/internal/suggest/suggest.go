@@ -2,6 +2,8 @@
 package suggest
 
 import (
+	"cmp"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -104,6 +106,34 @@ func Name(name string) string {
 		return ""
 	}
 	return name
+}
+
+// humanNumber is a number with a unit of data or of thousands, or with an exponent.
+var humanNumber = regexp.MustCompile(`^([0-9]+(?:[.,][0-9]+)?) *(?:([kmgt])(i?)b?|b|bytes|e([0-9]))$`)
+
+// Number turns the usual ways to write a large number, such as 10k, 64MiB and 1e6, into one; -1 when
+// it cannot.
+func Number(text string) int64 {
+	m := humanNumber.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
+	if m == nil {
+		return -1
+	}
+	x, err := strconv.ParseFloat(strings.Replace(m[1], ",", ".", 1), 64)
+	if err != nil {
+		return -1
+	}
+	base := 1000.0
+	if m[3] != "" {
+		base = 1024
+	}
+	x *= math.Pow(base, float64(strings.Index(" kmgt", cmp.Or(m[2], " "))))
+	if m[4] != "" {
+		x *= math.Pow10(int(m[4][0] - '0'))
+	}
+	if x != math.Trunc(x) || x > 1<<53 {
+		return -1
+	}
+	return int64(x)
 }
 
 var humanDuration = regexp.MustCompile(`^([0-9]+) *([a-zµ]+)$`)

@@ -61,3 +61,15 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"10k": 10_000, "64MiB": 64 << 20, "64 MB": 64_000_000, "1.5k": 1500, "1e6": 1_000_000, "2Gi": 2 << 30,
+		"512 bytes": 512, "1.5": -1, "ten": -1, "10x": -1, "0.1e1": 1, "99999999T": -1, "": -1, "k": -1, "1,5 kB": 1500,
+	} {
+		if got := Number(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
