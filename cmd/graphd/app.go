@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
 	"github.com/graphd/graphd/cmd/graphd/internal/remote"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/cmd/graphd/internal/tokens"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -71,7 +73,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 	addGroup(root, groupGraphs, verbs.Graphs())
 	addGroup(root, groupInspect, verbs.Inspect())
 	addGroup(root, groupSteer, verbs.Steer())
-	addGroup(root, groupDaemon, verbs.Daemon())
+	addGroup(root, groupDaemon, append(verbs.Daemon(), tokens.Command(t, verbs.Verb, bootstrapCmd(t)),
+		contexts.Command(t)))
 	return root
 }
 

@@ -119,6 +119,8 @@ func local(err error) error {
 		return nil
 	case errors.As(err, &diagnostics), errors.Is(err, graphd.ErrConfig):
 		return terminal.Exit(terminal.ExitFormat, err)
+	case errors.Is(err, graphd.ErrConflict):
+		return terminal.Exit(terminal.ExitConflict, err)
 	case errors.Is(err, graphd.ErrDependency):
 		return terminal.Exit(terminal.ExitDependency, err)
 	case errors.Is(err, os.ErrNotExist):

@@ -279,6 +279,11 @@ func checkHelp(t *testing.T, binary string) {
 			if verbs[verb] == "" {
 				verbs[verb] = helpOf(t, binary, verb)
 			}
+			if words := strings.Fields(m[2]); len(words) > 0 && strings.Contains(verbs[verb], "\n  "+words[0]+" ") {
+				whole := verb + " " + words[0] // a verb of a verb, such as token create
+				verbs[whole] = helpOf(t, binary, verb, words[0])
+				verb = whole
+			}
 			for _, f := range flagUsed.FindAllStringSubmatch(m[2], -1) {
 				if !hasFlag(verbs[verb], f[1]) {
 					t.Errorf("%s: graphd %s has no flag %s: %s", p.path, verb, f[1], line)

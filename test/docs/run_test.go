@@ -255,9 +255,9 @@ func (r *reader) shell(command string) (out string, code int) {
 
 func (r *reader) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = r.dir
-	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(r.binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Dir, cmd.WaitDelay = r.dir, time.Second // and what a page keeps as contexts is not the tester's
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(r.binary)+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"XDG_CONFIG_HOME="+r.dir)
 	if r.daemon != nil {
 		cmd.Env = append(cmd.Env, "GRAPHD_SERVER=http://"+r.daemon.addr)
 	}

@@ -10,11 +10,9 @@ package remote
 
 import (
 	"context"
-	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/client"
 	"github.com/spf13/cobra"
@@ -32,17 +30,21 @@ const (
 type Verbs struct {
 	*terminal.Terminal
 
-	server  string
-	tenant  string
-	timeout time.Duration
+	flags     *pflag.FlagSet
+	server    string
+	tenant    string
+	tokenFile string
+	timeout   time.Duration
 }
 
 // New makes the verbs and adds the flags they share to flags.
 func New(t *terminal.Terminal, flags *pflag.FlagSet) *Verbs {
-	v := &Verbs{Terminal: t}
+	v := &Verbs{Terminal: t, flags: flags}
 	flags.StringVar(&v.server, "server", terminal.Or(t.Getenv("GRAPHD_SERVER"), defaultServer),
 		"address of the daemon; also GRAPHD_SERVER")
 	flags.StringVar(&v.tenant, "tenant", t.Getenv("GRAPHD_TENANT"), "tenant to act for; also GRAPHD_TENANT")
+	flags.StringVar(&v.tokenFile, "token-file", "", "file with the token that opens the daemon, - for standard input; "+
+		"also GRAPHD_TOKEN, the token itself")
 	flags.DurationVar(&v.timeout, "timeout", defaultTimeout, "how long to wait for an answer; 0 is for ever")
 	return v
 }
@@ -73,28 +75,19 @@ func (a *Verbs) Daemon() []*cobra.Command {
 	return []*cobra.Command{a.healthCmd(), a.treeCmd(), a.limitsCmd()}
 }
 
-// dial makes a client of the daemon the flags name. Nothing is sent yet.
+// dial makes a client of the daemon that flags, environment and context name. Nothing is sent yet.
 func (a *Verbs) dial() (*client.Client, error) {
-	if !strings.Contains(a.server, "://") { // host:port
-		if strings.HasPrefix(a.server, ":") { // as of --listen: on this machine
-			a.server = "127.0.0.1" + a.server
-		}
-		a.server = "http://" + a.server
+	given := contexts.Given{Server: a.Getenv("GRAPHD_SERVER"), Tenant: a.tenant, TokenFile: a.tokenFile}
+	if a.flags.Lookup("server").Changed {
+		given.Server = a.server
 	}
-	u, err := url.Parse(a.server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, terminal.Exit(terminal.ExitUsage, fmt.Errorf(
-			"the server %q is not of the form host:port, or http://host:port", a.server))
+	d, err := contexts.Daemon(a.Terminal, given, defaultServer)
+	if err != nil {
+		return nil, err
 	}
-	return client.New(client.Config{BaseURL: a.server, Tenant: a.tenant, Agent: a.agent()})
-}
-
-// agent is what a daemon is told of who calls: the program, and the person where that is known.
-func (a *Verbs) agent() string {
-	if user := a.Getenv("USER"); user != "" {
-		return "graphd (" + user + ")"
-	}
-	return "graphd"
+	a.server = d.Server
+	agent := contexts.Agent(a.Getenv)
+	return client.New(client.Config{BaseURL: d.Server, Tenant: d.Tenant, Token: d.Token, Agent: agent})
 }
 
 // deadline is ctx with --timeout.

@@ -59,6 +59,12 @@ func (a *Verbs) client(v verb) *cobra.Command {
 	return cmd
 }
 
+// Verb is a verb of another package, whose arguments are no names of graphs.
+func (a *Verbs) Verb(use, short, long string, check cobra.PositionalArgs,
+	run func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
+	return a.client(verb{use: use, short: short, long: long, check: check, run: run, words: names.Nothing})
+}
+
 // once carries a verb out.
 func (a *Verbs) once(ctx context.Context, c *client.Client, v *verb, args []string) error {
 	if !v.openEnded {

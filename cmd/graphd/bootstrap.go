@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+func bootstrapCmd(t *terminal.Terminal) *cobra.Command {
+	var c graphd.Config
+	var out, name string
+	cmd := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Write the first token to a file, straight from the store",
+		Long: `Make a platform administrator's token in the store, without a daemon, and write it to a
+new file that its owner alone can read. It is refused while such a token is good:
+make others with that. A SQLite store must not be in use: of a daemon that runs, ask
+for the first token with graphd token create NAME --role platform-admin.
+
+From then on the daemon asks everybody for a token.`,
+		Args: terminal.Positional(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := contexts.WriteToken(out, func() (string, error) {
+				return graphd.Bootstrap(cmd.Context(), c, name, "graphd token bootstrap")
+			})
+			if err != nil {
+				return local(err)
+			}
+			t.Say("%s holds the token; keep it in a context: graphd context add NAME --server SERVER --token-file %s",
+				out, out)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Data, "data", "graphd-data", "folder of the embedded store")
+	f.StringVar(&c.Store, "store", "", "postgres://USER@HOST/DATABASE or sqlite:PATH (default a SQLite file in --data)")
+	f.StringVar(&out, "out", "admin.token", "new file to write it to")
+	f.StringVar(&name, "name", "admin", "what the token is called")
+	return cmd
+}
