@@ -81,6 +81,10 @@ func TestDeclarationsFromTheNetwork(t *testing.T) {
 		"a secret elsewhere":                  {header("${file:/etc/shadow}"), "--secrets-dir"},
 		"a secret without end":                {header("${file:/dev/zero}"), "--secrets-dir"},
 		"a secret that is a pipe":             {header("${file:pipe}"), "not a regular file"},
+		"a secret as a constant":              {vars("${file:token}"), "secret_misplaced"},
+		"a secret in a URL": {sink(`{"http":{"url":"http://127.0.0.1:1/${file:token}"}}`),
+			"secret_misplaced"},
+		"a secret as a path": {strings.Replace(write("x"), `"x"`, `"${file:token}"`, 1), "secret_misplaced"},
 		"a kind of source that is not allowed": {source(`{"generator":{"every":"1s","expr":"1"}}`),
 			"--allow-kinds source.generator"},
 		"a kind of sink that is not allowed": {sink(`{"stdout":{}}`), "--allow-kinds sink.stdout"},
@@ -105,9 +109,26 @@ func TestDeclarationsFromTheNetwork(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	var g struct{ Document string }
-	if err := p.do("GET", "/v1/graphs/g", "", &g); err != nil || strings.Contains(g.Document, "hunter2") {
-		t.Errorf("got %v, %v", g, err)
+	if err := p.do("PUT", "/v1/graphs/g", header("Bearer ${file:token}"), nil); err != nil {
+		t.Error(err)
+	}
+	var next struct{ Diff []string }
+	err := p.do("PUT", "/v1/graphs/g?dry_run=1", header("Bearer hunter3"), &next)
+	if all := strings.Join(next.Diff, " "); err != nil || strings.Contains(all, "hunter") ||
+		!strings.Contains(all, "changed outputs.o.sink.http.headers.X") || strings.Contains(all, "hidden,") {
+		t.Errorf("got %v, %v", next.Diff, err)
+	}
+	for _, path := range []string{
+		"", "/plan", "/state", "/revisions", "/firings", "/recovery-events", "/dead-letters",
+	} {
+		var page json.RawMessage
+		err := p.do("GET", "/v1/graphs/g"+path, "", &page)
+		if err != nil || strings.Contains(string(page), "hunter") {
+			t.Errorf("%s: got %s, %v", path, page, err)
+		}
+	}
+	if strings.Contains(p.log.String(), "hunter") {
+		t.Errorf("the log shows a secret: %s", p.log)
 	}
 	left := []string{}
 	_ = filepath.WalkDir(home, func(path string, _ fs.DirEntry, _ error) error {

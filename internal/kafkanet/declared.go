@@ -90,7 +90,7 @@ func (c *Cluster) Canonical(t *meaning.Tree) {
 	if c.SASL != nil {
 		b := t.Branch("sasl")
 		b.Text("mechanism", c.SASL.Mechanism)
-		b.Text("username", c.SASL.Username)
+		b.Hidden("username", strconv.Quote(c.SASL.Username))
 		b.Secret("password", c.SASL.Password)
 	}
 }
@@ -117,10 +117,10 @@ var (
 			d.Pick(v, mechanisms, &s.Mechanism)
 		}},
 		{Name: "username", Need: true, Read: func(d *decode.Decoder, v decode.Value, s *SASL) {
-			s.Username, _ = d.Text(v, "a user's name")
+			s.Username, _ = d.Text(v.Secret(), "a user's name")
 		}},
 		{Name: "password", Need: true, Read: func(d *decode.Decoder, v decode.Value, s *SASL) {
-			s.Password, _ = d.Text(v, "a password")
+			s.Password, _ = d.Text(v.Secret(), "a password")
 		}},
 	}
 

@@ -141,8 +141,8 @@ func TestReferencesTakeNoPart(t *testing.T) {
 			t.Errorf("%s: a reference hides the difference", new)
 		}
 	}
-	lines := spec.Diff(a, mustParse(t, strings.Replace(text, "token: ${file:/run/secrets/token}", "token: known", 1)))
-	if want := []string{`changed vars.token: ${file:/run/secrets/token} → "known"`}; !slices.Equal(lines, want) {
+	lines := spec.Diff(a, mustParse(t, strings.Replace(text, "token: ${SECRET}", "token: known", 1)))
+	if want := []string{`changed vars.token: ${SECRET} → "known"`}; !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
 }
@@ -255,6 +255,42 @@ func TestReferencesInKafka(t *testing.T) {
 		}
 		if hashes[0] != hashes[1] {
 			t.Errorf("%s: the hash is of what the references resolve to", kafka)
+		}
+	}
+}
+
+// What may be a secret is hidden in a difference, also where it was written into the document or beside a reference.
+func TestDiffHidesSecrets(t *testing.T) {
+	t.Parallel()
+	const text = `
+graph: g
+accumulators:
+  a: { source: { poll: { http: "https://u:hunterN@h/p?token=hunterN", every: 1s, headers: { X: hunterN } } } }
+  b: { source: { websocket_client: { url: "wss://u:hunterN@h/p" } } }
+  c: { source: { poll: { sql: select 1, key: x, every: 1s, connection: "postgres://u:hunterN@h/d" } } }
+outputs:
+  o: { from: a, sink: { http: { url: "https://h/hunter?hunterN", headers: { X: "hunterN ${SECRET}" } } } }
+  p: { from: a, sink: { kafka: { topic: t, sasl: { username: hunterN, password: hunterN } } } }
+  q: { from: a, sink: { postgres: { table: t, dsn: "postgres://u:hunterN@h/d" } } }
+  r: { from: a, sink: { http: { url: "https://u:hunterN${SECRET}@h/" } } }
+`
+	a, b := mustParse(t, strings.ReplaceAll(text, "hunterN", "hunter1")), mustParse(t,
+		strings.ReplaceAll(text, "hunterN", "hunter2"))
+	want := []string{
+		"changed accumulators.a.source.poll.http", "changed accumulators.a.source.poll.headers.X",
+		"changed accumulators.b.source.websocket_client.url", "changed accumulators.c.source.poll.connection",
+		"changed outputs.o.sink.http.url", "changed outputs.o.sink.http.headers.X",
+		"changed outputs.p.sink.kafka.sasl.username", "changed outputs.p.sink.kafka.sasl.password",
+		"changed outputs.q.sink.postgres.dsn", "changed outputs.r.sink.http.url",
+	}
+	if got := spec.Diff(a, b); !slices.Equal(got, want) {
+		t.Errorf("got %s", strings.Join(got, "\n"))
+	}
+	for _, other := range []*spec.Graph{nil, mustParse(t, "graph: g\naccumulators: { a: {}, b: {}, c: {} }\n")} {
+		for _, lines := range [][]string{spec.Diff(other, a), spec.Diff(a, other)} {
+			if all := strings.Join(lines, "\n"); strings.Contains(all, "hunter1") || strings.Contains(all, "hidden, ") {
+				t.Errorf("shown: %s", all)
+			}
 		}
 	}
 }

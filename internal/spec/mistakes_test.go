@@ -110,6 +110,7 @@ func environment(ref string) (string, bool, error) {
 	value, ok := map[string]string{
 		"CAPACITY": "64", "WORD": "sequential", "EMPTY": "", "PATH_TO": "events.ndjson",
 		"file:/run/secrets/token": secret, "SECRET": secret, "INTERVAL": "5s", "YES": "true",
+		"GRAPHD_SECRET_TOKEN": secret,
 	}[ref]
 	if ref == "file:/run/secrets/locked" {
 		return "", false, os.ErrPermission

@@ -76,7 +76,9 @@ var (
 			c.Topic = kafkanet.ReadTopic(d, v)
 		}},
 		{Name: "key", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Expr(v) }},
-		{Name: "headers", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Headers = d.Headers(v) }},
+		{Name: "headers", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.Headers = d.RecordHeaders(v)
+		}},
 		{Name: "compression", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			d.Pick(v, compressions, &c.Compression)
 		}},

@@ -191,8 +191,8 @@ func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
 }
 
 func readDSN(d *decode.Decoder, v decode.Value) string {
-	s, ok := d.Text(v, "the address of a database, as postgres://USER@HOST/DATABASE")
-	if !ok {
+	s, ok := d.Text(v.Secret(), "the address of a database, as postgres://USER@HOST/DATABASE")
+	if !ok || !d.SecretFits(v) {
 		return ""
 	}
 	if _, err := outbound.ParseDatabase(s); err != nil {

@@ -35,7 +35,7 @@ func (c Declared) Hosts() []string { return outbound.HostsOf(c.URL) }
 
 // Canonical implements [spec.SinkConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
-	t.Text("url", c.URL)
+	t.Address("url", c.URL)
 	t.Text("method", c.Method)
 	decode.AddHeaders(t, c.Headers)
 }

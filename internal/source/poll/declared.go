@@ -17,8 +17,8 @@ func readSQL(d *decode.Decoder, v decode.Value, c *Declared) {
 }
 
 func readConnection(d *decode.Decoder, v decode.Value, c *Declared) {
-	s, ok := d.Text(v, "a database: postgres://USER@HOST/DATABASE, or sqlite:PATH")
-	if !ok {
+	s, ok := d.Text(v.Secret(), "a database: postgres://USER@HOST/DATABASE, or sqlite:PATH")
+	if !ok || !d.SecretFits(v) {
 		return
 	}
 	if _, err := parseConnection(s); err != nil {

@@ -62,7 +62,7 @@ func (c Declared) Hosts() []string {
 // Canonical implements [spec.SourceConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
 	if c.SQL == "" {
-		t.Text("http", c.HTTP)
+		t.Address("http", c.HTTP)
 	}
 	t.Span("every", c.Every)
 	t.Span("timeout", c.Timeout)

@@ -40,7 +40,7 @@ func (c Declared) Hosts() []string { return outbound.HostsOf(c.URL) }
 
 // Canonical implements [spec.SourceConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
-	t.Text("url", c.URL)
+	t.Address("url", c.URL)
 	if c.Subscribe != nil {
 		messages := make([]any, len(c.Subscribe))
 		for i, m := range c.Subscribe {

@@ -56,5 +56,6 @@ const (
 	CodeBadReference    = "bad_reference"    // a malformed ${…}
 	CodeUnsetVariable   = "unset_variable"   // a reference to what is not set and has no default
 	CodeReferenceFailed = "reference_failed" // a reference that could not be read
+	CodeSecretMisplaced = "secret_misplaced" // a secret where it could be shown
 	CodeDenied          = "denied"           // what may not be reached
 )

@@ -14,7 +14,36 @@ func (d *Decoder) expand(v Value) (text string, isReference, ok bool) {
 		d.Report(v.Here(), bad.Code, "", "%s", bad.Text)
 		return "", isReference, false
 	}
+	if !v.secret && isReference && v.Blanked("") != v.node.Value {
+		d.misplaced(v)
+		return "", true, false
+	}
 	return text, isReference, true
+}
+
+// misplaced reports a secret that would be shown, or read by expressions.
+func (d *Decoder) misplaced(v Value) {
+	d.Report(v.Here(), CodeSecretMisplaced, "",
+		"a secret can stand only in a header field of a request, a user or password of SASL, or the address of a "+
+			"database, there as a whole or as the password: what stands here is shown, or read by expressions")
+}
+
+// SecretFits reports whether the secrets in the address of a database are all of it, or its password: messages name
+// the rest.
+func (d *Decoder) SecretFits(v Value) bool {
+	const mark = "\x00"
+	raw := v.Blanked(mark)
+	_, authority, _ := strings.Cut(raw, "://")
+	before, after, ok := strings.Cut(authority, "@")
+	user, _, _ := strings.Cut(before, ":")
+	switch {
+	case raw == mark, !strings.Contains(raw, mark),
+		ok && strings.HasPrefix(raw, "postgres") && !strings.ContainsAny(before, "/?#") &&
+			!strings.Contains(user+after, mark):
+		return true
+	}
+	d.misplaced(v)
+	return false
 }
 
 // keepField notes that the field at a path was written with references, or that

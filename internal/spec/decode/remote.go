@@ -87,8 +87,15 @@ func setByDaemon(name string) bool {
 		strings.HasPrefix(name, "Sec-Websocket-") || strings.HasPrefix(name, "Graphd-")
 }
 
-// Headers reads header fields by name. Values may be secrets and are never shown.
-func (d *Decoder) Headers(v Value) []Header {
+// Headers reads header fields of requests by name. Values may be secrets and are never shown.
+func (d *Decoder) Headers(v Value) []Header { return d.headers(v, Value.Secret) }
+
+// RecordHeaders reads header fields of what is written for others to read: no secrets.
+func (d *Decoder) RecordHeaders(v Value) []Header {
+	return d.headers(v, func(v Value) Value { return v })
+}
+
+func (d *Decoder) headers(v Value, as func(Value) Value) []Header {
 	if !d.Mapping(v, "a mapping from header names to texts") {
 		return nil
 	}
@@ -114,7 +121,7 @@ func (d *Decoder) Headers(v Value) []Header {
 			d.Report(p.Name(), CodeDuplicateEntry, "",
 				"the header field %s is given twice, whatever its capitals; remove one", document.Quote(name))
 		default:
-			text, ok := d.Text(p.Value, "the value of a header field")
+			text, ok := d.Text(as(p.Value), "the value of a header field")
 			if ok && strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 				d.Report(p.Here(), CodeBadValue, "",
 					"the value of a header field is one line of text; "+

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graphd/graphd/internal/spec/internal/document"
+	"github.com/graphd/graphd/internal/spec/internal/reference"
 )
 
 // Pos is a place in a declaration: 1-based line and column, and the path of
@@ -21,7 +22,17 @@ type Pos struct {
 type Value struct {
 	node, key *yaml.Node
 	at        *trail
+	secret    bool // a secret may stand here
 }
+
+// Secret is the value where a secret may stand: what nobody is shown, and no expression reads.
+func (v Value) Secret() Value {
+	v.secret = true
+	return v
+}
+
+// Blanked is a text as it was written, with its secrets replaced.
+func (v Value) Blanked(by string) string { return reference.Blank(v.node.Value, by) }
 
 // Given reports whether there is a value.
 func (v Value) Given() bool { return v.node != nil }

@@ -12,7 +12,12 @@ func Diff(a, b *Tree) []string { return diff(nil, "", a, b) }
 
 func diff(lines []string, path string, a, b *Tree) []string {
 	if a.value != b.value {
-		lines = append(lines, "changed "+path+": "+display(a)+" → "+display(b))
+		was, is := display(a), display(b)
+		if line := "changed " + path; was == is {
+			lines = append(lines, line) // what differs is hidden
+		} else {
+			lines = append(lines, line+": "+was+" → "+is)
+		}
 	}
 	before, after := byName(a), byName(b)
 	var common, kept []string
@@ -61,6 +66,8 @@ func display(t *Tree) string {
 		return "…"
 	case t.value == "":
 		return "nothing"
+	case t.shown != "":
+		return t.shown
 	}
 	return shorten(strings.Join(strings.Fields(t.value), " "), 120)
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -21,7 +22,8 @@ import (
 // methods; the zero Tree is empty.
 type Tree struct {
 	name, value string
-	ordered     bool // the order of the branches has a meaning
+	shown       string // what stands for a hidden value, "" for its value
+	ordered     bool   // the order of the branches has a meaning
 	branches    []*Tree
 
 	path    string
@@ -74,11 +76,26 @@ func (t *Tree) Expr(name, text string) {
 	}
 }
 
-// Secret adds a value that is shown to nobody, also where it was written into the document:
-// that it changed is told by its digest.
+// Secret adds a value that is shown to nobody, also where it was written into the document: of a change it is told
+// that there is one.
 func (t *Tree) Secret(name, value string) {
 	sum := sha256.Sum256([]byte(value))
-	t.Leaf(name, "(hidden, "+hex.EncodeToString(sum[:4])+")")
+	t.Hidden(name, "(hidden, "+hex.EncodeToString(sum[:4])+")")
+}
+
+// Hidden adds a value as Leaf does that is shown to nobody.
+func (t *Tree) Hidden(name, value string) { t.add(&Tree{name: name, value: value, shown: "(hidden)"}) }
+
+// Address adds a URL, of which scheme, host and path are shown: what else is in one may be a secret.
+func (t *Tree) Address(name, address string) {
+	shown := "(hidden)"
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		whole := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+		if shown = strconv.Quote(whole.String()); u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			shown += " and what is hidden"
+		}
+	}
+	t.add(&Tree{name: name, value: strconv.Quote(address), shown: shown})
 }
 
 // Texts adds a list of texts, an entry each.
@@ -137,6 +154,9 @@ func (t *Tree) Close() *Tree {
 func (t *Tree) putBack() {
 	if text, ok := t.written.Fields[t.path]; ok && len(t.branches) == 0 {
 		t.value = text
+		if t.shown != "" {
+			t.shown = "(hidden)" // beside a reference there may be more
+		}
 	}
 	for _, b := range t.branches {
 		b.putBack()

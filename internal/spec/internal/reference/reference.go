@@ -87,6 +87,33 @@ const forms = "write ${NAME}, ${NAME:-default} or ${file:/path}, or $${ for the 
 
 var validName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*|file:[^\s:][^:]*)$`)
 
+// SecretPrefix is what the names of variables begin with that hold secrets.
+const SecretPrefix = "GRAPHD_SECRET_"
+
+// Blank is a raw text with its secret references replaced: files, and variables that are named as secrets.
+func Blank(raw, by string) string {
+	var b strings.Builder
+	for rest := raw; ; {
+		i := strings.Index(rest, "${")
+		if i < 0 {
+			return b.String() + rest
+		}
+		inner, after, closed := strings.Cut(rest[i+2:], "}")
+		name, _, _ := strings.Cut(inner, ":-")
+		if i > 0 && rest[i-1] == '$' || !closed {
+			b.WriteString(rest[:i+2])
+			rest = rest[i+2:]
+			continue
+		}
+		if strings.HasPrefix(name, "file:") || strings.HasPrefix(name, SecretPrefix) {
+			b.WriteString(rest[:i] + by)
+		} else {
+			b.WriteString(rest[:i] + "${" + inner + "}")
+		}
+		rest = after
+	}
+}
+
 // resolve resolves what stands between ${ and }. As in a shell, the default also
 // replaces what is set but empty.
 func (x *Expander) resolve(inner string) (string, error) {
