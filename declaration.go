@@ -55,6 +55,9 @@ func (d *Declaration) Name() string { return d.unit.Spec.Name }
 // PlanJSON is the compiled plan: byte-identical for identical declarations (M14).
 func (d *Declaration) PlanJSON() ([]byte, error) { return d.unit.Plan.JSON() }
 
+// ClockBy says in words what the graph's time goes by: the times of which inputs, or the arrival of events.
+func (d *Declaration) ClockBy() string { return d.unit.Spec.ClockBy() }
+
 // Lint says what in the declaration is valid, but hardly meant.
 func (d *Declaration) Lint() Diagnostics { return compile.Lint(d.unit) }
 

@@ -173,9 +173,11 @@ type GraphSummary struct {
 	PausedBy     string   `json:"paused_by,omitempty"`
 	Degraded     []string `json:"degraded"`    // accumulators (or "checkpoint") that are not healthy
 	WaitingFor   []string `json:"waiting_for"` // inputs the next epoch waits for
-	// Clock is "event" or "arrival"; EngineTime is null before it has begun. HeldBackBy is, under the
-	// event clock, the input, and the stream of it, that the others wait for now.
+	// Clock is "event" or "arrival", ClockBy says in words what that goes by; EngineTime is null before it
+	// has begun. HeldBackBy is, under the event clock, the input, and the stream of it, that the others
+	// wait for now.
 	Clock       string       `json:"clock,omitempty"`
+	ClockBy     string       `json:"clock_by,omitempty"`
 	EngineTime  *time.Time   `json:"engine_time"`
 	HeldBackBy  string       `json:"held_back_by,omitempty"`
 	Epoch       int64        `json:"epoch"`

@@ -1,7 +1,9 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
@@ -85,6 +87,30 @@ func (d *draft) checkTimed(at value, table string) {
 			return
 		}
 	}
+}
+
+// ClockBy says in words what engine time goes by: whose times, for how long who is silent is waited
+// for, and of which inputs it is arbitrary when their events happen.
+func (g *Graph) ClockBy() string {
+	if !g.EventClock() {
+		return "the arrival of events"
+	}
+	var timed, arbitrary []string
+	for i := range g.Accumulators {
+		switch a := &g.Accumulators[i]; {
+		case a.From != "" || a.Owner != "":
+		case !a.Time.IsZero():
+			timed = append(timed, a.Name)
+		case a.Triggers(&g.Reactor):
+			arbitrary = append(arbitrary, a.Name)
+		}
+	}
+	text := "the times of " + strings.Join(timed, ", ") + ", who is silent is waited for " +
+		cmp.Or(g.Idle, DefaultIdle).String()
+	if len(arbitrary) > 0 {
+		text += "; without a time, whenever they come: " + strings.Join(arbitrary, ", ")
+	}
+	return text
 }
 
 // checkClock: the event clock goes by times that some input has.

@@ -137,6 +137,7 @@ func (k *Known) identify(s *api.GraphSummary) {
 	if s.Clock = "arrival"; k.Spec.EventClock() {
 		s.Clock = "event"
 	}
+	s.ClockBy = k.Spec.ClockBy()
 	if s.Accumulators == nil {
 		for i := range k.Spec.Accumulators {
 			s.Accumulators = append(s.Accumulators, k.declared(i))

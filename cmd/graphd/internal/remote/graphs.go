@@ -215,6 +215,9 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 	t.Row("instance", g.Instance+", incarnation "+terminal.Number(g.Incarnation))
 	if g.Clock != "" {
 		t.Row("clock", clock(g))
+		if g.ClockBy != "" {
+			t.Row("clock by", g.ClockBy)
+		}
 	}
 	t.Row("epoch", terminal.Number(g.Epoch)+", last fired "+a.Ago(g.LastFiredAt))
 	if g.DueAt != nil {
