@@ -34,7 +34,8 @@ type fake struct {
 	fail  error // what every command fails with
 	// discard keeps no events, for benchmarks.
 	discard bool
-	started chan struct{} // gets a signal for each push that begins, when it has room
+	known   func(api.Ref) error // when set, knows the graphs there are
+	started chan struct{}       // gets a signal for each push that begins, when it has room
 }
 
 func newFake() *fake { return &fake{room: make(chan struct{}), started: make(chan struct{}, 1)} }
@@ -44,6 +45,9 @@ var errGraph = &api.Error{
 }
 
 func (f *fake) find(g api.Ref) error {
+	if f.known != nil {
+		return f.known(g)
+	}
 	if g != (api.Ref{Tenant: "default", Name: "g"}) {
 		return errGraph
 	}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/api"
+)
+
+// operation is one of the document's.
+type operation struct {
+	method, path, id, needs string
+}
+
+// operations are all of the document's.
+func operations(t *testing.T) []operation {
+	t.Helper()
+	var all []operation
+	for path, item := range loadDocument().root["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			o, ok := op.(map[string]any)
+			if !ok {
+				continue
+			}
+			needs, _ := o["x-graphd-needs"].(string)
+			if list, ok := o["security"].([]any); ok && len(list) == 0 {
+				needs = "public"
+			}
+			if needs == "" {
+				t.Errorf("%s %s: the document does not say what it takes", method, path)
+			}
+			all = append(all, operation{strings.ToUpper(method), path, o["operationId"].(string), needs})
+		}
+	}
+	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.path+a.method, b.path+b.method) })
+	return all
+}
+
+// TestPermissionsAreDocumented: the router takes what the document says.
+func TestPermissionsAreDocumented(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, newFake(), Config{})
+	takes := map[string]string{}
+	for _, r := range s.table() {
+		takes[r.method+" "+r.pattern] = r.Permission().String()
+	}
+	all := operations(t)
+	for _, o := range all {
+		if takes[o.method+" "+o.path] != o.needs {
+			t.Errorf("%s %s takes %q, the document says %q", o.method, o.path, takes[o.method+" "+o.path], o.needs)
+		}
+	}
+	if len(all) != len(takes) {
+		t.Errorf("%d routes, %d in the document", len(takes), len(all))
+	}
+}
+
+// request makes an operation's request about a graph, one that is carried out where it may be.
+func (o *operation) request(graph string) (target, body string) {
+	target = strings.NewReplacer("{graph}", graph, "{accumulator}", "a", "{epoch}", "12", "{letter}", "l1",
+		"{revision}", "2", "{token}", "aaaaaaaaaaaa").Replace(o.path)
+	switch o.id {
+	case "applyGraph":
+		body = "graph: " + graph
+	case "deleteGraph":
+		target += "?state=keep"
+	case "fire":
+		body = `{"mode":"force"}`
+	case "stopPart", "startPart", "skipLost":
+		body = `{"accumulator":"a"}`
+	case "reset":
+		body = `{"confirm":"x"}`
+	case "rewind":
+		body = `{"confirm":"x","position":"start"}`
+	case "pushEvents":
+		body = "1"
+	case "replayDeadLetters":
+		body = `{"all":true}`
+	case "discardDeadLetters":
+		body = `{"ids":["l1"]}`
+	case "createToken":
+		body = `{"name":"x","role":"viewer"}`
+	}
+	return target, body
+}
+
+// ask sends an operation's request as a bearer, for a tenant.
+func (o *operation) ask(t *testing.T, s *Server, b *bearer, tenant, graph string) *exchange {
+	t.Helper()
+	target, body := o.request(graph)
+	var headers []string
+	if b.text != "" {
+		headers = append(headers, "Authorization: Bearer "+b.text)
+	}
+	if tenant != "" {
+		headers = append(headers, "Graphd-Tenant: "+tenant)
+	}
+	return do(t, s, o.method, target, strings.NewReader(body), headers...)
+}
+
+// TestEveryRoleOnEveryRoute: each route by each role, for graphs of its own, those it may not know of and
+// those that are not there, in its own tenant, a foreign one and none: nothing is crossed, and what may
+// not be known is answered as what is not there.
+func TestEveryRoleOnEveryRoute(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s, _, bearers := closedServer(t, w, w.metrics)
+	for _, o := range operations(t) {
+		for i := range bearers {
+			b := &bearers[i]
+			t.Run(o.method+" "+o.path+" by "+b.name, func(t *testing.T) { cross(t, w, s, &o, b) })
+		}
+	}
+}
+
+func cross(t *testing.T, w *world, s *Server, o *operation, b *bearer) {
+	of := strings.Contains(o.path, "{graph}")
+	own := ""
+	if b.all {
+		own = "acme"
+	}
+	w.asked()
+	answers := func(tenant, graph string, status int, code string) *exchange {
+		t.Helper()
+		x := o.ask(t, s, b, tenant, graph)
+		if x.status != status || x.code(t) != code {
+			t.Errorf("tenant %q, graph %q: %d %s, want %d %s", tenant, graph, x.status, x.body, status, code)
+		}
+		return x
+	}
+	alike := func(x, y *exchange, xName, yName string) {
+		t.Helper()
+		same := strings.ReplaceAll(string(x.body), xName, yName)
+		if x.status != y.status || same != string(y.body) {
+			t.Errorf("%s is answered with %d %s, %s with %d %s", xName, x.status, x.body, yName, y.status, y.body)
+		}
+	}
+	switch {
+	case o.needs == "public":
+		answers("", "mine_a", 200, "")
+	case b.role == access.NoRole:
+		code := api.CodeInvalidToken
+		if b.text == "" {
+			code = api.CodeUnauthenticated
+		}
+		for _, tenant := range []string{"", "acme", "other", "nobody"} {
+			x := answers(tenant, "mine_a", http.StatusUnauthorized, code)
+			if x.header.Get("WWW-Authenticate") == "" {
+				t.Error("a 401 says not what is asked for")
+			}
+		}
+	case !b.may(o.needs):
+		for _, graph := range []string{"mine_a", "mine_b", "theirs_a", "nowhat_a"} {
+			answers(own, graph, http.StatusForbidden, api.CodeForbidden)
+		}
+	default:
+		carried(t, o, b, own, o.ask(t, s, b, own, "mine_a"))
+		if of {
+			alike(o.ask(t, s, b, own, "theirs_a"), o.ask(t, s, b, own, "nowhat_a"), "theirs_a", "nowhat_a")
+		}
+		if of && len(b.scope.Graphs) > 0 {
+			alike(o.ask(t, s, b, own, "mine_b"), o.ask(t, s, b, own, "nobo_b"), "mine_b", "nobo_b")
+		}
+	}
+	if o.needs != "public" && b.role != access.NoRole && !b.all {
+		foreign := answers("other", "theirs_a", http.StatusNotFound, api.CodeTenantNotFound)
+		alike(foreign, answers("nobody", "theirs_a", http.StatusNotFound, api.CodeTenantNotFound), "other", "nobody")
+	}
+	for _, g := range w.asked() {
+		if g.Tenant != "acme" || !b.scope.Sees(g.Name) || !b.may(o.needs) {
+			t.Errorf("graph %v was reached", g)
+		}
+	}
+}
+
+// carried says whether a request was carried out, and told nothing that the bearer may not know.
+func carried(t *testing.T, o *operation, b *bearer, tenant string, x *exchange) {
+	t.Helper()
+	want := x.status < 300
+	switch {
+	case strings.HasPrefix(o.path, "/v1/ws/"):
+		want = x.status == http.StatusUpgradeRequired // the test's request asks for no upgrade
+	case o.id == "revokeToken":
+		want = x.code(t) == api.CodeTokenNotFound
+	}
+	if !want {
+		t.Errorf("tenant %q: got %d %s", tenant, x.status, x.body)
+	}
+	body := string(x.body)
+	if !b.all && strings.Contains(body, "theirs") || !b.all && strings.Contains(body, `"used":1`) {
+		t.Errorf("it tells of another tenant: %s", body)
+	}
+	if len(b.scope.Graphs) > 0 && strings.Contains(body, "mine_b") {
+		t.Errorf("it tells of a graph that the token is not for: %s", body)
+	}
+	if slices.Contains([]string{"listGraphs", "tree", "metrics"}, o.id) && !strings.Contains(body, "mine_a") {
+		t.Errorf("it does not tell of the bearer's own: %s", body)
+	}
+}

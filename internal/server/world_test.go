@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/gate"
+)
+
+// world is a Control with the graphs mine_a and mine_b of the tenant acme, theirs_a of the tenant other
+// and free_a of the default one. It remembers which of them it was asked about and gave.
+type world struct {
+	*fake
+	refs []api.Ref
+
+	mu      sync.Mutex
+	touched []api.Ref
+}
+
+func newWorld() *world {
+	w := &world{fake: newFake(), refs: []api.Ref{{Tenant: "acme", Name: "mine_a"}, {Tenant: "acme", Name: "mine_b"},
+		{Tenant: "other", Name: "theirs_a"}, {Tenant: "default", Name: "free_a"}}}
+	w.known = func(g api.Ref) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !slices.Contains(w.refs, g) {
+			return &api.Error{Status: http.StatusNotFound, Code: "graph_not_found",
+				Detail: fmt.Sprintf("there is no graph %q", g.Name)}
+		}
+		w.touched = append(w.touched, g)
+		return nil
+	}
+	return w
+}
+
+// asked is what was touched since the last time.
+func (w *world) asked() []api.Ref {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.touched
+	w.touched = nil
+	return all
+}
+
+func (w *world) Graphs(_ context.Context, tenant string) (list []api.GraphSummary, err error) {
+	for _, g := range w.refs {
+		if g.Tenant == tenant {
+			s := summary()
+			s.Graph, s.Tenant = g.Name, g.Tenant
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+func (w *world) Apply(_ context.Context, g api.Ref, _ []byte, _ api.Change) (api.ApplyResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.touched = append(w.touched, g) // it would be made
+	s := summary()
+	return api.ApplyResult{Changed: true, Revision: 4, Graph: &s}, nil
+}
+
+func (w *world) Tree(context.Context) []api.TreeNode {
+	nodes := []api.TreeNode{{Path: "graphd", State: "running", Since: at}}
+	for _, g := range w.refs {
+		nodes = append(nodes, api.TreeNode{Path: "graphd/" + g.Tenant + "/" + g.Name + "/reactor", State: "running",
+			Since: at})
+	}
+	return nodes
+}
+
+// metrics tell a line of each graph that may be seen.
+func (w *world) metrics(sees func(tenant, graph string) bool) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/plain")
+		if sees == nil {
+			_, _ = fmt.Fprintln(rw, "process 1")
+		}
+		for _, g := range w.refs {
+			if sees == nil || sees(g.Tenant, g.Name) {
+				_, _ = fmt.Fprintf(rw, "epochs{tenant=%q,graph=%q} 1\n", g.Tenant, g.Name)
+			}
+		}
+	})
+}
+
+// bearer is one who asks.
+type bearer struct {
+	name  string
+	text  string // of the token, "" without one
+	role  access.Role
+	scope access.Scope
+	all   bool // of every tenant
+}
+
+// may says by a table of its own what one may do.
+func (b *bearer) may(need string) bool {
+	table := map[access.Role][]string{
+		access.Viewer:        {"known", "read"},
+		access.Pusher:        {"known", "push"},
+		access.Operator:      {"known", "read", "push", "operate"},
+		access.AuthorRole:    {"known", "read", "push", "operate", "author"},
+		access.TenantAdmin:   {"known", "read", "push", "operate", "author", "administer"},
+		access.PlatformAdmin: {"known", "read", "push", "operate", "author", "administer", "platform"},
+	}
+	return need == "public" || slices.Contains(table[b.role], need) &&
+		(!b.scope.Reading || need == "known" || need == "read")
+}
+
+// closedServer is a server that asks for tokens, and one bearer of each role, wide and narrowed.
+func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) bool) http.Handler) (
+	*Server, *gate.Gate, []bearer) {
+	t.Helper()
+	store := memory.New()
+	t.Cleanup(func() { _ = store.Close() })
+	log := slog.New(slog.DiscardHandler)
+	g, err := gate.New(t.Context(), gate.Config{Tokens: store, Required: true, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := access.Principal{Tenant: "acme", Subject: "test", Role: access.PlatformAdmin}
+	bearers := []bearer{{name: "nobody"}, {name: "a stranger", text: access.Mint(&access.Token{})}}
+	for _, role := range access.Roles() {
+		for _, scope := range []access.Scope{{}, {Graphs: []string{"*_a"}}, {Reading: true}} {
+			if scope.Narrow() && role >= access.TenantAdmin {
+				continue
+			}
+			b := bearer{name: fmt.Sprintf("%s %+v", role, scope), role: role, scope: scope,
+				all: role == access.PlatformAdmin}
+			made, err := g.Create(t.Context(), &root, &api.TokenRequest{Name: role.String(), Role: role.String(),
+				Graphs: scope.Graphs, ReadOnly: scope.Reading})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.text = made.Text
+			bearers = append(bearers, b)
+		}
+	}
+	ended := access.Token{Name: "ended", Tenant: "acme", Role: access.TenantAdmin, Created: time.Now().Add(-time.Hour),
+		Expires: time.Now().Add(-time.Minute)}
+	text := access.Mint(&ended)
+	if err := store.AddToken(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	bearers = append(bearers, bearer{name: "one whose token has ended", text: text})
+	theirs := "other"
+	if _, err := g.Create(t.Context(), &root, &api.TokenRequest{Name: "theirs", Role: "viewer",
+		Tenant: &theirs}); err != nil {
+		t.Fatal(err)
+	}
+	return newServer(t, ctl, Config{Gate: g, Metrics: metrics}), g, bearers
+}
