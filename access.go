@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/policy"
 )
 
@@ -86,4 +88,31 @@ func (c *Config) checkFolders() error {
 		}
 	}
 	return nil
+}
+
+// maxAddress bounds the file of an address.
+const maxAddress = 64 << 10
+
+// connections are those that declarations may name.
+func (c *Config) connections() (outbound.Named, error) {
+	named := outbound.Named{}
+	for _, text := range c.Connections {
+		name, address, ok := strings.Cut(text, "=")
+		if _, twice := named[name]; !ok || twice {
+			return nil, fmt.Errorf("%w: the connection %q: write NAME=ADDRESS, once for each name", ErrConfig, name)
+		}
+		if path, ok := strings.CutPrefix(address, "file:"); ok {
+			text, err := (*policy.Policy)(nil).Read(path, maxAddress)
+			if err != nil {
+				return nil, fmt.Errorf("%w: the connection %s: %w", ErrConfig, name, err)
+			}
+			address = strings.TrimSpace(string(text))
+			c.Closed = append(c.Closed, path)
+		}
+		named[name] = address
+	}
+	if err := builtin.CheckConnections(named); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return named, nil
 }

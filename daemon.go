@@ -67,6 +67,10 @@ type Config struct {
 	SecretsDir string
 	// AllowKinds are the kinds of sources, sinks and nodes that they may use, as "source.file"; nil means all.
 	AllowKinds []string
+	// Connections are databases and Kafka clusters that declarations may name, as NAME=ADDRESS: an address is
+	// postgres://USER:PASSWORD@HOST/DATABASE, kafka://HOST:PORT, file:PATH for one that stands in a file, or
+	// for the name store the word store: the store's own database. What is named may be called.
+	Connections []string
 	// Closed are further files that they may not reach, whatever folder these are in, such as the
 	// program's own configuration.
 	Closed []string
@@ -194,6 +198,9 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	d.kinds = &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
 		Store: tables, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}
 	cfg.Registry.register(d.kinds)
+	if d.kinds.Connections, err = cfg.connections(); err != nil {
+		return nil, err
+	}
 	if d.kinds.Access, err = cfg.access(d.kinds.Names()); err != nil {
 		return nil, err
 	}

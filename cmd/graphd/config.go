@@ -71,12 +71,16 @@ func readConfig(path string, flags *pflag.FlagSet) (map[string][]string, error) 
 			return
 		}
 		delete(doc, keyName(f.Name))
-		switch node.Kind {
-		case yaml.ScalarNode:
+		switch named := f.Value.Type() == "stringArray"; {
+		case node.Kind == yaml.ScalarNode:
 			values[f.Name] = []string{node.Value}
-		case yaml.SequenceNode:
+		case node.Kind == yaml.SequenceNode:
 			for _, item := range node.Content {
 				values[f.Name] = append(values[f.Name], item.Value)
+			}
+		case node.Kind == yaml.MappingNode && named: // NAME: ADDRESS, as NAME=ADDRESS
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				values[f.Name] = append(values[f.Name], node.Content[i].Value+"="+node.Content[i+1].Value)
 			}
 		default:
 			errs = append(errs, fmt.Errorf("%s:%d:%d: %s must be one value or a list", path, node.Line, node.Column,

@@ -1,10 +1,14 @@
 package builtin
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -85,4 +89,62 @@ func (k *Kinds) denied(g *spec.Graph) (diags spec.Diagnostics) {
 		check("output "+o.Name, o.Sink.Pos, "sink."+o.Sink.Kind, o.Sink.Config)
 	}
 	return diags
+}
+
+// unconnected says which connections a declaration names that the daemon's configuration has not.
+func (k *Kinds) unconnected(g *spec.Graph) (diags spec.Diagnostics) {
+	if k.Connections == nil {
+		return nil
+	}
+	check := func(of string, at spec.Pos, config any) {
+		c, ok := config.(kind.Connected)
+		if !ok || c.Named() == "" {
+			return
+		}
+		_, err := k.Connections.Find(c.Named())
+		if err == nil || c.Named() == outbound.StoreConnection && k.access(g.File) == nil {
+			return
+		}
+		d := spec.Diagnostic{File: g.File, Line: at.Line, Column: at.Column, Path: at.Path,
+			Code: spec.CodeUnknownName, Text: fmt.Sprintf("the %s: %v", of, err)}
+		if c.Named() == outbound.StoreConnection {
+			d.Code = spec.CodeDenied
+			d.Text = fmt.Sprintf("the %s: its table is in the daemon's own database, written with the daemon's own "+
+				"user; start the daemon with --connections store=store if declarations from the network may do that, "+
+				"name another with connection, or have the operator put the declaration into the folder of "+
+				"--graphs", of)
+		}
+		diags = append(diags, d)
+	}
+	for i := range g.Accumulators {
+		a := &g.Accumulators[i]
+		check("accumulator "+a.Name, a.Source.Pos, a.Source.Config)
+	}
+	for i := range g.Outputs {
+		check("output "+g.Outputs[i].Name, g.Outputs[i].Sink.Pos, g.Outputs[i].Sink.Config)
+	}
+	return diags
+}
+
+// CheckConnections reports what is wrong with the connections of the daemon's configuration. An error
+// tells no address.
+func CheckConnections(named outbound.Named) error {
+	var errs []error
+	for name, address := range named {
+		err := error(nil)
+		switch {
+		case !outbound.ValidName(name):
+			err = errors.New("a name has lower-case letters, digits and _, and begins with a letter")
+		case (name == outbound.StoreConnection) != (address == outbound.StoreConnection):
+			err = errors.New("store is the name of the daemon's own database, and its address")
+		case strings.HasPrefix(address, "kafka:"):
+			_, err = kafkanet.ParseAddress(address)
+		case address != outbound.StoreConnection:
+			_, err = outbound.ParseDatabase(address)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("the connection %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
 }

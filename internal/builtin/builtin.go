@@ -82,6 +82,8 @@ type Kinds struct {
 	Folder string
 	// Access says what declarations may reach that came without a file of their own; nil denies nothing.
 	Access *policy.Tenants
+	// Connections are the databases and clusters that declarations may name; nil where none are known.
+	Connections outbound.Named
 	// KafkaBrokers are the brokers of declarations that name none.
 	KafkaBrokers []string
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
@@ -104,7 +106,7 @@ func (k *Kinds) sources() []Source {
 		file.Kind(k.MaxEventBytes),
 		generator.Kind(),
 		sourcekafka.Kind(k.kafka(), k.MaxEventBytes),
-		poll.Kind(k.Guard, k.MaxEventBytes),
+		poll.Kind(k.Guard, k.Connections, k.MaxEventBytes),
 		wsclient.Kind(k.Guard, k.MaxEventBytes),
 		sourcegraph.Kind(),
 		sourcego.Kind(k.Sources),
@@ -119,7 +121,7 @@ func (k *Kinds) sinks() []Sink {
 		websocket.Kind(),
 		sinkdrop.Kind(),
 		sinkkafka.Kind(k.kafka()),
-		postgres.Kind(k.Store, k.Guard),
+		postgres.Kind(k.Store, k.Guard, k.Connections),
 		webhook.Kind(k.Guard),
 		sinkgraph.Kind(),
 		sinkgo.Kind(k.Sinks),
@@ -153,9 +155,10 @@ func (k *Kinds) nodes() []Node {
 
 // kafka is what the daemon has for all Kafka's kinds.
 func (k *Kinds) kafka() kafkanet.Daemon {
-	d := kafkanet.Daemon{Brokers: k.KafkaBrokers}
+	d := kafkanet.Daemon{Brokers: k.KafkaBrokers, Named: k.Connections}
 	if k.Guard != nil {
 		d.Dial, d.DialListed = k.Guard.DialContext, k.Guard.For(true).DialContext
+		d.DialNamed = k.Guard.Operators().DialContext
 	}
 	return d
 }
@@ -269,6 +272,7 @@ func (k *Kinds) Parse(document []byte, name string) (*compile.Unit, spec.Diagnos
 		return nil, diags
 	}
 	diags = append(diags, k.denied(g)...)
+	diags = append(diags, k.unconnected(g)...)
 	diags = append(diags, k.ReadSchemas(g)...)
 	u, more := k.Compile(g)
 	if len(diags) > 0 {

@@ -301,6 +301,19 @@ func TestTheStoresTables(t *testing.T) {
 			t.Errorf("%s: got %v", sink, err)
 		}
 	}
+	graph := func(sink string) string {
+		return `{"graph":"h","accumulators":{"a":{}},"nodes":{"n":{"expr":"a"}},"outputs":{"o":{"from":"n","sink":` +
+			sink + `}}}`
+	}
+	for sink, says := range map[string]string{
+		`{"postgres":{"table":"t"}}`:                     "--connections store=store",
+		`{"postgres":{"table":"t","connection":"none"}}`: "unknown_name",
+	} {
+		err := p.do("PUT", "/v1/graphs/h?dry_run=1", graph(sink), nil)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v", sink, err)
+		}
+	}
 	doc := fmt.Sprintf(`{"graph":"g","accumulators":{"a":{"source":{"poll":{"sql":"select * from graphd.declarations",`+
 		`"key":"graph","every":"50ms","connection":%q}}}},"nodes":{"n":{"expr":"a"}},`+
 		`"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`, alias)
@@ -313,5 +326,42 @@ func TestTheStoresTables(t *testing.T) {
 	})
 	if s := p.summary("g"); s.Counters.Received > 0 {
 		t.Errorf("%d rows of the store were read", s.Counters.Received)
+	}
+}
+
+// What the daemon's configuration names a declaration from the network may use by its name, and never sees its
+// address.
+func TestNamedConnections(t *testing.T) {
+	dsn, dir := testbed.Postgres(t), t.TempDir()
+	address := filepath.Join(dir, "warehouse")
+	secret := strings.Replace(dsn, "graphd@", "graphd:hunter2@", 1)
+	if err := os.WriteFile(address, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, dir, "--store", dsn, "--allow-outbound", "none", "--connections", "store=store",
+		"--connections", "warehouse=file:"+address, "--connections", "broken=kafka://u:hunter2@127.0.0.1:1")
+	doc := `{"graph":"g","accumulators":{"a":{"source":{"poll":{"sql":"select 7 as x","key":"x","every":"50ms",` +
+		`"connection":"warehouse"}}},"b":{"source":{"kafka":{"topic":"t","connection":"broken"}}}},` +
+		`"reactor":{"when":{"any":["a"]},"warm_timeout":"10ms"},"nodes":{"n":{"expr":"a"}},` +
+		`"outputs":{"o":{"from":"n","sink":{"drop":{}}}}}`
+	if err := p.do("PUT", "/v1/graphs/g", doc, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.until("a row has come", 20*time.Second, func() bool { return p.summary("g").Counters.Consumed > 0 })
+	for _, name := range []string{"store", "warehouse"} {
+		err := p.do("PUT", "/v1/graphs/h?dry_run=1", `{"graph":"h","accumulators":{"a":{}},"nodes":{"n":{"expr":"a"}},`+
+			`"outputs":{"o":{"from":"n","sink":{"postgres":{"table":"none","connection":"`+name+`"}}}}}`, nil)
+		if err == nil || !strings.Contains(err.Error(), "it is not there") {
+			t.Errorf("%s: got %v, want its database asked", name, err)
+		}
+	}
+	for _, path := range []string{"/v1/graphs/g", "/v1/graphs/g/plan", "/v1/graphs/g/recovery-events", "/v1/tree"} {
+		var page json.RawMessage
+		if err := p.do("GET", path, "", &page); err != nil || strings.Contains(string(page), "hunter2") {
+			t.Errorf("%s: got %s, %v", path, page, err)
+		}
+	}
+	if strings.Contains(p.log.String(), "hunter2") {
+		t.Errorf("the log shows a password: %s", p.log)
 	}
 }

@@ -9,15 +9,18 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
 )
 
 // Cluster is how a declaration says to reach the brokers, for the source and the sink alike.
 type Cluster struct {
-	Brokers []string // host:port; nil: the daemon's own
-	TLS     *TLS
-	SASL    *SASL // the password may be a secret
+	// Connection is the name that the daemon's configuration has for all of it; "" where it is declared.
+	Connection string
+	Brokers    []string // host:port; nil: the daemon's own
+	TLS        *TLS
+	SASL       *SASL // the password may be a secret
 }
 
 // Dial opens a connection to a broker.
@@ -29,12 +32,24 @@ type Daemon struct {
 	Brokers []string
 	// Dial opens connections; nil means that anything may be dialled.
 	Dial Dial
+	// Named are the clusters that declarations may name, and DialNamed opens connections to them.
+	Named     outbound.Named
+	DialNamed Dial
 	// DialListed opens those of declarations from the network that name brokers themselves.
 	DialListed Dial
 }
 
 // Connect is how to reach the cluster from a daemon, for a declaration at a place.
 func (c *Cluster) Connect(d Daemon, at *kind.Place) (Config, error) {
+	if c.Connection != "" {
+		address, err := d.Named.Find(c.Connection)
+		if err != nil {
+			return Config{}, err
+		}
+		cfg, err := ParseAddress(address)
+		cfg.Dial = d.DialNamed
+		return cfg, err
+	}
 	cfg := Config{Brokers: c.Brokers, Dial: d.Dial, SASL: c.SASL, Access: at.Access}
 	if at.FromNetwork() && len(c.Brokers) > 0 {
 		cfg.Dial = d.DialListed
@@ -67,6 +82,9 @@ func (c *Cluster) Hosts() (hosts []string) {
 	return hosts
 }
 
+// Named is the name of the connection.
+func (c *Cluster) Named() string { return c.Connection }
+
 // Files are the paths of the keys and certificates, as declared.
 func (c *Cluster) Files() []string {
 	if c.TLS == nil {
@@ -77,6 +95,9 @@ func (c *Cluster) Files() []string {
 
 // Canonical writes what the cluster's part of a configuration means.
 func (c *Cluster) Canonical(t *meaning.Tree) {
+	if c.Connection != "" {
+		t.Text("connection", c.Connection)
+	}
 	if len(c.Brokers) > 0 {
 		t.Text("brokers", strings.Join(c.Brokers, ","))
 	}
@@ -139,6 +160,26 @@ func BrokersField[T any](cluster func(*T) *Cluster) decode.Field[T] {
 	return decode.Field[T]{Name: "brokers", Read: func(d *decode.Decoder, v decode.Value, into *T) {
 		cluster(into).Brokers = readBrokers(d, v)
 	}}
+}
+
+// ConnectionField is the field connection of whatever has a cluster.
+func ConnectionField[T any](cluster func(*T) *Cluster) decode.Field[T] {
+	return decode.Field[T]{Name: "connection", Read: func(d *decode.Decoder, v decode.Value, into *T) {
+		cluster(into).Connection = d.NameOf(v, "connection")
+	}}
+}
+
+// CheckConnection looks at the fields of a cluster together.
+func CheckConnection(d *decode.Decoder, got decode.Given) {
+	if _, ok := got["connection"]; !ok {
+		return
+	}
+	for _, name := range []string{"brokers", "tls", "sasl"} {
+		if v, ok := got[name]; ok {
+			d.Report(v.Name(), decode.CodeConflict, "",
+				"the connection has %s of its own; remove one of them", name)
+		}
+	}
 }
 
 // TLSField is the field tls of whatever has a cluster.

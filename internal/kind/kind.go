@@ -81,6 +81,12 @@ type Calling interface {
 	Hosts() []string
 }
 
+// Connected is a configuration that may name a connection of the daemon's. One that does not answer names none.
+type Connected interface {
+	// Named is its name, "" for none.
+	Named() string
+}
+
 // Input is the accumulator that a source is for.
 type Input struct {
 	Place

@@ -31,6 +31,9 @@ type Declared struct {
 // Files implements [kind.Filed].
 func (c Declared) Files() []string { return c.Cluster.Files() }
 
+// Named implements [kind.Connected].
+func (c Declared) Named() string { return c.Cluster.Named() }
+
 // Hosts implements [kind.Calling].
 func (c Declared) Hosts() []string { return c.Cluster.Hosts() }
 
@@ -72,6 +75,7 @@ var (
 
 	fields = []decode.Field[Declared]{
 		kafkanet.BrokersField(cluster),
+		kafkanet.ConnectionField(cluster),
 		{Name: "topic", Alone: true, Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Topic = kafkanet.ReadTopic(d, v)
 		}},
@@ -100,5 +104,6 @@ func schema() decode.Schema {
 func defaults() Declared { return Declared{Compression: compressions.Default()} }
 
 func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
-	decode.Object(d, v, "sink kafka", fields, c)
+	got, _ := decode.Object(d, v, "sink kafka", fields, c)
+	kafkanet.CheckConnection(d, got)
 }

@@ -28,9 +28,9 @@ type Tables interface {
 }
 
 // Kind describes the sink; store looks at tables of the store's own database, and is nil where
-// the store has none. guard dials other databases.
-func Kind(store Tables, guard *outbound.Guard) kind.Sink[sink.Sink] {
-	to := outside{store, guard}
+// the store has none. guard dials other databases, of which named are those of the daemon's configuration.
+func Kind(store Tables, guard *outbound.Guard, named outbound.Named) kind.Sink[sink.Sink] {
+	to := outside{store, guard, named}
 	look := func(ctx context.Context, c Declared, out kind.Output) spec.Diagnostics {
 		return c.look(ctx, to, out)
 	}
@@ -48,6 +48,16 @@ type Declared struct {
 	Conflict []string
 	// DSN is the database, "" for the store's own; it may hold a secret.
 	DSN string
+	// Connection is the name that the daemon's configuration has for the database.
+	Connection string
+}
+
+// Named implements [kind.Connected].
+func (c Declared) Named() string {
+	if c.DSN == "" && c.Connection == "" {
+		return outbound.StoreConnection
+	}
+	return c.Connection
 }
 
 // Hosts implements [kind.Calling].
@@ -59,6 +69,9 @@ func (c Declared) Canonical(t *meaning.Tree) {
 	t.Text("mode", c.Mode)
 	t.Texts("columns", c.Columns)
 	t.Texts("conflict", c.Conflict)
+	if c.Connection != "" {
+		t.Text("connection", c.Connection)
+	}
 	if c.DSN != "" {
 		t.Secret("dsn", c.DSN) // a password may be in it
 	}
@@ -71,6 +84,18 @@ func (c Declared) Target() trait.Target { return trait.Called(trait.OwnOutbox, "
 type outside struct {
 	store Tables
 	guard *outbound.Guard
+	named outbound.Named
+}
+
+// database is the address of the sink's database, "" of the store's own, and the guard that dials it.
+func (o *outside) database(c *Declared, out *kind.Output) (dsn string, guard *outbound.Guard, err error) {
+	if c.Connection == "" {
+		return c.DSN, o.guard.For(out.FromNetwork()), nil
+	}
+	if dsn, err = o.named.Find(c.Connection); dsn == outbound.StoreConnection {
+		dsn = ""
+	}
+	return dsn, o.guard.Operators(), err
 }
 
 // CodeBadTable is a table that the rows of an output can not go to.
@@ -92,8 +117,12 @@ func (c Declared) open(to outside, out kind.Output) (sink.Sink, error) {
 	cfg := c.config(out)
 	ctx, cancel := context.WithTimeout(context.Background(), tableTimeout)
 	defer cancel()
-	if c.DSN != "" {
-		return Open(ctx, cfg, c.DSN, to.guard.For(out.FromNetwork()))
+	dsn, guard, err := to.database(&c, &out)
+	if err != nil {
+		return nil, err
+	}
+	if dsn != "" {
+		return Open(ctx, cfg, dsn, guard)
 	}
 	if to.store == nil {
 		return nil, errNoTables
@@ -122,8 +151,12 @@ func (c Declared) look(ctx context.Context, to outside, out kind.Output) spec.Di
 
 func (c Declared) check(ctx context.Context, to outside, out kind.Output) error {
 	cfg := c.config(out)
-	if c.DSN != "" {
-		s, err := Open(ctx, cfg, c.DSN, to.guard.For(out.FromNetwork()))
+	dsn, guard, err := to.database(&c, &out)
+	if err != nil {
+		return err
+	}
+	if dsn != "" {
+		s, err := Open(ctx, cfg, dsn, guard)
 		if err != nil {
 			return err
 		}
@@ -132,7 +165,7 @@ func (c Declared) check(ctx context.Context, to outside, out kind.Output) error 
 	if to.store == nil {
 		return errNoTables
 	}
-	_, err := to.store.Columns(ctx, cfg.Target())
+	_, err = to.store.Columns(ctx, cfg.Target())
 	return err
 }
 
@@ -148,10 +181,13 @@ var (
 		{Name: "columns", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Columns = columns(d, v) }},
 		{Name: "mode", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, modes, &c.Mode) }},
 		{Name: "conflict", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Conflict = columns(d, v) }},
-		{Name: "dsn", Also: []string{"connection", "url", "database"},
+		{Name: "dsn", Also: []string{"url", "database"},
 			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 				c.DSN = readDSN(d, v)
 			}},
+		{Name: "connection", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.Connection = d.NameOf(v, "connection")
+		}},
 	}
 
 	tableForm  = regexp.MustCompile(`^[^."\x00]{1,63}(\.[^."\x00]{1,63})?$`)
@@ -172,6 +208,9 @@ func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
 	got, ok := decode.Object(d, v, "sink postgres", fields, c)
 	if !ok {
 		return
+	}
+	if v, both := got["dsn"]; both && c.Connection != "" {
+		d.Report(v.Name(), decode.CodeConflict, "", "dsn and connection both name the database; remove one of them")
 	}
 	conflict, given := got["conflict"]
 	switch {

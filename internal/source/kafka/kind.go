@@ -46,6 +46,9 @@ type Declared struct {
 // Files implements [kind.Filed].
 func (c Declared) Files() []string { return c.Cluster.Files() }
 
+// Named implements [kind.Connected].
+func (c Declared) Named() string { return c.Cluster.Named() }
+
 // Hosts implements [kind.Calling].
 func (c Declared) Hosts() []string { return c.Cluster.Hosts() }
 
@@ -90,6 +93,7 @@ var (
 
 	fields = []decode.Field[Declared]{
 		kafkanet.BrokersField(cluster),
+		kafkanet.ConnectionField(cluster),
 		{Name: "topic", Alone: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Topics = readTopics(d, v, false)
 		}},
@@ -134,6 +138,7 @@ func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
 	if !ok {
 		return
 	}
+	kafkanet.CheckConnection(d, got)
 	topic, one := got["topic"]
 	topics, many := got["topics"]
 	switch {

@@ -15,12 +15,12 @@ import (
 )
 
 // Kind describes the source; guard dials, and an answer or a row has at most maxBytes bytes.
-func Kind(guard *outbound.Guard, maxBytes int) kind.Source[accumulator.Source] {
+func Kind(guard *outbound.Guard, named outbound.Named, maxBytes int) kind.Source[accumulator.Source] {
 	open := func(c Declared, in kind.Input) (accumulator.Source, error) {
-		guard := guard.For(in.FromNetwork())
 		if c.SQL != "" {
-			return newRows(&c, &in, guard, maxBytes)
+			return newRows(&c, &in, guard, named, maxBytes)
 		}
+		guard := guard.For(in.FromNetwork())
 		return New(Config{
 			URL: c.HTTP, Every: c.Every, Timeout: c.Timeout, Headers: outbound.Headers(c.Headers),
 			MaxBytes: maxBytes, Guard: guard,
@@ -39,7 +39,7 @@ type Declared struct {
 	Headers []decode.Header // in the document's order
 
 	SQL        string   // a statement that reads; "" where a URL is asked
-	Connection string   // postgres://… or sqlite:PATH; may hold a secret
+	Connection string   // postgres://…, sqlite:PATH or a name of the daemon's; may hold a secret
 	Key        []string // the columns that tell rows apart
 	After      string   // the column that grows; "": the whole result is compared with the last
 	Start      string   // the value of After to begin with, "": the least
@@ -48,12 +48,20 @@ type Declared struct {
 	RowLimit   int      // most rows of one poll
 }
 
+// Named implements [kind.Connected].
+func (c Declared) Named() string {
+	if c.SQL != "" && outbound.ValidName(c.Connection) {
+		return c.Connection
+	}
+	return ""
+}
+
 // Hosts implements [kind.Calling].
 func (c Declared) Hosts() []string {
 	if c.SQL == "" {
 		return outbound.HostsOf(c.HTTP)
 	}
-	if at, err := parseConnection(c.Connection); err == nil && !at.sqlite() {
+	if at, err := parseConnection(c.Connection); err == nil && at.to != nil {
 		return outbound.HostsOf(c.Connection)
 	}
 	return nil

@@ -38,13 +38,20 @@ var (
 )
 
 // newRows makes a source of what was declared, for an accumulator.
-func newRows(c *Declared, in *kind.Input, guard *outbound.Guard, maxBytes int) (*Rows, error) {
+func newRows(c *Declared, in *kind.Input, guard *outbound.Guard, named outbound.Named, maxBytes int) (*Rows, error) {
 	if guard == nil {
 		return nil, errors.New("poll source: there is no guard to dial with")
 	}
 	conn, err := parseConnection(c.Connection)
 	if err != nil {
 		return nil, fmt.Errorf("poll source: %w", err)
+	}
+	if conn.name == "" {
+		guard = guard.For(in.FromNetwork())
+	} else if conn, err = conn.find(named); err != nil {
+		return nil, fmt.Errorf("poll source: %w", err)
+	} else {
+		guard = guard.Operators()
 	}
 	s, problem := parseStatement(c.SQL, conn.sqlite())
 	if problem != "" {

@@ -132,7 +132,7 @@ func TestSchemaSaysText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRows(c, &kind.Input{Schema: schema}, g, 0)
+	r, err := newRows(c, &kind.Input{Schema: schema}, g, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func declared(w world, change func(c *Declared)) *Declared {
 
 func rowsOf(t *testing.T, c *Declared) *Rows {
 	t.Helper()
-	r, err := newRows(c, &kind.Input{}, outboundtest.Guard(t), 0)
+	r, err := newRows(c, &kind.Input{}, outboundtest.Guard(t), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
