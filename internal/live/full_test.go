@@ -90,6 +90,36 @@ func TestM4FullInputSaysWhoIsWaitedFor(t *testing.T) {
 	}
 }
 
+// M4: an input that has refused a push is full although whoever pushed has given up, and its books were handed over.
+func TestM4FullInputIsToldWhenPushesGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := joined(t, "{ when: all }", nil)
+		defer func() { _ = s.end() }()
+		for n := range int64(5) {
+			<-s.offer(0, n+1)
+		}
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), fullFor/2)
+			if err := s.port[0].Put(ctx, handoff(6, 1, 6)); err == nil {
+				t.Fatal("there was room")
+			}
+			cancel()
+			if err := s.port[0].Put(t.Context(), &accumulator.Handoff{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if v := s.View(); v.Code != "input_full" || !strings.Contains(v.Detail, "until b has something") {
+			t.Fatalf("%s %s", v.Code, v.Detail)
+		}
+		<-s.offer(1, 1)
+		synctest.Wait()
+		if v := s.View(); v.Health != reactor.HealthLive || v.Code != "" {
+			t.Fatalf("in the end it is %s %s", v.Health, v.Code)
+		}
+	})
+}
+
 // M4, M13: keys that wait for their counterpart fill no input, paused or not; what may fire and is
 // not fired does.
 func TestM13WaitingKeysFillNoInput(t *testing.T) {

@@ -163,7 +163,9 @@ func (b *Inbox) put(p *port, h *accumulator.Handoff) (ok bool, err error) {
 	defer func() {
 		if ok {
 			b.puts++
-			l.refused = false
+			if len(h.Boundaries) > 0 { // the books of a push that gave up make no room
+				l.refused = false
+			}
 			if late != nil {
 				late.occupy(h.Late)
 				late.refused = false
