@@ -51,6 +51,13 @@ func newDaemon(t *testing.T) *daemon {
 	m.HandleFunc("GET /v1/graphs/{graph}/state", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, state())
 	})
+	m.HandleFunc("GET /v1/graphs/{graph}/accumulators/{accumulator}", func(w http.ResponseWriter, r *http.Request) {
+		row := &api.TableRow{Key: json.RawMessage(`"` + r.URL.Query().Get("row") + `"`), Rows: 2, Value: []byte("null")}
+		if row.Found = string(row.Key) == `"m1"`; row.Found {
+			row.Value = []byte(`{"risk":5}`)
+		}
+		answer(w, 200, api.AccumulatorDetail{Row: row})
+	})
 	m.HandleFunc("GET /v1/graphs/{graph}/firings", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, firings())
 	})

@@ -59,6 +59,17 @@ func (c *Client) State(ctx context.Context, name, key string) (api.State, error)
 	return call[api.State](ctx, c, r)
 }
 
+// Row is what a table has of one key, which is JSON or plain text.
+func (c *Client) Row(ctx context.Context, name, table, key string) (api.TableRow, error) {
+	detail, err := call[api.AccumulatorDetail](ctx, c, request{
+		method: http.MethodGet, path: graph(name, "accumulators", table), query: url.Values{"row": {key}},
+	})
+	if err != nil || detail.Row == nil {
+		return api.TableRow{}, err
+	}
+	return *detail.Row, nil
+}
+
 func list[T any](ctx context.Context, c *Client, path string, q api.Query) (api.Page[T], error) {
 	v := url.Values{}
 	if q.Limit > 0 {

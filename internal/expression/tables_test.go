@@ -141,11 +141,11 @@ func TestTablesAreNoValues(t *testing.T) {
 	}
 }
 
-// What was looked up is told, also that there was nothing.
+// What was looked up is told, each once, also that there was nothing.
 func TestLooksAreNoted(t *testing.T) {
 	s, env := tableScope()
 	env.Looks = &eval.Looks{}
-	p, err := Compile(`[merchants[p.merchant], "x" in merchants]`, s)
+	p, err := Compile(`[merchants[p.merchant], "x" in merchants, merchants["x"], p.merchant in merchants]`, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,16 @@ type Look struct {
 // Looks notes rows that are looked up, as many as it has room for. It keeps its memory.
 type Looks struct{ List []Look }
 
+// has says that a row was looked up already.
+func (l *Looks) has(rows boundary.Rows, key boundary.Value) bool {
+	for i := range l.List {
+		if look := &l.List[i]; look.Rows == rows && boundary.Equal(look.Key, key) {
+			return true
+		}
+	}
+	return false
+}
+
 // maxLooks is how many rows a record tells of one epoch.
 const maxLooks = 32
 
@@ -62,7 +72,7 @@ func (e *Env) note(table, key, row boundary.Value) {
 	if e.Looks == nil || len(e.Looks.List) >= maxLooks {
 		return
 	}
-	if rows, ok := table.AsTable(); ok {
+	if rows, ok := table.AsTable(); ok && !e.Looks.has(rows, key) {
 		e.Looks.List = append(e.Looks.List, Look{rows, key, row})
 	}
 }

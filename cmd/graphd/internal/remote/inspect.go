@@ -22,10 +22,13 @@ const (
 )
 
 func (a *Verbs) stateCmd() *cobra.Command {
-	var key string
+	var key, row string
 	cmd := a.client(verb{
 		use: "state GRAPH", short: "Show what a graph's inputs and nodes hold now", check: cobra.ExactArgs(1),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
+			if row != "" {
+				return a.row(ctx, c, args[0], row)
+			}
 			s, err := c.State(ctx, args[0], key)
 			if err != nil {
 				return err
@@ -34,7 +37,29 @@ func (a *Verbs) stateCmd() *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&key, "key", "", "the key to look at, JSON or plain text")
+	cmd.Flags().StringVar(&row, "row", "", "only this row of a table, `TABLE=KEY`; the key is JSON or plain text")
+	cmd.MarkFlagsMutuallyExclusive("key", "row")
 	return cmd
+}
+
+// row shows one row of a table.
+func (a *Verbs) row(ctx context.Context, c *client.Client, graph, of string) error {
+	table, key, ok := strings.Cut(of, "=")
+	if !ok || table == "" || key == "" {
+		return terminal.Exit(terminal.ExitUsage, fmt.Errorf("--row %q: it is TABLE=KEY, as in merchants=m1", of))
+	}
+	r, err := c.Row(ctx, graph, table, key)
+	if err != nil {
+		return err
+	}
+	return a.Print(&r, func() error {
+		rows := terminal.NewTable("TABLE", "KEY", "ROW")
+		rows.Row(table, string(r.Key), a.Value(r.Value, detailWidth))
+		if !r.Found {
+			a.Say("%s has no row of this key, and %s in all", table, terminal.Plural(r.Rows, "row"))
+		}
+		return a.Table(rows)
+	})
 }
 
 func (a *Verbs) state(s *api.State) error {
