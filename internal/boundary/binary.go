@@ -118,6 +118,26 @@ func DecodeBinary(b []byte) (v Value, rest []byte, err error) {
 	return v, r.b, nil
 }
 
+// Shapes shares the shapes of values that are decoded one after the other: objects of the same fields are
+// as small together as they were. The zero Shapes is ready to be used.
+type Shapes struct{ known map[string]*Shape }
+
+// maxShapes bounds the shapes that are remembered: what has more has hardly two of one.
+const maxShapes = 1024
+
+// DecodeBinary is [DecodeBinary] with the shapes that are known.
+func (s *Shapes) DecodeBinary(b []byte) (v Value, rest []byte, err error) {
+	if len(s.known) > maxShapes {
+		s.known = nil
+	}
+	r := binaryReader{b: b, shapes: s.known}
+	v, err = r.value(0)
+	if s.known = r.shapes; err != nil {
+		return Value{}, nil, err
+	}
+	return v, r.b, nil
+}
+
 // binaryReader reads values from b, which shrinks.
 type binaryReader struct {
 	b       []byte

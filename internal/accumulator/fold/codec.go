@@ -33,8 +33,9 @@ func AppendValues(dst []byte, items []boundary.Value) []byte {
 
 // Reader reads states back. After a mistake everything reads as zero, and Done says so.
 type Reader struct {
-	rest []byte
-	err  error
+	rest   []byte
+	err    error
+	shapes boundary.Shapes
 }
 
 // NewReader reads data, the whole of a state without a head.
@@ -50,6 +51,12 @@ func Read(data []byte, head string) *Reader {
 	r.rest = data[len(head):]
 	return r
 }
+
+// Next goes on with data, another part of the same state.
+func (r *Reader) Next(data []byte) { r.rest, r.err = data, nil }
+
+// Left is how many bytes are left to read.
+func (r *Reader) Left() int { return len(r.rest) }
 
 // Fail notes a mistake; the first one counts.
 func (r *Reader) Fail(err error) {
@@ -110,7 +117,7 @@ func (r *Reader) Values() []boundary.Value {
 	}
 	items := make([]boundary.Value, 0, min(n, 1024)) // a damaged length must not allocate the world
 	for range n {
-		v, rest, err := boundary.DecodeBinary(r.rest)
+		v, rest, err := r.shapes.DecodeBinary(r.rest)
 		if err != nil {
 			r.Fail(fmt.Errorf("%w: %w", ErrForeign, err))
 			return nil
@@ -148,7 +155,7 @@ func (r *Reader) Text() string {
 
 // Value reads a value.
 func (r *Reader) Value() boundary.Value {
-	v, rest, err := boundary.DecodeBinary(r.rest)
+	v, rest, err := r.shapes.DecodeBinary(r.rest)
 	if err != nil {
 		r.Fail(fmt.Errorf("%w: %w", ErrForeign, err))
 		return boundary.Value{}

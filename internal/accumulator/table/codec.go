@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -114,7 +115,7 @@ func (r *reader) counts() (c counts, rows int) {
 // key reads the text of a key, which is one.
 func (r *reader) key() string {
 	key := r.Text()
-	if r.Err() != nil {
+	if r.Err() != nil || isPlainText(key) {
 		return key
 	}
 	var err error
@@ -124,16 +125,34 @@ func (r *reader) key() string {
 	return key
 }
 
+// isPlainText says that a key is a text which JSON writes as it stands.
+func isPlainText(key string) bool {
+	if len(key) < 2 || len(key) > boundary.MaxKeyBytes || key[0] != '"' || key[len(key)-1] != '"' {
+		return false
+	}
+	for i := 1; i < len(key)-1; i++ {
+		if !isPlain(key[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isPlain says that JSON writes a character of a text as it stands.
+func isPlain(c byte) bool { return c >= ' ' && c <= '~' && c != '"' && c != '\\' }
+
 func (r *reader) row() slot {
-	is := &row{key: r.key(), value: r.Value(), changed: r.Varint(), seq: r.Varint()}
+	is := &row{key: r.key()}
+	before := r.Left()
+	is.value = r.Value()
+	is.bytes = int64(before - r.Left() + len(is.key))
+	is.changed, is.seq = r.Varint(), r.Varint()
 	if r.Err() != nil {
 		return slot{}
 	}
 	if is.value.IsAbsent() || is.value.IsNull() || is.value.Kind() == boundary.KindTable {
 		r.Fail(fold.ErrForeign)
 	}
-	r.scratch = is.value.AppendBinary(r.scratch[:0])
-	is.bytes = int64(len(r.scratch) + len(is.key))
 	return slot{hashOf(is.key), is}
 }
 
@@ -181,9 +200,9 @@ func (p *program) Decode(head []byte, parts map[string][]byte) (fold.State, erro
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
-	slots := make([]slot, 0, min(n, 1024))
-	for name, data := range parts {
-		r.Reader = fold.NewReader(data)
+	slots := make([]slot, 0, min(n, leafRows*len(parts)))
+	for _, name := range slices.Sorted(maps.Keys(parts)) { // which is that of the hashes
+		r.Next(parts[name])
 		if strings.HasPrefix(name, ofPast) {
 			r.versions()
 		} else {
@@ -226,7 +245,10 @@ func (h *handle) isOf(parts map[string][]byte) error {
 
 // handleOf makes a state of its rows, in any order.
 func (p *program) handleOf(c counts, slots []slot) (*handle, error) {
-	slices.SortFunc(slots, func(a, b slot) int { return order(a, b.hash, b.row.key) })
+	inOrder := func(a, b slot) int { return order(a, b.hash, b.row.key) }
+	if !slices.IsSortedFunc(slots, inOrder) {
+		slices.SortFunc(slots, inOrder)
+	}
 	for i, s := range slots {
 		if i > 0 && order(slots[i-1], s.hash, s.row.key) == 0 || s.row.seq > c.seq || s.row.seq <= 0 {
 			return nil, fold.ErrForeign

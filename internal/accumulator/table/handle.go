@@ -62,7 +62,7 @@ func appendPlainKey(dst []byte, key boundary.Value) (text []byte, plain bool) {
 	}
 	dst = append(dst, '"')
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+		if !isPlain(s[i]) {
 			return dst, false
 		}
 		dst = append(dst, s[i])

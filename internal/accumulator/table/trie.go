@@ -163,8 +163,7 @@ func (n *node) split(depth int, gen *generation) {
 	}
 	n.kids = new([fan]*node)
 	for rest := n.slots; len(rest) > 0; {
-		t := turn(rest[0].hash, depth)
-		size := sort.Search(len(rest), func(i int) bool { return turn(rest[i].hash, depth) != t })
+		t, size := cut(rest, depth)
 		kid := &node{gen: gen, n: size, slots: append(make([]slot, 0, size+1), rest[:size]...)}
 		kid.split(depth+1, gen)
 		n.kids[t], rest = kid, rest[size:]
@@ -216,14 +215,30 @@ func (n *node) each(yield func(slot) bool) bool {
 
 // build makes a trie of rows by hash and key.
 func build(slots []slot, gen *generation) *node {
+	return buildAt(slots, 0, gen)
+}
+
+func buildAt(slots []slot, depth int, gen *generation) *node {
 	if len(slots) == 0 {
 		return nil
 	}
-	n := &node{gen: gen, n: len(slots), slots: slots}
-	if n.split(0, gen); n.kids == nil {
+	n := &node{gen: gen, n: len(slots)}
+	if len(slots) <= leafRows || depth == deepest {
 		n.slots = slices.Clip(slices.Clone(slots))
+		return n
+	}
+	n.kids = new([fan]*node)
+	for rest := slots; len(rest) > 0; {
+		t, size := cut(rest, depth)
+		n.kids[t], rest = buildAt(rest[:size], depth+1, gen), rest[size:]
 	}
 	return n
+}
+
+// cut is which kid at a depth the first of some rows is in, and how many of them are.
+func cut(slots []slot, depth int) (t, size int) {
+	t = turn(slots[0].hash, depth)
+	return t, sort.Search(len(slots), func(i int) bool { return turn(slots[i].hash, depth) != t })
 }
 
 // leaves walks the leaves with their paths.
