@@ -159,7 +159,9 @@ func TestRoutes(t *testing.T) {
 		{"getAccumulator", "GET /v1/graphs/g/accumulators/a", func() error {
 			return only(c.Accumulator(ctx, "g", "a"))
 		}},
-		{"getAccumulator", "GET /v1/graphs/g/accumulators/a?row=k", func() error { return only(c.Row(ctx, "g", "a", "k")) }},
+		{"getAccumulator", "GET /v1/graphs/g/accumulators/a?row=k", func() error {
+			return only(c.Row(ctx, "g", "a", "k"))
+		}},
 		{"pushEvents", "POST /v1/graphs/g/accumulators/a/events Content-Type:application/x-ndjson 1\n2", func() error {
 			return only(c.Push(ctx, "g", "a", []byte("1\n2")))
 		}},

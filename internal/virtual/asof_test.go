@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,5 +191,51 @@ func asOfTheEvent(t *testing.T, seed uint64, u *compile.Unit) {
 	}
 	if seen < 10 {
 		t.Errorf("the test is void: %d of %d", seen, len(d.out))
+	}
+}
+
+// M16: a node of state that has seen a table as it was sees the newest rows again with the next event, also after a
+// restart in between.
+func TestStateComesBackFromTheTableAsItWas(t *testing.T) {
+	t.Parallel()
+	u := tableUnit(t, `graph: fraud
+accumulators:
+  payments: { strategy: sequential, time: event.at }
+  orders: { passive: true }
+  merchants: { time: event.at, table: { key: event.m, as_of: event } }
+nodes:
+  known: { expr: len(merchants), event: false }
+  paid: { expr: payments.n }
+outputs:
+  known_out: { from: known, sink: { drop: {} } }
+  paid_out: { from: paid, sink: { drop: {} } }
+durability: { mode: journal }
+`)
+	for _, restarts := range []bool{false, true} {
+		d := newDriven(t, u)
+		began := d.now
+		for n, event := range []struct{ input, at, now int }{
+			{2, 1, 1}, {0, 2, 2}, {2, 3, 3}, {0, 4, 4}, {0, 2, 5}, {0, 6, 6}, {0, 2, 7}, {0, 8, 8},
+		} {
+			d.until(began.Add(time.Duration(event.now) * time.Second))
+			at := began.Add(time.Duration(event.at) * time.Second).Format(time.RFC3339)
+			d.add(event.input, fmt.Sprintf(`{"at":%q,"m":%d,"n":%d}`, at, n, n))
+			d.settle()
+			if restarts {
+				if n%2 == 0 {
+					d.seal()
+				}
+				d.begin()
+			}
+		}
+		got := ""
+		for _, line := range d.out {
+			if f := strings.Fields(line); f[1] == "known_out" {
+				got += f[0] + ":" + f[2] + " "
+			}
+		}
+		if want := "1:1 2:2 3:1 4:2 5:1 6:2 "; got != want {
+			t.Errorf("restarts %t: the epochs saw %s, want %s", restarts, got, want)
+		}
 	}
 }
