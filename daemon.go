@@ -49,7 +49,10 @@ type Config struct {
 	// Stdout takes the ready line and the stdout sinks' values; default os.Stdout.
 	Stdout io.Writer
 	Log    *slog.Logger
-	// Origins are web origins that may use the API from a browser beside the daemon's own.
+	// Hosts are the names, without a port, that requests may be addressed to beside addresses, localhost and
+	// the name in Listen: a web page can have a name of its own resolve to the daemon's address.
+	Hosts []string
+	// Origins are the web origins, https://host[:port], whose pages may use the API from a browser.
 	Origins []string
 	// Registry is what declarations may name beside what graphd comes with.
 	Registry Registry

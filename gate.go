@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/gate"
@@ -51,13 +52,13 @@ func openGate(ctx context.Context, c *Config, store checkpoint.Store) (*gate.Gat
 	return g, nil
 }
 
-// hosts are the names a loopback daemon answers to, so that no web page reaches it by rebinding a
-// name. Beyond loopback it is the token that a page does not have.
+// hosts are the names that the daemon answers to: those that are listed, and the one that it listens on.
 func (c *Config) hosts() []string {
-	if c.Insecure || !c.onLoopback() {
-		return nil
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil || host == "" || net.ParseIP(host) != nil || strings.ContainsAny(host, ":%") {
+		return c.Hosts
 	}
-	return []string{"localhost", "127.0.0.1", "::1"}
+	return append([]string{host}, c.Hosts...)
 }
 
 // ErrConflict says that what is to be made is there already; test with errors.Is.

@@ -202,7 +202,8 @@ func TestSettle(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "graphd.yaml")
 	text := "listen: 127.0.0.1:1\ndata: from-file\nstore: \"memory:\"\nlog_level: debug\norigins: " +
-		"[https://a.example, https://b.example]\npush_timeout: 7s\ninsecure: true\n"
+		"[https://a.example, https://b.example]\npush_timeout: 7s\ninsecure: true\n" +
+		"hosts: [gw.internal]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +215,7 @@ func TestSettle(t *testing.T) {
 	want := graphd.Config{
 		Listen: "127.0.0.1:3", Data: "from-env", Store: "memory:", Insecure: true, Auth: "auto", MaxBody: 8 << 20,
 		Origins: []string{"https://a.example", "https://b.example"}, PushTimeout: 7 * time.Second,
+		Hosts: []string{"gw.internal"},
 	}
 	if d := cmp.Diff(want, *c); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -57,7 +57,10 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses other than loopback although there are no tokens")
 	f.StringVar(&c.Auth, "auth", graphd.AuthAuto, "who needs a token: auto is everybody as soon as the store has "+
 		"ever had one; required is everybody")
-	f.StringSliceVar(&c.Origins, "origins", nil, "web origins that may use the API from a browser")
+	f.StringSliceVar(&c.Hosts, "hosts", nil, "names, without a port, that requests may be addressed to beside "+
+		"addresses and localhost")
+	f.StringSliceVar(&c.Origins, "origins", nil, "web origins, https://host[:port], whose pages may use the "+
+		"API")
 	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called: networks, addresses, "+
 		"host names, loopback, private, public, or none (default loopback while --listen is)")
 	f.StringVar(&c.FilesDir, "files-dir", "", "folder whose files declarations from the network may use (default "+

@@ -40,7 +40,7 @@ func (s *Server) graph(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	w.Header().Set("Vary", "Accept")
+	w.Header().Add("Vary", "Accept")
 	if wantsDocument(r) {
 		found, err := s.ctl.Revision(r.Context(), g, 0)
 		s.answerDocument(w, r, &found, err)

@@ -7,25 +7,26 @@ import (
 	"testing"
 )
 
+// TestHostAndOrigin: a request that may not be made is answered so whatever its route is, and before anything is done.
 func TestHostAndOrigin(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, newFake(), Config{
-		Hosts: []string{"localhost", "::1"}, Origins: []string{"https://ops.example.com"},
-	})
-	tests := []struct {
+	s := newServer(t, newFake(), Config{Hosts: []string{"gw.internal"}, Origins: []string{"https://ops.example.com"}})
+	for _, tt := range []struct {
 		host, origin, site string
 		status             int
 	}{
 		{"localhost:8080", "", "", 200},
-		{"LOCALHOST", "", "", 200},
-		{"[::1]:8080", "", "", 200},
+		{"192.0.2.7:8080", "", "", 200},
+		{"GW.internal:8080", "", "", 200},
 		{"evil.example:8080", "", "", 421},
+		{"evil.example:8080", "http://evil.example:8080", "same-origin", 421},
 		{"localhost:8080", "http://localhost:8080", "", 200},
+		{"localhost:8080", "https://localhost:8080", "", 403},
 		{"localhost:8080", "http://evil.example", "", 403},
+		{"localhost:8080", "null", "", 403},
 		{"localhost:8080", "http://evil.example", "cross-site", 403},
 		{"localhost:8080", "https://ops.example.com", "cross-site", 200},
-	}
-	for _, tt := range tests {
+	} {
 		req := httptest.NewRequest("POST", "/v1/graphs/g/pause", nil)
 		req.Host = tt.host
 		if tt.origin != "" {
@@ -38,6 +39,43 @@ func TestHostAndOrigin(t *testing.T) {
 		s.ServeHTTP(w, req)
 		if w.Code != tt.status {
 			t.Errorf("host %s origin %s: got %d, want %d", tt.host, tt.origin, w.Code, tt.status)
+		}
+	}
+}
+
+// TestTrustedPage: a page of a listed origin can ask, read and change things, with a token, and a foreign one cannot.
+func TestTrustedPage(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, newFake(), Config{Origins: []string{"https://ops.example.com"}})
+	send := func(method, path, origin, asks string) *httptest.ResponseRecorder {
+		req := httptest.NewRequest(method, path, nil)
+		req.Header.Set("Origin", origin)
+		if asks != "" {
+			req.Header.Set("Access-Control-Request-Method", asks)
+			req.Header.Set("Access-Control-Request-Headers", "authorization,if-match")
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, req)
+		return w
+	}
+	const ops, shown = "https://ops.example.com", "Access-Control-Allow-Origin"
+	w := send("OPTIONS", "/v1/graphs/g", ops, "PUT")
+	if w.Code != 204 || w.Header().Get(shown) != ops ||
+		!strings.Contains(w.Header().Get("Access-Control-Allow-Methods"), "PUT") ||
+		!strings.Contains(w.Header().Get("Access-Control-Allow-Headers"), "If-Match") {
+		t.Errorf("a preflight is answered with %d and %v", w.Code, w.Header())
+	}
+	for path, status := range map[string]int{"/v1/graphs/g": 200, "/v1/graphs/none": 404} {
+		w := send("GET", path, ops, "")
+		if w.Code != status || w.Header().Get(shown) != ops ||
+			!strings.Contains(strings.Join(w.Header()["Vary"], ","), "Origin") {
+			t.Errorf("%s is answered with %d and %v", path, w.Code, w.Header())
+		}
+	}
+	for method, asks := range map[string]string{"OPTIONS": "PUT", "GET": ""} {
+		w := send(method, "/v1/graphs/g", "http://ops.example.com", asks)
+		if w.Code != 403 || w.Header().Get(shown) != "" {
+			t.Errorf("%s of a page that is not listed is answered with %d and %v", method, w.Code, w.Header())
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (s *Server) revision(w http.ResponseWriter, r *request) {
 			fmt.Sprintf("a revision is a number from 1, and %q is none", wire.Clip(text))))
 		return
 	}
-	w.Header().Set("Vary", "Accept")
+	w.Header().Add("Vary", "Accept")
 	found, err := s.ctl.Revision(r.Context(), g, n)
 	switch {
 	case err != nil:

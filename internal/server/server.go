@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/once"
+	"github.com/graphd/graphd/internal/server/page"
 	"github.com/graphd/graphd/internal/server/socket"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -27,7 +27,7 @@ type Server struct {
 	ctl     Control
 	router  *chi.Mux
 	http    *http.Server
-	origins *http.CrossOriginProtection
+	pages   *page.Rules
 	idem    *once.Keys
 	hub     *socket.Hub
 	started time.Time
@@ -62,15 +62,13 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	if cfg.Gate == nil {
 		return nil, errors.New("server config: Gate is missing: who comes in must be known")
 	}
-	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, origins: http.NewCrossOriginProtection(), idem: once.New(),
-		started: time.Now()}
-	for _, o := range cfg.Origins {
-		if err := s.origins.AddTrustedOrigin(o); err != nil {
-			return nil, fmt.Errorf("server config: %w", err)
-		}
+	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, idem: once.New(), started: time.Now()}
+	var err error
+	if s.pages, err = page.New(cfg.Hosts, cfg.Origins); err != nil {
+		return nil, fmt.Errorf("server config: %w", err)
 	}
 	s.hub = socket.NewHub(ctl, socket.Config{
-		Log: s.cfg.Log, Origins: s.cfg.Origins, Max: s.cfg.MaxSockets, MaxFrame: s.cfg.MaxBody,
+		Log: s.cfg.Log, Max: s.cfg.MaxSockets, MaxFrame: s.cfg.MaxBody,
 		MaxDepth:        s.cfg.MaxDepth,
 		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval,
 		WriteTimeout: s.cfg.SocketWriteTimeout, Still: s.cfg.Gate.Still, AskAgain: askAgain,
@@ -127,15 +125,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.logAccess(rw, r, time.Now())
 	}
 	defer s.recoverPanic(rw, r)
-	if !s.knownHost(r.Host) {
+	if !s.pages.Known(r.Host) {
 		s.fail(rw, &request{Request: r}, wire.Refuse(http.StatusMisdirectedRequest, api.CodeMisdirected,
-			fmt.Sprintf("this daemon does not answer to the host %q", wire.Clip(r.Host))))
+			fmt.Sprintf("this daemon does not answer to the host %q: call it by its address, or have --hosts name it",
+				wire.Clip(r.Host))))
 		return
 	}
-	if err := s.origins.Check(r); err != nil {
+	s.pages.Allow(rw.Header(), r)
+	if s.pages.Foreign(r) && !page.Followed(r) {
 		s.fail(rw, &request{Request: r}, wire.Refuse(http.StatusForbidden, api.CodeCrossOrigin,
-			"a page of another origin may not change anything here, unless the daemon's configuration names its "+
-				"origin"))
+			"a page of another origin may do nothing here, unless --origins names that origin"))
+		return
+	}
+	if page.Preflight(r) {
+		page.Answer(rw)
 		return
 	}
 	if r.Method == http.MethodHead && !strings.HasPrefix(r.URL.Path, "/v1/ws/") {
@@ -144,18 +147,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = &get
 	}
 	s.router.ServeHTTP(rw, r)
-}
-
-// knownHost guards a loopback daemon against names that merely resolve to loopback.
-func (s *Server) knownHost(host string) bool {
-	if len(s.cfg.Hosts) == 0 {
-		return true
-	}
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	return slices.ContainsFunc(s.cfg.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
 // recoverPanic turns a panic of a handler into a 500; the daemon goes on. An answer

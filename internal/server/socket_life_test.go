@@ -49,6 +49,7 @@ func TestSocketRefusals(t *testing.T) {
 		{pushURL, "", nil, 400, "subprotocol_required"},
 		{pushURL, "", []string{"graphd.v2+json"}, 400, "subprotocol_required"},
 		{reactorURL, url, []string{sub}, 101, ""},
+		{reactorURL, strings.Replace(url, "http", "https", 1), []string{sub}, 403, "cross_origin"},
 		{reactorURL, "https://ops.example.com", []string{sub}, 101, ""},
 		{reactorURL, "https://evil.example.com", []string{sub}, 403, "cross_origin"},
 		{reactorURL, "null", []string{sub}, 403, "cross_origin"},

@@ -59,7 +59,6 @@ type Pipeline interface {
 // Config is how connections are served. Every field is needed, except where it says otherwise.
 type Config struct {
 	Log             *slog.Logger
-	Origins         []string      // may be empty: web origins allowed beside the daemon's own
 	Max             int           // connections at one time
 	MaxFrame        int64         // bytes of a frame
 	MaxDepth        int           // nesting of JSON
