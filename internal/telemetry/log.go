@@ -68,11 +68,13 @@ func NewLogger(w io.Writer, c LogConfig) (*slog.Logger, error) {
 	if c.Format == FormatJSON || c.Format != FormatText && !terminal {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), nil
 	}
-	return slog.New(tint.NewTextHandler(w, &tint.Options{
-		Level:      level,
-		TimeFormat: time.TimeOnly,
-		NoColor:    c.NoColor || !terminal,
-	})), nil
+	return slog.New(textHandler(w, level, c.NoColor || !terminal)), nil
+}
+
+func textHandler(w io.Writer, level slog.Level, noColor bool) slog.Handler {
+	return tint.NewTextHandler(w, &tint.Options{
+		Level: level, TimeFormat: time.TimeOnly, NoColor: noColor, ReplaceAttr: printable,
+	})
 }
 
 // IsTerminal reports whether w is a terminal.

@@ -18,8 +18,7 @@ func (a *Verbs) printDeclaration(ctx context.Context, c *client.Client, graph st
 	if err != nil {
 		return err
 	}
-	_, err = a.Out.Write(text)
-	return err
+	return a.Document(text)
 }
 
 func (a *Verbs) historyCmd() *cobra.Command {
@@ -62,8 +61,7 @@ func (a *Verbs) printRevision(ctx context.Context, c *client.Client, graph, revi
 	if a.Format == terminal.FormatJSON {
 		return a.Print(&v, nil)
 	}
-	_, err = a.Out.Write([]byte(v.Declaration))
-	return err
+	return a.Document([]byte(v.Declaration))
 }
 
 func revisionNumber(text string) (int64, error) {

@@ -86,10 +86,10 @@ func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics
 func (a *Verbs) frame(f *api.Frame, named bool) error {
 	if a.Format == terminal.FormatYAML {
 		text, err := terminal.Encode(f, a.Format)
-		if err == nil {
-			_, err = a.Out.Write(append([]byte("---\n"), text...))
+		if err != nil {
+			return err
 		}
-		return err
+		return a.Document(append([]byte("---\n"), text...))
 	}
 	if a.Format == terminal.FormatJSON {
 		var line bytes.Buffer

@@ -84,6 +84,9 @@ func (t *Terminal) reportData(err error) int {
 	if encodeErr != nil {
 		text = []byte(f.Detail + "\n")
 	}
+	if t.Format != FormatJSON && t.IsScreen(t.Err) {
+		text = cleanLines(text)
+	}
 	_, _ = t.Err.Write(text) // as with Say
 	return f.Exit
 }

@@ -112,7 +112,19 @@ func (t *Terminal) Print(data any, table func() error) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.Out.Write(text)
+	if t.Format == FormatJSON {
+		_, err = t.Out.Write(text)
+		return err
+	}
+	return t.Document(text)
+}
+
+// Document prints a text that others have written, byte for byte, but for a person who looks at it.
+func (t *Terminal) Document(text []byte) error {
+	if t.screen || t.IsScreen(t.Out) {
+		text = cleanLines(text)
+	}
+	_, err := t.Out.Write(text)
 	return err
 }
 

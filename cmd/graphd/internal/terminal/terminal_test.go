@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -64,9 +65,23 @@ func TestAgo(t *testing.T) {
 // What comes from outside cannot move the cursor of the terminal it is shown on.
 func TestClean(t *testing.T) {
 	t.Parallel()
-	got := Clean("a\x1b[2J\x00b\u0085c\r\nd\te\u2028f\xff ✓ é")
-	if want := "a\uFFFD[2J\uFFFDb\uFFFDc\uFFFD d e\uFFFDf\uFFFD ✓ é"; got != want {
+	got := Clean("a\x1b[2J\x00b\u0085c\r\nd\te\u2028f\xff ✓ é\u202e\x9b")
+	if want := `a\x1b[2J\x00b\u0085c d e\u2028f\xff ✓ é\u202e\x9b`; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A document of somebody else's is for a pipe as it was sent, and harmless for a person who looks at it.
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	const sent = "# \u202efi\r\na: \"\u009b2J\"\n\tb: 1\x1b[2J"
+	for looks, want := range map[bool]string{false: sent, true: "# \\u202efi\na: \"\\u009b2J\"\n\tb: 1\\x1b[2J"} {
+		var out bytes.Buffer
+		term := New(nil, &out, nil, func(string) string { return "" })
+		term.Screen = func(io.Writer) bool { return looks }
+		if err := term.Document([]byte(sent)); err != nil || out.String() != want {
+			t.Errorf("looked at %t: got %q, want %q (%v)", looks, out.String(), want, err)
+		}
 	}
 }
 

@@ -6,21 +6,29 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/graphd/graphd/internal/telemetry"
 )
 
-// Clean replaces control characters, which a terminal would obey.
+// Clean is s for a line on a terminal: it cannot end the line, and says nothing to the terminal.
 func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError:
-			return '\uFFFD'
+	return telemetry.Printable(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(s))
+}
+
+// cleanLines is Clean for text of many lines.
+func cleanLines(text []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(text) {
+		body := bytes.TrimRight(line, "\r\n")
+		indented := bytes.TrimLeft(body, "\t")
+		out.Write(body[:len(body)-len(indented)])
+		out.WriteString(Clean(string(indented)))
+		if len(body) < len(line) {
+			out.WriteByte('\n')
 		}
-		return r
-	}, s)
+	}
+	return out.Bytes()
 }
 
 // Number prints n.
