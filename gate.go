@@ -62,7 +62,7 @@ func (c *Config) hosts() []string {
 }
 
 // ErrConflict says that what is to be made is there already; test with errors.Is.
-var ErrConflict = checkpoint.ErrConflict
+var ErrConflict = gate.ErrThere
 
 // Bootstrap makes the first token, a platform administrator's of the given name, in the store that the
 // configuration names, and closes the store again. There is none of it while another is good: then the

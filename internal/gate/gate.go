@@ -22,7 +22,7 @@ const (
 	// trust is how old the store's word may be before it is asked again.
 	trust = 2 * time.Second
 	// mostTrust is how old it may be when the store does not answer.
-	mostTrust = 3 * time.Second
+	mostTrust = 2500 * time.Millisecond
 	// askWithin bounds one question.
 	askWithin = 800 * time.Millisecond
 	// useEvery is how often at most the last use of a token is written.

@@ -98,7 +98,7 @@ func TestOpensAndCloses(t *testing.T) {
 	if text, err := again.Bootstrap(t.Context(), "second", "test"); err != nil || !strings.HasPrefix(text, "gd_") {
 		t.Errorf("the way back in: %v", err)
 	}
-	if _, err := again.Bootstrap(t.Context(), "third", "test"); !errors.Is(err, checkpoint.ErrConflict) {
+	if _, err := again.Bootstrap(t.Context(), "third", "test"); !errors.Is(err, ErrThere) {
 		t.Errorf("a second first token: %v", err)
 	}
 	enter(t, newGate(t, newStore(), func(c *Config) { c.Required = true }), access.Credentials{},

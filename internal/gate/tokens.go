@@ -61,7 +61,10 @@ func (g *Gate) add(ctx context.Context, t *access.Token) (string, error) {
 	return text, nil
 }
 
-// Bootstrap makes a platform-admin's token, unless there is one that is good.
+// ErrThere says that there is no need of a first token.
+var ErrThere = errors.New("a platform administrator's token is there already")
+
+// Bootstrap makes a platform-admin's token, unless there is one that is good: then it is ErrThere.
 func (g *Gate) Bootstrap(ctx context.Context, name, by string) (text string, err error) {
 	all, err := g.cfg.Tokens.Tokens(ctx, "")
 	if err != nil {
@@ -70,9 +73,8 @@ func (g *Gate) Bootstrap(ctx context.Context, name, by string) (text string, err
 	now := g.cfg.Now().Truncate(time.Second)
 	for i := range all {
 		if all[i].Role == access.PlatformAdmin && all[i].Live(now) {
-			return "", fmt.Errorf("the token %s (%s) of a platform-admin is good until %s: make others with it, or "+
-				"revoke it first: %w", all[i].ID, all[i].Name, all[i].Expires.Format(time.RFC3339),
-				checkpoint.ErrConflict)
+			return "", fmt.Errorf("%w: %s (%s) is good until %s; make others with it, or revoke it first", ErrThere,
+				all[i].ID, all[i].Name, all[i].Expires.Format(time.RFC3339))
 		}
 	}
 	t := access.Token{Name: name, Role: access.PlatformAdmin, Tenant: access.AllTenants, CreatedBy: by, Created: now,

@@ -176,6 +176,9 @@ func TestRevokedSockets(t *testing.T) {
 	if x := do(t, s, "GET", "/v1/graphs?ticket="+ticket.Ticket, nil); x.status != http.StatusUnauthorized {
 		t.Errorf("a ticket is taken for a request: %d", x.status)
 	}
+	if mute, _ := dialAs(t, url+"/v1/ws/events", made.Text); mute == nil { // it never answers a goodbye
+		t.Fatal("no connection")
+	}
 	began := time.Now()
 	if err := g.Revoke(t.Context(), &root, made.ID); err != nil {
 		t.Fatal(err)
@@ -188,6 +191,11 @@ func TestRevokedSockets(t *testing.T) {
 		if !errors.As(err, &end) || end.Code != websocket.StatusPolicyViolation {
 			t.Errorf("a socket ends with %v", err)
 		}
+	}
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for s.Stats().WebSockets > 0 && time.Since(began) < patience {
+		<-look.C
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the sockets were closed after %v", took)

@@ -22,6 +22,8 @@ import (
 const (
 	// maxBadFrames in a row end a connection: a client that is wrong so often does not listen.
 	maxBadFrames = 16
+	// soon is half of how long one who may not stay has for a goodbye.
+	soon = 200 * time.Millisecond
 	// keptBuffer is the largest read buffer a connection keeps between frames.
 	keptBuffer = 64 << 10
 )
@@ -30,6 +32,7 @@ const (
 type closing struct {
 	code   websocket.StatusCode
 	reason string // at most 123 bytes
+	soon   bool   // the client's own goodbye is not waited for
 }
 
 func (c *closing) Error() string { return fmt.Sprintf("closed with %d: %s", c.code, c.reason) }
@@ -88,7 +91,7 @@ func (c *conn) guard(ctx context.Context, part string, run func(context.Context)
 		if v := recover(); v != nil {
 			c.log.Error("websocket panicked", slog.String("part", part), slog.Any("panic", v),
 				slog.String("stack", string(debug.Stack())))
-			c.end(&closing{websocket.StatusInternalError, "the daemon failed on this connection"})
+			c.end(&closing{code: websocket.StatusInternalError, reason: "the daemon failed on this connection"})
 		}
 	}()
 	c.end(run(ctx))
@@ -146,7 +149,7 @@ func (c *conn) next(ctx context.Context, buf []byte) ([]byte, error) {
 		}
 	}
 	if kind != websocket.MessageText {
-		return nil, &closing{websocket.StatusPolicyViolation, "frames are text"}
+		return nil, &closing{code: websocket.StatusPolicyViolation, reason: "frames are text"}
 	}
 	return buf, nil
 }
@@ -154,7 +157,7 @@ func (c *conn) next(ctx context.Context, buf []byte) ([]byte, error) {
 // readEnd is the cause of the end that a failed read makes.
 func readEnd(err error) error {
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		return &closing{websocket.StatusMessageTooBig, "the frame is over the limit that hello tells"}
+		return &closing{code: websocket.StatusMessageTooBig, reason: "the frame is over the limit that hello tells"}
 	}
 	return fmt.Errorf("%w: %w", errGone, err)
 }
@@ -162,7 +165,8 @@ func readEnd(err error) error {
 // badFrame tells the client what is wrong with a frame; the connection goes on, unless there are too many.
 func (c *conn) badFrame(reply func([]byte) error, id []byte, code, detail string) error {
 	if c.bad++; c.bad >= maxBadFrames {
-		return &closing{websocket.StatusPolicyViolation, "too many bad frames in a row, the last: " + code}
+		why := "too many bad frames in a row, the last: " + code
+		return &closing{code: websocket.StatusPolicyViolation, reason: why}
 	}
 	return reply(appendError(nil, id, code, detail))
 }
@@ -219,9 +223,9 @@ func (c *conn) keep(ctx context.Context) {
 // expelled is the end of a connection whose client may not stay, or of which that is not known.
 func expelled(err error) error {
 	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status < http.StatusInternalServerError {
-		return &closing{websocket.StatusPolicyViolation, refused.Code + ": the token is good no longer"}
+		return &closing{websocket.StatusPolicyViolation, refused.Code + ": the token is good no longer", true}
 	}
-	return &closing{websocket.StatusTryAgainLater, "the token cannot be checked now; try again later"}
+	return &closing{websocket.StatusTryAgainLater, "the token cannot be checked now; try again later", true}
 }
 
 // ping ends the connection of a client that has gone, or that could answer and does not,
@@ -245,20 +249,27 @@ func (c *conn) ping(ctx context.Context) {
 	case waitCtx.Err() == nil:
 		c.end(c.writeEnd(err))
 	case c.waiting.Load() && before == c.frames.Load():
-		c.end(&closing{websocket.StatusGoingAway, "no answer to a ping"})
+		c.end(&closing{code: websocket.StatusGoingAway, reason: "no answer to a ping"})
 	}
 }
 
 // goodbye lets the writer get its last words out, sends the close frame when there is somebody
 // to read it, and closes the connection.
 func (c *conn) goodbye(ctx context.Context) {
-	patience := time.NewTimer(c.h.cfg.WriteTimeout)
+	last, told := errors.AsType[*closing](context.Cause(ctx))
+	wait := c.h.cfg.WriteTimeout
+	if told && last.soon {
+		wait = soon
+		cut := time.AfterFunc(2*soon, c.cork.cut)
+		defer cut.Stop()
+	}
+	patience := time.NewTimer(wait)
 	defer patience.Stop()
 	select {
 	case <-c.written:
 	case <-patience.C:
 	}
-	if last, ok := errors.AsType[*closing](context.Cause(ctx)); ok {
+	if told {
 		_ = c.ws.Close(last.code, last.reason) // it closes whatever comes of the handshake
 	}
 	_ = c.ws.CloseNow() // a connection closed twice is closed

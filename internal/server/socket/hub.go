@@ -164,7 +164,7 @@ func (h *Hub) Close() {
 		close(h.idle)
 	}
 	for c := range h.conns {
-		c.end(&closing{websocket.StatusGoingAway, "the daemon is shutting down"})
+		c.end(&closing{code: websocket.StatusGoingAway, reason: "the daemon is shutting down"})
 	}
 }
 

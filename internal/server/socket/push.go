@@ -197,7 +197,7 @@ func (e *pushEndpoint) answer(ctx context.Context, dst []byte, it *item) ([]byte
 	}
 	dst = appendRefusal(dst, it.id, refused)
 	if refused.Status == http.StatusNotFound {
-		return dst, &closing{websocket.StatusGoingAway, "the accumulator is gone"}
+		return dst, &closing{code: websocket.StatusGoingAway, reason: "the accumulator is gone"}
 	}
 	return dst, nil
 }

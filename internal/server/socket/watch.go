@@ -197,7 +197,7 @@ func (e *watchEndpoint) stream(ctx context.Context, sub api.Subscription) error 
 		case subCtx.Err() != nil:
 			return nil
 		case errors.Is(err, io.EOF):
-			end := &closing{websocket.StatusGoingAway, "the graph is gone"}
+			end := &closing{code: websocket.StatusGoingAway, reason: "the graph is gone"}
 			return errors.Join(end,
 				e.c.send(quiet, appendError(nil, nil, api.CodeGraphEnded,
 					"the graph was removed or its daemon is stopping")))
