@@ -305,7 +305,12 @@ func TestTheStoresTables(t *testing.T) {
 		return `{"graph":"h","accumulators":{"a":{}},"nodes":{"n":{"expr":"a"}},"outputs":{"o":{"from":"n","sink":` +
 			sink + `}}}`
 	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for sink, says := range map[string]string{
+		fmt.Sprintf(`{"postgres":{"table":"t","dsn":%q}}`, alias+"&sslrootcert="+pipe): "names files",
 		`{"postgres":{"table":"t"}}`:                     "--connections store=store",
 		`{"postgres":{"table":"t","connection":"none"}}`: "unknown_name",
 	} {

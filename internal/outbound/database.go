@@ -78,8 +78,28 @@ func (d *Database) Text(name string) string {
 var ErrSettings = errors.New(
 	"the address of the database cannot be used: look at its sslmode and the files it names")
 
+// errFiles is about files that only the operator may name: the driver opens them as they are.
+var errFiles = errors.New("the address of the database names files (sslcert, sslkey, sslrootcert), which " +
+	"declarations from the network may not; have the operator name the database with --connections")
+
+// Usable says whether the driver may be given this address, by a guard's declaration.
+func (d *Database) Usable(guard *Guard) error {
+	if guard == nil || !guard.strict {
+		return nil
+	}
+	for _, name := range []string{"sslcert", "sslkey", "sslrootcert"} {
+		if file := d.url.Query().Get(name); file != "" && file != "system" {
+			return errFiles
+		}
+	}
+	return nil
+}
+
 // Settings are the driver's for a connection.
 func (d *Database) Settings(name string, guard *Guard) (*pgconn.Config, error) {
+	if err := d.Usable(guard); err != nil {
+		return nil, err
+	}
 	cfg, err := pgconn.ParseConfig(d.Text(name))
 	if err != nil {
 		return nil, ErrSettings

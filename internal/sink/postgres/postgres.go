@@ -128,6 +128,9 @@ func Open(ctx context.Context, c Config, dsn string, guard *outbound.Guard) (*Si
 		return nil, errors.New("postgres sink: there is no guard to dial with")
 	}
 	to, err := outbound.ParseDatabase(dsn)
+	if err == nil {
+		err = to.Usable(guard)
+	}
 	if err != nil {
 		return nil, err
 	}
