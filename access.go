@@ -19,6 +19,15 @@ func (c *Config) folder() string {
 	return filepath.Join(c.Data, "files")
 }
 
+// permit gives the kinds what the configuration lists for declarations.
+func (c *Config) permit(kinds *builtin.Kinds) (err error) {
+	if kinds.Connections, err = c.connections(); err != nil {
+		return err
+	}
+	kinds.Access, err = c.access(kinds.Names())
+	return err
+}
+
 // access is what declarations may reach that come over the network; kinds are all there are.
 func (c *Config) access(kinds []string) (*policy.Tenants, error) {
 	p := &policy.Policy{Kinds: c.AllowKinds, Folders: []string{c.folder()}, Secrets: c.SecretsDir}

@@ -201,10 +201,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	d.kinds = &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
 		Store: tables, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}
 	cfg.Registry.register(d.kinds)
-	if d.kinds.Connections, err = cfg.connections(); err != nil {
-		return nil, err
-	}
-	if d.kinds.Access, err = cfg.access(d.kinds.Names()); err != nil {
+	if err = cfg.permit(d.kinds); err != nil {
 		return nil, err
 	}
 	d.engine = engine.New(engine.Config{
