@@ -79,8 +79,10 @@ func (in *intake) keyPart(x *expression.Program) (boundary.Value, *BadEvent) {
 	if err != nil {
 		return v, evalFault("key", err)
 	}
-	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-		v = boundary.Int(int64(f)) // 1.0 and 1 are one key
+	if v.Kind() == boundary.KindFloat { // never of an int, which a float cannot tell from its neighbours beyond 2^53
+		if f, _ := v.AsFloat(); f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+			v = boundary.Int(int64(f)) // 1.0 and 1 are one key
+		}
 	}
 	return v, fold.CheckKey(v, x.Text())
 }

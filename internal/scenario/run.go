@@ -228,7 +228,7 @@ func (p *player) expectOutput(line int, want *ExpectOutput) {
 	p.fail(line, "the graph has no output %q", want.Name)
 }
 
-// tolerance is how far two numbers may lie apart and still be the same.
+// tolerance is how far two numbers may lie apart and still be the same, unless both are whole.
 const tolerance = 1e-9
 
 // differ names the first difference, "" for none. Fields that want does not name are not compared.
@@ -258,7 +258,7 @@ func differ(got, want boundary.Value, path string) string {
 		}
 		return ""
 	}
-	if g, ok := got.AsFloat(); ok {
+	if g, ok := got.AsFloat(); ok && (got.Kind() != boundary.KindInt || want.Kind() != boundary.KindInt) {
 		if w, ok := want.AsFloat(); ok {
 			if math.Abs(g-w) <= tolerance*max(1, math.Abs(w)) {
 				return ""
