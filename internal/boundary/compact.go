@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -74,8 +75,18 @@ func offset(s string, p *byte) (int, bool) {
 }
 
 // Size is about how many bytes v holds, itself included: what a queue that is
-// bounded by memory counts. It does not walk documents.
-func (v Value) Size() int {
+// bounded by memory counts, what it shares with others in full. It does not walk documents.
+func (v Value) Size() int { return v.SizeUpTo(math.MaxInt) }
+
+// Bulky says whether v is more than what stands in the value itself.
+func (v Value) Bulky() bool {
+	_, scalar := v.ref.(Kind)
+	return !scalar && v.ref != nil
+}
+
+// SizeUpTo is Size as long as that is at most most, else something larger: it does not walk on through a value that
+// is too large already.
+func (v Value) SizeUpTo(most int) int {
 	const each = int(unsafe.Sizeof(Value{}))
 	n := each
 	switch r := v.ref.(type) {
@@ -83,7 +94,9 @@ func (v Value) Size() int {
 		n += v.length()
 	case built:
 		for _, item := range v.items(r) {
-			n += item.Size()
+			if n += item.SizeUpTo(most - n); n > most {
+				return n
+			}
 		}
 	case *object:
 		n += int(unsafe.Sizeof(object{}))
@@ -91,7 +104,9 @@ func (v Value) Size() int {
 			return n + v.length() + r.shape.Len()*each
 		}
 		for _, slot := range r.slots() {
-			n += slot.Size()
+			if n += slot.SizeUpTo(most - n); n > most {
+				return n
+			}
 		}
 	}
 	return n

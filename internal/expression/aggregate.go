@@ -51,12 +51,12 @@ func CompileAggregate(text string, inner, outer Scope, folds map[string]Fold) (a
 			}
 		}
 	}()
-	config := newConfig(inner)
+	src := bracketObjects(text)
+	config := newConfig(src.text, inner)
 	config.Functions = maps.Clone(config.Functions)
 	for name := range folds {
 		config.Functions[name] = &builtin.Function{Name: name}
 	}
-	src := bracketObjects(text)
 	tree, failure := parse(src.text, config)
 	if failure != nil {
 		return nil, src.moveBack(failure)

@@ -79,7 +79,7 @@ func compile(text string, s Scope) (p *Program, err *Error) {
 		}
 	}()
 	src := bracketObjects(text)
-	tree, err := parse(src.text, newConfig(s))
+	tree, err := parse(src.text, newConfig(src.text, s))
 	if err != nil {
 		return nil, src.moveBack(err)
 	}
@@ -97,7 +97,7 @@ func compileTree(src *bracketed, text string, tree *parser.Tree, s Scope) (*Prog
 	if err := v.validate(tree.Node); err != nil {
 		return nil, src.moveBack(err)
 	}
-	if err := check(all, tree, newConfig(s)); err != nil {
+	if err := check(all, tree, newConfig(all, s)); err != nil {
 		return nil, src.moveBack(err)
 	}
 	code, failure := eval.Compile(eval.Source{

@@ -34,7 +34,7 @@ type oracle struct {
 type absentRoot struct{}
 
 func newOracle(text string, s Scope) (*oracle, error) {
-	config := newConfig(s)
+	config := newConfig(bracketObjects(text).text, s)
 	tree, err := parse(bracketObjects(text).text, config)
 	if err != nil {
 		return nil, err

@@ -46,11 +46,14 @@ func parse(text string, config *conf.Config) (*parser.Tree, *Error) {
 	return tree, nil
 }
 
-// newConfig describes the scope to the parser and the checker.
-func newConfig(s Scope) *conf.Config {
-	env := make(types.Map, len(s.Names))
+// newConfig describes to the parser and the checker what of the scope the text can mean: that a graph's nodes are
+// compiled in proportion to their number and not to its square.
+func newConfig(text string, s Scope) *conf.Config {
+	env := make(types.Map)
 	for _, n := range s.Names {
-		if _, ok := env[n.Name]; !ok {
+		// What stands for a fold is in no text.
+		meant := strings.Contains(text, n.Name) || strings.HasPrefix(n.Name, "$")
+		if _, ok := env[n.Name]; !ok && meant {
 			env[n.Name] = n.Type.checked()
 		}
 	}

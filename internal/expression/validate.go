@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/expression/eval"
 	"github.com/graphd/graphd/internal/expression/library"
+	"github.com/graphd/graphd/internal/expression/pattern"
 	"github.com/graphd/graphd/internal/expression/rules"
 )
 
@@ -179,8 +179,8 @@ func (v *validator) binary(n *ast.BinaryNode) {
 	v.visit(n.Left)
 	v.visit(n.Right)
 	v.causes(n)
-	if pattern, ok := n.Right.(*ast.StringNode); ok && n.Operator == "matches" {
-		if _, err := regexp.Compile(pattern.Value); err != nil {
+	if written, ok := n.Right.(*ast.StringNode); ok && n.Operator == "matches" {
+		if _, err := pattern.Compile(written.Value); err != nil {
 			v.fail(n.Right, CodeInvalidArgument, "", "%s", err)
 		}
 	}
@@ -271,17 +271,17 @@ func (v *validator) pattern(name string, args []ast.Node) {
 	if name != library.Captures || v.err != nil {
 		return
 	}
-	pattern, ok := args[1].(*ast.StringNode)
+	written, ok := args[1].(*ast.StringNode)
 	if !ok {
 		v.fail(args[1], CodeNotAllowed, "",
 			"captures() takes a pattern that is a text written here: it is compiled once")
 		return
 	}
-	switch re, err := regexp.Compile(pattern.Value); {
+	switch re, err := pattern.Compile(written.Value); {
 	case err != nil:
-		v.fail(pattern, CodeInvalidArgument, "", "%s", err)
+		v.fail(written, CodeInvalidArgument, "", "%s", err)
 	case re.NumSubexp() > library.MaxGroups:
-		v.fail(pattern, CodeInvalidArgument, "", "the pattern has %d groups, more than the %d allowed", re.NumSubexp(),
+		v.fail(written, CodeInvalidArgument, "", "the pattern has %d groups, more than the %d allowed", re.NumSubexp(),
 			library.MaxGroups)
 	}
 }

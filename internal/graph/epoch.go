@@ -149,6 +149,15 @@ func (r *Result) Settle(node int, o Outcome) {
 		r.stepped.Set(node)
 	}
 	r.nanos[node] = o.Nanos
+	if o.Err == nil && o.Value.Bulky() {
+		if err := roomFor(o.Value, &r.room); err != nil {
+			if o.stepped {
+				r.stepped.Clear(node)
+				p.forgetStep(r.state, node)
+			}
+			o.Err = errorOf(node, p.nodes[node].Name, err)
+		}
+	}
 	if o.Err != nil {
 		p.fail(r, node, o.Err)
 		return

@@ -138,6 +138,7 @@ type Result struct {
 	nanos    []int64
 	failures []*NodeError
 	running  int // the node being evaluated inline, -1 between nodes
+	room     int // bytes that the values of nodes may still have
 	now      int64
 
 	// What begin took over from the epoch.
@@ -200,7 +201,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 	r.DeadNodes, r.failures = r.DeadNodes[:0], r.failures[:0]
 	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
 	r.interrupt, r.clock, r.foreign = e.Interrupt, e.Clock, e.Foreign
-	r.aside, r.emitAll = e.Aside, e.EmitAll
+	r.aside, r.emitAll, r.room = e.Aside, e.EmitAll, maxEpoch
 	clear(r.sets)
 	clear(r.status)
 	p.giveMemories(st)

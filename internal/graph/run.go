@@ -112,6 +112,11 @@ func (p *Plan) runNode(r *Result, i int) {
 		if r.clock != nil {
 			r.clockOff(i)
 		}
+		if err == nil && v.Bulky() {
+			if err = roomFor(v, &r.room); err != nil && s.memories.n > 0 {
+				p.forgetStep(r.state, i)
+			}
+		}
 		if err != nil {
 			if !errors.Is(err, expression.ErrAbsent) {
 				p.fail(r, i, errorOf(i, p.nodes[i].Name, err))

@@ -3,12 +3,12 @@ package eval
 import (
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/pattern"
 	"github.com/graphd/graphd/internal/expression/rules"
 )
 
@@ -270,13 +270,17 @@ func (c *compiler) test(n *ast.BinaryNode, at Site, l, r code) truth {
 	}
 }
 
-// matches compiles a constant pattern once. Go's patterns take time in
-// proportion to the text, whatever the pattern is.
+// matches compiles a constant pattern once.
 func matches(at Site, l value, r code) truth {
-	if pattern, ok := r.literal.AsString(); ok {
-		if re, err := regexp.Compile(pattern); err == nil {
-			return testText(at, "matches", func(s, _ string) bool { return re.MatchString(s) }, l, r.val)
+	find := func(e *Env, re *pattern.Pattern, text, written boundary.Value) verdict {
+		if s, ok := text.AsString(); ok && !e.Charge(at, re.Work(len(s))) {
+			return stopped
 		}
+		return e.testStrings(at, "matches", func(s, _ string) bool { return re.MatchString(s) }, text, written)
+	}
+	var constant *pattern.Pattern
+	if written, ok := r.literal.AsString(); ok {
+		constant, _ = pattern.Compile(written) // a mistake in it has been told
 	}
 	return func(e *Env) verdict {
 		a := l(e)
@@ -287,17 +291,22 @@ func matches(at Site, l value, r code) truth {
 		if b.IsAbsent() {
 			return stopped
 		}
-		var failed error
-		v := e.testStrings(at, "matches", func(s, pattern string) bool {
-			var m bool
-			m, failed = regexp.MatchString(pattern, s)
-			return m
-		}, a, b)
-		if failed != nil {
-			e.Fail(at, rules.CodeInvalidArgument, "%s", failed)
+		if constant != nil {
+			return find(e, constant, a, b)
+		}
+		written, ok := b.AsString()
+		if !ok {
+			return e.testStrings(at, "matches", nil, a, b)
+		}
+		re, err := pattern.Compile(written)
+		if err != nil {
+			e.Fail(at, rules.CodeInvalidArgument, "%s", err)
 			return stopped
 		}
-		return v
+		if !e.Charge(at, re.Made()) {
+			return stopped
+		}
+		return find(e, re, a, b)
 	}
 }
 

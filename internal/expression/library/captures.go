@@ -1,9 +1,8 @@
 package library
 
 import (
-	"regexp"
-
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression/pattern"
 	"github.com/graphd/graphd/internal/expression/rules"
 )
 
@@ -16,8 +15,8 @@ const (
 
 // capturesOf compiles a constant pattern once.
 func capturesOf(constants []value) call {
-	if pattern, ok := constants[1].AsString(); ok {
-		if re, err := regexp.Compile(pattern); err == nil {
+	if written, ok := constants[1].AsString(); ok {
+		if re, err := pattern.Compile(written); err == nil {
 			return func(e *env, at site, args []value) value { return groups(e, at, re, args[0]) }
 		}
 	}
@@ -25,17 +24,19 @@ func capturesOf(constants []value) call {
 }
 
 func captures(e *env, at site, args []value) value {
-	re, err := regexp.Compile(str(args[1]))
+	re, err := pattern.Compile(str(args[1]))
 	if err != nil {
 		return e.Fail(at, rules.CodeInvalidArgument, "%s", err)
 	}
 	return groups(e, at, re, args[0])
 }
 
-// groups is the first match in a text and its groups; null when there is none. Go's patterns take
-// time in proportion to the text, whatever the pattern is.
-func groups(e *env, at site, re *regexp.Regexp, text value) value {
+// groups is the first match in a text and its groups; null when there is none.
+func groups(e *env, at site, re *pattern.Pattern, text value) value {
 	s, ok := text.AsString() // null holds nothing
+	if !e.Charge(at, re.Work(len(s))) {
+		return value{}
+	}
 	places := re.FindStringSubmatchIndex(s)
 	if !ok || places == nil {
 		return boundary.Null()
