@@ -18,7 +18,7 @@ func undrawn() map[string]string {
 		unbuilt = "not yet supported"
 		away    = "calls out, or is fed from elsewhere: events come by files and pushes here"
 		gofunc  = "registered by an embedding program"
-		goes    = "the graph stops before a failed event, which a bounded run does not do"
+		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
 		"lanes": unbuilt, "loops": unbuilt, "accumulators.*.window.session": unbuilt, "nodes.*.wasm": unbuilt,

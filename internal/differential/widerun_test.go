@@ -20,20 +20,29 @@ type way struct {
 
 type saying func(w *wide, t *testing.T, doc tree, seed uint64, want *spoken) (string, error)
 
+// lives says that a live graph answers what a run does.
+func (w *wide) lives(uint64) bool { return !w.arrival }
+
+// against compares what a way says with a run.
+func against(says func(*wide, *testing.T, tree, uint64, *spoken) (*spoken, error)) saying {
+	return func(w *wide, t *testing.T, doc tree, seed uint64, want *spoken) (string, error) {
+		got, err := says(w, t, doc, seed, want)
+		if err != nil {
+			return "", err
+		}
+		return got.differs(want), nil
+	}
+}
+
 func ways() []way {
-	live := func(w *wide, _ uint64) bool { return !w.arrival }
 	keeps := func(w *wide, _ uint64) bool {
 		d, _ := w.doc["durability"].(tree)
 		return !w.arrival && w.apart && d["mode"] != "none"
 	}
-	against := func(says func(*wide, *testing.T, tree, uint64, *spoken) (*spoken, error)) saying {
-		return func(w *wide, t *testing.T, doc tree, seed uint64, want *spoken) (string, error) {
-			got, err := says(w, t, doc, seed, want)
-			if err != nil {
-				return "", err
-			}
-			return got.differs(want), nil
-		}
+	caughtUp := func(kills bool) saying {
+		return against(func(w *wide, t *testing.T, doc tree, seed uint64, want *spoken) (*spoken, error) {
+			return w.caughtUp(t, doc, seed, want, kills)
+		})
 	}
 	return []way{
 		{"test", func(*wide, uint64) bool { return true },
@@ -41,13 +50,9 @@ func ways() []way {
 				return w.tested(t, doc, want)
 			}},
 		{"restored", func(*wide, uint64) bool { return true }, against((*wide).restored)},
-		{"catch-up", live, against(func(w *wide, t *testing.T, doc tree, seed uint64, want *spoken) (*spoken, error) {
-			return w.caughtUp(t, doc, seed, want, false)
-		})},
-		{"kills", live, against(func(w *wide, t *testing.T, doc tree, seed uint64, want *spoken) (*spoken, error) {
-			return w.caughtUp(t, doc, seed, want, true)
-		})},
-		{"steps", live, against((*wide).steps)},
+		{"catch-up", (*wide).lives, caughtUp(false)},
+		{"kills", (*wide).lives, caughtUp(true)},
+		{"steps", (*wide).lives, against((*wide).steps)},
 		{"pushes", func(w *wide, _ uint64) bool { return !w.arrival && w.apart }, against((*wide).pushed)},
 		{"paced", keeps, against((*wide).paced)},
 	}
@@ -58,15 +63,21 @@ func ways() []way {
 // DIFF_SHRINK has one that differs made smaller for so long, DIFF_WAY names one way.
 func TestM26WideEveryWayEqualsRun(t *testing.T) {
 	t.Parallel()
+	everyWay(t, howMany(60), ways())
+}
+
+// everyWay compares what so many declarations answer.
+func everyWay(t *testing.T, many int, ways []way) {
+	t.Helper()
 	compared := map[string]int{}
-	seeds(t, howMany(60), func(t *testing.T, seed uint64) {
+	seeds(t, many, func(t *testing.T, seed uint64) {
 		w := newWide(seed)
 		want, err := w.run(t, w.doc)
 		if err != nil {
 			t.Errorf("seed %d: %v\n%s", seed, err, text(w.doc))
 			return
 		}
-		for _, way := range ways() {
+		for _, way := range ways {
 			if only := os.Getenv("DIFF_WAY"); !way.fits(w, seed) || only != "" && only != way.name {
 				continue
 			}

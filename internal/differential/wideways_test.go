@@ -30,6 +30,7 @@ type spoken struct {
 	books   map[string]books
 	stats   job.Stats
 	letters int64 // of events and of nodes
+	failed  int64 // the first epoch that has failed with events; 0 for none
 }
 
 // books are the counters of an input, in events. What is late counts as filtered, and what was refused at the door
@@ -140,7 +141,13 @@ func (w *wide) run(t *testing.T, doc tree) (*spoken, error) {
 		cfg.Sinks = append(cfg.Sinks, to.Sink())
 	}
 	s := newSpoken()
-	cfg.DeadLetter = func(job.Letter) error { s.letters++; return nil }
+	cfg.DeadLetter = func(l job.Letter) error {
+		of := []string{"guard", "node", "output"} // not those of what has fed a stage
+		if s.letters++; s.failed == 0 && l.Accumulator != "" && slices.Contains(of, l.Stage) {
+			s.failed = l.Epoch
+		}
+		return nil
+	}
 	if s.stats, err = job.Run(t.Context(), cfg); err != nil {
 		return nil, err
 	}
