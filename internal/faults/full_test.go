@@ -107,10 +107,9 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 		!strings.Contains(err.Error(), "not_durable") {
 		t.Fatalf("a checkpoint on a full disk: %v", err)
 	}
-	epoch := p.summary("kept").Epoch
 	p.push("kept", next, 10)
 	next += 10
-	p.until("it goes on firing", 10*time.Second, func() bool { return p.summary("kept").Epoch == epoch+10 })
+	p.until("it goes on firing", 10*time.Second, func() bool { return p.summary("kept").Epoch == int64(next) })
 	disk.free()
 	p.until("it recovers by itself", 20*time.Second, func() bool {
 		return p.do("POST", "/v1/graphs/kept/checkpoint", "", nil) == nil && p.summary("kept").Health == "live"

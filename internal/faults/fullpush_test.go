@@ -79,8 +79,8 @@ func TestM29FullDiskUnderPushes(t *testing.T) {
 	const pushTimeout = 2 * time.Second
 	disk, dir := mountSmall(t, "16m"), t.TempDir()
 	run := func() *process {
-		return start(t, dir, "--store", "sqlite:"+filepath.Join(disk.dir, "graphd.db"), "--push-timeout",
-			pushTimeout.String())
+		return start(t, dir, "--files-dir", dir, "--store", "sqlite:"+filepath.Join(disk.dir, "graphd.db"),
+			"--push-timeout", pushTimeout.String())
 	}
 	p := run()
 	out := filepath.Join(dir, "out.ndjson")

@@ -71,7 +71,7 @@ func TestHundredUpdatesUnderLoad(t *testing.T) {
 	if err := os.WriteFile(c.path("lines"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, dir)
+	p := start(t, dir, "--files-dir", dir)
 	if _, err := c.put(p, c.doc(0)); err != nil {
 		t.Fatal(err)
 	}
