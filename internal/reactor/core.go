@@ -197,6 +197,7 @@ type Core struct {
 	holds       holds
 	journal     journal
 	timedOut    bool              // the last epoch ran past its time
+	asked       bool              // the Fire at hand has met a guard that waits
 	asOf        bool              // rows are looked up as of what fires
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
 }

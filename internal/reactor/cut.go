@@ -53,12 +53,15 @@ func (t *cut) reset() {
 // false, with Released handed on in between.
 func (c *Core) Fire(now time.Time) bool {
 	c.advance(now)
-	if !c.mayFire() {
+	if c.asked = false; !c.mayFire() {
 		return false
 	}
 	for taken := c.taken; ; {
 		cause, ok := c.pick()
 		if !ok {
+			if c.asked {
+				c.logFire() // nothing has fired, and yet a key that waits may have lost what is too much
+			}
 			return false
 		}
 		changed := c.fire(cause)
@@ -71,6 +74,7 @@ func (c *Core) Fire(now time.Time) bool {
 			c.logFire()
 			return true
 		}
+		c.asked = true
 	}
 }
 

@@ -139,7 +139,7 @@ func (r *Replayer) call(kind byte, in *reader) error {
 			if c.ticked == never { // nothing was ever committed, so when the cadence began is not known: it was before
 				c.ticked = nano(now) - int64(c.cfg.Every)
 			}
-			return c.Fire(now)
+			return c.Fire(now) || c.asked
 		})
 	case logForce, logShow:
 		key := boundary.Key(in.string())

@@ -192,3 +192,32 @@ func TestM13HundredThousandKeysWait(t *testing.T) {
 	}
 	r.balanced()
 }
+
+// M13, M29: a key whose guard waits gives up what is more than max_waiting when the guard is asked. A replay
+// asks it then too, though nothing has fired, and is told so.
+func TestM29ReplayOfAGuardThatWaits(t *testing.T) {
+	t.Parallel()
+	doc := graphOf(twoSequential, "{ when: any, guard: a > 0 }", joinByKey)
+	few := keyed(func(k *Keys) { k.MaxWaiting = 2 })
+	r := newRig(t, doc, few, withJournal)
+	r.c.Begin()
+	for n := range 3 {
+		r.give("b", "x", n)
+	}
+	r.want(r.fire(), "")
+	r.give("a", "x", 1)
+	r.want(r.fire(), `out=["x",1,2]@1`)
+	replayed := NewCore(testConfig(t, doc, few, withJournal))
+	replayer := NewReplayer(replayed, checkpoint.Head{})
+	for _, e := range r.c.DrainJournal() {
+		if err := replayer.Entry(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replayer.Done()
+	live, again := r.c.books(r.input("b")), replayed.books(r.input("b"))
+	if live != again || live.DeadLettered != 1 || replayed.Epoch() != r.c.Epoch() {
+		t.Errorf("the replay came to epoch %d and %+v, live were epoch %d and %+v", replayed.Epoch(), again,
+			r.c.Epoch(), live)
+	}
+}
