@@ -196,6 +196,7 @@ func (h *Hub) Replay(c *reactor.Core, q *Queue, at Place) {
 		q.put(&api.Frame{Type: "gap", Graph: h.ref.Name, Incarnation: cfg.Incarnation, Seq: to, From: seq + 1, To: to})
 	}
 	if at.Incarnation != cfg.Incarnation {
+		seq = 0 // it has seen nothing of this one, whatever number it was at
 		gap(c.Frames())
 		return
 	}

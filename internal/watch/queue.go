@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -57,7 +58,8 @@ func ParsePlace(since string) (Place, error) {
 	a, b, ok := strings.Cut(since, ":")
 	incarnation, err1 := strconv.ParseInt(a, 10, 64)
 	seq, err2 := strconv.ParseInt(b, 10, 64)
-	if !ok || err1 != nil || err2 != nil {
+	// No frame has the greatest number there is: what comes after it would be negative.
+	if !ok || err1 != nil || err2 != nil || incarnation < 0 || seq < 0 || seq == math.MaxInt64 {
 		return Place{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_since",
 			Detail: `since must be "incarnation:seq" of the last frame that was seen`}
 	}

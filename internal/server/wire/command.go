@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/internal/api"
@@ -42,8 +43,12 @@ func DecodeObject(raw []byte, maxDepth int, dst any) error {
 // misread says in the words of JSON why a body is not what dst is made of.
 func misread(err error, dst any) string {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		got, _, _ := strings.Cut(e.Value, " ")
-		return fmt.Sprintf("%s: want %s, got %s", cmp.Or(e.Field, "the body"), wanted(e.Type), inWords(got))
+		got, number, _ := strings.Cut(e.Value, " ")
+		field := cmp.Or(member(e.Field), "the body")
+		if want := wanted(e.Type); want != inWords(got) {
+			return fmt.Sprintf("%s: want %s, got %s", field, want, inWords(got))
+		}
+		return fmt.Sprintf("%s: want a whole number of 64 bits, got %s", field, Clip(number))
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if strings.HasPrefix(text, "unknown field") {
@@ -52,6 +57,13 @@ func misread(err error, dst any) string {
 		}
 	}
 	return text
+}
+
+// member is a path of encoding/json without the embedded structs in it: those have no names in JSON, and ours there
+// are in small letters.
+func member(path string) string {
+	names := strings.Split(path, ".")
+	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return strings.ToLower(name) != name }), ".")
 }
 
 // wanted is a Go type in the words of JSON.

@@ -28,4 +28,16 @@ func TestMisread(t *testing.T) {
 		!strings.Contains(err.Error(), ", ids, all,") {
 		t.Errorf("got %v", err)
 	}
+	err = DecodeObject([]byte(`{"since":3}`), 8, &letters)
+	if err == nil || !strings.Contains(err.Error(), "since: want text, got a number") ||
+		strings.Contains(err.Error(), "LetterChoice") {
+		t.Errorf("an embedded member: got %v", err)
+	}
+	var back struct {
+		Revision int64 `json:"revision"`
+	}
+	err = DecodeObject([]byte(`{"revision":1.5}`), 8, &back)
+	if err == nil || !strings.Contains(err.Error(), "revision: want a whole number of 64 bits, got 1.5") {
+		t.Errorf("a fraction: got %v", err)
+	}
 }
