@@ -182,6 +182,7 @@ func (p *Program) compileEmit(a *spec.Accumulator, scope expression.Scope, ds sp
 	p.emit = make([]*expression.Program, len(a.Emit))
 	for i, f := range a.Emit {
 		names[i] = f.Name
+		types[f.Name] = expression.Any() // of one that is wrong nothing is known but its name
 		p.emit[i], ds = fold.CompileExpr(f.Expr, scope, expression.Compile, ds)
 		if p.emit[i] != nil {
 			types[f.Name] = p.emit[i].Type()

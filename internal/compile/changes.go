@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // Change is what becomes of one named piece's state when a graph goes from one
@@ -45,8 +46,7 @@ func Changes(old, next *Unit) []Change {
 			list = append(list, Change{"accumulator", a.Name, true, ""})
 		} else {
 			list = append(list, Change{
-				"accumulator", a.Name, false,
-				"its kind or its source is another: reading begins anew, and an open fold is filtered",
+				"accumulator", a.Name, false, dropped(a),
 			})
 		}
 	}
@@ -91,4 +91,12 @@ func Split(list []Change) (kept, dropped []string) {
 		}
 	}
 	return kept, dropped
+}
+
+// dropped is why an accumulator begins anew.
+func dropped(a *spec.Accumulator) string {
+	if a.Folding().Hands == trait.Rows {
+		return "its kind, key, emit or source is another: reading begins anew, and all rows go"
+	}
+	return "its kind or its source is another: reading begins anew, and an open fold is filtered"
 }

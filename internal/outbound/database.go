@@ -157,5 +157,16 @@ func (d *Database) Explain(doing string, err error) error {
 	} else if lost, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		err = lost.Unwrap()
 	}
-	return fmt.Errorf("%s %s: %w", doing, d.url.Host, err)
+	return fmt.Errorf("%s %s: %w", doing, d.url.Host, onceError{err})
 }
+
+// onceError says in one line, and once, what every way to a server has failed of.
+type onceError struct{ error }
+
+func (e onceError) Error() string {
+	lines := strings.Split(e.error.Error(), "\n")
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "; ")
+}
+
+func (e onceError) Unwrap() error { return e.error }

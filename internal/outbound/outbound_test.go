@@ -282,3 +282,16 @@ func TestCauseHidesTheURL(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// A host that is tried with TLS and without is told of once.
+func TestDatabaseIsExplainedOnce(t *testing.T) {
+	d, err := ParseDatabase("postgres://u@db.example/shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("no such host")
+	err = d.Explain("connect to", errors.Join(gone, gone, errors.New("refused")))
+	if err.Error() != "connect to db.example: no such host; refused" || !errors.Is(err, gone) {
+		t.Errorf("got %q", err)
+	}
+}

@@ -18,7 +18,7 @@ var ErrNoKey = errors.New("the graph does not have this key")
 
 // ErrTable refuses a FireWith that would replace a table, or that gives none.
 var ErrTable = errors.New("a table is given for one epoch only, as an object of its rows by key: send it with " +
-	"replace: false, or push what changes in it")
+	"replace: false (fire --no-replace), or push what changes in it")
 
 // ErrKeyNeeded refuses a command that does not say which key of a keyed graph it is for.
 var ErrKeyNeeded = errors.New("the graph has a state for each key; say which")

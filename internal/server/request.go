@@ -120,7 +120,12 @@ func rowParam(r *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return keyParam(url.Values{"key": values["row"]})
+	key, err := keyParam(url.Values{"key": values["row"]})
+	if err == nil && key == "" && values.Has("row") {
+		err = wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			"a table has no row of this key; write a text as it is, the empty one as \"\", another key as JSON")
+	}
+	return key, err
 }
 
 // maxCursor bounds what a client may send as a cursor, key or identifier; they go to the store as they are.

@@ -108,6 +108,8 @@ func TestRoutes(t *testing.T) {
 
 		{request: "GET " + g, status: 200, call: "graph", has: `"revision":3`},
 		{request: "GET " + g, headers: []string{"Graphd-Tenant: other"}, status: 404, code: "graph_not_found"},
+		{request: "GET " + g + "/accumulators/a?row=", status: 400, code: "invalid_parameter"},
+		{request: "GET " + g + "/accumulators/a?row=null", status: 400, code: "invalid_parameter"},
 		{request: "GET /v1/graphs/none", status: 404, code: "graph_not_found"},
 		{request: "GET /v1/graphs/No", status: 404, code: "graph_not_found"},
 		{request: "PUT " + g, body: "graph: g", status: 200, has: `"changed":true`},

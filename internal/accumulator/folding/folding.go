@@ -98,6 +98,9 @@ func (f *Folding) fold(was *cell, in *fold.Input) (
 	}
 	if state, bytes, bad = f.step(was, in.Facts.Env); bad == nil {
 		v, emits, bad = f.result(state)
+		if bad != nil && state.IsNull() { // what they are over is not there: the key is forgotten, and nothing said
+			return state, bytes, boundary.Value{}, false, nil
+		}
 	}
 	return state, bytes, v, emits, bad
 }

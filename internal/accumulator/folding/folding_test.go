@@ -161,6 +161,33 @@ func TestStateIsKeptByThePage(t *testing.T) {
 	}
 }
 
+// M3: a null state is none, however what is handed over is written: what reads a state that is not there
+// hands nothing over, and keeps no key.
+func TestNullStateIsNone(t *testing.T) {
+	t.Parallel()
+	step := one("event.x == 0 ? nil : {n: (state?.n ?? 0) + event.x}")
+	key := []spec.Expr{{Text: "event.k"}}
+	for _, c := range []struct {
+		name string
+		d    Declared
+		want string // with the event that makes the state null
+	}{
+		{"nothing said", Declared{Key: key, Step: step}, `{"k":"a","key":"a","value":null}`},
+		{"a condition on the state", Declared{Key: key, Step: step, EmitWhen: spec.Expr{Text: "state.n > 3"}}, ""},
+		{"a result of the state", Declared{Key: key, Step: step, Result: one("state.n")}, ""},
+		{"fields of the state", Declared{Key: key, Step: step, Result: formOf("n", "state.n")}, ""},
+		{"one that knows", Declared{Key: key, Step: step, EmitWhen: spec.Expr{Text: "state == nil"},
+			Result: formOf("left", "event.x")}, `{"k":"a","key":"a","left":0}`},
+	} {
+		d := drive(t, c.d)
+		d.add(t, map[string]any{"k": "a", "x": 5})
+		got, _, bad := d.add(t, map[string]any{"k": "a", "x": 0})
+		if bad != nil || got != c.want || d.f.cells.n != 0 || d.f.Open() != 0 {
+			t.Errorf("%s: got %q (%v), %d keys and %d open events", c.name, got, bad, d.f.cells.n, d.f.Open())
+		}
+	}
+}
+
 // M3: what is handed over, by how it is declared.
 func TestWhatIsHandedOver(t *testing.T) {
 	t.Parallel()

@@ -138,7 +138,7 @@ func (r *rowsRun) after(ctx context.Context, out accumulator.Out) error {
 		return err
 	case behind > r.cfg.RowLimit:
 		return &failure{text: fmt.Sprintf("more than %d rows have values within lookback of the greatest, "+
-			"or that one; raise row_limit, or shorten lookback", r.cfg.RowLimit)}
+			"or that one; raise row_limit, shorten lookback, or follow a column whose values differ", r.cfg.RowLimit)}
 	}
 	if caughtUp || !cut { // all rows behind were met: others are gone, or too far behind to be met again
 		for _, id := range r.ledger.ids() {

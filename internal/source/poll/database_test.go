@@ -220,6 +220,29 @@ func TestFollowedTypes(t *testing.T) {
 	}
 }
 
+// To SQLite every text is greater than every integer: a start of the wrong one would read nothing and say nothing.
+func TestStartHasTheTypeOfTheColumn(t *testing.T) {
+	s := sqliteWorld(t)
+	s.exec("CREATE TABLE t (id INTEGER, at INTEGER, day TEXT, celsius REAL)")
+	from := func(column, start string) *Declared {
+		return declared(s, func(d *Declared) { d.After, d.Start, d.Lookback = column, start, "0" })
+	}
+	empty := born(t, from("at", "2026-01-01T00:00:00Z"), nil)
+	want(t, empty.poll()) // there is nothing to compare it with yet
+	s.exec("INSERT INTO t VALUES (1, 1793836800, '2026-11-01', 1.5), (2, NULL, '20261101', 2.5)")
+	empty.fails(`the column "at" holds integers, and "2026-01-01T00:00:00Z" is text`)
+	born(t, from("celsius", "warm"), nil).fails("only integers and text")
+	if got := born(t, from("day", "2026"), nil).poll(); len(got) != 2 {
+		t.Errorf("got %q", got)
+	}
+	if got := born(t, from("day", "2026-11"), nil).poll(); len(got) != 2 {
+		t.Errorf("got %q", got)
+	}
+	if _, err := rowsOf(t, from("at", "0")).Seek(t.Context(), "2026-01-01"); err == nil {
+		t.Error("a rewind to a text takes place in a column of integers")
+	}
+}
+
 func TestSeekRefuses(t *testing.T) {
 	w := postgresWorld(t)
 	w.exec("CREATE TABLE t (id int)")

@@ -61,6 +61,11 @@ func (s *sqliteReader) read(ctx context.Context, from bound, limit int, visit fu
 	if !ok {
 		return errors.New("the SQLite driver asks nothing")
 	}
+	if from.kind == fromValue {
+		if err = s.begins(ctx, queryer, from); err != nil {
+			return err
+		}
+	}
 	text, args, err := s.question(from, limit)
 	if err != nil {
 		return err
@@ -71,6 +76,43 @@ func (s *sqliteReader) read(ctx context.Context, from bound, limit int, visit fu
 	}
 	err = s.rows(ctx, answer, visit)
 	return errors.Join(err, answer.Close())
+}
+
+// begins looks whether the value to begin with can be one of the column: of integers and texts, all texts are the
+// greater ones to SQLite, so that there would be no row for ever.
+func (s *sqliteReader) begins(ctx context.Context, queryer driver.QueryerContext, from bound) (err error) {
+	if from.value[0] != 't' {
+		return nil
+	}
+	column := columnOf(s.cfg.After)
+	text := "SELECT typeof(" + column + ") FROM (\n" + s.cfg.statement.text + "\n) AS q WHERE " + column +
+		" IS NOT NULL LIMIT 1"
+	answer, err := queryer.QueryContext(ctx, text, []driver.NamedValue{{Ordinal: 1, Value: from.value[1:]}})
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", s.path, err)
+	}
+	defer func() { err = errors.Join(err, answer.Close()) }()
+	first := make([]driver.Value, 1)
+	switch err := answer.Next(first); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return fmt.Errorf("ask %s: %w", s.path, err)
+	}
+	switch first[0] {
+	case "integer":
+		return fmt.Errorf("the column %q holds integers, and %q is text: give a whole number to begin with",
+			s.cfg.After, from.value[1:])
+	case "text":
+		return nil
+	}
+	return s.unfollowed(first[0])
+}
+
+// unfollowed says that the column holds values of a type that has no order to follow.
+func (s *sqliteReader) unfollowed(kind driver.Value) error {
+	return fmt.Errorf("the column %q holds values of type %v; only integers and text can be followed",
+		s.cfg.After, kind)
 }
 
 // question is what is asked, with its parameters.
@@ -157,8 +199,7 @@ func (s *sqliteReader) own(w *row, own []driver.Value) error {
 	case "text":
 		w.after = "t" + text
 	default:
-		return fmt.Errorf("the column %q holds values of type %v; only integers and text can be followed", s.cfg.After,
-			own[0])
+		return s.unfollowed(own[0])
 	}
 	w.fresh = own[2] == int64(1)
 	return nil

@@ -199,14 +199,7 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 	if len(g.WaitingFor) > 0 {
 		t.Row("waiting for", terminal.List(g.WaitingFor))
 	}
-	if g.Keys != nil {
-		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+
-			terminal.Number(g.Keys.Evicted)+" evicted")
-		if k := g.Keys; k.Waiting > 0 || k.Overflowed > 0 {
-			t.Row("waiting in keys", fmt.Sprintf("%d boundaries, %d of %d bytes, %d overflowed",
-				k.Waiting, k.WaitingBytes, k.MaxWaitingBytes, k.Overflowed))
-		}
-	}
+	addKeys(t, g)
 	addVersions(t, g)
 	t.Row("revision", terminal.Number(g.Revision))
 	if u := g.Update; u != nil && !u.OK {
@@ -235,6 +228,24 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 		}
 	}
 	return t
+}
+
+// addKeys tells what the graph has of keys, and its folds and tables.
+func addKeys(t *terminal.Table, g *api.GraphSummary) {
+	if g.Keys != nil {
+		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+
+			terminal.Number(g.Keys.Evicted)+" evicted")
+		if k := g.Keys; k.Waiting > 0 || k.Overflowed > 0 {
+			t.Row("waiting in keys", fmt.Sprintf("%d boundaries, %d of %d bytes, %d overflowed",
+				k.Waiting, k.WaitingBytes, k.MaxWaitingBytes, k.Overflowed))
+		}
+	}
+	for i := range g.Accumulators {
+		if k := g.Accumulators[i].Keys; k != nil {
+			t.Row("keys of "+g.Accumulators[i].Name, terminal.Number(k.Count)+" of "+terminal.Number(k.Max)+", "+
+				terminal.Number(k.Evicted)+" evicted")
+		}
+	}
 }
 
 // addVersions tells what tables keep of what they were.
