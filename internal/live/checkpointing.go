@@ -1,10 +1,12 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -23,7 +25,8 @@ type flight struct {
 	settled   bool // the start counts as good once it is committed (M43)
 	tried     bool // no epoch has come of what was noted, and it covers what has (M43)
 	delivered []checkpoint.Delivered
-	discard   []string // dead letters whose replay it covers
+	discard   []string       // dead letters whose replay it covers
+	late      []sink.Message // refused since the seal was made: their letters go with the next
 }
 
 type committed struct {
@@ -52,8 +55,7 @@ type CheckpointStatus struct {
 	JournalFailed int64
 }
 
-// seal starts a checkpoint when one is due and none is in flight: the reactor goes on
-// while it is written (M28).
+// seal starts a checkpoint when one is due and none is in flight: the reactor goes on while it is written (M28).
 func (r *Reactor) seal(now time.Time) {
 	if r.held {
 		return
@@ -102,8 +104,7 @@ func (r *Reactor) due(now time.Time) bool {
 		r.Core.Epoch()-r.sealedTo >= lingerEpochs
 }
 
-// launch sends the seal in flight to the store, once the journal is as far as the seal: the
-// commit removes the entries it covers.
+// launch sends the seal in flight to the store once the journal is as far: the commit removes what it covers.
 func (r *Reactor) launch() {
 	s := r.inflight
 	if s == nil || s.launched || r.Core.Config().Journal && r.pipe.durable < s.JournalTo() {
@@ -145,16 +146,30 @@ func protect(f func() error) (err error) {
 	return f()
 }
 
-// carry puts into the commit what is on the direct path and not through: the checkpoint
-// covers its epoch, so nothing else would bring it back after a crash.
+// carry puts into the commit what is on the direct path and not through: the checkpoint covers its epoch, so
+// nothing else would bring it back after a crash. So it goes with what was refused since the seal was made. A
+// writer gives its letter before it counts a message as through; therefore the refused ones are looked at last.
 func (r *Reactor) carry(s *flight) {
 	var list []sink.Message
 	for i, w := range r.Writers {
-		if w != nil && !r.Core.Config().Forgetful {
+		if w != nil {
 			list = append(list, w.Undelivered(r.carried[i], s.Numbered(i))...)
 		}
 	}
-	s.Carry(list)
+	s.late = append(s.late, r.drainRefused()...)
+	for _, m := range s.late {
+		if w := r.Writers[m.To]; w.cfg.Outbox == nil && m.Seq > r.carried[m.To] && m.Seq <= s.Numbered(m.To) {
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, inOrder)
+	if !r.Core.Config().Forgetful {
+		s.Carry(slices.CompactFunc(list, func(a, b sink.Message) bool { return inOrder(a, b) == 0 }))
+	}
+}
+
+func inOrder(a, b sink.Message) int {
+	return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Seq, b.Seq))
 }
 
 // delivered are the outbox entries that are through since the last commit said so.
@@ -168,8 +183,7 @@ func (r *Reactor) delivered() (marks []checkpoint.Delivered) {
 	return marks
 }
 
-// throughNow is the last message of output i that is through; ok is false when no entry in
-// the store is done with by that.
+// throughNow is the last message of output i that is through; ok is false when no stored entry is done with.
 func (r *Reactor) throughNow(i int) (seq int64, ok bool) {
 	w := r.Writers[i]
 	if w == nil {
@@ -238,10 +252,9 @@ func final(err error) bool {
 
 // commitDone takes in the outcome of the commit in flight.
 func (r *Reactor) commitDone(done committed) error {
-	r.shown.stirred = true // what is held, and how far the store is
 	s := done.seal
-	r.inflight, r.shown.stirred = nil, true
-	r.giveTurn() // also when the commit failed: others must not wait for this one's rows
+	r.inflight, r.shown.stirred = nil, true // what is held, and how far the store is
+	r.giveTurn()                            // also when the commit failed: others must not wait for this one's rows
 	if final(done.err) {
 		// Neither may be sent again: memory is discarded, and the supervisor reloads.
 		return fmt.Errorf("checkpoint of epoch %d: %w", s.Epoch, done.err)
@@ -294,8 +307,7 @@ func (r *Reactor) answer(whom func(waiter) bool, err error) {
 	r.waiters = kept
 }
 
-// Durable waits until a checkpoint covers everything the core holds now, and answers with
-// the epoch covered.
+// Durable waits until a checkpoint covers everything the core holds now, and answers with the epoch covered.
 func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
 	w := waiter{done: make(chan error, 1)}
 	epoch, err = ask(ctx, r, func(time.Time) (int64, error) {

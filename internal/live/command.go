@@ -364,12 +364,11 @@ type refusal struct {
 	code, reason string
 }
 
-// maxRefusals bounds what the writers have refused and the reactor has not seen: one turn's
-// worth. A writer that finds no room waits.
+// maxRefusals bounds what was refused and the reactor has not seen. A writer that finds no room waits.
 const maxRefusals = 64
 
-// DeadLetter keeps a message that its sink refused for good. When it returns nil the dead
-// letter is in every checkpoint that counts the message as through. It is for the writers.
+// DeadLetter keeps a message that its sink refused for good. Then every checkpoint that covers the message has
+// its dead letter, or carries the message itself. It is for the writers.
 func (r *Reactor) DeadLetter(ctx context.Context, m *sink.Message, code, reason string) error {
 	select {
 	case r.refused <- refusal{*m, code, reason}:
@@ -382,15 +381,20 @@ func (r *Reactor) DeadLetter(ctx context.Context, m *sink.Message, code, reason 
 	}
 }
 
-// drainRefused makes dead letters of what the writers have refused.
-func (r *Reactor) drainRefused() {
+// drainRefused makes dead letters of what the writers have refused, and answers the messages.
+func (r *Reactor) drainRefused() (list []sink.Message) {
 	for range len(r.refused) {
 		f := <-r.refused
 		r.deadLetter(&f)
+		list = append(list, f.m)
 	}
+	return list
 }
 
 func (r *Reactor) deadLetter(f *refusal) {
 	r.Core.DeadLetterMessage(&f.m, f.code, f.reason)
 	r.shown.stirred = true
+	if s := r.inflight; s != nil && !s.launched { // it waits for the journal, and was made without this letter
+		s.late = append(s.late, f.m)
+	}
 }

@@ -111,9 +111,8 @@ func (r *Reactor) write(now time.Time) {
 
 // appendDone takes in the outcome of the append on its way.
 func (r *Reactor) appendDone(done appended, now time.Time) error {
-	r.shown.stirred = true // what is held, and how far the store is
 	p := &r.pipe
-	p.inflight, r.shown.stirred = false, true
+	p.inflight, r.shown.stirred = false, true // what is held, and how far the store is
 	if done.err != nil {
 		if final(done.err) {
 			return fmt.Errorf("journal entry %d: %w", p.unsent[0].Seq, done.err)
@@ -159,8 +158,7 @@ func (r *Reactor) logRoom() bool {
 	return n < maxLog && r.Core.Hidden() < max(r.Core.Config().KeepFirings/2, fireBatch)
 }
 
-// Journaled waits until the journal holds everything the core has been told. In a graph
-// without a journal it returns at once.
+// Journaled waits until the journal holds everything the core has been told; without one it returns at once.
 func (r *Reactor) Journaled(ctx context.Context) error {
 	if !r.Core.Config().Journal {
 		return nil

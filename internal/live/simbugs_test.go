@@ -36,6 +36,7 @@ const (
 	markFirst     bug = "an entry counts as delivered before it is sent"
 	lostMark      bug = "the first entry of an outbox is dropped at a restart"
 	lostLetter    bug = "a refused value is marked as delivered without a letter"
+	lateLetter    bug = "a value refused behind a seal is in no commit until the next one"
 	seqAnew       bug = "the numbers of an outbox begin anew at a restart"
 	rowsApart     bug = "rows are committed apart from the state"
 	rowsLost      bug = "rows of a commit that was tried again are left out"
@@ -55,7 +56,7 @@ func allBugs() []bug {
 	return []bug{
 		lostFlag, lostQueue, offsetFirst, blindGoOn, lateWords, noUndo, volatilePause, deafResume, deafFailure,
 		unfenced,
-		effectFirst, emptyOutbox, markFirst, lostMark, lostLetter, seqAnew, rowsApart, rowsLost, unstableID,
+		effectFirst, emptyOutbox, markFirst, lostMark, lostLetter, lateLetter, seqAnew, rowsApart, rowsLost, unstableID,
 		ackFirst, releaseFirst, showFirst, lostTail, admitOnly, journalTwice, lostCarried, tightRoom, backwards,
 	}
 }
@@ -120,6 +121,12 @@ func (s plantedStore) Commit(ctx context.Context, c *checkpoint.Commit) error {
 		c.Meta = forget(c.Meta, "outbox")
 	case emptyOutbox:
 		c.Outbox = nil
+	case lateLetter:
+		for _, m := range s.o.r.inflight.late {
+			c.Outbox = slices.DeleteFunc(c.Outbox, func(e checkpoint.OutboxEntry) bool {
+				return e.Output == m.Output && e.Seq == m.Seq
+			})
+		}
 	case journalTwice:
 		c.JournalTo = 0
 		c.Meta = forget(c.Meta, "journal")

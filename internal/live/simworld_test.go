@@ -76,8 +76,10 @@ func fails(v int64) bool { return v%7 == 3 }
 
 func (w *world) filtered(v int64) bool { return w.cfg.Guard && v%11 == 10 }
 
-// refused are values that the receiver of box_a refuses for good.
+// refused are values that the receiver of box_a refuses for good, turnedAway those that direct_a's does.
 func refused(v int64) bool { return v%13 == 5 }
+
+func turnedAway(v int64) bool { return v%3 == 2 }
 
 // world is one simulated run.
 type world struct {
@@ -300,16 +302,16 @@ func (o *owner) writers(ctx context.Context) []*Writer {
 				}
 			}
 		}
+		cfg.DeadLetter = func(ctx context.Context, m *sink.Message, code, reason string) error {
+			if o.w.bug == lostLetter {
+				return nil
+			}
+			return o.r.DeadLetter(ctx, m, code, reason)
+		}
 		if o.w.cfg.Routes[i].Path == reactor.PathDirect {
 			o.carry(ctx, &cfg, box)
 		} else {
 			cfg.Outbox = box
-			cfg.DeadLetter = func(ctx context.Context, m *sink.Message, code, reason string) error {
-				if o.w.bug == lostLetter {
-					return nil
-				}
-				return o.r.DeadLetter(ctx, m, code, reason)
-			}
 		}
 		ws[i] = NewWriter(cfg)
 	}
