@@ -94,7 +94,9 @@ func (v Value) SizeUpTo(most int) int {
 		n += v.length()
 	case built:
 		for _, item := range v.items(r) {
-			if n += item.SizeUpTo(most - n); n > most {
+			if !item.Bulky() { // most are not, and need no call
+				n += each
+			} else if n += item.SizeUpTo(most - n); n > most {
 				return n
 			}
 		}
@@ -104,7 +106,9 @@ func (v Value) SizeUpTo(most int) int {
 			return n + v.length() + r.shape.Len()*each
 		}
 		for _, slot := range r.slots() {
-			if n += slot.SizeUpTo(most - n); n > most {
+			if !slot.Bulky() {
+				n += each
+			} else if n += slot.SizeUpTo(most - n); n > most {
 				return n
 			}
 		}
