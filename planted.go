@@ -50,7 +50,7 @@ func (s *plantedStore) Commit(ctx context.Context, c *checkpoint.Commit) error {
 		return s.offsetFirst(ctx, c)
 	case "effect_first":
 		s.send(c)
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond) // most kills come in between
 	case "late":
 		if s.commits%5 == 0 {
 			late := *c
