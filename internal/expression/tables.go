@@ -14,8 +14,10 @@ import (
 	"github.com/graphd/graphd/internal/expression/rules"
 )
 
-// TableOf is the type of tables whose rows are of a type.
-func TableOf(row Type) Type { return Type{kind: boundary.KindTable, elem: &row} }
+// TableOf is the type of tables whose rows are of a type, and whose keys have parts of these types.
+func TableOf(row Type, keys ...Type) Type {
+	return Type{kind: boundary.KindTable, elem: &row, keys: keys}
+}
 
 // tables finds the uses of tables in a syntax tree and puts them into words that the checker knows. It
 // takes a table for the list of its rows: so x in merchants[x] and x in merchants is hidden from it,
@@ -57,6 +59,7 @@ func (t *tables) Visit(node *ast.Node) {
 		}
 	case *ast.BinaryNode:
 		if n.Operator == "in" && t.use(n.Right) {
+			t.checkKey(n.Right, n.Left)
 			n.Left = hidden(n.Left)
 		}
 	case *ast.CallNode:
@@ -98,7 +101,66 @@ func (t *tables) lookUp(m *ast.MemberNode) {
 			return
 		}
 	}
+	t.checkKey(m.Node, m.Property)
 	m.Property = hidden(m.Property)
+}
+
+// checkKey finds keys, as they stand there, that no row of the table can have: they would be asked for in vain
+// for ever.
+func (t *tables) checkKey(table, key ast.Node) {
+	name := table.(*ast.IdentifierNode).Value
+	keys := t.names[name].keys
+	list, isList := key.(*ast.ArrayNode)
+	if len(keys) > 1 {
+		switch {
+		case isList && len(list.Nodes) != len(keys), !isList && !literal(key).IsAny():
+			t.fail(rules.ByteOffset(t.text, key.Location().From),
+				"the key of %[1]s has %[2]d parts: look up a row with %[1]s[[…]], a list of %[2]d", name, len(keys))
+		case isList:
+			for i, part := range list.Nodes {
+				t.checkPart(name, keys[i], part)
+			}
+		}
+		return
+	}
+	if len(keys) == 1 && !isList {
+		t.checkPart(name, keys[0], key)
+	}
+}
+
+// checkPart finds a constant that is never a part of a key of this type.
+func (t *tables) checkPart(table string, want Type, part ast.Node) {
+	got := literal(part)
+	number := got.Kind() == boundary.KindInt || got.Kind() == boundary.KindFloat
+	switch want.Kind() {
+	case boundary.KindString:
+		if !number && got.Kind() != boundary.KindBool {
+			return
+		}
+	case boundary.KindInt, boundary.KindFloat:
+		if got.Kind() != boundary.KindString && got.Kind() != boundary.KindBool {
+			return
+		}
+	default:
+		return
+	}
+	t.fail(rules.ByteOffset(t.text, part.Location().From),
+		"what %s is looked up by is %s, and this is %s: there is never such a row", table, want, got)
+}
+
+// literal is the type of a constant as it stands there; anything for all else.
+func literal(n ast.Node) Type {
+	switch n.(type) {
+	case *ast.StringNode:
+		return Of(boundary.KindString)
+	case *ast.IntegerNode:
+		return Of(boundary.KindInt)
+	case *ast.FloatNode:
+		return Of(boundary.KindFloat)
+	case *ast.BoolNode:
+		return Of(boundary.KindBool)
+	}
+	return Any()
 }
 
 // hidden is a node of which the checker does not know the type.

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"errors"
 	"iter"
 	"maps"
 	"testing"
@@ -158,5 +159,28 @@ func TestLooksAreNoted(t *testing.T) {
 	}
 	if want := `"m2"{"name":"two","risk":9};"x"null;`; got != want {
 		t.Errorf("noted %s, want %s", got, want)
+	}
+}
+
+// M3: a key that stands there and that no row can have is a mistake.
+func TestKeysThatNoRowHas(t *testing.T) {
+	t.Parallel()
+	text, row := Of(boundary.KindString), ObjectOf(nil, true)
+	s := Scope{Names: []Name{{"p", Any()}, {"one", TableOf(row, text)}, {"any", TableOf(row, Any())},
+		{"two", TableOf(row, text, Of(boundary.KindInt))}}}
+	for expr, at := range map[string]int{
+		`one["m"]`: -1, `one[p.m]`: -1, `one[nil]`: -1, `one[[p.m]]`: -1, `any[7]`: -1, `any[[p.m, 7]]`: -1,
+		`two[p]`: -1, `two[["m", 7.0]]`: -1, `two[[p.m, p.n]]`: -1, `"m" in one`: -1,
+		`one[7]`: 4, `7 in one`: 0, `one[true]`: 4, `two["m"]`: 4, `two[[p.m]]`: 4, `two[["m", 7, 8]]`: 4,
+		`two[["m", "7"]]`: 10, `[p.m] in two`: 0, `two[[7, p.n]]`: 5,
+	} {
+		_, err := Compile(expr, s)
+		found := -1
+		if wrong, ok := errors.AsType[*Error](err); ok {
+			found = wrong.Offset
+		}
+		if found != at {
+			t.Errorf("%s: %v at %d, want %d", expr, err, found, at)
+		}
 	}
 }

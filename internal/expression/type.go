@@ -18,6 +18,7 @@ import (
 type Type struct {
 	kind   boundary.Kind // KindAbsent: anything
 	elem   *Type         // of a list, or a row of a table
+	keys   []Type        // of the parts of a table's key, where they are known
 	fields map[string]Type
 	open   bool // an object may have more fields than these
 }

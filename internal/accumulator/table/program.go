@@ -37,8 +37,12 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	if len(ds) > 0 {
 		return nil, ds
 	}
+	keys := make([]expression.Type, len(parts))
+	for i, part := range parts {
+		keys[i] = part.Type()
+	}
 	return &fold.Program{
-		New: func() fold.Fold { return newTable(p) }, Type: expression.TableOf(at.Emitted),
+		New: func() fold.Fold { return newTable(p) }, Type: expression.TableOf(at.Emitted, keys...),
 		Keys: parts, Deletes: deletes, LooksOnly: true, Table: p,
 	}, nil
 }
