@@ -236,17 +236,31 @@ func (s *Sink) use(p *place) error {
 			return err
 		}
 	}
-	if s.cfg.Partition != nil {
-		if err := makeFolders(s.cfg.Access, p.file.path, root(s.cfg.Path)); err != nil {
-			return err
-		}
-	}
-	if err := p.file.open(); err != nil {
+	if err := s.openFile(p); err != nil {
 		return err
 	}
 	s.closed.Remove(p.at)
 	p.at = s.open.PushFront(p)
 	return nil
+}
+
+// openFile opens a place's file, in the folders that it takes. The value of a partition whose name is taken by
+// another is refused: it would wait for ever, and what is behind it too.
+func (s *Sink) openFile(p *place) error {
+	if s.cfg.Partition == nil {
+		return p.file.open()
+	}
+	top := root(s.cfg.Path)
+	err := makeFolders(s.cfg.Access, p.file.path, top)
+	if err == nil {
+		err = p.file.open()
+	}
+	if err != nil {
+		if taken := inTheWay(p.file.path, top); taken != nil {
+			return refuse("partition_failed", taken)
+		}
+	}
+	return err
 }
 
 // shut forces an open file to the disk and closes it.

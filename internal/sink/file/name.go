@@ -115,3 +115,19 @@ func makeFolders(access *policy.Policy, path, root string) error {
 	}
 	return nil
 }
+
+// inTheWay says what is in the way of a partition's file: a folder of its name, or a file where its folders
+// would be; nil for nothing.
+func inTheWay(path, root string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder, made for partitions of longer names; look at partition", path)
+	}
+	root = filepath.Clean(root)
+	for dir := filepath.Dir(path); dir != root && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return fmt.Errorf("%s would be the folder of %s and is a file, of a partition of a shorter name; look at "+
+				"partition", dir, path)
+		}
+	}
+	return nil
+}

@@ -262,6 +262,26 @@ func TestNoPartition(t *testing.T) {
 	}
 }
 
+// M5: a value whose file cannot be, for another partition has made its name a folder or one of its folders a
+// file, is refused, and holds nothing up.
+func TestPartitionInTheWay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openWith(t, Config{Path: dir + "/{partition}", Partition: by(t, "value")})
+	list := func(parts ...boundary.Value) boundary.Value { return boundary.List(parts) }
+	a, x := boundary.String("a"), boundary.String("x")
+	for _, c := range []struct {
+		v    boundary.Value
+		fits bool
+	}{{list(a, x), true}, {a, false}, {x, true}, {list(x, a), false}, {list(a, a), true}} {
+		err := deliver(t, s, c.v)
+		refused, ok := errors.AsType[*sink.PermanentError](err)
+		if c.fits != (err == nil) || !c.fits && (!ok || refused.Code != "partition_failed") {
+			t.Errorf("%s: got %v", c.v, err)
+		}
+	}
+}
+
 // M30: what is written of a batch that fails in the middle is not written again.
 func TestPartlyWritten(t *testing.T) {
 	t.Parallel()
