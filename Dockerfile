@@ -23,6 +23,6 @@ EXPOSE 8080
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["/usr/local/bin/graphd", "health", "--server", "http://127.0.0.1:8080"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/local/bin/graphd"]
-# There are no tokens yet: who reaches the port can steer the daemon. Publish it on loopback only, and where other
-# containers call it by its name, list that: GRAPHD_HOSTS=graphd.
+# Until there is a token (docs/tokens.md) who reaches the port can steer the daemon: publish it on loopback only.
+# Where other containers call it by its name, list that: GRAPHD_HOSTS=graphd.
 CMD ["serve", "--graphs", "/graphs", "--data", "/data", "--listen", "0.0.0.0:8080", "--insecure"]
