@@ -380,21 +380,3 @@ func (r *Reactor) DeadLetter(ctx context.Context, m *sink.Message, code, reason 
 		return context.Cause(ctx)
 	}
 }
-
-// drainRefused makes dead letters of what the writers have refused, and answers the messages.
-func (r *Reactor) drainRefused() (list []sink.Message) {
-	for range len(r.refused) {
-		f := <-r.refused
-		r.deadLetter(&f)
-		list = append(list, f.m)
-	}
-	return list
-}
-
-func (r *Reactor) deadLetter(f *refusal) {
-	r.Core.DeadLetterMessage(&f.m, f.code, f.reason)
-	r.shown.stirred = true
-	if s := r.inflight; s != nil && !s.launched { // it waits for the journal, and was made without this letter
-		s.late = append(s.late, f.m)
-	}
-}

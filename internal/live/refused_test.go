@@ -64,7 +64,7 @@ func (s script) resend() {
 				s.wrong("resend: %v", err)
 				return
 			}
-			r.resent = append(r.resent, resent{l.ID, directA, seq})
+			r.resent = append(r.resent, resent{letter: l.ID, to: directA, seq: seq})
 		}
 	}}
 }

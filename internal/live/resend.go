@@ -3,10 +3,12 @@ package live
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/sink"
 )
 
 // Why a value cannot be sent again just now.
@@ -25,6 +27,7 @@ type resent struct {
 	letter string
 	to     int // the output; -1 for events, which the state holds
 	seq    int64
+	again  bool // its sink has refused it again: the letter of that takes its place
 }
 
 // Resent is a letter to send again, and who is told what became of it.
@@ -46,7 +49,7 @@ func (r *Reactor) Resend(ctx context.Context, list []Resent) ([]error, error) {
 			seq, err := r.Core.Resend(now, l.To, l.Letter, l.Settled)
 			if why[i] = err; err == nil {
 				given[l.To]++
-				r.resent = append(r.resent, resent{l.Letter.ID, l.To, seq})
+				r.resent = append(r.resent, resent{letter: l.Letter.ID, to: l.To, seq: seq})
 			}
 		}
 		r.shown.stirred = true
@@ -102,7 +105,7 @@ func (r *Reactor) Replayed(ctx context.Context, letters []string) error {
 // path over, a letter stays until its value is through.
 func (r *Reactor) discardable() (letters []string) {
 	for i := range r.resent {
-		if l := &r.resent[i]; !r.forgets(l) || r.Writers[l.to].Delivered() >= l.seq {
+		if l := &r.resent[i]; !r.forgets(l) || l.again || r.Writers[l.to].Delivered() >= l.seq {
 			letters = append(letters, l.letter)
 		}
 	}
@@ -116,15 +119,27 @@ func (r *Reactor) forgets(l *resent) bool {
 
 // discarded forgets the letters that a commit has discarded.
 func (r *Reactor) discarded(letters []string) {
-	kept := r.resent[:0]
-	for _, l := range r.resent {
-		gone := false
-		for _, id := range letters {
-			gone = gone || id == l.letter
-		}
-		if !gone {
-			kept = append(kept, l)
-		}
+	r.resent = slices.DeleteFunc(r.resent, func(l resent) bool { return slices.Contains(letters, l.letter) })
+}
+
+// drainRefused makes dead letters of what the writers have refused, and answers the messages.
+func (r *Reactor) drainRefused() (list []sink.Message) {
+	for range len(r.refused) {
+		f := <-r.refused
+		r.deadLetter(&f)
+		list = append(list, f.m)
 	}
-	r.resent = kept
+	return list
+}
+
+func (r *Reactor) deadLetter(f *refusal) {
+	r.Core.DeadLetterMessage(&f.m, f.code, f.reason)
+	r.shown.stirred = true
+	for i := range r.resent {
+		l := &r.resent[i]
+		l.again = l.again || f.m.Again != nil && f.m.Again.Letter == l.letter
+	}
+	if s := r.inflight; s != nil && !s.launched { // it waits for the journal, and was made without this letter
+		s.late = append(s.late, f.m)
+	}
 }
