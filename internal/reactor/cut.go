@@ -250,6 +250,7 @@ func (c *Core) passGuard(cause Cause) bool {
 		c.cell.waits = true
 		if c.cell != c.shared {
 			c.keys.waiting[c.cell] = struct{}{}
+			c.changes.touch(c.cell)
 		}
 		c.cut.reset()
 	default:

@@ -23,6 +23,7 @@ const (
 	hasValue = 1 << iota
 	hasPosition
 	hasPending
+	keyWaits // the key's guard was asked, and waits
 )
 
 func appendLayout(dst []byte, cfg *Config) []byte {
@@ -101,6 +102,9 @@ func encodeKey(cfg *Config, k *sealedKey) []byte {
 		if s.pend != nil {
 			has |= hasPending
 		}
+		if s.waits {
+			has |= keyWaits
+		}
 		dst = binary.AppendUvarint(append(dst, has), s.version)
 		if has&hasPosition != 0 {
 			dst = appendPosition(dst, s.at)
@@ -133,6 +137,7 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 	}
 	for _, i := range l.inputs {
 		s := r.slot()
+		k.waits = k.waits || s.waits
 		switch {
 		case r.err != nil:
 			return r.err
@@ -169,7 +174,7 @@ func (r *reader) keyHead() (layout, arrival uint64, at [4]int64) {
 // slot reads one slot of a key's cell.
 func (r *reader) slot() (s sealedSlot) {
 	has := byte(r.uint())
-	s.version = r.uint()
+	s.version, s.waits = r.uint(), has&keyWaits != 0
 	if has&hasPosition != 0 {
 		s.at = r.position()
 	}
@@ -325,6 +330,9 @@ func (c *Core) orderKeys(layouts map[uint64]*keyLayout, samePlan bool) {
 			}
 		}
 		c.keys.ages.put(k)
+		if k.waits = k.waits && samePlan; k.waits { // another guard is asked anew
+			c.keys.waiting[k] = struct{}{}
+		}
 		c.schedule(k)
 	}
 	c.boundBytes()

@@ -214,6 +214,7 @@ func (c *Core) wakeAll() {
 	for k := range c.keys.waiting { // each is put in its own place: the order does not matter
 		delete(c.keys.waiting, k)
 		k.waits = false
+		c.changes.touch(k)
 		c.schedule(k)
 	}
 }

@@ -86,7 +86,7 @@ func (c *Core) sealKeys(s *Seal, fresh *changes) {
 				continue
 			}
 			sl := c.slotOf(k, i)
-			slots = append(slots, sealedSlot{i, sl.cur, sl.version, sl.at.position(), sl.pend, sl.since})
+			slots = append(slots, sealedSlot{i, sl.cur, sl.version, sl.at.position(), sl.pend, sl.since, k.waits})
 			c.sealQueue(s, fresh, k, i)
 		}
 		s.keys = append(s.keys, sealedKey{

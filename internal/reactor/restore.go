@@ -96,6 +96,7 @@ func (c *Core) restoreMeta(m *meta) {
 		c.shared.times.started = nano(m.LastStart)
 	}
 	c.shared.times.first, c.shared.times.last, c.ticked = stored(m.First), stored(m.Last), stored(m.Ticked)
+	c.shared.waits = m.Waits && m.Plan == c.cfg.PlanHash // another guard is asked anew
 	if m.Clock == c.cfg.clock() {
 		c.open = stored(m.Open)
 	} else {

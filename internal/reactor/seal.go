@@ -84,7 +84,8 @@ type sealedSlot struct {
 	version uint64
 	at      boundary.Position
 	pend    *boundary.Boundary
-	since   uint64 // in the cells of keys only
+	since   uint64 // in the cells of keys only, and
+	waits   bool   // that the key's guard was asked, and waits
 }
 
 type sealedBoundary struct {
@@ -118,6 +119,7 @@ type meta struct {
 	Now            time.Time            `json:"now,omitzero"`
 	Clock          string               `json:"clock,omitempty"` // Now's; without it the arrival clock
 	Open           int64                `json:"open,omitempty"`  // the instant that is; see Core.OpenInstant
+	Waits          bool                 `json:"waits,omitempty"` // the guard was asked, and waits
 	First          int64                `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
 	Last           int64                `json:"last,omitempty"`
 	Ticked         int64                `json:"ticked,omitempty"`
@@ -275,7 +277,7 @@ func (c *Core) meta() []byte {
 func (c *Core) metaOfState(m *meta) {
 	m.Stamp, m.Admitted, m.Now = c.stamp, c.admitted, c.now
 	m.Evicted, m.Overflowed = c.keys.evicted, c.keys.overflowed
-	m.Clock, m.Open = c.cfg.clock(), stored(c.open)
+	m.Clock, m.Open, m.Waits = c.cfg.clock(), stored(c.open), c.shared.waits
 	m.LastStart, m.LastFired = c.lastStart, c.lastFired
 	m.First, m.Last, m.Ticked = stored(c.shared.times.first), stored(c.shared.times.last), stored(c.ticked)
 	m.Books = make(map[string]metaBooks, len(c.accs))
