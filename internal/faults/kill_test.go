@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,7 +113,6 @@ func killMany(t *testing.T, n, cacheBytes int) {
 	defer cancel()
 	began := time.Now()
 	l := startLoad(ctx, t, filepath.Join(dir, "events.ndjson"))
-	rng := rand.New(rand.NewPCG(1, 2))
 	args := []string{"--max-body", "104857600"}
 	var slowest time.Duration
 	if cacheBytes > 0 {
@@ -131,19 +129,12 @@ func killMany(t *testing.T, n, cacheBytes int) {
 		}
 		p.kill()
 	}
-	for i := range n {
-		p := start(t, dir, args...)
-		p.firesAgain("history")
-		if took := time.Since(p.began); took > slowest {
-			slowest = took
-		}
-		checkHistory(t, p, i)
-		if i%2 == 1 {
-			p.advances("history") // three kills without a commit are a crash loop (M43)
-		}
-		<-time.After(time.Duration(rng.IntN(150)) * time.Millisecond) // the random moment
-		p.kill()
-	}
+	lives := 0
+	killAtRandom(t, dir, "history", n, func(p *process, _ summary) {
+		slowest = max(slowest, time.Since(p.began))
+		checkHistory(t, p, lives)
+		lives++
+	}, args...)
 	rate := float64(l.written.Load()) / time.Since(began).Seconds()
 	cancel()
 	<-l.done

@@ -1,11 +1,8 @@
 package faults
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,19 +76,7 @@ func killWithTableAsOf(t *testing.T, graph string) {
 	asks := startLines(ctx, t, filepath.Join(dir, "asks.ndjson"), 20, func(n int64) string {
 		return fmt.Sprintf(`{"k":%d,"at":%d}`, n*7%asOfKeys, changes.written.Load())
 	})
-	rng := rand.New(rand.NewPCG(10, 4))
-	for i := range max(kills(t, 0)/8, 6) {
-		p := start(t, dir)
-		s := p.firesAgain("then")
-		if err := s.balanced(); err != nil {
-			t.Fatalf("kill %d: %v", i, err)
-		}
-		if i%2 == 1 {
-			p.advances("then") // three kills without a commit are a crash loop (M43)
-		}
-		<-time.After(time.Duration(rng.IntN(150)) * time.Millisecond) // the random moment
-		p.kill()
-	}
+	killAtRandom(t, dir, "then", max(kills(t, 0)/8, 6), nil)
 	cancel()
 	<-asks.done
 	<-changes.done
@@ -107,32 +92,11 @@ func killWithTableAsOf(t *testing.T, graph string) {
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
-	answeredThen(t, filepath.Join(dir, "answers.ndjson"), asked)
-}
-
-// answeredThen looks at what was put out: of each question the row as of when it was asked.
-func answeredThen(t *testing.T, path string, asked int64) {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, found := int64(0), 0
-	for text := range bytes.Lines(data) {
-		var l struct{ Value [4]*int64 }
-		if err := json.Unmarshal(text, &l); err != nil { // the last line before a kill may be torn
-			continue
-		}
-		v := l.Value
+	answers(t, dir, asked, func(v [4]*int64) bool {
 		last, ok := rowThen(*v[0], *v[1])
 		if ok != (v[2] != nil) || ok && *v[2] != last {
-			t.Fatalf("as of %d the row of %d is to be %d, %t: %s", *v[1], *v[0], last, ok, text)
+			t.Fatalf("as of %d the row of %d is to be %d, %t", *v[1], *v[0], last, ok)
 		}
-		if n++; ok {
-			found++
-		}
-	}
-	if n < asked || found == 0 {
-		t.Errorf("%d answers to %d questions, %d of them with a row", n, asked, found)
-	}
+		return ok
+	})
 }

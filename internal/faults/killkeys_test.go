@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -49,22 +48,10 @@ func TestKillWithWaitingKeys(t *testing.T) {
 	payments := startLines(ctx, t, filepath.Join(dir, "payments.ndjson"), 20, func(n int64) string {
 		return line(paid(n))
 	})
-	rng := rand.New(rand.NewPCG(5, 6))
 	most := 0
-	n := max(kills(t, 0)/4, 10)
-	for i := range n {
-		p := start(t, dir)
-		s := p.firesAgain("join")
-		if err := s.balanced(); err != nil {
-			t.Fatalf("kill %d: %v", i, err)
-		}
+	killAtRandom(t, dir, "join", max(kills(t, 0)/4, 10), func(_ *process, s summary) {
 		most = max(most, int(s.Counters.Queued))
-		if i%2 == 1 {
-			p.advances("join") // three kills without a commit are a crash loop (M43)
-		}
-		<-time.After(time.Duration(rng.IntN(150)) * time.Millisecond) // the random moment
-		p.kill()
-	}
+	})
 	cancel()
 	<-orders.done
 	<-payments.done
@@ -113,5 +100,5 @@ func TestKillWithWaitingKeys(t *testing.T) {
 	if most < 1000 {
 		t.Errorf("the test is void: at most %d events waited at once", most)
 	}
-	t.Logf("%d kills: %d pairs, %d alone, up to %d waiting", n, len(both), alone, most)
+	t.Logf("%d pairs, %d alone, up to %d waiting", len(both), alone, most)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -303,6 +304,28 @@ func (p *process) firesAgain(graph string) (s summary) {
 		return s.Health == "live" && s.Epoch > first
 	})
 	return s
+}
+
+// killAtRandom starts the daemon of a folder n times, and kills it at a random moment once the graph has fired
+// again and its books balance. Each life is shown to seen before; nil looks at nothing.
+func killAtRandom(t *testing.T, dir, graph string, n int, seen func(p *process, s summary), args ...string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		p := start(t, dir, args...)
+		s := p.firesAgain(graph)
+		if err := s.balanced(); err != nil {
+			t.Fatalf("kill %d: %v", i, err)
+		}
+		if seen != nil {
+			seen(p, s)
+		}
+		if i%2 == 1 {
+			p.advances(graph) // three kills without a commit are a crash loop (M43)
+		}
+		<-time.After(time.Duration(rng.IntN(150)) * time.Millisecond) // the random moment
+		p.kill()
+	}
 }
 
 // waitFor reports whether the condition came to hold in time.
