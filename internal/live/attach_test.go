@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -30,7 +31,7 @@ func TestM11AttachedWriterObeysTheStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got counting
-		w := NewWriter(WriterConfig{Output: "out", Sink: &got, Room: s.Room})
+		w := delivery.NewWriter(delivery.Config{Output: "out", Sink: &got, Room: s.Room})
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		wrote := make(chan error, 1)
 		if err := s.Attach(t.Context(), 0, w, func() { go func() { wrote <- w.Run(ctx) }() }); err != nil {

@@ -158,7 +158,7 @@ func (r *Reactor) carry(s *flight) {
 	}
 	s.late = append(s.late, r.drainRefused()...)
 	for _, m := range s.late {
-		if w := r.Writers[m.To]; w.cfg.Outbox == nil && m.Seq > r.carried[m.To] && m.Seq <= s.Numbered(m.To) {
+		if w := r.Writers[m.To]; !w.FromOutbox() && m.Seq > r.carried[m.To] && m.Seq <= s.Numbered(m.To) {
 			list = append(list, m)
 		}
 	}
@@ -190,7 +190,7 @@ func (r *Reactor) throughNow(i int) (seq int64, ok bool) {
 		return 0, false
 	}
 	seq = w.Delivered()
-	if w.cfg.Outbox == nil { // on the direct path there are only those that a commit carried
+	if !w.FromOutbox() { // on the direct path there are only those that a commit carried
 		return seq, r.marked[i] < r.carried[i] && seq > r.marked[i]
 	}
 	return seq, seq > r.marked[i]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -287,7 +288,7 @@ func (r *Reactor) Rewind(ctx context.Context, i int, to []boundary.Position) (fr
 
 // Attach gives output i a writer while the reactor runs: values of epochs from then on are
 // delivered. run begins it, on the reactor's goroutine, and must not block.
-func (r *Reactor) Attach(ctx context.Context, i int, w *Writer, run func()) error {
+func (r *Reactor) Attach(ctx context.Context, i int, w *delivery.Writer, run func()) error {
 	return tell(ctx, r, func(time.Time) error {
 		r.Writers[i] = w
 		r.obey(reactor.Part{Output: true, Index: i})
@@ -343,7 +344,7 @@ func (r *Reactor) atRest() {
 	held, _ := r.Core.Held()
 	done := r.Core.Resting() && held == 0 && r.pipe.waiting == 0 && (r.flow == nil || r.flow.Through())
 	for _, w := range r.Writers {
-		done = w.through() && done
+		done = w.Through() && done
 	}
 	kept := r.resting[:0]
 	for _, w := range r.resting {

@@ -12,7 +12,7 @@
 // its own accumulator and nobody else (M4). A [Reactor] turns: it takes in what came back from
 // the store, admits what the inbox has, carries out commands, fires as long as there is room
 // for what may come out, gives values to the writers, and starts a commit or an append when one
-// is due. A [Writer] delivers the values of one output, and waits for its sink so that the
+// is due. A [delivery.Writer] delivers the values of one output, and waits for its sink so that the
 // reactor need not. A [Clock] is the engine time that a graph's pieces share (M26).
 //
 // # Commands and views

@@ -89,7 +89,7 @@ func (r *Reactor) mayEmit() int {
 	for _, w := range r.Writers {
 		switch {
 		case w == nil:
-		case w.cfg.Outbox != nil:
+		case w.FromOutbox():
 			n = min(n, w.Free()-held)
 		default:
 			n = min(n, w.Free()-r.pipe.waiting)

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/live/flow"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
@@ -46,7 +47,7 @@ const (
 type Options struct {
 	Core    *reactor.Core
 	Inbox   *Inbox
-	Writers []*Writer // per output of the plan; nil where values are only counted and watched
+	Writers []*delivery.Writer // per output of the plan; nil where values are only counted and watched
 	Store   checkpoint.Checkpoints
 	// Ledger is told which epochs are tried after a crash (M43); nil where nothing crashes.
 	Ledger checkpoint.Ledger
@@ -174,9 +175,7 @@ func New(o Options) *Reactor {
 		if w != nil {
 			r.marked[i] = w.Delivered()
 			r.obey(reactor.Part{Output: true, Index: i})
-			if n := len(w.cfg.Carried); n > 0 {
-				r.carried[i] = w.cfg.Carried[n-1].Seq
-			}
+			r.carried[i] = w.Carried()
 		}
 	}
 	r.sealed.Epoch, r.sealed.At = o.Head.Epoch, o.Head.At

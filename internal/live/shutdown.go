@@ -89,8 +89,8 @@ func (r *Reactor) flush(end context.Context) {
 			r.deadLetter(&f)
 		case <-soon.C:
 			for _, w := range r.Writers {
-				if w != nil && w.cfg.Outbox != nil {
-					w.giveUp()
+				if w != nil && w.FromOutbox() {
+					w.GiveUp()
 				}
 			}
 		}

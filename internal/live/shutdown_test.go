@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -81,9 +82,9 @@ func TestM38OutboxDoesNotDelayTheStop(t *testing.T) {
 		s = newShell(t, func(cfg *reactor.Config, o *bedding) {
 			cfg.Routes = []reactor.Route{{Path: reactor.PathOutbox}}
 			read := func(context.Context, int64) ([]sink.Message, error) { return nil, errors.New("not asked for") }
-			w := NewWriter(WriterConfig{Output: "out", Sink: held, Room: func() {
+			w := delivery.NewWriter(delivery.Config{Output: "out", Sink: held, Room: func() {
 				s.Room()
-			}, Outbox: &OutboxConfig{Read: read}})
+			}, Outbox: &delivery.Outbox{Read: read}})
 			o.Writers[0] = w
 			o.Flush = func(ctx context.Context) {
 				select {

@@ -36,6 +36,9 @@ func (s *simSink) Deliver(_ context.Context, batch []sink.Message) error {
 	n := len(batch)
 	switch s.how {
 	case failsFirst:
+		if s.o.w.bug == markFirst {
+			return nil
+		}
 		return errAway
 	case failsHalfway:
 		n /= 2
@@ -47,7 +50,7 @@ func (s *simSink) Deliver(_ context.Context, batch []sink.Message) error {
 		}
 		s.o.w.receive(s.o, s.output, &batch[i])
 	}
-	if s.how != goesThrough {
+	if s.how != goesThrough && s.o.w.bug != markFirst {
 		return errAway
 	}
 	return nil
@@ -84,51 +87,25 @@ func (w *world) receive(o *owner, output int, m *sink.Message) {
 // skippable says that the entries before were refused for good, so they never arrive.
 func (w *world) skippable(output int, _ int64) bool { return output == boxA }
 
-// deliver lets an output's writer do one round, as Writer.Run does.
+// deliver lets an output's writer do one round, as its Run does.
 func (o *owner) deliver(output, how int) {
 	w := o.r.Writers[output]
-	w.cfg.Sink.(*simSink).how = how
+	o.sinks[output].how = how
 	batch := o.batches[output]
 	if len(batch) == 0 {
-		var more bool
-		batch, _, more = w.pop(nil)
-		if len(batch) == 0 && more {
-			stored, err := w.cfg.Outbox.Read(context.Background(), w.delivered.Load())
-			if err != nil || len(stored) == 0 {
-				if o == o.w.own {
-					o.w.wrong("output %d: entries after %d cannot be read: %d, %v", output, w.delivered.Load(),
-						len(stored), err)
-				}
-				return
+		var err error
+		if batch, _, err = w.Next(context.Background(), nil); err != nil {
+			if o == o.w.own {
+				o.w.wrong("output %d: entries after %d: %v", output, w.Delivered(), err)
 			}
-			batch = stored
-			w.readTo(batch[len(batch)-1].Seq)
+			return
 		}
-	}
-	if o.w.bug == markFirst && len(batch) > 0 {
-		w.done(batch)
-		o.batches[output] = nil
-		_ = w.attempt(context.Background(), batch)
-		return
 	}
 	for len(batch) > 0 {
-		err := w.attempt(context.Background(), batch)
-		if err == nil {
-			w.done(batch)
-			batch = nil
+		var err error
+		if batch, _, err = w.Try(context.Background(), batch); err != nil {
 			break
 		}
-		through, bad, _ := w.judge(err, len(batch))
-		w.done(batch[:through])
-		batch = batch[through:]
-		if bad == nil {
-			break
-		}
-		if err := w.cfg.DeadLetter(context.Background(), &batch[0], bad.Code, bad.Error()); err != nil {
-			o.w.wrong("dead letter: %v", err)
-		}
-		w.done(batch[:1])
-		batch = batch[1:]
 	}
 	o.batches[output] = append([]sink.Message(nil), batch...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -133,6 +134,7 @@ type owner struct {
 	stale   []func() error // handoffs that old incarnations of accumulators may still try
 	jobs    []func()       // calls to the store that are on their way
 	batches [simOutputs][]sink.Message
+	sinks   [simOutputs]*simSink
 	tickets []pushTicket
 	asked   *asked // a pause or resume that is to be answered
 	seen    int64  // records that the watcher has seen
@@ -232,7 +234,6 @@ func (w *world) start() {
 	for i := range o.ports {
 		o.restartAccumulator(i)
 	}
-	w.plantAtStart(o)
 	paused := core.Look().Paused
 	if w.open {
 		w.paused, w.open = paused, false
@@ -284,16 +285,17 @@ func (w *world) restore(ctx context.Context, head checkpoint.Head) (*reactor.Cor
 }
 
 // writers are those of the direct paths and of the outboxes; they are run step by step.
-func (o *owner) writers(ctx context.Context) []*Writer {
+func (o *owner) writers(ctx context.Context) []*delivery.Writer {
 	depths, err := o.w.store.OutboxDepths(ctx, o.w.cfg.ID)
 	if err != nil {
 		o.w.wrong("depths: %v", err)
 	}
-	ws := make([]*Writer, simOutputs)
+	ws := make([]*delivery.Writer, simOutputs)
 	for _, i := range []int{directA, boxA, directC, boxC} {
-		cfg := WriterConfig{Output: o.w.cfg.Outputs[i], Sink: &simSink{o: o, output: i}}
+		o.sinks[i] = &simSink{o: o, output: i}
+		cfg := delivery.Config{Output: o.w.cfg.Outputs[i], Sink: o.sinks[i]}
 		cfg.CarriedAfter = o.core.OutboxSeq(i)
-		box := &OutboxConfig{Delivered: cfg.CarriedAfter, Committed: cfg.CarriedAfter, Read: o.reader(i)}
+		box := &delivery.Outbox{Delivered: cfg.CarriedAfter, Committed: cfg.CarriedAfter, Read: o.reader(i)}
 		for _, d := range depths {
 			if d.Output == cfg.Output {
 				box.Delivered, box.Committed, box.Bytes = d.First-1, d.Last, d.Bytes
@@ -311,15 +313,18 @@ func (o *owner) writers(ctx context.Context) []*Writer {
 		if o.w.cfg.Routes[i].Path == reactor.PathDirect {
 			o.carry(ctx, &cfg, box)
 		} else {
+			if o.w.bug == lostMark && box.Committed > box.Delivered {
+				box.Delivered++
+			}
 			cfg.Outbox = box
 		}
-		ws[i] = NewWriter(cfg)
+		ws[i] = delivery.NewWriter(cfg)
 	}
 	return ws
 }
 
 // carry reads what a checkpoint has carried over from the direct path.
-func (o *owner) carry(ctx context.Context, cfg *WriterConfig, box *OutboxConfig) {
+func (o *owner) carry(ctx context.Context, cfg *delivery.Config, box *delivery.Outbox) {
 	cfg.CarriedAfter = box.Delivered
 	for after := box.Delivered; after < box.Committed && o.w.bug != lostCarried; {
 		page, err := box.Read(ctx, after)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -31,13 +32,13 @@ type View struct {
 	HeldBackBy string
 	// HeldSince is since when, by the wall clock, it is that one.
 	HeldSince time.Time
-	writers   []*Writer
+	writers   []*delivery.Writer
 }
 
 // Writer is how output i's writer stands now; ok is false when nothing is delivered.
-func (v *View) Writer(i int) (s WriterStatus, ok bool) {
+func (v *View) Writer(i int) (s delivery.Status, ok bool) {
 	if i >= len(v.writers) || v.writers[i] == nil {
-		return WriterStatus{}, false
+		return delivery.Status{}, false
 	}
 	return v.writers[i].Status(), true
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -39,7 +40,7 @@ func newShell(t *testing.T, change func(cfg *reactor.Config, o *bedding)) *shell
 	cfg.Incarnation, cfg.Fence = head.Incarnation, head.Fence
 	o := bedding{Options: Options{
 		Store: store, Journal: store, Head: head,
-		Interval: time.Second, Log: slog.New(slog.DiscardHandler), Writers: make([]*Writer, 1),
+		Interval: time.Second, Log: slog.New(slog.DiscardHandler), Writers: make([]*delivery.Writer, 1),
 		Inbox: NewInbox([]reactor.Lane{{Name: "a", Sequential: true, Capacity: 1000, MaxBytes: 1 << 20}}),
 	}}
 	change(&cfg, &o)
@@ -213,9 +214,9 @@ func TestM11StepKeepsToTheRoom(t *testing.T) {
 		held := &stuck{goOn: make(chan struct{})}
 		var s *shell
 		s = newShell(t, func(_ *reactor.Config, o *bedding) {
-			lane := reactor.Lane{Name: "a", Sequential: true, Capacity: 3 * writerCapacity, MaxBytes: 1 << 30}
+			lane := reactor.Lane{Name: "a", Sequential: true, Capacity: 3 * delivery.Capacity, MaxBytes: 1 << 30}
 			o.Inbox = NewInbox([]reactor.Lane{lane})
-			o.Writers[0] = NewWriter(WriterConfig{Output: "out", Sink: held, Room: func() { s.Room() }})
+			o.Writers[0] = delivery.NewWriter(delivery.Config{Output: "out", Sink: held, Room: func() { s.Room() }})
 		})
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		wrote := make(chan error, 1)
@@ -225,18 +226,18 @@ func TestM11StepKeepsToTheRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		received := int64(0)
-		s.push(&received, 3*writerCapacity)
+		s.push(&received, 3*delivery.Capacity)
 		stepped := make(chan error, 1)
 		waits, gone := context.WithCancel(t.Context())
 		go func() { stepped <- s.Step(waits, 1_000_000) }()
 		synctest.Wait()
-		if v, err := s.Refresh(t.Context()); err != nil || v.Epoch != writerCapacity || len(stepped) > 0 {
-			t.Fatalf("%d epochs where %d fit, %v, answered %d", v.Epoch, writerCapacity, err, len(stepped))
+		if v, err := s.Refresh(t.Context()); err != nil || v.Epoch != delivery.Capacity || len(stepped) > 0 {
+			t.Fatalf("%d epochs where %d fit, %v, answered %d", v.Epoch, delivery.Capacity, err, len(stepped))
 		}
 		held.goOn <- struct{}{}
 		synctest.Wait()
 		v, err := s.Refresh(t.Context())
-		if err != nil || v.Epoch <= writerCapacity || v.Epoch >= 3*writerCapacity {
+		if err != nil || v.Epoch <= delivery.Capacity || v.Epoch >= 3*delivery.Capacity {
 			t.Fatalf("%d epochs after there was room again, %v", v.Epoch, err)
 		}
 		synctest.Wait() // the reactor is at rest: no epoch is on its way
@@ -264,7 +265,7 @@ func TestRestWaitsForTheSinks(t *testing.T) {
 		held := &stuck{goOn: make(chan struct{})}
 		var s *shell
 		s = newShell(t, func(_ *reactor.Config, o *bedding) {
-			o.Writers[0] = NewWriter(WriterConfig{Output: "out", Sink: held, Room: func() { s.Room() }})
+			o.Writers[0] = delivery.NewWriter(delivery.Config{Output: "out", Sink: held, Room: func() { s.Room() }})
 		})
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		wrote := make(chan error, 1)

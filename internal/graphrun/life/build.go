@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
@@ -20,6 +21,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
@@ -92,7 +94,7 @@ type Run struct {
 	failed bool       // the reactor has said so; its goroutine's alone
 
 	wmu     sync.Mutex
-	writers []*live.Writer // per output; nil where nothing is delivered. More may come with links
+	writers []*delivery.Writer // per output; nil where nothing is delivered. More may come with links
 }
 
 // accumulatorRun is one accumulator's place in a run.
@@ -148,7 +150,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	}
 	declared := g.Unit.Spec
 	r := &Run{g: g, foreign: foreign, term: t, Head: head, inbox: live.NewInbox(g.Unit.Lanes()),
-		writers: make([]*live.Writer, len(sinks)),
+		writers: make([]*delivery.Writer, len(sinks)),
 		gaveUp:  make(chan error, len(g.Unit.Programs)+1)}
 	for i, in := range core.Look().Inputs {
 		if declared.Accumulators[i].Strategy != "latest" && declared.Accumulators[i].From == "" {
@@ -191,26 +193,26 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 }
 
 // newWriter makes the writer of output i, to begin with nothing.
-func (r *Run) newWriter(i int, sink sink.Sink) *live.Writer {
-	return live.NewWriter(r.writerConfig(i, sink))
+func (r *Run) newWriter(i int, sink sink.Sink) *delivery.Writer {
+	return delivery.NewWriter(r.writerConfig(i, sink))
 }
 
 // storedWriter makes the writer of output i, to begin with what the store has for it.
 func (r *Run) storedWriter(ctx context.Context, i int, sink sink.Sink, depths []checkpoint.OutboxDepth,
-	core *reactor.Core) (*live.Writer, error) {
+	core *reactor.Core) (*delivery.Writer, error) {
 	cfg := r.writerConfig(i, sink)
 	if err := r.g.stored(ctx, i, &cfg, core, depths); err != nil {
 		return nil, err
 	}
-	return live.NewWriter(cfg), nil
+	return delivery.NewWriter(cfg), nil
 }
 
-func (r *Run) writerConfig(i int, sink sink.Sink) live.WriterConfig {
+func (r *Run) writerConfig(i int, sink sink.Sink) delivery.Config {
 	o := &r.g.Unit.Spec.Outputs[i]
-	cfg := live.WriterConfig{Output: o.Name, Sink: sink, Room: func() {
+	cfg := delivery.Config{Output: o.Name, Sink: sink, Room: func() {
 		r.Reactor.Room()
 	}, Owned: r.owned, Fail: r.g.Fail, EventClock: r.g.Unit.Spec.EventClock(),
-		Retry: live.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
+		Retry: delivery.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
 	cfg.DeadLetter, cfg.Block = r.sinkLetter, o.OnError != "dead_letter"
 	return cfg
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
@@ -86,7 +86,7 @@ func stores(o *spec.Output) bool {
 // tooDeep says that more waits in an output's outbox than a direct writer takes over at once.
 func tooDeep(depths []checkpoint.OutboxDepth, output string) bool {
 	d := depthOf(depths, output)
-	return d != nil && (d.Entries > live.MaxCarried || d.Bytes > live.MaxCarriedBytes)
+	return d != nil && (d.Entries > delivery.MaxCarried || d.Bytes > delivery.MaxCarriedBytes)
 }
 
 func depthOf(depths []checkpoint.OutboxDepth, output string) *checkpoint.OutboxDepth {
@@ -107,7 +107,7 @@ func PathOf(o *spec.Output) reactor.Path {
 
 // stored gives output i's writer what the store has for it: its outbox, or what a checkpoint
 // carried over from the direct path.
-func (g *Graph) stored(ctx context.Context, i int, w *live.WriterConfig, core *reactor.Core,
+func (g *Graph) stored(ctx context.Context, i int, w *delivery.Config, core *reactor.Core,
 	depths []checkpoint.OutboxDepth) error {
 	cfg := core.Config()
 	read := g.outboxReader(i, w.Output, cfg)
@@ -116,7 +116,7 @@ func (g *Graph) stored(ctx context.Context, i int, w *live.WriterConfig, core *r
 		core.SetOutboxSeq(i, d.Last)
 	}
 	if cfg.Routes[i].Path == reactor.PathOutbox {
-		w.Outbox = &live.OutboxConfig{Read: read, Delivered: core.OutboxSeq(i), Committed: core.OutboxSeq(i)}
+		w.Outbox = &delivery.Outbox{Read: read, Delivered: core.OutboxSeq(i), Committed: core.OutboxSeq(i)}
 		if d != nil {
 			w.Outbox.Delivered, w.Outbox.Committed, w.Outbox.Bytes = d.First-1, d.Last, d.Bytes
 		}
@@ -159,7 +159,7 @@ func (g *Graph) outboxReader(i int, name string, cfg *reactor.Config) func(ctx c
 
 // orphans are outbox entries of outputs that the declaration no longer has. They are
 // dropped, and named (M33).
-func (g *Graph) orphans(depths []checkpoint.OutboxDepth, writers []*live.Writer, routes []reactor.Route,
+func (g *Graph) orphans(depths []checkpoint.OutboxDepth, writers []*delivery.Writer, routes []reactor.Route,
 	incarnation int64) (drop []checkpoint.Delivered) {
 	for _, d := range depths {
 		i := slices.Index(g.Unit.Reactor().Outputs, d.Output)

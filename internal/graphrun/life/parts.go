@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/graphrun/told"
-	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -61,7 +61,7 @@ func (r *Run) Input(i int) told.Input {
 }
 
 // Writer is output i's, nil when nothing is delivered.
-func (r *Run) Writer(i int) *live.Writer {
+func (r *Run) Writer(i int) *delivery.Writer {
 	r.wmu.Lock()
 	defer r.wmu.Unlock()
 	return r.writers[i]

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -27,7 +28,7 @@ type Known struct {
 type Life interface {
 	Input(i int) Input
 	// Writer is output i's; nil when nothing is delivered.
-	Writer(i int) *live.Writer
+	Writer(i int) *delivery.Writer
 }
 
 // Input is what a run knows of an accumulator.
@@ -197,7 +198,7 @@ func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnatio
 	return s
 }
 
-func (k *Known) output(i int, v *reactor.View, w *live.Writer) api.OutputSummary {
+func (k *Known) output(i int, v *reactor.View, w *delivery.Writer) api.OutputSummary {
 	o := &k.Spec.Outputs[i]
 	s := api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: k.Path(i).String(),
 		Emitted: v.Emitted[i], Filtered: v.Filtered[i], Stopped: stopped(v.StoppedOutputs[i])}

@@ -1,4 +1,4 @@
-package live
+package delivery
 
 import "context"
 
@@ -33,7 +33,7 @@ func (w *Writer) mayDeliver(ctx context.Context) bool {
 			return true
 		}
 		if closing {
-			w.giveUp()
+			w.GiveUp()
 			return false
 		}
 		select {

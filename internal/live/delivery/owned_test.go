@@ -1,4 +1,4 @@
-package live
+package delivery
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func TestM45WriterOfTheDisowned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, owned := &countingSink{}, atomic.Bool{}
 		owned.Store(true)
-		w := NewWriter(WriterConfig{Output: "o", Sink: to, Owned: owned.Load})
+		w := NewWriter(Config{Output: "o", Sink: to, Owned: owned.Load})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
