@@ -37,7 +37,7 @@ func (c *Config) access(kinds []string) (*policy.Tenants, error) {
 		}
 	}
 	p.Closed = append([]string{c.Data}, c.Closed...)
-	for _, path := range []string{c.Graphs, c.SecretsDir, c.storeFile()} {
+	for _, path := range []string{c.Graphs, c.SecretsDir, c.storeFile(), c.TLSKey} {
 		if path != "" {
 			p.Closed = append(p.Closed, path)
 		}

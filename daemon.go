@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/certificate"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/failpoint"
@@ -39,6 +40,11 @@ type Config struct {
 	// Auth says who needs a token: AuthAuto, the default, is everybody as soon as the store has ever had
 	// one and nobody before; AuthRequired is everybody from the beginning.
 	Auth string
+	// TLSCert and TLSKey are files in PEM with the certificate, its chain and its key; with them the control
+	// plane speaks TLS alone. They are read again when they have changed.
+	TLSCert, TLSKey string
+	// TLSMin is the oldest version of TLS that is spoken, "1.3", the default, or "1.2".
+	TLSMin string
 	// Graphs is a directory whose *.yaml files (but *_test.yaml) are applied at start and
 	// whenever they change; "" is none.
 	Graphs string
@@ -125,17 +131,19 @@ var (
 
 // Daemon is one daemon. Make it with New, run it with Run.
 type Daemon struct {
-	cfg      Config
-	log      *slog.Logger
-	store    checkpoint.Store
-	guard    *outbound.Guard
-	kinds    *builtin.Kinds
-	engine   *engine.Engine
-	gate     *gate.Gate
-	server   *server.Server
-	listener net.Listener
-	up       chan struct{}                // closed when it serves
-	seen     map[string][sha256.Size]byte // content of the graphs directory's files as last applied
+	cfg    Config
+	log    *slog.Logger
+	store  checkpoint.Store
+	guard  *outbound.Guard
+	kinds  *builtin.Kinds
+	engine *engine.Engine
+	gate   *gate.Gate
+	// certificate is nil without TLS.
+	certificate *certificate.Keeper
+	server      *server.Server
+	listener    net.Listener
+	up          chan struct{}                // closed when it serves
+	seen        map[string][sha256.Size]byte // content of the graphs directory's files as last applied
 }
 
 func (c *Config) setDefaults() {
@@ -165,16 +173,13 @@ func (c *Config) setDefaults() {
 // New opens the store and takes the address. Nothing runs before Run; on an error nothing is left open.
 func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	cfg.setDefaults()
-	if err := errors.Join(cfg.checkAuth(), cfg.checkListen()); err != nil {
+	if err := errors.Join(cfg.checkAuth(), cfg.checkListen(), cfg.checkGraphs(), cfg.checkLease()); err != nil {
 		return nil, err
-	}
-	if err := cfg.checkGraphs(); err != nil {
-		return nil, err
-	}
-	if err := lease.Validate(cfg.Lease); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	d := &Daemon{cfg: cfg, log: cfg.Log, up: make(chan struct{}), seen: make(map[string][sha256.Size]byte)}
+	if d.certificate, err = cfg.openCertificate(); err != nil {
+		return nil, err
+	}
 	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -223,6 +228,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
 		FramesPerSecond: cfg.MaxFrames,
 		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,
+		TLS: d.tls(), Warnings: d.warnings,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -232,6 +238,13 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 			ErrDependency, cfg.Listen, err)
 	}
 	return d, nil
+}
+
+func (c *Config) checkLease() error {
+	if err := lease.Validate(c.Lease); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
 }
 
 // checkGraphs refuses a folder of declarations that is none: a daemon with a misspelled one
@@ -321,7 +334,8 @@ func (d *Daemon) ready() error {
 	line, err := json.Marshal(struct {
 		Ready  bool   `json:"ready"`
 		Listen string `json:"listen"`
-	}{true, d.Addr()})
+		TLS    bool   `json:"tls,omitempty"`
+	}{true, d.Addr(), d.certificate != nil})
 	if err != nil {
 		return err
 	}

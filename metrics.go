@@ -82,6 +82,15 @@ func (s *metricsSource) Outbound() telemetry.OutboundMetrics {
 	return telemetry.OutboundMetrics{Calls: used, Denied: denied}
 }
 
+// Certificate is the one that the daemon shows.
+func (s *metricsSource) Certificate() (telemetry.CertificateMetrics, bool) {
+	if s.d.certificate == nil {
+		return telemetry.CertificateMetrics{}, false
+	}
+	st := s.d.certificate.State()
+	return telemetry.CertificateMetrics{Ends: st.Ends, Reloads: st.Reloads, Failures: st.Failures}, true
+}
+
 // Limits are those of the engine and the server.
 func (s *metricsSource) Limits() ([]api.Limit, map[string]int64) {
 	refused := s.d.server.Stats().Refused

@@ -57,6 +57,10 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses other than loopback although there are no tokens")
 	f.StringVar(&c.Auth, "auth", graphd.AuthAuto, "who needs a token: auto is everybody as soon as the store has "+
 		"ever had one; required is everybody")
+	f.StringVar(&c.TLSCert, "tls-cert", "", "file in PEM with the daemon's certificate and its chain; read again "+
+		"when it changes")
+	f.StringVar(&c.TLSKey, "tls-key", "", "file in PEM with the certificate's key")
+	f.StringVar(&c.TLSMin, "tls-min", "1.3", "oldest version of TLS that is spoken: 1.3 or 1.2")
 	f.StringSliceVar(&c.Hosts, "hosts", nil, "names, without a port, that requests may be addressed to beside "+
 		"addresses and localhost")
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins, https://host[:port], whose pages may use the "+

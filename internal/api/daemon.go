@@ -7,6 +7,14 @@ type Status struct {
 	Status string `json:"status"` // "ok" or "ready"
 	// Uptime is the time since the start in seconds; GET /livez does not say it.
 	Uptime float64 `json:"uptime_seconds,omitempty"`
+	// Warnings are what is to be looked after although the daemon takes work.
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Warning is something that will be trouble when nobody looks after it.
+type Warning struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
 }
 
 // Version is the answer of GET /version; the fields of a build that was not told are "".
@@ -32,3 +40,9 @@ type Limit struct {
 	Used  *int64 `json:"used"` // null where use is not a running figure
 	Unit  string `json:"unit"`
 }
+
+// The codes of warnings.
+const (
+	WarnCertificateEnds       = "certificate_ends"
+	WarnCertificateUnreadable = "certificate_unreadable"
+)

@@ -10,6 +10,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Config struct {
 	Tenant string
 	// Token is what opens the daemon; "" for one that asks for none.
 	Token string
+	// TLS is how the daemon is known and what is shown to it; nil trusts the system's authorities.
+	TLS *tls.Config
 	// Agent is what the program calls itself; "" says nothing of it.
 	Agent string
 }
@@ -53,10 +56,16 @@ func New(c Config) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("the server %q is not of the form http://host:port", c.BaseURL)
 	}
-	return &Client{
+	client := &Client{
 		base: strings.TrimSuffix(c.BaseURL, "/"), tenant: c.Tenant, token: c.Token, agent: c.Agent,
 		http: &http.Client{},
-	}, nil
+	}
+	if own, ok := http.DefaultTransport.(*http.Transport); ok && c.TLS != nil {
+		own = own.Clone()
+		own.TLSClientConfig = c.TLS
+		client.http.Transport = own
+	}
+	return client, nil
 }
 
 // Unreachable says that no daemon answers at the address.
@@ -176,6 +185,9 @@ func problem(res *http.Response, data []byte) *api.Problem {
 		p = &api.Problem{
 			Code: notADaemon, Title: res.Status, Detail: "the answer is not a graphd daemon's: " + res.Status,
 		}
+		if bytes.Contains(data, []byte("HTTP request to an HTTPS server")) { // net/http's words
+			p.Detail = "the server speaks TLS: write https:// before its address"
+		}
 	}
 	p.Status = res.StatusCode
 	return p
@@ -190,5 +202,5 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		return &Unreachable{c.base, err}
 	}
-	return fmt.Errorf("the daemon at %s did not answer: %w", c.base, err)
+	return fmt.Errorf("the daemon at %s did not answer: %w%s", c.base, err, adviceTLS(err))
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,10 @@ type Config struct {
 	Log *slog.Logger
 	// Gate knows who comes in. It is needed: without one nobody could be let in or turned away.
 	Gate Gate
+	// TLS is what connections are made with; nil is none: everything goes over the network as it is.
+	TLS *tls.Config
+	// Warnings are what health tells although the daemon is ready; nil has none.
+	Warnings func() []api.Warning
 	// Metrics answers GET /metrics with what is of the graphs that sees says yes to, and with all
 	// there is where sees is nil; nil makes it 404.
 	Metrics func(sees func(tenant, graph string) bool) http.Handler

@@ -24,7 +24,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, api.Status{Status: "ready", Uptime: time.Since(s.started).Seconds()})
+	s.answer(w, r, http.StatusOK, s.status("ready"))
 }
 
 // healthz is readyz under the name that most probes look for.
@@ -33,7 +33,16 @@ func (s *Server) healthz(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.answer(w, r, http.StatusOK, api.Status{Status: "ok", Uptime: time.Since(s.started).Seconds()})
+	s.answer(w, r, http.StatusOK, s.status("ok"))
+}
+
+// status is the answer of one that takes work, with what is to be looked after before it does not.
+func (s *Server) status(word string) api.Status {
+	st := api.Status{Status: word, Uptime: time.Since(s.started).Seconds()}
+	if s.cfg.Warnings != nil {
+		st.Warnings = s.cfg.Warnings()
+	}
+	return st
 }
 
 func (s *Server) ready(r *request) error {

@@ -92,10 +92,19 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
-	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.accept(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}
 	return nil
+}
+
+// accept serves until the end, with TLS where there is a configuration of it.
+func (s *Server) accept(ln net.Listener) error {
+	if s.cfg.TLS == nil {
+		return s.http.Serve(ln)
+	}
+	s.http.TLSConfig = s.cfg.TLS
+	return s.http.ServeTLS(ln, "", "")
 }
 
 // Shutdown stops accepting, lets the requests under way end, closes every WebSocket

@@ -69,6 +69,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	out := c.src.Outbound()
 	s.gauge(c.outboundCalls, float64(out.Calls))
 	s.counter(c.outboundDenied, out.Denied)
+	if cert, ok := c.src.Certificate(); ok {
+		s.gauge(c.certificateEnds, float64(cert.Ends.Unix()))
+		s.counter(c.certificateReloads, cert.Reloads)
+		s.counter(c.certificateFailures, cert.Failures)
+	}
 }
 
 // scrape is one walk over one graph.

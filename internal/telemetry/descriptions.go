@@ -32,6 +32,8 @@ type descriptions struct {
 	limit, limitUsed, refused *prometheus.Desc
 
 	outboundCalls, outboundDenied *prometheus.Desc
+
+	certificateEnds, certificateReloads, certificateFailures *prometheus.Desc
 }
 
 func newDescriptions() descriptions {
@@ -119,6 +121,12 @@ func (d *descriptions) describeEnds(
 	d.outboundCalls = desc("outbound_calls", "Calls of sources and sinks to other servers that are on the way.", nil)
 	d.outboundDenied = desc("outbound_denied_total", "Calls that were not made because the address is not allowed.",
 		nil)
+
+	d.certificateEnds = desc("certificate_expiry_timestamp_seconds",
+		"When the certificate that the daemon shows ends; absent without TLS.", nil)
+	d.certificateReloads = desc("certificate_reloads_total", "Changes of the certificate's files that were taken.", nil)
+	d.certificateFailures = desc("certificate_reload_failures_total",
+		"Changes of the certificate's files that could not be used.", nil)
 }
 
 // all lists every description, for Describe.
@@ -135,5 +143,6 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused,
 		d.outboundCalls, d.outboundDenied,
+		d.certificateEnds, d.certificateReloads, d.certificateFailures,
 	}
 }

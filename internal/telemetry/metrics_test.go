@@ -32,6 +32,10 @@ func (fakeSource) Limits() ([]api.Limit, map[string]int64) {
 
 func (fakeSource) Outbound() OutboundMetrics { return OutboundMetrics{Calls: 5, Denied: 6} }
 
+func (fakeSource) Certificate() (CertificateMetrics, bool) {
+	return CertificateMetrics{Ends: time.Unix(1_800_000_000, 0), Reloads: 7, Failures: 8}, true
+}
+
 // full is a graph that fills every metric.
 func full() GraphMetrics {
 	seconds, age, last := 2.5, 0.4, time.Now().Add(-time.Minute)
@@ -92,6 +96,9 @@ func TestMetricsContract(t *testing.T) {
 	want := []string{
 		"graphd_accumulator_healthy GAUGE accumulator graph tenant",
 		"graphd_build_info GAUGE goversion revision version",
+		"graphd_certificate_expiry_timestamp_seconds GAUGE",
+		"graphd_certificate_reload_failures_total COUNTER",
+		"graphd_certificate_reloads_total COUNTER",
 		"graphd_checkpoint_age_seconds GAUGE graph tenant",
 		"graphd_checkpoint_bytes GAUGE graph tenant",
 		"graphd_checkpoint_duration_seconds HISTOGRAM graph tenant",
@@ -174,6 +181,7 @@ func TestMetricsValues(t *testing.T) {
 		`graphd_build_info{goversion="go1.26",revision="abc",version="v1"} 1`,
 		`graphd_checkpoint_age_seconds{graph="mm",tenant="default"} 0.4`,
 		`graphd_checkpoint_bytes{graph="mm",tenant="default"} 4096`,
+		`graphd_certificate_expiry_timestamp_seconds 1.8e+09`, `graphd_certificate_reload_failures_total 8`,
 		`graphd_checkpoint_failures_total{graph="mm",tenant="default"} 2`,
 		`graphd_epoch_duration_seconds_bucket{graph="mm",tenant="default",le="0.001"} 5`,
 		`graphd_epoch_duration_seconds_bucket{graph="mm",tenant="default",le="0.01"} 7`,

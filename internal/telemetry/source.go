@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"time"
 
 	"github.com/graphd/graphd/internal/api"
 )
@@ -18,6 +19,8 @@ type Source interface {
 	Limits() (limits []api.Limit, refused map[string]int64)
 	// Outbound are the figures of the calls to other servers.
 	Outbound() OutboundMetrics
+	// Certificate is the one that the daemon shows; ok is false for a daemon without.
+	Certificate() (c CertificateMetrics, ok bool)
 }
 
 // GraphMetrics is what one graph has to tell. Counts only grow while the process lives.
@@ -120,6 +123,13 @@ type WebSocketMetrics struct {
 type OutboundMetrics struct {
 	// Calls is how many are on the way, Denied how many were not made.
 	Calls, Denied int64
+}
+
+// CertificateMetrics are those of the certificate that the daemon shows.
+type CertificateMetrics struct {
+	Ends time.Time
+	// Reloads counts the changes of its files that were taken, Failures those that could not be.
+	Reloads, Failures int64
 }
 
 // BuildInfo is what the binary was made of.

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"crypto/tls"
 	"net"
 	"syscall"
 
@@ -10,6 +11,9 @@ import (
 // hungUp says whether the client has closed its side of a connection that nobody reads at
 // the moment. A read would say so only after everything that was sent before.
 func hungUp(c net.Conn) bool {
+	if under, ok := c.(*tls.Conn); ok {
+		c = under.NetConn()
+	}
 	sc, ok := c.(syscall.Conn)
 	if !ok {
 		return false

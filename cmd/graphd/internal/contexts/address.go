@@ -17,10 +17,15 @@ func address(server string) (string, error) {
 		}
 		server = "http://" + server
 	}
+	for socket, plain := range map[string]string{"ws://": "http://", "wss://": "https://"} {
+		if rest, ok := strings.CutPrefix(server, socket); ok { // the same daemon
+			server = plain + rest
+		}
+	}
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", terminal.Exit(terminal.ExitUsage, fmt.Errorf(
-			"the server %q is not of the form host:port, or http://host:port", given))
+			"the server %q is not of the form host:port, http://host:port or https://host:port", given))
 	}
 	return strings.TrimSuffix(server, "/"), nil
 }

@@ -3,6 +3,7 @@ package contexts
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,7 @@ func change(t *terminal.Terminal, use, short string, args cobra.PositionalArgs,
 }
 
 func addCmd(t *terminal.Terminal) *cobra.Command {
-	// --server, --tenant and --token-file are those of every verb: here they are what is kept.
+	// --server, --tenant, --token-file and those of TLS are those of every verb: here they are what is kept.
 	return change(t, "add NAME --server SERVER", "Keep a daemon under a name, or change what is kept",
 		cobra.ExactArgs(1), func(cmd *cobra.Command, f *File, name string) error {
 			if name == none {
@@ -64,7 +65,7 @@ func addCmd(t *terminal.Terminal) *cobra.Command {
 				if c.Server, err = address(flag.Value.String()); err != nil {
 					return err
 				}
-				c.Token = "" // it was for another server
+				c.Token, c.Files = "", Files{} // they were for another server
 			}
 			if flag := cmd.Flag("tenant"); flag.Changed {
 				c.Tenant = flag.Value.String()
@@ -72,6 +73,13 @@ func addCmd(t *terminal.Terminal) *cobra.Command {
 			if flag := cmd.Flag("token-file"); flag.Changed {
 				if c.Token, err = ReadToken(t, flag.Value.String()); err != nil {
 					return err
+				}
+			}
+			for name, to := range map[string]*string{"ca": &c.CA, "client-cert": &c.Cert, "client-key": &c.Key} {
+				if flag := cmd.Flag(name); flag.Changed {
+					if *to, err = filepath.Abs(flag.Value.String()); err != nil {
+						return err
+					}
 				}
 			}
 			if f.Contexts == nil {

@@ -22,6 +22,20 @@ type Context struct {
 	Server string `yaml:"server"`
 	Tenant string `yaml:"tenant,omitempty"`
 	Token  string `yaml:"token,omitempty"`
+	Files  `yaml:",inline"`
+}
+
+// Files are what TLS takes, by their paths in PEM: the authorities of the daemon's certificate, and the certificate
+// with its key that are shown to it.
+type Files struct {
+	CA   string `yaml:"ca,omitempty"`
+	Cert string `yaml:"client_cert,omitempty"`
+	Key  string `yaml:"client_key,omitempty"`
+}
+
+// over is f, with what o has of it in its place.
+func (f Files) over(o Files) Files {
+	return Files{terminal.Or(f.CA, o.CA), terminal.Or(f.Cert, o.Cert), terminal.Or(f.Key, o.Key)}
 }
 
 // File is the contexts by name.
@@ -114,6 +128,7 @@ func (f *File) Write() (err error) {
 // Given is what the command line and the environment say; "" where they say nothing.
 type Given struct {
 	Server, Tenant, TokenFile string
+	Files
 }
 
 // Daemon is which daemon to speak to and how: what is given goes before the context, and a context's
@@ -136,8 +151,9 @@ func Daemon(t *terminal.Terminal, given Given, otherwise string) (Context, error
 		return Context{}, err
 	}
 	if at, err := address(chosen.Server); err == nil && at == c.Server {
-		c.Tenant, c.Token = chosen.Tenant, chosen.Token
+		c.Tenant, c.Token, c.Files = chosen.Tenant, chosen.Token, chosen.Files
 	}
+	c.Files = given.over(c.Files)
 	c.Tenant = terminal.Or(given.Tenant, c.Tenant)
 	if c.Token = terminal.Or(t.Getenv("GRAPHD_TOKEN"), c.Token); given.TokenFile != "" {
 		c.Token, err = ReadToken(t, given.TokenFile)

@@ -33,9 +33,10 @@ func keep(t *testing.T, at *terminal.Terminal, f *File) {
 // TestDaemon: what is given goes before the context, and a token goes to no other server than its own.
 func TestDaemon(t *testing.T) {
 	t.Parallel()
+	files := Files{"/ca", "/cert", "/key"}
 	file := func() *File {
 		return &File{Current: "prod", Contexts: map[string]Context{
-			"prod": {"https://prod.example", "acme", "gd_prod"}, "lab": {Server: "lab:8080", Token: "gd_lab"},
+			"prod": {"https://prod.example", "acme", "gd_prod", files}, "lab": {Server: "lab:8080", Token: "gd_lab"},
 		}}
 	}
 	tokenFile := filepath.Join(t.TempDir(), "token")
@@ -48,19 +49,25 @@ func TestDaemon(t *testing.T) {
 		given Given
 		want  Context
 	}{
-		{"the one in use", nil, Given{}, Context{"https://prod.example", "acme", "gd_prod"}},
-		{"another", []string{"GRAPHD_CONTEXT=lab"}, Given{}, Context{"http://lab:8080", "", "gd_lab"}},
-		{"none", []string{"GRAPHD_CONTEXT=none"}, Given{}, Context{"http://127.0.0.1:8080", "", ""}},
-		{"another server", nil, Given{Server: "evil.example:80"}, Context{"http://evil.example:80", "", ""}},
-		{"its server without TLS", nil, Given{Server: "http://prod.example"}, Context{"http://prod.example", "", ""}},
+		{"the one in use", nil, Given{}, Context{"https://prod.example", "acme", "gd_prod", files}},
+		{"another", []string{"GRAPHD_CONTEXT=lab"}, Given{}, Context{"http://lab:8080", "", "gd_lab", Files{}}},
+		{"none", []string{"GRAPHD_CONTEXT=none"}, Given{}, Context{"http://127.0.0.1:8080", "", "", Files{}}},
+		{"another server", nil, Given{Server: "evil.example:80"}, Context{"http://evil.example:80", "", "", Files{}}},
+		{"its server without TLS", nil, Given{Server: "http://prod.example"},
+			Context{"http://prod.example", "", "", Files{}}},
 		{"its server by name", nil, Given{Server: "https://prod.example/"},
-			Context{"https://prod.example", "acme", "gd_prod"}},
-		{"another tenant", nil, Given{Tenant: "b"}, Context{"https://prod.example", "b", "gd_prod"}},
+			Context{"https://prod.example", "acme", "gd_prod", files}},
+		{"another tenant", nil, Given{Tenant: "b"}, Context{"https://prod.example", "b", "gd_prod", files}},
 		{"a token of the environment", []string{"GRAPHD_TOKEN=gd_env"}, Given{},
-			Context{"https://prod.example", "acme", "gd_env"}},
+			Context{"https://prod.example", "acme", "gd_env", files}},
 		{"a token of a file", []string{"GRAPHD_TOKEN=gd_env"}, Given{TokenFile: tokenFile},
-			Context{"https://prod.example", "acme", "gd_file"}},
-		{"a token of standard input", nil, Given{TokenFile: "-"}, Context{"https://prod.example", "acme", "gd_in"}},
+			Context{"https://prod.example", "acme", "gd_file", files}},
+		{"another authority", nil, Given{Files: Files{CA: "/other"}},
+			Context{"https://prod.example", "acme", "gd_prod", Files{"/other", "/cert", "/key"}}},
+		{"its server over a socket", nil, Given{Server: "wss://prod.example"},
+			Context{"https://prod.example", "acme", "gd_prod", files}},
+		{"a token of standard input", nil, Given{TokenFile: "-"},
+			Context{"https://prod.example", "acme", "gd_in", files}},
 	}
 	for _, tt := range tests {
 		at := desk(t, tt.env...)

@@ -23,6 +23,9 @@ does not make the daemon unready; see graphd get.`,
 			if err != nil {
 				return err
 			}
+			for i := range h.Warnings {
+				a.Say("%s (%s)", h.Warnings[i].Detail, h.Warnings[i].Code)
+			}
 			return a.Print(h, func() error { return a.Line("%s", h.Status) })
 		},
 	})

@@ -34,6 +34,7 @@ type Verbs struct {
 	server    string
 	tenant    string
 	tokenFile string
+	files     contexts.Files
 	timeout   time.Duration
 }
 
@@ -45,6 +46,12 @@ func New(t *terminal.Terminal, flags *pflag.FlagSet) *Verbs {
 	flags.StringVar(&v.tenant, "tenant", t.Getenv("GRAPHD_TENANT"), "tenant to act for; also GRAPHD_TENANT")
 	flags.StringVar(&v.tokenFile, "token-file", "", "file with the token that opens the daemon, - for standard input; "+
 		"also GRAPHD_TOKEN, the token itself")
+	flags.StringVar(&v.files.CA, "ca", t.Getenv("GRAPHD_CA"), "file in PEM with the authorities of the daemon's "+
+		"certificate (default the system's); also GRAPHD_CA")
+	flags.StringVar(&v.files.Cert, "client-cert", t.Getenv("GRAPHD_CLIENT_CERT"), "file in PEM with a certificate to "+
+		"show to the daemon; also GRAPHD_CLIENT_CERT")
+	flags.StringVar(&v.files.Key, "client-key", t.Getenv("GRAPHD_CLIENT_KEY"), "file in PEM with its key; also "+
+		"GRAPHD_CLIENT_KEY")
 	flags.DurationVar(&v.timeout, "timeout", defaultTimeout, "how long to wait for an answer; 0 is for ever")
 	return v
 }
@@ -77,7 +84,7 @@ func (a *Verbs) Daemon() []*cobra.Command {
 
 // dial makes a client of the daemon that flags, environment and context name. Nothing is sent yet.
 func (a *Verbs) dial() (*client.Client, error) {
-	given := contexts.Given{Server: a.Getenv("GRAPHD_SERVER"), Tenant: a.tenant, TokenFile: a.tokenFile}
+	given := contexts.Given{Server: a.Getenv("GRAPHD_SERVER"), Tenant: a.tenant, TokenFile: a.tokenFile, Files: a.files}
 	if a.flags.Lookup("server").Changed {
 		given.Server = a.server
 	}
@@ -86,8 +93,13 @@ func (a *Verbs) dial() (*client.Client, error) {
 		return nil, err
 	}
 	a.server = d.Server
-	agent := contexts.Agent(a.Getenv)
-	return client.New(client.Config{BaseURL: d.Server, Tenant: d.Tenant, Token: d.Token, Agent: agent})
+	c := client.Config{BaseURL: d.Server, Tenant: d.Tenant, Token: d.Token, Agent: contexts.Agent(a.Getenv)}
+	if d.Files != (contexts.Files{}) {
+		if c.TLS, err = client.TLS(d.CA, d.Cert, d.Key); err != nil {
+			return nil, terminal.Exit(terminal.ExitFormat, err)
+		}
+	}
+	return client.New(c)
 }
 
 // deadline is ctx with --timeout.
