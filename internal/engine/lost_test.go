@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 
@@ -35,7 +37,8 @@ func TestM44SkipLost(t *testing.T) {
 				return nil
 			})
 		}}
-		b := newBed(t, memstore.New(), kinds)
+		restarted := make(restarts, 1)
+		b := newBedWith(t, &skipping{Store: memstore.New(), t: t, restarted: restarted}, kinds, slog.New(restarted))
 		defer b.close()
 		b.apply(fmt.Sprintf(duo, ""), "duo")
 		if _, err := b.e.SkipLost(t.Context(), api.Ref{Tenant: "default", Name: "duo"}, "bad", "ann"); err == nil {
@@ -45,6 +48,7 @@ func TestM44SkipLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
+		<-restarted // by ann
 		s := b.summary("duo")
 		if s.Health != "halted" || s.HealthReason.Code != "source_data_lost" {
 			t.Fatalf("%s %+v", s.Health, s.HealthReason)
@@ -61,7 +65,46 @@ func TestM44SkipLost(t *testing.T) {
 		if s := b.summary("duo"); s.Health != "live" || s.Epoch != 2 {
 			t.Fatalf("%s %+v epoch %d", s.Health, s.HealthReason, s.Epoch)
 		}
+		events := b.recovery("duo")
+		if len(events) < 2 || events[1].Kind != "gap_skipped" || events[0].Kind != "operator_restart" {
+			t.Errorf("recorded %+v, want the restart behind what it is for", events)
+		}
 	})
+}
+
+// restarts is a log that tells of restarts which somebody has asked for.
+type restarts chan struct{}
+
+func (r restarts) Handle(_ context.Context, rec slog.Record) error {
+	rec.Attrs(func(a slog.Attr) bool {
+		if a.Key == "kind" && a.Value.String() == "operator_restart" {
+			r <- struct{}{}
+		}
+		return true
+	})
+	return nil
+}
+
+func (restarts) Enabled(context.Context, slog.Level) bool { return true }
+func (r restarts) WithAttrs([]slog.Attr) slog.Handler     { return r }
+func (r restarts) WithGroup(string) slog.Handler          { return r }
+
+// skipping is a store that takes its time to note that a gap was skipped: nothing is restarted meanwhile.
+type skipping struct {
+	checkpoint.Store
+	t         *testing.T
+	restarted restarts
+}
+
+func (s *skipping) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
+	if ev.Kind == "gap_skipped" {
+		select {
+		case <-s.restarted:
+			s.t.Error("restarted before it is noted why")
+		case <-time.After(time.Second):
+		}
+	}
+	return s.Store.AddRecoveryEvent(ctx, id, ev)
 }
 
 // repeat is n times the same event.

@@ -79,11 +79,16 @@ type bed struct {
 
 func newBed(t *testing.T, store checkpoint.Store, kinds *scripted) *bed {
 	t.Helper()
+	return newBedWith(t, store, kinds, slog.New(slog.DiscardHandler))
+}
+
+func newBedWith(t *testing.T, store checkpoint.Store, kinds *scripted, log *slog.Logger) *bed {
+	t.Helper()
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
 	if kinds.source == nil {
 		kinds.source = func(string) accumulator.Source { return nil }
 	}
-	e := New(Config{Store: store, Kinds: kinds, Log: slog.New(slog.DiscardHandler)})
+	e := New(Config{Store: store, Kinds: kinds, Log: log})
 	if err := e.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}

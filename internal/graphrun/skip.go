@@ -82,11 +82,12 @@ func (g *Graph) goOn(ctx context.Context, r *life.Run, i int, to []boundary.Posi
 	if err != nil {
 		return told.Refusal(err)
 	}
-	r.Restart(i)
+	// The supervisor records the restart too, and by itself: what it is for stands before it.
 	g.recordRecovery(checkpoint.RecoveryEvent{
 		At: time.Now(), Graph: g.ref.Name, Component: "accumulator/" + g.unit.Spec.Accumulators[i].Name, Kind: kind,
 		Reason: why(from), Outcome: "restarted", Incarnation: r.Head.Incarnation,
 	})
+	r.Restart(i)
 	if _, err := r.Reactor.Durable(ctx); err != nil {
 		return told.NotDurable(err)
 	}
