@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -119,14 +120,44 @@ type OutputSummary struct {
 	// Filtered are values that did not go out because of `where`, or because they were null.
 	Filtered int64 `json:"filtered"`
 	Pending  int64 `json:"pending"`
-	Failed   int64 `json:"failed"`
+	Failed   int64 `json:"failed"` // values that became dead letters, in all
 	// OldestPendingSeconds is how long the first of the pending values has waited; null when
 	// none waits, or when it is not known yet.
 	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`
 	Error                string   `json:"error,omitempty"` // the last failure while it lasts
 	// FailingSince is when the first delivery failed since one went well; left out while they do.
 	FailingSince *time.Time `json:"failing_since,omitempty"`
-	Stopped      *Stopped   `json:"stopped,omitempty"` // while an operator has it stopped
+	// RefusedSince are the values that became dead letters since then.
+	RefusedSince int64    `json:"refused_since,omitempty"`
+	Stopped      *Stopped `json:"stopped,omitempty"` // while an operator has it stopped
+}
+
+// GaveUp reports whether nothing waits and the last values have become dead letters.
+func (o *OutputSummary) GaveUp() bool {
+	return o.FailingSince != nil && o.Pending == 0 && o.RefusedSince > 0
+}
+
+// Trouble is what there is to say of an output whose last delivery did not go well.
+func (o *OutputSummary) Trouble() string {
+	since := o.FailingSince.Format(time.RFC3339)
+	switch {
+	case o.GaveUp():
+		return fmt.Sprintf("has taken nothing since %s, and nothing waits: what came (%d) became dead letters: %s",
+			since, o.RefusedSince, o.Error)
+	case o.RefusedSince > 0:
+		return fmt.Sprintf("has failed since %s, %d wait, %d became dead letters: %s", since, o.Pending,
+			o.RefusedSince, o.Error)
+	}
+	return fmt.Sprintf("has failed since %s, %d wait: %s", since, o.Pending, o.Error)
+}
+
+// DeadLettered is how many events and values of the graph became dead letters, in all.
+func (s *GraphSummary) DeadLettered() int64 {
+	n := s.Counters.DeadLettered
+	for i := range s.Outputs {
+		n += s.Outputs[i].Failed
+	}
+	return n
 }
 
 // FoldKeys is what a fold has of keys (M3).

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -226,14 +227,14 @@ func (e *Engine) restate(ctx context.Context, m *graphrun.Graph, p *proposal, re
 		m.Restated(decl)
 	}
 	sum := m.Summary(ctx)
-	res.Graph, res.Troubles = &sum, graphrun.Troubles(&sum)
+	res.Graph, res.Troubles = &sum, told.Troubles(&sum)
 	return nil
 }
 
 // applied tells how the graph stands that was applied; wait is for it to have come up.
 func (e *Engine) applied(ctx context.Context, m *graphrun.Graph, wait bool, res *api.ApplyResult) {
 	sum := m.Applied(ctx, wait)
-	res.Revision, res.Graph, res.Troubles = m.Declaration().Revision, &sum, graphrun.Troubles(&sum)
+	res.Revision, res.Graph, res.Troubles = m.Declaration().Revision, &sum, told.Troubles(&sum)
 }
 
 // put stores the declaration of m.

@@ -13,11 +13,18 @@ import (
 )
 
 // An output whose deliveries fail says so, since when, how much waits and why, until one goes
-// well; the graph stays live and names it.
+// well; the graph stays live and names it. One of which nothing waits any more says what became of it.
 func TestFailingOutputIsTold(t *testing.T) {
-	for name, failure := range map[string]error{
-		"tried again":  errors.New("connection refused"),
-		"dead letters": &sink.PermanentError{Code: "http_status", Err: errors.New("connection refused")},
+	for name, test := range map[string]struct {
+		failure       error
+		code, says    string
+		refused, dead int64
+	}{
+		"tried again": {errors.New("connection refused"), "output_failing",
+			"output o has failed since %s, 2 wait: connection refused", 0, 0},
+		"dead letters": {&sink.PermanentError{Code: "http_status", Err: errors.New("connection refused")},
+			"output_refused", "output o has taken nothing since %s, and nothing waits: what came (2) became dead " +
+				"letters: http_status: connection refused", 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -31,7 +38,7 @@ func TestFailingOutputIsTold(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				began := time.Now()
-				got.set(func([]sink.Message) error { return failure })
+				got.set(func([]sink.Message) error { return test.failure })
 				b.push("g", "a", "2")
 				time.Sleep(time.Minute)
 				b.push("g", "a", "3")
@@ -41,16 +48,22 @@ func TestFailingOutputIsTold(t *testing.T) {
 					!strings.Contains(o.Error, "connection refused") {
 					t.Fatalf("failing since %v, want %v: %q", o.FailingSince, began, o.Error)
 				}
-				if r := s.HealthReason; s.Health != "live" || r == nil || r.Code != "output_failing" ||
-					!strings.Contains(r.Detail, fmt.Sprintf("output o has failed since %s, %d wait",
-						began.UTC().Format(time.RFC3339), o.Pending)) {
-					t.Fatalf("%s, %+v", s.Health, r)
+				says := fmt.Sprintf(test.says, began.UTC().Format(time.RFC3339))
+				if r := s.HealthReason; s.Health != "live" || r == nil || r.Code != test.code || r.Detail != says {
+					t.Fatalf("%s, %+v; want %s: %s", s.Health, r, test.code, says)
+				}
+				if o.RefusedSince != test.refused || s.DeadLettered() != test.dead {
+					t.Errorf("%d refused since, %d dead letters, want %d", o.RefusedSince, s.DeadLettered(), test.dead)
 				}
 				got.set(nil)
 				b.push("g", "a", "4")
 				time.Sleep(time.Minute)
-				if s := b.summary("g"); s.HealthReason != nil || s.Outputs[0].FailingSince != nil {
-					t.Errorf("it works again: %+v, %+v", s.HealthReason, s.Outputs[0])
+				s = b.summary("g")
+				if o := &s.Outputs[0]; s.HealthReason != nil || o.FailingSince != nil || o.RefusedSince != 0 {
+					t.Errorf("it works again: %+v, %+v", s.HealthReason, o)
+				}
+				if s.DeadLettered() != test.dead || s.Counters.DeadLettered != 0 {
+					t.Errorf("%d dead letters, want %d", s.DeadLettered(), test.dead)
 				}
 			})
 		})

@@ -128,7 +128,16 @@ func TestM5RefusedMessage(t *testing.T) {
 				s.Outputs[0].Failed != 1 || got.taken() != "[1 3]" {
 				t.Errorf("dead_letter: %+v, letters %+v, took %s", s.Outputs, l, got.taken())
 			}
+			store := b.store
 			b.close()
+			if onError == "dead_letter" {
+				b = newBed(t, store, &scripted{sink: func(string) sink.Sink { return got }})
+				synctest.Wait()
+				if s := b.summary("g"); s.Outputs[0].Failed != 1 || s.DeadLettered() != 1 {
+					t.Errorf("after a restart %+v, %d dead letters", s.Outputs, s.DeadLettered())
+				}
+				b.close()
+			}
 		}
 	})
 }

@@ -130,19 +130,9 @@ func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, 
 	sum := g.Summary(ctx)
 	for i := range sum.Accumulators {
 		a := &sum.Accumulators[i]
-		troubled[a.Name] = inTrouble(a)
+		troubled[a.Name] = told.InTrouble(a)
 	}
 	return troubled, nil
-}
-
-// inTrouble says that an accumulator has failed by itself. One that is connecting has not: it is
-// no reason to let an update take it away.
-func inTrouble(a *api.AccumulatorSummary) bool {
-	switch accumulator.Health(a.Health) {
-	case accumulator.Restarting, accumulator.Halted, accumulator.Failed:
-		return true
-	}
-	return false
 }
 
 // prove waits until the held run has come up, and says why when it does not: it cannot be
@@ -175,7 +165,7 @@ func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string
 		switch h := accumulator.Health(a.Health); {
 		case h == accumulator.Starting || h == accumulator.Connecting:
 			pending = true
-		case inTrouble(a) && !before[a.Name]:
+		case told.InTrouble(a) && !before[a.Name]:
 			return "accumulator " + a.Name + ": " + told.Cause(a.HealthReason, a.Health), false
 		}
 	}
@@ -272,19 +262,9 @@ func (g *Graph) Unchanged() {
 // start at once, as it is.
 func (g *Graph) Applied(ctx context.Context, wait bool) api.GraphSummary {
 	if wait {
-		return g.after(ctx, func(s *api.GraphSummary) bool { return loaded(s) || len(Troubles(s)) > 0 })
+		return g.after(ctx, func(s *api.GraphSummary) bool { return loaded(s) || len(told.Troubles(s)) > 0 })
 	}
 	return g.Summary(ctx)
-}
-
-// Troubles are the inputs that have failed by themselves, with why.
-func Troubles(s *api.GraphSummary) (list []string) {
-	for i := range s.Accumulators {
-		if a := &s.Accumulators[i]; inTrouble(a) {
-			list = append(list, "accumulator "+a.Name+": "+told.CauseOf(a))
-		}
-	}
-	return list
 }
 
 // Updated records how an attempt to change the graph has ended. kind is the recovery event's.

@@ -321,6 +321,18 @@ func (w *world) finishLetters(all []checkpoint.DeadLetter) {
 	if len(letters) != want {
 		w.wrong("%d values were refused, %d have a letter", want, len(letters))
 	}
+	counted := w.own.core.Look().Refused
+	for i, name := range w.cfg.Outputs {
+		n := int64(0)
+		for k := range all {
+			if all[k].Output == name {
+				n += all[k].Attempts
+			}
+		}
+		if counted[i] != n {
+			w.wrong("output %s has letters of %d refusals, and counts %d", name, n, counted[i])
+		}
+	}
 	depths, err := w.store.OutboxDepths(context.Background(), w.cfg.ID)
 	if err != nil || len(depths) > 0 {
 		w.wrong("the outboxes are not empty: %+v, %v", depths, err)

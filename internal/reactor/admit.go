@@ -184,6 +184,7 @@ func (c *Core) DeadLetterMessage(m *sink.Message, code, reason string) {
 		l.ReplayOf, l.Attempts = m.Again.Letter, m.Again.Attempts+1
 	}
 	c.keepDeadLetter(l)
+	c.refused[m.To]++
 	m.Settle(code, reason)
 }
 

@@ -190,6 +190,7 @@ type Core struct {
 	sealing     int      // letters in the seal that is out
 	emitted     []int64  // per output
 	filtered    []int64  // per output, values that its condition or their being null kept back
+	refused     []int64  // per output, values that became dead letters, by its sink or the store
 	emitAll     bool     // the epoch at hand puts out every current value
 	freed       []Credit // per input, what left its queue since DrainFreed
 	stats       Stats
@@ -258,7 +259,8 @@ func (w *backlog) remove(b *boundary.Boundary) {
 func NewCore(cfg Config) *Core {
 	cfg.MaxMicroEpochs = cmp.Or(cfg.MaxMicroEpochs, DefaultMicroEpochs)
 	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)),
-		filtered: make([]int64, len(cfg.Outputs)), freed: make([]Credit, len(cfg.Inputs))}
+		filtered: make([]int64, len(cfg.Outputs)), refused: make([]int64, len(cfg.Outputs)),
+		freed: make([]Credit, len(cfg.Inputs))}
 	lateness := make([]time.Duration, len(cfg.Inputs))
 	for i := range c.accs {
 		c.accs[i].health, lateness[i] = accumulator.Starting, cfg.Inputs[i].Lateness

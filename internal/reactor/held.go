@@ -46,12 +46,11 @@ type held struct {
 type holds struct {
 	list []held
 	// bytes is about what they hold, the ones in the seal that is out included; count is their number.
-	bytes int64
-	count int
-	seq   []int64 // per output, the last number given out
-	base  []int64 // per output, the same as of the checkpoint that was restored
-	// Per output: what waits for a commit, and the rows that were refused.
-	pending, refused []int64
+	bytes   int64
+	count   int
+	seq     []int64 // per output, the last number given out
+	base    []int64 // per output, the same as of the checkpoint that was restored
+	pending []int64 // per output, what waits for a commit
 }
 
 // Stable reports whether the firing ids of output i stay the same across crashes.
@@ -89,7 +88,6 @@ func (c *Core) hold(m sink.Message) {
 			h.bad = permanent(err)
 			if route.DeadLetter || m.Again != nil {
 				c.DeadLetterMessage(&m, h.bad.Code, h.bad.Err.Error())
-				c.holds.refused[m.To]++
 				return
 			}
 		}
@@ -103,7 +101,7 @@ func (c *Core) hold(m sink.Message) {
 
 func (h *holds) init(outputs int) {
 	h.seq, h.base = make([]int64, outputs), make([]int64, outputs)
-	h.pending, h.refused = make([]int64, outputs), make([]int64, outputs)
+	h.pending = make([]int64, outputs)
 }
 
 // number is the next message's of an output.
@@ -188,7 +186,6 @@ func (c *Core) heldSealed(s *Seal, err error) {
 		if c.cfg.Routes[h.To].DeadLetter || h.Again != nil {
 			c.DeadLetterMessage(&h.Message, refused.Code, refused.Err.Error())
 			c.holds.gone(&h.Message)
-			c.holds.refused[h.To]++
 			s.refused = h.To + 1
 			s.held = append(s.held[:i:i], s.held[i+1:]...)
 		}

@@ -109,7 +109,7 @@ func (c *Core) restoreMeta(m *meta) {
 		a.reasons = b.Reasons
 	}
 	for i, name := range c.cfg.Outputs {
-		c.emitted[i], c.filtered[i] = m.Emitted[name], m.Filtered[name]
+		c.emitted[i], c.filtered[i], c.refused[i] = m.Emitted[name], m.Filtered[name], m.Refused[name]
 	}
 }
 

@@ -126,6 +126,7 @@ type meta struct {
 	Books          map[string]metaBooks `json:"books"`
 	Emitted        map[string]int64     `json:"emitted"`
 	Filtered       map[string]int64     `json:"filtered,omitempty"`
+	Refused        map[string]int64     `json:"refused,omitempty"` // by output, values that became dead letters
 	Evicted        int64                `json:"evicted,omitempty"`
 	Overflowed     int64                `json:"overflowed,omitempty"`
 	Letters        int64                `json:"letters,omitempty"` // the number of the last dead letter
@@ -285,15 +286,22 @@ func (c *Core) metaOfState(m *meta) {
 		a := &c.accs[i]
 		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed, a.reasons}
 	}
-	m.Emitted, m.Filtered = make(map[string]int64, len(c.emitted)), make(map[string]int64)
+	m.Emitted, m.Filtered = make(map[string]int64, len(c.emitted)), c.byOutput(c.filtered)
 	for i, n := range c.emitted {
 		m.Emitted[c.cfg.Outputs[i]] = n
 	}
-	for i, n := range c.filtered {
+	m.Refused = c.byOutput(c.refused)
+}
+
+// byOutput are the counts of outputs that are not 0, by name.
+func (c *Core) byOutput(counts []int64) map[string]int64 {
+	by := make(map[string]int64)
+	for i, n := range counts {
 		if n > 0 {
-			m.Filtered[c.cfg.Outputs[i]] = n
+			by[c.cfg.Outputs[i]] = n
 		}
 	}
+	return by
 }
 
 // Commit encodes the seal. Seq is left to the caller, who counts commits. It may be

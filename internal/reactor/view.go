@@ -31,8 +31,8 @@ type View struct {
 	Inputs       []InputView
 	Emitted      []int64 // per output
 	Filtered     []int64 // per output, values that were kept back
-	// Held and Refused are, per output, values that wait for a commit and rows that the store
-	// has refused; HeldSince is when the first of the waiting was emitted, by the wall clock.
+	// Held and Refused are, per output, values that wait for a commit and those that became dead
+	// letters; HeldSince is when the first of the waiting was emitted, by the wall clock.
 	Held, Refused  []int64
 	HeldSince      []time.Time
 	StoppedOutputs []*Stopped // per output; nil for those that go on
@@ -86,7 +86,7 @@ func (c *Core) Look() View {
 	}
 	v.Keys, v.Evicted = c.KeyCount()
 	v.WaitingBytes, v.Overflowed = c.waitingBytes(), c.keys.overflowed
-	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.holds.refused...)
+	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.refused...)
 	v.HeldSince = make([]time.Time, len(c.emitted))
 	v.StoppedOutputs = slices.Clone(c.stops.outputs)
 	for i := len(c.holds.list) - 1; i >= 0; i-- {

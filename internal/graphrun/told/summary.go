@@ -101,32 +101,6 @@ func (k *Known) keys(v *live.View) *api.KeysSummary {
 	return s
 }
 
-// failing names an output whose deliveries fail, beside a health that has no reason of its own:
-// the graph fires, and that an output is away is no fault of its.
-func failing(s *api.GraphSummary) {
-	for i := range s.Outputs {
-		o := &s.Outputs[i]
-		if s.HealthReason != nil || o.FailingSince == nil {
-			continue
-		}
-		s.HealthReason = api.ReasonOf("output_failing", fmt.Sprintf("output %s has failed since %s, %d wait: %s",
-			o.Name, o.FailingSince.Format(time.RFC3339), o.Pending, o.Error))
-	}
-}
-
-// awaited says why a graph waits for its inputs, where one of them knows.
-func awaited(s *api.GraphSummary) {
-	if s.HealthReason == nil || s.HealthReason.Code != "waiting_for_accumulators" {
-		return
-	}
-	for i := range s.Accumulators {
-		if a := &s.Accumulators[i]; a.HealthReason != nil {
-			s.HealthReason.Detail = a.Name + ": " + CauseOf(a)
-			return
-		}
-	}
-}
-
 // identify fills in what is known of a graph without a run.
 func (k *Known) identify(s *api.GraphSummary) {
 	s.Graph, s.Tenant, s.Revision, s.Update = k.Ref.Name, k.Ref.Tenant, k.Revision, k.Update
@@ -205,13 +179,13 @@ func (k *Known) output(i int, v *reactor.View, w *delivery.Writer) api.OutputSum
 	oldest := v.HeldSince[i]
 	if w != nil {
 		st := w.Status()
-		s.Pending, s.Failed, s.Error, s.FailingSince = st.Pending, st.Failed, st.Trouble, timePtr(st.Since)
+		s.Pending, s.Error, s.FailingSince, s.RefusedSince = st.Pending, st.Trouble, timePtr(st.Since), st.Refused
 		if !st.Oldest.IsZero() {
 			oldest = st.Oldest
 		}
 	}
 	s.Pending += v.Held[i]
-	s.Failed += v.Refused[i]
+	s.Failed = v.Refused[i]
 	if !oldest.IsZero() {
 		age := max(0, time.Since(oldest).Seconds())
 		s.OldestPendingSeconds = &age

@@ -176,8 +176,7 @@ func (w *Writer) Try(ctx context.Context, batch []sink.Message) (left []sink.Mes
 	if lost := w.cfg.DeadLetter(ctx, &batch[0], code, err.Error()); lost != nil {
 		return batch, 0, fmt.Errorf("%w: %w", errLetter, lost)
 	}
-	w.trouble.Fails(err)
-	w.failed.Add(1)
+	w.trouble.Refuses(err)
 	w.done(batch[:1])
 	w.tries = 0
 	return batch[1:], 0, nil

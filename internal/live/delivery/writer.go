@@ -95,7 +95,6 @@ type Writer struct {
 	bytes     atomic.Int64 // of the outbox, about
 	delivered atomic.Int64 // the last message that is through
 	oldest    atomic.Int64 // when the first message that is not through was emitted, in Unix nanoseconds; 0 for none
-	failed    atomic.Int64 // refused for good
 	retries   atomic.Int64
 	awaited   atomic.Bool // somebody waits for the last message to be through
 	trouble   sink.Trouble
@@ -181,23 +180,24 @@ func (w *Writer) look() {
 
 // Status is what an operator sees of an output's writer.
 type Status struct {
-	Pending, Failed, Retries int64
+	Pending, Retries int64
 	// Oldest is when the first message that is not through was emitted; zero when none waits
 	// or the writer has not come to it yet.
 	Oldest time.Time
-	// Trouble is the last failure while it lasts, Since when the first of them was after the last
-	// delivery that went well.
+	// Trouble is the last failure since a delivery went well, Since when the first was, and Refused how many
+	// messages have been refused for good in that time.
 	Trouble string
 	Since   time.Time
+	Refused int64
 }
 
 // Status may be called from any goroutine.
 func (w *Writer) Status() Status {
-	s := Status{Pending: w.pending.Load(), Failed: w.failed.Load(), Retries: w.retries.Load()}
+	s := Status{Pending: w.pending.Load(), Retries: w.retries.Load()}
 	if at := w.oldest.Load(); at != 0 {
 		s.Oldest = time.Unix(0, at).UTC()
 	}
-	s.Trouble, s.Since = w.trouble.Last()
+	s.Trouble, s.Since, s.Refused = w.trouble.Last()
 	return s
 }
 

@@ -58,7 +58,7 @@ func (a *Verbs) graphTable(graphs []api.GraphSummary) *terminal.Table {
 		g := &graphs[i]
 		n := &g.Counters
 		cells := []string{g.Graph, healthWord(g), terminal.Number(g.Epoch), a.Ago(g.LastFiredAt),
-			terminal.Number(n.Received), terminal.Number(n.Queued), terminal.Number(n.DeadLettered),
+			terminal.Number(n.Received), terminal.Number(n.Queued), terminal.Number(g.DeadLettered()),
 			a.Clip(reasonText(g.HealthReason), 60)}
 		if a.Wide() {
 			cells = append(cells, terminal.Number(g.Revision), terminal.Number(g.Durability.CheckpointEpoch),
@@ -186,8 +186,7 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 	}
 	for i := range g.Outputs {
 		if o := &g.Outputs[i]; o.FailingSince != nil {
-			t.Row("trouble", fmt.Sprintf("output %s: failing since %s, %d wait, %d refused: %s", o.Name,
-				o.FailingSince.Format(time.RFC3339), o.Pending, o.Failed, o.Error))
+			t.Row("trouble", "output "+o.Name+" "+o.Trouble())
 		}
 	}
 	if g.Paused && g.PausedBy != "" {

@@ -1,0 +1,55 @@
+package told
+
+import (
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
+)
+
+// InTrouble says that an accumulator has failed by itself. One that is connecting has not: it is
+// no reason to let an update take it away.
+func InTrouble(a *api.AccumulatorSummary) bool {
+	switch accumulator.Health(a.Health) {
+	case accumulator.Restarting, accumulator.Halted, accumulator.Failed:
+		return true
+	}
+	return false
+}
+
+// Troubles are the inputs that have failed by themselves, with why.
+func Troubles(s *api.GraphSummary) (list []string) {
+	for i := range s.Accumulators {
+		if a := &s.Accumulators[i]; InTrouble(a) {
+			list = append(list, "accumulator "+a.Name+": "+CauseOf(a))
+		}
+	}
+	return list
+}
+
+// failing names an output whose deliveries fail, or have ended in dead letters, beside a health that has no
+// reason of its own: the graph fires, and that an output is away is no fault of its.
+func failing(s *api.GraphSummary) {
+	for i := range s.Outputs {
+		o := &s.Outputs[i]
+		if s.HealthReason != nil || o.FailingSince == nil {
+			continue
+		}
+		code := "output_failing"
+		if o.GaveUp() {
+			code = "output_refused"
+		}
+		s.HealthReason = api.ReasonOf(code, "output "+o.Name+" "+o.Trouble())
+	}
+}
+
+// awaited says why a graph waits for its inputs, where one of them knows.
+func awaited(s *api.GraphSummary) {
+	if s.HealthReason == nil || s.HealthReason.Code != "waiting_for_accumulators" {
+		return
+	}
+	for i := range s.Accumulators {
+		if a := &s.Accumulators[i]; a.HealthReason != nil {
+			s.HealthReason.Detail = a.Name + ": " + CauseOf(a)
+			return
+		}
+	}
+}
