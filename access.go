@@ -1,6 +1,7 @@
 package graphd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -86,15 +87,17 @@ func (c *Config) storeFile() string {
 
 // checkFolders refuses folders that are none.
 func (c *Config) checkFolders() error {
-	for flag, path := range map[string]string{"--files-dir": c.FilesDir, "--secrets-dir": c.SecretsDir} {
-		if path == "" {
-			continue
-		}
-		if info, err := os.Stat(path); err != nil {
-			return fmt.Errorf("%w: the folder of %s cannot be read: %w", ErrConfig, flag, err)
-		} else if !info.IsDir() {
-			return fmt.Errorf("%w: %s is not a folder; %s names one", ErrConfig, path, flag)
-		}
+	return errors.Join(checkFolder("--files-dir", c.FilesDir), checkFolder("--secrets-dir", c.SecretsDir))
+}
+
+func checkFolder(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err != nil {
+		return fmt.Errorf("%w: the folder of %s cannot be read: %w", ErrConfig, flag, err)
+	} else if !info.IsDir() {
+		return fmt.Errorf("%w: %s is not a folder; %s names one", ErrConfig, path, flag)
 	}
 	return nil
 }

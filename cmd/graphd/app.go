@@ -73,7 +73,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 	addGroup(root, groupGraphs, verbs.Graphs())
 	addGroup(root, groupInspect, verbs.Inspect())
 	addGroup(root, groupSteer, verbs.Steer())
-	addGroup(root, groupDaemon, append(verbs.Daemon(), tokens.Command(t, verbs.Verb, bootstrapCmd(t)),
+	addGroup(root, groupDaemon, append(verbs.Daemon(), configCmd(t), tokens.Command(t, verbs.Verb, bootstrapCmd(t)),
 		contexts.Command(t)))
 	return root
 }

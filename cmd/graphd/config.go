@@ -1,103 +1,159 @@
 package main
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
-	"os"
+	"io/fs"
+	"slices"
 	"strings"
 
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/settings"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
-	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
+	"github.com/graphd/graphd/internal/telemetry"
+	"github.com/spf13/cobra"
 )
 
-// configFlag names the file that the other flags may stand in.
-const configFlag = "config"
+// maxConfig bounds a file of settings.
+const maxConfig = 1 << 20
 
-// fillIn fills in the flags that were not given: from the environment, else from the file
-// that the flag config, or GRAPHD_CONFIG, names.
-func fillIn(flags *pflag.FlagSet, getenv func(string) string) error {
-	file := flags.Lookup(configFlag)
-	if !file.Changed {
-		if err := file.Value.Set(getenv(envName(configFlag))); err != nil {
-			return err
-		}
+func configCmd(t *terminal.Terminal) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check a daemon's configuration, and list what can stand in it",
+		Args:  terminal.Positional(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	given, err := readConfig(file.Value.String(), flags)
-	if err != nil {
-		return terminal.Exit(terminal.ExitFormat, err)
-	}
-	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == configFlag || f.Name == "help" {
-			return
-		}
-		if text := getenv(envName(f.Name)); text != "" {
-			if err := f.Value.Set(text); err != nil {
-				errs = append(errs, fmt.Errorf("%s=%s: %w", envName(f.Name), text, err))
+	cmd.AddCommand(configValidateCmd(t), configSettingsCmd(t))
+	return cmd
+}
+
+func configValidateCmd(t *terminal.Terminal) *cobra.Command {
+	var strict bool
+	cmd := &cobra.Command{
+		Use:   "validate FILE",
+		Short: "List every mistake in the file of graphd serve --config",
+		Long: `List every mistake in the file of graphd serve --config, with its line, and what is
+hardly meant, as warnings. Nothing is opened and nobody called; a file or folder
+that is not on this machine is a warning, for it may be on that of the daemon.
+
+With a mistake the exit code is 78. With --strict a warning is one, too.`,
+		Args: terminal.Positional(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := t.CheckFormat(); err != nil {
+				return err
 			}
-			return
+			text, err := t.ReadFile(args[0], maxConfig)
+			if err != nil {
+				return err
+			}
+			return tellConfig(t, args[0], checkConfig(args[0], text), strict)
+		},
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings for mistakes")
+	return cmd
+}
+
+// checkConfig finds what is wrong with a file of settings, by its lines.
+func checkConfig(path string, text []byte) []settings.Mistake {
+	var c graphd.Config
+	var log telemetry.LogConfig
+	serve := &cobra.Command{}
+	serveFlags(serve, &c, &log)
+	f := settings.Read(path, text, serve.Flags())
+	f.Set(serve.Flags())
+	// A value that could not be set has left its default behind, which is no mistake of the file.
+	bad := map[string]bool{}
+	for _, m := range f.Mistakes {
+		bad[m.Setting] = true
+	}
+	found := f.Mistakes
+	add := func(flag, severity, detail string) {
+		if !bad[settings.Key(flag)] {
+			found = append(found, f.At(flag, severity, detail))
 		}
-		for _, text := range given[f.Name] {
-			if err := f.Value.Set(text); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %s: %w", file.Value, keyName(f.Name), err))
+	}
+	for _, e := range c.Check() {
+		severity := settings.Error
+		text := strings.TrimPrefix(e.Err.Error(), graphd.ErrConfig.Error()+": ")
+		if key := settings.Key(e.Setting); !strings.HasPrefix(text, key) {
+			text = key + ": " + text
+		}
+		if errors.Is(e.Err, fs.ErrNotExist) {
+			severity, text = settings.Warning, "not on this machine: "+text
+		}
+		add(e.Setting, severity, text)
+	}
+	if err := (telemetry.LogConfig{Level: log.Level}).Validate(); err != nil {
+		add("log-level", settings.Error, err.Error())
+	}
+	if err := (telemetry.LogConfig{Format: log.Format}).Validate(); err != nil {
+		add("log-format", settings.Error, err.Error())
+	}
+	if size := serve.Flag(memoryFlag).Value.String(); size != "auto" && size != "none" {
+		if _, err := parseBytes(size); err != nil {
+			add(memoryFlag, settings.Error, err.Error())
+		}
+	}
+	if len(bad) == 0 {
+		found = append(found, f.Remarks(&c)...)
+	}
+	slices.SortStableFunc(found, func(a, b settings.Mistake) int { return cmp.Compare(a.Line, b.Line) })
+	return found
+}
+
+// tellConfig prints what was found, and answers with how to exit.
+func tellConfig(t *terminal.Terminal, path string, found []settings.Mistake, strict bool) error {
+	errs := 0
+	for _, m := range found {
+		if m.Severity == settings.Error || strict {
+			errs++
+		}
+	}
+	if found == nil {
+		found = []settings.Mistake{}
+	}
+	if err := t.Print(found, func() error {
+		for _, m := range found {
+			if err := t.Line("%s", m.String()); err != nil {
+				return err
 			}
 		}
-	})
-	if err := errors.Join(errs...); err != nil {
-		return terminal.Exit(terminal.ExitFormat, err)
+		return nil
+	}); err != nil {
+		return err
 	}
+	if errs > 0 {
+		return terminal.Exit(terminal.ExitFormat, terminal.ErrSaid)
+	}
+	t.Say("%s: graphd serve can read it", path)
 	return nil
 }
 
-// readConfig reads a configuration file: a value, or a list of them, for each flag in it.
-func readConfig(path string, flags *pflag.FlagSet) (map[string][]string, error) {
-	if path == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
-	}
-	var doc map[string]yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	values := make(map[string][]string, len(doc))
-	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
-		node, ok := doc[keyName(f.Name)]
-		if !ok || f.Name == configFlag || f.Name == "help" {
-			return
-		}
-		delete(doc, keyName(f.Name))
-		switch named := f.Value.Type() == "stringArray"; {
-		case node.Kind == yaml.ScalarNode:
-			values[f.Name] = []string{node.Value}
-		case node.Kind == yaml.SequenceNode:
-			for _, item := range node.Content {
-				values[f.Name] = append(values[f.Name], item.Value)
+func configSettingsCmd(t *terminal.Terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "settings",
+		Short: "List what can stand in the file, with defaults and names in the environment",
+		Args:  terminal.Positional(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if err := t.CheckFormat(); err != nil {
+				return err
 			}
-		case node.Kind == yaml.MappingNode && named: // NAME: ADDRESS, as NAME=ADDRESS
-			for i := 0; i+1 < len(node.Content); i += 2 {
-				values[f.Name] = append(values[f.Name], node.Content[i].Value+"="+node.Content[i+1].Value)
-			}
-		default:
-			errs = append(errs, fmt.Errorf("%s:%d:%d: %s must be one value or a list", path, node.Line, node.Column,
-				keyName(f.Name)))
-		}
-	})
-	for key, node := range doc {
-		errs = append(errs, fmt.Errorf("%s:%d: there is no setting %q; graphd serve --help lists them", path, node.Line,
-			key))
+			list := serveSettings()
+			return t.Print(list, func() error {
+				table := terminal.NewTable("KEY", "IS", "DEFAULT", "MEANING")
+				for _, s := range list {
+					table.Row(s.Key, s.Type, s.Default, t.Clip(s.Meaning, 100))
+				}
+				return t.Table(table)
+			})
+		},
 	}
-	return values, errors.Join(errs...)
 }
 
-// envName is a flag in the environment: "log-level" is GRAPHD_LOG_LEVEL.
-func envName(flag string) string {
-	return "GRAPHD_" + strings.ToUpper(keyName(flag))
+// serveSettings are those of graphd serve.
+func serveSettings() []settings.Setting {
+	serve := &cobra.Command{}
+	serveFlags(serve, &graphd.Config{}, &telemetry.LogConfig{})
+	return settings.List(serve.Flags())
 }
-
-// keyName is a flag in a file: "log-level" is log_level.
-func keyName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }

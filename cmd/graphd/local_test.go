@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/settings"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
@@ -184,8 +185,8 @@ func TestRunOnATerminal(t *testing.T) {
 	}
 }
 
-// settings is a serve command whose settings can be looked at.
-func settings(t *testing.T, args ...string) (*cobra.Command, *graphd.Config, *telemetry.LogConfig) {
+// flagsOfServe is a serve command whose settings can be looked at.
+func flagsOfServe(t *testing.T, args ...string) (*cobra.Command, *graphd.Config, *telemetry.LogConfig) {
 	t.Helper()
 	cmd := &cobra.Command{}
 	var c graphd.Config
@@ -208,8 +209,8 @@ func TestSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{"GRAPHD_CONFIG": file, "GRAPHD_DATA": "from-env", "GRAPHD_LISTEN": "127.0.0.1:2"}
-	cmd, c, log := settings(t, "--listen", "127.0.0.1:3")
-	if err := fillIn(cmd.Flags(), func(name string) string { return env[name] }); err != nil {
+	cmd, c, log := flagsOfServe(t, "--listen", "127.0.0.1:3")
+	if err := settings.Fill(cmd.Flags(), func(name string) string { return env[name] }); err != nil {
 		t.Fatal(err)
 	}
 	want := graphd.Config{
@@ -232,10 +233,13 @@ func TestSettleMistakes(t *testing.T) {
 		env        map[string]string
 		want       string
 	}{
-		{name: "unknown setting", file: "listn: x\n", want: `graphd.yaml:1: there is no setting "listn"`},
-		{name: "wrong type", file: "push_timeout: soon\n", want: "push_timeout: time: invalid duration"},
-		{name: "a mapping", file: "listen: { host: x }\n", want: "graphd.yaml:1:9: listen must be one value or a list"},
-		{name: "not YAML", file: "a: [", want: "graphd.yaml: yaml:"},
+		{
+			name: "unknown setting", file: "listn: x\n",
+			want: `graphd.yaml:1:1: there is no setting "listn"; did you mean listen?`,
+		},
+		{name: "wrong type", file: "push_timeout: soon\n", want: "graphd.yaml:1:15: push_timeout must be a duration"},
+		{name: "a mapping", file: "listen: { host: x }\n", want: "graphd.yaml:1:9: listen must be one value"},
+		{name: "not YAML", file: "a: [", want: "graphd.yaml:1: not YAML: "},
 		{name: "a file in a file", file: "config: other.yaml\n", want: `there is no setting "config"`},
 		{name: "environment", env: map[string]string{"GRAPHD_MAX_BODY": "much"}, want: "GRAPHD_MAX_BODY=much"},
 		{
@@ -255,8 +259,8 @@ func TestSettleMistakes(t *testing.T) {
 			for k, v := range tc.env {
 				env[k] = v
 			}
-			cmd, _, _ := settings(t)
-			err := fillIn(cmd.Flags(), func(name string) string { return env[name] })
+			cmd, _, _ := flagsOfServe(t)
+			err := settings.Fill(cmd.Flags(), func(name string) string { return env[name] })
 			term := &terminal.Terminal{Err: io.Discard}
 			if code := term.Report(err); code != terminal.ExitFormat || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %d %v, want 78 and %q", code, err, tc.want)

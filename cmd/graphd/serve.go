@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/settings"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
@@ -29,13 +30,13 @@ environment, as GRAPHD_ and its name in capitals. A flag goes before the
 environment, and that before the file. SIGHUP reads the folder of --graphs again.`,
 		Args: terminal.Positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fillIn(cmd.LocalNonPersistentFlags(), t.Getenv); err != nil {
+			if err := settings.Fill(cmd.LocalNonPersistentFlags(), t.Getenv); err != nil {
 				return err
 			}
 			if err := limitMemory(cmd.Flag(memoryFlag).Value.String(), t.Getenv, cgroupLimit); err != nil {
 				return terminal.Exit(terminal.ExitFormat, err)
 			}
-			if file := cmd.Flag(configFlag).Value.String(); file != "" {
+			if file := cmd.Flag(settings.ConfigFlag).Value.String(); file != "" {
 				c.Closed = append(c.Closed, file)
 			}
 			defer runtime.KeepAlive(ballast(t.Getenv))
@@ -48,7 +49,7 @@ environment, and that before the file. SIGHUP reads the folder of --graphs again
 
 func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) {
 	f := cmd.Flags()
-	f.String(configFlag, "", "YAML file with any of these settings")
+	f.String(settings.ConfigFlag, "", "YAML file with any of these settings")
 	f.StringVar(&c.Graphs, "graphs", "", "folder of declarations to apply at start and whenever they change")
 	f.StringVar(&c.Data, "data", "graphd-data", "folder of the embedded store")
 	f.StringVar(&c.Store, "store", "",

@@ -14,11 +14,30 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/dal/postgres"
+	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/sqlite"
 )
 
 // ErrAddress says that an address names no store.
 var ErrAddress = errors.New("no store has this address; write postgres://USER@HOST/DATABASE, sqlite:PATH or memory:")
+
+// Check says whether address names a store that could be opened, and opens nothing.
+func Check(address string) error {
+	kind, path, _ := strings.Cut(address, ":")
+	switch kind {
+	case "memory":
+		return nil
+	case "sqlite":
+		if path == "" {
+			return fmt.Errorf("%q names no file: %w", address, ErrAddress)
+		}
+		return nil
+	case "postgres", "postgresql":
+		_, err := wires.Parse(address)
+		return err
+	}
+	return fmt.Errorf("%q: %w", kind, ErrAddress)
+}
 
 // Open opens the store at address: "memory:", "sqlite:PATH" or a Postgres URL. name is what
 // other daemons on the same store call this one, for people. No error shows a password.

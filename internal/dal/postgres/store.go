@@ -112,11 +112,9 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 
 // connect makes the pools; connections are opened when they are needed.
 func (p *Store) connect(ctx context.Context, dsn string) error {
-	cfg, err := pgxpool.ParseConfig(dsn)
+	cfg, err := wires.Parse(dsn)
 	if err != nil {
-		// The library's error repeats the address, which may hold a password.
-		return errors.New(
-			"open the Postgres store: the address cannot be read; write postgres://USER@HOST:PORT/DATABASE")
+		return err
 	}
 	if !namesPoolSize(dsn) {
 		cfg.MaxConns = bulkConns

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/graphd/graphd/cmd/graphd/internal/settings"
+	"github.com/spf13/pflag"
+)
+
+// Every mistake of a file is told at once, with its line, and what is hardly meant is told too.
+func TestConfigValidate(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"broken", "odd", "right"} {
+		args := []string{"config", "validate", filepath.Join("testdata", "config_"+name+".yaml")}
+		golden(t, "config_"+name, transcript(args, command(t.Context(), newDaemon(t).Server, "", args...)))
+	}
+}
+
+func TestConfigValidateForms(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, text string
+		code       int
+		want       string
+	}{
+		{"nothing", "", 0, ""},
+		{"comments alone", "# later\n", 0, ""},
+		{"not YAML", "listen: [\n", 78, "config:1: not YAML: "},
+		{"a list", "- listen\n", 78, "config:1:1: settings are written as KEY: VALUE\n"},
+		{"two documents", "log_level: info\n---\nlog_level: warn\n", 78, "config:2:1: one document is read, "},
+		{"an anchor", "kafka_brokers: &b [k:9]\nhosts: *b\n", 78, `config:2:1: hosts: host "k:9" is no name`},
+		{"a name of the environment", "GRAPHD_LISTEN: x\n", 78, "did you mean listen?"},
+		{"nothing like it", "zzzzzzzzzzzz: x\n", 78, "; graphd config settings lists them\n"},
+		{"a name twice", "connections: [a=kafka://k:1, a=kafka://k:2]\n", 78, `1:1: connections: the connection "a"`},
+		{"a list in a list", "hosts: [[a]]\n", 78, "config:1:9: hosts is a list of single values\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "config")
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := command(t.Context(), newDaemon(t).Server, "", "config", "validate", path)
+			if r.code != tc.code || !strings.Contains(strings.ReplaceAll(r.stdout, path, "config"), tc.want) {
+				t.Errorf("got %+v, want %d and %q", r, tc.code, tc.want)
+			}
+		})
+	}
+}
+
+// A warning is a mistake where that is asked for, and data for programs.
+func TestConfigValidateStrict(t *testing.T) {
+	t.Parallel()
+	odd := filepath.Join("testdata", "config_odd.yaml")
+	for _, tc := range []struct {
+		code int
+		args []string
+	}{
+		{0, []string{odd}}, {78, []string{odd, "--strict"}}, {0, []string{odd, "-o", "json"}},
+		{3, []string{"none.yaml"}},
+	} {
+		r := command(t.Context(), newDaemon(t).Server, "", append([]string{"config", "validate"}, tc.args...)...)
+		if r.code != tc.code || strings.Contains(r.stdout, "s3cret") {
+			t.Errorf("%v: got %+v, want exit %d", tc.args, r, tc.code)
+		}
+		if len(tc.args) == 3 && !strings.Contains(r.stdout, `"severity": "warning"`) {
+			t.Errorf("got %s", r.stdout)
+		}
+	}
+}
+
+// Every flag of serve has a key in the file and a name in the environment, and both do what it does.
+func TestEverySettingHasAKey(t *testing.T) {
+	t.Parallel()
+	// A value that is not the default, by what the flag takes; written as in a file.
+	values := map[string]string{
+		"bool": "true", "int": "7", "int64": "7", "duration": "7s", "string": "seven", "stringSlice": "[seven, eight]",
+		"stringArray": "{ seven: eight }",
+	}
+	read := func(f *pflag.Flag, text string, env map[string]string) string {
+		env["GRAPHD_CONFIG"] = filepath.Join(t.TempDir(), "graphd.yaml")
+		if err := os.WriteFile(env["GRAPHD_CONFIG"], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd, _, _ := flagsOfServe(t)
+		if err := settings.Fill(cmd.Flags(), func(name string) string { return env[name] }); err != nil {
+			t.Errorf("--%s: %v", f.Name, err)
+		}
+		return cmd.Flag(f.Name).Value.String()
+	}
+	cmd, _, _ := flagsOfServe(t)
+	n := 0
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !settings.In(f) {
+			return
+		}
+		n++
+		value := values[f.Value.Type()]
+		inFile := read(f, settings.Key(f.Name)+": "+value+"\n", map[string]string{})
+		plain := strings.NewReplacer("[", "", "]", "", ", ", ",", "{ ", "", " }", "", ": ", "=").Replace(value)
+		inEnv := read(f, "", map[string]string{settings.Env(f.Name): plain})
+		if err := f.Value.Set(plain); err != nil {
+			t.Fatal(err)
+		}
+		if want := f.Value.String(); inFile != want || inEnv != want || want == f.DefValue {
+			t.Errorf("--%s is %s, from the file %s, from the environment %s", f.Name, want, inFile, inEnv)
+		}
+	})
+	if n < 25 {
+		t.Errorf("only %d flags were found", n)
+	}
+}
+
+const settingsPage = "../../docs/configuration.md"
+
+// The page has every setting as the flags tell it: write it anew with -update.
+func TestSettingsPage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(settingsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- settings: begin -->\n", "<!-- settings: end -->"
+	before, rest, ok := strings.Cut(string(text), begin)
+	shown, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", settingsPage)
+	}
+	var table strings.Builder
+	table.WriteString("| key | is | default | |\n|---|---|---|---|\n")
+	for _, s := range serveSettings() {
+		def := s.Default
+		if s.Default != "" && !strings.Contains(s.Default, " ") {
+			def = "`" + def + "`"
+		}
+		meaning := strings.NewReplacer("|", "\\|", "NAME=", "`NAME`=").Replace(s.Meaning)
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", s.Key, s.Type, def, meaning)
+	}
+	if *update {
+		if err := os.WriteFile(settingsPage, []byte(before+begin+table.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(shown, table.String()); d != "" {
+		t.Errorf("%s does not tell of the flags as they are; go test ./cmd/graphd -run TestSettingsPage -update "+
+			"writes it anew (-page +flags):\n%s", settingsPage, d)
+	}
+}

@@ -1,0 +1,248 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// Mistake is something in a file that is wrong, or, as a warning, hardly meant.
+type Mistake struct {
+	File     string `json:"file"`
+	Line     int    `json:"line,omitempty"` // from 1; 0 is nowhere in particular
+	Column   int    `json:"column,omitempty"`
+	Severity string `json:"severity"`
+	Setting  string `json:"setting,omitempty"`
+	Detail   string `json:"detail"`
+}
+
+// The severities: with an error the daemon does not start.
+const (
+	Error   = "error"
+	Warning = "warning"
+)
+
+// String is the mistake on a line, as editors find its place.
+func (m *Mistake) String() string {
+	at := m.File
+	if m.Line > 0 {
+		at += ":" + strconv.Itoa(m.Line)
+	}
+	if m.Column > 0 {
+		at += ":" + strconv.Itoa(m.Column)
+	}
+	if m.Severity == Warning {
+		at += ": warning"
+	}
+	return at + ": " + m.Detail
+}
+
+// File is a file of settings as far as it could be read.
+type File struct {
+	path     string
+	keys     map[string]*yaml.Node // by flag
+	values   map[string][]value    // by flag
+	Mistakes []Mistake
+}
+
+// value is one of the values of a key.
+type value struct {
+	text string
+	at   *yaml.Node
+}
+
+// ReadFile reads the file at path.
+func ReadFile(path string, flags *pflag.FlagSet) (*File, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return Read(path, text, flags), nil
+}
+
+// Read reads a file's text: a value, a list or a mapping for each flag in it. It finds every mistake of
+// form; what values mean is found when they are set.
+func Read(path string, text []byte, flags *pflag.FlagSet) *File {
+	f := &File{path: path, keys: map[string]*yaml.Node{}, values: map[string][]value{}}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, more yaml.Node
+	err := decoder.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return f // nothing in it is nothing said
+	}
+	if err != nil {
+		f.syntax(err)
+		return f
+	}
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		f.add(&more, "", "one document is read, and there is another behind it")
+	}
+	root := doc.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return f
+	}
+	if root.Kind != yaml.MappingNode {
+		f.add(root, "", "settings are written as KEY: VALUE")
+		return f
+	}
+	known, names := map[string]*pflag.Flag{}, []string(nil)
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if In(flag) {
+			known[Key(flag.Name)] = flag
+			names = append(names, Key(flag.Name))
+		}
+	})
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, node := root.Content[i], root.Content[i+1]
+		flag, ok := known[key.Value]
+		switch {
+		case !ok:
+			f.unknown(key, names)
+		case f.keys[flag.Name] != nil:
+			f.add(key, flag.Name, fmt.Sprintf("%s stands in line %d already", key.Value, f.keys[flag.Name].Line))
+		default:
+			f.keys[flag.Name] = key
+			f.read(flag, resolve(node))
+		}
+	}
+	return f
+}
+
+// resolve is the node that an alias stands for.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// read takes the values of one key.
+func (f *File) read(flag *pflag.Flag, node *yaml.Node) {
+	one := func(n *yaml.Node, text string) { f.values[flag.Name] = append(f.values[flag.Name], value{text, n}) }
+	list := flag.Value.Type() == "stringSlice" || flag.Value.Type() == "stringArray"
+	named := flag.Value.Type() == "stringArray"
+	wanted := "one value"
+	switch {
+	case named:
+		wanted = "a mapping of names to addresses, or a list"
+	case list:
+		wanted = "one value or a list"
+	}
+	switch {
+	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
+		f.add(node, flag.Name, Key(flag.Name)+" has no value: write one, or leave the key out")
+	case node.Kind == yaml.ScalarNode:
+		one(node, node.Value)
+	case node.Kind == yaml.SequenceNode && list:
+		for _, item := range node.Content {
+			if item = resolve(item); item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
+				f.add(item, flag.Name, Key(flag.Name)+" is a list of single values")
+				continue
+			}
+			one(item, item.Value)
+		}
+	case node.Kind == yaml.MappingNode && named: // NAME: ADDRESS, as NAME=ADDRESS
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			name, address := node.Content[i], resolve(node.Content[i+1])
+			if address.Kind != yaml.ScalarNode || address.Tag == "!!null" {
+				f.add(address, flag.Name, fmt.Sprintf("%s.%s must be an address", Key(flag.Name), name.Value))
+				continue
+			}
+			one(name, name.Value+"="+address.Value)
+		}
+	default:
+		f.add(node, flag.Name, Key(flag.Name)+" must be "+wanted)
+	}
+}
+
+// unknown names the key that is most like one that is not there.
+func (f *File) unknown(key *yaml.Node, names []string) {
+	text := fmt.Sprintf("there is no setting %q", key.Value)
+	word := strings.ToLower(strings.ReplaceAll(key.Value, "-", "_"))
+	if near := terminal.Nearest(strings.TrimPrefix(word, "graphd_"), names); near != "" {
+		text += "; did you mean " + near + "?"
+	} else {
+		text += "; graphd config settings lists them"
+	}
+	f.add(key, "", text)
+}
+
+// placed is where yaml's errors name a line.
+var placed = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+
+// syntax is an error of YAML itself.
+func (f *File) syntax(err error) {
+	text := err.Error()
+	m := Mistake{File: f.path, Severity: Error, Detail: "not YAML: " + strings.TrimPrefix(text, "yaml: ")}
+	if at := placed.FindStringSubmatch(text); at != nil {
+		m.Line, _ = strconv.Atoi(at[1]) // digits
+		m.Detail = "not YAML: " + strings.TrimPrefix(text, at[0])
+	}
+	f.Mistakes = append(f.Mistakes, m)
+}
+
+func (f *File) add(at *yaml.Node, flag, detail string) {
+	m := Mistake{File: f.path, Line: at.Line, Column: at.Column, Severity: Error, Detail: detail}
+	if flag != "" {
+		m.Setting = Key(flag)
+	}
+	f.Mistakes = append(f.Mistakes, m)
+}
+
+// Set gives the flags what the file has for them, and tells what they do not take.
+func (f *File) Set(flags *pflag.FlagSet) {
+	flags.VisitAll(func(flag *pflag.Flag) { f.Mistakes = append(f.Mistakes, f.set(flag)...) })
+}
+
+func (f *File) set(flag *pflag.Flag) (mistakes []Mistake) {
+	for _, v := range f.values[flag.Name] {
+		if err := flag.Value.Set(v.text); err != nil {
+			mistakes = append(mistakes, Mistake{
+				File: f.path, Line: v.at.Line, Column: v.at.Column, Severity: Error, Setting: Key(flag.Name),
+				Detail: fmt.Sprintf("%s must be %s, and is %q", Key(flag.Name), wanted(flag), v.text),
+			})
+		}
+	}
+	return mistakes
+}
+
+// wanted is what a value of the flag has to be.
+func wanted(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a duration such as 500ms, 5s or 2m"
+	case "int", "int64":
+		return "a whole number"
+	}
+	return "a list of texts with commas between them"
+}
+
+// Has says whether the file says something for a flag.
+func (f *File) Has(flag string) bool { return f.keys[flag] != nil }
+
+// At is a mistake about what the file says for a flag, or leaves unsaid.
+func (f *File) At(flag, severity, detail string) Mistake {
+	m := Mistake{File: f.path, Severity: severity, Setting: Key(flag), Detail: detail}
+	if key := f.keys[flag]; key != nil {
+		m.Line, m.Column = key.Line, key.Column
+	}
+	return m
+}
+
+func (f *File) errors() (errs []error) {
+	for _, m := range f.Mistakes {
+		errs = append(errs, errors.New(m.String()))
+	}
+	return errs
+}

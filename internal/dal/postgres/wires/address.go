@@ -1,0 +1,17 @@
+package wires
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Parse reads a store's address. No error shows a password: the library's repeats the address, which may hold one.
+func Parse(dsn string) (*pgxpool.Config, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, errors.New(
+			"open the Postgres store: the address cannot be read; write postgres://USER@HOST:PORT/DATABASE")
+	}
+	return cfg, nil
+}
