@@ -153,6 +153,39 @@ type Pace interface {
 	CaughtUp(stream string, caughtUp bool)
 }
 
+// Looker is what a Follower may be too: whenever it is asked to, it looks at once whether there is more. Who has
+// caught up is asked when something of another input has come, which may have been written later than what
+// would be found now (M26).
+type Looker interface {
+	// Looks reports whether it does; it then heeds its Out, which is an [Asker].
+	Looks() bool
+}
+
+// Asker is what an Out may be too. Its methods are for the source's goroutine and never block.
+type Asker interface {
+	// Asked has something in it when a look is asked for.
+	Asked() <-chan struct{}
+	// Look is called when a look begins, and names it.
+	Look() (look int64)
+	// Looked says that a look has found nothing, or that all it has found was handed over, whether that look
+	// was asked for or not.
+	Looked(look int64)
+}
+
+// AskerOf is out, if it asks, or what asks for nothing.
+func AskerOf(out Out) Asker {
+	if a, ok := out.(Asker); ok {
+		return a
+	}
+	return mute{}
+}
+
+type mute struct{}
+
+func (mute) Asked() <-chan struct{} { return nil }
+func (mute) Look() int64            { return 0 }
+func (mute) Looked(int64)           {}
+
 // CaughtUp tells out, if it wants to know.
 func CaughtUp(out Out, stream string, caughtUp bool) {
 	if p, ok := out.(Pace); ok {

@@ -167,7 +167,8 @@ func (w *wide) pacedIn(t *testing.T, doc tree, dir string, seed uint64, want *sp
 				if err = grow(); err != nil {
 					break
 				}
-				time.Sleep(300 * time.Millisecond) // longer than a file is not looked at
+				// Mostly sooner than a file is looked at by itself.
+				time.Sleep(time.Duration(r.IntN(4)) * 25 * time.Millisecond)
 			}
 		}
 		if err == nil {

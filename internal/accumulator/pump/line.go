@@ -68,6 +68,7 @@ type Line struct {
 	drained chan struct{} // closed when all that the source has said was folded
 
 	pushes pushes
+	looks  looks
 }
 
 // depth is how much of one stream waits.
@@ -95,6 +96,7 @@ type Parcel struct {
 	Newest int64 // the greatest of Times
 	// What it is besides.
 	Kind ParcelKind
+	Look int64 // that is done, of the kind Looked
 
 	bads  []*accumulator.BadEvent // by event; nil when all can be used
 	bytes int64
@@ -116,6 +118,7 @@ const (
 	CaughtUp              // all there was of the stream has been handed over
 	FellBehind            // there is more of the stream
 	HealthSaid            // the source has told its health; see Line.Down
+	Looked                // what a look has found has been handed over; see Line.Ask
 	End                   // the source has returned
 )
 
@@ -124,6 +127,7 @@ func NewLine(cfg LineConfig) *Line {
 	l := &Line{
 		cfg: cfg, room: make(chan struct{}, 1), depths: map[string]*depth{},
 		failed: make(chan error, 1), drained: make(chan struct{}), wake: func() {},
+		looks: looks{poke: make(chan struct{}, 1)},
 	}
 	if cfg.Source != nil {
 		l.dater = cfg.Dater()

@@ -9,7 +9,8 @@
 // within the bounds of the inputs (M11).
 //
 // A source of which it is known that there is more to come holds the others back while nothing of
-// it is here, unless it is disconnected or has given nothing for a while. When all have been
+// it is here, unless it is disconnected or has given nothing for a while. So does one that can look whether
+// there is more, from when something of another comes until it has looked (decision 0111). When all have been
 // silent for that while, engine time goes on by the monotonic clock from where it stood, so that
 // timers fire and the last windows close.
 package flow

@@ -94,10 +94,14 @@ type entry struct {
 	whole   int // the order's number of the source as a whole, which has no events
 	pushes  int // that of the pushes
 	behind  bool
-	down    bool // the source is disconnected
-	count   int  // events of the source that wait
-	ending  bool // the source has returned
-	stuck   bool // its room in front of the core is used up
+	down    bool  // the source is disconnected
+	looks   bool  // the source can be asked whether there is more
+	asked   int64 // the newest look that it was asked for, and
+	looked  int64 // the newest that is done
+	pushing bool  // there are pushed events, and the other sources were asked since they came
+	count   int   // events of the source that wait
+	ending  bool  // the source has returned
+	stuck   bool  // its room in front of the core is used up
 	marked  time.Time
 	anew    bool // its state knows another time, or none: see [Flow.begins]
 }
@@ -145,7 +149,7 @@ func (f *Flow) Enter(i int, l *pump.Line) {
 	f.Leave(i)
 	e := &f.entries[i]
 	e.line, e.down, e.ending, e.marked = l, false, false, f.Now()
-	e.behind = l.Follows()
+	e.behind, e.looks = l.Follows(), l.Looks()
 	l.Hand(f.Wake)
 	f.look()
 	f.await(e)
@@ -173,6 +177,7 @@ func (f *Flow) Leave(i int) {
 	e.line, e.streams, e.count = nil, map[string]*staged{}, 0
 	f.drive.Enter(i, nil)
 	e.behind = behind && !e.ending
+	e.unasked()
 	f.order.Clear(e.pushes)
 	f.look()
 	f.await(e)

@@ -44,7 +44,7 @@ func (f *Flow) unstick(i int) {
 		}
 	}
 	if e.line != nil {
-		f.nextPush(e)
+		f.nextPush(i)
 	}
 }
 
@@ -79,7 +79,7 @@ func (f events) Fold(n int) int {
 		if e.line.Exhausted() {
 			f.Settle() // its senders are answered, and others have their turn
 		}
-		f.nextPush(e)
+		f.nextPush(o.input)
 	}
 	if poison != nil {
 		f.poisoned(o.input, poison)
@@ -205,6 +205,7 @@ func (f *Flow) Settle() {
 		e.line.Counted()
 		if e.line.Owes() {
 			e.line.Answer(e.line.Ticket())
+			e.pushing = false // what comes next has not been seen
 		}
 	}
 }

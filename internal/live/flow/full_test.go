@@ -24,38 +24,50 @@ outputs:
   out: { from: n, sink: { drop: {} } }
 `
 
-// rig is a flow of one input, with room for so many boundaries in front of the core.
+// rig is a flow, with room for so many boundaries in front of the core.
 type rig struct {
-	t    *testing.T
-	core *reactor.Core
-	flow *flow.Flow
-	line *pump.Line
-	room int
+	t     *testing.T
+	core  *reactor.Core
+	flow  *flow.Flow
+	lines []*pump.Line
+	line  *pump.Line // the first
+	room  int
+	mono  int64
 }
 
-func newRig(t *testing.T, room int) *rig {
+func newRig(t *testing.T, declaration string, room int) *rig {
 	t.Helper()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(oneInput), "g.yaml")
+	u, diags := (&builtin.Kinds{}).Parse([]byte(declaration), "g.yaml")
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, core: reactor.NewCore(u.Reactor()), room: room}
+	r := &rig{t: t, core: reactor.NewCore(u.Reactor()), room: room, mono: 1}
 	now := func() time.Time { return time.Unix(1000, 0) }
 	r.flow = flow.New(flow.Config{Core: r.core, Host: r, Lanes: r, Wake: func() {}, Now: now,
-		Mono: func() int64 { return 1 }})
+		Mono: func() int64 { return r.mono }})
 	r.core.Start(r.flow.Time())
-	dater := func() *accumulator.Dater { return accumulator.NewDater(u.Programs[0], accumulator.Limits{}) }
-	r.line = pump.NewLine(pump.LineConfig{Name: "a", Core: accumulator.NewCore(u.Programs[0], accumulator.Limits{}),
-		Source: source{}, Mailbox: pump.NewMailbox(0, 0), Dater: dater, Port: port{}, Now: now})
-	r.flow.Enter(0, r.line)
-	r.core.SetHealth(r.flow.Time(), 0, accumulator.Live, "", "")
+	for i, program := range u.Programs {
+		dater := func() *accumulator.Dater { return accumulator.NewDater(program, accumulator.Limits{}) }
+		core := accumulator.NewCore(program, accumulator.Limits{})
+		line := pump.NewLine(pump.LineConfig{Name: program.Name(), Core: core, Source: source{},
+			Mailbox: pump.NewMailbox(0, 0), Dater: dater, Port: port{}, Now: now})
+		r.lines = append(r.lines, line)
+		r.flow.Enter(i, line)
+		r.core.SetHealth(r.flow.Time(), i, accumulator.Live, "", "")
+	}
+	r.line = r.lines[0]
 	return r
 }
 
-// give gives one event of a stream.
+// give gives one event of a stream of the first input.
 func (r *rig) give(stream string, offset, at int64) {
 	r.t.Helper()
-	if err := r.line.Emit(r.t.Context(), []boundary.Event{{
+	r.giveTo(r.line, stream, offset, at)
+}
+
+func (r *rig) giveTo(line *pump.Line, stream string, offset, at int64) {
+	r.t.Helper()
+	if err := line.Emit(r.t.Context(), []boundary.Event{{
 		Raw: fmt.Appendf(nil, `{"at":%d,"n":%d}`, at, offset), Pos: boundary.Position{Stream: stream, Offset: offset},
 	}}); err != nil {
 		r.t.Fatal(err)
@@ -88,7 +100,7 @@ func (r *rig) want(got, want string) {
 // room for, of a partition that has more to come, is not waited for in vain: what is there fires, and makes room.
 func TestM4AnInstantOfMoreThanThereIsRoomFor(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 2)
+	r := newRig(t, oneInput, 2)
 	r.line.CaughtUp("", true)
 	r.line.CaughtUp("0", false)
 	r.give("0", 1, 10)
@@ -130,11 +142,14 @@ func (port) Put(context.Context, *accumulator.Handoff) error { return nil }
 // Health implements [accumulator.Port].
 func (port) Health(accumulator.Health, string, string) {}
 
-// source is one that tells when it has caught up. The test is it.
+// source is one that tells when it has caught up, and looks again when it is asked to. The test is it.
 type source struct{}
 
 // Follows implements [accumulator.Follower].
 func (source) Follows() bool { return true }
+
+// Looks implements [accumulator.Looker].
+func (source) Looks() bool { return true }
 
 // Run implements [accumulator.Source].
 func (source) Run(context.Context, []boundary.Position, accumulator.Out) error { return nil }

@@ -80,6 +80,7 @@ func (f *Flow) take(i int, p *pump.Parcel) {
 	switch p.Kind {
 	case pump.End:
 		e.ending, e.behind = true, false
+		e.unasked()
 		for _, s := range e.streams {
 			s.behind = false
 		}
@@ -88,6 +89,10 @@ func (f *Flow) take(i int, p *pump.Parcel) {
 	case pump.HealthSaid:
 		e.down = p.Down()
 		f.awaitAll(e)
+		return
+	case pump.Looked:
+		e.looked = p.Look
+		f.await(e)
 		return
 	case pump.CaughtUp, pump.FellBehind:
 		behind := p.Kind == pump.FellBehind
@@ -101,6 +106,9 @@ func (f *Flow) take(i int, p *pump.Parcel) {
 		f.awaitStream(e, s)
 		return
 	}
+	if p.Kind == pump.Events {
+		f.inquire(i)
+	}
 	s := f.stream(i, p.Stream)
 	f.order.Heard(s.number, f.mono)
 	f.newest = max(f.newest, p.Newest)
@@ -113,10 +121,30 @@ func (f *Flow) take(i int, p *pump.Parcel) {
 	}
 }
 
-// await says whether the others wait for input i's source as a whole: while it is behind and
-// nothing of it is here. Of its streams each stands for itself.
+// inquire has the other inputs' sources look again, for something of input i has come: whoever has written that
+// may have written something that happens earlier elsewhere, and before. What a look that begins now does not
+// find was written later.
+func (f *Flow) inquire(i int) {
+	for j := range f.entries {
+		e := &f.entries[j]
+		if j == i || !e.looks {
+			continue
+		}
+		waits := e.asked > e.looked
+		if e.asked = e.line.Ask(); !waits { // else its silence would begin anew with each event of the others
+			f.await(e)
+		}
+	}
+}
+
+// unasked forgets what a source was asked that does not look any more.
+func (e *entry) unasked() { e.looks, e.asked, e.looked = false, 0, 0 }
+
+// await says whether the others wait for an input's source as a whole: while it is behind, or is to look again,
+// and nothing of it is here. Of its streams each stands for itself.
 func (f *Flow) await(e *entry) {
-	f.order.Behind(e.whole, e.behind && !e.down && !e.stuck && e.count == 0, f.mono)
+	behind := e.behind && !e.down || e.asked > e.looked
+	f.order.Behind(e.whole, behind && !e.stuck && e.count == 0, f.mono)
 }
 
 func (f *Flow) awaitStream(e *entry, s *staged) {
@@ -143,13 +171,18 @@ func (f *Flow) drained(i int) {
 func (f *Flow) pushed() {
 	for i := range f.entries {
 		if e := &f.entries[i]; e.line != nil && !e.stuck {
-			f.nextPush(e)
+			f.nextPush(i)
 		}
 	}
 }
 
-func (f *Flow) nextPush(e *entry) {
-	if at, ok := e.line.NextPush(); ok {
+func (f *Flow) nextPush(i int) {
+	e := &f.entries[i]
+	at, ok := e.line.NextPush()
+	if ok && !e.pushing {
+		f.inquire(i)
+	}
+	if e.pushing = ok; ok {
 		f.order.Set(e.pushes, at)
 		f.newest = max(f.newest, at)
 	} else {

@@ -25,6 +25,12 @@
 // how much that was: a short file that has grown still matches. A position that the file
 // no longer has, because it was truncated or replaced, is an [accumulator.DataLost].
 //
+// # Following
+//
+// A file that is followed is looked at every now and then, and at once when its receiver asks for that
+// ([accumulator.Looker]), whether it is there or not. It is no answer that the file under way has no more while
+// another has its name.
+//
 // # Concurrency
 //
 // Nothing here starts a goroutine. A Reader belongs to one goroutine, a Source's Run to the

@@ -11,7 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 )
 
-// How often a followed file is looked at: soon after it grew, less often when it rests.
+// How often a followed file is looked at by itself: soon after it grew, less often when it rests.
 // One look is two stat calls.
 const (
 	minPoll = 50 * time.Millisecond
@@ -24,25 +24,29 @@ const rotateQuiet = time.Second
 
 // await waits until there is something to read, looking at the file again and again.
 func (t *tail) await(ctx context.Context) error {
-	for wait := time.Duration(0); ; wait = min(wait+minPoll, maxPoll) {
-		if wait > 0 {
-			if err := sleep(ctx, wait); err != nil {
-				return err
-			}
-		}
+	for wait, rested := time.Duration(0), time.Duration(0); ; {
+		look := t.asker.Look()
 		grown, err := t.look()
 		if err != nil {
 			return t.replaced(ctx, err)
 		}
-		t.pace(!grown && !t.rotated)
+		if t.pace(!grown && !t.rotated); t.caughtUp {
+			t.asker.Looked(look)
+		}
 		if grown {
 			t.quiet = 0
 			return nil
 		}
-		if t.rotated && wait > 0 {
-			if t.quiet += wait; t.quiet >= rotateQuiet {
+		if t.rotated {
+			if t.quiet += rested; t.quiet >= rotateQuiet {
 				return t.next(ctx)
 			}
+		}
+		if rested >= wait { // it was not asked for
+			wait = min(wait+minPoll, maxPoll)
+		}
+		if rested, err = t.rest(ctx, wait); err != nil {
+			return err
 		}
 	}
 }
@@ -131,14 +135,16 @@ func (t *tail) startOver(ctx context.Context) error {
 	return t.out.Advance(ctx, t.position())
 }
 
-// sleep waits for d, or for ctx.
-func sleep(ctx context.Context, d time.Duration) error {
+// rest waits for d, or until a look is asked for, and says for how long.
+func (t *tail) rest(ctx context.Context, d time.Duration) (time.Duration, error) {
+	began := time.Now()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+	case <-t.asker.Asked():
 	case <-ctx.Done():
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
+	return time.Since(began), nil
 }

@@ -49,6 +49,7 @@ type Source struct{ cfg Config }
 var (
 	_ accumulator.Source   = (*Source)(nil)
 	_ accumulator.Follower = (*Source)(nil)
+	_ accumulator.Looker   = (*Source)(nil)
 )
 
 // New makes a Source. The file is opened by Run.
@@ -62,10 +63,13 @@ func New(cfg Config) (*Source, error) {
 // Follows implements [accumulator.Follower]: a file has an end.
 func (s *Source) Follows() bool { return true }
 
+// Looks implements [accumulator.Looker]: a file that is followed is looked at whenever that is asked for.
+func (s *Source) Looks() bool { return s.cfg.Follow }
+
 // Run implements [accumulator.Source]. Without follow, a file that is not there is an
 // error; with it, the source waits for it.
 func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
-	t := &tail{cfg: &s.cfg, out: out, columns: newColumns(s.cfg.Schema)}
+	t := &tail{cfg: &s.cfg, out: out, asker: accumulator.AskerOf(out), columns: newColumns(s.cfg.Schema)}
 	defer t.close()
 	err := t.run(ctx, from)
 	if ctx.Err() != nil {
@@ -85,6 +89,7 @@ const (
 type tail struct {
 	cfg     *Config
 	out     accumulator.Out
+	asker   accumulator.Asker
 	columns *columns
 
 	file   *os.File
@@ -132,6 +137,7 @@ func (t *tail) run(ctx context.Context, from []boundary.Position) error {
 func (t *tail) open(ctx context.Context) error {
 	t.close()
 	for wait := minPoll; ; wait = min(2*wait, maxPoll) {
+		look := t.asker.Look()
 		f, err := openRegular(t.cfg.Access, t.cfg.Path)
 		if err == nil {
 			t.file = f
@@ -141,7 +147,8 @@ func (t *tail) open(ctx context.Context) error {
 			return err
 		}
 		t.say(accumulator.Disconnected, err.Error()+" yet")
-		if err := sleep(ctx, wait); err != nil {
+		t.asker.Looked(look)
+		if _, err := t.rest(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -30,8 +30,7 @@ type Task struct {
 	Want map[string][]any
 	// Within is how far a shuffle may put an event behind later ones.
 	Within time.Duration
-	// InStep says that what is right depends on the order between inputs, which files in disorder, or read as they
-	// grow, do not keep.
+	// InStep says that what is right depends on the order between inputs, which files in disorder do not keep.
 	InStep bool
 	// Free says that a shuffle may also change the order of events of one key.
 	Free bool
