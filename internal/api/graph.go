@@ -288,7 +288,7 @@ type ApplyResult struct {
 	Restored int64 `json:"restored,omitempty"`
 	// Files says which file each relative path of the declaration is.
 	Files []File `json:"files,omitempty"`
-	// Troubles are inputs that do not run: a source that cannot be opened, say. The graph was
+	// Troubles are inputs that do not run, or why the graph does not: a source that cannot be opened, say. It was
 	// applied all the same, and they are tried again.
 	Troubles []string `json:"troubles,omitempty"`
 	// Notes are what the caller should know beside the result.

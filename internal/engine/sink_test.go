@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -159,7 +160,10 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 				t.Fatalf("%v after %d", err, total)
 			}
 			total += res.Accepted
-			full = res.Full
+			if full = res.Full; full && (res.Why == nil || res.Why.Code != "output_failing" ||
+				!strings.Contains(res.Why.Detail, "output o has as much waiting as it may, and has failed since")) {
+				t.Fatalf("there is no room, for %+v", res.Why)
+			}
 		}
 		s := b.summary("g")
 		if s.Outputs[0].Pending > 4096 || s.Accumulators[0].Depth > s.Accumulators[0].Capacity {

@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
@@ -37,6 +39,27 @@ func TestApplyNamesSourceThatFails(t *testing.T) {
 		if s := b.summary("g"); s.HealthReason == nil || s.HealthReason.Code != "waiting_for_accumulators" ||
 			!strings.HasPrefix(s.HealthReason.Detail, "a: source: stat /data/in.ndjson") {
 			t.Errorf("the graph does not say what it waits for: %+v", s.HealthReason)
+		}
+	})
+}
+
+// So is a sink that cannot be opened; and a push that finds no room is told of it.
+func TestApplyNamesSinkThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, memstore.New(), &scripted{sinkErr: func(string) error {
+			return errors.New("the folder /out does not exist")
+		}})
+		defer b.close()
+		res, err := b.reapply(fmt.Sprintf(oneSink, ""))
+		if err != nil || len(res.Troubles) != 1 || res.Troubles[0] != "output o: the folder /out does not exist" {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		pushed, err := b.e.Push(ctx, ofG, "a", repeat("1", 1))
+		if err != nil || !pushed.Full || pushed.Why == nil || pushed.Why.Code != "restarting" ||
+			!strings.Contains(pushed.Why.Detail, "/out does not exist") {
+			t.Errorf("%+v, %v", pushed, err)
 		}
 	})
 }

@@ -64,7 +64,7 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full}
 	if out.Full {
 		// Whoever goes on after a 429 goes on behind all that was dealt with, refused events too.
-		res.Accepted, res.Why = out.Taken, cmp.Or(g.unwritable(), g.pausedReason())
+		res.Accepted, res.Why = out.Taken, cmp.Or(g.unwritable(), g.pausedReason(), g.heldUp(ctx))
 	}
 	for _, r := range out.Rejected {
 		res.Rejected = append(res.Rejected, api.Rejection(r))
@@ -124,6 +124,20 @@ func (g *Graph) pausedReason() *api.Reason {
 			" has the graph paused"}
 	}
 	return nil
+}
+
+// heldUp is why a queue stays full: an output that has no room, or what the graph's health says; nil when neither does.
+func (g *Graph) heldUp(ctx context.Context) *api.Reason {
+	s := g.Summary(ctx)
+	if r, err := g.running(); err == nil {
+		held := r.Reactor.View().Held
+		for i := range s.Outputs {
+			if w := r.Writer(i); w != nil && int64(w.Free()) <= held[i] {
+				return told.HoldsUp(&s.Outputs[i])
+			}
+		}
+	}
+	return s.HealthReason
 }
 
 // timeToEnter is the part of a push's time in which its events must be let in, so that a journaled

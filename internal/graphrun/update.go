@@ -154,9 +154,7 @@ func (g *Graph) prove(ctx context.Context, before map[string]bool) error {
 
 // trouble is why a held run does not come up, or whether that is still open.
 func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string, pending bool) {
-	// A graph that starts and has a reason for its health has failed to, and tries again later.
-	again := s.Health == string(reactor.HealthStarting) && s.HealthReason != nil
-	if s.Health == string(reactor.HealthFailed) || s.Health == string(reactor.HealthStopped) || again {
+	if told.DidNotStart(s) || s.Health == string(reactor.HealthStopped) {
 		return told.Cause(s.HealthReason, s.Health), false
 	}
 	pending = s.Health == string(reactor.HealthStarting)

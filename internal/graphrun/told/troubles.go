@@ -3,6 +3,7 @@ package told
 import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // InTrouble says that an accumulator has failed by itself. One that is connecting has not: it is
@@ -15,14 +16,37 @@ func InTrouble(a *api.AccumulatorSummary) bool {
 	return false
 }
 
-// Troubles are the inputs that have failed by themselves, with why.
+// Troubles are the inputs that have failed by themselves, or else why the graph has not come up, such as an
+// output that cannot be opened.
 func Troubles(s *api.GraphSummary) (list []string) {
 	for i := range s.Accumulators {
 		if a := &s.Accumulators[i]; InTrouble(a) {
 			list = append(list, "accumulator "+a.Name+": "+CauseOf(a))
 		}
 	}
+	if len(list) == 0 && DidNotStart(s) {
+		list = append(list, Cause(s.HealthReason, s.Health))
+	}
 	return list
+}
+
+// DidNotStart says that a graph has failed to start; one that is starting with a reason has, and tries again later.
+func DidNotStart(s *api.GraphSummary) bool {
+	return s.Health == string(reactor.HealthFailed) ||
+		s.Health == string(reactor.HealthStarting) && s.HealthReason != nil
+}
+
+// HoldsUp is why nothing fires while an output has as much waiting as it may.
+func HoldsUp(o *api.OutputSummary) *api.Reason {
+	code, why := "output_full", "is behind"
+	switch {
+	case o.Stopped != nil:
+		code, why = "output_stopped", "was stopped by "+o.Stopped.By
+	case o.FailingSince != nil:
+		code, why = "output_failing", o.Trouble()
+	}
+	return &api.Reason{Code: code, Detail: "nothing fires, for output " + o.Name +
+		" has as much waiting as it may, and " + why}
 }
 
 // failing names an output whose deliveries fail, or have ended in dead letters, beside a health that has no

@@ -112,13 +112,13 @@ func (a *Verbs) told(t *terminal.Table, name string, r *api.ApplyResult) {
 	}
 }
 
-// troubled is the failure of a graph that was applied and has an input that does not run.
+// troubled is the failure of a graph that was applied and does not run, or not all of it.
 func troubled(name string, r *api.ApplyResult) error {
 	if len(r.Troubles) == 0 {
 		return nil
 	}
-	return terminal.Exit(terminal.ExitDependency, fmt.Errorf("graph %s was applied, and not all of its inputs run: "+
-		"they are tried again, and 'graphd describe %s' tells of them", name, name))
+	return terminal.Exit(terminal.ExitDependency, fmt.Errorf("graph %s was applied, and does not run as it should: "+
+		"see above; 'graphd describe %s' tells how it goes on", name, name))
 }
 
 // applyFile applies one document under the name it gives itself.
