@@ -58,6 +58,9 @@ func (d *Declaration) PlanJSON() ([]byte, error) { return d.unit.Plan.JSON() }
 // ClockBy says in words what the graph's time goes by: the times of which inputs, or the arrival of events.
 func (d *Declaration) ClockBy() string { return d.unit.Spec.ClockBy() }
 
+// ShardsBy says in words how the keys are dealt to shards, and what runs them; "" where there is one shard.
+func (d *Declaration) ShardsBy() string { return d.unit.ShardsBy() }
+
 // Lint says what in the declaration is valid, but hardly meant.
 func (d *Declaration) Lint() Diagnostics { return compile.Lint(d.unit) }
 

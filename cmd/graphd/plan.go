@@ -59,7 +59,7 @@ func printPlans(t *terminal.Terminal, paths []string, format string) error {
 				return err
 			}
 		}
-		if err := printPlan(t, raw, d.ClockBy(), format); err != nil {
+		if err := printPlan(t, raw, d, format); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ type plan struct {
 	} `json:"outputs"`
 }
 
-func printPlan(t *terminal.Terminal, raw []byte, clock, format string) error {
+func printPlan(t *terminal.Terminal, raw []byte, d *graphd.Declaration, format string) error {
 	if format == "json" {
 		_, err := fmt.Fprintf(t.Out, "%s\n", raw)
 		return err
@@ -118,8 +118,13 @@ func printPlan(t *terminal.Terminal, raw []byte, clock, format string) error {
 		_, err := io.WriteString(t.Out, p.mermaid())
 		return err
 	}
-	if err := t.Line("graph %s, by %s", p.Graph, clock); err != nil {
+	if err := t.Line("graph %s, by %s", p.Graph, d.ClockBy()); err != nil {
 		return err
+	}
+	if by := d.ShardsBy(); by != "" {
+		if err := t.Line("%s", by); err != nil {
+			return err
+		}
 	}
 	for _, table := range p.tables(t) {
 		if err := t.Section(table); err != nil {

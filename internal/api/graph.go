@@ -181,6 +181,9 @@ type KeysSummary struct {
 	Count   int   `json:"count"`
 	Max     int   `json:"max"`
 	Evicted int64 `json:"evicted"` // in all, of every incarnation
+	// Shards is how many parts the keys are dealt to, where there are several, ShardsRunning how many of them run.
+	Shards        int `json:"shards,omitempty"`
+	ShardsRunning int `json:"shards_running,omitempty"`
 	// Waiting are the boundaries of keys that wait for their counterpart, a guard or a timer.
 	Waiting int `json:"waiting"`
 	// WaitingBytes is about what the boundaries hold that wait in queues of keys.

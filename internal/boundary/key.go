@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // MaxKeyBytes bounds a key: a cache has a million of them.
@@ -92,6 +94,9 @@ func keyError(parts []Value, i int, cause error, why string) error {
 	}
 	return &badKey{cause, text}
 }
+
+// Shard is which of n shards the key belongs to (M48). It is the same for ever: stores and topics go by it.
+func (k Key) Shard(n int) int { return int(xxhash.Sum64String(string(k)) % uint64(n)) }
 
 // Value is the value, or the list of values, that the key was made of; times and
 // durations come back as strings. It is absent for "" and for what is no key. A plain

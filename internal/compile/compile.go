@@ -178,7 +178,7 @@ func (u *Unit) describe() spec.Diagnostics {
 		u.inputs = append(u.inputs, in)
 	}
 	u.stages = u.declareStages()
-	return diags
+	return append(diags, u.checkShards()...)
 }
 
 // Inputs are the reactor's inputs, in declaration order.

@@ -24,6 +24,7 @@ const (
 	CodeKeyOfEvent      = "key_of_event"
 	CodeMayWait         = "may_wait"
 	CodeIdleStage       = "idle_stage"
+	CodeOneShard        = "one_shard"
 )
 
 // Lint says what in a declaration is valid and hardly meant, in the order of the document.
@@ -134,6 +135,10 @@ func (l *linter) reactor() {
 		}
 	}
 	l.zip()
+	if n := l.g.Reactor.Shards; n > 1 {
+		l.add(l.g.Reactor.Pos, CodeOneShard, "the keys are dealt to %d shards, and the daemon runs them as one for "+
+			"now: the results are the same, more cores are not used", n)
+	}
 	for _, key := range l.g.Reactor.Keys {
 		if field, ok := strings.CutPrefix(key.Text, "event."); ok {
 			l.add(key.Pos, CodeKeyOfEvent, "the reactor's key reads what the accumulators hand over, by the bare "+

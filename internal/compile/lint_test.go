@@ -51,6 +51,7 @@ outputs:
 		"a key of the event": {
 			[6]any{"", "", "key: [event.symbol, symbol]", "", "", "websocket"}, []string{"key_of_event 6"},
 		},
+		"shards": {[6]any{"", "", "key: symbol, shards: 8", "", "", "websocket"}, []string{"one_shard 6"}},
 		"a zip": {
 			[6]any{"", "", "when: all, strategy: sequential", "", "", "websocket"}, []string{"may_fill 4"},
 		},

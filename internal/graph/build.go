@@ -23,6 +23,9 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		reads:     make([]inputReads, len(c.inputs)),
 		constants: []boundary.Value{c.vars},
 	}
+	if n := c.g.Reactor.Shards; n > 1 {
+		p.shards = n
+	}
 	for i := range p.consumers {
 		p.consumers[i] = bitset.New(len(order))
 	}

@@ -14,6 +14,7 @@ type planJSON struct {
 	Format      int          `json:"format"`
 	Graph       string       `json:"graph"`
 	Declaration string       `json:"declaration,omitempty"`
+	Shards      int          `json:"shards,omitempty"` // where there are several
 	Inputs      []inputJSON  `json:"inputs"`
 	Guard       []string     `json:"guard,omitempty"` // the names it reads
 	Nodes       []nodeJSON   `json:"nodes"`
@@ -62,7 +63,7 @@ type outputJSON struct {
 // and constants are not in it, so that no secret can be.
 func (p *Plan) JSON() ([]byte, error) {
 	doc := planJSON{
-		Format: planFormat, Graph: p.name, Declaration: p.hash,
+		Format: planFormat, Graph: p.name, Declaration: p.hash, Shards: p.shards,
 		Inputs: make([]inputJSON, len(p.inputs)), Nodes: make([]nodeJSON, len(p.nodes)),
 		Edges: append([]edge{}, p.edges...), Outputs: make([]outputJSON, len(p.outputs)),
 	}

@@ -84,6 +84,7 @@ type edge struct {
 // its inputs, and then safe for concurrent use with distinct states and results.
 type Plan struct {
 	name, hash string
+	shards     int // 0 where there is one
 	inputs     []Input
 	triggers   []bool
 	nodes      []Node

@@ -70,6 +70,9 @@ func (g *Graph) canonical() *meaning.Tree {
 		if g.Reactor.MaxWaitingBytes != defaultMaxWaitingBytes {
 			r.Number("max_waiting_bytes", g.Reactor.MaxWaitingBytes)
 		}
+		if g.Reactor.Shards != 1 {
+			r.Number("shards", int64(g.Reactor.Shards))
+		}
 		r.Text("on_evict", g.Reactor.OnEvict)
 	}
 	nodes := t.List("nodes")

@@ -28,6 +28,7 @@ const (
 	maxCapacityBytes = 1 << 40
 	maxHistory       = 1_000_000
 	maxKeys          = 1 << 28
+	maxShards        = 1024
 	maxCount         = 1 << 31
 )
 
@@ -42,6 +43,7 @@ func defaultGraph(file string) *Graph {
 			OnWarmTimeout: onWarmTimeouts.Default(),
 			EpochTimeout:  defaultEpochTimeout,
 			MaxKeys:       defaultMaxKeys,
+			Shards:        1,
 			OnEvict:       onEvicts.Default(),
 			MaxWaiting:    defaultMaxWaiting, MaxWaitingBytes: defaultMaxWaitingBytes,
 			Restart: Restart{

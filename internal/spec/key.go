@@ -46,6 +46,7 @@ func (d *draft) checkKeys() {
 		return
 	}
 	parts := g.KeyParts()
+	d.checkStagesOfShards()
 	for i := range g.Accumulators {
 		a, at := &g.Accumulators[i], d.links.accumulators[i]
 		shown, made := decode.Quote(a.Name), a.Folding()
@@ -75,6 +76,19 @@ func (d *draft) checkKeys() {
 				"%s hands over lists of events, "+
 					"which may be of many keys: a %s per key is not supported by this version yet; make it global, "+
 					"or use a graph without keys", shown, a.Kind)
+		}
+	}
+}
+
+// checkStagesOfShards refuses stages where the keys are dealt to shards: a stage may key anew, and what it hands
+// on would have to go to another shard (M56).
+func (d *draft) checkStagesOfShards() {
+	for i := range d.Accumulators {
+		if a := &d.Accumulators[i]; a.From != "" && d.Reactor.Shards > 1 {
+			d.Report(d.links.accumulators[i].Name(), decode.CodeCannotShard, "",
+				"the node %s feeds %s in the same graph, and shards hand nothing to each other: make the stage a "+
+					"graph of its own that this one feeds, or leave shards out",
+				decode.Quote(a.From), decode.Quote(a.Name))
 		}
 	}
 }

@@ -31,6 +31,10 @@ var reactorFields = []decode.Field[draft]{
 		g.ofKeys(v)
 		d.Count(v, 1, maxKeys, &g.Reactor.MaxKeys)
 	}},
+	{Name: "shards", Read: func(d *decoder, v value, g *draft) {
+		g.ofKeys(v)
+		d.Count(v, 1, maxShards, &g.Reactor.Shards)
+	}},
 	{Name: "max_waiting", Read: func(d *decoder, v value, g *draft) {
 		g.ofKeys(v)
 		d.Count(v, 1, maxCapacity, &g.Reactor.MaxWaiting)

@@ -167,6 +167,8 @@ type Reactor struct {
 	Keys    []Expr
 	TTL     time.Duration // a key is forgotten this long after its last arrival; 0: never
 	MaxKeys int           // default 10,000,000
+	// Shards is how many parts the keys are dealt to, 1 (default) to 1,024 (M48).
+	Shards int
 	// MaxWaiting bounds what waits in each queue of a key (default 1,024), MaxWaitingBytes what
 	// waits in all keys (default 256 MiB).
 	MaxWaiting      int

@@ -75,6 +75,8 @@ type Program struct {
 	Shape *boundary.Shape
 	// Keys group events: over an event as it came, see [CompileKeys].
 	Keys []*expression.Program
+	// Groups are the fields of a boundary's value that are those of its group's key.
+	Groups KeyFields
 	// Deletes says of an event as it came that it takes away what its key has, in kinds that know such
 	// events; see [Facts]. Always, for kinds with a Table, does an event that is null.
 	Deletes *expression.Program

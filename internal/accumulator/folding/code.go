@@ -48,6 +48,7 @@ func (c *Code) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	}
 	return &fold.Program{
 		New: func() fold.Fold { return newFolding(p) }, Type: p.typ, Shape: p.shape, Keys: parts,
+		Groups: p.keyFields,
 	}, nil
 }
 

@@ -62,7 +62,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	}
 	return &fold.Program{
 		New: func() fold.Fold { return newFolding(p) }, Type: p.typ, Shape: p.shape,
-		Keys: parts, Terms: terms, LooksOnly: true,
+		Keys: parts, Groups: p.keyFields, Terms: terms, LooksOnly: true,
 	}, nil
 }
 

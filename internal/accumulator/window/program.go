@@ -71,7 +71,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	}
 	return &fold.Program{
 		New: func() fold.Fold { return New(w) }, Type: w.typ, Shape: w.shape,
-		Keys: w.keys, Args: w.calls.Args(), Stage: stage, LooksOnly: true,
+		Keys: w.keys, Groups: w.keyFields, Args: w.calls.Args(), Stage: stage, LooksOnly: true,
 	}, nil
 }
 

@@ -95,6 +95,9 @@ func (k *Known) keys(v *live.View) *api.KeysSummary {
 		Count: v.Keys, Max: k.Spec.Reactor.MaxKeys, Evicted: v.Evicted, WaitingBytes: v.WaitingBytes,
 		MaxWaitingBytes: k.Spec.Reactor.MaxWaitingBytes, Overflowed: v.Overflowed,
 	}
+	if n := k.Spec.Reactor.Shards; n > 1 {
+		s.Shards, s.ShardsRunning = n, 1
+	}
 	for i := range v.Inputs {
 		s.Waiting += v.Inputs[i].Own.Boundaries
 	}

@@ -50,6 +50,7 @@ const (
 	CodeNoTrigger         = "no_trigger"         // a graph that nothing can fire
 	CodeNoKey             = "no_key"             // an input without a key in a keyed graph, or keys without one
 	CodeKeyParts          = "key_parts"          // keys made of different numbers of values
+	CodeCannotShard       = "cannot_shard"       // an input whose events do not tell which shard they belong to
 
 	CodeQuoteExpression = "quote_expression" // an expression that YAML reads as something else; it needs quotes
 	CodeNotAllowed      = "not_allowed"      // a reference in an expression

@@ -234,6 +234,9 @@ func addKeys(t *terminal.Table, g *api.GraphSummary) {
 	if g.Keys != nil {
 		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+
 			terminal.Number(g.Keys.Evicted)+" evicted")
+		if k := g.Keys; k.Shards > 0 {
+			t.Row("shards", fmt.Sprintf("%d declared, live %d for now", k.Shards, k.ShardsRunning))
+		}
 		if k := g.Keys; k.Waiting > 0 || k.Overflowed > 0 {
 			t.Row("waiting in keys", fmt.Sprintf("%d boundaries, %d of %d bytes, %d overflowed",
 				k.Waiting, k.WaitingBytes, k.MaxWaitingBytes, k.Overflowed))
