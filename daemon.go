@@ -45,6 +45,12 @@ type Config struct {
 	TLSCert, TLSKey string
 	// TLSMin is the oldest version of TLS that is spoken, "1.3", the default, or "1.2".
 	TLSMin string
+	// TLSClientCA is a file in PEM with the authorities of clients' certificates. With it every client must show
+	// one, or where TLSClientAuth is AuthOptional may; and everybody must be known, by a certificate or a token.
+	TLSClientCA, TLSClientAuth string
+	// TLSClients are the names of certificates and what each is given, as NAME=ROLE@TENANT: a name is a SPIFFE id,
+	// or the subject of a certificate without. What is not listed is given nothing.
+	TLSClients []string
 	// Graphs is a directory whose *.yaml files (but *_test.yaml) are applied at start and
 	// whenever they change; "" is none.
 	Graphs string
@@ -114,6 +120,8 @@ type Config struct {
 const (
 	AuthAuto     = "auto"
 	AuthRequired = "required"
+	// AuthOptional is one of TLSClientAuth alone, as AuthRequired is another.
+	AuthOptional = "optional"
 )
 
 // Version is what GET /version answers.
@@ -196,7 +204,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 			err = errors.Join(err, d.store.Close())
 		}
 	}()
-	if d.gate, err = openGate(ctx, &cfg, d.store); err != nil {
+	if d.gate, err = d.openGate(ctx); err != nil {
 		return nil, err
 	}
 	var tables builtin.Tables

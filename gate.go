@@ -37,10 +37,14 @@ func (c *Config) onLoopback() bool {
 
 // openGate decides who needs a token, before the daemon listens. Beyond loopback everybody does,
 // unless told otherwise: without tokens anyone who reaches the daemon can steer it.
-func openGate(ctx context.Context, c *Config, store checkpoint.Store) (*gate.Gate, error) {
-	g, err := gate.New(ctx, gate.Config{
-		Tokens: store, Required: c.Auth == AuthRequired, Shared: store.Kind() == "postgres", Log: c.Log,
-	})
+func (d *Daemon) openGate(ctx context.Context) (*gate.Gate, error) {
+	c := &d.cfg
+	config := gate.Config{Tokens: d.store, Required: c.Auth == AuthRequired, Shared: d.store.Kind() == "postgres",
+		Log: c.Log}
+	if c.TLSClientCA != "" {
+		config.Required, config.Certificates = true, d.certificate.Whose
+	}
+	g, err := gate.New(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDependency, err)
 	}

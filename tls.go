@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/certificate"
 )
@@ -20,10 +21,22 @@ func (c *Config) openCertificate() (*certificate.Keeper, error) {
 		return nil, fmt.Errorf("%w: tls-min %q: write 1.3 or 1.2", ErrConfig, c.TLSMin)
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return nil, fmt.Errorf("%w: --tls-cert and --tls-key go together: name both files", ErrConfig)
+	case c.TLSClientAuth != "" && c.TLSClientAuth != AuthRequired && c.TLSClientAuth != AuthOptional:
+		return nil, fmt.Errorf("%w: tls-client-auth %q: write %s or %s", ErrConfig, c.TLSClientAuth, AuthRequired,
+			AuthOptional)
+	case c.TLSClientCA == "" && len(c.TLSClients) > 0:
+		return nil, fmt.Errorf("%w: --tls-clients takes the file of --tls-client-ca with their authorities", ErrConfig)
+	case c.TLSCert == "" && c.TLSClientCA != "":
+		return nil, fmt.Errorf("%w: --tls-client-ca takes --tls-cert and --tls-key", ErrConfig)
 	case c.TLSCert == "":
 		return nil, nil
 	}
-	keeper, err := certificate.New(certificate.Config{Cert: c.TLSCert, Key: c.TLSKey, Min: least, Log: c.Log})
+	clients, err := access.ParseGrants(c.TLSClients)
+	if err != nil {
+		return nil, fmt.Errorf("%w: tls-clients: %w", ErrConfig, err)
+	}
+	keeper, err := certificate.New(certificate.Config{Cert: c.TLSCert, Key: c.TLSKey, Min: least, Log: c.Log,
+		ClientCA: c.TLSClientCA, Optional: c.TLSClientAuth == AuthOptional, Clients: clients})
 	if err != nil {
 		return nil, fmt.Errorf("%w: TLS: %w", ErrConfig, err)
 	}

@@ -62,6 +62,11 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 		"when it changes")
 	f.StringVar(&c.TLSKey, "tls-key", "", "file in PEM with the certificate's key")
 	f.StringVar(&c.TLSMin, "tls-min", "1.3", "oldest version of TLS that is spoken: 1.3 or 1.2")
+	f.StringVar(&c.TLSClientCA, "tls-client-ca", "", "file in PEM with the authorities of clients' certificates")
+	f.StringVar(&c.TLSClientAuth, "tls-client-auth", graphd.AuthRequired, "with --tls-client-ca, whether a client "+
+		"must show a certificate: required or optional")
+	f.StringArrayVar(&c.TLSClients, "tls-clients", nil, "what a client's certificate is given, as NAME=ROLE@TENANT; "+
+		"NAME is its SPIFFE id or its subject; may be repeated")
 	f.StringSliceVar(&c.Hosts, "hosts", nil, "names, without a port, that requests may be addressed to beside "+
 		"addresses and localhost")
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins, https://host[:port], whose pages may use the "+

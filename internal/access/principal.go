@@ -1,6 +1,10 @@
 package access
 
-import "path"
+import (
+	"crypto/x509"
+	"path"
+	"time"
+)
 
 // Principal is whom a request acts as. Nothing of it comes from the request but by the one who
 // has looked its credentials up. The zero value may do nothing that is not public.
@@ -13,7 +17,13 @@ type Principal struct {
 	// Token is the id of the token it came with, "" without one.
 	Token string
 	Scope Scope
+	// Holds says at a moment whether what vouches for it is good, where that is no token; nil where nothing does,
+	// or a token.
+	Holds func(now time.Time) bool
 }
+
+// Vouched says whether somebody vouches for the principal, and not its address alone.
+func (p *Principal) Vouched() bool { return p.Token != "" || p.Holds != nil }
 
 // Scope narrows what a role gives. The zero value narrows nothing.
 type Scope struct {
@@ -81,6 +91,8 @@ type Credentials struct {
 	// Given says that there were credentials of any form; Bearer is a token, Ticket one for a socket.
 	Given          bool
 	Bearer, Ticket string
+	// Chain is the client's certificate and what is between it and its authority, nil without one.
+	Chain []*x509.Certificate
 	// Tenant is the one asked for, "" for that which follows from the token.
 	Tenant string
 	// From is the address it came from.

@@ -28,8 +28,10 @@ const (
 	MaxLife = 366 * 24 * time.Hour
 	// AllTenants in the place of a tenant's name is every one.
 	AllTenants = "*"
-	maxName    = 100
-	maxGlobs   = 100
+	// DefaultTenant is the one of those who name none.
+	DefaultTenant = "default"
+	maxName       = 100
+	maxGlobs      = 100
 )
 
 // Token is a token as it is kept: all of it but the secret.

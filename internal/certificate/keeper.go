@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/graphd/graphd/internal/access"
 )
 
 const (
@@ -32,6 +34,8 @@ type Config struct {
 	ClientCA string
 	// Optional lets those in, too, who show none.
 	Optional bool
+	// Clients are the names of clients' certificates and what each is given.
+	Clients []access.Granted
 	// Min is the oldest version of TLS that is spoken; 0 is 1.3.
 	Min uint16
 	// Log is needed; Now is the clock, nil for that of the machine.
@@ -57,6 +61,7 @@ type Keeper struct {
 type held struct {
 	config *tls.Config // for a connection
 	pool   *x509.CertPool
+	seen   seen // of the clients whose certificates the pool vouches for
 	begins time.Time
 	ends   time.Time // the first end in the chain
 	warn   time.Time // from when on the end is near

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/graphd/graphd/internal/access"
 )
 
 // Errors of a store. Implementations wrap them; callers use errors.Is.
@@ -63,7 +65,7 @@ func Ailment(err error) string {
 }
 
 // DefaultTenant owns the graphs of whoever names no tenant.
-const DefaultTenant = "default"
+const DefaultTenant = access.DefaultTenant
 
 // ID names a graph in the store, or a shard of one (M48).
 type ID struct {

@@ -53,8 +53,8 @@ func adviceTLS(err error) string {
 		return "; call it by a name that its certificate has"
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return "; it speaks no TLS: write http:// before its address"
-	case strings.Contains(text, "certificate required"):
-		return "; it asks for a certificate: give --client-cert and --client-key"
+	case strings.Contains(text, "certificate required"), strings.Contains(text, "client conn could not be established"):
+		return "; if it asks for a certificate, give --client-cert and --client-key"
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -40,6 +41,9 @@ type Config struct {
 	Required bool
 	// Shared says that others may make tokens in the store: an open gate looks for them.
 	Shared bool
+	// Certificates tells whom a client's certificate stands for, of those whose authority is known; nil for a
+	// daemon that asks for none.
+	Certificates func(chain []*x509.Certificate) (access.Identity, bool)
 	// Log is needed; Now is the clock, nil for that of the machine.
 	Log *slog.Logger
 	Now func() time.Time
@@ -124,8 +128,7 @@ func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Princip
 		}, nil
 	}
 	if !c.Given {
-		return access.Principal{}, refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
-			"this daemon asks for a token: send Authorization: Bearer TOKEN")
+		return g.certified(c)
 	}
 	t, err := g.open(ctx, c.Bearer)
 	if err != nil {
@@ -137,11 +140,39 @@ func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Princip
 			tenant = checkpoint.DefaultTenant
 		}
 	}
-	if !t.Admits(tenant) { // the same whether there is such a tenant or not
-		return access.Principal{}, refuse(http.StatusNotFound, api.CodeTenantNotFound,
-			"there is no tenant of that name for this token")
+	if !t.Admits(tenant) {
+		return access.Principal{}, noTenant()
 	}
 	return t.Principal(tenant), nil
+}
+
+// noTenant is the same whether there is such a tenant or not.
+func noTenant() *api.Error {
+	return refuse(http.StatusNotFound, api.CodeTenantNotFound, "there is no tenant of that name for this caller")
+}
+
+// certified is whom a request acts as that shows nothing but a certificate.
+func (g *Gate) certified(c *access.Credentials) (access.Principal, error) {
+	if len(c.Chain) == 0 || g.cfg.Certificates == nil {
+		return access.Principal{}, refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
+			"this daemon asks for a token: send Authorization: Bearer TOKEN")
+	}
+	is, ok := g.cfg.Certificates(c.Chain)
+	if !ok {
+		return access.Principal{}, refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
+			"nothing is given to the certificate that was shown, and there was no token: have the daemon's "+
+				"configuration list it, or send Authorization: Bearer TOKEN")
+	}
+	return vouched(&is, c.Tenant)
+}
+
+// vouched is whom an identity acts as in a tenant.
+func vouched(is *access.Identity, tenant string) (access.Principal, error) {
+	who, ok := is.Principal(tenant)
+	if !ok {
+		return who, noTenant()
+	}
+	return who, nil
 }
 
 func anonymous(from string) string {
@@ -170,6 +201,12 @@ func (g *Gate) open(ctx context.Context, text string) (access.Token, error) {
 
 // Still refuses one who has entered and may not stay.
 func (g *Gate) Still(ctx context.Context, who *access.Principal) error {
+	if who.Holds != nil {
+		if !who.Holds(g.cfg.Now()) {
+			return invalid()
+		}
+		return nil
+	}
 	if who.Token == "" {
 		if g.lookAgain(ctx); g.Closed() {
 			return invalid()

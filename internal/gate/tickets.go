@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"net/http"
@@ -14,7 +15,7 @@ import (
 const (
 	// ticketLife is how long a ticket waits for its socket.
 	ticketLife = 30 * time.Second
-	// maxTickets bounds those that wait, maxTicketsEach those of one token.
+	// maxTickets bounds those that wait, maxTicketsEach those of one token, or of one who has none.
 	maxTickets, maxTicketsEach = 10_000, 100
 )
 
@@ -63,7 +64,7 @@ func (t *tickets) add(k *ticket, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.expire(now)
-	if len(t.waiting) >= 4*maxTickets || len(t.byText) >= maxTickets || t.each[k.who.Token] >= maxTicketsEach {
+	if len(t.waiting) >= 4*maxTickets || len(t.byText) >= maxTickets || t.each[holder(&k.who)] >= maxTicketsEach {
 		return false
 	}
 	if t.byText == nil {
@@ -71,9 +72,12 @@ func (t *tickets) add(k *ticket, now time.Time) bool {
 	}
 	t.byText[k.sum] = k
 	t.waiting = append(t.waiting, k)
-	t.each[k.who.Token]++
+	t.each[holder(&k.who)]++
 	return true
 }
+
+// holder is whose tickets are counted together.
+func holder(who *access.Principal) string { return cmp.Or(who.Token, who.Subject) }
 
 // take finds a ticket and removes it.
 func (t *tickets) take(sum [sha256.Size]byte, now time.Time) *ticket {
@@ -90,8 +94,8 @@ func (t *tickets) take(sum [sha256.Size]byte, now time.Time) *ticket {
 func (t *tickets) remove(k *ticket) {
 	k.gone = true
 	delete(t.byText, k.sum)
-	if t.each[k.who.Token]--; t.each[k.who.Token] == 0 {
-		delete(t.each, k.who.Token)
+	if t.each[holder(&k.who)]--; t.each[holder(&k.who)] == 0 {
+		delete(t.each, holder(&k.who))
 	}
 }
 

@@ -68,6 +68,9 @@ func (s *Server) enter(to *route) http.HandlerFunc {
 // identify finds whom r acts as: the one place where credentials and the tenant are read.
 func (s *Server) identify(r *request, socket bool) (err error) {
 	c := access.Credentials{From: hostOf(r.Request)}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		c.Chain = r.TLS.VerifiedChains[0]
+	}
 	if given := r.Header["Authorization"]; len(given) > 0 {
 		c.Given = true
 		scheme, token, ok := strings.Cut(given[0], " ")

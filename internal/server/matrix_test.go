@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -91,14 +92,12 @@ func (o *operation) request(graph string) (target, body string) {
 func (o *operation) ask(t *testing.T, s *Server, b *bearer, tenant, graph string) *exchange {
 	t.Helper()
 	target, body := o.request(graph)
-	var headers []string
-	if b.text != "" {
-		headers = append(headers, "Authorization: Bearer "+b.text)
-	}
+	req := httptest.NewRequestWithContext(t.Context(), o.method, target, strings.NewReader(body))
+	b.show(req)
 	if tenant != "" {
-		headers = append(headers, "Graphd-Tenant: "+tenant)
+		req.Header.Set("Graphd-Tenant", tenant)
 	}
-	return do(t, s, o.method, target, strings.NewReader(body), headers...)
+	return send(t, s, req)
 }
 
 // TestEveryRoleOnEveryRoute: each route by each role, for graphs of its own, those it may not know of and

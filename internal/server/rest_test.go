@@ -69,12 +69,16 @@ func do(t *testing.T, s *Server, method, target string, body io.Reader, headers 
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Add(name, value)
 	}
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, req)
-	x := &exchange{w.Code, w.Header(), w.Body.Bytes()}
+	return send(t, s, req)
+}
+
+// send is do for a request that is made already.
+func send(t *testing.T, s *Server, req *http.Request) *exchange {
+	t.Helper()
+	x := exchangeOf(s, req)
 	rctx := chi.NewRouteContext()
-	if s.router.Match(rctx, method, req.URL.Path) {
-		loadDocument().checkAnswer(t, rctx.RoutePattern(), method, x.status, x.header, x.body)
+	if s.router.Match(rctx, req.Method, req.URL.Path) {
+		loadDocument().checkAnswer(t, rctx.RoutePattern(), req.Method, x.status, x.header, x.body)
 	}
 	return x
 }

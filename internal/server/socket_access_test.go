@@ -49,7 +49,8 @@ func TestEveryRoleOnEverySocket(t *testing.T) {
 	url := serve(t, s)
 	for i := range bearers {
 		b := &bearers[i]
-		if b.all { // of no tenant by itself: it has the default one
+		// Of no tenant by itself, it has the default one; test/daemon has the sockets of certificates.
+		if b.all || b.cert != nil {
 			continue
 		}
 		for _, o := range operations(t) {

@@ -118,7 +118,7 @@ func TestRotation(t *testing.T) {
 		socket.next()
 		deadline := time.Now().Add(patience)
 		for asked1.Load()+asked2.Load() < before+20 && time.Now().Before(deadline) {
-			socket.send(`{"type":"unsubscribe","id":9}`)
+			socket.send(`{"type":"subscribe","id":9,"topics":["health"]}`)
 			socket.next()
 		}
 	}

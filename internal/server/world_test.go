@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +15,8 @@ import (
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/certificate"
+	"github.com/graphd/graphd/internal/certificate/certtest"
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/gate"
 )
@@ -101,6 +106,52 @@ type bearer struct {
 	role  access.Role
 	scope access.Scope
 	all   bool // of every tenant
+	// cert is what is shown in place of a token, nil without one.
+	cert *certtest.Issued
+}
+
+// show has a request come from the bearer.
+func (b *bearer) show(req *http.Request) {
+	if b.text != "" {
+		req.Header.Set("Authorization", "Bearer "+b.text)
+	}
+	if b.cert != nil { // as crypto/tls does when the chain is of an authority
+		req.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{b.cert.Cert}}}
+	}
+}
+
+// certified are bearers of certificates, one for each role and some that nothing is given to, and who knows them.
+func certified(t *testing.T) (*certificate.Keeper, *certtest.Authority, []bearer) {
+	t.Helper()
+	a, stranger, dir := certtest.New(t), certtest.New(t), t.TempDir()
+	cert, key := a.Named(t, "daemon", "").Write(t, dir)
+	ca := filepath.Join(dir, "ca.crt")
+	certtest.Put(t, ca, a.PEM())
+	const id = "spiffe://acme.example/"
+	bearers := []bearer{
+		{name: "a certificate that is not listed", cert: a.Named(t, "x", id+"nobody")},
+		{name: "a listed name by another authority", cert: stranger.Named(t, "x", id+"viewer")},
+	}
+	var lines []string
+	for _, role := range access.Roles() {
+		tenant := "acme"
+		if role == access.PlatformAdmin {
+			tenant = access.AllTenants
+		}
+		lines = append(lines, fmt.Sprintf("%s%s=%s@%s", id, role, role, tenant))
+		bearers = append(bearers, bearer{name: "the certificate of a " + role.String(), role: role,
+			all: role == access.PlatformAdmin, cert: a.Named(t, "x", id+role.String())})
+	}
+	clients, err := access.ParseGrants(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper, err := certificate.New(certificate.Config{Cert: cert, Key: key, ClientCA: ca, Optional: true,
+		Clients: clients, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keeper, a, bearers
 }
 
 // may says by a table of its own what one may do.
@@ -121,10 +172,12 @@ func (b *bearer) may(need string) bool {
 func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) bool) http.Handler) (
 	*Server, *gate.Gate, []bearer) {
 	t.Helper()
+	keeper, _, vouched := certified(t)
 	store := memory.New()
 	t.Cleanup(func() { _ = store.Close() })
 	log := slog.New(slog.DiscardHandler)
-	g, err := gate.New(t.Context(), gate.Config{Tokens: store, Required: true, Log: log})
+	g, err := gate.New(t.Context(), gate.Config{Tokens: store, Required: true, Log: log,
+		Certificates: keeper.Whose})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,5 +211,6 @@ func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) b
 		Tenant: &theirs}); err != nil {
 		t.Fatal(err)
 	}
+	bearers = append(bearers, vouched...)
 	return newServer(t, ctl, Config{Gate: g, Metrics: metrics}), g, bearers
 }
