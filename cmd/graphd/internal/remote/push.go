@@ -28,6 +28,8 @@ const (
 	// fullPause is how long to wait before a full queue is tried again; the daemon itself
 	// has waited before it said so.
 	fullPause = 500 * time.Millisecond
+	// moreRoom is by how much requests grow again after one that found room in a full queue.
+	moreRoom = 4
 )
 
 func (a *Verbs) pushCmd() *cobra.Command {
@@ -80,6 +82,7 @@ type pusher struct {
 	lost  int // rejections that are not listed
 	told  time.Time
 	stuck bool // the queue is full, and that was said
+	most  int  // events of a request while there is little room; 0 for no bound
 }
 
 func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
@@ -127,8 +130,8 @@ func (p *pusher) stopped(err error) error {
 func (p *pusher) flush(ctx context.Context) error {
 	for len(p.batch) > 0 {
 		few := p.batch
-		if p.stuck { // what is refused is counted: one event asks whether there is room
-			few = few[:1]
+		if p.most > 0 {
+			few = few[:min(p.most, len(few))]
 		}
 		done, full, err := p.send(ctx, few)
 		if err != nil {
@@ -138,12 +141,15 @@ func (p *pusher) flush(ctx context.Context) error {
 		p.batch = p.batch[done:]
 		if full == nil {
 			p.stuck = false
+			if p.most *= moreRoom; p.most >= pushEvents {
+				p.most = 0
+			}
 			continue
 		}
 		if done > 0 || !p.stuck { // the daemon itself has waited before it said so
 			p.app.Say("%s sent; the push waits: %s", terminal.Plural(p.sent, "event"), full.Detail)
 		}
-		p.stuck = true
+		p.stuck, p.most = true, 1 // what is refused is counted: one event asks whether there is room
 		timer := time.NewTimer(fullPause)
 		select {
 		case <-ctx.Done():
