@@ -154,6 +154,27 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+// Who writes a duration as the rest of a declaration does is told how an expression has it.
+func TestDurationAdvice(t *testing.T) {
+	t.Parallel()
+	scope := marketScope()
+	scope.Memory = true
+	for text, want := range map[string]string{
+		`rolling_count(threshold, 60s)`:    `duration("60s")`,
+		`rolling_count(threshold, 1h30m)`:  `duration("1h30m")`,
+		`threshold > 1.5s`:                 `duration("1.5s")`,
+		`500ms + 1`:                        `duration("500ms")`,
+		`rolling_count(threshold, "1m")`:   `got string; a duration is written duration("60s")`,
+		`12abc`:                            `bad number syntax: "12a"`,
+		`rolling_count(threshold, [1, 2])`: "rolling_count needs int or duration, got list",
+	} {
+		_, err := Compile(text, scope)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
 // What is large or deep is an error, soon and without a crash.
 func TestCompileLimits(t *testing.T) {
 	t.Parallel()

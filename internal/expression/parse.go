@@ -2,6 +2,7 @@ package expression
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/parser/lexer"
 	"github.com/expr-lang/expr/types"
+
 	"github.com/graphd/graphd/internal/expression/rules"
 )
 
@@ -98,6 +100,8 @@ func syntaxError(text string, err error) *Error {
 		e.Text += "; write != for what is not equal"
 	case strings.Contains(fe.Message, "exceeds maximum allowed nodes"):
 		e.Code, e.Text = CodeTooLarge, "the expression has more than 10,000 parts; split it into several nodes"
+	case strings.HasPrefix(fe.Message, "bad number syntax") && spanAt(text, e.Offset) != "":
+		e.Text += "; a duration is written duration(\"" + spanAt(text, e.Offset) + "\")"
 	case strings.HasPrefix(fe.Message, "invalid integer literal"):
 		e.Text = "the number does not fit an int of 64 bits; write it as a float: 1e20"
 	case strings.HasPrefix(fe.Message, "invalid float literal"):
@@ -106,6 +110,19 @@ func syntaxError(text string, err error) *Error {
 		e.Offset, e.Text = len(text), "the expression ends too early"
 	}
 	return e
+}
+
+// spans matches what people write for a duration, as 1h30m.
+var spans = regexp.MustCompile(`\b(\d{1,9}(\.\d{1,9})?(ns|us|µs|ms|s|m|h)){1,3}\b`)
+
+// spanAt is what would be a duration around an offset; "" for none.
+func spanAt(text string, offset int) string {
+	for _, at := range spans.FindAllStringIndex(text, -1) {
+		if at[0] <= offset && offset <= at[1] {
+			return text[at[0]:at[1]]
+		}
+	}
+	return ""
 }
 
 // plainTokens turns the lexer's words, such as `unexpected token Operator("=")`, into `unexpected "="`.

@@ -30,7 +30,11 @@ func resultOf(f *eval.Function, args []reflect.Type) (reflect.Type, error) {
 	for i, t := range args {
 		k := kindOf(t)
 		if kinds[i] = k; k != boundary.KindAbsent && !f.Param(i).Has(k) {
-			return typeAny, fmt.Errorf("%s needs %s, got %s", f.Title(), f.Param(i), k)
+			advice := ""
+			if k == boundary.KindString && f.Param(i).Has(boundary.KindDuration) {
+				advice = `; a duration is written duration("60s")`
+			}
+			return typeAny, fmt.Errorf("%s needs %s, got %s%s", f.Title(), f.Param(i), k, advice)
 		}
 	}
 	if f.Mistake != nil {

@@ -102,7 +102,7 @@ func (c *Core) Tick(now time.Time) {
 	}
 	if c.cfg.FailCold {
 		c.life.set(HealthFailed, "warm_timeout",
-			"not all inputs were healthy in time; see waiting_for, then restart the graph")
+			"not all inputs were healthy in time")
 		return
 	}
 	c.life.warmed = true

@@ -36,7 +36,7 @@ func (a *Verbs) partCmd(v partVerb) *cobra.Command {
 	cmd := a.client(verb{
 		use: v.name + " GRAPH INPUT|OUTPUT", short: v.short,
 		long: v.short + `. The name is that of an input or of an output; where a graph has
-both of one name, --input or --output says which is meant.`,
+both of one name, --input or --output-name says which is meant.`,
 		check: cobra.ExactArgs(2), words: names.Parts(v.parts),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			p, err := whichPart(ctx, c, args[0], args[1], input, output)
