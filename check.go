@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/dal"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/server/page"
@@ -45,6 +46,7 @@ func (c Config) Check() (found []*SettingError) {
 		add("store", dal.Check(c.Store))
 	}
 	add("lease", lease.Validate(c.Lease))
+	add("capacity", placement.ValidateCapacity(c.Capacity))
 	for _, one := range c.AllowOutbound { // "none" has to stand alone
 		if one == "none" && len(c.AllowOutbound) > 1 {
 			add("allow-outbound", errors.New("none stands alone"))
@@ -116,7 +118,7 @@ func (c *Config) checkNumbers() (found []*SettingError) {
 		{"max-graphs", int64(c.MaxGraphs)}, {"max-epochs", int64(c.MaxEpochs)}, {"max-mailbox", int64(c.MaxMailbox)},
 		{"max-websockets", int64(c.MaxSockets)}, {"max-frames", int64(c.MaxFrames)},
 		{"max-outbound", int64(c.MaxOutbound)}, {"push-timeout", int64(c.PushTimeout)},
-		{"shutdown-timeout", int64(c.ShutdownTimeout)},
+		{"shutdown-timeout", int64(c.ShutdownTimeout)}, {"rebalance-after", int64(c.RebalanceAfter)},
 	} {
 		if n.value < 0 {
 			found = append(found, &SettingError{n.setting, errors.New("it must not be negative")})

@@ -22,6 +22,7 @@ import (
 	"github.com/graphd/graphd/internal/gate"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/telemetry"
@@ -110,6 +111,15 @@ type Config struct {
 	// Lease is how long this daemon stays the owner of its graphs when it cannot reach a store
 	// that other daemons share; default 3s.
 	Lease time.Duration
+	// Advertise is the address, host:port, at which clients and other daemons reach this one; "" says none.
+	Advertise string
+	// Capacity is this daemon's weight among those that share its store, 1 to 100; default 1. StandBy has it run
+	// graphs only while no daemon with a capacity is there.
+	Capacity int
+	StandBy  bool
+	// RebalanceAfter is how long a graph that runs here must have had its place at another daemon before it is
+	// handed over; default 30s.
+	RebalanceAfter time.Duration
 	// ShutdownTimeout bounds the stop; default 30s.
 	ShutdownTimeout time.Duration
 	// Version is what the binary calls itself.
@@ -220,6 +230,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	d.engine = engine.New(engine.Config{
 		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody),
 		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
+		Patience:  cfg.RebalanceAfter,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
 		Kinds:    d.kinds,
 		Outbound: d.guard,
@@ -249,7 +260,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 }
 
 func (c *Config) checkLease() error {
-	if err := lease.Validate(c.Lease); err != nil {
+	if err := errors.Join(lease.Validate(c.Lease), placement.ValidateCapacity(c.Capacity)); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil

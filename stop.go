@@ -17,10 +17,10 @@ const (
 	serverShare = 4
 )
 
-// stop ends what runs, in order: requests, graphs, the watch over the folder of declarations,
-// the store. All of it has the shutdown timeout and no more. Each part has an end of its own
-// before that, so that one which uses all of its time leaves some to those after it; what would
-// not end is named in the error and left behind, for the process to end with.
+// stop ends what runs, in order: graphs that other daemons take, requests, the other graphs, the
+// watch over the folder of declarations, the store. All of it has the shutdown timeout and no more.
+// Each part has an end of its own before that, so that one which uses all of its time leaves some to
+// those after it; what would not end is named in the error and left behind, for the process to end with.
 func (d *Daemon) stop(serving <-chan error, watching <-chan struct{}) error {
 	began := time.Now()
 	all := d.cfg.ShutdownTimeout
@@ -30,6 +30,7 @@ func (d *Daemon) stop(serving <-chan error, watching <-chan struct{}) error {
 	defer cancel()
 	requests, cancel := context.WithDeadline(graphs, began.Add(all/serverShare))
 	defer cancel()
+	d.engine.HandOver(requests) // what others can run is theirs before anything else ends
 	err := stopError(d.server.Shutdown(requests))
 	served, late := within(graphs, serving, "the server")
 	err = errors.Join(err, served, late, stopError(d.engine.Shutdown(graphs)))

@@ -1,12 +1,15 @@
 package graphd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal"
 )
@@ -17,11 +20,21 @@ func openStore(ctx context.Context, c *Config) (checkpoint.Store, error) {
 	if name == "" {
 		name = "sqlite:" + filepath.Join(c.Data, "graphd.db")
 	}
-	s, err := dal.Open(ctx, name, c.daemonName())
+	s, err := dal.Open(ctx, name, c.member())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", storeClass(err), err)
 	}
 	return s, nil
+}
+
+// member is what other daemons on the same store are to know of this one.
+func (c *Config) member() checkpoint.Member {
+	m := checkpoint.Member{ID: uuid.NewString(), Name: c.daemonName(), Address: c.Advertise, Version: c.Version.Version,
+		Capacity: cmp.Or(c.Capacity, 1), Started: time.Now()}
+	if c.StandBy {
+		m.Capacity = 0
+	}
+	return m
 }
 
 // daemonName is what other daemons on the same store call this one.

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func serveCmd(t *terminal.Terminal) *cobra.Command {
@@ -36,6 +37,7 @@ environment, and that before the file. SIGHUP reads the folder of --graphs again
 			if err := limitMemory(cmd.Flag(memoryFlag).Value.String(), t.Getenv, cgroupLimit); err != nil {
 				return terminal.Exit(terminal.ExitFormat, err)
 			}
+			c.StandBy = c.Capacity == 0
 			if file := cmd.Flag(settings.ConfigFlag).Value.String(); file != "" {
 				c.Closed = append(c.Closed, file)
 			}
@@ -45,6 +47,14 @@ environment, and that before the file. SIGHUP reads the folder of --graphs again
 	}
 	serveFlags(cmd, &c, &log)
 	return cmd
+}
+
+// memberFlags are those of a daemon beside others on one store.
+func memberFlags(f *pflag.FlagSet, c *graphd.Config) {
+	f.StringVar(&c.Advertise, "advertise", "", "address, host:port, at which clients and other daemons reach this one")
+	f.IntVar(&c.Capacity, "capacity", 1, "weight among the daemons on a shared store, up to 100; 0 stands by")
+	f.DurationVar(&c.RebalanceAfter, "rebalance-after", 0, "how long a graph that runs here must have had its place "+
+		"at another daemon before it is handed over (default 30s)")
 }
 
 func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) {
@@ -96,6 +106,7 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 		"how long a full queue holds a REST push up, and a journal that cannot be written any push (default 5s)")
 	f.DurationVar(&c.Lease, "lease", 0,
 		"how long this daemon owns its graphs without a word to a shared store (default 3s)")
+	memberFlags(f, c)
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long the stop may take (default 30s)")
 	f.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&log.Format, "log-format", telemetry.FormatAuto, "text, json, or auto: text on a terminal")

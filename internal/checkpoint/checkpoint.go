@@ -282,6 +282,7 @@ type Store interface {
 	Journal
 	Outbox
 	Leases
+	Members
 	History
 	DeadLetters
 	RecoveryEvents

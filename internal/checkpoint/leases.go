@@ -13,8 +13,8 @@ var ErrLeaseLost = errors.New("the lease has expired: other daemons may run the 
 
 // OwnedError is the answer to an Acquire of a graph that another daemon runs.
 type OwnedError struct {
-	// Owner is what that daemon calls itself, for people.
-	Owner string
+	// Owner is what that daemon calls itself, for people; Member is its id.
+	Owner, Member string
 }
 
 func (e *OwnedError) Error() string { return fmt.Sprintf("the graph is run by daemon %s", e.Owner) }
@@ -28,6 +28,45 @@ type Lease struct {
 	Sole bool
 }
 
+// Member is a daemon on the store (M52). In a store of one process it is that one.
+type Member struct {
+	// ID is the process's, and never another's.
+	ID string
+	// Name, Address and Version are for people, and Address is where other daemons and clients
+	// reach it; "" when it has not said.
+	Name, Address, Version string
+	// Capacity is its weight among the others. 0 stands by: it is given graphs only while no
+	// member with a capacity is there.
+	Capacity int
+	Started  time.Time
+	// Leaving says that it is about to end, Drained that it is to run nothing.
+	Leaving, Drained bool
+	// Expired says that its lease is over, by the store's clock, though nobody has taken it away yet.
+	Expired bool
+}
+
+// Roster is who is there, and who owns what.
+type Roster struct {
+	Members []Member // by their ids
+	// Owners are the members that own units, by unit, this one too. What is not in it is free.
+	Owners map[ID]string
+	// Declarations is [Lease.Declarations].
+	Declarations int64
+}
+
+// Members are the daemons on one store. Safe for concurrent use.
+type Members interface {
+	// Self is this daemon's id.
+	Self() string
+	// Roster reads who is there.
+	Roster(ctx context.Context) (Roster, error)
+	// Leave says that this daemon is about to end, and tells the others.
+	Leave(ctx context.Context) error
+	// Drain says that a member is to run nothing, or, drained being false, that it may again, and
+	// tells all; ErrNotFound when it is not there. It lasts as long as the member's process.
+	Drain(ctx context.Context, member string, drained bool) error
+}
+
 // Leases says which of the daemons on one store runs a graph (M45). A daemon has one lease;
 // Acquire makes it the owner of a graph as long as the lease lives. In a store of one process
 // every graph is that process's. Safe for concurrent use.
@@ -37,9 +76,6 @@ type Leases interface {
 	// leases of others, and ends what those daemons may still have under way in the store. An
 	// error other than ErrLeaseLost leaves unknown whether the lease lasts longer now.
 	RenewLease(ctx context.Context, ttl time.Duration) (Lease, error)
-	// Owned names the other daemons that own graphs, by graph. What is not in it is this
-	// daemon's or free.
-	Owned(ctx context.Context) (map[ID]string, error)
 	// Yield gives a graph up that its owner has released, and tells the daemons that stand by.
 	Yield(ctx context.Context, id ID) error
 	// AwaitChange returns nil when another daemon may have yielded a graph or changed a

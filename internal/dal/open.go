@@ -39,13 +39,15 @@ func Check(address string) error {
 	return fmt.Errorf("%q: %w", kind, ErrAddress)
 }
 
-// Open opens the store at address: "memory:", "sqlite:PATH" or a Postgres URL. name is what
-// other daemons on the same store call this one, for people. No error shows a password.
-func Open(ctx context.Context, address, name string) (checkpoint.Store, error) {
+// Open opens the store at address: "memory:", "sqlite:PATH" or a Postgres URL. me is what other
+// daemons on the same store are to know of this one. No error shows a password.
+func Open(ctx context.Context, address string, me checkpoint.Member) (checkpoint.Store, error) {
 	kind, path, _ := strings.Cut(address, ":")
 	switch kind {
 	case "memory":
-		return memory.New(), nil
+		s := memory.New()
+		s.Me = me
+		return s, nil
 	case "sqlite":
 		if path == "" {
 			return nil, fmt.Errorf("%q names no file: %w", address, ErrAddress)
@@ -54,9 +56,10 @@ func Open(ctx context.Context, address, name string) (checkpoint.Store, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.Me = me
 		return s, nil
 	case "postgres", "postgresql":
-		s, err := postgres.Open(ctx, address, postgres.Options{Name: name})
+		s, err := postgres.Open(ctx, address, postgres.Options{Member: me})
 		if err != nil {
 			return nil, err
 		}

@@ -118,7 +118,7 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 			Detail: fmt.Sprintf("the document declares graph %q but the address names %q; make them equal",
 				p.unit.Spec.Name, g.Name)}
 	}
-	defer e.changing.lock(g)()
+	defer e.changing.Lock(g)()
 	old, err := e.graph(g)
 	exists := err == nil
 	if err := e.mayApply(exists, old, p.IfMatch); err != nil {
@@ -178,7 +178,7 @@ func (e *Engine) moved(old, next *compile.Unit) (lines []string) {
 
 // create makes a graph and runs it.
 func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.ApplyResult) error {
-	unclaim, refused := e.feeds.Claim(g, p.unit.Spec)
+	unclaim, refused := e.claim(g, p.unit.Spec)
 	if refused != nil {
 		return invalid(refused)
 	}
@@ -195,7 +195,7 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 
 // update has a graph go on under another declaration (M33).
 func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, res *api.ApplyResult) error {
-	unclaim, refused := e.feeds.Claim(old.Ref(), p.unit.Spec)
+	unclaim, refused := e.claim(old.Ref(), p.unit.Spec)
 	if refused != nil {
 		return invalid(refused)
 	}
@@ -311,7 +311,7 @@ const deleteTimeout = 5 * time.Second
 
 // Delete stops a graph and removes it, with deleteState all it ever persisted too.
 func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error {
-	defer e.changing.lock(g)()
+	defer e.changing.Lock(g)()
 	m, err := e.graph(g)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	if old, err := e.graph(g); err == nil && old.Declaration().Revision >= d.Revision {
 		return // the common case waits for no change that is under way
 	}
-	defer e.changing.lock(g)()
+	defer e.changing.Lock(g)()
 	old, err := e.graph(g)
 	exists := err == nil
 	if exists && old.Declaration().Revision >= d.Revision || e.mayApply(exists, old, 0) != nil {
@@ -80,7 +80,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		old.Restated(d)
 		return
 	}
-	unclaim, refused := e.feeds.Claim(g, unit.Spec)
+	unclaim, refused := e.claim(g, unit.Spec)
 	if refused != nil { // each daemon has allowed one of two links that together close a cycle
 		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant",
 			d.Tenant, "revision", d.Revision, "err", refused)
@@ -103,7 +103,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 
 // takeDeletion removes a graph that another daemon has deleted.
 func (e *Engine) takeDeletion(ctx context.Context, g api.Ref) error {
-	defer e.changing.lock(g)()
+	defer e.changing.Lock(g)()
 	m, err := e.graph(g)
 	if err != nil {
 		return nil // removed meanwhile

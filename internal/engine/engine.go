@@ -24,6 +24,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/engine/keyed"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
@@ -75,6 +76,9 @@ type Config struct {
 	// LeaseTTL is how long this daemon stays the owner of its graphs without a word to a store
 	// that others share (3s).
 	LeaseTTL time.Duration
+	// Patience is how long another daemon must have ranked first for a graph that runs here before
+	// that is handed back (30s).
+	Patience time.Duration
 }
 
 // Engine runs graphs.
@@ -90,7 +94,7 @@ type Engine struct {
 	ctx  context.Context // ends when Close begins; the parent of every graph
 	stop context.CancelFunc
 
-	changing keyed // one change of a graph at a time
+	changing keyed.Locks // one change of a graph at a time
 	mu       sync.RWMutex
 	graphs   map[api.Ref]*graphrun.Graph
 	closing  bool
@@ -119,7 +123,10 @@ func New(cfg Config) *Engine {
 	e.epochs, e.careful = live.NewGate(cfg.MaxEpochs), live.NewGate(1)
 	root := e.tree.Root("graphd")
 	e.group, e.keeping = root.NewGroup(), root.NewGroup()
-	e.own = lease.New(cfg.Store, cfg.Log, cmp.Or(cfg.LeaseTTL, 3*time.Second))
+	e.own = lease.New(lease.Config{
+		Store: cfg.Store, Log: cfg.Log, TTL: cmp.Or(cfg.LeaseTTL, 3*time.Second),
+		Patience: cmp.Or(cfg.Patience, 30*time.Second), Places: e.places,
+	})
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.host = &graphrun.Host{
 		Host: life.Host{
@@ -148,6 +155,7 @@ func (e *Engine) Open(ctx context.Context) error {
 	e.group.Go(e.ctx, "memory", e.watchMemory)
 	e.group.Go(e.ctx, "declarations", e.follow)
 	e.group.Go(e.ctx, "rates", e.sample)
+	graphs := make([]*graphrun.Graph, 0, len(decls))
 	for _, d := range decls {
 		unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
 		m := graphrun.New(e.host, d, unit)
@@ -162,6 +170,10 @@ func (e *Engine) Open(ctx context.Context) error {
 				m.Broken(invalid(refused))
 			}
 		}
+		graphs = append(graphs, m)
+	}
+	e.own.Places() // who feeds whom says where a graph is placed: all links are known before one begins
+	for _, m := range graphs {
 		e.adopt(m)
 	}
 	return nil
@@ -211,6 +223,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Unlock()
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
+	e.HandOver(ctx)
 	e.stopFeeders(ctx)
 	e.stop()
 	err := stuckOnly(e.group.WaitContext(ctx))

@@ -174,7 +174,7 @@ func (e *Engine) Rewind(ctx context.Context, g api.Ref, accumulator, position, c
 
 // Reset takes all state from a graph, as if it had never run.
 func (e *Engine) Reset(ctx context.Context, g api.Ref, confirm, by string) (api.GraphSummary, error) {
-	defer e.changing.lock(g)()
+	defer e.changing.Lock(g)()
 	m, err := e.graph(g)
 	if err != nil {
 		return api.GraphSummary{}, err

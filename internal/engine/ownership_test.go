@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,196 +13,9 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/checkpoint"
-	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
-
-// shared is a store that several daemons share, each by a view of its own.
-type shared struct {
-	store *memstore.Store
-
-	mu       sync.Mutex
-	expires  map[string]time.Time // leases, by owner
-	owners   map[checkpoint.ID]string
-	declared int64
-	deaf     []chan struct{} // who listens, one place each
-}
-
-func newShared() *shared {
-	return &shared{store: memstore.New(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{},
-		declared: 1}
-}
-
-func (s *shared) tell() {
-	for _, c := range s.deaf {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// view is the store as one daemon sees it.
-type view struct {
-	*memstore.Store
-	s    *shared
-	name string
-	hear chan struct{}
-
-	mu    sync.Mutex
-	terms int
-	owner string
-	cut   bool          // the network is gone: every call fails
-	slow  time.Duration // how long a renewal's answer is on its way
-}
-
-func (s *shared) view(name string) *view {
-	v := &view{Store: s.store, s: s, name: name, hear: make(chan struct{}, 1)}
-	s.deaf = append(s.deaf, v.hear)
-	return v
-}
-
-var errCut = errors.New("no route to the database")
-
-func (v *view) set(cut bool, slow time.Duration) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.cut, v.slow = cut, slow
-}
-
-func (v *view) reach() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.cut {
-		return errCut
-	}
-	return nil
-}
-
-func (v *view) me() string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.owner
-}
-
-func (v *view) RenewLease(ctx context.Context, ttl time.Duration) (checkpoint.Lease, error) {
-	if err := v.reach(); err != nil {
-		return checkpoint.Lease{}, err
-	}
-	lease, err := v.renew(ttl)
-	v.mu.Lock()
-	slow := v.slow
-	v.mu.Unlock()
-	if slow > 0 {
-		time.Sleep(slow) // virtual; the caller's context is not heard, as in a process that was stopped
-	}
-	return lease, err
-}
-
-func (v *view) renew(ttl time.Duration) (checkpoint.Lease, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	s := v.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if v.owner == "" {
-		v.terms++
-		v.owner = fmt.Sprintf("%s/%d", v.name, v.terms)
-		s.expires[v.owner] = now
-	}
-	if _, ok := s.expires[v.owner]; !ok {
-		v.owner = ""
-		return checkpoint.Lease{}, checkpoint.ErrLeaseLost
-	}
-	s.expires[v.owner] = now.Add(ttl)
-	maps.DeleteFunc(s.expires, func(owner string, at time.Time) bool { return owner != v.owner && !at.After(now) })
-	return checkpoint.Lease{Declarations: s.declared}, nil
-}
-
-func (v *view) Owned(context.Context) (map[checkpoint.ID]string, error) {
-	if err := v.reach(); err != nil {
-		return nil, err
-	}
-	me := v.me()
-	v.s.mu.Lock()
-	defer v.s.mu.Unlock()
-	owned := map[checkpoint.ID]string{}
-	for id, owner := range v.s.owners {
-		if _, alive := v.s.expires[owner]; alive && owner != me {
-			owned[id] = owner
-		}
-	}
-	return owned, nil
-}
-
-func (v *view) Yield(_ context.Context, id checkpoint.ID) error {
-	me := v.me()
-	v.s.mu.Lock()
-	defer v.s.mu.Unlock()
-	if v.s.owners[id] == me {
-		delete(v.s.owners, id)
-		v.s.tell()
-	}
-	return nil
-}
-
-func (v *view) AwaitChange(ctx context.Context) error {
-	select {
-	case <-v.hear:
-		return v.reach()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (v *view) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
-	if err := v.reach(); err != nil {
-		return checkpoint.Head{}, err
-	}
-	me := v.me()
-	v.s.mu.Lock()
-	defer v.s.mu.Unlock()
-	owner := v.s.owners[id]
-	if _, alive := v.s.expires[owner]; alive && owner != me {
-		return checkpoint.Head{}, &checkpoint.OwnedError{Owner: owner}
-	}
-	v.s.owners[id] = me
-	return v.Store.Acquire(ctx, id)
-}
-
-func (v *view) Commit(ctx context.Context, c *checkpoint.Commit) error {
-	if err := v.reach(); err != nil {
-		return err
-	}
-	return v.Store.Commit(ctx, c)
-}
-
-func (v *view) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {
-	if err := v.reach(); err != nil {
-		return err
-	}
-	return v.Store.AddRecoveryEvent(ctx, id, ev)
-}
-
-func (v *view) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (int64, error) {
-	defer v.announce()
-	return v.Store.PutDeclaration(ctx, d, ifRevision)
-}
-
-func (v *view) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
-	defer v.announce()
-	return v.Store.DeleteDeclaration(ctx, id, state)
-}
-
-func (v *view) announce() {
-	v.s.mu.Lock()
-	defer v.s.mu.Unlock()
-	v.s.declared++
-	v.s.tell()
-}
 
 // delivery is a value that one daemon has sent out.
 type delivery struct {
@@ -252,6 +64,7 @@ type two struct {
 
 func newTwo(t *testing.T) *two {
 	s, out := newShared(), &sent{}
+	s.capacity["a"] = 1 // b stands by
 	d := &two{viewA: s.view("a"), viewB: s.view("b"), sent: out}
 	d.a = newBed(t, d.viewA, &scripted{sink: out.by("a")})
 	d.a.apply(owned, "g")
@@ -371,7 +184,8 @@ func TestM45Standby(t *testing.T) {
 			status int
 		}{{"fire", fire, 409}, {"restart", restart, 409}, {"push", push, 503}} {
 			r := refusalOf(c.err)
-			if r == nil || r.Status != c.status || r.Code != "graph_standby" || r.Extra["owner"] != "a/1" {
+			if r == nil || r.Status != c.status || r.Code != "graph_standby" || r.Extra["owner"] != "a/1" ||
+				r.Extra["owner_address"] != "a.example:8080" {
 				t.Errorf("%s: %+v, want %d graph_standby and the owner", c.what, c.err, c.status)
 			}
 		}

@@ -72,7 +72,8 @@ func (d *pair) start(i int) {
 	if d.clocks != nil {
 		env = append(env, d.clocks[i].env()...)
 	}
-	d.p[i] = startWith(d.t, env, d.dirs[i], "--store", d.dsns[i], "--lease", d.lease.String())
+	d.p[i] = startWith(d.t, env, d.dirs[i], "--store", d.dsns[i], "--lease", d.lease.String(),
+		"--rebalance-after", "1h") // who has taken the graph keeps it: nothing moves but by what the test does
 }
 
 // out is the file that a daemon sends to.

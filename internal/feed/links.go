@@ -252,3 +252,15 @@ func (w *Links) Feeders() []api.Ref {
 	slices.Reverse(order)
 	return order
 }
+
+// Pairs are the links between graphs, of all that runs or is about to: who feeds whom.
+func (w *Links) Pairs() (pairs [][2]api.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, links := range w.claimed.declared {
+		for _, l := range links {
+			pairs = append(pairs, [2]api.Ref{l.from, l.to.Graph})
+		}
+	}
+	return pairs
+}

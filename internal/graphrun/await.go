@@ -2,7 +2,6 @@ package graphrun
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -13,40 +12,12 @@ import (
 // takeEffect is how long the answer to a command waits for the command to show.
 const takeEffect = time.Second
 
-// bell wakes those who wait for another summary of a graph, over all of its runs. It is rung by
-// whatever changes one: each view that a reactor publishes, and what [Graph.show] is told of. The
-// zero value is ready for use.
-type bell struct {
-	mu   sync.Mutex
-	rung chan struct{} // closed by the next ring; nil while nobody waits
-}
-
-// next is closed by the next ring. Who takes it and looks then misses nothing.
-func (b *bell) next() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rung == nil {
-		b.rung = make(chan struct{})
-	}
-	return b.rung
-}
-
-// ring does not block.
-func (b *bell) ring() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rung != nil {
-		close(b.rung)
-		b.rung = nil
-	}
-}
-
 // show makes a change of what the graph shows beside its run's view, and wakes who waits for one.
 func (g *Graph) show(change func()) {
 	g.mu.Lock()
 	change()
 	g.mu.Unlock()
-	g.changed.ring()
+	g.changed.Ring()
 }
 
 // after is the summary as soon as it shows what was asked for, or after a second as it is:
@@ -65,7 +36,7 @@ func (g *Graph) await(ctx context.Context, most time.Duration, shows func(s *api
 	silence := time.NewTimer(told.BusyAfter)
 	defer silence.Stop()
 	for {
-		changed := g.changed.next()
+		changed := g.changed.Next()
 		s := g.Summary(context.WithoutCancel(ctx))
 		if shows(&s) {
 			return s

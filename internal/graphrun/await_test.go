@@ -32,7 +32,7 @@ func newGraph(t *testing.T) (g *Graph, end func()) {
 		t.Fatal(err)
 	}
 	tasks := supervisor.NewTree(time.Now).Root("test").NewGroup()
-	keeper := lease.New(store, log, time.Second)
+	keeper := lease.New(lease.Config{Store: store, Log: log, TTL: time.Second})
 	if err := keeper.Begin(t.Context(), tasks); err != nil {
 		t.Fatal(err)
 	}

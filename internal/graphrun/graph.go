@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/graphrun/bell"
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
@@ -39,7 +40,7 @@ type Graph struct {
 	routing   atomic.Pointer[[]reactor.Route] // of the last run; nil before the first
 	expired   atomic.Int64                    // dead letters that retention removed since the start
 	operator  *supervisor.Restarter
-	changed   bell
+	changed   bell.Bell
 	letters   chan struct{} // capacity 1: held while dead letters are replayed, so that each is once
 
 	mu      sync.Mutex
@@ -48,6 +49,7 @@ type Graph struct {
 	health  reactor.Health // while there is no run
 	reason  *api.Reason
 	owner   string        // who runs the graph while it stands by here
+	ownerAt string        // where that one is reached, "" when it has not said
 	held    bool          // runs are held back: an update is being tried
 	swap    chan struct{} // closed when the update under way has ended; nil while there is none
 	update  *api.UpdateStatus

@@ -52,15 +52,20 @@ func (g *Graph) shared() *life.Graph {
 	return &life.Graph{
 		Host: &g.host.Host, Ref: g.ref, ID: g.ID(), Unit: g.unit, Mailboxes: g.mailboxes, Hub: g.hub,
 		Restarts: g.restarts, Record: g.recordRecovery, Held: g.isHeld, StopTime: g.stopTime,
-		Published: g.changed.ring,
+		Published: g.changed.Ring,
 	}
 }
 
-// live is the life of a run, shown from its beginning to its end.
-func (g *Graph) live(ctx context.Context, r *life.Run) error {
+// live is the life of a run, shown from its beginning to its end. It ends too when the graph is to
+// be handed back (M52).
+func (g *Graph) live(ctx context.Context, r *life.Run) (handedBack bool, err error) {
+	ctx, back := context.WithCancel(ctx)
+	defer back()
+	end := g.host.Lease.Run(g.ID(), back)
 	g.begin(r)
 	defer g.retire(r)
-	return r.Live(ctx, g.node)
+	err = r.Live(ctx, g.node)
+	return end(), err
 }
 
 func (g *Graph) begin(r *life.Run) { g.show(func() { g.run = r }) }

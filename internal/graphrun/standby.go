@@ -14,8 +14,8 @@ import (
 	"github.com/graphd/graphd/internal/reactor"
 )
 
-// yieldTimeout bounds the giving up of a graph at shutdown; a lease that is not given up
-// expires by itself.
+// yieldTimeout bounds the giving up of a graph; one that is not goes on here or, when the daemon
+// ends, is free with the lease.
 const yieldTimeout = 2 * time.Second
 
 // once is one run of the graph under its supervisor: nil when it was stopped, an error
@@ -34,10 +34,15 @@ func (g *Graph) once(ctx context.Context, _ int) error {
 			return err
 		}
 		began := time.Now()
-		err = g.live(ctx, r)
+		var handedBack bool
+		handedBack, err = g.live(ctx, r)
 		g.survived(r.Head.Fence, err)
 		if ctx.Err() != nil {
 			break
+		}
+		if handedBack && err == nil {
+			g.yield()
+			continue
 		}
 		if storeAway(err) {
 			away.lived(time.Since(began))
@@ -50,7 +55,7 @@ func (g *Graph) once(ctx context.Context, _ int) error {
 		g.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", g.ref.Name,
 			"tenant", g.ref.Tenant, "epoch", r.Reactor.Core.Epoch())
 	}
-	if err == nil && ctx.Err() != nil {
+	if err == nil && ctx.Err() != nil && g.host.Closing() {
 		g.yield()
 	}
 	g.mu.Lock()
@@ -78,7 +83,7 @@ func (g *Graph) take(ctx context.Context, away *away) (*life.Run, *lease.Term, e
 		var owned *checkpoint.OwnedError
 		switch {
 		case errors.As(err, &owned):
-			g.host.Lease.Learn(g.ID(), owned.Owner)
+			g.host.Lease.Learn(g.ID(), owned)
 		case errors.Is(err, checkpoint.ErrLeaseLost):
 			g.host.Lease.Lost(err)
 		case storeAway(err):
@@ -92,14 +97,14 @@ func (g *Graph) take(ctx context.Context, away *away) (*life.Run, *lease.Term, e
 // stand waits, as standby, until this daemon may run the graph; nil when ctx is done.
 func (g *Graph) stand(ctx context.Context) *lease.Term {
 	return g.host.Lease.Stand(ctx, g.ID(), func(s lease.Standing) {
-		g.setOwner(s.Owner)
+		g.setOwner(s)
 		g.setHealth(reactor.HealthStandby, s.Code, s.Detail)
 	})
 }
 
-func (g *Graph) setOwner(owner string) {
+func (g *Graph) setOwner(s lease.Standing) {
 	g.mu.Lock()
-	g.owner = owner
+	g.owner, g.ownerAt = s.Owner, s.Address
 	g.mu.Unlock()
 }
 
@@ -111,19 +116,19 @@ func (g *Graph) standbyError(status int) error {
 	}
 	if g.owner != "" {
 		e.Extra = map[string]any{"owner": g.owner}
+		if g.ownerAt != "" {
+			e.Extra["owner_address"] = g.ownerAt
+		}
 	}
 	return e
 }
 
-// yield gives a graph that has stopped cleanly to whoever stands by, when this daemon ends.
+// yield gives a graph that has stopped cleanly to whoever is to run it.
 func (g *Graph) yield() {
-	if !g.host.Closing() {
-		return
-	}
 	ctx, cancel := g.briefly(yieldTimeout)
 	defer cancel()
-	if err := g.host.Store.Yield(ctx, g.ID()); err != nil {
-		g.host.Log.Warn("the graph was not yielded; another daemon takes it when this one's lease has expired",
-			"graph", g.ref.Name, "err", err)
+	if err := g.host.Lease.Yield(ctx, g.ID()); err != nil {
+		g.host.Log.Warn("the graph was not given up; it goes on here, or elsewhere when this daemon has lost its lease",
+			"graph", g.ref.Name, "tenant", g.ref.Tenant, "err", err)
 	}
 }

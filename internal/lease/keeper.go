@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -28,40 +27,68 @@ func Validate(ttl time.Duration) error {
 	return nil
 }
 
-// Keeper keeps this daemon's lease, and knows which graphs other daemons run (M45).
+// Store is what a keeper asks of a store.
+type Store interface {
+	checkpoint.Leases
+	checkpoint.Members
+}
+
+// Config is what a keeper is made of.
+type Config struct {
+	Store Store
+	Log   *slog.Logger
+	// TTL is the lease's time to live, Patience how long another daemon must have ranked first for
+	// a graph that runs here before that is handed back.
+	TTL, Patience time.Duration
+	// Places are the graphs that are linked; nil when none ever are.
+	Places func() map[checkpoint.ID]placement.Place
+	// Mono is a clock that is never set; nil is the machine's.
+	Mono func() time.Duration
+}
+
+// Keeper keeps this daemon's lease, and knows which graphs it is to run (M45, M52).
 //
 // The term counts from before a renewal was sent, the store's clock from when it arrived:
 // so this daemon stops first. One goroutine renews and does nothing else, so that nothing but
-// the store and the machine can make a renewal late (keep); one looks what the others own
-// (follow), one listens for them (listen).
+// the store and the machine can make a renewal late (keep); one looks who is there and what each
+// owns (follow), one listens for news of it (listen).
 type Keeper struct {
-	store checkpoint.Leases
-	log   *slog.Logger
-	ttl   time.Duration
+	store  Store
+	log    *slog.Logger
+	ttl    time.Duration
+	places func() map[checkpoint.ID]placement.Place
+	mono   func() time.Duration
 
-	renewNow chan struct{} // capacity 1: the declarations may have changed, or the lease is gone
-	lookNow  chan struct{} // capacity 1: what others own may have changed
+	renewNow chan struct{} // capacity 1: the lease is gone
+	lookNow  chan struct{} // capacity 1: who owns what may have changed
 	changed  chan struct{} // capacity 1: the declarations have
-	standing atomic.Int64  // graphs that stand by
 
-	mu    sync.Mutex
-	term  *Term                    // nil while there is none
-	why   error                    // why there is none
-	owned map[checkpoint.ID]string // other daemons' graphs, as far as somebody stands by for one
-	look  chan struct{}            // closed when term or owned change, and replaced
+	mu       sync.Mutex
+	sole     bool
+	term     *Term // nil while there is none
+	why      error // why there is none
+	declared int64 // what the store has last said of the declarations
+	board    board
 
-	// keep's alone after Begin: what the last renewal said of the declarations, and why the
-	// last try failed, nil after one that did not.
-	declared int64
-	trouble  error
+	// trouble is keep's alone: why the last try failed, nil after one that did not.
+	trouble error
 }
 
 // New makes a keeper; Begin makes the first lease.
-func New(store checkpoint.Leases, log *slog.Logger, ttl time.Duration) *Keeper {
-	return &Keeper{
-		store: store, log: log, ttl: ttl, owned: map[checkpoint.ID]string{}, look: make(chan struct{}),
+func New(c Config) *Keeper {
+	k := &Keeper{
+		store: c.Store, log: c.Log, ttl: c.TTL, places: c.Places, mono: c.Mono,
 		renewNow: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		board: board{desk: placement.Desk{Self: c.Store.Self(), Lease: c.TTL, Patience: c.Patience}},
 	}
+	if k.places == nil {
+		k.places = func() map[checkpoint.ID]placement.Place { return nil }
+	}
+	if k.mono == nil {
+		began := time.Now()
+		k.mono = func() time.Duration { return time.Since(began) }
+	}
+	return k
 }
 
 // Of a lease's time to live: how often it is renewed, how soon a failed renewal is tried
@@ -70,18 +97,23 @@ func (k *Keeper) every() time.Duration  { return k.ttl / 3 }
 func (k *Keeper) again() time.Duration  { return k.ttl / 12 }
 func (k *Keeper) margin() time.Duration { return k.ttl / 6 }
 
-// Begin makes the first lease, and starts what keeps it in group. Where one process has the
-// store to itself there is nothing to keep.
+// Begin makes the first lease, looks who else is there, and starts what keeps it in group. Where
+// one process has the store to itself there is nothing to keep.
 func (k *Keeper) Begin(ctx context.Context, group *supervisor.Group) error {
-	sent := time.Now()
+	sent := k.mono()
 	lease, err := k.store.RenewLease(ctx, k.ttl)
 	if err != nil {
 		return err
 	}
-	k.declared = lease.Declarations
+	k.mu.Lock()
+	k.declared, k.sole = lease.Declarations, lease.Sole
+	k.mu.Unlock()
 	k.extend(sent, lease.Sole)
 	if lease.Sole {
 		return nil
+	}
+	if err := k.look(ctx); err != nil {
+		return err
 	}
 	// They end after the graphs, when the group is stopped, and not with ctx.
 	ctx = context.WithoutCancel(ctx)
@@ -102,17 +134,20 @@ func (k *Keeper) keep(ctx context.Context, _ *supervisor.Node) error {
 		case <-ctx.Done():
 			return nil
 		}
-		timer.Reset(k.round(ctx))
+		sent := k.mono()
+		lease, err := k.renew(ctx)
+		timer.Reset(k.renewed(sent, lease, err, ctx.Err() != nil))
 	}
 }
 
-// round renews the lease once. It answers when to come again.
-func (k *Keeper) round(ctx context.Context) time.Duration {
-	sent := time.Now()
-	lease, err := k.renew(ctx)
+// renewed takes in the answer to the renewal that was sent then. It answers when to send the next;
+// over says that nobody waits for it any more.
+func (k *Keeper) renewed(sent time.Duration, lease checkpoint.Lease, err error, over bool) time.Duration {
 	if err != nil {
 		switch t := k.current(); {
-		case t == nil || ctx.Err() != nil:
+		case errors.Is(err, checkpoint.ErrLeaseLost):
+			k.lose(err) // a new one follows
+		case t == nil || over:
 		case !t.Holds():
 			k.lose(cmp.Or(k.trouble, err)) // the last try had no time left to fail by itself
 		default:
@@ -126,32 +161,22 @@ func (k *Keeper) round(ctx context.Context) time.Duration {
 	if !k.extend(sent, false) {
 		return k.again()
 	}
-	if lease.Declarations != k.declared {
-		k.declared = lease.Declarations
+	k.declaredAs(lease.Declarations)
+	return max(k.every()-(k.mono()-sent), 0) // a slow answer does not put the next off
+}
+
+// declaredAs takes in what the store says of the declarations.
+func (k *Keeper) declaredAs(version int64) {
+	k.mu.Lock()
+	other := version != k.declared
+	k.declared = version
+	k.mu.Unlock()
+	if other {
 		signal(k.changed)
 	}
-	return max(k.every()-time.Since(sent), 0) // a slow answer does not put the next off
 }
 
-// follow looks at what other daemons own for as long as a graph stands by, until ctx is done.
-func (k *Keeper) follow(ctx context.Context, _ *supervisor.Node) error {
-	ticker := time.NewTicker(k.every())
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-k.lookNow:
-		case <-ctx.Done():
-			return nil
-		}
-		if k.standing.Load() > 0 {
-			k.seeOthers(ctx)
-		}
-	}
-}
-
-// renew sends one renewal, for which there is time until the term is over. A lease that is
-// gone ends the term at once, and is followed by a new one.
+// renew sends one renewal, for which there is time until the term is over.
 func (k *Keeper) renew(ctx context.Context) (checkpoint.Lease, error) {
 	limit := k.ttl
 	if t := k.current(); t != nil {
@@ -159,11 +184,7 @@ func (k *Keeper) renew(ctx context.Context) (checkpoint.Lease, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	lease, err := k.store.RenewLease(ctx, k.ttl)
-	if errors.Is(err, checkpoint.ErrLeaseLost) {
-		k.lose(err)
-	}
-	return lease, err
+	return k.store.RenewLease(ctx, k.ttl)
 }
 
 func (k *Keeper) current() *Term {
@@ -174,31 +195,31 @@ func (k *Keeper) current() *Term {
 
 // extend makes the term last as the renewal says that was sent then; false when that is over
 // by now already.
-func (k *Keeper) extend(sent time.Time, forever bool) bool {
-	k.mu.Lock()
-	t := k.term
-	k.mu.Unlock()
+func (k *Keeper) extend(sent time.Duration, forever bool) bool {
+	t := k.current()
 	if t != nil && !t.Holds() {
 		// The renewal came too late for this daemon, though in time for the store.
 		k.lose(ErrLost)
 		t = nil
 	}
-	until := sent.Add(k.ttl - k.margin())
-	if !forever && !time.Now().Before(until) {
+	until := sent + k.ttl - k.margin()
+	if forever {
+		until = math.MaxInt64
+	}
+	if k.mono() >= until {
 		return false
 	}
-	fresh := t == nil
-	if fresh {
-		t = &Term{began: sent}
-		t.ctx, t.end = context.WithCancelCause(context.Background()) // ended by lose
+	if t != nil {
+		t.until.Store(int64(until))
+		return true
 	}
-	t.until.Store(int64(until.Sub(t.began)))
-	if forever {
-		t.until.Store(math.MaxInt64)
-	}
-	if fresh {
-		k.change(func() { k.term = t })
-	}
+	t = &Term{mono: k.mono}
+	t.ctx, t.end = context.WithCancelCause(context.Background()) // ended by lose
+	t.until.Store(int64(until))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.term = t
+	k.board.wake()
 	return true
 }
 
@@ -209,9 +230,15 @@ func (k *Keeper) lose(why error) {
 		return
 	}
 	k.log.Error("this daemon's lease is lost; its graphs stand by until it has another", "err", why)
-	k.change(func() { k.term, k.why = nil, why })
+	k.mu.Lock()
+	k.term, k.why = nil, why
+	k.board.wake()
+	k.mu.Unlock()
 	t.end(ErrLost)
 }
+
+// Self is this daemon's id among the members of the store.
+func (k *Keeper) Self() string { return k.store.Self() }
 
 // Holds says whether this daemon has a lease that is not over.
 func (k *Keeper) Holds() bool {
@@ -231,61 +258,15 @@ func (k *Keeper) Declared() <-chan struct{} { return k.changed }
 // DeclaredAgain has who follows the declarations look at them again.
 func (k *Keeper) DeclaredAgain() { signal(k.changed) }
 
-// change makes a change that those who stand by look at.
-func (k *Keeper) change(f func()) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	f()
-	close(k.look)
-	k.look = make(chan struct{})
-}
-
-// seeOthers looks which graphs other daemons own.
-func (k *Keeper) seeOthers(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, k.every())
-	defer cancel()
-	owned, err := k.store.Owned(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			k.log.Warn("who runs which graph cannot be read; it is tried again", "err", err)
-		}
-		return
-	}
-	k.mu.Lock()
-	same := maps.Equal(owned, k.owned)
-	k.mu.Unlock()
-	if !same {
-		k.change(func() { k.owned = owned })
-	}
-}
-
-// Learn notes that another daemon owns a graph, and has that looked at again: it may have
-// been yielded since.
-func (k *Keeper) Learn(id checkpoint.ID, owner string) {
-	k.mu.Lock()
-	k.owned[id] = owner
-	k.mu.Unlock()
-	signal(k.lookNow)
-}
-
-// see is the term, who else owns a graph, and a channel that is closed when either may have
-// changed; why says why there is no term.
-func (k *Keeper) see(id checkpoint.ID) (t *Term, owner string, look <-chan struct{}, why error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.term, k.owned[id], k.look, k.why
-}
-
-// listen has the others look at once when another daemon has yielded a graph or changed a
+// listen has follow look at once when another daemon has given a graph up, come, gone or changed a
 // declaration.
 func (k *Keeper) listen(ctx context.Context, _ *supervisor.Node) error {
 	for ctx.Err() == nil {
 		if err := k.store.AwaitChange(ctx); err == nil {
-			signal(k.renewNow)
 			signal(k.lookNow)
 			continue
 		}
-		// keep looks by itself meanwhile, and says what is wrong with the store.
+		// follow looks by itself meanwhile, and says what is wrong with the store.
 		timer := time.NewTimer(k.every())
 		select {
 		case <-timer.C:

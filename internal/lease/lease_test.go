@@ -75,10 +75,17 @@ func (s *store) RenewLease(ctx context.Context, ttl time.Duration) (checkpoint.L
 	})
 }
 
-func (s *store) Owned(ctx context.Context) (owned map[checkpoint.ID]string, err error) {
-	err = s.call(ctx, "owned", func() { owned = maps.Clone(s.owned) })
-	return owned, err
+func (s *store) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
+	err = s.call(ctx, "owned", func() {
+		r = checkpoint.Roster{Members: []checkpoint.Member{{ID: "a", Capacity: 1}, {ID: "b", Name: "b/1", Capacity: 0}},
+			Owners: maps.Clone(s.owned), Declarations: 1}
+	})
+	return r, err
 }
+
+func (*store) Self() string                              { return "a" }
+func (*store) Leave(context.Context) error               { return nil }
+func (*store) Drain(context.Context, string, bool) error { return nil }
 
 func (s *store) Yield(context.Context, checkpoint.ID) error { return nil }
 
@@ -100,7 +107,7 @@ func keep(t *testing.T, s *store, ttl time.Duration) *Keeper {
 	if s.takes == nil {
 		s.takes = map[string]time.Duration{}
 	}
-	k := New(s, slog.New(slog.DiscardHandler), ttl)
+	k := New(Config{Store: s, Log: slog.New(slog.DiscardHandler), TTL: ttl, Patience: 30 * time.Second})
 	group := supervisor.NewTree(time.Now).Root("test").NewGroup()
 	if err := k.Begin(t.Context(), group); err != nil {
 		t.Fatal(err)
@@ -169,10 +176,10 @@ func TestM45LateAnswerExtendsNothing(t *testing.T) {
 func TestM45RenewalDoesNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := checkpoint.ID{Tenant: "acme", Graph: "other"}
-		s := &store{owned: map[checkpoint.ID]string{other: "b/1"}}
+		s := &store{owned: map[checkpoint.ID]string{other: "b"}}
 		k := keep(t, s, 3*time.Second)
 		term := k.Stand(t.Context(), graph, func(Standing) {})
-		k.Learn(other, "b/1")
+		k.Learn(other, &checkpoint.OwnedError{Owner: "b/1", Member: "b"})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { // joined below

@@ -15,20 +15,16 @@ var ErrLost = errors.New("this daemon's lease has expired: another one may run i
 type Term struct {
 	ctx   context.Context
 	end   context.CancelCauseFunc
-	began time.Time
-	until atomic.Int64 // nanoseconds after began, on the monotonic clock
+	mono  func() time.Duration
+	until atomic.Int64 // on mono
 }
 
 // Holds says whether the term is not over. It looks at the clock: a process that was stopped
 // and goes on knows it with its first look, before any timer has fired.
-func (t *Term) Holds() bool {
-	return t.ctx.Err() == nil && int64(time.Since(t.began)) < t.until.Load()
-}
+func (t *Term) Holds() bool { return t.ctx.Err() == nil && int64(t.mono()) < t.until.Load() }
 
 // left is how long the term lasts without another renewal.
-func (t *Term) left() time.Duration {
-	return time.Duration(t.until.Load()) - time.Since(t.began)
-}
+func (t *Term) left() time.Duration { return time.Duration(t.until.Load()) - t.mono() }
 
 // Context ends with the term, for good.
 func (t *Term) Context() context.Context { return t.ctx }

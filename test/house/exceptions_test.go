@@ -24,7 +24,6 @@ var longFiles = map[string]int{
 	"internal/dal/sqlite/writer_test.go":    460,
 	"internal/engine/clock_test.go":         420,
 	"internal/engine/feed_test.go":          430,
-	"internal/engine/ownership_test.go":     560,
 	"internal/engine/supervision_test.go":   480,
 	"internal/expression/memory_test.go":    460,
 	"internal/expression/property_test.go":  430,

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/memberstest"
 )
 
 // Harness makes stores for [Run].
@@ -70,6 +71,7 @@ func Run(t *testing.T, h Harness) {
 		{"journal beside commits", testJournalBesideCommits},
 		{"rows", testRows},
 		{"tokens", testTokens},
+		{"members", func(t *testing.T, s *subject) { memberstest.Test(t, s.Store) }},
 		{"closed", testClosed},
 	}
 	for _, test := range tests {

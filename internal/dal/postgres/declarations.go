@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/members"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
 )
@@ -30,7 +31,7 @@ const (
 			AND revision <= (SELECT revision FROM revision WHERE tenant = $1 AND graph = $2
 				ORDER BY revision DESC LIMIT 1 OFFSET $11) -- it does not see the one that is noted
 		), change AS (UPDATE declaration_change SET version = version + 1 WHERE EXISTS (SELECT FROM put))
-		SELECT revision, pg_notify('` + pgChannel + `', current_schema()) FROM put`
+		SELECT revision, pg_notify('` + members.Channel + `', current_schema()) FROM put`
 	pgListRevisions = `SELECT revision, origin, updated, token, agent, host, change, '' FROM revision
 		WHERE tenant = $1 AND graph = $2 ORDER BY revision DESC`
 	pgOneRevision = `SELECT revision, origin, updated, token, agent, host, change, text FROM revision
@@ -47,7 +48,7 @@ const (
 		revisions AS (DELETE FROM revision WHERE $3 AND tenant = $1 AND graph = $2 RETURNING 1),
 		change AS (UPDATE declaration_change SET version = version + 1 WHERE EXISTS (SELECT FROM declared))
 		SELECT (SELECT count(*) FROM declared) + (SELECT count(*) FROM head) + (SELECT count(*)
-			FROM events) + (SELECT count(*) FROM revisions), pg_notify('` + pgChannel + `', current_schema())`
+			FROM events) + (SELECT count(*) FROM revisions), pg_notify('` + members.Channel + `', current_schema())`
 )
 
 // PutDeclaration stores a document; see [checkpoint.Declarations]. Revisions go on counting

@@ -7,12 +7,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/members"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
 )
 
 const (
-	pgHolder = `SELECT n.owner, l.owner IS NOT NULL, coalesce(l.name, ''), n.fence
+	pgHolder = `SELECT n.owner, l.owner IS NOT NULL, coalesce(l.name, ''), coalesce(` + members.Member + `, ''), n.fence
 		FROM graph_number n LEFT JOIN lease l ON l.owner = n.owner WHERE n.tenant = $1 AND n.graph = $2
 			AND n.shard = $3`
 
@@ -94,7 +95,7 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 		return head, false, err
 	}
 	if holder.alive && holder.owner != me {
-		return head, false, &checkpoint.OwnedError{Owner: holder.name}
+		return head, false, &checkpoint.OwnedError{Owner: holder.name, Member: holder.member}
 	}
 	p.takings.Found(id, holder.fence, p.mine(holder.owner))
 	instance, err := uuid.NewRandom()
@@ -123,19 +124,19 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 
 // holder is who owns a graph; owner is "" when nobody ever has, or it was given up.
 type holder struct {
-	owner, name string
-	alive       bool
-	fence       int64
+	owner, name, member string
+	alive               bool
+	fence               int64
 }
 
 // mine says whether an owner is this process, under this lease or one that it had before.
 func (p *Store) mine(owner string) bool {
-	return strings.HasPrefix(owner, p.process+"/") || owner == "" && p.owner() == ""
+	return strings.HasPrefix(owner, p.Me.ID+"/") || owner == "" && p.owner() == ""
 }
 
 func (p *Store) holder(ctx context.Context, id checkpoint.ID) (h holder, err error) {
 	_, err = p.row(ctx, p.control, pgHolder, []any{id.Tenant, id.Graph, id.Shard}, &h.owner, &h.alive, &h.name,
-		&h.fence)
+		&h.member, &h.fence)
 	return h, err
 }
 

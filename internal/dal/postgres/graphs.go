@@ -10,10 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// pgChannel is where daemons on one database hear of each other: a graph was yielded, a
-// declaration has changed. The schema is the payload: other stores may be in the database.
-const pgChannel = "graphd"
-
 const (
 	pgInsertEvent = `INSERT INTO recovery_event (tenant, graph, shard, at, component, kind, reason, stack, attempt,
 		delay, outcome, incarnation)

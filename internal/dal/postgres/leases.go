@@ -7,18 +7,17 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/members"
 	"github.com/graphd/graphd/internal/dal/rules"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
-	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at) VALUES ($1, $2, $3, clock_timestamp() + ` +
-		`$4 * interval '1 microsecond')`
+	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at, member, address, version, capacity, started,
+		drained) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 microsecond', $5, $6, $7, $8, $9, $10)`
 	// It answers with the leases that have expired, the owner's own never among them.
 	pgRenewLease = `UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond' WHERE owner = $1
-		RETURNING (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
+		RETURNING drained, (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
 			WHERE expires_at <= clock_timestamp() AND owner <> $1)`
 	pgHasLease = `SELECT EXISTS (SELECT FROM lease WHERE owner = $1)`
 	// A backend of a dead owner may hold locks while its daemon hangs.
@@ -26,13 +25,12 @@ const (
 		JOIN pg_stat_activity a ON a.application_name = l.application
 		WHERE l.owner = ANY ($1) AND l.application <> $2 AND l.expires_at <= clock_timestamp()`
 	// An owner that has renewed in between is looked at again when its row's lock is free, and stays.
-	pgDropLeases = `DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp()`
-	pgOwned      = `SELECT n.tenant, n.graph, n.shard, l.name FROM lease l JOIN graph_number n ON n.owner = l.owner ` +
-		`WHERE l.owner <> $1`
+	pgDropLeases = `WITH gone AS (DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp() ` +
+		`RETURNING 1) SELECT pg_notify('` + members.Channel + `', current_schema()) FROM gone`
 	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3
 		AND owner = $4 RETURNING 1)
-		SELECT pg_notify('` + pgChannel + `', current_schema()) FROM given`
-	pgLeave = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING 1) SELECT pg_notify('` + pgChannel +
+		SELECT pg_notify('` + members.Channel + `', current_schema()) FROM given`
+	pgGone = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING 1) SELECT pg_notify('` + members.Channel +
 		`', current_schema()) FROM gone`
 )
 
@@ -51,19 +49,23 @@ func (p *Store) owner() string {
 // renewal that comes a moment too late is either in time, and the row stays, or finds none.
 func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkpoint.Lease, err error) {
 	if p.owner() == "" {
-		owner := fmt.Sprintf("%s/%d", p.process, p.terms.Add(1))
-		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.name), p.application(),
-			ttl.Microseconds()); err != nil {
+		owner := fmt.Sprintf("%s/%d", p.Me.ID, p.terms.Add(1))
+		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.Me.Name), p.application(), ttl.Microseconds(),
+			p.Me.ID, storable(p.Me.Address), storable(p.Me.Version), p.Me.Capacity, rules.Nanos(p.Me.Started),
+			p.drained.Load()); err != nil {
 			return lease, rules.Wrap(err, "make a lease")
 		}
 		p.lease.Store(&owner)
 	}
 	owner := p.owner()
 	var expired []string
-	found, err := p.row(ctx, p.leases, pgRenewLease, []any{owner, ttl.Microseconds()}, &lease.Declarations, &expired)
+	drained := p.drained.Load()
+	found, err := p.row(ctx, p.leases, pgRenewLease, []any{owner, ttl.Microseconds()}, &drained, &lease.Declarations,
+		&expired)
 	if err != nil {
 		return lease, rules.Wrap(err, "renew the lease")
 	}
+	p.drained.Store(drained) // for the next lease, if this one is lost
 	if !found {
 		p.lease.Store(nil)
 		// Whoever took the graphs has ended what this daemon had under way, its idle connections
@@ -101,25 +103,6 @@ func (p *Store) checkLease(ctx context.Context, me string) error {
 		err = checkpoint.ErrLeaseLost
 	}
 	return err
-}
-
-// Owned names the other daemons' graphs; see [checkpoint.Leases].
-func (p *Store) Owned(ctx context.Context) (map[checkpoint.ID]string, error) {
-	owned := map[checkpoint.ID]string{}
-	err := p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, pgOwned, p.owner())
-		if err != nil {
-			return err
-		}
-		var id checkpoint.ID
-		var name string
-		_, err = pgx.ForEachRow(rows, []any{&id.Tenant, &id.Graph, &id.Shard, &name}, func() error {
-			owned[id] = name
-			return nil
-		})
-		return err
-	})
-	return owned, rules.Wrap(err, "list the graphs of other daemons")
 }
 
 // Yield gives a graph up; see [checkpoint.Leases].
@@ -176,7 +159,7 @@ func (p *Store) listen(ctx context.Context) error {
 		return explain(causeOf(s, err))
 	}
 	p.listener = c.Hijack()
-	if _, err := p.listener.Exec(s, "LISTEN "+pgChannel); err != nil {
+	if _, err := p.listener.Exec(s, "LISTEN "+members.Channel); err != nil {
 		p.deafen()
 		return explain(causeOf(s, err))
 	}
@@ -203,6 +186,6 @@ func (p *Store) leave() error {
 	p.lease.Store(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_, err := p.exec(ctx, p.leases, pgLeave, owner)
+	_, err := p.exec(ctx, p.leases, pgGone, owner)
 	return rules.Wrap(err, "give up the lease; it expires by itself")
 }

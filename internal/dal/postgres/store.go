@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/members"
 	"github.com/graphd/graphd/internal/dal/postgres/tokens"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/rules"
@@ -29,8 +31,8 @@ import (
 type Options struct {
 	// Schema is where the store's tables are, made when it is not there; "" means "graphd".
 	Schema string
-	// Name is what other daemons call this one, for people; "" means the process's id in the store.
-	Name string
+	// Member is what other daemons know of this one: a missing id is made, a missing name is the id.
+	Member checkpoint.Member
 	// Timeouts are the ends of calls.
 	Timeouts Timeouts
 }
@@ -39,9 +41,9 @@ type Options struct {
 // with [Open].
 type Store struct {
 	tokens.Table
-	process string // of this store, in lease owners and application_name; a UUID
-	name    string
-	schema  string
+	// Roll has this daemon, whose id is in lease owners and application_name too.
+	members.Roll
+	schema string
 
 	// Three pools, so that no kind of call waits for another: bulk carries commits, loads
 	// and lists; control what begins and ends runs and changes declarations; leases what
@@ -53,8 +55,9 @@ type Store struct {
 
 	sweeper *rules.Sweeper
 	// lease is the owner that renewals go under, "" before the first.
-	lease atomic.Pointer[string]
-	terms atomic.Int64 // how many leases this process has had
+	lease   atomic.Pointer[string]
+	terms   atomic.Int64 // how many leases this process has had
+	drained atomic.Bool  // as the last renewal has said
 	// takings are this process's.
 	takings rules.Takings
 	// listener is the connection that hears of other daemons; it belongs to the goroutine that
@@ -94,10 +97,12 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	p := &Store{process: uuid.NewString(), name: opts.Name, schema: opts.Schema, timeouts: opts.Timeouts.withDefaults()}
-	if p.name == "" {
-		p.name = p.process
-	}
+	p := &Store{schema: opts.Schema, timeouts: opts.Timeouts.withDefaults()}
+	p.Me = opts.Member
+	p.Me.ID = cmp.Or(p.Me.ID, uuid.NewString())
+	p.Me.Name = cmp.Or(p.Me.Name, p.Me.ID)
+	p.Owner = p.owner
+	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.control, use) }
 	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.control, use) }
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err
@@ -181,7 +186,7 @@ func (p *Store) session(c *pgx.ConnConfig, timeout time.Duration) {
 	c.RuntimeParams["search_path"] = p.schema + ",pg_catalog"
 }
 
-func (p *Store) application() string { return "graphd-" + p.process }
+func (p *Store) application() string { return "graphd-" + p.Me.ID }
 
 var poolSize = regexp.MustCompile(`pool_max_conns\s*=`)
 

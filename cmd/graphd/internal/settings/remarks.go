@@ -58,8 +58,11 @@ func (f *File) reached(c *graphd.Config, warn func(flag, detail string)) {
 // stored are remarks on the store.
 func (f *File) stored(c *graphd.Config, warn func(flag, detail string)) {
 	shared := strings.HasPrefix(c.Store, "postgres")
-	if f.Has("lease") && !shared {
-		warn("lease", "lease is of a store that daemons share, and does nothing with "+Or(c.Store, "a SQLite file"))
+	for _, flag := range []string{"lease", "capacity", "rebalance-after"} {
+		if f.Has(flag) && !shared {
+			warn(flag, strings.ReplaceAll(flag, "-", "_")+" is of a store that daemons share, and does nothing with "+
+				Or(c.Store, "a SQLite file"))
+		}
 	}
 	if c.Store == "memory:" {
 		warn("store", "everything is lost when the daemon stops")

@@ -1,4 +1,5 @@
-package engine
+// Package keyed is a lock for each graph. Start at [Locks].
+package keyed
 
 import (
 	"sync"
@@ -6,9 +7,9 @@ import (
 	"github.com/graphd/graphd/internal/api"
 )
 
-// keyed is a lock for each graph, so that a change that takes long holds up no other
+// Locks is a lock for each graph, so that a change that takes long holds up no other
 // graph's. The zero value is ready for use.
-type keyed struct {
+type Locks struct {
 	mu   sync.Mutex
 	held map[api.Ref]*keyLock
 }
@@ -18,8 +19,8 @@ type keyLock struct {
 	users int           // who holds it or waits for it
 }
 
-// lock waits for g's lock and returns what gives it back.
-func (k *keyed) lock(g api.Ref) (unlock func()) {
+// Lock waits for g's lock and returns what gives it back.
+func (k *Locks) Lock(g api.Ref) (unlock func()) {
 	k.mu.Lock()
 	if k.held == nil {
 		k.held = make(map[api.Ref]*keyLock)

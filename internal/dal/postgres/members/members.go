@@ -1,0 +1,96 @@
+// Package members is the table of leases in a PostgreSQL store, read as who is there. Start at [Roll].
+package members
+
+import (
+	"context"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Channel is where daemons on one database hear of each other: a graph was given up, a daemon has
+// left or is about to, a declaration has changed. The schema is the payload: other stores may be in
+// the database.
+const Channel = "graphd"
+
+const (
+	// Member is, of a row l of lease, who that is: of a release before members the lease's owner.
+	Member = `coalesce(nullif(l.member, ''), l.owner)`
+	// One statement, so that who is there and who owns what is of one moment.
+	roster = `SELECT ` + Member + `, l.name, l.address, l.version, l.capacity, l.started, l.leaving, l.drained,
+			l.expires_at <= clock_timestamp(), (SELECT version FROM declaration_change), o.tenants, o.graphs, o.shards
+		FROM lease l CROSS JOIN LATERAL (SELECT coalesce(array_agg(n.tenant), '{}') AS tenants,
+			coalesce(array_agg(n.graph), '{}') AS graphs, coalesce(array_agg(n.shard), '{}') AS shards
+			FROM graph_number n WHERE n.owner = l.owner) o ORDER BY 1`
+	leave = `WITH said AS (UPDATE lease SET leaving = true WHERE owner = $1 RETURNING 1)
+		SELECT pg_notify('` + Channel + `', current_schema()) FROM said`
+	drain = `WITH said AS (UPDATE lease l SET drained = $2 WHERE ` + Member + ` = $1 RETURNING 1)
+		SELECT pg_notify('` + Channel + `', current_schema()) FROM said`
+)
+
+// Use runs statements on a connection.
+type Use = func(ctx context.Context, c *pgxpool.Conn) error
+
+// Roll is [checkpoint.Members] over the store's connections: On lends one for as long as use runs.
+type Roll struct {
+	// Me is this daemon, Owner the lease that it has, "" for none.
+	Me    checkpoint.Member
+	Owner func() string
+	On    func(ctx context.Context, use Use) error
+}
+
+// Self is this daemon's id.
+func (t *Roll) Self() string { return t.Me.ID }
+
+// Roster reads who is there.
+func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
+	r.Owners = map[checkpoint.ID]string{}
+	err = t.On(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, roster)
+		if err != nil {
+			return err
+		}
+		var m checkpoint.Member
+		var started int64
+		var tenants, graphs []string
+		var shards []int
+		_, err = pgx.ForEachRow(rows, []any{&m.ID, &m.Name, &m.Address, &m.Version, &m.Capacity, &started, &m.Leaving,
+			&m.Drained, &m.Expired, &r.Declarations, &tenants, &graphs, &shards}, func() error {
+			m.Started = rules.FromNanos(started)
+			r.Members = append(r.Members, m)
+			for i := range tenants {
+				r.Owners[checkpoint.ID{Tenant: tenants[i], Graph: graphs[i], Shard: shards[i]}] = m.ID
+			}
+			return nil
+		})
+		return err
+	})
+	return r, rules.Wrap(err, "read who is on the store")
+}
+
+// Leave says that this daemon is about to end.
+func (t *Roll) Leave(ctx context.Context) error {
+	_, err := t.tell(ctx, leave, t.Owner())
+	return rules.Wrap(err, "tell the other daemons that this one leaves")
+}
+
+// Drain says that a member is to run nothing, or that it may again.
+func (t *Roll) Drain(ctx context.Context, member string, drained bool) error {
+	found, err := t.tell(ctx, drain, member, drained)
+	if err == nil && !found {
+		err = checkpoint.ErrNotFound
+	}
+	return rules.Wrap(err, "drain member %s", member)
+}
+
+// tell changes a member's row, and says whether there is one.
+func (t *Roll) tell(ctx context.Context, text string, args ...any) (found bool, err error) {
+	err = t.On(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		tag, err := c.Exec(ctx, text, args...)
+		found = tag.RowsAffected() > 0
+		return err
+	})
+	return found, err
+}

@@ -1,0 +1,120 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// ownersOf is who owns what.
+func ownersOf(t *testing.T, p *Store) map[checkpoint.ID]string {
+	t.Helper()
+	r, err := p.Roster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Owners
+}
+
+func openAs(t *testing.T, dsn, schema string, me checkpoint.Member) *Store {
+	t.Helper()
+	p, err := Open(t.Context(), dsn, Options{Schema: schema, Member: me})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// M52: members see each other as they are; what one says of itself or of another is heard at once, and a
+// drain outlives the lease that it was said of.
+func TestM52Members(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	started := time.Date(2026, 11, 20, 10, 0, 0, 5, time.UTC)
+	me := checkpoint.Member{ID: "a", Name: "host/1", Address: "10.0.0.1:8080", Version: "1.2", Capacity: 3,
+		Started: started}
+	a := openAs(t, dsn, schema, me)
+	b := openAs(t, dsn, schema, checkpoint.Member{ID: "b", Capacity: 0})
+	renew(t, a, time.Minute)
+	renew(t, b, time.Minute)
+	hear := func(what string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := b.AwaitChange(ctx); err != nil {
+			t.Fatalf("%s was not heard: %v", what, err)
+		}
+	}
+	see := func(want checkpoint.Member) {
+		t.Helper()
+		r, err := b.Roster(t.Context())
+		if err != nil || len(r.Members) != 2 || !cmp.Equal(r.Members[0], want) || r.Members[1].ID != "b" ||
+			r.Members[1].Name != "b" || r.Members[1].Capacity != 0 {
+			t.Fatalf("%v: %s", err, cmp.Diff(r.Members, want))
+		}
+	}
+	hear("the beginning")
+	see(me)
+	if err := b.Drain(t.Context(), "a", true); err != nil {
+		t.Fatal(err)
+	}
+	hear("a drain")
+	me.Drained = true
+	see(me)
+	renew(t, a, time.Minute)
+	owner := a.owner()
+	const expire = "UPDATE lease SET expires_at = clock_timestamp() WHERE owner = $1"
+	if _, err := b.exec(t.Context(), b.control, expire, owner); err != nil {
+		t.Fatal(err)
+	}
+	me.Expired = true
+	see(me)
+	renew(t, b, time.Minute)
+	hear("an expired lease that was taken away")
+	until(t, "the loss is noticed, after that of the connections", 5*time.Second, func() bool {
+		_, err := a.RenewLease(t.Context(), time.Minute)
+		return errors.Is(err, checkpoint.ErrLeaseLost)
+	})
+	renew(t, a, time.Minute)
+	me.Expired = false
+	see(me)
+	if err := a.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hear("a daemon about to end")
+	me.Leaving = true
+	see(me)
+}
+
+// M55: a daemon of the release before members puts its lease as it always has, and is a member like any other.
+func TestM55LeaseOfTheReleaseBefore(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	b := openAs(t, dsn, schema, checkpoint.Member{ID: "b"})
+	if _, err := b.exec(t.Context(), b.control, `INSERT INTO lease (owner, name, application, expires_at)
+		VALUES ('old/1', 'host/1 (:8080)', 'graphd-old', clock_timestamp() + interval '1 minute')`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.exec(t.Context(), b.control, `INSERT INTO graph_number (tenant, graph, shard, fence, revision, owner)
+		VALUES ('default', 'g', 0, 1, 1, 'old/1')`); err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Roster(t.Context())
+	want := checkpoint.Member{ID: "old/1", Name: "host/1 (:8080)", Capacity: 1}
+	g := checkpoint.ID{Tenant: "default", Graph: "g"}
+	if err != nil || len(r.Members) != 1 || r.Members[0] != want || r.Owners[g] != "old/1" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	var owned *checkpoint.OwnedError
+	if _, err := b.Acquire(t.Context(), g); !errors.As(err, &owned) || owned.Member != "old/1" {
+		t.Errorf("acquire: %v", err)
+	}
+	if err := b.Drain(t.Context(), "old/1", true); err != nil {
+		t.Errorf("drain: %v", err)
+	}
+}

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/placement"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// places are the graphs that feed each other: one daemon is to have them all (M52).
+func (e *Engine) places() map[checkpoint.ID]placement.Place {
+	pairs := e.feeds.Pairs()
+	links := make([]placement.Link, len(pairs))
+	for i, p := range pairs {
+		links[i] = placement.Link{From: unitOf(p[0]), To: unitOf(p[1])}
+	}
+	return placement.Groups(links)
+}
+
+// unitOf is a graph as a unit of placement.
+func unitOf(g api.Ref) checkpoint.ID { return checkpoint.ID{Tenant: g.Tenant, Graph: g.Name} }
+
+// claim makes the links of a declaration those that graph g has claimed, and places it by them.
+func (e *Engine) claim(g api.Ref, s *spec.Graph) (undo func(), refused spec.Diagnostics) {
+	undo, refused = e.feeds.Claim(g, s)
+	if refused == nil {
+		e.own.Places()
+	}
+	return undo, refused
+}
+
+// handOverTime bounds how long a daemon that stops waits until others may have its graphs; what has
+// not been given up then is stopped with the rest.
+const (
+	handOverTime  = 5 * time.Second
+	handOverShare = 3 // of a short stop, one part in so many
+)
+
+// HandOver gives this daemon's graphs to the others on the store, when it is about to end (M52).
+func (e *Engine) HandOver(ctx context.Context) {
+	most := handOverTime
+	if by, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(by)/handOverShare)
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if err := e.own.HandOver(ctx); err != nil {
+		e.cfg.Log.Warn("the graphs were not all handed over before the stop", "err", err)
+	}
+}

@@ -1,0 +1,71 @@
+package placement
+
+import (
+	"cmp"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// Link is a way from one unit to another that it feeds.
+type Link struct{ From, To checkpoint.ID }
+
+// Place is where a unit stands among those that it is linked with.
+type Place struct {
+	// Group is the least of them all: what they are ranked by, so that one daemon has them all.
+	Group checkpoint.ID
+	// Depth is how many units are before it on the longest way to it.
+	Depth int
+}
+
+// Groups puts the units that feed each other together. What has no link is not in it: it is a
+// group of its own. The links form no cycle.
+func Groups(links []Link) map[checkpoint.ID]Place {
+	if len(links) == 0 {
+		return nil
+	}
+	parent := map[checkpoint.ID]checkpoint.ID{}
+	var root func(id checkpoint.ID) checkpoint.ID
+	root = func(id checkpoint.ID) checkpoint.ID {
+		up, ok := parent[id]
+		if !ok || up == id {
+			parent[id] = id
+			return id
+		}
+		top := root(up)
+		parent[id] = top
+		return top
+	}
+	into := map[checkpoint.ID][]checkpoint.ID{}
+	for _, l := range links {
+		a, b := root(l.From), root(l.To)
+		if Compare(b, a) < 0 {
+			a, b = b, a
+		}
+		parent[b] = a
+		into[l.To] = append(into[l.To], l.From)
+	}
+	depths := map[checkpoint.ID]int{}
+	var depth func(id checkpoint.ID) int
+	depth = func(id checkpoint.ID) int {
+		if d, known := depths[id]; known {
+			return d
+		}
+		depths[id] = 0 // a cycle, which there is not, would end here
+		d := 0
+		for _, from := range into[id] {
+			d = max(d, depth(from)+1)
+		}
+		depths[id] = d
+		return d
+	}
+	places := make(map[checkpoint.ID]Place, len(parent))
+	for id := range parent {
+		places[id] = Place{Group: root(id), Depth: depth(id)}
+	}
+	return places
+}
+
+// Compare orders units by tenant, graph and shard.
+func Compare(a, b checkpoint.ID) int {
+	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Graph, b.Graph), cmp.Compare(a.Shard, b.Shard))
+}
