@@ -17,6 +17,9 @@ import (
 	"github.com/graphd/graphd/test/everyday/gen"
 )
 
+// slowly is how much of the data comes where it comes slowly: in 6 seconds, at 100 times real time.
+const slowly = 10 * time.Minute
+
 // quiet is how long nothing happens until nobody waits any more for what is known to be wrong.
 const quiet = 3 * time.Second
 
@@ -32,7 +35,9 @@ type way struct {
 	// files: the events are in files that the graphs read; otherwise they are pushed.
 	files bool
 	// paced: they come one after the other as they were made, only faster; otherwise all are there at once.
-	paced    bool
+	paced bool
+	// slow: paced, at 100 times real time, as far as that goes in a few seconds.
+	slow     bool
 	shuffled bool
 	// killed: the daemon is killed in the middle, and started again.
 	killed bool
@@ -47,6 +52,10 @@ func ways() []way {
 		{name: "catch-up killed", files: true, killed: true},
 		{name: "followed killed", files: true, paced: true, killed: true},
 		{name: "push killed", paced: true, killed: true},
+		{name: "followed slow shuffled", files: true, paced: true, slow: true, shuffled: true},
+		{name: "followed slow killed", files: true, paced: true, slow: true, killed: true},
+		{name: "push slow killed", paced: true, slow: true, killed: true},
+		{name: "push slow shuffled killed", paced: true, slow: true, shuffled: true, killed: true},
 	}
 }
 
@@ -96,7 +105,7 @@ func live(t *testing.T, w way) {
 	d := start(t, "GRAPHD_VAR_SCORER="+relay.url)
 	relay.daemon = d
 	n := size(t)
-	if w.killed && !w.files {
+	if w.slow || w.killed && !w.files {
 		n /= 4 // each push waits until it is durable
 	}
 	tasks := gen.All(n)
@@ -105,6 +114,9 @@ func live(t *testing.T, w way) {
 	for _, task := range tasks {
 		if !w.tells(task) {
 			continue
+		}
+		if w.slow {
+			task = task.First(slowly)
 		}
 		f := &feed{
 			way: w, task: task, items: task.Items, daemon: d, dir: t.TempDir(), half: half,
@@ -217,6 +229,9 @@ func (f *feed) send(ctx context.Context) error {
 func (f *feed) pace() float64 {
 	if pace, err := strconv.ParseFloat(os.Getenv("EVERYDAY_PACE"), 64); err == nil && pace > 0 {
 		return pace
+	}
+	if f.slow {
+		return 100
 	}
 	return max(100, f.task.Span().Seconds()/4)
 }

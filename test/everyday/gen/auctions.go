@@ -35,7 +35,7 @@ func Auctions(size int) Task {
 		}})
 	}
 	t := Task{Name: "auctions", Items: sorted(items), Within: 8 * time.Second}
-	t.Want = auctionsAnswer(t.Items)
+	t.Want = answer(t.Name, t.Items)
 	return t
 }
 

@@ -36,7 +36,7 @@ func Balances(size int) Task {
 		items = append(items, Item{"moves", account, at, m})
 	}
 	t := Task{Name: "balances", Items: sorted(items), Within: 10 * time.Second}
-	t.Want = balancesAnswer(t.Items)
+	t.Want = answer(t.Name, t.Items)
 	return t
 }
 

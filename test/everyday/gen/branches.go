@@ -30,7 +30,7 @@ func Branches(size int) Task {
 		items = append(items, Item{input, b.ID, at, b})
 	}
 	t := Task{Name: "branches", Items: sorted(items), InStep: true}
-	t.Want = branchesAnswer(t.Items)
+	t.Want = answer(t.Name, t.Items)
 	return t
 }
 

@@ -70,7 +70,7 @@ func Fraud(size int) Task {
 		}
 	}
 	t := Task{Name: "fraud", Items: fraudItems(rng, of, risks), Within: 5 * time.Second}
-	t.Want = map[string][]any{"alerts": fraudAnswer(t.Items)}
+	t.Want = answer(t.Name, t.Items)
 	return t
 }
 

@@ -34,6 +34,8 @@ type Task struct {
 	InStep bool
 	// Free says that a shuffle may also change the order of events of one key.
 	Free bool
+	// Part says that these are not all events of the task: some of its outputs may have nothing.
+	Part bool
 }
 
 // An Item is one event on its way to one input.
@@ -53,6 +55,40 @@ func All(size int) []Task {
 		Fraud(size), Sensors(size), Cross(size), Orders(size), Sessions(size), Top(size), Scoring(size), Balances(size),
 		Branches(size), Auctions(size),
 	}
+}
+
+// First is the task for the events of its first d alone, and the last ones, far behind them.
+func (t Task) First(d time.Duration) Task {
+	end, all := t.Items[0].At+d.Milliseconds(), len(t.Items)
+	t.Items = slices.DeleteFunc(slices.Clone(t.Items), func(it Item) bool { return it.Key != End && it.At >= end })
+	if len(t.Items) < all {
+		t.Part, t.Want = true, answer(t.Name, t.Items)
+	}
+	return t
+}
+
+func answer(task string, items []Item) map[string][]any {
+	switch task {
+	case "fraud":
+		return map[string][]any{"alerts": fraudAnswer(items)}
+	case "sensors":
+		return map[string][]any{"spikes": spikes(items), "gaps": gaps(items)}
+	case "cross":
+		return map[string][]any{"crosses": crosses(items)}
+	case "orders":
+		return ordersAnswer(items)
+	case "sessions":
+		return map[string][]any{"sessions": sessionsAnswer(items)}
+	case "top":
+		return map[string][]any{"top": topAnswer(items)}
+	case "balances":
+		return balancesAnswer(items)
+	case "branches":
+		return branchesAnswer(items)
+	case "auctions":
+		return auctionsAnswer(items)
+	}
+	panic("gen: no part of " + task + " has an answer of its own")
 }
 
 // Shuffled are the items as they arrive when each is late by up to Within.

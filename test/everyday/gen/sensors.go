@@ -60,7 +60,7 @@ func SensorsCut(size int) Task {
 func sensorsTask(items []Item) Task {
 	return Task{
 		Name: "sensors", Items: items, Within: 4 * time.Second,
-		Want: map[string][]any{"spikes": spikes(items), "gaps": gaps(items)},
+		Want: answer("sensors", items),
 	}
 }
 

@@ -24,7 +24,7 @@ func Top(size int) Task {
 		items = append(items, Item{"views", product, at, view{product, stamp(at)}})
 	}
 	t := Task{Name: "top", Items: sorted(items), Within: 10 * time.Second, Free: true}
-	t.Want = map[string][]any{"top": topAnswer(t.Items)}
+	t.Want = answer(t.Name, t.Items)
 	return t
 }
 
