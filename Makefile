@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: test-helm test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -59,6 +59,10 @@ test-kill-full: ## Kill the real binary 1,000 times beside servers of its own, a
 
 test-container: ## Build the image and run docker-compose.yml for real
 	deploy/test-container
+
+# A module of its own: Helm and the types of Kubernetes are no part of graphd.
+test-helm: ## Render the Helm chart with its examples, and hold it against the types of Kubernetes' API
+	cd deploy/helm/test && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 lint: ## golangci-lint with .golangci.yaml
 	$(GO) run $(LINT) run

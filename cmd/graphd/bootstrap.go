@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"os"
+
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
@@ -10,6 +13,7 @@ import (
 func bootstrapCmd(t *terminal.Terminal) *cobra.Command {
 	var c graphd.Config
 	var out, name string
+	var once bool
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Write the first token to a file, straight from the store",
@@ -21,9 +25,17 @@ for the first token with graphd token create NAME --role platform-admin.
 From then on the daemon asks everybody for a token.`,
 		Args: terminal.Positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := os.Stat(out); once && err == nil {
+				t.Say("%s is there already: nothing was made", out)
+				return nil
+			}
 			err := contexts.WriteToken(out, func() (string, error) {
 				return graphd.Bootstrap(cmd.Context(), c, name, "graphd token bootstrap")
 			})
+			if once && errors.Is(err, graphd.ErrConflict) {
+				t.Say("there is a platform administrator's token already: nothing was made")
+				return nil
+			}
 			if err != nil {
 				return local(err)
 			}
@@ -36,6 +48,7 @@ From then on the daemon asks everybody for a token.`,
 	f.StringVar(&c.Data, "data", "graphd-data", "folder of the embedded store")
 	f.StringVar(&c.Store, "store", "", "postgres://USER@HOST/DATABASE or sqlite:PATH (default a SQLite file in --data)")
 	f.StringVar(&out, "out", "admin.token", "new file to write it to")
+	f.BoolVar(&once, "once", false, "where there is a token already, make none and end with 0, as a start script wants")
 	f.StringVar(&name, "name", "admin", "what the token is called")
 	return cmd
 }

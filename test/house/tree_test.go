@@ -69,6 +69,9 @@ var readTree = sync.OnceValues(func() ([]*pkg, error) {
 			strings.HasPrefix(name, "_")) {
 			return fs.SkipDir
 		}
+		if _, err := os.Stat(filepath.Join(path, "go.mod")); path != "." && err == nil {
+			return fs.SkipDir // a module of its own
+		}
 		p, err := readPackage(path)
 		if err == nil && len(p.files) > 0 {
 			all = append(all, p)
