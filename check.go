@@ -78,6 +78,9 @@ func (c Config) Check() (found []*SettingError) {
 	} else if _, err := c.openCertificate(); err != nil {
 		add("tls-cert", err)
 	}
+	if _, err := c.openIssuer(nil); err != nil {
+		add("oidc-issuer", err)
+	}
 	add("files-dir", checkFolder("--files-dir", c.FilesDir))
 	add("secrets-dir", checkFolder("--secrets-dir", c.SecretsDir))
 	if c.Store == "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/gate"
+	"github.com/graphd/graphd/internal/issuer"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/placement"
@@ -52,6 +53,10 @@ type Config struct {
 	// TLSClients are the names of certificates and what each is given, as NAME=ROLE@TENANT: a name is a SPIFFE id,
 	// or the subject of a certificate without. What is not listed is given nothing.
 	TLSClients []string
+	// OIDCIssuer is the URL of an issuer of OpenID Connect whose tokens for OIDCAudience are taken. OIDCGrants are
+	// claims and what each is given, as CLAIM=VALUE=ROLE@TENANT; what is not listed is given nothing.
+	OIDCIssuer, OIDCAudience string
+	OIDCGrants               []string
 	// Graphs is a directory whose *.yaml files (but *_test.yaml) are applied at start and
 	// whenever they change; "" is none.
 	Graphs string
@@ -158,10 +163,12 @@ type Daemon struct {
 	gate   *gate.Gate
 	// certificate is nil without TLS.
 	certificate *certificate.Keeper
-	server      *server.Server
-	listener    net.Listener
-	up          chan struct{}                // closed when it serves
-	seen        map[string][sha256.Size]byte // content of the graphs directory's files as last applied
+	// issuer is nil where none is believed.
+	issuer   *issuer.Issuer
+	server   *server.Server
+	listener net.Listener
+	up       chan struct{}                // closed when it serves
+	seen     map[string][sha256.Size]byte // content of the graphs directory's files as last applied
 }
 
 func (c *Config) setDefaults() {
@@ -313,7 +320,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err == nil {
 		go func() { // joined below
 			defer close(watching)
-			d.watchGraphs(watchCtx)
+			d.watch(watchCtx)
 		}()
 		// A start leaves about as much garbage as it keeps, and an idle daemon would hold on to
 		// it: nothing makes the collector run.

@@ -39,10 +39,17 @@ func (c *Config) onLoopback() bool {
 // unless told otherwise: without tokens anyone who reaches the daemon can steer it.
 func (d *Daemon) openGate(ctx context.Context) (*gate.Gate, error) {
 	c := &d.cfg
+	var err error
+	if d.issuer, err = c.openIssuer(d.guard); err != nil {
+		return nil, err
+	}
 	config := gate.Config{Tokens: d.store, Required: c.Auth == AuthRequired, Shared: d.store.Kind() == "postgres",
 		Log: c.Log}
 	if c.TLSClientCA != "" {
 		config.Required, config.Certificates = true, d.certificate.Whose
+	}
+	if d.issuer != nil {
+		config.Required, config.Issuer = true, d.issuer.Whose
 	}
 	g, err := gate.New(ctx, config)
 	if err != nil {

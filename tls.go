@@ -1,46 +1,42 @@
 package graphd
 
 import (
-	"cmp"
+	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
-	"time"
+	"sync"
 
-	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/certificate"
+	"github.com/graphd/graphd/internal/issuer"
+	"github.com/graphd/graphd/internal/outbound"
 )
 
-// openCertificate reads the certificate's files; nil is a daemon without TLS.
+// openCertificate reads the certificate's files; there is none without TLS.
 func (c *Config) openCertificate() (*certificate.Keeper, error) {
-	versions := map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
-	least, known := versions[cmp.Or(c.TLSMin, "1.3")]
-	switch {
-	case !known:
-		return nil, fmt.Errorf("%w: tls-min %q: write 1.3 or 1.2", ErrConfig, c.TLSMin)
-	case (c.TLSCert == "") != (c.TLSKey == ""):
-		return nil, fmt.Errorf("%w: --tls-cert and --tls-key go together: name both files", ErrConfig)
-	case c.TLSClientAuth != "" && c.TLSClientAuth != AuthRequired && c.TLSClientAuth != AuthOptional:
-		return nil, fmt.Errorf("%w: tls-client-auth %q: write %s or %s", ErrConfig, c.TLSClientAuth, AuthRequired,
-			AuthOptional)
-	case c.TLSClientCA == "" && len(c.TLSClients) > 0:
-		return nil, fmt.Errorf("%w: --tls-clients takes the file of --tls-client-ca with their authorities", ErrConfig)
-	case c.TLSCert == "" && c.TLSClientCA != "":
-		return nil, fmt.Errorf("%w: --tls-client-ca takes --tls-cert and --tls-key", ErrConfig)
-	case c.TLSCert == "":
-		return nil, nil
-	}
-	clients, err := access.ParseGrants(c.TLSClients)
+	k, err := certificate.Open(certificate.Settings{Cert: c.TLSCert, Key: c.TLSKey, Min: c.TLSMin,
+		ClientCA: c.TLSClientCA, ClientAuth: c.TLSClientAuth, Clients: c.TLSClients}, c.Log)
 	if err != nil {
-		return nil, fmt.Errorf("%w: tls-clients: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	keeper, err := certificate.New(certificate.Config{Cert: c.TLSCert, Key: c.TLSKey, Min: least, Log: c.Log,
-		ClientCA: c.TLSClientCA, Optional: c.TLSClientAuth == AuthOptional, Clients: clients})
+	return k, nil
+}
+
+// openIssuer makes the issuer that the configuration believes, if there is one. The operator has named it, and so
+// has allowed the call.
+func (c *Config) openIssuer(guard *outbound.Guard) (is *issuer.Issuer, err error) {
+	if c.OIDCIssuer != "" {
+		is, err = issuer.New(issuer.Config{URL: c.OIDCIssuer, Audience: c.OIDCAudience, Grants: c.OIDCGrants,
+			Guard: guard.Operators(), Log: c.Log})
+	} else if c.OIDCAudience != "" || len(c.OIDCGrants) > 0 {
+		err = errors.New("--oidc-audience and --oidc-grants take --oidc-issuer")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: TLS: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: OpenID Connect: %w", ErrConfig, err)
 	}
-	return keeper, nil
+	return is, nil
 }
 
 // tls is the server's configuration of TLS, nil without.
@@ -57,17 +53,21 @@ func (d *Daemon) tls() *tls.Config {
 
 // warnings are what health tells although the daemon is ready.
 func (d *Daemon) warnings() (list []api.Warning) {
-	if d.certificate == nil {
-		return nil
+	if d.issuer != nil {
+		list = d.issuer.Warnings()
 	}
-	st := d.certificate.State()
-	if st.Near {
-		list = append(list, api.Warning{Code: api.WarnCertificateEnds,
-			Detail: "the daemon's certificate ends on " + st.Ends.UTC().Format(time.RFC3339)})
-	}
-	if st.Trouble != "" { // health is everybody's: the files are named in the log alone
-		list = append(list, api.Warning{Code: api.WarnCertificateUnreadable,
-			Detail: "the new certificate cannot be used, the one before stays in use; the log says why"})
+	if d.certificate != nil {
+		list = append(list, d.certificate.Warnings()...)
 	}
 	return list
+}
+
+// watch looks after what changes outside, until ctx is done: the folder of declarations, the issuer's keys.
+func (d *Daemon) watch(ctx context.Context) {
+	var all sync.WaitGroup
+	if d.issuer != nil {
+		all.Go(func() { d.issuer.Run(ctx) })
+	}
+	d.watchGraphs(ctx)
+	all.Wait()
 }

@@ -77,6 +77,10 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 		"must show a certificate: required or optional")
 	f.StringArrayVar(&c.TLSClients, "tls-clients", nil, "what a client's certificate is given, as NAME=ROLE@TENANT; "+
 		"NAME is its SPIFFE id or its subject; may be repeated")
+	f.StringVar(&c.OIDCIssuer, "oidc-issuer", "", "URL of an issuer of OpenID Connect whose tokens are taken")
+	f.StringVar(&c.OIDCAudience, "oidc-audience", "", "whom its tokens must be for")
+	f.StringArrayVar(&c.OIDCGrants, "oidc-grants", nil, "what a claim of its tokens is given, as "+
+		"CLAIM=VALUE=ROLE@TENANT; may be repeated")
 	f.StringSliceVar(&c.Hosts, "hosts", nil, "names, without a port, that requests may be addressed to beside "+
 		"addresses and localhost")
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins, https://host[:port], whose pages may use the "+

@@ -39,6 +39,7 @@ const (
 	CodeTenantNotFound      = "tenant_not_found"
 	CodeTokenNotFound       = "token_not_found"
 	CodeTokensUnreadable    = "tokens_unreadable"
+	CodeIssuerUnreachable   = "issuer_unreachable"
 	CodeTooManyTickets      = "too_many_tickets"
 	CodeFirstToken          = "first_token"
 	CodeCrossOrigin         = "cross_origin"

@@ -45,4 +45,5 @@ type Limit struct {
 const (
 	WarnCertificateEnds       = "certificate_ends"
 	WarnCertificateUnreadable = "certificate_unreadable"
+	WarnIssuerUnreachable     = CodeIssuerUnreachable
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/issuer"
 )
 
 // What a revoked token is good for is the sum of three: how long a word of the store is trusted while
@@ -44,6 +45,9 @@ type Config struct {
 	// Certificates tells whom a client's certificate stands for, of those whose authority is known; nil for a
 	// daemon that asks for none.
 	Certificates func(chain []*x509.Certificate) (access.Identity, bool)
+	// Issuer tells whom a token stands for that is not graphd's own, by the errors of package issuer; nil where
+	// there is none to believe.
+	Issuer func(ctx context.Context, text string) (access.Identity, error)
 	// Log is needed; Now is the clock, nil for that of the machine.
 	Log *slog.Logger
 	Now func() time.Time
@@ -130,6 +134,9 @@ func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Princip
 	if !c.Given {
 		return g.certified(c)
 	}
+	if g.cfg.Issuer != nil && issuer.Form(c.Bearer) {
+		return g.issued(ctx, c)
+	}
 	t, err := g.open(ctx, c.Bearer)
 	if err != nil {
 		return access.Principal{}, err
@@ -162,6 +169,25 @@ func (g *Gate) certified(c *access.Credentials) (access.Principal, error) {
 		return access.Principal{}, refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
 			"nothing is given to the certificate that was shown, and there was no token: have the daemon's "+
 				"configuration list it, or send Authorization: Bearer TOKEN")
+	}
+	return vouched(&is, c.Tenant)
+}
+
+// issued is whom a request acts as that shows a token of the issuer.
+func (g *Gate) issued(ctx context.Context, c *access.Credentials) (access.Principal, error) {
+	is, err := g.cfg.Issuer(ctx, c.Bearer)
+	switch {
+	case ctx.Err() != nil:
+		return access.Principal{}, ctx.Err()
+	case errors.Is(err, issuer.ErrUnknown):
+		return access.Principal{}, refuse(http.StatusServiceUnavailable, api.CodeIssuerUnreachable,
+			"the issuer of the token does not give its keys, and nobody can tell whether the token is good; try again")
+	case err != nil:
+		g.cfg.Log.Debug("a token of the issuer was refused", slog.Any("err", err), slog.String("from", c.From))
+		return access.Principal{}, invalid()
+	case len(is.Grants) == 0:
+		return access.Principal{}, refuse(http.StatusForbidden, api.CodeForbidden,
+			"the token is good, and nothing is given to its claims: have the daemon's configuration list one of them")
 	}
 	return vouched(&is, c.Tenant)
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/graphd/graphd/internal/certificate/certtest"
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/gate"
+	"github.com/graphd/graphd/internal/issuer"
+	"github.com/graphd/graphd/internal/issuer/issuertest"
+	"github.com/graphd/graphd/internal/outbound"
 )
 
 // world is a Control with the graphs mine_a and mine_b of the tenant acme, theirs_a of the tenant other
@@ -168,16 +171,52 @@ func (b *bearer) may(need string) bool {
 		(!b.scope.Reading || need == "known" || need == "read")
 }
 
+// issued are bearers of an issuer's tokens, one for each role and one that it gave for others, and who knows them.
+func issued(t *testing.T) (*issuer.Issuer, []bearer) {
+	t.Helper()
+	at := issuertest.Start(t)
+	bearers := []bearer{{name: "a token for others", text: at.Token(t, map[string]any{"aud": "others",
+		"role": "platform-admin"})}}
+	var lines []string
+	for _, role := range access.Roles() {
+		tenant := "acme"
+		if role == access.PlatformAdmin {
+			tenant = access.AllTenants
+		}
+		lines = append(lines, fmt.Sprintf("role=%s=%s@%s", role, role, tenant))
+		bearers = append(bearers, bearer{name: "the issuer's token of a " + role.String(), role: role,
+			all: role == access.PlatformAdmin, text: at.Token(t, map[string]any{"role": role.String()})})
+	}
+	guard, err := outbound.New(outbound.Config{Allow: []string{"loopback"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := issuer.New(issuer.Config{URL: at.URL, Audience: issuertest.Audience, Grants: lines,
+		Guard: guard, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); is.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	if _, err := is.Whose(t.Context(), bearers[1].text); err != nil { // it waits until there are keys
+		t.Fatal(err)
+	}
+	return is, bearers
+}
+
 // closedServer is a server that asks for tokens, and one bearer of each role, wide and narrowed.
 func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) bool) http.Handler) (
 	*Server, *gate.Gate, []bearer) {
 	t.Helper()
 	keeper, _, vouched := certified(t)
+	is, tokens := issued(t)
 	store := memory.New()
 	t.Cleanup(func() { _ = store.Close() })
 	log := slog.New(slog.DiscardHandler)
 	g, err := gate.New(t.Context(), gate.Config{Tokens: store, Required: true, Log: log,
-		Certificates: keeper.Whose})
+		Certificates: keeper.Whose, Issuer: is.Whose})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,6 +250,6 @@ func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) b
 		Tenant: &theirs}); err != nil {
 		t.Fatal(err)
 	}
-	bearers = append(bearers, vouched...)
+	bearers = append(append(bearers, vouched...), tokens...)
 	return newServer(t, ctl, Config{Gate: g, Metrics: metrics}), g, bearers
 }

@@ -163,7 +163,7 @@ func Daemon(t *terminal.Terminal, given Given, otherwise string) (Context, error
 
 // ReadToken is the token in a file, "-" for standard input.
 func ReadToken(t *terminal.Terminal, path string) (string, error) {
-	text, err := t.ReadFile(path, 4096)
+	text, err := t.ReadFile(path, 16<<10)
 	if err != nil {
 		return "", err
 	}
