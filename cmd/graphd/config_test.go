@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -150,5 +152,48 @@ func TestSettingsPage(t *testing.T) {
 	if d := cmp.Diff(shown, table.String()); d != "" {
 		t.Errorf("%s does not tell of the flags as they are; go test ./cmd/graphd -run TestSettingsPage -update "+
 			"writes it anew (-page +flags):\n%s", settingsPage, d)
+	}
+}
+
+// The service of systemd has a configuration without a mistake, more time to stop than the daemon takes, and what
+// systemd itself has nothing to say about, where there is one.
+func TestSystemdService(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "deploy", "systemd")
+	text, err := os.ReadFile(filepath.Join(dir, "graphd.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range checkConfig("graphd.yaml", text) {
+		if m.Severity == settings.Error || !strings.Contains(m.Detail, "not on this machine") {
+			t.Error(m.String())
+		}
+	}
+	unit, err := os.ReadFile(filepath.Join(dir, "graphd.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)$`).FindStringSubmatch(string(unit))
+	takes := regexp.MustCompile(`(?m)^shutdown_timeout: (\d+)s`).FindStringSubmatch(string(text))
+	if len(stop) < 2 || len(takes) < 2 || len(stop[1]) != len(takes[1]) || stop[1] <= takes[1] {
+		t.Errorf("the service is given %v to stop, and the daemon takes %v", stop, takes)
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not here")
+	}
+	// The binary is not installed where the test runs.
+	path := filepath.Join(t.TempDir(), "graphd.service")
+	there := strings.ReplaceAll(string(unit), "/usr/local/bin/graphd", "/bin/true")
+	if err := os.WriteFile(path, []byte(there), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.Command(analyze, "verify", path).CombinedOutput(); err != nil || len(said) > 0 {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, said)
+	}
+	// In tenths: 10 would be no protection at all.
+	said, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", path).CombinedOutput()
+	if err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, said)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -52,20 +53,47 @@ func parseBytes(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// cgroupLimit is the memory that the container may use, in bytes; 0 when there is no
-// container or no limit. Version 2 of control groups is asked first.
-func cgroupLimit() int64 {
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
+// cgroupLimit is the memory that the control groups of the process allow, in bytes: those of a container, a
+// service of systemd, a batch job. 0 is no limit.
+func cgroupLimit() int64 { return cgroupLimitIn("/") }
+
+// cgroupLimitIn reads below root. With version 2 of control groups the least of a group and those above it
+// counts; in a container the group is the top one.
+func cgroupLimitIn(root string) (least int64) {
+	own, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	if err == nil {
+		for line := range strings.Lines(string(own)) {
+			group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::/")
+			for ; ok && group != "." && group != ""; group = filepath.Dir(group) {
+				least = lesser(least, readLimit(filepath.Join(root, "sys/fs/cgroup", group, "memory.max")))
+			}
 		}
-		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		const unlimited = 1 << 60 // version 1 writes a number near the greatest for none
-		if err != nil || n <= 0 || n > unlimited {
-			return 0
-		}
-		return n
 	}
-	return 0
+	least = lesser(least, readLimit(filepath.Join(root, "sys/fs/cgroup/memory.max")))
+	if least == 0 {
+		least = readLimit(filepath.Join(root, "sys/fs/cgroup/memory/memory.limit_in_bytes"))
+	}
+	return least
+}
+
+// lesser is the less of two limits, of which 0 is none.
+func lesser(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// readLimit is the limit that a file holds, 0 for none.
+func readLimit(path string) int64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	const unlimited = 1 << 60 // version 1 writes a number near the greatest for none
+	if err != nil || n <= 0 || n > unlimited {
+		return 0
+	}
+	return n
 }
