@@ -1,6 +1,14 @@
 # graphd in one image: a static binary on a base without a shell, as a user without rights.
 # Build it with `docker build -t graphd .`; see docs/operations.md for how to run it.
-FROM golang:1.26-bookworm AS build
+#
+# The images that it is made from are variables: pin what you deploy by digest, which is printed by
+#   docker buildx imagetools inspect --format '{{.Manifest.Digest}}' golang:1.26-bookworm
+# and raise it with every release of Go and of the base:
+#   docker build --build-arg GO_IMAGE=golang:1.26-bookworm@sha256:… --build-arg BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot@sha256:… .
+ARG GO_IMAGE=golang:1.26-bookworm
+ARG BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot
+
+FROM ${GO_IMAGE} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
@@ -10,7 +18,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=${VERSION}" -o /out/graphd ./cmd/graphd \
     && mkdir -p /out/data /out/graphs
 
-FROM gcr.io/distroless/static-debian12:nonroot
+FROM ${BASE_IMAGE}
 COPY --from=build /out/graphd /usr/local/bin/graphd
 # The two places a container writes to or reads from: the embedded store, and declarations.
 COPY --from=build --chown=65532:65532 /out/data /data

@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: test-helm test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -63,6 +63,16 @@ test-container: ## Build the image and run docker-compose.yml for real
 # A module of its own: Helm and the types of Kubernetes are no part of graphd.
 test-helm: ## Render the Helm chart with its examples, and hold it against the types of Kubernetes' API
 	cd deploy/helm/test && $(GO) vet ./... && $(GO) test -count=1 ./...
+
+release: ## Archives, SBOMs and sums of what is checked out, in bin/release
+	$(GO) run ./deploy/release
+
+# Nothing is shared but the modules: another folder, another build cache.
+release-check: ## Build linux/amd64 twice in two folders, and compare the bytes
+	deploy/release-check
+
+vulncheck: ## Known vulnerabilities in what is called, where their database can be reached
+	deploy/vulncheck
 
 lint: ## golangci-lint with .golangci.yaml
 	$(GO) run $(LINT) run

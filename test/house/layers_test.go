@@ -37,7 +37,7 @@ var layers = []struct {
 	{9, "internal/server"}, {9, "internal/client"}, {9, "internal/telemetry"},
 	{10, ""},
 	{11, "cmd/graphd"}, {11, "test/"}, {11, "bench"}, {11, "internal/faults"}, {11, "internal/differential"},
-	{11, "examples/embedded"},
+	{11, "examples/embedded"}, {11, "deploy/release"},
 }
 
 // unknown is the layer of what is not in the table.
