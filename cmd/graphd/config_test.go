@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/graphd/graphd/cmd/graphd/internal/settings"
 	"github.com/spf13/pflag"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/settings"
 )
 
 // Every mistake of a file is told at once, with its line, and what is hardly meant is told too.

@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"go.uber.org/goleak"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

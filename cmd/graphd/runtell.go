@@ -21,12 +21,13 @@ const shownLetters = 10
 
 // runStats is the line of --stats.
 type runStats struct {
-	Events      int64 `json:"events"`
-	Epochs      int64 `json:"epochs"`
-	Failed      int64 `json:"failed_epochs"`
-	Outputs     int64 `json:"outputs"`
-	DeadLetters int64 `json:"dead_letters"`
-	LateDropped int64 `json:"late_dropped"`
+	Events      int64    `json:"events"`
+	Epochs      int64    `json:"epochs"`
+	Failed      int64    `json:"failed_epochs"`
+	Outputs     int64    `json:"outputs"`
+	DeadLetters int64    `json:"dead_letters"`
+	LateDropped int64    `json:"late_dropped"`
+	MadeUpTime  []string `json:"made_up_time,omitempty"`
 	// Inputs are the books of each input (M42).
 	Inputs     map[string]graphd.RunInput `json:"inputs"`
 	Letters    []graphd.RunDeadLetter     `json:"first_dead_letters,omitempty"` // with -o json
@@ -117,12 +118,17 @@ func (r *runTeller) tell(s *graphd.RunStats, took, cpu time.Duration) error {
 	asJSON := !r.lines && r.t.Format == terminal.FormatJSON
 	if !asJSON {
 		r.tellLosses(s)
+		if len(s.MadeUpTime) > 0 {
+			r.t.Say("graphd: no input has a time, so their events are taken a millisecond apart, and %s went by that: "+
+				"give the inputs a time", strings.Join(s.MadeUpTime, ", "))
+		}
 	}
 	switch {
 	case asJSON || r.flags.stats:
 		stats := runStats{
 			Events: s.Events, Epochs: s.Epochs, Failed: s.Failed, Outputs: s.Outputs, DeadLetters: s.DeadLetters,
-			LateDropped: s.LateDropped, Inputs: make(map[string]graphd.RunInput, len(s.Inputs)),
+			LateDropped: s.LateDropped, MadeUpTime: s.MadeUpTime,
+			Inputs:  make(map[string]graphd.RunInput, len(s.Inputs)),
 			Seconds: took.Seconds(), CPUSeconds: cpu.Seconds(),
 		}
 		for _, in := range s.Inputs {

@@ -65,6 +65,9 @@ type Stats struct {
 	// tells of each such window, in a line of its own, the event that made them late.
 	LateDropped int64  `json:"late_dropped,omitempty"`
 	Late        string `json:"late,omitempty"`
+	// MadeUpTime are the reactor's words that went by made-up times, an event a millisecond: no input says when
+	// its events happened.
+	MadeUpTime []string `json:"made_up_time,omitempty"`
 	// Inputs are the books of every input, in declaration order.
 	Inputs []Input `json:"inputs"`
 }
@@ -259,7 +262,7 @@ func (r *runner) closeSinks() error {
 // count closes the books of the run.
 func (r *runner) count() {
 	v := r.g.Core().Look()
-	r.stats.Epochs = v.Epoch
+	r.stats.Epochs, r.stats.MadeUpTime = v.Epoch, r.cfg.Unit.Spec.WithoutTime()
 	for _, n := range v.Stats.Epochs {
 		r.stats.Failed += n[0]
 	}

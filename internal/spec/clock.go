@@ -113,6 +113,27 @@ func (g *Graph) ClockBy() string {
 	return text
 }
 
+// WithoutTime are the reactor's words that go by time where no input says when its events happen, so that a run
+// over files has to make their times up.
+func (g *Graph) WithoutTime() (words []string) {
+	if slices.ContainsFunc(g.Accumulators, func(a Accumulator) bool { return !a.Time.IsZero() }) {
+		return nil
+	}
+	r := &g.Reactor
+	for _, w := range [...]struct {
+		name string
+		of   time.Duration
+	}{
+		{"debounce", r.Debounce}, {"every", r.Every}, {"max_wait", r.MaxWait}, {"rate_limit", r.RateLimit},
+		{"ttl", r.TTL},
+	} {
+		if w.of > 0 {
+			words = append(words, w.name)
+		}
+	}
+	return words
+}
+
 // checkClock: the event clock goes by times that some input has.
 func (d *draft) checkClock() {
 	g := d.Graph

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd"
+)
+
+// M42: the stats hold the books of every input; with -o json they also hold the first dead letters,
+// and the file has them all.
+func TestRunTellsAll(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "letters.ndjson")
+	r := command(t.Context(), newDaemon(t).Server, "{\"bid\":1,\"ask\":3}\n"+strings.Repeat("[\n", 12), "run",
+		"testdata/edge.yaml", "-o", "json", "--dead-letters", file, "--input", "orderbook=-")
+	var s runStats
+	if err := json.Unmarshal([]byte(r.stderr), &s); err != nil || r.code != 0 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	want := graphd.RunInput{Received: 13, DeadLettered: 12, Consumed: 1}
+	if s.Inputs["orderbook"] != want || s.DeadLetters != 12 || len(s.Letters) != 10 || s.Letters[9].Line != 11 {
+		t.Errorf("got %+v", s)
+	}
+	text, err := os.ReadFile(file)
+	if lines := strings.Split(string(text), "\n"); err != nil || len(lines) != 13 ||
+		!strings.Contains(lines[11], `"line":13,`) || !strings.Contains(lines[11], `"payload":"["`) {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
+// A run says which timers went by times that it has made up, and says nothing where events have times.
+func TestRunTellsOfMadeUpTime(t *testing.T) {
+	t.Parallel()
+	for times, want := range map[string]string{
+		"{}":                 "so their events are taken a millisecond apart, and debounce, max_wait went by that",
+		"{ time: event.at }": "",
+	} {
+		path := filepath.Join(t.TempDir(), "quiet.yaml")
+		doc := "graph: quiet\naccumulators: { a: " + times + " }\nreactor: { debounce: 30s, max_wait: 1h }\n" +
+			"nodes: { n: { expr: a.x } }\noutputs: { o: { from: n, sink: { stdout: {} } } }\n"
+		if err := os.WriteFile(path, []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in := `{"at":"2026-01-01T00:00:00Z","x":1}`
+		r := command(t.Context(), newDaemon(t).Server, in, "run", path, "--input", "a=-")
+		if r.code != 0 || !strings.Contains(r.stderr, want) || want == "" && r.stderr != "" {
+			t.Errorf("%s: got %+v, want %q", times, r, want)
+		}
+	}
+}
