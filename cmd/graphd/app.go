@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
+	"github.com/graphd/graphd/cmd/graphd/internal/members"
 	"github.com/graphd/graphd/cmd/graphd/internal/remote"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/cmd/graphd/internal/tokens"
@@ -72,9 +73,15 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 		lintCmd(t), planCmd(t), diffCmd(t, verbs), explainCmd(t), schemaCmd(t), migrateCmd(t), versionCmd(t)})
 	addGroup(root, groupGraphs, verbs.Graphs())
 	addGroup(root, groupInspect, verbs.Inspect())
-	addGroup(root, groupSteer, verbs.Steer())
-	addGroup(root, groupDaemon, append(verbs.Daemon(), configCmd(t), tokens.Command(t, verbs.Verb, bootstrapCmd(t)),
-		contexts.Command(t)))
+	steer := verbs.Steer()
+	for _, cmd := range steer {
+		if cmd.Name() == "drain" {
+			members.WithDrain(t, verbs.Verb, cmd)
+		}
+	}
+	addGroup(root, groupSteer, steer)
+	addGroup(root, groupDaemon, append(verbs.Daemon(), members.Command(t, verbs.Verb), configCmd(t),
+		tokens.Command(t, verbs.Verb, bootstrapCmd(t)), contexts.Command(t)))
 	return root
 }
 

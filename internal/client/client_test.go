@@ -168,7 +168,7 @@ func TestRoutes(t *testing.T) {
 		{"pushEvents", "POST /v1/graphs/g/accumulators/a/events Idempotency-Key:k Content-Type:application/x-ndjson 1",
 			func() error { return only(c.PushOnce(ctx, "g", "a", []byte("1"), "k")) }},
 	}
-	tests = append(tests, tokenCalls(ctx, c)...)
+	tests = append(append(tests, tokenCalls(ctx, c)...), memberCalls(ctx, c)...)
 	// Watch; the client pushes over REST
 	covered := map[string]bool{"reactorSocket": true, "eventsSocket": true, "pushSocket": true}
 	for _, tt := range tests {

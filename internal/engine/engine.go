@@ -25,6 +25,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/engine/keyed"
+	"github.com/graphd/graphd/internal/engine/members"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
@@ -83,6 +84,7 @@ type Config struct {
 
 // Engine runs graphs.
 type Engine struct {
+	members.Members
 	cfg   Config
 	tree  *supervisor.Tree
 	group *supervisor.Group
@@ -127,6 +129,7 @@ func New(cfg Config) *Engine {
 		Store: cfg.Store, Log: cfg.Log, TTL: cmp.Or(cfg.LeaseTTL, 3*time.Second),
 		Patience: cmp.Or(cfg.Patience, 30*time.Second), Places: e.places,
 	})
+	e.Members = members.Members{Store: cfg.Store, Log: cfg.Log, Own: e.own, Units: e.units, Places: e.places}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.host = &graphrun.Host{
 		Host: life.Host{

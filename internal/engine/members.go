@@ -6,22 +6,21 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/engine/members"
 	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // places are the graphs that feed each other: one daemon is to have them all (M52).
-func (e *Engine) places() map[checkpoint.ID]placement.Place {
-	pairs := e.feeds.Pairs()
-	links := make([]placement.Link, len(pairs))
-	for i, p := range pairs {
-		links[i] = placement.Link{From: unitOf(p[0]), To: unitOf(p[1])}
-	}
-	return placement.Groups(links)
-}
+func (e *Engine) places() map[checkpoint.ID]placement.Place { return members.Places(e.feeds.Pairs()) }
 
-// unitOf is a graph as a unit of placement.
-func unitOf(g api.Ref) checkpoint.ID { return checkpoint.ID{Tenant: g.Tenant, Graph: g.Name} }
+// units are the graphs as units of placement.
+func (e *Engine) units() (ids []checkpoint.ID) {
+	for _, m := range e.all() {
+		ids = append(ids, m.ID())
+	}
+	return ids
+}
 
 // claim makes the links of a declaration those that graph g has claimed, and places it by them.
 func (e *Engine) claim(g api.Ref, s *spec.Graph) (undo func(), refused spec.Diagnostics) {

@@ -116,7 +116,7 @@ func (k *Keeper) Learn(id checkpoint.ID, owned *checkpoint.OwnedError) {
 // given up, until none runs any more or ctx is done. Where there is nobody to take them it does
 // nothing.
 func (k *Keeper) HandOver(ctx context.Context) error {
-	if k.isSole() {
+	if k.Sole() {
 		return nil
 	}
 	if err := k.look(ctx); err != nil || k.isAlone() {
@@ -144,7 +144,8 @@ func (k *Keeper) HandOver(ctx context.Context) error {
 	}
 }
 
-func (k *Keeper) isSole() bool {
+// Sole says that this process has the store to itself.
+func (k *Keeper) Sole() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.sole

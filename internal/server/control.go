@@ -26,6 +26,7 @@ type Control interface {
 	Stopper
 	Maintainer
 	Intake
+	Membership
 	Daemon
 }
 
@@ -107,6 +108,14 @@ type Maintainer interface {
 	Rewind(ctx context.Context, g api.Ref, accumulator, position, confirm, by string) (api.GraphSummary, error)
 	// Backup copies the store as of one moment and hands the copy to send.
 	Backup(ctx context.Context, send func(copied io.Reader, size int64) error) error
+}
+
+// Membership is the daemons on the store.
+type Membership interface {
+	// ListMembers are those there are, with all that each runs.
+	ListMembers(ctx context.Context) ([]api.Member, error)
+	// DrainMember has one run nothing, or lets it again.
+	DrainMember(ctx context.Context, member string, drained bool, by string) error
 }
 
 // Intake takes pushed events. Every event is one JSON value. It blocks while the

@@ -62,7 +62,7 @@ func TestPermissionsAreDocumented(t *testing.T) {
 // request makes an operation's request about a graph, one that is carried out where it may be.
 func (o *operation) request(graph string) (target, body string) {
 	target = strings.NewReplacer("{graph}", graph, "{accumulator}", "a", "{epoch}", "12", "{letter}", "l1",
-		"{revision}", "2", "{token}", "aaaaaaaaaaaa").Replace(o.path)
+		"{revision}", "2", "{token}", "aaaaaaaaaaaa", "{member}", "m1").Replace(o.path)
 	switch o.id {
 	case "applyGraph":
 		body = "graph: " + graph
@@ -195,7 +195,8 @@ func carried(t *testing.T, o *operation, b *bearer, tenant string, x *exchange) 
 	if len(b.scope.Graphs) > 0 && strings.Contains(body, "mine_b") {
 		t.Errorf("it tells of a graph that the token is not for: %s", body)
 	}
-	if slices.Contains([]string{"listGraphs", "tree", "metrics"}, o.id) && !strings.Contains(body, "mine_a") {
+	lists := []string{"listGraphs", "listMembers", "tree", "metrics"}
+	if slices.Contains(lists, o.id) && !strings.Contains(body, "mine_a") {
 		t.Errorf("it does not tell of the bearer's own: %s", body)
 	}
 }

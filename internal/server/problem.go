@@ -16,44 +16,28 @@ import (
 // logged here, once, and told to the client without its text.
 func (s *Server) fail(w http.ResponseWriter, r *request, err error) {
 	if e, ok := errors.AsType[*api.Error](err); ok {
-		s.refusals.count(e.Code)
-		writeProblem(w, e, "")
+		s.refusals.Count(e.Code)
+		wire.WriteProblem(w, e, "")
 		return
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		s.refusals.count(api.CodeTooLarge)
-		writeProblem(w, bodyTooLarge(tooLarge.Limit), "")
+		s.refusals.Count(api.CodeTooLarge)
+		wire.WriteProblem(w, bodyTooLarge(tooLarge.Limit), "")
 		return
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		writeProblem(w, wire.Refuse(http.StatusServiceUnavailable, api.CodeTimeout,
+		wire.WriteProblem(w, wire.Refuse(http.StatusServiceUnavailable, api.CodeTimeout,
 			"the graph did not answer in time; try again"), "")
 		return
 	}
 	if r.Context().Err() != nil { // the client has gone: nobody reads this, but the access log shows it
-		writeProblem(w, wire.Refuse(http.StatusServiceUnavailable, api.CodeTimeout, "the request was cancelled"), "")
+		wire.WriteProblem(w, wire.Refuse(http.StatusServiceUnavailable, api.CodeTimeout,
+			"the request was cancelled"), "")
 		return
 	}
 	instance := "urn:uuid:" + uuid.NewString()
 	s.cfg.Log.Error("request failed", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)),
 		slog.String("instance", instance), slog.Any("err", err))
-	writeProblem(w, wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
+	wire.WriteProblem(w, wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
 		"the daemon failed on this request; its log says why under the instance given here"), instance)
-}
-
-func writeProblem(w http.ResponseWriter, e *api.Error, instance string) {
-	status := wire.Status(e)
-	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Del("ETag")
-	if status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="graphd"`)
-	}
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
-		e.Code == api.CodeIdempotencyBusy {
-		h.Set("Retry-After", "1")
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(wire.AppendProblem(nil, e, instance)) // a client that went away is no error of ours
 }

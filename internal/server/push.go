@@ -46,7 +46,7 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 		return
 	}
 	if p.Full {
-		s.refusals.count(api.CodeQueueFull)
+		s.refusals.Count(api.CodeQueueFull)
 	}
 	s.writeReply(w, replyTo(&p, ev.Form))
 }

@@ -62,6 +62,9 @@ func (s *Server) table() []route {
 		{http.MethodPost, graph + "/accumulators/{accumulator}/rewind", needs(access.Author, s.rewind)},
 		{http.MethodPost, "/v1/backup", needs(access.Platform, s.backup)},
 
+		{http.MethodGet, "/v1/members", needs(access.Read, s.members)},
+		{http.MethodPost, "/v1/members/{member}/drain", needs(access.Platform, s.drainMember)},
+
 		{http.MethodGet, "/v1/tokens", needs(access.Administer, s.tokens)},
 		{http.MethodPost, "/v1/tokens", needs(access.Administer, s.createToken)},
 		{http.MethodDelete, "/v1/tokens/{token}", needs(access.Administer, s.revokeToken)},

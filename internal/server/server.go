@@ -33,7 +33,7 @@ type Server struct {
 	started time.Time
 	// bodyBytes is how many bytes of large bodies are in memory now.
 	bodyBytes atomic.Int64
-	refusals  refusals
+	refusals  wire.Refusals
 	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
 	stopping atomic.Bool
 }
@@ -123,7 +123,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Stats reads the server's own figures.
 func (s *Server) Stats() Stats {
 	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodyBytes.Load(),
-		Refused: s.refusals.all()}
+		Refused: s.refusals.All()}
 }
 
 // ServeHTTP is the way of every request: panics are caught, the host and the origin are
@@ -174,7 +174,7 @@ func (s *Server) recoverPanic(rw *response, r *http.Request) {
 	if rw.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	writeProblem(rw, wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
+	wire.WriteProblem(rw, wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
 		"the daemon failed on this request; its log says why"), "")
 }
 

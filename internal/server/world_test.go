@@ -87,6 +87,14 @@ func (w *world) Tree(context.Context) []api.TreeNode {
 	return nodes
 }
 
+func (w *world) ListMembers(context.Context) ([]api.Member, error) {
+	m := api.Member{ID: "m1", Name: "host/1", State: "live", Graphs: []api.Placed{}}
+	for _, g := range w.refs {
+		m.Graphs = append(m.Graphs, api.Placed{Tenant: g.Tenant, Graph: g.Name, Rank: 1, Group: "mine_b"})
+	}
+	return []api.Member{m}, nil
+}
+
 // metrics tell a line of each graph that may be seen.
 func (w *world) metrics(sees func(tenant, graph string) bool) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {

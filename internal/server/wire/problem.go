@@ -106,3 +106,21 @@ func Clip(s string) string {
 	}
 	return strings.ToValidUTF8(s[:maxLen], "") + "…"
 }
+
+// WriteProblem answers a refusal as a problem document.
+func WriteProblem(w http.ResponseWriter, e *api.Error, instance string) {
+	status := Status(e)
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Del("ETag")
+	if status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="graphd"`)
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
+		e.Code == api.CodeIdempotencyBusy {
+		h.Set("Retry-After", "1")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(AppendProblem(nil, e, instance)) // a client that went away is no error of ours
+}

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"sync/atomic"
@@ -10,11 +10,11 @@ import (
 var limited = [...]string{api.CodeTooLarge, api.CodeTooDeep, api.CodeTooManyConnections, api.CodeBusy,
 	api.CodeQueueFull}
 
-// refusals counts what limits have refused, in the order of limited.
-type refusals [len(limited)]atomic.Int64
+// Refusals counts what limits have refused, in the order of limited.
+type Refusals [len(limited)]atomic.Int64
 
-// count counts a refusal, when it is a limit's.
-func (n *refusals) count(code string) {
+// Count counts a refusal, when it is a limit's.
+func (n *Refusals) Count(code string) {
 	for i := range limited {
 		if limited[i] == code {
 			n[i].Add(1)
@@ -22,8 +22,8 @@ func (n *refusals) count(code string) {
 	}
 }
 
-// all is the counts by code.
-func (n *refusals) all() map[string]int64 {
+// All is the counts by code.
+func (n *Refusals) All() map[string]int64 {
 	m := make(map[string]int64, len(limited))
 	for i := range limited {
 		m[limited[i]] = n[i].Load()

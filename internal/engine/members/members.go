@@ -1,0 +1,140 @@
+// Package members tells who is on the store, what each member runs and why. Start at [Members].
+package members
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/lease"
+	"github.com/graphd/graphd/internal/placement"
+)
+
+// Members asks and tells the members of a store.
+type Members struct {
+	Store checkpoint.Members
+	Log   *slog.Logger
+	Own   *lease.Keeper
+	// Units are the graphs that are declared, Places those that are linked.
+	Units  func() []checkpoint.ID
+	Places func() map[checkpoint.ID]placement.Place
+}
+
+// ListMembers are the daemons on the store, with what each runs.
+func (s *Members) ListMembers(ctx context.Context) ([]api.Member, error) {
+	r, err := s.Store.Roster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return list(&r, s.Own.Self(), s.Own.Sole(), s.Units(), s.Places()), nil
+}
+
+// DrainMember has a member run nothing, or lets it run graphs again.
+func (s *Members) DrainMember(ctx context.Context, member string, drained bool, by string) error {
+	r, err := s.Store.Roster(ctx)
+	if err == nil {
+		err = mayDrain(&r, member, drained)
+	}
+	if err != nil {
+		return err
+	}
+	s.Log.Info("a member is drained, or that is ended", "member", member, "drained", drained, "by", by)
+	err = s.Store.Drain(ctx, member, drained)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return notFound(member)
+	}
+	return err
+}
+
+// Places are the graphs of which one feeds the other, in each pair.
+func Places(pairs [][2]api.Ref) map[checkpoint.ID]placement.Place {
+	unit := func(g api.Ref) checkpoint.ID { return checkpoint.ID{Tenant: g.Tenant, Graph: g.Name} }
+	links := make([]placement.Link, len(pairs))
+	for i, p := range pairs {
+		links[i] = placement.Link{From: unit(p[0]), To: unit(p[1])}
+	}
+	return placement.Groups(links)
+}
+
+// list is the members of a roster, each with those of the units that it owns. self is the one that
+// tells; sole says that it has the store, and so all of the units, to itself.
+func list(r *checkpoint.Roster, self string, sole bool, units []checkpoint.ID,
+	places map[checkpoint.ID]placement.Place) []api.Member {
+	all := make([]api.Member, 0, len(r.Members))
+	at := map[string]int{}
+	for i := range r.Members {
+		m := &r.Members[i]
+		at[m.ID] = i
+		one := api.Member{ID: m.ID, Name: m.Name, Address: m.Address, Version: m.Version, Capacity: m.Capacity,
+			State: state(m), Self: m.ID == self, Graphs: []api.Placed{}}
+		if !m.Started.IsZero() {
+			one.StartedAt = &m.Started
+		}
+		all = append(all, one)
+	}
+	for _, id := range units {
+		owner := r.Owners[id]
+		if sole {
+			owner = self
+		}
+		i, there := at[owner]
+		if !there {
+			continue // it is free, or its owner has just gone
+		}
+		p := api.Placed{Tenant: id.Tenant, Graph: id.Graph, Shard: id.Shard}
+		by := id
+		if place, linked := places[id]; linked {
+			by, p.Group = place.Group, place.Group.Graph
+		}
+		p.Rank = 1 + slices.Index(placement.Rank(by, r.Members), owner)
+		all[i].Graphs = append(all[i].Graphs, p)
+	}
+	slices.SortFunc(all, func(a, b api.Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+func state(m *checkpoint.Member) string {
+	switch {
+	case m.Expired:
+		return "expired"
+	case m.Leaving:
+		return "leaving"
+	case m.Drained:
+		return "drained"
+	}
+	return "live"
+}
+
+// mayDrain refuses to empty a member where there is nobody else to run what it runs, or no such member.
+func mayDrain(r *checkpoint.Roster, member string, drained bool) error {
+	there, others := false, false
+	for i := range r.Members {
+		m := &r.Members[i]
+		if m.ID == member {
+			there = true
+		} else if state(m) == "live" {
+			others = true
+		}
+	}
+	switch {
+	case !there:
+		return notFound(member)
+	case drained && !others:
+		return &api.Error{Status: http.StatusConflict, Code: "no_other_member",
+			Detail: "there is no other live member that could run this one's graphs; start one first"}
+	}
+	return nil
+}
+
+// notFound says that there is no such member.
+func notFound(member string) error {
+	return &api.Error{Status: http.StatusNotFound, Code: "member_not_found",
+		Detail: "there is no member " + member + " on the store; graphd members lists those there are"}
+}
