@@ -175,6 +175,19 @@ func TestM4SlowSinkHoldsTheGraph(t *testing.T) {
 		if _, err := b.e.Resume(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "ann"); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := b.e.StopPart(t.Context(), ofG, api.Part{Output: "o"}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		res, err := b.e.Push(ctx, ofG, "a", repeat("1", 5000))
+		total += res.Accepted
+		if err != nil || !res.Full || res.Why == nil || res.Why.Code != "part_stopped" {
+			t.Fatalf("%+v, %v; want the output that ann has stopped", res, err)
+		}
+		if _, err := b.e.StartPart(t.Context(), ofG, api.Part{Output: "o"}, "ann"); err != nil {
+			t.Fatal(err)
+		}
 		got.set(nil)
 		time.Sleep(time.Minute)
 		if s := b.summary("g"); s.Epoch != int64(total) || s.Outputs[0].Pending != 0 {

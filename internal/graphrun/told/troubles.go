@@ -38,10 +38,10 @@ func DidNotStart(s *api.GraphSummary) bool {
 
 // HoldsUp is why nothing fires while an output has as much waiting as it may.
 func HoldsUp(o *api.OutputSummary) *api.Reason {
-	code, why := "output_full", "is behind"
+	code, why := api.CodeQueueFull, "is behind"
 	switch {
 	case o.Stopped != nil:
-		code, why = "output_stopped", "was stopped by "+o.Stopped.By
+		code, why = "part_stopped", "was stopped by "+o.Stopped.By
 	case o.FailingSince != nil:
 		code, why = "output_failing", o.Trouble()
 	}
