@@ -68,6 +68,7 @@ type Core struct {
 	changed bool                // since the last Drain
 	// ephemeral: see Ephemeral.
 	ephemeral bool
+	others    int64          // events of the input that other Cores take
 	failures  *fold.Failures // of the fold; nil: it cannot fail
 	hands     fold.Handing   // the fold, if it is one
 }
@@ -127,7 +128,7 @@ func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
 		var said fold.Verdict
 		n := len(c.out)
 		c.folding.Value, c.folding.Event, c.folding.Facts = v, ev, &c.in.facts
-		c.folding.Number, c.folding.At = c.mark.Counters.Received+1, at
+		c.folding.Number, c.folding.At = c.mark.Counters.Received+c.others+1, at
 		if c.out, said = c.fold.Add(now, &c.folding, c.out); said != fold.Folded {
 			return c.unfolded(now, ev, pulled, said)
 		}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 )
 
@@ -46,4 +49,139 @@ func (k *keyProgram) reads(x *expression.Program) (names []string) {
 		names = append(names, k.fields[r.Name])
 	}
 	return names
+}
+
+// Ticks says that time alone completes something, Together that what one key hands over depends on when events of
+// others come.
+func (p *Program) Ticks() (ticks, together bool) {
+	if p.folds == nil {
+		return false, false
+	}
+	return p.folds.Ticks, p.folds.Together
+}
+
+// Passes says that the events pass through: each is a value of its own.
+func (p *Program) Passes() bool { return p.folds == nil }
+
+// Dealer finds the shards of events ahead of their being folded. It belongs to one goroutine, which need not be a
+// Core's.
+type Dealer struct {
+	Dater
+	vouches fold.Vouching // nil: the fold does not go by the times of all events
+	made    *keyer        // of the fields of a group's key; nil where the group's key is that of the boundary
+	shape   *boundary.Shape
+	text    []byte
+}
+
+// NewDealer makes a Dealer of p's events.
+func NewDealer(p *Program, lim Limits) *Dealer {
+	d := &Dealer{Dater: *NewDater(p, lim)}
+	if p.folds == nil {
+		return d
+	}
+	if v, ok := NewFold(p).(fold.Vouching); ok && p.timed {
+		d.vouches = v
+	}
+	if p.key != nil {
+		own := *p.key
+		d.shape = boundary.NewShape(p.folds.Groups.Names...)
+		own.bind(d.shape)
+		d.made = newKeyer(&own)
+	}
+	return d
+}
+
+// Vouching is the fold's answers about events of other shards; nil where it does not ask for them.
+func (d *Dealer) Vouching() fold.Vouching { return d.vouches }
+
+// Deal says which of n shards ev belongs to, and whether it will be folded there and its time counts for all. It leaves
+// the decoded value in ev, lent from loan where [Dater.Lends]. An event of which this cannot be said is of the first
+// shard: folding it tells why.
+func (d *Dealer) Deal(ev *boundary.Event, dated Dated, loan *boundary.Loan, n int) (shard int, vouched bool) {
+	in := d.in
+	if in.loan = nil; in.p.lends {
+		in.loan = loan
+	}
+	v, bad := in.decode(ev)
+	if bad != nil {
+		return 0, false
+	}
+	ev.Value = v
+	in.dated, in.of = dated, ev
+	if in.p.folds == nil {
+		key, bad := d.passed(ev)
+		if bad != nil {
+			return 0, false
+		}
+		return key.Shard(n), false
+	}
+	if d.vouches != nil {
+		_, keep, bad := in.value(ev)
+		if bad != nil || !keep {
+			return 0, false
+		}
+		return d.grouped(n), d.vouches.Vouches(&in.facts)
+	}
+	in.set(v, ev.Meta)
+	if in.place() != nil {
+		return 0, false
+	}
+	return d.grouped(n), false
+}
+
+// passed is the key of an event that passes through: of the event, or of what emit makes of it, but no more of
+// that than the key reads.
+func (d *Dealer) passed(ev *boundary.Event) (key boundary.Key, bad *BadEvent) {
+	in, k := d.in, d.in.keys
+	in.set(ev.Value, ev.Meta)
+	switch {
+	case k.p.ofEvent:
+		return k.eval(&in.env)
+	case in.p.emitShape != nil && !slices.Contains(k.p.slots, -1):
+		for i, slot := range k.p.slots {
+			v, err := in.p.emit[slot].Eval(&in.env)
+			if err != nil {
+				return "", evalFault("emit", err)
+			}
+			k.env.Values[i] = v
+		}
+		return k.ofFields()
+	}
+	v, bad := in.shape(ev.Value)
+	if bad != nil {
+		return "", bad
+	}
+	return k.ofBoundary(v)
+}
+
+// grouped is the shard of the group whose key is among the facts.
+func (d *Dealer) grouped(n int) int {
+	if d.made == nil {
+		d.text = d.in.facts.Key.AppendJSON(d.text[:0])
+		return boundary.ShardOf(d.text, n)
+	}
+	slots := d.in.p.folds.Groups.Append(make([]boundary.Value, 0, d.shape.Len()), d.in.facts.Key)
+	key, bad := d.made.ofBoundary(boundary.Object(d.shape, slots))
+	if bad != nil {
+		return 0
+	}
+	return key.Shard(n)
+}
+
+// Before says of the next event how many of its input came before it, to this Core or to others.
+func (c *Core) Before(events int64) { c.others = events - c.mark.Counters.Received }
+
+// Elsewhere takes note of an event that another Core of the input has folded; see [fold.Vouching].
+func (c *Core) Elsewhere(now time.Time, at, number int64) {
+	n := len(c.out)
+	c.out = c.fold.(fold.Vouching).Elsewhere(now, at, number, c.out)
+	if len(c.out) > n || c.failures != nil && c.failures.Any() {
+		c.folded(now, n)
+		c.changed = true
+	}
+}
+
+// Complete is what waits for Drain: boundaries, those for the input of the kind's own, and dead letters.
+func (c *Core) Complete() (boundaries, late, letters int) {
+	return len(c.out), len(c.late), len(c.letters)
 }

@@ -48,6 +48,9 @@ func (d *Dater) Date(ev *boundary.Event, loan *boundary.Loan) (at time.Time, ok 
 	return d.in.time(ev)
 }
 
+// Own is v with memory of its own, where it was lent from a loan.
+func (d *Dater) Own(v boundary.Value) boundary.Value { return d.in.dec.Own(v) }
+
 // Dated says what a Dater has found of ev, which must be the next event that is added, so that it
 // is not found again.
 func (c *Core) Dated(ev *boundary.Event, d Dated) { c.in.dated, c.in.of = d, ev }

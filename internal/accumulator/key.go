@@ -206,6 +206,11 @@ func (k *keyer) ofBoundary(v boundary.Value) (boundary.Key, *BadEvent) {
 			k.env.Values[i] = v.Field(name)
 		}
 	}
+	return k.ofFields()
+}
+
+// ofFields is the key of the fields in the environment.
+func (k *keyer) ofFields() (boundary.Key, *BadEvent) {
 	if k.p.bare {
 		k.parts[0] = k.env.Values[0]
 		return k.key()

@@ -98,6 +98,9 @@ func keyError(parts []Value, i int, cause error, why string) error {
 // Shard is which of n shards the key belongs to (M48). It is the same for ever: stores and topics go by it.
 func (k Key) Shard(n int) int { return int(xxhash.Sum64String(string(k)) % uint64(n)) }
 
+// ShardOf is [Key.Shard] of a key that is still its bytes.
+func ShardOf(key []byte, n int) int { return int(xxhash.Sum64(key) % uint64(n)) }
+
 // Value is the value, or the list of values, that the key was made of; times and
 // durations come back as strings. It is absent for "" and for what is no key. A plain
 // text shares the key's memory.

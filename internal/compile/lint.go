@@ -137,7 +137,7 @@ func (l *linter) reactor() {
 	l.zip()
 	if n := l.g.Reactor.Shards; n > 1 {
 		l.add(l.g.Reactor.Pos, CodeOneShard, "the keys are dealt to %d shards, and the daemon runs them as one for "+
-			"now: the results are the same, more cores are not used", n)
+			"now: the results are the same, and only graphd run uses more cores", n)
 	}
 	for _, key := range l.g.Reactor.Keys {
 		if field, ok := strings.CutPrefix(key.Text, "event."); ok {

@@ -2,6 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -25,9 +27,78 @@ func (u *Unit) checkShards() (ds spec.Diagnostics) {
 
 // ShardsBy says in words how the keys are dealt, and what runs the shards; "" where there is one.
 func (u *Unit) ShardsBy() string {
-	if u.Spec.Reactor.Shards <= 1 {
+	n := u.Spec.Reactor.Shards
+	if n <= 1 {
 		return ""
 	}
-	return fmt.Sprintf("%d shards by key; for now one runs them all, live and in graphd run, with the same results",
-		u.Spec.Reactor.Shards)
+	if why := u.OneCore(); why != "" {
+		return fmt.Sprintf("%d shards by key; for now one runs them all: live, and in graphd run, since %s", n, why)
+	}
+	return fmt.Sprintf("%d shards by key; graphd run runs them beside each other, live one runs them all for now", n)
+}
+
+var readsEpoch = regexp.MustCompile(`\bepoch\b`)
+
+// OneCore says why the shards of a bounded run are run as one; "" when they run beside each other. What it names
+// would be told otherwise by several than by one, in value or in order.
+func (u *Unit) OneCore() string {
+	g, r := u.Spec, &u.Spec.Reactor
+	waits := r.When == "all" || !r.Guard.IsZero() || r.Debounce > 0 || r.RateLimit > 0 || r.Every > 0
+	switch {
+	case g.Durability.OnFailure == "halt":
+		return "a failed epoch halts all of them"
+	case u.readsEpoch():
+		return "an expression reads the number of the epoch"
+	case g.AsOf():
+		return "rows are looked up as of the event"
+	case r.TTL > 0 && r.OnEvict == "dead_letter" && waits:
+		return "what a key leaves at its ttl becomes dead letters"
+	case u.Plan.RunsForeign():
+		return "a node runs the program's own code"
+	}
+	timers := 0
+	for i, p := range u.Programs {
+		ticks, together := p.Ticks()
+		if why := u.sharedApart(i, ticks); why != "" {
+			return why
+		}
+		if together {
+			return "when " + p.Name() + " hands over early results of one key depends on the others"
+		}
+		if ticks {
+			timers++
+		}
+	}
+	if timers > 1 {
+		return "several inputs go by the clock"
+	}
+	return ""
+}
+
+// sharedApart says why what input i has for all keys cannot be folded once for all shards; "" when it can.
+func (u *Unit) sharedApart(i int, ticks bool) string {
+	in, p := &u.inputs[i], u.Programs[i]
+	switch {
+	case !in.Global:
+		return ""
+	case ticks:
+		return in.Name + " is shared by all keys and goes by the clock"
+	case in.Table == nil && !p.Passes():
+		return in.Name + " is shared by all keys and folds"
+	}
+	return ""
+}
+
+// readsEpoch says that some expression asks for the epoch's number.
+func (u *Unit) readsEpoch() bool {
+	g := u.Spec
+	reads := func(e spec.Expr) bool { return readsEpoch.MatchString(e.Text) }
+	for i := range g.Nodes {
+		for _, t := range g.Nodes[i].Reads().Terms() {
+			if reads(t.Expr) {
+				return true
+			}
+		}
+	}
+	return reads(g.Reactor.Guard) || slices.ContainsFunc(g.Outputs, func(o spec.Output) bool { return reads(o.Where) })
 }

@@ -37,6 +37,8 @@ type wide struct {
 	arrival bool
 	// broken: now and then an event that some expression cannot take.
 	broken bool
+	// dealt: there are keys, and they can be dealt to shards.
+	dealt bool
 }
 
 // wideSeeds is how many declarations there are.
@@ -85,7 +87,7 @@ func newWide(seed uint64) *wide {
 
 func (w *wide) draw(seed uint64) {
 	w.apart, w.arrival, w.broken = seed%2 == 0, seed%8 == 7, w.one(3)
-	w.keyed, w.said = w.one(3), !w.one(5)
+	w.keyed, w.said = w.one(3) || w.dealt, !w.one(5)
 	w.doc = tree{"graph": "random", "accumulators": tree{}, "nodes": tree{}, "outputs": tree{}}
 	if w.one(3) {
 		w.doc["description"] = "drawn"

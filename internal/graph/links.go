@@ -1,10 +1,17 @@
 package graph
 
+import "slices"
+
 // Links are the plan's edges by name, from what is read to the node that reads it.
 func (p *Plan) Links(each func(from, to string)) {
 	for _, e := range p.edges {
 		each(e.From, e.To)
 	}
+}
+
+// RunsForeign reports whether some node runs somebody else's code.
+func (p *Plan) RunsForeign() bool {
+	return slices.ContainsFunc(p.steps, func(s step) bool { return s.foreign })
 }
 
 // GuardReads are the names of the inputs and nodes that the guard reads; nil without a guard.

@@ -41,7 +41,11 @@ func (r *runner) await(i int) error {
 	}
 	at := int64(timeline.Never) // one that is bad or has no time happens now
 	if h.bad == nil {
-		t, declared, err := r.g.EventTime(i, &h.ev)
+		when := r.g.EventTime
+		if r.front != nil && r.front.Deals(i) {
+			when = r.front.Date
+		}
+		t, declared, err := when(i, &h.ev)
 		switch {
 		case errors.As(err, &h.bad):
 		case err != nil:

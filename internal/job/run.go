@@ -11,6 +11,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/shard"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/timeline"
 	"github.com/graphd/graphd/internal/virtual"
@@ -49,6 +51,11 @@ type Config struct {
 	Progress func(events int64)
 	// DeadLetter, when given, is told of every dead letter, in order; an error ends the run.
 	DeadLetter func(Letter) error
+	// Shards is how many shards run beside each other, where what they do can be put together as if one did
+	// it; 0: as many as are declared.
+	Shards int
+	// Batch is how many events are handed to the shards at once; 0: as many as are good. It is for tests.
+	Batch int
 	// NoFlush leaves at the end what is not complete: open windows and batches, and what waits
 	// for a timer. The books count it as queued.
 	NoFlush bool
@@ -90,6 +97,7 @@ const progressEvery = 4096
 type runner struct {
 	cfg   Config
 	g     *virtual.Graph
+	front *shard.Front    // nil: g is the whole graph
 	ctx   context.Context // of Run's caller: a runner lives within one call
 	heads []head
 	order *timeline.Order // of the heads, by input; nil where no time is declared
@@ -124,6 +132,10 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 	}
 	r.g = virtual.New(cfg.Unit, start, nil)
 	r.g.Release, r.g.Interrupt = r.release, ctx.Err
+	if n := cmp.Or(cfg.Shards, cfg.Unit.Spec.Reactor.Shards); n > 1 && cfg.Unit.OneCore() == "" {
+		r.deal(n, start)
+		defer r.front.Stop()
+	}
 	err := run()
 	if err == nil {
 		err = r.end()
@@ -141,6 +153,11 @@ func (r *runner) end() error {
 	}
 	if err := last(); err != nil {
 		return err
+	}
+	if r.front != nil {
+		if err := r.front.End(!r.cfg.NoFlush); err != nil {
+			return err
+		}
 	}
 	if err := r.tellLetters(); err != nil {
 		return err
@@ -170,10 +187,22 @@ func (r *runner) read(i int) error {
 
 // add folds the event of input i that was read, and counts it.
 func (r *runner) add(i int) error {
-	if h := &r.heads[i]; h.bad != nil {
-		r.g.AddBad(i, &h.ev, h.bad)
-	} else {
-		r.g.Add(i, &h.ev, true)
+	h := &r.heads[i]
+	switch {
+	case r.front != nil && r.front.Deals(i):
+		if err := r.front.Add(i, &h.ev, h.bad, r.g.Now()); err != nil {
+			return err
+		}
+	default:
+		if r.front != nil {
+			r.front.Shared(r.g.Now())
+			r.g.Stir()
+		}
+		if h.bad != nil {
+			r.g.AddBad(i, &h.ev, h.bad)
+		} else {
+			r.g.Add(i, &h.ev, true)
+		}
 	}
 	r.stats.Events++
 	if r.stats.Events%progressEvery == 0 {
@@ -257,27 +286,4 @@ func (r *runner) closeSinks() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// count closes the books of the run.
-func (r *runner) count() {
-	v := r.g.Core().Look()
-	r.stats.Epochs, r.stats.MadeUpTime = v.Epoch, r.cfg.Unit.Spec.WithoutTime()
-	for _, n := range v.Stats.Epochs {
-		r.stats.Failed += n[0]
-	}
-	for i := range v.Inputs {
-		b, name := &v.Inputs[i].Books, r.cfg.Unit.Spec.Accumulators[i].Name
-		in := Input{
-			Name: name, Received: b.Received, Filtered: b.Filtered, Conflated: b.Conflated, Rejected: b.Rejected,
-			DeadLettered: b.DeadLettered, Consumed: b.Consumed, Queued: b.Queued,
-		}
-		r.stats.DeadLetters += b.DeadLettered
-		if l, ok := r.g.LateDrops(i); ok {
-			in.Filtered, in.Late = b.Filtered-l.Events, l.Events
-			r.stats.LateDropped += l.Events
-			r.stats.Late += tellLate(name, &l) + "\n"
-		}
-		r.stats.Inputs = append(r.stats.Inputs, in)
-	}
 }

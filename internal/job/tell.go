@@ -48,16 +48,21 @@ func (r *runner) tellLetters() error {
 	if len(letters) == 0 {
 		return nil
 	}
-	if r.cfg.DeadLetter != nil {
-		for i := range letters {
-			first, last := lines(letters[i].Position)
-			if err := r.cfg.DeadLetter(Letter{&letters[i], first, last}); err != nil {
-				return err
-			}
+	for i := range letters {
+		if err := r.tellLetter(&letters[i]); err != nil {
+			return err
 		}
 	}
 	r.g.DropLetters()
 	return nil
+}
+
+func (r *runner) tellLetter(l *checkpoint.DeadLetter) error {
+	if r.cfg.DeadLetter == nil {
+		return nil
+	}
+	first, last := lines(l.Position)
+	return r.cfg.DeadLetter(Letter{l, first, last})
 }
 
 // lines reads the lines that read has made positions of: "@4", or "@4..@9".

@@ -158,16 +158,16 @@ type Core struct {
 	res          graph.Result
 	ep           graph.Epoch
 
-	now      time.Time // engine time; never goes back (M26)
-	wall     time.Time // see SetWall
-	open     int64     // see OpenInstant; or never
-	other    bool      // what was restored goes by the other clock
-	anew     bool      // so does what is timed still, for engine time has not begun
-	stamp    uint64    // the last stamp given out; versions and ticks are stamps (M16)
-	epoch    int64
-	kept     int64  // epochs of this incarnation that changed the state
-	admitted uint64 // admission sequence, over all inputs
-	frames   int64  // sequence of what watchers see
+	now                   time.Time // engine time; never goes back (M26)
+	wall                  time.Time // see SetWall
+	open                  int64     // see OpenInstant; or never
+	other                 bool      // what was restored goes by the other clock
+	anew                  bool      // so does what is timed still, for engine time has not begun
+	stamp                 uint64    // the last stamp given out; versions and ticks are stamps (M16)
+	epoch                 int64
+	kept                  int64  // epochs of this incarnation that changed the state
+	admitted, completedBy uint64 // admission sequences: over all inputs, and of what completed the key at hand
+	frames                int64  // sequence of what watchers see
 
 	life      life
 	paused    bool
@@ -296,6 +296,9 @@ func (c *Core) Epoch() int64 { return c.epoch }
 
 // Kept is how many epochs of this incarnation were kept.
 func (c *Core) Kept() int64 { return c.kept }
+
+// Completed is the admission sequence of the boundary that completed the criteria of the last epoch's key.
+func (c *Core) Completed() uint64 { return c.completedBy }
 
 // Frames is the number of the last watch frame.
 func (c *Core) Frames() int64 { return c.frames }

@@ -191,11 +191,10 @@ func (c *Core) FireDue() (at time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	if c.cfg.Keys != nil {
-		a := &c.keys.agenda
-		if len(a.ready) > 0 {
+		switch a := &c.keys.agenda; {
+		case len(a.ready) > 0:
 			return c.now, true
-		}
-		if len(a.delayed) > 0 {
+		case len(a.delayed) > 0:
 			return nanoTime(a.delayed[0].rank), true
 		}
 		return time.Time{}, false

@@ -205,7 +205,7 @@ func (c *Core) next() bool {
 	if len(c.keys.agenda.ready) == 0 {
 		return false
 	}
-	c.cell = c.keys.agenda.ready[0].k
+	c.cell, c.completedBy = c.keys.agenda.ready[0].k, c.keys.agenda.ready[0].tie
 	return true
 }
 
@@ -234,11 +234,8 @@ func (c *Core) loosen(k *cell, b *boundary.Boundary) {
 }
 
 func isScalar(v boundary.Value) bool {
-	switch v.Kind() {
-	case boundary.KindString, boundary.KindList, boundary.KindObject:
-		return false
-	}
-	return true
+	k := v.Kind()
+	return k != boundary.KindString && k != boundary.KindList && k != boundary.KindObject
 }
 
 // tighten gives cached values memory of their own, so that a key holds on to what it has

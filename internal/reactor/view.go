@@ -144,6 +144,20 @@ func (c *Core) Queued(i int) int {
 	return c.accs[i].waiting.boundaries
 }
 
+// EachWaiting calls each with the admission sequence of all that waits in keys for a cut.
+func (c *Core) EachWaiting(each func(seq uint64)) {
+	for k := range c.keys.byKey.All() {
+		for _, s := range k.slots {
+			for n := range s.queue.len() {
+				each(s.queue.at(n).since)
+			}
+			if s.pend != nil {
+				each(s.since)
+			}
+		}
+	}
+}
+
 // State is what GetState answers: the newest value of every input, its flag and queue, and
 // the value of every node.
 type State struct {

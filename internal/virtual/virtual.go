@@ -39,8 +39,10 @@ type Graph struct {
 	// Interrupt, when given, is asked again and again while the graph runs, however long it
 	// does without coming back; an error ends it, and is what the call returns.
 	Interrupt func() error
-	err       error
-	rounds    int // of the loops, for looking at Interrupt only now and then
+	// Tap, when given, is told what the graph does on its way.
+	Tap    Tap
+	err    error
+	rounds int // of the loops, for looking at Interrupt only now and then
 
 	handoff accumulator.Handoff
 	letters []checkpoint.DeadLetter
@@ -165,6 +167,9 @@ func (g host) Grant() bool { return g.err == nil }
 
 // Fired implements [drive.Host].
 func (g host) Fired() {
+	if g.Tap != nil {
+		g.Tap.Fired()
+	}
 	g.hand()
 	g.look()
 }
@@ -210,7 +215,11 @@ func (g *Graph) admit(i int) {
 	if !g.accs[i].Drain(&g.handoff) {
 		return
 	}
-	g.core.Admit(g.Now(), i, &g.handoff, 0)
+	if g.Tap != nil {
+		g.Tap.Admit(i, &g.handoff)
+	} else {
+		g.core.Admit(g.Now(), i, &g.handoff, 0)
+	}
 	if g.lent != nil {
 		g.lent[i] += len(g.handoff.Boundaries)
 		if late := g.handoff.Late; len(late) > 0 {

@@ -120,6 +120,19 @@ type (
 		// Hand appends a boundary that stands for the present state, if anything was folded or has changed.
 		Hand(out []boundary.Boundary) []boundary.Boundary
 	}
+	// Vouching is a fold that goes by the times of all events of its input, also where it takes a part of
+	// them only: of the others it is told.
+	Vouching interface {
+		// Vouches reports whether an event would be folded, by its facts: then its time counts.
+		Vouches(f *Facts) bool
+		// Elsewhere takes note of an event that another part has folded: its time, which is not after now,
+		// and which of all it was, from 1.
+		Elsewhere(now time.Time, at, number int64, out []boundary.Boundary) []boundary.Boundary
+		// Until is the time of the first event that would complete something, where at is the newest so far.
+		Until(at int64) int64
+		// Order says which of two boundaries that one event has completed comes first, as cmp.Compare does.
+		Order(a, b boundary.Value) int
+	}
 	// Dropping is a fold that drops events which come too late.
 	Dropping interface {
 		// Lateness is what was dropped so far; ok is false for a fold that does otherwise with them.

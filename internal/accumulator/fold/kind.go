@@ -92,6 +92,9 @@ type Program struct {
 	// Table is set for a kind whose boundary is what it keeps: the fold is a [Handing], its states are
 	// [Tracked], and the value of its boundaries refers to one of them.
 	Table Rows
+	// Ticks says that time completes something by itself. Together says that when something is completed
+	// for one key depends on events of others.
+	Ticks, Together bool
 	// WithEpochs says that after every epoch that is kept the fold is asked to End.
 	WithEpochs bool
 }

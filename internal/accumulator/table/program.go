@@ -43,7 +43,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	}
 	return &fold.Program{
 		New: func() fold.Fold { return newTable(p) }, Type: expression.TableOf(at.Emitted, keys...),
-		Keys: parts, Deletes: deletes, LooksOnly: true, Table: p,
+		Keys: parts, Deletes: deletes, LooksOnly: true, Ticks: p.ttl > 0, Table: p,
 	}, nil
 }
 

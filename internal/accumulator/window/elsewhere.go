@@ -1,0 +1,69 @@
+package window
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// A window may be one of several that each take the events of some keys. Its watermark is that of all events, so
+// of the others it is told: of each that completes something, and before its next own event of the newest.
+
+// Vouches implements [fold.Vouching].
+func (w *Window) Vouches(f *fold.Facts) bool {
+	return w.p.timed && !w.p.follows && w.p.calls.Check(f.Args) == ""
+}
+
+// Elsewhere implements [fold.Vouching].
+func (w *Window) Elsewhere(now time.Time, at, number int64, out []boundary.Boundary) []boundary.Boundary {
+	if w.wm.saw("", at, now.UnixNano(), number) {
+		return w.advance(out)
+	}
+	return out
+}
+
+// Until implements [fold.Vouching].
+func (w *Window) Until(at int64) int64 {
+	mark := at - int64(w.p.Lateness)
+	next := w.grid.nextEnd(mark)
+	if w.p.Late == "update" {
+		retain := int64(w.p.Retain)
+		next = min(next, w.grid.nextEnd(mark-retain)+retain)
+	}
+	return next + int64(w.p.Lateness)
+}
+
+// nextEnd is when the first window ends that has not ended at t.
+func (g *grid) nextEnd(t int64) int64 {
+	n := g.latest(t)
+	for _, end := g.window(n); end <= t; _, end = g.window(n) {
+		n++
+	}
+	for {
+		_, end := g.window(n - 1)
+		if end <= t {
+			break
+		}
+		n--
+	}
+	_, end := g.window(n)
+	return end
+}
+
+// Order implements [fold.Vouching]: by when the windows end, and then by the key.
+func (w *Window) Order(a, b boundary.Value) int {
+	return cmp.Or(endOf(a).Compare(endOf(b)), orderKeys(a.Field("key"), b.Field("key")))
+}
+
+// endOf is when the window of a boundary ends, or of a dead letter, which has it as a text.
+func endOf(v boundary.Value) time.Time {
+	end := v.Field("end")
+	if s, ok := end.AsString(); ok {
+		at, _ := boundary.ParseTime(s, nil) // ours, and so it can be read
+		return at
+	}
+	at, _ := end.AsTime()
+	return at
+}

@@ -1,0 +1,71 @@
+package job
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/shard"
+)
+
+// deal has the events dealt to n shards: what r.g has left to do is to say when they happen, and to fold what all
+// keys share.
+func (r *runner) deal(n int, start time.Time) {
+	r.front = shard.New(r.ctx, shard.Config{
+		Unit: r.cfg.Unit, Shards: n, Start: start, Batch: cmp.Or(r.cfg.Batch, shard.Batch), Release: r.release,
+		Letter: func(l *checkpoint.DeadLetter) error { return r.tellLetter(l) },
+	})
+	r.g.Tap = r.front
+}
+
+// count closes the books of the run.
+func (r *runner) count() {
+	r.stats.MadeUpTime = r.cfg.Unit.Spec.WithoutTime()
+	if r.front != nil {
+		r.front.Stop() // whatever has ended the run
+		all := r.front.Totals()
+		r.stats.Epochs = r.front.Epochs()
+		for i := range all {
+			r.countEpochs(&all[i].View)
+		}
+		for i := range r.cfg.Inputs {
+			books, late := shard.Books(all, i, r.cfg.Unit.Inputs()[i].Global)
+			r.countInput(i, &books, &late)
+		}
+		return
+	}
+	v := r.g.Core().Look()
+	r.stats.Epochs = v.Epoch
+	r.countEpochs(&v)
+	for i := range v.Inputs {
+		var late accumulator.Lateness
+		if l, ok := r.g.LateDrops(i); ok {
+			late = l
+		}
+		r.countInput(i, &v.Inputs[i].Books, &late)
+	}
+}
+
+func (r *runner) countEpochs(v *reactor.View) {
+	for _, n := range v.Stats.Epochs {
+		r.stats.Failed += n[0]
+	}
+}
+
+// countInput tells the books of one input, with the events that were dropped there as late, if any.
+func (r *runner) countInput(i int, b *reactor.Books, late *accumulator.Lateness) {
+	name := r.cfg.Unit.Spec.Accumulators[i].Name
+	in := Input{
+		Name: name, Received: b.Received, Filtered: b.Filtered, Conflated: b.Conflated, Rejected: b.Rejected,
+		DeadLettered: b.DeadLettered, Consumed: b.Consumed, Queued: b.Queued,
+	}
+	r.stats.DeadLetters += b.DeadLettered
+	if late.Events > 0 {
+		in.Filtered, in.Late = b.Filtered-late.Events, late.Events
+		r.stats.LateDropped += late.Events
+		r.stats.Late += tellLate(name, late) + "\n"
+	}
+	r.stats.Inputs = append(r.stats.Inputs, in)
+}
