@@ -69,7 +69,8 @@ type Dealer struct {
 	Dater
 	vouches fold.Vouching // nil: the fold does not go by the times of all events
 	made    *keyer        // of the fields of a group's key; nil where the group's key is that of the boundary
-	shape   *boundary.Shape
+	fields  []int         // that the key reads, by their place among those of the group's key
+	group   []boundary.Value
 	text    []byte
 }
 
@@ -83,10 +84,10 @@ func NewDealer(p *Program, lim Limits) *Dealer {
 		d.vouches = v
 	}
 	if p.key != nil {
-		own := *p.key
-		d.shape = boundary.NewShape(p.folds.Groups.Names...)
-		own.bind(d.shape)
-		d.made = newKeyer(&own)
+		d.made = newKeyer(p.key)
+		for _, name := range p.key.fields {
+			d.fields = append(d.fields, slices.Index(p.folds.Groups.Names, name))
+		}
 	}
 	return d
 }
@@ -94,9 +95,9 @@ func NewDealer(p *Program, lim Limits) *Dealer {
 // Vouching is the fold's answers about events of other shards; nil where it does not ask for them.
 func (d *Dealer) Vouching() fold.Vouching { return d.vouches }
 
-// Deal says which of n shards ev belongs to, and whether it will be folded there and its time counts for all. It leaves
-// the decoded value in ev, lent from loan where [Dater.Lends]. An event of which this cannot be said is of the first
-// shard: folding it tells why.
+// Deal says which of n shards ev belongs to, and whether it will be folded there and its time counts for all. It
+// leaves the decoded value in ev, lent from loan where [Dater.Lends]. An event of which this cannot be said is of the
+// first shard: folding it tells why.
 func (d *Dealer) Deal(ev *boundary.Event, dated Dated, loan *boundary.Loan, n int) (shard int, vouched bool) {
 	in := d.in
 	if in.loan = nil; in.p.lends {
@@ -108,16 +109,14 @@ func (d *Dealer) Deal(ev *boundary.Event, dated Dated, loan *boundary.Loan, n in
 	}
 	ev.Value = v
 	in.dated, in.of = dated, ev
-	if in.p.folds == nil {
-		key, bad := d.passed(ev)
-		if bad != nil {
+	switch {
+	case in.p.folds == nil:
+		if !d.passed(ev) || in.keys.write() != nil {
 			return 0, false
 		}
-		return key.Shard(n), false
-	}
-	if d.vouches != nil {
-		_, keep, bad := in.value(ev)
-		if bad != nil || !keep {
+		return boundary.ShardOf(in.keys.text, n), false
+	case d.vouches != nil:
+		if _, keep, bad := in.value(ev); bad != nil || !keep {
 			return 0, false
 		}
 		return d.grouped(n), d.vouches.Vouches(&in.facts)
@@ -129,43 +128,50 @@ func (d *Dealer) Deal(ev *boundary.Event, dated Dated, loan *boundary.Loan, n in
 	return d.grouped(n), false
 }
 
-// passed is the key of an event that passes through: of the event, or of what emit makes of it, but no more of
-// that than the key reads.
-func (d *Dealer) passed(ev *boundary.Event) (key boundary.Key, bad *BadEvent) {
+// passed finds the parts of the key of an event that passes through: of the event, or of what emit makes of it, but no
+// more of that than the key reads.
+func (d *Dealer) passed(ev *boundary.Event) bool {
 	in, k := d.in, d.in.keys
 	in.set(ev.Value, ev.Meta)
 	switch {
 	case k.p.ofEvent:
-		return k.eval(&in.env)
+		return k.find(&in.env) == nil
 	case in.p.emitShape != nil && !slices.Contains(k.p.slots, -1):
 		for i, slot := range k.p.slots {
 			v, err := in.p.emit[slot].Eval(&in.env)
 			if err != nil {
-				return "", evalFault("emit", err)
+				return false
 			}
 			k.env.Values[i] = v
 		}
-		return k.ofFields()
+		return k.findFields() == nil
 	}
 	v, bad := in.shape(ev.Value)
 	if bad != nil {
-		return "", bad
+		return false
 	}
-	return k.ofBoundary(v)
+	k.read(v)
+	return k.findFields() == nil
 }
 
 // grouped is the shard of the group whose key is among the facts.
 func (d *Dealer) grouped(n int) int {
+	key := d.in.facts.Key
 	if d.made == nil {
-		d.text = d.in.facts.Key.AppendJSON(d.text[:0])
+		d.text = key.AppendJSON(d.text[:0])
 		return boundary.ShardOf(d.text, n)
 	}
-	slots := d.in.p.folds.Groups.Append(make([]boundary.Value, 0, d.shape.Len()), d.in.facts.Key)
-	key, bad := d.made.ofBoundary(boundary.Object(d.shape, slots))
-	if bad != nil {
+	d.group = d.in.p.folds.Groups.Append(d.group[:0], key)
+	for i, at := range d.fields {
+		d.made.env.Values[i] = boundary.Value{}
+		if at >= 0 { // else it is a word that the key has in a text
+			d.made.env.Values[i] = d.group[at]
+		}
+	}
+	if d.made.findFields() != nil || d.made.write() != nil {
 		return 0
 	}
-	return key.Shard(n)
+	return boundary.ShardOf(d.made.text, n)
 }
 
 // Before says of the next event how many of its input came before it, to this Core or to others.

@@ -199,6 +199,12 @@ func newKeyer(p *keyProgram) *keyer {
 
 // ofBoundary is the key of a boundary's value.
 func (k *keyer) ofBoundary(v boundary.Value) (boundary.Key, *BadEvent) {
+	k.read(v)
+	return k.ofFields()
+}
+
+// read takes the fields of a boundary's value into the environment.
+func (k *keyer) read(v boundary.Value) {
 	for i, name := range k.p.fields {
 		if slot := k.p.slots[i]; slot >= 0 {
 			k.env.Values[i] = v.Slot(k.p.shape, slot)
@@ -206,20 +212,35 @@ func (k *keyer) ofBoundary(v boundary.Value) (boundary.Key, *BadEvent) {
 			k.env.Values[i] = v.Field(name)
 		}
 	}
-	return k.ofFields()
 }
 
 // ofFields is the key of the fields in the environment.
 func (k *keyer) ofFields() (boundary.Key, *BadEvent) {
+	if bad := k.findFields(); bad != nil {
+		return "", bad
+	}
+	return k.key()
+}
+
+// findFields finds the parts of the key of the fields in the environment.
+func (k *keyer) findFields() *BadEvent {
 	if k.p.bare {
 		k.parts[0] = k.env.Values[0]
-		return k.key()
+		return nil
 	}
-	return k.eval(&k.env)
+	return k.find(&k.env)
 }
 
 // eval makes the key of what is in the environment.
 func (k *keyer) eval(env *expression.Env) (boundary.Key, *BadEvent) {
+	if bad := k.find(env); bad != nil {
+		return "", bad
+	}
+	return k.key()
+}
+
+// find finds the parts of the key of what is in the environment.
+func (k *keyer) find(env *expression.Env) *BadEvent {
 	for i, x := range k.p.parts {
 		v, err := x.Eval(env)
 		switch {
@@ -228,16 +249,20 @@ func (k *keyer) eval(env *expression.Env) (boundary.Key, *BadEvent) {
 		case errors.Is(err, expression.ErrAbsent):
 			k.parts[i] = boundary.Value{}
 		default:
-			return "", evalFault("key", err)
+			return evalFault("key", err)
 		}
 	}
-	return k.key()
+	return nil
+}
+
+// write writes the key of the parts.
+func (k *keyer) write() (err error) {
+	k.text, err = boundary.AppendKey(k.text[:0], k.parts)
+	return err
 }
 
 func (k *keyer) key() (boundary.Key, *BadEvent) {
-	var err error
-	k.text, err = boundary.AppendKey(k.text[:0], k.parts)
-	if err != nil {
+	if err := k.write(); err != nil {
 		if errors.Is(err, boundary.ErrNoKey) {
 			return "", &BadEvent{Stage: "key", Code: "key_missing", Text: k.missing()}
 		}
