@@ -91,6 +91,8 @@ type Credentials struct {
 	// Given says that there were credentials of any form; Bearer is a token, Ticket one for a socket.
 	Given          bool
 	Bearer, Ticket string
+	// Session is that of a browser which is logged in.
+	Session string
 	// Chain is the client's certificate and what is between it and its authority, nil without one.
 	Chain []*x509.Certificate
 	// Tenant is the one asked for, "" for that which follows from the token.

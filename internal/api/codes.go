@@ -40,6 +40,8 @@ const (
 	CodeTokenNotFound       = "token_not_found"
 	CodeTokensUnreadable    = "tokens_unreadable"
 	CodeIssuerUnreachable   = "issuer_unreachable"
+	CodeLoginNeedless       = "login_needless"
+	CodeTooManySessions     = "too_many_sessions"
 	CodeTooManyTickets      = "too_many_tickets"
 	CodeFirstToken          = "first_token"
 	CodeCrossOrigin         = "cross_origin"

@@ -37,6 +37,13 @@ type NewToken struct {
 	Text string `json:"token"`
 }
 
+// Session is that of a browser which has logged in; what opens it is in its cookie alone.
+type Session struct {
+	Tenant    string    `json:"tenant"`
+	Subject   string    `json:"subject"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
 // Ticket opens one socket, once.
 type Ticket struct {
 	Ticket    string    `json:"ticket"`

@@ -58,9 +58,10 @@ type Gate struct {
 	cfg    Config
 	closed atomic.Bool
 	// looked is when an open gate has last looked for a first token, in nanoseconds.
-	looked  atomic.Int64
-	asking  chan struct{}
-	tickets tickets
+	looked   atomic.Int64
+	asking   chan struct{}
+	tickets  tickets
+	sessions sessions
 
 	mu    sync.Mutex
 	known map[string]*entry // by id
@@ -130,6 +131,9 @@ func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Princip
 		return access.Principal{
 			Tenant: cmp.Or(c.Tenant, checkpoint.DefaultTenant), Subject: anonymous(c.From), Role: access.PlatformAdmin,
 		}, nil
+	}
+	if !c.Given && c.Session != "" {
+		return g.resume(ctx, c)
 	}
 	if !c.Given {
 		return g.certified(c)

@@ -26,6 +26,9 @@ type Keys interface {
 	List(ctx context.Context, who *access.Principal) ([]api.Token, error)
 	// Revoke ends a token; of another tenant it is not found.
 	Revoke(ctx context.Context, who *access.Principal, id string) error
+	// Login begins a browser's session as who, which text opens; Logout ends it.
+	Login(who *access.Principal) (text string, made api.Session, err error)
+	Logout(text string)
 	// Ticket opens one socket as who, once.
 	Ticket(who *access.Principal) (api.Ticket, error)
 }
@@ -67,7 +70,7 @@ func (s *Server) enter(to *route) http.HandlerFunc {
 
 // identify finds whom r acts as: the one place where credentials and the tenant are read.
 func (s *Server) identify(r *request, socket bool) (err error) {
-	c := access.Credentials{From: hostOf(r.Request)}
+	c := access.Credentials{From: hostOf(r.Request), Session: s.pages.Session(r.Request)}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		c.Chain = r.TLS.VerifiedChains[0]
 	}

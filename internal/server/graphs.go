@@ -66,7 +66,7 @@ func (s *Server) answerSummary(w http.ResponseWriter, r *request, summary api.Gr
 		s.fail(w, r, err)
 		return
 	}
-	w.Header().Set("ETag", etag(summary.Revision))
+	w.Header().Set("ETag", wire.ETag(summary.Revision))
 	s.answer(w, r, http.StatusOK, summary)
 }
 
@@ -87,7 +87,7 @@ func (s *Server) answerApplied(w http.ResponseWriter, r *request, result *api.Ap
 		status = http.StatusCreated
 	}
 	if !result.DryRun {
-		w.Header().Set("ETag", etag(result.Revision))
+		w.Header().Set("ETag", wire.ETag(result.Revision))
 	}
 	s.answer(w, r, status, result)
 }
@@ -111,7 +111,7 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 	if err != nil {
 		return none, err
 	}
-	want, err := ifMatch(r)
+	want, err := wire.IfMatch(r.Header)
 	if err != nil {
 		return none, err
 	}

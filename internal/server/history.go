@@ -51,7 +51,7 @@ func (s *Server) answerDocument(w http.ResponseWriter, r *request, v *api.Revisi
 	h.Set("Content-Type", "application/yaml")
 	h.Set("Content-Length", strconv.Itoa(len(v.Declaration)))
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("ETag", etag(v.Revision))
+	h.Set("ETag", wire.ETag(v.Revision))
 	if len(v.Declaration) > bigAnswer {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 	}
@@ -108,7 +108,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *request) {
 	}
 	c := api.Change{DryRun: req.DryRun, By: author(r)}
 	if err == nil {
-		c.IfMatch, err = ifMatch(r)
+		c.IfMatch, err = wire.IfMatch(r.Header)
 	}
 	revision := int64(0)
 	if err == nil && req.Revision != nil {

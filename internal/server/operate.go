@@ -146,7 +146,7 @@ func (s *Server) skipLost(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	w.Header().Set("ETag", etag(result.Revision))
+	w.Header().Set("ETag", wire.ETag(result.Revision))
 	s.answer(w, r, http.StatusOK, result)
 }
 

@@ -188,27 +188,3 @@ func (s *Server) commandBody(w http.ResponseWriter, r *request, needed bool, dst
 	}
 	return wire.DecodeObject(b.data, s.cfg.MaxDepth, dst)
 }
-
-// ifMatch reads If-Match: 0 for none, -1 for "*", else the revision.
-func ifMatch(r *request) (int64, error) {
-	given := r.Header.Values("If-Match")
-	if len(given) == 0 {
-		return 0, nil
-	}
-	if len(given) == 1 {
-		text := strings.TrimSpace(given[0])
-		if text == "*" {
-			return -1, nil
-		}
-		if n := len(text); n > 2 && text[0] == '"' && text[n-1] == '"' {
-			if revision, err := strconv.ParseInt(text[1:n-1], 10, 64); err == nil && revision > 0 {
-				return revision, nil
-			}
-		}
-	}
-	// Whatever else it is, it is not the tag of any revision.
-	return 0, wire.Refuse(http.StatusPreconditionFailed, api.CodeRevisionConflict,
-		`If-Match is not the ETag of a revision: use the ETag of GET, such as "3"`)
-}
-
-func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }

@@ -68,6 +68,9 @@ func (s *Server) table() []route {
 		{http.MethodGet, "/v1/tokens", needs(access.Administer, s.tokens)},
 		{http.MethodPost, "/v1/tokens", needs(access.Administer, s.createToken)},
 		{http.MethodDelete, "/v1/tokens/{token}", needs(access.Administer, s.revokeToken)},
+		{http.MethodGet, "/login", needs(access.Public, s.loginPage)},
+		{http.MethodPost, "/v1/login", needs(access.Known, s.login)},
+		{http.MethodPost, "/v1/logout", needs(access.Public, s.logout)},
 		{http.MethodPost, "/v1/ws-tickets", needs(access.Known, s.ticket)},
 
 		{http.MethodGet, graph + "/accumulators", needs(access.Read, s.accumulators)},

@@ -129,7 +129,7 @@ func (s *Server) Stats() Stats {
 // ServeHTTP is the way of every request: panics are caught, the host and the origin are
 // checked, and the access log gets its line.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rw := &response{ResponseWriter: w}
+	rw := &wire.Response{ResponseWriter: w}
 	if s.cfg.Log.Enabled(r.Context(), slog.LevelDebug) {
 		defer s.logAccess(rw, r, time.Now())
 	}
@@ -160,7 +160,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // recoverPanic turns a panic of a handler into a 500; the daemon goes on. An answer
 // that had begun cannot be taken back: then the connection is cut, so that the client sees it is not whole.
-func (s *Server) recoverPanic(rw *response, r *http.Request) {
+func (s *Server) recoverPanic(rw *wire.Response, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
@@ -171,7 +171,7 @@ func (s *Server) recoverPanic(rw *response, r *http.Request) {
 	}
 	s.cfg.Log.Error("request panicked", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)),
 		slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
-	if rw.status != 0 {
+	if rw.Status != 0 {
 		panic(http.ErrAbortHandler)
 	}
 	wire.WriteProblem(rw, wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
@@ -179,36 +179,10 @@ func (s *Server) recoverPanic(rw *response, r *http.Request) {
 }
 
 // logAccess never logs the query: tickets and keys could be in it.
-func (s *Server) logAccess(rw *response, r *http.Request, began time.Time) {
+func (s *Server) logAccess(rw *wire.Response, r *http.Request, began time.Time) {
 	s.cfg.Log.Debug("request", slog.String("method", r.Method), slog.String("path", wire.Clip(r.URL.Path)),
-		slog.Int("status", rw.status),
-		slog.Int64("bytes", rw.bytes), slog.Duration("took", time.Since(began)), slog.String("remote", r.RemoteAddr))
+		slog.Int("status", rw.Status),
+		slog.Int64("bytes", rw.Bytes), slog.Duration("took", time.Since(began)), slog.String("remote", r.RemoteAddr))
 }
-
-// response remembers what was answered.
-type response struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-}
-
-func (w *response) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *response) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	n, err := w.ResponseWriter.Write(p)
-	w.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 var _ http.Handler = (*Server)(nil)

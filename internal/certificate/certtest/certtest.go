@@ -83,6 +83,11 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
+// Client is the configuration of a client that trusts the authority alone.
+func (a *Authority) Client() *tls.Config {
+	return &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS13}
+}
+
 // Issued is a certificate with its key.
 type Issued struct {
 	Cert *x509.Certificate

@@ -80,6 +80,26 @@ func (r *Rules) Foreign(req *http.Request) bool {
 	return true
 }
 
+// Own says whether a page of this daemon has sent req, or for reading somebody who typed its address: what a browser
+// sends along by itself counts for such requests alone. Without an origin nobody knows whose a change is.
+func (r *Rules) Own(req *http.Request) bool {
+	reads := req.Method == http.MethodGet || req.Method == http.MethodHead
+	origin := req.Header.Get("Origin")
+	switch req.Header.Get("Sec-Fetch-Site") {
+	case "same-origin":
+	case "none":
+		return reads && origin == ""
+	case "":
+		if origin != own(req) && (origin != "" || !reads) {
+			return false
+		}
+	default:
+		return false
+	}
+	// The standard library's look at the same, so that a mistake above has to be made twice.
+	return (&http.CrossOriginProtection{}).Check(req) == nil
+}
+
 // Followed says whether somebody has followed a link: the page that has it sees nothing of the answer.
 func Followed(req *http.Request) bool {
 	return (req.Method == http.MethodGet || req.Method == http.MethodHead) &&
