@@ -24,7 +24,6 @@ func (r *runner) deal(n int, start time.Time) {
 func (r *runner) count() {
 	r.stats.MadeUpTime = r.cfg.Unit.Spec.WithoutTime()
 	if r.front != nil {
-		r.front.Stop() // whatever has ended the run
 		all := r.front.Totals()
 		r.stats.Epochs = r.front.Epochs()
 		for i := range all {

@@ -134,11 +134,13 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 	r.g.Release, r.g.Interrupt = r.release, ctx.Err
 	if n := cmp.Or(cfg.Shards, cfg.Unit.Spec.Reactor.Shards); n > 1 && cfg.Unit.OneCore() == "" {
 		r.deal(n, start)
-		defer r.front.Stop()
 	}
 	err := run()
 	if err == nil {
 		err = r.end()
+	}
+	if r.front != nil {
+		r.front.Stop() // whatever has ended the run: nothing is released from here on
 	}
 	err = errors.Join(err, r.closeSinks())
 	r.count()
