@@ -10,12 +10,12 @@ import (
 
 const (
 	// sweepEvery is how often expired records are removed from the store.
-	sweepEvery = time.Minute
+	sweepEvery = 3 * time.Minute
 	// keepRecoveryEvents is how long the supervisor's acts are kept (M32).
 	keepRecoveryEvents = 30 * 24 * time.Hour
 )
 
-// sweep removes what has expired from the store, once a minute until ctx is done (M32).
+// sweep removes what has expired from the store, every three minutes until ctx is done (M32).
 // What it could not remove now it removes the next time.
 func (e *Engine) sweep(ctx context.Context, _ *supervisor.Node) error {
 	ticker := time.NewTicker(sweepEvery)
@@ -33,8 +33,8 @@ func (e *Engine) sweep(ctx context.Context, _ *supervisor.Node) error {
 func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
 	for _, m := range e.all() {
 		m.WriteRecovery()
-		if m.Unit() == nil {
-			continue
+		if m.Unit() == nil || m.StandsBy() {
+			continue // the owner's matter
 		}
 		keep := m.Unit().Spec.DeadLetters
 		n, err := e.cfg.Store.PruneDeadLetters(ctx, m.ID(), now.Add(-keep.Keep), keep.Max, keep.MaxBytes)

@@ -102,6 +102,13 @@ func (g *Graph) stand(ctx context.Context) *lease.Term {
 	})
 }
 
+// StandsBy says that the graph is another daemon's, or about to be.
+func (g *Graph) StandsBy() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.run == nil && g.health == reactor.HealthStandby
+}
+
 func (g *Graph) setOwner(s lease.Standing) {
 	g.mu.Lock()
 	g.owner, g.ownerAt = s.Owner, s.Address
