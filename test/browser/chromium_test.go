@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -57,23 +58,35 @@ func start(t *testing.T) *chromium {
 		t.Fatal(err)
 	}
 	b := &chromium{t: t, ctx: ctx}
+	urls, ended := make(chan string, 1), make(chan struct{})
+	go func() { // joined below: it ends with the last process that writes there
+		defer close(ended)
+		for lines := bufio.NewScanner(tell); lines.Scan(); {
+			if _, url, ok := strings.Cut(lines.Text(), "DevTools listening on "); ok {
+				urls <- url
+			}
+		}
+	}()
 	t.Cleanup(func() {
 		if b.conn != nil {
 			_ = b.conn.CloseNow()
 		}
 		cancel()
+		select {
+		case <-ended:
+		case <-time.After(5 * time.Second):
+		}
 		_ = cmd.Wait() // it was killed
+		<-ended
 		_ = os.RemoveAll(home)
 	})
-	lines, url := bufio.NewScanner(tell), ""
-	for url == "" && lines.Scan() {
-		_, url, _ = strings.Cut(lines.Text(), "DevTools listening on ")
+	select {
+	case url := <-urls:
+		b.conn, _, err = websocket.Dial(ctx, url, nil)
+	case <-ended:
+		err = errors.New("it has ended")
 	}
-	go func() { // it ends with the browser
-		for lines.Scan() { //nolint:revive // nobody is to wait for a reader
-		}
-	}()
-	if b.conn, _, err = websocket.Dial(ctx, url, nil); err != nil {
+	if err != nil {
 		t.Fatalf("Chromium does not listen: %v", err)
 	}
 	b.conn.SetReadLimit(64 << 20)
