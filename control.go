@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/server/control"
 )
 
 // What a program asks of the daemon it embeds. Everything else is in the API that the daemon
@@ -24,7 +25,8 @@ func (d *Daemon) Apply(ctx context.Context, doc []byte) error {
 	if err := diags.Err(); err != nil {
 		return err
 	}
-	_, err := d.engine.Apply(ctx, api.Ref{Tenant: checkpoint.DefaultTenant, Name: unit.Spec.Name}, doc, api.Change{})
+	g := api.Ref{Tenant: checkpoint.DefaultTenant, Name: unit.Spec.Name}
+	_, err := control.Audited(d.engine, d.trail).Apply(ctx, g, doc, api.Change{})
 	var refused *api.Error
 	if errors.As(err, &refused) && len(refused.Diagnostics) > 0 {
 		return refused.Diagnostics

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/certificate"
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -25,6 +26,7 @@ import (
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/server"
+	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/telemetry"
 )
@@ -127,6 +129,8 @@ type Config struct {
 	RebalanceAfter time.Duration
 	// ShutdownTimeout bounds the stop; default 30s.
 	ShutdownTimeout time.Duration
+	// AuditKeep is how long entries of the audit stay; default 365 days.
+	AuditKeep time.Duration
 	// Version is what the binary calls itself.
 	Version Version
 }
@@ -161,6 +165,7 @@ type Daemon struct {
 	kinds  *builtin.Kinds
 	engine *engine.Engine
 	gate   *gate.Gate
+	trail  *audit.Trail
 	// certificate is nil without TLS.
 	certificate *certificate.Keeper
 	// issuer is nil where none is believed.
@@ -193,6 +198,9 @@ func (c *Config) setDefaults() {
 	if c.ShutdownTimeout == 0 {
 		c.ShutdownTimeout = 30 * time.Second
 	}
+	if c.AuditKeep <= 0 {
+		c.AuditKeep = 365 * 24 * time.Hour
+	}
 }
 
 // New opens the store and takes the address. Nothing runs before Run; on an error nothing is left open.
@@ -221,6 +229,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 			err = errors.Join(err, d.store.Close())
 		}
 	}()
+	d.trail = audit.New(audit.Config{Store: d.store, Log: cfg.Log, Keep: cfg.AuditKeep})
 	if d.gate, err = d.openGate(ctx); err != nil {
 		return nil, err
 	}
@@ -254,7 +263,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
 		FramesPerSecond: cfg.MaxFrames,
 		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,
-		TLS: d.tls(), Warnings: d.warnings,
+		Trail: d.trail, TLS: d.tls(), Warnings: d.warnings,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -304,6 +313,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if d.store.Kind() == "memory" {
 		d.log.Warn("the store is memory: everything works, and everything is lost when the daemon stops")
 	}
+	stopTrail := d.trail.Start()
 	serving := make(chan error, 1)
 	err := d.start(ctx)
 	if err == nil {
@@ -336,7 +346,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	stopWatching()
 	d.log.Info("stopping")
-	err = errors.Join(err, d.stop(serving, watching)) // it outlives what asked for it, within its own bound
+	err = errors.Join(err, d.stop(serving, watching, stopTrail)) // it outlives what asked for it, within its own bound
 	d.log.Info("stopped")
 	return err
 }
@@ -347,7 +357,7 @@ func (d *Daemon) start(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrDependency, err)
 	}
 	for name, doc := range d.cfg.Declarations {
-		if _, err := d.engine.ApplyFile(ctx, checkpoint.DefaultTenant, name, doc); err != nil {
+		if _, err := control.ApplyOwn(ctx, d.engine, d.trail, "Config.Declarations", name, doc); err != nil {
 			return fmt.Errorf("%w: apply %s: %w", ErrConfig, name, err)
 		}
 	}

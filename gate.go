@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 
+	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/gate"
 )
@@ -44,7 +46,7 @@ func (d *Daemon) openGate(ctx context.Context) (*gate.Gate, error) {
 		return nil, err
 	}
 	config := gate.Config{Tokens: d.store, Required: c.Auth == AuthRequired, Shared: d.store.Kind() == "postgres",
-		Log: c.Log}
+		Log: c.Log, Trail: d.trail}
 	if c.TLSClientCA != "" {
 		config.Required, config.Certificates = true, d.certificate.Whose
 	}
@@ -92,10 +94,13 @@ func Bootstrap(ctx context.Context, c Config, name, by string) (token string, er
 	if err != nil {
 		return "", err
 	}
-	g, err := gate.New(ctx, gate.Config{Tokens: store, Log: c.Log})
+	trail := audit.New(audit.Config{Store: store, Log: c.Log})
+	g, err := gate.New(ctx, gate.Config{Tokens: store, Log: c.Log, Trail: trail})
 	if err == nil {
-		token, err = g.Bootstrap(ctx, name, by)
+		who := audit.Actor{Subject: by, From: fmt.Sprintf("uid %d", os.Getuid())}
+		token, err = g.Bootstrap(audit.As(ctx, who), name, by)
 	}
+	trail.Close(ctx)
 	if err = errors.Join(err, store.Close()); err != nil {
 		return "", err
 	}

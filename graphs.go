@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/server/control"
 )
 
 // pollGraphs is how often the graphs directory is looked at for changes.
@@ -82,7 +82,7 @@ func (d *Daemon) applyGraphs(ctx context.Context) {
 }
 
 func (d *Daemon) applyFile(ctx context.Context, path string, doc []byte) {
-	res, err := d.engine.ApplyFile(ctx, checkpoint.DefaultTenant, path, doc)
+	res, err := control.ApplyOwn(ctx, d.engine, d.trail, "--graphs", path, doc)
 	var refused *api.Error
 	switch {
 	case errors.As(err, &refused) && len(refused.Diagnostics) > 0:
@@ -90,6 +90,9 @@ func (d *Daemon) applyFile(ctx context.Context, path string, doc []byte) {
 			d.log.Error("a declaration has a mistake; its graph stays as it is", "at", diag.String())
 		}
 	case err != nil:
+		if refused != nil && refused.Code == api.CodeAuditUnwritable {
+			delete(d.seen, path) // it is no mistake of the file
+		}
 		d.log.Error("a declaration was not applied; its graph stays as it is", "file", path, "err", err)
 	case res.Changed:
 		d.log.Info("applied", "file", path, "graph", res.Graph.Graph, "revision", res.Revision, "created", res.Created)

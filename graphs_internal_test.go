@@ -81,7 +81,7 @@ func TestDeclarationsOfAConfigMap(t *testing.T) {
 	serving <- d.listener.Close()
 	close(watching)
 	t.Cleanup(func() {
-		if err := d.stop(serving, watching); err != nil {
+		if err := d.stop(serving, watching, d.trail.Start()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -18,10 +18,10 @@ const (
 )
 
 // stop ends what runs, in order: graphs that other daemons take, requests, the other graphs, the
-// watch over the folder of declarations, the store. All of it has the shutdown timeout and no more.
+// watch over the folder of declarations, the audit, the store. All of it has the shutdown timeout and no more.
 // Each part has an end of its own before that, so that one which uses all of its time leaves some to
 // those after it; what would not end is named in the error and left behind, for the process to end with.
-func (d *Daemon) stop(serving <-chan error, watching <-chan struct{}) error {
+func (d *Daemon) stop(serving <-chan error, watching <-chan struct{}, stopTrail func(context.Context)) error {
 	began := time.Now()
 	all := d.cfg.ShutdownTimeout
 	end, cancel := context.WithDeadline(context.Background(), began.Add(all))
@@ -36,6 +36,7 @@ func (d *Daemon) stop(serving <-chan error, watching <-chan struct{}) error {
 	err = errors.Join(err, served, late, stopError(d.engine.Shutdown(graphs)))
 	_, late = within(end, watching, "the watch over the declarations") // it may be applying one, to the store
 	err = errors.Join(err, late)
+	stopTrail(end)
 	closed := make(chan error, 1)
 	go func() { closed <- d.store.Close() }() // joined below, or left to the end of the process
 	failed, late := within(end, closed, "the store")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/audits"
 	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
 	"github.com/graphd/graphd/cmd/graphd/internal/members"
 	"github.com/graphd/graphd/cmd/graphd/internal/remote"
@@ -81,6 +82,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 	}
 	addGroup(root, groupSteer, steer)
 	addGroup(root, groupDaemon, append(verbs.Daemon(), members.Command(t, verbs.Verb), configCmd(t),
+		audits.Command(t, verbs.OpenVerb),
 		tokens.Command(t, verbs.Verb, bootstrapCmd(t)), contexts.Command(t)))
 	return root
 }

@@ -112,6 +112,7 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 		"how long this daemon owns its graphs without a word to a shared store (default 3s)")
 	memberFlags(f, c)
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long the stop may take (default 30s)")
+	f.DurationVar(&c.AuditKeep, "audit-keep", 0, "how long entries of the audit stay (default 8760h)")
 	f.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&log.Format, "log-format", telemetry.FormatAuto, "text, json, or auto: text on a terminal")
 }

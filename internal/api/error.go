@@ -1,5 +1,10 @@
 package api
 
+import (
+	"net/http"
+	"strconv"
+)
+
 // Error is a refusal with a stable code. The server maps Status to HTTP, and the command
 // line to its exit codes.
 type Error struct {
@@ -13,6 +18,20 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
+
+// Invalid refuses a declaration for its mistakes.
+func Invalid(ds Diagnostics) *Error {
+	return &Error{Status: http.StatusUnprocessableEntity, Code: CodeDeclarationInvalid,
+		Detail: "the declaration has " + Mistakes(len(ds)) + "; nothing was changed", Diagnostics: ds}
+}
+
+// Mistakes is "a mistake", "2 mistakes".
+func Mistakes(n int) string {
+	if n == 1 {
+		return "a mistake"
+	}
+	return strconv.Itoa(n) + " mistakes"
+}
 
 // Problem is a refusal as it stands on the wire (RFC 9457), for whoever reads it.
 type Problem struct {

@@ -1,12 +1,26 @@
 package api
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Change is how a declaration is to be applied.
 type Change struct {
 	IfMatch int64 // the revision that the graph must be at; 0 for any
 	DryRun  bool  // change nothing, but say what would
 	By      Author
+	// Before is called when it is known what would change, before anything does; its error refuses the change.
+	// It is not called where nothing would. Nil is none.
+	Before func(ctx context.Context, g Ref, would *ApplyResult) error
+}
+
+// Would has Before told of what would change, if anything would.
+func (c *Change) Would(ctx context.Context, g Ref, res *ApplyResult) error {
+	if c.Before == nil || c.DryRun || !res.Changed && !res.Restated {
+		return nil
+	}
+	return c.Before(ctx, g, res)
 }
 
 // Author is who has applied a declaration, as far as it is known.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/audit"
 )
 
 // Errors of a store. Implementations wrap them; callers use errors.Is.
@@ -289,6 +290,7 @@ type Store interface {
 	Declarations
 	Revisions
 	Tokens
+	audit.Log
 	// Ping says whether the store answers.
 	Ping(ctx context.Context) error
 	// Kind is "sqlite", "memory" or "postgres", for people.

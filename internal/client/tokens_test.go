@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/audit"
 )
 
 // sent is a call of the client and the request that it sends.
@@ -24,6 +25,11 @@ func tokenCalls(ctx context.Context, c *Client) []sent {
 			return only(c.CreateToken(ctx, api.TokenRequest{Name: "ci", Role: "author"}))
 		}},
 		{"revokeToken", "DELETE /v1/tokens/abc", func() error { return c.RevokeToken(ctx, "abc") }},
+		{"audit", "GET /v1/audit?after=3&chain=%2A&subject=ci", func() error {
+			q := audit.Query{Tenant: audit.Daemon, After: 3, Subject: "ci"}
+			return c.Audit(ctx, q, func(*audit.Row) error { return nil })
+		}},
+		{"auditChains", "GET /v1/audit/chains", func() error { return only(c.AuditChains(ctx)) }},
 		{"createTicket", "POST /v1/ws-tickets", func() error { return only(c.Ticket(ctx)) }},
 	}
 }

@@ -32,20 +32,21 @@ func fileOf(origin string) string {
 func (e *Engine) Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error) {
 	unit, diags := e.cfg.Kinds.Parse(document, "")
 	if len(diags) > 0 {
-		return api.ApplyResult{}, invalid(diags)
+		return api.ApplyResult{}, api.Invalid(diags)
 	}
 	return e.applyUnit(ctx, g, &proposal{Change: c, unit: unit, text: string(document), origin: "api"})
 }
 
 // ApplyFile is Apply for a declaration from the graphs directory; the name comes from the document.
-func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []byte) (api.ApplyResult, error) {
+func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []byte, c api.Change) (
+	api.ApplyResult, error) {
 	unit, diags := e.cfg.Kinds.Parse(document, path)
 	if len(diags) > 0 {
 		e.refuseFile(tenant, "file:"+path, diags)
-		return api.ApplyResult{}, invalid(diags)
+		return api.ApplyResult{}, api.Invalid(diags)
 	}
 	return e.applyUnit(ctx, api.Ref{Tenant: tenant, Name: unit.Spec.Name},
-		&proposal{unit: unit, text: string(document), origin: "file:" + path})
+		&proposal{Change: c, unit: unit, text: string(document), origin: "file:" + path})
 }
 
 // refuseFile tells the graphs that a file declares that the file is broken: they run on as
@@ -54,7 +55,7 @@ func (e *Engine) refuseFile(tenant, origin string, diags spec.Diagnostics) {
 	for _, m := range e.all() {
 		if m.Ref().Tenant == tenant && m.Declaration().Origin == origin {
 			m.Updated("update_refused", origin, fmt.Sprintf("its file has %s, first %s; the graph runs on as it is",
-				mistakes(len(diags)), diags[0].String()), false)
+				api.Mistakes(len(diags)), diags[0].String()), false)
 		}
 	}
 }
@@ -66,18 +67,6 @@ func plainly(err error) string {
 		return refused.Detail
 	}
 	return err.Error()
-}
-
-func mistakes(n int) string {
-	if n == 1 {
-		return "a mistake"
-	}
-	return fmt.Sprintf("%d mistakes", n)
-}
-
-func invalid(ds spec.Diagnostics) error {
-	return &api.Error{Status: http.StatusUnprocessableEntity, Code: "declaration_invalid",
-		Detail: fmt.Sprintf("the declaration has %s; nothing was changed", mistakes(len(ds))), Diagnostics: ds}
 }
 
 // rehearse is the rest of a dry run: what only shows beside the other graphs, and the plan.
@@ -137,10 +126,11 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 	}
 	if res.Changed {
 		if diags := e.cfg.Kinds.Check(ctx, p.unit); len(diags) > 0 {
-			return api.ApplyResult{}, invalid(diags)
+			return api.ApplyResult{}, api.Invalid(diags)
 		}
 	}
-	switch {
+	switch err = p.Would(ctx, g, &res); {
+	case err != nil:
 	case p.DryRun:
 		err = e.rehearse(g, p.unit, &res)
 	case !res.Changed:
@@ -180,7 +170,7 @@ func (e *Engine) moved(old, next *compile.Unit) (lines []string) {
 func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.ApplyResult) error {
 	unclaim, refused := e.claim(g, p.unit.Spec)
 	if refused != nil {
-		return invalid(refused)
+		return api.Invalid(refused)
 	}
 	decl := p.declaration(g, "made")
 	m := graphrun.New(e.host, decl, p.unit)
@@ -197,7 +187,7 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, res *api.ApplyResult) error {
 	unclaim, refused := e.claim(old.Ref(), p.unit.Spec)
 	if refused != nil {
-		return invalid(refused)
+		return api.Invalid(refused)
 	}
 	decl := p.declaration(old.Ref(), inAWord(res.Diff))
 	m := graphrun.New(e.host, decl, p.unit)
@@ -272,7 +262,7 @@ func (e *Engine) replace(ctx context.Context, old, next *graphrun.Graph, put fun
 func (e *Engine) refuseCycle(g api.Ref, u *compile.Unit) error {
 	undo, refused := e.feeds.Claim(g, u.Spec)
 	if refused != nil {
-		return invalid(refused)
+		return api.Invalid(refused)
 	}
 	undo()
 	return nil

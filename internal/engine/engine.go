@@ -170,7 +170,7 @@ func (e *Engine) Open(ctx context.Context) error {
 		if unit != nil {
 			if _, refused := e.feeds.Claim(m.Ref(), unit.Spec); refused != nil {
 				m = graphrun.New(e.host, d, nil)
-				m.Broken(invalid(refused))
+				m.Broken(api.Invalid(refused))
 			}
 		}
 		graphs = append(graphs, m)

@@ -84,7 +84,7 @@ func (e *Engine) Rollback(ctx context.Context, g api.Ref, revision int64, c api.
 	}
 	unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
 	if len(diags) > 0 {
-		return api.ApplyResult{}, invalid(diags)
+		return api.ApplyResult{}, api.Invalid(diags)
 	}
 	res, err := e.applyUnit(ctx, g, &proposal{
 		Change: c, unit: unit, text: d.Text, origin: d.Origin, restores: revision,

@@ -124,7 +124,8 @@ func TestRollbackOfAFile(t *testing.T) {
 		defer b.close()
 		for _, expr := range []string{"a", "a + 1"} {
 			doc := fmt.Sprintf(counted, expr)
-			if _, err := b.e.ApplyFile(t.Context(), "default", "/graphs/g.yaml", []byte(doc)); err != nil {
+			_, err := b.e.ApplyFile(t.Context(), "default", "/graphs/g.yaml", []byte(doc), api.Change{})
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -75,7 +75,7 @@ func TestM33AnotherFolderIsAChange(t *testing.T) {
 		}})
 		defer b.close()
 		for i, path := range []string{"/one/g.yaml", "/one/g.yaml", "/two/g.yaml"} {
-			res, err := b.e.ApplyFile(t.Context(), "default", path, []byte(filed))
+			res, err := b.e.ApplyFile(t.Context(), "default", path, []byte(filed), api.Change{})
 			if err != nil || res.Changed != (i != 1) {
 				t.Fatalf("%s: %+v, %v", path, res, err)
 			}

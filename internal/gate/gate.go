@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/issuer"
 )
@@ -48,6 +49,8 @@ type Config struct {
 	// Issuer tells whom a token stands for that is not graphd's own, by the errors of package issuer; nil where
 	// there is none to believe.
 	Issuer func(ctx context.Context, text string) (access.Identity, error)
+	// Trail is the audit that made and revoked tokens are written to; nil is none.
+	Trail *audit.Trail
 	// Log is needed; Now is the clock, nil for that of the machine.
 	Log *slog.Logger
 	Now func() time.Time

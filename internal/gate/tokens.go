@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
@@ -49,16 +50,27 @@ func (g *Gate) Create(ctx context.Context, who *access.Principal, q *api.TokenRe
 }
 
 // add keeps a new token. The gate is closed from then on, also when it is not known whether it is kept.
-func (g *Gate) add(ctx context.Context, t *access.Token) (string, error) {
-	text := access.Mint(t)
+func (g *Gate) add(ctx context.Context, t *access.Token) (text string, err error) {
+	text = access.Mint(t)
+	action := audit.Action{Tenant: t.Tenant, Operation: "token create", Detail: []string{
+		"token " + t.ID, "name " + t.Name, "role " + t.Role.String(), "until " + t.Expires.UTC().Format(time.RFC3339),
+	}}
+	if t.Scope.Narrow() {
+		action.Detail = append(action.Detail, fmt.Sprintf("graphs %q, read only %v", t.Scope.Graphs, t.Scope.Reading))
+	}
+	return audit.Do(ctx, g.cfg.Trail, action, func(ctx context.Context) (string, error) { return text, g.keep(ctx, t) },
+		nil)
+}
+
+func (g *Gate) keep(ctx context.Context, t *access.Token) error {
 	err := g.cfg.Tokens.AddToken(ctx, *t)
 	if err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) {
 		g.closed.Store(true)
 	}
 	if err != nil {
-		return "", fmt.Errorf("keep a new token: %w", err)
+		return fmt.Errorf("keep a new token: %w", err)
 	}
-	return text, nil
+	return nil
 }
 
 // ErrThere says that there is no need of a first token.
@@ -114,8 +126,7 @@ func (g *Gate) Revoke(ctx context.Context, who *access.Principal, id string) err
 		return unknown
 	}
 	if err == nil {
-		err = g.cfg.Tokens.MarkToken(ctx, id, g.cfg.Now(), time.Time{})
-		g.forget(id)
+		err = g.end(ctx, &t)
 	}
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return unknown
@@ -124,6 +135,17 @@ func (g *Gate) Revoke(ctx context.Context, who *access.Principal, id string) err
 		return fmt.Errorf("revoke a token: %w", err)
 	}
 	return nil
+}
+
+// end revokes a token.
+func (g *Gate) end(ctx context.Context, t *access.Token) error {
+	action := audit.Action{Tenant: t.Tenant, Operation: "token revoke", Detail: []string{"token " + t.ID,
+		"name " + t.Name}}
+	_, err := audit.Do(ctx, g.cfg.Trail, action, func(ctx context.Context) (struct{}, error) {
+		defer g.forget(t.ID)
+		return struct{}{}, g.cfg.Tokens.MarkToken(ctx, t.ID, g.cfg.Now(), time.Time{})
+	}, nil)
+	return err
 }
 
 // told is a token as it is told.

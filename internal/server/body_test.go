@@ -77,14 +77,14 @@ func TestBodyBudget(t *testing.T) {
 	if x := do(t, s, "POST", events, body()); x.status != 200 {
 		t.Fatalf("got %d %s", x.status, x.body)
 	}
-	s.bodyBytes.Add(900 << 10)
+	s.bodies.MaxAll = 100 << 10 // as if others had the rest
 	if x := do(t, s, "POST", events, body()); x.status != 503 || x.code(t) != "busy" {
 		t.Errorf("got %d %s", x.status, x.body)
 	}
 	if x := do(t, s, "POST", events, strings.NewReader("1")); x.status != 200 {
 		t.Errorf("a small body: %d", x.status)
 	}
-	if n := s.bodyBytes.Load(); n != 900<<10 {
+	if n := s.bodies.Used(); n != 0 {
 		t.Errorf("%d bytes are taken", n)
 	}
 }

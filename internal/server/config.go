@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -22,6 +23,8 @@ type Config struct {
 	TLS *tls.Config
 	// Warnings are what health tells although the daemon is ready; nil has none.
 	Warnings func() []api.Warning
+	// Trail is the audit that changes are written to; nil is none.
+	Trail *audit.Trail
 	// Metrics answers GET /metrics with what is of the graphs that sees says yes to, and with all
 	// there is where sees is nil; nil makes it 404.
 	Metrics func(sees func(tenant, graph string) bool) http.Handler

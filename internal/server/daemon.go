@@ -115,7 +115,7 @@ func (s *Server) Limits(ctx context.Context) []api.Limit {
 	keyBytes := s.idem.Used()
 	own := []api.Limit{
 		{Name: "request_body_bytes", Limit: s.cfg.MaxBody, Unit: "bytes"},
-		{Name: "request_bodies_bytes", Limit: s.cfg.MaxBodies, Used: new(s.bodyBytes.Load()), Unit: "bytes"},
+		{Name: "request_bodies_bytes", Limit: s.cfg.MaxBodies, Used: new(s.bodies.Used()), Unit: "bytes"},
 		{Name: "json_depth", Limit: int64(s.cfg.MaxDepth), Unit: "levels"},
 		{Name: "websocket_connections", Limit: int64(s.cfg.MaxSockets), Used: new(s.hub.Open()), Unit: "connections"},
 		{Name: "websocket_frames_per_second", Limit: int64(s.cfg.FramesPerSecond), Unit: "frames/s"},

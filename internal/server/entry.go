@@ -1,37 +1,25 @@
 package server
 
 import (
-	"context"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/audit"
+	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
-// Gate knows who comes in. A refusal is an *api.Error. Safe for concurrent use.
-type Gate interface {
-	// Enter is whom a request with these credentials acts as.
-	Enter(ctx context.Context, c *access.Credentials) (access.Principal, error)
-	// Still refuses one who has entered and may not stay.
-	Still(ctx context.Context, who *access.Principal) error
-	Keys
-}
+// Gate knows who comes in.
+type Gate = control.Gate
 
-// Keys are tokens and tickets, as far as who may have to do with them.
-type Keys interface {
-	Create(ctx context.Context, who *access.Principal, q *api.TokenRequest) (api.NewToken, error)
-	List(ctx context.Context, who *access.Principal) ([]api.Token, error)
-	// Revoke ends a token; of another tenant it is not found.
-	Revoke(ctx context.Context, who *access.Principal, id string) error
-	// Login begins a browser's session as who, which text opens; Logout ends it.
-	Login(who *access.Principal) (text string, made api.Session, err error)
-	Logout(text string)
-	// Ticket opens one socket as who, once.
-	Ticket(who *access.Principal) (api.Ticket, error)
-}
+// Control is all the server needs of the daemon.
+type Control = control.Control
 
 // request is a request with whom it acts as. Handlers know the tenant from there alone.
 type request struct {
@@ -57,6 +45,9 @@ func (s *Server) enter(to *route) http.HandlerFunc {
 			if err := s.identify(r, socket); err != nil {
 				s.fail(w, r, err)
 				return
+			}
+			if socket || to.Permission() >= access.Operate { // what may change something; pushes go without
+				r.Request = r.WithContext(audit.As(r.Context(), r.actor()))
 			}
 		}
 		answer, ok := to.For(&r.who)
@@ -109,6 +100,35 @@ func namedTenant(h http.Header) (string, error) {
 			"the header Graphd-Tenant must be given once, with a name of the form "+nameForm)
 	}
 	return named[0], nil
+}
+
+// actor is who sends the request, as the audit tells of it. Where it came from is the other end of the
+// connection, whatever a header says.
+func (r *request) actor() audit.Actor {
+	a := audit.Actor{Tenant: r.who.Tenant, Subject: r.who.Subject, Token: r.who.Token, From: hostOf(r.Request)}
+	if r.who.Role != access.NoRole {
+		a.Role = r.who.Role.String()
+	}
+	if a.Subject == "" {
+		a.Subject = "unknown@" + a.From
+	}
+	return a
+}
+
+// denied are the codes of what somebody may not do.
+var denied = []string{api.CodeUnauthenticated, api.CodeInvalidToken, api.CodeInvalidTicket, api.CodeForbidden,
+	api.CodeTenantNotFound}
+
+// deny notes a denial for the audit, where code says that it is one.
+func (s *Server) deny(r *request, code string) {
+	if s.cfg.Trail == nil || !slices.Contains(denied, code) {
+		return
+	}
+	operation := r.Method
+	if route := chi.RouteContext(r.Context()); route != nil {
+		operation += " " + route.RoutePattern()
+	}
+	s.cfg.Trail.Denied(r.actor(), operation, wire.Clip(chi.URLParam(r.Request, "graph")), code)
 }
 
 // hostOf is where a request came from, without the port.

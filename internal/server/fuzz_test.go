@@ -44,7 +44,7 @@ func FuzzPushBody(f *testing.F) {
 				t.Fatalf("%q holds no event %q", body, e)
 			}
 		}
-		if n := s.bodyBytes.Load(); n != 0 {
+		if n := s.bodies.Used(); n != 0 {
 			t.Fatalf("%d bytes of the budget are left taken", n)
 		}
 	})

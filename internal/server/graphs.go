@@ -126,16 +126,16 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 		}
 		want = now.Revision
 	}
-	b, err := s.readBody(w, r)
+	b, err := s.bodies.Read(w, r.Request)
 	if err != nil {
 		return none, err
 	}
-	defer b.free()
-	if len(wire.Trim(b.data)) == 0 {
+	defer b.Free()
+	if len(wire.Trim(b.Data)) == 0 {
 		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody,
 			"the body is empty: send the graph's declaration as YAML or JSON")
 	}
-	return s.ctl.Apply(r.Context(), g, b.data, api.Change{IfMatch: want, DryRun: dryRun, By: author(r)})
+	return s.ctl.Apply(r.Context(), g, b.Data, api.Change{IfMatch: want, DryRun: dryRun, By: author(r)})
 }
 
 // deleteGraph answers DELETE /v1/graphs/{graph}?state=keep|delete.

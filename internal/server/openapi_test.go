@@ -115,8 +115,13 @@ func (d *document) checkAnswer(t *testing.T, pattern, method string, status int,
 		t.Errorf("%s %s %d has the media type %q, which the document does not have", method, pattern, status, media)
 		return
 	}
-	if strings.HasSuffix(media, "json") {
-		d.validate(t, pointer+"/content/"+escape(media)+"/schema", body)
+	switch schema := pointer + "/content/" + escape(media) + "/schema"; {
+	case strings.HasSuffix(media, "ndjson"): // it is each line's
+		for line := range bytes.Lines(body) {
+			d.validate(t, schema, line)
+		}
+	case strings.HasSuffix(media, "json"):
+		d.validate(t, schema, body)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/body"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -17,12 +18,13 @@ import (
 func (s *Server) fail(w http.ResponseWriter, r *request, err error) {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		s.refusals.Count(e.Code)
+		s.deny(r, e.Code)
 		wire.WriteProblem(w, e, "")
 		return
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		s.refusals.Count(api.CodeTooLarge)
-		wire.WriteProblem(w, bodyTooLarge(tooLarge.Limit), "")
+		wire.WriteProblem(w, body.TooLarge(tooLarge.Limit), "")
 		return
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

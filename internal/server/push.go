@@ -24,20 +24,20 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	b, err := s.readBody(w, r)
+	b, err := s.bodies.Read(w, r.Request)
 	if err != nil {
 		s.rejectBody(w, r, ref, accumulator, err)
 		return
 	}
-	defer b.free()
+	defer b.Free()
 	lines := isLines(r.Header.Get("Content-Type"))
-	ev, bad := wire.Cut(b.data, lines, s.cfg.MaxDepth)
+	ev, bad := wire.Cut(b.Data, lines, s.cfg.MaxDepth)
 	if bad.Is() {
 		s.rejectBody(w, r, ref, accumulator, wire.NotJSON("body", bad))
 		return
 	}
 	if _, keyed := r.Header["Idempotency-Key"]; keyed {
-		s.pushOnce(w, r, ref, accumulator, &ev, bodyHash(b.data, lines))
+		s.pushOnce(w, r, ref, accumulator, &ev, bodyHash(b.Data, lines))
 		return
 	}
 	var p wire.Pushed

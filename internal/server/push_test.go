@@ -124,7 +124,7 @@ func TestPush(t *testing.T) {
 				if !slices.Equal(refused, tt.refused) {
 					t.Errorf("bodies rejected: %q, want %q", refused, tt.refused)
 				}
-				if n := s.bodyBytes.Load(); n != 0 {
+				if n := s.bodies.Used(); n != 0 {
 					t.Errorf("%d bytes of the budget for bodies are still taken", n)
 				}
 			}

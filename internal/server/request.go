@@ -175,16 +175,16 @@ func (s *Server) commandBody(w http.ResponseWriter, r *request, needed bool, dst
 	if _, err := query(r); err != nil {
 		return err
 	}
-	b, err := s.readBody(w, r)
+	b, err := s.bodies.Read(w, r.Request)
 	if err != nil {
 		return err
 	}
-	defer b.free()
-	if len(b.data) == 0 {
+	defer b.Free()
+	if len(b.Data) == 0 {
 		if needed {
 			return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, "the body is empty; a JSON object is needed")
 		}
 		return nil
 	}
-	return wire.DecodeObject(b.data, s.cfg.MaxDepth, dst)
+	return wire.DecodeObject(b.Data, s.cfg.MaxDepth, dst)
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/audit"
+	"github.com/graphd/graphd/internal/server/body"
+	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/server/once"
 	"github.com/graphd/graphd/internal/server/page"
 	"github.com/graphd/graphd/internal/server/socket"
@@ -23,17 +26,16 @@ import (
 
 // Server serves one Control. It is safe for concurrent use.
 type Server struct {
-	cfg     Config
-	ctl     Control
-	router  *chi.Mux
-	http    *http.Server
-	pages   *page.Rules
-	idem    *once.Keys
-	hub     *socket.Hub
-	started time.Time
-	// bodyBytes is how many bytes of large bodies are in memory now.
-	bodyBytes atomic.Int64
-	refusals  wire.Refusals
+	cfg      Config
+	ctl      Control
+	router   *chi.Mux
+	http     *http.Server
+	pages    *page.Rules
+	idem     *once.Keys
+	hub      *socket.Hub
+	started  time.Time
+	bodies   body.Reader
+	refusals wire.Refusals
 	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
 	stopping atomic.Bool
 }
@@ -62,7 +64,9 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	if cfg.Gate == nil {
 		return nil, errors.New("server config: Gate is missing: who comes in must be known")
 	}
+	ctl = control.Audited(ctl, cfg.Trail)
 	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, idem: once.New(), started: time.Now()}
+	s.bodies.Max, s.bodies.MaxAll = s.cfg.MaxBody, s.cfg.MaxBodies
 	var err error
 	if s.pages, err = page.New(cfg.Hosts, cfg.Origins); err != nil {
 		return nil, fmt.Errorf("server config: %w", err)
@@ -72,6 +76,9 @@ func New(ctl Control, cfg Config) (*Server, error) {
 		MaxDepth:        s.cfg.MaxDepth,
 		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval,
 		WriteTimeout: s.cfg.SocketWriteTimeout, Still: s.cfg.Gate.Still, AskAgain: askAgain,
+		Denied: func(ctx context.Context, command, graph string) {
+			cfg.Trail.Denied(audit.By(ctx), command, graph, api.CodeForbidden)
+		},
 	})
 	s.router = s.routes()
 	s.http = &http.Server{
@@ -122,7 +129,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // Stats reads the server's own figures.
 func (s *Server) Stats() Stats {
-	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodyBytes.Load(),
+	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodies.Used(),
 		Refused: s.refusals.All()}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/certificate"
 	"github.com/graphd/graphd/internal/certificate/certtest"
 	"github.com/graphd/graphd/internal/dal/memory"
@@ -70,12 +72,45 @@ func (w *world) Graphs(_ context.Context, tenant string) (list []api.GraphSummar
 	return list, nil
 }
 
-func (w *world) Apply(_ context.Context, g api.Ref, _ []byte, _ api.Change) (api.ApplyResult, error) {
+func (w *world) Apply(ctx context.Context, g api.Ref, _ []byte, c api.Change) (api.ApplyResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.touched = append(w.touched, g) // it would be made
+	return w.applied(ctx, g, "apply", c)
+}
+
+// applied changes something, unless it is not to.
+func (w *world) applied(ctx context.Context, g api.Ref, what string, c api.Change) (api.ApplyResult, error) {
 	s := summary()
-	return api.ApplyResult{Changed: true, Revision: 4, Graph: &s}, nil
+	res := api.ApplyResult{Changed: true, Revision: 4, DryRun: c.DryRun, Graph: &s, Diff: []string{"changed nodes.n"}}
+	if c.DryRun {
+		return res, nil
+	}
+	if c.Before != nil {
+		if err := c.Before(ctx, g, &res); err != nil {
+			return api.ApplyResult{}, err
+		}
+	}
+	w.did(what)
+	return res, nil
+}
+
+func (w *world) did(what string) {
+	w.fake.mu.Lock()
+	defer w.fake.mu.Unlock()
+	w.calls = append(w.calls, what)
+}
+
+func (w *world) Rollback(ctx context.Context, g api.Ref, _ int64, c api.Change) (api.ApplyResult, error) {
+	if err := w.find(g); err != nil {
+		return api.ApplyResult{}, err
+	}
+	return w.applied(ctx, g, "rollback", c)
+}
+
+func (w *world) Backup(ctx context.Context, send func(io.Reader, int64) error) error {
+	w.did("backup")
+	return w.fake.Backup(ctx, send)
 }
 
 func (w *world) Tree(context.Context) []api.TreeNode {
@@ -223,7 +258,8 @@ func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) b
 	store := memory.New()
 	t.Cleanup(func() { _ = store.Close() })
 	log := slog.New(slog.DiscardHandler)
-	g, err := gate.New(t.Context(), gate.Config{Tokens: store, Required: true, Log: log,
+	trail := audit.New(audit.Config{Store: store, Log: log})
+	g, err := gate.New(t.Context(), gate.Config{Tokens: store, Required: true, Log: log, Trail: trail,
 		Certificates: keeper.Whose, Issuer: is.Whose})
 	if err != nil {
 		t.Fatal(err)
@@ -259,5 +295,5 @@ func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) b
 		t.Fatal(err)
 	}
 	bearers = append(append(bearers, vouched...), tokens...)
-	return newServer(t, ctl, Config{Gate: g, Metrics: metrics}), g, bearers
+	return newServer(t, ctl, Config{Gate: g, Metrics: metrics, Trail: trail}), g, bearers
 }

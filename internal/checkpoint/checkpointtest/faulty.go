@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
@@ -33,6 +34,7 @@ const (
 	OpAppendJournal     Op = "append_journal"
 	OpReadJournal       Op = "read_journal"
 	OpOutbox            Op = "outbox"
+	OpAppendAudit       Op = "append_audit"
 )
 
 // Call is one call on a [Faulty] store.
@@ -315,6 +317,15 @@ func (f *Faulty) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev chec
 	return f.meet(ctx, Call{Op: OpAddRecoveryEvent, ID: id}, func() error {
 		return f.Store.AddRecoveryEvent(ctx, id, ev)
 	})
+}
+
+// AppendAudit is OpAppendAudit.
+func (f *Faulty) AppendAudit(ctx context.Context, e audit.Entry) (seq int64, err error) {
+	err = f.meet(ctx, Call{Op: OpAppendAudit, ID: checkpoint.ID{Tenant: e.Tenant}}, func() (err error) {
+		seq, err = f.Store.AppendAudit(ctx, e)
+		return err
+	})
+	return seq, err
 }
 
 // Ping is OpPing.

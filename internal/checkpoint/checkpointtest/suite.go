@@ -58,6 +58,7 @@ func Run(t *testing.T, h Harness) {
 		{"recovery events", testRecoveryEvents},
 		{"recovery event retention", testRecoveryRetention},
 		{"cursors", testCursors},
+		{"audit", testAudit},
 		{"declarations", testDeclarations},
 		{"revisions", testRevisions},
 		{"revisions of a deleted graph", testRevisionsDeleted},

@@ -33,6 +33,7 @@ type Store struct {
 	revisions   map[checkpoint.ID][]checkpoint.Declaration // ascending
 	tables      map[string]*table                          // rows of co-transactions
 	tokens      map[string]access.Token                    // by id
+	chains      map[string]*chain                          // of the audit, by tenant
 	newInstance func() (uuid.UUID, error)
 }
 
@@ -77,6 +78,7 @@ func newStore(newInstance func() (uuid.UUID, error)) *Store {
 		events:      map[checkpoint.ID][]checkpoint.RecoveryEvent{},
 		declared:    map[checkpoint.ID]checkpoint.Declaration{},
 		revisions:   map[checkpoint.ID][]checkpoint.Declaration{},
+		chains:      map[string]*chain{},
 		tables:      map[string]*table{},
 		tokens:      map[string]access.Token{},
 		newInstance: newInstance,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/chains"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
 	"github.com/graphd/graphd/internal/dal/postgres/tokens"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
@@ -41,6 +42,7 @@ type Options struct {
 // with [Open].
 type Store struct {
 	tokens.Table
+	chains.Chains
 	// Roll has this daemon, whose id is in lease owners and application_name too.
 	members.Roll
 	schema string
@@ -104,6 +106,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	p.Owner = p.owner
 	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.control, use) }
 	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.control, use) }
+	p.Chains.On = p.Table.On
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/internal/dal/sqlite/chains"
 	"github.com/graphd/graphd/internal/dal/sqlite/filelock"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 	"github.com/graphd/graphd/internal/dal/sqlite/tokens"
@@ -16,6 +17,7 @@ import (
 type Store struct {
 	rules.SoleOwner
 	tokens.Table
+	chains.Chains
 	path    string
 	opts    Options
 	lock    *filelock.Lock
@@ -43,6 +45,7 @@ func startStore(path string, opts Options, lock *filelock.Lock, first *sqlconn.C
 		closing: make(chan struct{}),
 	}
 	s.Table = tokens.Table{Write: s.write, Read: s.read}
+	s.Chains = chains.Chains{Write: s.write, Read: s.read}
 	for range opts.Readers {
 		s.readers <- nil
 	}

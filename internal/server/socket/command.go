@@ -56,6 +56,7 @@ func (e *watchEndpoint) command(ctx context.Context, f *frame) (*frameError, err
 	}
 	do, ok := guard.For(e.who)
 	if !ok {
+		e.c.h.cfg.Denied(ctx, name, e.ref.Name)
 		return nil, e.answer(ctx, f, nil, wire.Forbidden(e.who, guard.Permission()))
 	}
 	if bad := f.only(name, append(slices.Clip(do.members), memberCommand)...); bad != nil {

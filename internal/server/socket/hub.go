@@ -68,6 +68,8 @@ type Config struct {
 	// Still refuses one who has connected and may not stay; it is asked every AskAgain.
 	Still    func(ctx context.Context, who *access.Principal) error
 	AskAgain time.Duration
+	// Denied is told of a command that its sender may not give.
+	Denied func(ctx context.Context, command, graph string)
 }
 
 // Hub admits connections and knows all of them. It starts no goroutine of its own. Safe

@@ -28,7 +28,8 @@ var pages = [...]string{"diagnostics.md", "declaration.md", "kinds.md", "windows
 
 // furtherPages tell of words that no table or heading of the others is about.
 var furtherPages = [...]string{"guarantees.md", "embedding.md", "getting-started.md", "recipes.md", "performance.md",
-	"model.md", "access.md", "tokens.md", "tls.md", "configuration.md", "kubernetes.md", "upgrade.md"}
+	"model.md", "access.md", "tokens.md", "tls.md", "configuration.md", "kubernetes.md", "upgrade.md",
+	"audit.md"}
 
 // section is a heading with what stands below it.
 type section struct {

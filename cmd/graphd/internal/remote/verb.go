@@ -65,6 +65,13 @@ func (a *Verbs) Verb(use, short, long string, check cobra.PositionalArgs,
 	return a.client(verb{use: use, short: short, long: long, check: check, run: run, words: names.Nothing})
 }
 
+// OpenVerb is [Verbs.Verb] without an end of its own.
+func (a *Verbs) OpenVerb(use, short, long string, check cobra.PositionalArgs,
+	run func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
+	return a.client(verb{use: use, short: short, long: long, check: check, run: run, words: names.Nothing,
+		openEnded: true})
+}
+
 // once carries a verb out.
 func (a *Verbs) once(ctx context.Context, c *client.Client, v *verb, args []string) error {
 	if !v.openEnded {

@@ -1,4 +1,5 @@
-package server
+// Package body reads the bodies of requests, within the limit of one and of all. Start at [Reader].
+package body
 
 import (
 	"compress/flate"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
@@ -17,26 +19,35 @@ import (
 // client that only announces a large body costs no more than this.
 const firstRead = 64 << 10
 
-// body is a request body in memory, within the limit of one and of all.
-type body struct {
-	data     []byte
-	s        *Server
+// Reader reads bodies. Max bounds one, MaxAll those that are read at one time, in bytes. Safe for concurrent use.
+type Reader struct {
+	Max, MaxAll int64
+	used        atomic.Int64
+}
+
+// Used is how many bytes of large bodies are in memory now.
+func (r *Reader) Used() int64 { return r.used.Load() }
+
+// Body is a request body in memory.
+type Body struct {
+	Data     []byte
+	of       *Reader
 	reserved int64 // of the budget for all bodies
 }
 
-// free gives the body's share of the budget back.
-func (b *body) free() {
+// Free gives the body's share of the budget back.
+func (b *Body) Free() {
 	if b.reserved > 0 {
-		b.s.bodyBytes.Add(-b.reserved)
+		b.of.used.Add(-b.reserved)
 		b.reserved = 0
 	}
 }
 
 // reserve takes n more bytes of the budget for all bodies. The first 64 KiB are
 // free, so that small requests pay nothing for it.
-func (b *body) reserve(n int64) error {
-	if b.s.bodyBytes.Add(n) > b.s.cfg.MaxBodies {
-		b.s.bodyBytes.Add(-n)
+func (b *Body) reserve(n int64) error {
+	if b.of.used.Add(n) > b.of.MaxAll {
+		b.of.used.Add(-n)
 		return wire.Refuse(http.StatusServiceUnavailable, api.CodeBusy,
 			"too many large requests are being read; try again")
 	}
@@ -44,31 +55,32 @@ func (b *body) reserve(n int64) error {
 	return nil
 }
 
-func bodyTooLarge(limit int64) *api.Error {
+// TooLarge refuses a body of more than limit bytes.
+func TooLarge(limit int64) *api.Error {
 	return wire.Refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
 		fmt.Sprintf("the body is larger than %d bytes: send it in parts", limit))
 }
 
-// readBody reads the whole request body, decompressed. The caller frees it.
-func (s *Server) readBody(w http.ResponseWriter, r *request) (body, error) {
-	b := body{s: s}
+// Read reads the whole body of a request, decompressed. The caller frees it.
+func (all *Reader) Read(w http.ResponseWriter, r *http.Request) (Body, error) {
+	b := Body{of: all}
 	if r.ContentLength == 0 {
 		return b, nil
 	}
 	encoding := r.Header.Get("Content-Encoding")
-	if encoding == "" && r.ContentLength > s.cfg.MaxBody {
+	if encoding == "" && r.ContentLength > all.Max {
 		w.Header().Set("Connection", "close") // not worth reading to the end
-		return b, bodyTooLarge(s.cfg.MaxBody)
+		return b, TooLarge(all.Max)
 	}
 	if encoding == "" && r.ContentLength > 0 && r.ContentLength <= firstRead {
-		b.data = make([]byte, r.ContentLength)
-		if _, err := io.ReadFull(r.Body, b.data); err != nil {
+		b.Data = make([]byte, r.ContentLength)
+		if _, err := io.ReadFull(r.Body, b.Data); err != nil {
 			return b, incomplete(err)
 		}
 		return b, nil
 	}
 	zipped := false
-	var src io.Reader = http.MaxBytesReader(w, r.Body, s.cfg.MaxBody)
+	var src io.Reader = http.MaxBytesReader(w, r.Body, all.Max)
 	switch {
 	case encoding == "" || strings.EqualFold(encoding, "identity"):
 	case strings.EqualFold(encoding, "gzip"):
@@ -83,32 +95,32 @@ func (s *Server) readBody(w http.ResponseWriter, r *request) (body, error) {
 			fmt.Sprintf("Content-Encoding %q is not known: send gzip or none", wire.Clip(encoding)))
 	}
 	if err := b.readAll(src, r.ContentLength, zipped); err != nil {
-		b.data = nil
-		b.free()
+		b.Data = nil
+		b.Free()
 		return b, err
 	}
 	return b, nil
 }
 
 // readAll reads src to its end, growing as bytes come.
-func (b *body) readAll(src io.Reader, announced int64, zipped bool) error {
+func (b *Body) readAll(src io.Reader, announced int64, zipped bool) error {
 	room := int64(firstRead)
 	if announced > 0 {
 		room = min(room, announced+1)
 	}
-	b.data = make([]byte, 0, room)
+	b.Data = make([]byte, 0, room)
 	for {
-		if len(b.data) == cap(b.data) {
-			grown := min(2*int64(cap(b.data)), b.s.cfg.MaxBody+1)
+		if len(b.Data) == cap(b.Data) {
+			grown := min(2*int64(cap(b.Data)), b.of.Max+1)
 			if err := b.reserve(grown - b.reserved); err != nil {
 				return err
 			}
-			b.data = append(make([]byte, 0, grown), b.data...)
+			b.Data = append(make([]byte, 0, grown), b.Data...)
 		}
-		n, err := src.Read(b.data[len(b.data):cap(b.data)])
-		b.data = b.data[:len(b.data)+n]
-		if int64(len(b.data)) > b.s.cfg.MaxBody {
-			return bodyTooLarge(b.s.cfg.MaxBody)
+		n, err := src.Read(b.Data[len(b.Data):cap(b.Data)])
+		b.Data = b.Data[:len(b.Data)+n]
+		if int64(len(b.Data)) > b.of.Max {
+			return TooLarge(b.of.Max)
 		}
 		if err == io.EOF {
 			return nil
@@ -122,7 +134,7 @@ func (b *body) readAll(src io.Reader, announced int64, zipped bool) error {
 // broken says what a body that could not be read to its end was.
 func broken(err error, zipped bool) error {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return bodyTooLarge(tooLarge.Limit)
+		return TooLarge(tooLarge.Limit)
 	}
 	if _, corrupt := errors.AsType[flate.CorruptInputError](err); corrupt ||
 		errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||

@@ -1,4 +1,6 @@
-package server
+// Package control is what the server needs of the daemon, [Control], and that which writes to the audit what of it
+// changes something, [Audited].
+package control
 
 import (
 	"context"
@@ -11,7 +13,8 @@ import (
 
 var _ socket.Control = Control(nil)
 
-// Control is all the server needs of the daemon. *engine.Engine implements it. Every
+// Control is all the server needs of the daemon. *engine.Engine implements it. What is added to it and changes
+// something belongs into [Audited] too. Every
 // refusal is an *api.Error; anything else is a 500. All methods may be called concurrently.
 //
 // A Control may also be a [socket.Pipeline]; then a WebSocket connection has many pushes

@@ -1,0 +1,108 @@
+package audit
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// foldFor is how long the same denial is one entry.
+	foldFor = 5 * time.Minute
+	// maxDenied bounds the denials that are told apart at one time, and maxDeniedEach those of one chain: a flood
+	// of them may fill neither the memory nor the store.
+	maxDenied, maxDeniedEach = 200, 20
+)
+
+// others stands for those that are not told apart any more.
+const others = "others"
+
+// denial is what is folded into one entry.
+type denial struct{ tenant, subject, operation, code string }
+
+// denials are those of the present window. The zero value is none.
+type denials struct {
+	mu     sync.Mutex
+	since  time.Time
+	counts map[denial]*counted
+	each   map[string]int
+	total  int64
+}
+
+type counted struct {
+	entry   Entry
+	fresh   bool  // the first is not written yet
+	further int64 // since the first
+}
+
+// Denied notes that somebody was denied something. It waits for nothing: the entry is written a moment later,
+// and repeats within five minutes are one more entry, with their number.
+func (t *Trail) Denied(by Actor, operation, graph, code string) {
+	if t == nil {
+		return
+	}
+	now := t.cfg.Now()
+	e := Entry{Kind: Denied, At: now, Tenant: by.Tenant, Actor: by, Operation: operation, Graph: graph, Code: code,
+		Count: 1}
+	if e.Tenant == "" {
+		e.Tenant = Daemon
+	}
+	if t.denied.note(e, now) {
+		t.wakeUp()
+	}
+}
+
+// DeniedTotal is how many denials there were.
+func (t *Trail) DeniedTotal() int64 {
+	t.denied.mu.Lock()
+	defer t.denied.mu.Unlock()
+	return t.denied.total
+}
+
+// note counts a denial, and says whether it is the first of its kind.
+func (d *denials) note(e Entry, now time.Time) (first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.total++
+	if d.counts == nil {
+		d.counts, d.each, d.since = map[denial]*counted{}, map[string]int{}, now
+	}
+	key := denial{e.Tenant, e.Subject, e.Operation, e.Code}
+	c := d.counts[key]
+	if c == nil && (len(d.counts) >= maxDenied || d.each[e.Tenant] >= maxDeniedEach) {
+		if len(d.counts) >= maxDenied && d.each[e.Tenant] == 0 {
+			e.Tenant = Daemon
+		}
+		key = denial{e.Tenant, others, "", ""}
+		e.Actor, e.Operation, e.Graph, e.Code = Actor{Subject: others}, "several", "", ""
+		c = d.counts[key]
+	}
+	if c != nil {
+		c.further++
+		return false
+	}
+	d.counts[key] = &counted{entry: e, fresh: true}
+	d.each[e.Tenant]++
+	return true
+}
+
+// due is what is to be written: the first of each kind, and once the window is over, or at the end, the repeats.
+func (d *denials) due(now time.Time, end bool) (entries []Entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	over := end || now.Sub(d.since) >= foldFor
+	for _, c := range d.counts {
+		if c.fresh {
+			entries = append(entries, c.entry)
+			c.fresh = false
+		}
+		if over && c.further > 0 {
+			e := c.entry
+			e.At, e.Count, e.Detail = now, c.further, []string{"since " + c.entry.At.UTC().Format(time.RFC3339)}
+			entries = append(entries, e)
+		}
+	}
+	if over {
+		d.counts = nil
+	}
+	return entries
+}

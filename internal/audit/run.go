@@ -1,0 +1,149 @@
+package audit
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// lookEvery is how often what is owed is tried again.
+	lookEvery = time.Second
+	// tellEvery is how often the ends of the chains are logged, as far as they have moved.
+	tellEvery = time.Hour
+	// pruneEvery is how often what has become too old is removed.
+	pruneEvery = 10 * time.Minute
+	// roundWithin bounds one round of all that.
+	roundWithin = 5 * time.Second
+)
+
+// Start has the trail do what it does by itself: write denials and what is owed, remove what has become too old, and
+// log the ends of the chains. stop ends that, and writes what is still owed, until ctx is done. It is called once.
+func (t *Trail) Start() (stop func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { // joined by stop
+		defer close(done)
+		t.run(ctx)
+	}()
+	return func(end context.Context) {
+		cancel()
+		select {
+		case <-done:
+			t.Close(end)
+		case <-end.Done(): // a store that hangs
+		}
+	}
+}
+
+func (t *Trail) run(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	told, pruned := t.cfg.Now(), time.Time{}
+	for {
+		select {
+		case <-ticker.C:
+		case <-t.wake:
+		case <-ctx.Done():
+			return
+		}
+		t.settle(ctx, false)
+		now := t.cfg.Now()
+		if now.Sub(told) >= tellEvery {
+			t.tell(ctx)
+			told = now
+		}
+		if t.cfg.Keep > 0 && now.Sub(pruned) >= pruneEvery {
+			t.prune(ctx, now)
+			pruned = now
+		}
+	}
+}
+
+// Close writes what is still owed, and logs the ends of the chains, of a trail that was not started, or is stopped.
+func (t *Trail) Close(ctx context.Context) {
+	t.settle(ctx, true)
+	t.tell(ctx)
+}
+
+// Settle writes what is owed now.
+func (t *Trail) Settle(ctx context.Context) { t.settle(ctx, false) }
+
+func (t *Trail) wakeUp() {
+	select {
+	case t.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// settle writes denials that are due and results that are owed.
+func (t *Trail) settle(ctx context.Context, end bool) {
+	ctx, cancel := context.WithTimeout(ctx, roundWithin)
+	defer cancel()
+	for _, e := range t.denied.due(t.cfg.Now(), end) {
+		if _, err := t.append(ctx, e); err != nil {
+			t.cfg.Log.Warn("a denial was not written to the audit", slog.String("subject", e.Subject),
+				slog.String("operation", e.Operation), slog.Int64("count", e.Count), slog.Any("err", err))
+		}
+	}
+	t.mu.Lock()
+	owed := t.owed
+	t.owed = nil
+	t.mu.Unlock()
+	for i, e := range owed {
+		if _, err := t.append(ctx, e); err != nil {
+			t.mu.Lock()
+			t.owed = append(owed[i:len(owed):len(owed)], t.owed...)
+			t.mu.Unlock()
+			return
+		}
+	}
+}
+
+// tell logs where the chains end that this trail has written to since it told so last.
+func (t *Trail) tell(ctx context.Context) {
+	t.mu.Lock()
+	moved := t.heads
+	t.heads = map[string]int64{}
+	t.mu.Unlock()
+	if len(moved) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, roundWithin)
+	defer cancel()
+	chains, err := t.cfg.Store.AuditChains(ctx)
+	if err != nil {
+		t.cfg.Log.Warn("the ends of the audit's chains cannot be read", slog.Any("err", err),
+			slog.Any("tenants", slices.Sorted(maps.Keys(moved))))
+		return
+	}
+	for i := range chains {
+		c := &chains[i]
+		if moved[c.Tenant] > 0 {
+			t.cfg.Log.Info("audit", slog.String("tenant", c.Tenant), slog.Int64("entries", c.Head.Seq),
+				slog.String("sum", c.Head.Sum.String()))
+		}
+	}
+}
+
+// prune removes what has become too old, and writes down that it did.
+func (t *Trail) prune(ctx context.Context, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, roundWithin)
+	defer cancel()
+	chains, err := t.cfg.Store.AuditChains(ctx)
+	for i := range chains {
+		var n int64
+		if n, err = t.cfg.Store.PruneAudit(ctx, chains[i].Tenant, now.Add(-t.cfg.Keep)); err == nil && n > 0 {
+			_, err = t.append(ctx, Entry{Kind: Expired, At: now, Tenant: chains[i].Tenant, Actor: By(ctx),
+				Operation: "expire", Count: n, Detail: []string{"older than " + t.cfg.Keep.String()}})
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		t.cfg.Log.Warn("old entries of the audit could not be removed; they are tried again", slog.Any("err", err))
+	}
+}

@@ -1,0 +1,30 @@
+package control
+
+import (
+	"context"
+
+	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/api"
+)
+
+// Gate knows who comes in. A refusal is an *api.Error. Safe for concurrent use.
+type Gate interface {
+	// Enter is whom a request with these credentials acts as.
+	Enter(ctx context.Context, c *access.Credentials) (access.Principal, error)
+	// Still refuses one who has entered and may not stay.
+	Still(ctx context.Context, who *access.Principal) error
+	Keys
+}
+
+// Keys are tokens and tickets, as far as who may have to do with them.
+type Keys interface {
+	Create(ctx context.Context, who *access.Principal, q *api.TokenRequest) (api.NewToken, error)
+	List(ctx context.Context, who *access.Principal) ([]api.Token, error)
+	// Revoke ends a token; of another tenant it is not found.
+	Revoke(ctx context.Context, who *access.Principal, id string) error
+	// Login begins a browser's session as who, which text opens; Logout ends it.
+	Login(who *access.Principal) (text string, made api.Session, err error)
+	Logout(text string)
+	// Ticket opens one socket as who, once.
+	Ticket(who *access.Principal) (api.Ticket, error)
+}

@@ -1,0 +1,58 @@
+// Package figures turns what a graph counts into what metrics expose. Start at [OfGraph].
+package figures
+
+import (
+	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/telemetry"
+)
+
+// OfGraph turns a graph's plain counts into what the collector exposes.
+func OfGraph(m *graphrun.Metrics) telemetry.GraphMetrics {
+	g := telemetry.GraphMetrics{
+		Summary: m.Summary, EpochDuration: histogram(&m.Stats.Durations),
+		Checkpoint: telemetry.CheckpointMetrics{Duration: histogram(&m.Checkpoint.Took), Bytes: m.Checkpoint.Bytes,
+			Failed: m.Checkpoint.Failed},
+	}
+	for cause, n := range m.Stats.Epochs {
+		name := reactor.Cause(cause).String()
+		g.Epochs = append(g.Epochs,
+			telemetry.EpochCount{Cause: name, Outcome: "failed", Count: n[0]},
+			telemetry.EpochCount{Cause: name, Outcome: "ok", Count: n[1]})
+	}
+	for status, n := range m.Stats.Nodes {
+		if s := graph.Status(status); s != graph.Idle {
+			g.Nodes = append(g.Nodes, telemetry.OutcomeCount{Outcome: s.String(), Count: n})
+		}
+	}
+	for piece, reasons := range m.Restarts {
+		for reason, n := range reasons {
+			g.Restarts = append(g.Restarts, telemetry.RestartCount{Accumulator: piece, Reason: reason, Count: int64(n)})
+		}
+	}
+	for i := range m.Summary.Accumulators {
+		if a := &m.Summary.Accumulators[i]; a.Lag != nil {
+			g.Lags = append(g.Lags, telemetry.SourceLag{Accumulator: a.Name, Lag: float64(*a.Lag)})
+		}
+	}
+	for accumulator, codes := range m.Letters {
+		for code, n := range codes {
+			g.DeadLetters = append(g.DeadLetters, telemetry.DeadLetterCount{
+				Accumulator: accumulator, Reason: code, Events: n,
+			})
+		}
+	}
+	for output, n := range m.Retries {
+		g.Retries = append(g.Retries, telemetry.OutputRetries{Output: output, Count: n})
+	}
+	return g
+}
+
+func histogram(h *reactor.Histogram) telemetry.Histogram {
+	out := telemetry.Histogram{Counts: h.Counts[:], Sum: h.Sum.Seconds()}
+	for _, b := range reactor.DurationBuckets {
+		out.Bounds = append(out.Bounds, b.Seconds())
+	}
+	return out
+}
