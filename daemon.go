@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -237,7 +238,8 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
 	}
-	d.kinds = &builtin.Kinds{Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
+	d.kinds = &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)),
+		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
 		Store: tables, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}
 	cfg.Registry.register(d.kinds)
 	if err = cfg.permit(d.kinds); err != nil {

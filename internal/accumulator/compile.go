@@ -38,6 +38,8 @@ type CompileOptions struct {
 	// Spoil overwrites memory as soon as it may be used again; see [boundary.Limits]. It is
 	// for tests.
 	Spoil bool
+	// Stop: see [expression.Scope].
+	Stop func() bool
 }
 
 // Program is one accumulator's declaration, checked and ready to run. It is
@@ -99,7 +101,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		p.schema = s
 		event = expression.FromSchema(a.Schema)
 	}
-	scope := expression.Scope{Names: []expression.Name{
+	scope := expression.Scope{Stop: o.Stop, Names: []expression.Name{
 		fold.NameEvent: {Name: "event", Type: event},
 		fold.NameMeta:  {Name: "meta", Type: metaType()},
 		fold.NameVars:  {Name: "vars", Type: o.VarsType},

@@ -64,6 +64,9 @@ type (
 
 // Kinds builds sources and sinks. Safe for concurrent use.
 type Kinds struct {
+	// Turns bounds what is compiled at one time by [Kinds.ParseFor]; nil is no bound.
+	Turns *Turns
+	stop  func() bool
 	// Stdout is shared by all stdout sinks, so that lines of several graphs stay whole.
 	Stdout *stdout.Output
 	// MaxEventBytes bounds one event of a source.
@@ -186,6 +189,7 @@ func (k *Kinds) Schema() []byte { return k.Declared().Schema() }
 // mistake in a source's configuration is a diagnostic and not a failure at run time.
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Nodes: k.nodes()}
+	o.Stop = k.stop
 	u, diags := compile.Graph(g, o)
 	vars, _ := compile.Variables(g)
 	for i := range g.Accumulators {

@@ -51,6 +51,9 @@ type Options struct {
 	Spoil bool
 	// Nodes are the kinds that nodes can be of.
 	Nodes []kind.Node
+	// Stop, where it is not nil, says whether nobody waits for the result any more: then there is none, and the
+	// diagnostics mean nothing.
+	Stop func() bool
 }
 
 // Graph compiles a parsed declaration. The diagnostics are all there are, in the order of
@@ -83,7 +86,7 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		a := &g.Accumulators[i]
 		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes,
 			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil, Event: nodes[a.From],
-			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf()}
+			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf(), Stop: o.Stop}
 		owner := u.program(a.Owner) // declared before its own input
 		if owner != nil {
 			options.Event = owner.Emitted()
@@ -104,7 +107,7 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 			inputs[i].Type = u.InputType(i)
 		}
 	}
-	plan, ds := graph.Compile(g, inputs, o.Nodes)
+	plan, ds := graph.CompileUntil(o.Stop, g, inputs, o.Nodes)
 	u.Plan = plan
 	return u, append(diags, ds...)
 }

@@ -30,9 +30,9 @@ func fileOf(origin string) string {
 // its epoch boundary and goes on from its checkpoint under the new declaration (M33). When
 // the document has a mistake, or the graph cannot start under it, nothing changes.
 func (e *Engine) Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error) {
-	unit, diags := e.cfg.Kinds.Parse(document, "")
-	if len(diags) > 0 {
-		return api.ApplyResult{}, api.Invalid(diags)
+	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, document, "")
+	if err != nil {
+		return api.ApplyResult{}, err
 	}
 	return e.applyUnit(ctx, g, &proposal{Change: c, unit: unit, text: string(document), origin: "api"})
 }

@@ -44,6 +44,8 @@ type Kinds interface {
 	// Parse reads and compiles a declaration; name is its file, "" when there is none. The
 	// unit is nil when there are diagnostics.
 	Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics)
+	// ParseFor is Parse for a caller who may go, and in turn with those of other tenants.
+	ParseFor(ctx context.Context, tenant string, document []byte, name string) (*compile.Unit, error)
 	// Files says which file each relative path of a declaration is.
 	Files(u *compile.Unit) []api.File
 	// Check looks at what u names outside of the daemon: it takes its time, and what it says

@@ -82,9 +82,9 @@ func (e *Engine) Rollback(ctx context.Context, g api.Ref, revision int64, c api.
 	if err != nil {
 		return api.ApplyResult{}, err
 	}
-	unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
-	if len(diags) > 0 {
-		return api.ApplyResult{}, api.Invalid(diags)
+	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, []byte(d.Text), fileOf(d.Origin))
+	if err != nil {
+		return api.ApplyResult{}, err
 	}
 	res, err := e.applyUnit(ctx, g, &proposal{
 		Change: c, unit: unit, text: d.Text, origin: d.Origin, restores: revision,

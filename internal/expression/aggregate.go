@@ -51,6 +51,9 @@ func CompileAggregate(text string, inner, outer Scope, folds map[string]Fold) (a
 			}
 		}
 	}()
+	if inner.Stop != nil && inner.Stop() {
+		return nil, errStopped
+	}
 	src := bracketObjects(text)
 	config := newConfig(src.text, inner)
 	config.Functions = maps.Clone(config.Functions)

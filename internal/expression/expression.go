@@ -22,6 +22,8 @@ type Scope struct {
 	// Epoch allows cause(), and fresh() of the names that arrive, by their index.
 	Epoch   bool
 	Arrives func(name int) bool
+	// Stop, where it is not nil, says whether nobody waits for the result any more: then nothing is compiled.
+	Stop func() bool
 	// Memory allows functions that remember what they were given before: ema, lag, dedupe …
 	Memory bool
 }
@@ -70,6 +72,9 @@ func CompileBool(text string, s Scope) (*Program, error) {
 	return p, nil
 }
 
+// errStopped is for nobody: who says stop does not look at it.
+var errStopped = &Error{Code: CodeSyntax, Text: "it was not compiled, for nobody waits for it"}
+
 func compile(text string, s Scope) (p *Program, err *Error) {
 	// The parser and the checker are not ours: a panic of theirs must not take
 	// the daemon down with it.
@@ -78,6 +83,9 @@ func compile(text string, s Scope) (p *Program, err *Error) {
 			p, err = nil, &Error{Code: CodeSyntax, Text: "the expression cannot be compiled; write it in a simpler way"}
 		}
 	}()
+	if s.Stop != nil && s.Stop() {
+		return nil, errStopped
+	}
 	src := bracketObjects(text)
 	tree, err := parse(src.text, newConfig(src.text, s))
 	if err != nil {

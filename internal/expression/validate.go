@@ -27,6 +27,7 @@ type validator struct {
 	shares   bool
 	clock    bool
 	nodes    int
+	steps    int // of all patterns
 	err      *Error
 }
 
@@ -180,7 +181,8 @@ func (v *validator) binary(n *ast.BinaryNode) {
 	v.visit(n.Right)
 	v.causes(n)
 	if written, ok := n.Right.(*ast.StringNode); ok && n.Operator == "matches" {
-		if _, err := pattern.Compile(written.Value); err != nil {
+		_, err := v.pattern(written.Value)
+		if err != nil {
 			v.fail(n.Right, CodeInvalidArgument, "", "%s", err)
 		}
 	}
@@ -215,7 +217,7 @@ func (v *validator) call(n *ast.CallNode) {
 		if callee.Value == eval.Fresh && v.err == nil {
 			v.fresh(n.Arguments[0])
 		}
-		v.pattern(callee.Value, n.Arguments)
+		v.captures(callee.Value, n.Arguments)
 	default:
 		v.fail(n, CodeSyntax, "", "only functions can be called")
 	}
@@ -263,11 +265,23 @@ func (v *validator) builtin(n *ast.BuiltinNode) {
 	}
 	v.function(n, n.Name, len(n.Arguments))
 	v.visitAll(n.Arguments...)
-	v.pattern(n.Name, n.Arguments)
+	v.captures(n.Name, n.Arguments)
 }
 
-// pattern checks the pattern of captures(), which is compiled once.
-func (v *validator) pattern(name string, args []ast.Node) {
+// pattern compiles a pattern, as one of not too much together.
+func (v *validator) pattern(text string) (*pattern.Pattern, error) {
+	re, err := pattern.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if v.steps += re.Steps(); v.steps > pattern.MaxSteps {
+		return nil, fmt.Errorf("the patterns of one expression make more than %d steps together", pattern.MaxSteps)
+	}
+	return re, nil
+}
+
+// captures checks the pattern of captures(), which is compiled once.
+func (v *validator) captures(name string, args []ast.Node) {
 	if name != library.Captures || v.err != nil {
 		return
 	}
@@ -277,7 +291,7 @@ func (v *validator) pattern(name string, args []ast.Node) {
 			"captures() takes a pattern that is a text written here: it is compiled once")
 		return
 	}
-	switch re, err := pattern.Compile(written.Value); {
+	switch re, err := v.pattern(written.Value); {
 	case err != nil:
 		v.fail(written, CodeInvalidArgument, "", "%s", err)
 	case re.NumSubexp() > library.MaxGroups:

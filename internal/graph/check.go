@@ -104,7 +104,7 @@ func (c *compiler) checkGuard(g *guardSource, order []int) {
 	}
 	all := c.typedNames(order).all
 	position := positions(order)
-	scope := expression.Scope{Clock: true, Epoch: true}
+	scope := expression.Scope{Clock: true, Epoch: true, Stop: c.stop}
 	scope.Arrives = func(name int) bool { return g.names[name] < len(c.inputs) }
 	for k, i := range g.names {
 		if n := i - len(c.inputs); n >= 0 && n < len(c.units) {

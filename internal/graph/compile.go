@@ -37,7 +37,12 @@ const (
 //
 // Equal declarations give plans that are equal to the byte in their JSON.
 func Compile(g *spec.Graph, inputs []Input, kinds []kind.Node) (*Plan, spec.Diagnostics) {
-	c := &compiler{g: g, inputs: inputs, kinds: kinds}
+	return CompileUntil(nil, g, inputs, kinds)
+}
+
+// CompileUntil is Compile until stop says so, as that of an [expression.Scope].
+func CompileUntil(stop func() bool, g *spec.Graph, inputs []Input, kinds []kind.Node) (*Plan, spec.Diagnostics) {
+	c := &compiler{g: g, inputs: inputs, kinds: kinds, stop: stop}
 	if c.declare(); len(c.diagnostics) > 0 {
 		return nil, c.diagnostics // with ambiguous names nothing further can be said
 	}
@@ -68,6 +73,7 @@ type compiler struct {
 	g           *spec.Graph
 	inputs      []Input
 	kinds       []kind.Node
+	stop        func() bool
 	units       []unit         // by declaration
 	index       map[string]int // name to index by declaration
 	vars        boundary.Value

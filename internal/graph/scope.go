@@ -17,15 +17,16 @@ type names struct {
 	// arriving is how many of the names, from the first on, fresh() may be asked of.
 	arriving int
 	memory   bool // functions with memory are allowed
+	stop     func() bool
 	// narrow has the names that one expression mentions, and blanks elsewhere. A
 	// scope is described anew for every expression: over all names that would make
 	// the compilation of a thousand nodes quadratic.
 	narrow []expression.Name
 }
 
-func newNames(all []expression.Name, arriving int) *names {
+func (c *compiler) newNames(all []expression.Name, arriving int) *names {
 	n := &names{all: all, index: make(map[string]int, len(all)), narrow: make([]expression.Name, len(all)),
-		arriving: arriving, memory: true}
+		arriving: arriving, memory: true, stop: c.stop}
 	for i, name := range all {
 		n.index[name.Name] = i
 	}
@@ -43,7 +44,8 @@ func (n *names) compile(text string, as func(string, expression.Scope) (*express
 			used = append(used, i)
 		}
 	}
-	scope := expression.Scope{Names: n.narrow, Clock: true, Memory: n.memory, Epoch: true, Arrives: n.arrives}
+	scope := expression.Scope{Names: n.narrow, Clock: true, Memory: n.memory, Epoch: true, Arrives: n.arrives,
+		Stop: n.stop}
 	program, err := as(text, scope)
 	for _, i := range used {
 		n.narrow[i] = expression.Name{}
@@ -66,7 +68,7 @@ func (c *compiler) looseNames() *names {
 	for name, i := range c.index {
 		all[i] = expression.Name{Name: name, Type: expression.Any()}
 	}
-	return newNames(all, c.varsIndex())
+	return c.newNames(all, c.varsIndex())
 }
 
 // typedNames are the names in plan order, with the types known so far.
@@ -78,7 +80,7 @@ func (c *compiler) typedNames(order []int) *names {
 	for _, i := range order {
 		all = append(all, expression.Name{Name: c.units[i].decl.Name, Type: c.units[i].typ})
 	}
-	return newNames(append(all,
+	return c.newNames(append(all,
 		expression.Name{Name: "vars", Type: c.varsType},
 		expression.Name{Name: "key", Type: expression.Any()}), c.varsIndex())
 }
@@ -93,7 +95,7 @@ const (
 
 // outputScope is what the conditions of outputs can refer to.
 func (c *compiler) outputScope(order []int) *names {
-	n := newNames(append(c.typedNames(order).all,
+	n := c.newNames(append(c.typedNames(order).all,
 		expression.Name{Name: "value", Type: expression.Any()},
 		expression.Name{Name: "epoch", Type: expression.Of(boundary.KindInt)},
 		expression.Name{Name: "output", Type: expression.Of(boundary.KindString)}), c.varsIndex())

@@ -8,9 +8,9 @@ import (
 	"regexp/syntax"
 )
 
-// maxSteps bounds a pattern, in instructions: a repetition of repetitions writes millions in a few bytes. Twenty
+// MaxSteps bounds a pattern, in instructions: a repetition of repetitions writes millions in a few bytes. Twenty
 // thousand compile in a hundredth of a second.
-const maxSteps = 20_000
+const MaxSteps = 20_000
 
 // Pattern is a compiled pattern. It is immutable.
 type Pattern struct {
@@ -25,8 +25,8 @@ func Compile(text string) (*Pattern, error) {
 		return nil, err
 	}
 	n := steps(tree)
-	if n > maxSteps {
-		return nil, fmt.Errorf("the pattern is too large: its repetitions make more than %d steps of it", maxSteps)
+	if n > MaxSteps {
+		return nil, fmt.Errorf("the pattern is too large: its repetitions make more than %d steps of it", MaxSteps)
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
@@ -35,11 +35,11 @@ func Compile(text string) (*Pattern, error) {
 	return &Pattern{re, n}, nil
 }
 
-// steps is about how many instructions a pattern is, at most a little more than maxSteps.
+// steps is about how many instructions a pattern is, at most a little more than MaxSteps.
 func steps(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)/2
 	for _, sub := range re.Sub {
-		if n += steps(sub); n > maxSteps {
+		if n += steps(sub); n > MaxSteps {
 			return n
 		}
 	}
@@ -55,6 +55,9 @@ func (p *Pattern) Work(n int) int {
 	const stepsPerJob = 16
 	return (p.steps + 1) * n / stepsPerJob
 }
+
+// Steps is how large the pattern is, in instructions.
+func (p *Pattern) Steps() int { return p.steps }
 
 // Made is the work of having compiled it.
 func (p *Pattern) Made() int {

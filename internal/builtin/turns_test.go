@@ -1,0 +1,76 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+)
+
+// heavy is a declaration of many nodes, each with a pattern that takes a hundredth of a second to compile.
+func heavy(nodes int) []byte {
+	var doc strings.Builder
+	doc.WriteString("graph: g\naccumulators: { a: { source: { websocket: {} } } }\nnodes:\n")
+	for i := range nodes {
+		pattern := strings.Repeat("[a-z]{1,900}", 5) + strconv.Itoa(i)
+		fmt.Fprintf(&doc, "  n%d: { expr: 'a matches \"%s\"' }\n", i, pattern)
+	}
+	return []byte(doc.String())
+}
+
+// TestNobodyWaits: a declaration whose sender has gone is not compiled to its end (A4).
+func TestNobodyWaits(t *testing.T) {
+	t.Parallel()
+	k := &Kinds{Turns: NewTurns(2)}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := k.ParseFor(ctx, "acme", heavy(1000), "")
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 3*time.Second {
+		t.Errorf("it ended with %v after %v", err, took)
+	}
+	if k.Turns.used != 0 || len(k.Turns.each) != 0 {
+		t.Errorf("%d turns are taken", k.Turns.used)
+	}
+}
+
+// TestTurns: one tenant leaves room for others, and who waits too long is told so.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := &Kinds{Turns: NewTurns(2)}
+		free, err := k.Turns.take(t.Context(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = k.ParseFor(t.Context(), "acme", heavy(1), "")
+		if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.CodeBusy {
+			t.Errorf("a second of the same tenant: %v", err)
+		}
+		other, err := k.Turns.take(t.Context(), "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			again, err := k.Turns.take(t.Context(), "third")
+			again()
+			ended <- err
+		}()
+		synctest.Wait()
+		other()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		free()
+		if _, err := k.ParseFor(t.Context(), "acme", heavy(1), ""); err != nil {
+			t.Errorf("with a turn that is free: %v", err)
+		}
+	})
+}
