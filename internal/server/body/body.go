@@ -26,7 +26,7 @@ type Reader struct {
 }
 
 // Used is how many bytes of large bodies are in memory now.
-func (r *Reader) Used() int64 { return r.used.Load() }
+func (all *Reader) Used() int64 { return all.used.Load() }
 
 // Body is a request body in memory.
 type Body struct {
