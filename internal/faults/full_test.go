@@ -103,8 +103,9 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 	if err := p.do("GET", "/v1/graphs/kept", "", &why); err != nil || why.Reason.Code != "checkpoint_failing" {
 		t.Fatalf("%v %+v", err, why)
 	}
+	// The last free page of the file may take the intent, or not even that.
 	if err := p.do("POST", "/v1/graphs/kept/checkpoint", "", nil); err == nil ||
-		!strings.Contains(err.Error(), "not_durable") {
+		!strings.Contains(err.Error(), "not_durable") && !strings.Contains(err.Error(), "audit_unwritable") {
 		t.Fatalf("a checkpoint on a full disk: %v", err)
 	}
 	p.push("kept", next, 10)
