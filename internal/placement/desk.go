@@ -101,7 +101,10 @@ func (d *Desk) May(now time.Duration, id checkpoint.ID) bool {
 		u.free, u.lain = false, false
 		return true // it has just ended here, and goes on here
 	case owner != "":
-		u.free, u.lain, u.untaken = false, false, 0
+		u.free, u.lain = false, false
+		if owner == d.First(id) {
+			u.untaken = 0
+		}
 		return false
 	case !u.free:
 		u.free, u.freeSince = true, now

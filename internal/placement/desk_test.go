@@ -210,3 +210,46 @@ func TestM52WhoTakesNothingIsTriedRarely(t *testing.T) {
 		h.at(now)
 	}
 }
+
+// M52: a daemon that ranks first and takes nothing is tried less often too where a third one runs what it leaves.
+func TestM52ThirdTakesWhatIsLeft(t *testing.T) {
+	h := newHere(t)
+	id := h.hers[0]
+	h.members = append(h.members, member("c", 1))
+	if Rank(id, h.members)[0] != "b" {
+		t.Fatalf("%s is not b's any more", id)
+	}
+	h.run(id)
+	h.at(0)
+	if plan := h.at(30); len(plan.Back) != 1 {
+		t.Fatal("not handed back")
+	}
+	h.release(id)
+	h.at(30)
+	if !h.at(36).Take[id] {
+		t.Fatal("not taken again")
+	}
+	h.owners[id] = "c" // it was faster
+	h.at(36)
+	delete(h.owners, id)
+	h.at(66)
+	if !h.at(72).Take[id] {
+		t.Fatal("not taken after the third one")
+	}
+	h.run(id)
+	h.at(72)
+	if plan := h.at(191); plan.Back != nil {
+		t.Error("handed back as if the first had not let it lie twice")
+	}
+	if plan := h.at(192); len(plan.Back) != 1 {
+		t.Error("not handed back after four times as long")
+	}
+	h.release(id)
+	h.owners[id] = "b"
+	h.at(193)
+	h.run(id)
+	h.at(194)
+	if plan := h.at(224); len(plan.Back) != 1 {
+		t.Error("who ranks first has taken it, and is tried rarely still")
+	}
+}
