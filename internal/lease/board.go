@@ -124,24 +124,26 @@ func (b *board) see(sent, now time.Duration, r checkpoint.Roster, places map[che
 func (b *board) link(places map[checkpoint.ID]placement.Place) { b.desk.Link(places) }
 
 // begin notes that a graph runs.
-func (b *board) begin(id checkpoint.ID, back func()) {
+func (b *board) begin(id checkpoint.ID, back func()) *run {
 	if b.runs == nil {
 		b.runs = map[checkpoint.ID]*run{}
 	}
-	b.runs[id] = &run{back: back}
+	r := &run{back: back}
+	b.runs[id] = r
 	b.desk.Owns(id, b.desk.Self)
 	delete(b.yielded, id)
+	return r
 }
 
-// end notes that it does not any more; called says that it was handed back.
-func (b *board) end(id checkpoint.ID) (called bool) {
-	called = b.runs[id].called
-	delete(b.runs, id)
+// end notes that this run is over: the graph may have begun anew before that.
+func (b *board) end(id checkpoint.ID, r *run) {
+	if b.runs[id] == r {
+		delete(b.runs, id)
+	}
 	if len(b.runs) == 0 && b.idle != nil {
 		close(b.idle)
 		b.idle = nil
 	}
-	return called
 }
 
 // giveUp notes that the store was told that a graph is nobody's.

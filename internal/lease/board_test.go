@@ -31,3 +31,20 @@ func TestM52StaleRosterIsNoNews(t *testing.T) {
 		}
 	}
 }
+
+// M52: the end of a run that is over late, when the graph has begun anew, is not that of the new run.
+func TestM52LateEndOfARun(t *testing.T) {
+	k := Keeper{board: board{desk: placement.Desk{Self: "a"}}}
+	old := k.Run(graph, func() {})
+	again := k.Run(graph, func() {})
+	k.board.runs[graph].called = true
+	if old() {
+		t.Error("the old run was handed back")
+	}
+	if k.board.runs[graph] == nil {
+		t.Error("the new run ended with the old one")
+	}
+	if !again() || k.board.runs[graph] != nil {
+		t.Error("the new run was not handed back, or does not end")
+	}
+}

@@ -80,11 +80,12 @@ func (k *Keeper) Places() {
 func (k *Keeper) Run(id checkpoint.ID, back func()) (end func() (handedBack bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.board.begin(id, back)
+	r := k.board.begin(id, back)
 	return func() bool {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		return k.board.end(id)
+		k.board.end(id, r)
+		return r.called
 	}
 }
 
