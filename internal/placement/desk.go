@@ -113,7 +113,7 @@ func (d *Desk) May(now time.Duration, id checkpoint.ID) bool {
 		return true
 	}
 	self := d.Member(d.Self)
-	if self == nil || self.Leaving || now-u.freeSince < letLie*d.Lease {
+	if self == nil || self.Leaving || self.Drained || now-u.freeSince < letLie*d.Lease {
 		return false
 	}
 	if !u.lain && u.untaken < maxDoublings {

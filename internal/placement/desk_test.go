@@ -253,3 +253,19 @@ func TestM52ThirdTakesWhatIsLeft(t *testing.T) {
 		t.Error("who ranks first has taken it, and is tried rarely still")
 	}
 }
+
+// M52: who is drained takes nothing that another lets lie, which it would hand back at once; and takes
+// over when nobody else is there.
+func TestM52DrainedTakesNothing(t *testing.T) {
+	h := newHere(t)
+	h.members[0].Drained = true
+	h.waiting = []checkpoint.ID{h.mine[0]}
+	h.at(0)
+	if h.at(60).Take[h.mine[0]] {
+		t.Error("taken by who is drained")
+	}
+	h.members = h.members[:1]
+	if !h.at(61).Take[h.mine[0]] {
+		t.Error("not taken when nobody else is there")
+	}
+}
