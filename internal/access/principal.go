@@ -20,6 +20,8 @@ type Principal struct {
 	// Holds says at a moment whether what vouches for it is good, where that is no token; nil where nothing does,
 	// or a token.
 	Holds func(now time.Time) bool
+	// Session says at a moment whether the browser's session that it came with goes on; nil without one.
+	Session func(now time.Time) bool
 }
 
 // Vouched says whether somebody vouches for the principal, and not its address alone.

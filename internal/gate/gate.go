@@ -234,6 +234,9 @@ func (g *Gate) open(ctx context.Context, text string) (access.Token, error) {
 
 // Still refuses one who has entered and may not stay.
 func (g *Gate) Still(ctx context.Context, who *access.Principal) error {
+	if who.Session != nil && !who.Session(g.cfg.Now()) {
+		return loggedOut()
+	}
 	if who.Holds != nil {
 		if !who.Holds(g.cfg.Now()) {
 			return invalid()

@@ -32,11 +32,16 @@ type session struct {
 	ends time.Time
 }
 
-// Login begins a session as who, which text opens until it ends, or until what who came with does.
+// Login begins a session as who, which text opens until it ends, or until what who came with does. A session
+// begins no other: it would outlive its time, and its logout.
 func (g *Gate) Login(who *access.Principal) (text string, made api.Session, err error) {
 	if !who.Vouched() {
 		return "", made, refuse(http.StatusConflict, api.CodeLoginNeedless,
 			"this daemon asks for no token, so that there is nothing to log in with")
+	}
+	if who.Session != nil {
+		return "", made, refuse(http.StatusConflict, api.CodeLoginNeedless,
+			"the browser is logged in; log out, or show a token to log in with that")
 	}
 	now := g.cfg.Now()
 	text = "gds_" + access.Secret()
@@ -55,9 +60,11 @@ func (g *Gate) Logout(text string) { g.sessions.end(sha256.Sum256([]byte(text)))
 func (g *Gate) resume(ctx context.Context, c *access.Credentials) (who access.Principal, err error) {
 	sum := sha256.Sum256([]byte(c.Session))
 	s := g.sessions.find(sum, g.cfg.Now())
+	if s == nil && len(c.Chain) > 0 {
+		return g.certified(c)
+	}
 	if s == nil {
-		return who, refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
-			"the browser's session has ended: log in again at /login")
+		return who, loggedOut()
 	}
 	if c.Tenant != "" && c.Tenant != s.who.Tenant {
 		return who, noTenant()
@@ -65,7 +72,14 @@ func (g *Gate) resume(ctx context.Context, c *access.Credentials) (who access.Pr
 	if err := g.Still(ctx, &s.who); err != nil {
 		return who, err
 	}
-	return s.who, nil
+	who = s.who
+	who.Session = func(now time.Time) bool { return g.sessions.find(sum, now) != nil }
+	return who, nil
+}
+
+func loggedOut() *api.Error {
+	return refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
+		"the browser's session has ended: log in again at /login")
 }
 
 func (l *sessions) add(s *session, now time.Time) bool {

@@ -36,7 +36,22 @@ func TestSessions(t *testing.T) {
 		enter(t, g, access.Credentials{Session: first, Tenant: "other"}, api.CodeTenantNotFound)
 		enter(t, g, access.Credentials{Bearer: first}, api.CodeInvalidToken) // it is none
 		enter(t, g, access.Credentials{Session: made.Text}, api.CodeUnauthenticated)
+		browser := enter(t, g, access.Credentials{Session: first}, "")
+		if _, _, err := g.Login(&browser); codeOf(err) != api.CodeLoginNeedless {
+			t.Errorf("a session begins another: %v", err)
+		}
+		ticket, err := g.Ticket(&browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Still(t.Context(), &browser); err != nil {
+			t.Errorf("one who is logged in may not stay: %v", err)
+		}
 		g.Logout(first)
+		if err := g.Still(t.Context(), &browser); codeOf(err) != api.CodeUnauthenticated {
+			t.Errorf("a socket outlives the logout: %v", err)
+		}
+		enter(t, g, access.Credentials{Ticket: ticket.Ticket}, api.CodeUnauthenticated)
 		enter(t, g, access.Credentials{Session: first}, api.CodeUnauthenticated)
 		for range maxSessionsEach - 1 {
 			login()
