@@ -64,7 +64,8 @@ func By(ctx context.Context) Actor {
 
 // Action is a change that is about to be made.
 type Action struct {
-	// Tenant is the graph's; it counts where the actor has none.
+	// Tenant is whose the change is, and its chain: the graph's, the token's, [Daemon] for what is of no tenant;
+	// where it is "", as of a graph that the actor may not know of, the actor's.
 	Tenant, Operation, Graph string
 	Detail                   []string
 }
@@ -84,7 +85,7 @@ func (t *Trail) Begin(ctx context.Context, a Action) (*Act, error) {
 		return nil, nil
 	}
 	by := By(ctx)
-	e := Entry{Kind: Intent, At: t.cfg.Now(), Tenant: cmp.Or(by.Tenant, a.Tenant, Daemon), Actor: by,
+	e := Entry{Kind: Intent, At: t.cfg.Now(), Tenant: cmp.Or(a.Tenant, by.Tenant, Daemon), Actor: by,
 		Operation: a.Operation, Graph: a.Graph, Detail: a.Detail}
 	within, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()

@@ -53,7 +53,8 @@ func (g *Gate) Create(ctx context.Context, who *access.Principal, q *api.TokenRe
 func (g *Gate) add(ctx context.Context, t *access.Token) (text string, err error) {
 	text = access.Mint(t)
 	action := audit.Action{Tenant: t.Tenant, Operation: "token create", Detail: []string{
-		"token " + t.ID, "name " + t.Name, "role " + t.Role.String(), "until " + t.Expires.UTC().Format(time.RFC3339),
+		"token " + t.ID, "name " + t.Name, "tenant " + t.Tenant, "role " + t.Role.String(),
+		"until " + t.Expires.UTC().Format(time.RFC3339),
 	}}
 	if t.Scope.Narrow() {
 		action.Detail = append(action.Detail, fmt.Sprintf("graphs %q, read only %v", t.Scope.Graphs, t.Scope.Reading))
@@ -140,7 +141,7 @@ func (g *Gate) Revoke(ctx context.Context, who *access.Principal, id string) err
 // end revokes a token.
 func (g *Gate) end(ctx context.Context, t *access.Token) error {
 	action := audit.Action{Tenant: t.Tenant, Operation: "token revoke", Detail: []string{"token " + t.ID,
-		"name " + t.Name}}
+		"name " + t.Name, "tenant " + t.Tenant}}
 	_, err := audit.Do(ctx, g.cfg.Trail, action, func(ctx context.Context) (struct{}, error) {
 		defer g.forget(t.ID)
 		return struct{}{}, g.cfg.Tokens.MarkToken(ctx, t.ID, g.cfg.Now(), time.Time{})
