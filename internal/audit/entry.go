@@ -71,13 +71,14 @@ const (
 	maxField = 400
 )
 
-// Body is the entry as it is written, within its bounds.
+// Body is the entry as it is written, within its bounds. Its columns are made of it: of a text that a caller has
+// chosen the zero byte is left out, which PostgreSQL refuses.
 func (e *Entry) Body() (string, error) {
 	bounded := *e
 	bounded.At = e.At.UTC()
 	for _, text := range []*string{&bounded.Subject, &bounded.Token, &bounded.Role, &bounded.From, &bounded.Operation,
 		&bounded.Graph, &bounded.Code} {
-		*text = clip(*text, maxField)
+		*text = clip(strings.ReplaceAll(*text, "\x00", ""), maxField)
 	}
 	bounded.Detail = nil
 	for i, line := range e.Detail {

@@ -60,6 +60,14 @@ func Run(t *testing.T, log audit.Log, again func() audit.Log) {
 	check(t, log, "acme", 9, 6)
 	check(t, log, audit.Daemon, 2, 0)
 	Concurrent(t, log)
+	hostile := entry("hostile", 1)
+	hostile.Subject, hostile.Graph = "mal\x00lory", "%\x00\xff" // as callers send them
+	if _, err := log.AppendAudit(t.Context(), hostile); err != nil {
+		t.Errorf("texts that callers have chosen: %v", err)
+	}
+	if got := rows(t, log, audit.Query{Tenant: "hostile", Subject: "mallory"}); len(got) != 1 {
+		t.Errorf("found %d entries, want 1", len(got))
+	}
 }
 
 // Concurrent holds stores over the same data to one unforked chain, whoever appends at the same time.
