@@ -319,8 +319,9 @@ func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error 
 	return nil
 }
 
-// forget drops a graph that has been stopped.
+// forget drops a graph that has been stopped and removed.
 func (e *Engine) forget(m *graphrun.Graph) {
+	m.GiveUp()
 	e.mu.Lock()
 	delete(e.graphs, m.Ref())
 	e.mu.Unlock()

@@ -358,5 +358,23 @@ func TestM45DeclarationsAreShared(t *testing.T) {
 			refusalOf(err).Status != 404 {
 			t.Errorf("the owner has the deleted graph: %v", err)
 		}
+		if owners := d.viewA.s.owned(); len(owners) != 0 {
+			t.Errorf("deleted at the other daemon, it is owned still: %v", owners)
+		}
+		d.a.apply(fmt.Sprintf(placed, "h"), "h")
+		time.Sleep(10 * time.Second)
+		owner := d.a
+		if d.a.summary("h").Health != "live" {
+			owner = d.b
+		}
+		if owners := d.viewA.s.owned(); len(owners) != 1 {
+			t.Fatalf("owned: %v", owners)
+		}
+		if err := owner.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: "h"}, false); err != nil {
+			t.Fatal(err)
+		}
+		if owners := d.viewA.s.owned(); len(owners) != 0 {
+			t.Errorf("deleted at its owner, it is owned still: %v", owners)
+		}
 	})
 }

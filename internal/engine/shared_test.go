@@ -144,6 +144,13 @@ func (v *view) Roster(context.Context) (checkpoint.Roster, error) {
 	return r, nil
 }
 
+// owned is what is somebody's.
+func (s *shared) owned() map[checkpoint.ID]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.owners)
+}
+
 // drain drains a member, or ends that.
 func (s *shared) drain(member string, drained bool) {
 	s.mu.Lock()

@@ -130,12 +130,19 @@ func (g *Graph) standbyError(status int) error {
 	return e
 }
 
-// yield gives a graph that has stopped cleanly to whoever is to run it.
+// GiveUp gives a graph up that has been removed, if it is this daemon's: applied again, it is not waited for here.
+func (g *Graph) GiveUp() {
+	if g.host.Lease.Owns(g.ID()) {
+		g.yield()
+	}
+}
+
+// yield gives a graph that has stopped to whoever is to run it.
 func (g *Graph) yield() {
 	ctx, cancel := g.briefly(yieldTimeout)
 	defer cancel()
 	if err := g.host.Lease.Yield(ctx, g.ID()); err != nil {
-		g.host.Log.Warn("the graph was not given up; it goes on here, or elsewhere when this daemon has lost its lease",
+		g.host.Log.Warn("the graph was not given up; it stays this daemon's until that ends or has lost its lease",
 			"graph", g.ref.Name, "tenant", g.ref.Tenant, "err", err)
 	}
 }

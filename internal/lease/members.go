@@ -89,6 +89,13 @@ func (k *Keeper) Run(id checkpoint.ID, back func()) (end func() (handedBack bool
 	}
 }
 
+// Owns says that a graph is this daemon's, and could be another's, as far as is known.
+func (k *Keeper) Owns(id checkpoint.ID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.sole && k.board.desk.Owner(id) == k.board.desk.Self
+}
+
 // Yield gives a graph up that has stopped here.
 func (k *Keeper) Yield(ctx context.Context, id checkpoint.ID) error {
 	if err := k.store.Yield(ctx, id); err != nil {
