@@ -54,7 +54,7 @@ type Config struct {
 	// Shards is how many shards run beside each other, where what they do can be put together as if one did
 	// it; 0: as many as are declared.
 	Shards int
-	// Batch is how many events are handed to the shards at once; 0: as many as are good. It is for tests.
+	// Batch is how much is handed to the shards at once; 0: as many as are good. It is for tests.
 	Batch int
 	// NoFlush leaves at the end what is not complete: open windows and batches, and what waits
 	// for a timer. The books count it as queued.
@@ -197,7 +197,9 @@ func (r *runner) add(i int) error {
 		}
 	default:
 		if r.front != nil {
-			r.front.Shared(r.g.Now())
+			if err := r.front.Shared(r.g.Now()); err != nil {
+				return err
+			}
 			r.g.Stir()
 		}
 		if h.bad != nil {

@@ -98,3 +98,39 @@ func TestM51WhatEndsARunEndsItsShards(t *testing.T) {
 	}
 	cancel()
 }
+
+const dealtAndShared = `graph: dealt
+accumulators:
+  a: { source: { file: { path: a.ndjson } } }
+  rate: { global: true, time: event.at, source: { file: { path: rate.ndjson } } }
+reactor: { key: k, shards: 5 }
+outputs:
+  all: { from: a, sink: { drop: {} } }
+`
+
+// M51: what is last may be a dead letter of what all keys share.
+func TestM51TheLastOfWhatIsSharedMayBeADeadLetter(t *testing.T) {
+	u, ds := (&builtin.Kinds{}).Parse([]byte(dealtAndShared), "dealt.yaml")
+	if err := ds.Err(); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := job.Run(t.Context(), job.Config{
+		Unit: u, Sinks: []sink.Sink{nil},
+		Inputs: []job.Reader{&lines{all: []string{`{"k":1}`}}, &lines{all: []string{`{"at":7,"v":1}`, `{"at":`}}},
+	})
+	if err != nil || stats.DeadLetters != 1 || stats.Inputs[1].DeadLettered != 1 {
+		t.Errorf("%+v, %v", stats, err)
+	}
+}
+
+// lines gives events that are these lines.
+type lines struct{ all []string }
+
+func (l *lines) Next(ev *boundary.Event) error {
+	if len(l.all) == 0 {
+		return io.EOF
+	}
+	*ev = boundary.Event{Raw: []byte(l.all[0])}
+	l.all = l.all[1:]
+	return nil
+}

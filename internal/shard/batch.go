@@ -7,7 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/sink"
 )
 
-// Batch is how many events make a batch where nothing else is said: enough that handing it over costs nothing beside
+// Batch is how many items make a batch where nothing else is said: enough that handing it over costs nothing beside
 // them. batchesAhead is how many batches may be on their way, which bounds what they hold.
 const (
 	Batch        = 2048
@@ -46,9 +46,9 @@ type vouched struct{ at, number int64 }
 type batch struct {
 	items [][]item // by shard
 	loans []boundary.Loan
-	n     int
+	n     int    // of items
 	at    int64  // engine time at its end
-	round uint64 // the round that is open at its end
+	round uint64 // the round that is open at its end; 0: none
 	// end says that all inputs have ended, flush that what is not complete is handed over, and reach that
 	// all shards have done so, and go on to the time at which the last of them was done.
 	end, flush, reach bool

@@ -29,6 +29,12 @@
 // hold for all keys of a graph hold for each shard: max_keys, max_waiting_bytes, and the bounds of a fold or of a
 // window.
 //
+// # What a run holds
+//
+// A batch is sent when it is full, counted in what all shards are told of it together, and only so many are on their
+// way: what an input is like, or which one ends first, does not change what is held. One thing grows with the run: a
+// shard notes each value of a global input that it consumes, 8 bytes, for the books at the end.
+//
 // # Reading ahead
 //
 // The front decodes. Who decodes ahead on other cores gives [Front.Add] events whose Value is there: nothing is

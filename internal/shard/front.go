@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Unit   *compile.Unit
 	Shards int
-	// Batch is how many events are handed over at once.
+	// Batch is how many items are handed over at once: an event is one, and what all shards are told is one for each.
 	Batch int
 	// Start is when time begins; zero: with the first event.
 	Start time.Time
@@ -110,7 +110,9 @@ func (f *Front) Date(i int, ev *boundary.Event) (at time.Time, ok bool, err erro
 // Add deals the next event of input i, which happens now, or one that cannot be read.
 func (f *Front) Add(i int, ev *boundary.Event, bad *accumulator.BadEvent, now time.Time) error {
 	at, h, d := nanoOf(now), &f.heads[i], f.dealers[i]
-	f.enter(at)
+	if err := f.enter(at); err != nil {
+		return err
+	}
 	h.number++
 	it := item{what: anEvent, input: int32(i), at: at, round: f.round, seq: f.seq, number: h.number, bad: bad,
 		newest: h.newest}
@@ -123,14 +125,11 @@ func (f *Front) Add(i int, ev *boundary.Event, bad *accumulator.BadEvent, now ti
 		shard, vouched = d.Deal(ev, h.dated, &f.batch.loans[i], f.cfg.Shards)
 	}
 	h.ev, it.ev = nil, *ev
-	f.batch.items[shard] = append(f.batch.items[shard], it)
+	f.tell(shard, it)
 	if vouched {
 		f.vouch(h, d, &it, shard)
 	}
-	if f.batch.n++; f.batch.n < f.cfg.Batch {
-		return nil
-	}
-	return f.send()
+	return nil
 }
 
 // vouch tells the other shards of an event that completes something.
@@ -147,28 +146,44 @@ func (f *Front) vouch(h *head, d *accumulator.Dealer, it *item, shard int) {
 	other := item{what: anElsewhere, input: it.input, at: it.at, round: it.round, seq: it.seq, newest: h.newest}
 	for s := range f.batch.items {
 		if s != shard {
-			f.batch.items[s] = append(f.batch.items[s], other)
+			f.tell(s, other)
 		}
 	}
 }
 
-// enter begins a round, if it is another one.
-func (f *Front) enter(at int64) {
-	f.seq++
+// enter begins a round, if it is another one. A batch that is full is sent before, whatever has filled it. The front's
+// graph hands over when a round has all its events: a round that goes on has nothing in the batch that is shared.
+func (f *Front) enter(at int64) error {
+	open := uint64(0)
 	if at == f.now && at != never {
-		return
+		open = f.round
+	}
+	if f.batch.n >= f.cfg.Batch {
+		if err := f.send(open); err != nil {
+			return err
+		}
+	}
+	if f.seq++; open != 0 {
+		return nil
 	}
 	f.round = f.seq
 	if f.now == never && at != never {
 		f.tellAll(item{what: aBeginning, at: at, round: f.round})
 	}
 	f.now, f.batch.at = at, at
+	return nil
 }
 
 func (f *Front) tellAll(it item) {
 	for s := range f.batch.items {
-		f.batch.items[s] = append(f.batch.items[s], it)
+		f.tell(s, it)
 	}
+}
+
+// tell adds to what happens to a shard.
+func (f *Front) tell(shard int, it item) {
+	f.batch.items[shard] = append(f.batch.items[shard], it)
+	f.batch.n++
 }
 
 // Admit implements [virtual.Tap]: what all keys share reaches every shard.
@@ -184,12 +199,12 @@ func (f *Front) Admit(i int, h *accumulator.Handoff) {
 func (f *Front) Fired() {}
 
 // Shared notes that an event of a shared input happens now, which the front's graph folds.
-func (f *Front) Shared(now time.Time) { f.enter(nanoOf(now)) }
+func (f *Front) Shared(now time.Time) error { return f.enter(nanoOf(now)) }
 
-// send hands the batch to all shards.
-func (f *Front) send() error {
+// send hands the batch to all shards. open is the round that more may come of, 0 for none.
+func (f *Front) send(open uint64) error {
 	b := f.batch
-	b.round = f.round
+	b.round = open
 	for i := range f.heads {
 		if h := &f.heads[i]; h.ev != nil && h.dated.Lent { // its loan ends with the batch
 			h.ev.Value, h.dated.Lent = f.dealers[i].Own(h.ev.Value), false
@@ -248,11 +263,11 @@ func (f *Front) emptyChunk() *chunk {
 // End ends all inputs: with flush what is not complete is handed over, and what waits for a timer fires at the timer's
 // time. It answers when everything has been released.
 func (f *Front) End(flush bool) error {
-	if err := f.send(); err != nil {
+	if err := f.send(0); err != nil {
 		return err
 	}
 	f.batch.end, f.batch.flush = true, flush
-	if err := f.send(); err != nil {
+	if err := f.send(0); err != nil {
 		return err
 	}
 	if flush {
@@ -263,7 +278,7 @@ func (f *Front) End(flush bool) error {
 			return context.Cause(f.ctx)
 		}
 		f.batch.reach = true
-		if err := f.send(); err != nil {
+		if err := f.send(0); err != nil {
 			return err
 		}
 	}
