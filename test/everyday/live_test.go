@@ -99,7 +99,7 @@ type feed struct {
 }
 
 func live(t *testing.T, w way) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute*time.Duration(max(1, size(t)/5000)))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute*time.Duration(max(1, size(t)/5000)))
 	defer cancel()
 	relay := newRelay(ctx, t)
 	d := start(t, "GRAPHD_VAR_SCORER="+relay.url)
