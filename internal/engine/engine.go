@@ -30,6 +30,7 @@ import (
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/outbound"
@@ -134,14 +135,16 @@ func New(cfg Config) *Engine {
 	e.Members = members.Members{Store: cfg.Store, Log: cfg.Log, Own: e.own, Units: e.units, Places: e.places}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.host = &graphrun.Host{
-		Host: life.Host{
-			Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Feeds: e.feeds, Gate: e.epochs, Careful: e.careful,
-			Fail: cfg.Fail,
+		Host: lives.Host{
+			Host: life.Host{
+				Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Feeds: e.feeds, Gate: e.epochs, Careful: e.careful,
+				Fail: cfg.Fail,
+			},
+			Lease: e.own, Tasks: e.group, ShutdownTimeout: cfg.ShutdownTimeout, Closing: e.isClosing,
+			CloseBy: e.closesBy,
 		},
-		Lease: e.own, Tasks: e.group,
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
-		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout,
-		Room: e.hasMemory, Closing: e.isClosing, CloseBy: e.closesBy,
+		PushTimeout: cfg.PushTimeout, Room: e.hasMemory,
 	}
 	return e
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/reactor"
@@ -37,11 +38,13 @@ func newGraph(t *testing.T) (g *Graph, end func()) {
 		t.Fatal(err)
 	}
 	g = New(&Host{
-		Host:  life.Host{Store: store, Kinds: kinds, Log: log, Feeds: feed.New(nil)},
-		Lease: keeper, Tasks: tasks, MaxEventBytes: 1 << 20, MailboxEvents: 100, MailboxBytes: 1 << 20,
-		PushTimeout: time.Second, ShutdownTimeout: 10 * time.Second,
-		Room:    func() error { return nil },
-		CloseBy: func() time.Time { return time.Time{} }, Closing: func() bool { return false },
+		Host: lives.Host{
+			Host:  life.Host{Store: store, Kinds: kinds, Log: log, Feeds: feed.New(nil)},
+			Lease: keeper, Tasks: tasks, ShutdownTimeout: 10 * time.Second,
+			CloseBy: func() time.Time { return time.Time{} }, Closing: func() bool { return false },
+		},
+		MaxEventBytes: 1 << 20, MailboxEvents: 100, MailboxBytes: 1 << 20, PushTimeout: time.Second,
+		Room: func() error { return nil },
 	}, checkpoint.Declaration{Tenant: "default", Graph: "g", Text: summing}, unit)
 	return g, func() {
 		if err := g.Stop(); err != nil {
@@ -52,20 +55,6 @@ func newGraph(t *testing.T) (g *Graph, end func()) {
 			t.Errorf("the end: %v", err)
 		}
 	}
-}
-
-// unlived is a run of g that is built and not lived.
-func unlived(t *testing.T, g *Graph) *life.Run {
-	t.Helper()
-	head, err := g.host.Store.Acquire(t.Context(), g.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := life.New(t.Context(), g.shared(), head, g.stand(t.Context()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // waited is what somebody who waits has seen, and after which time.
@@ -96,26 +85,16 @@ func TestAwaitIsWokenByWhatChanges(t *testing.T) {
 	for name, try := range map[string]func(t *testing.T, g *Graph) waited{
 		"a health without a run": func(_ *testing.T, g *Graph) waited {
 			out := wait(g, most, healthy(reactor.HealthFailed))
-			g.setHealth(reactor.HealthFailed, "why", "")
+			g.first().SetHealth(reactor.HealthFailed, "why", "")
 			return <-out
-		},
-		"the beginning of a run": func(t *testing.T, g *Graph) waited {
-			r := unlived(t, g)
-			out := wait(g, most, func(s *api.GraphSummary) bool { return s.Incarnation == r.Head.Incarnation })
-			g.begin(r)
-			got := <-out
-			g.retire(r)
-			return got
 		},
 		"the end of a run": func(t *testing.T, g *Graph) waited {
 			g.Start(t.Context())
 			synctest.Wait()
 			out := wait(g, most, healthy(reactor.HealthStopped))
-			r, err := g.running()
-			if err != nil {
+			if err := g.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			g.retire(r)
 			return <-out
 		},
 		"a view": func(t *testing.T, g *Graph) waited {
@@ -131,7 +110,7 @@ func TestAwaitIsWokenByWhatChanges(t *testing.T) {
 			g.Start(t.Context())
 			synctest.Wait()
 			out := wait(g, most, func(s *api.GraphSummary) bool { return s.Incarnation == 2 && loaded(s) })
-			g.operator.Restart()
+			g.first().Restart()
 			return <-out
 		},
 	} {

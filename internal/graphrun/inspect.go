@@ -77,11 +77,9 @@ func (g *Graph) key(text string, must bool) (boundary.Key, error) {
 
 // history is the graph's epochs, those of the run in progress too.
 func (g *Graph) history() *told.History {
-	h := &told.History{Store: g.host.Store, ID: g.ID()}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.run != nil {
-		h.Reactor, h.Incarnation = g.run.Reactor, g.run.Head.Incarnation
+	h := &told.History{Store: g.host.Store, ID: g.first().ID()}
+	if r := g.first().Run(); r != nil {
+		h.Reactor, h.Incarnation = r.Reactor, r.Head.Incarnation
 	}
 	return h
 }
@@ -102,9 +100,7 @@ func (g *Graph) Firing(ctx context.Context, epoch int64) (api.FiringDetail, erro
 
 // FlushLetters has dead letters that are still in memory checkpointed.
 func (g *Graph) FlushLetters(ctx context.Context) error {
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
+	r := g.first().Run()
 	if r == nil {
 		return nil
 	}

@@ -28,11 +28,9 @@ type Metrics struct {
 func (g *Graph) Metrics(ctx context.Context) Metrics {
 	out := Metrics{
 		Summary: g.Summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{},
-		Restarts: g.restarts.All(),
+		Restarts: g.first().Restarts().All(),
 	}
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
+	r := g.first().Run()
 	if r == nil {
 		return out
 	}
@@ -54,10 +52,9 @@ const RateEvery = told.RateEvery
 
 // Sample takes the depths of the graph's queues; one goroutine calls it, every RateEvery.
 func (g *Graph) Sample(now time.Time) {
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
-	if r != nil {
-		r.Sample(now)
+	for _, s := range g.shards {
+		if r := s.Run(); r != nil {
+			r.Sample(now)
+		}
 	}
 }

@@ -239,11 +239,11 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 			_, err := g.running()
 			return api.GraphSummary{}, err
 		}
-		if err := g.forgive(ctx); err != nil {
+		if err := g.first().Forgive(ctx); err != nil {
 			return api.GraphSummary{}, err
 		}
-		before := g.incarnation()
-		g.operator.Restart()
+		before := g.first().Incarnation()
+		g.first().Restart()
 		return g.after(ctx, func(s *api.GraphSummary) bool { return s.Incarnation > before && loaded(s) }), nil
 	}
 	i, err := g.accumulator(name)
@@ -259,25 +259,4 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 		h := accumulator.Health(s.Accumulators[i].Health)
 		return h.Healthy() || h == accumulator.Stopped
 	}), nil
-}
-
-// forgive clears the crash ledger of a graph that is not running: the operator says that
-// the cause has been fixed (M43).
-func (g *Graph) forgive(ctx context.Context) error {
-	_, err := g.running()
-	if err == nil {
-		return nil
-	}
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Code == "graph_standby" {
-		return err
-	}
-	head, _, err := g.acquire(ctx)
-	if err == nil {
-		err = g.host.Store.Relinquish(ctx, g.ID(), head.Fence)
-	}
-	if err != nil {
-		return fmt.Errorf("clear the crash ledger: %w", err)
-	}
-	return nil
 }

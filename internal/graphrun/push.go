@@ -14,7 +14,6 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graphrun/told"
-	"github.com/graphd/graphd/internal/reactor"
 )
 
 // journalShare is the part of a caller's time, one in so many, that is kept for the journal:
@@ -36,7 +35,7 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 		return g.feed(ctx, i, origin, events)
 	}
 	if err := g.host.Room(); err != nil {
-		g.mailboxes[i].Reject(len(events))
+		g.first().Mailboxes()[i].Reject(len(events))
 		return api.PushResult{}, err
 	}
 	now := time.Now()
@@ -46,7 +45,7 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	}
 	enter, cancel := g.timeToEnter(ctx)
 	defer cancel()
-	out, err := g.mailboxes[i].Push(enter, batch)
+	out, err := g.first().Mailboxes()[i].Push(enter, batch)
 	if errors.Is(err, pump.ErrClosed) {
 		return api.PushResult{}, &api.Error{
 			Status: http.StatusServiceUnavailable, Code: "graph_stopping",
@@ -77,22 +76,14 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 // nothing until an operator restarts it or a fixed declaration is applied. What is refused
 // is counted.
 func (g *Graph) refusesPushes(i, events int) error {
-	g.mu.Lock()
-	failed := g.run == nil && g.health == reactor.HealthFailed
-	why := g.reason
-	var elsewhere error
-	if g.run == nil && g.health == reactor.HealthStandby {
-		// Not counted: the graph's books are its owner's.
-		elsewhere = g.standbyError(http.StatusServiceUnavailable)
+	if err := g.first().Elsewhere(http.StatusServiceUnavailable); err != nil {
+		return err // not counted: the graph's books are its owner's
 	}
-	g.mu.Unlock()
-	if elsewhere != nil {
-		return elsewhere
-	}
+	failed, why := g.first().Failed()
 	if !failed {
 		return nil
 	}
-	g.mailboxes[i].Reject(events)
+	g.first().Mailboxes()[i].Reject(events)
 	return &api.Error{Status: http.StatusConflict, Code: "graph_failed",
 		Detail: fmt.Sprintf("graph %s has failed and takes no events: %s", g.ref.Name,
 			told.Cause(why, "see its health"))}
@@ -105,7 +96,7 @@ func (g *Graph) RejectBody(name string) error {
 		return err
 	}
 	if g.unit.Spec.Accumulators[i].From == "" {
-		g.mailboxes[i].Reject(1)
+		g.first().Mailboxes()[i].Reject(1)
 	}
 	return nil
 }

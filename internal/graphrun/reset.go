@@ -32,59 +32,26 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 		"a reset takes all state from the graph, and its sources are read from the beginning"); err != nil {
 		return api.GraphSummary{}, err
 	}
-	g.mu.Lock()
-	standing := g.health == reactor.HealthStandby
-	var elsewhere error
-	if standing {
-		elsewhere = g.standbyError(http.StatusConflict)
-	}
-	g.mu.Unlock()
-	if standing {
-		return api.GraphSummary{}, elsewhere
+	if err := g.first().Elsewhere(http.StatusConflict); err != nil {
+		return api.GraphSummary{}, err
 	}
 	ctx = context.WithoutCancel(ctx) // a graph that was stopped is started again
 	defer g.Changing()()
 	if err := g.Stop(); err != nil {
 		g.host.Log.Warn("the graph did not stop cleanly before its reset", "graph", g.ref.Name, "err", err)
 	}
-	err := g.dropState(ctx)
+	err := g.first().DropState(ctx)
 	if err == nil {
-		g.recordRecovery(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",
+		g.first().Record(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",
 			Kind:   "state_reset",
 			Reason: by + " took all state from the graph; it begins anew", Outcome: "restarted",
-			Incarnation: g.incarnation()})
+			Incarnation: g.first().Incarnation()})
 	}
 	g.Start(life)
 	sum := g.after(ctx, func(s *api.GraphSummary) bool { // until its run has begun it is still what it was: stopped
 		return loaded(s) && s.Health != string(reactor.HealthStopped)
 	})
 	return sum, err
-}
-
-// dropState removes everything that a stopped graph would go on from, in one commit.
-func (g *Graph) dropState(ctx context.Context) error {
-	store := g.host.Store
-	head, _, err := g.acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("take the graph's state: %w", err)
-	}
-	c := checkpoint.Commit{ID: g.ID(), Fence: head.Fence, Seq: head.Seq + 1, Epoch: head.Epoch, At: time.Now().UTC(),
-		Meta: reactor.Blank(head.Meta), JournalTo: head.Journal, Proven: true}
-	if g.unit != nil {
-		c.KeepFirings = g.unit.Spec.History.Keep
-	}
-	err = store.Load(ctx, g.ID(), func(cell checkpoint.Cell) error {
-		cell.Data = nil
-		c.Cells = append(c.Cells, cell)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read what the graph has kept: %w", err)
-	}
-	if err := store.Commit(ctx, &c); err != nil {
-		return fmt.Errorf("drop the graph's state: %w", err)
-	}
-	return store.Relinquish(ctx, g.ID(), head.Fence)
 }
 
 // Rewind has an accumulator read its source again from another place: "start", or what the

@@ -83,7 +83,7 @@ func (g *Graph) goOn(ctx context.Context, r *life.Run, i int, to []boundary.Posi
 		return told.Refusal(err)
 	}
 	// The supervisor records the restart too, and by itself: what it is for stands before it.
-	g.recordRecovery(checkpoint.RecoveryEvent{
+	g.first().Record(checkpoint.RecoveryEvent{
 		At: time.Now(), Graph: g.ref.Name, Component: "accumulator/" + g.unit.Spec.Accumulators[i].Name, Kind: kind,
 		Reason: why(from), Outcome: "restarted", Incarnation: r.Head.Incarnation,
 	})

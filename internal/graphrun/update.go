@@ -53,7 +53,7 @@ func Replace(ctx, life context.Context, old, next *Graph, put func() error, inst
 			"graph", old.ref.Name, "err", err)
 	}
 	next.inherit(old)
-	next.held = true
+	next.hold()
 	next.Connect()
 	next.Start(life)
 	if troubled != nil {
@@ -68,7 +68,7 @@ func Replace(ctx, life context.Context, old, next *Graph, put func() error, inst
 				"graph", old.ref.Name, "err", stopErr)
 		}
 		old.Connect()
-		old.outlived = next.outlived // what the new one has tried has crashed nothing
+		old.revert(next)
 		old.Start(life)
 		old.await(ctx, settleTime, loaded)
 		return err
@@ -97,10 +97,12 @@ func (g *Graph) Attach(ctx context.Context) {
 
 // Close ends what outlives the runs of a graph that has been stopped: its mailboxes and watchers.
 func (g *Graph) Close() {
-	for _, box := range g.mailboxes {
-		box.Close()
+	for _, s := range g.shards {
+		for _, box := range s.Mailboxes() {
+			box.Close()
+		}
+		s.Hub().Close()
 	}
-	g.hub.Close()
 }
 
 // settleForUpdate takes a checkpoint of the running graph, so that stopping it risks
@@ -111,9 +113,7 @@ func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, 
 	g.await(ctx, settleTime, func(s *api.GraphSummary) bool {
 		return s.Health != string(reactor.HealthStarting) || s.HealthReason != nil
 	})
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
+	r := g.first().Run()
 	if r == nil {
 		return nil, nil
 	}
@@ -172,20 +172,23 @@ func (g *Graph) trouble(s *api.GraphSummary, before map[string]bool) (why string
 
 // letGo ends the hold of a run that has come up, of the one after it too.
 func (g *Graph) letGo(ctx context.Context) {
-	g.mu.Lock()
-	g.held = false
-	r := g.run
-	g.mu.Unlock()
-	if r != nil {
-		r.LetGo(ctx)
+	for _, s := range g.shards {
+		s.LetGo(ctx)
 	}
 }
 
-// isHeld says whether a run that is being built waits for letGo.
-func (g *Graph) isHeld() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.held
+// hold has the runs wait for letGo.
+func (g *Graph) hold() {
+	for _, s := range g.shards {
+		s.Hold()
+	}
+}
+
+// revert takes back what next has: what that has tried has crashed nothing.
+func (g *Graph) revert(next *Graph) {
+	for i, s := range g.shards {
+		s.Revert(next.shards[i])
+	}
 }
 
 // Changing makes commands wait until done is called.
@@ -222,24 +225,28 @@ func (g *Graph) Settle(ctx context.Context) (again bool, err error) {
 // inherit takes over what outlives an update: the watchers, the figures, and the mailboxes
 // of inputs that are still there, with the pushes that wait in them.
 func (g *Graph) inherit(old *Graph) {
-	g.hub = old.hub
 	g.expired.Store(old.expired.Load())
-	g.restarts, g.outlived = old.restarts, old.outlived
-	if old.unit == nil {
-		return
-	}
-	for k := range old.unit.Spec.Accumulators {
-		if i := g.find(old.unit.Spec.Accumulators[k].Name); i >= 0 {
-			g.mailboxes[i] = old.mailboxes[k]
+	for n, s := range g.shards {
+		before := old.shards[n]
+		s.Inherit(before)
+		if old.unit == nil {
+			continue
+		}
+		for k := range old.unit.Spec.Accumulators {
+			if i := g.find(old.unit.Spec.Accumulators[k].Name); i >= 0 {
+				s.Mailboxes()[i] = before.Mailboxes()[k]
+			}
 		}
 	}
 }
 
 // closeOthers closes the mailboxes of inputs that next does not have: who waits there is told.
 func (g *Graph) closeOthers(next *Graph) {
-	for k, box := range g.mailboxes {
-		if next.find(g.unit.Spec.Accumulators[k].Name) < 0 {
-			box.Close()
+	for _, s := range g.shards {
+		for k, box := range s.Mailboxes() {
+			if next.find(g.unit.Spec.Accumulators[k].Name) < 0 {
+				box.Close()
+			}
 		}
 	}
 }
@@ -273,8 +280,8 @@ func (g *Graph) Updated(kind, origin, detail string, ok bool) {
 	if !ok {
 		outcome = "failed"
 	}
-	g.recordRecovery(checkpoint.RecoveryEvent{
+	g.first().Record(checkpoint.RecoveryEvent{
 		At: now, Graph: g.ref.Name, Component: "graph", Kind: kind, Reason: detail, Outcome: outcome,
-		Incarnation: g.incarnation(),
+		Incarnation: g.first().Incarnation(),
 	})
 }

@@ -42,30 +42,28 @@ func WatchAll(ctx context.Context, graphs []*Graph, q *watch.Queue) {
 // isBusy says that the graph's reactor has not come out of its epochs for long.
 func (g *Graph) isBusy() bool {
 	r, err := g.running()
-	return err == nil && g.stuck(r) != nil
+	return err == nil && g.first().Stuck(r) != nil
 }
 
 // Watch attaches a watcher, between two epochs where the graph runs and comes to that in time.
 func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
-	g.mu.Lock()
-	r := g.run
-	g.mu.Unlock()
+	r := g.first().Run()
 	if r != nil {
 		ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
 		defer cancel()
-		if r.Reactor.Look(ctx, func(c *reactor.Core, now time.Time) { g.hub.AttachLive(c, now, q) }) == nil {
+		if r.Reactor.Look(ctx, func(c *reactor.Core, now time.Time) { g.first().Hub().AttachLive(c, now, q) }) == nil {
 			return
 		}
 	}
-	g.hub.Attach(q)
+	g.first().Hub().Attach(q)
 }
 
 // WatchSince attaches a watcher that has been there before, and gives it what it has missed.
 func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at watch.Place) error {
 	_, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
 		return r.Look(ctx, func(c *reactor.Core, now time.Time) {
-			g.hub.AttachLive(c, now, q)
-			g.hub.Replay(c, q, at)
+			g.first().Hub().AttachLive(c, now, q)
+			g.first().Hub().Replay(c, q, at)
 		})
 	})
 	return err

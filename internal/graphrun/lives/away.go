@@ -1,4 +1,4 @@
-package graphrun
+package lives
 
 import (
 	"context"
@@ -60,20 +60,20 @@ func (a *away) pause() time.Duration {
 }
 
 // isShown says that health tells already what is waited for; standing by shows something else.
-func (g *Graph) isShown(a *away) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return a.waiting && g.health == reactor.HealthStarting
+func (s *Shard) isShown(a *away) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a.waiting && s.health == reactor.HealthStarting
 }
 
 // awaitStore shows that the graph waits for the store, and waits for the next try of it.
-func (g *Graph) awaitStore(ctx context.Context, a *away, err error) {
+func (s *Shard) awaitStore(ctx context.Context, a *away, err error) {
 	pause := a.pause()
-	g.setHealth(reactor.HealthStarting, checkpoint.Ailment(err), "the graph waits for its store, and goes on from its "+
+	s.SetHealth(reactor.HealthStarting, checkpoint.Ailment(err), "the graph waits for its store, and goes on from its "+
 		"checkpoint when that is back: "+err.Error())
 	if !a.waiting {
 		a.waiting = true
-		g.host.Log.Warn("the graph waits for its store", "graph", g.ref.Name, "tenant", g.ref.Tenant, "err", err)
+		s.host.Log.Warn("the graph waits for its store", "graph", s.ref.Name, "tenant", s.ref.Tenant, "err", err)
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -1,0 +1,59 @@
+package lives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// DropState removes everything that a stopped shard would go on from, in one commit.
+func (s *Shard) DropState(ctx context.Context) error {
+	store := s.host.Store
+	head, _, err := s.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("take the graph's state: %w", err)
+	}
+	c := checkpoint.Commit{ID: s.ID(), Fence: head.Fence, Seq: head.Seq + 1, Epoch: head.Epoch, At: time.Now().UTC(),
+		Meta: reactor.Blank(head.Meta), JournalTo: head.Journal, Proven: true}
+	if s.cfg.Unit != nil {
+		c.KeepFirings = s.cfg.Unit.Spec.History.Keep
+	}
+	err = store.Load(ctx, s.ID(), func(cell checkpoint.Cell) error {
+		cell.Data = nil
+		c.Cells = append(c.Cells, cell)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read what the graph has kept: %w", err)
+	}
+	if err := store.Commit(ctx, &c); err != nil {
+		return fmt.Errorf("drop the graph's state: %w", err)
+	}
+	return store.Relinquish(ctx, s.ID(), head.Fence)
+}
+
+// Forgive clears the crash ledger of a graph that is not running: the operator says that
+// the cause has been fixed (M43).
+func (s *Shard) Forgive(ctx context.Context) error {
+	_, err := s.Running()
+	if err == nil {
+		return nil
+	}
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Code == "graph_standby" {
+		return err
+	}
+	head, _, err := s.Acquire(ctx)
+	if err == nil {
+		err = s.host.Store.Relinquish(ctx, s.ID(), head.Fence)
+	}
+	if err != nil {
+		return fmt.Errorf("clear the crash ledger: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package lives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/lease"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// yieldTimeout bounds the giving up of a graph; one that is not goes on here or, when the daemon
+// ends, is free with the lease.
+const yieldTimeout = 2 * time.Second
+
+// once is one run of the graph under its supervisor: nil when it was stopped, an error
+// when it is to be rebuilt.
+func (s *Shard) once(ctx context.Context, _ int) error {
+	var r *life.Run
+	var err error
+	away := &away{}
+	for {
+		var t *lease.Term
+		r, t, err = s.take(ctx, away)
+		if err != nil || r == nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		began := time.Now()
+		var handedBack bool
+		handedBack, err = s.live(ctx, r)
+		s.survived(r.Head.Fence, err)
+		if ctx.Err() != nil {
+			break
+		}
+		if handedBack && err == nil {
+			s.yield()
+			continue
+		}
+		if storeAway(err) {
+			away.lived(time.Since(began))
+			s.awaitStore(ctx, away, err)
+			continue
+		}
+		if t.Holds() {
+			break
+		}
+		s.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", s.ref.Name,
+			"tenant", s.ref.Tenant, "epoch", r.Reactor.Core.Epoch())
+	}
+	if err == nil && ctx.Err() != nil && s.host.Closing() {
+		s.yield()
+	}
+	s.mu.Lock()
+	s.failure = nil
+	if ctx.Err() != nil {
+		s.failure = err
+		err = nil
+	}
+	s.mu.Unlock()
+	return err
+}
+
+// take waits until this daemon may run the graph and makes a run of it, under the term that
+// ends it. Both are nil when ctx is done.
+func (s *Shard) take(ctx context.Context, away *away) (*life.Run, *lease.Term, error) {
+	for {
+		t := s.stand(ctx)
+		if t == nil {
+			return nil, nil, nil
+		}
+		if !s.isShown(away) {
+			s.SetHealth(reactor.HealthStarting, "", "")
+		}
+		r, err := s.load(ctx, t)
+		var owned *checkpoint.OwnedError
+		switch {
+		case errors.As(err, &owned):
+			s.host.Lease.Learn(s.ID(), owned)
+		case errors.Is(err, checkpoint.ErrLeaseLost):
+			s.host.Lease.Lost(err)
+		case storeAway(err):
+			s.awaitStore(ctx, away, err)
+		default:
+			return r, t, err
+		}
+	}
+}
+
+// stand waits, as standby, until this daemon may run the graph; nil when ctx is done.
+func (s *Shard) stand(ctx context.Context) *lease.Term {
+	return s.host.Lease.Stand(ctx, s.ID(), func(at lease.Standing) {
+		s.setOwner(at)
+		s.SetHealth(reactor.HealthStandby, at.Code, at.Detail)
+	})
+}
+
+// StandsBy says that the graph is another daemon's, or about to be.
+func (s *Shard) StandsBy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run == nil && s.health == reactor.HealthStandby
+}
+
+func (s *Shard) setOwner(at lease.Standing) {
+	s.mu.Lock()
+	s.owner, s.ownerAt = at.Owner, at.Address
+	s.mu.Unlock()
+}
+
+// Elsewhere refuses what only the shard's owner can do, while it stands by here; nil otherwise.
+func (s *Shard) Elsewhere(status int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run != nil || s.health != reactor.HealthStandby {
+		return nil
+	}
+	return s.standbyError(status)
+}
+
+// standbyError refuses what only the graph's owner can do. s.mu is held.
+func (s *Shard) standbyError(status int) error {
+	e := &api.Error{
+		Status: status, Code: "graph_standby", Detail: fmt.Sprintf("graph %s stands by here: %s", s.ref.Name,
+			told.Cause(s.reason, "")),
+	}
+	if s.owner != "" {
+		e.Extra = map[string]any{"owner": s.owner}
+		if s.ownerAt != "" {
+			e.Extra["owner_address"] = s.ownerAt
+		}
+	}
+	return e
+}
+
+// GiveUp gives a graph up that has been removed, if it is this daemon's: applied again, it is not waited for here.
+func (s *Shard) GiveUp() {
+	if s.host.Lease.Owns(s.ID()) {
+		s.yield()
+	}
+}
+
+// yield gives a graph that has stopped to whoever is to run it.
+func (s *Shard) yield() {
+	ctx, cancel := s.briefly(yieldTimeout)
+	defer cancel()
+	if err := s.host.Lease.Yield(ctx, s.ID()); err != nil {
+		s.host.Log.Warn("the graph was not given up; it stays this daemon's until that ends or has lost its lease",
+			"graph", s.ref.Name, "tenant", s.ref.Tenant, "err", err)
+	}
+}
