@@ -47,5 +47,8 @@ func (s *metricsSource) Limits() ([]api.Limit, map[string]int64) {
 	for code, n := range s.d.engine.Refusals() {
 		refused[code] += n
 	}
+	for name, n := range s.d.trail.Refused() {
+		refused[name] += n
+	}
 	return s.d.server.Limits(context.Background()), refused
 }

@@ -51,6 +51,7 @@ const (
 	CodeSubprotocol         = "subprotocol_required"
 	CodeTooManyConnections  = "too_many_connections"
 	CodeAuditUnwritable     = "audit_unwritable"
+	CodeAuditBusy           = "audit_busy"
 	CodeBusy                = "busy"
 	CodeNotReady            = "not_ready"
 	CodeShuttingDown        = "shutting_down"

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,6 +12,8 @@ const (
 	// maxDenied bounds the denials that are told apart at one time, and maxDeniedEach those of one chain: a flood
 	// of them may fill neither the memory nor the store.
 	maxDenied, maxDeniedEach = 200, 20
+	// maxBack bounds the entries that wait because the store did not take them.
+	maxBack = 2 * maxDenied
 )
 
 // others stands for those that are not told apart any more.
@@ -26,6 +29,10 @@ type denials struct {
 	counts map[denial]*counted
 	each   map[string]int
 	total  int64
+	// back are entries that the store did not take; merged is how many denials are among those that are not told
+	// apart for that reason.
+	back   []Entry
+	merged atomic.Int64
 }
 
 type counted struct {
@@ -89,6 +96,7 @@ func (d *denials) note(e Entry, now time.Time) (first bool) {
 func (d *denials) due(now time.Time, end bool) (entries []Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	entries, d.back = d.back, nil
 	over := end || now.Sub(d.since) >= foldFor
 	for _, c := range d.counts {
 		if c.fresh {
@@ -105,4 +113,23 @@ func (d *denials) due(now time.Time, end bool) (entries []Entry) {
 		d.counts = nil
 	}
 	return entries
+}
+
+// putBack keeps entries for the next time. Past its bound they become one, with the number of all.
+func (d *denials) putBack(entries []Entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.back = append(entries, d.back...)
+	if len(d.back) <= maxBack {
+		return
+	}
+	merged := Entry{Kind: Denied, Tenant: Daemon, Actor: Actor{Subject: others}, Operation: "several",
+		Detail: []string{"they could not be written when they were made"}}
+	for _, e := range d.back[maxBack-1:] {
+		if e.Subject != others || len(e.Detail) == 0 || e.Detail[0] != merged.Detail[0] {
+			d.merged.Add(e.Count)
+		}
+		merged.At, merged.Count = e.At, merged.Count+e.Count
+	}
+	d.back = append(d.back[:maxBack-1:maxBack-1], merged)
 }

@@ -69,6 +69,8 @@ const (
 	maxDetail, maxLine = 100, 300
 	// maxField bounds the other texts.
 	maxField = 400
+	// maxBody bounds all of it as it is written: what MaxRows rows take is bounded by that.
+	maxBody = 32 << 10
 )
 
 // Body is the entry as it is written, within its bounds. Its columns are made of it: of a text that a caller has
@@ -80,19 +82,23 @@ func (e *Entry) Body() (string, error) {
 		&bounded.Graph, &bounded.Code} {
 		*text = clip(strings.ReplaceAll(*text, "\x00", ""), maxField)
 	}
-	bounded.Detail = nil
-	for i, line := range e.Detail {
-		if i == maxDetail {
-			bounded.Detail = append(bounded.Detail, fmt.Sprintf("%d more", len(e.Detail)-maxDetail))
-			break
+	for most := maxDetail; ; most /= 2 { // what is escaped is up to six times as long
+		bounded.Detail = nil
+		for i, line := range e.Detail {
+			if i == most {
+				bounded.Detail = append(bounded.Detail, fmt.Sprintf("%d more", len(e.Detail)-most))
+				break
+			}
+			bounded.Detail = append(bounded.Detail, clip(line, maxLine))
 		}
-		bounded.Detail = append(bounded.Detail, clip(line, maxLine))
+		body, err := json.Marshal(&bounded)
+		if err != nil {
+			return "", fmt.Errorf("encode an audit entry: %w", err)
+		}
+		if len(body) <= maxBody || most == 0 {
+			return string(body), nil
+		}
 	}
-	body, err := json.Marshal(&bounded)
-	if err != nil {
-		return "", fmt.Errorf("encode an audit entry: %w", err)
-	}
-	return string(body), nil
 }
 
 func clip(text string, most int) string {
@@ -173,5 +179,5 @@ type Query struct {
 	Limit int
 }
 
-// MaxRows is how many rows one answer holds.
-const MaxRows = 1000
+// MaxRows is how many rows one answer holds: 4 MiB at most.
+const MaxRows = 128

@@ -78,28 +78,53 @@ func (t *Trail) wakeUp() {
 	}
 }
 
-// settle writes denials that are due and results that are owed.
+// settle writes denials that are due and results that are owed. What the store does not take waits for the next time.
 func (t *Trail) settle(ctx context.Context, end bool) {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
-	for _, e := range t.denied.due(t.cfg.Now(), end) {
-		if _, err := t.append(ctx, e); err != nil {
-			t.cfg.Log.Warn("a denial was not written to the audit", slog.String("subject", e.Subject),
-				slog.String("operation", e.Operation), slog.Int64("count", e.Count), slog.Any("err", err))
+	left, err := t.write(ctx, t.denied.due(t.cfg.Now(), end))
+	t.denied.putBack(left)
+	switch {
+	case err == nil:
+	case end:
+		for i := range left {
+			e := &left[i]
+			t.cfg.Log.Error("a denial was not written to the audit", slog.String("tenant", e.Tenant),
+				slog.String("subject", e.Subject), slog.String("operation", e.Operation),
+				slog.Int64("count", e.Count), slog.Any("err", err))
 		}
+	default:
+		t.cfg.Log.Warn("denials cannot be written to the audit; they are tried again", slog.Int("entries", len(left)),
+			slog.Any("err", err))
 	}
 	t.mu.Lock()
 	owed := t.owed
 	t.owed = nil
 	t.mu.Unlock()
-	for i, e := range owed {
-		if _, err := t.append(ctx, e); err != nil {
-			t.mu.Lock()
-			t.owed = append(owed[i:len(owed):len(owed)], t.owed...)
-			t.mu.Unlock()
-			return
+	left, _ = t.write(ctx, owed)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.owed = append(left, t.owed...)
+}
+
+// write appends entries, each chain's until the first that fails, and answers with those that are left.
+func (t *Trail) write(ctx context.Context, entries []Entry) (left []Entry, err error) {
+	failed := map[string]bool{}
+	for i := range entries {
+		e := &entries[i]
+		if !failed[e.Tenant] && ctx.Err() == nil {
+			_, wrong := t.append(ctx, *e, false)
+			if wrong == nil {
+				continue
+			}
+			failed[e.Tenant], err = true, wrong
 		}
+		left = append(left, *e)
 	}
+	if err == nil && len(left) > 0 {
+		err = ctx.Err()
+	}
+	return left, err
 }
 
 // tell logs where the chains end that this trail has written to since it told so last.
@@ -137,7 +162,7 @@ func (t *Trail) prune(ctx context.Context, now time.Time) {
 		var n int64
 		if n, err = t.cfg.Store.PruneAudit(ctx, chains[i].Tenant, now.Add(-t.cfg.Keep)); err == nil && n > 0 {
 			_, err = t.append(ctx, Entry{Kind: Expired, At: now, Tenant: chains[i].Tenant, Actor: By(ctx),
-				Operation: "expire", Count: n, Detail: []string{"older than " + t.cfg.Keep.String()}})
+				Operation: "expire", Count: n, Detail: []string{"older than " + t.cfg.Keep.String()}}, false)
 		}
 		if err != nil {
 			break

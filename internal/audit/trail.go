@@ -34,6 +34,9 @@ type Trail struct {
 	cfg    Config
 	wake   chan struct{} // something is owed; room for one
 	denied denials
+	turns  turns
+	// readers are those who read what it has written.
+	readers readers
 
 	mu    sync.Mutex
 	owed  []Entry          // results that could not be written yet
@@ -89,12 +92,15 @@ func (t *Trail) Begin(ctx context.Context, a Action) (*Act, error) {
 		Operation: a.Operation, Graph: a.Graph, Detail: a.Detail}
 	within, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
-	seq, err := t.append(within, e)
+	seq, err := t.append(within, e, true)
 	if err == nil {
 		return &Act{t: t, intent: e, seq: seq}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if _, busy := errors.AsType[*api.Error](err); busy {
+		return nil, err
 	}
 	t.cfg.Log.Error("a change is refused, for it cannot be written to the audit", slog.Any("err", err),
 		slog.String("operation", a.Operation), slog.String("graph", a.Graph), slog.String("tenant", e.Tenant))
@@ -115,7 +121,7 @@ func (a *Act) End(ctx context.Context, err error, detail ...string) {
 	e.Outcome, e.Code = outcome(err)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()
-	if _, err := a.t.append(ctx, e); err != nil {
+	if _, err := a.t.append(ctx, e, false); err != nil {
 		a.t.owe(e, err)
 	}
 }
@@ -156,7 +162,13 @@ func Do[T any](ctx context.Context, t *Trail, a Action, do func(context.Context)
 // ErrPanic is what a change came to that did not come back.
 var ErrPanic = errors.New("panic")
 
-func (t *Trail) append(ctx context.Context, e Entry) (int64, error) {
+// append writes an entry when it is its chain's turn; one that is bounded is refused where too many wait.
+func (t *Trail) append(ctx context.Context, e Entry, bounded bool) (int64, error) {
+	back, err := t.turns.take(ctx, e.Tenant, bounded)
+	if err != nil {
+		return 0, err
+	}
+	defer back()
 	seq, err := t.cfg.Store.AppendAudit(ctx, e)
 	if err == nil {
 		t.mu.Lock()
@@ -183,6 +195,15 @@ func (t *Trail) owe(e Entry, err error) {
 		t.cfg.Log.Warn("a result cannot be written to the audit; it is tried again", slog.Int64("of", e.Of),
 			slog.String("tenant", e.Tenant), slog.String("outcome", e.Outcome), slog.Any("err", err))
 	}
+}
+
+// Refused is what was refused or is missing, by a name for metrics: changes and reads for which there were too many,
+// results that were given up, and denials that are told of as others for want of the store.
+func (t *Trail) Refused() map[string]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return map[string]int64{api.CodeAuditBusy: t.turns.refused.Load() + t.readers.refusals(),
+		"audit_results_lost": t.lost, "audit_denials_merged": t.denied.merged.Load()}
 }
 
 // Store is what the trail writes to.

@@ -281,6 +281,9 @@ func (e *Engine) graph(g api.Ref) (*graphrun.Graph, error) {
 		Detail: fmt.Sprintf("there is no graph %q; 'graphd get' lists those there are", g.Name)}
 }
 
+// Find refuses a graph that is not there.
+func (e *Engine) Find(g api.Ref) error { _, err := e.graph(g); return err }
+
 // settled finds a graph, and waits for a change of it that is under way.
 func (e *Engine) settled(ctx context.Context, g api.Ref) (*graphrun.Graph, error) {
 	for {

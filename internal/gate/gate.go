@@ -122,7 +122,8 @@ func (g *Gate) lookAgain(ctx context.Context) {
 	}
 }
 
-// Enter is whom a request with these credentials acts as.
+// Enter is whom a request with these credentials acts as. Beside an error it is whom they are known to be of, if
+// anybody: for the audit, and for nothing else.
 func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Principal, error) {
 	if c.Ticket != "" {
 		return g.redeem(ctx, c)
@@ -146,7 +147,7 @@ func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Princip
 	}
 	t, err := g.open(ctx, c.Bearer)
 	if err != nil {
-		return access.Principal{}, err
+		return known(&t), err
 	}
 	tenant := c.Tenant
 	if tenant == "" {
@@ -155,9 +156,14 @@ func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Princip
 		}
 	}
 	if !t.Admits(tenant) {
-		return access.Principal{}, noTenant()
+		return known(&t), noTenant()
 	}
 	return t.Principal(tenant), nil
+}
+
+// known is whose a token is that opens nothing here. It may do nothing; the zero token is nobody's.
+func known(t *access.Token) access.Principal {
+	return access.Principal{Tenant: t.Tenant, Subject: t.Name, Token: t.ID}
 }
 
 // noTenant is the same whether there is such a tenant or not.
@@ -193,7 +199,7 @@ func (g *Gate) issued(ctx context.Context, c *access.Credentials) (access.Princi
 		g.cfg.Log.Debug("a token of the issuer was refused", slog.Any("err", err), slog.String("from", c.From))
 		return access.Principal{}, invalid()
 	case len(is.Grants) == 0:
-		return access.Principal{}, refuse(http.StatusForbidden, api.CodeForbidden,
+		return access.Principal{Subject: is.Subject}, refuse(http.StatusForbidden, api.CodeForbidden,
 			"the token is good, and nothing is given to its claims: have the daemon's configuration list one of them")
 	}
 	return vouched(&is, c.Tenant)
@@ -203,7 +209,7 @@ func (g *Gate) issued(ctx context.Context, c *access.Credentials) (access.Princi
 func vouched(is *access.Identity, tenant string) (access.Principal, error) {
 	who, ok := is.Principal(tenant)
 	if !ok {
-		return who, noTenant()
+		return access.Principal{Tenant: is.Grants[0].Tenant, Subject: is.Subject}, noTenant()
 	}
 	return who, nil
 }
@@ -215,7 +221,8 @@ func anonymous(from string) string {
 	return "anonymous@" + from
 }
 
-// open finds the token that a text opens. Whatever is wrong with it, the refusal is one.
+// open finds the token that a text opens. Whatever is wrong with it, the refusal is one; the token of one that
+// has ended is told beside it.
 func (g *Gate) open(ctx context.Context, text string) (access.Token, error) {
 	id, ok := access.IDOf(text)
 	if !ok {
@@ -223,10 +230,13 @@ func (g *Gate) open(ctx context.Context, text string) (access.Token, error) {
 	}
 	t, err := g.find(ctx, id)
 	if err != nil {
-		return t, err
+		return access.Token{}, err
 	}
-	if !t.Opens(text) || !t.Live(g.cfg.Now()) {
+	if !t.Opens(text) {
 		return access.Token{}, invalid()
+	}
+	if !t.Live(g.cfg.Now()) {
+		return t, invalid()
 	}
 	g.used(ctx, id)
 	return t, nil

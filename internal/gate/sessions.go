@@ -67,14 +67,19 @@ func (g *Gate) resume(ctx context.Context, c *access.Credentials) (who access.Pr
 		return who, loggedOut()
 	}
 	if c.Tenant != "" && c.Tenant != s.who.Tenant {
-		return who, noTenant()
+		return spoken(&s.who), noTenant()
 	}
 	if err := g.Still(ctx, &s.who); err != nil {
-		return who, err
+		return spoken(&s.who), err
 	}
 	who = s.who
 	who.Session = func(now time.Time) bool { return g.sessions.find(sum, now) != nil }
 	return who, nil
+}
+
+// spoken is who, as one that may do nothing.
+func spoken(who *access.Principal) access.Principal {
+	return access.Principal{Tenant: who.Tenant, Subject: who.Subject, Token: who.Token}
 }
 
 func loggedOut() *api.Error {

@@ -16,6 +16,15 @@ import (
 // audit answers GET /v1/audit with a chain's entries, a line each, oldest first.
 func (s *Server) audit(w http.ResponseWriter, r *request) {
 	q, err := s.auditQuery(r)
+	var leave func()
+	if err == nil {
+		leave, err = s.cfg.Trail.Reader(r.who.Tenant)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	defer leave()
 	left := q.Limit
 	var rows []audit.Row
 	next := func() (err error) {
@@ -25,10 +34,7 @@ func (s *Server) audit(w http.ResponseWriter, r *request) {
 		rows, err = s.cfg.Trail.Store().AuditRows(r.Context(), q)
 		return err
 	}
-	if err == nil {
-		err = next()
-	}
-	if err != nil {
+	if err = next(); err != nil {
 		s.fail(w, r, err)
 		return
 	}

@@ -236,6 +236,53 @@ func TestDenialsAreFolded(t *testing.T) {
 	}
 }
 
+// TestNamesOfNothingAreFolded: commands for graphs that are not there cost a chain no more than denials do, and are
+// told of as such (A12, A13).
+func TestNamesOfNothingAreFolded(t *testing.T) {
+	t.Parallel()
+	a := newAudited(t)
+	o := operation{method: "POST", path: "/v1/graphs/{graph}/pause"}
+	for i := range 200 {
+		if x := o.ask(t, a.s, &a.root, "acme", fmt.Sprint("none_", i)); x.code(t) != api.CodeGraphNotFound {
+			t.Fatalf("%d %s", x.status, x.body)
+		}
+	}
+	a.trail.Close(t.Context())
+	all := a.written(t)
+	if len(all) != 2 || all[0].Kind != audit.Denied || all[0].Code != api.CodeGraphNotFound ||
+		all[0].Tenant != "acme" || all[0].Subject != "root" || all[0].Graph != "none_0" ||
+		all[0].Operation != "pause" || all[1].Count != 199 {
+		t.Errorf("got %+v", all)
+	}
+}
+
+// TestKnownCallersAreNamed: who shows a good token for a tenant that it is not for, or one that has ended, is told of
+// by its name, in its own tenant's chain (A11, A13).
+func TestKnownCallersAreNamed(t *testing.T) {
+	t.Parallel()
+	a := newAudited(t)
+	made := do(t, a.s, "POST", "/v1/tokens", strings.NewReader(`{"name":"spy","role":"viewer"}`),
+		"Authorization: Bearer "+a.root.text, "Graphd-Tenant: acme")
+	var token api.NewToken
+	if err := json.Unmarshal(made.body, &token); err != nil {
+		t.Fatal(err)
+	}
+	a.written(t)
+	denied := func(code, tenant string) {
+		t.Helper()
+		x := do(t, a.s, "GET", "/v1/graphs", nil, "Authorization: Bearer "+token.Text, "Graphd-Tenant: "+tenant)
+		all := a.written(t)
+		if x.code(t) != code || len(all) != 1 || all[0].Kind != audit.Denied || all[0].Subject != "spy" ||
+			all[0].Token != token.ID || all[0].Tenant != "acme" || all[0].Code != code {
+			t.Errorf("%d %s, and the audit has %+v", x.status, x.body, all)
+		}
+	}
+	denied(api.CodeTenantNotFound, "other")
+	do(t, a.s, "DELETE", "/v1/tokens/"+token.ID, nil, "Authorization: Bearer "+a.root.text, "Graphd-Tenant: acme")
+	a.written(t)
+	denied(api.CodeInvalidToken, "acme")
+}
+
 // TestAuditIsRead: a tenant's administrator reads its chain, one of all every chain; what is sent can be verified.
 func TestAuditIsRead(t *testing.T) {
 	t.Parallel()

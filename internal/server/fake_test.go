@@ -54,6 +54,9 @@ func (f *fake) find(g api.Ref) error {
 	return nil
 }
 
+// Find implements Control.
+func (f *fake) Find(g api.Ref) error { return f.find(g) }
+
 func (f *fake) accumulator(g api.Ref, name string) error {
 	if err := f.find(g); err != nil {
 		return err

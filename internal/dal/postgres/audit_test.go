@@ -1,13 +1,18 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/audit/audittest"
+	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // TestAuditOfManyDaemons: daemons that share the database write one chain (A13).
@@ -80,4 +85,64 @@ func followed(t *testing.T, log audit.Log, tenant string) error {
 		return v.Reaches(c.Head)
 	}
 	return nil
+}
+
+// TestAuditLeavesConnections: whoever waits for a chain takes no connection that tokens are looked up with, and has
+// none of them thrown away (A11, A13).
+func TestAuditLeavesConnections(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	p, err := Open(t.Context(), dsn, Options{Schema: schema, Timeouts: Timeouts{Call: time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	e := audit.Entry{Kind: audit.Intent, Tenant: "loud", Operation: "pause", At: time.Unix(1, 0)}
+	if _, err := p.AppendAudit(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	holder, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close(context.WithoutCancel(t.Context()))
+	tx, err := holder.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := "SELECT 1 FROM " + schema + ".audit_chain WHERE tenant = 'loud' FOR UPDATE"
+	if _, err := tx.Exec(t.Context(), lock); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Tokens(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	before := p.control.Stat().NewConnsCount()
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if _, err := p.AppendAudit(t.Context(), e); err == nil {
+				t.Error("an entry was appended past the lock")
+			}
+		})
+	}
+	until(t, "all connections of the audit wait for the chain", 5*time.Second, func() bool {
+		return p.trail.Stat().AcquiredConns() == trailConns
+	})
+	for range 10 {
+		if _, err := p.Token(t.Context(), "aaaaaaaaaaaa"); !errors.Is(err, checkpoint.ErrNotFound) {
+			t.Errorf("a token was looked up with %v", err)
+		}
+	}
+	wg.Wait()
+	if _, err := p.Tokens(t.Context(), ""); err != nil {
+		t.Error(err)
+	}
+	if made := p.control.Stat().NewConnsCount() - before; made != 0 {
+		t.Errorf("%d connections were made anew", made)
+	}
+	_ = tx.Rollback(t.Context())
+	if _, err := p.AppendAudit(t.Context(), e); err != nil {
+		t.Error(err)
+	}
 }

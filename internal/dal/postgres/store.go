@@ -47,10 +47,10 @@ type Store struct {
 	members.Roll
 	schema string
 
-	// Three pools, so that no kind of call waits for another: bulk carries commits, loads
-	// and lists; control what begins and ends runs and changes declarations; leases what
-	// keeps this daemon the owner of its graphs.
-	bulk, control, leases *pgxpool.Pool
+	// Four pools, so that no kind of call waits for another: bulk carries commits, loads
+	// and lists; control what begins and ends runs, changes declarations and looks tokens up;
+	// trail the audit; leases what keeps this daemon the owner of its graphs.
+	bulk, control, trail, leases *pgxpool.Pool
 
 	timeouts Timeouts
 	lines    wires.Lines
@@ -75,6 +75,8 @@ var _ checkpoint.Store = (*Store)(nil)
 const (
 	// controlConns bounds the control pool: starting graphs share them.
 	controlConns = 4
+	// trailConns bounds those of the audit: an entry's writer waits for others of its chain, in other daemons too.
+	trailConns = 4
 	// leaseConns is one for renewals and one that listens.
 	leaseConns = 2
 	// bulkConns is the default of pool_max_conns in the address.
@@ -106,7 +108,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	p.Owner = p.owner
 	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.control, use) }
 	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.control, use) }
-	p.Chains.On = p.Table.On
+	p.Chains = chains.New(func(ctx context.Context, use chains.Use) error { return p.on(ctx, p.trail, use) })
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func (p *Store) connect(ctx context.Context, dsn string) error {
 		conns   int32
 		timeout time.Duration
 	}{{&p.bulk, cfg.MaxConns, 30 * time.Second}, {&p.control, controlConns, 10 * time.Second},
-		{&p.leases, leaseConns, 3 * time.Second}} {
+		{&p.trail, trailConns, 10 * time.Second}, {&p.leases, leaseConns, 3 * time.Second}} {
 		c := cfg.Copy()
 		c.MaxConns, c.MinConns = pool.conns, 0
 		c.PingTimeout = min(pingTimeout, p.timeouts.Lease/2)
@@ -220,7 +222,7 @@ func (p *Store) closePools() {
 	// A pool waits until the server has taken its farewell, for 15 s where the line carries none.
 	timer := time.AfterFunc(closeTimeout, p.lines.Cut)
 	defer timer.Stop()
-	for _, pool := range []*pgxpool.Pool{p.bulk, p.control, p.leases} {
+	for _, pool := range []*pgxpool.Pool{p.bulk, p.control, p.trail, p.leases} {
 		if pool != nil {
 			pool.Close()
 		}
@@ -241,8 +243,12 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 	}
 	s := within(ctx, p.budget(pool, 0))
 	defer s.stop()
+	crowded := false // as many calls are on the way as there may be: that says nothing of the line
 	err := func() error {
 		c, err := pool.Acquire(s)
+		if use := pool.Stat(); err != nil {
+			crowded = use.AcquiredConns() >= use.MaxConns()
+		}
 		if err != nil && context.Cause(s) == nil && !errors.Is(err, puddle.ErrClosedPool) {
 			err = fmt.Errorf("%w: %w", checkpoint.ErrUnreachable, err)
 		}
@@ -256,7 +262,7 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 	}()
 	switch cause := context.Cause(s); {
 	case err == nil:
-	case errors.Is(cause, checkpoint.ErrSlow):
+	case errors.Is(cause, checkpoint.ErrSlow) && !crowded:
 		p.distrust(pool)
 	case cause == nil && isDead(err):
 		p.distrust(pool)
@@ -270,8 +276,13 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 // distrust throws the open connections away after one of the pool's has answered nothing or was
 // ended: the others have gone the same way for the most part, and each that is tried costs a call
 // its time. Those in use go when their calls end. The connections that keep the lease are
-// thrown away by their own calls alone: these are tried again before the lease is over.
+// thrown away by their own calls alone: these are tried again before the lease is over. Those of the
+// audit throw away no others: what they wait for is most likely each other.
 func (p *Store) distrust(pool *pgxpool.Pool) {
+	p.trail.Reset()
+	if pool == p.trail {
+		return
+	}
 	p.bulk.Reset()
 	p.control.Reset()
 	if pool == p.leases {

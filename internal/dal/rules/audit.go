@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -13,16 +12,14 @@ const (
 	AuditColumns = "seq, prev, sum, body, at, subject, graph"
 	// AuditPrune is how many entries are removed at once at most.
 	AuditPrune = 5000
-	// auditSlack is how far apart the clocks of daemons may be for what is looked for by time.
-	auditSlack = time.Hour
 )
 
-// AuditSince is a query's Since, and the time before which no entry can lie behind one that it means.
-func AuditSince(q *audit.Query) (since, before int64) {
+// AuditSince is a query's Since.
+func AuditSince(q *audit.Query) int64 {
 	if q.Since.IsZero() {
-		return 0, 0
+		return 0
 	}
-	return Nanos(q.Since), Nanos(q.Since.Add(-auditSlack))
+	return Nanos(q.Since)
 }
 
 // AuditLimit is how many entries a query is answered with at most.
@@ -35,8 +32,7 @@ func AuditLimit(q *audit.Query) int64 {
 
 // AuditMeans says whether a query means a row.
 func AuditMeans(q *audit.Query, r *audit.Row) bool {
-	since, _ := AuditSince(q)
-	return r.Seq > q.After && r.At >= since && (q.Subject == "" || q.Subject == r.Subject) &&
+	return r.Seq > q.After && r.At >= AuditSince(q) && (q.Subject == "" || q.Subject == r.Subject) &&
 		(q.Graph == "" || q.Graph == r.Graph)
 }
 

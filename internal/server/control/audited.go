@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,9 +35,19 @@ type audited struct {
 	trail *audit.Trail
 }
 
-// do makes a change of a graph.
+// do makes a change of a graph. Of one that is not there none can be made: that is told of as a denial is, folded,
+// for names cost nothing and would fill the chain.
 func do[T any](ctx context.Context, a *audited, operation string, g api.Ref, detail []string,
 	change func(context.Context) (T, error), told func(T) []string) (T, error) {
+	if g.Name != "" {
+		if err := a.Find(g); err != nil {
+			by := audit.By(ctx)
+			by.Tenant = cmp.Or(g.Tenant, by.Tenant)
+			a.trail.Denied(by, operation, g.Name, api.CodeGraphNotFound)
+			var none T
+			return none, err
+		}
+	}
 	action := audit.Action{Tenant: g.Tenant, Operation: operation, Graph: g.Name, Detail: detail}
 	return audit.Do(ctx, a.trail, action, change, told)
 }

@@ -20,6 +20,7 @@ var _ socket.Control = Control(nil)
 // A Control may also be a [socket.Pipeline]; then a WebSocket connection has many pushes
 // on the way at one time.
 type Control interface {
+	Finder
 	Catalog
 	Historian
 	Inspector
@@ -31,6 +32,12 @@ type Control interface {
 	Intake
 	Membership
 	Daemon
+}
+
+// Finder knows which graphs there are.
+type Finder interface {
+	// Find refuses a graph that is not there. It asks nobody, and waits for nothing.
+	Find(g api.Ref) error
 }
 
 // Catalog is the set of graphs.

@@ -25,10 +25,12 @@ const (
 		INSERT INTO audit_entry (tenant, seq, at, subject, graph, prev, sum, body)
 		SELECT $1, seq, $2, $3, $4, prev, sum, $5 FROM chain RETURNING seq`
 	none = `decode(repeat('00', 32), 'hex')`
+	// Entries are not in the order of their times: what the store was away for is written late. Where the caller
+	// has no place yet, the first of the times that are meant is looked for.
 	list = `SELECT ` + rules.AuditColumns + ` FROM audit_entry WHERE tenant = $1
-		AND seq > greatest($2, coalesce((SELECT seq FROM audit_entry WHERE tenant = $1 AND at < $4
-			ORDER BY at DESC LIMIT 1), 0))
-		AND at >= $3 AND $5 IN ('', subject) AND $6 IN ('', graph) ORDER BY seq LIMIT $7`
+		AND seq > CASE WHEN $2::bigint > 0 OR $3::bigint = 0 THEN $2 ELSE coalesce((SELECT min(seq) - 1 FROM
+			(SELECT seq FROM audit_entry WHERE tenant = $1 AND at >= $3 OFFSET 0) meant), 9223372036854775807) END
+		AND at >= $3 AND $4 IN ('', subject) AND $5 IN ('', graph) ORDER BY seq LIMIT $6`
 	all = `SELECT tenant, seq, sum, removed, removed_sum FROM audit_chain ORDER BY tenant`
 	// Of the first entries those that are old, the chain's last one never. Who comes too late anchors nothing.
 	remove = `WITH few AS (SELECT seq, at, sum FROM audit_entry WHERE tenant = $1 ORDER BY seq LIMIT $3),
@@ -43,9 +45,18 @@ const (
 // Use is what is done with a connection.
 type Use = func(context.Context, *pgxpool.Conn) error
 
-// Chains is [audit.Log] over the store's connections: On lends one for as long as use runs.
+// maxReading is how many read at one time: a choice may take a while to be found, and changes wait for no reader.
+const maxReading = 2
+
+// Chains is [audit.Log] over the store's connections. Make it with [New].
 type Chains struct {
-	On func(ctx context.Context, use Use) error
+	on      func(ctx context.Context, use Use) error
+	reading chan struct{}
+}
+
+// New makes the chains; on lends a connection for as long as use runs.
+func New(on func(ctx context.Context, use Use) error) Chains {
+	return Chains{on: on, reading: make(chan struct{}, maxReading)}
 }
 
 // AppendAudit adds an entry to the end of its tenant's chain.
@@ -54,7 +65,7 @@ func (c *Chains) AppendAudit(ctx context.Context, e audit.Entry) (seq int64, err
 	if err != nil {
 		return 0, err
 	}
-	err = c.On(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	err = c.on(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		return conn.QueryRow(ctx, add, e.Tenant, r.At, r.Subject, r.Graph, string(r.Body)).Scan(&seq)
 	})
 	return seq, rules.Wrap(err, "append to the audit")
@@ -62,8 +73,8 @@ func (c *Chains) AppendAudit(ctx context.Context, e audit.Entry) (seq int64, err
 
 // AuditRows is the next of a chain's entries that q means.
 func (c *Chains) AuditRows(ctx context.Context, q audit.Query) (rows []audit.Row, err error) {
-	since, before := rules.AuditSince(&q)
-	rows, err = read(ctx, c, scanRow, list, q.Tenant, q.After, since, before, q.Subject, q.Graph, rules.AuditLimit(&q))
+	rows, err = read(ctx, c, scanRow, list, q.Tenant, q.After, rules.AuditSince(&q), q.Subject, q.Graph,
+		rules.AuditLimit(&q))
 	return rows, rules.Wrap(err, "read the audit")
 }
 
@@ -75,7 +86,7 @@ func (c *Chains) AuditChains(ctx context.Context) ([]audit.Chain, error) {
 
 // PruneAudit removes a chain's first entries, as far as they are older.
 func (c *Chains) PruneAudit(ctx context.Context, tenant string, olderThan time.Time) (removed int64, err error) {
-	err = c.On(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	err = c.on(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		tag, err := conn.Exec(ctx, remove, tenant, rules.Nanos(olderThan), rules.AuditPrune)
 		removed = tag.RowsAffected()
 		return err
@@ -85,8 +96,14 @@ func (c *Chains) PruneAudit(ctx context.Context, tenant string, olderThan time.T
 
 // read tries again, once, on a connection that has turned out to be dead.
 func read[T any](ctx context.Context, c *Chains, scan pgx.RowToFunc[T], text string, args ...any) (all []T, err error) {
+	select {
+	case c.reading <- struct{}{}:
+		defer func() { <-c.reading }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	once := func() error {
-		return c.On(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return c.on(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 			rows, err := conn.Query(ctx, text, args...)
 			if err != nil {
 				return err

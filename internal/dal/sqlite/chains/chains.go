@@ -18,10 +18,13 @@ const (
 		ON CONFLICT (tenant) DO UPDATE SET seq = ?2, sum = ?3`
 	insert = `INSERT INTO audit_entry (tenant, seq, at, subject, graph, prev, sum, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	// Entries are not in the order of their times: what the store was away for is written late. Where the caller
+	// has no place yet, the first of the times that are meant is looked for.
 	list = `SELECT ` + rules.AuditColumns + ` FROM audit_entry WHERE tenant = ?1
-		AND seq > max(?2, ifnull((SELECT seq FROM audit_entry WHERE tenant = ?1 AND at < ?4
-			ORDER BY at DESC LIMIT 1), 0))
-		AND at >= ?3 AND ?5 IN ('', subject) AND ?6 IN ('', graph) ORDER BY seq LIMIT ?7`
+		AND seq > CASE WHEN ?2 > 0 OR ?3 = 0 THEN ?2
+			ELSE ifnull((SELECT min(seq) - 1 FROM audit_entry INDEXED BY audit_entry_at WHERE tenant = ?1 AND at >= ?3),
+				9223372036854775807) END
+		AND at >= ?3 AND ?4 IN ('', subject) AND ?5 IN ('', graph) ORDER BY seq LIMIT ?6`
 	all = `SELECT tenant, seq, sum, removed, removed_sum FROM audit_chain ORDER BY tenant`
 	// The last of the first entries that are old, the chain's last one never.
 	old = `WITH few AS (SELECT seq, at, sum FROM audit_entry WHERE tenant = ?1 ORDER BY seq LIMIT ?3)
@@ -68,7 +71,6 @@ func (c *Chains) AppendAudit(ctx context.Context, e audit.Entry) (int64, error) 
 
 // AuditRows is the next of a chain's entries that q means.
 func (c *Chains) AuditRows(ctx context.Context, q audit.Query) (rows []audit.Row, err error) {
-	since, before := rules.AuditSince(&q)
 	err = c.Read(ctx, func(conn *sqlconn.Conn) error {
 		return conn.Query(ctx, list, func(row sqlconn.Row) error {
 			r := audit.Row{Seq: row.Int(0), Body: []byte(row.Text(3)), At: row.Int(4), Subject: row.Text(5),
@@ -76,7 +78,7 @@ func (c *Chains) AuditRows(ctx context.Context, q audit.Query) (rows []audit.Row
 			err := rules.AuditRow(&r, row.Blob(1), row.Blob(2))
 			rows = append(rows, r)
 			return err
-		}, q.Tenant, q.After, since, before, q.Subject, q.Graph, rules.AuditLimit(&q))
+		}, q.Tenant, q.After, rules.AuditSince(&q), q.Subject, q.Graph, rules.AuditLimit(&q))
 	})
 	return rows, rules.Wrap(err, "read the audit")
 }
