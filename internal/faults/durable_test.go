@@ -92,7 +92,7 @@ func killOutbox(t *testing.T, hook *effects, n int) (problems []string) {
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
-	if rate < 1000 {
+	if thin(rate) {
 		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
 	}
 	problems = append(problems, hook.verdict(upTo(total))...)
@@ -216,7 +216,7 @@ func TestKillJournaledPush(t *testing.T) {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
 	rate := float64(len(clients.acked)) / up.Seconds()
-	if rate < 1000 {
+	if thin(rate) {
 		t.Errorf("the test is void: %.0f events/s were acknowledged, below 1,000", rate)
 	}
 	out := newEffects()
@@ -259,7 +259,7 @@ func TestKillCoTransaction(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
-	if rate < 1000 {
+	if thin(rate) {
 		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
 	}
 	var rows, numbers, epochs int64

@@ -352,3 +352,9 @@ func kills(t *testing.T, otherwise int) int {
 	}
 	return otherwise
 }
+
+// thin reports whether a load was below the 1,000 events a second at which a storm says something. Where no number of
+// kills was asked for, a few happen beside all other tests, and how many events that leaves room for says nothing.
+func thin(rate float64) bool {
+	return rate < 1000 && os.Getenv("GRAPHD_KILLS") != ""
+}
