@@ -10,7 +10,11 @@ import (
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/policy"
+	"github.com/graphd/graphd/internal/tenancy"
 )
+
+// Tenant is the settings of one tenant: what its declarations may reach, and its quotas.
+type Tenant = tenancy.Settings
 
 // folder is where relative paths of declarations begin that came over the network.
 func (c *Config) folder() string {
@@ -20,17 +24,24 @@ func (c *Config) folder() string {
 	return filepath.Join(c.Data, "files")
 }
 
-// permit gives the kinds what the configuration lists for declarations.
+// permit gives the kinds what the configuration lists for declarations, by tenant.
 func (c *Config) permit(kinds *builtin.Kinds) (err error) {
 	if kinds.Connections, err = c.connections(); err != nil {
 		return err
 	}
-	kinds.Access, err = c.access(kinds.Names())
-	return err
+	if kinds.Access, err = c.access(kinds.Names()); err != nil {
+		return err
+	}
+	tenants, err := tenancy.Config{Data: c.Data, Default: kinds.Reach, Own: c.Tenants, Known: kinds.Names()}.Tenants()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	kinds.Tenants = tenants.Of
+	return nil
 }
 
-// access is what declarations may reach that come over the network; kinds are all there are.
-func (c *Config) access(kinds []string) (*policy.Tenants, error) {
+// access is what declarations of the default tenant may reach that come over the network; kinds are all there are.
+func (c *Config) access(kinds []string) (*policy.Policy, error) {
 	p := &policy.Policy{Kinds: c.AllowKinds, Folders: []string{c.folder()}, Secrets: c.SecretsDir}
 	if c.FilesDir == "" && !c.Insecure && c.onLoopback() {
 		if here, err := os.Getwd(); err == nil && filepath.Dir(here) != here { // the folder of all is no choice
@@ -59,7 +70,7 @@ func (c *Config) access(kinds []string) (*policy.Tenants, error) {
 	if err := p.Validate(kinds); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return &policy.Tenants{Default: p}, nil
+	return p, nil
 }
 
 // whole makes paths absolute.
@@ -91,39 +102,16 @@ func (c *Config) checkFolders() error {
 }
 
 func checkFolder(flag, path string) error {
-	if path == "" {
-		return nil
-	}
-	if info, err := os.Stat(path); err != nil {
-		return fmt.Errorf("%w: the folder of %s cannot be read: %w", ErrConfig, flag, err)
-	} else if !info.IsDir() {
-		return fmt.Errorf("%w: %s is not a folder; %s names one", ErrConfig, path, flag)
+	if err := tenancy.CheckFolder(flag, path); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
 }
 
-// maxAddress bounds the file of an address.
-const maxAddress = 64 << 10
-
-// connections are those that declarations may name.
+// connections are those that declarations of the default tenant may name.
 func (c *Config) connections() (outbound.Named, error) {
-	named := outbound.Named{}
-	for _, text := range c.Connections {
-		name, address, ok := strings.Cut(text, "=")
-		if _, twice := named[name]; !ok || twice {
-			return nil, fmt.Errorf("%w: the connection %q: write NAME=ADDRESS, once for each name", ErrConfig, name)
-		}
-		if path, ok := strings.CutPrefix(address, "file:"); ok {
-			text, err := (*policy.Policy)(nil).Read(path, maxAddress)
-			if err != nil {
-				return nil, fmt.Errorf("%w: the connection %s: %w", ErrConfig, name, err)
-			}
-			address = strings.TrimSpace(string(text))
-			c.Closed = append(c.Closed, path)
-		}
-		named[name] = address
-	}
-	if err := builtin.CheckConnections(named); err != nil {
+	named, err := tenancy.Connections(c.Connections, func(path string) { c.Closed = append(c.Closed, path) })
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return named, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/server/page"
+	"github.com/graphd/graphd/internal/tenancy"
 )
 
 // SettingError is a mistake in a configuration.
@@ -72,6 +73,11 @@ func (c Config) Check() (found []*SettingError) {
 	}
 	if _, err := c.connections(); err != nil && !names(found, "connections") { // a name that is there twice
 		add("connections", err)
+	}
+	for name, t := range c.Tenants {
+		if err := tenancy.Check(name, &t, (&builtin.Kinds{}).Names()); err != nil {
+			add("tenants", fmt.Errorf("%s: %w", name, err))
+		}
 	}
 	if _, err := (&Config{TLSMin: c.TLSMin}).openCertificate(); err != nil {
 		add("tls-min", err)

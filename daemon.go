@@ -98,6 +98,8 @@ type Config struct {
 	// Closed are further files that they may not reach, whatever folder these are in, such as the
 	// program's own configuration.
 	Closed []string
+	// Tenants are the settings of tenants other than default, by name, and quotas; "*" has those of tenants without.
+	Tenants map[string]Tenant
 	// KafkaBrokers are the brokers, host:port, of declarations that name none.
 	KafkaBrokers []string
 	// MaxOutbound bounds the outbound calls on the way at once; default 256.
@@ -239,8 +241,8 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		tables = shared
 	}
 	d.kinds = &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)),
-		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Guard: d.guard,
-		Store: tables, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}
+		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Store: tables,
+		Reach: builtin.Reach{Guard: d.guard, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}}
 	cfg.Registry.register(d.kinds)
 	if err = cfg.permit(d.kinds); err != nil {
 		return nil, err

@@ -95,6 +95,7 @@ func (d *Daemon) applyFile(ctx context.Context, path string, doc []byte) {
 		}
 		d.log.Error("a declaration was not applied; its graph stays as it is", "file", path, "err", err)
 	case res.Changed:
-		d.log.Info("applied", "file", path, "graph", res.Graph.Graph, "revision", res.Revision, "created", res.Created)
+		d.log.Info("applied", "file", path, "graph", res.Graph.Graph, "revision", res.Revision, "created", res.Created,
+			"tenant", res.Graph.Tenant)
 	}
 }

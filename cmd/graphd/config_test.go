@@ -40,6 +40,15 @@ func TestConfigValidateForms(t *testing.T) {
 		{"a name of the environment", "GRAPHD_LISTEN: x\n", 78, "did you mean listen?"},
 		{"nothing like it", "zzzzzzzzzzzz: x\n", 78, "; graphd config settings lists them\n"},
 		{"a name twice", "connections: [a=kafka://k:1, a=kafka://k:2]\n", 78, `1:1: connections: the connection "a"`},
+		{"tenants", "tenants:\n  '*': { max_graphs: 3 }\n  acme: { allow_kinds: [sink.http], variables: " +
+			"{ GRAPHD_VAR_X: 1 } }\n", 0, ""},
+		{"a tenant's unknown key", "tenants:\n  acme: { max_grphs: 3 }\n", 78,
+			`config:2:22: tenants: a tenant has no setting "max_grphs"; did you mean max_graphs?`},
+		{"a tenant's unknown kind", "tenants: { acme: { allow_kinds: [sink.x] } }\n", 78,
+			`tenants: acme: cannot allow "sink.x"`},
+		{"no tenant", "tenants: [acme]\n", 78, "tenants must be a mapping of tenants' names to their settings\n"},
+		{"a mapping too deep", "tenants: { acme: { files_dir: { a: b } } }\n", 78, "files_dir must not be a mapping\n"},
+		{"a tenant without keys", "tenants: { acme: x }\n", 78, "tenants.acme cannot have this value\n"},
 		{"a list in a list", "hosts: [[a]]\n", 78, "config:1:9: hosts is a list of single values\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -83,7 +92,7 @@ func TestEverySettingHasAKey(t *testing.T) {
 	// A value that is not the default, by what the flag takes; written as in a file.
 	values := map[string]string{
 		"bool": "true", "int": "7", "int64": "7", "duration": "7s", "string": "seven", "stringSlice": "[seven, eight]",
-		"stringArray": "{ seven: eight }",
+		"stringArray": "{ seven: eight }", "tenants": "{ seven.max_graphs: 8 }",
 	}
 	read := func(f *pflag.Flag, text string, env map[string]string) string {
 		env["GRAPHD_CONFIG"] = filepath.Join(t.TempDir(), "graphd.yaml")

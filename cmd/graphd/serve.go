@@ -94,6 +94,8 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 		"source.file,sink.kafka (default all)")
 	f.StringArrayVar(&c.Connections, "connections", nil, "database or Kafka cluster that declarations may name, as "+
 		"NAME=postgres://…, NAME=kafka://…, NAME=file:PATH of its address, or store=store; may be repeated")
+	f.Var(settings.Tenants{Into: &c.Tenants}, "tenants", "what a tenant's declarations may reach, and its quotas, as "+
+		"TENANT.KEY=VALUE; may be repeated; * is each without its own quota")
 	f.StringSliceVar(&c.KafkaBrokers, "kafka-brokers", nil, "brokers, host:port, of declarations that name none")
 	f.IntVar(&c.MaxOutbound, "max-outbound", 0, "most outbound calls at once (default 256)")
 	f.Int64Var(&c.MaxBody, "max-body", 8<<20, "largest request body, frame and event, in bytes")

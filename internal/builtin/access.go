@@ -13,13 +13,37 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 )
 
+// Reach is what a tenant's declarations may reach that came without a file of their own.
+type Reach struct {
+	// Access are the files, secrets, variables and kinds; nil denies nothing.
+	Access *policy.Policy
+	// Guard dials for all that calls out; it is required where a source or sink does.
+	Guard *outbound.Guard
+	// Connections are the databases and clusters that declarations may name; nil where none are known.
+	Connections outbound.Named
+	// KafkaBrokers are the brokers of declarations that name none.
+	KafkaBrokers []string
+	// Folder is where relative paths begin; "" is the working directory.
+	Folder string
+}
+
+// For are the kinds as a tenant's declarations have them.
+func (k *Kinds) For(tenant string) *Kinds {
+	if k.Tenants == nil || tenant == "" || tenant == checkpoint.DefaultTenant {
+		return k
+	}
+	own := *k
+	own.Reach, own.Tenants = *k.Tenants(tenant), nil
+	return &own
+}
+
 // access says what a declaration may reach by the file it came from: one that came from a file of the daemon's
 // folder is the operator's.
 func (k *Kinds) access(file string) *policy.Policy {
 	if file != "" {
 		return nil
 	}
-	return k.Access.Of(checkpoint.DefaultTenant)
+	return k.Access
 }
 
 // Names are all kinds by which a policy knows them, as source.file.

@@ -18,14 +18,13 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/table"
 	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/node/expr"
 	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/node/route"
-	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/sink"
 	sinkdrop "github.com/graphd/graphd/internal/sink/drop"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
@@ -71,8 +70,10 @@ type Kinds struct {
 	Stdout *stdout.Output
 	// MaxEventBytes bounds one event of a source.
 	MaxEventBytes int
-	// Guard dials for all that calls out; it is required where a source or sink does.
-	Guard *outbound.Guard
+	// Reach is that of the default tenant, and of all where there is no Tenants.
+	Reach
+	// Tenants answers with what another tenant may reach.
+	Tenants func(tenant string) *Reach
 	// Store looks at tables of the store's own database; nil where the store has none.
 	Store Tables
 	// Functions, Folds, Sources and Sinks are what the program has registered for the kind go, by name.
@@ -80,15 +81,6 @@ type Kinds struct {
 	Folds     map[string]*gofold.Registered
 	Sources   map[string]func() accumulator.Source
 	Sinks     map[string]func() sink.Sink
-	// Folder is where relative paths of declarations begin that came without a file of their own;
-	// "" is the working directory.
-	Folder string
-	// Access says what declarations may reach that came without a file of their own; nil denies nothing.
-	Access *policy.Tenants
-	// Connections are the databases and clusters that declarations may name; nil where none are known.
-	Connections outbound.Named
-	// KafkaBrokers are the brokers of declarations that name none.
-	KafkaBrokers []string
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
 	Plain bool
 	// Spoil overwrites memory as soon as it may be used again, for tests.
@@ -188,6 +180,7 @@ func (k *Kinds) Schema() []byte { return k.Declared().Schema() }
 // Compile compiles a declaration and checks what its kinds have to say of it, so that a
 // mistake in a source's configuration is a diagnostic and not a failure at run time.
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
+	k = k.For(g.Tenant)
 	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Nodes: k.nodes()}
 	o.Stop = k.stop
 	u, diags := compile.Graph(g, o)
@@ -212,6 +205,7 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 
 // Check looks at what a declaration names outside of the daemon, and says what does not fit.
 func (k *Kinds) Check(ctx context.Context, u *compile.Unit) (diags spec.Diagnostics) {
+	k = k.For(u.Spec.Tenant)
 	for i := range u.Spec.Outputs {
 		s := &u.Spec.Outputs[i].Sink
 		if described := find(k.sinks(), s.Kind); described != nil {
@@ -223,6 +217,7 @@ func (k *Kinds) Check(ctx context.Context, u *compile.Unit) (diags spec.Diagnost
 
 // Source makes an accumulator's source, nil when its socket is all there is.
 func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
+	k = k.For(u.Spec.Tenant)
 	s := &u.Spec.Accumulators[i].Source
 	described := find(k.sources(), s.Kind)
 	if described == nil {
@@ -233,6 +228,7 @@ func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 
 // Sink makes an output's sink, nil when its values are only counted and watched.
 func (k *Kinds) Sink(u *compile.Unit, i int) (sink.Sink, error) {
+	k = k.For(u.Spec.Tenant)
 	s := &u.Spec.Outputs[i].Sink
 	described := find(k.sinks(), s.Kind)
 	if described == nil {
@@ -269,9 +265,16 @@ func (k *Kinds) output(g *spec.Graph, i int, vars boundary.Value) kind.Output {
 }
 
 // Parse reads, resolves and compiles one declaration: everything that can be known of it
-// without running it. The diagnostics are all there are.
+// without running it. The diagnostics are all there are. It is the default tenant's.
 func (k *Kinds) Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics) {
-	g, diags := spec.Parse(document, k.Declared(), spec.Options{File: name, Resolve: k.access(name).Resolve})
+	return k.ParseOf(checkpoint.DefaultTenant, document, name)
+}
+
+// ParseOf is [Kinds.Parse] for a tenant's declaration.
+func (k *Kinds) ParseOf(tenant string, document []byte, name string) (*compile.Unit, spec.Diagnostics) {
+	k = k.For(tenant)
+	g, diags := spec.Parse(document, k.Declared(), spec.Options{File: name, Tenant: tenant,
+		Resolve: k.access(name).Resolve})
 	if g == nil {
 		return nil, diags
 	}

@@ -15,7 +15,7 @@ import (
 func TestRelativePaths(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	k := &builtin.Kinds{Folder: filepath.Join(dir, "data", "files")}
+	k := &builtin.Kinds{Reach: builtin.Reach{Folder: filepath.Join(dir, "data", "files")}}
 	doc := []byte("graph: g\naccumulators:\n  a: { source: { file: { path: in.ndjson } } }\n" +
 		"  b: { source: { file: { path: /in.ndjson } } }\n" +
 		"  c: { source: { poll: { sql: SELECT id FROM t, connection: 'sqlite:t.db', key: id, every: 1s } } }\n" +
@@ -59,7 +59,7 @@ func TestRelativePaths(t *testing.T) {
 // A schema's file is found as any other.
 func TestRelativeSchema(t *testing.T) {
 	t.Parallel()
-	k := &builtin.Kinds{Folder: t.TempDir()}
+	k := &builtin.Kinds{Reach: builtin.Reach{Folder: t.TempDir()}}
 	if err := os.WriteFile(filepath.Join(k.Folder, "s.json"), []byte(`{"type":"number"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

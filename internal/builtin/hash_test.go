@@ -17,6 +17,7 @@ import (
 // indexes, and why.
 var uncounted = map[string]string{
 	"File":                      "where a declaration stands is not what it says",
+	"Tenant":                    "whose a declaration is stands beside it in the store, and never changes",
 	"Hash":                      "it is the hash",
 	"Accumulators.StrategyFrom": "the strategy counts, whoever says it",
 	"Accumulators.Owner":        "it follows from the owner's configuration, which counts",

@@ -36,6 +36,7 @@ func (k *Kinds) folder(g *spec.Graph) string {
 
 // Files says which file each relative path of a declaration is.
 func (k *Kinds) Files(u *compile.Unit) (files []api.File) {
+	k = k.For(u.Spec.Tenant)
 	folder := k.folder(u.Spec)
 	add := func(of string, paths ...string) {
 		for _, path := range paths {
@@ -77,6 +78,7 @@ func (k *Kinds) makeFolder(u *compile.Unit, config spec.SinkConfig) error {
 // ReadSchemas loads the JSON Schema files that accumulators name into the declaration.
 func (k *Kinds) ReadSchemas(g *spec.Graph) spec.Diagnostics {
 	var diags spec.Diagnostics
+	k = k.For(g.Tenant)
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
 		if a.SchemaFile == "" {

@@ -82,7 +82,7 @@ func (k *Kinds) ParseFor(ctx context.Context, tenant string, document []byte, na
 	defer cancel()
 	own := *k
 	own.stop = func() bool { return within.Err() != nil }
-	unit, diags := own.Parse(document, name)
+	unit, diags := own.ParseOf(tenant, document, name)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

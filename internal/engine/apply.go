@@ -40,7 +40,7 @@ func (e *Engine) Apply(ctx context.Context, g api.Ref, document []byte, c api.Ch
 // ApplyFile is Apply for a declaration from the graphs directory; the name comes from the document.
 func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []byte, c api.Change) (
 	api.ApplyResult, error) {
-	unit, diags := e.cfg.Kinds.Parse(document, path)
+	unit, diags := e.cfg.Kinds.ParseOf(tenant, document, path)
 	if len(diags) > 0 {
 		e.refuseFile(tenant, "file:"+path, diags)
 		return api.ApplyResult{}, api.Invalid(diags)
@@ -309,7 +309,8 @@ func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error 
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(deleteTimeout, e.cfg.ShutdownTimeout))
 	defer cancel()
 	if err := m.StopWithin(end); err != nil {
-		e.cfg.Log.Warn("the graph did not stop cleanly before its removal", "graph", g.Name, "err", err)
+		e.cfg.Log.Warn("the graph did not stop cleanly before its removal", "graph", g.Name,
+			"tenant", g.Tenant, "err", err)
 	}
 	if err := e.cfg.Store.DeleteDeclaration(ctx, m.ID(), deleteState); err != nil &&
 		!errors.Is(err, checkpoint.ErrNotFound) {

@@ -64,7 +64,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	if exists && old.Declaration().Revision >= d.Revision || e.mayApply(exists, old, 0) != nil {
 		return
 	}
-	unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
+	unit, diags := e.cfg.Kinds.ParseOf(d.Tenant, []byte(d.Text), fileOf(d.Origin))
 	m := graphrun.New(e.host, d, unit)
 	if err := diags.Err(); err != nil {
 		e.cfg.Log.Error("another daemon has applied a declaration that this one cannot use", "graph", d.Graph, "tenant",
@@ -119,7 +119,8 @@ func (e *Engine) takeDeletion(ctx context.Context, g api.Ref) error {
 	}
 	e.cfg.Log.Info("another daemon has deleted a graph", "graph", g.Name, "tenant", g.Tenant)
 	if err := m.Stop(); err != nil {
-		e.cfg.Log.Warn("the graph did not stop cleanly before its removal", "graph", g.Name, "err", err)
+		e.cfg.Log.Warn("the graph did not stop cleanly before its removal", "graph", g.Name,
+			"tenant", g.Tenant, "err", err)
 	}
 	e.forget(m)
 	return nil

@@ -42,10 +42,9 @@ import (
 // Kinds compiles declarations and builds what they name. *builtin.Kinds implements it.
 type Kinds interface {
 	life.Kinds
-	// Parse reads and compiles a declaration; name is its file, "" when there is none. The
-	// unit is nil when there are diagnostics.
-	Parse(document []byte, name string) (*compile.Unit, spec.Diagnostics)
-	// ParseFor is Parse for a caller who may go, and in turn with those of other tenants.
+	// ParseOf reads and compiles a tenant's declaration from a file, or "". Its unit is nil with diagnostics.
+	ParseOf(tenant string, document []byte, name string) (*compile.Unit, spec.Diagnostics)
+	// ParseFor is ParseOf for a caller who may go, and in turn with those of other tenants.
 	ParseFor(ctx context.Context, tenant string, document []byte, name string) (*compile.Unit, error)
 	// Files says which file each relative path of a declaration is.
 	Files(u *compile.Unit) []api.File
@@ -165,7 +164,7 @@ func (e *Engine) Open(ctx context.Context) error {
 	e.group.Go(e.ctx, "rates", e.sample)
 	graphs := make([]*graphrun.Graph, 0, len(decls))
 	for _, d := range decls {
-		unit, diags := e.cfg.Kinds.Parse([]byte(d.Text), fileOf(d.Origin))
+		unit, diags := e.cfg.Kinds.ParseOf(d.Tenant, []byte(d.Text), fileOf(d.Origin))
 		m := graphrun.New(e.host, d, unit)
 		if err := diags.Err(); err != nil {
 			m.Broken(err)

@@ -40,7 +40,7 @@ func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
 		n, err := e.cfg.Store.PruneDeadLetters(ctx, m.ID(), now.Add(-keep.Keep), keep.Max, keep.MaxBytes)
 		if err != nil && ctx.Err() == nil {
 			e.cfg.Log.Warn("expired dead letters could not be removed; they are tried again", "graph", m.Ref().Name,
-				"err", err)
+				"tenant", m.Ref().Tenant, "err", err)
 			continue
 		}
 		if n > 0 {

@@ -233,7 +233,7 @@ func (g *Graph) Drain(ctx context.Context) (api.GraphSummary, error) {
 
 // Restart revives a graph, or one accumulator of it, at once and with a fresh count (M36).
 func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary, error) {
-	g.host.Log.Info("restart asked for", "graph", g.ref.Name, "accumulator", name, "by", by)
+	g.host.Log.Info("restart asked for", "graph", g.ref.Name, "tenant", g.ref.Tenant, "accumulator", name, "by", by)
 	if name == "" {
 		if g.unit == nil {
 			_, err := g.running()

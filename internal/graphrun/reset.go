@@ -38,7 +38,8 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 	ctx = context.WithoutCancel(ctx) // a graph that was stopped is started again
 	defer g.Changing()()
 	if err := g.Stop(); err != nil {
-		g.host.Log.Warn("the graph did not stop cleanly before its reset", "graph", g.ref.Name, "err", err)
+		g.host.Log.Warn("the graph did not stop cleanly before its reset", "graph", g.ref.Name, "tenant", g.ref.Tenant,
+			"err", err)
 	}
 	err := g.first().DropState(ctx)
 	if err == nil {

@@ -32,7 +32,7 @@ func (g *Graph) setStopped(ctx context.Context, part api.Part, by string, stop b
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	g.host.Log.Info("an input or output is stopped or started alone", "graph", g.ref.Name,
+	g.host.Log.Info("an input or output is stopped or started alone", "graph", g.ref.Name, "tenant", g.ref.Tenant,
 		"accumulator", part.Accumulator, "output", part.Output, "stop", stop, "by", by)
 	then := func() {}
 	if !p.Output {

@@ -50,7 +50,7 @@ func Replace(ctx, life context.Context, old, next *Graph, put func() error, inst
 	defer old.Changing()()
 	if err := old.Stop(); err != nil {
 		old.host.Log.Warn("the graph did not stop cleanly before its update; it goes on from its last checkpoint",
-			"graph", old.ref.Name, "err", err)
+			"graph", old.ref.Name, "tenant", old.ref.Tenant, "err", err)
 	}
 	next.inherit(old)
 	next.hold()
@@ -64,8 +64,8 @@ func Replace(ctx, life context.Context, old, next *Graph, put func() error, inst
 	}
 	if err != nil {
 		if stopErr := next.Stop(); stopErr != nil {
-			old.host.Log.Error("an update was given up, and what it had started did not stop cleanly",
-				"graph", old.ref.Name, "err", stopErr)
+			old.host.Log.Error("an update was given up, and what it had started did not stop cleanly", "graph",
+				old.ref.Name, "tenant", old.ref.Tenant, "err", stopErr)
 		}
 		old.Connect()
 		old.revert(next)

@@ -78,9 +78,12 @@ type Guard struct {
 	all      bool          // whatever it is
 	slots    chan struct{} // one for each call on the way
 	denied   *atomic.Int64
+	waited   *atomic.Int64 // calls that had to wait for a place
 	// strict has only what is listed dialled; it is set in listed, the guard of declarations from the network.
 	strict bool
 	listed *Guard
+	// outer is the guard whose places calls take beside their own; nil for that of the daemon.
+	outer *Guard
 }
 
 // For is the guard for a declaration: g, or the one for those that came over the network.
@@ -115,7 +118,8 @@ func New(cfg Config) (*Guard, error) {
 	if cfg.MaxCalls == 0 {
 		cfg.MaxCalls = DefaultMaxCalls
 	}
-	g := &Guard{hosts: make(map[string]bool), slots: make(chan struct{}, cfg.MaxCalls), denied: &atomic.Int64{}}
+	g := &Guard{hosts: make(map[string]bool), slots: make(chan struct{}, cfg.MaxCalls), denied: &atomic.Int64{},
+		waited: &atomic.Int64{}}
 	named := words()
 	for _, text := range cfg.Allow {
 		text = strings.TrimSpace(text)
@@ -143,6 +147,26 @@ func New(cfg Config) (*Guard, error) {
 	listed := *g
 	listed.strict, g.listed = true, &listed
 	return g, nil
+}
+
+// Within is a guard for some of those that g is for: it dials what allow lists, or with nil what g does, and may have
+// so many calls on the way at once among those of g; 0 is no bound of its own.
+func (g *Guard) Within(allow []string, most int) (*Guard, error) {
+	within, err := New(Config{Allow: allow, MaxCalls: most})
+	if err != nil {
+		return nil, err
+	}
+	if allow == nil {
+		within.networks, within.hosts, within.public = g.networks, g.hosts, g.public
+	}
+	if most == 0 {
+		within.slots = nil
+	}
+	within.denied, within.outer = g.denied, g
+	listed := *within
+	listed.strict, listed.listed = true, &listed
+	within.listed = &listed
+	return within, nil
 }
 
 // isHost reports whether a text can be a host name: a port or a path is a slip.
@@ -226,6 +250,9 @@ func (g *Guard) Acquire(ctx context.Context) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if g.outer != nil { // its own place first: who waits for that takes none of the others'
+		return g.acquireWithin(ctx)
+	}
 	select {
 	case g.slots <- struct{}{}:
 		return func() { <-g.slots }, nil
@@ -233,6 +260,32 @@ func (g *Guard) Acquire(ctx context.Context) (release func(), err error) {
 		return nil, fmt.Errorf("wait for one of %d places for outbound calls: %w", cap(g.slots), ctx.Err())
 	}
 }
+
+func (g *Guard) acquireWithin(ctx context.Context) (release func(), err error) {
+	if g.slots == nil {
+		return g.outer.Acquire(ctx)
+	}
+	select {
+	case g.slots <- struct{}{}:
+	default:
+		g.waited.Add(1)
+		select {
+		case g.slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for one of the %d places that the tenant has for outbound calls: %w",
+				cap(g.slots), ctx.Err())
+		}
+	}
+	free, err := g.outer.Acquire(ctx)
+	if err != nil {
+		<-g.slots
+		return nil, err
+	}
+	return func() { free(); <-g.slots }, nil
+}
+
+// Waited is how many calls had to wait for a place of a guard within another.
+func (g *Guard) Waited() int64 { return g.waited.Load() }
 
 // Use is how many calls are on the way, how many may be, and how many dials were denied.
 func (g *Guard) Use() (used, limit, denied int64) {

@@ -143,7 +143,7 @@ func (p *Policy) find(path string) (root, below string, err error) {
 			return "", "", &DeniedError{
 				fmt.Sprintf("%s is not below a folder whose files declarations from the network may use (%s)", path,
 					orNone(p.folders())),
-				"name a file there, start the daemon with --files-dir" + orTrusted,
+				"name a file there, or " + p.setting("--files-dir", ""),
 			}
 		}
 	}
@@ -236,7 +236,7 @@ func (p *Policy) secret(path string) ([]byte, error) {
 	}
 	denied := &DeniedError{
 		"a declaration from the network reads secrets only below the daemon's folder of secrets",
-		"name it as ${file:NAME} and start the daemon with --secrets-dir" + orTrusted,
+		"name it as ${file:NAME} and " + p.setting("--secrets-dir", ""),
 	}
 	if p.Secrets == "" {
 		return nil, denied

@@ -27,28 +27,11 @@ import (
 	"strings"
 )
 
-// Tenants are the policies of all tenants.
-type Tenants struct {
-	// Default is that of tenants without one of their own; nil denies nothing.
-	Default *Policy
-	// Own are those of single tenants.
-	Own map[string]*Policy
-}
-
-// Of is a tenant's policy.
-func (t *Tenants) Of(tenant string) *Policy {
-	if t == nil {
-		return nil
-	}
-	if p, ok := t.Own[tenant]; ok {
-		return p
-	}
-	return t.Default
-}
-
 // Policy says what declarations may reach that came over the network. The zero Policy allows all kinds and
 // nothing beside; a nil one is the operator's, and denies nothing.
 type Policy struct {
+	// Tenant is whose settings those are that would allow what is denied; "" is the daemon itself.
+	Tenant string
 	// Kinds are those that may be used, as source.file or sink.kafka; nil means all.
 	Kinds []string
 	// Folders are those below which files may be read and written.
@@ -92,8 +75,18 @@ func (p *Policy) MayUse(kind string) error {
 	return &DeniedError{
 		fmt.Sprintf("%s is not among the kinds that declarations from the network may use here (%s)",
 			strings.Replace(kind, ".", " ", 1), orNone(strings.Join(p.Kinds, ", "))),
-		"start the daemon with --allow-kinds " + kind + orTrusted,
+		p.setting("--allow-kinds", kind),
 	}
+}
+
+// setting tells of the setting that would allow something: a flag of the daemon, or what the tenant's section has.
+func (p *Policy) setting(flag, value string) string {
+	if p.Tenant == "" {
+		return "start the daemon with " + strings.TrimSpace(flag+" "+value) + orTrusted
+	}
+	key := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
+	return strings.TrimSpace(fmt.Sprintf("have the operator set %s of the tenant %s in the daemon's configuration %s",
+		key, p.Tenant, value))
 }
 
 func orNone(s string) string {
@@ -128,10 +121,12 @@ func (p *Policy) Resolve(ref string) (value string, ok bool, err error) {
 		return value, ok, nil
 	}
 	if !strings.HasPrefix(ref, Prefix) {
-		return "", false, &DeniedError{
-			fmt.Sprintf("a declaration from the network reads only the variables that begin with %s", Prefix),
-			fmt.Sprintf("set %s%s for the daemon and write it so%s", Prefix, strings.ToUpper(ref), orTrusted),
+		advice := fmt.Sprintf("set %s%s for the daemon and write it so%s", Prefix, strings.ToUpper(ref), orTrusted)
+		if p.Tenant != "" {
+			advice = p.setting("--variables", Prefix+strings.ToUpper(ref)) + ", and write it so"
 		}
+		return "", false, &DeniedError{
+			fmt.Sprintf("a declaration from the network reads only the variables that begin with %s", Prefix), advice}
 	}
 	if p.Variable != nil {
 		value, ok = p.Variable(ref)

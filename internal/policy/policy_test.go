@@ -196,16 +196,15 @@ func TestReferencesOfTheOperator(t *testing.T) {
 	}
 }
 
-func TestKindsAndTenants(t *testing.T) {
+func TestKinds(t *testing.T) {
 	t.Parallel()
 	few := &policy.Policy{Kinds: []string{"source.file"}}
-	tenants := &policy.Tenants{Default: few, Own: map[string]*policy.Policy{"open": {}}}
-	for tenant, allowed := range map[string]bool{"default": false, "open": true} {
-		if err := tenants.Of(tenant).MayUse("sink.postgres"); (err == nil) != allowed {
-			t.Errorf("%s: got %v", tenant, err)
+	for p, allowed := range map[*policy.Policy]bool{few: false, {}: true} {
+		if err := p.MayUse("sink.postgres"); (err == nil) != allowed {
+			t.Errorf("%v: got %v", p, err)
 		}
 	}
-	if few.MayUse("source.file") != nil || (*policy.Tenants)(nil).Of("x").MayUse("sink.postgres") != nil {
+	if few.MayUse("source.file") != nil || (*policy.Policy)(nil).MayUse("sink.postgres") != nil {
 		t.Error("what is allowed was denied")
 	}
 	if few.Validate([]string{"source.file"}) != nil || few.Validate([]string{"sink.file"}) == nil {

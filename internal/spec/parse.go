@@ -9,6 +9,8 @@ import (
 type Options struct {
 	// File is the name that diagnostics carry; "" when there is no file.
 	File string
+	// Tenant is whose declaration it is; it takes no part in its meaning.
+	Tenant string
 	// Resolve reads references. When it is nil they count as not set: an error
 	// unless they have a default.
 	Resolve Resolver
@@ -34,6 +36,7 @@ func Parse(data []byte, kinds Kinds, o Options) (*Graph, Diagnostics) {
 		return nil, diags
 	}
 	g := draft{Decoder: d, Graph: defaultGraph(o.File), kinds: kinds}
+	g.Tenant = o.Tenant
 	if d.Mapping(root, "a declaration with graph, accumulators and reactor") {
 		g.read(root)
 	}

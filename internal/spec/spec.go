@@ -53,6 +53,7 @@ type (
 // Graph is one declaration.
 type Graph struct {
 	File         string // the file name for diagnostics; "" when pushed over the API
+	Tenant       string // whose it is; "" where nobody has said, as on the command line
 	Name         string
 	Description  string
 	Vars         []Var

@@ -20,7 +20,7 @@ var layers = []struct {
 	{-1, "internal/api"},
 
 	{0, "internal/boundary"}, {0, "internal/spec"}, {0, "internal/outbound"}, {0, "internal/failpoint"},
-	{0, "internal/policy"}, {0, "internal/access"}, {0, "internal/audit"},
+	{0, "internal/policy"}, {0, "internal/access"}, {0, "internal/audit"}, {0, "internal/quota"},
 	{0, "internal/timeline"}, {0, "examples"},
 	{1, "internal/expression"}, {1, "internal/checkpoint"}, {1, "internal/certificate"}, {1, "internal/issuer"},
 	{2, "internal/kind"}, {2, "internal/gate"}, {2, "internal/placement"},
@@ -32,7 +32,7 @@ var layers = []struct {
 	{5, "internal/supervisor"},
 	{6, "internal/builtin"}, {6, "internal/virtual"}, {6, "internal/lease"}, {6, "internal/watch"},
 	{6, "internal/feed"}, {6, "internal/graphrun/told"},
-	{7, "internal/graphrun"}, {7, "internal/shard"}, {7, "internal/scenario"},
+	{7, "internal/graphrun"}, {7, "internal/tenancy"}, {7, "internal/shard"}, {7, "internal/scenario"},
 	{8, "internal/engine"}, {8, "internal/job"},
 	{9, "internal/server"}, {9, "internal/client"}, {9, "internal/telemetry"},
 	{10, ""},

@@ -163,7 +163,7 @@ func (r *Run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event) {
 		a.restarts++
 		a.mu.Unlock()
 		g.Restarts.Count(a.spec.Name, &ev)
-		g.Log.Warn("accumulator supervised", "graph", g.Ref.Name, "accumulator", a.spec.Name,
+		g.Log.Warn("accumulator supervised", "graph", g.Ref.Name, "tenant", g.Ref.Tenant, "accumulator", a.spec.Name,
 			"kind", string(ev.Kind), "attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
 	}
 	if ev.Durable() {

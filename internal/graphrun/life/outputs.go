@@ -52,7 +52,7 @@ func (g *Graph) closeSinks(sinks []sink.Sink) {
 			continue
 		}
 		if err := s.Close(ended); err != nil {
-			g.Log.Warn("a sink could not be closed", "graph", g.Ref.Name, "err", err)
+			g.Log.Warn("a sink could not be closed", "graph", g.Ref.Name, "tenant", g.Ref.Tenant, "err", err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (g *Graph) restore(ctx context.Context, cfg reactor.Config, head checkpoint
 		err = g.replay(ctx, replay, &head)
 		if errors.Is(err, reactor.ErrDiverged) && !admitOnly {
 			g.Log.Warn("the journal cannot be replayed as it was; what was admitted is fired again", "graph",
-				g.Ref.Name, "err", err)
+				g.Ref.Name, "tenant", g.Ref.Tenant, "err", err)
 			continue
 		}
 		if err != nil {
@@ -63,7 +63,8 @@ func (g *Graph) tellRestored(dropped []string, replay *reactor.Replayer, incarna
 			Outcome: "restarted", Incarnation: incarnation})
 	}
 	if entries > 0 {
-		g.Log.Info("journal replayed", "graph", g.Ref.Name, "entries", entries, "epochs", epochs)
+		g.Log.Info("journal replayed", "graph", g.Ref.Name, "tenant", g.Ref.Tenant, "entries", entries, "epochs",
+			epochs)
 	}
 }
 

@@ -131,7 +131,7 @@ func stuckOnly(err error) error {
 func (r *Run) flush(ctx context.Context) {
 	if err := r.flushed.WaitContext(ctx); err != nil {
 		r.g.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.g.Ref.Name,
-			"err", err)
+			"tenant", r.g.Ref.Tenant, "err", err)
 	}
 }
 

@@ -224,8 +224,8 @@ func (s *Shard) supervised(ev supervisor.Event) {
 	}
 	if ev.Kind != supervisor.EventWaiting {
 		s.cfg.Restarts.Count("", &ev)
-		s.host.Log.Warn("graph supervised", "graph", s.ref.Name, "kind", string(ev.Kind), "attempt", ev.Attempt,
-			"delay", ev.Delay, "err", ev.Err)
+		s.host.Log.Warn("graph supervised", "graph", s.ref.Name, "tenant", s.ref.Tenant, "kind", string(ev.Kind),
+			"attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
 	}
 	if ev.Durable() {
 		rec := ev.Record(s.ref.Name, s.Incarnation())

@@ -190,8 +190,8 @@ func (e *pushEndpoint) answer(ctx context.Context, dst []byte, it *item) ([]byte
 		if ctx.Err() != nil {
 			return dst, context.Cause(ctx)
 		}
-		e.c.log.Error("push failed", slog.String("graph", e.ref.Name), slog.String("accumulator", e.accumulator),
-			slog.Any("err", err))
+		e.c.log.Error("push failed", slog.String("graph", e.ref.Name),
+			slog.String("tenant", e.ref.Tenant), slog.String("accumulator", e.accumulator), slog.Any("err", err))
 		refused = wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
 			"the daemon failed on this frame; its log says why")
 	}

@@ -147,7 +147,8 @@ func (e *watchEndpoint) answer(ctx context.Context, f *frame, result any, err er
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		e.c.log.Error("command failed", slog.String("graph", e.ref.Name), slog.Any("err", err))
+		e.c.log.Error("command failed", slog.String("graph", e.ref.Name), slog.String("tenant", e.ref.Tenant),
+			slog.Any("err", err))
 		refused = wire.Refuse(http.StatusInternalServerError, api.CodeInternal,
 			"the daemon failed on this command; its log says why")
 	}

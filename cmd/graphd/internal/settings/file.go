@@ -127,6 +127,10 @@ func resolve(n *yaml.Node) *yaml.Node {
 
 // read takes the values of one key.
 func (f *File) read(flag *pflag.Flag, node *yaml.Node) {
+	if flag.Value.Type() == tenantsType {
+		f.tenants(flag.Name, node)
+		return
+	}
 	one := func(n *yaml.Node, text string) { f.values[flag.Name] = append(f.values[flag.Name], value{text, n}) }
 	list := flag.Value.Type() == "stringSlice" || flag.Value.Type() == "stringArray"
 	named := flag.Value.Type() == "stringArray"
@@ -206,9 +210,13 @@ func (f *File) Set(flags *pflag.FlagSet) {
 func (f *File) set(flag *pflag.Flag) (mistakes []Mistake) {
 	for _, v := range f.values[flag.Name] {
 		if err := flag.Value.Set(v.text); err != nil {
+			detail := fmt.Sprintf("%s must be %s, and is %q", Key(flag.Name), wanted(flag), v.text)
+			if flag.Value.Type() == tenantsType {
+				detail = Key(flag.Name) + ": " + err.Error()
+			}
 			mistakes = append(mistakes, Mistake{
 				File: f.path, Line: v.at.Line, Column: v.at.Column, Severity: Error, Setting: Key(flag.Name),
-				Detail: fmt.Sprintf("%s must be %s, and is %q", Key(flag.Name), wanted(flag), v.text),
+				Detail: detail,
 			})
 		}
 	}

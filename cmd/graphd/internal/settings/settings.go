@@ -103,6 +103,8 @@ func kind(f *pflag.Flag) string {
 		return "list"
 	case "stringArray":
 		return "mapping or list"
+	case tenantsType:
+		return "mapping"
 	}
 	return "text"
 }

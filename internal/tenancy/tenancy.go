@@ -1,0 +1,294 @@
+// Package tenancy is what the daemon's configuration says of tenants: what the declarations of each may reach,
+// and where its files are. Begin with [Config.Tenants], which answers for each tenant.
+//
+// The default tenant has the settings of the daemon itself. Any other has what its own section lists, and nothing of
+// the default tenant's that could tell of it: a folder of files of its own, no secrets, no variables and no
+// connections. Kinds and the addresses that may be called are those of the daemon where it lists none.
+package tenancy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/policy"
+	"github.com/graphd/graphd/internal/quota"
+)
+
+// Settings are one tenant's. The zero value of a field means its default.
+type Settings struct {
+	// FilesDir is the folder below which its declarations read and write files, and where their relative paths
+	// begin; default "tenants/NAME/files" in the daemon's folder of data.
+	FilesDir string
+	// SecretsDir is the folder below which their ${file:…} reads; without it there is none.
+	SecretsDir string
+	// AllowKinds and AllowOutbound are as those of the daemon, which count where they are nil.
+	AllowKinds, AllowOutbound []string
+	// Connections are databases and clusters, as NAME=ADDRESS, and KafkaBrokers the brokers of declarations that
+	// name none; without them there are none.
+	Connections, KafkaBrokers []string
+	// Variables are what ${GRAPHD_VAR_…} reads, by the whole name; the environment is not read.
+	Variables map[string]string
+	// Quota bounds what the tenant may have of the daemon.
+	Quota quota.Limits
+}
+
+// Config is what is known of all tenants.
+type Config struct {
+	// Data is the daemon's folder of data.
+	Data string
+	// Default is what the default tenant may reach, and the kinds and addresses of tenants that list none.
+	Default builtin.Reach
+	// Own are the settings of single tenants, by name.
+	Own map[string]Settings
+	// Known are all kinds there are.
+	Known []string
+}
+
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// Check reports all that is wrong with a tenant's settings. Folders that are not there are an [os.ErrNotExist].
+func Check(name string, s *Settings, known []string) error {
+	if name == quota.All {
+		if s.FilesDir+s.SecretsDir != "" || s.AllowKinds != nil || s.AllowOutbound != nil || s.Connections != nil ||
+			s.KafkaBrokers != nil || s.Variables != nil {
+			return errors.New("* has quotas alone, those of tenants without their own")
+		}
+		return s.Quota.Check()
+	}
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("%q cannot be a tenant: a name has lower-case letters, digits and _, and begins with a "+
+			"letter", name)
+	}
+	if name == checkpoint.DefaultTenant && (s.FilesDir+s.SecretsDir != "" || s.AllowKinds != nil ||
+		s.AllowOutbound != nil || s.Connections != nil || s.KafkaBrokers != nil || s.Variables != nil) {
+		return errors.New("the tenant default has the settings of the daemon itself, and quotas alone here")
+	}
+	errs := []error{s.Quota.Check(), CheckFolder("files_dir", s.FilesDir), CheckFolder("secrets_dir", s.SecretsDir)}
+	for variable := range s.Variables {
+		if !strings.HasPrefix(variable, policy.Prefix) {
+			errs = append(errs, fmt.Errorf("the variable %s: its name must begin with %s", variable, policy.Prefix))
+		}
+	}
+	_, err := outbound.New(outbound.Config{Allow: s.AllowOutbound})
+	errs = append(errs, err, (&policy.Policy{Kinds: s.AllowKinds}).Validate(known))
+	_, err = Connections(s.Connections, func(string) {})
+	return errors.Join(append(errs, err)...)
+}
+
+// CheckFolder refuses a folder that is none; setting names it.
+func CheckFolder(setting, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err != nil {
+		return fmt.Errorf("the folder of %s cannot be read: %w", setting, err)
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder; %s names one", path, setting)
+	}
+	return nil
+}
+
+// maxAddress bounds the file of an address.
+const maxAddress = 64 << 10
+
+// Connections reads connections that are written as NAME=ADDRESS; closed is told of each file that has an address.
+func Connections(list []string, closed func(path string)) (outbound.Named, error) {
+	named := outbound.Named{}
+	for _, text := range list {
+		name, address, ok := strings.Cut(text, "=")
+		if _, twice := named[name]; !ok || twice {
+			return nil, fmt.Errorf("the connection %q: write NAME=ADDRESS, once for each name", name)
+		}
+		if path, ok := strings.CutPrefix(address, "file:"); ok {
+			text, err := (*policy.Policy)(nil).Read(path, maxAddress)
+			if err != nil {
+				return nil, fmt.Errorf("the connection %s: %w", name, err)
+			}
+			address = strings.TrimSpace(string(text))
+			closed(path)
+		}
+		named[name] = address
+	}
+	return named, builtin.CheckConnections(named)
+}
+
+// Tenants are what declarations may reach, by tenant. Safe for concurrent use.
+type Tenants struct {
+	cfg   Config
+	known map[string]*builtin.Reach // of the tenants with settings
+
+	mu     sync.Mutex
+	others map[string]*builtin.Reach // of those without, as they were asked for
+}
+
+// maxOthers bounds what is remembered of tenants without settings of their own; more are made anew.
+const maxOthers = 1024
+
+// Tenants checks the settings of all tenants, and closes the folders of each to the others.
+func (c Config) Tenants() (*Tenants, error) {
+	t := &Tenants{cfg: c, known: map[string]*builtin.Reach{}, others: map[string]*builtin.Reach{}}
+	secrets := map[string]string{}
+	if c.Default.Access.Secrets != "" {
+		secrets[checkpoint.DefaultTenant] = c.Default.Access.Secrets
+	}
+	for name, s := range c.Own {
+		if err := Check(name, &s, c.Known); err != nil {
+			return nil, fmt.Errorf("the tenant %s: %w", name, err)
+		}
+		if name == quota.All || name == checkpoint.DefaultTenant {
+			continue
+		}
+		r, err := t.reach(name, &s)
+		if err != nil {
+			return nil, fmt.Errorf("the tenant %s: %w", name, err)
+		}
+		t.known[name] = r
+		if r.Access.Secrets != "" {
+			secrets[name] = r.Access.Secrets
+		}
+	}
+	if err := apart(secrets); err != nil {
+		return nil, err
+	}
+	t.close()
+	return t, nil
+}
+
+// apart refuses folders of secrets of which one is in the other: whoever reads the outer one reads both.
+func apart(folders map[string]string) error {
+	for a, outer := range folders {
+		for b, inner := range folders {
+			if below, err := filepath.Rel(outer, inner); a != b && err == nil && filepath.IsLocal(below) {
+				return fmt.Errorf("the secrets of the tenant %s, in %s, could be read by the tenant %s, whose are "+
+					"below %s; give each a folder beside the other", b, inner, a, outer)
+			}
+		}
+	}
+	return nil
+}
+
+// close closes what is of one tenant to all others, and what the daemon keeps closed.
+func (t *Tenants) close() {
+	byDefault := t.cfg.Default.Access
+	daemons, files := slices.Clone(byDefault.Closed), map[string][]string{} // files with addresses of connections
+	for name, r := range t.known {
+		files[name] = r.Access.Closed
+	}
+	for _, r := range t.known {
+		for _, path := range slices.Concat(r.Access.Folders, r.Access.Closed, []string{r.Access.Secrets}) {
+			byDefault.Closed = add(byDefault.Closed, path)
+		}
+	}
+	for name, r := range t.known {
+		own := r.Access.Folders
+		closed := slices.Concat(files[name], daemons, byDefault.Folders, []string{byDefault.Secrets})
+		for other, o := range t.known {
+			if closed = add(closed, o.Access.Secrets); other != name {
+				closed = slices.Concat(closed, o.Access.Folders, files[other])
+			}
+		}
+		r.Access.Closed = nil
+		for _, path := range closed {
+			// A folder of another that this one's is in stays closed around it; one that two share is both's.
+			if !slices.Contains(own, path) {
+				r.Access.Closed = add(r.Access.Closed, path)
+			}
+		}
+	}
+}
+
+func add(list []string, path string) []string {
+	if path == "" || slices.Contains(list, path) {
+		return list
+	}
+	return append(list, path)
+}
+
+// Of is what a tenant's declarations may reach.
+func (t *Tenants) Of(tenant string) *builtin.Reach {
+	if tenant == checkpoint.DefaultTenant {
+		return &t.cfg.Default
+	}
+	if r := t.known[tenant]; r != nil {
+		return r
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.others[tenant]
+	if r == nil {
+		r = t.plain(tenant)
+		if len(t.others) < maxOthers {
+			t.others[tenant] = r
+		}
+	}
+	return r
+}
+
+// plain is what a tenant without settings may reach.
+func (t *Tenants) plain(tenant string) *builtin.Reach {
+	r, err := t.reach(tenant, &Settings{})
+	if err != nil { // without settings nothing can be wrong with them; nothing opens by what is wrong elsewhere
+		return &builtin.Reach{Access: &policy.Policy{Kinds: []string{}}, Guard: t.cfg.Default.Guard,
+			Connections: outbound.Named{}}
+	}
+	closed := slices.Clone(t.cfg.Default.Access.Closed)
+	for _, path := range append(slices.Clone(t.cfg.Default.Access.Folders), t.cfg.Default.Access.Secrets) {
+		closed = add(closed, path)
+	}
+	r.Access.Closed = closed
+	return r
+}
+
+// reach is what a tenant's settings let its declarations reach, without what is closed for the others' sake.
+func (t *Tenants) reach(name string, s *Settings) (*builtin.Reach, error) {
+	byDefault := &t.cfg.Default
+	folder := s.FilesDir
+	if folder == "" {
+		folder = filepath.Join(t.cfg.Data, "tenants", name, "files")
+	}
+	p := &policy.Policy{Tenant: name, Kinds: s.AllowKinds, Secrets: s.SecretsDir}
+	p.Variable = func(variable string) (string, bool) {
+		text, ok := s.Variables[variable]
+		return text, ok
+	}
+	if p.Kinds == nil {
+		p.Kinds = byDefault.Access.Kinds
+	}
+	folder, err := filepath.Abs(folder)
+	if err == nil && p.Secrets != "" {
+		p.Secrets, err = filepath.Abs(p.Secrets)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Folders = []string{folder}
+	named, err := Connections(s.Connections, func(path string) { p.Closed = append(p.Closed, path) })
+	if err != nil {
+		return nil, err
+	}
+	own := quota.Of(t.quotas(), name).Outbound
+	guard, err := byDefault.Guard.Within(s.AllowOutbound, own)
+	if err != nil {
+		return nil, err
+	}
+	return &builtin.Reach{Access: p, Guard: guard, Connections: named, KafkaBrokers: s.KafkaBrokers,
+		Folder: folder}, nil
+}
+
+// quotas are those of all tenants with settings.
+func (t *Tenants) quotas() map[string]quota.Limits {
+	all := make(map[string]quota.Limits, len(t.cfg.Own))
+	for name, s := range t.cfg.Own {
+		all[name] = s.Quota
+	}
+	return all
+}
