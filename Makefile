@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -63,6 +63,11 @@ test-container: ## Build the image and run docker-compose.yml for real
 # A module of its own: Helm and the types of Kubernetes are no part of graphd.
 test-helm: ## Render the Helm chart with its examples, and hold it against the types of Kubernetes' API
 	cd deploy/helm/test && $(GO) vet ./... && $(GO) test -count=1 ./...
+
+# What it needs of Python it installs itself. CASES is about how many there are in all, SEED repeats a run.
+CASES ?= 5000
+test-schemathesis: ## CASES requests that schemathesis makes up from the OpenAPI document, for every role, to the real binary
+	GRAPHD_CASES=$(CASES) GRAPHD_SEED=$(SEED) $(GO) test -count=1 -timeout 300m -v -run Schemathesis ./test/clients
 
 release: ## Archives, SBOMs and sums of what is checked out, in bin/release
 	$(GO) run ./deploy/release

@@ -90,7 +90,8 @@ func (s *Server) auditQuery(r *request) (q audit.Query, err error) {
 		return q, err
 	}
 	q.Limit = int(limit)
-	if text := values.Get("since"); text != "" {
+	if values.Has("since") {
+		text := values.Get("since")
 		if q.Since, err = time.Parse(time.RFC3339Nano, text); err != nil {
 			return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
 				fmt.Sprintf("since is %q, and must be a time such as 2026-11-22T10:00:00Z", wire.Clip(text)))
@@ -101,10 +102,10 @@ func (s *Server) auditQuery(r *request) (q audit.Query, err error) {
 
 // numberParam is a parameter that is a number, 0 where it is not given.
 func numberParam(values url.Values, name string, least, most int64) (int64, error) {
-	text := values.Get(name)
-	if text == "" {
+	if !values.Has(name) {
 		return 0, nil
 	}
+	text := values.Get(name)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
 		return 0, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,

@@ -337,4 +337,6 @@ func TestAuditIsRead(t *testing.T) {
 	}
 	get("/v1/audit?since=yesterday", token.Text, 400)
 	get("/v1/audit?limit=0", token.Text, 400)
+	get("/v1/audit?since=", token.Text, 400) // a variable of a script that is not set
+	get("/v1/audit?after=", token.Text, 400)
 }

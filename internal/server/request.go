@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -146,13 +145,11 @@ func listQuery(r *request, also ...string) (api.Query, error) {
 		return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
 			fmt.Sprintf("before can have %d bytes at most", maxCursor))
 	}
-	if text := values.Get("limit"); text != "" {
-		q.Limit, err = strconv.Atoi(text)
-		if err != nil || q.Limit < 1 || q.Limit > 1000 {
-			return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
-				fmt.Sprintf("limit is %q, and must be a number from 1 to 1000", wire.Clip(text)))
-		}
+	limit, err := numberParam(values, "limit", 1, 1000)
+	if err != nil {
+		return q, err
 	}
+	q.Limit = int(limit)
 	return q, nil
 }
 
@@ -161,12 +158,15 @@ func boolParam(values url.Values, name string) (bool, error) {
 	if !values.Has(name) {
 		return false, nil
 	}
-	on, err := strconv.ParseBool(values.Get(name))
-	if err != nil {
+	switch text := values.Get(name); text {
+	case "1", "true":
+		return true, nil
+	case "0", "false":
+		return false, nil
+	default:
 		return false, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
-			fmt.Sprintf("%s is %q, and must be 1 or 0", name, wire.Clip(values.Get(name))))
+			fmt.Sprintf("%s is %q, and must be 1 or 0", name, wire.Clip(text)))
 	}
-	return on, nil
 }
 
 // commandBody reads the small JSON object of a command into dst, strictly. No body

@@ -120,6 +120,7 @@ func TestRoutes(t *testing.T) {
 		{request: "PUT /v1/graphs/h", body: "graph: h", status: 201, has: `"created":true`},
 		{request: "PUT /v1/graphs/h?dry_run=1", body: "graph: h", status: 200, has: `"diff":["+ node n"]`},
 		{request: "PUT /v1/graphs/h?dryrun=1", body: "graph: h", status: 400, code: "unknown_parameter"},
+		{request: "PUT /v1/graphs/h?dry_run=T", body: "graph: h", status: 400, code: "invalid_parameter"},
 		{request: "PUT /v1/graphs/h?dry_run=maybe", body: "graph: h", status: 400, code: "invalid_parameter"},
 		{request: "PUT /v1/graphs/h?dry_run=1&dry_run=0", body: "graph: h", status: 400, code: "invalid_parameter"},
 		{request: "PUT /v1/graphs/h?%zz", body: "graph: h", status: 400, code: "invalid_parameter"},
@@ -182,6 +183,7 @@ func TestRoutes(t *testing.T) {
 		{request: "GET " + g + "/firings", status: 200, has: `"o":"<b>"`}, // no HTML escapes
 		{request: "GET " + g + "/firings?limit=0", status: 400, code: "invalid_parameter"},
 		{request: "GET " + g + "/firings?limit=1001", status: 400, code: "invalid_parameter"},
+		{request: "GET " + g + "/firings?limit=", status: 400, code: "invalid_parameter"},
 		{request: "GET " + g + "/firings?limit=x", status: 400, code: "invalid_parameter"},
 		{request: "GET " + g + "/firings?before=" + strings.Repeat("9", 2000), status: 400, code: "invalid_parameter"},
 		{request: "GET " + g + "/firings/12", status: 200, has: `"cut":{"a":{"taken":true,"events":1,`},

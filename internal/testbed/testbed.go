@@ -49,6 +49,12 @@ const (
 // patience bounds what a test asks of a server in its preparation.
 const patience = 30 * time.Second
 
+// Lacking ends a test that lacks a program, such as an interpreter: it is skipped as one without its server is.
+func Lacking(t testing.TB, why string) {
+	t.Helper()
+	skip(t, why)
+}
+
 // skip ends a test that lacks a server.
 func skip(t testing.TB, why string) {
 	t.Helper()

@@ -37,7 +37,34 @@ func DecodeObject(raw []byte, maxDepth int, dst any) error {
 	if err := d.Decode(dst); err != nil {
 		return Refuse(http.StatusBadRequest, api.CodeInvalidBody, misread(err, dst))
 	}
+	if text := lenient(v, dst); text != "" {
+		return Refuse(http.StatusBadRequest, api.CodeInvalidBody, text)
+	}
 	return nil
+}
+
+// lenient is what encoding/json has let pass of an object for dst, and is wrong all the same: a name in other letters
+// than the member's, and null for what has none, which leaves the member as if it had not been given.
+func lenient(v boundary.Value, dst any) string {
+	there := fields(dst)
+	if there == nil {
+		return ""
+	}
+	for name, value := range v.Fields() {
+		i := slices.IndexFunc(there, func(f field) bool { return f.name == name })
+		switch {
+		case i < 0:
+			return fmt.Sprintf("unknown field %q; there are %s", Clip(name), strings.Join(members(dst), ", "))
+		case !value.IsNull():
+			continue
+		}
+		switch there[i].typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Interface:
+		default:
+			return fmt.Sprintf("%s: want %s, got null", name, wanted(there[i].typ))
+		}
+	}
+	return ""
 }
 
 // misread says in the words of JSON why a body is not what dst is made of.
@@ -100,8 +127,14 @@ func inWords(kind string) string {
 	return kind
 }
 
-// members are the names of what an object for dst can have.
-func members(dst any) []string {
+// field is one member of what an object is decoded into.
+type field struct {
+	name string
+	typ  reflect.Type
+}
+
+// fields are the members that an object for dst can have; nil where that is not a struct.
+func fields(dst any) (out []field) {
 	t := reflect.TypeOf(dst)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -109,15 +142,23 @@ func members(dst any) []string {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	var names []string
+	out = []field{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
 		case name != "" && name != "-":
-			names = append(names, name)
+			out = append(out, field{name, f.Type})
 		case f.Anonymous && name == "":
-			names = append(names, members(reflect.New(f.Type).Interface())...)
+			out = append(out, fields(reflect.New(f.Type).Interface())...)
 		}
+	}
+	return out
+}
+
+// members are the names of them.
+func members(dst any) (names []string) {
+	for _, f := range fields(dst) {
+		names = append(names, f.name)
 	}
 	return names
 }

@@ -15,6 +15,10 @@ func TestMisread(t *testing.T) {
 		`{"replace":"yes"}`:      "replace: want true or false, got text",
 		`{"cache":1}`:            "cache: want an object, got a number",
 		`{"mode":"force","x":1}`: `unknown field "x"; there are mode, `,
+		// What encoding/json would let pass.
+		`{"Mode":"force"}`:                     `unknown field "Mode"; there are mode, `,
+		`{"mode":"force","only_changed":null}`: "only_changed: want true or false, got null",
+		`{"mode":"with","cache":null}`:         "cache: want an object, got null",
 	} {
 		var req api.FireRequest
 		err := DecodeObject([]byte(body), 8, &req)
@@ -27,6 +31,9 @@ func TestMisread(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "there are code, stage,") ||
 		!strings.Contains(err.Error(), ", ids, all,") {
 		t.Errorf("got %v", err)
+	}
+	if err := DecodeObject([]byte(`{"ids":null,"all":true}`), 8, &letters); err != nil { // the document allows it
+		t.Error(err)
 	}
 	err = DecodeObject([]byte(`{"since":3}`), 8, &letters)
 	if err == nil || !strings.Contains(err.Error(), "since: want text, got a number") ||
