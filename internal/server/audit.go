@@ -50,7 +50,6 @@ func (s *Server) audit(w http.ResponseWriter, r *request) {
 			}
 			lines = append(append(lines, line...), '\n')
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 		if _, err := w.Write(lines); err != nil {
 			return // the client has gone
 		}

@@ -48,6 +48,9 @@ type Config struct {
 	// ReadHeaderTimeout (default 5 s), ReadTimeout (the whole request, default 2 min) and
 	// IdleTimeout (a connection between requests, default 2 min) are those of net/http.
 	ReadHeaderTimeout, ReadTimeout, IdleTimeout time.Duration
+	// WriteTimeout is how long a client may take nothing of an answer; default 30 s. An answer may take four times
+	// as long, and longer where 32 KiB of it are taken in a second.
+	WriteTimeout time.Duration
 
 	// MaxSockets bounds the WebSocket connections; default 1,024.
 	MaxSockets int
@@ -65,7 +68,7 @@ func (c *Config) Validate() error {
 	for name, n := range map[string]int64{
 		"MaxBody": c.MaxBody, "MaxBodies": c.MaxBodies, "MaxDepth": int64(c.MaxDepth), "MaxHeader": int64(c.MaxHeader),
 		"PushTimeout": int64(c.PushTimeout), "ReadHeaderTimeout": int64(c.ReadHeaderTimeout),
-		"ReadTimeout": int64(c.ReadTimeout),
+		"ReadTimeout": int64(c.ReadTimeout), "WriteTimeout": int64(c.WriteTimeout),
 		"IdleTimeout": int64(c.IdleTimeout), "MaxSockets": int64(c.MaxSockets),
 		"FramesPerSecond": int64(c.FramesPerSecond),
 		"PingInterval":    int64(c.PingInterval), "SocketWriteTimeout": int64(c.SocketWriteTimeout),
@@ -94,6 +97,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.ReadHeaderTimeout, 5*time.Second)
 	orDefault(&c.ReadTimeout, 2*time.Minute)
 	orDefault(&c.IdleTimeout, 2*time.Minute)
+	orDefault(&c.WriteTimeout, 30*time.Second)
 	orDefault(&c.MaxSockets, 1024)
 	orDefault(&c.PingInterval, 20*time.Second)
 	orDefault(&c.SocketWriteTimeout, 5*time.Second)

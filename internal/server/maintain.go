@@ -7,14 +7,10 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
-
-// backupTime is how long a client may take to receive a backup.
-const backupTime = time.Hour
 
 // reset answers POST …/reset.
 func (s *Server) reset(w http.ResponseWriter, r *request) {
@@ -56,7 +52,6 @@ func (s *Server) backup(w http.ResponseWriter, r *request) {
 	begun := false
 	err = s.ctl.Backup(r.Context(), func(copied io.Reader, size int64) error {
 		begun = true
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(backupTime))
 		h := w.Header()
 		h.Set("Content-Type", "application/vnd.sqlite3")
 		h.Set("Content-Length", strconv.FormatInt(size, 10))

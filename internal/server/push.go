@@ -148,9 +148,6 @@ func (s *Server) writeReply(w http.ResponseWriter, r *once.Reply) {
 	if r.Status == http.StatusTooManyRequests {
 		h.Set("Retry-After", "1")
 	}
-	if len(r.Body) > bigAnswer {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
-	}
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(r.Body) // a client that went away is no error of ours
 }

@@ -26,16 +26,17 @@ import (
 
 // Server serves one Control. It is safe for concurrent use.
 type Server struct {
-	cfg      Config
-	ctl      Control
-	router   *chi.Mux
-	http     *http.Server
-	pages    *page.Rules
-	idem     *once.Keys
-	hub      *socket.Hub
-	started  time.Time
-	bodies   body.Reader
-	refusals wire.Refusals
+	cfg       Config
+	ctl       Control
+	router    *chi.Mux
+	http      *http.Server
+	pages     *page.Rules
+	idem      *once.Keys
+	hub       *socket.Hub
+	started   time.Time
+	bodies    body.Reader
+	refusals  wire.Refusals
+	readiness readiness
 	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
 	stopping atomic.Bool
 }
@@ -43,6 +44,9 @@ type Server struct {
 // askAgain is how often a connection's right to stay is looked at. Together with how long the gate
 // trusts what it knows it is less than the five seconds after which a revoked token is good nowhere.
 const askAgain = time.Second
+
+// maxStreams is how many requests of one HTTP/2 connection are under way at one time.
+const maxStreams = 100
 
 // Stats are the server's own figures, for a metrics collector to read.
 type Stats struct {
@@ -87,6 +91,8 @@ func New(ctl Control, cfg Config) (*Server, error) {
 		ReadTimeout:       s.cfg.ReadTimeout,
 		IdleTimeout:       s.cfg.IdleTimeout,
 		MaxHeaderBytes:    s.cfg.MaxHeader,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: s.cfg.WriteTimeout,
+			SendPingTimeout: s.cfg.PingInterval, PingTimeout: s.cfg.WriteTimeout},
 		// What net/http has to say (a client's broken handshake, mostly) is no news to an operator.
 		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
@@ -136,7 +142,7 @@ func (s *Server) Stats() Stats {
 // ServeHTTP is the way of every request: panics are caught, the host and the origin are
 // checked, and the access log gets its line.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rw := &wire.Response{ResponseWriter: w}
+	rw := &wire.Response{ResponseWriter: w, Stall: s.cfg.WriteTimeout}
 	if s.cfg.Log.Enabled(r.Context(), slog.LevelDebug) {
 		defer s.logAccess(rw, r, time.Now())
 	}
