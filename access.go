@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/policy"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/tenancy"
 )
 
@@ -25,18 +27,19 @@ func (c *Config) folder() string {
 }
 
 // permit gives the kinds what the configuration lists for declarations, by tenant.
-func (c *Config) permit(kinds *builtin.Kinds) (err error) {
+func (c *Config) permit(kinds *builtin.Kinds, quotas *quota.Book) (err error) {
 	if kinds.Connections, err = c.connections(); err != nil {
 		return err
 	}
 	if kinds.Access, err = c.access(kinds.Names()); err != nil {
 		return err
 	}
-	tenants, err := tenancy.Config{Data: c.Data, Default: kinds.Reach, Own: c.Tenants, Known: kinds.Names()}.Tenants()
+	tenants, err := tenancy.Config{Data: c.Data, Default: kinds.Reach, Own: c.Tenants, Known: kinds.Names(),
+		Quotas: quotas}.Tenants()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	kinds.Tenants = tenants.Of
+	kinds.Reach, kinds.Tenants = *tenants.Of(checkpoint.DefaultTenant), tenants.Of
 	return nil
 }
 

@@ -26,10 +26,12 @@ import (
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/placement"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/telemetry"
+	"github.com/graphd/graphd/internal/tenancy"
 )
 
 // Config is how a daemon is set up. The zero value of a field means its default.
@@ -166,6 +168,7 @@ type Daemon struct {
 	store  checkpoint.Store
 	guard  *outbound.Guard
 	kinds  *builtin.Kinds
+	quotas *quota.Book
 	engine *engine.Engine
 	gate   *gate.Gate
 	trail  *audit.Trail
@@ -240,11 +243,12 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
 	}
+	d.quotas = tenancy.Quotas(cfg.Tenants)
 	d.kinds = &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)),
 		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Store: tables,
 		Reach: builtin.Reach{Guard: d.guard, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}}
 	cfg.Registry.register(d.kinds)
-	if err = cfg.permit(d.kinds); err != nil {
+	if err = cfg.permit(d.kinds, d.quotas); err != nil {
 		return nil, err
 	}
 	d.engine = engine.New(engine.Config{
@@ -252,7 +256,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		Patience:  cfg.RebalanceAfter,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
-		Kinds:    d.kinds,
+		Kinds: d.kinds, Quotas: d.quotas,
 		Outbound: d.guard,
 		Fail:     fail,
 	})
@@ -267,7 +271,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
 		FramesPerSecond: cfg.MaxFrames,
 		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,
-		Trail: d.trail, TLS: d.tls(), Warnings: d.warnings,
+		Trail: d.trail, TLS: d.tls(), Warnings: d.warnings, Quotas: d.quotas,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

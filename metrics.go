@@ -3,7 +3,6 @@ package graphd
 import (
 	"context"
 
-	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/graphd/graphd/internal/telemetry/figures"
 )
@@ -42,7 +41,7 @@ func (s *metricsSource) Certificate() (telemetry.CertificateMetrics, bool) {
 }
 
 // Limits are those of the engine and the server.
-func (s *metricsSource) Limits() ([]api.Limit, map[string]int64) {
+func (s *metricsSource) Limits() telemetry.LimitMetrics {
 	refused := s.d.server.Stats().Refused
 	for code, n := range s.d.engine.Refusals() {
 		refused[code] += n
@@ -50,5 +49,6 @@ func (s *metricsSource) Limits() ([]api.Limit, map[string]int64) {
 	for name, n := range s.d.trail.Refused() {
 		refused[name] += n
 	}
-	return s.d.server.Limits(context.Background()), refused
+	return telemetry.LimitMetrics{Limits: s.d.server.Limits(context.Background()), Refused: refused,
+		Quotas: s.d.quotas.Uses("")}
 }

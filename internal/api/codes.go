@@ -50,6 +50,7 @@ const (
 	CodeUpgradeRequired     = "upgrade_required"
 	CodeSubprotocol         = "subprotocol_required"
 	CodeTooManyConnections  = "too_many_connections"
+	CodeQuotaExceeded       = "quota_exceeded"
 	CodeAuditUnwritable     = "audit_unwritable"
 	CodeAuditBusy           = "audit_busy"
 	CodeBusy                = "busy"

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // PushResult answers a push. Accepted counts the leading events that were taken, the
 // filtered ones among them; nothing after them was taken when Full is set.
 type PushResult struct {
@@ -11,6 +13,8 @@ type PushResult struct {
 	Full bool `json:"-"`
 	// Why is, beside a full queue, why the store takes nothing; nil when it does.
 	Why *Reason `json:"-"`
+	// After is when there will be room, where that is known: answer with Retry-After.
+	After time.Duration `json:"-"`
 }
 
 // Rejection is one event of a push that was refused (M5).

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -128,6 +129,13 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 		if diags := e.cfg.Kinds.Check(ctx, p.unit); len(diags) > 0 {
 			return api.ApplyResult{}, api.Invalid(diags)
 		}
+	}
+	if !exists && p.origin == "api" {
+		free, err := e.cfg.Quotas.Take(g.Tenant, quota.Graphs) // until it is counted itself
+		if err != nil {
+			return api.ApplyResult{}, err
+		}
+		defer free()
 	}
 	switch err = p.Would(ctx, g, &res); {
 	case err != nil:
@@ -323,6 +331,7 @@ func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error 
 // forget drops a graph that has been stopped and removed.
 func (e *Engine) forget(m *graphrun.Graph) {
 	m.GiveUp()
+	e.cfg.Quotas.Add(m.Ref().Tenant, quota.Graphs, -1)
 	e.mu.Lock()
 	delete(e.graphs, m.Ref())
 	e.mu.Unlock()

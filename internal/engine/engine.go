@@ -24,6 +24,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/engine/heap"
 	"github.com/graphd/graphd/internal/engine/keyed"
 	"github.com/graphd/graphd/internal/engine/members"
 	"github.com/graphd/graphd/internal/failpoint"
@@ -34,6 +35,7 @@ import (
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
 	"github.com/graphd/graphd/internal/watch"
@@ -64,7 +66,9 @@ type Config struct {
 	// MaxEpochs bounds how many graphs run epochs at one time; 0 is no bound.
 	MaxEpochs int
 	// Memory reads the use of memory; nil is the process's own.
-	Memory Memory
+	Memory heap.Reader
+	// Quotas are those of tenants; nil bounds nobody.
+	Quotas *quota.Book
 	// Outbound is what sources and sinks call out through; nil when nothing of it is to be shown.
 	Outbound *outbound.Guard
 	// Scratch is a folder for what is written and removed again; "" is the system's.
@@ -108,7 +112,7 @@ type Engine struct {
 
 	epochs   *live.Gate
 	careful  *live.Gate // one graph at a time tries its first epoch after a crash (M43)
-	memory   memory
+	memory   heap.Watch
 	refusals refusals
 }
 
@@ -122,7 +126,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[api.Ref]*graphrun.Graph)}
 	e.feeds = feed.New((*ends)(e))
 	if e.cfg.Memory == nil {
-		e.cfg.Memory = processMemory
+		e.cfg.Memory = heap.Process
 	}
 	e.epochs, e.careful = live.NewGate(cfg.MaxEpochs), live.NewGate(1)
 	root := e.tree.Root("graphd")
@@ -137,7 +141,7 @@ func New(cfg Config) *Engine {
 		Host: lives.Host{
 			Host: life.Host{
 				Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Feeds: e.feeds, Gate: e.epochs, Careful: e.careful,
-				Fail: cfg.Fail,
+				Fail: cfg.Fail, Quotas: cfg.Quotas,
 			},
 			Lease: e.own, Tasks: e.group, ShutdownTimeout: cfg.ShutdownTimeout, Closing: e.isClosing,
 			CloseBy: e.closesBy,
@@ -159,7 +163,10 @@ func (e *Engine) Open(ctx context.Context) error {
 		return fmt.Errorf("read the declarations in the store: %w", err)
 	}
 	e.group.Go(e.ctx, "janitor", e.sweep)
-	e.group.Go(e.ctx, "memory", e.watchMemory)
+	e.group.Go(e.ctx, "memory", func(ctx context.Context, _ *supervisor.Node) error {
+		e.memory.Run(ctx, e.cfg.Memory)
+		return nil
+	})
 	e.group.Go(e.ctx, "declarations", e.follow)
 	e.group.Go(e.ctx, "rates", e.sample)
 	graphs := make([]*graphrun.Graph, 0, len(decls))
@@ -191,6 +198,7 @@ func (e *Engine) adopt(m *graphrun.Graph) {
 	e.mu.Lock()
 	e.graphs[m.Ref()] = m
 	e.mu.Unlock()
+	e.cfg.Quotas.Add(m.Ref().Tenant, quota.Graphs, 1)
 	e.everyone.Attach(m.Ref().Tenant, m.Hub())
 	m.Connect()
 	m.Start(e.ctx)

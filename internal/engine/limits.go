@@ -5,70 +5,18 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"runtime/debug"
-	"runtime/metrics"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/supervisor"
+	"github.com/graphd/graphd/internal/engine/heap"
 	"github.com/graphd/graphd/internal/watch"
 )
 
-const (
-	// memoryEvery is how often the use of memory is looked at.
-	memoryEvery = 250 * time.Millisecond
-	// memoryNear is the share of the memory limit, in percent, past which nothing more is
-	// admitted over the API: what is live then leaves the garbage collector little room.
-	memoryNear = 85
-)
-
-// Memory reads how much memory is in use for good, and how much may be. 0 is no limit.
-type Memory func() (used, limit int64)
-
-// processMemory is what the last garbage collection found to be live, beside the limit of
-// GOMEMLIMIT. Garbage does not count: near the limit there always is some.
-func processMemory() (used, limit int64) {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
-	metrics.Read(sample)
-	for _, s := range sample {
-		if s.Value.Kind() == metrics.KindUint64 {
-			used += int64(s.Value.Uint64())
-		}
-	}
-	limit = debug.SetMemoryLimit(-1)
-	if limit == 1<<63-1 {
-		limit = 0
-	}
-	return used, limit
-}
-
-// memory is what was last seen of the use of memory.
-type memory struct {
-	used, limit atomic.Int64
-}
-
-// watchMemory looks at the use of memory until ctx is done.
-func (e *Engine) watchMemory(ctx context.Context, _ *supervisor.Node) error {
-	ticker := time.NewTicker(memoryEvery)
-	defer ticker.Stop()
-	for {
-		used, limit := e.cfg.Memory()
-		e.memory.used.Store(used)
-		e.memory.limit.Store(limit)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
 // hasMemory refuses what would take more memory while there is little left.
 func (e *Engine) hasMemory() error {
-	used, limit := e.memory.used.Load(), e.memory.limit.Load()
-	if limit == 0 || used < limit/100*memoryNear {
+	used, limit, near := e.memory.Use()
+	if !near {
 		return nil
 	}
 	return e.refused(&api.Error{Status: http.StatusServiceUnavailable, Code: "memory_full",
@@ -105,7 +53,7 @@ func (e *Engine) Limits(context.Context) []api.Limit {
 	graphs := int64(len(e.graphs))
 	e.mu.RUnlock()
 	epochs, maxEpochs, _ := e.epochs.Use()
-	used, most := e.memory.used.Load(), e.memory.limit.Load()
+	used, most, _ := e.memory.Use()
 	limits := []api.Limit{
 		{Name: "graphs", Limit: int64(e.cfg.MaxGraphs), Used: &graphs, Unit: "graphs"},
 		{Name: "event_bytes", Limit: int64(e.cfg.MaxEventBytes), Unit: "bytes"},
@@ -115,7 +63,7 @@ func (e *Engine) Limits(context.Context) []api.Limit {
 		{Name: "concurrent_epochs", Limit: maxEpochs, Used: &epochs, Unit: "graphs firing at once"},
 		{
 			Name: "memory", Limit: most, Used: &used, Unit: fmt.Sprintf("bytes; pushes are refused from %d %% on",
-				memoryNear),
+				heap.Near),
 		},
 		{Name: "watcher_frames", Limit: watch.MaxFrames, Unit: "frames per watcher"},
 		{Name: "shutdown_timeout", Limit: int64(e.cfg.ShutdownTimeout / time.Second), Unit: "seconds"},

@@ -42,7 +42,7 @@ func TestMemoryLimit(t *testing.T) {
 		b.apply(fmt.Sprintf(doc, "g", 1), "g")
 		b.push("g", "a", "1")
 		used.Store(860 << 20)
-		time.Sleep(memoryEvery)
+		time.Sleep(time.Second)
 		synctest.Wait()
 		_, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{[]byte("2"), []byte("3")})
 		wantCode(t, err, http.StatusServiceUnavailable, "memory_full", "860 MiB")

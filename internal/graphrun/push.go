@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/quota"
 )
 
 // journalShare is the part of a caller's time, one in so many, that is kept for the journal:
@@ -45,6 +46,10 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	}
 	enter, cancel := g.timeToEnter(ctx)
 	defer cancel()
+	if err := g.host.Quotas.Rate(g.ref.Tenant).Wait(enter, len(events)); err != nil {
+		g.first().Mailboxes()[i].Reject(len(events))
+		return overQuota(err)
+	}
 	out, err := g.first().Mailboxes()[i].Push(enter, batch)
 	if errors.Is(err, pump.ErrClosed) {
 		return api.PushResult{}, &api.Error{
@@ -70,6 +75,16 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 	}
 	res.Durable, err = g.awaitDurable(ctx, out.Tickets)
 	return res, err
+}
+
+// overQuota is the answer to a push that the tenant's quota leaves no room for: none of it was taken.
+func overQuota(err error) (api.PushResult, error) {
+	over, ok := errors.AsType[*quota.ExceededError](err)
+	if !ok {
+		return api.PushResult{Rejected: []api.Rejection{}, Full: true}, nil // the caller has gone
+	}
+	return api.PushResult{Rejected: []api.Rejection{}, Full: true, After: over.After,
+		Why: &api.Reason{Code: api.CodeQuotaExceeded, Detail: over.Error()}}, nil
 }
 
 // refusesPushes says at once what waiting would only delay: a graph that was given up takes

@@ -1,17 +1,51 @@
 // Package quota says how much of the daemon a tenant may have, and counts what it has: begin with [Book].
 //
-// What is a number of things (graphs, sockets) is refused beyond it; what is a rate (events) is slowed. Nothing is
-// ever dropped because of a quota: who comes over the network is told so, with a code, and a source is read later.
+// What is a number of things (graphs, sockets) is refused beyond it; what is a rate (events) is slowed: a source is
+// read later, and who pushes waits, or is told when to come again. Nothing is ever dropped because of a quota.
 //
 // # Concurrency
 //
-// A Book is safe for concurrent use. It starts nothing of its own.
+// A Book and a Rate are safe for concurrent use. They start nothing of their own.
 package quota
 
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
 )
+
+// All in the place of a tenant's name is each that has no limit of its own.
+const All = "*"
+
+// Name is what a quota is of, as users see it.
+type Name string
+
+// The quotas there are.
+const (
+	Graphs   Name = "graphs"
+	Sockets  Name = "websockets"
+	Events   Name = "events_per_second"
+	Outbound Name = "outbound_calls"
+)
+
+// Unit is what is counted.
+func (n Name) Unit() string {
+	switch n {
+	case Sockets:
+		return "WebSocket connections"
+	case Events:
+		return "events a second; used: in the last second"
+	case Outbound:
+		return "calls at once"
+	}
+	return string(n)
+}
 
 // Limits are those of a tenant. 0 is no bound.
 type Limits struct {
@@ -32,8 +66,8 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// within is l, with the limits of o where it has none.
-func (l Limits) within(o Limits) Limits {
+// or is l, with the limits of o where it has none.
+func (l Limits) or(o Limits) Limits {
 	pick := func(own, other int) int {
 		if own != 0 {
 			return own
@@ -47,20 +81,194 @@ func (l Limits) within(o Limits) Limits {
 }
 
 // Of is what bounds a tenant: each of its own limits, or else that of all.
-func Of(tenants map[string]Limits, tenant string) Limits {
-	return tenants[tenant].within(tenants[All])
-}
+func Of(tenants map[string]Limits, tenant string) Limits { return tenants[tenant].or(tenants[All]) }
 
-// All in the place of a tenant's name is each that has no limit of its own.
-const All = "*"
-
-// ExceededError is what a quota does not leave room for.
+// ExceededError is what a quota leaves no room for.
 type ExceededError struct {
-	Quota string
-	Used  int
-	Limit int
+	Quota       Name
+	Used, Limit int
+	// After is when there will be room again; 0 where nobody knows.
+	After time.Duration
 }
 
 func (e *ExceededError) Error() string {
-	return fmt.Sprintf("the tenant has %d %s of the %d that its quota allows", e.Used, e.Quota, e.Limit)
+	if e.Quota == Events {
+		return fmt.Sprintf("the tenant may take %d events a second, and has taken more; there is room for the next "+
+			"in %v", e.Limit, e.After.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("the tenant has %d %s, and its quota allows %d", e.Used, e.Quota, e.Limit)
+}
+
+// Refusal is the error as a request is answered with it.
+func (e *ExceededError) Refusal() *api.Error {
+	refusal := &api.Error{Status: http.StatusConflict, Code: api.CodeQuotaExceeded,
+		Detail: e.Error() + "; " + e.advice(),
+		Extra:  map[string]any{"quota": e.Quota, "limit": e.Limit, "used": e.Used}}
+	if e.Quota == Sockets { // it ends by itself
+		refusal.Status = http.StatusTooManyRequests
+	}
+	return refusal
+}
+
+func (e *ExceededError) advice() string {
+	if e.Quota == Graphs {
+		return "delete one, or ask the operator for a larger quota"
+	}
+	return "close some, or ask the operator for a larger quota"
+}
+
+// Use is how much of one quota a tenant has.
+type Use struct {
+	Tenant      string
+	Quota       Name
+	Used, Limit int64
+	// Refused is how often there was no room, and Waited how long it has held something back.
+	Refused int64
+	Waited  time.Duration
+}
+
+// Book keeps what all tenants have.
+type Book struct {
+	limits map[string]Limits
+
+	mu      sync.Mutex
+	tenants map[string]*tenant
+}
+
+type tenant struct {
+	limits  Limits
+	used    map[Name]int
+	refused map[Name]int64
+	rate    *Rate
+	watched map[Name]func() Use
+}
+
+// NewBook has the limits of each tenant, and under [All] those of the others.
+func NewBook(limits map[string]Limits) *Book {
+	return &Book{limits: limits, tenants: map[string]*tenant{}}
+}
+
+// of is a tenant's page. b.mu is held.
+func (b *Book) of(name string) *tenant {
+	t := b.tenants[name]
+	if t == nil {
+		t = &tenant{limits: Of(b.limits, name), used: map[Name]int{}, refused: map[Name]int64{}}
+		if n := t.limits.EventsPerSecond; n > 0 {
+			t.rate = NewRate(n)
+		}
+		b.tenants[name] = t
+	}
+	return t
+}
+
+// Add counts something that is there whatever the quota says; a negative n takes it off again.
+func (b *Book) Add(tenant string, of Name, n int) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.of(tenant)
+	if t.used[of] += n; t.empty() {
+		delete(b.tenants, tenant)
+	}
+}
+
+// empty says that nothing is lost with the page. A tenant that nobody has anything of is not remembered.
+func (t *tenant) empty() bool {
+	if t.rate != nil || len(t.refused) > 0 || len(t.watched) > 0 {
+		return false
+	}
+	for _, n := range t.used {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Take counts something more, if there is room for it; free gives it back, once.
+func (b *Book) Take(tenant string, of Name) (free func(), err error) {
+	if b == nil {
+		return func() {}, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.of(tenant)
+	limit := map[Name]int{Graphs: t.limits.Graphs, Sockets: t.limits.Sockets}[of]
+	if used := t.used[of]; limit > 0 && used >= limit {
+		t.refused[of]++
+		return nil, (&ExceededError{Quota: of, Used: used, Limit: limit}).Refusal()
+	}
+	t.used[of]++
+	return func() { b.Add(tenant, of, -1) }, nil
+}
+
+// Limits are those of a tenant.
+func (b *Book) Limits(tenant string) Limits {
+	if b == nil {
+		return Limits{}
+	}
+	return Of(b.limits, tenant)
+}
+
+// Watch has the use of a quota told that others keep. It is called with the book locked, and asks it for nothing.
+func (b *Book) Watch(tenant string, of Name, use func() Use) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.of(tenant)
+	if t.watched == nil {
+		t.watched = map[Name]func() Use{}
+	}
+	t.watched[of] = use
+}
+
+// Rate is that of a tenant's events; nil where it has none.
+func (b *Book) Rate(tenant string) *Rate {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.of(tenant).rate
+}
+
+// Uses are those of one tenant that has a limit, or with "" of all, in the order of their names.
+func (b *Book) Uses(tenant string) (all []Use) {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	names := slices.Sorted(maps.Keys(b.tenants))
+	if tenant != "" {
+		b.of(tenant)
+		names = []string{tenant}
+	}
+	for _, name := range names {
+		t := b.tenants[name]
+		for _, q := range []struct {
+			of    Name
+			limit int
+		}{{Graphs, t.limits.Graphs}, {Sockets, t.limits.Sockets}, {Events, t.limits.EventsPerSecond}} {
+			if q.limit == 0 {
+				continue
+			}
+			u := Use{Tenant: name, Quota: q.of, Used: int64(t.used[q.of]), Limit: int64(q.limit),
+				Refused: t.refused[q.of]}
+			if q.of == Events {
+				u.Used, u.Refused, u.Waited = t.rate.use()
+			}
+			all = append(all, u)
+		}
+		for _, of := range slices.Sorted(maps.Keys(t.watched)) {
+			u := t.watched[of]()
+			u.Tenant, u.Quota = name, of
+			all = append(all, u)
+		}
+		if t.empty() {
+			delete(b.tenants, name)
+		}
+	}
+	return all
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	Warnings func() []api.Warning
 	// Trail is the audit that changes are written to; nil is none.
 	Trail *audit.Trail
+	// Quotas are those of tenants; nil bounds nobody.
+	Quotas *quota.Book
 	// Metrics answers GET /metrics with what is of the graphs that sees says yes to, and with all
 	// there is where sees is nil; nil makes it 404.
 	Metrics func(sees func(tenant, graph string) bool) http.Handler

@@ -130,6 +130,10 @@ func (s *Server) limits(w http.ResponseWriter, r *request) {
 			all[i].Used = nil
 		}
 	}
+	for _, u := range s.cfg.Quotas.Uses(r.who.Tenant) {
+		all = append(all, api.Limit{Name: "quota_" + string(u.Quota), Limit: u.Limit, Used: &u.Used,
+			Unit: u.Quota.Unit() + " of the tenant " + u.Tenant})
+	}
 	s.answer(w, r, http.StatusOK, whole(all))
 }
 

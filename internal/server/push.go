@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -137,7 +138,7 @@ func replyTo(p *wire.Pushed, f wire.Form) *once.Reply {
 	}
 	doc := wire.AppendProblem(make([]byte, 0, 512), e, "")
 	doc[len(doc)-1] = ',' // the result's members follow the problem's
-	return &once.Reply{Status: e.Status, ContentType: "application/problem+json",
+	return &once.Reply{Status: e.Status, ContentType: "application/problem+json", After: p.After,
 		Body: append(p.AppendMembers(doc), '}')}
 }
 
@@ -146,7 +147,7 @@ func (s *Server) writeReply(w http.ResponseWriter, r *once.Reply) {
 	h := w.Header()
 	h["Content-Type"] = []string{r.ContentType}
 	if r.Status == http.StatusTooManyRequests {
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", strconv.FormatInt(max(1, int64(math.Ceil(r.After.Seconds()))), 10))
 	}
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(r.Body) // a client that went away is no error of ours

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/server/body"
 	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/server/once"
@@ -80,6 +81,7 @@ func New(ctl Control, cfg Config) (*Server, error) {
 		MaxDepth:        s.cfg.MaxDepth,
 		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval,
 		WriteTimeout: s.cfg.SocketWriteTimeout, Still: s.cfg.Gate.Still, AskAgain: askAgain,
+		Take: func(tenant string) (func(), error) { return s.cfg.Quotas.Take(tenant, quota.Sockets) },
 		Denied: func(ctx context.Context, command, graph string) {
 			cfg.Trail.Denied(audit.By(ctx), command, graph, api.CodeForbidden)
 		},

@@ -54,7 +54,15 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ws := c.src.WebSockets()
 	s.gauge(c.clients, float64(ws.Clients))
 	s.counter(c.slowClosed, ws.SlowClosed)
-	limits, refused := c.src.Limits()
+	of := c.src.Limits()
+	limits, refused := of.Limits, of.Refused
+	for _, u := range of.Quotas {
+		s.gauge(c.quota, float64(u.Limit), u.Tenant, string(u.Quota))
+		s.gauge(c.quotaUsed, float64(u.Used), u.Tenant, string(u.Quota))
+		s.counter(c.quotaRefused, u.Refused, u.Tenant, string(u.Quota))
+		s.ch <- prometheus.MustNewConstMetric(c.quotaWaited, prometheus.CounterValue, u.Waited.Seconds(), u.Tenant,
+			string(u.Quota))
+	}
 	for i := range limits {
 		if limits[i].Limit > 0 {
 			s.gauge(c.limit, float64(limits[i].Limit), limits[i].Name)

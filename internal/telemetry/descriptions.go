@@ -31,6 +31,8 @@ type descriptions struct {
 
 	limit, limitUsed, refused *prometheus.Desc
 
+	quota, quotaUsed, quotaRefused, quotaWaited *prometheus.Desc
+
 	outboundCalls, outboundDenied *prometheus.Desc
 
 	certificateEnds, certificateReloads, certificateFailures *prometheus.Desc
@@ -114,6 +116,13 @@ func (d *descriptions) describeEnds(
 	d.limitUsed = desc("limit_used", "How much of a limit is used, where that is a running figure.", nil, "limit")
 	d.refused = desc("refused_total", "What a limit has refused, by the code of the refusal.", nil, "reason")
 
+	t := []string{"tenant"}
+	d.quota = desc("quota", "A limit of a tenant; absent where there is none.", t, "limit")
+	d.quotaUsed = desc("quota_used", "How much of a tenant's limit is used.", t, "limit")
+	d.quotaRefused = desc("quota_refused_total", "What a tenant's limit has refused.", t, "limit")
+	d.quotaWaited = desc("quota_waited_seconds_total",
+		"How long all that a tenant's limit has slowed have waited together.", t, "limit")
+
 	d.clients = desc("websocket_clients", "WebSocket connections that are open.", nil)
 	d.slowClosed = desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.",
 		nil)
@@ -141,7 +150,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.restarts,
 		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed,
 		d.clients, d.slowClosed,
-		d.limit, d.limitUsed, d.refused,
+		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,
 		d.outboundCalls, d.outboundDenied,
 		d.certificateEnds, d.certificateReloads, d.certificateFailures,
 	}

@@ -69,7 +69,8 @@ func Handler(reg *prometheus.Registry, log *slog.Logger) func(sees func(tenant, 
 	}
 }
 
-// only gathers what is of the graphs that sees says yes to. What is of no graph is the daemon's, and left out.
+// only gathers what is of the graphs that sees says yes to, and what is of a tenant as a whole where that is so of a
+// graph without a name. What is of no tenant is the daemon's, and left out.
 func only(reg prometheus.Gatherer, sees func(tenant, graph string) bool) prometheus.GathererFunc {
 	return func() ([]*dto.MetricFamily, error) {
 		all, err := reg.Gather()
@@ -84,7 +85,7 @@ func only(reg prometheus.Gatherer, sees func(tenant, graph string) bool) prometh
 						graph = l.GetValue()
 					}
 				}
-				return tenant == "" || graph == "" || !sees(tenant, graph)
+				return tenant == "" || !sees(tenant, graph)
 			})
 			return len(f.Metric) == 0
 		}), err

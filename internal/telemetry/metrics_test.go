@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -25,9 +26,13 @@ func (f fakeSource) Graphs(context.Context) []GraphMetrics { return f.graphs }
 
 func (fakeSource) WebSockets() WebSocketMetrics { return WebSocketMetrics{Clients: 3, SlowClosed: 4} }
 
-func (fakeSource) Limits() ([]api.Limit, map[string]int64) {
-	return []api.Limit{{Name: "graphs", Limit: 10, Used: new(int64(2))}, {Name: "frames"}},
-		map[string]int64{"too_large": 3}
+func (fakeSource) Limits() LimitMetrics {
+	return LimitMetrics{
+		Limits:  []api.Limit{{Name: "graphs", Limit: 10, Used: new(int64(2))}, {Name: "frames"}},
+		Refused: map[string]int64{"too_large": 3},
+		Quotas: []quota.Use{{Tenant: "acme", Quota: quota.Events, Used: 9, Limit: 11, Refused: 12,
+			Waited: 1500 * time.Millisecond}},
+	}
 }
 
 func (fakeSource) Outbound() OutboundMetrics { return OutboundMetrics{Calls: 5, Denied: 6} }
@@ -137,6 +142,10 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_queue_capacity GAUGE accumulator graph tenant",
 		"graphd_queue_depth GAUGE accumulator graph tenant",
 		"graphd_queue_seconds_to_full GAUGE accumulator graph tenant",
+		"graphd_quota GAUGE limit tenant",
+		"graphd_quota_refused_total COUNTER limit tenant",
+		"graphd_quota_used GAUGE limit tenant",
+		"graphd_quota_waited_seconds_total COUNTER limit tenant",
 		"graphd_refused_total COUNTER reason",
 		"graphd_restarts_total COUNTER accumulator graph reason tenant",
 		"graphd_source_gaps_total COUNTER accumulator graph tenant",
@@ -353,11 +362,11 @@ func TestSome(t *testing.T) {
 	}
 	got := of(true)
 	for line := range strings.Lines(got) {
-		if !strings.HasPrefix(line, "#") && !strings.Contains(line, `graph="`) {
-			t.Errorf("this is of no graph: %s", line)
+		if !strings.HasPrefix(line, "#") && !strings.Contains(line, `tenant="`) {
+			t.Errorf("this is of no tenant: %s", line)
 		}
 	}
-	if !strings.Contains(got, "graphd_events_received_total") {
-		t.Errorf("nothing is of the graph:\n%s", got)
+	if !strings.Contains(got, "graphd_events_received_total") || !strings.Contains(got, "graphd_quota_used") {
+		t.Errorf("nothing is of the graph, or of the tenant:\n%s", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/quota"
 )
 
 // Source answers a scrape. It is called concurrently. What it answers is the caller's own:
@@ -15,8 +16,8 @@ type Source interface {
 	Graphs(ctx context.Context) []GraphMetrics
 	// WebSockets are the figures of the daemon's WebSocket connections.
 	WebSockets() WebSocketMetrics
-	// Limits are the daemon's limits with their use, and what they have refused, by code.
-	Limits() (limits []api.Limit, refused map[string]int64)
+	// Limits are the daemon's limits, and those of tenants.
+	Limits() LimitMetrics
 	// Outbound are the figures of the calls to other servers.
 	Outbound() OutboundMetrics
 	// Certificate is the one that the daemon shows; ok is false for a daemon without.
@@ -110,6 +111,15 @@ type Histogram struct {
 	Bounds []float64
 	Counts []int64
 	Sum    float64
+}
+
+// LimitMetrics are limits with their use.
+type LimitMetrics struct {
+	Limits []api.Limit
+	// Refused is what they have refused, by the code of the refusal.
+	Refused map[string]int64
+	// Quotas are those of tenants.
+	Quotas []quota.Use
 }
 
 // WebSocketMetrics are the daemon's WebSocket connections.

@@ -49,6 +49,8 @@ type Config struct {
 	Default builtin.Reach
 	// Own are the settings of single tenants, by name.
 	Own map[string]Settings
+	// Quotas are those of all tenants, by [Quotas]; nil bounds nobody.
+	Quotas *quota.Book
 	// Known are all kinds there are.
 	Known []string
 }
@@ -160,6 +162,13 @@ func (c Config) Tenants() (*Tenants, error) {
 		return nil, err
 	}
 	t.close()
+	if c.Quotas.Limits(checkpoint.DefaultTenant).Outbound > 0 {
+		guard, err := t.guard(checkpoint.DefaultTenant, &Settings{})
+		if err != nil {
+			return nil, err
+		}
+		t.cfg.Default.Guard = guard
+	}
 	return t, nil
 }
 
@@ -275,8 +284,7 @@ func (t *Tenants) reach(name string, s *Settings) (*builtin.Reach, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := quota.Of(t.quotas(), name).Outbound
-	guard, err := byDefault.Guard.Within(s.AllowOutbound, own)
+	guard, err := t.guard(name, s)
 	if err != nil {
 		return nil, err
 	}
@@ -284,11 +292,24 @@ func (t *Tenants) reach(name string, s *Settings) (*builtin.Reach, error) {
 		Folder: folder}, nil
 }
 
-// quotas are those of all tenants with settings.
-func (t *Tenants) quotas() map[string]quota.Limits {
-	all := make(map[string]quota.Limits, len(t.cfg.Own))
-	for name, s := range t.cfg.Own {
+// guard is what a tenant's calls go through.
+func (t *Tenants) guard(name string, s *Settings) (*outbound.Guard, error) {
+	calls := t.cfg.Quotas.Limits(name).Outbound
+	guard, err := t.cfg.Default.Guard.Within(s.AllowOutbound, calls)
+	if err == nil && calls > 0 {
+		t.cfg.Quotas.Watch(name, quota.Outbound, func() quota.Use {
+			used, limit, _ := guard.Use()
+			return quota.Use{Used: used, Limit: limit, Refused: guard.Waited()}
+		})
+	}
+	return guard, err
+}
+
+// Quotas are those of all tenants.
+func Quotas(own map[string]Settings) *quota.Book {
+	all := make(map[string]quota.Limits, len(own))
+	for name, s := range own {
 		all[name] = s.Quota
 	}
-	return all
+	return quota.NewBook(all)
 }

@@ -24,14 +24,15 @@ type feed struct {
 	parcels chan parcel           // closed when the source has returned
 	spare   chan []boundary.Event // batches that were folded; as many as can be on the way
 	port    accumulator.Port
+	pace    Pace  // nil for none
 	err     error // how the source ended; read after parcels is closed
 }
 
-func newFeed(p accumulator.Port) *feed {
+func newFeed(p accumulator.Port, pace Pace) *feed {
 	return &feed{
 		parcels: make(chan parcel, feedDepth),
 		spare:   make(chan []boundary.Event, feedDepth+2), // one is being filled, one folded
-		port:    p,
+		port:    p, pace: pace,
 	}
 }
 
@@ -81,11 +82,24 @@ func (f *feed) Emit(ctx context.Context, batch []boundary.Event) error {
 	if len(batch) == 0 {
 		return ctx.Err()
 	}
-	return f.put(ctx, parcel{events: batch})
+	for len(batch) > 0 {
+		n, err := admit(ctx, f.pace, len(batch))
+		if err == nil {
+			err = f.put(ctx, parcel{events: batch[:n:n]})
+		}
+		if err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return nil
 }
 
 // Refuse implements [accumulator.Out].
 func (f *feed) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
+	if _, err := admit(ctx, f.pace, 1); err != nil {
+		return err
+	}
 	return f.put(ctx, parcel{events: []boundary.Event{ev}, bad: bad})
 }
 

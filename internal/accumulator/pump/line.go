@@ -31,6 +31,8 @@ type LineConfig struct {
 	Mailbox *Mailbox
 	// Port is the accumulator's way to tell its health. Nothing is put into it.
 	Port accumulator.Port
+	// Pace holds back what the source reads; nil for nothing.
+	Pace Pace
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set
 	// Now is the wall clock, as far as it is to be trusted.
@@ -232,6 +234,10 @@ func (l *Line) Emit(ctx context.Context, batch []boundary.Event) error {
 		for n < len(batch) && samePartition(batch[n].Pos.Stream, batch[0].Pos.Stream) {
 			n++
 		}
+		n, err := admit(ctx, l.cfg.Pace, n)
+		if err != nil {
+			return err
+		}
 		whole = whole && n == len(batch)
 		p := l.parcel(batch[:n:n])
 		p.whole = whole
@@ -246,6 +252,9 @@ func (l *Line) Emit(ctx context.Context, batch []boundary.Event) error {
 
 // Refuse implements [accumulator.Out].
 func (l *Line) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
+	if _, err := admit(ctx, l.cfg.Pace, 1); err != nil {
+		return err
+	}
 	p := l.parcel([]boundary.Event{ev})
 	p.Times, p.bads = append(p.Times[:0], timeline.Never), []*accumulator.BadEvent{bad}
 	return l.stage(ctx, p)

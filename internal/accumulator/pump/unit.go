@@ -12,6 +12,25 @@ import (
 	"github.com/graphd/graphd/internal/failpoint"
 )
 
+// Pace says when events of a source may come in.
+type Pace interface {
+	// Wait lets so many events in as soon as there is room for them.
+	Wait(ctx context.Context, events int) error
+	// Most is how many to let in at once, so that nobody is silent for long; 0 is any number.
+	Most() int
+}
+
+// admit waits until the first of so many events may come in, and answers with how many of them.
+func admit(ctx context.Context, p Pace, events int) (int, error) {
+	if p == nil {
+		return events, nil
+	}
+	if most := p.Most(); most > 0 {
+		events = min(events, most)
+	}
+	return events, p.Wait(ctx, events)
+}
+
 // Config is what a Unit is made of.
 type Config struct {
 	// Name is the accumulator's, for errors.
@@ -26,6 +45,8 @@ type Config struct {
 	Mailbox *Mailbox
 	// Port is safe for concurrent use.
 	Port accumulator.Port
+	// Pace holds back what the source reads; nil for nothing.
+	Pace Pace
 	// Epochs receives after epochs that were kept, for a Program that flushes with them; nil for others.
 	Epochs <-chan struct{}
 	// Fail is the failpoint that is armed; nil for none.
@@ -111,7 +132,7 @@ func (u *Unit) Run(ctx context.Context) error {
 		u.port.Health(accumulator.SocketOnly, "", "")
 	} else {
 		u.port.Health(accumulator.Connecting, "", "")
-		u.feed = newFeed(u.port)
+		u.feed = newFeed(u.port, u.cfg.Pace)
 		wg.Go(func() { u.feed.run(ctx, u.cfg.Source, u.cfg.From) })
 	}
 	err := u.loop(ctx)

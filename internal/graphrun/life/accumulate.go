@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -74,18 +75,19 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	if err := core.RestoreMark(mark, state); err != nil {
 		return err
 	}
+	pace := quota.Pace{g.Quotas.Rate(g.Ref.Tenant)}
 	a.setLive(source)
 	defer a.setLive(nil)
 	if g.Unit.Spec.EventClock() {
 		return r.inTurn(ctx, a.index, pump.NewLine(pump.LineConfig{
-			Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port,
+			Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port, Pace: pace,
 			Dater: func() *accumulator.Dater { return accumulator.NewDater(program, accumulator.Limits{}) },
 			From:  mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now,
 		}))
 	}
 	core.Restarted(r.Reactor.Clock.Now())
 	unit := pump.New(pump.Config{
-		Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port,
+		Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port, Pace: pace,
 		Epochs: a.epochs, From: mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now,
 		MarkEvery: max(g.Unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})

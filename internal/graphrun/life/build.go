@@ -22,6 +22,7 @@ import (
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/live/delivery"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
@@ -50,6 +51,8 @@ type Host struct {
 	Careful *live.Gate
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set
+	// Quotas are those of tenants; nil bounds nobody.
+	Quotas *quota.Book
 }
 
 // Graph is what a run shares with the runs of its graph before and after it.

@@ -63,6 +63,7 @@ type Reply struct {
 	Status      int
 	ContentType string
 	Body        []byte
+	After       time.Duration // of one to try again: when
 }
 
 // New remembers nothing yet.

@@ -12,7 +12,7 @@ func TestIdempotencyBounds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	one := func(key string) ID { return ID{"default", "g", "a", key} }
-	answer := &Reply{200, "application/json", []byte("{}")}
+	answer := &Reply{Status: 200, ContentType: "application/json", Body: []byte("{}")}
 	d := New()
 	take := func(id ID, at time.Time) *Claim {
 		t.Helper()
@@ -38,7 +38,7 @@ func TestIdempotencyBounds(t *testing.T) {
 	if n := len(d.entries); n != MaxPerAccumulator {
 		t.Errorf("%d keys of one accumulator", n)
 	}
-	big := &Reply{200, "application/json", make([]byte, 1<<20)}
+	big := &Reply{Status: 200, ContentType: "application/json", Body: make([]byte, 1<<20)}
 	for i := range 100 {
 		d.Finish(take(ID{"default", "g", fmt.Sprint(i), "k"}, now.Add(keepKeys)), big)
 	}

@@ -68,6 +68,9 @@ type Config struct {
 	// Still refuses one who has connected and may not stay; it is asked every AskAgain.
 	Still    func(ctx context.Context, who *access.Principal) error
 	AskAgain time.Duration
+	// Take counts a connection of a tenant, and refuses one that its quota leaves no room for; nil takes any. free is
+	// called once.
+	Take func(tenant string) (free func(), err error)
 	// Denied is told of a command that its sender may not give.
 	Denied func(ctx context.Context, command, graph string)
 }

@@ -24,6 +24,13 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, who *access.Principa
 	ctx, end := context.WithCancelCause(r.Context())
 	c := &conn{h: h, who: who, end: end, cork: &cork{timeout: h.cfg.WriteTimeout}, written: make(chan struct{})}
 	defer end(errGone)
+	if h.cfg.Take != nil {
+		free, err := h.cfg.Take(who.Tenant)
+		if err != nil {
+			return err
+		}
+		defer free()
+	}
 	if err := h.enter(c); err != nil {
 		return err
 	}

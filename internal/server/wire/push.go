@@ -35,7 +35,7 @@ func (p *Pushed) Add(r api.PushResult, n int) {
 	p.Durable = p.Durable && r.Durable
 	p.Accepted += r.Accepted
 	p.Filtered += r.Filtered
-	p.Full, p.Why = r.Full, r.Why
+	p.Full, p.Why, p.After = r.Full, r.Why, r.After
 	for _, rejection := range r.Rejected {
 		if len(p.Rejected) == maxListed {
 			p.Omitted++
@@ -86,6 +86,9 @@ func (p *Pushed) Problem(f Form) *api.Error {
 		e := Refuse(http.StatusTooManyRequests, api.CodeQueueFull,
 			"the accumulator's queue stayed full"+why+": send the events from index "+
 				strconv.Itoa(p.Done)+" on again later")
+		if p.Why != nil && p.Why.Code == api.CodeQuotaExceeded {
+			e.Code, e.Detail = p.Why.Code, p.Why.Detail+"; send the events from index "+strconv.Itoa(p.Done)+" on then"
+		}
 		e.Extra = map[string]any{"next_index": p.Done}
 		return e
 	case p.Accepted > 0 || len(p.Rejected) == 0:

@@ -1,0 +1,130 @@
+package quota
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Rate lets so many through in a second, and a second's worth at once. What is let through may be more than there is
+// room for: then it is owed, and those behind it wait for longer. They go in the order of their coming.
+type Rate struct {
+	limit int
+
+	mu      sync.Mutex
+	room    float64 // below 0 it is owed
+	at      time.Time
+	refused int64
+	waited  time.Duration
+	// second is the one that now is counted in, and before what the one before it had.
+	second      time.Time
+	now, before int64
+}
+
+// NewRate lets so many through in a second.
+func NewRate(limit int) *Rate {
+	now := time.Now()
+	return &Rate{limit: limit, room: float64(limit), at: now, second: now}
+}
+
+// Limit is how many it lets through in a second.
+func (r *Rate) Limit() int { return r.limit }
+
+// pass has the time go on. r.mu is held.
+func (r *Rate) pass() {
+	now := time.Now()
+	r.room = min(float64(r.limit), r.room+now.Sub(r.at).Seconds()*float64(r.limit))
+	r.at = now
+	switch since := now.Sub(r.second); {
+	case since >= 2*time.Second:
+		r.second, r.before, r.now = now, 0, 0
+	case since >= time.Second:
+		r.second, r.before, r.now = r.second.Add(time.Second), r.now, 0
+	}
+}
+
+// owed is how long it takes until there is room again. r.mu is held.
+func (r *Rate) owed() time.Duration {
+	return time.Duration(max(0, -r.room) / float64(r.limit) * float64(time.Second))
+}
+
+// Wait lets n through as soon as there is room. It fails with ctx's error, and at once with an [ExceededError] where
+// ctx ends before there will be room; then none has gone through. A nil Rate never waits.
+func (r *Rate) Wait(ctx context.Context, n int) error { return r.wait(ctx, n, false) }
+
+func (r *Rate) wait(ctx context.Context, n int, patient bool) error {
+	if r == nil || n <= 0 {
+		return nil
+	}
+	r.mu.Lock()
+	r.pass()
+	wait := r.owed()
+	if by, ok := ctx.Deadline(); ok && !patient && wait > 0 && time.Until(by) < wait {
+		r.refused++
+		r.mu.Unlock()
+		return &ExceededError{Quota: Events, Limit: r.limit, After: wait}
+	}
+	r.room -= float64(n)
+	r.now += int64(n)
+	r.waited += wait
+	r.mu.Unlock()
+	if wait == 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.room += float64(n)
+		return ctx.Err()
+	}
+}
+
+// Held says for how long whoever comes now would wait. It is 0 for a nil Rate.
+func (r *Rate) Held() time.Duration {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pass()
+	return r.owed()
+}
+
+// use is what went through in the last whole second, how often somebody was told to come again, and how long all that
+// came have waited together.
+func (r *Rate) use() (used, refused int64, waited time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pass()
+	return r.before, r.refused, r.waited
+}
+
+// Pace is several rates that events have to go through together, such as a tenant's and a graph's. Those that are nil
+// hold nothing back.
+type Pace []*Rate
+
+// Wait lets n through as soon as there is room in all. Its error is ctx's.
+func (p Pace) Wait(ctx context.Context, n int) error {
+	for _, r := range p {
+		if err := r.wait(ctx, n, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Most is how many to let through at once, so that nobody else waits for much longer than a tenth of a second; 0 is
+// any number.
+func (p Pace) Most() (most int) {
+	for _, r := range p {
+		if r != nil && (most == 0 || r.limit/10 < most) {
+			most = max(1, r.limit/10)
+		}
+	}
+	return most
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/sink/stdout"
+)
+
+// bounded is a server over an engine, both with quotas.
+func bounded(t *testing.T, limits map[string]quota.Limits) *Server {
+	t.Helper()
+	book := quota.NewBook(limits)
+	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
+		Log: textLog(io.Discard), Quotas: book})
+	if err := e.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return newServer(t, e, Config{Quotas: book, PushTimeout: 100 * time.Millisecond})
+}
+
+// ofTenant is a request of a tenant, held against the document.
+func ofTenant(t *testing.T, s *Server, tenant, request, body string) *exchange {
+	t.Helper()
+	method, target, _ := strings.Cut(request, " ")
+	req := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	req.Header.Set("Graphd-Tenant", tenant)
+	return send(t, s, req)
+}
+
+// TestQuotas: graphs, sockets and events beyond a tenant's quota are refused with what is exceeded, counted and shown;
+// nothing is lost of what was not told to be refused; and another tenant is as it was (A11).
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	s := bounded(t, map[string]quota.Limits{"acme": {Graphs: 2, Sockets: 1, EventsPerSecond: 50}})
+	doc := "graph: %s\naccumulators: { a: {} }\nreactor: { strategy: sequential }\n" +
+		"outputs: { o: { from: a, sink: { drop: {} } } }\n"
+	want := func(x *exchange, status int, code string) *exchange {
+		t.Helper()
+		if x.status != status || x.code(t) != code {
+			t.Errorf("got %d %s, want %d %s", x.status, x.body, status, code)
+		}
+		return x
+	}
+	for _, tenant := range []string{"acme", "beta"} {
+		for _, name := range []string{"one", "two"} {
+			want(ofTenant(t, s, tenant, "PUT /v1/graphs/"+name, fmt.Sprintf(doc, name)), 201, "")
+		}
+		want(ofTenant(t, s, tenant, "PUT /v1/graphs/one", fmt.Sprintf(doc, "one")), 200, "")
+	}
+	x := want(ofTenant(t, s, "acme", "PUT /v1/graphs/three", fmt.Sprintf(doc, "three")), 409, "quota_exceeded")
+	if !strings.Contains(string(x.body), `"limit":2,"quota":"graphs","used":2`) {
+		t.Errorf("which, how much and how much may be: %s", x.body)
+	}
+	want(ofTenant(t, s, "acme", "PUT /v1/graphs/three?dry_run=1", fmt.Sprintf(doc, "three")), 409, "quota_exceeded")
+	want(ofTenant(t, s, "beta", "PUT /v1/graphs/three", fmt.Sprintf(doc, "three")), 201, "")
+	want(ofTenant(t, s, "acme", "DELETE /v1/graphs/two?state=delete", ""), 204, "")
+	want(ofTenant(t, s, "acme", "PUT /v1/graphs/three", fmt.Sprintf(doc, "three")), 201, "")
+
+	// Events: a second's worth and more is taken at once, the next is told when.
+	events := "[" + strings.Repeat("1,", 199) + "1]"
+	for _, tenant := range []string{"acme", "beta"} {
+		want(ofTenant(t, s, tenant, "POST /v1/graphs/one/accumulators/a/events", events), 200, "")
+	}
+	x = want(ofTenant(t, s, "acme", "POST /v1/graphs/one/accumulators/a/events", "[1,2,3]"), 429, "quota_exceeded")
+	if after := x.header.Get("Retry-After"); after != "3" || !strings.Contains(string(x.body), `"next_index":0`) {
+		t.Errorf("again after %q: %s", after, x.body)
+	}
+	want(ofTenant(t, s, "beta", "POST /v1/graphs/one/accumulators/a/events", events), 200, "")
+	var sum struct{ Counters api.Counters }
+	for until := time.Now().Add(10 * time.Second); sum.Counters.Received != 203 || sum.Counters.Rejected != 3; {
+		if err := json.Unmarshal(ofTenant(t, s, "acme", "GET /v1/graphs/one", "").body, &sum); err != nil ||
+			time.Now().After(until) {
+			t.Fatalf("the books have %+v (%v)", sum.Counters, err)
+		}
+	}
+
+	// Sockets.
+	url := serve(t, s) + "/v1/ws/events"
+	dial := func(tenant string) int {
+		t.Helper()
+		ws, res, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{Subprotocols: []string{api.Subprotocol},
+			HTTPClient: narrowClient, HTTPHeader: http.Header{"Graphd-Tenant": {tenant}}})
+		if err == nil {
+			t.Cleanup(func() { _ = ws.CloseNow() })
+		} else if res == nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode
+	}
+	got := []int{dial("acme"), dial("acme"), dial("beta"), dial("beta")}
+	if fmt.Sprint(got) != "[101 429 101 101]" {
+		t.Errorf("sockets: %v", got)
+	}
+	shown := string(ofTenant(t, s, "acme", "GET /v1/limits", "").body)
+	for _, line := range []string{`"quota_graphs","limit":2,"used":2`, `"quota_websockets","limit":1,"used":1`,
+		`"quota_events_per_second","limit":50`} {
+		if !strings.Contains(shown, line) {
+			t.Errorf("limits do not show %s: %s", line, shown)
+		}
+	}
+	if shown := string(ofTenant(t, s, "beta", "GET /v1/limits", "").body); strings.Contains(shown, "quota_") {
+		t.Errorf("a tenant without quotas is shown some: %s", shown)
+	}
+}
