@@ -63,6 +63,7 @@ func (d *Declaration) Run(ctx context.Context, c RunConfig) (RunStats, error) {
 	if cfg.Sinks, err = d.openOutputs(ctx, &c, files.opened()); err != nil {
 		return RunStats{}, err
 	}
+	defer context.AfterFunc(ctx, files.interrupt)()
 	stats, err := job.Run(ctx, cfg)
 	var missing *job.InputMissing
 	if errors.As(err, &missing) {
@@ -85,7 +86,7 @@ func (d *Declaration) openInputs(c *RunConfig, files *runFiles) ([]job.Reader, e
 			return nil, fmt.Errorf("%w: the input %s is fed by the node %s; give files to the others", ErrConfig, name,
 				from)
 		}
-		src, err := files.open(path, c.Stdin)
+		src, pipe, err := files.open(path, c.Stdin)
 		if err != nil {
 			return nil, fmt.Errorf("input %s: %w", name, err)
 		}
@@ -93,11 +94,11 @@ func (d *Declaration) openInputs(c *RunConfig, files *runFiles) ([]job.Reader, e
 		if declared, ok := accs[i].Source.Config.(interface{ LineFormat() string }); ok && path == "-" {
 			format = declared.LineFormat()
 		}
-		if readers[i], err = file.NewReader(src, file.ReaderConfig{
-			Format: format, Schema: accs[i].Schema,
-		}); err != nil {
+		r, err := file.NewReader(src, file.ReaderConfig{Format: format, Schema: accs[i].Schema})
+		if err != nil {
 			return nil, fmt.Errorf("input %s: %w", name, err)
 		}
+		readers[i] = &runReader{Reader: r, pipe: pipe}
 	}
 	return readers, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/job"
@@ -60,42 +61,64 @@ func deadLetter(l *job.Letter, files map[string]string) RunDeadLetter {
 // runFiles are the files that a run reads.
 type runFiles struct {
 	files []*countedFile
+	pipes []*file.Pipe
 	size  int64
 	piped bool // a part of unknown size
 }
 
-// countedFile counts what is read of a file. It is read by the run's goroutine, which asks too.
+// runReader is an input of a run.
+type runReader struct {
+	*file.Reader
+	pipe *file.Pipe // nil for a file, of which no read lasts
+}
+
+// Interrupt ends a reading that waits for more.
+func (r *runReader) Interrupt() {
+	if r.pipe != nil {
+		r.pipe.Interrupt()
+	}
+}
+
+// countedFile counts what is read of a file. Who asks is another goroutine than who reads.
 type countedFile struct {
 	io.Reader
 	file *os.File // nil for standard input
-	read int64
+	read atomic.Int64
 }
 
 func (f *countedFile) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
-	f.read += int64(n)
+	f.read.Add(int64(n))
 	return n, err
 }
 
-// open opens a file, or stdin for "-", unpacked when it is packed.
-func (r *runFiles) open(path string, stdin io.Reader) (io.Reader, error) {
-	f := &countedFile{Reader: stdin}
-	if path == "-" {
-		r.piped = true
-	} else {
+// open opens a file, or stdin for "-", unpacked when it is packed; pipe is what may have to be waited for.
+func (r *runFiles) open(path string, stdin io.Reader) (src io.Reader, pipe *file.Pipe, err error) {
+	f, waits := &countedFile{Reader: stdin}, true
+	if path != "-" {
 		opened, err := os.Open(path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		f.Reader, f.file = opened, opened
 		if info, err := opened.Stat(); err == nil && info.Mode().IsRegular() {
-			r.size += info.Size()
-		} else {
-			r.piped = true
+			r.size, waits = r.size+info.Size(), false
 		}
 	}
+	if waits {
+		pipe = file.NewPipe(f.Reader)
+		f.Reader, r.piped, r.pipes = pipe, true, append(r.pipes, pipe)
+	}
 	r.files = append(r.files, f)
-	return file.Inflate(f)
+	src, err = file.Inflate(f)
+	return src, pipe, err
+}
+
+// interrupt ends the readings that wait for more.
+func (r *runFiles) interrupt() {
+	for _, p := range r.pipes {
+		p.Interrupt()
+	}
 }
 
 // opened are the files, without standard input.
@@ -110,6 +133,7 @@ func (r *runFiles) opened() []*os.File {
 }
 
 func (r *runFiles) close() {
+	r.interrupt()
 	for _, f := range r.opened() {
 		_ = f.Close() // it was only read
 	}
@@ -118,7 +142,7 @@ func (r *runFiles) close() {
 func (r *runFiles) progress(events int64) RunProgress {
 	p := RunProgress{Events: events}
 	for _, f := range r.files {
-		p.Read += f.read
+		p.Read += f.read.Load()
 	}
 	if !r.piped {
 		p.Size = r.size

@@ -62,6 +62,7 @@ type Program struct {
 
 	folds  *fold.Program // what the kind makes of events; nil: they pass through
 	ownKey *keyProgram   // of what goes to the input that the kind has of its own; nil: it has none
+	asides bool          // there is such an input
 	// What the kind asks for: that facts are found of each event, the time among them, and that the
 	// event is only lent; and whether its groups' key is that of the boundaries.
 	places, timed, looksOnly, givesKey bool
@@ -342,4 +343,4 @@ func (p *Program) Emitted() expression.Type { return p.emitted }
 
 // SendAside makes own the input that the kind has of its own. It is called before the first Core
 // is made.
-func (p *Program) SendAside(own *Program) { p.ownKey = own.key }
+func (p *Program) SendAside(own *Program) { p.ownKey, p.asides = own.key, true }

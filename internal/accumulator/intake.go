@@ -43,6 +43,7 @@ type intake struct {
 	// What is known of the next event ahead of its being folded: of is nil when nothing is.
 	dated Dated
 	of    *boundary.Event
+	taken *Taken // all that there is to find of it, if not nil
 	// noMeta is `meta` for events whose source knows nothing beside them.
 	noMeta boundary.Value
 }
@@ -71,6 +72,8 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 	p, seen := in.p, in.of == ev
 	if in.of = nil; !seen {
 		in.dated = Dated{}
+	} else if in.taken != nil {
+		return in.take()
 	}
 	if v, bad = in.decode(ev); bad != nil {
 		return v, false, bad

@@ -48,7 +48,7 @@ func newDealt(seed uint64) *wide {
 }
 
 // all is everything that a run says, to the byte.
-func (w *wide) all(t *testing.T, shards, batch int, flush bool) (string, error) {
+func (w *wide) all(t *testing.T, shards, batch, decoders int, flush bool) (string, error) {
 	u, err := w.compile(w.doc)
 	if err != nil {
 		return "", err
@@ -56,7 +56,7 @@ func (w *wide) all(t *testing.T, shards, batch int, flush bool) (string, error) 
 	var out, letters bytes.Buffer
 	to := stdout.NewOutput(&out)
 	cfg := job.Config{Unit: u, Inputs: make([]job.Reader, len(u.Spec.Accumulators)), NoFlush: !flush, Shards: shards,
-		Batch: batch}
+		Batch: batch, Decoders: decoders}
 	for i, a := range u.Spec.Accumulators {
 		for _, in := range w.inputs {
 			if in.name != a.Name {
@@ -105,7 +105,7 @@ func TestM51ShardsSayWhatOneSays(t *testing.T) {
 	for seed := first; seed < first+uint64(many); seed++ {
 		w := newDealt(seed)
 		flush := seed%3 != 0
-		want, err := w.all(t, 1, 0, flush)
+		want, err := w.all(t, 1, 0, -1, flush) // each event decoded when its turn comes
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -118,9 +118,9 @@ func TestM51ShardsSayWhatOneSays(t *testing.T) {
 				drawn[word]++
 			}
 		}
-		for k, shards := range []int{2, 7, 64} {
+		for k, shards := range []int{2, 7, 64, 1} {
 			runtime.GOMAXPROCS([]int{1, 2, 8}[(int(seed)+k)%3])
-			got, err := w.all(t, shards, []int{1, 3, 17, 0}[(int(seed)/3+k)%4], flush)
+			got, err := w.all(t, shards, []int{1, 3, 17, 0}[(int(seed)/3+k)%4], 0, flush)
 			if err != nil || got != want {
 				t.Errorf("seed %d, %d shards: %v: %s\n%s\n%s", seed, shards, err, where(got, want), text(w.doc),
 					w.told())

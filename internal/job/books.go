@@ -20,6 +20,14 @@ func (r *runner) deal(n int, start time.Time) {
 	r.g.Tap = r.front
 }
 
+// dealOut deals the event of input i to its shard.
+func (r *runner) dealOut(i int, h *head) error {
+	if h.bad == nil && h.taken != nil {
+		return r.front.Take(i, h.ev, h.taken, r.g.Now())
+	}
+	return r.front.Add(i, h.ev, h.bad, r.g.Now())
+}
+
 // count closes the books of the run.
 func (r *runner) count() {
 	r.stats.MadeUpTime = r.cfg.Unit.Spec.WithoutTime()

@@ -40,12 +40,18 @@ func (r *runner) await(i int) error {
 		return nil
 	}
 	at := int64(timeline.Never) // one that is bad or has no time happens now
-	if h.bad == nil {
+	switch {
+	case h.bad != nil:
+	case h.taken != nil:
+		if h.bad = h.taken.Undated; h.bad == nil && h.taken.Dated.Timed {
+			at = h.taken.Dated.At
+		}
+	default:
 		when := r.g.EventTime
 		if r.front != nil && r.front.Deals(i) {
 			when = r.front.Date
 		}
-		t, declared, err := when(i, &h.ev)
+		t, declared, err := when(i, h.ev)
 		switch {
 		case errors.As(err, &h.bad):
 		case err != nil:

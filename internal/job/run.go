@@ -15,12 +15,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/job/ahead"
 	"github.com/graphd/graphd/internal/shard"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/timeline"
@@ -56,6 +56,9 @@ type Config struct {
 	Shards int
 	// Batch is how much is handed to the shards at once; 0: as many as are good. It is for tests.
 	Batch int
+	// Decoders is how many goroutines read ahead what each input has; 0: as many as there are cores, none on one; less:
+	// none.
+	Decoders int
 	// NoFlush leaves at the end what is not complete: open windows and batches, and what waits
 	// for a timer. The books count it as queued.
 	NoFlush bool
@@ -100,6 +103,7 @@ type runner struct {
 	front *shard.Front    // nil: g is the whole graph
 	ctx   context.Context // of Run's caller: a runner lives within one call
 	heads []head
+	ahead []*ahead.Input  // by input; nil for one that is read when its turn comes
 	order *timeline.Order // of the heads, by input; nil where no time is declared
 	err   error           // of a reader
 	stats Stats
@@ -108,9 +112,11 @@ type runner struct {
 
 // head is the next event of one input.
 type head struct {
-	ev    boundary.Event
+	ev    *boundary.Event
 	bad   *accumulator.BadEvent
-	valid bool // false: the input has ended
+	taken *accumulator.Taken // what was made of it ahead; nil: nothing
+	valid bool               // false: the input has ended
+	own   boundary.Event     // what ev points to where nothing is read ahead
 }
 
 // Run runs the graph over its inputs to their end. The error is the first of a reader or a
@@ -135,10 +141,12 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 	if n := cmp.Or(cfg.Shards, cfg.Unit.Spec.Reactor.Shards); n > 1 && cfg.Unit.OneCore() == "" {
 		r.deal(n, start)
 	}
+	r.readAhead()
 	err := run()
 	if err == nil {
 		err = r.end()
 	}
+	r.stopAhead()
 	if r.front != nil {
 		r.front.Stop() // whatever has ended the run: nothing is released from here on
 	}
@@ -167,32 +175,12 @@ func (r *runner) end() error {
 	return r.flush()
 }
 
-// read fetches input i's next event.
-func (r *runner) read(i int) error {
-	h := &r.heads[i]
-	h.valid, h.bad = false, nil
-	if r.cfg.Inputs[i] == nil {
-		return nil
-	}
-	if err := r.cfg.Inputs[i].Next(&h.ev); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if !errors.As(err, &h.bad) {
-			return fmt.Errorf("input %s: %w", r.cfg.Unit.Spec.Accumulators[i].Name, err)
-		}
-	}
-	// Nothing is resumed after a bounded run: where an event came from is for people.
-	h.ev.Pos, h.valid = boundary.Position{Offset: r.line(i)}, true
-	return nil
-}
-
 // add folds the event of input i that was read, and counts it.
 func (r *runner) add(i int) error {
 	h := &r.heads[i]
 	switch {
 	case r.front != nil && r.front.Deals(i):
-		if err := r.front.Add(i, &h.ev, h.bad, r.g.Now()); err != nil {
+		if err := r.dealOut(i, h); err != nil {
 			return err
 		}
 	default:
@@ -202,10 +190,13 @@ func (r *runner) add(i int) error {
 			}
 			r.g.Stir()
 		}
-		if h.bad != nil {
-			r.g.AddBad(i, &h.ev, h.bad)
-		} else {
-			r.g.Add(i, &h.ev, true)
+		switch {
+		case h.bad != nil:
+			r.g.AddBad(i, h.ev, h.bad)
+		case h.taken != nil:
+			r.g.AddTaken(i, h.ev, h.taken)
+		default:
+			r.g.Add(i, h.ev, true)
 		}
 	}
 	r.stats.Events++

@@ -34,6 +34,8 @@ type item struct {
 	number int64  // the same among those of its input
 	ev     boundary.Event
 	dated  accumulator.Dated
+	taken  accumulator.Taken // where ahead says so
+	ahead  bool
 	bad    *accumulator.BadEvent
 	newest vouched // what the input's events vouched for before, or by this one
 	share  *accumulator.Handoff

@@ -37,7 +37,8 @@
 //
 // # Reading ahead
 //
-// The front decodes. Who decodes ahead on other cores gives [Front.Add] events whose Value is there: nothing is
-// decoded again, and what remains here is the time, the key and, for windows, what they aggregate. Values that are
-// lent must last until the batch comes back: batches own the loans.
+// Where there are cores for it everything that does not depend on what came before is made of events ahead, by
+// goroutines of the caller's (package job/ahead): what is left to the front is to say when they happen, and to hand
+// them to the shard that has been found. [Front.Take] takes those. [Front.Add] takes events as they come, decodes them
+// and finds what deals them; values that are lent must last until the batch comes back: batches own the loans.
 package shard

@@ -89,6 +89,9 @@ func New(ctx context.Context, cfg Config) *Front {
 	return f
 }
 
+// Shards is how many shards there are.
+func (f *Front) Shards() int { return f.cfg.Shards }
+
 // Deals reports whether input i's events go to the shards; those of the others are folded by the front's graph.
 func (f *Front) Deals(i int) bool { return f.dealers[i] != nil }
 
@@ -128,6 +131,26 @@ func (f *Front) Add(i int, ev *boundary.Event, bad *accumulator.BadEvent, now ti
 	f.tell(shard, it)
 	if vouched {
 		f.vouch(h, d, &it, shard)
+	}
+	return nil
+}
+
+// Take is Add of an event of which a [accumulator.Taker] has said where it belongs.
+func (f *Front) Take(i int, ev *boundary.Event, t *accumulator.Taken, now time.Time) error {
+	at, h := nanoOf(now), &f.heads[i]
+	if err := f.enter(at); err != nil {
+		return err
+	}
+	h.number++
+	items := append(f.batch.items[t.Shard], item{})
+	f.batch.items[t.Shard] = items
+	f.batch.n++
+	it := &items[len(items)-1]
+	it.what, it.input, it.at, it.round, it.seq, it.number, it.newest = anEvent, int32(i), at, f.round, f.seq, h.number,
+		h.newest
+	it.ev, it.dated, it.taken, it.ahead = *ev, t.Dated, *t, true
+	if t.Vouched {
+		f.vouch(h, f.dealers[i], it, int(t.Shard))
 	}
 	return nil
 }

@@ -158,12 +158,15 @@ func (w *worker) fold(it *item) {
 	case anEvent:
 		acc := w.g.Accumulator(i)
 		w.hear(acc, it)
-		switch acc.Before(it.number - 1); it.bad {
-		case nil:
-			acc.Dated(&it.ev, it.dated)
+		switch acc.Before(it.number - 1); {
+		case it.bad != nil:
+			acc.AddBad(w.g.Now(), &it.ev, true, it.bad)
+		case it.ahead:
+			acc.Taken(&it.ev, &it.taken)
 			acc.Add(w.g.Now(), &it.ev, true)
 		default:
-			acc.AddBad(w.g.Now(), &it.ev, true, it.bad)
+			acc.Dated(&it.ev, it.dated)
+			acc.Add(w.g.Now(), &it.ev, true)
 		}
 		w.note(acc, i, it.seq)
 	case anElsewhere:

@@ -124,6 +124,12 @@ func (g *Graph) Add(i int, ev *boundary.Event, pulled bool) accumulator.Outcome 
 	return g.accs[i].Add(g.drive.Touch(i), ev, pulled)
 }
 
+// AddTaken is Add of an event of which something was made ahead; the input is not that of a stage.
+func (g *Graph) AddTaken(i int, ev *boundary.Event, t *accumulator.Taken) {
+	g.accs[i].Taken(ev, t)
+	g.accs[i].Add(g.drive.Touch(i), ev, true)
+}
+
 // AddBad gives input i an event that could not be read, or whose time could not.
 func (g *Graph) AddBad(i int, ev *boundary.Event, bad *accumulator.BadEvent) {
 	g.accs[i].AddBad(g.drive.Touch(i), ev, true, bad)

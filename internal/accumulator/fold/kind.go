@@ -89,6 +89,8 @@ type Program struct {
 	// LooksOnly says that of the event's value itself nothing is kept or handed on: it is lent until
 	// Add returns. See the package's documentation.
 	LooksOnly bool
+	// FactsOnly says that the event's value is not even looked at: what is needed of it are the facts, without Env.
+	FactsOnly bool
 	// Table is set for a kind whose boundary is what it keeps: the fold is a [Handing], its states are
 	// [Tracked], and the value of its boundaries refers to one of them.
 	Table Rows

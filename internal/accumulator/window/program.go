@@ -72,7 +72,8 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	return &fold.Program{
 		New: func() fold.Fold { return New(w) }, Type: w.typ, Shape: w.shape,
 		Keys: w.keys, Groups: w.keyFields, Args: w.calls.Args(), Stage: stage, LooksOnly: true,
-		Ticks: !w.timed || c.Idle > 0 || c.Early > 0, Together: c.Early > 0,
+		FactsOnly: true,
+		Ticks:     !w.timed || c.Idle > 0 || c.Early > 0, Together: c.Early > 0,
 	}, nil
 }
 

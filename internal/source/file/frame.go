@@ -39,6 +39,7 @@ type framer struct {
 	seen   int   // buf[r:seen] has been searched
 	offset int64 // of buf[r] in the stream
 
+	before  func() // called before more is read; may be nil
 	started bool   // past where a byte order mark can be
 	dropped int64  // bytes of the record at r that were let go because it is too large
 	prefix  []byte // its beginning
@@ -172,6 +173,9 @@ func (f *framer) fill() (int, error) {
 			// A record longer than the buffer, and within the limit: drop has seen to that.
 			f.buf = append(f.buf, make([]byte, len(f.buf))...)
 		}
+	}
+	if f.before != nil {
+		f.before()
 	}
 	n, err := f.src.Read(f.buf[f.w:])
 	f.w += n

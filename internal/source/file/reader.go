@@ -172,5 +172,8 @@ func (r *Reader) skipHeader() error {
 	return nil
 }
 
+// BeforeRead has f called whenever more of the stream is read, which may have to be waited for.
+func (r *Reader) BeforeRead(f func()) { r.f.before = f }
+
 // Line is the line on which the event that Next gave last begins, from 1.
 func (r *Reader) Line() int64 { return r.line }
