@@ -48,10 +48,14 @@ func (c *cork) hungUp() bool {
 	return hungUp(conn)
 }
 
-// hold keeps what is written from now on back until uncork, or until limit has passed.
+// hold keeps what is written from now on back until uncork, or until limit has passed; where something is held back
+// already, since that began.
 func (c *cork) hold(limit time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.held {
+		return
+	}
 	c.held = true
 	if c.timer == nil {
 		c.timer = time.AfterFunc(limit, c.expired)

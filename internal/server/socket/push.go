@@ -139,12 +139,12 @@ func (e *pushEndpoint) last(ctx context.Context, cause error) error {
 // answerAll answers some frames; the answers leave together.
 func (e *pushEndpoint) answerAll(ctx context.Context, items []item) error {
 	quiet := context.WithoutCancel(ctx)
-	if len(items) > 1 {
-		e.c.cork.hold(heldAcks)
-	}
 	for i := range items {
 		var end error
 		e.out, end = e.answer(ctx, e.out[:0], &items[i])
+		if len(items) > 1 { // from now on: what has been waited for may have taken long, as a commit does
+			e.c.cork.hold(heldAcks)
+		}
 		if len(e.out) > 0 {
 			if err := e.c.send(quiet, e.out); err != nil {
 				return err
