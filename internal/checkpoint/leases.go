@@ -76,8 +76,9 @@ type Leases interface {
 	// leases of others, and ends what those daemons may still have under way in the store. An
 	// error other than ErrLeaseLost leaves unknown whether the lease lasts longer now.
 	RenewLease(ctx context.Context, ttl time.Duration) (Lease, error)
-	// Yield gives a graph up that its owner has released, and tells the daemons that stand by.
-	Yield(ctx context.Context, id ID) error
+	// Yield gives a graph up that was taken under this fence and released, and tells the daemons that stand
+	// by. Where it was taken again since, by whomever, it changes nothing: it may arrive late.
+	Yield(ctx context.Context, id ID, fence int64) error
 	// AwaitChange returns nil when another daemon may have yielded a graph or changed a
 	// declaration since the last call. One goroutine calls it.
 	AwaitChange(ctx context.Context) error

@@ -20,6 +20,7 @@ type shared struct {
 	mu       sync.Mutex
 	expires  map[string]time.Time // leases, by owner
 	owners   map[checkpoint.ID]string
+	fences   map[checkpoint.ID]int64
 	declared int64
 	deaf     []chan struct{} // who listens, one place each
 	capacity map[string]int  // of members
@@ -29,6 +30,7 @@ type shared struct {
 
 func newShared() *shared {
 	return &shared{store: memstore.New(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{},
+		fences: map[checkpoint.ID]int64{},
 		declared: 1, capacity: map[string]int{}, leaving: map[string]bool{}, drained: map[string]bool{}}
 }
 
@@ -167,11 +169,11 @@ func (v *view) Leave(context.Context) error {
 	return nil
 }
 
-func (v *view) Yield(_ context.Context, id checkpoint.ID) error {
+func (v *view) Yield(_ context.Context, id checkpoint.ID, fence int64) error {
 	me := v.me()
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
-	if v.s.owners[id] == me {
+	if v.s.owners[id] == me && v.s.fences[id] == fence {
 		delete(v.s.owners, id)
 		v.s.tell()
 	}
@@ -199,8 +201,11 @@ func (v *view) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, 
 		name, _, _ := strings.Cut(owner, "/")
 		return checkpoint.Head{}, &checkpoint.OwnedError{Owner: owner, Member: name}
 	}
-	v.s.owners[id] = me
-	return v.Store.Acquire(ctx, id)
+	head, err := v.Store.Acquire(ctx, id)
+	if err == nil {
+		v.s.owners[id], v.s.fences[id] = me, head.Fence
+	}
+	return head, err
 }
 
 func (v *view) Commit(ctx context.Context, c *checkpoint.Commit) error {

@@ -139,11 +139,11 @@ func (h *hanging) Relinquish(ctx context.Context, id checkpoint.ID, fence int64)
 	return h.Store.Relinquish(ctx, id, fence)
 }
 
-func (h *hanging) Yield(ctx context.Context, id checkpoint.ID) error {
+func (h *hanging) Yield(ctx context.Context, id checkpoint.ID, fence int64) error {
 	if err := h.reach(ctx); err != nil {
 		return err
 	}
-	return h.Store.Yield(ctx, id)
+	return h.Store.Yield(ctx, id, fence)
 }
 
 func (h *hanging) AddRecoveryEvent(ctx context.Context, id checkpoint.ID, ev checkpoint.RecoveryEvent) error {

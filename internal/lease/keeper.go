@@ -146,10 +146,10 @@ func (k *Keeper) renewed(sent time.Duration, lease checkpoint.Lease, err error, 
 	if err != nil {
 		switch t := k.current(); {
 		case errors.Is(err, checkpoint.ErrLeaseLost):
-			k.lose(err) // a new one follows
+			k.lose(t, err) // a new one follows
 		case t == nil || over:
 		case !t.Holds():
-			k.lose(cmp.Or(k.trouble, err)) // the last try had no time left to fail by itself
+			k.lose(t, cmp.Or(k.trouble, err)) // the last try had no time left to fail by itself
 		default:
 			k.trouble = err
 			k.log.Warn("the lease was not renewed; it is tried again", "left", t.left().Round(time.Millisecond), "err",
@@ -199,7 +199,7 @@ func (k *Keeper) extend(sent time.Duration, forever bool) bool {
 	t := k.current()
 	if t != nil && !t.Holds() {
 		// The renewal came too late for this daemon, though in time for the store.
-		k.lose(ErrLost)
+		k.lose(t, ErrLost)
 		t = nil
 	}
 	until := sent + k.ttl - k.margin()
@@ -223,18 +223,19 @@ func (k *Keeper) extend(sent time.Duration, forever bool) bool {
 	return true
 }
 
-// lose ends the term: the runs under it end without another word.
-func (k *Keeper) lose(why error) {
-	t := k.current()
-	if t == nil {
-		return
-	}
-	k.log.Error("this daemon's lease is lost; its graphs stand by until it has another", "err", why)
+// lose ends a term, if it is the one that lasts: the runs under it end without another word.
+func (k *Keeper) lose(t *Term, why error) {
 	k.mu.Lock()
-	k.term, k.why = nil, why
-	k.board.wake()
+	lasts := t != nil && t == k.term
+	if lasts {
+		k.term, k.why = nil, why
+		k.board.wake()
+	}
 	k.mu.Unlock()
-	t.end(ErrLost)
+	if lasts {
+		k.log.Error("this daemon's lease is lost; its graphs stand by until it has another", "err", why)
+		t.end(ErrLost)
+	}
 }
 
 // Self is this daemon's id among the members of the store.
@@ -246,9 +247,10 @@ func (k *Keeper) Holds() bool {
 	return t != nil && t.Holds()
 }
 
-// Lost ends the term at once, for the store has said that the lease is gone, and has another made.
-func (k *Keeper) Lost(why error) {
-	k.lose(why)
+// Lost ends this term at once, for the store has said that its lease is gone, and has another made. It
+// changes nothing where there is another one by now: the answer was about the lease before.
+func (k *Keeper) Lost(t *Term, why error) {
+	k.lose(t, why)
 	signal(k.renewNow)
 }
 

@@ -87,7 +87,7 @@ func (*store) Self() string                              { return "a" }
 func (*store) Leave(context.Context) error               { return nil }
 func (*store) Drain(context.Context, string, bool) error { return nil }
 
-func (s *store) Yield(context.Context, checkpoint.ID) error { return nil }
+func (s *store) Yield(context.Context, checkpoint.ID, int64) error { return nil }
 
 func (s *store) AwaitChange(ctx context.Context) error {
 	<-ctx.Done()
@@ -228,4 +228,21 @@ func TestLeastLease(t *testing.T) {
 			t.Errorf("%v: %v", ttl, err)
 		}
 	}
+}
+
+// M45: that the lease of a term is gone, heard when there is another term already, ends nothing.
+func TestM45LossOfAnEarlierTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t, &store{}, 3*time.Second)
+		first := k.Stand(t.Context(), graph, func(Standing) {})
+		k.Lost(first, checkpoint.ErrLeaseLost)
+		if first.Holds() {
+			t.Error("the term holds whose lease is gone")
+		}
+		second := k.Stand(t.Context(), graph, func(Standing) {})
+		k.Lost(first, checkpoint.ErrLeaseLost)
+		if synctest.Wait(); !second.Holds() {
+			t.Error("a late word about the first term has ended the second")
+		}
+	})
 }

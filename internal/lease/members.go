@@ -96,14 +96,16 @@ func (k *Keeper) Owns(id checkpoint.ID) bool {
 	return !k.sole && k.board.desk.Owner(id) == k.board.desk.Self
 }
 
-// Yield gives a graph up that has stopped here.
-func (k *Keeper) Yield(ctx context.Context, id checkpoint.ID) error {
-	if err := k.store.Yield(ctx, id); err != nil {
+// Yield gives a graph up whose run under this fence has ended here.
+func (k *Keeper) Yield(ctx context.Context, id checkpoint.ID, fence int64) error {
+	if err := k.store.Yield(ctx, id, fence); err != nil {
 		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.board.giveUp(k.mono(), id)
+	if k.board.runs[id] == nil { // else it has begun anew, which the store has not changed
+		k.board.giveUp(k.mono(), id)
+	}
 	return nil
 }
 

@@ -167,7 +167,7 @@ func (m *simMember) settle() {
 	default:
 	}
 	if t := m.k.current(); t != nil && !t.Holds() {
-		m.k.lose(ErrLost)
+		m.k.lose(m.k.current(), ErrLost)
 	}
 	for _, id := range m.w.units {
 		g := m.graphs[id]
@@ -216,7 +216,7 @@ func (m *simMember) take(id checkpoint.ID, t *Term) {
 		case owned != nil:
 			m.k.Learn(id, owned)
 		case lost:
-			m.k.Lost(checkpoint.ErrLeaseLost)
+			m.k.Lost(t, checkpoint.ErrLeaseLost)
 		case t.Holds():
 			g.state, g.term = "running", t
 			g.end = m.k.Run(id, func() { g.state = "stopping"; m.stop(id, t) })
@@ -264,9 +264,9 @@ func (m *simMember) stop(id checkpoint.ID, t *Term) {
 	w, g := m.w, m.graphs[id]
 	m.k.board.wake()
 	yield := func() {
-		me := m.lease
+		me, fence := m.lease, g.fence
 		m.call(func() {
-			if w.owners[id] == me {
+			if w.owners[id] == me && w.fences[id] == fence {
 				w.owners[id] = ""
 				w.log("%s gives up %s", me, id)
 				w.notify()

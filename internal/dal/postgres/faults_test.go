@@ -360,10 +360,13 @@ func TestYield(t *testing.T) {
 	first := renew(t, a, time.Minute)
 	renew(t, b, time.Minute)
 	g, h := checkpoint.ID{Tenant: "default", Graph: "g"}, checkpoint.ID{Tenant: "default", Graph: "h"}
+	var fence int64
 	for _, id := range []checkpoint.ID{g, h} {
-		if _, err := a.Acquire(t.Context(), id); err != nil {
+		head, err := a.Acquire(t.Context(), id)
+		if err != nil {
 			t.Fatal(err)
 		}
+		fence = head.Fence
 	}
 	if owned := ownersOf(t, b); len(owned) != 2 || owned[g] != a.Self() {
 		t.Fatalf("owned %v", owned)
@@ -377,7 +380,7 @@ func TestYield(t *testing.T) {
 		}
 	}
 	hear("the beginning")
-	if err := a.Yield(t.Context(), g); err != nil {
+	if err := a.Yield(t.Context(), g, fence); err != nil {
 		t.Fatal(err)
 	}
 	hear("a yield")
@@ -387,7 +390,7 @@ func TestYield(t *testing.T) {
 	if _, err := b.Acquire(t.Context(), h); !isOwned(err) {
 		t.Errorf("a graph that was not yielded: %v", err)
 	}
-	if err := b.Yield(t.Context(), h); err != nil {
+	if err := b.Yield(t.Context(), h, fence); err != nil {
 		t.Fatal(err)
 	}
 	if owned := ownersOf(t, b); len(owned) != 2 || owned[g] != b.Self() || owned[h] != a.Self() {

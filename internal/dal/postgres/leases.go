@@ -28,7 +28,7 @@ const (
 	pgDropLeases = `WITH gone AS (DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp() ` +
 		`RETURNING 1) SELECT pg_notify('` + members.Channel + `', current_schema()) FROM gone`
 	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3
-		AND owner = $4 RETURNING 1)
+		AND owner = $4 AND fence = $5 RETURNING 1)
 		SELECT pg_notify('` + members.Channel + `', current_schema()) FROM given`
 	pgGone = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING 1) SELECT pg_notify('` + members.Channel +
 		`', current_schema()) FROM gone`
@@ -106,8 +106,8 @@ func (p *Store) checkLease(ctx context.Context, me string) error {
 }
 
 // Yield gives a graph up; see [checkpoint.Leases].
-func (p *Store) Yield(ctx context.Context, id checkpoint.ID) error {
-	_, err := p.exec(ctx, p.control, pgYield, id.Tenant, id.Graph, id.Shard, p.owner())
+func (p *Store) Yield(ctx context.Context, id checkpoint.ID, fence int64) error {
+	_, err := p.exec(ctx, p.control, pgYield, id.Tenant, id.Graph, id.Shard, p.owner(), fence)
 	return rules.Wrap(err, "yield graph %s", id)
 }
 

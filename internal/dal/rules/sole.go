@@ -42,7 +42,7 @@ func (*SoleOwner) RenewLease(context.Context, time.Duration) (checkpoint.Lease, 
 }
 
 // Yield has nobody to yield to.
-func (*SoleOwner) Yield(context.Context, checkpoint.ID) error { return nil }
+func (*SoleOwner) Yield(context.Context, checkpoint.ID, int64) error { return nil }
 
 // AwaitChange waits until ctx is done.
 func (*SoleOwner) AwaitChange(ctx context.Context) error {

@@ -41,7 +41,7 @@ func (s *Shard) once(ctx context.Context, _ int) error {
 			break
 		}
 		if handedBack && err == nil {
-			s.yield()
+			s.yield(r.Head.Fence)
 			continue
 		}
 		if storeAway(err) {
@@ -56,7 +56,7 @@ func (s *Shard) once(ctx context.Context, _ int) error {
 			"tenant", s.ref.Tenant, "epoch", r.Reactor.Core.Epoch())
 	}
 	if err == nil && ctx.Err() != nil && s.host.Closing() {
-		s.yield()
+		s.yield(r.Head.Fence)
 	}
 	s.mu.Lock()
 	s.failure = nil
@@ -85,7 +85,7 @@ func (s *Shard) take(ctx context.Context, away *away) (*life.Run, *lease.Term, e
 		case errors.As(err, &owned):
 			s.host.Lease.Learn(s.ID(), owned)
 		case errors.Is(err, checkpoint.ErrLeaseLost):
-			s.host.Lease.Lost(err)
+			s.host.Lease.Lost(t, err)
 		case storeAway(err):
 			s.awaitStore(ctx, away, err)
 		default:
@@ -142,16 +142,19 @@ func (s *Shard) standbyError(status int) error {
 
 // GiveUp gives a graph up that has been removed, if it is this daemon's: applied again, it is not waited for here.
 func (s *Shard) GiveUp() {
+	s.mu.Lock()
+	taken := s.taken
+	s.mu.Unlock()
 	if s.host.Lease.Owns(s.ID()) {
-		s.yield()
+		s.yield(taken)
 	}
 }
 
-// yield gives a graph that has stopped to whoever is to run it.
-func (s *Shard) yield() {
+// yield gives a graph whose run under this fence has stopped to whoever is to run it.
+func (s *Shard) yield(fence int64) {
 	ctx, cancel := s.briefly(yieldTimeout)
 	defer cancel()
-	if err := s.host.Lease.Yield(ctx, s.ID()); err != nil {
+	if err := s.host.Lease.Yield(ctx, s.ID(), fence); err != nil {
 		s.host.Log.Warn("the graph was not given up; it stays this daemon's until that ends or has lost its lease",
 			"graph", s.ref.Name, "tenant", s.ref.Tenant, "err", err)
 	}
