@@ -2,7 +2,6 @@ package job
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
 
@@ -62,7 +61,7 @@ func (r *runner) read(i int) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
-		return fmt.Errorf("input %s: %w", r.cfg.Unit.Spec.Accumulators[i].Name, err)
+		return &unreadError{r.cfg.Unit.Spec.Accumulators[i].Name, err}
 	}
 	h.valid = true
 	return nil

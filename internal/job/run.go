@@ -110,6 +110,16 @@ type runner struct {
 	out   [][]sink.Message
 }
 
+// unreadError says that an input cannot be read any further.
+type unreadError struct {
+	input string
+	err   error
+}
+
+func (e *unreadError) Error() string { return "input " + e.input + ": " + e.err.Error() }
+
+func (e *unreadError) Unwrap() error { return e.err }
+
 // head is the next event of one input.
 type head struct {
 	ev    *boundary.Event
@@ -119,8 +129,9 @@ type head struct {
 	own   boundary.Event     // what ev points to where nothing is read ahead
 }
 
-// Run runs the graph over its inputs to their end. The error is the first of a reader or a
-// sink; failed epochs and dead letters are no errors, and counted.
+// Run runs the graph over its inputs to their end, or up to what cannot be read: what was read before
+// that has its outputs. The error is the first of a reader or a sink; failed epochs and dead letters are no
+// errors, and counted.
 func Run(ctx context.Context, cfg Config) (Stats, error) {
 	for i, p := range cfg.Inputs {
 		if a := &cfg.Unit.Spec.Accumulators[i]; p == nil && a.Source.Origin().Pulls() {
@@ -143,8 +154,13 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 	}
 	r.readAhead()
 	err := run()
-	if err == nil {
+	switch unread := (*unreadError)(nil); {
+	case err == nil:
 		err = r.end()
+	case errors.As(err, &unread):
+		// What was read before counts, all of it and whatever has taken how long. What is not complete stays so.
+		r.cfg.NoFlush = true
+		err = errors.Join(err, r.end())
 	}
 	r.stopAhead()
 	if r.front != nil {

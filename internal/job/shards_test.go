@@ -43,14 +43,15 @@ func (c *counted) Next(ev *boundary.Event) error {
 
 // failing takes so many values.
 type failing struct {
-	left int
-	err  error
+	left, taken int
+	err         error
 }
 
 func (f *failing) Deliver(_ context.Context, batch []sink.Message) error {
 	if f.left -= len(batch); f.left < 0 {
 		return f.err
 	}
+	f.taken += len(batch)
 	return nil
 }
 
@@ -97,6 +98,30 @@ func TestM51WhatEndsARunEndsItsShards(t *testing.T) {
 		}
 	}
 	cancel()
+}
+
+// M51: what was read before an input broke is taken, all of it and each time the same, by one shard and by five.
+func TestM51WhatWasReadBeforeAnErrorIsTaken(t *testing.T) {
+	u, ds := (&builtin.Kinds{}).Parse([]byte(dealt), "dealt.yaml")
+	if err := ds.Err(); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	for _, shards := range []int{1, 5} {
+		for _, most := range []int{0, 1, 700, 7_013} {
+			for range 3 {
+				out := &failing{left: most}
+				stats, err := job.Run(t.Context(), job.Config{
+					Unit: u, Sinks: []sink.Sink{out}, Shards: shards, Batch: 64,
+					Inputs: []job.Reader{&counted{most: most, err: broken}},
+				})
+				if got := stats.Inputs[0]; !errors.Is(err, broken) || got.Consumed != int64(most) ||
+					stats.Outputs != int64(most) || stats.Epochs != int64(most) || out.taken != most {
+					t.Fatalf("%d shards, %d events: %v, %+v, and %d delivered", shards, most, err, stats, out.taken)
+				}
+			}
+		}
+	}
 }
 
 const dealtAndShared = `graph: dealt
