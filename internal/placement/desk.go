@@ -34,9 +34,11 @@ type Desk struct {
 // unit is what a desk remembers of one.
 type unit struct {
 	freeSince, elseSince time.Duration
+	ranUntil             time.Duration // when it was last seen to run here
 	free, elsewhere      bool
 	lain                 bool // who ranked first has let it lie for long enough
 	leaving              bool // it has been handed back, and runs still
+	given                bool // it has been handed back, and nobody has taken it yet
 	untaken              int  // how often it was let lie by who ranked first
 }
 
@@ -125,7 +127,8 @@ func (d *Desk) May(now time.Duration, id checkpoint.ID) bool {
 
 // Back is what is to be stopped here and given up now, of the units that run here: all at once where
 // this daemon leaves or drains, else at most a tenth of what it runs, and one group at least, at a
-// time. Of a group those go first that feed others: what is on its way arrives.
+// time: until somebody has taken it. Of a group those go first that feed others: what is on its way
+// arrives.
 func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoint.ID) {
 	for _, id := range running {
 		u, first := d.of(id), d.First(id)
@@ -138,7 +141,7 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 	}
 	self := d.Member(d.Self)
 	urgent := self != nil && (self.Leaving || self.Drained)
-	under := 0 // units that are being handed back
+	under, begun := d.given(now, running) // units that are on their way, and their groups
 	groups := map[checkpoint.ID][]checkpoint.ID{}
 	var order []checkpoint.ID
 	for _, id := range slices.SortedFunc(slices.Values(running), Compare) {
@@ -147,14 +150,11 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 			order = append(order, g)
 		}
 		groups[g] = append(groups[g], id)
-		if d.units[id].leaving {
-			under++
-		}
 	}
 	room := max(len(running)/share, 1)
 	for _, g := range order {
 		all := groups[g]
-		if !d.begun(all) {
+		if !begun[g] {
 			if !d.due(now, all, urgent) || !urgent && under > 0 && under+len(all) > room {
 				continue
 			}
@@ -162,7 +162,7 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 		}
 		for _, id := range shallowest(all, d.places) {
 			if u := d.units[id]; !u.leaving {
-				u.leaving = true
+				u.leaving, u.given = true, true
 				back = append(back, id)
 			}
 		}
@@ -170,9 +170,23 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 	return back
 }
 
-// begun says that some unit of a group is on its way.
-func (d *Desk) begun(all []checkpoint.ID) bool {
-	return slices.ContainsFunc(all, func(id checkpoint.ID) bool { return d.units[id].leaving })
+// given are the units that are handed back and not taken yet, how many they are and of which groups. What nobody
+// takes does not hold the others up for long: it may be gone.
+func (d *Desk) given(now time.Duration, running []checkpoint.ID) (n int, groups map[checkpoint.ID]bool) {
+	groups = map[checkpoint.ID]bool{}
+	for _, id := range running {
+		u := d.units[id]
+		u.given, u.ranUntil = u.leaving, now // what is not leaving goes on here
+	}
+	for id, u := range d.units {
+		owner := d.Owner(id)
+		u.given = u.given && now-u.ranUntil < 2*letLie*d.Lease && (owner == "" || owner == d.Self)
+		if u.given {
+			n++
+			groups[groupOf(id, d.places)] = true
+		}
+	}
+	return n, groups
 }
 
 // due says that a group that runs here has been another's for long enough.

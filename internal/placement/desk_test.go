@@ -111,13 +111,23 @@ func TestM52HandingBack(t *testing.T) {
 	if again := h.at(31).Back; again != nil {
 		t.Errorf("more while the first are on their way: %v", again)
 	}
-	h.release(first[0])
-	if next := h.at(32).Back; len(next) != 0 { // a tenth of 29 is 2, and 2 are under way
+	h.release(first...)
+	if next := h.at(32).Back; len(next) != 0 { // nobody has taken them
 		t.Errorf("the window is %v", next)
 	}
-	h.release(first[1:]...)
-	if next := h.at(33).Back; len(next) != 2 {
-		t.Errorf("then %v", next)
+	for n, id := range first {
+		h.owners[id] = "b"
+		next := h.at(33 + float64(n)/10).Back
+		if want := []int{0, 1, 1}[n]; len(next) != want { // a tenth of 27 is 2
+			t.Errorf("when %d are taken: %v", n+1, next)
+		}
+		h.release(next...)
+	}
+	if next := h.at(44).Back; len(next) != 0 {
+		t.Errorf("nobody has taken the last two, and %v go", next)
+	}
+	if next := h.at(46).Back; len(next) != 2 {
+		t.Errorf("12 s later: %v", next)
 	}
 	for _, id := range first {
 		if slices.Contains(h.mine, id) {
