@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at, member, address, version, capacity, started,
-		drained) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 microsecond', $5, $6, $7, $8, $9, $10)`
+	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at, member, address, version, capacity,
+		started, drained, leaving) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 microsecond', $5, $6, $7,
+		$8, $9, $10, $11)`
 	// It answers with the leases that have expired, the owner's own never among them.
 	pgRenewLease = `UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond' WHERE owner = $1
 		RETURNING drained, (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
@@ -52,26 +53,27 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 		owner := fmt.Sprintf("%s/%d", p.Me.ID, p.terms.Add(1))
 		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.Me.Name), p.application(), ttl.Microseconds(),
 			p.Me.ID, storable(p.Me.Address), storable(p.Me.Version), p.Me.Capacity, rules.Nanos(p.Me.Started),
-			p.drained.Load()); err != nil {
+			p.Drained.Load(), p.Leaving.Load()); err != nil {
 			return lease, rules.Wrap(err, "make a lease")
 		}
 		p.lease.Store(&owner)
 	}
 	owner := p.owner()
 	var expired []string
-	drained := p.drained.Load()
+	drained := p.Drained.Load()
 	found, err := p.row(ctx, p.leases, pgRenewLease, []any{owner, ttl.Microseconds()}, &drained, &lease.Declarations,
 		&expired)
 	if err != nil {
 		return lease, rules.Wrap(err, "renew the lease")
 	}
-	p.drained.Store(drained) // for the next lease, if this one is lost
+	p.Drained.Store(drained) // for the next lease, if this one is lost
 	if !found {
 		p.lease.Store(nil)
 		// Whoever took the graphs has ended what this daemon had under way, its idle connections
 		// too: they are not for the next lease to find dead.
 		p.bulk.Reset()
 		p.control.Reset()
+		p.asks.Reset()
 		return lease, checkpoint.ErrLeaseLost
 	}
 	if len(expired) > 0 {

@@ -89,6 +89,21 @@ func TestM52Members(t *testing.T) {
 	hear("a daemon about to end")
 	me.Leaving = true
 	see(me)
+	if err := b.Drain(t.Context(), "a", false); err != nil {
+		t.Fatal(err)
+	}
+	me.Drained = false
+	if _, err := a.Roster(t.Context()); err != nil { // between two renewals
+		t.Fatal(err)
+	}
+	if _, err := b.exec(t.Context(), b.control, "DELETE FROM lease WHERE owner = $1", a.owner()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.RenewLease(t.Context(), time.Minute); !errors.Is(err, checkpoint.ErrLeaseLost) {
+		t.Fatalf("a lease that is gone: %v", err)
+	}
+	renew(t, a, time.Minute)
+	see(me)
 }
 
 // M55: a daemon of the release before members puts its lease as it always has, and is a member like any other.

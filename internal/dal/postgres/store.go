@@ -47,19 +47,19 @@ type Store struct {
 	members.Roll
 	schema string
 
-	// Four pools, so that no kind of call waits for another: bulk carries commits, loads
-	// and lists; control what begins and ends runs, changes declarations and looks tokens up;
-	// trail the audit; leases what keeps this daemon the owner of its graphs.
-	bulk, control, trail, leases *pgxpool.Pool
+	// Five pools, so that no kind of call waits for another: bulk carries commits, loads
+	// and lists; control what begins and ends runs and changes declarations, a thousand at once
+	// where a daemon takes over; asks who is there and who comes in; trail the audit; leases what
+	// keeps this daemon the owner of its graphs.
+	bulk, control, asks, trail, leases *pgxpool.Pool
 
 	timeouts Timeouts
 	lines    wires.Lines
 
 	sweeper *rules.Sweeper
 	// lease is the owner that renewals go under, "" before the first.
-	lease   atomic.Pointer[string]
-	terms   atomic.Int64 // how many leases this process has had
-	drained atomic.Bool  // as the last renewal has said
+	lease atomic.Pointer[string]
+	terms atomic.Int64 // how many leases this process has had
 	// takings are this process's.
 	takings rules.Takings
 	// listener is the connection that hears of other daemons; it belongs to the goroutine that
@@ -77,6 +77,8 @@ const (
 	controlConns = 4
 	// trailConns bounds those of the audit: an entry's writer waits for others of its chain, in other daemons too.
 	trailConns = 4
+	// askConns is one for who is there and one for who comes in.
+	askConns = 2
 	// leaseConns is one for renewals and one that listens.
 	leaseConns = 2
 	// bulkConns is the default of pool_max_conns in the address.
@@ -106,8 +108,8 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	p.Me.ID = cmp.Or(p.Me.ID, uuid.NewString())
 	p.Me.Name = cmp.Or(p.Me.Name, p.Me.ID)
 	p.Owner = p.owner
-	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.control, use) }
-	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.control, use) }
+	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.asks, use) }
+	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.asks, use) }
 	p.Chains = chains.New(func(ctx context.Context, use chains.Use) error { return p.on(ctx, p.trail, use) })
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err
@@ -139,7 +141,8 @@ func (p *Store) connect(ctx context.Context, dsn string) error {
 		conns   int32
 		timeout time.Duration
 	}{{&p.bulk, cfg.MaxConns, 30 * time.Second}, {&p.control, controlConns, 10 * time.Second},
-		{&p.trail, trailConns, 10 * time.Second}, {&p.leases, leaseConns, 3 * time.Second}} {
+		{&p.asks, askConns, 3 * time.Second}, {&p.trail, trailConns, 10 * time.Second},
+		{&p.leases, leaseConns, 3 * time.Second}} {
 		c := cfg.Copy()
 		c.MaxConns, c.MinConns = pool.conns, 0
 		c.PingTimeout = min(pingTimeout, p.timeouts.Lease/2)
@@ -222,7 +225,7 @@ func (p *Store) closePools() {
 	// A pool waits until the server has taken its farewell, for 15 s where the line carries none.
 	timer := time.AfterFunc(closeTimeout, p.lines.Cut)
 	defer timer.Stop()
-	for _, pool := range []*pgxpool.Pool{p.bulk, p.control, p.trail, p.leases} {
+	for _, pool := range []*pgxpool.Pool{p.bulk, p.control, p.asks, p.trail, p.leases} {
 		if pool != nil {
 			pool.Close()
 		}
@@ -285,6 +288,7 @@ func (p *Store) distrust(pool *pgxpool.Pool) {
 	}
 	p.bulk.Reset()
 	p.control.Reset()
+	p.asks.Reset()
 	if pool == p.leases {
 		pool.Reset()
 	}

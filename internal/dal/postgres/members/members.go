@@ -3,6 +3,7 @@ package members
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
@@ -39,6 +40,9 @@ type Roll struct {
 	Me    checkpoint.Member
 	Owner func() string
 	On    func(ctx context.Context, use Use) error
+	// Drained and Leaving are what is said of this daemon, as far as it has heard: they are said of its process,
+	// and go with it from one lease to the next.
+	Drained, Leaving atomic.Bool
 }
 
 // Self is this daemon's id.
@@ -60,6 +64,9 @@ func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
 			&m.Drained, &m.Expired, &r.Declarations, &tenants, &graphs, &shards}, func() error {
 			m.Started = rules.FromNanos(started)
 			r.Members = append(r.Members, m)
+			if m.ID == t.Me.ID {
+				t.Drained.Store(m.Drained)
+			}
 			for i := range tenants {
 				r.Owners[checkpoint.ID{Tenant: tenants[i], Graph: graphs[i], Shard: shards[i]}] = m.ID
 			}
@@ -72,6 +79,7 @@ func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
 
 // Leave says that this daemon is about to end.
 func (t *Roll) Leave(ctx context.Context) error {
+	t.Leaving.Store(true)
 	_, err := t.tell(ctx, leave, t.Owner())
 	return rules.Wrap(err, "tell the other daemons that this one leaves")
 }

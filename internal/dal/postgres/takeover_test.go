@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// M52, A4: a daemon that takes a thousand graphs at once renews its lease, hears who is there and lets callers in as
+// if it took none.
+func TestM52MassTakeover(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	a := open(t, dsn, schema)
+	renew(t, a, time.Minute)
+	graphs := 1000
+	if testing.Short() {
+		graphs = 300
+	}
+	var all sync.WaitGroup
+	began := time.Now()
+	for n := range graphs {
+		all.Go(func() {
+			if _, err := a.Acquire(t.Context(), checkpoint.ID{Tenant: "default", Graph: fmt.Sprint(n)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	taken := make(chan struct{})
+	go func() { all.Wait(); close(taken) }()
+	worst := map[string]time.Duration{}
+	ask := func(what string, f func() error) {
+		asked := time.Now()
+		if err := f(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		worst[what] = max(worst[what], time.Since(asked))
+	}
+	for taking := true; taking; {
+		select {
+		case <-taken:
+			taking = false
+		default:
+		}
+		ask("renewal", func() error { _, err := a.RenewLease(t.Context(), time.Minute); return err })
+		ask("roster", func() error { _, err := a.Roster(t.Context()); return err })
+		ask("token", func() error {
+			_, err := a.Token(t.Context(), "none")
+			if errors.Is(err, checkpoint.ErrNotFound) {
+				err = nil
+			}
+			return err
+		})
+	}
+	took := time.Since(began)
+	t.Logf("%d takings in %v; the worst: %v", graphs, took, worst)
+	for what, d := range worst {
+		if d > took/4 && d > 100*time.Millisecond {
+			t.Errorf("%s took %v of %v", what, d, took)
+		}
+	}
+}
