@@ -30,7 +30,8 @@ func (d *Daemon) stop(serving <-chan error, watching <-chan struct{}, stopTrail 
 	defer cancel()
 	requests, cancel := context.WithDeadline(graphs, began.Add(all/serverShare))
 	defer cancel()
-	d.engine.HandOver(requests) // what others can run is theirs before anything else ends
+	by, _ := graphs.Deadline()
+	d.engine.HandOver(requests, by) // what others can run is theirs before anything else ends
 	err := stopError(d.server.Shutdown(requests))
 	served, late := within(graphs, serving, "the server")
 	err = errors.Join(err, served, late, stopError(d.engine.Shutdown(graphs)))

@@ -53,8 +53,9 @@ func (d *Daemon) tls() *tls.Config {
 
 // warnings are what health tells although the daemon is ready.
 func (d *Daemon) warnings() (list []api.Warning) {
+	list = d.engine.Untaken.Warnings()
 	if d.issuer != nil {
-		list = d.issuer.Warnings()
+		list = append(list, d.issuer.Warnings()...)
 	}
 	if d.certificate != nil {
 		list = append(list, d.certificate.Warnings()...)

@@ -46,4 +46,5 @@ const (
 	WarnCertificateEnds       = "certificate_ends"
 	WarnCertificateUnreadable = "certificate_unreadable"
 	WarnIssuerUnreachable     = CodeIssuerUnreachable
+	WarnGraphsNotTaken        = "graphs_not_taken"
 )

@@ -292,7 +292,7 @@ func (e *Engine) mayApply(exists bool, old *graphrun.Graph, ifMatch int64) error
 			Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down",
 		}
 	case !exists && n >= e.cfg.MaxGraphs:
-		return e.refused(&api.Error{Status: http.StatusTooManyRequests, Code: "too_many_graphs",
+		return e.refusals.Count(&api.Error{Status: http.StatusTooManyRequests, Code: "too_many_graphs",
 			Detail: fmt.Sprintf("the daemon runs %d graphs, its limit; delete one first", n)})
 	case ifMatch > 0 && (!exists || old.Declaration().Revision != ifMatch):
 		return conflict(ifMatch)
@@ -337,4 +337,7 @@ func (e *Engine) forget(m *graphrun.Graph) {
 	e.mu.Unlock()
 	e.feeds.Forget(m.Ref())
 	m.Close()
+	if e.Untaken.Any() {
+		e.own.DeclaredAgain() // there is room
+	}
 }

@@ -7,27 +7,30 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/engine/refusals"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
 // follow takes over what other daemons have changed in the declarations, until ctx is done.
 func (e *Engine) follow(ctx context.Context, _ *supervisor.Node) error {
+	var again <-chan time.Time
 	for {
 		select {
 		case <-e.own.Declared():
+		case <-again:
 		case <-ctx.Done():
 			return nil
 		}
-		if err := e.takeDeclarations(ctx); err != nil && ctx.Err() == nil {
+		err := e.takeDeclarations(ctx)
+		pause := e.Untaken.Tried()
+		if err != nil && ctx.Err() == nil {
 			e.cfg.Log.Warn("what other daemons have declared cannot be read; it is tried again", "err", err)
-			timer := time.NewTimer(time.Second)
-			select {
-			case <-timer.C:
-				e.own.DeclaredAgain()
-			case <-ctx.Done():
-			}
-			timer.Stop()
+			pause = time.Second
+		}
+		if again = nil; pause > 0 {
+			again = time.After(pause)
 		}
 	}
 }
@@ -61,12 +64,18 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	defer e.changing.Lock(g)()
 	old, err := e.graph(g)
 	exists := err == nil
-	if exists && old.Declaration().Revision >= d.Revision || e.mayApply(exists, old, 0) != nil {
+	if exists && old.Declaration().Revision >= d.Revision {
 		return
 	}
-	unit, diags := e.cfg.Kinds.ParseOf(d.Tenant, []byte(d.Text), fileOf(d.Origin))
+	var unit *compile.Unit
+	if err = e.mayApply(exists, old, 0); err == nil {
+		unit, err = e.cfg.Kinds.ParseFor(ctx, d.Tenant, []byte(d.Text), fileOf(d.Origin))
+	}
+	if e.isClosing() || ctx.Err() != nil || e.postponed(&d, err) {
+		return
+	}
 	m := graphrun.New(e.host, d, unit)
-	if err := diags.Err(); err != nil {
+	if err = refusals.Mistakes(err); err != nil {
 		e.cfg.Log.Error("another daemon has applied a declaration that this one cannot use", "graph", d.Graph, "tenant",
 			d.Tenant, "revision", d.Revision, "err", err)
 		if exists {
@@ -99,6 +108,16 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	}
 	m.Updated("updated", d.Origin, fmt.Sprintf("another daemon has applied revision %d: %s", d.Revision,
 		graphrun.Changes(old.Unit(), unit)), true)
+}
+
+// postponed notes, of a declaration that was refused, that it is to be tried again.
+func (e *Engine) postponed(d *checkpoint.Declaration, err error) bool {
+	code := refusals.Later(err)
+	if code != "" && e.Untaken.Add(api.Ref{Tenant: d.Tenant, Name: d.Graph}, d.Revision, code) {
+		e.cfg.Log.Warn("another daemon has applied a declaration that this one has no room for; it is tried again",
+			"graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision, "err", err)
+	}
+	return code != ""
 }
 
 // takeDeletion removes a graph that another daemon has deleted.

@@ -27,6 +27,7 @@ import (
 	"github.com/graphd/graphd/internal/engine/heap"
 	"github.com/graphd/graphd/internal/engine/keyed"
 	"github.com/graphd/graphd/internal/engine/members"
+	"github.com/graphd/graphd/internal/engine/refusals"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
@@ -91,6 +92,8 @@ type Config struct {
 // Engine runs graphs.
 type Engine struct {
 	members.Members
+	Untaken refusals.Untaken // of what other daemons have declared
+
 	cfg   Config
 	tree  *supervisor.Tree
 	group *supervisor.Group
@@ -113,7 +116,7 @@ type Engine struct {
 	epochs   *live.Gate
 	careful  *live.Gate // one graph at a time tries its first epoch after a crash (M43)
 	memory   heap.Watch
-	refusals refusals
+	refusals refusals.Counts
 }
 
 // New makes an engine; Open starts what the store holds.
@@ -238,7 +241,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Unlock()
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
-	e.HandOver(ctx)
+	e.HandOver(ctx, by)
 	e.stopFeeders(ctx)
 	e.stop()
 	err := stuckOnly(e.group.WaitContext(ctx))

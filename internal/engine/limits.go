@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -19,33 +17,13 @@ func (e *Engine) hasMemory() error {
 	if !near {
 		return nil
 	}
-	return e.refused(&api.Error{Status: http.StatusServiceUnavailable, Code: "memory_full",
+	return e.refusals.Count(&api.Error{Status: http.StatusServiceUnavailable, Code: "memory_full",
 		Detail: fmt.Sprintf("the daemon holds %d MiB and may hold %d; try again, or give it more memory", used>>20,
 			limit>>20)})
 }
 
-// refusals counts what limits have refused, by code.
-type refusals struct {
-	mu sync.Mutex
-	n  map[string]int64
-}
-
-func (e *Engine) refused(err *api.Error) *api.Error {
-	e.refusals.mu.Lock()
-	defer e.refusals.mu.Unlock()
-	if e.refusals.n == nil {
-		e.refusals.n = make(map[string]int64)
-	}
-	e.refusals.n[err.Code]++
-	return err
-}
-
 // Refusals is how often a limit has refused something, by the code of the refusal.
-func (e *Engine) Refusals() map[string]int64 {
-	e.refusals.mu.Lock()
-	defer e.refusals.mu.Unlock()
-	return maps.Clone(e.refusals.n)
-}
+func (e *Engine) Refusals() map[string]int64 { return e.refusals.All() }
 
 // Limits is every bound of the engine with its use.
 func (e *Engine) Limits(context.Context) []api.Limit {

@@ -38,8 +38,12 @@ const (
 	handOverShare = 3 // of a short stop, one part in so many
 )
 
-// HandOver gives this daemon's graphs to the others on the store, when it is about to end (M52).
-func (e *Engine) HandOver(ctx context.Context) {
+// HandOver gives this daemon's graphs to the others on the store, when it is about to end (M52). What it stops is
+// part of the whole stop, which has until by.
+func (e *Engine) HandOver(ctx context.Context, by time.Time) {
+	e.mu.Lock()
+	e.closeBy = by
+	e.mu.Unlock()
 	most := handOverTime
 	if by, ok := ctx.Deadline(); ok {
 		most = min(most, time.Until(by)/handOverShare)

@@ -30,7 +30,7 @@ type shared struct {
 
 func newShared() *shared {
 	return &shared{store: memstore.New(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{},
-		fences: map[checkpoint.ID]int64{},
+		fences:   map[checkpoint.ID]int64{},
 		declared: 1, capacity: map[string]int{}, leaving: map[string]bool{}, drained: map[string]bool{}}
 }
 

@@ -25,6 +25,15 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("did not stop within %v: %s", e.After, strings.Join(e.Paths, ", "))
 }
 
+// StuckAlone says that an error tells of nothing else than of what would not stop in time; nil is true.
+func StuckAlone(err error) bool {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(many.Unwrap(), func(err error) bool { return !StuckAlone(err) })
+	}
+	_, stuck := errors.AsType[*StuckError](err)
+	return stuck || err == nil
+}
+
 // PanicError is a panic that was caught at the edge of a piece.
 type PanicError struct {
 	Value any

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/supervisor"
 )
 
 // yieldTimeout bounds the giving up of a graph; one that is not goes on here or, when the daemon
@@ -40,8 +41,8 @@ func (s *Shard) once(ctx context.Context, _ int) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if handedBack && err == nil {
-			s.yield(r.Head.Fence)
+		if handedBack && supervisor.StuckAlone(err) {
+			s.yield(r.Head.Fence) // a source that has not ended reaches nothing of it any more
 			continue
 		}
 		if storeAway(err) {
