@@ -71,7 +71,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	if err = e.mayApply(exists, old, 0); err == nil {
 		unit, err = e.cfg.Kinds.ParseFor(ctx, d.Tenant, []byte(d.Text), fileOf(d.Origin))
 	}
-	if e.isClosing() || ctx.Err() != nil || e.postponed(&d, err) {
+	if e.isClosing() || ctx.Err() != nil || e.Untaken.Later(e.cfg.Log, &d, err) {
 		return
 	}
 	m := graphrun.New(e.host, d, unit)
@@ -108,16 +108,6 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	}
 	m.Updated("updated", d.Origin, fmt.Sprintf("another daemon has applied revision %d: %s", d.Revision,
 		graphrun.Changes(old.Unit(), unit)), true)
-}
-
-// postponed notes, of a declaration that was refused, that it is to be tried again.
-func (e *Engine) postponed(d *checkpoint.Declaration, err error) bool {
-	code := refusals.Later(err)
-	if code != "" && e.Untaken.Add(api.Ref{Tenant: d.Tenant, Name: d.Graph}, d.Revision, code) {
-		e.cfg.Log.Warn("another daemon has applied a declaration that this one has no room for; it is tried again",
-			"graph", d.Graph, "tenant", d.Tenant, "revision", d.Revision, "err", err)
-	}
-	return code != ""
 }
 
 // takeDeletion removes a graph that another daemon has deleted.

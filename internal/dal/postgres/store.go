@@ -47,10 +47,9 @@ type Store struct {
 	members.Roll
 	schema string
 
-	// Five pools, so that no kind of call waits for another: bulk carries commits, loads
-	// and lists; control what begins and ends runs and changes declarations, a thousand at once
-	// where a daemon takes over; asks who is there and who comes in; trail the audit; leases what
-	// keeps this daemon the owner of its graphs.
+	// Five pools, so that no kind of call waits for another: bulk carries commits, loads and lists; control what
+	// begins and ends runs, a thousand at once in a takeover, and changes declarations; asks who is there and
+	// who comes in; trail the audit; leases what keeps this daemon the owner of its graphs.
 	bulk, control, asks, trail, leases *pgxpool.Pool
 
 	timeouts Timeouts
@@ -77,8 +76,7 @@ const (
 	controlConns = 4
 	// trailConns bounds those of the audit: an entry's writer waits for others of its chain, in other daemons too.
 	trailConns = 4
-	// askConns is one for who is there and one for who comes in.
-	askConns = 2
+	askConns   = 2 // one for who is there and one for who comes in
 	// leaseConns is one for renewals and one that listens.
 	leaseConns = 2
 	// bulkConns is the default of pool_max_conns in the address.

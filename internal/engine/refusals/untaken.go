@@ -3,6 +3,7 @@ package refusals
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // The pauses between two tries: they double while nothing of what waits is taken.
@@ -32,16 +34,24 @@ type waiting struct {
 	code     string
 }
 
-// Add notes what is not taken now, and says whether that is news.
-func (l *Untaken) Add(g api.Ref, revision int64, code string) (news bool) {
+// Later notes, of a declaration that was refused, that it is to be tried again, if another try may come to
+// something; it is told when it is news.
+func (l *Untaken) Later(log *slog.Logger, d *checkpoint.Declaration, err error) bool {
+	refused, ok := errors.AsType[*api.Error](err)
+	if !ok || !slices.Contains([]string{"memory_full", "too_many_graphs", api.CodeBusy}, refused.Code) {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.found == nil {
 		l.found = map[api.Ref]waiting{}
 	}
-	w := waiting{revision, code}
-	l.found[g] = w
-	return l.waits[g] != w
+	g, w := api.Ref{Tenant: d.Tenant, Name: d.Graph}, waiting{d.Revision, refused.Code}
+	if l.found[g] = w; l.waits[g] != w {
+		log.Warn("another daemon has applied a declaration that this one has no room for; it is tried again", "graph",
+			d.Graph, "tenant", d.Tenant, "revision", d.Revision, "err", err)
+	}
+	return true
 }
 
 // Tried ends a try of everything, and says when to make the next; 0 where nothing waits.
@@ -82,15 +92,6 @@ func (l *Untaken) Warnings() []api.Warning {
 	return []api.Warning{{Code: api.WarnGraphsNotTaken, Detail: fmt.Sprintf("of what other daemons have declared, "+
 		"%d graphs wait for room here (%s); they are tried again, and run at the others meanwhile", len(l.waits),
 		strings.Join(slices.Sorted(maps.Keys(codes)), ", "))}}
-}
-
-// Later is the code of a refusal that another try may not meet; "" for every other error.
-func Later(err error) string {
-	refused, ok := errors.AsType[*api.Error](err)
-	if !ok || !slices.Contains([]string{"memory_full", "too_many_graphs", api.CodeBusy}, refused.Code) {
-		return ""
-	}
-	return refused.Code
 }
 
 // Mistakes are those of the declaration that an error is about, where it is.
