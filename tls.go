@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/graphd/graphd/internal/api"
@@ -52,15 +53,8 @@ func (d *Daemon) tls() *tls.Config {
 }
 
 // warnings are what health tells although the daemon is ready.
-func (d *Daemon) warnings() (list []api.Warning) {
-	list = d.engine.Untaken.Warnings()
-	if d.issuer != nil {
-		list = append(list, d.issuer.Warnings()...)
-	}
-	if d.certificate != nil {
-		list = append(list, d.certificate.Warnings()...)
-	}
-	return list
+func (d *Daemon) warnings() []api.Warning {
+	return slices.Concat(d.engine.Untaken.Warnings(), d.issuer.Warnings(), d.certificate.Warnings())
 }
 
 // watch looks after what changes outside, until ctx is done: the folder of declarations, the issuer's keys.

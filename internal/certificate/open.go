@@ -57,6 +57,9 @@ func Open(s Settings, log *slog.Logger) (*Keeper, error) {
 
 // Warnings are what health tells of the certificate. Health is everybody's: the log alone names files.
 func (k *Keeper) Warnings() (list []api.Warning) {
+	if k == nil {
+		return nil
+	}
 	st := k.State()
 	if st.Near {
 		list = append(list, api.Warning{Code: api.WarnCertificateEnds,

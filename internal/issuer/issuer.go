@@ -153,7 +153,7 @@ func (i *Issuer) Whose(ctx context.Context, text string) (who access.Identity, e
 
 // Warnings are what health tells of the issuer.
 func (i *Issuer) Warnings() []api.Warning {
-	if i.Trouble() == "" {
+	if i == nil || i.Trouble() == "" {
 		return nil
 	}
 	return []api.Warning{{Code: api.WarnIssuerUnreachable,
