@@ -12,8 +12,8 @@ import (
 	"github.com/graphd/graphd/internal/sink"
 )
 
-// commandCapacity bounds the commands that wait; more callers than that wait outside.
-const commandCapacity = 64
+// commandCapacity bounds the commands that wait; more callers than that wait outside. Every graph has room for so many.
+const commandCapacity = 16
 
 // command is a message to the reactor. It runs between two epochs, with everything handed
 // over so far admitted, unless its caller has gone by then. It leaves its answer in a channel
@@ -372,7 +372,7 @@ const maxRefusals = 64
 // its dead letter, or carries the message itself. It is for the writers.
 func (r *Reactor) DeadLetter(ctx context.Context, m *sink.Message, code, reason string) error {
 	select {
-	case r.refused <- refusal{*m, code, reason}:
+	case r.refused <- &refusal{*m, code, reason}:
 		r.Room()
 		return nil
 	case <-r.stopped:

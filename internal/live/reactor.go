@@ -103,7 +103,7 @@ type Options struct {
 type Reactor struct {
 	Options
 	commands chan command
-	refused  chan refusal
+	refused  chan *refusal
 	commits  chan committed
 	room     chan struct{} // capacity 1: a writer has room again
 	stopped  chan struct{} // closed when Run has returned
@@ -157,7 +157,7 @@ func New(o Options) *Reactor {
 		o.Clock = NewClock()
 	}
 	r := &Reactor{
-		Options: o, commands: make(chan command, commandCapacity), refused: make(chan refusal, maxRefusals),
+		Options: o, commands: make(chan command, commandCapacity), refused: make(chan *refusal, maxRefusals),
 		commits: make(chan committed, 1),
 		room:    make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
 		care: newCaution(&o.Head), staged: make([][]sink.Message, len(o.Writers)),

@@ -126,7 +126,7 @@ func (r *Reactor) discarded(letters []string) {
 func (r *Reactor) drainRefused() (list []sink.Message) {
 	for range len(r.refused) {
 		f := <-r.refused
-		r.deadLetter(&f)
+		r.deadLetter(f)
 		list = append(list, f.m)
 	}
 	return list

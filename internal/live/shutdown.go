@@ -86,7 +86,7 @@ func (r *Reactor) flush(end context.Context) {
 			r.drainRefused()
 			return
 		case f := <-r.refused:
-			r.deadLetter(&f)
+			r.deadLetter(f)
 		case <-soon.C:
 			for _, w := range r.Writers {
 				if w != nil && w.FromOutbox() {

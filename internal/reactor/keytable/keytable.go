@@ -22,7 +22,7 @@ type Cell interface {
 // Table finds cells by their keys. Make one with [New].
 type Table[C Cell] struct {
 	seed  maphash.Seed
-	parts [tableParts]part[C]
+	parts *[tableParts]part[C] // nil while there was no key: a graph without keys needs none
 	n     int
 }
 
@@ -45,12 +45,18 @@ func (t *Table[C]) Len() int { return t.n }
 
 // part is where a key belongs, and the hash that finds it there.
 func (t *Table[C]) part(key boundary.Key) (*part[C], uint32) {
+	if t.parts == nil {
+		t.parts = new([tableParts]part[C])
+	}
 	h := maphash.String(t.seed, string(key))
 	return &t.parts[h>>32%tableParts], uint32(h)
 }
 
 // Get is the cell of a key; nil when there is none.
 func (t *Table[C]) Get(key boundary.Key) (none C) {
+	if t.n == 0 {
+		return none
+	}
 	p, hash := t.part(key)
 	if p.n == 0 {
 		return none
@@ -103,6 +109,9 @@ func (p *part[C]) grow() {
 
 // Remove takes a key out, and closes the gap that this leaves.
 func (t *Table[C]) Remove(key boundary.Key) {
+	if t.n == 0 {
+		return
+	}
 	p, hash := t.part(key)
 	var none C
 	if p.n == 0 {
@@ -128,6 +137,9 @@ func (t *Table[C]) Remove(key boundary.Key) {
 func (t *Table[C]) All() iter.Seq[C] {
 	return func(yield func(C) bool) {
 		var none C
+		if t.n == 0 {
+			return
+		}
 		for i := range t.parts {
 			for _, k := range t.parts[i].cells {
 				if k != none && !yield(k) {

@@ -39,7 +39,7 @@ type Decoder struct {
 	written    meaning.AsWritten
 	references reference.Expander
 	finder     suggest.Finder
-	places     map[string][]string // field name to the mappings that have it
+	mappings   []Mapping // see Options
 }
 
 // Options say how to decode.
@@ -62,7 +62,7 @@ func Load(data []byte, o Options) (d *Decoder, root Value, ok bool) {
 		file:       o.File,
 		references: reference.Expander{Lookup: o.Resolve, Budget: maxExpanded},
 		finder:     suggest.Finder{Budget: maxComparisons},
-		places:     places(o.Mappings),
+		mappings:   o.Mappings,
 	}
 	limit := o.MaxBytes
 	if limit <= 0 {
@@ -93,7 +93,8 @@ func (d *Decoder) Finish() (*meaning.AsWritten, Diagnostics) {
 		}
 		return a.Column - b.Column
 	})
-	return &d.written, d.diags
+	written := d.written // a copy: a pointer into the Decoder would hold on to all of it while the graph lives
+	return &written, d.diags
 }
 
 // reportProblems reports what is wrong with the text as a whole.

@@ -144,19 +144,14 @@ func MappingOf[T any](name string, fields []Field[T], choices Choices) Mapping {
 	return Mapping{name, SetOf(fields), choices}
 }
 
-// places maps a field to the mappings that have it, for who put one in the wrong place.
-func places(mappings []Mapping) map[string][]string {
-	places := make(map[string][]string)
+// places are the mappings that have a field, for who put it in the wrong one.
+func places(mappings []Mapping, name string) (places []string) {
 	for _, m := range mappings {
 		where := strings.ReplaceAll(m.Name, "_", " ")
-		for _, name := range m.Fields.Names {
-			if !slices.Contains(places[name], where) {
-				places[name] = append(places[name], where)
-			}
+		if slices.Contains(m.Fields.Names, name) && !slices.Contains(places, where) {
+			places = append(places, where)
 		}
 	}
-	for _, list := range places {
-		slices.Sort(list)
-	}
+	slices.Sort(places)
 	return places
 }

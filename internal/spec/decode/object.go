@@ -121,7 +121,7 @@ func (d *Decoder) Missing(v Value, name, where string) {
 func (d *Decoder) unknownField(v Value, where string, set FieldSet) (meant string) {
 	name := v.key.Value
 	meant = cmp.Or(set.Also[name], d.finder.Nearest(name, set.Names))
-	if others := d.places[name]; meant == "" && len(others) > 0 {
+	if others := places(d.mappings, name); meant == "" && len(others) > 0 {
 		d.Report(v.Name(), CodeUnknownField, "",
 			"%s has no field %s, it is a field of %s; move it there",
 			where, document.Quote(name), strings.Join(others, ", "))
