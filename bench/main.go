@@ -43,6 +43,7 @@ func sections() []section {
 		}})
 	}
 	return append(all,
+		section{"cores", "keyed W2 and W3 in shards, and W1: on one core and on all", cores},
 		section{"w4", "WebSocket to WebSocket beside a hand-written relay", w4},
 		section{"w4b", "HTTP POST of single events beside a hand-written handler", w4b},
 		section{"kafka", "Kafka to epoch to Kafka beside the library's own consume and produce", throughKafka},

@@ -24,6 +24,8 @@ type variant struct {
 	// encode has graphd encode its outputs, as the floors always do, and write them to the
 	// null device; without it the outputs are dropped as values.
 	encode bool
+	form   bool   // as users write it: guard instead of where, by key, an expression in an aggregate
+	cores  int    // GOMAXPROCS; 0: as many as there are
 	gogc   string // GOGC, "" for what graphd run chooses (800): what the collector costs
 }
 
@@ -34,6 +36,7 @@ func variants() []variant {
 		{name: "hand-written, encoding/json", floor: "std"},
 		{name: "graphd, output dropped"},
 		{name: "graphd, output encoded", encode: true},
+		{name: "graphd as users write it, output dropped", form: true},
 		{name: "graphd, output dropped, GOGC=100", gogc: "100"},
 		{name: "graphd plain, output dropped", plain: true},
 	}
@@ -63,7 +66,11 @@ func (v *variant) command(ctx context.Context, c *config, wl *workload, f *files
 		}
 		return exec.CommandContext(ctx, self, append([]string{"floor", wl.name, v.floor, output}, f.paths...)...), nil
 	}
-	args := []string{"run", f.declaration, "--output", wl.output + "=" + output, "--stats"}
+	declaration := f.declaration
+	if v.form {
+		declaration = f.form
+	}
+	args := []string{"run", declaration, "--output", wl.output + "=" + output, "--stats"}
 	for i, in := range wl.inputs {
 		args = append(args, "--input", in.name+"="+f.paths[i])
 	}
@@ -71,6 +78,9 @@ func (v *variant) command(ctx context.Context, c *config, wl *workload, f *files
 	cmd.Env = os.Environ()
 	if v.plain {
 		cmd.Env = append(cmd.Env, "GRAPHD_PLAIN=1")
+	}
+	if v.cores > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GOMAXPROCS=%d", v.cores))
 	}
 	if v.gogc != "" {
 		cmd.Env = append(cmd.Env, "GOGC="+v.gogc)

@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 //go:embed w1.yaml
@@ -24,6 +26,7 @@ type workload struct {
 	name        string
 	title       string
 	declaration []byte
+	form        []string // what of the declaration users write otherwise, and how
 	output      string
 	target      float64 // CPU seconds per million events to be reached
 	inputs      []input
@@ -39,6 +42,7 @@ type input struct {
 // files is a workload's prepared input.
 type files struct {
 	declaration string
+	form        string   // the declaration as users write it
 	paths       []string // by input
 	events      int
 	outputs     int64 // -1: the floor has not said yet
@@ -51,6 +55,8 @@ func workloads() []workload {
 			name: "w1", declaration: w1Declaration, output: "wide", target: 0.5,
 			title: "keep ask-bid > 0.015, make {symbol, mid, spread, ts}; one file, sequential, every kept event " +
 				"an epoch",
+			form: []string{"    where: event.ask - event.bid > 0.015\n", "",
+				"sequential }", "sequential, guard: ticks.spread > 0.015 }"},
 			inputs:  []input{{"ticks", appendTick}},
 			outputs: func(n int) int64 { return int64(n+1) / 2 },
 		},
@@ -58,12 +64,14 @@ func workloads() []workload {
 			name: "w2", declaration: w2Declaration, output: "edges", target: 0.6,
 			title: "fair - (bid+ask)/2 over the latest of two files; sequential, when any, every event an epoch; " +
 				"one key",
+			form:    []string{"reactor: {", "reactor: { key: symbol,"},
 			inputs:  []input{{"book", appendBook}, {"price", appendPrice}},
 			outputs: func(n int) int64 { return int64(n) - 1 }, // the first event has no other side yet
 		},
 		{
 			name: "w3", declaration: w3Declaration, output: "windows", target: 0.5,
 			title:  "tumbling windows of 10 s of event time, 1,000 symbols: n, mean, min, max",
+			form:   []string{"mean(event.bid)", "mean((event.bid + event.bid) / 2)"},
 			inputs: []input{{"ticks", appendTick}},
 		},
 	}
@@ -114,8 +122,10 @@ func (wl *workload) prepare(dir string, events int) (*files, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	f := &files{declaration: filepath.Join(dir, wl.name+".yaml")}
-	if err := os.WriteFile(f.declaration, wl.declaration, 0o644); err != nil {
+	f := &files{declaration: filepath.Join(dir, wl.name+".yaml"), form: filepath.Join(dir, "form.yaml")}
+	form := strings.NewReplacer(wl.form...).Replace(string(wl.declaration))
+	if err := errors.Join(os.WriteFile(f.declaration, wl.declaration, 0o644),
+		os.WriteFile(f.form, []byte(form), 0o644)); err != nil {
 		return nil, fmt.Errorf("write the declaration: %w", err)
 	}
 	lines := events / len(wl.inputs)
