@@ -3,7 +3,6 @@ package graphd
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +40,7 @@ type Config struct {
 	// Store is "postgres://USER@HOST/DATABASE", "sqlite:PATH" or "memory:"; default a SQLite file in Data.
 	Store string
 	// Listen is the address of the control plane, host:port; port 0 picks one; default
-	// "127.0.0.1:8080". Other than loopback needs tokens, or Insecure.
+	// "127.0.0.1:8080". Other than loopback needs tokens, or Insecure. With ListenNone there is none.
 	Listen   string
 	Insecure bool
 	// Auth says who needs a token: AuthAuto, the default, is everybody as soon as the store has ever had
@@ -140,6 +139,9 @@ type Config struct {
 	Version Version
 }
 
+// ListenNone is the Config.Listen of a daemon that listens nowhere: [Daemon.Handler] serves its API, if anything does.
+const ListenNone = "none"
+
 // The choices of Config.Auth.
 const (
 	AuthAuto     = "auto"
@@ -177,7 +179,7 @@ type Daemon struct {
 	// issuer is nil where none is believed.
 	issuer   *issuer.Issuer
 	server   *server.Server
-	listener net.Listener
+	listener net.Listener                 // nil with ListenNone
 	up       chan struct{}                // closed when it serves
 	seen     map[string][sha256.Size]byte // content of the graphs directory's files as last applied
 }
@@ -276,9 +278,8 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if d.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
-		return nil, fmt.Errorf("%w: listen on %s: %w; is another daemon running? choose another address with --listen",
-			ErrDependency, cfg.Listen, err)
+	if d.listener, err = cfg.listen(ctx); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -308,9 +309,6 @@ func (c *Config) checkGraphs() error {
 	return nil
 }
 
-// Addr is where the control plane listens.
-func (d *Daemon) Addr() string { return d.listener.Addr().String() }
-
 // tidyAfter is how long after it is ready a daemon gives back what its start has used.
 const tidyAfter = 5 * time.Second
 
@@ -323,12 +321,13 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	stopTrail := d.trail.Start()
 	serving := make(chan error, 1)
+	var ended <-chan error // serving, where the server can end by itself
 	err := d.start(ctx)
 	if err == nil {
-		go func() { serving <- d.server.Serve(context.WithoutCancel(ctx), d.listener) }() // joined below
+		ended = d.serve(ctx, serving)
 		err = d.ready()
 	} else {
-		err = errors.Join(err, d.listener.Close())
+		err = errors.Join(err, d.unlisten())
 		serving <- nil
 	}
 	// The watch ends when the stop begins, whatever began it: the end of ctx, or the server's.
@@ -345,7 +344,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		tidy := time.AfterFunc(tidyAfter, debug.FreeOSMemory)
 		select {
 		case <-ctx.Done():
-		case err = <-serving:
+		case err = <-ended:
 			serving <- nil
 		}
 		tidy.Stop()
@@ -370,23 +369,5 @@ func (d *Daemon) start(ctx context.Context) error {
 		}
 	}
 	d.applyGraphs(ctx)
-	return nil
-}
-
-// ready prints the one line that scripts wait for.
-func (d *Daemon) ready() error {
-	line, err := json.Marshal(struct {
-		Ready  bool   `json:"ready"`
-		Listen string `json:"listen"`
-		TLS    bool   `json:"tls,omitempty"`
-	}{true, d.Addr(), d.certificate != nil})
-	if err != nil {
-		return err
-	}
-	if _, err := d.cfg.Stdout.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("%w: write the ready line: %w", ErrDependency, err)
-	}
-	close(d.up)
-	d.log.Info("ready", "listen", d.Addr(), "store", d.store.Kind())
 	return nil
 }

@@ -24,6 +24,13 @@ func (c *Config) checkAuth() error {
 
 // checkListen refuses an address that is none.
 func (c *Config) checkListen() error {
+	if c.Listen == ListenNone {
+		if c.TLSCert != "" {
+			return fmt.Errorf("%w: a daemon that listens nowhere speaks no TLS: leave the certificate to the server "+
+				"that serves its handler", ErrConfig)
+		}
+		return nil
+	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fmt.Errorf("%w: listen %q: %w; write host:port", ErrConfig, c.Listen, err)
 	}
@@ -57,7 +64,7 @@ func (d *Daemon) openGate(ctx context.Context) (*gate.Gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDependency, err)
 	}
-	if !g.Closed() && !c.Insecure && !c.onLoopback() {
+	if !g.Closed() && !c.Insecure && !c.onLoopback() && c.Listen != ListenNone { // Handler looks at each request
 		return nil, fmt.Errorf("%w: listen %s is not loopback, and without tokens anyone who reaches it can steer the "+
 			"daemon; make the first with 'graphd token bootstrap', listen on 127.0.0.1, or say --insecure",
 			ErrConfig, c.Listen)

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // Error is a refusal with a stable code. The server maps Status to HTTP, and the command
@@ -47,6 +48,8 @@ type Problem struct {
 	Declared []string `json:"declared"`
 	// NextIndex is the first event of a push that was not taken because the queue was full.
 	NextIndex *int `json:"next_index"`
+	// RetryAfter is how long the daemon asks to wait, of the header; 0 where it does not say.
+	RetryAfter time.Duration `json:"-"`
 }
 
 func (p *Problem) Error() string {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 )
 
 // Subprotocol is the one that WebSocket connections speak; a client must offer it.
@@ -27,6 +28,9 @@ type Frame struct {
 	From        int64           `json:"from,omitempty"` // gap
 	To          int64           `json:"to,omitempty"`   // gap
 }
+
+// Place is where a subscription goes on behind the frame, in the stream of one graph.
+func (f *Frame) Place() string { return fmt.Sprintf("%d:%d", f.Incarnation, max(f.Seq, f.To)) }
 
 // Subscription is one watcher's bounded queue. What it missed is announced by a gap frame
 // in its place; a watcher never holds a graph up.

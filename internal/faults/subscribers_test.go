@@ -11,7 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/client"
 )
 
 // Each epoch of this graph numbers an output's frame and a firing's: the outputs' numbers

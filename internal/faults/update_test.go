@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphd/graphd/internal/client"
+	"github.com/graphd/graphd/client"
 )
 
 // changingGraph has the shape that the update test changes: what stands at %s comes and

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/certificate/certtest"
-	"github.com/graphd/graphd/internal/client"
 )
 
 const quotes = `graph: quotes

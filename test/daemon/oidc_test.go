@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 	"github.com/graphd/graphd/internal/issuer/issuertest"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/certificate/certtest"
-	"github.com/graphd/graphd/internal/client"
 )
 
 // caller is a client that trusts an authority and shows a certificate, nil for none.

@@ -34,7 +34,7 @@ var layers = []struct {
 	{6, "internal/feed"}, {6, "internal/graphrun/told"},
 	{7, "internal/graphrun"}, {7, "internal/tenancy"}, {7, "internal/shard"}, {7, "internal/scenario"},
 	{8, "internal/engine"}, {8, "internal/job"},
-	{9, "internal/server"}, {9, "internal/client"}, {9, "internal/telemetry"},
+	{9, "internal/server"}, {9, "client"}, {9, "internal/telemetry"},
 	{10, ""},
 	{11, "cmd/graphd"}, {11, "test/"}, {11, "bench"}, {11, "internal/faults"}, {11, "internal/differential"},
 	{11, "examples/embedded"}, {11, "deploy/release"},

@@ -7,9 +7,9 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/audit"
-	"github.com/graphd/graphd/internal/client"
 	"github.com/spf13/cobra"
 )
 

@@ -6,8 +6,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 )
 
 // Words are what the next argument may be after those given; none where nobody knows, and files

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )

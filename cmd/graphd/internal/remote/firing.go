@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 )
 
 // firing tells one epoch in full.

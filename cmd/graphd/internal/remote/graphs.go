@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 	"github.com/spf13/cobra"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 	"github.com/spf13/cobra"
 )
 

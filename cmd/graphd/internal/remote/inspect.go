@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 	"github.com/spf13/cobra"
 )
 

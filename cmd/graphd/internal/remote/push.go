@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/events"
 	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
 )

@@ -12,9 +12,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
-	"github.com/graphd/graphd/internal/client"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

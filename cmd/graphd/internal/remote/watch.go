@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/board"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/client"
 )
 
 const (

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -121,6 +122,16 @@ func (c *Client) PushOnce(ctx context.Context, name, accumulator string, lines [
 	return call[api.PushResult](ctx, c, request{
 		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines,
 		contentType: typeNDJSON, key: key,
+	})
+}
+
+// PushAll is Push until every event was taken or refused, or ctx ends: it waits for room, for a daemon that starts, and
+// through lost connections. Nothing is pushed twice while the daemon runs, for the request has a key; a daemon that is
+// started anew in the middle has forgotten the key, and gets all of the lines again.
+func (c *Client) PushAll(ctx context.Context, name, accumulator string, lines []byte) (api.PushResult, error) {
+	return call[api.PushResult](ctx, c, request{
+		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines,
+		contentType: typeNDJSON, key: rand.Text(), endless: true,
 	})
 }
 

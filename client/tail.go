@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -19,7 +17,7 @@ const (
 // TailOptions say what to follow.
 type TailOptions struct {
 	Topics []string // "outputs", "firings", "health", "state"; at least one
-	Since  string   // "incarnation:seq" of the last frame that was seen; "" is from now on
+	Since  string   // the place of the last frame that was seen, see [Frame.Place]; "" is from now on
 	// Lost, when it is not nil, hears of a lost connection and how long it is until the next attempt.
 	Lost func(err error, wait time.Duration)
 }
@@ -54,17 +52,12 @@ func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func
 			refused.Status != http.StatusTooManyRequests:
 			return err
 		}
-		// Some of it at random, so that all who lost a daemon do not come back at one moment.
-		pause := wait/2 + rand.N(wait/2)
+		pause := spread(wait)
 		if o.Lost != nil {
 			o.Lost(err, pause)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !sleep(ctx, pause) {
 			return nil
-		case <-timer.C:
 		}
 		wait = min(2*wait, maxWait)
 	}
@@ -86,7 +79,7 @@ func (w *Watch) follow(ctx context.Context, each func(*api.Frame) error, name st
 		}
 		seen++
 		if name != "" { // sequence numbers are a graph's own
-			*since = fmt.Sprintf("%d:%d", f.Incarnation, max(f.Seq, f.To))
+			*since = f.Place()
 		}
 		if err := each(f); err != nil {
 			return seen, &stopped{err}

@@ -24,13 +24,26 @@ type Watch struct {
 	conn *websocket.Conn
 }
 
-// Watch subscribes. graph "" is every graph of the tenant; since is "incarnation:seq" of
-// the last frame that was seen, "" for from now on.
+// Watch subscribes. graph "" is every graph of the tenant; since is the place of
+// the last frame that was seen, see [Frame.Place], "" for from now on.
 func (c *Client) Watch(ctx context.Context, name string, topics []string, since string) (*Watch, error) {
 	path := "/v1/ws/events"
 	if name != "" {
 		path = "/v1/ws" + strings.TrimPrefix(graph(name, "reactor"), "/v1")
 	}
+	conn, err := c.dial(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watch{conn: conn}
+	if err := w.subscribe(ctx, topics, since); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// dial opens a socket.
+func (c *Client) dial(ctx context.Context, path string) (*websocket.Conn, error) {
 	header := http.Header{}
 	c.identify(header)
 	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(c.base, "http")+path, &websocket.DialOptions{
@@ -44,11 +57,7 @@ func (c *Client) Watch(ctx context.Context, name string, topics []string, since 
 		return nil, c.unreachable(ctx, err)
 	}
 	conn.SetReadLimit(maxFrame)
-	w := &Watch{conn: conn}
-	if err := w.subscribe(ctx, topics, since); err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return w, nil
+	return conn, nil
 }
 
 // subscribe asks, and waits for the daemon's word that it has.

@@ -1,10 +1,17 @@
-// Package client speaks to a running daemon: the REST API as typed calls, one method a
-// route, and the WebSocket stream of what happens in graphs, once ([Client.Watch]) or for as
-// long as it takes ([Client.Tail]).
+// Package client speaks to a running daemon: the REST API as typed calls, one method a route, and over WebSocket what
+// happens in graphs, once ([Client.Watch]) or for as long as it takes ([Client.Tail]), and pushes
+// ([Client.PushStream]). The command line of graphd is made of it.
 //
-// A refusal by the daemon is a *[api.Problem]; no daemon at the address is an *[Unreachable],
-// which says how to get one. A [Client] is safe for concurrent use; it keeps nothing but
-// connections, and starts no goroutine.
+// A refusal by the daemon is a *[Problem], whose stable code [Code] tells; no daemon at the address is an
+// *[Unreachable]. Every call takes a context, and ends with it. Calls are made once, unless [Config.Patience] allows
+// more: then those are repeated that can be without doing anything twice. [Client.PushAll] goes on for as long as its
+// context lasts.
+//
+// A [Client] is safe for concurrent use; it keeps nothing but connections, and starts no goroutine. A [PushStream]
+// starts one, which its Close joins.
+//
+// What goes over the wire has the shapes of shapes.go; api/openapi.yaml describes them. Members may be added to them,
+// and fields with them.
 package client
 
 import (
@@ -20,6 +27,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/api"
 )
@@ -39,6 +47,10 @@ type Config struct {
 	TLS *tls.Config
 	// Agent is what the program calls itself; "" says nothing of it.
 	Agent string
+	// Patience is for how long a call is repeated, with growing pauses, while no daemon answers at the address, and,
+	// where repeating does nothing twice (what only reads, and pushes with a key), while the connection is lost or the
+	// daemon has no room; 0 makes every call once.
+	Patience time.Duration
 }
 
 // Client calls one daemon.
@@ -48,6 +60,8 @@ type Client struct {
 	token  string
 	agent  string
 	http   *http.Client
+	// patience is Config.Patience.
+	patience time.Duration
 }
 
 // New makes a client; nothing is sent yet.
@@ -58,7 +72,7 @@ func New(c Config) (*Client, error) {
 	}
 	client := &Client{
 		base: strings.TrimSuffix(c.BaseURL, "/"), tenant: c.Tenant, token: c.Token, agent: c.Agent,
-		http: &http.Client{},
+		http: &http.Client{}, patience: c.Patience,
 	}
 	if own, ok := http.DefaultTransport.(*http.Transport); ok && c.TLS != nil {
 		own = own.Clone()
@@ -90,6 +104,9 @@ type request struct {
 	revision     int64  // If-Match; 0 for none
 	key          string // Idempotency-Key; "" for none
 	prefer       string // how long the daemon is to wait; "" for as long as it does
+	// once keeps a call from being repeated that asks how the daemon is; endless has it repeated until its context
+	// ends.
+	once, endless bool
 }
 
 // graph is the path of a graph's route.
@@ -118,8 +135,8 @@ func call[T any](ctx context.Context, c *Client, r request) (out T, err error) {
 	return out, nil
 }
 
-// send sends a request and returns the answer's body, also that of a refusal.
-func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
+// sendOnce sends a request and returns the answer's body, also that of a refusal.
+func (c *Client) sendOnce(ctx context.Context, r request) ([]byte, error) {
 	target := c.base + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
@@ -135,7 +152,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err = errors.Join(err, res.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read the answer to %s %s: %w", r.method, r.path, err)
+		return nil, &cut{fmt.Errorf("read the answer to %s %s: %w", r.method, r.path, err)}
 	}
 	if res.StatusCode >= http.StatusBadRequest {
 		return data, problem(res, data)
@@ -190,6 +207,9 @@ func problem(res *http.Response, data []byte) *api.Problem {
 		}
 	}
 	p.Status = res.StatusCode
+	if seconds, err := strconv.ParseUint(res.Header.Get("Retry-After"), 10, 16); err == nil {
+		p.RetryAfter = time.Duration(seconds) * time.Second
+	}
 	return p
 }
 
@@ -202,5 +222,5 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		return &Unreachable{c.base, err}
 	}
-	return fmt.Errorf("the daemon at %s did not answer: %w%s", c.base, err, adviceTLS(err))
+	return &cut{fmt.Errorf("the daemon at %s did not answer: %w%s", c.base, err, adviceTLS(err))}
 }

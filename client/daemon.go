@@ -11,7 +11,7 @@ import (
 )
 
 func (c *Client) health(ctx context.Context, path string) (api.Status, error) {
-	return call[api.Status](ctx, c, request{method: http.MethodGet, path: path})
+	return call[api.Status](ctx, c, request{method: http.MethodGet, path: path, once: true})
 }
 
 // Live asks whether the process answers.
