@@ -224,8 +224,19 @@ type GraphSummary struct {
 	Counters     Counters             `json:"counters"`
 	Accumulators []AccumulatorSummary `json:"accumulators"`
 	Outputs      []OutputSummary      `json:"outputs"`
+	// Cost is what the graph has cost in this daemon since that started.
+	Cost Cost `json:"cost"`
 	// Update is the last attempt to change the graph since the daemon started; null when there was none.
 	Update *UpdateStatus `json:"last_update"`
+}
+
+// Cost is what a graph has cost.
+type Cost struct {
+	// BusySeconds is how long its reactor was at work, EventBytes what came in as text, and StoredBytes what
+	// its checkpoints wrote.
+	BusySeconds float64 `json:"busy_seconds"`
+	EventBytes  int64   `json:"event_bytes"`
+	StoredBytes int64   `json:"stored_bytes"`
 }
 
 // SkipResult answers skip-lost: the graph, and what is left out.

@@ -332,6 +332,7 @@ func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error 
 func (e *Engine) forget(m *graphrun.Graph) {
 	m.GiveUp()
 	e.cfg.Quotas.Add(m.Ref().Tenant, quota.Graphs, -1)
+	e.cfg.Quotas.Forget(m.Ref().Tenant, m.Ref().Name)
 	e.mu.Lock()
 	delete(e.graphs, m.Ref())
 	e.mu.Unlock()

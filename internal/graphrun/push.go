@@ -40,9 +40,10 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 		return api.PushResult{}, err
 	}
 	now := time.Now()
-	batch := make([]boundary.Event, len(events))
+	batch, bytes := make([]boundary.Event, len(events)), int64(0)
 	for k, raw := range events {
 		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin}
+		bytes += int64(len(raw))
 	}
 	enter, cancel := g.timeToEnter(ctx)
 	defer cancel()
@@ -50,6 +51,7 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 		g.first().Mailboxes()[i].Reject(len(events))
 		return overQuota(err)
 	}
+	g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Took(bytes)
 	out, err := g.first().Mailboxes()[i].Push(enter, batch)
 	if errors.Is(err, pump.ErrClosed) {
 		return api.PushResult{}, &api.Error{

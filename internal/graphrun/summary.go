@@ -18,7 +18,7 @@ func (g *Graph) known() *told.Known {
 	defer g.mu.Unlock()
 	k := &told.Known{
 		Ref: g.ref, Revision: g.decl.Revision, Update: g.update, Gaps: slices.Clone(g.gaps),
-		Volatile: g.host.Store.Kind() == "memory",
+		Volatile: g.host.Store.Kind() == "memory", Cost: g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Cost(),
 	}
 	if g.unit != nil {
 		k.Spec = g.unit.Spec

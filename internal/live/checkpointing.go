@@ -278,6 +278,7 @@ func (r *Reactor) commitDone(done committed) error {
 	}
 	r.seq++
 	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.At(), done.bytes
+	r.Meter.Wrote(done.bytes)
 	r.sealed.Took.Observe(done.took)
 	if !r.complained.IsZero() {
 		r.complained = time.Time{}

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/live/flow"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -57,6 +58,8 @@ type Options struct {
 	Drop []checkpoint.Delivered
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set
+	// Meter counts what the graph costs; nil counts nothing.
+	Meter *quota.Meter
 	// Head is what Acquire answered: the sequence and ledger the commits go on from.
 	Head checkpoint.Head
 	// Interval is the time between checkpoints; EveryEpochs, when positive, asks for one sooner.
@@ -223,7 +226,9 @@ func (r *Reactor) loop(ctx context.Context) error {
 		}
 		now := r.lookUp()
 		r.shown.turn.Store(now.UnixNano())
+		began := time.Now() // of the processor's time, whatever the engine's is
 		busy, err := r.turn(now)
+		r.Meter.Worked(time.Since(began))
 		if err != nil {
 			return err
 		}

@@ -133,6 +133,7 @@ type Book struct {
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
+	meters  map[[2]string]*Meter // by tenant and graph
 }
 
 type tenant struct {
@@ -145,7 +146,7 @@ type tenant struct {
 
 // NewBook has the limits of each tenant, and under [All] those of the others.
 func NewBook(limits map[string]Limits) *Book {
-	return &Book{limits: limits, tenants: map[string]*tenant{}}
+	return &Book{limits: limits, tenants: map[string]*tenant{}, meters: map[[2]string]*Meter{}}
 }
 
 // of is a tenant's page. b.mu is held.

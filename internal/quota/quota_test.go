@@ -129,18 +129,22 @@ func TestRateTellsWhen(t *testing.T) {
 func TestPaceIsTheSlowest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := quota.Pace{nil, quota.NewRate(1000), quota.NewRate(50)}
-		if p.Most() != 5 || (quota.Pace{nil}).Most() != 0 {
+		m := &quota.Meter{}
+		p := quota.Pace{Rates: []*quota.Rate{nil, quota.NewRate(1000), quota.NewRate(50)}, Meter: m}
+		if p.Most() != 5 || (quota.Pace{}).Most() != 0 {
 			t.Errorf("%d at once", p.Most())
 		}
 		began := time.Now()
 		for range 40 {
-			if err := p.Wait(t.Context(), 5); err != nil {
+			if err := p.Wait(t.Context(), 5, 10); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if took := time.Since(began); took < 2900*time.Millisecond || took > 3100*time.Millisecond {
 			t.Errorf("200 events took %v", took)
+		}
+		if c := m.Cost(); c.Read != 400 {
+			t.Errorf("the meter has %+v", c)
 		}
 	})
 }

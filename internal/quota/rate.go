@@ -104,13 +104,17 @@ func (r *Rate) use() (used, refused int64, waited time.Duration) {
 	return r.before, r.refused, r.waited
 }
 
-// Pace is several rates that events have to go through together, such as a tenant's and a graph's. Those that are nil
-// hold nothing back.
-type Pace []*Rate
+// Pace is what the events of a graph's sources go through: rates that hold them back together, such as a tenant's and a
+// graph's, and the graph's meter. What is nil of it does nothing.
+type Pace struct {
+	Rates []*Rate
+	Meter *Meter
+}
 
 // Wait lets n through as soon as there is room in all. Its error is ctx's.
-func (p Pace) Wait(ctx context.Context, n int) error {
-	for _, r := range p {
+func (p Pace) Wait(ctx context.Context, n int, bytes int64) error {
+	p.Meter.Took(bytes)
+	for _, r := range p.Rates {
 		if err := r.wait(ctx, n, true); err != nil {
 			return err
 		}
@@ -121,7 +125,7 @@ func (p Pace) Wait(ctx context.Context, n int) error {
 // Most is how many to let through at once, so that nobody else waits for much longer than a tenth of a second; 0 is
 // any number.
 func (p Pace) Most() (most int) {
-	for _, r := range p {
+	for _, r := range p.Rates {
 		if r != nil && (most == 0 || r.limit/10 < most) {
 			most = max(1, r.limit/10)
 		}

@@ -133,6 +133,9 @@ func (s *scrape) summary(g *api.GraphSummary) {
 		s.flag(s.collector.health, true, g.Health)
 	}
 	s.flag(s.paused, g.Paused)
+	s.ch <- prometheus.MustNewConstMetric(s.busy, prometheus.CounterValue, g.Cost.BusySeconds, s.graph...)
+	s.counter(s.eventBytes, g.Cost.EventBytes)
+	s.counter(s.storedBytes, g.Cost.StoredBytes)
 	if g.Keys != nil {
 		s.gauge(s.keys, float64(g.Keys.Count))
 		s.counter(s.evicted, g.Keys.Evicted)

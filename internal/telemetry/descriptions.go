@@ -19,6 +19,8 @@ type descriptions struct {
 
 	accumulatorHealthy, gaps, queueDepth, queueCapacity, queueSeconds, sourceLag, sourceStale *prometheus.Desc
 
+	busy, eventBytes, storedBytes *prometheus.Desc
+
 	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
 
 	checkpointAge, checkpointDuration, checkpointBytes, checkpointFailures *prometheus.Desc
@@ -79,6 +81,11 @@ func newDescriptions() descriptions {
 
 		sourceStale: desc("source_stale_seconds",
 			"Time since the last event; absent where nothing but pushes comes in, and before the first.", a),
+
+		busy: desc("graph_busy_seconds_total",
+			"How long the graph's reactor was at work, which is about its processor time.", g),
+		eventBytes:  desc("graph_event_bytes_total", "Bytes of events that came in as text.", g),
+		storedBytes: desc("graph_stored_bytes_total", "Bytes of state that checkpoints wrote.", g),
 
 		epochs:        desc("epochs_total", "Epochs that ended.", g, "cause", "outcome"),
 		epochDuration: desc("epoch_duration_seconds", "How long epochs took.", g),
@@ -145,7 +152,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
 		d.foldKeys, d.foldEvicted,
 		d.accumulatorHealthy, d.gaps, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
-		d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
+		d.busy, d.eventBytes, d.storedBytes, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
 		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed,

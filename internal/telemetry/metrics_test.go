@@ -49,6 +49,7 @@ func full() GraphMetrics {
 		Summary: api.GraphSummary{
 			Graph: "mm", Tenant: "default", Health: "degraded", Paused: true,
 			Clock: "event", EngineTime: &last,
+			Cost:       api.Cost{BusySeconds: 1.25, EventBytes: 70, StoredBytes: 80},
 			Keys:       &api.KeysSummary{Count: 12, Max: 100, Evicted: 5},
 			Durability: api.DurabilityStatus{CheckpointAgeSeconds: &age},
 			Accumulators: []api.AccumulatorSummary{{
@@ -120,6 +121,9 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_events_rejected_total COUNTER accumulator graph tenant",
 		"graphd_fold_keys GAUGE accumulator graph tenant",
 		"graphd_fold_keys_evicted_total COUNTER accumulator graph tenant",
+		"graphd_graph_busy_seconds_total COUNTER graph tenant",
+		"graphd_graph_event_bytes_total COUNTER graph tenant",
+		"graphd_graph_stored_bytes_total COUNTER graph tenant",
 		"graphd_health GAUGE graph state tenant",
 		"graphd_keys GAUGE graph tenant",
 		"graphd_keys_evicted_total COUNTER graph tenant",

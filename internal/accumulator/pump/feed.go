@@ -83,7 +83,7 @@ func (f *feed) Emit(ctx context.Context, batch []boundary.Event) error {
 		return ctx.Err()
 	}
 	for len(batch) > 0 {
-		n, err := admit(ctx, f.pace, len(batch))
+		n, err := admit(ctx, f.pace, batch)
 		if err == nil {
 			err = f.put(ctx, parcel{events: batch[:n:n]})
 		}
@@ -97,7 +97,7 @@ func (f *feed) Emit(ctx context.Context, batch []boundary.Event) error {
 
 // Refuse implements [accumulator.Out].
 func (f *feed) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
-	if _, err := admit(ctx, f.pace, 1); err != nil {
+	if _, err := admit(ctx, f.pace, []boundary.Event{ev}); err != nil {
 		return err
 	}
 	return f.put(ctx, parcel{events: []boundary.Event{ev}, bad: bad})

@@ -234,7 +234,7 @@ func (l *Line) Emit(ctx context.Context, batch []boundary.Event) error {
 		for n < len(batch) && samePartition(batch[n].Pos.Stream, batch[0].Pos.Stream) {
 			n++
 		}
-		n, err := admit(ctx, l.cfg.Pace, n)
+		n, err := admit(ctx, l.cfg.Pace, batch[:n])
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (l *Line) Emit(ctx context.Context, batch []boundary.Event) error {
 
 // Refuse implements [accumulator.Out].
 func (l *Line) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
-	if _, err := admit(ctx, l.cfg.Pace, 1); err != nil {
+	if _, err := admit(ctx, l.cfg.Pace, []boundary.Event{ev}); err != nil {
 		return err
 	}
 	p := l.parcel([]boundary.Event{ev})

@@ -14,21 +14,25 @@ import (
 
 // Pace says when events of a source may come in.
 type Pace interface {
-	// Wait lets so many events in as soon as there is room for them.
-	Wait(ctx context.Context, events int) error
+	// Wait lets so many events in as soon as there is room for them; bytes are those they came as.
+	Wait(ctx context.Context, events int, bytes int64) error
 	// Most is how many to let in at once, so that nobody is silent for long; 0 is any number.
 	Most() int
 }
 
-// admit waits until the first of so many events may come in, and answers with how many of them.
-func admit(ctx context.Context, p Pace, events int) (int, error) {
-	if p == nil {
-		return events, nil
+// admit waits until the first of events may come in, and answers with how many of them.
+func admit(ctx context.Context, p Pace, events []boundary.Event) (n int, err error) {
+	if n = len(events); p == nil {
+		return n, nil
 	}
 	if most := p.Most(); most > 0 {
-		events = min(events, most)
+		n = min(n, most)
 	}
-	return events, p.Wait(ctx, events)
+	bytes := int64(0)
+	for i := range events[:n] {
+		bytes += int64(len(events[i].Raw))
+	}
+	return n, p.Wait(ctx, n, bytes)
 }
 
 // Config is what a Unit is made of.

@@ -75,7 +75,8 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	if err := core.RestoreMark(mark, state); err != nil {
 		return err
 	}
-	pace := quota.Pace{g.Quotas.Rate(g.Ref.Tenant)}
+	pace := quota.Pace{Rates: []*quota.Rate{g.Quotas.Rate(g.Ref.Tenant)},
+		Meter: g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name)}
 	a.setLive(source)
 	defer a.setLive(nil)
 	if g.Unit.Spec.EventClock() {

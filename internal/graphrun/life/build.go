@@ -189,8 +189,8 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Flush: r.flush, Published: g.Published,
 		Hold: g.Held(), Epochs: g.Gate, Careful: g.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.Fail,
-		Idle: declared.Idle,
-		Log:  g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
+		Idle: declared.Idle, Meter: g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name),
+		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
 	return r, nil
 }

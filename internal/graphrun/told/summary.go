@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/live/delivery"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -22,6 +23,7 @@ type Known struct {
 	Path     func(output int) reactor.Path // how an output's values leave
 	Gaps     []int64                       // per accumulator: how often it was let go on behind what was lost
 	Volatile bool                          // the store forgets everything with the process
+	Cost     quota.Cost
 }
 
 // Life is what a run knows of its pieces beside what its reactor has published.
@@ -107,6 +109,7 @@ func (k *Known) keys(v *live.View) *api.KeysSummary {
 // identify fills in what is known of a graph without a run.
 func (k *Known) identify(s *api.GraphSummary) {
 	s.Graph, s.Tenant, s.Revision, s.Update = k.Ref.Name, k.Ref.Tenant, k.Revision, k.Update
+	s.Cost = api.Cost{BusySeconds: k.Cost.Busy.Seconds(), EventBytes: k.Cost.Read, StoredBytes: k.Cost.Written}
 	s.Degraded, s.WaitingFor = List(s.Degraded), List(s.WaitingFor)
 	if k.Spec == nil {
 		s.Accumulators, s.Outputs = []api.AccumulatorSummary{}, []api.OutputSummary{}

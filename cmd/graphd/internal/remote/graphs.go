@@ -221,6 +221,11 @@ func (a *Verbs) overview(g *api.GraphSummary) *terminal.Table {
 		fmt.Sprintf(
 			"%d received = %d filtered + %d conflated + %d rejected + %d dead-lettered + %d consumed + %d queued",
 			c.Received, c.Filtered, c.Conflated, c.Rejected, c.DeadLettered, c.Consumed, c.Queued))
+	if cost := &g.Cost; cost.BusySeconds > 0 {
+		busy := time.Duration(cost.BusySeconds * float64(time.Second)).Round(time.Millisecond)
+		t.Row("cost", fmt.Sprintf("%v busy, %d bytes of events, %d bytes stored", busy, cost.EventBytes,
+			cost.StoredBytes))
+	}
 	for i := range g.Outputs {
 		if promise := g.Guarantees[g.Outputs[i].Name]; promise != "" {
 			t.Row("guarantee", g.Outputs[i].Name+": "+promise)
