@@ -22,7 +22,7 @@ const (
 	Intent Kind = "intent"
 	Result Kind = "result"
 	Denied Kind = "denied"
-	// Expired tells that entries were removed because they had become too old.
+	// Expired tells that entries are removed because they have become too old. It is written before they are.
 	Expired Kind = "expired"
 )
 
@@ -48,8 +48,10 @@ type Entry struct {
 	// Code is why, of what was refused, has failed or was denied.
 	Code string `json:"code,omitempty"`
 	// Count is how many denials the entry stands for.
-	Count  int64    `json:"count,omitempty"`
-	Detail []string `json:"detail,omitempty"`
+	Count int64 `json:"count,omitempty"`
+	// Through is the number of the last entry that is removed, of an Expired.
+	Through int64    `json:"through,omitempty"`
+	Detail  []string `json:"detail,omitempty"`
 }
 
 // Actor is who does something. The zero value is the program itself.

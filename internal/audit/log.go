@@ -1,9 +1,6 @@
 package audit
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Log keeps the chains, one for each tenant. Entries are added at the end and removed at the beginning, and
 // never changed. Safe for concurrent use, by several daemons too.
@@ -15,7 +12,7 @@ type Log interface {
 	AuditRows(ctx context.Context, q Query) ([]Row, error)
 	// AuditChains are all chains there are, by tenant.
 	AuditChains(ctx context.Context) ([]Chain, error)
-	// PruneAudit removes a chain's first entries, as far as they are older, but not its last one. It removes some
-	// thousand at most, and says how many.
-	PruneAudit(ctx context.Context, tenant string, olderThan time.Time) (int64, error)
+	// PruneAudit removes a chain's first entries up to a number, that one too, but not the chain's last one. It says
+	// how many there were.
+	PruneAudit(ctx context.Context, tenant string, through int64) (int64, error)
 }

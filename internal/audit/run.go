@@ -15,6 +15,8 @@ const (
 	tellEvery = time.Hour
 	// pruneEvery is how often what has become too old is removed.
 	pruneEvery = 10 * time.Minute
+	// pruneAtOnce is about how many entries of a chain are removed at once at most.
+	pruneAtOnce = 5000
 	// roundWithin bounds one round of all that.
 	roundWithin = 5 * time.Second
 )
@@ -153,16 +155,22 @@ func (t *Trail) tell(ctx context.Context) {
 	}
 }
 
-// prune removes what has become too old, and writes down that it did.
+// prune writes down what has become too old, and removes it. So a chain that has lost its beginning and does not say
+// so was not pruned by a daemon; one that says so and has it still is pruned the next time.
 func (t *Trail) prune(ctx context.Context, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
 	chains, err := t.cfg.Store.AuditChains(ctx)
 	for i := range chains {
-		var n int64
-		if n, err = t.cfg.Store.PruneAudit(ctx, chains[i].Tenant, now.Add(-t.cfg.Keep)); err == nil && n > 0 {
-			_, err = t.append(ctx, Entry{Kind: Expired, At: now, Tenant: chains[i].Tenant, Actor: By(ctx),
-				Operation: "expire", Count: n, Detail: []string{"older than " + t.cfg.Keep.String()}}, false)
+		c := &chains[i]
+		var last int64
+		if last, err = t.old(ctx, c, now.Add(-t.cfg.Keep)); err == nil && last > c.Removed.Seq {
+			_, err = t.append(ctx, Entry{Kind: Expired, At: now, Tenant: c.Tenant, Actor: By(ctx), Operation: "expire",
+				Count: last - c.Removed.Seq, Through: last,
+				Detail: []string{"older than " + t.cfg.Keep.String()}}, false)
+			if err == nil {
+				_, err = t.cfg.Store.PruneAudit(ctx, c.Tenant, last)
+			}
 		}
 		if err != nil {
 			break
@@ -171,4 +179,26 @@ func (t *Trail) prune(ctx context.Context, now time.Time) {
 	if err != nil && ctx.Err() == nil {
 		t.cfg.Log.Warn("old entries of the audit could not be removed; they are tried again", slog.Any("err", err))
 	}
+}
+
+// old is the number of the last of a chain's first entries that are all older, or of the last that was removed. It
+// reads so much at a time, and no more than is removed at once.
+func (t *Trail) old(ctx context.Context, c *Chain, before time.Time) (last int64, err error) {
+	last = c.Removed.Seq
+	for most := 1; last-c.Removed.Seq < pruneAtOnce; most = MaxRows {
+		rows, err := t.cfg.Store.AuditRows(ctx, Query{Tenant: c.Tenant, After: last, Limit: most})
+		if err != nil {
+			return 0, err
+		}
+		for i := range rows {
+			if rows[i].At >= before.UnixNano() || rows[i].Seq >= c.Head.Seq {
+				return last, nil
+			}
+			last = rows[i].Seq
+		}
+		if len(rows) < most {
+			return last, nil
+		}
+	}
+	return last, nil
 }

@@ -12,6 +12,8 @@ var ErrBroken = errors.New("the audit's chain is broken")
 type Verifier struct {
 	Tenant string
 	last   Place
+	// first is the number of the first row, and told that of the last one that is said to have been removed.
+	first, told int64
 	// open says that the beginning is unknown: the first row is believed to follow what it names.
 	open bool
 }
@@ -53,14 +55,30 @@ func (v *Verifier) Next(r *Row) error {
 		return broken("is filed under another time, subject or graph than it has")
 	}
 	v.last = Place{Seq: r.Seq, Sum: r.Sum}
+	if v.first == 0 {
+		v.first = r.Seq
+	}
+	if e.Kind == Expired {
+		v.told = max(v.told, e.Through)
+	}
 	return nil
 }
 
-// Reaches says whether the chain has come to its end.
+// Begins says whether the chain began with its first entry, or one of its entries tells that those before were
+// removed by their age: whoever removes them otherwise does not write that down.
+func (v *Verifier) Begins() error {
+	if v.first > v.told+1 {
+		return fmt.Errorf("%w: tenant %s begins with entry %d, and none of its entries tells that those before it "+
+			"have become too old", ErrBroken, v.Tenant, v.first)
+	}
+	return nil
+}
+
+// Reaches says whether the chain is whole: whether it has come to its end from where it [Verifier.Begins].
 func (v *Verifier) Reaches(head Place) error {
 	if v.last != head {
 		return fmt.Errorf("%w: tenant %s ends with entry %d, sum %s, and should with entry %d, sum %s", ErrBroken,
 			v.Tenant, v.last.Seq, v.last.Sum, head.Seq, head.Sum)
 	}
-	return nil
+	return v.Begins()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/server/body"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -25,6 +26,13 @@ func (s *Server) fail(w http.ResponseWriter, r *request, err error) {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		s.refusals.Count(api.CodeTooLarge)
 		wire.WriteProblem(w, body.TooLarge(tooLarge.Limit), "")
+		return
+	}
+	if checkpoint.Ailment(err) != "" {
+		s.cfg.Log.Warn("a request is refused, for the store does not answer", slog.String("method", r.Method),
+			slog.String("path", wire.Clip(r.URL.Path)), slog.Any("err", err))
+		wire.WriteProblem(w, wire.Refuse(http.StatusServiceUnavailable, "store_unreachable",
+			"the daemon's store does not answer; try again, and look at the store or at the daemon's log"), "")
 		return
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

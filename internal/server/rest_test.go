@@ -2,8 +2,10 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/gate"
 )
 
@@ -344,6 +347,13 @@ func TestEngineFailures(t *testing.T) {
 	if err := json.Unmarshal(x.body, &p); err != nil || p.Instance == "" ||
 		!strings.Contains(log.String(), p.Instance) || !strings.Contains(log.String(), "hunter2") {
 		t.Errorf("the log does not have the failure under its instance %q:\n%s", p.Instance, &log)
+	}
+	for _, err := range []error{checkpoint.ErrUnreachable, checkpoint.ErrSlow} {
+		ctl.fail = fmt.Errorf("read from hunter2: %w: %w", err, context.DeadlineExceeded)
+		x = do(t, s, "POST", "/v1/graphs/g/step", nil)
+		if x.status != 503 || x.code(t) != "store_unreachable" || bytes.Contains(x.body, []byte("hunter2")) {
+			t.Errorf("%v: got %d %s", err, x.status, x.body)
+		}
 	}
 	ctl.fail = &api.Error{Status: 200, Code: "not_ready", Detail: "not an error status"}
 	if x = do(t, s, "POST", "/v1/graphs/g/drain", nil); x.status != 500 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/dal/rules"
@@ -84,8 +83,8 @@ func (m *Store) AuditChains(ctx context.Context) (chains []audit.Chain, err erro
 	return chains, nil
 }
 
-// PruneAudit removes a chain's first entries, as far as they are older.
-func (m *Store) PruneAudit(ctx context.Context, tenant string, olderThan time.Time) (int64, error) {
+// PruneAudit removes a chain's first entries.
+func (m *Store) PruneAudit(ctx context.Context, tenant string, through int64) (int64, error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
 		return 0, rules.Wrap(err, "remove old entries of the audit")
@@ -93,7 +92,7 @@ func (m *Store) PruneAudit(ctx context.Context, tenant string, olderThan time.Ti
 	defer unlock()
 	c := m.chains[tenant]
 	n := 0
-	for c != nil && n < min(len(c.rows)-1, rules.AuditPrune) && c.rows[n].At < rules.Nanos(olderThan) {
+	for c != nil && n < len(c.rows)-1 && c.rows[n].Seq <= through {
 		n++
 	}
 	if n > 0 {

@@ -7,12 +7,8 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
-const (
-	// AuditColumns are the columns of an entry of the audit as they are read.
-	AuditColumns = "seq, prev, sum, body, at, subject, graph"
-	// AuditPrune is how many entries are removed at once at most.
-	AuditPrune = 5000
-)
+// AuditColumns are the columns of an entry of the audit as they are read.
+const AuditColumns = "seq, prev, sum, body, at, subject, graph"
 
 // AuditSince is a query's Since.
 func AuditSince(q *audit.Query) int64 {

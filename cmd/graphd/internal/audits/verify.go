@@ -25,14 +25,20 @@ type checked struct {
 func (a *verbs) verify() *cobra.Command {
 	var heads []string
 	var chain string
+	var part bool
 	cmd := a.ask("verify [FILE]", "Verify that the audit is as it was written",
 		`Follow the chains of the audit, or those in a FILE of graphd audit list -o json,
 and compute each entry's sum: an entry that was changed, removed, put in or moved
 is named, and the command fails. Give the heads that were kept elsewhere, as graphd
 audit heads shows them: only these tell a chain that was cut off at its end, or
-written anew as a whole.`, cobra.MaximumNArgs(1),
+written anew as a whole. A chain that does not begin with its first entry has to have
+one which tells that those before became too old, or be a --part.`, cobra.MaximumNArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			v := &verifier{chain: chain, follows: map[string]*checked{}, chains: map[string]*audit.Verifier{}}
+			if part && len(args) == 0 {
+				return terminal.Exit(terminal.ExitUsage, errors.New("--part is about a FILE: name one"))
+			}
+			v := &verifier{chain: chain, part: part, follows: map[string]*checked{},
+				chains: map[string]*audit.Verifier{}}
 			for _, text := range heads {
 				place, err := parsePlace(text)
 				if err != nil {
@@ -57,12 +63,14 @@ written anew as a whole.`, cobra.MaximumNArgs(1),
 		})
 	cmd.Flags().StringArrayVar(&heads, "head", nil, "NUMBER:SUM that one of the chains must have; may be repeated")
 	cmd.Flags().StringVar(&chain, "chain", "", "only the chain of this tenant, * for what is of none")
+	cmd.Flags().BoolVar(&part, "part", false, "FILE is a part of the chains, as of --since 24h, and may begin anywhere")
 	return cmd
 }
 
 // verifier follows chains.
 type verifier struct {
 	chain   string // only this one; "" for all
+	part    bool
 	known   []audit.Place
 	chains  map[string]*audit.Verifier
 	follows map[string]*checked
@@ -88,6 +96,14 @@ func (v *verifier) run(ctx context.Context, c *client.Client, args []string) err
 		})
 		if err != nil {
 			return err
+		}
+		if len(v.list) == 0 && v.chain == "" {
+			return terminal.Exit(terminal.ExitFailed, fmt.Errorf("%s holds no entry of an audit", args[0]))
+		}
+		for _, k := range v.list {
+			if err := v.chains[k.Tenant].Begins(); err != nil && !v.part {
+				return fmt.Errorf("%w: where the file is only a part of the chain, say --part", err)
+			}
 		}
 		return v.found()
 	}
@@ -148,8 +164,11 @@ func (v *verifier) next(tenant string, r *audit.Row) error {
 	return nil
 }
 
-// found says whether all heads were there that had to be.
+// found says whether there was anything, and all heads that had to be.
 func (v *verifier) found() error {
+	if len(v.list) == 0 && v.chain != "" {
+		return fmt.Errorf("%w: there is no chain of %s", audit.ErrBroken, v.chain)
+	}
 	if len(v.known) > 0 {
 		return fmt.Errorf("%w: no chain has %s any more: entries were cut off, replaced, or removed by age",
 			audit.ErrBroken, placeText(v.known[0]))

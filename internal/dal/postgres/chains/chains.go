@@ -4,7 +4,6 @@ package chains
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -32,11 +31,9 @@ const (
 			(SELECT seq FROM audit_entry WHERE tenant = $1 AND at >= $3 OFFSET 0) meant), 9223372036854775807) END
 		AND at >= $3 AND $4 IN ('', subject) AND $5 IN ('', graph) ORDER BY seq LIMIT $6`
 	all = `SELECT tenant, seq, sum, removed, removed_sum FROM audit_chain ORDER BY tenant`
-	// Of the first entries those that are old, the chain's last one never. Who comes too late anchors nothing.
-	remove = `WITH few AS (SELECT seq, at, sum FROM audit_entry WHERE tenant = $1 ORDER BY seq LIMIT $3),
-		old AS (SELECT seq, sum FROM few WHERE seq < (SELECT seq FROM audit_chain WHERE tenant = $1)
-			AND seq < coalesce((SELECT min(seq) FROM few WHERE at >= $2), 9223372036854775807)
-			ORDER BY seq DESC LIMIT 1),
+	// The chain's last entry stays. Who comes too late anchors nothing.
+	remove = `WITH old AS (SELECT seq, sum FROM audit_entry WHERE tenant = $1 AND seq <= $2
+			AND seq < (SELECT seq FROM audit_chain WHERE tenant = $1) ORDER BY seq DESC LIMIT 1),
 		anchor AS (UPDATE audit_chain c SET removed = old.seq, removed_sum = old.sum FROM old
 			WHERE c.tenant = $1 AND c.removed < old.seq)
 		DELETE FROM audit_entry e USING old WHERE e.tenant = $1 AND e.seq <= old.seq`
@@ -84,10 +81,10 @@ func (c *Chains) AuditChains(ctx context.Context) ([]audit.Chain, error) {
 	return chains, rules.Wrap(err, "read the ends of the audit")
 }
 
-// PruneAudit removes a chain's first entries, as far as they are older.
-func (c *Chains) PruneAudit(ctx context.Context, tenant string, olderThan time.Time) (removed int64, err error) {
+// PruneAudit removes a chain's first entries.
+func (c *Chains) PruneAudit(ctx context.Context, tenant string, through int64) (removed int64, err error) {
 	err = c.on(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		tag, err := conn.Exec(ctx, remove, tenant, rules.Nanos(olderThan), rules.AuditPrune)
+		tag, err := conn.Exec(ctx, remove, tenant, through)
 		removed = tag.RowsAffected()
 		return err
 	})

@@ -4,7 +4,6 @@ package chains
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -26,11 +25,9 @@ const (
 				9223372036854775807) END
 		AND at >= ?3 AND ?4 IN ('', subject) AND ?5 IN ('', graph) ORDER BY seq LIMIT ?6`
 	all = `SELECT tenant, seq, sum, removed, removed_sum FROM audit_chain ORDER BY tenant`
-	// The last of the first entries that are old, the chain's last one never.
-	old = `WITH few AS (SELECT seq, at, sum FROM audit_entry WHERE tenant = ?1 ORDER BY seq LIMIT ?3)
-		SELECT seq, sum FROM few WHERE seq < (SELECT seq FROM audit_chain WHERE tenant = ?1)
-			AND seq < ifnull((SELECT min(seq) FROM few WHERE at >= ?2), 9223372036854775807)
-		ORDER BY seq DESC LIMIT 1`
+	// The last that is removed, the chain's last one never.
+	old = `SELECT seq, sum FROM audit_entry WHERE tenant = ?1 AND seq <= ?2
+		AND seq < (SELECT seq FROM audit_chain WHERE tenant = ?1) ORDER BY seq DESC LIMIT 1`
 	remove = `DELETE FROM audit_entry WHERE tenant = ? AND seq <= ?`
 	anchor = `UPDATE audit_chain SET removed = ?2, removed_sum = ?3 WHERE tenant = ?1`
 )
@@ -99,11 +96,11 @@ func (c *Chains) AuditChains(ctx context.Context) (chains []audit.Chain, err err
 	return chains, rules.Wrap(err, "read the ends of the audit")
 }
 
-// PruneAudit removes a chain's first entries, as far as they are older.
-func (c *Chains) PruneAudit(ctx context.Context, tenant string, olderThan time.Time) (removed int64, err error) {
+// PruneAudit removes a chain's first entries.
+func (c *Chains) PruneAudit(ctx context.Context, tenant string, through int64) (removed int64, err error) {
 	err = c.Write(ctx, 0, func(_ context.Context, conn *sqlconn.Conn) error {
 		removed = 0
-		last, err := conn.First(old, tenant, rules.Nanos(olderThan), int64(rules.AuditPrune))
+		last, err := conn.First(old, tenant, through)
 		if err == nil && last == nil {
 			return &rules.Refusal{Err: checkpoint.ErrNotFound}
 		}
