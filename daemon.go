@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/certificate"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/gate"
@@ -28,6 +29,7 @@ import (
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/server/control"
+	"github.com/graphd/graphd/internal/server/forward"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/graphd/graphd/internal/tenancy"
@@ -124,6 +126,8 @@ type Config struct {
 	Lease time.Duration
 	// Advertise is the address, host:port, at which clients and other daemons reach this one; "" says none.
 	Advertise string
+	// MemberListen is where other daemons on the store forward requests to, MemberSecret a file with what all share.
+	MemberListen, MemberSecret string
 	// Capacity is this daemon's weight among those that share its store, 1 to 100; default 1. StandBy has it run
 	// graphs only while no daemon with a capacity is there.
 	Capacity int
@@ -179,6 +183,7 @@ type Daemon struct {
 	// issuer is nil where none is believed.
 	issuer   *issuer.Issuer
 	server   *server.Server
+	members  *forward.Members             // nil without
 	listener net.Listener                 // nil with ListenNone
 	up       chan struct{}                // closed when it serves
 	seen     map[string][sha256.Size]byte // content of the graphs directory's files as last applied
@@ -228,13 +233,17 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	if d.members, cfg.MemberListen, err = forward.Listen(ctx, cfg.MemberListen, cfg.MemberSecret, cfg.Advertise,
+		d.log); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if d.store, err = openStore(ctx, &cfg); err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.members.Close())
 	}
 	d.store = planted(d.store)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, d.store.Close())
+			err = errors.Join(err, d.store.Close(), d.members.Close())
 		}
 	}()
 	d.trail = audit.New(audit.Config{Store: d.store, Log: cfg.Log, Keep: cfg.AuditKeep})
@@ -254,7 +263,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d.engine = engine.New(engine.Config{
-		Store: d.store, Log: cfg.Log, Scratch: scratch(d.store), MaxEventBytes: int(cfg.MaxBody),
+		Store: d.store, Log: cfg.Log, Scratch: dal.Folder(d.store), MaxEventBytes: int(cfg.MaxBody),
 		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		Patience:  cfg.RebalanceAfter,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
@@ -262,6 +271,9 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		Outbound: d.guard,
 		Fail:     fail,
 	})
+	if err := d.members.Join(d.store.Self(), d.engine.Elsewhere); err != nil {
+		return nil, err
+	}
 	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{
 		Version: cfg.Version.Version, Revision: cfg.Version.Commit, GoVersion: cfg.Version.Go,
 	})
@@ -273,7 +285,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
 		FramesPerSecond: cfg.MaxFrames,
 		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,
-		Trail: d.trail, TLS: d.tls(), Warnings: d.warnings, Quotas: d.quotas,
+		Trail: d.trail, Members: d.members, TLS: d.tls(), Warnings: d.warnings, Quotas: d.quotas,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -287,24 +299,6 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 func (c *Config) checkLease() error {
 	if err := errors.Join(lease.Validate(c.Lease), placement.ValidateCapacity(c.Capacity)); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return nil
-}
-
-// checkGraphs refuses a folder of declarations that is none: a daemon with a misspelled one
-// would start, and run nothing.
-func (c *Config) checkGraphs() error {
-	if c.Graphs == "" {
-		return nil
-	}
-	info, err := os.Stat(c.Graphs)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: the folder of declarations cannot be read: %w; make it, or correct --graphs", ErrConfig,
-			err)
-	case !info.IsDir():
-		return fmt.Errorf("%w: %s is not a folder; --graphs names the folder that holds the declarations", ErrConfig,
-			c.Graphs)
 	}
 	return nil
 }
@@ -327,7 +321,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		ended = d.serve(ctx, serving)
 		err = d.ready()
 	} else {
-		err = errors.Join(err, d.unlisten())
+		err = errors.Join(err, d.unlisten(), d.members.Close())
 		serving <- nil
 	}
 	// The watch ends when the stop begins, whatever began it: the end of ctx, or the server's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,4 +99,22 @@ func (d *Daemon) applyFile(ctx context.Context, path string, doc []byte) {
 		d.log.Info("applied", "file", path, "graph", res.Graph.Graph, "revision", res.Revision, "created", res.Created,
 			"tenant", res.Graph.Tenant)
 	}
+}
+
+// checkGraphs refuses a folder of declarations that is none: a daemon with a misspelled one
+// would start, and run nothing.
+func (c *Config) checkGraphs() error {
+	if c.Graphs == "" {
+		return nil
+	}
+	info, err := os.Stat(c.Graphs)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: the folder of declarations cannot be read: %w; make it, or correct --graphs", ErrConfig,
+			err)
+	case !info.IsDir():
+		return fmt.Errorf("%w: %s is not a folder; --graphs names the folder that holds the declarations", ErrConfig,
+			c.Graphs)
+	}
+	return nil
 }

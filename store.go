@@ -29,8 +29,8 @@ func openStore(ctx context.Context, c *Config) (checkpoint.Store, error) {
 
 // member is what other daemons on the same store are to know of this one.
 func (c *Config) member() checkpoint.Member {
-	m := checkpoint.Member{ID: uuid.NewString(), Name: c.daemonName(), Address: c.Advertise, Version: c.Version.Version,
-		Capacity: cmp.Or(c.Capacity, 1), Started: time.Now()}
+	m := checkpoint.Member{ID: uuid.NewString(), Name: c.daemonName(), Address: c.Advertise, Peer: c.MemberListen,
+		Version: c.Version.Version, Capacity: cmp.Or(c.Capacity, 1), Started: time.Now()}
 	if c.StandBy {
 		m.Capacity = 0
 	}
@@ -44,15 +44,6 @@ func (c *Config) daemonName() string {
 		host = "unknown host"
 	}
 	return fmt.Sprintf("%s/%d (%s)", host, os.Getpid(), c.Listen)
-}
-
-// scratch is the folder of a store that is a file, where there is room for a copy of it as
-// far as there is room at all; "" of any other.
-func scratch(s checkpoint.Store) string {
-	if f, ok := s.(interface{ Path() string }); ok {
-		return filepath.Dir(f.Path())
-	}
-	return ""
 }
 
 // storeClass tells a store that somebody else holds or that is out of reach from one that

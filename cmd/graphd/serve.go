@@ -52,6 +52,9 @@ environment, and that before the file. SIGHUP reads the folder of --graphs again
 // memberFlags are those of a daemon beside others on one store.
 func memberFlags(f *pflag.FlagSet, c *graphd.Config) {
 	f.StringVar(&c.Advertise, "advertise", "", "address, host:port, at which clients and other daemons reach this one")
+	f.StringVar(&c.MemberListen, "member-listen", "", "address, host:port, at which other daemons on the store "+
+		"forward requests to this one; takes --member-secret")
+	f.StringVar(&c.MemberSecret, "member-secret", "", "file with what all daemons on the store share, 32 bytes or more")
 	f.IntVar(&c.Capacity, "capacity", 1, "weight among the daemons on a shared store, up to 100; 0 stands by")
 	f.DurationVar(&c.RebalanceAfter, "rebalance-after", 0, "how long a graph that runs here must have had its place "+
 		"at another daemon before it is handed over (default 30s)")

@@ -35,6 +35,8 @@ type Member struct {
 	// Name, Address and Version are for people, and Address is where other daemons and clients
 	// reach it; "" when it has not said.
 	Name, Address, Version string
+	// Peer is where other daemons forward requests to; "" when it takes none.
+	Peer string
 	// Capacity is its weight among the others. 0 stands by: it is given graphs only while no
 	// member with a capacity is there.
 	Capacity int

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -66,4 +67,13 @@ func Open(ctx context.Context, address string, me checkpoint.Member) (checkpoint
 		return s, nil
 	}
 	return nil, fmt.Errorf("%q: %w", kind, ErrAddress)
+}
+
+// Folder is that of a store which is a file, where there is room for a copy of it as far as there is room at all;
+// "" of any other.
+func Folder(s checkpoint.Store) string {
+	if f, ok := s.(interface{ Path() string }); ok {
+		return filepath.Dir(f.Path())
+	}
+	return ""
 }

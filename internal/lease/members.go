@@ -96,6 +96,18 @@ func (k *Keeper) Owns(id checkpoint.ID) bool {
 	return !k.sole && k.board.desk.Owner(id) == k.board.desk.Self
 }
 
+// Elsewhere is the member that owns a graph, if that is another one.
+func (k *Keeper) Elsewhere(id checkpoint.ID) (checkpoint.Member, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	owner := k.board.desk.Owner(id)
+	m := k.board.desk.Member(owner)
+	if k.sole || m == nil || owner == k.board.desk.Self {
+		return checkpoint.Member{}, false
+	}
+	return *m, true
+}
+
 // Yield gives a graph up whose run under this fence has ended here.
 func (k *Keeper) Yield(ctx context.Context, id checkpoint.ID, fence int64) error {
 	if err := k.store.Yield(ctx, id, fence); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/server/forward"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -22,6 +23,8 @@ type Config struct {
 	Gate Gate
 	// TLS is what connections are made with; nil is none: everything goes over the network as it is.
 	TLS *tls.Config
+	// Members are the other daemons on the store, which requests are forwarded to and come from; nil is none.
+	Members *forward.Members
 	// Warnings are what health tells although the daemon is ready; nil has none.
 	Warnings func() []api.Warning
 	// Trail is the audit that changes are written to; nil is none.

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/server/control"
+	"github.com/graphd/graphd/internal/server/forward"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -38,9 +39,14 @@ type route struct {
 
 // enter lets those through to a route who may have it.
 func (s *Server) enter(to *route) http.HandlerFunc {
-	socket := strings.HasPrefix(to.pattern, "/v1/ws/")
+	socket, owners := strings.HasPrefix(to.pattern, "/v1/ws/"), s.cfg.Members != nil && to.byOwner()
 	return func(w http.ResponseWriter, plain *http.Request) {
 		r := &request{Request: plain}
+		_, taken := forward.Caller(plain.Context())
+		if taken && !owners {
+			s.notFound(w, plain)
+			return
+		}
 		if to.Permission() != access.Public {
 			if err := s.identify(r, socket); err != nil {
 				s.fail(w, r, err)
@@ -55,12 +61,19 @@ func (s *Server) enter(to *route) http.HandlerFunc {
 			s.fail(w, r, wire.Forbidden(&r.who, to.Permission()))
 			return
 		}
+		if owners && s.elsewhere(w, r, taken) {
+			return
+		}
 		answer(w, r)
 	}
 }
 
 // identify finds whom r acts as: the one place where credentials and the tenant are read.
 func (s *Server) identify(r *request, socket bool) (err error) {
+	if who, taken := forward.Caller(r.Context()); taken { // by the member that has found it
+		r.who = who
+		return nil
+	}
 	c := access.Credentials{From: hostOf(r.Request), Session: s.pages.Session(r.Request)}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		c.Chain = r.TLS.VerifiedChains[0]

@@ -1,11 +1,18 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/http"
+	"strings"
+	"sync"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/forward"
+	"github.com/graphd/graphd/internal/server/wire"
 )
 
 // members answers GET /v1/members.
@@ -39,4 +46,64 @@ func (s *Server) drainMember(w http.ResponseWriter, r *request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// byOwner says that a route is about what the member alone has that runs the graph: the rest stands in the store,
+// or is known to all.
+func (to *route) byOwner() bool {
+	rest, graphs := strings.CutPrefix(to.pattern, "/v1/graphs/{graph}")
+	switch {
+	case !graphs:
+		return false
+	case to.method == http.MethodGet:
+		return rest == "" || rest == "/state" || strings.HasPrefix(rest, "/accumulators")
+	}
+	return to.method == http.MethodPost && rest != "/rollback"
+}
+
+// elsewhere forwards a request whose graph another member runs, and answers it; one that was taken from another
+// member goes no further. A graph that the caller may not know of is looked for nowhere.
+func (s *Server) elsewhere(w http.ResponseWriter, r *request, taken bool) (answered bool) {
+	g, err := graphRef(r)
+	if err != nil || g.Tenant == unseen {
+		return false
+	}
+	if taken {
+		if _, answered = s.cfg.Members.Owner(g); answered {
+			err = forward.Moved(g)
+		}
+	} else {
+		answered, err = s.cfg.Members.Forward(w, r.Request, g, &r.who, hostOf(r.Request))
+	}
+	if err != nil {
+		s.fail(w, r, err)
+	}
+	return answered
+}
+
+// fromMember answers a request that another member has forwarded.
+func (s *Server) fromMember(w http.ResponseWriter, r *http.Request) {
+	rw := &wire.Response{ResponseWriter: w, Stall: s.cfg.WriteTimeout}
+	defer s.recoverPanic(rw, r)
+	taken, err := forward.Taken(r)
+	if err != nil {
+		s.fail(rw, &request{Request: r}, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter, err.Error()))
+		return
+	}
+	s.router.ServeHTTP(rw, taken)
+}
+
+// serveMembers answers other members until Shutdown; wait joins it.
+func (s *Server) serveMembers(ctx context.Context) (wait func()) {
+	if s.peers == nil {
+		return func() {}
+	}
+	s.peers.BaseContext = func(net.Listener) context.Context { return ctx }
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := s.peers.ServeTLS(s.cfg.Members.Listener(), "", ""); !errors.Is(err, http.ErrServerClosed) {
+			s.cfg.Log.Error("requests of other members are taken no more", "err", err)
+		}
+	})
+	return all.Wait
 }

@@ -31,6 +31,7 @@ type Server struct {
 	ctl       Control
 	router    *chi.Mux
 	http      *http.Server
+	peers     *http.Server // of requests that other members forward; nil without
 	pages     *page.Rules
 	idem      *once.Keys
 	hub       *socket.Hub
@@ -98,6 +99,9 @@ func New(ctl Control, cfg Config) (*Server, error) {
 		// What net/http has to say (a client's broken handshake, mostly) is no news to an operator.
 		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
+	if m := s.cfg.Members; m != nil {
+		s.peers = m.Server(http.HandlerFunc(s.fromMember), s.cfg.Log, s.cfg.ReadHeaderTimeout, s.cfg.ReadTimeout)
+	}
 	return s, nil
 }
 
@@ -107,6 +111,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
+	defer s.serveMembers(ctx)()
 	if err := s.accept(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}
@@ -131,6 +136,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests still under way were cut off: %w", err), s.http.Close())
+	}
+	if s.peers != nil && s.peers.Shutdown(ctx) != nil { // those are other members', which have heard that it ends
+		err = errors.Join(err, s.peers.Close())
 	}
 	return errors.Join(err, s.hub.Join(ctx))
 }

@@ -28,9 +28,10 @@ func TestMigrationResumes(t *testing.T) {
 	t.Parallel()
 	dsn, schema := newSchema(t)
 	open(t, dsn, schema).Close()
-	files := fstest.MapFS{"postgres/0009_half.sql": {Data: []byte("CREATE TABLE half (n int); SELECT pg_sleep(60)")}}
+	files := fstest.MapFS{"postgres/0010_half.sql": {Data: []byte("CREATE TABLE half (n int); SELECT pg_sleep(60)")}}
 	for _, file := range []string{"0001_store", "0002_shards", "0003_revisions", "0004_letters", "0005_tokens",
-		"0006_members", "0007_audit", "0008_readers"} {
+		"0006_members", "0007_audit", "0008_readers",
+		"0009_peers"} {
 		name := "postgres/" + file + ".sql"
 		text, err := fs.ReadFile(migrations.Postgres(), name)
 		if err != nil {
@@ -52,7 +53,7 @@ func TestMigrationResumes(t *testing.T) {
 	if got := query(t, dsn, "SELECT to_regclass('"+schema+".half')"); got[0] != "<nil>" {
 		t.Errorf("half a migration is there: %v", got)
 	}
-	files["postgres/0009_half.sql"] = &fstest.MapFile{
+	files["postgres/0010_half.sql"] = &fstest.MapFile{
 		Data: []byte("CREATE TABLE half (n int); CREATE TABLE whole (n int)"),
 	}
 	var wg sync.WaitGroup
@@ -66,7 +67,7 @@ func TestMigrationResumes(t *testing.T) {
 	wg.Wait()
 	if got := query(t, dsn, "SELECT version, name FROM "+schema+".schema_migration ORDER BY 1"); fmt.Sprint(
 		got) != "[1 0001_store.sql 2 0002_shards.sql 3 0003_revisions.sql 4 0004_letters.sql 5 0005_tokens.sql "+
-		"6 0006_members.sql 7 0007_audit.sql 8 0008_readers.sql 9 0009_half.sql]" {
+		"6 0006_members.sql 7 0007_audit.sql 8 0008_readers.sql 9 0009_peers.sql 10 0010_half.sql]" {
 		t.Errorf("migrations %v", got)
 	}
 	// M55: what is newer is opened as long as it says that this release can read it.

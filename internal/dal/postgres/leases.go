@@ -14,8 +14,8 @@ import (
 
 const (
 	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at, member, address, version, capacity,
-		started, drained, leaving) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 microsecond', $5, $6, $7,
-		$8, $9, $10, $11)`
+		started, drained, leaving, peer) VALUES ($1, $2, $3,
+		clock_timestamp() + $4 * interval '1 microsecond', $5, $6, $7, $8, $9, $10, $11, $12)`
 	// It answers with the leases that have expired, the owner's own never among them.
 	pgRenewLease = `UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond' WHERE owner = $1
 		RETURNING drained, (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
@@ -53,7 +53,7 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 		owner := fmt.Sprintf("%s/%d", p.Me.ID, p.terms.Add(1))
 		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.Me.Name), p.application(), ttl.Microseconds(),
 			p.Me.ID, storable(p.Me.Address), storable(p.Me.Version), p.Me.Capacity, rules.Nanos(p.Me.Started),
-			p.Drained.Load(), p.Leaving.Load()); err != nil {
+			p.Drained.Load(), p.Leaving.Load(), storable(p.Me.Peer)); err != nil {
 			return lease, rules.Wrap(err, "make a lease")
 		}
 		p.lease.Store(&owner)

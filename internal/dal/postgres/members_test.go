@@ -37,6 +37,7 @@ func TestM52Members(t *testing.T) {
 	dsn, schema := newSchema(t)
 	started := time.Date(2026, 11, 20, 10, 0, 0, 5, time.UTC)
 	me := checkpoint.Member{ID: "a", Name: "host/1", Address: "10.0.0.1:8080", Version: "1.2", Capacity: 3,
+		Peer:    "10.0.0.1:8081",
 		Started: started}
 	a := openAs(t, dsn, schema, me)
 	b := openAs(t, dsn, schema, checkpoint.Member{ID: "b", Capacity: 0})

@@ -34,6 +34,12 @@ func (s *Members) ListMembers(ctx context.Context) ([]api.Member, error) {
 	return list(&r, s.Own.Self(), s.Own.Sole(), s.Units(), s.Places()), nil
 }
 
+// Elsewhere is the member that runs a graph and takes requests from others, if that is another one.
+func (s *Members) Elsewhere(g api.Ref) (checkpoint.Member, bool) {
+	m, other := s.Own.Elsewhere(checkpoint.ID{Tenant: g.Tenant, Graph: g.Name})
+	return m, other && m.Peer != ""
+}
+
 // DrainMember has a member run nothing, or lets it run graphs again.
 func (s *Members) DrainMember(ctx context.Context, member string, drained bool, by string) error {
 	r, err := s.Store.Roster(ctx)

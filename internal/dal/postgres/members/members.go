@@ -20,7 +20,7 @@ const (
 	// Member is, of a row l of lease, who that is: of a release before members the lease's owner.
 	Member = `coalesce(nullif(l.member, ''), l.owner)`
 	// One statement, so that who is there and who owns what is of one moment.
-	roster = `SELECT ` + Member + `, l.name, l.address, l.version, l.capacity, l.started, l.leaving, l.drained,
+	roster = `SELECT ` + Member + `, l.name, l.address, l.version, l.capacity, l.started, l.leaving, l.drained, l.peer,
 			l.expires_at <= clock_timestamp(), (SELECT version FROM declaration_change), o.tenants, o.graphs, o.shards
 		FROM lease l CROSS JOIN LATERAL (SELECT coalesce(array_agg(n.tenant), '{}') AS tenants,
 			coalesce(array_agg(n.graph), '{}') AS graphs, coalesce(array_agg(n.shard), '{}') AS shards
@@ -61,7 +61,7 @@ func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
 		var tenants, graphs []string
 		var shards []int
 		_, err = pgx.ForEachRow(rows, []any{&m.ID, &m.Name, &m.Address, &m.Version, &m.Capacity, &started, &m.Leaving,
-			&m.Drained, &m.Expired, &r.Declarations, &tenants, &graphs, &shards}, func() error {
+			&m.Drained, &m.Peer, &m.Expired, &r.Declarations, &tenants, &graphs, &shards}, func() error {
 			m.Started = rules.FromNanos(started)
 			r.Members = append(r.Members, m)
 			if m.ID == t.Me.ID {

@@ -1,0 +1,117 @@
+package forward
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+
+	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+// header says whom a request acts as that one member forwards to another. It counts on the members' own listener,
+// and nowhere else.
+const header = "Graphd-Caller"
+
+// own are headers that are for the member which was called, and go no further.
+var own = []string{"Authorization", "Cookie", "Graphd-Tenant", "Origin", header, "X-Forwarded-For", "Forwarded"}
+
+// Forward answers a request about a graph that another member runs as that one does; forwarded is false where none
+// is known to, and nothing was done then. An error is a refusal that is to be answered.
+func (m *Members) Forward(w http.ResponseWriter, r *http.Request, g api.Ref, who *access.Principal, from string) (
+	forwarded bool, err error) {
+	if m == nil || m.Owner == nil {
+		return false, nil
+	}
+	o, elsewhere := m.Owner(g)
+	if !elsewhere {
+		return false, nil
+	}
+	p := m.to(&o)
+	select {
+	case p.room <- struct{}{}:
+		defer func() { <-p.room }()
+	default:
+		return true, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeMemberBusy, Extra: extra(&o),
+			Detail: fmt.Sprintf("%d requests are under way to daemon %s already, which runs the graph; try again",
+				maxStreams, called(&o))}
+	}
+	m.out.Add(1)
+	m.open.Add(1)
+	defer m.open.Add(-1)
+	return true, m.send(w, r, p, &o, callerOf(who, from))
+}
+
+func (m *Members) send(w http.ResponseWriter, r *http.Request, p *peer, o *checkpoint.Member, c caller) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode whom a request acts as: %w", err)
+	}
+	var failed error
+	proxy := httputil.ReverseProxy{
+		Transport: p.via,
+		Rewrite: func(out *httputil.ProxyRequest) {
+			out.Out.URL.Scheme, out.Out.URL.Host, out.Out.Host = "https", p.address, memberName
+			out.Out.URL.RawQuery = out.In.URL.RawQuery
+			for _, name := range own {
+				out.Out.Header.Del(name)
+			}
+			out.Out.Header.Set(header, base64.StdEncoding.EncodeToString(text))
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+	}
+	proxy.ServeHTTP(w, r)
+	if failed == nil || r.Context().Err() != nil {
+		return failed
+	}
+	m.log.Warn("a request could not be forwarded to the daemon that runs its graph", "owner", called(o), "address",
+		p.address, "err", failed)
+	return &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeOwnerUnreachable, Extra: extra(o),
+		Detail: fmt.Sprintf("daemon %s, which runs the graph, did not answer: what was sent may have been done, or "+
+			"not; try again, a push with the same Idempotency-Key", called(o))}
+}
+
+func extra(o *checkpoint.Member) map[string]any { return map[string]any{"owner": called(o)} }
+
+type hop struct{}
+
+// errCaller is the answer to what another member cannot have sent.
+var errCaller = errors.New("the request does not say whom it acts as")
+
+// Taken is a request of another member as the server takes it: it acts as whom that one has let in, from where that
+// one has.
+func Taken(r *http.Request) (*http.Request, error) {
+	given := r.Header[header]
+	if len(given) != 1 {
+		return nil, errCaller
+	}
+	text, err := base64.StdEncoding.DecodeString(given[0])
+	if err != nil {
+		return nil, errCaller
+	}
+	var c caller
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, errCaller
+	}
+	r = r.WithContext(context.WithValue(r.Context(), hop{}, c.principal()))
+	r.Header.Del(header)
+	r.RemoteAddr = "[" + c.From + "]:0"
+	return r, nil
+}
+
+// Caller is whom a request of another member acts as; false of any other request.
+func Caller(ctx context.Context) (who access.Principal, taken bool) {
+	who, taken = ctx.Value(hop{}).(access.Principal)
+	return who, taken
+}
+
+// Moved refuses what another member has forwarded here, where the graph does not run any more: it goes no further.
+func Moved(g api.Ref) error {
+	return &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeOwnerMoved,
+		Detail: fmt.Sprintf("graph %s has just moved to another daemon; try again", g.Name)}
+}
