@@ -174,17 +174,31 @@ func (d *Dealer) grouped(n int) int {
 	return boundary.ShardOf(d.made.text, n)
 }
 
+// When is the time of an event that Deal has just vouched for.
+func (d *Dealer) When() int64 { return d.in.facts.At }
+
 // Before says of the next event how many of its input came before it, to this Core or to others.
 func (c *Core) Before(events int64) { c.others = events - c.mark.Counters.Received }
 
-// Elsewhere takes note of an event that another Core of the input has folded; see [fold.Vouching].
-func (c *Core) Elsewhere(now time.Time, at, number int64) {
+// Elsewhere takes note of an event of a stream that another Core of the input has folded; see [fold.Vouching].
+func (c *Core) Elsewhere(now time.Time, stream string, at, number int64) {
 	n := len(c.out)
-	c.out = c.fold.(fold.Vouching).Elsewhere(now, at, number, c.out)
+	c.out = c.fold.(fold.Vouching).Elsewhere(now, stream, at, number, c.out)
 	if len(c.out) > n || c.failures != nil && c.failures.Any() {
 		c.folded(now, n)
 		c.changed = true
 	}
+}
+
+// Pass takes note of an event that another Core folds. It is in none of the books here; its position is passed, so
+// that what this Core has done is never done again.
+func (c *Core) Pass(now time.Time, ev *boundary.Event, f fold.Fate) {
+	c.in.of = nil
+	if f.Vouched {
+		c.Elsewhere(now, ev.Pos.Stream, f.At, c.mark.Counters.Received)
+	}
+	c.moveTo(ev.Pos)
+	c.changed = true
 }
 
 // Complete is what waits for Drain: boundaries, those for the input of the kind's own, and dead letters.

@@ -5,7 +5,9 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // checkShards checks that every input can be dealt where the keys are dealt to shards: that the key of what it
@@ -35,6 +37,14 @@ func (u *Unit) ShardsBy() string {
 		return fmt.Sprintf("%d shards by key; for now one runs them all: live, and in graphd run, since %s", n, why)
 	}
 	return fmt.Sprintf("%d shards by key; graphd run runs them beside each other, live one runs them all for now", n)
+}
+
+// Dealer makes what finds the shards of input i's events; nil where what it has is for all keys.
+func (u *Unit) Dealer(i int) func() *accumulator.Dealer {
+	if u.inputs[i].Global {
+		return nil
+	}
+	return func() *accumulator.Dealer { return accumulator.NewDealer(u.Programs[i], accumulator.Limits{}) }
 }
 
 var readsEpoch = regexp.MustCompile(`\bepoch\b`)
@@ -71,6 +81,36 @@ func (u *Unit) OneCore() string {
 	}
 	if timers > 1 {
 		return "several inputs go by the clock"
+	}
+	return ""
+}
+
+// OneLive says why the shards of a live graph are run as one; "" when each can run by itself. What a bounded run runs
+// as one is run as one here too, so that no declaration means two things; besides, each shard reads its sources and
+// writes its outputs itself.
+func (u *Unit) OneLive() string {
+	if why := u.OneCore(); why != "" {
+		return why
+	}
+	for i := range u.Spec.Accumulators {
+		a := &u.Spec.Accumulators[i]
+		origin := a.Source.Origin()
+		if _, _, fed := origin.Graph(); fed {
+			return a.Name + " is fed by another graph"
+		}
+		if origin.Pulls() && origin.After() != trait.Again {
+			return "what the source of " + a.Name + " gives it gives once"
+		}
+	}
+	for i := range u.Spec.Outputs {
+		o := &u.Spec.Outputs[i]
+		to := o.Sink.Target()
+		if _, _, feeds := to.Graph(); feeds {
+			return "output " + o.Name + " feeds another graph"
+		}
+		if to.File() != "" {
+			return "output " + o.Name + " is written to a file"
+		}
 	}
 	return ""
 }

@@ -129,6 +129,8 @@ type mortal struct {
 	epoch atomic.Int64 // of the last commit
 	death chan struct{}
 	once  sync.Once
+	// sharded: commits are of several shards, so that one of them may be tried three times without one (M43).
+	sharded bool
 }
 
 func (m *mortal) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {

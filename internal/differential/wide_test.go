@@ -37,6 +37,8 @@ type wide struct {
 	arrival bool
 	// broken: now and then an event that some expression cannot take.
 	broken bool
+	// shards is how many live shards the keys are dealt to; 0: nobody has said.
+	shards int
 	// dealt: there are keys, and they can be dealt to shards.
 	dealt bool
 }

@@ -43,10 +43,11 @@ func (w *wide) caughtUp(t *testing.T, doc tree, seed uint64, want *spoken, kills
 	for life := int64(0); life < 300; life++ {
 		commits := int64(eternal)
 		if kills {
-			commits = min(life, 1) + life/4
+			commits = (min(life, 1) + life/4) * int64(max(w.shards, 1))
 		}
-		s := newSpoken()
-		died, err := lives(t, newMortal(store, commits), live, out, w.events(), s, want)
+		s, m := newSpoken(), newMortal(store, commits)
+		m.sharded = w.shards > 1
+		died, err := lives(t, m, live, out, w.events(), s, want)
 		if err != nil {
 			return nil, err
 		}

@@ -66,6 +66,8 @@ type Config struct {
 	MaxEventBytes, MaxGraphs, MailboxEvents int
 	// MaxEpochs bounds how many graphs run epochs at one time; 0 is no bound.
 	MaxEpochs int
+	// Sharded has graphs that are dealt run as so many shards, each a core of its own; without it one runs them all.
+	Sharded bool
 	// Memory reads the use of memory; nil is the process's own.
 	Memory heap.Reader
 	// Quotas are those of tenants; nil bounds nobody.
@@ -150,7 +152,7 @@ func New(cfg Config) *Engine {
 			CloseBy: e.closesBy,
 		},
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
-		PushTimeout: cfg.PushTimeout, Room: e.hasMemory,
+		PushTimeout: cfg.PushTimeout, Room: e.hasMemory, Sharded: cfg.Sharded,
 	}
 	return e
 }

@@ -30,9 +30,7 @@ func (g *Graph) after(ctx context.Context, shows func(s *api.GraphSummary) bool)
 func (g *Graph) await(ctx context.Context, most time.Duration, shows func(s *api.GraphSummary) bool) api.GraphSummary {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	if r, err := g.running(); err == nil {
-		refresh(ctx, r)
-	}
+	g.refresh(ctx)
 	silence := time.NewTimer(told.BusyAfter)
 	defer silence.Stop()
 	for {
@@ -54,14 +52,19 @@ func (g *Graph) await(ctx context.Context, most time.Duration, shows func(s *api
 // untilBusy is after which silence it is worth a look that nothing has called for: a reactor that
 // is stuck publishes nothing, and that its graph is busy then shows by the clock alone.
 func (g *Graph) untilBusy() time.Duration {
-	if r, err := g.running(); err == nil {
+	soon := told.BusyAfter
+	for _, s := range g.shards {
+		r := s.Run()
+		if r == nil {
+			continue
+		}
 		if since := r.Reactor.Busy(); !since.IsZero() {
 			if left := time.Until(since.Add(told.BusyAfter)); left > 0 {
-				return left
+				soon = min(soon, left)
 			}
 		}
 	}
-	return told.BusyAfter
+	return soon
 }
 
 // loaded says that a graph is past its start.

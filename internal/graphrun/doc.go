@@ -7,8 +7,9 @@
 // [Host].
 //
 // Where to look: graph.go what there is without a run · update.go and reset.go changes · operate.go, stopped.go and
-// skip.go commands · push.go events · summary.go, await.go, watch.go, inspect.go, metrics.go what is shown, in the
-// words of package told · package lives a shard over its runs, package life one of them.
+// skip.go commands · push.go events · shards.go several shards as one graph · summary.go, await.go, watch.go,
+// inspect.go, metrics.go what is shown, in the words of package told · package lives a shard over its runs, package
+// life one of them.
 //
 // # Concurrency
 //

@@ -30,6 +30,7 @@ type Graph struct {
 	decl    checkpoint.Declaration
 	unit    *compile.Unit // nil when the declaration does not compile
 	shards  []*lives.Shard
+	deals   []*pump.Deal // how the pushes to an input are dealt, per accumulator; nil of one shard
 	expired atomic.Int64 // dead letters that retention removed since the start
 	changed bell.Bell
 	letters chan struct{} // capacity 1: held while dead letters are replayed, so that each is once
@@ -44,17 +45,23 @@ type Graph struct {
 func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 	ref := api.Ref{Tenant: d.Tenant, Name: d.Graph}
 	g := &Graph{host: h, ref: ref, decl: d, unit: unit, letters: make(chan struct{}, 1)}
-	cfg := lives.Config{
-		Host: &h.Host, Ref: ref, Unit: unit, Hub: watch.NewHub(ref), Restarts: new(told.Restarts), Known: g.known,
-		Changed: g.changed.Ring,
+	restarts, of := new(told.Restarts), h.shardsOf(unit)
+	for n := range of {
+		cfg := lives.Config{
+			Host: &h.Host, Ref: ref, Number: n, Of: of, Unit: unit, Hub: watch.NewHub(ref), Restarts: restarts,
+			Known: g.known, Changed: g.changed.Ring,
+		}
+		if unit != nil {
+			for range unit.Programs {
+				cfg.Mailboxes = append(cfg.Mailboxes, pump.NewMailbox(h.MailboxEvents, h.MailboxBytes))
+			}
+		}
+		g.shards = append(g.shards, lives.New(cfg))
 	}
 	if unit != nil {
-		for range unit.Programs {
-			cfg.Mailboxes = append(cfg.Mailboxes, pump.NewMailbox(h.MailboxEvents, h.MailboxBytes))
-		}
 		g.gaps = make([]int64, len(unit.Programs))
+		g.deal()
 	}
-	g.shards = []*lives.Shard{lives.New(cfg)}
 	return g
 }
 

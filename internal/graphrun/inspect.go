@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -52,7 +53,7 @@ func (g *Graph) State(ctx context.Context, key string) (api.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
 	defer cancel()
 	var st reactor.State
-	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
+	r, err := g.commandAt(ctx, g.of(ctx, k), func(ctx context.Context, r *live.Reactor) error {
 		var err error
 		looked := r.Look(ctx, func(c *reactor.Core, _ time.Time) { st, err = c.GetState(told.Or(c, k)) })
 		if looked != nil {
@@ -100,18 +101,17 @@ func (g *Graph) Firing(ctx context.Context, epoch int64) (api.FiringDetail, erro
 
 // FlushLetters has dead letters that are still in memory checkpointed.
 func (g *Graph) FlushLetters(ctx context.Context) error {
-	r := g.first().Run()
-	if r == nil {
-		return nil
-	}
-	if r.Reactor.View().DeadLetters == 0 {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
 	defer cancel()
-	_, err := r.Reactor.Durable(ctx)
-	if err != nil && !errors.Is(err, live.ErrStopped) {
-		return told.NotDurable(err)
-	}
-	return nil
+	return g.each(func(s *lives.Shard) error {
+		r := s.Run()
+		if r == nil || r.Reactor.View().DeadLetters == 0 {
+			return nil
+		}
+		_, err := r.Reactor.Durable(ctx)
+		if err != nil && !errors.Is(err, live.ErrStopped) {
+			return told.NotDurable(err)
+		}
+		return nil
+	})
 }

@@ -30,21 +30,68 @@ func (g *Graph) Metrics(ctx context.Context) Metrics {
 		Summary: g.Summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{},
 		Restarts: g.first().Restarts().All(),
 	}
-	r := g.first().Run()
-	if r == nil {
-		return out
+	for _, s := range g.shards {
+		if r := s.Run(); r != nil {
+			g.measure(&out, r.Reactor.View(), s.Number() == 0)
+		}
 	}
-	v := r.Reactor.View()
-	out.Stats, out.Checkpoint = v.Stats, v.Checkpoint
+	return out
+}
+
+// measure adds what one shard has published; first says that it is the one that tells of what is for all keys.
+func (g *Graph) measure(out *Metrics, v *live.View, first bool) {
+	stats(&out.Stats, &v.Stats)
+	checkpoints(&out.Checkpoint, &v.Checkpoint)
 	for i := range g.unit.Spec.Outputs {
 		if w, ok := v.Writer(i); ok {
-			out.Retries[g.unit.Spec.Outputs[i].Name] = w.Retries
+			out.Retries[g.unit.Spec.Outputs[i].Name] += w.Retries
 		}
 	}
 	for i := range v.Inputs {
-		out.Letters[g.unit.Spec.Accumulators[i].Name] = v.Inputs[i].Reasons
+		a := &g.unit.Spec.Accumulators[i]
+		if a.Global && !first {
+			continue
+		}
+		if out.Letters[a.Name] == nil {
+			out.Letters[a.Name] = map[string]int64{}
+		}
+		for code, n := range v.Inputs[i].Reasons {
+			out.Letters[a.Name][code] += n
+		}
 	}
-	return out
+}
+
+// stats adds what a shard's core has counted.
+func stats(sum, s *reactor.Stats) {
+	for cause := range s.Epochs {
+		for kept, n := range s.Epochs[cause] {
+			sum.Epochs[cause][kept] += n
+		}
+	}
+	durations(&sum.Durations, &s.Durations)
+	for i, n := range s.Nodes {
+		sum.Nodes[i] += n
+	}
+}
+
+func durations(sum, s *reactor.Histogram) {
+	for i, n := range s.Counts {
+		sum.Counts[i] += n
+	}
+	sum.Sum += s.Sum
+}
+
+// checkpoints adds a shard's: the oldest of the last ones is the graph's.
+func checkpoints(sum, s *live.CheckpointStatus) {
+	sum.Epoch += s.Epoch
+	if sum.At.IsZero() || !s.At.IsZero() && s.At.Before(sum.At) {
+		sum.At = s.At
+	}
+	durations(&sum.Took, &s.Took)
+	durations(&sum.Journaled, &s.Journaled)
+	sum.Bytes += s.Bytes
+	sum.Failed += s.Failed
+	sum.JournalFailed += s.JournalFailed
 }
 
 // RateEvery is how often [Graph.Sample] is to be called.

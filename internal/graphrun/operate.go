@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sort"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -21,21 +24,9 @@ import (
 // commandTimeout bounds a command whose caller set no deadline.
 const commandTimeout = 30 * time.Second
 
-// command has the graph's reactor carry something out, within the caller's time.
+// command has the reactor of a graph's first shard carry something out, within the caller's time.
 func (g *Graph) command(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (*life.Run, error) {
-	r, err := g.running()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	return r, told.Refusal(do(ctx, r.Reactor))
-}
-
-// shown is the summary with what a command has just changed, as soon as the reactor says so.
-func (g *Graph) shown(ctx context.Context, r *life.Run) api.GraphSummary {
-	refresh(ctx, r)
-	return g.Summary(ctx)
+	return g.commandAt(ctx, g.first(), do)
 }
 
 // refresh has the reactor say how it stands, so that whoever asks after a command sees it done.
@@ -65,7 +56,7 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 		}
 	}
 	var res reactor.FireResult
-	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) (err error) {
+	r, err := g.commandAt(ctx, g.of(ctx, key), func(ctx context.Context, r *live.Reactor) (err error) {
 		if req.Mode == "force" {
 			res, err = r.ForceFire(ctx, key, req.OnlyChanged)
 		} else {
@@ -157,78 +148,86 @@ func (g *Graph) accumulator(name string) (int, error) {
 
 // Pause stops the evaluation. It is durable before it is answered (W27).
 func (g *Graph) Pause(ctx context.Context, by string) (api.GraphSummary, error) {
-	return g.durably(ctx, func(ctx context.Context, r *live.Reactor) error { return r.Pause(ctx, by) })
+	return g.durably(ctx, func(ctx context.Context, r *life.Run) error { return r.Reactor.Pause(ctx, by) })
 }
 
 // Resume goes on and evaluates at once (M12).
 func (g *Graph) Resume(ctx context.Context, _ string) (api.GraphSummary, error) {
-	return g.durably(ctx, func(ctx context.Context, r *live.Reactor) error { return r.Resume(ctx) })
+	return g.durably(ctx, func(ctx context.Context, r *life.Run) error { return r.Reactor.Resume(ctx) })
 }
 
 // durably carries out a command and answers when a checkpoint covers it.
-func (g *Graph) durably(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (
+func (g *Graph) durably(ctx context.Context, do func(ctx context.Context, r *life.Run) error) (
 	api.GraphSummary, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	r, err := g.command(ctx, do)
+	err := g.everywhere(ctx, func(ctx context.Context, r *life.Run) error {
+		if err := do(ctx, r); err != nil {
+			return told.Refusal(err)
+		}
+		return durable(ctx, r)
+	})
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	if _, err := r.Reactor.Durable(ctx); err != nil {
-		return api.GraphSummary{}, told.NotDurable(err)
-	}
-	return g.shown(ctx, r), nil
+	return g.refreshed(ctx), nil
 }
 
-// Step runs up to n epochs by the normal criteria while paused.
+func durable(ctx context.Context, r *life.Run) error {
+	if _, err := r.Reactor.Durable(ctx); err != nil {
+		return told.NotDurable(err)
+	}
+	return nil
+}
+
+// Step runs up to n epochs, of each shard, by the normal criteria while paused.
 func (g *Graph) Step(ctx context.Context, n int) (api.GraphSummary, error) {
 	if n < 1 || n > 1_000_000 {
 		return api.GraphSummary{}, &api.Error{
 			Status: http.StatusUnprocessableEntity, Code: "bad_step", Detail: "n must be between 1 and 1,000,000",
 		}
 	}
-	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error { return r.Step(ctx, n) })
+	err := g.everywhere(ctx, func(ctx context.Context, r *life.Run) error {
+		return told.Refusal(r.Reactor.Step(ctx, n))
+	})
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	return g.shown(ctx, r), nil
+	return g.refreshed(ctx), nil
 }
 
-// Checkpoint answers with the epoch covered once it is durable.
+// Checkpoint answers with the epoch covered once it is durable; of several shards with the sum of theirs.
 func (g *Graph) Checkpoint(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	r, err := g.running()
+	var all atomic.Int64
+	err := g.everywhere(ctx, func(ctx context.Context, r *life.Run) error {
+		epoch, err := r.Reactor.Durable(ctx)
+		if err != nil {
+			return told.NotDurable(err)
+		}
+		all.Add(epoch)
+		return nil
+	})
 	if err != nil {
 		return 0, err
 	}
-	epoch, err := r.Reactor.Durable(ctx)
-	if err != nil {
-		return 0, told.NotDurable(err)
-	}
-	return epoch, nil
+	return all.Load(), nil
 }
 
 // Drain waits until nothing is left to fire now and the sinks are flushed, then checkpoints. What
 // waits for a timer is not waited for.
 func (g *Graph) Drain(ctx context.Context) (api.GraphSummary, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	r, err := g.running()
+	err := g.everywhere(ctx, func(ctx context.Context, r *life.Run) error {
+		switch err := r.Reactor.Rest(ctx); {
+		case errors.Is(err, context.DeadlineExceeded):
+			sum := g.Summary(ctx)
+			return told.NotDrained(&sum)
+		case err != nil:
+			return told.Refusal(err)
+		}
+		return durable(ctx, r)
+	})
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	switch err := r.Reactor.Rest(ctx); {
-	case errors.Is(err, context.DeadlineExceeded):
-		sum := g.Summary(ctx)
-		return api.GraphSummary{}, told.NotDrained(&sum)
-	case err != nil:
-		return api.GraphSummary{}, told.Refusal(err)
-	}
-	if _, err := r.Reactor.Durable(ctx); err != nil {
-		return api.GraphSummary{}, told.NotDurable(err)
-	}
-	return g.shown(ctx, r), nil
+	return g.refreshed(ctx), nil
 }
 
 // Restart revives a graph, or one accumulator of it, at once and with a fresh count (M36).
@@ -239,22 +238,34 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 			_, err := g.running()
 			return api.GraphSummary{}, err
 		}
-		if err := g.first().Forgive(ctx); err != nil {
+		before := make([]int64, len(g.shards))
+		err := g.each(func(s *lives.Shard) error {
+			before[s.Number()] = s.Incarnation()
+			return s.Forgive(ctx)
+		})
+		if err != nil {
 			return api.GraphSummary{}, err
 		}
-		before := g.first().Incarnation()
-		g.first().Restart()
-		return g.after(ctx, func(s *api.GraphSummary) bool { return s.Incarnation > before && loaded(s) }), nil
+		for _, s := range g.shards {
+			s.Restart()
+		}
+		return g.after(ctx, func(sum *api.GraphSummary) bool {
+			return loaded(sum) && !slices.ContainsFunc(g.shards, func(s *lives.Shard) bool {
+				return s.Incarnation() <= before[s.Number()]
+			})
+		}), nil
 	}
 	i, err := g.accumulator(name)
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	r, err := g.running()
+	runs, err := g.runs()
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	r.Restart(i)
+	for _, r := range runs {
+		r.Restart(i)
+	}
 	return g.after(ctx, func(s *api.GraphSummary) bool {
 		h := accumulator.Health(s.Accumulators[i].Health)
 		return h.Healthy() || h == accumulator.Stopped

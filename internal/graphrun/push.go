@@ -52,7 +52,7 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 		return overQuota(err)
 	}
 	g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Took(bytes)
-	out, err := g.first().Mailboxes()[i].Push(enter, batch)
+	out, err := g.push(enter, i, batch)
 	if errors.Is(err, pump.ErrClosed) {
 		return api.PushResult{}, &api.Error{
 			Status: http.StatusServiceUnavailable, Code: "graph_stopping",
@@ -93,10 +93,15 @@ func overQuota(err error) (api.PushResult, error) {
 // nothing until an operator restarts it or a fixed declaration is applied. What is refused
 // is counted.
 func (g *Graph) refusesPushes(i, events int) error {
-	if err := g.first().Elsewhere(http.StatusServiceUnavailable); err != nil {
-		return err // not counted: the graph's books are its owner's
+	why, failed := (*api.Reason)(nil), false
+	for _, s := range g.shards {
+		if err := s.Elsewhere(http.StatusServiceUnavailable); err != nil {
+			return err // not counted: the graph's books are its owner's
+		}
+		if gone, reason := s.Failed(); gone && !failed {
+			failed, why = gone, reason
+		}
 	}
-	failed, why := g.first().Failed()
 	if !failed {
 		return nil
 	}
@@ -123,29 +128,31 @@ const pausedPush = 200 * time.Millisecond
 
 // pausedReason says by whom the graph is paused; nil when it is not.
 func (g *Graph) pausedReason() *api.Reason {
-	r, err := g.running()
-	if err != nil {
-		return nil
-	}
-	if v := r.Reactor.View(); v.Paused {
-		return &api.Reason{Code: "paused", Detail: "nothing is taken out of the queue while " + v.PausedBy +
-			" has the graph paused"}
+	for _, s := range g.shards {
+		if r := s.Run(); r != nil && r.Reactor.View().Paused {
+			return &api.Reason{Code: "paused", Detail: "nothing is taken out of the queue while " +
+				r.Reactor.View().PausedBy + " has the graph paused"}
+		}
 	}
 	return nil
 }
 
 // heldUp is why a queue stays full: an output that has no room, or what the graph's health says; nil when neither does.
 func (g *Graph) heldUp(ctx context.Context) *api.Reason {
-	s := g.Summary(ctx)
-	if r, err := g.running(); err == nil {
+	sum := g.Summary(ctx)
+	for _, s := range g.shards {
+		r := s.Run()
+		if r == nil {
+			continue
+		}
 		held := r.Reactor.View().Held
-		for i := range s.Outputs {
+		for i := range sum.Outputs {
 			if w := r.Writer(i); w != nil && int64(w.Free()) <= held[i] {
-				return told.HoldsUp(&s.Outputs[i])
+				return told.HoldsUp(&sum.Outputs[i])
 			}
 		}
 	}
-	return s.HealthReason
+	return sum.HealthReason
 }
 
 // timeToEnter is the part of a push's time in which its events must be let in, so that a journaled
@@ -191,12 +198,14 @@ func (g *Graph) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) 
 
 // unwritable says why the graph's store takes nothing; nil when it does, as far as is known.
 func (g *Graph) unwritable() *api.Reason {
-	r, err := g.running()
-	if err != nil {
-		return nil
-	}
-	if p := r.Reactor.View().Persist; p.Code != "" {
-		return &api.Reason{Code: p.Code, Detail: p.Detail}
+	for _, s := range g.shards {
+		r := s.Run()
+		if r == nil {
+			continue
+		}
+		if p := r.Reactor.View().Persist; p.Code != "" {
+			return &api.Reason{Code: p.Code, Detail: p.Detail}
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -41,7 +42,7 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 		g.host.Log.Warn("the graph did not stop cleanly before its reset", "graph", g.ref.Name, "tenant", g.ref.Tenant,
 			"err", err)
 	}
-	err := g.first().DropState(ctx)
+	err := g.each(func(s *lives.Shard) error { return s.DropState(ctx) })
 	if err == nil {
 		g.first().Record(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",
 			Kind:   "state_reset",

@@ -8,7 +8,6 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun/life"
-	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -24,25 +23,25 @@ func (g *Graph) StartPart(ctx context.Context, part api.Part, by string) (api.Gr
 }
 
 func (g *Graph) setStopped(ctx context.Context, part api.Part, by string, stop bool) (api.GraphSummary, error) {
-	r, err := g.running()
+	runs, err := g.runs()
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	p, err := g.part(r, part, stop)
+	p, err := g.part(runs[0], part, stop)
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
 	g.host.Log.Info("an input or output is stopped or started alone", "graph", g.ref.Name, "tenant", g.ref.Tenant,
 		"accumulator", part.Accumulator, "output", part.Output, "stop", stop, "by", by)
-	then := func() {}
-	if !p.Output {
-		then = func() { r.Obey(p.Index, stop) }
-	}
-	sum, err := g.durably(ctx, func(ctx context.Context, reacting *live.Reactor) error {
-		if stop {
-			return reacting.StopPart(ctx, p, by, then)
+	sum, err := g.durably(ctx, func(ctx context.Context, r *life.Run) error {
+		then := func() {}
+		if !p.Output {
+			then = func() { r.Obey(p.Index, stop) }
 		}
-		return reacting.StartPart(ctx, p, then)
+		if stop {
+			return r.Reactor.StopPart(ctx, p, by, then)
+		}
+		return r.Reactor.StartPart(ctx, p, then)
 	})
 	if err != nil || stop || p.Output {
 		return sum, err

@@ -10,7 +10,16 @@ import (
 
 // Summary shows the graph as it is: as its run has last said, or as what is known without one.
 // It never waits for the reactor.
-func (g *Graph) Summary(context.Context) api.GraphSummary { return g.first().Summary() }
+func (g *Graph) Summary(context.Context) api.GraphSummary {
+	if len(g.shards) == 1 {
+		return g.first().Summary()
+	}
+	all := make([]api.GraphSummary, len(g.shards))
+	for n, s := range g.shards {
+		all[n] = s.Summary()
+	}
+	return told.Gather(g.unit.Spec, all)
+}
 
 // known is what is known of the graph with or without a run.
 func (g *Graph) known() *told.Known {

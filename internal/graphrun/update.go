@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -43,6 +44,11 @@ func Changes(old, next *compile.Unit) *api.StateChange {
 // was. What has begun is finished, whether the caller waits or not.
 func Replace(ctx, life context.Context, old, next *Graph, put func() error, installed func()) error {
 	ctx = context.WithoutCancel(ctx)
+	if old.unit != nil && len(old.shards) != len(next.shards) {
+		return &api.Error{Status: http.StatusFailedDependency, Code: "update_failed", Detail: fmt.Sprintf(
+			"the keys are dealt to %d shards, and dealing them anew to %d cannot be done while they have a state: "+
+				"delete the graph with its state, and apply it again", len(old.shards), len(next.shards))}
+	}
 	troubled, err := old.settleForUpdate(ctx)
 	if err != nil {
 		return err
@@ -113,13 +119,17 @@ func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, 
 	g.await(ctx, settleTime, func(s *api.GraphSummary) bool {
 		return s.Health != string(reactor.HealthStarting) || s.HealthReason != nil
 	})
-	r := g.first().Run()
-	if r == nil {
+	runs, err := g.runs()
+	if err != nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	switch _, err := r.Reactor.Durable(ctx); {
+	err = g.each(func(s *lives.Shard) error {
+		_, err := runs[s.Number()].Reactor.Durable(ctx)
+		return err
+	})
+	switch {
 	case errors.Is(err, live.ErrStopped):
 		return nil, nil // it has just failed by itself
 	case err != nil:
@@ -186,7 +196,7 @@ func (g *Graph) hold() {
 
 // revert takes back what next has: what that has tried has crashed nothing.
 func (g *Graph) revert(next *Graph) {
-	for i, s := range g.shards {
+	for i, s := range g.shards[:min(len(g.shards), len(next.shards))] {
 		s.Revert(next.shards[i])
 	}
 }
@@ -226,7 +236,8 @@ func (g *Graph) Settle(ctx context.Context) (again bool, err error) {
 // of inputs that are still there, with the pushes that wait in them.
 func (g *Graph) inherit(old *Graph) {
 	g.expired.Store(old.expired.Load())
-	for n, s := range g.shards {
+	defer g.deal()
+	for n, s := range g.shards[:min(len(g.shards), len(old.shards))] {
 		before := old.shards[n]
 		s.Inherit(before)
 		if old.unit == nil {

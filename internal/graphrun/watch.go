@@ -2,9 +2,11 @@ package graphrun
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -41,21 +43,25 @@ func WatchAll(ctx context.Context, graphs []*Graph, q *watch.Queue) {
 
 // isBusy says that the graph's reactor has not come out of its epochs for long.
 func (g *Graph) isBusy() bool {
-	r, err := g.running()
-	return err == nil && g.first().Stuck(r) != nil
+	return slices.ContainsFunc(g.shards, func(s *lives.Shard) bool {
+		r := s.Run()
+		return r != nil && s.Stuck(r) != nil
+	})
 }
 
 // Watch attaches a watcher, between two epochs where the graph runs and comes to that in time.
 func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
-	r := g.first().Run()
-	if r != nil {
-		ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
-		defer cancel()
-		if r.Reactor.Look(ctx, func(c *reactor.Core, now time.Time) { g.first().Hub().AttachLive(c, now, q) }) == nil {
-			return
+	_ = g.each(func(s *lives.Shard) error {
+		if r := s.Run(); r != nil {
+			ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
+			defer cancel()
+			if r.Reactor.Look(ctx, func(c *reactor.Core, now time.Time) { s.Hub().AttachLive(c, now, q) }) == nil {
+				return nil
+			}
 		}
-	}
-	g.first().Hub().Attach(q)
+		s.Hub().Attach(q)
+		return nil
+	})
 }
 
 // WatchSince attaches a watcher that has been there before, and gives it what it has missed.

@@ -183,7 +183,7 @@ func (w *worker) fold(it *item) {
 func (w *worker) hear(acc *accumulator.Core, it *item) {
 	if known := &w.newest[it.input]; it.newest.at > known.at {
 		*known = it.newest
-		acc.Elsewhere(w.g.Now(), it.newest.at, it.newest.number)
+		acc.Elsewhere(w.g.Now(), "", it.newest.at, it.newest.number)
 	}
 }
 

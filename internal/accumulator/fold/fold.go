@@ -125,9 +125,9 @@ type (
 	Vouching interface {
 		// Vouches reports whether an event would be folded, by its facts: then its time counts.
 		Vouches(f *Facts) bool
-		// Elsewhere takes note of an event that another part has folded: its time, which is not after now,
+		// Elsewhere takes note of an event that another part has folded: its stream, "" where all are one, its time,
 		// and which of all it was, from 1.
-		Elsewhere(now time.Time, at, number int64, out []boundary.Boundary) []boundary.Boundary
+		Elsewhere(now time.Time, stream string, at, number int64, out []boundary.Boundary) []boundary.Boundary
 		// Until is the time of the first event that would complete something, where at is the newest so far.
 		Until(at int64) int64
 		// Order says which of two boundaries that one event has completed comes first, as cmp.Compare does.

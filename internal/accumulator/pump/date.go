@@ -35,6 +35,13 @@ func (l *Line) date(p *Parcel) {
 		p.Times = append(p.Times, at)
 		p.Newest = max(p.Newest, at)
 	}
+	if l.share == nil {
+		return
+	}
+	for i := range p.Events {
+		bad := p.bads != nil && p.bads[i] != nil
+		p.fates = append(p.fates, l.share.fate(&p.Events[i], dated(p.Times[i], p.own, p.lent), bad, &p.loan))
+	}
 }
 
 // when is the time that an event happens; own says that it is the event's own, or none. One whose

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/timeline"
 )
 
 // pulls folds the next group of the source's events and hands over what they complete.
@@ -52,24 +53,28 @@ func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
 // foldPulled folds the source's events. The one that panics becomes a dead letter, and is
 // the last: what the source sent after it is read again after the restart.
 func (u *Unit) foldPulled(events []boundary.Event) (poison *accumulator.PanicError) {
-	i := 0
+	i, keeps := 0, !u.cfg.Share.echoes()
 	defer func() {
 		if r := recover(); r != nil {
 			ev := events[i]
 			poison = &accumulator.PanicError{Value: r, Stack: debug.Stack(), Event: &ev}
-			u.core.Poison(u.now, &ev, true, fmt.Sprint(r))
+			u.core.Poison(u.now, &ev, keeps, fmt.Sprint(r))
 		}
 	}()
 	switch {
 	case u.current.advance:
 		u.core.Advance(u.now, events[0].Pos)
 		return nil
+	case u.current.bad != nil && u.passed(&events[0], true):
+		return nil
 	case u.current.bad != nil:
-		u.core.AddBad(u.now, &events[0], true, u.current.bad)
+		u.core.AddBad(u.now, &events[0], keeps, u.current.bad)
 		return nil
 	}
 	for ; i < len(events); i++ {
-		u.core.Add(u.now, &events[i], true)
+		if !u.passed(&events[i], false) {
+			u.core.Add(u.now, &events[i], keeps)
+		}
 	}
 	return nil
 }
@@ -132,10 +137,26 @@ func (u *Unit) foldPushed() (poison *accumulator.PanicError) {
 		s := &u.group[g]
 		for i = s.lo; i < s.hi; i++ {
 			ev := &s.push.events[i]
+			if f := s.push.fate(i); f.Elsewhere {
+				u.core.Pass(u.now, ev, f) // and who folds it answers
+				continue
+			}
 			s.record(i, u.core.Add(u.now, ev, carried(ev)))
 		}
 	}
 	return nil
+}
+
+// passed passes an event of another shard, and reports whether it was one. bad says that it cannot be used.
+func (u *Unit) passed(ev *boundary.Event, bad bool) bool {
+	if u.share == nil {
+		return false
+	}
+	f := u.share.fate(ev, accumulator.Dated{At: timeline.Never}, bad, nil)
+	if f.Elsewhere {
+		u.core.Pass(u.now, ev, f)
+	}
+	return f.Elsewhere
 }
 
 // carried says that an event in the mailbox comes from a source all the same: another graph's

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/timeline"
@@ -33,6 +34,8 @@ type LineConfig struct {
 	Port accumulator.Port
 	// Pace holds back what the source reads; nil for nothing.
 	Pace Pace
+	// Share is this shard's part of the events; nil where the graph is not dealt.
+	Share *Share
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set
 	// Now is the wall clock, as far as it is to be trusted.
@@ -45,7 +48,8 @@ type LineConfig struct {
 // turn.go and pushes.go are for the reactor's.
 type Line struct {
 	cfg   LineConfig
-	dater *accumulator.Dater // of the source's goroutine
+	dater *accumulator.Dater // of the source's goroutine, as is
+	share *sharer
 	// spoils has what was lent overwritten, for tests.
 	spoils bool
 	wake   func() // wakes the reactor; set before anything is staged
@@ -101,6 +105,7 @@ type Parcel struct {
 	Look int64 // that is done, of the kind Looked
 
 	bads  []*accumulator.BadEvent // by event; nil when all can be used
+	fates []fold.Fate             // by event; empty where all are folded here
 	bytes int64
 	depth *depth
 	whole bool // Events is a batch that may be used again
@@ -134,6 +139,7 @@ func NewLine(cfg LineConfig) *Line {
 	if cfg.Source != nil {
 		l.dater = cfg.Dater()
 		l.spoils = l.dater.Spoils()
+		l.share = newSharer(cfg.Share)
 	}
 	return l
 }
@@ -257,6 +263,9 @@ func (l *Line) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.B
 	}
 	p := l.parcel([]boundary.Event{ev})
 	p.Times, p.bads = append(p.Times[:0], timeline.Never), []*accumulator.BadEvent{bad}
+	if l.share != nil {
+		p.fates = append(p.fates, l.share.fate(&p.Events[0], accumulator.Dated{}, true, nil))
+	}
 	return l.stage(ctx, p)
 }
 
@@ -303,7 +312,7 @@ func (l *Line) parcel(events []boundary.Event) *Parcel {
 	if n := len(l.spare); n > 0 {
 		p, l.spare = l.spare[n-1], l.spare[:n-1]
 	}
-	*p = Parcel{Events: events, Times: p.Times[:0], Newest: timeline.Never, loan: p.loan}
+	*p = Parcel{Events: events, Times: p.Times[:0], Newest: timeline.Never, loan: p.loan, fates: p.fates[:0]}
 	name := events[0].Pos.Stream
 	if p.depth = l.depths[name]; p.depth == nil {
 		b := boundary.Partition(name)

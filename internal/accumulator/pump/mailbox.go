@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -83,6 +84,7 @@ type waiter struct {
 type Push struct {
 	m      *Mailbox
 	events []boundary.Event
+	fates  []fold.Fate // by event; nil where all are folded here
 	bytes  int64
 	done   int // handed over so far
 	gone   bool
@@ -118,19 +120,24 @@ func (m *Mailbox) Push(ctx context.Context, events []boundary.Event) (PushOutcom
 // Submit queues events without waiting for the answer, so that a caller can have several
 // pushes on the way; it waits for room. Wait must be called once on each.
 func (m *Mailbox) Submit(ctx context.Context, events []boundary.Event) (*Push, error) {
+	return m.submit(ctx, events, nil)
+}
+
+func (m *Mailbox) submit(ctx context.Context, events []boundary.Event, fates []fold.Fate) (*Push, error) {
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
 		return nil, ErrClosed
 	}
 	p := m.newPush(events)
+	p.fates = fates
 	if len(events) == 0 {
 		p.answer <- struct{}{}
 		m.mu.Unlock()
 		return p, nil
 	}
 	if m.stopped && !p.carried() {
-		m.refused += int64(len(events))
+		m.refused += p.own()
 		m.mu.Unlock()
 		m.wake()
 		return nil, ErrStopped
@@ -304,7 +311,7 @@ func (m *Mailbox) finish(p *Push, err error) {
 	if rest := len(p.events) - p.done; rest > 0 {
 		p.out.Full = err == nil
 		if !m.stopped || !p.carried() { // that graph sends them again, after the start
-			m.refused += int64(rest)
+			m.refused += p.own()
 		}
 		m.wake()
 	}

@@ -90,6 +90,10 @@ func (l *Line) FoldPush(now time.Time) (poison *accumulator.PanicError) {
 			}
 		}
 	}()
+	if f := s.push.fate(index); f.Elsewhere {
+		l.cfg.Core.Pass(now, ev, f) // and who folds it answers
+		return nil
+	}
 	if h.bad != nil {
 		s.record(index, l.cfg.Core.AddBad(now, ev, carried(ev), h.bad))
 		return nil

@@ -41,7 +41,7 @@ func (l *Line) Take(into []*Parcel) []*Parcel {
 
 // Fold folds the n-th event of a parcel. One that panics becomes a dead letter.
 func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicError) {
-	ev := &p.Events[n]
+	ev, keeps := &p.Events[n], !l.cfg.Share.echoes()
 	defer func() {
 		if r := recover(); r != nil {
 			kept := *ev
@@ -49,7 +49,7 @@ func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicE
 				kept.Value = boundary.Value{} // which may be lent
 			}
 			poison = &accumulator.PanicError{Value: r, Stack: debug.Stack(), Event: &kept}
-			l.cfg.Core.Poison(now, &kept, true, fmt.Sprint(r))
+			l.cfg.Core.Poison(now, &kept, keeps, fmt.Sprint(r))
 		}
 	}()
 	if n == 0 {
@@ -58,11 +58,13 @@ func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicE
 	switch {
 	case p.Kind == Advance:
 		l.cfg.Core.Advance(now, ev.Pos)
+	case len(p.fates) > 0 && p.fates[n].Elsewhere:
+		l.cfg.Core.Pass(now, ev, p.fates[n])
 	case p.bads != nil && p.bads[n] != nil:
-		l.cfg.Core.AddBad(now, ev, true, p.bads[n])
+		l.cfg.Core.AddBad(now, ev, keeps, p.bads[n])
 	default:
 		l.cfg.Core.Dated(ev, dated(p.Times[n], p.own, p.lent))
-		l.cfg.Core.Add(now, ev, true)
+		l.cfg.Core.Add(now, ev, keeps)
 	}
 	return nil
 }
@@ -82,7 +84,7 @@ func (l *Line) Done(p *Parcel) {
 	}
 	if len(l.spare) < maxSpare {
 		p.loan.Reset(p.lent && l.spoils)
-		*p = Parcel{Times: p.Times[:0], loan: p.loan}
+		*p = Parcel{Times: p.Times[:0], loan: p.loan, fates: p.fates[:0]}
 		l.spare = append(l.spare, p)
 	}
 	l.mu.Unlock()

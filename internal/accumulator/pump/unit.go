@@ -51,6 +51,8 @@ type Config struct {
 	Port accumulator.Port
 	// Pace holds back what the source reads; nil for nothing.
 	Pace Pace
+	// Share is this shard's part of the events; nil where the graph is not dealt.
+	Share *Share
 	// Epochs receives after epochs that were kept, for a Program that flushes with them; nil for others.
 	Epochs <-chan struct{}
 	// Fail is the failpoint that is armed; nil for none.
@@ -74,6 +76,7 @@ type Unit struct {
 	groupEvents int
 	groupBytes  int64
 
+	share   *sharer
 	feed    *feed
 	current parcel // what of the source is being folded
 	folded  int    // how many events of it are
@@ -105,7 +108,7 @@ func New(cfg Config) *Unit {
 	}
 	u := &Unit{
 		cfg: cfg, core: cfg.Core, mailbox: cfg.Mailbox, port: cfg.Port,
-		groupEvents: maxGroupEvents, groupBytes: maxGroupBytes,
+		groupEvents: maxGroupEvents, groupBytes: maxGroupBytes, share: newSharer(cfg.Share),
 	}
 	// A small capacity is meant to be felt: an eighth of it is the most that is decided on at once.
 	n, bytes := cfg.Core.Capacity()

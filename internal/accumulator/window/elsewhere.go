@@ -17,8 +17,12 @@ func (w *Window) Vouches(f *fold.Facts) bool {
 }
 
 // Elsewhere implements [fold.Vouching].
-func (w *Window) Elsewhere(now time.Time, at, number int64, out []boundary.Boundary) []boundary.Boundary {
-	if w.wm.saw("", at, now.UnixNano(), number) {
+func (w *Window) Elsewhere(now time.Time, stream string, at, number int64,
+	out []boundary.Boundary) []boundary.Boundary {
+	if _, end := w.grid.window(w.grid.latest(at)); end <= w.kept() {
+		return out // it came too late there, and says nothing of the time
+	}
+	if w.wm.saw(stream, at, now.UnixNano(), number) {
 		return w.advance(out)
 	}
 	return out

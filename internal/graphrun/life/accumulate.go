@@ -83,16 +83,24 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 		return r.inTurn(ctx, a.index, pump.NewLine(pump.LineConfig{
 			Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port, Pace: pace,
 			Dater: func() *accumulator.Dater { return accumulator.NewDater(program, accumulator.Limits{}) },
-			From:  mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now,
+			From:  mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now, Share: g.share(a.index),
 		}))
 	}
 	core.Restarted(r.Reactor.Clock.Now())
 	unit := pump.New(pump.Config{
 		Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port, Pace: pace,
-		Epochs: a.epochs, From: mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now,
+		Epochs: a.epochs, From: mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now, Share: g.share(a.index),
 		MarkEvery: max(g.Unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
 	return unit.Run(ctx)
+}
+
+// share is the run's part of input i's events; nil where the graph is not dealt.
+func (g *Graph) share(i int) *pump.Share {
+	if g.Shards <= 1 {
+		return nil
+	}
+	return &pump.Share{Shard: g.ID.Shard, Of: g.Shards, Dealer: g.Unit.Dealer(i)}
 }
 
 // inTurn runs an accumulator under the event clock, where the reactor folds in the order of times.

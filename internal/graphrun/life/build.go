@@ -61,6 +61,8 @@ type Graph struct {
 	Ref  api.Ref
 	ID   checkpoint.ID
 	Unit *compile.Unit
+	// Shards is how many the graph is dealt to, ID says which one of them is run; 1 where it is not dealt.
+	Shards int
 	// Mailboxes take pushes whether a run is on or not, per accumulator.
 	Mailboxes []*pump.Mailbox
 	Hub       *watch.Hub

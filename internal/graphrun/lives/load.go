@@ -51,8 +51,9 @@ func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 // shared is what a run shares with the shard's other runs.
 func (s *Shard) shared() *life.Graph {
 	return &life.Graph{
-		Host: &s.host.Host, Ref: s.ref, ID: s.ID(), Unit: s.cfg.Unit, Mailboxes: s.cfg.Mailboxes, Hub: s.cfg.Hub,
-		Restarts: s.cfg.Restarts, Record: s.Record, Held: s.isHeld, StopTime: s.stopTime,
+		Host: &s.host.Host, Ref: s.ref, ID: s.ID(), Unit: s.cfg.Unit, Shards: s.cfg.Of,
+		Mailboxes: s.cfg.Mailboxes, Hub: s.cfg.Hub, Restarts: s.cfg.Restarts,
+		Record: s.Record, Held: s.isHeld, StopTime: s.stopTime,
 		Published: s.cfg.Changed,
 	}
 }

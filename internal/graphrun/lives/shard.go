@@ -26,9 +26,9 @@ import (
 type Config struct {
 	Host *Host
 	Ref  api.Ref
-	// Number is the shard's among those of its graph.
-	Number int
-	Unit   *compile.Unit // nil when the declaration does not compile
+	// Number is the shard's among those of its graph, of which there are Of.
+	Number, Of int
+	Unit       *compile.Unit // nil when the declaration does not compile
 	// Mailboxes take pushes whether a run is on or not, per accumulator.
 	Mailboxes []*pump.Mailbox
 	Hub       *watch.Hub

@@ -1,0 +1,122 @@
+package graphrun
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/lives"
+	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// shardsOf is how many shards run a declaration here.
+func (h *Host) shardsOf(u *compile.Unit) int {
+	if !h.Sharded || u == nil || u.OneLive() != "" {
+		return 1
+	}
+	return max(u.Spec.Reactor.Shards, 1)
+}
+
+// deal has pushes dealt to the shards' mailboxes.
+func (g *Graph) deal() {
+	if len(g.shards) == 1 {
+		return
+	}
+	g.deals = make([]*pump.Deal, len(g.unit.Programs))
+	for i := range g.deals {
+		boxes := make([]*pump.Mailbox, len(g.shards))
+		for n, s := range g.shards {
+			boxes[n] = s.Mailboxes()[i]
+		}
+		g.deals[i] = pump.NewDeal(boxes, g.unit.Dealer(i), g.unit.Spec.EventClock())
+	}
+}
+
+// push gives events to an input, to each shard what it has to hear of them.
+func (g *Graph) push(ctx context.Context, i int, events []boundary.Event) (pump.PushOutcome, error) {
+	if g.deals == nil {
+		return g.first().Mailboxes()[i].Push(ctx, events)
+	}
+	return g.deals[i].Push(ctx, events)
+}
+
+// of is the shard that has a key; the first where there is none. See [told.Or] for a key that may be meant as a text.
+func (g *Graph) of(ctx context.Context, key boundary.Key) *lives.Shard {
+	if len(g.shards) == 1 || key == "" {
+		return g.first()
+	}
+	s := g.shards[key.Shard(len(g.shards))]
+	if key[0] == '"' || key[0] == '[' {
+		return s
+	}
+	has := func(s *lives.Shard, key boundary.Key) (has bool) {
+		_, err := g.commandAt(ctx, s, func(ctx context.Context, r *live.Reactor) error {
+			return r.Look(ctx, func(c *reactor.Core, _ time.Time) { has = c.HasKey(key) })
+		})
+		return err == nil && has
+	}
+	text := boundary.KeyOf(boundary.String(string(key)))
+	if other := g.shards[text.Shard(len(g.shards))]; !has(s, key) && has(other, text) {
+		return other
+	}
+	return s
+}
+
+// commandAt has the reactor of one shard carry something out, within the caller's time.
+func (g *Graph) commandAt(ctx context.Context, s *lives.Shard, do func(ctx context.Context, r *live.Reactor) error) (
+	*life.Run, error) {
+	r, err := s.Running()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	return r, told.Refusal(do(ctx, r.Reactor))
+}
+
+// runs are the runs in progress of all shards, or the refusal of the first that has none.
+func (g *Graph) runs() ([]*life.Run, error) {
+	all := make([]*life.Run, len(g.shards))
+	for n, s := range g.shards {
+		r, err := s.Running()
+		if err != nil {
+			return nil, err
+		}
+		all[n] = r
+	}
+	return all, nil
+}
+
+// everywhere has the reactors of all shards carry something out, at one time: it is done in all, or refused by some,
+// which the answer names.
+func (g *Graph) everywhere(ctx context.Context, do func(ctx context.Context, r *life.Run) error) error {
+	runs, err := g.runs()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	return g.each(func(s *lives.Shard) error { return do(ctx, runs[s.Number()]) })
+}
+
+// refreshed is the summary with what a command has just changed, as soon as the reactors say so.
+func (g *Graph) refreshed(ctx context.Context) api.GraphSummary {
+	g.refresh(ctx)
+	return g.Summary(ctx)
+}
+
+// refresh has the reactors that run say how they stand.
+func (g *Graph) refresh(ctx context.Context) {
+	_ = g.each(func(s *lives.Shard) error {
+		if r := s.Run(); r != nil {
+			refresh(ctx, r)
+		}
+		return nil
+	})
+}

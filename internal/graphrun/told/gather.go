@@ -1,0 +1,161 @@
+package told
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// severity orders healths: of several shards the graph has the greatest.
+func severity(health string) int {
+	return slices.Index([]string{
+		string(reactor.HealthLive), string(reactor.HealthDegraded), string(reactor.HealthStopped),
+		string(reactor.HealthStandby), string(reactor.HealthWarming), string(reactor.HealthStarting),
+		string(reactor.HealthHalted), string(reactor.HealthFailed),
+	}, health)
+}
+
+// Gather is the summary of a graph of its shards': counts are sums, epochs too; it is as healthy as the least of them,
+// and as far as the last. What an input has for all keys is counted once, as the first shard has it (M48).
+func Gather(g *spec.Graph, shards []api.GraphSummary) api.GraphSummary {
+	sum := shards[0]
+	sum.Accumulators, sum.Outputs = slices.Clone(sum.Accumulators), slices.Clone(sum.Outputs)
+	sum.HealthReason = reasonOf(0, &shards[0])
+	keys := api.KeysSummary{Shards: len(shards)}
+	sum.Keys = &keys
+	for n := range shards {
+		s := &shards[n]
+		if severity(s.Health) < severity(string(reactor.HealthStopped)) {
+			keys.ShardsRunning++
+		}
+		if s.Keys != nil {
+			joinKeys(&keys, s.Keys)
+		}
+		if n > 0 {
+			join(&sum, s, n)
+		}
+	}
+	sum.Counters = api.Counters{}
+	for i := range sum.Accumulators {
+		a := &sum.Accumulators[i]
+		for n := 1; n < len(shards) && i < len(shards[n].Accumulators); n++ {
+			joinInput(a, &shards[n].Accumulators[i], g.Accumulators[i].Global)
+		}
+		sum.Counters.Add(a.Counters)
+	}
+	for i := range sum.Outputs {
+		for n := 1; n < len(shards) && i < len(shards[n].Outputs); n++ {
+			joinOutput(&sum.Outputs[i], &shards[n].Outputs[i])
+		}
+	}
+	return sum
+}
+
+// reasonOf is a shard's health reason, which names the shard.
+func reasonOf(n int, s *api.GraphSummary) *api.Reason {
+	if s.HealthReason == nil {
+		return nil
+	}
+	return &api.Reason{Code: s.HealthReason.Code, Detail: fmt.Sprintf("shard %d: %s", n, s.HealthReason.Detail)}
+}
+
+func join(sum, s *api.GraphSummary, n int) {
+	switch worse := severity(s.Health) - severity(sum.Health); {
+	case worse > 0, worse == 0 && sum.HealthReason == nil:
+		sum.Health, sum.HealthReason = s.Health, reasonOf(n, s)
+	}
+	sum.Incarnation = max(sum.Incarnation, s.Incarnation)
+	sum.Paused, sum.Epoch = sum.Paused && s.Paused, sum.Epoch+s.Epoch
+	sum.Degraded = union(sum.Degraded, s.Degraded)
+	sum.WaitingFor = union(sum.WaitingFor, s.WaitingFor)
+	sum.EngineTime = earlier(sum.EngineTime, s.EngineTime, true)
+	sum.DueAt = earlier(sum.DueAt, s.DueAt, false)
+	if s.LastFiredAt != nil && (sum.LastFiredAt == nil || s.LastFiredAt.After(*sum.LastFiredAt)) {
+		sum.LastFiredAt = s.LastFiredAt
+	}
+	if sum.HeldBackBy == "" {
+		sum.HeldBackBy = s.HeldBackBy
+	}
+	d := &sum.Durability
+	d.CheckpointEpoch += s.Durability.CheckpointEpoch
+	d.CheckpointAgeSeconds = greater(d.CheckpointAgeSeconds, s.Durability.CheckpointAgeSeconds)
+}
+
+func joinKeys(k, o *api.KeysSummary) {
+	k.Count, k.Max, k.Evicted = k.Count+o.Count, k.Max+o.Max, k.Evicted+o.Evicted
+	k.Waiting, k.WaitingBytes = k.Waiting+o.Waiting, k.WaitingBytes+o.WaitingBytes
+	k.MaxWaitingBytes, k.Overflowed = k.MaxWaitingBytes+o.MaxWaitingBytes, k.Overflowed+o.Overflowed
+}
+
+func joinInput(a, o *api.AccumulatorSummary, global bool) {
+	a.Restarts += o.Restarts
+	if a.Health == "live" || a.Health == "socket_only" || a.Health == "ended" {
+		a.Health, a.HealthReason = o.Health, o.HealthReason
+	}
+	a.Dirty = a.Dirty || o.Dirty
+	if a.LastEventAt == nil || o.LastEventAt != nil && o.LastEventAt.After(*a.LastEventAt) {
+		a.LastEventAt = o.LastEventAt
+	}
+	if o.Lag != nil && (a.Lag == nil || *a.Lag < *o.Lag) { // all of them read the same
+		a.Lag = o.Lag
+	}
+	if global {
+		return
+	}
+	a.Depth, a.Waiting, a.DepthBytes = a.Depth+o.Depth, a.Waiting+o.Waiting, a.DepthBytes+o.DepthBytes
+	a.Capacity, a.CapacityBytes = a.Capacity+o.Capacity, a.CapacityBytes+o.CapacityBytes
+	a.Counters.Add(o.Counters)
+	if a.Keys != nil && o.Keys != nil {
+		a.Keys = &api.FoldKeys{Count: a.Keys.Count + o.Keys.Count, Max: a.Keys.Max + o.Keys.Max,
+			Evicted: a.Keys.Evicted + o.Keys.Evicted}
+	} else if a.Keys == nil {
+		a.Keys = o.Keys
+	}
+	if o.SecondsToFull != nil && (a.SecondsToFull == nil || *o.SecondsToFull < *a.SecondsToFull) {
+		a.SecondsToFull = o.SecondsToFull
+	}
+}
+
+func joinOutput(a, o *api.OutputSummary) {
+	a.Emitted, a.Filtered, a.Pending = a.Emitted+o.Emitted, a.Filtered+o.Filtered, a.Pending+o.Pending
+	a.Failed, a.RefusedSince = a.Failed+o.Failed, a.RefusedSince+o.RefusedSince
+	a.OldestPendingSeconds = greater(a.OldestPendingSeconds, o.OldestPendingSeconds)
+	if a.Error == "" {
+		a.Error = o.Error
+	}
+	a.FailingSince = earlier(a.FailingSince, o.FailingSince, false)
+}
+
+// earlier is the earlier of two times; one that is not known is earlier than all where first is set, and later else.
+func earlier(a, b *time.Time, first bool) *time.Time {
+	switch {
+	case a == nil || b == nil:
+		if first == (a == nil) {
+			return a
+		}
+		return b
+	case b.Before(*a):
+		return b
+	}
+	return a
+}
+
+func greater(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
+func union(a, b []string) []string {
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(slices.Clip(a), s)
+		}
+	}
+	return a
+}
