@@ -72,7 +72,7 @@ func New(c Config) (*Client, error) {
 	}
 	client := &Client{
 		base: strings.TrimSuffix(c.BaseURL, "/"), tenant: c.Tenant, token: c.Token, agent: c.Agent,
-		http: &http.Client{}, patience: c.Patience,
+		http: &http.Client{CheckRedirect: stayHere}, patience: c.Patience,
 	}
 	if own, ok := http.DefaultTransport.(*http.Transport); ok && c.TLS != nil {
 		own = own.Clone()
@@ -93,6 +93,42 @@ func (e *Unreachable) Error() string {
 }
 
 func (e *Unreachable) Unwrap() error { return e.Err }
+
+// Redirected says that the daemon's address sends callers elsewhere, where they do not follow: what they are
+// known by is for the address that they were given.
+type Redirected struct {
+	// From and To are scheme, host and port.
+	From, To string
+}
+
+func (e *Redirected) Error() string {
+	return fmt.Sprintf("%s sends to %s, and neither a token nor a certificate goes there: if that is the daemon, name it "+
+		"with --server", e.From, e.To)
+}
+
+// maxRedirects bounds those that stay at the daemon.
+const maxRedirects = 10
+
+// stayHere refuses redirects to another scheme, host or port.
+func stayHere(next *http.Request, before []*http.Request) error {
+	if from, to := origin(before[0].URL), origin(next.URL); from != to {
+		return &Redirected{from, to}
+	}
+	if len(before) >= maxRedirects {
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	}
+	return nil
+}
+
+// origin is scheme, host and port of an address.
+func origin(u *url.URL) string {
+	scheme := strings.Replace(u.Scheme, "ws", "http", 1)
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
 
 // request is one call.
 type request struct {
@@ -217,6 +253,9 @@ func problem(res *http.Response, data []byte) *api.Problem {
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if elsewhere, ok := errors.AsType[*Redirected](err); ok {
+		return elsewhere
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {

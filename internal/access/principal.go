@@ -11,6 +11,8 @@ import (
 type Principal struct {
 	// Tenant is the one that the request speaks for: the only one that handlers know.
 	Tenant string
+	// Asked says that the request has named the tenant, where several would have been its.
+	Asked bool
 	// Subject is a name for records and logs.
 	Subject string
 	Role    Role
@@ -64,6 +66,10 @@ func (p *Principal) May(need Permission) bool {
 
 // Sees says whether a graph of the principal's tenant is one it may know of.
 func (p *Principal) Sees(graph string) bool { return p.Role != NoRole && p.Scope.Sees(graph) }
+
+// Looks says whether a list is of what a tenant has: of its own, and for one of all tenants who has named none
+// of every one's.
+func (p *Principal) Looks(tenant string) bool { return p.Tenant == tenant || p.SeesAll() && !p.Asked }
 
 // SeesAll says whether it may know of every tenant and of the daemon as a whole.
 func (p *Principal) SeesAll() bool { return p.May(Platform) }

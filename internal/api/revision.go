@@ -10,6 +10,8 @@ type Change struct {
 	IfMatch int64 // the revision that the graph must be at; 0 for any
 	DryRun  bool  // change nothing, but say what would
 	By      Author
+	// Sees says which graphs the declaration may name; nil is every one.
+	Sees func(graph string) bool
 	// Before is called when it is known what would change, before anything does; its error refuses the change.
 	// It is not called where nothing would. Nil is none.
 	Before func(ctx context.Context, g Ref, would *ApplyResult) error

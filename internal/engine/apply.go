@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/quota"
@@ -71,11 +72,11 @@ func plainly(err error) string {
 }
 
 // rehearse is the rest of a dry run: what only shows beside the other graphs, and the plan.
-func (e *Engine) rehearse(g api.Ref, unit *compile.Unit, res *api.ApplyResult) error {
-	if err := e.refuseCycle(g, unit); err != nil {
+func (e *Engine) rehearse(g api.Ref, p *proposal, res *api.ApplyResult) error {
+	if err := e.refuseCycle(g, p.unit, p.Sees); err != nil {
 		return err
 	}
-	plan, err := unit.Plan.JSON()
+	plan, err := p.unit.Plan.JSON()
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}
@@ -107,6 +108,9 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 		return api.ApplyResult{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "name_mismatch",
 			Detail: fmt.Sprintf("the document declares graph %q but the address names %q; make them equal",
 				p.unit.Spec.Name, g.Name)}
+	}
+	if diags := feed.Outside(g, p.unit.Spec, p.Sees); len(diags) > 0 {
+		return api.ApplyResult{}, api.Invalid(diags)
 	}
 	defer e.changing.Lock(g)()
 	old, err := e.graph(g)
@@ -140,7 +144,7 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 	switch err = p.Would(ctx, g, &res); {
 	case err != nil:
 	case p.DryRun:
-		err = e.rehearse(g, p.unit, &res)
+		err = e.rehearse(g, p, &res)
 	case !res.Changed:
 		err = e.restate(ctx, old, p, &res)
 	case exists:
@@ -176,7 +180,7 @@ func (e *Engine) moved(old, next *compile.Unit) (lines []string) {
 
 // create makes a graph and runs it.
 func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.ApplyResult) error {
-	unclaim, refused := e.claim(g, p.unit.Spec)
+	unclaim, refused := e.claim(g, p.unit.Spec, p.Sees)
 	if refused != nil {
 		return api.Invalid(refused)
 	}
@@ -193,7 +197,7 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 
 // update has a graph go on under another declaration (M33).
 func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, res *api.ApplyResult) error {
-	unclaim, refused := e.claim(old.Ref(), p.unit.Spec)
+	unclaim, refused := e.claim(old.Ref(), p.unit.Spec, p.Sees)
 	if refused != nil {
 		return api.Invalid(refused)
 	}
@@ -267,8 +271,8 @@ func (e *Engine) replace(ctx context.Context, old, next *graphrun.Graph, put fun
 }
 
 // refuseCycle is what a declaration of g would be refused for, without claiming anything.
-func (e *Engine) refuseCycle(g api.Ref, u *compile.Unit) error {
-	undo, refused := e.feeds.Claim(g, u.Spec)
+func (e *Engine) refuseCycle(g api.Ref, u *compile.Unit, sees func(graph string) bool) error {
+	undo, refused := e.feeds.Claim(g, u.Spec, sees)
 	if refused != nil {
 		return api.Invalid(refused)
 	}

@@ -89,7 +89,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		old.Restated(d)
 		return
 	}
-	unclaim, refused := e.claim(g, unit.Spec)
+	unclaim, refused := e.claim(g, unit.Spec, nil)
 	if refused != nil { // each daemon has allowed one of two links that together close a cycle
 		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant",
 			d.Tenant, "revision", d.Revision, "err", refused)

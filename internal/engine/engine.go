@@ -184,7 +184,7 @@ func (e *Engine) Open(ctx context.Context) error {
 				d.Tenant, "err", err)
 		}
 		if unit != nil {
-			if _, refused := e.feeds.Claim(m.Ref(), unit.Spec); refused != nil {
+			if _, refused := e.feeds.Claim(m.Ref(), unit.Spec, nil); refused != nil {
 				m = graphrun.New(e.host, d, nil)
 				m.Broken(api.Invalid(refused))
 			}

@@ -23,8 +23,9 @@ func (e *Engine) units() (ids []checkpoint.ID) {
 }
 
 // claim makes the links of a declaration those that graph g has claimed, and places it by them.
-func (e *Engine) claim(g api.Ref, s *spec.Graph) (undo func(), refused spec.Diagnostics) {
-	undo, refused = e.feeds.Claim(g, s)
+func (e *Engine) claim(g api.Ref, s *spec.Graph, sees func(graph string) bool) (
+	undo func(), refused spec.Diagnostics) {
+	undo, refused = e.feeds.Claim(g, s, sees)
 	if refused == nil {
 		e.own.Places()
 	}

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // End is the accumulator that a link leads to.
@@ -125,8 +127,9 @@ func New(graphs Graphs) *Links {
 }
 
 // Claim puts the links of a declaration in the place of those that graph g has claimed,
-// unless they would close a cycle: then the answer says so. undo puts the old ones back.
-func (w *Links) Claim(g api.Ref, s *spec.Graph) (undo func(), refused spec.Diagnostics) {
+// unless they would close a cycle: then the answer says so, by the names that sees has. undo puts the old ones back.
+func (w *Links) Claim(g api.Ref, s *spec.Graph, sees func(graph string) bool) (
+	undo func(), refused spec.Diagnostics) {
 	links := linksOf(g, s)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +141,7 @@ func (w *Links) Claim(g api.Ref, s *spec.Graph) (undo func(), refused spec.Diagn
 			continue
 		}
 		w.claimed.put(g, before)
-		text := "graphs that feed each other form no cycle, and this closes one: " + cycle(g, path) +
+		text := "graphs that feed each other form no cycle, and this closes one: " + cycle(g, path, sees) +
 			"; take one link out"
 		return nil, spec.Diagnostics{
 			{File: s.File, Line: l.pos.Line, Column: l.pos.Column, Path: l.pos.Path, Code: spec.CodeGraphCycle,
@@ -152,12 +155,37 @@ func (w *Links) Claim(g api.Ref, s *spec.Graph) (undo func(), refused spec.Diagn
 	}, nil
 }
 
+// Outside refuses the links of a declaration that name graphs which whoever sends it may not know of, whether they
+// are there or not; sees is nil for one who may know of all.
+func Outside(g api.Ref, s *spec.Graph, sees func(graph string) bool) (refused spec.Diagnostics) {
+	if sees == nil {
+		return nil
+	}
+	for _, l := range linksOf(g, s) {
+		other := l.from
+		if l.bySink {
+			other = l.to.Graph
+		}
+		if !sees(other.Name) {
+			refused = append(refused, spec.Diagnostic{File: s.File, Line: l.pos.Line, Column: l.pos.Column,
+				Path: l.pos.Path, Code: decode.CodeDenied, Text: fmt.Sprintf("the token is narrowed to graphs of other "+
+					"names than %q, which this declaration may neither read nor feed; ask whoever gives tokens for another",
+					other.Name)})
+		}
+	}
+	return refused
+}
+
 // cycle is a cycle of graphs in words, from g to g.
-func cycle(g api.Ref, around []api.Ref) string {
+func cycle(g api.Ref, around []api.Ref, sees func(graph string) bool) string {
 	at := slices.Index(around, g)
 	var names []string
 	for i := range around {
-		names = append(names, around[(at+i)%len(around)].Name)
+		name := around[(at+i)%len(around)].Name
+		if sees != nil && !sees(name) {
+			name = "…"
+		}
+		names = append(names, name)
 	}
 	return strings.Join(append(names, g.Name), " → ")
 }

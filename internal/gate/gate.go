@@ -125,6 +125,12 @@ func (g *Gate) lookAgain(ctx context.Context) {
 // Enter is whom a request with these credentials acts as. Beside an error it is whom they are known to be of, if
 // anybody: for the audit, and for nothing else.
 func (g *Gate) Enter(ctx context.Context, c *access.Credentials) (access.Principal, error) {
+	who, err := g.enter(ctx, c)
+	who.Asked = c.Tenant != ""
+	return who, err
+}
+
+func (g *Gate) enter(ctx context.Context, c *access.Credentials) (access.Principal, error) {
 	if c.Ticket != "" {
 		return g.redeem(ctx, c)
 	}

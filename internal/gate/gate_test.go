@@ -243,6 +243,16 @@ func TestTenants(t *testing.T) {
 	if list, err := g.List(t.Context(), &root); err != nil || len(list) != 4 {
 		t.Errorf("all tokens: %+v, %v", list, err)
 	}
+	first := newToken(t, g, root, api.TokenRequest{Role: "platform-admin", Name: "asks"})
+	asks := enter(t, g, access.Credentials{Bearer: first.Text, Tenant: "acme"}, "")
+	if list, err := g.List(t.Context(), &asks); err != nil || len(list) != 2 {
+		t.Errorf("the tokens of the tenant that was asked for: %+v, %v", list, err)
+	}
+	for tenant, want := range map[string]bool{"acme": true, "default": false, access.AllTenants: false} {
+		if asks.Looks(tenant) != want || !root.Looks(tenant) || who.Looks(tenant) != want {
+			t.Errorf("%s: who has asked for acme looks at it: %v", tenant, !want)
+		}
+	}
 	missing := g.Revoke(t.Context(), &who, "aaaaaaaaaaaa")
 	if foreign := g.Revoke(t.Context(), &who, scrape.ID); foreign == nil || foreign.Error() != missing.Error() {
 		t.Errorf("a foreign token is answered with %v, a missing one with %v", foreign, missing)

@@ -98,10 +98,10 @@ func (g *Gate) Bootstrap(ctx context.Context, name, by string) (text string, err
 	return g.add(ctx, &t)
 }
 
-// List is the tokens that who may know of, newest first.
+// List is the tokens that who may know of, newest first; of the tenant alone that was asked for, if one was.
 func (g *Gate) List(ctx context.Context, who *access.Principal) ([]api.Token, error) {
 	tenant := who.Tenant
-	if who.SeesAll() {
+	if who.SeesAll() && !who.Asked {
 		tenant = ""
 	}
 	all, err := g.cfg.Tokens.Tokens(ctx, tenant)

@@ -102,7 +102,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *request) {
 	if err == nil {
 		err = s.commandBody(w, r, false, &req)
 	}
-	c := api.Change{DryRun: req.DryRun, By: author(r)}
+	c := api.Change{DryRun: req.DryRun, By: author(r), Sees: r.who.Sees}
 	if err == nil {
 		c.IfMatch, err = wire.IfMatch(r.Header)
 	}

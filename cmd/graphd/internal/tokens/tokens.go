@@ -39,7 +39,8 @@ func (a *verbs) create() *cobra.Command {
 	var q api.TokenRequest
 	var of, out string
 	var expires time.Duration
-	cmd := a.ask("create NAME --role ROLE", "Make a token, and show it once",
+	var cmd *cobra.Command
+	cmd = a.ask("create NAME --role ROLE", "Make a token, and show it once",
 		`Make a token and print it, or with --out write it to a new file that its owner
 alone can read. It is shown this once. The first token of a daemon must be a
 platform-admin's: with it the daemon asks everybody for one.`, cobra.ExactArgs(1),
@@ -48,7 +49,7 @@ platform-admin's: with it the daemon asks everybody for one.`, cobra.ExactArgs(1
 			if of != "" {
 				q.Tenant = &of
 			}
-			if seconds := int64(expires / time.Second); expires != 0 {
+			if seconds := int64(expires / time.Second); cmd.Flags().Changed("expires") {
 				q.ExpiresInSeconds = &seconds
 			}
 			if out == "" {

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/access"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/engine"
+	"github.com/graphd/graphd/internal/sink/stdout"
+)
+
+// TestNarrowedOverTheAPI: an author narrowed to *_a neither applies nor goes back to what names a graph outside, and
+// hears the same of one that is there and of one that is not (A11).
+func TestNarrowedOverTheAPI(t *testing.T) {
+	t.Parallel()
+	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
+		Log: textLog(io.Discard)})
+	if err := e.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	s, _, bearers := closedServer(t, e, nil)
+	var author *bearer
+	for i := range bearers {
+		if b := &bearers[i]; b.role == access.AuthorRole && len(b.scope.Graphs) > 0 {
+			author = b
+		}
+	}
+	reads := func(name string) string {
+		return "graph: mine_a\naccumulators: { a: { source: { graph: { name: " + name + ", output: o } } } }\n" +
+			"outputs: { p: { from: a, sink: { drop: {} } } }\n"
+	}
+	plain := "graph: theirs_b\naccumulators: { a: {} }\noutputs: { o: { from: a, sink: { drop: {} } } }\n"
+	for _, of := range [][2]string{{"theirs_b", plain}, {"mine_a", reads("theirs_b")}, {"mine_a", reads("other_a")}} {
+		if _, err := e.Apply(t.Context(), api.Ref{Tenant: "acme", Name: of[0]}, []byte(of[1]), api.Change{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(method, target, body string) string {
+		req := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+		author.show(req)
+		x := send(t, s, req)
+		if x.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s %s: %d %s", method, target, x.status, x.body)
+		}
+		return string(x.body)
+	}
+	for _, target := range []string{"/v1/graphs/mine_a", "/v1/graphs/mine_a?dry_run=true"} {
+		there, none := ask(http.MethodPut, target, reads("theirs_b")), ask(http.MethodPut, target, reads("theirs_z"))
+		if strings.ReplaceAll(there, "theirs_b", "theirs_z") != none || !strings.Contains(there, "denied") {
+			t.Errorf("%s: %s and %s", target, there, none)
+		}
+	}
+	for _, body := range []string{`{"revision":1}`, `{"revision":1,"dry_run":true}`, `{}`} {
+		if text := ask(http.MethodPost, "/v1/graphs/mine_a/rollback", body); !strings.Contains(text, "denied") {
+			t.Errorf("back by %s: %s", body, text)
+		}
+	}
+}
