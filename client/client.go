@@ -102,8 +102,8 @@ type Redirected struct {
 }
 
 func (e *Redirected) Error() string {
-	return fmt.Sprintf("%s sends to %s, and neither a token nor a certificate goes there: if that is the daemon, name it "+
-		"with --server", e.From, e.To)
+	return fmt.Sprintf("%s sends to %s, and neither a token nor a certificate goes there: if that is the daemon, "+
+		"name it with --server", e.From, e.To)
 }
 
 // maxRedirects bounds those that stay at the daemon.

@@ -21,7 +21,8 @@ func TestNoRedirectElsewhere(t *testing.T) {
 	t.Cleanup(other.Close)
 	plain := strings.TrimPrefix(other.URL, "http://")
 	for name, to := range map[string]string{
-		"another port": other.URL, "a name for the same": "http://localhost" + plain[strings.LastIndexByte(plain, ':'):],
+		"another port":        other.URL,
+		"a name for the same": "http://localhost" + plain[strings.LastIndexByte(plain, ':'):],
 	} {
 		c := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect)

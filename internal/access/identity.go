@@ -45,6 +45,9 @@ func ParseGrants(lines []string) ([]Granted, error) {
 		case !known:
 			return nil, fmt.Errorf("%q gives the role %q: write viewer, pusher, operator, author, tenant-admin or "+
 				"platform-admin, and after @ the tenant", line, word)
+		case several(g.Name):
+			return nil, fmt.Errorf("%q gives several things: write each as a member of its own, in the environment on "+
+				"a line of its own", line)
 		case tenant != AllTenants && !tenantForm.MatchString(tenant):
 			return nil, fmt.Errorf("%q names the tenant %q: write ROLE@TENANT, or ROLE@* for every one", line, tenant)
 		case role == PlatformAdmin && tenant != AllTenants:
@@ -53,6 +56,25 @@ func ParseGrants(lines []string) ([]Granted, error) {
 		list = append(list, g)
 	}
 	return list, nil
+}
+
+// several says that a name holds what would be given to another one, by somebody who takes commas for what is between
+// members: a role behind a part of it.
+func several(name string) bool {
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == ',' || r == ';' || r == '\n' })
+	for i, part := range parts {
+		cut := strings.LastIndexByte(part, '=')
+		if i == len(parts)-1 || cut < 0 {
+			continue
+		}
+		word, _, tenant := strings.Cut(strings.TrimSpace(part[cut+1:]), "@")
+		// A platform-admin goes without a tenant, and without a name before it is the value of a subject's attribute.
+		_, known := ParseRole(word)
+		if known && (tenant || strings.ContainsAny(part[:cut], "=/")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Identity is somebody whom others vouch for, the authority of a certificate or an issuer of tokens, with what

@@ -92,6 +92,9 @@ func New(cfg Config) (*Keeper, error) {
 		return nil, err
 	}
 	h, err := k.parse(files)
+	if err == nil {
+		err = k.current(h, cfg.Now())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +150,8 @@ func (k *Keeper) look() {
 	if err == nil {
 		h, err = k.parse(files)
 	}
-	if err == nil && (now.Before(h.begins) || !now.Before(h.ends)) {
-		err = fmt.Errorf("the certificate in %s is good from %s to %s, and not now", k.cfg.Cert,
-			h.begins.UTC().Format(time.RFC3339), h.ends.UTC().Format(time.RFC3339))
+	if err == nil {
+		err = k.current(h, now)
 	}
 	if err != nil {
 		k.broken(err)
@@ -162,6 +164,16 @@ func (k *Keeper) look() {
 	k.warned = false
 	k.cfg.Log.Info("the certificate was read anew", slog.Time("ends", h.ends))
 	k.tellEnd(h)
+}
+
+// current refuses a certificate that is not good at a moment.
+func (k *Keeper) current(h *held, now time.Time) error {
+	if now.Before(h.begins) || !now.Before(h.ends) {
+		return fmt.Errorf("the certificate in %s is good from %s to %s, and not now: put one that is into its place, "+
+			"and look at the machine's clock", k.cfg.Cert, h.begins.UTC().Format(time.RFC3339),
+			h.ends.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // broken tells of files that cannot be used, once for each trouble they have.

@@ -201,6 +201,21 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestNotNow: a certificate that has ended or has not begun is refused at the start.
+func TestNotNow(t *testing.T) {
+	t.Parallel()
+	a := certtest.New(t)
+	cert, key := a.Named(t, "x", "").Write(t, t.TempDir())
+	const long = 30 * 365 * 24 * time.Hour
+	for name, by := range map[string]time.Duration{"ended": long, "not begun": -long} {
+		c := Config{Cert: cert, Key: key, Log: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return time.Now().Add(by) }}
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), "and not now") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestNew(t *testing.T) {
 	t.Parallel()
 	a, dir := certtest.New(t), t.TempDir()

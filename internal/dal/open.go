@@ -37,7 +37,7 @@ func Check(address string) error {
 		_, err := wires.Parse(address)
 		return err
 	}
-	return fmt.Errorf("%q: %w", kind, ErrAddress)
+	return ErrAddress // it may have a password, and is not told
 }
 
 // Open opens the store at address: "memory:", "sqlite:PATH" or a Postgres URL. me is what other
@@ -66,7 +66,7 @@ func Open(ctx context.Context, address string, me checkpoint.Member) (checkpoint
 		}
 		return s, nil
 	}
-	return nil, fmt.Errorf("%q: %w", kind, ErrAddress)
+	return nil, ErrAddress
 }
 
 // Folder is that of a store which is a file, where there is room for a copy of it as far as there is room at all;

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -108,6 +109,7 @@ type Engine struct {
 	stop context.CancelFunc
 
 	changing keyed.Locks // one change of a graph at a time
+	away     atomic.Bool // the store did not answer when it was last asked whether the daemon is ready
 	mu       sync.RWMutex
 	graphs   map[api.Ref]*graphrun.Graph
 	closing  bool
@@ -344,10 +346,14 @@ func (e *Engine) Ready(ctx context.Context) error {
 			Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the daemon is shutting down",
 		}
 	}
-	if err := e.cfg.Store.Ping(ctx); err != nil {
+	err := e.cfg.Store.Ping(ctx)
+	if away := err != nil; e.away.Swap(away) != away && away {
+		e.cfg.Log.Warn("the store does not answer, and the daemon is not ready", "err", err)
+	}
+	if err != nil { // it is everybody's to read, who need no token: where the store is stands in the log alone
 		return &api.Error{
-			Status: http.StatusServiceUnavailable, Code: "store_unreachable", Detail: "the store does not answer: " +
-				err.Error(),
+			Status: http.StatusServiceUnavailable, Code: "store_unreachable", Detail: "the store does not answer; " +
+				"the log says why",
 		}
 	}
 	return nil

@@ -64,7 +64,8 @@ func TestNarrowedLinks(t *testing.T) {
 		back := fmt.Appendf(nil, "graph: fx_d\naccumulators: { a: {} }\noutputs: { p: { from: a, sink: { graph: { "+
 			"name: fx_b, accumulator: a } } } }\n")
 		for _, dry := range []bool{true, false} {
-			_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "fx_d"}, back, api.Change{DryRun: dry, Sees: fx})
+			_, err := b.e.Apply(t.Context(), api.Ref{Tenant: "default", Name: "fx_d"}, back,
+				api.Change{DryRun: dry, Sees: fx})
 			if text := inText(err); !strings.Contains(text, "graph_cycle") || strings.Contains(text, "eq_c") {
 				t.Errorf("a cycle, dry %v: %s", dry, text)
 			}

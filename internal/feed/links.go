@@ -168,9 +168,9 @@ func Outside(g api.Ref, s *spec.Graph, sees func(graph string) bool) (refused sp
 		}
 		if !sees(other.Name) {
 			refused = append(refused, spec.Diagnostic{File: s.File, Line: l.pos.Line, Column: l.pos.Column,
-				Path: l.pos.Path, Code: decode.CodeDenied, Text: fmt.Sprintf("the token is narrowed to graphs of other "+
-					"names than %q, which this declaration may neither read nor feed; ask whoever gives tokens for another",
-					other.Name)})
+				Path: l.pos.Path, Code: decode.CodeDenied, Text: fmt.Sprintf("the token is narrowed to graphs of "+
+					"other names than %q, which this declaration may neither read nor feed; ask whoever gives "+
+					"tokens for another", other.Name)})
 		}
 	}
 	return refused

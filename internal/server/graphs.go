@@ -135,7 +135,8 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody,
 			"the body is empty: send the graph's declaration as YAML or JSON")
 	}
-	return s.ctl.Apply(r.Context(), g, b.Data, api.Change{IfMatch: want, DryRun: dryRun, By: author(r), Sees: r.who.Sees})
+	return s.ctl.Apply(r.Context(), g, b.Data, api.Change{IfMatch: want, DryRun: dryRun, By: author(r),
+		Sees: r.who.Sees})
 }
 
 // deleteGraph answers DELETE /v1/graphs/{graph}?state=keep|delete.

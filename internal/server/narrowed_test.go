@@ -42,7 +42,8 @@ func TestNarrowedOverTheAPI(t *testing.T) {
 	}
 	plain := "graph: theirs_b\naccumulators: { a: {} }\noutputs: { o: { from: a, sink: { drop: {} } } }\n"
 	for _, of := range [][2]string{{"theirs_b", plain}, {"mine_a", reads("theirs_b")}, {"mine_a", reads("other_a")}} {
-		if _, err := e.Apply(t.Context(), api.Ref{Tenant: "acme", Name: of[0]}, []byte(of[1]), api.Change{}); err != nil {
+		g := api.Ref{Tenant: "acme", Name: of[0]}
+		if _, err := e.Apply(t.Context(), g, []byte(of[1]), api.Change{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -102,13 +102,25 @@ func CheckFolder(setting, path string) error {
 // maxAddress bounds the file of an address.
 const maxAddress = 64 << 10
 
+// another is where one connection begins in the address of another, by somebody who takes commas for what is
+// between members.
+var another = regexp.MustCompile(`[,;\s][a-z][a-z0-9_]*=(postgres(ql)?://|kafka://|file:|store\b)`)
+
 // Connections reads connections that are written as NAME=ADDRESS; closed is told of each file that has an address.
 func Connections(list []string, closed func(path string)) (outbound.Named, error) {
 	named := outbound.Named{}
 	for _, text := range list {
 		name, address, ok := strings.Cut(text, "=")
-		if _, twice := named[name]; !ok || twice {
-			return nil, fmt.Errorf("the connection %q: write NAME=ADDRESS, once for each name", name)
+		if !ok || !outbound.ValidName(name) { // which may be an address with its password: it is not told
+			return nil, errors.New("there is a connection without a name: write NAME=ADDRESS, where NAME has " +
+				"lower-case letters, digits and _, and begins with a letter")
+		}
+		if _, twice := named[name]; twice {
+			return nil, fmt.Errorf("the connection %q is there twice: write each name once", name)
+		}
+		if another.MatchString(address) {
+			return nil, fmt.Errorf("the connection %q: another begins within its address; write each as a member of "+
+				"its own, in the environment on a line of its own", name)
 		}
 		if path, ok := strings.CutPrefix(address, "file:"); ok {
 			text, err := (*policy.Policy)(nil).Read(path, maxAddress)

@@ -46,8 +46,10 @@ func Fill(flags *pflag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if text := getenv(Env(f.Name)); text != "" {
-			if err := f.Value.Set(text); err != nil {
-				errs = append(errs, fmt.Errorf("%s=%s: %w", Env(f.Name), text, err))
+			for _, one := range members(f, text) {
+				if err := f.Value.Set(one); err != nil {
+					errs = append(errs, refused(f, text, err))
+				}
 			}
 			return
 		}
@@ -59,6 +61,28 @@ func Fill(flags *pflag.FlagSet, getenv func(string) string) error {
 		return terminal.Exit(terminal.ExitFormat, err)
 	}
 	return nil
+}
+
+// members are what a variable gives a flag: of a list of names with what each is, a member on each line, for there
+// may be commas in what a name is.
+func members(f *pflag.Flag, text string) (all []string) {
+	if t := f.Value.Type(); t != "stringArray" && t != tenantsType {
+		return []string{text}
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// refused tells of a variable that a flag does not take. What may be a secret is not told.
+func refused(f *pflag.Flag, text string, err error) error {
+	if f.Value.Type() == tenantsType {
+		return fmt.Errorf("%s: %w", Env(f.Name), err)
+	}
+	return fmt.Errorf("%s=%s: %w", Env(f.Name), text, err)
 }
 
 // Setting is one that a file, the environment or the command line can give.

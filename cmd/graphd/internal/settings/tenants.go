@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +37,7 @@ func (t Tenants) Set(text string) error {
 	at, value, ok := strings.Cut(text, "=")
 	name, key, dotted := strings.Cut(at, ".")
 	if !ok || !dotted || name == "" {
-		return fmt.Errorf("must be TENANT.KEY=VALUE, and is %q", text)
+		return errors.New("must be TENANT.KEY=VALUE") // the text may be an address with its password
 	}
 	if *t.Into == nil {
 		*t.Into = map[string]graphd.Tenant{}
@@ -82,6 +84,9 @@ func setTenant(s *graphd.Tenant, key, value string) error {
 		}
 		*numbers[key] = n
 	default:
+		if !keyForm.MatchString(key) {
+			return errors.New("must be TENANT.KEY=VALUE, where KEY is of a tenant's settings")
+		}
 		text := fmt.Sprintf("a tenant has no setting %q", key)
 		if near := terminal.Nearest(key, tenantKeys()); near != "" {
 			text += "; did you mean " + near + "?"
@@ -90,6 +95,9 @@ func setTenant(s *graphd.Tenant, key, value string) error {
 	}
 	return nil
 }
+
+// keyForm is that of a key. What has another may be part of an address, and is not told.
+var keyForm = regexp.MustCompile(`^[a-zA-Z_]{1,40}$`)
 
 // tenantKeys are the keys that a tenant's section may have.
 func tenantKeys() []string {
