@@ -21,6 +21,7 @@ type (
 	AccumulatorDetail  = api.AccumulatorDetail
 	OutputSummary      = api.OutputSummary
 	KeysSummary        = api.KeysSummary
+	Cost               = api.Cost
 	FoldKeys           = api.FoldKeys
 	Versions           = api.Versions
 	TableRow           = api.TableRow
