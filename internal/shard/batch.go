@@ -8,10 +8,11 @@ import (
 )
 
 // Batch is how many items make a batch where nothing else is said: enough that handing it over costs nothing beside
-// them. batchesAhead is how many batches may be on their way, which bounds what they hold.
+// them. batchesAhead is how many batches may be on their way to a shard, which bounds what they hold: events come with
+// what was made of them ahead, and the collector has room for nine times of it.
 const (
 	Batch        = 2048
-	batchesAhead = 4
+	batchesAhead = 2
 )
 
 // what an item is.
