@@ -12,7 +12,8 @@ type (
 	// Problem is a refusal by the daemon; Code is stable, Detail says what to do.
 	Problem = api.Problem
 	// Diagnostic is one mistake of a declaration.
-	Diagnostic  = api.Diagnostic
+	Diagnostic = api.Diagnostic
+	// Diagnostics are all mistakes of one.
 	Diagnostics = api.Diagnostics
 
 	// GraphSummary is a graph as it is now.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -228,11 +229,8 @@ func cached(t *testing.T, kind string, of []string, fill func(dir string) error)
 	if _, err := os.Stat(place); err == nil {
 		return place
 	}
-	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	made, err := os.MkdirTemp(filepath.Dir(place), "making-")
-	if err != nil {
+	made := fmt.Sprintf("%s-making-%x", place, rand.Uint64()) // beside it, so that it can be renamed
+	if err := os.MkdirAll(made, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(made)
