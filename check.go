@@ -84,6 +84,7 @@ func (c Config) Check() (found []*SettingError) {
 	} else if _, err := c.openCertificate(); err != nil {
 		add("tls-cert", err)
 	}
+	c.Arrivals.Check(add)
 	if _, err := c.openIssuer(nil); err != nil {
 		add("oidc-issuer", err)
 	}

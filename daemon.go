@@ -1,6 +1,7 @@
 package graphd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -28,6 +29,7 @@ import (
 	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/server"
+	"github.com/graphd/graphd/internal/server/arrival"
 	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/server/forward"
 	"github.com/graphd/graphd/internal/sink/stdout"
@@ -118,6 +120,8 @@ type Config struct {
 	// MaxBodies the bytes of all bodies that are being read, default 256 MiB.
 	MaxSockets, MaxFrames, MaxDepth int
 	MaxBodies                       int64
+	// Arrivals bound connections, requests and slow clients.
+	Arrivals Arrivals
 	// PushTimeout is how long a full queue holds a REST push up, and a journal that cannot be
 	// written any push; default 5s.
 	PushTimeout time.Duration
@@ -153,6 +157,9 @@ const (
 	// AuthOptional is one of TLSClientAuth alone, as AuthRequired is another.
 	AuthOptional = "optional"
 )
+
+// Arrivals bound what comes in over the network. The zero value of a field means its default.
+type Arrivals = arrival.Config
 
 // Version is what GET /version answers.
 type Version = api.Version
@@ -190,26 +197,16 @@ type Daemon struct {
 }
 
 func (c *Config) setDefaults() {
-	if c.Data == "" {
-		c.Data = "graphd-data"
-	}
-	if c.Listen == "" {
-		c.Listen = "127.0.0.1:8080"
-	}
+	c.Data, c.Listen = cmp.Or(c.Data, "graphd-data"), cmp.Or(c.Listen, "127.0.0.1:8080")
+	c.MaxBody, c.ShutdownTimeout = cmp.Or(c.MaxBody, 8<<20), cmp.Or(c.ShutdownTimeout, 30*time.Second)
 	if c.Stdout == nil {
 		c.Stdout = os.Stdout
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.MaxBody == 0 {
-		c.MaxBody = 8 << 20
-	}
 	if c.AllowOutbound == nil && !c.Insecure && c.onLoopback() {
 		c.AllowOutbound = []string{"loopback"}
-	}
-	if c.ShutdownTimeout == 0 {
-		c.ShutdownTimeout = 30 * time.Second
 	}
 	if c.AuditKeep <= 0 {
 		c.AuditKeep = 365 * 24 * time.Hour
@@ -286,6 +283,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		FramesPerSecond: cfg.MaxFrames,
 		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,
 		Trail: d.trail, Members: d.members, TLS: d.tls(), Warnings: d.warnings, Quotas: d.quotas,
+		Arrivals: cfg.Arrivals,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

@@ -53,7 +53,7 @@ func (d *Daemon) openGate(ctx context.Context) (*gate.Gate, error) {
 		return nil, err
 	}
 	config := gate.Config{Tokens: d.store, Required: c.Auth == AuthRequired, Shared: d.store.Kind() == "postgres",
-		Log: c.Log, Trail: d.trail}
+		Log: c.Log, Trail: d.trail, Failures: c.Arrivals.Failures()}
 	if c.TLSClientCA != "" {
 		config.Required, config.Certificates = true, d.certificate.Whose
 	}

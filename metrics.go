@@ -46,9 +46,6 @@ func (s *metricsSource) Limits() telemetry.LimitMetrics {
 	for code, n := range s.d.engine.Refusals() {
 		refused[code] += n
 	}
-	for name, n := range s.d.trail.Refused() {
-		refused[name] += n
-	}
 	return telemetry.LimitMetrics{Limits: s.d.server.Limits(context.Background()), Refused: refused,
 		Quotas: s.d.quotas.Uses("")}
 }

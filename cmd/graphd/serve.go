@@ -109,6 +109,7 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.IntVar(&c.MaxMailbox, "max-mailbox", 0, "most pushed events that wait for an accumulator (default 4096)")
 	f.IntVar(&c.MaxSockets, "max-websockets", 0, "most WebSocket connections (default 1024)")
 	f.IntVar(&c.MaxFrames, "max-frames", 0, "most frames a second read of one WebSocket connection (default no bound)")
+	arrivalFlags(f, &c.Arrivals)
 	f.String(memoryFlag, "auto", "memory to stay below: bytes, or 512MiB, 2GiB; auto takes GOMEMLIMIT, or nine "+
 		"tenths of the container's; none")
 	f.DurationVar(&c.PushTimeout, "push-timeout", 0,
@@ -120,6 +121,27 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.DurationVar(&c.AuditKeep, "audit-keep", 0, "how long entries of the audit stay (default 8760h)")
 	f.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&log.Format, "log-format", telemetry.FormatAuto, "text, json, or auto: text on a terminal")
+}
+
+// arrivalFlags are those that bound what comes in.
+func arrivalFlags(f *pflag.FlagSet, a *graphd.Arrivals) {
+	f.IntVar(&a.MaxConnections, "max-connections", 0, "most connections (default 4096)")
+	f.IntVar(&a.MaxConnectionsEach, "max-connections-per-address", 0,
+		"most connections of one address (default 1024)")
+	f.IntVar(&a.MaxRequests, "max-requests", 0, "most requests a second of one address, and of one token "+
+		"(default 10000)")
+	f.IntVar(&a.MaxTokenFrames, "max-token-frames", 0, "most frames a second of the WebSocket connections of one "+
+		"token (default 200000)")
+	f.Int64Var(&a.MaxPushBytes, "max-push-bytes", 0, "most bytes a second pushed with one token (default 256 MiB)")
+	f.IntVar(&a.MaxTokenFailures, "max-token-failures", 0, "how often in a minute an address may show what is no "+
+		"token (default 60)")
+	f.StringSliceVar(&a.TrustedProxies, "trusted-proxies", nil, "networks and addresses of proxies whose "+
+		"X-Forwarded-For is believed")
+	f.DurationVar(&a.HeaderTimeout, "header-timeout", 0, "how long a client may take for a handshake of TLS, and for "+
+		"a request's line and headers (default 5s)")
+	f.DurationVar(&a.RequestTimeout, "request-timeout", 0, "how long a client may take to send a request (default 2m)")
+	f.DurationVar(&a.IdleTimeout, "idle-timeout", 0, "how long a connection may rest between requests (default 2m)")
+	f.DurationVar(&a.WriteTimeout, "write-timeout", 0, "how long a client may take nothing of an answer (default 30s)")
 }
 
 // serve runs a daemon until ctx ends. opened is told the address once it is taken.

@@ -29,6 +29,18 @@ type Principal struct {
 // Vouched says whether somebody vouches for the principal, and not its address alone.
 func (p *Principal) Vouched() bool { return p.Token != "" || p.Holds != nil }
 
+// Holder is whose rates and shares it counts for: the token's, or that of whom others vouch for; "" where nobody
+// vouches, which is the case on this machine alone.
+func (p *Principal) Holder() string {
+	switch {
+	case p.Token != "":
+		return p.Token
+	case p.Holds != nil:
+		return p.Subject
+	}
+	return ""
+}
+
 // Scope narrows what a role gives. The zero value narrows nothing.
 type Scope struct {
 	// Graphs are globs, of which a graph's name must match one; none are all graphs.

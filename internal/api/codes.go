@@ -57,6 +57,7 @@ const (
 	CodeMemberBusy          = "member_busy"
 	CodeOwnerUnreachable    = "owner_unreachable"
 	CodeOwnerMoved          = "owner_moved"
+	CodeRateLimited         = "rate_limited"
 	CodeNotReady            = "not_ready"
 	CodeShuttingDown        = "shutting_down"
 	CodeTimeout             = "timeout"

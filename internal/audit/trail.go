@@ -200,6 +200,9 @@ func (t *Trail) owe(e Entry, err error) {
 // Refused is what was refused or is missing, by a name for metrics: changes and reads for which there were too many,
 // results that were given up, and denials that are told of as others for want of the store.
 func (t *Trail) Refused() map[string]int64 {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return map[string]int64{api.CodeAuditBusy: t.turns.refused.Load() + t.readers.refusals(),

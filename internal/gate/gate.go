@@ -16,6 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/issuer"
+	"github.com/graphd/graphd/internal/rates"
 )
 
 // What a revoked token is good for is the sum of three: how long a word of the store is trusted while
@@ -49,6 +50,8 @@ type Config struct {
 	// Issuer tells whom a token stands for that is not graphd's own, by the errors of package issuer; nil where
 	// there is none to believe.
 	Issuer func(ctx context.Context, text string) (access.Identity, error)
+	// Failures is how often an address may show what is no token; nil bounds nobody.
+	Failures *rates.Rates
 	// Trail is the audit that made and revoked tokens are written to; nil is none.
 	Trail *audit.Trail
 	// Log is needed; Now is the clock, nil for that of the machine.
@@ -151,7 +154,7 @@ func (g *Gate) enter(ctx context.Context, c *access.Credentials) (access.Princip
 	if g.cfg.Issuer != nil && issuer.Form(c.Bearer) {
 		return g.issued(ctx, c)
 	}
-	t, err := g.open(ctx, c.Bearer)
+	t, err := g.tried(ctx, c)
 	if err != nil {
 		return known(&t), err
 	}
@@ -225,6 +228,30 @@ func anonymous(from string) string {
 		return "anonymous"
 	}
 	return "anonymous@" + from
+}
+
+// tried is open for one who has not failed too often. Who has is let in with a token that is in use here, for many
+// may come from one address, and is asked nothing else of the store.
+func (g *Gate) tried(ctx context.Context, c *access.Credentials) (access.Token, error) {
+	from := rates.Source(c.From)
+	if g.cfg.Failures.Spent(from) && !g.inUse(c.Bearer) {
+		return access.Token{}, refuse(http.StatusTooManyRequests, api.CodeRateLimited,
+			"too much that is no token was shown from this address; mend what sends it, and try again in a minute")
+	}
+	t, err := g.open(ctx, c.Bearer)
+	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Code == api.CodeInvalidToken && t.ID == "" {
+		g.cfg.Failures.Take(from, 1)
+	}
+	return t, err
+}
+
+// inUse says whether a text is that of a token that was looked up already.
+func (g *Gate) inUse(text string) bool {
+	id, ok := access.IDOf(text)
+	g.mu.Lock()
+	e := g.known[id]
+	g.mu.Unlock()
+	return ok && e != nil && e.token.Opens(text)
 }
 
 // open finds the token that a text opens. Whatever is wrong with it, the refusal is one; the token of one that

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/server/arrival"
 	"github.com/graphd/graphd/internal/server/forward"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -51,12 +52,8 @@ type Config struct {
 	// PushTimeout is how long a full queue, and a journal that cannot be written, hold a REST push
 	// up; default 5 s.
 	PushTimeout time.Duration
-	// ReadHeaderTimeout (default 5 s), ReadTimeout (the whole request, default 2 min) and
-	// IdleTimeout (a connection between requests, default 2 min) are those of net/http.
-	ReadHeaderTimeout, ReadTimeout, IdleTimeout time.Duration
-	// WriteTimeout is how long a client may take nothing of an answer; default 30 s. An answer may take four times
-	// as long, and longer where 32 KiB of it are taken in a second.
-	WriteTimeout time.Duration
+	// Arrivals bound connections, requests, pushes and slow clients.
+	Arrivals arrival.Config
 
 	// MaxSockets bounds the WebSocket connections; default 1,024.
 	MaxSockets int
@@ -73,15 +70,16 @@ func (c *Config) Validate() error {
 	var errs []error
 	for name, n := range map[string]int64{
 		"MaxBody": c.MaxBody, "MaxBodies": c.MaxBodies, "MaxDepth": int64(c.MaxDepth), "MaxHeader": int64(c.MaxHeader),
-		"PushTimeout": int64(c.PushTimeout), "ReadHeaderTimeout": int64(c.ReadHeaderTimeout),
-		"ReadTimeout": int64(c.ReadTimeout), "WriteTimeout": int64(c.WriteTimeout),
-		"IdleTimeout": int64(c.IdleTimeout), "MaxSockets": int64(c.MaxSockets),
+		"PushTimeout": int64(c.PushTimeout), "MaxSockets": int64(c.MaxSockets),
 		"FramesPerSecond": int64(c.FramesPerSecond),
 		"PingInterval":    int64(c.PingInterval), "SocketWriteTimeout": int64(c.SocketWriteTimeout),
 	} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("server config: %s is %d, and must not be negative", name, n))
 		}
+	}
+	if err := c.Arrivals.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("server config: %w", err))
 	}
 	if c.MaxDepth > wire.MaxDepth {
 		errs = append(errs, fmt.Errorf("server config: MaxDepth is %d, and can be %d at most", c.MaxDepth,
@@ -100,10 +98,10 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.MaxDepth, 64)
 	orDefault(&c.MaxHeader, 64<<10)
 	orDefault(&c.PushTimeout, 5*time.Second)
-	orDefault(&c.ReadHeaderTimeout, 5*time.Second)
-	orDefault(&c.ReadTimeout, 2*time.Minute)
-	orDefault(&c.IdleTimeout, 2*time.Minute)
-	orDefault(&c.WriteTimeout, 30*time.Second)
+	orDefault(&c.Arrivals.HeaderTimeout, 5*time.Second)
+	orDefault(&c.Arrivals.RequestTimeout, 2*time.Minute)
+	orDefault(&c.Arrivals.IdleTimeout, 2*time.Minute)
+	orDefault(&c.Arrivals.WriteTimeout, 30*time.Second)
 	orDefault(&c.MaxSockets, 1024)
 	orDefault(&c.PingInterval, 20*time.Second)
 	orDefault(&c.SocketWriteTimeout, 5*time.Second)

@@ -149,5 +149,5 @@ func (s *Server) Limits(ctx context.Context) []api.Limit {
 		{Name: "idempotency_keys_per_accumulator", Limit: once.MaxPerAccumulator, Unit: "keys"},
 		{Name: "idempotency_bytes", Limit: once.MaxBytes, Used: new(int64(keyBytes)), Unit: "bytes"},
 	}
-	return slices.Concat(s.ctl.Limits(ctx), own, s.cfg.Members.Limits())
+	return slices.Concat(s.ctl.Limits(ctx), s.arrivals.Limits(), own, s.cfg.Members.Limits())
 }

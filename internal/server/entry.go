@@ -48,7 +48,11 @@ func (s *Server) enter(to *route) http.HandlerFunc {
 			return
 		}
 		if to.Permission() != access.Public {
-			if err := s.identify(r, socket); err != nil {
+			err := s.identify(r, socket)
+			if err == nil {
+				err = s.arrivals.Request(&r.who)
+			}
+			if err != nil {
 				s.fail(w, r, err)
 				return
 			}

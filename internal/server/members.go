@@ -83,7 +83,7 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *request, taken bool) (answe
 
 // fromMember answers a request that another member has forwarded.
 func (s *Server) fromMember(w http.ResponseWriter, r *http.Request) {
-	rw := &wire.Response{ResponseWriter: w, Stall: s.cfg.WriteTimeout}
+	rw := &wire.Response{ResponseWriter: w, Stall: s.cfg.Arrivals.WriteTimeout}
 	defer s.recoverPanic(rw, r)
 	taken, err := forward.Taken(r)
 	if err != nil {

@@ -25,12 +25,16 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	b, err := s.bodies.Read(w, r.Request)
+	b, err := s.bodies.Read(w, r.Request, r.who.Holder())
 	if err != nil {
 		s.rejectBody(w, r, ref, accumulator, err)
 		return
 	}
 	defer b.Free()
+	if err := s.arrivals.Push(&r.who, len(b.Data)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
 	lines := isLines(r.Header.Get("Content-Type"))
 	ev, bad := wire.Cut(b.Data, lines, s.cfg.MaxDepth)
 	if bad.Is() {

@@ -175,7 +175,7 @@ func (s *Server) commandBody(w http.ResponseWriter, r *request, needed bool, dst
 	if _, err := query(r); err != nil {
 		return err
 	}
-	b, err := s.bodies.Read(w, r.Request)
+	b, err := s.bodies.Read(w, r.Request, r.who.Holder())
 	if err != nil {
 		return err
 	}

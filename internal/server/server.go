@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -17,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/server/arrival"
 	"github.com/graphd/graphd/internal/server/body"
 	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/server/once"
@@ -36,6 +38,7 @@ type Server struct {
 	idem      *once.Keys
 	hub       *socket.Hub
 	started   time.Time
+	arrivals  *arrival.Guard
 	bodies    body.Reader
 	refusals  wire.Refusals
 	readiness readiness
@@ -73,8 +76,10 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	ctl = control.Audited(ctl, cfg.Trail)
 	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, idem: once.New(), started: time.Now()}
 	s.bodies.Max, s.bodies.MaxAll = s.cfg.MaxBody, s.cfg.MaxBodies
-	var err error
-	if s.pages, err = page.New(cfg.Hosts, cfg.Origins); err != nil {
+	var err, wrong error
+	s.pages, err = page.New(cfg.Hosts, cfg.Origins)
+	s.arrivals, wrong = arrival.New(cfg.Arrivals)
+	if err = errors.Join(err, wrong); err != nil {
 		return nil, fmt.Errorf("server config: %w", err)
 	}
 	s.hub = socket.NewHub(ctl, socket.Config{
@@ -82,7 +87,8 @@ func New(ctl Control, cfg Config) (*Server, error) {
 		MaxDepth:        s.cfg.MaxDepth,
 		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval,
 		WriteTimeout: s.cfg.SocketWriteTimeout, Still: s.cfg.Gate.Still, AskAgain: askAgain,
-		Take: func(tenant string) (func(), error) { return s.cfg.Quotas.Take(tenant, quota.Sockets) },
+		Take:   func(tenant string) (func(), error) { return s.cfg.Quotas.Take(tenant, quota.Sockets) },
+		Frames: s.arrivals.Frames,
 		Denied: func(ctx context.Context, command, graph string) {
 			cfg.Trail.Denied(audit.By(ctx), command, graph, api.CodeForbidden)
 		},
@@ -90,17 +96,18 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	s.router = s.routes()
 	s.http = &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: s.cfg.ReadHeaderTimeout,
-		ReadTimeout:       s.cfg.ReadTimeout,
-		IdleTimeout:       s.cfg.IdleTimeout,
+		ReadHeaderTimeout: s.cfg.Arrivals.HeaderTimeout,
+		ReadTimeout:       s.cfg.Arrivals.RequestTimeout,
+		IdleTimeout:       s.cfg.Arrivals.IdleTimeout,
 		MaxHeaderBytes:    s.cfg.MaxHeader,
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: s.cfg.WriteTimeout,
-			SendPingTimeout: s.cfg.PingInterval, PingTimeout: s.cfg.WriteTimeout},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: s.cfg.Arrivals.WriteTimeout,
+			SendPingTimeout: s.cfg.PingInterval, PingTimeout: s.cfg.Arrivals.WriteTimeout},
 		// What net/http has to say (a client's broken handshake, mostly) is no news to an operator.
 		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	if m := s.cfg.Members; m != nil {
-		s.peers = m.Server(http.HandlerFunc(s.fromMember), s.cfg.Log, s.cfg.ReadHeaderTimeout, s.cfg.ReadTimeout)
+		s.peers = m.Server(http.HandlerFunc(s.fromMember), s.cfg.Log, s.cfg.Arrivals.HeaderTimeout,
+			s.cfg.Arrivals.RequestTimeout)
 	}
 	return s, nil
 }
@@ -112,7 +119,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer cancel()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	defer s.serveMembers(ctx)()
-	if err := s.accept(ln); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.accept(s.arrivals.Listen(ln, s.cfg.TLS == nil)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}
 	return nil
@@ -145,18 +152,25 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // Stats reads the server's own figures.
 func (s *Server) Stats() Stats {
-	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodies.Used(),
-		Refused: s.refusals.All()}
+	refused := s.refusals.All()
+	refused[api.CodeTooManyConnections] += s.arrivals.Refused()
+	maps.Copy(refused, s.cfg.Trail.Refused()) // these names are the trail's alone
+	return Stats{WebSockets: s.hub.Open(), SlowClosed: s.hub.SlowClosed(), BodyBytes: s.bodies.Used(), Refused: refused}
 }
 
 // ServeHTTP is the way of every request: panics are caught, the host and the origin are
 // checked, and the access log gets its line.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rw := &wire.Response{ResponseWriter: w, Stall: s.cfg.WriteTimeout}
+	rw := &wire.Response{ResponseWriter: w, Stall: s.cfg.Arrivals.WriteTimeout}
 	if s.cfg.Log.Enabled(r.Context(), slog.LevelDebug) {
 		defer s.logAccess(rw, r, time.Now())
 	}
 	defer s.recoverPanic(rw, r)
+	r, err := s.arrivals.From(r)
+	if err != nil {
+		s.fail(rw, &request{Request: r}, err)
+		return
+	}
 	if !s.pages.Known(r.Host) {
 		s.fail(rw, &request{Request: r}, wire.Refuse(http.StatusMisdirectedRequest, api.CodeMisdirected,
 			fmt.Sprintf("this daemon does not answer to the host %q: call it by its address, or have --hosts name it",

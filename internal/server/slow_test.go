@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphd/graphd/internal/certificate"
 	"github.com/graphd/graphd/internal/certificate/certtest"
+	"github.com/graphd/graphd/internal/server/arrival"
 )
 
 // large is what is asked for where an answer must not fit into buffers.
@@ -56,7 +57,7 @@ func closedBy(err error) bool {
 // TestWhoTakesNoAnswerIsCutOff: a client that asks and takes nothing loses its connection (A12).
 func TestWhoTakesNoAnswerIsCutOff(t *testing.T) {
 	t.Parallel()
-	c := dialRaw(t, impatient(t, nil, Config{WriteTimeout: 300 * time.Millisecond}))
+	c := dialRaw(t, impatient(t, nil, Config{Arrivals: arrival.Config{WriteTimeout: 300 * time.Millisecond}}))
 	for i := range 10_000 {
 		if _, err := io.WriteString(c, "GET "+large+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			if !closedBy(err) {
@@ -73,7 +74,7 @@ func TestWhoTakesNoAnswerIsCutOff(t *testing.T) {
 // TestEachAnswerHasItsTime: the end of one answer is not that of the next on its connection.
 func TestEachAnswerHasItsTime(t *testing.T) {
 	t.Parallel()
-	c := dialRaw(t, impatient(t, nil, Config{WriteTimeout: 100 * time.Millisecond}))
+	c := dialRaw(t, impatient(t, nil, Config{Arrivals: arrival.Config{WriteTimeout: 100 * time.Millisecond}}))
 	r := bufio.NewReaderSize(c, 512)
 	for began := time.Now(); time.Since(began) < 500*time.Millisecond; {
 		if _, err := io.WriteString(c, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
@@ -135,7 +136,7 @@ func next(r io.Reader) (kind byte, stream uint32, err error) {
 func TestZeroWindow(t *testing.T) {
 	t.Parallel()
 	a := certtest.New(t)
-	addr := impatient(t, a, Config{WriteTimeout: 300 * time.Millisecond})
+	addr := impatient(t, a, Config{Arrivals: arrival.Config{WriteTimeout: 300 * time.Millisecond}})
 	c := speak(t, addr, a, 0)
 	const streams = 50
 	for i := range uint32(streams) {
@@ -164,7 +165,7 @@ func TestZeroWindow(t *testing.T) {
 func TestRapidReset(t *testing.T) {
 	t.Parallel()
 	a := certtest.New(t)
-	addr := impatient(t, a, Config{WriteTimeout: time.Second})
+	addr := impatient(t, a, Config{Arrivals: arrival.Config{WriteTimeout: time.Second}})
 	c := speak(t, addr, a, 1<<16)
 	go func() { _, _ = io.Copy(io.Discard, c) }() // until it is closed
 	for i := range uint32(20_000) {
@@ -185,8 +186,8 @@ func TestRapidReset(t *testing.T) {
 func TestSlowRequests(t *testing.T) {
 	t.Parallel()
 	a := certtest.New(t)
-	cfg := Config{ReadHeaderTimeout: 200 * time.Millisecond, ReadTimeout: 400 * time.Millisecond,
-		IdleTimeout: 200 * time.Millisecond}
+	cfg := Config{Arrivals: arrival.Config{HeaderTimeout: 200 * time.Millisecond,
+		RequestTimeout: 400 * time.Millisecond, IdleTimeout: 200 * time.Millisecond}}
 	plain, secure := impatient(t, nil, cfg), impatient(t, a, cfg)
 	for name, tt := range map[string]struct{ addr, text string }{
 		"nothing": {plain, ""},

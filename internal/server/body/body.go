@@ -9,7 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
@@ -19,26 +19,65 @@ import (
 // client that only announces a large body costs no more than this.
 const firstRead = 64 << 10
 
-// Reader reads bodies. Max bounds one, MaxAll those that are read at one time, in bytes. Safe for concurrent use.
+// Reader reads bodies. Max bounds one, MaxAll those that are read at one time, in bytes, of which one who sends them
+// has half at most. Safe for concurrent use.
 type Reader struct {
 	Max, MaxAll int64
-	used        atomic.Int64
+
+	mu   sync.Mutex
+	used int64
+	each map[string]int64 // by who sends them
 }
 
 // Used is how many bytes of large bodies are in memory now.
-func (all *Reader) Used() int64 { return all.used.Load() }
+func (all *Reader) Used() int64 {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.used
+}
+
+// take reserves n bytes more of one who sends, and says whether they were to be had.
+func (all *Reader) take(whose string, n int64) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.used+n > all.MaxAll || whose != "" && all.each[whose]+n > max(all.MaxAll/2, all.Max+1) {
+		return false
+	}
+	all.used += n
+	if whose == "" {
+		return true
+	}
+	if all.each == nil {
+		all.each = map[string]int64{}
+	}
+	all.each[whose] += n
+	return true
+}
+
+func (all *Reader) give(whose string, n int64) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.used -= n
+	if whose == "" {
+		return
+	}
+	if all.each[whose] -= n; all.each[whose] == 0 {
+		delete(all.each, whose)
+	}
+}
 
 // Body is a request body in memory.
 type Body struct {
 	Data     []byte
 	of       *Reader
+	whose    string
 	reserved int64 // of the budget for all bodies
 }
 
 // Free gives the body's share of the budget back.
 func (b *Body) Free() {
 	if b.reserved > 0 {
-		b.of.used.Add(-b.reserved)
+		b.of.give(b.whose, b.reserved)
 		b.reserved = 0
 	}
 }
@@ -46,8 +85,7 @@ func (b *Body) Free() {
 // reserve takes n more bytes of the budget for all bodies. The first 64 KiB are
 // free, so that small requests pay nothing for it.
 func (b *Body) reserve(n int64) error {
-	if b.of.used.Add(n) > b.of.MaxAll {
-		b.of.used.Add(-n)
+	if !b.of.take(b.whose, n) {
 		return wire.Refuse(http.StatusServiceUnavailable, api.CodeBusy,
 			"too many large requests are being read; try again")
 	}
@@ -61,9 +99,9 @@ func TooLarge(limit int64) *api.Error {
 		fmt.Sprintf("the body is larger than %d bytes: send it in parts", limit))
 }
 
-// Read reads the whole body of a request, decompressed. The caller frees it.
-func (all *Reader) Read(w http.ResponseWriter, r *http.Request) (Body, error) {
-	b := Body{of: all}
+// Read reads the whole body of a request, decompressed; whose says who sends it, "" for nobody. The caller frees it.
+func (all *Reader) Read(w http.ResponseWriter, r *http.Request, whose string) (Body, error) {
+	b := Body{of: all, whose: whose}
 	if r.ContentLength == 0 {
 		return b, nil
 	}

@@ -24,6 +24,8 @@ const (
 	maxBadFrames = 16
 	// soon is half of how long one who may not stay has for a goodbye.
 	soon = 200 * time.Millisecond
+	// askEvery frames, or askBytes in them, the token's rate is asked for.
+	askEvery, askBytes = 64, 64 << 10
 	// keptBuffer is the largest read buffer a connection keeps between frames.
 	keptBuffer = 64 << 10
 )
@@ -101,9 +103,16 @@ func (c *conn) guard(ctx context.Context, part string, run func(context.Context)
 func (c *conn) read(ctx context.Context, ep endpoint) error {
 	var buf []byte
 	pace := newPace(c.h.cfg.FramesPerSecond)
+	frames, bytes := 0, 0 // that the token's rate has not been asked for yet
 	for ctx.Err() == nil {
 		if err := pace.wait(ctx); err != nil {
 			return err
+		}
+		if frames >= askEvery || bytes >= askBytes {
+			if err := c.h.cfg.Frames(ctx, c.who, frames, bytes); err != nil {
+				return context.Cause(ctx)
+			}
+			frames, bytes = 0, 0
 		}
 		if cap(buf) > keptBuffer {
 			buf = nil
@@ -113,6 +122,7 @@ func (c *conn) read(ctx context.Context, ep endpoint) error {
 			return err
 		}
 		c.frames.Add(1)
+		frames, bytes = frames+1, bytes+len(raw)
 		if err := ep.frame(ctx, raw); err != nil {
 			return err
 		}

@@ -71,6 +71,8 @@ type Config struct {
 	// Take counts a connection of a tenant, and refuses one that its quota leaves no room for; nil takes any. free is
 	// called once.
 	Take func(tenant string) (free func(), err error)
+	// Frames holds back one whose token sends too many frames and bytes in them, or returns when ctx is done.
+	Frames func(ctx context.Context, who *access.Principal, frames, bytes int) error
 	// Denied is told of a command that its sender may not give.
 	Denied func(ctx context.Context, command, graph string)
 }
@@ -85,6 +87,7 @@ type Hub struct {
 	slow     atomic.Int64
 
 	mu         sync.Mutex
+	each       map[string]int // connections by tenant
 	conns      map[*conn]struct{}
 	turnedAway int
 	closing    bool
@@ -93,7 +96,7 @@ type Hub struct {
 
 // NewHub makes a hub over ctl, which may be a Pipeline too.
 func NewHub(ctl Control, cfg Config) *Hub {
-	h := &Hub{cfg: cfg, ctl: ctl, conns: map[*conn]struct{}{}, idle: make(chan struct{}),
+	h := &Hub{cfg: cfg, ctl: ctl, conns: map[*conn]struct{}{}, each: map[string]int{}, idle: make(chan struct{}),
 		commands: commands()}
 	h.pipeline, _ = ctl.(Pipeline)
 	return h
@@ -133,7 +136,8 @@ func (h *Hub) enter(c *conn) error {
 	switch {
 	case h.closing:
 		return wire.Refuse(http.StatusServiceUnavailable, api.CodeShuttingDown, "the daemon is shutting down")
-	case len(h.conns)-h.turnedAway < h.cfg.Max:
+	case len(h.conns)-h.turnedAway < h.cfg.Max, h.spare(c.who.Tenant):
+		h.each[c.who.Tenant]++
 	case h.turnedAway < maxTurnedAway:
 		h.turnedAway++
 		c.turned = true
@@ -145,12 +149,19 @@ func (h *Hub) enter(c *conn) error {
 	return nil
 }
 
+// spare says whether a tenant with few connections may have one past the bound: those of others do not keep it out.
+func (h *Hub) spare(tenant string) bool {
+	return len(h.conns)-h.turnedAway < h.cfg.Max+h.cfg.Max/4 && h.each[tenant] < h.cfg.Max/8
+}
+
 func (h *Hub) leave(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.conns, c)
 	if c.turned {
 		h.turnedAway--
+	} else if h.each[c.who.Tenant]--; h.each[c.who.Tenant] == 0 {
+		delete(h.each, c.who.Tenant)
 	}
 	if h.closing && len(h.conns) == 0 {
 		close(h.idle)

@@ -8,7 +8,8 @@ import (
 
 // limited are the codes with which the server's own limits refuse; the engine counts its own.
 var limited = [...]string{api.CodeTooLarge, api.CodeTooDeep, api.CodeTooManyConnections, api.CodeBusy,
-	api.CodeQueueFull, api.CodeAuditUnwritable, api.CodeTooManySessions, api.CodeTooManyTickets}
+	api.CodeQueueFull, api.CodeAuditUnwritable, api.CodeTooManySessions, api.CodeTooManyTickets,
+	api.CodeRateLimited}
 
 // Refusals counts what limits have refused, in the order of limited.
 type Refusals [len(limited)]atomic.Int64
