@@ -118,9 +118,20 @@ func TestTokenValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
+	for _, name := range []string{"graphd-ci", "anton", "oidc", "other", "a: b", "config"} {
+		fine := good
+		if fine.Name = name; fine.Validate() != nil {
+			t.Errorf("%s is not allowed", name)
+		}
+	}
 	for what, change := range map[string]func(*Token){
 		"no name":               func(t *Token) { t.Name = "" },
 		"a control character":   func(t *Token) { t.Name = "a\x1b[31m" },
+		"the folder's name":     func(t *Token) { t.Name = "--graphs" },
+		"a subject's":           func(t *Token) { t.Name = "OIDC:ada" },
+		"a certificate's":       func(t *Token) { t.Name = "CN=ops,O=Acme" },
+		"an address'":           func(t *Token) { t.Name = "anonymous@10.0.0.1" },
+		"the daemon's":          func(t *Token) { t.Name = "graphd" },
 		"no role":               func(t *Token) { t.Role = NoRole },
 		"platform of a tenant":  func(t *Token) { t.Role = PlatformAdmin },
 		"an admin of one graph": func(t *Token) { t.Role, t.Scope.Graphs = TenantAdmin, []string{"a"} },

@@ -68,6 +68,9 @@ func (t *Token) Validate() error {
 	switch {
 	case t.Name == "" || len(t.Name) > maxName || !printable(t.Name):
 		return fmt.Errorf("name must say what the token is for, in 1 to %d printable characters of ASCII", maxName)
+	case reserved(t.Name):
+		return errors.New("name must not be one that others have in records: graphd, others, what has a =, and what " +
+			"begins with --, anonymous, unknown@, oidc:, spiffe:, Config. or graphd and a space")
 	case t.Role == NoRole || t.Role >= roles:
 		return errors.New("role must be one of viewer, pusher, operator, author, tenant-admin, platform-admin")
 	case t.Role == PlatformAdmin && t.Tenant != AllTenants:
@@ -85,6 +88,16 @@ func (t *Token) Validate() error {
 		}
 	}
 	return nil
+}
+
+// reserved says whether a name is one of somebody who comes without a token, as the audit tells of him.
+func reserved(name string) bool {
+	for _, prefix := range []string{"--", "anonymous", "unknown@", "oidc:", "spiffe:", "Config.", "graphd "} {
+		if strings.HasPrefix(strings.ToLower(name), strings.ToLower(prefix)) {
+			return true
+		}
+	}
+	return name == "graphd" || name == "others" || strings.Contains(name, "=")
 }
 
 func printable(s string) bool {

@@ -185,19 +185,26 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 	o.Stop = k.stop
 	u, diags := compile.Graph(g, o)
 	vars, _ := compile.Variables(g)
+	passes := []spec.Diagnostics{diags} // joined once: a long declaration may have a mistake in each part
 	for i := range g.Accumulators {
+		if k.stop != nil && k.stop() {
+			break
+		}
 		s := &g.Accumulators[i].Source
 		if described := find(k.sources(), s.Kind); described != nil && s.Config != nil {
-			diags = compile.Merge(diags, described.Check(s.Config, k.input(g, i, vars)))
+			passes = append(passes, described.Check(s.Config, k.input(g, i, vars)))
 		}
 	}
 	for i := range g.Outputs {
+		if k.stop != nil && k.stop() {
+			break
+		}
 		s := &g.Outputs[i].Sink
 		if described := find(k.sinks(), s.Kind); described != nil && s.Config != nil {
-			diags = compile.Merge(diags, described.Check(s.Config, k.output(g, i, vars)))
+			passes = append(passes, described.Check(s.Config, k.output(g, i, vars)))
 		}
 	}
-	if len(diags) > 0 {
+	if diags = compile.Merge(passes...); len(diags) > 0 {
 		return nil, diags
 	}
 	return u, nil

@@ -74,3 +74,28 @@ func TestTurns(t *testing.T) {
 		}
 	})
 }
+
+// TestManyPartsAreAsked: a declaration of many inputs and outputs, each of which may have a mistake, is looked at no
+// further when nobody waits any more (A4).
+func TestManyPartsAreAsked(t *testing.T) {
+	t.Parallel()
+	const parts = 500
+	var doc strings.Builder
+	doc.WriteString("graph: g\naccumulators:\n")
+	for i := range parts {
+		fmt.Fprintf(&doc, "  a%d: { source: { websocket: {} } }\n", i)
+	}
+	doc.WriteString("nodes: { n: { expr: a0 } }\noutputs:\n")
+	for i := range parts {
+		fmt.Fprintf(&doc, "  o%d: { from: n, sink: { drop: {} } }\n", i)
+	}
+	compiling, asked := false, 0
+	k := &Kinds{stop: func() bool { asked++; return compiling }}
+	k.ParseOf("acme", []byte(doc.String()), "")
+	all := asked
+	compiling, asked = true, 0
+	k.ParseOf("acme", []byte(doc.String()), "")
+	if all < 2*parts || asked > all/2 {
+		t.Errorf("%d parts are %d questions, and %d when nobody waits", 2*parts, all, asked)
+	}
+}

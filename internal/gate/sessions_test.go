@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +69,7 @@ func TestSessions(t *testing.T) {
 		if err := g.Revoke(t.Context(), &root, made.ID); err != nil {
 			t.Fatal(err)
 		}
-		enter(t, g, access.Credentials{Session: last}, api.CodeInvalidToken)
+		enter(t, g, access.Credentials{Session: last}, api.CodeUnauthenticated)
 		until := time.Now().Add(time.Minute)
 		who = access.Principal{Tenant: "acme", Role: access.Viewer, Holds: func(now time.Time) bool {
 			return now.Before(until)
@@ -77,11 +78,46 @@ func TestSessions(t *testing.T) {
 		enter(t, g, access.Credentials{Session: vouched}, "")
 		time.Sleep(time.Minute)
 		enter(t, g, access.Credentials{Session: vouched}, api.CodeInvalidToken)
+		enter(t, g, access.Credentials{Session: vouched}, api.CodeUnauthenticated) // it is gone
 		g.sessions.mu.Lock()
-		g.sessions.expire(time.Now().Add(sessionLife))
-		if len(g.sessions.bySum) != 0 || len(g.sessions.each) != 0 {
-			t.Errorf("%d sessions are left behind", len(g.sessions.bySum))
+		if len(g.sessions.bySum) != 0 || len(g.sessions.each) != 0 || len(g.sessions.of) != 0 {
+			t.Errorf("%d sessions are left behind, of %v", len(g.sessions.bySum), g.sessions.of)
 		}
 		g.sessions.mu.Unlock()
 	})
+}
+
+// TestSessionsOfTenants: a tenant that logs in as often as it can with many tokens keeps no other out, and what has
+// ended makes room (A10, A11).
+func TestSessionsOfTenants(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, newStore(), nil)
+	good := true
+	login := func(tenant string, n int) error {
+		_, _, err := g.Login(&access.Principal{Tenant: tenant, Subject: fmt.Sprint(tenant, "-", n), Role: access.Viewer,
+			Holds: func(time.Time) bool { return good || tenant != "t0" }})
+		return err
+	}
+	for tenant := range 5 {
+		for n := range maxSessionsTenant {
+			if err := login(fmt.Sprint("t", tenant), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := login(fmt.Sprint("t", tenant), -1); codeOf(err) != api.CodeTooManySessions {
+			t.Errorf("one more of a tenant: %v", err)
+		}
+	}
+	for n := range 10 {
+		if err := login("calm", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(g.sessions.bySum); n != maxSessions || g.sessions.of["calm"] != 10 {
+		t.Errorf("%d sessions, of %v", n, g.sessions.of)
+	}
+	good = false
+	if err := login("calm", 10); err != nil || g.sessions.of["t0"] != 0 {
+		t.Errorf("%v, and those that have ended are %d", err, g.sessions.of["t0"])
+	}
 }

@@ -143,6 +143,7 @@ func (g *Gate) end(ctx context.Context, t *access.Token) error {
 	action := audit.Action{Tenant: t.Tenant, Operation: "token revoke", Detail: []string{"token " + t.ID,
 		"name " + t.Name, "tenant " + t.Tenant}}
 	_, err := audit.Do(ctx, g.cfg.Trail, action, func(ctx context.Context) (struct{}, error) {
+		defer g.sessions.forget(t.ID)
 		defer g.forget(t.ID)
 		return struct{}{}, g.cfg.Tokens.MarkToken(ctx, t.ID, g.cfg.Now(), time.Time{})
 	}, nil)

@@ -1,6 +1,8 @@
 package issuer
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,4 +59,36 @@ func (c *claim) in(all map[string]any) bool {
 		return slices.Contains(found, any(c.value))
 	}
 	return false
+}
+
+// isAccess says whether a token that is good is one to come in with. An ID token tells a client who its user is: it
+// goes where access tokens do not, and an application that was given one must not act with it here. Issuers mark
+// kinds in their own ways; what has no mark of another kind is taken.
+func isAccess(text string, claims map[string]any) bool {
+	head, _, _ := strings.Cut(text, ".")
+	raw, err := base64.RawURLEncoding.DecodeString(head)
+	var header struct {
+		Type string `json:"typ"`
+	}
+	if err != nil || json.Unmarshal(raw, &header) != nil {
+		return false
+	}
+	switch strings.TrimPrefix(strings.ToLower(header.Type), "application/") {
+	case "at+jwt":
+		return true // RFC 9068
+	case "", "jwt":
+	default:
+		return false
+	}
+	switch kind, _ := claims["typ"].(string); strings.ToLower(kind) {
+	case "", "bearer", "at+jwt", "jwt", "access":
+	default:
+		return false
+	}
+	for _, mark := range []string{"nonce", "at_hash", "c_hash", "events"} {
+		if _, marked := claims[mark]; marked {
+			return false
+		}
+	}
+	return true
 }

@@ -140,6 +140,9 @@ func (i *Issuer) Whose(ctx context.Context, text string) (who access.Identity, e
 	if err := token.Claims(&all); err != nil {
 		return who, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	if !isAccess(text, all) {
+		return who, fmt.Errorf("%w: it is no access token", ErrInvalid)
+	}
 	for _, c := range i.claims {
 		if c.in(all) {
 			who.Grants = append(who.Grants, c.grant)

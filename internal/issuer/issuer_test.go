@@ -82,6 +82,7 @@ func TestTokens(t *testing.T) {
 		"an email":         {map[string]any{"email": "ada@acme.example"}, 0},
 		"a verified email": {map[string]any{"email": "ada@acme.example", "email_verified": true}, 1},
 		"for others too":   {map[string]any{"aud": []string{"x", issuertest.Audience}}, 0},
+		"of Keycloak":      {map[string]any{"typ": "Bearer"}, 0},
 		"just ended":       {map[string]any{"exp": time.Now().Add(-Skew / 2).Unix()}, 0},
 	} {
 		who, err := i.Whose(t.Context(), at.Token(t, tt.claims))
@@ -101,6 +102,10 @@ func TestTokens(t *testing.T) {
 	with := func(name string, value any) string {
 		return at.Token(t, map[string]any{"groups": "desk", name: value})
 	}
+	marked := at.Typed(t, map[string]any{"groups": "desk", "nonce": "n"}, "at+jwt")
+	if who, err := i.Whose(t.Context(), marked); err != nil || len(who.Grants) != 1 {
+		t.Errorf("an access token by RFC 9068: %+v, %v", who, err)
+	}
 	good := strings.Split(at.Token(t, desk), ".")
 	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"` + key.KeyID + `"}`))
 	for what, text := range map[string]string{
@@ -117,6 +122,11 @@ func TestTokens(t *testing.T) {
 		"unsigned":             none + "." + good[1] + ".",
 		"unsigned, with a sum": none + "." + good[1] + "." + good[2],
 		"of two":               good[0] + "." + strings.Split(with("sub", "root"), ".")[1] + "." + good[2],
+		"of a browser's login": with("nonce", "n"),
+		"with an access token": with("at_hash", "h"),
+		"an ID of Keycloak":    with("typ", "ID"),
+		"to refresh":           with("typ", "Refresh"),
+		"of a logout":          at.Typed(t, desk, "logout+jwt"),
 		"too long":             good[0] + "." + strings.Repeat("A", maxToken) + "." + good[2],
 		"no token":             "gd_x", "dots": "..", "no JSON": "a.b.c",
 	} {

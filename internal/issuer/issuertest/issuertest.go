@@ -106,14 +106,26 @@ func (i *Issuer) Token(t testing.TB, claims map[string]any) string {
 	return i.Signed(t, claims, key.Algorithm, key.KeyID, key.Key)
 }
 
+// Typed is a token whose header says of what type it is.
+func (i *Issuer) Typed(t testing.TB, claims map[string]any, typ string) string {
+	t.Helper()
+	key := i.Key()
+	return i.signed(t, claims, key.Algorithm, key.Key, (&jose.SignerOptions{}).WithHeader("kid", key.KeyID).
+		WithType(jose.ContentType(typ)))
+}
+
 // Signed is a token that names an algorithm and a key, and is signed by what is given.
 func (i *Issuer) Signed(t testing.TB, claims map[string]any, algorithm, id string, by any) string {
+	t.Helper()
+	return i.signed(t, claims, algorithm, by, (&jose.SignerOptions{}).WithHeader("kid", id))
+}
+
+func (i *Issuer) signed(t testing.TB, claims map[string]any, algorithm string, by any, o *jose.SignerOptions) string {
 	t.Helper()
 	all := map[string]any{"iss": i.URL, "aud": Audience, "sub": "ada", "iat": time.Now().Unix(),
 		"exp": time.Now().Add(time.Hour).Unix()}
 	maps.Copy(all, claims)
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(algorithm), Key: by},
-		(&jose.SignerOptions{}).WithHeader("kid", id))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(algorithm), Key: by}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
