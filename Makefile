@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ test-schemathesis: ## CASES requests that schemathesis makes up from the OpenAPI
 
 release: ## Archives, SBOMs and sums of what is checked out, in bin/release
 	$(GO) run ./deploy/release
+
+monitoring: ## Rules for Prometheus and a dashboard for Grafana, anew from the descriptions of the metrics
+	$(GO) run ./deploy/monitoring/generate
 
 # Nothing is shared but the modules: another folder, another build cache.
 release-check: ## Build linux/amd64 twice in two folders, and compare the bytes

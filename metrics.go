@@ -12,11 +12,7 @@ type metricsSource struct{ d *Daemon }
 
 // Graphs reads all graphs; see [telemetry.Source].
 func (s *metricsSource) Graphs(ctx context.Context) []telemetry.GraphMetrics {
-	var list []telemetry.GraphMetrics
-	for _, m := range s.d.engine.Metrics(ctx) {
-		list = append(list, figures.OfGraph(&m))
-	}
-	return list
+	return figures.OfGraphs(ctx, s.d.engine)
 }
 
 // WebSockets are the server's connections.
@@ -33,19 +29,16 @@ func (s *metricsSource) Outbound() telemetry.OutboundMetrics {
 
 // Certificate is the one that the daemon shows.
 func (s *metricsSource) Certificate() (telemetry.CertificateMetrics, bool) {
-	if s.d.certificate == nil {
-		return telemetry.CertificateMetrics{}, false
-	}
-	st := s.d.certificate.State()
-	return telemetry.CertificateMetrics{Ends: st.Ends, Reloads: st.Reloads, Failures: st.Failures}, true
+	return figures.OfCertificate(s.d.certificate)
+}
+
+// Daemon asks the store.
+func (s *metricsSource) Daemon(ctx context.Context) telemetry.DaemonMetrics {
+	return figures.OfDaemon(ctx, s.d.engine, s.d.store, s.d.trail)
 }
 
 // Limits are those of the engine and the server.
 func (s *metricsSource) Limits() telemetry.LimitMetrics {
-	refused := s.d.server.Stats().Refused
-	for code, n := range s.d.engine.Refusals() {
-		refused[code] += n
-	}
-	return telemetry.LimitMetrics{Limits: s.d.server.Limits(context.Background()), Refused: refused,
-		Quotas: s.d.quotas.Uses("")}
+	return telemetry.LimitMetrics{Limits: s.d.server.Limits(context.Background()), Quotas: s.d.quotas.Uses(""),
+		Refused: figures.Refused(s.d.server.Stats().Refused, s.d.engine)}
 }

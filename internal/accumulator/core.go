@@ -259,7 +259,7 @@ func (c *Core) Drain(h *Handoff) bool {
 	h.DeadLetters, c.letters = c.letters, nil
 	h.Late, c.late = c.late, nil
 	h.Mark = c.mark
-	h.Mark.Counters.Open = c.fold.Open()
+	h.Mark.Counters.Open, h.Mark.Late = c.fold.Open(), c.Late()
 	if !c.ephemeral {
 		h.Mark.State = c.fold.State()
 	}

@@ -57,6 +57,9 @@ type Mark struct {
 	State       FoldState
 	Counters    Counters
 	LastEventAt time.Time
+	// Late is how many events came too late for the fold since it was made or restored, whatever became of them:
+	// they are in the books as that. It is not persisted.
+	Late int64
 }
 
 // Handoff is what an accumulator gives the reactor at once. It is admitted as a

@@ -32,6 +32,15 @@ func (c *Core) LateDrops() (l Lateness, ok bool) {
 	return l, ok && l.Events > 0
 }
 
+// Late is how many events came too late for the fold since it was made or restored, whatever became of them.
+func (c *Core) Late() int64 {
+	if f, can := c.fold.(fold.Dropping); can {
+		l, _ := f.Lateness()
+		return l.Events
+	}
+	return 0
+}
+
 // aside sends an event to the input that the kind has of its own.
 func (c *Core) aside(ev *boundary.Event) *BadEvent {
 	v := c.in.keep(c.folding.Value) // the event itself leaves the Core, which may have only borrowed it

@@ -83,6 +83,8 @@ type AccumulatorSummary struct {
 	Restarts      int        `json:"restarts"`
 	// Gaps is how often an operator let it go on behind what its source had lost, since the daemon started (M44).
 	Gaps int64 `json:"gaps"`
+	// Late is how many events came too late for it since it started, whatever became of them.
+	Late int64 `json:"late"`
 	// Lag is how many events wait at the source; null where it cannot tell.
 	Lag *int64 `json:"lag"`
 	// Keys is what a fold has of keys; null for others, without a key, and until the first event after a start.

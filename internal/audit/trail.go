@@ -42,6 +42,8 @@ type Trail struct {
 	owed  []Entry          // results that could not be written yet
 	heads map[string]int64 // the last entries that this trail has written, by chain
 	lost  int64            // results that were given up
+	// unwritable counts changes that were refused because their intent could not be written.
+	unwritable int64
 }
 
 // New makes a trail. It writes intents and results at once; what else there is is done by Start.
@@ -102,6 +104,9 @@ func (t *Trail) Begin(ctx context.Context, a Action) (*Act, error) {
 	if _, busy := errors.AsType[*api.Error](err); busy {
 		return nil, err
 	}
+	t.mu.Lock()
+	t.unwritable++
+	t.mu.Unlock()
 	t.cfg.Log.Error("a change is refused, for it cannot be written to the audit", slog.Any("err", err),
 		slog.String("operation", a.Operation), slog.String("graph", a.Graph), slog.String("tenant", e.Tenant))
 	return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeAuditUnwritable,
@@ -207,6 +212,13 @@ func (t *Trail) Refused() map[string]int64 {
 	defer t.mu.Unlock()
 	return map[string]int64{api.CodeAuditBusy: t.turns.refused.Load() + t.readers.refusals(),
 		"audit_results_lost": t.lost, "audit_denials_merged": t.denied.merged.Load()}
+}
+
+// Failures are how many changes were refused because they could not be written, and how many results were given up.
+func (t *Trail) Failures() (unwritable, lost int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unwritable, t.lost
 }
 
 // Store is what the trail writes to.

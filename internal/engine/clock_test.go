@@ -258,6 +258,9 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		if c := bed.summary("g").Counters; c.Received != 4 || c.Filtered != 1 {
 			t.Errorf("%+v", c)
 		}
+		if late := bed.summary("g").Accumulators[0].Late; late != 1 {
+			t.Errorf("%d late events, want 1", late)
+		}
 	})
 }
 

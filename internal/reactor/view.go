@@ -49,11 +49,11 @@ type View struct {
 
 // InputView is one input in a View.
 type InputView struct {
-	Health       accumulator.Health
-	Code, Detail string
-	Dirty        bool
-	Depth        int   // boundaries waiting, over all keys: in queues, or 1 for a dirty latest input
-	DepthBytes   int64 // about how many bytes they hold
+	Health           accumulator.Health
+	Code, Detail     string
+	Dirty            bool
+	Depth            int   // boundaries waiting, over all keys: in queues, or 1 for a dirty latest input
+	DepthBytes, Late int64 // about how many bytes they hold; events that came too late for the fold
 	// Own is what of that keys hold which wait: it takes no room of the input.
 	Own         Credit
 	Books       Books
@@ -98,7 +98,7 @@ func (c *Core) Look() View {
 			Health: acc.health, Code: acc.code, Detail: acc.detail, Books: c.books(i),
 			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt, Reasons: maps.Clone(acc.reasons),
 			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
-			Own: Credit{acc.own.boundaries, acc.own.bytes}, Stopped: c.stops.inputs[i],
+			Own: Credit{acc.own.boundaries, acc.own.bytes}, Stopped: c.stops.inputs[i], Late: acc.mark.Late,
 		}
 		state := acc.mark.State
 		if acc.table != nil {

@@ -18,6 +18,10 @@ func newCollector(src Source) *collector {
 	return &collector{descriptions: newDescriptions(), src: src}
 }
 
+// reasonFenced is the restart of a graph that this daemon had lost to another one. It is told from the beginning:
+// one is worth an alert, and a counter that begins at 1 has not increased.
+const reasonFenced = "fenced"
+
 // scrapeTimeout bounds what one scrape waits for graphs, however many there are: half of what
 // Prometheus waits for the scrape, so that a busy graph costs its own figures and not everybody's.
 const scrapeTimeout = 5 * time.Second
@@ -51,37 +55,49 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		s.pieces(&g)
 	}
 	s := scrape{collector: c, ch: ch}
-	ws := c.src.WebSockets()
-	s.gauge(c.clients, float64(ws.Clients))
-	s.counter(c.slowClosed, ws.SlowClosed)
-	of := c.src.Limits()
+	s.daemon(ctx)
+}
+
+// daemon is what the daemon has beside its graphs.
+func (s *scrape) daemon(ctx context.Context) {
+	ws := s.src.WebSockets()
+	s.gauge(s.clients, float64(ws.Clients))
+	s.counter(s.slowClosed, ws.SlowClosed)
+	of := s.src.Limits()
 	limits, refused := of.Limits, of.Refused
 	for _, u := range of.Quotas {
-		s.gauge(c.quota, float64(u.Limit), u.Tenant, string(u.Quota))
-		s.gauge(c.quotaUsed, float64(u.Used), u.Tenant, string(u.Quota))
-		s.counter(c.quotaRefused, u.Refused, u.Tenant, string(u.Quota))
-		s.ch <- prometheus.MustNewConstMetric(c.quotaWaited, prometheus.CounterValue, u.Waited.Seconds(), u.Tenant,
+		s.gauge(s.quota, float64(u.Limit), u.Tenant, string(u.Quota))
+		s.gauge(s.quotaUsed, float64(u.Used), u.Tenant, string(u.Quota))
+		s.counter(s.quotaRefused, u.Refused, u.Tenant, string(u.Quota))
+		s.ch <- prometheus.MustNewConstMetric(s.quotaWaited, prometheus.CounterValue, u.Waited.Seconds(), u.Tenant,
 			string(u.Quota))
 	}
 	for i := range limits {
 		if limits[i].Limit > 0 {
-			s.gauge(c.limit, float64(limits[i].Limit), limits[i].Name)
+			s.gauge(s.limit, float64(limits[i].Limit), limits[i].Name)
 		}
 		if limits[i].Used != nil {
-			s.gauge(c.limitUsed, float64(*limits[i].Used), limits[i].Name)
+			s.gauge(s.limitUsed, float64(*limits[i].Used), limits[i].Name)
 		}
 	}
 	for code, n := range refused {
-		s.counter(c.refused, n, code)
+		s.counter(s.refused, n, code)
 	}
-	out := c.src.Outbound()
-	s.gauge(c.outboundCalls, float64(out.Calls))
-	s.counter(c.outboundDenied, out.Denied)
-	if cert, ok := c.src.Certificate(); ok {
-		s.gauge(c.certificateEnds, float64(cert.Ends.Unix()))
-		s.counter(c.certificateReloads, cert.Reloads)
-		s.counter(c.certificateFailures, cert.Failures)
+	out := s.src.Outbound()
+	s.gauge(s.outboundCalls, float64(out.Calls))
+	s.counter(s.outboundDenied, out.Denied)
+	if cert, ok := s.src.Certificate(); ok {
+		s.gauge(s.certificateEnds, float64(cert.Ends.Unix()))
+		s.counter(s.certificateReloads, cert.Reloads)
+		s.counter(s.certificateFailures, cert.Failures)
 	}
+	d := s.src.Daemon(ctx)
+	s.flag(s.storeUp, d.StoreUp)
+	for state, n := range d.Members {
+		s.gauge(s.members, float64(n), state)
+	}
+	s.counter(s.auditUnwritable, d.AuditUnwritable)
+	s.counter(s.auditLost, d.AuditLost)
 }
 
 // scrape is one walk over one graph.
@@ -132,6 +148,9 @@ func (s *scrape) summary(g *api.GraphSummary) {
 	if !known && g.Health != "" {
 		s.flag(s.collector.health, true, g.Health)
 	}
+	if g.HealthReason != nil {
+		s.flag(s.reason, true, g.HealthReason.Code)
+	}
 	s.flag(s.paused, g.Paused)
 	s.ch <- prometheus.MustNewConstMetric(s.busy, prometheus.CounterValue, g.Cost.BusySeconds, s.graph...)
 	s.counter(s.eventBytes, g.Cost.EventBytes)
@@ -165,6 +184,7 @@ func (s *scrape) accumulator(a *api.AccumulatorSummary) {
 		s.flag(s.accumulatorHealthy, false, a.Name)
 	}
 	s.counter(s.gaps, a.Gaps, a.Name)
+	s.counter(s.late, a.Late, a.Name)
 	if a.Keys != nil {
 		s.gauge(s.foldKeys, float64(a.Keys.Count), a.Name)
 		s.counter(s.foldEvicted, a.Keys.Evicted, a.Name)
@@ -190,9 +210,7 @@ func (s *scrape) deadLetters(g *GraphMetrics) {
 		rest[d.Accumulator] -= d.Events
 	}
 	for name, n := range rest {
-		if n > 0 {
-			s.counter(s.deadLettered, n, name, "other")
-		}
+		s.counter(s.deadLettered, max(n, 0), name, "other") // also of none: what begins at 1 has not increased
 	}
 }
 
@@ -223,8 +241,13 @@ func (s *scrape) pieces(g *GraphMetrics) {
 	s.histogram(s.checkpointDuration, g.Checkpoint.Duration)
 	s.gauge(s.checkpointBytes, float64(g.Checkpoint.Bytes))
 	s.counter(s.checkpointFailures, g.Checkpoint.Failed)
+	fenced := false
 	for _, r := range g.Restarts {
+		fenced = fenced || r.Accumulator == "" && r.Reason == reasonFenced
 		s.counter(s.restarts, r.Count, r.Accumulator, r.Reason)
+	}
+	if !fenced {
+		s.counter(s.restarts, 0, "", reasonFenced)
 	}
 	for _, l := range g.Lags {
 		s.gauge(s.sourceLag, l.Lag, l.Accumulator)

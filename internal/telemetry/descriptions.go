@@ -1,6 +1,10 @@
 package telemetry
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Label sets. Order matters: values are given in the same order.
 var (
@@ -11,13 +15,13 @@ var (
 
 // descriptions are the metrics of a collector, one field each.
 type descriptions struct {
-	health, paused, engineLag, keys, evicted, waiting, waitingBytes, overflowed *prometheus.Desc
+	health, reason, paused, engineLag, keys, evicted, waiting, waitingBytes, overflowed *prometheus.Desc
 
 	received, filtered, conflated, rejected, deadLettered, consumed, queued *prometheus.Desc
 
 	foldKeys, foldEvicted *prometheus.Desc
 
-	accumulatorHealthy, gaps, queueDepth, queueCapacity, queueSeconds, sourceLag, sourceStale *prometheus.Desc
+	accumulatorHealthy, gaps, late, queueDepth, queueCapacity, queueSeconds, sourceLag, sourceStale *prometheus.Desc
 
 	busy, eventBytes, storedBytes *prometheus.Desc
 
@@ -38,15 +42,57 @@ type descriptions struct {
 	outboundCalls, outboundDenied *prometheus.Desc
 
 	certificateEnds, certificateReloads, certificateFailures *prometheus.Desc
+
+	storeUp, members, auditUnwritable, auditLost *prometheus.Desc
 }
 
-func newDescriptions() descriptions {
+// Description is what a metric is, for what is generated of it.
+type Description struct {
+	Name, Help string
+	Kind       string // KindGauge, KindCounter or KindHistogram
+	Labels     []string
+}
+
+// The kinds of metrics.
+const (
+	KindGauge     = "gauge"
+	KindCounter   = "counter"
+	KindHistogram = "histogram"
+)
+
+// kindOf goes by the name, as Prometheus' conventions have it; a test holds it against what is exposed.
+func kindOf(name string) string {
+	switch {
+	case strings.HasSuffix(name, "_total"):
+		return KindCounter
+	case strings.HasSuffix(name, "_duration_seconds"):
+		return KindHistogram
+	}
+	return KindGauge
+}
+
+// Descriptions are all metrics of graphd, in the order in which they are described.
+func Descriptions() []Description {
+	list := []Description{{"graphd_build_info", buildInfoHelp, KindGauge, []string{"version", "revision", "goversion"}}}
+	describe(func(name, help string, labels []string) {
+		list = append(list, Description{name, help, kindOf(name), labels})
+	})
+	return list
+}
+
+func newDescriptions() descriptions { return describe(func(string, string, []string) {}) }
+
+// describe makes the descriptions, and tells each.
+func describe(tell func(name, help string, labels []string)) descriptions {
 	desc := func(name, help string, labels []string, more ...string) *prometheus.Desc {
-		return prometheus.NewDesc("graphd_"+name, help, append(labels[:len(labels):len(labels)], more...), nil)
+		name, labels = "graphd_"+name, append(labels[:len(labels):len(labels)], more...)
+		tell(name, help, labels)
+		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	g, a := graphLabels, accumulatorLabels
 	d := descriptions{
 		health: desc("health", "1 for the state the graph is in, 0 for the others.", g, "state"),
+		reason: desc("health_reason", "1 for the reason that the health has; absent without one.", g, "reason"),
 		paused: desc("paused", "1 while the graph is paused.", g),
 		engineLag: desc("engine_time_lag_seconds",
 			"How far engine time is behind the wall clock; absent but under the event clock, and before it begins.", g),
@@ -73,6 +119,8 @@ func newDescriptions() descriptions {
 		accumulatorHealthy: desc("accumulator_healthy", "1 while the accumulator is live, socket-only or ended.", a),
 		gaps: desc("source_gaps_total",
 			"How often an operator let a source go on behind what it had lost.", a),
+		late: desc("events_late_total", "Events that came too late for their windows, whatever became of them: they "+
+			"are in the other counters as that.", a),
 		queueDepth:    desc("queue_depth", "Boundaries waiting for the reactor.", a),
 		queueCapacity: desc("queue_capacity", "Boundaries that may wait for the reactor.", a),
 		queueSeconds: desc("queue_seconds_to_full",
@@ -143,15 +191,23 @@ func (d *descriptions) describeEnds(
 	d.certificateReloads = desc("certificate_reloads_total", "Changes of the certificate's files that were taken.", nil)
 	d.certificateFailures = desc("certificate_reload_failures_total",
 		"Changes of the certificate's files that could not be used.", nil)
+
+	d.storeUp = desc("store_up", "1 while the store answers.", nil)
+	d.members = desc("members", "Daemons on the store as this one sees them; absent while the store does not answer.",
+		nil, "state")
+	d.auditUnwritable = desc("audit_unwritable_total",
+		"Changes that were refused because they could not be written to the audit.", nil)
+	d.auditLost = desc("audit_results_lost_total",
+		"Results of changes that were given up because the store did not take them for too long.", nil)
 }
 
 // all lists every description, for Describe.
 func (d *descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
-		d.health, d.paused, d.engineLag, d.keys, d.evicted, d.waiting, d.waitingBytes, d.overflowed,
+		d.health, d.reason, d.paused, d.engineLag, d.keys, d.evicted, d.waiting, d.waitingBytes, d.overflowed,
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
 		d.foldKeys, d.foldEvicted,
-		d.accumulatorHealthy, d.gaps, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
+		d.accumulatorHealthy, d.gaps, d.late, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
 		d.busy, d.eventBytes, d.storedBytes, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
@@ -160,5 +216,6 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,
 		d.outboundCalls, d.outboundDenied,
 		d.certificateEnds, d.certificateReloads, d.certificateFailures,
+		d.storeUp, d.members, d.auditUnwritable, d.auditLost,
 	}
 }

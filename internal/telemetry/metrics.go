@@ -16,13 +16,15 @@ import (
 // two scrapers in a highly available pair plus a person with curl are three.
 const maxScrapes = 4
 
+const buildInfoHelp = "What the binary was made of; always 1."
+
 // NewRegistry makes a registry of the daemon's metrics: what src answers at each
 // scrape, what the binary was made of, and the Go runtime's and process's own.
 func NewRegistry(src Source, build BuildInfo) (*prometheus.Registry, error) {
 	reg := prometheus.NewRegistry()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info",
-		Help: "What the binary was made of; always 1.",
+		Help: buildInfoHelp,
 		ConstLabels: prometheus.Labels{
 			"version": build.Version, "revision": build.Revision, "goversion": build.GoVersion,
 		},

@@ -41,6 +41,10 @@ func (fakeSource) Certificate() (CertificateMetrics, bool) {
 	return CertificateMetrics{Ends: time.Unix(1_800_000_000, 0), Reloads: 7, Failures: 8}, true
 }
 
+func (fakeSource) Daemon(context.Context) DaemonMetrics {
+	return DaemonMetrics{StoreUp: true, Members: map[string]int{"live": 2}, AuditUnwritable: 9, AuditLost: 10}
+}
+
 // full is a graph that fills every metric.
 func full() GraphMetrics {
 	seconds, age, last := 2.5, 0.4, time.Now().Add(-time.Minute)
@@ -48,13 +52,14 @@ func full() GraphMetrics {
 	return GraphMetrics{
 		Summary: api.GraphSummary{
 			Graph: "mm", Tenant: "default", Health: "degraded", Paused: true,
-			Clock: "event", EngineTime: &last,
+			HealthReason: api.ReasonOf("input_full", "book"),
+			Clock:        "event", EngineTime: &last,
 			Cost:       api.Cost{BusySeconds: 1.25, EventBytes: 70, StoredBytes: 80},
 			Keys:       &api.KeysSummary{Count: 12, Max: 100, Evicted: 5},
 			Durability: api.DurabilityStatus{CheckpointAgeSeconds: &age},
 			Accumulators: []api.AccumulatorSummary{{
 				Name: "book", Source: "poll", LastEventAt: &last, Health: "live", Depth: 8, Capacity: 1024,
-				SecondsToFull: &seconds, Gaps: 5, Keys: &api.FoldKeys{Count: 7, Max: 9, Evicted: 6},
+				SecondsToFull: &seconds, Gaps: 5, Late: 11, Keys: &api.FoldKeys{Count: 7, Max: 9, Evicted: 6},
 				Counters: api.Counters{Received: 50, Filtered: 1, Conflated: 2, Rejected: 3, DeadLettered: 6,
 					Consumed: 30, Queued: 8},
 			}, {Name: "pricing", Health: "restarting"}},
@@ -101,6 +106,8 @@ func TestMetricsContract(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"graphd_accumulator_healthy GAUGE accumulator graph tenant",
+		"graphd_audit_results_lost_total COUNTER",
+		"graphd_audit_unwritable_total COUNTER",
 		"graphd_build_info GAUGE goversion revision version",
 		"graphd_certificate_expiry_timestamp_seconds GAUGE",
 		"graphd_certificate_reload_failures_total COUNTER",
@@ -116,6 +123,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_events_consumed_total COUNTER accumulator graph tenant",
 		"graphd_events_dead_lettered_total COUNTER accumulator graph reason tenant",
 		"graphd_events_filtered_total COUNTER accumulator graph tenant",
+		"graphd_events_late_total COUNTER accumulator graph tenant",
 		"graphd_events_queued GAUGE accumulator graph tenant",
 		"graphd_events_received_total COUNTER accumulator graph tenant",
 		"graphd_events_rejected_total COUNTER accumulator graph tenant",
@@ -125,6 +133,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_graph_event_bytes_total COUNTER graph tenant",
 		"graphd_graph_stored_bytes_total COUNTER graph tenant",
 		"graphd_health GAUGE graph state tenant",
+		"graphd_health_reason GAUGE graph reason tenant",
 		"graphd_keys GAUGE graph tenant",
 		"graphd_keys_evicted_total COUNTER graph tenant",
 		"graphd_keys_overflowed_total COUNTER graph tenant",
@@ -132,6 +141,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_keys_waiting_bytes GAUGE graph tenant",
 		"graphd_limit GAUGE limit",
 		"graphd_limit_used GAUGE limit",
+		"graphd_members GAUGE state",
 		"graphd_node_duration_seconds HISTOGRAM graph node tenant",
 		"graphd_nodes_total COUNTER graph outcome tenant",
 		"graphd_outbound_calls GAUGE",
@@ -155,6 +165,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_source_gaps_total COUNTER accumulator graph tenant",
 		"graphd_source_lag GAUGE accumulator graph tenant",
 		"graphd_source_stale_seconds GAUGE accumulator graph tenant",
+		"graphd_store_up GAUGE",
 		"graphd_websocket_clients GAUGE",
 		"graphd_websocket_slow_closed_total COUNTER",
 	}
@@ -206,6 +217,13 @@ func TestMetricsValues(t *testing.T) {
 		`graphd_events_received_total{accumulator="book",graph="mm",tenant="default"} 50`,
 		`graphd_events_filtered_total{accumulator="book",graph="mm",tenant="default"} 1`,
 		`graphd_events_conflated_total{accumulator="book",graph="mm",tenant="default"} 2`,
+		`graphd_events_late_total{accumulator="book",graph="mm",tenant="default"} 11`,
+		`graphd_health_reason{graph="mm",reason="input_full",tenant="default"} 1`,
+		`graphd_store_up 1`, `graphd_members{state="live"} 2`,
+		`graphd_audit_unwritable_total 9`, `graphd_audit_results_lost_total 10`,
+		// What is worth an alert at its first time is told from the beginning.
+		`graphd_restarts_total{accumulator="",graph="mm",reason="fenced",tenant="default"} 0`,
+		`graphd_events_dead_lettered_total{accumulator="pricing",graph="mm",reason="other",tenant="default"} 0`,
 		`graphd_events_rejected_total{accumulator="book",graph="mm",tenant="default"} 3`,
 		// The books say six dead letters, four of them with a reason: the rest is not lost.
 		`graphd_events_dead_lettered_total{accumulator="book",graph="mm",reason="invalid_json",tenant="default"} 4`,
@@ -269,7 +287,7 @@ func TestMetricsAbsence(t *testing.T) {
 	}
 	for _, line := range gather(t, fakeSource{[]GraphMetrics{empty}}) {
 		for _, name := range []string{
-			"graphd_checkpoint_age_seconds", "graphd_queue_seconds_to_full", "graphd_events_dead_lettered_total",
+			"graphd_checkpoint_age_seconds", "graphd_queue_seconds_to_full", "graphd_health_reason",
 		} {
 			if strings.HasPrefix(line, name) {
 				t.Errorf("got %s, want no such line", line)

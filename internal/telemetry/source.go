@@ -22,6 +22,9 @@ type Source interface {
 	Outbound() OutboundMetrics
 	// Certificate is the one that the daemon shows; ok is false for a daemon without.
 	Certificate() (c CertificateMetrics, ok bool)
+	// Daemon is what the daemon knows of its store, the others on it and the audit. It waits for the store until
+	// ctx is done at most.
+	Daemon(ctx context.Context) DaemonMetrics
 }
 
 // GraphMetrics is what one graph has to tell. Counts only grow while the process lives.
@@ -140,6 +143,17 @@ type CertificateMetrics struct {
 	Ends time.Time
 	// Reloads counts the changes of its files that were taken, Failures those that could not be.
 	Reloads, Failures int64
+}
+
+// DaemonMetrics are those of the daemon and its store.
+type DaemonMetrics struct {
+	// StoreUp says that the store answers.
+	StoreUp bool
+	// Members counts the daemons on the store by state; nil while it does not answer.
+	Members map[string]int
+	// AuditUnwritable counts changes that were refused because they could not be written down, AuditLost results
+	// that were given up.
+	AuditUnwritable, AuditLost int64
 }
 
 // BuildInfo is what the binary was made of.

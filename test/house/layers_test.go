@@ -38,6 +38,7 @@ var layers = []struct {
 	{10, ""},
 	{11, "cmd/graphd"}, {11, "test/"}, {11, "bench"}, {11, "internal/faults"}, {11, "internal/differential"},
 	{11, "examples/embedded"}, {11, "deploy/release"},
+	{11, "deploy/monitoring"},
 }
 
 // unknown is the layer of what is not in the table.

@@ -135,7 +135,7 @@ type (
 	}
 	// Dropping is a fold that drops events which come too late.
 	Dropping interface {
-		// Lateness is what was dropped so far; ok is false for a fold that does otherwise with them.
+		// Lateness is what came too late so far; ok is false for a fold that does otherwise with it than drop it.
 		Lateness() (l Lateness, ok bool)
 	}
 )

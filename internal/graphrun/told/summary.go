@@ -168,7 +168,7 @@ func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnatio
 	s.Waiting, s.Counters = in.Own.Boundaries, api.Counters(in.Books)
 	s.Position, s.LastEventAt, s.Incarnation = Positions(in.Positions), timePtr(in.LastEventAt), incarnation
 	s.SecondsToFull, s.Restarts, s.Lag = more.SecondsToFull, more.Restarts, more.Lag
-	s.Stopped, s.Gaps = stopped(in.Stopped), k.Gaps[i]
+	s.Stopped, s.Gaps, s.Late = stopped(in.Stopped), k.Gaps[i], in.Late
 	if n := in.Keys; n != nil {
 		s.Keys = &api.FoldKeys{Count: n.Count, Max: n.Max, Evicted: n.Evicted}
 	}

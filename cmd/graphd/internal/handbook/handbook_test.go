@@ -2,6 +2,7 @@ package handbook
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,13 @@ func TestFieldsAreExplained(t *testing.T) {
 	} {
 		if found, err := Find(term); err != nil || len(found) == 0 || found[0].Where != where || found[0].Text == "" {
 			t.Errorf("%s: %v %+v", term, err, found)
+		}
+	}
+	for _, term := range []string{"held_back", "checkpoint_corrupt", "accumulator_connecting", "GraphdLeaseLost"} {
+		found, err := Find(term)
+		leads := func(e Entry) bool { return e.Where == "docs/runbook.md, "+term }
+		if err != nil || !slices.ContainsFunc(found, leads) {
+			t.Errorf("%s does not lead to the runbook: %v %+v", term, err, found)
 		}
 	}
 	if found, err := Find("nothing_of_this_name"); err != nil || len(found) > 0 {
