@@ -223,7 +223,8 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if d.certificate, err = cfg.openCertificate(); err != nil {
 		return nil, err
 	}
-	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound}); err != nil {
+	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound,
+		Log: cfg.Log}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	fail, err := failpoint.FromEnv(os.LookupEnv)

@@ -153,7 +153,10 @@ func (k *Kinds) kafka() kafkanet.Daemon {
 	d := kafkanet.Daemon{Brokers: k.KafkaBrokers, Named: k.Connections}
 	if k.Guard != nil {
 		d.Dial, d.DialListed = k.Guard.DialContext, k.Guard.For(true).DialContext
-		d.DialNamed = k.Guard.Operators().DialContext
+		d.DialNamed = func(name string) (kafkanet.Dial, func(error) error) {
+			guard := k.Guard.As(name)
+			return guard.DialContext, guard.Hide
+		}
 	}
 	return d
 }

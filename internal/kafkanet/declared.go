@@ -32,9 +32,10 @@ type Daemon struct {
 	Brokers []string
 	// Dial opens connections; nil means that anything may be dialled.
 	Dial Dial
-	// Named are the clusters that declarations may name, and DialNamed opens connections to them.
+	// Named are the clusters that declarations may name, and DialNamed opens connections to one, and makes of
+	// errors about it what may be told.
 	Named     outbound.Named
-	DialNamed Dial
+	DialNamed func(name string) (Dial, func(error) error)
 	// DialListed opens those of declarations from the network that name brokers themselves.
 	DialListed Dial
 }
@@ -47,7 +48,9 @@ func (c *Cluster) Connect(d Daemon, at *kind.Place) (Config, error) {
 			return Config{}, err
 		}
 		cfg, err := ParseAddress(address)
-		cfg.Dial = d.DialNamed
+		if d.DialNamed != nil {
+			cfg.Dial, cfg.Hide = d.DialNamed(c.Connection)
+		}
 		return cfg, err
 	}
 	cfg := Config{Brokers: c.Brokers, Dial: d.Dial, SASL: c.SASL, Access: at.Access}

@@ -38,6 +38,8 @@ type Config struct {
 	// Dial opens connections, to the brokers named and to those that the cluster tells; nil
 	// means that anything may be dialled.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Hide makes of an error what may be told of it; nil is the error itself.
+	Hide func(error) error
 	// Access reads the files of TLS; nil denies nothing.
 	Access *policy.Policy
 }
@@ -95,6 +97,7 @@ type Client struct {
 	*kafka.Client
 	transport *kafka.Transport
 	stop      context.CancelFunc
+	hide      func(error) error
 	open      func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	mu     sync.Mutex
@@ -110,7 +113,7 @@ func New(cfg Config, topics []string) (*Client, error) {
 	}
 	// Cancelled by Close, so that what the library does in the background ends then.
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Client{stop: stop, open: cfg.Dial, conns: make(map[net.Conn]struct{})}
+	c := &Client{stop: stop, hide: cfg.Hide, open: cfg.Dial, conns: make(map[net.Conn]struct{})}
 	if c.open == nil {
 		c.open = (&net.Dialer{Timeout: DialTimeout}).DialContext
 	}
@@ -199,6 +202,14 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	own := &tracked{Conn: conn, client: c}
 	c.conns[own] = struct{}{}
 	return own, nil
+}
+
+// Hide is an error as it may be told: without the address of a cluster that has a name in the configuration.
+func (c *Client) Hide(err error) error {
+	if err == nil || c.hide == nil {
+		return err
+	}
+	return c.hide(err)
 }
 
 // tracked is a connection that is forgotten when it is closed.

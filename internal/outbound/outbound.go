@@ -25,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
@@ -49,6 +50,8 @@ type Config struct {
 	Allow []string
 	// MaxCalls bounds the calls on the way at once; 0 means DefaultMaxCalls.
 	MaxCalls int
+	// Log is told what is not to be told to authors; nil is none.
+	Log *slog.Logger
 }
 
 // DeniedError is a call to an address that is not allowed. It will be denied again until
@@ -84,6 +87,10 @@ type Guard struct {
 	listed *Guard
 	// outer is the guard whose places calls take beside their own; nil for that of the daemon.
 	outer *Guard
+	// name is of the connection that it is for, whose troubles log is told of, last at told; "" for all others.
+	name string
+	log  *slog.Logger
+	told *atomic.Int64
 }
 
 // For is the guard for a declaration: g, or the one for those that came over the network.
@@ -119,7 +126,7 @@ func New(cfg Config) (*Guard, error) {
 		cfg.MaxCalls = DefaultMaxCalls
 	}
 	g := &Guard{hosts: make(map[string]bool), slots: make(chan struct{}, cfg.MaxCalls), denied: &atomic.Int64{},
-		waited: &atomic.Int64{}}
+		waited: &atomic.Int64{}, log: cfg.Log}
 	named := words()
 	for _, text := range cfg.Allow {
 		text = strings.TrimSpace(text)
@@ -162,7 +169,7 @@ func (g *Guard) Within(allow []string, most int) (*Guard, error) {
 	if most == 0 {
 		within.slots = nil
 	}
-	within.denied, within.outer = g.denied, g
+	within.denied, within.outer, within.log = g.denied, g, g.log
 	listed := *within
 	listed.strict, listed.listed = true, &listed
 	within.listed = &listed
@@ -189,7 +196,11 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	if g.strict {
 		return g.dialListed(ctx, &d, network, address)
 	}
-	return g.dial(ctx, &d, network, address)
+	conn, err := g.dial(ctx, &d, network, address)
+	if err != nil && g.name != "" {
+		return nil, g.private(err)
+	}
+	return conn, err
 }
 
 // dial dials what is allowed.

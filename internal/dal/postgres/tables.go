@@ -131,7 +131,8 @@ func (p *Store) Columns(ctx context.Context, t checkpoint.Table) (columns []stri
 
 // Tables writes rows to the tables of a database that is not the store's. Safe for concurrent use.
 type Tables struct {
-	pool *pgxpool.Pool
+	pool  *pgxpool.Pool
+	guard *outbound.Guard
 }
 
 // tablesConns is one for a delivery and one to look at the table.
@@ -163,7 +164,7 @@ func OpenTables(ctx context.Context, to *outbound.Database, guard *outbound.Guar
 	if err != nil {
 		return nil, err
 	}
-	return &Tables{pool}, nil
+	return &Tables{pool, guard}, nil
 }
 
 // givesUp has the kernel give a connection up whose other side does not answer any more.
@@ -185,13 +186,14 @@ func (t *Tables) Close() { t.pool.Close() }
 // Columns is [Store.Columns] for this database.
 func (t *Tables) Columns(ctx context.Context, table checkpoint.Table) ([]string, error) {
 	columns, err := checkTable(ctx, t.pool, &table)
+	err = t.guard.Hide(err)
 	return columns, rules.Wrap(explain(causeOf(ctx, err)), "look at table %s", table.Name)
 }
 
 // Write writes rows as a whole or not at all. The error is a *checkpoint.RowError when one of
 // them was refused for good; after any other it is not known whether they were written.
 func (t *Tables) Write(ctx context.Context, rows *checkpoint.SinkRows) error {
-	err := t.write(ctx, rows)
+	err := t.guard.Hide(t.write(ctx, rows))
 	if !aboutValues(err) {
 		return rules.Wrap(explain(causeOf(ctx, err)), "write to table %s", rows.Table.Name)
 	}
@@ -199,7 +201,7 @@ func (t *Tables) Write(ctx context.Context, rows *checkpoint.SinkRows) error {
 	if found != nil {
 		return found
 	}
-	return rules.Wrap(errors.Join(err, probeErr), "write to table %s", rows.Table.Name)
+	return rules.Wrap(errors.Join(err, t.guard.Hide(probeErr)), "write to table %s", rows.Table.Name)
 }
 
 func (t *Tables) write(ctx context.Context, rows *checkpoint.SinkRows) error {

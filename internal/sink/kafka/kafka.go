@@ -141,7 +141,7 @@ func (s *Sink) Deliver(ctx context.Context, batch []sink.Message) error {
 	}
 	partitions, err := s.partitions(ctx)
 	if err != nil {
-		return fmt.Errorf("write to topic %s: %w", s.cfg.Topic, err)
+		return fmt.Errorf("write to topic %s: %w", s.cfg.Topic, s.client.Hide(err))
 	}
 	records := make([]record, len(batch))
 	by := map[int][]*record{}
@@ -184,7 +184,8 @@ func (s *Sink) outcome(batch []sink.Message, records []record) error {
 	if refused := new(sink.PermanentError); errors.As(err, &refused) {
 		return refused
 	}
-	return &sink.RetryError{Index: first, Err: fmt.Errorf("write to topic %s: %w", s.cfg.Topic, err)}
+	return &sink.RetryError{Index: first, Err: fmt.Errorf("write to topic %s: %w", s.cfg.Topic,
+		s.client.Hide(err))}
 }
 
 // partitions are the numbers of the topic's partitions.

@@ -95,7 +95,7 @@ func (o *outside) database(c *Declared, out *kind.Output) (dsn string, guard *ou
 	if dsn, err = o.named.Find(c.Connection); dsn == outbound.StoreConnection {
 		dsn = ""
 	}
-	return dsn, o.guard.Operators(), err
+	return dsn, o.guard.As(c.Connection), err
 }
 
 // CodeBadTable is a table that the rows of an output can not go to.

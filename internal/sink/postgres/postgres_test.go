@@ -210,6 +210,23 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 }
 
+// TestConnectionTellsNoAddress: a database with a name in the configuration is told of without its address (A5).
+func TestConnectionTellsNoAddress(t *testing.T) {
+	t.Parallel()
+	guard := outboundtest.Guard(t).As("warehouse")
+	s, err := postgres.Open(t.Context(), postgres.Config{Table: "t"}, "postgres://u:hunter2@127.0.0.1:1/shop", guard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.WithoutCancel(t.Context())) })
+	for _, err := range []error{s.Check(t.Context()), s.Deliver(t.Context(), messages(t, `{"id":1}`))} {
+		if err == nil || err.Error() !=
+			"look at table t: the connection warehouse cannot be reached; the daemon's log says why" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // Another database than the store's is dialled by the guard, and no message holds the password.
 func TestGuarded(t *testing.T) {
 	dsn := testbed.Postgres(t)

@@ -27,7 +27,7 @@ func (r *session) look(ctx context.Context, wg *sync.WaitGroup) {
 		defer cancel()
 		s := &seen{}
 		if s.topics, s.err = r.client.Topics(asking, r.s.cfg.Topics); s.err != nil {
-			s.err = fmt.Errorf("ask the brokers for the topics: %w", s.err)
+			s.err = fmt.Errorf("ask the brokers for the topics: %w", r.client.Hide(s.err))
 		}
 		select {
 		case r.looks <- s:
@@ -188,7 +188,7 @@ func (r *session) offsets(ctx context.Context, ask map[string][]kafka.OffsetRequ
 	map[string]kafka.PartitionOffsets, error) {
 	res, err := r.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: ask})
 	if err != nil {
-		return nil, fmt.Errorf("ask for offsets: %w", err)
+		return nil, fmt.Errorf("ask for offsets: %w", r.client.Hide(err))
 	}
 	out := map[string]kafka.PartitionOffsets{}
 	for topic, list := range res.Topics {

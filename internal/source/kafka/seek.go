@@ -103,7 +103,7 @@ func (r *session) ends(ctx context.Context) (map[string]ends, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("ask the brokers for the topics: %w", err)
+			return nil, fmt.Errorf("ask the brokers for the topics: %w", r.client.Hide(err))
 		case <-time.After(kafkanet.Backoff(1)):
 		}
 	}

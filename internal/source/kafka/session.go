@@ -202,7 +202,7 @@ func (r *session) ask(ctx context.Context, req *request) (*answer, error) {
 	defer cancel()
 	res, err := r.client.Transport.RoundTrip(ctx, r.client.Addr, req)
 	if err != nil {
-		return nil, err
+		return nil, r.client.Hide(err)
 	}
 	return res.(*answer), nil
 }

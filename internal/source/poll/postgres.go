@@ -83,11 +83,11 @@ func (p *postgresReader) try(ctx context.Context, from bound, limit int, visit f
 		}
 		if p.conn, err = pgconn.ConnectConfig(ctx, cfg); err != nil {
 			p.conn = nil
-			return p.to.Explain("connect to", err)
+			return p.guard.Explain(p.to, "connect to", err)
 		}
 	}
 	if err := p.conn.Exec(ctx, p.begin()).Close(); err != nil {
-		return p.to.Explain("ask", err)
+		return p.guard.Explain(p.to, "ask", err)
 	}
 	if p.cfg.After != "" && p.after == nil {
 		if err := p.look(ctx); err != nil {
@@ -100,10 +100,10 @@ func (p *postgresReader) try(ctx context.Context, from bound, limit int, visit f
 		return err // the connection ends with the rest of the answer
 	}
 	if _, err := answer.Close(); err != nil {
-		return p.to.Explain("ask", err)
+		return p.guard.Explain(p.to, "ask", err)
 	}
 	if err := p.conn.Exec(ctx, "ROLLBACK").Close(); err != nil {
-		return p.to.Explain("ask", err)
+		return p.guard.Explain(p.to, "ask", err)
 	}
 	if p.cfg.Every > keepIdle {
 		p.close()
@@ -159,7 +159,7 @@ func afterTypeOf(oid uint32) *afterType {
 func (p *postgresReader) look(ctx context.Context) error {
 	d, err := p.conn.Prepare(ctx, "", "SELECT q.* FROM (\n"+p.cfg.statement.text+"\n) AS q", nil)
 	if err != nil {
-		return p.to.Explain("ask", err)
+		return p.guard.Explain(p.to, "ask", err)
 	}
 	for _, f := range d.Fields {
 		if f.Name != p.cfg.After {

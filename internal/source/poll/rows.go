@@ -48,10 +48,11 @@ func newRows(c *Declared, in *kind.Input, guard *outbound.Guard, named outbound.
 	}
 	if conn.name == "" {
 		guard = guard.For(in.FromNetwork())
-	} else if conn, err = conn.find(named); err != nil {
-		return nil, fmt.Errorf("poll source: %w", err)
 	} else {
-		guard = guard.Operators()
+		guard = guard.As(conn.name)
+		if conn, err = conn.find(named); err != nil {
+			return nil, fmt.Errorf("poll source: %w", err)
+		}
 	}
 	s, problem := parseStatement(c.SQL, conn.sqlite())
 	if problem != "" {
@@ -177,6 +178,7 @@ func (r *Rows) ask(ctx context.Context, read reader, from bound, limit int, visi
 		return ctx.Err()
 	case visited != nil:
 		return visited
+	case errors.As(err, new(*outbound.PrivateError)): // in the same words, whether it is closed or silent
 	case errors.Is(within.Err(), context.DeadlineExceeded):
 		return &failure{text: fmt.Sprintf("the database did not answer within %v", r.cfg.Timeout)}
 	}
