@@ -248,27 +248,12 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if d.gate, err = d.openGate(ctx); err != nil {
 		return nil, err
 	}
-	var tables builtin.Tables
-	if shared, ok := d.store.(builtin.Tables); ok {
-		tables = shared
-	}
 	d.quotas = tenancy.Quotas(cfg.Tenants)
-	d.kinds = &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)),
-		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Store: tables,
-		Reach: builtin.Reach{Guard: d.guard, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}}
-	cfg.Registry.register(d.kinds)
+	d.kinds = d.newKinds(&cfg)
 	if err = cfg.permit(d.kinds, d.quotas); err != nil {
 		return nil, err
 	}
-	d.engine = engine.New(engine.Config{
-		Store: d.store, Log: cfg.Log, Scratch: dal.Folder(d.store), MaxEventBytes: int(cfg.MaxBody),
-		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
-		Patience:  cfg.RebalanceAfter,
-		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
-		Kinds: d.kinds, Quotas: d.quotas,
-		Outbound: d.guard,
-		Fail:     fail,
-	})
+	d.engine = d.newEngine(&cfg, fail)
 	if err := d.members.Join(d.store.Self(), d.engine.Elsewhere); err != nil {
 		return nil, err
 	}
@@ -293,6 +278,30 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+func (d *Daemon) newKinds(cfg *Config) *builtin.Kinds {
+	var tables builtin.Tables
+	if shared, ok := d.store.(builtin.Tables); ok {
+		tables = shared
+	}
+	kinds := &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)),
+		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Store: tables,
+		Reach: builtin.Reach{Guard: d.guard, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}}
+	cfg.Registry.register(kinds)
+	return kinds
+}
+
+func (d *Daemon) newEngine(cfg *Config, fail *failpoint.Set) *engine.Engine {
+	return engine.New(engine.Config{
+		Store: d.store, Log: cfg.Log, Scratch: dal.Folder(d.store), MaxEventBytes: int(cfg.MaxBody),
+		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
+		Patience:  cfg.RebalanceAfter,
+		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
+		Kinds: d.kinds, Quotas: d.quotas,
+		Outbound: d.guard,
+		Fail:     fail,
+	})
 }
 
 func (c *Config) checkLease() error {

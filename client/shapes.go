@@ -17,84 +17,135 @@ type (
 	Diagnostics = api.Diagnostics
 
 	// GraphSummary is a graph as it is now.
-	GraphSummary       = api.GraphSummary
+	GraphSummary = api.GraphSummary
+	// AccumulatorSummary is an input as it is now.
 	AccumulatorSummary = api.AccumulatorSummary
-	AccumulatorDetail  = api.AccumulatorDetail
-	OutputSummary      = api.OutputSummary
-	KeysSummary        = api.KeysSummary
-	Cost               = api.Cost
-	FoldKeys           = api.FoldKeys
-	Versions           = api.Versions
-	TableRow           = api.TableRow
-	Counters           = api.Counters
-	DurabilityStatus   = api.DurabilityStatus
-	UpdateStatus       = api.UpdateStatus
-	Reason             = api.Reason
-	Stopped            = api.Stopped
+	// AccumulatorDetail is an input with its schema and the type of its boundaries.
+	AccumulatorDetail = api.AccumulatorDetail
+	// OutputSummary is an output as it is now.
+	OutputSummary = api.OutputSummary
+	// KeysSummary is how many keys a graph has, and what they take.
+	KeysSummary = api.KeysSummary
+	// Cost is what a graph has cost so far.
+	Cost = api.Cost
+	// FoldKeys is how many keys an input folds by.
+	FoldKeys = api.FoldKeys
+	// Versions are the versions of a table that are kept.
+	Versions = api.Versions
+	// TableRow is one row of a table.
+	TableRow = api.TableRow
+	// Counters are what became of the events of an input, or of all of them.
+	Counters = api.Counters
+	// DurabilityStatus is what of a graph is durable.
+	DurabilityStatus = api.DurabilityStatus
+	// UpdateStatus is an update of a declaration that is under way or has failed.
+	UpdateStatus = api.UpdateStatus
+	// Reason is why something is as it is: a stable code, and words.
+	Reason = api.Reason
+	// Stopped is a part that was stopped, by whom and since when.
+	Stopped = api.Stopped
 	// Part names one input or one output.
 	Part = api.Part
 	// SkipResult is what a graph is let go on without.
 	SkipResult = api.SkipResult
-	Gap        = api.Gap
+	// Gap is what was lost of an input.
+	Gap = api.Gap
 
 	// ApplyResult is what applying a declaration did, or would do.
 	ApplyResult = api.ApplyResult
+	// StateChange is what an update does to the state of a part.
 	StateChange = api.StateChange
-	File        = api.File
-	Revision    = api.Revision
-	Author      = api.Author
+	// File is a file that a declaration names.
+	File = api.File
+	// Revision is a declaration as it was applied once.
+	Revision = api.Revision
+	// Author is who applied it.
+	Author = api.Author
 
 	// State is what is inside a graph between two epochs.
 	State = api.State
-	// Firing is one epoch, FiringDetail one in full.
-	Firing        = api.Firing
-	FiringDetail  = api.FiringDetail
-	CutInput      = api.CutInput
-	NodeRecord    = api.NodeRecord
-	FireRequest   = api.FireRequest
-	FireResult    = api.FireResult
+	// Firing is one epoch.
+	Firing = api.Firing
+	// FiringDetail is one epoch in full.
+	FiringDetail = api.FiringDetail
+	// CutInput is what an epoch took of an input.
+	CutInput = api.CutInput
+	// NodeRecord is what a node did in an epoch.
+	NodeRecord = api.NodeRecord
+	// FireRequest is what a graph is fired with.
+	FireRequest = api.FireRequest
+	// FireResult is the epoch that came of it.
+	FireResult = api.FireResult
+	// RecoveryEvent is a restart, a loss or another turn in the life of a graph.
 	RecoveryEvent = api.RecoveryEvent
-	// Page is a page of a list; Query says which.
+	// Page is a page of a list.
 	Page[T any] = api.Page[T]
-	Query       = api.Query
+	// Query says which page of a list is meant.
+	Query = api.Query
 
-	// PushResult is what became of events that were pushed, Rejection why one was refused.
+	// PushResult is what became of events that were pushed.
 	PushResult = api.PushResult
-	Rejection  = api.Rejection
+	// Rejection is why one event was refused.
+	Rejection = api.Rejection
 
 	// Frame is what a subscription is told.
 	Frame = api.Frame
 
-	DeadLetter     = api.DeadLetter
-	LetterPage     = api.LetterPage
-	LetterQuery    = api.LetterQuery
-	LetterChoice   = api.LetterChoice
+	// DeadLetter is an event or a value that could not be taken or delivered.
+	DeadLetter = api.DeadLetter
+	// LetterPage is a page of dead letters.
+	LetterPage = api.LetterPage
+	// LetterQuery says which page of them is meant.
+	LetterQuery = api.LetterQuery
+	// LetterChoice chooses dead letters.
+	LetterChoice = api.LetterChoice
+	// LettersRequest says which dead letters are replayed or discarded.
 	LettersRequest = api.LettersRequest
-	LettersResult  = api.LettersResult
-	LetterReason   = api.LetterReason
+	// LettersResult is what became of them.
+	LettersResult = api.LettersResult
+	// LetterReason is why letters would fail again.
+	LetterReason = api.LetterReason
 
-	Status   = api.Status
-	Warning  = api.Warning
-	Version  = api.Version
+	// Status is whether the daemon takes work.
+	Status = api.Status
+	// Warning is what has to be looked after before it does not.
+	Warning = api.Warning
+	// Version is the release of the daemon.
+	Version = api.Version
+	// TreeNode is one of the tasks of the daemon.
 	TreeNode = api.TreeNode
-	Limit    = api.Limit
-	Member   = api.Member
-	Placed   = api.Placed
+	// Limit is a limit with its use.
+	Limit = api.Limit
+	// Member is a daemon on the same store.
+	Member = api.Member
+	// Placed is a graph with the member that runs it.
+	Placed = api.Placed
 
-	Token        = api.Token
+	// Token is a token without its text.
+	Token = api.Token
+	// TokenRequest says what token is to be made.
 	TokenRequest = api.TokenRequest
-	NewToken     = api.NewToken
-	Ticket       = api.Ticket
+	// NewToken is a token that was made, with its text.
+	NewToken = api.NewToken
+	// Ticket opens one socket.
+	Ticket = api.Ticket
 
 	// AuditQuery says which entries of a chain are meant.
 	AuditQuery = audit.Query
-	AuditRow   = audit.Row
+	// AuditRow is an entry in its chain, byte for byte.
+	AuditRow = audit.Row
+	// AuditEntry is what an entry tells.
 	AuditEntry = audit.Entry
+	// AuditActor is who did it, and from where.
 	AuditActor = audit.Actor
-	AuditKind  = audit.Kind
+	// AuditKind is what an entry tells of: an intent, a result, a denial.
+	AuditKind = audit.Kind
+	// AuditChain is a tenant's chain: where it begins and ends.
 	AuditChain = audit.Chain
+	// AuditPlace is a place in a chain with its sum.
 	AuditPlace = audit.Place
-	AuditSum   = audit.Sum
+	// AuditSum is the digest of an entry and of all before it.
+	AuditSum = audit.Sum
 )
 
 // Code is the stable code of a refusal, of which docs/codes.md has the list; "" for every other error.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -50,33 +49,11 @@ func (s *Server) ready(r *request) error {
 	if s.stopping.Load() {
 		return wire.Refuse(http.StatusServiceUnavailable, api.CodeShuttingDown, "the daemon is shutting down")
 	}
-	err := s.readiness.of(r.Context(), s.ctl.Ready)
+	err := s.readiness.Of(r.Context(), s.ctl.Ready)
 	if _, ok := errors.AsType[*api.Error](err); err == nil || ok {
 		return err
 	}
 	return wire.Refuse(http.StatusServiceUnavailable, api.CodeNotReady, err.Error())
-}
-
-// readyFor is how long one look at the store answers for others: who asks needs no token. readyWithin bounds it.
-const readyFor, readyWithin = 100 * time.Millisecond, 5 * time.Second
-
-// readiness is what was last seen of it.
-type readiness struct {
-	mu  sync.Mutex // held while somebody looks: the others wait for that
-	at  time.Time
-	err error
-}
-
-func (l *readiness) of(ctx context.Context, look func(context.Context) error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); l.at.IsZero() || now.Sub(l.at) >= readyFor {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyWithin) // it is an answer for all of them
-		defer cancel()
-		l.err = look(ctx)
-		l.at = time.Now()
-	}
-	return l.err
 }
 
 // version answers GET /version.

@@ -41,7 +41,7 @@ type Server struct {
 	arrivals  *arrival.Guard
 	bodies    body.Reader
 	refusals  wire.Refusals
-	readiness readiness
+	readiness control.Readiness
 	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
 	stopping atomic.Bool
 }
