@@ -31,9 +31,8 @@ func (c *Core) GoBack(m Moment) {
 	c.out, c.letters, c.late, c.changed = c.out[:0], nil, nil, true
 }
 
-// Restore goes on where a mark left off: state is its encoded State, nil when it had
-// none. It is called before the first event. When the state was dropped although events
-// were open in it, because the declaration changed, those events count as filtered.
+// Restore goes on where a mark left off: state is its encoded State, nil when it had none. It is called before the
+// first event. When the state was dropped although events were open in it, those count as filtered.
 func (c *Core) Restore(state []byte, ctr Counters, positions []boundary.Position) error {
 	return c.RestoreMark(Mark{Counters: ctr, Positions: positions}, state)
 }

@@ -1,7 +1,6 @@
 package accumulator
 
 import (
-	"math"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
@@ -66,11 +65,10 @@ func (in *intake) deletes(v boundary.Value) *BadEvent {
 	if x == nil || in.facts.Deletes {
 		return nil
 	}
-	holds, err := x.EvalBool(&in.env)
-	if err != nil {
+	var err error
+	if in.facts.Deletes, err = x.EvalBool(&in.env); err != nil {
 		return evalFault("delete_when", err)
 	}
-	in.facts.Deletes = holds
 	return nil
 }
 
@@ -79,11 +77,7 @@ func (in *intake) keyPart(x *expression.Program) (boundary.Value, *BadEvent) {
 	if err != nil {
 		return v, evalFault("key", err)
 	}
-	if v.Kind() == boundary.KindFloat { // never of an int, which a float cannot tell from its neighbours beyond 2^53
-		if f, _ := v.AsFloat(); f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-			v = boundary.Int(int64(f)) // 1.0 and 1 are one key
-		}
-	}
+	v = fold.Whole(v)
 	return v, fold.CheckKey(v, x.Text())
 }
 

@@ -23,8 +23,7 @@ func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said fol
 	return Outcome{Status: Filtered}
 }
 
-// LateDrops are the events that came too late for the fold and were dropped; ok is false when
-// there are none.
+// LateDrops are the events that came too late for the fold and were dropped; ok is false when there are none.
 func (c *Core) LateDrops() (l Lateness, ok bool) {
 	if f, can := c.fold.(fold.Dropping); can {
 		l, ok = f.Lateness()
@@ -34,11 +33,8 @@ func (c *Core) LateDrops() (l Lateness, ok bool) {
 
 // Late is how many events came too late for the fold since it was made or restored, whatever became of them.
 func (c *Core) Late() int64 {
-	if f, can := c.fold.(fold.Dropping); can {
-		l, _ := f.Lateness()
-		return l.Events
-	}
-	return 0
+	l, _ := c.LateDrops()
+	return l.Events
 }
 
 // aside sends an event to the input that the kind has of its own.

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -81,6 +82,17 @@ func (k *KeyFields) Append(slots []boundary.Value, key boundary.Value) []boundar
 		}
 	}
 	return slots
+}
+
+// Whole is v as a whole number, where it is a float that is one: 1.0 and 1 are one key. A whole number stays itself:
+// beyond 2^53 a float cannot tell it from its neighbours.
+func Whole(v boundary.Value) boundary.Value {
+	if v.Kind() == boundary.KindFloat {
+		if f, _ := v.AsFloat(); f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+			return boundary.Int(int64(f))
+		}
+	}
+	return v
 }
 
 // CheckKey says what is wrong with a key, nil when nothing is.

@@ -1,11 +1,8 @@
 package postgres
 
 import (
-	"context"
-	"fmt"
 	"time"
 
-	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -52,31 +49,4 @@ func (p *Store) budget(pool *pgxpool.Pool, bytes int64) time.Duration {
 		return p.timeouts.Lease
 	}
 	return p.timeouts.Call + time.Duration(bytes)*time.Second/slowest
-}
-
-// stretch is a context that ends when nothing has come of it for a while.
-type stretch struct {
-	context.Context
-	end   context.CancelCauseFunc
-	timer *time.Timer
-	every time.Duration
-}
-
-// within is ctx, ended after a time without progress with an error that says so.
-func within(ctx context.Context, d time.Duration) *stretch {
-	s := &stretch{every: d}
-	s.Context, s.end = context.WithCancelCause(ctx)
-	s.timer = time.AfterFunc(d, func() {
-		s.end(fmt.Errorf("%w within %v: its connection was thrown away; look at the database's load and at the network",
-			checkpoint.ErrSlow, d))
-	})
-	return s
-}
-
-// progress begins the time anew.
-func (s *stretch) progress() { s.timer.Reset(s.every) }
-
-func (s *stretch) stop() {
-	s.timer.Stop()
-	s.end(nil)
 }

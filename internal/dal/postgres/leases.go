@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
+	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -145,8 +146,8 @@ func (p *Store) hear(ctx context.Context) (*pgconn.Notification, error) {
 	if err == nil || context.Cause(ctx) != nil || wait.Err() == nil {
 		return n, err
 	}
-	ask := within(ctx, p.timeouts.Lease)
-	defer ask.stop()
+	ask := wires.Within(ctx, p.timeouts.Lease)
+	defer ask.Stop()
 	return nil, causeOf(ask, p.listener.Ping(ask))
 }
 
@@ -154,8 +155,8 @@ func (p *Store) listen(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	s := within(ctx, p.timeouts.Lease)
-	defer s.stop()
+	s := wires.Within(ctx, p.timeouts.Lease)
+	defer s.Stop()
 	c, err := p.leases.Acquire(s)
 	if err != nil {
 		return explain(causeOf(s, err))

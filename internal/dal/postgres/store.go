@@ -242,8 +242,8 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	s := within(ctx, p.budget(pool, 0))
-	defer s.stop()
+	s := wires.Within(ctx, p.budget(pool, 0))
+	defer s.Stop()
 	crowded := false // as many calls are on the way as there may be: that says nothing of the line
 	err := func() error {
 		c, err := pool.Acquire(s)
@@ -257,8 +257,7 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 			return err
 		}
 		defer c.Release()
-		s.every = budget
-		s.progress()
+		s.Every(budget)
 		return use(s, c)
 	}()
 	switch cause := context.Cause(s); {
@@ -338,8 +337,8 @@ func (p *Store) query(ctx context.Context, text string, args []any, visit func(p
 			if err := visit(rows); err != nil {
 				return err
 			}
-			if s, ok := ctx.(*stretch); ok {
-				s.progress() // a large answer takes as long as it comes in
+			if s, ok := ctx.(*wires.Stretch); ok {
+				s.Progress() // a large answer takes as long as it comes in
 			}
 			if err := context.Cause(ctx); err != nil {
 				return err
