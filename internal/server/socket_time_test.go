@@ -137,8 +137,9 @@ func TestPingHeldBack(t *testing.T) {
 	virtual(t, f, Config{}, func(t *testing.T, s *Server, network *pipes) {
 		f.room, f.full = make(chan struct{}), true // made in the bubble
 		ours, br := network.dial(t, pushURL)
+		const sent = 600 // more than the reader reads ahead: 256 frames that wait, and 256 that the writer has taken
 		go func() {
-			for range 400 { // more than the reader reads ahead
+			for range sent {
 				frame := `{"type":"event","data":1}`
 				if _, err := ours.Write(append([]byte{0x81, byte(0x80 | len(frame)), 0, 0, 0, 0},
 					frame...)); err != nil {
@@ -151,7 +152,7 @@ func TestPingHeldBack(t *testing.T) {
 			f.open()
 		}()
 		acks := 0
-		for acks < 400 {
+		for acks < sent {
 			frame := readFrame(t, br)
 			switch {
 			case frame == nil:

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxAhead is how many frames the reader is ahead of the writer at most: with a round
+	// maxAhead is how many frames wait for the writer at most, beside those that it has taken: with a round
 	// trip of a millisecond enough for a hundred thousand frames a second.
 	maxAhead = 256
 	// maxAheadBytes bounds the same in bytes. One frame always fits, whatever its size.
