@@ -102,7 +102,7 @@ func (w *wide) halted(t *testing.T, seed uint64, at int64, kills bool) (s *spoke
 			err = s.values(out.b.Bytes())
 		}
 		if err == nil {
-			err = s.files(dir)
+			err = s.files(dir, false)
 		}
 		return s, halted, err
 	}

@@ -88,7 +88,7 @@ func (b daemons) killed(w *wide, t *testing.T, doc tree, seed uint64, want *spok
 	if err == nil {
 		err = s.values(out.b.Bytes())
 	}
-	return s, errors.Join(err, s.files(dir))
+	return s, errors.Join(err, s.files(dir, true))
 }
 
 // life is one life of the binary, which is lived until it dies or is killed.

@@ -57,7 +57,7 @@ func (w *wide) caughtUp(t *testing.T, doc tree, seed uint64, want *spoken, kills
 		if err := s.values(out.b.Bytes()); err != nil {
 			return nil, err
 		}
-		return s, s.files(dir)
+		return s, s.files(dir, false)
 	}
 	return nil, fmt.Errorf("the graph does not get through its input")
 }
@@ -122,7 +122,7 @@ func (w *wide) pushed(t *testing.T, doc tree, seed uint64, want *spoken) (*spoke
 	if err := s.values(out.b.Bytes()); err != nil {
 		return nil, err
 	}
-	return s, s.files(dir)
+	return s, s.files(dir, false)
 }
 
 // paced is what a live graph says whose files grow instant by instant, that goes down now and then and finds some of
@@ -189,7 +189,7 @@ func (w *wide) pacedIn(t *testing.T, doc tree, dir string, seed uint64, want *sp
 			if err := s.values(out.b.Bytes()); err != nil {
 				return nil, err
 			}
-			return s, s.files(dir)
+			return s, s.files(dir, false)
 		}
 	}
 }

@@ -72,11 +72,15 @@ func (s *spoken) values(lines []byte) error {
 	return nil
 }
 
-// files reads what outputs have written to files in dir.
-func (s *spoken) files(dir string) error {
+// files reads what outputs have written to files in dir. Of a process that was killed the beginning of a line may
+// stand there: the next life has ended it, and written the value again.
+func (s *spoken) files(dir string, killed bool) error {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.out"))
 	for _, path := range paths {
 		data, failed := os.ReadFile(path)
+		if killed {
+			data = wholeLines(data)
+		}
 		if failed == nil {
 			failed = s.values(data)
 		}
@@ -85,6 +89,15 @@ func (s *spoken) files(dir string) error {
 		}
 	}
 	return err
+}
+
+func wholeLines(data []byte) (whole []byte) {
+	for line := range bytes.Lines(data) {
+		if json.Valid(line) {
+			whole = append(whole, line...)
+		}
+	}
+	return whole
 }
 
 func booksOf(c *api.Counters) books {
