@@ -95,7 +95,7 @@ func killReplay(t *testing.T, doc [2]string, args []string) {
 				p.replays(ended, &replayed)
 			}()
 			if before := replayed.Load(); i%2 == 0 { // a life that ends at random, and not at a failpoint
-				p.until("letters are replayed", time.Minute, func() bool { return replayed.Load() > before })
+				p.until("letters are replayed", 3*time.Minute, func() bool { return replayed.Load() > before })
 			}
 		}, args...)
 		close(ended)
