@@ -16,6 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/server/arrival"
 )
 
 const (
@@ -79,7 +80,7 @@ func Listen(ctx context.Context, address, file, advertise string, log *slog.Logg
 	if at, err = told(address, advertise, ln.Addr()); err != nil {
 		return nil, "", errors.Join(err, ln.Close())
 	}
-	return &Members{log: log, secret: secret, ln: &limited{ln, make(chan struct{}, maxConns)},
+	return &Members{log: log, secret: secret, ln: arrival.Listen(ln, arrival.Bounds{All: maxConns}, nil),
 		peers: map[string]*peer{}}, at, nil
 }
 
@@ -190,39 +191,6 @@ func (m *Members) CloseIdle() {
 	for _, p := range m.peers {
 		p.via.CloseIdleConnections()
 	}
-}
-
-// limited is a listener that has so many connections at a time; further ones are closed as they come.
-type limited struct {
-	net.Listener
-	room chan struct{}
-}
-
-// Accept is the next connection for which there is room.
-func (l *limited) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case l.room <- struct{}{}:
-			return &limitedConn{Conn: c, leave: sync.OnceFunc(func() { <-l.room })}, nil
-		default:
-			_ = c.Close() // nothing was said on it
-		}
-	}
-}
-
-type limitedConn struct {
-	net.Conn
-	leave func()
-}
-
-// Close makes room for another.
-func (c *limitedConn) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
 }
 
 // caller is whom a forwarded request acts as, as it goes over the wire.
