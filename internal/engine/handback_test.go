@@ -18,6 +18,23 @@ import (
 	"github.com/graphd/graphd/internal/reactor"
 )
 
+// deafTo are two members, and a graph at the first whose source does not hear that it is to end until hold is closed.
+func deafTo(t *testing.T, s *shared, hold <-chan struct{}) (a, b *bed) {
+	t.Helper()
+	deaf := func(string) accumulator.Source {
+		return sourceFunc(func(_ context.Context, _ []boundary.Position, out accumulator.Out) error {
+			out.Health(accumulator.Live, "")
+			<-hold
+			return nil
+		})
+	}
+	a = newBed(t, s.view("a"), &scripted{source: deaf})
+	a.apply("graph: g\naccumulators: { a: { source: { generator: { every: 1s, expr: i } } } }\nnodes: { n: { "+
+		"expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+	a.until("g", reactor.HealthLive, time.Second)
+	return a, newBed(t, s.view("b"), &scripted{source: deaf})
+}
+
 // M52: a graph whose source does not hear that it is to end is handed back all the same, and none of its restarts
 // is used up.
 func TestM52HandBackOfALateSource(t *testing.T) {
@@ -25,18 +42,7 @@ func TestM52HandBackOfALateSource(t *testing.T) {
 		s := newShared()
 		s.capacity["a"], s.capacity["b"] = 1, 0
 		hold := make(chan struct{})
-		deaf := func(string) accumulator.Source {
-			return sourceFunc(func(_ context.Context, _ []boundary.Position, out accumulator.Out) error {
-				out.Health(accumulator.Live, "")
-				<-hold
-				return nil
-			})
-		}
-		a := newBed(t, s.view("a"), &scripted{source: deaf})
-		a.apply("graph: g\naccumulators: { a: { source: { generator: { every: 1s, expr: i } } } }\nnodes: { n: { "+
-			"expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
-		a.until("g", reactor.HealthLive, time.Second)
-		b := newBed(t, s.view("b"), &scripted{source: deaf})
+		a, b := deafTo(t, s, hold)
 		s.drain("a", true)
 		b.until("g", reactor.HealthLive, 20*time.Second)
 		events, err := a.e.RecoveryEvents(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.Query{})
@@ -141,18 +147,7 @@ func TestM38HandOverIsPartOfTheStop(t *testing.T) {
 		s := newShared()
 		s.capacity["a"], s.capacity["b"] = 1, 0
 		hold := make(chan struct{})
-		deaf := func(string) accumulator.Source {
-			return sourceFunc(func(_ context.Context, _ []boundary.Position, out accumulator.Out) error {
-				out.Health(accumulator.Live, "")
-				<-hold
-				return nil
-			})
-		}
-		a := newBed(t, s.view("a"), &scripted{source: deaf})
-		a.apply("graph: g\naccumulators: { a: { source: { generator: { every: 1s, expr: i } } } }\nnodes: { n: { "+
-			"expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
-		a.until("g", reactor.HealthLive, time.Second)
-		b := newBed(t, s.view("b"), &scripted{source: deaf})
+		a, b := deafTo(t, s, hold)
 		time.Sleep(2 * time.Second)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)

@@ -2,33 +2,19 @@ package server
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/engine"
-	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
 // TestForeignIsMissingInTheEngine: over the real engine each operation of the document answers for a graph that another
 // tenant has as for one that nobody has, and no list tells of it (A11). What it would change is not changed.
 func TestForeignIsMissingInTheEngine(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
-		Log: textLog(io.Discard)})
-	if err := e.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	e := openEngine(t)
 	s, _, bearers := closedServer(t, e, nil)
 	theirs := api.Ref{Tenant: "other", Name: "theirs_a"}
 	for _, g := range []api.Ref{theirs, {Tenant: "acme", Name: "mine_a"}} {

@@ -19,6 +19,12 @@ import (
 // overEngine is a server over an engine of its own, which keeps its graphs in memory.
 func overEngine(t *testing.T) *Server {
 	t.Helper()
+	return newServer(t, openEngine(t), Config{})
+}
+
+// openEngine is a real engine over a store in memory, until the test ends.
+func openEngine(t *testing.T) *engine.Engine {
+	t.Helper()
 	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
 		Log: textLog(io.Discard)})
 	if err := e.Open(t.Context()); err != nil {
@@ -29,7 +35,7 @@ func overEngine(t *testing.T) *Server {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return newServer(t, e, Config{})
+	return e
 }
 
 // caller is a server over an engine of its own; it answers with the body of a request that succeeds.

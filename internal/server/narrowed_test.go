@@ -1,7 +1,6 @@
 package server
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,26 +8,13 @@ import (
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/builtin"
-	"github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/engine"
-	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
 // TestNarrowedOverTheAPI: an author narrowed to *_a neither applies nor goes back to what names a graph outside, and
 // hears the same of one that is there and of one that is not (A11).
 func TestNarrowedOverTheAPI(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Store: memory.New(), Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(io.Discard)},
-		Log: textLog(io.Discard)})
-	if err := e.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	e := openEngine(t)
 	s, _, bearers := closedServer(t, e, nil)
 	var author *bearer
 	for i := range bearers {
