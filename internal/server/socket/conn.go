@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,8 +106,8 @@ func (c *conn) read(ctx context.Context, ep endpoint) error {
 	pace := newPace(c.h.cfg.FramesPerSecond)
 	frames, bytes := 0, 0 // that the token's rate has not been asked for yet
 	for ctx.Err() == nil {
-		if err := pace.wait(ctx); err != nil {
-			return err
+		if err := pace.Wait(ctx); err != nil {
+			return cmp.Or(context.Cause(ctx), err)
 		}
 		if frames >= askEvery || bytes >= askBytes {
 			if err := c.h.cfg.Frames(ctx, c.who, frames, bytes); err != nil {

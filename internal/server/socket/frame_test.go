@@ -110,7 +110,7 @@ func TestPace(t *testing.T) {
 		p := newPace(100)
 		began := time.Now()
 		for range 350 {
-			if err := p.wait(t.Context()); err != nil {
+			if err := p.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
