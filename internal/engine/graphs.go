@@ -202,6 +202,16 @@ func (e *Engine) Push(ctx context.Context, g api.Ref, accumulator string, events
 	return m.Push(ctx, accumulator, "", events)
 }
 
+// Submit is Push in two parts, so that one connection can have several on their way; see [graphrun.Graph.Submit].
+func (e *Engine) Submit(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
+	func(ctx context.Context) (api.PushResult, error), error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return nil, err
+	}
+	return m.Submit(ctx, accumulator, events)
+}
+
 // RejectBody counts one event for a body that could not be parsed (M42).
 func (e *Engine) RejectBody(_ context.Context, g api.Ref, accumulator, _ string) error {
 	m, err := e.graph(g)

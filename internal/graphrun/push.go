@@ -25,19 +25,58 @@ const journalShare = 4
 // them. The mailbox outlives restarts: while the accumulator is being restarted it waits.
 // origin is the dead letter that they are replayed from, "" for new ones.
 func (g *Graph) Push(ctx context.Context, name, origin string, events []json.RawMessage) (api.PushResult, error) {
-	i, err := g.accumulator(name)
+	i, err := g.pushable(name, len(events))
 	if err != nil {
-		return api.PushResult{}, err
-	}
-	if err := g.refusesPushes(i, len(events)); err != nil {
 		return api.PushResult{}, err
 	}
 	if from := g.unit.Spec.Accumulators[i].From; from != "" {
 		return g.feed(ctx, i, origin, events)
 	}
+	enter, cancel := g.timeToEnter(ctx)
+	defer cancel()
+	wait, err := g.submit(enter, i, origin, events)
+	if err != nil {
+		return api.PushResult{}, err
+	}
+	out, err := wait(enter)
+	return g.pushed(ctx, i, out, err)
+}
+
+// Submit is Push in two parts, so that several pushes of one caller can be on their way: it waits for room, as long as
+// ctx is not done, and the calls' order is that of their events. answer, called once, waits for the rest.
+func (g *Graph) Submit(ctx context.Context, name string, events []json.RawMessage) (
+	answer func(ctx context.Context) (api.PushResult, error), err error) {
+	i, err := g.pushable(name, len(events))
+	if err != nil {
+		return nil, err
+	}
+	if a := &g.unit.Spec.Accumulators[i]; a.From != "" {
+		return nil, fedByNode(a, noPushes)
+	}
+	wait, err := g.submit(ctx, i, "", events)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (api.PushResult, error) {
+		out, err := wait(ctx)
+		return g.pushed(ctx, i, out, err)
+	}, nil
+}
+
+// pushable finds an accumulator that takes so many events now.
+func (g *Graph) pushable(name string, events int) (i int, err error) {
+	if i, err = g.accumulator(name); err != nil {
+		return i, err
+	}
+	return i, g.refusesPushes(i, events)
+}
+
+// submit queues events of a push within the tenant's quota, in the order of the calls. wait is for what became of them.
+func (g *Graph) submit(ctx context.Context, i int, origin string, events []json.RawMessage) (
+	wait func(ctx context.Context) (pump.PushOutcome, error), err error) {
 	if err := g.host.Room(); err != nil {
 		g.first().Mailboxes()[i].Reject(len(events))
-		return api.PushResult{}, err
+		return nil, err
 	}
 	now := time.Now()
 	batch, bytes := make([]boundary.Event, len(events)), int64(0)
@@ -45,27 +84,28 @@ func (g *Graph) Push(ctx context.Context, name, origin string, events []json.Raw
 		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin}
 		bytes += int64(len(raw))
 	}
-	enter, cancel := g.timeToEnter(ctx)
-	defer cancel()
-	if err := g.host.Quotas.Rate(g.ref.Tenant).Wait(enter, len(events)); err != nil {
+	if err := g.host.Quotas.Rate(g.ref.Tenant).Wait(ctx, len(events)); err != nil {
 		g.first().Mailboxes()[i].Reject(len(events))
-		return overQuota(err)
+		return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{}, err }, nil
 	}
 	g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Took(bytes)
-	out, err := g.push(enter, i, batch)
-	if errors.Is(err, pump.ErrClosed) {
+	return g.deliver(ctx, i, batch), nil
+}
+
+// pushed is the answer to a push of which out and err have come.
+func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err error) (api.PushResult, error) {
+	switch {
+	case errors.Is(err, pump.ErrClosed):
 		return api.PushResult{}, &api.Error{
 			Status: http.StatusServiceUnavailable, Code: "graph_stopping",
 			Detail: fmt.Sprintf("graph %s is being stopped; %s", g.ref.Name, takenBefore(out.Taken)),
 		}
-	}
-	if errors.Is(err, pump.ErrStopped) {
+	case errors.Is(err, pump.ErrStopped):
 		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "input_stopped",
 			Detail: fmt.Sprintf("an operator has stopped input %s of graph %s; %s; the start command lets it go on",
-				name, g.ref.Name, takenBefore(out.Taken))}
-	}
-	if err != nil {
-		return api.PushResult{}, err
+				g.unit.Spec.Accumulators[i].Name, g.ref.Name, takenBefore(out.Taken))}
+	case err != nil:
+		return overQuota(err)
 	}
 	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full}
 	if out.Full {

@@ -38,12 +38,18 @@ func (g *Graph) deal() {
 	}
 }
 
-// push gives events to an input, to each shard what it has to hear of them.
-func (g *Graph) push(ctx context.Context, i int, events []boundary.Event) (pump.PushOutcome, error) {
-	if g.deals == nil {
-		return g.first().Mailboxes()[i].Push(ctx, events)
+// deliver queues events for an input, for each shard what it has to hear of them, in the order of the calls; it waits
+// for room while ctx is not done. wait, called once, is for what became of them.
+func (g *Graph) deliver(ctx context.Context, i int, events []boundary.Event) (
+	wait func(ctx context.Context) (pump.PushOutcome, error)) {
+	if g.deals != nil {
+		return g.deals[i].Submit(ctx, events)
 	}
-	return g.deals[i].Push(ctx, events)
+	p, err := g.first().Mailboxes()[i].Submit(ctx, events)
+	if err != nil {
+		return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{}, err }
+	}
+	return p.Wait
 }
 
 // of is the shard that has a key; the first where there is none. See [told.Or] for a key that may be meant as a text.

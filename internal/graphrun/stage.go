@@ -13,11 +13,14 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 )
 
+// noPushes is what [fedByNode] refuses pushes with.
+const noPushes = "it takes no pushes"
+
 // feed gives events to an accumulator that a node feeds: those of its dead letters, which come again.
 // Whatever else there is to say to it comes of the node.
 func (g *Graph) feed(ctx context.Context, i int, origin string, events []json.RawMessage) (api.PushResult, error) {
 	if origin == "" {
-		return api.PushResult{}, fedByNode(&g.unit.Spec.Accumulators[i], "it takes no pushes")
+		return api.PushResult{}, fedByNode(&g.unit.Spec.Accumulators[i], noPushes)
 	}
 	r, err := g.running()
 	if err != nil {

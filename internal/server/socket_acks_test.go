@@ -10,7 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 )
 
-// slowCommit is a Pipeline whose pushes are all answered when one commit has been made.
+// slowCommit is a Control whose pushes are all answered when one commit has been made.
 type slowCommit struct {
 	*fake
 	made chan struct{}

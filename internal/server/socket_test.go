@@ -20,7 +20,18 @@ const (
 	reactorURL = "/v1/ws/graphs/g/reactor"
 )
 
-// pipelined makes a fake a Pipeline: pushes are decided on one after the other by a
+// Submit leaves it to who waits to push.
+func (f *fake) Submit(_ context.Context, g api.Ref, name string, events []json.RawMessage) (
+	func(context.Context) (api.PushResult, error), error) {
+	return func(ctx context.Context) (api.PushResult, error) {
+		if ctx.Err() != nil {
+			return api.PushResult{Full: true}, nil
+		}
+		return f.Push(ctx, g, name, events)
+	}, nil
+}
+
+// pipelined is a fake where pushes are decided on one after the other by a
 // goroutine, and up to eight wait in a queue.
 type pipelined struct {
 	*fake
@@ -248,7 +259,7 @@ func ack(id string, accepted, filtered int) string {
 		filtered)
 }
 
-// both runs a test with a Control that is a Pipeline, and with one that is not.
+// both runs a test with a Control that decides on pushes when it is asked for the answer, and one that does before.
 func both(t *testing.T, test func(t *testing.T, ctl Control, f *fake)) {
 	t.Run("push", func(t *testing.T) {
 		t.Parallel()

@@ -57,26 +57,40 @@ func NewDeal(boxes []*Mailbox, dealer func() *accumulator.Dealer, byEvents bool)
 // Push is [Mailbox.Push] to all shards that are concerned, with one outcome. Where Full is set, events among the
 // leading ones that their own shards had no room for are Rejected as [QueueFull]; after them no shard has taken any.
 func (d *Deal) Push(ctx context.Context, events []boundary.Event) (PushOutcome, error) {
-	parts := d.parts(events)
-	var wait sync.WaitGroup
-	for s := range parts {
-		if part := &parts[s]; len(part.events) > 0 {
-			wait.Go(func() { part.out, part.err = d.boxes[s].push(ctx, part.events, part.fates) })
-		}
-	}
-	wait.Wait()
-	if d.dealers.New == nil { // all have the same, and the first one counts
-		return parts[0].out, errors.Join(parts[0].err)
-	}
-	return join(parts, len(events))
+	return d.Submit(ctx, events)(ctx)
 }
 
-func (m *Mailbox) push(ctx context.Context, events []boundary.Event, fates []fold.Fate) (PushOutcome, error) {
-	p, err := m.submit(ctx, events, fates)
-	if err != nil {
-		return PushOutcome{}, err
+// Submit is [Mailbox.Submit] to all shards that are concerned: it waits until each has room, or ctx is done. wait,
+// called once, waits for the one outcome.
+func (d *Deal) Submit(ctx context.Context, events []boundary.Event) (
+	wait func(ctx context.Context) (PushOutcome, error)) {
+	parts := d.parts(events)
+	// At one time: a shard that has no room keeps the others from nothing.
+	d.each(parts, func(s int, part *part) {
+		part.push, part.err = d.boxes[s].submit(ctx, part.events, part.fates)
+	})
+	return func(ctx context.Context) (PushOutcome, error) {
+		for s := range parts {
+			if p := &parts[s]; p.push != nil {
+				p.out, p.err = p.push.Wait(ctx)
+			}
+		}
+		if d.dealers.New == nil { // all have the same, and the first one counts
+			return parts[0].out, parts[0].err
+		}
+		return join(parts, len(events))
 	}
-	return p.Wait(ctx)
+}
+
+// each does something for every shard that a push concerns, and returns when it is done for all.
+func (d *Deal) each(parts []part, do func(s int, p *part)) {
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	for s := range parts {
+		if len(parts[s].events) > 0 {
+			wait.Go(func() { do(s, &parts[s]) })
+		}
+	}
 }
 
 // part is what one shard hears of a push, and what it has said.
@@ -84,6 +98,7 @@ type part struct {
 	events []boundary.Event
 	fates  []fold.Fate
 	index  []int // in the push
+	push   *Push // on its way; nil where there is nothing to push, or it was refused
 	out    PushOutcome
 	err    error
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/server/socket"
 )
 
 // Audited is c, with an intent before and a result behind each change in a trail's chains; nil is none. A change
@@ -20,14 +19,7 @@ func Audited(c Control, t *audit.Trail) Control {
 	if t == nil {
 		return c
 	}
-	a := &audited{Control: c, trail: t}
-	if p, ok := c.(socket.Pipeline); ok {
-		return struct {
-			*audited
-			socket.Pipeline
-		}{a, p}
-	}
-	return a
+	return &audited{Control: c, trail: t}
 }
 
 type audited struct {

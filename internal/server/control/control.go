@@ -16,9 +16,6 @@ var _ socket.Control = Control(nil)
 // Control is all the server needs of the daemon. *engine.Engine implements it. What is added to it and changes
 // something belongs into [Audited] too. Every
 // refusal is an *api.Error; anything else is a 500. All methods may be called concurrently.
-//
-// A Control may also be a [socket.Pipeline]; then a WebSocket connection has many pushes
-// on the way at one time.
 type Control interface {
 	Finder
 	Catalog
@@ -132,6 +129,10 @@ type Membership interface {
 // accumulator is full, until ctx is done: then PushResult.Full is set and the error nil.
 type Intake interface {
 	Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (api.PushResult, error)
+	// Submit is Push in two parts: it waits for room, and answer for what became of the events. The order of the
+	// calls is that of the events.
+	Submit(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
+		answer func(ctx context.Context) (api.PushResult, error), err error)
 	// RejectBody counts one event for a body that could not be parsed (M42).
 	RejectBody(ctx context.Context, g api.Ref, accumulator, code string) error
 	Accumulators(ctx context.Context, g api.Ref) ([]api.AccumulatorSummary, error)

@@ -27,7 +27,11 @@ type Control interface {
 
 // Intake takes pushed events.
 type Intake interface {
-	wire.Pusher
+	// Submit queues events in the order of the calls, so that one connection can have many pushes on their way. It
+	// waits for room until ctx is done. answer, called once, waits for what became of them; when ctx ends before they
+	// are taken it says how many were, with Full.
+	Submit(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
+		answer func(ctx context.Context) (api.PushResult, error), err error)
 	RejectBody(ctx context.Context, g api.Ref, accumulator, code string) error
 }
 
@@ -45,15 +49,6 @@ type Observer interface {
 	Checkpoint(ctx context.Context, g api.Ref) (int64, error)
 	Drain(ctx context.Context, g api.Ref) (api.GraphSummary, error)
 	Watch(ctx context.Context, g api.Ref, topics []string, since string) (api.Subscription, error)
-}
-
-// Pipeline is what a Control can offer beside Push, so that one connection can have
-// several pushes on the way: with it a push does not wait for the answer to the one before.
-type Pipeline interface {
-	// Submit queues the events as Push would, in the order of the calls. It waits for room,
-	// until ctx is done. wait, called once, waits for the answer, as Push would have.
-	Submit(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
-		wait func(ctx context.Context) (api.PushResult, error), err error)
 }
 
 // Config is how connections are served. Every field is needed, except where it says otherwise.
@@ -82,7 +77,6 @@ type Config struct {
 type Hub struct {
 	cfg      Config
 	ctl      Control
-	pipeline Pipeline // nil when ctl is none
 	commands map[string]access.Guard[command]
 	slow     atomic.Int64
 
@@ -94,11 +88,10 @@ type Hub struct {
 	idle       chan struct{} // closed when closing and nobody is left
 }
 
-// NewHub makes a hub over ctl, which may be a Pipeline too.
+// NewHub makes a hub over ctl.
 func NewHub(ctl Control, cfg Config) *Hub {
 	h := &Hub{cfg: cfg, ctl: ctl, conns: map[*conn]struct{}{}, each: map[string]int{}, idle: make(chan struct{}),
 		commands: commands()}
-	h.pipeline, _ = ctl.(Pipeline)
 	return h
 }
 

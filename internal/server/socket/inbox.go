@@ -22,8 +22,6 @@ type item struct {
 	size int    // of the frame
 	// reply is the answer where it is known already.
 	reply []byte
-	// events are still to be pushed; used without a Pipeline only.
-	events wire.Events
 	// first and more are the batches that were submitted; nearly every frame is one batch.
 	first batch
 	more  []batch

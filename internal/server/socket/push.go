@@ -18,9 +18,8 @@ import (
 // heldAcks is how long acknowledgements are held back at most to leave together.
 const heldAcks = time.Millisecond
 
-// pushEndpoint takes events for one accumulator. With a Pipeline the reader submits the
-// events of every frame and the writer waits for what became of them; without one the
-// writer pushes them. Either way it acknowledges in the order of the frames.
+// pushEndpoint takes events for one accumulator. The reader submits the events of every frame, and the writer waits
+// for what became of them and acknowledges in the order of the frames.
 type pushEndpoint struct {
 	c           *conn
 	ref         api.Ref
@@ -60,11 +59,7 @@ func (e *pushEndpoint) frame(ctx context.Context, raw []byte) error {
 	if ctx.Err() != nil { // the writer may have gone
 		return context.Cause(ctx)
 	}
-	if e.c.h.pipeline != nil {
-		e.submit(ctx, &events, &it)
-	} else {
-		it.events = events
-	}
+	e.submit(ctx, &events, &it)
 	return e.inbox.put(ctx, it)
 }
 
@@ -104,7 +99,7 @@ func (e *pushEndpoint) submit(ctx context.Context, events *wire.Events, it *item
 }
 
 func (e *pushEndpoint) submitBatch(ctx context.Context, events []json.RawMessage) batch {
-	w, err := e.c.h.pipeline.Submit(ctx, e.ref, e.accumulator, events)
+	w, err := e.c.h.ctl.Submit(ctx, e.ref, e.accumulator, events)
 	if err != nil {
 		return batch{n: len(events), err: err}
 	}
@@ -171,14 +166,7 @@ func (e *pushEndpoint) answer(ctx context.Context, dst []byte, it *item) ([]byte
 		return append(dst, it.reply...), nil
 	}
 	var p wire.Pushed
-	var err error
-	if e.c.h.pipeline != nil {
-		err = it.wait(ctx, &p)
-	} else if ctx.Err() == nil {
-		err = p.Push(ctx, e.c.h.ctl, e.ref, e.accumulator, &it.events)
-	} else {
-		p.Full = true
-	}
+	err := it.wait(ctx, &p)
 	if err == nil {
 		if p.Full && p.Done == 0 {
 			return dst, nil // the connection ends, and nothing of this frame was taken
