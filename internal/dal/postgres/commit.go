@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -78,15 +79,19 @@ func (p *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 func (p *Store) apply(ctx context.Context, c *checkpoint.Commit, firings []checkpoint.Firing, ordered bool) (
 	applied bool, err error) {
 	s := commitStatement(c, firings, ordered)
-	err = p.onFor(ctx, p.bulk, p.budget(p.bulk, commitSize(c)), func(ctx context.Context, conn *pgxpool.Conn) error {
-		var n int64
-		if err := conn.QueryRow(ctx, s.text.String(), s.args...).Scan(&n); err != nil {
-			return outcomeOf(err)
-		}
-		applied = n == 1
-		return nil
-	})
-	return applied, err
+	call := together.Call{Text: s.text.String(), Args: s.args, Bytes: commitSize(c)}
+	if len(c.Rows) > 0 { // others' tables: what they lock is not ours to know
+		err = p.send(ctx, []*together.Call{&call})
+	} else {
+		err = p.changes.Do(ctx, &call)
+	}
+	return err == nil && call.Answer == 1, err
+}
+
+// send carries out calls in one transaction.
+func (p *Store) send(ctx context.Context, calls []*together.Call) error {
+	return p.onFor(ctx, p.bulk, p.budget(p.bulk, together.Bytes(calls)),
+		func(ctx context.Context, conn *pgxpool.Conn) error { return outcomeOf(together.Send(ctx, conn, calls)) })
 }
 
 // commitStatement is the statement of a commit. It answers one number: 1, or 0 when it was refused.

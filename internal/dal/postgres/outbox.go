@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -137,12 +137,9 @@ func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64
 		size += int64(len(e.Data))
 		seqs[i], at[i], sums[i], data[i] = e.Seq, rules.Nanos(e.At), rules.JournalSum(e), rules.OrEmpty(e.Data)
 	}
-	var applied int64
-	err := p.onFor(ctx, p.bulk, p.budget(p.bulk, size), func(ctx context.Context, c *pgxpool.Conn) error {
-		return outcomeOf(c.QueryRow(ctx, pgAppendJournal, id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs,
-			at, sums, data).Scan(&applied))
-	})
-	if err != nil || applied == 1 {
+	call := together.Call{Text: pgAppendJournal, Bytes: size,
+		Args: []any{id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs, at, sums, data}}
+	if err := p.changes.Do(ctx, &call); err != nil || call.Answer == 1 {
 		return err
 	}
 	var have, last int64

@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/postgres/chains"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
+	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/postgres/tokens"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/rules"
@@ -54,6 +55,7 @@ type Store struct {
 
 	timeouts Timeouts
 	lines    wires.Lines
+	changes  *together.Sender // commits and appends
 
 	sweeper *rules.Sweeper
 	// lease is the owner that renewals go under, "" before the first.
@@ -106,6 +108,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	p.Me.ID = cmp.Or(p.Me.ID, uuid.NewString())
 	p.Me.Name = cmp.Or(p.Me.Name, p.Me.ID)
 	p.Owner = p.owner
+	p.changes = together.New(p.send)
 	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.asks, use) }
 	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.asks, use) }
 	p.Chains = chains.New(func(ctx context.Context, use chains.Use) error { return p.on(ctx, p.trail, use) })
@@ -228,6 +231,7 @@ func (p *Store) closePools() {
 			pool.Close()
 		}
 	}
+	p.changes.Wait()
 }
 
 // on runs use with a connection of a pool, for as long as a small call may take.
