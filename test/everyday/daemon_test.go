@@ -62,6 +62,8 @@ type daemon struct {
 	env    []string
 	cmd    *exec.Cmd
 	log    *bytes.Buffer
+	// since is when it was started last.
+	since time.Time
 	// alive is held for each request, so that no kill leaves open what has become of one.
 	alive sync.RWMutex
 }
@@ -84,6 +86,7 @@ func start(t *testing.T, env ...string) *daemon {
 
 func (d *daemon) run() {
 	d.t.Helper()
+	d.since = time.Now()
 	d.cmd = exec.Command(os.Args[0])
 	d.cmd.Env = append(os.Environ(), append(d.env,
 		daemonVariable+"="+filepath.Join(d.dir, "store"), listenVariable+"="+d.listen)...)

@@ -52,6 +52,49 @@ func (f *feed) declare(ctx context.Context, t *testing.T) {
 	}
 }
 
+// getOn waits until each graph has committed in this life of the daemon, or has nothing left to read: three kills
+// without that are a crash loop (M43), whoever kills.
+func getOn(ctx context.Context, t *testing.T, feeds []*feed) {
+	t.Helper()
+	for _, f := range feeds {
+		for {
+			on, err := f.gotOn(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if on {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				t.Fatalf("%s does not get on", f.task.Name)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+}
+
+func (f *feed) gotOn(ctx context.Context) (bool, error) {
+	if all, _, err := f.books(ctx); all || err != nil {
+		return all, err
+	}
+	for graph := range f.graphs {
+		var g struct {
+			Durability struct {
+				Age *float64 `json:"checkpoint_age_seconds"`
+			}
+		}
+		if err := f.daemon.call(ctx, "GET", "/v1/graphs/"+graph, "", nil, &g); err != nil {
+			return false, err
+		}
+		age, life := g.Durability.Age, time.Since(f.daemon.since)
+		if age == nil || *age > life.Seconds() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // adapt changes a declaration in place, for the order of its routes has a meaning, and returns the graph's name.
 func (f *feed) adapt(document *yaml.Node) (graph string, err error) {
 	graph = field(document, "graph").Value

@@ -131,6 +131,9 @@ func live(t *testing.T, w way) {
 		f.prepare(t)
 		f.declare(ctx, t)
 		feeds = append(feeds, f)
+		if w.killed && f.files && !f.paced {
+			getOn(ctx, t, feeds)
+		}
 	}
 	errs := make([]error, len(feeds))
 	var all sync.WaitGroup
@@ -176,6 +179,11 @@ func (f *feed) prepare(t *testing.T) {
 			err = os.Truncate(path, 0)
 		}
 	}
+	for _, it := range f.items {
+		if !f.paced {
+			f.sent[it.Input]++
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,12 +191,10 @@ func (f *feed) prepare(t *testing.T) {
 
 // run sends the events and waits until the graphs have done with them.
 func (f *feed) run(ctx context.Context) error {
-	if !f.paced {
-		for _, it := range f.items {
-			f.sent[it.Input]++
+	if f.paced {
+		if err := f.send(ctx); err != nil {
+			return err
 		}
-	} else if err := f.send(ctx); err != nil {
-		return err
 	}
 	return f.settle(ctx)
 }
