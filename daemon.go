@@ -75,6 +75,8 @@ type Config struct {
 	// Stdout takes the ready line and the stdout sinks' values; default os.Stdout.
 	Stdout io.Writer
 	Log    *slog.Logger
+	// LogLevel is the level of Log, where PUT /v1/log-level may set it; nil leaves the log to the program.
+	LogLevel *slog.LevelVar
 	// Hosts are the names, without a port, that requests may be addressed to beside addresses, localhost and
 	// the name in Listen: a web page can have a name of its own resolve to the daemon's address.
 	Hosts []string
@@ -264,7 +266,8 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		return nil, fmt.Errorf("set up metrics: %w", err)
 	}
 	d.server, err = server.New(d.engine, server.Config{
-		Log: cfg.Log, Metrics: telemetry.Handler(metrics, cfg.Log), Version: cfg.Version, Origins: cfg.Origins,
+		Log: cfg.Log, LogLevel: cfg.LogLevel, Metrics: telemetry.Handler(metrics, cfg.Log), Version: cfg.Version,
+		Origins: cfg.Origins,
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
 		FramesPerSecond: cfg.MaxFrames,
 		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,

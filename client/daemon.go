@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -65,6 +66,21 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) (size int64, err error
 		return size, fmt.Errorf("receive the backup: %w", err)
 	}
 	return size, nil
+}
+
+// LogLevel is the least that the daemon logs, and what it was started with.
+func (c *Client) LogLevel(ctx context.Context) (api.LogLevel, error) {
+	return call[api.LogLevel](ctx, c, request{method: http.MethodGet, path: "/v1/log-level"})
+}
+
+// SetLogLevel has the daemon log from debug, info, warn or error on, until it is restarted.
+func (c *Client) SetLogLevel(ctx context.Context, level string) (api.LogLevel, error) {
+	data, err := json.Marshal(api.LogLevel{Level: level})
+	if err != nil {
+		return api.LogLevel{}, fmt.Errorf("encode the request: %w", err)
+	}
+	return call[api.LogLevel](ctx, c, request{method: http.MethodPut, path: "/v1/log-level", body: data,
+		contentType: typeJSON})
 }
 
 // Limits are the daemon's bounds with their use.

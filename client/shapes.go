@@ -16,6 +16,8 @@ type (
 	// Diagnostics are all mistakes of one.
 	Diagnostics = api.Diagnostics
 
+	// LogLevel is from which level on the daemon logs.
+	LogLevel = api.LogLevel
 	// GraphSummary is a graph as it is now.
 	GraphSummary = api.GraphSummary
 	// AccumulatorSummary is an input as it is now.

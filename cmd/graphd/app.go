@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/audits"
 	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
 	"github.com/graphd/graphd/cmd/graphd/internal/members"
+	"github.com/graphd/graphd/cmd/graphd/internal/process"
 	"github.com/graphd/graphd/cmd/graphd/internal/remote"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/cmd/graphd/internal/tokens"
@@ -82,7 +83,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 	}
 	addGroup(root, groupSteer, steer)
 	addGroup(root, groupDaemon, append(verbs.Daemon(), members.Command(t, verbs.Verb), configCmd(t),
-		audits.Command(t, verbs.OpenVerb),
+		audits.Command(t, verbs.OpenVerb), process.LogLevel(t, verbs.Verb),
 		tokens.Command(t, verbs.Verb, bootstrapCmd(t)), contexts.Command(t)))
 	return root
 }

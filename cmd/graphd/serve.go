@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -147,6 +148,8 @@ func arrivalFlags(f *pflag.FlagSet, a *graphd.Arrivals) {
 // serve runs a daemon until ctx ends. opened is told the address once it is taken.
 func serve(ctx context.Context, t *terminal.Terminal, c graphd.Config, log telemetry.LogConfig,
 	opened func(addr string)) error {
+	c.LogLevel = new(slog.LevelVar)
+	log.Var = c.LogLevel
 	log.NoColor = t.NoColor || t.Getenv("NO_COLOR") != ""
 	logger, err := telemetry.NewLogger(t.Err, log)
 	if err != nil {

@@ -42,6 +42,7 @@ const (
 	CodeTokensUnreadable    = "tokens_unreadable"
 	CodeIssuerUnreachable   = "issuer_unreachable"
 	CodeLoginNeedless       = "login_needless"
+	CodeLogLevelFixed       = "log_level_fixed"
 	CodeTooManySessions     = "too_many_sessions"
 	CodeTooManyTickets      = "too_many_tickets"
 	CodeFirstToken          = "first_token"

@@ -3,13 +3,12 @@ package server
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -66,7 +65,7 @@ func (s *Server) audit(w http.ResponseWriter, r *request) {
 
 // auditQuery reads which entries a request means.
 func (s *Server) auditQuery(r *request) (q audit.Query, err error) {
-	values, err := query(r, "chain", "after", "since", "subject", "graph", "limit")
+	values, err := param.Query(r.Request, "chain", "after", "since", "subject", "graph", "limit")
 	if err != nil {
 		return q, err
 	}
@@ -81,10 +80,10 @@ func (s *Server) auditQuery(r *request) (q audit.Query, err error) {
 		}
 		q.Tenant = chain
 	}
-	if q.After, err = numberParam(values, "after", 0, 1<<62); err != nil {
+	if q.After, err = param.Number(values, "after", 0, 1<<62); err != nil {
 		return q, err
 	}
-	limit, err := numberParam(values, "limit", 1, 1<<31-1)
+	limit, err := param.Number(values, "limit", 1, 1<<31-1)
 	if err != nil {
 		return q, err
 	}
@@ -99,23 +98,9 @@ func (s *Server) auditQuery(r *request) (q audit.Query, err error) {
 	return q, nil
 }
 
-// numberParam is a parameter that is a number, 0 where it is not given.
-func numberParam(values url.Values, name string, least, most int64) (int64, error) {
-	if !values.Has(name) {
-		return 0, nil
-	}
-	text := values.Get(name)
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
-			fmt.Sprintf("%s is %q, and must be a number from %d to %d", name, wire.Clip(text), least, most))
-	}
-	return n, nil
-}
-
 // auditChains answers GET /v1/audit/chains: where the chains end that the caller may read.
 func (s *Server) auditChains(w http.ResponseWriter, r *request) {
-	_, err := query(r)
+	_, err := param.Query(r.Request)
 	var chains []audit.Chain
 	if err == nil && s.cfg.Trail != nil {
 		chains, err = s.cfg.Trail.Store().AuditChains(r.Context())

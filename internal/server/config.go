@@ -20,6 +20,8 @@ import (
 type Config struct {
 	// Log takes what the server has to say; nil discards it.
 	Log *slog.Logger
+	// LogLevel is the level of Log, where it can be set at run time; nil is that of nobody here.
+	LogLevel *slog.LevelVar
 	// Gate knows who comes in. It is needed: without one nobody could be let in or turned away.
 	Gate Gate
 	// TLS is what connections are made with; nil is none: everything goes over the network as it is.

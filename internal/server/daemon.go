@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/once"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -78,7 +79,7 @@ func (s *Server) metrics(w http.ResponseWriter, r *request) {
 
 // tree answers GET /v1/tree.
 func (s *Server) tree(w http.ResponseWriter, r *request) {
-	if _, err := query(r); err != nil {
+	if _, err := param.Query(r.Request); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -97,7 +98,7 @@ func (r *request) sees(path string) bool {
 
 // limits answers GET /v1/limits: the engine's limits and the server's own.
 func (s *Server) limits(w http.ResponseWriter, r *request) {
-	if _, err := query(r); err != nil {
+	if _, err := param.Query(r.Request); err != nil {
 		s.fail(w, r, err)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/server/forward"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -112,9 +113,9 @@ func namedTenant(h http.Header) (string, error) {
 	switch {
 	case len(named) == 0:
 		return "", nil
-	case len(named) > 1 || !validName(named[0]):
+	case len(named) > 1 || !param.Name(named[0]):
 		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidTenant,
-			"the header Graphd-Tenant must be given once, with a name of the form "+nameForm)
+			"the header Graphd-Tenant must be given once, with a name of the form "+param.NameForm)
 	}
 	return named[0], nil
 }

@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
 // graphs answers GET /v1/graphs.
 func (s *Server) graphs(w http.ResponseWriter, r *request) {
-	_, err := query(r)
+	_, err := param.Query(r.Request)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -56,7 +57,7 @@ func (s *Server) plain(r *request) (api.Ref, error) {
 	if err != nil {
 		return g, err
 	}
-	_, err = query(r)
+	_, err = param.Query(r.Request)
 	return g, err
 }
 
@@ -97,17 +98,17 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 	g, err := graphRef(r)
 	if err != nil { // a graph that is to be made must hear what its name should be
 		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidName, "a graph's name must have the form "+
-			nameForm)
+			param.NameForm)
 	}
 	if g.Tenant == unseen {
 		return none, wire.Refuse(http.StatusForbidden, api.CodeForbidden,
 			"the token is narrowed to graphs of other names; ask whoever gives tokens for another")
 	}
-	values, err := query(r, "dry_run")
+	values, err := param.Query(r.Request, "dry_run")
 	if err != nil {
 		return none, err
 	}
-	dryRun, err := boolParam(values, "dry_run")
+	dryRun, err := param.Bool(values, "dry_run")
 	if err != nil {
 		return none, err
 	}
@@ -146,7 +147,7 @@ func (s *Server) deleteGraph(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	values, err := query(r, "state")
+	values, err := param.Query(r.Request, "state")
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -34,12 +35,12 @@ func (s *Server) state(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	values, err := query(r, "key")
+	values, err := param.Query(r.Request, "key")
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	key, err := keyParam(values)
+	key, err := param.Key(values)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -20,7 +21,7 @@ const maxWhere = 4096
 
 // letterChoice reads the filters of a query.
 func letterChoice(values url.Values) (c api.LetterChoice, err error) {
-	if c.Key, err = keyParam(values); err != nil {
+	if c.Key, err = param.Key(values); err != nil {
 		return c, err
 	}
 	for i, to := range []*string{&c.Code, &c.Stage, &c.Accumulator, &c.Output, &c.Since, &c.Until, &c.Where} {
@@ -31,9 +32,9 @@ func letterChoice(values url.Values) (c api.LetterChoice, err error) {
 
 func checkChoice(c *api.LetterChoice) error {
 	for i, text := range []string{c.Key, c.Code, c.Stage, c.Accumulator, c.Output, c.Since, c.Until} {
-		if len(text) > maxCursor {
+		if len(text) > param.MaxCursor {
 			return wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
-				fmt.Sprintf("%s can have %d bytes at most", letterFilters[i], maxCursor))
+				fmt.Sprintf("%s can have %d bytes at most", letterFilters[i], param.MaxCursor))
 		}
 	}
 	if len(c.Where) > maxWhere {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -29,11 +30,11 @@ func (s *Server) rewind(w http.ResponseWriter, r *request) {
 	}
 	var req api.RewindRequest
 	s.command(w, r, &req, func(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
-		if req.Position == "" || len(req.Position) > maxCursor {
+		if req.Position == "" || len(req.Position) > param.MaxCursor {
 			return api.GraphSummary{}, wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
 				fmt.Sprintf(
 					`position must say where to go on: "start", or a position of the source, in at most %d bytes`,
-					maxCursor))
+					param.MaxCursor))
 		}
 		return s.ctl.Rewind(ctx, g, name, req.Position, req.Confirm, who(r))
 	})
@@ -41,7 +42,7 @@ func (s *Server) rewind(w http.ResponseWriter, r *request) {
 
 // backup answers POST /v1/backup with a copy of the store.
 func (s *Server) backup(w http.ResponseWriter, r *request) {
-	_, err := query(r)
+	_, err := param.Query(r.Request)
 	if err == nil {
 		err = s.commandBody(w, r, false, &nothing{})
 	}

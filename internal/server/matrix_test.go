@@ -82,6 +82,8 @@ func (o *operation) request(graph string) (target, body string) {
 		body = `{"all":true}`
 	case "discardDeadLetters":
 		body = `{"ids":["l1"]}`
+	case "setLogLevel":
+		body = `{"level":"warn"}`
 	case "createToken":
 		body = `{"name":"x","role":"viewer"}`
 	}

@@ -12,12 +12,13 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/forward"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
 // members answers GET /v1/members.
 func (s *Server) members(w http.ResponseWriter, r *request) {
-	_, err := query(r)
+	_, err := param.Query(r.Request)
 	var all []api.Member
 	if err == nil {
 		all, err = s.ctl.ListMembers(r.Context())

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -40,7 +41,7 @@ func pieceName(q *api.PieceRequest) (string, error) {
 	if q.Accumulator == nil {
 		return "", nil
 	}
-	if !validName(*q.Accumulator) {
+	if !param.Name(*q.Accumulator) {
 		return "", wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
 			fmt.Sprintf("no accumulator can be named %q", wire.Clip(*q.Accumulator)))
 	}
@@ -116,7 +117,7 @@ func partOf(q *api.PartRequest) (p api.Part, err error) {
 		p.Accumulator, err = pieceName(&api.PieceRequest{Accumulator: q.Accumulator})
 		return p, err
 	}
-	if p.Output = *q.Output; !validName(p.Output) {
+	if p.Output = *q.Output; !param.Name(p.Output) {
 		return p, wire.Refuse(http.StatusUnprocessableEntity, api.CodeInvalidBody,
 			fmt.Sprintf("no output can be named %q", wire.Clip(p.Output)))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/once"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -19,7 +20,7 @@ import (
 func (s *Server) push(w http.ResponseWriter, r *request) {
 	ref, accumulator, err := accumulatorRef(r)
 	if err == nil {
-		_, err = query(r)
+		_, err = param.Query(r.Request)
 	}
 	if err != nil {
 		s.fail(w, r, err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,6 +25,9 @@ func newServer(t testing.TB, ctl Control, cfg Config) *Server {
 	t.Helper()
 	if cfg.Gate == nil {
 		cfg.Gate = gate.Open()
+	}
+	if cfg.LogLevel == nil {
+		cfg.LogLevel = new(slog.LevelVar)
 	}
 	cfg.Hosts = append(cfg.Hosts, "example.com", "x", "graphd") // those of requests made by hand
 	s, err := New(ctl, cfg)

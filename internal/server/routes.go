@@ -62,6 +62,9 @@ func (s *Server) table() []route {
 		{http.MethodPost, graph + "/accumulators/{accumulator}/rewind", needs(access.Author, s.rewind)},
 		{http.MethodPost, "/v1/backup", needs(access.Platform, s.backup)},
 
+		{http.MethodGet, "/v1/log-level", needs(access.Platform, s.logLevel)},
+		{http.MethodPut, "/v1/log-level", needs(access.Platform, s.setLogLevel)},
+
 		{http.MethodGet, "/v1/members", needs(access.Read, s.members)},
 		{http.MethodPost, "/v1/members/{member}/drain", needs(access.Platform, s.drainMember)},
 

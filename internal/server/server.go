@@ -23,6 +23,7 @@ import (
 	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/server/once"
 	"github.com/graphd/graphd/internal/server/page"
+	"github.com/graphd/graphd/internal/server/process"
 	"github.com/graphd/graphd/internal/server/socket"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -42,6 +43,7 @@ type Server struct {
 	bodies    body.Reader
 	refusals  wire.Refusals
 	readiness control.Readiness
+	log       process.Log
 	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
 	stopping atomic.Bool
 }
@@ -75,6 +77,7 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	}
 	ctl = control.Audited(ctl, cfg.Trail)
 	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, idem: once.New(), started: time.Now()}
+	s.log = process.NewLog(s.cfg.LogLevel, s.cfg.Log, s.cfg.Trail)
 	s.bodies.Max, s.bodies.MaxAll = s.cfg.MaxBody, s.cfg.MaxBodies
 	var err, wrong error
 	s.pages, err = page.New(cfg.Hosts, cfg.Origins)

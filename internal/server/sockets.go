@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/param"
 )
 
 // pushSocket answers GET /v1/ws/graphs/{graph}/accumulators/{accumulator}. What does not
@@ -11,7 +12,7 @@ import (
 func (s *Server) pushSocket(w http.ResponseWriter, r *request) {
 	g, name, err := accumulatorRef(r)
 	if err == nil {
-		_, err = query(r)
+		_, err = param.Query(r.Request)
 	}
 	if err == nil {
 		_, err = s.ctl.Accumulator(r.Context(), g, name, "")
@@ -40,7 +41,7 @@ func (s *Server) reactorSocket(w http.ResponseWriter, r *request) {
 
 // eventsSocket answers GET /v1/ws/events.
 func (s *Server) eventsSocket(w http.ResponseWriter, r *request) {
-	_, err := query(r)
+	_, err := param.Query(r.Request)
 	if err == nil {
 		err = s.hub.Watch(w, r.Request, api.Ref{Tenant: r.who.Tenant}, &r.who)
 	}

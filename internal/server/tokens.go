@@ -6,11 +6,12 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/param"
 )
 
 // tokens answers GET /v1/tokens.
 func (s *Server) tokens(w http.ResponseWriter, r *request) {
-	_, err := query(r)
+	_, err := param.Query(r.Request)
 	var items []api.Token
 	if err == nil {
 		items, err = s.cfg.Gate.List(r.Context(), &r.who)
@@ -40,7 +41,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *request) {
 
 // revokeToken answers DELETE /v1/tokens/{token}.
 func (s *Server) revokeToken(w http.ResponseWriter, r *request) {
-	_, err := query(r)
+	_, err := param.Query(r.Request)
 	if err == nil {
 		err = s.cfg.Gate.Revoke(r.Context(), &r.who, chi.URLParam(r.Request, "token"))
 	}

@@ -1,15 +1,17 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/lmittmann/tint"
 	"github.com/mattn/go-isatty"
+
+	"github.com/graphd/graphd/internal/api"
 )
 
 // The formats of the log.
@@ -23,6 +25,8 @@ const (
 type LogConfig struct {
 	// Level is the least that is logged: debug, info (also ""), warn or error.
 	Level string
+	// Var is set to Level, and what the logger goes by from then on; nil makes the level a fixed one.
+	Var *slog.LevelVar
 	// Format is one of the formats; "" is auto.
 	Format string
 	// NoColor keeps text plain even on a terminal; set it when NO_COLOR is in the environment.
@@ -42,17 +46,7 @@ func (c LogConfig) Validate() error {
 }
 
 func (c LogConfig) level() (slog.Level, error) {
-	switch strings.ToLower(c.Level) {
-	case "debug":
-		return slog.LevelDebug, nil
-	case "", "info":
-		return slog.LevelInfo, nil
-	case "warn":
-		return slog.LevelWarn, nil
-	case "error":
-		return slog.LevelError, nil
-	}
-	return 0, fmt.Errorf("log level %q: it must be debug, info, warn or error", c.Level)
+	return api.ParseLogLevel(cmp.Or(c.Level, "info"))
 }
 
 // NewLogger makes a logger that writes to w.
@@ -64,14 +58,18 @@ func NewLogger(w io.Writer, c LogConfig) (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	terminal := IsTerminal(w)
-	if c.Format == FormatJSON || c.Format != FormatText && !terminal {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), nil
+	terminal, least := IsTerminal(w), slog.Leveler(level)
+	if c.Var != nil {
+		c.Var.Set(level)
+		least = c.Var
 	}
-	return slog.New(textHandler(w, level, c.NoColor || !terminal)), nil
+	if c.Format == FormatJSON || c.Format != FormatText && !terminal {
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least})), nil
+	}
+	return slog.New(textHandler(w, least, c.NoColor || !terminal)), nil
 }
 
-func textHandler(w io.Writer, level slog.Level, noColor bool) slog.Handler {
+func textHandler(w io.Writer, level slog.Leveler, noColor bool) slog.Handler {
 	return tint.NewTextHandler(w, &tint.Options{
 		Level: level, TimeFormat: time.TimeOnly, NoColor: noColor, ReplaceAttr: printable,
 	})

@@ -1,0 +1,102 @@
+// Package param reads what the path and the query of a request give.
+package param
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/wire"
+)
+
+// Name says whether s is a name: [a-z][a-z0-9_]{0,63}.
+func Name(s string) bool {
+	if len(s) == 0 || len(s) > 64 || s[0] < 'a' || s[0] > 'z' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// NameForm is what a name looks like, for people.
+const NameForm = "[a-z][a-z0-9_]{0,63}"
+
+// MaxCursor bounds what a client may send as a cursor, key or identifier; they go to the store as they are.
+const MaxCursor = 1024
+
+// Query parses the query and refuses parameters that the route does not have: a
+// misspelled dry_run must not apply.
+func Query(r *http.Request, known ...string) (url.Values, error) {
+	if r.URL.RawQuery == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			"the query is not of the form name=value&…")
+	}
+	for name, given := range values {
+		if !slices.Contains(known, name) {
+			has := "no parameters"
+			if len(known) > 0 {
+				has = strings.Join(known, ", ")
+			}
+			return nil, wire.Refuse(http.StatusBadRequest, api.CodeUnknownParameter,
+				fmt.Sprintf("unknown parameter %q: this route knows %s", wire.Clip(name), has))
+		}
+		if len(given) > 1 {
+			return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+				fmt.Sprintf("parameter %s is given more than once", name))
+		}
+	}
+	return values, nil
+}
+
+// Key is ?key= as the engine takes it.
+func Key(values url.Values) (string, error) {
+	text := values.Get("key")
+	if len(text) > MaxCursor {
+		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			fmt.Sprintf("key can have %d bytes at most", MaxCursor))
+	}
+	return wire.Key(text), nil
+}
+
+// Bool reads a parameter that is there or not: "1", "true", "0", "false".
+func Bool(values url.Values, name string) (bool, error) {
+	if !values.Has(name) {
+		return false, nil
+	}
+	switch text := values.Get(name); text {
+	case "1", "true":
+		return true, nil
+	case "0", "false":
+		return false, nil
+	default:
+		return false, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			fmt.Sprintf("%s is %q, and must be 1 or 0", name, wire.Clip(text)))
+	}
+}
+
+// Number is a parameter that is a number, 0 where it is not given.
+func Number(values url.Values, name string, least, most int64) (int64, error) {
+	if !values.Has(name) {
+		return 0, nil
+	}
+	text := values.Get(name)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			fmt.Sprintf("%s is %q, and must be a number from %d to %d", name, wire.Clip(text), least, most))
+	}
+	return n, nil
+}
