@@ -20,7 +20,7 @@ func openStore(ctx context.Context, c *Config) (checkpoint.Store, error) {
 	if name == "" {
 		name = "sqlite:" + filepath.Join(c.Data, "graphd.db")
 	}
-	s, err := dal.Open(ctx, name, c.member())
+	s, err := dal.Open(ctx, name, c.member(), c.Log)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", storeClass(err), err)
 	}

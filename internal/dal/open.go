@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -41,8 +42,9 @@ func Check(address string) error {
 }
 
 // Open opens the store at address: "memory:", "sqlite:PATH" or a Postgres URL. me is what other
-// daemons on the same store are to know of this one. No error shows a password.
-func Open(ctx context.Context, address string, me checkpoint.Member) (checkpoint.Store, error) {
+// daemons on the same store are to know of this one. No error shows a password, and no error of a store that is away
+// where it is: log is told that.
+func Open(ctx context.Context, address string, me checkpoint.Member, log *slog.Logger) (checkpoint.Store, error) {
 	kind, path, _ := strings.Cut(address, ":")
 	switch kind {
 	case "memory":
@@ -60,7 +62,7 @@ func Open(ctx context.Context, address string, me checkpoint.Member) (checkpoint
 		s.Me = me
 		return s, nil
 	case "postgres", "postgresql":
-		s, err := postgres.Open(ctx, address, postgres.Options{Member: me})
+		s, err := postgres.Open(ctx, address, postgres.Options{Member: me, Log: log})
 		if err != nil {
 			return nil, err
 		}

@@ -127,7 +127,7 @@ func (p *Store) AwaitChange(ctx context.Context) error {
 		}
 		if err != nil {
 			p.deafen()
-			return rules.Wrap(causeOf(ctx, err), "listen for other daemons")
+			return rules.Wrap(p.away.Hide(ctx, causeOf(ctx, err)), "listen for other daemons")
 		}
 		if n.Payload == p.schema {
 			return nil
@@ -159,12 +159,12 @@ func (p *Store) listen(ctx context.Context) error {
 	defer s.Stop()
 	c, err := p.leases.Acquire(s)
 	if err != nil {
-		return explain(causeOf(s, err))
+		return p.away.Hide(s, explain(causeOf(s, err)))
 	}
 	p.listener = c.Hijack()
 	if _, err := p.listener.Exec(s, "LISTEN "+members.Channel); err != nil {
 		p.deafen()
-		return explain(causeOf(s, err))
+		return p.away.Hide(s, explain(causeOf(s, err)))
 	}
 	return nil
 }

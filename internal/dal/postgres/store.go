@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"regexp"
@@ -24,7 +24,6 @@ import (
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/migrations"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/puddle/v2"
 )
@@ -37,6 +36,9 @@ type Options struct {
 	Member checkpoint.Member
 	// Timeouts are the ends of calls.
 	Timeouts Timeouts
+	// Log is told why the database is away, with its address; the errors of calls, which those who may read a graph
+	// see, are not. Nil says nothing.
+	Log *slog.Logger
 }
 
 // Store is a store in a PostgreSQL database, which several daemons may share. Open it
@@ -54,6 +56,7 @@ type Store struct {
 	bulk, control, asks, trail, leases *pgxpool.Pool
 
 	timeouts Timeouts
+	away     wires.Away
 	lines    wires.Lines
 	changes  *together.Sender // commits and appends
 
@@ -103,7 +106,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	p := &Store{schema: opts.Schema, timeouts: opts.Timeouts.withDefaults()}
+	p := &Store{schema: opts.Schema, timeouts: opts.Timeouts.withDefaults(), away: wires.Away{Log: opts.Log}}
 	p.Me = opts.Member
 	p.Me.ID = cmp.Or(p.Me.ID, uuid.NewString())
 	p.Me.Name = cmp.Or(p.Me.Name, p.Me.ID)
@@ -268,13 +271,10 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 	case err == nil:
 	case errors.Is(cause, checkpoint.ErrSlow) && !crowded:
 		p.distrust(pool)
-	case cause == nil && isDead(err):
+	case cause == nil && wires.IsDead(err):
 		p.distrust(pool)
-		if !errors.Is(err, checkpoint.ErrUnreachable) {
-			err = fmt.Errorf("%w: %w", checkpoint.ErrUnreachable, err)
-		}
 	}
-	return explain(causeOf(s, err))
+	return p.away.Hide(s, explain(causeOf(s, err)))
 }
 
 // distrust throws the open connections away after one of the pool's has answered nothing or was
@@ -315,19 +315,10 @@ func (p *Store) rows(ctx context.Context, text string, args []any, visit func(pg
 	began := false
 	once := func(r pgx.Rows) error { began = true; return visit(r) }
 	err := p.query(ctx, text, args, once)
-	if err != nil && !began && context.Cause(ctx) == nil && isDead(err) {
+	if err != nil && !began && context.Cause(ctx) == nil && wires.IsDead(err) {
 		err = p.query(ctx, text, args, once)
 	}
 	return err
-}
-
-// isDead says that a connection was ended under a statement, by the server or on the way.
-func isDead(err error) bool {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.SeverityUnlocalized == "FATAL" || pg.Severity == "FATAL"
-	}
-	_, ok := errors.AsType[net.Error](err)
-	return ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
 }
 
 func (p *Store) query(ctx context.Context, text string, args []any, visit func(pgx.Rows) error) error {
