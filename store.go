@@ -16,15 +16,19 @@ import (
 
 // openStore opens the store that the configuration names.
 func openStore(ctx context.Context, c *Config) (checkpoint.Store, error) {
-	name := c.Store
-	if name == "" {
-		name = "sqlite:" + filepath.Join(c.Data, "graphd.db")
-	}
-	s, err := dal.Open(ctx, name, c.member(), c.Log)
+	s, err := dal.Open(ctx, c.storeAddress(), c.member(), c.Log)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", storeClass(err), err)
 	}
 	return s, nil
+}
+
+// storeAddress is where the store is.
+func (c *Config) storeAddress() string {
+	if c.Store != "" {
+		return c.Store
+	}
+	return "sqlite:" + filepath.Join(c.Data, "graphd.db")
 }
 
 // member is what other daemons on the same store are to know of this one.
@@ -50,7 +54,7 @@ func (c *Config) daemonName() string {
 // this graphd cannot use.
 func storeClass(err error) error {
 	if errors.Is(err, dal.ErrAddress) || errors.Is(err, checkpoint.ErrNewerSchema) ||
-		errors.Is(err, checkpoint.ErrCorrupt) {
+		errors.Is(err, checkpoint.ErrOlderFormat) || errors.Is(err, checkpoint.ErrCorrupt) {
 		return ErrConfig
 	}
 	return ErrDependency
@@ -66,4 +70,22 @@ func Migrate(ctx context.Context, c Config) (kind string, err error) {
 		return "", err
 	}
 	return store.Kind(), store.Close()
+}
+
+// StoreSchema is how the schema of a store stands to this release: what it has, and what it lacks.
+type StoreSchema = dal.Standing
+
+// SchemaOf reads how the store that the configuration names stands to this release. It changes nothing: a store that is
+// not there is not made, and one that a daemon has is not taken from it. That this release cannot use the store is in
+// the answer; an error says that it could not be read.
+func SchemaOf(ctx context.Context, c Config) (StoreSchema, error) {
+	c.setDefaults()
+	s, err := dal.Look(ctx, c.storeAddress())
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", storeClass(err), err)
+	}
+	if s.Refused != nil {
+		s.Refused = fmt.Errorf("%w: %w", storeClass(s.Refused), s.Refused)
+	}
+	return s, nil
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/schema"
 	"github.com/graphd/graphd/cmd/graphd/internal/settings"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/telemetry"
@@ -14,18 +17,33 @@ import (
 
 func migrateCmd(t *terminal.Terminal) *cobra.Command {
 	var c graphd.Config
+	var status, dry bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring the store to this release's schema",
 		Long: `Bring the store to this release's schema, as the daemon does at its start, without
-starting one. A store that a newer release has written is refused and left as it is.`,
+starting one. A store that a newer release has written is refused and left as it is.
+
+--status lists the migrations that the store has, and those that it lacks: with one
+the exit code is 4. --dry-run prints the SQL that would be run, which an administrator
+may run instead. Both change nothing, and a daemon may be running. A store that this
+release cannot use is exit code 78, one that cannot be reached 69.`,
 		Args: terminal.Positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := t.CheckFormat(); err != nil {
+				return err
+			}
+			if status && dry {
+				return terminal.Usage(cmd, errors.New("--status and --dry-run: say one of them"))
+			}
 			if _, err := storeSettings(cmd, t.Getenv, &c); err != nil {
 				return err
 			}
 			if err := storeIsThere(&c); err != nil {
 				return err
+			}
+			if status || dry {
+				return schemaOf(cmd.Context(), t, c, dry)
 			}
 			kind, err := graphd.Migrate(cmd.Context(), c)
 			if err != nil {
@@ -36,7 +54,36 @@ starting one. A store that a newer release has written is refused and left as it
 		},
 	}
 	storeFlags(cmd)
+	cmd.Flags().BoolVar(&status, "status", false, "list the migrations that the store has and lacks; change nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print the SQL of those that it lacks; change nothing")
 	return cmd
+}
+
+// schemaOf tells how the store's schema stands to this release; dry prints what would be run.
+func schemaOf(ctx context.Context, t *terminal.Terminal, c graphd.Config, dry bool) error {
+	s, err := graphd.SchemaOf(ctx, c)
+	if err != nil {
+		return local(err)
+	}
+	view := schema.View(s)
+	switch {
+	case dry && s.Refused == nil:
+		err = t.Print(view, func() error { return t.Document([]byte(s.Script)) })
+	case !dry:
+		view.Script = ""
+		err = t.Print(view, func() error { return t.Table(view.Table()) })
+	}
+	if err != nil {
+		return err
+	}
+	if s.Refused != nil {
+		return local(s.Refused)
+	}
+	t.Say("%s", view.Verdict())
+	if n := len(s.Missing); n > 0 && !dry {
+		return terminal.Exit(terminal.ExitConflict, terminal.ErrSaid)
+	}
+	return nil
 }
 
 // storeFlags are those by which a command finds a store as the daemon would.

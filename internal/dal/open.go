@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/dal/postgres"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
+	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/internal/dal/sqlite"
 )
 
@@ -69,6 +70,25 @@ func Open(ctx context.Context, address string, me checkpoint.Member, log *slog.L
 		return s, nil
 	}
 	return nil, ErrAddress
+}
+
+// Standing is how the schema of a store stands to this release.
+type Standing = rules.Standing
+
+// Look says how the schema of the store at address stands to this release, and changes nothing: no store is made where
+// there is none, and none is taken from a daemon that has it. No error shows a password.
+func Look(ctx context.Context, address string) (Standing, error) {
+	kind, path, _ := strings.Cut(address, ":")
+	if err := Check(address); err != nil {
+		return Standing{}, err
+	}
+	switch kind {
+	case "memory":
+		return Standing{}, fmt.Errorf("a store in memory keeps nothing, and has no schema: %w", ErrAddress)
+	case "sqlite":
+		return sqlite.Look(ctx, path)
+	}
+	return postgres.Look(ctx, address)
 }
 
 // Folder is that of a store which is a file, where there is room for a copy of it as far as there is room at all;

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
+	tables "github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/testbed"
 	"github.com/graphd/graphd/migrations"
 	"github.com/jackc/pgx/v5"
@@ -42,7 +43,7 @@ func TestMigrationResumes(t *testing.T) {
 	p := open(t, dsn, schema)
 	defer p.Close()
 	cut := make(chan error, 1)
-	go func() { cut <- migrate(t.Context(), p.control, schema, files) }()
+	go func() { cut <- tables.Migrate(t.Context(), p.control, schema, files) }()
 	backend := "SELECT pid FROM pg_stat_activity WHERE application_name = '" + p.application() +
 		"' AND query LIKE '%pg_sleep%' AND wait_event = 'PgSleep'"
 	until(t, "the migration is under way", 10*time.Second, func() bool { return len(query(t, dsn, backend)) > 0 })
@@ -59,7 +60,7 @@ func TestMigrationResumes(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 { // of daemons that start together one does it
 		wg.Go(func() {
-			if err := migrate(t.Context(), p.control, schema, files); err != nil {
+			if err := tables.Migrate(t.Context(), p.control, schema, files); err != nil {
 				t.Error(err)
 			}
 		})

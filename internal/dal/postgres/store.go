@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/postgres/chains"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
+	"github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/postgres/tokens"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
@@ -97,9 +98,7 @@ var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 //
 // Errors: checkpoint.ErrNewerSchema when a newer release has migrated the schema. No error shows the password.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	if opts.Schema == "" {
-		opts.Schema = "graphd"
-	}
+	opts.Schema = cmp.Or(opts.Schema, defaultSchema)
 	if !schemaForm.MatchString(opts.Schema) {
 		return nil, fmt.Errorf("open the Postgres store: schema %q: use lower-case letters, digits and _", opts.Schema)
 	}
@@ -118,7 +117,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, p.control, p.schema, migrations.Postgres()); err != nil {
+	if err := schema.Migrate(ctx, p.control, p.schema, migrations.Postgres()); err != nil {
 		p.closePools()
 		return nil, rules.Wrap(explain(err), "open the Postgres store")
 	}

@@ -16,6 +16,15 @@ type Migration struct {
 	Text    string
 }
 
+// Statements is the text, with an end of its last statement.
+func (m Migration) Statements() string {
+	text := strings.TrimRight(m.Text, " \t\r\n")
+	if strings.HasSuffix(text, ";") {
+		return text
+	}
+	return text + "\n;" // behind what may be a comment
+}
+
 // ReadMigrations returns the files of one store's folder, whose numbers must be dense from 1.
 func ReadMigrations(files fs.FS, folder string) ([]Migration, error) {
 	entries, err := fs.ReadDir(files, folder) // sorted by name

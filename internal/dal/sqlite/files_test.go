@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/internal/dal/sqlite/schema"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 )
 
@@ -288,7 +289,7 @@ func TestInterruptedMigration(t *testing.T) {
 			continue
 		}
 		if err := s.read(t.Context(), func(c *sqlconn.Conn) error {
-			version, err := schemaVersion(c)
+			version, err := schema.Version(c)
 			if version != step.version {
 				t.Errorf("version %d, want %d", version, step.version)
 			}

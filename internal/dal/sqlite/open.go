@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/internal/dal/sqlite/filelock"
+	"github.com/graphd/graphd/internal/dal/sqlite/schema"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 	"github.com/graphd/graphd/migrations"
 )
@@ -126,10 +127,7 @@ func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock 
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a file: name the file the store shall be in")
 	case info.Size() == 0:
-		return nil,
-			fmt.Errorf(
-				"%w: the file is empty, and a store never is; restore it from a backup, or remove it to start empty",
-				checkpoint.ErrCorrupt)
+		return nil, schema.ErrEmpty
 	}
 	database, err := lock.Database(path)
 	if err != nil {
@@ -144,7 +142,7 @@ func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock 
 	}
 	err = checkFile(c)
 	if err == nil {
-		err = migrate(ctx, c, files)
+		err = explain(schema.Migrate(ctx, c, files))
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -154,16 +152,14 @@ func openFile(ctx context.Context, path string, opts Options, files fs.FS, lock 
 
 // checkFile refuses what SQLite can open but is no store, or can not be kept safely.
 func checkFile(c *sqlconn.Conn) error {
-	r, err := c.First(
-		"SELECT (SELECT application_id FROM pragma_application_id), (SELECT journal_mode FROM pragma_journal_mode)")
+	if err := schema.CheckProgram(c); err != nil {
+		return explain(err)
+	}
+	r, err := c.First("SELECT journal_mode FROM pragma_journal_mode")
 	if err != nil {
 		return explain(err)
 	}
-	if r.Int(0) != applicationID {
-		return fmt.Errorf("%w: the file is an SQLite database of another program; name another file",
-			checkpoint.ErrCorrupt)
-	}
-	if mode := r.Text(1); mode != "wal" {
+	if mode := r.Text(0); mode != "wal" {
 		return fmt.Errorf(
 			"the file system does not allow a write-ahead log (journal mode is %q); put the store on a local disk",
 			mode)
@@ -191,11 +187,12 @@ func createFile(ctx context.Context, path string, files fs.FS) error {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("make the store's file: %w", err)
 	}
-	c, err := sqlconn.Open(made, fmt.Sprintf("PRAGMA synchronous = FULL; PRAGMA application_id = %d", applicationID))
+	c, err := sqlconn.Open(made, fmt.Sprintf("PRAGMA synchronous = FULL; PRAGMA application_id = %d",
+		schema.ApplicationID))
 	if err != nil {
 		return fmt.Errorf("make the store's file: %w", explain(err))
 	}
-	if err := errors.Join(migrate(ctx, c, files), c.Close()); err != nil {
+	if err := errors.Join(explain(schema.Migrate(ctx, c, files)), c.Close()); err != nil {
 		return err
 	}
 	// A link does not replace what another process has made meanwhile.
@@ -222,4 +219,10 @@ func syncDir(dir string) error {
 		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
+}
+
+// Look says how the schema of the store at path stands to this release, and changes nothing.
+func Look(ctx context.Context, path string) (rules.Standing, error) {
+	s, err := schema.Look(ctx, path, migrations.SQLite())
+	return s, rules.Wrap(explain(err), "look at the store %s", path)
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/dal/sqlite/schema"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 )
 
@@ -395,7 +396,7 @@ func TestKillMigration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		version, err := schemaVersion(c)
+		version, err := schema.Version(c)
 		if err := errors.Join(err, c.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/internal/dal/sqlite/chains"
 	"github.com/graphd/graphd/internal/dal/sqlite/filelock"
+	"github.com/graphd/graphd/internal/dal/sqlite/schema"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 	"github.com/graphd/graphd/internal/dal/sqlite/tokens"
 )
@@ -63,7 +64,7 @@ func (s *Store) Path() string { return s.path }
 // Ping reads from the file.
 func (s *Store) Ping(ctx context.Context) error {
 	return rules.Wrap(s.read(ctx, func(c *sqlconn.Conn) error {
-		_, err := schemaVersion(c)
+		_, err := schema.Version(c)
 		return err
 	}), "ping store")
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 
 	"modernc.org/sqlite"
 )
@@ -30,9 +31,20 @@ type preparedStatement interface {
 }
 
 // Open opens the file, which must exist, and runs the pragmas.
-func Open(path, pragmas string) (*Conn, error) {
+func Open(path, pragmas string) (*Conn, error) { return connect(path, "mode=rw", pragmas) }
+
+// OpenToRead opens the file, which must exist, and changes nothing of it. It may be in use by another process.
+func OpenToRead(path string) (*Conn, error) {
+	mode := "mode=ro"
+	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() == 0 {
+		mode += "&immutable=1" // everything is in the file: no log and no index of one has to be made to read it
+	}
+	return connect(path, mode, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF; PRAGMA busy_timeout = 5000")
+}
+
+func connect(path, mode, pragmas string) (*Conn, error) {
 	// A path may hold any character; in a URI '?', '#' and '%' must be escaped.
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=rw&_error_rc=1"
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + mode + "&_error_rc=1"
 	raw, err := (&sqlite.Driver{}).Open(dsn)
 	if err != nil {
 		return nil, err
