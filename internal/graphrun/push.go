@@ -94,6 +94,7 @@ func (g *Graph) submit(ctx context.Context, i int, origin string, events []json.
 
 // pushed is the answer to a push of which out and err have come.
 func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err error) (api.PushResult, error) {
+	var moved *api.Reason
 	switch {
 	case errors.Is(err, pump.ErrClosed):
 		return api.PushResult{}, &api.Error{
@@ -104,13 +105,19 @@ func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err err
 		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "input_stopped",
 			Detail: fmt.Sprintf("an operator has stopped input %s of graph %s; %s; the start command lets it go on",
 				g.unit.Spec.Accumulators[i].Name, g.ref.Name, takenBefore(out.Taken))}
+	case errors.Is(err, pump.ErrElsewhere):
+		out.Full, moved = true, api.ReasonOf(api.CodeOwnerMoved, fmt.Sprintf(
+			"graph %s has just moved to another daemon, or is about to", g.ref.Name))
 	case err != nil:
 		return overQuota(err)
 	}
 	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full}
-	if out.Full {
+	if res.Why = moved; out.Full {
 		// Whoever goes on after a 429 goes on behind all that was dealt with, refused events too.
-		res.Accepted, res.Why = out.Taken, cmp.Or(g.unwritable(), g.pausedReason(), g.heldUp(ctx))
+		res.Accepted = out.Taken
+	}
+	if out.Full && moved == nil {
+		res.Why = cmp.Or(g.unwritable(), g.pausedReason(), g.heldUp(ctx))
 	}
 	for _, r := range out.Rejected {
 		res.Rejected = append(res.Rejected, api.Rejection(r))

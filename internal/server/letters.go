@@ -127,7 +127,7 @@ func (s *Server) replayDeadLetter(w http.ResponseWriter, r *request) {
 		return
 	}
 	p := wire.Pushed{PushResult: result}
-	s.writeReply(w, replyTo(&p, wire.Array))
+	s.writeReply(w, s.replyTo(&p, wire.Array))
 }
 
 // discardDeadLetter answers DELETE …/dead-letters/{letter}.

@@ -51,10 +51,7 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	if p.Full {
-		s.refusals.Count(api.CodeQueueFull)
-	}
-	s.writeReply(w, replyTo(&p, ev.Form))
+	s.writeReply(w, s.replyTo(&p, ev.Form))
 }
 
 // leastWait is how long a push waits at least: so long it may take where there is room.
@@ -114,7 +111,7 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *request, g api.Ref, accumula
 		s.fail(w, r, err)
 		return
 	}
-	answer := replyTo(&p, ev.Form)
+	answer := s.replyTo(&p, ev.Form)
 	if !p.Full {
 		s.idem.Finish(c, answer)
 		finished = true
@@ -135,12 +132,13 @@ func (s *Server) rejectBody(w http.ResponseWriter, r *request, g api.Ref, accumu
 }
 
 // replyTo is the answer to a push that ended in p.
-func replyTo(p *wire.Pushed, f wire.Form) *once.Reply {
+func (s *Server) replyTo(p *wire.Pushed, f wire.Form) *once.Reply {
 	e := p.Problem(f)
 	if e == nil {
 		return &once.Reply{Status: http.StatusOK, ContentType: "application/json",
 			Body: p.AppendJSON(make([]byte, 0, 96))}
 	}
+	s.refusals.Count(e.Code)
 	doc := wire.AppendProblem(make([]byte, 0, 512), e, "")
 	doc[len(doc)-1] = ',' // the result's members follow the problem's
 	return &once.Reply{Status: e.Status, ContentType: "application/problem+json", After: p.After,
@@ -151,7 +149,7 @@ func replyTo(p *wire.Pushed, f wire.Form) *once.Reply {
 func (s *Server) writeReply(w http.ResponseWriter, r *once.Reply) {
 	h := w.Header()
 	h["Content-Type"] = []string{r.ContentType}
-	if r.Status == http.StatusTooManyRequests {
+	if r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", strconv.FormatInt(max(1, int64(math.Ceil(r.After.Seconds()))), 10))
 	}
 	w.WriteHeader(r.Status)

@@ -71,6 +71,7 @@ type Mailbox struct {
 	reader  int64     // the Line that reads, see claim
 	closed  bool
 	stopped bool    // see Stop
+	shut    bool    // see Shut
 	spare   []*Push // used up, for reuse; no more than were ever queued at once
 }
 
@@ -108,7 +109,7 @@ func NewMailbox(maxEvents int, maxBytes int64) *Mailbox {
 // Push hands events over and waits until they are folded and the reactor has them. The
 // events and what they point to belong to the mailbox from then on. When ctx is done
 // first, the outcome says how many leading events were taken, with Full set; no error.
-// The error is ErrClosed, and the outcome then tells what was taken before.
+// The error is ErrClosed, ErrStopped or ErrElsewhere, and the outcome then tells what was taken before.
 func (m *Mailbox) Push(ctx context.Context, events []boundary.Event) (PushOutcome, error) {
 	p, err := m.Submit(ctx, events)
 	if err != nil {
@@ -135,6 +136,10 @@ func (m *Mailbox) submit(ctx context.Context, events []boundary.Event, fates []f
 		p.answer <- struct{}{}
 		m.mu.Unlock()
 		return p, nil
+	}
+	if m.shut && !p.carried() {
+		m.mu.Unlock()
+		return nil, ErrElsewhere
 	}
 	if m.stopped && !p.carried() {
 		m.refused += p.own()
@@ -310,7 +315,7 @@ func (m *Mailbox) conclude(p *Push, err error) {
 func (m *Mailbox) finish(p *Push, err error) {
 	if rest := len(p.events) - p.done; rest > 0 {
 		p.out.Full = err == nil
-		if !m.stopped || !p.carried() { // that graph sends them again, after the start
+		if !m.shut && (!m.stopped || !p.carried()) { // that graph sends them again, after the start
 			m.refused += p.own()
 		}
 		m.wake()

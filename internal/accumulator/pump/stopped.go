@@ -3,6 +3,7 @@ package pump
 import (
 	"cmp"
 	"container/list"
+	"errors"
 	"slices"
 )
 
@@ -18,28 +19,55 @@ func (m *Mailbox) Stop() {
 		return
 	}
 	m.stopped = true
+	m.turnAway(ErrStopped)
+	slices.SortStableFunc(m.queue[:m.taken], func(a, b *Push) int { // see pop
+		return cmp.Compare(rank(a), rank(b))
+	})
+}
+
+// turnAway answers the pushes that nobody has begun with, but for the values of other graphs.
+func (m *Mailbox) turnAway(why error) {
 	kept := m.queue[:m.taken]
 	for _, p := range m.queue[m.taken:] {
 		if p.carried() {
 			kept = append(kept, p)
 			continue
 		}
-		m.conclude(p, ErrStopped)
+		m.conclude(p, why)
 	}
 	clear(m.queue[len(kept):])
 	m.queue = kept
-	slices.SortStableFunc(m.queue[:m.taken], func(a, b *Push) int { // see pop
-		return cmp.Compare(rank(a), rank(b))
-	})
 	var next *list.Element
 	for e := m.waiting.Front(); e != nil; e = next {
 		next = e.Next()
 		if w := e.Value.(*waiter); !w.push.carried() {
 			m.waiting.Remove(e)
-			m.finish(w.push, ErrStopped)
+			m.finish(w.push, why)
 			close(w.room)
 		}
 	}
+}
+
+// ErrElsewhere says that another daemon runs the graph by now, or is about to.
+var ErrElsewhere = errors.New("the graph is run by another daemon")
+
+// Shut has the mailbox refuse pushes with ErrElsewhere, those that wait too, until Open: nobody here would take
+// them. They count nowhere, for the graph's books are its owner's.
+func (m *Mailbox) Shut() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || m.shut {
+		return
+	}
+	m.shut = true
+	m.turnAway(ErrElsewhere)
+}
+
+// Open ends a Shut.
+func (m *Mailbox) Open() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shut = false
 }
 
 // Start ends a Stop.

@@ -95,11 +95,20 @@ func (s *Shard) take(ctx context.Context, away *away) (*life.Run, *lease.Term, e
 	}
 }
 
-// stand waits, as standby, until this daemon may run the graph; nil when ctx is done.
+// stand waits, as standby, until this daemon may run the graph; nil when ctx is done. A push that waits here is told
+// so, and does not wait for a run that is another daemon's.
 func (s *Shard) stand(ctx context.Context) *lease.Term {
+	defer func() {
+		for _, box := range s.cfg.Mailboxes {
+			box.Open()
+		}
+	}()
 	return s.host.Lease.Stand(ctx, s.ID(), func(at lease.Standing) {
 		s.setOwner(at)
 		s.SetHealth(reactor.HealthStandby, at.Code, at.Detail)
+		for _, box := range s.cfg.Mailboxes {
+			box.Shut()
+		}
 	})
 }
 

@@ -74,10 +74,18 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 	}
 }
 
+// Moved says that the graph has gone to another daemon before all events were taken.
+func (p *Pushed) Moved() bool { return p.Why != nil && p.Why.Code == api.CodeOwnerMoved }
+
 // Problem is what the push as a whole is refused with, nil when it is not: the queue
 // stayed full, or no event of it could be accepted.
 func (p *Pushed) Problem(f Form) *api.Error {
 	switch {
+	case p.Full && p.Moved():
+		e := Refuse(http.StatusServiceUnavailable, p.Why.Code, p.Why.Detail+"; send the events from index "+
+			strconv.Itoa(p.Done)+" on again, as Retry-After says")
+		e.Extra = map[string]any{"next_index": p.Done}
+		return e
 	case p.Full:
 		why := ""
 		if p.Why != nil {
