@@ -11,6 +11,7 @@ import (
 // DeadLetter is what could not be used, with why and from where.
 type DeadLetter struct {
 	ID          string    `json:"id"` // unique in the graph, sorts by time
+	Shard       int       `json:"shard,omitempty"`
 	At          time.Time `json:"at"`
 	Accumulator string    `json:"accumulator"`
 	// Stage is where it failed: "decode", "size", "schema", "time", "where", "emit", "key", "fold",

@@ -133,9 +133,11 @@ type Firing struct {
 
 // DeadLetter is an event (or a folded boundary) that could not be used.
 type DeadLetter struct {
-	ID          string    `json:"id"` // unique in the graph, sorts by time
+	ID          string    `json:"id"` // unique in the graph, sorts by time; see [LetterID]
 	At          time.Time `json:"at"`
 	Accumulator string    `json:"accumulator"`
+	// Shard keeps the letter; who lists those of several shards says so, and no store.
+	Shard int `json:"-"`
 	// Stage is where it failed: "decode", "size", "schema", "time", "where", "emit", "key", "fold",
 	// "generate", "guard", "node", "output", "evict" or "sink".
 	Stage string `json:"stage"`

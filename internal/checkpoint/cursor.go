@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // FiringPlace is where a record stands in the history of a graph: epochs are counted for each
@@ -49,4 +50,27 @@ func ParseFiringCursor(cursor string) (p FiringPlace, err error) {
 		return FiringPlace{}, fmt.Errorf("%q: %w", cursor, ErrBadCursor)
 	}
 	return p, nil
+}
+
+// LetterID is the id of a dead letter, of which an incarnation of a shard has made so many before: the ids of all
+// shards of a graph differ, and sort by time. The first shard's are as those of a graph that has no others.
+func LetterID(shard int, at time.Time, incarnation, number int64) string {
+	id := fmt.Sprintf("%012x-%x-%06x", at.UnixMilli(), incarnation, number)
+	if shard != 0 {
+		id += "-" + strconv.FormatInt(int64(shard), 16)
+	}
+	return id
+}
+
+// LetterShard is the shard that made a dead letter; 0 where the id does not say.
+func LetterShard(id string) int {
+	parts := strings.Split(id, "-")
+	if len(parts) != 4 {
+		return 0
+	}
+	n, err := strconv.ParseUint(parts[3], 16, 31)
+	if err != nil {
+		return 0
+	}
+	return int(n)
 }

@@ -199,7 +199,7 @@ func (e *Engine) Push(ctx context.Context, g api.Ref, accumulator string, events
 	if err != nil {
 		return api.PushResult{}, err
 	}
-	return m.Push(ctx, accumulator, "", events)
+	return m.Push(ctx, accumulator, events)
 }
 
 // Submit is Push in two parts, so that one connection can have several on their way; see [graphrun.Graph.Submit].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/graphd/graphd/internal/engine/letters"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -37,7 +38,8 @@ func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
 			continue // the owner's matter
 		}
 		keep := m.Unit().Spec.DeadLetters
-		n, err := e.cfg.Store.PruneDeadLetters(ctx, m.ID(), now.Add(-keep.Keep), keep.Max, keep.MaxBytes)
+		all := letters.Pile{Store: e.cfg.Store, Shards: m.ShardIDs()}
+		n, err := all.Prune(ctx, now.Add(-keep.Keep), keep.Max, keep.MaxBytes)
 		if err != nil && ctx.Err() == nil {
 			e.cfg.Log.Warn("expired dead letters could not be removed; they are tried again", "graph", m.Ref().Name,
 				"tenant", m.Ref().Tenant, "err", err)

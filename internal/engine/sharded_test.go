@@ -29,7 +29,11 @@ outputs: { o: { from: n, sink: { websocket: {} } } }
 // newSharded is an engine in which each shard of a graph that is dealt runs by itself.
 func newSharded(t *testing.T, store checkpoint.Store) *bed {
 	t.Helper()
-	kinds := &scripted{source: func(string) accumulator.Source { return nil }}
+	return newShardedOf(t, store, &scripted{source: func(string) accumulator.Source { return nil }})
+}
+
+func newShardedOf(t *testing.T, store checkpoint.Store, kinds *scripted) *bed {
+	t.Helper()
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
 	e := New(Config{Store: store, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Sharded: true})
 	if err := e.Open(t.Context()); err != nil {

@@ -101,7 +101,7 @@ func TestAwaitIsWokenByWhatChanges(t *testing.T) {
 			g.Start(t.Context())
 			synctest.Wait()
 			out := wait(g, most, func(s *api.GraphSummary) bool { return s.Epoch == 1 })
-			if _, err := g.Push(t.Context(), "a", "", []json.RawMessage{[]byte("1")}); err != nil {
+			if _, err := g.Push(t.Context(), "a", []json.RawMessage{[]byte("1")}); err != nil {
 				t.Fatal(err)
 			}
 			return <-out

@@ -183,6 +183,15 @@ func (g *Graph) each(do func(s *lives.Shard) error) error {
 // ID is the graph in the store.
 func (g *Graph) ID() checkpoint.ID { return g.first().ID().Whole() }
 
+// ShardIDs are the graph's shards in the store, by number.
+func (g *Graph) ShardIDs() []checkpoint.ID {
+	ids := make([]checkpoint.ID, len(g.shards))
+	for n, s := range g.shards {
+		ids[n] = s.ID()
+	}
+	return ids
+}
+
 // running is the run in progress, or a refusal that names the graph's state.
 func (g *Graph) running() (*life.Run, error) { return g.first().Running() }
 

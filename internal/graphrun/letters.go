@@ -9,6 +9,8 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -26,15 +28,18 @@ func (g *Graph) Replaying(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Resend sends a value again that its output's sink has refused. It goes behind what the output has taken so
-// far; settled is told, without blocking, what became of it. The letter is discarded by the commit that makes that
-// durable, see [Graph.Cover].
+// home is the shard that keeps a letter.
+func (g *Graph) home(l *checkpoint.DeadLetter) *lives.Shard { return g.shards[l.Shard] }
+
+// Resend sends a value again that its output's sink has refused, from the shard that it came of. It goes behind what
+// the output has taken so far; settled is told, without blocking, what became of it. The letter is discarded by the
+// commit that makes that durable, see [Graph.Cover].
 func (g *Graph) Resend(ctx context.Context, l *checkpoint.DeadLetter, settled func(code, reason string)) error {
 	to, err := g.output(l.Output)
 	if err != nil {
 		return err
 	}
-	_, err = g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
+	_, err = g.commandAt(ctx, g.home(l), func(ctx context.Context, r *live.Reactor) error {
 		why, err := r.Resend(ctx, []live.Resent{{Letter: l, To: to, Settled: settled}})
 		if err == nil {
 			err = told.NotResent(why[0])
@@ -59,16 +64,25 @@ func (g *Graph) output(name string) (int, error) {
 }
 
 // Cover has letters whose events were pushed and taken discarded by the commit that covers them, and waits
-// for that and for the commits of what was sent again.
-func (g *Graph) Cover(ctx context.Context, pushed []string) error {
-	r, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error { return r.Replayed(ctx, pushed) })
-	if err != nil {
-		return err
+// for that and for the commits of what was sent again. A letter's events may have gone to another shard than that which
+// keeps it: it is discarded when they are durable in all of them.
+func (g *Graph) Cover(ctx context.Context, pushed []checkpoint.DeadLetter) error {
+	if len(g.shards) > 1 && len(pushed) > 0 {
+		if err := g.everywhere(ctx, durable); err != nil {
+			return err
+		}
 	}
-	if _, err := r.Reactor.Durable(ctx); err != nil {
-		return told.NotDurable(err)
+	ids := make([][]string, len(g.shards))
+	for i := range pushed {
+		n := pushed[i].Shard
+		ids[n] = append(ids[n], pushed[i].ID)
 	}
-	return nil
+	return g.everywhere(ctx, func(ctx context.Context, r *life.Run) error {
+		if err := r.Reactor.Replayed(ctx, ids[r.Shard()]); err != nil {
+			return told.Refusal(err)
+		}
+		return durable(ctx, r)
+	})
 }
 
 // Key reads the key of a request; "" is all of them.
@@ -95,7 +109,7 @@ func (g *Graph) Try(ctx context.Context, input string, bs []boundary.Boundary) (
 		if g.unit.Spec.Accumulators[i].Strategy == "burst" {
 			values[i] = boundary.List([]boundary.Value{values[i]})
 		}
-		_, err = g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
+		_, err = g.commandAt(ctx, g.of(ctx, bs[k].Key), func(ctx context.Context, r *live.Reactor) error {
 			var tried error
 			looked := r.Look(ctx, func(c *reactor.Core, _ time.Time) { code, text, tried = c.Try(bs[k].Key, values) })
 			return errors.Join(looked, tried)
@@ -113,7 +127,7 @@ func (g *Graph) TryOutput(ctx context.Context, l *checkpoint.DeadLetter) error {
 	if len(l.Message) == 0 {
 		return told.NotReplayable(reactor.ErrNoMessage.Error())
 	}
-	_, err = g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
+	_, err = g.commandAt(ctx, g.home(l), func(ctx context.Context, r *live.Reactor) error {
 		why, err := r.MayResend(ctx, live.Resent{Letter: l, To: to})
 		if err == nil {
 			err = told.NotResent(why)

@@ -13,8 +13,10 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // journalShare is the part of a caller's time, one in so many, that is kept for the journal:
@@ -23,15 +25,32 @@ const journalShare = 4
 
 // Push hands events to an accumulator and waits until they are folded and the reactor has
 // them. The mailbox outlives restarts: while the accumulator is being restarted it waits.
-// origin is the dead letter that they are replayed from, "" for new ones.
-func (g *Graph) Push(ctx context.Context, name, origin string, events []json.RawMessage) (api.PushResult, error) {
+func (g *Graph) Push(ctx context.Context, name string, events []json.RawMessage) (api.PushResult, error) {
 	i, err := g.pushable(name, len(events))
 	if err != nil {
 		return api.PushResult{}, err
 	}
-	if from := g.unit.Spec.Accumulators[i].From; from != "" {
-		return g.feed(ctx, i, origin, events)
+	if a := &g.unit.Spec.Accumulators[i]; a.From != "" {
+		return api.PushResult{}, fedByNode(a, noPushes)
 	}
+	return g.push(ctx, i, "", events)
+}
+
+// PushAgain is [Graph.Push] of the events of a dead letter.
+func (g *Graph) PushAgain(ctx context.Context, l *checkpoint.DeadLetter, events []json.RawMessage) (
+	api.PushResult, error) {
+	i, err := g.pushable(l.Accumulator, len(events))
+	if err != nil {
+		return api.PushResult{}, err
+	}
+	if g.unit.Spec.Accumulators[i].From != "" {
+		return g.feed(ctx, i, l, events)
+	}
+	return g.push(ctx, i, reactor.Origin(l), events)
+}
+
+// push is Push to accumulator i; origin is the dead letter that the events are replayed from, "" for new ones.
+func (g *Graph) push(ctx context.Context, i int, origin string, events []json.RawMessage) (api.PushResult, error) {
 	enter, cancel := g.timeToEnter(ctx)
 	defer cancel()
 	wait, err := g.submit(enter, i, origin, events)

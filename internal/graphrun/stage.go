@@ -10,26 +10,26 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // noPushes is what [fedByNode] refuses pushes with.
 const noPushes = "it takes no pushes"
 
-// feed gives events to an accumulator that a node feeds: those of its dead letters, which come again.
-// Whatever else there is to say to it comes of the node.
-func (g *Graph) feed(ctx context.Context, i int, origin string, events []json.RawMessage) (api.PushResult, error) {
-	if origin == "" {
-		return api.PushResult{}, fedByNode(&g.unit.Spec.Accumulators[i], noPushes)
-	}
-	r, err := g.running()
+// feed gives events to an accumulator that a node feeds: those of its dead letters, which come again in the shard whose
+// node has said them. Whatever else there is to say to it comes of the node.
+func (g *Graph) feed(ctx context.Context, i int, l *checkpoint.DeadLetter, events []json.RawMessage) (
+	api.PushResult, error) {
+	r, err := g.home(l).Running()
 	if err != nil {
 		return api.PushResult{}, err
 	}
 	now := time.Now()
 	batch := make([]boundary.Event, len(events))
 	for k, raw := range events {
-		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin}
+		batch[k] = boundary.Event{Raw: raw, At: now, Origin: reactor.Origin(l)}
 	}
 	out, err := r.Reactor.Feed(ctx, i, batch)
 	if err != nil {

@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -124,8 +123,7 @@ func (c *Core) keepDeadLetter(l checkpoint.DeadLetter) {
 	if l.At.IsZero() || c.cfg.EventClock {
 		l.At = c.housekeeping()
 	}
-	// Sorts by time; the incarnation and the running number make it unique.
-	l.ID = fmt.Sprintf("%012x-%x-%06x", l.At.UnixMilli(), c.cfg.Incarnation, c.letterNo)
+	l.ID = checkpoint.LetterID(c.cfg.ID.Shard, l.At, c.cfg.Incarnation, c.letterNo)
 	c.deadLetters = append(c.deadLetters, l)
 }
 

@@ -13,6 +13,9 @@ import (
 // Routes is how each output's values leave.
 func (r *Run) Routes() []reactor.Route { return r.Reactor.Core.Config().Routes }
 
+// Shard is the number of the shard that is run.
+func (r *Run) Shard() int { return r.g.ID.Shard }
+
 // Foreign is the node that runs somebody else's code now, by name; "" for none.
 func (r *Run) Foreign() string {
 	if i := r.foreign.Load(); i > 0 {

@@ -1,4 +1,4 @@
-package engine
+package letters
 
 import (
 	"context"
@@ -37,20 +37,20 @@ func (c *choice) filters() []filter {
 
 // missed says what there is in place of what a choice names, where it has chosen none since a name of it is that
 // of no letter; "" otherwise.
-func (e *Engine) missed(ctx context.Context, id checkpoint.ID, c *choice) (string, error) {
+func (d *Desk) missed(ctx context.Context, c *choice) (string, error) {
 	for _, f := range c.filters() {
 		if f.asked == "" {
 			continue
 		}
 		f.alone.Limit = 1
-		some, _, err := e.cfg.Store.DeadLetters(ctx, id, f.alone)
+		some, _, err := d.pile().page(ctx, f.alone)
 		if err != nil {
 			return "", fmt.Errorf("read the store: %w", err)
 		}
 		if len(some) > 0 {
 			continue
 		}
-		names, err := e.lettersAre(ctx, id, f.of)
+		names, err := d.lettersAre(ctx, f.of)
 		switch {
 		case err != nil:
 			return "", err
@@ -64,13 +64,12 @@ func (e *Engine) missed(ctx context.Context, id checkpoint.ID, c *choice) (strin
 }
 
 // lettersAre are the names of one sort that the newest letters have, most frequent first.
-func (e *Engine) lettersAre(ctx context.Context, id checkpoint.ID, of func(l *checkpoint.DeadLetter) string) (
-	names []string, err error) {
+func (d *Desk) lettersAre(ctx context.Context, of func(l *checkpoint.DeadLetter) string) (names []string, err error) {
 	count := map[string]int{}
 	q := checkpoint.LetterQuery{}
 	for looked := 0; looked < lookedAt; {
 		q.Limit = lettersAtOnce
-		items, next, err := e.cfg.Store.DeadLetters(ctx, id, q)
+		items, next, err := d.pile().page(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("read the store: %w", err)
 		}

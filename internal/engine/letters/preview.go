@@ -1,4 +1,4 @@
-package engine
+package letters
 
 import (
 	"context"
@@ -15,16 +15,16 @@ import (
 )
 
 // preview says what would become of letters if they were replayed now, and replays none of them.
-func (e *Engine) preview(ctx context.Context, m *graphrun.Graph, few []checkpoint.DeadLetter) ([]fate, error) {
+func (d *Desk) preview(ctx context.Context, few []checkpoint.DeadLetter) ([]fate, error) {
 	var fates []fate
 	for i := range few {
 		if l := &few[i]; l.Stage == "" {
-			fates = append(fates, refusal(letterNotFound(l.ID)))
+			fates = append(fates, refusal(notFound(l.ID)))
 		} else if l.Stage == "sink" {
-			fates = append(fates, allowed(m.TryOutput(ctx, l)))
-		} else if raw, err := events(m, l); err != nil {
+			fates = append(fates, allowed(d.Graph.TryOutput(ctx, l)))
+		} else if raw, err := events(d.Graph, l); err != nil {
 			fates = append(fates, refusal(err))
-		} else if code, text, err := e.try(ctx, m, l, raw); err != nil {
+		} else if code, text, err := d.try(ctx, l, raw); err != nil {
 			fates = append(fates, refusal(err))
 		} else if code != "" {
 			fates = append(fates, fate{is: failedAgain, code: code, detail: text})
@@ -43,15 +43,15 @@ func allowed(err error) fate {
 }
 
 // try says what would become of a letter's events if they were pushed now: code is "" when they would pass.
-func (e *Engine) try(ctx context.Context, m *graphrun.Graph, l *checkpoint.DeadLetter, raw []json.RawMessage) (
+func (d *Desk) try(ctx context.Context, l *checkpoint.DeadLetter, raw []json.RawMessage) (
 	code, text string, err error) {
-	for _, p := range m.Unit().Programs {
+	for _, p := range d.Graph.Unit().Programs {
 		if p.Name() == l.Accumulator {
-			bs, code, text := foldAside(p, e.cfg.MaxEventBytes, l, raw)
+			bs, code, text := foldAside(p, d.MaxEventBytes, l, raw)
 			if code != "" {
 				return code, text, nil
 			}
-			return m.Try(ctx, l.Accumulator, bs)
+			return d.Graph.Try(ctx, l.Accumulator, bs)
 		}
 	}
 	return "", "", nil // events has found it

@@ -1,4 +1,4 @@
-package engine
+package letters
 
 import (
 	"context"
@@ -119,23 +119,19 @@ func letterValue(raw []byte) boundary.Value {
 	return v
 }
 
-// DeadLetters lists what could not be used, newest first: those that the next checkpoint
+// List lists what could not be used, newest first: those that the next checkpoint
 // will keep come before those in the store. A page that an expression chooses may be shorter, and even empty, and
 // have a next all the same.
-func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (api.LetterPage, error) {
+func (d *Desk) List(ctx context.Context, q api.LetterQuery) (api.LetterPage, error) {
 	none := api.LetterPage{}
-	m, err := e.graph(g)
-	if err != nil {
-		return none, err
-	}
-	c, err := chosen(m, &q.LetterChoice, time.Now())
+	c, err := chosen(d.Graph, &q.LetterChoice, time.Now())
 	if err != nil {
 		return none, err
 	}
 	if q.Before == "" {
 		// Letters reach the store with a checkpoint. Reading one list, and not two that may
 		// overlap, is worth asking for it.
-		if err := m.FlushLetters(ctx); err != nil {
+		if err := d.Graph.FlushLetters(ctx); err != nil {
 			return none, err
 		}
 	}
@@ -145,7 +141,7 @@ func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) 
 	out := api.LetterPage{Page: api.Page[api.DeadLetter]{Items: []api.DeadLetter{}, Next: q.Before}}
 	for looked := 0; len(out.Items) < q.Limit && looked < lookedAt; {
 		c.query.Limit, c.query.Before = q.Limit-len(out.Items), out.Next
-		items, next, err := e.cfg.Store.DeadLetters(ctx, m.ID(), c.query)
+		items, next, err := d.pile().page(ctx, c.query)
 		if errors.Is(err, checkpoint.ErrBadCursor) {
 			return none, told.BadCursor()
 		}
@@ -163,7 +159,7 @@ func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) 
 		}
 	}
 	if len(out.Items) == 0 && q.Before == "" {
-		out.Note, err = e.missed(ctx, m.ID(), c)
+		out.Note, err = d.missed(ctx, c)
 	}
 	return out, err
 }
@@ -171,29 +167,29 @@ func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) 
 // toldLetter is a letter as it is listed: with the payload readable.
 func toldLetter(l *checkpoint.DeadLetter) api.DeadLetter {
 	out := api.DeadLetter{
-		ID: l.ID, At: l.At, Accumulator: l.Accumulator, Stage: l.Stage, Code: l.Code, Reason: l.Reason, Epoch: l.Epoch,
-		Key: l.Key, Position: l.Position, Events: l.Events, Folded: l.Folded, ReplayOf: l.ReplayOf,
+		ID: l.ID, Shard: l.Shard, At: l.At, Accumulator: l.Accumulator, Stage: l.Stage, Code: l.Code, Reason: l.Reason,
+		Epoch: l.Epoch, Key: l.Key, Position: l.Position, Events: l.Events, Folded: l.Folded, ReplayOf: l.ReplayOf,
 		Attempts: max(1, l.Attempts), Output: l.Output, FiringID: l.FiringID,
 	}
 	out.Payload, out.PayloadEncoding = api.Payload(l.Payload)
 	return out
 }
 
-// letters gives the letters of a request to do, oldest first and a few at a time, and answers where the next
+// each gives the letters of a request to do, oldest first and a few at a time, and answers where the next
 // request goes on. do says how many of the few it has dealt with; fewer than all end it.
-func (e *Engine) letters(ctx context.Context, id checkpoint.ID, req *api.LettersRequest, c *choice,
+func (d *Desk) each(ctx context.Context, req *api.LettersRequest, c *choice,
 	do func(few []checkpoint.DeadLetter) int) (next string, err error) {
 	if len(req.IDs) > 0 {
-		return "", e.named(ctx, id, req.IDs, do)
+		return "", d.named(ctx, req.IDs, do)
 	}
 	q := c.query
 	q.Oldest = true
-	if q.After, q.UpTo, err = e.span(ctx, id, req.After); err != nil || q.UpTo == "" {
+	if q.After, q.UpTo, err = d.span(ctx, req.After); err != nil || q.UpTo == "" {
 		return "", err
 	}
 	for dealt, looked := 0, 0; dealt < req.Limit && looked < lookedAt; {
 		q.Limit = min(lettersAtOnce, req.Limit-dealt)
-		items, more, err := e.cfg.Store.DeadLetters(ctx, id, q)
+		items, more, err := d.pile().page(ctx, q)
 		if err != nil {
 			return "", fmt.Errorf("read the store: %w", err)
 		}
@@ -223,7 +219,7 @@ func (e *Engine) letters(ctx context.Context, id checkpoint.ID, req *api.Letters
 // between is a letter behind that.
 const spanMark = ".."
 
-func (e *Engine) span(ctx context.Context, id checkpoint.ID, cursor string) (after, upTo string, err error) {
+func (d *Desk) span(ctx context.Context, cursor string) (after, upTo string, err error) {
 	if cursor != "" {
 		after, upTo, ok := strings.Cut(cursor, spanMark)
 		if !ok || upTo == "" {
@@ -231,23 +227,19 @@ func (e *Engine) span(ctx context.Context, id checkpoint.ID, cursor string) (aft
 		}
 		return after, upTo, nil
 	}
-	newest, _, err := e.cfg.Store.DeadLetters(ctx, id, checkpoint.LetterQuery{Query: checkpoint.Query{Limit: 1}})
+	newest, err := d.pile().newest(ctx)
 	if err != nil {
 		return "", "", fmt.Errorf("read the store: %w", err)
 	}
-	if len(newest) == 0 {
-		return "", "", nil
-	}
-	return "", newest[0].ID, nil
+	return "", bound(newest), nil
 }
 
 // named gives letters by their ids; of one that is not there it gives the id alone.
-func (e *Engine) named(ctx context.Context, id checkpoint.ID, ids []string,
-	do func(few []checkpoint.DeadLetter) int) error {
+func (d *Desk) named(ctx context.Context, ids []string, do func(few []checkpoint.DeadLetter) int) error {
 	for len(ids) > 0 {
 		var few []checkpoint.DeadLetter
 		for _, letter := range ids[:min(lettersAtOnce, len(ids))] {
-			l, err := e.cfg.Store.DeadLetter(ctx, id, letter)
+			l, err := d.pile().one(ctx, letter)
 			if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 				return fmt.Errorf("read the store: %w", err)
 			}

@@ -1,4 +1,4 @@
-package engine
+package letters
 
 import (
 	"cmp"
@@ -9,8 +9,6 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/graphrun"
-	"github.com/graphd/graphd/internal/reactor"
 )
 
 // fate is what became of a letter that was replayed.
@@ -49,24 +47,19 @@ type settled struct{ code, reason string }
 
 // replaying is letters that are being replayed together.
 type replaying struct {
-	e      *Engine
-	m      *graphrun.Graph
+	d      *Desk
 	fates  []fate
-	pushed []string             // letters whose events were taken
-	newest string               // the id of the newest letter before
-	sinks  map[int]chan settled // by index of the letter: capacity 1
+	pushed []checkpoint.DeadLetter // letters whose events were taken
+	newest []string                // the id of the newest letter before, by shard
+	sinks  map[int]chan settled    // by index of the letter: capacity 1
 }
 
 // replay replays letters, in their order. What was taken is durable when it answers, and then the letters are gone:
 // a crash before leaves them. It stops early when by is over, with a fate for each letter that it came to.
-func (e *Engine) replay(ctx context.Context, m *graphrun.Graph, few []checkpoint.DeadLetter) ([]fate, error) {
-	r := &replaying{e: e, m: m, sinks: map[int]chan settled{}}
-	newest, _, err := e.cfg.Store.DeadLetters(ctx, m.ID(), checkpoint.LetterQuery{Query: checkpoint.Query{Limit: 1}})
-	if err != nil {
+func (d *Desk) replay(ctx context.Context, few []checkpoint.DeadLetter) (_ []fate, err error) {
+	r := &replaying{d: d, sinks: map[int]chan settled{}}
+	if r.newest, err = d.pile().newest(ctx); err != nil {
 		return nil, err
-	}
-	if len(newest) > 0 {
-		r.newest = newest[0].ID
 	}
 	sending, cancel := ctx, context.CancelFunc(func() {})
 	if by, bounded := ctx.Deadline(); bounded {
@@ -82,13 +75,13 @@ func (e *Engine) replay(ctx context.Context, m *graphrun.Graph, few []checkpoint
 	if len(r.pushed)+len(r.sinks) == 0 {
 		return r.fates, nil
 	}
-	if err := m.Cover(ctx, r.pushed); err != nil {
+	if err := d.Graph.Cover(ctx, r.pushed); err != nil {
 		return r.fates, err
 	}
 	// What was refused again is in the store when it is told. And where nothing is durable, letters stay until
 	// their values are through.
-	if r.hear(ctx) || m.Forgetful() && len(r.sinks) > 0 {
-		if err := m.Cover(ctx, nil); err != nil {
+	if r.hear(ctx) || d.Graph.Forgetful() && len(r.sinks) > 0 {
+		if err := d.Graph.Cover(ctx, nil); err != nil {
 			return r.fates, err
 		}
 	}
@@ -98,11 +91,11 @@ func (e *Engine) replay(ctx context.Context, m *graphrun.Graph, few []checkpoint
 // one replays a letter, as far as that goes without waiting for what becomes of it.
 func (r *replaying) one(ctx context.Context, i int, l *checkpoint.DeadLetter) fate {
 	if l.Stage == "" {
-		return refusal(letterNotFound(l.ID))
+		return refusal(notFound(l.ID))
 	}
 	if l.Stage == "sink" {
 		answer := make(chan settled, 1)
-		err := r.m.Resend(ctx, l, func(code, reason string) {
+		err := r.d.Graph.Resend(ctx, l, func(code, reason string) {
 			select {
 			case answer <- settled{code, reason}:
 			default: // it was told before
@@ -114,11 +107,11 @@ func (r *replaying) one(ctx context.Context, i int, l *checkpoint.DeadLetter) fa
 		r.sinks[i] = answer
 		return fate{is: waiting, code: "output_pending", detail: "it waits for output " + l.Output + " to deliver it"}
 	}
-	pushed, err := events(r.m, l)
+	pushed, err := events(r.d.Graph, l)
 	if err != nil {
 		return refusal(err)
 	}
-	res, err := r.m.Push(ctx, l.Accumulator, reactor.Origin(l), pushed)
+	res, err := r.d.Graph.PushAgain(ctx, l, pushed)
 	f := fate{is: passed, pushed: res}
 	switch {
 	case err != nil:
@@ -131,7 +124,7 @@ func (r *replaying) one(ctx context.Context, i int, l *checkpoint.DeadLetter) fa
 	case len(res.Rejected) > 0:
 		f = fate{is: failedAgain, code: res.Rejected[0].Code, detail: res.Rejected[0].Detail, pushed: res}
 	default:
-		r.pushed = append(r.pushed, l.ID)
+		r.pushed = append(r.pushed, *l)
 	}
 	return f
 }
@@ -171,45 +164,35 @@ func (r *replaying) failed(ctx context.Context, few []checkpoint.DeadLetter) err
 			of[few[i].ID] = i
 		}
 	}
-	q := checkpoint.LetterQuery{Oldest: true, After: r.newest, Query: checkpoint.Query{Limit: lettersAtOnce}}
-	for looked := 0; len(of) > 0 && looked < lookedAt; {
-		items, more, err := r.e.cfg.Store.DeadLetters(ctx, r.m.ID(), q)
-		if err != nil {
-			return err
-		}
-		for k := range items {
-			l := &items[k]
-			if i, ours := of[l.ReplayOf]; ours {
-				r.fates[i] = fate{is: failedAgain, code: l.Code, detail: l.Reason, pushed: r.fates[i].pushed}
-			}
-			q.After = l.ID
-		}
-		if looked += len(items); more == "" {
-			return nil
-		}
+	if len(of) == 0 {
+		return nil
 	}
-	return nil
+	return r.d.pile().since(ctx, r.newest, func(l *checkpoint.DeadLetter) {
+		if i, ours := of[l.ReplayOf]; ours {
+			r.fates[i] = fate{is: failedAgain, code: l.Code, detail: l.Reason, pushed: r.fates[i].pushed}
+		}
+	})
 }
 
-// ReplayDeadLetter replays one letter (M5): its events are pushed as new ones that are linked to it, and a value
+// ReplayOne replays one letter (M5): its events are pushed as new ones that are linked to it, and a value
 // that its sink has refused is sent again under its id. The letter goes when that is durable.
-func (e *Engine) ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (api.PushResult, error) {
-	m, l, err := e.letter(ctx, g, id)
+func (d *Desk) ReplayOne(ctx context.Context, id string) (api.PushResult, error) {
+	l, err := d.letter(ctx, id)
 	if err != nil {
 		return api.PushResult{}, err
 	}
-	release, err := m.Replaying(ctx)
+	release, err := d.Graph.Replaying(ctx)
 	if err != nil {
 		return api.PushResult{}, err
 	}
 	defer release()
-	fates, err := e.replay(ctx, m, []checkpoint.DeadLetter{l})
+	fates, err := d.replay(ctx, []checkpoint.DeadLetter{l})
 	if err != nil {
 		return api.PushResult{}, err
 	}
 	f := fates[0]
 	if l.Stage != "sink" && (f.is != skipped || f.pushed.Full) {
-		f.pushed.Durable = f.pushed.Durable || f.is == passed && e.cfg.Store.Kind() != "memory" && !m.Forgetful()
+		f.pushed.Durable = f.pushed.Durable || f.is == passed && d.durable()
 		return f.pushed, nil
 	}
 	switch f.is {
@@ -218,22 +201,24 @@ func (e *Engine) ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (ap
 	case failedAgain:
 		return api.PushResult{Rejected: []api.Rejection{{Code: f.code, Detail: f.detail}}}, nil
 	}
-	return api.PushResult{Accepted: 1, Durable: e.cfg.Store.Kind() != "memory" && !m.Forgetful(),
-		Rejected: []api.Rejection{}}, nil
+	return api.PushResult{Accepted: 1, Durable: d.durable(), Rejected: []api.Rejection{}}, nil
 }
 
-// ReplayDeadLetters replays the letters of a request, or says what would become of them.
-func (e *Engine) ReplayDeadLetters(ctx context.Context, g api.Ref, req api.LettersRequest) (api.LettersResult, error) {
+// durable reports whether what is replayed outlives the daemon.
+func (d *Desk) durable() bool { return d.Store.Kind() != "memory" && !d.Graph.Forgetful() }
+
+// Replay replays the letters of a request, or says what would become of them.
+func (d *Desk) Replay(ctx context.Context, req api.LettersRequest) (api.LettersResult, error) {
 	res := api.LettersResult{Preview: req.Preview, Reasons: []api.LetterReason{}}
-	m, c, err := e.meant(ctx, g, &req)
+	c, err := d.meant(ctx, &req)
 	if err != nil {
 		return res, err
 	}
-	act := e.replay
+	act := d.replay
 	if req.Preview {
-		act = e.preview
+		act = d.preview
 	} else {
-		release, err := m.Replaying(ctx)
+		release, err := d.Graph.Replaying(ctx)
 		if err != nil {
 			return res, err
 		}
@@ -245,11 +230,11 @@ func (e *Engine) ReplayDeadLetters(ctx context.Context, g api.Ref, req api.Lette
 	}
 	var failure error
 	tried := map[string]bool{}
-	res.Next, err = e.letters(ctx, m.ID(), &req, c, func(few []checkpoint.DeadLetter) int {
+	res.Next, err = d.each(ctx, &req, c, func(few []checkpoint.DeadLetter) int {
 		if res.Letters > 0 && !enough.IsZero() && time.Now().After(enough) {
 			return 0
 		}
-		fates, err := act(ctx, m, few)
+		fates, err := act(ctx, few)
 		if failure = err; err != nil {
 			return 0
 		}
@@ -263,9 +248,9 @@ func (e *Engine) ReplayDeadLetters(ctx context.Context, g api.Ref, req api.Lette
 	switch err = cmp.Or(failure, err); {
 	case err != nil:
 	case res.Letters == 0 && req.After == "":
-		res.Note, err = e.missed(ctx, m.ID(), c)
+		res.Note, err = d.missed(ctx, c)
 	case req.Preview:
-		res.Note = unseen(m, tried)
+		res.Note = unseen(d.Graph, tried)
 	}
 	return res, err
 }
