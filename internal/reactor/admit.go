@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -103,9 +104,9 @@ func (c *Core) admitKeyed(i int, bs []boundary.Boundary) {
 func (c *Core) lineUp(k *cell, i int, b *boundary.Boundary) {
 	switch in := &c.cfg.Inputs[i]; {
 	case in.bounded():
-		c.push(k, i, queued{b: b, seq: c.admitted, since: c.admitted, at: nano(c.now)})
+		c.push(k, i, queued{b: b, seq: c.admitted, since: c.admitted, at: form.Nano(c.now)})
 	case in.Group != 0:
-		c.pushGrouped(k, i, queued{b: b, seq: c.admitted, since: c.admitted, at: nano(c.now)})
+		c.pushGrouped(k, i, queued{b: b, seq: c.admitted, since: c.admitted, at: form.Nano(c.now)})
 	default:
 		c.overwrite(k, i, b, c.admitted)
 	}

@@ -1,12 +1,11 @@
 package reactor
 
 import (
-	"math"
-	"time"
 	"unique"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // cell is the state of one key. An unkeyed graph has one, with the empty key. A graph may
@@ -44,7 +43,7 @@ type times struct {
 // timesNow are the key's times; never where none are kept.
 func (k *cell) timesNow() times {
 	if k.times == nil {
-		return times{never, never, never}
+		return times{form.Never, form.Never, form.Never}
 	}
 	return *k.times
 }
@@ -110,7 +109,7 @@ func (c *Core) layOut() {
 	c.keys.layout, c.changes.layout = 1, c.cfg.Keys != nil
 	c.shared = &cell{
 		slots: make([]slot, len(c.cfg.Inputs)), nodes: *c.cfg.Plan.NewState(),
-		times: &times{never, never, never},
+		times: &times{form.Never, form.Never, form.Never},
 	}
 	c.cell = c.shared
 	for i := range c.cfg.Inputs {
@@ -124,9 +123,9 @@ func (c *Core) layOut() {
 // newCell is the state of a key before its first epoch.
 func (c *Core) newCell(key boundary.Key) *cell {
 	k, slots, room := inOne(c.keys.slots, c.cfg.Plan.StateSize())
-	k.key, k.seen, k.arrival = key, nano(c.now), c.admitted
+	k.key, k.seen, k.arrival = key, form.Nano(c.now), c.admitted
 	if c.timed {
-		k.times = &times{never, never, never}
+		k.times = &times{form.Never, form.Never, form.Never}
 	}
 	k.slots, k.nodes = slots, c.cfg.Plan.StateIn(room)
 	for i, at := range c.place {
@@ -355,35 +354,4 @@ func (c *Core) touch(k *cell, i int) {
 		return
 	}
 	c.changes.touch(k)
-}
-
-// never is no time. It is not 0, which is a time like any other: the beginning of 1970.
-const never = math.MinInt64
-
-// nano is a time as cells keep it: nanoseconds since 1970, or never for the zero time.
-func nano(t time.Time) int64 {
-	if t.IsZero() {
-		return never
-	}
-	return t.UnixNano()
-}
-
-// nanoTime is a time of a cell as a time.
-func nanoTime(n int64) time.Time {
-	if n == never {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
-}
-
-// stored is a time of a cell as it is written, and back: no time is written as 0, as it always
-// was, and the time that this would be in the other's place.
-func stored(n int64) int64 {
-	switch n {
-	case never:
-		return 0
-	case 0:
-		return never
-	}
-	return n
 }

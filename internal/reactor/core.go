@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/stage"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -281,7 +283,7 @@ func NewCore(cfg Config) *Core {
 		c.looks = &expression.Looks{}
 	}
 	c.asOf = slices.ContainsFunc(cfg.Inputs, func(in Input) bool { return in.AsOf })
-	c.life, c.ticked, c.open = life{state: HealthStarting}, never, never
+	c.life, c.ticked, c.open = life{state: HealthStarting}, form.Never, form.Never
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {
 		c.interrupt = c.overran
 	}
@@ -352,9 +354,9 @@ func (c *Core) moveOn(now time.Time) {
 	if !now.After(c.now) {
 		return
 	}
-	if c.now.IsZero() && c.ticked == never && (c.cfg.EventClock || c.life.state != HealthStarting) {
+	if c.now.IsZero() && c.ticked == form.Never && (c.cfg.EventClock || c.life.state != HealthStarting) {
 		// Engine time begins with the first event, also in a replay: the cadence has served no instant yet.
-		c.ticked = nano(now) - 1
+		c.ticked = form.Nano(now) - 1
 	}
 	c.now = now
 	if c.anew {

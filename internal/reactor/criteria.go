@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // When the graph fires (M8). The criteria say whether an epoch is called for; rate limit,
@@ -21,7 +22,7 @@ type readiness struct {
 // readiness evaluates the criteria of a key and its timers.
 func (c *Core) readiness(k *cell) readiness {
 	seq, ok := c.completed(k)
-	r := readiness{ok: ok, completed: seq, due: never}
+	r := readiness{ok: ok, completed: seq, due: form.Never}
 	if !c.timed {
 		if !ok {
 			return readiness{}
@@ -34,7 +35,7 @@ func (c *Core) readiness(k *cell) readiness {
 			r.due, r.cause = most, CauseMaxWait
 		}
 	}
-	if !ok && c.cfg.MaxWait > 0 && k.times.first != never {
+	if !ok && c.cfg.MaxWait > 0 && k.times.first != form.Never {
 		if r.completed, r.ok = c.earliest(k); r.ok {
 			r.due, r.cause = k.times.first+int64(c.cfg.MaxWait), CauseMaxWait
 		}
@@ -42,7 +43,7 @@ func (c *Core) readiness(k *cell) readiness {
 	if !r.ok {
 		return readiness{}
 	}
-	if c.cfg.RateLimit > 0 && k.times.started != never {
+	if c.cfg.RateLimit > 0 && k.times.started != form.Never {
 		r.due = max(r.due, k.times.started+int64(c.cfg.RateLimit))
 	}
 	if c.cfg.Every > 0 {
@@ -70,11 +71,11 @@ func (c *Core) onGrid(t int64) int64 {
 // tickDue is when the next epoch of the cadence comes, whether or not anything new is there.
 // The keys of a keyed graph fire on the grid only when they have something new.
 func (c *Core) tickDue() (at int64, ok bool) {
-	if c.cfg.Every <= 0 || c.cfg.Keys != nil || c.ticked == never {
+	if c.cfg.Every <= 0 || c.cfg.Keys != nil || c.ticked == form.Never {
 		return 0, false
 	}
 	at = c.ticked + 1
-	if started := c.shared.times.started; c.cfg.RateLimit > 0 && started != never {
+	if started := c.shared.times.started; c.cfg.RateLimit > 0 && started != form.Never {
 		// Else every tick would be an epoch that puts off what waits for the rate limit.
 		at = max(at, started+int64(c.cfg.RateLimit))
 	}
@@ -86,8 +87,8 @@ func (c *Core) arrived(k *cell, i int) {
 	if !c.timed || !c.cfg.Inputs[i].Triggers {
 		return
 	}
-	k.times.last = nano(c.now)
-	if k.times.first == never {
+	k.times.last = form.Nano(c.now)
+	if k.times.first == form.Never {
 		k.times.first = k.times.last
 	}
 }
@@ -98,9 +99,9 @@ func (c *Core) rewait(k *cell) {
 	if !c.timed {
 		return
 	}
-	first := int64(never)
+	first := int64(form.Never)
 	for i := range c.cfg.Inputs {
-		s, at := c.slotOf(k, i), int64(never)
+		s, at := c.slotOf(k, i), int64(form.Never)
 		switch {
 		case !c.cfg.Inputs[i].Triggers:
 		case c.cfg.Inputs[i].queues() && s.queue.len() > 0:
@@ -108,7 +109,7 @@ func (c *Core) rewait(k *cell) {
 		case s.pend != nil: // the cut of a tick: it took nothing of what triggers
 			at = k.times.first
 		}
-		if at != never && (first == never || at < first) {
+		if at != form.Never && (first == form.Never || at < first) {
 			first = at
 		}
 	}

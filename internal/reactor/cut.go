@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // Cause says why an epoch ran.
@@ -123,7 +124,7 @@ func (c *Core) pick() (cause Cause, ok bool) {
 		c.fillCut(cause)
 		return cause, true
 	}
-	now := nano(c.now)
+	now := form.Nano(c.now)
 	tick, cadence := c.tickDue()
 	cadence = cadence && tick <= now
 	switch r := c.readiness(c.cell); {
@@ -172,8 +173,8 @@ func (c *Core) Due() (at time.Time, ok bool) {
 	if !ok && c.Livelocked() {
 		at, ok = c.now.Add(time.Millisecond), true
 	}
-	if tick, has := c.tickDue(); has && c.mayFire() && (!ok || nanoTime(tick).Before(at)) {
-		at, ok = nanoTime(tick), true
+	if tick, has := c.tickDue(); has && c.mayFire() && (!ok || form.NanoTime(tick).Before(at)) {
+		at, ok = form.NanoTime(tick), true
 	}
 	if ttl, has := c.ttlDue(); has && (!ok || ttl.Before(at)) {
 		at, ok = ttl, true
@@ -195,12 +196,12 @@ func (c *Core) FireDue() (at time.Time, ok bool) {
 		case len(a.ready) > 0:
 			return c.now, true
 		case len(a.delayed) > 0:
-			return nanoTime(a.delayed[0].rank), true
+			return form.NanoTime(a.delayed[0].rank), true
 		}
 		return time.Time{}, false
 	}
 	if r := c.readiness(c.cell); r.ok && !c.cell.waits {
-		return nanoTime(max(r.due, nano(c.now))), true
+		return form.NanoTime(max(r.due, form.Nano(c.now))), true
 	}
 	return time.Time{}, false
 }

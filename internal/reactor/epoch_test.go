@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 const ratio = `nodes:
@@ -378,7 +379,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 			c := NewCore(r.c.cfg)
 			damaged := append([]checkpoint.Cell(nil), com.Cells...)
 			damaged[i].Data = damaged[i].Data[:cut]
-			if damaged[i].Kind == cellAccumulator {
+			if damaged[i].Kind == form.CellAccount {
 				continue // its tail is the fold's own, which checks it
 			}
 			if _, err := c.Restore(checkpoint.Head{Epoch: com.Epoch, Meta: com.Meta}, damaged); err == nil {
@@ -394,7 +395,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 
 // FuzzRestore feeds the checkpoint reader with damaged cells: an error or a core, never a panic.
 func FuzzRestore(f *testing.F) {
-	for _, kind := range []string{cellAccumulator, cellInput, cellQueue, "node", "stamp"} {
+	for _, kind := range []string{form.CellAccount, form.CellInput, form.CellQueue, "node", "stamp"} {
 		f.Add(kind, "a/0000000000000001", []byte{0, 1, 2, 3, 255, 255, 255, 255, 255, 255, 255, 255, 127})
 	}
 	f.Fuzz(func(t *testing.T, kind, name string, data []byte) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // Under the event clock engine time is that of the events (M26), and what has nothing to do with
@@ -53,10 +54,10 @@ func (c *Core) Whole() { c.journal.partial = false }
 func (c *Core) OpenInstant(at int64) { c.open = at }
 
 // CloseInstant says that no instant is open.
-func (c *Core) CloseInstant() { c.open = never }
+func (c *Core) CloseInstant() { c.open = form.Never }
 
 // Open is the instant that is open; ok is false when none is.
-func (c *Core) Open() (at int64, ok bool) { return c.open, c.open != never }
+func (c *Core) Open() (at int64, ok bool) { return c.open, c.open != form.Never }
 
 // eventClock names the event clock in what is stored; the arrival clock has no name there.
 const eventClock = "event"
@@ -73,14 +74,14 @@ func (c *Core) OtherClock() bool { return c.other }
 
 // beginAnew has engine time begin as at a first start: the one that was restored is of the other clock.
 func (c *Core) beginAnew() {
-	c.other, c.anew, c.now, c.ticked, c.changes.head = true, true, time.Time{}, never, true
+	c.other, c.anew, c.now, c.ticked, c.changes.head = true, true, time.Time{}, form.Never, true
 }
 
 // carryOver has everything that the other clock has timed count from where engine time begins: no
 // timer waits for a time of the other clock, and none has run out by it.
 func (c *Core) carryOver() {
 	c.anew = false
-	at := nano(c.now)
+	at := form.Nano(c.now)
 	c.restartStages()
 	if !c.lastStart.IsZero() {
 		c.lastStart = c.now
@@ -97,12 +98,12 @@ func (c *Core) carryOver() {
 }
 
 func (c *Core) countFrom(k *cell, at int64) {
-	if k.seen != never {
+	if k.seen != form.Never {
 		k.seen = at
 	}
 	if k.times != nil {
 		for _, since := range [...]*int64{&k.times.started, &k.times.first, &k.times.last} {
-			if *since != never {
+			if *since != form.Never {
 				*since = at
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // The simulator of keyed graphs drives the inbox of package live too, so it stands outside of
@@ -36,11 +37,11 @@ func Cached(c *Core, i int) (values []boundary.Value) {
 // SpoilFlags loses the dirty flags of a seal.
 func SpoilFlags(s *Seal) {
 	for i := range s.slots {
-		s.slots[i].pend = nil
+		s.slots[i].Pend = nil
 	}
 	for _, k := range s.keys {
 		for i := range k.slots {
-			k.slots[i].pend = nil
+			k.slots[i].Pend = nil
 		}
 	}
 }
@@ -51,7 +52,7 @@ func SpoilKeys(s *Seal) { s.keys = s.keys[:len(s.keys)/2] }
 
 func SpoilEvictions(s *Seal) {
 	s.commit.Cells = slices.DeleteFunc(s.commit.Cells, func(c checkpoint.Cell) bool {
-		return c.Kind == cellKey && c.Data == nil
+		return c.Kind == form.CellKey && c.Data == nil
 	})
 }
 

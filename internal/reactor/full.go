@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // Stalled says that no epoch can complete with what is there: something else has to arrive first,
@@ -33,8 +35,8 @@ func (c *Core) fullDetail() string {
 	var full []string
 	for _, i := range c.life.full {
 		text := c.cfg.Inputs[i].Name + " is full"
-		if q := c.slot(i).queue; c.cfg.Keys == nil && q.len() > 0 && q.at(0).at != never {
-			text += " (the first waits since " + nanoTime(q.at(0).at).Format(time.RFC3339) + ")"
+		if q := c.slot(i).queue; c.cfg.Keys == nil && q.len() > 0 && q.at(0).at != form.Never {
+			text += " (the first waits since " + form.NanoTime(q.at(0).at).Format(time.RFC3339) + ")"
 		}
 		full = append(full, text)
 	}

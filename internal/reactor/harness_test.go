@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -248,41 +250,21 @@ func (s *Seal) outboxEntries() (entries []checkpoint.OutboxEntry) {
 // encodeMessage is what an outbox entry holds beside its columns.
 func encodeMessage(m *sink.Message) []byte {
 	dst := binary.AppendVarint(nil, m.Incarnation)
-	dst = appendNames(dst, m.Degraded)
+	dst = form.AppendNames(dst, m.Degraded)
 	return appendAgain(m.Value.AppendBinary(dst), m)
 }
 
 // DecodeMessage is the message of an outbox entry of output number to; stable is as in Config.Stable.
 func DecodeMessage(instance uuid.UUID, to int, stable bool, e *checkpoint.OutboxEntry) (sink.Message, error) {
-	r := reader{b: e.Data}
+	r := form.Reader{Rest: e.Data}
 	m := sink.Message{
-		Instance: instance, Incarnation: r.int(), Epoch: e.Epoch, Key: boundary.Key(e.Key), Output: e.Output, To: to,
-		At: e.At, Stable: stable, Seq: e.Seq, Degraded: r.names(),
+		Instance: instance, Incarnation: r.Int(), Epoch: e.Epoch, Key: boundary.Key(e.Key), Output: e.Output, To: to,
+		At: e.At, Stable: stable, Seq: e.Seq, Degraded: r.Names(),
 	}
-	m.Value = r.value()
-	r.again(&m)
-	if err := r.done(); err != nil {
+	m.Value = r.Value()
+	readAgain(&r, &m)
+	if err := r.Done(); err != nil {
 		return sink.Message{}, fmt.Errorf("entry %d of the outbox of %s: %w", e.Seq, e.Output, err)
 	}
 	return m, nil
-}
-
-func appendNames(dst []byte, names []string) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(names)))
-	for _, n := range names {
-		dst = appendString(dst, n)
-	}
-	return dst
-}
-
-func (r *reader) names() (names []string) {
-	n := r.uint()
-	if n > uint64(len(r.b)) { // a name takes a byte at least
-		r.fail()
-		return nil
-	}
-	for range n {
-		names = append(names, r.string())
-	}
-	return names
 }

@@ -12,22 +12,15 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // The cells of keys. With a million of them names would be most of what is written: what
 // lies where stands once, in a layout cell, and a key's cell bears its number. After a
 // change of the declaration old cells keep the old layout until they are written again.
 
-// What is in an encoded slot.
-const (
-	hasValue = 1 << iota
-	hasPosition
-	hasPending
-	keyWaits // the key's guard was asked, and waits
-)
-
 func appendLayout(dst []byte, cfg *Config) []byte {
-	dst = appendString(dst, cfg.Keys.Identity)
+	dst = form.AppendText(dst, cfg.Keys.Identity)
 	n := 0
 	for i := range cfg.Inputs {
 		if !cfg.Inputs[i].Global {
@@ -37,7 +30,7 @@ func appendLayout(dst []byte, cfg *Config) []byte {
 	dst = binary.AppendUvarint(dst, uint64(n))
 	for i := range cfg.Inputs {
 		if !cfg.Inputs[i].Global {
-			dst = appendString(dst, cfg.Inputs[i].Name)
+			dst = form.AppendText(dst, cfg.Inputs[i].Name)
 		}
 	}
 	return cfg.Plan.AppendLayout(dst)
@@ -54,29 +47,29 @@ type keyLayout struct {
 }
 
 func (c *Core) readLayout(data []byte) (*keyLayout, error) {
-	r := reader{b: data}
-	l := &keyLayout{identity: r.string(), have: make([]bool, len(c.cfg.Inputs))}
-	n := r.uint()
-	if n > uint64(len(r.b)) {
-		return nil, errShort
+	r := form.Reader{Rest: data}
+	l := &keyLayout{identity: r.Text(), have: make([]bool, len(c.cfg.Inputs))}
+	n := r.Uint()
+	if n > uint64(len(r.Rest)) {
+		return nil, form.ErrShort
 	}
-	l.pruned = binary.AppendUvarint(appendString(nil, l.identity), n)
+	l.pruned = binary.AppendUvarint(form.AppendText(nil, l.identity), n)
 	for range n {
-		name := r.string()
+		name := r.Text()
 		i := c.input(name)
 		if i >= 0 && !c.ownsShared(i) {
 			l.have[i] = true
 		} else {
 			name = ""
 		}
-		l.inputs, l.pruned = append(l.inputs, i), appendString(l.pruned, name)
+		l.inputs, l.pruned = append(l.inputs, i), form.AppendText(l.pruned, name)
 	}
-	if r.err != nil {
-		return nil, r.err
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	var err error
-	if l.nodes, l.dropped, err = c.cfg.Plan.ReadLayout(r.b); err == nil {
-		l.pruned = append(l.pruned, c.cfg.Plan.PruneLayout(r.b)...)
+	if l.nodes, l.dropped, err = c.cfg.Plan.ReadLayout(r.Rest); err == nil {
+		l.pruned = append(l.pruned, c.cfg.Plan.PruneLayout(r.Rest)...)
 	}
 	return l, err
 }
@@ -84,37 +77,11 @@ func (c *Core) readLayout(data []byte) (*keyLayout, error) {
 // encodeKey is the cell of one key.
 func encodeKey(cfg *Config, k *sealedKey) []byte {
 	dst := make([]byte, 0, 128)
-	dst = binary.AppendUvarint(dst, uint64(k.layout))
-	dst = binary.AppendUvarint(dst, k.arrival)
-	for _, at := range [...]int64{k.seen, k.times.started, k.times.first, k.times.last} {
-		dst = binary.AppendVarint(dst, stored(at))
-	}
-	var none boundary.Position
+	head := form.KeyHead{Layout: uint64(k.layout), Arrival: k.arrival,
+		At: [...]int64{k.seen, k.times.started, k.times.first, k.times.last}}
+	dst = head.Append(dst)
 	for i := range k.slots {
-		s := &k.slots[i]
-		has := byte(0)
-		if !s.cur.IsAbsent() {
-			has |= hasValue
-		}
-		if s.at != none {
-			has |= hasPosition
-		}
-		if s.pend != nil {
-			has |= hasPending
-		}
-		if s.waits {
-			has |= keyWaits
-		}
-		dst = binary.AppendUvarint(append(dst, has), s.version)
-		if has&hasPosition != 0 {
-			dst = appendPosition(dst, s.at)
-		}
-		if has&hasValue != 0 {
-			dst = s.cur.AppendBinary(dst)
-		}
-		if has&hasPending != 0 {
-			dst = encodeBoundary(binary.AppendUvarint(dst, s.since), s.pend)
-		}
+		dst = k.slots[i].Append(dst)
 	}
 	return cfg.Plan.AppendState(dst, &k.nodes)
 }
@@ -124,30 +91,30 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 	if key == "" {
 		return errors.New("it has no key")
 	}
-	r := reader{b: data}
-	number, arrival, at := r.keyHead()
-	l := layouts[number]
+	r := form.Reader{Rest: data}
+	head := r.KeyHead()
+	l, at := layouts[head.Layout], head.At
 	if l == nil {
-		return fmt.Errorf("its layout %d is missing", number)
+		return fmt.Errorf("its layout %d is missing", head.Layout)
 	}
 	k := c.newCell(key)
-	k.arrival, k.seen = arrival, at[0]
+	k.arrival, k.seen = head.Arrival, at[0]
 	if k.times != nil {
 		*k.times = times{started: at[1], first: at[2], last: at[3]}
 	}
 	for _, i := range l.inputs {
-		s := r.slot()
-		k.waits = k.waits || s.waits
+		s := r.Slot()
+		k.waits = k.waits || s.Waits
 		switch {
-		case r.err != nil:
-			return r.err
+		case r.Err != nil:
+			return r.Err
 		case i >= 0 && c.isShared(i):
-			c.deadLetterForeign(i, s.pend)
+			c.deadLetterForeign(i, s.Pend)
 		case i >= 0:
 			c.restoreKeySlot(k, i, &s)
 		}
 	}
-	if err := c.cfg.Plan.DecodeState(&k.nodes, l.nodes, r.b); err != nil {
+	if err := c.cfg.Plan.DecodeState(&k.nodes, l.nodes, r.Rest); err != nil {
 		return err
 	}
 	k.sealed = true
@@ -162,44 +129,19 @@ func (c *Core) deadLetterForeign(i int, b *boundary.Boundary) {
 	}
 }
 
-// keyHead reads what stands before the slots of a key.
-func (r *reader) keyHead() (layout, arrival uint64, at [4]int64) {
-	layout, arrival = r.uint(), r.uint()
-	for i := range at {
-		at[i] = stored(r.int())
-	}
-	return layout, arrival, at
-}
-
-// slot reads one slot of a key's cell.
-func (r *reader) slot() (s sealedSlot) {
-	has := byte(r.uint())
-	s.version, s.waits = r.uint(), has&keyWaits != 0
-	if has&hasPosition != 0 {
-		s.at = r.position()
-	}
-	if has&hasValue != 0 {
-		s.cur = r.value()
-	}
-	if has&hasPending != 0 {
-		s.since, s.pend = r.uint(), r.boundary()
-	}
-	return s
-}
-
-func (c *Core) restoreKeySlot(k *cell, i int, from *sealedSlot) {
+func (c *Core) restoreKeySlot(k *cell, i int, from *form.Slot) {
 	s := c.slotOf(k, i)
-	if !from.cur.IsAbsent() || s.cur.IsAbsent() {
-		s.cur, s.version, s.at = from.cur, from.version, placeOf(from.at)
+	if !from.Cur.IsAbsent() || s.cur.IsAbsent() {
+		s.cur, s.version, s.at = from.Cur, from.Version, placeOf(from.At)
 	}
 	switch {
-	case from.pend == nil:
+	case from.Pend == nil:
 	case c.cfg.Inputs[i].queues():
 		// The input was latest before: what it had not cut yet comes first in the queue.
-		c.push(k, i, queued{b: from.pend, seq: from.since, since: from.since, at: k.timesNow().first})
+		c.push(k, i, queued{b: from.Pend, seq: from.Since, since: from.Since, at: k.timesNow().first})
 		c.changes.touch(k)
 	default:
-		c.overwrite(k, i, from.pend, from.since)
+		c.overwrite(k, i, from.Pend, from.Since)
 	}
 }
 
@@ -214,7 +156,7 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 	}
 	for i := range cells {
 		cell := &cells[i]
-		if cell.Kind != cellLayout {
+		if cell.Kind != form.CellLayout {
 			continue
 		}
 		n, err := strconv.ParseUint(cell.Name, 10, 31)
@@ -229,7 +171,7 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 		switch {
 		case c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity:
 			dropped = append(dropped, "keys")
-			c.stale(cellLayout, cell.Name)
+			c.stale(form.CellLayout, cell.Name)
 			if int(n) >= c.keys.layout && c.changes.layout {
 				c.keys.layout = int(n) + 1
 			}
@@ -242,7 +184,7 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 			if !bytes.Equal(cell.Data, l.pruned) {
 				// Keys that nothing comes for keep what was dropped in their cells: no name leads to it.
 				c.changes.stale = append(c.changes.stale,
-					checkpoint.Cell{Kind: cellLayout, Name: cell.Name, Data: l.pruned})
+					checkpoint.Cell{Kind: form.CellLayout, Name: cell.Name, Data: l.pruned})
 			}
 			if int(n) >= c.keys.layout && c.changes.layout {
 				c.keys.layout = int(n) + 1
@@ -257,7 +199,7 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 func (c *Core) restoreKeyCell(cell *checkpoint.Cell, layouts map[uint64]*keyLayout) error {
 	n, _ := binary.Uvarint(cell.Data)
 	if l := layouts[n]; l != nil && (c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity) {
-		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellKey, Key: cell.Key})
+		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: form.CellKey, Key: cell.Key})
 		if err := c.dropKey(cell.Data, l); err != nil {
 			return corrupt(cell, err)
 		}
@@ -274,14 +216,14 @@ func (c *Core) restoreKeyCell(cell *checkpoint.Cell, layouts map[uint64]*keyLayo
 
 // dropKey settles what waited in a key that means nothing now.
 func (c *Core) dropKey(data []byte, l *keyLayout) error {
-	r := reader{b: data}
-	r.keyHead()
+	r := form.Reader{Rest: data}
+	r.KeyHead()
 	for _, i := range l.inputs {
-		if s := r.slot(); i >= 0 && r.err == nil {
-			c.deadLetterForeign(i, s.pend)
+		if s := r.Slot(); i >= 0 && r.Err == nil {
+			c.deadLetterForeign(i, s.Pend)
 		}
 	}
-	return r.err
+	return r.Err
 }
 
 // restoreKeyQueues puts back what waited in the queues of keys. What has no key or no
@@ -289,7 +231,7 @@ func (c *Core) dropKey(data []byte, l *keyLayout) error {
 func (c *Core) restoreKeyQueues(cells []checkpoint.Cell) error {
 	for n := range cells {
 		cell := &cells[n]
-		if cell.Kind != cellQueue || cell.Key == "" {
+		if cell.Kind != form.CellQueue || cell.Key == "" {
 			continue
 		}
 		it, i, err := c.decodeQueued(cell)
@@ -298,7 +240,8 @@ func (c *Core) restoreKeyQueues(cells []checkpoint.Cell) error {
 		}
 		k := c.keys.byKey.Get(boundary.Key(cell.Key))
 		if k == nil || i < 0 || c.isShared(i) {
-			c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: cellQueue, Name: cell.Name, Key: cell.Key})
+			c.changes.stale = append(c.changes.stale,
+				checkpoint.Cell{Kind: form.CellQueue, Name: cell.Name, Key: cell.Key})
 			if i >= 0 {
 				c.deadLetterForeign(i, it.b)
 			}

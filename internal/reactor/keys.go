@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/keytable"
 )
 
@@ -83,7 +84,7 @@ func (c *Core) arrive(key boundary.Key) *cell {
 	if k == nil {
 		k = c.insert(c.newCell(boundary.Key(strings.Clone(string(key)))))
 	}
-	k.seen, k.arrival, k.overdue = nano(c.now), c.admitted, false
+	k.seen, k.arrival, k.overdue = form.Nano(c.now), c.admitted, false
 	if !k.listed {
 		c.keys.ages.put(k)
 	}
@@ -130,7 +131,7 @@ func (c *Core) expire() {
 }
 
 // expired reports whether the ttl of a key seen last at seen has run out.
-func (c *Core) expired(seen int64) bool { return seen+int64(c.cfg.Keys.TTL) <= nano(c.now) }
+func (c *Core) expired(seen int64) bool { return seen+int64(c.cfg.Keys.TTL) <= form.Nano(c.now) }
 
 const noArrival = "nothing arrived for this key within ttl"
 
@@ -181,7 +182,7 @@ func (c *Core) schedule(k *cell) {
 	r := c.readiness(k)
 	switch {
 	case !c.queueing:
-	case r.ok && !k.waits && r.due <= nano(c.now):
+	case r.ok && !k.waits && r.due <= form.Nano(c.now):
 		c.boundZips(k)
 		if c.cfg.Guard {
 			c.enlist(k)
@@ -196,12 +197,12 @@ func (c *Core) schedule(k *cell) {
 		}
 		return
 	}
-	c.keys.agenda.put(k, r.completed, r.due, nano(c.now))
+	c.keys.agenda.put(k, r.completed, r.due, form.Nano(c.now))
 }
 
 // next makes the key whose epoch comes first the one at hand.
 func (c *Core) next() bool {
-	c.keys.agenda.promote(nano(c.now))
+	c.keys.agenda.promote(form.Nano(c.now))
 	if len(c.keys.agenda.ready) == 0 {
 		return false
 	}

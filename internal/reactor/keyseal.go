@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // keyChanges is what happened to the keys since the last seal. A seal costs by the keys
@@ -86,7 +87,8 @@ func (c *Core) sealKeys(s *Seal, fresh *changes) {
 				continue
 			}
 			sl := c.slotOf(k, i)
-			slots = append(slots, sealedSlot{i, sl.cur, sl.version, sl.at.position(), sl.pend, sl.since, k.waits})
+			slots = append(slots, sealedSlot{i, form.Slot{Cur: sl.cur, Version: sl.version, At: sl.at.position(),
+				Pend: sl.pend, Since: sl.since, Waits: k.waits}})
 			c.sealQueue(s, fresh, k, i)
 		}
 		s.keys = append(s.keys, sealedKey{
@@ -97,12 +99,12 @@ func (c *Core) sealKeys(s *Seal, fresh *changes) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(ch.dropped)) {
 		if c.keys.byKey.Get(key) == nil { // a key that came again is written over
-			s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: cellKey, Key: string(key)})
+			s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: form.CellKey, Key: string(key)})
 		}
 	}
 	if ch.layout {
 		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{
-			Kind: cellLayout, Name: strconv.Itoa(c.keys.layout), Data: appendLayout(nil, &c.cfg),
+			Kind: form.CellLayout, Name: strconv.Itoa(c.keys.layout), Data: appendLayout(nil, &c.cfg),
 		})
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // cellsOf names the cells of a commit: KIND NAME KEY, with a minus for those it deletes.
 func cellsOf(c *checkpoint.Commit) string {
 	var list []string
 	for _, cell := range c.Cells {
-		if cell.Kind == cellAccumulator {
+		if cell.Kind == form.CellAccount {
 			continue
 		}
 		name := strings.Trim(cell.Kind+" "+cell.Name+" "+cell.Key, " ")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // Health is a graph's state (M10).
@@ -61,8 +62,8 @@ func (c *Core) HealthReason() (code, detail string) { return c.life.code, c.life
 // Start ends the loading: the graph receives, and fires once every accumulator is healthy (M10).
 func (c *Core) Start(now time.Time) {
 	c.advance(now)
-	if c.ticked == never {
-		c.ticked = nano(c.now) // the first instant of the cadence comes after the start
+	if c.ticked == form.Never {
+		c.ticked = form.Nano(c.now) // the first instant of the cadence comes after the start
 	}
 	c.life.set(HealthWarming, "waiting_for_accumulators", "waiting for accumulators to become healthy")
 	if c.cfg.WarmTimeout > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // The journal of a core is the log of the calls that decide its epochs: what was admitted,
@@ -63,7 +64,7 @@ func (c *Core) logging() bool { return c.cfg.Journal && c.journal.replay == nil 
 func (c *Core) Begin() {
 	if c.logging() {
 		dst := binary.AppendVarint(append(c.journal.buf, logBegin), c.cfg.Incarnation)
-		c.journal.buf = appendString(dst, c.cfg.PlanHash)
+		c.journal.buf = form.AppendText(dst, c.cfg.PlanHash)
 		if c.cfg.EventClock {
 			c.journal.buf = append(c.journal.buf, logClock)
 		}
@@ -110,17 +111,17 @@ func (c *Core) cutJournal() {
 	}
 	for i, changed := range j.marks {
 		if changed {
-			j.buf = appendString(append(j.buf, logMark), c.cfg.Inputs[i].Name)
+			j.buf = form.AppendText(append(j.buf, logMark), c.cfg.Inputs[i].Name)
 			account := sealedAccount{input: i, mark: c.accs[i].mark, restored: c.restoredState(i)}
 			if c.cfg.Inputs[i].Table != nil {
 				account.mark.State = nil // its changes were noted with what was admitted
 			}
-			j.buf = appendString(j.buf, encodeAccount(c.cfg.Inputs[i].Identity, &account, true))
+			j.buf = form.AppendText(j.buf, account.kept(c.cfg.Inputs[i].Identity).Append(nil, true))
 			j.marks[i] = false
 		}
 	}
 	if at, open := c.Open(); open {
-		j.buf = appendTime(append(j.buf, logOpen), nanoTime(at))
+		j.buf = form.AppendTime(append(j.buf, logOpen), form.NanoTime(at))
 	}
 	j.seq++
 	j.entries = append(j.entries, checkpoint.JournalEntry{Seq: j.seq, At: c.housekeeping(), Data: j.buf})
@@ -131,7 +132,7 @@ func (c *Core) note(kind byte) []byte {
 	if len(c.journal.buf) >= maxEntry && !c.journal.partial {
 		c.cutJournal()
 	}
-	return appendTime(append(c.journal.buf, kind), c.now)
+	return form.AppendTime(append(c.journal.buf, kind), c.now)
 }
 
 func (c *Core) logAdmit(i int, h *accumulator.Handoff, conflated int64) {
@@ -139,10 +140,10 @@ func (c *Core) logAdmit(i int, h *accumulator.Handoff, conflated int64) {
 		return
 	}
 	dst := c.noteAdmit(i, h)
-	dst = binary.AppendVarint(appendString(dst, c.cfg.Inputs[i].Name), conflated)
+	dst = binary.AppendVarint(form.AppendText(dst, c.cfg.Inputs[i].Name), conflated)
 	dst = binary.AppendUvarint(dst, uint64(len(h.Boundaries)))
 	for k := range h.Boundaries {
-		dst = encodeBoundary(dst, &h.Boundaries[k])
+		dst = form.AppendBoundary(dst, &h.Boundaries[k])
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(h.DeadLetters)))
 	for k := range h.DeadLetters {
@@ -150,16 +151,16 @@ func (c *Core) logAdmit(i int, h *accumulator.Handoff, conflated int64) {
 		if err != nil {
 			panic(fmt.Sprintf("reactor: a dead letter cannot be encoded: %v", err))
 		}
-		dst = appendString(dst, letter)
+		dst = form.AppendText(dst, letter)
 	}
 	c.journal.buf = dst
 	c.journal.marks[i] = true
 	if len(h.Late) > 0 {
 		// In the same entry, whatever its size: an entry ends with the mark, which is behind both.
-		dst = appendString(appendTime(append(dst, logLate), c.now), c.cfg.Inputs[i].LateTo)
+		dst = form.AppendText(form.AppendTime(append(dst, logLate), c.now), c.cfg.Inputs[i].LateTo)
 		dst = binary.AppendUvarint(dst, uint64(len(h.Late)))
 		for k := range h.Late {
-			dst = encodeBoundary(dst, &h.Late[k])
+			dst = form.AppendBoundary(dst, &h.Late[k])
 		}
 		c.journal.buf = dst
 	}
@@ -185,14 +186,14 @@ func (c *Core) logForce(key boundary.Key, onlyChanged bool) {
 	if onlyChanged {
 		kind = logForce
 	}
-	c.journal.buf = c.appendOutcome(appendString(c.note(kind), string(key)))
+	c.journal.buf = c.appendOutcome(form.AppendText(c.note(kind), string(key)))
 }
 
 func (c *Core) logWith(key boundary.Key, values []boundary.Value, replace bool) {
 	if !c.logging() {
 		return
 	}
-	dst := appendString(c.note(logWith), string(key))
+	dst := form.AppendText(c.note(logWith), string(key))
 	dst = append(dst, boolByte(replace))
 	dst = binary.AppendUvarint(dst, uint64(len(values)))
 	for _, v := range values {
@@ -203,7 +204,7 @@ func (c *Core) logWith(key boundary.Key, values []boundary.Value, replace bool) 
 
 func (c *Core) logPause(by string) {
 	if c.logging() {
-		c.journal.buf = appendString(c.note(logPause), by)
+		c.journal.buf = form.AppendText(c.note(logPause), by)
 	}
 }
 
@@ -221,14 +222,14 @@ func (c *Core) logBack() {
 
 func (c *Core) logFollow(i int, to time.Time) {
 	if c.logging() {
-		c.journal.buf = appendTime(appendString(c.note(logFollow), c.cfg.Inputs[i].Name), to)
+		c.journal.buf = form.AppendTime(form.AppendText(c.note(logFollow), c.cfg.Inputs[i].Name), to)
 	}
 }
 
 func (c *Core) logFeed(i int, ev *boundary.Event) {
 	if c.logging() {
-		dst := appendTime(appendString(c.note(logFeed), c.cfg.Inputs[i].Name), ev.At)
-		c.journal.buf = appendString(appendString(dst, ev.Raw), ev.Origin)
+		dst := form.AppendTime(form.AppendText(c.note(logFeed), c.cfg.Inputs[i].Name), ev.At)
+		c.journal.buf = form.AppendText(form.AppendText(dst, ev.Raw), ev.Origin)
 	}
 }
 
@@ -246,9 +247,9 @@ func (c *Core) appendOutcome(dst []byte) []byte {
 	dst = binary.AppendVarint(dst, c.epoch)
 	dst = append(dst, boolByte(c.timedOut))
 	if c.life.state == HealthLive {
-		return appendNames(dst, nil)
+		return form.AppendNames(dst, nil)
 	}
-	return appendNames(dst, c.Degraded())
+	return form.AppendNames(dst, c.Degraded())
 }
 
 // degradedNow names what is degraded, in a replay what was.

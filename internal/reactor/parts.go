@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // parts is what the store holds of a fold state that is kept in parts (windows): a seal
@@ -46,7 +47,7 @@ func (c *Core) sealParts(s *Seal, i int) map[string]any {
 	}
 	for name := range acc.parts.sealed {
 		if _, ok := now[name]; !ok {
-			s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: cellPart, Name: c.partName(i, name)})
+			s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: form.CellPart, Name: c.partName(i, name)})
 		}
 	}
 	return now
@@ -59,7 +60,7 @@ func (c *Core) restorePart(cell *checkpoint.Cell) {
 	name, part, _ := strings.Cut(cell.Name, "/")
 	i := c.input(name)
 	if i < 0 {
-		c.stale(cellPart, cell.Name)
+		c.stale(form.CellPart, cell.Name)
 		return
 	}
 	p := &c.accs[i].parts

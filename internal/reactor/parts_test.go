@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -117,7 +119,7 @@ func (r *windowRig) seal(fails bool) {
 	r.wrote = 0
 	for _, cell := range c.Cells {
 		name := [2]string{cell.Kind, cell.Name}
-		if cell.Kind == cellPart && cell.Data != nil {
+		if cell.Kind == form.CellPart && cell.Data != nil {
 			r.wrote++
 		}
 		if cell.Data == nil {
@@ -180,7 +182,7 @@ func TestM28WindowsInParts(t *testing.T) {
 		}
 		w.seal(false)
 		for name := range w.cells {
-			if name[0] == cellPart {
+			if name[0] == form.CellPart {
 				t.Errorf("seed %d: %v stays behind although nothing is open", seed, name)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // ErrDiverged says that a replay of the journal came to other epochs than were recorded:
@@ -36,11 +37,8 @@ type Replayer struct {
 // NewReplayer makes a replayer; head is what the core was restored from.
 func NewReplayer(c *Core, head checkpoint.Head) *Replayer {
 	r := &Replayer{c: c, plan: c.cfg.PlanHash, clock: c.cfg.clock(), highest: c.epoch}
-	if len(head.Meta) > 0 {
-		var m meta
-		if json.Unmarshal(head.Meta, &m) == nil { // Restore has read it before
-			r.plan, r.clock = m.Plan, m.Clock
-		}
+	if m, there, err := form.ReadMeta(head.Meta); there && err == nil { // Restore has read it before
+		r.plan, r.clock = m.Plan, m.Clock
 	}
 	return r
 }
@@ -54,19 +52,19 @@ func (r *Replayer) Outcome() (entries, epochs int64, anew bool) { return r.entri
 
 // Entry replays one entry; they come in order.
 func (r *Replayer) Entry(e checkpoint.JournalEntry) error {
-	in := reader{b: e.Data}
+	in := form.Reader{Rest: e.Data}
 	r.c.journal.replay = &replay{}
 	r.c.CloseInstant()
 	defer func() { r.c.journal.replay = nil }()
-	for len(in.b) > 0 && in.err == nil {
-		kind := in.b[0]
-		in.b = in.b[1:]
+	for len(in.Rest) > 0 && in.Err == nil {
+		kind := in.Rest[0]
+		in.Rest = in.Rest[1:]
 		if err := r.call(kind, &in); err != nil {
 			return fmt.Errorf("journal entry %d: %w", e.Seq, err)
 		}
 	}
-	if in.err != nil {
-		return fmt.Errorf("%w: journal entry %d: %w", ErrCorrupt, e.Seq, in.err)
+	if in.Err != nil {
+		return fmt.Errorf("%w: journal entry %d: %w", ErrCorrupt, e.Seq, in.Err)
 	}
 	r.c.journal.seq = e.Seq
 	r.entries++
@@ -94,12 +92,12 @@ func (r *Replayer) fires() bool {
 	return true
 }
 
-func (r *Replayer) call(kind byte, in *reader) error {
+func (r *Replayer) call(kind byte, in *form.Reader) error {
 	c := r.c
 	switch kind {
 	case logBegin:
-		in.int()
-		r.plan, r.clock = in.string(), ""
+		in.Int()
+		r.plan, r.clock = in.Text(), ""
 		return nil
 	case logClock:
 		r.clock = eventClock
@@ -107,14 +105,14 @@ func (r *Replayer) call(kind byte, in *reader) error {
 	case logMark:
 		return r.mark(in)
 	}
-	now := in.time()
+	now := in.Time()
 	if r.foreign() {
 		now = c.now
 	}
 	switch kind {
 	case logOpen:
-		if in.err == nil && !r.foreign() {
-			c.OpenInstant(nano(now))
+		if in.Err == nil && !r.foreign() {
+			c.OpenInstant(form.Nano(now))
 		}
 	case logAdmit:
 		return r.admit(now, in)
@@ -125,39 +123,40 @@ func (r *Replayer) call(kind byte, in *reader) error {
 	case logFollow:
 		return r.follow(now, in)
 	case logFeed:
-		i := c.input(in.string())
-		ev := boundary.Event{At: in.time(), Raw: []byte(in.string()), Origin: in.string()}
-		if in.err == nil && c.stages.Of(i) != nil {
+		i := c.input(in.Text())
+		ev := boundary.Event{At: in.Time(), Raw: []byte(in.Text()), Origin: in.Text()}
+		if in.Err == nil && c.stages.Of(i) != nil {
 			c.Feed(now, i, &ev)
 		}
 	case logTick:
-		if in.err == nil {
+		if in.Err == nil {
 			c.Tick(now)
 		}
 	case logFire:
 		return r.outcome(in, func() bool {
-			if c.ticked == never { // nothing was ever committed, so when the cadence began is not known: it was before
-				c.ticked = nano(now) - int64(c.cfg.Every)
+			if c.ticked == form.Never {
+				// Nothing was ever committed, so when the cadence began is not known: it was before.
+				c.ticked = form.Nano(now) - int64(c.cfg.Every)
 			}
 			return c.Fire(now) || c.asked
 		})
 	case logForce, logShow:
-		key := boundary.Key(in.string())
+		key := boundary.Key(in.Text())
 		return r.outcome(in, func() bool { _, err := c.ForceFire(now, key, kind == logForce); return err == nil })
 	case logWith:
 		return r.with(in, now)
 	case logPause:
-		if by := in.string(); in.err == nil {
+		if by := in.Text(); in.Err == nil {
 			c.Pause(now, by)
 		}
 	case logStop:
 		r.stop(now, in)
 	case logBack:
-		if in.err == nil && !r.foreign() {
+		if in.Err == nil && !r.foreign() {
 			c.SetBack(now)
 		}
 	case logResume:
-		if in.err == nil {
+		if in.Err == nil {
 			c.Resume(now)
 		}
 	default:
@@ -168,11 +167,11 @@ func (r *Replayer) call(kind byte, in *reader) error {
 }
 
 // outcome reads what a fire came to, and fires to come to the same.
-func (r *Replayer) outcome(in *reader, fire func() bool) error {
-	epoch := in.int()
-	*r.c.journal.replay = replay{timeout: in.uint() == 1, degraded: in.names()}
+func (r *Replayer) outcome(in *form.Reader, fire func() bool) error {
+	epoch := in.Int()
+	*r.c.journal.replay = replay{timeout: in.Uint() == 1, degraded: in.Names()}
 	r.highest = max(r.highest, epoch)
-	if in.err != nil || !r.fires() {
+	if in.Err != nil || !r.fires() {
 		return nil
 	}
 	before := r.c.epoch
@@ -184,31 +183,31 @@ func (r *Replayer) outcome(in *reader, fire func() bool) error {
 	return nil
 }
 
-func (r *Replayer) admit(now time.Time, in *reader) error {
-	i, conflated := r.c.input(in.string()), in.int()
+func (r *Replayer) admit(now time.Time, in *form.Reader) error {
+	i, conflated := r.c.input(in.Text()), in.Int()
 	h := &accumulator.Handoff{}
-	n := in.uint()
-	if n > uint64(len(in.b)) {
-		in.fail()
+	n := in.Uint()
+	if n > uint64(len(in.Rest)) {
+		in.Fail()
 	}
 	for range n {
-		if in.err != nil {
+		if in.Err != nil {
 			return nil
 		}
-		h.Boundaries = append(h.Boundaries, *in.boundary())
+		h.Boundaries = append(h.Boundaries, *in.Boundary())
 	}
-	n = in.uint()
+	n = in.Uint()
 	for range n {
-		if in.err != nil {
+		if in.Err != nil {
 			return nil
 		}
 		var l checkpoint.DeadLetter
-		if err := json.Unmarshal([]byte(in.string()), &l); err != nil {
+		if err := json.Unmarshal([]byte(in.Text()), &l); err != nil {
 			return fmt.Errorf("%w: a dead letter in it: %w", ErrCorrupt, err)
 		}
 		h.DeadLetters = append(h.DeadLetters, l)
 	}
-	if in.err != nil {
+	if in.Err != nil {
 		return nil
 	}
 	if i < 0 {
@@ -223,28 +222,28 @@ func (r *Replayer) admit(now time.Time, in *reader) error {
 }
 
 // late takes late events in. In the handoff they came behind its boundaries, and so they do here.
-func (r *Replayer) late(in *reader) error {
-	i, n := r.c.input(in.string()), in.uint()
-	if n > uint64(len(in.b)) {
-		in.fail()
+func (r *Replayer) late(in *form.Reader) error {
+	i, n := r.c.input(in.Text()), in.Uint()
+	if n > uint64(len(in.Rest)) {
+		in.Fail()
 	}
 	var late []boundary.Boundary
 	for range n {
-		if in.err != nil {
+		if in.Err != nil {
 			return nil
 		}
-		late = append(late, *in.boundary())
+		late = append(late, *in.Boundary())
 	}
-	if in.err == nil {
+	if in.Err == nil {
 		r.c.admitTo(i, late)
 	}
 	return nil
 }
 
 // follow completes what a stage input held open, where the epochs that fed it were run again.
-func (r *Replayer) follow(now time.Time, in *reader) error {
-	i, to := r.c.input(in.string()), in.time()
-	if s := r.c.stages.Of(i); in.err == nil && r.fires() && s != nil {
+func (r *Replayer) follow(now time.Time, in *form.Reader) error {
+	i, to := r.c.input(in.Text()), in.Time()
+	if s := r.c.stages.Of(i); in.Err == nil && r.fires() && s != nil {
 		r.c.advance(now)
 		s.Quiet(to)
 		r.c.followed(s)
@@ -252,10 +251,10 @@ func (r *Replayer) follow(now time.Time, in *reader) error {
 	return nil
 }
 
-func (r *Replayer) mark(in *reader) error {
-	i := r.c.input(in.string())
-	data := []byte(in.string())
-	if in.err != nil || i < 0 {
+func (r *Replayer) mark(in *form.Reader) error {
+	i := r.c.input(in.Text())
+	data := []byte(in.Text())
+	if in.Err != nil || i < 0 {
 		return nil
 	}
 	r.c.changes.accs[i] = true
@@ -269,19 +268,19 @@ func (r *Replayer) mark(in *reader) error {
 	return nil
 }
 
-func (r *Replayer) with(in *reader, now time.Time) error {
-	key := boundary.Key(in.string())
-	replace := in.uint() == 1
-	n := in.uint()
-	if n > uint64(len(in.b)) {
-		in.fail()
+func (r *Replayer) with(in *form.Reader, now time.Time) error {
+	key := boundary.Key(in.Text())
+	replace := in.Uint() == 1
+	n := in.Uint()
+	if n > uint64(len(in.Rest)) {
+		in.Fail()
 	}
 	var values []boundary.Value
 	for range n {
-		if in.err != nil {
+		if in.Err != nil {
 			return nil
 		}
-		values = append(values, in.value())
+		values = append(values, in.Value())
 	}
 	return r.outcome(in, func() bool {
 		if len(values) != len(r.c.cfg.Inputs) {

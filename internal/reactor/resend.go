@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -38,8 +39,8 @@ func (c *Core) Resend(now time.Time, to int, l *checkpoint.DeadLetter, settled f
 
 // encodeRefused is what a dead letter holds of a message beside its columns.
 func encodeRefused(m *sink.Message) []byte {
-	dst := append(appendTime(nil, m.At), boolByte(m.Stable))
-	dst = appendNames(binary.AppendVarint(dst, m.Incarnation), m.Degraded)
+	dst := append(form.AppendTime(nil, m.At), boolByte(m.Stable))
+	dst = form.AppendNames(binary.AppendVarint(dst, m.Incarnation), m.Degraded)
 	return m.Value.AppendBinary(dst)
 }
 
@@ -48,10 +49,10 @@ func decodeRefused(l *checkpoint.DeadLetter) (sink.Message, error) {
 	if len(l.Message) == 0 {
 		return sink.Message{}, ErrNoMessage
 	}
-	r := reader{b: l.Message}
-	m := sink.Message{At: r.time(), Stable: r.uint() == 1, Incarnation: r.int(), Degraded: r.names(), Value: r.value(),
+	r := form.Reader{Rest: l.Message}
+	m := sink.Message{At: r.Time(), Stable: r.Uint() == 1, Incarnation: r.Int(), Degraded: r.Names(), Value: r.Value(),
 		Epoch: l.Epoch, Key: boundary.Key(l.Key), Output: l.Output}
-	if err := r.done(); err != nil {
+	if err := r.Done(); err != nil {
 		return sink.Message{}, fmt.Errorf("the value in dead letter %s: %w", l.ID, err)
 	}
 	return m, nil
@@ -68,13 +69,13 @@ func appendAgain(dst []byte, m *sink.Message) []byte {
 	if m.Again == nil {
 		return dst
 	}
-	dst = binary.AppendVarint(appendString(dst, m.Again.Letter), m.Again.Attempts)
+	dst = binary.AppendVarint(form.AppendText(dst, m.Again.Letter), m.Again.Attempts)
 	return append(dst, boolByte(m.Stable))
 }
 
-func (r *reader) again(m *sink.Message) {
-	if len(r.b) > 0 {
-		m.Again = &sink.Again{Letter: r.string(), Attempts: r.int()}
-		m.Stable = r.uint() == 1
+func readAgain(r *form.Reader, m *sink.Message) {
+	if len(r.Rest) > 0 {
+		m.Again = &sink.Again{Letter: r.Text(), Attempts: r.Int()}
+		m.Stable = r.Uint() == 1
 	}
 }

@@ -2,15 +2,13 @@ package reactor
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // ErrCorrupt says that a checkpoint cannot be read. The graph halts: it never starts
@@ -24,16 +22,12 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if c.cfg.Forgetful {
 		c.journal.seq = head.Journal // what an earlier declaration has left is not replayed
 	}
-	if len(head.Meta) == 0 {
+	m, there, err := form.ReadMeta(head.Meta)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if !there {
 		return nil, nil
-	}
-	var m meta
-	if err := json.Unmarshal(head.Meta, &m); err != nil {
-		return nil, fmt.Errorf("%w: head: %w", ErrCorrupt, err)
-	}
-	if m.Format > metaFormat {
-		return nil, fmt.Errorf("%w: it has format %d and this graphd reads up to %d; run a newer graphd", ErrCorrupt,
-			m.Format, metaFormat)
 	}
 	c.frames = m.Frames
 	for i, name := range c.cfg.Outputs {
@@ -86,19 +80,20 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 }
 
 // restoreMeta takes over what the head says of the reactor itself.
-func (c *Core) restoreMeta(m *meta) {
+func (c *Core) restoreMeta(m *form.Meta) {
 	c.journal.seq = m.Journal
 	c.admitted, c.stamp, c.keys.evicted = m.Admitted, max(m.Stamp, c.stamp), m.Evicted
 	c.keys.overflowed = m.Overflowed
 	c.letterNo = m.Letters
 	c.lastStart, c.lastFired, c.now = m.LastStart, m.LastFired, m.Now
 	if !m.LastStart.IsZero() {
-		c.shared.times.started = nano(m.LastStart)
+		c.shared.times.started = form.Nano(m.LastStart)
 	}
-	c.shared.times.first, c.shared.times.last, c.ticked = stored(m.First), stored(m.Last), stored(m.Ticked)
+	c.shared.times.first, c.shared.times.last = form.Stored(m.First), form.Stored(m.Last)
+	c.ticked = form.Stored(m.Ticked)
 	c.shared.waits = m.Waits && m.Plan == c.cfg.PlanHash // another guard is asked anew
 	if m.Clock == c.cfg.clock() {
-		c.open = stored(m.Open)
+		c.open = form.Stored(m.Open)
 	} else {
 		c.beginAnew()
 	}
@@ -120,13 +115,13 @@ func (c *Core) restoreCells(cells []checkpoint.Cell, layouts map[uint64]*keyLayo
 	kept = make(map[graph.Cell]bool)
 	for n := range cells {
 		cell := &cells[n]
-		if cell.Kind == cellKey {
+		if cell.Kind == form.CellKey {
 			if err := c.restoreKeyCell(cell, layouts); err != nil {
 				return nil, nil, err
 			}
 			continue
 		}
-		if cell.Kind == cellLayout || cell.Kind == cellQueue && cell.Key != "" {
+		if cell.Kind == form.CellLayout || cell.Kind == form.CellQueue && cell.Key != "" {
 			continue
 		}
 		drop, err := c.restoreCell(cell, have)
@@ -172,19 +167,19 @@ func (q *queue) sort() {
 
 func (c *Core) restoreCell(cell *checkpoint.Cell, have []bool) (dropped string, err error) {
 	switch cell.Kind {
-	case cellAccumulator:
+	case form.CellAccount:
 		if i := c.input(cell.Name); i >= 0 {
 			return c.restoreAccount(i, cell.Data)
 		}
-	case cellPart:
+	case form.CellPart:
 		c.restorePart(cell)
 		return "", nil
-	case cellInput:
+	case form.CellInput:
 		if i := c.input(cell.Name); i >= 0 {
 			have[i] = c.ownsShared(i)
 			return "", c.restoreSlot(i, cell.Data)
 		}
-	case cellQueue:
+	case form.CellQueue:
 		it, i, err := c.decodeQueued(cell)
 		if err != nil {
 			return "", err
@@ -219,27 +214,18 @@ func (c *Core) ownsShared(i int) bool { return c.cfg.Keys == nil || c.isShared(i
 
 // decodeQueued reads a waiting boundary; the input is -1 when it is gone.
 func (c *Core) decodeQueued(cell *checkpoint.Cell) (it queued, input int, err error) {
-	name, seq, ok := strings.Cut(cell.Name, "/")
-	n, err := strconv.ParseUint(seq, 16, 64)
-	if !ok || err != nil {
-		return it, -1, errors.New("its name has no sequence number")
-	}
-	r := reader{b: cell.Data}
-	it = queued{b: r.boundary(), seq: n, since: n, at: never}
-	if len(r.b) > 0 { // before format 2 there is no more
-		it.since, it.at = r.uint(), r.int()
-	}
-	return it, c.input(name), r.done()
+	q, name, err := form.ReadQueued(cell)
+	return queued{b: q.B, seq: q.Seq, since: q.Since, at: q.At}, c.input(name), err
 }
 
 // requeue puts a restored boundary back; an input that is latest by now takes the newest.
 func (c *Core) requeue(k *cell, i int, it queued) {
 	c.changes.sealedTo[i] = max(c.changes.sealedTo[i], it.seq)
-	if it.at == never {
+	if it.at == form.Never {
 		it.at = k.timesNow().first
 	}
 	if !c.now.IsZero() { // it may be of the other clock, or of one that was wrong
-		it.at = min(it.at, nano(c.now))
+		it.at = min(it.at, form.Nano(c.now))
 	}
 	if c.cfg.Inputs[i].queues() {
 		c.push(k, i, it)
@@ -257,13 +243,13 @@ func (c *Core) requeue(k *cell, i int, it queued) {
 }
 
 func (c *Core) restoreAccount(i int, data []byte) (dropped string, err error) {
-	identity, a, err := decodeAccount(data)
+	a, err := form.ReadAccount(data)
 	if err != nil {
 		return "", err
 	}
 	acc := &c.accs[i]
-	acc.mark, acc.restored = a.mark, a.restored
-	if identity != c.cfg.Inputs[i].Identity {
+	acc.mark, acc.restored = a.Mark, a.State
+	if a.Identity != c.cfg.Inputs[i].Identity {
 		// Another kind or source. What was folded but not handed over cannot go on: the
 		// accumulator finds it gone, and counts it as filtered.
 		acc.mark.Positions, acc.restored = nil, nil
@@ -274,30 +260,30 @@ func (c *Core) restoreAccount(i int, data []byte) (dropped string, err error) {
 }
 
 func (c *Core) restoreSlot(i int, data []byte) error {
-	sl, err := decodeSlot(data)
+	sl, err := form.ReadShared(data)
 	if err != nil {
 		return err
 	}
 	if !c.ownsShared(i) { // it had no key before
-		c.deadLetterForeign(i, sl.pend)
-		c.stale(cellInput, c.cfg.Inputs[i].Name)
+		c.deadLetterForeign(i, sl.Pend)
+		c.stale(form.CellInput, c.cfg.Inputs[i].Name)
 		return nil
 	}
 	s := &c.shared.slots[i]
-	if !sl.cur.IsAbsent() || s.cur.IsAbsent() {
-		s.cur, s.version, s.at = sl.cur, sl.version, placeOf(sl.at)
+	if !sl.Cur.IsAbsent() || s.cur.IsAbsent() {
+		s.cur, s.version, s.at = sl.Cur, sl.Version, placeOf(sl.At)
 	}
-	if sl.pend == nil {
+	if sl.Pend == nil {
 		return nil
 	}
 	c.admitted++
 	if c.cfg.Inputs[i].queues() {
 		// The input was latest before: what it had not cut yet becomes its queue.
-		c.push(c.shared, i, queued{b: sl.pend, seq: c.admitted, since: c.admitted, at: c.shared.times.first})
+		c.push(c.shared, i, queued{b: sl.Pend, seq: c.admitted, since: c.admitted, at: c.shared.times.first})
 		c.changes.slots[i] = true
 		return nil
 	}
-	c.overwrite(c.shared, i, sl.pend, c.admitted)
+	c.overwrite(c.shared, i, sl.Pend, c.admitted)
 	return nil
 }
 

@@ -1,11 +1,10 @@
 package reactor
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // Rewind makes input i's accumulator go on from other positions when it is next started, nil
@@ -22,7 +21,7 @@ func (c *Core) SetBack(now time.Time) {
 	if c.lastStart.After(now) {
 		c.lastStart = now
 	}
-	at := nano(now)
+	at := form.Nano(now)
 	c.ticked = min(c.ticked, at)
 	c.shared.setBack(at)
 	c.restartStages()
@@ -47,17 +46,14 @@ func (k *cell) setBack(at int64) {
 // Blank is the record of a graph that has no state any more, made of its last one: watchers'
 // sequence and the engine's time go on, and a pause and what is stopped stay. What cannot be read is left out.
 func Blank(last []byte) []byte {
-	var m meta
-	if len(last) > 0 && json.Unmarshal(last, &m) != nil {
-		m = meta{}
+	m, _, err := form.ReadMeta(last)
+	if err != nil {
+		m = form.Meta{}
 	}
-	data, err := json.Marshal(meta{
-		Format: metaFormat, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now, Clock: m.Clock,
+	blank := form.Meta{
+		Format: form.Format, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now, Clock: m.Clock,
 		Paused: m.Paused, PausedBy: m.PausedBy, PausedAt: m.PausedAt,
 		StoppedInputs: m.StoppedInputs, StoppedOutputs: m.StoppedOutputs,
-	})
-	if err != nil {
-		panic(fmt.Sprintf("reactor: a struct of plain fields cannot be encoded: %v", err))
 	}
-	return data
+	return blank.Append(nil)
 }

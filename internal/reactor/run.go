@@ -6,6 +6,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -65,7 +66,7 @@ func (c *Core) prepare(number int64, cause Cause) {
 func (c *Core) begin() {
 	c.lastStart = c.now
 	if t := c.cell.times; t != nil {
-		t.started = nano(c.now)
+		t.started = form.Nano(c.now)
 	}
 	if c.cell != c.shared {
 		c.changes.touch(c.cell)

@@ -1,28 +1,14 @@
 package reactor
 
 import (
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/sink"
-)
-
-// The kinds of cell a graph's state is kept in. A cell is written when what it holds has
-// changed since the last seal, and only then (M28).
-const (
-	cellAccumulator = "acc"   // NAME: positions, fold state, counters
-	cellPart        = "part"  // NAME/PART: a part of a fold state; see parts.go
-	cellInput       = "in"    // NAME: cached value and version, newest boundary not yet cut
-	cellQueue       = "queue" // NAME/SEQ: one waiting boundary
-	cellKey         = "key"   // one key: its slots but for the queues, and its nodes; see keycodec.go
-	cellLayout      = "keys"  // NUMBER: how key cells that bear this number are laid out
-	// The plan's own cells are under its own kinds: graph.NodeCell and the like.
 )
 
 // changes is what happened since the last seal, by cell.
@@ -79,13 +65,8 @@ type Seal struct {
 }
 
 type sealedSlot struct {
-	input   int
-	cur     boundary.Value
-	version uint64
-	at      boundary.Position
-	pend    *boundary.Boundary
-	since   uint64 // in the cells of keys only, and
-	waits   bool   // that the key's guard was asked, and waits
+	input int
+	form.Slot
 }
 
 type sealedBoundary struct {
@@ -100,51 +81,12 @@ type sealedAccount struct {
 	parts    map[string]any // what the store holds when the seal has succeeded
 }
 
-// meta is the reactor's own record in the head. JSON, so that a person can read it.
-type meta struct {
-	Format    int       `json:"format"`
-	Plan      string    `json:"plan"`
-	Epoch     int64     `json:"epoch"`
-	Stamp     uint64    `json:"stamp"`
-	Admitted  uint64    `json:"admitted"`
-	Frames    int64     `json:"frames"`
-	Paused    bool      `json:"paused"`
-	PausedBy  string    `json:"paused_by,omitempty"`
-	PausedAt  time.Time `json:"paused_at,omitzero"`
-	LastStart time.Time `json:"last_start,omitzero"`
-	// What an operator has stopped, by name; a checkpoint without it has nothing stopped.
-	StoppedInputs  map[string]*Stopped  `json:"stopped_inputs,omitempty"`
-	StoppedOutputs map[string]*Stopped  `json:"stopped_outputs,omitempty"`
-	LastFired      time.Time            `json:"last_fired,omitzero"`
-	Now            time.Time            `json:"now,omitzero"`
-	Clock          string               `json:"clock,omitempty"` // Now's; without it the arrival clock
-	Open           int64                `json:"open,omitempty"`  // the instant that is; see Core.OpenInstant
-	Waits          bool                 `json:"waits,omitempty"` // the guard was asked, and waits
-	First          int64                `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
-	Last           int64                `json:"last,omitempty"`
-	Ticked         int64                `json:"ticked,omitempty"`
-	Books          map[string]metaBooks `json:"books"`
-	Emitted        map[string]int64     `json:"emitted"`
-	Filtered       map[string]int64     `json:"filtered,omitempty"`
-	Refused        map[string]int64     `json:"refused,omitempty"` // by output, values that became dead letters
-	Evicted        int64                `json:"evicted,omitempty"`
-	Overflowed     int64                `json:"overflowed,omitempty"`
-	Letters        int64                `json:"letters,omitempty"` // the number of the last dead letter
-	Journal        int64                `json:"journal,omitempty"` // the last entry this state covers
-	Outbox         map[string]int64     `json:"outbox,omitempty"`  // by output, the last number given out
+func (a *sealedAccount) kept(identity string) *form.Account {
+	return &form.Account{Identity: identity, Mark: a.mark, State: a.restored}
 }
 
-// metaFormat is the version of everything a seal writes; a greater one is refused. Since 2
-// what waits in a queue is written with the time since when it does.
-const metaFormat = 2
-
-type metaBooks struct {
-	Filtered     int64 `json:"filtered,omitempty"`
-	Conflated    int64 `json:"conflated,omitempty"`
-	DeadLettered int64 `json:"dead_lettered,omitempty"`
-	Consumed     int64 `json:"consumed,omitempty"`
-	// Reasons splits the dead-lettered events by code.
-	Reasons map[string]int64 `json:"reasons,omitempty"`
+func (it *queued) kept() *form.Queued {
+	return &form.Queued{B: it.b, Seq: it.seq, Since: it.since, At: it.at}
 }
 
 // Seal freezes the changes since the last seal. One seal is out at a time: Sealed must
@@ -182,8 +124,8 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 	for i := range c.shared.slots {
 		sl := &c.shared.slots[i]
 		if c.changes.slots[i] {
-			s.slots = append(s.slots, sealedSlot{input: i, cur: sl.cur, version: sl.version, at: sl.at.position(),
-				pend: sl.pend})
+			s.slots = append(s.slots, sealedSlot{i, form.Slot{Cur: sl.cur, Version: sl.version, At: sl.at.position(),
+				Pend: sl.pend}})
 		}
 		c.sealQueue(s, fresh, c.shared, i)
 		if c.changes.accs[i] {
@@ -200,7 +142,7 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 	}
 	for _, q := range c.changes.gone {
 		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{
-			Kind: cellQueue, Name: c.queueName(q), Key: string(q.key),
+			Kind: form.CellQueue, Name: c.queueName(q), Key: string(q.key),
 		})
 	}
 	for _, cell := range c.changes.stale {
@@ -238,19 +180,15 @@ func (c *Core) sealQueue(s *Seal, fresh *changes, k *cell, i int) {
 	}
 }
 
-func encodeQueued(it *queued) []byte {
-	return binary.AppendVarint(binary.AppendUvarint(encodeBoundary(nil, it.b), it.since), it.at)
-}
-
 func (c *Core) queueName(q queueCell) string { return queueName(&c.cfg, q) }
 
 func queueName(cfg *Config, q queueCell) string {
-	return fmt.Sprintf("%s/%016x", cfg.Inputs[q.input].Name, q.seq)
+	return form.QueueName(cfg.Inputs[q.input].Name, q.seq)
 }
 
 func (c *Core) meta() []byte {
-	m := meta{
-		Format: metaFormat, Plan: c.cfg.PlanHash, Epoch: c.epoch, Frames: c.frames,
+	m := form.Meta{
+		Format: form.Format, Plan: c.cfg.PlanHash, Epoch: c.epoch, Frames: c.frames,
 		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt,
 		StoppedInputs:  stoppedNames(c.stops.inputs, func(i int) string { return c.cfg.Inputs[i].Name }),
 		StoppedOutputs: stoppedNames(c.stops.outputs, func(i int) string { return c.cfg.Outputs[i] }),
@@ -267,24 +205,22 @@ func (c *Core) meta() []byte {
 			m.Outbox[c.cfg.Outputs[i]] = n
 		}
 	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		panic(fmt.Sprintf("reactor: a struct of plain fields cannot be encoded: %v", err))
-	}
-	return data
+	return m.Append(nil)
 }
 
 // metaOfState adds what goes with the cells.
-func (c *Core) metaOfState(m *meta) {
+func (c *Core) metaOfState(m *form.Meta) {
 	m.Stamp, m.Admitted, m.Now = c.stamp, c.admitted, c.now
 	m.Evicted, m.Overflowed = c.keys.evicted, c.keys.overflowed
-	m.Clock, m.Open, m.Waits = c.cfg.clock(), stored(c.open), c.shared.waits
+	m.Clock, m.Open, m.Waits = c.cfg.clock(), form.Stored(c.open), c.shared.waits
 	m.LastStart, m.LastFired = c.lastStart, c.lastFired
-	m.First, m.Last, m.Ticked = stored(c.shared.times.first), stored(c.shared.times.last), stored(c.ticked)
-	m.Books = make(map[string]metaBooks, len(c.accs))
+	m.First, m.Last = form.Stored(c.shared.times.first), form.Stored(c.shared.times.last)
+	m.Ticked = form.Stored(c.ticked)
+	m.Books = make(map[string]form.Books, len(c.accs))
 	for i := range c.accs {
 		a := &c.accs[i]
-		m.Books[c.cfg.Inputs[i].Name] = metaBooks{a.filtered, a.conflated, a.dead, a.consumed, a.reasons}
+		m.Books[c.cfg.Inputs[i].Name] = form.Books{Filtered: a.filtered, Conflated: a.conflated,
+			DeadLettered: a.dead, Consumed: a.consumed, Reasons: a.reasons}
 	}
 	m.Emitted, m.Filtered = make(map[string]int64, len(c.emitted)), c.byOutput(c.filtered)
 	for i, n := range c.emitted {
@@ -311,29 +247,29 @@ func (s *Seal) Commit() *checkpoint.Commit {
 	out.Cells = append([]checkpoint.Cell(nil), s.commit.Cells...)
 	for _, sl := range s.slots {
 		out.Cells = append(out.Cells, checkpoint.Cell{
-			Kind: cellInput, Name: s.cfg.Inputs[sl.input].Name, Data: encodeSlot(&sl),
+			Kind: form.CellInput, Name: s.cfg.Inputs[sl.input].Name, Data: sl.AppendShared(nil),
 		})
 	}
 	for _, q := range s.queue {
 		out.Cells = append(out.Cells, checkpoint.Cell{
-			Kind: cellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: encodeQueued(&q.queued),
+			Kind: form.CellQueue, Name: queueName(s.cfg, q.queueCell), Key: string(q.key), Data: q.kept().Append(nil),
 		})
 	}
 	for i := range s.keys {
 		out.Cells = append(out.Cells, checkpoint.Cell{
-			Kind: cellKey, Key: string(s.keys[i].key), Data: encodeKey(s.cfg, &s.keys[i]),
+			Kind: form.CellKey, Key: string(s.keys[i].key), Data: encodeKey(s.cfg, &s.keys[i]),
 		})
 	}
 	for _, a := range s.accs {
 		in := &s.cfg.Inputs[a.input]
 		out.Cells = append(out.Cells, checkpoint.Cell{
-			Kind: cellAccumulator, Name: in.Name, Data: encodeAccount(in.Identity, &a, false),
+			Kind: form.CellAccount, Name: in.Name, Data: a.kept(in.Identity).Append(nil, false),
 		})
 	}
 	out.Outbox = s.outboxEntries()
 	for _, p := range s.parts {
-		out.Cells = append(out.Cells, checkpoint.Cell{Kind: cellPart, Name: s.cfg.Inputs[p.input].Name + "/" + p.Name,
-			Data: p.Append(nil)})
+		out.Cells = append(out.Cells, checkpoint.Cell{Kind: form.CellPart,
+			Name: s.cfg.Inputs[p.input].Name + "/" + p.Name, Data: p.Append(nil)})
 	}
 	for _, r := range s.records {
 		out.Firings = append(out.Firings, checkpoint.Firing{

@@ -1,22 +1,15 @@
 package reactor
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // Stopped says who has stopped one input or output, and since when.
-type Stopped struct {
-	By string    `json:"by"`
-	At time.Time `json:"at"`
-}
-
-func (s *Stopped) String() string {
-	return fmt.Sprintf("stopped by %s at %s", s.By, s.At.UTC().Format(time.RFC3339))
-}
+type Stopped = form.Stopped
 
 // Part is one input or output of the graph, by its place in the plan.
 type Part struct {
@@ -73,12 +66,12 @@ func (c *Core) setStopped(p Part, s *Stopped) {
 	if !c.logging() {
 		return
 	}
-	dst := appendString(append(c.note(logStop), boolByte(p.Output)), c.nameOf(p))
+	dst := form.AppendText(append(c.note(logStop), boolByte(p.Output)), c.nameOf(p))
 	dst, by := append(dst, boolByte(s != nil)), ""
 	if s != nil {
 		by = s.By
 	}
-	c.journal.buf = appendString(dst, by)
+	c.journal.buf = form.AppendText(dst, by)
 }
 
 func (c *Core) nameOf(p Part) string {
@@ -137,7 +130,7 @@ func stoppedNames(list []*Stopped, name func(i int) string) map[string]*Stopped 
 }
 
 // restoreStops takes over what a checkpoint says is stopped; a name that is gone is forgotten.
-func (c *Core) restoreStops(m *meta) {
+func (c *Core) restoreStops(m *form.Meta) {
 	for i := range c.stops.inputs {
 		c.stops.inputs[i] = m.StoppedInputs[c.cfg.Inputs[i].Name]
 	}
@@ -147,12 +140,12 @@ func (c *Core) restoreStops(m *meta) {
 }
 
 // stop replays the stop or start of a part.
-func (r *Replayer) stop(now time.Time, in *reader) {
-	output, name := in.uint() == 1, in.string()
-	stopped, by := in.uint() == 1, in.string()
+func (r *Replayer) stop(now time.Time, in *form.Reader) {
+	output, name := in.Uint() == 1, in.Text()
+	stopped, by := in.Uint() == 1, in.Text()
 	p, ok := r.c.partOf(output, name)
 	switch {
-	case in.err != nil || !ok:
+	case in.Err != nil || !ok:
 	case stopped:
 		r.c.StopPart(now, p, by)
 	default:

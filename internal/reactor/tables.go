@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // A table is an input whose value refers to the state of its accumulator: every boundary stands for all
@@ -39,17 +40,17 @@ func (c *Core) noteAdmit(i int, h *accumulator.Handoff) []byte {
 	if in.Table == nil || len(h.Boundaries) == 0 {
 		return c.note(logAdmit)
 	}
-	dst := appendString(appendString(c.note(logTable), in.Name), in.Identity)
+	dst := form.AppendText(form.AppendText(c.note(logTable), in.Name), in.Identity)
 	after := in.Table.State(h.Boundaries[len(h.Boundaries)-1].Value)
-	dst = appendString(dst, in.Table.AppendChanges(nil, c.accs[i].table, after))
+	dst = form.AppendText(dst, in.Table.AppendChanges(nil, c.accs[i].table, after))
 	// In the same entry, whatever its size: the one means nothing without the other.
-	return appendTime(append(dst, logAdmit), c.now)
+	return form.AppendTime(append(dst, logAdmit), c.now)
 }
 
 // table makes the next state of a table of its changes.
-func (r *Replayer) table(in *reader) error {
-	i, identity, changes := r.c.input(in.string()), in.string(), in.string()
-	if in.err != nil || i < 0 || r.c.cfg.Inputs[i].Table == nil || r.c.cfg.Inputs[i].Identity != identity {
+func (r *Replayer) table(in *form.Reader) error {
+	i, identity, changes := r.c.input(in.Text()), in.Text(), in.Text()
+	if in.Err != nil || i < 0 || r.c.cfg.Inputs[i].Table == nil || r.c.cfg.Inputs[i].Identity != identity {
 		return nil
 	}
 	acc := &r.c.accs[i]
@@ -129,7 +130,7 @@ func (c *Core) resetSlot(i int, v boundary.Value) {
 func (c *Core) sealChanged(s *Seal, i int, state accumulator.TrackedState) {
 	p := &c.accs[i].parts
 	drop := func(name string) {
-		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: cellPart, Name: c.partName(i, name)})
+		s.commit.Cells = append(s.commit.Cells, checkpoint.Cell{Kind: form.CellPart, Name: c.partName(i, name)})
 	}
 	written := make(map[string]bool)
 	for part := range state.Changed(p.base) {
@@ -166,7 +167,7 @@ func (c *Core) lookBack() {
 			continue
 		}
 		newest := t.values[i]
-		if t.values[i] = in.Table.AsOf(newest, nano(t.asOf)); !boundary.SameTable(newest, t.values[i]) {
+		if t.values[i] = in.Table.AsOf(newest, form.Nano(t.asOf)); !boundary.SameTable(newest, t.values[i]) {
 			t.versions[i] = c.stamp + 1
 			t.back = append(t.back, i)
 		}
@@ -212,9 +213,9 @@ func (c *Core) recordTables(r *Record) {
 		if !ok {
 			continue
 		}
-		read := TableRead{i, rows.Len(), c.cut.versions[i], never}
+		read := TableRead{i, rows.Len(), c.cut.versions[i], form.Never}
 		if c.cfg.Inputs[i].AsOf {
-			read.AsOf = nano(c.cut.asOf)
+			read.AsOf = form.Nano(c.cut.asOf)
 		}
 		r.Tables = append(r.Tables, read)
 		r.Inputs[i] = boundary.Value{}
@@ -234,8 +235,8 @@ func appendTable(dst []byte, r *Record, i int) []byte {
 		}
 		dst = strconv.AppendInt(append(dst, `{"rows":`...), int64(t.Rows), 10)
 		dst = strconv.AppendUint(append(dst, `,"version":`...), t.Version, 10)
-		if t.AsOf != never {
-			dst = boundary.Time(nanoTime(t.AsOf)).AppendJSON(append(dst, `,"as_of":`...))
+		if t.AsOf != form.Never {
+			dst = boundary.Time(form.NanoTime(t.AsOf)).AppendJSON(append(dst, `,"as_of":`...))
 		}
 		dst = append(dst, `,"looked_up":[`...)
 		first := true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // newRigAt is newRig at another time.
@@ -102,8 +103,8 @@ func TestM8TimersAtTheBeginningOf1970(t *testing.T) {
 		}
 	}
 	for _, at := range []time.Time{{}, zero, zero.Add(1), zero.Add(-1)} {
-		r := reader{b: appendTime(nil, at)}
-		if got := r.time(); !got.Equal(at) || got.IsZero() != at.IsZero() {
+		r := form.Reader{Rest: form.AppendTime(nil, at)}
+		if got := r.Time(); !got.Equal(at) || got.IsZero() != at.IsZero() {
 			t.Errorf("%v is read back as %v", at, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // Books are one input's counters (M42), in events.
@@ -230,7 +231,7 @@ func (c *Core) Wants(now time.Time) bool {
 		}
 	}
 	tick, ok := c.tickDue()
-	return ok && c.mayFire() && tick <= nano(now)
+	return ok && c.mayFire() && tick <= form.Nano(now)
 }
 
 // Settled reports whether nothing is left to fire, now or when a timer has run out: no cut can

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor/form"
 )
 
 // What waits in a key that may not fire now, for its counterpart, a guard or a timer, is the
@@ -163,7 +164,7 @@ func (c *Core) longestWaiting() (*cell, int) {
 		switch {
 		case seq == math.MaxUint64 || !c.cfg.Guard && k.on == isReady:
 			c.keys.line.drop()
-		case !c.cfg.Guard && k.on == isDelayed && c.readiness(k).due <= nano(c.now):
+		case !c.cfg.Guard && k.on == isDelayed && c.readiness(k).due <= form.Nano(c.now):
 			c.schedule(k) // its time has come since
 		case seq != first.seq:
 			first.seq = seq

@@ -1,0 +1,92 @@
+package form
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrNewer says that a newer release has written a state.
+var ErrNewer = errors.New("run a newer graphd")
+
+// Stopped says who has stopped one input or output, and since when.
+type Stopped struct {
+	By string    `json:"by"`
+	At time.Time `json:"at"`
+}
+
+func (s *Stopped) String() string {
+	return fmt.Sprintf("stopped by %s at %s", s.By, s.At.UTC().Format(time.RFC3339))
+}
+
+// Meta is the reactor's own record in the head. JSON, so that a person can read it.
+type Meta struct {
+	Format    int       `json:"format"`
+	Plan      string    `json:"plan"`
+	Epoch     int64     `json:"epoch"`
+	Stamp     uint64    `json:"stamp"`
+	Admitted  uint64    `json:"admitted"`
+	Frames    int64     `json:"frames"`
+	Paused    bool      `json:"paused"`
+	PausedBy  string    `json:"paused_by,omitempty"`
+	PausedAt  time.Time `json:"paused_at,omitzero"`
+	LastStart time.Time `json:"last_start,omitzero"`
+	// What an operator has stopped, by name; a checkpoint without it has nothing stopped.
+	StoppedInputs  map[string]*Stopped `json:"stopped_inputs,omitempty"`
+	StoppedOutputs map[string]*Stopped `json:"stopped_outputs,omitempty"`
+	LastFired      time.Time           `json:"last_fired,omitzero"`
+	Now            time.Time           `json:"now,omitzero"`
+	Clock          string              `json:"clock,omitempty"` // Now's; without it the arrival clock
+	Open           int64               `json:"open,omitempty"`  // the instant that is; see reactor.Core.OpenInstant
+	Waits          bool                `json:"waits,omitempty"` // the guard was asked, and waits
+	First          int64               `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
+	Last           int64               `json:"last,omitempty"`
+	Ticked         int64               `json:"ticked,omitempty"`
+	Books          map[string]Books    `json:"books"`
+	Emitted        map[string]int64    `json:"emitted"`
+	Filtered       map[string]int64    `json:"filtered,omitempty"`
+	Refused        map[string]int64    `json:"refused,omitempty"` // by output, values that became dead letters
+	Evicted        int64               `json:"evicted,omitempty"`
+	Overflowed     int64               `json:"overflowed,omitempty"`
+	Letters        int64               `json:"letters,omitempty"` // the number of the last dead letter
+	Journal        int64               `json:"journal,omitempty"` // the last entry this state covers
+	Outbox         map[string]int64    `json:"outbox,omitempty"`  // by output, the last number given out
+}
+
+// Format is the version of everything a seal writes; a greater one is refused. Since 2
+// what waits in a queue is written with the time since when it does.
+const Format = 2
+
+// Books are what a reactor has counted of one input.
+type Books struct {
+	Filtered     int64 `json:"filtered,omitempty"`
+	Conflated    int64 `json:"conflated,omitempty"`
+	DeadLettered int64 `json:"dead_lettered,omitempty"`
+	Consumed     int64 `json:"consumed,omitempty"`
+	// Reasons splits the dead-lettered events by code.
+	Reasons map[string]int64 `json:"reasons,omitempty"`
+}
+
+// Append appends the record.
+func (m *Meta) Append(dst []byte) []byte {
+	data, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("reactor: a struct of plain fields cannot be encoded: %v", err))
+	}
+	return append(dst, data...)
+}
+
+// ReadMeta reads a head's record; ok is false where nothing was ever committed.
+func ReadMeta(data []byte) (m Meta, ok bool, err error) {
+	if len(data) == 0 {
+		return m, false, nil
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return m, false, fmt.Errorf("head: %w", err)
+	}
+	if m.Format > Format {
+		return m, false, fmt.Errorf("it has format %d and this graphd reads up to %d; %w", m.Format, Format, ErrNewer)
+	}
+	return m, true, nil
+}
