@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -126,27 +127,39 @@ func openBelow(root, below string, flag int, perm fs.FileMode) (*os.File, error)
 func (p *Policy) find(path string) (root, below string, err error) {
 	path = filepath.Clean(path)
 	whole, err := follow(path)
+	if err != nil && !p.named(path) {
+		err = p.outside(path)
+	}
 	if err != nil {
 		return "", "", err
 	}
 	for at := whole; ; at = filepath.Dir(at) {
-		if p.closed(at) {
-			return "", "", &DeniedError{
-				fmt.Sprintf("%s belongs to the daemon itself", path),
-				"name a file elsewhere, such as below " + orNone(p.folders()),
-			}
+		open := one(p.Folders, at)
+		if closed := p.closed(at); closed || !open && filepath.Dir(at) == at {
+			return "", "", p.outside(path)
 		}
-		if one(p.Folders, at) {
+		if open {
 			return p.open(path, at, whole)
 		}
-		if filepath.Dir(at) == at {
-			return "", "", &DeniedError{
-				fmt.Sprintf("%s is not below a folder whose files declarations from the network may use (%s)", path,
-					orNone(p.folders())),
-				"name a file there, or " + p.setting("--files-dir", ""),
-			}
-		}
 	}
+}
+
+// outside denies a path in the same words, be it the daemon's, another tenant's, anything else or nothing at all: who
+// asks does not learn what there is.
+func (p *Policy) outside(path string) error {
+	return &DeniedError{
+		fmt.Sprintf("%s is no file that declarations from the network may use: those are below these folders (%s), "+
+			"and none of the daemon's own or of others", path, orNone(p.folders())),
+		"name a file there, or " + p.setting("--files-dir", ""),
+	}
+}
+
+// named reports whether a path is below one of the folders by its name alone, whatever links there are.
+func (p *Policy) named(path string) bool {
+	return slices.ContainsFunc(p.Folders, func(folder string) bool {
+		below, err := filepath.Rel(folder, path)
+		return err == nil && filepath.IsLocal(below)
+	})
 }
 
 // open is the way to a file below a folder of the policy.

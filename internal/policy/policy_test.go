@@ -104,6 +104,33 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// A11: outside of the folders everything is denied in the same words, whether it is there or not, and whose it is.
+func TestA11DenialsTellNothing(t *testing.T) {
+	t.Parallel()
+	at := newPlace(t)
+	if err := os.Symlink("nowhere", filepath.Join(at.dir, "elsewhere", "lost")); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, path := range []string{
+		"elsewhere/none", "elsewhere/x.csv", "elsewhere/lost", "elsewhere/x.csv/below", "none/at/all",
+		"files/data", "files/data/none", "files/store.db", "secrets", "/etc/passwd",
+	} {
+		whole := path
+		if !filepath.IsAbs(path) {
+			whole = filepath.Join(at.dir, path)
+		}
+		if err := at.p.MayReach(whole); err == nil {
+			t.Errorf("%s is allowed", path)
+		} else {
+			said[strings.ReplaceAll(err.Error(), whole+" ", "PATH ")] = path
+		}
+	}
+	if len(said) != 1 {
+		t.Errorf("denied in different words: %q", said)
+	}
+}
+
 // A link that is turned out of the folder after the check leads nowhere.
 func TestOpenChecksAgain(t *testing.T) {
 	t.Parallel()
