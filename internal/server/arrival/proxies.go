@@ -58,7 +58,7 @@ func (p Proxies) Of(r *http.Request) string {
 	given := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
 	for range maxHops {
 		cut := strings.LastIndexByte(given, ',')
-		hop, err := netip.ParseAddr(strings.TrimSpace(given[cut+1:]))
+		hop, err := hopOf(given[cut+1:])
 		if err != nil { // whoever has written that is believed no further
 			return host
 		}
@@ -69,4 +69,19 @@ func (p Proxies) Of(r *http.Request) string {
 		given = given[:cut]
 	}
 	return host
+}
+
+// hopOf is the address of one entry, as proxies write it: alone or in brackets, with or without a port, quoted or not.
+func hopOf(entry string) (netip.Addr, error) {
+	entry = strings.TrimSpace(entry)
+	if n := len(entry); n > 1 && entry[0] == '"' && entry[n-1] == '"' {
+		entry = entry[1 : n-1]
+	}
+	if with, err := netip.ParseAddrPort(entry); err == nil {
+		return with.Addr(), nil
+	}
+	if n := len(entry); n > 1 && entry[0] == '[' && entry[n-1] == ']' {
+		entry = entry[1 : n-1]
+	}
+	return netip.ParseAddr(entry)
 }
