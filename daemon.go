@@ -77,6 +77,8 @@ type Config struct {
 	Log    *slog.Logger
 	// LogLevel is the level of Log, where PUT /v1/log-level may set it; nil leaves the log to the program.
 	LogLevel *slog.LevelVar
+	// Pprof has administrators of the platform given profiles of the process at /debug/pprof.
+	Pprof bool
 	// Hosts are the names, without a port, that requests may be addressed to beside addresses, localhost and
 	// the name in Listen: a web page can have a name of its own resolve to the daemon's address.
 	Hosts []string
@@ -267,7 +269,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	}
 	d.server, err = server.New(d.engine, server.Config{
 		Log: cfg.Log, LogLevel: cfg.LogLevel, Metrics: telemetry.Handler(metrics, cfg.Log), Version: cfg.Version,
-		Origins: cfg.Origins,
+		Origins: cfg.Origins, Profiles: cfg.Pprof,
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
 		FramesPerSecond: cfg.MaxFrames,
 		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,

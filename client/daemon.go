@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/graphd/graphd/internal/api"
 )
@@ -81,6 +83,16 @@ func (c *Client) SetLogLevel(ctx context.Context, level string) (api.LogLevel, e
 	}
 	return call[api.LogLevel](ctx, c, request{method: http.MethodPut, path: "/v1/log-level", body: data,
 		contentType: typeJSON})
+}
+
+// Profile is one of the daemon's process: allocs, goroutine, heap or threadcreate as it is now, or profile, block,
+// mutex or trace recorded for seconds, 0 for as long as is usual. The daemon must run with --pprof.
+func (c *Client) Profile(ctx context.Context, name string, seconds int) ([]byte, error) {
+	path := "/debug/pprof/" + url.PathEscape(name)
+	if seconds != 0 {
+		path += "?seconds=" + strconv.Itoa(seconds)
+	}
+	return c.send(ctx, request{method: http.MethodGet, path: path, once: true})
 }
 
 // Limits are the daemon's bounds with their use.

@@ -10,6 +10,10 @@ func memberCalls(ctx context.Context, c *Client) []sent {
 			return c.DrainMember(ctx, "m/1", true)
 		}},
 		{"logLevel", "GET /v1/log-level", func() error { _, err := c.LogLevel(ctx); return err }},
+		{"profile", "GET /debug/pprof/profile?seconds=2", func() error {
+			_, err := c.Profile(ctx, "profile", 2)
+			return err
+		}},
 		{"setLogLevel", `PUT /v1/log-level Content-Type:application/json {"level":"debug"}`, func() error {
 			_, err := c.SetLogLevel(ctx, "debug")
 			return err

@@ -122,6 +122,7 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.DurationVar(&c.AuditKeep, "audit-keep", 0, "how long entries of the audit stay (default 8760h)")
 	f.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&log.Format, "log-format", telemetry.FormatAuto, "text, json, or auto: text on a terminal")
+	f.BoolVar(&c.Pprof, "pprof", false, "give platform-admins profiles of the process at /debug/pprof")
 }
 
 // arrivalFlags are those that bound what comes in.

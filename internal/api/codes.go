@@ -43,6 +43,7 @@ const (
 	CodeIssuerUnreachable   = "issuer_unreachable"
 	CodeLoginNeedless       = "login_needless"
 	CodeLogLevelFixed       = "log_level_fixed"
+	CodeProfileBusy         = "profile_busy"
 	CodeTooManySessions     = "too_many_sessions"
 	CodeTooManyTickets      = "too_many_tickets"
 	CodeFirstToken          = "first_token"

@@ -22,6 +22,8 @@ type Config struct {
 	Log *slog.Logger
 	// LogLevel is the level of Log, where it can be set at run time; nil is that of nobody here.
 	LogLevel *slog.LevelVar
+	// Profiles has administrators of the platform given profiles of the process.
+	Profiles bool
 	// Gate knows who comes in. It is needed: without one nobody could be let in or turned away.
 	Gate Gate
 	// TLS is what connections are made with; nil is none: everything goes over the network as it is.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -79,7 +78,7 @@ func (s *Server) identify(r *request, socket bool) (err error) {
 		r.who = who
 		return nil
 	}
-	c := access.Credentials{From: hostOf(r.Request), Session: s.pages.Session(r.Request)}
+	c := access.Credentials{From: param.Host(r.Request), Session: s.pages.Session(r.Request)}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		c.Chain = r.TLS.VerifiedChains[0]
 	}
@@ -90,7 +89,7 @@ func (s *Server) identify(r *request, socket bool) (err error) {
 			c.Bearer = strings.TrimSpace(token)
 		}
 	}
-	if c.Tenant, err = namedTenant(r.Header); err != nil {
+	if c.Tenant, err = param.Tenant(r.Header); err != nil {
 		return err
 	}
 	if socket && r.URL.RawQuery != "" { // a browser can send no header with a socket
@@ -107,23 +106,10 @@ func (s *Server) identify(r *request, socket bool) (err error) {
 	return err
 }
 
-// namedTenant is the tenant that a request asks to speak for, "" where it names none.
-func namedTenant(h http.Header) (string, error) {
-	named := h["Graphd-Tenant"]
-	switch {
-	case len(named) == 0:
-		return "", nil
-	case len(named) > 1 || !param.Name(named[0]):
-		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidTenant,
-			"the header Graphd-Tenant must be given once, with a name of the form "+param.NameForm)
-	}
-	return named[0], nil
-}
-
 // actor is who sends the request, as the audit tells of it. Where it came from is the other end of the
 // connection, whatever a header says.
 func (r *request) actor() audit.Actor {
-	a := audit.Actor{Tenant: r.who.Tenant, Subject: r.who.Subject, Token: r.who.Token, From: hostOf(r.Request)}
+	a := audit.Actor{Tenant: r.who.Tenant, Subject: r.who.Subject, Token: r.who.Token, From: param.Host(r.Request)}
 	if r.who.Role != access.NoRole {
 		a.Role = r.who.Role.String()
 	}
@@ -147,15 +133,6 @@ func (s *Server) deny(r *request, code string) {
 		operation += " " + route.RoutePattern()
 	}
 	s.cfg.Trail.Denied(r.actor(), operation, wire.Clip(chi.URLParam(r.Request, "graph")), code)
-}
-
-// hostOf is where a request came from, without the port.
-func hostOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
-	return host
 }
 
 // unseen is the tenant of no graph: what a principal may not know of is looked for there, so that

@@ -74,7 +74,7 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *request, taken bool) (answe
 			err = forward.Moved(g)
 		}
 	} else {
-		answered, err = s.cfg.Members.Forward(w, r.Request, g, &r.who, hostOf(r.Request))
+		answered, err = s.cfg.Members.Forward(w, r.Request, g, &r.who, param.Host(r.Request))
 	}
 	if err != nil {
 		s.fail(w, r, err)

@@ -49,7 +49,7 @@ const maxAgent = 200
 
 // author is the caller as one who changes a declaration.
 func author(r *request) api.Author {
-	a := api.Author{Agent: strings.ToValidUTF8(r.UserAgent(), "\uFFFD"), Host: hostOf(r.Request)}
+	a := api.Author{Agent: strings.ToValidUTF8(r.UserAgent(), "\uFFFD"), Host: param.Host(r.Request)}
 	if r.who.Vouched() {
 		a.Token = r.who.Subject
 	}

@@ -15,19 +15,13 @@ import (
 
 // table lists every route there is, with the permission it takes. A test holds it against
 // api/openapi.yaml.
-func (s *Server) table() []route {
+func (s *Server) table() []route { return append(s.ofGraphs(), s.ofDaemon()...) }
+
+// ofGraphs are the routes about graphs.
+func (s *Server) ofGraphs() []route {
 	const graph = "/v1/graphs/{graph}"
 	needs := access.Needs[handler]
 	return []route{
-		{http.MethodGet, "/livez", needs(access.Public, s.livez)},
-		{http.MethodGet, "/readyz", needs(access.Public, s.readyz)},
-		{http.MethodGet, "/healthz", needs(access.Public, s.healthz)},
-		{http.MethodGet, "/version", needs(access.Known, s.version)},
-		{http.MethodGet, "/metrics", needs(access.Read, s.metrics)},
-		{http.MethodGet, "/openapi.yaml", needs(access.Public, s.openapi)},
-
-		{http.MethodGet, "/v1/tree", needs(access.Read, s.tree)},
-		{http.MethodGet, "/v1/limits", needs(access.Read, s.limits)},
 		{http.MethodGet, "/v1/graphs", needs(access.Read, s.graphs)},
 		{http.MethodPut, graph, needs(access.Author, s.applyGraph)},
 		{http.MethodGet, graph, needs(access.Read, s.graph)},
@@ -60,10 +54,36 @@ func (s *Server) table() []route {
 		{http.MethodPost, graph + "/skip-lost", needs(access.Operate, s.skipLost)},
 		{http.MethodPost, graph + "/reset", needs(access.Author, s.reset)},
 		{http.MethodPost, graph + "/accumulators/{accumulator}/rewind", needs(access.Author, s.rewind)},
+
+		{http.MethodGet, graph + "/accumulators", needs(access.Read, s.accumulators)},
+		{http.MethodGet, graph + "/accumulators/{accumulator}", needs(access.Read, s.accumulator)},
+		{http.MethodPost, graph + "/accumulators/{accumulator}/events", needs(access.Push, s.push)},
+
+		{http.MethodGet, "/v1/ws/graphs/{graph}/accumulators/{accumulator}", needs(access.Push, s.pushSocket)},
+		{http.MethodGet, "/v1/ws/graphs/{graph}/reactor", needs(access.Read, s.reactorSocket)},
+		{http.MethodGet, "/v1/ws/events", needs(access.Read, s.eventsSocket)},
+	}
+}
+
+// ofDaemon are the routes about the daemon and who uses it.
+func (s *Server) ofDaemon() []route {
+	needs := access.Needs[handler]
+	return []route{
+		{http.MethodGet, "/livez", needs(access.Public, s.livez)},
+		{http.MethodGet, "/readyz", needs(access.Public, s.readyz)},
+		{http.MethodGet, "/healthz", needs(access.Public, s.healthz)},
+		{http.MethodGet, "/version", needs(access.Known, s.version)},
+		{http.MethodGet, "/metrics", needs(access.Read, s.metrics)},
+		{http.MethodGet, "/openapi.yaml", needs(access.Public, s.openapi)},
+
+		{http.MethodGet, "/v1/tree", needs(access.Read, s.tree)},
+		{http.MethodGet, "/v1/limits", needs(access.Read, s.limits)},
 		{http.MethodPost, "/v1/backup", needs(access.Platform, s.backup)},
 
 		{http.MethodGet, "/v1/log-level", needs(access.Platform, s.logLevel)},
 		{http.MethodPut, "/v1/log-level", needs(access.Platform, s.setLogLevel)},
+
+		{http.MethodGet, "/debug/pprof/{profile}", needs(access.Platform, s.profile)},
 
 		{http.MethodGet, "/v1/members", needs(access.Read, s.members)},
 		{http.MethodPost, "/v1/members/{member}/drain", needs(access.Platform, s.drainMember)},
@@ -77,14 +97,6 @@ func (s *Server) table() []route {
 		{http.MethodPost, "/v1/login", needs(access.Known, s.login)},
 		{http.MethodPost, "/v1/logout", needs(access.Public, s.logout)},
 		{http.MethodPost, "/v1/ws-tickets", needs(access.Known, s.ticket)},
-
-		{http.MethodGet, graph + "/accumulators", needs(access.Read, s.accumulators)},
-		{http.MethodGet, graph + "/accumulators/{accumulator}", needs(access.Read, s.accumulator)},
-		{http.MethodPost, graph + "/accumulators/{accumulator}/events", needs(access.Push, s.push)},
-
-		{http.MethodGet, "/v1/ws/graphs/{graph}/accumulators/{accumulator}", needs(access.Push, s.pushSocket)},
-		{http.MethodGet, "/v1/ws/graphs/{graph}/reactor", needs(access.Read, s.reactorSocket)},
-		{http.MethodGet, "/v1/ws/events", needs(access.Read, s.eventsSocket)},
 	}
 }
 

@@ -44,6 +44,7 @@ type Server struct {
 	refusals  wire.Refusals
 	readiness control.Readiness
 	log       process.Log
+	profiles  *process.Profiles
 	// stopping is set when Shutdown begins: readyz says so, new sockets are refused.
 	stopping atomic.Bool
 }
@@ -78,6 +79,7 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	ctl = control.Audited(ctl, cfg.Trail)
 	s := &Server{cfg: cfg.withDefaults(), ctl: ctl, idem: once.New(), started: time.Now()}
 	s.log = process.NewLog(s.cfg.LogLevel, s.cfg.Log, s.cfg.Trail)
+	s.profiles = process.NewProfiles(s.cfg.Profiles, s.cfg.Log)
 	s.bodies.Max, s.bodies.MaxAll = s.cfg.MaxBody, s.cfg.MaxBodies
 	var err, wrong error
 	s.pages, err = page.New(cfg.Hosts, cfg.Origins)
@@ -143,6 +145,7 @@ func (s *Server) accept(ln net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopping.Store(true)
 	s.hub.Close()
+	s.profiles.Close()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests still under way were cut off: %w", err), s.http.Close())

@@ -295,5 +295,5 @@ func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) b
 		t.Fatal(err)
 	}
 	bearers = append(append(bearers, vouched...), tokens...)
-	return newServer(t, ctl, Config{Gate: g, Metrics: metrics, Trail: trail}), g, bearers
+	return newServer(t, ctl, Config{Gate: g, Metrics: metrics, Trail: trail, Profiles: true}), g, bearers
 }

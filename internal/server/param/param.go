@@ -1,8 +1,9 @@
-// Package param reads what the path and the query of a request give.
+// Package param reads what the path, the query and the head of a request give.
 package param
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -99,4 +100,26 @@ func Number(values url.Values, name string, least, most int64) (int64, error) {
 			fmt.Sprintf("%s is %q, and must be a number from %d to %d", name, wire.Clip(text), least, most))
 	}
 	return n, nil
+}
+
+// Tenant is the tenant that a request asks to speak for, "" where it names none.
+func Tenant(h http.Header) (string, error) {
+	named := h["Graphd-Tenant"]
+	switch {
+	case len(named) == 0:
+		return "", nil
+	case len(named) > 1 || !Name(named[0]):
+		return "", wire.Refuse(http.StatusBadRequest, api.CodeInvalidTenant,
+			"the header Graphd-Tenant must be given once, with a name of the form "+NameForm)
+	}
+	return named[0], nil
+}
+
+// Host is where a request came from, without the port.
+func Host(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return host
 }

@@ -1,4 +1,4 @@
-// Package process is what the command line has for a daemon's process: the verb log-level.
+// Package process is what the command line has for a daemon's process: the verbs log-level and profile.
 package process
 
 import (
@@ -14,7 +14,7 @@ import (
 type Verb func(use, short, long string, check cobra.PositionalArgs,
 	run func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command
 
-// LogLevel is the verb log-level.
+// LogLevel is the verbs log-level and profile.
 func LogLevel(t *terminal.Terminal, ask Verb) *cobra.Command {
 	cmd := ask("log-level [LEVEL]", "Show or set from which level on the daemon logs",
 		`Show from which level on the daemon logs, or have it log from another one on: debug,
@@ -42,12 +42,6 @@ store, and for administrators of the platform. Each setting is in the audit.`, c
 			t.Say("the daemon logs from %s on until it is restarted, then from %s", l.Level, l.Configured)
 			return t.Print(l, func() error { return nil })
 		})
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion,
-		cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return api.LogLevels(), cobra.ShellCompDirectiveNoFileComp
-	}
+	cmd.ValidArgsFunction = words(api.LogLevels()...)
 	return cmd
 }
