@@ -119,11 +119,18 @@ func memberAlerts() []Alert {
 			},
 		},
 		{
-			Name: "GraphdLeaseLost", Expr: `increase(graphd_restarts_total{reason="fenced"}[15m]) > 0`, For: "0m",
-			Severity: Warning,
-			Summary:  "{{ $labels.instance }} lost graph " + named + " to another daemon while it ran it.",
-			Fires:    []Series{series("graphd_restarts_total", "0x80 1x40", "reason", "fenced", "accumulator", "")},
-			Quiet:    []Series{series("graphd_restarts_total", "1x120", "reason", "fenced", "accumulator", "")},
+			Name: "GraphdLeaseLost", For: "0m", Severity: Warning,
+			Expr:    `increase(graphd_restarts_total{reason=~"fenced|lease_lost|store_away"}[15m]) > 0`,
+			Summary: "{{ $labels.instance }} gave graph " + named + " up while it ran it ({{ $labels.reason }}).",
+			Fires:   []Series{series("graphd_restarts_total", "0x80 1x40", "reason", "lease_lost", "accumulator", "")},
+			Quiet:   []Series{series("graphd_restarts_total", "1x120", "reason", "lease_lost", "accumulator", "")},
+		},
+		{
+			Name: "GraphdEventsLost", For: "0m", Severity: Critical,
+			Expr:    `increase(graphd_events_lost_total[15m]) > 0`,
+			Summary: "Events pushed to {{ $labels.accumulator }} of graph " + named + " are not in its state.",
+			Fires:   []Series{series("graphd_events_lost_total", "0x80 7x40", "accumulator", "book")},
+			Quiet:   []Series{series("graphd_events_lost_total", "7x120", "accumulator", "book")},
 		},
 		{
 			Name: "GraphdMemberMissing", For: "5m", Severity: Warning, By: []string{"job"},

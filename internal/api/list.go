@@ -25,7 +25,7 @@ type RecoveryEvent struct {
 	Component string `json:"component"`
 	// Kind is "restart", "gave_up", "operator_restart", "quarantined", "unclean_start",
 	// "state_dropped", "source_data_lost", "gap_skipped", "updated", "update_failed",
-	// "update_refused", "state_reset" or "rewound".
+	// "update_refused", "state_reset", "rewound", "lease_lost" or "store_away".
 	Kind    string        `json:"kind"`
 	Reason  string        `json:"reason"`
 	Stack   string        `json:"stack,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
@@ -101,3 +102,48 @@ func TestM35StoreAwayIsNoFailure(t *testing.T) {
 
 // storeBack is within what time a graph goes on when its store is back.
 const storeBack = 6 * time.Second
+
+// M37: a graph that goes on from its checkpoint since its store was away says which pushes are not in it, and nothing
+// of what its source gives again. A graph with a journal has nothing to say.
+func TestM37WhatWasPushedAndIsGone(t *testing.T) {
+	const sequential = "strategy: sequential"
+	for mode, want := range map[string]string{
+		"checkpoint": "without what was pushed or received after it: up to 3 events of a",
+		"journal":    "",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &awayStore{Store: memstore.New()}
+				b := newBed(t, store, &scripted{})
+				defer b.close()
+				b.apply("graph: g\ndurability: { mode: "+mode+" }\naccumulators:\n  a: { "+sequential+" }\n"+
+					"  made: { "+sequential+", source: { generator: { every: 100ms, seed: 1, expr: i } } }\n"+
+					"nodes: { n: { expr: '[a, made]' } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+				b.push("g", "a", "1", "2")
+				time.Sleep(2500 * time.Millisecond) // a checkpoint has these, and the next is not due
+				store.set(checkpoint.ErrUnreachable)
+				b.push("g", "a", "3", "4", "5")
+				time.Sleep(3 * time.Second)
+				store.set(nil)
+				time.Sleep(storeBack)
+				var said []api.RecoveryEvent
+				for _, ev := range b.recovery("g") {
+					if ev.Kind == "store_away" {
+						said = append(said, ev)
+					}
+				}
+				if len(said) != 1 || want != "" && !strings.HasSuffix(said[0].Reason, want) ||
+					want == "" && strings.Contains(said[0].Reason, "without") {
+					t.Errorf("recovery events %+v, want one that ends with %q", said, want)
+				}
+				m := b.e.Metrics(t.Context())[0]
+				if n := m.Restarts[""]["store_away"]; n != 1 {
+					t.Errorf("given up %d times, want once: %v", n, m.Restarts)
+				}
+				if n := m.Lost["a"]; n != 3 && want != "" || n != 0 && want == "" || m.Lost["made"] != 0 {
+					t.Errorf("lost %v", m.Lost)
+				}
+			})
+		})
+	}
+}

@@ -119,6 +119,7 @@ func TestM48LettersOfShardsAreOneList(t *testing.T) {
 		b.close()
 		b = newSharded(t, store)
 		defer b.close()
+		time.Sleep(time.Second) // until all shards run
 		b.discards(t)
 		time.Sleep(14 * time.Minute)
 		if left := b.allLetters(api.LetterChoice{}, 10); len(left) != 0 {

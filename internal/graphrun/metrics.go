@@ -18,6 +18,8 @@ type Metrics struct {
 	Checkpoint live.CheckpointStatus
 	// Restarts of the graph as a whole ("") and of its accumulators, by reason.
 	Restarts map[string]map[string]int
+	// Lost are the events that were taken and that no checkpoint had when a run ended, by accumulator.
+	Lost map[string]int64
 	// Letters are the dead-lettered events, by accumulator and code.
 	Letters map[string]map[string]int64
 	// Retries of deliveries, by output.
@@ -28,7 +30,7 @@ type Metrics struct {
 func (g *Graph) Metrics(ctx context.Context) Metrics {
 	out := Metrics{
 		Summary: g.Summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{},
-		Restarts: g.first().Restarts().All(),
+		Restarts: g.first().Restarts().All(), Lost: g.first().Restarts().Lost(),
 	}
 	for _, s := range g.shards {
 		if r := s.Run(); r != nil {

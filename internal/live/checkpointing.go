@@ -26,6 +26,7 @@ type flight struct {
 	tried     bool // no epoch has come of what was noted, and it covers what has (M43)
 	delivered []checkpoint.Delivered
 	discard   []string       // dead letters whose replay it covers
+	received  []int64        // how many events of each input it covers
 	late      []sink.Message // refused since the seal was made: their letters go with the next
 }
 
@@ -47,9 +48,11 @@ type CheckpointStatus struct {
 	Epoch int64
 	At    time.Time // zero before the first of all
 	// Took is how long commits took, Bytes what the last one wrote, Failed how many did not succeed.
-	Took   reactor.Histogram
-	Bytes  int64
-	Failed int64
+	// Received is how many events of each input it covers. It is not to be changed.
+	Received []int64
+	Took     reactor.Histogram
+	Bytes    int64
+	Failed   int64
 	// Journaled is how long appends to the journal took, JournalFailed how many did not succeed.
 	Journaled     reactor.Histogram
 	JournalFailed int64
@@ -82,10 +85,20 @@ func (r *Reactor) seal(now time.Time) {
 	delivered, discard := r.delivered(), r.discardable()
 	r.drainRefused() // the dead letters of what counts as delivered are in the same commit
 	r.settle()
-	s := &flight{Seal: r.Core.Seal(r.engine(now)), settled: settle, delivered: delivered, discard: discard}
+	s := &flight{Seal: r.Core.Seal(r.engine(now)), settled: settle, delivered: delivered, discard: discard,
+		received: r.received()}
 	s.tried = r.care.turnedDown(s.Epoch)
 	r.inflight, r.sealedTo = s, s.Epoch
 	r.launch()
+}
+
+// received is how many events each input has received.
+func (r *Reactor) received() []int64 {
+	all := make([]int64, len(r.Core.Config().Inputs))
+	for i := range all {
+		all[i] = r.Core.Books(i).Received
+	}
+	return all
 }
 
 // due reports whether a checkpoint should start: the interval is over, somebody asked, or
@@ -211,6 +224,7 @@ func (r *Reactor) unmarked() bool {
 
 // committedAll lets out what a good commit has made durable.
 func (r *Reactor) committedAll(s *flight) {
+	r.sealed.Received = s.received
 	for _, d := range s.delivered {
 		for i, name := range r.Core.Config().Outputs {
 			if name == d.Output {

@@ -181,7 +181,7 @@ func New(o Options) *Reactor {
 			r.carried[i] = w.Carried()
 		}
 	}
-	r.sealed.Epoch, r.sealed.At = o.Head.Epoch, o.Head.At
+	r.sealed.Epoch, r.sealed.At, r.sealed.Received = o.Head.Epoch, o.Head.At, r.received()
 	if r.held = o.Hold; r.held {
 		o.Inbox.hold()
 	}

@@ -164,7 +164,7 @@ func (r *Reactor) commitNow(ctx context.Context, settled bool) error {
 		delivered, discard := r.delivered(), r.discardable()
 		r.drainRefused() // dead letters of the last flush
 		s := &flight{Seal: r.Core.Seal(r.engine(r.Clock.Now())), settled: settled, delivered: delivered,
-			discard: discard}
+			discard: discard, received: r.received()}
 		r.carry(s)
 		c := s.Commit()
 		c.Seq, c.Proven, c.Delivered, c.Discard = r.seq+1, s.settled, s.delivered, s.discard

@@ -180,7 +180,7 @@ func (r *rig) balanced() {
 	}
 }
 
-func (r *rig) books(name string) Books { return r.c.books(r.input(name)) }
+func (r *rig) books(name string) Books { return r.c.Books(r.input(name)) }
 
 func (r *rig) last() *Record { return r.c.ring.at(r.c.ring.total - 1) }
 

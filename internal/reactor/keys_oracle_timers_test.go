@@ -213,7 +213,7 @@ func TestM8TimersEqualTheReference(t *testing.T) {
 // differs compares the books and every key.
 func (ref *reference) differs(r *rig) string {
 	for i, want := range ref.books {
-		b := r.c.books(i)
+		b := r.c.Books(i)
 		if got := (refBooks{int(b.Filtered), int(b.Conflated), int(b.DeadLettered), int(b.Consumed)}); got != want {
 			return fmt.Sprintf("books of %s: got %+v, want %+v", r.c.cfg.Inputs[i].Name, got, want)
 		}

@@ -96,7 +96,7 @@ func (c *Core) Look() View {
 	for i := range c.accs {
 		acc := &c.accs[i]
 		v.Inputs[i] = InputView{
-			Health: acc.health, Code: acc.code, Detail: acc.detail, Books: c.books(i),
+			Health: acc.health, Code: acc.code, Detail: acc.detail, Books: c.Books(i),
 			Positions: acc.mark.Positions, LastEventAt: acc.mark.LastEventAt, Reasons: maps.Clone(acc.reasons),
 			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
 			Own: Credit{acc.own.boundaries, acc.own.bytes}, Stopped: c.stops.inputs[i], Late: acc.mark.Late,
@@ -122,9 +122,9 @@ func (c *Core) Look() View {
 	return v
 }
 
-// books adds the reactor's share of an input's accounts to the accumulator's. Queued is
+// Books adds the reactor's share of an input's accounts to the accumulator's. Queued is
 // counted where boundaries come and go, not derived: that is what makes the equation a check.
-func (c *Core) books(i int) Books {
+func (c *Core) Books(i int) Books {
 	acc := &c.accs[i]
 	m := acc.mark.Counters
 	if s := c.stages.Of(i); s != nil {

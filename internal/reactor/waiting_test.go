@@ -215,7 +215,7 @@ func TestM29ReplayOfAGuardThatWaits(t *testing.T) {
 		}
 	}
 	replayer.Done()
-	live, again := r.c.books(r.input("b")), replayed.books(r.input("b"))
+	live, again := r.c.Books(r.input("b")), replayed.Books(r.input("b"))
 	if live != again || live.DeadLettered != 1 || replayed.Epoch() != r.c.Epoch() {
 		t.Errorf("the replay came to epoch %d and %+v, live were epoch %d and %+v", replayed.Epoch(), again,
 			r.c.Epoch(), live)

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -18,9 +19,9 @@ func newCollector(src Source) *collector {
 	return &collector{descriptions: newDescriptions(), src: src}
 }
 
-// reasonFenced is the restart of a graph that this daemon had lost to another one. It is told from the beginning:
-// one is worth an alert, and a counter that begins at 1 has not increased.
-const reasonFenced = "fenced"
+// alerted are the reasons of restarts that alerts look for. They are told from the beginning:
+// an increase is seen only from one value to another.
+var alerted = [...]string{"fenced", "lease_lost", "store_away"}
 
 // scrapeTimeout bounds what one scrape waits for graphs, however many there are: half of what
 // Prometheus waits for the scrape, so that a busy graph costs its own figures and not everybody's.
@@ -241,13 +242,17 @@ func (s *scrape) pieces(g *GraphMetrics) {
 	s.histogram(s.checkpointDuration, g.Checkpoint.Duration)
 	s.gauge(s.checkpointBytes, float64(g.Checkpoint.Bytes))
 	s.counter(s.checkpointFailures, g.Checkpoint.Failed)
-	fenced := false
 	for _, r := range g.Restarts {
-		fenced = fenced || r.Accumulator == "" && r.Reason == reasonFenced
 		s.counter(s.restarts, r.Count, r.Accumulator, r.Reason)
 	}
-	if !fenced {
-		s.counter(s.restarts, 0, "", reasonFenced)
+	for _, reason := range alerted {
+		told := func(r RestartCount) bool { return r.Accumulator == "" && r.Reason == reason }
+		if !slices.ContainsFunc(g.Restarts, told) {
+			s.counter(s.restarts, 0, "", reason)
+		}
+	}
+	for _, l := range g.Lost {
+		s.counter(s.lost, l.Events, l.Accumulator)
 	}
 	for _, l := range g.Lags {
 		s.gauge(s.sourceLag, l.Lag, l.Accumulator)

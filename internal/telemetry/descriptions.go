@@ -30,6 +30,7 @@ type descriptions struct {
 	checkpointAge, checkpointDuration, checkpointBytes, checkpointFailures *prometheus.Desc
 
 	restarts *prometheus.Desc
+	lost     *prometheus.Desc
 
 	emitted, keptBack, retries, pending, oldest, failed *prometheus.Desc
 
@@ -148,6 +149,8 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 
 		restarts: desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a,
 			"reason"),
+		lost: desc("events_lost_total", "Events that were taken and are not in the graph's state: a run ended before "+
+			"a checkpoint had them, since the store was away or it failed.", a),
 	}
 	d.describeEnds(desc)
 	return d
@@ -211,6 +214,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.busy, d.eventBytes, d.storedBytes, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
+		d.lost,
 		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed,
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,

@@ -74,6 +74,7 @@ func full() GraphMetrics {
 		NodeDurations: []NodeDuration{{"mid", h}},
 		Checkpoint:    CheckpointMetrics{Duration: h, Bytes: 4096, Failed: 2},
 		Restarts:      []RestartCount{{"book", "panic", 2}, {"", "operator", 1}},
+		Lost:          []AccumulatorEvents{{"book", 7}},
 		Lags:          []SourceLag{{"book", 12}},
 		Retries:       []OutputRetries{{"signals", 9}},
 	}
@@ -124,6 +125,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_events_dead_lettered_total COUNTER accumulator graph reason tenant",
 		"graphd_events_filtered_total COUNTER accumulator graph tenant",
 		"graphd_events_late_total COUNTER accumulator graph tenant",
+		"graphd_events_lost_total COUNTER accumulator graph tenant",
 		"graphd_events_queued GAUGE accumulator graph tenant",
 		"graphd_events_received_total COUNTER accumulator graph tenant",
 		"graphd_events_rejected_total COUNTER accumulator graph tenant",
@@ -222,7 +224,10 @@ func TestMetricsValues(t *testing.T) {
 		`graphd_store_up 1`, `graphd_members{state="live"} 2`,
 		`graphd_audit_unwritable_total 9`, `graphd_audit_results_lost_total 10`,
 		// What is worth an alert at its first time is told from the beginning.
+		`graphd_events_lost_total{accumulator="book",graph="mm",tenant="default"} 7`,
 		`graphd_restarts_total{accumulator="",graph="mm",reason="fenced",tenant="default"} 0`,
+		`graphd_restarts_total{accumulator="",graph="mm",reason="lease_lost",tenant="default"} 0`,
+		`graphd_restarts_total{accumulator="",graph="mm",reason="store_away",tenant="default"} 0`,
 		`graphd_events_dead_lettered_total{accumulator="pricing",graph="mm",reason="other",tenant="default"} 0`,
 		`graphd_events_rejected_total{accumulator="book",graph="mm",tenant="default"} 3`,
 		// The books say six dead letters, four of them with a reason: the rest is not lost.

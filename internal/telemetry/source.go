@@ -45,6 +45,9 @@ type GraphMetrics struct {
 	Checkpoint    CheckpointMetrics
 	// Restarts counts what the supervisor started again, by reason.
 	Restarts []RestartCount
+	// Lost counts the events that were taken and are not in the graph's state, since a run ended before
+	// a checkpoint had them.
+	Lost []AccumulatorEvents
 	// Lags says how far sources are behind, where that is known.
 	Lags []SourceLag
 	// Retries counts deliveries that were tried again, by output.
@@ -55,6 +58,12 @@ type GraphMetrics struct {
 type DeadLetterCount struct {
 	Accumulator, Reason string
 	Events              int64
+}
+
+// AccumulatorEvents is a number of an accumulator's events.
+type AccumulatorEvents struct {
+	Accumulator string
+	Events      int64
 }
 
 // EpochCount is how many epochs of one cause ("criteria", "force", …) ended in one way ("ok", "failed").

@@ -63,6 +63,8 @@ type Shard struct {
 	// outlived are the fences of runs that the process has outlived, since the store was told
 	// last. They belong to the supervising goroutine.
 	outlived []int64
+	// behind is what the run that has failed last has left behind, as the supervising goroutine is to tell.
+	behind string
 	// taken is the fence of the last taking that was answered, unanswered how many have failed
 	// since, so that nobody knows whether the store has them; mu guards them.
 	taken, unanswered int64
@@ -229,6 +231,7 @@ func (s *Shard) supervised(ev supervisor.Event) {
 	}
 	if ev.Durable() {
 		rec := ev.Record(s.ref.Name, s.Incarnation())
+		rec.Reason, s.behind = rec.Reason+s.behind, ""
 		if ev.Kind == supervisor.EventGaveUp && errors.Is(ev.Err, told.ErrCrashLoop) {
 			rec.Kind = "quarantined"
 		}

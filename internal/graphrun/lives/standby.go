@@ -41,6 +41,9 @@ func (s *Shard) once(ctx context.Context, _ int) error {
 		if ctx.Err() != nil {
 			break
 		}
+		if !handedBack || !supervisor.StuckAlone(err) {
+			s.left(r, givenUp(err, t.Holds()), err)
+		}
 		if handedBack && supervisor.StuckAlone(err) {
 			s.yield(r.Head.Fence) // a source that has not ended reaches nothing of it any more
 			continue

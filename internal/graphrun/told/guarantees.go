@@ -92,7 +92,7 @@ func (k *Known) stateGuarantee() (sentence string, durable bool) {
 			"each event that was pushed and answered as durable is in the graph's state, also after a crash")
 	} else if lost != "" {
 		clauses = append(clauses, lost+" after the last checkpoint (every "+declared.Durability.Interval.String()+
-			") are lost by a crash")
+			") are lost by a crash or a lost lease")
 	}
 	if read && len(clauses) == 1 {
 		clauses[0] += ", also after a crash"

@@ -14,12 +14,18 @@ import (
 // accumulators, by reason. They outlive an update: both of its graphs count in the same.
 // The zero value is ready for use.
 type Restarts struct {
-	mu sync.Mutex
-	n  map[string]map[string]int
+	mu   sync.Mutex
+	n    map[string]map[string]int
+	lost map[string]int64
 }
 
 // Count counts what the supervisor did with a piece, for the graph's whole life.
 func (r *Restarts) Count(piece string, ev *supervisor.Event) {
+	r.CountReason(piece, restartReason(ev))
+}
+
+// CountReason counts what was done with a piece without the supervisor.
+func (r *Restarts) CountReason(piece, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.n == nil {
@@ -28,7 +34,24 @@ func (r *Restarts) Count(piece string, ev *supervisor.Event) {
 	if r.n[piece] == nil {
 		r.n[piece] = make(map[string]int)
 	}
-	r.n[piece][restartReason(ev)]++
+	r.n[piece][reason]++
+}
+
+// Lose counts events of an accumulator that were taken and that no checkpoint has.
+func (r *Restarts) Lose(accumulator string, events int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost == nil {
+		r.lost = make(map[string]int64)
+	}
+	r.lost[accumulator] += events
+}
+
+// Lost is how many events of each accumulator have been lost, for whoever asked.
+func (r *Restarts) Lost() map[string]int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.lost)
 }
 
 // All is the counts so far, for whoever asked.

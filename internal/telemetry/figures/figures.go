@@ -32,6 +32,8 @@ func OfGraph(m *graphrun.Metrics) telemetry.GraphMetrics {
 		}
 	}
 	for i := range m.Summary.Accumulators {
+		name := m.Summary.Accumulators[i].Name
+		g.Lost = append(g.Lost, telemetry.AccumulatorEvents{Accumulator: name, Events: m.Lost[name]})
 		if a := &m.Summary.Accumulators[i]; a.Lag != nil {
 			g.Lags = append(g.Lags, telemetry.SourceLag{Accumulator: a.Name, Lag: float64(*a.Lag)})
 		}
