@@ -281,6 +281,7 @@ type RecoveryEvents interface {
 // Store is everything a daemon keeps. sqlite.Store, postgres.Store and memory.Store implement it.
 type Store interface {
 	Checkpoints
+	Deals
 	Ledger
 	Journal
 	Outbox

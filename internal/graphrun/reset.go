@@ -44,6 +44,9 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 	}
 	err := g.each(func(s *lives.Shard) error { return s.DropState(ctx) })
 	if err == nil {
+		err = g.dropOthers(ctx)
+	}
+	if err == nil {
 		g.first().Record(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",
 			Kind:   "state_reset",
 			Reason: by + " took all state from the graph; it begins anew", Outcome: "restarted",

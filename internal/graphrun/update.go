@@ -44,10 +44,8 @@ func Changes(old, next *compile.Unit) *api.StateChange {
 // was. What has begun is finished, whether the caller waits or not.
 func Replace(ctx, life context.Context, old, next *Graph, put func() error, installed func()) error {
 	ctx = context.WithoutCancel(ctx)
-	if old.unit != nil && len(old.shards) != len(next.shards) {
-		return &api.Error{Status: http.StatusFailedDependency, Code: "update_failed", Detail: fmt.Sprintf(
-			"the keys are dealt to %d shards, and dealing them anew to %d cannot be done while they have a state: "+
-				"delete the graph with its state, and apply it again", len(old.shards), len(next.shards))}
+	if err := next.fits(ctx); err != nil {
+		return err
 	}
 	troubled, err := old.settleForUpdate(ctx)
 	if err != nil {
@@ -240,8 +238,8 @@ func (g *Graph) inherit(old *Graph) {
 	for n, s := range g.shards[:min(len(g.shards), len(old.shards))] {
 		before := old.shards[n]
 		s.Inherit(before)
-		if old.unit == nil {
-			continue
+		if old.unit == nil || len(g.shards) != len(old.shards) {
+			continue // what waits was dealt to others
 		}
 		for k := range old.unit.Spec.Accumulators {
 			if i := g.find(old.unit.Spec.Accumulators[k].Name); i >= 0 {
@@ -251,11 +249,11 @@ func (g *Graph) inherit(old *Graph) {
 	}
 }
 
-// closeOthers closes the mailboxes of inputs that next does not have: who waits there is told.
+// closeOthers closes the mailboxes that next does not have, of inputs or of shards: who waits there is told.
 func (g *Graph) closeOthers(next *Graph) {
 	for _, s := range g.shards {
 		for k, box := range s.Mailboxes() {
-			if next.find(g.unit.Spec.Accumulators[k].Name) < 0 {
+			if next.find(g.unit.Spec.Accumulators[k].Name) < 0 || len(g.shards) != len(next.shards) {
 				box.Close()
 			}
 		}

@@ -15,6 +15,21 @@ import (
 // empty over a state that is there.
 var ErrCorrupt = errors.New("checkpoint cannot be read")
 
+// ErrDealt says that a state was dealt for another number of shards: it is a part of another whole.
+var ErrDealt = errors.New("the keys in the checkpoint are dealt to another number of shards")
+
+// Dealt is the number of shards that a head's state was dealt for; 0 where nothing was ever committed.
+func Dealt(record []byte) (shards int, err error) {
+	m, there, err := form.ReadMeta(record)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if !there {
+		return 0, nil
+	}
+	return m.Dealt(), nil
+}
+
 // Restore loads a checkpoint. Call it once, before Start. What belongs to a name that is
 // gone, or whose meaning has changed, is dropped and named in dropped (M33).
 func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped []string, err error) {
@@ -28,6 +43,9 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	}
 	if !there {
 		return nil, nil
+	}
+	if m.Dealt() != max(c.cfg.Shards, 1) {
+		return nil, fmt.Errorf("%w: %d, and not %d", ErrDealt, m.Dealt(), max(c.cfg.Shards, 1))
 	}
 	c.frames = m.Frames
 	for i, name := range c.cfg.Outputs {

@@ -245,6 +245,14 @@ func testShards(t *testing.T, s *subject) {
 		}
 	}
 	s.again(t)
+	heads, err := s.ShardHeads(t.Context(), one)
+	if err != nil || len(heads) != 2 || heads[1].Shard != 1 || heads[1].Epoch != 1 ||
+		string(heads[1].Meta) != "meta 1" {
+		t.Errorf("heads: %+v, %v", heads, err)
+	}
+	if none, err := s.ShardHeads(t.Context(), graph("other")); err != nil || len(none) != 0 {
+		t.Errorf("heads of another graph: %+v, %v", none, err)
+	}
 	for i, id := range []checkpoint.ID{zero, one} {
 		diff(t, "cells", s.cells(t, id), map[string]string{"node x ": fmt.Sprint(i)})
 		if l := s.letters(t, id); len(l) != 1 || l[0].ID != letter(i).ID {

@@ -2,10 +2,12 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -193,6 +195,23 @@ func (m *Store) copyCells(ctx context.Context, id checkpoint.ID) ([]checkpoint.C
 		cells = append(cells, checkpoint.Cell{Kind: c.kind, Name: c.name, Key: c.key, Data: copied(data)})
 	}
 	return cells, nil
+}
+
+// ShardHeads lists the shards of a graph; see [checkpoint.Deals].
+func (m *Store) ShardHeads(ctx context.Context, graph checkpoint.ID) (all []checkpoint.ShardHead, err error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return nil, rules.Wrap(err, "look at the shards of graph %s", graph)
+	}
+	defer unlock()
+	for id, g := range m.graphs {
+		if id.Whole() == graph.Whole() {
+			all = append(all, checkpoint.ShardHead{Shard: id.Shard, Epoch: g.head.Epoch,
+				Meta: bytes.Clone(g.head.Meta)})
+		}
+	}
+	slices.SortFunc(all, func(a, b checkpoint.ShardHead) int { return cmp.Compare(a.Shard, b.Shard) })
+	return all, nil
 }
 
 // Commit applies c; see [checkpoint.Checkpoints].

@@ -60,6 +60,8 @@ const (
 		`clean = true WHERE tenant = $1 AND graph = $2 AND shard = $3 AND fence = $4`
 	pgFence = `SELECT fence, seq FROM graph_head WHERE tenant = $1 AND graph = $2 AND shard = $3`
 
+	pgHeads = `SELECT shard, epoch, meta FROM graph_head WHERE tenant = $1 AND graph = $2 ORDER BY shard`
+
 	// A graph without cells is one row of nulls, one that is not there none.
 	pgLoad = `SELECT c.kind, c.name, c.key, c.sum, c.data FROM graph_head h LEFT JOIN cell c ON c.state = h.state
 		WHERE h.tenant = $1 AND h.graph = $2 AND h.shard = $3`
@@ -138,6 +140,18 @@ func (p *Store) holder(ctx context.Context, id checkpoint.ID) (h holder, err err
 	_, err = p.row(ctx, p.control, pgHolder, []any{id.Tenant, id.Graph, id.Shard}, &h.owner, &h.alive, &h.name,
 		&h.member, &h.fence)
 	return h, err
+}
+
+// ShardHeads lists the shards of a graph; see [checkpoint.Deals].
+func (p *Store) ShardHeads(ctx context.Context, graph checkpoint.ID) (all []checkpoint.ShardHead, err error) {
+	err = p.rows(ctx, pgHeads, []any{graph.Tenant, graph.Graph}, func(r pgx.Rows) error {
+		var h checkpoint.ShardHead
+		err := r.Scan(&h.Shard, &h.Epoch, &h.Meta)
+		h.Meta = rules.OrNil(h.Meta)
+		all = append(all, h)
+		return err
+	})
+	return all, rules.Wrap(err, "look at the shards of graph %s", graph)
 }
 
 // Load hands every cell to visit, in one snapshot; see [checkpoint.Checkpoints]. A graph

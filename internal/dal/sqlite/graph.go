@@ -18,7 +18,8 @@ const (
 	selectHead = `SELECT instance, incarnation, fence, epoch, seq, at, attempts, attempted_epoch, unclean_starts, sum,
 		meta, journal, attempted_by, clean
 		FROM graph_head WHERE tenant = ? AND graph = ? AND shard = ?`
-	insertHead = `INSERT INTO graph_head (tenant, graph, shard, instance, incarnation, fence, epoch, seq, at,
+	selectHeads = `SELECT shard, epoch, meta FROM graph_head WHERE tenant = ? AND graph = ? ORDER BY shard`
+	insertHead  = `INSERT INTO graph_head (tenant, graph, shard, instance, incarnation, fence, epoch, seq, at,
 		attempts, attempted_epoch, attempted_by, unclean_starts, clean, cells, firings, sum, journal, meta)
 		VALUES (?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, ?, 0, x'')`
 	// The head's own fence is looked at too: whichever of the two were damaged, the next fence is higher.
@@ -134,6 +135,17 @@ func readHead(c *sqlconn.Conn, id checkpoint.ID) (head checkpoint.Head, l rules.
 			"delete the graph with its state", checkpoint.ErrCorrupt)
 	}
 	return head, l, nil
+}
+
+// ShardHeads lists the shards of a graph; see [checkpoint.Deals].
+func (s *Store) ShardHeads(ctx context.Context, graph checkpoint.ID) (all []checkpoint.ShardHead, err error) {
+	err = s.read(ctx, func(c *sqlconn.Conn) error {
+		return c.Query(ctx, selectHeads, func(r sqlconn.Row) error {
+			all = append(all, checkpoint.ShardHead{Shard: int(r.Int(0)), Epoch: r.Int(1), Meta: rules.OrNil(r.Blob(2))})
+			return nil
+		}, graph.Tenant, graph.Graph)
+	})
+	return all, rules.Wrap(err, "look at the shards of graph %s", graph)
 }
 
 // Load hands every cell to visit, in one snapshot; see [checkpoint.Checkpoints]. A graph

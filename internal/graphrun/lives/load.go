@@ -38,6 +38,10 @@ func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 	if err := quarantined(&head); err != nil {
 		return nil, err
 	}
+	if err := s.checkDeal(ctx, &head); err != nil {
+		s.survived(head.Fence, err)
+		return nil, err
+	}
 	r, err := life.New(ctx, s.shared(), head, t)
 	if err != nil {
 		s.survived(head.Fence, err) // what cannot be opened or read has crashed nothing

@@ -205,7 +205,7 @@ func (s *Shard) StopError() error {
 func classify(err error) supervisor.Verdict {
 	switch {
 	case errors.Is(err, told.ErrCrashLoop), told.Corrupt(err), errors.Is(err, told.ErrExhausted),
-		errors.Is(err, told.ErrCold):
+		errors.Is(err, told.ErrCold), errors.Is(err, reactor.ErrDealt):
 		return supervisor.Permanent
 	}
 	return supervisor.Restart

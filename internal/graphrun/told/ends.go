@@ -34,6 +34,8 @@ func FailureCode(err error) string {
 		return "crash_loop"
 	case Corrupt(err):
 		return "checkpoint_corrupt"
+	case errors.Is(err, reactor.ErrDealt):
+		return "dealt_otherwise"
 	case errors.Is(err, ErrExhausted):
 		return "accumulator_failed"
 	case errors.Is(err, ErrCold):

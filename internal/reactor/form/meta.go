@@ -23,6 +23,7 @@ func (s *Stopped) String() string {
 // Meta is the reactor's own record in the head. JSON, so that a person can read it.
 type Meta struct {
 	Format    int       `json:"format"`
+	Shards    int       `json:"shards,omitempty"` // that the keys are dealt to; 0 is one
 	Plan      string    `json:"plan"`
 	Epoch     int64     `json:"epoch"`
 	Stamp     uint64    `json:"stamp"`
@@ -54,9 +55,14 @@ type Meta struct {
 	Outbox         map[string]int64    `json:"outbox,omitempty"`  // by output, the last number given out
 }
 
-// Format is the version of everything a seal writes; a greater one is refused. Since 2
+// Format is the greatest version of what is written that is read; a greater one is refused. Since 2
 // what waits in a queue is written with the time since when it does.
-const Format = 2
+// Since 3 a record says to how many shards the keys are dealt. It is written where that is more than one: an
+// older release would take a shard for the whole.
+const (
+	Format    = 3
+	unsharded = 2
+)
 
 // Books are what a reactor has counted of one input.
 type Books struct {
@@ -68,8 +74,14 @@ type Books struct {
 	Reasons map[string]int64 `json:"reasons,omitempty"`
 }
 
-// Append appends the record.
+// Dealt is the number of shards that the state was dealt for.
+func (m *Meta) Dealt() int { return max(m.Shards, 1) }
+
+// Append appends the record in the oldest format that has room for it.
 func (m *Meta) Append(dst []byte) []byte {
+	if m.Format = Format; m.Dealt() == 1 {
+		m.Format, m.Shards = unsharded, 0
+	}
 	data, err := json.Marshal(m)
 	if err != nil {
 		panic(fmt.Sprintf("reactor: a struct of plain fields cannot be encoded: %v", err))
