@@ -80,7 +80,7 @@ var ErrSettings = errors.New(
 
 // errFiles is about files that only the operator may name: the driver opens them as they are.
 var errFiles = errors.New("the address of the database names files (sslcert, sslkey, sslrootcert), which " +
-	"declarations from the network may not; have the operator name the database with --connections")
+	"declarations from the network may not; ask the operator of the daemon to give it a name in its connections")
 
 // Usable says whether the driver may be given this address, by a guard's declaration.
 func (d *Database) Usable(guard *Guard) error {

@@ -65,12 +65,12 @@ type DeniedError struct {
 
 func (e *DeniedError) Error() string {
 	if e.Host != "" {
-		return fmt.Sprintf("calls to %s are not allowed to declarations from the network; if they are meant, start "+
-			"the daemon with --allow-outbound, or have the operator put the declaration into the folder of --graphs",
-			e.Host)
+		return fmt.Sprintf("calls to %s are not allowed to declarations from the network; if they are meant, ask the "+
+			"operator of the daemon to list them (--allow-outbound, or allow_outbound of the tenant), or to put the "+
+			"declaration into the folder of --graphs", e.Host)
 	}
-	return fmt.Sprintf("the address %s is %s, and calls to it are not allowed; if it is meant, start the daemon "+
-		"with --allow-outbound", e.Addr, e.Kind)
+	return fmt.Sprintf("the address %s is %s, and calls to it are not allowed; if it is meant, ask the operator "+
+		"of the daemon to list it (--allow-outbound, or allow_outbound of the tenant)", e.Addr, e.Kind)
 }
 
 // Guard dials what is allowed.

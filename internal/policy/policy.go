@@ -54,7 +54,7 @@ func (e *DeniedError) Error() string { return e.What + "; " + e.Advice }
 func (e *DeniedError) Denied() string { return e.Error() }
 
 // orTrusted is the way that is always open.
-const orTrusted = ", or have the operator put the declaration into the folder of --graphs"
+const orTrusted = ", or to put the declaration into the folder of --graphs"
 
 // Validate reports what is wrong with a policy's kinds; known are those that there are.
 func (p *Policy) Validate(known []string) error {
@@ -82,11 +82,13 @@ func (p *Policy) MayUse(kind string) error {
 // setting tells of the setting that would allow something: a flag of the daemon, or what the tenant's section has.
 func (p *Policy) setting(flag, value string) string {
 	if p.Tenant == "" {
-		return "start the daemon with " + strings.TrimSpace(flag+" "+value) + orTrusted
+		return "ask the operator of the daemon to start it with " + strings.TrimSpace(flag+" "+value) + orTrusted
 	}
 	key := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
-	return strings.TrimSpace(fmt.Sprintf("have the operator set %s of the tenant %s in the daemon's configuration %s",
-		key, p.Tenant, value))
+	if value != "" {
+		key += " (" + value + ")"
+	}
+	return fmt.Sprintf("ask the operator of the daemon to set %s of the tenant %s in its configuration", key, p.Tenant)
 }
 
 func orNone(s string) string {
@@ -121,9 +123,10 @@ func (p *Policy) Resolve(ref string) (value string, ok bool, err error) {
 		return value, ok, nil
 	}
 	if !strings.HasPrefix(ref, Prefix) {
-		advice := fmt.Sprintf("set %s%s for the daemon and write it so%s", Prefix, strings.ToUpper(ref), orTrusted)
+		advice := fmt.Sprintf("write it as %s%s and ask the operator of the daemon to set that%s", Prefix,
+			strings.ToUpper(ref), orTrusted)
 		if p.Tenant != "" {
-			advice = p.setting("--variables", Prefix+strings.ToUpper(ref)) + ", and write it so"
+			advice = "write it so, and " + p.setting("--variables", Prefix+strings.ToUpper(ref))
 		}
 		return "", false, &DeniedError{
 			fmt.Sprintf("a declaration from the network reads only the variables that begin with %s", Prefix), advice}
