@@ -1,8 +1,10 @@
 package builtin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -122,20 +124,31 @@ func (k *Kinds) unconnected(g *spec.Graph) (diags spec.Diagnostics) {
 	}
 	check := func(of string, at spec.Pos, config any) {
 		c, ok := config.(kind.Connected)
-		if !ok || c.Named() == "" {
+		if !ok {
 			return
 		}
-		_, err := k.Connections.Find(c.Named())
-		if err == nil || c.Named() == outbound.StoreConnection && k.access(g.File) == nil {
+		name, scheme := c.Named()
+		if name == "" || name == outbound.StoreConnection && scheme == outbound.OfDatabase && k.access(g.File) == nil {
+			return
+		}
+		_, err := k.Connections.Find(name)
+		fitting := k.Connections.Of(scheme)
+		if slices.Contains(fitting, name) {
 			return
 		}
 		d := spec.Diagnostic{File: g.File, Line: at.Line, Column: at.Column, Path: at.Path,
 			Code: spec.CodeUnknownName, Text: fmt.Sprintf("the %s: %v", of, err)}
-		if c.Named() == outbound.StoreConnection {
+		switch {
+		case err == nil:
+			there := cmp.Or(strings.Join(fitting, ", "), "none")
+			d.Code, d.Text = spec.CodeBadValue, fmt.Sprintf("the %s takes a connection to %s, and %q is none (there "+
+				"is %s); name one that is", of, map[string]string{outbound.OfDatabase: "a Postgres database",
+				outbound.OfCluster: "a Kafka cluster"}[scheme], name, there)
+		case name == outbound.StoreConnection && scheme == outbound.OfDatabase:
 			d.Code = spec.CodeDenied
 			d.Text = fmt.Sprintf("the %s: its table is in the daemon's own database, written with the daemon's own "+
-				"user; start the daemon with --connections store=store if declarations from the network may do that, "+
-				"name another with connection, or have the operator put the declaration into the folder of "+
+				"user; name another with connection, or ask the operator of the daemon for the connection "+
+				"store=store, if declarations from the network may do that, or to put this one into the folder of "+
 				"--graphs", of)
 		}
 		diags = append(diags, d)

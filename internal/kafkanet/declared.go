@@ -85,8 +85,8 @@ func (c *Cluster) Hosts() (hosts []string) {
 	return hosts
 }
 
-// Named is the name of the connection.
-func (c *Cluster) Named() string { return c.Connection }
+// Named is the name of the connection, and the scheme of its address.
+func (c *Cluster) Named() (name, scheme string) { return c.Connection, outbound.OfCluster }
 
 // Files are the paths of the keys and certificates, as declared.
 func (c *Cluster) Files() []string {
@@ -258,4 +258,4 @@ func ReadTopic(d *decode.Decoder, v decode.Value) string {
 
 // errNoBrokers is of a declaration and a daemon that both name none.
 var errNoBrokers = errors.New("no Kafka brokers are known: " +
-	"name them in the declaration, brokers: host:port, or start the daemon with --kafka-brokers")
+	"name them in the declaration, brokers: host:port, or ask the operator of the daemon to set kafka_brokers")

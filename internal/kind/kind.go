@@ -83,8 +83,8 @@ type Calling interface {
 
 // Connected is a configuration that may name a connection of the daemon's. One that does not answer names none.
 type Connected interface {
-	// Named is its name, "" for none.
-	Named() string
+	// Named is its name, "" for none, and the scheme that its address must have: postgres or kafka.
+	Named() (name, scheme string)
 }
 
 // Input is the accumulator that a source is for.

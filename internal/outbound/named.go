@@ -29,8 +29,29 @@ func (n Named) Find(name string) (string, error) {
 	if there == "" {
 		there = "none"
 	}
-	return "", fmt.Errorf("the daemon's configuration has no connection %q (there is %s); name it with --connections",
-		name, there)
+	return "", fmt.Errorf("the daemon's configuration has no connection %q here (there is %s); name one that there "+
+		"is, or ask the operator of the daemon to add it", name, there)
+}
+
+// The schemes of addresses.
+const (
+	OfDatabase = "postgres"
+	OfCluster  = "kafka"
+)
+
+// Of are the names of those with an address of a scheme, in order.
+func (n Named) Of(scheme string) (names []string) {
+	for name, address := range n {
+		is, _, _ := strings.Cut(address, ":")
+		if address == StoreConnection || is == "postgresql" {
+			is = OfDatabase
+		}
+		if is == scheme {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Operators is the guard for what the daemon's configuration names: it dials anything, under the bounds of all.

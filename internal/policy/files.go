@@ -171,7 +171,8 @@ func (p *Policy) open(path, root, whole string) (_, below string, err error) {
 		if strings.HasPrefix(name, ".") && name != "." {
 			return "", "", &DeniedError{
 				fmt.Sprintf("%s has a name that begins with a point, as settings of programs do", path),
-				"give it another name, or have the operator of the daemon put the declaration into the folder of --graphs",
+				"give it another name, or ask the operator of the daemon to put the declaration into the folder of " +
+					"--graphs",
 			}
 		}
 	}

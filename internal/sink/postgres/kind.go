@@ -53,11 +53,11 @@ type Declared struct {
 }
 
 // Named implements [kind.Connected].
-func (c Declared) Named() string {
+func (c Declared) Named() (name, scheme string) {
 	if c.DSN == "" && c.Connection == "" {
-		return outbound.StoreConnection
+		return outbound.StoreConnection, outbound.OfDatabase
 	}
-	return c.Connection
+	return c.Connection, outbound.OfDatabase
 }
 
 // Hosts implements [kind.Calling].

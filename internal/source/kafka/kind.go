@@ -47,7 +47,7 @@ type Declared struct {
 func (c Declared) Files() []string { return c.Cluster.Files() }
 
 // Named implements [kind.Connected].
-func (c Declared) Named() string { return c.Cluster.Named() }
+func (c Declared) Named() (name, scheme string) { return c.Cluster.Named() }
 
 // Hosts implements [kind.Calling].
 func (c Declared) Hosts() []string { return c.Cluster.Hosts() }

@@ -185,7 +185,7 @@ func TestFailures(t *testing.T) {
 		"metadata": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
 		}, "ask HOST: the address 169.254.169.254 is link-local, and calls to it are not allowed; if it is meant, " +
-			"list it (--allow-outbound"},
+			"ask the operator of the daemon to list it (--allow-outbound, or allow_outbound of the tenant)"},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"n":`)

@@ -49,11 +49,11 @@ type Declared struct {
 }
 
 // Named implements [kind.Connected].
-func (c Declared) Named() string {
+func (c Declared) Named() (name, scheme string) {
 	if c.SQL != "" && outbound.ValidName(c.Connection) {
-		return c.Connection
+		return c.Connection, outbound.OfDatabase
 	}
-	return ""
+	return "", ""
 }
 
 // Hosts implements [kind.Calling].
