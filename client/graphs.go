@@ -92,8 +92,17 @@ func (c *Client) Firings(ctx context.Context, name string, q api.Query) (api.Pag
 
 // Firing is one epoch in full.
 func (c *Client) Firing(ctx context.Context, name string, epoch int64) (api.FiringDetail, error) {
+	return c.FiringOf(ctx, name, 0, epoch)
+}
+
+// FiringOf is one epoch of a shard in full.
+func (c *Client) FiringOf(ctx context.Context, name string, shard int, epoch int64) (api.FiringDetail, error) {
+	v := url.Values{}
+	if shard != 0 {
+		v.Set("shard", strconv.Itoa(shard))
+	}
 	return call[api.FiringDetail](ctx, c, request{
-		method: http.MethodGet, path: graph(name, "firings", strconv.FormatInt(epoch, 10)),
+		method: http.MethodGet, path: graph(name, "firings", strconv.FormatInt(epoch, 10)), query: v,
 	})
 }
 

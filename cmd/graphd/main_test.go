@@ -277,6 +277,7 @@ func TestRequests(t *testing.T) {
 			"firings market_maker --limit 5 --before c7 --key AAPL", "",
 			"GET /v1/graphs/market_maker/firings?before=c7&key=AAPL&limit=5",
 		},
+		{"firings market_maker 2/1042", "", "GET /v1/graphs/market_maker/firings/1042?shard=2"},
 		{
 			"push market_maker orderbook", "{\"a\":\n1}\n[2]",
 			`POST /v1/graphs/market_maker/accumulators/orderbook/events {"a":1}/[2]/`,

@@ -8,6 +8,7 @@ import (
 // Firing is one record of the history, as listed.
 type Firing struct {
 	Epoch       int64                      `json:"epoch"`
+	Shard       int                        `json:"shard,omitempty"` // which of the graph's shards counts the epoch
 	Incarnation int64                      `json:"incarnation"`
 	At          time.Time                  `json:"at"`
 	Cause       string                     `json:"cause"`

@@ -88,13 +88,13 @@ func (e *Engine) Firings(ctx context.Context, g api.Ref, q api.Query) (api.Page[
 	return m.Firings(ctx, q)
 }
 
-// Firing is one epoch in full, of the newest incarnation that has it.
-func (e *Engine) Firing(ctx context.Context, g api.Ref, epoch int64) (api.FiringDetail, error) {
+// Firing is one epoch of a shard in full, of the newest incarnation that has it.
+func (e *Engine) Firing(ctx context.Context, g api.Ref, shard int, epoch int64) (api.FiringDetail, error) {
 	m, err := e.graph(g)
 	if err != nil {
 		return api.FiringDetail{}, err
 	}
-	return m.Firing(ctx, epoch)
+	return m.Firing(ctx, shard, epoch)
 }
 
 // Fire runs one epoch on command (M11).

@@ -57,7 +57,7 @@ func stageOfADaemon(t *testing.T, mode string) {
 	synctest.Wait()
 	// M38: the record of an epoch of the stage names the epoch that fed it last.
 	last := b.summary("g").Epoch
-	if f, err := b.e.Firing(t.Context(), g, last); err != nil || !f.Cut["s"].Taken ||
+	if f, err := b.e.Firing(t.Context(), g, 0, last); err != nil || !f.Cut["s"].Taken ||
 		f.Cut["s"].Position != fmt.Sprintf("epoch@%d", last-1) {
 		t.Errorf("%+v, %v", f, err)
 	}

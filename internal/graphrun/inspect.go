@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -76,10 +78,10 @@ func (g *Graph) key(text string, must bool) (boundary.Key, error) {
 	return told.Key(g.unit.Spec.KeyParts(), text, must)
 }
 
-// history is the graph's epochs, those of the run in progress too.
-func (g *Graph) history() *told.History {
-	h := &told.History{Store: g.host.Store, ID: g.first().ID()}
-	if r := g.first().Run(); r != nil {
+// history is a shard's epochs, those of the run in progress too.
+func (g *Graph) history(s *lives.Shard) *told.History {
+	h := &told.History{Store: g.host.Store, ID: s.ID()}
+	if r := s.Run(); r != nil {
 		h.Reactor, h.Incarnation = r.Reactor, r.Head.Incarnation
 	}
 	return h
@@ -91,12 +93,24 @@ func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing],
 	if err != nil {
 		return api.Page[api.Firing]{}, err
 	}
-	return g.history().Page(ctx, q, key)
+	if key != "" {
+		return g.history(g.of(ctx, key)).Page(ctx, q, key)
+	}
+	all := make(told.Histories, len(g.shards))
+	for n, s := range g.shards {
+		all[n] = g.history(s)
+	}
+	return all.Page(ctx, q)
 }
 
-// Firing is one epoch in full, of the newest incarnation that has it.
-func (g *Graph) Firing(ctx context.Context, epoch int64) (api.FiringDetail, error) {
-	return g.history().Epoch(ctx, epoch)
+// Firing is one epoch of a shard in full, of the newest incarnation that has it.
+func (g *Graph) Firing(ctx context.Context, shard int, epoch int64) (api.FiringDetail, error) {
+	if shard >= len(g.shards) {
+		return api.FiringDetail{}, &api.Error{Status: http.StatusNotFound, Code: "firing_not_found",
+			Detail: fmt.Sprintf("graph %s has no shard %d: it has %d, and the first is 0", g.ref.Name, shard,
+				len(g.shards))}
+	}
+	return g.history(g.shards[shard]).Epoch(ctx, epoch)
 }
 
 // FlushLetters has dead letters that are still in memory checkpointed.

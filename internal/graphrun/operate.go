@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sort"
 	"sync/atomic"
 	"time"
@@ -250,9 +249,13 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 			s.Restart()
 		}
 		return g.after(ctx, func(sum *api.GraphSummary) bool {
-			return loaded(sum) && !slices.ContainsFunc(g.shards, func(s *lives.Shard) bool {
-				return s.Incarnation() <= before[s.Number()]
-			})
+			for _, s := range g.shards {
+				if s.Incarnation() <= before[s.Number()] {
+					return false
+				}
+			}
+			*sum = g.Summary(ctx) // what was seen may be of before
+			return loaded(sum) && sum.Health != string(reactor.HealthStopped)
 		}), nil
 	}
 	i, err := g.accumulator(name)

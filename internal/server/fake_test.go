@@ -167,8 +167,8 @@ func (f *fake) Firings(_ context.Context, g api.Ref, q api.Query) (api.Page[api.
 	return api.Page[api.Firing]{Items: []api.Firing{firing()}, Next: "12"}, f.call(g, "firings "+string(raw))
 }
 
-func (f *fake) Firing(_ context.Context, g api.Ref, epoch int64) (api.FiringDetail, error) {
-	if err := f.find(g); err != nil || epoch != 12 {
+func (f *fake) Firing(_ context.Context, g api.Ref, shard int, epoch int64) (api.FiringDetail, error) {
+	if err := f.find(g); err != nil || epoch != 12 || shard != 0 {
 		return api.FiringDetail{}, errors.Join(err, &api.Error{
 			Status: 404, Code: "firing_not_found", Detail: "no such epoch",
 		})

@@ -65,7 +65,11 @@ func (s *Server) recoveryEvents(w http.ResponseWriter, r *request) {
 
 // firing answers GET …/firings/{epoch}.
 func (s *Server) firing(w http.ResponseWriter, r *request) {
-	g, err := s.plain(r)
+	g, err := graphRef(r)
+	shard := 0
+	if err == nil {
+		shard, err = param.Shard(r.Request)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -77,7 +81,7 @@ func (s *Server) firing(w http.ResponseWriter, r *request) {
 			fmt.Sprintf("an epoch is a number, and %q is none", wire.Clip(text))))
 		return
 	}
-	firing, err := s.ctl.Firing(r.Context(), g, epoch)
+	firing, err := s.ctl.Firing(r.Context(), g, shard, epoch)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -84,9 +84,9 @@ func listQuery(r *request, also ...string) (api.Query, error) {
 		return api.Query{}, err
 	}
 	q := api.Query{Before: values.Get("before"), Key: key}
-	if len(q.Before) > param.MaxCursor {
+	if len(q.Before) > param.MaxPlaces {
 		return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
-			fmt.Sprintf("before can have %d bytes at most", param.MaxCursor))
+			fmt.Sprintf("before can have %d bytes at most", param.MaxPlaces))
 	}
 	limit, err := param.Number(values, "limit", 1, 1000)
 	if err != nil {

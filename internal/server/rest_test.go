@@ -192,7 +192,7 @@ func TestRoutes(t *testing.T) {
 		{request: "GET " + g + "/firings?limit=1001", status: 400, code: "invalid_parameter"},
 		{request: "GET " + g + "/firings?limit=", status: 400, code: "invalid_parameter"},
 		{request: "GET " + g + "/firings?limit=x", status: 400, code: "invalid_parameter"},
-		{request: "GET " + g + "/firings?before=" + strings.Repeat("9", 2000), status: 400, code: "invalid_parameter"},
+		{request: "GET " + g + "/firings?before=" + strings.Repeat("9", 25000), status: 400, code: "invalid_parameter"},
 		{request: "GET " + g + "/firings/12", status: 200, has: `"cut":{"a":{"taken":true,"events":1,`},
 		{request: "GET " + g + "/firings/13", status: 404, code: "firing_not_found"},
 		{request: "GET " + g + "/firings/x", status: 400, code: "invalid_parameter"},

@@ -50,6 +50,7 @@ func (h *History) Page(ctx context.Context, q api.Query, key boundary.Key) (api.
 		if err := json.Unmarshal(data, &f); err != nil {
 			return page, fmt.Errorf("read a firing record: %w", err)
 		}
+		f.Shard = h.ID.Shard
 		page.Items = append(page.Items, f)
 	}
 	if n := len(page.Items); n == pageSize(q) {
@@ -140,6 +141,7 @@ func (h *History) Epoch(ctx context.Context, epoch int64) (api.FiringDetail, err
 			return d, fmt.Errorf("read a firing record: %w", err)
 		}
 		if d.Epoch == epoch {
+			d.Shard = h.ID.Shard
 			return d, nil
 		}
 	}
@@ -156,5 +158,6 @@ func (h *History) Epoch(ctx context.Context, epoch int64) (api.FiringDetail, err
 	if err := json.Unmarshal(f.Data, &d); err != nil {
 		return d, fmt.Errorf("read a firing record: %w", err)
 	}
+	d.Shard = h.ID.Shard
 	return d, nil
 }

@@ -62,7 +62,7 @@ type Inspector interface {
 	Plan(ctx context.Context, g api.Ref) (json.RawMessage, error)
 	State(ctx context.Context, g api.Ref, key string) (api.State, error)
 	Firings(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.Firing], error)
-	Firing(ctx context.Context, g api.Ref, epoch int64) (api.FiringDetail, error)
+	Firing(ctx context.Context, g api.Ref, shard int, epoch int64) (api.FiringDetail, error)
 }
 
 // Letters is what went wrong and was kept.

@@ -34,6 +34,9 @@ const NameForm = "[a-z][a-z0-9_]{0,63}"
 // MaxCursor bounds what a client may send as a cursor, key or identifier; they go to the store as they are.
 const MaxCursor = 1024
 
+// MaxPlaces bounds the cursor of a list: one over the shards of a graph has a place for each of 1,024 (M48).
+const MaxPlaces = 24 << 10
+
 // Query parses the query and refuses parameters that the route does not have: a
 // misspelled dry_run must not apply.
 func Query(r *http.Request, known ...string) (url.Values, error) {
@@ -60,6 +63,16 @@ func Query(r *http.Request, known ...string) (url.Values, error) {
 		}
 	}
 	return values, nil
+}
+
+// Shard is ?shard=, the only parameter of a request; 0 where it is not given.
+func Shard(r *http.Request) (int, error) {
+	values, err := Query(r, "shard")
+	if err != nil {
+		return 0, err
+	}
+	n, err := Number(values, "shard", 0, 1023)
+	return int(n), err
 }
 
 // Key is ?key= as the engine takes it.

@@ -13,8 +13,8 @@ import (
 )
 
 // firing tells one epoch in full.
-func (a *Verbs) firing(ctx context.Context, c *client.Client, graph string, epoch int64) error {
-	f, err := c.Firing(ctx, graph, epoch)
+func (a *Verbs) firing(ctx context.Context, c *client.Client, graph string, shard int, epoch int64) error {
+	f, err := c.FiringOf(ctx, graph, shard, epoch)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (a *Verbs) why(f *api.FiringDetail) *terminal.Table {
 		}
 		return terminal.Plain
 	})
-	t.Row("epoch", terminal.Number(f.Epoch))
+	t.Row("epoch", epochText(&f.Firing, f.Shard > 0))
 	t.Row("result", result(&f.Firing))
 	if f.Error != nil {
 		t.Row("error", *f.Error)

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/spf13/cobra"
 )
 
 // How much of a value a line shows; -o json shows all of it.
@@ -120,15 +121,16 @@ func (a *Verbs) firingsCmd() *cobra.Command {
 	cmd := a.client(verb{
 		use: "firings GRAPH [EPOCH]", short: "List what fired, or tell one epoch in full",
 		long: `List what fired, newest first. With an EPOCH, tell why it fired, what it saw,
-what every node did, and what came out.`,
+what every node did, and what came out. Shards count their own epochs: 2/17 is
+epoch 17 of shard 2.`,
 		check: cobra.RangeArgs(1, 2),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 2 {
-				epoch, err := strconv.ParseInt(args[1], 10, 64)
-				if err != nil || epoch < 1 {
+				shard, epoch, ok := parseEpoch(args[1])
+				if !ok {
 					return terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not the number of an epoch", args[1]))
 				}
-				return a.firing(ctx, c, args[0], epoch)
+				return a.firing(ctx, c, args[0], shard, epoch)
 			}
 			if err := checkPage(&q); err != nil {
 				return err
@@ -145,6 +147,27 @@ what every node did, and what came out.`,
 	return cmd
 }
 
+// parseEpoch reads "17", or "2/17" of shard 2.
+func parseEpoch(text string) (shard int, epoch int64, ok bool) {
+	of, number, dealt := strings.Cut(text, "/")
+	if !dealt {
+		of, number = "0", text
+	}
+	shard, err := strconv.Atoi(of)
+	if err == nil {
+		epoch, err = strconv.ParseInt(number, 10, 64)
+	}
+	return shard, epoch, err == nil && shard >= 0 && epoch >= 1
+}
+
+// epochText is an epoch as parseEpoch reads it, where it stands among those of several shards.
+func epochText(f *api.Firing, dealt bool) string {
+	if !dealt {
+		return terminal.Number(f.Epoch)
+	}
+	return fmt.Sprintf("%d/%d", f.Shard, f.Epoch)
+}
+
 func (a *Verbs) firings(page *api.Page[api.Firing]) error {
 	if len(page.Items) == 0 {
 		a.Say("no epochs yet")
@@ -152,9 +175,10 @@ func (a *Verbs) firings(page *api.Page[api.Firing]) error {
 	}
 	t := terminal.NewTable("EPOCH", "AT", "CAUSE", "KEY", "RESULT", "TOOK", "OUTPUTS").Numbers(0, 5).Color(4,
 		terminal.HealthTone)
+	dealt := slices.ContainsFunc(page.Items, func(f api.Firing) bool { return f.Shard > 0 })
 	for i := range page.Items {
 		f := &page.Items[i]
-		t.Row(terminal.Number(f.Epoch), terminal.Moment(f.At), f.Cause, a.keyText(f), result(f),
+		t.Row(epochText(f, dealt), terminal.Moment(f.At), f.Cause, a.keyText(f), result(f),
 			terminal.Short(time.Duration(f.DurationUS)*time.Microsecond), a.outputsText(f))
 	}
 	if err := a.Table(t); err != nil {

@@ -28,3 +28,23 @@ func TestProblemCode(t *testing.T) {
 		t.Errorf("a declaration's mistakes: got %d, want 78", got)
 	}
 }
+
+// M48: an epoch is named by its shard too, where there are several, and read as it is shown.
+func TestM48EpochsAreNamedByTheirShards(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]api.Firing{
+		"17": {Epoch: 17}, "0/17": {Epoch: 17}, "2/17": {Shard: 2, Epoch: 17},
+		"": {}, "x": {}, "0": {}, "2/": {}, "/17": {}, "-1/17": {}, "2/0": {}, "1/2/3": {},
+	} {
+		shard, epoch, ok := parseEpoch(text)
+		if ok != (want.Epoch != 0) || ok && (shard != want.Shard || epoch != want.Epoch) {
+			t.Errorf("%q: got %d, %d, %t", text, shard, epoch, ok)
+		}
+		if shown := epochText(&want, true); ok && text != "17" && shown != text {
+			t.Errorf("%q is shown as %q", text, shown)
+		}
+	}
+	if got := epochText(&api.Firing{Epoch: 1042}, false); got != "1,042" && got != "1042" {
+		t.Errorf("without shards: %q", got)
+	}
+}
