@@ -79,6 +79,9 @@ func (c Config) Check() (found []*SettingError) {
 			add("tenants", fmt.Errorf("%s: %w", name, err))
 		}
 	}
+	if _, err := c.folders().Overlaps(); err != nil {
+		add("tenants", err)
+	}
 	if _, err := (&Config{TLSMin: c.TLSMin}).openCertificate(); err != nil {
 		add("tls-min", err)
 	} else if _, err := c.openCertificate(); err != nil {
@@ -94,6 +97,27 @@ func (c Config) Check() (found []*SettingError) {
 		add("data", checkData(c.Data))
 	}
 	return append(found, c.checkNumbers()...)
+}
+
+// Remarks are what can be used of the configuration, and is hardly meant so, by setting.
+func (c Config) Remarks() (found []*SettingError) {
+	c.Log = nil // as Check
+	c.setDefaults()
+	remarks, _ := c.folders().Overlaps()
+	for _, text := range remarks {
+		found = append(found, &SettingError{"tenants", errors.New(text)})
+	}
+	return found
+}
+
+// folders are the tenants with their folders, the default one with that of its files and secrets.
+func (c *Config) folders() *tenancy.Config {
+	files := c.FilesDir
+	if files == "" {
+		files = filepath.Join(c.Data, "files")
+	}
+	return &tenancy.Config{Data: c.Data, Own: c.Tenants,
+		Default: builtin.Reach{Access: &policy.Policy{Folders: []string{files}, Secrets: c.SecretsDir}}}
 }
 
 func names(found []*SettingError, setting string) bool {

@@ -49,6 +49,18 @@ func TestConfigValidateForms(t *testing.T) {
 		{"no tenant", "tenants: [acme]\n", 78, "tenants must be a mapping of tenants' names to their settings\n"},
 		{"a mapping too deep", "tenants: { acme: { files_dir: { a: b } } }\n", 78, "files_dir must not be a mapping\n"},
 		{"a tenant without keys", "tenants: { acme: x }\n", 78, "tenants.acme cannot have this value\n"},
+		{"secrets among another's", "secrets_dir: /run/none\ntenants:\n  acme: { secrets_dir: /run/none/acme }\n",
+			78, `2:1: tenants: the secrets of the tenant acme, in /run/none/acme, could be read by the tenant default`},
+		{"files among another's secrets",
+			"tenants: { a: { files_dir: /run/none/a }, b: { secrets_dir: /run/none } }\n", 78,
+			"the files of the tenant a, in /run/none/a, could be read by the tenant b"},
+		{"files among another's", "tenants: { a: { files_dir: /run/none/a }, b: { files_dir: /run/none } }\n", 0,
+			"warning: tenants: the files of the tenant a, in /run/none/a, lie among the files of the tenant b"},
+		{"secrets among another's files",
+			"tenants: { a: { secrets_dir: /run/none/a }, b: { files_dir: /run/none } }\n", 0,
+			"warning: tenants: the secrets of the tenant a, in /run/none/a, lie among the files of the tenant b"},
+		{"files of two", "tenants: { a: { files_dir: /run/none }, b: { files_dir: /run/none } }\n", 0,
+			"warning: tenants: the tenants a and b read and write the files of each other"},
 		{"a list in a list", "hosts: [[a]]\n", 78, "config:1:9: hosts is a list of single values\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

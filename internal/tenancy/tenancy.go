@@ -150,10 +150,6 @@ const maxOthers = 1024
 // Tenants checks the settings of all tenants, and closes the folders of each to the others.
 func (c Config) Tenants() (*Tenants, error) {
 	t := &Tenants{cfg: c, known: map[string]*builtin.Reach{}, others: map[string]*builtin.Reach{}}
-	secrets := map[string]string{}
-	if c.Default.Access.Secrets != "" {
-		secrets[checkpoint.DefaultTenant] = c.Default.Access.Secrets
-	}
 	for name, s := range c.Own {
 		if err := Check(name, &s, c.Known); err != nil {
 			return nil, fmt.Errorf("the tenant %s: %w", name, err)
@@ -166,11 +162,8 @@ func (c Config) Tenants() (*Tenants, error) {
 			return nil, fmt.Errorf("the tenant %s: %w", name, err)
 		}
 		t.known[name] = r
-		if r.Access.Secrets != "" {
-			secrets[name] = r.Access.Secrets
-		}
 	}
-	if err := apart(secrets); err != nil {
+	if _, err := c.Overlaps(); err != nil {
 		return nil, err
 	}
 	t.close()
@@ -182,19 +175,6 @@ func (c Config) Tenants() (*Tenants, error) {
 		t.cfg.Default.Guard = guard
 	}
 	return t, nil
-}
-
-// apart refuses folders of secrets of which one is in the other: whoever reads the outer one reads both.
-func apart(folders map[string]string) error {
-	for a, outer := range folders {
-		for b, inner := range folders {
-			if below, err := filepath.Rel(outer, inner); a != b && err == nil && filepath.IsLocal(below) {
-				return fmt.Errorf("the secrets of the tenant %s, in %s, could be read by the tenant %s, whose are "+
-					"below %s; give each a folder beside the other", b, inner, a, outer)
-			}
-		}
-	}
-	return nil
 }
 
 // close closes what is of one tenant to all others, and what the daemon keeps closed.
@@ -272,10 +252,6 @@ func (t *Tenants) plain(tenant string) *builtin.Reach {
 // reach is what a tenant's settings let its declarations reach, without what is closed for the others' sake.
 func (t *Tenants) reach(name string, s *Settings) (*builtin.Reach, error) {
 	byDefault := &t.cfg.Default
-	folder := s.FilesDir
-	if folder == "" {
-		folder = filepath.Join(t.cfg.Data, "tenants", name, "files")
-	}
 	p := &policy.Policy{Tenant: name, Kinds: s.AllowKinds, Secrets: s.SecretsDir}
 	p.Variable = func(variable string) (string, bool) {
 		text, ok := s.Variables[variable]
@@ -284,7 +260,7 @@ func (t *Tenants) reach(name string, s *Settings) (*builtin.Reach, error) {
 	if p.Kinds == nil {
 		p.Kinds = byDefault.Access.Kinds
 	}
-	folder, err := filepath.Abs(folder)
+	folder, err := filepath.Abs(t.cfg.filesOf(name, s))
 	if err == nil && p.Secrets != "" {
 		p.Secrets, err = filepath.Abs(p.Secrets)
 	}

@@ -18,6 +18,9 @@ func (f *File) Remarks(c *graphd.Config) []Mistake {
 	f.reached(c, warn)
 	f.stored(c, warn)
 	f.bounded(c, warn)
+	for _, e := range c.Remarks() {
+		warn(e.Setting, Key(e.Setting)+": "+e.Err.Error())
+	}
 	return all
 }
 
