@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/memberstest"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/redealtest"
 )
 
 // Harness makes stores for [Run].
@@ -35,6 +36,9 @@ func Run(t *testing.T, h Harness) {
 		{"absolve", testAbsolve},
 		{"own", testOwn},
 		{"shards", testShards},
+		{"redeal", func(t *testing.T, s *subject) {
+			redealtest.Test(t, s.Store, func() checkpoint.Store { s.again(t); return s.Store })
+		}},
 		{"unclean starts", testUncleanStarts},
 		{"commit", testCommit},
 		{"commit copies", testCommitCopies},

@@ -19,6 +19,11 @@ func (m *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, if
 		return 0, rules.Wrap(err, "put declaration of graph %s", id)
 	}
 	defer unlock()
+	return m.declare(d, ifRevision)
+}
+
+func (m *Store) declare(d checkpoint.Declaration, ifRevision int64) (int64, error) {
+	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
 	if err := rules.CheckRevision(id, m.declared[id].Revision, ifRevision); err != nil {
 		return 0, err
 	}

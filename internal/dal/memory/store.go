@@ -225,6 +225,20 @@ func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 		return err
 	}
 	defer unlock()
+	if err := m.fits(c); err != nil {
+		return err
+	}
+	tables, err := m.stageRows(c)
+	if err != nil {
+		return err
+	}
+	m.apply(c)
+	maps.Copy(m.tables, tables)
+	return nil
+}
+
+// fits reports why a commit cannot be applied; nil when it can.
+func (m *Store) fits(c *checkpoint.Commit) error {
 	g := m.graphs[c.ID]
 	found, fence, seq := g != nil, int64(0), int64(0)
 	if found {
@@ -233,13 +247,12 @@ func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 	if err := rules.CheckCommit(c, found, fence, seq); err != nil {
 		return err
 	}
-	if err := g.checkRoom(c); err != nil {
-		return err
-	}
-	tables, err := m.stageRows(c)
-	if err != nil {
-		return err
-	}
+	return g.checkRoom(c)
+}
+
+// apply applies a commit that fits, but for its rows.
+func (m *Store) apply(c *checkpoint.Commit) {
+	g := m.graphs[c.ID]
 	g.head.Seq, g.head.Epoch, g.head.At = c.Seq, c.Epoch, rules.Instant(c.At)
 	g.head.Meta = rules.OrNil(copied(c.Meta))
 	if c.Proven {
@@ -265,8 +278,29 @@ func (m *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 	}
 	m.dropLetters(c.ID, c.Discard)
 	g.applyOutbox(c)
-	maps.Copy(m.tables, tables)
-	return nil
+}
+
+// Redeal applies r; see [checkpoint.Deals].
+func (m *Store) Redeal(ctx context.Context, r *checkpoint.Redeal) (int64, error) {
+	id := checkpoint.ID{Tenant: r.Declaration.Tenant, Graph: r.Declaration.Graph}
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return 0, rules.Wrap(err, "deal the keys of graph %s anew", id)
+	}
+	defer unlock()
+	for _, c := range r.Commits {
+		if err := m.fits(c); err != nil {
+			return 0, rules.Wrap(err, "deal the keys of graph %s anew", c.ID)
+		}
+	}
+	revision, err := m.declare(r.Declaration, r.IfRevision)
+	if err != nil {
+		return 0, rules.Wrap(err, "deal the keys of graph %s anew", id)
+	}
+	for _, c := range r.Commits {
+		m.apply(c)
+	}
+	return revision, nil
 }
 
 // Attempt notes that an epoch is tried; see [checkpoint.Ledger].

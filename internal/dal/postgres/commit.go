@@ -50,10 +50,8 @@ func (p *Store) Commit(ctx context.Context, c *checkpoint.Commit) error {
 }
 
 func (p *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
-	if size := commitSize(c); size > maxCommitBytes {
-		return fmt.Errorf("the changes are %d MB, more than the %d MB that one commit may have: checkpoint more "+
-			"often, or keep less in this graph",
-			size>>20, maxCommitBytes>>20)
+	if err := fitsOne(c); err != nil {
+		return err
 	}
 	firings := rules.RingTail(c.Firings, c.KeepFirings)
 	applied, err := false, error(nil)
@@ -73,6 +71,16 @@ func (p *Store) commit(ctx context.Context, c *checkpoint.Commit) error {
 		err = p.refusedRow(ctx, c, err)
 	}
 	return err
+}
+
+// fitsOne refuses a commit that is more than one statement can carry.
+func fitsOne(c *checkpoint.Commit) error {
+	if size := commitSize(c); size > maxCommitBytes {
+		return fmt.Errorf("the changes are %d MB, more than the %d MB that one commit may have: checkpoint more "+
+			"often, or keep less in this graph",
+			size>>20, maxCommitBytes>>20)
+	}
+	return nil
 }
 
 // apply sends the commit; ordered says that the records follow on those in the ring.

@@ -65,14 +65,19 @@ func (p *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, if
 		if err := rules.CheckRevision(id, have, ifRevision); err != nil {
 			return 0, rules.Wrap(err, "put declaration")
 		}
-		put, err := p.row(ctx, p.control, pgPutDeclaration, []any{
-			d.Tenant, d.Graph, d.Origin, rules.Nanos(d.Updated), d.Text, have,
-			storable(d.By.Token), storable(d.By.Agent), storable(d.By.Host), storable(d.Change),
-			checkpoint.KeepRevisions - 1,
-		}, &revision, nil)
+		put, err := p.row(ctx, p.control, pgPutDeclaration, declareArgs(&d, have), &revision, nil)
 		if err != nil || put {
 			return revision, rules.Wrap(err, "put declaration")
 		}
+	}
+}
+
+// declareArgs are those of pgPutDeclaration.
+func declareArgs(d *checkpoint.Declaration, over int64) []any {
+	return []any{
+		d.Tenant, d.Graph, d.Origin, rules.Nanos(d.Updated), d.Text, over,
+		storable(d.By.Token), storable(d.By.Agent), storable(d.By.Host), storable(d.Change),
+		checkpoint.KeepRevisions - 1,
 	}
 }
 

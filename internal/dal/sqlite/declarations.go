@@ -40,34 +40,44 @@ const (
 // counting when a graph is deleted and applied again.
 func (s *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (
 	revision int64, err error) {
-	id := checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}
 	err = s.write(ctx, 2*len(d.Text), func(_ context.Context, c *sqlconn.Conn) error {
-		current, err := c.First(selectRevision, d.Tenant, d.Graph)
-		if err != nil {
+		if err := mayDeclare(c, &d, ifRevision); err != nil {
 			return err
 		}
-		var have int64
-		if current != nil {
-			have = current.Int(0)
-		}
-		if err := rules.CheckRevision(id, have, ifRevision); err != nil {
-			return err
-		}
-		next, err := c.First(raiseRevision, d.Tenant, d.Graph)
-		if err != nil {
-			return err
-		}
-		revision = next.Int(0)
-		_, err = c.Exec(putDeclaration, revision, d.Origin, rules.Nanos(d.Updated), d.Text, d.Tenant, d.Graph)
-		if err != nil {
-			return err
-		}
-		return addRevision(c, revision, &d)
+		revision, err = declare(c, &d)
+		return err
 	})
 	if err != nil {
 		return 0, rules.Wrap(err, "put declaration")
 	}
 	return revision, nil
+}
+
+// mayDeclare refuses a declaration that is to follow another revision than the present one.
+func mayDeclare(c *sqlconn.Conn, d *checkpoint.Declaration, ifRevision int64) error {
+	current, err := c.First(selectRevision, d.Tenant, d.Graph)
+	if err != nil {
+		return err
+	}
+	var have int64
+	if current != nil {
+		have = current.Int(0)
+	}
+	return rules.CheckRevision(checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}, have, ifRevision)
+}
+
+// declare puts a declaration under the next revision.
+func declare(c *sqlconn.Conn, d *checkpoint.Declaration) (revision int64, err error) {
+	next, err := c.First(raiseRevision, d.Tenant, d.Graph)
+	if err != nil {
+		return 0, err
+	}
+	revision = next.Int(0)
+	_, err = c.Exec(putDeclaration, revision, d.Origin, rules.Nanos(d.Updated), d.Text, d.Tenant, d.Graph)
+	if err != nil {
+		return 0, err
+	}
+	return revision, addRevision(c, revision, d)
 }
 
 // Declarations lists all documents, by tenant and graph.

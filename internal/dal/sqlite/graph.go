@@ -248,7 +248,7 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 		return err
 	}
 	if head == nil {
-		return whyRefused(conn, c)
+		return mayCommit(conn, c)
 	}
 	state, cells, firings := head.Int(0), head.Int(1), head.Int(2)
 	grown, err := writeCells(ctx, conn, c, state)
@@ -270,18 +270,6 @@ func commit(ctx context.Context, conn *sqlconn.Conn, c *checkpoint.Commit) error
 	}
 	_, err = conn.Exec(countHead, cells+grown, held, state)
 	return err
-}
-
-// whyRefused looks for the reason why no head was advanced. It is never nil.
-func whyRefused(conn *sqlconn.Conn, c *checkpoint.Commit) error {
-	r, err := conn.First(selectFence, c.ID.Tenant, c.ID.Graph, int64(c.ID.Shard))
-	if err != nil {
-		return err
-	}
-	if r == nil {
-		return rules.CheckCommit(c, false, 0, 0)
-	}
-	return rules.CheckCommit(c, true, r.Int(0), r.Int(1))
 }
 
 // writeCells returns by how many the graph's cells have grown.
