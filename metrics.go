@@ -3,6 +3,7 @@ package graphd
 import (
 	"context"
 
+	"github.com/graphd/graphd/internal/dal"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/graphd/graphd/internal/telemetry/figures"
 )
@@ -34,7 +35,9 @@ func (s *metricsSource) Certificate() (telemetry.CertificateMetrics, bool) {
 
 // Daemon asks the store.
 func (s *metricsSource) Daemon(ctx context.Context) telemetry.DaemonMetrics {
-	return figures.OfDaemon(ctx, s.d.engine, s.d.store, s.d.trail)
+	m := figures.OfDaemon(ctx, s.d.engine, s.d.store, s.d.trail)
+	m.SchemaAhead = dal.Ahead(s.d.store)
+	return m
 }
 
 // Limits are those of the engine and the server.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal"
 )
@@ -29,6 +30,16 @@ func (c *Config) storeAddress() string {
 		return c.Store
 	}
 	return "sqlite:" + filepath.Join(c.Data, "graphd.db")
+}
+
+// raised warns of a store whose schema a newer release has raised while this one runs.
+func (d *Daemon) raised() []api.Warning {
+	n := dal.Ahead(d.store)
+	if n == 0 {
+		return nil
+	}
+	return []api.Warning{{Code: api.WarnSchemaRaised, Detail: fmt.Sprintf("a newer release has raised the store's "+
+		"schema by %d while this daemon runs: start that release in this one's place", n)}}
 }
 
 // member is what other daemons on the same store are to know of this one.

@@ -54,7 +54,7 @@ func (d *Daemon) tls() *tls.Config {
 
 // warnings are what health tells although the daemon is ready.
 func (d *Daemon) warnings() []api.Warning {
-	return slices.Concat(d.engine.Untaken.Warnings(), d.issuer.Warnings(), d.certificate.Warnings())
+	return slices.Concat(d.engine.Untaken.Warnings(), d.issuer.Warnings(), d.certificate.Warnings(), d.raised())
 }
 
 // watch looks after what changes outside, until ctx is done: the folder of declarations, the issuer's keys.

@@ -12,6 +12,12 @@ func durabilityAlerts() []Alert {
 			Quiet:   []Series{series("graphd_store_up", "1x120")},
 		},
 		{
+			Name: "GraphdSchemaRaised", Expr: `graphd_store_schema_ahead > 0`, For: "1h", Severity: Warning,
+			Summary: "{{ $labels.instance }} is of an older release than the schema of its store.",
+			Fires:   []Series{series("graphd_store_schema_ahead", "1x120")},
+			Quiet:   []Series{series("graphd_store_schema_ahead", "0x60 1x30 0x30")},
+		},
+		{
 			Name: "GraphdCheckpointOld", For: "1m", Severity: Critical,
 			Expr: `graphd_checkpoint_age_seconds > 60 and on (job, instance, tenant, graph) ` +
 				`sum by (job, instance, tenant, graph) (rate(graphd_epochs_total[5m])) > 0`,

@@ -47,4 +47,5 @@ const (
 	WarnCertificateUnreadable = "certificate_unreadable"
 	WarnIssuerUnreachable     = CodeIssuerUnreachable
 	WarnGraphsNotTaken        = "graphs_not_taken"
+	WarnSchemaRaised          = "schema_raised"
 )

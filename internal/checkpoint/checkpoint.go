@@ -53,14 +53,16 @@ var (
 		"bad cursor: pass the \"next\" of the previous page as it came, or nothing for the newest")
 )
 
-// Ailment is the code under which a graph's health tells that the store is overloaded or away; ""
-// for every other error.
+// Ailment is the code under which a graph's health tells that the store is overloaded, away, or raised
+// beyond what this release reads; "" for every other error.
 func Ailment(err error) string {
 	switch {
 	case errors.Is(err, ErrUnreachable):
 		return "store_unreachable"
 	case errors.Is(err, ErrSlow):
 		return "store_slow"
+	case errors.Is(err, ErrNewerSchema):
+		return "store_newer"
 	}
 	return ""
 }

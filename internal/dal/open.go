@@ -91,6 +91,14 @@ func Look(ctx context.Context, address string) (Standing, error) {
 	return postgres.Look(ctx, address)
 }
 
+// Ahead is how many migrations a store has that this release does not know: a newer one has raised it meanwhile.
+func Ahead(s checkpoint.Store) int64 {
+	if w, ok := s.(interface{ Ahead() int64 }); ok {
+		return w.Ahead()
+	}
+	return 0
+}
+
 // Folder is that of a store which is a file, where there is room for a copy of it as far as there is room at all;
 // "" of any other.
 func Folder(s checkpoint.Store) string {

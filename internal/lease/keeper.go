@@ -145,7 +145,7 @@ func (k *Keeper) keep(ctx context.Context, _ *supervisor.Node) error {
 func (k *Keeper) renewed(sent time.Duration, lease checkpoint.Lease, err error, over bool) time.Duration {
 	if err != nil {
 		switch t := k.current(); {
-		case errors.Is(err, checkpoint.ErrLeaseLost):
+		case errors.Is(err, checkpoint.ErrLeaseLost), errors.Is(err, checkpoint.ErrNewerSchema):
 			k.lose(t, err) // a new one follows
 		case t == nil || over:
 		case !t.Holds():

@@ -28,6 +28,12 @@ func (s *Server) fail(w http.ResponseWriter, r *request, err error) {
 		wire.WriteProblem(w, body.TooLarge(tooLarge.Limit), "")
 		return
 	}
+	if errors.Is(err, checkpoint.ErrNewerSchema) {
+		wire.WriteProblem(w, wire.Refuse(http.StatusServiceUnavailable, checkpoint.Ailment(err), "a newer release has "+
+			"raised the store beyond what this daemon reads: ask one of that release, or start it in this one's place"),
+			"")
+		return
+	}
 	if checkpoint.Ailment(err) != "" {
 		s.cfg.Log.Warn("a request is refused, for the store does not answer", slog.String("method", r.Method),
 			slog.String("path", wire.Clip(r.URL.Path)), slog.Any("err", err))

@@ -94,6 +94,7 @@ func (s *scrape) daemon(ctx context.Context) {
 	}
 	d := s.src.Daemon(ctx)
 	s.flag(s.storeUp, d.StoreUp)
+	s.gauge(s.schemaAhead, float64(d.SchemaAhead))
 	for state, n := range d.Members {
 		s.gauge(s.members, float64(n), state)
 	}

@@ -44,7 +44,7 @@ type descriptions struct {
 
 	certificateEnds, certificateReloads, certificateFailures *prometheus.Desc
 
-	storeUp, members, auditUnwritable, auditLost *prometheus.Desc
+	storeUp, schemaAhead, members, auditUnwritable, auditLost *prometheus.Desc
 }
 
 // Description is what a metric is, for what is generated of it.
@@ -195,7 +195,9 @@ func (d *descriptions) describeEnds(
 	d.certificateFailures = desc("certificate_reload_failures_total",
 		"Changes of the certificate's files that could not be used.", nil)
 
-	d.storeUp = desc("store_up", "1 while the store answers.", nil)
+	d.storeUp = desc("store_up", "1 while the store answers and this release reads it.", nil)
+	d.schemaAhead = desc("store_schema_ahead",
+		"Migrations that the store has and this release does not know: a newer one has raised it.", nil)
 	d.members = desc("members", "Daemons on the store as this one sees them; absent while the store does not answer.",
 		nil, "state")
 	d.auditUnwritable = desc("audit_unwritable_total",
@@ -220,6 +222,6 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,
 		d.outboundCalls, d.outboundDenied,
 		d.certificateEnds, d.certificateReloads, d.certificateFailures,
-		d.storeUp, d.members, d.auditUnwritable, d.auditLost,
+		d.storeUp, d.schemaAhead, d.members, d.auditUnwritable, d.auditLost,
 	}
 }

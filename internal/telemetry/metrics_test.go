@@ -42,7 +42,8 @@ func (fakeSource) Certificate() (CertificateMetrics, bool) {
 }
 
 func (fakeSource) Daemon(context.Context) DaemonMetrics {
-	return DaemonMetrics{StoreUp: true, Members: map[string]int{"live": 2}, AuditUnwritable: 9, AuditLost: 10}
+	return DaemonMetrics{StoreUp: true, Members: map[string]int{"live": 2}, SchemaAhead: 3,
+		AuditUnwritable: 9, AuditLost: 10}
 }
 
 // full is a graph that fills every metric.
@@ -167,6 +168,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_source_gaps_total COUNTER accumulator graph tenant",
 		"graphd_source_lag GAUGE accumulator graph tenant",
 		"graphd_source_stale_seconds GAUGE accumulator graph tenant",
+		"graphd_store_schema_ahead GAUGE",
 		"graphd_store_up GAUGE",
 		"graphd_websocket_clients GAUGE",
 		"graphd_websocket_slow_closed_total COUNTER",
@@ -221,7 +223,7 @@ func TestMetricsValues(t *testing.T) {
 		`graphd_events_conflated_total{accumulator="book",graph="mm",tenant="default"} 2`,
 		`graphd_events_late_total{accumulator="book",graph="mm",tenant="default"} 11`,
 		`graphd_health_reason{graph="mm",reason="input_full",tenant="default"} 1`,
-		`graphd_store_up 1`, `graphd_members{state="live"} 2`,
+		`graphd_store_up 1`, `graphd_store_schema_ahead 3`, `graphd_members{state="live"} 2`,
 		`graphd_audit_unwritable_total 9`, `graphd_audit_results_lost_total 10`,
 		// What is worth an alert at its first time is told from the beginning.
 		`graphd_events_lost_total{accumulator="book",graph="mm",tenant="default"} 7`,

@@ -158,6 +158,8 @@ type CertificateMetrics struct {
 type DaemonMetrics struct {
 	// StoreUp says that the store answers.
 	StoreUp bool
+	// SchemaAhead is how many migrations the store has that this release does not know.
+	SchemaAhead int64
 	// Members counts the daemons on the store by state; nil while it does not answer.
 	Members map[string]int
 	// AuditUnwritable counts changes that were refused because they could not be written down, AuditLost results

@@ -128,6 +128,9 @@ func commitStatement(c *checkpoint.Commit, firings []checkpoint.Firing, ordered 
 
 // whyRefused looks for the reason why no head was advanced; nil says that the head fits.
 func (p *Store) whyRefused(ctx context.Context, c *checkpoint.Commit) error {
+	if err := p.lookAgain(ctx); err != nil {
+		return err
+	}
 	var fence, seq int64
 	found, err := p.row(ctx, p.bulk, pgFence, []any{c.ID.Tenant, c.ID.Graph, c.ID.Shard}, &fence, &seq)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
+	"github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
 )
@@ -25,7 +26,7 @@ const (
 	), number AS (
 		INSERT INTO graph_number AS n (tenant, graph, shard, fence, revision, owner)
 		SELECT $1, $2, $3, 1 + coalesce((SELECT fence FROM before), 0), 0, $4::text
-		WHERE $4::text = '' OR EXISTS (SELECT FROM lease WHERE owner = $4)
+		WHERE ($4::text = '' OR EXISTS (SELECT FROM lease WHERE owner = $4)) AND ` + schema.Readable + `
 		ON CONFLICT (tenant, graph, shard) DO UPDATE SET fence = greatest(n.fence + 1, excluded.fence), owner =
 			excluded.owner
 			WHERE n.owner IN (excluded.owner, $5)
@@ -114,6 +115,9 @@ func (p *Store) acquire(ctx context.Context, id checkpoint.ID) (head checkpoint.
 		return head, false, err
 	}
 	if !taken {
+		if err := p.lookAgain(ctx); err != nil {
+			return head, false, err
+		}
 		return head, false, p.checkLease(ctx, me)
 	}
 	if rules.HeadSum(head.Epoch, head.Seq, at, head.Meta) != sum {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
 )
@@ -35,8 +36,8 @@ func (s *statement) firings(c *checkpoint.Commit, firings []checkpoint.Firing, o
 	keep := int64(max(c.KeepFirings, 0))
 	added := int64(len(firings))
 	where := func() {
-		s.part(` WHERE h.tenant = %s AND h.graph = %s AND h.shard = %s AND h.fence = %s AND h.seq = %s`, c.ID.Tenant,
-			c.ID.Graph, c.ID.Shard, c.Fence, c.Seq-1)
+		s.part(` WHERE h.tenant = %s AND h.graph = %s AND h.shard = %s AND h.fence = %s AND h.seq = %s
+			AND `+schema.Readable, c.ID.Tenant, c.ID.Graph, c.ID.Shard, c.Fence, c.Seq-1)
 	}
 	if !ordered {
 		s.shuffledFirings(firings, keep, where)

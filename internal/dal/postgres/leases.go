@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
+	"github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,7 +21,7 @@ const (
 	// It answers with the leases that have expired, the owner's own never among them.
 	pgRenewLease = `UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond' WHERE owner = $1
 		RETURNING drained, (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
-			WHERE expires_at <= clock_timestamp() AND owner <> $1)`
+			WHERE expires_at <= clock_timestamp() AND owner <> $1), ` + schema.Said
 	pgHasLease = `SELECT EXISTS (SELECT FROM lease WHERE owner = $1)`
 	// A backend of a dead owner may hold locks while its daemon hangs.
 	pgTerminate = `SELECT count(pg_terminate_backend(a.pid)) FROM lease l
@@ -50,6 +51,12 @@ func (p *Store) owner() string {
 // gone, and one that is gone never comes back, for every lease has a name of its own. So a
 // renewal that comes a moment too late is either in time, and the row stays, or finds none.
 func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkpoint.Lease, err error) {
+	// What may not be written is not owned: the lease expires, and is made anew when the store can be read again.
+	if p.raised.Refusal() != nil {
+		if err := p.lookAgain(ctx); err != nil {
+			return lease, rules.Wrap(err, "renew the lease")
+		}
+	}
 	if p.owner() == "" {
 		owner := fmt.Sprintf("%s/%d", p.Me.ID, p.terms.Add(1))
 		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.Me.Name), p.application(), ttl.Microseconds(),
@@ -61,9 +68,13 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 	}
 	owner := p.owner()
 	var expired []string
+	var version, format, readableFrom int64
 	drained := p.Drained.Load()
 	found, err := p.row(ctx, p.leases, pgRenewLease, []any{owner, ttl.Microseconds()}, &drained, &lease.Declarations,
-		&expired)
+		&expired, &version, &format, &readableFrom)
+	if err == nil && found {
+		err = p.raised.Take(version, format, readableFrom)
+	}
 	if err != nil {
 		return lease, rules.Wrap(err, "renew the lease")
 	}
@@ -84,6 +95,18 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 	}
 	return lease, nil
 }
+
+// lookAgain says whether a newer release has raised the store beyond what this one reads.
+func (p *Store) lookAgain(ctx context.Context) error {
+	var version, format, readableFrom int64
+	if _, err := p.row(ctx, p.asks, schema.SaidAlone, nil, &version, &format, &readableFrom); err != nil {
+		return err
+	}
+	return p.raised.Take(version, format, readableFrom)
+}
+
+// Ahead is how many migrations the store has that this release does not know: a newer one has raised it.
+func (p *Store) Ahead() int64 { return p.raised.Ahead() }
 
 // dropExpired ends what dead owners may still have under way, and takes their leases away.
 func (p *Store) dropExpired(ctx context.Context, owners []string) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
@@ -23,7 +24,7 @@ const (
 	pgAppendJournal = `WITH head AS (
 			UPDATE graph_journal j SET last = $4 FROM graph_head h
 			WHERE h.tenant = $1 AND h.graph = $2 AND h.shard = $3 AND j.state = h.state AND j.fence = $5
-				AND j.last = $6 RETURNING j.state
+				AND j.last = $6 AND ` + schema.Readable + ` RETURNING j.state
 		), added AS (
 			INSERT INTO journal (state, seq, at, sum, data)
 			SELECT head.state, u.* FROM head, unnest($7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[]) u)
@@ -140,6 +141,9 @@ func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64
 	call := together.Call{Text: pgAppendJournal, Bytes: size,
 		Args: []any{id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs, at, sums, data}}
 	if err := p.changes.Do(ctx, &call); err != nil || call.Answer == 1 {
+		return err
+	}
+	if err := p.lookAgain(ctx); err != nil {
 		return err
 	}
 	var have, last int64

@@ -58,8 +58,10 @@ type Store struct {
 
 	timeouts Timeouts
 	away     wires.Away
-	lines    wires.Lines
-	changes  *together.Sender // commits and appends
+	// raised is what a newer release has made of the schema meanwhile.
+	raised  schema.Watch
+	lines   wires.Lines
+	changes *together.Sender // commits and appends
 
 	sweeper *rules.Sweeper
 	// lease is the owner that renewals go under, "" before the first.
@@ -106,6 +108,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	p := &Store{schema: opts.Schema, timeouts: opts.Timeouts.withDefaults(), away: wires.Away{Log: opts.Log}}
+	p.raised.Log = opts.Log
 	p.Me = opts.Member
 	p.Me.ID = cmp.Or(p.Me.ID, uuid.NewString())
 	p.Me.Name = cmp.Or(p.Me.Name, p.Me.ID)
@@ -117,7 +120,11 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err
 	}
-	if err := schema.Migrate(ctx, p.control, p.schema, migrations.Postgres()); err != nil {
+	err := schema.Migrate(ctx, p.control, p.schema, migrations.Postgres())
+	if err == nil {
+		err = p.raised.Open(migrations.Postgres())
+	}
+	if err != nil {
 		p.closePools()
 		return nil, rules.Wrap(explain(err), "open the Postgres store")
 	}
@@ -246,6 +253,10 @@ func (p *Store) on(ctx context.Context, pool *pgxpool.Pool, use func(context.Con
 func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Duration,
 	use func(context.Context, *pgxpool.Conn) error) error {
 	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	// Who is there and who comes in is asked all the same, and whether the store can be read again.
+	if err := p.raised.Refusal(); err != nil && pool != p.asks && pool != p.leases {
 		return err
 	}
 	s := wires.Within(ctx, p.budget(pool, 0))
