@@ -21,8 +21,12 @@ type backer interface {
 func (e *Engine) Backup(ctx context.Context, send func(copied io.Reader, size int64) error) error {
 	store, ok := e.cfg.Store.(backer)
 	if !ok {
-		return &api.Error{Status: http.StatusConflict, Code: "cannot_backup",
-			Detail: fmt.Sprintf("a store of kind %s has no file to copy; only sqlite has", e.cfg.Store.Kind())}
+		detail := fmt.Sprintf("a store of kind %s has no file to copy; only sqlite has", e.cfg.Store.Kind())
+		if s, names := e.cfg.Store.(interface{ BackupCommand() string }); names {
+			detail = fmt.Sprintf("a %s store is copied by the database's own program, which asks for the password or "+
+				"takes it from PGPASSWORD or a pass file: %s", e.cfg.Store.Kind(), s.BackupCommand())
+		}
+		return &api.Error{Status: http.StatusConflict, Code: "cannot_backup", Detail: detail}
 	}
 	dir, err := os.MkdirTemp(e.cfg.Scratch, ".graphd-backup-")
 	if err != nil {

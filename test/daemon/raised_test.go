@@ -28,8 +28,8 @@ func (d *daemon) ask(path string) (status int, body string) {
 }
 
 // M55: a daemon that runs while a newer release raises the store's schema warns of it, and goes on; when one raises
-// the format beyond what it reads it is not ready, its graphs stand by and say why, and nothing of them is written; it goes
-// on when the store is put back.
+// the format beyond what it reads it is not ready, its graphs stand by and say why, and nothing of them is written; it
+// goes on when the store is put back.
 func TestM55RaisedWhileTheDaemonRuns(t *testing.T) {
 	t.Parallel()
 	dsn := testbed.Postgres(t)

@@ -40,8 +40,8 @@ func explain(err error) error {
 	case "28P01", "28000", "3D000":
 		return fmt.Errorf("%w; check user, password and database of the store's address", err)
 	case "42501":
-		return fmt.Errorf(
-			"%w; the store's user needs CREATE on the database, or its schema made beforehand and owned by it", err)
+		return fmt.Errorf("%w; an administrator makes the store's schema for its user: CREATE SCHEMA graphd "+
+			"AUTHORIZATION \"USER\"; or runs what graphd migrate --dry-run shows and grants it the tables", err)
 	case "25006":
 		return fmt.Errorf("%w; the address leads to a read-only standby: name the primary", err)
 	case "XX001", "XX002":

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	tables "github.com/graphd/graphd/internal/dal/postgres/schema"
@@ -109,37 +107,6 @@ func TestStartsTogether(t *testing.T) {
 			})
 		}
 		wg.Wait()
-	}
-}
-
-// A schema that was made beforehand serves an owner who may not create one.
-func TestSchemaMadeBeforehand(t *testing.T) {
-	t.Parallel()
-	dsn, schema := newSchema(t)
-	role := "owner_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	query(t, dsn, "CREATE ROLE "+role+" LOGIN")
-	defer func() {
-		query(t, dsn, "DROP OWNED BY "+role)
-		query(t, dsn, "DROP ROLE "+role)
-	}()
-	query(t, dsn, "CREATE SCHEMA "+schema+" AUTHORIZATION "+role)
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query(t, dsn, "REVOKE CREATE ON DATABASE "+strings.TrimPrefix(u.Path, "/")+" FROM PUBLIC")
-	u.User = url.User(role)
-	p, err := Open(t.Context(), u.String(), Options{Schema: schema})
-	if err != nil {
-		t.Fatalf("the owner of a schema made beforehand: %v", err)
-	}
-	checkpointtest.NewOwner(t, p, "g").Commit(t)
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-	_, err = Open(t.Context(), u.String(), Options{Schema: schema + "_other"})
-	if err == nil || !strings.Contains(err.Error(), "made beforehand") {
-		t.Errorf("a schema that is not there: %v", err)
 	}
 }
 

@@ -17,6 +17,12 @@ const (
 	lookTimeout = 30 * time.Second
 )
 
+// BackupCommand copies the database to the file graphd.dump, whole: tables that sinks write with the state are in other
+// schemas.
+func (p *Store) BackupCommand() string {
+	return wires.Dump(p.bulk.Config().ConnString(), p.bulk.Config().ConnConfig, "graphd.dump")
+}
+
 // Look says how the schema of the store at dsn stands to this release, and changes nothing. No error shows the
 // password.
 func Look(ctx context.Context, dsn string) (rules.Standing, error) {

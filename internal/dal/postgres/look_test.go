@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/testbed"
@@ -33,14 +32,7 @@ func TestLookChangesNothing(t *testing.T) {
 		t.Fatalf("a look has made %v", got)
 	}
 	all := len(s.Missing)
-	c, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close(t.Context()) }()
-	if _, err := c.Exec(t.Context(), s.Script, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatalf("what is shown cannot be run: %v", err)
-	}
+	run(t, dsn, s.Script)
 	if s, err = Look(t.Context(), dsn); err != nil || len(s.Applied) != all || len(s.Missing) != 0 || s.Script != "" ||
 		s.Format != 2 || s.Applied[0].Name != "0001_store.sql" || s.Applied[0].At.IsZero() {
 		t.Errorf("a schema that was made by what is shown: %+v, %v", s, err)

@@ -46,7 +46,8 @@ func (w *Watch) Take(version, format, readableFrom int64) error {
 	var refusal *error
 	if readableFrom > rules.Format {
 		err := fmt.Errorf("the store was raised to format %d while this daemon runs, which reads up to %d, and it "+
-			"writes nothing more: start the newer release in its place: %w", format, rules.Format, checkpoint.ErrNewerSchema)
+			"writes nothing more: start the newer release in its place: %w", format, rules.Format,
+			checkpoint.ErrNewerSchema)
 		refusal = &err
 	}
 	was := w.refusal.Swap(refusal)
