@@ -351,7 +351,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 		e.cfg.Log.Warn("the store does not answer, and the daemon is not ready", "err", err)
 	}
 	if errors.Is(err, checkpoint.ErrNewerSchema) {
-		return &api.Error{Status: http.StatusServiceUnavailable, Code: checkpoint.Ailment(err), Detail: "a newer " +
+		return &api.Error{Status: http.StatusServiceUnavailable, Code: "store_newer", Detail: "a newer " +
 			"release has raised the store beyond what this one reads: start that release in this one's place"}
 	}
 	if err != nil { // it is everybody's to read, who need no token: where the store is stands in the log alone

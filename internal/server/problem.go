@@ -29,7 +29,7 @@ func (s *Server) fail(w http.ResponseWriter, r *request, err error) {
 		return
 	}
 	if errors.Is(err, checkpoint.ErrNewerSchema) {
-		wire.WriteProblem(w, wire.Refuse(http.StatusServiceUnavailable, checkpoint.Ailment(err), "a newer release has "+
+		wire.WriteProblem(w, wire.Refuse(http.StatusServiceUnavailable, "store_newer", "a newer release has "+
 			"raised the store beyond what this daemon reads: ask one of that release, or start it in this one's place"),
 			"")
 		return

@@ -462,7 +462,7 @@ func TestPlans(t *testing.T) {
 			if err := r.Scan(&line); err != nil {
 				return err
 			}
-			if strings.Contains(line, "Seq Scan") {
+			if strings.Contains(line, "Seq Scan") && !strings.Contains(line, "on store_format ") { // that is one row
 				t.Errorf("%s", line)
 			}
 			return nil
