@@ -42,8 +42,7 @@ func (fakeSource) Certificate() (CertificateMetrics, bool) {
 }
 
 func (fakeSource) Daemon(context.Context) DaemonMetrics {
-	return DaemonMetrics{StoreUp: true, Members: map[string]int{"live": 2}, SchemaAhead: 3,
-		AuditUnwritable: 9, AuditLost: 10}
+	return DaemonMetrics{true, 3, map[string]int{"live": 2}, 9, 10}
 }
 
 // full is a graph that fills every metric.
