@@ -65,7 +65,7 @@ func (s *Server) enter(to *route) http.HandlerFunc {
 			s.fail(w, r, wire.Forbidden(&r.who, to.Permission()))
 			return
 		}
-		if owners && s.elsewhere(w, r, taken) {
+		if owners && s.elsewhere(w, r, taken, socket) {
 			return
 		}
 		answer(w, r)

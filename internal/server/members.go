@@ -54,6 +54,8 @@ func (s *Server) drainMember(w http.ResponseWriter, r *request) {
 func (to *route) byOwner() bool {
 	rest, graphs := strings.CutPrefix(to.pattern, "/v1/graphs/{graph}")
 	switch {
+	case strings.HasPrefix(to.pattern, "/v1/ws/graphs/"):
+		return true
 	case !graphs:
 		return false
 	case to.method == http.MethodGet:
@@ -64,16 +66,19 @@ func (to *route) byOwner() bool {
 
 // elsewhere forwards a request whose graph another member runs, and answers it; one that was taken from another
 // member goes no further. A graph that the caller may not know of is looked for nowhere.
-func (s *Server) elsewhere(w http.ResponseWriter, r *request, taken bool) (answered bool) {
+func (s *Server) elsewhere(w http.ResponseWriter, r *request, taken, socket bool) (answered bool) {
 	g, err := graphRef(r)
 	if err != nil || g.Tenant == unseen {
 		return false
 	}
-	if taken {
-		if _, answered = s.cfg.Members.Owner(g); answered {
+	switch {
+	case taken:
+		if answered = s.cfg.Members.Elsewhere(g); answered {
 			err = forward.Moved(g)
 		}
-	} else {
+	case socket:
+		answered, err = s.cfg.Members.Socket(w, r.Request, g, &r.who, param.Host(r.Request), s.cfg.Gate.Still)
+	default:
 		answered, err = s.cfg.Members.Forward(w, r.Request, g, &r.who, param.Host(r.Request))
 	}
 	if err != nil {

@@ -35,9 +35,9 @@ type joined struct {
 	sought []api.Ref
 }
 
-func join(t *testing.T, id, secret string) *joined {
+func join(t *testing.T, id, secret string, store *memory.Store) *joined {
 	t.Helper()
-	j := &joined{world: newWorld(), t: t, store: memory.New(), owners: map[api.Ref]checkpoint.Member{}}
+	j := &joined{world: newWorld(), t: t, store: store, owners: map[api.Ref]checkpoint.Member{}}
 	log := slog.New(slog.DiscardHandler)
 	var err error
 	if j.members, j.at, err = forward.Listen(t.Context(), "127.0.0.1:0", secret, "", log); err != nil {
@@ -90,7 +90,7 @@ func TestM53ForwardedAsTheCaller(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, b := join(t, "a", secret), join(t, "b", secret)
+	a, b := join(t, "a", secret, memory.New()), join(t, "b", secret, memory.New())
 	mine, theirs := api.Ref{Tenant: "acme", Name: "mine_a"}, api.Ref{Tenant: "other", Name: "theirs_a"}
 	at := checkpoint.Member{ID: "b", Name: "b/1", Peer: b.at}
 	for _, g := range []api.Ref{mine, {Tenant: "acme", Name: "mine_b"}, theirs} {

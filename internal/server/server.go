@@ -89,9 +89,9 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	}
 	s.hub = socket.NewHub(ctl, socket.Config{
 		Log: s.cfg.Log, Max: s.cfg.MaxSockets, MaxFrame: s.cfg.MaxBody,
-		MaxDepth:        s.cfg.MaxDepth,
-		FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval,
+		MaxDepth: s.cfg.MaxDepth, FramesPerSecond: s.cfg.FramesPerSecond, PingInterval: s.cfg.PingInterval,
 		WriteTimeout: s.cfg.SocketWriteTimeout, Still: s.cfg.Gate.Still, AskAgain: askAgain,
+		Moved:  s.cfg.Members.Elsewhere,
 		Take:   func(tenant string) (func(), error) { return s.cfg.Quotas.Take(tenant, quota.Sockets) },
 		Frames: s.arrivals.Frames,
 		Denied: func(ctx context.Context, command, graph string) {
@@ -145,6 +145,7 @@ func (s *Server) accept(ln net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopping.Store(true)
 	s.hub.Close()
+	s.cfg.Members.CloseSockets()
 	s.profiles.Close()
 	err := s.http.Shutdown(ctx)
 	if err != nil {

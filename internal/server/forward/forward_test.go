@@ -122,7 +122,7 @@ func TestM53WhoAnswersIsWhoWasMeant(t *testing.T) {
 	c.ID = "c"
 	for _, o := range []*checkpoint.Member{other, &c} {
 		_, err := a.ask(t, o, httptest.NewRequest(http.MethodGet, "/x", nil))
-		if code(err) != api.CodeOwnerUnreachable {
+		if code(err) != api.CodeOwnerUnreachable || !strings.Contains(err.Error(), "nothing was sent") {
 			t.Errorf("%s: %v", o.ID, err)
 		}
 	}

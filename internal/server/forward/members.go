@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// maxConns bounds the connections of other members, maxStreams the requests under way on one, and those
-	// that this one has under way at each.
-	maxConns   = 64
+	// maxConns bounds the connections of other members, of which WebSockets take one each, maxStreams the requests
+	// under way on one, and those that this one has under way at each.
+	maxConns   = 64 + 4*maxSockets
 	maxStreams = 256
 	// dialTime and helloTime bound how long it takes to find a member gone; silence and pong, those of a
 	// connection, to find one that hangs.
@@ -49,6 +49,9 @@ type Members struct {
 	out, in atomic.Int64 // requests so far
 	open    atomic.Int64 // under way
 
+	life context.Context // until CloseSockets
+	end  context.CancelFunc
+
 	mu    sync.Mutex
 	peers map[string]*peer // by member
 }
@@ -58,6 +61,9 @@ type peer struct {
 	address string
 	via     *http.Transport
 	room    chan struct{}
+	// upgraded is for WebSockets, which take HTTP/1.1.
+	upgraded *http.Transport
+	sockets  chan struct{}
 }
 
 // Listen reads the secret, which stands in a file, and takes the address; nil where neither is given. at is where
@@ -80,8 +86,10 @@ func Listen(ctx context.Context, address, file, advertise string, log *slog.Logg
 	if at, err = told(address, advertise, ln.Addr()); err != nil {
 		return nil, "", errors.Join(err, ln.Close())
 	}
-	return &Members{log: log, secret: secret, ln: arrival.Listen(ln, arrival.Bounds{All: maxConns}, nil),
-		peers: map[string]*peer{}}, at, nil
+	m = &Members{log: log, secret: secret, ln: arrival.Listen(ln, arrival.Bounds{All: maxConns}, nil),
+		peers: map[string]*peer{}}
+	m.life, m.end = context.WithCancel(context.WithoutCancel(ctx))
+	return m, at, nil
 }
 
 // told is where others are to reach the listener.
@@ -125,6 +133,7 @@ func (m *Members) Join(self string, owner func(g api.Ref) (checkpoint.Member, bo
 func (m *Members) Server(handler http.Handler, log *slog.Logger, header, read time.Duration) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
+	protocols.SetHTTP1(true) // for WebSockets
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			m.in.Add(1)
@@ -167,6 +176,7 @@ func (m *Members) to(o *checkpoint.Member) *peer {
 	if len(m.peers) >= maxPeers { // of processes that have gone
 		for id, old := range m.peers {
 			old.via.CloseIdleConnections()
+			old.upgraded.CloseIdleConnections()
 			delete(m.peers, id)
 		}
 	}
@@ -174,14 +184,24 @@ func (m *Members) to(o *checkpoint.Member) *peer {
 	client.VerifyConnection = isMember(o.ID)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
-	p = &peer{address: o.Peer, room: make(chan struct{}, maxStreams), via: &http.Transport{
+	p = &peer{address: o.Peer, room: make(chan struct{}, maxStreams), sockets: make(chan struct{}, maxSockets)}
+	p.via = transport(client, protocols)
+	p.via.HTTP2 = &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pong, WriteByteTimeout: silence + pong}
+	old := new(http.Protocols)
+	old.SetHTTP1(true)
+	client = client.Clone()
+	client.NextProtos = []string{"http/1.1"}
+	p.upgraded = transport(client, old)
+	m.peers[o.ID] = p
+	return p
+}
+
+func transport(client *tls.Config, protocols *http.Protocols) *http.Transport {
+	return &http.Transport{
 		DialContext:     (&net.Dialer{Timeout: dialTime}).DialContext,
 		TLSClientConfig: client, TLSHandshakeTimeout: helloTime, Protocols: protocols, DisableCompression: true,
 		IdleConnTimeout: idleTime, MaxResponseHeaderBytes: 64 << 10,
-		HTTP2: &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pong, WriteByteTimeout: silence + pong},
-	}}
-	m.peers[o.ID] = p
-	return p
+	}
 }
 
 // CloseIdle closes what is open to other members and not in use.
@@ -190,6 +210,7 @@ func (m *Members) CloseIdle() {
 	defer m.mu.Unlock()
 	for _, p := range m.peers {
 		p.via.CloseIdleConnections()
+		p.upgraded.CloseIdleConnections()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 
 	"github.com/graphd/graphd/internal/access"
@@ -44,19 +45,24 @@ func (m *Members) Forward(w http.ResponseWriter, r *http.Request, g api.Ref, who
 	m.out.Add(1)
 	m.open.Add(1)
 	defer m.open.Add(-1)
-	return true, m.send(w, r, p, &o, callerOf(who, from))
+	return true, m.send(w, r, p.via, &o, callerOf(who, from))
 }
 
-func (m *Members) send(w http.ResponseWriter, r *http.Request, p *peer, o *checkpoint.Member, c caller) error {
+func (m *Members) send(w http.ResponseWriter, r *http.Request, via *http.Transport, o *checkpoint.Member,
+	c caller) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encode whom a request acts as: %w", err)
 	}
 	var failed error
+	begun := false // there was a connection, on which something may have been sent
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { begun = true },
+	}))
 	proxy := httputil.ReverseProxy{
-		Transport: p.via,
+		Transport: via,
 		Rewrite: func(out *httputil.ProxyRequest) {
-			out.Out.URL.Scheme, out.Out.URL.Host, out.Out.Host = "https", p.address, memberName
+			out.Out.URL.Scheme, out.Out.URL.Host, out.Out.Host = "https", o.Peer, memberName
 			out.Out.URL.RawQuery = out.In.URL.RawQuery
 			for _, name := range own {
 				out.Out.Header.Del(name)
@@ -70,10 +76,15 @@ func (m *Members) send(w http.ResponseWriter, r *http.Request, p *peer, o *check
 		return failed
 	}
 	m.log.Warn("a request could not be forwarded to the daemon that runs its graph", "owner", called(o), "address",
-		p.address, "err", failed)
-	return &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeOwnerUnreachable, Extra: extra(o),
+		o.Peer, "err", failed)
+	refused := &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeOwnerUnreachable, Extra: extra(o),
 		Detail: fmt.Sprintf("daemon %s, which runs the graph, did not answer: what was sent may have been done, or "+
 			"not; try again, a push with the same Idempotency-Key", called(o))}
+	if !begun {
+		refused.Detail = fmt.Sprintf("daemon %s, which runs the graph, cannot be reached: nothing was sent to it; try "+
+			"again, and see the log of the one that was asked if it lasts", called(o))
+	}
+	return refused
 }
 
 func extra(o *checkpoint.Member) map[string]any { return map[string]any{"owner": called(o)} }

@@ -55,6 +55,7 @@ type endpoint interface {
 // conn is one WebSocket connection.
 type conn struct {
 	h      *Hub
+	g      api.Ref // of all graphs without a name
 	who    *access.Principal
 	log    *slog.Logger
 	ws     *websocket.Conn
@@ -224,6 +225,9 @@ func (c *conn) keep(ctx context.Context) {
 		case <-ask.C:
 			if err := c.h.cfg.Still(ctx, c.who); err != nil {
 				c.end(expelled(err))
+			} else if c.h.cfg.Moved != nil && c.g.Name != "" && c.h.cfg.Moved(c.g) {
+				c.end(&closing{websocket.StatusServiceRestart, api.CodeOwnerMoved + ": another daemon runs the graph " +
+					"now; connect again", true})
 			}
 		case <-tick.C:
 			c.ping(ctx)

@@ -63,6 +63,9 @@ type Config struct {
 	// Still refuses one who has connected and may not stay; it is asked every AskAgain.
 	Still    func(ctx context.Context, who *access.Principal) error
 	AskAgain time.Duration
+	// Moved says that another daemon runs a graph, to which a connection gets that is made anew; it is asked as often.
+	// Nil says it of none.
+	Moved func(g api.Ref) bool
 	// Take counts a connection of a tenant, and refuses one that its quota leaves no room for; nil takes any. free is
 	// called once.
 	Take func(tenant string) (free func(), err error)
@@ -99,13 +102,13 @@ func NewHub(ctl Control, cfg Config) *Hub {
 // is a refusal that the caller is to answer: the request was not upgraded.
 func (h *Hub) Push(w http.ResponseWriter, r *http.Request, g api.Ref, accumulator string,
 	who *access.Principal) error {
-	return h.serve(w, r, who, func(c *conn) endpoint { return newPushEndpoint(c, g, accumulator) })
+	return h.serve(w, r, g, who, func(c *conn) endpoint { return newPushEndpoint(c, g, accumulator) })
 }
 
 // Watch serves a connection that commands and watches one graph, which exists, or watches
 // all graphs of a tenant that who may know of when g.Name is "". The error is as for Push.
 func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, g api.Ref, who *access.Principal) error {
-	return h.serve(w, r, who, func(c *conn) endpoint { return newWatchEndpoint(c, g, who) })
+	return h.serve(w, r, g, who, func(c *conn) endpoint { return newWatchEndpoint(c, g, who) })
 }
 
 // Open is how many connections there are.

@@ -16,13 +16,13 @@ import (
 )
 
 // serve takes the connection over and serves it until it ends.
-func (h *Hub) serve(w http.ResponseWriter, r *http.Request, who *access.Principal,
+func (h *Hub) serve(w http.ResponseWriter, r *http.Request, g api.Ref, who *access.Principal,
 	open func(*conn) endpoint) error {
 	if err := h.check(w, r); err != nil {
 		return err
 	}
 	ctx, end := context.WithCancelCause(r.Context())
-	c := &conn{h: h, who: who, end: end, cork: &cork{timeout: h.cfg.WriteTimeout}, written: make(chan struct{})}
+	c := &conn{h: h, g: g, who: who, end: end, cork: &cork{timeout: h.cfg.WriteTimeout}, written: make(chan struct{})}
 	defer end(errGone)
 	if h.cfg.Take != nil {
 		free, err := h.cfg.Take(who.Tenant)
