@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -18,6 +19,15 @@ type Declaration struct {
 	// Revisions alone.
 	By     Author
 	Change string
+	// Most is how many graphs the tenant may have where this one makes another; 0 is no bound. It is not kept.
+	Most int
+}
+
+// TooManyError says that a tenant has as many graphs as it may have.
+type TooManyError struct{ Have int }
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("the tenant has %d graphs, and may have no more", e.Have)
 }
 
 // Author is who has changed a declaration, as far as it is known.
@@ -32,6 +42,7 @@ type Author struct {
 type Declarations interface {
 	// PutDeclaration stores d with the next revision and returns it. ifRevision 0 means any,
 	// -1 means the graph must not exist; otherwise ErrConflict when it is not the current one.
+	// One that makes more graphs of its tenant than d.Most is a TooManyError, whoever else makes some meanwhile.
 	PutDeclaration(ctx context.Context, d Declaration, ifRevision int64) (int64, error)
 	Declarations(ctx context.Context) ([]Declaration, error)
 	// DeleteDeclaration removes the graph; with state, all it ever persisted and its revisions

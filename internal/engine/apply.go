@@ -185,6 +185,9 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 		return api.Invalid(refused)
 	}
 	decl := p.declaration(g, "made")
+	if p.origin == "api" {
+		decl.Most = e.cfg.Quotas.Limits(g.Tenant).Graphs // which daemons that apply at one time share
+	}
 	m := graphrun.New(e.host, decl, p.unit)
 	if err := e.put(context.WithoutCancel(ctx), m, decl, p.IfMatch); err != nil {
 		unclaim()
@@ -253,6 +256,9 @@ func (e *Engine) store(ctx context.Context, decl checkpoint.Declaration, ifMatch
 	revision, err := e.cfg.Store.PutDeclaration(ctx, decl, ifMatch)
 	if errors.Is(err, checkpoint.ErrConflict) {
 		return 0, conflict(ifMatch)
+	}
+	if many, ok := errors.AsType[*checkpoint.TooManyError](err); ok {
+		return 0, e.cfg.Quotas.Refuse(decl.Tenant, quota.Graphs, many.Have, decl.Most)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("store the declaration: %w", err)

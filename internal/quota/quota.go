@@ -198,11 +198,22 @@ func (b *Book) Take(tenant string, of Name) (free func(), err error) {
 	t := b.of(tenant)
 	limit := map[Name]int{Graphs: t.limits.Graphs, Sockets: t.limits.Sockets}[of]
 	if used := t.used[of]; limit > 0 && used >= limit {
-		t.refused[of]++
-		return nil, (&ExceededError{Quota: of, Used: used, Limit: limit}).Refusal()
+		return nil, t.refuse(of, used, limit)
 	}
 	t.used[of]++
 	return func() { b.Add(tenant, of, -1) }, nil
+}
+
+// Refuse counts what there was no room for, as another has found that has counted, and answers it.
+func (b *Book) Refuse(tenant string, of Name, used, limit int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.of(tenant).refuse(of, used, limit)
+}
+
+func (t *tenant) refuse(of Name, used, limit int) error {
+	t.refused[of]++
+	return (&ExceededError{Quota: of, Used: used, Limit: limit}).Refusal()
 }
 
 // Limits are those of a tenant.

@@ -27,9 +27,21 @@ func (m *Store) declare(d checkpoint.Declaration, ifRevision int64) (int64, erro
 	if err := rules.CheckRevision(id, m.declared[id].Revision, ifRevision); err != nil {
 		return 0, err
 	}
+	if d.Most > 0 && m.declared[id].Revision == 0 {
+		have := 0
+		for other := range m.declared {
+			if other.Tenant == d.Tenant {
+				have++
+			}
+		}
+		if err := rules.CheckMost(&d, have); err != nil {
+			return 0, err
+		}
+	}
 	numbers := m.numbersOf(id)
 	numbers.revision++
 	d.Revision, d.Updated = numbers.revision, rules.Instant(d.Updated)
+	d.Most = 0
 	all := append(m.revisions[id], d)
 	m.revisions[id] = slices.Clone(all[max(0, len(all)-checkpoint.KeepRevisions):])
 	d.By, d.Change = checkpoint.Author{}, ""

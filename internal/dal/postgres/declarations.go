@@ -1,12 +1,15 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -65,7 +68,7 @@ func (p *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, if
 		if err := rules.CheckRevision(id, have, ifRevision); err != nil {
 			return 0, rules.Wrap(err, "put declaration")
 		}
-		put, err := p.row(ctx, p.control, pgPutDeclaration, declareArgs(&d, have), &revision, nil)
+		put, err := p.put(ctx, &d, have == 0 && d.Most > 0, &revision, declareArgs(&d, have))
 		if err != nil || put {
 			return revision, rules.Wrap(err, "put declaration")
 		}
@@ -79,6 +82,31 @@ func declareArgs(d *checkpoint.Declaration, over int64) []any {
 		storable(d.By.Token), storable(d.By.Agent), storable(d.By.Host), storable(d.Change),
 		checkpoint.KeepRevisions - 1,
 	}
+}
+
+// put puts a declaration, counted where it makes a graph of a tenant with a bound: then others that do wait for it.
+func (p *Store) put(ctx context.Context, d *checkpoint.Declaration, counted bool, revision *int64, args []any) (
+	put bool, err error) {
+	if !counted {
+		return p.row(ctx, p.control, pgPutDeclaration, args, revision, nil)
+	}
+	err = p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			var have int
+			_, err := tx.Exec(ctx, `SELECT FROM declaration_change FOR UPDATE`)
+			if err == nil {
+				err = tx.QueryRow(ctx, `SELECT count(*) FROM declaration WHERE tenant = $1`, d.Tenant).Scan(&have)
+			}
+			if err = cmp.Or(err, rules.CheckMost(d, have)); err == nil {
+				err = tx.QueryRow(ctx, pgPutDeclaration, args...).Scan(revision, nil)
+			}
+			return err
+		})
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Declarations lists all documents, by tenant and graph.

@@ -52,6 +52,14 @@ func CheckRevision(id checkpoint.ID, current, want int64) error {
 	return Refuse("graph %s has revision %d, %d was expected: %w", id, current, want, checkpoint.ErrConflict)
 }
 
+// CheckMost decides whether a tenant that has so many graphs may have one more. The error is nil or a refusal.
+func CheckMost(d *checkpoint.Declaration, have int) error {
+	if d.Most > 0 && have >= d.Most {
+		return Refuse("%w", &checkpoint.TooManyError{Have: have})
+	}
+	return nil
+}
+
 // CheckAppend decides whether entries may be appended to a journal that ends at last. The
 // error is nil or a refusal; see checkCommit for why one out of order is of unknown outcome.
 func CheckAppend(entries []checkpoint.JournalEntry, fence int64, found bool, have, last int64) error {

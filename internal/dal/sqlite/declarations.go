@@ -24,6 +24,7 @@ const (
 	selectText = `SELECT revision, origin, updated, token, agent, host, change, text FROM revision
 		WHERE tenant = ? AND graph = ? AND revision = ?`
 	listDeclarations  = `SELECT tenant, graph, revision, text, origin, updated FROM declaration ORDER BY tenant, graph`
+	countGraphs       = `SELECT count(*) FROM declaration WHERE tenant = ?`
 	deleteDeclaration = `DELETE FROM declaration WHERE tenant = ? AND graph = ?`
 
 	selectShards = `SELECT shard FROM graph_head WHERE tenant = ? AND graph = ?`
@@ -53,7 +54,7 @@ func (s *Store) PutDeclaration(ctx context.Context, d checkpoint.Declaration, if
 	return revision, nil
 }
 
-// mayDeclare refuses a declaration that is to follow another revision than the present one.
+// mayDeclare refuses a declaration that is to follow another revision than the present one, or makes a graph too many.
 func mayDeclare(c *sqlconn.Conn, d *checkpoint.Declaration, ifRevision int64) error {
 	current, err := c.First(selectRevision, d.Tenant, d.Graph)
 	if err != nil {
@@ -63,7 +64,15 @@ func mayDeclare(c *sqlconn.Conn, d *checkpoint.Declaration, ifRevision int64) er
 	if current != nil {
 		have = current.Int(0)
 	}
-	return rules.CheckRevision(checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}, have, ifRevision)
+	err = rules.CheckRevision(checkpoint.ID{Tenant: d.Tenant, Graph: d.Graph}, have, ifRevision)
+	if err != nil || d.Most == 0 || have > 0 {
+		return err
+	}
+	there, err := c.First(countGraphs, d.Tenant)
+	if err != nil {
+		return err
+	}
+	return rules.CheckMost(d, int(there.Int(0)))
 }
 
 // declare puts a declaration under the next revision.
