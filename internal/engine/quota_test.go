@@ -55,10 +55,26 @@ func TestQuotaSlowsSources(t *testing.T) {
 				if n, _ := received("free"); n != 2000 {
 					t.Errorf("of another tenant %d came in", n)
 				}
+				told := func(tenant string) string {
+					s, err := b.e.Graph(context.Background(), api.Ref{Tenant: tenant, Name: "g"})
+					if err != nil || s.HealthReason == nil {
+						return fmt.Sprint(s.Health, err)
+					}
+					return s.Health + " " + s.HealthReason.Code + ": " + s.HealthReason.Detail
+				}
+				if got := told("slow"); !strings.HasPrefix(got, "degraded quota_slowed: the tenant may take 100 ") {
+					t.Error(got)
+				}
+				if got := told("free"); strings.Contains(got, "slowed") {
+					t.Error(got)
+				}
 				time.Sleep(12 * time.Second)
 				synctest.Wait()
 				if n, lost := received("slow"); n != 2000 || lost != 0 {
 					t.Errorf("at the end %d came in, and %d are lost", n, lost)
+				}
+				if got := told("slow"); strings.Contains(got, "slowed") {
+					t.Error(got)
 				}
 			})
 		})

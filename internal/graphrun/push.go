@@ -103,11 +103,10 @@ func (g *Graph) submit(ctx context.Context, i int, origin string, events []json.
 		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin}
 		bytes += int64(len(raw))
 	}
-	if err := g.host.Quotas.Rate(g.ref.Tenant).Wait(ctx, len(events)); err != nil {
+	if err := g.host.Quotas.Pace(g.ref.Tenant, g.ref.Name).Admit(ctx, len(events), bytes); err != nil {
 		g.first().Mailboxes()[i].Reject(len(events))
 		return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{}, err }, nil
 	}
-	g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Took(bytes)
 	return g.deliver(ctx, i, batch), nil
 }
 

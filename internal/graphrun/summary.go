@@ -29,6 +29,9 @@ func (g *Graph) known() *told.Known {
 		Ref: g.ref, Revision: g.decl.Revision, Update: g.update, Gaps: slices.Clone(g.gaps),
 		Volatile: g.host.Store.Kind() == "memory", Cost: g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Cost(),
 	}
+	if since, slowed := g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Slowed(); slowed {
+		k.Slowed, k.MostEvents = since, g.host.Quotas.Limits(g.ref.Tenant).EventsPerSecond
+	}
 	if g.unit != nil {
 		k.Spec = g.unit.Spec
 	}

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -8,6 +9,44 @@ import (
 // Meter counts what one graph costs, over all its runs in this process. A nil Meter counts nothing.
 type Meter struct {
 	busy, read, written atomic.Int64
+
+	mu           sync.Mutex
+	since, until time.Time // of the waiting for the tenant's rate that goes on, or that was last
+}
+
+const (
+	// slowedFor is for how long a graph must have been slowed until that is told: shorter bursts are caught up with.
+	slowedFor = 5 * time.Second
+	// slowedGap is for how long it must not wait until it is slowed no more.
+	slowedGap = 2 * time.Second
+)
+
+// waits notes that events wait for their turn from now on.
+func (m *Meter) waits(d time.Duration) {
+	if m == nil || d <= 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	if now.Sub(m.until) > slowedGap {
+		m.since = now
+	}
+	if until := now.Add(d); until.After(m.until) {
+		m.until = until
+	}
+}
+
+// Slowed says since when events of the graph have waited for their turn all the time; false where they have not, or
+// not for long.
+func (m *Meter) Slowed() (since time.Time, slowed bool) {
+	if m == nil {
+		return time.Time{}, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	return m.since, now.Sub(m.until) <= slowedGap && now.Sub(m.since) >= slowedFor
 }
 
 // Cost is what a graph has cost.
@@ -61,6 +100,11 @@ func (b *Book) Meter(tenant, graph string) *Meter {
 		b.meters[at] = m
 	}
 	return m
+}
+
+// Pace is what the events of a graph go through. A nil Book holds nothing back.
+func (b *Book) Pace(tenant, graph string) Pace {
+	return Pace{Rates: []*Rate{b.Rate(tenant)}, Meter: b.Meter(tenant, graph)}
 }
 
 // Forget drops what is known of a graph that is there no more.

@@ -50,15 +50,17 @@ func (r *Rate) owed() time.Duration {
 
 // Wait lets n through as soon as there is room. It fails with ctx's error, and at once with an [ExceededError] where
 // ctx ends before there will be room; then none has gone through. A nil Rate never waits.
-func (r *Rate) Wait(ctx context.Context, n int) error { return r.wait(ctx, n, false) }
+func (r *Rate) Wait(ctx context.Context, n int) error { return r.wait(ctx, n, false, nil) }
 
-func (r *Rate) wait(ctx context.Context, n int, patient bool) error {
+// wait tells m how long it takes.
+func (r *Rate) wait(ctx context.Context, n int, patient bool, m *Meter) error {
 	if r == nil || n <= 0 {
 		return nil
 	}
 	r.mu.Lock()
 	r.pass()
 	wait := r.owed()
+	m.waits(wait)
 	if by, ok := ctx.Deadline(); ok && !patient && wait > 0 && time.Until(by) < wait {
 		r.refused++
 		r.mu.Unlock()
@@ -115,10 +117,22 @@ type Pace struct {
 func (p Pace) Wait(ctx context.Context, n int, bytes int64) error {
 	p.Meter.Took(bytes)
 	for _, r := range p.Rates {
-		if err := r.wait(ctx, n, true); err != nil {
+		if err := r.wait(ctx, n, true, p.Meter); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// Admit is Wait for events that somebody pushes, who is told to come again where there is no room in time, as by
+// [Rate.Wait].
+func (p Pace) Admit(ctx context.Context, n int, bytes int64) error {
+	for _, r := range p.Rates {
+		if err := r.wait(ctx, n, false, p.Meter); err != nil {
+			return err
+		}
+	}
+	p.Meter.Took(bytes)
 	return nil
 }
 

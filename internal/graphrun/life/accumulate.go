@@ -12,7 +12,6 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
-	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -75,8 +74,7 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	if err := core.RestoreMark(mark, state); err != nil {
 		return err
 	}
-	pace := quota.Pace{Rates: []*quota.Rate{g.Quotas.Rate(g.Ref.Tenant)},
-		Meter: g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name)}
+	pace := g.Quotas.Pace(g.Ref.Tenant, g.Ref.Name)
 	a.setLive(source)
 	defer a.setLive(nil)
 	if g.Unit.Spec.EventClock() {

@@ -24,6 +24,10 @@ type Known struct {
 	Gaps     []int64                       // per accumulator: how often it was let go on behind what was lost
 	Volatile bool                          // the store forgets everything with the process
 	Cost     quota.Cost
+	// Slowed is since when the tenant's quota of so many events a second has held the graph back; zero where it does
+	// not.
+	Slowed     time.Time
+	MostEvents int
 }
 
 // Life is what a run knows of its pieces beside what its reactor has published.
@@ -74,6 +78,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 	}
 	failing(&sum)
 	held(&sum, v, now)
+	k.slowed(&sum)
 	return sum
 }
 
@@ -89,6 +94,19 @@ func held(s *api.GraphSummary, v *live.View, now time.Time) {
 	s.HealthReason = api.ReasonOf("held_back", fmt.Sprintf("the others have waited for %s since %s: its source is "+
 		"behind, and engine time is %s", v.HeldBackBy, v.HeldSince.UTC().Format(time.RFC3339),
 		v.EngineTime.UTC().Format(time.RFC3339)))
+}
+
+// slowed tells of a graph that its tenant's quota holds back, beside a health that has no reason of its own.
+func (k *Known) slowed(s *api.GraphSummary) {
+	if s.HealthReason != nil || k.Slowed.IsZero() {
+		return
+	}
+	if s.Health == string(reactor.HealthLive) {
+		s.Health = string(reactor.HealthDegraded)
+	}
+	s.HealthReason = api.ReasonOf("quota_slowed", fmt.Sprintf("the tenant may take %d events a second, and events of "+
+		"this graph have waited for their turn since %s; nothing is lost: ask the operator of the daemon for more, or "+
+		"send less", k.MostEvents, k.Slowed.UTC().Format(time.RFC3339)))
 }
 
 // keys is what a keyed graph has of keys.
