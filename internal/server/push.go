@@ -36,14 +36,14 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	lines := isLines(r.Header.Get("Content-Type"))
+	lines := wire.IsLines(r.Header.Get("Content-Type"))
 	ev, bad := wire.Cut(b.Data, lines, s.cfg.MaxDepth)
 	if bad.Is() {
 		s.rejectBody(w, r, ref, accumulator, wire.NotJSON("body", bad))
 		return
 	}
 	if _, keyed := r.Header["Idempotency-Key"]; keyed {
-		s.pushOnce(w, r, ref, accumulator, &ev, bodyHash(b.Data, lines))
+		s.pushOnce(w, r, ref, accumulator, &ev, once.Hash(b.Data, lines))
 		return
 	}
 	var p wire.Pushed
@@ -80,7 +80,7 @@ func (s *Server) pushFor(r *request, g api.Ref, accumulator string, ev *wire.Eve
 func (s *Server) pushOnce(w http.ResponseWriter, r *request, g api.Ref, accumulator string, ev *wire.Events,
 	hash [sha256.Size]byte) {
 	given := r.Header["Idempotency-Key"]
-	if len(given) != 1 || !validKey(given[0]) {
+	if len(given) != 1 || !once.ValidKey(given[0]) {
 		s.fail(w, r, wire.Refuse(http.StatusBadRequest, api.CodeIdempotencyKey,
 			"Idempotency-Key must be given once, with 1 to 255 printable ASCII characters"))
 		return
@@ -154,43 +154,4 @@ func (s *Server) writeReply(w http.ResponseWriter, r *once.Reply) {
 	}
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(r.Body) // a client that went away is no error of ours
-}
-
-// isLines says whether a content type is NDJSON.
-func isLines(contentType string) bool {
-	if contentType == "" || contentType == "application/json" {
-		return false
-	}
-	media, _, _ := strings.Cut(contentType, ";")
-	switch strings.ToLower(strings.TrimSpace(media)) {
-	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines":
-		return true
-	}
-	return false
-}
-
-func validKey(key string) bool {
-	if len(key) == 0 || len(key) > 255 {
-		return false
-	}
-	for i := range len(key) {
-		if key[i] < 0x20 || key[i] > 0x7e {
-			return false
-		}
-	}
-	return true
-}
-
-// bodyHash tells bodies apart, NDJSON from JSON among them.
-func bodyHash(data []byte, lines bool) [sha256.Size]byte {
-	h := sha256.New()
-	if lines {
-		_, _ = h.Write([]byte{1}) // a hash never fails
-	} else {
-		_, _ = h.Write([]byte{0})
-	}
-	_, _ = h.Write(data)
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	return sum
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/tables"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -117,7 +118,7 @@ func (s *statement) insertRows(t *checkpoint.Table, g *rowGroup, from string) {
 	if len(into) > 0 {
 		columns = " (" + strings.Join(into, ", ") + ")"
 	}
-	name := TableName(t.Name).Sanitize()
+	name := tables.Name(t.Name).Sanitize()
 	s.text.WriteString("INSERT INTO " + name + columns + " SELECT " + strings.Join(picked, ", ") +
 		" FROM " + from + "json_populate_recordset(NULL::" + name + ", " + s.arg(string(g.data)) + "::json) r")
 	if t.Upsert {
@@ -146,14 +147,6 @@ func onConflict(t *checkpoint.Table) string {
 		return target + "NOTHING"
 	}
 	return target + "UPDATE SET " + strings.Join(sets, ", ")
-}
-
-// TableName is a table as declared, "name" or "schema.name"; one without a schema is in public.
-func TableName(declared string) pgx.Identifier {
-	if schema, name, ok := strings.Cut(declared, "."); ok {
-		return pgx.Identifier{schema, name}
-	}
-	return pgx.Identifier{"public", declared}
 }
 
 // refusedRow finds out which row a commit was refused for. It tries the rows one after the

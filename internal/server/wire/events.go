@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // MaxBatch is how many events go to the accumulator at once: enough that the handoff
@@ -123,3 +124,16 @@ func (e *Events) room() []json.RawMessage {
 
 // Trim is b without the white space around it.
 func Trim(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
+
+// IsLines says whether a content type is NDJSON.
+func IsLines(contentType string) bool {
+	if contentType == "" || contentType == "application/json" {
+		return false
+	}
+	media, _, _ := strings.Cut(contentType, ";")
+	switch strings.ToLower(strings.TrimSpace(media)) {
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines":
+		return true
+	}
+	return false
+}

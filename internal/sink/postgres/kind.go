@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
-	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
+	"github.com/graphd/graphd/internal/dal/postgres/tables"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/sink"
@@ -143,7 +143,7 @@ func (c Declared) look(ctx context.Context, to outside, out kind.Output) spec.Di
 		return nil
 	}
 	text := "the table cannot be looked at: " + err.Error()
-	if fit, ok := errors.AsType[*dalpostgres.TableError](err); ok {
+	if fit, ok := errors.AsType[*tables.Error](err); ok {
 		text = fit.Error()
 	}
 	return out.Mistake(CodeBadTable, fmt.Sprintf("the output %s: %s", out.Name, text))

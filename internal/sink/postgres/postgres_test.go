@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/graphd/graphd/internal/boundary"
-	dalpostgres "github.com/graphd/graphd/internal/dal/postgres"
+	"github.com/graphd/graphd/internal/dal/postgres/tables"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/sink"
@@ -190,7 +190,7 @@ func TestCheck(t *testing.T) {
 }
 
 func fits(err error) bool {
-	_, ok := errors.AsType[*dalpostgres.TableError](err)
+	_, ok := errors.AsType[*tables.Error](err)
 	return ok
 }
 
