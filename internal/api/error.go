@@ -16,6 +16,8 @@ type Error struct {
 	Diagnostics Diagnostics
 	// Extra are further members of the problem document, such as the declared names.
 	Extra map[string]any
+	// After is when to try again, where that is known: the answer's Retry-After.
+	After time.Duration
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }

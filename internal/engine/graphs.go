@@ -212,13 +212,13 @@ func (e *Engine) Submit(ctx context.Context, g api.Ref, accumulator string, even
 	return m.Submit(ctx, accumulator, events)
 }
 
-// RejectBody counts one event for a body that could not be parsed (M42).
-func (e *Engine) RejectBody(_ context.Context, g api.Ref, accumulator, _ string) error {
+// RejectBody counts n events that were not handed over: one for a body that could not be parsed (M42).
+func (e *Engine) RejectBody(_ context.Context, g api.Ref, accumulator, _ string, n int) error {
 	m, err := e.graph(g)
 	if err != nil {
 		return err
 	}
-	return m.RejectBody(accumulator)
+	return m.RejectBody(accumulator, n)
 }
 
 // Watch subscribes to one graph, or to all of the tenant's when the name is empty. since is

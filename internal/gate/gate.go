@@ -234,9 +234,9 @@ func anonymous(from string) string {
 // may come from one address, and is asked nothing else of the store.
 func (g *Gate) tried(ctx context.Context, c *access.Credentials) (access.Token, error) {
 	from := rates.Source(c.From)
-	if g.cfg.Failures.Spent(from) && !g.inUse(c.Bearer) {
-		return access.Token{}, refuse(http.StatusTooManyRequests, api.CodeRateLimited,
-			"too much that is no token was shown from this address; mend what sends it, and try again in a minute")
+	if wait := g.cfg.Failures.Spent(from); wait > 0 && !g.inUse(c.Bearer) {
+		return access.Token{}, &api.Error{Status: http.StatusTooManyRequests, Code: api.CodeRateLimited, After: wait,
+			Detail: "too much that is no token was shown from this address; mend what sends it, and try again later"}
 	}
 	t, err := g.open(ctx, c.Bearer)
 	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Code == api.CodeInvalidToken && t.ID == "" {

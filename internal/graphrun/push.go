@@ -176,14 +176,14 @@ func (g *Graph) refusesPushes(i, events int) error {
 			told.Cause(why, "see its health"))}
 }
 
-// RejectBody counts one event for a body that could not be parsed (M42).
-func (g *Graph) RejectBody(name string) error {
+// RejectBody counts n events that were not handed over: one for a body that could not be parsed (M42).
+func (g *Graph) RejectBody(name string, n int) error {
 	i, err := g.accumulator(name)
 	if err != nil {
 		return err
 	}
 	if g.unit.Spec.Accumulators[i].From == "" {
-		g.first().Mailboxes()[i].Reject(1)
+		g.first().Mailboxes()[i].Reject(n)
 	}
 	return nil
 }

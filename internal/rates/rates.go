@@ -55,15 +55,19 @@ func (r *Rates) Take(key string, n int) bool {
 	return r.of(key).AllowN(r.cfg.Now(), min(n, r.cfg.Burst))
 }
 
-// Spent says whether there is nothing left for a key. It takes nothing.
-func (r *Rates) Spent(key string) bool {
+// Spent is how long it takes until there is one for a key where nothing is left; 0 where there is. It takes nothing.
+func (r *Rates) Spent(key string) (wait time.Duration) {
 	if r == nil || key == "" {
-		return false
+		return 0
 	}
 	r.mu.Lock()
 	at := r.byKey[key]
 	r.mu.Unlock()
-	return at != nil && at.Value.(*limiter).TokensAt(r.cfg.Now()) < 1
+	if at == nil {
+		return 0
+	}
+	missing := 1 - at.Value.(*limiter).TokensAt(r.cfg.Now())
+	return time.Duration(max(0, missing) / r.cfg.PerSecond * float64(time.Second))
 }
 
 // Wait waits until there are n for a key, or ctx is done; of more than the burst for the burst.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -330,13 +331,13 @@ func (f *fake) open() {
 	close(f.room)
 }
 
-func (f *fake) RejectBody(_ context.Context, g api.Ref, accumulator, code string) error {
+func (f *fake) RejectBody(_ context.Context, g api.Ref, accumulator, code string, n int) error {
 	if err := f.accumulator(g, accumulator); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rejected = append(f.rejected, code)
+	f.rejected = append(f.rejected, slices.Repeat([]string{code}, n)...)
 	return nil
 }
 

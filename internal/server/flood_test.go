@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -171,8 +172,12 @@ func TestGuessedTokens(t *testing.T) {
 	if x := get("10.0.0.1:1", known); x.status != http.StatusOK {
 		t.Errorf("a token in use: %d %s", x.status, x.body)
 	}
-	if x := get("10.0.0.1:1", fresh); !refusedWith(t, x, api.CodeRateLimited) {
+	x := get("10.0.0.1:1", fresh)
+	if !refusedWith(t, x, api.CodeRateLimited) {
 		t.Errorf("a token that nobody has seen yet: %d %s", x.status, x.body)
+	}
+	if after, err := strconv.Atoi(x.header.Get("Retry-After")); err != nil || after < 30 || after > 60 {
+		t.Errorf("one a minute is to come again after %d s, %v", after, err)
 	}
 	if x := get("10.0.0.2:1", fresh); x.status != http.StatusOK {
 		t.Errorf("another address: %d %s", x.status, x.body)

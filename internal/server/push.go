@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -124,7 +123,7 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *request, g api.Ref, accumula
 func (s *Server) rejectBody(w http.ResponseWriter, r *request, g api.Ref, accumulator string, err error) {
 	if e, ok := errors.AsType[*api.Error](err); ok && (e.Status == http.StatusBadRequest ||
 		e.Status == http.StatusRequestEntityTooLarge) {
-		if unknown := s.ctl.RejectBody(context.WithoutCancel(r.Context()), g, accumulator, e.Code); unknown != nil {
+		if unknown := s.ctl.RejectBody(context.WithoutCancel(r.Context()), g, accumulator, e.Code, 1); unknown != nil {
 			err = unknown
 		}
 	}
@@ -150,7 +149,7 @@ func (s *Server) writeReply(w http.ResponseWriter, r *once.Reply) {
 	h := w.Header()
 	h["Content-Type"] = []string{r.ContentType}
 	if r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", strconv.FormatInt(max(1, int64(math.Ceil(r.After.Seconds()))), 10))
+		h.Set("Retry-After", wire.Seconds(r.After))
 	}
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(r.Body) // a client that went away is no error of ours

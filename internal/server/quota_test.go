@@ -84,9 +84,11 @@ func TestQuotas(t *testing.T) {
 	if after := x.header.Get("Retry-After"); after != "3" || !strings.Contains(string(x.body), `"next_index":0`) {
 		t.Errorf("again after %q: %s", after, x.body)
 	}
+	many := "[" + strings.Repeat("1,", 2499) + "1]" // more than go to the engine at once
+	want(ofTenant(t, s, "acme", "POST /v1/graphs/one/accumulators/a/events", many), 429, "quota_exceeded")
 	want(ofTenant(t, s, "beta", "POST /v1/graphs/one/accumulators/a/events", events), 200, "")
 	var sum struct{ Counters api.Counters }
-	for until := time.Now().Add(10 * time.Second); sum.Counters.Received != 203 || sum.Counters.Rejected != 3; {
+	for until := time.Now().Add(10 * time.Second); sum.Counters.Received != 2703 || sum.Counters.Rejected != 2503; {
 		if err := json.Unmarshal(ofTenant(t, s, "acme", "GET /v1/graphs/one", "").body, &sum); err != nil ||
 			time.Now().After(until) {
 			t.Fatalf("the books have %+v (%v)", sum.Counters, err)
@@ -95,7 +97,7 @@ func TestQuotas(t *testing.T) {
 
 	// Sockets.
 	url := serve(t, s) + "/v1/ws/events"
-	dial := func(tenant string) int {
+	dial := func(tenant string) (status int) {
 		t.Helper()
 		ws, res, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{Subprotocols: []string{api.Subprotocol},
 			HTTPClient: narrowClient, HTTPHeader: http.Header{"Graphd-Tenant": {tenant}}})
@@ -103,6 +105,8 @@ func TestQuotas(t *testing.T) {
 			t.Cleanup(func() { _ = ws.CloseNow() })
 		} else if res == nil {
 			t.Fatal(err)
+		} else if res.Header.Get("Retry-After") == "" {
+			t.Errorf("%d does not say when to come again: %v", res.StatusCode, res.Header)
 		}
 		return res.StatusCode
 	}

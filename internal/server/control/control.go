@@ -133,8 +133,8 @@ type Intake interface {
 	// calls is that of the events.
 	Submit(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
 		answer func(ctx context.Context) (api.PushResult, error), err error)
-	// RejectBody counts one event for a body that could not be parsed (M42).
-	RejectBody(ctx context.Context, g api.Ref, accumulator, code string) error
+	// RejectBody counts n events that were not handed over: one for a body that could not be parsed (M42).
+	RejectBody(ctx context.Context, g api.Ref, accumulator, code string, n int) error
 	Accumulators(ctx context.Context, g api.Ref) ([]api.AccumulatorSummary, error)
 	// Accumulator looks up a row too where row is a key, as JSON, of a table.
 	Accumulator(ctx context.Context, g api.Ref, accumulator, row string) (api.AccumulatorDetail, error)

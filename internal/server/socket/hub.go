@@ -32,7 +32,7 @@ type Intake interface {
 	// are taken it says how many were, with Full.
 	Submit(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (
 		answer func(ctx context.Context) (api.PushResult, error), err error)
-	RejectBody(ctx context.Context, g api.Ref, accumulator, code string) error
+	RejectBody(ctx context.Context, g api.Ref, accumulator, code string, n int) error
 }
 
 // Operator carries out commands.

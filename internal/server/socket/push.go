@@ -45,7 +45,7 @@ func (e *pushEndpoint) frame(ctx context.Context, raw []byte) error {
 		events, bad = eventsOf(&f)
 	}
 	if bad != nil {
-		if err := e.c.h.ctl.RejectBody(ctx, e.ref, e.accumulator, bad.code); err != nil {
+		if err := e.c.h.ctl.RejectBody(ctx, e.ref, e.accumulator, bad.code, 1); err != nil {
 			e.c.log.Debug("rejected frame not counted", slog.Any("err", err)) // the graph has gone; the next push tells
 		}
 		return e.c.badFrame(func(reply []byte) error { // in its place among the acknowledgements

@@ -87,6 +87,29 @@ func (e *Events) Skip(n int) []json.RawMessage {
 	return nil
 }
 
+// Rest is how many events there are still, which are left out.
+func (e *Events) Rest() (n int) {
+	switch {
+	case e.Form == Lines:
+		for line := range bytes.SplitSeq(e.rest, []byte{'\n'}) {
+			if len(Trim(line)) > 0 {
+				n++
+			}
+		}
+	case e.Form == Array:
+		for at := 0; at < len(e.rest) && e.rest[at] != ']'; n++ {
+			at, _ = SkipValue(e.rest, at, MaxDepth)
+			if at = SkipSpace(e.rest, at); at < len(e.rest) && e.rest[at] == ',' {
+				at = SkipSpace(e.rest, at+1)
+			}
+		}
+	case e.rest != nil:
+		n = 1
+	}
+	e.rest = nil
+	return n
+}
+
 func (e *Events) items() []json.RawMessage {
 	batch := e.room()
 	for len(batch) < MaxBatch && len(e.rest) > 0 && e.rest[0] != ']' {

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
@@ -107,6 +109,11 @@ func Clip(s string) string {
 	return strings.ToValidUTF8(s[:maxLen], "") + "…"
 }
 
+// Seconds is a time as Retry-After has it: whole seconds, and one at least.
+func Seconds(d time.Duration) string {
+	return strconv.FormatInt(max(1, int64(math.Ceil(d.Seconds()))), 10)
+}
+
 // WriteProblem answers a refusal as a problem document.
 func WriteProblem(w http.ResponseWriter, e *api.Error, instance string) {
 	status := Status(e)
@@ -119,7 +126,7 @@ func WriteProblem(w http.ResponseWriter, e *api.Error, instance string) {
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		e.Code == api.CodeIdempotencyBusy {
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", Seconds(e.After))
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(AppendProblem(nil, e, instance)) // a client that went away is no error of ours

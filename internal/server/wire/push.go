@@ -12,6 +12,7 @@ import (
 // Pusher takes events; see the server's Control.
 type Pusher interface {
 	Push(ctx context.Context, g api.Ref, accumulator string, events []json.RawMessage) (api.PushResult, error)
+	RejectBody(ctx context.Context, g api.Ref, accumulator, code string, n int) error
 }
 
 // maxListed is how many rejected events an answer lists; the rest are counted in
@@ -51,7 +52,8 @@ func (p *Pushed) Add(r api.PushResult, n int) {
 }
 
 // Push hands the events that p has not done yet over, a batch at a time, until all are
-// taken or, when ctx ends, the queue was full. p tells how far it came, whatever the error.
+// taken or, when ctx ends, the queue was full: then the rest counts as rejected (M42). p tells
+// how far it came, whatever the error.
 func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator string, ev *Events) error {
 	batch := ev.Skip(p.Done)
 	if batch == nil {
@@ -65,8 +67,14 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 			return err
 		}
 		p.Add(r, len(batch))
-		if r.Full {
-			return nil
+		if rest := 0; r.Full {
+			if !p.Moved() { // where it has gone the books are
+				rest = ev.Rest()
+			}
+			if rest == 0 {
+				return nil
+			}
+			return to.RejectBody(context.WithoutCancel(ctx), g, accumulator, api.CodeQueueFull, rest)
 		}
 		if batch = ev.Next(); batch == nil {
 			return nil

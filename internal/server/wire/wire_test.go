@@ -78,7 +78,7 @@ func TestEventsAreCopies(t *testing.T) {
 }
 
 // takes is a Pusher that takes so many events, rejecting those that are "bad".
-type takes struct{ left int }
+type takes struct{ left, rest int }
 
 func (p *takes) Push(_ context.Context, _ api.Ref, _ string, events []json.RawMessage) (r api.PushResult, err error) {
 	r.Durable = true
@@ -95,6 +95,11 @@ func (p *takes) Push(_ context.Context, _ api.Ref, _ string, events []json.RawMe
 		r.Accepted++
 	}
 	return r, nil
+}
+
+func (p *takes) RejectBody(_ context.Context, _ api.Ref, _, _ string, n int) error {
+	p.rest += n
+	return nil
 }
 
 // TestPushed: a push goes on where the attempt before stopped, and counts as one.
@@ -115,8 +120,12 @@ func TestPushed(t *testing.T) {
 		if bad.Is() {
 			t.Fatal(bad)
 		}
-		if err := p.Push(t.Context(), &takes{room}, api.Ref{}, "a", &ev); err != nil {
+		to := &takes{left: room}
+		if err := p.Push(t.Context(), to, api.Ref{}, "a", &ev); err != nil {
 			t.Fatal(err)
+		}
+		if want := max(0, 3500-MaxBatch*(p.Done/MaxBatch+1)); p.Full && to.rest != want { // M42
+			t.Errorf("of what comes behind the batch with event %d %d are counted, want %d", p.Done, to.rest, want)
 		}
 		if p.Done != p.Accepted+len(p.Rejected) {
 			t.Errorf("%d done, %d accepted, %d rejected", p.Done, p.Accepted, len(p.Rejected))
