@@ -136,7 +136,8 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody,
 			"the body is empty: send the graph's declaration as YAML or JSON")
 	}
-	return s.ctl.Apply(r.Context(), g, b.Data, api.Change{IfMatch: want, DryRun: dryRun, By: author(r),
+	return s.ctl.Apply(r.Context(), g, b.Data, api.Change{
+		IfMatch: want, DryRun: dryRun, By: param.Author(r.Request, &r.who),
 		Sees: r.who.Sees})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -102,7 +103,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *request) {
 	if err == nil {
 		err = s.commandBody(w, r, false, &req)
 	}
-	c := api.Change{DryRun: req.DryRun, By: author(r), Sees: r.who.Sees}
+	c := api.Change{DryRun: req.DryRun, By: param.Author(r.Request, &r.who), Sees: r.who.Sees}
 	if err == nil {
 		c.IfMatch, err = wire.IfMatch(r.Header)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -43,21 +42,6 @@ func accumulatorRef(r *request) (api.Ref, string, error) {
 
 // who names the caller for the record.
 func who(r *request) string { return r.who.Subject }
-
-// maxAgent bounds what is kept of a caller's name for itself.
-const maxAgent = 200
-
-// author is the caller as one who changes a declaration.
-func author(r *request) api.Author {
-	a := api.Author{Agent: strings.ToValidUTF8(r.UserAgent(), "\uFFFD"), Host: param.Host(r.Request)}
-	if r.who.Vouched() {
-		a.Token = r.who.Subject
-	}
-	if len(a.Agent) > maxAgent {
-		a.Agent = strings.ToValidUTF8(a.Agent[:maxAgent], "")
-	}
-	return a
-}
 
 // rowParam is the key of a row as JSON, "" when none is asked for.
 func rowParam(r *request) (string, error) {

@@ -150,7 +150,7 @@ func (p *Store) AwaitChange(ctx context.Context) error {
 		}
 		if err != nil {
 			p.deafen()
-			return rules.Wrap(p.away.Hide(ctx, causeOf(ctx, err)), "listen for other daemons")
+			return rules.Wrap(p.away.Hide(ctx, wires.CauseOf(ctx, err)), "listen for other daemons")
 		}
 		if n.Payload == p.schema {
 			return nil
@@ -171,7 +171,7 @@ func (p *Store) hear(ctx context.Context) (*pgconn.Notification, error) {
 	}
 	ask := wires.Within(ctx, p.timeouts.Lease)
 	defer ask.Stop()
-	return nil, causeOf(ask, p.listener.Ping(ask))
+	return nil, wires.CauseOf(ask, p.listener.Ping(ask))
 }
 
 func (p *Store) listen(ctx context.Context) error {
@@ -182,12 +182,12 @@ func (p *Store) listen(ctx context.Context) error {
 	defer s.Stop()
 	c, err := p.leases.Acquire(s)
 	if err != nil {
-		return p.away.Hide(s, explain(causeOf(s, err)))
+		return p.away.Hide(s, explain(wires.CauseOf(s, err)))
 	}
 	p.listener = c.Hijack()
 	if _, err := p.listener.Exec(s, "LISTEN "+members.Channel); err != nil {
 		p.deafen()
-		return p.away.Hide(s, explain(causeOf(s, err)))
+		return p.away.Hide(s, explain(wires.CauseOf(s, err)))
 	}
 	return nil
 }

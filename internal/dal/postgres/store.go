@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"regexp"
 	"strconv"
@@ -141,8 +140,8 @@ func (p *Store) connect(ctx context.Context, dsn string) error {
 	if !namesPoolSize(dsn) {
 		cfg.MaxConns = bulkConns
 	}
-	dialer := &redialer{
-		lines: &p.lines, dial: (&net.Dialer{
+	dialer := &wires.Redialer{
+		Lines: &p.lines, Opens: (&net.Dialer{
 			KeepAlive: 5 * time.Second, Control: wires.UserTimeout(p.timeouts.Call),
 		}).DialContext,
 	}
@@ -284,7 +283,7 @@ func (p *Store) onFor(ctx context.Context, pool *pgxpool.Pool, budget time.Durat
 	case cause == nil && wires.IsDead(err):
 		p.distrust(pool)
 	}
-	return p.away.Hide(s, explain(causeOf(s, err)))
+	return p.away.Hide(s, explain(wires.CauseOf(s, err)))
 }
 
 // distrust throws the open connections away after one of the pool's has answered nothing or was
@@ -367,32 +366,4 @@ func (p *Store) execFor(ctx context.Context, pool *pgxpool.Pool, budget time.Dur
 		return err
 	})
 	return changed, err
-}
-
-// redialer opens connections; after a failure the next attempts wait a random while that
-// grows to two seconds, so that a database that comes back is not met by all at once.
-type redialer struct {
-	lines  *wires.Lines
-	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
-	failed atomic.Int32
-}
-
-func (r *redialer) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if n := min(r.failed.Load(), 6); n > 0 {
-		most := min(50*time.Millisecond<<n, 2*time.Second)
-		timer := time.NewTimer(rand.N(most))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	c, err := r.dial(ctx, network, addr)
-	if err != nil {
-		r.failed.Add(1)
-		return nil, err
-	}
-	r.failed.Store(0)
-	return r.lines.Add(c), nil
 }

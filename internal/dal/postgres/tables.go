@@ -83,7 +83,7 @@ func (t *Tables) Close() { t.pool.Close() }
 func (t *Tables) Columns(ctx context.Context, table checkpoint.Table) ([]string, error) {
 	columns, err := tables.Columns(ctx, t.pool, &table)
 	err = t.guard.Hide(err)
-	return columns, rules.Wrap(explain(causeOf(ctx, err)), "look at table %s", table.Name)
+	return columns, rules.Wrap(explain(wires.CauseOf(ctx, err)), "look at table %s", table.Name)
 }
 
 // Write writes rows as a whole or not at all. The error is a *checkpoint.RowError when one of
@@ -91,7 +91,7 @@ func (t *Tables) Columns(ctx context.Context, table checkpoint.Table) ([]string,
 func (t *Tables) Write(ctx context.Context, rows *checkpoint.SinkRows) error {
 	err := t.guard.Hide(t.write(ctx, rows))
 	if !aboutValues(err) {
-		return rules.Wrap(explain(causeOf(ctx, err)), "write to table %s", rows.Table.Name)
+		return rules.Wrap(explain(wires.CauseOf(ctx, err)), "write to table %s", rows.Table.Name)
 	}
 	found, probeErr := probeRows(ctx, t.pool, []checkpoint.SinkRows{*rows})
 	if found != nil {

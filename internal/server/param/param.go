@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -135,4 +136,19 @@ func Host(r *http.Request) string {
 		return ""
 	}
 	return host
+}
+
+// maxAgent bounds what is kept of a caller's name for itself.
+const maxAgent = 200
+
+// Author is the caller as one who changes a declaration.
+func Author(r *http.Request, who *access.Principal) api.Author {
+	a := api.Author{Agent: strings.ToValidUTF8(r.UserAgent(), "\uFFFD"), Host: Host(r)}
+	if who.Vouched() {
+		a.Token = who.Subject
+	}
+	if len(a.Agent) > maxAgent {
+		a.Agent = strings.ToValidUTF8(a.Agent[:maxAgent], "")
+	}
+	return a
 }
