@@ -81,6 +81,9 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 	u := &Unit{Spec: g, plain: o.Plain, nodes: o.Nodes}
 	vars, diags := variables(g)
 	u.Vars, u.VarsType = vars, expression.OfValue(vars)
+	if g.VarsUnread {
+		u.VarsType = expression.Any()
+	}
 	inputs := make([]graph.Input, len(g.Accumulators))
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]

@@ -161,7 +161,7 @@ func (c *compiler) declareVars() {
 		types[v.Name] = expression.OfValue(value)
 	}
 	c.vars = boundary.Object(boundary.NewShape(names...), slots)
-	c.varsType = expression.ObjectOf(types, false)
+	c.varsType = expression.ObjectOf(types, c.g.VarsUnread)
 }
 
 func (c *compiler) varsIndex() int { return len(c.inputs) + len(c.g.Nodes) }

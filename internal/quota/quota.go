@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,7 +97,11 @@ func (e *ExceededError) Error() string {
 		return fmt.Sprintf("the tenant may take %d events a second, and has taken more; there is room for the next "+
 			"in %v", e.Limit, e.After.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("the tenant has %d %s, and its quota allows %d", e.Used, e.Quota, e.Limit)
+	noun := string(e.Quota)
+	if e.Used == 1 {
+		noun = strings.TrimSuffix(noun, "s")
+	}
+	return fmt.Sprintf("the tenant has %d %s, and its quota allows %d", e.Used, noun, e.Limit)
 }
 
 // Refusal is the error as a request is answered with it.

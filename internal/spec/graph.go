@@ -100,10 +100,11 @@ func readDescription(d *decoder, v value, g *draft) {
 func readVars(d *decoder, v value, g *draft) {
 	for _, p := range d.Names(v, "var") {
 		if !d.Unsplit(p) {
-			continue
-		}
-		if x, ok := d.Free(p.Value); ok {
+			g.VarsUnread = true
+		} else if x, ok := d.Free(p.Value); ok {
 			g.Vars = append(g.Vars, Var{Name: p.Key(), Value: x, Pos: p.Name().Pos()})
+		} else {
+			g.VarsUnread = true
 		}
 	}
 }

@@ -57,6 +57,7 @@ type Graph struct {
 	Name         string
 	Description  string
 	Vars         []Var
+	VarsUnread   bool // there are more, whose values could not be read, which has been told
 	Accumulators []Accumulator
 	Reactor      Reactor
 	Nodes        []Node

@@ -142,7 +142,7 @@ func drainMember(ctx context.Context, t *terminal.Terminal, c *client.Client, na
 	for {
 		left, err := running(ctx, c, m.ID)
 		if err == nil && len(left) == 0 {
-			t.Say("member %s runs nothing any more; it had %d graphs", m.Name, len(m.Graphs))
+			t.Say("member %s runs nothing any more; it had %s", m.Name, terminal.Plural(len(m.Graphs), "graph"))
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
