@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -88,6 +89,10 @@ func (d *document) response(pattern, method, status string) (pointer string, con
 		r = d.root["components"].(map[string]any)["responses"].(map[string]any)[filepath.Base(pointer)].(map[string]any)
 	}
 	content, _ = r["content"].(map[string]any)
+	if asked, has := r["x-graphd-asked"].(map[string]any); has {
+		content = maps.Clone(content)
+		maps.Copy(content, asked)
+	}
 	return pointer, content, true
 }
 

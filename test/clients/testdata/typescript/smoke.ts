@@ -101,6 +101,14 @@ const state = await client.GET("/v1/graphs/{graph}/state", { params: { path: gra
 assert.equal(state.data?.nodes?.["spread"], 3);
 const firings = await client.GET("/v1/graphs/{graph}/firings", { params: { path: graph, query: { limit: 1 } } });
 assert.equal(firings.data?.items[0]?.cause, "with");
+const summary = await client.GET("/v1/graphs/{graph}", { params: { path: graph } });
+assert.equal(summary.data?.health, "live"); // of the summary's type, without a cast
+const text = await client.GET("/v1/graphs/{graph}", {
+  params: { path: graph },
+  headers: { Accept: "application/yaml" },
+  parseAs: "text",
+});
+assert.match(String(text.data), /^graph: /m);
 
 // A refusal is a problem with a code.
 const missing = await client.GET("/v1/graphs/{graph}", { params: { path: { graph: "none" } } });
