@@ -46,10 +46,11 @@ func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 	ref := api.Ref{Tenant: d.Tenant, Name: d.Graph}
 	g := &Graph{host: h, ref: ref, decl: d, unit: unit, letters: make(chan struct{}, 1)}
 	restarts, of := new(told.Restarts), h.shardsOf(unit)
+	readers := g.readers(of)
 	for n := range of {
 		cfg := lives.Config{
 			Host: &h.Host, Ref: ref, Number: n, Of: of, Unit: unit, Hub: watch.NewHub(ref), Restarts: restarts,
-			Known: g.known, Changed: g.changed.Ring,
+			Readers: readers, Known: g.known, Changed: g.changed.Ring,
 		}
 		if unit != nil {
 			for range unit.Programs {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/accumulator/pump/reader"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
@@ -21,6 +23,23 @@ func (h *Host) shardsOf(u *compile.Unit) int {
 		return 1
 	}
 	return max(u.Spec.Reactor.Shards, 1)
+}
+
+// readers read the sources for all of so many shards; nil where there is one.
+func (g *Graph) readers(shards int) (all []*reader.Reader) {
+	if shards == 1 {
+		return nil
+	}
+	for i, p := range g.unit.Programs {
+		cfg := reader.Config{Open: func() (accumulator.Source, error) { return g.host.Kinds.Source(g.unit, i) }}
+		cfg.Share = &pump.Share{Of: shards, Dealer: g.unit.Dealer(i)}
+		cfg.Pace = g.host.Quotas.Pace(g.ref.Tenant, g.ref.Name)
+		if g.unit.Spec.EventClock() {
+			cfg.Dater = func() *accumulator.Dater { return accumulator.NewDater(p, accumulator.Limits{}) }
+		}
+		all = append(all, reader.New(cfg))
+	}
+	return all
 }
 
 // deal has pushes dealt to the shards' mailboxes.

@@ -13,44 +13,36 @@ import (
 // all that comes after it would be late (decision 0081).
 const maxAhead = time.Minute
 
-// date finds when the events of a parcel happen.
-func (l *Line) date(p *Parcel) {
-	now := l.cfg.Now()
-	p.own, p.lent = true, l.dater.Lends()
-	p.loan.Expect(len(p.Events))
-	for i := range p.Events {
-		ev := &p.Events[i]
+// date finds when the events of a load happen.
+func (l *Loader) date(d *Load, now time.Time) {
+	d.own, d.lent = true, l.dater.Lends()
+	d.loan.Expect(len(d.events))
+	for i := range d.events {
+		ev := &d.events[i]
 		if ev.At.IsZero() {
 			ev.At = now
 		}
-		p.bytes += int64(len(ev.Raw))
-		at, own, bad := l.when(&l.dater, ev, now, &p.loan)
-		p.own = p.own && own
+		d.bytes += int64(len(ev.Raw))
+		at, own, bad := when(l.cfg.Dater, &l.dater, ev, now, &d.loan)
+		d.own = d.own && own
 		if bad != nil {
-			if p.bads == nil {
-				p.bads = make([]*accumulator.BadEvent, len(p.Events))
+			if d.bads == nil {
+				d.bads = make([]*accumulator.BadEvent, len(d.events))
 			}
-			p.bads[i] = bad
+			d.bads[i] = bad
 		}
-		p.Times = append(p.Times, at)
-		p.Newest = max(p.Newest, at)
-	}
-	if l.share == nil {
-		return
-	}
-	for i := range p.Events {
-		bad := p.bads != nil && p.bads[i] != nil
-		p.fates = append(p.fates, l.share.fate(&p.Events[i], dated(p.Times[i], p.own, p.lent), bad, &p.loan))
+		d.times = append(d.times, at)
+		d.newest = max(d.newest, at)
 	}
 }
 
 // when is the time that an event happens; own says that it is the event's own, or none. One whose
 // reading panics happens now, and panics again when it is folded.
-func (l *Line) when(d **accumulator.Dater, ev *boundary.Event, now time.Time, loan *boundary.Loan) (at int64, own bool,
-	bad *accumulator.BadEvent) {
+func when(another func() *accumulator.Dater, d **accumulator.Dater, ev *boundary.Event, now time.Time,
+	loan *boundary.Loan) (at int64, own bool, bad *accumulator.BadEvent) {
 	defer func() {
 		if r := recover(); r != nil {
-			*d = l.cfg.Dater() // its scratch may be in any state
+			*d = another() // its scratch may be in any state
 			at, own, bad = timeline.Never, false, nil
 		}
 	}()

@@ -3,6 +3,7 @@ package pump
 import (
 	"context"
 	"runtime/debug"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
@@ -12,28 +13,32 @@ import (
 // is handed over, few enough that a held-back source stops soon.
 const feedDepth = 2
 
-// parcel is one call of a source to its Out.
+// parcel is some events of a load, from the first-th on.
 type parcel struct {
-	events  []boundary.Event
-	bad     *accumulator.BadEvent // the one event is unusable
-	advance bool                  // the one event is a position only
+	load   *Load
+	first  int
+	events []boundary.Event
+}
+
+// bad says why the one event is unusable; nil when it is not.
+func (p *parcel) bad() *accumulator.BadEvent {
+	if p.load.bads == nil {
+		return nil
+	}
+	return p.load.bads[p.first]
 }
 
 // feed runs a source and is its Out.
 type feed struct {
-	parcels chan parcel           // closed when the source has returned
-	spare   chan []boundary.Event // batches that were folded; as many as can be on the way
+	parcels chan parcel // closed when the source has returned
+	own     *Loader     // of what its source gives to it alone
 	port    accumulator.Port
-	pace    Pace  // nil for none
 	err     error // how the source ended; read after parcels is closed
 }
 
-func newFeed(p accumulator.Port, pace Pace) *feed {
-	return &feed{
-		parcels: make(chan parcel, feedDepth),
-		spare:   make(chan []boundary.Event, feedDepth+2), // one is being filled, one folded
-		port:    p, pace: pace,
-	}
+func newFeed(cfg *Config) *feed {
+	return &feed{parcels: make(chan parcel, feedDepth), port: cfg.Port,
+		own: NewLoader(LoaderConfig{Share: cfg.Share, Pace: cfg.Pace})}
 }
 
 // run is the source's goroutine.
@@ -47,65 +52,27 @@ func (f *feed) run(ctx context.Context, s accumulator.Source, from []boundary.Po
 	f.err = s.Run(ctx, from, f)
 }
 
-func (f *feed) put(ctx context.Context, p parcel) error {
-	select {
-	case f.parcels <- p:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// take takes what the source has given to this unit alone.
+func (f *feed) take(ctx context.Context) func(*Load) error {
+	return func(d *Load) error { return f.Give(ctx, d, 0, alone) }
 }
 
 // Batch implements [accumulator.Recycler].
-func (f *feed) Batch(n int) []boundary.Event {
-	select {
-	case b := <-f.spare:
-		if cap(b) >= n {
-			return b
-		}
-	default:
-	}
-	return make([]boundary.Event, 0, n)
-}
-
-// recycle takes back a batch that was folded. Nothing may hold on to what it points to.
-func (f *feed) recycle(batch []boundary.Event) {
-	clear(batch)
-	select {
-	case f.spare <- batch[:0]:
-	default:
-	}
-}
+func (f *feed) Batch(n int) []boundary.Event { return f.own.Batch(n) }
 
 // Emit implements [accumulator.Out].
 func (f *feed) Emit(ctx context.Context, batch []boundary.Event) error {
-	if len(batch) == 0 {
-		return ctx.Err()
-	}
-	for len(batch) > 0 {
-		n, err := admit(ctx, f.pace, batch)
-		if err == nil {
-			err = f.put(ctx, parcel{events: batch[:n:n]})
-		}
-		if err != nil {
-			return err
-		}
-		batch = batch[n:]
-	}
-	return nil
+	return f.own.Emit(ctx, time.Time{}, batch, f.take(ctx))
 }
 
 // Refuse implements [accumulator.Out].
 func (f *feed) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
-	if _, err := admit(ctx, f.pace, []boundary.Event{ev}); err != nil {
-		return err
-	}
-	return f.put(ctx, parcel{events: []boundary.Event{ev}, bad: bad})
+	return f.own.Refuse(ctx, ev, bad, f.take(ctx))
 }
 
 // Advance implements [accumulator.Out].
 func (f *feed) Advance(ctx context.Context, pos boundary.Position) error {
-	return f.put(ctx, parcel{events: []boundary.Event{{Pos: pos}}, advance: true})
+	return f.own.Advance(pos, f.take(ctx))
 }
 
 // Health implements [accumulator.Out].

@@ -8,7 +8,6 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/timeline"
 )
 
 // pulls folds the next group of the source's events and hands over what they complete.
@@ -36,7 +35,7 @@ func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
 	u.cfg.Fail.Hit("decode")
 	poison := u.foldPulled(rest[:n])
 	if u.folded += n; u.folded == len(u.current.events) {
-		u.feed.recycle(u.current.events)
+		u.current.load.Release()
 		u.current = parcel{}
 	}
 	if boundaries, letters, _ := u.core.Pending(); boundaries+letters > 0 {
@@ -62,17 +61,17 @@ func (u *Unit) foldPulled(events []boundary.Event) (poison *accumulator.PanicErr
 		}
 	}()
 	switch {
-	case u.current.advance:
+	case u.current.load.kind == Advance:
 		u.core.Advance(u.now, events[0].Pos)
 		return nil
-	case u.current.bad != nil && u.passed(&events[0], true):
-		return nil
-	case u.current.bad != nil:
-		u.core.AddBad(u.now, &events[0], keeps, u.current.bad)
+	case u.current.bad() != nil:
+		if !u.passed(&events[0], 0) {
+			u.core.AddBad(u.now, &events[0], keeps, u.current.bad())
+		}
 		return nil
 	}
 	for ; i < len(events); i++ {
-		if !u.passed(&events[i], false) {
+		if !u.passed(&events[i], i) {
 			u.core.Add(u.now, &events[i], keeps)
 		}
 	}
@@ -147,12 +146,9 @@ func (u *Unit) foldPushed() (poison *accumulator.PanicError) {
 	return nil
 }
 
-// passed passes an event of another shard, and reports whether it was one. bad says that it cannot be used.
-func (u *Unit) passed(ev *boundary.Event, bad bool) bool {
-	if u.share == nil {
-		return false
-	}
-	f := u.share.fate(ev, accumulator.Dated{At: timeline.Never}, bad, nil)
+// passed passes the i-th event of the current group if it is another shard's, and reports whether it was.
+func (u *Unit) passed(ev *boundary.Event, i int) bool {
+	f := u.current.load.fate(u.current.first+u.folded+i, u.cfg.Share)
 	if f.Elsewhere {
 		u.core.Pass(u.now, ev, f)
 	}

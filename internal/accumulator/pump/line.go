@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
-	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/failpoint"
-	"github.com/graphd/graphd/internal/timeline"
 )
 
 // LineConfig is what a Line is made of.
@@ -47,12 +45,9 @@ type LineConfig struct {
 // that it is their turn, and folds them itself. Run is for a goroutine of its own; the methods in
 // turn.go and pushes.go are for the reactor's.
 type Line struct {
-	cfg   LineConfig
-	dater *accumulator.Dater // of the source's goroutine, as is
-	share *sharer
-	// spoils has what was lent overwritten, for tests.
-	spoils bool
-	wake   func() // wakes the reactor; set before anything is staged
+	cfg  LineConfig
+	own  *Loader // of what its source gives to it alone; nil without one
+	wake func()  // wakes the reactor; set before anything is staged
 
 	news atomic.Bool   // fresh is not empty
 	room chan struct{} // capacity 1: something was taken off
@@ -64,11 +59,11 @@ type Line struct {
 	starved  bool
 	starving string
 
-	fresh   []*Parcel // as they came, and not yet taken by the reactor
-	spare   []*Parcel // used up, for reuse, as are batches
-	batches [][]boundary.Event
-	depths  map[string]*depth
-	staged  int // events, over all streams
+	fresh  []*Parcel // as they came, and not yet taken by the reactor
+	spare  []*Parcel // used up, for reuse
+	depths map[string]*depth
+	staged int     // events, over all streams
+	loader *Loader // of the last load; nil for none
 
 	failed  chan error    // capacity 1: why the reactor has given the line up
 	drained chan struct{} // closed when all that the source has said was folded
@@ -104,15 +99,9 @@ type Parcel struct {
 	Kind ParcelKind
 	Look int64 // that is done, of the kind Looked
 
-	bads  []*accumulator.BadEvent // by event; nil when all can be used
-	fates []fold.Fate             // by event; empty where all are folded here
-	bytes int64
+	load  *Load // whose events they are, from the first-th on; nil of a word
+	first int
 	depth *depth
-	whole bool // Events is a batch that may be used again
-	// own says that Times are the events' own, where they are times at all.
-	own  bool
-	lent bool // the values of Events are lent from loan
-	loan boundary.Loan
 }
 
 // ParcelKind says what a Parcel is.
@@ -137,9 +126,7 @@ func NewLine(cfg LineConfig) *Line {
 		looks: looks{poke: make(chan struct{}, 1)},
 	}
 	if cfg.Source != nil {
-		l.dater = cfg.Dater()
-		l.spoils = l.dater.Spoils()
-		l.share = newSharer(cfg.Share)
+		l.own = NewLoader(LoaderConfig{Dater: cfg.Dater, Pace: cfg.Pace, Share: cfg.Share})
 	}
 	return l
 }
@@ -219,61 +206,26 @@ func (l *Line) pull(ctx context.Context) (err error) {
 }
 
 // Batch implements [accumulator.Recycler].
-func (l *Line) Batch(n int) []boundary.Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k := len(l.batches) - 1; k >= 0 {
-		b := l.batches[k]
-		l.batches = l.batches[:k]
-		if cap(b) >= n {
-			return b
-		}
-	}
-	return make([]boundary.Event, 0, n)
-}
+func (l *Line) Batch(n int) []boundary.Event { return l.own.Batch(n) }
 
 // Emit implements [accumulator.Out].
 func (l *Line) Emit(ctx context.Context, batch []boundary.Event) error {
-	whole := true
-	for len(batch) > 0 {
-		n := 1
-		for n < len(batch) && samePartition(batch[n].Pos.Stream, batch[0].Pos.Stream) {
-			n++
-		}
-		n, err := admit(ctx, l.cfg.Pace, batch[:n])
-		if err != nil {
-			return err
-		}
-		whole = whole && n == len(batch)
-		p := l.parcel(batch[:n:n])
-		p.whole = whole
-		l.date(p)
-		if err := l.stage(ctx, p); err != nil {
-			return err
-		}
-		batch = batch[n:]
-	}
-	return ctx.Err()
+	return l.own.Emit(ctx, l.cfg.Now(), batch, l.take(ctx))
 }
 
 // Refuse implements [accumulator.Out].
 func (l *Line) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
-	if _, err := admit(ctx, l.cfg.Pace, []boundary.Event{ev}); err != nil {
-		return err
-	}
-	p := l.parcel([]boundary.Event{ev})
-	p.Times, p.bads = append(p.Times[:0], timeline.Never), []*accumulator.BadEvent{bad}
-	if l.share != nil {
-		p.fates = append(p.fates, l.share.fate(&p.Events[0], accumulator.Dated{}, true, nil))
-	}
-	return l.stage(ctx, p)
+	return l.own.Refuse(ctx, ev, bad, l.take(ctx))
 }
 
 // Advance implements [accumulator.Out].
 func (l *Line) Advance(ctx context.Context, pos boundary.Position) error {
-	p := l.parcel([]boundary.Event{{Pos: pos}})
-	p.Kind, p.Times = Advance, append(p.Times[:0], timeline.Never)
-	return l.stage(ctx, p)
+	return l.own.Advance(pos, l.take(ctx))
+}
+
+// take takes what the source has given to this line alone.
+func (l *Line) take(ctx context.Context) func(*Load) error {
+	return func(d *Load) error { return l.Give(ctx, d, 0, alone) }
 }
 
 // Health implements [accumulator.Out].
@@ -304,16 +256,18 @@ func (p *Parcel) Down() bool { return p.Newest == 1 }
 
 func samePartition(a, b string) bool { return a == b || boundary.Partition(a) == boundary.Partition(b) }
 
-// parcel makes a parcel of events of one partition.
-func (l *Line) parcel(events []boundary.Event) *Parcel {
+// parcel makes a parcel of the events of a load from the first-th on.
+func (l *Line) parcel(d *Load, first int) *Parcel {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := &Parcel{}
 	if n := len(l.spare); n > 0 {
 		p, l.spare = l.spare[n-1], l.spare[:n-1]
 	}
-	*p = Parcel{Events: events, Times: p.Times[:0], Newest: timeline.Never, loan: p.loan, fates: p.fates[:0]}
-	name := events[0].Pos.Stream
+	*p = Parcel{Kind: d.kind, Events: d.events[first:], Times: d.times[first:], Newest: d.newest,
+		load: d, first: first}
+	l.loader = d.loader
+	name := p.Events[0].Pos.Stream
 	if p.depth = l.depths[name]; p.depth == nil {
 		b := boundary.Partition(name)
 		for _, d := range l.depths {
@@ -336,31 +290,21 @@ func (l *Line) parcel(events []boundary.Event) *Parcel {
 // maxKnown bounds the names of streams that are remembered, generations apart.
 const maxKnown = 4096
 
-// stage lets a parcel wait for its turn. It blocks while its stream has as much waiting as may.
-func (l *Line) stage(ctx context.Context, p *Parcel) error {
-	for !l.tryStage(p) {
-		select {
-		case <-l.room:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-func (l *Line) tryStage(p *Parcel) bool {
+// tryStage lets a parcel wait for its turn, and reports whether there was room. relaxed has a line take more that is
+// not starved itself.
+func (l *Line) tryStage(p *Parcel, relaxed bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := p.depth
-	if d.events > 0 && (d.events+len(p.Events) > maxStagedEvents || d.bytes+p.bytes > maxStagedBytes) &&
-		(!l.starved || l.staged >= maxStarved*maxStagedEvents) {
+	if d.events > 0 && (d.events+len(p.Events) > maxStagedEvents || d.bytes+p.load.bytes > maxStagedBytes) &&
+		(!l.starved && !relaxed || l.staged >= maxStarved*maxStagedEvents) {
 		return false
 	}
 	if l.starving == "" || l.starving == d.stream {
 		l.starved = false
 	}
 	d.events += len(p.Events)
-	d.bytes += p.bytes
+	d.bytes += p.load.bytes
 	l.staged += len(p.Events)
 	l.push(p)
 	return true

@@ -47,7 +47,7 @@ func (l *Line) NextPush() (at int64, ok bool) {
 		if ev.At.IsZero() {
 			ev.At = now
 		}
-		h.when, h.own, h.bad = l.when(&h.dater, ev, now, nil)
+		h.when, h.own, h.bad = when(l.cfg.Dater, &h.dater, ev, now, nil)
 		h.dated = true
 	}
 	return h.when, true

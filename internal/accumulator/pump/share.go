@@ -29,20 +29,6 @@ func newSharer(s *Share) *sharer {
 	return &sharer{share: s, dealer: s.Dealer()}
 }
 
-// fate is what becomes of an event here: bad says that it cannot be used, which the first shard tells. The decoded
-// value is left in ev.
-func (s *sharer) fate(ev *boundary.Event, d accumulator.Dated, bad bool, loan *boundary.Loan) (f fold.Fate) {
-	if s == nil {
-		return f
-	}
-	shard := 0
-	if !bad {
-		shard = s.deal(ev, d, loan, &f)
-	}
-	f.Elsewhere = shard != s.share.Shard
-	return f
-}
-
 // deal finds the shard of an event. One whose reading panics is the first shard's, and panics again when it is folded.
 func (s *sharer) deal(ev *boundary.Event, d accumulator.Dated, loan *boundary.Loan, f *fold.Fate) (shard int) {
 	defer func() {

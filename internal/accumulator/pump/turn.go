@@ -58,36 +58,34 @@ func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicE
 	switch {
 	case p.Kind == Advance:
 		l.cfg.Core.Advance(now, ev.Pos)
-	case len(p.fates) > 0 && p.fates[n].Elsewhere:
-		l.cfg.Core.Pass(now, ev, p.fates[n])
-	case p.bads != nil && p.bads[n] != nil:
-		l.cfg.Core.AddBad(now, ev, keeps, p.bads[n])
+	case p.load.fate(p.first+n, l.cfg.Share).Elsewhere:
+		l.cfg.Core.Pass(now, ev, p.load.fate(p.first+n, l.cfg.Share))
+	case p.Timeless(n):
+		l.cfg.Core.AddBad(now, ev, keeps, p.load.bads[p.first+n])
 	default:
-		l.cfg.Core.Dated(ev, dated(p.Times[n], p.own, p.lent))
+		l.cfg.Core.Dated(ev, dated(p.Times[n], p.load.own, p.load.lent))
 		l.cfg.Core.Add(now, ev, keeps)
 	}
 	return nil
 }
 
 // Timeless says that the n-th event needs no engine time: it is a position only, or cannot be used.
-func (p *Parcel) Timeless(n int) bool { return p.Kind == Advance || p.bads != nil && p.bads[n] != nil }
+func (p *Parcel) Timeless(n int) bool {
+	return p.Kind == Advance || p.load.bads != nil && p.load.bads[p.first+n] != nil
+}
 
 // Done says that a parcel of events was folded: its stream has room again.
 func (l *Line) Done(p *Parcel) {
+	load := p.load
 	l.mu.Lock()
 	p.depth.events -= len(p.Events)
-	p.depth.bytes -= p.bytes
+	p.depth.bytes -= load.bytes
 	l.staged -= len(p.Events)
-	if p.whole && len(l.batches) < maxSpare {
-		clear(p.Events) // nothing may hold on to what it points to
-		l.batches = append(l.batches, p.Events[:0])
-	}
-	if len(l.spare) < maxSpare {
-		p.loan.Reset(p.lent && l.spoils)
-		*p = Parcel{Times: p.Times[:0], loan: p.loan, fates: p.fates[:0]}
+	if *p = (Parcel{}); len(l.spare) < maxSpare {
 		l.spare = append(l.spare, p)
 	}
 	l.mu.Unlock()
+	load.Release()
 	select {
 	case l.room <- struct{}{}:
 	default:
@@ -102,10 +100,18 @@ const maxSpare = 16
 func (l *Line) Starve(waiting bool, stream string) {
 	l.mu.Lock()
 	l.starved, l.starving = waiting, stream
+	loader := l.loader
 	l.mu.Unlock()
-	if waiting {
+	if !waiting {
+		return
+	}
+	select {
+	case l.room <- struct{}{}:
+	default:
+	}
+	if loader != nil {
 		select {
-		case l.room <- struct{}{}:
+		case loader.hungry <- struct{}{}: // another line may hold the reader back
 		default:
 		}
 	}

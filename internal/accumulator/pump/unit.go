@@ -76,7 +76,6 @@ type Unit struct {
 	groupEvents int
 	groupBytes  int64
 
-	share   *sharer
 	feed    *feed
 	current parcel // what of the source is being folded
 	folded  int    // how many events of it are
@@ -108,7 +107,7 @@ func New(cfg Config) *Unit {
 	}
 	u := &Unit{
 		cfg: cfg, core: cfg.Core, mailbox: cfg.Mailbox, port: cfg.Port,
-		groupEvents: maxGroupEvents, groupBytes: maxGroupBytes, share: newSharer(cfg.Share),
+		groupEvents: maxGroupEvents, groupBytes: maxGroupBytes,
 	}
 	// A small capacity is meant to be felt: an eighth of it is the most that is decided on at once.
 	n, bytes := cfg.Core.Capacity()
@@ -139,7 +138,7 @@ func (u *Unit) Run(ctx context.Context) error {
 		u.port.Health(accumulator.SocketOnly, "", "")
 	} else {
 		u.port.Health(accumulator.Connecting, "", "")
-		u.feed = newFeed(u.port, u.cfg.Pace)
+		u.feed = newFeed(&u.cfg)
 		wg.Go(func() { u.feed.run(ctx, u.cfg.Source, u.cfg.From) })
 	}
 	err := u.loop(ctx)

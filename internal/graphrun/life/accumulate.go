@@ -65,7 +65,7 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	}
 	var source accumulator.Source
 	if !stopped {
-		if source, err = r.Source(a.index); err != nil {
+		if source, err = r.reads(a.index); err != nil {
 			return fmt.Errorf("accumulator %s: %w", a.spec.Name, err)
 		}
 	}
@@ -137,6 +137,14 @@ func (a *accumulatorRun) lag() *int64 {
 		}
 	}
 	return nil
+}
+
+// reads is what accumulator i reads from: its source, or its part of the one that is read for all shards.
+func (r *Run) reads(i int) (accumulator.Source, error) {
+	if r.g.Readers != nil {
+		return r.g.Readers[i].Source()
+	}
+	return r.Source(i)
 }
 
 // Source makes accumulator i's source, nil when its socket is all there is.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/accumulator/pump/reader"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
@@ -65,8 +66,10 @@ type Graph struct {
 	Shards int
 	// Mailboxes take pushes whether a run is on or not, per accumulator.
 	Mailboxes []*pump.Mailbox
-	Hub       *watch.Hub
-	Restarts  *told.Restarts
+	// Readers read the sources for all shards, per accumulator; nil where the graph is not dealt.
+	Readers  []*reader.Reader
+	Hub      *watch.Hub
+	Restarts *told.Restarts
 	// Record keeps a recovery event.
 	Record func(checkpoint.RecoveryEvent)
 	// Held says whether the run is to wait for LetGo.

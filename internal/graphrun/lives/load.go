@@ -56,7 +56,7 @@ func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 func (s *Shard) shared() *life.Graph {
 	return &life.Graph{
 		Host: &s.host.Host, Ref: s.ref, ID: s.ID(), Unit: s.cfg.Unit, Shards: s.cfg.Of,
-		Mailboxes: s.cfg.Mailboxes, Hub: s.cfg.Hub, Restarts: s.cfg.Restarts,
+		Mailboxes: s.cfg.Mailboxes, Readers: s.cfg.Readers, Hub: s.cfg.Hub, Restarts: s.cfg.Restarts,
 		Record: s.Record, Held: s.isHeld, StopTime: s.stopTime,
 		Published: s.cfg.Changed,
 	}

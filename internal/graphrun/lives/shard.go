@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/accumulator/pump/reader"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
@@ -31,8 +32,10 @@ type Config struct {
 	Unit       *compile.Unit // nil when the declaration does not compile
 	// Mailboxes take pushes whether a run is on or not, per accumulator.
 	Mailboxes []*pump.Mailbox
-	Hub       *watch.Hub
-	Restarts  *told.Restarts
+	// Readers read the sources for all shards, per accumulator; nil where the graph is not dealt.
+	Readers  []*reader.Reader
+	Hub      *watch.Hub
+	Restarts *told.Restarts
 	// Known is what is known of the graph with or without a run.
 	Known func() *told.Known
 	// Changed is told of everything that the shard shows. It must not block.

@@ -44,7 +44,10 @@ func (c *Config) Validate() error {
 }
 
 // Source reads events from a file. It is an [accumulator.Source].
-type Source struct{ cfg Config }
+type Source struct {
+	cfg  Config
+	same [2]string // streams that are known to be of one file; see Behind
+}
 
 var (
 	_ accumulator.Source   = (*Source)(nil)

@@ -99,3 +99,12 @@ func parsePlaces(positions []boundary.Position) (map[string]place, error) {
 	}
 	return out, nil
 }
+
+// Behind implements reader.Ordered: the offsets of a partition have an order, those of topics that had its name one
+// after another have none. Where a partition begins that was never read is known if that is its first record.
+func (s *Source) Behind(a, b boundary.Position) (behind, known bool) {
+	if a.IsZero() {
+		return true, s.cfg.Start.At == "" || s.cfg.Start.At == "earliest"
+	}
+	return a.Offset < b.Offset, a.Stream == b.Stream // which has the generation
+}

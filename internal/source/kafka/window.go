@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -106,7 +107,7 @@ const zstdWindow = 32 << 20
 
 // decompressor reads the records of a batch. closer is called when they have been read.
 func decompressor(b *batch, limit int) (src io.Reader, closer func(), err error) {
-	raw := &sliceReader{b: b.body}
+	raw := bytes.NewReader(b.body)
 	nothing := func() {}
 	switch code := b.attributes & compressionBits; code {
 	case 1:
@@ -126,18 +127,6 @@ func decompressor(b *batch, limit int) (src io.Reader, closer func(), err error)
 	default:
 		return nil, nothing, fmt.Errorf("compression %d is not known", code)
 	}
-}
-
-// sliceReader reads a slice.
-type sliceReader struct{ b []byte }
-
-func (r *sliceReader) Read(p []byte) (int, error) {
-	if len(r.b) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, r.b)
-	r.b = r.b[n:]
-	return n, nil
 }
 
 // xerial begins what Java producers compress with snappy: blocks, each after its length.

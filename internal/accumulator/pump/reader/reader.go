@@ -1,0 +1,238 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// Config is what a Reader is made of.
+type Config struct {
+	pump.LoaderConfig
+	// Open makes the source; nil of an input that has none.
+	Open func() (accumulator.Source, error)
+}
+
+// Reader reads a source for several shards.
+type Reader struct {
+	cfg   Config
+	asked chan struct{} // capacity 1: a look is asked for
+
+	mu      sync.Mutex
+	members []*member // who takes part
+	stop    func()    // ends the goroutine; nil before the first
+	again   func()    // has the source begin again; nil while none runs
+	done    chan struct{}
+	source  accumulator.Source // that runs; nil while none does
+}
+
+// New makes a Reader. It does nothing before somebody takes part.
+func New(cfg Config) *Reader {
+	return &Reader{cfg: cfg, asked: make(chan struct{}, 1)}
+}
+
+// Source is the source as one shard has it, for one incarnation of its accumulator; nil where there is none. It is run
+// by a [pump.Line] or a [pump.Unit].
+func (r *Reader) Source() (accumulator.Source, error) {
+	own, err := r.cfg.Open()
+	if err != nil || own == nil {
+		return nil, err
+	}
+	return &member{r: r, own: own, ended: make(chan error, 1)}, nil
+}
+
+// member is a shard that takes part. It is an [accumulator.Source].
+type member struct {
+	r     *Reader
+	own   accumulator.Source // reads for this shard, where it cannot take part
+	ended chan error         // capacity 1: why it takes part no more, nil at the end of the source
+	ctx   context.Context
+	out   pump.Loads
+
+	giving sync.Mutex      // held while the reader has to do with out
+	gone   atomic.Bool     // it does no more
+	at     places          // behind what was given
+	ahead  places          // in this session: nothing is given up to there
+	behind map[string]bool // by stream, what was said of it; "" is the source as a whole
+
+	durable places // Reader.mu guards it; nil until the first is known
+}
+
+// errAlone says that a member is to read for itself.
+var errAlone = errors.New("the order of positions is not known")
+
+// Run implements [accumulator.Source].
+func (m *member) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
+	loads, ok := out.(pump.Loads)
+	if !ok {
+		return m.own.Run(ctx, from, out)
+	}
+	m.ctx, m.out, m.at, m.behind = ctx, loads, placesOf(from), map[string]bool{}
+	m.r.enter(m)
+	defer m.r.join()
+	asked := accumulator.AskerOf(out).Asked()
+	for {
+		select {
+		case <-ctx.Done():
+			m.r.leave(m)
+			return nil
+		case <-asked:
+			poke(m.r.asked)
+		case err := <-m.ended:
+			if errors.Is(err, errAlone) {
+				return m.own.Run(ctx, m.at.positions(), out)
+			}
+			return err
+		}
+	}
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// enter has a member take part: the source begins again.
+func (r *Reader) enter(m *member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members = append(r.members, m)
+	if len(r.members) > 1 {
+		if r.again != nil {
+			r.again()
+		}
+		return
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(m.ctx))
+	before, done := r.done, make(chan struct{})
+	r.stop, r.done = stop, done
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		r.read(ctx)
+	}()
+}
+
+// leave takes a member out whose time is over.
+func (r *Reader) leave(m *member) {
+	r.remove(m)
+	m.giving.Lock()
+	m.gone.Store(true)
+	m.giving.Unlock()
+}
+
+// remove takes a member out. When nobody takes part the goroutine ends.
+func (r *Reader) remove(m *member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.members, m); i >= 0 {
+		r.members = slices.Delete(r.members, i, i+1)
+		if len(r.members) == 0 {
+			r.stop()
+		}
+	}
+}
+
+// dismiss takes a member out, whose giving is held, and says why.
+func (r *Reader) dismiss(m *member, why error) {
+	m.gone.Store(true)
+	r.remove(m)
+	m.ended <- why
+}
+
+// join waits for the goroutine, if it is to end.
+func (r *Reader) join() {
+	r.mu.Lock()
+	done, more := r.done, len(r.members)
+	r.mu.Unlock()
+	if more == 0 {
+		<-done
+	}
+}
+
+// gathering is how long the source waits before it begins: others may be about to come too, and for each the source
+// would begin again.
+const gathering = 10 * time.Millisecond
+
+// read runs the source, again and again, until nobody takes part.
+func (r *Reader) read(ctx context.Context) {
+	loader := pump.NewLoader(r.cfg.LoaderConfig)
+	timer := time.NewTimer(gathering)
+	defer timer.Stop()
+	for {
+		timer.Reset(gathering)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		r.session(ctx, loader)
+	}
+}
+
+// Follows implements [accumulator.Follower].
+func (m *member) Follows() bool { return follows(m.own) }
+
+func follows(s accumulator.Source) bool {
+	f, ok := s.(accumulator.Follower)
+	return ok && f.Follows()
+}
+
+// Looks implements [accumulator.Looker].
+func (m *member) Looks() bool {
+	s, ok := m.own.(accumulator.Looker)
+	return ok && s.Looks()
+}
+
+// Lag implements [accumulator.LagTeller].
+func (m *member) Lag() (events int64, known bool) {
+	r := m.r
+	r.mu.Lock()
+	source := r.source
+	if !slices.Contains(r.members, m) {
+		source = m.own
+	}
+	r.mu.Unlock()
+	if s, ok := source.(accumulator.LagTeller); ok {
+		return s.Lag()
+	}
+	return 0, false
+}
+
+// Durable implements [accumulator.Mirror]: what all who take part have durable is what the source is told.
+func (m *member) Durable(positions []boundary.Position) {
+	r := m.r
+	r.mu.Lock()
+	source := r.source
+	all := placesOf(positions)
+	if m.durable = all; !slices.Contains(r.members, m) {
+		source = m.own
+	} else {
+		order, _ := m.own.(Ordered) // what runs is asked by the reader
+		for _, other := range r.members {
+			known := other.durable != nil
+			if known {
+				all, known = least(order, all, other.durable)
+			}
+			if !known {
+				source = nil
+				break
+			}
+		}
+	}
+	r.mu.Unlock()
+	if s, ok := source.(accumulator.Mirror); ok {
+		s.Durable(all.positions())
+	}
+}

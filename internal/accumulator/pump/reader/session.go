@@ -1,0 +1,240 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"slices"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// session is one run of the source for those who take part, and its Out.
+type session struct {
+	r       *Reader
+	loader  *pump.Loader
+	order   Ordered // nil: the source does not know it
+	members []*member
+	within  []context.Context // by member: while it and the session last
+
+	ends  []boundary.Position // of the streams of the load that is given
+	looks int64               // begun so far
+	asked []int64             // by member: what the last of them answers
+}
+
+// session runs the source from the least position of the members, until it ends or is to begin again.
+func (r *Reader) session(ctx context.Context, loader *pump.Loader) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	source, err := r.cfg.Open()
+	s := &session{r: r, loader: loader}
+	s.order, _ = source.(Ordered)
+	r.mu.Lock()
+	s.members = slices.Clone(r.members)
+	r.source, r.again = source, stop
+	r.mu.Unlock()
+	if err == nil && len(s.members) > 0 {
+		at, together := s.begin(source)
+		err = s.run(ctx, source, at.positions())
+		if lost := new(accumulator.DataLost); errors.As(err, &lost) && !together {
+			err = errAlone // whose position it is, each finds out for itself
+		}
+	}
+	r.mu.Lock()
+	r.source, r.again = nil, nil
+	r.mu.Unlock()
+	if ctx.Err() != nil {
+		return // it is to begin again, or nobody takes part
+	}
+	s.each(func(_ int, m *member) { r.dismiss(m, err) })
+}
+
+// begin finds where the source begins, which leaves out who reads alone. together says that it is where all stand.
+func (s *session) begin(source accumulator.Source) (at places, together bool) {
+	together, began := true, false
+	s.each(func(_ int, m *member) {
+		if !began {
+			at, began = m.at, true
+			return
+		}
+		to, known := least(s.order, at, m.at)
+		if !known {
+			s.r.dismiss(m, errAlone)
+			return
+		}
+		together = together && to.same(at) && to.same(m.at)
+		at = to
+	})
+	at = at.clone()
+	s.asked = make([]int64, len(s.members))
+	s.each(func(_ int, m *member) {
+		m.ahead = m.at.beyond(at)
+		if follows(source) {
+			m.forget()
+		}
+	})
+	return at, together
+}
+
+// run runs the source. A panic of it is an error.
+func (s *session) run(ctx context.Context, source accumulator.Source, from []boundary.Position) (err error) {
+	for _, m := range s.members {
+		giving, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(m.ctx, cancel)()
+		s.within = append(s.within, giving)
+	}
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = &accumulator.PanicError{Value: caught, Stack: debug.Stack()}
+		}
+	}()
+	return source.Run(ctx, from, s)
+}
+
+// each does something with all who still take part.
+func (s *session) each(do func(i int, m *member)) {
+	for i, m := range s.members {
+		m.giving.Lock()
+		if !m.gone.Load() {
+			do(i, m)
+		}
+		m.giving.Unlock()
+	}
+}
+
+// Batch implements [accumulator.Recycler].
+func (s *session) Batch(n int) []boundary.Event { return s.loader.Batch(n) }
+
+// Emit implements [accumulator.Out].
+func (s *session) Emit(ctx context.Context, batch []boundary.Event) error {
+	return s.loader.Emit(ctx, s.members[0].out.Now(), batch, s.give)
+}
+
+// Refuse implements [accumulator.Out].
+func (s *session) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent) error {
+	return s.loader.Refuse(ctx, ev, bad, s.give)
+}
+
+// Advance implements [accumulator.Out].
+func (s *session) Advance(_ context.Context, pos boundary.Position) error {
+	return s.loader.Advance(pos, s.give)
+}
+
+// give hands a load to all members.
+func (s *session) give(d *pump.Load) (err error) {
+	events := d.Events()
+	s.ends = s.ends[:0]
+	for i := range events {
+		if i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream {
+			s.ends = append(s.ends, events[i].Pos)
+		}
+	}
+	s.each(func(i int, m *member) {
+		if err == nil {
+			err = s.giveTo(i, m, d)
+		}
+	})
+	return err
+}
+
+// giveTo hands to one member what it is not past.
+func (s *session) giveTo(i int, m *member, d *pump.Load) error {
+	first, known := s.past(m, d.Events())
+	switch {
+	case !known:
+		s.r.dismiss(m, errAlone)
+		return nil
+	case first == len(d.Events()):
+		return nil
+	}
+	if err := m.out.Give(s.within[i], d, first, s.starved); err != nil {
+		if m.ctx.Err() != nil {
+			return nil // it leaves
+		}
+		return err
+	}
+	for _, pos := range s.ends {
+		m.at.move(pos)
+	}
+	return nil
+}
+
+// past is how many of a load's events a member is past; known is false where that cannot be said.
+func (s *session) past(m *member, events []boundary.Event) (n int, known bool) {
+	if len(m.ahead) == 0 {
+		return 0, true
+	}
+	name := nameOf(events[0].Pos.Stream)
+	to, ahead := m.ahead[name]
+	if !ahead {
+		return 0, true
+	}
+	if s.order == nil {
+		return 0, false
+	}
+	for n = range events {
+		beyond, known := s.order.Behind(to, events[n].Pos)
+		if !known {
+			return 0, false
+		}
+		if beyond {
+			delete(m.ahead, name)
+			return n, true
+		}
+	}
+	return len(events), true
+}
+
+// starved says that a member waits for what is not here.
+func (s *session) starved() bool {
+	return slices.ContainsFunc(s.members, func(m *member) bool { return !m.gone.Load() && m.out.Starved() })
+}
+
+// Health implements [accumulator.Out].
+func (s *session) Health(h accumulator.Health, detail string) {
+	s.each(func(_ int, m *member) { m.out.Health(h, detail) })
+}
+
+// CaughtUp implements [accumulator.Pace].
+func (s *session) CaughtUp(stream string, caughtUp bool) {
+	s.each(func(_ int, m *member) { m.caughtUp(stream, caughtUp) })
+}
+
+func (m *member) caughtUp(stream string, caughtUp bool) {
+	m.behind[stream] = !caughtUp
+	accumulator.CaughtUp(m.out, stream, caughtUp)
+}
+
+// forget makes void what an earlier session has said of how far it has come: the source as a whole is behind, and of
+// its streams nothing is known.
+func (m *member) forget() {
+	if len(m.behind) == 0 {
+		return
+	}
+	m.caughtUp("", false)
+	for stream, behind := range m.behind {
+		if behind && stream != "" {
+			m.caughtUp(stream, true)
+		}
+	}
+}
+
+// Asked implements [accumulator.Asker].
+func (s *session) Asked() <-chan struct{} { return s.r.asked }
+
+// Look implements [accumulator.Asker].
+func (s *session) Look() int64 {
+	s.looks++
+	s.each(func(i int, m *member) { s.asked[i] = accumulator.AskerOf(m.out).Look() })
+	return s.looks
+}
+
+// Looked implements [accumulator.Asker]. A look that another has begun after answers nobody.
+func (s *session) Looked(look int64) {
+	if look == s.looks {
+		s.each(func(i int, m *member) { accumulator.AskerOf(m.out).Looked(s.asked[i]) })
+	}
+}
