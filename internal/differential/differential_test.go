@@ -131,6 +131,8 @@ type mortal struct {
 	once  sync.Once
 	// sharded: commits are of several shards, so that one of them may be tried three times without one (M43).
 	sharded bool
+	// usurps is asked before each commit whether somebody else takes the graph; nil: nobody does.
+	usurps func(ctx context.Context, store checkpoint.Store, c *checkpoint.Commit) error
 }
 
 func (m *mortal) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
@@ -148,6 +150,11 @@ func (m *mortal) Commit(ctx context.Context, c *checkpoint.Commit) error {
 	if m.left.Load() < 0 {
 		m.once.Do(func() { close(m.death) })
 		return errDead
+	}
+	if m.usurps != nil {
+		if err := m.usurps(ctx, m.Store, c); err != nil {
+			return err
+		}
 	}
 	return m.Store.Commit(ctx, c)
 }
