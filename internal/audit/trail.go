@@ -203,7 +203,7 @@ func (t *Trail) owe(e Entry, err error) {
 }
 
 // Refused is what was refused or is missing, by a name for metrics: changes and reads for which there were too many,
-// results that were given up, and denials that are told of as others for want of the store.
+// and denials that are told of as others for want of the store. What [Trail.Failures] has is told apart.
 func (t *Trail) Refused() map[string]int64 {
 	if t == nil {
 		return nil
@@ -211,7 +211,7 @@ func (t *Trail) Refused() map[string]int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return map[string]int64{api.CodeAuditBusy: t.turns.refused.Load() + t.readers.refusals(),
-		"audit_results_lost": t.lost, "audit_denials_merged": t.denied.merged.Load()}
+		"audit_denials_merged": t.denied.merged.Load()}
 }
 
 // Failures are how many changes were refused because they could not be written, and how many results were given up.

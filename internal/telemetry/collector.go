@@ -220,7 +220,7 @@ func (s *scrape) output(o *api.OutputSummary) {
 	s.counter(s.emitted, o.Emitted, o.Name)
 	s.counter(s.keptBack, o.Filtered, o.Name)
 	s.gauge(s.pending, float64(o.Pending), o.Name)
-	if age := o.OldestPendingSeconds; age != nil {
+	if age := o.OldestPendingSeconds; age != nil && o.Stopped == nil { // else it is somebody's will that they wait
 		s.gauge(s.oldest, *age, o.Name)
 	}
 	s.counter(s.failed, o.Failed, o.Name)

@@ -167,7 +167,7 @@ func (d *descriptions) describeEnds(
 	d.retries = desc("output_retries_total", "Deliveries that were tried again.", o)
 	d.pending = desc("output_pending", "Values waiting for a commit or the sink, those in the outbox included.", o)
 	d.oldest = desc("output_oldest_pending_seconds",
-		"How long the first of the waiting values has waited; absent when none does.", o)
+		"How long the first of the waiting values has waited; absent when none does, and of a stopped output.", o)
 	d.failed = desc("output_failed_total", "Values that the sink refused for good.", o)
 
 	d.limit = desc("limit", "A limit of the daemon; absent where there is none.", nil, "limit")
