@@ -28,15 +28,9 @@ const (
 
 // String names the status as counters do.
 func (s Status) String() string {
-	switch s {
-	case Accepted:
-		return "accepted"
-	case Filtered:
-		return "filtered"
-	case Rejected:
-		return "rejected"
-	case DeadLettered:
-		return "dead_lettered"
+	names := [...]string{"accepted", "filtered", "rejected", "dead_lettered"}
+	if int(s) < len(names) {
+		return names[s]
 	}
 	return "unknown"
 }

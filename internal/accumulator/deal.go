@@ -174,6 +174,12 @@ func (d *Dealer) grouped(n int) int {
 	return boundary.ShardOf(d.made.text, n)
 }
 
+// ShardOf is the shard, of n, of the group with a key.
+func (d *Dealer) ShardOf(group boundary.Value, n int) int {
+	d.in.facts.Key = group
+	return d.grouped(n)
+}
+
 // When is the time of an event that Deal has just vouched for.
 func (d *Dealer) When() int64 { return d.in.facts.At }
 

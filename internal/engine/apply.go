@@ -189,7 +189,7 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 		decl.Most = e.cfg.Quotas.Limits(g.Tenant).Graphs // which daemons that apply at one time share
 	}
 	m := graphrun.New(e.host, decl, p.unit)
-	if err := e.put(context.WithoutCancel(ctx), m, decl, p.IfMatch); err != nil {
+	if err := e.put(context.WithoutCancel(ctx), e.cfg.Store.PutDeclaration, m, decl, p.IfMatch); err != nil {
 		unclaim()
 		return err
 	}
@@ -207,7 +207,7 @@ func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, r
 	decl := p.declaration(old.Ref(), inAWord(res.Diff))
 	m := graphrun.New(e.host, decl, p.unit)
 	m.Stored(old.Declaration().Revision) // until the store has given the next
-	put := func() error { return e.put(context.WithoutCancel(ctx), m, decl, p.IfMatch) }
+	put := func(by graphrun.Put) error { return e.put(context.WithoutCancel(ctx), by, m, decl, p.IfMatch) }
 	if err := e.replace(ctx, old, m, put); err != nil {
 		unclaim()
 		old.Updated("update_failed", p.origin, plainly(err), false)
@@ -224,7 +224,7 @@ func (e *Engine) restate(ctx context.Context, m *graphrun.Graph, p *proposal, re
 	m.Unchanged()
 	if res.Restated {
 		decl := p.declaration(m.Ref(), "text only")
-		revision, err := e.store(context.WithoutCancel(ctx), decl, p.IfMatch)
+		revision, err := e.store(context.WithoutCancel(ctx), e.cfg.Store.PutDeclaration, decl, p.IfMatch)
 		if err != nil {
 			return err
 		}
@@ -243,8 +243,9 @@ func (e *Engine) applied(ctx context.Context, m *graphrun.Graph, wait bool, res 
 }
 
 // put stores the declaration of m.
-func (e *Engine) put(ctx context.Context, m *graphrun.Graph, decl checkpoint.Declaration, ifMatch int64) error {
-	revision, err := e.store(ctx, decl, ifMatch)
+func (e *Engine) put(ctx context.Context, by graphrun.Put, m *graphrun.Graph, decl checkpoint.Declaration,
+	ifMatch int64) error {
+	revision, err := e.store(ctx, by, decl, ifMatch)
 	if err == nil {
 		m.Stored(revision)
 	}
@@ -252,8 +253,9 @@ func (e *Engine) put(ctx context.Context, m *graphrun.Graph, decl checkpoint.Dec
 }
 
 // store stores a declaration, and answers with its revision.
-func (e *Engine) store(ctx context.Context, decl checkpoint.Declaration, ifMatch int64) (int64, error) {
-	revision, err := e.cfg.Store.PutDeclaration(ctx, decl, ifMatch)
+func (e *Engine) store(ctx context.Context, by graphrun.Put, decl checkpoint.Declaration, ifMatch int64) (
+	int64, error) {
+	revision, err := by(ctx, decl, ifMatch)
 	if errors.Is(err, checkpoint.ErrConflict) {
 		return 0, conflict(ifMatch)
 	}
@@ -267,7 +269,7 @@ func (e *Engine) store(ctx context.Context, decl checkpoint.Declaration, ifMatch
 }
 
 // replace puts next in old's place, or leaves old as it was.
-func (e *Engine) replace(ctx context.Context, old, next *graphrun.Graph, put func() error) error {
+func (e *Engine) replace(ctx context.Context, old, next *graphrun.Graph, put func(by graphrun.Put) error) error {
 	return graphrun.Replace(ctx, e.ctx, old, next, put, func() {
 		e.mu.Lock()
 		e.graphs[next.Ref()] = next

@@ -101,7 +101,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		e.adopt(m)
 		return
 	}
-	if err := e.replace(ctx, old, m, func() error { return nil }); err != nil {
+	if err := e.replace(ctx, old, m, func(graphrun.Put) error { return nil }); err != nil {
 		unclaim()
 		old.Updated("update_failed", d.Origin, plainly(err), false)
 		return

@@ -150,10 +150,5 @@ func (b *bed) commands(t *testing.T) {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	b.push("g", "limit", `7`)
-	another := strings.Replace(shardedGraph, "shards: 4", "shards: 5", 1)
-	if _, err := b.e.Apply(ctx, shardedRef, []byte(another), api.Change{}); err == nil ||
-		err.(*api.Error).Code != "update_failed" {
-		t.Errorf("another number of shards: %v", err)
-	}
 	b.apply(strings.Replace(shardedGraph, "a.x, limit", "a.x, limit", 1), "g")
 }

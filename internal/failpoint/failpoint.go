@@ -6,7 +6,8 @@
 // "cut" (epochs have ended in memory), "commit_sent" and "commit_acknowledged" (around a
 // checkpoint), "journal_sent" and "journal_acknowledged" (around an append), "replay" (an entry of
 // the journal is about to be replayed), "outbox_send" and "outbox_sent" (around a delivery),
-// "offset_mirror" (positions are in a checkpoint, and about to be told to the source).
+// "offset_mirror" (positions are in a checkpoint, and about to be told to the source), "redeal_taken" (a shard was
+// taken to deal its keys anew), "redeal_dealt" and "redeal_stored" (around the change that does).
 package failpoint
 
 import (

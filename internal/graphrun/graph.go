@@ -35,6 +35,11 @@ type Graph struct {
 	changed bell.Bell
 	letters chan struct{} // capacity 1: held while dead letters are replayed, so that each is once
 
+	// gate is held while a push is let in; shutNow is open while none is, heir is the graph that takes them afterwards.
+	gate    sync.RWMutex
+	shutNow chan struct{}
+	heir    *Graph
+
 	mu     sync.Mutex
 	swap   chan struct{} // closed when the update under way has ended; nil while there is none
 	update *api.UpdateStatus

@@ -61,6 +61,20 @@ func (g *Graph) deal() {
 // for room while ctx is not done. wait, called once, is for what became of them.
 func (g *Graph) deliver(ctx context.Context, i int, events []boundary.Event) (
 	wait func(ctx context.Context) (pump.PushOutcome, error)) {
+	g.gate.RLock()
+	for shut := g.shutNow; shut != nil; shut = g.shutNow {
+		g.gate.RUnlock()
+		select {
+		case <-shut:
+		case <-ctx.Done():
+			return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{Full: true}, nil }
+		}
+		g.gate.RLock()
+	}
+	defer g.gate.RUnlock()
+	if g.heir != nil {
+		return g.heir.deliver(ctx, i, events)
+	}
 	if g.deals != nil {
 		return g.deals[i].Submit(ctx, events)
 	}
@@ -69,6 +83,21 @@ func (g *Graph) deliver(ctx context.Context, i int, events []boundary.Event) (
 		return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{}, err }
 	}
 	return p.Wait
+}
+
+// shut lets no push in until open is called, and returns when those that were on their way in are; next takes them from
+// then on, or, if that is nil, the graph itself.
+func (g *Graph) shut() (open func(next *Graph)) {
+	g.gate.Lock()
+	defer g.gate.Unlock()
+	shut := make(chan struct{})
+	g.shutNow = shut
+	return func(next *Graph) {
+		g.gate.Lock()
+		defer g.gate.Unlock()
+		g.shutNow, g.heir = nil, next
+		close(shut)
+	}
 }
 
 // of is the shard that has a key; the first where there is none. See [told.Or] for a key that may be meant as a text.

@@ -39,13 +39,18 @@ func Changes(old, next *compile.Unit) *api.StateChange {
 	return &api.StateChange{Kept: told.List(kept), Dropped: told.List(dropped)}
 }
 
+// Put stores a declaration, as [checkpoint.Declarations] does.
+type Put = func(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (revision int64, err error)
+
 // Replace puts next in old's place, to run until life ends. put stores the declaration; it is
-// called once next is known to come up, and then installed. On an error old is what runs, as it
+// called once next is known to come up, and told by what; and then installed. On an error old is what runs, as it
 // was. What has begun is finished, whether the caller waits or not.
-func Replace(ctx, life context.Context, old, next *Graph, put func() error, installed func()) error {
+func Replace(ctx, life context.Context, old, next *Graph, put func(by Put) error, installed func()) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := next.fits(ctx); err != nil {
+	if dealt, err := old.dealt(ctx); err != nil {
 		return err
+	} else if next.unit != nil && dealt != 0 && dealt != len(next.shards) {
+		return dealAnew(ctx, life, old, next, dealt, put, installed)
 	}
 	troubled, err := old.settleForUpdate(ctx)
 	if err != nil {
@@ -64,7 +69,7 @@ func Replace(ctx, life context.Context, old, next *Graph, put func() error, inst
 		err = next.prove(ctx, troubled)
 	}
 	if err == nil {
-		err = put()
+		err = put(old.host.Store.PutDeclaration)
 	}
 	if err != nil {
 		if stopErr := next.Stop(); stopErr != nil {

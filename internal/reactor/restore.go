@@ -30,6 +30,15 @@ func Dealt(record []byte) (shards int, err error) {
 	return m.Dealt(), nil
 }
 
+// Covered is the last entry of the journal that a head's state covers.
+func Covered(record []byte) (seq int64, err error) {
+	m, _, err := form.ReadMeta(record)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return m.Journal, nil
+}
+
 // Restore loads a checkpoint. Call it once, before Start. What belongs to a name that is
 // gone, or whose meaning has changed, is dropped and named in dropped (M33).
 func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped []string, err error) {

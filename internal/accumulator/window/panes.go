@@ -99,8 +99,8 @@ func (t *panes) ownPages(gen uint64) {
 	}
 }
 
-// add adds a pane, whose key is not there, and returns its number.
-func (t *panes) add(g *pane, gen uint64) int {
+// add adds a pane, whose key is not there.
+func (t *panes) add(g *pane, gen uint64) {
 	i := t.n
 	t.ownPages(gen)
 	if i%pagePanes == 0 {
@@ -113,7 +113,6 @@ func (t *panes) add(g *pane, gen uint64) int {
 	} else {
 		t.enter(g.hash, i)
 	}
-	return i
 }
 
 func (t *panes) enter(hash uint64, i int) {

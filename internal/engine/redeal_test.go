@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
+)
+
+// redealtGraph has a fold by key beside what passes through and a value that all keys share.
+const redealtGraph = `graph: g
+accumulators:
+  a: { strategy: sequential }
+  sum: { fold: { key: event.id, init: { n: 0 }, step: { n: state.n + event.x } } }
+  limit: { global: true, default: 100 }
+reactor: { key: id, shards: 1 }
+nodes: { n: { expr: '[key, a.x ?? 0, sum.n ?? 0, limit]' } }
+outputs: { o: { from: n, sink: { websocket: {} } } }
+`
+
+func withShards(n int) string {
+	return strings.Replace(redealtGraph, "shards: 1", fmt.Sprintf("shards: %d", n), 1)
+}
+
+// breaking is a store that dies at the n-th call of a change of the number of shards.
+type breaking struct {
+	checkpoint.Store
+	on   bool
+	left int
+	// late has the last change arrive although it was said that nobody knows.
+	late, unknown bool
+}
+
+var errBroken = errors.New("the store has died")
+
+func (b *breaking) dies() bool {
+	b.left--
+	return b.on && b.left < 0
+}
+
+func (b *breaking) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
+	if b.on && b.dies() {
+		b.on = false // it is back for the old shards
+		return checkpoint.Head{}, errBroken
+	}
+	return b.Store.Acquire(ctx, id)
+}
+
+func (b *breaking) Redeal(ctx context.Context, r *checkpoint.Redeal) (int64, error) {
+	switch {
+	case b.late:
+		b.on = false
+		if _, err := b.Store.Redeal(ctx, r); err != nil {
+			return 0, err
+		}
+		return 0, checkpoint.ErrUnknownOutcome
+	case b.unknown:
+		b.on = false
+		return 0, checkpoint.ErrUnknownOutcome
+	case b.on && b.dies():
+		b.on = false
+		return 0, errBroken
+	}
+	return b.Store.Redeal(ctx, r)
+}
+
+// holds says that the graph runs with so many shards, and has of every key what was pushed.
+func (b *bed) holds(t *testing.T, what string, shards, pushed int) {
+	t.Helper()
+	time.Sleep(time.Second) // what a reactor shows is no older
+	synctest.Wait()
+	s := b.summary("g")
+	if s.Health != "live" || max(s.Keys.Shards, 1) != shards || s.Keys.Count != 20 {
+		t.Errorf("%s: %s %+v, keys %+v, want %d shards", what, s.Health, s.HealthReason, s.Keys, shards)
+	}
+	for n := range 20 {
+		want := fmt.Sprintf(`["k%d",%d,%d,7]`, n, n, n*pushed)
+		if got := b.node(fmt.Sprintf(`"k%d"`, n)); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	if a := s.Accumulators[0].Counters; a.Received != int64(20*pushed) || a.Consumed != int64(20*pushed) {
+		t.Errorf("%s: the books of a: %+v", what, a)
+	}
+	if l := s.Accumulators[2].Counters; l.Received != 1 {
+		t.Errorf("%s: the books of limit: %+v", what, l)
+	}
+}
+
+func (b *bed) feedAll() {
+	b.t.Helper()
+	var events []string
+	for n := range 20 {
+		events = append(events, fmt.Sprintf(`{"id":"k%d","x":%d}`, n, n))
+	}
+	b.push("g", "a", events...)
+	b.push("g", "sum", events...)
+}
+
+// M54: another number of shards is an update. Wherever the store dies on the way, the graph runs on as it was; where it
+// does not say what has become of the change, it is found out. No start of it is charged to a shard.
+func TestM54RedealIsWholeOrNotAtAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &breaking{Store: memstore.New()}
+		b := newSharded(t, store)
+		b.apply(withShards(1), "g")
+		b.push("g", "limit", `7`)
+		b.feedAll()
+		pushed, now := 1, 1
+		b.holds(t, "before", 1, pushed)
+		for _, n := range []int{3, 2, 7, 1} {
+			for step := range max(n, now) + 1 {
+				store.on, store.left = true, step
+				_, err := b.e.Apply(t.Context(), shardedRef, []byte(withShards(n)), api.Change{})
+				if err == nil || !errors.Is(err, errBroken) && !strings.Contains(err.Error(), errBroken.Error()) {
+					t.Fatalf("%d shards after %d, the store died at call %d: %v", n, now, step, err)
+				}
+				synctest.Wait()
+				b.holds(t, fmt.Sprintf("%d shards after %d, dead at call %d", n, now, step), now, pushed)
+			}
+			store.on, store.unknown = true, true
+			if _, err := b.e.Apply(t.Context(), shardedRef, []byte(withShards(n)), api.Change{}); err == nil {
+				t.Fatal("a change that was lost was told to be there")
+			}
+			synctest.Wait()
+			b.holds(t, "lost on the way", now, pushed)
+			store.on, store.unknown, store.late = false, false, n == 2
+			if _, err := b.e.Apply(t.Context(), shardedRef, []byte(withShards(n)), api.Change{}); err != nil {
+				t.Fatalf("%d shards after %d: %v", n, now, err)
+			}
+			store.late = false
+			synctest.Wait()
+			b.holds(t, fmt.Sprintf("%d shards after %d", n, now), n, pushed)
+			b.feedAll()
+			now, pushed = n, pushed+1
+			b.holds(t, fmt.Sprintf("%d shards, and more", n), n, pushed)
+			b.close()
+			b = newSharded(t, store)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			b.holds(t, fmt.Sprintf("%d shards after a restart", n), n, pushed)
+		}
+		for _, ev := range b.recovery("g") {
+			if ev.Kind == "unclean_start" || ev.Kind == "quarantined" {
+				t.Errorf("%+v", ev)
+			}
+		}
+		b.close()
+	})
+}
+
+// M54: another number of shards is a change by itself, and one of a graph that does not run is refused.
+func TestM54RedealIsAChangeByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSharded(t, memstore.New())
+		defer b.close()
+		b.apply(withShards(2), "g")
+		b.push("g", "limit", `7`)
+		b.feedAll()
+		more := strings.Replace(withShards(3), "default: 100", "default: 200", 1)
+		_, err := b.e.Apply(t.Context(), shardedRef, []byte(more), api.Change{})
+		if err == nil || !strings.Contains(err.Error(), "a change by itself") {
+			t.Errorf("with another change: %v", err)
+		}
+		b.holds(t, "refused", 2, 1)
+	})
+}
