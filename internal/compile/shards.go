@@ -86,8 +86,8 @@ func (u *Unit) OneCore() string {
 }
 
 // OneLive says why the shards of a live graph are run as one; "" when each can run by itself. What a bounded run runs
-// as one is run as one here too, so that no declaration means two things; besides, each shard reads its sources and
-// writes its outputs itself.
+// as one is run as one here too, so that no declaration means two things; besides, a source has to give again what it
+// gave, for a shard that begins again, and each shard writes its outputs itself.
 func (u *Unit) OneLive() string {
 	if why := u.OneCore(); why != "" {
 		return why
