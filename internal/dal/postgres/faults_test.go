@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	tables "github.com/graphd/graphd/internal/dal/postgres/schema"
+	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/internal/testbed"
 	"github.com/graphd/graphd/migrations"
 	"github.com/jackc/pgx/v5"
@@ -27,17 +28,18 @@ func TestMigrationResumes(t *testing.T) {
 	t.Parallel()
 	dsn, schema := newSchema(t)
 	open(t, dsn, schema).Close()
-	files := fstest.MapFS{"postgres/0010_half.sql": {Data: []byte("CREATE TABLE half (n int); SELECT pg_sleep(60)")}}
-	for _, file := range []string{"0001_store", "0002_shards", "0003_revisions", "0004_letters", "0005_tokens",
-		"0006_members", "0007_audit", "0008_readers",
-		"0009_peers"} {
-		name := "postgres/" + file + ".sql"
-		text, err := fs.ReadFile(migrations.Postgres(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = &fstest.MapFile{Data: text}
+	known, err := rules.ReadMigrations(migrations.Postgres(), "postgres")
+	if err != nil {
+		t.Fatal(err)
 	}
+	files, want := fstest.MapFS{}, []string{}
+	for _, m := range known {
+		files["postgres/"+m.Name] = &fstest.MapFile{Data: []byte(m.Text)}
+		want = append(want, fmt.Sprint(m.Version, " ", m.Name))
+	}
+	half := fmt.Sprintf("%04d_half.sql", len(known)+1)
+	want = append(want, fmt.Sprint(len(known)+1, " ", half))
+	files["postgres/"+half] = &fstest.MapFile{Data: []byte("CREATE TABLE half (n int); SELECT pg_sleep(60)")}
 	p := open(t, dsn, schema)
 	defer p.Close()
 	cut := make(chan error, 1)
@@ -52,7 +54,7 @@ func TestMigrationResumes(t *testing.T) {
 	if got := query(t, dsn, "SELECT to_regclass('"+schema+".half')"); got[0] != "<nil>" {
 		t.Errorf("half a migration is there: %v", got)
 	}
-	files["postgres/0010_half.sql"] = &fstest.MapFile{
+	files["postgres/"+half] = &fstest.MapFile{
 		Data: []byte("CREATE TABLE half (n int); CREATE TABLE whole (n int)"),
 	}
 	var wg sync.WaitGroup
@@ -64,9 +66,8 @@ func TestMigrationResumes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := query(t, dsn, "SELECT version, name FROM "+schema+".schema_migration ORDER BY 1"); fmt.Sprint(
-		got) != "[1 0001_store.sql 2 0002_shards.sql 3 0003_revisions.sql 4 0004_letters.sql 5 0005_tokens.sql "+
-		"6 0006_members.sql 7 0007_audit.sql 8 0008_readers.sql 9 0009_peers.sql 10 0010_half.sql]" {
+	if got := query(t, dsn, "SELECT version, name FROM "+schema+".schema_migration ORDER BY 1"); !slices.Equal(got,
+		want) {
 		t.Errorf("migrations %v", got)
 	}
 	// M55: what is newer is opened as long as it says that this release can read it.

@@ -3,6 +3,7 @@ package schema
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -156,6 +157,9 @@ func look(ctx context.Context, conn *pgx.Conn, schema string, known []rules.Migr
 	if err == nil && said {
 		err = conn.QueryRow(ctx, "SELECT format, readable_from FROM "+name+".store_format").Scan(&s.Format,
 			&s.ReadableFrom)
+	}
+	if errors.Is(err, pgx.ErrNoRows) { // row-level security hides it
+		err = errors.New("this user may not read of what release the store is: look as the daemon's user")
 	}
 	if err != nil {
 		return s, fmt.Errorf("look at the schema: %w", err)
