@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/server/body"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -28,17 +27,10 @@ func (s *Server) fail(w http.ResponseWriter, r *request, err error) {
 		wire.WriteProblem(w, body.TooLarge(tooLarge.Limit), "")
 		return
 	}
-	if errors.Is(err, checkpoint.ErrNewerSchema) {
-		wire.WriteProblem(w, wire.Refuse(http.StatusServiceUnavailable, "store_newer", "a newer release has "+
-			"raised the store beyond what this daemon reads: ask one of that release, or start it in this one's place"),
-			"")
-		return
-	}
-	if checkpoint.Ailment(err) != "" {
+	if e := wire.StoreAway(err); e != nil {
 		s.cfg.Log.Warn("a request is refused, for the store does not answer", slog.String("method", r.Method),
 			slog.String("path", wire.Clip(r.URL.Path)), slog.Any("err", err))
-		wire.WriteProblem(w, wire.Refuse(http.StatusServiceUnavailable, "store_unreachable",
-			"the daemon's store does not answer; try again, and look at the store or at the daemon's log"), "")
+		wire.WriteProblem(w, e, "")
 		return
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
