@@ -100,3 +100,16 @@ func SchemaOf(ctx context.Context, c Config) (StoreSchema, error) {
 	}
 	return s, nil
 }
+
+// StoreProbe is what a few questions to a store have found.
+type StoreProbe = dal.Probe
+
+// AskStore asks the store that the configuration names a few times, and changes nothing.
+func AskStore(ctx context.Context, c Config) (StoreProbe, error) {
+	c.setDefaults()
+	p, err := dal.Ask(ctx, c.storeAddress())
+	if err != nil {
+		return p, fmt.Errorf("%w: %w", storeClass(err), err)
+	}
+	return p, nil
+}

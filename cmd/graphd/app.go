@@ -83,6 +83,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 	}
 	addGroup(root, groupSteer, steer)
 	addGroup(root, groupDaemon, append(verbs.Daemon(), members.Command(t, verbs.Verb), configCmd(t),
+		doctorCmd(t, verbs),
 		audits.Command(t, verbs.OpenVerb), process.LogLevel(t, verbs.Verb),
 		process.Profile(t, verbs.OpenVerb),
 		tokens.Command(t, verbs.Verb, bootstrapCmd(t)), contexts.Command(t)))

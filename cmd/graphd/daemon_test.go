@@ -75,6 +75,13 @@ func newDaemon(t *testing.T) *daemon {
 	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.Status{Status: "ready", Uptime: 12.5})
 	})
+	m.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.Version{Version: "v9"})
+	})
+	m.HandleFunc("GET /v1/members", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, api.Page[api.Member]{Items: []api.Member{{Name: "old", Version: "v8", State: "live"},
+			{Name: "lost", Version: "v9", State: "expired"}}})
+	})
 	m.HandleFunc("GET /v1/limits", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, api.Page[api.Limit]{Items: []api.Limit{
 			{Name: "request_body", Limit: 8 << 20, Unit: "bytes"}, {

@@ -97,6 +97,17 @@ func storeFlags(cmd *cobra.Command) {
 // storeSettings fills in where the store is that graphd serve would open: by flags, else by the environment, else
 // by the file of --config. named says that one of them has named it.
 func storeSettings(cmd *cobra.Command, getenv func(string) string, c *graphd.Config) (named bool, err error) {
+	if _, err := fillServe(cmd, getenv, c); err != nil {
+		return false, err
+	}
+	named = c.Store != "" || cmd.Flag("data").Changed || c.Data != cmd.Flag("data").DefValue
+	*c = graphd.Config{Data: c.Data, Store: c.Store}
+	return named, nil
+}
+
+// fillServe fills in the flags of graphd serve, by those of [storeFlags] that cmd has, else by the environment, else by
+// the file of --config.
+func fillServe(cmd *cobra.Command, getenv func(string) string, c *graphd.Config) (*cobra.Command, error) {
 	var log telemetry.LogConfig
 	serve := &cobra.Command{}
 	serveFlags(serve, c, &log)
@@ -104,16 +115,11 @@ func storeSettings(cmd *cobra.Command, getenv func(string) string, c *graphd.Con
 	for _, name := range []string{settings.ConfigFlag, "data", "store"} {
 		if f := cmd.Flag(name); f.Changed {
 			if err := all.Set(name, f.Value.String()); err != nil {
-				return false, err
+				return serve, err
 			}
 		}
 	}
-	if err := settings.Fill(all, getenv); err != nil {
-		return false, err
-	}
-	named = c.Store != "" || cmd.Flag("data").Changed || c.Data != cmd.Flag("data").DefValue
-	*c = graphd.Config{Data: c.Data, Store: c.Store}
-	return named, nil
+	return serve, settings.Fill(all, getenv)
 }
 
 // storeIsThere refuses to make a store where none is: a slip in a path would be one more.

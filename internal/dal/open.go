@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/memory"
@@ -89,6 +90,20 @@ func Look(ctx context.Context, address string) (Standing, error) {
 		return sqlite.Look(ctx, path)
 	}
 	return postgres.Look(ctx, address)
+}
+
+// Probe is what a few questions to a store have found.
+type Probe = rules.Probe
+
+// Ask asks the store at address a few times, and changes nothing. No error shows a password.
+func Ask(ctx context.Context, address string) (Probe, error) {
+	kind, _, _ := strings.Cut(address, ":")
+	if kind == "postgres" || kind == "postgresql" {
+		return postgres.Probe(ctx, address)
+	}
+	began := time.Now()
+	_, err := Look(ctx, address)
+	return Probe{Latency: time.Since(began)}, err
 }
 
 // Ahead is how many migrations a store has that this release does not know: a newer one has raised it meanwhile.

@@ -23,6 +23,18 @@ func (p *Store) BackupCommand() string {
 	return wires.Dump(p.bulk.Config().ConnString(), p.bulk.Config().ConnConfig, "graphd.dump")
 }
 
+// Probe asks the database at dsn a few times what time it is. No error shows the password.
+func Probe(ctx context.Context, dsn string) (rules.Probe, error) {
+	cfg, err := wires.Parse(dsn)
+	if err != nil {
+		return rules.Probe{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	p, err := schema.Probe(ctx, cfg.ConnConfig)
+	return p, rules.Wrap(explain(err), "ask the Postgres store")
+}
+
 // Look says how the schema of the store at dsn stands to this release, and changes nothing. No error shows the
 // password.
 func Look(ctx context.Context, dsn string) (rules.Standing, error) {

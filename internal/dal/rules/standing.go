@@ -42,3 +42,14 @@ func (s *Standing) Settle(known []Migration, said bool) {
 		s.Missing, s.Refused = Missing(have, known, said)
 	}
 }
+
+// Probe is what a few questions to a store have found.
+type Probe struct {
+	// Latency is the least that one took.
+	Latency time.Duration
+	// Ahead is how far the store's clock is ahead of this machine's; it has one of its own where Clock says so.
+	Clock bool
+	Ahead time.Duration
+	// Server is the version of the database, "" of a file.
+	Server string
+}

@@ -1,0 +1,260 @@
+package doctor
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/dal"
+	"github.com/graphd/graphd/internal/kafkanet"
+	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/tenancy"
+)
+
+const (
+	slowStore = 50 * time.Millisecond
+	clockOff  = time.Second
+	// endsSoon is when the end of a certificate is near.
+	endsSoon = 14 * 24 * time.Hour
+	// fewFiles is how many open files are few: each connection, source and sink may be one.
+	fewFiles = 8192
+)
+
+func (x *examination) configuration(context.Context) {
+	if x.daemon.Err != nil {
+		x.add("configuration", Fail, x.daemon.Err.Error(), "correct it: graphd config validate lists every mistake")
+		return
+	}
+	bad := x.daemon.Config.Check()
+	for _, e := range bad {
+		x.add("configuration", Fail, e.Error(), "correct --"+e.Setting)
+	}
+	if len(bad) == 0 {
+		x.add("configuration", OK, "graphd serve can read it", "")
+	}
+}
+
+func (x *examination) store(ctx context.Context) {
+	if strings.HasPrefix(x.daemon.Config.Store, "memory:") {
+		x.add("store", Warn, "it is in memory, and lost when the daemon stops", "name one with --store or --data")
+		return
+	}
+	s, err := graphd.SchemaOf(ctx, x.daemon.Config)
+	switch {
+	case err != nil:
+		x.add("store", Fail, err.Error(), "start the database, or correct --store, --data and the way to it")
+		return
+	case s.Refused != nil:
+		x.add("store", Fail, s.Refused.Error(), "run the release that reads it, or another store")
+	case s.Format == 0:
+		x.add("store", OK, "there is no "+s.Store+" store yet: the first start makes it", "")
+	case len(s.Missing) > 0:
+		x.add("store", Warn, fmt.Sprintf("%s of format %d, and it lacks %s", s.Store, s.Format,
+			terminal.Plural(len(s.Missing), "migration")), "back it up; the next start applies them, or graphd migrate")
+	default:
+		x.add("store", OK, fmt.Sprintf("%s of format %d, with this release's schema", s.Store, s.Format), "")
+	}
+	p, err := graphd.AskStore(ctx, x.daemon.Config)
+	if err != nil {
+		x.add("store latency", Fail, err.Error(), "start the database, or correct the way to it")
+		return
+	}
+	took, verdict := p.Latency.Round(10*time.Microsecond).String(), OK
+	if p.Latency > slowStore {
+		verdict = Warn
+	}
+	if p.Server != "" {
+		took += ", PostgreSQL " + p.Server
+	}
+	x.add("store latency", verdict, took, "every checkpoint waits as long: bring the store nearer, or see to its load")
+	if !p.Clock {
+		x.add("clock", Skip, "the store has this machine's", "")
+		return
+	}
+	ahead, verdict := p.Ahead.Round(time.Millisecond), OK
+	if p.Ahead > clockOff || p.Ahead < -clockOff {
+		verdict = Warn
+	}
+	x.add("clock", verdict, fmt.Sprintf("the store's is %v ahead of this machine's", ahead),
+		"have NTP set both: times of firings, tokens and the audit do not fit together")
+}
+
+// reached tries the databases and clusters that the configuration names.
+func (x *examination) reached(ctx context.Context) {
+	c := &x.daemon.Config
+	named, err := tenancy.Connections(c.Connections, func(string) {})
+	if err != nil {
+		return // the configuration has said so
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		what := "connection " + name
+		switch address := named[name]; {
+		case address == outbound.StoreConnection:
+			x.add(what, OK, "is the store", "")
+		case strings.HasPrefix(address, "kafka:"):
+			cluster, err := kafkanet.ParseAddress(address)
+			x.brokers(ctx, what, cluster, err)
+		default:
+			p, err := dal.Ask(ctx, address)
+			x.answer(what, "PostgreSQL "+p.Server, p.Latency, err)
+		}
+	}
+	if len(c.KafkaBrokers) > 0 {
+		x.brokers(ctx, "kafka brokers", kafkanet.Config{Brokers: c.KafkaBrokers}, nil)
+	}
+}
+
+// brokers asks a cluster for a topic that nobody has: it answers who reaches it and may come in.
+func (x *examination) brokers(ctx context.Context, what string, cluster kafkanet.Config, err error) {
+	began := time.Now()
+	if err == nil {
+		var c *kafkanet.Client
+		if c, err = kafkanet.New(cluster, []string{}); err == nil {
+			_, err = c.Topics(ctx, []string{})
+			err = c.Hide(err)
+			c.Close()
+		}
+	}
+	x.answer(what, fmt.Sprintf("Kafka, %s", terminal.Plural(len(cluster.Brokers), "broker")), time.Since(began), err)
+}
+
+func (x *examination) answer(what, kind string, took time.Duration, err error) {
+	if err != nil {
+		x.add(what, Fail, err.Error(), "start it, or correct its address and credentials in the configuration, and "+
+			"the network between")
+		return
+	}
+	x.add(what, OK, fmt.Sprintf("%s answers in %v", kind, took.Round(10*time.Microsecond)), "")
+}
+
+func (x *examination) files(context.Context) {
+	n, ok := openFiles()
+	switch {
+	case !ok:
+		x.add("open files", Skip, "this system does not tell", "")
+	case n < fewFiles:
+		x.add("open files", Warn, fmt.Sprintf("at most %d", n),
+			fmt.Sprintf("raise the limit to %d or more: LimitNOFILE= of systemd, ulimit -n", fewFiles))
+	default:
+		x.add("open files", OK, fmt.Sprintf("at most %d", n), "")
+	}
+}
+
+func (x *examination) memory(context.Context) {
+	limit := "--memory-limit " + x.daemon.Memory
+	switch {
+	case x.daemon.Limit > 0:
+		x.add("memory", OK, fmt.Sprintf("the control group allows %d MiB; %s", x.daemon.Limit>>20, limit), "")
+	case x.daemon.Memory == "" || x.daemon.Memory == "auto" || x.daemon.Memory == "none":
+		x.add("memory", Warn, "the control group sets no limit, and "+limit+" none either",
+			"set --memory-limit: without one the system ends the daemon when memory is short")
+	default:
+		x.add("memory", OK, "the control group sets no limit; "+limit, "")
+	}
+}
+
+func (x *examination) certificates(context.Context) {
+	c := &x.daemon.Config
+	for _, f := range []struct{ flag, path string }{{"tls-cert", c.TLSCert}, {"tls-client-ca", c.TLSClientCA}} {
+		if f.path == "" {
+			continue
+		}
+		ends, err := firstEnd(f.path)
+		what, do := "--"+f.flag, "put one that lasts longer into "+f.path+"; it is taken without a restart"
+		switch left := ends.Sub(x.now()); {
+		case err != nil:
+			x.add(what, Fail, err.Error(), do)
+		case left <= 0:
+			x.add(what, Fail, "it has ended on "+ends.UTC().Format(time.DateOnly), do)
+		case left < endsSoon:
+			x.add(what, Warn, "it ends on "+ends.UTC().Format(time.DateOnly), do)
+		default:
+			x.add(what, OK, "it lasts until "+ends.UTC().Format(time.DateOnly), "")
+		}
+	}
+	if c.TLSCert == "" {
+		x.add("certificates", Skip, "the daemon speaks no TLS", "")
+	}
+}
+
+// firstEnd is when the first certificate of a file in PEM ends.
+func firstEnd(path string) (ends time.Time, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ends, fmt.Errorf("there is no file %s", path)
+	}
+	if err != nil {
+		return ends, err
+	}
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return ends, fmt.Errorf("%s has a certificate that cannot be read: %w", path, err)
+		}
+		if ends.IsZero() || c.NotAfter.Before(ends) {
+			ends = c.NotAfter
+		}
+	}
+	if ends.IsZero() {
+		return ends, fmt.Errorf("%s has no certificate in PEM", path)
+	}
+	return ends, nil
+}
+
+// running asks the daemon.
+func (x *examination) running(ctx context.Context) {
+	v, err := x.client.Version(ctx)
+	if err != nil {
+		x.add("daemon", Skip, "none answers: "+err.Error(), "name it with --server, or start it")
+		x.add("version", OK, x.daemon.Version, "")
+		return
+	}
+	if v.Version != x.daemon.Version {
+		x.add("version", Warn, fmt.Sprintf("the daemon is %s, and this program %s", v.Version, x.daemon.Version),
+			"ask the daemon with a program of its own release")
+	} else {
+		x.add("version", OK, v.Version, "")
+	}
+	status, err := x.client.Ready(ctx)
+	if err != nil {
+		x.add("daemon", Fail, err.Error(), "see its log, and graphd explain for the code")
+	} else {
+		x.add("daemon", OK, status.Status, "")
+	}
+	for _, w := range status.Warnings {
+		x.add("warning", Warn, w.Detail, "graphd explain "+w.Code)
+	}
+	members, err := x.client.Members(ctx)
+	if err != nil {
+		x.add("members", Skip, err.Error(), "give a token of a platform administrator")
+		return
+	}
+	for i := range members {
+		m := &members[i]
+		verdict, do := OK, ""
+		switch {
+		case m.State == "expired":
+			verdict, do = Warn, "it does not renew its lease: see whether it runs, and reaches the store"
+		case m.Version != v.Version:
+			verdict, do = Warn, "it is of another release: finish the upgrade"
+		}
+		x.add("member "+m.Name, verdict, strings.TrimSpace(m.State+" "+m.Version), do)
+	}
+}

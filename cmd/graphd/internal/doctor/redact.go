@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/settings"
+	"github.com/spf13/pflag"
+)
+
+const hidden = "«hidden»"
+
+// told are the settings whose text may be told; of others the numbers, durations and flags are.
+var told = []string{"listen", "data", "graphs", "auth", "tls-cert", "tls-key", "tls-min", "tls-client-ca",
+	"tls-client-auth", "hosts", "origins", "allow-outbound", "files-dir", "secrets-dir", "allow-kinds", "kafka-brokers",
+	"advertise", "member-listen", "member-secret", "memory-limit", "log-level", "log-format", "trusted-proxies"}
+
+// setting is one that the configuration gives.
+type setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Variable says that the environment gives it.
+	Variable bool `json:"variable,omitempty"`
+}
+
+// settings are those that are not as they are by default, without what may be secret.
+func (x *examination) settings(getenv func(string) string) []setting {
+	list := []setting{}
+	x.daemon.Flags.VisitAll(func(f *pflag.Flag) {
+		text := f.Value.String()
+		if !settings.In(f) || text == f.DefValue {
+			return
+		}
+		s := setting{Key: settings.Key(f.Name), Value: text, Variable: getenv(settings.Env(f.Name)) != ""}
+		switch f.Value.Type() {
+		case "bool", "int", "int64", "duration":
+		default:
+			if !slices.Contains(told, f.Name) {
+				s.Value = hidden
+			}
+		}
+		if f.Name == "store" { // of what kind it is
+			kind, _, _ := strings.Cut(text, ":")
+			s.Value = kind + ":" + hidden
+		}
+		list = append(list, s)
+	})
+	return list
+}
+
+// secrets are texts that may stand nowhere in a bundle.
+type secrets [][]byte
+
+// leastSecret is the length from which on a text is looked for: a shorter one is in many words.
+const leastSecret = 4
+
+// secrets are what the configuration and the environment have that is secret, as far as it can be known.
+func (x *examination) secrets(getenv func(string) string) (list secrets) {
+	add := func(text string) {
+		if text = strings.TrimSpace(text); len(text) < leastSecret || plainWord.MatchString(text) {
+			return
+		}
+		list = append(list, []byte(text))
+		if quoted, err := json.Marshal(text); err == nil { // as it stands in JSON
+			list = append(list, quoted[1:len(quoted)-1])
+		}
+	}
+	address := func(text string) {
+		for _, m := range keyword.FindAllStringSubmatch(text, -1) {
+			add(m[1])
+		}
+		if m := userinfo.FindStringSubmatch(text); m != nil {
+			add(m[1])
+			if plain, err := url.PathUnescape(m[1]); err == nil {
+				add(plain)
+			}
+		}
+	}
+	c := &x.daemon.Config
+	for _, text := range append([]string{c.Store}, c.Connections...) {
+		address(text)
+		if _, path, ok := strings.Cut(text, "=file:"); ok {
+			if held, err := os.ReadFile(path); err == nil {
+				address(string(held))
+			}
+		}
+	}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		if secretName.MatchString(name) {
+			add(value)
+			address(value)
+		}
+	}
+	for _, name := range []string{"PGPASSWORD", "GRAPHD_TOKEN", "GRAPHD_STORE"} {
+		if value := getenv(name); name == "GRAPHD_STORE" {
+			address(value)
+		} else {
+			add(value)
+		}
+	}
+	for _, path := range []string{c.MemberSecret} {
+		if text, err := os.ReadFile(path); path != "" && err == nil {
+			add(string(text))
+		}
+	}
+	// The longest first: one may be a part of another.
+	slices.SortFunc(list, func(a, b []byte) int { return len(b) - len(a) })
+	return list
+}
+
+var (
+	// plainWord is what JSON has outside of texts, too: to hide it would make none of it.
+	plainWord  = regexp.MustCompile(`^(true|false|null|[0-9.]+)$`)
+	userinfo   = regexp.MustCompile(`://[^/?#@\s]*:([^/?#\s]*)@`)
+	keyword    = regexp.MustCompile(`(?i)(?:password|passwd|sslpassword|token|secret|api_?key)\s*=\s*'?([^&\s']+)`)
+	secretName = regexp.MustCompile(`(?i)^GRAPHD_VAR_|PASS|TOKEN|SECRET|CREDENTIAL|API_?KEY|PRIVATE`)
+	addressed  = regexp.MustCompile(`([a-z][a-z0-9+.-]*://)[^/\s"@]*@`)
+	queried    = regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s"?]*\?)[^\s"]+`)
+)
+
+// hide takes what is secret out of a text, and of every address who comes and what is asked.
+func (s secrets) hide(text []byte) []byte {
+	for _, secret := range s {
+		text = bytes.ReplaceAll(text, secret, []byte(hidden))
+	}
+	text = addressed.ReplaceAll(text, []byte("${1}"+hidden+"@"))
+	return queried.ReplaceAll(text, []byte("${1}"+hidden))
+}
