@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/server/page"
 	"github.com/graphd/graphd/internal/tenancy"
+	"github.com/graphd/graphd/internal/trace"
 )
 
 // SettingError is a mistake in a configuration.
@@ -88,6 +89,10 @@ func (c Config) Check() (found []*SettingError) {
 		add("tls-cert", err)
 	}
 	c.Arrivals.Check(add)
+	wrong := new(trace.Mistake)
+	if _, err := c.openTraces(); errors.As(err, &wrong) {
+		add(wrong.Setting, wrong.Err)
+	}
 	if _, err := c.openIssuer(nil); err != nil {
 		add("oidc-issuer", err)
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/graphd/graphd/internal/tenancy"
+	"github.com/graphd/graphd/internal/trace"
 )
 
 // Config is how a daemon is set up. The zero value of a field means its default.
@@ -79,6 +80,14 @@ type Config struct {
 	LogLevel *slog.LevelVar
 	// Pprof has administrators of the platform given profiles of the process at /debug/pprof.
 	Pprof bool
+	// OTLPEndpoint is the URL of a collector of OpenTelemetry, http or https, that is told of epochs over OTLP/HTTP;
+	// "" tells nobody. OTLPHeaders go with each request, as NAME=VALUE or NAME=file:PATH.
+	OTLPEndpoint string
+	OTLPHeaders  []string
+	// TraceRatio is how many epochs of one are told of beside those that fail, are forced, or take TraceSlow; 0 is
+	// 0.01, -1 none. TraceSlow is 1s by default.
+	TraceRatio float64
+	TraceSlow  time.Duration
 	// Hosts are the names, without a port, that requests may be addressed to beside addresses, localhost and
 	// the name in Listen: a web page can have a name of its own resolve to the daemon's address.
 	Hosts []string
@@ -189,6 +198,7 @@ type Daemon struct {
 	engine *engine.Engine
 	gate   *gate.Gate
 	trail  *audit.Trail
+	traces *trace.Tracer // nil where nobody is told
 	// certificate is nil without TLS.
 	certificate *certificate.Keeper
 	// issuer is nil where none is believed.
@@ -230,6 +240,9 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if d.guard, err = outbound.New(outbound.Config{Allow: cfg.AllowOutbound, MaxCalls: cfg.MaxOutbound,
 		Log: cfg.Log}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if d.traces, err = cfg.openTraces(); err != nil {
+		return nil, err
 	}
 	fail, err := failpoint.FromEnv(os.LookupEnv)
 	if err != nil {
@@ -291,7 +304,7 @@ func (d *Daemon) newKinds(cfg *Config) *builtin.Kinds {
 		tables = shared
 	}
 	kinds := &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)),
-		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Store: tables,
+		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Store: tables, Traced: d.traces != nil,
 		Reach: builtin.Reach{Guard: d.guard, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}}
 	cfg.Registry.register(kinds)
 	return kinds
@@ -304,8 +317,8 @@ func (d *Daemon) newEngine(cfg *Config, fail *failpoint.Set) *engine.Engine {
 		Patience:  cfg.RebalanceAfter,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
 		Kinds: d.kinds, Quotas: d.quotas,
-		Outbound: d.guard,
-		Fail:     fail,
+		Outbound: d.guard, Traces: d.traces,
+		Fail: fail,
 	})
 }
 
@@ -327,6 +340,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.log.Warn("the store is memory: everything works, and everything is lost when the daemon stops")
 	}
 	stopTrail := d.trail.Start()
+	stopTraces := d.traces.Start()
+	defer stopTraces()
 	serving := make(chan error, 1)
 	var ended <-chan error // serving, where the server can end by itself
 	err := d.start(ctx)

@@ -25,7 +25,12 @@ func (s *metricsSource) WebSockets() telemetry.WebSocketMetrics {
 // Outbound are the calls of sources and sinks.
 func (s *metricsSource) Outbound() telemetry.OutboundMetrics {
 	used, _, denied := s.d.guard.Use()
-	return telemetry.OutboundMetrics{Calls: used, Denied: denied}
+	out := telemetry.OutboundMetrics{Calls: used, Denied: denied}
+	if s.d.traces != nil {
+		st := s.d.traces.Stats()
+		out.Spans = map[string]int64{"sent": st.Sent, "dropped": st.Dropped, "failed": st.Failed}
+	}
+	return out
 }
 
 // Certificate is the one that the daemon shows.

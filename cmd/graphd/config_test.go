@@ -104,7 +104,7 @@ func TestEverySettingHasAKey(t *testing.T) {
 	// A value that is not the default, by what the flag takes; written as in a file.
 	values := map[string]string{
 		"bool": "true", "int": "7", "int64": "7", "duration": "7s", "string": "seven", "stringSlice": "[seven, eight]",
-		"stringArray": "{ seven: eight }", "tenants": "{ seven.max_graphs: 8 }",
+		"float64": "0.7", "stringArray": "{ seven: eight }", "tenants": "{ seven.max_graphs: 8 }",
 	}
 	read := func(f *pflag.Flag, text string, env map[string]string) string {
 		env["GRAPHD_CONFIG"] = filepath.Join(t.TempDir(), "graphd.yaml")

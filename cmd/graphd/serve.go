@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/settings"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/telemetry"
+	"github.com/graphd/graphd/internal/trace"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -39,6 +40,9 @@ environment, and that before the file. SIGHUP reads the folder of --graphs again
 				return terminal.Exit(terminal.ExitFormat, err)
 			}
 			c.StandBy = c.Capacity == 0
+			if c.TraceRatio == 0 {
+				c.TraceRatio = -1 // which is none for the library, where 0 is what it does by default
+			}
 			if file := cmd.Flag(settings.ConfigFlag).Value.String(); file != "" {
 				c.Closed = append(c.Closed, file)
 			}
@@ -122,7 +126,19 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.DurationVar(&c.AuditKeep, "audit-keep", 0, "how long entries of the audit stay (default 8760h)")
 	f.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&log.Format, "log-format", telemetry.FormatAuto, "text, json, or auto: text on a terminal")
+	traceFlags(f, c)
 	f.BoolVar(&c.Pprof, "pprof", false, "give platform-admins profiles of the process at /debug/pprof")
+}
+
+// traceFlags say whom to tell of epochs, and of which.
+func traceFlags(f *pflag.FlagSet, c *graphd.Config) {
+	f.StringVar(&c.OTLPEndpoint, "otlp-endpoint", "", "URL of a collector of OpenTelemetry that is told of epochs "+
+		"over OTLP/HTTP")
+	f.StringArrayVar(&c.OTLPHeaders, "otlp-headers", nil, "header that it is sent, as NAME=VALUE or NAME=file:PATH; "+
+		"may be repeated")
+	f.Float64Var(&c.TraceRatio, "trace-ratio", trace.DefaultRatio, "how many epochs of one it is told of, 0 to 1, "+
+		"beside those that fail, are forced or slow")
+	f.DurationVar(&c.TraceSlow, "trace-slow", trace.DefaultSlow, "how long an epoch takes that is slow")
 }
 
 // arrivalFlags are those that bound what comes in.

@@ -32,7 +32,7 @@ func (*passthrough) Add(_ time.Time, in *fold.Input, out []boundary.Boundary) ([
 	b.Value, b.First, b.Last = v, ev.Pos, ev.Pos
 	b.At, b.Events = in.At, 1
 	b.Size = v.Size() + len(ev.Raw)
-	b.Raw, b.Origin = ev.Raw, ev.Origin
+	b.Raw, b.Origin, b.Links = ev.Raw, ev.Origin, ev.Links
 	return out, fold.Folded
 }
 

@@ -42,7 +42,7 @@ func (c *Core) aside(ev *boundary.Event) *BadEvent {
 	v := c.in.keep(c.folding.Value) // the event itself leaves the Core, which may have only borrowed it
 	b := boundary.Boundary{
 		Value: v, First: ev.Pos, Last: ev.Pos, At: c.folding.At, Size: v.Size() + len(ev.Raw), Raw: ev.Raw,
-		Origin: ev.Origin,
+		Origin: ev.Origin, Links: ev.Links,
 	}
 	if c.in.ownKeys != nil {
 		var bad *BadEvent

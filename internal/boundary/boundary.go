@@ -1,6 +1,10 @@
 package boundary
 
-import "time"
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary/traced"
+)
 
 // Key is the canonical JSON of a boundary's key: "" when the graph is unkeyed,
 // `"AAPL"` for a string key, `["AAPL",3]` for a composite one.
@@ -30,6 +34,8 @@ type Event struct {
 	Meta *Meta
 	// Origin is the id of the dead letter this event was replayed from; "" otherwise.
 	Origin string
+	// Links is the span that it comes from, nil where nothing is traced.
+	Links *traced.Links
 }
 
 // Meta is what a source knows of an event beside its payload; expressions read it as `meta`.
@@ -61,4 +67,6 @@ type Boundary struct {
 	Origin string
 	// Raw is the original bytes when the boundary is one event unfolded; nil otherwise. Dead letters keep it.
 	Raw []byte
+	// Links are the spans that its events come from. They are in no store.
+	Links *traced.Links
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/table"
 	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/kafkanet"
@@ -83,6 +84,8 @@ type Kinds struct {
 	Sinks     map[string]func() sink.Sink
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
 	Plain bool
+	// Traced has sources take from events which spans they come from.
+	Traced traced.Taking
 	// Spoil overwrites memory as soon as it may be used again, for tests.
 	Spoil bool
 	// MoreSources, MoreSinks and MoreNodes are kinds beside those that are built in.
@@ -150,7 +153,7 @@ func (k *Kinds) nodes() []Node {
 
 // kafka is what the daemon has for all Kafka's kinds.
 func (k *Kinds) kafka() kafkanet.Daemon {
-	d := kafkanet.Daemon{Brokers: k.KafkaBrokers, Named: k.Connections}
+	d := kafkanet.Daemon{Brokers: k.KafkaBrokers, Named: k.Connections, Traced: k.Traced}
 	if k.Guard != nil {
 		d.Dial, d.DialListed = k.Guard.DialContext, k.Guard.For(true).DialContext
 		d.DialNamed = func(name string) (kafkanet.Dial, func(error) error) {

@@ -40,6 +40,7 @@ import (
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
+	"github.com/graphd/graphd/internal/trace"
 	"github.com/graphd/graphd/internal/watch"
 )
 
@@ -73,6 +74,8 @@ type Config struct {
 	Memory heap.Reader
 	// Quotas are those of tenants; nil bounds nobody.
 	Quotas *quota.Book
+	// Traces are told of epochs; nil tells nobody.
+	Traces *trace.Tracer
 	// Outbound is what sources and sinks call out through; nil when nothing of it is to be shown.
 	Outbound *outbound.Guard
 	// Scratch is a folder for what is written and removed again; "" is the system's.
@@ -148,7 +151,7 @@ func New(cfg Config) *Engine {
 		Host: lives.Host{
 			Host: life.Host{
 				Store: cfg.Store, Kinds: cfg.Kinds, Log: cfg.Log, Feeds: e.feeds, Gate: e.epochs, Careful: e.careful,
-				Fail: cfg.Fail, Quotas: cfg.Quotas,
+				Fail: cfg.Fail, Quotas: cfg.Quotas, Traces: cfg.Traces,
 			},
 			Lease: e.own, Tasks: e.group, ShutdownTimeout: cfg.ShutdownTimeout, Closing: e.isClosing,
 			CloseBy: e.closesBy,

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -85,7 +86,11 @@ func (r *relay) feed(ctx context.Context, l link, batch []sink.Message) error {
 	numbers := make([]int64, 0, len(batch))
 	for i := range batch {
 		if m := &batch[i]; m.Seq > r.done[l.to] {
-			events = append(events, boundary.Event{Value: m.Value, At: m.At, Pos: relayed(m)})
+			ev := boundary.Event{Value: m.Value, At: m.At, Pos: relayed(m)}
+			if m.Trace != nil {
+				ev.Links = traced.From(*m.Trace, true)
+			}
+			events = append(events, ev)
 			numbers = append(numbers, m.Seq)
 		}
 	}
@@ -122,6 +127,9 @@ func relayed(m *sink.Message) boundary.Position {
 	return boundary.Position{Stream: fmt.Sprintf("graph/%s/%s#%d", m.Instance, m.Output, m.Incarnation),
 		Offset: m.Epoch}
 }
+
+// CarriesTrace implements [sink.Carrier].
+func (r *relay) CarriesTrace() {}
 
 // Close implements [sink.Sink].
 func (r *relay) Close(ctx context.Context) error {

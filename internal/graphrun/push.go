@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/quota"
@@ -97,10 +98,14 @@ func (g *Graph) submit(ctx context.Context, i int, origin string, events []json.
 		g.first().Mailboxes()[i].Reject(len(events))
 		return nil, err
 	}
+	var links *traced.Links
+	if g.host.Traces != nil {
+		links = traced.Of(ctx)
+	}
 	now := time.Now()
 	batch, bytes := make([]boundary.Event, len(events)), int64(0)
 	for k, raw := range events {
-		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin}
+		batch[k] = boundary.Event{Raw: raw, At: now, Origin: origin, Links: links}
 		bytes += int64(len(raw))
 	}
 	if err := g.host.Quotas.Pace(g.ref.Tenant, g.ref.Name).Admit(ctx, len(events), bytes); err != nil {

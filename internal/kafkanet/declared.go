@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/spec/decode"
@@ -38,6 +39,8 @@ type Daemon struct {
 	DialNamed func(name string) (Dial, func(error) error)
 	// DialListed opens those of declarations from the network that name brokers themselves.
 	DialListed Dial
+	// Traced has sources take from records which spans they come from.
+	Traced traced.Taking
 }
 
 // Connect is how to reach the cluster from a daemon, for a declaration at a place.

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
@@ -42,6 +43,8 @@ type Config struct {
 	Hide func(error) error
 	// Access reads the files of TLS; nil denies nothing.
 	Access *policy.Policy
+	// Traced has a record's traceparent taken for where its event comes from.
+	Traced traced.Taking
 }
 
 // TLS says how connections are encrypted. The zero TLS trusts the system's authorities.

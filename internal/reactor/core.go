@@ -45,6 +45,8 @@ type Config struct {
 	// read from, in nanoseconds; nil for virtual time, which has no such bound.
 	EpochTimeout time.Duration
 	Mono         func() int64
+	// Observe is shown the record of each epoch that ends, and not those of a replay; nil: nobody looks.
+	Observe func(*Record)
 	// Foreign is told which node runs somebody else's code; see [graph.Epoch]. nil: nobody asks.
 	Foreign func(node int)
 	// HaltOnFailure stops the graph at a failed epoch instead of moving on (M21).

@@ -356,6 +356,9 @@ func gather(q *queue, n int) *boundary.Boundary {
 		values[i] = b.Value
 		all.Events += b.Events
 		all.Size += b.Size
+		if i > 0 {
+			all.Links = all.Links.Join(b.Links)
+		}
 		if all.Last = b.Last; b.At.After(all.At) {
 			all.At = b.At
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/graph"
 )
 
@@ -33,6 +34,7 @@ type CutInput struct {
 	Taken  bool
 	Events int64
 	At     boundary.Position
+	Links  *traced.Links
 }
 
 // Clone is a copy that outlives the ring.
@@ -89,7 +91,7 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 		c.res.Count(&c.stats.Nodes)
 		r.Emitted = append(r.Emitted, c.res.Emitted...)
 	}
-	if c.ring.keep > 0 { // else nobody reads more than the reply to a command has
+	if c.ring.keep > 0 || c.cfg.Observe != nil { // else nobody reads more than the reply to a command has
 		c.recordDetail(r, ran)
 	}
 	return r
@@ -102,7 +104,7 @@ func (c *Core) recordDetail(r *Record, ran bool) {
 	for i, b := range c.cut.take {
 		in := CutInput{At: c.slot(i).at.position()}
 		if b != nil {
-			in = CutInput{Taken: true, Events: b.Events, At: b.Last}
+			in = CutInput{Taken: true, Events: b.Events, At: b.Last, Links: b.Links}
 		}
 		r.Cut = append(r.Cut, in)
 	}
@@ -125,6 +127,9 @@ func (c *Core) finish(r *Record) {
 	c.timedOut = r.ErrCode == graph.CodeEpochTimeout
 	c.ring.total++
 	c.stats.count(r)
+	if c.cfg.Observe != nil && c.journal.replay == nil {
+		c.cfg.Observe(r)
+	}
 }
 
 // Records calls visit for the records from number from on, oldest first, while it answers

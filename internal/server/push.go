@@ -5,11 +5,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/server/once"
 	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
@@ -53,24 +52,10 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 	s.writeReply(w, s.replyTo(&p, ev.Form))
 }
 
-// leastWait is how long a push waits at least: so long it may take where there is room.
-const leastWait = 200 * time.Millisecond
-
-// patience is how long a full queue may hold a request up: --push-timeout, or fewer seconds where the client says
-// so (RFC 7240).
-func (s *Server) patience(r *request) time.Duration {
-	if given := r.Header["Prefer"]; len(given) == 1 {
-		text, ok := strings.CutPrefix(given[0], "wait=")
-		if n, err := strconv.ParseUint(text, 10, 31); ok && err == nil {
-			return min(s.cfg.PushTimeout, max(leastWait, time.Duration(n)*time.Second))
-		}
-	}
-	return s.cfg.PushTimeout
-}
-
 // pushFor pushes for as long as a full queue may hold a request up.
 func (s *Server) pushFor(r *request, g api.Ref, accumulator string, ev *wire.Events, p *wire.Pushed) error {
-	ctx, cancel := context.WithTimeout(r.Context(), s.patience(r))
+	ctx, cancel := context.WithTimeout(traced.With(r.Context(), traced.FromHeader(r.Header.Get("Traceparent"))),
+		param.Patience(r.Header, s.cfg.PushTimeout))
 	defer cancel()
 	return p.Push(ctx, s.ctl, g, accumulator, ev)
 }

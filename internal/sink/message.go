@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
 )
 
 // Message is one output of one epoch on its way to a sink.
@@ -30,6 +31,8 @@ type Message struct {
 	Stable bool
 	// Seq numbers the output's messages densely, over all incarnations.
 	Seq int64
+	// Trace is the span of the delivery; nil where it is neither recorded nor sent on.
+	Trace *traced.Context
 	// Again is set on a value that is sent again from its dead letter; its id is the one it had.
 	Again *Again
 }

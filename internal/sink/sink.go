@@ -22,6 +22,12 @@ type Sink interface {
 	Close(ctx context.Context) error
 }
 
+// Carrier is a sink that sends on [Message.Trace], as the traceparent of what it writes.
+type Carrier interface {
+	Sink
+	CarriesTrace()
+}
+
 // RowSink is a sink whose rows can travel in the commit of the state: its table is in the
 // store's own database (M30, co-transaction). Whoever builds sinks answers a RowSink for
 // such a table alone; then Deliver is never called.

@@ -87,6 +87,9 @@ func (s *scrape) daemon(ctx context.Context) {
 	out := s.src.Outbound()
 	s.gauge(s.outboundCalls, float64(out.Calls))
 	s.counter(s.outboundDenied, out.Denied)
+	for outcome, n := range out.Spans {
+		s.counter(s.spans, n, outcome)
+	}
 	if cert, ok := s.src.Certificate(); ok {
 		s.gauge(s.certificateEnds, float64(cert.Ends.Unix()))
 		s.counter(s.certificateReloads, cert.Reloads)

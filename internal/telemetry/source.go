@@ -145,6 +145,8 @@ type WebSocketMetrics struct {
 type OutboundMetrics struct {
 	// Calls is how many are on the way, Denied how many were not made.
 	Calls, Denied int64
+	// Spans is what became of spans of traces, by outcome; nil where none are made.
+	Spans map[string]int64
 }
 
 // CertificateMetrics are those of the certificate that the daemon shows.

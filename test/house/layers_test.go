@@ -23,6 +23,7 @@ var layers = []struct {
 	{0, "internal/policy"}, {0, "internal/access"}, {0, "internal/audit"}, {0, "internal/rates"}, {0, "internal/quota"},
 	{0, "internal/timeline"}, {0, "examples"},
 	{1, "internal/expression"}, {1, "internal/checkpoint"}, {1, "internal/certificate"}, {1, "internal/issuer"},
+	{1, "internal/trace"},
 	{2, "internal/kind"}, {2, "internal/gate"}, {2, "internal/placement"},
 	{3, "internal/node/"}, {3, "internal/graph"}, {3, "internal/accumulator"}, {3, "internal/sink"},
 	{3, "internal/dal/rules"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
 )
 
 // batchState begins a state: its kind and the version of its form.
@@ -28,6 +29,7 @@ type batchOpen struct {
 	first, last boundary.Position
 	since       time.Time // when the first event came in
 	at          time.Time // of the newest, see [fold.Input]
+	links       *traced.Links
 }
 
 func (b *batch) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
@@ -38,6 +40,7 @@ func (b *batch) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]b
 	}
 	b.items = append(b.items, v)
 	b.bytes += size
+	b.links = b.links.Join(ev.Links)
 	if b.last = ev.Pos; in.At.After(b.at) {
 		b.at = in.At
 	}
@@ -71,7 +74,7 @@ func (b *batch) End(out []boundary.Boundary) []boundary.Boundary {
 	}
 	out = append(out, boundary.Boundary{
 		Value: boundary.List(b.items[:n:n]),
-		First: b.first, Last: b.last, At: b.at, Events: int64(n), Size: int(b.bytes),
+		First: b.first, Last: b.last, At: b.at, Events: int64(n), Size: int(b.bytes), Links: b.links,
 	})
 	b.batchOpen = batchOpen{}
 	return out

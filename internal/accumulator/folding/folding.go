@@ -52,9 +52,9 @@ func (f *Folding) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([
 	if in.Bad = bad; bad != nil {
 		return out, fold.Refused
 	}
-	b := boundary.Boundary{First: in.Event.Pos, Last: in.Event.Pos, Events: 1}
+	b := boundary.Boundary{First: in.Event.Pos, Last: in.Event.Pos, Events: 1, Links: in.Event.Links}
 	if was != nil && was.open > 0 {
-		b.First, b.Events = was.first, was.open+1
+		b.First, b.Events, b.Links = was.first, was.open+1, was.links.Join(b.Links)
 	}
 	if emits {
 		b.Value, b.At = f.handedOver(in.Facts.Key, v), in.At
@@ -63,7 +63,7 @@ func (f *Folding) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([
 			b.Key = boundary.KeyOf(in.Facts.Key)
 		}
 		out = append(out, b)
-		b.Events = 0
+		b.Events, b.Links = 0, nil
 	}
 	f.keep(at, in.Facts.Key, state, bytes, &b)
 	return out, fold.Folded
@@ -183,7 +183,7 @@ func (f *Folding) keep(at *entry, key, state boundary.Value, bytes int64, b *bou
 	f.owed += b.Events - c.open
 	f.bytes += bytes - c.bytes
 	c.state, c.bytes, c.used = state, bytes, f.events
-	c.open, c.first, c.last = b.Events, b.First, b.Last
+	c.open, c.first, c.last, c.links = b.Events, b.First, b.Last, b.Links
 	f.recent.use(at)
 	for f.cells.n > 1 && (f.cells.n > f.p.maxKeys || f.bytes > f.p.maxBytes) {
 		f.evict(f.recent.oldest())

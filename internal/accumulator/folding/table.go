@@ -1,6 +1,9 @@
 package folding
 
-import "github.com/graphd/graphd/internal/boundary"
+import (
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
+)
 
 // cell is what one key has.
 type cell struct {
@@ -12,6 +15,7 @@ type cell struct {
 	open  int64          // events that no boundary accounts for yet
 	first boundary.Position
 	last  boundary.Position
+	links *traced.Links // of those
 }
 
 // Cells are kept by the page: a page is what a checkpoint writes at once. Pages hang on branches, so

@@ -35,7 +35,7 @@ func (h *history) Add(_ time.Time, in *fold.Input, out []boundary.Boundary) ([]b
 	n := len(h.items)
 	return append(out, boundary.Boundary{
 		Value: boundary.List(h.items[:n:n]),
-		First: ev.Pos, Last: ev.Pos, At: in.At, Events: 1, Size: h.bytes,
+		First: ev.Pos, Last: ev.Pos, At: in.At, Events: 1, Size: h.bytes, Links: ev.Links,
 	}), fold.Folded
 }
 

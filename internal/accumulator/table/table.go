@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/expression"
 )
 
@@ -22,6 +23,7 @@ type Table struct {
 
 	at          time.Time // arrival of the last event
 	first, last boundary.Position
+	links       *traced.Links
 	text        []byte // scratch
 	encoded     []byte // scratch
 }
@@ -67,7 +69,7 @@ func (t *Table) took(in *fold.Input) {
 	if t.owed++; t.owed == 1 {
 		t.first = in.Event.Pos
 	}
-	t.last, t.at = in.Event.Pos, in.At
+	t.last, t.at, t.links = in.Event.Pos, in.At, t.links.Join(in.Event.Links)
 }
 
 // set puts a row in the place of the one with its key, whose text is at hand, and evicts what is too much.
@@ -133,8 +135,8 @@ func (t *Table) Hand(out []boundary.Boundary) []boundary.Boundary {
 	if !t.dirty {
 		return out
 	}
-	b := boundary.Boundary{First: t.first, Last: t.last, At: t.at, Events: t.owed}
-	t.owed, t.dirty, t.now = 0, false, nil
+	b := boundary.Boundary{First: t.first, Last: t.last, At: t.at, Events: t.owed, Links: t.links}
+	t.owed, t.dirty, t.now, t.links = 0, false, nil, nil
 	b.Value = t.p.Value(t.State())
 	b.Size = b.Value.Size()
 	return append(out, b)

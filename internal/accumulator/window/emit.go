@@ -35,6 +35,7 @@ func (w *Window) emit(p *instance, m mood, panes []*pane, out []boundary.Boundar
 		v := boundary.Object(w.p.shape, w.appendMood(slots, m))
 		b := boundary.Boundary{
 			Value: v, First: g.first, Last: g.last, At: time.Unix(0, g.at).UTC(), Events: events, Size: v.Size(),
+			Links: g.links,
 		}
 		if w.p.givesKey {
 			b.Key = boundary.KeyOf(g.key)
@@ -59,6 +60,7 @@ func (w *Window) emitAll(p *instance, m mood, panes []*pane, out []boundary.Boun
 		}
 		rows = append(rows, boundary.Object(w.p.row, slots))
 		b.Events += events
+		b.Links = b.Links.Join(g.links)
 		if b.First.IsZero() || !g.first.IsZero() && g.first.Offset < b.First.Offset {
 			b.First = g.first
 		}

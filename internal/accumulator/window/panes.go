@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/traced"
 )
 
 // pane is the events of one key in one window.
@@ -20,6 +21,7 @@ type pane struct {
 	dirty bool           // changed since it was last handed over early
 	first boundary.Position
 	last  boundary.Position
+	links *traced.Links // of its events
 	cells []aggregate.Cell
 }
 

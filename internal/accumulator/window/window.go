@@ -193,6 +193,7 @@ func (w *Window) fold(p *instance, hash uint64, f *fold.Facts, ev *boundary.Even
 		w.owed++
 	}
 	g.at, g.last, g.dirty = max(g.at, arrived), ev.Pos, w.p.Early > 0
+	g.links = g.links.Join(ev.Links)
 	w.p.calls.Add(g.cells, f.At, f.Args)
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
+	"github.com/graphd/graphd/internal/trace"
 	"github.com/graphd/graphd/internal/watch"
 )
 
@@ -54,6 +55,8 @@ type Host struct {
 	Fail *failpoint.Set
 	// Quotas are those of tenants; nil bounds nobody.
 	Quotas *quota.Book
+	// Traces are told of epochs; nil tells nobody.
+	Traces *trace.Tracer
 }
 
 // Graph is what a run shares with the runs of its graph before and after it.
@@ -90,6 +93,7 @@ type Run struct {
 	inbox   *live.Inbox
 	accs    []*accumulatorRun
 	rates   told.Rates
+	traces  *trace.Graph
 	foreign *atomic.Int64     // the node whose code may not come back, by index + 1, while it runs; 0 for none
 	flushed *supervisor.Group // the writers
 
@@ -151,6 +155,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	cfg.Routes = g.routes(sinks, depths)
 	began := time.Now()
 	cfg.Mono = func() int64 { return int64(time.Since(began)) }
+	traces := g.traces(&cfg)
 	foreign := new(atomic.Int64)
 	cfg.Foreign = func(node int) { foreign.Store(int64(node) + 1) }
 	core, err := g.restore(ctx, cfg, head)
@@ -158,7 +163,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		return nil, err
 	}
 	declared := g.Unit.Spec
-	r := &Run{g: g, foreign: foreign, term: t, Head: head, inbox: live.NewInbox(g.Unit.Lanes()),
+	r := &Run{g: g, foreign: foreign, traces: traces, term: t, Head: head, inbox: live.NewInbox(g.Unit.Lanes()),
 		writers: make([]*delivery.Writer, len(sinks)),
 		gaveUp:  make(chan error, len(g.Unit.Programs)+1)}
 	for i, in := range core.Look().Inputs {
@@ -222,6 +227,7 @@ func (r *Run) writerConfig(i int, sink sink.Sink) delivery.Config {
 		r.Reactor.Room()
 	}, Owned: r.owned, Fail: r.g.Fail, EventClock: r.g.Unit.Spec.EventClock(),
 		Retry: delivery.RetryPolicy{Base: o.Retry.Base, Max: o.Retry.Max, Attempts: o.Retry.Attempts}}
+	cfg.Trace = r.traces.Output(i, o.Name, carries(sink))
 	cfg.DeadLetter, cfg.Block = r.sinkLetter, o.OnError != "dead_letter"
 	return cfg
 }

@@ -62,6 +62,7 @@ func (w *Writer) Next(ctx context.Context, empty []sink.Message) (batch []sink.M
 		return batch, closing, fmt.Errorf("read the outbox: %w", err)
 	}
 	w.date(stored)
+	w.trace(stored)
 	batch = append(batch, stored...)
 	w.readTo(batch[len(batch)-1].Seq)
 	return batch, closing, nil
@@ -177,6 +178,7 @@ func (w *Writer) Try(ctx context.Context, batch []sink.Message) (left []sink.Mes
 		return batch, 0, fmt.Errorf("%w: %w", errLetter, lost)
 	}
 	w.trouble.Refuses(err)
+	w.settled(batch[:1], code)
 	w.done(batch[:1])
 	w.tries = 0
 	return batch[1:], 0, nil
@@ -207,8 +209,10 @@ func (w *Writer) attempt(ctx context.Context, batch []sink.Message) (err error) 
 		return errDisowned
 	}
 	w.cfg.Fail.Hit("outbox_send")
+	began := time.Now()
 	err = w.cfg.Sink.Deliver(ctx, batch)
 	w.cfg.Fail.Hit("outbox_sent")
+	w.tried(batch, began, err)
 	return err
 }
 
@@ -220,6 +224,7 @@ func (w *Writer) disowned() bool { return w.cfg.Owned != nil && !w.cfg.Owned() }
 // took notes that the sink has taken messages.
 func (w *Writer) took(batch []sink.Message) {
 	w.done(batch)
+	w.settled(batch, "")
 	for i := range batch {
 		batch[i].Settle("", "")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/trace"
 )
 
 const (
@@ -54,6 +55,8 @@ type Config struct {
 	// EventClock says that engine time is no time of the wall clock: what is read back from the store has
 	// then waited, as far as is known, since it was read.
 	EventClock bool
+	// Trace is told of the tries and of what became of the messages; nil tells nobody.
+	Trace *trace.Output
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set
 	// Retry is how a delivery that failed is tried again; its zero fields mean the defaults
@@ -115,6 +118,7 @@ func NewWriter(cfg Config) *Writer {
 	w.delivered.Store(cfg.CarriedAfter)
 	w.queue = append(w.queue, cfg.Carried...)
 	w.date(w.queue)
+	w.trace(w.queue)
 	w.pending.Store(int64(len(w.queue)))
 	return w
 }
@@ -133,6 +137,7 @@ func (w *Writer) Free() int {
 // Put queues messages, on the outbox path committed ones; the slice stays the caller's.
 func (w *Writer) Put(batch []sink.Message) {
 	w.pending.Add(int64(len(batch)))
+	w.trace(batch)
 	w.mu.Lock()
 	if w.cfg.Outbox == nil {
 		w.queue = append(w.queue, batch...)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
@@ -151,4 +152,19 @@ func Author(r *http.Request, who *access.Principal) api.Author {
 		a.Agent = strings.ToValidUTF8(a.Agent[:maxAgent], "")
 	}
 	return a
+}
+
+// LeastWait is how long a push waits at least: so long it may take where there is room.
+const LeastWait = 200 * time.Millisecond
+
+// Patience is how long a full queue may hold a request up: as long as the daemon allows, or fewer seconds where the
+// client says so (RFC 7240).
+func Patience(h http.Header, allowed time.Duration) time.Duration {
+	if given := h["Prefer"]; len(given) == 1 {
+		text, ok := strings.CutPrefix(given[0], "wait=")
+		if n, err := strconv.ParseUint(text, 10, 31); ok && err == nil {
+			return min(allowed, max(LeastWait, time.Duration(n)*time.Second))
+		}
+	}
+	return allowed
 }

@@ -24,12 +24,13 @@ const (
 	memberKey
 	memberN
 	memberOnlyChanged
+	memberTraceparent
 	memberCount
 )
 
 // memberNames are the members' names on the wire, in the order of the constants.
 var memberNames = [memberCount]string{"type", "id", "data", "command", "topics", "since", "cache", "replace", "key",
-	"n", "only_changed"}
+	"n", "only_changed", "traceparent"}
 
 func memberOf(name []byte) (member, bool) {
 	for m, n := range memberNames {

@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -59,7 +60,7 @@ func (e *pushEndpoint) frame(ctx context.Context, raw []byte) error {
 	if ctx.Err() != nil { // the writer may have gone
 		return context.Cause(ctx)
 	}
-	e.submit(ctx, &events, &it)
+	e.submit(traced.With(ctx, traced.FromHeader(f.text(memberTraceparent))), &events, &it)
 	return e.inbox.put(ctx, it)
 }
 
@@ -74,11 +75,11 @@ func eventsOf(f *frame) (wire.Events, *frameError) {
 	case data == nil:
 		return wire.Events{}, &frameError{api.CodeInvalidFrame, "data is missing"}
 	case kind == "event":
-		return wire.One(bytes.Clone(data)), f.only(kind, memberData)
+		return wire.One(bytes.Clone(data)), f.only(kind, memberData, memberTraceparent)
 	case data[0] != '[':
 		return wire.Events{}, &frameError{api.CodeInvalidFrame, `the data of "events" is an array`}
 	}
-	return wire.ArrayOf(bytes.Clone(data)), f.only(kind, memberData)
+	return wire.ArrayOf(bytes.Clone(data)), f.only(kind, memberData, memberTraceparent)
 }
 
 // submit sends a frame's events on their way, in order. A full accumulator holds it, and

@@ -8,6 +8,7 @@
 //	                      false on the direct path, where a crash may lie between
 //	Graphd-Output, Graphd-Epoch, Graphd-Incarnation, Graphd-Key
 //	Graphd-Degraded       what was not healthy, where something was not
+//	traceparent           the span of the delivery, where epochs are traced
 //
 // Its value is the output's value as JSON, its time the epoch's, its key what the key
 // expression says, or else the graph's key. Records with a key go to the partition that
@@ -101,7 +102,7 @@ type Sink struct {
 	written map[string]bool
 }
 
-var _ sink.Sink = (*Sink)(nil)
+var _ sink.Carrier = (*Sink)(nil)
 
 // New makes a Sink. It connects when there is something to write.
 func New(cfg Config) (*Sink, error) {
@@ -254,6 +255,9 @@ func (s *Sink) key(m *sink.Message) ([]byte, error) {
 	return v.AppendJSON(nil), nil
 }
 
+// CarriesTrace implements [sink.Carrier].
+func (*Sink) CarriesTrace() {}
+
 func (s *Sink) headers(m *sink.Message) []kafka.Header {
 	list := make([]kafka.Header, 0, 7+len(s.cfg.Headers))
 	add := func(name, value string) { list = append(list, kafka.Header{Key: name, Value: []byte(value)}) }
@@ -267,6 +271,9 @@ func (s *Sink) headers(m *sink.Message) []kafka.Header {
 	}
 	if len(m.Degraded) > 0 {
 		add("Graphd-Degraded", strings.Join(m.Degraded, ","))
+	}
+	if m.Trace != nil {
+		add("traceparent", m.Trace.String())
 	}
 	for _, h := range s.cfg.Headers {
 		add(h.Name, h.Value)

@@ -9,6 +9,7 @@
 //	Idempotency-Key       the id, only when it is stable
 //	Graphd-Output, Graphd-Epoch, Graphd-Incarnation, Graphd-Key
 //	Graphd-Degraded       what was not healthy, where something was not
+//	Traceparent           the span of the delivery, where epochs are traced
 //
 // An answer of 2xx is a delivery. 408, 425, 429, 5xx and a lost connection are tried again,
 // no sooner than Retry-After asks for; anything else refuses the value for good. Of
@@ -72,7 +73,7 @@ type Sink struct {
 	client *http.Client
 }
 
-var _ sink.Sink = (*Sink)(nil)
+var _ sink.Carrier = (*Sink)(nil)
 
 // maxAnswer is how much of an answer is read to use its connection again; a longer one costs
 // a new connection.
@@ -175,6 +176,9 @@ func (s *Sink) describe(h http.Header, m *sink.Message) {
 	if m.Key != "" {
 		h.Set("Graphd-Key", asciiJSON(string(m.Key)))
 	}
+	if m.Trace != nil {
+		h.Set("Traceparent", m.Trace.String())
+	}
 	if len(m.Degraded) > 0 {
 		h.Set("Graphd-Degraded", strings.Join(m.Degraded, ","))
 	}
@@ -199,6 +203,9 @@ func asciiJSON(s string) string {
 	}
 	return b.String()
 }
+
+// CarriesTrace implements [sink.Carrier].
+func (*Sink) CarriesTrace() {}
 
 // Close drops idle connections. Nothing is buffered.
 func (s *Sink) Close(context.Context) error {

@@ -239,7 +239,8 @@ func (e *events) add(ctx context.Context, r *record, bad *accumulator.BadEvent) 
 	}
 	raw := e.raw(r)
 	e.bytes += len(raw)
-	e.list = append(e.list, boundary.Event{Raw: raw, Pos: e.position(r.offset), At: e.now, Meta: e.meta(r)})
+	e.list = append(e.list, boundary.Event{Raw: raw, Pos: e.position(r.offset), At: e.now, Meta: e.meta(r),
+		Links: e.cfg.Traced.From(r.headers)})
 	return nil
 }
 

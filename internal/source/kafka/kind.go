@@ -24,6 +24,7 @@ func Kind(daemon kafkanet.Daemon, maxEventBytes int) kind.Source[accumulator.Sou
 		if err != nil {
 			return nil, err
 		}
+		net.Traced = daemon.Traced
 		return New(Config{
 			Config: net, Topics: c.Topics, Group: c.Group, Format: c.Format, Start: c.Start,
 			MaxEventBytes: maxEventBytes, MaxBatchBytes: c.MaxBatchBytes,

@@ -119,7 +119,7 @@ func kind(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "bool":
 		return "true or false"
-	case "int", "int64":
+	case "int", "int64", "float64":
 		return "number"
 	case "duration":
 		return "duration"

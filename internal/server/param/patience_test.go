@@ -1,4 +1,4 @@
-package server
+package param
 
 import (
 	"net/http"
@@ -10,17 +10,16 @@ import (
 // where there is room.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	s := &Server{cfg: Config{PushTimeout: 5 * time.Second}}
+	const allowed = 5 * time.Second
 	for prefer, want := range map[string]time.Duration{
-		"": 5 * time.Second, "wait=0": leastWait, "wait=2": 2 * time.Second, "wait=60": 5 * time.Second,
+		"": 5 * time.Second, "wait=0": LeastWait, "wait=2": 2 * time.Second, "wait=60": 5 * time.Second,
 		"wait=-1": 5 * time.Second, "respond-async": 5 * time.Second,
 	} {
-		r := &http.Request{Header: http.Header{"Prefer": {prefer}}}
-		if got := s.patience(&request{Request: r}); got != want {
+		if got := Patience(http.Header{"Prefer": {prefer}}, allowed); got != want {
 			t.Errorf("Prefer: %s waits %v, want %v", prefer, got, want)
 		}
 	}
-	if got := s.patience(&request{Request: &http.Request{}}); got != s.cfg.PushTimeout {
+	if got := Patience(nil, allowed); got != allowed {
 		t.Errorf("without a wish it waits %v", got)
 	}
 }
