@@ -173,6 +173,7 @@ type Core struct {
 	kept                  int64  // epochs of this incarnation that changed the state
 	admitted, completedBy uint64 // admission sequences: over all inputs, and of what completed the key at hand
 	frames                int64  // sequence of what watchers see
+	framesBefore          int64  // of it, what the checkpoint had that this run began with
 
 	life      life
 	paused    bool
@@ -307,6 +308,9 @@ func (c *Core) Completed() uint64 { return c.completedBy }
 
 // Frames is the number of the last watch frame.
 func (c *Core) Frames() int64 { return c.frames }
+
+// FramesBefore is the number of the last watch frame before those of this incarnation.
+func (c *Core) FramesBefore() int64 { return c.framesBefore }
 
 // Now is the engine time: the greatest time the core was ever told.
 func (c *Core) Now() time.Time { return c.now }

@@ -56,7 +56,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if m.Dealt() != max(c.cfg.Shards, 1) {
 		return nil, fmt.Errorf("%w: %d, and not %d", ErrDealt, m.Dealt(), max(c.cfg.Shards, 1))
 	}
-	c.frames = m.Frames
+	c.frames, c.framesBefore = m.Frames, m.Frames
 	for i, name := range c.cfg.Outputs {
 		c.SetOutboxSeq(i, m.Outbox[name])
 	}

@@ -195,10 +195,13 @@ func (h *Hub) Replay(c *reactor.Core, q *Queue, at Place) {
 	gap := func(to int64) {
 		q.put(&api.Frame{Type: "gap", Graph: h.ref.Name, Incarnation: cfg.Incarnation, Seq: to, From: seq + 1, To: to})
 	}
-	if at.Incarnation != cfg.Incarnation {
-		seq = 0 // it has seen nothing of this one, whatever number it was at
-		gap(c.Frames())
-		return
+	restarted := at.Incarnation != cfg.Incarnation
+	switch {
+	case !restarted:
+	case at.Incarnation == cfg.Incarnation-1: // the numbers went on, from those that a crash did not undo
+		seq = min(seq, c.FramesBefore())
+	default:
+		seq = 0 // what was undone in between nobody knows
 	}
 	first := true
 	c.Records(0, func(_ int64, r *reactor.Record) bool {
@@ -212,6 +215,14 @@ func (h *Hub) Replay(c *reactor.Core, q *Queue, at Place) {
 		h.publish(cfg, r, seq, []*Queue{q})
 		return true
 	})
+	if to := c.Frames(); restarted && first {
+		if c.Hidden() > 0 { // which come when they may be seen
+			to = c.FramesBefore()
+		}
+		if to > seq {
+			gap(to)
+		}
+	}
 }
 
 func (h *Hub) detach(q *Queue) {
