@@ -126,6 +126,11 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 			res.Diff = append(spec.Diff(old.Unit().Spec, p.unit.Spec), e.moved(old.Unit(), p.unit)...)
 			res.Changed = !e.sameMeaning(old.Unit(), p.unit)
 			res.State = graphrun.Changes(old.Unit(), p.unit)
+			moving, err := old.Moving(ctx, p.unit)
+			if err != nil {
+				return api.ApplyResult{}, err
+			}
+			res.Diff = append(res.Diff, moving...)
 		}
 		res.Restated = !res.Changed && old.Declaration().Text != p.text
 	}

@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
 // redealtGraph has a fold by key beside what passes through and a value that all keys share.
@@ -164,11 +170,121 @@ func TestM54RedealIsAChangeByItself(t *testing.T) {
 		b.apply(withShards(2), "g")
 		b.push("g", "limit", `7`)
 		b.feedAll()
+		if _, err := b.e.Checkpoint(t.Context(), shardedRef); err != nil {
+			t.Fatal(err)
+		}
+		dry, err := b.e.Apply(t.Context(), shardedRef, []byte(withShards(3)), api.Change{DryRun: true})
+		moved := 0
+		for n := range 20 {
+			if key := boundary.KeyOf(boundary.String(fmt.Sprintf("k%d", n))); key.Shard(2) != key.Shard(3) {
+				moved++
+			}
+		}
+		if err != nil || len(dry.Diff) != 2 ||
+			!strings.HasPrefix(dry.Diff[1], fmt.Sprintf("moved keys: %d of 20, with ", moved)) ||
+			!strings.HasSuffix(dry.Diff[1], " from 2 shards to 3") {
+			t.Errorf("told beforehand: %q, %v", dry.Diff, err)
+		}
 		more := strings.Replace(withShards(3), "default: 100", "default: 200", 1)
-		_, err := b.e.Apply(t.Context(), shardedRef, []byte(more), api.Change{})
+		_, err = b.e.Apply(t.Context(), shardedRef, []byte(more), api.Change{})
 		if err == nil || !strings.Contains(err.Error(), "a change by itself") {
 			t.Errorf("with another change: %v", err)
 		}
 		b.holds(t, "refused", 2, 1)
+	})
+}
+
+// tap is a source of as many events as there are.
+type tap struct {
+	mu   sync.Mutex
+	n    int
+	more chan struct{} // closed when there are more
+}
+
+func (s *tap) give(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n += n
+	close(s.more)
+	s.more = make(chan struct{})
+}
+
+func (s *tap) state() (n int, more chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n, s.more
+}
+
+func (s *tap) source(name string) accumulator.Source {
+	if name != "a" {
+		return nil
+	}
+	return sourceFunc(func(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
+		at := 0
+		if len(from) > 0 {
+			at = int(from[0].Offset)
+		}
+		out.Health(accumulator.Live, "")
+		for {
+			n, more := s.state()
+			for ; at < n; at++ {
+				err := out.Emit(ctx, []boundary.Event{{Raw: fmt.Appendf(nil, `{"id":"k%d","x":%d}`, at%20, at%20),
+					Pos: boundary.Position{Stream: "s", Offset: int64(at + 1)}}})
+				if err != nil {
+					return err
+				}
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
+}
+
+const tappedGraph = `graph: g
+accumulators:
+  a: { source: { file: { path: in.ndjson } }, fold: { key: event.id, init: { n: 0 }, step: { n: state.n + event.x } } }
+reactor: { key: id, shards: 2 }
+nodes: { n: { expr: '[key, a.n]' } }
+outputs: { o: { from: n, sink: { websocket: {} } } }
+`
+
+// M54: what a source gives is taken in once, whatever the number of shards.
+func TestM54RedealStopsAtOneCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &tap{more: make(chan struct{})}
+		kinds := &scripted{source: s.source}
+		kinds.Stdout = stdout.NewOutput(os.Stderr)
+		e := New(Config{Store: memstore.New(), Kinds: kinds, Log: slog.New(slog.DiscardHandler), Sharded: true})
+		if err := e.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b := &bed{t, e, nil}
+		defer b.close()
+		b.apply(tappedGraph, "g")
+		want := 0
+		for _, n := range []int{3, 1, 2} {
+			s.give(40)
+			want += 2
+			synctest.Wait()
+			doc := strings.Replace(tappedGraph, "shards: 2", fmt.Sprintf("shards: %d", n), 1)
+			if _, err := e.Apply(t.Context(), shardedRef, []byte(doc), api.Change{}); err != nil {
+				t.Fatalf("%d shards: %v", n, err)
+			}
+			s.give(20)
+			want++
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for k := range 20 {
+				if got := b.node(fmt.Sprintf(`"k%d"`, k)); got != fmt.Sprintf(`["k%d",%d]`, k, want*k) {
+					t.Errorf("%d shards: %s, want %d times", n, got, want)
+				}
+			}
+			if sum := b.summary("g"); sum.Counters.Received != int64(20*want) {
+				t.Errorf("%d shards: %+v", n, sum.Counters)
+			}
+		}
 	})
 }

@@ -7,17 +7,25 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/redeal"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // alignTries is how often an update to another number of shards stops the graph to find its shards at one cut.
 const alignTries = 3
+
+// lookAgain is how often it is looked whether the shards have come to one cut.
+const lookAgain = 10 * time.Millisecond
 
 // dealt is the number of shards that the keys are dealt to in the store, or will be by the first commit of a graph that
 // runs; 0 where the graph has no state, or none that can be read: that the shards tell themselves.
@@ -40,6 +48,42 @@ func (g *Graph) dealt(ctx context.Context) (int, error) {
 func cannotDeal(why string) error {
 	return &api.Error{Status: http.StatusFailedDependency, Code: "update_failed",
 		Detail: "the keys are not dealt anew, and the graph runs on as it was: " + why}
+}
+
+// Moving is what an update to another number of shards moves from one shard to another, in a line, as of the last
+// checkpoints; none where the number stays.
+func (g *Graph) Moving(ctx context.Context, next *compile.Unit) ([]string, error) {
+	of := g.host.shardsOf(next)
+	from, err := g.dealt(ctx)
+	if err != nil || from == 0 || from == of {
+		return nil, err
+	}
+	all, moved, bytes := 0, 0, 0
+	for n := range from {
+		id := g.ID()
+		id.Shard = n
+		err := g.host.Store.Load(ctx, id, func(c checkpoint.Cell) error {
+			if c.Key == "" {
+				return nil
+			}
+			isKey, moves := c.Kind == form.CellKey, boundary.Key(c.Key).Shard(of) != n
+			if isKey {
+				all++
+			}
+			if moves {
+				bytes += len(c.Key) + len(c.Data)
+			}
+			if isKey && moves {
+				moved++
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+			return nil, fmt.Errorf("look at what would move: %w", err)
+		}
+	}
+	return []string{fmt.Sprintf("moved keys: %d of %d, with %d bytes of the last checkpoints, from %d shards to %d",
+		moved, all, bytes, from, of)}, nil
 }
 
 // dealAnew puts next, of the same declaration but for the number of shards, in the place of old, with the keys dealt
@@ -66,8 +110,7 @@ func dealAnew(ctx, life context.Context, old, next *Graph, dealt int, put func(b
 		return lives.Redeal(ctx, old.with(next), next.unit, len(next.shards), put)
 	})
 	if err != nil {
-		old.Start(life)
-		old.await(ctx, settleTime, loaded)
+		old.startAgain(ctx, life)
 		open(nil)
 		return err
 	}
@@ -78,6 +121,14 @@ func dealAnew(ctx, life context.Context, old, next *Graph, dealt int, put func(b
 	open(next)
 	old.closeOthers(next)
 	return nil
+}
+
+// startAgain starts a graph that was stopped, and waits until it has come up.
+func (g *Graph) startAgain(ctx, life context.Context) {
+	g.Start(life)
+	g.await(ctx, settleTime, func(s *api.GraphSummary) bool { // until a run has begun it is what it was: stopped
+		return loaded(s) && s.Health != string(reactor.HealthStopped)
+	})
 }
 
 // with are the shards of both graphs, by their numbers; those that both have as the old one's.
@@ -91,8 +142,7 @@ func (g *Graph) with(next *Graph) []*lives.Shard {
 func (g *Graph) align(ctx, life context.Context, do func() error) (err error) {
 	for try := range alignTries {
 		if try > 0 {
-			g.Start(life)
-			g.await(ctx, settleTime, loaded)
+			g.startAgain(ctx, life)
 		}
 		quiet, cancel := context.WithTimeout(ctx, proveTime)
 		g.rest(quiet)
@@ -118,14 +168,11 @@ func (g *Graph) align(ctx, life context.Context, do func() error) (err error) {
 // rest waits until pushes that were let in are taken in by all shards that hear of them, all have read equally far, and
 // nothing is left to fire or to deliver now; or ctx is done.
 func (g *Graph) rest(ctx context.Context) {
-	for ctx.Err() == nil {
-		changed := g.changed.Next()
-		if g.Waiting() == 0 && g.level() {
-			break
-		}
-		g.refresh(ctx)
+	look := time.NewTicker(lookAgain) // a bell would be rung by each look
+	defer look.Stop()
+	for g.refresh(ctx); ctx.Err() == nil && (g.Waiting() > 0 || !g.level()); g.refresh(ctx) {
 		select {
-		case <-changed:
+		case <-look.C:
 		case <-ctx.Done():
 		}
 	}
