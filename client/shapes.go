@@ -120,6 +120,10 @@ type (
 	Limit = api.Limit
 	// Member is a daemon on the same store.
 	Member = api.Member
+	// Places are where a watcher is in the streams of a graph's shards: Places[f.Shard] = f.At() behind each frame f.
+	Places = api.Places
+	// Place is where it is in one of them.
+	Place = api.Place
 	// Placed is a graph with the member that runs it.
 	Placed = api.Placed
 

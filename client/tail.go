@@ -30,13 +30,23 @@ type TailOptions struct {
 // It ends with ctx (nil), with each's error, with the first connection's when that fails,
 // and with a *[api.Problem] when the daemon will not have it: graph_not_found, once the graph was removed.
 func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func(*api.Frame) error) error {
+	at, known := api.ParsePlaces(o.Since)
+	if !known {
+		at = api.Places{}
+	}
 	since, wait := o.Since, firstWait
 	for connected := false; ; {
 		w, err := c.Watch(ctx, name, o.Topics, since)
 		if err == nil {
 			connected = true
+			for shard, place := range w.at {
+				if _, seen := at[shard]; !seen {
+					at[shard] = place
+				}
+			}
 			var seen int
-			seen, err = w.follow(ctx, each, name, &since)
+			seen, err = w.follow(ctx, each, name, at)
+			since = at.String()
 			if stop, ok := errors.AsType[*stopped](err); ok {
 				return stop.err
 			}
@@ -68,8 +78,8 @@ type stopped struct{ err error }
 
 func (s *stopped) Error() string { return s.err.Error() }
 
-// follow hands on frames until the connection ends; since is kept at the last of them.
-func (w *Watch) follow(ctx context.Context, each func(*api.Frame) error, name string, since *string) (
+// follow hands on frames until the connection ends; at is kept at the last of them.
+func (w *Watch) follow(ctx context.Context, each func(*api.Frame) error, name string, at api.Places) (
 	seen int, err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	for {
@@ -79,7 +89,7 @@ func (w *Watch) follow(ctx context.Context, each func(*api.Frame) error, name st
 		}
 		seen++
 		if name != "" { // sequence numbers are a graph's own
-			*since = f.Place()
+			at[f.Shard] = f.At()
 		}
 		if err := each(f); err != nil {
 			return seen, &stopped{err}

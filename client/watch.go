@@ -22,6 +22,7 @@ const (
 // belongs to one goroutine.
 type Watch struct {
 	conn *websocket.Conn
+	at   api.Places // where it has begun in the shards of a graph that is dealt
 }
 
 // Watch subscribes. graph "" is every graph of the tenant; since is the place of
@@ -80,8 +81,8 @@ func (w *Watch) subscribe(ctx context.Context, topics []string, since string) er
 			return fmt.Errorf("subscribe: %w", err)
 		}
 		var f struct {
-			Type, Code, Detail string
-			Status             int
+			Type, Code, Detail, At string
+			Status                 int
 		}
 		if err := json.Unmarshal(data, &f); err != nil {
 			return fmt.Errorf("subscribe: the answer is not a frame: %w", err)
@@ -91,6 +92,7 @@ func (w *Watch) subscribe(ctx context.Context, topics []string, since string) er
 		case "error":
 			return &api.Problem{Status: max(f.Status, http.StatusBadRequest), Code: f.Code, Detail: f.Detail}
 		case "result":
+			w.at, _ = api.ParsePlaces(f.At) // what cannot be read is as if it had not been said
 			return nil
 		default:
 			return fmt.Errorf("subscribe: a frame %q came before the answer", f.Type)

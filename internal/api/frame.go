@@ -3,7 +3,12 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // Subprotocol is the one that WebSocket connections speak; a client must offer it.
@@ -13,6 +18,7 @@ const Subprotocol = "graphd.v1+json"
 type Frame struct {
 	Type        string          `json:"type"` // output, firing, health, state, gap
 	Graph       string          `json:"graph"`
+	Shard       int             `json:"shard,omitempty"`
 	Seq         int64           `json:"seq"`
 	Incarnation int64           `json:"incarnation"`
 	Output      string          `json:"output,omitempty"`
@@ -29,8 +35,57 @@ type Frame struct {
 	To          int64           `json:"to,omitempty"`   // gap
 }
 
-// Place is where a subscription goes on behind the frame, in the stream of one graph.
-func (f *Frame) Place() string { return fmt.Sprintf("%d:%d", f.Incarnation, max(f.Seq, f.To)) }
+// Place is where a subscription goes on behind the frame, in the stream of one graph, or of the shard that it is of.
+func (f *Frame) Place() string { return Places{f.Shard: f.At()}.String() }
+
+// At is [Frame.Place] in the frame's own stream.
+func (f *Frame) At() Place { return Place{f.Incarnation, max(f.Seq, f.To)} }
+
+// Place is where a watcher is in the stream of a shard: at the last frame that it has seen.
+type Place struct{ Incarnation, Seq int64 }
+
+// Places are where a watcher is in the streams of a graph's shards (M53). As a text they are "incarnation:seq" for the
+// first shard, which is the only one of a graph that is not dealt, and "shard/incarnation:seq" for others, with a comma
+// between.
+type Places map[int]Place
+
+// ParsePlaces reads places; ok is false where the text is none.
+func ParsePlaces(text string) (p Places, ok bool) {
+	p = Places{}
+	for one := range strings.SplitSeq(text, ",") {
+		shard, at, dealt := strings.Cut(one, "/")
+		if !dealt {
+			shard, at = "0", one
+		}
+		a, b, both := strings.Cut(at, ":")
+		n, err := strconv.ParseUint(shard, 10, 16)
+		incarnation, err1 := strconv.ParseInt(a, 10, 64)
+		seq, err2 := strconv.ParseInt(b, 10, 64)
+		_, twice := p[int(n)]
+		// No frame has the greatest number there is: what comes after it would be negative.
+		if !both || twice || errors.Join(err, err1, err2) != nil || incarnation < 0 || seq < 0 || seq == math.MaxInt64 {
+			return nil, false
+		}
+		p[int(n)] = Place{incarnation, seq}
+	}
+	return p, true
+}
+
+// String is what [ParsePlaces] reads.
+func (p Places) String() string {
+	var text []byte
+	for _, n := range slices.Sorted(maps.Keys(p)) {
+		if len(text) > 0 {
+			text = append(text, ',')
+		}
+		if n > 0 {
+			text = append(strconv.AppendInt(text, int64(n), 10), '/')
+		}
+		text = append(strconv.AppendInt(text, p[n].Incarnation, 10), ':')
+		text = strconv.AppendInt(text, p[n].Seq, 10)
+	}
+	return string(text)
+}
 
 // Subscription is one watcher's bounded queue. What it missed is announced by a gap frame
 // in its place; a watcher never holds a graph up.

@@ -209,7 +209,7 @@ func (e *Engine) adopt(m *graphrun.Graph) {
 	e.graphs[m.Ref()] = m
 	e.mu.Unlock()
 	e.cfg.Quotas.Add(m.Ref().Tenant, quota.Graphs, 1)
-	e.everyone.Attach(m.Ref().Tenant, m.Hub())
+	m.Seen(&e.everyone)
 	m.Connect()
 	m.Start(e.ctx)
 	e.rewired(m)

@@ -243,7 +243,7 @@ func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since st
 		m.Watch(ctx, q)
 		return q, nil
 	}
-	at, err := watch.ParsePlace(since)
+	at, err := watch.ParsePlaces(since)
 	if err != nil {
 		return nil, err
 	}

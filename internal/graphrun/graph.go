@@ -53,8 +53,12 @@ func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 	restarts, of := new(told.Restarts), h.shardsOf(unit)
 	readers := g.readers(of)
 	for n := range of {
+		hub := watch.NewHub(ref)
+		if of > 1 {
+			hub = watch.NewShardHub(ref, n)
+		}
 		cfg := lives.Config{
-			Host: &h.Host, Ref: ref, Number: n, Of: of, Unit: unit, Hub: watch.NewHub(ref), Restarts: restarts,
+			Host: &h.Host, Ref: ref, Number: n, Of: of, Unit: unit, Hub: hub, Restarts: restarts,
 			Readers: readers, Known: g.known, Changed: g.changed.Ring,
 		}
 		if unit != nil {
@@ -115,8 +119,12 @@ func (g *Graph) Hands(accumulator string) (hands trait.Hands, known bool) {
 	return trait.OneValue, false
 }
 
-// Hub is where the graph's watchers are attached.
-func (g *Graph) Hub() *watch.Hub { return g.first().Hub() }
+// Seen has those who watch all graphs of a tenant watch this one.
+func (g *Graph) Seen(by *watch.Everyone) {
+	for _, s := range g.shards {
+		by.Attach(g.ref.Tenant, s.Hub())
+	}
+}
 
 // Waiting is how many pushed events wait in the fullest mailbox.
 func (g *Graph) Waiting() (events int) {

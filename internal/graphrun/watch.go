@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
@@ -64,13 +65,19 @@ func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
 	})
 }
 
-// WatchSince attaches a watcher that has been there before, and gives it what it has missed.
-func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at watch.Place) error {
-	_, err := g.command(ctx, func(ctx context.Context, r *live.Reactor) error {
-		return r.Look(ctx, func(c *reactor.Core, now time.Time) {
-			g.first().Hub().AttachLive(c, now, q)
-			g.first().Hub().Replay(c, q, at)
+// WatchSince attaches a watcher that has been there before, and gives it what it has missed of each shard.
+func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at api.Places) error {
+	err := g.each(func(s *lives.Shard) error {
+		_, err := g.commandAt(ctx, s, func(ctx context.Context, r *live.Reactor) error {
+			return r.Look(ctx, func(c *reactor.Core, now time.Time) {
+				s.Hub().AttachLive(c, now, q)
+				s.Hub().Replay(c, q, at)
+			})
 		})
+		return err
 	})
+	if err != nil {
+		q.Close() // no shard sends to it any more
+	}
 	return err
 }

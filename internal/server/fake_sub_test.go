@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/graphd/graphd/internal/api"
@@ -24,6 +25,14 @@ type fakeSub struct {
 	frames chan *api.Frame // closed: the graph is gone
 	once   sync.Once
 	closed chan struct{}
+}
+
+// Places are those of a graph with shards, where the watcher came from one.
+func (s *fakeSub) Places() string {
+	if strings.Contains(s.since, "/") {
+		return "7:1,2/7:5"
+	}
+	return ""
 }
 
 func (s *fakeSub) Next(ctx context.Context) (*api.Frame, error) {

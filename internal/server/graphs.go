@@ -42,7 +42,7 @@ func (s *Server) graph(w http.ResponseWriter, r *request) {
 		return
 	}
 	w.Header().Add("Vary", "Accept")
-	if wantsDocument(r) {
+	if wire.WantsDocument(r.Header) {
 		found, err := s.ctl.Revision(r.Context(), g, 0)
 		s.answerDocument(w, r, &found, err)
 		return

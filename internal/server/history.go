@@ -2,11 +2,8 @@ package server
 
 import (
 	"fmt"
-	"mime"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -14,32 +11,6 @@ import (
 	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
-
-// documentTypes are the media types that ask for a declaration itself.
-var documentTypes = []string{"application/yaml", "application/x-yaml", "text/yaml"}
-
-// wantsDocument says whether a request would rather have the declaration as it was sent than
-// what is told of it as JSON: it names YAML, and not JSON before it.
-func wantsDocument(r *request) bool {
-	document, told := 0.0, 0.0
-	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
-		media, params, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
-		weight, err := strconv.ParseFloat(params["q"], 64)
-		if err != nil {
-			weight = 1
-		}
-		switch {
-		case slices.Contains(documentTypes, media):
-			document = max(document, weight)
-		case media == "application/json":
-			told = max(told, weight)
-		}
-	}
-	return document > told
-}
 
 // answerDocument writes a declaration as it was sent, or err.
 func (s *Server) answerDocument(w http.ResponseWriter, r *request, v *api.Revision, err error) {
@@ -89,7 +60,7 @@ func (s *Server) revision(w http.ResponseWriter, r *request) {
 	switch {
 	case err != nil:
 		s.fail(w, r, err)
-	case wantsDocument(r):
+	case wire.WantsDocument(r.Header):
 		s.answerDocument(w, r, &found, nil)
 	default:
 		s.answer(w, r, http.StatusOK, &found)

@@ -21,3 +21,20 @@ func TestM48ShardOfARequest(t *testing.T) {
 		}
 	}
 }
+
+// M53: a subscription to a graph with shards is told where it begins in each, and its frames say whose they are; it
+// goes on behind a place of each of 1,024 shards.
+func TestM53SubscriptionOfShards(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	c := connect(t, serve(t, newServer(t, f, Config{}))+reactorURL)
+	since := api.Places{}
+	for n := range 1024 {
+		since[n] = api.Place{Incarnation: 1_000_000, Seq: 1_000_000_000_000}
+	}
+	c.send(`{"type":"subscribe","id":1,"topics":["outputs"],"since":"` + since.String() + `"}`)
+	c.want(`{"type":"result","id":1,"topics":["outputs"],"at":"7:1,2/7:5"}`)
+	frame := &api.Frame{Type: "output", Graph: "g", Shard: 2, Seq: 6, Incarnation: 7, Output: "o", Epoch: 3}
+	f.sub(0).frames <- frame
+	c.wantFrame(frame)
+}

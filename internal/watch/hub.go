@@ -26,6 +26,8 @@ const (
 // runs on the reactor's goroutine, and costs one atomic load while nobody watches.
 type Hub struct {
 	ref      api.Ref
+	shard    int
+	dealt    bool // the graph has other shards, whose streams are others
 	watching atomic.Int32
 
 	mu       sync.Mutex
@@ -40,6 +42,9 @@ type Hub struct {
 
 // NewHub makes the hub of a graph that nobody watches.
 func NewHub(ref api.Ref) *Hub { return &Hub{ref: ref} }
+
+// NewShardHub makes the hub of one of several shards of a graph: its frames name it and are numbered for themselves.
+func NewShardHub(ref api.Ref, shard int) *Hub { return &Hub{ref: ref, shard: shard, dealt: true} }
 
 // Look hands out the records made since the last look. It answers when it wants to look
 // again although nothing happens: a state frame may be due.
@@ -90,6 +95,7 @@ func (h *Hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 		if err := json.Unmarshal(cfg.AppendRecord(nil, r), f); err != nil {
 			return // its own encoding; a test reads every shape back
 		}
+		f.Shard = h.shard
 		h.send(to, topicFirings, &api.Frame{
 			Type: "firing", Seq: r.Seq + int64(len(r.Emitted)), Incarnation: r.Incarnation, Epoch: r.Epoch, Firing: f,
 		})
@@ -148,7 +154,7 @@ func (h *Hub) HealthChanged(health string, why *api.Reason) {
 }
 
 func (h *Hub) send(to []*Queue, topic string, f *api.Frame) {
-	f.Graph = h.ref.Name
+	f.Graph, f.Shard = h.ref.Name, h.shard
 	if f.Incarnation == 0 {
 		f.Incarnation = h.run
 	}
@@ -183,17 +189,26 @@ func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
 		h.told = condition{string(c.Health()), c.Paused()}
 		h.mu.Unlock()
 	}
+	if h.dealt {
+		q.begin(h.shard, api.Place{Incarnation: c.Config().Incarnation, Seq: c.Frames()})
+	}
 	h.Attach(q)
 }
 
 // Replay gives a watcher what it has missed since its last frame, as far as the ring still
-// has it. The rest is announced as a gap. It runs on the reactor's goroutine.
-func (h *Hub) Replay(c *reactor.Core, q *Queue, at Place) {
+// has it. The rest is announced as a gap; where it does not say at which frame it was, all that there was is one.
+// It runs on the reactor's goroutine.
+func (h *Hub) Replay(c *reactor.Core, q *Queue, all api.Places) {
+	at, known := all[h.shard]
+	if !known && c.Frames() == 0 {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cfg, seq := c.Config(), at.Seq
 	gap := func(to int64) {
-		q.put(&api.Frame{Type: "gap", Graph: h.ref.Name, Incarnation: cfg.Incarnation, Seq: to, From: seq + 1, To: to})
+		q.put(&api.Frame{Type: "gap", Graph: h.ref.Name, Shard: h.shard, Incarnation: cfg.Incarnation, Seq: to,
+			From: seq + 1, To: to})
 	}
 	restarted := at.Incarnation != cfg.Incarnation
 	switch {

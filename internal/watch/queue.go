@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/graphd/graphd/internal/api"
@@ -21,7 +18,8 @@ type Queue struct {
 
 	mu     sync.Mutex
 	frames []*api.Frame
-	gap    *api.Frame // what did not fit since the queue was full
+	gaps   []*api.Frame // what did not fit since the queue was full, by shard; one for all graphs
+	at     api.Places   // where it began in the shards of a graph that is dealt
 	hubs   map[*Hub]struct{}
 	ended  bool
 }
@@ -50,20 +48,35 @@ func NewQueue(topics []string, all bool) (*Queue, error) {
 	return q, nil
 }
 
-// Place is where a watcher was when it went: at the last frame that it has seen.
-type Place struct{ Incarnation, Seq int64 }
-
-// ParsePlace reads "incarnation:seq".
-func ParsePlace(since string) (Place, error) {
-	a, b, ok := strings.Cut(since, ":")
-	incarnation, err1 := strconv.ParseInt(a, 10, 64)
-	seq, err2 := strconv.ParseInt(b, 10, 64)
-	// No frame has the greatest number there is: what comes after it would be negative.
-	if !ok || err1 != nil || err2 != nil || incarnation < 0 || seq < 0 || seq == math.MaxInt64 {
-		return Place{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_since",
-			Detail: `since must be "incarnation:seq" of the last frame that was seen`}
+// ParsePlaces reads where a watcher was when it went; see [api.Places].
+func ParsePlaces(since string) (api.Places, error) {
+	at, ok := api.ParsePlaces(since)
+	if !ok {
+		return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_since",
+			Detail: `since must be "incarnation:seq" of the last frame that was seen; of a graph with shards that of ` +
+				`each, as "7:18,2/7:31"`}
 	}
-	return Place{incarnation, seq}, nil
+	return at, nil
+}
+
+// Places are where the watcher began in the shards of a graph that is dealt; "" of others.
+func (q *Queue) Places() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.at.String()
+}
+
+// begin notes where the watcher begins in a shard of its graph.
+func (q *Queue) begin(shard int, at api.Place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.all {
+		return
+	}
+	if q.at == nil {
+		q.at = api.Places{}
+	}
+	q.at[shard] = at
 }
 
 // put queues a frame, or notes the gap that it leaves. A health or state frame replaces an
@@ -74,22 +87,14 @@ func (q *Queue) put(f *api.Frame) {
 	if q.ended {
 		return
 	}
-	if len(q.frames) >= MaxFrames || q.gap != nil && len(q.frames) > MaxFrames/2 {
-		switch {
-		case q.gap == nil:
-			q.gap = &api.Frame{Type: "gap", Graph: f.Graph, Incarnation: f.Incarnation, From: f.Seq, To: f.Seq,
-				Seq: f.Seq}
-		default:
-			q.gap.To, q.gap.Seq = f.Seq, f.Seq
-		}
+	if len(q.frames) >= MaxFrames || len(q.gaps) > 0 && len(q.frames) > MaxFrames/2 {
+		q.miss(f)
 		return
 	}
-	if q.gap != nil {
-		q.frames = append(q.frames, q.gap)
-		q.gap = nil
-	}
+	q.frames = append(q.frames, q.gaps...)
+	q.gaps = nil
 	if n := len(q.frames); n > 0 && f.Type == "state" && q.frames[n-1].Type == "state" &&
-		q.frames[n-1].Graph == f.Graph {
+		q.frames[n-1].Graph == f.Graph && q.frames[n-1].Shard == f.Shard {
 		q.frames[n-1] = f
 	} else {
 		q.frames = append(q.frames, f)
@@ -98,6 +103,19 @@ func (q *Queue) put(f *api.Frame) {
 	case q.wake <- struct{}{}:
 	default:
 	}
+}
+
+// miss notes a frame in the gap of its stream. The watcher of all graphs has one gap for all, which has the name of the
+// first: how many it has would tell of graphs that it may not know of.
+func (q *Queue) miss(f *api.Frame) {
+	for _, gap := range q.gaps {
+		if q.all || gap.Shard == f.Shard {
+			gap.To, gap.Seq = f.Seq, f.Seq
+			return
+		}
+	}
+	q.gaps = append(q.gaps, &api.Frame{Type: "gap", Graph: f.Graph, Shard: f.Shard, Incarnation: f.Incarnation,
+		From: f.Seq, To: f.Seq, Seq: f.Seq})
 }
 
 // end takes a hub away; the queue ends with its last one unless it watches all.
@@ -124,8 +142,8 @@ func (q *Queue) pop() (f *api.Frame, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.frames) == 0 {
-		if q.gap != nil {
-			f, q.gap = q.gap, nil
+		if len(q.gaps) > 0 {
+			f, q.gaps = q.gaps[0], q.gaps[1:]
 			return f, false
 		}
 		return nil, q.ended
@@ -158,7 +176,7 @@ func (q *Queue) Next(ctx context.Context) (*api.Frame, error) {
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.ended = true
-	q.frames, q.gap = nil, nil
+	q.frames, q.gaps = nil, nil
 	hubs := q.hubs
 	q.hubs = nil
 	q.mu.Unlock()

@@ -83,6 +83,7 @@ func appendFrame(dst []byte, f *api.Frame) ([]byte, error) {
 	dst = wire.AppendString(dst, f.Type)
 	dst = append(dst, `,"graph":`...)
 	dst = wire.AppendString(dst, f.Graph)
+	dst = appendCount(dst, `,"shard":`, int64(f.Shard))
 	dst = append(dst, `,"seq":`...)
 	dst = strconv.AppendInt(dst, f.Seq, 10)
 	dst = append(dst, `,"incarnation":`...)

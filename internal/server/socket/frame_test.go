@@ -127,6 +127,7 @@ func TestAppendFrame(t *testing.T) {
 		{Type: "output", Graph: "g", Seq: 1, Incarnation: 2, Output: "o", Epoch: 3, Key: json.RawMessage(`"k"`),
 			FiringID: "f", Value: json.RawMessage(`{"a":1}`)},
 		{Type: "gap", Graph: "g", Seq: 9, From: 3, To: 8},
+		{Type: "gap", Graph: "g", Shard: 2, Seq: 9, From: 3, To: 8},
 		{Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: `"`, Detail: "<\n>"}},
 		{Type: "health", Graph: "g", Health: "live", Paused: new(true)},
 	} {

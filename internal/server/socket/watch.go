@@ -70,6 +70,16 @@ func (e *watchEndpoint) types() string {
 	return "command, subscribe"
 }
 
+// maxSince bounds the places of a watcher: one for each of 1,024 shards.
+const maxSince = 32 << 10
+
+// subscribed answers a subscription.
+type subscribed struct {
+	Topics []string `json:"topics"`
+	// At is where it begins in the shards of a graph that is dealt.
+	At string `json:"at,omitempty"`
+}
+
 // subscribe starts the stream, in place of the one there is.
 func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, error) {
 	if bad := f.only("subscribe", memberTopics, memberSince); bad != nil {
@@ -89,7 +99,7 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 	}
 	var since string
 	if raw := f[memberSince]; raw != nil {
-		if err := json.Unmarshal(raw, &since); err != nil || len(since) > maxID {
+		if err := json.Unmarshal(raw, &since); err != nil || len(since) > maxSince {
 			return &frameError{api.CodeInvalidFrame, `since must be a string of the form "incarnation:seq"`}, nil
 		}
 	}
@@ -97,10 +107,14 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 	if err != nil {
 		return nil, e.answer(ctx, f, nil, err)
 	}
+	at := ""
+	if q, ok := sub.(interface{ Places() string }); ok {
+		at = q.Places()
+	}
 	if e.ref.Name == "" && len(e.who.Scope.Graphs) > 0 {
 		sub = &narrowed{sub, e.who}
 	}
-	if err := e.answer(ctx, f, map[string]any{"topics": wanted}, nil); err != nil {
+	if err := e.answer(ctx, f, subscribed{wanted, at}, nil); err != nil {
 		sub.Close()
 		return nil, err
 	}

@@ -102,6 +102,9 @@ func (a *Verbs) frame(f *api.Frame, named bool) error {
 		return err
 	}
 	line := a.frameText(f)
+	if f.Shard > 0 {
+		line = fmt.Sprintf("shard %d  %s", f.Shard, line)
+	}
 	if named && f.Graph != "" {
 		line = f.Graph + "  " + line
 	}

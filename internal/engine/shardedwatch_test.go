@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/watch"
+)
+
+// streams are frames by their shards, in the order in which they came.
+type streams map[int][]*api.Frame
+
+func framesOf(sub api.Subscription, most int) (all streams, at api.Places) {
+	all, at = streams{}, api.Places{}
+	for f := sub.TryNext(); f != nil; f = sub.TryNext() {
+		all[f.Shard] = append(all[f.Shard], f)
+		if at[f.Shard] = f.At(); most > 0 {
+			if most--; most == 0 {
+				break
+			}
+		}
+	}
+	return all, at
+}
+
+func (b *bed) watches(since string, topics ...string) api.Subscription {
+	b.t.Helper()
+	sub, err := b.e.Watch(b.t.Context(), ofG, topics, since)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return sub
+}
+
+func (b *bed) fires(n int) {
+	b.t.Helper()
+	var events []string
+	for k := range n {
+		events = append(events, fmt.Sprintf(`{"id":"k%d","x":1}`, k))
+	}
+	b.push("g", "a", events...)
+	synctest.Wait()
+}
+
+// M53: the frames of a graph name their shard and are numbered in it. Who goes on is given what it has missed of every
+// shard, of those too of which it had seen nothing; what is not there any more is a gap of its shard.
+func TestM53FramesNameTheirShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSharded(t, memstore.New())
+		defer b.close()
+		everyone, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default"}, []string{"outputs"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer everyone.Close()
+		b.apply(threeShards, "g")
+		b.push("g", "by", "1")
+		b.fires(30)
+		sub := b.watches("", "outputs", "firings")
+		at, ok := api.ParsePlaces(sub.(*watch.Queue).Places())
+		if !ok || len(at) != 3 {
+			t.Fatalf("it begins at %q", sub.(*watch.Queue).Places())
+		}
+		b.fires(60)
+		got, _ := framesOf(sub, 20)
+		for shard, frames := range got {
+			for i, f := range frames {
+				key := f.Key
+				if f.Firing != nil {
+					key = f.Firing.Key
+				}
+				if f.Seq != at[shard].Seq+int64(i)+1 || boundary.Key(key).Shard(3) != shard || f.Firing != nil &&
+					f.Firing.Shard != shard {
+					t.Errorf("frame %d of shard %d: %+v", i, shard, f)
+				}
+			}
+			at[shard] = frames[len(frames)-1].At()
+		}
+		sub.Close()
+		b.fires(60)
+		rest, seen := framesOf(b.watches(at.String(), "outputs", "firings"), 0)
+		all := 0
+		for shard, frames := range rest {
+			for i, f := range frames {
+				if f.Type == "gap" || f.Seq != at[shard].Seq+int64(i)+1 {
+					t.Errorf("frame %d of shard %d: %+v", i, shard, f)
+				}
+			}
+			all += len(frames)
+		}
+		if all != 2*120-20 || len(seen) != 3 {
+			t.Errorf("%d frames were missed, at %s", all, seen)
+		}
+		if all, _ := framesOf(everyone, 0); len(all) != 3 || len(all[0])+len(all[1])+len(all[2]) != 150 {
+			t.Errorf("the watchers of all graphs see %v", all)
+		}
+		b.gaps(t, seen)
+	})
+}
+
+// gaps tries what a watcher cannot be given any more, or is too slow for.
+func (b *bed) gaps(t *testing.T, at api.Places) {
+	t.Helper()
+	one := api.Places{1: at[1]}
+	unknown, _ := framesOf(b.watches(one.String(), "outputs"), 0)
+	if len(unknown) != 2 {
+		t.Errorf("nothing is known of two shards: %v", unknown)
+	}
+	for shard, frames := range unknown {
+		if shard == 1 || len(frames) != 1 || frames[0].Type != "gap" || frames[0].From != 1 ||
+			frames[0].To != at[shard].Seq {
+			t.Errorf("of shard %d nothing is known: %+v", shard, frames[0])
+		}
+	}
+	slow, before := b.watches("", "outputs"), b.summary("g").Epoch
+	for range 50 {
+		b.fires(100)
+	}
+	time.Sleep(time.Second)
+	total := int64(0)
+	for shard, frames := range first(framesOf(slow, 0)) {
+		last := frames[len(frames)-1]
+		if last.Type != "gap" || last.From != frames[len(frames)-2].Seq+2 {
+			t.Errorf("shard %d: %+v behind %+v", shard, last, frames[len(frames)-2])
+		}
+		total += int64(len(frames)) - 1 + (last.To-last.From)/2 + 1
+	}
+	if fired := b.summary("g").Epoch - before; total != fired || fired != 5000 {
+		t.Errorf("%d frames and missed ones of %d", total, fired)
+	}
+	health := b.watches("", "health")
+	if _, err := b.e.Pause(t.Context(), ofG, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if all := first(framesOf(health, 0)); len(all) != 3 || !*all[2][0].Paused {
+		t.Errorf("a pause: %v", all)
+	}
+	if _, err := b.e.Restart(t.Context(), ofG, "", "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.e.Resume(t.Context(), ofG, "test"); err != nil {
+		t.Fatal(err)
+	}
+	b.fires(30)
+	missed, _ := framesOf(b.watches(at.String(), "outputs"), 0)
+	if len(missed) != 3 {
+		t.Errorf("after a restart: %v", missed)
+	}
+	for shard, frames := range missed {
+		if len(frames) != 1 || frames[0].Type != "gap" || frames[0].Incarnation == at[shard].Incarnation {
+			t.Errorf("after a restart, shard %d: %+v", shard, frames[0])
+		}
+	}
+}
+
+func first[A, B any](a A, _ B) A { return a }
