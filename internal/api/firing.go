@@ -46,6 +46,7 @@ type NodeRecord struct {
 // FireResult answers ForceFire and FireWith.
 type FireResult struct {
 	Epoch   int64                      `json:"epoch"`
+	Shard   int                        `json:"shard,omitempty"` // that of the key
 	OK      bool                       `json:"ok"`
 	Error   *string                    `json:"error"`
 	Cause   string                     `json:"cause"`

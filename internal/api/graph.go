@@ -226,6 +226,8 @@ type GraphSummary struct {
 	Counters     Counters             `json:"counters"`
 	Accumulators []AccumulatorSummary `json:"accumulators"`
 	Outputs      []OutputSummary      `json:"outputs"`
+	// Shards are those of a graph that is dealt, by number.
+	Shards []ShardSummary `json:"shards,omitempty"`
 	// Cost is what the graph has cost in this daemon since that started.
 	Cost Cost `json:"cost"`
 	// Update is the last attempt to change the graph since the daemon started; null when there was none.
@@ -256,6 +258,7 @@ type Gap struct {
 	To     *string `json:"to"`     // where it goes on; "start" for the beginning, null for nowhere
 	Events *int64  `json:"events"` // how many are left out; null where nobody can know
 	Reason string  `json:"reason"`
+	Shard  int     `json:"shard,omitempty"` // which shard goes on without it
 }
 
 // UpdateStatus is the last attempt to change a graph since the daemon started.
@@ -320,4 +323,7 @@ type State struct {
 	Nodes  map[string]json.RawMessage `json:"nodes"`
 	Paused bool                       `json:"paused"`
 	Epoch  int64                      `json:"epoch"`
+	// Shard has the key; Shards are those of a graph that is dealt, where no key is asked for.
+	Shard  int            `json:"shard,omitempty"`
+	Shards []ShardSummary `json:"shards,omitempty"`
 }

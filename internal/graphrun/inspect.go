@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
@@ -32,8 +33,34 @@ func (g *Graph) Accumulator(ctx context.Context, name, row string) (api.Accumula
 			d.AccumulatorSummary = s
 		}
 	}
-	d.Row, err = told.Row(ctx, &g.unit.Inputs()[i], i, row, g.command)
+	d.Row, err = g.row(ctx, i, row)
 	return d, err
+}
+
+// row looks a row of a table up; of one that is dealt, in every shard.
+func (g *Graph) row(ctx context.Context, i int, row string) (all *api.TableRow, err error) {
+	shards := g.shards
+	if g.unit.Spec.Accumulators[i].Global {
+		shards = shards[:1]
+	}
+	for _, s := range shards {
+		at := func(ctx context.Context, do func(context.Context, *live.Reactor) error) (*life.Run, error) {
+			return g.commandAt(ctx, s, do)
+		}
+		found, err := told.Row(ctx, &g.unit.Inputs()[i], i, row, at)
+		switch {
+		case err != nil || found == nil:
+			return nil, err
+		case all != nil && all.Found:
+			all.Rows += found.Rows
+		case all != nil:
+			found.Rows += all.Rows
+			all = found
+		default:
+			all = found
+		}
+	}
+	return all, nil
 }
 
 // Plan is the graph's compiled plan.
@@ -46,16 +73,21 @@ func (g *Graph) Plan() (json.RawMessage, error) {
 }
 
 // State is the cache, flags, queues and node values as they are now, of one key where the
-// graph has keys.
+// graph has keys. Where no key is asked for, a graph that is dealt tells how all of its shards stand.
 func (g *Graph) State(ctx context.Context, key string) (api.State, error) {
-	k, err := g.key(key, true)
+	k, err := g.key(key, len(g.shards) == 1)
 	if err != nil {
 		return api.State{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
 	defer cancel()
+	if k == "" && len(g.shards) > 1 {
+		sum := g.refreshed(ctx)
+		return told.WholeState(&sum), nil
+	}
+	shard := g.of(ctx, k)
 	var st reactor.State
-	r, err := g.commandAt(ctx, g.of(ctx, k), func(ctx context.Context, r *live.Reactor) error {
+	r, err := g.commandAt(ctx, shard, func(ctx context.Context, r *live.Reactor) error {
 		var err error
 		looked := r.Look(ctx, func(c *reactor.Core, _ time.Time) { st, err = c.GetState(told.Or(c, k)) })
 		if looked != nil {
@@ -66,7 +98,9 @@ func (g *Graph) State(ctx context.Context, key string) (api.State, error) {
 	if err != nil {
 		return api.State{}, told.LookUp(err, k)
 	}
-	return watch.StateOf(r.Reactor.Core.Config(), &st), nil
+	out := watch.StateOf(r.Reactor.Core.Config(), &st)
+	out.Shard = shard.Number()
+	return out, nil
 }
 
 // key reads the key of a request.

@@ -23,11 +23,6 @@ import (
 // commandTimeout bounds a command whose caller set no deadline.
 const commandTimeout = 30 * time.Second
 
-// command has the reactor of a graph's first shard carry something out, within the caller's time.
-func (g *Graph) command(ctx context.Context, do func(ctx context.Context, r *live.Reactor) error) (*life.Run, error) {
-	return g.commandAt(ctx, g.first(), do)
-}
-
 // refresh has the reactor say how it stands, so that whoever asks after a command sees it done.
 func refresh(ctx context.Context, r *life.Run) {
 	ctx, cancel := context.WithTimeout(ctx, takeEffect)
@@ -55,7 +50,8 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 		}
 	}
 	var res reactor.FireResult
-	r, err := g.commandAt(ctx, g.of(ctx, key), func(ctx context.Context, r *live.Reactor) (err error) {
+	shard := g.of(ctx, key)
+	r, err := g.commandAt(ctx, shard, func(ctx context.Context, r *live.Reactor) (err error) {
 		if req.Mode == "force" {
 			res, err = r.ForceFire(ctx, key, req.OnlyChanged)
 		} else {
@@ -68,7 +64,8 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 	}
 	refresh(ctx, r)
 	out := api.FireResult{
-		Epoch: res.Epoch, OK: res.Err == "", Cause: res.Cause.String(), Outputs: map[string]json.RawMessage{},
+		Epoch: res.Epoch, Shard: shard.Number(), OK: res.Err == "", Cause: res.Cause.String(),
+		Outputs: map[string]json.RawMessage{},
 	}
 	if res.Err != "" {
 		out.Error = &res.Err

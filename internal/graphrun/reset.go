@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
@@ -74,12 +75,14 @@ func (g *Graph) Rewind(ctx context.Context, name, position, confirm, by string) 
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	r, err := g.running()
+	runs, err := g.runs()
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	err = g.goOn(ctx, r, i, to, "rewound", func(from []boundary.Position) string {
-		return fmt.Sprintf("%s had it go on from %s instead of %s", by, orStart(to), orStart(from))
+	err = g.inEach(runs, func(r *life.Run) error {
+		return g.goOn(ctx, r, i, to, "rewound", func(from []boundary.Position) string {
+			return fmt.Sprintf("%s had it go on from %s instead of %s", by, orStart(to), orStart(from))
+		})
 	})
 	if err != nil {
 		return api.GraphSummary{}, err

@@ -140,7 +140,7 @@ func (g *Graph) runs() ([]*life.Run, error) {
 	for n, s := range g.shards {
 		r, err := s.Running()
 		if err != nil {
-			return nil, err
+			return nil, told.OfShard(n, len(g.shards), err)
 		}
 		all[n] = r
 	}
@@ -148,7 +148,7 @@ func (g *Graph) runs() ([]*life.Run, error) {
 }
 
 // everywhere has the reactors of all shards carry something out, at one time: it is done in all, or refused by some,
-// which the answer names.
+// and then the refusal says what each did.
 func (g *Graph) everywhere(ctx context.Context, do func(ctx context.Context, r *life.Run) error) error {
 	runs, err := g.runs()
 	if err != nil {
@@ -156,7 +156,19 @@ func (g *Graph) everywhere(ctx context.Context, do func(ctx context.Context, r *
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	return g.each(func(s *lives.Shard) error { return do(ctx, runs[s.Number()]) })
+	return g.inEach(runs, func(r *life.Run) error { return do(ctx, r) })
+}
+
+// inEach does something with runs of shards at one time; it is nil for those that have none to do it with.
+func (g *Graph) inEach(runs []*life.Run, do func(r *life.Run) error) error {
+	errs := make([]error, len(g.shards))
+	_ = g.each(func(s *lives.Shard) error {
+		if r := runs[s.Number()]; r != nil {
+			errs[s.Number()] = do(r)
+		}
+		return nil
+	})
+	return told.EveryShard(errs)
 }
 
 // refreshed is the summary with what a command has just changed, as soon as the reactors say so.

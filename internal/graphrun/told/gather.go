@@ -26,7 +26,7 @@ func Gather(g *spec.Graph, shards []api.GraphSummary) api.GraphSummary {
 	sum.Accumulators, sum.Outputs = slices.Clone(sum.Accumulators), slices.Clone(sum.Outputs)
 	sum.HealthReason = reasonOf(0, &shards[0])
 	keys := api.KeysSummary{Shards: len(shards)}
-	sum.Keys = &keys
+	sum.Keys, sum.Shards = &keys, Shards(shards)
 	for n := range shards {
 		s := &shards[n]
 		if severity(s.Health) < severity(string(reactor.HealthStopped)) {
