@@ -24,7 +24,7 @@ func BenchmarkEpoch(b *testing.B) {
 					g.Epoch(&e)
 				}
 				if e.Number%batchSpans == 0 {
-					if c := t.take(); c != nil {
+					if c := t.take(1); c != nil {
 						t.sent(c, nil)
 					}
 				}
@@ -43,7 +43,7 @@ func BenchmarkRequest(b *testing.B) {
 	for i := range int64(batchSpans) {
 		g.Epoch(&Epoch{Number: i, Cause: "criteria", End: time.Now(), Took: time.Microsecond, Events: 1})
 	}
-	batch := t.take()
+	batch := t.take(1)
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = t.zip(batch)

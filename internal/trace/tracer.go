@@ -223,11 +223,11 @@ func (t *Tracer) add(s *span) {
 	}
 }
 
-// take takes a batch; nil when there is none.
-func (t *Tracer) take() *chunk {
+// take takes a batch of so many spans at least; nil when there is none.
+func (t *Tracer) take(least int) *chunk {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.chunks) == 0 {
+	if len(t.chunks) == 0 || t.chunks[0].n < least {
 		return nil
 	}
 	c := t.chunks[0]
@@ -277,21 +277,23 @@ func (t *Tracer) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
-			t.flush(ctx, tries)
+			t.flush(ctx, 1, tries)
 		case <-t.full:
-			t.flush(ctx, tries)
+			t.flush(ctx, batchSpans, tries)
 		}
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	t.flush(end, 1)
+	t.flush(end, 1, 1)
+	t.flush(end, 1, 1) // the last batch, where it is not full
 	t.client.CloseIdleConnections()
 }
 
-// flush sends what there is.
-func (t *Tracer) flush(ctx context.Context, tries int) {
-	for {
-		batch := t.take()
+// flush sends a batch of so many spans at least, and those behind it that are full: what comes meanwhile waits for
+// more.
+func (t *Tracer) flush(ctx context.Context, least, tries int) {
+	for ; ; least = batchSpans {
+		batch := t.take(least)
 		if batch == nil {
 			return
 		}
