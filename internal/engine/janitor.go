@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/engine/letters"
-	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -57,7 +57,7 @@ func (e *Engine) sweepOnce(ctx context.Context, now time.Time) {
 
 // sample has every graph see how fast its queues fill, until ctx is done.
 func (e *Engine) sample(ctx context.Context, _ *supervisor.Node) error {
-	ticker := time.NewTicker(graphrun.RateEvery)
+	ticker := time.NewTicker(told.RateEvery)
 	defer ticker.Stop()
 	for {
 		select {

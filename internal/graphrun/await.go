@@ -6,7 +6,6 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun/told"
-	"github.com/graphd/graphd/internal/reactor"
 )
 
 // takeEffect is how long the answer to a command waits for the command to show.
@@ -65,9 +64,4 @@ func (g *Graph) untilBusy() time.Duration {
 		}
 	}
 	return soon
-}
-
-// loaded says that a graph is past its start.
-func loaded(s *api.GraphSummary) bool {
-	return s.Health != string(reactor.HealthStarting) && s.Health != string(reactor.HealthWarming)
 }

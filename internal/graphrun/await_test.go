@@ -109,7 +109,7 @@ func TestAwaitIsWokenByWhatChanges(t *testing.T) {
 		"the run after a restart": func(t *testing.T, g *Graph) waited {
 			g.Start(t.Context())
 			synctest.Wait()
-			out := wait(g, most, func(s *api.GraphSummary) bool { return s.Incarnation == 2 && loaded(s) })
+			out := wait(g, most, func(s *api.GraphSummary) bool { return s.Incarnation == 2 && told.Loaded(s) })
 			g.first().Restart()
 			return <-out
 		},

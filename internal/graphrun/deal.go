@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graphrun/lives"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/redeal"
@@ -127,7 +128,7 @@ func dealAnew(ctx, life context.Context, old, next *Graph, dealt int, put func(b
 func (g *Graph) startAgain(ctx, life context.Context) {
 	g.Start(life)
 	g.await(ctx, settleTime, func(s *api.GraphSummary) bool { // until a run has begun it is what it was: stopped
-		return loaded(s) && s.Health != string(reactor.HealthStopped)
+		return told.Loaded(s) && s.Health != string(reactor.HealthStopped)
 	})
 }
 

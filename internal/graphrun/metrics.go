@@ -4,27 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun/told"
-	"github.com/graphd/graphd/internal/live"
-	"github.com/graphd/graphd/internal/reactor"
 )
 
-// Metrics is one graph's figures for a collector: the summary, and the running counts
-// that it leaves out.
-type Metrics struct {
-	Summary    api.GraphSummary
-	Stats      reactor.Stats
-	Checkpoint live.CheckpointStatus
-	// Restarts of the graph as a whole ("") and of its accumulators, by reason.
-	Restarts map[string]map[string]int
-	// Lost are the events that were taken and that no checkpoint had when a run ended, by accumulator.
-	Lost map[string]int64
-	// Letters are the dead-lettered events, by accumulator and code.
-	Letters map[string]map[string]int64
-	// Retries of deliveries, by output.
-	Retries map[string]int64
-}
+// Metrics is one graph's figures for a collector.
+type Metrics = told.Metrics
 
 // Metrics reads the graph, without waiting for it: a reactor that is stuck shows what it last said.
 func (g *Graph) Metrics(ctx context.Context) Metrics {
@@ -34,72 +18,13 @@ func (g *Graph) Metrics(ctx context.Context) Metrics {
 	}
 	for _, s := range g.shards {
 		if r := s.Run(); r != nil {
-			g.measure(&out, r.Reactor.View(), s.Number() == 0)
+			out.Add(g.unit.Spec, r.Reactor.View(), s.Number() == 0)
 		}
 	}
 	return out
 }
 
-// measure adds what one shard has published; first says that it is the one that tells of what is for all keys.
-func (g *Graph) measure(out *Metrics, v *live.View, first bool) {
-	stats(&out.Stats, &v.Stats)
-	checkpoints(&out.Checkpoint, &v.Checkpoint)
-	for i := range g.unit.Spec.Outputs {
-		if w, ok := v.Writer(i); ok {
-			out.Retries[g.unit.Spec.Outputs[i].Name] += w.Retries
-		}
-	}
-	for i := range v.Inputs {
-		a := &g.unit.Spec.Accumulators[i]
-		if a.Global && !first {
-			continue
-		}
-		if out.Letters[a.Name] == nil {
-			out.Letters[a.Name] = map[string]int64{}
-		}
-		for code, n := range v.Inputs[i].Reasons {
-			out.Letters[a.Name][code] += n
-		}
-	}
-}
-
-// stats adds what a shard's core has counted.
-func stats(sum, s *reactor.Stats) {
-	for cause := range s.Epochs {
-		for kept, n := range s.Epochs[cause] {
-			sum.Epochs[cause][kept] += n
-		}
-	}
-	durations(&sum.Durations, &s.Durations)
-	for i, n := range s.Nodes {
-		sum.Nodes[i] += n
-	}
-}
-
-func durations(sum, s *reactor.Histogram) {
-	for i, n := range s.Counts {
-		sum.Counts[i] += n
-	}
-	sum.Sum += s.Sum
-}
-
-// checkpoints adds a shard's: the oldest of the last ones is the graph's.
-func checkpoints(sum, s *live.CheckpointStatus) {
-	sum.Epoch += s.Epoch
-	if sum.At.IsZero() || !s.At.IsZero() && s.At.Before(sum.At) {
-		sum.At = s.At
-	}
-	durations(&sum.Took, &s.Took)
-	durations(&sum.Journaled, &s.Journaled)
-	sum.Bytes += s.Bytes
-	sum.Failed += s.Failed
-	sum.JournalFailed += s.JournalFailed
-}
-
-// RateEvery is how often [Graph.Sample] is to be called.
-const RateEvery = told.RateEvery
-
-// Sample takes the depths of the graph's queues; one goroutine calls it, every RateEvery.
+// Sample takes the depths of the graph's queues; one goroutine calls it, every [told.RateEvery].
 func (g *Graph) Sample(now time.Time) {
 	for _, s := range g.shards {
 		if r := s.Run(); r != nil {

@@ -252,7 +252,7 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 				}
 			}
 			*sum = g.Summary(ctx) // what was seen may be of before
-			return loaded(sum) && sum.Health != string(reactor.HealthStopped)
+			return told.Loaded(sum) && sum.Health != string(reactor.HealthStopped)
 		}), nil
 	}
 	i, err := g.accumulator(name)

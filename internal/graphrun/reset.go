@@ -55,7 +55,7 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 	}
 	g.Start(life)
 	sum := g.after(ctx, func(s *api.GraphSummary) bool { // until its run has begun it is still what it was: stopped
-		return loaded(s) && s.Health != string(reactor.HealthStopped)
+		return told.Loaded(s) && s.Health != string(reactor.HealthStopped)
 	})
 	return sum, err
 }

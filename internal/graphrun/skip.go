@@ -52,7 +52,9 @@ func (g *Graph) SkipLost(ctx context.Context, name, by string) (api.SkipResult, 
 		return api.SkipResult{}, err
 	}
 	g.show(func() { g.gaps[i]++ })
-	s := g.after(ctx, func(s *api.GraphSummary) bool { return s.Health != string(reactor.HealthHalted) && loaded(s) })
+	s := g.after(ctx, func(s *api.GraphSummary) bool {
+		return s.Health != string(reactor.HealthHalted) && told.Loaded(s)
+	})
 	return api.SkipResult{GraphSummary: s, Gaps: skipped}, nil
 }
 

@@ -79,7 +79,7 @@ func Replace(ctx, life context.Context, old, next *Graph, put func(by Put) error
 		old.Connect()
 		old.revert(next)
 		old.Start(life)
-		old.await(ctx, settleTime, loaded)
+		old.await(ctx, settleTime, told.Loaded)
 		return err
 	}
 	next.letGo(ctx)
@@ -281,7 +281,7 @@ func (g *Graph) Unchanged() {
 // start at once, as it is.
 func (g *Graph) Applied(ctx context.Context, wait bool) api.GraphSummary {
 	if wait {
-		return g.after(ctx, func(s *api.GraphSummary) bool { return loaded(s) || len(told.Troubles(s)) > 0 })
+		return g.after(ctx, func(s *api.GraphSummary) bool { return told.Loaded(s) || len(told.Troubles(s)) > 0 })
 	}
 	return g.Summary(ctx)
 }

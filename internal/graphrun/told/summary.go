@@ -216,3 +216,8 @@ func (k *Known) output(i int, v *reactor.View, w *delivery.Writer) api.OutputSum
 	}
 	return s
 }
+
+// Loaded says that a graph is past its start.
+func Loaded(s *api.GraphSummary) bool {
+	return s.Health != string(reactor.HealthStarting) && s.Health != string(reactor.HealthWarming)
+}

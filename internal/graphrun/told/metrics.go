@@ -1,0 +1,80 @@
+package told
+
+import (
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// Metrics is one graph's figures for a collector: the summary, and the running counts
+// that it leaves m.
+type Metrics struct {
+	Summary    api.GraphSummary
+	Stats      reactor.Stats
+	Checkpoint live.CheckpointStatus
+	// Restarts of the graph as a whole ("") and of its accumulators, by reason.
+	Restarts map[string]map[string]int
+	// Lost are the events that were taken and that no checkpoint had when a run ended, by accumulator.
+	Lost map[string]int64
+	// Letters are the dead-lettered events, by accumulator and code.
+	Letters map[string]map[string]int64
+	// Retries of deliveries, by output.
+	Retries map[string]int64
+}
+
+// Add adds what one shard has published; first says that it is the one that tells of what is for all keys.
+func (m *Metrics) Add(declared *spec.Graph, v *live.View, first bool) {
+	stats(&m.Stats, &v.Stats)
+	checkpoints(&m.Checkpoint, &v.Checkpoint)
+	for i := range declared.Outputs {
+		if w, ok := v.Writer(i); ok {
+			m.Retries[declared.Outputs[i].Name] += w.Retries
+		}
+	}
+	for i := range v.Inputs {
+		a := &declared.Accumulators[i]
+		if a.Global && !first {
+			continue
+		}
+		if m.Letters[a.Name] == nil {
+			m.Letters[a.Name] = map[string]int64{}
+		}
+		for code, n := range v.Inputs[i].Reasons {
+			m.Letters[a.Name][code] += n
+		}
+	}
+}
+
+// stats adds what a shard's core has counted.
+func stats(sum, s *reactor.Stats) {
+	for cause := range s.Epochs {
+		for kept, n := range s.Epochs[cause] {
+			sum.Epochs[cause][kept] += n
+		}
+	}
+	durations(&sum.Durations, &s.Durations)
+	for i, n := range s.Nodes {
+		sum.Nodes[i] += n
+	}
+}
+
+func durations(sum, s *reactor.Histogram) {
+	for i, n := range s.Counts {
+		sum.Counts[i] += n
+	}
+	sum.Sum += s.Sum
+}
+
+// checkpoints adds a shard's: the oldest of the last ones is the graph's.
+func checkpoints(sum, s *live.CheckpointStatus) {
+	sum.Epoch += s.Epoch
+	if sum.At.IsZero() || !s.At.IsZero() && s.At.Before(sum.At) {
+		sum.At = s.At
+	}
+	durations(&sum.Took, &s.Took)
+	durations(&sum.Journaled, &s.Journaled)
+	sum.Bytes += s.Bytes
+	sum.Failed += s.Failed
+	sum.JournalFailed += s.JournalFailed
+}
