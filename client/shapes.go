@@ -44,6 +44,8 @@ type (
 	UpdateStatus = api.UpdateStatus
 	// Reason is why something is as it is: a stable code, and words.
 	Reason = api.Reason
+	// ShardSummary is how one of several shards of a graph stands.
+	ShardSummary = api.ShardSummary
 	// Stopped is a part that was stopped, by whom and since when.
 	Stopped = api.Stopped
 	// Part names one input or one output.

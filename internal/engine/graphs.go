@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/watch"
 )
 
@@ -25,8 +26,8 @@ func (e *Engine) Graphs(ctx context.Context, tenant string) ([]api.GraphSummary,
 }
 
 // Metrics reads every graph.
-func (e *Engine) Metrics(ctx context.Context) []graphrun.Metrics {
-	var list []graphrun.Metrics
+func (e *Engine) Metrics(ctx context.Context) []told.Metrics {
+	var list []told.Metrics
 	for _, m := range e.all() {
 		list = append(list, m.Metrics(ctx))
 	}

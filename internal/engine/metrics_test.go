@@ -12,7 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/told"
 )
 
 const busyDoc = `graph: %s
@@ -83,7 +83,7 @@ func TestMetricsAreTheCallersOwn(t *testing.T) {
 		b, s, names := stalled(t, 1)
 		defer b.close()
 		free := s.busy(b, names...)
-		var given []graphrun.Metrics
+		var given []told.Metrics
 		var was []map[string]map[string]int64
 		for range 10 {
 			list := b.e.Metrics(t.Context())

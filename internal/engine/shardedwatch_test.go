@@ -152,8 +152,13 @@ func (b *bed) gaps(t *testing.T, at api.Places) {
 		t.Errorf("after a restart: %v", missed)
 	}
 	for shard, frames := range missed {
-		if len(frames) != 1 || frames[0].Type != "gap" || frames[0].Incarnation == at[shard].Incarnation {
-			t.Errorf("after a restart, shard %d: %+v", shard, frames[0])
+		if f := frames[0]; f.Type != "gap" || f.Incarnation == at[shard].Incarnation || f.From != at[shard].Seq+1 {
+			t.Errorf("after a restart, shard %d: %+v", shard, f)
+		}
+		for i, f := range frames[1:] { // every second number is a firing's
+			if f.Type != "output" || f.Seq != frames[0].To+2*int64(i)+1 {
+				t.Errorf("after a restart, frame %d of shard %d: %+v", i, shard, f)
+			}
 		}
 	}
 }

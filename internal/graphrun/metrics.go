@@ -7,12 +7,9 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 )
 
-// Metrics is one graph's figures for a collector.
-type Metrics = told.Metrics
-
 // Metrics reads the graph, without waiting for it: a reactor that is stuck shows what it last said.
-func (g *Graph) Metrics(ctx context.Context) Metrics {
-	out := Metrics{
+func (g *Graph) Metrics(ctx context.Context) told.Metrics {
+	out := told.Metrics{
 		Summary: g.Summary(ctx), Retries: map[string]int64{}, Letters: map[string]map[string]int64{},
 		Restarts: g.first().Restarts().All(), Lost: g.first().Restarts().Lost(),
 	}

@@ -210,6 +210,10 @@ func (h *Hub) Replay(c *reactor.Core, q *Queue, all api.Places) {
 		q.put(&api.Frame{Type: "gap", Graph: h.ref.Name, Shard: h.shard, Incarnation: cfg.Incarnation, Seq: to,
 			From: seq + 1, To: to})
 	}
+	if !known {
+		gap(c.Frames())
+		return
+	}
 	restarted := at.Incarnation != cfg.Incarnation
 	switch {
 	case !restarted:

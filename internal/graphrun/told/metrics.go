@@ -8,7 +8,7 @@ import (
 )
 
 // Metrics is one graph's figures for a collector: the summary, and the running counts
-// that it leaves m.
+// that it leaves out.
 type Metrics struct {
 	Summary    api.GraphSummary
 	Stats      reactor.Stats

@@ -3,13 +3,13 @@ package figures
 
 import (
 	"github.com/graphd/graphd/internal/graph"
-	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/telemetry"
 )
 
 // OfGraph turns a graph's plain counts into what the collector exposes.
-func OfGraph(m *graphrun.Metrics) telemetry.GraphMetrics {
+func OfGraph(m *told.Metrics) telemetry.GraphMetrics {
 	g := telemetry.GraphMetrics{
 		Summary: m.Summary, EpochDuration: histogram(&m.Stats.Durations),
 		Checkpoint: telemetry.CheckpointMetrics{Duration: histogram(&m.Checkpoint.Took), Bytes: m.Checkpoint.Bytes,
