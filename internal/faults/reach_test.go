@@ -311,7 +311,7 @@ func TestTheStoresTables(t *testing.T) {
 	}
 	for sink, says := range map[string]string{
 		fmt.Sprintf(`{"postgres":{"table":"t","dsn":%q}}`, alias+"&sslrootcert="+pipe): "names files",
-		`{"postgres":{"table":"t"}}`:                     "--connections store=store",
+		`{"postgres":{"table":"t"}}`:                     "for the connection store=store",
 		`{"postgres":{"table":"t","connection":"none"}}`: "unknown_name",
 	} {
 		err := p.do("PUT", "/v1/graphs/h?dry_run=1", graph(sink), nil)
