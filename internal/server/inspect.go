@@ -55,12 +55,12 @@ func (s *Server) state(w http.ResponseWriter, r *request) {
 
 // firings answers GET …/firings.
 func (s *Server) firings(w http.ResponseWriter, r *request) {
-	serveList(s, w, r, s.ctl.Firings, "key")
+	serveList(s, w, r, param.MaxPlaces, s.ctl.Firings, "key")
 }
 
 // recoveryEvents answers GET …/recovery-events.
 func (s *Server) recoveryEvents(w http.ResponseWriter, r *request) {
-	serveList(s, w, r, s.ctl.RecoveryEvents)
+	serveList(s, w, r, param.MaxCursor, s.ctl.RecoveryEvents)
 }
 
 // firing answers GET …/firings/{epoch}.
@@ -123,15 +123,16 @@ func (s *Server) accumulator(w http.ResponseWriter, r *request) {
 	s.answer(w, r, http.StatusOK, detail)
 }
 
-// serveList answers one page of a list; also are the parameters it has beside limit and before.
-func serveList[T any](s *Server, w http.ResponseWriter, r *request, read func(context.Context, api.Ref,
+// serveList answers one page of a list, whose cursors have at most so many bytes; also are the parameters it has beside
+// limit and before.
+func serveList[T any](s *Server, w http.ResponseWriter, r *request, most int, read func(context.Context, api.Ref,
 	api.Query) (api.Page[T], error), also ...string) {
 	g, err := graphRef(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	q, err := listQuery(r, also...)
+	q, err := listQuery(r, most, also...)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -57,8 +57,8 @@ func rowParam(r *request) (string, error) {
 	return key, err
 }
 
-// listQuery reads ?limit=&before= and whatever else the list has.
-func listQuery(r *request, also ...string) (api.Query, error) {
+// listQuery reads ?limit=&before=, which has at most so many bytes, and whatever else the list has.
+func listQuery(r *request, most int, also ...string) (api.Query, error) {
 	values, err := param.Query(r.Request, append(also, "limit", "before")...)
 	if err != nil {
 		return api.Query{}, err
@@ -68,9 +68,9 @@ func listQuery(r *request, also ...string) (api.Query, error) {
 		return api.Query{}, err
 	}
 	q := api.Query{Before: values.Get("before"), Key: key}
-	if len(q.Before) > param.MaxPlaces {
+	if len(q.Before) > most {
 		return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
-			fmt.Sprintf("before can have %d bytes at most", param.MaxPlaces))
+			fmt.Sprintf("before can have %d bytes at most", most))
 	}
 	limit, err := param.Number(values, "limit", 1, 1000)
 	if err != nil {

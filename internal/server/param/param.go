@@ -36,8 +36,9 @@ const NameForm = "[a-z][a-z0-9_]{0,63}"
 // MaxCursor bounds what a client may send as a cursor, key or identifier; they go to the store as they are.
 const MaxCursor = 1024
 
-// MaxPlaces bounds the cursor of a list: one over the shards of a graph has a place for each of 1,024 (M48).
-const MaxPlaces = 24 << 10
+// MaxPlaces bounds a cursor over the shards of a graph, which has a place for each of 1,024 (M48). It stays below what
+// the head of a request may have, also where each byte is written as three.
+const MaxPlaces = 16 << 10
 
 // Query parses the query and refuses parameters that the route does not have: a
 // misspelled dry_run must not apply.
