@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/settings"
+	"github.com/graphd/graphd/internal/policy"
 	"github.com/spf13/pflag"
 )
 
@@ -59,55 +60,90 @@ type secrets [][]byte
 // leastSecret is the length from which on a text is looked for: a shorter one is in many words.
 const leastSecret = 4
 
+// add takes a text that is secret as a whole.
+func (s *secrets) add(text string) {
+	if text = strings.TrimSpace(text); len(text) < leastSecret || plainWord.MatchString(text) {
+		return
+	}
+	*s = append(*s, []byte(text))
+	if quoted, err := json.Marshal(text); err == nil { // as it stands in JSON
+		*s = append(*s, quoted[1:len(quoted)-1])
+	}
+}
+
+// address takes what is secret in an address.
+func (s *secrets) address(text string) {
+	for _, m := range keyword.FindAllStringSubmatch(text, -1) {
+		s.add(m[1])
+	}
+	if m := userinfo.FindStringSubmatch(text); m != nil {
+		s.add(m[1])
+		if plain, err := url.PathUnescape(m[1]); err == nil {
+			s.add(plain)
+		}
+	}
+}
+
+// header takes the value of a header, and what stands in it behind a scheme, as in "Bearer x".
+func (s *secrets) header(value string) {
+	s.add(value)
+	if _, credentials, ok := strings.Cut(strings.TrimSpace(value), " "); ok {
+		s.add(credentials)
+	}
+}
+
+// named takes settings that are written as NAME=VALUE or NAME=file:PATH.
+func named(list []string, take func(value string)) {
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if path, inFile := strings.CutPrefix(value, "file:"); ok && inFile {
+			value = held(path)
+		}
+		if !ok || strings.Contains(name, ":") { // an address that nobody has named
+			value = text
+		}
+		take(value)
+	}
+}
+
+// maxHeld bounds a file with a secret.
+const maxHeld = 64 << 10
+
+// held is what a file has; nothing where it cannot be read.
+func held(path string) string {
+	text, err := (*policy.Policy)(nil).Read(path, maxHeld)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // secrets are what the configuration and the environment have that is secret, as far as it can be known.
 func (x *examination) secrets(getenv func(string) string) (list secrets) {
-	add := func(text string) {
-		if text = strings.TrimSpace(text); len(text) < leastSecret || plainWord.MatchString(text) {
-			return
-		}
-		list = append(list, []byte(text))
-		if quoted, err := json.Marshal(text); err == nil { // as it stands in JSON
-			list = append(list, quoted[1:len(quoted)-1])
-		}
-	}
-	address := func(text string) {
-		for _, m := range keyword.FindAllStringSubmatch(text, -1) {
-			add(m[1])
-		}
-		if m := userinfo.FindStringSubmatch(text); m != nil {
-			add(m[1])
-			if plain, err := url.PathUnescape(m[1]); err == nil {
-				add(plain)
-			}
-		}
-	}
 	c := &x.daemon.Config
-	for _, text := range append([]string{c.Store}, c.Connections...) {
-		address(text)
-		if _, path, ok := strings.Cut(text, "=file:"); ok {
-			if held, err := os.ReadFile(path); err == nil {
-				address(string(held))
-			}
+	list.address(c.Store)
+	list.address(c.OTLPEndpoint)
+	named(c.OTLPHeaders, list.header)
+	named(c.Connections, list.address)
+	for _, t := range c.Tenants {
+		named(t.Connections, list.address)
+		for _, value := range t.Variables {
+			list.header(value)
+			list.address(value)
 		}
 	}
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")
 		if secretName.MatchString(name) {
-			add(value)
-			address(value)
+			list.header(value)
+			list.address(value)
 		}
 	}
-	for _, name := range []string{"PGPASSWORD", "GRAPHD_TOKEN", "GRAPHD_STORE"} {
-		if value := getenv(name); name == "GRAPHD_STORE" {
-			address(value)
-		} else {
-			add(value)
-		}
-	}
-	for _, path := range []string{c.MemberSecret} {
-		if text, err := os.ReadFile(path); path != "" && err == nil {
-			add(string(text))
-		}
+	list.add(getenv("PGPASSWORD"))
+	list.add(getenv("GRAPHD_TOKEN"))
+	list.address(getenv("GRAPHD_STORE"))
+	if c.MemberSecret != "" {
+		list.add(held(c.MemberSecret))
 	}
 	// The longest first: one may be a part of another.
 	slices.SortFunc(list, func(a, b []byte) int { return len(b) - len(a) })
