@@ -198,7 +198,7 @@ func (g *Graph) level() bool {
 			first = inputs
 		}
 		for i := range inputs {
-			if !slices.Equal(first[i].Positions, inputs[i].Positions) {
+			if !redeal.Alike(first[i].Positions, inputs[i].Positions) {
 				return false
 			}
 		}

@@ -18,7 +18,7 @@ var ErrApart = errors.New("the shards have not read equally far")
 func (d *dealer) apart() error {
 	for _, in := range d.g.Inputs {
 		for _, o := range d.old {
-			if !alike(d.old[0].positions(in.Name), o.positions(in.Name)) {
+			if !Alike(d.old[0].positions(in.Name), o.positions(in.Name)) {
 				return fmt.Errorf("%w: input %s", ErrApart, in.Name)
 			}
 		}
@@ -33,8 +33,8 @@ func (o *old) positions(input string) []boundary.Position {
 	return nil
 }
 
-// alike reports whether two lists have the same positions, in whatever order.
-func alike(a, b []boundary.Position) bool {
+// Alike reports whether two lists have the same positions, in whatever order.
+func Alike(a, b []boundary.Position) bool {
 	if len(a) != len(b) {
 		return false
 	}

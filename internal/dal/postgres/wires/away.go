@@ -38,15 +38,19 @@ const awayEvery = 10 * time.Second
 
 // Hide logs an error of a database that is away, and returns it for the others. Other errors it returns as they are.
 func (l *Away) Hide(ctx context.Context, err error) error {
-	cause, said := context.Cause(ctx), &l.gone
-	text := checkpoint.ErrUnreachable.Error() + "; the daemon's log says why"
-	switch gone := errors.Is(err, checkpoint.ErrUnreachable); {
-	case err == nil:
+	if err == nil {
 		return nil
-	case !gone && !errors.Is(err, checkpoint.ErrSlow) && !IsDead(err):
+	}
+	gone := errors.Is(err, checkpoint.ErrUnreachable)
+	if !gone && !errors.Is(err, checkpoint.ErrSlow) && !IsDead(err) {
 		return err
-	case cause != nil && !errors.Is(cause, checkpoint.ErrSlow): // the call was ended, and not by the database
+	}
+	cause := context.Cause(ctx)
+	if cause != nil && !errors.Is(cause, checkpoint.ErrSlow) { // the call was ended, and not by the database
 		return &awayError{text: cause.Error(), cause: err}
+	}
+	text, said := checkpoint.ErrUnreachable.Error()+"; the daemon's log says why", &l.gone
+	switch {
 	case cause != nil:
 		text, said = cause.Error(), &l.slow
 	case !gone:
