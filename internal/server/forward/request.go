@@ -26,26 +26,39 @@ var own = []string{"Authorization", "Cookie", "Graphd-Tenant", "Origin", header,
 // is known to, and nothing was done then. An error is a refusal that is to be answered.
 func (m *Members) Forward(w http.ResponseWriter, r *http.Request, g api.Ref, who *access.Principal, from string) (
 	forwarded bool, err error) {
-	if m == nil || m.Owner == nil {
-		return false, nil
-	}
-	o, elsewhere := m.Owner(g)
+	o, elsewhere := m.owner(g)
 	if !elsewhere {
 		return false, nil
 	}
 	p := m.to(&o)
-	select {
-	case p.room <- struct{}{}:
-		defer func() { <-p.room }()
-	default:
+	leave, entered := m.enter(p.room)
+	if !entered {
 		return true, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeMemberBusy, Extra: extra(&o),
 			Detail: fmt.Sprintf("%d requests are under way to daemon %s already, which runs the graph; try again",
 				maxStreams, called(&o))}
 	}
+	defer leave()
+	return true, m.send(w, r, p.via, &o, callerOf(who, from))
+}
+
+// owner is the other member that runs a graph and can be reached; false where there is none.
+func (m *Members) owner(g api.Ref) (o checkpoint.Member, elsewhere bool) {
+	if m == nil || m.Owner == nil {
+		return o, false
+	}
+	return m.Owner(g)
+}
+
+// enter takes a place at a member, until leave gives it back; false where there is none.
+func (m *Members) enter(places chan struct{}) (leave func(), entered bool) {
+	select {
+	case places <- struct{}{}:
+	default:
+		return nil, false
+	}
 	m.out.Add(1)
 	m.open.Add(1)
-	defer m.open.Add(-1)
-	return true, m.send(w, r, p.via, &o, callerOf(who, from))
+	return func() { m.open.Add(-1); <-places }, true
 }
 
 func (m *Members) send(w http.ResponseWriter, r *http.Request, via *http.Transport, o *checkpoint.Member,

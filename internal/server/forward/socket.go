@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 const (
@@ -23,55 +25,50 @@ const (
 // who may not stay.
 func (m *Members) Socket(w http.ResponseWriter, r *http.Request, g api.Ref, who *access.Principal, from string,
 	still func(context.Context, *access.Principal) error) (forwarded bool, err error) {
-	if m == nil || m.Owner == nil {
-		return false, nil
-	}
-	o, elsewhere := m.Owner(g)
+	o, elsewhere := m.owner(g)
 	if !elsewhere {
 		return false, nil
 	}
 	p := m.to(&o)
-	select {
-	case p.sockets <- struct{}{}:
-		defer func() { <-p.sockets }()
-	default:
+	leave, entered := m.enter(p.sockets)
+	if !entered {
 		return true, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeMemberBusy, Extra: extra(&o),
 			Detail: fmt.Sprintf("%d WebSocket connections are forwarded to daemon %s already, which runs the graph; "+
 				"try again, or connect to it", maxSockets, called(&o))}
 	}
-	m.out.Add(1)
-	m.open.Add(1)
-	defer m.open.Add(-1)
+	defer leave()
 	ctx, cut := context.WithCancel(r.Context())
 	defer cut()
 	defer context.AfterFunc(m.life, cut)()
-	watched := make(chan struct{})
-	defer func() { cut(); <-watched }()
-	go func() {
-		defer close(watched)
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		defer cut()
-		ask := time.NewTicker(askAgain)
-		defer ask.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ask.C:
-			}
-			if now, elsewhere := m.Owner(g); !elsewhere || now.ID != o.ID || still(ctx, who) != nil {
-				return
-			}
-		}
-	}()
+		m.stays(ctx, g, &o, func() error { return still(ctx, who) })
+	})
+	defer watch.Wait()
+	defer cut()
 	return true, m.send(w, r.WithContext(ctx), p.upgraded, &o, callerOf(who, from))
+}
+
+// stays returns when a forwarded connection has to end: its caller may not stay, or another member runs the graph.
+func (m *Members) stays(ctx context.Context, g api.Ref, o *checkpoint.Member, still func() error) {
+	ask := time.NewTicker(askAgain)
+	defer ask.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ask.C:
+		}
+		if now, elsewhere := m.owner(g); !elsewhere || now.ID != o.ID || still() != nil {
+			return
+		}
+	}
 }
 
 // Elsewhere says that another member runs the graph, and is reached.
 func (m *Members) Elsewhere(g api.Ref) bool {
-	if m == nil || m.Owner == nil {
-		return false
-	}
-	_, elsewhere := m.Owner(g)
+	_, elsewhere := m.owner(g)
 	return elsewhere
 }
 

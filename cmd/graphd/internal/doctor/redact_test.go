@@ -22,7 +22,8 @@ var open = []string{"Data", "Listen", "Auth", "TLSCert", "TLSKey", "TLSMin", "TL
 // elsewhere are those that no configuration of a daemon that is examined has: a program gives them.
 var elsewhere = []string{"Declarations", "Stdout", "Log", "LogLevel", "Reload", "Registry", "Arrivals", "Version"}
 
-// TestSecretsAreKnown: whatever in a configuration can hold a secret is hidden, and none of its fields is forgotten (A2).
+// TestSecretsAreKnown: whatever in a configuration can hold a secret is hidden, and none of its fields is forgotten
+// (A2).
 func TestSecretsAreKnown(t *testing.T) {
 	dir := t.TempDir()
 	planted := map[string]string{}
