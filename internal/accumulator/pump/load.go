@@ -43,10 +43,12 @@ func (d *Load) Release() {
 		return
 	}
 	l := d.loader
+	if d.whole {
+		clear(d.events) // nothing may hold on to what it points to
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d.whole && len(l.batches) < maxSpare {
-		clear(d.events) // nothing may hold on to what it points to
 		l.batches = append(l.batches, d.events[:0])
 	}
 	if len(l.spare) < maxSpare {

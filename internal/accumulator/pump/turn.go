@@ -55,11 +55,12 @@ func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicE
 	if n == 0 {
 		l.cfg.Fail.Hit("decode")
 	}
+	fate := p.load.fate(p.first+n, l.cfg.Share)
 	switch {
 	case p.Kind == Advance:
 		l.cfg.Core.Advance(now, ev.Pos)
-	case p.load.fate(p.first+n, l.cfg.Share).Elsewhere:
-		l.cfg.Core.Pass(now, ev, p.load.fate(p.first+n, l.cfg.Share))
+	case fate.Elsewhere:
+		l.cfg.Core.Pass(now, ev, fate)
 	case p.Timeless(n):
 		l.cfg.Core.AddBad(now, ev, keeps, p.load.bads[p.first+n])
 	default:

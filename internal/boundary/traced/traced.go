@@ -96,6 +96,13 @@ func (t Taking) From(headers map[string]string) *Links {
 
 // Join are the links of both, as many as there may be.
 func (l *Links) Join(more *Links) *Links {
+	if more == nil { // as all are where nothing is traced
+		return l
+	}
+	return l.join(more)
+}
+
+func (l *Links) join(more *Links) *Links {
 	if l == nil {
 		return more
 	}
@@ -103,14 +110,6 @@ func (l *Links) Join(more *Links) *Links {
 		l = &Links{Context: c.Context, Own: c.Own, n: l.n + 1, next: l}
 	}
 	return l
-}
-
-// Len is how many there are.
-func (l *Links) Len() int {
-	if l == nil {
-		return 0
-	}
-	return l.n
 }
 
 // All are the links.
