@@ -1,10 +1,7 @@
 package differential
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -46,13 +43,8 @@ func (w *wide) redealt(t *testing.T, seed uint64, want *spoken, numbers []int) (
 				return nil, fmt.Errorf("%d shards after %d: %w", numbers[k/each], numbers[k/each-1], err)
 			}
 		}
-		var events []json.RawMessage
-		for _, e := range at.events[0] {
-			events = append(events, json.RawMessage(e))
-		}
-		res, err := l.e.Push(t.Context(), wideRef, at.inputs[0], events)
-		if err != nil || res.Full {
-			return nil, fmt.Errorf("push: %v, %+v", err, res)
+		if err := l.pushAt(&at); err != nil {
+			return nil, err
 		}
 	}
 	if _, err := l.end(w.events(), s, want); err != nil {
@@ -91,18 +83,9 @@ func (l *life) reapply(doc string, shards int) error {
 // way; and its books are those of one.
 func TestM54AnotherNumberChangesNoAnswer(t *testing.T) {
 	t.Parallel()
-	many, first := howMany(30), uint64(0)
-	if one := os.Getenv("DIFF_SEED"); one != "" {
-		if _, err := fmt.Sscan(one, &first); err != nil {
-			t.Fatal(err)
-		}
-		many = 1
-	}
-	if all := os.Getenv("DIFF_MANY"); all != "" {
-		many, _ = strconv.Atoi(all)
-	}
-	ran, values := 0, 0
-	for seed := first; seed < first+uint64(many); seed++ {
+	many, ran, values := 0, 0, 0
+	for seed := range drawnSeeds(t, 30) {
+		many++
 		w := newLiveDealt(seed)
 		if w == nil || !w.apart { // what is behind comes when the rest is through
 			continue

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,21 +86,11 @@ func (w *wide) all(t *testing.T, shards, batch, decoders int, flush bool) (strin
 func TestM51ShardsSayWhatOneSays(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	values, late, dead := 0, 0, 0
+	many, values, late, dead := 0, 0, 0, 0
 	drawn := map[string]int{}
-	many := howMany(60)
-	first := uint64(0)
-	if one := os.Getenv("DIFF_SEED"); one != "" {
-		if _, err := fmt.Sscan(one, &first); err != nil {
-			t.Fatal(err)
-		}
-		many = 1
-	}
-	if all := os.Getenv("DIFF_MANY"); all != "" {
-		many, _ = strconv.Atoi(all)
-	}
 	began := time.Now()
-	for seed := first; seed < first+uint64(many); seed++ {
+	for seed := range drawnSeeds(t, 60) {
+		many++
 		w := newDealt(seed)
 		flush := seed%3 != 0
 		want, err := w.all(t, 1, 0, -1, flush) // each event decoded when its turn comes

@@ -3,9 +3,7 @@ package differential
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -81,18 +79,9 @@ func (w *wide) shared(s *spoken) *spoken {
 // and wherever they are killed; and their books are those of one together.
 func TestM48LiveShardsSayWhatOneSays(t *testing.T) {
 	t.Parallel()
-	many, first := howMany(30), uint64(0)
-	if one := os.Getenv("DIFF_SEED"); one != "" {
-		if _, err := fmt.Sscan(one, &first); err != nil {
-			t.Fatal(err)
-		}
-		many = 1
-	}
-	if all := os.Getenv("DIFF_MANY"); all != "" {
-		many, _ = strconv.Atoi(all)
-	}
-	ran, values := 0, 0
-	for seed := first; seed < first+uint64(many); seed++ {
+	many, ran, values := 0, 0, 0
+	for seed := range drawnSeeds(t, 30) {
+		many++
 		w := newLiveDealt(seed)
 		if w == nil {
 			continue

@@ -92,6 +92,19 @@ func lives(t *testing.T, store *mortal, doc string, out *safeBuffer, events int6
 	return false, err
 }
 
+// pushAt pushes what comes at an instant to one input.
+func (l *life) pushAt(at *instantOf) error {
+	var events []json.RawMessage
+	for _, e := range at.events[0] {
+		events = append(events, json.RawMessage(e))
+	}
+	res, err := l.e.Push(l.t.Context(), wideRef, at.inputs[0], events)
+	if err != nil || res.Full {
+		return fmt.Errorf("push: %v, %+v", err, res)
+	}
+	return nil
+}
+
 // pushed is what a live graph says that is given each instant when it is over with the one before.
 func (w *wide) pushed(t *testing.T, doc tree, seed uint64, want *spoken) (*spoken, error) {
 	dir := t.TempDir()
@@ -107,13 +120,8 @@ func (w *wide) pushed(t *testing.T, doc tree, seed uint64, want *spoken) (*spoke
 		return nil, err
 	}
 	for _, at := range w.instants() {
-		var events []json.RawMessage
-		for _, e := range at.events[0] {
-			events = append(events, json.RawMessage(e))
-		}
-		res, err := l.e.Push(t.Context(), wideRef, at.inputs[0], events)
-		if err != nil || res.Full {
-			return nil, fmt.Errorf("push: %v, %+v", err, res)
+		if err := l.pushAt(&at); err != nil {
+			return nil, err
 		}
 	}
 	if _, err := l.end(w.events(), s, want); err != nil {

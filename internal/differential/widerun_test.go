@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"testing"
@@ -9,6 +10,31 @@ import (
 
 	"github.com/graphd/graphd/internal/testbed/raced"
 )
+
+// drawnSeeds are those of the declarations that a test draws: otherwise of them, as many as DIFF_MANY says, or the one
+// that DIFF_SEED names.
+func drawnSeeds(t *testing.T, otherwise int) iter.Seq[uint64] {
+	t.Helper()
+	read := func(name string, into any) bool {
+		text := os.Getenv(name)
+		if text == "" {
+			return false
+		}
+		if _, err := fmt.Sscan(text, into); err != nil {
+			t.Fatalf("%s=%s: %v", name, text, err)
+		}
+		return true
+	}
+	many, first := howMany(otherwise), uint64(0)
+	if read("DIFF_SEED", &first) {
+		many = 1
+	}
+	read("DIFF_MANY", &many)
+	return func(yield func(uint64) bool) {
+		for seed := first; seed < first+uint64(many) && yield(seed); seed++ {
+		}
+	}
+}
 
 // way is one way to run a declaration, which answers how it differs from a bounded run; "" when it does not.
 type way struct {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -111,20 +109,10 @@ func (r *row) fill(ctx context.Context) error {
 	if r.begun {
 		before = r.h.cursor(r.at.Incarnation, r.at.Epoch)
 	}
-	records, err := r.h.records(ctx, before, "", r.most)
-	if err != nil {
-		return err
-	}
-	r.end = len(records) < r.most
-	for _, data := range records {
-		var f api.Firing
-		if err := json.Unmarshal(data, &f); err != nil {
-			return fmt.Errorf("read a firing record: %w", err)
-		}
-		f.Shard = r.h.ID.Shard
-		r.ahead = append(r.ahead, f)
-	}
-	return nil
+	var err error
+	r.ahead, err = r.h.list(ctx, before, "", r.most)
+	r.end = len(r.ahead) < r.most
+	return err
 }
 
 func (r *row) take() api.Firing {

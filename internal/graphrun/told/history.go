@@ -40,23 +40,39 @@ type History struct {
 
 // Page lists epochs, newest first: of all keys, or of one.
 func (h *History) Page(ctx context.Context, q api.Query, key boundary.Key) (api.Page[api.Firing], error) {
-	records, err := h.records(ctx, q.Before, key, pageSize(q))
+	items, err := h.list(ctx, q.Before, key, pageSize(q))
 	if err != nil {
 		return api.Page[api.Firing]{}, err
 	}
-	page := api.Page[api.Firing]{Items: []api.Firing{}}
-	for _, data := range records {
-		var f api.Firing
-		if err := json.Unmarshal(data, &f); err != nil {
-			return page, fmt.Errorf("read a firing record: %w", err)
-		}
-		f.Shard = h.ID.Shard
-		page.Items = append(page.Items, f)
-	}
+	page := api.Page[api.Firing]{Items: items}
 	if n := len(page.Items); n == pageSize(q) {
 		page.Next = h.cursor(page.Items[n-1].Incarnation, page.Items[n-1].Epoch)
 	}
 	return page, nil
+}
+
+// list is up to n records before a cursor, newest first: of all keys, or of one.
+func (h *History) list(ctx context.Context, before string, key boundary.Key, n int) ([]api.Firing, error) {
+	records, err := h.records(ctx, before, key, n)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]api.Firing, len(records))
+	for i, data := range records {
+		if err := read(data, &list[i]); err != nil {
+			return nil, err
+		}
+		list[i].Shard = h.ID.Shard
+	}
+	return list, nil
+}
+
+// read decodes a record into a Firing or a FiringDetail.
+func read(data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read a firing record: %w", err)
+	}
+	return nil
 }
 
 // cursor is where the page that begins before a record goes on.
@@ -85,8 +101,8 @@ func (h *History) records(ctx context.Context, before string, key boundary.Key, 
 	}
 	if len(out) > 0 {
 		var last api.Firing
-		if err := json.Unmarshal(out[len(out)-1], &last); err != nil {
-			return nil, fmt.Errorf("read a firing record: %w", err)
+		if err := read(out[len(out)-1], &last); err != nil {
+			return nil, err
 		}
 		before = h.cursor(last.Incarnation, last.Epoch)
 	}
@@ -124,39 +140,32 @@ func (h *History) newest(ctx context.Context, before int64, key *boundary.Key, n
 }
 
 // Epoch is one epoch in full, of the newest incarnation that has it.
-func (h *History) Epoch(ctx context.Context, epoch int64) (api.FiringDetail, error) {
-	var data []byte
+func (h *History) Epoch(ctx context.Context, epoch int64) (d api.FiringDetail, err error) {
+	var found [][]byte
 	if h.Reactor != nil {
-		found, err := h.newest(ctx, epoch+1, new(boundary.Key), 1)
+		if found, err = h.newest(ctx, epoch+1, new(boundary.Key), 1); err != nil {
+			return d, err
+		}
+	}
+	for _, data := range found {
+		if err := read(data, &d); err != nil {
+			return d, err
+		}
+	}
+	if len(found) == 0 || d.Epoch != epoch {
+		f, err := h.Store.Firing(ctx, h.ID, epoch)
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			return d, &api.Error{Status: http.StatusNotFound, Code: "firing_not_found",
+				Detail: fmt.Sprintf(
+					"there is no record of epoch %d: it has not run, or has left the history (history.keep)", epoch)}
+		}
 		if err != nil {
-			return api.FiringDetail{}, err
+			return d, fmt.Errorf("read the history: %w", err)
 		}
-		if len(found) == 1 {
-			data = found[0]
+		d = api.FiringDetail{}
+		if err := read(f.Data, &d); err != nil {
+			return d, err
 		}
-	}
-	var d api.FiringDetail
-	if data != nil {
-		if err := json.Unmarshal(data, &d); err != nil {
-			return d, fmt.Errorf("read a firing record: %w", err)
-		}
-		if d.Epoch == epoch {
-			d.Shard = h.ID.Shard
-			return d, nil
-		}
-	}
-	f, err := h.Store.Firing(ctx, h.ID, epoch)
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		return d, &api.Error{Status: http.StatusNotFound, Code: "firing_not_found",
-			Detail: fmt.Sprintf(
-				"there is no record of epoch %d: it has not run, or has left the history (history.keep)", epoch)}
-	}
-	if err != nil {
-		return d, fmt.Errorf("read the history: %w", err)
-	}
-	d = api.FiringDetail{}
-	if err := json.Unmarshal(f.Data, &d); err != nil {
-		return d, fmt.Errorf("read a firing record: %w", err)
 	}
 	d.Shard = h.ID.Shard
 	return d, nil
