@@ -20,7 +20,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +28,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/policy"
 )
 
 const (
@@ -163,6 +163,9 @@ func endpoint(u *url.URL) string {
 	return u.String()
 }
 
+// maxHeader bounds the file of a header's value.
+const maxHeader = 64 << 10
+
 func readHeaders(given []string) (headers []outbound.Header, err error) {
 	for _, h := range given {
 		name, value, ok := strings.Cut(h, "=")
@@ -170,7 +173,7 @@ func readHeaders(given []string) (headers []outbound.Header, err error) {
 			return nil, errors.New("a header must be NAME=VALUE, or NAME=file:PATH")
 		}
 		if path, inFile := strings.CutPrefix(value, "file:"); inFile {
-			text, err := os.ReadFile(path)
+			text, err := (*policy.Policy)(nil).Read(path, maxHeader)
 			if err != nil {
 				return nil, fmt.Errorf("the value of the header %s: %w", name, err)
 			}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/views"
 )
 
@@ -55,18 +54,7 @@ func TestViews(t *testing.T) {
 	s := open(t, dsn, schema)
 	defer s.Close()
 	at := time.Date(2026, 11, 23, 16, 7, 33, 384380205, time.UTC)
-	for _, graph := range []string{"g", "bare"} {
-		d := checkpoint.Declaration{Tenant: "acme", Graph: graph, Updated: at}
-		if _, err := s.PutDeclaration(t.Context(), d, -1); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Acquire(t.Context(), checkpoint.ID{Tenant: "acme", Graph: graph}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Commit(t.Context(), views.Commit(at)); err != nil {
-		t.Fatal(err)
-	}
+	views.Fill(t, s, at)
 	for text, want := range map[string][]string{
 		"graph, shard, revision, updated_at, incarnation, epoch, checkpoint_at, last_fired_at, paused FROM graphs": {
 			"g 0 1 2026-11-23 16:07:33.38438+00 1 2 2026-11-23 16:07:33.38438+00 2026-11-23 16:07:32.647605+00 true",

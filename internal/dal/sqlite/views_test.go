@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/views"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 )
@@ -23,18 +22,7 @@ func TestViews(t *testing.T) {
 	s := open(t, path)
 	defer closeStore(t, s)
 	at := time.Date(2026, 11, 23, 16, 7, 33, 384380205, time.UTC)
-	for _, graph := range []string{"g", "bare"} {
-		d := checkpoint.Declaration{Tenant: "acme", Graph: graph, Updated: at}
-		if _, err := s.PutDeclaration(t.Context(), d, -1); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Acquire(t.Context(), checkpoint.ID{Tenant: "acme", Graph: graph}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Commit(t.Context(), views.Commit(at)); err != nil {
-		t.Fatal(err)
-	}
+	views.Fill(t, s, at)
 	c, err := sqlconn.OpenToRead(path)
 	if err != nil {
 		t.Fatal(err)

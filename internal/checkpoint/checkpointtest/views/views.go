@@ -32,8 +32,24 @@ func Told(t testing.TB) map[string][]string {
 	return views
 }
 
-// Commit is a first commit of the graph acme/g with something for each view.
-func Commit(at time.Time) *checkpoint.Commit {
+// Fill puts the graphs g and bare of the tenant acme into a store, and commits something of g for each view.
+func Fill(t testing.TB, s checkpoint.Store, at time.Time) {
+	t.Helper()
+	for _, graph := range []string{"g", "bare"} {
+		d := checkpoint.Declaration{Tenant: "acme", Graph: graph, Updated: at}
+		if _, err := s.PutDeclaration(t.Context(), d, -1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Acquire(t.Context(), checkpoint.ID{Tenant: "acme", Graph: graph}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Commit(t.Context(), commit(at)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func commit(at time.Time) *checkpoint.Commit {
 	return &checkpoint.Commit{ID: checkpoint.ID{Tenant: "acme", Graph: "g"}, Fence: 1, Seq: 1, Epoch: 2, At: at,
 		KeepFirings: 9,
 		Meta: []byte(`{"format":2,"paused":true,"last_fired":"2026-11-23T16:07:32.647604674Z","books":{"a":{` +
