@@ -148,7 +148,8 @@ func (d *dealer) commits(shards []Shard) []*checkpoint.Commit {
 			s = shards[i]
 		}
 		c := &checkpoint.Commit{Fence: s.Head.Fence, Seq: s.Head.Seq + 1, Epoch: s.Head.Epoch,
-			JournalTo: s.Head.Journal, Proven: true, Tried: true, Meta: reactor.Blank(s.Head.Meta, d.of)}
+			JournalTo: s.Head.Journal, Proven: true, Tried: true,
+			Meta: reactor.Blank(s.Head.Meta, s.Head.Journal, d.of)}
 		if i < d.of {
 			if c.Epoch = epoch; len(d.old) > 0 {
 				c.Meta = d.record(i, epoch, &s.Head)
