@@ -9,8 +9,8 @@ import (
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 
-// M29: a graph that was reset goes on behind the journal that it had, as often as it is reset and after a crash; nothing
-// of what it had before comes back, and no number of an epoch is used twice.
+// M29: a graph that was reset goes on behind the journal that it had, as often as it is reset and after a crash;
+// nothing of what it had before comes back, and no number of an epoch is used twice.
 func TestM29ResetGraphGoesOn(t *testing.T) {
 	for _, mode := range []string{"journal", "checkpoint"} {
 		synctest.Test(t, func(t *testing.T) {

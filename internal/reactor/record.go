@@ -154,6 +154,14 @@ func (c *Core) Show(records int64) { c.ring.shown = max(c.ring.shown, records) }
 // Hidden is how many records watchers may not see yet.
 func (c *Core) Hidden() int { return int(c.ring.total - c.ring.shown) }
 
+// FramesShown is the number of the last frame that watchers may see, as far as the ring goes back.
+func (c *Core) FramesShown() int64 {
+	if !c.cfg.Journal || c.ring.shown >= c.ring.total || c.ring.keep <= 0 {
+		return c.frames
+	}
+	return c.ring.at(max(c.ring.shown, c.ring.oldest())).Seq - 1
+}
+
 func (r *ring) visit(from, to int64, each func(n int64, rec *Record) bool) {
 	if r.keep > 0 {
 		for n := max(from, r.oldest()); n < to && each(n, r.at(n)); n++ {

@@ -33,6 +33,7 @@ type Hub struct {
 	mu       sync.Mutex
 	queues   []*Queue
 	seen     int64     // records of the run that were handed out
+	frame    int64     // the last frame that was, or that a gap told of
 	run      int64     // the incarnation that seen counts
 	told     condition // by the last health frame
 	stateAt  time.Time
@@ -56,17 +57,38 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 	defer h.mu.Unlock()
 	cfg := c.Config()
 	if h.run != cfg.Incarnation {
-		h.run, h.seen = cfg.Incarnation, 0
+		h.run, h.seen, h.frame = cfg.Incarnation, 0, c.FramesBefore()
 	}
 	h.seen = c.Records(h.seen, func(_ int64, r *reactor.Record) bool {
+		h.missed(r.Seq - 1)
 		h.publish(cfg, r, 0, h.queues)
+		h.frame = r.Seq + int64(len(r.Emitted))
 		return true
 	})
+	h.missed(c.FramesShown())
 	if is := (condition{string(c.Health()), c.Paused()}); is != h.told {
 		h.told = is
 		h.send(h.queues, topicHealth, is.frame(c.Frames(), api.ReasonOf(c.HealthReason())))
 	}
 	return h.publishState(c, now)
+}
+
+// missed announces a gap to a frame where those before it have left the ring since the last look.
+func (h *Hub) missed(to int64) {
+	if to <= h.frame {
+		return
+	}
+	for _, q := range h.queues {
+		if q.topics[topicOutputs] || q.topics[topicFirings] {
+			q.put(h.gap(h.run, h.frame+1, to))
+		}
+	}
+	h.frame = to
+}
+
+func (h *Hub) gap(incarnation, from, to int64) *api.Frame {
+	return &api.Frame{Type: "gap", Graph: h.ref.Name, Shard: h.shard, Incarnation: incarnation, Seq: to, From: from,
+		To: to}
 }
 
 // publish sends one record's frames that come after a sequence number: an output frame
@@ -185,7 +207,7 @@ func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
 	h.Look(c, now)
 	if h.watching.Load() == 0 {
 		h.mu.Lock()
-		h.run, h.seen = c.Config().Incarnation, c.Records(math.MaxInt64, nil)
+		h.run, h.seen, h.frame = c.Config().Incarnation, c.Records(math.MaxInt64, nil), c.FramesShown()
 		h.told = condition{string(c.Health()), c.Paused()}
 		h.mu.Unlock()
 	}
@@ -206,10 +228,7 @@ func (h *Hub) Replay(c *reactor.Core, q *Queue, all api.Places) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cfg, seq := c.Config(), at.Seq
-	gap := func(to int64) {
-		q.put(&api.Frame{Type: "gap", Graph: h.ref.Name, Shard: h.shard, Incarnation: cfg.Incarnation, Seq: to,
-			From: seq + 1, To: to})
-	}
+	gap := func(to int64) { q.put(h.gap(cfg.Incarnation, seq+1, to)) }
 	if !known {
 		gap(c.Frames())
 		return
@@ -234,13 +253,8 @@ func (h *Hub) Replay(c *reactor.Core, q *Queue, all api.Places) {
 		h.publish(cfg, r, seq, []*Queue{q})
 		return true
 	})
-	if to := c.Frames(); restarted && first {
-		if c.Hidden() > 0 { // which come when they may be seen
-			to = c.FramesBefore()
-		}
-		if to > seq {
-			gap(to)
-		}
+	if to := c.FramesShown(); first && to > seq {
+		gap(to)
 	}
 }
 
