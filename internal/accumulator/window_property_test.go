@@ -210,11 +210,11 @@ func TestM3WindowsOfAnyOrder(t *testing.T) {
 	}
 }
 
-// restarted is a new core that goes on from a mark, in one piece or in parts.
+// restarted is a new core that goes on from a mark, in one piece, in parts, or as it is.
 func restarted(t *testing.T, r *rand.Rand, p *Program, m Mark) *Core {
 	t.Helper()
-	state := encoded(m)
-	if r.IntN(2) == 0 {
+	state, way := encoded(m), r.IntN(3)
+	if way == 0 {
 		parted := m.State.(PartedState)
 		parts := map[string][]byte{}
 		for part := range parted.Parts() {
@@ -222,8 +222,12 @@ func restarted(t *testing.T, r *rand.Rand, p *Program, m Mark) *Core {
 		}
 		state = fold.Join(parted.AppendHead(nil), parts)
 	}
+	from := Mark{Counters: m.Counters, Positions: m.Positions}
+	if way == 1 {
+		from.State, state = m.State, nil
+	}
 	c := NewCore(p, Limits{MaxEventBytes: 1 << 20})
-	if err := c.Restore(state, m.Counters, m.Positions); err != nil {
+	if err := c.RestoreMark(from, state); err != nil {
 		t.Fatal(err)
 	}
 	h := &Handoff{}
@@ -287,5 +291,60 @@ func TestM28WindowPartsAreTheChanges(t *testing.T) {
 	}
 	if len(before) != 40 || len(after) != 40 || changed != 2 {
 		t.Errorf("%d of %d pages changed, want 2 of 40", changed, len(after))
+	}
+}
+
+// M28, M35: a window that goes on from a state that another one has made, as that of an input that is started again
+// does, leaves the state as it was, however often each has handed its own over; and what it changes are other pages.
+func TestM35AnotherWindowLeavesTheState(t *testing.T) {
+	t.Parallel()
+	p := compile(t, keyed(tumbling(time.Hour)))
+	state := func(c *Core) PartedState {
+		h := &Handoff{}
+		c.Drain(h)
+		return h.Mark.State.(PartedState)
+	}
+	for made := range 4 {
+		for again := range 4 {
+			c := NewCore(p, Limits{})
+			for i := range 40 {
+				c.Add(far, reading(0, strconv.Itoa(i), 1), true)
+			}
+			for range made {
+				state(c)
+				c.Add(far, reading(1, "1", 1), true)
+			}
+			h := &Handoff{}
+			c.Drain(h)
+			before := h.Mark.State.(PartedState)
+			text := string(before.AppendBinary(nil))
+			had := map[any]string{}
+			for part := range before.Parts() {
+				had[part.Same] = string(part.Append(nil))
+			}
+			other := NewCore(p, Limits{})
+			for range again {
+				other.Moment()
+			}
+			if err := other.RestoreMark(h.Mark, nil); err != nil {
+				t.Fatal(err)
+			}
+			other.Add(far, reading(2, "1", 1), true)
+			other.Add(far, reading(2, "99", 1), true)
+			if got := string(before.AppendBinary(nil)); got != text {
+				t.Errorf("after %d and %d: the state of before was changed", made, again)
+			}
+			for part := range state(other).Parts() {
+				if was, there := had[part.Same]; there && was != string(part.Append(nil)) {
+					t.Errorf("after %d and %d: page %s was changed, and is said to be the same", made, again, part.Name)
+				}
+			}
+			end := &Handoff{}
+			other.EndOfInput(far)
+			other.Drain(end)
+			if n := len(end.Boundaries); n != 41 {
+				t.Errorf("after %d and %d: %d keys are handed over, and there are 41", made, again, n)
+			}
+		}
 	}
 }

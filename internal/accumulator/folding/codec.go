@@ -32,7 +32,7 @@ type handle struct {
 
 // State implements [fold.Keeper].
 func (f *Folding) State() fold.State {
-	f.gen++ // from here on what the handle shares is copied before it is written to
+	f.gen = new(fold.Generation) // from here on what the handle shares is copied before it is written to
 	h := &handle{branches: f.cells.branches, n: f.cells.n, events: f.events, gone: f.gone, version: f.p.version()}
 	if f.p.keys > 0 {
 		h.most = f.p.maxKeys
@@ -46,7 +46,7 @@ func (h *handle) Keys() (count, most int, evicted int64) { return h.n, h.most, h
 // Resume implements [fold.Keeper].
 func (f *Folding) Resume(s fold.State) {
 	h := s.(*handle)
-	f.gen++
+	f.gen = new(fold.Generation)
 	f.cells = table{branches: h.branches, n: h.n}
 	f.events, f.gone, f.owed, f.bytes = h.events, h.gone, 0, 0
 	f.failures = fold.Failures{}
@@ -152,7 +152,7 @@ func (f *Folding) Decode(data []byte) (fold.State, error) {
 			from = fold.NewReader(parts[strconv.Itoa(k)])
 		}
 		for range min(int(n)-t.n, pageCells) {
-			t.add(f.decodeCell(from, seen, migrate), 0)
+			t.add(f.decodeCell(from, seen, migrate), nil)
 		}
 		if head == inPages {
 			if err := from.Done(); err != nil {

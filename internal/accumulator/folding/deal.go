@@ -16,7 +16,7 @@ func (f *Folding) Deal(states []fold.State, mine func(key boundary.Value) bool, 
 		t := table{branches: h.branches}
 		for i := range h.n {
 			if c := *t.at(i); mine(c.key) {
-				c.gen = 0
+				c.gen = nil
 				made.cells.add(&c, made.gen)
 			}
 		}

@@ -14,7 +14,7 @@ type Folding struct {
 	p   *program
 	env expression.Env
 
-	gen    uint64 // what newer generations own no snapshot holds, see table
+	gen    *fold.Generation // what newer generations own no snapshot holds, see table
 	cells  table
 	events int64 // that were folded, by which cells know how lately they were used
 	owed   int64 // events that no boundary accounts for yet
@@ -33,7 +33,7 @@ type Folding struct {
 }
 
 func newFolding(p *program) *Folding {
-	f := &Folding{p: p, gen: 1, index: map[string]*entry{}}
+	f := &Folding{p: p, gen: new(fold.Generation), index: map[string]*entry{}}
 	f.recent.clear()
 	return f
 }

@@ -161,6 +161,45 @@ func TestStateIsKeptByThePage(t *testing.T) {
 	}
 }
 
+// M28, M35: a fold that goes on from a state that another one has made, as that of an input that is started again does,
+// leaves the state as it was, however often each of them has handed its own over; and what it changes are other pages.
+func TestM35AnotherFoldLeavesTheState(t *testing.T) {
+	t.Parallel()
+	for made := range 4 {
+		for again := range 4 {
+			d := drive(t, Declared{Init: one("0"), Key: []spec.Expr{{Text: "event.k"}}, Step: one("state + 1")})
+			for k := range 40 {
+				d.add(t, map[string]any{"k": k})
+			}
+			for range made {
+				d.f.State()
+				d.add(t, map[string]any{"k": 1})
+			}
+			before := d.f.State().(*handle)
+			text := string(before.AppendBinary(nil))
+			had := map[any]string{}
+			for p := range before.Parts() {
+				had[p.Same] = string(p.Append(nil))
+			}
+			d.f = d.p.New().(*Folding)
+			for range again {
+				d.f.State()
+			}
+			d.f.Resume(before)
+			d.add(t, map[string]any{"k": 1})
+			d.add(t, map[string]any{"k": 99})
+			if got := string(before.AppendBinary(nil)); got != text {
+				t.Errorf("after %d and %d: the state of before was changed", made, again)
+			}
+			for p := range d.f.State().(*handle).Parts() {
+				if was, there := had[p.Same]; there && was != string(p.Append(nil)) {
+					t.Errorf("after %d and %d: page %s was changed, and is said to be the same", made, again, p.Name)
+				}
+			}
+		}
+	}
+}
+
 // M3: a null state is none, however what is handed over is written: what reads a state that is not there
 // hands nothing over, and keeps no key.
 func TestNullStateIsNone(t *testing.T) {

@@ -1,18 +1,19 @@
 package folding
 
 import (
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/boundary/traced"
 )
 
 // cell is what one key has.
 type cell struct {
-	gen   uint64         // see table
-	key   boundary.Value // absent without a key
-	state boundary.Value // null: the next event begins anew
-	bytes int64          // of the key and the state, as they are kept
-	used  int64          // by which of all events it was used last
-	open  int64          // events that no boundary accounts for yet
+	gen   *fold.Generation // see table
+	key   boundary.Value   // absent without a key
+	state boundary.Value   // null: the next event begins anew
+	bytes int64            // of the key and the state, as they are kept
+	used  int64            // by which of all events it was used last
+	open  int64            // events that no boundary accounts for yet
 	first boundary.Position
 	last  boundary.Position
 	links *traced.Links // of those
@@ -26,12 +27,12 @@ const (
 )
 
 type page struct {
-	gen   uint64
+	gen   *fold.Generation
 	cells [pageCells]*cell
 }
 
 type branch struct {
-	gen   uint64
+	gen   *fold.Generation
 	pages [branchPages]*page
 }
 
@@ -40,7 +41,7 @@ type branch struct {
 // Snapshots share branches, pages and cells with it. Each is owned by one generation: a snapshot
 // ends one, and what an older one owns is copied before it is written to.
 type table struct {
-	gen      uint64 // of the slice of branches
+	gen      *fold.Generation // of the slice of branches
 	branches []*branch
 	n        int
 }
@@ -50,7 +51,7 @@ func (t *table) page(k int) *page { return t.branches[k/branchPages].pages[k%bra
 func (t *table) at(i int) *cell { return t.page(i / pageCells).cells[i%pageCells] }
 
 // own is cell i, to be written to by generation gen.
-func (t *table) own(i int, gen uint64) *cell {
+func (t *table) own(i int, gen *fold.Generation) *cell {
 	at := &t.ownPage(i/pageCells, gen).cells[i%pageCells]
 	if (*at).gen != gen {
 		c := **at
@@ -61,7 +62,7 @@ func (t *table) own(i int, gen uint64) *cell {
 }
 
 // ownPage is page k, to be written to by generation gen.
-func (t *table) ownPage(k int, gen uint64) *page {
+func (t *table) ownPage(k int, gen *fold.Generation) *page {
 	b := t.ownBranch(k/branchPages, gen)
 	at := &b.pages[k%branchPages]
 	switch {
@@ -76,7 +77,7 @@ func (t *table) ownPage(k int, gen uint64) *page {
 }
 
 // ownBranch is branch b, to be written to by generation gen.
-func (t *table) ownBranch(b int, gen uint64) *branch {
+func (t *table) ownBranch(b int, gen *fold.Generation) *branch {
 	t.ownBranches(gen)
 	switch {
 	case b == len(t.branches):
@@ -89,7 +90,7 @@ func (t *table) ownBranch(b int, gen uint64) *branch {
 	return t.branches[b]
 }
 
-func (t *table) ownBranches(gen uint64) {
+func (t *table) ownBranches(gen *fold.Generation) {
 	if t.gen != gen {
 		t.branches = append(make([]*branch, 0, len(t.branches)+1), t.branches...)
 		t.gen = gen
@@ -97,7 +98,7 @@ func (t *table) ownBranches(gen uint64) {
 }
 
 // add adds a cell, and returns its number.
-func (t *table) add(c *cell, gen uint64) int {
+func (t *table) add(c *cell, gen *fold.Generation) int {
 	i := t.n
 	t.ownPage(i/pageCells, gen).cells[i%pageCells] = c
 	t.n++
@@ -105,7 +106,7 @@ func (t *table) add(c *cell, gen uint64) int {
 }
 
 // remove takes cell i out. The last one takes its number.
-func (t *table) remove(i int, gen uint64) {
+func (t *table) remove(i int, gen *fold.Generation) {
 	last := t.n - 1
 	c := t.at(last)
 	t.ownPage(i/pageCells, gen).cells[i%pageCells] = c

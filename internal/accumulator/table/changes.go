@@ -28,7 +28,7 @@ func appendDiff(dst []byte, a, b *node) []byte {
 }
 
 // diff makes of a trie the one that the rest of r says; more is how many bytes its rows have more.
-func (r *reader) diff(now *node, gen *generation) (after *node, more int64) {
+func (r *reader) diff(now *node, gen *fold.Generation) (after *node, more int64) {
 	for r.More() {
 		switch r.Uvarint() {
 		case isSet:
@@ -62,7 +62,7 @@ func (r *reader) diff(now *node, gen *generation) (after *node, more int64) {
 func (r *reader) block(now *node) (after *node, more int64) {
 	inner := *r
 	inner.Reader = fold.NewReader([]byte(r.Text()))
-	after, more = inner.diff(now, new(generation))
+	after, more = inner.diff(now, new(fold.Generation))
 	if r.scratch = inner.scratch; inner.Err() != nil {
 		r.Fail(inner.Err())
 	}
@@ -107,7 +107,7 @@ func (p *program) Redo(before fold.State, changes []byte) (fold.State, error) {
 	c, n := r.counts()
 	h := &handle{counts: c, most: p.maxRows}
 	if r.past == nil {
-		h.root, h.bytes = r.diff(a.root, new(generation))
+		h.root, h.bytes = r.diff(a.root, new(fold.Generation))
 	} else {
 		r.redo(a, h)
 	}
@@ -257,7 +257,7 @@ func (r *reader) handle(c counts, slots []slot) (*handle, error) {
 				return nil, fold.ErrForeign
 			}
 			r.Reader = fold.NewReader([]byte(v.diff))
-			root, _ = r.diff(root, new(generation))
+			root, _ = r.diff(root, new(fold.Generation))
 			past.list[n] = version{v.until, root, v.turned}
 		}
 	}

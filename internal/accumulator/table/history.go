@@ -68,7 +68,7 @@ func (t *Table) past(at int64, late bool, was *row) {
 	h := &t.history
 	if at > h.stamp {
 		h.list = append(h.list, version{at, t.root, h.turned})
-		h.stamp, t.gen = at, new(generation)
+		h.stamp, t.gen = at, new(fold.Generation)
 	}
 	h.turned += changeBytes
 	if was != nil {

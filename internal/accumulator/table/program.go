@@ -60,7 +60,7 @@ func (p *program) State(v boundary.Value) fold.State {
 // Made implements [fold.Rows]: the names of the object are keys, as texts or as JSON writes them.
 func (p *program) Made(object boundary.Value) (boundary.Value, error) {
 	h := &handle{most: p.maxRows}
-	gen := new(generation)
+	gen := new(fold.Generation)
 	for name, v := range object.Fields() {
 		key := boundary.Key(name)
 		parsed, err := appendKey(nil, key.Value())

@@ -16,7 +16,7 @@ type Table struct {
 	counts
 	history
 	root  *node
-	gen   *generation
+	gen   *fold.Generation
 	log   changeLog
 	now   *handle // of what there is; nil when something has happened since
 	dirty bool    // something has, since it was handed over last
@@ -29,7 +29,7 @@ type Table struct {
 }
 
 func newTable(p *program) *Table {
-	t := &Table{p: p, gen: new(generation), now: p.empty}
+	t := &Table{p: p, gen: new(fold.Generation), now: p.empty}
 	t.resume(nil)
 	return t
 }
@@ -145,7 +145,7 @@ func (t *Table) Hand(out []boundary.Boundary) []boundary.Boundary {
 // State implements [fold.Keeper].
 func (t *Table) State() fold.State {
 	if t.now == nil {
-		t.gen = new(generation) // from here on what the handle shares is copied before it is written to
+		t.gen = new(fold.Generation) // from here on what the handle shares is copied before it is written to
 		t.now = &handle{
 			counts: t.counts, root: t.root, most: t.p.maxRows, dirty: t.dirty, past: t.snapshot(),
 			logGen: t.log.gen, logFrom: t.log.head, logN: len(t.log.list), of: t,
@@ -157,7 +157,7 @@ func (t *Table) State() fold.State {
 // Resume implements [fold.Keeper].
 func (t *Table) Resume(s fold.State) {
 	h := t.p.handle(s)
-	t.counts, t.root, t.gen, t.now, t.dirty = h.counts, h.root, new(generation), h, h.dirty
+	t.counts, t.root, t.gen, t.now, t.dirty = h.counts, h.root, new(fold.Generation), h, h.dirty
 	t.resume(h.past)
 	if h.of == t && h.logGen == t.log.gen {
 		t.log.list, t.log.head = t.log.list[:h.logN], h.logFrom

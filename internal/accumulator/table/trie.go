@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -27,13 +28,9 @@ const (
 	deepest  = 64 / digit
 )
 
-// generation is whose a node is: a snapshot ends one, and what another one owns is copied before it is
-// written to.
-type generation struct{ _ byte }
-
 // node is a branch or a leaf; nil is an empty one.
 type node struct {
-	gen   *generation
+	gen   *fold.Generation
 	n     int         // rows below
 	kids  *[fan]*node // nil for a leaf
 	slots []slot      // of a leaf, by hash and key
@@ -117,7 +114,7 @@ func (n *node) len() int {
 }
 
 // own is n, to be written to by generation gen.
-func (n *node) own(gen *generation) *node {
+func (n *node) own(gen *fold.Generation) *node {
 	if n == nil {
 		return &node{gen: gen}
 	}
@@ -135,7 +132,7 @@ func (n *node) own(gen *generation) *node {
 }
 
 // set puts a row in, in the place of the one with its key, which it answers.
-func (n *node) set(hash uint64, r *row, depth int, gen *generation) (now *node, was *row) {
+func (n *node) set(hash uint64, r *row, depth int, gen *fold.Generation) (now *node, was *row) {
 	n = n.own(gen)
 	if n.kids != nil {
 		kid := &n.kids[turn(hash, depth)]
@@ -157,7 +154,7 @@ func (n *node) set(hash uint64, r *row, depth int, gen *generation) (now *node, 
 }
 
 // split makes a branch of a leaf that is too large.
-func (n *node) split(depth int, gen *generation) {
+func (n *node) split(depth int, gen *fold.Generation) {
 	if len(n.slots) <= leafRows || depth == deepest {
 		return
 	}
@@ -172,7 +169,7 @@ func (n *node) split(depth int, gen *generation) {
 }
 
 // remove takes a row out, which is there.
-func (n *node) remove(hash uint64, key string, depth int, gen *generation) *node {
+func (n *node) remove(hash uint64, key string, depth int, gen *fold.Generation) *node {
 	n = n.own(gen)
 	if n.n--; n.n == 0 {
 		return nil
@@ -214,11 +211,11 @@ func (n *node) each(yield func(slot) bool) bool {
 }
 
 // build makes a trie of rows by hash and key.
-func build(slots []slot, gen *generation) *node {
+func build(slots []slot, gen *fold.Generation) *node {
 	return buildAt(slots, 0, gen)
 }
 
-func buildAt(slots []slot, depth int, gen *generation) *node {
+func buildAt(slots []slot, depth int, gen *fold.Generation) *node {
 	if len(slots) == 0 {
 		return nil
 	}

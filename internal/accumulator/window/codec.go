@@ -3,6 +3,7 @@ package window
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strconv"
 
@@ -25,6 +26,7 @@ const (
 // every event are copied, the panes are shared.
 type handle struct {
 	p         *Program
+	seed      maphash.Seed // of the hashes in the panes
 	wm        watermark
 	earlyAt   int64
 	astray    bool
@@ -41,20 +43,21 @@ type instanceHandle struct {
 
 // State implements [fold.Keeper].
 func (w *Window) State() fold.State {
-	h := &handle{p: w.p, wm: w.wm, earlyAt: w.earlyAt, astray: w.astray, closed: w.closed, owed: w.owed}
+	h := &handle{p: w.p, seed: w.seed, wm: w.wm, earlyAt: w.earlyAt, astray: w.astray, closed: w.closed, owed: w.owed}
 	h.wm.parts = slices.Clone(w.wm.parts)
 	h.instances = make([]instanceHandle, len(w.instances))
 	for i, p := range w.instances {
 		h.instances[i] = instanceHandle{p.number, p.start, p.end, p.pages, p.n}
 	}
-	w.gen++ // from here on what the handle shares is copied before it is written to
+	w.gen = new(fold.Generation) // from here on what the handle shares is copied before it is written to
 	return h
 }
 
 // Resume implements [fold.Keeper].
 func (w *Window) Resume(s fold.State) {
 	h := s.(*handle)
-	w.gen++
+	w.gen = new(fold.Generation)
+	w.seed = h.seed
 	w.wm, w.earlyAt, w.closed, w.owed = h.wm, h.earlyAt, h.closed, h.owed
 	w.wm.parts = slices.Clone(h.wm.parts)
 	w.wm.lateness, w.wm.silence = int64(w.p.Lateness), int64(w.p.Idle)
@@ -139,7 +142,7 @@ func (h *handle) appendPage(dst []byte, pg *page, n int) []byte {
 
 // Decode implements [fold.Keeper].
 func (w *Window) Decode(data []byte) (fold.State, error) {
-	h := &handle{p: w.p, wm: newWatermark(w.p.Lateness, w.p.Idle), earlyAt: noTime}
+	h := &handle{p: w.p, seed: w.seed, wm: newWatermark(w.p.Lateness, w.p.Idle), earlyAt: noTime}
 	if len(data) == 0 {
 		return h, nil
 	}

@@ -12,7 +12,6 @@ import (
 // silent and for arrival time, which each sees for itself: the furthest counts, if no window ends in between.
 func (w *Window) Deal(states []fold.State, mine func(key boundary.Value) bool, _ bool) (fold.State, error) {
 	made := New(w.p)
-	made.seed = w.seed
 	for _, s := range states {
 		h := s.(*handle)
 		made.wm.join(&h.wm)
@@ -49,7 +48,7 @@ func (w *Window) adopt(old *instanceHandle, mine func(key boundary.Value) bool) 
 			in = w.instance(old.number, old.start, old.end)
 		}
 		c := *g
-		c.gen, c.hash = 0, hashKey(w.seed, g.key)
+		c.gen, c.hash = nil, hashKey(w.seed, g.key)
 		in.add(&c, w.gen)
 		w.panes++
 		w.owed += g.owes

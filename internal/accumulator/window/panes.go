@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/boundary/traced"
 )
 
 // pane is the events of one key in one window.
 type pane struct {
-	gen   uint64 // see panes
+	gen   *fold.Generation // see panes
 	hash  uint64
 	key   boundary.Value // absent without a key
 	owes  int64          // events that no boundary accounts for yet
@@ -29,7 +30,7 @@ type pane struct {
 const pagePanes = 32
 
 type page struct {
-	gen   uint64
+	gen   *fold.Generation
 	panes [pagePanes]*pane
 }
 
@@ -40,7 +41,7 @@ type page struct {
 // one, and what an older one owns is copied before it is written to. So a snapshot costs
 // nothing at once, and later as much as is changed after it. The index is in no snapshot.
 type panes struct {
-	gen   uint64 // of the slice of pages
+	gen   *fold.Generation // of the slice of pages
 	pages []*page
 	n     int
 	// index is an open hash table: the higher half of an entry is that of the hash, the
@@ -70,7 +71,7 @@ func (t *panes) find(hash uint64, key boundary.Value) int {
 }
 
 // own is pane i, to be written to by generation gen.
-func (t *panes) own(i int, gen uint64) *pane {
+func (t *panes) own(i int, gen *fold.Generation) *pane {
 	p := t.ownPage(i/pagePanes, gen)
 	g := p.panes[i%pagePanes]
 	if g.gen != gen {
@@ -82,7 +83,7 @@ func (t *panes) own(i int, gen uint64) *pane {
 	return g
 }
 
-func (t *panes) ownPage(k int, gen uint64) *page {
+func (t *panes) ownPage(k int, gen *fold.Generation) *page {
 	t.ownPages(gen)
 	p := t.pages[k]
 	if p.gen != gen {
@@ -94,7 +95,7 @@ func (t *panes) ownPage(k int, gen uint64) *page {
 	return p
 }
 
-func (t *panes) ownPages(gen uint64) {
+func (t *panes) ownPages(gen *fold.Generation) {
 	if t.gen != gen {
 		t.pages = append(make([]*page, 0, len(t.pages)+len(t.pages)/8+1), t.pages...)
 		t.gen = gen
@@ -102,7 +103,7 @@ func (t *panes) ownPages(gen uint64) {
 }
 
 // add adds a pane, whose key is not there.
-func (t *panes) add(g *pane, gen uint64) {
+func (t *panes) add(g *pane, gen *fold.Generation) {
 	i := t.n
 	t.ownPages(gen)
 	if i%pagePanes == 0 {

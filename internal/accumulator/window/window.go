@@ -28,7 +28,7 @@ type Window struct {
 	seed maphash.Seed // of the index, and seen nowhere else
 	env  expression.Env
 
-	gen       uint64 // what newer generations own no snapshot holds, see panes
+	gen       *fold.Generation // what newer generations own no snapshot holds, see panes
 	wm        watermark
 	instances []*instance // by number, which is the order of their ends
 	closed    int         // how many of them have been handed over: the first ones
@@ -54,7 +54,7 @@ type instance struct {
 // New makes an empty window.
 func New(p *Program) *Window {
 	return &Window{
-		p: p, grid: newGrid(p.Size, p.Every, p.zone), seed: maphash.MakeSeed(), gen: 1, earlyAt: noTime,
+		p: p, grid: newGrid(p.Size, p.Every, p.zone), seed: maphash.MakeSeed(), gen: new(fold.Generation), earlyAt: noTime,
 		wm: newWatermark(p.Lateness, p.Idle),
 	}
 }
