@@ -30,15 +30,15 @@ type operated struct {
 	got   *receiver
 	dead  []*bed // processes that were lost, fenced by those after them
 
-	mode     string
-	shards   int     // 0: without keys
-	outputs  int     // further outputs of the declaration
-	there    bool    // the graph is
-	paused   bool
-	pushed   int64   // the last number that was pushed
-	taken    []int64 // what the graph has taken in since its state began
-	durable  int     // of those, how many a crash leaves at least
-	did      []string
+	mode    string
+	shards  int  // 0: without keys
+	outputs int  // further outputs of the declaration
+	there   bool // the graph is
+	paused  bool
+	pushed  int64   // the last number that was pushed
+	taken   []int64 // what the graph has taken in since its state began
+	durable int     // of those, how many a crash leaves at least
+	did     []string
 }
 
 var operatedRef = api.Ref{Tenant: "default", Name: "g"}
