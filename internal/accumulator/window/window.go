@@ -54,7 +54,8 @@ type instance struct {
 // New makes an empty window.
 func New(p *Program) *Window {
 	return &Window{
-		p: p, grid: newGrid(p.Size, p.Every, p.zone), seed: maphash.MakeSeed(), gen: new(fold.Generation), earlyAt: noTime,
+		p: p, grid: newGrid(p.Size, p.Every, p.zone), seed: maphash.MakeSeed(),
+		gen: new(fold.Generation), earlyAt: noTime,
 		wm: newWatermark(p.Lateness, p.Idle),
 	}
 }
