@@ -90,6 +90,10 @@ func TestDoctorFinds(t *testing.T) {
 		"a member gone":   {"data: " + dir, "member lost", doctor.Warn, "expired"},
 		"an old member":   {"data: " + dir, "member old", doctor.Warn, "live v8"},
 		"the daemon":      {"data: " + dir, "daemon", doctor.OK, "ready"},
+		"room":            {"data: " + dir, "disk", doctor.OK, "MiB are free for " + dir},
+		"no settings":     {"conections: {}", "store", doctor.Skip, "that cannot be read"},
+		"an ill graph":    {"data: " + dir, "graph flights", doctor.Warn, "restarts_exhausted"},
+		"graphs":          {"data: " + dir, "graphs", doctor.OK, "2 graphs, 1 of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,6 +123,28 @@ func TestDoctorPostgres(t *testing.T) {
 	if code != 0 || found["clock"].Verdict != doctor.OK ||
 		!strings.Contains(found["store latency"].Detail, "PostgreSQL") || found["connection db"].Verdict != doctor.OK {
 		t.Errorf("exit %d, %+v", code, found)
+	}
+}
+
+// TestDoctorAsksItsOwnDaemon: where no other is named, the daemon of the settings is asked.
+func TestDoctorAsksItsOwnDaemon(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "graphd.yaml")
+	text := "data: " + t.TempDir() + "\nlisten: " + strings.TrimPrefix(newDaemon(t).Server.URL, "http://") + "\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ server, want string }{{"", "ready"}, {"http://127.0.0.1:1", "none answers"}} {
+		var out, errs bytes.Buffer
+		term := terminal.New(strings.NewReader(""), &out, &errs, func(string) string { return "" })
+		args := []string{"doctor", "--config", config}
+		if c.server != "" {
+			args = append(args, "--server", c.server)
+		}
+		run(t.Context(), term, args)
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("%v: %s%s", args, out.String(), errs.String())
+		}
 	}
 }
 

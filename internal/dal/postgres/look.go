@@ -31,7 +31,7 @@ func Probe(ctx context.Context, dsn string) (rules.Probe, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	p, err := schema.Probe(ctx, cfg.ConnConfig)
+	p, err := schema.Probe(ctx, cfg.ConnConfig, defaultSchema)
 	return p, rules.Wrap(explain(err), "ask the Postgres store")
 }
 

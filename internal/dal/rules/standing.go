@@ -52,4 +52,6 @@ type Probe struct {
 	Ahead time.Duration
 	// Server is the version of the database, "" of a file.
 	Server string
+	// MayCreate says that the schema can be made or raised by who asks; of a file nothing says so.
+	MayCreate bool
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/dal"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/outbound"
@@ -28,6 +29,8 @@ const (
 	endsSoon = 14 * 24 * time.Hour
 	// fewFiles is how many open files are few: each connection, source and sink may be one.
 	fewFiles = 8192
+	// littleRoom is how much of a disk, in bytes, is nothing for a store.
+	littleRoom = 64 << 20
 )
 
 func (x *examination) configuration(context.Context) {
@@ -45,29 +48,39 @@ func (x *examination) configuration(context.Context) {
 }
 
 func (x *examination) store(ctx context.Context) {
+	if x.daemon.Err != nil {
+		x.add("store", Skip, "which one it is stands in the configuration, and that cannot be read",
+			"correct the configuration, and ask again")
+		return
+	}
 	if strings.HasPrefix(x.daemon.Config.Store, "memory:") {
 		x.add("store", Warn, "it is in memory, and lost when the daemon stops", "name one with --store or --data")
 		return
 	}
 	s, err := graphd.SchemaOf(ctx, x.daemon.Config)
-	switch {
-	case err != nil:
-		x.add("store", Fail, err.Error(), "start the database, or correct --store, --data and the way to it")
+	if err != nil {
+		x.add("store", Fail, err.Error(), wayTo(err))
 		return
+	}
+	p, err := graphd.AskStore(ctx, x.daemon.Config)
+	if err != nil {
+		x.add("store", Fail, err.Error(), wayTo(err))
+		return
+	}
+	wants := s.Format == 0 || len(s.Missing) > 0
+	switch {
 	case s.Refused != nil:
 		x.add("store", Fail, s.Refused.Error(), "run the release that reads it, or another store")
+	case wants && p.Server != "" && !p.MayCreate:
+		x.add("store", Fail, "its schema has to be made or raised, and this role may create nothing there",
+			"give the role CREATE, or have graphd migrate run by a role that has it")
 	case s.Format == 0:
 		x.add("store", OK, "there is no "+s.Store+" store yet: the first start makes it", "")
-	case len(s.Missing) > 0:
+	case wants:
 		x.add("store", Warn, fmt.Sprintf("%s of format %d, and it lacks %s", s.Store, s.Format,
 			terminal.Plural(len(s.Missing), "migration")), "back it up; the next start applies them, or graphd migrate")
 	default:
 		x.add("store", OK, fmt.Sprintf("%s of format %d, with this release's schema", s.Store, s.Format), "")
-	}
-	p, err := graphd.AskStore(ctx, x.daemon.Config)
-	if err != nil {
-		x.add("store latency", Fail, err.Error(), "start the database, or correct the way to it")
-		return
 	}
 	took, verdict := p.Latency.Round(10*time.Microsecond).String(), OK
 	if p.Latency > slowStore {
@@ -87,6 +100,31 @@ func (x *examination) store(ctx context.Context) {
 	}
 	x.add("clock", verdict, fmt.Sprintf("the store's is %v ahead of this machine's", ahead),
 		"have NTP set both: times of firings, tokens and the audit do not fit together")
+}
+
+// wayTo says what to do about a store that cannot be read.
+func wayTo(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "ask as the user whom the daemon runs as, or let this one read the store"
+	}
+	return "start the database, or correct --store, --data and the way to it"
+}
+
+// disk looks for room where the daemon keeps its data.
+func (x *examination) disk(context.Context) {
+	folder := x.daemon.Config.Data
+	free, of, ok := room(folder)
+	switch {
+	case !ok:
+		x.add("disk", Skip, "there is no folder "+folder+" yet, or the system does not tell", "")
+	case free < littleRoom:
+		x.add("disk", Fail, fmt.Sprintf("%d of %d MiB are free for %s", free>>20, of>>20, folder),
+			"make room: a store without any takes no checkpoint, and graphs with a journal no events")
+	case free < of/20:
+		x.add("disk", Warn, fmt.Sprintf("%d of %d MiB are free for %s", free>>20, of>>20, folder), "make room")
+	default:
+		x.add("disk", OK, fmt.Sprintf("%d of %d MiB are free for %s", free>>20, of>>20, folder), "")
+	}
 }
 
 // reached tries the databases and clusters that the configuration names.
@@ -125,10 +163,15 @@ func (x *examination) brokers(ctx context.Context, what string, cluster kafkanet
 			c.Close()
 		}
 	}
-	x.answer(what, fmt.Sprintf("Kafka, %s", terminal.Plural(len(cluster.Brokers), "broker")), time.Since(began), err)
+	x.answer(what, "Kafka at "+strings.Join(cluster.Brokers, ", "), time.Since(began), err)
 }
 
 func (x *examination) answer(what, kind string, took time.Duration, err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		x.add(what, Fail, fmt.Sprintf("%s does not answer within %v", kind, within), "see whether it runs, and whether "+
+			"something on the way takes connections and says nothing")
+		return
+	}
 	if err != nil {
 		x.add(what, Fail, err.Error(), "start it, or correct its address and credentials in the configuration, and "+
 			"the network between")
@@ -241,6 +284,7 @@ func (x *examination) running(ctx context.Context) {
 	for _, w := range status.Warnings {
 		x.add("warning", Warn, w.Detail, "graphd explain "+w.Code)
 	}
+	x.health(ctx)
 	members, err := x.client.Members(ctx)
 	if err != nil {
 		x.add("members", Skip, err.Error(), "give a token of a platform administrator")
@@ -256,5 +300,32 @@ func (x *examination) running(ctx context.Context) {
 			verdict, do = Warn, "it is of another release: finish the upgrade"
 		}
 		x.add("member "+m.Name, verdict, strings.TrimSpace(m.State+" "+m.Version), do)
+	}
+}
+
+// mostIll is of how many graphs that are not in order it is told why.
+const mostIll = 5
+
+// health tells of graphs that are not as they should be.
+func (x *examination) health(ctx context.Context) {
+	all, err := x.client.Graphs(ctx)
+	if err != nil {
+		x.add("graphs", Skip, err.Error(), "give a token that may read them")
+		return
+	}
+	ill := slices.DeleteFunc(slices.Clone(all), func(s api.GraphSummary) bool {
+		return s.HealthReason == nil && s.Health != "failed"
+	})
+	x.add("graphs", OK, fmt.Sprintf("%s, %d of them with something to tell", terminal.Plural(len(all), "graph"),
+		len(ill)), "")
+	for i := range ill[:min(len(ill), mostIll)] {
+		g, why := &ill[i], ill[i].Health
+		if r := g.HealthReason; r != nil {
+			why += " " + r.Code + ": " + r.Detail
+		}
+		x.add("graph "+g.Graph, Warn, why, "graphd describe "+g.Graph)
+	}
+	if n := len(ill) - mostIll; n > 0 {
+		x.add("graphs", Warn, fmt.Sprintf("%d more are not in order", n), "graphd get lists them all")
 	}
 }

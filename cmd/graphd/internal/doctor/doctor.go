@@ -142,7 +142,7 @@ func (x *examination) add(what, verdict, detail, do string) {
 const within = 10 * time.Second
 
 func (x *examination) all(ctx context.Context) {
-	for _, look := range []func(context.Context){x.configuration, x.store, x.reached, x.files, x.memory,
+	for _, look := range []func(context.Context){x.configuration, x.store, x.disk, x.reached, x.files, x.memory,
 		x.certificates, x.running} {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		look(ctx)

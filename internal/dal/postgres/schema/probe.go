@@ -11,8 +11,13 @@ import (
 // probes is how often the database is asked: the quickest answer says most of its clock.
 const probes = 5
 
-// Probe asks the database what time it is.
-func Probe(ctx context.Context, c *pgx.ConnConfig) (p rules.Probe, err error) {
+// mayCreate asks whether the role can make tables in the schema, which it may have to make first.
+const mayCreate = `SELECT CASE WHEN to_regnamespace($1) IS NULL
+	THEN has_database_privilege(current_database(), 'CREATE')
+	ELSE has_schema_privilege(to_regnamespace($1), 'CREATE') END`
+
+// Probe asks the database what time it is, and what the role may do in a schema.
+func Probe(ctx context.Context, c *pgx.ConnConfig, schema string) (p rules.Probe, err error) {
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
 		return p, err
@@ -29,5 +34,5 @@ func Probe(ctx context.Context, c *pgx.ConnConfig) (p rules.Probe, err error) {
 			p.Clock, p.Latency, p.Ahead = true, took, at.Sub(sent.Add(took/2))
 		}
 	}
-	return p, nil
+	return p, conn.QueryRow(ctx, mayCreate, schema).Scan(&p.MayCreate)
 }
