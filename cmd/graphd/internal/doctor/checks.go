@@ -168,8 +168,8 @@ func (x *examination) brokers(ctx context.Context, what string, cluster kafkanet
 
 func (x *examination) answer(what, kind string, took time.Duration, err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
-		x.add(what, Fail, fmt.Sprintf("%s does not answer within %v", kind, within), "see whether it runs, and whether "+
-			"something on the way takes connections and says nothing")
+		x.add(what, Fail, fmt.Sprintf("%s does not answer within %v", kind, within),
+			"see whether it runs, and whether something on the way takes connections and says nothing")
 		return
 	}
 	if err != nil {
