@@ -223,16 +223,6 @@ func TestM3LatePolicies(t *testing.T) {
 			`[0,20) groups=[{"k":"a","key":"a","n":1},{"k":"b","key":"b","n":1}] update=true +0`,
 			`[10,30) groups=[{"k":"a","key":"a","n":1},{"k":"b","key":"b","n":1}] update=true +1`)
 	})
-	t.Run("update of hopping windows by an event in time for the last", func(t *testing.T) {
-		a := tumbling(20 * time.Second)
-		change(&a, func(w *window.Declared) { w.Every, w.Late, w.Retain = 10*time.Second, "update", time.Minute })
-		c := newCore(t, a)
-		out, _ := feedAll(t, c, reading(11, "", 1), reading(25, "", 1), reading(12, "", 1))
-		want(t, "handed over", out, `[0,20) n=1 update=false +0`, `[0,20) n=2 update=true +0`)
-		if n := c.Counters(); n.Open != 3 || n.Filtered != 0 {
-			t.Errorf("counters %+v", n)
-		}
-	})
 }
 
 // M3: the watermark is that of the slowest partition that is not idle.
