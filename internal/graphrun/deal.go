@@ -137,8 +137,9 @@ func (g *Graph) with(next *Graph) []*lives.Shard {
 	return slices.Concat(g.shards, next.shards[min(len(g.shards), len(next.shards)):])
 }
 
-// align stops the graph with its shards at one cut, and has do deal their keys: what has come in is taken in by all
-// that are to hear of it, and what could fire and be delivered is through. Where they do not come to one cut they go
+// align stops the graph with its shards at one cut, and has do deal their keys: its sources are held where the shard is
+// that has read most, what has come in is taken in by all that are to hear of it, and what could fire and be delivered
+// is through. Where they do not come to one cut they go
 // on, and it is tried again.
 func (g *Graph) align(ctx, life context.Context, do func() error) (err error) {
 	for try := range alignTries {
@@ -146,10 +147,13 @@ func (g *Graph) align(ctx, life context.Context, do func() error) (err error) {
 			g.startAgain(ctx, life)
 		}
 		quiet, cancel := context.WithTimeout(ctx, proveTime)
+		release := g.holdReaders()
 		g.rest(quiet)
 		cancel()
-		if err := g.Stop(); err != nil {
-			return fmt.Errorf("the graph did not stop cleanly: %w", err)
+		stopped := g.Stop()
+		release()
+		if stopped != nil {
+			return fmt.Errorf("the graph did not stop cleanly: %w", stopped)
 		}
 		if err = do(); err == nil || !errors.Is(err, redeal.ErrApart) && !errors.Is(err, fold.ErrNotInStep) {
 			break
@@ -183,6 +187,19 @@ func (g *Graph) rest(ctx context.Context) {
 		}
 		return nil
 	})
+}
+
+// holdReaders keeps back what no shard has been given, until release is called.
+func (g *Graph) holdReaders() (release func()) {
+	var all []func()
+	for _, r := range g.readers {
+		all = append(all, r.Hold())
+	}
+	return func() {
+		for _, release := range all {
+			release()
+		}
+	}
 }
 
 // level reports whether all shards have read equally far, as far as they have said.

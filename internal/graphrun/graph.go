@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/accumulator/pump/reader"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
@@ -30,8 +31,9 @@ type Graph struct {
 	decl    checkpoint.Declaration
 	unit    *compile.Unit // nil when the declaration does not compile
 	shards  []*lives.Shard
-	deals   []*pump.Deal // how the pushes to an input are dealt, per accumulator; nil of one shard
-	expired atomic.Int64 // dead letters that retention removed since the start
+	readers []*reader.Reader // what all shards read by, per accumulator; nil of one shard
+	deals   []*pump.Deal     // how the pushes to an input are dealt, per accumulator; nil of one shard
+	expired atomic.Int64     // dead letters that retention removed since the start
 	changed bell.Bell
 	letters chan struct{} // capacity 1: held while dead letters are replayed, so that each is once
 
@@ -51,7 +53,7 @@ func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 	ref := api.Ref{Tenant: d.Tenant, Name: d.Graph}
 	g := &Graph{host: h, ref: ref, decl: d, unit: unit, letters: make(chan struct{}, 1)}
 	restarts, of := new(told.Restarts), h.shardsOf(unit)
-	readers := g.readers(of)
+	g.read(of)
 	for n := range of {
 		hub := watch.NewHub(ref)
 		if of > 1 {
@@ -59,7 +61,7 @@ func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 		}
 		cfg := lives.Config{
 			Host: &h.Host, Ref: ref, Number: n, Of: of, Unit: unit, Hub: hub, Restarts: restarts,
-			Readers: readers, Known: g.known, Changed: g.changed.Ring,
+			Readers: g.readers, Known: g.known, Changed: g.changed.Ring,
 		}
 		if unit != nil {
 			for range unit.Programs {

@@ -25,10 +25,10 @@ func (h *Host) shardsOf(u *compile.Unit) int {
 	return max(u.Spec.Reactor.Shards, 1)
 }
 
-// readers read the sources for all of so many shards; nil where there is one.
-func (g *Graph) readers(shards int) (all []*reader.Reader) {
+// read makes what reads the sources for all of so many shards; where there is one it reads by itself.
+func (g *Graph) read(shards int) {
 	if shards == 1 {
-		return nil
+		return
 	}
 	for i, p := range g.unit.Programs {
 		cfg := reader.Config{Open: func() (accumulator.Source, error) { return g.host.Kinds.Source(g.unit, i) }}
@@ -37,9 +37,8 @@ func (g *Graph) readers(shards int) (all []*reader.Reader) {
 		if g.unit.Spec.EventClock() {
 			cfg.Dater = func() *accumulator.Dater { return accumulator.NewDater(p, accumulator.Limits{}) }
 		}
-		all = append(all, reader.New(cfg))
+		g.readers = append(g.readers, reader.New(cfg))
 	}
-	return all
 }
 
 // deal has pushes dealt to the shards' mailboxes.

@@ -31,11 +31,27 @@ type Reader struct {
 	again   func()    // has the source begin again; nil while none runs
 	done    chan struct{}
 	source  accumulator.Source // that runs; nil while none does
+	held    chan struct{}      // closed when what is held goes on; nil while nothing is
 }
 
 // New makes a Reader. It does nothing before somebody takes part.
 func New(cfg Config) *Reader {
 	return &Reader{cfg: cfg, asked: make(chan struct{}, 1)}
+}
+
+// Hold keeps back what nobody who takes part has been given, until release is called: those who are behind the others
+// come up to them, and then all stand at one place. Who reads by itself is not held.
+func (r *Reader) Hold() (release func()) {
+	held := make(chan struct{})
+	r.mu.Lock()
+	r.held = held
+	r.mu.Unlock()
+	return func() {
+		r.mu.Lock()
+		r.held = nil
+		r.mu.Unlock()
+		close(held)
+	}
 }
 
 // Source is the source as one shard has it, for one incarnation of its accumulator; nil where there is none. It is run

@@ -140,6 +140,35 @@ func TestM4AShardWithoutRoomHoldsTheOthersBack(t *testing.T) {
 	})
 }
 
+// M54: who is held is given what another has been given, and nothing more; then all stand at one place. Who was not
+// there comes up to them, too.
+func TestM54HeldShardsComeToOnePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 100, onTape)
+		a, slow := r.enter(), r.enter()
+		slow.set(10, false)
+		a.set(40, false)
+		settle()
+		release := r.reader.Hold()
+		slow.set(-1, true)
+		a.set(-1, true)
+		settle()
+		if n := len(a.given); n == 0 || n > 41 || n != len(slow.given) {
+			t.Errorf("held: given %d and %d", n, len(slow.given))
+		}
+		c := r.enter() // from the beginning
+		settle()
+		if n := len(c.given); n != len(a.given) || n != len(slow.given) || n > 41 {
+			t.Errorf("held: given %d and %d, and who has come later %d", len(a.given), len(slow.given), n)
+		}
+		release()
+		settle()
+		for name, s := range map[string]*shard{"a": a, "the slow one": slow, "c": c} {
+			r.each(name, s, 100)
+		}
+	})
+}
+
 // M49: a shard that has no room and ends lets the others go on.
 func TestM49WhoEndsHoldsNobodyBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

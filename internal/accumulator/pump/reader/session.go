@@ -18,6 +18,7 @@ type session struct {
 	order   Ordered // nil: the source does not know it
 	members []*member
 	within  []context.Context // by member: while it and the session last
+	ctx     context.Context   // while the session lasts
 
 	ends  []boundary.Position // of the streams of the load that is given
 	looks int64               // begun so far
@@ -80,6 +81,7 @@ func (s *session) begin(source accumulator.Source) (at places, together bool) {
 
 // run runs the source. A panic of it is an error.
 func (s *session) run(ctx context.Context, source accumulator.Source, from []boundary.Position) (err error) {
+	s.ctx = ctx
 	for _, m := range s.members {
 		giving, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -126,6 +128,9 @@ func (s *session) Advance(_ context.Context, pos boundary.Position) error {
 // give hands a load to all members.
 func (s *session) give(d *pump.Load) (err error) {
 	events := d.Events()
+	if err := s.hold(events); err != nil {
+		return err
+	}
 	s.ends = s.ends[:0]
 	for i := range events {
 		if i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream {
@@ -138,6 +143,30 @@ func (s *session) give(d *pump.Load) (err error) {
 		}
 	})
 	return err
+}
+
+// hold waits while the reader is held, but with what somebody is behind another with.
+func (s *session) hold(events []boundary.Event) error {
+	s.r.mu.Lock()
+	held := s.r.held
+	s.r.mu.Unlock()
+	if held == nil {
+		return nil
+	}
+	apart := false
+	s.each(func(_ int, m *member) {
+		first, _ := s.past(m, events)
+		apart = apart || first > 0
+	})
+	if apart {
+		return nil
+	}
+	select {
+	case <-held:
+		return nil
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
 }
 
 // giveTo hands to one member what it is not past.
