@@ -11,13 +11,10 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
-	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/redeal"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -59,32 +56,8 @@ func (g *Graph) Moving(ctx context.Context, next *compile.Unit) ([]string, error
 	if err != nil || from == 0 || from == of {
 		return nil, err
 	}
-	all, moved, bytes := 0, 0, 0
-	for n := range from {
-		id := g.ID()
-		id.Shard = n
-		err := g.host.Store.Load(ctx, id, func(c checkpoint.Cell) error {
-			if c.Key == "" {
-				return nil
-			}
-			isKey, moves := c.Kind == form.CellKey, boundary.Key(c.Key).Shard(of) != n
-			if isKey {
-				all++
-			}
-			if moves {
-				bytes += len(c.Key) + len(c.Data)
-			}
-			if isKey && moves {
-				moved++
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
-			return nil, fmt.Errorf("look at what would move: %w", err)
-		}
-	}
-	return []string{fmt.Sprintf("moved keys: %d of %d, with %d bytes of the last checkpoints, from %d shards to %d",
-		moved, all, bytes, from, of)}, nil
+	line, err := lives.Moving(ctx, g.host.Store, g.ID(), from, of)
+	return []string{line}, err
 }
 
 // dealAnew puts next, of the same declaration but for the number of shards, in the place of old, with the keys dealt

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/redeal"
 )
 
@@ -165,4 +167,32 @@ func deal(shards []*Shard, have []redeal.Shard, unit *compile.Unit, of int) ([]*
 		}
 	}
 	return commits, nil
+}
+
+// Moving is what another number of shards moves from one to another, in a line, as of the last checkpoints.
+func Moving(ctx context.Context, store checkpoint.Store, id checkpoint.ID, from, of int) (string, error) {
+	all, moved, bytes := 0, 0, 0
+	for id.Shard = range from {
+		err := store.Load(ctx, id, func(c checkpoint.Cell) error {
+			if c.Key == "" {
+				return nil
+			}
+			isKey, moves := c.Kind == form.CellKey, boundary.Key(c.Key).Shard(of) != id.Shard
+			if isKey {
+				all++
+			}
+			if moves {
+				bytes += len(c.Key) + len(c.Data)
+			}
+			if isKey && moves {
+				moved++
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+			return "", fmt.Errorf("look at what would move: %w", err)
+		}
+	}
+	return fmt.Sprintf("moved keys: %d of %d, with %d bytes of the last checkpoints, from %d shards to %d",
+		moved, all, bytes, from, of), nil
 }
