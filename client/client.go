@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/outbound"
 )
 
 // maxAnswer bounds what is read of one answer.
@@ -89,7 +90,7 @@ type Unreachable struct {
 }
 
 func (e *Unreachable) Error() string {
-	return "no daemon at " + e.Base + ": start one with 'graphd serve', or name another with --server"
+	return "no daemon at " + outbound.Shown(e.Base) + ": start one with 'graphd serve', or name another with --server"
 }
 
 func (e *Unreachable) Unwrap() error { return e.Err }

@@ -148,6 +148,21 @@ func TestDoctorAsksItsOwnDaemon(t *testing.T) {
 	}
 }
 
+// TestDoctorIsNotLetIn: a daemon that asks for a token is no daemon that does not answer.
+func TestDoctorIsNotLetIn(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusUnauthorized, "unauthenticated", "this daemon asks for a token", nil)
+	}))
+	defer closed.Close()
+	var out, errs bytes.Buffer
+	term := terminal.New(strings.NewReader(""), &out, &errs, func(string) string { return "" })
+	run(t.Context(), term, []string{"doctor", "--data", t.TempDir(), "--server", closed.URL})
+	if !strings.Contains(out.String(), "does not let this in") || strings.Contains(out.String(), "none answers") {
+		t.Errorf("%s%s", out.String(), errs.String())
+	}
+}
+
 // held is a log that may be written from any goroutine.
 type held struct {
 	mu   sync.Mutex
@@ -232,7 +247,11 @@ func TestBundleHasNoSecrets(t *testing.T) {
 		name, address, _ := strings.Cut(c, "=")
 		config += "  " + name + ": '" + address + "'\n"
 	}
-	config += "member_secret: " + member + "\noidc_audience: " + plant("setting") + "\n"
+	config += "member_secret: " + member + "\noidc_audience: " + plant("setting") + "\n" +
+		"kafka_brokers: ['u:" + plant("password of a broker") + "@127.0.0.1:9']\n" +
+		"advertise: 'u:" + plant("password of an address") + "@h:1'\nhosts: ['u:" + plant("password of a host") + "@h']\n" +
+		"origins: ['https://u:" + plant("password of an origin") + "@h']\nallow_outbound: ['u:" +
+		plant("password of a way out") + "@h']\n"
 	path := filepath.Join(dir, "graphd.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func New(cfg Config) (*Issuer, error) {
 		cfg.Now = time.Now
 	}
 	if err := secure(cfg.URL); err != nil {
-		return nil, fmt.Errorf("the issuer %q: %w", cfg.URL, err)
+		return nil, fmt.Errorf("the issuer %q: %w", outbound.Shown(cfg.URL), err)
 	}
 	if cfg.Audience == "" {
 		return nil, errors.New("an issuer needs an audience: tokens that it gives for others are not for graphd")

@@ -148,7 +148,7 @@ func New(cfg Config) (*Guard, error) {
 			g.hosts[hostName(text)] = true
 		} else {
 			return nil, fmt.Errorf("cannot allow calls to %q: write a network such as 10.1.0.0/16, an address, a "+
-				"host name, loopback, private or public; none stands alone", text)
+				"host name, loopback, private or public; none stands alone", Shown(text))
 		}
 	}
 	listed := *g

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/graphd/graphd/internal/outbound"
 )
 
 // Rules are what is allowed. They do not change, and are safe for concurrent use.
@@ -25,7 +27,7 @@ func New(hosts, origins []string) (*Rules, error) {
 	r := &Rules{hosts: []string{"localhost"}}
 	for _, h := range hosts {
 		if h == "" || strings.ContainsAny(h, ":/*@ ") {
-			return nil, fmt.Errorf("host %q is no name: write names such as graphd.example.com, without a port", h)
+			return nil, fmt.Errorf("host %q is no name: write names such as graphd.example.com, without a port", outbound.Shown(h))
 		}
 		r.hosts = append(r.hosts, strings.ToLower(h))
 	}
@@ -33,7 +35,7 @@ func New(hosts, origins []string) (*Rules, error) {
 		u, err := url.Parse(o)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" ||
 			u.Scheme+"://"+u.Host != o {
-			return nil, fmt.Errorf("origin %q is not of the form https://host[:port]", o)
+			return nil, fmt.Errorf("origin %q is not of the form https://host[:port]", outbound.Shown(o))
 		}
 		r.origins = append(r.origins, whole(u))
 	}

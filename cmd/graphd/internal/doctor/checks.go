@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -71,6 +72,9 @@ func (x *examination) store(ctx context.Context) {
 	switch {
 	case s.Refused != nil:
 		x.add("store", Fail, s.Refused.Error(), "run the release that reads it, or another store")
+	case p.Server == "" && !x.mayWrite():
+		x.add("store", Fail, "this user may not write it, or its folder",
+			"ask as the user whom the daemon runs as; that one needs the folder and the file to write")
 	case wants && p.Server != "" && !p.MayCreate:
 		x.add("store", Fail, "its schema has to be made or raised, and this role may create nothing there",
 			"give the role CREATE, or have graphd migrate run by a role that has it")
@@ -108,6 +112,23 @@ func wayTo(err error) string {
 		return "ask as the user whom the daemon runs as, or let this one read the store"
 	}
 	return "start the database, or correct --store, --data and the way to it"
+}
+
+// mayWrite reports whether this user may write the file of the store, or make it.
+func (x *examination) mayWrite() bool {
+	path, inFile := strings.CutPrefix(x.daemon.Config.Store, "sqlite:")
+	if !inFile {
+		path = filepath.Join(x.daemon.Config.Data, "graphd.db")
+	}
+	for _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path); _, err = os.Stat(path) {
+		path = filepath.Dir(path)
+	}
+	return writable(path) && (isFolder(path) || writable(filepath.Dir(path)))
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // disk looks for room where the daemon keeps its data.
@@ -264,6 +285,11 @@ func firstEnd(path string) (ends time.Time, err error) {
 // running asks the daemon.
 func (x *examination) running(ctx context.Context) {
 	v, err := x.client.Version(ctx)
+	if _, refused := errors.AsType[*api.Problem](err); refused {
+		x.add("daemon", Warn, "it answers, and does not let this in: "+err.Error(),
+			"give a platform administrator's token: GRAPHD_TOKEN, or --token-file")
+		return
+	}
 	if err != nil {
 		x.add("daemon", Skip, "none answers: "+err.Error(), "name it with --server, or start it")
 		x.add("version", OK, x.daemon.Version, "")

@@ -157,6 +157,7 @@ var (
 	keyword    = regexp.MustCompile(`(?i)(?:password|passwd|sslpassword|token|secret|api_?key)\s*=\s*'?([^&\s']+)`)
 	secretName = regexp.MustCompile(`(?i)^GRAPHD_VAR_|PASS|TOKEN|SECRET|CREDENTIAL|API_?KEY|PRIVATE`)
 	addressed  = regexp.MustCompile(`([a-z][a-z0-9+.-]*://)[^/\s"@]*@`)
+	bare       = regexp.MustCompile(`[^\s/@"'\[,=]+:[^\s/@"]*@`) // an address without a scheme
 	queried    = regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s"?]*\?)[^\s"]+`)
 )
 
@@ -166,5 +167,6 @@ func (s secrets) hide(text []byte) []byte {
 		text = bytes.ReplaceAll(text, secret, []byte(hidden))
 	}
 	text = addressed.ReplaceAll(text, []byte("${1}"+hidden+"@"))
+	text = bare.ReplaceAll(text, []byte(hidden+"@"))
 	return queried.ReplaceAll(text, []byte("${1}"+hidden))
 }
