@@ -249,7 +249,8 @@ func TestBundleHasNoSecrets(t *testing.T) {
 	}
 	config += "member_secret: " + member + "\noidc_audience: " + plant("setting") + "\n" +
 		"kafka_brokers: ['u:" + plant("password of a broker") + "@127.0.0.1:9']\n" +
-		"advertise: 'u:" + plant("password of an address") + "@h:1'\nhosts: ['u:" + plant("password of a host") + "@h']\n" +
+		"advertise: 'u:" + plant("password of an address") + "@h:1'\n" +
+		"hosts: ['u:" + plant("password of a host") + "@h']\n" +
 		"origins: ['https://u:" + plant("password of an origin") + "@h']\nallow_outbound: ['u:" +
 		plant("password of a way out") + "@h']\n"
 	path := filepath.Join(dir, "graphd.yaml")

@@ -27,7 +27,8 @@ func New(hosts, origins []string) (*Rules, error) {
 	r := &Rules{hosts: []string{"localhost"}}
 	for _, h := range hosts {
 		if h == "" || strings.ContainsAny(h, ":/*@ ") {
-			return nil, fmt.Errorf("host %q is no name: write names such as graphd.example.com, without a port", outbound.Shown(h))
+			return nil, fmt.Errorf("host %q is no name: write names such as graphd.example.com, without a port",
+				outbound.Shown(h))
 		}
 		r.hosts = append(r.hosts, strings.ToLower(h))
 	}
