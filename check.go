@@ -3,15 +3,11 @@ package graphd
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/dal"
-	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/placement"
@@ -73,9 +69,11 @@ func (c Config) Check() (found []*SettingError) {
 		add("allow-kinds", (&policy.Policy{Kinds: []string{kind}}).Validate((&builtin.Kinds{}).Names()))
 	}
 	for _, broker := range c.KafkaBrokers {
-		add("kafka-brokers", kafkanet.CheckBroker(broker))
+		add("kafka-brokers", outbound.CheckHostPort(broker))
 	}
-	add("advertise", checkAdvertise(c.Advertise))
+	if c.Advertise != "" {
+		add("advertise", outbound.CheckHostPort(c.Advertise))
+	}
 	for _, connection := range c.Connections {
 		_, err := (&Config{Connections: []string{connection}}).connections()
 		add("connections", err)
@@ -140,19 +138,6 @@ func names(found []*SettingError, setting string) bool {
 		}
 	}
 	return false
-}
-
-// checkAdvertise refuses what no client could connect to.
-func checkAdvertise(address string) error {
-	if address == "" {
-		return nil
-	}
-	host, port, err := net.SplitHostPort(address)
-	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" ||
-		strings.ContainsAny(host, "@/ ") {
-		return fmt.Errorf("%q is not host:port", outbound.Shown(address))
-	}
-	return nil
 }
 
 // checkData refuses a folder of the store that cannot be one. One that is not there is made at the start.

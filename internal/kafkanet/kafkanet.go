@@ -16,7 +16,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -67,17 +66,6 @@ type SASL struct {
 // Mechanisms are the SASL mechanisms there are.
 func Mechanisms() []string { return []string{"plain", "scram-sha-256", "scram-sha-512"} }
 
-// CheckBroker refuses what is not host:port.
-func CheckBroker(b string) error {
-	host, port, err := net.SplitHostPort(b)
-	if err == nil && host != "" && !strings.ContainsAny(host, "@/ ") {
-		if n, bad := strconv.ParseUint(port, 10, 16); bad == nil && n > 0 {
-			return nil
-		}
-	}
-	return fmt.Errorf("broker %q is not host:port", outbound.Shown(b))
-}
-
 // Validate reports what is wrong with the configuration.
 func (c *Config) Validate() error {
 	var errs []error
@@ -85,7 +73,9 @@ func (c *Config) Validate() error {
 		errs = append(errs, errors.New("brokers are missing: name at least one, host:port"))
 	}
 	for _, b := range c.Brokers {
-		errs = append(errs, CheckBroker(b))
+		if err := outbound.CheckHostPort(b); err != nil {
+			errs = append(errs, fmt.Errorf("broker %w", err))
+		}
 	}
 	if c.TLS != nil && (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
 		errs = append(errs, errors.New("a client certificate needs both cert_file and key_file"))

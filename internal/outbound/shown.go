@@ -1,9 +1,22 @@
 package outbound
 
 import (
+	"fmt"
+	"net"
 	"regexp"
+	"strconv"
 	"strings"
 )
+
+// CheckHostPort refuses an address that is not host:port with a port to connect to.
+func CheckHostPort(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	n, bad := strconv.ParseUint(port, 10, 16)
+	if err != nil || bad != nil || n == 0 || host == "" || strings.ContainsAny(host, "@/ ") {
+		return fmt.Errorf("%q is not host:port", Shown(address))
+	}
+	return nil
+}
 
 var before = regexp.MustCompile(`[^\s/@"']+@`)
 
