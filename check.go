@@ -49,6 +49,38 @@ func (c Config) Check() (found []*SettingError) {
 	}
 	add("lease", lease.Validate(c.Lease))
 	add("capacity", placement.ValidateCapacity(c.Capacity))
+	c.checkReached(&found, add)
+	for name, t := range c.Tenants {
+		if err := tenancy.Check(name, &t, (&builtin.Kinds{}).Names()); err != nil {
+			add("tenants", fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	if _, err := c.folders().Overlaps(); err != nil {
+		add("tenants", err)
+	}
+	if _, err := (&Config{TLSMin: c.TLSMin}).openCertificate(); err != nil {
+		add("tls-min", err)
+	} else if _, err := c.openCertificate(); err != nil {
+		add("tls-cert", err)
+	}
+	c.Arrivals.Check(add)
+	wrong := new(trace.Mistake)
+	if _, err := c.openTraces(); errors.As(err, &wrong) {
+		add(wrong.Setting, wrong.Err)
+	}
+	if _, err := c.openIssuer(nil); err != nil {
+		add("oidc-issuer", err)
+	}
+	add("files-dir", checkFolder("--files-dir", c.FilesDir))
+	add("secrets-dir", checkFolder("--secrets-dir", c.SecretsDir))
+	if c.Store == "" {
+		add("data", checkData(c.Data))
+	}
+	return append(found, c.checkNumbers()...)
+}
+
+// checkReached looks at what is named of others: what may be called, from where, and under which names.
+func (c *Config) checkReached(found *[]*SettingError, add func(setting string, err error)) {
 	for _, one := range c.AllowOutbound { // "none" has to stand alone
 		if one == "none" && len(c.AllowOutbound) > 1 {
 			add("allow-outbound", errors.New("none stands alone"))
@@ -78,36 +110,9 @@ func (c Config) Check() (found []*SettingError) {
 		_, err := (&Config{Connections: []string{connection}}).connections()
 		add("connections", err)
 	}
-	if _, err := c.connections(); err != nil && !names(found, "connections") { // a name that is there twice
+	if _, err := c.connections(); err != nil && !names(*found, "connections") { // a name that is there twice
 		add("connections", err)
 	}
-	for name, t := range c.Tenants {
-		if err := tenancy.Check(name, &t, (&builtin.Kinds{}).Names()); err != nil {
-			add("tenants", fmt.Errorf("%s: %w", name, err))
-		}
-	}
-	if _, err := c.folders().Overlaps(); err != nil {
-		add("tenants", err)
-	}
-	if _, err := (&Config{TLSMin: c.TLSMin}).openCertificate(); err != nil {
-		add("tls-min", err)
-	} else if _, err := c.openCertificate(); err != nil {
-		add("tls-cert", err)
-	}
-	c.Arrivals.Check(add)
-	wrong := new(trace.Mistake)
-	if _, err := c.openTraces(); errors.As(err, &wrong) {
-		add(wrong.Setting, wrong.Err)
-	}
-	if _, err := c.openIssuer(nil); err != nil {
-		add("oidc-issuer", err)
-	}
-	add("files-dir", checkFolder("--files-dir", c.FilesDir))
-	add("secrets-dir", checkFolder("--secrets-dir", c.SecretsDir))
-	if c.Store == "" {
-		add("data", checkData(c.Data))
-	}
-	return append(found, c.checkNumbers()...)
 }
 
 // Remarks are what can be used of the configuration, and is hardly meant so, by setting.
