@@ -49,7 +49,7 @@ func (c Config) Check() (found []*SettingError) {
 	}
 	add("lease", lease.Validate(c.Lease))
 	add("capacity", placement.ValidateCapacity(c.Capacity))
-	c.checkReached(&found, add)
+	c.checkReached(add)
 	for name, t := range c.Tenants {
 		if err := tenancy.Check(name, &t, (&builtin.Kinds{}).Names()); err != nil {
 			add("tenants", fmt.Errorf("%s: %w", name, err))
@@ -80,7 +80,7 @@ func (c Config) Check() (found []*SettingError) {
 }
 
 // checkReached looks at what is named of others: what may be called, from where, and under which names.
-func (c *Config) checkReached(found *[]*SettingError, add func(setting string, err error)) {
+func (c *Config) checkReached(add func(setting string, err error)) {
 	for _, one := range c.AllowOutbound { // "none" has to stand alone
 		if one == "none" && len(c.AllowOutbound) > 1 {
 			add("allow-outbound", errors.New("none stands alone"))
@@ -106,11 +106,13 @@ func (c *Config) checkReached(found *[]*SettingError, add func(setting string, e
 	if c.Advertise != "" {
 		add("advertise", outbound.CheckHostPort(c.Advertise))
 	}
+	alone := error(nil)
 	for _, connection := range c.Connections {
 		_, err := (&Config{Connections: []string{connection}}).connections()
 		add("connections", err)
+		alone = errors.Join(alone, err)
 	}
-	if _, err := c.connections(); err != nil && !names(*found, "connections") { // a name that is there twice
+	if _, err := c.connections(); alone == nil { // a name that is there twice
 		add("connections", err)
 	}
 }
@@ -134,15 +136,6 @@ func (c *Config) folders() *tenancy.Config {
 	}
 	return &tenancy.Config{Data: c.Data, Own: c.Tenants,
 		Default: builtin.Reach{Access: &policy.Policy{Folders: []string{files}, Secrets: c.SecretsDir}}}
-}
-
-func names(found []*SettingError, setting string) bool {
-	for _, e := range found {
-		if e.Setting == setting {
-			return true
-		}
-	}
-	return false
 }
 
 // checkData refuses a folder of the store that cannot be one. One that is not there is made at the start.
