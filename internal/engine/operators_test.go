@@ -35,9 +35,10 @@ type operated struct {
 	outputs int  // further outputs of the declaration
 	there   bool // the graph is
 	paused  bool
-	pushed  int64   // the last number that was pushed
-	taken   []int64 // what the graph has taken in since its state began
-	durable int     // of those, how many a crash leaves at least
+	pushed  int64 // the last number that was pushed
+	// taken is what each input has taken in since its state began; of those a crash leaves at least so many as durable.
+	taken   map[string][]int64
+	durable map[string]int
 	did     []string
 }
 
@@ -46,17 +47,42 @@ var operatedRef = api.Ref{Tenant: "default", Name: "g"}
 // document is the declaration.
 func (o *operated) document() string {
 	doc := "graph: g\naccumulators:\n  a:\n    strategy: sequential\n    fold: { init: { n: 0, sum: 0 }, " +
-		"step: { n: state.n + 1, sum: state.sum + event.x } }\n"
+		"step: { n: state.n + 1, sum: state.sum + event.x } }\n" +
+		"  b: { strategy: sequential, batch: { size: 3 }, emit: event.x, default: [] }\n" +
+		"  s: { strategy: sequential, state: { keep: 3 }, emit: event.x, default: [] }\n"
 	if o.shards > 0 {
 		doc = "graph: g\nreactor: { key: k, shards: " + strconv.Itoa(o.shards) + " }\naccumulators:\n  a:\n" +
 			"    strategy: sequential\n    fold: { key: event.k, init: { n: 0, sum: 0 }, " +
 			"step: { n: state.n + 1, sum: state.sum + event.x } }\n"
 	}
-	doc += "nodes: { n: { expr: a.sum } }\noutputs:\n  o: { from: n, sink: { stdout: {} } }\n"
+	doc += "nodes: { n: { expr: a.sum }"
+	if o.shards == 0 {
+		doc += ", b3: { expr: b }, s3: { expr: s }"
+	}
+	doc += " }\noutputs:\n  o: { from: n, sink: { stdout: {} } }\n"
 	for i := range o.outputs {
 		doc += fmt.Sprintf("  o%d: { from: n, sink: { drop: {} } }\n", i)
 	}
 	return doc + "durability: { mode: " + o.mode + ", interval: 1h }\n"
+}
+
+// inputs are those of the declaration.
+func (o *operated) inputs() []string {
+	if o.shards > 0 {
+		return []string{"a"}
+	}
+	return []string{"a", "b", "s"}
+}
+
+// forget notes that nothing is left of what was taken in.
+func (o *operated) forget() { o.taken, o.durable = map[string][]int64{}, map[string]int{} }
+
+// all is how many events all inputs have taken in.
+func (o *operated) all() (n int) {
+	for _, list := range o.taken {
+		n += len(list)
+	}
+	return n
 }
 
 func (o *operated) key(x int64) string {
@@ -84,26 +110,33 @@ func (o *operated) lose() {
 		return
 	}
 	if o.mode == "none" {
-		o.taken, o.durable = nil, 0
+		o.forget()
 		return
 	}
 	if o.mode == "journal" {
-		o.durable = len(o.taken)
+		o.saved()
 	}
 	if o.shards > 0 && o.mode == "checkpoint" {
 		o.t.Fatal("each shard has a beginning of its own")
 	}
-	left := int(o.b.summary("g").Counters.Received)
-	if left < o.durable || left > len(o.taken) {
-		o.t.Fatalf("%d of %d are left, and %d were durable", left, len(o.taken), o.durable)
+	sum := o.b.summary("g")
+	for i, input := range o.inputs() {
+		left := int(sum.Accumulators[i].Counters.Received)
+		if left < o.durable[input] || left > len(o.taken[input]) {
+			o.t.Fatalf("%d of %d of %s are left, and %d were durable", left, len(o.taken[input]), input,
+				o.durable[input])
+		}
+		o.taken[input], o.durable[input] = slices.Clip(o.taken[input][:left]), left
 	}
-	o.taken, o.durable = o.taken[:left], left
 }
 
 // saved notes that all there is is durable.
 func (o *operated) saved() {
-	if o.mode != "none" {
-		o.durable = len(o.taken)
+	if o.mode == "none" {
+		return
+	}
+	for input, list := range o.taken {
+		o.durable[input] = len(list)
 	}
 }
 
@@ -119,14 +152,14 @@ func (o *operated) check() {
 	if s.Health != string(reactor.HealthLive) && !(o.paused && s.Health == "paused") || s.Paused != o.paused {
 		o.t.Fatalf("%s %+v, paused %v and not %v", s.Health, s.HealthReason, s.Paused, o.paused)
 	}
-	if s.Counters.Received != int64(len(o.taken)) {
-		o.t.Fatalf("received %d, and was given %d", s.Counters.Received, len(o.taken))
+	if s.Counters.Received != int64(o.all()) {
+		o.t.Fatalf("received %d, and was given %d", s.Counters.Received, o.all())
 	}
 	if o.paused { // what was pushed waits
 		return
 	}
 	sums := map[string]int64{}
-	for _, x := range o.taken {
+	for _, x := range o.taken["a"] {
 		sums[o.key(x)] += x
 	}
 	if o.shards > 0 && s.Keys.Count != len(sums) {
@@ -140,171 +173,27 @@ func (o *operated) check() {
 		if got := string(st.Nodes["n"]); got != fmt.Sprint(sum) {
 			o.t.Fatalf("key %s: the node has %s, and %d were pushed", key, got, sum)
 		}
-	}
-}
-
-// step is one thing that is done to it.
-type step struct {
-	name string
-	do   func(o *operated, ctx context.Context) error
-}
-
-// steps are all that may be done; a refusal is told by its code.
-var steps = []step{
-	{"push", func(o *operated, _ context.Context) error {
-		for range 1 + o.rng.IntN(4) {
-			o.pushed++
-			event := fmt.Sprintf(`{"x":%d,"k":"k%d"}`, o.pushed, o.pushed%5)
-			res, err := o.b.e.Push(o.t.Context(), operatedRef, "a", []json.RawMessage{[]byte(event)})
-			if err != nil {
-				return err
-			}
-			if res.Accepted != 1 {
-				o.t.Fatalf("push: %+v", res)
-			}
-			o.taken = append(o.taken, o.pushed)
-		}
-		return nil
-	}},
-	{"pause", func(o *operated, ctx context.Context) error {
-		_, err := o.b.e.Pause(ctx, operatedRef, "op")
-		if err == nil {
-			o.paused = true
-			o.saved()
-		}
-		return err
-	}},
-	{"resume", func(o *operated, ctx context.Context) error {
-		_, err := o.b.e.Resume(ctx, operatedRef, "op")
-		if err == nil {
-			o.paused = false
-		}
-		return err
-	}},
-	{"step", func(o *operated, ctx context.Context) error {
-		_, err := o.b.e.Step(ctx, operatedRef, 1)
-		return err
-	}},
-	{"force", func(o *operated, ctx context.Context) error {
-		req := api.FireRequest{Mode: "force"}
-		if len(o.taken) == 0 {
-			return nil
-		}
-		if o.shards > 0 {
-			req.Key = json.RawMessage(o.key(o.taken[0]))
-		}
-		_, err := o.b.e.Fire(ctx, operatedRef, req)
-		return err
-	}},
-	{"checkpoint", func(o *operated, ctx context.Context) error {
-		_, err := o.b.e.Checkpoint(ctx, operatedRef)
-		if err == nil {
-			o.saved()
-		}
-		return err
-	}},
-	{"restart", func(o *operated, ctx context.Context) error {
-		_, err := o.b.e.Restart(ctx, operatedRef, "", "op")
-		synctest.Wait()
-		if err == nil {
-			o.lose()
-		}
-		return err
-	}},
-	{"restart the input", func(o *operated, ctx context.Context) error {
-		_, err := o.b.e.Restart(ctx, operatedRef, "a", "op")
-		return err
-	}},
-	{"reset", func(o *operated, ctx context.Context) error {
-		_, err := o.b.e.Reset(ctx, operatedRef, "g", "op")
-		if err == nil {
-			o.taken, o.durable = nil, 0
-		}
-		return err
-	}},
-	{"stop the input", func(o *operated, ctx context.Context) error {
-		if _, err := o.b.e.StopPart(ctx, operatedRef, api.Part{Accumulator: "a"}, "op"); err != nil {
-			return err
-		}
-		_, err := o.b.e.StartPart(ctx, operatedRef, api.Part{Accumulator: "a"}, "op")
-		return err
-	}},
-	{"stop the output", func(o *operated, ctx context.Context) error {
-		if _, err := o.b.e.StopPart(ctx, operatedRef, api.Part{Output: "o"}, "op"); err != nil {
-			return err
-		}
-		_, err := o.b.e.StartPart(ctx, operatedRef, api.Part{Output: "o"}, "op")
-		return err
-	}},
-	{"another output", func(o *operated, ctx context.Context) error {
-		o.outputs = 1 - o.outputs
-		return o.update(ctx)
-	}},
-	{"another durability", func(o *operated, ctx context.Context) error {
-		before := o.mode
-		o.mode = []string{"journal", "checkpoint", "none"}[o.rng.IntN(3)]
-		if o.shards > 0 { // where a crash leaves a beginning of each shard's
-			o.mode = []string{"journal", "none"}[o.rng.IntN(2)]
-		}
-		if before == o.mode {
-			return nil
-		}
-		if before == "none" { // which leaves nothing to who comes after it
-			o.taken = nil
-		}
-		return o.update(ctx)
-	}},
-	{"another number of shards", func(o *operated, ctx context.Context) error {
-		if o.shards == 0 || o.mode == "none" {
-			return nil
-		}
-		if n := 1 + o.rng.IntN(4); n == o.shards {
-			return nil
-		} else {
-			o.shards = n
-		}
-		return o.update(ctx)
-	}},
-	{"remove", func(o *operated, ctx context.Context) error {
-		gone := o.rng.IntN(2) == 0
-		err := o.b.e.Delete(ctx, operatedRef, gone)
-		if err == nil {
-			o.there = false
-			o.saved()
-			if gone || o.mode == "none" {
-				o.taken, o.durable = nil, 0
-			}
-			if gone {
-				o.paused = false
-			}
-		}
-		return err
-	}},
-	{"stop the process", func(o *operated, _ context.Context) error {
-		o.b.close()
-		o.saved()
-		o.start()
-		o.lose()
-		return nil
-	}},
-	{"lose the process", func(o *operated, _ context.Context) error {
-		o.dead = append(o.dead, o.b)
-		o.start()
-		o.lose()
-		return nil
-	}},
-}
-
-func (o *operated) update(ctx context.Context) error {
-	_, err := o.b.e.Apply(ctx, operatedRef, []byte(o.document()), api.Change{})
-	if err == nil {
-		o.there = true
-		o.saved()
-		if o.mode == "none" {
-			o.taken = nil
+		if o.shards == 0 {
+			o.checkLists(&st)
 		}
 	}
-	return err
+}
+
+// checkLists compares the last batch, and the last values of a state.
+func (o *operated) checkLists(st *api.State) {
+	o.t.Helper()
+	for input, open := range map[string]int{"b": len(o.taken["b"]) % 3, "s": 0} {
+		list := o.taken[input]
+		list = list[:len(list)-open]
+		list = list[max(0, len(list)-3):]
+		want, err := json.Marshal(list)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		if got := string(st.Nodes[input+"3"]); got != string(want) && (len(list) > 0 || got != "[]") {
+			o.t.Fatalf("%s: the node has %s, want %s of %v", input, got, want, o.taken[input])
+		}
+	}
 }
 
 // live is one life of a graph. Failures name what was done.
@@ -318,6 +207,7 @@ func (o *operated) live(length int) {
 			_ = b.e.Close() // it finds that it is fenced
 		}
 	}()
+	o.forget()
 	o.start()
 	for range length {
 		ctx, cancel := context.WithTimeout(o.t.Context(), time.Hour)
@@ -342,11 +232,11 @@ func (o *operated) live(length int) {
 			if !slices.Contains([]string{"step"}, s.name) {
 				o.t.Fatal(err)
 			}
-			o.paused, o.there, o.taken = was.paused, was.there, was.taken
+			o.paused, o.there = was.paused, was.there
 		}
 		cancel()
 		o.check()
-		o.did[len(o.did)-1] += fmt.Sprintf(" %d", len(o.taken))
+		o.did[len(o.did)-1] += fmt.Sprintf(" %d", o.all())
 	}
 }
 
