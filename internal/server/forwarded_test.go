@@ -107,7 +107,21 @@ func TestM53SocketsReachTheOwner(t *testing.T) {
 	if made, err = a.gate.Create(t.Context(), &root, &api.TokenRequest{Name: "bob", Role: "operator"}); err != nil {
 		t.Fatal(err)
 	}
+	c := join(t, "c", secret, store)
+	c.own(mine, &atB)
+	atC, _ := dialAs(t, c.url+watch, made.Text)
+	direct, _ := dialAs(t, b.url+watch, made.Text)
 	last := reach(watch)
-	a.members.CloseSockets()
-	last.ends()
+	if atC == nil || direct == nil {
+		t.Fatal("not let in")
+	}
+	c.members.CloseSockets()
+	atC.ends()
+	b.server.hub.Close() // it stops, and a does not
+	if code, said := direct.ends(); code != websocket.StatusGoingAway {
+		t.Errorf("who is connected to an owner that stops is told %s", said)
+	}
+	if code, said := last.ends(); code != websocket.StatusServiceRestart || !strings.Contains(said, "owner_moved") {
+		t.Errorf("who is connected to another is told %s", said)
+	}
 }

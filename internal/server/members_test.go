@@ -23,6 +23,7 @@ import (
 
 // joined is a server that is a member, on a world of its own.
 type joined struct {
+	server *Server
 	*world
 	t       *testing.T
 	store   *memory.Store
@@ -52,7 +53,8 @@ func join(t *testing.T, id, secret string, store *memory.Store) *joined {
 		Trail: trail}); err != nil {
 		t.Fatal(err)
 	}
-	j.url = serve(t, newServer(t, j, Config{Gate: j.gate, Trail: trail, Members: j.members}))
+	j.server = newServer(t, j, Config{Gate: j.gate, Trail: trail, Members: j.members})
+	j.url = serve(t, j.server)
 	return j
 }
 

@@ -38,6 +38,10 @@ type closing struct {
 	soon   bool   // the client's own goodbye is not waited for
 }
 
+// moved is the end of a connection whose graph another daemon runs, or is about to.
+var moved = &closing{websocket.StatusServiceRestart, api.CodeOwnerMoved + ": another daemon runs the graph now; " +
+	"connect again", true}
+
 func (c *closing) Error() string { return fmt.Sprintf("closed with %d: %s", c.code, c.reason) }
 
 // errGone is the cause of an end that the client itself made: nobody is left to tell.
@@ -62,6 +66,8 @@ type conn struct {
 	cork   *cork
 	end    context.CancelCauseFunc // ends the connection; the first cause counts
 	turned bool                    // admitted only to be turned away
+	// forwarded says that another member has taken it, and stays when this daemon stops.
+	forwarded bool
 	// written is closed when the writer has returned.
 	written chan struct{}
 	// frames counts what was read; waiting says that the reader reads, so that pongs are heard,
@@ -226,8 +232,7 @@ func (c *conn) keep(ctx context.Context) {
 			if err := c.h.cfg.Still(ctx, c.who); err != nil {
 				c.end(expelled(err))
 			} else if c.h.cfg.Moved != nil && c.g.Name != "" && c.h.cfg.Moved(c.g) {
-				c.end(&closing{websocket.StatusServiceRestart, api.CodeOwnerMoved + ": another daemon runs the graph " +
-					"now; connect again", true})
+				c.end(moved)
 			}
 		case <-tick.C:
 			c.ping(ctx)

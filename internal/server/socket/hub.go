@@ -164,7 +164,8 @@ func (h *Hub) leave(c *conn) {
 	}
 }
 
-// Close admits nobody any more and begins to close every connection with 1001.
+// Close admits nobody any more and begins to close every connection: with 1001, and with 1012 those that another member
+// has forwarded, which stays.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,7 +177,11 @@ func (h *Hub) Close() {
 		close(h.idle)
 	}
 	for c := range h.conns {
-		c.end(&closing{code: websocket.StatusGoingAway, reason: "the daemon is shutting down"})
+		if c.forwarded {
+			c.end(moved)
+		} else {
+			c.end(&closing{code: websocket.StatusGoingAway, reason: "the daemon is shutting down"})
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/forward"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -23,6 +24,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, g api.Ref, who *acce
 	}
 	ctx, end := context.WithCancelCause(r.Context())
 	c := &conn{h: h, g: g, who: who, end: end, cork: &cork{timeout: h.cfg.WriteTimeout}, written: make(chan struct{})}
+	_, c.forwarded = forward.Caller(r.Context())
 	defer end(errGone)
 	if h.cfg.Take != nil {
 		free, err := h.cfg.Take(who.Tenant)
