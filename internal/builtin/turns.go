@@ -70,13 +70,14 @@ func (k *Kinds) ParseFor(ctx context.Context, tenant string, document []byte, na
 		free, err := k.Turns.take(waits, tenant)
 		cancel()
 		switch {
+		case err == nil:
+			defer free()
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case err != nil:
+		default:
 			return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeBusy,
 				Detail: "other declarations are being compiled; try again"}
 		}
-		defer free()
 	}
 	within, cancel := context.WithTimeout(ctx, compileWithin)
 	defer cancel()

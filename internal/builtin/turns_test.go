@@ -40,6 +40,20 @@ func TestNobodyWaits(t *testing.T) {
 	}
 }
 
+// TestTurnsOfWhoHasGone: who has gone when the turn comes gives it back (A4).
+func TestTurnsOfWhoHasGone(t *testing.T) {
+	t.Parallel()
+	k := &Kinds{Turns: NewTurns(2)}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := k.ParseFor(ctx, "acme", heavy(1), ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	if k.Turns.used != 0 || len(k.Turns.each) != 0 {
+		t.Errorf("%d turns are taken", k.Turns.used)
+	}
+}
+
 // TestTurns: one tenant leaves room for others, and who waits too long is told so.
 func TestTurns(t *testing.T) {
 	t.Parallel()
