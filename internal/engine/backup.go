@@ -24,7 +24,8 @@ func (e *Engine) Backup(ctx context.Context, send func(copied io.Reader, size in
 		detail := fmt.Sprintf("a store of kind %s has no file to copy; only sqlite has", e.cfg.Store.Kind())
 		if s, names := e.cfg.Store.(interface{ BackupCommand() string }); names {
 			detail = fmt.Sprintf("a %s store is copied by the database's own program, which asks for the password or "+
-				"takes it from PGPASSWORD or a pass file: %s", e.cfg.Store.Kind(), s.BackupCommand())
+				"takes it from PGPASSWORD or a pass file; run it as the role that owns the tables, if this one does "+
+				"not: %s", e.cfg.Store.Kind(), s.BackupCommand())
 		}
 		return &api.Error{Status: http.StatusConflict, Code: "cannot_backup", Detail: detail}
 	}
