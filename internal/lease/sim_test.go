@@ -33,12 +33,16 @@ func simulate(seed uint64, p plant) (wrong []string, trace uint64, moves int) {
 		w.join()
 	}
 	healed := w.now
-	w.quick = true
+	w.quick, w.input.ended = true, true
 	w.until(healed + 5*time.Second)
-	w.calm = true
 	if lost := w.orphans(healed); len(lost) > 0 && len(w.wrong) == 0 {
 		w.fault("five seconds after the last fault nobody runs %v", lost)
 	}
+	w.until(healed + 10*time.Second)
+	if left := w.uncounted(); left != "" && len(w.wrong) == 0 {
+		w.fault("ten seconds after the last fault %s", left)
+	}
+	w.calm = true
 	w.until(healed + 2*time.Minute)
 	if where, right := w.placedRight(); !right && len(w.wrong) == 0 {
 		w.fault("long after the last fault %s", where)
@@ -112,7 +116,7 @@ func seeds(t *testing.T, n uint64) (from, to uint64) {
 // count writes of another than the owner; five seconds after the last fault every graph runs, and later each
 // where it belongs. The same seed is the same run.
 func TestM52Simulation(t *testing.T) {
-	n := uint64(400)
+	n := uint64(150)
 	if testing.Short() || raced.Enabled {
 		n = 15
 	}
@@ -140,7 +144,8 @@ func TestM52SimulationFinds(t *testing.T) {
 	if raced.Enabled {
 		t.Skip("one goroutine, which the race detector makes ten times slower")
 	}
-	for _, p := range []plant{plantFence, plantAnswer, plantBlind, plantGreedy, plantEarly, plantForever} {
+	for _, p := range []plant{plantFence, plantAnswer, plantBlind, plantGreedy, plantEarly, plantForever,
+		plantFastest, plantStay, plantKeep, plantDrop, plantHash, plantIdle, plantResend, plantLoad} {
 		found := uint64(0)
 		for seed := uint64(1); seed <= 400 && found == 0; seed++ {
 			if wrong, _, _ := simulate(seed, p); len(wrong) > 0 {

@@ -20,6 +20,7 @@ type simMember struct {
 	pausedTo         time.Duration
 	renewing, looked bool // a call is on its way
 	graphs           map[checkpoint.ID]*simGraph
+	reads            simMarks // how far the reader of its shards is
 }
 
 type simGraph struct {
@@ -28,6 +29,7 @@ type simGraph struct {
 	fence int64
 	end   func() bool
 	ran   time.Duration // when it last did something
+	shard simShard
 }
 
 // selfStore is all that a keeper asks of a store by itself here.
@@ -196,6 +198,7 @@ func (m *simMember) take(id checkpoint.ID, t *Term) {
 	m.k.board.leave(id, false)
 	var owned *checkpoint.OwnedError
 	lost := false
+	early := w.input.pos[id.Shard]
 	m.call(func() {
 		holder := w.leases[w.owners[id]]
 		switch {
@@ -207,6 +210,10 @@ func (m *simMember) take(id checkpoint.ID, t *Term) {
 			w.fences[id]++
 			w.owners[id] = me
 			g.fence = w.fences[id]
+			g.shard = simShard{simBatch: simBatch{pos: w.input.pos[id.Shard]}}
+			if w.plant == plantLoad {
+				g.shard.pos = early
+			}
 			w.moves++
 			w.log("%s takes %s", me, id)
 		}
@@ -219,6 +226,7 @@ func (m *simMember) take(id checkpoint.ID, t *Term) {
 			m.k.Lost(t, checkpoint.ErrLeaseLost)
 		case t.Holds():
 			g.state, g.term = "running", t
+			m.begin(id)
 			g.end = m.k.Run(id, func() { g.state = "stopping"; m.stop(id, t) })
 			m.write(id, t, g.fence)
 			return
@@ -245,14 +253,21 @@ func (m *simMember) write(id checkpoint.ID, t *Term, fence int64) {
 	}
 	if t.Holds() {
 		g.ran = w.now
+		b := m.batch(id)
 		m.call(func() {
+			if b != nil && w.plant == plantDrop {
+				w.input.pos[id.Shard] = b.pos
+			}
 			if fence != w.fences[id] && w.plant != plantFence {
 				return
 			}
 			if l := w.leases[w.owners[id]]; fence != w.fences[id] || l != nil && l.member != m.id {
 				w.fault("a write of %s to %s counts, which is another's", m.id, id)
 			}
-		}, func(bool) {})
+			if b != nil {
+				w.commit(id.Shard, b)
+			}
+		}, func(ok bool) { m.committed(id, fence, b, ok) })
 	}
 	if !w.calm {
 		m.then(time.Duration(100+w.rng.IntN(400))*time.Millisecond, func() { m.write(id, t, fence) })

@@ -49,6 +49,7 @@ type world struct {
 	members []*simMember
 	born    int
 	moves   int
+	input   *simInput
 	quick   bool // the network is well
 	calm    bool // nothing is written any more: it is placement alone that is looked at
 }
@@ -86,6 +87,7 @@ func newWorld(seed uint64, p plant) *world {
 	for n := range 1 + w.rng.IntN(24) {
 		w.units = append(w.units, checkpoint.ID{Tenant: "t", Graph: fmt.Sprintf("g%d", n)})
 	}
+	w.deal(1 + w.rng.IntN(8))
 	return w
 }
 
