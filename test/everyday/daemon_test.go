@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -47,6 +48,7 @@ func serve(ctx context.Context, data string) error {
 	d, err := graphd.New(ctx, graphd.Config{
 		Data: data, Listen: os.Getenv(listenVariable), FilesDir: os.TempDir(), // where all tests have their files
 		PushTimeout: time.Minute, // a busy disk is no failure here
+		Log:         slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err
@@ -134,8 +136,18 @@ func (d *daemon) stop() {
 	d.cmd = nil
 }
 
-// call makes one request, whose answer is JSON into answer.
+// call makes one request, whose answer is JSON into answer. What the store did not take in time is asked for again, as
+// the answer says: a busy disk is no failure here.
 func (d *daemon) call(ctx context.Context, method, path, mediaType string, body []byte, answer any) error {
+	for until := time.Now().Add(time.Minute); ; {
+		err := d.try(ctx, method, path, mediaType, body, answer)
+		if err == nil || !strings.Contains(err.Error(), `"audit_unwritable"`) || time.Now().After(until) {
+			return err
+		}
+	}
+}
+
+func (d *daemon) try(ctx context.Context, method, path, mediaType string, body []byte, answer any) error {
 	d.alive.RLock()
 	defer d.alive.RUnlock()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+d.listen+path, bytes.NewReader(body))
