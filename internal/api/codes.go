@@ -53,6 +53,7 @@ const (
 	CodeSubprotocol         = "subprotocol_required"
 	CodeTooManyConnections  = "too_many_connections"
 	CodeQuotaExceeded       = "quota_exceeded"
+	CodeLimitExceeded       = "limit_exceeded"
 	CodeAuditUnwritable     = "audit_unwritable"
 	CodeAuditBusy           = "audit_busy"
 	CodeBusy                = "busy"

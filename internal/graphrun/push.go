@@ -156,7 +156,7 @@ func overQuota(err error) (api.PushResult, error) {
 		return api.PushResult{Rejected: []api.Rejection{}, Full: true}, nil // the caller has gone
 	}
 	return api.PushResult{Rejected: []api.Rejection{}, Full: true, After: over.After,
-		Why: &api.Reason{Code: api.CodeQuotaExceeded, Detail: over.Error()}}, nil
+		Why: api.ReasonOf(over.Code(), over.Error())}, nil
 }
 
 // refusesPushes says at once what waiting would only delay: a graph that was given up takes

@@ -27,10 +27,8 @@ func (g *Graph) known() *told.Known {
 	defer g.mu.Unlock()
 	k := &told.Known{
 		Ref: g.ref, Revision: g.decl.Revision, Update: g.update, Gaps: slices.Clone(g.gaps),
-		Volatile: g.host.Store.Kind() == "memory", Cost: g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Cost(),
-	}
-	if since, slowed := g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name).Slowed(); slowed {
-		k.Slowed, k.MostEvents = since, g.host.Quotas.Limits(g.ref.Tenant).EventsPerSecond
+		Volatile: g.host.Store.Kind() == "memory", Meter: g.host.Quotas.Meter(g.ref.Tenant, g.ref.Name),
+		Quota: g.host.Quotas.Limits(g.ref.Tenant),
 	}
 	if g.unit != nil {
 		k.Spec = g.unit.Spec

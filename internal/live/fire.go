@@ -76,8 +76,12 @@ func (r *Reactor) mayFire(now time.Time) (n int, free bool) {
 }
 
 // mayEmit is how many epochs may run before something has to be looked at again: what they
-// emit must fit into the writers' queues, the outboxes, and what waits for a commit.
+// emit must fit into the writers' queues, the outboxes, and what waits for a commit, and the graph
+// must not have worked for longer than its limit allows.
 func (r *Reactor) mayEmit() int {
+	if r.rests > 0 {
+		return 0
+	}
 	if r.Core.DeadLettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
 		return 0
 	}
@@ -156,6 +160,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	default:
 		sooner(r.Core.TickDue()) // what keeps it from firing says when it does no more
 	}
+	sooner(now.Add(r.rests), r.rests > 0)
 	if r.held { // nothing fires, and nothing goes to the store
 		return max(0, until.Sub(now))
 	}

@@ -138,9 +138,10 @@ type Reactor struct {
 	kept       int64          // epochs, when Kept was called last
 
 	shown    publisher
-	free     bool      // nothing but the criteria kept it from firing in this turn
-	queues   bool      // it has found Epochs full, and has not been through since
-	stepping *stepping // a Step that goes on; nil for none
+	free     bool          // nothing but the criteria kept it from firing in this turn
+	queues   bool          // it has found Epochs full, and has not been through since
+	rests    time.Duration // for how long it is to run no epoch, as of this turn
+	stepping *stepping     // a Step that goes on; nil for none
 	resting  []resting
 	resent   []resent
 	flow     *flow.Flow // under the event clock; nil under the arrival clock
@@ -310,6 +311,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	if r.deserted() {
 		r.endSteps(context.Cause(r.stepping.caller))
 	}
+	r.rests = r.Meter.Rests()
 	fired, free := r.fire(now)
 	busy = busy || fired
 	r.free = free

@@ -9,10 +9,25 @@ import (
 // Meter counts what one graph costs, over all its runs in this process. A nil Meter counts nothing.
 type Meter struct {
 	busy, read, written atomic.Int64
+	own                 atomic.Pointer[own]
 
-	mu           sync.Mutex
-	since, until time.Time // of the waiting for the tenant's rate that goes on, or that was last
+	mu      sync.Mutex
+	waiting [causes]waiting
 }
+
+// Cause is what holds a graph back.
+type Cause int
+
+// What holds graphs back, in the order in which it is told.
+const (
+	TenantEvents Cause = iota // its tenant's quota of events
+	GraphEvents               // its own limit of events
+	GraphCPU                  // its own limit of the processor's time
+	causes       = iota
+)
+
+// waiting is that for one cause which goes on, or that was last.
+type waiting struct{ since, until time.Time }
 
 const (
 	// slowedFor is for how long a graph must have been slowed until that is told: shorter bursts are caught up with.
@@ -21,32 +36,37 @@ const (
 	slowedGap = 2 * time.Second
 )
 
-// waits notes that events wait for their turn from now on.
-func (m *Meter) waits(d time.Duration) {
+// waits notes that the graph waits from now on.
+func (m *Meter) waits(why Cause, d time.Duration) {
 	if m == nil || d <= 0 {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := time.Now()
-	if now.Sub(m.until) > slowedGap {
-		m.since = now
+	now, w := time.Now(), &m.waiting[why]
+	if now.Sub(w.until) > slowedGap {
+		w.since = now
 	}
-	if until := now.Add(d); until.After(m.until) {
-		m.until = until
+	if until := now.Add(d); until.After(w.until) {
+		w.until = until
 	}
 }
 
-// Slowed says since when events of the graph have waited for their turn all the time; false where they have not, or
-// not for long.
-func (m *Meter) Slowed() (since time.Time, slowed bool) {
+// Slowed says since when the graph has waited for its turn all the time, and why; false where it has not, or not for
+// long.
+func (m *Meter) Slowed() (why Cause, since time.Time, slowed bool) {
 	if m == nil {
-		return time.Time{}, false
+		return 0, time.Time{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	return m.since, now.Sub(m.until) <= slowedGap && now.Sub(m.since) >= slowedFor
+	for why, w := range m.waiting {
+		if now.Sub(w.until) <= slowedGap && now.Sub(w.since) >= slowedFor {
+			return Cause(why), w.since, true
+		}
+	}
+	return 0, time.Time{}, false
 }
 
 // Cost is what a graph has cost.
@@ -61,6 +81,7 @@ type Cost struct {
 func (m *Meter) Worked(d time.Duration) {
 	if m != nil {
 		m.busy.Add(int64(d))
+		m.spent(d)
 	}
 }
 

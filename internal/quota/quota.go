@@ -90,9 +90,15 @@ type ExceededError struct {
 	Used, Limit int
 	// After is when there will be room again; 0 where nobody knows.
 	After time.Duration
+	// Own says that it is a limit of the graph's own, and not its tenant's.
+	Own bool
 }
 
 func (e *ExceededError) Error() string {
+	if e.Own {
+		return fmt.Sprintf("limits.events_per_second of the graph is %d, and it has taken more; there is room for the "+
+			"next in %v", e.Limit, e.After.Round(time.Millisecond))
+	}
 	if e.Quota == Events {
 		return fmt.Sprintf("the tenant may take %d events a second, and has taken more; there is room for the next "+
 			"in %v", e.Limit, e.After.Round(time.Millisecond))
@@ -102,6 +108,14 @@ func (e *ExceededError) Error() string {
 		noun = strings.TrimSuffix(noun, "s")
 	}
 	return fmt.Sprintf("the tenant has %d %s, and its quota allows %d", e.Used, noun, e.Limit)
+}
+
+// Code is the one that it is answered with.
+func (e *ExceededError) Code() string {
+	if e.Own {
+		return api.CodeLimitExceeded
+	}
+	return api.CodeQuotaExceeded
 }
 
 // Refusal is the error as a request is answered with it.

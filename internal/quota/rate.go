@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"time"
 )
@@ -10,6 +11,7 @@ import (
 // room for: then it is owed, and those behind it wait for longer. They go in the order of their coming.
 type Rate struct {
 	limit int
+	why   Cause // what whoever waits for it is held back by
 
 	mu      sync.Mutex
 	room    float64 // below 0 it is owed
@@ -60,11 +62,11 @@ func (r *Rate) wait(ctx context.Context, n int, patient bool, m *Meter) error {
 	r.mu.Lock()
 	r.pass()
 	wait := r.owed()
-	m.waits(wait)
+	m.waits(r.why, wait)
 	if by, ok := ctx.Deadline(); ok && !patient && wait > 0 && time.Until(by) < wait {
 		r.refused++
 		r.mu.Unlock()
-		return &ExceededError{Quota: Events, Limit: r.limit, After: wait}
+		return &ExceededError{Quota: Events, Own: r.why == GraphEvents, Limit: r.limit, After: wait}
 	}
 	r.room -= float64(n)
 	r.now += int64(n)
@@ -106,17 +108,29 @@ func (r *Rate) use() (used, refused int64, waited time.Duration) {
 	return r.before, r.refused, r.waited
 }
 
-// Pace is what the events of a graph's sources go through: rates that hold them back together, such as a tenant's and a
-// graph's, and the graph's meter. What is nil of it does nothing.
+// Pace is what the events of a graph go through: rates that hold them back together, such as a tenant's, that of the
+// graph's own limits, and its meter. What is nil of it does nothing.
 type Pace struct {
 	Rates []*Rate
 	Meter *Meter
 }
 
+// all are the rates, that of the graph as it is declared now among them.
+func (p Pace) all() iter.Seq[*Rate] {
+	return func(yield func(*Rate) bool) {
+		for _, r := range p.Rates {
+			if !yield(r) {
+				return
+			}
+		}
+		yield(p.Meter.rate())
+	}
+}
+
 // Wait lets n through as soon as there is room in all. Its error is ctx's.
 func (p Pace) Wait(ctx context.Context, n int, bytes int64) error {
 	p.Meter.Took(bytes)
-	for _, r := range p.Rates {
+	for r := range p.all() {
 		if err := r.wait(ctx, n, true, p.Meter); err != nil {
 			return err
 		}
@@ -127,7 +141,7 @@ func (p Pace) Wait(ctx context.Context, n int, bytes int64) error {
 // Admit is Wait for events that somebody pushes, who is told to come again where there is no room in time, as by
 // [Rate.Wait].
 func (p Pace) Admit(ctx context.Context, n int, bytes int64) error {
-	for _, r := range p.Rates {
+	for r := range p.all() {
 		if err := r.wait(ctx, n, false, p.Meter); err != nil {
 			return err
 		}
@@ -139,7 +153,7 @@ func (p Pace) Admit(ctx context.Context, n int, bytes int64) error {
 // Most is how many to let through at once, so that nobody else waits for much longer than a tenth of a second; 0 is
 // any number.
 func (p Pace) Most() (most int) {
-	for _, r := range p.Rates {
+	for r := range p.all() {
 		if r != nil && (most == 0 || r.limit/10 < most) {
 			most = max(1, r.limit/10)
 		}

@@ -93,6 +93,7 @@ func (g *Graph) canonical() *meaning.Tree {
 	b.Span("keep", g.DeadLetters.Keep)
 	b.Number("max", int64(g.DeadLetters.Max))
 	b.Number("max_bytes", g.DeadLetters.MaxBytes)
+	g.Limits.Canonical(t)
 	return t.Close()
 }
 

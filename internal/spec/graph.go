@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/limits"
 )
 
 // Defaults of the whole graph.
@@ -74,6 +75,7 @@ var graphFields = []decode.Field[draft]{
 	{Name: "durability", Read: readDurability},
 	{Name: "history", Read: readHistory},
 	{Name: "dead_letters", Read: readDeadLetters},
+	{Name: "limits", Read: readLimits},
 }
 
 // read decodes the whole document and checks what crosses its parts.
@@ -144,4 +146,8 @@ var deadLettersFields = []decode.Field[DeadLetters]{
 
 func readDeadLetters(d *decoder, v value, g *draft) {
 	decode.Object(d, v, "dead_letters", deadLettersFields, &g.DeadLetters)
+}
+
+func readLimits(d *decoder, v value, g *draft) {
+	decode.Object(d, v, "limits", limits.Fields(), &g.Limits)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/graphd/graphd/internal/source/socket"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/limits"
 )
 
 func mustParse(t *testing.T, text string) *spec.Graph {
@@ -216,6 +217,7 @@ func TestEverything(t *testing.T) {
 		Durability:  spec.Durability{Mode: "none", Interval: 2 * time.Second, EveryEpochs: 10, OnFailure: "halt"},
 		History:     spec.History{Keep: 0},
 		DeadLetters: spec.DeadLetters{Keep: 24 * time.Hour, Max: 10, MaxBytes: 1024},
+		Limits:      limits.Limits{EventsPerSecond: 1000, CPU: 0.5},
 		Hash:        got.Hash,
 	}
 	for i := range want.Accumulators {

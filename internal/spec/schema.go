@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/limits"
 )
 
 // Mappings are the mappings of the declaration with fixed fields.
@@ -30,6 +31,7 @@ func (k Kinds) Mappings() []decode.Mapping {
 		}),
 		decode.MappingOf("history", historyFields, nil),
 		decode.MappingOf("dead_letters", deadLettersFields, nil),
+		decode.MappingOf("limits", limits.Fields(), nil),
 	}
 	for _, s := range slices.Concat(k.schemas(), k.nodeSchemas()) {
 		for _, d := range s.Definitions() {

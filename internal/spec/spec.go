@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/limits"
 	"github.com/graphd/graphd/internal/spec/meaning"
 )
 
@@ -65,6 +66,7 @@ type Graph struct {
 	Durability   Durability
 	History      History
 	DeadLetters  DeadLetters
+	Limits       limits.Limits
 	// Clock is what engine time is: "event" or "arrival", or "" where nothing is said; see
 	// [Graph.EventClock]. Idle is for how long, under the event clock, who is silent is waited for; 0 is
 	// [DefaultIdle].

@@ -191,7 +191,8 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 			}
 		}
 	}
-	d := declared.Durability
+	d, meter := declared.Durability, g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name)
+	meter.Bind(quota.Bounds{EventsPerSecond: declared.Limits.EventsPerSecond, Cores: declared.Limits.CPU})
 	r.Reactor = live.New(live.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.Store, Journal: g.Store,
 		Ledger: g.Store, Head: head,
@@ -200,7 +201,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Flush: r.flush, Published: g.Published,
 		Hold: g.Held(), Epochs: g.Gate, Careful: g.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.Fail,
-		Idle: declared.Idle, Meter: g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name),
+		Idle: declared.Idle, Meter: meter,
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
 	return r, nil

@@ -23,11 +23,8 @@ type Known struct {
 	Path     func(output int) reactor.Path // how an output's values leave
 	Gaps     []int64                       // per accumulator: how often it was let go on behind what was lost
 	Volatile bool                          // the store forgets everything with the process
-	Cost     quota.Cost
-	// Slowed is since when the tenant's quota of so many events a second has held the graph back; zero where it does
-	// not.
-	Slowed     time.Time
-	MostEvents int
+	Meter    *quota.Meter                  // of what the graph has cost, and of what holds it back
+	Quota    quota.Limits                  // its tenant's
 }
 
 // Life is what a run knows of its pieces beside what its reactor has published.
@@ -96,19 +93,6 @@ func held(s *api.GraphSummary, v *live.View, now time.Time) {
 		v.EngineTime.UTC().Format(time.RFC3339)))
 }
 
-// slowed tells of a graph that its tenant's quota holds back, beside a health that has no reason of its own.
-func (k *Known) slowed(s *api.GraphSummary) {
-	if s.HealthReason != nil || k.Slowed.IsZero() {
-		return
-	}
-	if s.Health == string(reactor.HealthLive) {
-		s.Health = string(reactor.HealthDegraded)
-	}
-	s.HealthReason = api.ReasonOf("quota_slowed", fmt.Sprintf("the tenant may take %d events a second, and events of "+
-		"this graph have waited for their turn since %s; nothing is lost: ask the operator of the daemon for more, or "+
-		"send less", k.MostEvents, k.Slowed.UTC().Format(time.RFC3339)))
-}
-
 // keys is what a keyed graph has of keys.
 func (k *Known) keys(v *live.View) *api.KeysSummary {
 	s := &api.KeysSummary{
@@ -127,7 +111,7 @@ func (k *Known) keys(v *live.View) *api.KeysSummary {
 // identify fills in what is known of a graph without a run.
 func (k *Known) identify(s *api.GraphSummary) {
 	s.Graph, s.Tenant, s.Revision, s.Update = k.Ref.Name, k.Ref.Tenant, k.Revision, k.Update
-	s.Cost = api.Cost{BusySeconds: k.Cost.Busy.Seconds(), EventBytes: k.Cost.Read, StoredBytes: k.Cost.Written}
+	s.Cost = k.cost()
 	s.Degraded, s.WaitingFor = List(s.Degraded), List(s.WaitingFor)
 	if k.Spec == nil {
 		s.Accumulators, s.Outputs = []api.AccumulatorSummary{}, []api.OutputSummary{}

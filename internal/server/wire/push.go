@@ -102,7 +102,7 @@ func (p *Pushed) Problem(f Form) *api.Error {
 		e := Refuse(http.StatusTooManyRequests, api.CodeQueueFull,
 			"the accumulator's queue stayed full"+why+": send the events from index "+
 				strconv.Itoa(p.Done)+" on again later")
-		if p.Why != nil && p.Why.Code == api.CodeQuotaExceeded {
+		if p.Why != nil && (p.Why.Code == api.CodeQuotaExceeded || p.Why.Code == api.CodeLimitExceeded) {
 			e.Code, e.Detail = p.Why.Code, p.Why.Detail+"; send the events from index "+strconv.Itoa(p.Done)+" on then"
 		}
 		e.Extra = map[string]any{"next_index": p.Done}

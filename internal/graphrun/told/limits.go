@@ -1,0 +1,46 @@
+package told
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// cost is what the graph has cost.
+func (k *Known) cost() api.Cost {
+	c := k.Meter.Cost()
+	return api.Cost{BusySeconds: c.Busy.Seconds(), EventBytes: c.Read, StoredBytes: c.Written}
+}
+
+// slowed tells of a graph that its tenant's quota or a limit of its own holds back, beside a health that has no reason
+// of its own. A graph that starts is not slowed yet: with a reason it would count as one that cannot start.
+func (k *Known) slowed(s *api.GraphSummary) {
+	why, at, slowed := k.Meter.Slowed()
+	if s.HealthReason != nil || !slowed {
+		return
+	}
+	switch s.Health {
+	case string(reactor.HealthLive):
+		s.Health = string(reactor.HealthDegraded)
+	case string(reactor.HealthDegraded):
+	default:
+		return
+	}
+	since := at.UTC().Format(time.RFC3339)
+	switch why {
+	case quota.TenantEvents:
+		s.HealthReason = api.ReasonOf("quota_slowed", fmt.Sprintf("the tenant may take %d events a second, and events "+
+			"of this graph have waited for their turn since %s; nothing is lost: ask the operator of the daemon for "+
+			"more, or send less", k.Quota.EventsPerSecond, since))
+	case quota.GraphEvents:
+		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.events_per_second is %d, and events have "+
+			"waited for their turn since %s; nothing is lost: raise it, or send less", k.Spec.Limits.EventsPerSecond,
+			since))
+	case quota.GraphCPU:
+		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.cpu is %v, and epochs have waited for "+
+			"their turn since %s; nothing is lost: raise it, or have less computed", k.Spec.Limits.CPU, since))
+	}
+}

@@ -1,0 +1,94 @@
+package quota
+
+import (
+	"sync"
+	"time"
+)
+
+// Bounds are the limits of one graph, as it is declared. 0 is no bound.
+type Bounds struct {
+	// EventsPerSecond bounds what all its inputs take together. More is let in later.
+	EventsPerSecond int
+	// Cores bounds how long its reactor is at work: 0.5 is half of the time. It rests for what it has worked longer.
+	Cores float64
+}
+
+// own are the limits of a graph as they are kept.
+type own struct {
+	Bounds
+	rate *Rate  // nil without one
+	work *share // nil without one
+}
+
+// Bind has the graph kept within its limits from now on. What is as before goes on: a graph that is started anew owes
+// what it has owed.
+func (m *Meter) Bind(b Bounds) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.own.Load()
+	if before != nil && before.Bounds == b {
+		return
+	}
+	next := &own{Bounds: b}
+	if b.EventsPerSecond > 0 {
+		next.rate = NewRate(b.EventsPerSecond)
+		next.rate.why = GraphEvents
+	}
+	if b.Cores > 0 {
+		next.work = &share{cores: b.Cores, credit: b.Cores, at: time.Now()}
+	}
+	m.own.Store(next)
+}
+
+// rate is that of the graph's own limit; nil where it has none.
+func (m *Meter) rate() *Rate {
+	if m == nil {
+		return nil
+	}
+	if o := m.own.Load(); o != nil {
+		return o.rate
+	}
+	return nil
+}
+
+// spent takes time that the reactor was at work off what it may.
+func (m *Meter) spent(d time.Duration) {
+	if o := m.own.Load(); o != nil && o.work != nil {
+		m.waits(GraphCPU, o.work.take(d))
+	}
+}
+
+// Rests is for how long the reactor is to run no epoch, since it has worked for longer than its limit allows. It is 0
+// for a nil Meter.
+func (m *Meter) Rests() time.Duration {
+	if m == nil {
+		return 0
+	}
+	if o := m.own.Load(); o != nil && o.work != nil {
+		return o.work.take(0)
+	}
+	return 0
+}
+
+// share is a part of the processor's time, of which a second's worth may be taken at once. What is taken beyond it is
+// owed: an epoch is not interrupted.
+type share struct {
+	cores float64
+
+	mu     sync.Mutex
+	credit float64 // in seconds; below 0 it is owed
+	at     time.Time
+}
+
+// take takes d, and answers how long it takes until nothing is owed.
+func (s *share) take(d time.Duration) (owed time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.credit = min(s.cores, s.credit+now.Sub(s.at).Seconds()*s.cores) - d.Seconds()
+	s.at = now
+	return time.Duration(max(0, -s.credit/s.cores) * float64(time.Second))
+}
