@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -150,14 +151,20 @@ func (w *kafkaWorld) compact() {
 func (w *kafkaWorld) grow(to int) {
 	w.t.Helper()
 	c := &kafka.Client{Addr: kafka.TCP(w.addrs...), Transport: &kafka.Transport{MetadataTTL: 50 * time.Millisecond}}
-	res, err := c.CreatePartitions(w.t.Context(), &kafka.CreatePartitionsRequest{
-		Topics: []kafka.TopicPartitionsConfig{{Name: w.topic, Count: int32(to)}},
-	})
-	if err == nil {
-		err = res.Errors[w.topic]
-	}
-	if err != nil {
-		w.t.Fatal(err)
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(100 * time.Millisecond) {
+		res, err := c.CreatePartitions(w.t.Context(), &kafka.CreatePartitionsRequest{
+			Topics: []kafka.TopicPartitionsConfig{{Name: w.topic, Count: int32(to)}},
+		})
+		if err == nil {
+			err = res.Errors[w.topic]
+		}
+		// On a loaded machine a broker may lose its controller for a moment, and have done what it does not answer.
+		if err == nil || errors.Is(err, kafka.InvalidPartitionNumber) {
+			break
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatal(err)
+		}
 	}
 	w.partitions = to
 }
