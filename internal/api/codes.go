@@ -60,6 +60,7 @@ const (
 	CodeMemberBusy          = "member_busy"
 	CodeOwnerUnreachable    = "owner_unreachable"
 	CodeOwnerMoved          = "owner_moved"
+	CodeGraphStopping       = "graph_stopping"
 	CodeRateLimited         = "rate_limited"
 	CodeNotReady            = "not_ready"
 	CodeShuttingDown        = "shutting_down"

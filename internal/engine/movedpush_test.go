@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -54,5 +55,41 @@ func TestM53PushMeetsAHandOver(t *testing.T) {
 		}
 		b.close()
 		a.close()
+	})
+}
+
+// M38: a push that waits for room when the daemon ends is told so then, and what was taken before is kept.
+func TestM38PushMeetsTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		b := newBed(t, store, &scripted{})
+		g := api.Ref{Tenant: "default", Name: "g"}
+		b.apply("graph: g\nreactor: { when: all }\n"+
+			"accumulators: { a: { strategy: sequential, capacity: 2 }, b: { strategy: latest } }\n"+
+			"nodes: { n: { expr: a + b } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		got := make(chan api.PushResult, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			res, err := b.e.Push(ctx, g, "a", []json.RawMessage{[]byte("1"), []byte("2"), []byte("3")})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- res
+		}()
+		time.Sleep(time.Second)
+		began := time.Now()
+		b.close()
+		res := <-got
+		if took := time.Since(began); !res.Full || res.Accepted != 2 || res.Why == nil ||
+			res.Why.Code != api.CodeGraphStopping || took > time.Second {
+			t.Errorf("after %v: %+v", took, res)
+		}
+		again := newBed(t, store, &scripted{})
+		again.until("g", reactor.HealthLive, time.Minute)
+		if n := again.summary("g").Accumulators[0].Counters.Queued; n != 2 {
+			t.Errorf("%d events were kept", n)
+		}
+		again.close()
 	})
 }

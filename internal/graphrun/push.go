@@ -121,13 +121,16 @@ func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err err
 	switch {
 	case errors.Is(err, pump.ErrClosed):
 		return api.PushResult{}, &api.Error{
-			Status: http.StatusServiceUnavailable, Code: "graph_stopping",
+			Status: http.StatusServiceUnavailable, Code: api.CodeGraphStopping,
 			Detail: fmt.Sprintf("graph %s is being stopped; %s", g.ref.Name, takenBefore(out.Taken)),
 		}
 	case errors.Is(err, pump.ErrStopped):
 		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "input_stopped",
 			Detail: fmt.Sprintf("an operator has stopped input %s of graph %s; %s; the start command lets it go on",
 				g.unit.Spec.Accumulators[i].Name, g.ref.Name, takenBefore(out.Taken))}
+	case errors.Is(err, pump.ErrElsewhere) && g.host.Closing():
+		out.Full, moved = true, api.ReasonOf(api.CodeGraphStopping, fmt.Sprintf(
+			"graph %s is being stopped with this daemon", g.ref.Name))
 	case errors.Is(err, pump.ErrElsewhere):
 		out.Full, moved = true, api.ReasonOf(api.CodeOwnerMoved, fmt.Sprintf(
 			"graph %s has just moved to another daemon, or is about to", g.ref.Name))

@@ -48,8 +48,8 @@ func (m *Mailbox) turnAway(why error) {
 	}
 }
 
-// ErrElsewhere says that another daemon runs the graph by now, or is about to.
-var ErrElsewhere = errors.New("the graph is run by another daemon")
+// ErrElsewhere says that another daemon runs the graph by now, or is about to, or that this one is ending.
+var ErrElsewhere = errors.New("the graph is not run here any more")
 
 // Shut has the mailbox refuse pushes with ErrElsewhere, those that wait too, until Open: nobody here would take
 // them. They count nowhere, for the graph's books are its owner's.

@@ -59,8 +59,11 @@ func (s *Shard) once(ctx context.Context, _ int) error {
 		s.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", s.ref.Name,
 			"tenant", s.ref.Tenant, "epoch", r.Reactor.Core.Epoch())
 	}
-	if err == nil && ctx.Err() != nil && s.host.Closing() {
-		s.yield(r.Head.Fence)
+	if ctx.Err() != nil && s.host.Closing() {
+		s.shut() // nobody here takes what waits
+		if err == nil {
+			s.yield(r.Head.Fence)
+		}
 	}
 	s.mu.Lock()
 	s.failure = nil
@@ -109,10 +112,15 @@ func (s *Shard) stand(ctx context.Context) *lease.Term {
 	return s.host.Lease.Stand(ctx, s.ID(), func(at lease.Standing) {
 		s.setOwner(at)
 		s.SetHealth(reactor.HealthStandby, at.Code, at.Detail)
-		for _, box := range s.cfg.Mailboxes {
-			box.Shut()
-		}
+		s.shut()
 	})
+}
+
+// shut has the inputs turn away pushes, those that wait too.
+func (s *Shard) shut() {
+	for _, box := range s.cfg.Mailboxes {
+		box.Shut()
+	}
 }
 
 // StandsBy says that the graph is another daemon's, or about to be.
