@@ -188,6 +188,8 @@ func other(v reflect.Value) reflect.Value {
 		to.SetBool(!v.Bool())
 	case reflect.Int, reflect.Int64:
 		to.SetInt(v.Int() + 1)
+	case reflect.Float64:
+		to.SetFloat(v.Float() + 1)
 	case reflect.Pointer:
 		to.Set(reflect.New(v.Type().Elem()))
 		fill(to.Elem())
