@@ -262,5 +262,5 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		return &Unreachable{c.base, err}
 	}
-	return &cut{fmt.Errorf("the daemon at %s did not answer: %w%s", c.base, err, adviceTLS(err))}
+	return &cut{fmt.Errorf("the daemon at %s did not answer: %w%s", c.base, err, adviceTLS(c.base, err))}
 }

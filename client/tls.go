@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // TLS is a configuration for Config.TLS of files in PEM: the authorities that the daemon's certificate is of, ""
@@ -43,8 +44,10 @@ func TLS(ca, cert, key string) (*tls.Config, error) {
 	return c, nil
 }
 
-// adviceTLS is what to do about a connection that came to nothing, "" where TLS was not the matter.
-func adviceTLS(err error) string {
+const certificateAsked = "; if it asks for a certificate, give --client-cert and --client-key"
+
+// adviceTLS is what to do about a connection to base that came to nothing, "" where TLS was not the matter.
+func adviceTLS(base string, err error) string {
 	unknown, name := x509.UnknownAuthorityError{}, x509.HostnameError{}
 	switch text := err.Error(); {
 	case errors.As(err, &unknown):
@@ -54,7 +57,9 @@ func adviceTLS(err error) string {
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return "; it speaks no TLS: write http:// before its address"
 	case strings.Contains(text, "certificate required"), strings.Contains(text, "client conn could not be established"):
-		return "; if it asks for a certificate, give --client-cert and --client-key"
+		return certificateAsked
+	case strings.HasPrefix(base, "https:") && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)):
+		return certificateAsked // with TLS 1.3 the refusal may come while the request is on its way, and get lost
 	}
 	return ""
 }
