@@ -2,13 +2,14 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/graphd/graphd/internal/testbed"
 )
 
 // client is another client library than the one under test.
@@ -150,21 +151,6 @@ func (w *kafkaWorld) compact() {
 // grow gives the topic more partitions.
 func (w *kafkaWorld) grow(to int) {
 	w.t.Helper()
-	c := &kafka.Client{Addr: kafka.TCP(w.addrs...), Transport: &kafka.Transport{MetadataTTL: 50 * time.Millisecond}}
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(100 * time.Millisecond) {
-		res, err := c.CreatePartitions(w.t.Context(), &kafka.CreatePartitionsRequest{
-			Topics: []kafka.TopicPartitionsConfig{{Name: w.topic, Count: int32(to)}},
-		})
-		if err == nil {
-			err = res.Errors[w.topic]
-		}
-		// On a loaded machine a broker may lose its controller for a moment, and have done what it does not answer.
-		if err == nil || errors.Is(err, kafka.InvalidPartitionNumber) {
-			break
-		}
-		if time.Now().After(deadline) {
-			w.t.Fatal(err)
-		}
-	}
+	testbed.GrowTopic(w.t, w.addrs, w.topic, to)
 	w.partitions = to
 }

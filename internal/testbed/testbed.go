@@ -238,6 +238,39 @@ func CreateTopic(t testing.TB, brokers []string, topic kafka.TopicConfig) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+	awaitLeaders(ctx, t, client, topic)
+}
+
+// GrowTopic gives a topic more partitions, to in all, and waits until they have leaders.
+func GrowTopic(t testing.TB, brokers []string, name string, to int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	client, done := admin(brokers)
+	defer done()
+	for {
+		res, err := client.CreatePartitions(ctx, &kafka.CreatePartitionsRequest{
+			Topics: []kafka.TopicPartitionsConfig{{Name: name, Count: int32(to)}},
+		})
+		if err == nil {
+			err = res.Errors[name]
+		}
+		// A broker that has lost its controller for a moment may have done what it does not answer.
+		if err == nil || errors.Is(err, kafka.InvalidPartitionNumber) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("give topic %s %d partitions: %v", name, to, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	awaitLeaders(ctx, t, client, kafka.TopicConfig{Topic: name, NumPartitions: to})
+}
+
+// awaitLeaders waits until all partitions of the topic have leaders that know it.
+func awaitLeaders(ctx context.Context, t testing.TB, client *kafka.Client, topic kafka.TopicConfig) {
+	t.Helper()
 	for {
 		m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic.Topic}})
 		if err == nil && led(m.Topics, max(topic.NumPartitions, 1)) && serves(ctx, client, topic) {

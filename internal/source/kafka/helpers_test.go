@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -299,19 +298,4 @@ func (f *reading) positions() []boundary.Position {
 		out = append(out, p)
 	}
 	return out
-}
-
-// grow gives a topic more partitions.
-func grow(t *testing.T, addrs []string, topic string, to int) {
-	t.Helper()
-	c := &kafka.Client{Addr: kafka.TCP(addrs...), Transport: &kafka.Transport{MetadataTTL: 100 * time.Millisecond}}
-	res, err := c.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{
-		Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: int32(to)}},
-	})
-	if err == nil {
-		err = res.Errors[topic]
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }

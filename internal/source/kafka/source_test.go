@@ -189,7 +189,7 @@ func TestPartitionsAdded(t *testing.T) {
 		cfg.Start.At = "latest"
 		f := read(t, cfg)
 		f.says(t, accumulator.Live, 1)
-		grow(t, addrs, topic, 3)
+		testbed.GrowTopic(t, addrs, topic, 3)
 		c := client(t, addrs)
 		put(t, c, topic, 2, "x", "y")
 		put(t, c, topic, 0, "z")
@@ -197,7 +197,7 @@ func TestPartitionsAdded(t *testing.T) {
 		wantTexts(t, f.of(topic+"/2"), "x", "y")
 		// So are those that were added while it was down.
 		f.end()
-		grow(t, addrs, topic, 4)
+		testbed.GrowTopic(t, addrs, topic, 4)
 		put(t, client(t, addrs), topic, 3, "v")
 		g := read(t, cfg, f.positions()...)
 		g.count(t, 1)
