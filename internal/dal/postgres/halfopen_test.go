@@ -11,6 +11,9 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 )
 
+// patience is beyond what a loaded machine makes of a bounded wait, and short of what a line that says nothing does.
+const patience = 20 * time.Second
+
 // throughProxy is a store whose connections a proxy carries.
 func throughProxy(t *testing.T, dsn, schema string, timeouts Timeouts) (*Store, *proxy) {
 	t.Helper()
@@ -69,8 +72,8 @@ func TestHalfOpen(t *testing.T) {
 		if !errors.Is(got.err, checkpoint.ErrSlow) || !strings.Contains(got.err.Error(), "thrown away") {
 			t.Errorf("%s: %v, want ErrSlow", got.name, got.err)
 		}
-		// A read is tried again once; nothing else takes longer than its bound.
-		if got.took > 2*call+time.Second {
+		// A read is tried again once; nothing else takes longer than its bound, and a loaded machine its time.
+		if got.took > 2*call+patience {
 			t.Errorf("%s took %v", got.name, got.took)
 		}
 	}
@@ -83,7 +86,7 @@ func TestHalfOpen(t *testing.T) {
 			}
 			break
 		}
-		if took := time.Since(began); !isOwned(err) || took > ttl+3*time.Second {
+		if took := time.Since(began); !isOwned(err) || took > ttl+patience {
 			t.Fatalf("after %v: %v", took, err)
 		}
 	}
@@ -94,7 +97,7 @@ func TestHalfOpen(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if time.Since(healed) > 5*time.Second {
+		if time.Since(healed) > patience {
 			t.Fatalf("the line carries, and the lease is not renewed: %v", err)
 		}
 	}
@@ -116,7 +119,7 @@ func TestHalfOpenClose(t *testing.T) {
 	line.swallowAll(true)
 	began := time.Now()
 	_ = a.Close() // it says that the lease could not be given up
-	if took := time.Since(began); took > 4*time.Second {
+	if took := time.Since(began); took > patience {
 		t.Errorf("closing took %v", took)
 	}
 }
