@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -32,13 +33,13 @@ func TestM52MassTakeover(t *testing.T) {
 	}
 	taken := make(chan struct{})
 	go func() { all.Wait(); close(taken) }()
-	worst := map[string]time.Duration{}
+	took := map[string][]time.Duration{}
 	ask := func(what string, f func() error) {
 		asked := time.Now()
 		if err := f(); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		worst[what] = max(worst[what], time.Since(asked))
+		took[what] = append(took[what], time.Since(asked))
 	}
 	for taking := true; taking; {
 		select {
@@ -56,11 +57,13 @@ func TestM52MassTakeover(t *testing.T) {
 			return err
 		})
 	}
-	took := time.Since(began)
-	t.Logf("%d takings in %v; the worst: %v", graphs, took, worst)
-	for what, d := range worst {
-		if d > took/4 && d > 100*time.Millisecond {
-			t.Errorf("%s took %v of %v", what, d, took)
+	whole := time.Since(began)
+	for what, all := range took { // behind the takings each would wait for most of them; one may wait on a loaded machine
+		slices.Sort(all)
+		median := all[len(all)/2]
+		t.Logf("%d takings in %v; %d of %s: median %v", graphs, whole, len(all), what, median)
+		if median > whole/4 {
+			t.Errorf("%s took %v of %v", what, median, whole)
 		}
 	}
 }
