@@ -58,7 +58,8 @@ func TestM52MassTakeover(t *testing.T) {
 		})
 	}
 	whole := time.Since(began)
-	for what, all := range took { // behind the takings each would wait for most of them; one may wait on a loaded machine
+	// Behind the takings each would wait for most of them; one alone may wait on a loaded machine.
+	for what, all := range took {
 		slices.Sort(all)
 		median := all[len(all)/2]
 		t.Logf("%d takings in %v; %d of %s: median %v", graphs, whole, len(all), what, median)
