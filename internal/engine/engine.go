@@ -70,6 +70,9 @@ type Config struct {
 	MaxEpochs int
 	// Sharded has graphs that are dealt run as so many shards, each a core of its own; without it one runs them all.
 	Sharded bool
+	// Spread has the shards of such a graph placed each by itself, over all members; without it one member has all of
+	// them.
+	Spread bool
 	// Memory reads the use of memory; nil is the process's own.
 	Memory heap.Reader
 	// Quotas are those of tenants; nil bounds nobody.

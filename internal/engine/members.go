@@ -11,13 +11,16 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 )
 
-// places are the graphs that feed each other: one daemon is to have them all (M52).
-func (e *Engine) places() map[checkpoint.ID]placement.Place { return members.Places(e.feeds.Pairs()) }
+// places say what one daemon is to have together: graphs that feed each other, and the shards of a graph where they
+// are not spread (M52).
+func (e *Engine) places() placement.Places {
+	return placement.Places{Linked: members.Linked(e.feeds.Pairs()), Spread: e.cfg.Spread}
+}
 
-// units are the graphs as units of placement.
+// units are the shards of all graphs, by graph and number.
 func (e *Engine) units() (ids []checkpoint.ID) {
 	for _, m := range e.all() {
-		ids = append(ids, m.ID())
+		ids = append(ids, m.ShardIDs()...)
 	}
 	return ids
 }

@@ -214,6 +214,9 @@ func (g *Graph) running() (*life.Run, error) { return g.first().Running() }
 // StandsBy says that the graph is another daemon's, or about to be.
 func (g *Graph) StandsBy() bool { return g.first().StandsBy() }
 
+// Runs says that a shard of the graph runs here.
+func (g *Graph) Runs(shard int) bool { return g.shards[shard].Run() != nil }
+
 // GiveUp gives a graph up that has been removed, if it is this daemon's: applied again, it is not waited for here.
 func (g *Graph) GiveUp() {
 	for _, s := range g.shards {

@@ -21,6 +21,9 @@ func (g *Graph) Summary(context.Context) api.GraphSummary {
 	return told.Gather(g.unit.Spec, all)
 }
 
+// Shard is the summary of one shard, as it is here.
+func (g *Graph) Shard(n int) api.GraphSummary { return g.shards[n].Summary() }
+
 // known is what is known of the graph with or without a run.
 func (g *Graph) known() *told.Known {
 	g.mu.Lock()

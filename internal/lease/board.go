@@ -82,8 +82,7 @@ func (b *board) ask(now time.Duration, id checkpoint.ID) (w *wait, changed bool)
 }
 
 // see takes a roster in that was asked for at sent, and answers with what is to be handed back.
-func (b *board) see(sent, now time.Duration, r checkpoint.Roster, places map[checkpoint.ID]placement.Place) (
-	back []func()) {
+func (b *board) see(sent, now time.Duration, r checkpoint.Roster, places placement.Places) (back []func()) {
 	if sent < b.seen {
 		return nil // a newer one was answered before
 	}
@@ -121,7 +120,7 @@ func (b *board) see(sent, now time.Duration, r checkpoint.Roster, places map[che
 }
 
 // link takes in how graphs are linked.
-func (b *board) link(places map[checkpoint.ID]placement.Place) { b.desk.Link(places) }
+func (b *board) link(places placement.Places) { b.desk.Link(places) }
 
 // begin notes that a graph runs.
 func (b *board) begin(id checkpoint.ID, back func()) *run {

@@ -16,7 +16,7 @@ func TestM52StaleRosterIsNoNews(t *testing.T) {
 		return checkpoint.Roster{Members: []checkpoint.Member{{ID: "b", Capacity: 1}, {ID: "a"}},
 			Owners: map[checkpoint.ID]string{graph: owner}}
 	}
-	b.see(time.Second, time.Second, roster("a"), nil)
+	b.see(time.Second, time.Second, roster("a"), placement.Places{})
 	b.giveUp(10*time.Second, graph)
 	b.stand(graph)
 	for _, c := range []struct {
@@ -25,7 +25,7 @@ func TestM52StaleRosterIsNoNews(t *testing.T) {
 		may   bool
 	}{{9 * time.Second, "a", false}, {11 * time.Second, "b", false}, {10 * time.Second, "a", false},
 		{12 * time.Second, "a", true}} {
-		b.see(c.sent, c.sent, roster(c.owner), nil)
+		b.see(c.sent, c.sent, roster(c.owner), placement.Places{})
 		if w, _ := b.ask(c.sent, graph); w.may != c.may {
 			t.Errorf("a roster of %v with owner %s: may take it: %v", c.sent, c.owner, w.may)
 		}

@@ -40,8 +40,8 @@ type Config struct {
 	// TTL is the lease's time to live, Patience how long another daemon must have ranked first for
 	// a graph that runs here before that is handed back.
 	TTL, Patience time.Duration
-	// Places are the graphs that are linked; nil when none ever are.
-	Places func() map[checkpoint.ID]placement.Place
+	// Places say what is placed together; nil: each unit is placed by itself.
+	Places func() placement.Places
 	// Mono is a clock that is never set; nil is the machine's.
 	Mono func() time.Duration
 }
@@ -56,7 +56,7 @@ type Keeper struct {
 	store  Store
 	log    *slog.Logger
 	ttl    time.Duration
-	places func() map[checkpoint.ID]placement.Place
+	places func() placement.Places
 	mono   func() time.Duration
 
 	renewNow chan struct{} // capacity 1: the lease is gone
@@ -82,7 +82,7 @@ func New(c Config) *Keeper {
 		board: board{desk: placement.Desk{Self: c.Store.Self(), Lease: c.TTL, Patience: c.Patience}},
 	}
 	if k.places == nil {
-		k.places = func() map[checkpoint.ID]placement.Place { return nil }
+		k.places = func() placement.Places { return placement.Places{Spread: true} }
 	}
 	if k.mono == nil {
 		began := time.Now()

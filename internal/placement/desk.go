@@ -26,7 +26,7 @@ type Desk struct {
 	Lease, Patience time.Duration
 
 	roster checkpoint.Roster
-	places map[checkpoint.ID]Place
+	places Places
 	among  []candidate
 	units  map[checkpoint.ID]*unit
 }
@@ -44,12 +44,12 @@ type unit struct {
 
 // See takes in who is there and how units are linked. It is called before anything else, and the
 // roster is the desk's from then on.
-func (d *Desk) See(roster checkpoint.Roster, places map[checkpoint.ID]Place) {
+func (d *Desk) See(roster checkpoint.Roster, places Places) {
 	d.roster, d.places, d.among = roster, places, candidates(roster.Members)
 }
 
 // Link takes in how units are linked by now.
-func (d *Desk) Link(places map[checkpoint.ID]Place) { d.places = places }
+func (d *Desk) Link(places Places) { d.places = places }
 
 // Owns notes that a member owns a unit, "" for nobody, before the next roster says so.
 func (d *Desk) Owns(id checkpoint.ID, member string) {
@@ -63,7 +63,7 @@ func (d *Desk) Owns(id checkpoint.ID, member string) {
 func (d *Desk) Owner(id checkpoint.ID) string { return d.roster.Owners[id] }
 
 // First is who ranks first for a unit, "" where there is nobody to be given it.
-func (d *Desk) First(id checkpoint.ID) string { return first(unitHash(groupOf(id, d.places)), d.among) }
+func (d *Desk) First(id checkpoint.ID) string { return first(unitHash(d.places.Of(id).Group), d.among) }
 
 // Member is one of the roster; nil when it is not there.
 func (d *Desk) Member(id string) *checkpoint.Member {
@@ -145,7 +145,7 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 	groups := map[checkpoint.ID][]checkpoint.ID{}
 	var order []checkpoint.ID
 	for _, id := range slices.SortedFunc(slices.Values(running), Compare) {
-		g := groupOf(id, d.places)
+		g := d.places.Of(id).Group
 		if groups[g] == nil {
 			order = append(order, g)
 		}
@@ -160,7 +160,7 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 			}
 			under += len(all)
 		}
-		for _, id := range shallowest(all, d.places) {
+		for _, id := range d.shallowest(all) {
 			if u := d.units[id]; !u.leaving {
 				u.leaving, u.given = true, true
 				back = append(back, id)
@@ -183,7 +183,7 @@ func (d *Desk) given(now time.Duration, running []checkpoint.ID) (n int, groups 
 		u.given = u.given && now-u.ranUntil < 2*letLie*d.Lease && (owner == "" || owner == d.Self)
 		if u.given {
 			n++
-			groups[groupOf(id, d.places)] = true
+			groups[d.places.Of(id).Group] = true
 		}
 	}
 	return n, groups
@@ -201,23 +201,15 @@ func (d *Desk) due(now time.Duration, all []checkpoint.ID, urgent bool) bool {
 }
 
 // shallowest are the units of a group that nothing before them runs any more.
-func shallowest(all []checkpoint.ID, places map[checkpoint.ID]Place) (top []checkpoint.ID) {
-	least := places[all[0]].Depth
+func (d *Desk) shallowest(all []checkpoint.ID) (top []checkpoint.ID) {
+	least := d.places.Of(all[0]).Depth
 	for _, id := range all {
-		least = min(least, places[id].Depth)
+		least = min(least, d.places.Of(id).Depth)
 	}
 	for _, id := range all {
-		if places[id].Depth == least {
+		if d.places.Of(id).Depth == least {
 			top = append(top, id)
 		}
 	}
 	return top
-}
-
-// groupOf is the unit that a unit is ranked by.
-func groupOf(id checkpoint.ID, places map[checkpoint.ID]Place) checkpoint.ID {
-	if p, linked := places[id]; linked {
-		return p.Group
-	}
-	return id
 }

@@ -43,7 +43,7 @@ func newHere(t *testing.T) *here {
 
 func (h *here) at(seconds float64) plan {
 	now := time.Duration(seconds * float64(time.Second))
-	h.desk.See(checkpoint.Roster{Members: h.members, Owners: maps.Clone(h.owners)}, h.places)
+	h.desk.See(checkpoint.Roster{Members: h.members, Owners: maps.Clone(h.owners)}, Places{Linked: h.places})
 	p := plan{Take: map[checkpoint.ID]bool{}}
 	for _, id := range h.waiting {
 		p.Take[id] = h.desk.May(now, id)

@@ -17,6 +17,27 @@ type Place struct {
 	Depth int
 }
 
+// Places say which units one daemon is to have together. The zero value keeps the shards of each graph together, and
+// nothing else.
+type Places struct {
+	// Linked are the graphs that feed each other, by their first units. All shards of one are with it.
+	Linked map[checkpoint.ID]Place
+	// Spread has the shards of a graph that is not linked placed each by itself.
+	Spread bool
+}
+
+// Of is where a unit stands.
+func (p *Places) Of(id checkpoint.ID) Place {
+	whole := id.Whole()
+	if place, linked := p.Linked[whole]; linked {
+		return place
+	}
+	if p.Spread {
+		return Place{Group: id}
+	}
+	return Place{Group: whole}
+}
+
 // Groups puts the units that feed each other together. What has no link is not in it: it is a
 // group of its own. The links form no cycle.
 func Groups(links []Link) map[checkpoint.ID]Place {

@@ -144,3 +144,28 @@ func TestCapacity(t *testing.T) {
 		}
 	}
 }
+
+// M52: the shards of a graph are one group, with the graphs that it is linked with, unless they are spread; and those
+// of a linked graph are together in any case.
+func TestM52ShardsOfAGraphAreTogetherOrSpread(t *testing.T) {
+	id := func(graph string, shard int) checkpoint.ID {
+		return checkpoint.ID{Tenant: "t", Graph: graph, Shard: shard}
+	}
+	linked := Groups([]Link{{id("up", 0), id("down", 0)}})
+	for _, c := range []struct {
+		unit, together, spread checkpoint.ID
+		depth                  int
+	}{
+		{id("alone", 0), id("alone", 0), id("alone", 0), 0},
+		{id("alone", 7), id("alone", 0), id("alone", 7), 0},
+		{id("up", 3), id("down", 0), id("down", 0), 0},
+		{id("down", 3), id("down", 0), id("down", 0), 1},
+	} {
+		for spread, want := range map[bool]checkpoint.ID{false: c.together, true: c.spread} {
+			p := Places{Linked: linked, Spread: spread}
+			if got := p.Of(c.unit); got.Group != want || got.Depth != c.depth {
+				t.Errorf("%s, spread %v: %v, want %v", c.unit, spread, got, want)
+			}
+		}
+	}
+}

@@ -20,9 +20,9 @@ type Members struct {
 	Store checkpoint.Members
 	Log   *slog.Logger
 	Own   *lease.Keeper
-	// Units are the graphs that are declared, Places those that are linked.
+	// Units are the shards of the graphs that are declared, Places say which of them are placed together.
 	Units  func() []checkpoint.ID
-	Places func() map[checkpoint.ID]placement.Place
+	Places func() placement.Places
 }
 
 // ListMembers are the daemons on the store, with what each runs.
@@ -57,8 +57,8 @@ func (s *Members) DrainMember(ctx context.Context, member string, drained bool, 
 	return err
 }
 
-// Places are the graphs of which one feeds the other, in each pair.
-func Places(pairs [][2]api.Ref) map[checkpoint.ID]placement.Place {
+// Linked are the graphs of which one feeds the other, in each pair.
+func Linked(pairs [][2]api.Ref) map[checkpoint.ID]placement.Place {
 	unit := func(g api.Ref) checkpoint.ID { return checkpoint.ID{Tenant: g.Tenant, Graph: g.Name} }
 	links := make([]placement.Link, len(pairs))
 	for i, p := range pairs {
@@ -70,7 +70,7 @@ func Places(pairs [][2]api.Ref) map[checkpoint.ID]placement.Place {
 // list is the members of a roster, each with those of the units that it owns. self is the one that
 // tells; sole says that it has the store, and so all of the units, to itself.
 func list(r *checkpoint.Roster, self string, sole bool, units []checkpoint.ID,
-	places map[checkpoint.ID]placement.Place) []api.Member {
+	places placement.Places) []api.Member {
 	all := make([]api.Member, 0, len(r.Members))
 	at := map[string]int{}
 	for i := range r.Members {
@@ -93,9 +93,9 @@ func list(r *checkpoint.Roster, self string, sole bool, units []checkpoint.ID,
 			continue // it is free, or its owner has just gone
 		}
 		p := api.Placed{Tenant: id.Tenant, Graph: id.Graph, Shard: id.Shard}
-		by := id
-		if place, linked := places[id]; linked {
-			by, p.Group = place.Group, place.Group.Graph
+		by := places.Of(id).Group
+		if _, linked := places.Linked[id.Whole()]; linked {
+			p.Group = by.Graph
 		}
 		p.Rank = 1 + slices.Index(placement.Rank(by, r.Members), owner)
 		all[i].Graphs = append(all[i].Graphs, p)

@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/sink/stdout"
+)
+
+// many are daemons on one store that share the shards of one graph, g.
+type many struct {
+	t     *testing.T
+	s     *shared
+	names []string
+	beds  map[string]*bed
+	views map[string]*view
+	opens atomic.Int64 // how often the source was
+	given atomic.Int64 // how many events it has given
+}
+
+func newMany(t *testing.T, spread bool, names ...string) *many {
+	m := &many{t: t, s: newShared(), beds: map[string]*bed{}, views: map[string]*view{}}
+	for _, name := range names {
+		m.join(name, spread)
+	}
+	return m
+}
+
+func (m *many) join(name string, spread bool) {
+	m.t.Helper()
+	m.s.capacity[name] = 1
+	v := m.s.view(name)
+	kinds := &scripted{source: func(input string) accumulator.Source {
+		if input == "a" {
+			return onceRead{&m.opens, &m.given}
+		}
+		return nil
+	}}
+	kinds.Stdout = stdout.NewOutput(os.Stderr)
+	e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Sharded: true, Spread: spread})
+	if err := e.Open(m.t.Context()); err != nil {
+		m.t.Fatal(err)
+	}
+	m.names, m.beds[name], m.views[name] = append(m.names, name), &bed{m.t, e, v}, v
+}
+
+func (m *many) close() {
+	for _, b := range m.beds {
+		b.close()
+	}
+}
+
+// lives are how many shards of the graph run where. No shard runs twice.
+func (m *many) lives() map[string]int {
+	m.t.Helper()
+	at, by := map[string]int{}, map[int]string{}
+	for _, name := range m.names {
+		g, err := m.beds[name].e.graph(shardedRef)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		for n, s := range g.ShardIDs() {
+			if !g.Runs(n) {
+				continue
+			}
+			if by[n] != "" {
+				m.t.Fatalf("%s runs at %s and at %s", s, by[n], name)
+			}
+			by[n] = name
+			at[name]++
+		}
+	}
+	return at
+}
+
+// whole waits until all of so many shards run, none of them at the member that is left out, and says how long that took
+// and where they are.
+func (m *many) whole(shards int, without string, within time.Duration) (took time.Duration, at map[string]int) {
+	m.t.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		took, at = time.Since(began), m.lives()
+		all := 0
+		for _, n := range at {
+			all += n
+		}
+		if all == shards && at[without] == 0 {
+			return took, at
+		}
+		if took > within {
+			m.t.Fatalf("after %v there are %v", within, at)
+		}
+	}
+}
+
+// folded is how many events of input a are in the states of all shards, as the store has them.
+func (m *many) folded() (events int64) {
+	m.t.Helper()
+	for _, name := range m.names {
+		g, err := m.beds[name].e.graph(shardedRef)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		for n := range g.ShardIDs() {
+			if sum := g.Shard(n); g.Runs(n) {
+				events += sum.Accumulators[0].Counters.Consumed
+			}
+		}
+	}
+	return events
+}
+
+const spreadGraph = `graph: g
+accumulators:
+  a: { source: { file: { path: in.ndjson } }, time: event.at, strategy: sequential }
+reactor: { key: id, shards: %d }
+nodes: { n: { expr: '[key, a.x]' } }
+outputs: { o: { from: n, sink: { websocket: {} } } }
+`
+
+// M49, M52: the shards of one graph run at several daemons, each of which reads the source once for its own; an owner
+// that dies is followed within five seconds, one that drains within one; a newcomer gets its share and no more, and
+// each event is in the state once.
+func TestM52ShardsOfOneGraphAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const shards = 24
+		m := newMany(t, true, "a", "b", "c")
+		defer m.close()
+		m.beds["a"].apply(fmt.Sprintf(spreadGraph, shards), "g")
+		_, at := m.whole(shards, "", 10*time.Second)
+		for _, name := range m.names {
+			if at[name] < 2 {
+				t.Errorf("%v: %s has next to nothing", at, name)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		if n := m.opens.Load(); n > 9 {
+			t.Errorf("the source was opened %d times at 3 daemons", n)
+		}
+		if n := m.folded(); n != onceReadEvents {
+			t.Errorf("%d events are in the states of all shards, want %d", n, onceReadEvents)
+		}
+
+		m.views["b"].set(true, 0) // it is gone for the others, and knows it before they take what it has
+		m.whole(shards, "b", 5*time.Second)
+		m.views["b"].set(false, 0)
+
+		m.s.drain("c", true)
+		m.whole(shards, "c", time.Second)
+		m.s.drain("c", false)
+		time.Sleep(2 * time.Minute)
+		before := m.s.owned()
+		m.join("d", true)
+		time.Sleep(2 * time.Minute)
+		_, at = m.whole(shards, "", time.Second)
+		moves := 0
+		for id, owner := range m.s.owned() {
+			if owner != before[id] {
+				moves++
+			}
+		}
+		if at["d"] == 0 || moves != at["d"] {
+			t.Errorf("%d moves for a newcomer: %v", moves, at)
+		}
+		if n := m.folded(); n != onceReadEvents {
+			t.Errorf("%d events are in the states of all shards, want %d", n, onceReadEvents)
+		}
+	})
+}
+
+// M52: where they are not spread, one daemon has all shards of a graph, and they go together.
+func TestM52ShardsOfOneGraphAreTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const shards = 24
+		m := newMany(t, false, "a", "b", "c")
+		defer m.close()
+		m.beds["a"].apply(fmt.Sprintf(spreadGraph, shards), "g")
+		for range 4 {
+			time.Sleep(time.Minute)
+			_, at := m.whole(shards, "", time.Second)
+			if len(at) != 1 {
+				t.Fatalf("%v", at)
+			}
+			for name := range at {
+				m.s.drain(name, true)
+				m.whole(shards, name, 2*time.Second)
+				m.s.drain(name, false)
+			}
+		}
+	})
+}
