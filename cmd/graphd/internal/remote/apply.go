@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/client"
+	"github.com/graphd/graphd/cmd/graphd/internal/describe"
 	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
@@ -90,7 +91,7 @@ func applyTable() *terminal.Table {
 func (a *Verbs) told(t *terminal.Table, name string, r *api.ApplyResult) {
 	health := "-"
 	if r.Graph != nil {
-		health = healthWord(r.Graph)
+		health = describe.Health(r.Graph)
 	}
 	t.Row(name, terminal.Number(r.Revision), applied(r), health)
 	for _, line := range r.Diff {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/client"
+	"github.com/graphd/graphd/cmd/graphd/internal/describe"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/telemetry"
@@ -132,7 +133,7 @@ func (a *Verbs) frameText(f *api.Frame) string {
 		if f.Paused != nil && *f.Paused {
 			health += ", paused"
 		}
-		return strings.TrimSuffix(health+", "+reasonText(f.Reason), ", -")
+		return strings.TrimSuffix(health+", "+describe.Reason(f.Reason), ", -")
 	case "state":
 		if f.State == nil {
 			return "state"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/board"
+	"github.com/graphd/graphd/cmd/graphd/internal/describe"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 )
@@ -89,7 +90,7 @@ func (a *Verbs) add(b *board.Board, f *api.Frame) {
 			b.Say(f.Graph, "failed epochs", "", f.Firing.Epoch, a.outputsText(f.Firing), now)
 		}
 	case "health":
-		b.Health(f.Graph, strings.TrimSuffix(f.Health+", "+reasonText(f.Reason), ", -"))
+		b.Health(f.Graph, strings.TrimSuffix(f.Health+", "+describe.Reason(f.Reason), ", -"))
 	case "gap":
 		b.Missed(f.To - f.From + 1)
 	}
