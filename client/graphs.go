@@ -51,6 +51,21 @@ func (c *Client) Delete(ctx context.Context, name string, state bool) error {
 	return err
 }
 
+// Shard is one shard of a graph, with its row in Shards.
+func (c *Client) Shard(ctx context.Context, name string, shard int) (api.GraphSummary, error) {
+	return call[api.GraphSummary](ctx, c, request{
+		method: http.MethodGet, path: graph(name), query: url.Values{"shard": {strconv.Itoa(shard)}},
+	})
+}
+
+// ShardState is how one shard of a graph stands, and what waits in its inputs; the state of a key is that of
+// [Client.State].
+func (c *Client) ShardState(ctx context.Context, name string, shard int) (api.State, error) {
+	return call[api.State](ctx, c, request{
+		method: http.MethodGet, path: graph(name, "state"), query: url.Values{"shard": {strconv.Itoa(shard)}},
+	})
+}
+
 // State is a graph's cache, flags, queues and node values; key is "" for an unkeyed graph.
 func (c *Client) State(ctx context.Context, name, key string) (api.State, error) {
 	r := request{method: http.MethodGet, path: graph(name, "state")}
@@ -81,6 +96,9 @@ func list[T any](ctx context.Context, c *Client, path string, q api.Query) (api.
 	}
 	if q.Key != "" {
 		v.Set("key", q.Key)
+	}
+	if q.Shard != nil {
+		v.Set("shard", strconv.Itoa(*q.Shard))
 	}
 	return call[api.Page[T]](ctx, c, request{method: http.MethodGet, path: path, query: v})
 }

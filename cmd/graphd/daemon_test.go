@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,7 +49,12 @@ func newDaemon(t *testing.T) *daemon {
 	m.HandleFunc("POST /v1/graphs/{graph}/{command}", d.command)
 	m.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/events", d.push)
 	m.HandleFunc("POST /v1/graphs/{graph}/accumulators/{accumulator}/rewind", d.command)
-	m.HandleFunc("GET /v1/graphs/{graph}/state", func(w http.ResponseWriter, _ *http.Request) {
+	m.HandleFunc("GET /v1/graphs/{graph}/state", func(w http.ResponseWriter, r *http.Request) {
+		if n, err := strconv.Atoi(r.URL.Query().Get("shard")); err == nil {
+			answer(w, 200, api.State{Dirty: map[string]bool{"orderbook": true}, Queues: map[string]int{"orderbook": 8},
+				Epoch: 1024, Shard: n, Shards: dealt().Shards[n : n+1]})
+			return
+		}
 		answer(w, 200, state())
 	})
 	m.HandleFunc("GET /v1/graphs/{graph}/accumulators/{accumulator}", func(w http.ResponseWriter, r *http.Request) {
@@ -58,8 +64,13 @@ func newDaemon(t *testing.T) *daemon {
 		}
 		answer(w, 200, api.AccumulatorDetail{Row: row})
 	})
-	m.HandleFunc("GET /v1/graphs/{graph}/firings", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, firings())
+	m.HandleFunc("GET /v1/graphs/{graph}/firings", func(w http.ResponseWriter, r *http.Request) {
+		page := firings()
+		if n, err := strconv.Atoi(r.URL.Query().Get("shard")); err == nil {
+			page.Items = page.Items[:1]
+			page.Items[0].Shard = n
+		}
+		answer(w, 200, page)
 	})
 	m.HandleFunc("GET /v1/graphs/{graph}/firings/{epoch}", d.firing)
 	m.HandleFunc("GET /v1/graphs/{graph}/recovery-events", func(w http.ResponseWriter, _ *http.Request) {
@@ -180,6 +191,13 @@ func (d *daemon) graph(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answer(w, http.StatusOK, marketMaker())
+	case "dealt":
+		g, n := dealt(), r.URL.Query().Get("shard")
+		if n != "" {
+			i, _ := strconv.Atoi(n)
+			g.Shards = g.Shards[i : i+1]
+		}
+		answer(w, http.StatusOK, g)
 	case "flights":
 		answer(w, http.StatusOK, flights())
 	case "secret":
@@ -244,6 +262,12 @@ func (d *daemon) command(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, map[string]int64{"checkpoint_epoch": 1042})
 	case command == "step" && r.PathValue("graph") == "flights":
 		refuse(w, http.StatusConflict, "not_paused", "step goes with a paused graph: pause it first", nil)
+	case command == "pause" && r.PathValue("graph") == "dealt":
+		refuse(w, http.StatusServiceUnavailable, "not_durable", "shard 1 of 4 (done in 0): the store is full",
+			map[string]any{"shards": []api.ShardResult{{Shard: 0, Done: true},
+				{Shard: 1, Code: "not_durable", Detail: "the store is full"},
+				{Shard: 2, Code: "graph_failed", Detail: "it was given up"},
+				{Shard: 3, Code: "not_durable", Detail: "the store is full"}}})
 	case command == "skip-lost":
 		answer(w, http.StatusOK, api.SkipResult{GraphSummary: g, Gaps: []api.Gap{
 			{Stream: "orders/0", From: "orders/0#mH9c2FVoQZOVT2DNtZ1yOA@42",

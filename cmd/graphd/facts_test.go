@@ -38,6 +38,26 @@ func marketMaker() api.GraphSummary {
 	}
 }
 
+// dealt is a graph of 20 shards, in three of which something is wrong.
+func dealt() api.GraphSummary {
+	g := marketMaker()
+	g.Graph, g.Health = "dealt", "failed"
+	g.HealthReason = &api.Reason{Code: "crash_loop", Detail: "shard 4: epoch 12 ends the reactor each time"}
+	g.Keys = &api.KeysSummary{Count: 2000, Max: 20_000, Shards: 20, ShardsRunning: 18}
+	for n := range 20 {
+		g.Shards = append(g.Shards, api.ShardSummary{Shard: n, Health: "live", Incarnation: 7, Epoch: 50 + int64(n),
+			Keys: 100, Lag: new(int64(0)), LastFiredAt: new(at(10 * time.Second)), EngineTime: g.EngineTime})
+	}
+	g.Shards[4].Health = "failed"
+	g.Shards[4].HealthReason = &api.Reason{Code: "crash_loop", Detail: "epoch 12 ends the reactor each time"}
+	g.Shards[4].LastFiredAt, g.Shards[4].EngineTime, g.Shards[4].Lag = nil, nil, nil
+	g.Shards[9].Health, g.Shards[9].HealthReason = "starting", &api.Reason{Code: "store_away", Detail: "no answer"}
+	g.Shards[11].Paused = true
+	g.Shards[17].Lag, g.Shards[17].Queued, g.Shards[17].Waiting = new(int64(250)), 8, 3
+	g.Shards[17].EngineTime = new(at(51 * time.Second))
+	return g
+}
+
 func flights() api.GraphSummary {
 	return api.GraphSummary{
 		Graph: "flights", Tenant: "default", Revision: 1, Instance: "6ba7b810-9dad-11d1-80b4-00c04fd430c8",

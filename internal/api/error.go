@@ -48,6 +48,8 @@ type Problem struct {
 	Errors Diagnostics `json:"errors"`
 	// Declared are the names there are, where a name was unknown.
 	Declared []string `json:"declared"`
+	// Shards are what each shard did on a command that not all of them have carried out.
+	Shards []ShardResult `json:"shards"`
 	// NextIndex is the first event of a push that was not taken because the queue was full.
 	NextIndex *int `json:"next_index"`
 	// RetryAfter is how long the daemon asks to wait, of the header; 0 where it does not say.

@@ -7,6 +7,7 @@ type Query struct {
 	Limit  int    // at most this many; 0 means 50, more than 1,000 means 1,000
 	Before string // the previous page's cursor; "" starts at the newest
 	Key    string // only this key, where the list has keys; "" means all
+	Shard  *int   // only this shard, where the list has shards; nil means all
 }
 
 // Page is a list, newest first.

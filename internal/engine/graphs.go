@@ -43,6 +43,26 @@ func (e *Engine) Graph(ctx context.Context, g api.Ref) (api.GraphSummary, error)
 	return m.Summary(ctx), nil
 }
 
+// Shard is the summary of one shard of a graph, with its row in the list of shards.
+func (e *Engine) Shard(_ context.Context, g api.Ref, shard int) (api.GraphSummary, error) {
+	m, err := e.graph(g)
+	if err == nil {
+		err = hasShard(m, shard)
+	}
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	return m.Shard(shard), nil
+}
+
+// hasShard refuses a number that none of a graph's shards has.
+func hasShard(m *graphrun.Graph, shard int) error {
+	if of := len(m.ShardIDs()); shard < 0 || shard >= of {
+		return told.NoShard(m.Ref().Name, shard, of)
+	}
+	return nil
+}
+
 // Accumulators are the inputs of a graph.
 func (e *Engine) Accumulators(ctx context.Context, g api.Ref) ([]api.AccumulatorSummary, error) {
 	m, err := e.graph(g)
@@ -80,9 +100,31 @@ func (e *Engine) State(ctx context.Context, g api.Ref, key string) (api.State, e
 	return m.State(ctx, key)
 }
 
+// ShardState is the state of one shard of a graph that is dealt, without its keys: how it stands, and what waits in its
+// inputs. The one shard of another graph has the graph's state.
+func (e *Engine) ShardState(ctx context.Context, g api.Ref, shard int) (api.State, error) {
+	m, err := e.settled(ctx, g)
+	if err == nil {
+		err = hasShard(m, shard)
+	}
+	if err != nil {
+		return api.State{}, err
+	}
+	sum := m.Shard(shard)
+	if len(sum.Shards) == 0 {
+		return m.State(ctx, "")
+	}
+	st := told.WholeState(&sum)
+	st.Shard = shard
+	return st, nil
+}
+
 // Firings lists the newest epochs.
 func (e *Engine) Firings(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.Firing], error) {
 	m, err := e.graph(g)
+	if err == nil && q.Shard != nil {
+		err = hasShard(m, *q.Shard)
+	}
 	if err != nil {
 		return api.Page[api.Firing]{}, err
 	}
@@ -92,6 +134,9 @@ func (e *Engine) Firings(ctx context.Context, g api.Ref, q api.Query) (api.Page[
 // Firing is one epoch of a shard in full, of the newest incarnation that has it.
 func (e *Engine) Firing(ctx context.Context, g api.Ref, shard int, epoch int64) (api.FiringDetail, error) {
 	m, err := e.graph(g)
+	if err == nil {
+		err = hasShard(m, shard)
+	}
 	if err != nil {
 		return api.FiringDetail{}, err
 	}

@@ -18,7 +18,9 @@ func (e *Engine) RecoveryEvents(ctx context.Context, g api.Ref, q api.Query) (ap
 	if err != nil {
 		return api.Page[api.RecoveryEvent]{}, err
 	}
-	items, next, err := e.cfg.Store.RecoveryEvents(ctx, m.ID(), checkpoint.Query(q))
+	items, next, err := e.cfg.Store.RecoveryEvents(ctx, m.ID(), checkpoint.Query{
+		Limit: q.Limit, Before: q.Before, Key: q.Key,
+	})
 	return page(items, next, err, func(ev *checkpoint.RecoveryEvent) api.RecoveryEvent {
 		return api.RecoveryEvent(*ev)
 	})

@@ -84,6 +84,57 @@ func TestM48CommandsReachAllShards(t *testing.T) {
 	})
 }
 
+// M48: what is told of one shard is its own: the sums of a graph are made of it, and its row is the only one.
+func TestM48OneShardIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSharded(t, memstore.New())
+		defer b.close()
+		b.apply(threeShards, "g")
+		b.push("g", "by", "1")
+		b.fires(30)
+		if _, err := b.e.Pause(t.Context(), ofG, "test"); err != nil {
+			t.Fatal(err)
+		}
+		b.fires(12)
+		sum, err := b.e.Graph(t.Context(), ofG)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys int
+		var epochs, received, queued int64
+		for n, row := range sum.Shards {
+			one, err := b.e.Shard(t.Context(), ofG, n)
+			if err != nil || len(one.Shards) != 1 || one.Shards[0].Shard != n || one.Keys.Shards != 0 {
+				t.Fatalf("shard %d: %+v, %v", n, one, err)
+			}
+			a := &one.Accumulators[0].Counters
+			if one.Epoch != row.Epoch || one.Keys.Count != row.Keys || a.Queued != row.Queued ||
+				row.LastFiredAt == nil || !row.LastFiredAt.Equal(*one.LastFiredAt) {
+				t.Errorf("shard %d: %+v, its row is %+v", n, one, row)
+			}
+			st, err := b.e.ShardState(t.Context(), ofG, n)
+			if err != nil || st.Shard != n || int64(st.Queues["a"]) != row.Queued || st.Epoch != row.Epoch ||
+				!st.Paused {
+				t.Errorf("the state of shard %d: %+v, %v", n, st, err)
+			}
+			keys, epochs = keys+one.Keys.Count, epochs+one.Epoch
+			received, queued = received+a.Received, queued+row.Queued
+		}
+		if keys != sum.Keys.Count || epochs != sum.Epoch || received != sum.Accumulators[0].Counters.Received ||
+			queued != sum.Counters.Queued || queued != 12 {
+			t.Errorf("%d keys, %d epochs, %d received, %d queued; of the graph: %+v", keys, epochs, received, queued,
+				sum)
+		}
+		for _, n := range []int{-1, 3} {
+			_, err := b.e.Shard(t.Context(), ofG, n)
+			_, of := b.e.ShardState(t.Context(), ofG, n)
+			if problem(err) != "shard_not_found" || problem(of) != "shard_not_found" {
+				t.Errorf("shard %d: %v, %v", n, err, of)
+			}
+		}
+	})
+}
+
 func second[A any](_ A, err error) error { return err }
 
 // rows checks what a summary says of each shard.

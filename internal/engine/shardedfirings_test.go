@@ -89,6 +89,7 @@ func TestM48FiringsOfShardsAreOneList(t *testing.T) {
 		if of := b.allFirings(api.Query{Limit: 2, Key: `"k7"`}); len(of) != 5 || string(of[0].Key) != `"k7"` {
 			t.Errorf("of one key: %+v", of)
 		}
+		b.firingsByShard(t, b.allFirings(api.Query{Limit: 1000}))
 		b.oneFiring(t, &all[0])
 		b.oneFiring(t, &all[1])
 		for _, bad := range []string{"s", "sAA", "2.1.7", "x", page.Next + "AA", page.Next[:5]} {
@@ -100,6 +101,21 @@ func TestM48FiringsOfShardsAreOneList(t *testing.T) {
 	})
 }
 
+// firingsByShard looks at the list of each shard by itself, in small pages: together they are the list of all.
+func (b *bed) firingsByShard(t *testing.T, all []api.Firing) {
+	t.Helper()
+	for n := range 3 {
+		own := slices.DeleteFunc(slices.Clone(all), func(f api.Firing) bool { return f.Shard != n })
+		got := b.allFirings(api.Query{Limit: 4, Shard: &n})
+		if len(got) == 0 || !slices.Equal(epochsOf(got), epochsOf(own)) {
+			t.Errorf("shard %d has fired %v, want %v", n, epochsOf(got), epochsOf(own))
+		}
+	}
+	if _, err := b.e.Firings(t.Context(), ofG, api.Query{Shard: new(3)}); problem(err) != "shard_not_found" {
+		t.Errorf("the list of a shard that there is not: %v", err)
+	}
+}
+
 // oneFiring looks one epoch up in its own shard, and where there is none.
 func (b *bed) oneFiring(t *testing.T, f *api.Firing) {
 	t.Helper()
@@ -107,7 +123,7 @@ func (b *bed) oneFiring(t *testing.T, f *api.Firing) {
 	if err != nil || d.Shard != f.Shard || string(d.Key) != string(f.Key) || !d.Cut["a"].Taken {
 		t.Errorf("epoch %d of shard %d: %+v, %v", f.Epoch, f.Shard, d, err)
 	}
-	if _, err := b.e.Firing(t.Context(), ofG, 3, f.Epoch); problem(err) != "firing_not_found" {
+	if _, err := b.e.Firing(t.Context(), ofG, 3, f.Epoch); problem(err) != "shard_not_found" {
 		t.Errorf("a shard that there is not: %v", err)
 	}
 }

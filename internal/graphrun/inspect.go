@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -130,6 +128,9 @@ func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing],
 	if key != "" {
 		return g.history(g.of(ctx, key)).Page(ctx, q, key)
 	}
+	if q.Shard != nil {
+		return g.history(g.shards[*q.Shard]).Page(ctx, q, "")
+	}
 	all := make(told.Histories, len(g.shards))
 	for n, s := range g.shards {
 		all[n] = g.history(s)
@@ -139,11 +140,6 @@ func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing],
 
 // Firing is one epoch of a shard in full, of the newest incarnation that has it.
 func (g *Graph) Firing(ctx context.Context, shard int, epoch int64) (api.FiringDetail, error) {
-	if shard >= len(g.shards) {
-		return api.FiringDetail{}, &api.Error{Status: http.StatusNotFound, Code: "firing_not_found",
-			Detail: fmt.Sprintf("graph %s has no shard %d: it has %d, and the first is 0", g.ref.Name, shard,
-				len(g.shards))}
-	}
 	return g.history(g.shards[shard]).Epoch(ctx, epoch)
 }
 

@@ -22,7 +22,9 @@ func (g *Graph) Summary(context.Context) api.GraphSummary {
 }
 
 // Shard is the summary of one shard, as it is here.
-func (g *Graph) Shard(n int) api.GraphSummary { return g.shards[n].Summary() }
+func (g *Graph) Shard(n int) api.GraphSummary {
+	return told.Alone(g.shards[n].Summary(), n, len(g.shards))
+}
 
 // known is what is known of the graph with or without a run.
 func (g *Graph) known() *told.Known {

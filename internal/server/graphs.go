@@ -36,12 +36,17 @@ func whole[T any](items []T) api.Page[T] {
 
 // graph answers GET /v1/graphs/{graph}.
 func (s *Server) graph(w http.ResponseWriter, r *request) {
-	g, err := s.plain(r)
+	g, shard, err := shardRef(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	w.Header().Add("Vary", "Accept")
+	if shard != nil {
+		summary, err := s.ctl.Shard(r.Context(), g, *shard)
+		s.answerSummary(w, r, summary, err)
+		return
+	}
 	if wire.WantsDocument(r.Header) {
 		found, err := s.ctl.Revision(r.Context(), g, 0)
 		s.answerDocument(w, r, &found, err)
@@ -49,6 +54,20 @@ func (s *Server) graph(w http.ResponseWriter, r *request) {
 	}
 	summary, err := s.ctl.Graph(r.Context(), g)
 	s.answerSummary(w, r, summary, err)
+}
+
+// shardRef is the graph of a request, and which of its shards is asked for; nil for the graph as a whole.
+func shardRef(r *request) (api.Ref, *int, error) {
+	g, err := graphRef(r)
+	if err != nil {
+		return g, nil, err
+	}
+	values, err := param.Query(r.Request, "shard")
+	if err != nil {
+		return g, nil, err
+	}
+	shard, err := param.Shard(values)
+	return g, shard, err
 }
 
 // plain is the graph of a request that has no parameters beside it.

@@ -35,7 +35,7 @@ func (s *Server) state(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	values, err := param.Query(r.Request, "key")
+	values, err := param.Query(r.Request, "key", "shard")
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -45,7 +45,17 @@ func (s *Server) state(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	state, err := s.ctl.State(r.Context(), g, key)
+	shard, err := param.Shard(values)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	var state api.State
+	if shard != nil {
+		state, err = s.ctl.ShardState(r.Context(), g, *shard)
+	} else {
+		state, err = s.ctl.State(r.Context(), g, key)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -55,7 +65,7 @@ func (s *Server) state(w http.ResponseWriter, r *request) {
 
 // firings answers GET …/firings.
 func (s *Server) firings(w http.ResponseWriter, r *request) {
-	serveList(s, w, r, param.MaxPlaces, s.ctl.Firings, "key")
+	serveList(s, w, r, param.MaxPlaces, s.ctl.Firings, "key", "shard")
 }
 
 // recoveryEvents answers GET …/recovery-events.
@@ -65,14 +75,14 @@ func (s *Server) recoveryEvents(w http.ResponseWriter, r *request) {
 
 // firing answers GET …/firings/{epoch}.
 func (s *Server) firing(w http.ResponseWriter, r *request) {
-	g, err := graphRef(r)
-	shard := 0
-	if err == nil {
-		shard, err = param.Shard(r.Request)
-	}
+	g, at, err := shardRef(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
+	}
+	shard := 0
+	if at != nil {
+		shard = *at
 	}
 	text := chi.URLParam(r.Request, "epoch")
 	epoch, err := strconv.ParseInt(text, 10, 64)

@@ -67,7 +67,11 @@ func listQuery(r *request, most int, also ...string) (api.Query, error) {
 	if err != nil {
 		return api.Query{}, err
 	}
-	q := api.Query{Before: values.Get("before"), Key: key}
+	shard, err := param.Shard(values)
+	if err != nil {
+		return api.Query{}, err
+	}
+	q := api.Query{Before: values.Get("before"), Key: key, Shard: shard}
 	if len(q.Before) > most {
 		return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
 			fmt.Sprintf("before can have %d bytes at most", most))

@@ -181,11 +181,11 @@ func TestRoutes(t *testing.T) {
 		{request: "GET " + g + "/state?key=%22AAPL%22", status: 200, call: `state "AAPL"`},
 		{request: "GET " + g + "/state?key=[%22AAPL%22,+3]", status: 200, call: `state ["AAPL",3]`},
 		{request: "GET " + g + "/state?key=" + strings.Repeat("k", 2000), status: 400, code: "invalid_parameter"},
-		{request: "GET " + g + "/firings", status: 200, call: `firings {"Limit":0,"Before":"","Key":""}`,
+		{request: "GET " + g + "/firings", status: 200, call: `firings {"Limit":0,"Before":"","Key":"","Shard":null}`,
 			has: `"next":"12"`},
 		{
 			request: "GET " + g + "/firings?limit=7&before=99&key=K", status: 200,
-			call: `firings {"Limit":7,"Before":"99","Key":"\"K\""}`,
+			call: `firings {"Limit":7,"Before":"99","Key":"\"K\"","Shard":null}`,
 		},
 		{request: "GET " + g + "/firings", status: 200, has: `"o":"<b>"`}, // no HTML escapes
 		{request: "GET " + g + "/firings?limit=0", status: 400, code: "invalid_parameter"},

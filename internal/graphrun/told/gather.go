@@ -10,15 +10,6 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 )
 
-// severity orders healths: of several shards the graph has the greatest.
-func severity(health string) int {
-	return slices.Index([]string{
-		string(reactor.HealthLive), string(reactor.HealthDegraded), string(reactor.HealthStopped),
-		string(reactor.HealthStandby), string(reactor.HealthWarming), string(reactor.HealthStarting),
-		string(reactor.HealthHalted), string(reactor.HealthFailed),
-	}, health)
-}
-
 // Gather is the summary of a graph of its shards': counts are sums, epochs too; it is as healthy as the least of them,
 // and as far as the last. What an input has for all keys is counted once, as the first shard has it (M48).
 func Gather(g *spec.Graph, shards []api.GraphSummary) api.GraphSummary {
@@ -29,7 +20,7 @@ func Gather(g *spec.Graph, shards []api.GraphSummary) api.GraphSummary {
 	sum.Keys, sum.Shards = &keys, Shards(shards)
 	for n := range shards {
 		s := &shards[n]
-		if severity(s.Health) < severity(string(reactor.HealthStopped)) {
+		if api.Severity(s.Health) < api.Severity(string(reactor.HealthStopped)) {
 			keys.ShardsRunning++
 		}
 		if s.Keys != nil {
@@ -64,7 +55,7 @@ func reasonOf(n int, s *api.GraphSummary) *api.Reason {
 }
 
 func join(sum, s *api.GraphSummary, n int) {
-	switch worse := severity(s.Health) - severity(sum.Health); {
+	switch worse := api.Severity(s.Health) - api.Severity(sum.Health); {
 	case worse > 0, worse == 0 && sum.HealthReason == nil:
 		sum.Health, sum.HealthReason = s.Health, reasonOf(n, s)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -15,14 +16,40 @@ import (
 func Shards(shards []api.GraphSummary) []api.ShardSummary {
 	rows := make([]api.ShardSummary, len(shards))
 	for n := range shards {
-		s := &shards[n]
-		rows[n] = api.ShardSummary{Shard: n, Health: s.Health, HealthReason: s.HealthReason, Paused: s.Paused,
-			Incarnation: s.Incarnation, Epoch: s.Epoch, Lag: lag(s)}
-		if s.Keys != nil {
-			rows[n].Keys = s.Keys.Count
-		}
+		rows[n] = shardRow(n, &shards[n])
 	}
 	return rows
+}
+
+func shardRow(n int, s *api.GraphSummary) api.ShardSummary {
+	row := api.ShardSummary{Shard: n, Health: s.Health, HealthReason: s.HealthReason, Paused: s.Paused,
+		Incarnation: s.Incarnation, Epoch: s.Epoch, Queued: s.Counters.Queued, Lag: lag(s),
+		DeadLettered: s.DeadLettered(), LastFiredAt: s.LastFiredAt, EngineTime: s.EngineTime}
+	if s.Keys != nil {
+		row.Keys, row.Waiting = s.Keys.Count, s.Keys.Waiting
+	}
+	return row
+}
+
+// Alone is what is told of shard n of so many where it is asked for by itself: its own summary, with its row. Of a
+// graph that has one shard it is the graph's.
+func Alone(s api.GraphSummary, n, of int) api.GraphSummary {
+	if of == 1 {
+		return s
+	}
+	s.Shards = []api.ShardSummary{shardRow(n, &s)}
+	if s.Keys != nil {
+		keys := *s.Keys
+		keys.Shards, keys.ShardsRunning = 0, 0
+		s.Keys = &keys
+	}
+	return s
+}
+
+// NoShard refuses shard n of a graph that has so many.
+func NoShard(graph string, n, of int) error {
+	return &api.Error{Status: http.StatusNotFound, Code: "shard_not_found",
+		Detail: fmt.Sprintf("graph %s has no shard %d: it has %d, and the first is 0", graph, n, of)}
 }
 
 // lag is how many events wait at the sources of a shard's inputs; nil where none of them can tell.

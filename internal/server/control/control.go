@@ -41,6 +41,8 @@ type Finder interface {
 type Catalog interface {
 	Graphs(ctx context.Context, tenant string) ([]api.GraphSummary, error)
 	Graph(ctx context.Context, g api.Ref) (api.GraphSummary, error)
+	// Shard is the summary of one shard of a graph.
+	Shard(ctx context.Context, g api.Ref, shard int) (api.GraphSummary, error)
 	// Apply stores and starts a declaration (YAML or JSON).
 	Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error)
 	// Delete stops and removes a graph, with deleteState all it persisted too.
@@ -61,6 +63,8 @@ type Historian interface {
 type Inspector interface {
 	Plan(ctx context.Context, g api.Ref) (json.RawMessage, error)
 	State(ctx context.Context, g api.Ref, key string) (api.State, error)
+	// ShardState is what one shard has, without its keys.
+	ShardState(ctx context.Context, g api.Ref, shard int) (api.State, error)
 	Firings(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.Firing], error)
 	Firing(ctx context.Context, g api.Ref, shard int, epoch int64) (api.FiringDetail, error)
 }

@@ -68,14 +68,18 @@ func Query(r *http.Request, known ...string) (url.Values, error) {
 	return values, nil
 }
 
-// Shard is ?shard=, the only parameter of a request; 0 where it is not given.
-func Shard(r *http.Request) (int, error) {
-	values, err := Query(r, "shard")
-	if err != nil {
-		return 0, err
+// Shard is ?shard=; nil where it is not given. It does not stand beside a key, which has its shard.
+func Shard(values url.Values) (*int, error) {
+	if !values.Has("shard") {
+		return nil, nil
+	}
+	if values.Get("key") != "" {
+		return nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
+			"give key or shard: a key has its shard")
 	}
 	n, err := Number(values, "shard", 0, 1023)
-	return int(n), err
+	shard := int(n)
+	return &shard, err
 }
 
 // Key is ?key= as the engine takes it.

@@ -13,9 +13,10 @@ import (
 func Graphs(term *terminal.Terminal, graphs []api.GraphSummary) error {
 	head := []string{"GRAPH", "HEALTH", "EPOCH", "LAST FIRED", "RECEIVED", "QUEUED", "DEAD", "REASON"}
 	if term.Wide() {
-		head = append(head, "REVISION", "CHECKPOINT", "FILTERED", "CONFLATED", "REJECTED", "CONSUMED")
+		head = append(head, "REVISION", "CHECKPOINT", "FILTERED", "CONFLATED", "REJECTED", "CONSUMED",
+			"SHARDS LIVE")
 	}
-	t := terminal.NewTable(head...).Numbers(2, 4, 5, 6, 8, 9, 10, 11, 12, 13).Color(1, terminal.HealthTone)
+	t := terminal.NewTable(head...).Numbers(2, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14).Color(1, terminal.HealthTone)
 	for i := range graphs {
 		g := &graphs[i]
 		n := &g.Counters
@@ -25,7 +26,7 @@ func Graphs(term *terminal.Terminal, graphs []api.GraphSummary) error {
 		if term.Wide() {
 			cells = append(cells, terminal.Number(g.Revision), terminal.Number(g.Durability.CheckpointEpoch),
 				terminal.Number(n.Filtered), terminal.Number(n.Conflated), terminal.Number(n.Rejected),
-				terminal.Number(n.Consumed))
+				terminal.Number(n.Consumed), shardsLive(g))
 		}
 		t.Row(cells...)
 	}
@@ -101,7 +102,10 @@ func Graph(term *terminal.Terminal, g *api.GraphSummary) error {
 			return err
 		}
 	}
-	return nil
+	if len(g.Shards) < 2 {
+		return nil
+	}
+	return Shards(term, g.Shards)
 }
 
 // stopped says who has stopped a part, and since when.
@@ -126,6 +130,7 @@ func overview(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
 	if g.Description != "" {
 		t.Row("description", g.Description)
 	}
+	addShards(t, g.Shards)
 	t.Row("health", Health(g))
 	if g.HealthReason != nil {
 		t.Row("reason", Reason(g.HealthReason))
@@ -190,7 +195,7 @@ func addKeys(t *terminal.Table, g *api.GraphSummary) {
 	if g.Keys != nil {
 		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+
 			terminal.Number(g.Keys.Evicted)+" evicted")
-		if k := g.Keys; k.Shards > 0 {
+		if k := g.Keys; k.Shards > 0 && len(g.Shards) == 0 {
 			t.Row("shards", fmt.Sprintf("%d declared, live %d for now", k.Shards, k.ShardsRunning))
 		}
 		if k := g.Keys; k.Waiting > 0 || k.Overflowed > 0 {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/describe"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 )
@@ -29,11 +30,16 @@ func (a *Verbs) explain(ctx context.Context, err error) error {
 			e := &terminal.ExitError{Code: problemCode(p), Err: errors.New(detail), Word: p.Code}
 			if len(p.Errors) > 0 {
 				e.Mistakes = p.Errors
+			} else if len(p.Shards) > 0 {
+				e.Mistakes = p.Shards
 			}
 			return e
 		}
 		for _, d := range p.Errors {
 			a.Say("%s", d)
+		}
+		for _, line := range describe.Refused(p.Shards) {
+			a.Say("%s", line)
 		}
 		return terminal.Exit(problemCode(p), fmt.Errorf("%s (%s)", detail, p.Code))
 	}

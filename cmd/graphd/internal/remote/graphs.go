@@ -49,16 +49,37 @@ func (a *Verbs) printGraph(g *api.GraphSummary) error {
 }
 
 func (a *Verbs) describeCmd() *cobra.Command {
-	return a.client(verb{
+	var shard func() *int
+	cmd := a.client(verb{
 		use: "describe GRAPH", short: "Tell everything about a graph", check: cobra.ExactArgs(1), watch: true,
-		run: func(ctx context.Context, c *client.Client, args []string) error {
-			g, err := c.Graph(ctx, args[0])
+		long: `Tell everything about a graph. Of one that is dealt to shards the worst shards are
+listed, and with -o wide all of them; --shard tells everything about one.`,
+		run: func(ctx context.Context, c *client.Client, args []string) (err error) {
+			var g api.GraphSummary
+			if n := shard(); n != nil {
+				g, err = c.Shard(ctx, args[0], *n)
+			} else {
+				g, err = c.Graph(ctx, args[0])
+			}
 			if err != nil {
 				return err
 			}
 			return a.Print(&g, func() error { return describe.Graph(a.Terminal, &g) })
 		},
 	})
+	shard = shardFlag(cmd)
+	return cmd
+}
+
+// shardFlag adds --shard; the function says which is asked for, nil where none is.
+func shardFlag(cmd *cobra.Command) func() *int {
+	n := cmd.Flags().Int("shard", 0, "only this shard of a graph that is dealt to several; the first is 0")
+	return func() *int {
+		if !cmd.Flags().Changed("shard") {
+			return nil
+		}
+		return n
+	}
 }
 
 func (a *Verbs) deleteCmd() *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphd/graphd/client"
+	"github.com/graphd/graphd/cmd/graphd/internal/describe"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 )
@@ -24,13 +25,22 @@ const (
 
 func (a *Verbs) stateCmd() *cobra.Command {
 	var key, row string
+	var shard func() *int
 	cmd := a.client(verb{
 		use: "state GRAPH", short: "Show what a graph's inputs and nodes hold now", check: cobra.ExactArgs(1),
+		long: `Show what a graph's inputs and nodes hold now; of a graph with keys, for --key. Of
+one that is dealt to shards --shard shows what waits in one of them.`,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			if row != "" {
 				return a.row(ctx, c, args[0], row)
 			}
-			s, err := c.State(ctx, args[0], key)
+			var s api.State
+			var err error
+			if n := shard(); n != nil {
+				s, err = c.ShardState(ctx, args[0], *n)
+			} else {
+				s, err = c.State(ctx, args[0], key)
+			}
 			if err != nil {
 				return err
 			}
@@ -39,7 +49,8 @@ func (a *Verbs) stateCmd() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&key, "key", "", "the key to look at, JSON or plain text")
 	cmd.Flags().StringVar(&row, "row", "", "only this row of a table, `TABLE=KEY`; the key is JSON or plain text")
-	cmd.MarkFlagsMutuallyExclusive("key", "row")
+	shard = shardFlag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("key", "row", "shard")
 	return cmd
 }
 
@@ -92,7 +103,10 @@ func (a *Verbs) state(s *api.State) error {
 			return err
 		}
 	}
-	return nil
+	if len(s.Shards) == 0 {
+		return nil
+	}
+	return describe.Shards(a.Terminal, s.Shards)
 }
 
 // pageFlags adds what every list has.
@@ -118,6 +132,7 @@ func (a *Verbs) more(next string) {
 
 func (a *Verbs) firingsCmd() *cobra.Command {
 	var q api.Query
+	var shard func() *int
 	cmd := a.client(verb{
 		use: "firings GRAPH [EPOCH]", short: "List what fired, or tell one epoch in full",
 		long: `List what fired, newest first. With an EPOCH, tell why it fired, what it saw,
@@ -125,12 +140,16 @@ what every node did, and what came out. Shards count their own epochs: 2/17 is
 epoch 17 of shard 2.`,
 		check: cobra.RangeArgs(1, 2),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
+			q.Shard = shard()
 			if len(args) == 2 {
-				shard, epoch, ok := parseEpoch(args[1])
+				of, epoch, ok := parseEpoch(args[1])
 				if !ok {
 					return terminal.Exit(terminal.ExitUsage, fmt.Errorf("%q is not the number of an epoch", args[1]))
 				}
-				return a.firing(ctx, c, args[0], shard, epoch)
+				if q.Shard != nil && !strings.Contains(args[1], "/") {
+					of = *q.Shard
+				}
+				return a.firing(ctx, c, args[0], of, epoch)
 			}
 			if err := checkPage(&q); err != nil {
 				return err
@@ -144,6 +163,8 @@ epoch 17 of shard 2.`,
 	})
 	pageFlags(cmd, &q)
 	cmd.Flags().StringVar(&q.Key, "key", "", "only this key, JSON or plain text")
+	shard = shardFlag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("key", "shard")
 	return cmd
 }
 
