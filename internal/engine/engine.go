@@ -29,11 +29,13 @@ import (
 	"github.com/graphd/graphd/internal/engine/keyed"
 	"github.com/graphd/graphd/internal/engine/members"
 	"github.com/graphd/graphd/internal/engine/refusals"
+	"github.com/graphd/graphd/internal/engine/spread"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/lives"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/outbound"
@@ -73,6 +75,8 @@ type Config struct {
 	// Spread has the shards of such a graph placed each by itself, over all members; without it one member has all of
 	// them.
 	Spread bool
+	// Members asks other members for the shards that run there; nil: each daemon answers for what runs there alone.
+	Members parts.Members
 	// Memory reads the use of memory; nil is the process's own.
 	Memory heap.Reader
 	// Quotas are those of tenants; nil bounds nobody.
@@ -110,6 +114,7 @@ type Engine struct {
 	own     *lease.Keeper
 	keeping *supervisor.Group
 	host    *graphrun.Host
+	spread  spread.Desk // asks other members for their shards
 
 	ctx  context.Context // ends when Close begins; the parent of every graph
 	stop context.CancelFunc
@@ -161,6 +166,10 @@ func New(cfg Config) *Engine {
 		},
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
 		PushTimeout: cfg.PushTimeout, Room: e.hasMemory, Sharded: cfg.Sharded,
+	}
+	if cfg.Members != nil {
+		e.spread.Open(e.ctx, cfg.Members, e.Members.Likely, cfg.PushTimeout)
+		e.host.Away = e.spread.Away
 	}
 	return e
 }
@@ -255,6 +264,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.stopFeeders(ctx)
 	e.stop()
 	err := stuckOnly(e.group.WaitContext(ctx))
+	e.spread.Close()
 	e.keeping.Stop() // the graphs have ended: nobody needs the lease any more
 	err = errors.Join(err, stuckOnly(e.keeping.WaitContext(ctx)))
 	e.mu.RLock()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/engine/spread"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/watch"
@@ -40,6 +41,13 @@ func (e *Engine) Graph(ctx context.Context, g api.Ref) (api.GraphSummary, error)
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
+	return e.summary(ctx, m)
+}
+
+func (e *Engine) summary(ctx context.Context, m *graphrun.Graph) (api.GraphSummary, error) {
+	if e.spread.Apart(m) {
+		return e.spread.Summary(ctx, m)
+	}
 	return m.Summary(ctx), nil
 }
 
@@ -69,7 +77,8 @@ func (e *Engine) Accumulators(ctx context.Context, g api.Ref) ([]api.Accumulator
 	if err != nil {
 		return nil, err
 	}
-	return m.Summary(ctx).Accumulators, nil
+	sum, err := e.summary(ctx, m)
+	return sum.Accumulators, err
 }
 
 // Accumulator is one input with what it expects and hands over, and of a table the row of a key, if one is given.
@@ -77,6 +86,9 @@ func (e *Engine) Accumulator(ctx context.Context, g api.Ref, name, row string) (
 	m, err := e.graph(g)
 	if err != nil {
 		return api.AccumulatorDetail{}, err
+	}
+	if e.spread.Apart(m) {
+		return e.spread.Accumulator(ctx, m, name, row)
 	}
 	return m.Accumulator(ctx, name, row)
 }
@@ -96,6 +108,9 @@ func (e *Engine) State(ctx context.Context, g api.Ref, key string) (api.State, e
 	m, err := e.settled(ctx, g)
 	if err != nil {
 		return api.State{}, err
+	}
+	if e.spread.Apart(m) {
+		return e.spread.State(ctx, m, key)
 	}
 	return m.State(ctx, key)
 }
@@ -149,37 +164,51 @@ func (e *Engine) Fire(ctx context.Context, g api.Ref, req api.FireRequest) (api.
 	if err != nil {
 		return api.FireResult{}, err
 	}
+	if e.spread.Apart(m) {
+		return e.spread.Fire(ctx, m, &req)
+	}
 	return m.Fire(ctx, req)
 }
 
-// steer has one graph carry out a command that answers with its summary.
-func (e *Engine) steer(ctx context.Context, g api.Ref, do func(m *graphrun.Graph) (api.GraphSummary, error)) (
-	api.GraphSummary, error) {
+// steer has one graph carry out a command that answers with its summary; verb and c are the same for other members.
+func (e *Engine) steer(ctx context.Context, g api.Ref, verb string, c spread.Command,
+	do func(m *graphrun.Graph) (api.GraphSummary, error)) (api.GraphSummary, error) {
 	m, err := e.settled(ctx, g)
 	if err != nil {
 		return api.GraphSummary{}, err
+	}
+	if e.spread.Apart(m) {
+		return e.spread.Steer(ctx, m, verb, &c)
 	}
 	return do(m)
 }
 
 // Pause stops the evaluation. It is durable before it is answered (W27).
 func (e *Engine) Pause(ctx context.Context, g api.Ref, by string) (api.GraphSummary, error) {
-	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Pause(ctx, by) })
+	return e.steer(ctx, g, "pause", spread.Command{By: by}, func(m *graphrun.Graph) (api.GraphSummary, error) {
+		return m.Pause(ctx, by)
+	})
 }
 
 // Resume goes on and evaluates at once (M12).
 func (e *Engine) Resume(ctx context.Context, g api.Ref, by string) (api.GraphSummary, error) {
-	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Resume(ctx, by) })
+	return e.steer(ctx, g, "resume", spread.Command{By: by}, func(m *graphrun.Graph) (api.GraphSummary, error) {
+		return m.Resume(ctx, by)
+	})
 }
 
 // Step runs up to n epochs by the normal criteria while paused.
 func (e *Engine) Step(ctx context.Context, g api.Ref, n int) (api.GraphSummary, error) {
-	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Step(ctx, n) })
+	return e.steer(ctx, g, "step", spread.Command{N: n}, func(m *graphrun.Graph) (api.GraphSummary, error) {
+		return m.Step(ctx, n)
+	})
 }
 
 // Drain waits until nothing is left to fire now and the sinks are flushed, then checkpoints.
 func (e *Engine) Drain(ctx context.Context, g api.Ref) (api.GraphSummary, error) {
-	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.Drain(ctx) })
+	return e.steer(ctx, g, "drain", spread.Command{}, func(m *graphrun.Graph) (api.GraphSummary, error) {
+		return m.Drain(ctx)
+	})
 }
 
 // Restart revives a graph, or one accumulator of it, at once and with a fresh count (M36).
@@ -187,6 +216,9 @@ func (e *Engine) Restart(ctx context.Context, g api.Ref, accumulator, by string)
 	m, err := e.graph(g) // an update that does not end is no reason to wait
 	if err != nil {
 		return api.GraphSummary{}, err
+	}
+	if e.spread.Apart(m) {
+		return e.spread.Steer(ctx, m, "restart", &spread.Command{Input: accumulator, By: by})
 	}
 	return m.Restart(ctx, accumulator, by)
 }
@@ -197,23 +229,33 @@ func (e *Engine) SkipLost(ctx context.Context, g api.Ref, accumulator, by string
 	if err != nil {
 		return api.SkipResult{}, err
 	}
+	if e.spread.Apart(m) {
+		return e.spread.SkipLost(ctx, m, accumulator, by)
+	}
 	return m.SkipLost(ctx, accumulator, by)
 }
 
 // StopPart stops one input or output while its siblings go on.
 func (e *Engine) StopPart(ctx context.Context, g api.Ref, part api.Part, by string) (api.GraphSummary, error) {
-	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.StopPart(ctx, part, by) })
+	c := spread.Command{Part: &part, By: by}
+	return e.steer(ctx, g, "stop_part", c, func(m *graphrun.Graph) (api.GraphSummary, error) {
+		return m.StopPart(ctx, part, by)
+	})
 }
 
 // StartPart lets a stopped input or output go on.
 func (e *Engine) StartPart(ctx context.Context, g api.Ref, part api.Part, by string) (api.GraphSummary, error) {
-	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) { return m.StartPart(ctx, part, by) })
+	c := spread.Command{Part: &part, By: by}
+	return e.steer(ctx, g, "start_part", c, func(m *graphrun.Graph) (api.GraphSummary, error) {
+		return m.StartPart(ctx, part, by)
+	})
 }
 
 // Rewind has an accumulator read its source again from another place.
 func (e *Engine) Rewind(ctx context.Context, g api.Ref, accumulator, position, confirm,
 	by string) (api.GraphSummary, error) {
-	return e.steer(ctx, g, func(m *graphrun.Graph) (api.GraphSummary, error) {
+	c := spread.Command{Input: accumulator, Position: position, Confirm: confirm, By: by}
+	return e.steer(ctx, g, "rewind", c, func(m *graphrun.Graph) (api.GraphSummary, error) {
 		return m.Rewind(ctx, accumulator, position, confirm, by)
 	})
 }
@@ -225,6 +267,9 @@ func (e *Engine) Reset(ctx context.Context, g api.Ref, confirm, by string) (api.
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
+	if e.spread.Apart(m) {
+		return e.spread.Steer(ctx, m, "reset", &spread.Command{Confirm: confirm, By: by})
+	}
 	return m.Reset(ctx, e.ctx, confirm, by)
 }
 
@@ -233,6 +278,9 @@ func (e *Engine) Checkpoint(ctx context.Context, g api.Ref) (int64, error) {
 	m, err := e.settled(ctx, g)
 	if err != nil {
 		return 0, err
+	}
+	if e.spread.Apart(m) {
+		return e.spread.Checkpoint(ctx, m)
 	}
 	return m.Checkpoint(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine/members"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -23,6 +24,31 @@ func (e *Engine) units() (ids []checkpoint.ID) {
 		ids = append(ids, m.ShardIDs()...)
 	}
 	return ids
+}
+
+// Elsewhere is the member that runs all of a graph and takes requests from others, if that is another one.
+func (e *Engine) Elsewhere(g api.Ref) (owner checkpoint.Member, elsewhere bool) {
+	m, err := e.graph(g)
+	if err != nil {
+		return e.Members.Owner(checkpoint.ID{Tenant: g.Tenant, Graph: g.Name})
+	}
+	for n, id := range m.ShardIDs() {
+		of, other := e.Members.Owner(id)
+		if !other || n > 0 && of.ID != owner.ID {
+			return checkpoint.Member{}, false
+		}
+		owner = of
+	}
+	return owner, true
+}
+
+// AskPart does what another member asks of shards that run here (M53).
+func (e *Engine) AskPart(ctx context.Context, call *parts.Call) *parts.Answer {
+	m, err := e.graph(api.Ref{Tenant: call.Tenant, Name: call.Graph})
+	if err != nil {
+		return &parts.Answer{Refusal: parts.RefusalOf(err)}
+	}
+	return e.spread.Answer(ctx, m, call)
 }
 
 // claim makes the links of a declaration those that graph g has claimed, and places it by them.

@@ -134,6 +134,7 @@ func (v *view) Roster(context.Context) (checkpoint.Roster, error) {
 	for owner, at := range v.s.expires {
 		name, _, _ := strings.Cut(owner, "/")
 		r.Members = append(r.Members, checkpoint.Member{ID: name, Name: owner, Address: name + ".example:8080",
+			Peer:     name,
 			Capacity: v.s.capacity[name], Leaving: v.s.leaving[name], Drained: v.s.drained[name],
 			Expired: !at.After(time.Now())})
 	}

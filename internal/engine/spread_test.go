@@ -1,15 +1,21 @@
 package engine
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
@@ -20,12 +26,17 @@ type many struct {
 	names []string
 	beds  map[string]*bed
 	views map[string]*view
-	opens atomic.Int64 // how often the source was
-	given atomic.Int64 // how many events it has given
+	read  bool // input a has a source
+	mu    sync.Mutex
+	deaf  map[string]bool // members that nobody reaches
+	open  atomic.Int64    // how many of the source are open
+	opens atomic.Int64    // how often it was opened
+	given atomic.Int64    // how many events it has given
 }
 
-func newMany(t *testing.T, spread bool, names ...string) *many {
-	m := &many{t: t, s: newShared(), beds: map[string]*bed{}, views: map[string]*view{}}
+func newMany(t *testing.T, spread, read bool, names ...string) *many {
+	m := &many{t: t, read: read, s: newShared(), beds: map[string]*bed{}, views: map[string]*view{},
+		deaf: map[string]bool{}}
 	for _, name := range names {
 		m.join(name, spread)
 	}
@@ -37,23 +48,59 @@ func (m *many) join(name string, spread bool) {
 	m.s.capacity[name] = 1
 	v := m.s.view(name)
 	kinds := &scripted{source: func(input string) accumulator.Source {
-		if input == "a" {
-			return onceRead{&m.opens, &m.given}
+		if input == "a" && m.read {
+			return openRead{onceRead{&m.opens, &m.given}, &m.open}
 		}
 		return nil
 	}}
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
-	e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Sharded: true, Spread: spread})
+	e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Sharded: true, Spread: spread,
+		Members: m})
 	if err := e.Open(m.t.Context()); err != nil {
 		m.t.Fatal(err)
 	}
 	m.names, m.beds[name], m.views[name] = append(m.names, name), &bed{m.t, e, v}, v
 }
 
+// Ask implements [parts.Members], as it goes over a network.
+func (m *many) Ask(ctx context.Context, member *checkpoint.Member, call *parts.Call) (*parts.Answer, bool, error) {
+	m.mu.Lock()
+	b, deaf := m.beds[member.ID], m.deaf[member.ID]
+	m.mu.Unlock()
+	if deaf {
+		return nil, false, errCut
+	}
+	sent, heard := new(parts.Call), new(parts.Answer)
+	if err := carry(call, sent); err != nil {
+		return nil, false, err
+	}
+	return heard, true, carry(b.e.AskPart(ctx, sent), heard)
+}
+
+func carry(from, to any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, to)
+}
+
 func (m *many) close() {
 	for _, b := range m.beds {
 		b.close()
 	}
+}
+
+// openRead is a source that knows how many of it are open.
+type openRead struct {
+	onceRead
+	open *atomic.Int64
+}
+
+func (c openRead) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
+	c.open.Add(1)
+	defer c.open.Add(-1)
+	return c.onceRead.Run(ctx, from, out)
 }
 
 // lives are how many shards of the graph run where. No shard runs twice.
@@ -129,18 +176,19 @@ outputs: { o: { from: n, sink: { websocket: {} } } }
 func TestM52ShardsOfOneGraphAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const shards = 24
-		m := newMany(t, true, "a", "b", "c")
+		m := newMany(t, true, true, "a", "b", "c")
 		defer m.close()
 		m.beds["a"].apply(fmt.Sprintf(spreadGraph, shards), "g")
-		_, at := m.whole(shards, "", 10*time.Second)
+		m.whole(shards, "", 10*time.Second)
+		time.Sleep(2 * time.Minute) // each has its share by then
+		_, at := m.whole(shards, "", time.Second)
 		for _, name := range m.names {
 			if at[name] < 2 {
 				t.Errorf("%v: %s has next to nothing", at, name)
 			}
 		}
-		time.Sleep(5 * time.Second)
-		if n := m.opens.Load(); n > 9 {
-			t.Errorf("the source was opened %d times at 3 daemons", n)
+		if n := m.open.Load(); n != 3 {
+			t.Errorf("3 daemons have the source open %d times", n)
 		}
 		if n := m.folded(); n != onceReadEvents {
 			t.Errorf("%d events are in the states of all shards, want %d", n, onceReadEvents)
@@ -177,7 +225,7 @@ func TestM52ShardsOfOneGraphAreSpread(t *testing.T) {
 func TestM52ShardsOfOneGraphAreTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const shards = 24
-		m := newMany(t, false, "a", "b", "c")
+		m := newMany(t, false, true, "a", "b", "c")
 		defer m.close()
 		m.beds["a"].apply(fmt.Sprintf(spreadGraph, shards), "g")
 		for range 4 {

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/bell"
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/lives"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec/trait"
@@ -160,10 +161,12 @@ func (g *Graph) Start(ctx context.Context) {
 }
 
 // Stop ends the graph and waits until it has, within the shutdown timeout.
-func (g *Graph) Stop() error {
+func (g *Graph) Stop() error { return g.stop(g.shards) }
+
+func (g *Graph) stop(shards []*lives.Shard) error {
 	ctx, cancel := context.WithTimeout(context.Background(), g.host.ShutdownTimeout)
 	defer cancel()
-	return g.StopWithin(ctx)
+	return eachOf(shards, func(s *lives.Shard) error { return s.StopWithin(ctx) })
 }
 
 // StopWithin ends the graph and waits until it has, or ctx is done: all of the stop, its last
@@ -182,14 +185,26 @@ func (g *Graph) StopError() error {
 	return errors.Join(errs...)
 }
 
+// asked are the shards that are meant by what is asked under ctx: all, unless another member asks.
+func (g *Graph) asked(ctx context.Context) (shards []*lives.Shard) {
+	for n, s := range g.shards {
+		if parts.Asked(ctx, n) {
+			shards = append(shards, s)
+		}
+	}
+	return shards
+}
+
 // each does something with all shards at one time, and answers when it is done with all.
-func (g *Graph) each(do func(s *lives.Shard) error) error {
-	if len(g.shards) == 1 {
-		return do(g.first())
+func (g *Graph) each(do func(s *lives.Shard) error) error { return eachOf(g.shards, do) }
+
+func eachOf(shards []*lives.Shard, do func(s *lives.Shard) error) error {
+	if len(shards) == 1 {
+		return do(shards[0])
 	}
 	var wait sync.WaitGroup
-	errs := make([]error, len(g.shards))
-	for i, s := range g.shards {
+	errs := make([]error, len(shards))
+	for i, s := range shards {
 		wait.Go(func() { errs[i] = do(s) })
 	}
 	wait.Wait()

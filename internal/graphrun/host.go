@@ -3,6 +3,9 @@ package graphrun
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 )
 
@@ -18,6 +21,9 @@ type Host struct {
 	// PushTimeout bounds how long the answer to a push waits for the journal where its caller sets
 	// no bound.
 	PushTimeout time.Duration
+	// Away are the members that have shards which do not run here, as pushes to an input of their graph reach them;
+	// nil: nobody else is reached.
+	Away func(g api.Ref, shards []checkpoint.ID, input int) []pump.Away
 	// Room refuses events while the daemon has no room for more.
 	Room func() error
 }

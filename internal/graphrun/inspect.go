@@ -37,7 +37,7 @@ func (g *Graph) Accumulator(ctx context.Context, name, row string) (api.Accumula
 
 // row looks a row of a table up; of one that is dealt, in every shard.
 func (g *Graph) row(ctx context.Context, i int, row string) (all *api.TableRow, err error) {
-	shards := g.shards
+	shards := g.asked(ctx)
 	if g.unit.Spec.Accumulators[i].Global {
 		shards = shards[:1]
 	}
@@ -46,17 +46,10 @@ func (g *Graph) row(ctx context.Context, i int, row string) (all *api.TableRow, 
 			return g.commandAt(ctx, s, do)
 		}
 		found, err := told.Row(ctx, &g.unit.Inputs()[i], i, row, at)
-		switch {
-		case err != nil || found == nil:
+		if err != nil || found == nil {
 			return nil, err
-		case all != nil && all.Found:
-			all.Rows += found.Rows
-		case all != nil:
-			found.Rows += all.Rows
-			all = found
-		default:
-			all = found
 		}
+		all = told.JoinRows(all, found)
 	}
 	return all, nil
 }

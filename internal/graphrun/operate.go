@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sort"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +39,7 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 	switch req.Mode {
 	case "force":
 	case "with":
-		if values, err = g.injected(req.Cache); err != nil {
+		if values, err = told.Injected(g.unit, req.Cache, g.host.MaxEventBytes); err != nil {
 			return api.FireResult{}, err
 		}
 	default:
@@ -76,70 +75,13 @@ func (g *Graph) Fire(ctx context.Context, req api.FireRequest) (api.FireResult, 
 	return out, nil
 }
 
-// injected checks the names and types of a FireWith and lays its values out by input.
-func (g *Graph) injected(cache map[string]json.RawMessage) ([]boundary.Value, error) {
-	if g.unit == nil {
-		_, err := g.running()
-		return nil, err
-	}
-	if len(cache) == 0 {
-		return nil, &api.Error{
-			Status: http.StatusUnprocessableEntity, Code: "empty_cache",
-			Detail: "cache names no input; give at least one value", Extra: map[string]any{"declared": g.inputNames()},
-		}
-	}
-	values := make([]boundary.Value, len(g.unit.Programs))
-	names := make([]string, 0, len(cache))
-	for name := range cache {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		i, err := g.accumulator(name)
-		if err != nil {
-			return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "unknown_input",
-				Detail: fmt.Sprintf("the graph has no input %q", name), Extra: map[string]any{
-					"declared": g.inputNames(),
-				}}
-		}
-		v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: g.host.MaxEventBytes}).Decode(cache[name])
-		if err == nil {
-			err = g.unit.InputType(i).Accepts(v)
-		}
-		if err != nil {
-			return nil, &api.Error{
-				Status: http.StatusUnprocessableEntity, Code: "bad_value",
-				Detail: fmt.Sprintf("the value for %q does not fit: %v", name, err),
-			}
-		}
-		values[i] = v
-	}
-	return values, nil
-}
-
-func (g *Graph) inputNames() []string {
-	names := make([]string, len(g.unit.Spec.Accumulators))
-	for i := range g.unit.Spec.Accumulators {
-		names[i] = g.unit.Spec.Accumulators[i].Name
-	}
-	return names
-}
-
 // accumulator finds an input by name, or refuses with 404.
 func (g *Graph) accumulator(name string) (int, error) {
 	if g.unit == nil {
 		_, err := g.running()
 		return 0, err
 	}
-	for i := range g.unit.Spec.Accumulators {
-		if g.unit.Spec.Accumulators[i].Name == name {
-			return i, nil
-		}
-	}
-	return 0, &api.Error{Status: http.StatusNotFound, Code: "accumulator_not_found",
-		Detail: fmt.Sprintf("graph %s has no accumulator %q", g.ref.Name, name), Extra: map[string]any{
-			"declared": g.inputNames(),
-		}}
+	return told.FindInput(g.unit.Spec, name)
 }
 
 // Pause stops the evaluation. It is durable before it is answered (W27).
@@ -235,23 +177,24 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 			return api.GraphSummary{}, err
 		}
 		before := make([]int64, len(g.shards))
-		err := g.each(func(s *lives.Shard) error {
+		asked := g.asked(ctx)
+		err := eachOf(asked, func(s *lives.Shard) error {
 			before[s.Number()] = s.Incarnation()
 			return s.Forgive(ctx)
 		})
 		if err != nil {
 			return api.GraphSummary{}, err
 		}
-		for _, s := range g.shards {
+		for _, s := range asked {
 			s.Restart()
 		}
 		return g.after(ctx, func(sum *api.GraphSummary) bool {
-			for _, s := range g.shards {
+			for _, s := range asked {
 				if s.Incarnation() <= before[s.Number()] {
 					return false
 				}
 			}
-			*sum = g.Summary(ctx) // what was seen may be of before
+			*sum = g.summaryOf(asked) // what was seen may be of before
 			return told.Loaded(sum) && sum.Health != string(reactor.HealthStopped)
 		}), nil
 	}
@@ -259,12 +202,14 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	runs, err := g.runs()
+	runs, err := g.runs(ctx)
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
 	for _, r := range runs {
-		r.Restart(i)
+		if r != nil {
+			r.Restart(i)
+		}
 	}
 	return g.after(ctx, func(s *api.GraphSummary) bool {
 		h := accumulator.Health(s.Accumulators[i].Health)

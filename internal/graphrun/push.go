@@ -118,22 +118,28 @@ func (g *Graph) submit(ctx context.Context, i int, origin string, events []json.
 // pushed is the answer to a push of which out and err have come.
 func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err error) (api.PushResult, error) {
 	var moved *api.Reason
+	var away *pump.AwayError
+	var refused *api.Error // of another member
 	switch {
 	case errors.Is(err, pump.ErrClosed):
 		return api.PushResult{}, &api.Error{
 			Status: http.StatusServiceUnavailable, Code: api.CodeGraphStopping,
-			Detail: fmt.Sprintf("graph %s is being stopped; %s", g.ref.Name, takenBefore(out.Taken)),
+			Detail: fmt.Sprintf("graph %s is being stopped; %s", g.ref.Name, told.TakenBefore(out.Taken)),
 		}
 	case errors.Is(err, pump.ErrStopped):
 		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "input_stopped",
 			Detail: fmt.Sprintf("an operator has stopped input %s of graph %s; %s; the start command lets it go on",
-				g.unit.Spec.Accumulators[i].Name, g.ref.Name, takenBefore(out.Taken))}
+				g.unit.Spec.Accumulators[i].Name, g.ref.Name, told.TakenBefore(out.Taken))}
 	case errors.Is(err, pump.ErrElsewhere) && g.host.Closing():
 		out.Full, moved = true, api.ReasonOf(api.CodeGraphStopping, fmt.Sprintf(
 			"graph %s is being stopped with this daemon", g.ref.Name))
 	case errors.Is(err, pump.ErrElsewhere):
 		out.Full, moved = true, api.ReasonOf(api.CodeOwnerMoved, fmt.Sprintf(
 			"graph %s has just moved to another daemon, or is about to", g.ref.Name))
+	case errors.As(err, &away):
+		out.Full, moved = true, api.ReasonOf(away.Code, away.Detail)
+	case errors.As(err, &refused):
+		return api.PushResult{}, err
 	case err != nil:
 		return overQuota(err)
 	}
@@ -168,7 +174,7 @@ func overQuota(err error) (api.PushResult, error) {
 func (g *Graph) refusesPushes(i, events int) error {
 	why, failed := (*api.Reason)(nil), false
 	for _, s := range g.shards {
-		if err := s.Elsewhere(http.StatusServiceUnavailable); err != nil {
+		if err := s.Elsewhere(http.StatusServiceUnavailable); err != nil && (g.host.Away == nil || g.deals == nil) {
 			return err // not counted: the graph's books are its owner's
 		}
 		if gone, reason := s.Failed(); gone && !failed {
@@ -281,15 +287,4 @@ func (g *Graph) unwritable() *api.Reason {
 		}
 	}
 	return nil
-}
-
-// takenBefore says how many events of a push were taken before it was refused.
-func takenBefore(n int) string {
-	switch n {
-	case 0:
-		return "no event was taken"
-	case 1:
-		return "only the first event was taken"
-	}
-	return fmt.Sprintf("only the first %d events were taken", n)
 }

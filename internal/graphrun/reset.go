@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -34,27 +33,33 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 		"a reset takes all state from the graph, and its sources are read from the beginning"); err != nil {
 		return api.GraphSummary{}, err
 	}
-	if err := g.first().Elsewhere(http.StatusConflict); err != nil {
-		return api.GraphSummary{}, err
+	asked := g.asked(ctx)
+	for _, s := range asked {
+		if err := s.Elsewhere(http.StatusConflict); err != nil {
+			return api.GraphSummary{}, err
+		}
 	}
 	ctx = context.WithoutCancel(ctx) // a graph that was stopped is started again
 	defer g.Changing()()
-	if err := g.Stop(); err != nil {
+	if err := g.stop(asked); err != nil {
 		g.host.Log.Warn("the graph did not stop cleanly before its reset", "graph", g.ref.Name, "tenant", g.ref.Tenant,
 			"err", err)
 	}
-	err := g.each(func(s *lives.Shard) error { return s.DropState(ctx) })
-	if err == nil {
+	err := eachOf(asked, func(s *lives.Shard) error { return s.DropState(ctx) })
+	if err == nil && asked[0] == g.first() {
 		err = g.dropOthers(ctx)
 	}
-	if err == nil {
+	if err == nil && asked[0] == g.first() {
 		g.first().Record(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",
 			Kind:   "state_reset",
 			Reason: by + " took all state from the graph; it begins anew", Outcome: "restarted",
 			Incarnation: g.first().Incarnation()})
 	}
-	g.Start(life)
+	for _, s := range asked {
+		s.Start(life)
+	}
 	sum := g.after(ctx, func(s *api.GraphSummary) bool { // until its run has begun it is still what it was: stopped
+		*s = g.summaryOf(asked)
 		return told.Loaded(s) && s.Health != string(reactor.HealthStopped)
 	})
 	return sum, err
@@ -75,13 +80,13 @@ func (g *Graph) Rewind(ctx context.Context, name, position, confirm, by string) 
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	runs, err := g.runs()
+	runs, err := g.runs(ctx)
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
 	err = g.inEach(runs, func(r *life.Run) error {
 		return g.goOn(ctx, r, i, to, "rewound", func(from []boundary.Position) string {
-			return fmt.Sprintf("%s had it go on from %s instead of %s", by, orStart(to), orStart(from))
+			return fmt.Sprintf("%s had it go on from %s instead of %s", by, told.OrStart(to), told.OrStart(from))
 		})
 	})
 	if err != nil {
@@ -90,18 +95,6 @@ func (g *Graph) Rewind(ctx context.Context, name, position, confirm, by string) 
 	return g.after(ctx, func(s *api.GraphSummary) bool {
 		return accumulator.Health(s.Accumulators[i].Health).Healthy()
 	}), nil
-}
-
-func orStart(ps []boundary.Position) string {
-	if len(ps) == 0 {
-		return "the start"
-	}
-	const most = 4 << 10 // a position may hold digests of a whole table
-	text := told.Positions(ps)
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }
 
 // seek asks an accumulator's source what a position means.

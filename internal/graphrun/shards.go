@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/lives"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -75,13 +76,21 @@ func (g *Graph) deliver(ctx context.Context, i int, events []boundary.Event) (
 		return g.heir.deliver(ctx, i, events)
 	}
 	if g.deals != nil {
-		return g.deals[i].Submit(ctx, events)
+		return g.deals[i].Submit(ctx, events, g.reach(ctx, i))
 	}
 	p, err := g.first().Mailboxes()[i].Submit(ctx, events)
 	if err != nil {
 		return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{}, err }
 	}
 	return p.Wait
+}
+
+// reach says where a push to an input goes from here.
+func (g *Graph) reach(ctx context.Context, i int) *pump.Reach {
+	if g.host.Away == nil || parts.Portion(ctx) {
+		return &pump.Reach{Only: func(shard int) bool { return parts.Asked(ctx, shard) }}
+	}
+	return &pump.Reach{Away: g.host.Away(g.ref, g.ShardIDs(), i)}
 }
 
 // shut lets no push in until open is called, and returns when those that were on their way in are; next takes them from
@@ -101,24 +110,25 @@ func (g *Graph) shut() (open func(next *Graph)) {
 
 // of is the shard that has a key; the first where there is none. See [told.Or] for a key that may be meant as a text.
 func (g *Graph) of(ctx context.Context, key boundary.Key) *lives.Shard {
-	if len(g.shards) == 1 || key == "" {
-		return g.first()
+	at, asText := told.Homes(key, len(g.shards))
+	if at == asText {
+		return g.shards[at]
 	}
-	s := g.shards[key.Shard(len(g.shards))]
-	if key[0] == '"' || key[0] == '[' {
-		return s
-	}
-	has := func(s *lives.Shard, key boundary.Key) (has bool) {
-		_, err := g.commandAt(ctx, s, func(ctx context.Context, r *live.Reactor) error {
-			return r.Look(ctx, func(c *reactor.Core, _ time.Time) { has = c.HasKey(key) })
-		})
+	has := func(n int, key boundary.Key) bool {
+		has, err := g.hasKey(ctx, g.shards[n], key)
 		return err == nil && has
 	}
-	text := boundary.KeyOf(boundary.String(string(key)))
-	if other := g.shards[text.Shard(len(g.shards))]; !has(s, key) && has(other, text) {
-		return other
+	if !has(at, key) && has(asText, key) {
+		at = asText
 	}
-	return s
+	return g.shards[at]
+}
+
+func (g *Graph) hasKey(ctx context.Context, s *lives.Shard, key boundary.Key) (has bool, err error) {
+	_, err = g.commandAt(ctx, s, func(ctx context.Context, r *live.Reactor) error {
+		return r.Look(ctx, func(c *reactor.Core, _ time.Time) { has = c.HasKey(told.Or(c, key)) })
+	})
+	return has, err
 }
 
 // commandAt has the reactor of one shard carry something out, within the caller's time.
@@ -133,10 +143,14 @@ func (g *Graph) commandAt(ctx context.Context, s *lives.Shard, do func(ctx conte
 	return r, told.Refusal(do(ctx, r.Reactor))
 }
 
-// runs are the runs in progress of all shards, or the refusal of the first that has none.
-func (g *Graph) runs() ([]*life.Run, error) {
+// runs are the runs in progress of the shards that are asked, nil of the others, or the refusal of the first that has
+// none.
+func (g *Graph) runs(ctx context.Context) ([]*life.Run, error) {
 	all := make([]*life.Run, len(g.shards))
 	for n, s := range g.shards {
+		if !parts.Asked(ctx, n) {
+			continue
+		}
 		r, err := s.Running()
 		if err != nil {
 			return nil, told.OfShard(n, len(g.shards), err)
@@ -149,7 +163,7 @@ func (g *Graph) runs() ([]*life.Run, error) {
 // everywhere has the reactors of all shards carry something out, at one time: it is done in all, or refused by some,
 // and then the refusal says what each did.
 func (g *Graph) everywhere(ctx context.Context, do func(ctx context.Context, r *life.Run) error) error {
-	runs, err := g.runs()
+	runs, err := g.runs(ctx)
 	if err != nil {
 		return err
 	}

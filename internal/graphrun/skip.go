@@ -23,7 +23,7 @@ func (g *Graph) SkipLost(ctx context.Context, name, by string) (api.SkipResult, 
 	if err != nil {
 		return api.SkipResult{}, err
 	}
-	runs, err := g.runs()
+	runs, err := g.runs(ctx)
 	if err != nil {
 		return api.SkipResult{}, err
 	}
@@ -68,6 +68,9 @@ type lost struct {
 func (g *Graph) lost(ctx context.Context, runs []*life.Run, i int) ([]*lost, error) {
 	name, all, halted := g.unit.Spec.Accumulators[i].Name, make([]*lost, len(runs)), false
 	for n, r := range runs {
+		if r == nil {
+			continue
+		}
 		in := &r.Reactor.View().Inputs[i]
 		switch {
 		case in.Stopped != nil:
@@ -77,7 +80,7 @@ func (g *Graph) lost(ctx context.Context, runs []*life.Run, i int) ([]*lost, err
 		case in.Code != "source_data_lost":
 			continue
 		}
-		to, gaps, err := gapsOf(ctx, r, i, in.Positions)
+		to, gaps, err := r.Gaps(ctx, i, in.Positions)
 		if err != nil {
 			return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: "source_unreachable",
 				Detail: fmt.Sprintf("it cannot be seen where accumulator %s could go on: %v; nothing is changed, "+
@@ -90,23 +93,6 @@ func (g *Graph) lost(ctx context.Context, runs []*life.Run, i int) ([]*lost, err
 			Detail: fmt.Sprintf("accumulator %s has lost nothing; there is no gap to skip", name)}
 	}
 	return all, nil
-}
-
-// gapsOf asks a new source of an accumulator where it could go on, and what it would leave out.
-func gapsOf(ctx context.Context, r *life.Run, i int, from []boundary.Position) (
-	to []boundary.Position, gaps []accumulator.Gap, err error) {
-	source, err := r.Source(i)
-	if err != nil {
-		return nil, nil, err
-	}
-	if s, ok := source.(accumulator.Skipper); ok {
-		return s.Skip(ctx, from)
-	}
-	gaps = make([]accumulator.Gap, len(from)) // it begins anew with what there is
-	for i, pos := range from {
-		gaps[i] = accumulator.Gap{From: pos, Reason: "replaced"}
-	}
-	return nil, gaps, nil
 }
 
 // goOn has an accumulator go on from other positions, durably. A recovery event tells why.

@@ -2,12 +2,12 @@ package graphrun
 
 import (
 	"context"
-	"fmt"
-	"net/http"
+	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun/life"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -23,11 +23,11 @@ func (g *Graph) StartPart(ctx context.Context, part api.Part, by string) (api.Gr
 }
 
 func (g *Graph) setStopped(ctx context.Context, part api.Part, by string, stop bool) (api.GraphSummary, error) {
-	runs, err := g.runs()
+	runs, err := g.runs(ctx)
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
-	p, err := g.part(runs[0], part, stop)
+	p, err := g.part(runs[slices.IndexFunc(runs, func(r *life.Run) bool { return r != nil })], part, stop)
 	if err != nil {
 		return api.GraphSummary{}, err
 	}
@@ -60,29 +60,6 @@ func (g *Graph) part(r *life.Run, part api.Part, stop bool) (reactor.Part, error
 		}
 		return reactor.Part{Index: i}, err
 	}
-	names := make([]string, len(g.unit.Spec.Outputs))
-	i := -1
-	for n := range g.unit.Spec.Outputs {
-		if names[n] = g.unit.Spec.Outputs[n].Name; names[n] == part.Output {
-			i = n
-		}
-	}
-	switch {
-	case i < 0:
-		return reactor.Part{}, &api.Error{Status: http.StatusNotFound, Code: "output_not_found",
-			Detail: fmt.Sprintf("graph %s has no output %q", g.ref.Name, part.Output),
-			Extra:  map[string]any{"declared": names}}
-	case stop && g.path(i) == reactor.PathCoTransaction:
-		return reactor.Part{}, notStoppable(part.Output,
-			"its rows are part of each commit, and without them nothing could be committed; pause the graph instead")
-	case stop && r.Writer(i) == nil:
-		return reactor.Part{}, notStoppable(part.Output,
-			"it delivers nothing: its values are counted and shown to those who watch, who can leave by themselves")
-	}
-	return reactor.Part{Output: true, Index: i}, nil
-}
-
-func notStoppable(output, why string) error {
-	return &api.Error{Status: http.StatusConflict, Code: "output_not_stoppable",
-		Detail: fmt.Sprintf("output %s cannot be stopped alone: %s", output, why)}
+	i, err := told.Stoppable(g.unit.Spec, part.Output, stop, g.path, func(i int) bool { return r.Writer(i) != nil })
+	return reactor.Part{Output: true, Index: i}, err
 }

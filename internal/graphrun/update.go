@@ -122,7 +122,7 @@ func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, 
 	g.await(ctx, settleTime, func(s *api.GraphSummary) bool {
 		return s.Health != string(reactor.HealthStarting) || s.HealthReason != nil
 	})
-	runs, err := g.runs()
+	runs, err := g.runs(ctx)
 	if err != nil {
 		return nil, nil
 	}

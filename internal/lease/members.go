@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -103,6 +104,18 @@ func (k *Keeper) Elsewhere(id checkpoint.ID) (checkpoint.Member, bool) {
 	owner := k.board.desk.Owner(id)
 	m := k.board.desk.Member(owner)
 	if k.sole || m == nil || owner == k.board.desk.Self {
+		return checkpoint.Member{}, false
+	}
+	return *m, true
+}
+
+// Likely is the member that has a shard, or is to take it where nobody is known to have it, if that is another one.
+func (k *Keeper) Likely(id checkpoint.ID) (checkpoint.Member, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	desk := &k.board.desk
+	m := desk.Member(cmp.Or(desk.Owner(id), desk.First(id)))
+	if k.sole || m == nil || m.ID == desk.Self {
 		return checkpoint.Member{}, false
 	}
 	return *m, true

@@ -54,61 +54,136 @@ func NewDeal(boxes []*Mailbox, dealer func() *accumulator.Dealer, byEvents bool)
 	return d
 }
 
+// Reach says which shards a push goes to from here. The zero value is all of them, which run here.
+type Reach struct {
+	// Only says of a shard that the push is for it; nil: it is for all.
+	Only func(shard int) bool
+	// Away are the members that have the shards which do not run here.
+	Away []Away
+}
+
+// Away are shards that run at another member.
+type Away struct {
+	Shards []int
+	// Submit is [Mailbox.Submit] there, of events that are as they came. An error that is none of Mailbox's is told
+	// to whoever pushes.
+	Submit func(ctx context.Context, events []boundary.Event) (Wait, error)
+}
+
+// Wait waits for what became of a push; it is called once.
+type Wait = func(ctx context.Context) (PushOutcome, error)
+
+// AwayError says that it is not known what another member has taken of a push.
+type AwayError struct{ Code, Detail string }
+
+func (e *AwayError) Error() string { return e.Code + ": " + e.Detail }
+
 // Push is [Mailbox.Push] to all shards that are concerned, with one outcome. Where Full is set, events among the
 // leading ones that their own shards had no room for are Rejected as [QueueFull]; after them no shard has taken any.
 func (d *Deal) Push(ctx context.Context, events []boundary.Event) (PushOutcome, error) {
-	return d.Submit(ctx, events)(ctx)
+	return d.Submit(ctx, events, &Reach{})(ctx)
 }
 
 // Submit is [Mailbox.Submit] to all shards that are concerned: it waits until each has room, or ctx is done. wait,
 // called once, waits for the one outcome.
-func (d *Deal) Submit(ctx context.Context, events []boundary.Event) (
-	wait func(ctx context.Context) (PushOutcome, error)) {
-	parts := d.parts(events)
+func (d *Deal) Submit(ctx context.Context, events []boundary.Event, to *Reach) (wait Wait) {
+	parts := d.parts(events, to)
 	// At one time: a shard that has no room keeps the others from nothing.
-	d.each(parts, func(s int, part *part) {
-		part.push, part.err = d.boxes[s].submit(ctx, part.events, part.fates)
+	d.each(parts, func(p *part) {
+		if p.away != nil {
+			p.wait, p.err = p.away.Submit(ctx, p.events)
+			return
+		}
+		push, err := d.boxes[p.shard].submit(ctx, p.events, p.fates)
+		if p.err = err; err == nil {
+			p.wait = push.Wait
+		}
 	})
 	return func(ctx context.Context) (PushOutcome, error) {
-		for s := range parts {
-			if p := &parts[s]; p.push != nil {
-				p.out, p.err = p.push.Wait(ctx)
+		for i := range parts {
+			if p := &parts[i]; p.wait != nil {
+				p.out, p.err = p.wait(ctx)
 			}
 		}
-		if d.dealers.New == nil { // all have the same, and the first one counts
-			return parts[0].out, parts[0].err
+		if d.dealers.New == nil {
+			return shared(parts)
 		}
 		return join(parts, len(events))
 	}
 }
 
-// each does something for every shard that a push concerns, and returns when it is done for all.
-func (d *Deal) each(parts []part, do func(s int, p *part)) {
+// shared is the outcome where all have the same: that of the least shard counts, wherever it is. That another member
+// has not taken it is told.
+func shared(parts []part) (out PushOutcome, err error) {
+	counts := slices.MinFunc(parts, func(a, b part) int { return cmp.Compare(a.least(), b.least()) })
+	out, err = counts.out, counts.err
+	for i := range parts {
+		if p := &parts[i]; p.away != nil && err == nil {
+			err = p.err
+		}
+	}
+	return out, err
+}
+
+// each does something for everyone that a push concerns, and returns when it is done for all.
+func (d *Deal) each(parts []part, do func(p *part)) {
 	var wait sync.WaitGroup
 	defer wait.Wait()
-	for s := range parts {
-		if len(parts[s].events) > 0 {
-			wait.Go(func() { do(s, &parts[s]) })
+	for i := range parts {
+		if p := &parts[i]; len(p.events) > 0 {
+			wait.Go(func() { do(p) })
 		}
 	}
 }
 
-// part is what one shard hears of a push, and what it has said.
+// part is what one shard, or one other member, hears of a push, and what it has said.
 type part struct {
+	shard  int
+	away   *Away // nil of a shard that runs here
 	events []boundary.Event
 	fates  []fold.Fate
 	index  []int // in the push
-	push   *Push // on its way; nil where there is nothing to push, or it was refused
+	wait   Wait  // for what is on its way; nil where there is nothing, or it was refused
 	out    PushOutcome
 	err    error
 }
 
+// least is the least of the shards that it is.
+func (p *part) least() int {
+	if p.away != nil {
+		return slices.Min(p.away.Shards)
+	}
+	return p.shard
+}
+
+func (p *part) add(k int, ev *boundary.Event, f fold.Fate) {
+	p.events, p.fates, p.index = append(p.events, *ev), append(p.fates, f), append(p.index, k)
+}
+
+// destinations are who can be concerned by a push, and which of them a shard's events go to; -1: to nobody from here.
+func (d *Deal) destinations(to *Reach) (parts []part, of []int) {
+	of = slices.Repeat([]int{-1}, len(d.boxes))
+	for i := range to.Away {
+		parts = append(parts, part{away: &to.Away[i]})
+		for _, s := range to.Away[i].Shards {
+			of[s] = i
+		}
+	}
+	for s := range of {
+		if of[s] < 0 && (to.Only == nil || to.Only(s)) {
+			of[s] = len(parts)
+			parts = append(parts, part{shard: s})
+		}
+	}
+	return parts, of
+}
+
 // parts deals a push. The decoded values are left in the events.
-func (d *Deal) parts(events []boundary.Event) []part {
-	parts := make([]part, len(d.boxes))
+func (d *Deal) parts(events []boundary.Event, to *Reach) []part {
+	parts, dest := d.destinations(to)
 	if d.dealers.New == nil {
-		for s := range parts {
-			parts[s].events = slices.Clone(events)
+		for i := range parts {
+			parts[i].events = slices.Clone(events)
 		}
 		return parts
 	}
@@ -118,13 +193,16 @@ func (d *Deal) parts(events []boundary.Event) []part {
 	}}, dealer: dealer}
 	for k := range events {
 		var f fold.Fate
-		of := deal.deal(&events[k], accumulator.Dated{At: timeline.Never}, nil, &f)
-		for s := range parts {
-			if f.Elsewhere = s != of; f.Elsewhere && !d.all {
-				continue
+		of := dest[deal.deal(&events[k], accumulator.Dated{At: timeline.Never}, nil, &f)]
+		if !d.all {
+			if of >= 0 {
+				parts[of].add(k, &events[k], f)
 			}
-			p := &parts[s]
-			p.events, p.fates, p.index = append(p.events, events[k]), append(p.fates, f), append(p.index, k)
+			continue
+		}
+		for i := range parts {
+			f.Elsewhere = i != of
+			parts[i].add(k, &events[k], f)
 		}
 	}
 	d.dealers.Put(deal.dealer)
@@ -160,10 +238,14 @@ func join(parts []part, n int) (out PushOutcome, err error) {
 	const full = "the shard of its key had no room in time, and events after it were taken by others; push it again"
 	for s := range parts {
 		p := &parts[s]
+		code, why := QueueFull, full
+		if away, ok := errors.AsType[*AwayError](p.err); ok {
+			code, why = away.Code, away.Detail
+		}
 		for k := p.out.Taken; k < len(p.events); k++ {
 			if !p.fates[k].Elsewhere && p.index[k] < out.Taken {
 				out.RejectedCount++
-				out.Rejected = append(out.Rejected, Rejection{Index: p.index[k], Code: QueueFull, Detail: full})
+				out.Rejected = append(out.Rejected, Rejection{Index: p.index[k], Code: code, Detail: why})
 			}
 		}
 	}

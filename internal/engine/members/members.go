@@ -34,9 +34,15 @@ func (s *Members) ListMembers(ctx context.Context) ([]api.Member, error) {
 	return list(&r, s.Own.Self(), s.Own.Sole(), s.Units(), s.Places()), nil
 }
 
-// Elsewhere is the member that runs a graph and takes requests from others, if that is another one.
-func (s *Members) Elsewhere(g api.Ref) (checkpoint.Member, bool) {
-	m, other := s.Own.Elsewhere(checkpoint.ID{Tenant: g.Tenant, Graph: g.Name})
+// Likely is the member that runs a shard or is about to, and takes requests from others, if that is another one.
+func (s *Members) Likely(id checkpoint.ID) (checkpoint.Member, bool) {
+	m, other := s.Own.Likely(id)
+	return m, other && m.Peer != ""
+}
+
+// Owner is the member that runs a shard and takes requests from others, if that is another one.
+func (s *Members) Owner(id checkpoint.ID) (checkpoint.Member, bool) {
+	m, other := s.Own.Elsewhere(id)
 	return m, other && m.Peer != ""
 }
 

@@ -55,6 +55,18 @@ func badKey(err error) error {
 	}
 }
 
+// Homes are the shards, of so many, that a key can be meant to be in: its own, and that of the same as a text, see
+// [Or].
+func Homes(key boundary.Key, of int) (at, asText int) {
+	if of == 1 || key == "" {
+		return 0, 0
+	}
+	if at = key.Shard(of); key[0] == '"' || key[0] == '[' {
+		return at, at
+	}
+	return at, boundary.KeyOf(boundary.String(string(key))).Shard(of)
+}
+
 // Or is the key as a text instead, when that is the one that the core has: on the command
 // line and in a URL nothing but quotes tells 7 from "7".
 func Or(c *reactor.Core, key boundary.Key) boundary.Key {

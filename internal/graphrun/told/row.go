@@ -41,3 +41,18 @@ func Row[R any](ctx context.Context, in *reactor.Input, i int, key string,
 	}
 	return found, nil
 }
+
+// JoinRows is what two shards have of a row: at most one of them has it. Either may be nil.
+func JoinRows(a, b *api.TableRow) *api.TableRow {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case b.Found:
+		a, b = b, a
+	}
+	both := *a
+	both.Rows += b.Rows
+	return &both
+}

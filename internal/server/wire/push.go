@@ -84,7 +84,8 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 
 // Moved says that the graph was gone from this daemon before all events were taken: to another one, or with it.
 func (p *Pushed) Moved() bool {
-	return p.Why != nil && (p.Why.Code == api.CodeOwnerMoved || p.Why.Code == api.CodeGraphStopping)
+	return p.Why != nil && (p.Why.Code == api.CodeOwnerMoved || p.Why.Code == api.CodeGraphStopping ||
+		p.Why.Code == api.CodeOwnerUnreachable)
 }
 
 // Problem is what the push as a whole is refused with, nil when it is not: the queue
