@@ -271,7 +271,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d.engine = d.newEngine(&cfg, fail)
-	if err := d.members.Join(d.store.Self(), d.engine.Elsewhere); err != nil {
+	if err := d.members.Join(d.store.Self(), d.engine); err != nil {
 		return nil, err
 	}
 	metrics, err := telemetry.NewRegistry(&metricsSource{d}, telemetry.BuildInfo{
@@ -316,7 +316,7 @@ func (d *Daemon) newEngine(cfg *Config, fail *failpoint.Set) *engine.Engine {
 		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		Patience:  cfg.RebalanceAfter,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
-		Kinds: d.kinds, Quotas: d.quotas,
+		Kinds: d.kinds, Quotas: d.quotas, Members: d.members.Asks(),
 		Outbound: d.guard, Traces: d.traces,
 		Fail: fail,
 	})

@@ -52,13 +52,16 @@ func (e *Engine) summary(ctx context.Context, m *graphrun.Graph) (api.GraphSumma
 }
 
 // Shard is the summary of one shard of a graph, with its row in the list of shards.
-func (e *Engine) Shard(_ context.Context, g api.Ref, shard int) (api.GraphSummary, error) {
+func (e *Engine) Shard(ctx context.Context, g api.Ref, shard int) (api.GraphSummary, error) {
 	m, err := e.graph(g)
 	if err == nil {
 		err = hasShard(m, shard)
 	}
 	if err != nil {
 		return api.GraphSummary{}, err
+	}
+	if e.spread.Apart(m) {
+		return e.spread.Shard(ctx, m, shard)
 	}
 	return m.Shard(shard), nil
 }
@@ -329,21 +332,26 @@ func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since st
 		}), q)
 		return sub, nil
 	}
-	if since == "" {
-		m, err := e.graph(g)
-		if err != nil {
+	var at api.Places
+	find := e.graph
+	if since != "" {
+		if at, err = watch.ParsePlaces(since); err != nil {
 			return nil, err
 		}
+		find = func(g api.Ref) (*graphrun.Graph, error) { return e.settled(ctx, g) }
+	}
+	m, err := find(g)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.spread.Spreads(m):
+		return e.spread.Watch(ctx, m, q, topics, at, func() *graphrun.Graph {
+			m, _ := e.graph(g)
+			return m
+		})
+	case since == "":
 		m.Watch(ctx, q)
 		return q, nil
-	}
-	at, err := watch.ParsePlaces(since)
-	if err != nil {
-		return nil, err
-	}
-	m, err := e.settled(ctx, g)
-	if err != nil {
-		return nil, err
 	}
 	if err := m.WatchSince(ctx, q, at); err != nil {
 		return nil, err

@@ -51,6 +51,15 @@ func (e *Engine) AskPart(ctx context.Context, call *parts.Call) *parts.Answer {
 	return e.spread.Answer(ctx, m, call)
 }
 
+// WatchPart subscribes another member to shards that run here (M53).
+func (e *Engine) WatchPart(ctx context.Context, call *parts.Call) (*parts.Answer, parts.Frames) {
+	m, err := e.graph(api.Ref{Tenant: call.Tenant, Name: call.Graph})
+	if err != nil {
+		return &parts.Answer{Refusal: parts.RefusalOf(err)}, nil
+	}
+	return e.spread.AnswerWatch(ctx, m, call)
+}
+
 // claim makes the links of a declaration those that graph g has claimed, and places it by them.
 func (e *Engine) claim(g api.Ref, s *spec.Graph, sees func(graph string) bool) (
 	undo func(), refused spec.Diagnostics) {

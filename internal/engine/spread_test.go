@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun/parts"
@@ -75,6 +76,48 @@ func (m *many) Ask(ctx context.Context, member *checkpoint.Member, call *parts.C
 		return nil, false, err
 	}
 	return heard, true, carry(b.e.AskPart(ctx, sent), heard)
+}
+
+// Follow implements [parts.Members].
+func (m *many) Follow(ctx context.Context, member *checkpoint.Member, call *parts.Call) (
+	*parts.Answer, parts.Frames, error) {
+	m.mu.Lock()
+	b, deaf := m.beds[member.ID], m.deaf[member.ID]
+	m.mu.Unlock()
+	if deaf {
+		return nil, nil, errCut
+	}
+	sent, heard := new(parts.Call), new(parts.Answer)
+	if err := carry(call, sent); err != nil {
+		return nil, nil, err
+	}
+	answer, frames := b.e.WatchPart(ctx, sent)
+	err := carry(answer, heard)
+	if frames == nil || err != nil {
+		return heard, nil, err
+	}
+	return heard, &wired{frames, m, member.ID}, nil
+}
+
+// wired are frames as they go over a network.
+type wired struct {
+	parts.Frames
+	m  *many
+	by string
+}
+
+func (w *wired) Next(ctx context.Context) (*api.Frame, error) {
+	f, err := w.Frames.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
+	if w.m.deaf[w.by] {
+		return nil, errCut
+	}
+	to := new(api.Frame)
+	return to, carry(f, to)
 }
 
 func carry(from, to any) error {

@@ -57,7 +57,18 @@ func TestM53AnyDaemonAnswersForAllShards(t *testing.T) {
 					t.Errorf("asked at %s: got %s, want %s", name, got, want)
 				}
 			}
+			epochs := int64(0)
+			for n := range 12 {
+				one, err := bed.e.Shard(t.Context(), shardedRef, n)
+				if err != nil || one.Health != "live" || len(one.Shards) != 1 || one.Shards[0].Shard != n {
+					t.Errorf("shard %d asked at %s: %s %+v, %v", n, name, one.Health, one.Shards, err)
+				}
+				epochs += one.Epoch
+			}
 			s := bed.summary("g")
+			if epochs != s.Epoch {
+				t.Errorf("asked at %s: %d epochs in all shards, %d in the graph", name, epochs, s.Epoch)
+			}
 			of, all := s.Accumulators[0].Counters, s.Accumulators[1].Counters
 			if s.Keys.Count != 59 || of.Received != 60 || of.Rejected != 1 || of.Consumed != 59 || all.Received != 1 ||
 				s.Epoch < 59 {

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/watch"
 )
 
 // TakePart takes pushes that another member has dealt, for shards that run here, in their order, and answers when it is
@@ -58,4 +59,11 @@ func (g *Graph) HasKey(ctx context.Context, key string) (bool, error) {
 		return false, err
 	}
 	return g.hasKey(ctx, g.asked(ctx)[0], k)
+}
+
+// Overhear attaches a watcher to shards that run elsewhere: what it gets of them by itself begins when they come here.
+func (g *Graph) Overhear(q *watch.Queue, shards []int) {
+	for _, n := range shards {
+		g.shards[n].Hub().Attach(q)
+	}
 }

@@ -52,7 +52,7 @@ func (g *Graph) isBusy() bool {
 
 // Watch attaches a watcher, between two epochs where the graph runs and comes to that in time.
 func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
-	_ = g.each(func(s *lives.Shard) error {
+	_ = eachOf(g.asked(ctx), func(s *lives.Shard) error {
 		if r := s.Run(); r != nil {
 			ctx, cancel := context.WithTimeout(ctx, told.BusyAfter)
 			defer cancel()
@@ -67,7 +67,7 @@ func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
 
 // WatchSince attaches a watcher that has been there before, and gives it what it has missed of each shard.
 func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at api.Places) error {
-	err := g.each(func(s *lives.Shard) error {
+	err := eachOf(g.asked(ctx), func(s *lives.Shard) error {
 		_, err := g.commandAt(ctx, s, func(ctx context.Context, r *live.Reactor) error {
 			return r.Look(ctx, func(c *reactor.Core, now time.Time) {
 				s.Hub().AttachLive(c, now, q)

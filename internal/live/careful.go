@@ -38,6 +38,7 @@ type caution struct {
 	since    time.Time // when the wait for a turn began
 	place    bool      // in Careful
 	retryAt  time.Time
+	turnAt   time.Time  // when to look for a place again, without having been woken for one
 	failed   bool       // the last note did
 	answered chan error // capacity 1: one call at a time
 }
@@ -135,7 +136,7 @@ func (r *Reactor) turnToTry(now time.Time) bool {
 		r.Careful.forget(r)
 		return true
 	}
-	c.retryAt = now.Add(carefulWait / 10)
+	c.turnAt = now.Add(carefulWait / 10)
 	return false
 }
 

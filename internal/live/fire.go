@@ -168,6 +168,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	sooner(r.lingerTo, r.inflight == nil && !r.lingerTo.IsZero())
 	sooner(r.pipe.retryAt, !r.pipe.inflight && len(r.pipe.unsent) > 0)
 	sooner(r.care.retryAt, r.care.on && now.Before(r.care.retryAt))
+	sooner(r.care.turnAt, r.care.on && now.Before(r.care.turnAt))
 	sooner(r.care.backAt, r.care.on && r.care.inVain() && now.Before(r.care.backAt))
 	return max(0, until.Sub(now))
 }

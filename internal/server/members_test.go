@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/gate"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/server/forward"
 )
 
@@ -45,7 +47,7 @@ func join(t *testing.T, id, secret string, store *memory.Store) *joined {
 		t.Fatal(err)
 	}
 	t.Cleanup(j.members.CloseIdle)
-	if err := j.members.Join(id, j.owner); err != nil {
+	if err := j.members.Join(id, j); err != nil {
 		t.Fatal(err)
 	}
 	trail := audit.New(audit.Config{Store: j.store, Log: log})
@@ -58,12 +60,18 @@ func join(t *testing.T, id, secret string, store *memory.Store) *joined {
 	return j
 }
 
-func (j *joined) owner(g api.Ref) (checkpoint.Member, bool) {
+func (j *joined) Elsewhere(g api.Ref) (checkpoint.Member, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.sought = append(j.sought, g)
 	m, ok := j.owners[g]
 	return m, ok
+}
+
+func (*joined) AskPart(context.Context, *parts.Call) *parts.Answer { return &parts.Answer{} }
+
+func (*joined) WatchPart(context.Context, *parts.Call) (*parts.Answer, parts.Frames) {
+	return &parts.Answer{}, nil
 }
 
 func (j *joined) do(method, path, body string, h http.Header) (int, string, http.Header) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 
@@ -20,6 +21,7 @@ type Queue struct {
 	frames []*api.Frame
 	gaps   []*api.Frame // what did not fit since the queue was full, by shard; one for all graphs
 	at     api.Places   // where it began in the shards of a graph that is dealt
+	last   api.Places   // where it is in them, of one that goes on at another member; nil of others
 	hubs   map[*Hub]struct{}
 	ended  bool
 }
@@ -66,6 +68,60 @@ func (q *Queue) Places() string {
 	return q.at.String()
 }
 
+// Follow has the queue know where it is in the shards of its graph, which move to other members and come from them.
+func (q *Queue) Follow(since api.Places) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.last = api.Places{}
+	maps.Copy(q.last, since)
+}
+
+// Last is where a queue that follows is: what it has been given, read or not.
+func (q *Queue) Last(shards []int) api.Places {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := api.Places{}
+	for _, n := range shards {
+		if place, known := q.last[n]; known {
+			at[n] = place
+		}
+	}
+	return at
+}
+
+// Put queues a frame of another member, as those of a hub are.
+func (q *Queue) Put(f *api.Frame) { q.put(f) }
+
+// Begin notes where the subscription to other members begins.
+func (q *Queue) Begin(places api.Places) {
+	for shard, at := range places {
+		q.begin(shard, at)
+	}
+}
+
+// IsEnded says that the graph is gone, or the subscription closed.
+func (q *Queue) IsEnded() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ended
+}
+
+// move notes where a frame brings the watcher, and announces what it has missed where the shard has moved in between: a
+// new incarnation whose first numbers it has not been given. q.mu is held.
+func (q *Queue) move(f *api.Frame) {
+	was, known := q.last[f.Shard]
+	at := f.At()
+	switch {
+	case f.Type != "output" && f.Type != "firing" && f.Type != "gap":
+		return
+	case !known, f.Type == "gap", at.Incarnation == was.Incarnation:
+	case f.Seq > was.Seq+1:
+		q.frames = append(q.frames, &api.Frame{Type: "gap", Graph: f.Graph, Shard: f.Shard, Incarnation: f.Incarnation,
+			From: was.Seq + 1, To: f.Seq - 1, Seq: f.Seq - 1})
+	}
+	q.last[f.Shard] = at
+}
+
 // begin notes where the watcher begins in a shard of its graph.
 func (q *Queue) begin(shard int, at api.Place) {
 	q.mu.Lock()
@@ -77,6 +133,9 @@ func (q *Queue) begin(shard int, at api.Place) {
 		q.at = api.Places{}
 	}
 	q.at[shard] = at
+	if _, known := q.last[shard]; q.last != nil && !known {
+		q.last[shard] = at
+	}
 }
 
 // put queues a frame, or notes the gap that it leaves. A health or state frame replaces an
@@ -93,6 +152,9 @@ func (q *Queue) put(f *api.Frame) {
 	}
 	q.frames = append(q.frames, q.gaps...)
 	q.gaps = nil
+	if q.last != nil {
+		q.move(f)
+	}
 	if n := len(q.frames); n > 0 && f.Type == "state" && q.frames[n-1].Type == "state" &&
 		q.frames[n-1].Graph == f.Graph && q.frames[n-1].Shard == f.Shard {
 		q.frames[n-1] = f

@@ -48,6 +48,9 @@ func (d *Desk) Apart(m *graphrun.Graph) bool {
 	})
 }
 
+// Spreads says that a graph's shards can run at other members, now or later.
+func (d *Desk) Spreads(m *graphrun.Graph) bool { return d.members != nil && len(m.ShardIDs()) > 1 }
+
 // Away are the members that have shards of a graph which do not run here, as pushes to an input reach them.
 func (d *Desk) Away(g api.Ref, shards []checkpoint.ID, input int) (all []pump.Away) {
 	if d.members == nil {
@@ -140,6 +143,21 @@ func (d *Desk) Summary(ctx context.Context, m *graphrun.Graph) (api.GraphSummary
 		return api.GraphSummary{}, err
 	}
 	return whole(m, all), nil
+}
+
+// Shard is the summary of one shard, wherever it runs.
+func (d *Desk) Shard(ctx context.Context, m *graphrun.Graph, shard int) (api.GraphSummary, error) {
+	ctx, cancel := context.WithTimeout(ctx, summaryTime)
+	defer cancel()
+	all, err := d.ask(ctx, m, []int{shard}, "summary", nil)
+	if err != nil {
+		return api.GraphSummary{}, err
+	}
+	a := &all[0].Answer
+	if len(a.Shards) == 0 {
+		return api.GraphSummary{}, a.Refusal.Error()
+	}
+	return a.Shards[0], nil
 }
 
 // Steer has all shards carry a command out that answers with the graph's summary.

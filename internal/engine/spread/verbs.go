@@ -106,18 +106,13 @@ var verbs = map[string]verb{
 func (d *Desk) Answer(ctx context.Context, m *graphrun.Graph, call *parts.Call) *parts.Answer {
 	do := verbs[call.Verb]
 	switch {
-	case len(m.ShardIDs()) != call.Of || len(call.Shards) == 0:
+	case !call.Fits(len(m.ShardIDs())):
 		return &parts.Answer{Refusal: moved()}
 	case do == nil:
 		return &parts.Answer{Refusal: &parts.Refusal{
 			Status: http.StatusServiceUnavailable, Code: api.CodeOwnerUnreachable,
 			Detail: "the daemon that runs some of the graph's shards does not know the verb " + call.Verb +
 				": it is of another release"}}
-	}
-	for _, n := range call.Shards {
-		if n < 0 || n >= call.Of {
-			return &parts.Answer{Refusal: moved()}
-		}
 	}
 	value, err := do(parts.Only(ctx, call.Shards), d, m, call.Args)
 	a := &parts.Answer{Refusal: parts.RefusalOf(err)}

@@ -38,6 +38,38 @@ type Members interface {
 	// Ask has a member carry a call out. An error says that there was no answer; begun, that it may have been
 	// carried out all the same.
 	Ask(ctx context.Context, member *checkpoint.Member, call *Call) (a *Answer, begun bool, err error)
+	// Follow subscribes to shards of a member: the call's verb is [WatchVerb], its arguments are [Watching], and the
+	// answer's value is where the subscription begins, as [api.Places] in a text. frames is nil where the answer is a
+	// refusal.
+	Follow(ctx context.Context, member *checkpoint.Member, call *Call) (a *Answer, frames Frames, err error)
+}
+
+// WatchVerb is the verb of a subscription.
+const WatchVerb = "watch"
+
+// Watching says what a subscription is to.
+type Watching struct {
+	Topics []string `json:"topics"`
+	// Since is where the watcher was, as [api.Places] in a text; "" begins with what comes.
+	Since string `json:"since,omitempty"`
+	// Again says that the watcher was there before: of a shard that Since has no place of, all that there was is
+	// missed.
+	Again bool `json:"again,omitempty"`
+}
+
+// Fits says that a call can be meant for a graph of so many shards.
+func (c *Call) Fits(shards int) bool {
+	return c.Of == shards && len(c.Shards) > 0 && !slices.ContainsFunc(c.Shards, func(n int) bool {
+		return n < 0 || n >= shards
+	})
+}
+
+// Frames are the frames of a subscription to another member.
+type Frames interface {
+	// Next waits for the next frame; any error is the end.
+	Next(ctx context.Context) (*api.Frame, error)
+	// Close ends the subscription.
+	Close()
 }
 
 // Refusal is an [api.Error] on the wire.

@@ -17,7 +17,30 @@ import (
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 )
+
+// daemon is what a member is asked for.
+type daemon struct {
+	owner  *checkpoint.Member
+	ask    func(ctx context.Context, call *parts.Call) *parts.Answer
+	frames parts.Frames
+}
+
+func (d *daemon) Elsewhere(api.Ref) (checkpoint.Member, bool) {
+	if d.owner == nil {
+		return checkpoint.Member{}, false
+	}
+	return *d.owner, true
+}
+
+func (d *daemon) AskPart(ctx context.Context, call *parts.Call) *parts.Answer {
+	return d.ask(ctx, call)
+}
+
+func (d *daemon) WatchPart(ctx context.Context, call *parts.Call) (*parts.Answer, parts.Frames) {
+	return d.ask(ctx, call), d.frames
+}
 
 // member is a member that listens, and takes requests with handler.
 func member(t *testing.T, id, secret string, handler http.Handler) (*Members, *checkpoint.Member) {
@@ -31,7 +54,7 @@ func member(t *testing.T, id, secret string, handler http.Handler) (*Members, *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Join(id, nil); err != nil {
+	if err := m.Join(id, &daemon{}); err != nil {
 		t.Fatal(err)
 	}
 	s := m.Server(handler, log, time.Second, time.Minute)
@@ -55,7 +78,7 @@ var (
 
 func (m *Members) ask(t *testing.T, o *checkpoint.Member, r *http.Request) (*httptest.ResponseRecorder, error) {
 	t.Helper()
-	m.Owner = func(api.Ref) (checkpoint.Member, bool) { return *o, true }
+	m.daemon.(*daemon).owner = o
 	w := httptest.NewRecorder()
 	g := api.Ref{Tenant: "acme", Name: "fx_eur"}
 	forwarded, err := m.Forward(w, r.WithContext(t.Context()), g, who, "10.9.8.7")

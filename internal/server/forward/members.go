@@ -16,6 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/server/arrival"
 )
 
@@ -38,9 +39,7 @@ const (
 
 // Members forwards requests to other members, and takes theirs. Safe for concurrent use.
 type Members struct {
-	// Owner is the other member that runs a graph; false where none is known to, or it cannot be reached.
-	Owner func(g api.Ref) (checkpoint.Member, bool)
-
+	daemon Daemon
 	log    *slog.Logger
 	secret []byte
 	ln     net.Listener
@@ -119,12 +118,22 @@ func (m *Members) Close() error {
 	return m.ln.Close()
 }
 
+// Daemon is what a member is asked for by others, and knows of them. *engine.Engine implements it.
+type Daemon interface {
+	// Elsewhere is the other member that runs a graph; false where none is known to, or it cannot be reached.
+	Elsewhere(g api.Ref) (checkpoint.Member, bool)
+	// AskPart does what another member asks of shards that run here.
+	AskPart(ctx context.Context, call *parts.Call) *parts.Answer
+	// WatchPart subscribes another member to shards that run here.
+	WatchPart(ctx context.Context, call *parts.Call) (*parts.Answer, parts.Frames)
+}
+
 // Join makes this daemon the member of that id. It is called before all that follows.
-func (m *Members) Join(self string, owner func(g api.Ref) (checkpoint.Member, bool)) (err error) {
+func (m *Members) Join(self string, d Daemon) (err error) {
 	if m == nil {
 		return nil
 	}
-	m.Owner = owner
+	m.daemon = d
 	m.tls, err = identity(m.secret, self)
 	return err
 }
@@ -137,6 +146,14 @@ func (m *Members) Server(handler http.Handler, log *slog.Logger, header, read ti
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			m.in.Add(1)
+			switch r.URL.Path {
+			case partsPath:
+				m.answerParts(w, r)
+				return
+			case watchPath:
+				m.answerWatch(w, r)
+				return
+			}
 			handler.ServeHTTP(w, r)
 		}),
 		Protocols: protocols, TLSConfig: m.tls.Clone(), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},

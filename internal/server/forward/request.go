@@ -43,10 +43,10 @@ func (m *Members) Forward(w http.ResponseWriter, r *http.Request, g api.Ref, who
 
 // owner is the other member that runs a graph and can be reached; false where there is none.
 func (m *Members) owner(g api.Ref) (o checkpoint.Member, elsewhere bool) {
-	if m == nil || m.Owner == nil {
+	if m == nil || m.daemon == nil {
 		return o, false
 	}
-	return m.Owner(g)
+	return m.daemon.Elsewhere(g)
 }
 
 // enter takes a place at a member, until leave gives it back; false where there is none.
