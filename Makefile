@@ -32,6 +32,11 @@ test-seeds: ## All seeds of the simulation and of the comparisons with the oracl
 	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$|TestRandomGraphs|EqualsOracle' \
 	  ./internal/live ./internal/graph ./internal/differential
 
+# Before a release; CI runs 150 of them. SIM_SEED=17 runs one.
+SEEDS ?= 20000
+test-placement: ## Simulate SEEDS lives of members that share graphs and shards, and find the mistakes that are planted
+	GRAPHD_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 300m -run TestM52Simulation -v ./internal/lease
+
 testbed: ## Keep a PostgreSQL and a Kafka running for tests, and print the variables that name them
 	@$(BED)
 

@@ -1,8 +1,13 @@
 package lease
 
 import (
+	"maps"
 	"os"
+	"runtime"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,7 +16,7 @@ import (
 
 // simulate runs a seed: faults for some time, then none. It answers with what was wrong, and the hash of the
 // trace.
-func simulate(seed uint64, p plant) (wrong []string, trace uint64, moves int) {
+func simulate(seed uint64, p plant) (o outcome) {
 	w := newWorld(seed, p)
 	most := 1 + w.rng.IntN(16)
 	for range 1 + w.rng.IntN(most) {
@@ -47,7 +52,65 @@ func simulate(seed uint64, p plant) (wrong []string, trace uint64, moves int) {
 	if where, right := w.placedRight(); !right && len(w.wrong) == 0 {
 		w.fault("long after the last fault %s", where)
 	}
-	return w.wrong, w.trace, w.moves
+	o = outcome{wrong: w.wrong, trace: w.trace, moves: w.moves}
+	if len(w.wrong) == 0 {
+		o.moved, o.share = w.change()
+		o.wrong = w.wrong
+	}
+	return o
+}
+
+// outcome is what a run came to: what was wrong, the hash of the trace, and how many takings there were. moved is how
+// many units the last change of membership has moved, and share how many would be even.
+type outcome struct {
+	wrong        []string
+	trace        uint64
+	moves, moved int
+	share        float64
+}
+
+// change has one member come, or one die, when all is well, and answers with how many units that moves and how many are
+// one member's share. What moves goes to who has come, or from who has gone, and once.
+func (w *world) change() (moved int, share float64) {
+	before, taken, living := maps.Clone(w.owners), w.moves, w.living()
+	came, gone := "", ""
+	if living < 2 || w.rng.IntN(2) == 0 {
+		came = w.join().id
+		living++
+	} else {
+		var alive []*simMember
+		for _, m := range w.members {
+			if !m.dead {
+				alive = append(alive, m)
+			}
+		}
+		m := alive[w.rng.IntN(len(alive))]
+		m.dead, gone = true, m.id
+		w.log("kill %s", m.id)
+	}
+	w.until(w.now + 2*time.Minute)
+	if where, right := w.placedRight(); !right {
+		w.fault("two minutes after a change of membership %s", where)
+	}
+	for _, id := range w.units {
+		from, to := w.memberOf(before[id]), w.memberOf(w.owners[id])
+		if from == to {
+			continue
+		}
+		if moved++; came != "" && to != came || gone != "" && from != gone {
+			w.fault("%s went from %s to %s, and %s%s has come or gone", id, from, to, came, gone)
+		}
+	}
+	if w.moves-taken != moved {
+		w.fault("%d takings for %d moves", w.moves-taken, moved)
+	}
+	return moved, float64(len(w.units)) / float64(living)
+}
+
+// memberOf is the member that has a lease, or had it.
+func (w *world) memberOf(lease string) string {
+	member, _, _ := strings.Cut(lease, "/")
+	return member
 }
 
 func (w *world) living() (n int) {
@@ -112,30 +175,45 @@ func seeds(t *testing.T, n uint64) (from, to uint64) {
 	return 1, n + 1
 }
 
-// M52: members that are killed, paused and cut off, and a store whose clock is set: never do two run a graph, nor
-// count writes of another than the owner; five seconds after the last fault every graph runs, and later each
-// where it belongs. The same seed is the same run.
+// M52: members that are killed, paused and cut off, and a store whose clock is set: never do two run a graph or a
+// shard, nor count writes of another than the owner; each event of a dealt input is in one state, once; five seconds
+// after the last fault everything runs, and later where it belongs; a change of membership moves one member's share,
+// and nothing else. The same seed is the same run.
 func TestM52Simulation(t *testing.T) {
 	n := uint64(150)
 	if testing.Short() || raced.Enabled {
 		n = 15
 	}
 	from, to := seeds(t, n)
-	moves := 0
-	for seed := from; seed < to; seed++ {
-		wrong, trace, moved := simulate(seed, plantNone)
-		if len(wrong) > 0 {
-			t.Errorf("seed %d: %v", seed, wrong[0])
-		}
-		moves += moved
-		if seed%50 == 0 {
-			if _, again, _ := simulate(seed, plantNone); again != trace {
-				t.Errorf("seed %d: another trace", seed)
+	all := make([]outcome, to-from)
+	var next atomic.Uint64
+	var running sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		running.Go(func() {
+			for at := next.Add(1) - 1; at < to-from; at = next.Add(1) - 1 {
+				seed := from + at
+				all[at] = simulate(seed, plantNone)
+				if seed%50 == 0 && simulate(seed, plantNone).trace != all[at].trace {
+					t.Errorf("seed %d: another trace", seed)
+				}
 			}
+		})
+	}
+	running.Wait()
+	moves, moved, share := 0, 0, 0.0
+	for at := range all {
+		o := &all[at]
+		if len(o.wrong) > 0 {
+			t.Errorf("seed %d: %v", from+uint64(at), o.wrong[0])
 		}
+		moves, moved, share = moves+o.moves, moved+o.moved, share+o.share
 	}
 	if uint64(moves) < 10*(to-from) {
 		t.Errorf("%d takings in %d runs: too few to say anything", moves, to-from)
+	}
+	t.Logf("%d runs, %d takings; %d moves for the last change, %.0f would be even", to-from, moves, moved, share)
+	if len(all) > 10 && float64(moved) > 1.1*share {
+		t.Errorf("a change of membership moved %d units, and all shares together are %.0f", moved, share)
 	}
 }
 
@@ -148,7 +226,7 @@ func TestM52SimulationFinds(t *testing.T) {
 		plantFastest, plantStay, plantKeep, plantDrop, plantHash, plantIdle, plantResend, plantLoad} {
 		found := uint64(0)
 		for seed := uint64(1); seed <= 400 && found == 0; seed++ {
-			if wrong, _, _ := simulate(seed, p); len(wrong) > 0 {
+			if wrong := simulate(seed, p).wrong; len(wrong) > 0 {
 				found = seed
 				t.Logf("%s: seed %d, %s", p, seed, wrong[0])
 			}

@@ -20,7 +20,9 @@ type simMember struct {
 	pausedTo         time.Duration
 	renewing, looked bool // a call is on its way
 	graphs           map[checkpoint.ID]*simGraph
-	reads            simMarks // how far the reader of its shards is
+	shards           []*simGraph // of the graph that is dealt, by number
+	reads            simMarks    // how far the reader of its shards is
+	stale            bool        // what it may run may be otherwise than when it last looked
 }
 
 type simGraph struct {
@@ -30,6 +32,7 @@ type simGraph struct {
 	end   func() bool
 	ran   time.Duration // when it last did something
 	shard simShard
+	look  <-chan struct{} // closed when there is another answer than when it last asked
 }
 
 // selfStore is all that a keeper asks of a store by itself here.
@@ -47,6 +50,9 @@ func (w *world) join() *simMember {
 		Mono: func() time.Duration { return w.now }})
 	for _, id := range w.units {
 		m.graphs[id] = &simGraph{state: "standing"}
+		if id.Graph == "dealt" {
+			m.shards = append(m.shards, m.graphs[id])
+		}
 		m.k.board.stand(id)
 	}
 	w.members = append(w.members, m)
@@ -131,6 +137,7 @@ func (m *simMember) renew() {
 			sent = w.now
 		}
 		m.then(m.k.renewed(sent, checkpoint.Lease{}, err, false), m.renew)
+		m.stale = true
 	})
 }
 
@@ -153,6 +160,7 @@ func (m *simMember) look() {
 			return
 		}
 		m.k.looked(sent, r)
+		m.stale = true
 	})
 }
 
@@ -170,17 +178,36 @@ func (m *simMember) settle() {
 	}
 	if t := m.k.current(); t != nil && !t.Holds() {
 		m.k.lose(m.k.current(), ErrLost)
+		m.stale = true
 	}
+	if !m.stale {
+		return
+	}
+	m.stale = false
 	for _, id := range m.w.units {
 		g := m.graphs[id]
 		switch {
 		case (g.state == "running" || g.state == "stopping") && g.term.Context().Err() != nil:
 			m.ended(id)
-		case g.state == "standing":
-			if t, _, _ := m.k.see(id); t != nil {
+		case g.state == "standing" && !waits(g.look):
+			t, _, look := m.k.see(id)
+			if g.look = look; t != nil {
 				m.take(id, t)
 			}
 		}
+	}
+}
+
+// waits says that a channel there is is not closed.
+func waits(look <-chan struct{}) bool {
+	if look == nil {
+		return false
+	}
+	select {
+	case <-look:
+		return false
+	default:
+		return true
 	}
 }
 
@@ -188,7 +215,14 @@ func (m *simMember) settle() {
 func (m *simMember) ended(id checkpoint.ID) {
 	g := m.graphs[id]
 	g.end()
-	g.state, g.term, g.fence = "standing", nil, 0
+	g.term = nil
+	m.stand(id)
+}
+
+// stand has a graph wait for its turn.
+func (m *simMember) stand(id checkpoint.ID) {
+	g := m.graphs[id]
+	g.state, g.fence, g.look, m.stale = "standing", 0, nil, true
 	m.k.board.stand(id)
 }
 
@@ -224,6 +258,7 @@ func (m *simMember) take(id checkpoint.ID, t *Term) {
 			m.k.Learn(id, owned)
 		case lost:
 			m.k.Lost(t, checkpoint.ErrLeaseLost)
+			m.stale = true
 		case t.Holds():
 			g.state, g.term = "running", t
 			m.begin(id)
@@ -231,8 +266,7 @@ func (m *simMember) take(id checkpoint.ID, t *Term) {
 			m.write(id, t, g.fence)
 			return
 		}
-		g.state, g.fence = "standing", 0
-		m.k.board.stand(id)
+		m.stand(id)
 	})
 }
 
@@ -278,6 +312,7 @@ func (m *simMember) write(id checkpoint.ID, t *Term, fence int64) {
 func (m *simMember) stop(id checkpoint.ID, t *Term) {
 	w, g := m.w, m.graphs[id]
 	m.k.board.wake()
+	m.stale = true
 	yield := func() {
 		me, fence := m.lease, g.fence
 		m.call(func() {
@@ -293,8 +328,7 @@ func (m *simMember) stop(id checkpoint.ID, t *Term) {
 			if ok {
 				m.k.board.giveUp(w.now, id)
 			}
-			g.state, g.fence = "standing", 0
-			m.k.board.stand(id)
+			m.stand(id)
 		})
 	}
 	if w.plant == plantEarly {
@@ -307,8 +341,7 @@ func (m *simMember) stop(id checkpoint.ID, t *Term) {
 		g.end()
 		g.state, g.term = "taking", nil // nothing of it runs, and the store is told
 		if w.plant == plantEarly {
-			g.state, g.fence = "standing", 0
-			m.k.board.stand(id)
+			m.stand(id)
 			return
 		}
 		yield()

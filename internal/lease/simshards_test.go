@@ -102,8 +102,8 @@ func (m *simMember) begin(id checkpoint.ID) {
 		return
 	}
 	pos, alone := m.graphs[id].shard.pos, true
-	for other, g := range m.graphs {
-		alone = alone && (other == id || other.Graph != "dealt" || g.term == nil)
+	for other, g := range m.shards {
+		alone = alone && (other == id.Shard || g.term == nil)
 	}
 	for p := range pos {
 		switch {
@@ -121,6 +121,9 @@ func (m *simMember) begin(id checkpoint.ID) {
 func (m *simMember) read() {
 	in := m.w.input
 	for p, keys := range in.parts {
+		if m.reads[p] >= len(keys) {
+			continue
+		}
 		for n := m.reads[p]; n < len(keys); n++ {
 			own := boundary.ShardOf([]byte(keys[n]), in.shards)
 			if m.w.plant == plantHash && m.id == "m2" {
@@ -128,7 +131,7 @@ func (m *simMember) read() {
 				h.Write([]byte(keys[n]))
 				own = int(h.Sum64() % uint64(in.shards))
 			}
-			g := m.graphs[checkpoint.ID{Tenant: "t", Graph: "dealt", Shard: own}]
+			g := m.shards[own]
 			if g.term == nil || n < g.shard.pos[p] && m.w.plant != plantKeep {
 				continue
 			}
@@ -136,8 +139,8 @@ func (m *simMember) read() {
 			g.shard.pos[p] = n + 1
 		}
 		m.reads[p] = len(keys)
-		for _, id := range m.w.units {
-			if g := m.graphs[id]; id.Graph == "dealt" && g.term != nil && m.w.plant != plantIdle {
+		for _, g := range m.shards {
+			if g.term != nil && m.w.plant != plantIdle {
 				g.shard.pos[p] = len(keys)
 			}
 		}

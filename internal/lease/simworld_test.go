@@ -87,7 +87,7 @@ func newWorld(seed uint64, p plant) *world {
 	for n := range 1 + w.rng.IntN(24) {
 		w.units = append(w.units, checkpoint.ID{Tenant: "t", Graph: fmt.Sprintf("g%d", n)})
 	}
-	w.deal(1 + w.rng.IntN(8))
+	w.deal(1 + w.rng.IntN(1<<w.rng.IntN(9)))
 	return w
 }
 
