@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine/letters"
+	"github.com/graphd/graphd/internal/engine/spread"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/told"
 )
@@ -51,7 +52,8 @@ func (e *Engine) letters(g api.Ref) (*letters.Desk, error) {
 }
 
 func (e *Engine) desk(m *graphrun.Graph) *letters.Desk {
-	return &letters.Desk{Store: e.cfg.Store, Graph: m, MaxEventBytes: e.cfg.MaxEventBytes}
+	return &letters.Desk{Store: e.cfg.Store, Graph: &spread.Letters{Graph: m, Desk: &e.spread},
+		MaxEventBytes: e.cfg.MaxEventBytes}
 }
 
 // DeadLetters lists what could not be used; see [letters.Desk.List].

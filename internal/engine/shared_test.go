@@ -228,6 +228,11 @@ func (v *view) PutDeclaration(ctx context.Context, d checkpoint.Declaration, ifR
 	return v.Store.PutDeclaration(ctx, d, ifRevision)
 }
 
+func (v *view) Redeal(ctx context.Context, r *checkpoint.Redeal) (int64, error) {
+	defer v.announce()
+	return v.Store.Redeal(ctx, r)
+}
+
 func (v *view) DeleteDeclaration(ctx context.Context, id checkpoint.ID, state bool) error {
 	defer v.announce()
 	return v.Store.DeleteDeclaration(ctx, id, state)

@@ -148,3 +148,94 @@ func TestM53ADaemonThatCannotBeReached(t *testing.T) {
 		}
 	})
 }
+
+// M5, M53: the dead letters of shards at three daemons are one list at each, and are replayed from any: what passes is
+// gone from the shard that kept it, wherever that runs, and is taken once.
+func TestM53LettersOfShardsElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMany(t, true, false, "a", "b", "c")
+		defer m.close()
+		m.beds["a"].apply(strings.Replace(threeShards, "shards: 3", "shards: 12", 1), "g")
+		time.Sleep(2 * time.Minute)
+		if _, at := m.whole(12, "", time.Second); len(at) != 3 {
+			t.Fatalf("%v", at)
+		}
+		m.beds["b"].push("g", "a", events(0, 40)...)
+		time.Sleep(time.Second)
+		for name, b := range m.beds {
+			if all := b.allLetters(api.LetterChoice{}, 7); len(all) != 40 {
+				t.Errorf("asked at %s: %d letters", name, len(all))
+			}
+		}
+		m.beds["c"].push("g", "by", "2")
+		time.Sleep(time.Second)
+		one := m.beds["c"].allLetters(api.LetterChoice{Key: `"k7"`}, 5)
+		if len(one) != 1 {
+			t.Fatalf("%+v", one)
+		}
+		res, err := m.beds["b"].e.ReplayDeadLetter(t.Context(), shardedRef, one[0].ID)
+		if err != nil || res.Accepted != 1 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if r := m.beds["a"].replayAll(api.LettersRequest{All: true, Limit: 7}); r.Letters != 39 || r.Passed != 39 {
+			t.Errorf("%+v", r)
+		}
+		time.Sleep(time.Second)
+		for name, b := range m.beds {
+			if all := b.allLetters(api.LetterChoice{}, 100); len(all) != 0 {
+				t.Errorf("asked at %s: %d letters are left", name, len(all))
+			}
+			for n := range 40 {
+				if got, want := b.node(fmt.Sprintf(`"k%d"`, n)), fmt.Sprint(float64(n)/2); got != want {
+					t.Errorf("asked at %s, k%d: %s, want %s", name, n, got, want)
+				}
+			}
+			c := b.summary("g").Accumulators[0].Counters
+			if c.Received != 80 || c.Consumed != 40 || c.DeadLettered != 40 {
+				t.Errorf("asked at %s: %+v", name, c)
+			}
+		}
+	})
+}
+
+// M52, M54: another number of shards is refused while several members run them, with what to do; done so it is dealt at
+// one member, and the new shards spread over all.
+func TestM54AnotherNumberOfShardsOfSeveralMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newAsked(t)
+		defer m.close()
+		m.beds["b"].push("g", "limit", `7`)
+		m.beds["b"].push("g", "a", events(0, 40)...)
+		time.Sleep(time.Second)
+		text := strings.Replace(shardedGraph, "shards: 4", "shards: 20", 1)
+		_, err := m.beds["a"].e.Apply(t.Context(), shardedRef, []byte(text), api.Change{})
+		if refused := refusalOf(err); refused == nil || !strings.Contains(refused.Detail, "drain") {
+			t.Fatalf("%v", err)
+		}
+		m.whole(12, "", time.Minute)
+		m.s.drain("b", true)
+		m.s.drain("c", true)
+		m.whole(12, "b", 2*time.Second)
+		m.whole(12, "c", 2*time.Second)
+		m.beds["a"].apply(text, "g")
+		m.s.drain("b", false)
+		m.s.drain("c", false)
+		time.Sleep(3 * time.Minute)
+		if _, at := m.whole(20, "", time.Second); len(at) != 3 {
+			t.Errorf("%v", at)
+		}
+		for name, b := range m.beds {
+			if s := b.summary("g"); s.Keys.Count != 40 || s.Keys.ShardsRunning != 20 {
+				t.Errorf("asked at %s: %s %+v, keys %+v", name, s.Health, s.HealthReason, s.Keys)
+			}
+			for n := range 40 {
+				if got, want := b.node(fmt.Sprintf(`"k%d"`, n)), fmt.Sprintf(`["k%d",%d,7]`, n, n); got != want {
+					t.Errorf("asked at %s: %s, want %s", name, got, want)
+				}
+			}
+		}
+		if res := m.beds["c"].push("g", "a", events(40, 60)...); res.Accepted != 20 {
+			t.Errorf("%+v", res)
+		}
+	})
+}

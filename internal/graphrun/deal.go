@@ -74,7 +74,8 @@ func dealAnew(ctx, life context.Context, old, next *Graph, dealt int, put func(b
 	}
 	if runs, err := old.settleForUpdate(ctx); err != nil || runs == nil {
 		if err == nil {
-			err = cannotDeal("all of its shards have to run, see its health")
+			err = cannotDeal("all of its shards have to run here, see its health; where other members run some, " +
+				"drain those first, and end that afterwards")
 		}
 		return err
 	}

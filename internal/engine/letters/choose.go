@@ -124,7 +124,7 @@ func letterValue(raw []byte) boundary.Value {
 // have a next all the same.
 func (d *Desk) List(ctx context.Context, q api.LetterQuery) (api.LetterPage, error) {
 	none := api.LetterPage{}
-	c, err := chosen(d.Graph, &q.LetterChoice, time.Now())
+	c, err := chosen(d.Graph.Graph, &q.LetterChoice, time.Now())
 	if err != nil {
 		return none, err
 	}

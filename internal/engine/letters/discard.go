@@ -87,7 +87,7 @@ func (d *Desk) meant(ctx context.Context, req *api.LettersRequest) (*choice, err
 	if err := checkLetters(req); err != nil {
 		return nil, err
 	}
-	c, err := chosen(d.Graph, &req.LetterChoice, time.Now())
+	c, err := chosen(d.Graph.Graph, &req.LetterChoice, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -5,13 +5,13 @@ package letters
 
 import (
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/engine/spread"
 )
 
 // Desk deals with the dead letters of one graph.
 type Desk struct {
 	Store checkpoint.Store
-	Graph *graphrun.Graph
+	Graph *spread.Letters
 	// MaxEventBytes bounds an event that a preview tries.
 	MaxEventBytes int
 }

@@ -22,7 +22,7 @@ func (d *Desk) preview(ctx context.Context, few []checkpoint.DeadLetter) ([]fate
 			fates = append(fates, refusal(notFound(l.ID)))
 		} else if l.Stage == "sink" {
 			fates = append(fates, allowed(d.Graph.TryOutput(ctx, l)))
-		} else if raw, err := events(d.Graph, l); err != nil {
+		} else if raw, err := events(d.Graph.Graph, l); err != nil {
 			fates = append(fates, refusal(err))
 		} else if code, text, err := d.try(ctx, l, raw); err != nil {
 			fates = append(fates, refusal(err))

@@ -107,7 +107,7 @@ func (r *replaying) one(ctx context.Context, i int, l *checkpoint.DeadLetter) fa
 		r.sinks[i] = answer
 		return fate{is: waiting, code: "output_pending", detail: "it waits for output " + l.Output + " to deliver it"}
 	}
-	pushed, err := events(r.d.Graph, l)
+	pushed, err := events(r.d.Graph.Graph, l)
 	if err != nil {
 		return refusal(err)
 	}
@@ -250,7 +250,7 @@ func (d *Desk) Replay(ctx context.Context, req api.LettersRequest) (api.LettersR
 	case res.Letters == 0 && req.After == "":
 		res.Note, err = d.missed(ctx, c)
 	case req.Preview:
-		res.Note = unseen(d.Graph, tried)
+		res.Note = unseen(d.Graph.Graph, tried)
 	}
 	return res, err
 }

@@ -97,6 +97,14 @@ var verbs = map[string]verb{
 		detail, err := m.Accumulator(ctx, c.Input, c.Row)
 		return detail.Row, err
 	}),
+	"flush_letters": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, _ *Command) (any, error) {
+		return nil, m.FlushLetters(ctx)
+	}),
+	"try_output": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, l *letter) (any, error) {
+		return struct{}{}, m.TryOutput(ctx, l.kept())
+	}),
+	"cover":  verbOf(cover),
+	"resend": verbOf(resend),
 	parts.PushVerb: verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, p *parts.Pushes) (any, error) {
 		return m.TakePart(ctx, p)
 	}),
