@@ -92,7 +92,7 @@ func TestDeclarationsOfAConfigMap(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all []string
-		for _, g := range graphs {
+		for _, g := range graphs.Items {
 			all = append(all, g.Graph+strconv.Itoa(int(g.Revision)))
 		}
 		return strings.Join(all, " ")

@@ -20,8 +20,13 @@ const (
 
 // Graphs lists the tenant's graphs.
 func (c *Client) Graphs(ctx context.Context) ([]api.GraphSummary, error) {
-	page, err := call[api.Page[api.GraphSummary]](ctx, c, request{method: http.MethodGet, path: "/v1/graphs"})
-	return page.Items, err
+	list, err := c.GraphList(ctx)
+	return list.Items, err
+}
+
+// GraphList lists the tenant's graphs, and which daemons have not said how those stand that they run.
+func (c *Client) GraphList(ctx context.Context) (api.GraphList, error) {
+	return call[api.GraphList](ctx, c, request{method: http.MethodGet, path: "/v1/graphs"})
 }
 
 // Graph is one graph's summary.

@@ -18,6 +18,10 @@ type (
 
 	// LogLevel is from which level on the daemon logs.
 	LogLevel = api.LogLevel
+	// GraphList are graphs, and who has not told of those that it runs.
+	GraphList = api.GraphList
+	// Missing is a daemon that has not told of the graphs that it runs.
+	Missing = api.Missing
 	// GraphSummary is a graph as it is now.
 	GraphSummary = api.GraphSummary
 	// AccumulatorSummary is an input as it is now.

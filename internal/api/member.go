@@ -43,6 +43,36 @@ func (m *Member) Narrow(sees func(tenant, graph string) bool) {
 	}
 }
 
+// GraphList is GET /v1/graphs.
+type GraphList struct {
+	Items []GraphSummary `json:"items"`
+	// Missing are the daemons that have not said how the graphs stand that they run; left out where all have.
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// Missing is a daemon that has not said how graphs stand, or shards of them, that it runs or is about to: they are
+// listed as they are known where the list was asked for.
+type Missing struct {
+	Member  string `json:"member"`
+	Name    string `json:"name"`
+	Address string `json:"address"` // "" when it has not said
+	// Code and Detail say why.
+	Code   string   `json:"code"`
+	Detail string   `json:"detail"`
+	Graphs []string `json:"graphs"`
+}
+
+// Narrow leaves of a list what may be seen: a daemon that runs nothing else is not missing.
+func (l *GraphList) Narrow(sees func(graph string) bool) {
+	l.Items = slices.DeleteFunc(l.Items, func(g GraphSummary) bool { return !sees(g.Graph) })
+	l.Missing = slices.DeleteFunc(l.Missing, func(m Missing) bool {
+		return !slices.ContainsFunc(m.Graphs, sees)
+	})
+	for i := range l.Missing {
+		l.Missing[i].Graphs = slices.DeleteFunc(l.Missing[i].Graphs, func(g string) bool { return !sees(g) })
+	}
+}
+
 // DrainRequest is the body of POST /v1/members/{member}/drain.
 type DrainRequest struct {
 	Undo bool `json:"undo,omitempty"` // the member may run graphs again

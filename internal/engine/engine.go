@@ -168,7 +168,7 @@ func New(cfg Config) *Engine {
 		PushTimeout: cfg.PushTimeout, Room: e.hasMemory, Sharded: cfg.Sharded,
 	}
 	if cfg.Members != nil {
-		e.spread.Open(e.ctx, cfg.Members, e.Members.Likely, cfg.PushTimeout)
+		e.spread.Open(e.ctx, cfg.Members, &e.Members, cfg.PushTimeout)
 		e.host.Away = e.spread.Away
 	}
 	return e

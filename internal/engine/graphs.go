@@ -15,15 +15,14 @@ import (
 // What the control plane asks of one graph: each finds the graph and hands the request on.
 // What changes something, and what needs the graph's run, waits for an update under way.
 
-// Graphs is a summary of every graph of the tenant.
-func (e *Engine) Graphs(ctx context.Context, tenant string) ([]api.GraphSummary, error) {
-	list := []api.GraphSummary{}
-	for _, m := range e.all() {
-		if m.Ref().Tenant == tenant {
-			list = append(list, m.Summary(ctx))
-		}
-	}
-	return list, nil
+// Graphs is a summary of every graph of the tenant, wherever it runs.
+func (e *Engine) Graphs(ctx context.Context, tenant string) (api.GraphList, error) {
+	return e.spread.List(ctx, tenant, e.of(tenant)), nil
+}
+
+// of are the graphs of a tenant, by name.
+func (e *Engine) of(tenant string) []*graphrun.Graph {
+	return slices.DeleteFunc(e.all(), func(m *graphrun.Graph) bool { return m.Ref().Tenant != tenant })
 }
 
 // Metrics reads every graph.
@@ -318,6 +317,13 @@ func (e *Engine) RejectBody(_ context.Context, g api.Ref, accumulator, _ string,
 	return m.RejectBody(accumulator, n)
 }
 
+// watchHere subscribes to all of a tenant's graphs, as far as they run here.
+func (e *Engine) watchHere(ctx context.Context, tenant string, q *watch.Queue) api.Subscription {
+	sub := e.everyone.Add(tenant, q)
+	graphrun.WatchAll(ctx, e.of(tenant), q)
+	return sub
+}
+
 // Watch subscribes to one graph, or to all of the tenant's when the name is empty. since is
 // "incarnation:seq" of the last frame that a watcher of one graph has seen before, or "".
 func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since string) (api.Subscription, error) {
@@ -326,11 +332,9 @@ func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since st
 		return nil, err
 	}
 	if g.Name == "" {
-		sub := e.everyone.Add(g.Tenant, q)
-		graphrun.WatchAll(ctx, slices.DeleteFunc(e.all(), func(m *graphrun.Graph) bool {
-			return m.Ref().Tenant != g.Tenant
-		}), q)
-		return sub, nil
+		return e.spread.WatchAll(ctx, g.Tenant, q, topics, func() api.Subscription {
+			return e.watchHere(ctx, g.Tenant, q)
+		}), nil
 	}
 	var at api.Places
 	find := e.graph

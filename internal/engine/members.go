@@ -44,6 +44,9 @@ func (e *Engine) Elsewhere(g api.Ref) (owner checkpoint.Member, elsewhere bool) 
 
 // AskPart does what another member asks of shards that run here (M53).
 func (e *Engine) AskPart(ctx context.Context, call *parts.Call) *parts.Answer {
+	if call.Graph == "" {
+		return e.spread.AnswerList(ctx, call, e.graph)
+	}
 	m, err := e.graph(api.Ref{Tenant: call.Tenant, Name: call.Graph})
 	if err != nil {
 		return &parts.Answer{Refusal: parts.RefusalOf(err)}
@@ -53,6 +56,9 @@ func (e *Engine) AskPart(ctx context.Context, call *parts.Call) *parts.Answer {
 
 // WatchPart subscribes another member to shards that run here (M53).
 func (e *Engine) WatchPart(ctx context.Context, call *parts.Call) (*parts.Answer, parts.Frames) {
+	if call.Graph == "" {
+		return e.spread.AnswerWatchAll(ctx, call, e.watchHere)
+	}
 	m, err := e.graph(api.Ref{Tenant: call.Tenant, Name: call.Graph})
 	if err != nil {
 		return &parts.Answer{Refusal: parts.RefusalOf(err)}, nil

@@ -30,6 +30,7 @@ type many struct {
 	read  bool // input a has a source
 	mu    sync.Mutex
 	deaf  map[string]bool // members that nobody reaches
+	slow  map[string]bool // members that are asked and do not answer
 	open  atomic.Int64    // how many of the source are open
 	opens atomic.Int64    // how often it was opened
 	given atomic.Int64    // how many events it has given
@@ -37,7 +38,7 @@ type many struct {
 
 func newMany(t *testing.T, spread, read bool, names ...string) *many {
 	m := &many{t: t, read: read, s: newShared(), beds: map[string]*bed{}, views: map[string]*view{},
-		deaf: map[string]bool{}}
+		deaf: map[string]bool{}, slow: map[string]bool{}}
 	for _, name := range names {
 		m.join(name, spread)
 	}
@@ -46,8 +47,10 @@ func newMany(t *testing.T, spread, read bool, names ...string) *many {
 
 func (m *many) join(name string, spread bool) {
 	m.t.Helper()
+	m.s.mu.Lock()
 	m.s.capacity[name] = 1
 	v := m.s.view(name)
+	m.s.mu.Unlock()
 	kinds := &scripted{source: func(input string) accumulator.Source {
 		if input == "a" && m.read {
 			return openRead{onceRead{&m.opens, &m.given}, &m.open}
@@ -60,16 +63,22 @@ func (m *many) join(name string, spread bool) {
 	if err := e.Open(m.t.Context()); err != nil {
 		m.t.Fatal(err)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.names, m.beds[name], m.views[name] = append(m.names, name), &bed{m.t, e, v}, v
 }
 
 // Ask implements [parts.Members], as it goes over a network.
 func (m *many) Ask(ctx context.Context, member *checkpoint.Member, call *parts.Call) (*parts.Answer, bool, error) {
 	m.mu.Lock()
-	b, deaf := m.beds[member.ID], m.deaf[member.ID]
+	b, deaf, slow := m.beds[member.ID], m.deaf[member.ID], m.slow[member.ID]
 	m.mu.Unlock()
-	if deaf {
+	if deaf || b == nil {
 		return nil, false, errCut
+	}
+	if slow {
+		<-ctx.Done()
+		return nil, true, ctx.Err()
 	}
 	sent, heard := new(parts.Call), new(parts.Answer)
 	if err := carry(call, sent); err != nil {
@@ -84,7 +93,7 @@ func (m *many) Follow(ctx context.Context, member *checkpoint.Member, call *part
 	m.mu.Lock()
 	b, deaf := m.beds[member.ID], m.deaf[member.ID]
 	m.mu.Unlock()
-	if deaf {
+	if deaf || b == nil {
 		return nil, nil, errCut
 	}
 	sent, heard := new(parts.Call), new(parts.Answer)

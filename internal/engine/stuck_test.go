@@ -58,7 +58,8 @@ func TestW22BusyGraphsHoldNoReaderUp(t *testing.T) {
 		defer close(hold)
 		time.Sleep(3 * time.Second)
 		began := time.Now()
-		list, err := b.e.Graphs(t.Context(), "default")
+		all, err := b.e.Graphs(t.Context(), "default")
+		list := all.Items
 		if err != nil || len(list) != len(names) {
 			t.Fatalf("%d graphs, %v", len(list), err)
 		}

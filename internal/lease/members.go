@@ -121,6 +121,16 @@ func (k *Keeper) Likely(id checkpoint.ID) (checkpoint.Member, bool) {
 	return *m, true
 }
 
+// Others are the other members whose leases are not over.
+func (k *Keeper) Others() []checkpoint.Member {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.sole {
+		return nil
+	}
+	return k.board.desk.Others()
+}
+
 // Yield gives a graph up whose run under this fence has ended here.
 func (k *Keeper) Yield(ctx context.Context, id checkpoint.ID, fence int64) error {
 	if err := k.store.Yield(ctx, id, fence); err != nil {

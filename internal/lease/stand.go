@@ -17,6 +17,9 @@ type Standing struct {
 	Code, Detail string
 }
 
+// CodeElsewhere is the code of what another member runs, or is about to.
+const CodeElsewhere = "owned_elsewhere"
+
 // Stand waits, as standby, until this daemon has a lease, nobody else owns the graph, and it is this
 // daemon's to take (M52); show is called, on this goroutine, whenever there is another reason to wait.
 // It answers nil when ctx is done.
@@ -82,7 +85,7 @@ func (k *Keeper) see(id checkpoint.ID) (*Term, Standing, <-chan struct{}) {
 
 // of is a member as people are told of it. k.mu is held.
 func (k *Keeper) of(member string) Standing {
-	s := Standing{Code: "owned_elsewhere", Owner: cmp.Or(k.board.names[member], member)}
+	s := Standing{Code: CodeElsewhere, Owner: cmp.Or(k.board.names[member], member)}
 	if m := k.board.desk.Member(member); m != nil {
 		s.Address = m.Address
 	}

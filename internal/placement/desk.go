@@ -75,6 +75,13 @@ func (d *Desk) Member(id string) *checkpoint.Member {
 	return nil
 }
 
+// Others are the members beside this one whose leases are not over.
+func (d *Desk) Others() []checkpoint.Member {
+	return slices.DeleteFunc(slices.Clone(d.roster.Members), func(m checkpoint.Member) bool {
+		return m.Expired || m.ID == d.Self
+	})
+}
+
 // Nobody says that there is no member that may be given anything.
 func (d *Desk) Nobody() bool { return len(d.among) == 0 }
 

@@ -113,11 +113,11 @@ func firing() api.Firing {
 		}}
 }
 
-func (f *fake) Graphs(_ context.Context, tenant string) ([]api.GraphSummary, error) {
+func (f *fake) Graphs(_ context.Context, tenant string) (api.GraphList, error) {
 	if tenant != "default" {
-		return nil, nil
+		return api.GraphList{Items: []api.GraphSummary{}}, nil
 	}
-	return []api.GraphSummary{summary()}, nil
+	return api.GraphList{Items: []api.GraphSummary{summary()}}, nil
 }
 
 func (f *fake) Graph(_ context.Context, g api.Ref) (api.GraphSummary, error) {

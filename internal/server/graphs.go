@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"net/http"
-	"slices"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/param"
@@ -17,13 +16,13 @@ func (s *Server) graphs(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	items, err := s.ctl.Graphs(r.Context(), r.who.Tenant)
+	list, err := s.ctl.Graphs(r.Context(), r.who.Tenant)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	items = slices.DeleteFunc(items, func(g api.GraphSummary) bool { return !r.who.Sees(g.Graph) })
-	s.answer(w, r, http.StatusOK, whole(items))
+	list.Narrow(r.who.Sees)
+	s.answer(w, r, http.StatusOK, list)
 }
 
 // whole wraps what is not paged in the form of a page; an empty one is [] and not null.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -52,5 +53,41 @@ func TestNarrowedOverTheAPI(t *testing.T) {
 		if text := ask(http.MethodPost, "/v1/graphs/mine_a/rollback", body); !strings.Contains(text, "denied") {
 			t.Errorf("back by %s: %s", body, text)
 		}
+	}
+}
+
+// TestNarrowedLists: who is narrowed to some graphs hears neither of others that a daemon has not told of, nor of a
+// daemon that runs nothing else.
+func TestNarrowedLists(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s, _, bearers := closedServer(t, w, nil)
+	narrow := 0
+	for i := range bearers {
+		b := &bearers[i]
+		if b.role < access.Viewer || b.role == access.Pusher || b.all {
+			continue
+		}
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/graphs", nil)
+		b.show(req)
+		x := send(t, s, req)
+		var list api.GraphList
+		if err := json.Unmarshal(x.body, &list); err != nil || x.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", b.name, x.status, x.body)
+		}
+		want := "mine_a mine_b"
+		if len(b.scope.Graphs) > 0 {
+			narrow, want = narrow+1, "mine_a"
+		}
+		var missing []string
+		for _, m := range list.Missing {
+			missing = append(missing, m.Graphs...)
+		}
+		if got := strings.Join(missing, " "); got != want || len(list.Missing) != len(missing) {
+			t.Errorf("%s is told of %+v, want %s", b.name, list.Missing, want)
+		}
+	}
+	if narrow == 0 {
+		t.Error("nobody was narrowed")
 	}
 }

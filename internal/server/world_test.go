@@ -61,12 +61,15 @@ func (w *world) asked() []api.Ref {
 	return all
 }
 
-func (w *world) Graphs(_ context.Context, tenant string) (list []api.GraphSummary, err error) {
+func (w *world) Graphs(_ context.Context, tenant string) (list api.GraphList, err error) {
+	list.Items = []api.GraphSummary{}
 	for _, g := range w.refs {
 		if g.Tenant == tenant {
 			s := summary()
 			s.Graph, s.Tenant = g.Name, g.Tenant
-			list = append(list, s)
+			list.Items = append(list.Items, s)
+			list.Missing = append(list.Missing, api.Missing{Member: "of_" + g.Name, Name: "gw/1",
+				Code: "owner_unreachable", Detail: "it does not answer", Graphs: []string{g.Name}})
 		}
 	}
 	return list, nil

@@ -181,7 +181,7 @@ func (h *Hub) send(to []*Queue, topic string, f *api.Frame) {
 		f.Incarnation = h.run
 	}
 	for _, q := range to {
-		if q.topics[topic] {
+		if q.topics[topic] && (q.skip == nil || !q.skip(f)) {
 			q.put(f)
 		}
 	}

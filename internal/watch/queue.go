@@ -13,6 +13,7 @@ import (
 
 // Queue is one watcher's bounded queue: a [Subscription].
 type Queue struct {
+	skip   func(*api.Frame) bool
 	all    bool // it watches every graph of its tenant
 	topics map[string]bool
 	wake   chan struct{} // capacity 1: "look"
@@ -49,6 +50,10 @@ func NewQueue(topics []string, all bool) (*Queue, error) {
 	}
 	return q, nil
 }
+
+// Skip has the queue leave out what is said here and which others tell of. It is called before the queue is attached,
+// and skip under a hub's lock.
+func (q *Queue) Skip(skip func(*api.Frame) bool) { q.skip = skip }
 
 // ParsePlaces reads where a watcher was when it went; see [api.Places].
 func ParsePlaces(since string) (api.Places, error) {

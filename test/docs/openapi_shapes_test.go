@@ -28,6 +28,8 @@ var shapes = []struct {
 	{"AccumulatorDetail", api.AccumulatorDetail{}, nil},
 	{"OutputSummary", api.OutputSummary{}, nil},
 	{"GraphSummary", api.GraphSummary{}, nil},
+	{"GraphList", api.GraphList{}, nil},
+	{"Missing", api.Missing{}, nil},
 	{"ApplyResult", api.ApplyResult{}, nil},
 	{"Firing", api.Firing{}, nil},
 	{"FiringDetail", api.FiringDetail{}, nil},

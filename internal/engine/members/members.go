@@ -40,6 +40,11 @@ func (s *Members) Likely(id checkpoint.ID) (checkpoint.Member, bool) {
 	return m, other && m.Peer != ""
 }
 
+// Others are the other members that live and take requests.
+func (s *Members) Others() []checkpoint.Member {
+	return slices.DeleteFunc(s.Own.Others(), func(m checkpoint.Member) bool { return m.Peer == "" })
+}
+
 // Owner is the member that runs a shard and takes requests from others, if that is another one.
 func (s *Members) Owner(id checkpoint.ID) (checkpoint.Member, bool) {
 	m, other := s.Own.Elsewhere(id)

@@ -20,18 +20,28 @@ import (
 // asks nobody: each graph is what runs of it here. After Open it is safe for concurrent use.
 type Desk struct {
 	members parts.Members
-	owner   func(checkpoint.ID) (checkpoint.Member, bool)
+	who     Roll
 	life    context.Context // until when what is started here runs
 	lanes   parts.Lanes
 }
 
-// Open has members asked. owner is the other member that has a shard, or is about to, and takes requests; what is
-// started here runs until life ends; a push whose caller sets no bound waits for as long as patience says.
-func (d *Desk) Open(life context.Context, members parts.Members, owner func(checkpoint.ID) (checkpoint.Member, bool),
-	patience time.Duration) {
-	d.life, d.members, d.owner = life, members, owner
+// Roll knows the members of a store.
+type Roll interface {
+	// Likely is the member that has a shard or is about to, and takes requests from others, if that is another one.
+	Likely(id checkpoint.ID) (checkpoint.Member, bool)
+	// Others are the other members that live and take requests.
+	Others() []checkpoint.Member
+}
+
+// Open has members asked. What is started here runs until life ends; a push whose caller sets no bound waits for as
+// long as patience says.
+func (d *Desk) Open(life context.Context, members parts.Members, who Roll, patience time.Duration) {
+	d.life, d.members, d.who = life, members, who
 	d.lanes.Members, d.lanes.Patience = members, patience
 }
+
+// owner is the other member that has a shard or is about to, if there is one that can be asked.
+func (d *Desk) owner(id checkpoint.ID) (checkpoint.Member, bool) { return d.who.Likely(id) }
 
 // Close waits for what is on its way to others.
 func (d *Desk) Close() { d.lanes.Close() }

@@ -110,6 +110,12 @@ var verbs = map[string]verb{
 	}),
 }
 
+// unknownVerb refuses what a member cannot be asked.
+func unknownVerb(name string) *parts.Refusal {
+	return &parts.Refusal{Status: http.StatusServiceUnavailable, Code: api.CodeOwnerUnreachable,
+		Detail: "the daemon that runs it does not know the verb " + name + ": it is of another release"}
+}
+
 // Answer does what a call says with the shards that it names, which run here.
 func (d *Desk) Answer(ctx context.Context, m *graphrun.Graph, call *parts.Call) *parts.Answer {
 	do := verbs[call.Verb]
@@ -117,10 +123,7 @@ func (d *Desk) Answer(ctx context.Context, m *graphrun.Graph, call *parts.Call) 
 	case !call.Fits(len(m.ShardIDs())):
 		return &parts.Answer{Refusal: moved()}
 	case do == nil:
-		return &parts.Answer{Refusal: &parts.Refusal{
-			Status: http.StatusServiceUnavailable, Code: api.CodeOwnerUnreachable,
-			Detail: "the daemon that runs some of the graph's shards does not know the verb " + call.Verb +
-				": it is of another release"}}
+		return &parts.Answer{Refusal: unknownVerb(call.Verb)}
 	}
 	value, err := do(parts.Only(ctx, call.Shards), d, m, call.Args)
 	a := &parts.Answer{Refusal: parts.RefusalOf(err)}

@@ -39,7 +39,8 @@ type Finder interface {
 
 // Catalog is the set of graphs.
 type Catalog interface {
-	Graphs(ctx context.Context, tenant string) ([]api.GraphSummary, error)
+	// Graphs are those of a tenant, wherever they run. It is bounded in time: who has not answered is named.
+	Graphs(ctx context.Context, tenant string) (api.GraphList, error)
 	Graph(ctx context.Context, g api.Ref) (api.GraphSummary, error)
 	// Shard is the summary of one shard of a graph.
 	Shard(ctx context.Context, g api.Ref, shard int) (api.GraphSummary, error)

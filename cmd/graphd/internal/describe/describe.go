@@ -247,3 +247,17 @@ func durability(d *api.DurabilityStatus) string {
 	}
 	return fmt.Sprintf("%s, as of epoch %d, %.1fs ago", d.Mode, d.CheckpointEpoch, *d.CheckpointAgeSeconds)
 }
+
+// Missing names the daemons that have not told of what they run.
+func Missing(term *terminal.Terminal, all []api.Missing) error {
+	t := terminal.NewTable("NOT TOLD BY", "ADDRESS", "GRAPHS", "WHY").Numbers(2)
+	for i := range all {
+		m := &all[i]
+		address := m.Address
+		if address == "" {
+			address = "-"
+		}
+		t.Row(m.Name, address, terminal.Number(int64(len(m.Graphs))), term.Clip(m.Code+": "+m.Detail, 100))
+	}
+	return term.Section(t)
+}

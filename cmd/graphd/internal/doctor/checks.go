@@ -334,10 +334,16 @@ const mostIll = 5
 
 // health tells of graphs that are not as they should be.
 func (x *examination) health(ctx context.Context) {
-	all, err := x.client.Graphs(ctx)
+	list, err := x.client.GraphList(ctx)
 	if err != nil {
 		x.add("graphs", Skip, err.Error(), "give a token that may read them")
 		return
+	}
+	all := list.Items
+	for i := range list.Missing {
+		m := &list.Missing[i]
+		x.add("member "+m.Name, Warn, fmt.Sprintf("it has not told of %s that it runs: %s: %s",
+			terminal.Plural(len(m.Graphs), "graph"), m.Code, m.Detail), "see whether it runs, and its log")
 	}
 	ill := slices.DeleteFunc(slices.Clone(all), func(s api.GraphSummary) bool {
 		return s.HealthReason == nil && s.Health != "failed"

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/graphd/graphd/client"
@@ -28,16 +29,16 @@ get GRAPH -o json.`,
 				}
 				return a.printGraph(&g)
 			}
-			graphs, err := c.Graphs(ctx)
+			list, err := c.GraphList(ctx)
 			if err != nil {
 				return err
 			}
-			return a.Print(api.Page[api.GraphSummary]{Items: graphs}, func() error {
-				if len(graphs) == 0 {
+			return a.Print(list, func() error {
+				if len(list.Items) == 0 {
 					a.Say("no graphs yet: graphd apply -f FILE")
 					return nil
 				}
-				return describe.Graphs(a.Terminal, graphs)
+				return errors.Join(describe.Graphs(a.Terminal, list.Items), describe.Missing(a.Terminal, list.Missing))
 			})
 		},
 	})

@@ -140,6 +140,9 @@ func (a *Verbs) frameText(f *api.Frame) string {
 		}
 		return fmt.Sprintf("state as of #%d, %s held", f.State.Epoch, terminal.Plural(len(f.State.Cache), "input"))
 	case "gap":
+		if f.Seq == 0 && f.To == 0 { // of all graphs, those of a daemon that was lost, say
+			return "gap: something may have been missed"
+		}
 		return fmt.Sprintf("gap: %s missed (%d to %d)", terminal.Plural(f.To-f.From+1, "frame"), f.From, f.To)
 	}
 	return f.Type
