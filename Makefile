@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full test-members-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -61,6 +61,16 @@ test-kill-full: ## Kill the real binary 1,000 times beside servers of its own, a
 	$(BED) -- env GRAPHD_KILLS=1000 $(GO) test -count=1 -timeout 120m -run TestKill -v ./internal/faults 2>&1 \
 	  | tee bin/test-kill-full.log | grep -E '^(---|ok|FAIL|panic)|kills|lost|doubled|void|^ +--- FAIL'; \
 	  ! grep -qE '^(FAIL|panic)' bin/test-kill-full.log
+
+# Alone on its machine, for about an hour; GRAPHD_MEMBER_SEED=17 deals other faults, GRAPHD_TEST_LOGS=DIR keeps what the
+# daemons said.
+MEMBER_FAULTS ?= 200
+test-members-full: ## Deal MEMBER_FAULTS faults to daemons that share shards and a thousand graphs, and count what survived
+	@mkdir -p bin
+	$(BED) -- env GRAPHD_MEMBER_FAULTS=$(MEMBER_FAULTS) $(GO) test -count=1 -timeout 240m \
+	  -run 'TestKillMembers|TestMembersManyGraphs' -v ./internal/faults 2>&1 \
+	  | tee bin/test-members-full.log | grep -vE '(PASS|RUN) '; \
+	  ! grep -qE '^(FAIL|panic)' bin/test-members-full.log
 
 test-container: ## Build the image and run docker-compose.yml for real
 	deploy/test-container

@@ -1,0 +1,299 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/graphd/graphd/internal/testbed"
+)
+
+// blow is one fault that was dealt, for what is measured afterwards.
+type blow struct {
+	kind   string
+	at     time.Time
+	until  time.Time // when it was undone, where that is known
+	away   bool      // what the daemon ran has to go on elsewhere
+	shards []int     // of the dealt graph, that it ran
+	alone  bool      // nothing else was done while it lasted
+}
+
+// dealer draws faults by a seed, deals them, and undoes each after a while, while it deals the next ones.
+type dealer struct {
+	f     *fleet
+	graph string // whose shards are noted
+	lease time.Duration
+	rng   *rand.Rand
+	open  []*undo
+	blows []*blow
+}
+
+// undo is what ends a fault, and when.
+type undo struct {
+	at   time.Time
+	s    *seat // which it was done to, if any
+	blow *blow
+	do   func()
+}
+
+// fault is a kind of fault: it is dealt to a seat, and answers what ends it after hold.
+type fault struct {
+	kind string
+	away bool // the daemon loses what it runs, where it lasts longer than the lease
+	once bool // at most one at a time
+	// elsewhere is what is done to none of the seats that are there.
+	elsewhere bool
+	do        func(d *dealer, s *seat) (undo func())
+	hold      func(d *dealer) time.Duration
+}
+
+func between(low, high time.Duration) func(d *dealer) time.Duration {
+	return func(d *dealer) time.Duration { return low + time.Duration(d.rng.Int64N(int64(high-low))) }
+}
+
+// longer lasts in two of three cases longer than the lease.
+func longer(d *dealer) time.Duration {
+	if d.rng.IntN(3) == 0 {
+		return time.Duration(d.rng.Int64N(int64(d.lease * 3 / 4)))
+	}
+	return d.lease + time.Second + time.Duration(d.rng.Int64N(int64(d.lease)))
+}
+
+func wire(pick func(s *seat) *testbed.Proxy, how func(p *testbed.Proxy)) func(*dealer, *seat) func() {
+	return func(_ *dealer, s *seat) func() {
+		how(pick(s))
+		return pick(s).Pass
+	}
+}
+
+func storeWire(s *seat) *testbed.Proxy { return s.store }
+func peersWire(s *seat) *testbed.Proxy { return s.peers }
+
+// faultKinds are dealt with equal chances.
+var faultKinds = []fault{
+	{kind: "kill", away: true, hold: between(0, 4*time.Second), do: func(_ *dealer, s *seat) func() {
+		_ = s.end(syscall.SIGKILL)
+		return s.start
+	}},
+	{kind: "suspend", away: true, hold: longer, do: func(_ *dealer, s *seat) func() {
+		_ = s.p.cmd.Process.Signal(syscall.SIGSTOP)
+		return func() { _ = s.p.cmd.Process.Signal(syscall.SIGCONT) }
+	}},
+	{kind: "drain", away: true, once: true, hold: between(2*time.Second, 6*time.Second), do: (*dealer).drain},
+	{kind: "leave", away: true, hold: between(0, 4*time.Second), do: func(d *dealer, s *seat) func() {
+		if err := s.end(syscall.SIGTERM); err != nil {
+			d.f.t.Errorf("daemon %d did not stop cleanly: %v", s.n, err)
+		}
+		return s.start
+	}},
+	{kind: "join", once: true, elsewhere: true, hold: between(4*time.Second, 9*time.Second), do: (*dealer).join},
+	{kind: "restart the database", once: true, elsewhere: true, do: (*dealer).restart},
+	{kind: "cut from the store", away: true, hold: longer, do: wire(storeWire, (*testbed.Proxy).Refuse)},
+	{kind: "half open to the store", away: true, hold: longer, do: wire(storeWire, (*testbed.Proxy).Swallow)},
+	{kind: "strand what is open to the store", hold: between(0, time.Second), do: wire(storeWire,
+		(*testbed.Proxy).Strand)},
+	{kind: "cut from the members", hold: longer, do: wire(peersWire, (*testbed.Proxy).Refuse)},
+	{kind: "half open to the members", hold: longer, do: wire(peersWire, (*testbed.Proxy).Swallow)},
+	{kind: "strand what is open to the members", hold: between(0, time.Second), do: wire(peersWire,
+		(*testbed.Proxy).Strand)},
+}
+
+// drain empties a member with the command, and undoes that with it.
+func (d *dealer) drain(s *seat) func() {
+	by := d.other(s)
+	m, err := s.self()
+	if err != nil || by == nil {
+		return func() {}
+	}
+	done := make(chan error, 1)
+	run := func(ctx context.Context, args ...string) error {
+		cmd := exec.CommandContext(ctx, binary(), append([]string{"drain", "--member", m.ID, "--server"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("drain %s %v: %w: %s", m.ID, args[1:], err, out)
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	go func() { done <- run(ctx, by.p.base) }() // joined by the undoing
+	return func() {
+		cancel() // it may wait for a member that has been killed meanwhile
+		<-done
+		for range 50 {
+			if by = d.other(s); by == nil {
+				return
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			err = run(ctx, by.p.base, "--undo")
+			if cancel(); err == nil {
+				return
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		d.f.t.Errorf("the drain could not be undone: %v", err)
+	}
+}
+
+// join has one daemon more than there are seats otherwise.
+func (d *dealer) join(*seat) func() {
+	f := d.f
+	more := f.seats[len(f.seats)-1]
+	more.start()
+	more.busy = true // it is left alone, and goes again
+	return func() {
+		more.busy = false
+		if err := more.end(syscall.SIGTERM); err != nil {
+			f.t.Errorf("the daemon that had come did not stop cleanly: %v", err)
+		}
+	}
+}
+
+// restart ends the database in one of three ways, and starts it after a while.
+func (d *dealer) restart(*seat) func() {
+	pg := d.f.pg
+	switch d.rng.IntN(3) {
+	case 0:
+		_ = pg.Stop()
+	case 1:
+		_ = pg.StopImmediate()
+	default:
+		pg.Kill()
+	}
+	if d.rng.IntN(2) == 0 {
+		<-time.After(between(0, 2*d.lease)(d))
+	}
+	if err := pg.Start(context.Background()); err != nil {
+		d.f.t.Fatalf("start the database again: %v", err)
+	}
+	return func() {}
+}
+
+// other is a daemon that nothing has been done to.
+func (d *dealer) other(s *seat) *seat {
+	for _, o := range d.f.up() {
+		if o != s {
+			return o
+		}
+	}
+	return nil
+}
+
+// dealAll deals so many faults and heals everything. Most come upon others; every third is dealt when all is well, and
+// has time for itself: it says how long such a fault is felt.
+func (d *dealer) dealAll(n int) {
+	d.f.t.Helper()
+	for i := range n {
+		pause := 3500 * time.Millisecond
+		if i%3 == 0 {
+			d.heal()
+			d.f.until("everything runs where it belongs", slack*20*time.Second, d.f.settled)
+			pause = 7 * time.Second
+		}
+		d.deal()
+		d.pause(pause)
+	}
+	d.heal()
+}
+
+// deal draws and deals one fault.
+func (d *dealer) deal() {
+	d.f.t.Helper()
+	d.settle(time.Now())
+	up := d.f.up()
+	for len(up) < 3 { // enough are left to take over, and to be asked
+		d.wait()
+		up = d.f.up()
+	}
+	k := &faultKinds[d.rng.IntN(len(faultKinds))]
+	for k.once && slices.ContainsFunc(d.open, func(u *undo) bool { return u.blow.kind == k.kind }) {
+		k = &faultKinds[d.rng.IntN(len(faultKinds))]
+	}
+	s := up[d.rng.IntN(len(up))]
+	b := &blow{kind: k.kind, alone: len(d.open) == 0}
+	if k.away {
+		b.shards = d.runs(s)
+	}
+	for _, u := range d.open {
+		u.blow.alone = false
+	}
+	b.at = time.Now()
+	if k.elsewhere {
+		s = nil
+	} else {
+		s.busy = true
+	}
+	d.blows = append(d.blows, b)
+	end := k.do(d, s)
+	hold := time.Duration(0)
+	if k.hold != nil {
+		hold = k.hold(d)
+	}
+	b.away = k.away && (hold > d.lease || k.kind == "kill" || k.kind == "drain" || k.kind == "leave")
+	b.until = time.Now().Add(hold)
+	where := ""
+	if s != nil {
+		where = fmt.Sprintf(" daemon %d, which had %d shards", s.n, len(b.shards))
+	}
+	d.f.t.Logf("%s fault %d: %s%s, for %v", b.at.UTC().Format("15:04:05.000"), len(d.blows), k.kind, where,
+		hold.Round(time.Millisecond))
+	d.open = append(d.open, &undo{at: b.until, s: s, blow: b, do: end})
+}
+
+// runs are the shards of the dealt graph that a seat's daemon has.
+func (d *dealer) runs(s *seat) (shards []int) {
+	m, err := s.self()
+	if err != nil {
+		return nil
+	}
+	for _, g := range m.Graphs {
+		if g.Graph == d.graph {
+			shards = append(shards, g.Shard)
+		}
+	}
+	return shards
+}
+
+// settle undoes what is due at a time.
+func (d *dealer) settle(at time.Time) {
+	d.open = slices.DeleteFunc(d.open, func(u *undo) bool {
+		if u.at.After(at) {
+			return false
+		}
+		u.do()
+		if u.s != nil {
+			u.s.busy = false
+		}
+		return true
+	})
+}
+
+// wait lets time pass until the next fault is to be undone, and undoes it.
+func (d *dealer) wait() {
+	next := slices.MinFunc(d.open, func(a, b *undo) int { return a.at.Compare(b.at) })
+	<-time.After(time.Until(next.at))
+	d.settle(next.at)
+}
+
+// pause lets some time pass in which nothing is dealt, up to most, and undoes what is due meanwhile.
+func (d *dealer) pause(most time.Duration) {
+	end := time.Now().Add(most/5 + time.Duration(d.rng.Int64N(int64(most*4/5))))
+	for {
+		now := time.Now()
+		d.settle(now)
+		d.f.alive()
+		if now.After(end) {
+			return
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// heal undoes everything.
+func (d *dealer) heal() {
+	for len(d.open) > 0 {
+		d.wait()
+	}
+}

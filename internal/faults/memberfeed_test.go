@@ -1,0 +1,230 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+const (
+	partitions = 64
+	keysEach   = 16   // keys of a partition
+	feedRate   = 2500 // events a second
+	feedLanes  = 4    // that write beside each other, each to partitions of its own
+	// A turn writes to a few partitions, so that a loaded broker is sent few requests, and a lane comes to all of its
+	// own twice a second.
+	turnEvery, turnParts = 50 * time.Millisecond, 2
+)
+
+// keyedFeed writes the numbers from 0 on to a topic, for each key, in the partition that Kafka's own clients choose for
+// the key. It knows of the daemons nothing.
+type keyedFeed struct {
+	keys    [partitions][]string
+	lanes   [feedLanes]map[string]int64 // the number that each key of a lane is due
+	written atomic.Int64
+	began   time.Time
+	took    time.Duration
+	stop    context.CancelFunc
+	done    chan error
+}
+
+func feedKeyed(t *testing.T, brokers []string, topic string) *keyedFeed {
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	f := &keyedFeed{began: time.Now(), stop: stop, done: make(chan error, 1)}
+	var all []int
+	for p := range partitions {
+		all = append(all, p)
+	}
+	balancer := kafka.Murmur2Balancer{}
+	for n, full := 0, 0; full < partitions; n++ {
+		key := fmt.Sprintf("key-%d", n)
+		p := balancer.Balance(kafka.Message{Key: []byte(key)}, all...)
+		if len(f.keys[p]) < keysEach {
+			f.keys[p] = append(f.keys[p], key)
+			if len(f.keys[p]) == keysEach {
+				full++
+			}
+		}
+	}
+	var lanes sync.WaitGroup
+	errs := make([]error, feedLanes)
+	for lane := range feedLanes {
+		f.lanes[lane] = map[string]int64{}
+		w := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: topic, RequiredAcks: kafka.RequireAll,
+			Balancer: balancer, BatchTimeout: time.Millisecond, WriteTimeout: time.Minute, ReadTimeout: time.Minute,
+			MaxAttempts: 1} // what is sent twice could be there twice
+		lanes.Go(func() { errs[lane] = errors.Join(f.run(ctx, w, lane), w.Close()) })
+	}
+	go func() { // joined by end
+		lanes.Wait()
+		f.took = time.Since(f.began)
+		f.done <- errors.Join(errs...)
+	}()
+	t.Cleanup(stop)
+	return f
+}
+
+// run writes what is due by the clock, so that a slow broker makes turns rarer and no events fewer.
+func (f *keyedFeed) run(ctx context.Context, w *kafka.Writer, lane int) error {
+	ticker := time.NewTicker(turnEvery)
+	defer ticker.Stop()
+	rng, next := rand.New(rand.NewPCG(3, uint64(lane))), f.lanes[lane]
+	written := 0
+	for turn := 0; ; turn++ {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		due := int(time.Since(f.began).Seconds()*feedRate/feedLanes) - written
+		var batch []kafka.Message
+		for i := range min(due, feedRate) { // a second of all lanes at a time
+			part := (turn*turnParts + i%turnParts) % (partitions / feedLanes)
+			keys := f.keys[lane*(partitions/feedLanes)+part]
+			key := keys[rng.IntN(len(keys))]
+			batch = append(batch, kafka.Message{Key: []byte(key),
+				Value: fmt.Appendf(nil, `{"k":%q,"n":%d}`, key, next[key])})
+			next[key]++
+		}
+		if err := w.WriteMessages(context.WithoutCancel(ctx), batch...); err != nil {
+			return fmt.Errorf("the producer: %w", err)
+		}
+		written += len(batch)
+		f.written.Add(int64(len(batch)))
+	}
+}
+
+// end stops it: the number that each key is due, how many events there are, and how many were written a second.
+func (f *keyedFeed) end(t *testing.T) (next map[string]int64, total int64, rate float64) {
+	t.Helper()
+	f.stop()
+	if err := <-f.done; err != nil {
+		t.Fatal(err)
+	}
+	next = map[string]int64{}
+	for _, lane := range f.lanes {
+		maps.Copy(next, lane)
+	}
+	return next, f.written.Load(), float64(f.written.Load()) / f.took.Seconds()
+}
+
+// keyedPush pushes numbered events of keys to whichever daemon comes next, each number once, and knows which were
+// answered as taken and durable.
+type keyedPush struct {
+	bases func() []string
+	next  atomic.Int64
+	wg    sync.WaitGroup
+
+	mu    sync.Mutex
+	acked map[int64]bool
+	codes map[string]int // of what was refused
+	wrong []string
+}
+
+// pushKeys is how many keys are pushed to, pushOne how many events one request has.
+const pushKeys, pushOne = 200, 20
+
+func startKeyedPush(ctx context.Context, graph string, clients int, bases func() []string) *keyedPush {
+	p := &keyedPush{bases: bases, acked: map[int64]bool{}, codes: map[string]int{}}
+	for c := range clients {
+		p.wg.Go(func() {
+			ticker := time.NewTicker(100 * time.Millisecond)
+			defer ticker.Stop()
+			for turn := c; ; turn++ {
+				select {
+				case <-ticker.C:
+				case <-ctx.Done():
+					return
+				}
+				if bases := p.bases(); len(bases) > 0 {
+					p.push(bases[turn%len(bases)] + "/v1/graphs/" + graph + "/accumulators/events/events")
+				}
+			}
+		})
+	}
+	return p
+}
+
+// push sends one request. What nobody has answered may have been taken or not, and is not sent again.
+func (p *keyedPush) push(url string) {
+	from := p.next.Add(pushOne) - pushOne
+	var body bytes.Buffer
+	for n := from; n < from+pushOne; n++ {
+		fmt.Fprintf(&body, "{\"k\":\"p%d\",\"n\":%d}\n", n%pushKeys, n)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, &body)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.count("no answer")
+		return
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	var answer struct {
+		Accepted int
+		Durable  bool
+		Rejected []struct {
+			Index int
+			Code  string
+		}
+		Code  string
+		Error struct{ Code string }
+	}
+	if err != nil || json.Unmarshal(text, &answer) != nil {
+		p.count("half an answer")
+		return
+	}
+	if res.StatusCode != http.StatusOK {
+		p.count(fmt.Sprint(res.StatusCode, " ", answer.Code, answer.Error.Code))
+		return
+	}
+	p.take(from, answer.Accepted, answer.Durable, func(yield func(int, string) bool) {
+		for _, r := range answer.Rejected {
+			if !yield(r.Index, r.Code) {
+				return
+			}
+		}
+	}, text)
+}
+
+func (p *keyedPush) count(code string) {
+	p.mu.Lock()
+	p.codes[code]++
+	p.mu.Unlock()
+}
+
+func (p *keyedPush) take(from int64, accepted int, durable bool, refused func(func(int, string) bool), text []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	not := map[int]bool{}
+	for index, code := range refused {
+		not[index] = true
+		p.codes["of an event: "+code]++
+	}
+	if accepted != pushOne-len(not) || accepted > 0 && !durable {
+		p.wrong = append(p.wrong, string(text))
+	}
+	for i := range pushOne {
+		if !not[i] && durable {
+			p.acked[from+int64(i)] = true
+		}
+	}
+}
