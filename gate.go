@@ -52,13 +52,13 @@ func (d *Daemon) openGate(ctx context.Context) (*gate.Gate, error) {
 	if d.issuer, err = c.openIssuer(d.guard); err != nil {
 		return nil, err
 	}
-	config := gate.Config{Tokens: d.store, Required: c.Auth == AuthRequired, Shared: d.store.Kind() == "postgres",
+	config := gate.Config{Store: d.store, Required: c.Auth == AuthRequired, Shared: d.store.Kind() == "postgres",
 		Log: c.Log, Trail: d.trail, Failures: c.Arrivals.Failures()}
 	if c.TLSClientCA != "" {
 		config.Required, config.Certificates = true, d.certificate.Whose
 	}
 	if d.issuer != nil {
-		config.Required, config.Issuer = true, d.issuer.Whose
+		config.Required, config.Issuer, config.Grants = true, d.issuer.Whose, d.issuer.Grants()
 	}
 	g, err := gate.New(ctx, config)
 	if err != nil {
@@ -102,7 +102,7 @@ func Bootstrap(ctx context.Context, c Config, name, by string) (token string, er
 		return "", err
 	}
 	trail := audit.New(audit.Config{Store: store, Log: c.Log})
-	g, err := gate.New(ctx, gate.Config{Tokens: store, Log: c.Log, Trail: trail})
+	g, err := gate.New(ctx, gate.Config{Store: store, Log: c.Log, Trail: trail})
 	if err == nil {
 		who := audit.Actor{Subject: by, From: fmt.Sprintf("uid %d", os.Getuid())}
 		token, err = g.Bootstrap(audit.As(ctx, who), name, by)

@@ -83,7 +83,9 @@ type Identity struct {
 	// Subject is a name for records and logs.
 	Subject string
 	// Grants are in the order of the configuration; none opens nothing.
-	Grants []Grant
+	Grants []Granted
+	// Proof is what vouches for him, but the grant that counts.
+	Proof Proof
 	// Holds says whether what vouches for him is good at a moment.
 	Holds func(now time.Time) bool
 }
@@ -93,7 +95,12 @@ type Identity struct {
 func (i *Identity) Principal(tenant string) (who Principal, ok bool) {
 	for _, g := range i.Grants {
 		if tenant == "" || g.Admits(tenant) {
-			return Principal{Tenant: tenant, Subject: i.Subject, Role: g.Role, Holds: i.Holds}.at(g.Tenant), true
+			who = Principal{Tenant: tenant, Subject: i.Subject, Role: g.Role, Holds: i.Holds, Proof: i.Proof}
+			who = who.at(g.Tenant)
+			if len(who.Proof.Chain) == 0 {
+				who.Proof.Grant = g.Name
+			}
+			return who, true
 		}
 	}
 	return Principal{}, false

@@ -22,8 +22,19 @@ type Principal struct {
 	// Holds says at a moment whether what vouches for it is good, where that is no token; nil where nothing does,
 	// or a token.
 	Holds func(now time.Time) bool
-	// Session says at a moment whether the browser's session that it came with goes on; nil without one.
-	Session func(now time.Time) bool
+	// Proof is what other daemons on the store can find the same by; the zero value where Holds is nil.
+	Proof Proof
+	// Session is the sum of the browser's session that it came with; "" without one.
+	Session string
+}
+
+// Proof is what vouches for somebody, as it can be looked at again: a certificate with its chain, as it came, or a
+// claim of an issuer's token.
+type Proof struct {
+	Chain [][]byte
+	// Grant is the line of the configuration that fits the token, as CLAIM=VALUE, and Until the token's end.
+	Grant string
+	Until time.Time
 }
 
 // Vouched says whether somebody vouches for the principal, and not its address alone.

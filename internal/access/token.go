@@ -167,6 +167,9 @@ func letters(n int) string {
 	return string(out)
 }
 
+// SecretLen is how long a Secret is.
+const SecretLen = secretLen
+
 // Secret is a random text of 256 bits for what lives shortly.
 func Secret() string { return letters(secretLen) }
 

@@ -31,10 +31,13 @@ func (k *Keeper) Whose(chain []*x509.Certificate) (who access.Identity, ok bool)
 	}
 	for _, g := range k.cfg.Clients {
 		if g.Name == name {
-			who.Grants = append(who.Grants, g.Grant)
+			who.Grants = append(who.Grants, g)
 		}
 	}
 	who.Subject = name
+	for _, c := range chain {
+		who.Proof.Chain = append(who.Proof.Chain, c.Raw)
+	}
 	who.Holds = func(now time.Time) bool { return k.good(chain, now) }
 	return who, len(who.Grants) > 0
 }

@@ -295,6 +295,7 @@ type Store interface {
 	Declarations
 	Revisions
 	Tokens
+	Passes
 	audit.Log
 	// Ping says whether the store answers.
 	Ping(ctx context.Context) error

@@ -1,5 +1,5 @@
 // Package gate tells who comes in: it looks up the token that a request shows, gives whom it acts as
-// ([access.Principal]), and makes and revokes tokens and tickets. [New] decides, by what is in the
+// ([access.Principal]), and makes and revokes tokens, browsers' sessions and tickets. [New] decides, by what is in the
 // store, whether anybody may come in without one.
 //
 // # Open and closed

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,13 +32,21 @@ const (
 	useEvery = 10 * time.Minute
 	// maxAsking bounds the questions on their way: unknown ids must not take all of the store.
 	maxAsking = 16
-	// maxKnown bounds what is remembered of tokens.
+	// keepWithin bounds what changes something of a session or a ticket.
+	keepWithin = 3 * time.Second
+	// maxKnown bounds what is remembered of tokens, and of sessions.
 	maxKnown = 10_000
 )
 
+// Store is where tokens, sessions and tickets are.
+type Store interface {
+	checkpoint.Tokens
+	checkpoint.Passes
+}
+
 // Config is how a gate is made.
 type Config struct {
-	Tokens checkpoint.Tokens
+	Store Store
 	// Required closes the gate from the beginning, whatever the store has.
 	Required bool
 	// Shared says that others may make tokens in the store: an open gate looks for them.
@@ -50,6 +57,8 @@ type Config struct {
 	// Issuer tells whom a token stands for that is not graphd's own, by the errors of package issuer; nil where
 	// there is none to believe.
 	Issuer func(ctx context.Context, text string) (access.Identity, error)
+	// Grants are the claims of the issuer's tokens that are given something, for sessions which were begun with one.
+	Grants []access.Granted
 	// Failures is how often an address may show what is no token; nil bounds nobody.
 	Failures *rates.Rates
 	// Trail is the audit that made and revoked tokens are written to; nil is none.
@@ -66,18 +75,9 @@ type Gate struct {
 	// looked is when an open gate has last looked for a first token, in nanoseconds.
 	looked   atomic.Int64
 	asking   chan struct{}
-	tickets  tickets
-	sessions sessions
-
-	mu    sync.Mutex
-	known map[string]*entry // by id
-}
-
-// entry is the store's word about a token.
-type entry struct {
-	token  access.Token
-	at     time.Time // when it was asked for
-	asking bool      // somebody asks again
+	tokens   words[access.Token]    // by id
+	sessions words[checkpoint.Pass] // by sum
+	spent    spent                  // sums of sessions and tickets
 }
 
 // New asks the store whether there has ever been a token; where that cannot be told there is no gate.
@@ -85,14 +85,14 @@ func New(ctx context.Context, cfg Config) (*Gate, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	g := &Gate{cfg: cfg, asking: make(chan struct{}, maxAsking), known: map[string]*entry{}}
+	g := &Gate{cfg: cfg, asking: make(chan struct{}, maxAsking)}
 	g.closed.Store(cfg.Required)
 	return g, g.look(ctx)
 }
 
 // Open is a gate without tokens that stays open, for tests.
 func Open() *Gate {
-	return &Gate{cfg: Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, known: map[string]*entry{}}
+	return &Gate{cfg: Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, asking: make(chan struct{}, maxAsking)}
 }
 
 // Closed says whether a token is asked for.
@@ -104,7 +104,7 @@ func (g *Gate) look(ctx context.Context) error {
 	if g.Closed() {
 		return nil
 	}
-	all, err := g.cfg.Tokens.Tokens(ctx, "")
+	all, err := g.cfg.Store.Tokens(ctx, "")
 	if err == nil && len(all) > 0 {
 		g.closed.Store(true)
 	}
@@ -235,8 +235,7 @@ func anonymous(from string) string {
 func (g *Gate) tried(ctx context.Context, c *access.Credentials) (access.Token, error) {
 	from := rates.Source(c.From)
 	if wait := g.cfg.Failures.Spent(from); wait > 0 && !g.inUse(c.Bearer) {
-		return access.Token{}, &api.Error{Status: http.StatusTooManyRequests, Code: api.CodeRateLimited, After: wait,
-			Detail: "too much that is no token was shown from this address; mend what sends it, and try again later"}
+		return access.Token{}, tooMany(wait)
 	}
 	t, err := g.open(ctx, c.Bearer)
 	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Code == api.CodeInvalidToken && t.ID == "" {
@@ -245,13 +244,16 @@ func (g *Gate) tried(ctx context.Context, c *access.Credentials) (access.Token, 
 	return t, err
 }
 
+func tooMany(wait time.Duration) *api.Error {
+	return &api.Error{Status: http.StatusTooManyRequests, Code: api.CodeRateLimited, After: wait,
+		Detail: "too much that is no token was shown from this address; mend what sends it, and try again later"}
+}
+
 // inUse says whether a text is that of a token that was looked up already.
 func (g *Gate) inUse(text string) bool {
 	id, ok := access.IDOf(text)
-	g.mu.Lock()
-	e := g.known[id]
-	g.mu.Unlock()
-	return ok && e != nil && e.token.Opens(text)
+	t, known := g.tokens.look(id)
+	return ok && known && t.Opens(text)
 }
 
 // open finds the token that a text opens. Whatever is wrong with it, the refusal is one; the token of one that
@@ -277,8 +279,10 @@ func (g *Gate) open(ctx context.Context, text string) (access.Token, error) {
 
 // Still refuses one who has entered and may not stay.
 func (g *Gate) Still(ctx context.Context, who *access.Principal) error {
-	if who.Session != nil && !who.Session(g.cfg.Now()) {
-		return loggedOut()
+	if who.Session != "" {
+		if err := g.lasts(ctx, who.Session); err != nil {
+			return err
+		}
 	}
 	if who.Holds != nil {
 		if !who.Holds(g.cfg.Now()) {
@@ -301,89 +305,59 @@ func (g *Gate) Still(ctx context.Context, who *access.Principal) error {
 
 // find is the store's word about a token, no older than it may be.
 func (g *Gate) find(ctx context.Context, id string) (access.Token, error) {
-	now := g.cfg.Now()
-	g.mu.Lock()
-	e := g.known[id]
-	if e != nil && (now.Sub(e.at) < trust || e.asking && now.Sub(e.at) < mostTrust) {
-		defer g.mu.Unlock()
-		return e.token, nil
-	}
-	if e != nil {
-		e.asking = true
-	}
-	g.mu.Unlock()
-	t, err := g.ask(ctx, id)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if e != nil {
-		e.asking = false
-	}
+	t, err := g.tokens.find(ctx, id, g.cfg.Now, func(ctx context.Context, id string) (access.Token, error) {
+		ctx, cancel := context.WithTimeout(ctx, askWithin)
+		defer cancel()
+		leave, err := g.turn(ctx)
+		if err != nil {
+			return access.Token{}, err
+		}
+		defer leave()
+		return g.cfg.Store.Token(ctx, id)
+	})
 	switch {
 	case err == nil:
-		g.remember(id, &entry{token: t, at: now})
 		return t, nil
 	case errors.Is(err, checkpoint.ErrNotFound):
-		delete(g.known, id)
-		return access.Token{}, invalid()
-	case e != nil && g.known[id] == e && g.cfg.Now().Sub(e.at) < mostTrust:
-		return e.token, nil
+		return t, invalid()
 	case ctx.Err() != nil:
-		return access.Token{}, ctx.Err()
+		return t, ctx.Err()
 	}
 	g.cfg.Log.Warn("a token cannot be looked up, and who shows one is turned away", slog.Any("err", err))
 	return access.Token{}, refuse(http.StatusServiceUnavailable, api.CodeTokensUnreadable,
 		"the store does not tell whether the token is good; try again")
 }
 
-// ask asks the store, as one of few.
-func (g *Gate) ask(ctx context.Context, id string) (access.Token, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
+// turn waits until the store may be asked by one more.
+func (g *Gate) turn(ctx context.Context) (leave func(), err error) {
 	select {
 	case g.asking <- struct{}{}:
-		defer func() { <-g.asking }()
+		leave = func() { <-g.asking }
 	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	if err := ctx.Err(); err != nil { // also of one who has waited until others gave up
-		return access.Token{}, err
+		leave()
+		return nil, err
 	}
-	return g.cfg.Tokens.Token(ctx, id)
-}
-
-// remember keeps the store's word, unless a newer one is there. The caller holds the lock.
-func (g *Gate) remember(id string, e *entry) {
-	if old := g.known[id]; old != nil && old.at.After(e.at) {
-		return
-	}
-	if len(g.known) >= maxKnown {
-		clear(g.known) // those in use are asked for again
-	}
-	g.known[id] = e
-}
-
-// forget has the store asked for a token the next time.
-func (g *Gate) forget(id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.known, id)
+	return leave, nil
 }
 
 // used notes that a token is in use, now and then. That it cannot be noted turns nobody away.
 func (g *Gate) used(ctx context.Context, id string) {
 	now := g.cfg.Now()
-	g.mu.Lock()
-	e := g.known[id]
-	due := e != nil && now.Sub(e.token.Used) >= useEvery
-	if due {
-		e.token.Used = now
-	}
-	g.mu.Unlock()
-	if !due {
+	if !g.tokens.change(id, func(t *access.Token) bool {
+		due := now.Sub(t.Used) >= useEvery
+		if due {
+			t.Used = now
+		}
+		return due
+	}) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	if err := g.cfg.Tokens.MarkToken(ctx, id, time.Time{}, now); err != nil {
+	if err := g.cfg.Store.MarkToken(ctx, id, time.Time{}, now); err != nil {
 		g.cfg.Log.Debug("the use of a token was not noted", slog.String("token", id), slog.Any("err", err))
 	}
 }

@@ -2,15 +2,15 @@ package gate
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
+	"log/slog"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/rates"
 )
 
 const (
@@ -21,90 +21,150 @@ const (
 	maxSessions, maxSessionsTenant, maxSessionsEach = 10_000, 2_000, 20
 )
 
-// sessions are those of browsers, in this process alone. The zero value is none.
-type sessions struct {
-	mu    sync.Mutex
-	bySum map[[sha256.Size]byte]*session // by the hash of the text, so that the time of a look tells nothing of it
-	each  map[string][]*session          // by whose they are, oldest first
-	of    map[string]int                 // how many there are of a tenant
-}
-
-type session struct {
-	sum  [sha256.Size]byte
-	who  access.Principal
-	ends time.Time
-}
-
-// Login begins a session as who, which text opens until it ends, or until what who came with does. A session
-// begins no other: it would outlive its time, and its logout.
-func (g *Gate) Login(who *access.Principal) (text string, made api.Session, err error) {
+// Login begins a session as who, which text opens at every daemon on the store until it ends, or until what who came
+// with does. A session begins no other: it would outlive its time, and its logout.
+func (g *Gate) Login(ctx context.Context, who *access.Principal) (text string, made api.Session, err error) {
 	if !who.Vouched() {
 		return "", made, refuse(http.StatusConflict, api.CodeLoginNeedless,
 			"this daemon asks for no token, so that there is nothing to log in with")
 	}
-	if who.Session != nil {
+	if who.Session != "" {
 		return "", made, refuse(http.StatusConflict, api.CodeLoginNeedless,
 			"the browser is logged in; log out, or show a token to log in with that")
 	}
-	now := g.cfg.Now()
-	text = "gds_" + access.Secret()
-	s := &session{sum: sha256.Sum256([]byte(text)), who: *who, ends: now.Add(sessionLife)}
-	if until := g.until(who.Token); !until.IsZero() && until.Before(s.ends) {
-		s.ends = until
+	ends := g.cfg.Now().Add(sessionLife)
+	for _, until := range []time.Time{g.until(who.Token), who.Proof.Until} {
+		if !until.IsZero() && until.Before(ends) {
+			ends = until
+		}
 	}
-	if !g.sessions.add(s, now, g.ended) {
+	text, err = g.newPass(ctx, sessions, sessionPrefix, who, ends, checkpoint.PassBounds{Holder: maxSessionsEach,
+		Oldest: true, Tenant: maxSessionsTenant, All: maxSessions})
+	if errors.Is(err, checkpoint.ErrFull) {
 		return "", made, refuse(http.StatusTooManyRequests, api.CodeTooManySessions,
 			"too many browsers of this tenant are logged in; try again when some are not any more")
 	}
-	return text, api.Session{Tenant: who.Tenant, Subject: who.Subject, ExpiresAt: s.ends.UTC()}, nil
+	if err != nil {
+		return "", made, err
+	}
+	return text, api.Session{Tenant: who.Tenant, Subject: who.Subject, ExpiresAt: ends.UTC()}, nil
 }
 
 // until is when a token ends, as far as that is known here.
 func (g *Gate) until(token string) time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if e := g.known[token]; e != nil {
-		return e.token.Expires
-	}
-	return time.Time{}
+	t, _ := g.tokens.look(token)
+	return t.Expires
 }
 
-// ended says whether what a session was begun with is known to have ended.
-func (g *Gate) ended(s *session, now time.Time) bool {
-	if s.who.Holds != nil {
-		return !s.who.Holds(now)
+// Logout ends the session of a text, if there is one: here at once, in other daemons within five seconds.
+func (g *Gate) Logout(ctx context.Context, text string) error {
+	sum := sumOf(text, sessionPrefix)
+	if sum == "" {
+		return nil
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	e := g.known[s.who.Token]
-	return e != nil && !e.token.Live(now)
+	return g.leave(ctx, sum)
 }
 
-// Logout ends the session of a text, if there is one.
-func (g *Gate) Logout(text string) { g.sessions.end(sha256.Sum256([]byte(text))) }
+// leave ends a session.
+func (g *Gate) leave(ctx context.Context, sum string) error {
+	ctx, cancel := context.WithTimeout(ctx, keepWithin)
+	defer cancel()
+	_, err := g.cfg.Store.TakePass(ctx, sessions, bytesOf(sum), g.cfg.Now())
+	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+		return err
+	}
+	g.spent.add(sum)
+	g.sessions.forget(func(id string, _ *checkpoint.Pass) bool { return id == sum })
+	return nil
+}
 
 // resume is whom a session is of.
 func (g *Gate) resume(ctx context.Context, c *access.Credentials) (who access.Principal, err error) {
-	sum := sha256.Sum256([]byte(c.Session))
-	s := g.sessions.find(sum, g.cfg.Now())
-	if s == nil && len(c.Chain) > 0 {
+	sum := sumOf(c.Session, sessionPrefix)
+	p, err := g.sessionOf(ctx, c, sum)
+	refused, ok := errors.AsType[*api.Error](err)
+	if ok && refused.Code == api.CodeUnauthenticated && len(c.Chain) > 0 {
 		return g.certified(c)
 	}
-	if s == nil {
-		return who, loggedOut()
+	if err != nil {
+		return who, err
 	}
-	if c.Tenant != "" && c.Tenant != s.who.Tenant {
-		return spoken(&s.who), noTenant()
-	}
-	if err := g.Still(ctx, &s.who); err != nil {
-		if refused, ok := errors.AsType[*api.Error](err); ok && refused.Code == api.CodeInvalidToken {
-			g.sessions.end(sum) // for good
+	if who, err = g.revive(ctx, &p); err != nil {
+		refused, ok := errors.AsType[*api.Error](err)
+		if ok && refused.Code == api.CodeInvalidToken && who.Token != "" { // others may be configured to take the rest
+			if err := g.leave(ctx, sum); err != nil {
+				g.cfg.Log.Debug("a session that opens nothing was not removed", slog.Any("err", err))
+			}
 		}
-		return spoken(&s.who), err
+		return who, err
 	}
-	who = s.who
-	who.Session = func(now time.Time) bool { return g.sessions.find(sum, now) != nil }
+	if c.Tenant != "" && c.Tenant != who.Tenant {
+		return spoken(&who), noTenant()
+	}
+	who.Session = sum
 	return who, nil
+}
+
+// sessionOf is the session that a request shows.
+func (g *Gate) sessionOf(ctx context.Context, c *access.Credentials, sum string) (p checkpoint.Pass, err error) {
+	if sum == "" || g.spent.has(sum) {
+		return p, loggedOut()
+	}
+	if _, known := g.sessions.look(sum); !known {
+		if wait := g.cfg.Failures.Spent(rates.Source(c.From)); wait > 0 {
+			return p, tooMany(wait)
+		}
+	}
+	if p, err = g.session(ctx, sum); err == nil {
+		return p, nil
+	}
+	if errors.Is(err, checkpoint.ErrNotFound) && !g.spent.add(sum) {
+		return p, loggedOut() // somebody else has found so
+	}
+	return p, g.untold(ctx, c, err, loggedOut())
+}
+
+// session is the store's word about a session, no older than it may be; checkpoint.ErrNotFound where it has ended.
+func (g *Gate) session(ctx context.Context, sum string) (checkpoint.Pass, error) {
+	if g.spent.has(sum) {
+		return checkpoint.Pass{}, checkpoint.ErrNotFound
+	}
+	p, err := g.sessions.find(ctx, sum, g.cfg.Now, func(ctx context.Context, sum string) (checkpoint.Pass, error) {
+		return g.ask(ctx, askWithin, func(ctx context.Context) (checkpoint.Pass, error) {
+			return g.cfg.Store.Pass(ctx, sessions, bytesOf(sum), g.cfg.Now())
+		})
+	})
+	if err == nil && !g.cfg.Now().Before(p.Ends) {
+		err = checkpoint.ErrNotFound
+	}
+	return p, err
+}
+
+// lasts refuses one whose session has ended.
+func (g *Gate) lasts(ctx context.Context, sum string) error {
+	_, err := g.session(ctx, sum)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return loggedOut()
+	}
+	if err != nil {
+		return g.untold(ctx, &access.Credentials{}, err, loggedOut())
+	}
+	return nil
+}
+
+// forgetHolder ends all passes of a holder.
+func (g *Gate) forgetHolder(ctx context.Context, holder string) {
+	err := g.cfg.Store.DropPasses(ctx, holder)
+	if err != nil { // they open nothing without what they were made with
+		g.cfg.Log.Debug("the sessions of what was revoked were not removed", slog.Any("err", err))
+	}
+	g.sessions.forget(func(sum string, p *checkpoint.Pass) bool {
+		if p.Holder != holder {
+			return false
+		}
+		g.spent.add(sum)
+		return true
+	})
 }
 
 // spoken is who, as one that may do nothing.
@@ -115,92 +175,4 @@ func spoken(who *access.Principal) access.Principal {
 func loggedOut() *api.Error {
 	return refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
 		"the browser's session has ended: log in again at /login")
-}
-
-// add keeps a session, unless its tenant has too many. Where all have, the tenant with the most loses one.
-func (l *sessions) add(s *session, now time.Time, ended func(*session, time.Time) bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.bySum == nil {
-		l.bySum, l.each, l.of = map[[sha256.Size]byte]*session{}, map[string][]*session{}, map[string]int{}
-	}
-	key, tenant := holder(&s.who), s.who.Tenant
-	if own := l.each[key]; len(own) >= maxSessionsEach {
-		l.remove(own[0])
-	}
-	full := func() bool { return len(l.bySum) >= maxSessions || l.of[tenant] >= maxSessionsTenant }
-	if full() {
-		l.expire(now, ended)
-	}
-	if l.of[tenant] >= maxSessionsTenant {
-		return false
-	}
-	if full() {
-		l.remove(l.oldest())
-	}
-	l.bySum[s.sum] = s
-	l.each[key] = append(l.each[key], s)
-	l.of[tenant]++
-	return true
-}
-
-// oldest is the first session of the tenant that has the most.
-func (l *sessions) oldest() (first *session) {
-	for _, s := range l.bySum {
-		if n := 0; first != nil {
-			if n = l.of[s.who.Tenant] - l.of[first.who.Tenant]; n < 0 || n == 0 && !s.ends.Before(first.ends) {
-				continue
-			}
-		}
-		first = s
-	}
-	return first
-}
-
-func (l *sessions) find(sum [sha256.Size]byte, now time.Time) *session {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.bySum[sum]
-	if s != nil && !now.Before(s.ends) {
-		l.remove(s)
-		return nil
-	}
-	return s
-}
-
-func (l *sessions) end(sum [sha256.Size]byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.bySum[sum]; s != nil {
-		l.remove(s)
-	}
-}
-
-func (l *sessions) expire(now time.Time, ended func(*session, time.Time) bool) {
-	for _, s := range l.bySum {
-		if !now.Before(s.ends) || ended(s, now) {
-			l.remove(s)
-		}
-	}
-}
-
-// forget ends those of a token.
-func (l *sessions) forget(token string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range slices.Clone(l.each[token]) {
-		l.remove(s)
-	}
-}
-
-func (l *sessions) remove(s *session) {
-	delete(l.bySum, s.sum)
-	if l.of[s.who.Tenant]--; l.of[s.who.Tenant] == 0 {
-		delete(l.of, s.who.Tenant)
-	}
-	key := holder(&s.who)
-	l.each[key] = slices.DeleteFunc(l.each[key], func(other *session) bool { return other == s })
-	if len(l.each[key]) == 0 {
-		delete(l.each, key)
-	}
 }

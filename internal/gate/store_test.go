@@ -1,7 +1,10 @@
 package gate
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +17,7 @@ import (
 type store struct {
 	mu     sync.Mutex
 	tokens map[string]access.Token
+	passes map[[sha256.Size]byte]checkpoint.Pass
 	away   error
 	slow   time.Duration
 	asked  atomic.Int64
@@ -22,7 +26,9 @@ type store struct {
 	under, most atomic.Int64
 }
 
-func newStore() *store { return &store{tokens: map[string]access.Token{}} }
+func newStore() *store {
+	return &store{tokens: map[string]access.Token{}, passes: map[[sha256.Size]byte]checkpoint.Pass{}}
+}
 
 func (s *store) enter(ctx context.Context) (func(), error) {
 	s.asked.Add(1)
@@ -103,5 +109,76 @@ func (s *store) MarkToken(ctx context.Context, id string, revoked, used time.Tim
 		t.Used = used
 	}
 	s.tokens[id] = t
+	return nil
+}
+
+// AddPass is what the stores' conformance suite asks for, without the bound of all.
+func (s *store) AddPass(ctx context.Context, p checkpoint.Pass, b checkpoint.PassBounds) error {
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var own []checkpoint.Pass
+	tenant := 0
+	for sum, other := range s.passes {
+		if !p.Made.Before(other.Ends) {
+			delete(s.passes, sum)
+		} else if other.Kind == p.Kind && other.Tenant == p.Tenant {
+			if tenant++; other.Holder == p.Holder {
+				own = append(own, other)
+			}
+		}
+	}
+	if len(own) >= b.Holder && !b.Oldest || tenant >= b.Tenant {
+		return checkpoint.ErrFull
+	}
+	if len(own) >= b.Holder {
+		first := slices.MinFunc(own, func(a, b checkpoint.Pass) int {
+			return cmp.Or(a.Made.Compare(b.Made), slices.Compare(a.Sum[:], b.Sum[:]))
+		})
+		delete(s.passes, first.Sum)
+	}
+	s.passes[p.Sum] = p
+	return nil
+}
+
+func (s *store) Pass(ctx context.Context, kind string, sum [sha256.Size]byte, now time.Time) (
+	checkpoint.Pass, error) {
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return checkpoint.Pass{}, err
+	}
+	defer unlock()
+	p, ok := s.passes[sum]
+	if !ok || p.Kind != kind || !now.Before(p.Ends) {
+		return checkpoint.Pass{}, checkpoint.ErrNotFound
+	}
+	return p, nil
+}
+
+func (s *store) TakePass(ctx context.Context, kind string, sum [sha256.Size]byte, now time.Time) (
+	checkpoint.Pass, error) {
+	p, err := s.Pass(ctx, kind, sum, now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.passes[sum]; err != nil || !there {
+		return checkpoint.Pass{}, cmp.Or(err, checkpoint.ErrNotFound)
+	}
+	delete(s.passes, sum)
+	return p, nil
+}
+
+func (s *store) DropPasses(ctx context.Context, holder string) error {
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for sum, p := range s.passes {
+		if p.Holder == holder {
+			delete(s.passes, sum)
+		}
+	}
 	return nil
 }

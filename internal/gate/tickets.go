@@ -1,110 +1,71 @@
 package gate
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
+	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/rates"
 )
 
 const (
 	// ticketLife is how long a ticket waits for its socket.
 	ticketLife = 30 * time.Second
-	// maxTickets bounds those that wait, maxTicketsEach those of one token, or of one who has none.
-	maxTickets, maxTicketsEach = 10_000, 100
+	// maxTickets bounds those that wait, maxTicketsTenant those of one tenant, maxTicketsEach those of one token, or of
+	// one who has none.
+	maxTickets, maxTicketsTenant, maxTicketsEach = 10_000, 5_000, 100
 )
 
-// tickets are those that wait for their sockets, in this process alone. The zero value is none.
-type tickets struct {
-	mu sync.Mutex
-	// byText is by the hash of the text, so that the time of a look tells nothing of a ticket.
-	byText  map[[sha256.Size]byte]*ticket
-	waiting []*ticket // in the order in which they end; those that are used are among them
-	each    map[string]int
-}
-
-type ticket struct {
-	sum  [sha256.Size]byte
-	who  access.Principal
-	ends time.Time
-	gone bool
-}
-
-// Ticket makes a ticket with which one socket can be opened as who, once.
-func (g *Gate) Ticket(who *access.Principal) (api.Ticket, error) {
-	now := g.cfg.Now()
-	text := "gdt_" + access.Secret()
-	k := &ticket{sum: sha256.Sum256([]byte(text)), who: *who, ends: now.Add(ticketLife)}
-	if !g.tickets.add(k, now) {
+// Ticket makes a ticket with which one socket can be opened as who, once, at any daemon on the store.
+func (g *Gate) Ticket(ctx context.Context, who *access.Principal) (api.Ticket, error) {
+	ends := g.cfg.Now().Add(ticketLife)
+	text, err := g.newPass(ctx, tickets, ticketPrefix, who, ends,
+		checkpoint.PassBounds{Holder: maxTicketsEach, Tenant: maxTicketsTenant, All: maxTickets})
+	if errors.Is(err, checkpoint.ErrFull) {
 		return api.Ticket{}, refuse(http.StatusTooManyRequests, api.CodeTooManyTickets,
 			"too many tickets wait for their sockets; try again in half a minute")
 	}
-	return api.Ticket{Ticket: text, ExpiresAt: k.ends.UTC()}, nil
+	if err != nil {
+		return api.Ticket{}, err
+	}
+	return api.Ticket{Ticket: text, ExpiresAt: ends.UTC()}, nil
 }
 
 // redeem is whom a ticket is for. It is used by that, whatever comes of the socket.
-func (g *Gate) redeem(ctx context.Context, c *access.Credentials) (access.Principal, error) {
-	k := g.tickets.take(sha256.Sum256([]byte(c.Ticket)), g.cfg.Now())
-	if k == nil || c.Tenant != "" && c.Tenant != k.who.Tenant {
-		return access.Principal{}, refuse(http.StatusUnauthorized, api.CodeInvalidTicket,
-			"the ticket opens nothing: it is mistyped, was used, or is older than 30 s; ask for a new one")
+func (g *Gate) redeem(ctx context.Context, c *access.Credentials) (who access.Principal, err error) {
+	sum := sumOf(c.Ticket, ticketPrefix)
+	if sum == "" || g.spent.has(sum) {
+		return who, badTicket()
 	}
-	if err := g.Still(ctx, &k.who); err != nil {
-		return access.Principal{}, err
+	if wait := g.cfg.Failures.Spent(rates.Source(c.From)); wait > 0 {
+		return who, tooMany(wait)
 	}
-	return k.who, nil
+	if !g.spent.add(sum) { // another one has it, and is on his way to the store
+		return who, badTicket()
+	}
+	p, err := g.ask(ctx, keepWithin, func(ctx context.Context) (checkpoint.Pass, error) {
+		return g.cfg.Store.TakePass(ctx, tickets, bytesOf(sum), g.cfg.Now())
+	})
+	if err != nil {
+		return who, g.untold(ctx, c, err, badTicket())
+	}
+	if c.Tenant != "" && c.Tenant != p.Tenant {
+		return who, badTicket()
+	}
+	if who, err = g.revive(ctx, &p); err != nil {
+		return who, err
+	}
+	if err := g.Still(ctx, &who); err != nil {
+		return spoken(&who), err
+	}
+	return who, nil
 }
 
-func (t *tickets) add(k *ticket, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.expire(now)
-	if len(t.waiting) >= 4*maxTickets || len(t.byText) >= maxTickets || t.each[holder(&k.who)] >= maxTicketsEach {
-		return false
-	}
-	if t.byText == nil {
-		t.byText, t.each = map[[sha256.Size]byte]*ticket{}, map[string]int{}
-	}
-	t.byText[k.sum] = k
-	t.waiting = append(t.waiting, k)
-	t.each[holder(&k.who)]++
-	return true
-}
-
-// holder is whose tickets are counted together.
-func holder(who *access.Principal) string { return cmp.Or(who.Token, who.Subject) }
-
-// take finds a ticket and removes it.
-func (t *tickets) take(sum [sha256.Size]byte, now time.Time) *ticket {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.expire(now)
-	k := t.byText[sum]
-	if k != nil {
-		t.remove(k)
-	}
-	return k
-}
-
-func (t *tickets) remove(k *ticket) {
-	k.gone = true
-	delete(t.byText, k.sum)
-	if t.each[holder(&k.who)]--; t.each[holder(&k.who)] == 0 {
-		delete(t.each, holder(&k.who))
-	}
-}
-
-// expire removes those that have ended.
-func (t *tickets) expire(now time.Time) {
-	for len(t.waiting) > 0 && (t.waiting[0].gone || !now.Before(t.waiting[0].ends)) {
-		if k := t.waiting[0]; !k.gone {
-			t.remove(k)
-		}
-		t.waiting = t.waiting[1:]
-	}
+func badTicket() *api.Error {
+	return refuse(http.StatusUnauthorized, api.CodeInvalidTicket,
+		"the ticket opens nothing: it is mistyped, was used, or is older than 30 s; ask for a new one")
 }

@@ -64,7 +64,7 @@ func (g *Gate) add(ctx context.Context, t *access.Token) (text string, err error
 }
 
 func (g *Gate) keep(ctx context.Context, t *access.Token) error {
-	err := g.cfg.Tokens.AddToken(ctx, *t)
+	err := g.cfg.Store.AddToken(ctx, *t)
 	if err == nil || errors.Is(err, checkpoint.ErrUnknownOutcome) {
 		g.closed.Store(true)
 	}
@@ -79,7 +79,7 @@ var ErrThere = errors.New("a platform administrator's token is there already")
 
 // Bootstrap makes a platform-admin's token, unless there is one that is good: then it is ErrThere.
 func (g *Gate) Bootstrap(ctx context.Context, name, by string) (text string, err error) {
-	all, err := g.cfg.Tokens.Tokens(ctx, "")
+	all, err := g.cfg.Store.Tokens(ctx, "")
 	if err != nil {
 		return "", fmt.Errorf("look for tokens: %w", err)
 	}
@@ -104,7 +104,7 @@ func (g *Gate) List(ctx context.Context, who *access.Principal) ([]api.Token, er
 	if who.SeesAll() && !who.Asked {
 		tenant = ""
 	}
-	all, err := g.cfg.Tokens.Tokens(ctx, tenant)
+	all, err := g.cfg.Store.Tokens(ctx, tenant)
 	if err != nil {
 		return nil, fmt.Errorf("list tokens: %w", err)
 	}
@@ -122,7 +122,7 @@ func (g *Gate) Revoke(ctx context.Context, who *access.Principal, id string) err
 	if !access.ValidID(id) {
 		return unknown
 	}
-	t, err := g.cfg.Tokens.Token(ctx, id)
+	t, err := g.cfg.Store.Token(ctx, id)
 	if err == nil && t.Tenant != who.Tenant && !who.SeesAll() {
 		return unknown
 	}
@@ -143,9 +143,10 @@ func (g *Gate) end(ctx context.Context, t *access.Token) error {
 	action := audit.Action{Tenant: t.Tenant, Operation: "token revoke", Detail: []string{"token " + t.ID,
 		"name " + t.Name, "tenant " + t.Tenant}}
 	_, err := audit.Do(ctx, g.cfg.Trail, action, func(ctx context.Context) (struct{}, error) {
-		defer g.sessions.forget(t.ID)
-		defer g.forget(t.ID)
-		return struct{}{}, g.cfg.Tokens.MarkToken(ctx, t.ID, g.cfg.Now(), time.Time{})
+		err := g.cfg.Store.MarkToken(ctx, t.ID, g.cfg.Now(), time.Time{})
+		g.tokens.forget(func(id string, _ *access.Token) bool { return id == t.ID })
+		g.forgetHolder(ctx, t.ID)
+		return struct{}{}, err
 	}, nil)
 	return err
 }

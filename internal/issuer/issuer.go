@@ -145,13 +145,25 @@ func (i *Issuer) Whose(ctx context.Context, text string) (who access.Identity, e
 	}
 	for _, c := range i.claims {
 		if c.in(all) {
-			who.Grants = append(who.Grants, c.grant)
+			who.Grants = append(who.Grants, access.Granted{Name: c.name + "=" + c.value, Grant: c.grant})
 		}
 	}
 	who.Subject = "oidc:" + strings.ToValidUTF8(token.Subject[:min(len(token.Subject), maxName)], "")
 	end := token.Expiry.Add(Skew)
+	who.Proof.Until = end
 	who.Holds = func(now time.Time) bool { return now.Before(end) }
 	return who, nil
+}
+
+// Grants are the claims that are given something, as CLAIM=VALUE; none where no issuer is believed.
+func (i *Issuer) Grants() (list []access.Granted) {
+	if i == nil {
+		return nil
+	}
+	for _, c := range i.claims {
+		list = append(list, access.Granted{Name: c.name + "=" + c.value, Grant: c.grant})
+	}
+	return list
 }
 
 // Warnings are what health tells of the issuer.

@@ -37,7 +37,7 @@ func newAudited(t *testing.T) *audited {
 	t.Cleanup(func() { _ = a.store.Close() })
 	log := slog.New(slog.DiscardHandler)
 	a.trail = audit.New(audit.Config{Store: a.store, Log: log})
-	g, err := gate.New(t.Context(), gate.Config{Tokens: a.store, Required: true, Log: log, Trail: a.trail})
+	g, err := gate.New(t.Context(), gate.Config{Store: a.store, Required: true, Log: log, Trail: a.trail})
 	if err != nil {
 		t.Fatal(err)
 	}

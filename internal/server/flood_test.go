@@ -29,7 +29,7 @@ func flooded(t *testing.T, cfg Config, failures *rates.Rates) (s *Server, loud, 
 	store := memory.New()
 	t.Cleanup(func() { _ = store.Close() })
 	var err error
-	cfg.Gate, err = gate.New(t.Context(), gate.Config{Tokens: store, Required: true, Failures: failures,
+	cfg.Gate, err = gate.New(t.Context(), gate.Config{Store: store, Required: true, Failures: failures,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

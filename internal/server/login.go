@@ -14,7 +14,7 @@ func (s *Server) login(w http.ResponseWriter, r *request) {
 	var text string
 	var made api.Session
 	if err == nil {
-		text, made, err = s.cfg.Gate.Login(&r.who)
+		text, made, err = s.cfg.Gate.Login(r.Context(), &r.who)
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -26,11 +26,14 @@ func (s *Server) login(w http.ResponseWriter, r *request) {
 
 // logout answers POST /v1/logout. It is for everybody: a session that has ended can be left too.
 func (s *Server) logout(w http.ResponseWriter, r *request) {
-	if err := s.commandBody(w, r, false, &nothing{}); err != nil {
+	err := s.commandBody(w, r, false, &nothing{})
+	if err == nil {
+		err = s.cfg.Gate.Logout(r.Context(), s.pages.Session(r.Request))
+	}
+	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.cfg.Gate.Logout(s.pages.Session(r.Request))
 	page.SetCookie(w, "", -1)
 	s.answer(w, r, http.StatusOK, api.Status{Status: "ok"})
 }

@@ -51,7 +51,7 @@ func join(t *testing.T, id, secret string, store *memory.Store) *joined {
 		t.Fatal(err)
 	}
 	trail := audit.New(audit.Config{Store: j.store, Log: log})
-	if j.gate, err = gate.New(t.Context(), gate.Config{Tokens: j.store, Required: true, Log: log,
+	if j.gate, err = gate.New(t.Context(), gate.Config{Store: j.store, Required: true, Log: log,
 		Trail: trail}); err != nil {
 		t.Fatal(err)
 	}

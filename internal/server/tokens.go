@@ -57,7 +57,7 @@ func (s *Server) ticket(w http.ResponseWriter, r *request) {
 	err := s.commandBody(w, r, false, &nothing{})
 	var made api.Ticket
 	if err == nil {
-		made, err = s.cfg.Gate.Ticket(&r.who)
+		made, err = s.cfg.Gate.Ticket(r.Context(), &r.who)
 	}
 	if err != nil {
 		s.fail(w, r, err)

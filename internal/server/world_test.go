@@ -262,8 +262,8 @@ func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) b
 	t.Cleanup(func() { _ = store.Close() })
 	log := slog.New(slog.DiscardHandler)
 	trail := audit.New(audit.Config{Store: store, Log: log})
-	g, err := gate.New(t.Context(), gate.Config{Tokens: store, Required: true, Log: log, Trail: trail,
-		Certificates: keeper.Whose, Issuer: is.Whose})
+	g, err := gate.New(t.Context(), gate.Config{Store: store, Required: true, Log: log, Trail: trail,
+		Certificates: keeper.Whose, Issuer: is.Whose, Grants: is.Grants()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/graphd/graphd/internal/audit"
+	"github.com/graphd/graphd/internal/audit/audittest"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/memberstest"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/passtest"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/redealtest"
 )
 
@@ -62,7 +65,7 @@ func Run(t *testing.T, h Harness) {
 		{"recovery events", testRecoveryEvents},
 		{"recovery event retention", testRecoveryRetention},
 		{"cursors", testCursors},
-		{"audit", testAudit},
+		{"audit", func(t *testing.T, s *subject) { audittest.Run(t, s.Store, func() audit.Log { return s.again(t) }) }},
 		{"declarations", testDeclarations},
 		{"revisions", testRevisions},
 		{"revisions of a deleted graph", testRevisionsDeleted},
@@ -76,6 +79,7 @@ func Run(t *testing.T, h Harness) {
 		{"journal beside commits", testJournalBesideCommits},
 		{"rows", testRows},
 		{"tokens", testTokens},
+		{"passes", func(t *testing.T, s *subject) { passtest.Test(t, s.Store, s.again) }},
 		{"members", func(t *testing.T, s *subject) { memberstest.Test(t, s.Store) }},
 		{"closed", testClosed},
 	}
@@ -101,11 +105,12 @@ type subject struct {
 }
 
 // again closes and opens the store, if that is possible.
-func (s *subject) again(t *testing.T) {
+func (s *subject) again(t *testing.T) checkpoint.Store {
 	t.Helper()
 	if s.reopen != nil {
 		s.Store = s.reopen(t, s.Store)
 	}
+	return s.Store
 }
 
 func (s *subject) acquire(t *testing.T, id checkpoint.ID) checkpoint.Head {

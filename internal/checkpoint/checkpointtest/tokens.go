@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/access"
-	"github.com/graphd/graphd/internal/audit"
-	"github.com/graphd/graphd/internal/audit/audittest"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
@@ -71,8 +69,4 @@ func testTokens(t *testing.T, s *subject) {
 	if err := s.MarkToken(t.Context(), "cccccccccccc", at(1), at(1)); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("the mark of a token that is not there: %v", err)
 	}
-}
-
-func testAudit(t *testing.T, s *subject) {
-	audittest.Run(t, s.Store, func() audit.Log { s.again(t); return s.Store })
 }

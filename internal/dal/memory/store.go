@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -35,6 +36,7 @@ type Store struct {
 	revisions   map[checkpoint.ID][]checkpoint.Declaration // ascending
 	tables      map[string]*table                          // rows of co-transactions
 	tokens      map[string]access.Token                    // by id
+	passes      map[[sha256.Size]byte]checkpoint.Pass      // by sum
 	chains      map[string]*chain                          // of the audit, by tenant
 	newInstance func() (uuid.UUID, error)
 }
@@ -83,6 +85,7 @@ func newStore(newInstance func() (uuid.UUID, error)) *Store {
 		chains:      map[string]*chain{},
 		tables:      map[string]*table{},
 		tokens:      map[string]access.Token{},
+		passes:      map[[sha256.Size]byte]checkpoint.Pass{},
 		newInstance: newInstance,
 	}
 }

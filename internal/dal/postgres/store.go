@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/postgres/chains"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
+	"github.com/graphd/graphd/internal/dal/postgres/passes"
 	"github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/postgres/tokens"
@@ -45,6 +46,7 @@ type Options struct {
 // with [Open].
 type Store struct {
 	tokens.Table
+	passes.Passes
 	chains.Chains
 	// Roll has this daemon, whose id is in lease owners and application_name too.
 	members.Roll
@@ -115,6 +117,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	p.changes = together.New(p.send)
 	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.asks, use) }
 	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.asks, use) }
+	p.Passes = passes.New(func(ctx context.Context, use passes.Use) error { return p.on(ctx, p.asks, use) })
 	p.Chains = chains.New(func(ctx context.Context, use chains.Use) error { return p.on(ctx, p.trail, use) })
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err

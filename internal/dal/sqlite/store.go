@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/graphd/graphd/internal/dal/sqlite/chains"
 	"github.com/graphd/graphd/internal/dal/sqlite/filelock"
+	"github.com/graphd/graphd/internal/dal/sqlite/passes"
 	"github.com/graphd/graphd/internal/dal/sqlite/schema"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 	"github.com/graphd/graphd/internal/dal/sqlite/tokens"
@@ -19,6 +20,7 @@ type Store struct {
 	rules.SoleOwner
 	tokens.Table
 	chains.Chains
+	passes.Passes
 	path    string
 	opts    Options
 	lock    *filelock.Lock
@@ -47,6 +49,7 @@ func startStore(path string, opts Options, lock *filelock.Lock, first *sqlconn.C
 	}
 	s.Table = tokens.Table{Write: s.write, Read: s.read}
 	s.Chains = chains.Chains{Write: s.write, Read: s.read}
+	s.Passes = passes.New(s.write, s.read)
 	for range opts.Readers {
 		s.readers <- nil
 	}

@@ -23,8 +23,8 @@ type Keys interface {
 	// Revoke ends a token; of another tenant it is not found.
 	Revoke(ctx context.Context, who *access.Principal, id string) error
 	// Login begins a browser's session as who, which text opens; Logout ends it.
-	Login(who *access.Principal) (text string, made api.Session, err error)
-	Logout(text string)
+	Login(ctx context.Context, who *access.Principal) (text string, made api.Session, err error)
+	Logout(ctx context.Context, text string) error
 	// Ticket opens one socket as who, once.
-	Ticket(who *access.Principal) (api.Ticket, error)
+	Ticket(ctx context.Context, who *access.Principal) (api.Ticket, error)
 }

@@ -1,0 +1,123 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/internal/testbed"
+)
+
+// as sends a request with headers, and gives what is answered.
+func (d *daemon) as(method, path string, headers ...string) (res *http.Response, body string) {
+	d.t.Helper()
+	req, err := http.NewRequestWithContext(d.t.Context(), method, d.base+path, http.NoBody)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	if res, err = http.DefaultClient.Do(req); err != nil {
+		d.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return res, string(data)
+}
+
+// socket opens the stream of events; nil with the status where it is refused.
+func (d *daemon) socket(ctx context.Context, query string, header http.Header) (conn *websocket.Conn, status int) {
+	conn, res, err := websocket.Dial(ctx, d.base+"/v1/ws/events"+query, &websocket.DialOptions{HTTPHeader: header,
+		Subprotocols: []string{"graphd.v1+json"}})
+	if err == nil {
+		return conn, http.StatusSwitchingProtocols
+	}
+	if res != nil {
+		status = res.StatusCode
+	}
+	return nil, status
+}
+
+// TestPassesOfSeveralDaemons: of a thousand sockets that one ticket is shown for at two daemons on one store one is
+// opened; a browser that is logged in at one is at the other, over a restart too, and a logout closes its sockets
+// everywhere within five seconds (A8, A10).
+func TestPassesOfSeveralDaemons(t *testing.T) {
+	t.Parallel()
+	dsn := testbed.Postgres(t)
+	token, err := graphd.Bootstrap(t.Context(), graphd.Config{Store: dsn}, "root", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	a, b := startDaemon(t, graphd.Config{Store: dsn}), startDaemon(t, graphd.Config{Store: dsn})
+	var ticket struct{ Ticket string }
+	res, body := a.as("POST", "/v1/ws-tickets", "Authorization", "Bearer "+token)
+	if err := json.Unmarshal([]byte(body), &ticket); err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatalf("got %d %s", res.StatusCode, body)
+	}
+	var opened, refused atomic.Int64
+	var all sync.WaitGroup
+	for i := range 1000 {
+		at := []*daemon{a, b}[i%2]
+		all.Go(func() {
+			conn, status := at.socket(ctx, "?ticket="+ticket.Ticket, nil)
+			if conn != nil {
+				opened.Add(1)
+				_ = conn.CloseNow()
+			} else if status == http.StatusUnauthorized {
+				refused.Add(1)
+			}
+		})
+	}
+	if all.Wait(); opened.Load() != 1 || refused.Load() != 999 {
+		t.Errorf("one ticket has opened %d sockets, and %d were refused", opened.Load(), refused.Load())
+	}
+
+	res, body = a.as("POST", "/v1/login", "Authorization", "Bearer "+token)
+	if res.StatusCode != http.StatusCreated {
+		t.Fatalf("got %d %s", res.StatusCode, body)
+	}
+	cookie, _, _ := strings.Cut(res.Header.Get("Set-Cookie"), ";")
+	page := func(d *daemon, method, path string) int {
+		res, _ := d.as(method, path, "Cookie", cookie, "Sec-Fetch-Site", "same-origin")
+		return res.StatusCode
+	}
+	if got := page(b, "GET", "/v1/graphs"); got != http.StatusOK {
+		t.Errorf("the other daemon answers %d", got)
+	}
+	a.stop()
+	a = startDaemon(t, graphd.Config{Store: dsn})
+	if got := page(a, "GET", "/v1/graphs"); got != http.StatusOK {
+		t.Errorf("after a restart: %d", got)
+	}
+	conn, status := b.socket(ctx, "", http.Header{"Cookie": {cookie}, "Sec-Fetch-Site": {"same-origin"}})
+	if conn == nil {
+		t.Fatalf("a socket of a browser that is logged in: %d", status)
+	}
+	if got := page(a, "POST", "/v1/logout"); got != http.StatusOK {
+		t.Errorf("the logout: %d", got)
+	}
+	began := time.Now()
+	for err = nil; err == nil; _, _, err = conn.Read(ctx) {
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("the socket at the other daemon outlives the logout by %v", took)
+	}
+	if got := page(b, "GET", "/v1/graphs"); got != http.StatusUnauthorized {
+		t.Errorf("the other daemon answers %d after the logout", got)
+	}
+}
