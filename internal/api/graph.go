@@ -186,6 +186,8 @@ type KeysSummary struct {
 	// Shards is how many parts the keys are dealt to, where there are several, ShardsRunning how many of them run.
 	Shards        int `json:"shards,omitempty"`
 	ShardsRunning int `json:"shards_running,omitempty"`
+	// AsOne is why all of them are run as one; "" where each runs by itself.
+	AsOne string `json:"as_one,omitempty"`
 	// Waiting are the boundaries of keys that wait for their counterpart, a guard or a timer.
 	Waiting int `json:"waiting"`
 	// WaitingBytes is about what the boundaries hold that wait in queues of keys.

@@ -27,6 +27,19 @@ const (
 	CodeOneShard        = "one_shard"
 )
 
+// oneShard says of a graph that is dealt to so many shards that it runs as one all the same.
+func (l *linter) oneShard(shards int) {
+	where := "graphd run and the daemon run"
+	why := l.u.OneCore()
+	if why == "" {
+		where, why = "the daemon runs", l.u.OneLive()
+	}
+	if why != "" {
+		l.add(l.g.Reactor.Pos, CodeOneShard, "the keys are dealt to %d shards, and %s them as one, since %s: the "+
+			"results are the same, and no more than one core is used for them", shards, where, why)
+	}
+}
+
 // Lint says what in a declaration is valid and hardly meant, in the order of the document.
 func Lint(u *Unit) spec.Diagnostics {
 	l := &linter{g: u.Spec, u: u}
@@ -136,8 +149,7 @@ func (l *linter) reactor() {
 	}
 	l.zip()
 	if n := l.g.Reactor.Shards; n > 1 {
-		l.add(l.g.Reactor.Pos, CodeOneShard, "the keys are dealt to %d shards, and the daemon runs them as one for "+
-			"now: the results are the same, and only graphd run uses more cores", n)
+		l.oneShard(n)
 	}
 	for _, key := range l.g.Reactor.Keys {
 		if field, ok := strings.CutPrefix(key.Text, "event."); ok {

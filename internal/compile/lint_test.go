@@ -51,7 +51,11 @@ outputs:
 		"a key of the event": {
 			[6]any{"", "", "key: [event.symbol, symbol]", "", "", "websocket"}, []string{"key_of_event 6"},
 		},
-		"shards": {[6]any{"", "", "key: symbol, shards: 8", "", "", "websocket"}, []string{"one_shard 6"}},
+		"shards": {[6]any{"", "", "key: symbol, shards: 8", "", "", "websocket"}, nil},
+		"shards that run as one": {
+			[6]any{" source: { poll: { http: 'http://h/', every: 1s } } ", "", "key: symbol, shards: 8", "",
+				"", "websocket"}, []string{"no_schema 4", "one_shard 6"},
+		},
 		"a zip": {
 			[6]any{"", "", "when: all, strategy: sequential", "", "", "websocket"}, []string{"may_fill 4"},
 		},

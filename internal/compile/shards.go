@@ -34,9 +34,12 @@ func (u *Unit) ShardsBy() string {
 		return ""
 	}
 	if why := u.OneCore(); why != "" {
-		return fmt.Sprintf("%d shards by key; for now one runs them all: live, and in graphd run, since %s", n, why)
+		return fmt.Sprintf("%d shards by key, run as one in graphd run and live, since %s", n, why)
 	}
-	return fmt.Sprintf("%d shards by key; graphd run runs them beside each other, live one runs them all for now", n)
+	if why := u.OneLive(); why != "" {
+		return fmt.Sprintf("%d shards by key, beside each other in graphd run, and as one live, since %s", n, why)
+	}
+	return fmt.Sprintf("%d shards by key, beside each other", n)
 }
 
 // Dealer makes what finds the shards of input i's events; nil where what it has is for all keys.

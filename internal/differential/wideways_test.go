@@ -287,7 +287,7 @@ var wideRef = api.Ref{Tenant: "default", Name: "random"}
 func begin(t *testing.T, store *mortal, doc string, out *safeBuffer) (*life, error) {
 	l := &life{t: t, store: store}
 	l.e = engine.New(engine.Config{
-		Store: store, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience, Sharded: true,
+		Store: store, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience,
 		Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(out)},
 	})
 	if err := l.e.Open(t.Context()); err != nil {

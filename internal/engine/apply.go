@@ -124,7 +124,7 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 		res.Revision = old.Declaration().Revision
 		if old.Unit() != nil {
 			res.Diff = append(spec.Diff(old.Unit().Spec, p.unit.Spec), e.moved(old.Unit(), p.unit)...)
-			res.Changed = !e.sameMeaning(old.Unit(), p.unit)
+			res.Changed = !e.sameMeaning(old.Unit(), p.unit) || !old.AsDeclared()
 			res.State = graphrun.Changes(old.Unit(), p.unit)
 			moving, err := old.Moving(ctx, p.unit)
 			if err != nil {
@@ -204,10 +204,14 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 }
 
 // update has a graph go on under another declaration (M33).
-func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, res *api.ApplyResult) error {
+func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, res *api.ApplyResult) (err error) {
 	unclaim, refused := e.claim(old.Ref(), p.unit.Spec, p.Sees)
 	if refused != nil {
 		return api.Invalid(refused)
+	}
+	if old, err = e.asDealt(ctx, old); err != nil {
+		unclaim()
+		return err
 	}
 	decl := p.declaration(old.Ref(), inAWord(res.Diff))
 	m := graphrun.New(e.host, decl, p.unit)

@@ -85,7 +85,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		e.adopt(m)
 		return
 	}
-	if exists && old.Unit() != nil && e.sameMeaning(old.Unit(), unit) {
+	if exists && old.Unit() != nil && e.sameMeaning(old.Unit(), unit) && (old.AsDeclared() || !m.Fits(ctx)) {
 		old.Restated(d)
 		return
 	}

@@ -60,7 +60,7 @@ func TestM54RedealUnderASourceThatNeverPauses(t *testing.T) {
 		s := &endless{}
 		kinds := &scripted{source: func(string) accumulator.Source { return s }}
 		kinds.Stdout = stdout.NewOutput(os.Stderr)
-		e := New(Config{Store: memstore.New(), Kinds: kinds, Log: slog.New(slog.DiscardHandler), Sharded: true})
+		e := New(Config{Store: memstore.New(), Kinds: kinds, Log: slog.New(slog.DiscardHandler)})
 		if err := e.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -70,10 +70,7 @@ type Config struct {
 	MaxEventBytes, MaxGraphs, MailboxEvents int
 	// MaxEpochs bounds how many graphs run epochs at one time; 0 is no bound.
 	MaxEpochs int
-	// Sharded has graphs that are dealt run as so many shards, each a core of its own; without it one runs them all.
-	Sharded bool
-	// Spread has the shards of such a graph placed each by itself, over all members; without it one member has all of
-	// them.
+	// Spread has the shards of a graph placed each by itself, over all members; without it one member has all of them.
 	Spread bool
 	// Members asks other members for the shards that run there; nil: each daemon answers for what runs there alone.
 	Members parts.Members
@@ -129,7 +126,9 @@ type Engine struct {
 	everyone watch.Everyone // watchers of all graphs of a tenant
 
 	epochs   *live.Gate
-	careful  *live.Gate // one graph at a time tries its first epoch after a crash (M43)
+	dealing  map[api.Ref]bool // graphs whose keys are dealt by themselves, or are to be
+	deals    chan struct{}    // a place for each that is
+	careful  *live.Gate       // one graph at a time tries its first epoch after a crash (M43)
 	memory   heap.Watch
 	refusals refusals.Counts
 }
@@ -141,7 +140,8 @@ func New(cfg Config) *Engine {
 	cfg.MailboxEvents = cmp.Or(cfg.MailboxEvents, 4096)
 	cfg.PushTimeout = cmp.Or(cfg.PushTimeout, 5*time.Second)
 	cfg.ShutdownTimeout = cmp.Or(cfg.ShutdownTimeout, 30*time.Second)
-	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[api.Ref]*graphrun.Graph)}
+	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[api.Ref]*graphrun.Graph),
+		dealing: make(map[api.Ref]bool), deals: make(chan struct{}, dealsAtOnce)}
 	e.feeds = feed.New((*ends)(e))
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = heap.Process
@@ -162,10 +162,10 @@ func New(cfg Config) *Engine {
 				Fail: cfg.Fail, Quotas: cfg.Quotas, Traces: cfg.Traces,
 			},
 			Lease: e.own, Tasks: e.group, ShutdownTimeout: cfg.ShutdownTimeout, Closing: e.isClosing,
-			CloseBy: e.closesBy,
+			CloseBy: e.closesBy, DealtOtherwise: e.dealtOtherwise,
 		},
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
-		PushTimeout: cfg.PushTimeout, Room: e.hasMemory, Sharded: cfg.Sharded,
+		PushTimeout: cfg.PushTimeout, Room: e.hasMemory,
 	}
 	if cfg.Members != nil {
 		e.spread.Open(e.ctx, cfg.Members, &e.Members, cfg.PushTimeout)

@@ -34,7 +34,7 @@ func newSharded(t *testing.T, store checkpoint.Store) *bed {
 func newShardedOf(t *testing.T, store checkpoint.Store, kinds *scripted) *bed {
 	t.Helper()
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
-	e := New(Config{Store: store, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Sharded: true})
+	e := New(Config{Store: store, Kinds: kinds, Log: slog.New(slog.DiscardHandler)})
 	if err := e.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}

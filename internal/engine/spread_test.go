@@ -58,7 +58,7 @@ func (m *many) join(name string, spread bool) {
 		return nil
 	}}
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
-	e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Sharded: true, Spread: spread,
+	e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Spread: spread,
 		Members: m})
 	if err := e.Open(m.t.Context()); err != nil {
 		m.t.Fatal(err)

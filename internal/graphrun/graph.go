@@ -31,6 +31,7 @@ type Graph struct {
 	ref     api.Ref
 	decl    checkpoint.Declaration
 	unit    *compile.Unit // nil when the declaration does not compile
+	asOne   string        // why it runs as one although it is declared with shards; "" otherwise
 	shards  []*lives.Shard
 	readers []*reader.Reader // what all shards read by, per accumulator; nil of one shard
 	deals   []*pump.Deal     // how the pushes to an input are dealt, per accumulator; nil of one shard
@@ -46,14 +47,20 @@ type Graph struct {
 	mu     sync.Mutex
 	swap   chan struct{} // closed when the update under way has ended; nil while there is none
 	update *api.UpdateStatus
+	kept   string  // why the keys are not dealt as declared; "" where they are, or it was not tried yet
 	gaps   []int64 // per accumulator: how often it was let go on behind what its source had lost (M44)
 }
 
 // New makes a graph of a declaration; unit is nil when that does not compile. Start runs it.
 func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
+	return newAs(h, d, unit, shardsOf(unit))
+}
+
+// newAs makes a graph that runs as so many shards, whatever its declaration says.
+func newAs(h *Host, d checkpoint.Declaration, unit *compile.Unit, of int) *Graph {
 	ref := api.Ref{Tenant: d.Tenant, Name: d.Graph}
 	g := &Graph{host: h, ref: ref, decl: d, unit: unit, letters: make(chan struct{}, 1)}
-	restarts, of := new(told.Restarts), h.shardsOf(unit)
+	restarts := new(told.Restarts)
 	g.read(of)
 	for n := range of {
 		hub := watch.NewHub(ref)
@@ -72,7 +79,7 @@ func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 		g.shards = append(g.shards, lives.New(cfg))
 	}
 	if unit != nil {
-		g.gaps = make([]int64, len(unit.Programs))
+		g.gaps, g.asOne = make([]int64, len(unit.Programs)), unit.OneLive()
 		g.deal()
 	}
 	return g

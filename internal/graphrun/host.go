@@ -12,8 +12,6 @@ import (
 // Host is what the graphs of one daemon share.
 type Host struct {
 	lives.Host
-	// Sharded has graphs that are dealt run as so many shards; without it one runs them all.
-	Sharded bool
 	// MaxEventBytes bounds one event, MailboxEvents and MailboxBytes what waits of pushes for
 	// one accumulator.
 	MaxEventBytes, MailboxEvents int

@@ -47,7 +47,7 @@ func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphS
 	}
 	err := eachOf(asked, func(s *lives.Shard) error { return s.DropState(ctx) })
 	if err == nil && asked[0] == g.first() {
-		err = g.dropOthers(ctx)
+		err = lives.DropOthers(ctx, &g.host.Host, g.ref, g.unit, len(g.shards))
 	}
 	if err == nil && asked[0] == g.first() {
 		g.first().Record(checkpoint.RecoveryEvent{At: time.Now(), Graph: g.ref.Name, Component: "graph",

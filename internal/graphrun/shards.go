@@ -18,12 +18,12 @@ import (
 	"github.com/graphd/graphd/internal/reactor"
 )
 
-// shardsOf is how many shards run a declaration here.
-func (h *Host) shardsOf(u *compile.Unit) int {
-	if !h.Sharded || u == nil || u.OneLive() != "" {
+// shardsOf is how many shards run a declaration live.
+func shardsOf(u *compile.Unit) int {
+	if u == nil || u.Spec.Reactor.Shards <= 1 || u.OneLive() != "" {
 		return 1
 	}
-	return max(u.Spec.Reactor.Shards, 1)
+	return u.Spec.Reactor.Shards
 }
 
 // read makes what reads the sources for all of so many shards; where there is one it reads by itself.

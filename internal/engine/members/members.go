@@ -51,6 +51,30 @@ func (s *Members) Owner(id checkpoint.ID) (checkpoint.Member, bool) {
 	return m, other && m.Peer != ""
 }
 
+// OtherRelease names a member of another release than this daemon's, "" where there is none: what only one of the two
+// can read waits until they are of one (M55).
+func (s *Members) OtherRelease(ctx context.Context) (member string, err error) {
+	if s.Own.Sole() {
+		return "", nil
+	}
+	r, err := s.Store.Roster(ctx)
+	if err != nil {
+		return "", err
+	}
+	version := ""
+	for i := range r.Members {
+		if r.Members[i].ID == s.Own.Self() {
+			version = r.Members[i].Version
+		}
+	}
+	for i := range r.Members {
+		if m := &r.Members[i]; m.Version != version && !m.Expired {
+			return cmp.Or(m.Name, m.ID), nil
+		}
+	}
+	return "", nil
+}
+
 // DrainMember has a member run nothing, or lets it run graphs again.
 func (s *Members) DrainMember(ctx context.Context, member string, drained bool, by string) error {
 	r, err := s.Store.Roster(ctx)

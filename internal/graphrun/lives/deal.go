@@ -3,6 +3,7 @@ package lives
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
@@ -22,8 +23,27 @@ func (s *Shard) checkDeal(ctx context.Context, head *checkpoint.Head) error {
 	if err != nil || dealt == 0 || dealt == s.cfg.Of {
 		return err
 	}
-	return fmt.Errorf("%w: to %d, and the graph would run as %d; nothing is changed: apply it with shards: %d, and "+
-		"when it runs with the other number, which deals them anew", reactor.ErrDealt, dealt, s.cfg.Of, dealt)
+	return fmt.Errorf("%w: to %d, and the graph would run as %d; nothing is changed", reactor.ErrDealt, dealt, s.cfg.Of)
+}
+
+// lookAgain is how often the daemon is told of a shard that waits for another of its graph's deal.
+const lookAgain = time.Second
+
+// awaitDeal shows that the shard cannot run over the deal that the store has, and waits until its graph is made anew:
+// as so many shards as that has, to begin with.
+func (s *Shard) awaitDeal(ctx context.Context, why error) {
+	s.SetHealth(reactor.HealthStarting, "dealt_otherwise", why.Error()+"; it is run as they are dealt, and they are "+
+		"dealt anew then")
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for {
+		s.host.DealtOtherwise(s.ref)
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Dealt is the number of shards that the keys of a graph are dealt to in the store; 0 where it has no state. All heads

@@ -3,6 +3,7 @@ package lives
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/supervisor"
@@ -19,6 +20,9 @@ type Host struct {
 	ShutdownTimeout time.Duration
 	// CloseBy is until when the shutdown under way has time; zero while there is none.
 	CloseBy func() time.Time
+	// DealtOtherwise is told of a graph whose keys the store has dealt to another number of shards than it runs as; it
+	// must not block. Nil: it is given up.
+	DealtOtherwise func(g api.Ref)
 	// Closing says whether the daemon is stopping: then a graph that has stopped is yielded.
 	Closing func() bool
 }

@@ -30,10 +30,20 @@ func (u *Undelivered) Error() string {
 		"the output's state", u.Values, u.Output, u.Shard)
 }
 
+// Change is what an update to another number of shards changes.
+type Change struct {
+	// Of is the number.
+	Of int
+	// Old is what the shards have run, Next what they are to run.
+	Old, Next *compile.Unit
+	// Alone says that nothing else of the declaration is another.
+	Alone bool
+}
+
 // Redeal deals the keys of stopped shards anew, in one change of the store: shards are all that the graph has and will
-// have, by their numbers, of which unit runs the first so many. put is told how to store the declaration that says so.
+// have, by their numbers, of which c.Next runs the first c.Of. put is told how to store the declaration that says so.
 // On an error nothing is changed, and the shards can be started as they were.
-func Redeal(ctx context.Context, shards []*Shard, unit *compile.Unit, of int, put func(
+func Redeal(ctx context.Context, shards []*Shard, c *Change, put func(
 	by func(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (int64, error)) error) error {
 	store := shards[0].host.Store
 	fail := shards[0].host.Fail
@@ -53,18 +63,18 @@ func Redeal(ctx context.Context, shards []*Shard, unit *compile.Unit, of int, pu
 		}
 		fail.Hit("redeal_taken")
 		taken, have[i].Head = append(taken, head), head
-		if err := s.whole(ctx, &head, of); err != nil {
+		if err := s.whole(ctx, &head, c.Of); err != nil {
 			return err
 		}
-		err = store.Load(ctx, s.ID(), func(c checkpoint.Cell) error {
-			have[i].Cells = append(have[i].Cells, c)
+		err = store.Load(ctx, s.ID(), func(cell checkpoint.Cell) error {
+			have[i].Cells = append(have[i].Cells, cell)
 			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("read shard %d: %w", i, err)
 		}
 	}
-	commits, err := deal(shards, have, unit, of)
+	commits, err := deal(shards, have, c)
 	if err != nil {
 		return err
 	}
@@ -73,7 +83,7 @@ func Redeal(ctx context.Context, shards []*Shard, unit *compile.Unit, of int, pu
 		revision, err := store.Redeal(ctx, &checkpoint.Redeal{Commits: commits, Declaration: d, IfRevision: ifRevision})
 		fail.Hit("redeal_stored")
 		if errors.Is(err, checkpoint.ErrUnknownOutcome) {
-			return outcome(ctx, shards, taken, of, err)
+			return outcome(ctx, shards, taken, c.Of, err)
 		}
 		return revision, err
 	})
@@ -133,25 +143,28 @@ func (s *Shard) whole(ctx context.Context, head *checkpoint.Head, of int) error 
 }
 
 // deal makes the commits, and holds that a core of each new shard can be made of them.
-func deal(shards []*Shard, have []redeal.Shard, unit *compile.Unit, of int) ([]*checkpoint.Commit, error) {
-	cfg := unit.Reactor()
-	g := redeal.Graph{Plan: cfg.PlanHash}
-	for i := range cfg.Inputs {
-		g.Inputs = append(g.Inputs, redeal.Input{Name: cfg.Inputs[i].Name, Program: unit.Programs[i],
-			Global: cfg.Inputs[i].Global})
+func deal(shards []*Shard, have []redeal.Shard, change *Change) ([]*checkpoint.Commit, error) {
+	was, cfg := change.Old.Reactor(), change.Next.Reactor()
+	g := redeal.Graph{}
+	if change.Alone {
+		g.Plan = cfg.PlanHash
 	}
-	commits, err := redeal.Deal(&g, have, of)
+	for i := range was.Inputs {
+		g.Inputs = append(g.Inputs, redeal.Input{Name: was.Inputs[i].Name, Program: change.Old.Programs[i],
+			Global: was.Inputs[i].Global})
+	}
+	commits, err := redeal.Deal(&g, have, change.Of)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now().UTC()
 	for i, c := range commits {
-		c.ID, c.At, c.KeepFirings = shards[i].ID(), now, unit.Spec.History.Keep
-		if i >= of {
+		c.ID, c.At, c.KeepFirings = shards[i].ID(), now, change.Next.Spec.History.Keep
+		if i >= change.Of {
 			continue
 		}
 		cfg := cfg
-		cfg.ID, cfg.Shards = c.ID, of
+		cfg.ID, cfg.Shards = c.ID, change.Of
 		var cells []checkpoint.Cell
 		for _, cell := range c.Cells {
 			if cell.Data != nil {
@@ -159,7 +172,7 @@ func deal(shards []*Shard, have []redeal.Shard, unit *compile.Unit, of int) ([]*
 			}
 		}
 		dropped, err := reactor.NewCore(cfg).Restore(checkpoint.Head{Epoch: c.Epoch, Meta: c.Meta}, cells)
-		if err == nil && len(dropped) > 0 {
+		if err == nil && len(dropped) > 0 && change.Alone {
 			err = fmt.Errorf("%w: it would be without %v", reactor.ErrCorrupt, dropped)
 		}
 		if err != nil {

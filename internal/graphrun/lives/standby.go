@@ -28,6 +28,9 @@ func (s *Shard) once(ctx context.Context, _ int) error {
 	for {
 		var t *lease.Term
 		r, t, err = s.take(ctx, away)
+		if errors.Is(err, reactor.ErrDealt) && s.host.DealtOtherwise != nil {
+			s.awaitDeal(ctx, err)
+		}
 		if err != nil || r == nil {
 			if ctx.Err() != nil {
 				return nil

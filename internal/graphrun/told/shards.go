@@ -40,7 +40,7 @@ func Alone(s api.GraphSummary, n, of int) api.GraphSummary {
 	s.Shards = []api.ShardSummary{shardRow(n, &s)}
 	if s.Keys != nil {
 		keys := *s.Keys
-		keys.Shards, keys.ShardsRunning = 0, 0
+		keys.Shards, keys.ShardsRunning, keys.AsOne = 0, 0, ""
 		s.Keys = &keys
 	}
 	return s

@@ -20,6 +20,7 @@ type Known struct {
 	Revision int64
 	Update   *api.UpdateStatus
 	Spec     *spec.Graph                   // nil when the declaration does not compile
+	AsOne    string                        // why it runs as one, where it is declared with shards
 	Path     func(output int) reactor.Path // how an output's values leave
 	Gaps     []int64                       // per accumulator: how often it was let go on behind what was lost
 	Volatile bool                          // the store forgets everything with the process
@@ -100,7 +101,7 @@ func (k *Known) keys(v *live.View) *api.KeysSummary {
 		MaxWaitingBytes: k.Spec.Reactor.MaxWaitingBytes, Overflowed: v.Overflowed,
 	}
 	if n := k.Spec.Reactor.Shards; n > 1 {
-		s.Shards, s.ShardsRunning = n, 1
+		s.Shards, s.ShardsRunning, s.AsOne = n, 1, k.AsOne
 	}
 	for i := range v.Inputs {
 		s.Waiting += v.Inputs[i].Own.Boundaries

@@ -33,7 +33,8 @@ type Input struct {
 // Graph is what the old shards and the new ones have in common.
 type Graph struct {
 	Inputs []Input
-	// Plan is the hash of the declaration with the new number.
+	// Plan is the hash of the declaration with the new number; "" where more of it is another: the state stays that of
+	// the old one then, and is taken over as by any update.
 	Plan string
 }
 
@@ -192,7 +193,7 @@ func (d *dealer) record(i int, epoch int64, head *checkpoint.Head) []byte {
 	first := &d.old[0].meta
 	own, _, _ := form.ReadMeta(head.Meta) // it was read before
 	m := d.next[i].meta
-	m.Shards, m.Plan, m.Epoch, m.Journal = d.of, d.g.Plan, epoch, head.Journal
+	m.Shards, m.Plan, m.Epoch, m.Journal = d.of, cmp.Or(d.g.Plan, first.Plan), epoch, head.Journal
 	m.Frames, m.Letters, m.Outbox = own.Frames, own.Letters, own.Outbox
 	m.Paused, m.PausedBy, m.PausedAt = first.Paused, first.PausedBy, first.PausedAt
 	m.StoppedInputs, m.StoppedOutputs = first.StoppedInputs, first.StoppedOutputs

@@ -196,7 +196,11 @@ func addKeys(t *terminal.Table, g *api.GraphSummary) {
 		t.Row("keys", terminal.Number(g.Keys.Count)+" of "+terminal.Number(g.Keys.Max)+", "+
 			terminal.Number(g.Keys.Evicted)+" evicted")
 		if k := g.Keys; k.Shards > 0 && len(g.Shards) == 0 {
-			t.Row("shards", fmt.Sprintf("%d declared, live %d for now", k.Shards, k.ShardsRunning))
+			row := fmt.Sprintf("%d declared, run as one", k.Shards)
+			if k.AsOne != "" {
+				row += ": " + k.AsOne
+			}
+			t.Row("shards", row)
 		}
 		if k := g.Keys; k.Waiting > 0 || k.Overflowed > 0 {
 			t.Row("waiting in keys", fmt.Sprintf("%d boundaries, %d of %d bytes, %d overflowed",
