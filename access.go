@@ -40,6 +40,7 @@ func (c *Config) permit(kinds *builtin.Kinds, quotas *quota.Book) (err error) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	kinds.Reach, kinds.Tenants = *tenants.Of(checkpoint.DefaultTenant), tenants.Of
+	kinds.Keep()
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (k *Kinds) For(tenant string) *Kinds {
 		return k
 	}
 	own := *k
-	own.Reach, own.Tenants = *k.Tenants(tenant), nil
+	own.Reach, own.Tenants, own.kept = *k.Tenants(tenant), nil, nil
 	return &own
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/batch"
@@ -94,6 +95,33 @@ type Kinds struct {
 	MoreNodes   []Node
 	// MoreAccumulators are made by [fold.NewKind].
 	MoreAccumulators []Accumulator
+
+	kept *lists
+}
+
+// lists are the kinds, made.
+type lists struct {
+	once     sync.Once
+	sources  []Source
+	sinks    []Sink
+	nodes    []Node
+	declared spec.Kinds
+}
+
+// Keep has k make its lists of kinds once, and not for every declaration. Nothing of k changes from then on.
+func (k *Kinds) Keep() { k.kept = &lists{} }
+
+// lists are the kinds of k, which nobody changes.
+func (k *Kinds) lists() *lists {
+	l := k.kept
+	if l == nil {
+		l = &lists{}
+	}
+	l.once.Do(func() {
+		l.sources, l.sinks, l.nodes = k.sources(), k.sinks(), k.nodes()
+		l.declared = declared(l.sources, l.sinks, l.nodes, k.accumulators())
+	})
+	return l
 }
 
 // sources are the kinds of source. A declaration that names none has the first.
@@ -165,15 +193,17 @@ func (k *Kinds) kafka() kafkanet.Daemon {
 }
 
 // Declared are the kinds as declarations name them.
-func (k *Kinds) Declared() spec.Kinds {
-	all := spec.Kinds{Accumulators: k.accumulators()}
-	for _, s := range k.sources() {
+func (k *Kinds) Declared() spec.Kinds { return k.lists().declared }
+
+func declared(sources []Source, sinks []Sink, nodes []Node, accumulators []Accumulator) spec.Kinds {
+	all := spec.Kinds{Accumulators: accumulators}
+	for _, s := range sources {
 		all.Sources = append(all.Sources, s.Kind)
 	}
-	for _, s := range k.sinks() {
+	for _, s := range sinks {
 		all.Sinks = append(all.Sinks, s.Kind)
 	}
-	for _, n := range k.nodes() {
+	for _, n := range nodes {
 		all.Nodes = append(all.Nodes, n.Kind)
 	}
 	return all
@@ -187,7 +217,7 @@ func (k *Kinds) Schema() []byte { return k.Declared().Schema() }
 // mistake in a source's configuration is a diagnostic and not a failure at run time.
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 	k = k.For(g.Tenant)
-	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Nodes: k.nodes()}
+	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Nodes: k.lists().nodes}
 	o.Stop = k.stop
 	u, diags := compile.Graph(g, o)
 	vars, _ := compile.Variables(g)
@@ -197,7 +227,7 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 			break
 		}
 		s := &g.Accumulators[i].Source
-		if described := find(k.sources(), s.Kind); described != nil && s.Config != nil {
+		if described := find(k.lists().sources, s.Kind); described != nil && s.Config != nil {
 			passes = append(passes, described.Check(s.Config, k.input(g, i, vars)))
 		}
 	}
@@ -206,7 +236,7 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 			break
 		}
 		s := &g.Outputs[i].Sink
-		if described := find(k.sinks(), s.Kind); described != nil && s.Config != nil {
+		if described := find(k.lists().sinks, s.Kind); described != nil && s.Config != nil {
 			passes = append(passes, described.Check(s.Config, k.output(g, i, vars)))
 		}
 	}
@@ -221,7 +251,7 @@ func (k *Kinds) Check(ctx context.Context, u *compile.Unit) (diags spec.Diagnost
 	k = k.For(u.Spec.Tenant)
 	for i := range u.Spec.Outputs {
 		s := &u.Spec.Outputs[i].Sink
-		if described := find(k.sinks(), s.Kind); described != nil {
+		if described := find(k.lists().sinks, s.Kind); described != nil {
 			diags = append(diags, described.Look(ctx, s.Config, k.output(u.Spec, i, u.Vars))...)
 		}
 	}
@@ -232,7 +262,7 @@ func (k *Kinds) Check(ctx context.Context, u *compile.Unit) (diags spec.Diagnost
 func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 	k = k.For(u.Spec.Tenant)
 	s := &u.Spec.Accumulators[i].Source
-	described := find(k.sources(), s.Kind)
+	described := find(k.lists().sources, s.Kind)
 	if described == nil {
 		return nil, fmt.Errorf("source kind %q is not built in", s.Kind)
 	}
@@ -243,7 +273,7 @@ func (k *Kinds) Source(u *compile.Unit, i int) (accumulator.Source, error) {
 func (k *Kinds) Sink(u *compile.Unit, i int) (sink.Sink, error) {
 	k = k.For(u.Spec.Tenant)
 	s := &u.Spec.Outputs[i].Sink
-	described := find(k.sinks(), s.Kind)
+	described := find(k.lists().sinks, s.Kind)
 	if described == nil {
 		return nil, fmt.Errorf("sink kind %q is not built in", s.Kind)
 	}
@@ -286,6 +316,11 @@ func (k *Kinds) Parse(document []byte, name string) (*compile.Unit, spec.Diagnos
 // ParseOf is [Kinds.Parse] for a tenant's declaration.
 func (k *Kinds) ParseOf(tenant string, document []byte, name string) (*compile.Unit, spec.Diagnostics) {
 	k = k.For(tenant)
+	if k.kept == nil { // once for this declaration
+		own := *k
+		own.Keep()
+		k = &own
+	}
 	g, diags := spec.Parse(document, k.Declared(), spec.Options{File: name, Tenant: tenant,
 		Resolve: k.access(name).Resolve})
 	if g == nil {

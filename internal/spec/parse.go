@@ -29,7 +29,7 @@ type Options struct {
 // What belongs to expressions (their syntax, names and types) is not checked here.
 func Parse(data []byte, kinds Kinds, o Options) (*Graph, Diagnostics) {
 	d, root, ok := decode.Load(data, decode.Options{
-		File: o.File, Resolve: o.Resolve, MaxBytes: o.MaxBytes, Mappings: kinds.Mappings(),
+		File: o.File, Resolve: o.Resolve, MaxBytes: o.MaxBytes, Mappings: kinds.Mappings,
 	})
 	if !ok {
 		_, diags := d.Finish()

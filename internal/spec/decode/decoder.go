@@ -39,7 +39,7 @@ type Decoder struct {
 	written    meaning.AsWritten
 	references reference.Expander
 	finder     suggest.Finder
-	mappings   []Mapping // see Options
+	mappings   func() []Mapping // see Options
 }
 
 // Options say how to decode.
@@ -51,8 +51,8 @@ type Options struct {
 	Resolve Resolver
 	// MaxBytes bounds the document; 0 means 1 MiB.
 	MaxBytes int
-	// Mappings are those that the document may hold, for who puts a field into the wrong one.
-	Mappings []Mapping
+	// Mappings answers those that the document may hold, for who puts a field into the wrong one; nil for none.
+	Mappings func() []Mapping
 }
 
 // Load begins to read a document, YAML or JSON. ok is false when nothing can be made of it;

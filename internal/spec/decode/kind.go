@@ -145,8 +145,11 @@ func MappingOf[T any](name string, fields []Field[T], choices Choices) Mapping {
 }
 
 // places are the mappings that have a field, for who put it in the wrong one.
-func places(mappings []Mapping, name string) (places []string) {
-	for _, m := range mappings {
+func places(mappings func() []Mapping, name string) (places []string) {
+	if mappings == nil {
+		return nil
+	}
+	for _, m := range mappings() {
 		where := strings.ReplaceAll(m.Name, "_", " ")
 		if slices.Contains(m.Fields.Names, name) && !slices.Contains(places, where) {
 			places = append(places, where)
