@@ -3,7 +3,6 @@ package graphd
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +27,7 @@ import (
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/reread"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/server/arrival"
 	"github.com/graphd/graphd/internal/server/control"
@@ -204,10 +204,10 @@ type Daemon struct {
 	// issuer is nil where none is believed.
 	issuer   *issuer.Issuer
 	server   *server.Server
-	members  *forward.Members             // nil without
-	listener net.Listener                 // nil with ListenNone
-	up       chan struct{}                // closed when it serves
-	seen     map[string][sha256.Size]byte // content of the graphs directory's files as last applied
+	members  *forward.Members // nil without
+	listener net.Listener     // nil with ListenNone
+	up       chan struct{}    // closed when it serves
+	seen     reread.Files     // the graphs directory's files as last applied
 }
 
 func (c *Config) setDefaults() {
@@ -233,7 +233,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	if err := errors.Join(cfg.checkAuth(), cfg.checkListen(), cfg.checkGraphs(), cfg.checkLease()); err != nil {
 		return nil, err
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, up: make(chan struct{}), seen: make(map[string][sha256.Size]byte)}
+	d := &Daemon{cfg: cfg, log: cfg.Log, up: make(chan struct{})}
 	if d.certificate, err = cfg.openCertificate(); err != nil {
 		return nil, err
 	}
@@ -329,8 +329,9 @@ func (c *Config) checkLease() error {
 	return nil
 }
 
-// tidyAfter is how long after it is ready a daemon gives back what its start has used.
-const tidyAfter = 5 * time.Second
+// tidyAfter is how long after it is ready a daemon gives back what its start has used: by then graphs without anything
+// to do have told that their start was good, and have come to rest.
+const tidyAfter = 8 * time.Second
 
 // Run starts the stored graphs and those of the configuration, serves until ctx is done,
 // and then stops: no more requests, every graph at its epoch boundary, sinks flushed, final

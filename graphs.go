@@ -2,12 +2,10 @@ package graphd
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +13,13 @@ import (
 	"github.com/graphd/graphd/internal/server/control"
 )
 
-// pollGraphs is how often the graphs directory is looked at for changes.
-const pollGraphs = time.Second
+// pollGraphs is how often the graphs directory is looked at for changes. Where there is so much in it that a look takes
+// long, it is one part in pollShare of the time; pollSlowest is the longest that a change waits for one.
+const (
+	pollGraphs  = time.Second
+	pollSlowest = 10 * time.Second
+	pollShare   = 200
+)
 
 // maxDeclarations bounds the files of the graphs directory.
 const maxDeclarations = 10_000
@@ -27,18 +30,20 @@ func (d *Daemon) watchGraphs(ctx context.Context) {
 	if d.cfg.Graphs == "" {
 		return
 	}
-	ticker := time.NewTicker(pollGraphs)
-	defer ticker.Stop()
+	next := time.NewTimer(pollGraphs)
+	defer next.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case <-next.C:
 		case <-d.cfg.Reload:
 			d.log.Info("reload asked for", "graphs", d.cfg.Graphs)
-			clear(d.seen)
+			d.seen.ForgetAll()
 		case <-ctx.Done():
 			return
 		}
+		began := time.Now()
 		d.applyGraphs(ctx)
+		next.Reset(min(max(pollGraphs, pollShare*time.Since(began)), pollSlowest))
 	}
 }
 
@@ -57,28 +62,20 @@ func (d *Daemon) applyGraphs(ctx context.Context) {
 			len(paths), "limit", maxDeclarations)
 		paths = paths[:maxDeclarations]
 	}
-	for path := range d.seen {
-		if !slices.Contains(paths, path) {
-			delete(d.seen, path)
-			d.log.Warn("a declaration's file is gone; its graph goes on, and ends with 'graphd delete'", "file", path)
-		}
+	for _, path := range d.seen.Only(paths) {
+		d.log.Warn("a declaration's file is gone; its graph goes on, and ends with 'graphd delete'", "file", path)
 	}
 	for _, path := range paths {
 		base := strings.TrimSuffix(strings.TrimSuffix(path, ".yaml"), ".yml")
 		if base == path || strings.HasSuffix(base, "_test") || ctx.Err() != nil {
 			continue
 		}
-		doc, err := os.ReadFile(path)
+		doc, changed, err := d.seen.Read(path, time.Now())
 		if err != nil {
 			d.log.Error("a declaration cannot be read; its graph stays as it is", "file", path, "err", err)
-			continue
+		} else if changed {
+			d.applyFile(ctx, path, doc)
 		}
-		sum := sha256.Sum256(doc)
-		if d.seen[path] == sum {
-			continue
-		}
-		d.seen[path] = sum
-		d.applyFile(ctx, path, doc)
 	}
 }
 
@@ -92,7 +89,7 @@ func (d *Daemon) applyFile(ctx context.Context, path string, doc []byte) {
 		}
 	case err != nil:
 		if refused != nil && refused.Code == api.CodeAuditUnwritable {
-			delete(d.seen, path) // it is no mistake of the file
+			d.seen.Forget(path) // it is no mistake of the file
 		}
 		d.log.Error("a declaration was not applied; its graph stays as it is", "file", path, "err", err)
 	case res.Changed:

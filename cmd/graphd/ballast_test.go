@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"runtime/debug"
 	"testing"
 )
@@ -19,4 +20,35 @@ func TestBallast(t *testing.T) {
 			t.Errorf("%+v: got %d", tc, got)
 		}
 	}
+}
+
+// Garbage is collected more often while the daemon starts, and as before when it is ready or does not get there;
+// not at all against the operator's own word.
+func TestSpare(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	percent := func() int {
+		now := debug.SetGCPercent(100)
+		debug.SetGCPercent(now)
+		return now
+	}
+	unset := func(string) string { return "" }
+	ready := make(chan struct{})
+	done := spare(t.Context(), ready, unset)
+	if got := percent(); got != startPercent {
+		t.Errorf("got %d at the start, want %d", got, startPercent)
+	}
+	close(ready)
+	if done(); percent() != 100 {
+		t.Error("it stays when the daemon is ready")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if spare(ctx, nil, unset)(); percent() != 100 {
+		t.Error("it stays when the start has failed")
+	}
+	done = spare(t.Context(), nil, func(string) string { return "100" })
+	if got := percent(); got != 100 {
+		t.Errorf("got %d against the environment", got)
+	}
+	done()
 }

@@ -186,6 +186,7 @@ func serve(ctx context.Context, t *terminal.Terminal, c graphd.Config, log telem
 		return local(err)
 	}
 	opened(d.Addr())
+	defer spare(ctx, d.Ready(), t.Getenv)()
 	return local(d.Run(ctx))
 }
 

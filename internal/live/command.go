@@ -13,7 +13,7 @@ import (
 )
 
 // commandCapacity bounds the commands that wait; more callers than that wait outside. Every graph has room for so many.
-const commandCapacity = 16
+const commandCapacity = 8
 
 // command is a message to the reactor. It runs between two epochs, with everything handed
 // over so far admitted, unless its caller has gone by then. It leaves its answer in a channel
@@ -59,6 +59,7 @@ func ask[T any](ctx context.Context, r *Reactor, f func(now time.Time) (T, error
 func (r *Reactor) send(ctx context.Context, c command) error {
 	select {
 	case r.commands <- c:
+		r.Inbox.bell.Ring()
 		return nil
 	case <-r.stopped:
 		return ErrStopped
@@ -365,8 +366,9 @@ type refusal struct {
 	code, reason string
 }
 
-// maxRefusals bounds what was refused and the reactor has not seen. A writer that finds no room waits.
-const maxRefusals = 64
+// maxRefusals bounds what was refused and the reactor has not seen. A writer that finds no room waits. Every graph has
+// room for so many.
+const maxRefusals = 8
 
 // DeadLetter keeps a message that its sink refused for good. Then every checkpoint that covers the message has
 // its dead letter, or carries the message itself. It is for the writers.

@@ -10,7 +10,7 @@ import (
 // newQueue is reactors that can be woken, and nothing else, and a look at whether one was.
 func newQueue(n int) (rs []*Reactor, woken func(r *Reactor) bool) {
 	for range n {
-		rs = append(rs, &Reactor{room: make(chan struct{}, 1)})
+		rs = append(rs, &Reactor{Options: Options{Inbox: NewInbox(nil)}, room: make(chan struct{}, 1)})
 	}
 	return rs, func(r *Reactor) bool {
 		select {

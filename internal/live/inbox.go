@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/rest"
 )
 
 // ErrStale refuses the words of an accumulator that has been replaced since (M35).
@@ -29,6 +30,7 @@ type Inbox struct {
 	spare  []handed      // the array the reactor has emptied, to be filled next
 	health []healthNote  // the newest of each input that has said something since the last drain
 	wake   chan struct{} // capacity 1: "look"; the state is in the fields above
+	bell   rest.Bell     // for a reactor at rest
 	held   bool          // nothing is let in; see Reactor.Release
 
 	// In a journaled graph: handoffs that came, that the core has, and that are durable.
@@ -143,6 +145,7 @@ func (b *Inbox) ring() {
 	case b.wake <- struct{}{}:
 	default:
 	}
+	b.bell.Ring()
 }
 
 func (b *Inbox) put(p *port, h *accumulator.Handoff) (ok bool, err error) {

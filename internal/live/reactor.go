@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/live/flow"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -197,12 +198,34 @@ func (r *Reactor) Room() {
 	case r.room <- struct{}{}:
 	default:
 	}
+	r.Inbox.bell.Ring()
 }
 
 // Run fires until ctx is done, then stops at the epoch boundary, waits for the writers to
 // be flushed, takes the final checkpoint and gives the graph back (M38). Any other return
 // is an error: the graph is to be rebuilt from its last checkpoint.
 func (r *Reactor) Run(ctx context.Context) error {
+	return rest.Through(func() error { return r.Work(ctx) })
+}
+
+// Work is [Reactor.Run] that answers a [*rest.Rest] when there has been nothing to do for a while.
+func (r *Reactor) Work(ctx context.Context) error {
+	r.started = r.Clock.Now()
+	r.nextSeal = r.started.Add(r.Interval)
+	return rest.Then(func() error { return r.work(ctx) }, r.end)
+}
+
+// work fires until there is nothing to do or the reactor ends.
+func (r *Reactor) work(ctx context.Context) error {
+	err := r.loop(ctx)
+	if rest.Of(err) == nil {
+		r.publish(r.Clock.Now())
+	}
+	return err
+}
+
+// end is the last of a reactor, whatever ends it.
+func (r *Reactor) end() {
 	defer close(r.stopped)
 	defer r.pipe.mark.end()
 	defer r.Inbox.Close()
@@ -211,16 +234,12 @@ func (r *Reactor) Run(ctx context.Context) error {
 	defer r.cutOff()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
-	err := r.loop(ctx)
-	r.publish(r.Clock.Now())
-	return err
 }
 
 func (r *Reactor) loop(ctx context.Context) error {
-	r.started = r.Clock.Now()
-	r.nextSeal = r.started.Add(r.Interval)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	var quiet time.Time // since when there has been nothing to do; zero while there is
 	for ctx.Err() == nil {
 		if r.disowned() {
 			return ErrDisowned
@@ -234,33 +253,24 @@ func (r *Reactor) loop(ctx context.Context) error {
 			return err
 		}
 		if busy {
+			quiet = time.Time{}
 			continue
 		}
-		timer.Reset(r.sleep(now))
+		sleep := r.sleep(now)
+		if quiet.IsZero() {
+			quiet = began
+		}
+		if r.calm(sleep) {
+			if began.Sub(quiet) >= restAfter {
+				r.shown.turn.Store(0)
+				return r.rest(ctx, sleep)
+			}
+			sleep = min(sleep, restAfter)
+		}
+		timer.Reset(sleep)
 		r.shown.turn.Store(0)
-		select {
-		case <-ctx.Done():
-		case <-r.Term.Done():
-		case <-r.Inbox.wake:
-		case <-r.room:
-		case <-timer.C:
-		case c := <-r.commands:
-			now := r.Clock.Now()
-			r.shown.turn.Store(now.UnixNano())
-			r.admit(now)
-			r.carryOut(c, now)
-		case done := <-r.commits:
-			if err := r.commitDone(done); err != nil {
-				return err
-			}
-		case done := <-r.pipe.appends:
-			if err := r.appendDone(done, r.Clock.Now()); err != nil {
-				return err
-			}
-		case err := <-r.care.answered:
-			if err := r.noted(err, r.Clock.Now()); err != nil {
-				return err
-			}
+		if err := r.wait(ctx, timer.C); err != nil {
+			return err
 		}
 	}
 	if r.disowned() {

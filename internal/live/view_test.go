@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -22,6 +24,20 @@ type shell struct {
 	t    *testing.T
 	port []accumulator.Port
 	end  func() error
+
+	rests atomic.Int64 // how often it has come to rest
+}
+
+// counted counts the rests of a piece.
+func (s *shell) counted(piece func() error) func() error {
+	return func() error {
+		err := piece()
+		if r := rest.Of(err); r != nil {
+			s.rests.Add(1)
+			return r.Within(s.counted(r.Resume))
+		}
+		return err
+	}
 }
 
 const oneInput = "  a: { strategy: sequential }\n"
@@ -54,7 +70,7 @@ func newShell(t *testing.T, change func(cfg *reactor.Config, o *bedding)) *shell
 	s := &shell{Reactor: New(o.Options), t: t, port: []accumulator.Port{o.Inbox.Port(0)}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	go func() { ended <- rest.Through(s.counted(func() error { return s.Work(ctx) })) }()
 	s.end = func() error { cancel(); return <-ended }
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/graphd/graphd/internal/rest"
 )
 
 // ErrStopped is the cause of a context that ended because its task or group was stopped.
@@ -65,14 +67,14 @@ type Group struct {
 	node *Node
 
 	mu      sync.Mutex
-	tasks   map[*Task]struct{} // those that run
+	tasks   []*Task // those that run, in no order
 	stopped bool
 	err     error // the first failure
 }
 
 // NewGroup makes an empty group whose tasks stand below n in the tree.
 func (n *Node) NewGroup() *Group {
-	return &Group{node: n, tasks: make(map[*Task]struct{})}
+	return &Group{node: n}
 }
 
 // Task is one goroutine of a group.
@@ -80,28 +82,40 @@ type Task struct {
 	node   *Node
 	cancel context.CancelCauseFunc
 	done   chan struct{}
+	ended  rest.Bell
+	place  int   // in the group's tasks, whose lock guards it
 	err    error // set before done is closed
 }
 
 // Go starts fn on a goroutine of its own, under a context that ends with ctx, with
 // the task or with the group, and registers it in the tree for as long as it runs.
-// A panic in fn becomes the task's error.
+// A panic in fn becomes the task's error. Where fn answers a [*rest.Rest], the task goes on after it.
 func (g *Group) Go(ctx context.Context, name string, fn func(ctx context.Context, n *Node) error) *Task {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t := &Task{node: g.node.start(name), cancel: cancel, done: make(chan struct{})}
 	g.mu.Lock()
-	g.tasks[t] = struct{}{}
+	t.place, g.tasks = len(g.tasks), append(g.tasks, t)
 	stopped := g.stopped
 	g.mu.Unlock()
 	if stopped {
 		cancel(ErrStopped)
 	}
-	go func() { // joined by Wait and WaitDeadline through t.done
-		err := errors.New("goroutine exited without returning")
-		defer func() { g.finish(t, err) }() // deferred: also after runtime.Goexit
-		err = Protect(func() error { return fn(ctx, t.node) })
-	}()
+	go g.run(t, func() error { return fn(ctx, t.node) }) // joined by Wait and WaitDeadline through t.done
 	return t
+}
+
+// run is the task's goroutine. One whose piece rests ends, and another one goes on when the piece is rung for: to
+// everyone else the task runs on.
+func (g *Group) run(t *Task, piece func() error) {
+	err := errors.New("goroutine exited without returning")
+	defer func() { // deferred: also after runtime.Goexit
+		if r := rest.Of(err); r != nil {
+			r.Begin(func() { go g.run(t, r.Resume) })
+			return
+		}
+		g.finish(t, err)
+	}()
+	err = Protect(piece)
 }
 
 // Supervise starts [Supervise] as a task named c.Name, with the task's own node.
@@ -117,12 +131,16 @@ func (g *Group) finish(t *Task, err error) {
 	t.node.Remove()
 	t.err = err
 	g.mu.Lock()
-	delete(g.tasks, t)
+	last := len(g.tasks) - 1
+	g.tasks[t.place], g.tasks[last].place = g.tasks[last], t.place
+	g.tasks[last] = nil
+	g.tasks = g.tasks[:last]
 	if err != nil && g.err == nil {
 		g.err = fmt.Errorf("%s: %w", t.node.path, err)
 	}
 	g.mu.Unlock()
 	close(t.done)
+	t.ended.Ring()
 }
 
 // Stop ends the contexts of all tasks, now and to come, and returns at once.
@@ -130,7 +148,7 @@ func (g *Group) Stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stopped = true
-	for t := range g.tasks {
+	for _, t := range g.tasks {
 		t.cancel(ErrStopped)
 	}
 }
@@ -178,10 +196,10 @@ func (g *Group) WaitContext(ctx context.Context) error {
 func (g *Group) any() *Task {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for t := range g.tasks {
-		return t
+	if len(g.tasks) == 0 {
+		return nil
 	}
-	return nil
+	return g.tasks[0]
 }
 
 func (g *Group) firstErr() error {
@@ -193,7 +211,7 @@ func (g *Group) firstErr() error {
 func (g *Group) running() []string {
 	g.mu.Lock()
 	nodes := make([]*Node, 0, len(g.tasks))
-	for t := range g.tasks {
+	for _, t := range g.tasks {
 		nodes = append(nodes, t.node)
 	}
 	g.mu.Unlock()
@@ -211,6 +229,16 @@ func (g *Group) running() []string {
 
 // Stop ends the task's context and returns at once; its siblings go on.
 func (t *Task) Stop() { t.cancel(ErrStopped) }
+
+// Ring has ring called when the task has ended, at once when it has already: for one rest that waits for it.
+func (t *Task) Ring(ring func()) {
+	t.ended.Hang(ring)
+	select {
+	case <-t.done:
+		ring()
+	default:
+	}
+}
 
 // Done is closed when the task has ended.
 func (t *Task) Done() <-chan struct{} { return t.done }

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/graphd/graphd/internal/rest"
 )
 
 // Supervise runs c.Run until it is done, until ctx ends, or until it is given up:
 // then the answer is an *ExhaustedError or a *PermanentError. It answers nil when
 // the piece is done and when it stopped because ctx ended; a failure in stopping
 // is returned. It blocks; each piece has a goroutine of its own (see
-// [Group.Supervise]), so that one's pause never delays another's.
+// [Group.Supervise]), so that one's pause never delays another's. Where Run answers a
+// [*rest.Rest], so does Supervise, and goes on with it.
 func Supervise(ctx context.Context, c Config) error {
 	if err := c.Policy.Validate(); err != nil {
 		return fmt.Errorf("supervise %s: %w", c.Name, err)
@@ -20,12 +23,7 @@ func Supervise(ctx context.Context, c Config) error {
 	if l.Restarter == nil {
 		l.Restarter = NewRestarter() // nobody holds it: nothing is ever asked
 	}
-	for {
-		again, err := l.once(ctx)
-		if !again {
-			return err
-		}
-	}
+	return l.work(ctx)
 }
 
 // loop is the state of one Supervise call.
@@ -33,13 +31,44 @@ type loop struct {
 	Config
 	pauses   *pauses
 	failures int // in a row
+
+	// of the run that goes on or rests
+	began time.Time
+	end   context.CancelCauseFunc
 }
 
-// once runs the piece once and then does what its end calls for: again says to go on.
-func (l *loop) once(ctx context.Context) (again bool, err error) {
-	l.show(StateRunning)
-	began := time.Now()
-	err, asked := l.run(ctx)
+// work runs the piece again and again.
+func (l *loop) work(ctx context.Context) error {
+	for {
+		l.show(StateRunning)
+		l.began = time.Now()
+		var run context.Context
+		run, l.end = context.WithCancelCause(ctx)
+		l.Restarter.arm(l.end) // the operator can end it
+		if again, err := l.once(ctx, func() error { return l.Run(run, l.failures) }); !again {
+			return err
+		}
+	}
+}
+
+// once is a run of the piece, or what follows on a rest, and then does what its end calls for: again says to go on.
+func (l *loop) once(ctx context.Context, piece func() error) (again bool, err error) {
+	err = Protect(piece)
+	if r := rest.Of(err); r != nil {
+		return false, r.Within(func() error {
+			if again, err := l.once(ctx, r.Resume); !again {
+				return err
+			}
+			return l.work(ctx)
+		})
+	}
+	asked := l.Restarter.disarm()
+	l.end(ErrStopped)
+	return l.judge(ctx, err, asked)
+}
+
+// judge says what the end of a run means.
+func (l *loop) judge(ctx context.Context, err error, asked bool) (again bool, _ error) {
 	if ctx.Err() != nil {
 		if isStop(ctx, err) {
 			return false, nil
@@ -66,7 +95,7 @@ func (l *loop) once(ctx context.Context) (again bool, err error) {
 	if verdict == Done {
 		return false, nil
 	}
-	if time.Since(began) >= l.Policy.Reset {
+	if time.Since(l.began) >= l.Policy.Reset {
 		l.forget()
 	}
 	l.failures++
@@ -77,15 +106,6 @@ func (l *loop) once(ctx context.Context) (again bool, err error) {
 		return l.giveUp(ctx, err, &ExhaustedError{Name: l.Name, Failures: l.failures, Err: err})
 	}
 	return l.pause(ctx, err), nil
-}
-
-// run is one call of Run, which the operator can end.
-func (l *loop) run(ctx context.Context) (err error, asked bool) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(ErrStopped)
-	l.Restarter.arm(cancel)
-	err = Protect(func() error { return l.Run(ctx, l.failures) })
-	return err, l.Restarter.disarm()
 }
 
 // pause waits before the next run; false when ctx ended first.

@@ -9,7 +9,7 @@ import "github.com/graphd/graphd/internal/accumulator"
 // claim makes the caller the one who reads; who has read before does not any more, and what it had
 // in its hands is back. ring is called, and must not block, when there may be something to read.
 func (m *Mailbox) claim(ring func()) (reader int64) {
-	m.bell.Store(&ring)
+	m.bell.Hang(ring)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reader++
@@ -42,7 +42,7 @@ func (m *Mailbox) leave(reader int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reader == reader && !m.closed {
-		m.bell.Store(nil)
+		m.bell.Take()
 		m.letGo()
 	}
 }

@@ -162,8 +162,8 @@ func emit(lo, hi int64) func(context.Context, []boundary.Position, accumulator.O
 	}
 }
 
-// rest waits until the source is stopped, as one without end does.
-func rest(ctx context.Context, _ []boundary.Position, _ accumulator.Out) error {
+// untilStopped waits until the source is stopped, as one without end does.
+func untilStopped(ctx context.Context, _ []boundary.Position, _ accumulator.Out) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

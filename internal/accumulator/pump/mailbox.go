@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/rest"
 )
 
 // ErrClosed says that the accumulator is gone for good.
@@ -57,8 +57,8 @@ type PushOutcome struct {
 type Mailbox struct {
 	maxEvents int
 	maxBytes  int64
-	ready     chan struct{}          // capacity 1: something may be there for the Unit
-	bell      atomic.Pointer[func()] // what to call besides; nil for nothing
+	ready     chan struct{} // capacity 1: something may be there for the Unit
+	bell      rest.Bell     // what to ring besides
 
 	mu      sync.Mutex
 	queue   []*Push // admitted, in order; the first may be partly handed over
@@ -275,9 +275,7 @@ func (m *Mailbox) wake() {
 	case m.ready <- struct{}{}:
 	default:
 	}
-	if ring := m.bell.Load(); ring != nil {
-		(*ring)()
-	}
+	m.bell.Ring()
 }
 
 // withdraw takes back what is not handed over of p, at once or when the Unit lets go of it.

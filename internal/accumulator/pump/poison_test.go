@@ -58,7 +58,7 @@ func TestM35PoisonFromSource(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, box := newPort(0), NewMailbox(0, 0)
-			r := startFragile(t, a, "4", scripted(emit(0, 10), rest), p, box, accumulator.Mark{})
+			r := startFragile(t, a, "4", scripted(emit(0, 10), untilStopped), p, box, accumulator.Mark{})
 			err := <-r.done
 			poison := new(accumulator.PanicError)
 			if !errors.As(err, &poison) || poison.Event == nil || string(poison.Event.Raw) != "4" ||
@@ -74,7 +74,7 @@ func TestM35PoisonFromSource(t *testing.T) {
 				t.Errorf("got %+v", letters)
 			}
 			p.balance(t, 5)
-			r = startFragile(t, a, "4", scripted(emit(0, 10), rest), p, box, m)
+			r = startFragile(t, a, "4", scripted(emit(0, 10), untilStopped), p, box, m)
 			time.Sleep(2 * time.Second)
 			r.end(t)
 			p.balance(t, 10)

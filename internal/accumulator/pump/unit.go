@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/rest"
 )
 
 // Pace says when events of a source may come in.
@@ -126,22 +127,33 @@ func New(cfg Config) *Unit {
 // wrapped; a [*accumulator.DataLost] makes the health halted. A panic is a
 // [*accumulator.PanicError]. It is called once.
 func (u *Unit) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop()
-	defer u.mailbox.giveBack()
-	u.timer = time.NewTimer(time.Hour)
-	defer u.timer.Stop()
+	return rest.Through(func() error { return u.Work(ctx) })
+}
+
+// Work is [Unit.Run] that answers a [*rest.Rest] when nothing has been pushed for a while and no source runs.
+func (u *Unit) Work(ctx context.Context) error {
+	var reading sync.WaitGroup
+	stop := func() {}
 	if u.cfg.Source == nil {
 		u.ended = true
 		u.port.Health(accumulator.SocketOnly, "", "")
 	} else {
+		ctx, stop = context.WithCancel(ctx)
 		u.port.Health(accumulator.Connecting, "", "")
 		u.feed = newFeed(&u.cfg)
-		wg.Go(func() { u.feed.run(ctx, u.cfg.Source, u.cfg.From) })
+		reading.Go(func() { u.feed.run(ctx, u.cfg.Source, u.cfg.From) })
 	}
+	return rest.Then(func() error { return u.work(ctx) }, func() { u.mailbox.giveBack(); stop(); reading.Wait() })
+}
+
+// work goes on until there is nothing to do or something ends it.
+func (u *Unit) work(ctx context.Context) error {
+	u.timer = time.NewTimer(time.Hour)
+	defer u.timer.Stop()
 	err := u.loop(ctx)
+	if rest.Of(err) != nil {
+		return err
+	}
 	if ctx.Err() != nil && !isPanic(err) {
 		return nil
 	}
@@ -159,6 +171,7 @@ func isPanic(err error) bool {
 // loop runs until something ends it. Each round serves what is due, then one group of
 // events, pushes and source taking turns (M27).
 func (u *Unit) loop(ctx context.Context) error {
+	quiet := false // for long enough to rest
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -172,11 +185,22 @@ func (u *Unit) loop(ctx context.Context) error {
 			return err
 		}
 		if busy {
+			quiet = false
 			continue
 		}
-		if err := u.wait(ctx); err != nil {
+		alarm := u.alarm()
+		calm := u.ended && alarm == nil && u.cfg.Epochs == nil // no more than a push or the end can come
+		if calm && quiet {
+			return u.rest(ctx)
+		}
+		if calm {
+			u.timer.Reset(restAfter)
+			alarm = u.timer.C
+		}
+		if quiet, err = u.wait(ctx, alarm); err != nil {
 			return err
 		}
+		quiet = quiet && calm
 	}
 }
 
@@ -245,26 +269,45 @@ func (u *Unit) handOver(ctx context.Context) error {
 	return nil
 }
 
-// wait blocks until there may be something to do.
-func (u *Unit) wait(ctx context.Context) error {
+// wait blocks until there may be something to do; quiet says that it was the alarm's time.
+func (u *Unit) wait(ctx context.Context, alarm <-chan time.Time) (quiet bool, err error) {
 	var parcels <-chan parcel
 	if !u.ended {
 		parcels = u.feed.parcels
 	}
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	case <-u.mailbox.ready:
 	case <-u.cfg.Epochs:
 		u.core.EpochKept(u.now)
 	case p, ok := <-parcels:
 		if !ok {
-			return u.sourceEnded(ctx)
+			return false, u.sourceEnded(ctx)
 		}
 		u.current, u.folded = p, 0
-	case <-u.alarm():
+	case <-alarm:
+		return true, nil
 	}
-	return nil
+	return false, nil
+}
+
+// restAfter is how long nothing is pushed before a Unit lets its goroutine go: between two events of a busy graph a
+// goroutine that waits is the cheaper one.
+const restAfter = 2 * time.Second
+
+// rest is the answer of a Unit that only a push or the end can wake.
+func (u *Unit) rest(ctx context.Context) error {
+	return &rest.Rest{
+		Ctx: ctx,
+		Arm: func(ring func()) {
+			u.mailbox.bell.Hang(ring)
+			if len(u.mailbox.ready) > 0 {
+				ring()
+			}
+		},
+		Resume: func() error { u.mailbox.bell.Take(); return u.work(ctx) },
+	}
 }
 
 // alarm is the timer, set to when something is due next; nil when nothing is.

@@ -22,7 +22,7 @@ func TestM1SocketAndSource(t *testing.T) {
 		src := scripted(emit(0, 4), func(ctx context.Context, _ []boundary.Position, _ accumulator.Out) error {
 			<-gate
 			return nil
-		}, emit(4, 5), rest)
+		}, emit(4, 5), untilStopped)
 		a := spec.Accumulator{Kind: kindBatch, Config: batch.Declared{Size: 3}}
 		r := start(t, a, src, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		synctest.Wait()
@@ -56,7 +56,7 @@ func TestM2Health(t *testing.T) {
 			out.Health(accumulator.Disconnected, "the broker is away")
 			out.Health(accumulator.Live, "")
 			return nil
-		}, rest), "[connecting live disconnected:source_disconnected live]"},
+		}, untilStopped), "[connecting live disconnected:source_disconnected live]"},
 		"ended": {scripted(func(_ context.Context, _ []boundary.Position, out accumulator.Out) error {
 			out.Health(accumulator.Live, "")
 			return nil
@@ -97,7 +97,7 @@ func TestM2EndedComesLast(t *testing.T) {
 // M4: a full input stops its source; nothing is lost, and nothing is taken past the bound.
 func TestM4BackpressureStopsTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 100), rest), newPort(8), NewMailbox(0, 0),
+		r := start(t, spec.Accumulator{Capacity: 8}, scripted(emit(0, 100), untilStopped), newPort(8), NewMailbox(0, 0),
 			accumulator.Mark{})
 		synctest.Wait()
 		if got, _, _ := r.port.seen(); len(got) != 8 {
@@ -230,7 +230,7 @@ func TestM28Marks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := scripted(emit(0, 6), func(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
 			return out.Advance(ctx, boundary.Position{Stream: "s", Offset: 9})
-		}, rest)
+		}, untilStopped)
 		r := start(t, spec.Accumulator{Where: expr("false")}, src, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
 		synctest.Wait()
 		if n := r.port.handoffs(); n != 0 {
@@ -256,14 +256,14 @@ func TestSoftStopKeepsTheOpenBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := spec.Accumulator{Kind: kindBatch, Config: batch.Declared{Size: 5}}
 		p := newPort(0)
-		r := start(t, a, scripted(emit(0, 13), rest), p, NewMailbox(0, 0), accumulator.Mark{})
+		r := start(t, a, scripted(emit(0, 13), untilStopped), p, NewMailbox(0, 0), accumulator.Mark{})
 		time.Sleep(2 * time.Second)
 		r.end(t)
 		got, m, _ := p.seen()
 		if fmt.Sprint(got) != "[[0,1,2,3,4] [5,6,7,8,9]]" || m.Counters.Open != 3 {
 			t.Fatalf("got %s, %+v", got, m.Counters)
 		}
-		r = start(t, a, scripted(emit(0, 16), rest), p, NewMailbox(0, 0), m)
+		r = start(t, a, scripted(emit(0, 16), untilStopped), p, NewMailbox(0, 0), m)
 		time.Sleep(2 * time.Second)
 		r.end(t)
 		if got, _, _ := p.seen(); fmt.Sprint(got[2:]) != "[[10,11,12,13,14]]" {
@@ -325,7 +325,7 @@ func TestPortErrorEndsTheUnit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPort(0)
 		p.refusing = errors.New("the reactor is gone")
-		r := start(t, spec.Accumulator{}, scripted(emit(0, 4), rest), p, NewMailbox(0, 0), accumulator.Mark{})
+		r := start(t, spec.Accumulator{}, scripted(emit(0, 4), untilStopped), p, NewMailbox(0, 0), accumulator.Mark{})
 		if err := <-r.done; !errors.Is(err, p.refusing) {
 			t.Errorf("got %v", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -76,8 +77,9 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	}
 	pace := g.Quotas.Pace(g.Ref.Tenant, g.Ref.Name)
 	a.setLive(source)
-	defer a.setLive(nil)
+	gone := func() { a.setLive(nil) }
 	if g.Unit.Spec.EventClock() {
+		defer gone()
 		return r.inTurn(ctx, a.index, pump.NewLine(pump.LineConfig{
 			Name: a.spec.Name, Core: core, Source: source, Mailbox: g.Mailboxes[a.index], Port: port, Pace: pace,
 			Dater: func() *accumulator.Dater { return accumulator.NewDater(program, accumulator.Limits{}) },
@@ -90,7 +92,7 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 		Epochs: a.epochs, From: mark.Positions, Fail: g.Fail, Now: r.Reactor.Clock.Now, Share: g.share(a.index),
 		MarkEvery: max(g.Unit.Spec.Durability.Interval/marksPerInterval, 10*time.Millisecond),
 	})
-	return unit.Run(ctx)
+	return rest.Then(func() error { return unit.Work(ctx) }, gone)
 }
 
 // share is the run's part of input i's events; nil where the graph is not dealt.
@@ -172,7 +174,7 @@ func (r *Run) accumulatorEvent(a *accumulatorRun, ev supervisor.Event) {
 	case ev.Kind == supervisor.EventGaveUp:
 		r.inbox.Port(a.index).Health(accumulator.Failed, "restarts_exhausted", reason)
 		if g.Unit.Spec.Reactor.Restart.OnExhausted != "degrade" {
-			r.gaveUp <- fmt.Errorf("%w: %s: %w", told.ErrExhausted, a.spec.Name, ev.Err)
+			r.giveUp(fmt.Errorf("%w: %s: %w", told.ErrExhausted, a.spec.Name, ev.Err))
 		}
 	}
 	if ev.Kind != supervisor.EventWaiting {

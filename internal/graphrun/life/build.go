@@ -25,6 +25,7 @@ import (
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
@@ -103,6 +104,7 @@ type Run struct {
 	end       context.Context // of the stop; set before the reactor is told to stop
 
 	gaveUp chan error // why the run is to end; a place for each accumulator and for the reactor
+	bell   rest.Bell  // of Live
 	failed bool       // the reactor has said so; its goroutine's alone
 
 	wmu     sync.Mutex

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -24,9 +25,15 @@ func (r *Run) watch(c *reactor.Core, now time.Time) (again time.Time) {
 	if c.Health() == reactor.HealthFailed && !r.failed {
 		r.failed = true
 		_, why := c.HealthReason()
-		r.gaveUp <- fmt.Errorf("%w: %s are not healthy: %s", told.ErrCold, strings.Join(c.Degraded(), ", "), why)
+		r.giveUp(fmt.Errorf("%w: %s are not healthy: %s", told.ErrCold, strings.Join(c.Degraded(), ", "), why))
 	}
 	return r.g.Hub.Look(c, now)
+}
+
+// giveUp ends the run.
+func (r *Run) giveUp(why error) {
+	r.gaveUp <- why
+	r.bell.Ring()
 }
 
 // kept passes on that epochs were kept.
@@ -44,6 +51,8 @@ func (r *Run) kept() {
 //
 // When the term ends nothing more goes out: writers end without a flush, the reactor without
 // a checkpoint (M45).
+//
+// While the pieces run, Live rests: it answers a [*rest.Rest].
 func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 	g := r.g
 	sources, reactors, writers := n.NewGroup(), n.NewGroup(), n.NewGroup()
@@ -57,7 +66,7 @@ func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 		}
 	}
 	reacting := reactors.Go(after, "reactor", func(ctx context.Context, _ *supervisor.Node) error {
-		return r.Reactor.Run(ctx)
+		return r.Reactor.Work(ctx)
 	})
 	if err := r.Reactor.Start(after); err != nil && !errors.Is(err, live.ErrStopped) {
 		return err
@@ -72,6 +81,17 @@ func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 		}
 		sources.Supervise(ctx, r.supervision(a))
 	}
+	reacting.Ring(r.bell.Ring)
+	forget := context.AfterFunc(r.term.Context(), r.bell.Ring)
+	return r.await(ctx, reacting, writers, func(cause error) error {
+		forget()
+		return r.stop(cause, sources, reactors, reacting)
+	})
+}
+
+// await rests until something is to end the run, and then stops it.
+func (r *Run) await(ctx context.Context, reacting *supervisor.Task, writers *supervisor.Group,
+	stop func(cause error) error) error {
 	var cause error
 	select {
 	case <-ctx.Done():
@@ -79,8 +99,27 @@ func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 	case cause = <-r.gaveUp:
 	case <-r.term.Context().Done():
 		writers.Stop()
+		r.Reactor.Room() // which may be at rest, and is to see it
+	default:
+		return &rest.Rest{
+			Ctx: ctx,
+			Arm: func(ring func()) {
+				r.bell.Hang(ring)
+				select {
+				case <-reacting.Done():
+					ring()
+				case <-r.term.Context().Done():
+					ring()
+				default:
+					if len(r.gaveUp) > 0 {
+						ring()
+					}
+				}
+			},
+			Resume: func() error { return r.await(ctx, reacting, writers, stop) },
+		}
 	}
-	return r.stop(cause, sources, reactors, reacting)
+	return stop(cause)
 }
 
 // cutOff is how much of the time for a stop is kept for what has to be cut off: calls to a

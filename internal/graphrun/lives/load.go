@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -62,16 +63,17 @@ func (s *Shard) shared() *life.Graph {
 	}
 }
 
-// live is the life of a run, shown from its beginning to its end. It ends too when the graph is to
-// be handed back (M52).
-func (s *Shard) live(ctx context.Context, r *life.Run) (handedBack bool, err error) {
+// live is the life of a run, shown from its beginning to its end, its rests included. It ends too when the graph is
+// to be handed back (M52).
+func (s *Shard) live(ctx context.Context, st *stint) error {
 	ctx, back := context.WithCancel(ctx)
-	defer back()
 	end := s.host.Lease.Run(s.ID(), back)
-	s.begin(r)
-	defer s.retire(r)
-	err = r.Live(ctx, s.node)
-	return end(), err
+	s.begin(st.run)
+	return rest.Then(func() error { return st.run.Live(ctx, s.node) }, func() {
+		st.handedBack = end()
+		s.retire(st.run)
+		back()
+	})
 }
 
 func (s *Shard) begin(r *life.Run) { s.show(func() { s.run = r }) }

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -20,14 +21,22 @@ import (
 const yieldTimeout = 2 * time.Second
 
 // once is one run of the graph under its supervisor: nil when it was stopped, an error
-// when it is to be rebuilt.
-func (s *Shard) once(ctx context.Context, _ int) error {
-	var r *life.Run
-	var err error
-	away := &away{}
+// when it is to be rebuilt. It rests while the run goes on.
+func (s *Shard) once(ctx context.Context, _ int) error { return s.runs(ctx, &away{}) }
+
+// stint is a run that goes on.
+type stint struct {
+	run        *life.Run
+	term       *lease.Term
+	away       *away
+	began      time.Time
+	handedBack bool // when it is over
+}
+
+// runs is one run after another, until one ends that is not to be followed by the next at once.
+func (s *Shard) runs(ctx context.Context, away *away) error {
 	for {
-		var t *lease.Term
-		r, t, err = s.take(ctx, away)
+		r, t, err := s.take(ctx, away)
 		if errors.Is(err, reactor.ErrDealt) && s.host.DealtOtherwise != nil {
 			s.awaitDeal(ctx, err)
 		}
@@ -37,31 +46,52 @@ func (s *Shard) once(ctx context.Context, _ int) error {
 			}
 			return err
 		}
-		began := time.Now()
-		var handedBack bool
-		handedBack, err = s.live(ctx, r)
-		s.survived(r.Head.Fence, err)
-		if ctx.Err() != nil {
-			break
+		st := &stint{run: r, term: t, away: away, began: time.Now()}
+		if again, err := s.stint(ctx, st, func() error { return s.live(ctx, st) }); !again {
+			return err
 		}
-		if !handedBack || !supervisor.StuckAlone(err) {
-			s.left(r, givenUp(err, t.Holds()), err)
-		}
-		if handedBack && supervisor.StuckAlone(err) {
-			s.yield(r.Head.Fence) // a source that has not ended reaches nothing of it any more
-			continue
-		}
-		if storeAway(err) {
-			away.lived(time.Since(began))
-			s.awaitStore(ctx, away, err)
-			continue
-		}
-		if t.Holds() {
-			break
-		}
-		s.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", s.ref.Name,
-			"tenant", s.ref.Tenant, "epoch", r.Reactor.Core.Epoch())
 	}
+}
+
+// stint is the life of a run, or what follows on a rest of it, and then does what its end calls for: again says to
+// go on with another one.
+func (s *Shard) stint(ctx context.Context, st *stint, piece func() error) (again bool, err error) {
+	err = piece()
+	if r := rest.Of(err); r != nil {
+		return false, r.Within(func() error {
+			if again, err := s.stint(ctx, st, r.Resume); !again {
+				return err
+			}
+			return s.runs(ctx, st.away)
+		})
+	}
+	r := st.run
+	s.survived(r.Head.Fence, err)
+	if ctx.Err() != nil {
+		return false, s.ended(ctx, r, err)
+	}
+	if !st.handedBack || !supervisor.StuckAlone(err) {
+		s.left(r, givenUp(err, st.term.Holds()), err)
+	}
+	if st.handedBack && supervisor.StuckAlone(err) {
+		s.yield(r.Head.Fence) // a source that has not ended reaches nothing of it any more
+		return true, nil
+	}
+	if storeAway(err) {
+		st.away.lived(time.Since(st.began))
+		s.awaitStore(ctx, st.away, err)
+		return true, nil
+	}
+	if st.term.Holds() {
+		return false, s.ended(ctx, r, err)
+	}
+	s.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", s.ref.Name,
+		"tenant", s.ref.Tenant, "epoch", r.Reactor.Core.Epoch())
+	return true, nil
+}
+
+// ended is the answer to the supervisor when the last run has ended with err.
+func (s *Shard) ended(ctx context.Context, r *life.Run, err error) error {
 	if ctx.Err() != nil && s.host.Closing() {
 		s.shut() // nobody here takes what waits
 		if err == nil {

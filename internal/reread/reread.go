@@ -1,0 +1,72 @@
+// Package reread reads files again and again, and each of them only when it may have changed.
+//
+// A file's time and size say so. They are not believed while the file has only just been written, for a file system's
+// clock is coarse, and not for longer than a minute, for tools can set a time as they like.
+package reread
+
+import (
+	"crypto/sha256"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+)
+
+// Every file is read again once in always, whatever its stamp says; a stamp is believed from settled on after the file
+// was last written.
+const (
+	always  = time.Minute
+	settled = 2 * time.Second
+)
+
+// Files are what is known of files that have been read. Its zero value knows none. It is for one goroutine.
+type Files struct{ known map[string]file }
+
+type file struct {
+	sum     [sha256.Size]byte
+	size    int64
+	written int64 // in Unix nanoseconds
+	read    int64 // when it was, likewise
+}
+
+// unchanged says that a file need not be read again.
+func (f *file) unchanged(info fs.FileInfo, now time.Time) bool {
+	return f.size == info.Size() && f.written == info.ModTime().UnixNano() &&
+		f.read-f.written > int64(settled) && now.UnixNano()-f.read < int64(always)
+}
+
+// Read answers with what is in a file, where that is not what was in it the last time.
+func (f *Files) Read(path string, now time.Time) (content []byte, changed bool, err error) {
+	before, known := f.known[path]
+	info, err := os.Stat(path)
+	if err != nil || known && before.unchanged(info, now) {
+		return nil, false, err
+	}
+	if content, err = os.ReadFile(path); err != nil {
+		return nil, false, err
+	}
+	if f.known == nil {
+		f.known = make(map[string]file)
+	}
+	read := file{sha256.Sum256(content), info.Size(), info.ModTime().UnixNano(), now.UnixNano()}
+	f.known[path] = read
+	return content, !known || before.sum != read.sum, nil
+}
+
+// Forget has a file read the next time as if it were for the first.
+func (f *Files) Forget(path string) { delete(f.known, path) }
+
+// ForgetAll forgets all files.
+func (f *Files) ForgetAll() { clear(f.known) }
+
+// Only forgets the files that are not among paths, which are in order, and answers which those were.
+func (f *Files) Only(paths []string) (gone []string) {
+	for path := range f.known {
+		if _, there := slices.BinarySearch(paths, path); !there {
+			f.Forget(path)
+			gone = append(gone, path)
+		}
+	}
+	slices.Sort(gone)
+	return gone
+}
