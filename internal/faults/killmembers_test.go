@@ -181,10 +181,13 @@ func (f *fleet) settled() bool {
 	if len(list) != 4 || len(owned) != 2+wholes {
 		return false
 	}
-	for name := range owned {
+	for name, n := range owned {
 		// Asked where it is not, the answer comes from who has it, or not at all.
 		var s api.GraphSummary
 		if f.ask("GET", "/v1/graphs/"+name, "", &s) != nil || s.Health != "live" {
+			return false
+		}
+		if n != max(1, len(s.Shards)) {
 			return false
 		}
 	}

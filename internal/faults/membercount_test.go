@@ -195,9 +195,9 @@ func readPartition(ctx context.Context, brokers []string, topic string, partitio
 }
 
 // silences are how long the shards of a daemon fired nowhere after each blow that took them from it: from the blow to
-// the end of the longest pause that began with it.
+// the end of the longest pause that began about then.
 func (at fired) silences(b *blow) (list []time.Duration) {
-	const before, after = 300 * time.Millisecond, 6 * time.Second
+	const before, after = 300 * time.Millisecond, 3 * time.Second
 	for _, shard := range b.shards {
 		times := at[shard]
 		from, _ := slices.BinarySearchFunc(times, b.at.Add(-before), time.Time.Compare)

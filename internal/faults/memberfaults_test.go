@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -186,16 +188,32 @@ func (d *dealer) other(s *seat) *seat {
 func (d *dealer) dealAll(n int) {
 	d.f.t.Helper()
 	for i := range n {
-		pause := 3500 * time.Millisecond
-		if i%3 == 0 {
-			d.heal()
-			d.f.until("everything runs where it belongs", slack*20*time.Second, d.f.settled)
-			pause = 7 * time.Second
+		if i%3 > 0 {
+			d.deal()
+			d.pause(700*time.Millisecond + time.Duration(d.rng.Int64N(int64(2800*time.Millisecond))))
+			continue
 		}
+		d.heal()
+		d.f.until("everything runs where it belongs", slack*20*time.Second, d.f.settled)
 		d.deal()
-		d.pause(pause)
+		d.pause(felt)
 	}
 	d.heal()
+}
+
+// draw draws a kind of fault: of those that the environment asks for, where it does.
+func (d *dealer) draw() *fault {
+	only := os.Getenv("GRAPHD_MEMBER_KINDS")
+	for {
+		k := &faultKinds[d.rng.IntN(len(faultKinds))]
+		under := slices.ContainsFunc(d.open, func(u *undo) bool { return u.blow.kind == k.kind })
+		if strings.Contains(k.kind, only) && !(k.once && under) {
+			return k
+		}
+		if k.once && under && only != "" {
+			d.wait()
+		}
+	}
 }
 
 // deal draws and deals one fault.
@@ -207,11 +225,11 @@ func (d *dealer) deal() {
 		d.wait()
 		up = d.f.up()
 	}
-	k := &faultKinds[d.rng.IntN(len(faultKinds))]
-	for k.once && slices.ContainsFunc(d.open, func(u *undo) bool { return u.blow.kind == k.kind }) {
-		k = &faultKinds[d.rng.IntN(len(faultKinds))]
-	}
+	k := d.draw()
 	s := up[d.rng.IntN(len(up))]
+	if n := len(d.blows); n > 0 && time.Since(d.blows[n-1].at) < felt {
+		d.blows[n-1].alone = false
+	}
 	b := &blow{kind: k.kind, alone: len(d.open) == 0}
 	if k.away {
 		b.shards = d.runs(s)
@@ -277,9 +295,12 @@ func (d *dealer) wait() {
 	d.settle(next.at)
 }
 
-// pause lets some time pass in which nothing is dealt, up to most, and undoes what is due meanwhile.
-func (d *dealer) pause(most time.Duration) {
-	end := time.Now().Add(most/5 + time.Duration(d.rng.Int64N(int64(most*4/5))))
+// felt is for how long a fault is felt that is dealt when all is well.
+const felt = 7 * time.Second
+
+// pause lets time pass in which nothing is dealt, and undoes what is due meanwhile.
+func (d *dealer) pause(long time.Duration) {
+	end := time.Now().Add(long)
 	for {
 		now := time.Now()
 		d.settle(now)
