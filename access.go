@@ -53,7 +53,7 @@ func (c *Config) access(kinds []string) (*policy.Policy, error) {
 		}
 	}
 	p.Closed = append([]string{c.Data}, c.Closed...)
-	for _, path := range []string{c.Graphs, c.SecretsDir, c.storeFile(), c.TLSKey} {
+	for _, path := range []string{c.Graphs, c.SecretsDir, c.storeFile(), c.TLSKey, c.OIDCClientSecret} {
 		if path != "" {
 			p.Closed = append(p.Closed, path)
 		}

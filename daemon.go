@@ -64,8 +64,10 @@ type Config struct {
 	TLSClients []string
 	// OIDCIssuer is the URL of an issuer of OpenID Connect whose tokens for OIDCAudience are taken. OIDCGrants are
 	// claims and what each is given, as CLAIM=VALUE=ROLE@TENANT; what is not listed is given nothing.
-	OIDCIssuer, OIDCAudience string
-	OIDCGrants               []string
+	// OIDCClient is graphd's id at the issuer, OIDCClientSecret a file with its secret, OIDCScopes what is asked for
+	// beside openid: browsers log in there, and come back to OIDCRedirect, this daemon's https://host[:port].
+	OIDCIssuer, OIDCAudience, OIDCClient, OIDCClientSecret, OIDCRedirect string
+	OIDCGrants, OIDCScopes                                               []string
 	// Graphs is a directory whose *.yaml files (but *_test.yaml) are applied at start and
 	// whenever they change; "" is none.
 	Graphs string

@@ -53,12 +53,12 @@ func (d *Daemon) openGate(ctx context.Context) (*gate.Gate, error) {
 		return nil, err
 	}
 	config := gate.Config{Store: d.store, Required: c.Auth == AuthRequired, Shared: d.store.Kind() == "postgres",
-		Log: c.Log, Trail: d.trail, Failures: c.Arrivals.Failures()}
+		Log: c.Log, Trail: d.trail, Failures: c.Arrivals.Failures(), Grants: d.issuer.Grants()}
 	if c.TLSClientCA != "" {
 		config.Required, config.Certificates = true, d.certificate.Whose
 	}
 	if d.issuer != nil {
-		config.Required, config.Issuer, config.Grants = true, d.issuer.Whose, d.issuer.Grants()
+		config.Required, config.Issuer, config.SignOn = true, d.issuer.Whose, d.issuer
 	}
 	g, err := gate.New(ctx, config)
 	if err != nil {

@@ -39,7 +39,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/oauth2 v0.37.0 // indirect
+require golang.org/x/oauth2 v0.37.0
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

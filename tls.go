@@ -30,9 +30,10 @@ func (c *Config) openCertificate() (*certificate.Keeper, error) {
 func (c *Config) openIssuer(guard *outbound.Guard) (is *issuer.Issuer, err error) {
 	if c.OIDCIssuer != "" {
 		is, err = issuer.New(issuer.Config{URL: c.OIDCIssuer, Audience: c.OIDCAudience, Grants: c.OIDCGrants,
-			Guard: guard.Operators(), Log: c.Log})
-	} else if c.OIDCAudience != "" || len(c.OIDCGrants) > 0 {
-		err = errors.New("--oidc-audience and --oidc-grants take --oidc-issuer")
+			Login: issuer.Login{Client: c.OIDCClient, SecretFile: c.OIDCClientSecret, Base: c.OIDCRedirect,
+				Hosts: c.Hosts, Scopes: c.OIDCScopes}, Guard: guard.Operators(), Log: c.Log})
+	} else if c.OIDCAudience != "" || len(c.OIDCGrants) > 0 || c.OIDCClient != "" {
+		err = errors.New("--oidc-audience, --oidc-grants and --oidc-client take --oidc-issuer")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: OpenID Connect: %w", ErrConfig, err)

@@ -89,6 +89,11 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.StringVar(&c.OIDCAudience, "oidc-audience", "", "whom its tokens must be for")
 	f.StringArrayVar(&c.OIDCGrants, "oidc-grants", nil, "what a claim of its tokens is given, as "+
 		"CLAIM=VALUE=ROLE@TENANT; may be repeated")
+	f.StringVar(&c.OIDCClient, "oidc-client", "", "graphd's id at the issuer, by which browsers log in there")
+	f.StringVar(&c.OIDCClientSecret, "oidc-client-secret", "", "file with the secret of --oidc-client")
+	f.StringVar(&c.OIDCRedirect, "oidc-redirect", "", "graphd's own address, https://host[:port], at which browsers "+
+		"come back from the issuer (default https:// and the first of --hosts)")
+	f.StringSliceVar(&c.OIDCScopes, "oidc-scopes", nil, "what logins ask the issuer for beside openid")
 	f.StringSliceVar(&c.Hosts, "hosts", nil, "names, without a port, that requests may be addressed to beside "+
 		"addresses and localhost")
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins, https://host[:port], whose pages may use the "+

@@ -41,6 +41,7 @@ const (
 	CodeTokenNotFound       = "token_not_found"
 	CodeTokensUnreadable    = "tokens_unreadable"
 	CodeIssuerUnreachable   = "issuer_unreachable"
+	CodeLoginFailed         = "login_failed"
 	CodeLoginNeedless       = "login_needless"
 	CodeLogLevelFixed       = "log_level_fixed"
 	CodeProfileBusy         = "profile_busy"

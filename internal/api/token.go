@@ -44,6 +44,11 @@ type Session struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
+// LoginBegun is where a browser goes to log in.
+type LoginBegun struct {
+	URL string `json:"url"`
+}
+
 // Ticket opens one socket, once.
 type Ticket struct {
 	Ticket    string    `json:"ticket"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -57,6 +58,8 @@ type Config struct {
 	// Issuer tells whom a token stands for that is not graphd's own, by the errors of package issuer; nil where
 	// there is none to believe.
 	Issuer func(ctx context.Context, text string) (access.Identity, error)
+	// SignOn is how browsers log in at the issuer; nil where they do not.
+	SignOn SignOn
 	// Grants are the claims of the issuer's tokens that are given something, for sessions which were begun with one.
 	Grants []access.Granted
 	// Failures is how often an address may show what is no token; nil bounds nobody.
@@ -78,6 +81,7 @@ type Gate struct {
 	tokens   words[access.Token]    // by id
 	sessions words[checkpoint.Pass] // by sum
 	spent    spent                  // sums of sessions and tickets
+	told     teller
 }
 
 // New asks the store whether there has ever been a token; where that cannot be told there is no gate.
@@ -188,6 +192,9 @@ func (g *Gate) certified(c *access.Credentials) (access.Principal, error) {
 	}
 	is, ok := g.cfg.Certificates(c.Chain)
 	if !ok {
+		name := cmp.Or(is.Subject, c.Chain[0].Subject.String())
+		g.tell("a client's certificate is given nothing", fmt.Errorf("tls_clients does not list %.200q", name),
+			"list that name in --tls-clients, as NAME=ROLE@TENANT, if it is to come in", slog.String("from", c.From))
 		return access.Principal{}, refuse(http.StatusUnauthorized, api.CodeUnauthenticated,
 			"nothing is given to the certificate that was shown, and there was no token: have the daemon's "+
 				"configuration list it, or send Authorization: Bearer TOKEN")
@@ -205,11 +212,10 @@ func (g *Gate) issued(ctx context.Context, c *access.Credentials) (access.Princi
 		return access.Principal{}, refuse(http.StatusServiceUnavailable, api.CodeIssuerUnreachable,
 			"the issuer of the token does not give its keys, and nobody can tell whether the token is good; try again")
 	case err != nil:
-		g.cfg.Log.Debug("a token of the issuer was refused", slog.Any("err", err), slog.String("from", c.From))
+		g.tell("a token of the issuer was refused", err, issuer.Advice(err), slog.String("from", c.From))
 		return access.Principal{}, invalid()
 	case len(is.Grants) == 0:
-		return access.Principal{Subject: is.Subject}, refuse(http.StatusForbidden, api.CodeForbidden,
-			"the token is good, and nothing is given to its claims: have the daemon's configuration list one of them")
+		return access.Principal{Subject: is.Subject}, ungranted()
 	}
 	return vouched(&is, c.Tenant)
 }

@@ -130,6 +130,9 @@ func (s *store) AddPass(ctx context.Context, p checkpoint.Pass, b checkpoint.Pas
 			}
 		}
 	}
+	if _, there := s.passes[p.Sum]; there {
+		return checkpoint.ErrConflict
+	}
 	if len(own) >= b.Holder && !b.Oldest || tenant >= b.Tenant {
 		return checkpoint.ErrFull
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
@@ -47,6 +48,8 @@ type Config struct {
 	URL, Audience string
 	// Grants are claims and what each is given, as CLAIM=VALUE=ROLE@TENANT.
 	Grants []string
+	// Login is how browsers log in there.
+	Login Login
 	// Guard is the way to the issuer.
 	Guard *outbound.Guard
 	// Log is needed; Now is the clock, nil for that of the machine.
@@ -60,7 +63,9 @@ type Issuer struct {
 	claims   []claim
 	client   *http.Client
 	verifier *oidc.IDTokenVerifier
+	signOn   *signOn // nil where browsers do not log in there
 	keys     atomic.Pointer[keys]
+	ends     atomic.Pointer[oauth2.Endpoint] // where browsers log in, and codes are taken
 	trouble  atomic.Pointer[string]
 	poke     chan struct{} // has one when somebody has shown a key that is not known
 
@@ -93,7 +98,8 @@ func New(cfg Config) (*Issuer, error) {
 		ClientID: cfg.Audience, SupportedSigningAlgs: algorithms(),
 		Now: func() time.Time { return cfg.Now().Add(-Skew) },
 	})
-	return i, nil
+	i.signOn, err = i.newSignOn(&cfg.Login)
+	return i, err
 }
 
 // algorithms are those with a public key. One with a shared secret would take the public key for it.
@@ -143,16 +149,20 @@ func (i *Issuer) Whose(ctx context.Context, text string) (who access.Identity, e
 	if !isAccess(text, all) {
 		return who, fmt.Errorf("%w: it is no access token", ErrInvalid)
 	}
+	return i.identity(token.Subject, all, token.Expiry.Add(Skew)), nil
+}
+
+// identity is whom claims of the issuer stand for, until they end.
+func (i *Issuer) identity(subject string, claims map[string]any, end time.Time) (who access.Identity) {
 	for _, c := range i.claims {
-		if c.in(all) {
+		if c.in(claims) {
 			who.Grants = append(who.Grants, access.Granted{Name: c.name + "=" + c.value, Grant: c.grant})
 		}
 	}
-	who.Subject = "oidc:" + strings.ToValidUTF8(token.Subject[:min(len(token.Subject), maxName)], "")
-	end := token.Expiry.Add(Skew)
+	who.Subject = "oidc:" + strings.ToValidUTF8(subject[:min(len(subject), maxName)], "")
 	who.Proof.Until = end
 	who.Holds = func(now time.Time) bool { return now.Before(end) }
-	return who, nil
+	return who
 }
 
 // Grants are the claims that are given something, as CLAIM=VALUE; none where no issuer is believed.

@@ -9,10 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
+	"golang.org/x/oauth2"
 )
 
 const (
@@ -183,13 +185,19 @@ func (i *Issuer) fetch(ctx context.Context) error {
 		return err
 	}
 	var says struct {
-		Keys string `json:"jwks_uri"`
+		Keys    string   `json:"jwks_uri"`
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
 	}
 	if err := provider.Claims(&says); err != nil {
 		return err
 	}
 	if err := secure(says.Keys); err != nil {
 		return fmt.Errorf("its keys are at %q: %w", says.Keys, err)
+	}
+	if i.signOn != nil {
+		if err := i.setEnds(provider.Endpoint(), says.Methods); err != nil {
+			return err
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, says.Keys, nil)
 	if err != nil {
@@ -211,6 +219,22 @@ func (i *Issuer) fetch(ctx context.Context) error {
 		i.keys.Store(&keys{list, i.cfg.Now()})
 	}
 	return err
+}
+
+// setEnds takes where browsers log in and codes are taken. How the client shows its secret follows from what the issuer
+// says: trying it would show a code twice.
+func (i *Issuer) setEnds(ends oauth2.Endpoint, methods []string) error {
+	for _, at := range []string{ends.AuthURL, ends.TokenURL} {
+		if err := secure(at); err != nil {
+			return fmt.Errorf("browsers log in at %q: %w", at, err)
+		}
+	}
+	ends.AuthStyle = oauth2.AuthStyleInHeader
+	if len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") {
+		ends.AuthStyle = oauth2.AuthStyleInParams
+	}
+	i.ends.Store(&ends)
+	return nil
 }
 
 // parseKeys reads a set of keys, and leaves out what cannot check a signature well: secrets, keys that are too

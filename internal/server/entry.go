@@ -121,7 +121,7 @@ func (r *request) actor() audit.Actor {
 
 // denied are the codes of what somebody may not do.
 var denied = []string{api.CodeUnauthenticated, api.CodeInvalidToken, api.CodeInvalidTicket, api.CodeForbidden,
-	api.CodeTenantNotFound}
+	api.CodeTenantNotFound, api.CodeLoginFailed}
 
 // deny notes a denial for the audit, where code says that it is one.
 func (s *Server) deny(r *request, code string) {

@@ -94,7 +94,9 @@ func (s *Server) ofDaemon() []route {
 		{http.MethodPost, "/v1/tokens", needs(access.Administer, s.createToken)},
 		{http.MethodDelete, "/v1/tokens/{token}", needs(access.Administer, s.revokeToken)},
 		{http.MethodGet, "/login", needs(access.Public, s.loginPage)},
+		{http.MethodGet, "/login/callback", needs(access.Public, s.finishLogin)},
 		{http.MethodPost, "/v1/login", needs(access.Known, s.login)},
+		{http.MethodPost, "/v1/login/oidc", needs(access.Public, s.beginLogin)},
 		{http.MethodPost, "/v1/logout", needs(access.Public, s.logout)},
 		{http.MethodPost, "/v1/ws-tickets", needs(access.Known, s.ticket)},
 	}

@@ -107,8 +107,7 @@ func New(ctl Control, cfg Config) (*Server, error) {
 		MaxHeaderBytes:    s.cfg.MaxHeader,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: s.cfg.Arrivals.WriteTimeout,
 			SendPingTimeout: s.cfg.PingInterval, PingTimeout: s.cfg.Arrivals.WriteTimeout},
-		// What net/http has to say (a client's broken handshake, mostly) is no news to an operator.
-		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		ErrorLog: arrival.Handshakes(s.cfg.Log),
 	}
 	if m := s.cfg.Members; m != nil {
 		s.peers = m.Server(http.HandlerFunc(s.fromMember), s.cfg.Log, s.cfg.Arrivals.HeaderTimeout,

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func (l *log) requests(status string) (list []string) {
 func run(t *testing.T, cfg graphd.Config) (port string, said *log) {
 	t.Helper()
 	said = &log{}
-	cfg.Store, cfg.Listen, cfg.Stdout = "memory:", "127.0.0.1:0", io.Discard
+	cfg.Store, cfg.Listen, cfg.Stdout = "memory:", cmp.Or(cfg.Listen, "127.0.0.1:0"), io.Discard
 	cfg.Log = slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg.Declarations = map[string][]byte{"quotes": []byte(quotes)}
 	ctx, cancel := context.WithCancel(context.Background())

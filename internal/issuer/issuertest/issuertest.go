@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,14 +32,16 @@ type Issuer struct {
 	Asked atomic.Int64
 	Away  atomic.Bool
 
-	mu   sync.Mutex
-	keys []jose.JSONWebKey // the last signs
+	mu     sync.Mutex
+	keys   []jose.JSONWebKey // the last signs
+	codes  map[string]url.Values
+	claims map[string]any
 }
 
 // Start starts an issuer with one key, of RSA.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
-	i := &Issuer{}
+	i := &Issuer{codes: map[string]url.Values{}}
 	m := http.NewServeMux()
 	m.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		i.answer(w, map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/a",
@@ -54,6 +57,8 @@ func Start(t testing.TB) *Issuer {
 		}
 		i.answer(w, set)
 	})
+	m.HandleFunc("GET /a", i.authorize)
+	m.HandleFunc("POST /t", func(w http.ResponseWriter, r *http.Request) { i.exchange(t, w, r) })
 	s := httptest.NewServer(m)
 	t.Cleanup(s.Close)
 	i.URL = s.URL

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"net/url"
 
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
@@ -14,6 +15,18 @@ type Gate interface {
 	// Still refuses one who has entered and may not stay.
 	Still(ctx context.Context, who *access.Principal) error
 	Keys
+	SignOn
+}
+
+// SignOn is how browsers log in at the issuer of tokens.
+type SignOn interface {
+	// SignsOn says whether they can.
+	SignsOn() bool
+	// Begin begins a login: at is where the browser goes, kept what it brings back from there.
+	Begin(ctx context.Context, tenant string) (at, kept string, err error)
+	// Finish begins the session of a browser that comes back. Beside an error it is whom the issuer has named.
+	Finish(ctx context.Context, c *access.Credentials, kept string, said url.Values) (
+		text string, made api.Session, who access.Principal, err error)
 }
 
 // Keys are tokens and tickets, as far as who may have to do with them.

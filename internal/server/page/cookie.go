@@ -22,3 +22,24 @@ func (r *Rules) Session(req *http.Request) string {
 	}
 	return cookie.Value
 }
+
+// pendingName is the cookie of a browser whose user is at the issuer. It comes along when the issuer sends the browser
+// back, which no cookie of SameSite=Strict does.
+const pendingName = "__Host-graphd-login"
+
+// SetPending has the browser keep a login that it has begun for some seconds, below 0 no more.
+func SetPending(w http.ResponseWriter, text string, age int) {
+	http.SetCookie(w, &http.Cookie{Name: pendingName, Value: text, Path: "/", MaxAge: age, Secure: true,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	w.Header().Set("Cache-Control", "no-store")
+}
+
+// Pending is the login that the browser has begun, "" where it has none. The issuer's page sends it, so that its origin
+// counts for nothing: what it brings has to fit.
+func Pending(req *http.Request) string {
+	cookie, err := req.Cookie(pendingName)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
