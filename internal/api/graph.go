@@ -243,6 +243,22 @@ type Cost struct {
 	BusySeconds float64 `json:"busy_seconds"`
 	EventBytes  int64   `json:"event_bytes"`
 	StoredBytes int64   `json:"stored_bytes"`
+	// MemoryBytes is about what it holds in memory now, and Memory how much of that which part has.
+	MemoryBytes int64  `json:"memory_bytes"`
+	Memory      Memory `json:"memory"`
+}
+
+// Memory is about how many bytes a graph holds in memory, by what holds them.
+type Memory struct {
+	// Keys is what keys have, State what accumulators keep, Records what the newest firing records show; Queues is
+	// what waits for an epoch, Outputs what waits to be delivered, and Letters are dead letters on their way to the
+	// store.
+	Keys    int64 `json:"keys"`
+	State   int64 `json:"state"`
+	Queues  int64 `json:"queues"`
+	Outputs int64 `json:"outputs"`
+	Letters int64 `json:"letters"`
+	Records int64 `json:"records"`
 }
 
 // SkipResult answers skip-lost: the graph, and what is left out.

@@ -149,6 +149,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	}
 	sooner(r.watchAt, !r.watchAt.IsZero())
 	sooner(r.shown.showAt())
+	sooner(r.weighing.weighAt())
 	sooner(r.Clock.due(now))
 	sooner(r.fullAt(now))
 	switch {

@@ -61,6 +61,8 @@ type Options struct {
 	Fail *failpoint.Set
 	// Meter counts what the graph costs; nil counts nothing.
 	Meter *quota.Meter
+	// Waiting is about how many bytes wait in front of the inbox; nil for nothing.
+	Waiting func() int64
 	// Head is what Acquire answered: the sequence and ledger the commits go on from.
 	Head checkpoint.Head
 	// Interval is the time between checkpoints; EveryEpochs, when positive, asks for one sooner.
@@ -139,6 +141,7 @@ type Reactor struct {
 	kept       int64          // epochs, when Kept was called last
 
 	shown    publisher
+	weighing weighing
 	free     bool          // nothing but the criteria kept it from firing in this turn
 	queues   bool          // it has found Epochs full, and has not been through since
 	rests    time.Duration // for how long it is to run no epoch, as of this turn
@@ -212,6 +215,7 @@ func (r *Reactor) Run(ctx context.Context) error {
 func (r *Reactor) Work(ctx context.Context) error {
 	r.started = r.Clock.Now()
 	r.nextSeal = r.started.Add(r.Interval)
+	r.weighing.changed = r.Meter != nil
 	return rest.Then(func() error { return r.work(ctx) }, r.end)
 }
 
@@ -234,6 +238,7 @@ func (r *Reactor) end() {
 	defer r.cutOff()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
+	defer r.Meter.Holds(r.Core.Config().ID.Shard, quota.Memory{})
 }
 
 func (r *Reactor) loop(ctx context.Context) error {
@@ -345,6 +350,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 		r.atRest()
 	}
 	r.show(now, busy)
+	r.weigh(now, busy)
 	return busy, nil
 }
 

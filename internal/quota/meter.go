@@ -13,6 +13,8 @@ type Meter struct {
 
 	mu      sync.Mutex
 	waiting [causes]waiting
+	shards  map[int]Memory // what those that run here hold
+	memory  Memory         // what they hold together
 }
 
 // Cause is what holds a graph back.
@@ -75,6 +77,8 @@ type Cost struct {
 	Busy time.Duration
 	// Read are the bytes of events that came in as text, Written those that its checkpoints wrote.
 	Read, Written int64
+	// Memory is about what it holds now.
+	Memory Memory
 }
 
 // Worked counts time that the reactor was at work.
@@ -104,7 +108,7 @@ func (m *Meter) Cost() Cost {
 	if m == nil {
 		return Cost{}
 	}
-	return Cost{time.Duration(m.busy.Load()), m.read.Load(), m.written.Load()}
+	return Cost{time.Duration(m.busy.Load()), m.read.Load(), m.written.Load(), m.Memory()}
 }
 
 // Meter is that of a graph; it stays until the graph is forgotten.

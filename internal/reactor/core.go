@@ -207,6 +207,7 @@ type Core struct {
 	asked       bool              // the Fire at hand has met a guard that waits
 	asOf        bool              // rows are looked up as of what fires
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
+	weigher     weigher
 }
 
 // MaxDeadLetters bounds the dead letters that wait for a commit. Past it nothing is admitted,

@@ -27,6 +27,8 @@ type Record struct {
 	Cut      []CutInput
 	Nodes    []graph.NodeResult
 	Emitted  []graph.Emission
+
+	held int64 // of its values, what the record before it has not; see [Core.Weigh]
 }
 
 // CutInput is what the cut took from one input.
@@ -81,6 +83,8 @@ func (r *ring) oldest() int64 { return max(0, r.total-int64(len(r.slots))) }
 // what it emitted.
 func (c *Core) record(cause Cause, ran bool) *Record {
 	r := c.ring.next()
+	c.weigher.records -= r.held
+	r.held = 0
 	r.Epoch, r.Incarnation, r.At, r.Cause, r.Key = c.epoch, c.cfg.Incarnation, c.now, cause, c.cell.key
 	r.Err, r.ErrCode, r.Degraded = "", "", nil
 	r.Degraded = c.degradedNow()

@@ -160,6 +160,7 @@ func (s *scrape) summary(g *api.GraphSummary) {
 	s.ch <- prometheus.MustNewConstMetric(s.busy, prometheus.CounterValue, g.Cost.BusySeconds, s.graph...)
 	s.counter(s.eventBytes, g.Cost.EventBytes)
 	s.counter(s.storedBytes, g.Cost.StoredBytes)
+	s.memory(&g.Cost.Memory)
 	if g.Keys != nil {
 		s.gauge(s.keys, float64(g.Keys.Count))
 		s.counter(s.evicted, g.Keys.Evicted)
@@ -172,6 +173,17 @@ func (s *scrape) summary(g *api.GraphSummary) {
 	}
 	if age := g.Durability.CheckpointAgeSeconds; age != nil {
 		s.gauge(s.checkpointAge, *age)
+	}
+}
+
+// memory is what the graph holds, by part.
+func (s *scrape) memory(m *api.Memory) {
+	for _, part := range []struct {
+		name  string
+		bytes int64
+	}{{"keys", m.Keys}, {"state", m.State}, {"queues", m.Queues}, {"outputs", m.Outputs}, {"letters", m.Letters},
+		{"records", m.Records}} {
+		s.gauge(s.held, float64(part.bytes), part.name)
 	}
 }
 

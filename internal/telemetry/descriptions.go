@@ -23,7 +23,7 @@ type descriptions struct {
 
 	accumulatorHealthy, gaps, late, queueDepth, queueCapacity, queueSeconds, sourceLag, sourceStale *prometheus.Desc
 
-	busy, eventBytes, storedBytes *prometheus.Desc
+	busy, eventBytes, storedBytes, held *prometheus.Desc
 
 	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
 
@@ -135,6 +135,8 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 			"How long the graph's reactor was at work, which is about its processor time.", g),
 		eventBytes:  desc("graph_event_bytes_total", "Bytes of events that came in as text.", g),
 		storedBytes: desc("graph_stored_bytes_total", "Bytes of state that checkpoints wrote.", g),
+		held: desc("graph_memory_bytes",
+			"About how many bytes of memory the graph holds in this daemon, by what holds them.", g, "part"),
 
 		epochs:        desc("epochs_total", "Epochs that ended.", g, "cause", "outcome"),
 		epochDuration: desc("epoch_duration_seconds", "How long epochs took.", g),
@@ -215,7 +217,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.received, d.filtered, d.conflated, d.rejected, d.deadLettered, d.consumed, d.queued,
 		d.foldKeys, d.foldEvicted,
 		d.accumulatorHealthy, d.gaps, d.late, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
-		d.busy, d.eventBytes, d.storedBytes, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
+		d.busy, d.eventBytes, d.storedBytes, d.held, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
 		d.lost,

@@ -135,6 +135,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_fold_keys_evicted_total COUNTER accumulator graph tenant",
 		"graphd_graph_busy_seconds_total COUNTER graph tenant",
 		"graphd_graph_event_bytes_total COUNTER graph tenant",
+		"graphd_graph_memory_bytes GAUGE graph part tenant",
 		"graphd_graph_stored_bytes_total COUNTER graph tenant",
 		"graphd_health GAUGE graph state tenant",
 		"graphd_health_reason GAUGE graph reason tenant",

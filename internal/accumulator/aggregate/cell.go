@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -30,6 +31,7 @@ type Cell struct {
 type extra interface {
 	clone() extra
 	append(dst []byte) []byte
+	weight() int64 // about, in bytes
 }
 
 // mark is the value that min_by and max_by go by. It is never changed in place.
@@ -37,6 +39,7 @@ type mark struct{ by boundary.Value }
 
 func (m mark) clone() extra             { return m }
 func (m mark) append(dst []byte) []byte { return m.by.AppendBinary(dst) }
+func (m mark) weight() int64            { return int64(unsafe.Sizeof(m)) + m.by.Held(nil, nil) }
 
 // Check says what is wrong with an event's arguments, "" when nothing is. What has been
 // checked can be added.
@@ -223,6 +226,17 @@ func Clone(cells []Cell) []Cell {
 		}
 	}
 	return out
+}
+
+// Weight is about how many bytes a group's cells take.
+func Weight(cells []Cell) int64 {
+	n := boundary.OnHeap(len(cells) * int(unsafe.Sizeof(Cell{})))
+	for i := range cells {
+		if n += cells[i].v.Held(nil, nil); cells[i].ext != nil {
+			n += cells[i].ext.weight()
+		}
+	}
+	return n
 }
 
 // value is what the call k has come to.

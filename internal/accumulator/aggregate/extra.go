@@ -79,6 +79,27 @@ func (d *digest) clone() extra {
 	return &digest{sketch: d.sketch.Copy(), low: d.low, high: d.high}
 }
 
+// sketchBytes is about what a sketch takes without its bins.
+const sketchBytes = 320
+
+// weight: a store has its bins in one piece, and room for some more.
+func (d *digest) weight() int64 {
+	n := int64(sketchBytes)
+	for _, half := range []store.Store{d.sketch.GetPositiveValueStore(), d.sketch.GetNegativeValueStore()} {
+		low, err := half.MinIndex()
+		if err != nil { // it is empty
+			continue
+		}
+		if high, err := half.MaxIndex(); err == nil {
+			n += boundary.OnHeap((high - low + binsApart) / binsApart * binsApart * 8)
+		}
+	}
+	return n
+}
+
+// binsApart is in what steps a store's bins grow.
+const binsApart = 64
+
 // append writes the bins in their order. The library's own encoding would do, but reading
 // it back from damaged bytes need not end.
 func (d *digest) append(dst []byte) []byte {
@@ -219,6 +240,13 @@ func (d *distinct) clone() extra {
 	return &distinct{hashes: slices.Clone(d.hashes)}
 }
 
+func (d *distinct) weight() int64 {
+	if d.sketch != nil {
+		return 1<<14 + 64
+	}
+	return 64 + boundary.OnHeap(cap(d.hashes)*8)
+}
+
 func (d *distinct) append(dst []byte) []byte {
 	if d.sketch != nil {
 		dst, _ = d.sketch.AppendBinary(append(dst, 1)) // it fails for sparse sketches alone
@@ -282,6 +310,14 @@ func (s *Cell) collected() boundary.Value {
 
 func (l *list) clone() extra {
 	return &list{items: slices.Clone(l.items), times: slices.Clone(l.times)}
+}
+
+func (l *list) weight() int64 {
+	n := 64 + boundary.OnHeap(cap(l.items)*24) + boundary.OnHeap(cap(l.times)*8)
+	for _, v := range l.items {
+		n += v.Held(nil, nil)
+	}
+	return n
 }
 
 func (l *list) append(dst []byte) []byte {

@@ -111,3 +111,6 @@ func (b *batch) Decode(data []byte) (fold.State, error) {
 	o.items = r.Values()
 	return o, r.Done()
 }
+
+// Weight implements [fold.Weighed]: the list has room to grow.
+func (o *batchOpen) Weight() int64 { return o.bytes + o.bytes/8 + int64(len(o.items))*4 }

@@ -66,6 +66,27 @@ type Keyed interface {
 	Keys() (count, most int, evicted int64)
 }
 
+// Weighed is a State that can say about how many bytes of memory it holds, having looked at a small part of it.
+type Weighed interface {
+	State
+	Weight() int64
+}
+
+// Looks is how many pieces of a state are looked at to know what one of them takes.
+const Looks = 256
+
+// Weigh is what n pieces take of which each has so much, by every so many of them.
+func Weigh(n int, each func(i int) int64) (bytes int64) {
+	if n == 0 {
+		return 0
+	}
+	looks := min(n, Looks)
+	for i := range looks {
+		bytes += each(int(int64(i) * int64(n) / int64(looks)))
+	}
+	return int64(float64(bytes) / float64(looks) * float64(n))
+}
+
 // Historied is a State that keeps what it was.
 type Historied interface {
 	State

@@ -43,6 +43,18 @@ func (f *Folding) State() fold.State {
 // Keys implements [fold.Keyed].
 func (h *handle) Keys() (count, most int, evicted int64) { return h.n, h.most, h.gone }
 
+// cellBytes is about what a state takes beside its key and its value: the cell, its place and what finds it.
+const cellBytes = 144 + 12 + 48 + 48
+
+// Weight implements [fold.Weighed].
+func (h *handle) Weight() int64 {
+	t := table{branches: h.branches, n: h.n}
+	return fold.Weigh(h.n, func(i int) int64 {
+		c := t.at(i)
+		return cellBytes + 2*c.key.Held(nil, nil) + c.state.Held(nil, nil) // the key stands in the index too
+	})
+}
+
 // Resume implements [fold.Keeper].
 func (f *Folding) Resume(s fold.State) {
 	h := s.(*handle)

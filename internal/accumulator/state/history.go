@@ -92,3 +92,8 @@ func (h *history) Decode(data []byte) (fold.State, error) {
 	}
 	return w, nil
 }
+
+// Weight implements [fold.Weighed]. The arrays are up to twice as long as what is kept.
+func (w *historyWindow) Weight() int64 {
+	return int64(w.bytes) + int64(w.bytes)/8 + int64(len(w.items))*24
+}

@@ -120,3 +120,29 @@ func (h *handle) Changed(since fold.State) func(yield func(fold.Part) bool) {
 
 // root begins the names of all parts.
 const root = 'r'
+
+// rowBytes is about what a row takes beside its key and its value: the row, its place in a leaf and in the order
+// of changes.
+const rowBytes = 64 + 28 + 24
+
+// Weight implements [fold.Weighed]. Rows are looked at where hashes that are far apart lead.
+func (h *handle) Weight() (bytes int64) {
+	n, rows := h.root.len(), 0
+	for i := uint64(0); i < fold.Looks/leafRows*2; i++ {
+		l := h.root.leaf(i * 0x9e3779b97f4a7c15)
+		if l == nil {
+			continue
+		}
+		for _, s := range l.slots {
+			rows++
+			bytes += rowBytes + boundary.OnHeap(len(s.row.key)) + s.row.value.Held(nil, nil)
+		}
+	}
+	if rows > 0 {
+		bytes = int64(float64(bytes) / float64(rows) * float64(n))
+	}
+	if h.past != nil {
+		bytes += h.past.size()
+	}
+	return bytes
+}

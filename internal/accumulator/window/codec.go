@@ -240,3 +240,24 @@ func (w *Window) decodePage(r *fold.Reader, n int, h *handle) *page {
 	}
 	return pg
 }
+
+// paneBytes is about what a pane takes beside its key and its cells: the pane, its place and what finds it.
+const paneBytes = 160 + 12 + 24
+
+// Weight implements [fold.Weighed].
+func (h *handle) Weight() int64 {
+	n, at := 0, 0
+	for i := range h.instances {
+		n += h.instances[i].n
+	}
+	before := 0 // panes of the windows before the one at hand
+	return fold.Weigh(n, func(i int) int64 {
+		for i >= before+h.instances[at].n {
+			before += h.instances[at].n
+			at++
+		}
+		i -= before
+		g := h.instances[at].pages[i/pagePanes].panes[i%pagePanes]
+		return paneBytes + g.key.Held(nil, nil) + aggregate.Weight(g.cells)
+	}) + int64(len(h.instances))*128
+}

@@ -203,10 +203,19 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Flush: r.flush, Published: g.Published,
 		Hold: g.Held(), Epochs: g.Gate, Careful: g.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.Fail,
-		Idle: declared.Idle, Meter: meter,
+		Idle: declared.Idle, Meter: meter, Waiting: g.waiting,
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
 	return r, nil
+}
+
+// waiting is what pushed events hold that no accumulator has taken.
+func (g *Graph) waiting() (bytes int64) {
+	for _, m := range g.Mailboxes {
+		_, b := m.Depth()
+		bytes += b
+	}
+	return bytes
 }
 
 // newWriter makes the writer of output i, to begin with nothing.

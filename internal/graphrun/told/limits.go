@@ -12,7 +12,8 @@ import (
 // cost is what the graph has cost.
 func (k *Known) cost() api.Cost {
 	c := k.Meter.Cost()
-	return api.Cost{BusySeconds: c.Busy.Seconds(), EventBytes: c.Read, StoredBytes: c.Written}
+	return api.Cost{BusySeconds: c.Busy.Seconds(), EventBytes: c.Read, StoredBytes: c.Written,
+		MemoryBytes: c.Memory.Total(), Memory: api.Memory(c.Memory)}
 }
 
 // slowed tells of a graph that its tenant's quota or a limit of its own holds back, beside a health that has no reason

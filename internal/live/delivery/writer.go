@@ -206,6 +206,25 @@ func (w *Writer) Status() Status {
 	return s
 }
 
+// Holds is about how many bytes the messages in the queue have, by some of them; 0 for nil. It may be called from any
+// goroutine.
+func (w *Writer) Holds() (bytes int64) {
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const looks, each = 16, 192 // a message without its value
+	n := len(w.queue)
+	if n == 0 {
+		return 0
+	}
+	for i := range min(n, looks) {
+		bytes += each + int64(w.queue[i*n/min(n, looks)].Value.Size())
+	}
+	return bytes * int64(n) / int64(min(n, looks))
+}
+
 // Delivered is the last message that is through: delivered, or given to DeadLetter before. It
 // may be called from any goroutine.
 func (w *Writer) Delivered() int64 { return w.delivered.Load() }

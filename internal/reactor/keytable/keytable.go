@@ -133,6 +133,24 @@ func (t *Table[C]) Remove(key boundary.Key) {
 	t.n--
 }
 
+// Parts is how many parts a table has.
+const Parts = tableParts
+
+// Part are the cells of a part, in no order; the table must not change meanwhile. All parts have about as many.
+func (t *Table[C]) Part(i int) iter.Seq[C] {
+	return func(yield func(C) bool) {
+		var none C
+		if t.n == 0 {
+			return
+		}
+		for _, k := range t.parts[i].cells {
+			if k != none && !yield(k) {
+				return
+			}
+		}
+	}
+}
+
 // All are the cells, in no order; the table must not change meanwhile.
 func (t *Table[C]) All() iter.Seq[C] {
 	return func(yield func(C) bool) {

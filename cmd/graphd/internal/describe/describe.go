@@ -182,6 +182,11 @@ func overview(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
 		t.Row("cost", fmt.Sprintf("%v busy, %d bytes of events, %d bytes stored", busy, cost.EventBytes,
 			cost.StoredBytes))
 	}
+	if m := &g.Cost.Memory; g.Cost.MemoryBytes > 0 {
+		t.Row("memory", fmt.Sprintf("about %s: keys %s, state %s, queues %s, outputs %s, letters %s, records %s",
+			terminal.Bytes(g.Cost.MemoryBytes), terminal.Bytes(m.Keys), terminal.Bytes(m.State),
+			terminal.Bytes(m.Queues), terminal.Bytes(m.Outputs), terminal.Bytes(m.Letters), terminal.Bytes(m.Records)))
+	}
 	for i := range g.Outputs {
 		if promise := g.Guarantees[g.Outputs[i].Name]; promise != "" {
 			t.Row("guarantee", g.Outputs[i].Name+": "+promise)

@@ -34,6 +34,16 @@ func cleanLines(text []byte) []byte {
 // Number prints n.
 func Number[T int | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
 
+// Bytes prints a number of bytes to three digits.
+func Bytes(n int64) string {
+	f, unit := float64(n), 0
+	for f >= 1000 && unit < 4 {
+		f /= 1024
+		unit++
+	}
+	return strconv.FormatFloat(f, 'g', 3, 64) + " " + [...]string{"bytes", "KiB", "MiB", "GiB", "TiB"}[unit]
+}
+
 // Plural is "1 event", "2 events".
 func Plural[T int | int64](n T, noun string) string {
 	if n == 1 {
