@@ -318,7 +318,7 @@ func (d *Daemon) newEngine(cfg *Config, fail *failpoint.Set) *engine.Engine {
 		PushTimeout: cfg.PushTimeout, ShutdownTimeout: cfg.ShutdownTimeout, LeaseTTL: cfg.Lease,
 		Patience:  cfg.RebalanceAfter,
 		MaxGraphs: cfg.MaxGraphs, MaxEpochs: cfg.MaxEpochs, MailboxEvents: cfg.MaxMailbox,
-		Kinds: d.kinds, Quotas: d.quotas, Members: d.members.Asks(),
+		Kinds: d.kinds, Quotas: d.quotas, Members: d.members.Asks(), Spread: true,
 		Outbound: d.guard, Traces: d.traces,
 		Fail: fail,
 	})

@@ -289,6 +289,7 @@ type Store interface {
 	Outbox
 	Leases
 	Members
+	Claims
 	History
 	DeadLetters
 	RecoveryEvents

@@ -54,6 +54,29 @@ type Roster struct {
 	Owners map[ID]string
 	// Declarations is [Lease.Declarations].
 	Declarations int64
+	// Dealers are the members that deal the keys of a graph anew ([ClaimDeal]), by graph: its shards are theirs to run.
+	Dealers map[ID]string
+}
+
+// ErrClaimed says that another daemon has a claim.
+var ErrClaimed = errors.New("another daemon on the store has the claim")
+
+// The claims that there are.
+const (
+	// ClaimDeal is had by who deals the keys of a graph to another number of shards, and runs all of them for that.
+	ClaimDeal = "deal"
+	// ClaimLetters is had by who replays dead letters of a graph.
+	ClaimLetters = "letters"
+)
+
+// Claims are what one daemon at a time does with a graph whose shards run at several. A claim ends with the lease that
+// it was made under. In a store of one process each is granted. Safe for concurrent use.
+type Claims interface {
+	// Claim makes it this daemon's, if it is nobody's or has been this daemon's before, and tells the others; false
+	// while another one has it, or this one has no lease.
+	Claim(ctx context.Context, id ID, claim string) (granted bool, err error)
+	// Disclaim gives it up, and tells the others.
+	Disclaim(ctx context.Context, id ID, claim string) error
 }
 
 // Members are the daemons on one store. Safe for concurrent use.

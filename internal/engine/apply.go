@@ -118,6 +118,7 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 	if err := e.mayApply(exists, old, p.IfMatch); err != nil {
 		return api.ApplyResult{}, err
 	}
+	deals := false
 	res := api.ApplyResult{Created: !exists, Changed: true, DryRun: p.DryRun, Restored: p.restores,
 		Files: e.cfg.Kinds.Files(p.unit)}
 	if exists {
@@ -130,7 +131,7 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 			if err != nil {
 				return api.ApplyResult{}, err
 			}
-			res.Diff = append(res.Diff, moving...)
+			res.Diff, deals = append(res.Diff, moving...), len(moving) > 0
 		}
 		res.Restated = !res.Changed && old.Declaration().Text != p.text
 	}
@@ -152,6 +153,8 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 		err = e.rehearse(g, p, &res)
 	case !res.Changed:
 		err = e.restate(ctx, old, p, &res)
+	case exists && deals:
+		err = e.together(ctx, old, func(ctx context.Context) error { return e.update(ctx, old, p, &res) })
 	case exists:
 		err = e.update(ctx, old, p, &res)
 	default:
@@ -248,6 +251,9 @@ func (e *Engine) restate(ctx context.Context, m *graphrun.Graph, p *proposal, re
 // applied tells how the graph stands that was applied; wait is for it to have come up.
 func (e *Engine) applied(ctx context.Context, m *graphrun.Graph, wait bool, res *api.ApplyResult) {
 	sum := m.Applied(ctx, wait)
+	if wait && e.spread.Apart(m) {
+		sum = e.spread.Settled(ctx, m)
+	}
 	res.Revision, res.Graph, res.Troubles = m.Declaration().Revision, &sum, told.Troubles(&sum)
 }
 

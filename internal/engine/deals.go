@@ -126,8 +126,10 @@ func (e *Engine) dealAsDeclared(ctx context.Context, g api.Ref, next time.Durati
 	of := len(as.ShardIDs())
 	decl.Updated, decl.By = time.Now().UTC(), checkpoint.Author{}
 	decl.Change = fmt.Sprintf("keys dealt to shards: %d, after %d", of, was)
-	err = e.replace(ctx, m, as, func(by graphrun.Put) error {
-		return e.put(context.WithoutCancel(ctx), by, as, decl, decl.Revision)
+	err = e.together(ctx, m, func(ctx context.Context) error {
+		return e.replace(ctx, m, as, func(by graphrun.Put) error {
+			return e.put(context.WithoutCancel(ctx), by, as, decl, decl.Revision)
+		})
 	})
 	if err == nil {
 		as.Updated("updated", originDeal, fmt.Sprintf("revision %d follows %d: %s", as.Declaration().Revision,

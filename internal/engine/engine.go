@@ -70,7 +70,8 @@ type Config struct {
 	MaxEventBytes, MaxGraphs, MailboxEvents int
 	// MaxEpochs bounds how many graphs run epochs at one time; 0 is no bound.
 	MaxEpochs int
-	// Spread has the shards of a graph placed each by itself, over all members; without it one member has all of them.
+	// Spread has the shards of a graph placed each by itself, over all members, as long as each of these takes requests
+	// of the others; without it one member has all of them.
 	Spread bool
 	// Members asks other members for the shards that run there; nil: each daemon answers for what runs there alone.
 	Members parts.Members
@@ -153,7 +154,8 @@ func New(cfg Config) *Engine {
 		Store: cfg.Store, Log: cfg.Log, TTL: cmp.Or(cfg.LeaseTTL, 3*time.Second),
 		Patience: cmp.Or(cfg.Patience, 30*time.Second), Places: e.places,
 	})
-	e.Members = members.Members{Store: cfg.Store, Log: cfg.Log, Own: e.own, Units: e.units, Places: e.places}
+	e.Members = members.Members{Store: cfg.Store, Claims: cfg.Store, Log: cfg.Log, Own: e.own, Units: e.units,
+		Places: e.places}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.host = &graphrun.Host{
 		Host: lives.Host{

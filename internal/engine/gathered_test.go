@@ -217,3 +217,42 @@ func TestM53AllGraphsAreWatchedWhereverTheyRun(t *testing.T) {
 		}
 	})
 }
+
+// M53: the metrics of daemons add up, wherever what they count has run before, and say of a graph that it is well where
+// some of it runs.
+func TestM53MetricsAreOfWhatRunsHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, names := gathered(t)
+		defer m.close()
+		m.beds["a"].push("g", "a", events(0, 40)...)
+		adds := func(when string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			counts, live := map[string]int64{}, map[string]bool{}
+			for _, b := range m.beds {
+				for _, g := range b.e.Metrics(t.Context()) {
+					counts[g.Summary.Graph] += g.Summary.Counters.Consumed
+					for i := range g.Summary.Accumulators {
+						counts["inputs of "+g.Summary.Graph] += g.Summary.Accumulators[i].Counters.Consumed
+					}
+					live[g.Summary.Graph] = live[g.Summary.Graph] || g.Summary.Health == string(reactor.HealthLive)
+				}
+			}
+			if counts["g"] != 40 || counts["inputs of g"] != 40 {
+				t.Errorf("%s: %v", when, counts)
+			}
+			for _, name := range names {
+				if !live[name] {
+					t.Errorf("%s: %s is live nowhere", when, name)
+				}
+			}
+		}
+		adds("at first")
+		m.s.drain("b", true)
+		time.Sleep(5 * time.Second)
+		adds("after a drain")
+		m.s.drain("b", false)
+		time.Sleep(2 * time.Minute)
+		adds("when they are back")
+	})
+}

@@ -26,12 +26,15 @@ type shared struct {
 	capacity map[string]int  // of members
 	leaving  map[string]bool
 	drained  map[string]bool
+	claims   map[string]string // owners, by what they claim
+	dealers  map[checkpoint.ID]string
 }
 
 func newShared() *shared {
 	return &shared{store: memstore.New(), expires: map[string]time.Time{}, owners: map[checkpoint.ID]string{},
 		fences:   map[checkpoint.ID]int64{},
-		declared: 1, capacity: map[string]int{}, leaving: map[string]bool{}, drained: map[string]bool{}}
+		declared: 1, capacity: map[string]int{}, leaving: map[string]bool{}, drained: map[string]bool{},
+		claims: map[string]string{}, dealers: map[checkpoint.ID]string{}}
 }
 
 func (s *shared) tell() {
@@ -50,11 +53,12 @@ type view struct {
 	name string
 	hear chan struct{}
 
-	mu    sync.Mutex
-	terms int
-	owner string
-	cut   bool          // the network is gone: every call fails
-	slow  time.Duration // how long a renewal's answer is on its way
+	mu      sync.Mutex
+	terms   int
+	owner   string
+	claimed func()        // called once when a claim was granted
+	cut     bool          // the network is gone: every call fails
+	slow    time.Duration // how long a renewal's answer is on its way
 }
 
 func (s *shared) view(name string) *view {
@@ -137,6 +141,12 @@ func (v *view) Roster(context.Context) (checkpoint.Roster, error) {
 			Peer:     name,
 			Capacity: v.s.capacity[name], Leaving: v.s.leaving[name], Drained: v.s.drained[name],
 			Expired: !at.After(time.Now())})
+	}
+	r.Dealers = map[checkpoint.ID]string{}
+	for id, owner := range v.s.dealers {
+		if _, alive := v.s.expires[owner]; alive {
+			r.Dealers[id], _, _ = strings.Cut(owner, "/")
+		}
 	}
 	for id, owner := range v.s.owners {
 		if _, alive := v.s.expires[owner]; alive {
@@ -243,4 +253,48 @@ func (v *view) announce() {
 	defer v.s.mu.Unlock()
 	v.s.declared++
 	v.s.tell()
+}
+
+func (v *view) Claim(_ context.Context, id checkpoint.ID, claim string) (bool, error) {
+	if err := v.reach(); err != nil {
+		return false, err
+	}
+	v.mu.Lock()
+	me := v.owner
+	if v.claimed != nil {
+		defer v.claimed()
+		v.claimed = nil
+	}
+	v.mu.Unlock()
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	name := id.String() + " " + claim
+	if _, alive := v.s.expires[v.s.claims[name]]; me == "" || alive && v.s.claims[name] != me {
+		return false, nil
+	}
+	v.s.claims[name] = me
+	if claim == checkpoint.ClaimDeal {
+		v.s.dealers[id] = me
+	}
+	v.s.tell()
+	return true, nil
+}
+
+func (v *view) Disclaim(_ context.Context, id checkpoint.ID, claim string) error {
+	if err := v.reach(); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	me := v.owner
+	v.mu.Unlock()
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	if name := id.String() + " " + claim; v.s.claims[name] == me {
+		delete(v.s.claims, name)
+		if claim == checkpoint.ClaimDeal {
+			delete(v.s.dealers, id)
+		}
+	}
+	v.s.tell()
+	return nil
 }

@@ -60,12 +60,12 @@ func (m *many) join(name string, spread bool) {
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
 	e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Spread: spread,
 		Members: m})
+	m.mu.Lock()
+	m.names, m.beds[name], m.views[name] = append(m.names, name), &bed{m.t, e, v}, v
+	m.mu.Unlock()
 	if err := e.Open(m.t.Context()); err != nil {
 		m.t.Fatal(err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.names, m.beds[name], m.views[name] = append(m.names, name), &bed{m.t, e, v}, v
 }
 
 // Ask implements [parts.Members], as it goes over a network.

@@ -55,8 +55,7 @@ func dealAnew(ctx, life context.Context, old, next *Graph, dealt int, put func(b
 	troubled, err := old.settleForUpdate(ctx)
 	if err != nil || troubled == nil {
 		if err == nil {
-			err = cannotDeal("all of its shards have to run here, see its health; where other members run some, " +
-				"drain those first, and end that afterwards")
+			err = cannotDeal("all of its shards have to run here, see its health")
 		}
 		return err
 	}
@@ -128,9 +127,6 @@ func (g *Graph) AsDealt(ctx, life context.Context, installed func(as *Graph)) (*
 			g.ref.Name, "tenant", g.ref.Tenant, "err", err)
 	}
 	as.inherit(g)
-	for _, s := range g.shards[min(len(g.shards), n):] {
-		s.GiveUp()
-	}
 	as.Connect()
 	as.Start(life)
 	installed(as)

@@ -254,9 +254,13 @@ func (g *Graph) inherit(old *Graph) {
 	}
 }
 
-// closeOthers closes the mailboxes that next does not have, of inputs or of shards: who waits there is told.
+// closeOthers gives shards up that next does not have, and closes the mailboxes that it does not have, of inputs or of
+// shards: who waits there is told.
 func (g *Graph) closeOthers(next *Graph) {
-	for _, s := range g.shards {
+	for n, s := range g.shards {
+		if n >= len(next.shards) {
+			s.GiveUp()
+		}
 		for k, box := range s.Mailboxes() {
 			if next.find(g.unit.Spec.Accumulators[k].Name) < 0 || len(g.shards) != len(next.shards) {
 				box.Close()

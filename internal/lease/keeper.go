@@ -238,6 +238,9 @@ func (k *Keeper) lose(t *Term, why error) {
 	}
 }
 
+// Term is what this daemon's lease holds by now; nil without one.
+func (k *Keeper) Term() *Term { return k.current() }
+
 // Self is this daemon's id among the members of the store.
 func (k *Keeper) Self() string { return k.store.Self() }
 

@@ -90,13 +90,6 @@ func (k *Keeper) Run(id checkpoint.ID, back func()) (end func() (handedBack bool
 	}
 }
 
-// Owns says that a graph is this daemon's, and could be another's, as far as is known.
-func (k *Keeper) Owns(id checkpoint.ID) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return !k.sole && k.board.desk.Owner(id) == k.board.desk.Self
-}
-
 // Elsewhere is the member that owns a graph, if that is another one.
 func (k *Keeper) Elsewhere(id checkpoint.ID) (checkpoint.Member, bool) {
 	k.mu.Lock()

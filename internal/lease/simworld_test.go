@@ -145,7 +145,8 @@ func (w *world) roster() checkpoint.Roster {
 	r := checkpoint.Roster{Owners: map[checkpoint.ID]string{}}
 	for _, name := range slices.Sorted(keysOf(w.leases)) {
 		l := w.leases[name]
-		r.Members = append(r.Members, checkpoint.Member{ID: l.member, Name: name, Capacity: 1, Leaving: l.leaving,
+		r.Members = append(r.Members, checkpoint.Member{ID: l.member, Name: name, Peer: name, Capacity: 1,
+			Leaving: l.leaving,
 			Expired: l.expires <= w.clock()})
 	}
 	for id, name := range w.owners {
@@ -177,7 +178,7 @@ func (w *world) placedRight() (where string, right bool) {
 			if m.dead {
 				continue
 			}
-			live = append(live, checkpoint.Member{ID: m.id, Capacity: 1})
+			live = append(live, checkpoint.Member{ID: m.id, Peer: m.id, Capacity: 1})
 			if g := m.graphs[id]; g.state == "running" && g.term.Holds() {
 				owner = m.id
 			}

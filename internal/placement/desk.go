@@ -38,6 +38,7 @@ type unit struct {
 	free, elsewhere      bool
 	lain                 bool // who ranked first has let it lie for long enough
 	leaving              bool // it has been handed back, and runs still
+	lent                 bool // it has come so that its graph is dealt anew: who it belongs to has it again at once
 	given                bool // it has been handed back, and nobody has taken it yet
 	untaken              int  // how often it was let lie by who ranked first
 }
@@ -45,11 +46,11 @@ type unit struct {
 // See takes in who is there and how units are linked. It is called before anything else, and the
 // roster is the desk's from then on.
 func (d *Desk) See(roster checkpoint.Roster, places Places) {
-	d.roster, d.places, d.among = roster, places, candidates(roster.Members)
+	d.roster, d.places, d.among = roster, places.Among(roster.Members), candidates(roster.Members)
 }
 
 // Link takes in how units are linked by now.
-func (d *Desk) Link(places Places) { d.places = places }
+func (d *Desk) Link(places Places) { d.places = places.Among(d.roster.Members) }
 
 // Owns notes that a member owns a unit, "" for nobody, before the next roster says so.
 func (d *Desk) Owns(id checkpoint.ID, member string) {
@@ -62,8 +63,17 @@ func (d *Desk) Owns(id checkpoint.ID, member string) {
 // Owner is who owns a unit, "" for nobody.
 func (d *Desk) Owner(id checkpoint.ID) string { return d.roster.Owners[id] }
 
-// First is who ranks first for a unit, "" where there is nobody to be given it.
-func (d *Desk) First(id checkpoint.ID) string { return first(unitHash(d.places.Of(id).Group), d.among) }
+// First is who ranks first for a unit, "" where there is nobody to be given it. While the keys of its graph are dealt
+// anew that is who deals them.
+func (d *Desk) First(id checkpoint.ID) string {
+	if dealer := d.dealer(id); dealer != "" {
+		return dealer
+	}
+	return first(unitHash(d.places.Of(id).Group), d.among)
+}
+
+// dealer is who deals the keys of a unit's graph anew, "" where nobody does.
+func (d *Desk) dealer(id checkpoint.ID) string { return d.roster.Dealers[id.Whole()] }
 
 // Member is one of the roster; nil when it is not there.
 func (d *Desk) Member(id string) *checkpoint.Member {
@@ -104,7 +114,7 @@ func (d *Desk) of(id checkpoint.ID) *unit {
 // when something has changed, and now and then: some of it is due with time alone.
 func (d *Desk) May(now time.Duration, id checkpoint.ID) bool {
 	u := d.of(id)
-	u.leaving, u.elsewhere = false, false
+	u.leaving, u.elsewhere, u.lent = false, false, d.dealer(id) == d.Self
 	switch owner := d.Owner(id); {
 	case owner == d.Self:
 		u.free, u.lain = false, false
@@ -122,7 +132,7 @@ func (d *Desk) May(now time.Duration, id checkpoint.ID) bool {
 		return true
 	}
 	self := d.Member(d.Self)
-	if self == nil || self.Leaving || self.Drained || now-u.freeSince < letLie*d.Lease {
+	if self == nil || self.Leaving || self.Drained || d.dealer(id) != "" || now-u.freeSince < letLie*d.Lease {
 		return false
 	}
 	if !u.lain && u.untaken < maxDoublings {
@@ -142,6 +152,7 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 		u.free, u.lain = false, false
 		if first == d.Self || first == "" {
 			u.elsewhere, u.untaken = false, 0
+			u.lent = first != "" && d.dealer(id) != ""
 		} else if !u.elsewhere {
 			u.elsewhere, u.elseSince = true, now
 		}
@@ -162,7 +173,8 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 	for _, g := range order {
 		all := groups[g]
 		if !begun[g] {
-			if !d.due(now, all, urgent) || !urgent && under > 0 && under+len(all) > room {
+			claimed := urgent || d.dealer(all[0]) != "" // who is to have it waits
+			if !d.due(now, all, claimed) || !claimed && under > 0 && under+len(all) > room {
 				continue
 			}
 			under += len(all)
@@ -200,7 +212,7 @@ func (d *Desk) given(now time.Duration, running []checkpoint.ID) (n int, groups 
 func (d *Desk) due(now time.Duration, all []checkpoint.ID, urgent bool) bool {
 	for _, id := range all {
 		u := d.units[id]
-		if !u.elsewhere || !urgent && now-u.elseSince < d.Patience<<u.untaken {
+		if !u.elsewhere || !urgent && !u.lent && now-u.elseSince < d.Patience<<u.untaken {
 			return false
 		}
 	}

@@ -18,6 +18,7 @@ type here struct {
 	members          []checkpoint.Member
 	owners           map[checkpoint.ID]string
 	places           map[checkpoint.ID]Place
+	dealers          map[checkpoint.ID]string
 	waiting, running []checkpoint.ID
 	mine, hers       []checkpoint.ID // as they rank
 }
@@ -43,7 +44,8 @@ func newHere(t *testing.T) *here {
 
 func (h *here) at(seconds float64) plan {
 	now := time.Duration(seconds * float64(time.Second))
-	h.desk.See(checkpoint.Roster{Members: h.members, Owners: maps.Clone(h.owners)}, Places{Linked: h.places})
+	h.desk.See(checkpoint.Roster{Members: h.members, Owners: maps.Clone(h.owners), Dealers: h.dealers},
+		Places{Linked: h.places})
 	p := plan{Take: map[checkpoint.ID]bool{}}
 	for _, id := range h.waiting {
 		p.Take[id] = h.desk.May(now, id)
@@ -277,5 +279,46 @@ func TestM52DrainedTakesNothing(t *testing.T) {
 	h.members = h.members[:1]
 	if !h.at(61).Take[h.mine[0]] {
 		t.Error("not taken when nobody else is there")
+	}
+}
+
+// M54: what is dealt anew goes to who deals it at once, all of it, and nobody else takes it, however long it lies; what
+// has come for that goes to whom it belongs without delay.
+func TestM54WhatIsDealtGoesToWhoDeals(t *testing.T) {
+	t.Parallel()
+	h := newHere(t)
+	h.run(h.mine...)
+	h.dealers = map[checkpoint.ID]string{}
+	for _, id := range h.mine[:20] {
+		h.dealers[id] = "b"
+	}
+	if back := h.at(0).Back; !slices.Equal(back, h.mine[:20]) {
+		t.Errorf("%d are handed over, want 20", len(back))
+	}
+	h.release(h.mine[:20]...)
+	for _, seconds := range []float64{1, 100} {
+		if p := h.at(seconds); p.Take[h.mine[0]] || len(p.Back) != 0 {
+			t.Errorf("after %v: %+v", seconds, p)
+		}
+	}
+	h.dealers = nil // who deals is gone, or is through
+	if !h.at(101).Take[h.mine[0]] {
+		t.Error("what is dealt no more is not taken again")
+	}
+
+	h = newHere(t)
+	h.waiting = slices.Clone(h.hers[:1])
+	h.dealers = map[checkpoint.ID]string{h.hers[0]: "a"}
+	if !h.at(0).Take[h.hers[0]] {
+		t.Error("who deals does not take what is free")
+	}
+	h.run(h.hers[0])
+	h.run(h.hers[1])
+	if back := h.at(1).Back; len(back) != 0 {
+		t.Errorf("%v are handed back by who deals", back)
+	}
+	h.dealers = nil
+	if back := h.at(2).Back; !slices.Equal(back, h.hers[:1]) {
+		t.Errorf("%v are handed back by who has dealt", back)
 	}
 }

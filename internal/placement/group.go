@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 )
@@ -24,6 +25,15 @@ type Places struct {
 	Linked map[checkpoint.ID]Place
 	// Spread has the shards of a graph that is not linked placed each by itself.
 	Spread bool
+}
+
+// Among are the places among the members of a roster: shards are spread where each of these takes requests of the
+// others (M53). What runs at one that does not, nobody else could answer for.
+func (p Places) Among(members []checkpoint.Member) Places {
+	p.Spread = p.Spread && !slices.ContainsFunc(members, func(m checkpoint.Member) bool {
+		return m.Peer == "" && !m.Expired
+	})
+	return p
 }
 
 // Of is where a unit stands.

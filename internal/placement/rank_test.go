@@ -169,3 +169,20 @@ func TestM52ShardsOfAGraphAreTogetherOrSpread(t *testing.T) {
 		}
 	}
 }
+
+// M53: shards are spread as long as each member can be asked for those that it has.
+func TestM53ShardsAreSpreadAmongThoseWhoCanBeAsked(t *testing.T) {
+	t.Parallel()
+	a, b := member("a", 1), member("b", 1)
+	a.Peer = "10.0.0.1:8081"
+	if p := (Places{Spread: true}).Among([]checkpoint.Member{a, b}); p.Spread {
+		t.Error("spread, though b takes no requests")
+	}
+	b.Expired = true
+	if p := (Places{Spread: true}).Among([]checkpoint.Member{a, b}); !p.Spread {
+		t.Error("not spread, though b is gone")
+	}
+	if p := (Places{}).Among([]checkpoint.Member{a}); p.Spread {
+		t.Error("spread, though it is not to be")
+	}
+}

@@ -134,3 +134,56 @@ func TestM55LeaseOfTheReleaseBefore(t *testing.T) {
 		t.Errorf("drain: %v", err)
 	}
 }
+
+// M54: a claim is one daemon's at a time, is heard of at once, and is gone with the lease that it was made under.
+func TestM54Claims(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	a := openAs(t, dsn, schema, checkpoint.Member{ID: "a"})
+	b := openAs(t, dsn, schema, checkpoint.Member{ID: "b"})
+	g := checkpoint.ID{Tenant: "default", Graph: "g"}
+	claims := func(p *Store, id checkpoint.ID, claim string, want bool) {
+		t.Helper()
+		if granted, err := p.Claim(t.Context(), id, claim); err != nil || granted != want {
+			t.Errorf("%s %s: %v, %v, want %v", id, claim, granted, err, want)
+		}
+	}
+	dealers := func(want map[checkpoint.ID]string) {
+		t.Helper()
+		if r, err := b.Roster(t.Context()); err != nil || !cmp.Equal(r.Dealers, want) {
+			t.Errorf("%v, %v, want %v", r.Dealers, err, want)
+		}
+	}
+	claims(a, g, checkpoint.ClaimDeal, false) // it has no lease
+	renew(t, a, time.Minute)
+	renew(t, b, time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := b.AwaitChange(ctx); err != nil { // the beginning
+		t.Fatal(err)
+	}
+	claims(a, g, checkpoint.ClaimDeal, true)
+	if err := b.AwaitChange(ctx); err != nil {
+		t.Errorf("a claim was not heard: %v", err)
+	}
+	claims(a, g, checkpoint.ClaimDeal, true) // as said before, where the answer was lost
+	claims(b, g, checkpoint.ClaimDeal, false)
+	claims(b, g, checkpoint.ClaimLetters, true)
+	claims(a, g, checkpoint.ClaimLetters, false)
+	dealers(map[checkpoint.ID]string{g: "a"})
+	if err := b.Disclaim(t.Context(), g, checkpoint.ClaimDeal); err != nil { // which is not its own
+		t.Error(err)
+	}
+	dealers(map[checkpoint.ID]string{g: "a"})
+	if err := a.Disclaim(t.Context(), g, checkpoint.ClaimDeal); err != nil {
+		t.Error(err)
+	}
+	dealers(map[checkpoint.ID]string{})
+	claims(b, g, checkpoint.ClaimDeal, true)
+	if _, err := a.exec(t.Context(), a.control, "DELETE FROM lease WHERE owner = $1", b.owner()); err != nil {
+		t.Fatal(err)
+	}
+	claims(a, g, checkpoint.ClaimDeal, true)
+	claims(a, g, checkpoint.ClaimLetters, true)
+	claims(b, checkpoint.ID{Tenant: "default", Graph: "h"}, checkpoint.ClaimDeal, false)
+}

@@ -8,8 +8,8 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
-// SoleOwner is [checkpoint.Leases] and [checkpoint.Members] of a store that one process has to itself: the lease
-// always holds, and nobody else changes anything.
+// SoleOwner is [checkpoint.Leases], [checkpoint.Members] and [checkpoint.Claims] of a store that one process has to
+// itself: the lease always holds, and nobody else changes anything.
 type SoleOwner struct {
 	// Me is the one member. An id is made up where it has none.
 	Me checkpoint.Member
@@ -24,6 +24,12 @@ func (s *SoleOwner) Roster(context.Context) (checkpoint.Roster, error) {
 	me.ID = s.Self()
 	return checkpoint.Roster{Members: []checkpoint.Member{me}}, nil
 }
+
+// Claim grants everything: nobody else could have it.
+func (*SoleOwner) Claim(context.Context, checkpoint.ID, string) (bool, error) { return true, nil }
+
+// Disclaim has nobody to tell.
+func (*SoleOwner) Disclaim(context.Context, checkpoint.ID, string) error { return nil }
 
 // Leave has nobody to tell.
 func (*SoleOwner) Leave(context.Context) error { return nil }

@@ -177,15 +177,15 @@ func (r *replaying) failed(ctx context.Context, few []checkpoint.DeadLetter) err
 // ReplayOne replays one letter (M5): its events are pushed as new ones that are linked to it, and a value
 // that its sink has refused is sent again under its id. The letter goes when that is durable.
 func (d *Desk) ReplayOne(ctx context.Context, id string) (api.PushResult, error) {
-	l, err := d.letter(ctx, id)
-	if err != nil {
-		return api.PushResult{}, err
-	}
-	release, err := d.Graph.Replaying(ctx)
+	ctx, release, err := d.Graph.Replaying(ctx)
 	if err != nil {
 		return api.PushResult{}, err
 	}
 	defer release()
+	l, err := d.letter(ctx, id) // as it is now: another replay may have been waited for
+	if err != nil {
+		return api.PushResult{}, err
+	}
 	fates, err := d.replay(ctx, []checkpoint.DeadLetter{l})
 	if err != nil {
 		return api.PushResult{}, err
@@ -218,11 +218,12 @@ func (d *Desk) Replay(ctx context.Context, req api.LettersRequest) (api.LettersR
 	if req.Preview {
 		act = d.preview
 	} else {
-		release, err := d.Graph.Replaying(ctx)
+		held, release, err := d.Graph.Replaying(ctx)
 		if err != nil {
 			return res, err
 		}
 		defer release()
+		ctx = held
 	}
 	enough := time.Time{}
 	if by, bounded := ctx.Deadline(); bounded {

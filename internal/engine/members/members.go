@@ -17,9 +17,10 @@ import (
 
 // Members asks and tells the members of a store.
 type Members struct {
-	Store checkpoint.Members
-	Log   *slog.Logger
-	Own   *lease.Keeper
+	Store  checkpoint.Members
+	Claims checkpoint.Claims
+	Log    *slog.Logger
+	Own    *lease.Keeper
 	// Units are the shards of the graphs that are declared, Places say which of them are placed together.
 	Units  func() []checkpoint.ID
 	Places func() placement.Places
@@ -31,7 +32,7 @@ func (s *Members) ListMembers(ctx context.Context) ([]api.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(&r, s.Own.Self(), s.Own.Sole(), s.Units(), s.Places()), nil
+	return list(&r, s.Own.Self(), s.Own.Sole(), s.Units(), s.Places().Among(r.Members)), nil
 }
 
 // Likely is the member that runs a shard or is about to, and takes requests from others, if that is another one.

@@ -2,8 +2,11 @@ package spread
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
+	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/parts"
@@ -39,6 +42,25 @@ type resent struct {
 	Settled bool   `json:"settled"`
 	Code    string `json:"code,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+}
+
+// Replaying waits until nobody else replays dead letters of the graph, at no member, and has others wait until release
+// is called. held ends when that may not be so any more.
+func (l *Letters) Replaying(ctx context.Context) (held context.Context, release func(), err error) {
+	here, err := l.Graph.Replaying(ctx)
+	if err != nil || !l.Desk.Spreads(l.Graph) {
+		return ctx, here, err
+	}
+	held, there, err := l.Desk.who.Hold(ctx, l.Graph.ID(), checkpoint.ClaimLetters)
+	if err != nil {
+		here()
+		if errors.Is(err, checkpoint.ErrClaimed) {
+			err = &api.Error{Status: http.StatusServiceUnavailable, Code: "busy", Detail: "dead letters of the graph " +
+				"are being replayed by another daemon; try again when that is through"}
+		}
+		return nil, nil, err
+	}
+	return held, func() { there(); here() }, nil
 }
 
 // FlushLetters has dead letters that are still in memory checkpointed.

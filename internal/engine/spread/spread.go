@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/parts"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // Desk asks other members for the shards that run there, and answers them for those that run here. The zero value
@@ -31,6 +32,8 @@ type Roll interface {
 	Likely(id checkpoint.ID) (checkpoint.Member, bool)
 	// Others are the other members that live and take requests.
 	Others() []checkpoint.Member
+	// Hold is [members.Members.Hold].
+	Hold(ctx context.Context, id checkpoint.ID, claim string) (held context.Context, release func(), err error)
 }
 
 // Open has members asked. What is started here runs until life ends; a push whose caller sets no bound waits for as
@@ -153,6 +156,35 @@ func (d *Desk) Summary(ctx context.Context, m *graphrun.Graph) (api.GraphSummary
 		return api.GraphSummary{}, err
 	}
 	return whole(m, all), nil
+}
+
+const (
+	// upTime bounds how long an answer waits for the shards of a graph that was applied to be taken, lookUp how often
+	// it is looked.
+	upTime = 5 * time.Second
+	lookUp = 100 * time.Millisecond
+)
+
+// Settled shows a graph that was just applied, as soon as its members have taken its shards.
+func (d *Desk) Settled(ctx context.Context, m *graphrun.Graph) (s api.GraphSummary) {
+	ctx, cancel := context.WithTimeout(ctx, upTime)
+	defer cancel()
+	look := time.NewTicker(lookUp)
+	defer look.Stop()
+	for {
+		all, err := d.Summary(ctx, m)
+		if err != nil {
+			return m.Summary(ctx)
+		}
+		if s = all; s.Health != string(reactor.HealthStandby) && s.Health != string(reactor.HealthStarting) {
+			return s
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return s
+		}
+	}
 }
 
 // Shard is the summary of one shard, wherever it runs.

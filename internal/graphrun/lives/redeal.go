@@ -44,7 +44,7 @@ type Change struct {
 // have, by their numbers, of which c.Next runs the first c.Of. put is told how to store the declaration that says so.
 // On an error nothing is changed, and the shards can be started as they were.
 func Redeal(ctx context.Context, shards []*Shard, c *Change, put func(
-	by func(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (int64, error)) error) error {
+	by func(ctx context.Context, d checkpoint.Declaration, ifRevision int64) (int64, error)) error) (err error) {
 	store := shards[0].host.Store
 	fail := shards[0].host.Fail
 	var taken []checkpoint.Head
@@ -53,6 +53,13 @@ func Redeal(ctx context.Context, shards []*Shard, c *Change, put func(
 			if gone := store.Relinquish(ctx, shards[i].ID(), head.Fence); gone != nil {
 				shards[i].survived(head.Fence, nil) // its next owner clears it: no epoch was noted
 			}
+		}
+		runs := c.Of
+		if err != nil {
+			runs = shards[0].cfg.Of
+		}
+		for i := runs; i < len(taken); i++ { // nothing runs there, and another daemon may deal them next
+			shards[i].yield(taken[i].Fence)
 		}
 	}()
 	have := make([]redeal.Shard, len(shards))

@@ -194,12 +194,13 @@ func (s *Shard) standbyError(status int) error {
 	return e
 }
 
-// GiveUp gives a graph up that has been removed, if it is this daemon's: applied again, it is not waited for here.
+// GiveUp gives a graph up that has been removed, or a shard that is no more, if it was this daemon's: applied again, it
+// is not waited for here. What was taken a moment ago nobody knows of yet but the store.
 func (s *Shard) GiveUp() {
 	s.mu.Lock()
 	taken := s.taken
 	s.mu.Unlock()
-	if s.host.Lease.Owns(s.ID()) {
+	if taken > 0 && !s.host.Lease.Sole() {
 		s.yield(taken)
 	}
 }

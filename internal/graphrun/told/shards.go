@@ -128,3 +128,9 @@ func OfShard(n, of int, err error) error {
 	named.Detail = fmt.Sprintf("shard %d of %d (nothing was done in any): %s", n, of, e.Detail)
 	return &named
 }
+
+// Idle is a summary without what its last run has counted: another member goes on counting that.
+func Idle(s api.GraphSummary) api.GraphSummary {
+	s.Accumulators, s.Outputs, s.Shards, s.Keys, s.Counters = nil, nil, nil, nil, api.Counters{}
+	return s
+}

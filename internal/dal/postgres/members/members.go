@@ -21,10 +21,23 @@ const (
 	Member = `coalesce(nullif(l.member, ''), l.owner)`
 	// One statement, so that who is there and who owns what is of one moment.
 	roster = `SELECT ` + Member + `, l.name, l.address, l.version, l.capacity, l.started, l.leaving, l.drained, l.peer,
-			l.expires_at <= clock_timestamp(), (SELECT version FROM declaration_change), o.tenants, o.graphs, o.shards
+			l.expires_at <= clock_timestamp(), (SELECT version FROM declaration_change), o.tenants, o.graphs, o.shards,
+			c.tenants, c.graphs
 		FROM lease l CROSS JOIN LATERAL (SELECT coalesce(array_agg(n.tenant), '{}') AS tenants,
 			coalesce(array_agg(n.graph), '{}') AS graphs, coalesce(array_agg(n.shard), '{}') AS shards
-			FROM graph_number n WHERE n.owner = l.owner) o ORDER BY 1`
+			FROM graph_number n WHERE n.owner = l.owner) o
+			CROSS JOIN LATERAL (SELECT coalesce(array_agg(tenant), '{}') AS tenants,
+			coalesce(array_agg(graph), '{}') AS graphs
+			FROM graph_claim WHERE owner = l.owner AND claim = '` + checkpoint.ClaimDeal + `') c ORDER BY 1`
+	// A claim of a lease that is gone is gone with it.
+	claim = `WITH said AS (INSERT INTO graph_claim (tenant, graph, claim, owner)
+			SELECT $1, $2, $3, owner FROM lease WHERE owner = $4
+			ON CONFLICT (tenant, graph, claim) DO UPDATE SET owner = excluded.owner
+			WHERE graph_claim.owner = excluded.owner RETURNING 1)
+		SELECT pg_notify('` + Channel + `', current_schema()) FROM said`
+	disclaim = `WITH said AS (DELETE FROM graph_claim
+			WHERE tenant = $1 AND graph = $2 AND claim = $3 AND owner = $4 RETURNING 1)
+		SELECT pg_notify('` + Channel + `', current_schema()) FROM said`
 	leave = `WITH said AS (UPDATE lease SET leaving = true WHERE owner = $1 RETURNING 1)
 		SELECT pg_notify('` + Channel + `', current_schema()) FROM said`
 	drain = `WITH said AS (UPDATE lease l SET drained = $2 WHERE ` + Member + ` = $1 RETURNING 1)
@@ -34,7 +47,8 @@ const (
 // Use runs statements on a connection.
 type Use = func(ctx context.Context, c *pgxpool.Conn) error
 
-// Roll is [checkpoint.Members] over the store's connections: On lends one for as long as use runs.
+// Roll is [checkpoint.Members] and [checkpoint.Claims] over the store's connections: On lends one for as long as use
+// runs.
 type Roll struct {
 	// Me is this daemon, Owner the lease that it has, "" for none.
 	Me    checkpoint.Member
@@ -50,7 +64,7 @@ func (t *Roll) Self() string { return t.Me.ID }
 
 // Roster reads who is there.
 func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
-	r.Owners = map[checkpoint.ID]string{}
+	r.Owners, r.Dealers = map[checkpoint.ID]string{}, map[checkpoint.ID]string{}
 	err = t.On(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, err := c.Query(ctx, roster)
 		if err != nil {
@@ -59,9 +73,11 @@ func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
 		var m checkpoint.Member
 		var started int64
 		var tenants, graphs []string
+		var dealtTenants, dealtGraphs []string
 		var shards []int
 		_, err = pgx.ForEachRow(rows, []any{&m.ID, &m.Name, &m.Address, &m.Version, &m.Capacity, &started, &m.Leaving,
-			&m.Drained, &m.Peer, &m.Expired, &r.Declarations, &tenants, &graphs, &shards}, func() error {
+			&m.Drained, &m.Peer, &m.Expired, &r.Declarations, &tenants, &graphs, &shards,
+			&dealtTenants, &dealtGraphs}, func() error {
 			m.Started = rules.FromNanos(started)
 			r.Members = append(r.Members, m)
 			if m.ID == t.Me.ID {
@@ -69,6 +85,9 @@ func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
 			}
 			for i := range tenants {
 				r.Owners[checkpoint.ID{Tenant: tenants[i], Graph: graphs[i], Shard: shards[i]}] = m.ID
+			}
+			for i := range dealtTenants {
+				r.Dealers[checkpoint.ID{Tenant: dealtTenants[i], Graph: dealtGraphs[i]}] = m.ID
 			}
 			return nil
 		})
@@ -93,7 +112,19 @@ func (t *Roll) Drain(ctx context.Context, member string, drained bool) error {
 	return rules.Wrap(err, "drain member %s", member)
 }
 
-// tell changes a member's row, and says whether there is one.
+// Claim makes a claim on a graph this daemon's.
+func (t *Roll) Claim(ctx context.Context, id checkpoint.ID, name string) (granted bool, err error) {
+	granted, err = t.tell(ctx, claim, id.Tenant, id.Graph, name, t.Owner())
+	return granted, rules.Wrap(err, "claim graph %s (%s)", id, name)
+}
+
+// Disclaim gives one up.
+func (t *Roll) Disclaim(ctx context.Context, id checkpoint.ID, name string) error {
+	_, err := t.tell(ctx, disclaim, id.Tenant, id.Graph, name, t.Owner())
+	return rules.Wrap(err, "give up the claim on graph %s (%s)", id, name)
+}
+
+// tell changes a row, and says whether there is one.
 func (t *Roll) tell(ctx context.Context, text string, args ...any) (found bool, err error) {
 	err = t.On(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		tag, err := c.Exec(ctx, text, args...)
