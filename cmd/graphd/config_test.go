@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,6 +208,16 @@ func TestSystemdService(t *testing.T) {
 	// The binary is not installed where the test runs.
 	path := filepath.Join(t.TempDir(), "graphd.service")
 	there := strings.ReplaceAll(string(unit), "/usr/local/bin/graphd", "/bin/true")
+	if n := strings.Count(there, "\n#LoadCredential="); n < 5 {
+		t.Errorf("it shows %d secrets as credentials", n)
+	}
+	there = regexp.MustCompile(`(?m)^#(LoadCredential|Environment)=`).ReplaceAllString(there, "$1=")
+	for _, m := range regexp.MustCompile(`=GRAPHD_(\w+)=%d`).FindAllStringSubmatch(there, -1) {
+		key := strings.ToLower(m[1])
+		if !slices.ContainsFunc(serveSettings(), func(s settings.Setting) bool { return s.Key == key }) {
+			t.Errorf("there is no setting of GRAPHD_%s", m[1])
+		}
+	}
 	if err := os.WriteFile(path, []byte(there), 0o600); err != nil {
 		t.Fatal(err)
 	}
