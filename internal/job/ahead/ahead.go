@@ -161,14 +161,16 @@ func (in *Input) Stop() {
 func (in *Input) read() {
 	defer close(in.work)
 	liner, _ := in.src.(Liner)
+	var ev boundary.Event // not of the block: to get one may hand over the block that there is
 	for {
-		// Not into the block: to get an event may hand over the one there is.
-		var ev boundary.Event
+		ev = boundary.Event{}
 		err := in.src.Next(&ev)
-		var bad *accumulator.BadEvent
-		if err != nil && !errors.As(err, &bad) {
-			in.end(err)
-			return
+		bad, isBad := (*accumulator.BadEvent)(nil), false
+		if err != nil {
+			if bad, isBad = errors.AsType[*accumulator.BadEvent](err); !isBad {
+				in.end(err)
+				return
+			}
 		}
 		if liner != nil { // nothing is resumed after a bounded run: where an event came from is for people
 			ev.Pos = boundary.Position{Offset: liner.Line()}
