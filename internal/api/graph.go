@@ -52,6 +52,7 @@ type DurabilityStatus struct {
 	Mode                 string   `json:"mode"`
 	CheckpointEpoch      int64    `json:"checkpoint_epoch"`
 	CheckpointAgeSeconds *float64 `json:"checkpoint_age_seconds"` // null before the first
+	CheckpointBytes      int64    `json:"checkpoint_bytes"`       // what the last one wrote, of all shards together
 }
 
 // Stopped says who has stopped an input or output, and since when.

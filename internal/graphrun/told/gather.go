@@ -74,6 +74,7 @@ func join(sum, s *api.GraphSummary, n int) {
 	d := &sum.Durability
 	d.CheckpointEpoch += s.Durability.CheckpointEpoch
 	d.CheckpointAgeSeconds = greater(d.CheckpointAgeSeconds, s.Durability.CheckpointAgeSeconds)
+	d.CheckpointBytes += s.Durability.CheckpointBytes
 }
 
 func joinKeys(k, o *api.KeysSummary) {

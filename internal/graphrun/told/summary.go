@@ -156,7 +156,7 @@ func (k *Known) declared(i int) api.AccumulatorSummary {
 }
 
 func durability(cp *live.CheckpointStatus, now time.Time) api.DurabilityStatus {
-	d := api.DurabilityStatus{CheckpointEpoch: cp.Epoch}
+	d := api.DurabilityStatus{CheckpointEpoch: cp.Epoch, CheckpointBytes: cp.Bytes}
 	if !cp.At.IsZero() {
 		age := max(0, now.Sub(cp.At).Seconds())
 		d.CheckpointAgeSeconds = &age

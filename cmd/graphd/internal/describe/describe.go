@@ -254,7 +254,11 @@ func durability(d *api.DurabilityStatus) string {
 	if d.CheckpointAgeSeconds == nil {
 		return d.Mode + ", no checkpoint yet"
 	}
-	return fmt.Sprintf("%s, as of epoch %d, %.1fs ago", d.Mode, d.CheckpointEpoch, *d.CheckpointAgeSeconds)
+	text := fmt.Sprintf("%s, as of epoch %d, %.1fs ago", d.Mode, d.CheckpointEpoch, *d.CheckpointAgeSeconds)
+	if d.CheckpointBytes > 0 {
+		text += fmt.Sprintf(", the last wrote %d bytes", d.CheckpointBytes)
+	}
+	return text
 }
 
 // Missing names the daemons that have not told of what they run.
