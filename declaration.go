@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/scenario"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/words"
 )
 
 // Diagnostic is one mistake in a declaration, with its place, a stable code and advice.
@@ -56,7 +57,7 @@ func (d *Declaration) Name() string { return d.unit.Spec.Name }
 func (d *Declaration) PlanJSON() ([]byte, error) { return d.unit.Plan.JSON() }
 
 // ClockBy says in words what the graph's time goes by: the times of which inputs, or the arrival of events.
-func (d *Declaration) ClockBy() string { return d.unit.Spec.ClockBy() }
+func (d *Declaration) ClockBy() string { return words.ClockBy(d.unit.Spec) }
 
 // ShardsBy says in words how the keys are dealt to shards, and what runs them; "" where there is one shard.
 func (d *Declaration) ShardsBy() string { return d.unit.ShardsBy() }

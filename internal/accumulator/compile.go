@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/eventschema"
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/partitioner"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
@@ -35,6 +36,8 @@ type CompileOptions struct {
 	Keyed bool
 	// Dates says that rows are looked up as of the graph's events: boundaries say when they happened.
 	Dates bool
+	// DealtBy is the function that keys are dealt to shards by.
+	DealtBy partitioner.Function
 	// Spoil overwrites memory as soon as it may be used again; see [boundary.Limits]. It is
 	// for tests.
 	Spoil bool
@@ -75,6 +78,7 @@ type Program struct {
 	readsMeta bool
 	spoils    bool // see CompileOptions.Spoil
 	dates     bool // see CompileOptions.Dates
+	dealtBy   partitioner.Function
 }
 
 // Compile checks one accumulator and makes it runnable. Its schema must be resolved
@@ -84,6 +88,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		name:     a.Name,
 		capacity: a.Capacity, capacityBytes: a.CapacityBytes,
 		maxEventBytes: o.MaxEventBytes, vars: o.Vars, spoils: o.Spoil, dates: o.Dates,
+		dealtBy: o.DealtBy,
 	}
 	if p.maxEventBytes <= 0 {
 		p.maxEventBytes = DefaultMaxEventBytes

@@ -320,7 +320,7 @@ func (c *Core) moveTo(pos boundary.Position) {
 		c.mark.Positions, c.shared = slices.Clone(c.mark.Positions), false
 	}
 	for i := range c.mark.Positions {
-		if SameStream(c.mark.Positions[i].Stream, pos.Stream) {
+		if boundary.SameStream(c.mark.Positions[i].Stream, pos.Stream) {
 			c.mark.Positions[i] = pos
 			return
 		}

@@ -99,31 +99,54 @@ func (d *Dealer) Vouching() fold.Vouching { return d.vouches }
 // leaves the decoded value in ev, lent from loan where [Dater.Lends]. An event of which this cannot be said is of the
 // first shard: folding it tells why.
 func (d *Dealer) Deal(ev *boundary.Event, dated Dated, loan *boundary.Loan, n int) (shard int, vouched bool) {
+	shard, vouched = d.find(ev, dated, loan, n)
+	return max(shard, 0), vouched
+}
+
+// DealIn is Deal of an event that was read by shard home of n, since it is in a partition of it. An event of which it
+// cannot be said where it belongs is of that shard. One of another shard is bad, unless `where` filters it.
+func (d *Dealer) DealIn(home int, ev *boundary.Event, dated Dated, loan *boundary.Loan, n int) (
+	vouched bool, bad *BadEvent) {
+	shard, vouched := d.find(ev, dated, loan, n)
+	if shard < 0 || shard == home {
+		return vouched, nil
+	}
+	d.in.dated, d.in.of = dated, ev
+	if _, keep, unfit := d.in.value(ev); unfit != nil || !keep {
+		return false, nil // so it is found to be when it is folded
+	}
+	return false, &BadEvent{Stage: "key", Code: "key_misplaced", Text: fmt.Sprintf("by %s its key is of shard %d of "+
+		"%d, and it is in a partition of shard %d: its producer deals by another function or another key, or did when "+
+		"there were other partitions; replay it to take it in", d.in.p.dealtBy, shard, n, home)}
+}
+
+// find is Deal; shard is -1 where it cannot be said.
+func (d *Dealer) find(ev *boundary.Event, dated Dated, loan *boundary.Loan, n int) (shard int, vouched bool) {
 	in := d.in
 	if in.loan = nil; in.p.lends {
 		in.loan = loan
 	}
 	v, bad := in.decode(ev)
 	if bad != nil {
-		return 0, false
+		return -1, false
 	}
 	ev.Value = v
 	in.dated, in.of = dated, ev
 	switch {
 	case in.p.folds == nil:
 		if !d.passed(ev) || in.keys.write() != nil {
-			return 0, false
+			return -1, false
 		}
-		return boundary.ShardOf(in.keys.text, n), false
+		return in.p.dealtBy.Shard(in.keys.text, n), false
 	case d.vouches != nil:
 		if _, keep, bad := in.value(ev); bad != nil || !keep {
-			return 0, false
+			return -1, false
 		}
 		return d.grouped(n), d.vouches.Vouches(&in.facts)
 	}
 	in.set(v, ev.Meta)
 	if in.place() != nil {
-		return 0, false
+		return -1, false
 	}
 	return d.grouped(n), false
 }
@@ -154,12 +177,12 @@ func (d *Dealer) passed(ev *boundary.Event) bool {
 	return k.findFields() == nil
 }
 
-// grouped is the shard of the group whose key is among the facts.
+// grouped is the shard of the group whose key is among the facts; -1 where it cannot be said.
 func (d *Dealer) grouped(n int) int {
 	key := d.in.facts.Key
 	if d.made == nil {
 		d.text = key.AppendJSON(d.text[:0])
-		return boundary.ShardOf(d.text, n)
+		return d.in.p.dealtBy.Shard(d.text, n)
 	}
 	d.group = d.in.p.folds.Groups.Append(d.group[:0], key)
 	for i, at := range d.fields {
@@ -169,15 +192,15 @@ func (d *Dealer) grouped(n int) int {
 		}
 	}
 	if d.made.findFields() != nil || d.made.write() != nil {
-		return 0
+		return -1
 	}
-	return boundary.ShardOf(d.made.text, n)
+	return d.in.p.dealtBy.Shard(d.made.text, n)
 }
 
 // ShardOf is the shard, of n, of the group with a key.
 func (d *Dealer) ShardOf(group boundary.Value, n int) int {
 	d.in.facts.Key = group
-	return d.grouped(n)
+	return max(d.grouped(n), 0)
 }
 
 // When is the time of an event that Deal has just vouched for.

@@ -2,7 +2,6 @@ package accumulator
 
 import (
 	"context"
-	"strings"
 
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -77,6 +76,26 @@ type Gap struct {
 	Reason string
 }
 
+// Partitioned is what a Source may be too: its streams are partitions of topics, named topic/number, and it can leave
+// out those that are of no use here (M49).
+type Partitioned interface {
+	// Portion has it read only the partitions whose number modulo so many is one that has says. Where a topic's number
+	// of partitions is no multiple of that, it reads nothing of any and says so as a trouble. It is called before Run.
+	Portion(of int, has func(remainder int) bool)
+}
+
+// Troubled is what an Out may be too: Trouble is Health of what is Disconnected, with a code: stable, snake_case.
+type Troubled interface{ Trouble(code, detail string) }
+
+// Trouble tells out, with the code if it has room for one.
+func Trouble(out Out, code, detail string) {
+	if t, ok := out.(Troubled); ok {
+		t.Trouble(code, detail)
+	} else {
+		out.Health(Disconnected, code+": "+detail)
+	}
+}
+
 // LagTeller is what a Source may be too.
 type LagTeller interface {
 	// Lag is how many events wait at the source. It may be called by any goroutine.
@@ -123,19 +142,6 @@ type DataLost struct {
 func (e *DataLost) Error() string {
 	return "source data lost: want " + e.Want + ", have " + e.Have +
 		"; look at the source, then skip the gap with the skip-lost command"
-}
-
-// SameStream reports whether two positions' Stream names are of one stream. What
-// follows an "#" says which generation of the stream it is (a file's fingerprint,
-// which grows with a short file; a topic's id): a later generation takes the earlier
-// one's place, and any that of a position from before there were generations.
-func SameStream(a, b string) bool {
-	if a == b {
-		return true
-	}
-	an, _, _ := strings.Cut(a, "#")
-	bn, _, _ := strings.Cut(b, "#")
-	return an == bn
 }
 
 // Follower is what a Source may be too: it knows when it has handed over all that there is. Under

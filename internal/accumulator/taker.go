@@ -102,10 +102,10 @@ func (t *Taker) decode(ev *boundary.Event, out *Taken) {
 func (t *Taker) deal(out *Taken) {
 	in := t.d.in
 	if in.p.folds == nil {
-		out.Shard = int32(boundary.ShardOf(in.keys.text, t.shards))
+		out.Shard = int32(in.p.dealtBy.Shard(in.keys.text, t.shards))
 		return
 	}
-	out.Shard = int32(t.d.grouped(t.shards))
+	out.Shard = int32(max(t.d.grouped(t.shards), 0))
 	out.Vouched = t.d.vouches != nil && t.d.vouches.Vouches(&in.facts)
 }
 

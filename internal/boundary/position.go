@@ -19,6 +19,19 @@ func Partition(stream string) string {
 	return stream
 }
 
+// SameStream reports whether two positions' Stream names are of one stream. What
+// follows an "#" says which generation of the stream it is (a file's fingerprint,
+// which grows with a short file; a topic's id): a later generation takes the earlier
+// one's place, and any that of a position from before there were generations.
+func SameStream(a, b string) bool {
+	if a == b {
+		return true
+	}
+	an, _, _ := strings.Cut(a, "#")
+	bn, _, _ := strings.Cut(b, "#")
+	return an == bn
+}
+
 // String is "stream@offset" for people; "" for the zero position.
 func (p Position) String() string {
 	if p.IsZero() {

@@ -89,7 +89,8 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		a := &g.Accumulators[i]
 		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes,
 			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil, Event: nodes[a.From],
-			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf(), Stop: o.Stop}
+			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf(), Stop: o.Stop,
+			DealtBy: u.DealtBy()}
 		owner := u.program(a.Owner) // declared before its own input
 		if owner != nil {
 			options.Event = owner.Emitted()
@@ -205,7 +206,7 @@ func (u *Unit) Reactor() reactor.Config {
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
 		Journal: g.Durability.Mode == "journal", EventClock: g.EventClock(),
-		PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
+		DealtBy: g.DealtBy(), PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 	CodeMayWait         = "may_wait"
 	CodeIdleStage       = "idle_stage"
 	CodeOneShard        = "one_shard"
+	CodeIdlePartitioned = "idle_partitioned"
 )
 
 // oneShard says of a graph that is dealt to so many shards that it runs as one all the same.
@@ -104,6 +105,10 @@ func (l *linter) accumulators() {
 		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(&l.g.Reactor) && a.Owner == "" && a.From == "" {
 			l.add(a.Pos, CodeMixedClock, "%s has no time and the graph goes by the times of events: what comes of it "+
 				"happens whenever it comes; give it a time, make it passive, or write clock: arrival", a.Name)
+		}
+		if a.Partitioned != "" && (l.g.Reactor.Shards == 1 || l.u.OneLive() != "") {
+			l.add(a.Pos, CodeIdlePartitioned, "partitioned is for a graph that is run as several shards, and all "+
+				"partitions of %s are read by one: say shards above 1, or leave it out", a.Name)
 		}
 		if l.g.EventClock() && a.From != "" && !a.Time.IsZero() && a.Folding().Idle > 0 {
 			l.add(a.KindPos, CodeIdleStage, "idle has no meaning for %s, whose windows close by how far the stages "+

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary/partitioner"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/trait"
 )
@@ -18,7 +19,12 @@ func (u *Unit) checkShards() (ds spec.Diagnostics) {
 	}
 	for i, p := range u.Programs {
 		a := &u.Spec.Accumulators[i]
-		if why := p.Undealt(); why != "" {
+		why := p.Undealt()
+		if why == "" && u.DealtBy() != partitioner.Own && slices.Contains(p.KeyTimes(), true) {
+			why = "its key is a time, and how a producer writes one as a record's key is not known: let the key be " +
+				"the text that the record has, or leave partitioned out"
+		}
+		if why != "" {
 			ds = append(ds, spec.Diagnostic{File: u.Spec.File, Line: a.Pos.Line, Column: a.Pos.Column,
 				Path: a.Pos.Path, Code: spec.CodeCannotShard,
 				Text: a.Name + " cannot be dealt to shards: " + why + "; or leave shards out"})
@@ -41,6 +47,15 @@ func (u *Unit) ShardsBy() string {
 	}
 	return fmt.Sprintf("%d shards by key, beside each other", n)
 }
+
+// DealtBy is the function that the keys are dealt to shards by.
+func (u *Unit) DealtBy() partitioner.Function {
+	f, _ := partitioner.Named(u.Spec.DealtBy())
+	return f
+}
+
+// Partitioned says that a shard finds its keys of input i in the partitions of its number alone.
+func (u *Unit) Partitioned(i int) bool { return u.Spec.Accumulators[i].Partitioned != "" }
 
 // Dealer makes what finds the shards of input i's events; nil where what it has is for all keys.
 func (u *Unit) Dealer(i int) func() *accumulator.Dealer {

@@ -3,7 +3,6 @@ package graphrun
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/graphd/graphd/internal/api"
@@ -17,45 +16,46 @@ import (
 // alignTries is how often an update to another number of shards stops the graph to find its shards at one cut.
 const alignTries = 3
 
-// dealt is the number of shards that the keys are dealt to in the store, or will be by the first commit of a graph that
-// runs; 0 where the graph has no state, or none that can be read: that the shards tell themselves.
-func (g *Graph) dealt(ctx context.Context) (int, error) {
-	n, err := lives.DealtIn(ctx, g.host.Store, g.ID())
-	if _, stopped := g.running(); n == 0 && stopped == nil {
-		n = len(g.shards)
+// dealt is how the keys are dealt in the store, or will be by the first commit of a graph that runs; it is zero of one
+// that has no state, or none that can be read: that the shards tell themselves.
+func (g *Graph) dealt(ctx context.Context) (lives.Deal, error) {
+	d, err := lives.DealtIn(ctx, g.host.Store, g.ID())
+	if _, stopped := g.running(); d.Of == 0 && stopped == nil {
+		d = g.dealtAs()
 	}
-	return n, err
+	return d, err
 }
 
-// cannotDeal refuses an update to another number of shards; nothing is changed.
-func cannotDeal(why string) error {
-	return &api.Error{Status: http.StatusFailedDependency, Code: "update_failed",
-		Detail: "the keys are not dealt anew, and the graph runs on as it was: " + why}
-}
+// dealtAs is how the graph deals its keys.
+func (g *Graph) dealtAs() lives.Deal { return lives.DealOf(g.unit, len(g.shards)) }
 
 // Moving is what an update to another number of shards moves from one shard to another, in a line, as of the last
 // checkpoints; none where the number stays.
 func (g *Graph) Moving(ctx context.Context, next *compile.Unit) ([]string, error) {
 	of := shardsOf(next)
 	from, err := g.dealt(ctx)
-	if err != nil || from == 0 || from == of {
+	if to := lives.DealOf(next, of); err != nil || !from.Differs(to) || from.CannotChange(to) != "" {
 		return nil, err
 	}
-	line, err := lives.Moving(ctx, g.host.Store, g.ID(), from, of)
+	line, err := lives.Moving(ctx, g.host.Store, g.ID(), from.Of, of)
 	return []string{line}, err
 }
 
 // dealAnew puts next in the place of old, with the keys dealt anew (M54): the old shards are stopped at one cut, and
 // the store changes from the one deal to the other in one step, with the declaration. What else of that is another is
 // tried beforehand, as by any update.
-func dealAnew(ctx, life context.Context, old, next *Graph, dealt int, put func(by Put) error, installed func()) error {
-	if old.unit == nil || dealt != len(old.shards) {
-		return cannotDeal(fmt.Sprintf("the store has them dealt to %d, and it does not run as that", dealt))
+func dealAnew(ctx, life context.Context, old, next *Graph, dealt lives.Deal, put func(by Put) error,
+	installed func()) error {
+	if old.unit == nil || dealt.Differs(old.dealtAs()) {
+		return told.CannotDeal(fmt.Sprintf("the store has them dealt %s, and it does not run as that", dealt))
+	}
+	if why := dealt.CannotChange(next.dealtAs()); why != "" {
+		return told.CannotDeal(why)
 	}
 	troubled, err := old.settleForUpdate(ctx)
 	if err != nil || troubled == nil {
 		if err == nil {
-			err = cannotDeal("all of its shards have to run here, see its health")
+			err = told.CannotDeal("all of its shards have to run here, see its health")
 		}
 		return err
 	}
@@ -115,11 +115,11 @@ func (g *Graph) rehearse(ctx, life context.Context, next *Graph, troubled map[st
 // AsDealt makes of a graph whose keys the store has dealt to another number of shards than it runs as one that runs as
 // that; installed is called when it is in the graph's place. The answer is the graph itself where there is no need to.
 func (g *Graph) AsDealt(ctx, life context.Context, installed func(as *Graph)) (*Graph, error) {
-	n, err := g.dealt(ctx)
-	if err != nil || n == 0 || n == len(g.shards) || g.unit == nil {
+	d, err := g.dealt(ctx)
+	if err != nil || d.Of == 0 || d.Of == len(g.shards) || g.unit == nil {
 		return g, err
 	}
-	as := newAs(g.host, g.Declaration(), g.unit, n)
+	as := newAs(g.host, g.Declaration(), g.unit, d.Of)
 	defer g.Changing()()
 	open := g.shut()
 	if err := g.Stop(); err != nil {
@@ -138,10 +138,10 @@ func (g *Graph) AsDealt(ctx, life context.Context, installed func(as *Graph)) (*
 // AsDeclared reports whether the graph runs as so many shards as its declaration has run here.
 func (g *Graph) AsDeclared() bool { return g.unit == nil || len(g.shards) == shardsOf(g.unit) }
 
-// Fits reports whether the graph's keys are dealt to as many shards as it runs as, or to none yet.
+// Fits reports whether the graph's keys are dealt as it runs, or not yet.
 func (g *Graph) Fits(ctx context.Context) bool {
-	n, err := g.dealt(ctx)
-	return err == nil && (n == 0 || n == len(g.shards))
+	d, err := g.dealt(ctx)
+	return err == nil && !d.Differs(g.dealtAs())
 }
 
 // Kept notes why the keys of a graph are not dealt as declared; it shows that as its health.
@@ -187,7 +187,7 @@ func (g *Graph) align(ctx, life context.Context, do func() error) (err error) {
 		}
 	}
 	if why := lives.CannotDeal(err); why != "" {
-		return cannotDeal(why)
+		return told.CannotDeal(why)
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func (g *Graph) Homes(key string) (at, asText int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	at, asText = told.Homes(k, len(g.shards))
+	at, asText = told.Homes(k, len(g.shards), g.dealtAs().By)
 	return at, asText, nil
 }
 

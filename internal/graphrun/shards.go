@@ -33,7 +33,7 @@ func (g *Graph) read(shards int) {
 	}
 	for i, p := range g.unit.Programs {
 		cfg := reader.Config{Open: func() (accumulator.Source, error) { return g.host.Kinds.Source(g.unit, i) }}
-		cfg.Share = &pump.Share{Of: shards, Dealer: g.unit.Dealer(i)}
+		cfg.Share = &pump.Share{Of: shards, Dealer: g.unit.Dealer(i), Partitioned: g.unit.Partitioned(i)}
 		cfg.Pace = g.host.Quotas.Pace(g.ref.Tenant, g.ref.Name)
 		if g.unit.Spec.EventClock() {
 			cfg.Dater = func() *accumulator.Dater { return accumulator.NewDater(p, accumulator.Limits{}) }
@@ -110,7 +110,7 @@ func (g *Graph) shut() (open func(next *Graph)) {
 
 // of is the shard that has a key; the first where there is none. See [told.Or] for a key that may be meant as a text.
 func (g *Graph) of(ctx context.Context, key boundary.Key) *lives.Shard {
-	at, asText := told.Homes(key, len(g.shards))
+	at, asText := told.Homes(key, len(g.shards), g.dealtAs().By)
 	if at == asText {
 		return g.shards[at]
 	}

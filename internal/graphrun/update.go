@@ -49,7 +49,7 @@ func Replace(ctx, life context.Context, old, next *Graph, put func(by Put) error
 	ctx = context.WithoutCancel(ctx)
 	if dealt, err := old.dealt(ctx); err != nil {
 		return err
-	} else if next.unit != nil && dealt != 0 && dealt != len(next.shards) {
+	} else if next.unit != nil && dealt.Differs(next.dealtAs()) {
 		return dealAnew(ctx, life, old, next, dealt, put, installed)
 	}
 	troubled, err := old.settleForUpdate(ctx)

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/shard"
+	"github.com/graphd/graphd/internal/spec/words"
 )
 
 // deal has the events dealt to n shards: what r.g has left to do is to say when they happen, and to fold what all
@@ -30,7 +31,7 @@ func (r *runner) dealOut(i int, h *head) error {
 
 // count closes the books of the run.
 func (r *runner) count() {
-	r.stats.MadeUpTime = r.cfg.Unit.Spec.WithoutTime()
+	r.stats.MadeUpTime = words.WithoutTime(r.cfg.Unit.Spec)
 	if r.front != nil {
 		all := r.front.Totals()
 		r.stats.Epochs = r.front.Epochs()

@@ -20,7 +20,8 @@ import (
 // Config is what a core needs to know of its graph. It does not change for the core's life.
 type Config struct {
 	ID          checkpoint.ID
-	Shards      int // that the keys are dealt to, of which ID names one; 0 is one
+	Shards      int    // that the keys are dealt to, of which ID names one; 0 is one
+	DealtBy     string // the function that they are dealt by; "" is graphd's own
 	Instance    uuid.UUID
 	Incarnation int64
 	Fence       int64

@@ -15,8 +15,9 @@ import (
 // empty over a state that is there.
 var ErrCorrupt = errors.New("checkpoint cannot be read")
 
-// ErrDealt says that a state was dealt for another number of shards: it is a part of another whole.
-var ErrDealt = errors.New("the keys in the checkpoint are dealt to another number of shards")
+// ErrDealt says that a state was dealt for another number of shards, or by another function: it is a part of another
+// whole.
+var ErrDealt = errors.New("the keys in the checkpoint are dealt to other shards")
 
 // Dealt is the number of shards that a head's state was dealt for; 0 where nothing was ever committed.
 func Dealt(record []byte) (shards int, err error) {
@@ -28,6 +29,15 @@ func Dealt(record []byte) (shards int, err error) {
 		return 0, nil
 	}
 	return m.Dealt(), nil
+}
+
+// DealtBy is the name of the function that a head's state was dealt by; "" is graphd's own.
+func DealtBy(record []byte) (name string, err error) {
+	m, _, err := form.ReadMeta(record)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return m.DealtBy, nil
 }
 
 // Covered is the last entry of the journal that a head's state covers.
@@ -55,6 +65,9 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	}
 	if m.Dealt() != max(c.cfg.Shards, 1) {
 		return nil, fmt.Errorf("%w: %d, and not %d", ErrDealt, m.Dealt(), max(c.cfg.Shards, 1))
+	}
+	if m.Dealt() > 1 && m.DealtBy != c.cfg.DealtBy {
+		return nil, fmt.Errorf("%w: by %q, and not by %q", ErrDealt, m.DealtBy, c.cfg.DealtBy)
 	}
 	c.frames, c.framesBefore = m.Frames, m.Frames
 	for i, name := range c.cfg.Outputs {

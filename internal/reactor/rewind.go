@@ -47,13 +47,14 @@ func (k *cell) setBack(at int64) {
 // sequence and the engine's time go on, and a pause and what is stopped stay. What cannot be read is left out.
 // It covers the journal up to an entry, behind which the next one is written; shards is how many the graph is dealt to
 // from now on.
-func Blank(last []byte, journal int64, shards int) []byte {
+func Blank(last []byte, journal int64, shards int, by string) []byte {
 	m, _, err := form.ReadMeta(last)
 	if err != nil {
 		m = form.Meta{}
 	}
 	blank := form.Meta{
-		Shards: shards, Journal: journal, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now, Clock: m.Clock,
+		Shards: shards, DealtBy: by, Journal: journal, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now,
+		Clock:  m.Clock,
 		Paused: m.Paused, PausedBy: m.PausedBy, PausedAt: m.PausedAt,
 		StoppedInputs: m.StoppedInputs, StoppedOutputs: m.StoppedOutputs,
 	}

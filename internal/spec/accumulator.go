@@ -25,6 +25,7 @@ var accumulatorFields = []decode.Field[inputDraft]{
 	{Name: "time_unit", Read: func(d *decoder, v value, a *inputDraft) { d.Pick(v, timeUnits, &a.TimeUnit) }},
 	{Name: "timezone", Read: readTimezone},
 	{Name: "key", Also: []string{"key_by", "group_by", "partition_by"}, Read: readKey},
+	{Name: "partitioned", Also: []string{"partitioner"}, Read: readPartitioned},
 	{Name: "global", Read: func(d *decoder, v value, a *inputDraft) { d.Bool(v, &a.Global) }},
 	{Name: "passive", Read: func(d *decoder, v value, a *inputDraft) { d.Bool(v, &a.Passive) }},
 	{Name: "default", Read: func(d *decoder, v value, a *inputDraft) { a.Default, a.HasDefault = d.Free(v) }},
@@ -75,6 +76,16 @@ func readAccumulators(d *decoder, v value, g *draft) {
 	if v.IsMapping() && v.IsEmpty() {
 		d.Report(v.Whole(), decode.CodeEmptyValue, "", "a graph needs at least one accumulator; add one")
 	}
+}
+
+// partitioners are the functions that keys can have been dealt to partitions by; package partitioner has them.
+var partitioners = decode.Words("murmur2", "crc32", "fnv1a", "fnv1a_reference")
+
+// readPartitioned notes where the function stands: whether the keys can be dealt by it depends on the rest.
+func readPartitioned(d *decoder, v value, a *inputDraft) {
+	a.all.ofKeys(v)
+	a.at.partitioned = v
+	d.Pick(v, partitioners, &a.Partitioned)
 }
 
 // inputDraft is an accumulator that is being read.

@@ -124,6 +124,9 @@ func addAccumulator(list *meaning.Tree, a *Accumulator) {
 		t.Text("timezone", a.Timezone)
 	}
 	addKeys(t, a.Keys)
+	if a.Partitioned != "" {
+		t.Text("partitioned", a.Partitioned)
+	}
 	t.Flag("global", a.Global)
 	t.Flag("passive", a.Passive)
 	if a.HasDefault {

@@ -29,7 +29,9 @@ type input struct {
 	strategy value // if given, and one of the strategies
 	key      value // if given
 	group    value // if given
-	kind     value // its mapping, if one was given
+	// partitioned is given where it says how the keys were dealt
+	partitioned value
+	kind        value // its mapping, if one was given
 }
 
 type link struct {

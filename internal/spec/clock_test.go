@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/words"
 )
 
 // M26: what time goes by is told in words, with the inputs whose events happen whenever they come.
@@ -21,7 +22,7 @@ func TestM26ClockIsTold(t *testing.T) {
 		if len(diags) > 0 {
 			t.Fatal(diags)
 		}
-		if got := g.ClockBy(); got != want {
+		if got := words.ClockBy(g); got != want {
 			t.Errorf("%s: %q, want %q", doc, got, want)
 		}
 	}

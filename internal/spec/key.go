@@ -47,6 +47,7 @@ func (d *draft) checkKeys() {
 	}
 	parts := g.KeyParts()
 	d.checkStagesOfShards()
+	d.checkPartitioned()
 	for i := range g.Accumulators {
 		a, at := &g.Accumulators[i], d.links.accumulators[i]
 		shown, made := decode.Quote(a.Name), a.Folding()
@@ -89,6 +90,47 @@ func (d *draft) checkStagesOfShards() {
 				"the node %s feeds %s in the same graph, and shards hand nothing to each other: make the stage a "+
 					"graph of its own that this one feeds, or leave shards out",
 				decode.Quote(a.From), decode.Quote(a.Name))
+		}
+	}
+}
+
+// DealtBy is the function that the keys are dealt to shards by; "" is graphd's own (M49).
+func (g *Graph) DealtBy() string {
+	for i := range g.Accumulators {
+		if by := g.Accumulators[i].Partitioned; by != "" {
+			return by
+		}
+	}
+	return ""
+}
+
+// checkPartitioned checks that keys can have been dealt as is said: that there are partitions, that a key is one value,
+// as that of a record is, and that all say the same.
+func (d *draft) checkPartitioned() {
+	var first *Accumulator
+	for i := range d.Accumulators {
+		a, v := &d.Accumulators[i], d.links.accumulators[i].partitioned
+		shown := decode.Quote(a.Name)
+		switch {
+		case a.Partitioned == "":
+			continue
+		case a.From != "" || !a.Source.Origin().Partitioned():
+			d.Report(v.Name(), decode.CodeCannotShard, "", "%s has no partitions that keys could be dealt to: "+
+				"partitioned is for a source that reads a topic; remove it", shown)
+		case a.Global:
+			d.Report(v.Name(), decode.CodeCannotShard, "", "%s is global: every shard reads all of it; remove one of "+
+				"the two", shown)
+		case d.KeyParts() > 1:
+			d.Report(v.Name(), decode.CodeCannotShard, "", "a record's key is one value, and the keys of this graph "+
+				"have %d parts: make one text of them as the producer does, such as key: a + \"|\" + b, or leave "+
+				"partitioned out", d.KeyParts())
+		case first != nil && first.Partitioned != a.Partitioned:
+			d.Report(v.Here(), decode.CodeCannotShard, "", "the keys of %s are dealt by %s and those of %s by %s, and "+
+				"a key has one shard: produce both by one function, or leave partitioned out of one of them",
+				decode.Quote(first.Name), first.Partitioned, shown, a.Partitioned)
+		}
+		if first == nil {
+			first = a
 		}
 	}
 }

@@ -136,9 +136,9 @@ func checkChoice(t *testing.T, def object, place, field string, c decode.Choice)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: the schema has %v, the decoder %v", place, got, want)
 	}
-	// Three of them have no fixed default: an input's strategy is the reactor's, a
-	// file's format is told from its name, the clock goes by whether inputs have times.
-	if free := place == "accumulator.strategy" || place == "source_file.format" ||
+	// Four of them have no fixed default: an input's strategy is the reactor's, where nothing is said of partitions
+	// nothing is known of them, a file's format is told from its name, the clock goes by whether inputs have times.
+	if free := place == "accumulator.strategy" || place == "accumulator.partitioned" || place == "source_file.format" ||
 		place == "graph.clock"; !free && p.Default != c.Default() {
 		t.Errorf("%s: the schema's default is %q, the decoder's %q", place, p.Default, c.Default())
 	}

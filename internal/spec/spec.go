@@ -121,6 +121,9 @@ type Accumulator struct {
 	Timezone string
 	// Global and Passive inputs are read but never trigger.
 	Global, Passive bool
+	// Partitioned is the function by whose number of the key the events are in the partitions of the source; "" where
+	// nothing is said, and every shard reads all of them.
+	Partitioned string
 	// Default is the value until the first boundary arrives; HasDefault tells nil from absent.
 	Default    any
 	HasDefault bool

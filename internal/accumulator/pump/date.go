@@ -25,13 +25,8 @@ func (l *Loader) date(d *Load, now time.Time) {
 		d.bytes += int64(len(ev.Raw))
 		at, own, bad := when(l.cfg.Dater, &l.dater, ev, now, &d.loan)
 		d.own = d.own && own
-		if bad != nil {
-			if d.bads == nil {
-				d.bads = make([]*accumulator.BadEvent, len(d.events))
-			}
-			d.bads[i] = bad
-		}
 		d.times = append(d.times, at)
+		l.spoil(d, i, bad)
 		d.newest = max(d.newest, at)
 	}
 }

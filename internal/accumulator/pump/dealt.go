@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/pump/share"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/timeline"
 )
@@ -188,12 +189,13 @@ func (d *Deal) parts(events []boundary.Event, to *Reach) []part {
 		return parts
 	}
 	dealer, _ := d.dealers.Get().(*accumulator.Dealer)
-	deal := &sharer{share: &Share{Of: len(d.boxes), Dealer: func() *accumulator.Dealer {
+	deal := share.With(&Share{Of: len(d.boxes), Dealer: func() *accumulator.Dealer {
 		return d.dealers.New().(*accumulator.Dealer)
-	}}, dealer: dealer}
+	}}, dealer)
 	for k := range events {
 		var f fold.Fate
-		of := dest[deal.deal(&events[k], accumulator.Dated{At: timeline.Never}, nil, &f)]
+		shard, _ := deal.Deal(&events[k], accumulator.Dated{At: timeline.Never}, nil, &f)
+		of := dest[shard]
 		if !d.all {
 			if of >= 0 {
 				parts[of].add(k, &events[k], f)
@@ -205,7 +207,7 @@ func (d *Deal) parts(events []boundary.Event, to *Reach) []part {
 			parts[i].add(k, &events[k], f)
 		}
 	}
-	d.dealers.Put(deal.dealer)
+	d.dealers.Put(deal.Dealer())
 	return parts
 }
 

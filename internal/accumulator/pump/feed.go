@@ -20,12 +20,12 @@ type parcel struct {
 	events []boundary.Event
 }
 
-// bad says why the one event is unusable; nil when it is not.
-func (p *parcel) bad() *accumulator.BadEvent {
+// bad says why the n-th event is unusable; nil when it is not.
+func (p *parcel) bad(n int) *accumulator.BadEvent {
 	if p.load.bads == nil {
 		return nil
 	}
-	return p.load.bads[p.first]
+	return p.load.bads[p.first+n]
 }
 
 // feed runs a source and is its Out.
@@ -83,3 +83,6 @@ func (f *feed) Health(h accumulator.Health, detail string) {
 	}
 	f.port.Health(h, code, detail)
 }
+
+// Trouble implements [accumulator.Troubled].
+func (f *feed) Trouble(code, detail string) { f.port.Health(accumulator.Disconnected, code, detail) }

@@ -52,7 +52,7 @@ func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
 // foldPulled folds the source's events. The one that panics becomes a dead letter, and is
 // the last: what the source sent after it is read again after the restart.
 func (u *Unit) foldPulled(events []boundary.Event) (poison *accumulator.PanicError) {
-	i, keeps := 0, !u.cfg.Share.echoes()
+	i, keeps := 0, !u.cfg.Share.Echoes()
 	defer func() {
 		if r := recover(); r != nil {
 			ev := events[i]
@@ -60,18 +60,16 @@ func (u *Unit) foldPulled(events []boundary.Event) (poison *accumulator.PanicErr
 			u.core.Poison(u.now, &ev, keeps, fmt.Sprint(r))
 		}
 	}()
-	switch {
-	case u.current.load.kind == Advance:
+	if u.current.load.kind == Advance {
 		u.core.Advance(u.now, events[0].Pos)
-		return nil
-	case u.current.bad() != nil:
-		if !u.passed(&events[0], 0) {
-			u.core.AddBad(u.now, &events[0], keeps, u.current.bad())
-		}
 		return nil
 	}
 	for ; i < len(events); i++ {
-		if !u.passed(&events[i], i) {
+		switch bad := u.current.bad(u.folded + i); {
+		case u.passed(&events[i], i):
+		case bad != nil:
+			u.core.AddBad(u.now, &events[i], keeps, bad)
+		default:
 			u.core.Add(u.now, &events[i], keeps)
 		}
 	}

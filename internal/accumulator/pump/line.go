@@ -234,6 +234,13 @@ func (l *Line) Health(h accumulator.Health, detail string) {
 	if h == accumulator.Disconnected {
 		code = "source_disconnected"
 	}
+	l.tell(h, code, detail)
+}
+
+// Trouble implements [accumulator.Troubled].
+func (l *Line) Trouble(code, detail string) { l.tell(accumulator.Disconnected, code, detail) }
+
+func (l *Line) tell(h accumulator.Health, code, detail string) {
 	l.cfg.Port.Health(h, code, detail)
 	p := &Parcel{Kind: HealthSaid}
 	if h == accumulator.Disconnected {

@@ -2,12 +2,14 @@ package pump
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/pump/share"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/timeline"
 )
@@ -68,6 +70,9 @@ func (d *Load) fate(n int, s *Share) (f fold.Fate) {
 	return f
 }
 
+// Share is this shard's part of an input.
+type Share = share.Share
+
 // LoaderConfig is what a Loader is made of.
 type LoaderConfig struct {
 	// Dater makes what reads the times of events; nil where they are not taken in turn.
@@ -82,7 +87,7 @@ type LoaderConfig struct {
 type Loader struct {
 	cfg    LoaderConfig
 	dater  *accumulator.Dater // as is
-	share  *sharer
+	share  *share.Dealing
 	spoils bool          // what was lent is overwritten, for tests
 	hungry chan struct{} // capacity 1: a line waits for something that is not here
 
@@ -93,7 +98,7 @@ type Loader struct {
 
 // NewLoader makes a Loader.
 func NewLoader(cfg LoaderConfig) *Loader {
-	l := &Loader{cfg: cfg, hungry: make(chan struct{}, 1), share: newSharer(cfg.Share)}
+	l := &Loader{cfg: cfg, hungry: make(chan struct{}, 1), share: share.New(cfg.Share)}
 	if cfg.Dater != nil {
 		l.dater = cfg.Dater()
 		l.spoils = l.dater.Spoils()
@@ -177,21 +182,37 @@ func (l *Loader) load(events []boundary.Event, whole bool) *Load {
 	return d
 }
 
-// deal finds the shards of a load's events. Of what cannot be used the first one tells.
+// deal finds the shards of a load's events. Of what cannot be used the first one tells, or that of the partition.
 func (l *Loader) deal(d *Load) {
 	if l.share == nil {
 		return
 	}
 	for i := range d.events {
-		shard, f := 0, fold.Fate{}
+		shard, f := max(l.cfg.Share.Home(d.events[i].Pos.Stream), 0), fold.Fate{}
 		if d.bads == nil || d.bads[i] == nil {
 			known, loan := accumulator.Dated{At: timeline.Never}, (*boundary.Loan)(nil)
 			if l.dater != nil {
 				known, loan = dated(d.times[i], d.own, d.lent), &d.loan
 			}
-			shard = l.share.deal(&d.events[i], known, loan, &f)
+			var bad *accumulator.BadEvent
+			shard, bad = l.share.Deal(&d.events[i], known, loan, &f)
+			l.spoil(d, i, bad)
 		}
 		d.fates, d.shards = append(d.fates, f), append(d.shards, int32(shard))
+	}
+}
+
+// spoil makes the i-th event one that cannot be used, if bad says why.
+func (l *Loader) spoil(d *Load, i int, bad *accumulator.BadEvent) {
+	if bad == nil {
+		return
+	} else if d.bads == nil {
+		d.bads = make([]*accumulator.BadEvent, len(d.events))
+	}
+	d.bads[i] = bad
+	if l.dater != nil {
+		d.times[i] = timeline.Never
+		d.newest = slices.Max(d.times)
 	}
 }
 

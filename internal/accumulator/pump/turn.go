@@ -41,7 +41,7 @@ func (l *Line) Take(into []*Parcel) []*Parcel {
 
 // Fold folds the n-th event of a parcel. One that panics becomes a dead letter.
 func (l *Line) Fold(now time.Time, p *Parcel, n int) (poison *accumulator.PanicError) {
-	ev, keeps := &p.Events[n], !l.cfg.Share.echoes()
+	ev, keeps := &p.Events[n], !l.cfg.Share.Echoes()
 	defer func() {
 		if r := recover(); r != nil {
 			kept := *ev

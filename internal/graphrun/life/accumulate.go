@@ -100,7 +100,8 @@ func (g *Graph) share(i int) *pump.Share {
 	if g.Shards <= 1 {
 		return nil
 	}
-	return &pump.Share{Shard: g.ID.Shard, Of: g.Shards, Dealer: g.Unit.Dealer(i)}
+	return &pump.Share{Shard: g.ID.Shard, Of: g.Shards, Dealer: g.Unit.Dealer(i),
+		Partitioned: g.Unit.Partitioned(i)}
 }
 
 // inTurn runs an accumulator under the event clock, where the reactor folds in the order of times.
@@ -144,7 +145,7 @@ func (a *accumulatorRun) lag() *int64 {
 // reads is what accumulator i reads from: its source, or its part of the one that is read for all shards.
 func (r *Run) reads(i int) (accumulator.Source, error) {
 	if r.g.Readers != nil {
-		return r.g.Readers[i].Source()
+		return r.g.Readers[i].Source(r.g.ID.Shard)
 	}
 	return r.Source(i)
 }

@@ -113,18 +113,17 @@ func level(shards []*Shard) bool {
 	return true
 }
 
-// DealtIn is the number of shards that the keys of a graph are dealt to in a store; 0 where it has no state, or none
-// that can be read.
-func DealtIn(ctx context.Context, store checkpoint.Store, graph checkpoint.ID) (int, error) {
+// DealtIn is how the keys of a graph are dealt in a store; zero where it has no state, or none that can be read.
+func DealtIn(ctx context.Context, store checkpoint.Store, graph checkpoint.ID) (Deal, error) {
 	heads, err := store.ShardHeads(ctx, graph)
 	if err != nil {
-		return 0, fmt.Errorf("look at the shards of the graph: %w", err)
+		return Deal{}, fmt.Errorf("look at the shards of the graph: %w", err)
 	}
-	n, err := Dealt(heads)
+	d, err := Dealt(heads)
 	if err != nil {
-		return 0, nil
+		return Deal{}, nil
 	}
-	return n, nil
+	return d, nil
 }
 
 // DropOthers takes the state from shards that a graph had, when its keys were dealt to more than so many.

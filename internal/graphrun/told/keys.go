@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/boundary/partitioner"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -55,16 +56,17 @@ func badKey(err error) error {
 	}
 }
 
-// Homes are the shards, of so many, that a key can be meant to be in: its own, and that of the same as a text, see
-// [Or].
-func Homes(key boundary.Key, of int) (at, asText int) {
+// Homes are the shards, of so many to which keys are dealt by a function, that a key can be meant to be in: its own,
+// and that of the same as a text, see [Or].
+func Homes(key boundary.Key, of int, by string) (at, asText int) {
 	if of == 1 || key == "" {
 		return 0, 0
 	}
-	if at = key.Shard(of); key[0] == '"' || key[0] == '[' {
+	f, _ := partitioner.Named(by)
+	if at = f.Shard([]byte(key), of); key[0] == '"' || key[0] == '[' {
 		return at, at
 	}
-	return at, boundary.KeyOf(boundary.String(string(key))).Shard(of)
+	return at, f.Shard([]byte(boundary.KeyOf(boundary.String(string(key)))), of)
 }
 
 // Or is the key as a text instead, when that is the one that the core has: on the command

@@ -76,3 +76,9 @@ func BadCursor() error {
 	return &api.Error{Status: http.StatusBadRequest, Code: "bad_cursor",
 		Detail: "before is not a cursor of this list; leave it out to start at the newest"}
 }
+
+// CannotDeal refuses an update that would deal the keys otherwise; nothing is changed.
+func CannotDeal(why string) error {
+	return &api.Error{Status: http.StatusFailedDependency, Code: "update_failed",
+		Detail: "the keys are not dealt anew, and the graph runs on as it was: " + why}
+}

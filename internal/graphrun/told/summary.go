@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/words"
 )
 
 // Known is what is known of a graph whether it runs or not.
@@ -121,7 +122,7 @@ func (k *Known) identify(s *api.GraphSummary) {
 	if s.Clock = "arrival"; k.Spec.EventClock() {
 		s.Clock = "event"
 	}
-	s.ClockBy = k.Spec.ClockBy()
+	s.ClockBy = words.ClockBy(k.Spec)
 	if s.Accumulators == nil {
 		for i := range k.Spec.Accumulators {
 			s.Accumulators = append(s.Accumulators, k.declared(i))

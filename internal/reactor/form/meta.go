@@ -23,7 +23,8 @@ func (s *Stopped) String() string {
 // Meta is the reactor's own record in the head. JSON, so that a person can read it.
 type Meta struct {
 	Format    int       `json:"format"`
-	Shards    int       `json:"shards,omitempty"` // that the keys are dealt to; 0 is one
+	Shards    int       `json:"shards,omitempty"`   // that the keys are dealt to; 0 is one
+	DealtBy   string    `json:"dealt_by,omitempty"` // the function that they are dealt by; "" is graphd's own
 	Plan      string    `json:"plan"`
 	Epoch     int64     `json:"epoch"`
 	Stamp     uint64    `json:"stamp"`
@@ -58,9 +59,11 @@ type Meta struct {
 // Format is the greatest version of what is written that is read; a greater one is refused. Since 2
 // what waits in a queue is written with the time since when it does.
 // Since 3 a record says to how many shards the keys are dealt. It is written where that is more than one: an
-// older release would take a shard for the whole.
+// older release would take a shard for the whole. Since 4 it says by which function they are, where that is not
+// graphd's own: an older release would look for a key where it is not.
 const (
-	Format    = 3
+	Format    = 4
+	ownDeal   = 3
 	unsharded = 2
 )
 
@@ -79,8 +82,11 @@ func (m *Meta) Dealt() int { return max(m.Shards, 1) }
 
 // Append appends the record in the oldest format that has room for it.
 func (m *Meta) Append(dst []byte) []byte {
-	if m.Format = Format; m.Dealt() == 1 {
-		m.Format, m.Shards = unsharded, 0
+	switch m.Format = Format; {
+	case m.Dealt() == 1:
+		m.Format, m.Shards, m.DealtBy = unsharded, 0, ""
+	case m.DealtBy == "":
+		m.Format = ownDeal
 	}
 	data, err := json.Marshal(m)
 	if err != nil {

@@ -21,7 +21,19 @@ func TestM54RecordsSayWhatTheyAreDealtFor(t *testing.T) {
 			t.Errorf("%d shards: read back as %d, %v, %v", shards, back.Dealt(), there, err)
 		}
 	}
-	if _, _, err := ReadMeta([]byte(`{"format":4}`)); err == nil {
+	m := Meta{Shards: 4, DealtBy: "crc32", Plan: "p"}
+	text := string(m.Append(nil))
+	if !strings.HasPrefix(text, `{"format":4,"shards":4,"dealt_by":"crc32","plan":"p",`) {
+		t.Errorf("by another function: %s", text)
+	}
+	if back, _, err := ReadMeta([]byte(text)); err != nil || back.DealtBy != "crc32" {
+		t.Errorf("by another function: read back as %+v, %v", back, err)
+	}
+	m = Meta{Shards: 1, DealtBy: "crc32", Plan: "p"}
+	if text := string(m.Append(nil)); !strings.HasPrefix(text, `{"format":2,"plan":"p",`) {
+		t.Errorf("one shard by another function: %s", text)
+	}
+	if _, _, err := ReadMeta([]byte(`{"format":5}`)); err == nil {
 		t.Error("a format of the future is read")
 	}
 }

@@ -255,7 +255,7 @@ func TestFingerprintGrows(t *testing.T) {
 				t.Fatalf("got %d events after %d lines", len(items), i+1)
 			}
 			streams = append(streams, items[i].Pos.Stream)
-			if !accumulator.SameStream(streams[0], streams[i]) {
+			if !boundary.SameStream(streams[0], streams[i]) {
 				t.Errorf("%q and %q are not one stream", streams[0], streams[i])
 			}
 		}

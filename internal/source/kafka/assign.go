@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/kafkanet"
+	"github.com/graphd/graphd/internal/kafkanet/portion"
 )
 
 // seen is what became of a look at the topics.
@@ -61,13 +62,21 @@ func (r *session) looked(ctx context.Context, s *seen) error {
 func (r *session) assign(ctx context.Context, topics []kafkanet.Topic) error {
 	var err error
 	var fresh []*partition
+	uneven := (*portion.UnevenError)(nil)
 	for i := range topics {
 		t := &topics[i]
 		if t.Err != nil {
 			err = errors.Join(err, fmt.Errorf("topic %s: %w", t.Name, t.Err))
 			continue
 		}
+		if odd := r.s.part.Even(t.Name, len(t.Partitions), r.known); odd != nil {
+			uneven = odd
+			continue
+		}
 		for _, have := range t.Partitions {
+			if !r.s.part.Reads(have.ID) {
+				continue
+			}
 			p := r.partition(t.Name, have.ID)
 			if p == nil {
 				p = &partition{topic: t.Name, id: have.ID, stream: streamOf(t.Name, have.ID), high: -1}
@@ -75,6 +84,9 @@ func (r *session) assign(ctx context.Context, topics []kafkanet.Topic) error {
 			}
 			p.leader, p.now = have.Leader, t.ID
 		}
+	}
+	if r.uneven = uneven; uneven != nil {
+		return err // it is looked at again soon: partitions may be added
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -104,7 +116,8 @@ func (r *session) begin(asking, ctx context.Context, fresh []*partition) error {
 			p.doubted = p.gen.witness.known
 			continue
 		}
-		if offset, ok := r.s.cfg.Start.Offsets[p.stream]; ok && r.s.cfg.Start.At == "offsets" && !r.known[p.topic] {
+		later := r.known[r.s.part.Family(p.topic, p.id)]
+		if offset, ok := r.s.cfg.Start.Offsets[p.stream]; ok && r.s.cfg.Start.At == "offsets" && !later {
 			p.next = offset
 			continue
 		}
@@ -116,7 +129,7 @@ func (r *session) begin(asking, ctx context.Context, fresh []*partition) error {
 	}
 	for _, p := range fresh {
 		p.handed = p.next
-		r.known[p.topic] = true
+		r.known[r.s.part.Family(p.topic, p.id)] = true
 		r.partitions = append(r.partitions, p)
 		accumulator.CaughtUp(r.out, p.stream, false) // until the leader has said how much there is
 		if p.gen == (generation{}) {
@@ -137,7 +150,7 @@ func (r *session) begin(asking, ctx context.Context, fresh []*partition) error {
 func (r *session) startOf(p *partition) []kafka.OffsetRequest {
 	start := r.s.cfg.Start
 	switch {
-	case r.known[p.topic]:
+	case r.known[r.s.part.Family(p.topic, p.id)]:
 	case start.At == "latest":
 		return []kafka.OffsetRequest{kafka.LastOffsetOf(p.id)}
 	case start.At == "timestamp":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/kafkanet/inflate"
 )
 
 // Batches that are handed over are bounded in events and bytes: large enough that one
@@ -68,7 +69,7 @@ func (e *events) batch(ctx context.Context, b *batch) error {
 	}
 	w := &window{buf: b.body, limit: e.cfg.MaxBatchBytes}
 	if b.attributes&compressionBits != 0 {
-		src, closer, err := decompressor(b, e.cfg.MaxBatchBytes)
+		src, closer, err := inflate.New(b.attributes&compressionBits, b.body, e.cfg.MaxBatchBytes)
 		if err != nil {
 			return fmt.Errorf("decompress the batch at offset %d: %w", b.base, err)
 		}
@@ -83,7 +84,7 @@ func (e *events) batch(ctx context.Context, b *batch) error {
 	next := b.base
 	for range b.count {
 		r, bad := e.read(w, b)
-		if errors.Is(w.err, errTooMuch) {
+		if errors.Is(w.err, inflate.ErrTooMuch) {
 			return e.tooLarge(ctx, b, next, w.buf[:min(len(w.buf), keptBytes)],
 				fmt.Sprintf("the batch decompresses to more than %d bytes; its records from offset %d on are left out",
 					e.cfg.MaxBatchBytes, next))
@@ -126,7 +127,7 @@ func (e *events) position(offset int64) boundary.Position {
 func (e *events) read(w *window, b *batch) (r record, bad *accumulator.BadEvent) {
 	size := w.varint()
 	if w.err == nil && size < 0 {
-		w.err = errShort
+		w.err = inflate.ErrShort
 	}
 	if size > int64(e.cfg.MaxEventBytes+headerRoom) {
 		return e.readHead(w, b, size)
@@ -141,7 +142,7 @@ func (e *events) read(w *window, b *batch) (r record, bad *accumulator.BadEvent)
 	r.value = inside(w, end, n)
 	count := w.varint()
 	if w.err == nil && count > size {
-		w.err = errShort
+		w.err = inflate.ErrShort
 	}
 	for i := int64(0); i < count && w.err == nil; i++ {
 		if r.headers == nil {
@@ -151,7 +152,7 @@ func (e *events) read(w *window, b *batch) (r record, bad *accumulator.BadEvent)
 		r.headers[name] = text(inside(w, end, w.varint()))
 	}
 	if w.err == nil && w.at != end {
-		w.err = errShort
+		w.err = inflate.ErrShort
 	}
 	if n > int64(e.cfg.MaxEventBytes) {
 		r.value = r.value[:min(len(r.value), keptBytes)]
@@ -168,7 +169,7 @@ func (e *events) readKey(w *window, b *batch, r *record) {
 	r.offset = b.base + w.varint()
 	n := w.varint()
 	if w.err == nil && n > int64(len(w.buf)-w.at) {
-		w.err = errShort
+		w.err = inflate.ErrShort
 		return
 	}
 	r.key = w.take(int(max(n, 0)))
@@ -177,7 +178,7 @@ func (e *events) readKey(w *window, b *batch, r *record) {
 // inside reads n bytes of a record that ends at end.
 func inside(w *window, end int, n int64) []byte {
 	if n > int64(end-w.at) {
-		w.err = errShort
+		w.err = inflate.ErrShort
 		return nil
 	}
 	return w.take(int(max(n, 0)))
@@ -191,7 +192,7 @@ func (e *events) readHead(w *window, b *batch, size int64) (r record, bad *accum
 	}
 	begin := w.at
 	e.readKey(w, b, &r)
-	if errors.Is(w.err, errShort) && w.src != nil {
+	if errors.Is(w.err, inflate.ErrShort) && w.src != nil {
 		// The key alone is larger than what is held.
 		w.err, r.size = nil, size
 		w.skip(size - int64(w.at-begin))

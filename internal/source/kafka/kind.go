@@ -84,7 +84,7 @@ func (s *Start) canonical(t *meaning.Tree) {
 func (c Declared) Identity() string { return c.Format }
 
 // Origin implements [spec.SourceConfig].
-func (c Declared) Origin() trait.Origin { return trait.Outside(trait.Again) }
+func (c Declared) Origin() trait.Origin { return trait.Partitioned(trait.Again) }
 
 const maxTopics = 256
 

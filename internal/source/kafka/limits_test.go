@@ -152,7 +152,7 @@ func forge(base int64, attributes int16, records int32, body []byte) []byte {
 func TestF26Lies(t *testing.T) {
 	huge := binary.AppendUvarint(nil, 3<<30) // snappy: "this block has 3 GiB"
 	var framed bytes.Buffer
-	framed.WriteString(xerial + "\x00\x00\x00\x01\x00\x00\x00\x01")
+	framed.WriteString("\x82SNAPPY\x00" + "\x00\x00\x00\x01\x00\x00\x00\x01")
 	framed.Write([]byte{0, 0, 0, byte(len(huge))})
 	framed.Write(huge)
 	good := forge(0, 0, 1, []byte{14, 0, 0, 0, 1, 2, 'v', 0}) // one record, "v"

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kafkanet"
+	"github.com/graphd/graphd/internal/kafkanet/portion"
 )
 
 // How a leader is asked: it answers as soon as there is something, or after maxWait.
@@ -33,15 +34,17 @@ type session struct {
 	client *kafkanet.Client
 	out    accumulator.Out
 
-	from       map[string]place // resume points, by stream
-	known      map[string]bool  // topics that have a resume point or were read before
-	partitions []*partition     // in the order of the topics and numbers
-	asking     map[int]bool     // leaders that a request is on the way to
-	newest     map[int]int16    // the newest version of a fetch that a leader speaks, once known
+	from       map[string]place     // resume points, by stream
+	known      map[string]bool      // families that have a resume point or were read before
+	uneven     *portion.UnevenError // why nothing is read; nil: it is
+	partitions []*partition         // in the order of the topics and numbers
+	asking     map[int]bool         // leaders that a request is on the way to
+	newest     map[int]int16        // the newest version of a fetch that a leader speaks, once known
 	results    chan *result
 	looking    bool // a look at the topics is on the way
 	looks      chan *seen
 	health     accumulator.Health
+	said       string    // why it is uneven, as it was told
 	trouble    string    // why the topics cannot be looked at; "" when they can
 	failures   int       // looks in a row that failed
 	lookAt     time.Time // when to look again
@@ -90,7 +93,7 @@ func newSession(s *Source, client *kafkanet.Client, out accumulator.Out, from ma
 		asking: map[int]bool{}, results: make(chan *result), looks: make(chan *seen), health: accumulator.Connecting,
 	}
 	for _, p := range from {
-		r.known[p.topic] = true
+		r.known[s.part.Family(p.topic, p.id)] = true
 	}
 	return r
 }
@@ -139,6 +142,9 @@ func (r *session) due() time.Time {
 
 // launch asks every leader that is not being asked for what it can be asked for now.
 func (r *session) launch(ctx context.Context, wg *sync.WaitGroup) {
+	if r.uneven != nil {
+		return
+	}
 	now := time.Now()
 	by := map[int][]*partition{}
 	for _, p := range r.partitions {
@@ -365,8 +371,15 @@ func (r *session) say() {
 			break
 		}
 	}
-	if h != r.health {
-		r.health = h
+	if r.uneven != nil {
+		if text := r.uneven.Error(); text != r.said {
+			r.said, r.health = text, accumulator.Disconnected
+			accumulator.Trouble(r.out, r.uneven.Code(), text)
+		}
+		return
+	}
+	if h != r.health || r.said != "" {
+		r.said, r.health = "", h
 		r.out.Health(h, detail)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kafkanet"
+	"github.com/graphd/graphd/internal/kafkanet/portion"
 )
 
 // Config says what to read.
@@ -79,6 +80,7 @@ type Source struct {
 	behind time.Duration
 	every  time.Duration // how often the topics are looked at
 	lag    atomic.Int64  // -1: not known
+	part   portion.Portion
 
 	mu      sync.Mutex
 	durable []boundary.Position // the newest that the mirror has not taken
@@ -91,6 +93,8 @@ var (
 	_ accumulator.Skipper   = (*Source)(nil)
 	_ accumulator.LagTeller = (*Source)(nil)
 	_ accumulator.Follower  = (*Source)(nil)
+
+	_ accumulator.Partitioned = (*Source)(nil)
 )
 
 // New makes a Source. It connects when it is run.
@@ -121,6 +125,11 @@ func (s *Source) Durable(positions []boundary.Position) {
 	case s.wake <- struct{}{}:
 	default: // the newest is what counts
 	}
+}
+
+// Portion implements [accumulator.Partitioned].
+func (s *Source) Portion(of int, has func(remainder int) bool) {
+	s.part = portion.Portion{Of: of, Has: has}
 }
 
 // Lag implements [accumulator.LagTeller].

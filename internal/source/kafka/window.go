@@ -1,16 +1,10 @@
 package kafka
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/snappy"
-	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
+	"github.com/graphd/graphd/internal/kafkanet/inflate"
 )
 
 // window is a sliding view of a batch's records: those of a compressed batch are
@@ -23,12 +17,6 @@ type window struct {
 	limit int
 	err   error
 }
-
-// errTooMuch says that a batch decompresses to more than is allowed.
-var errTooMuch = errors.New("the batch decompresses to more than the limit")
-
-// errShort says that a batch ends within a record.
-var errShort = errors.New("the batch ends within a record")
 
 // step is how much is decompressed at a time, where a record needs no more.
 const step = 64 << 10
@@ -43,11 +31,11 @@ func (w *window) need(n int) bool {
 
 func (w *window) fill(n int) {
 	if w.src == nil {
-		w.err = errShort
+		w.err = inflate.ErrShort
 		return
 	}
 	if w.limit <= 0 {
-		w.err = errTooMuch
+		w.err = inflate.ErrTooMuch
 		return
 	}
 	rest := copy(w.buf, w.buf[w.at:])
@@ -61,7 +49,7 @@ func (w *window) fill(n int) {
 	if got == 0 && err != nil {
 		w.err = err
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			w.err = errShort
+			w.err = inflate.ErrShort
 		}
 	}
 }
@@ -100,95 +88,4 @@ func (w *window) skip(n int64) {
 		w.at += int(here)
 		n -= here
 	}
-}
-
-// zstdWindow bounds what a zstd decoder may hold: four times what encoders use by default.
-const zstdWindow = 32 << 20
-
-// decompressor reads the records of a batch. closer is called when they have been read.
-func decompressor(b *batch, limit int) (src io.Reader, closer func(), err error) {
-	raw := bytes.NewReader(b.body)
-	nothing := func() {}
-	switch code := b.attributes & compressionBits; code {
-	case 1:
-		z, err := gzip.NewReader(raw)
-		return z, nothing, err
-	case 2:
-		return &snappyReader{rest: b.body, limit: limit}, nothing, nil
-	case 3:
-		return lz4.NewReader(raw), nothing, nil
-	case 4:
-		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow),
-			zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return nil, nothing, err
-		}
-		return z, z.Close, nil
-	default:
-		return nil, nothing, fmt.Errorf("compression %d is not known", code)
-	}
-}
-
-// xerial begins what Java producers compress with snappy: blocks, each after its length.
-const (
-	xerial       = "\x82SNAPPY\x00"
-	xerialHeader = 16
-)
-
-// snappyReader decompresses snappy, framed or one block. Blocks say how large they are,
-// and are not believed beyond limit.
-type snappyReader struct {
-	rest   []byte // to be decompressed
-	framed bool
-	begun  bool
-	limit  int
-	out    []byte // decompressed, not read yet
-	buf    []byte // reused
-}
-
-func (r *snappyReader) Read(p []byte) (int, error) {
-	for len(r.out) == 0 {
-		if err := r.next(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, r.out)
-	r.out = r.out[n:]
-	return n, nil
-}
-
-func (r *snappyReader) next() error {
-	if !r.begun {
-		r.begun = true
-		if len(r.rest) >= xerialHeader && string(r.rest[:len(xerial)]) == xerial {
-			r.framed, r.rest = true, r.rest[xerialHeader:]
-		}
-	}
-	if len(r.rest) == 0 {
-		return io.EOF
-	}
-	block := r.rest
-	r.rest = nil
-	if r.framed {
-		if len(block) < 4 {
-			return errShort
-		}
-		size := int64(binary.BigEndian.Uint32(block))
-		if size > int64(len(block)-4) {
-			return errShort
-		}
-		block, r.rest = block[4:4+size], block[4+size:]
-	}
-	n, err := snappy.DecodedLen(block)
-	if err != nil {
-		return err
-	}
-	if n > r.limit {
-		return errTooMuch
-	}
-	if cap(r.buf) < n {
-		r.buf = make([]byte, n)
-	}
-	r.out, err = snappy.Decode(r.buf[:cap(r.buf)], block)
-	return err
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 	"github.com/graphd/graphd/internal/kind"
@@ -160,7 +159,7 @@ func admitted(before []boundary.Position, items []sourcetest.Item, advanced ...b
 	}
 	slices.SortFunc(advanced, func(a, b boundary.Position) int { return int(a.Offset - b.Offset) })
 	for _, p := range advanced {
-		i := slices.IndexFunc(at, func(q boundary.Position) bool { return accumulator.SameStream(q.Stream, p.Stream) })
+		i := slices.IndexFunc(at, func(q boundary.Position) bool { return boundary.SameStream(q.Stream, p.Stream) })
 		if i < 0 {
 			at = append(at, p)
 		} else {

@@ -25,6 +25,7 @@ const (
 // Origin is where a source's events come from. The zero Origin is the socket alone.
 type Origin struct {
 	pulls, foreign bool
+	partitioned    bool
 	after          After
 	graph, output  string
 }
@@ -34,6 +35,12 @@ func Socket() Origin { return Origin{} }
 
 // Outside is a source that reads what others write, so that a schema has something to check.
 func Outside(after After) Origin { return Origin{pulls: true, foreign: true, after: after} }
+
+// Partitioned is one Outside whose streams are partitions of topics, named topic/number, which may have been dealt by
+// the keys of what is in them.
+func Partitioned(after After) Origin {
+	return Origin{pulls: true, foreign: true, partitioned: true, after: after}
+}
 
 // Made is a source whose events are made by the declaration itself.
 func Made(after After) Origin { return Origin{pulls: true, after: after} }
@@ -47,6 +54,9 @@ func (o Origin) Pulls() bool { return o.pulls }
 
 // Foreign reports whether the source reads what others write.
 func (o Origin) Foreign() bool { return o.foreign }
+
+// Partitioned reports whether the source's streams are partitions that may have been dealt by key.
+func (o Origin) Partitioned() bool { return o.partitioned }
 
 // After says what a crash does to what the source gave after the last checkpoint.
 func (o Origin) After() After { return o.after }

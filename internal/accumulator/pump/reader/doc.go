@@ -9,6 +9,9 @@
 // two positions, the shards that stand elsewhere than the first of them read for themselves, as each would without a
 // Reader.
 //
+// Where the keys were dealt to the partitions of the source ([pump.Share]) it reads those of who takes part, each from
+// where its shard stands, and gives each to its shard alone.
+//
 // Where to look: reader.go who takes part · session.go one run of the source · order.go positions.
 //
 // # Concurrency

@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,19 +55,26 @@ func (r *Reader) Hold() (release func()) {
 	}
 }
 
-// Source is the source as one shard has it, for one incarnation of its accumulator; nil where there is none. It is run
-// by a [pump.Line] or a [pump.Unit].
-func (r *Reader) Source() (accumulator.Source, error) {
+// Source is the source as a shard has it, by its number, for one incarnation of its accumulator; nil where there is
+// none. It is run by a [pump.Line] or a [pump.Unit].
+func (r *Reader) Source(shard int) (accumulator.Source, error) {
 	own, err := r.cfg.Open()
 	if err != nil || own == nil {
 		return nil, err
 	}
-	return &member{r: r, own: own, ended: make(chan error, 1)}, nil
+	if p, ok := own.(accumulator.Partitioned); ok && r.partitioned() {
+		p.Portion(r.cfg.Share.Of, func(n int) bool { return n == shard })
+	}
+	return &member{r: r, shard: shard, own: own, ended: make(chan error, 1)}, nil
 }
+
+// partitioned says that each shard reads only its own partitions.
+func (r *Reader) partitioned() bool { return r.cfg.Share != nil && r.cfg.Share.Partitioned }
 
 // member is a shard that takes part. It is an [accumulator.Source].
 type member struct {
 	r     *Reader
+	shard int
 	own   accumulator.Source // reads for this shard, where it cannot take part
 	ended chan error         // capacity 1: why it takes part no more, nil at the end of the source
 	ctx   context.Context
@@ -81,6 +89,17 @@ type member struct {
 	durable places // Reader.mu guards it; nil until the first is known
 }
 
+// reads reports whether the member is given what a stream has.
+func (m *member) reads(stream string) bool {
+	home := m.r.cfg.Share.Home(stream)
+	return home < 0 || home == m.shard
+}
+
+// of are the positions that mean something to the member: keys that were dealt anew may have brought others.
+func (m *member) of(positions []boundary.Position) []boundary.Position {
+	return slices.DeleteFunc(slices.Clone(positions), func(p boundary.Position) bool { return !m.reads(p.Stream) })
+}
+
 // errAlone says that a member is to read for itself.
 var errAlone = errors.New("the order of positions is not known")
 
@@ -90,7 +109,7 @@ func (m *member) Run(ctx context.Context, from []boundary.Position, out accumula
 	if !ok {
 		return m.own.Run(ctx, from, out)
 	}
-	m.ctx, m.out, m.at, m.behind = ctx, loads, placesOf(from), map[string]bool{}
+	m.ctx, m.out, m.at, m.behind = ctx, loads, placesOf(m.of(from)), map[string]bool{}
 	m.r.enter(m)
 	defer m.r.join()
 	asked := accumulator.AskerOf(out).Asked()
@@ -154,8 +173,11 @@ func (r *Reader) remove(m *member) {
 	defer r.mu.Unlock()
 	if i := slices.Index(r.members, m); i >= 0 {
 		r.members = slices.Delete(r.members, i, i+1)
-		if len(r.members) == 0 {
+		switch {
+		case len(r.members) == 0:
 			r.stop()
+		case r.again != nil && r.partitioned():
+			r.again() // without the partitions of the one that leaves
 		}
 	}
 }
@@ -231,9 +253,14 @@ func (m *member) Durable(positions []boundary.Position) {
 	r := m.r
 	r.mu.Lock()
 	source := r.source
-	all := placesOf(positions)
+	all := placesOf(m.of(positions))
 	if m.durable = all; !slices.Contains(r.members, m) {
 		source = m.own
+	} else if r.partitioned() {
+		all = all.clone()
+		for _, other := range r.members {
+			maps.Copy(all, other.durable) // each stands in its own partitions
+		}
 	} else {
 		order, _ := m.own.(Ordered) // what runs is asked by the reader
 		for _, other := range r.members {

@@ -158,7 +158,7 @@ type shard struct {
 
 // enter has a shard take part that goes on from positions.
 func (r *rig) enter(from ...boundary.Position) *shard {
-	source, err := r.reader.Source()
+	source, err := r.reader.Source(0)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime/debug"
 	"slices"
 
@@ -55,6 +56,10 @@ func (r *Reader) session(ctx context.Context, loader *pump.Loader) {
 // begin finds where the source begins, which leaves out who reads alone. together says that it is where all stand.
 func (s *session) begin(source accumulator.Source) (at places, together bool) {
 	together, began := true, false
+	if s.r.partitioned() {
+		at, together = s.portion(source)
+		return at, together
+	}
 	s.each(func(_ int, m *member) {
 		if !began {
 			at, began = m.at, true
@@ -77,6 +82,25 @@ func (s *session) begin(source accumulator.Source) (at places, together bool) {
 		}
 	})
 	return at, together
+}
+
+// portion has the source read the partitions of the members, and finds where it begins: each stands in its own
+// partitions alone. together says that there is one of them.
+func (s *session) portion(source accumulator.Source) (at places, together bool) {
+	at = places{}
+	mine := map[int]bool{}
+	s.asked = make([]int64, len(s.members))
+	s.each(func(_ int, m *member) {
+		mine[m.shard] = true
+		maps.Copy(at, m.at)
+		if m.ahead = nil; follows(source) {
+			m.forget()
+		}
+	})
+	if p, ok := source.(accumulator.Partitioned); ok {
+		p.Portion(s.r.cfg.Share.Of, func(shard int) bool { return mine[shard] })
+	}
+	return at, len(mine) == 1
 }
 
 // run runs the source. A panic of it is an error.
@@ -138,7 +162,7 @@ func (s *session) give(d *pump.Load) (err error) {
 		}
 	}
 	s.each(func(i int, m *member) {
-		if err == nil {
+		if err == nil && m.reads(events[0].Pos.Stream) {
 			err = s.giveTo(i, m, d)
 		}
 	})
@@ -155,8 +179,10 @@ func (s *session) hold(events []boundary.Event) error {
 	}
 	apart := false
 	s.each(func(_ int, m *member) {
-		first, _ := s.past(m, events)
-		apart = apart || first > 0
+		if m.reads(events[0].Pos.Stream) {
+			first, _ := s.past(m, events)
+			apart = apart || first > 0
+		}
 	})
 	if apart {
 		return nil
@@ -227,9 +253,18 @@ func (s *session) Health(h accumulator.Health, detail string) {
 	s.each(func(_ int, m *member) { m.out.Health(h, detail) })
 }
 
+// Trouble implements [accumulator.Troubled].
+func (s *session) Trouble(code, detail string) {
+	s.each(func(_ int, m *member) { accumulator.Trouble(m.out, code, detail) })
+}
+
 // CaughtUp implements [accumulator.Pace].
 func (s *session) CaughtUp(stream string, caughtUp bool) {
-	s.each(func(_ int, m *member) { m.caughtUp(stream, caughtUp) })
+	s.each(func(_ int, m *member) {
+		if m.reads(stream) {
+			m.caughtUp(stream, caughtUp)
+		}
+	})
 }
 
 func (m *member) caughtUp(stream string, caughtUp bool) {

@@ -76,7 +76,7 @@ func TestM26ALookAnswersAllWhoHaveAsked(t *testing.T) {
 		all := []*asking{{asks: make(chan struct{}, 1)}, {asks: make(chan struct{}, 1)}}
 		for _, a := range all {
 			a.at = map[string]boundary.Position{}
-			source, err := r.reader.Source()
+			source, err := r.reader.Source(0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestM29WhatAllShardsHaveIsDurable(t *testing.T) {
 		var wait sync.WaitGroup
 		var all []accumulator.Mirror
 		for range 2 {
-			source, err := r.reader.Source()
+			source, err := r.reader.Source(0)
 			if err != nil {
 				t.Fatal(err)
 			}

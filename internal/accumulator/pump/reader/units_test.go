@@ -56,7 +56,7 @@ func TestM49ShardsOfOneReaderTakeEachEventOnce(t *testing.T) {
 		r := newRig(t, 300, onTape)
 		ports, stops, ended := make([]*port, shards), make([]func(), shards), make([]chan error, shards)
 		begin := func(n int) {
-			source, err := r.reader.Source()
+			source, err := r.reader.Source(0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func BenchmarkShards(b *testing.B) {
 				for n := range of {
 					source, _ := open()
 					if r != nil {
-						source, _ = r.Source()
+						source, _ = r.Source(0)
 					}
 					unit := unitOf(b, u, source, to, accumulator.Mark{}, n, of)
 					wait.Go(func() { _ = unit.Run(ctx) })
