@@ -141,8 +141,16 @@ func cross(t *testing.T, w *world, s *Server, o *operation, b *bearer) {
 		}
 	}
 	switch {
+	case o.id == "finishLogin": // a page, for a browser that has begun no login
+		if x := o.ask(t, s, b, "", ""); x.status != http.StatusUnauthorized {
+			t.Errorf("got %d %s", x.status, x.body)
+		}
 	case o.needs == "public":
-		answers("", "mine_a", 200, "")
+		status := http.StatusOK
+		if o.id == "beginLogin" {
+			status = http.StatusCreated
+		}
+		answers("", "mine_a", status, "")
 	case b.role == access.NoRole:
 		code := api.CodeInvalidToken
 		if b.text == "" {

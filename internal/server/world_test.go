@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -237,7 +238,12 @@ func issued(t *testing.T) (*issuer.Issuer, []bearer) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(issuertest.Secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	is, err := issuer.New(issuer.Config{URL: at.URL, Audience: issuertest.Audience, Grants: lines,
+		Login: issuer.Login{Client: issuertest.Client, SecretFile: secret, Base: "https://graphd.example"},
 		Guard: guard, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +269,7 @@ func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) b
 	log := slog.New(slog.DiscardHandler)
 	trail := audit.New(audit.Config{Store: store, Log: log})
 	g, err := gate.New(t.Context(), gate.Config{Store: store, Required: true, Log: log, Trail: trail,
-		Certificates: keeper.Whose, Issuer: is.Whose, Grants: is.Grants()})
+		Certificates: keeper.Whose, Issuer: is.Whose, SignOn: is, Grants: is.Grants()})
 	if err != nil {
 		t.Fatal(err)
 	}
