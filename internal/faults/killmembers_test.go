@@ -96,6 +96,10 @@ func TestKillMembers(t *testing.T) {
 	brokers := testbed.Kafka(t)
 	in, out := testbed.Topic(t, brokers, partitions), testbed.Topic(t, brokers, 8)
 	const lease = 3 * time.Second
+	eachSecond := 2500
+	if !full() {
+		eachSecond = 1000 // others have tests beside this one
+	}
 	f := newFleet(t, 5, []string{"--rebalance-after", "3s", "--connections", "store=store"}, memberTables...)
 	for _, s := range f.seats[:4] {
 		s.start()
@@ -109,7 +113,7 @@ func TestKillMembers(t *testing.T) {
 		f.apply(fmt.Sprintf("whole%d", i), fmt.Sprintf(wholeGraph, i, i, hooks[i].server.URL))
 	}
 	f.rowsByCommit("dealt", "pushed", "whole0")
-	feed := feedKeyed(t, brokers, in)
+	feed := feedKeyed(t, brokers, in, eachSecond)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	defer cancel()
 	bases := make([]string, 0, 4)

@@ -31,6 +31,7 @@ const (
 // keyedFeed writes the numbers from 0 on to a topic, for each key, in the partition that Kafka's own clients choose for
 // the key. It knows of the daemons nothing.
 type keyedFeed struct {
+	rate    int // events a second
 	keys    [partitions][]string
 	lanes   [feedLanes]map[string]int64 // the number that each key of a lane is due
 	written atomic.Int64
@@ -40,9 +41,9 @@ type keyedFeed struct {
 	done    chan error
 }
 
-func feedKeyed(t *testing.T, brokers []string, topic string) *keyedFeed {
+func feedKeyed(t *testing.T, brokers []string, topic string, rate int) *keyedFeed {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	f := &keyedFeed{began: time.Now(), stop: stop, done: make(chan error, 1)}
+	f := &keyedFeed{rate: rate, began: time.Now(), stop: stop, done: make(chan error, 1)}
 	var all []int
 	for p := range partitions {
 		all = append(all, p)
@@ -88,9 +89,9 @@ func (f *keyedFeed) run(ctx context.Context, w *kafka.Writer, lane int) error {
 		case <-ctx.Done():
 			return nil
 		}
-		due := int(time.Since(f.began).Seconds()*feedRate/feedLanes) - written
+		due := int(time.Since(f.began).Seconds()*float64(f.rate)/feedLanes) - written
 		var batch []kafka.Message
-		for i := range min(due, feedRate) { // a second of all lanes at a time
+		for i := range min(due, f.rate) { // a second of all lanes at a time
 			part := (turn*turnParts + i%turnParts) % (partitions / feedLanes)
 			keys := f.keys[lane*(partitions/feedLanes)+part]
 			key := keys[rng.IntN(len(keys))]
@@ -127,17 +128,20 @@ type keyedPush struct {
 	next  atomic.Int64
 	wg    sync.WaitGroup
 
-	mu    sync.Mutex
-	acked map[int64]bool
-	codes map[string]int // of what was refused
-	wrong []string
+	mu      sync.Mutex
+	acked   map[int64]bool
+	partly  map[int64]string // the answer, where it was refused in part, and this event was taken
+	refused map[int64]string // the answer that says that it was not taken
+	codes   map[string]int   // of what was refused
+	wrong   []string
 }
 
 // pushKeys is how many keys are pushed to, pushOne how many events one request has.
 const pushKeys, pushOne = 200, 20
 
 func startKeyedPush(ctx context.Context, graph string, clients int, bases func() []string) *keyedPush {
-	p := &keyedPush{bases: bases, acked: map[int64]bool{}, codes: map[string]int{}}
+	p := &keyedPush{bases: bases, acked: map[int64]bool{}, refused: map[int64]string{}, partly: map[int64]string{},
+		codes: map[string]int{}}
 	for c := range clients {
 		p.wg.Go(func() {
 			ticker := time.NewTicker(100 * time.Millisecond)
@@ -157,6 +161,18 @@ func startKeyedPush(ctx context.Context, graph string, clients int, bases func()
 	return p
 }
 
+// pushAnswer is what a push is answered with, whatever the status.
+type pushAnswer struct {
+	Code     string
+	Accepted int
+	Durable  bool
+	Next     int `json:"next_index"`
+	Rejected []struct {
+		Index int
+		Code  string
+	}
+}
+
 // push sends one request. What nobody has answered may have been taken or not, and is not sent again.
 func (p *keyedPush) push(url string) {
 	from := p.next.Add(pushOne) - pushOne
@@ -172,59 +188,51 @@ func (p *keyedPush) push(url string) {
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	res, err := http.DefaultClient.Do(req)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err != nil {
-		p.count("no answer")
+		p.codes["no answer"]++
 		return
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	var answer struct {
-		Accepted int
-		Durable  bool
-		Rejected []struct {
-			Index int
-			Code  string
-		}
-		Code  string
-		Error struct{ Code string }
-	}
+	var answer pushAnswer
 	if err != nil || json.Unmarshal(text, &answer) != nil {
-		p.count("half an answer")
+		p.codes["half an answer"]++
 		return
 	}
 	if res.StatusCode != http.StatusOK {
-		p.count(fmt.Sprint(res.StatusCode, " ", answer.Code, answer.Error.Code))
-		return
+		p.codes[fmt.Sprint(res.StatusCode, " ", answer.Code)]++
 	}
-	p.take(from, answer.Accepted, answer.Durable, func(yield func(int, string) bool) {
-		for _, r := range answer.Rejected {
-			if !yield(r.Index, r.Code) {
-				return
-			}
-		}
-	}, text)
+	p.take(from, res.StatusCode == http.StatusOK, &answer, string(text))
 }
 
-func (p *keyedPush) count(code string) {
-	p.mu.Lock()
-	p.codes[code]++
-	p.mu.Unlock()
-}
+// unknown are the codes with which it is not known what became of an event.
+var unknown = map[string]bool{"owner_unreachable": true, "not_durable": true}
 
-func (p *keyedPush) take(from int64, accepted int, durable bool, refused func(func(int, string) bool), text []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	not := map[int]bool{}
-	for index, code := range refused {
-		not[index] = true
-		p.codes["of an event: "+code]++
+// take notes what an answer says of its events: which are there for good, and which were not taken.
+func (p *keyedPush) take(from int64, ok bool, answer *pushAnswer, text string) {
+	refused := map[int]string{}
+	for _, r := range answer.Rejected {
+		refused[r.Index] = r.Code
+		p.codes["of an event: "+r.Code]++
 	}
-	if accepted != pushOne-len(not) || accepted > 0 && !durable {
-		p.wrong = append(p.wrong, string(text))
+	if ok && (answer.Accepted != pushOne-len(refused) || answer.Accepted > 0 && !answer.Durable) {
+		p.wrong = append(p.wrong, text)
 	}
 	for i := range pushOne {
-		if !not[i] && durable {
-			p.acked[from+int64(i)] = true
+		n := from + int64(i)
+		switch code, not := refused[i]; {
+		case not && !unknown[code]:
+			p.refused[n] = text
+		case not:
+		case (ok || i < answer.Next) && answer.Durable:
+			p.acked[n] = true
+			if !ok {
+				p.partly[n] = text
+			}
+		case !ok && i >= answer.Next && !unknown[answer.Code]:
+			p.refused[n] = text
 		}
 	}
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +124,8 @@ func (f *fleet) spread(name string) {
 	}
 }
 
-// countPushed holds that each event that was answered as durable is in the table once, and no other twice.
+// countPushed holds that each event that was answered as durable is in the table once, what was refused is not, and
+// nothing is there twice.
 func (f *fleet) countPushed(push *keyedPush) {
 	f.t.Helper()
 	lost := 0
@@ -155,7 +157,7 @@ func (f *fleet) countPushed(push *keyedPush) {
 			if !there[n] {
 				lost++
 				if len(examples) < 20 {
-					examples = append(examples, fmt.Sprint(n))
+					examples = append(examples, fmt.Sprint(n, push.partly[n], "\n"))
 				}
 			}
 		}
@@ -171,11 +173,24 @@ func (f *fleet) countPushed(push *keyedPush) {
 			quiet = now
 		}
 	}
+	taken, says := 0, []string{}
+	for n, text := range push.refused {
+		if !there[n] {
+			continue
+		}
+		if taken++; !slices.Contains(says, text) && len(says) < 5 {
+			says = append(says, text)
+		}
+	}
+	if taken > 0 {
+		f.t.Errorf("pushed: %d of %d events are there of which the answer says that they were not taken: %s", taken,
+			len(push.refused), strings.Join(says, "\n"))
+	}
 	if len(push.wrong) > 0 {
 		f.t.Errorf("pushed: %d answers do not add up: %s", len(push.wrong), push.wrong[0])
 	}
-	f.t.Logf("pushed: %d sent, %d acknowledged, %d there; refused: %v", push.next.Load(), len(push.acked), len(there),
-		push.codes)
+	f.t.Logf("pushed: %d sent, %d acknowledged, %d refused, %d there; answers: %v", push.next.Load(), len(push.acked),
+		len(push.refused), len(there), push.codes)
 }
 
 // countWhole pauses the graphs that are not dealt, and holds that each number is there once, in an epoch of its own, in
