@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// PushResult answers a push. Accepted counts the leading events that were taken, the
-// filtered ones among them; nothing after them was taken when Full is set.
+// PushResult answers a push. Accepted counts the events that were taken, the filtered ones among them. With Full they
+// and those of Rejected are the leading ones of the push; nothing after them was taken.
 type PushResult struct {
 	Accepted int         `json:"accepted"`
 	Filtered int         `json:"filtered"`

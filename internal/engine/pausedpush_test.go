@@ -37,3 +37,34 @@ func TestPushToAPausedGraph(t *testing.T) {
 		}
 	})
 }
+
+// M4, M5: where a push finds no room, those that were accepted and those that were rejected are together the events
+// that need not be sent again: one more, and an event would be left out.
+func TestPushWithRejectionsFindsNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, memstore.New(), &scripted{})
+		defer b.close()
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential, capacity: 10, schema: { type: integer } } }\n"+
+			"nodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		if _, err := b.e.Pause(t.Context(), ofG, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		events := repeat("1", 5000)
+		for i := range 3 {
+			events[2*i] = []byte(`"no number"`)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		res, err := b.e.Push(ctx, ofG, "a", events)
+		if err != nil || !res.Full || len(res.Rejected) != 3 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if _, err := b.e.Resume(t.Context(), ofG, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if c := b.summary("g").Counters; c.Consumed != int64(res.Accepted) {
+			t.Errorf("%d were accepted, as the answer says: %+v", res.Accepted, c)
+		}
+	})
+}

@@ -144,11 +144,7 @@ func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err err
 		return overQuota(err)
 	}
 	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full}
-	if res.Why = moved; out.Full {
-		// Whoever goes on after a 429 goes on behind all that was dealt with, refused events too.
-		res.Accepted = out.Taken
-	}
-	if out.Full && moved == nil {
+	if res.Why = moved; out.Full && moved == nil {
 		res.Why = cmp.Or(g.unwritable(), g.pausedReason(), g.heldUp(ctx))
 	}
 	for _, r := range out.Rejected {
