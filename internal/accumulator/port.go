@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/pushkey"
 )
 
 // Counters are one accumulator's own share of the books (M42), in events. All but Open only grow.
@@ -62,8 +63,7 @@ type Mark struct {
 	Late int64
 }
 
-// Handoff is what an accumulator gives the reactor at once. It is admitted as a
-// whole: the mark is true after the last boundary and dead letter of it.
+// Handoff is what an accumulator gives the reactor at once. It is admitted whole: the mark is true after all of it.
 type Handoff struct {
 	Boundaries  []boundary.Boundary
 	DeadLetters []checkpoint.DeadLetter
@@ -71,11 +71,11 @@ type Handoff struct {
 	// late events do. They account for no events: the books here count them as filtered.
 	Late []boundary.Boundary
 	Mark Mark
+	Keys []checkpoint.PushKey // of pushes with an Idempotency-Key
 }
 
-// Ticket waits until a handoff is durable. An error says that it is not known to be: ctx's
-// when that took too long, another when the graph stopped before.
-type Ticket func(ctx context.Context) error
+// Ticket waits until a handoff is durable; see [pushkey.Ticket].
+type Ticket = pushkey.Ticket
 
 // Ticketer is what a Port may be too, where handoffs become durable one by one: in a
 // journaled graph (M29).

@@ -33,6 +33,8 @@ const (
 	CodeIdempotencyKey      = "invalid_idempotency_key"
 	CodeIdempotencyMismatch = "idempotency_mismatch"
 	CodeIdempotencyBusy     = "idempotency_in_progress"
+	CodeIdempotencyShards   = "idempotency_shards_changed"
+	CodeGraphRestarted      = "graph_restarted"
 	CodeUnauthenticated     = "unauthenticated"
 	CodeInvalidToken        = "invalid_token"
 	CodeInvalidTicket       = "invalid_ticket"

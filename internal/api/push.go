@@ -15,6 +15,9 @@ type PushResult struct {
 	Why *Reason `json:"-"`
 	// After is when there will be room, where that is known: answer with Retry-After.
 	After time.Duration `json:"-"`
+	// KeyKept says that the graph's store knows the push by its Idempotency-Key, Known that all of it had been taken
+	// before.
+	KeyKept, Known bool `json:"-"`
 }
 
 // Rejection is one event of a push that was refused (M5).

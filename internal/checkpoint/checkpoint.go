@@ -286,6 +286,7 @@ type Store interface {
 	Deals
 	Ledger
 	Journal
+	PushKeys
 	Outbox
 	Leases
 	Members

@@ -13,6 +13,9 @@ type JournalEntry struct {
 	Seq  int64
 	At   time.Time
 	Data []byte // opaque to the store
+	// Keys are of the pushes with an Idempotency-Key that the entry holds something of. They are kept beside it, and
+	// stay when it is trimmed; ReadJournal does not hand them out.
+	Keys []PushKey
 }
 
 // Journal is the durable record of what a graph admitted since its checkpoint. Safe for

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/accumulator/pump/reader"
@@ -35,7 +34,7 @@ type Graph struct {
 	shards  []*lives.Shard
 	readers []*reader.Reader // what all shards read by, per accumulator; nil of one shard
 	deals   []*pump.Deal     // how the pushes to an input are dealt, per accumulator; nil of one shard
-	expired atomic.Int64     // dead letters that retention removed since the start
+	gone    *told.Forgotten  // what retention has removed since the start
 	changed bell.Bell
 	letters chan struct{} // capacity 1: held while dead letters are replayed, so that each is once
 
@@ -59,7 +58,8 @@ func New(h *Host, d checkpoint.Declaration, unit *compile.Unit) *Graph {
 // newAs makes a graph that runs as so many shards, whatever its declaration says.
 func newAs(h *Host, d checkpoint.Declaration, unit *compile.Unit, of int) *Graph {
 	ref := api.Ref{Tenant: d.Tenant, Name: d.Graph}
-	g := &Graph{host: h, ref: ref, decl: d, unit: unit, letters: make(chan struct{}, 1)}
+	g := &Graph{host: h, ref: ref, decl: d, unit: unit, letters: make(chan struct{}, 1),
+		gone: new(told.Forgotten)}
 	restarts := new(told.Restarts)
 	g.read(of)
 	for n := range of {
@@ -147,8 +147,8 @@ func (g *Graph) Waiting() (events int) {
 	return events
 }
 
-// Expired counts dead letters that retention has removed, and answers with all since the start.
-func (g *Graph) Expired(letters int64) int64 { return g.expired.Add(letters) }
+// Forgotten is what retention has removed since the start, for whoever removes it to count.
+func (g *Graph) Forgotten() *told.Forgotten { return g.gone }
 
 // Broken marks a graph whose declaration cannot be used.
 func (g *Graph) Broken(err error) {

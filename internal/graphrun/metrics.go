@@ -18,6 +18,7 @@ func (g *Graph) Metrics(ctx context.Context) told.Metrics {
 	out := told.Metrics{
 		Summary: sum, Retries: map[string]int64{}, Letters: map[string]map[string]int64{},
 		Restarts: g.first().Restarts().All(), Lost: g.first().Restarts().Lost(),
+		Gone: g.gone,
 	}
 	for _, s := range g.shards {
 		if r := s.Run(); r != nil {

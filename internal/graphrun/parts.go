@@ -24,8 +24,9 @@ func (g *Graph) TakePart(ctx context.Context, p *parts.Pushes) ([]parts.Pushed, 
 	waits := make([]func() parts.Pushed, len(p.Items))
 	for k := range p.Items {
 		part := &p.Items[k]
-		ctx, cancel := context.WithTimeout(parts.Only(ctx, part.Shards), part.Left)
+		ctx, cancel := context.WithTimeout(part.In(ctx), part.Left)
 		defer cancel()
+		ctx, _ = parts.Keyed(ctx, g.host.Store, g.ID(), g.unit.Spec, p.Input)
 		enter, entered := g.timeToEnter(ctx)
 		defer entered()
 		wait := g.deliver(enter, p.Input, part.Batch(time.Now()))

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
@@ -52,6 +53,7 @@ func (g *Graph) PushAgain(ctx context.Context, l *checkpoint.DeadLetter, events 
 
 // push is Push to accumulator i; origin is the dead letter that the events are replayed from, "" for new ones.
 func (g *Graph) push(ctx context.Context, i int, origin string, events []json.RawMessage) (api.PushResult, error) {
+	ctx, kept := parts.Keyed(ctx, g.host.Store, g.ID(), g.unit.Spec, i)
 	enter, cancel := g.timeToEnter(ctx)
 	defer cancel()
 	wait, err := g.submit(enter, i, origin, events)
@@ -59,7 +61,9 @@ func (g *Graph) push(ctx context.Context, i int, origin string, events []json.Ra
 		return api.PushResult{}, err
 	}
 	out, err := wait(enter)
-	return g.pushed(ctx, i, out, err)
+	res, err := g.pushed(ctx, i, out, err)
+	res.KeyKept = kept
+	return res, err
 }
 
 // Submit is Push in two parts, so that several pushes of one caller can be on their way: it waits for room, as long as
@@ -117,33 +121,17 @@ func (g *Graph) submit(ctx context.Context, i int, origin string, events []json.
 
 // pushed is the answer to a push of which out and err have come.
 func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err error) (api.PushResult, error) {
-	var moved *api.Reason
-	var away *pump.AwayError
-	var refused *api.Error // of another member
+	moved, refusal := told.Turned(err, g.ref.Name, g.unit.Spec.Accumulators[i].Name, out.Taken, g.host.Closing())
 	switch {
-	case errors.Is(err, pump.ErrClosed):
-		return api.PushResult{}, &api.Error{
-			Status: http.StatusServiceUnavailable, Code: api.CodeGraphStopping,
-			Detail: fmt.Sprintf("graph %s is being stopped; %s", g.ref.Name, told.TakenBefore(out.Taken)),
-		}
-	case errors.Is(err, pump.ErrStopped):
-		return api.PushResult{}, &api.Error{Status: http.StatusConflict, Code: "input_stopped",
-			Detail: fmt.Sprintf("an operator has stopped input %s of graph %s; %s; the start command lets it go on",
-				g.unit.Spec.Accumulators[i].Name, g.ref.Name, told.TakenBefore(out.Taken))}
-	case errors.Is(err, pump.ErrElsewhere) && g.host.Closing():
-		out.Full, moved = true, api.ReasonOf(api.CodeGraphStopping, fmt.Sprintf(
-			"graph %s is being stopped with this daemon", g.ref.Name))
-	case errors.Is(err, pump.ErrElsewhere):
-		out.Full, moved = true, api.ReasonOf(api.CodeOwnerMoved, fmt.Sprintf(
-			"graph %s has just moved to another daemon, or is about to", g.ref.Name))
-	case errors.As(err, &away):
-		out.Full, moved = true, api.ReasonOf(away.Code, away.Detail)
-	case errors.As(err, &refused):
-		return api.PushResult{}, err
+	case refusal != nil:
+		return api.PushResult{}, refusal
+	case moved != nil:
+		out.Full = true
 	case err != nil:
 		return overQuota(err)
 	}
-	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full}
+	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full,
+		Known: out.Known}
 	if res.Why = moved; out.Full && moved == nil {
 		res.Why = cmp.Or(g.unwritable(), g.pausedReason(), g.heldUp(ctx))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/pushkey"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -78,7 +79,11 @@ func (g *Graph) deliver(ctx context.Context, i int, events []boundary.Event) (
 	if g.deals != nil {
 		return g.deals[i].Submit(ctx, events, g.reach(ctx, i))
 	}
-	p, err := g.first().Mailboxes()[i].Submit(ctx, events)
+	box := g.first().Mailboxes()[i]
+	if _, keyed := pushkey.From(ctx); keyed {
+		return pump.NewDeal([]*pump.Mailbox{box}, nil, false).Submit(ctx, events, &pump.Reach{})
+	}
+	p, err := box.Submit(ctx, events)
 	if err != nil {
 		return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{}, err }
 	}

@@ -238,7 +238,7 @@ func (g *Graph) Settle(ctx context.Context) (again bool, err error) {
 // inherit takes over what outlives an update: the watchers, the figures, and the mailboxes
 // of inputs that are still there, with the pushes that wait in them.
 func (g *Graph) inherit(old *Graph) {
-	g.expired.Store(old.expired.Load())
+	g.gone = old.gone
 	defer g.deal()
 	for n, s := range g.shards[:min(len(g.shards), len(old.shards))] {
 		before := old.shards[n]

@@ -324,7 +324,7 @@ func (b *Inbox) merge(l *lane, h *accumulator.Handoff) {
 	old := &b.order[l.waiting-1]
 	l.letters += len(h.DeadLetters)
 	old.h.DeadLetters = append(old.h.DeadLetters, h.DeadLetters...)
-	old.h.Late = append(old.h.Late, h.Late...)
+	old.h.Late, old.h.Keys = append(old.h.Late, h.Late...), append(old.h.Keys, h.Keys...)
 	old.h.Mark = h.Mark
 	old.conflated += l.conflated
 	l.conflated = 0

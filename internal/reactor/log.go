@@ -46,6 +46,8 @@ type journal struct {
 	buf     []byte
 	entries []checkpoint.JournalEntry // cut and not yet taken
 	seq     int64                     // the last entry that was cut, or replayed
+	keys    []checkpoint.PushKey      // of pushes that the buffer has something of
+	keySize int                       // about what they take
 	marks   []bool                    // accounts that changed since the last cut
 	replay  *replay                   // set while a replay is on
 	partial bool                      // marks are to come, without which no entry ends
@@ -96,7 +98,7 @@ func (c *Core) Logged() bool { return len(c.journal.buf) > 0 || len(c.journal.en
 
 // LogBytes is about how much waits to be taken.
 func (c *Core) LogBytes() int {
-	n := len(c.journal.buf)
+	n := len(c.journal.buf) + c.journal.keySize
 	for i := range c.journal.entries {
 		n += len(c.journal.entries[i].Data)
 	}
@@ -124,8 +126,12 @@ func (c *Core) cutJournal() {
 		j.buf = form.AppendTime(append(j.buf, logOpen), form.NanoTime(at))
 	}
 	j.seq++
-	j.entries = append(j.entries, checkpoint.JournalEntry{Seq: j.seq, At: c.housekeeping(), Data: j.buf})
-	j.buf = nil
+	at := c.housekeeping()
+	for i := range j.keys {
+		j.keys[i].At = at
+	}
+	j.entries = append(j.entries, checkpoint.JournalEntry{Seq: j.seq, At: at, Data: j.buf, Keys: j.keys})
+	j.buf, j.keys, j.keySize = nil, nil, 0
 }
 
 func (c *Core) note(kind byte) []byte {
@@ -155,6 +161,10 @@ func (c *Core) logAdmit(i int, h *accumulator.Handoff, conflated int64) {
 	}
 	c.journal.buf = dst
 	c.journal.marks[i] = true
+	for k := range h.Keys {
+		c.journal.keySize += len(h.Keys[k].Outcome) + 256
+	}
+	c.journal.keys = append(c.journal.keys, h.Keys...)
 	if len(h.Late) > 0 {
 		// In the same entry, whatever its size: an entry ends with the mark, which is behind both.
 		dst = form.AppendText(form.AppendTime(append(dst, logLate), c.now), c.cfg.Inputs[i].LateTo)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary/traced"
+	"github.com/graphd/graphd/internal/pushkey"
 	"github.com/graphd/graphd/internal/server/once"
 	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
@@ -85,15 +86,20 @@ func (s *Server) pushOnce(w http.ResponseWriter, r *request, g api.Ref, accumula
 	defer func() { // whatever ends this attempt, also a panic, the key is free again
 		switch {
 		case finished:
-		case p.Done > 0:
+		case p.Done > 0 && !p.KeyKept: // else the graph knows it, also what others took of it meanwhile
 			s.idem.Park(c, p)
 		default:
 			s.idem.Drop(c)
 		}
 	}()
-	if err := s.pushFor(r, g, accumulator, ev, &p); err != nil {
+	keyed := *r
+	keyed.Request = r.WithContext(pushkey.With(r.Context(), pushkey.Key{Text: given[0], Hash: hash[:]}))
+	if err := s.pushFor(&keyed, g, accumulator, ev, &p); err != nil {
 		s.fail(w, r, err)
 		return
+	}
+	if p.Known && !p.Full {
+		w.Header().Set("Idempotency-Replayed", "true")
 	}
 	answer := s.replyTo(&p, ev.Form)
 	if !p.Full {

@@ -270,6 +270,8 @@ func (s *scrape) pieces(g *GraphMetrics) {
 	for _, l := range g.Lost {
 		s.counter(s.lost, l.Events, l.Accumulator)
 	}
+	s.counter(s.keysGone, g.KeysExpired, "expired")
+	s.counter(s.keysGone, g.KeysDisplaced, "displaced")
 	for _, l := range g.Lags {
 		s.gauge(s.sourceLag, l.Lag, l.Accumulator)
 	}

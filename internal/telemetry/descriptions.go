@@ -29,8 +29,8 @@ type descriptions struct {
 
 	checkpointAge, checkpointDuration, checkpointBytes, checkpointFailures *prometheus.Desc
 
-	restarts *prometheus.Desc
-	lost     *prometheus.Desc
+	restarts, keysGone *prometheus.Desc
+	lost               *prometheus.Desc
 
 	emitted, keptBack, retries, pending, oldest, failed *prometheus.Desc
 
@@ -151,6 +151,9 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 
 		restarts: desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a,
 			"reason"),
+		keysGone: desc("push_keys_forgotten_total",
+			"Idempotency-Keys of pushes that the store knows no more: expired for their age, displaced by newer ones.",
+			g, "reason"),
 		lost: desc("events_lost_total", "Events that were taken and are not in the graph's state: a run ended before "+
 			"a checkpoint had them, since the store was away or it failed.", a),
 	}
@@ -220,7 +223,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.busy, d.eventBytes, d.storedBytes, d.held, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
-		d.lost,
+		d.lost, d.keysGone,
 		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed,
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,

@@ -79,6 +79,8 @@ func full() GraphMetrics {
 		Lost:          []AccumulatorEvents{{"book", 7}},
 		Lags:          []SourceLag{{"book", 12}},
 		Retries:       []OutputRetries{{"signals", 9}},
+		KeysExpired:   12,
+		KeysDisplaced: 13,
 	}
 }
 
@@ -158,6 +160,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_output_pending GAUGE graph output tenant",
 		"graphd_output_retries_total COUNTER graph output tenant",
 		"graphd_paused GAUGE graph tenant",
+		"graphd_push_keys_forgotten_total COUNTER graph reason tenant",
 		"graphd_queue_capacity GAUGE accumulator graph tenant",
 		"graphd_queue_depth GAUGE accumulator graph tenant",
 		"graphd_queue_seconds_to_full GAUGE accumulator graph tenant",
@@ -253,6 +256,8 @@ func TestMetricsValues(t *testing.T) {
 		`graphd_output_pending{graph="mm",output="signals",tenant="default"} 2`,
 		`graphd_output_retries_total{graph="mm",output="signals",tenant="default"} 9`,
 		`graphd_paused{graph="mm",tenant="default"} 1`,
+		`graphd_push_keys_forgotten_total{graph="mm",reason="displaced",tenant="default"} 13`,
+		`graphd_push_keys_forgotten_total{graph="mm",reason="expired",tenant="default"} 12`,
 		`graphd_queue_capacity{accumulator="book",graph="mm",tenant="default"} 1024`,
 		`graphd_queue_depth{accumulator="book",graph="mm",tenant="default"} 8`,
 		`graphd_queue_seconds_to_full{accumulator="book",graph="mm",tenant="default"} 2.5`,

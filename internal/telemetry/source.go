@@ -48,6 +48,9 @@ type GraphMetrics struct {
 	// Lost counts the events that were taken and are not in the graph's state, since a run ended before
 	// a checkpoint had them.
 	Lost []AccumulatorEvents
+	// KeysExpired and KeysDisplaced count Idempotency-Keys of pushes that the store knows no more: for their age, and
+	// for want of room.
+	KeysExpired, KeysDisplaced int64
 	// Lags says how far sources are behind, where that is known.
 	Lags []SourceLag
 	// Retries counts deliveries that were tried again, by output.

@@ -11,6 +11,7 @@ var largePackages = []struct {
 	{"internal/live", 3400, "0047"},
 	{"internal/reactor", 7000, "0047"},
 	{"internal/boundary", 2700, "0095"},
+	{"internal/accumulator/pump", 2600, "0193"},
 	{"bench", 2800, "0063"},
 	{"internal/expression/eval", 2750, "0063"},
 	{"internal/graph", 3100, "0100"},

@@ -24,7 +24,7 @@ var layers = []struct {
 	{0, "internal/timeline"}, {0, "internal/rest"}, {0, "internal/reread"}, {0, "examples"},
 	{1, "internal/expression"}, {1, "internal/checkpoint"}, {1, "internal/certificate"}, {1, "internal/issuer"},
 	{1, "internal/trace"},
-	{2, "internal/kind"}, {2, "internal/gate"}, {2, "internal/placement"},
+	{2, "internal/kind"}, {2, "internal/gate"}, {2, "internal/placement"}, {2, "internal/pushkey"},
 	{3, "internal/node/"}, {3, "internal/graph"}, {3, "internal/accumulator"}, {3, "internal/sink"},
 	{3, "internal/dal/rules"},
 	{4, "internal/accumulator/pump"}, {4, "internal/reactor"}, {4, "internal/kafkanet"}, {4, "internal/registered"},

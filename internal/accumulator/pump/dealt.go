@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/accumulator/pump/share"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/pushkey"
 	"github.com/graphd/graphd/internal/timeline"
 )
 
@@ -89,13 +90,17 @@ func (d *Deal) Push(ctx context.Context, events []boundary.Event) (PushOutcome, 
 // called once, waits for the one outcome.
 func (d *Deal) Submit(ctx context.Context, events []boundary.Event, to *Reach) (wait Wait) {
 	parts := d.parts(events, to)
+	if err := d.claim(ctx, parts); err != nil {
+		return func(context.Context) (PushOutcome, error) { return PushOutcome{Full: ctx.Err() != nil}, err }
+	}
 	// At one time: a shard that has no room keeps the others from nothing.
 	d.each(parts, func(p *part) {
 		if p.away != nil {
 			p.wait, p.err = p.away.Submit(ctx, p.events)
 			return
 		}
-		push, err := d.boxes[p.shard].submit(ctx, p.events, p.fates)
+		n := min(p.claim.Done(), len(p.events))
+		push, err := d.boxes[p.shard].submit(ctx, p.events[n:], p.fates[min(n, len(p.fates)):], p.claim)
 		if p.err = err; err == nil {
 			p.wait = push.Wait
 		}
@@ -105,6 +110,7 @@ func (d *Deal) Submit(ctx context.Context, events []boundary.Event, to *Reach) (
 			if p := &parts[i]; p.wait != nil {
 				p.out, p.err = p.wait(ctx)
 			}
+			parts[i].claim.Release(&parts[i].out)
 		}
 		if d.dealers.New == nil {
 			return shared(parts)
@@ -144,7 +150,8 @@ type part struct {
 	events []boundary.Event
 	fates  []fold.Fate
 	index  []int // in the push
-	wait   Wait  // for what is on its way; nil where there is nothing, or it was refused
+	claim  *pushkey.Claim
+	wait   Wait // for what is on its way; nil where there is nothing, or it was refused
 	out    PushOutcome
 	err    error
 }
@@ -214,6 +221,7 @@ func (d *Deal) parts(events []boundary.Event, to *Reach) []part {
 // join makes one outcome of what the shards have said of a push of n events.
 func join(parts []part, n int) (out PushOutcome, err error) {
 	var errs []error
+	known, heard := true, false
 	for s := range parts {
 		p := &parts[s]
 		if p.err != nil && !slices.ContainsFunc(errs, func(e error) bool { return errors.Is(e, p.err) }) {
@@ -224,6 +232,7 @@ func join(parts []part, n int) (out PushOutcome, err error) {
 		out.RejectedCount += p.out.RejectedCount
 		out.Tickets = append(out.Tickets, p.out.Tickets...)
 		out.Full = out.Full || p.out.Full
+		known, heard = known && (p.out.Known || len(p.events) == 0), heard || len(p.events) > 0
 		for _, r := range p.out.Rejected {
 			r.Index = p.index[r.Index]
 			out.Rejected = append(out.Rejected, r)
@@ -235,7 +244,7 @@ func join(parts []part, n int) (out PushOutcome, err error) {
 		}
 	}
 	if !out.Full && len(errs) == 0 {
-		out.Taken = n
+		out.Taken, out.Known = n, known && heard
 	}
 	const full = "the shard of its key had no room in time, and events after it were taken by others; push it again"
 	for s := range parts {
@@ -252,6 +261,6 @@ func join(parts []part, n int) (out PushOutcome, err error) {
 		}
 	}
 	slices.SortFunc(out.Rejected, func(a, b Rejection) int { return cmp.Compare(a.Index, b.Index) })
-	out.Rejected = out.Rejected[:min(len(out.Rejected), maxRejections)]
+	out.Rejected = out.Rejected[:min(len(out.Rejected), pushkey.MaxRejections)]
 	return out, errors.Join(errs...)
 }

@@ -6,7 +6,7 @@
 //
 // Where the keys of a graph are dealt to shards, each has a unit or a line of its own that hears of all events: a
 // [Share] says which of them are folded there. A [Deal] deals a push to the shards' mailboxes, and makes one answer of
-// theirs (share.go, dealt.go). What one reader has read for all of them is a [Load] (load.go, and package reader).
+// theirs (package share, dealt.go). What one reader has read for all of them is a [Load] (load.go, and package reader).
 //
 // # Concurrency
 //

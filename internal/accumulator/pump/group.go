@@ -92,7 +92,7 @@ func (u *Unit) pushes(ctx context.Context) (busy bool, err error) {
 	before := u.core.Moment()
 	u.cfg.Fail.Hit("decode")
 	poison := u.foldPushed()
-	if err := u.handOver(putCtx); err != nil {
+	if err := u.handOver(putCtx, notes(u.group)...); err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
 			u.core.GoBack(before)
 			u.mailbox.giveBack()

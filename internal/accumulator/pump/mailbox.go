@@ -6,9 +6,9 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/pushkey"
 	"github.com/graphd/graphd/internal/rest"
 )
 
@@ -25,31 +25,11 @@ const (
 	DefaultMailboxBytes  = 8 << 20
 )
 
-// maxRejections bounds the list of refused events in one answer; RejectedCount goes on.
-const maxRejections = 1000
-
 // Rejection is one pushed event that was refused (M5).
-type Rejection struct {
-	Index  int // in the push
-	Code   string
-	Detail string
-}
+type Rejection = pushkey.Rejection
 
 // PushOutcome answers a push.
-type PushOutcome struct {
-	// Taken is how many leading events were dealt with: Accepted + RejectedCount. When Full
-	// is set, nothing after them was taken: they count as received and rejected.
-	Taken int
-	// Accepted is how many of them were folded or filtered; Filtered is how many filtered.
-	Accepted, Filtered int
-	// Rejected lists the first 1,000 refused ones, RejectedCount counts all.
-	Rejected      []Rejection
-	RejectedCount int
-	// Tickets, in a journaled graph, are for the handoffs that took the events.
-	Tickets []accumulator.Ticket
-	// Full says that the accumulator was held back until the caller's context was done.
-	Full bool
-}
+type PushOutcome = pushkey.Outcome
 
 // Mailbox is an accumulator's socket: a bounded queue of pushes, first come first served.
 // It outlives the Unit that reads it: what was not handed over before a restart is folded
@@ -73,6 +53,7 @@ type Mailbox struct {
 	stopped bool    // see Stop
 	shut    bool    // see Shut
 	spare   []*Push // used up, for reuse; no more than were ever queued at once
+	keys    pushkey.Book
 }
 
 // waiter is a push that waits for room.
@@ -86,6 +67,7 @@ type Push struct {
 	m      *Mailbox
 	events []boundary.Event
 	fates  []fold.Fate // by event; nil where all are folded here
+	claim  *pushkey.Claim
 	bytes  int64
 	done   int // handed over so far
 	gone   bool
@@ -121,17 +103,18 @@ func (m *Mailbox) Push(ctx context.Context, events []boundary.Event) (PushOutcom
 // Submit queues events without waiting for the answer, so that a caller can have several
 // pushes on the way; it waits for room. Wait must be called once on each.
 func (m *Mailbox) Submit(ctx context.Context, events []boundary.Event) (*Push, error) {
-	return m.submit(ctx, events, nil)
+	return m.submit(ctx, events, nil, nil)
 }
 
-func (m *Mailbox) submit(ctx context.Context, events []boundary.Event, fates []fold.Fate) (*Push, error) {
+func (m *Mailbox) submit(ctx context.Context, events []boundary.Event, fates []fold.Fate,
+	claim *pushkey.Claim) (*Push, error) {
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
 		return nil, ErrClosed
 	}
 	p := m.newPush(events)
-	p.fates = fates
+	p.fates, p.claim = fates, claim
 	if len(events) == 0 {
 		p.answer <- struct{}{}
 		m.mu.Unlock()
@@ -140,6 +123,10 @@ func (m *Mailbox) submit(ctx context.Context, events []boundary.Event, fates []f
 	if m.shut && !p.carried() {
 		m.mu.Unlock()
 		return nil, ErrElsewhere
+	}
+	if claim.Stale() {
+		m.mu.Unlock()
+		return nil, ErrAnew
 	}
 	if m.stopped && !p.carried() {
 		m.refused += p.own()
@@ -211,6 +198,7 @@ func (m *Mailbox) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
+	m.keys.Away(ErrClosed)
 	for _, p := range m.queue {
 		m.conclude(p, ErrClosed)
 	}

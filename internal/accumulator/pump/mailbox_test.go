@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/pushkey"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -161,12 +162,12 @@ func TestPushWithoutAUnit(t *testing.T) {
 func TestRejectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, spec.Accumulator{}, nil, newPort(0), NewMailbox(0, 0), accumulator.Mark{})
-		texts := make([]string, 3*maxRejections)
+		texts := make([]string, 3*pushkey.MaxRejections)
 		for i := range texts {
 			texts[i] = "{"
 		}
 		o := <-r.push(t.Context(), texts...)
-		if len(o.Rejected) != maxRejections || o.RejectedCount != len(texts) || o.Taken != len(texts) {
+		if len(o.Rejected) != pushkey.MaxRejections || o.RejectedCount != len(texts) || o.Taken != len(texts) {
 			t.Errorf("got %d listed, %d counted, %d taken", len(o.Rejected), o.RejectedCount, o.Taken)
 		}
 		r.end(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/checkpoint"
 )
 
 // pushes is the reactor's hold on a Line's mailbox: a group of pushed events, of which the first
@@ -123,14 +124,27 @@ func (l *Line) Answer(ticket accumulator.Ticket) {
 	if !h.has {
 		return
 	}
+	l.cfg.Mailbox.commitFor(h.reader, h.part(), ticket)
+	clear(h.group)
+	h.has, h.dated = false, false
+}
+
+// part is what was folded of the group.
+func (h *pushes) part() []span {
 	n := h.at
 	if h.at < len(h.group) && h.next > h.group[h.at].lo {
 		h.group[h.at].hi = h.next
 		n++
 	}
-	l.cfg.Mailbox.commitFor(h.reader, h.group[:n], ticket)
-	clear(h.group)
-	h.has, h.dated = false, false
+	return h.group[:n]
+}
+
+// Keys are the keys of what was folded and not answered yet: they go with its mark.
+func (l *Line) Keys() []checkpoint.PushKey {
+	if !l.pushes.has {
+		return nil
+	}
+	return notes(l.pushes.part())
 }
 
 // Refused counts what the mailbox has refused into the core's books; Counted says that a mark has

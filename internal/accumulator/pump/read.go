@@ -1,6 +1,9 @@
 package pump
 
-import "github.com/graphd/graphd/internal/accumulator"
+import (
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/pushkey"
+)
 
 // The Unit's side of a Mailbox. One Unit reads at a time: pop a group of events, fold
 // them, hand them over, and then either commit the group or give it back.
@@ -23,7 +26,7 @@ func (s *span) record(index int, o accumulator.Outcome) {
 		s.accepted++
 	default:
 		s.rejectedCount++
-		if len(s.push.out.Rejected)+len(s.rejected) < maxRejections {
+		if len(s.push.out.Rejected)+len(s.rejected) < pushkey.MaxRejections {
 			s.rejected = append(s.rejected, Rejection{Index: index, Code: o.Code, Detail: o.Detail})
 		}
 	}
@@ -106,6 +109,10 @@ func (m *Mailbox) letGo() {
 	for i, p := range m.queue {
 		if i < m.taken && (p.done == len(p.events) || p.gone) {
 			m.conclude(p, nil)
+			continue
+		}
+		if p.claim.Stale() {
+			m.conclude(p, ErrAnew)
 			continue
 		}
 		kept = append(kept, p)

@@ -19,17 +19,17 @@ func (m *Mailbox) Stop() {
 		return
 	}
 	m.stopped = true
-	m.turnAway(ErrStopped)
+	m.turnAway(ErrStopped, (*Push).carried)
 	slices.SortStableFunc(m.queue[:m.taken], func(a, b *Push) int { // see pop
 		return cmp.Compare(rank(a), rank(b))
 	})
 }
 
-// turnAway answers the pushes that nobody has begun with, but for the values of other graphs.
-func (m *Mailbox) turnAway(why error) {
+// turnAway answers the pushes that nobody has begun with, but for those that stay.
+func (m *Mailbox) turnAway(why error, stays func(*Push) bool) {
 	kept := m.queue[:m.taken]
 	for _, p := range m.queue[m.taken:] {
-		if p.carried() {
+		if stays(p) {
 			kept = append(kept, p)
 			continue
 		}
@@ -40,7 +40,7 @@ func (m *Mailbox) turnAway(why error) {
 	var next *list.Element
 	for e := m.waiting.Front(); e != nil; e = next {
 		next = e.Next()
-		if w := e.Value.(*waiter); !w.push.carried() {
+		if w := e.Value.(*waiter); !stays(w.push) {
 			m.waiting.Remove(e)
 			m.finish(w.push, why)
 			close(w.room)
@@ -60,7 +60,8 @@ func (m *Mailbox) Shut() {
 		return
 	}
 	m.shut = true
-	m.turnAway(ErrElsewhere)
+	m.turnAway(ErrElsewhere, (*Push).carried)
+	m.keys.Away(ErrElsewhere)
 }
 
 // Open ends a Shut.
@@ -68,6 +69,7 @@ func (m *Mailbox) Open() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.shut = false
+	m.keys.Away(nil)
 }
 
 // Start ends a Stop.

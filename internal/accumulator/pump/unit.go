@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/rest"
 )
@@ -253,11 +254,12 @@ func (u *Unit) handOverDue(ctx context.Context) error {
 }
 
 // handOver gives the reactor what there is. It blocks while the reactor holds it back.
-func (u *Unit) handOver(ctx context.Context) error {
+func (u *Unit) handOver(ctx context.Context, keys ...checkpoint.PushKey) error {
 	h := &accumulator.Handoff{}
 	if !u.core.Drain(h) {
 		return nil
 	}
+	h.Keys = keys
 	if err := u.port.Put(ctx, h); err != nil {
 		return fmt.Errorf("hand over: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/audit/audittest"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/keystest"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/memberstest"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/passtest"
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest/redealtest"
@@ -22,13 +23,11 @@ type Harness struct {
 	Open func(t *testing.T) checkpoint.Store
 	// Reopen closes s and opens what it has kept. Nil for a store that keeps nothing.
 	Reopen func(t *testing.T, s checkpoint.Store) checkpoint.Store
-	// Rows makes a table with the columns "id" (an integer, unique) and "word" (a text), and
-	// reads it: each row as "id word", in the order of id. Nil for a store without tables.
+	// Rows makes a table with "id" (an integer, unique) and "word", and reads it: rows as "id word". Nil: no tables.
 	Rows func(t *testing.T, s checkpoint.Store) (table string, read func() []string)
 }
 
-// Run holds a store to the contract of package checkpoint. What is committed is looked
-// at again after Reopen, where there is one.
+// Run holds a store to the contract of package checkpoint, and looks at what is committed after Reopen too.
 func Run(t *testing.T, h Harness) {
 	tests := []struct {
 		name string
@@ -39,9 +38,7 @@ func Run(t *testing.T, h Harness) {
 		{"absolve", testAbsolve},
 		{"own", testOwn},
 		{"shards", testShards},
-		{"redeal", func(t *testing.T, s *subject) {
-			redealtest.Test(t, s.Store, func() checkpoint.Store { s.again(t); return s.Store })
-		}},
+		{"redeal", func(t *testing.T, s *subject) { redealtest.Test(t, s.Store, s.anew(t)) }},
 		{"unclean starts", testUncleanStarts},
 		{"commit", testCommit},
 		{"commit copies", testCommitCopies},
@@ -77,6 +74,7 @@ func Run(t *testing.T, h Harness) {
 		{"journal fencing", testJournalFencing},
 		{"journal trimming", testJournalTrimming},
 		{"journal beside commits", testJournalBesideCommits},
+		{"keys of pushes", func(t *testing.T, s *subject) { keystest.Test(t, s.Store, s.anew(t)) }},
 		{"rows", testRows},
 		{"tokens", testTokens},
 		{"passes", func(t *testing.T, s *subject) { passtest.Test(t, s.Store, s.again) }},
@@ -111,6 +109,10 @@ func (s *subject) again(t *testing.T) checkpoint.Store {
 		s.Store = s.reopen(t, s.Store)
 	}
 	return s.Store
+}
+
+func (s *subject) anew(t *testing.T) func() checkpoint.Store {
+	return func() checkpoint.Store { s.again(t); return s.Store }
 }
 
 func (s *subject) acquire(t *testing.T, id checkpoint.ID) checkpoint.Head {

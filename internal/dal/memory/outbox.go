@@ -118,10 +118,11 @@ func (m *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64
 		return rules.Wrap(err, "journal of graph %s", id)
 	}
 	for _, e := range entries {
-		e.Data, e.At = copied(e.Data), rules.Instant(e.At)
+		e.Data, e.At, e.Keys = copied(e.Data), rules.Instant(e.At), nil
 		g.journal = append(g.journal, e)
 	}
 	g.head.Journal = entries[len(entries)-1].Seq
+	g.notePushes(entries)
 	return nil
 }
 

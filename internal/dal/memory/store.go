@@ -51,6 +51,7 @@ type graph struct {
 	firings []checkpoint.Firing                 // ascending by place
 	outbox  map[string][]checkpoint.OutboxEntry // by output, ascending by Seq; none is empty
 	journal []checkpoint.JournalEntry           // ascending and dense
+	pushes  map[pushName]checkpoint.PushKey
 }
 
 type cellName struct{ kind, name, key string }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/pushkeys"
 	"github.com/graphd/graphd/internal/dal/rules"
 	"github.com/jackc/pgx/v5"
 )
@@ -79,6 +80,7 @@ var pgSweeps = []string{
 	`DELETE FROM dead_letter WHERE ctid = ANY (ARRAY (SELECT ctid FROM dead_letter WHERE state = $1 LIMIT $2))`,
 	`DELETE FROM journal WHERE ctid = ANY (ARRAY (SELECT ctid FROM journal WHERE state = $1 LIMIT $2))`,
 	`DELETE FROM outbox WHERE ctid = ANY (ARRAY (SELECT ctid FROM outbox WHERE state = $1 LIMIT $2))`,
+	pushkeys.Sweep,
 }
 
 // sweep removes all rows of all deleted graphs, a batch at a time. Daemons that sweep at the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/dal/postgres/pushkeys"
 	"github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/rules"
@@ -28,6 +29,8 @@ const (
 		), added AS (
 			INSERT INTO journal (state, seq, at, sum, data)
 			SELECT head.state, u.* FROM head, unnest($7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[]) u)
+` + pgAppended
+	pgAppended = `
 		SELECT count(*) FROM head`
 	pgJournalEnd  = `SELECT fence, last FROM graph_journal WHERE` + pgState
 	pgReadJournal = `SELECT j.last, e.seq, e.at, e.sum, e.data FROM graph_journal j LEFT
@@ -138,8 +141,9 @@ func (p *Store) appendJournal(ctx context.Context, id checkpoint.ID, fence int64
 		size += int64(len(e.Data))
 		seqs[i], at[i], sums[i], data[i] = e.Seq, rules.Nanos(e.At), rules.JournalSum(e), rules.OrEmpty(e.Data)
 	}
-	call := together.Call{Text: pgAppendJournal, Bytes: size,
-		Args: []any{id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs, at, sums, data}}
+	text, args, more := pushkeys.Put(pgAppendJournal, pgAppended,
+		[]any{id.Tenant, id.Graph, id.Shard, seqs[n-1], fence, before, seqs, at, sums, data}, entries)
+	call := together.Call{Text: text, Args: args, Bytes: size + more}
 	if err := p.changes.Do(ctx, &call); err != nil || call.Answer == 1 {
 		return err
 	}

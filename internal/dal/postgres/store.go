@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/postgres/chains"
 	"github.com/graphd/graphd/internal/dal/postgres/members"
 	"github.com/graphd/graphd/internal/dal/postgres/passes"
+	"github.com/graphd/graphd/internal/dal/postgres/pushkeys"
 	"github.com/graphd/graphd/internal/dal/postgres/schema"
 	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/postgres/tokens"
@@ -47,6 +48,7 @@ type Options struct {
 type Store struct {
 	tokens.Table
 	passes.Passes
+	pushkeys.Keys
 	chains.Chains
 	// Roll has this daemon, whose id is in lease owners and application_name too.
 	members.Roll
@@ -118,6 +120,9 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.asks, use) }
 	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.asks, use) }
 	p.Passes = passes.New(func(ctx context.Context, use passes.Use) error { return p.on(ctx, p.asks, use) })
+	p.Keys = pushkeys.Keys{Rows: p.rows, Exec: func(ctx context.Context, text string, args ...any) (int64, error) {
+		return p.execFor(ctx, p.bulk, longTimeout, text, args...)
+	}}
 	p.Chains = chains.New(func(ctx context.Context, use chains.Use) error { return p.on(ctx, p.trail, use) })
 	if err := p.connect(ctx, dsn); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
+	"github.com/graphd/graphd/internal/dal/sqlite/pushkeys"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 )
 
@@ -107,6 +108,9 @@ func (s *Store) AppendJournal(ctx context.Context, id checkpoint.ID, fence int64
 	size := 0
 	for i := range entries {
 		size += len(entries[i].Data) + 64
+		for k := range entries[i].Keys {
+			size += int(rules.KeySize(&entries[i].Keys[k])) + 128
+		}
 	}
 	last := entries[len(entries)-1].Seq
 	return rules.Wrap(s.writer.do(&request{
@@ -154,7 +158,7 @@ func appendJournal(ctx context.Context, conn *sqlconn.Conn, id checkpoint.ID, fe
 			return err
 		}
 	}
-	return nil
+	return pushkeys.Put(conn, id.Tenant, state, entries)
 }
 
 // ReadJournal visits entries in one snapshot; see [checkpoint.Journal]. A damaged or

@@ -24,7 +24,8 @@ func TestHistoryBeginsWithWhatIsThere(t *testing.T) {
 	if err := s.write(t.Context(), 0, func(_ context.Context, c *sqlconn.Conn) error {
 		text := "DROP VIEW graphs; DROP VIEW state; DROP VIEW firings; DROP VIEW dead_letters; DROP VIEW counters; " +
 			"DROP VIEW output_counters; DROP TABLE revision; DROP TABLE token; DROP TABLE audit_entry; " +
-			"DROP TABLE pass; DROP TABLE audit_chain; DELETE FROM schema_migration WHERE version >= 5"
+			"DROP TABLE pass; DROP TABLE audit_chain; DROP TABLE push_key; DELETE FROM schema_migration " +
+			"WHERE version >= 5"
 		for _, column := range []string{"attempts", "output", "firing_id", "message"} {
 			text += "; ALTER TABLE dead_letter DROP COLUMN " + column
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/sqlite/chains"
 	"github.com/graphd/graphd/internal/dal/sqlite/filelock"
 	"github.com/graphd/graphd/internal/dal/sqlite/passes"
+	"github.com/graphd/graphd/internal/dal/sqlite/pushkeys"
 	"github.com/graphd/graphd/internal/dal/sqlite/schema"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 	"github.com/graphd/graphd/internal/dal/sqlite/tokens"
@@ -19,6 +20,7 @@ import (
 type Store struct {
 	rules.SoleOwner
 	tokens.Table
+	pushkeys.Keys
 	chains.Chains
 	passes.Passes
 	path    string
@@ -48,6 +50,7 @@ func startStore(path string, opts Options, lock *filelock.Lock, first *sqlconn.C
 		closing: make(chan struct{}),
 	}
 	s.Table = tokens.Table{Write: s.write, Read: s.read}
+	s.Keys = pushkeys.Keys{Write: s.write, Read: s.read}
 	s.Chains = chains.Chains{Write: s.write, Read: s.read}
 	s.Passes = passes.New(s.write, s.read)
 	for range opts.Readers {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 
+	"github.com/graphd/graphd/internal/dal/sqlite/pushkeys"
 	"github.com/graphd/graphd/internal/dal/sqlite/sqlconn"
 )
 
@@ -44,7 +45,7 @@ func (s *Store) sweep(ctx context.Context) error {
 
 // sweepSome removes one batch, and the note of the state with the last.
 func sweepSome(c *sqlconn.Conn, state int64) error {
-	for _, text := range []string{sweepCells, sweepFirings, sweepLetters, sweepJournal, sweepOutbox} {
+	for _, text := range []string{sweepCells, sweepFirings, sweepLetters, sweepJournal, sweepOutbox, pushkeys.Sweep} {
 		n, err := c.Exec(text, state, int64(sweepBatch))
 		if err != nil || n == sweepBatch {
 			return err

@@ -172,6 +172,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		if declared.Accumulators[i].Strategy != "latest" && declared.Accumulators[i].From == "" {
 			r.inbox.Occupy(i, in.Depth-in.Own.Boundaries, in.DepthBytes-in.Own.Bytes)
 		}
+		g.Mailboxes[i].Begin(declared.Accumulators[i].Name)
 		if in.Stopped != nil {
 			g.Mailboxes[i].Stop()
 		} else {

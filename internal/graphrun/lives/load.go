@@ -80,6 +80,9 @@ func (s *Shard) begin(r *life.Run) { s.show(func() { s.run = r }) }
 
 // retire takes the run away, and keeps its last summary for those who ask.
 func (s *Shard) retire(old *life.Run) {
+	for _, box := range s.cfg.Mailboxes {
+		box.End()
+	}
 	var sum api.GraphSummary
 	// The core of one that was abandoned is still somebody's; one that has panicked may not bear looking at.
 	known := !old.Abandoned() &&

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/pushkey"
 )
 
 // PushVerb is the verb of a call with pushes: its arguments are [Pushes], its value is a list of [Pushed].
@@ -27,6 +28,10 @@ type Push struct {
 	Events [][]byte `json:"events"` // as they came, which may be no JSON
 	// Origin is the dead letter that the events are replayed from; "" for new ones.
 	Origin string `json:"origin,omitempty"`
+	// Key is the Idempotency-Key, Hash is of the whole body, and First the place in it of what the batch begins with.
+	Key   string `json:"key,omitempty"`
+	Hash  []byte `json:"hash,omitempty"`
+	First int64  `json:"first,omitempty"`
 	// Left is how long the caller waits.
 	Left time.Duration `json:"left"`
 }
@@ -39,6 +44,7 @@ type Pushed struct {
 	Rejected      []api.Rejection `json:"rejected,omitempty"`
 	RejectedCount int             `json:"rejected_count"`
 	Full          bool            `json:"full,omitempty"`
+	Known         bool            `json:"known,omitempty"`
 	// Journaled says that what was taken is in the journal; Undone is why it is not, though it should be.
 	Journaled bool     `json:"journaled,omitempty"`
 	Undone    *Refusal `json:"undone,omitempty"`
@@ -54,7 +60,7 @@ var turned = map[string]error{"closed": pump.ErrClosed, "stopped": pump.ErrStopp
 // PushedOf is an outcome on the wire; journaled and undone are what came of its tickets.
 func PushedOf(out *pump.PushOutcome, err error, journaled bool, undone error) Pushed {
 	p := Pushed{Taken: out.Taken, Accepted: out.Accepted, Filtered: out.Filtered, RejectedCount: out.RejectedCount,
-		Full: out.Full, Journaled: journaled, Undone: RefusalOf(undone)}
+		Full: out.Full, Known: out.Known, Journaled: journaled, Undone: RefusalOf(undone)}
 	for _, r := range out.Rejected {
 		p.Rejected = append(p.Rejected, api.Rejection(r))
 	}
@@ -72,7 +78,7 @@ func PushedOf(out *pump.PushOutcome, err error, journaled bool, undone error) Pu
 // Outcome is the outcome again.
 func (p *Pushed) Outcome() (out pump.PushOutcome, err error) {
 	out = pump.PushOutcome{Taken: p.Taken, Accepted: p.Accepted, Filtered: p.Filtered, RejectedCount: p.RejectedCount,
-		Full: p.Full}
+		Full: p.Full, Known: p.Known}
 	for _, r := range p.Rejected {
 		out.Rejected = append(out.Rejected, pump.Rejection(r))
 	}
@@ -92,10 +98,21 @@ func PushOf(ctx context.Context, shards []int, events []boundary.Event, patience
 	if by, bounded := ctx.Deadline(); bounded {
 		p.Left = max(time.Until(by), 0)
 	}
+	if k, ok := pushkey.From(ctx); ok {
+		p.Key, p.Hash, p.First = k.Text, k.Hash, k.First
+	}
 	for k := range events {
 		p.Events[k], p.Origin = events[k].Raw, events[k].Origin
 	}
 	return p
+}
+
+// In is a context for the push: for its shards, and with its key.
+func (p *Push) In(ctx context.Context) context.Context {
+	if ctx = Only(ctx, p.Shards); p.Key != "" {
+		ctx = pushkey.With(ctx, pushkey.Key{Text: p.Key, Hash: p.Hash, First: p.First})
+	}
+	return ctx
 }
 
 // Batch is the push as it enters a graph.

@@ -19,6 +19,8 @@ type Metrics struct {
 	Lost map[string]int64
 	// Letters are the dead-lettered events, by accumulator and code.
 	Letters map[string]map[string]int64
+	// Gone is what retention has removed; nil: nothing.
+	Gone *Forgotten
 	// Retries of deliveries, by output.
 	Retries map[string]int64
 }

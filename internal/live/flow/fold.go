@@ -188,7 +188,9 @@ func (f *Flow) Settle() {
 		}
 		whole = false
 		if e.line.Core().Drain(&f.handoff) {
+			f.handoff.Keys = e.line.Keys()
 			f.Core.Admit(f.drive.Time(), i, &f.handoff, 0)
+			f.handoff.Keys = nil
 			f.Lanes.Took(i, &f.handoff)
 			if len(f.handoff.Boundaries)+len(f.handoff.DeadLetters)+len(f.handoff.Late) > 0 {
 				f.drive.Stir()

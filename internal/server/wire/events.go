@@ -10,7 +10,8 @@ import (
 // MaxBatch is how many events go to the accumulator at once: enough that the handoff
 // costs nothing per event, few enough that a body of a million tiny events never
 // stands in memory as a million slices. The engine lists as many rejections of one
-// push as this, so that every one of a batch is told.
+// push as this, so that every one of a batch is told. Stores know the batches of a body by their first event: another
+// number is another release's, and a body that one has begun is not known to the other.
 const MaxBatch = 1000
 
 // Form is how a body holds its events.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/pushkey"
 )
 
 // Pusher takes events; see the server's Control.
@@ -31,8 +32,10 @@ type Pushed struct {
 // Add counts the result of a batch of n events in.
 func (p *Pushed) Add(r api.PushResult, n int) {
 	if p.Done == 0 {
-		p.Durable = r.Durable
+		p.Durable, p.Known = r.Durable, r.Known
 	}
+	p.Known = p.Known && r.Known
+	p.KeyKept = p.KeyKept || r.KeyKept
 	p.Durable = p.Durable && r.Durable
 	p.Accepted += r.Accepted
 	p.Filtered += r.Filtered
@@ -62,7 +65,7 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 	p.Full = false
 	for {
 		// Even without an event the accumulator is asked: it may not exist.
-		r, err := to.Push(ctx, g, accumulator, batch)
+		r, err := to.Push(pushkey.Batch(ctx, p.Done), g, accumulator, batch)
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,9 @@ func OfGraph(m *told.Metrics) telemetry.GraphMetrics {
 			g.Restarts = append(g.Restarts, telemetry.RestartCount{Accumulator: piece, Reason: reason, Count: int64(n)})
 		}
 	}
+	if m.Gone != nil {
+		g.KeysExpired, g.KeysDisplaced = m.Gone.Expired.Load(), m.Gone.Displaced.Load()
+	}
 	for i := range m.Summary.Accumulators {
 		name := m.Summary.Accumulators[i].Name
 		g.Lost = append(g.Lost, telemetry.AccumulatorEvents{Accumulator: name, Events: m.Lost[name]})
