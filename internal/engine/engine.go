@@ -212,7 +212,9 @@ func (e *Engine) Open(ctx context.Context) error {
 	}
 	e.own.Places() // who feeds whom says where a graph is placed: all links are known before one begins
 	for _, m := range graphs {
+		done := e.changing.Lock(m.Ref()) // one whose keys are dealt otherwise is changed once all of it has begun
 		e.adopt(m)
+		done()
 	}
 	return nil
 }

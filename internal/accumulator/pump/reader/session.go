@@ -213,11 +213,13 @@ func (s *session) giveTo(i int, m *member, d *pump.Load) error {
 	}
 	for _, pos := range s.ends {
 		m.at.move(pos)
+		delete(m.ahead, nameOf(pos.Stream))
 	}
 	return nil
 }
 
-// past is how many of a load's events a member is past; known is false where that cannot be said.
+// past is how many of a load's events a member is past; known is false where that cannot be said. It is asked twice of
+// one load while the reader is held.
 func (s *session) past(m *member, events []boundary.Event) (n int, known bool) {
 	if len(m.ahead) == 0 {
 		return 0, true
@@ -236,7 +238,6 @@ func (s *session) past(m *member, events []boundary.Event) (n int, known bool) {
 			return 0, false
 		}
 		if beyond {
-			delete(m.ahead, name)
 			return n, true
 		}
 	}
