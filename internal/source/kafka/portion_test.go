@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -121,6 +122,36 @@ func TestM49UnevenPartitionsAreNotRead(t *testing.T) {
 		f.count(t, 11)
 		f.says(t, accumulator.Live, 2)
 	})
+}
+
+// M49: what comes while the partitions do not fit is not read, however long that is.
+func TestM49NothingIsReadWhileUneven(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	addrs := cluster.ListenAddrs()
+	topic := testbed.Topic(t, addrs, 8)
+	var looks atomic.Int64
+	f := portioned(t, config(addrs, topic), 4, []int{1})
+	f.says(t, accumulator.Live, 1)
+	testbed.GrowTopic(t, addrs, topic, 10)
+	f.says(t, accumulator.Disconnected, 1)
+	cluster.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		looks.Add(1)
+		return nil, nil, false
+	})
+	looked := func(n int64) {
+		from := looks.Load()
+		f.until(t, "looks at the topic", func() bool { return looks.Load() >= from+n })
+	}
+	looked(int64(2 * maxWait / f.src.every)) // what was asked for before has been answered
+	put(t, client(t, addrs), topic, 1, "x")
+	looked(10)
+	if n := len(f.Items()); n > 0 {
+		t.Errorf("%d events are read", n)
+	}
+	testbed.GrowTopic(t, addrs, topic, 12)
+	f.count(t, 1)
 }
 
 // told checks the last thing that was said in words.

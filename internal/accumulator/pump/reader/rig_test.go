@@ -89,6 +89,7 @@ type rig struct {
 	t       *testing.T
 	unit    *compile.Unit
 	reader  *reader.Reader
+	share   *pump.Share
 	events  atomic.Int64
 	removed int64 // before that offset nothing is left
 	ends    bool
@@ -96,6 +97,7 @@ type rig struct {
 
 	mu    sync.Mutex
 	opens [][]boundary.Position
+	words []string
 	paced atomic.Int64
 }
 
@@ -120,14 +122,14 @@ func newRig(t testing.TB, events int64, source func(*rig) accumulator.Source) *r
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{unit: u}
+	r := &rig{unit: u, share: &pump.Share{Of: shards, Dealer: u.Dealer(0)}}
 	r.t, _ = t.(*testing.T)
 	r.events.Store(events)
 	r.reader = reader.New(reader.Config{
 		Open: func() (accumulator.Source, error) { return source(r), nil },
 		LoaderConfig: pump.LoaderConfig{
 			Dater: func() *accumulator.Dater { return accumulator.NewDater(u.Programs[0], accumulator.Limits{}) },
-			Share: &pump.Share{Of: shards, Dealer: u.Dealer(0)}, Pace: r,
+			Share: r.share, Pace: r,
 		},
 	})
 	return r
@@ -157,8 +159,11 @@ type shard struct {
 }
 
 // enter has a shard take part that goes on from positions.
-func (r *rig) enter(from ...boundary.Position) *shard {
-	source, err := r.reader.Source(0)
+func (r *rig) enter(from ...boundary.Position) *shard { return r.enterAs(0, from...) }
+
+// enterAs is enter of the shard with a number.
+func (r *rig) enterAs(number int, from ...boundary.Position) *shard {
+	source, err := r.reader.Source(number)
 	if err != nil {
 		r.t.Fatal(err)
 	}
