@@ -148,24 +148,23 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 		checkpointDuration: desc("checkpoint_duration_seconds", "How long checkpoint commits took.", g),
 		checkpointBytes:    desc("checkpoint_bytes", "What the last checkpoint commit wrote.", g),
 		checkpointFailures: desc("checkpoint_failures_total", "Checkpoint commits that did not succeed.", g),
-
-		restarts: desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a,
-			"reason"),
-		keysGone: desc("push_keys_forgotten_total",
-			"Idempotency-Keys of pushes that the store knows no more: expired for their age, displaced by newer ones.",
-			g, "reason"),
-		lost: desc("events_lost_total", "Events that were taken and are not in the graph's state: a run ended before "+
-			"a checkpoint had them, since the store was away or it failed.", a),
 	}
 	d.describeEnds(desc)
 	return d
 }
 
-// describeEnds describes outputs, and what the daemon has beside its graphs.
+// describeEnds describes what was lost, outputs, and what the daemon has beside its graphs.
 func (d *descriptions) describeEnds(
 	desc func(name, help string, labels []string, more ...string) *prometheus.Desc,
 ) {
-	o := outputLabels
+	a, o := accumulatorLabels, outputLabels
+	d.restarts = desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a,
+		"reason")
+	d.keysGone = desc("push_keys_forgotten_total",
+		"Idempotency-Keys of pushes that the store knows no more: expired for their age, displaced by newer ones.",
+		graphLabels, "reason")
+	d.lost = desc("events_lost_total", "Events that were taken and are not in the graph's state: a run ended before "+
+		"a checkpoint had them, since the store was away or it failed.", a)
 	d.emitted = desc("output_emitted_total", "Values that an output emitted.", o)
 	d.keptBack = desc("output_filtered_total",
 		"Values that an output kept back by where, or because they were null.", o)

@@ -177,22 +177,26 @@ func overview(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
 		fmt.Sprintf(
 			"%d received = %d filtered + %d conflated + %d rejected + %d dead-lettered + %d consumed + %d queued",
 			c.Received, c.Filtered, c.Conflated, c.Rejected, c.DeadLettered, c.Consumed, c.Queued))
-	if cost := &g.Cost; cost.BusySeconds > 0 {
-		busy := time.Duration(cost.BusySeconds * float64(time.Second)).Round(time.Millisecond)
-		t.Row("cost", fmt.Sprintf("%v busy, %d bytes of events, %d bytes stored", busy, cost.EventBytes,
-			cost.StoredBytes))
-	}
-	if m := &g.Cost.Memory; g.Cost.MemoryBytes > 0 {
-		t.Row("memory", fmt.Sprintf("about %s: keys %s, state %s, queues %s, outputs %s, letters %s, records %s",
-			terminal.Bytes(g.Cost.MemoryBytes), terminal.Bytes(m.Keys), terminal.Bytes(m.State),
-			terminal.Bytes(m.Queues), terminal.Bytes(m.Outputs), terminal.Bytes(m.Letters), terminal.Bytes(m.Records)))
-	}
+	addCost(t, &g.Cost)
 	for i := range g.Outputs {
 		if promise := g.Guarantees[g.Outputs[i].Name]; promise != "" {
 			t.Row("guarantee", g.Outputs[i].Name+": "+promise)
 		}
 	}
 	return t
+}
+
+// addCost tells what the graph costs.
+func addCost(t *terminal.Table, c *api.Cost) {
+	if c.BusySeconds > 0 {
+		busy := time.Duration(c.BusySeconds * float64(time.Second)).Round(time.Millisecond)
+		t.Row("cost", fmt.Sprintf("%v busy, %d bytes of events, %d bytes stored", busy, c.EventBytes, c.StoredBytes))
+	}
+	if m := &c.Memory; c.MemoryBytes > 0 {
+		t.Row("memory", fmt.Sprintf("about %s: keys %s, state %s, queues %s, outputs %s, letters %s, records %s",
+			terminal.Bytes(c.MemoryBytes), terminal.Bytes(m.Keys), terminal.Bytes(m.State),
+			terminal.Bytes(m.Queues), terminal.Bytes(m.Outputs), terminal.Bytes(m.Letters), terminal.Bytes(m.Records)))
+	}
 }
 
 // addKeys tells what the graph has of keys, and its folds and tables.
