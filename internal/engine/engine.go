@@ -188,7 +188,7 @@ func (e *Engine) Open(ctx context.Context) error {
 	}
 	e.group.Go(e.ctx, "janitor", e.sweep)
 	e.group.Go(e.ctx, "memory", func(ctx context.Context, _ *supervisor.Node) error {
-		e.memory.Run(ctx, e.cfg.Memory)
+		e.memory.Run(ctx, e.cfg.Memory, e.cfg.Quotas.Crowd)
 		return nil
 	})
 	e.group.Go(e.ctx, "declarations", e.follow)

@@ -25,7 +25,7 @@ func (r *Reactor) weigh(now time.Time, busy bool) {
 		return
 	}
 	w := &r.weighing
-	w.changed = w.changed || busy
+	w.changed = w.changed || busy || r.Meter.Tight()
 	if wait := w.next.Sub(now); !w.changed || wait > 0 && wait < time.Hour { // else the clock was set back
 		return
 	}

@@ -15,6 +15,7 @@ type Meter struct {
 	waiting [causes]waiting
 	shards  map[int]Memory // what those that run here hold
 	memory  Memory         // what they hold together
+	room
 }
 
 // Cause is what holds a graph back.
@@ -25,6 +26,8 @@ const (
 	TenantEvents Cause = iota // its tenant's quota of events
 	GraphEvents               // its own limit of events
 	GraphCPU                  // its own limit of the processor's time
+	GraphMemory               // its own limit of memory
+	DaemonMemory              // there is little memory left, and it has grown most
 	causes       = iota
 )
 

@@ -11,6 +11,8 @@ type Bounds struct {
 	EventsPerSecond int
 	// Cores bounds how long its reactor is at work: 0.5 is half of the time. It rests for what it has worked longer.
 	Cores float64
+	// Memory bounds about what it holds, in bytes. Near it events wait.
+	Memory int64
 }
 
 // own are the limits of a graph as they are kept.
@@ -41,6 +43,7 @@ func (m *Meter) Bind(b Bounds) {
 		next.work = &share{cores: b.Cores, credit: b.Cores, at: time.Now()}
 	}
 	m.own.Store(next)
+	m.tell()
 }
 
 // rate is that of the graph's own limit; nil where it has none.

@@ -92,10 +92,20 @@ type ExceededError struct {
 	After time.Duration
 	// Own says that it is a limit of the graph's own, and not its tenant's.
 	Own bool
+	// Memory is what the graph may hold where that is what there is no room in, and Holds about what it has; Crowded
+	// says that the daemon has little left.
+	Memory  int64
+	Holds   Memory
+	Crowded bool
 }
 
 func (e *ExceededError) Error() string {
-	if e.Own {
+	switch {
+	case e.Crowded:
+		return "the daemon has little memory left, and this graph has grown most: it holds " + e.Holds.Text()
+	case e.Own && e.Memory > 0:
+		return fmt.Sprintf("limits.memory of the graph is %d MiB, and it holds %s", e.Memory>>20, e.Holds.Text())
+	case e.Own:
 		return fmt.Sprintf("limits.events_per_second of the graph is %d, and it has taken more; there is room for the "+
 			"next in %v", e.Limit, e.After.Round(time.Millisecond))
 	}
@@ -112,7 +122,10 @@ func (e *ExceededError) Error() string {
 
 // Code is the one that it is answered with.
 func (e *ExceededError) Code() string {
-	if e.Own {
+	switch {
+	case e.Crowded:
+		return "memory_slowed"
+	case e.Own:
 		return api.CodeLimitExceeded
 	}
 	return api.CodeQuotaExceeded

@@ -130,6 +130,9 @@ func (p Pace) all() iter.Seq[*Rate] {
 // Wait lets n through as soon as there is room in all. Its error is ctx's.
 func (p Pace) Wait(ctx context.Context, n int, bytes int64) error {
 	p.Meter.Took(bytes)
+	if err := p.Meter.grow(ctx, true); err != nil {
+		return err
+	}
 	for r := range p.all() {
 		if err := r.wait(ctx, n, true, p.Meter); err != nil {
 			return err
@@ -141,6 +144,9 @@ func (p Pace) Wait(ctx context.Context, n int, bytes int64) error {
 // Admit is Wait for events that somebody pushes, who is told to come again where there is no room in time, as by
 // [Rate.Wait].
 func (p Pace) Admit(ctx context.Context, n int, bytes int64) error {
+	if err := p.Meter.grow(ctx, false); err != nil {
+		return err
+	}
 	for r := range p.all() {
 		if err := r.wait(ctx, n, false, p.Meter); err != nil {
 			return err
@@ -150,9 +156,16 @@ func (p Pace) Admit(ctx context.Context, n int, bytes int64) error {
 	return nil
 }
 
+// mostTight is how many go at once where memory is tight: few enough that what they take is seen before there is much
+// more.
+const mostTight = 256
+
 // Most is how many to let through at once, so that nobody else waits for much longer than a tenth of a second; 0 is
 // any number.
 func (p Pace) Most() (most int) {
+	if p.Meter.Tight() {
+		most = mostTight
+	}
 	for r := range p.all() {
 		if r != nil && (most == 0 || r.limit/10 < most) {
 			most = max(1, r.limit/10)

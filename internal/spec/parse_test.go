@@ -217,7 +217,7 @@ func TestEverything(t *testing.T) {
 		Durability:  spec.Durability{Mode: "none", Interval: 2 * time.Second, EveryEpochs: 10, OnFailure: "halt"},
 		History:     spec.History{Keep: 0},
 		DeadLetters: spec.DeadLetters{Keep: 24 * time.Hour, Max: 10, MaxBytes: 1024},
-		Limits:      limits.Limits{EventsPerSecond: 1000, CPU: 0.5},
+		Limits:      limits.Limits{EventsPerSecond: 1000, CPU: 0.5, Memory: 256 << 20},
 		Hash:        got.Hash,
 	}
 	for i := range want.Accumulators {

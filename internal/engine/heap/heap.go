@@ -11,7 +11,7 @@ import (
 
 const (
 	// every is how often the use of memory is looked at.
-	every = 250 * time.Millisecond
+	every = 100 * time.Millisecond
 	// Near is the share of the memory limit, in percent, past which nothing more is
 	// admitted over the API: what is live then leaves the garbage collector little room.
 	Near = 85
@@ -42,14 +42,15 @@ type Watch struct {
 	used, limit atomic.Int64
 }
 
-// Run looks at the use of memory until ctx is done.
-func (w *Watch) Run(ctx context.Context, read Reader) {
+// Run looks at the use of memory until ctx is done, and tells it each time.
+func (w *Watch) Run(ctx context.Context, read Reader, tell func(used, limit int64)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		used, limit := read()
 		w.used.Store(used)
 		w.limit.Store(limit)
+		tell(used, limit)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():

@@ -195,7 +195,8 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		}
 	}
 	d, meter := declared.Durability, g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name)
-	meter.Bind(quota.Bounds{EventsPerSecond: declared.Limits.EventsPerSecond, Cores: declared.Limits.CPU})
+	meter.Bind(quota.Bounds{EventsPerSecond: declared.Limits.EventsPerSecond, Cores: declared.Limits.CPU,
+		Memory: declared.Limits.Memory})
 	r.Reactor = live.New(live.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.Store, Journal: g.Store,
 		Ledger: g.Store, Head: head,

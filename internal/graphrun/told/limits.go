@@ -40,6 +40,15 @@ func (k *Known) slowed(s *api.GraphSummary) {
 		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.events_per_second is %d, and events have "+
 			"waited for their turn since %s; nothing is lost: raise it, or send less", k.Spec.Limits.EventsPerSecond,
 			since))
+	case quota.GraphMemory:
+		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.memory is %d MiB, and the graph holds %s; "+
+			"events have waited since %s until it holds less, and nothing is lost: raise it, or have it keep less "+
+			"(ttl, max_keys, history.keep, shorter windows)", k.Spec.Limits.Memory>>20, k.Meter.Memory().Text(),
+			since))
+	case quota.DaemonMemory:
+		s.HealthReason = api.ReasonOf("memory_slowed", fmt.Sprintf("the daemon has little memory left, and this "+
+			"graph has grown most: it holds %s; its events have waited since %s, and nothing is lost: have it keep "+
+			"less (ttl, max_keys, limits.memory), or give the daemon more", k.Meter.Memory().Text(), since))
 	case quota.GraphCPU:
 		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.cpu is %v, and epochs have waited for "+
 			"their turn since %s; nothing is lost: raise it, or have less computed", k.Spec.Limits.CPU, since))

@@ -14,6 +14,9 @@ const (
 	leastCPU  = 0.01
 	mostCPU   = 1024
 	mostCount = 1 << 31
+
+	leastMemory = 1 << 20 // less than that an idle graph has
+	mostMemory  = 1 << 40
 )
 
 // Limits are those of one graph. The zero value of a field is no bound.
@@ -23,6 +26,8 @@ type Limits struct {
 	// CPU bounds how long the reactor is at work, in cores: 0.5 is half of the time. 0.01 to 1,024; more than one is
 	// for graphs with shards.
 	CPU float64
+	// Memory bounds about how many bytes the graph holds, 1 MiB to 1 TiB.
+	Memory int64
 }
 
 // Fields are how limits are read.
@@ -32,6 +37,9 @@ func Fields() []decode.Field[Limits] {
 			d.Count(v, 1, mostCount, &l.EventsPerSecond)
 		}},
 		{Name: "cpu", Read: readCPU},
+		{Name: "memory", Read: func(d *decode.Decoder, v decode.Value, l *Limits) {
+			d.Bytes(v, leastMemory, mostMemory, &l.Memory)
+		}},
 	}
 }
 
@@ -58,5 +66,8 @@ func (l Limits) Canonical(t *meaning.Tree) {
 	}
 	if l.CPU > 0 {
 		b.Leaf("cpu", strconv.FormatFloat(l.CPU, 'g', -1, 64))
+	}
+	if l.Memory > 0 {
+		b.Number("memory", l.Memory)
 	}
 }
