@@ -169,8 +169,8 @@ func TestRoutes(t *testing.T) {
 			func() error { return only(c.PushOnce(ctx, "g", "a", []byte("1"), "k")) }},
 	}
 	tests = append(append(tests, tokenCalls(ctx, c)...), memberCalls(ctx, c)...)
-	covered := map[string]bool{"loginPage": true, "login": true, "logout": true, // a browser's
-		"reactorSocket": true, "eventsSocket": true, "pushSocket": true} // Watch; the client pushes over REST
+	covered := map[string]bool{"loginPage": true, "login": true, "logout": true, "beginLogin": true, // browsers do
+		"finishLogin": true, "reactorSocket": true, "eventsSocket": true, "pushSocket": true} // Watch and REST do
 	for _, tt := range tests {
 		covered[tt.operation] = true
 		if err := tt.call(); err != nil {

@@ -34,6 +34,8 @@ type (
 	KeysSummary = api.KeysSummary
 	// Cost is what a graph has cost so far.
 	Cost = api.Cost
+	// Memory is about how many bytes a graph holds in memory, by what holds them.
+	Memory = api.Memory
 	// FoldKeys is how many keys an input folds by.
 	FoldKeys = api.FoldKeys
 	// Versions are the versions of a table that are kept.

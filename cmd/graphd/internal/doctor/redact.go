@@ -142,8 +142,10 @@ func (x *examination) secrets(getenv func(string) string) (list secrets) {
 	list.add(getenv("PGPASSWORD"))
 	list.add(getenv("GRAPHD_TOKEN"))
 	list.address(getenv("GRAPHD_STORE"))
-	if c.MemberSecret != "" {
-		list.add(held(c.MemberSecret))
+	for _, file := range []string{c.MemberSecret, c.OIDCClientSecret} {
+		if file != "" {
+			list.add(held(file))
+		}
 	}
 	// The longest first: one may be a part of another.
 	slices.SortFunc(list, func(a, b []byte) int { return len(b) - len(a) })

@@ -14,10 +14,10 @@ import (
 
 // open are the settings whose texts are no secrets: paths, names, addresses that have no password, and choices.
 var open = []string{"Data", "Listen", "Auth", "TLSCert", "TLSKey", "TLSMin", "TLSClientCA", "TLSClientAuth",
-	"TLSClients", "OIDCIssuer", "OIDCAudience", "OIDCGrants", "Graphs", "Hosts", "Origins", "AllowOutbound",
-	"FilesDir", "SecretsDir", "AllowKinds", "Closed", "KafkaBrokers", "Advertise", "MemberListen", "TrustedProxies",
-	"Tenants.FilesDir", "Tenants.SecretsDir", "Tenants.AllowKinds", "Tenants.AllowOutbound", "Tenants.KafkaBrokers",
-	"Tenants.Quota"}
+	"TLSClients", "OIDCIssuer", "OIDCAudience", "OIDCGrants", "OIDCClient", "OIDCRedirect", "OIDCScopes", "Graphs",
+	"Hosts", "Origins", "AllowOutbound", "FilesDir", "SecretsDir", "AllowKinds", "Closed", "KafkaBrokers",
+	"Advertise", "MemberListen", "TrustedProxies", "Tenants.FilesDir", "Tenants.SecretsDir", "Tenants.AllowKinds",
+	"Tenants.AllowOutbound", "Tenants.KafkaBrokers", "Tenants.Quota"}
 
 // elsewhere are those that no configuration of a daemon that is examined has: a program gives them.
 var elsewhere = []string{"Declarations", "Stdout", "Log", "LogLevel", "Reload", "Registry", "Arrivals", "Version"}
@@ -45,7 +45,8 @@ func TestSecretsAreKnown(t *testing.T) {
 			"X-Key=file:" + inFile("OTLPHeaders.file", "%s\n")},
 		Connections: []string{"a=postgres://u:" + plant("Connections") + "@h/d",
 			"b=file:" + inFile("Connections.file", "postgres://h/d?user=u&password=%s")},
-		MemberSecret: inFile("MemberSecret", "%s\n"),
+		MemberSecret:     inFile("MemberSecret", "%s\n"),
+		OIDCClientSecret: inFile("OIDCClientSecret", "%s\n"),
 		Tenants: map[string]graphd.Tenant{"acme": {
 			Connections: []string{"a=kafka://u:" + plant("Tenants.Connections") + "@h",
 				"b=file:" + inFile("Tenants.Connections.file", "kafka://u:%s@h")},
