@@ -118,6 +118,10 @@ func TestLittleMemoryHoldsWhoGrows(t *testing.T) {
 			}
 			return res.Full
 		}
+		if one(g) || one(other) {
+			t.Fatal("they are full from the beginning")
+		}
+		time.Sleep(time.Second) // what it has now it has not grown by
 		pad := strings.Repeat("x", 1000)
 		for i := range 3000 {
 			event := json.RawMessage(fmt.Sprintf(`{"id":%d,"pad":%q}`, i, pad))

@@ -58,6 +58,9 @@ func (m *Meter) Holds(shard int, now Memory) {
 		if m.shards == nil {
 			m.shards = map[int]Memory{}
 		}
+		if _, known := m.shards[shard]; !known {
+			m.base += now.Total() // it has come with that, from a checkpoint, and has not grown by it
+		}
 		m.shards[shard] = now
 	}
 	m.memory = Memory{}
@@ -187,7 +190,8 @@ func (m Memory) Text() string {
 
 // Crowd is told about ten times a second what the last collection found in use, and how much may be; 0 is no limit. It
 // keeps the graph that has grown most from growing while there is little left, one more with each call, and lets all go
-// when there is enough.
+// when there is enough. Where that does not come, a graph that is large and grows no more goes on after a while, up to
+// the last bit that is kept for checkpoints and garbage.
 func (b *Book) Crowd(used, limit int64) {
 	if b == nil {
 		return
@@ -200,10 +204,11 @@ func (b *Book) Crowd(used, limit int64) {
 	}
 	used = max(used, held)
 	little, enough := limit != 0 && used >= limit/100*littleLeft, limit == 0 || used < limit/100*enoughLeft
+	some := used < limit/100*someLeft
 	var grown *Meter
 	most := int64(leastGrowth)
 	for _, m := range b.meters {
-		if by := m.grew(enough); by > most {
+		if by := m.grew(enough, some); by > most {
 			grown, most = m, by
 		}
 	}
@@ -216,24 +221,26 @@ func (b *Book) Crowd(used, limit int64) {
 
 const (
 	// littleLeft is the share of the limit, in percent, past which the graph that grows most is held back, and
-	// enoughLeft that below which none is. A checkpoint may take as much again as it writes.
-	littleLeft, enoughLeft = 60, 50
+	// enoughLeft that below which none is. A checkpoint may take as much again as it writes. Below someLeft none is
+	// that has not grown of late.
+	littleLeft, enoughLeft, someLeft = 60, 50, 80
 	// leastGrowth is below what nobody is held back for having grown.
 	leastGrowth = 1 << 20
 	// forgets is in how many calls of Crowd about two thirds of a growth are forgotten: half a minute.
 	forgets = 300
 )
 
-// grew is by how much the graph has grown of late; 0 for one that is held back already.
-func (m *Meter) grew(enough bool) int64 {
+// grew is by how much the graph has grown of late; 0 for one that is held back already. It is not any more where there
+// is enough, or some and it has not grown.
+func (m *Meter) grew(enough, some bool) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if enough && m.crowded {
+	now := m.memory.Total()
+	m.base = min(now, m.base+(now-m.base)/forgets)
+	if m.crowded && (enough || some && now-m.base < leastGrowth) {
 		m.crowded = false
 		m.tell()
 	}
-	now := m.memory.Total()
-	m.base = min(now, m.base+(now-m.base)/forgets)
 	if m.crowded {
 		return 0
 	}

@@ -19,6 +19,7 @@ func TestCrowdHoldsWhoHasGrown(t *testing.T) {
 	large.Holds(0, quota.Memory{State: 500 << 20})
 	large.Holds(1, quota.Memory{State: 100 << 20})
 	small.Holds(0, quota.Memory{Keys: 1 << 10})
+	grows.Holds(0, quota.Memory{Keys: 1 << 10})
 	for range 3000 { // five minutes
 		b.Crowd(500<<20, 2000<<20)
 	}
@@ -45,6 +46,39 @@ func TestCrowdHoldsWhoHasGrown(t *testing.T) {
 	large.Holds(0, quota.Memory{State: 1300 << 20}) // more than a collection has found by then
 	b.Crowd(900<<20, 2000<<20)
 	want(true, false, false)
+}
+
+// TestCrowdLetsGoWhatGrowsNoMore: a large graph that has come with what it holds is not held back, and one that was
+// goes on when its growth is past, as long as something is left (A4).
+func TestCrowdLetsGoWhatGrowsNoMore(t *testing.T) {
+	t.Parallel()
+	b := quota.NewBook(nil)
+	m := b.Meter("a", "g")
+	const limit = 1000 << 20
+	after := func(looks int, used int64) bool {
+		for range looks {
+			b.Crowd(used, limit)
+		}
+		return m.Tight()
+	}
+	m.Holds(0, quota.Memory{Keys: 600 << 20}) // from a checkpoint
+	if after(10, 650<<20) {
+		t.Error("it is held back, and has not grown")
+	}
+	m.Holds(0, quota.Memory{Keys: 640 << 20})
+	if !after(1, 690<<20) || !after(300, 690<<20) {
+		t.Error("it has grown, and is not held back for half a minute")
+	}
+	if !after(3000, 810<<20) {
+		t.Error("it is let go, and nothing is left to grow in")
+	}
+	if after(1, 790<<20) {
+		t.Error("it has not grown for five minutes, and is held back")
+	}
+	m.Holds(0, quota.Memory{Keys: 642 << 20})
+	if !after(1, 790<<20) {
+		t.Error("it grows again, and is not held back")
+	}
 }
 
 // TestNearItsMemoryAGraphIsSlowed: the nearer, the more; full, it waits until it holds less or may hold more.
