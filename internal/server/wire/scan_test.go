@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -72,6 +73,29 @@ func FuzzValidate(f *testing.F) {
 			t.Fatalf("%q: offset %d", b, got.Offset)
 		}
 	})
+}
+
+// Stores know the batches of a push with a key by the places of their first events (decision 0193): cut otherwise, what
+// another release has begun of a body would be taken in again.
+func TestBatchesOfABodyStayWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"array": "[1" + strings.Repeat(",1", 2499) + "]",
+		"lines": strings.Repeat("1\n", 2500),
+		"blank": strings.Repeat("1\n\r\n", 2500), // lines without an event have no place
+	} {
+		ev, bad := Cut([]byte(body), name != "array", 64)
+		if bad.Is() {
+			t.Fatalf("%s: %v", name, bad)
+		}
+		var got []int
+		for batch := ev.Next(); batch != nil; batch = ev.Next() {
+			got = append(got, len(batch))
+		}
+		if !slices.Equal(got, []int{1000, 1000, 500}) {
+			t.Errorf("%s: cut to %v", name, got)
+		}
+	}
 }
 
 // FuzzCut: cutting an array or lines into events gives the elements that encoding/json finds.
