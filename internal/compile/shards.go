@@ -133,6 +133,12 @@ func (u *Unit) OneLive() string {
 	return ""
 }
 
+// OnlyShards reports whether two declarations differ in the number of shards at most.
+func OnlyShards(a, b *Unit) bool {
+	diff := len(spec.Diff(a.Spec, b.Spec))
+	return diff == 0 || diff == 1 && a.Spec.Reactor.Shards != b.Spec.Reactor.Shards
+}
+
 // sharedApart says why what input i has for all keys cannot be folded once for all shards; "" when it can.
 func (u *Unit) sharedApart(i int, ticks bool) string {
 	in, p := &u.inputs[i], u.Programs[i]

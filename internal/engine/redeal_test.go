@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
@@ -159,6 +160,62 @@ func TestM54RedealIsWholeOrNotAtAll(t *testing.T) {
 			}
 		}
 		b.close()
+	})
+}
+
+// M54: another number that is applied while no shard runs here for the moment, as before the lease is renewed after an
+// outage, is waited with and not refused: a file that was refused is not tried again by itself.
+func TestM54RedealWaitsForShardsThatStandBy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newShared().view("a")
+		b := newSharded(t, v)
+		defer b.close()
+		b.apply(withShards(2), "g")
+		b.push("g", "limit", `7`)
+		b.feedAll()
+		if _, err := b.e.Checkpoint(t.Context(), shardedRef); err != nil {
+			t.Fatal(err)
+		}
+		v.set(true, 0)
+		b.until("g", reactor.HealthStandby, 10*time.Second)
+		_, err := b.e.Apply(t.Context(), shardedRef, []byte(withShards(3)), api.Change{})
+		if r := refusalOf(err); r == nil || !strings.Contains(r.Detail, "has no lease") {
+			t.Errorf("while the store was away: %v", err)
+		}
+		v.set(false, 0)
+		if _, err := b.e.Apply(t.Context(), shardedRef, []byte(withShards(3)), api.Change{}); err != nil {
+			t.Fatal(err)
+		}
+		b.holds(t, "back again", 3, 1)
+	})
+}
+
+// loading is a store that is read slowly until then.
+type loading struct {
+	checkpoint.Store
+	until time.Time
+}
+
+func (l *loading) Acquire(ctx context.Context, id checkpoint.ID) (checkpoint.Head, error) {
+	time.Sleep(time.Until(l.until)) // virtual
+	return l.Store.Acquire(ctx, id)
+}
+
+// M54: another number that is found at a start, while the graph is being loaded, is waited with likewise.
+func TestM54RedealWaitsForAStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		b := newSharded(t, store)
+		b.apply(withShards(2), "g")
+		b.push("g", "limit", `7`)
+		b.feedAll()
+		b.close()
+		b = newSharded(t, &loading{store, time.Now().Add(25 * time.Second)})
+		defer b.close()
+		if _, err := b.e.Apply(t.Context(), shardedRef, []byte(withShards(3)), api.Change{}); err != nil {
+			t.Fatal(err)
+		}
+		b.holds(t, "loaded", 3, 1)
 	})
 }
 

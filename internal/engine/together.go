@@ -24,17 +24,21 @@ const (
 
 // together has the keys of a graph dealt anew by do while all of its shards run here (M54). Where other members have
 // some, they hand them over, and take none until do is through, whatever comes of it, or this daemon's lease is over.
+// Those that are to come here by themselves, as from a member that has died, are waited for likewise: who was refused
+// for that, such as a file of declarations that has changed while the daemon was down, would not try again.
 func (e *Engine) together(ctx context.Context, m *graphrun.Graph, do func(ctx context.Context) error) error {
 	if !slices.ContainsFunc(m.ShardIDs(), func(id checkpoint.ID) bool {
 		_, other := e.own.Likely(id)
 		return other
-	}) {
+	}) && !m.AnyStandsBy() {
 		return do(ctx)
 	}
 	wait, cancel := context.WithTimeout(ctx, togetherTime)
 	defer cancel()
 	held, release, err := e.Hold(wait, m.ID(), checkpoint.ClaimDeal)
 	switch {
+	case errors.Is(err, checkpoint.ErrClaimed) && e.own.Term() == nil:
+		return notTogether("this daemon has no lease on the store at this time, see its health: try again when it has")
 	case errors.Is(err, checkpoint.ErrClaimed):
 		return notTogether("another daemon on the store deals them at this time: try again when that is through")
 	case err != nil:

@@ -4,17 +4,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
-	"github.com/graphd/graphd/internal/spec"
 )
 
-// alignTries is how often an update to another number of shards stops the graph to find its shards at one cut.
-const alignTries = 3
+const (
+	// alignTries is how often an update to another number of shards stops the graph to find its shards at one cut.
+	alignTries = 3
+	// loadTime is how long it waits for shards that are being loaded: it cannot go on without them, as others can.
+	loadTime = 30 * time.Second
+)
 
 // dealt is how the keys are dealt in the store, or will be by the first commit of a graph that runs; it is zero of one
 // that has no state, or none that can be read: that the shards tell themselves.
@@ -52,6 +56,7 @@ func dealAnew(ctx, life context.Context, old, next *Graph, dealt lives.Deal, put
 	if why := dealt.CannotChange(next.dealtAs()); why != "" {
 		return told.CannotDeal(why)
 	}
+	old.begun(ctx, loadTime)
 	troubled, err := old.settleForUpdate(ctx)
 	if err != nil || troubled == nil {
 		if err == nil {
@@ -62,7 +67,7 @@ func dealAnew(ctx, life context.Context, old, next *Graph, dealt lives.Deal, put
 	defer old.Changing()()
 	open := old.shut()
 	c := &lives.Change{Of: len(next.shards), Old: old.unit, Next: next.unit,
-		Alone: onlyShards(old.unit.Spec, next.unit.Spec)}
+		Alone: compile.OnlyShards(old.unit, next.unit)}
 	if !c.Alone {
 		err = old.rehearse(ctx, life, next, troubled)
 	}
@@ -81,12 +86,6 @@ func dealAnew(ctx, life context.Context, old, next *Graph, dealt lives.Deal, put
 	open(next)
 	old.closeOthers(next)
 	return nil
-}
-
-// onlyShards reports whether two declarations differ in the number of shards at most.
-func onlyShards(a, b *spec.Graph) bool {
-	diff := len(spec.Diff(a, b))
-	return diff == 0 || diff == 1 && a.Reactor.Shards != b.Reactor.Shards
 }
 
 // rehearse sees whether next's declaration comes up, held back and as so many shards as there are; the graph is started

@@ -3,6 +3,7 @@ package graphrun
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/graphd/graphd/internal/accumulator/pump"
@@ -235,6 +236,9 @@ func (g *Graph) running() (*life.Run, error) { return g.first().Running() }
 
 // StandsBy says that the graph is another daemon's, or about to be.
 func (g *Graph) StandsBy() bool { return g.first().StandsBy() }
+
+// AnyStandsBy says that a shard of the graph is another daemon's, or about to be, or waits for this one's lease.
+func (g *Graph) AnyStandsBy() bool { return slices.ContainsFunc(g.shards, (*lives.Shard).StandsBy) }
 
 // Runs says that a shard of the graph runs here.
 func (g *Graph) Runs(shard int) bool { return g.shards[shard].Run() != nil }

@@ -118,10 +118,7 @@ func (g *Graph) Close() {
 // nothing, and says which accumulators are in trouble, by name. The answer is nil when the
 // graph does not run: then there is nothing that a failed update could keep running.
 func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, err error) {
-	// A graph that is about to run, as after an update that failed, is waited for.
-	g.await(ctx, settleTime, func(s *api.GraphSummary) bool {
-		return s.Health != string(reactor.HealthStarting) || s.HealthReason != nil
-	})
+	g.begun(ctx, settleTime)
 	runs, err := g.runs(ctx)
 	if err != nil {
 		return nil, nil
@@ -146,6 +143,13 @@ func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, 
 		troubled[a.Name] = told.InTrouble(a)
 	}
 	return troubled, nil
+}
+
+// begun waits for a graph that is about to run, as at a start or after an update that failed.
+func (g *Graph) begun(ctx context.Context, most time.Duration) {
+	g.await(ctx, most, func(s *api.GraphSummary) bool {
+		return s.Health != string(reactor.HealthStarting) || s.HealthReason != nil
+	})
 }
 
 // prove waits until the held run has come up, and says why when it does not: it cannot be
