@@ -56,7 +56,7 @@ func (d *Daemon) Push(ctx context.Context, graph, accumulator string, events ...
 	}
 	if res.Full {
 		refused = append(refused, fmt.Errorf("push to %s of %s: only the first %d of %d events were taken: %w",
-			accumulator, graph, res.Accepted, len(events), context.Cause(ctx)))
+			accumulator, graph, res.Accepted+len(res.Rejected), len(events), context.Cause(ctx)))
 	}
 	return errors.Join(refused...)
 }

@@ -290,5 +290,8 @@ func (w *wide) drawKeeping() {
 	}
 	w.maybe(4, w.doc, "history", w.some(tree{"keep": 1 + w.r.IntN(100)}))
 	w.maybe(8, w.doc, "limits", w.some(tree{"events_per_second": 1_000_000, "cpu": 1 + w.r.IntN(4)}))
+	if limits, ok := w.doc["limits"].(tree); ok && limits["cpu"] != nil {
+		limits["memory"] = "4GiB" // with no draw of its own, so that seeds stay the declarations they are
+	}
 	w.maybe(4, w.doc, "dead_letters", w.some(tree{"keep": "1h", "max": 1 + w.r.IntN(100), "max_bytes": 10_000}))
 }

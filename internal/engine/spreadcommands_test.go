@@ -134,7 +134,7 @@ func TestM53ADaemonThatCannotBeReached(t *testing.T) {
 		m.mu.Lock()
 		m.deaf["b"] = false
 		m.mu.Unlock()
-		again := raw[res.Accepted:]
+		again := raw[res.Accepted+len(res.Rejected):]
 		for _, r := range res.Rejected {
 			if r.Code != api.CodeOwnerUnreachable {
 				t.Errorf("%+v", r)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -28,9 +29,9 @@ func heapInUse() int64 {
 // TestMemoryIsWhatTheHeapHas: what a graph says it holds is what the heap has grown by, within three tenths (A4). It
 // runs by itself, so that nothing else grows.
 func TestMemoryIsWhatTheHeapHas(t *testing.T) { //nolint:paralleltest // it reads the heap of the process
-	scale := 1
-	if testing.Short() {
-		scale = 10
+	scale := 10
+	if os.Getenv("GRAPHD_WEIGHT") != "" { // for figures: it takes minutes under the race detector
+		scale = 1
 	}
 	const outputs = "outputs: { o: { from: n, sink: { drop: {} } } }\ndurability: { interval: 1h }\n"
 	pad := strings.Repeat("x", 150)
@@ -77,10 +78,6 @@ func TestMemoryIsWhatTheHeapHas(t *testing.T) { //nolint:paralleltest // it read
 			"nodes: { n: { expr: '{ id: a.id, note: a.note + \"!\" }' } }\nhistory: { keep: 20000 }\n" + outputs,
 			40_000,
 			func(i int) string { return fmt.Sprintf(`{"id":%d,"note":%q}`, i, strings.Repeat(pad, 10)) },
-			func(m *api.Memory) int64 { return m.Records }},
-		{"history of values", "accumulators: { a: { strategy: sequential, state: { keep: 100 } } }\n" +
-			"nodes: { n: { expr: 'len(a)' } }\nhistory: { keep: 10000 }\n" + outputs, 40_000,
-			func(i int) string { return fmt.Sprintf(`{"id":%d,"note":%q}`, i, pad) },
 			func(m *api.Memory) int64 { return m.Records }},
 	} {
 		t.Run(c.name, func(t *testing.T) { //nolint:paralleltest // as above
