@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full test-members-full help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full test-members-full test-rolling help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -71,6 +71,12 @@ test-members-full: ## Deal MEMBER_FAULTS faults to daemons that share shards and
 	  -run 'TestKillMembers|TestMembersManyGraphs' -v ./internal/faults 2>&1 \
 	  | tee bin/test-members-full.log | grep -vE '(PASS|RUN) '; \
 	  ! grep -qE '^(FAIL|panic)' bin/test-members-full.log
+
+# Beside a machine that does little else. It builds the older release from the history; GRAPHD_TEST_OLDER names one that
+# is there, GRAPHD_TEST_LOGS=DIR keeps what the daemons said.
+test-rolling: ## Replace daemons of an older release one by one under load, go back and forth, and count what survived
+	$(BED) -- env GRAPHD_TEST_ROLLING=1 $(GO) test -count=1 -timeout 10m -run 'TestRollingVersions|TestOlderStore' -v \
+	  ./internal/faults
 
 test-container: ## Build the image and run docker-compose.yml for real
 	deploy/test-container

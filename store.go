@@ -45,7 +45,7 @@ func (d *Daemon) raised() []api.Warning {
 // member is what other daemons on the same store are to know of this one.
 func (c *Config) member() checkpoint.Member {
 	m := checkpoint.Member{ID: uuid.NewString(), Name: c.daemonName(), Address: c.Advertise, Peer: c.MemberListen,
-		Version: c.Version.Version, Capacity: cmp.Or(c.Capacity, 1), Started: time.Now()}
+		Version: dal.VersionAmong(c.Version.Version), Capacity: cmp.Or(c.Capacity, 1), Started: time.Now()}
 	if c.StandBy {
 		m.Capacity = 0
 	}

@@ -8,7 +8,10 @@
 // applied, so an interrupted migration leaves the schema of the file before it.
 package migrations
 
-import "embed"
+import (
+	"embed"
+	"io/fs"
+)
 
 //go:embed sqlite/*.sql postgres/*.sql
 var files embed.FS
@@ -18,3 +21,12 @@ func SQLite() embed.FS { return files }
 
 // Postgres returns the migrations of the Postgres store, in the folder "postgres".
 func Postgres() embed.FS { return files }
+
+// PostgresSchema is the number of the newest migration of the Postgres store.
+func PostgresSchema() int {
+	files, err := fs.Glob(files, "postgres/*.sql")
+	if err != nil {
+		panic("migrations: " + err.Error()) // the pattern is none
+	}
+	return len(files)
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,8 @@ const (
 	dealsAtOnce = 4
 	// The pauses between two tries of one graph: they double.
 	firstDealPause, lastDealPause = time.Minute, time.Hour
+	// waitPause is after how long it is looked again whether a graph runs here, and no other release is there.
+	waitPause = 10 * time.Second
 )
 
 // originDeal is where such a change of a graph comes from, as its status names it.
@@ -59,13 +62,14 @@ func (e *Engine) dealByItself(ctx context.Context, g api.Ref) {
 		}
 		next := e.dealAsDeclared(ctx, g, pause)
 		<-e.deals
-		again := time.NewTimer(pause)
+		wait := waitPause
 		switch next {
 		case dealDone:
 			return
 		case dealRefused:
-			pause = min(2*pause, lastDealPause)
+			wait, pause = pause, min(2*pause, lastDealPause)
 		}
+		again := time.NewTimer(wait)
 		select {
 		case <-again.C:
 		case <-ctx.Done():
@@ -141,9 +145,16 @@ func (e *Engine) dealAsDeclared(ctx context.Context, g api.Ref, next time.Durati
 	if ctx.Err() != nil || m.StandsBy() {
 		return dealWaits
 	}
+	_, owned := errors.AsType[*checkpoint.OwnedError](err)
+	if owned { // by one that lets go of it as soon as it has seen how the keys are dealt
+		next = waitPause
+	}
 	why := fmt.Sprintf("its keys are dealt to shards: %d, and not to %d as is declared, and it runs as it was: %s; "+
 		"it is tried again in %s, or when the declaration is applied", was, of, plainly(err), next)
 	m.Kept(why)
+	if owned {
+		return dealWaits
+	}
 	m.Updated("update_failed", originDeal, why, false)
 	e.cfg.Log.Warn("the keys of a graph cannot be dealt as it is declared", "graph", g.Name, "tenant", g.Tenant, "err",
 		err)

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,7 +87,7 @@ func TestM53ListsAreGathered(t *testing.T) {
 				t.Errorf("%s tells of %s: epoch %d, %+v", by, s.Graph, s.Epoch, s.Counters)
 			}
 		}
-		for what, broken := range map[string]map[string]bool{"deaf": m.deaf, "slow": m.slow} {
+		for what, broken := range map[string]map[string]bool{"deaf": m.deaf, "slow": m.slow, "older": m.older} {
 			m.mu.Lock()
 			broken["c"] = true
 			m.mu.Unlock()
@@ -97,6 +98,7 @@ func TestM53ListsAreGathered(t *testing.T) {
 			}
 			lost := list.Missing[0]
 			if lost.Member != "c" || lost.Code != api.CodeOwnerUnreachable || lost.Detail == "" ||
+				what == "older" != strings.Contains(lost.Detail, "another release") ||
 				!slices.Equal(lost.Graphs, of) {
 				t.Errorf("%s: missing is %+v, want %v", what, lost, of)
 			}

@@ -31,6 +31,7 @@ type many struct {
 	mu    sync.Mutex
 	deaf  map[string]bool // members that nobody reaches
 	slow  map[string]bool // members that are asked and do not answer
+	older map[string]bool // members that do not know what they are asked
 	open  atomic.Int64    // how many of the source are open
 	opens atomic.Int64    // how often it was opened
 	given atomic.Int64    // how many events it has given
@@ -38,7 +39,7 @@ type many struct {
 
 func newMany(t *testing.T, spread, read bool, names ...string) *many {
 	m := &many{t: t, read: read, s: newShared(), beds: map[string]*bed{}, views: map[string]*view{},
-		deaf: map[string]bool{}, slow: map[string]bool{}}
+		deaf: map[string]bool{}, slow: map[string]bool{}, older: map[string]bool{}}
 	for _, name := range names {
 		m.join(name, spread)
 	}
@@ -71,10 +72,13 @@ func (m *many) join(name string, spread bool) {
 // Ask implements [parts.Members], as it goes over a network.
 func (m *many) Ask(ctx context.Context, member *checkpoint.Member, call *parts.Call) (*parts.Answer, bool, error) {
 	m.mu.Lock()
-	b, deaf, slow := m.beds[member.ID], m.deaf[member.ID], m.slow[member.ID]
+	b, deaf, slow, older := m.beds[member.ID], m.deaf[member.ID], m.slow[member.ID], m.older[member.ID]
 	m.mu.Unlock()
 	if deaf || b == nil {
 		return nil, false, errCut
+	}
+	if older {
+		return nil, true, parts.ErrOtherRelease
 	}
 	if slow {
 		<-ctx.Done()

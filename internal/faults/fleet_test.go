@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ type seat struct {
 	peers  *testbed.Proxy // between the other members and it
 	api    string         // where it answers, in every life
 	listen string         // where it takes what other members forward
+	runs   string         // the daemon's binary, "" for the one that is tested
 	p      *process       // nil while it is down
 	lives  int
 	busy   bool // something has been done to it that is not undone yet
@@ -112,7 +114,7 @@ func (s *seat) start() {
 		"--member-secret", s.f.secret}, s.f.args...)
 	var err error
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		if s.p, err = launch(s.f.t, nil, s.dir, args...); err == nil {
+		if s.p, err = launchOf(s.f.t, cmp.Or(s.runs, binary()), nil, s.dir, args...); err == nil {
 			s.lives++
 			return
 		}

@@ -143,7 +143,7 @@ func TestKillMembers(t *testing.T) {
 	f.books("dealt", total)
 	f.unharmed("dealt", "pushed", "whole0", "whole1", "whole2")
 	f.spread("dealt")
-	f.countPushed(push)
+	f.countPushed(push, "pushed")
 	f.countWhole(hooks)
 	for _, s := range f.seats[:4] {
 		if err := s.end(syscall.SIGTERM); err != nil {

@@ -125,6 +125,7 @@ func (f *keyedFeed) end(t *testing.T) (next map[string]int64, total int64, rate 
 // answered as taken and durable.
 type keyedPush struct {
 	bases func() []string
+	soft  bool // what it pushes is taken and not durable yet
 	next  atomic.Int64
 	wg    sync.WaitGroup
 
@@ -212,6 +213,7 @@ var unknown = map[string]bool{"owner_unreachable": true, "not_durable": true}
 
 // take notes what an answer says of its events: which are there for good, and which were not taken.
 func (p *keyedPush) take(from int64, ok bool, answer *pushAnswer, text string) {
+	answer.Durable = answer.Durable || p.soft
 	refused := map[int]string{}
 	for _, r := range answer.Rejected {
 		refused[r.Index] = r.Code

@@ -104,13 +104,19 @@ func dies(t *testing.T, dir string) {
 // launch is startWith for a daemon that may refuse to start: the error has what it said.
 func launch(t *testing.T, env []string, dir string, args ...string) (*process, error) {
 	t.Helper()
+	return launchOf(t, binary(), env, dir, args...)
+}
+
+// launchOf is launch of another release's daemon.
+func launchOf(t *testing.T, program string, env []string, dir string, args ...string) (*process, error) {
+	t.Helper()
 	p := &process{t: t, began: time.Now(), log: &logBuffer{}, ended: make(chan error, 1)}
 	if err := os.MkdirAll(filepath.Join(dir, "graphs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs",
 		filepath.Join(dir, "graphs")}, args...)
-	p.cmd = exec.Command(binary(), args...)
+	p.cmd = exec.Command(program, args...)
 	p.cmd.Stderr = p.log
 	p.cmd.Env = append(os.Environ(), env...)
 	stdout, err := p.cmd.StdoutPipe()

@@ -263,7 +263,7 @@ func (g *Graph) inherit(old *Graph) {
 func (g *Graph) closeOthers(next *Graph) {
 	for n, s := range g.shards {
 		if n >= len(next.shards) {
-			s.GiveUp()
+			s.Vacate()
 		}
 		for k, box := range s.Mailboxes() {
 			if next.find(g.unit.Spec.Accumulators[k].Name) < 0 || len(g.shards) != len(next.shards) {

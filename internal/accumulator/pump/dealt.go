@@ -75,7 +75,7 @@ type Away struct {
 // Wait waits for what became of a push; it is called once.
 type Wait = func(ctx context.Context) (PushOutcome, error)
 
-// AwayError says that it is not known what another member has taken of a push.
+// AwayError says that another member has taken nothing of a push, or that it is not known what.
 type AwayError struct{ Code, Detail string }
 
 func (e *AwayError) Error() string { return e.Code + ": " + e.Detail }

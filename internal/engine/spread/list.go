@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -140,6 +141,8 @@ func (d *Desk) askSome(ctx context.Context, tenant string, member *checkpoint.Me
 	}
 	answer, begun, err := d.members.Ask(ctx, member, &parts.Call{Tenant: tenant, Verb: listVerb, Args: args})
 	switch {
+	case errors.Is(err, parts.ErrOtherRelease):
+		return nil, unknownVerb(listVerb)
 	case err != nil:
 		return nil, untold(member, begun)
 	case answer.Refusal != nil && answer.Refusal.Code == api.CodeGraphNotFound: // which has been asked for none

@@ -194,7 +194,7 @@ func (s *Shard) standbyError(status int) error {
 	return e
 }
 
-// GiveUp gives a graph up that has been removed, or a shard that is no more, if it was this daemon's: applied again, it
+// GiveUp gives a shard of a graph up that has been removed, if it was this daemon's: applied again, it
 // is not waited for here. What was taken a moment ago nobody knows of yet but the store.
 func (s *Shard) GiveUp() {
 	s.mu.Lock()
@@ -203,6 +203,26 @@ func (s *Shard) GiveUp() {
 	if taken > 0 && !s.host.Lease.Sole() {
 		s.yield(taken)
 	}
+}
+
+// Vacate gives a shard up that the graph has no more, also where its last taking was not answered, as when the stop
+// came upon the call: the store may know it as this daemon's, and as long as this one lives nobody could deal the keys
+// to it. It is taken once more then, which says whose it is.
+func (s *Shard) Vacate() {
+	s.mu.Lock()
+	unknown := s.unanswered > 0
+	s.mu.Unlock()
+	if unknown && !s.host.Lease.Sole() {
+		ctx, cancel := s.briefly(yieldTimeout)
+		defer cancel()
+		if head, _, err := s.Acquire(ctx); err != nil {
+			s.host.Log.Warn("it is not known whether a shard that the graph has no more is this daemon's", "graph",
+				s.ref.Name, "tenant", s.ref.Tenant, "shard", s.cfg.Number, "err", err)
+		} else if gone := s.host.Store.Relinquish(ctx, s.ID(), head.Fence); gone != nil {
+			s.survived(head.Fence, nil) // its next owner clears it: nothing ran
+		}
+	}
+	s.GiveUp()
 }
 
 // yield gives a graph whose run under this fence has stopped to whoever is to run it.

@@ -14,6 +14,9 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 )
 
+// ErrOtherRelease is of a member that does not know what it is asked for.
+var ErrOtherRelease = errors.New("it is of another release, which does not know what it is asked")
+
 // Call asks a member to do something with shards of a graph that it has.
 type Call struct {
 	Tenant string `json:"tenant"`

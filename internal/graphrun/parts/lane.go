@@ -177,6 +177,9 @@ func (a *Lane) call(batch []*sent) {
 		switch {
 		case err == nil:
 			s.out, s.err = pushed[i].Outcome()
+		case answer != nil && answer.Refusal != nil && answer.Refusal.Code == api.CodeOwnerMoved:
+			// Of its shards alone: what others have taken of the same push is to be told.
+			s.err = &pump.AwayError{Code: answer.Refusal.Code, Detail: answer.Refusal.Detail}
 		case answer != nil && answer.Refusal != nil:
 			s.err = err
 		default:

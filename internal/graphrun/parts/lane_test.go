@@ -145,11 +145,18 @@ func TestM53PushesThatAreNotTaken(t *testing.T) {
 		if _, err := wait(t.Context()); !errors.As(err, &refused) || refused.Code != "memory_full" {
 			t.Errorf("a refusal: %v", err)
 		}
+		away := new(pump.AwayError)
+		s.refuse = &Refusal{Status: 503, Code: api.CodeOwnerMoved, Detail: "it has been changed"}
+		if wait, err = to.Submit(t.Context(), push(4)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wait(t.Context()); !errors.As(err, &away) || away.Code != api.CodeOwnerMoved {
+			t.Errorf("a graph that has been changed, of which others may have taken some: %v", err)
+		}
 		s.gone = true
 		if wait, err = to.Submit(t.Context(), push(5)); err != nil {
 			t.Fatal(err)
 		}
-		away := new(pump.AwayError)
 		if _, err := wait(t.Context()); !errors.As(err, &away) || away.Code != api.CodeOwnerUnreachable {
 			t.Errorf("no answer: %v", err)
 		}

@@ -82,6 +82,9 @@ func (p *peer) call(ctx context.Context, path string, call *parts.Call) (body io
 	switch {
 	case err != nil:
 		return nil, begun, err
+	case answer.StatusCode == http.StatusBadRequest: // to what it knows nothing of
+		return nil, true, errors.Join(fmt.Errorf("it answers %s: %w", answer.Status, parts.ErrOtherRelease),
+			answer.Body.Close())
 	case answer.StatusCode != http.StatusOK:
 		return nil, true, errors.Join(fmt.Errorf("it answers %s", answer.Status), answer.Body.Close())
 	}

@@ -316,13 +316,17 @@ func (x *examination) running(ctx context.Context) {
 		x.add("members", Skip, err.Error(), "give a token of a platform administrator")
 		return
 	}
+	own := v.Version
+	if at := slices.IndexFunc(members, func(m api.Member) bool { return m.Self }); at >= 0 {
+		own = members[at].Version // which says more of a build without a version
+	}
 	for i := range members {
 		m := &members[i]
 		verdict, do := OK, ""
 		switch {
 		case m.State == "expired":
 			verdict, do = Warn, "it does not renew its lease: see whether it runs, and reaches the store"
-		case m.Version != v.Version:
+		case m.Version != own:
 			verdict, do = Warn, "it is of another release: finish the upgrade"
 		}
 		x.add("member "+m.Name, verdict, strings.TrimSpace(m.State+" "+m.Version), do)
