@@ -78,8 +78,10 @@ func (f events) Fold(n int) int {
 	} else if poison = e.line.FoldPush(f.base); poison == nil {
 		if e.line.Exhausted() {
 			f.Settle() // its senders are answered, and others have their turn
+			f.pushed() // what others have not folded of theirs is to be found anew, too
+		} else {
+			f.nextPush(o.input)
 		}
-		f.nextPush(o.input)
 	}
 	if poison != nil {
 		f.poisoned(o.input, poison)

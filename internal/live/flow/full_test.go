@@ -30,6 +30,7 @@ type rig struct {
 	core  *reactor.Core
 	flow  *flow.Flow
 	lines []*pump.Line
+	boxes []*pump.Mailbox
 	line  *pump.Line // the first
 	room  int
 	mono  int64
@@ -49,9 +50,13 @@ func newRig(t *testing.T, declaration string, room int) *rig {
 	for i, program := range u.Programs {
 		dater := func() *accumulator.Dater { return accumulator.NewDater(program, accumulator.Limits{}) }
 		core := accumulator.NewCore(program, accumulator.Limits{})
-		line := pump.NewLine(pump.LineConfig{Name: program.Name(), Core: core, Source: source{},
-			Mailbox: pump.NewMailbox(0, 0), Dater: dater, Port: port{}, Now: now})
-		r.lines = append(r.lines, line)
+		cfg := pump.LineConfig{Name: program.Name(), Core: core, Mailbox: pump.NewMailbox(0, 0), Dater: dater,
+			Port: port{}, Now: now}
+		if strings.Contains(declaration, "source:") {
+			cfg.Source = source{}
+		}
+		line := pump.NewLine(cfg)
+		r.lines, r.boxes = append(r.lines, line), append(r.boxes, cfg.Mailbox)
 		r.flow.Enter(i, line)
 		r.core.SetHealth(r.flow.Time(), i, accumulator.Live, "", "")
 	}

@@ -204,13 +204,15 @@ func TestFailures(t *testing.T) {
 		}, "HOST did not answer within 400ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, timeout := 0, 20*time.Second
+			var requests atomic.Int32
+			timeout := 20 * time.Second
 			if strings.HasPrefix(name, "slow") {
 				timeout = 400 * time.Millisecond
 			}
 			got := polled(t, Config{Timeout: timeout}, nil, 4, func(w http.ResponseWriter, r *http.Request) {
 				// A request whose connection is lost before any answer is made again at once.
-				if n++; n == 2 || n == 3 && name == "closed" {
+				n := requests.Add(1)
+				if n == 2 || n == 3 && name == "closed" {
 					c.h(w, r)
 					return
 				}
