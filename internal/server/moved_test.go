@@ -10,11 +10,18 @@ import (
 )
 
 // departing has a graph that goes to another daemon after the first event of each push.
-type departing struct{ *fake }
+type departing struct {
+	*fake
+	shards bool // the key of its second event is in a shard that has gone
+}
 
-func (departing) Push(context.Context, api.Ref, string, []json.RawMessage) (api.PushResult, error) {
-	return api.PushResult{Accepted: 1, Rejected: []api.Rejection{}, Full: true,
-		Why: &api.Reason{Code: api.CodeOwnerMoved, Detail: "graph g has just moved"}}, nil
+func (d departing) Push(context.Context, api.Ref, string, []json.RawMessage) (api.PushResult, error) {
+	res := api.PushResult{Accepted: 1, Rejected: []api.Rejection{}, Full: true,
+		Why: &api.Reason{Code: api.CodeOwnerMoved, Detail: "graph g has just moved"}}
+	if d.shards {
+		res.Rejected = []api.Rejection{{Index: 1, Code: api.CodeOwnerMoved, Detail: "its shard has moved"}}
+	}
+	return res, nil
 }
 
 func (d departing) Submit(context.Context, api.Ref, string, []json.RawMessage) (
@@ -26,7 +33,7 @@ func (d departing) Submit(context.Context, api.Ref, string, []json.RawMessage) (
 // taken, and when to send the rest.
 func TestM53PushWhileTheGraphMoves(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, departing{newFake()}, Config{})
+	s := newServer(t, departing{fake: newFake()}, Config{})
 	x := do(t, s, "POST", events, strings.NewReader("[1,2,3]"))
 	if x.status != 503 || x.code(t) != "owner_moved" || x.header.Get("Retry-After") != "1" ||
 		!strings.Contains(string(x.body), `"next_index":1,"accepted":1`) {
@@ -34,6 +41,12 @@ func TestM53PushWhileTheGraphMoves(t *testing.T) {
 	}
 	if n := s.refusals.All()[api.CodeQueueFull]; n != 0 {
 		t.Errorf("%d counted as pushes to a full queue", n)
+	}
+	dealt := newServer(t, departing{fake: newFake(), shards: true}, Config{})
+	x = do(t, dealt, "POST", events, strings.NewReader("[1,2,3]"))
+	if !strings.Contains(string(x.body), `"next_index":2,"accepted":1`) ||
+		!strings.Contains(string(x.body), "those that rejected lists as owner_moved and the events from index 2 on") {
+		t.Errorf("got %d %s", x.status, x.body)
 	}
 	c := connect(t, serve(t, s)+pushURL)
 	c.send(`{"type":"events","id":1,"data":[1,2,3]}`)

@@ -229,7 +229,14 @@ func (s *Shard) supervised(ev supervisor.Event) {
 	}
 	if ev.Kind != supervisor.EventWaiting {
 		s.cfg.Restarts.Count("", &ev)
-		s.host.Log.Warn("graph supervised", "graph", s.ref.Name, "tenant", s.ref.Tenant, "kind", string(ev.Kind),
+		log := s.host.Log
+		if s.cfg.Number > 0 {
+			log = log.With("shard", s.cfg.Number)
+		}
+		if ev.Stack != "" {
+			log = log.With("stack", ev.Stack)
+		}
+		log.Warn("graph supervised", "graph", s.ref.Name, "tenant", s.ref.Tenant, "kind", string(ev.Kind),
 			"attempt", ev.Attempt, "delay", ev.Delay, "err", ev.Err)
 	}
 	if ev.Durable() {

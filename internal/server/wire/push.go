@@ -91,13 +91,24 @@ func (p *Pushed) Moved() bool {
 		p.Why.Code == api.CodeOwnerUnreachable)
 }
 
+// missed names the events before the first that was not looked at which have not been taken either, since shards of
+// their keys were elsewhere: "" where there are none.
+func (p *Pushed) missed() string {
+	for i := range p.Rejected {
+		if p.Rejected[i].Code == p.Why.Code {
+			return "those that rejected lists as " + p.Why.Code + " and "
+		}
+	}
+	return ""
+}
+
 // Problem is what the push as a whole is refused with, nil when it is not: the queue
 // stayed full, or no event of it could be accepted.
 func (p *Pushed) Problem(f Form) *api.Error {
 	switch {
 	case p.Full && p.Moved():
-		e := Refuse(http.StatusServiceUnavailable, p.Why.Code, p.Why.Detail+"; send the events from index "+
-			strconv.Itoa(p.Done)+" on again, as Retry-After says")
+		e := Refuse(http.StatusServiceUnavailable, p.Why.Code, p.Why.Detail+"; send "+p.missed()+
+			"the events from index "+strconv.Itoa(p.Done)+" on again, as Retry-After says")
 		e.Extra = map[string]any{"next_index": p.Done}
 		return e
 	case p.Full:

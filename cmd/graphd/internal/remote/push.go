@@ -180,7 +180,8 @@ func (p *pusher) send(ctx context.Context, few [][]byte) (done int, full *api.Pr
 	case refused && problem.Status == http.StatusTooManyRequests:
 		done = min(r.Accepted+len(r.Rejected), len(few))
 		full = problem
-	default:
+	default: // shards at other members may have taken a part
+		p.add(r, min(r.Accepted+len(r.Rejected), len(few)))
 		return 0, nil, err
 	}
 	p.add(r, done)
