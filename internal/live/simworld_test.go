@@ -228,6 +228,7 @@ func (w *world) start() {
 		Log: slog.New(slog.DiscardHandler),
 	})
 	o.r.spawn = func(f func()) { o.jobs = append(o.jobs, f) }
+	o.r.refused = make(chan *refusal, simEvents) // a round of a writer is one step here, and waits for nobody within
 	o.r.started = w.now
 	w.own, w.deaf, w.lastAt = o, true, time.Time{}
 	core.Start(w.now)
