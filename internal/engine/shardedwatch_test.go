@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,3 +165,39 @@ func (b *bed) gaps(t *testing.T, at api.Places) {
 }
 
 func first[A, B any](a A, _ B) A { return a }
+
+// M53, M54: who watches a graph is told what its new shards fire, and its subscription ends with the graph, whichever
+// of the shards have gone before.
+func TestM54NewShardsAreWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSharded(t, memstore.New())
+		defer b.close()
+		b.apply(threeShards, "g")
+		sub := b.watches("", "outputs")
+		for _, n := range []int{7, 2, 5} {
+			b.apply(strings.Replace(threeShards, "shards: 3", fmt.Sprintf("shards: %d", n), 1), "g")
+			b.push("g", "by", "1")
+			b.fires(40)
+			got, _ := framesOf(sub, 0)
+			outputs := 0
+			for shard, frames := range got {
+				for _, f := range frames {
+					if f.Type != "output" || shard >= n {
+						t.Errorf("%d shards: %+v", n, f)
+						continue
+					}
+					outputs++
+				}
+			}
+			if len(got) != n || outputs != 40 {
+				t.Errorf("%d shards: %d outputs of %d shards", n, outputs, len(got))
+			}
+		}
+		if err := b.e.Delete(t.Context(), ofG, true); err != nil {
+			t.Fatal(err)
+		}
+		if q := sub.(*watch.Queue); !q.IsEnded() {
+			t.Error("the subscription goes on without the graph")
+		}
+	})
+}

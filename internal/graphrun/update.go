@@ -203,9 +203,7 @@ func (g *Graph) hold() {
 
 // revert takes back what next has: what that has tried has crashed nothing.
 func (g *Graph) revert(next *Graph) {
-	for i, s := range g.shards[:min(len(g.shards), len(next.shards))] {
-		s.Revert(next.shards[i])
-	}
+	lives.Revert(g.shards, next.shards)
 }
 
 // Changing makes commands wait until done is called.
@@ -244,8 +242,8 @@ func (g *Graph) Settle(ctx context.Context) (again bool, err error) {
 func (g *Graph) inherit(old *Graph) {
 	g.gone = old.gone
 	defer g.deal()
-	for n, s := range g.shards[:min(len(g.shards), len(old.shards))] {
-		before := old.shards[n]
+	for n, s := range g.shards {
+		before := old.shards[min(n, len(old.shards)-1)]
 		s.Inherit(before)
 		if old.unit == nil || len(g.shards) != len(old.shards) {
 			continue // what waits was dealt to others
@@ -264,6 +262,7 @@ func (g *Graph) closeOthers(next *Graph) {
 	for n, s := range g.shards {
 		if n >= len(next.shards) {
 			s.Vacate()
+			s.Hub().Close()
 		}
 		for k, box := range s.Mailboxes() {
 			if next.find(g.unit.Spec.Accumulators[k].Name) < 0 || len(g.shards) != len(next.shards) {

@@ -201,6 +201,18 @@ func (h *Hub) Attach(q *Queue) {
 	h.watching.Add(1)
 }
 
+// Join adds the watchers that another hub of the graph has. Who watches all graphs is not among them.
+func (h *Hub) Join(of *Hub) {
+	of.mu.Lock()
+	queues := of.queues
+	of.mu.Unlock()
+	for _, q := range queues {
+		if !q.all {
+			h.Attach(q)
+		}
+	}
+}
+
 // AttachLive adds a watcher between two epochs, on the reactor's goroutine: it gets all
 // that comes after, and those who watch already get theirs first.
 func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {

@@ -102,13 +102,25 @@ func (s *Shard) Restarts() *told.Restarts { return s.cfg.Restarts }
 func (s *Shard) Mailboxes() []*pump.Mailbox { return s.cfg.Mailboxes }
 
 // Inherit takes over what outlives an update, before the shard is started: the watchers, the figures, and the fences
-// of the runs that the process has outlived.
+// of the runs that the process has outlived. A shard that there was not before has the watchers of another.
 func (s *Shard) Inherit(old *Shard) {
+	if old.cfg.Number != s.cfg.Number {
+		s.cfg.Hub.Join(old.cfg.Hub)
+		return
+	}
 	s.cfg.Hub, s.cfg.Restarts, s.outlived = old.cfg.Hub, old.cfg.Restarts, old.outlived
 }
 
-// Revert takes back what the shard of an update that was given up has: what that has tried has crashed nothing.
-func (s *Shard) Revert(tried *Shard) { s.outlived = tried.outlived }
+// Revert takes back what the shards of an update that was given up have: what they have tried has crashed nothing.
+func Revert(shards, tried []*Shard) {
+	for n, t := range tried {
+		if n >= len(shards) {
+			t.cfg.Hub.Close()
+			continue
+		}
+		shards[n].outlived = t.outlived
+	}
+}
 
 // show makes a change of what the shard shows beside its run's view, and wakes who waits for one.
 func (s *Shard) show(change func()) {
