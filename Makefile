@@ -52,7 +52,7 @@ KILLS ?= 50
 test-faults: test-kill ## The same as test-kill
 
 test-kill: ## Kill the real binary KILLS times under load and count what survived
-	GRAPHD_KILLS=$(KILLS) $(GO) test -race -count=1 -timeout 30m -run TestKill -v ./internal/faults
+	GRAPHD_KILLS=$(KILLS) $(GO) test -race -count=1 -timeout 45m -run TestKill -v ./internal/faults
 
 # The full count of kills, once before a release: alone on its machine, for some 40 minutes. TestKillKafka and
 # TestKillFollowedFile kill so often, the others a quarter of it.
