@@ -44,9 +44,12 @@ type feeder struct {
 func feed(t *testing.T, brokers []string, topic string) *feeder {
 	ctx, stop := context.WithCancel(t.Context())
 	f := &feeder{stop: stop, done: make(chan error, 1)}
+	// The transport that all share may have asked for the topics of these brokers before this one was made.
+	own := &kafka.Transport{}
 	w := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: topic, RequiredAcks: kafka.RequireAll,
-		BatchTimeout: time.Millisecond, Balancer: &kafka.RoundRobin{}}
+		BatchTimeout: time.Millisecond, Balancer: &kafka.RoundRobin{}, Transport: own}
 	go func() { // ends with the context; done is read below
+		defer own.CloseIdleConnections()
 		ticker := time.NewTicker(20 * time.Millisecond)
 		defer ticker.Stop()
 		for {

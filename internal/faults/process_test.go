@@ -289,13 +289,16 @@ func (p *process) until(what string, within time.Duration, cond func() bool) {
 func (p *process) advances(graph string) {
 	p.t.Helper()
 	first := int64(-1)
-	p.until("a checkpoint", 20*time.Second, func() bool {
-		s := p.summary(graph)
+	var s summary
+	if !p.waitFor(20*time.Second, func() bool {
+		s = p.summary(graph)
 		if first < 0 && s.Health == "live" {
 			first = s.Durability.CheckpointEpoch
 		}
 		return first >= 0 && s.Durability.CheckpointEpoch > first
-	})
+	}) {
+		p.t.Fatalf("a checkpoint: not within 20s, after %d: %+v\n%s", first, s, p.log)
+	}
 }
 
 // firesAgain waits until a graph is live and has fired since it was first asked. It answers the summary that
