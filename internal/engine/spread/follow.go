@@ -44,15 +44,9 @@ func (d *Desk) Watch(ctx context.Context, m *graphrun.Graph, q *watch.Queue, top
 	f.all.Go(func() {
 		f.look(since == nil)
 		close(begun)
-		f.run()
+		lookOn(f.ctx, f.q, f.stop, f.look)
 	})
-	wait := time.NewTimer(joinTime)
-	defer wait.Stop()
-	select {
-	case <-begun:
-	case <-wait.C:
-	case <-ctx.Done():
-	}
+	awaitBegun(ctx, begun)
 	return &subscription{q, f}, nil
 }
 
@@ -88,21 +82,32 @@ type way struct {
 	done   chan struct{} // closed when it has ended
 }
 
-// run looks where the shards are, until the subscription ends.
-func (f *follower) run() {
+// lookOn looks again and again, until ctx or the subscription of the queue ends; then it calls stop.
+func lookOn(ctx context.Context, q *watch.Queue, stop func(), look func(fresh bool)) {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
 		select {
 		case <-again.C:
-		case <-f.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
-		if f.q.IsEnded() {
-			f.stop()
+		if q.IsEnded() {
+			stop()
 			return
 		}
-		f.look(false)
+		look(false)
+	}
+}
+
+// awaitBegun waits until a subscription has begun at other members, for as long as it may.
+func awaitBegun(ctx context.Context, begun <-chan struct{}) {
+	wait := time.NewTimer(joinTime)
+	defer wait.Stop()
+	select {
+	case <-begun:
+	case <-wait.C:
+	case <-ctx.Done():
 	}
 }
 

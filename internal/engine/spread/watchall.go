@@ -39,16 +39,10 @@ func (d *Desk) WatchAll(ctx context.Context, tenant string, q *watch.Queue, topi
 		defer a.join()
 		a.look(true)
 		close(begun)
-		a.run()
+		lookOn(a.ctx, a.q, a.stop, a.look)
 	})
 	sub := here()
-	wait := time.NewTimer(joinTime)
-	defer wait.Stop()
-	select {
-	case <-begun:
-	case <-wait.C:
-	case <-ctx.Done():
-	}
+	awaitBegun(ctx, begun)
 	return &everything{sub, a}
 }
 
@@ -88,24 +82,6 @@ type line struct {
 	address string
 	stop    func()
 	all     sync.WaitGroup
-}
-
-// run looks who is there, until the subscription ends.
-func (a *audience) run() {
-	again := time.NewTicker(lookAgain)
-	defer again.Stop()
-	for {
-		select {
-		case <-again.C:
-		case <-a.ctx.Done():
-			return
-		}
-		if a.q.IsEnded() {
-			a.stop()
-			return
-		}
-		a.look(false)
-	}
 }
 
 // look has a line to each member that is there. fresh: the watcher has just begun, and has missed nothing.
