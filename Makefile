@@ -73,10 +73,11 @@ test-members-full: ## Deal MEMBER_FAULTS faults to daemons that share shards and
 	  ! grep -qE '^(FAIL|panic)' bin/test-members-full.log
 
 # Beside a machine that does little else. It builds the older release from the history; GRAPHD_TEST_OLDER names one that
-# is there, GRAPHD_TEST_LOGS=DIR keeps what the daemons said.
-test-rolling: ## Replace daemons of an older release one by one under load, go back and forth, and count what survived
-	$(BED) -- env GRAPHD_TEST_ROLLING=1 $(GO) test -count=1 -timeout 10m -run 'TestRollingVersions|TestOlderStore' -v \
-	  ./internal/faults
+# is there, GRAPHD_TEST_BEFORE the one that a single daemon is upgraded from, GRAPHD_TEST_LOGS=DIR keeps what the
+# daemons said. CI runs TestOlderStore, and the part of TestUpgradeUnderLoad that is on SQLite.
+test-rolling: ## Replace daemons of older releases under load, one of one and one by one of three, back and forth, and count what survived
+	$(BED) -- env GRAPHD_TEST_ROLLING=1 $(GO) test -count=1 -timeout 10m -v \
+	  -run 'TestRollingVersions|TestOlderStore|TestUpgradeUnderLoad' ./internal/faults
 
 test-container: ## Build the image and run docker-compose.yml for real
 	deploy/test-container

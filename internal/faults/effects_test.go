@@ -217,6 +217,7 @@ type pushers struct {
 	next  atomic.Int64
 	event func(n int64) string
 	base  atomic.Pointer[string] // where the daemon is now
+	token string                 // what they show it, if anything
 	wg    sync.WaitGroup
 	mu    sync.Mutex
 	acked []int64
@@ -232,6 +233,11 @@ func startPushers(ctx context.Context, path string, clients int) *pushers {
 // startPushersOf is startPushers with events of one's own.
 func startPushersOf(ctx context.Context, path string, clients int, event func(n int64) string) *pushers {
 	p := &pushers{event: event}
+	p.start(ctx, path, clients)
+	return p
+}
+
+func (p *pushers) start(ctx context.Context, path string, clients int) {
 	for range clients {
 		p.wg.Go(func() {
 			for ctx.Err() == nil {
@@ -244,7 +250,6 @@ func startPushersOf(ctx context.Context, path string, clients int, event func(n 
 			}
 		})
 	}
-	return p
 }
 
 // push sends one batch, and reports whether the daemon was there.
@@ -260,6 +265,9 @@ func (p *pushers) push(ctx context.Context, url string) bool {
 		return false
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
+	if p.token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.token)
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return false

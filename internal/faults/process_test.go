@@ -58,6 +58,7 @@ type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	base  string
+	token string // shown with each request, if it is there
 	began time.Time
 	log   *logBuffer
 	ended chan error
@@ -177,6 +178,9 @@ func (p *process) do(method, path, body string, out any) error {
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if p.token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.token)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -31,18 +31,25 @@ const olderEnv = "GRAPHD_TEST_OLDER"
 // olderVersion is how the daemon of that commit names itself.
 const olderVersion = "v0.0.1-older"
 
-// older builds graphd as it was. The test is skipped where the history does not hold it, as in a shallow clone.
+// older builds graphd as it was.
 func older(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv(olderEnv); path != "" {
 		return path
 	}
+	return builtOf(t, olderCommit)
+}
+
+// builtOf builds graphd as it was at a commit. The test is skipped where the history does not hold it, as in a shallow
+// clone.
+func builtOf(t *testing.T, commit string) string {
+	t.Helper()
 	root := filepath.Join("..", "..")
-	if err := exec.Command("git", "-C", root, "cat-file", "-e", olderCommit+"^{commit}").Run(); err != nil {
-		testbed.Lacking(t, "the history does not hold "+olderCommit+", of which the older release is built")
+	if err := exec.Command("git", "-C", root, "cat-file", "-e", commit+"^{commit}").Run(); err != nil {
+		testbed.Lacking(t, "the history does not hold "+commit+", of which the older release is built")
 	}
 	tree, into := t.TempDir(), filepath.Join(t.TempDir(), "graphd-older")
-	archive := exec.Command("git", "-C", root, "archive", "--format=tar", olderCommit)
+	archive := exec.Command("git", "-C", root, "archive", "--format=tar", commit)
 	text, err := archive.Output()
 	if err != nil {
 		t.Fatalf("read the older release: %v", err)
