@@ -13,6 +13,9 @@ type PushResult struct {
 	Full bool `json:"-"`
 	// Why is, beside a full queue, why the store takes nothing; nil when it does.
 	Why *Reason `json:"-"`
+	// Refused is what the rest is refused with where it is not for want of room, which Full says all the same: some
+	// shards have taken theirs.
+	Refused *Error `json:"-"`
 	// After is when there will be room, where that is known: answer with Retry-After.
 	After time.Duration `json:"-"`
 	// KeyKept says that the graph's store knows the push by its Idempotency-Key, Known that all of it had been taken

@@ -32,6 +32,7 @@ type many struct {
 	deaf  map[string]bool // members that nobody reaches
 	slow  map[string]bool // members that are asked and do not answer
 	older map[string]bool // members that do not know what they are asked
+	short map[string]bool // members that are short of memory
 	open  atomic.Int64    // how many of the source are open
 	opens atomic.Int64    // how often it was opened
 	given atomic.Int64    // how many events it has given
@@ -39,7 +40,8 @@ type many struct {
 
 func newMany(t *testing.T, spread, read bool, names ...string) *many {
 	m := &many{t: t, read: read, s: newShared(), beds: map[string]*bed{}, views: map[string]*view{},
-		deaf: map[string]bool{}, slow: map[string]bool{}, older: map[string]bool{}}
+		deaf: map[string]bool{}, slow: map[string]bool{}, older: map[string]bool{},
+		short: map[string]bool{}}
 	for _, name := range names {
 		m.join(name, spread)
 	}
@@ -60,7 +62,14 @@ func (m *many) join(name string, spread bool) {
 	}}
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
 	e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Spread: spread,
-		Members: m})
+		Members: m, Memory: func() (used, limit int64) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.short[name] {
+				return 99, 100
+			}
+			return 0, 100
+		}})
 	m.mu.Lock()
 	m.names, m.beds[name], m.views[name] = append(m.names, name), &bed{m.t, e, v}, v
 	m.mu.Unlock()

@@ -19,6 +19,10 @@ func (g *Graph) TakePart(ctx context.Context, p *parts.Pushes) ([]parts.Pushed, 
 			Detail: "the graph has just been changed; try again"}
 	}
 	if err := g.host.Room(); err != nil {
+		for k := range p.Items {
+			in := p.Items[k].In(ctx)
+			g.deals[p.Input].Refuse(p.Items[k].Batch(time.Now()), g.reach(in, p.Input))
+		}
 		return nil, err
 	}
 	waits := make([]func() parts.Pushed, len(p.Items))

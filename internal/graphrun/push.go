@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
-	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -123,16 +121,16 @@ func (g *Graph) submit(ctx context.Context, i int, origin string, events []json.
 func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err error) (api.PushResult, error) {
 	moved, refusal := told.Turned(err, g.ref.Name, g.unit.Spec.Accumulators[i].Name, out.Taken, g.host.Closing())
 	switch {
-	case refusal != nil:
+	case refusal != nil && (len(g.shards) == 1 || out.Taken == 0):
 		return api.PushResult{}, refusal
-	case moved != nil:
+	case moved != nil || refusal != nil:
 		out.Full = true
 	case err != nil:
-		return overQuota(err)
+		return told.OverQuota(err)
 	}
 	res := api.PushResult{Accepted: out.Accepted, Filtered: out.Filtered, Rejected: []api.Rejection{}, Full: out.Full,
-		Known: out.Known}
-	if res.Why = moved; out.Full && moved == nil {
+		Known: out.Known, Refused: refusal}
+	if res.Why = moved; out.Full && moved == nil && refusal == nil {
 		res.Why = cmp.Or(g.unwritable(), g.pausedReason(), g.heldUp(ctx))
 	}
 	for _, r := range out.Rejected {
@@ -140,16 +138,6 @@ func (g *Graph) pushed(ctx context.Context, i int, out pump.PushOutcome, err err
 	}
 	res.Durable, err = g.awaitDurable(ctx, out.Tickets)
 	return res, err
-}
-
-// overQuota is the answer to a push that the tenant's quota leaves no room for: none of it was taken.
-func overQuota(err error) (api.PushResult, error) {
-	over, ok := errors.AsType[*quota.ExceededError](err)
-	if !ok {
-		return api.PushResult{Rejected: []api.Rejection{}, Full: true}, nil // the caller has gone
-	}
-	return api.PushResult{Rejected: []api.Rejection{}, Full: true, After: over.After,
-		Why: api.ReasonOf(over.Code(), over.Error())}, nil
 }
 
 // refusesPushes says at once what waiting would only delay: a graph that was given up takes

@@ -75,15 +75,28 @@ type Away struct {
 // Wait waits for what became of a push; it is called once.
 type Wait = func(ctx context.Context) (PushOutcome, error)
 
-// AwayError says that another member has taken nothing of a push, or that it is not known what.
-type AwayError struct{ Code, Detail string }
-
-func (e *AwayError) Error() string { return e.Code + ": " + e.Detail }
+// AwayError is [share.AwayError].
+type AwayError = share.AwayError
 
 // Push is [Mailbox.Push] to all shards that are concerned, with one outcome. Where Full is set, events among the
 // leading ones that their own shards had no room for are Rejected as [QueueFull]; after them no shard has taken any.
 func (d *Deal) Push(ctx context.Context, events []boundary.Event) (PushOutcome, error) {
 	return d.Submit(ctx, events, &Reach{})(ctx)
+}
+
+// Refuse counts a push that is not looked at as rejected, by the shards that it is for.
+func (d *Deal) Refuse(events []boundary.Event, to *Reach) {
+	for _, p := range d.parts(events, to) {
+		n := 0
+		for k := range p.events {
+			if d.dealers.New != nil && !p.fates[k].Elsewhere || d.dealers.New == nil && p.shard == 0 {
+				n++ // what the input has for all keys is the first shard's to count
+			}
+		}
+		if p.away == nil && n > 0 {
+			d.boxes[p.shard].Reject(n)
+		}
+	}
 }
 
 // Submit is [Mailbox.Submit] to all shards that are concerned: it waits until each has room, or ctx is done. wait,
@@ -119,15 +132,24 @@ func (d *Deal) Submit(ctx context.Context, events []boundary.Event, to *Reach) (
 	}
 }
 
-// shared is the outcome where all have the same: that of the least shard counts, wherever it is. That another member
-// has not taken it is told.
+// shared is the outcome where all have the same: that of the least shard counts, wherever it is. Where another member
+// has not taken what that one has, none of it is: it is to be pushed again.
 func shared(parts []part) (out PushOutcome, err error) {
 	counts := slices.MinFunc(parts, func(a, b part) int { return cmp.Compare(a.least(), b.least()) })
 	out, err = counts.out, counts.err
 	for i := range parts {
-		if p := &parts[i]; p.away != nil && err == nil {
-			err = p.err
+		p := &parts[i]
+		if p.away == nil || p.err == nil || err != nil {
+			continue
 		}
+		err = p.err
+		code, why := p.left()
+		again := PushOutcome{Taken: out.Taken, Full: true, RejectedCount: out.Taken, Tickets: out.Tickets}
+		for k := range min(out.Taken, pushkey.MaxRejections) {
+			again.Rejected = append(again.Rejected, Rejection{Index: k, Code: code,
+				Detail: why + "; other shards have taken it"})
+		}
+		out = again
 	}
 	return out, err
 }
@@ -154,6 +176,25 @@ type part struct {
 	wait   Wait // for what is on its way; nil where there is nothing, or it was refused
 	out    PushOutcome
 	err    error
+}
+
+// left is why an event of a part was not taken, while later ones of the push were by others: a code and words.
+func (p *part) left() (code, why string) {
+	const again = ", and events after it were taken by others; push it again"
+	away, isAway := errors.AsType[*AwayError](p.err)
+	switch {
+	case isAway:
+		return away.Code, away.Detail
+	case errors.Is(p.err, ErrElsewhere):
+		return "owner_moved", "the shard of its key has just moved to another daemon, or is about to" + again
+	case errors.Is(p.err, ErrClosed):
+		return "graph_stopping", "the graph is being stopped" + again
+	case errors.Is(p.err, ErrStopped):
+		return "input_stopped", "an operator has stopped the input" + again + " when that is undone"
+	case errors.Is(p.err, ErrAnew):
+		return "graph_restarted", "the shard of its key was taken anew from what was durable" + again
+	}
+	return QueueFull, "the shard of its key had no room in time" + again
 }
 
 // least is the least of the shards that it is.
@@ -246,13 +287,9 @@ func join(parts []part, n int) (out PushOutcome, err error) {
 	if !out.Full && len(errs) == 0 {
 		out.Taken, out.Known = n, known && heard
 	}
-	const full = "the shard of its key had no room in time, and events after it were taken by others; push it again"
 	for s := range parts {
 		p := &parts[s]
-		code, why := QueueFull, full
-		if away, ok := errors.AsType[*AwayError](p.err); ok {
-			code, why = away.Code, away.Detail
-		}
+		code, why := p.left()
 		for k := p.out.Taken; k < len(p.events); k++ {
 			if !p.fates[k].Elsewhere && p.index[k] < out.Taken {
 				out.RejectedCount++

@@ -3,6 +3,7 @@ package parts
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -177,16 +178,25 @@ func (a *Lane) call(batch []*sent) {
 		switch {
 		case err == nil:
 			s.out, s.err = pushed[i].Outcome()
+			s.err = ofMember(s.err)
 		case answer != nil && answer.Refusal != nil && answer.Refusal.Code == api.CodeOwnerMoved:
 			// Of its shards alone: what others have taken of the same push is to be told.
 			s.err = &pump.AwayError{Code: answer.Refusal.Code, Detail: answer.Refusal.Detail}
 		case answer != nil && answer.Refusal != nil:
-			s.err = err
+			s.err = ofMember(err)
 		default:
 			r := Unreached(&s.member, begun)
 			s.err = &pump.AwayError{Code: r.Code, Detail: r.Detail}
 		}
 	}
+}
+
+// ofMember is a refusal as that of one member's part: of the same push others may have taken theirs.
+func ofMember(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return &pump.AwayError{Code: e.Code, Detail: e.Detail, Refused: e}
+	}
+	return err
 }
 
 // Close waits until nothing is on its way any more.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/quota"
 )
 
 // TakenBefore says how many events of a push were taken before it was refused.
@@ -21,10 +22,9 @@ func TakenBefore(n int) string {
 }
 
 // Turned is what to answer to a push to an input that was not taken to its end, where err is one that mailboxes and
-// other members give: why the rest is to be sent again, or what the push is refused with. closing says that the daemon
-// is.
-func Turned(err error, graph, input string, taken int, closing bool) (why *api.Reason, refusal error) {
-	away, isAway := errors.AsType[*pump.AwayError](err)
+// other members give: why the rest is to be sent again, or what it is refused with. closing says that the daemon is.
+func Turned(err error, graph, input string, taken int, closing bool) (why *api.Reason, refusal *api.Error) {
+	silent := unanswered(err)
 	refused, isRefused := errors.AsType[*api.Error](err) // of another member, or of a key
 	switch {
 	case errors.Is(err, pump.ErrClosed):
@@ -46,10 +46,37 @@ func Turned(err error, graph, input string, taken int, closing bool) (why *api.R
 		return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeGraphRestarted,
 			Detail: fmt.Sprintf("graph %s was taken anew from what was durable while the push waited; send it again "+
 				"with the same Idempotency-Key: what is missing is taken", graph)}
-	case isAway:
-		return api.ReasonOf(away.Code, away.Detail), nil
+	case silent != nil:
+		return api.ReasonOf(silent.Code, silent.Detail), nil
 	case isRefused:
 		return nil, refused
 	}
 	return nil, nil
+}
+
+// unanswered is what a member is told of that has not answered, or has moved: of its part it is not known what was
+// taken, whatever others have refused theirs with. nil where there is none.
+func unanswered(err error) *pump.AwayError {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range several.Unwrap() {
+			if away := unanswered(one); away != nil {
+				return away
+			}
+		}
+		return nil
+	}
+	if away, ok := errors.AsType[*pump.AwayError](err); ok && away.Refused == nil {
+		return away
+	}
+	return nil
+}
+
+// OverQuota is the answer to a push that the tenant's quota leaves no room for: none of it was taken.
+func OverQuota(err error) (api.PushResult, error) {
+	over, ok := errors.AsType[*quota.ExceededError](err)
+	if !ok {
+		return api.PushResult{Rejected: []api.Rejection{}, Full: true}, nil // the caller has gone
+	}
+	return api.PushResult{Rejected: []api.Rejection{}, Full: true, After: over.After,
+		Why: api.ReasonOf(over.Code(), over.Error())}, nil
 }

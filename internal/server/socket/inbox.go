@@ -53,13 +53,14 @@ func (it *item) wait(ctx context.Context, p *wire.Pushed) error {
 
 func (b *batch) add(ctx context.Context, p *wire.Pushed) error {
 	if b.wait == nil {
-		return b.err
+		return p.Refuse(b.err)
 	}
 	r, err := b.wait(ctx)
-	if err == nil {
-		p.Add(r, b.n)
+	if err != nil {
+		return p.Refuse(err)
 	}
-	return err
+	p.Add(r, b.n)
+	return nil
 }
 
 // inbox is the bounded queue between the reader and the writer of a push connection. The

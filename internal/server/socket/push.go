@@ -169,8 +169,10 @@ func (e *pushEndpoint) answer(ctx context.Context, dst []byte, it *item) ([]byte
 	var p wire.Pushed
 	err := it.wait(ctx, &p)
 	if err == nil {
-		if p.Full && p.Moved() {
-			return appendRefusal(dst, it.id, p.Problem(0)), nil
+		if p.Full && (p.Moved() || p.Refused != nil) {
+			dst = appendRefusal(dst, it.id, p.Problem(0))
+			dst[len(dst)-1] = ',' // the result's members follow the refusal's
+			return append(p.AppendMembers(dst), '}'), nil
 		}
 		if p.Full && p.Done == 0 {
 			return dst, nil // the connection ends, and nothing of this frame was taken

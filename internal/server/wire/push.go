@@ -3,8 +3,12 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/pushkey"
@@ -39,7 +43,7 @@ func (p *Pushed) Add(r api.PushResult, n int) {
 	p.Durable = p.Durable && r.Durable
 	p.Accepted += r.Accepted
 	p.Filtered += r.Filtered
-	p.Full, p.Why, p.After = r.Full, r.Why, r.After
+	p.Full, p.Why, p.After, p.Refused = r.Full, r.Why, r.After, r.Refused
 	for _, rejection := range r.Rejected {
 		if len(p.Rejected) == maxListed {
 			p.Omitted++
@@ -67,11 +71,11 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 		// Even without an event the accumulator is asked: it may not exist.
 		r, err := to.Push(pushkey.Batch(ctx, p.Done), g, accumulator, batch)
 		if err != nil {
-			return err
+			return p.Refuse(err)
 		}
 		p.Add(r, len(batch))
 		if rest := 0; r.Full {
-			if !p.Moved() { // where it has gone the books are
+			if !p.Moved() && p.Refused == nil { // where it has gone the books are; who has refused counts
 				rest = ev.Rest()
 			}
 			if rest == 0 {
@@ -85,27 +89,55 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 	}
 }
 
+// Refuse takes in what a batch was refused with: where others were taken before, the answer says so, and what is to be
+// sent again. It answers with the error where there is nothing else to tell.
+func (p *Pushed) Refuse(err error) error {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || p.Done == 0 {
+		return err
+	}
+	p.Full, p.Why, p.After, p.Refused = true, nil, e.After, e
+	return nil
+}
+
 // Moved says that the graph was gone from this daemon before all events were taken: to another one, or with it.
 func (p *Pushed) Moved() bool {
 	return p.Why != nil && (p.Why.Code == api.CodeOwnerMoved || p.Why.Code == api.CodeGraphStopping ||
 		p.Why.Code == api.CodeOwnerUnreachable)
 }
 
-// missed names the events before the first that was not looked at which have not been taken either, since shards of
-// their keys were elsewhere: "" where there are none.
+// missed names the events before the first that was not looked at which have not been taken either, since their shards
+// had no room, were elsewhere or have refused them: "" where there are none.
 func (p *Pushed) missed() string {
+	var codes []string
 	for i := range p.Rejected {
-		if p.Rejected[i].Code == p.Why.Code {
-			return "those that rejected lists as " + p.Why.Code + " and "
+		code := p.Rejected[i].Code
+		again := code == api.CodeQueueFull || code == api.CodeOwnerMoved || code == api.CodeOwnerUnreachable ||
+			code == api.CodeGraphStopping || code == api.CodeGraphRestarted ||
+			p.Refused != nil && code == p.Refused.Code
+		if again && !slices.Contains(codes, code) {
+			codes = append(codes, code)
 		}
 	}
-	return ""
+	if len(codes) == 0 {
+		return ""
+	}
+	return "those that rejected lists as " + strings.Join(codes, " or ") + " and "
 }
 
 // Problem is what the push as a whole is refused with, nil when it is not: the queue
 // stayed full, or no event of it could be accepted.
 func (p *Pushed) Problem(f Form) *api.Error {
 	switch {
+	case p.Full && p.Refused != nil:
+		e := *p.Refused
+		e.Detail += "; then send " + p.missed() + "the events from index " + strconv.Itoa(p.Done) + " on again"
+		e.Extra = maps.Clone(e.Extra)
+		if e.Extra == nil {
+			e.Extra = map[string]any{}
+		}
+		e.Extra["next_index"] = p.Done
+		return &e
 	case p.Full && p.Moved():
 		e := Refuse(http.StatusServiceUnavailable, p.Why.Code, p.Why.Detail+"; send "+p.missed()+
 			"the events from index "+strconv.Itoa(p.Done)+" on again, as Retry-After says")
@@ -117,7 +149,7 @@ func (p *Pushed) Problem(f Form) *api.Error {
 			why = " (" + p.Why.Code + ": " + p.Why.Detail + ")"
 		}
 		e := Refuse(http.StatusTooManyRequests, api.CodeQueueFull,
-			"the accumulator's queue stayed full"+why+": send the events from index "+
+			"the accumulator's queue stayed full"+why+": send "+p.missed()+"the events from index "+
 				strconv.Itoa(p.Done)+" on again later")
 		if p.Why != nil && (p.Why.Code == api.CodeQuotaExceeded || p.Why.Code == api.CodeLimitExceeded) {
 			e.Code, e.Detail = p.Why.Code, p.Why.Detail+"; send the events from index "+strconv.Itoa(p.Done)+" on then"
