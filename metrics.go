@@ -13,7 +13,7 @@ type metricsSource struct{ d *Daemon }
 
 // Graphs reads all graphs; see [telemetry.Source].
 func (s *metricsSource) Graphs(ctx context.Context) []telemetry.GraphMetrics {
-	return figures.OfGraphs(ctx, s.d.engine)
+	return figures.OfGraphs(ctx, s.d.engine, s.d.traces)
 }
 
 // WebSockets are the server's connections.

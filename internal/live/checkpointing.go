@@ -294,6 +294,9 @@ func (r *Reactor) commitDone(done committed) error {
 	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.At(), done.bytes
 	r.Meter.Wrote(done.bytes)
 	r.sealed.Took.Observe(done.took)
+	if r.Committed != nil {
+		r.Committed(s.Epoch, done.took)
+	}
 	if !r.complained.IsZero() {
 		r.complained = time.Time{}
 		r.Log.Info("checkpoints are written again", "epoch", s.Epoch)

@@ -78,6 +78,9 @@ type Options struct {
 	// Kept is told, on the reactor's goroutine, that epochs were kept since the last call. It
 	// must not block. Nil for none.
 	Kept func()
+	// Committed is told, on the reactor's goroutine, how long the commit of all up to an epoch took. It must not
+	// block. Nil for none.
+	Committed func(epoch int64, took time.Duration)
 	// Mirror is told, on the reactor's goroutine, that an input's positions are in a checkpoint.
 	// It must not block. Nil for none.
 	Mirror func(input int, positions []boundary.Position)

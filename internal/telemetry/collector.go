@@ -141,7 +141,16 @@ func (s *scrape) histogram(d *prometheus.Desc, h Histogram, more ...string) {
 			buckets[h.Bounds[i]] = below
 		}
 	}
-	s.ch <- prometheus.MustNewConstHistogram(d, below, h.Sum, buckets, s.labels(more)...)
+	m := prometheus.MustNewConstHistogram(d, below, h.Sum, buckets, s.labels(more)...)
+	if len(h.Exemplars) > 0 && below > 0 {
+		list := make([]prometheus.Exemplar, 0, len(h.Exemplars))
+		for _, x := range h.Exemplars {
+			list = append(list, prometheus.Exemplar{Value: x.Value, Labels: prometheus.Labels{"trace_id": x.Trace},
+				Timestamp: x.At})
+		}
+		m = prometheus.MustNewMetricWithExemplars(m, list...)
+	}
+	s.ch <- m
 }
 
 func (s *scrape) summary(g *api.GraphSummary) {
@@ -277,5 +286,8 @@ func (s *scrape) pieces(g *GraphMetrics) {
 	}
 	for _, r := range g.Retries {
 		s.counter(s.retries, r.Count, r.Output)
+	}
+	for _, o := range g.Deliveries {
+		s.histogram(s.delivery, o.Duration, o.Output)
 	}
 }

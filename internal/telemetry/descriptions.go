@@ -32,7 +32,7 @@ type descriptions struct {
 	restarts, keysGone *prometheus.Desc
 	lost               *prometheus.Desc
 
-	emitted, keptBack, retries, pending, oldest, failed *prometheus.Desc
+	emitted, keptBack, retries, pending, oldest, failed, delivery *prometheus.Desc
 
 	clients, slowClosed *prometheus.Desc
 
@@ -169,6 +169,8 @@ func (d *descriptions) describeEnds(
 	d.keptBack = desc("output_filtered_total",
 		"Values that an output kept back by where, or because they were null.", o)
 	d.retries = desc("output_retries_total", "Deliveries that were tried again.", o)
+	d.delivery = desc("output_delivery_duration_seconds",
+		"How long values took from the end of their epoch until the sink had them.", o)
 	d.pending = desc("output_pending", "Values waiting for a commit or the sink, those in the outbox included.", o)
 	d.oldest = desc("output_oldest_pending_seconds",
 		"How long the first of the waiting values has waited; absent when none does, and of a stopped output.", o)
@@ -223,7 +225,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
 		d.lost, d.keysGone,
-		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed,
+		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed, d.delivery,
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,
 		d.outboundCalls, d.outboundDenied, d.spans,

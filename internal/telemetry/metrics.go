@@ -50,6 +50,7 @@ func Handler(reg *prometheus.Registry, log *slog.Logger) func(sees func(tenant, 
 		ErrorLog:            scrapeLog{log},
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
+		EnableOpenMetrics:   true, // where the scraper accepts it: exemplars are in that format alone
 	}
 	all := promhttp.HandlerFor(reg, opts)
 	opts.MaxRequestsInFlight = 0 // it would count the requests of one handler, and there is one for each

@@ -79,6 +79,9 @@ func full() GraphMetrics {
 		Lost:          []AccumulatorEvents{{"book", 7}},
 		Lags:          []SourceLag{{"book", 12}},
 		Retries:       []OutputRetries{{"signals", 9}},
+		Deliveries: []OutputDuration{{"signals", Histogram{Bounds: h.Bounds, Counts: h.Counts, Sum: h.Sum,
+			Exemplars: []Exemplar{{0.005, "aa", time.Unix(1, 0)}, {0.006, "bb", time.Unix(2, 0)},
+				{4, "cc", time.Unix(3, 0)}}}}},
 		KeysExpired:   12,
 		KeysDisplaced: 13,
 	}
@@ -153,6 +156,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_nodes_total COUNTER graph outcome tenant",
 		"graphd_outbound_calls GAUGE",
 		"graphd_outbound_denied_total COUNTER",
+		"graphd_output_delivery_duration_seconds HISTOGRAM graph output tenant",
 		"graphd_output_emitted_total COUNTER graph output tenant",
 		"graphd_output_failed_total COUNTER graph output tenant",
 		"graphd_output_filtered_total COUNTER graph output tenant",

@@ -55,6 +55,8 @@ type GraphMetrics struct {
 	Lags []SourceLag
 	// Retries counts deliveries that were tried again, by output.
 	Retries []OutputRetries
+	// Deliveries is how long values took from their epoch's end until the sink had them, by output.
+	Deliveries []OutputDuration
 }
 
 // DeadLetterCount is how many events of an accumulator became dead letters for one reason.
@@ -119,6 +121,12 @@ type OutputRetries struct {
 	Count  int64
 }
 
+// OutputDuration is how long the values of one output took.
+type OutputDuration struct {
+	Output   string
+	Duration Histogram
+}
+
 // Histogram is a distribution as it was counted: Counts[i] observations were at most
 // Bounds[i] and more than the bound before, and the last count, one more than there are
 // bounds, is everything above. The zero Histogram is one without observations.
@@ -126,6 +134,15 @@ type Histogram struct {
 	Bounds []float64
 	Counts []int64
 	Sum    float64
+	// Exemplars are observations that a trace tells of, the oldest first: the last of each bucket is exposed.
+	Exemplars []Exemplar
+}
+
+// Exemplar is one observation, with the trace that tells of it in hexadecimal digits.
+type Exemplar struct {
+	Value float64
+	Trace string
+	At    time.Time
 }
 
 // LimitMetrics are limits with their use.

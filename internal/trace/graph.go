@@ -34,6 +34,8 @@ type Graph struct {
 	// kept are the newest epochs that are recorded for their cause; where the ratio chooses nobody asks.
 	kept  [maxKept]epoch
 	nkept int
+	// newest is the last epoch that was recorded, and committed the last that a commit was told with.
+	newest, committed epoch
 }
 
 // maxKept is how many epochs are known to be recorded for their cause. A value that is delivered behind so many
@@ -184,10 +186,16 @@ func (g *Graph) sampled(at epoch, lo uint64) bool {
 // Epoch records one. Nodes have run one after the other, and where each began is not measured: their spans follow each
 // other from the beginning.
 func (g *Graph) Epoch(e *Epoch) {
-	hi, lo := g.ids(epoch{e.Incarnation, e.Number})
+	at := epoch{e.Incarnation, e.Number}
+	hi, lo := g.ids(at)
 	root := of(lo, epochSpan)
 	began := e.End.Add(-e.Took)
-	g.t.add(&span{Context: contextOf(hi, lo, root, true), verb: "epoch ", name: g.names.Graph, kind: kindConsumer,
+	c := contextOf(hi, lo, root, true)
+	g.mu.Lock()
+	g.newest = at
+	g.mu.Unlock()
+	g.t.exemplars.note(&g.names, exemplar(e.Took, e.End, c.Trace), func(k *kept) *slots { return &k.epochs })
+	g.t.add(&span{Context: c, verb: "epoch ", name: g.names.Graph, kind: kindConsumer,
 		start: began, end: e.End, links: e.Links, failed: e.Failed, code: e.Code,
 		same: g.same, attrs: []attr{{"graphd.incarnation", "", e.Incarnation}, {"graphd.epoch", "", e.Number},
 			{"graphd.cause", e.Cause, 0}, {"graphd.events", "", e.Events}}})
@@ -244,6 +252,10 @@ func (o *Output) Tried(c *traced.Context, began, ended time.Time, failed bool, c
 func (o *Output) Settled(c *traced.Context, incarnation, number int64, emitted, ended time.Time, code string) {
 	if emitted.IsZero() || emitted.After(ended) {
 		emitted = ended
+	}
+	if code == "" {
+		o.g.t.exemplars.note(&o.g.names, exemplar(ended.Sub(emitted), ended, c.Trace),
+			func(k *kept) *slots { return k.output(o.name) })
 	}
 	lo := binary.BigEndian.Uint64(c.Trace[8:])
 	o.g.t.add(&span{Context: *c, parent: of(lo, epochSpan), verb: "sink ", name: o.name, kind: kindProducer,

@@ -76,6 +76,8 @@ type Tracer struct {
 	full    chan struct{}
 	zipper  *gzip.Writer // for the goroutine that sends
 
+	exemplars exemplars
+
 	mu     sync.Mutex
 	chunks []*chunk // what waits to be sent, in batches; the last one is filled
 	spare  *chunk   // one that was sent, to be filled again

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -144,6 +145,56 @@ func TestTracesOfPushes(t *testing.T) {
 		}
 		if strings.Contains(s.String(), "topsecret") {
 			t.Errorf("a value is told of: %s", s)
+		}
+	}
+}
+
+// A scrape in OpenMetrics names the trace of an epoch, of its commit and of its delivery; one in text names none.
+func TestExemplarsNameTraces(t *testing.T) {
+	t.Parallel()
+	c := tracetest.Start(t, nil)
+	url, _ := webhook(t)
+	d := startDaemon(t, graphd.Config{Store: "memory:", OTLPEndpoint: c.URL, TraceRatio: 1,
+		AllowOutbound: []string{"127.0.0.1"}})
+	d.do("PUT", "/v1/graphs/g", "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a.n } }\n"+
+		fmt.Sprintf("outputs: { o: { from: n, sink: { http: { url: %q } } } }\n", url), 201, nil)
+	d.do("POST", "/v1/graphs/g/accumulators/a/events", `{"n":1}`, 200, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	epoch := c.Await(ctx, t, "epoch g", nil)
+	c.Await(ctx, t, "sink o", nil)
+	d.do("POST", "/v1/graphs/g/checkpoint", "", 200, nil)
+	scrape := func(accept string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", accept)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if text := scrape("text/plain"); strings.Contains(text, "trace_id") {
+		t.Errorf("the text names a trace:\n%s", text)
+	}
+	named := map[string]bool{}
+	for line := range strings.Lines(scrape("application/openmetrics-text; version=1.0.0")) {
+		if strings.Contains(line, `# {trace_id="`+epoch.Trace+`"}`) {
+			name, _, _ := strings.Cut(line, "_bucket{")
+			named[name] = true
+		}
+	}
+	for _, name := range []string{"epoch", "checkpoint", "output_delivery"} {
+		if !named["graphd_"+name+"_duration_seconds"] {
+			t.Errorf("%s names no trace; there are %v", name, named)
 		}
 	}
 }

@@ -25,6 +25,14 @@ func (g *Graph) traces(cfg *reactor.Config) *trace.Graph {
 	return t
 }
 
+// committed tells of the commits of a run; nil where nothing is traced.
+func committed(t *trace.Graph, incarnation int64) func(epoch int64, took time.Duration) {
+	if t == nil {
+		return nil
+	}
+	return func(epoch int64, took time.Duration) { t.Committed(incarnation, epoch, took) }
+}
+
 // observer tells of the epochs that a record is shown of.
 func observer(t *trace.Graph) func(*reactor.Record) {
 	var links []*traced.Links // reused, as are nodes and e

@@ -23,15 +23,24 @@ type Metrics struct {
 	Gone *Forgotten
 	// Retries of deliveries, by output.
 	Retries map[string]int64
+	// Deliveries are how long values took from their epoch's end until the sink had them, by output.
+	Deliveries map[string]reactor.Histogram
 }
 
 // Add adds what one shard has published; first says that it is the one that tells of what is for all keys.
 func (m *Metrics) Add(declared *spec.Graph, v *live.View, first bool) {
+	if m.Deliveries == nil {
+		m.Deliveries = map[string]reactor.Histogram{}
+	}
 	stats(&m.Stats, &v.Stats)
 	checkpoints(&m.Checkpoint, &v.Checkpoint)
 	for i := range declared.Outputs {
 		if w, ok := v.Writer(i); ok {
-			m.Retries[declared.Outputs[i].Name] += w.Retries
+			name := declared.Outputs[i].Name
+			m.Retries[name] += w.Retries
+			took := m.Deliveries[name]
+			durations(&took, &w.Took)
+			m.Deliveries[name] = took
 		}
 	}
 	for i := range v.Inputs {

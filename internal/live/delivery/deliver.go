@@ -178,7 +178,7 @@ func (w *Writer) Try(ctx context.Context, batch []sink.Message) (left []sink.Mes
 		return batch, 0, fmt.Errorf("%w: %w", errLetter, lost)
 	}
 	w.trouble.Refuses(err)
-	w.settled(batch[:1], code)
+	w.settled(batch[:1], time.Now(), code)
 	w.done(batch[:1])
 	w.tries = 0
 	return batch[1:], 0, nil
@@ -223,10 +223,21 @@ func (w *Writer) disowned() bool { return w.cfg.Owned != nil && !w.cfg.Owned() }
 
 // took notes that the sink has taken messages.
 func (w *Writer) took(batch []sink.Message) {
+	ended := time.Now()
+	w.time(batch, ended)
 	w.done(batch)
-	w.settled(batch, "")
+	w.settled(batch, ended, "")
 	for i := range batch {
 		batch[i].Settle("", "")
+	}
+}
+
+// time counts how long messages took.
+func (w *Writer) time(batch []sink.Message, ended time.Time) {
+	w.timing.Lock()
+	defer w.timing.Unlock()
+	for i := range batch {
+		w.times.Observe(max(0, ended.Sub(emitted(&batch[i]))))
 	}
 }
 

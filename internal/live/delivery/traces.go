@@ -46,11 +46,10 @@ func (w *Writer) tried(batch []sink.Message, began time.Time, err error) {
 }
 
 // settled tells that messages are through, or with a code that they were given up.
-func (w *Writer) settled(batch []sink.Message, code string) {
+func (w *Writer) settled(batch []sink.Message, ended time.Time, code string) {
 	if w.cfg.Trace == nil {
 		return
 	}
-	ended := time.Now()
 	for i := range batch {
 		if m := &batch[i]; m.Trace != nil && m.Trace.Sampled {
 			w.cfg.Trace.Settled(m.Trace, m.Incarnation, m.Epoch, m.Emitted, ended, code)

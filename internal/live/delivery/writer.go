@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/trace"
 )
@@ -99,7 +100,9 @@ type Writer struct {
 	delivered atomic.Int64 // the last message that is through
 	oldest    atomic.Int64 // when the first message that is not through was emitted, in Unix nanoseconds; 0 for none
 	retries   atomic.Int64
-	awaited   atomic.Bool // somebody waits for the last message to be through
+	timing    sync.Mutex
+	times     reactor.Histogram // from an epoch's end until the sink has had its value
+	awaited   atomic.Bool       // somebody waits for the last message to be through
 	trouble   sink.Trouble
 	tries     int // of the message that is delivered next; Try's alone
 }
@@ -186,6 +189,8 @@ func (w *Writer) look() {
 // Status is what an operator sees of an output's writer.
 type Status struct {
 	Pending, Retries int64
+	// Took is how long messages took from their epoch's end until the sink had them.
+	Took reactor.Histogram
 	// Oldest is when the first message that is not through was emitted; zero when none waits
 	// or the writer has not come to it yet.
 	Oldest time.Time
@@ -202,6 +207,9 @@ func (w *Writer) Status() Status {
 	if at := w.oldest.Load(); at != 0 {
 		s.Oldest = time.Unix(0, at).UTC()
 	}
+	w.timing.Lock()
+	s.Took = w.times
+	w.timing.Unlock()
 	s.Trouble, s.Since, s.Refused = w.trouble.Last()
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/certificate"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/telemetry"
+	"github.com/graphd/graphd/internal/trace"
 )
 
 // storeWithin bounds what a scrape waits for the store.
@@ -18,10 +19,11 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
-// OfGraphs reads all graphs.
-func OfGraphs(ctx context.Context, e *engine.Engine) (list []telemetry.GraphMetrics) {
+// OfGraphs reads all graphs, with what a tracer has told of them; nil is none.
+func OfGraphs(ctx context.Context, e *engine.Engine, t *trace.Tracer) (list []telemetry.GraphMetrics) {
 	for _, m := range e.Metrics(ctx) {
-		list = append(list, OfGraph(&m))
+		exemplars := t.Exemplars(m.Summary.Tenant, m.Summary.Graph)
+		list = append(list, OfGraph(&m, &exemplars))
 	}
 	return list
 }

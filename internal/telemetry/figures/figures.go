@@ -2,18 +2,21 @@
 package figures
 
 import (
+	"encoding/hex"
+
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/telemetry"
+	"github.com/graphd/graphd/internal/trace"
 )
 
-// OfGraph turns a graph's plain counts into what the collector exposes.
-func OfGraph(m *told.Metrics) telemetry.GraphMetrics {
+// OfGraph turns a graph's plain counts, and what of it is told of in traces, into what the collector exposes.
+func OfGraph(m *told.Metrics, x *trace.Exemplars) telemetry.GraphMetrics {
 	g := telemetry.GraphMetrics{
-		Summary: m.Summary, EpochDuration: histogram(&m.Stats.Durations),
-		Checkpoint: telemetry.CheckpointMetrics{Duration: histogram(&m.Checkpoint.Took), Bytes: m.Checkpoint.Bytes,
-			Failed: m.Checkpoint.Failed},
+		Summary: m.Summary, EpochDuration: histogram(&m.Stats.Durations, x.Epochs),
+		Checkpoint: telemetry.CheckpointMetrics{Duration: histogram(&m.Checkpoint.Took, x.Commits),
+			Bytes: m.Checkpoint.Bytes, Failed: m.Checkpoint.Failed},
 	}
 	for cause, n := range m.Stats.Epochs {
 		name := reactor.Cause(cause).String()
@@ -51,11 +54,20 @@ func OfGraph(m *told.Metrics) telemetry.GraphMetrics {
 	for output, n := range m.Retries {
 		g.Retries = append(g.Retries, telemetry.OutputRetries{Output: output, Count: n})
 	}
+	for output, took := range m.Deliveries {
+		g.Deliveries = append(g.Deliveries, telemetry.OutputDuration{Output: output,
+			Duration: histogram(&took, x.Outputs[output])})
+	}
 	return g
 }
 
-func histogram(h *reactor.Histogram) telemetry.Histogram {
+func histogram(h *reactor.Histogram, exemplars []trace.Exemplar) telemetry.Histogram {
 	out := telemetry.Histogram{Counts: h.Counts[:], Sum: h.Sum.Seconds()}
+	for i := range exemplars {
+		x := &exemplars[i]
+		out.Exemplars = append(out.Exemplars, telemetry.Exemplar{Value: x.Took.Seconds(),
+			Trace: hex.EncodeToString(x.Trace[:]), At: x.At})
+	}
 	for _, b := range reactor.DurationBuckets {
 		out.Bounds = append(out.Bounds, b.Seconds())
 	}
