@@ -209,7 +209,7 @@ type Daemon struct {
 	members  *forward.Members // nil without
 	listener net.Listener     // nil with ListenNone
 	up       chan struct{}    // closed when it serves
-	seen     reread.Files     // the graphs directory's files as last applied
+	seen     reread.Folder    // the graphs directory's files as last applied
 }
 
 func (c *Config) setDefaults() {

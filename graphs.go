@@ -18,7 +18,7 @@ import (
 const (
 	pollGraphs  = time.Second
 	pollSlowest = 10 * time.Second
-	pollShare   = 200
+	pollShare   = 500
 )
 
 // maxDeclarations bounds the files of the graphs directory.
@@ -52,7 +52,7 @@ func (d *Daemon) applyGraphs(ctx context.Context) {
 	if d.cfg.Graphs == "" {
 		return
 	}
-	paths, err := filepath.Glob(filepath.Join(d.cfg.Graphs, "*.y*ml"))
+	paths, err := d.seen.List(filepath.Join(d.cfg.Graphs, "*.y*ml"), time.Now())
 	if err != nil {
 		d.log.Error("the graphs directory cannot be listed", "dir", d.cfg.Graphs, "err", err)
 		return

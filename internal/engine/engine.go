@@ -192,7 +192,6 @@ func (e *Engine) Open(ctx context.Context) error {
 		return nil
 	})
 	e.group.Go(e.ctx, "declarations", e.follow)
-	e.group.Go(e.ctx, "rates", e.sample)
 	graphs := make([]*graphrun.Graph, 0, len(decls))
 	for _, d := range decls {
 		unit, diags := e.cfg.Kinds.ParseOf(d.Tenant, []byte(d.Text), fileOf(d.Origin))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/graphd/graphd/internal/engine/letters"
 	"github.com/graphd/graphd/internal/graphrun"
-	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/supervisor"
 )
 
@@ -81,23 +80,5 @@ func (e *Engine) forgetKeys(ctx context.Context, m *graphrun.Graph, now time.Tim
 	if all := gone.Displaced.Add(displaced); displaced > 0 {
 		e.cfg.Log.Warn("Idempotency-Keys of pushes were forgotten before their time, for there are more than are kept",
 			"graph", m.Ref().Name, "tenant", m.Ref().Tenant, "keys", displaced, "since_start", all)
-	}
-}
-
-// sample has every graph see how fast its queues fill, until ctx is done.
-func (e *Engine) sample(ctx context.Context, _ *supervisor.Node) error {
-	ticker := time.NewTicker(told.RateEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case now := <-ticker.C:
-			e.mu.RLock()
-			for _, m := range e.graphs {
-				m.Sample(now)
-			}
-			e.mu.RUnlock()
-		case <-ctx.Done():
-			return nil
-		}
 	}
 }

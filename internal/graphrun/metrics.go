@@ -3,7 +3,6 @@ package graphrun
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
@@ -26,13 +25,4 @@ func (g *Graph) Metrics(ctx context.Context) told.Metrics {
 		}
 	}
 	return out
-}
-
-// Sample takes the depths of the graph's queues; one goroutine calls it, every [told.RateEvery].
-func (g *Graph) Sample(now time.Time) {
-	for _, s := range g.shards {
-		if r := s.Run(); r != nil {
-			r.Sample(now)
-		}
-	}
 }

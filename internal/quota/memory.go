@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -45,6 +46,12 @@ func (m Memory) Most() (part string, bytes int64) {
 	return part, bytes
 }
 
+// held is what one shard holds.
+type held struct {
+	shard int
+	Memory
+}
+
 // Holds takes note of what a shard of the graph holds now; nothing when it does not run here any more.
 func (m *Meter) Holds(shard int, now Memory) {
 	if m == nil {
@@ -52,21 +59,24 @@ func (m *Meter) Holds(shard int, now Memory) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now == (Memory{}) {
-		delete(m.shards, shard)
-	} else {
-		if m.shards == nil {
-			m.shards = map[int]Memory{}
+	i := slices.IndexFunc(m.shards, func(h held) bool { return h.shard == shard })
+	switch {
+	case now == (Memory{}):
+		if i >= 0 {
+			m.shards = slices.Delete(m.shards, i, i+1)
 		}
-		if _, known := m.shards[shard]; !known {
-			m.base += now.Total() // it has come with that, from a checkpoint, and has not grown by it
-		}
-		m.shards[shard] = now
+	case i < 0:
+		m.base += now.Total() // it has come with that, from a checkpoint, and has not grown by it
+		m.shards = append(m.shards, held{shard, now})
+	default:
+		m.shards[i].Memory = now
 	}
+	before := m.memory.Total()
 	m.memory = Memory{}
-	for _, s := range m.shards {
-		m.memory = m.memory.plus(s)
+	for i := range m.shards {
+		m.memory = m.memory.plus(m.shards[i].Memory)
 	}
+	m.crowd.holds(m, m.memory.Total()-before)
 	m.tell()
 }
 
@@ -85,6 +95,8 @@ type room struct {
 	moved   chan struct{} // closed when there may be room again; nil while nobody waits
 	crowded bool          // it is to grow no more, since the daemon has little memory left
 	base    int64         // what it had held before it grew
+	crowd   *crowd        // of the book; nil for a meter that is in none, or no more
+	stirred bool          // it is among those that crowd looks at
 }
 
 // tell lets those look again who wait for room. m.mu is held.
@@ -186,63 +198,4 @@ func (m *Meter) overfull(why Cause, holds Memory) error {
 func (m Memory) Text() string {
 	part, bytes := m.Most()
 	return fmt.Sprintf("about %d MiB, %d of them %s", m.Total()>>20, bytes>>20, part)
-}
-
-// Crowd is told about ten times a second what the last collection found in use, and how much may be; 0 is no limit. It
-// keeps the graph that has grown most from growing while there is little left, one more with each call, and lets all go
-// when there is enough. Where that does not come, a graph that is large and grows no more goes on after a while, up to
-// the last bit that is kept for checkpoints and garbage.
-func (b *Book) Crowd(used, limit int64) {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	held := int64(0) // which is known before there is a collection
-	for _, m := range b.meters {
-		held += m.Memory().Total()
-	}
-	used = max(used, held)
-	little, enough := limit != 0 && used >= limit/100*littleLeft, limit == 0 || used < limit/100*enoughLeft
-	some := used < limit/100*someLeft
-	var grown *Meter
-	most := int64(leastGrowth)
-	for _, m := range b.meters {
-		if by := m.grew(enough, some); by > most {
-			grown, most = m, by
-		}
-	}
-	if little && grown != nil {
-		grown.mu.Lock()
-		grown.crowded = true
-		grown.mu.Unlock()
-	}
-}
-
-const (
-	// littleLeft is the share of the limit, in percent, past which the graph that grows most is held back, and
-	// enoughLeft that below which none is. A checkpoint may take as much again as it writes. Below someLeft none is
-	// that has not grown of late.
-	littleLeft, enoughLeft, someLeft = 60, 50, 80
-	// leastGrowth is below what nobody is held back for having grown.
-	leastGrowth = 1 << 20
-	// forgets is in how many calls of Crowd about two thirds of a growth are forgotten: half a minute.
-	forgets = 300
-)
-
-// grew is by how much the graph has grown of late; 0 for one that is held back already. It is not any more where there
-// is enough, or some and it has not grown.
-func (m *Meter) grew(enough, some bool) int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.memory.Total()
-	m.base = min(now, m.base+(now-m.base)/forgets)
-	if m.crowded && (enough || some && now-m.base < leastGrowth) {
-		m.crowded = false
-		m.tell()
-	}
-	if m.crowded {
-		return 0
-	}
-	return now - m.base
 }

@@ -12,9 +12,9 @@ type Meter struct {
 	own                 atomic.Pointer[own]
 
 	mu      sync.Mutex
-	waiting [causes]waiting
-	shards  map[int]Memory // what those that run here hold
-	memory  Memory         // what they hold together
+	waiting *[causes]waiting // nil of a graph that has never waited
+	shards  []held           // what those that run here hold
+	memory  Memory           // what they hold together
 	room
 }
 
@@ -48,6 +48,9 @@ func (m *Meter) waits(why Cause, d time.Duration) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.waiting == nil {
+		m.waiting = new([causes]waiting)
+	}
 	now, w := time.Now(), &m.waiting[why]
 	if now.Sub(w.until) > slowedGap {
 		w.since = now
@@ -65,6 +68,9 @@ func (m *Meter) Slowed() (why Cause, since time.Time, slowed bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.waiting == nil {
+		return 0, time.Time{}, false
+	}
 	now := time.Now()
 	for why, w := range m.waiting {
 		if now.Sub(w.until) <= slowedGap && now.Sub(w.since) >= slowedFor {
@@ -124,7 +130,7 @@ func (b *Book) Meter(tenant, graph string) *Meter {
 	at := [2]string{tenant, graph}
 	m := b.meters[at]
 	if m == nil {
-		m = &Meter{}
+		m = &Meter{room: room{crowd: &b.crowd}}
 		b.meters[at] = m
 	}
 	return m
@@ -142,5 +148,9 @@ func (b *Book) Forget(tenant, graph string) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.meters, [2]string{tenant, graph})
+	at := [2]string{tenant, graph}
+	if m := b.meters[at]; m != nil {
+		m.leave()
+		delete(b.meters, at)
+	}
 }

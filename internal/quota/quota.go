@@ -166,6 +166,8 @@ type Book struct {
 	mu      sync.Mutex
 	tenants map[string]*tenant
 	meters  map[[2]string]*Meter // by tenant and graph
+
+	crowd crowd
 }
 
 type tenant struct {

@@ -6,7 +6,6 @@ package reread
 
 import (
 	"crypto/sha256"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -23,23 +22,27 @@ const (
 type Files struct{ known map[string]file }
 
 type file struct {
-	sum     [sha256.Size]byte
-	size    int64
-	written int64 // in Unix nanoseconds
-	read    int64 // when it was, likewise
+	sum [sha256.Size]byte
+	stamp
+	read int64 // when it was, in Unix nanoseconds
 }
 
-// unchanged says that a file need not be read again.
-func (f *file) unchanged(info fs.FileInfo, now time.Time) bool {
-	return f.size == info.Size() && f.written == info.ModTime().UnixNano() &&
-		f.read-f.written > int64(settled) && now.UnixNano()-f.read < int64(always)
+// stamp is what tells that a file may have changed.
+type stamp struct {
+	size    int64
+	written int64 // in Unix nanoseconds
+}
+
+// believed says that what was read at a time, likewise, need not be read again while the stamp is that.
+func (s stamp) believed(read int64, now time.Time) bool {
+	return read-s.written > int64(settled) && now.UnixNano()-read < int64(always)
 }
 
 // Read answers with what is in a file, where that is not what was in it the last time.
 func (f *Files) Read(path string, now time.Time) (content []byte, changed bool, err error) {
 	before, known := f.known[path]
-	info, err := os.Stat(path)
-	if err != nil || known && before.unchanged(info, now) {
+	at, err := stampOf(path)
+	if err != nil || known && before.stamp == at && at.believed(before.read, now) {
 		return nil, false, err
 	}
 	if content, err = os.ReadFile(path); err != nil {
@@ -48,7 +51,7 @@ func (f *Files) Read(path string, now time.Time) (content []byte, changed bool, 
 	if f.known == nil {
 		f.known = make(map[string]file)
 	}
-	read := file{sha256.Sum256(content), info.Size(), info.ModTime().UnixNano(), now.UnixNano()}
+	read := file{sha256.Sum256(content), at, now.UnixNano()}
 	f.known[path] = read
 	return content, !known || before.sum != read.sum, nil
 }

@@ -202,7 +202,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Ledger: g.Store, Head: head,
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror,
-		Flush: r.flush, Published: g.Published, Committed: committed(traces, head.Incarnation),
+		Flush: r.flush, Published: r.published, Committed: committed(traces, head.Incarnation),
 		Hold: g.Held(), Epochs: g.Gate, Careful: g.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.Fail,
 		Idle: declared.Idle, Meter: meter, Waiting: g.waiting,

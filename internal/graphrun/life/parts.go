@@ -48,15 +48,20 @@ func (r *Run) Obey(i int, stopped bool) {
 	r.Restart(i)
 }
 
-// Sample takes the depths of the queues; one goroutine calls it, every told.RateEvery.
-func (r *Run) Sample(now time.Time) {
-	r.rates.Sample(r.Reactor.View().Inputs, r.g.Unit.Spec.Accumulators, now)
+// published sees how fast the queues fill, and passes on that there is a new view.
+func (r *Run) published() {
+	if r.Reactor != nil { // else it is being made
+		r.rates.Sample(r.Reactor.View().Inputs, r.g.Unit.Spec.Accumulators, time.Now())
+	}
+	if r.g.Published != nil {
+		r.g.Published()
+	}
 }
 
 // Input is what the run knows of accumulator i beside what the reactor has published.
 func (r *Run) Input(i int) told.Input {
 	a := r.accs[i]
-	in := told.Input{Lag: a.lag(), SecondsToFull: r.rates.SecondsToFull(i)}
+	in := told.Input{Lag: a.lag(), SecondsToFull: r.rates.SecondsToFull(i, time.Now())}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	in.Restarts = a.restarts

@@ -8,15 +8,19 @@ import (
 	"github.com/graphd/graphd/internal/spec"
 )
 
-// RateEvery is how often [Rates.Sample] is to be called: how fast a queue fills is the change of
-// its depth in that time, whoever looks at the graph meanwhile.
-const RateEvery = time.Second
+const (
+	// rateEvery is the time in which the change of a queue's depth is how fast it fills, whoever looks at the graph
+	// meanwhile.
+	rateEvery = time.Second
+	// rateHolds is for how long that is told: where nothing is sampled any more, no depth has changed since.
+	rateHolds = 2 * rateEvery
+)
 
 // Rates is how fast the queues of one run fill. It has one writer, Sample, and any number of
 // readers. The zero value is ready for use.
 type Rates struct {
 	mu   sync.Mutex
-	at   time.Time
+	at   time.Time // of the last sample, by the wall clock
 	seen []depth
 	full []*float64 // per input, the seconds until its queue is full; nil of one that does not fill
 }
@@ -27,14 +31,22 @@ type depth struct {
 	bytes      int64
 }
 
-// Sample takes the depths of the run's queues; one goroutine calls it, every RateEvery.
+// Sample takes the depths of the run's queues, if it has not within the last second. It is called with each view of
+// the run, so that a graph at rest costs nothing.
 func (r *Rates) Sample(inputs []reactor.InputView, specs []spec.Accumulator, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	span := now.Sub(r.at).Seconds()
+	gone := now.Sub(r.at)
+	if gone >= 0 && gone < rateEvery {
+		return
+	}
+	span := gone.Seconds()
 	if r.seen == nil {
 		r.seen, r.full = make([]depth, len(inputs)), make([]*float64, len(inputs))
 		span = 0
+	}
+	if gone > rateHolds {
+		span = 0 // it was at rest, nobody knows for how long of that time
 	}
 	for i := range inputs {
 		own := inputs[i].Own // takes no room
@@ -66,11 +78,11 @@ func untilFull(a *spec.Accumulator, was, is depth, span float64) *float64 {
 	return full
 }
 
-// SecondsToFull is what the last sample says of input i's queue.
-func (r *Rates) SecondsToFull(i int) *float64 {
+// SecondsToFull is what the last sample says of input i's queue; nil when nothing has moved since long before now.
+func (r *Rates) SecondsToFull(i int, now time.Time) *float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.full == nil {
+	if r.full == nil || now.Sub(r.at) > rateHolds {
 		return nil
 	}
 	return r.full[i]
