@@ -54,6 +54,8 @@ type Roster struct {
 	Owners map[ID]string
 	// Declarations is [Lease.Declarations].
 	Declarations int64
+	// Left is in how long the first of the others' leases is over that is not renewed; 0 where that is not known.
+	Left time.Duration
 	// Dealers are the members that deal the keys of a graph anew ([ClaimDeal]), by graph: its shards are theirs to run.
 	Dealers map[ID]string
 }

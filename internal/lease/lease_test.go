@@ -29,6 +29,7 @@ type store struct {
 	expires time.Time
 	renewed int
 	owned   map[checkpoint.ID]string
+	other   time.Time // when the lease of b is over, which renews it no more; zero where it does
 }
 
 func (s *store) set(f func()) {
@@ -79,6 +80,9 @@ func (s *store) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
 	err = s.call(ctx, "owned", func() {
 		r = checkpoint.Roster{Members: []checkpoint.Member{{ID: "a", Capacity: 1}, {ID: "b", Name: "b/1", Capacity: 0}},
 			Owners: maps.Clone(s.owned), Declarations: 1}
+		if !s.other.IsZero() {
+			r.Left = max(time.Until(s.other), 0)
+		}
 	})
 	return r, err
 }
@@ -243,6 +247,34 @@ func TestM45LossOfAnEarlierTerm(t *testing.T) {
 		k.Lost(first, checkpoint.ErrLeaseLost)
 		if synctest.Wait(); !second.Holds() {
 			t.Error("a late word about the first term has ended the second")
+		}
+	})
+}
+
+// M52: the lease of a daemon that has died is taken away when it is over, and not with the next renewal of another.
+func TestM52AnExpiredLeaseIsTakenAwayAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		keep(t, s, 3*time.Second)
+		time.Sleep(5*time.Second + time.Millisecond)
+		for _, phase := range []time.Duration{0, 150, 300, 450, 600, 750, 900} {
+			s.set(func() { s.other = time.Now().Add(1500*time.Millisecond + phase*time.Millisecond) })
+			time.Sleep(time.Until(s.other))
+			before := 0
+			s.set(func() { before = s.renewed })
+			time.Sleep(2 * overdue)
+			s.set(func() {
+				if s.renewed == before {
+					t.Errorf("phase %v: nobody has looked when it was over", phase)
+				}
+				s.other = time.Time{}
+			})
+			time.Sleep(3 * time.Second)
+			s.set(func() {
+				if s.renewed > before+5 {
+					t.Errorf("phase %v: %d renewals in three seconds", phase, s.renewed-before)
+				}
+			})
 		}
 	})
 }

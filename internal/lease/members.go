@@ -19,9 +19,15 @@ func (k *Keeper) follow(ctx context.Context, _ *supervisor.Node) error {
 	defer ticker.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
+	over := time.NewTimer(0)
+	defer over.Stop()
 	for {
+		k.awaitOver(over)
 		select {
 		case <-ticker.C:
+		case <-over.C:
+			signal(k.renewNow) // which takes it away, and tells all
+			continue
 		case <-k.lookNow:
 		case <-ctx.Done():
 			return nil
@@ -35,6 +41,23 @@ func (k *Keeper) follow(ctx context.Context, _ *supervisor.Node) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// overdue is how much later than its end a lease is looked at: a store that is asked a moment too early would have to
+// be asked again.
+const overdue = 5 * time.Millisecond
+
+// awaitOver has timer fire when the lease of another daemon is over that does not renew it, once. One that does has
+// always more left than the time between two looks.
+func (k *Keeper) awaitOver(timer *time.Timer) {
+	k.mu.Lock()
+	at := k.over
+	k.over = 0
+	k.mu.Unlock()
+	timer.Stop()
+	if at > 0 {
+		timer.Reset(max(at-k.mono(), 0))
 	}
 }
 
@@ -61,6 +84,9 @@ func (k *Keeper) looked(sent time.Duration, r checkpoint.Roster) {
 	k.declaredAs(r.Declarations)
 	places := k.places()
 	k.mu.Lock()
+	if k.over = 0; r.Left > 0 && r.Left < k.every() {
+		k.over = k.mono() + r.Left + overdue
+	}
 	back := k.board.see(sent, k.mono(), r, places)
 	k.mu.Unlock()
 	for _, stop := range back {

@@ -24,11 +24,14 @@ const (
 // cut is tried, the ledger notes its epoch; the commit after it is progress, and makes the note
 // void, whether the guard let an epoch come of it or not. One cut is tried before the first commit,
 // two before the next, and so on: what took the process down is found, and what did not is soon back
-// at its pace. The first one of each graph is tried alone in the process, so that the death of the
-// process is nobody else's. Without anything to try nothing is noted; a note of which nothing has
+// at its pace. An epoch that was tried before, by an owner that died, is tried alone in the process, so
+// that the next death is nobody else's; one that was not is tried beside others, for the graphs of an owner
+// that died are to go on at once: what was tried beside the epoch that takes the process down is
+// noted once for it, and is alone from then on. Without anything to try nothing is noted; a note of which nothing has
 // come, for the guard waits for more, is taken back.
 type caution struct {
 	on       bool
+	alone    bool      // the first epoch was tried before, and is tried alone
 	limit    int64     // cuts that may be tried before a commit
 	left     int64     // of those, what may still be
 	noted    int64     // the epoch of the first of them, which the ledger has; 0 for none
@@ -47,7 +50,7 @@ type caution struct {
 const takingBack = -1
 
 func newCaution(head *checkpoint.Head) caution {
-	return caution{on: !head.Clean, limit: 1, left: 1, answered: make(chan error, 1)}
+	return caution{on: !head.Clean, alone: head.Attempts > 0, limit: 1, left: 1, answered: make(chan error, 1)}
 }
 
 // carefully is how many cuts may be tried now, when the criteria hold. It notes the first of them
@@ -122,7 +125,7 @@ func (r *Reactor) takeBack(now time.Time) {
 // turnToTry takes the process's one place for a first epoch, or says that it is taken.
 func (r *Reactor) turnToTry(now time.Time) bool {
 	c := &r.care
-	if c.limit > 1 || c.place {
+	if c.limit > 1 || c.place || !c.alone {
 		return true
 	}
 	if c.since.IsZero() {

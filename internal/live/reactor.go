@@ -91,7 +91,7 @@ type Options struct {
 	Flush func(ctx context.Context)
 	// Epochs bounds how many reactors run epochs at one time; nil for no bound.
 	Epochs *Gate
-	// Careful has one place, for the graph that tries its first epoch after a crash; nil for no bound.
+	// Careful has one place, for the graph that tries an epoch again which it tried before a crash; nil for no bound.
 	Careful *Gate
 	// Hold keeps the reactor from admitting, firing and committing until Release.
 	Hold bool

@@ -23,13 +23,14 @@ const (
 		RETURNING drained, (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
 			WHERE expires_at <= clock_timestamp() AND owner <> $1), ` + schema.Said
 	pgHasLease = `SELECT EXISTS (SELECT FROM lease WHERE owner = $1)`
-	// A backend of a dead owner may hold locks while its daemon hangs.
-	pgTerminate = `SELECT count(pg_terminate_backend(a.pid)) FROM lease l
-		JOIN pg_stat_activity a ON a.application_name = l.application
-		WHERE l.owner = ANY ($1) AND l.application <> $2 AND l.expires_at <= clock_timestamp()`
-	// An owner that has renewed in between is looked at again when its row's lock is free, and stays.
-	pgDropLeases = `WITH gone AS (DELETE FROM lease WHERE owner = ANY ($1) AND expires_at <= clock_timestamp() ` +
-		`RETURNING 1) SELECT pg_notify('` + members.Channel + `', current_schema()) FROM gone`
+	// A backend of a dead owner may hold locks while its daemon hangs: they are ended first, in the same statement,
+	// for what stands still meanwhile waits for the answer. An owner that has renewed in between is looked at again
+	// when its row's lock is free, and stays.
+	pgDropLeases = `WITH ended AS (SELECT count(pg_terminate_backend(a.pid)) AS n FROM lease l
+			JOIN pg_stat_activity a ON a.application_name = l.application
+			WHERE l.owner = ANY ($1) AND l.application <> $2 AND l.expires_at <= clock_timestamp()),
+		gone AS (DELETE FROM lease WHERE (SELECT n FROM ended) >= 0 AND owner = ANY ($1)
+			AND expires_at <= clock_timestamp() RETURNING 1) SELECT pg_notify('` + members.Channel + `', current_schema()) FROM gone`
 	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3
 		AND owner = $4 AND fence = $5 RETURNING 1)
 		SELECT pg_notify('` + members.Channel + `', current_schema()) FROM given`
@@ -111,10 +112,7 @@ func (p *Store) Ahead() int64 { return p.raised.Ahead() }
 // dropExpired ends what dead owners may still have under way, and takes their leases away.
 func (p *Store) dropExpired(ctx context.Context, owners []string) error {
 	slices.Sort(owners)
-	if _, err := p.exec(ctx, p.leases, pgTerminate, owners, p.application()); err != nil {
-		return err
-	}
-	_, err := p.exec(ctx, p.leases, pgDropLeases, owners)
+	_, err := p.exec(ctx, p.leases, pgDropLeases, owners, p.application())
 	return err
 }
 

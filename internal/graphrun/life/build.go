@@ -50,7 +50,7 @@ type Host struct {
 	Feeds *feed.Links
 	// Gate bounds how many graphs run epochs at one time; nil is no bound.
 	Gate *live.Gate
-	// Careful has one place, for the graph that tries its first epoch after a crash (M43).
+	// Careful has one place, for the graph that tries an epoch again which it tried before a crash (M43).
 	Careful *live.Gate
 	// Fail is the failpoint that is armed; nil for none.
 	Fail *failpoint.Set

@@ -29,7 +29,7 @@ type Reader struct {
 	mu      sync.Mutex
 	members []*member // who takes part
 	stop    func()    // ends the goroutine; nil before the first
-	again   func()    // has the source begin again; nil while none runs
+	run     *running  // the run of the source; nil while none does
 	done    chan struct{}
 	source  accumulator.Source // that runs; nil while none does
 	held    chan struct{}      // closed when what is held goes on; nil while nothing is
@@ -142,9 +142,7 @@ func (r *Reader) enter(m *member) {
 	defer r.mu.Unlock()
 	r.members = append(r.members, m)
 	if len(r.members) > 1 {
-		if r.again != nil {
-			r.again()
-		}
+		r.beginAgain()
 		return
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(m.ctx))
@@ -176,8 +174,8 @@ func (r *Reader) remove(m *member) {
 		switch {
 		case len(r.members) == 0:
 			r.stop()
-		case r.again != nil && r.partitioned():
-			r.again() // without the partitions of the one that leaves
+		case r.partitioned():
+			r.beginAgain() // without the partitions of the one that leaves
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
@@ -17,6 +18,7 @@ type session struct {
 	r       *Reader
 	loader  *pump.Loader
 	order   Ordered // nil: the source does not know it
+	run     *running
 	members []*member
 	within  []context.Context // by member: while it and the session last
 	ctx     context.Context   // while the session lasts
@@ -35,17 +37,19 @@ func (r *Reader) session(ctx context.Context, loader *pump.Loader) {
 	s.order, _ = source.(Ordered)
 	r.mu.Lock()
 	s.members = slices.Clone(r.members)
-	r.source, r.again = source, stop
+	r.source, r.run = source, &running{stop: stop, began: time.Now()}
+	s.run = r.run
 	r.mu.Unlock()
 	if err == nil && len(s.members) > 0 {
 		at, together := s.begin(source)
-		err = s.run(ctx, source, at.positions())
+		err = s.read(ctx, source, at.positions())
 		if lost := new(accumulator.DataLost); errors.As(err, &lost) && !together {
 			err = errAlone // whose position it is, each finds out for itself
 		}
 	}
 	r.mu.Lock()
-	r.source, r.again = nil, nil
+	r.source, r.run = nil, nil
+	s.run.end()
 	r.mu.Unlock()
 	if ctx.Err() != nil {
 		return // it is to begin again, or nobody takes part
@@ -103,8 +107,8 @@ func (s *session) portion(source accumulator.Source) (at places, together bool) 
 	return at, len(mine) == 1
 }
 
-// run runs the source. A panic of it is an error.
-func (s *session) run(ctx context.Context, source accumulator.Source, from []boundary.Position) (err error) {
+// read runs the source. A panic of it is an error.
+func (s *session) read(ctx context.Context, source accumulator.Source, from []boundary.Position) (err error) {
 	s.ctx = ctx
 	for _, m := range s.members {
 		giving, cancel := context.WithCancel(ctx)
@@ -155,6 +159,7 @@ func (s *session) give(d *pump.Load) (err error) {
 	if err := s.hold(events); err != nil {
 		return err
 	}
+	s.run.gave.Store(true)
 	s.ends = s.ends[:0]
 	for i := range events {
 		if i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream {

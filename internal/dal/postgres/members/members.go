@@ -4,6 +4,7 @@ package members
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/dal/rules"
@@ -22,7 +23,7 @@ const (
 	// One statement, so that who is there and who owns what is of one moment.
 	roster = `SELECT ` + Member + `, l.name, l.address, l.version, l.capacity, l.started, l.leaving, l.drained, l.peer,
 			l.expires_at <= clock_timestamp(), (SELECT version FROM declaration_change), o.tenants, o.graphs, o.shards,
-			c.tenants, c.graphs
+			c.tenants, c.graphs, (extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint
 		FROM lease l CROSS JOIN LATERAL (SELECT coalesce(array_agg(n.tenant), '{}') AS tenants,
 			coalesce(array_agg(n.graph), '{}') AS graphs, coalesce(array_agg(n.shard), '{}') AS shards
 			FROM graph_number n WHERE n.owner = l.owner) o
@@ -75,13 +76,16 @@ func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
 		var tenants, graphs []string
 		var dealtTenants, dealtGraphs []string
 		var shards []int
+		var left int64 // of the lease, in microseconds
 		_, err = pgx.ForEachRow(rows, []any{&m.ID, &m.Name, &m.Address, &m.Version, &m.Capacity, &started, &m.Leaving,
 			&m.Drained, &m.Peer, &m.Expired, &r.Declarations, &tenants, &graphs, &shards,
-			&dealtTenants, &dealtGraphs}, func() error {
+			&dealtTenants, &dealtGraphs, &left}, func() error {
 			m.Started = rules.FromNanos(started)
 			r.Members = append(r.Members, m)
 			if m.ID == t.Me.ID {
 				t.Drained.Store(m.Drained)
+			} else if l := time.Duration(left) * time.Microsecond; l > 0 && (r.Left == 0 || l < r.Left) {
+				r.Left = l
 			}
 			for i := range tenants {
 				r.Owners[checkpoint.ID{Tenant: tenants[i], Graph: graphs[i], Shard: shards[i]}] = m.ID

@@ -1,0 +1,63 @@
+package reader
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// A source that begins again is opened anew, gives nothing to anybody meanwhile, and gives some of it again. When a
+// process takes shards over they come one after the other, each within some milliseconds of the one before: they are
+// waited for, and those who take part go on until then.
+const (
+	// quiet is after how long a source begins again that nobody more has come to, together after how long it does in
+	// any case.
+	quiet, together = 50 * time.Millisecond, 250 * time.Millisecond
+	// opening is how long a source has for its first event before it begins again: in less one that is slow to open
+	// would never come to it while shards come.
+	opening = time.Second
+)
+
+// running is one run of the source. The reader's lock guards it, but for gave.
+type running struct {
+	stop  func()
+	began time.Time
+	gave  atomic.Bool // an event was given
+	asked time.Time   // when it was first asked to begin again; zero before
+	timer *time.Timer // has it begin again; nil before it was asked to
+}
+
+// beginAgain has the source begin again soon, for those that take part by then. r.mu is held.
+func (r *Reader) beginAgain() {
+	run := r.run
+	if run == nil {
+		return // it is about to begin
+	}
+	now := time.Now()
+	if run.timer == nil {
+		run.asked = now
+		run.timer = time.AfterFunc(quiet, func() { r.due(run) })
+		return
+	}
+	run.timer.Reset(min(quiet, max(run.asked.Add(together).Sub(now), 0)))
+}
+
+// due ends a run whose source is to begin again, unless that has only just begun.
+func (r *Reader) due(run *running) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.run != run {
+		return
+	}
+	if left := time.Until(run.began.Add(opening)); left > 0 && !run.gave.Load() {
+		run.timer.Reset(min(left, quiet))
+		return
+	}
+	run.stop()
+}
+
+// end is the end of a run. The reader's lock is held.
+func (run *running) end() {
+	if run.timer != nil {
+		run.timer.Stop()
+	}
+}
