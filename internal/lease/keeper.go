@@ -69,8 +69,8 @@ type Keeper struct {
 	why      error // why there is none
 	declared int64 // what the store has last said of the declarations
 	// over is when the lease of another daemon is over that was not renewed when it was looked last, 0 for none.
-	over time.Duration
-	board    board
+	over  time.Duration
+	board board
 
 	// trouble is keep's alone: why the last try failed, nil after one that did not.
 	trouble error

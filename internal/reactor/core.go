@@ -175,6 +175,8 @@ type Core struct {
 	admitted, completedBy uint64 // admission sequences: over all inputs, and of what completed the key at hand
 	frames                int64  // sequence of what watchers see
 	framesBefore          int64  // of it, what the checkpoint had that this run began with
+	framesDealt           int64  // of it, what there was when the keys were dealt anew
+	unbroken              int64  // see Unbroken; 0 is this incarnation
 
 	life      life
 	paused    bool
@@ -313,6 +315,13 @@ func (c *Core) Frames() int64 { return c.frames }
 
 // FramesBefore is the number of the last watch frame before those of this incarnation.
 func (c *Core) FramesBefore() int64 { return c.framesBefore }
+
+// FramesDealt is the number of the last watch frame before the keys were dealt to this shard.
+func (c *Core) FramesDealt() int64 { return c.framesDealt }
+
+// Unbroken is the incarnation since which each has ended with a checkpoint of everything: what any of them has shown to
+// watchers was undone by none after it.
+func (c *Core) Unbroken() int64 { return cmp.Or(c.unbroken, c.cfg.Incarnation) }
 
 // Now is the engine time: the greatest time the core was ever told.
 func (c *Core) Now() time.Time { return c.now }

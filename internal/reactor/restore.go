@@ -69,7 +69,10 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if m.Dealt() > 1 && m.DealtBy != c.cfg.DealtBy {
 		return nil, fmt.Errorf("%w: by %q, and not by %q", ErrDealt, m.DealtBy, c.cfg.DealtBy)
 	}
-	c.frames, c.framesBefore = m.Frames, m.Frames
+	c.frames, c.framesBefore, c.framesDealt = m.Frames, m.Frames, m.DealtFrames
+	if head.Clean {
+		c.unbroken = m.Unbroken
+	}
 	for i, name := range c.cfg.Outputs {
 		c.SetOutboxSeq(i, m.Outbox[name])
 	}

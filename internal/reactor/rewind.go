@@ -54,6 +54,7 @@ func Blank(last []byte, journal int64, shards int, by string) []byte {
 	}
 	blank := form.Meta{
 		Shards: shards, DealtBy: by, Journal: journal, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now,
+		Unbroken: m.Unbroken, DealtFrames: m.DealtFrames,
 		Clock:  m.Clock,
 		Paused: m.Paused, PausedBy: m.PausedBy, PausedAt: m.PausedAt,
 		StoppedInputs: m.StoppedInputs, StoppedOutputs: m.StoppedOutputs,

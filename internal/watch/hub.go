@@ -234,22 +234,16 @@ func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
 // It runs on the reactor's goroutine.
 func (h *Hub) Replay(c *reactor.Core, q *Queue, all api.Places) {
 	at, known := all[h.shard]
-	if !known && c.Frames() == 0 {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cfg, seq := c.Config(), at.Seq
 	gap := func(to int64) { q.put(h.gap(cfg.Incarnation, seq+1, to)) }
-	if !known {
-		gap(c.Frames())
-		return
-	}
-	restarted := at.Incarnation != cfg.Incarnation
 	switch {
-	case !restarted:
-	case at.Incarnation == cfg.Incarnation-1: // the numbers went on, from those that a crash did not undo
-		seq = min(seq, c.FramesBefore())
+	case !known: // there was no such shard, or it was never heard of
+		seq = c.FramesDealt()
+	case at.Incarnation == cfg.Incarnation:
+	case at.Incarnation == cfg.Incarnation-1, at.Incarnation >= c.Unbroken():
+		seq = min(seq, c.FramesBefore()) // the numbers went on, from those that a crash did not undo
 	default:
 		seq = 0 // what was undone in between nobody knows
 	}

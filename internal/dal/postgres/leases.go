@@ -30,7 +30,8 @@ const (
 			JOIN pg_stat_activity a ON a.application_name = l.application
 			WHERE l.owner = ANY ($1) AND l.application <> $2 AND l.expires_at <= clock_timestamp()),
 		gone AS (DELETE FROM lease WHERE (SELECT n FROM ended) >= 0 AND owner = ANY ($1)
-			AND expires_at <= clock_timestamp() RETURNING 1) SELECT pg_notify('` + members.Channel + `', current_schema()) FROM gone`
+			AND expires_at <= clock_timestamp() RETURNING 1)
+		SELECT pg_notify('` + members.Channel + `', current_schema()) FROM gone`
 	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3
 		AND owner = $4 AND fence = $5 RETURNING 1)
 		SELECT pg_notify('` + members.Channel + `', current_schema()) FROM given`

@@ -22,18 +22,22 @@ func (s *Stopped) String() string {
 
 // Meta is the reactor's own record in the head. JSON, so that a person can read it.
 type Meta struct {
-	Format    int       `json:"format"`
-	Shards    int       `json:"shards,omitempty"`   // that the keys are dealt to; 0 is one
-	DealtBy   string    `json:"dealt_by,omitempty"` // the function that they are dealt by; "" is graphd's own
-	Plan      string    `json:"plan"`
-	Epoch     int64     `json:"epoch"`
-	Stamp     uint64    `json:"stamp"`
-	Admitted  uint64    `json:"admitted"`
-	Frames    int64     `json:"frames"`
-	Paused    bool      `json:"paused"`
-	PausedBy  string    `json:"paused_by,omitempty"`
-	PausedAt  time.Time `json:"paused_at,omitzero"`
-	LastStart time.Time `json:"last_start,omitzero"`
+	Format   int    `json:"format"`
+	Shards   int    `json:"shards,omitempty"`   // that the keys are dealt to; 0 is one
+	DealtBy  string `json:"dealt_by,omitempty"` // the function that they are dealt by; "" is graphd's own
+	Plan     string `json:"plan"`
+	Epoch    int64  `json:"epoch"`
+	Stamp    uint64 `json:"stamp"`
+	Admitted uint64 `json:"admitted"`
+	Frames   int64  `json:"frames"`
+	// Unbroken is the incarnation since which each ended with a checkpoint of everything, so that none of its frames
+	// was undone; 0 where that is not known. DealtFrames is Frames as of when the keys were dealt anew.
+	Unbroken    int64     `json:"unbroken,omitempty"`
+	DealtFrames int64     `json:"dealt_frames,omitempty"`
+	Paused      bool      `json:"paused"`
+	PausedBy    string    `json:"paused_by,omitempty"`
+	PausedAt    time.Time `json:"paused_at,omitzero"`
+	LastStart   time.Time `json:"last_start,omitzero"`
 	// What an operator has stopped, by name; a checkpoint without it has nothing stopped.
 	StoppedInputs  map[string]*Stopped `json:"stopped_inputs,omitempty"`
 	StoppedOutputs map[string]*Stopped `json:"stopped_outputs,omitempty"`

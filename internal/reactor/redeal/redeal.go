@@ -195,6 +195,7 @@ func (d *dealer) record(i int, epoch int64, head *checkpoint.Head) []byte {
 	m := d.next[i].meta
 	m.Shards, m.Plan, m.Epoch, m.Journal = d.of, cmp.Or(d.g.Plan, first.Plan), epoch, head.Journal
 	m.Frames, m.Letters, m.Outbox = own.Frames, own.Letters, own.Outbox
+	m.Unbroken, m.DealtFrames = own.Unbroken, own.Frames
 	m.Paused, m.PausedBy, m.PausedAt = first.Paused, first.PausedBy, first.PausedAt
 	m.StoppedInputs, m.StoppedOutputs = first.StoppedInputs, first.StoppedOutputs
 	m.Clock, m.Waits, m.First, m.Last = first.Clock, first.Waits, first.First, first.Last
