@@ -305,7 +305,7 @@ func (d *Daemon) newKinds(cfg *Config) *builtin.Kinds {
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
 	}
-	kinds := &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)),
+	kinds := &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)), Audit: d.store,
 		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Store: tables, Traced: d.traces != nil,
 		Reach: builtin.Reach{Guard: d.guard, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}}
 	cfg.Registry.register(kinds)

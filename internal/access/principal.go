@@ -94,6 +94,12 @@ func (p *Principal) Sees(graph string) bool { return p.Role != NoRole && p.Scope
 // of every one's.
 func (p *Principal) Looks(tenant string) bool { return p.Tenant == tenant || p.SeesAll() && !p.Asked }
 
+// Reads says whether it may read a tenant's entries of the audit, or of another name than a tenant's those that are
+// of none.
+func (p *Principal) Reads(tenant string) bool {
+	return p.SeesAll() || p.May(Administer) && p.Tenant == tenant
+}
+
 // SeesAll says whether it may know of every tenant and of the daemon as a whole.
 func (p *Principal) SeesAll() bool { return p.May(Platform) }
 

@@ -12,6 +12,8 @@ type Change struct {
 	By      Author
 	// Sees says which graphs the declaration may name; nil is every one.
 	Sees func(graph string) bool
+	// Reads says whose entries of the audit the declaration may read, "*" for those of no tenant; nil is everybody's.
+	Reads func(tenant string) bool
 	// Before is called when it is known what would change, before anything does; its error refuses the change.
 	// It is not called where nothing would. Nil is none.
 	Before func(ctx context.Context, g Ref, would *ApplyResult) error

@@ -38,11 +38,14 @@ type denials struct {
 type counted struct {
 	entry   Entry
 	fresh   bool  // the first is not written yet
-	further int64 // since the first
+	all     int64 // with the first
+	further int64 // of these, those that are not written yet, without the first
+	due     bool  // they are to be written before the window is over
 }
 
-// Denied notes that somebody was denied something. It waits for nothing: the entry is written a moment later,
-// and repeats within five minutes are one more entry, with their number.
+// Denied notes that somebody was denied something. It waits for nothing: the entry is written a moment later. Repeats
+// within five minutes are one more entry, with their number, and one each as soon as there are ten of them, a hundred,
+// and so on: who looks for many need not wait for the five minutes.
 func (t *Trail) Denied(by Actor, operation, graph, code string) {
 	if t == nil {
 		return
@@ -65,8 +68,8 @@ func (t *Trail) DeniedTotal() int64 {
 	return t.denied.total
 }
 
-// note counts a denial, and says whether it is the first of its kind.
-func (d *denials) note(e Entry, now time.Time) (first bool) {
+// note counts a denial, and says whether something is to be written now.
+func (d *denials) note(e Entry, now time.Time) (due bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.total++
@@ -84,15 +87,26 @@ func (d *denials) note(e Entry, now time.Time) (first bool) {
 		c = d.counts[key]
 	}
 	if c != nil {
+		c.all++
 		c.further++
-		return false
+		c.due = c.due || ten(c.all)
+		return c.due
 	}
-	d.counts[key] = &counted{entry: e, fresh: true}
+	d.counts[key] = &counted{entry: e, fresh: true, all: 1}
 	d.each[e.Tenant]++
 	return true
 }
 
-// due is what is to be written: the first of each kind, and once the window is over, or at the end, the repeats.
+// ten says that a number is ten, a hundred, a thousand and so on.
+func ten(n int64) bool {
+	for n >= 10 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1
+}
+
+// due is what is to be written: the first of each kind, and the repeats once there are many, or the window is over, or
+// at the end.
 func (d *denials) due(now time.Time, end bool) (entries []Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,10 +117,11 @@ func (d *denials) due(now time.Time, end bool) (entries []Entry) {
 			entries = append(entries, c.entry)
 			c.fresh = false
 		}
-		if over && c.further > 0 {
+		if (over || c.due) && c.further > 0 {
 			e := c.entry
 			e.At, e.Count, e.Detail = now, c.further, []string{"since " + c.entry.At.UTC().Format(time.RFC3339)}
 			entries = append(entries, e)
+			c.further, c.due = 0, false
 		}
 	}
 	if over {

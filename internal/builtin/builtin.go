@@ -37,6 +37,7 @@ import (
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/sink/webhook"
 	"github.com/graphd/graphd/internal/sink/websocket"
+	sourceaudit "github.com/graphd/graphd/internal/source/audit"
 	"github.com/graphd/graphd/internal/source/file"
 	"github.com/graphd/graphd/internal/source/generator"
 	sourcegraph "github.com/graphd/graphd/internal/source/graph"
@@ -78,6 +79,8 @@ type Kinds struct {
 	Tenants func(tenant string) *Reach
 	// Store looks at tables of the store's own database; nil where the store has none.
 	Store Tables
+	// Audit is what the source audit reads; nil where there is none.
+	Audit sourceaudit.Log
 	// Functions, Folds, Sources and Sinks are what the program has registered for the kind go, by name.
 	Functions map[string]gofunc.Function
 	Folds     map[string]*gofold.Registered
@@ -135,6 +138,7 @@ func (k *Kinds) sources() []Source {
 		poll.Kind(k.Guard, k.Connections, k.MaxEventBytes),
 		wsclient.Kind(k.Guard, k.MaxEventBytes),
 		sourcegraph.Kind(),
+		sourceaudit.Kind(k.Audit),
 		sourcego.Kind(k.Sources),
 	}, k.MoreSources...)
 }
@@ -296,7 +300,7 @@ func find[K interface{ Name() string }](kinds []K, name string) *K {
 func (k *Kinds) input(g *spec.Graph, i int, vars boundary.Value) kind.Input {
 	a := &g.Accumulators[i]
 	at := kind.Place{File: g.File, Folder: k.folder(g), Name: a.Name, Pos: a.Source.Pos, Vars: vars,
-		Access: k.access(g.File)}
+		Access: k.access(g.File), Tenant: g.Tenant}
 	return kind.Input{Place: at, Schema: a.Schema}
 }
 

@@ -109,7 +109,7 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 			Detail: fmt.Sprintf("the document declares graph %q but the address names %q; make them equal",
 				p.unit.Spec.Name, g.Name)}
 	}
-	if diags := feed.Outside(g, p.unit.Spec, p.Sees); len(diags) > 0 {
+	if diags := append(feed.Outside(g, p.unit.Spec, p.Sees), unread(g, p.unit.Spec, p.Reads)...); len(diags) > 0 {
 		return api.ApplyResult{}, api.Invalid(diags)
 	}
 	defer e.changing.Lock(g)()

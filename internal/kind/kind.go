@@ -44,6 +44,8 @@ type Place struct {
 	Pos spec.Pos
 	// Vars is the object that expressions read as `vars`.
 	Vars boundary.Value
+	// Tenant is whose declaration it is; "" where nobody has said.
+	Tenant string
 	// Access opens the files that the declaration names; nil is the operator's, which denies nothing.
 	Access *policy.Policy
 }
@@ -85,6 +87,12 @@ type Calling interface {
 type Connected interface {
 	// Named is its name, "" for none, and the scheme that its address must have: postgres or kafka.
 	Named() (name, scheme string)
+}
+
+// Auditing is a configuration that reads the audit. One that does not answer reads none.
+type Auditing interface {
+	// Chains is whose entries: a tenant's, or those of no tenant; "" are the graph's own tenant's.
+	Chains() string
 }
 
 // Input is the accumulator that a source is for.

@@ -205,7 +205,8 @@ func TestResultIsOwed(t *testing.T) {
 	}
 }
 
-// TestDenialsAreFolded: who is denied something is written down, and a flood of it is two entries.
+// TestDenialsAreFolded: who is denied something is written down, and a flood of it is a few entries: the first, those
+// at ten, a hundred and so on, and one of the rest.
 func TestDenialsAreFolded(t *testing.T) {
 	t.Parallel()
 	a := newAudited(t)

@@ -156,7 +156,7 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 	}
 	return s.ctl.Apply(r.Context(), g, b.Data, api.Change{
 		IfMatch: want, DryRun: dryRun, By: param.Author(r.Request, &r.who),
-		Sees: r.who.Sees})
+		Sees: r.who.Sees, Reads: r.who.Reads})
 }
 
 // deleteGraph answers DELETE /v1/graphs/{graph}?state=keep|delete.

@@ -74,7 +74,8 @@ func (s *Server) rollback(w http.ResponseWriter, r *request) {
 	if err == nil {
 		err = s.commandBody(w, r, false, &req)
 	}
-	c := api.Change{DryRun: req.DryRun, By: param.Author(r.Request, &r.who), Sees: r.who.Sees}
+	c := api.Change{DryRun: req.DryRun, By: param.Author(r.Request, &r.who), Sees: r.who.Sees,
+		Reads: r.who.Reads}
 	if err == nil {
 		c.IfMatch, err = wire.IfMatch(r.Header)
 	}
