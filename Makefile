@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-faults test-kill-full test-members-full test-rolling help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-shards test-faults test-kill-full test-members-full test-rolling help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -25,6 +25,7 @@ test-all:
 	$(GO) test -race -shuffle=on -count=1 -timeout 30m $(TESTS)
 	$(MAKE) test-seeds
 	$(MAKE) test-differential
+	$(MAKE) test-shards SHARD_DECLARATIONS=40
 	$(MAKE) test-kill KILLS=200
 
 # The race detector makes a seed ten times as slow and sees nothing in one goroutine: a tenth of them runs under it.
@@ -44,6 +45,14 @@ testbed: ## Keep a PostgreSQL and a Kafka running for tests, and print the varia
 # one that differs smaller.
 test-differential: ## 300 random declarations through run, test, and live at several paces and across kills, of the binary too
 	DIFF_ALL=1 $(GO) test -count=1 -timeout 30m -v -run 'Wide|NeverLose' ./internal/differential
+
+# Without the race detector; `make test` runs a part of them under it too. From 100 on shards go from one member to the
+# other as well, which needs the PostgreSQL of `make testbed`. SHARD_CORES=all runs each live on every number of cores and
+# not on one of them, DIFF_SEED=17 one, DIFF_WAY="killed;process" some of the ways, DIFF_SHRINK=1m makes one that differs smaller.
+SHARD_DECLARATIONS ?= 500
+test-shards: ## SHARD_DECLARATIONS random keyed declarations with 1, 2, 7 and 64 shards on 1, 2 and 8 cores: what each key answers is the same
+	SHARD_DECLARATIONS=$(SHARD_DECLARATIONS) $(GO) test -count=1 -timeout 240m -v \
+	  -run 'TestM51ShardsSayWhatOneSays|TestM48LiveShardsSayWhatOneSays|TestShardsDrawEveryField' ./internal/differential
 
 test-short: ## The inner loop: under a minute once built
 	$(GO) test -short $(TESTS)

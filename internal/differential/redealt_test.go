@@ -1,9 +1,12 @@
 package differential
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -12,14 +15,11 @@ import (
 
 // redealt is what a live graph says that everything is pushed to, while its keys are dealt to one number of shards
 // after the other.
-func (w *wide) redealt(t *testing.T, seed uint64, want *spoken, numbers []int) (*spoken, error) {
+func (w *wide) redealt(t *testing.T, doc tree, seed uint64, want *spoken, numbers []int, all *tally) (*spoken, error) {
 	dir := t.TempDir()
 	store, out, s := memstore.NewSeeded(seed), &safeBuffer{}, newSpoken()
 	defer store.Close()
-	document := func(n int) (string, error) {
-		w.doc["reactor"].(tree)["shards"] = n
-		return written(w.doc, w.overSinks(dir))
-	}
+	document := func(n int) (string, error) { return w.withShards(doc, n, w.overSinks(dir)) }
 	live, err := document(numbers[0])
 	if err != nil {
 		return nil, err
@@ -42,6 +42,7 @@ func (w *wide) redealt(t *testing.T, seed uint64, want *spoken, numbers []int) (
 			if err := l.reapply(doc, numbers[k/each-1]); err != nil {
 				return nil, fmt.Errorf("%d shards after %d: %w", numbers[k/each], numbers[k/each-1], err)
 			}
+			all.changed.Add(1)
 		}
 		if err := l.pushAt(&at); err != nil {
 			return nil, err
@@ -54,6 +55,89 @@ func (w *wide) redealt(t *testing.T, seed uint64, want *spoken, numbers []int) (
 		return nil, err
 	}
 	return s, s.files(dir, false)
+}
+
+// withShards is a declaration with so many shards.
+func (w *wide) withShards(doc tree, n int, change func(tree)) (string, error) {
+	return written(doc, func(doc tree) {
+		change(doc)
+		if r, ok := doc["reactor"].(tree); ok {
+			r["shards"] = n
+		}
+	})
+}
+
+// redealtFiles is what a live graph says that finds all events in its files, while its keys are dealt to one number of
+// shards after the other: as soon as the one before has committed a few epochs.
+func (w *wide) redealtFiles(t *testing.T, doc tree, seed uint64, want *spoken, numbers []int, all *tally) (
+	*spoken, error) {
+	dir := t.TempDir()
+	for _, in := range w.inputs {
+		if err := in.append(dir, in.texts()...); err != nil {
+			return nil, err
+		}
+	}
+	document := func(n int) (string, error) {
+		return w.withShards(doc, n, func(doc tree) {
+			w.overFiles(dir, true)(doc)
+			doc["durability"] = w.often(doc, seed)
+		})
+	}
+	live, err := document(numbers[0])
+	if err != nil {
+		return nil, err
+	}
+	store, out, s := memstore.NewSeeded(seed), &safeBuffer{}, newSpoken()
+	defer store.Close()
+	m, some := newMortal(store, eternal), newCounted(3)
+	m.sharded, m.usurps = true, some.commit
+	l, err := begin(t, m, live, out)
+	defer func() { _ = l.e.Close() }()
+	for k := 1; err == nil && k < len(numbers); k++ {
+		some.wait(t)
+		if live, err = document(numbers[k]); err == nil {
+			err = l.reapply(live, numbers[k-1])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%d shards after %d: %w", numbers[k], numbers[k-1], err)
+		}
+		all.changed.Add(1)
+	}
+	if err == nil {
+		_, err = l.end(w.events(), s, want)
+	}
+	if err == nil {
+		err = s.values(out.b.Bytes())
+	}
+	return s, err
+}
+
+// counted tells when a few commits have been made.
+type counted struct {
+	every int64
+	n     atomic.Int64
+	few   chan struct{}
+}
+
+func newCounted(every int64) *counted { return &counted{every: every, few: make(chan struct{}, 1)} }
+
+func (c *counted) commit(context.Context, checkpoint.Store, *checkpoint.Commit) error {
+	if c.n.Add(1)%c.every == 0 {
+		select {
+		case c.few <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// wait waits for a few commits, or until it is likely that there will be none.
+func (c *counted) wait(t *testing.T) {
+	select {
+	case <-c.few:
+	case <-time.After(50 * time.Millisecond):
+	case <-t.Context().Done():
+	}
 }
 
 // reapply applies a declaration with another number of shards. Dead letters of those that go are discarded first.
@@ -77,42 +161,4 @@ func (l *life) reapply(doc string, shards int) error {
 	}
 	_, err = l.e.Apply(l.t.Context(), wideRef, []byte(doc), api.Change{})
 	return err
-}
-
-// M54: what a graph answers of each key is what it answers without shards, however often their number is changed on the
-// way; and its books are those of one.
-func TestM54AnotherNumberChangesNoAnswer(t *testing.T) {
-	t.Parallel()
-	many, ran, values := 0, 0, 0
-	for seed := range drawnSeeds(t, 30) {
-		many++
-		w := newLiveDealt(seed)
-		if w == nil || !w.apart { // what is behind comes when the rest is through
-			continue
-		}
-		if d, ok := w.doc["durability"].(tree); ok && d["mode"] == "none" {
-			continue // no state is kept by any update
-		}
-		want, err := w.run(t, w.doc)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		want.shared = w.shared
-		ran++
-		for _, numbers := range [][]int{{1, 3, 2, 7, 1}, {4, 1, 5}} {
-			w.shards = numbers[0]
-			got, err := w.redealt(t, seed, want, numbers)
-			why := ""
-			if err == nil {
-				why = w.differsByKey(got, want)
-			}
-			if err != nil || why != "" {
-				t.Errorf("seed %d, %v shards: %v: %s\n%s\n%s", seed, numbers, err, why, text(w.doc), w.told())
-			}
-		}
-		for _, lines := range want.outputs {
-			values += len(lines)
-		}
-	}
-	t.Logf("%d of %d declarations, %d values", ran, many, values)
 }

@@ -4,46 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/graphd/graphd/internal/boundary/partitioner"
 	"github.com/graphd/graphd/internal/job"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
 )
-
-// newDealt draws a declaration whose keys can be dealt, and that a bounded run does not run as one: of those
-// that the wide generator draws with keys.
-func newDealt(seed uint64) *wide {
-	for again := uint64(0); ; again++ {
-		w := &wide{r: rand.New(rand.NewPCG(seed, 77_000+again)), routes: map[string][]string{}, dealt: true}
-		w.draw(seed)
-		r, _ := w.doc["reactor"].(tree)
-		if r == nil {
-			continue
-		}
-		for _, perShard := range []string{"max_keys", "max_waiting_bytes"} {
-			delete(r, perShard)
-		}
-		for _, in := range w.inputs {
-			if f, ok := in.acc["fold"].(tree); ok {
-				delete(f, "max_keys")
-				delete(f, "max_bytes")
-			}
-			if win, ok := in.acc["window"].(tree); ok {
-				delete(win, "early")
-			}
-		}
-		r["shards"] = 2
-		if u, err := w.compile(w.doc); err == nil && u.OneCore() == "" {
-			return w
-		}
-	}
-}
 
 // all is everything that a run says, to the byte.
 func (w *wide) all(t *testing.T, shards, batch, decoders int, flush bool) (string, error) {
@@ -81,19 +53,40 @@ func (w *wide) all(t *testing.T, shards, batch, decoders int, flush bool) (strin
 	return out.String() + letters.String() + string(text), err
 }
 
+// shardNumbers are the numbers of shards that are compared, and shardCores those of cores.
+func shardNumbers() []int { return []int{1, 2, 7, 64} }
+func shardCores() []int   { return []int{1, 2, 8} }
+
+// onCores says where the declaration that is run on so many cores says something else than one shard on one core does
+// with each event decoded in its turn; "" for nowhere.
+func (w *wide) onCores(t *testing.T, seed uint64, doc tree, want string) string {
+	own := w.doc
+	defer func() { w.doc = own }()
+	w.doc = doc
+	for c, cores := range shardCores() {
+		runtime.GOMAXPROCS(cores)
+		for k, shards := range shardNumbers() {
+			got, err := w.all(t, shards, []int{1, 3, 17, 0}[(int(seed)+k+c)%4], 0, seed%3 != 0)
+			if err != nil || got != want {
+				return fmt.Sprintf("%d shards on %d cores: %v: %s", shards, cores, err, where(got, want))
+			}
+		}
+	}
+	return ""
+}
+
 // M48, M50, M51: what a bounded run says is the same to the byte for every number of shards and of cores: outputs with
-// their epochs, dead letters in their order, and books.
+// their epochs, dead letters in their order, and books. So it is where keys are dealt as a producer deals them.
 func TestM51ShardsSayWhatOneSays(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	many, values, late, dead := 0, 0, 0, 0
+	many, values, late, dead, partitioned := 0, 0, 0, 0, 0
 	drawn := map[string]int{}
 	began := time.Now()
-	for seed := range drawnSeeds(t, 60) {
+	for seed := range drawnSeeds(t, shardDeclarations(t)) {
 		many++
 		w := newDealt(seed)
-		flush := seed%3 != 0
-		want, err := w.all(t, 1, 0, -1, flush) // each event decoded when its turn comes
+		want, err := w.all(t, 1, 0, -1, seed%3 != 0) // each event decoded when its turn comes
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -106,18 +99,42 @@ func TestM51ShardsSayWhatOneSays(t *testing.T) {
 				drawn[word]++
 			}
 		}
-		for k, shards := range []int{2, 7, 64, 1} {
-			runtime.GOMAXPROCS([]int{1, 2, 8}[(int(seed)+k)%3])
-			got, err := w.all(t, shards, []int{1, 3, 17, 0}[(int(seed)/3+k)%4], 0, flush)
-			if err != nil || got != want {
-				t.Errorf("seed %d, %d shards: %v: %s\n%s\n%s", seed, shards, err, where(got, want), text(w.doc),
-					w.told())
-				break
+		docs := []tree{w.doc}
+		if by := w.partitioned(seed); by != nil {
+			partitioned++
+			docs = append(docs, by)
+		}
+		for _, doc := range docs {
+			if why := w.onCores(t, seed, doc, want); why != "" {
+				t.Errorf("seed %d, %s\n%s\n%s", seed, why, text(doc), w.told())
 			}
 		}
 	}
-	t.Logf("%d declarations, %d lines, %d dead letters, %d late, in %s: %v", many, values, dead, late,
-		time.Since(began), drawn)
+	t.Logf("%d declarations for %v shards on %v cores, %d by partitions, %d lines, %d dead letters, %d late, in %s: %v",
+		many, shardNumbers(), shardCores(), partitioned, values, dead, late, time.Since(began), drawn)
+}
+
+// partitioned is the declaration with inputs whose producers deal the keys; nil where that cannot be.
+func (w *wide) partitioned(seed uint64) tree {
+	var doc tree
+	if err := json.Unmarshal(text(w.doc), &doc); err != nil {
+		panic(err)
+	}
+	names := partitioner.Names()
+	by, some := names[int(seed)%len(names)], false
+	accs, _ := doc["accumulators"].(tree)
+	for _, name := range slices.Sorted(keysOf(accs)) {
+		acc, _ := accs[name].(tree)
+		if acc["table"] != nil || acc["global"] != nil || some && seed%2 == 0 {
+			continue // one that does not say it is dealt by the same function
+		}
+		acc["source"] = tree{"kafka": tree{"brokers": "127.0.0.1:9", "topic": name}}
+		acc["partitioned"], some = by, true
+	}
+	if _, err := w.compile(doc); err != nil || !some {
+		return nil
+	}
+	return doc
 }
 
 // where is the first line that differs.

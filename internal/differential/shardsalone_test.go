@@ -49,14 +49,14 @@ func (u *usurper) stop() (ends int) {
 
 // alone is what a live graph says that finds all events in its files, when single shards of it are ended at random
 // points and begin again from their own checkpoints, while the others go on.
-func (w *wide) alone(t *testing.T, seed uint64, want *spoken) (*spoken, int, error) {
+func (w *wide) alone(t *testing.T, doc tree, seed uint64, want *spoken) (*spoken, int, error) {
 	dir := t.TempDir()
 	for _, in := range w.inputs {
 		if err := in.append(dir, in.texts()...); err != nil {
 			return nil, 0, err
 		}
 	}
-	live, err := written(w.doc, func(doc tree) {
+	live, err := written(doc, func(doc tree) {
 		w.overFiles(dir, true)(doc)
 		doc["durability"] = w.often(doc, seed)
 		r, _ := doc["reactor"].(tree)
@@ -89,40 +89,4 @@ func (w *wide) alone(t *testing.T, seed uint64, want *spoken) (*spoken, int, err
 		return nil, 0, err
 	}
 	return s, ends, s.files(dir, false)
-}
-
-// M48, M49: what live shards answer of each key is what one answers, also where single shards end and begin again from
-// their own positions while the others go on: the reader that they share goes back, and none takes anything in twice.
-func TestM49AShardThatBeginsAgainAlone(t *testing.T) {
-	t.Parallel()
-	ran, ends := 0, 0
-	for seed := range uint64(howMany(30)) {
-		w := newLiveDealt(seed)
-		if w == nil {
-			continue
-		}
-		want, err := w.run(t, w.doc)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		want.shared = w.shared
-		ran++
-		for _, n := range []int{2, 7} {
-			w.shards = n
-			w.doc["reactor"].(tree)["shards"] = n
-			got, ended, err := w.alone(t, seed, want)
-			why := ""
-			if err == nil {
-				why = w.differsByKey(got, want)
-			}
-			if err != nil || why != "" {
-				t.Errorf("seed %d, %d shards: %v: %s\n%s\n%s", seed, n, err, why, text(w.doc), w.told())
-			}
-			ends += ended
-		}
-	}
-	t.Logf("%d declarations, %d shards ended", ran, ends)
-	if ran > 5 && ends < ran {
-		t.Errorf("%d shards of %d declarations ended: too few to show anything", ends, ran)
-	}
 }

@@ -3,6 +3,7 @@ package differential
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
 // tree is a mapping of a declaration. encoding/json writes its names in order, so inputs are declared in the
@@ -41,6 +43,10 @@ type wide struct {
 	shards int
 	// dealt: there are keys, and they can be dealt to shards.
 	dealt bool
+	// asOne: the keys can be dealt, and are not.
+	asOne bool
+	// by are the fields of the events that make the key, and keys what the first of them is drawn from.
+	by, keys []string
 }
 
 // wideSeeds is how many declarations there are.
@@ -79,7 +85,8 @@ type instantOf struct {
 func newWide(seed uint64) *wide {
 	// A declaration that is refused is drawn anew: which ones are valid is more than the generator knows.
 	for again := uint64(0); ; again++ {
-		w := &wide{r: rand.New(rand.NewPCG(seed, 9000+again)), routes: map[string][]string{}}
+		w := &wide{r: rand.New(rand.NewPCG(seed, 9000+again)), routes: map[string][]string{},
+			by: []string{"k"}, keys: []string{"p", "q", "r"}}
 		w.draw(seed)
 		if _, err := w.compile(w.doc); err == nil || again == 20 {
 			return w
@@ -148,7 +155,7 @@ func (w *wide) some(of tree) tree {
 
 // compile checks a declaration.
 func (w *wide) compile(doc tree) (*compile.Unit, error) {
-	u, diags := (&builtin.Kinds{}).Parse(text(doc), "random.json")
+	u, diags := (&builtin.Kinds{Sinks: lines(stdout.NewOutput(io.Discard))}).Parse(text(doc), "random.json")
 	return u, diags.Err()
 }
 
@@ -255,7 +262,7 @@ func (w *wide) drawEvents() {
 	for _, in := range w.inputs {
 		at, step, disorder := int64(w.r.IntN(2000)), 1+w.r.IntN(900), w.one(2)
 		newest := int64(-1)
-		for range 10 + w.r.IntN(110) {
+		for range (10 + w.r.IntN(110)) * (1 + len(w.keys)/10) {
 			at += int64(w.r.IntN(step))
 			t := at
 			if behind := disorder && w.one(6) && newest >= 0; behind {
@@ -274,7 +281,7 @@ func (w *wide) drawEvents() {
 
 // line is one event.
 func (w *wide) line(in *wideInput, at int64) string {
-	e := tree{"k": w.pick("p", "q", "r"), "g": w.r.IntN(2), "x": w.r.IntN(20), "f": float64(w.r.IntN(400)) / 8,
+	e := tree{"k": w.pick(w.keys...), "g": w.r.IntN(2), "x": w.r.IntN(20), "f": float64(w.r.IntN(400)) / 8,
 		"s": strings.Repeat(w.pick("u", "v"), 1+w.r.IntN(3))}
 	e["at"] = w.stamp(in, zero.Add(time.Duration(at)*time.Millisecond))
 	if w.broken && w.one(25) {

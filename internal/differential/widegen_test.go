@@ -10,7 +10,8 @@ func (w *wide) drawInputs(many int) {
 	accs, _ := w.doc["accumulators"].(tree)
 	group := many > 1 && w.said && w.one(5)
 	for i := range many {
-		in := &wideInput{name: []string{"a", "bb", "c"}[i], acc: tree{}, triggers: i == 0 || !w.one(5)}
+		in := &wideInput{name: []string{"a", "bb", "c"}[i], acc: tree{},
+			triggers: i == 0 || !w.one(5) && !(w.asOne && w.one(2))}
 		in.kind = w.pick("passthrough", "passthrough", "batch", "state", "window", "window", "fold")
 		if !in.triggers {
 			in.acc[w.pick("passive", "global")] = true
@@ -117,7 +118,7 @@ func (w *wide) drawShape(in *wideInput) {
 		in.acc["emit"], in.scalar = "event.x", true
 	}
 	if w.keyed && in.acc["global"] == nil && in.kind == "passthrough" && w.one(3) {
-		in.acc["key"] = "event.k"
+		in.acc["key"] = w.eventKey()
 	}
 	if in.kind == "passthrough" && w.one(6) {
 		if in.acc["default"] = any(tree{"x": 7, "k": "p", "g": 0, "f": 1.5, "s": "none"}); in.scalar {
@@ -130,7 +131,9 @@ func (w *wide) drawBatch(in *wideInput) {
 	b := tree{}
 	w.maybe(2, b, "size", 2+w.r.IntN(8))
 	w.maybe(2, b, "interval", w.ms(200, 3000))
-	w.maybe(4, b, "flush", "epoch")
+	if w.maybe(4, b, "flush", "epoch"); w.asOne && w.one(2) {
+		b["flush"] = "epoch"
+	}
 	if len(b) == 0 {
 		b["size"] = 3
 	}
@@ -160,12 +163,14 @@ func (w *wide) drawWindow(in *wideInput) {
 		win["late"] = late
 	}
 	if w.keyed || w.one(2) {
-		win["key"] = "event.k"
+		win["key"] = w.eventKey()
 		if w.one(3) {
 			win["key"] = []string{"event.k", "event.g"}
 		}
 		if in.acc["global"] != nil || !w.keyed {
-			w.maybe(3, win, "groups", w.pick("all", "all", "each"))
+			if w.maybe(3, win, "groups", w.pick("all", "all", "each")); w.asOne && w.one(2) {
+				win["groups"] = w.pick("all", "each")
+			}
 			in.grouped = win["groups"] == "all"
 		}
 	}
@@ -206,7 +211,7 @@ func (w *wide) drawFold(in *wideInput) {
 	}
 	w.maybe(3, f, "emit_when", "event.x % 3 != 1")
 	if w.keyed || w.one(2) {
-		if f["key"] = any("event.k"); w.one(4) {
+		if f["key"] = w.eventKey(); w.one(4) {
 			f["key"] = []string{"event.k", "event.g"}
 		}
 		w.maybe(3, f, "max_keys", 1+w.r.IntN(4))
@@ -247,8 +252,8 @@ func (w *wide) drawReactor() {
 		r["strategy"] = w.strategy
 	}
 	if w.keyed {
-		if r["key"] = any("k"); w.one(4) {
-			r["key"] = []string{"k"}
+		if r["key"] = any(w.by[0]); len(w.by) > 1 || w.one(4) {
+			r["key"] = w.by
 		}
 		w.maybe(3, r, "ttl", w.ms(500, 5000))
 		w.maybe(4, r, "max_keys", 1+w.r.IntN(3))

@@ -197,9 +197,10 @@ func (d *daemon) through(ctx context.Context, s, want *spoken, events int64) (di
 		for i := range sum.Accumulators {
 			s.books[sum.Accumulators[i].Name] = booksOf(&sum.Accumulators[i].Counters)
 		}
+		s.gone = goneOf(&sum)
 		pending := slices.ContainsFunc(sum.Outputs, func(o api.OutputSummary) bool { return o.Pending > 0 })
 		if sum.Health == "live" && !pending && sum.Counters.Received >= events &&
-			sum.Durability.CheckpointEpoch == sum.Epoch && s.differsInBooks(want) == "" {
+			sum.Durability.CheckpointEpoch == sum.Epoch && s.sameBooks(want) {
 			return false, nil
 		}
 	}

@@ -29,7 +29,7 @@ func undrawn() map[string]string {
 		"clock=arrival":              "such a graph is drawn by leaving time out",
 		"durability.on_failure=halt": goes,
 		"accumulators.*.partitioned": "it is of topics; TestM49PartitionedByTheProducer holds it against a real broker",
-		"reactor.shards":             "TestM51ShardsSayWhatOneSays draws declarations that have them",
+		"reactor.shards":             "TestShardsDrawEveryField counts those of declarations that have them",
 	}
 }
 

@@ -31,6 +31,7 @@ type spoken struct {
 	stats   job.Stats
 	letters int64 // of events and of nodes
 	failed  int64 // the first epoch that has failed with events; 0 for none
+	gone    gone
 	// shared is what of the books is the same for every number of shards; nil: all.
 	shared func(*spoken) *spoken
 }
@@ -46,6 +47,20 @@ func (s *spoken) sameBooks(want *spoken) bool {
 // books are the counters of an input, in events. What is late counts as filtered, and what was refused at the door
 // has been pushed in one way and pulled in another.
 type books struct{ received, filtered, conflated, refused, consumed, queued int64 }
+
+// gone is what a live graph has counted of keys, and of events that came too late since it started.
+type gone struct{ evicted, overflowed, late int64 }
+
+// goneOf is what a summary says of that.
+func goneOf(sum *api.GraphSummary) (g gone) {
+	if sum.Keys != nil {
+		g.evicted, g.overflowed = sum.Keys.Evicted, sum.Keys.Overflowed
+	}
+	for i := range sum.Accumulators {
+		g.late += sum.Accumulators[i].Late
+	}
+	return g
+}
 
 // values reads lines of stdout or of a file, each once: what follows a checkpoint is said again after a crash.
 func (s *spoken) values(lines []byte) error {
@@ -285,10 +300,10 @@ var wideRef = api.Ref{Tenant: "default", Name: "random"}
 
 // begin starts a graph over the store. While it is gone on from, a dead store is no error.
 func begin(t *testing.T, store *mortal, doc string, out *safeBuffer) (*life, error) {
-	l := &life{t: t, store: store}
+	l, to := &life{t: t, store: store}, stdout.NewOutput(out)
 	l.e = engine.New(engine.Config{
 		Store: store, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience,
-		Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(out)},
+		Kinds: &builtin.Kinds{Stdout: to, Sinks: lines(to)},
 	})
 	if err := l.e.Open(t.Context()); err != nil {
 		return l, err
@@ -327,6 +342,7 @@ func (l *life) comes(events int64, s, want *spoken) (died bool, err error) {
 			c := a.Counters
 			s.books[a.Name] = booksOf(&c)
 		}
+		s.gone = goneOf(&sum)
 		if right.IsZero() { // what an outbox holds is delivered once it is committed
 			if right = time.Now().Add(settling); l.checkpoint() != nil {
 				continue

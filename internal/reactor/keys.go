@@ -34,6 +34,7 @@ type keys struct {
 	line       line
 	deserters  int
 	overflowed int64
+	gone       func(arrival uint64) // see [Core.OnExpiry]
 }
 
 // looseLimit is how many bytes of values may wait to be made compact. A value holds on to
@@ -126,9 +127,15 @@ func (c *Core) expire() {
 			k.overdue = true
 			continue
 		}
-		c.evict(k, noArrival)
+		if c.evict(k, noArrival); c.keys.gone != nil {
+			c.keys.gone(k.arrival)
+		}
 	}
 }
+
+// OnExpiry has gone told of each key whose ttl has run out, right after it was evicted: with the admission sequence of
+// its last arrival, by which keys of one time go. One that has an epoch to run goes later, and gone is not told of it.
+func (c *Core) OnExpiry(gone func(arrival uint64)) { c.keys.gone = gone }
 
 // expired reports whether the ttl of a key seen last at seen has run out.
 func (c *Core) expired(seen int64) bool { return seen+int64(c.cfg.Keys.TTL) <= form.Nano(c.now) }

@@ -159,6 +159,13 @@ func (c *Core) EachWaiting(each func(seq uint64)) {
 	}
 }
 
+// EachArrival calls each with the admission sequence of the last arrival of every key.
+func (c *Core) EachArrival(each func(seq uint64)) {
+	for k := range c.keys.byKey.All() {
+		each(k.arrival)
+	}
+}
+
 // State is what GetState answers: the newest value of every input, its flag and queue, and
 // the value of every node.
 type State struct {

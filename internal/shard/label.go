@@ -78,6 +78,8 @@ type labels struct {
 	list  []label
 	old   map[uint64]label // before first, and still waiting
 	kept  int
+	// arrivals: the last arrival of a key may be asked for as long as there is the key.
+	arrivals bool
 }
 
 func (l *labels) add(of label) {
@@ -103,6 +105,9 @@ func (l *labels) forget(core *reactor.Core) {
 	}
 	waiting := make(map[uint64]label)
 	core.EachWaiting(func(seq uint64) { waiting[seq] = l.get(seq) })
+	if l.arrivals {
+		core.EachArrival(func(seq uint64) { waiting[seq] = l.get(seq) })
+	}
 	l.old, l.kept = waiting, len(waiting)
 	l.first += uint64(len(l.list))
 	clear(l.list)

@@ -54,6 +54,10 @@ func newWorker(ctx context.Context, f *Front, u *compile.Unit, number int, start
 		w.newest[i].at = never
 	}
 	w.g.Tap, w.g.Interrupt = w, ctx.Err
+	if r := &u.Spec.Reactor; r.TTL > 0 && r.OnEvict == "dead_letter" {
+		w.labels.arrivals = true
+		w.g.Core().OnExpiry(w.expired)
+	}
 	return w
 }
 
@@ -295,6 +299,10 @@ func (w *worker) tell(of label) {
 	w.told = n
 	w.chunk.entries = append(w.chunk.entries, entry{round: w.when(), of: of, out: len(w.chunk.out), letters: n})
 }
+
+// expired makes an entry of what a key leaves at its ttl: keys of one time go in the order of their last arrivals, and
+// before anything else happens at that time.
+func (w *worker) expired(arrival uint64) { w.tell(w.labels.get(arrival)) }
 
 // letters is how many there are of this batch.
 func (w *worker) letters() int {

@@ -101,6 +101,7 @@ func joinInput(a, o *api.AccumulatorSummary, global bool) {
 	a.Depth, a.Waiting, a.DepthBytes = a.Depth+o.Depth, a.Waiting+o.Waiting, a.DepthBytes+o.DepthBytes
 	a.Capacity, a.CapacityBytes = a.Capacity+o.Capacity, a.CapacityBytes+o.CapacityBytes
 	a.Counters.Add(o.Counters)
+	a.Late += o.Late
 	if a.Keys != nil && o.Keys != nil {
 		a.Keys = &api.FoldKeys{Count: a.Keys.Count + o.Keys.Count, Max: a.Keys.Max + o.Keys.Max,
 			Evicted: a.Keys.Evicted + o.Keys.Evicted}
