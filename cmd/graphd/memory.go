@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/settings"
 )
 
 // memoryFlag names the limit of the process's memory.
@@ -37,20 +39,13 @@ func limitMemory(text string, getenv func(string) string, container func() int64
 	return nil
 }
 
-// parseBytes reads a number of bytes, with KiB, MiB or GiB behind it or nothing.
+// parseBytes reads the limit.
 func parseBytes(text string) (int64, error) {
-	digits, unit := strings.TrimSpace(text), int64(1)
-	for name, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
-		if rest, ok := strings.CutSuffix(digits, name); ok {
-			digits, unit = strings.TrimSpace(rest), size
-			break
-		}
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || n > (1<<63-1)/unit {
+	n, ok := settings.Bytes(text)
+	if !ok {
 		return 0, fmt.Errorf("--%s %q is not a size: write bytes, or 512MiB, 2GiB, auto, none", memoryFlag, text)
 	}
-	return n * unit, nil
+	return n, nil
 }
 
 // cgroupLimit is the memory that the control groups of the process allow, in bytes: those of a container, a

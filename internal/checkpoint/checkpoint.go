@@ -298,6 +298,7 @@ type Store interface {
 	Revisions
 	Tokens
 	Passes
+	Sizes
 	audit.Log
 	// Ping says whether the store answers.
 	Ping(ctx context.Context) error

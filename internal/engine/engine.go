@@ -192,6 +192,9 @@ func (e *Engine) Open(ctx context.Context) error {
 		return nil
 	})
 	e.group.Go(e.ctx, "declarations", e.follow)
+	if e.cfg.Quotas.Bounds() {
+		e.group.Go(e.ctx, "quotas", e.keepQuotas)
+	}
 	graphs := make([]*graphrun.Graph, 0, len(decls))
 	for _, d := range decls {
 		unit, diags := e.cfg.Kinds.ParseOf(d.Tenant, []byte(d.Text), fileOf(d.Origin))

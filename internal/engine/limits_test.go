@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 func limitedBed(t *testing.T, cfg Config) *bed {
 	t.Helper()
 	kinds := newBed(t, memstore.New(), &scripted{})
-	cfg.Store, cfg.Kinds, cfg.Log = memstore.New(), kinds.e.cfg.Kinds, slog.New(slog.DiscardHandler)
+	cfg.Store, cfg.Kinds, cfg.Log = memstore.New(), kinds.e.cfg.Kinds, cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	kinds.close()
 	e := New(cfg)
 	if err := e.Open(t.Context()); err != nil {

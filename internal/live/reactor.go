@@ -241,7 +241,7 @@ func (r *Reactor) end() {
 	defer r.cutOff()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
-	defer r.Meter.Holds(r.Core.Config().ID.Shard, quota.Memory{})
+	defer r.Meter.Left(r.Core.Config().ID.Shard)
 }
 
 func (r *Reactor) loop(ctx context.Context) error {

@@ -17,6 +17,7 @@ const (
 type weighing struct {
 	next    time.Time
 	changed bool // something may have, since it was last
+	keys    int  // as the meter knows it
 }
 
 // weigh estimates what the graph holds when that is due. It runs once a turn.
@@ -25,6 +26,10 @@ func (r *Reactor) weigh(now time.Time, busy bool) {
 		return
 	}
 	w := &r.weighing
+	if keys, _ := r.Core.KeyCount(); keys != w.keys {
+		w.keys = keys
+		r.Meter.Keys(r.Core.Config().ID.Shard, keys)
+	}
 	w.changed = w.changed || busy || r.Meter.Tight()
 	if wait := w.next.Sub(now); !w.changed || wait > 0 && wait < time.Hour { // else the clock was set back
 		return

@@ -82,7 +82,7 @@ func (c *crowd) put(stirred []*Meter) {
 	c.stirred = append(stirred, c.stirred...)
 }
 
-// leave takes a meter out of the crowd: the graph is forgotten.
+// leave takes a meter out of the crowd, and out of what its tenant has: the graph is forgotten.
 func (m *Meter) leave() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,6 +92,13 @@ func (m *Meter) leave() {
 		m.crowd.mu.Unlock()
 		m.crowd = nil
 	}
+	if m.of != nil && !m.gone {
+		m.of.meters-- // the book's lock is held
+		for _, n := range m.keys {
+			m.of.keys.Add(-int64(n))
+		}
+	}
+	m.gone = true
 }
 
 // grew is by how much the graph has grown of late; 0 for one that is held back already. It is not any more where there

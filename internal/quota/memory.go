@@ -122,6 +122,9 @@ func (m *Meter) tight() (why Cause, wait time.Duration, full bool) {
 		return DaemonMemory, 0, true
 	}
 	o := m.own.Load()
+	if why, full := m.of.full(o != nil && o.Keyed); full {
+		return why, 0, true
+	}
 	if o == nil || o.Memory == 0 {
 		return 0, 0, false
 	}
@@ -143,7 +146,8 @@ func (m *Meter) Tight() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, wait, full := m.tight()
-	return full || wait > 0
+	o := m.own.Load()
+	return full || wait > 0 || m.of.near(o != nil && o.Keyed)
 }
 
 // grow waits until the graph may hold more. Where ctx ends before, its error is an [ExceededError] unless patient.
@@ -167,26 +171,32 @@ func (m *Meter) grow(ctx context.Context, patient bool) error {
 			wait = lookAgain
 		}
 		m.waits(why, wait)
-		timer := time.NewTimer(wait)
+		began, timer := time.Now(), time.NewTimer(wait)
+		gone := false
 		select {
 		case <-moved:
-			timer.Stop()
 		case <-timer.C:
-			if !full {
-				return nil
-			}
 		case <-ctx.Done():
-			timer.Stop()
-			if patient {
-				return ctx.Err()
-			}
+			gone = true
+		}
+		timer.Stop()
+		m.of.waited(why, time.Since(began))
+		switch {
+		case gone && patient:
+			return ctx.Err()
+		case gone:
 			return m.overfull(why, holds)
+		case !full:
+			return nil
 		}
 	}
 }
 
 // overfull is what somebody is told who pushes to a graph that may not grow.
 func (m *Meter) overfull(why Cause, holds Memory) error {
+	if e := m.of.exceeded(why); e != nil {
+		return e
+	}
 	e := &ExceededError{Own: why == GraphMemory, Crowded: why == DaemonMemory, Holds: holds, After: time.Second}
 	if o := m.own.Load(); o != nil {
 		e.Memory = o.Memory

@@ -10,11 +10,14 @@ import (
 type Meter struct {
 	busy, read, written atomic.Int64
 	own                 atomic.Pointer[own]
+	of                  *sums // its tenant's; nil where nothing bounds these
 
 	mu      sync.Mutex
 	waiting *[causes]waiting // nil of a graph that has never waited
 	shards  []held           // what those that run here hold
 	memory  Memory           // what they hold together
+	keys    map[int]int      // how many keys those have that run here
+	gone    bool             // the graph is there no more, and counts in nothing
 	room
 }
 
@@ -24,6 +27,9 @@ type Cause int
 // What holds graphs back, in the order in which it is told.
 const (
 	TenantEvents Cause = iota // its tenant's quota of events
+	TenantKeys                // its tenant's quota of keys
+	TenantBytes               // its tenant's quota of what is stored
+	TenantCPU                 // its tenant's quota of the processor's time
 	GraphEvents               // its own limit of events
 	GraphCPU                  // its own limit of the processor's time
 	GraphMemory               // its own limit of memory
@@ -130,7 +136,10 @@ func (b *Book) Meter(tenant, graph string) *Meter {
 	at := [2]string{tenant, graph}
 	m := b.meters[at]
 	if m == nil {
-		m = &Meter{room: room{crowd: &b.crowd}}
+		m = &Meter{room: room{crowd: &b.crowd}, of: b.of(tenant).sums}
+		if m.of != nil {
+			m.of.meters++
+		}
 		b.meters[at] = m
 	}
 	return m
@@ -149,8 +158,13 @@ func (b *Book) Forget(tenant, graph string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := [2]string{tenant, graph}
-	if m := b.meters[at]; m != nil {
-		m.leave()
-		delete(b.meters, at)
+	m := b.meters[at]
+	if m == nil {
+		return
+	}
+	delete(b.meters, at)
+	m.leave()
+	if t := b.tenants[tenant]; t != nil && t.empty() {
+		delete(b.tenants, tenant)
 	}
 }

@@ -13,6 +13,8 @@ type Bounds struct {
 	Cores float64
 	// Memory bounds about what it holds, in bytes. Near it events wait.
 	Memory int64
+	// Keyed says that the graph has keys, so that its tenant's quota of these holds it back.
+	Keyed bool
 }
 
 // own are the limits of a graph as they are kept.
@@ -57,23 +59,29 @@ func (m *Meter) rate() *Rate {
 	return nil
 }
 
-// spent takes time that the reactor was at work off what it may.
+// spent takes time that the reactor was at work off what it may, and off what its tenant may.
 func (m *Meter) spent(d time.Duration) {
 	if o := m.own.Load(); o != nil && o.work != nil {
 		m.waits(GraphCPU, o.work.take(d))
 	}
+	if m.of != nil && m.of.work != nil {
+		m.waits(TenantCPU, m.of.work.take(d))
+	}
 }
 
-// Rests is for how long the reactor is to run no epoch, since it has worked for longer than its limit allows. It is 0
-// for a nil Meter.
-func (m *Meter) Rests() time.Duration {
+// Rests is for how long the reactor is to run no epoch, since it has worked for longer than its limit allows, or its
+// tenant's graphs for longer than their quota. It is 0 for a nil Meter.
+func (m *Meter) Rests() (wait time.Duration) {
 	if m == nil {
 		return 0
 	}
 	if o := m.own.Load(); o != nil && o.work != nil {
-		return o.work.take(0)
+		wait = o.work.take(0)
 	}
-	return 0
+	if m.of != nil && m.of.work != nil {
+		wait = max(wait, m.of.work.take(0))
+	}
+	return wait
 }
 
 // share is a part of the processor's time, of which a second's worth may be taken at once. What is taken beyond it is
@@ -84,6 +92,10 @@ type share struct {
 	mu     sync.Mutex
 	credit float64 // in seconds; below 0 it is owed
 	at     time.Time
+	waited time.Duration // how long there was no time left, in all
+	// second is the one that now is counted in, and before what the one before it had.
+	second      time.Time
+	now, before time.Duration
 }
 
 // take takes d, and answers how long it takes until nothing is owed.
@@ -91,7 +103,28 @@ func (s *share) take(d time.Duration) (owed time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	s.credit = min(s.cores, s.credit+now.Sub(s.at).Seconds()*s.cores) - d.Seconds()
+	was := max(0, -s.credit)
+	s.credit = min(s.cores, s.credit+now.Sub(s.at).Seconds()*s.cores)
+	s.waited += time.Duration((was - max(0, -s.credit)) / s.cores * float64(time.Second))
+	s.credit -= d.Seconds()
 	s.at = now
+	switch since := now.Sub(s.second); {
+	case since >= 2*time.Second:
+		s.second, s.before, s.now = now, 0, 0
+	case since >= time.Second:
+		s.second, s.before, s.now = s.second.Add(time.Second), s.now, 0
+	}
+	s.now += d
 	return time.Duration(max(0, -s.credit/s.cores) * float64(time.Second))
+}
+
+// use is what was taken in the last whole second, in thousandths of a core, and how long there was no time left in all.
+func (s *share) use() (millicores int64, waited time.Duration) {
+	if s == nil {
+		return 0, 0
+	}
+	s.take(0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.before.Milliseconds(), s.waited
 }

@@ -9,7 +9,7 @@
 package quota
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -33,6 +33,9 @@ const (
 	Sockets  Name = "websockets"
 	Events   Name = "events_per_second"
 	Outbound Name = "outbound_calls"
+	Keys     Name = "keys"
+	Stored   Name = "stored_bytes"
+	CPU      Name = "cpu_millicores"
 )
 
 // Unit is what is counted.
@@ -41,9 +44,15 @@ func (n Name) Unit() string {
 	case Sockets:
 		return "WebSocket connections"
 	case Events:
-		return "events a second; used: in the last second"
+		return "events a second, used in the last one"
 	case Outbound:
 		return "calls at once"
+	case Keys:
+		return "keys here"
+	case Stored:
+		return "bytes in the store"
+	case CPU:
+		return "thousandths of a core, used in the last second"
 	}
 	return string(n)
 }
@@ -55,29 +64,45 @@ type Limits struct {
 	Graphs, Sockets, Outbound int
 	// EventsPerSecond bounds what all inputs of the tenant take together. More is let in later.
 	EventsPerSecond int
+	// Keys bounds the keys of all graphs together, StoredBytes what the store has of them: events of graphs that may
+	// grow by them wait past it. CPU bounds how long their reactors are at work together: 0.5 is half of one core's
+	// time. They rest for what they have worked longer.
+	Keys        int
+	StoredBytes int64
+	CPU         float64
 }
 
 // Check refuses what nothing can be bounded by.
 func (l Limits) Check() error {
-	for _, n := range []int{l.Graphs, l.Sockets, l.Outbound, l.EventsPerSecond} {
-		if n < 0 {
-			return errors.New("a quota must not be negative; leave it out for no bound")
+	for _, q := range []struct {
+		key string
+		n   int64
+	}{{"max_graphs", int64(l.Graphs)}, {"max_websockets", int64(l.Sockets)}, {"max_outbound", int64(l.Outbound)},
+		{"events_per_second", int64(l.EventsPerSecond)}, {"max_keys", int64(l.Keys)},
+		{"max_stored_bytes", l.StoredBytes}} {
+		if q.n < 0 {
+			return fmt.Errorf("the quota %s must not be negative; leave it out for no bound", q.key)
 		}
+	}
+	if l.CPU != 0 && !(l.CPU >= LeastCPU && l.CPU <= MostCPU) { // not a number is neither
+		return fmt.Errorf("cpu is a number of cores from %v to %v, 0.5 for half of one; leave it out for no bound",
+			LeastCPU, MostCPU)
 	}
 	return nil
 }
 
+// LeastCPU and MostCPU are what a quota of the processor's time may be.
+const (
+	LeastCPU = 0.01
+	MostCPU  = 1024
+)
+
 // or is l, with the limits of o where it has none.
 func (l Limits) or(o Limits) Limits {
-	pick := func(own, other int) int {
-		if own != 0 {
-			return own
-		}
-		return other
-	}
 	return Limits{
-		Graphs: pick(l.Graphs, o.Graphs), Sockets: pick(l.Sockets, o.Sockets), Outbound: pick(l.Outbound, o.Outbound),
-		EventsPerSecond: pick(l.EventsPerSecond, o.EventsPerSecond),
+		Graphs: cmp.Or(l.Graphs, o.Graphs), Sockets: cmp.Or(l.Sockets, o.Sockets),
+		Outbound: cmp.Or(l.Outbound, o.Outbound), EventsPerSecond: cmp.Or(l.EventsPerSecond, o.EventsPerSecond),
+		Keys: cmp.Or(l.Keys, o.Keys), StoredBytes: cmp.Or(l.StoredBytes, o.StoredBytes), CPU: cmp.Or(l.CPU, o.CPU),
 	}
 }
 
@@ -113,6 +138,9 @@ func (e *ExceededError) Error() string {
 		return fmt.Sprintf("the tenant may take %d events a second, and has taken more; there is room for the next "+
 			"in %v", e.Limit, e.After.Round(time.Millisecond))
 	}
+	if e.Quota == Keys || e.Quota == Stored {
+		return Use{Quota: e.Quota, Used: int64(e.Used), Limit: int64(e.Limit)}.Text() + ": " + e.Quota.Do()
+	}
 	noun := string(e.Quota)
 	if e.Used == 1 {
 		noun = strings.TrimSuffix(noun, "s")
@@ -134,19 +162,12 @@ func (e *ExceededError) Code() string {
 // Refusal is the error as a request is answered with it.
 func (e *ExceededError) Refusal() *api.Error {
 	refusal := &api.Error{Status: http.StatusConflict, Code: api.CodeQuotaExceeded,
-		Detail: e.Error() + "; " + e.advice(),
+		Detail: e.Error() + "; " + e.Quota.Do(),
 		Extra:  map[string]any{"quota": e.Quota, "limit": e.Limit, "used": e.Used}}
 	if e.Quota == Sockets { // it ends by itself
 		refusal.Status = http.StatusTooManyRequests
 	}
 	return refusal
-}
-
-func (e *ExceededError) advice() string {
-	if e.Quota == Graphs {
-		return "delete one, or ask the operator for a larger quota"
-	}
-	return "close some, or ask the operator for a larger quota"
 }
 
 // Use is how much of one quota a tenant has.
@@ -175,7 +196,9 @@ type tenant struct {
 	used    map[Name]int
 	refused map[Name]int64
 	rate    *Rate
+	sums    *sums // nil where nothing bounds them
 	watched map[Name]func() Use
+	told    telling
 }
 
 // NewBook has the limits of each tenant, and under [All] those of the others.
@@ -191,6 +214,7 @@ func (b *Book) of(name string) *tenant {
 		if n := t.limits.EventsPerSecond; n > 0 {
 			t.rate = NewRate(n)
 		}
+		t.sums = newSums(t.limits)
 		b.tenants[name] = t
 	}
 	return t
@@ -211,7 +235,7 @@ func (b *Book) Add(tenant string, of Name, n int) {
 
 // empty says that nothing is lost with the page. A tenant that nobody has anything of is not remembered.
 func (t *tenant) empty() bool {
-	if t.rate != nil || len(t.refused) > 0 || len(t.watched) > 0 {
+	if t.rate != nil || t.sums.needed() || len(t.refused) > 0 || len(t.watched) > 0 {
 		return false
 	}
 	for _, n := range t.used {
@@ -293,20 +317,7 @@ func (b *Book) Uses(tenant string) (all []Use) {
 	}
 	for _, name := range names {
 		t := b.tenants[name]
-		for _, q := range []struct {
-			of    Name
-			limit int
-		}{{Graphs, t.limits.Graphs}, {Sockets, t.limits.Sockets}, {Events, t.limits.EventsPerSecond}} {
-			if q.limit == 0 {
-				continue
-			}
-			u := Use{Tenant: name, Quota: q.of, Used: int64(t.used[q.of]), Limit: int64(q.limit),
-				Refused: t.refused[q.of]}
-			if q.of == Events {
-				u.Used, u.Refused, u.Waited = t.rate.use()
-			}
-			all = append(all, u)
-		}
+		all = append(all, t.uses(name)...)
 		for _, of := range slices.Sorted(maps.Keys(t.watched)) {
 			u := t.watched[of]()
 			u.Tenant, u.Quota = name, of
@@ -317,4 +328,23 @@ func (b *Book) Uses(tenant string) (all []Use) {
 		}
 	}
 	return all
+}
+
+// uses are those of the quotas that a tenant has and that are kept here.
+func (t *tenant) uses(name string) (all []Use) {
+	for _, q := range []struct {
+		of    Name
+		limit int
+	}{{Graphs, t.limits.Graphs}, {Sockets, t.limits.Sockets}, {Events, t.limits.EventsPerSecond}} {
+		if q.limit == 0 {
+			continue
+		}
+		u := Use{Tenant: name, Quota: q.of, Used: int64(t.used[q.of]), Limit: int64(q.limit),
+			Refused: t.refused[q.of]}
+		if q.of == Events {
+			u.Used, u.Refused, u.Waited = t.rate.use()
+		}
+		all = append(all, u)
+	}
+	return append(all, t.sums.uses(name)...)
 }

@@ -196,7 +196,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	}
 	d, meter := declared.Durability, g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name)
 	meter.Bind(quota.Bounds{EventsPerSecond: declared.Limits.EventsPerSecond, Cores: declared.Limits.CPU,
-		Memory: declared.Limits.Memory})
+		Memory: declared.Limits.Memory, Keyed: core.Keyed()})
 	r.Reactor = live.New(live.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.Store, Journal: g.Store,
 		Ledger: g.Store, Head: head,

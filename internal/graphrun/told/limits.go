@@ -36,6 +36,13 @@ func (k *Known) slowed(s *api.GraphSummary) {
 		s.HealthReason = api.ReasonOf("quota_slowed", fmt.Sprintf("the tenant may take %d events a second, and events "+
 			"of this graph have waited for their turn since %s; nothing is lost: ask the operator of the daemon for "+
 			"more, or send less", k.Quota.EventsPerSecond, since))
+	case quota.TenantKeys:
+		s.HealthReason = k.quotaReason(quota.Keys, "events of graphs with keys have waited since "+since+
+			" until there are fewer")
+	case quota.TenantBytes:
+		s.HealthReason = k.quotaReason(quota.Stored, "events have waited since "+since+" until it is less")
+	case quota.TenantCPU:
+		s.HealthReason = k.quotaReason(quota.CPU, "epochs have waited for their turn since "+since)
 	case quota.GraphEvents:
 		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.events_per_second is %d, and events have "+
 			"waited for their turn since %s; nothing is lost: raise it, or send less", k.Spec.Limits.EventsPerSecond,
@@ -53,4 +60,13 @@ func (k *Known) slowed(s *api.GraphSummary) {
 		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.cpu is %v, and epochs have waited for "+
 			"their turn since %s; nothing is lost: raise it, or have less computed", k.Spec.Limits.CPU, since))
 	}
+}
+
+// quotaReason tells of a quota that bounds what the tenant's graphs have together.
+func (k *Known) quotaReason(of quota.Name, waits string) *api.Reason {
+	use := quota.Use{Quota: of}
+	if u, ok := k.Meter.Use(of); ok {
+		use = u
+	}
+	return api.ReasonOf("quota_slowed", fmt.Sprintf("%s; %s, and nothing is lost: %s", use.Text(), waits, of.Do()))
 }

@@ -41,6 +41,15 @@ func TestMembersInTheEnvironment(t *testing.T) {
 		[]string{"w=postgres://u:p@h/d,e"}) {
 		t.Errorf("%+v, %v", tenants, err)
 	}
+	_, _, tenants, err = fill("GRAPHD_TENANTS", "acme.max_keys=9\nacme.max_stored_bytes=2GiB\nacme.cpu=0.5\n")
+	if q := tenants["acme"].Quota; err != nil || q.Keys != 9 || q.StoredBytes != 2<<30 || q.CPU != 0.5 {
+		t.Errorf("%+v, %v", tenants, err)
+	}
+	for _, text := range []string{"acme.max_keys=many", "acme.max_stored_bytes=2GB", "acme.cpu=50%"} {
+		if _, _, _, err := fill("GRAPHD_TENANTS", text); err == nil || !strings.Contains(err.Error(), " must be a ") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 	for _, text := range []string{"acme.connections.w postgres://u:hunter2@h/d",
 		"acme.postgres://u:hunter2@h/d?sslmode=x",
 		"postgres://u:hunter2@h.b/d?sslmode=x"} {

@@ -58,7 +58,8 @@ func setTenant(s *graphd.Tenant, key, value string) error {
 	lists := map[string]*[]string{"allow_kinds": &s.AllowKinds, "allow_outbound": &s.AllowOutbound,
 		"kafka_brokers": &s.KafkaBrokers}
 	numbers := map[string]*int{"max_graphs": &s.Quota.Graphs, "max_websockets": &s.Quota.Sockets,
-		"max_outbound": &s.Quota.Outbound, "events_per_second": &s.Quota.EventsPerSecond}
+		"max_outbound": &s.Quota.Outbound, "events_per_second": &s.Quota.EventsPerSecond,
+		"max_keys": &s.Quota.Keys}
 	switch {
 	case named(key) && name == "":
 		return fmt.Errorf("%s is a mapping of names", key)
@@ -83,6 +84,18 @@ func setTenant(s *graphd.Tenant, key, value string) error {
 			return fmt.Errorf("%s must be a whole number, and is %q", key, value)
 		}
 		*numbers[key] = n
+	case key == "max_stored_bytes":
+		n, ok := Bytes(value)
+		if !ok && value != "0" {
+			return fmt.Errorf("max_stored_bytes must be a number of bytes such as 2GiB or 2147483648, and is %q", value)
+		}
+		s.Quota.StoredBytes = n
+	case key == "cpu":
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fmt.Errorf("cpu must be a number of cores, 0.5 for half of one, and is %q", value)
+		}
+		s.Quota.CPU = n
 	default:
 		if !keyForm.MatchString(key) {
 			return errors.New("must be TENANT.KEY=VALUE, where KEY is of a tenant's settings")
@@ -102,7 +115,8 @@ var keyForm = regexp.MustCompile(`^[a-zA-Z_]{1,40}$`)
 // tenantKeys are the keys that a tenant's section may have.
 func tenantKeys() []string {
 	return []string{"files_dir", "secrets_dir", "allow_kinds", "allow_outbound", "connections", "kafka_brokers",
-		"variables", "max_graphs", "max_websockets", "max_outbound", "events_per_second"}
+		"variables", "max_graphs", "max_websockets", "max_outbound", "events_per_second", "max_keys",
+		"max_stored_bytes", "cpu"}
 }
 
 // tenants takes the sections of tenants, as a flag would be given them.
