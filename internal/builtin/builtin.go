@@ -20,6 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/boundary/traced"
+	"github.com/graphd/graphd/internal/builtin/turns"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/kafkanet"
@@ -67,7 +68,7 @@ type (
 // Kinds builds sources and sinks. Safe for concurrent use.
 type Kinds struct {
 	// Turns bounds what is compiled at one time by [Kinds.ParseFor]; nil is no bound.
-	Turns *Turns
+	Turns *turns.Turns
 	stop  func() bool
 	// Stdout is shared by all stdout sinks, so that lines of several graphs stay whole.
 	Stdout *stdout.Output

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/builtin/turns"
 )
 
 // heavy is a declaration of many nodes, each with a pattern that takes a hundredth of a second to compile.
@@ -27,7 +28,7 @@ func heavy(nodes int) []byte {
 // TestNobodyWaits: a declaration whose sender has gone is not compiled to its end (A4).
 func TestNobodyWaits(t *testing.T) {
 	t.Parallel()
-	k := &Kinds{Turns: NewTurns(2)}
+	k := &Kinds{Turns: turns.New(2)}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	began := time.Now()
@@ -35,22 +36,22 @@ func TestNobodyWaits(t *testing.T) {
 	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 3*time.Second {
 		t.Errorf("it ended with %v after %v", err, took)
 	}
-	if k.Turns.used != 0 || len(k.Turns.each) != 0 {
-		t.Errorf("%d turns are taken", k.Turns.used)
+	if used, _ := k.Turns.Used(); used != 0 {
+		t.Errorf("%d turns are taken", used)
 	}
 }
 
 // TestTurnsOfWhoHasGone: who has gone when the turn comes gives it back (A4).
 func TestTurnsOfWhoHasGone(t *testing.T) {
 	t.Parallel()
-	k := &Kinds{Turns: NewTurns(2)}
+	k := &Kinds{Turns: turns.New(2)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := k.ParseFor(ctx, "acme", heavy(1), ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
-	if k.Turns.used != 0 || len(k.Turns.each) != 0 {
-		t.Errorf("%d turns are taken", k.Turns.used)
+	if used, _ := k.Turns.Used(); used != 0 {
+		t.Errorf("%d turns are taken", used)
 	}
 }
 
@@ -58,8 +59,8 @@ func TestTurnsOfWhoHasGone(t *testing.T) {
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k := &Kinds{Turns: NewTurns(2)}
-		free, err := k.Turns.take(t.Context(), "acme")
+		k := &Kinds{Turns: turns.New(2)}
+		free, err := k.Turns.Take(t.Context(), "acme")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,13 +68,13 @@ func TestTurns(t *testing.T) {
 		if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.CodeBusy {
 			t.Errorf("a second of the same tenant: %v", err)
 		}
-		other, err := k.Turns.take(t.Context(), "other")
+		other, err := k.Turns.Take(t.Context(), "other")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
 		go func() {
-			again, err := k.Turns.take(t.Context(), "third")
+			again, err := k.Turns.Take(t.Context(), "third")
 			again()
 			ended <- err
 		}()

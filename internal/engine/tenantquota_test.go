@@ -25,7 +25,7 @@ func TestQuotaOfKeysAndBytes(t *testing.T) {
 		used, usedAfter int64
 	}{
 		{quota.Limits{Keys: 500}, "the tenant may have 500 keys, and its graphs have ", "larger max_keys",
-			500 + 256, 1, 500, 0},
+			500 + 256, 1, 500, 1},
 		{quota.Limits{StoredBytes: 300_000}, "the tenant may have 292 KiB in the store, and has ",
 			"larger max_stored_bytes", 2000, 0, 300_000, 100_000},
 	} {

@@ -50,7 +50,7 @@ func (s *Server) enter(to *route) http.HandlerFunc {
 		if to.Permission() != access.Public {
 			err := s.identify(r, socket)
 			if err == nil {
-				err = s.arrivals.Request(&r.who)
+				err = s.arrivals.Request(r.Context(), &r.who)
 			}
 			if err != nil {
 				s.fail(w, r, err)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ import (
 func flooded(t *testing.T, cfg Config, failures *rates.Rates) (s *Server, loud, calm string) {
 	t.Helper()
 	w := newWorld()
+	cfg.Arrivals.Linger = cmp.Or(cfg.Arrivals.Linger, -1) // these tests count, and wait for nothing
 	store := memory.New()
 	t.Cleanup(func() { _ = store.Close() })
 	var err error

@@ -67,7 +67,7 @@ func flood(ctx context.Context, wg *sync.WaitGroup, url, token string, refused *
 // answered (A11, A12). How long these take is told with -v, and held nowhere.
 func TestFloodLeavesAnother(t *testing.T) {
 	t.Parallel()
-	s, loud, calm := flooded(t, Config{Arrivals: arrival.Config{MaxRequests: 200}}, nil)
+	s, loud, calm := flooded(t, Config{Arrivals: arrival.Config{MaxRequests: 200, Linger: time.Second}}, nil)
 	url := serve(t, s)
 	_, value, _ := strings.Cut(calm, ": ")
 	tr := &http.Transport{}

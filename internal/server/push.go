@@ -21,6 +21,10 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 	if err == nil {
 		_, err = param.Query(r.Request)
 	}
+	told := int(max(0, r.ContentLength)) // what is too much is refused before it is read
+	if err == nil {
+		err = s.arrivals.Push(r.Context(), &r.who, told)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -31,7 +35,7 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 		return
 	}
 	defer b.Free()
-	if err := s.arrivals.Push(&r.who, len(b.Data)); err != nil {
+	if err := s.arrivals.Push(r.Context(), &r.who, max(0, len(b.Data)-told)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -58,7 +62,11 @@ func (s *Server) pushFor(r *request, g api.Ref, accumulator string, ev *wire.Eve
 	ctx, cancel := context.WithTimeout(traced.With(r.Context(), traced.FromHeader(r.Header.Get("Traceparent"))),
 		param.Patience(r.Header, s.cfg.PushTimeout))
 	defer cancel()
-	return p.Push(ctx, s.ctl, g, accumulator, ev)
+	err := p.Push(ctx, s.ctl, g, accumulator, ev)
+	if p.Full && p.Done == 0 && !p.Moved() {
+		s.arrivals.Linger(r.Context(), r.who.Holder())
+	}
+	return err
 }
 
 // pushOnce is a push with an Idempotency-Key.

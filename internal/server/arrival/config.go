@@ -31,6 +31,9 @@ type Config struct {
 	HeaderTimeout, RequestTimeout, IdleTimeout time.Duration
 	// WriteTimeout is how long it may take nothing of an answer, default 30s.
 	WriteTimeout time.Duration
+	// Linger is how long a refusal waits of one who goes on although it was told when to come again, default 1s; less
+	// than 0 is not at all.
+	Linger time.Duration
 }
 
 // numbers are those that must not be negative, by the setting.
@@ -72,6 +75,7 @@ func (c *Config) Validate() error {
 func (c Config) withDefaults() Config {
 	c.MaxConnections, c.MaxConnectionsEach = cmp.Or(c.MaxConnections, 4096), cmp.Or(c.MaxConnectionsEach, 1024)
 	c.MaxRequests, c.MaxTokenFrames = cmp.Or(c.MaxRequests, 10_000), cmp.Or(c.MaxTokenFrames, 200_000)
+	c.Linger = cmp.Or(c.Linger, lingers)
 	c.MaxPushBytes, c.MaxTokenFailures = cmp.Or(c.MaxPushBytes, 256<<20), cmp.Or(c.MaxTokenFailures, 60)
 	return c
 }

@@ -20,6 +20,7 @@ type Guard struct {
 	proxies                            Proxies
 	addresses, tokens, frames, pushing *rates.Rates
 	listener                           atomic.Pointer[Listener]
+	lingering                          *lingering
 }
 
 // New makes a guard. The error is that of [Config.Validate].
@@ -31,7 +32,7 @@ func New(cfg Config) (*Guard, error) {
 	}
 	return &Guard{cfg: cfg, proxies: proxies, addresses: each(int64(cfg.MaxRequests)),
 		tokens: each(int64(cfg.MaxRequests)), frames: each(int64(cfg.MaxTokenFrames)),
-		pushing: each(cfg.MaxPushBytes)}, err
+		pushing: each(cfg.MaxPushBytes), lingering: newLingering(&cfg)}, err
 }
 
 // Listen bounds what ln accepts. What is one too many is told so where plain says that it reads HTTP as it is.
@@ -48,7 +49,8 @@ func (g *Guard) Listen(ln net.Listener, plain bool) net.Listener {
 	return l
 }
 
-// From is r with the address that it came from, and the refusal of one whose address sends too many.
+// From is r with the address that it came from, and the refusal of one whose address sends too many, late where it
+// goes on.
 func (g *Guard) From(r *http.Request) (*http.Request, error) {
 	from := g.proxies.Of(r)
 	if host, _, _ := net.SplitHostPort(r.RemoteAddr); from != host {
@@ -56,15 +58,17 @@ func (g *Guard) From(r *http.Request) (*http.Request, error) {
 		forwarded.RemoteAddr = net.JoinHostPort(from, "0")
 		r = &forwarded
 	}
-	if !g.addresses.Take(rates.Source(from), 1) {
+	if key := rates.Source(from); !g.addresses.Take(key, 1) {
+		g.Linger(r.Context(), key)
 		return r, limited("address", g.cfg.MaxRequests)
 	}
 	return r, nil
 }
 
-// Request refuses one whose token sends too many.
-func (g *Guard) Request(who *access.Principal) error {
+// Request refuses one whose token sends too many, late where it goes on.
+func (g *Guard) Request(ctx context.Context, who *access.Principal) error {
 	if !g.tokens.Take(who.Holder(), 1) {
+		g.Linger(ctx, who.Holder())
 		return limited("token", g.cfg.MaxRequests)
 	}
 	return nil
@@ -76,9 +80,10 @@ func limited(whose string, most int) error {
 			"have --max-requests raised")
 }
 
-// Push refuses n bytes that are pushed where the token pushes too many.
-func (g *Guard) Push(who *access.Principal, n int) error {
+// Push refuses n bytes that are pushed where the token pushes too many, late where it goes on.
+func (g *Guard) Push(ctx context.Context, who *access.Principal, n int) error {
 	if !g.pushing.Take(who.Holder(), n) {
+		g.Linger(ctx, who.Holder())
 		return wire.Refuse(http.StatusTooManyRequests, api.CodeRateLimited, fmt.Sprintf(
 			"more than %d bytes a second are pushed with this token; push fewer, or have --max-push-bytes raised",
 			g.cfg.MaxPushBytes))
