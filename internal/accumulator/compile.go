@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator/eventschema"
+	"github.com/graphd/graphd/internal/accumulator/eventtime"
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/boundary/partitioner"
@@ -56,7 +57,7 @@ type Program struct {
 
 	schema *eventschema.Schema // nil: none
 	where  *expression.Program // nil: everything passes
-	time   *timeProgram        // nil: no event time
+	time   *eventtime.Program  // nil: no event time
 	key    *keyProgram         // nil: the graph has no keys, or one value for all of them
 
 	emit      []*expression.Program // by slot of emitShape
@@ -115,7 +116,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	p.where, ds = fold.CompileExpr(a.Where, scope, expression.CompileBool, ds)
 	if !a.Time.IsZero() {
 		var d spec.Diagnostics
-		p.time, d = compileTime(a, scope)
+		p.time, d = eventtime.Compile(a, scope)
 		ds = append(ds, d...)
 	}
 	p.emitted = event
@@ -210,7 +211,7 @@ func (p *Program) expressions() (all []*expression.Program) {
 		}
 	}
 	if p.time != nil {
-		all = append(all, p.time.expr)
+		all = append(all, p.time.Expr)
 	}
 	if p.key != nil && p.key.ofEvent {
 		all = append(all, p.key.parts...)

@@ -294,13 +294,40 @@ func (c *Core) Recycle() {
 	}
 	if c.p.spoils {
 		for i := range used {
-			c.array[i] = boundary.Boundary{Value: boundary.String("spoiled"), Key: "spoiled", Raw: []byte("spoiled")}
+			c.array[i] = spoiledBoundary()
 		}
 		c.array, c.out = nil, nil
 		return
 	}
 	clear(c.array[:used])
 	c.out = c.array[:0]
+}
+
+// One is what [Core.Drain] would hand over, where that is one boundary of a fold that keeps nothing, and nobody
+// restores what this Core does; nil otherwise. It is still here: [Core.OneGone] says that it was taken.
+func (c *Core) One() (*boundary.Boundary, *Mark) {
+	if len(c.out) != 1 || len(c.letters) > 0 || c.p.folds != nil || !c.ephemeral {
+		return nil, nil
+	}
+	return &c.out[0], &c.mark
+}
+
+// OneGone says that what One has given was handed over; with free, that nobody uses it any more.
+func (c *Core) OneGone(free bool) {
+	c.changed = false
+	if !free || c.p.spoils {
+		if free {
+			c.out[0] = spoiledBoundary()
+		}
+		c.out = c.out[1:]
+		return
+	}
+	c.out[0] = boundary.Boundary{}
+	c.out = c.out[:0]
+}
+
+func spoiledBoundary() boundary.Boundary {
+	return boundary.Boundary{Value: boundary.String("spoiled"), Key: "spoiled", Raw: []byte("spoiled")}
 }
 
 // receive books the arrival of ev.
@@ -354,6 +381,9 @@ func (c *Core) letter(now time.Time, ev *boundary.Event, bad *BadEvent) checkpoi
 	}
 	return l
 }
+
+// Waits says that time may have to pass for something to be complete: whether [Core.Due] can ever have an answer.
+func (c *Core) Waits() bool { return c.p.folds != nil }
 
 // Capacity is what the Program says of how much may wait for the reactor; 0: the default.
 func (c *Core) Capacity() (boundaries int, bytes int64) { return c.p.capacity, c.p.capacityBytes }

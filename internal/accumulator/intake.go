@@ -80,11 +80,11 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 	}
 	if p.time != nil && !seen { // under the arrival clock nobody has: what a bounded run refuses is refused
 		in.set(v, ev.Meta)
-		var at time.Time
+		var at int64
 		if at, bad = in.when(); bad != nil {
 			return v, false, bad
 		}
-		in.dated = Dated{At: at.UnixNano(), Timed: true}
+		in.dated = Dated{At: at, Timed: true}
 	}
 	if p.schema != nil {
 		if text := p.schema.Check(v); text != "" {
@@ -259,23 +259,31 @@ func (in *intake) time(ev *boundary.Event) (at time.Time, ok bool, bad *BadEvent
 	if in.p.time == nil {
 		return time.Time{}, false, nil
 	}
-	v, bad := in.decode(ev)
+	ns, bad := in.nanos(ev)
 	if bad != nil {
 		return time.Time{}, false, bad
 	}
-	ev.Value = v
-	in.set(v, ev.Meta)
-	at, bad = in.when()
-	return at, bad == nil, bad
+	return time.Unix(0, ns).UTC(), true, nil
 }
 
-// when is the time that the event in the environment declares.
-func (in *intake) when() (time.Time, *BadEvent) {
-	v, err := in.p.time.expr.Eval(&in.env)
-	if err != nil {
-		return time.Time{}, evalFault("time", err)
+// nanos is time where one is declared, in nanoseconds since 1970.
+func (in *intake) nanos(ev *boundary.Event) (int64, *BadEvent) {
+	v, bad := in.decode(ev)
+	if bad != nil {
+		return 0, bad
 	}
-	return in.p.time.within(v)
+	ev.Value = v
+	in.set(v, ev.Meta)
+	return in.when()
+}
+
+// when is the time that the event in the environment declares, in nanoseconds since 1970.
+func (in *intake) when() (int64, *BadEvent) {
+	v, err := in.p.time.Expr.Eval(&in.env)
+	if err != nil {
+		return 0, evalFault("time", err)
+	}
+	return in.p.time.At(v)
 }
 
 func evalFault(stage string, err error) *BadEvent {

@@ -148,6 +148,8 @@ type keyer struct {
 	// recent are keys made lately, by their hash: most events have one of these, and then
 	// no memory is needed for another.
 	recent [recentKeys]boundary.Key
+	// texts are those of a key that is one text in which nothing had to be escaped, by the hash of that.
+	texts [recentKeys]boundary.Key
 }
 
 // recentKeys is a power of two: 256 keys are 4 KiB.
@@ -228,21 +230,39 @@ func (k *keyer) write() (err error) {
 }
 
 func (k *keyer) key() (boundary.Key, *BadEvent) {
+	text, plain := "", false
+	if len(k.parts) == 1 {
+		if text, plain = k.parts[0].AsString(); plain {
+			if kept := k.texts[recentPlace(text)]; len(kept) == len(text)+2 && string(kept[1:len(kept)-1]) == text {
+				k.text = append(k.text[:0], kept...)
+				return kept, nil
+			}
+		}
+	}
 	if err := k.write(); err != nil {
 		if errors.Is(err, boundary.ErrNoKey) {
 			return "", &BadEvent{Stage: "key", Code: "key_missing", Text: k.missing()}
 		}
 		return "", &BadEvent{Stage: "key", Code: "bad_key", Text: err.Error()}
 	}
-	h := uint32(2166136261) // FNV-1a: short texts, and nobody to guard against: a clash costs an allocation
-	for _, c := range k.text {
-		h = (h ^ uint32(c)) * 16777619
-	}
-	kept := &k.recent[h&(recentKeys-1)]
+	kept := &k.recent[recentPlace(k.text)]
 	if string(*kept) != string(k.text) {
 		*kept = boundary.Key(k.text)
 	}
+	if plain && len(*kept) == len(text)+2 { // no character took more room than it has: it is the text in quotes
+		k.texts[recentPlace(text)] = *kept
+	}
 	return *kept, nil
+}
+
+// recentPlace is where a text has its place among the recent: FNV-1a, for texts are short, and there is nobody to guard
+// against: a clash costs an allocation.
+func recentPlace[T string | []byte](text T) uint32 {
+	h := uint32(2166136261)
+	for i := range len(text) {
+		h = (h ^ uint32(text[i])) * 16777619
+	}
+	return h & (recentKeys - 1)
 }
 
 // missing says which part of the key there is no value for.

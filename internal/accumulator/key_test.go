@@ -1,6 +1,7 @@
 package accumulator
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -153,5 +154,34 @@ func TestKeysAreUsedAgain(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// M13: the short way to the key of a text tells one that has to be escaped from one that looks like it does then.
+func TestM13KeysOfTextsAreKept(t *testing.T) {
+	p, ds := keyedProgram(t, spec.Accumulator{}, true, "k")
+	if err := ds.Err(); err != nil {
+		t.Fatal(err)
+	}
+	k, clashes := newKeyer(p.key), 0
+	for n := range 10_000 {
+		escaped := "k" + strconv.Itoa(n) + string(rune(n%32))
+		key := boundary.KeyOf(boundary.String(escaped))
+		looks := string(key[1 : len(key)-1])
+		if recentPlace(escaped) != recentPlace(looks) {
+			continue
+		}
+		clashes++
+		for _, text := range []string{escaped, looks, looks, escaped, "k", "k", "\xff", "\xff"} {
+			k.parts[0] = boundary.String(text)
+			got, bad := k.key()
+			want := boundary.KeyOf(boundary.String(text))
+			if bad != nil || got != want || string(k.text) != string(want) {
+				t.Fatalf("the key of %q is %s (%s), want %s: %v", text, got, k.text, want, bad)
+			}
+		}
+	}
+	if clashes == 0 {
+		t.Error("no two texts had the same place")
 	}
 }

@@ -1,27 +1,10 @@
 package accumulator
 
 import (
-	"time"
-
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 )
-
-// Event times are kept within these years: with what a fold adds to one it is still a time.
-var (
-	earliest = time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(2240, 1, 1, 0, 0, 0, 0, time.UTC)
-)
-
-// within is parse for a time that can be reckoned with.
-func (t *timeProgram) within(v boundary.Value) (time.Time, *BadEvent) {
-	at, bad := t.parse(v)
-	if bad == nil && (at.Before(earliest) || at.After(latest)) {
-		return at, invalidTime("the time %s is out of range", at.Format(time.RFC3339))
-	}
-	return at, bad
-}
 
 // place finds the time and the key of the event in the environment, as it came.
 func (in *intake) place() *BadEvent {
@@ -33,7 +16,7 @@ func (in *intake) place() *BadEvent {
 		if bad != nil {
 			return bad
 		}
-		in.facts.At = at.UnixNano()
+		in.facts.At = at
 	}
 	switch len(w.Keys) {
 	case 0:

@@ -10,7 +10,8 @@ import (
 
 // Taker does with events what is the same whatever came before them, ahead of their being folded: it decodes them,
 // finds their time, asks `where`, makes what `emit` says, finds their key and what the fold looks at. What it has made
-// lasts as long as anybody keeps it. It belongs to one goroutine, which need not be the Core's: several may each have
+// lasts as long as anybody keeps it, but for a fold's arguments where events are not dealt: those last until the same
+// Taken is used again. It belongs to one goroutine, which need not be the Core's: several may each have
 // a Taker of the same program.
 type Taker struct {
 	d      *Dealer
@@ -37,6 +38,7 @@ type Taken struct {
 	key         boundary.Key
 	bad         *BadEvent
 	facts       fold.Facts
+	args        []boundary.Value // memory for those of facts, used again
 }
 
 // NewTaker makes a Taker of p's events, which are dealt to so many shards; 1 or less: they are not dealt.
@@ -51,15 +53,15 @@ func NewTaker(p *Program, lim Limits, shards int) *Taker {
 // Take makes of ev what can be made of it. Where that is not all there is to do the decoded value is left in ev.
 func (t *Taker) Take(ev *boundary.Event, out *Taken) {
 	in := t.d.in
-	*out = Taken{Dated: Dated{At: timeline.Never}, whole: t.whole}
+	*out = Taken{Dated: Dated{At: timeline.Never}, whole: t.whole, args: out.args}
 	in.loan, in.of = nil, nil
 	if in.p.time != nil {
-		at, _, bad := in.time(ev)
+		at, bad := in.nanos(ev)
 		if out.Undated = bad; bad != nil {
 			ev.Value = boundary.Value{}
 			return
 		}
-		out.Dated.At, out.Dated.Timed = at.UnixNano(), true
+		out.Dated.At, out.Dated.Timed = at, true
 	}
 	if !t.whole {
 		t.decode(ev, out)
@@ -79,8 +81,11 @@ func (t *Taker) Take(ev *boundary.Event, out *Taken) {
 			out.value = boundary.Value{} // the fold looks at the facts alone
 		}
 	}
-	out.key, out.facts = in.key, in.facts
-	out.facts.Env, out.facts.Args = nil, t.keepArgs(in.facts.Args)
+	out.key = in.key
+	if in.p.folds != nil {
+		out.facts = in.facts
+		out.facts.Env, out.facts.Args = nil, t.keepArgs(in.facts.Args, out)
+	}
 	if t.shards > 1 {
 		t.deal(out)
 	}
@@ -109,11 +114,15 @@ func (t *Taker) deal(out *Taken) {
 	out.Vouched = t.d.vouches != nil && t.d.vouches.Vouches(&in.facts)
 }
 
-// keepArgs copies arguments into memory that lasts.
-func (t *Taker) keepArgs(args []boundary.Value) []boundary.Value {
+// keepArgs copies arguments into memory that lasts, or into that of out.
+func (t *Taker) keepArgs(args []boundary.Value, out *Taken) []boundary.Value {
 	n := len(args)
 	if n == 0 {
 		return nil
+	}
+	if t.shards <= 1 {
+		out.args = append(out.args[:0], args...)
+		return out.args
 	}
 	if len(t.args) < n {
 		t.args = make([]boundary.Value, argsAtOnce*n)

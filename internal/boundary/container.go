@@ -142,6 +142,17 @@ func (v Value) Slot(s *Shape, i int) Value {
 	return v.Field(s.names[i])
 }
 
+// SlotAt is where [Value.Slot] finds the field: nil when v was not made with this very shape. It is to be read only.
+func (v *Value) SlotAt(s *Shape, i int) *Value {
+	if o, ok := v.ref.(*object); ok && o.shape == s {
+		return &o.slots()[i]
+	}
+	return nil
+}
+
+// FloatBits are the bits of a float; ok is false for every other kind.
+func (v *Value) FloatBits() (bits uint64, ok bool) { return v.num, v.is(KindFloat) }
+
 // Fields walks the fields of an object: in the order of the document, or of the
 // shape when it was built. Other kinds have none.
 func (v Value) Fields() iter.Seq2[string, Value] {

@@ -21,7 +21,7 @@ import (
 func TestPlainAgrees(t *testing.T) {
 	t.Parallel()
 	outputs := int64(0)
-	for seed := range uint64(300) {
+	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		text := randomGraph(r)
 		inputs := []string{randomEvents(r), randomEvents(r)}
@@ -57,10 +57,17 @@ func runText(t *testing.T, text string, inputs []string, plain bool) (string, jo
 	for i := range sinks {
 		sinks[i] = shared.Sink()
 	}
-	stats, err := job.Run(t.Context(), job.Config{Unit: u, Inputs: readers, Sinks: sinks})
+	var letters strings.Builder
+	tell := func(l job.Letter) error {
+		_, err := fmt.Fprintf(&letters, "%d %s %s %s %s %d %q %s\n", l.Line, l.Accumulator, l.Stage, l.Code, l.Reason,
+			l.Epoch, l.Key, l.Payload)
+		return err
+	}
+	stats, err := job.Run(t.Context(), job.Config{Unit: u, Inputs: readers, Sinks: sinks, DeadLetter: tell})
 	if err != nil {
 		t.Fatal(err)
 	}
+	out.WriteString(letters.String())
 	return out.String(), stats
 }
 
@@ -86,7 +93,8 @@ func randomGraph(r *rand.Rand) string {
 				pick(r, "last(event?.sub)", "first(event)"), pick(r, "collect(event, 3)", "collect([event.n], 9)"))
 		}
 	}
-	fmt.Fprintf(&b, "reactor: { when: %s, strategy: sequential }\n", pick(r, "any", "all"))
+	fmt.Fprintf(&b, "reactor: { when: %s, strategy: sequential%s }\n", pick(r, "any", "any", "all"), randomReactor(r))
+	b.WriteString(pick(r, "", "", "", "durability: { on_failure: halt }\n"))
 	b.WriteString("nodes:\n")
 	fmt.Fprintf(&b, "  sum: { expr: 'a.n + (b?.n ?? 0)', on_error: %s }\n", pick(r, "fail_epoch", "skip", "last_good"))
 	fmt.Fprintf(&b, "  pair: { event: %s, expr: '%s' }\n", pick(r, "true", "false"),
@@ -95,6 +103,16 @@ func randomGraph(r *rand.Rand) string {
 		"outputs:\n  sums: { from: sum, sink: { stdout: {} } }\n  pairs: { from: pair, sink: { stdout: {} } }\n")
 	b.WriteString(pick(r, "", "  raw: { from: a, sink: { stdout: {} } }\n"))
 	return b.String()
+}
+
+// randomReactor is what else a reactor may say: keys, few enough to be evicted, and guards, which may wait or fail.
+func randomReactor(r *rand.Rand) string {
+	more := pick(r, "", ", guard: a.n > 2", ", guard: a.n > b.n", ", guard: '(b?.n ?? 3) > 2'",
+		", guard: 'len(string(a?.s)) > 1'")
+	if r.IntN(2) == 0 {
+		more += ", key: n" + pick(r, "", ", max_keys: 3", ", max_keys: 3, on_evict: drop")
+	}
+	return more
 }
 
 // randomEvents are lines in two or more layouts, some of them broken.

@@ -104,7 +104,7 @@ func (c *Core) layOut() {
 		c.queueing = c.queueing || c.cfg.Keys != nil && c.place[i] >= 0 && c.cfg.Inputs[i].queues()
 	}
 	c.timed = c.cfg.RateLimit > 0 || c.cfg.Debounce > 0 || c.cfg.Every > 0 || c.cfg.MaxWait > 0
-	c.direct = c.isDirect()
+	c.direct, c.short = c.isDirect(), c.isShort()
 	c.keys.init(n)
 	c.keys.layout, c.changes.layout = 1, c.cfg.Keys != nil
 	c.shared = &cell{

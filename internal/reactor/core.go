@@ -156,6 +156,7 @@ type Core struct {
 	alone        bool  // some input fires by itself under all
 	timed        bool  // some timer decides when an epoch may start
 	direct       bool  // the criteria are those of most graphs: see pickDirect
+	short        bool  // see Through
 	keys         keys
 	accs         []account
 	stages       *stage.Set // nil when there are none
@@ -295,6 +296,7 @@ func NewCore(cfg Config) *Core {
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {
 		c.interrupt = c.overran
 	}
+	c.initEpoch()
 	return c
 }
 

@@ -22,7 +22,18 @@ const (
 )
 
 func (c Cause) String() string {
-	return [causeCount]string{"criteria", "force", "with", "tick", "max_wait"}[c]
+	switch c {
+	case CauseForce:
+		return "force"
+	case CauseWith:
+		return "with"
+	case CauseTick:
+		return "tick"
+	case CauseMaxWait:
+		return "max_wait"
+	default:
+		return "criteria"
+	}
 }
 
 // cut is what one epoch takes. It is filled, used and cleared within one call.
@@ -34,6 +45,7 @@ type cut struct {
 	asOf     time.Time
 	back     []int // tables that are looked up as they were
 	heads    bool  // a sequential head is among what was taken
+	through  int   // the input whose boundary is taken without having waited, which is all; or noInput
 }
 
 func (t *cut) init(n int) {
@@ -41,12 +53,13 @@ func (t *cut) init(n int) {
 	t.counts = make([]int, n)
 	t.values = make([]boundary.Value, n)
 	t.versions = make([]uint64, n)
+	t.through = noInput
 }
 
 func (t *cut) reset() {
 	clear(t.take)
 	clear(t.counts)
-	t.heads, t.back = false, t.back[:0]
+	t.heads, t.back, t.through = false, t.back[:0], noInput
 }
 
 // Fire runs at most one epoch, if the criteria hold, and reports whether anything
@@ -247,6 +260,7 @@ func (c *Core) passGuard(cause Cause) bool {
 		// A guard that cannot be evaluated fails the epoch it stood before, visibly.
 		c.fail(cause, "guard", err.Code, "guard: "+err.Text)
 	case waiting && c.cut.heads && !c.needsWhatIsBehind():
+		c.stay()
 		c.cell.waits = true
 		if c.cell != c.shared {
 			c.keys.waiting[c.cell] = struct{}{}
@@ -276,6 +290,10 @@ func (c *Core) needsWhatIsBehind() bool {
 // in a table is there whatever becomes of an epoch: both stay marked until an epoch that reads them
 // is kept. apart hands the boundaries of a burst out one by one instead of as the list they were cut as.
 func (c *Core) consume(kept, apart bool, each func(i int, b *boundary.Boundary)) {
+	if c.cut.through != noInput {
+		c.consumeThrough(each)
+		return
+	}
 	for i, b := range c.cut.take {
 		if b == nil || !kept && (c.isShared(i) || c.cfg.Inputs[i].Table != nil) {
 			continue

@@ -86,11 +86,8 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 	c.weigher.records -= r.held
 	r.held = 0
 	r.Epoch, r.Incarnation, r.At, r.Cause, r.Key = c.epoch, c.cfg.Incarnation, c.now, cause, c.cell.key
-	r.Err, r.ErrCode, r.Degraded = "", "", nil
-	r.Degraded = c.degradedNow()
-	r.Inputs, r.Cut = r.Inputs[:0], r.Cut[:0]
-	r.Tables, r.Looked = r.Tables[:0], r.Looked[:0]
-	r.Nodes, r.Emitted = r.Nodes[:0], r.Emitted[:0]
+	r.Err, r.ErrCode, r.Degraded = "", "", c.degradedNow()
+	r.Emitted = r.Emitted[:0]
 	if ran {
 		c.res.Count(&c.stats.Nodes)
 		r.Emitted = append(r.Emitted, c.res.Emitted...)
@@ -103,7 +100,8 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 
 // recordDetail notes what the cut holds and, when the plan ran, what the nodes did.
 func (c *Core) recordDetail(r *Record, ran bool) {
-	r.Inputs = append(r.Inputs, c.cut.values...)
+	r.Inputs, r.Cut, r.Nodes = append(r.Inputs[:0], c.cut.values...), r.Cut[:0], r.Nodes[:0]
+	r.Tables, r.Looked = r.Tables[:0], r.Looked[:0]
 	c.recordTables(r)
 	for i, b := range c.cut.take {
 		in := CutInput{At: c.slot(i).at.position()}

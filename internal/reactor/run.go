@@ -46,12 +46,21 @@ func (c *Core) run(cause Cause) {
 	c.finish(rec)
 }
 
+// initEpoch sets up what the plan sees of every epoch alike.
+func (c *Core) initEpoch() {
+	c.ep = graph.Epoch{
+		Inputs: c.cut.values, Versions: c.cut.versions, Clock: c.cfg.Mono, Foreign: c.cfg.Foreign,
+		FullRecompute: c.cfg.FullRecompute, Looks: c.looks,
+	}
+}
+
 // prepare sets up the plan's view of the epoch to come.
 func (c *Core) prepare(number int64, cause Cause) {
-	c.ep = graph.Epoch{
-		Number: number, Now: c.now, Cause: cause.String(), Inputs: c.cut.values, Versions: c.cut.versions,
-		Stamp: c.stamp + 2, Key: c.keyValue(), Clock: c.cfg.Mono, Interrupt: c.interruption(),
-		Foreign: c.cfg.Foreign, FullRecompute: c.cfg.FullRecompute, EmitAll: c.emitAll, Looks: c.looks,
+	e := &c.ep
+	e.Number, e.Now, e.Cause, e.Stamp = number, c.now, cause.String(), c.stamp+2
+	e.Interrupt, e.EmitAll, e.Aside = c.interruption(), c.emitAll, false
+	if c.cfg.Keys != nil {
+		e.Key = c.cell.key.ValueOf(c.cfg.Keys.Times)
 	}
 	if c.looks != nil {
 		clear(c.looks.List)
@@ -109,6 +118,7 @@ func (c *Core) fail(cause Cause, stage, code, reason string) {
 	rec := c.record(cause, stage != "guard")
 	rec.Err, rec.ErrCode = reason, code
 	if c.cfg.HaltOnFailure {
+		c.stay()
 		c.cut.reset()
 		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; fix the cause, then restart the graph", c.epoch,
 			reason))
@@ -153,23 +163,25 @@ func (c *Core) release(rec *Record) {
 	}
 	for _, e := range c.res.Emitted {
 		c.emitted[e.Output]++
-		m := sink.Message{
-			Instance: c.cfg.Instance, Incarnation: c.cfg.Incarnation, Epoch: c.epoch, Key: c.cell.key,
-			Output: c.cfg.Outputs[e.Output], To: e.Output, Value: e.Value, At: c.now, Degraded: rec.Degraded,
-			Stable: c.cfg.Journal, Seq: c.holds.number(e.Output), Emitted: c.housekeeping(),
-		}
 		if c.path(e.Output) != PathDirect {
+			var m sink.Message
+			c.write(&m, e, rec)
 			c.hold(m)
 			continue
 		}
-		c.out = append(c.out, m)
+		n := len(c.out)
+		if n < cap(c.out) {
+			c.out = c.out[:n+1] // what lies there is zero: see ResetReleased
+		} else {
+			c.out = append(c.out, sink.Message{})
+		}
+		c.write(&c.out[n], e, rec) // in place: a message is large, and most epochs have one
 	}
 }
 
-// keyValue is what expressions read as `key`.
-func (c *Core) keyValue() boundary.Value {
-	if c.cfg.Keys == nil {
-		return boundary.Value{}
-	}
-	return c.cell.key.ValueOf(c.cfg.Keys.Times)
+// write fills in the message of a value that goes out; m is zero.
+func (c *Core) write(m *sink.Message, e graph.Emission, rec *Record) {
+	m.Instance, m.Incarnation, m.Epoch, m.Key = c.cfg.Instance, c.cfg.Incarnation, c.epoch, c.cell.key
+	m.Output, m.To, m.Value, m.At, m.Degraded = c.cfg.Outputs[e.Output], e.Output, e.Value, c.now, rec.Degraded
+	m.Stable, m.Seq, m.Emitted = c.cfg.Journal, c.holds.number(e.Output), c.housekeeping()
 }

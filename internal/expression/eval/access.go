@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"math"
-
 	"github.com/expr-lang/expr/ast"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/rules"
@@ -31,7 +29,9 @@ type field struct {
 func (r *read) first(e *Env) boundary.Value {
 	root := &e.Values[r.name]
 	if r.shape != nil {
-		return root.Slot(r.shape, r.slot)
+		if at := root.SlotAt(r.shape, r.slot); at != nil {
+			return *at
+		}
 	}
 	return root.Field(r.path[0].name)
 }
@@ -98,7 +98,7 @@ func (r *read) code() code {
 			return r.absent(e)
 		})
 	case 1:
-		return code{val: firstValue(r), num: firstNumber(r)}
+		return code{val: firstValue(r), num: firstNumber(r), read: r}
 	}
 	return valueCode(func(e *Env) boundary.Value {
 		v, _ := r.load(e)
@@ -117,19 +117,12 @@ func firstValue(r *read) value {
 	}
 }
 
-// firstNumber is firstValue in registers. This is where most of the time of
-// most expressions goes, so that it does the work of first itself.
+// firstNumber is firstValue in registers.
 func firstNumber(r *read) number {
 	return func(e *Env) (uint64, numKind) {
-		var v boundary.Value
-		if r.shape != nil {
-			v = e.Values[r.name].Slot(r.shape, r.slot)
-		} else {
-			v = e.Values[r.name].Field(r.path[0].name)
-		}
-		if v.Kind() == boundary.KindFloat {
-			f, _ := v.AsFloat()
-			return math.Float64bits(f), numFloat
+		v := r.first(e)
+		if bits, ok := v.FloatBits(); ok {
+			return bits, numFloat
 		}
 		if v.IsAbsent() {
 			v, _ = r.missing(e)

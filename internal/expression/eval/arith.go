@@ -10,10 +10,11 @@ import (
 // Arithmetic on two registers. Each closure knows numbers; whatever else comes,
 // including every failure, goes to the rules.
 
-// operand is a side of an operation: a closure, or a constant, which is
-// cheaper to look at than to call.
+// operand is a side of an operation: a closure, or what is cheaper to look at than to call: a
+// constant, or a field of a name in scope.
 type operand struct {
 	f        number
+	read     *read // nil: no path of one field
 	bits     uint64
 	kind     numKind
 	constant bool
@@ -25,11 +26,17 @@ func (c code) operand() operand {
 		bits, kind := (*Env)(nil).split(c.literal)
 		return operand{bits: bits, kind: kind, constant: true}
 	}
-	return operand{f: c.number()}
+	return operand{f: c.number(), read: c.read}
 }
 
-// get is just small enough to be inlined.
 func (o *operand) get(e *Env) (uint64, numKind) {
+	if r := o.read; r != nil && r.shape != nil {
+		if at := e.Values[r.name].SlotAt(r.shape, r.slot); at != nil {
+			if bits, ok := at.FloatBits(); ok {
+				return bits, numFloat
+			}
+		}
+	}
 	if o.constant {
 		return o.bits, o.kind
 	}

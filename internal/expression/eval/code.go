@@ -53,6 +53,7 @@ type code struct {
 	test truth
 	// literal is the value itself, when known at compile time; absent otherwise.
 	literal boundary.Value
+	read    *read // the node is this path of one field; nil for any other
 }
 
 func valueCode(f value) code { return code{val: f} }

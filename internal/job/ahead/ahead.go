@@ -33,8 +33,8 @@ import (
 // A block is large enough that handing it over costs nothing beside its events, and small enough that it is still in
 // the caches when they are folded.
 const (
-	blockEvents = 256
-	blockBytes  = 64 << 10
+	blockEvents = 512
+	blockBytes  = 128 << 10
 	spareBlocks = 3 // beside those that are decoded: one is cut, one is taken, one is between them
 )
 
@@ -163,7 +163,6 @@ func (in *Input) read() {
 	liner, _ := in.src.(Liner)
 	var ev boundary.Event // not of the block: to get one may hand over the block that there is
 	for {
-		ev = boundary.Event{}
 		err := in.src.Next(&ev)
 		bad, isBad := (*accumulator.BadEvent)(nil), false
 		if err != nil {

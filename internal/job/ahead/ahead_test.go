@@ -74,7 +74,7 @@ func TestM51EventsComeInTheirOrder(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for _, want := range []error{io.EOF, broken} {
-		for _, end := range []int64{1, 255, 256, 257, 5_000} {
+		for _, end := range []int64{1, 511, 512, 513, 5_000} {
 			src := &numbers{end: end, err: want}
 			in := ahead.Read(t.Context(), src, takers(t, 3))
 			for n := range end {
@@ -104,7 +104,7 @@ func TestM51WhatIsReadAheadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &numbers{}
 		in := ahead.Read(t.Context(), src, all)
-		const blocks, events = 2 + 3, 256
+		const blocks, events = 2 + 3, 512
 		synctest.Wait()
 		if n := src.given.Load(); n != blocks*events+1 {
 			t.Errorf("%d events were read ahead, want %d and the one that finds no room", n, blocks*events)

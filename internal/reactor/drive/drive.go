@@ -121,6 +121,9 @@ func (d *Drive) Touch(i int) time.Time {
 	return d.now
 }
 
+// Passed says that what input i was given has gone through the core beside the drive: the graph is at rest as it was.
+func (d *Drive) Passed(i int) { d.inputs[i].touched = false }
+
 // Said is what a [Drive.Step] has come to.
 type Said uint8
 

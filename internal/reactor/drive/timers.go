@@ -77,6 +77,19 @@ func (d *Drive) Timer(t time.Time, quiet bool) bool {
 // event does.
 func (d *Drive) Circling() bool { return d.still > reactor.DefaultMicroEpochs*(1+len(d.inputs)) }
 
+// Skip sets the clock to t, where the graph is at rest and knows no timers. It is false, and has done nothing, before
+// engine time has begun.
+func (d *Drive) Skip(t time.Time) bool {
+	now := d.Time()
+	if !d.rested || now.IsZero() {
+		return false
+	}
+	if t.After(now) {
+		d.now, d.still = t, 0
+	}
+	return true
+}
+
 // Reach sets the clock to t, past timers that are due: see [Drive.Timer].
 func (d *Drive) Reach(t time.Time) {
 	if t.After(d.Time()) {

@@ -75,6 +75,9 @@ func (r *Reader) Next(ev *boundary.Event) error {
 // next is Next into ev, which is zero; without final a partial record at the end is not an
 // event yet, and there being no more is errMore.
 func (r *Reader) next(ev *boundary.Event, final bool) error {
+	if r.columns == nil && r.wholeLine(ev) {
+		return nil
+	}
 	for {
 		fr, err := r.f.next(final)
 		if err != nil {
@@ -95,6 +98,31 @@ func (r *Reader) next(ev *boundary.Event, final bool) error {
 		}
 		return r.event(ev, fr)
 	}
+}
+
+// wholeLine is next for what nearly all records of NDJSON are: a line that is here whole, with nothing about it. It is
+// false, and has consumed nothing, for every other.
+func (r *Reader) wholeLine(ev *boundary.Event) bool {
+	f := r.f
+	if !f.started || f.dropped > 0 || f.seen != f.r {
+		return false
+	}
+	n := bytes.IndexByte(f.buf[f.r:f.w], '\n')
+	if n <= 0 || n > ownSize || n > f.limit {
+		return false
+	}
+	data := f.buf[f.r : f.r+n]
+	if data[0] <= ' ' || data[n-1] == '\r' {
+		return false
+	}
+	f.r += n + 1
+	f.seen = f.r
+	f.offset += int64(n) + 1
+	r.line += max(r.below, 1)
+	r.below = 1
+	ev.Pos.Stream, ev.Pos.Offset = r.stream, f.offset
+	ev.Raw = r.keep(data)
+	return true
 }
 
 // count keeps the line. Only records of CSV have line feeds within; one that is too large is
