@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/audits"
@@ -110,6 +111,28 @@ func nearestFlag(cmd *cobra.Command, err error) error {
 		err = fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
 	return err
+}
+
+// groupError is how cobra tells of flags that exclude each other.
+var groupError = regexp.MustCompile(`^if any flags in the group \[[^]]*\] are set none of the others can be; ` +
+	`\[([^]]*)\] were all set$`)
+
+// flagGroup says in plain words that flags exclude each other; any other error stays.
+func flagGroup(err error) error {
+	if err == nil {
+		return nil
+	}
+	m := groupError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	names := strings.Fields(m[1])
+	for i := range names {
+		names[i] = "--" + names[i]
+	}
+	last := len(names) - 1
+	return terminal.Exit(terminal.ExitUsage, fmt.Errorf("%s and %s exclude each other; give one of them",
+		strings.Join(names[:last], ", "), names[last]))
 }
 
 // verbOf is the verb for what other programs call something else, "" when nobody knows.

@@ -62,43 +62,52 @@ func checkConfig(path string, text []byte) []settings.Mistake {
 	serveFlags(serve, &c, &log)
 	f := settings.Read(path, text, serve.Flags())
 	f.Set(serve.Flags())
-	// A value that could not be set has left its default behind, which is no mistake of the file.
+	found := judged(f.Mistakes, f.At, &c, log, serve.Flag(memoryFlag).Value.String())
+	if !slices.ContainsFunc(f.Mistakes, isError) {
+		found = append(found, f.Remarks(&c)...)
+	}
+	slices.SortStableFunc(found, func(a, b settings.Mistake) int { return cmp.Compare(a.Line, b.Line) })
+	return found
+}
+
+func isError(m settings.Mistake) bool { return m.Severity == settings.Error }
+
+// judged adds to the mistakes of form what is wrong with what the settings mean; at has the place of a flag. A file
+// that is not there is a warning.
+func judged(found []settings.Mistake, at func(flag, severity, code, detail string) settings.Mistake, c *graphd.Config,
+	log telemetry.LogConfig, memory string) []settings.Mistake {
+	// A value that could not be set has left its default behind, which is no mistake.
 	bad := map[string]bool{}
-	for _, m := range f.Mistakes {
+	for _, m := range found {
 		bad[m.Setting] = true
 	}
-	found := f.Mistakes
-	add := func(flag, severity, detail string) {
+	add := func(flag, severity, code, detail string) {
 		if !bad[settings.Key(flag)] {
-			found = append(found, f.At(flag, severity, detail))
+			found = append(found, at(flag, severity, code, detail))
 		}
 	}
 	for _, e := range c.Check() {
-		severity := settings.Error
+		severity, code := settings.Error, settings.CodeInvalid
 		text := strings.TrimPrefix(e.Err.Error(), graphd.ErrConfig.Error()+": ")
 		if key := settings.Key(e.Setting); !strings.HasPrefix(text, key) {
 			text = key + ": " + text
 		}
 		if errors.Is(e.Err, fs.ErrNotExist) {
-			severity, text = settings.Warning, "not on this machine: "+text
+			severity, code, text = settings.Warning, settings.CodeElsewhere, "not on this machine: "+text
 		}
-		add(e.Setting, severity, text)
+		add(e.Setting, severity, code, text)
 	}
-	if err := (telemetry.LogConfig{Level: log.Level}).Validate(); err != nil {
-		add("log-level", settings.Error, err.Error())
-	}
-	if err := (telemetry.LogConfig{Format: log.Format}).Validate(); err != nil {
-		add("log-format", settings.Error, err.Error())
-	}
-	if size := serve.Flag(memoryFlag).Value.String(); size != "auto" && size != "none" {
-		if _, err := parseBytes(size); err != nil {
-			add(memoryFlag, settings.Error, err.Error())
+	wrong := func(flag string, err error) {
+		if err != nil {
+			add(flag, settings.Error, settings.CodeInvalid, err.Error())
 		}
 	}
-	if len(bad) == 0 {
-		found = append(found, f.Remarks(&c)...)
+	wrong("log-level", telemetry.LogConfig{Level: log.Level}.Validate())
+	wrong("log-format", telemetry.LogConfig{Format: log.Format}.Validate())
+	if memory != "auto" && memory != "none" {
+		_, err := parseBytes(memory)
+		wrong(memoryFlag, err)
 	}
-	slices.SortStableFunc(found, func(a, b settings.Mistake) int { return cmp.Compare(a.Line, b.Line) })
 	return found
 }
 

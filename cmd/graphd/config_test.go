@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/settings"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 )
 
 // Every mistake of a file is told at once, with its line, and what is hardly meant is told too.
@@ -71,10 +73,104 @@ func TestConfigValidateForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := command(t.Context(), newDaemon(t).Server, "", "config", "validate", path)
-			if r.code != tc.code || !strings.Contains(strings.ReplaceAll(r.stdout, path, "config"), tc.want) {
+			said := strings.ReplaceAll(r.stdout, path, "config")
+			plain := settingCode.ReplaceAllString(said, "$1")
+			if r.code != tc.code || !strings.Contains(plain, tc.want) {
 				t.Errorf("got %+v, want %d and %q", r, tc.code, tc.want)
 			}
+			if n := len(settingCode.FindAllString(said, -1)); n != strings.Count(said, "\n") {
+				t.Errorf("%d lines have a code: %s", n, said)
+			}
 		})
+	}
+}
+
+// settingCode is the place of a mistake, and its code behind it.
+var settingCode = regexp.MustCompile(`(?m)^(config(?::\d+)*: (?:warning: )?)(?:[a-z]+_[a-z]+): `)
+
+// A start tells every mistake at once, wherever it stands, in the words of graphd config validate; and each of their
+// codes is explained.
+func TestStartTellsEveryMistake(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "graphd.yaml")
+	text := "listn: x\nlease: 1ms\nmax_depth: 5000\nhosts: [a:1]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := newDaemon(t).Server
+	told := command(t.Context(), server, "", "config", "validate", path)
+	env := map[string]string{"GRAPHD_PUSH_TIMEOUT": "soon", "GRAPHD_HOSTS": "b:2"}
+	var errs strings.Builder
+	term := terminal.New(strings.NewReader(""), io.Discard, &errs, func(name string) string { return env[name] })
+	code := run(t.Context(), term, []string{"serve", "--config", path, "--auth", "maybe", "--listen",
+		"127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data")})
+	got := errs.String()
+	for line := range strings.Lines(told.stdout) {
+		if strings.Contains(line, "hosts") {
+			continue // of the environment, which goes before the file
+		}
+		if !strings.Contains(got, line) {
+			t.Errorf("the start does not tell %s", line)
+		}
+	}
+	for _, want := range []string{
+		`GRAPHD_PUSH_TIMEOUT: setting_form: push_timeout must be a duration such as 500ms, 5s or 2m, and is "soon"`,
+		`GRAPHD_HOSTS: setting_invalid: hosts: host "b:2" is no name`, `--auth: setting_invalid: auth "maybe": write`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the start does not tell %s", want)
+		}
+	}
+	if n := strings.Count(got, "\n"); code != 78 || n != 6 {
+		t.Errorf("exit %d, %d lines:\n%s", code, n, got)
+	}
+	for _, word := range []string{settings.CodeNotYAML, settings.CodeUnknown, settings.CodeTwice, settings.CodeForm,
+		settings.CodeInvalid, settings.CodeElsewhere, settings.CodeUnlikely} {
+		if r := command(t.Context(), server, "", "explain", word); r.code != 0 ||
+			!strings.Contains(r.stdout, "docs/codes.md, Of settings") {
+			t.Errorf("explain %s: %+v", word, r)
+		}
+	}
+}
+
+// The address of the store may stand in a file, which no declaration can read, and whose words nobody is told.
+func TestStoreInAFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cmd, c, _ := flagsOfServe(t, "--store", "file:"+write("memory", "memory:\n"))
+	given, err := settings.Gather(cmd.Flags(), func(string) string { return "" })
+	if err != nil || len(given.Mistakes) > 0 || c.Store != "memory:" || len(given.Files) != 1 {
+		t.Errorf("%+v, %v: the store is %q", given, err, c.Store)
+	}
+	for _, text := range []string{"", "file:other", "mysql://u:hunter2@db/shop"} {
+		path := write("bad", text)
+		cmd, c, log := flagsOfServe(t, "--store", "file:"+path)
+		given, err := settings.Gather(cmd.Flags(), func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := judged(given.Mistakes, given.At, c, *log, "auto")
+		if said := settings.Wrong(found).Error(); len(found) != 1 || strings.Contains(said, "hunter2") ||
+			!strings.HasPrefix(said, "--store: setting_invalid: store: ") {
+			t.Errorf("%q: %s", text, said)
+		}
+	}
+	dsn := write("dsn", "postgres://u:hunter2@db/shop\n")
+	for text, want := range map[string]string{
+		"store: file:" + dsn + "\n": "", "store: file:/nowhere/dsn\n": "setting_elsewhere: not on this machine: store",
+	} {
+		said := settings.Wrong(checkConfig("graphd.yaml", []byte(text))).Error()
+		if (want == "") != (said == "") || !strings.Contains(said, want) || strings.Contains(said, "hunter2") {
+			t.Errorf("%s: %s", text, said)
+		}
 	}
 }
 

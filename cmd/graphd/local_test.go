@@ -215,13 +215,22 @@ func TestSettleMistakes(t *testing.T) {
 	}{
 		{
 			name: "unknown setting", file: "listn: x\n",
-			want: `graphd.yaml:1:1: there is no setting "listn"; did you mean listen?`,
+			want: `graphd.yaml:1:1: unknown_setting: there is no setting "listn"; did you mean listen?`,
 		},
-		{name: "wrong type", file: "push_timeout: soon\n", want: "graphd.yaml:1:15: push_timeout must be a duration"},
-		{name: "a mapping", file: "listen: { host: x }\n", want: "graphd.yaml:1:9: listen must be one value"},
-		{name: "not YAML", file: "a: [", want: "graphd.yaml:1: not YAML: "},
+		{
+			name: "wrong type", file: "push_timeout: soon\n",
+			want: "graphd.yaml:1:15: setting_form: push_timeout must be a duration",
+		},
+		{
+			name: "a mapping", file: "listen: { host: x }\n",
+			want: "graphd.yaml:1:9: setting_form: listen must be one value",
+		},
+		{name: "not YAML", file: "a: [", want: "graphd.yaml:1: not_yaml: not YAML: "},
 		{name: "a file in a file", file: "config: other.yaml\n", want: `there is no setting "config"`},
-		{name: "environment", env: map[string]string{"GRAPHD_MAX_BODY": "much"}, want: "GRAPHD_MAX_BODY=much"},
+		{
+			name: "environment", env: map[string]string{"GRAPHD_MAX_BODY": "much"},
+			want: "GRAPHD_MAX_BODY: setting_form: max_body must be a whole number, and is",
+		},
 		{
 			name: "no file", env: map[string]string{"GRAPHD_CONFIG": "testdata/none.yaml"},
 			want: "read the configuration",
@@ -334,7 +343,7 @@ func TestServeRefusals(t *testing.T) {
 	}{
 		{"serve --listen 0.0.0.0:0 --store memory:", 78, "--insecure"},
 		{"serve --store redis:x --listen 127.0.0.1:0", 78, "sqlite:PATH or memory:"},
-		{"serve --log-level loud", 2, "log level"},
+		{"serve --log-level loud", 78, "log level"},
 		{"serve now", 2, "graphd serve"},
 	} {
 		if r := command(t.Context(), server, "", strings.Fields(tc.args)...); r.code != tc.code ||

@@ -28,7 +28,7 @@ func main() {
 func run(ctx context.Context, t *terminal.Terminal, args []string) int {
 	root := newRoot(t)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := flagGroup(root.ExecuteContext(ctx))
 	if err != nil && t.Format == terminal.FormatTable {
 		t.Format = terminal.FormatOf(args) // the flags may not have been read as far as there
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/graphd/graphd"
@@ -33,16 +34,22 @@ environment, as GRAPHD_ and its name in capitals. A flag goes before the
 environment, and that before the file. SIGHUP reads the folder of --graphs again.`,
 		Args: terminal.Positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := settings.Fill(cmd.LocalNonPersistentFlags(), t.Getenv); err != nil {
+			given, err := settings.Gather(cmd.LocalNonPersistentFlags(), t.Getenv)
+			if err != nil {
 				return err
-			}
-			if err := limitMemory(cmd.Flag(memoryFlag).Value.String(), t.Getenv, cgroupLimit); err != nil {
-				return terminal.Exit(terminal.ExitFormat, err)
 			}
 			c.StandBy = c.Capacity == 0
 			if c.TraceRatio == 0 {
 				c.TraceRatio = -1 // which is none for the library, where 0 is what it does by default
 			}
+			memory := cmd.Flag(memoryFlag).Value.String()
+			if found := judged(given.Mistakes, given.At, &c, log, memory); slices.ContainsFunc(found, isError) {
+				return settings.Refuse(found)
+			}
+			if err := limitMemory(memory, t.Getenv, cgroupLimit); err != nil {
+				return terminal.Exit(terminal.ExitFormat, err)
+			}
+			c.Closed = append(c.Closed, given.Files...)
 			if file := cmd.Flag(settings.ConfigFlag).Value.String(); file != "" {
 				c.Closed = append(c.Closed, file)
 			}
@@ -71,7 +78,8 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 	f.StringVar(&c.Graphs, "graphs", "", "folder of declarations to apply at start and whenever they change")
 	f.StringVar(&c.Data, "data", "graphd-data", "folder of the embedded store")
 	f.StringVar(&c.Store, "store", "",
-		"postgres://USER@HOST/DATABASE, sqlite:PATH or memory: (default a SQLite file in --data)")
+		"postgres://USER@HOST/DATABASE, sqlite:PATH, memory:, or file:PATH of its address (default a SQLite file in "+
+			"--data)")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address of the control plane; port 0 picks one")
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses other than loopback although there are no tokens")
 	f.StringVar(&c.Auth, "auth", graphd.AuthAuto, "who needs a token: auto is everybody as soon as the store has "+

@@ -82,6 +82,17 @@ func mentioned(sections []section, path []string) ([]Entry, error) {
 	if len(found) > 0 {
 		return found, nil
 	}
+	answers, err := fields(last)
+	if err != nil {
+		return nil, err
+	}
+	found, err = quotes(sections, path)
+	return append(answers, found...), err
+}
+
+// quotes are the lines of any section that have the word in code marks.
+func quotes(sections []section, path []string) (found []Entry, err error) {
+	last := path[len(path)-1]
 	further, err := read(furtherPages[:])
 	if err != nil {
 		return nil, err

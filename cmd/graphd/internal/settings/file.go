@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"strconv"
@@ -15,12 +16,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Mistake is something in a file that is wrong, or, as a warning, hardly meant.
+// Mistake is something in a configuration that is wrong, or, as a warning, hardly meant.
 type Mistake struct {
+	// File is where it stands: a file, a flag as --listen, or a variable as GRAPHD_LISTEN.
 	File     string `json:"file"`
 	Line     int    `json:"line,omitempty"` // from 1; 0 is nowhere in particular
 	Column   int    `json:"column,omitempty"`
 	Severity string `json:"severity"`
+	Code     string `json:"code"`
 	Setting  string `json:"setting,omitempty"`
 	Detail   string `json:"detail"`
 }
@@ -29,6 +32,17 @@ type Mistake struct {
 const (
 	Error   = "error"
 	Warning = "warning"
+)
+
+// The codes, which docs/codes.md explains.
+const (
+	CodeNotYAML   = "not_yaml"
+	CodeUnknown   = "unknown_setting"
+	CodeTwice     = "duplicate_setting"
+	CodeForm      = "setting_form"
+	CodeInvalid   = "setting_invalid"
+	CodeElsewhere = "setting_elsewhere"
+	CodeUnlikely  = "setting_unlikely"
 )
 
 // String is the mistake on a line, as editors find its place.
@@ -43,7 +57,7 @@ func (m *Mistake) String() string {
 	if m.Severity == Warning {
 		at += ": warning"
 	}
-	return at + ": " + m.Detail
+	return at + ": " + m.Code + ": " + m.Detail
 }
 
 // File is a file of settings as far as it could be read.
@@ -84,14 +98,14 @@ func Read(path string, text []byte, flags *pflag.FlagSet) *File {
 		return f
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		f.add(&more, "", "one document is read, and there is another behind it")
+		f.add(&more, "", CodeForm, "one document is read, and there is another behind it")
 	}
 	root := doc.Content[0]
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return f
 	}
 	if root.Kind != yaml.MappingNode {
-		f.add(root, "", "settings are written as KEY: VALUE")
+		f.add(root, "", CodeForm, "settings are written as KEY: VALUE")
 		return f
 	}
 	known, names := map[string]*pflag.Flag{}, []string(nil)
@@ -108,7 +122,8 @@ func Read(path string, text []byte, flags *pflag.FlagSet) *File {
 		case !ok:
 			f.unknown(key, names)
 		case f.keys[flag.Name] != nil:
-			f.add(key, flag.Name, fmt.Sprintf("%s stands in line %d already", key.Value, f.keys[flag.Name].Line))
+			f.add(key, flag.Name, CodeTwice, fmt.Sprintf("%s stands in line %d already; leave one of them out",
+				key.Value, f.keys[flag.Name].Line))
 		default:
 			f.keys[flag.Name] = key
 			f.read(flag, resolve(node))
@@ -143,13 +158,13 @@ func (f *File) read(flag *pflag.Flag, node *yaml.Node) {
 	}
 	switch {
 	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
-		f.add(node, flag.Name, Key(flag.Name)+" has no value: write one, or leave the key out")
+		f.add(node, flag.Name, CodeForm, Key(flag.Name)+" has no value: write one, or leave the key out")
 	case node.Kind == yaml.ScalarNode:
 		one(node, node.Value)
 	case node.Kind == yaml.SequenceNode && list:
 		for _, item := range node.Content {
 			if item = resolve(item); item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
-				f.add(item, flag.Name, Key(flag.Name)+" is a list of single values")
+				f.add(item, flag.Name, CodeForm, Key(flag.Name)+" is a list of single values")
 				continue
 			}
 			one(item, item.Value)
@@ -158,13 +173,13 @@ func (f *File) read(flag *pflag.Flag, node *yaml.Node) {
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			name, address := node.Content[i], resolve(node.Content[i+1])
 			if address.Kind != yaml.ScalarNode || address.Tag == "!!null" {
-				f.add(address, flag.Name, fmt.Sprintf("%s.%s must be an address", Key(flag.Name), name.Value))
+				f.add(address, flag.Name, CodeForm, fmt.Sprintf("%s.%s must be an address", Key(flag.Name), name.Value))
 				continue
 			}
 			one(name, name.Value+"="+address.Value)
 		}
 	default:
-		f.add(node, flag.Name, Key(flag.Name)+" must be "+wanted)
+		f.add(node, flag.Name, CodeForm, Key(flag.Name)+" must be "+wanted)
 	}
 }
 
@@ -177,7 +192,7 @@ func (f *File) unknown(key *yaml.Node, names []string) {
 	} else {
 		text += "; graphd config settings lists them"
 	}
-	f.add(key, "", text)
+	f.add(key, "", CodeUnknown, text)
 }
 
 // placed is where yaml's errors name a line.
@@ -186,7 +201,8 @@ var placed = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 // syntax is an error of YAML itself.
 func (f *File) syntax(err error) {
 	text := err.Error()
-	m := Mistake{File: f.path, Severity: Error, Detail: "not YAML: " + strings.TrimPrefix(text, "yaml: ")}
+	m := Mistake{File: f.path, Severity: Error, Code: CodeNotYAML,
+		Detail: "not YAML: " + strings.TrimPrefix(text, "yaml: ")}
 	if at := placed.FindStringSubmatch(text); at != nil {
 		m.Line, _ = strconv.Atoi(at[1]) // digits
 		m.Detail = "not YAML: " + strings.TrimPrefix(text, at[0])
@@ -194,8 +210,8 @@ func (f *File) syntax(err error) {
 	f.Mistakes = append(f.Mistakes, m)
 }
 
-func (f *File) add(at *yaml.Node, flag, detail string) {
-	m := Mistake{File: f.path, Line: at.Line, Column: at.Column, Severity: Error, Detail: detail}
+func (f *File) add(at *yaml.Node, flag, code, detail string) {
+	m := Mistake{File: f.path, Line: at.Line, Column: at.Column, Severity: Error, Code: code, Detail: detail}
 	if flag != "" {
 		m.Setting = Key(flag)
 	}
@@ -205,22 +221,34 @@ func (f *File) add(at *yaml.Node, flag, detail string) {
 // Set gives the flags what the file has for them, and tells what they do not take.
 func (f *File) Set(flags *pflag.FlagSet) {
 	flags.VisitAll(func(flag *pflag.Flag) { f.Mistakes = append(f.Mistakes, f.set(flag)...) })
+	store := flags.Lookup(storeFlag)
+	if err := resolveStore(store); errors.Is(err, fs.ErrNotExist) {
+		f.Mistakes = append(f.Mistakes, f.At(storeFlag, Warning, CodeElsewhere, "not on this machine: "+err.Error()))
+		_ = store.Value.Set("") // a text takes every value
+	} else if err != nil {
+		f.Mistakes = append(f.Mistakes, f.At(storeFlag, Error, CodeInvalid, err.Error()))
+		_ = store.Value.Set("")
+	}
 }
 
 func (f *File) set(flag *pflag.Flag) (mistakes []Mistake) {
 	for _, v := range f.values[flag.Name] {
 		if err := flag.Value.Set(v.text); err != nil {
-			detail := fmt.Sprintf("%s must be %s, and is %q", Key(flag.Name), wanted(flag), v.text)
-			if flag.Value.Type() == tenantsType {
-				detail = Key(flag.Name) + ": " + err.Error()
-			}
 			mistakes = append(mistakes, Mistake{
-				File: f.path, Line: v.at.Line, Column: v.at.Column, Severity: Error, Setting: Key(flag.Name),
-				Detail: detail,
+				File: f.path, Line: v.at.Line, Column: v.at.Column, Severity: Error, Code: CodeForm,
+				Setting: Key(flag.Name), Detail: misfit(flag, v.text, err),
 			})
 		}
 	}
 	return mistakes
+}
+
+// misfit says that a flag does not take a text.
+func misfit(flag *pflag.Flag, text string, err error) string {
+	if flag.Value.Type() == tenantsType {
+		return Key(flag.Name) + ": " + err.Error()
+	}
+	return fmt.Sprintf("%s must be %s, and is %q", Key(flag.Name), wanted(flag), text)
 }
 
 // wanted is what a value of the flag has to be.
@@ -232,25 +260,30 @@ func wanted(flag *pflag.Flag) string {
 		return "a duration such as 500ms, 5s or 2m"
 	case "int", "int64":
 		return "a whole number"
+	case "float64":
+		return "a number"
 	}
 	return "a list of texts with commas between them"
+}
+
+// inFile says that the file names another one for the value of a flag.
+func (f *File) inFile(flag string) bool {
+	for _, v := range f.values[flag] {
+		if _, ok := InFile(v.text); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // Has says whether the file says something for a flag.
 func (f *File) Has(flag string) bool { return f.keys[flag] != nil }
 
 // At is a mistake about what the file says for a flag, or leaves unsaid.
-func (f *File) At(flag, severity, detail string) Mistake {
-	m := Mistake{File: f.path, Severity: severity, Setting: Key(flag), Detail: detail}
+func (f *File) At(flag, severity, code, detail string) Mistake {
+	m := Mistake{File: f.path, Severity: severity, Code: code, Setting: Key(flag), Detail: detail}
 	if key := f.keys[flag]; key != nil {
 		m.Line, m.Column = key.Line, key.Column
 	}
 	return m
-}
-
-func (f *File) errors() (errs []error) {
-	for _, m := range f.Mistakes {
-		errs = append(errs, errors.New(m.String()))
-	}
-	return errs
 }

@@ -14,7 +14,7 @@ import (
 // daemon will ask of its surroundings.
 func (f *File) Remarks(c *graphd.Config) []Mistake {
 	var all []Mistake
-	warn := func(flag, detail string) { all = append(all, f.At(flag, Warning, detail)) }
+	warn := func(flag, detail string) { all = append(all, f.At(flag, Warning, CodeUnlikely, detail)) }
 	f.reached(c, warn)
 	f.stored(c, warn)
 	f.bounded(c, warn)
@@ -73,7 +73,7 @@ func (f *File) stored(c *graphd.Config, warn func(flag, detail string)) {
 	if path, ok := strings.CutPrefix(c.Store, "sqlite:"); ok && f.Has("data") && !within(path, c.Data) {
 		warn("data", "store names a file elsewhere: data is the folder of files alone, which declarations name")
 	}
-	if shared && strings.Contains(c.Store, "@") && password(c.Store) {
+	if shared && strings.Contains(c.Store, "@") && password(c.Store) && !f.inFile("store") {
 		warn("store", "the password stands in the file: give the address as GRAPHD_STORE, or the password as "+
 			"PGPASSWORD or in a pass file")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/policy"
 	"github.com/spf13/pflag"
 )
 
@@ -24,43 +25,118 @@ func Key(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 // In says whether a flag can stand in the file.
 func In(f *pflag.Flag) bool { return f.Name != ConfigFlag && f.Name != "help" }
 
+// Given is where the flags of a command were given, and what could not be read of it.
+type Given struct {
+	file *File
+	from map[string]string // by flag, the flag or the variable that gave it
+	// Mistakes are those of form; what values mean is for others to judge.
+	Mistakes []Mistake
+	// Files are those from which something secret was read.
+	Files []string
+}
+
+// At is a mistake about what was given for a flag, or was not, at its place.
+func (g *Given) At(flag, severity, code, detail string) Mistake {
+	if from := g.from[flag]; from != "" || !g.file.Has(flag) {
+		return Mistake{File: Or(from, "--"+flag), Severity: severity, Code: code, Setting: Key(flag), Detail: detail}
+	}
+	return g.file.At(flag, severity, code, detail)
+}
+
+// Wrong are mistakes as an error, a line each.
+type Wrong []Mistake
+
+func (w Wrong) Error() string {
+	lines := make([]string, len(w))
+	for i := range w {
+		lines[i] = w[i].String()
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Fill fills in the flags that were not given: from the environment, else from the file that the flag
 // config, or GRAPHD_CONFIG, names.
 func Fill(flags *pflag.FlagSet, getenv func(string) string) error {
+	g, err := Gather(flags, getenv)
+	if err == nil && len(g.Mistakes) > 0 {
+		err = Refuse(g.Mistakes)
+	}
+	return err
+}
+
+// Refuse is the error of a configuration with mistakes.
+func Refuse(mistakes []Mistake) error {
+	return &terminal.ExitError{Code: terminal.ExitFormat, Err: Wrong(mistakes), Mistakes: mistakes}
+}
+
+// Gather is Fill for who says what else is wrong together with what could not be read. The error is of a file that
+// cannot be read at all.
+func Gather(flags *pflag.FlagSet, getenv func(string) string) (*Given, error) {
+	g := &Given{file: &File{}, from: map[string]string{}}
 	named := flags.Lookup(ConfigFlag)
 	if !named.Changed {
 		if err := named.Value.Set(getenv(Env(ConfigFlag))); err != nil {
-			return err
+			return g, err
 		}
 	}
-	file := &File{}
 	if path := named.Value.String(); path != "" {
 		var err error
-		if file, err = ReadFile(path, flags); err != nil {
-			return terminal.Exit(terminal.ExitFormat, err)
+		if g.file, err = ReadFile(path, flags); err != nil {
+			return g, terminal.Exit(terminal.ExitFormat, err)
 		}
 	}
-	errs := file.errors()
+	g.Mistakes = g.file.Mistakes
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || !In(f) {
+		if !In(f) {
 			return
 		}
-		if text := getenv(Env(f.Name)); text != "" {
+		if text := getenv(Env(f.Name)); f.Changed {
+			g.from[f.Name] = "--" + f.Name
+		} else if text != "" {
+			g.from[f.Name] = Env(f.Name)
 			for _, one := range members(f, text) {
 				if err := f.Value.Set(one); err != nil {
-					errs = append(errs, refused(f, text, err))
+					g.Mistakes = append(g.Mistakes, g.At(f.Name, Error, CodeForm, misfit(f, text, err)))
 				}
 			}
-			return
+		} else {
+			g.Mistakes = append(g.Mistakes, g.file.set(f)...)
 		}
-		for _, m := range file.set(f) {
-			errs = append(errs, errors.New(m.String()))
+		if f.Name == storeFlag {
+			if path, ok := InFile(f.Value.String()); ok {
+				g.Files = append(g.Files, path)
+			}
+			if err := resolveStore(f); err != nil {
+				g.Mistakes = append(g.Mistakes, g.At(f.Name, Error, CodeInvalid, err.Error()))
+			}
 		}
 	})
-	if err := errors.Join(errs...); err != nil {
-		return terminal.Exit(terminal.ExitFormat, err)
+	return g, nil
+}
+
+// storeFlag is the flag of the store's address, which may stand in a file of its own: it may have a password.
+const storeFlag = "store"
+
+// InFile is the path of the file in which an address stands.
+func InFile(address string) (path string, ok bool) { return strings.CutPrefix(address, "file:") }
+
+// maxAddress bounds the file of an address.
+const maxAddress = 64 << 10
+
+// resolveStore reads the address of the store from the file that the flag names instead.
+func resolveStore(f *pflag.Flag) error {
+	path, ok := InFile(f.Value.String())
+	if !ok {
+		return nil
 	}
-	return nil
+	text, err := (*policy.Policy)(nil).Read(path, maxAddress)
+	if err != nil {
+		return fmt.Errorf("store: its address cannot be read: %w; write file: and the path of a file with it", err)
+	}
+	if _, again := InFile(strings.TrimSpace(string(text))); again || len(strings.TrimSpace(string(text))) == 0 {
+		return errors.New("store: the file of its address holds none; write postgres://USER@HOST/DATABASE into it")
+	}
+	return f.Value.Set(strings.TrimSpace(string(text)))
 }
 
 // members are what a variable gives a flag: of a list of names with what each is, a member on each line, for there
@@ -75,14 +151,6 @@ func members(f *pflag.Flag, text string) (all []string) {
 		}
 	}
 	return all
-}
-
-// refused tells of a variable that a flag does not take. What may be a secret is not told.
-func refused(f *pflag.Flag, text string, err error) error {
-	if f.Value.Type() == tenantsType {
-		return fmt.Errorf("%s: %w", Env(f.Name), err)
-	}
-	return fmt.Errorf("%s=%s: %w", Env(f.Name), text, err)
 }
 
 // Setting is one that a file, the environment or the command line can give.

@@ -122,7 +122,7 @@ func tenantKeys() []string {
 // tenants takes the sections of tenants, as a flag would be given them.
 func (f *File) tenants(flag string, node *yaml.Node) {
 	if node.Kind != yaml.MappingNode {
-		f.add(node, flag, Key(flag)+" must be a mapping of tenants' names to their settings")
+		f.add(node, flag, CodeForm, Key(flag)+" must be a mapping of tenants' names to their settings")
 		return
 	}
 	f.flatten(flag, node, "", 0)
@@ -135,7 +135,7 @@ func (f *File) flatten(flag string, node *yaml.Node, at string, depth int) {
 		path := strings.TrimPrefix(at+"."+key.Value, ".")
 		add := func(n *yaml.Node) {
 			if n = resolve(n); n.Kind != yaml.ScalarNode || n.Tag == "!!null" || !strings.Contains(path, ".") {
-				f.add(n, flag, fmt.Sprintf("%s.%s cannot have this value", Key(flag), path))
+				f.add(n, flag, CodeForm, fmt.Sprintf("%s.%s cannot have this value", Key(flag), path))
 				return
 			}
 			f.values[flag] = append(f.values[flag], value{path + "=" + n.Value, n})
