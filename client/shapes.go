@@ -97,6 +97,8 @@ type (
 	PushResult = api.PushResult
 	// Rejection is why one event was refused.
 	Rejection = api.Rejection
+	// Refusal is what a daemon refuses with, as it has it itself; over the wire it is a [Problem].
+	Refusal = api.Error
 
 	// Frame is what a subscription is told.
 	Frame = api.Frame

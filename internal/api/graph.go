@@ -63,30 +63,33 @@ type Stopped struct {
 
 // AccumulatorSummary is one input as an operator sees it.
 type AccumulatorSummary struct {
-	Name          string     `json:"name"`
-	Kind          string     `json:"kind"`
-	Source        string     `json:"source"`
-	From          string     `json:"from,omitempty"` // the node that feeds it, where Source is "node"
-	Strategy      string     `json:"strategy"`
-	Triggers      bool       `json:"triggers"`
-	Health        string     `json:"health"`
-	HealthReason  *Reason    `json:"health_reason"`
-	Dirty         bool       `json:"dirty"`
-	Depth         int        `json:"depth"`   // what takes room: in the inbox, and in queues that can fire
-	Waiting       int        `json:"waiting"` // boundaries that are the keys' own, beside depth
-	Capacity      int        `json:"capacity"`
-	DepthBytes    int64      `json:"depth_bytes"`
-	CapacityBytes int64      `json:"capacity_bytes"`
-	SecondsToFull *float64   `json:"seconds_to_full"`
-	Counters      Counters   `json:"counters"`
-	Position      string     `json:"position"`
-	LastEventAt   *time.Time `json:"last_event_at"`
-	Restarts      int        `json:"restarts"`
+	Name          string   `json:"name"`
+	Kind          string   `json:"kind"`
+	Source        string   `json:"source"`
+	From          string   `json:"from,omitempty"` // the node that feeds it, where Source is "node"
+	Strategy      string   `json:"strategy"`
+	Triggers      bool     `json:"triggers"`
+	Health        string   `json:"health"`
+	HealthReason  *Reason  `json:"health_reason"`
+	Dirty         bool     `json:"dirty"`
+	Depth         int      `json:"depth"`   // what takes room: in the inbox, and in queues that can fire
+	Waiting       int      `json:"waiting"` // boundaries that are the keys' own, beside depth
+	Capacity      int      `json:"capacity"`
+	DepthBytes    int64    `json:"depth_bytes"`
+	CapacityBytes int64    `json:"capacity_bytes"`
+	SecondsToFull *float64 `json:"seconds_to_full"`
+	Counters      Counters `json:"counters"`
+	// Position is where its source has come to; "" of a graph whose shards stand at several.
+	Position    string     `json:"position"`
+	LastEventAt *time.Time `json:"last_event_at"`
+	Restarts    int        `json:"restarts"`
 	// Gaps is how often an operator let it go on behind what its source had lost, since the daemon started (M44).
 	Gaps int64 `json:"gaps"`
 	// Late is how many events came too late for it since it started, whatever became of them.
 	Late int64 `json:"late"`
-	// Lag is how many events wait at the source; null where it cannot tell.
+	// Lag is how many events wait at the source; null where it cannot tell. Of a graph with shards it is that of the
+	// process which is furthest behind, for each reads all; of a topic that is partitioned by the key, of which each
+	// reads its own partitions, the sum over them.
 	Lag *int64 `json:"lag"`
 	// Keys is what a fold has of keys; null for others, without a key, and until the first event after a start.
 	Keys *FoldKeys `json:"keys"`
@@ -231,7 +234,9 @@ type GraphSummary struct {
 	Outputs      []OutputSummary      `json:"outputs"`
 	// Shards are those of a graph that is dealt, by number.
 	Shards []ShardSummary `json:"shards,omitempty"`
-	// Cost is what the graph has cost in this daemon since that started.
+	// Cost is what the graph has cost in the daemons that run it, since they started; of a graph with shards it is the
+	// sum over the shards, and of one shard that one's, but for EventBytes, which its daemon has read for all of its
+	// own.
 	Cost Cost `json:"cost"`
 	// Update is the last attempt to change the graph since the daemon started; null when there was none.
 	Update *UpdateStatus `json:"last_update"`

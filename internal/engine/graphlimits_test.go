@@ -109,7 +109,7 @@ func TestLimitOfProcessor(t *testing.T) {
 				if _, err := b.e.Apply(t.Context(), g, []byte(doc), api.Change{}); err != nil {
 					t.Fatal(err)
 				}
-				book.Meter(g.Tenant, g.Name).Worked(5500 * time.Millisecond) // half a second of it was in hand
+				book.Meter(g.Tenant, g.Name).Worked(0, 5500*time.Millisecond) // half a second of it was in hand
 				event := json.RawMessage(fmt.Sprintf(`{"t":%d}`, time.Now().UnixMilli()))
 				if _, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{event}); err != nil {
 					t.Fatal(err)

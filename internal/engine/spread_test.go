@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun/parts"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
 
@@ -62,7 +63,7 @@ func (m *many) join(name string, spread bool) {
 	}}
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
 	e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Spread: spread,
-		Members: m, Memory: func() (used, limit int64) {
+		Quotas: quota.NewBook(nil), Members: m, Memory: func() (used, limit int64) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if m.short[name] {

@@ -292,7 +292,7 @@ func (r *Reactor) commitDone(done committed) error {
 	}
 	r.seq++
 	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.At(), done.bytes
-	r.Meter.Wrote(done.bytes)
+	r.Meter.Wrote(r.Core.Config().ID.Shard, done.bytes)
 	r.sealed.Took.Observe(done.took)
 	if r.Committed != nil {
 		r.Committed(s.Epoch, done.took)

@@ -256,7 +256,7 @@ func (r *Reactor) loop(ctx context.Context) error {
 		r.shown.turn.Store(now.UnixNano())
 		began := time.Now() // of the processor's time, whatever the engine's is
 		busy, err := r.turn(now)
-		r.Meter.Worked(time.Since(began))
+		r.Meter.Worked(r.Core.Config().ID.Shard, time.Since(began))
 		if err != nil {
 			return err
 		}

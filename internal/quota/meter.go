@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -8,9 +9,10 @@ import (
 
 // Meter counts what one graph costs, over all its runs in this process. A nil Meter counts nothing.
 type Meter struct {
-	busy, read, written atomic.Int64
-	own                 atomic.Pointer[own]
-	of                  *sums // its tenant's; nil where nothing bounds these
+	read  atomic.Int64
+	spent atomic.Pointer[[]*spent] // by shard, as far as one has run here
+	own   atomic.Pointer[own]
+	of    *sums // its tenant's; nil where nothing bounds these
 
 	mu      sync.Mutex
 	waiting *[causes]waiting // nil of a graph that has never waited
@@ -96,11 +98,43 @@ type Cost struct {
 	Memory Memory
 }
 
-// Worked counts time that the reactor was at work.
-func (m *Meter) Worked(d time.Duration) {
+// spent is what one shard has cost.
+type spent struct{ busy, written atomic.Int64 }
+
+// spentBy is what a shard has cost; nil where it has not run here.
+func (m *Meter) spentBy(shard int) *spent {
+	if all := m.spent.Load(); all != nil && shard < len(*all) {
+		return (*all)[shard]
+	}
+	return nil
+}
+
+// known is spentBy, for a shard that runs here.
+func (m *Meter) known(shard int) *spent {
+	if s := m.spentBy(shard); s != nil {
+		return s
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*spent
+	if was := m.spent.Load(); was != nil {
+		all = slices.Clone(*was)
+	}
+	for len(all) <= shard {
+		all = append(all, nil)
+	}
+	if all[shard] == nil {
+		all[shard] = new(spent)
+		m.spent.Store(&all)
+	}
+	return all[shard]
+}
+
+// Worked counts time that a shard's reactor was at work; that of a graph that is not dealt is the first.
+func (m *Meter) Worked(shard int, d time.Duration) {
 	if m != nil {
-		m.busy.Add(int64(d))
-		m.spent(d)
+		m.known(shard).busy.Add(int64(d))
+		m.spend(d)
 	}
 }
 
@@ -111,19 +145,49 @@ func (m *Meter) Took(bytes int64) {
 	}
 }
 
-// Wrote counts bytes that went to the store.
-func (m *Meter) Wrote(bytes int64) {
+// Wrote counts bytes of a shard that went to the store.
+func (m *Meter) Wrote(shard int, bytes int64) {
 	if m != nil {
-		m.written.Add(bytes)
+		m.known(shard).written.Add(bytes)
 	}
 }
 
-// Cost is what was counted.
-func (m *Meter) Cost() Cost {
+// Cost is what was counted, of all shards that run here or have.
+func (m *Meter) Cost() (c Cost) {
 	if m == nil {
-		return Cost{}
+		return c
 	}
-	return Cost{time.Duration(m.busy.Load()), m.read.Load(), m.written.Load(), m.Memory()}
+	if all := m.spent.Load(); all != nil {
+		for _, s := range *all {
+			c.add(s)
+		}
+	}
+	c.Read, c.Memory = m.read.Load(), m.Memory()
+	return c
+}
+
+// CostOf is that of one shard. What is read is read for all of those that run here at once: Read is of these.
+func (m *Meter) CostOf(shard int) (c Cost) {
+	if m == nil {
+		return c
+	}
+	c.add(m.spentBy(shard))
+	c.Read = m.read.Load()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.shards {
+		if m.shards[i].shard == shard {
+			c.Memory = m.shards[i].Memory
+		}
+	}
+	return c
+}
+
+func (c *Cost) add(s *spent) {
+	if s != nil {
+		c.Busy += time.Duration(s.busy.Load())
+		c.Written += s.written.Load()
+	}
 }
 
 // Meter is that of a graph; it stays until the graph is forgotten.

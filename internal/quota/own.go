@@ -59,8 +59,8 @@ func (m *Meter) rate() *Rate {
 	return nil
 }
 
-// spent takes time that the reactor was at work off what it may, and off what its tenant may.
-func (m *Meter) spent(d time.Duration) {
+// spend takes time that the reactor was at work off what it may, and off what its tenant may.
+func (m *Meter) spend(d time.Duration) {
 	if o := m.own.Load(); o != nil && o.work != nil {
 		m.waits(GraphCPU, o.work.take(d))
 	}

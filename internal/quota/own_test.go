@@ -58,7 +58,7 @@ func TestRests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := quota.NewBook(nil).Meter("acme", "g")
-		m.Worked(time.Hour)
+		m.Worked(0, time.Hour)
 		if m.Rests() != 0 {
 			t.Error("without a limit it rests")
 		}
@@ -70,15 +70,15 @@ func TestRests(t *testing.T) {
 				t.Errorf("it rests for %v, want %v", got, want)
 			}
 		}
-		m.Worked(250 * time.Millisecond)
+		m.Worked(0, 250*time.Millisecond)
 		near(0)
-		m.Worked(time.Second)
+		m.Worked(0, time.Second)
 		near(4 * time.Second)
 		time.Sleep(3 * time.Second)
 		near(time.Second)
 		m.Bind(quota.Bounds{Cores: 0.25})
 		near(time.Second)
-		m.Worked(500 * time.Millisecond)
+		m.Worked(0, 500*time.Millisecond)
 		time.Sleep(2 * time.Second)
 		near(time.Second)
 		if why, _, slowed := m.Slowed(); !slowed || why != quota.GraphCPU {

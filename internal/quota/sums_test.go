@@ -131,12 +131,12 @@ func TestProcessorOfATenant(t *testing.T) {
 		busy, idle, own := b.Meter("acme", "busy"), b.Meter("acme", "idle"), b.Meter("acme", "own")
 		other := b.Meter("beta", "busy")
 		own.Bind(quota.Bounds{Cores: 0.1})
-		busy.Worked(1500 * time.Millisecond) // half a second is in hand
-		other.Worked(time.Hour)
+		busy.Worked(0, 1500*time.Millisecond) // half a second is in hand
+		other.Worked(0, time.Hour)
 		if busy.Rests() != 2*time.Second || idle.Rests() != 2*time.Second || other.Rests() != 0 {
 			t.Errorf("%v, %v and %v", busy.Rests(), idle.Rests(), other.Rests())
 		}
-		own.Worked(600 * time.Millisecond)
+		own.Worked(0, 600*time.Millisecond)
 		if own.Rests() != 5*time.Second || idle.Rests() != 3200*time.Millisecond {
 			t.Errorf("the longer of both: %v, %v", own.Rests(), idle.Rests())
 		}
@@ -170,7 +170,7 @@ func TestQuotasAreToldOnce(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		look(30, func() { m.Worked(time.Second) })
+		look(30, func() { m.Worked(0, time.Second) })
 		if len(told) != 1 || !told[0].Holds || told[0].Quota != quota.CPU || told[0].Tenant != "acme" ||
 			strings.Join(told[0].Graphs, ",") != "g" {
 			t.Fatalf("%+v", told)

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/parts"
+	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -141,7 +142,13 @@ func whole(m *graphrun.Graph, all []parts.Part) api.GraphSummary {
 			}
 		}
 	}
-	return m.Whole(shards)
+	sum := m.Whole(shards)
+	numbers := make([][]int, len(all))
+	for i := range all {
+		numbers[i] = all[i].Shards
+	}
+	told.Across(m.Unit().Spec, &sum, shards, numbers)
+	return sum
 }
 
 // summaryTime bounds how long a summary waits for another member.

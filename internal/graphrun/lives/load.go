@@ -131,7 +131,7 @@ func (s *Shard) describe(r *life.Run) api.GraphSummary {
 // known is what is known of the shard with or without a run.
 func (s *Shard) known() *told.Known {
 	k := s.cfg.Known()
-	k.Path = s.Path
+	k.Path, k.Shard, k.Dealt = s.Path, s.cfg.Number, s.cfg.Of > 1
 	return k
 }
 

@@ -75,6 +75,57 @@ func join(sum, s *api.GraphSummary, n int) {
 	d.CheckpointEpoch += s.Durability.CheckpointEpoch
 	d.CheckpointAgeSeconds = greater(d.CheckpointAgeSeconds, s.Durability.CheckpointAgeSeconds)
 	d.CheckpointBytes += s.Durability.CheckpointBytes
+	joinCost(&sum.Cost, &s.Cost)
+}
+
+// joinCost adds what a shard has cost. What was read was read for all shards of a process at once: see [Across].
+func joinCost(c, o *api.Cost) {
+	c.BusySeconds, c.StoredBytes = c.BusySeconds+o.BusySeconds, c.StoredBytes+o.StoredBytes
+	c.MemoryBytes += o.MemoryBytes
+	m, n := &c.Memory, &o.Memory
+	m.Keys, m.State, m.Queues = m.Keys+n.Keys, m.State+n.State, m.Queues+n.Queues
+	m.Outputs, m.Letters, m.Records = m.Outputs+n.Outputs, m.Letters+n.Letters, m.Records+n.Records
+}
+
+// Across makes what is told of each process, and not of each shard, a sum over the processes: what they have read, and
+// of topics that are partitioned by the key, of which each reads other partitions, how many events wait. parts are the
+// shards by process, by number.
+func Across(g *spec.Graph, sum *api.GraphSummary, shards []api.GraphSummary, parts [][]int) {
+	sum.Cost.EventBytes = 0
+	for _, of := range parts {
+		most := int64(0)
+		for _, n := range of {
+			most = max(most, shards[n].Cost.EventBytes)
+		}
+		sum.Cost.EventBytes += most
+	}
+	for i := range sum.Accumulators {
+		if g.Accumulators[i].Partitioned == "" {
+			continue
+		}
+		all := (*int64)(nil)
+		for _, of := range parts {
+			if lag := longest(shards, of, i); lag != nil {
+				if all == nil {
+					all = new(int64)
+				}
+				*all += *lag
+			}
+		}
+		sum.Accumulators[i].Lag = all
+	}
+}
+
+// longest is the greatest lag of an input in some of the shards; nil where none can tell.
+func longest(shards []api.GraphSummary, of []int, input int) (most *int64) {
+	for _, n := range of {
+		if input < len(shards[n].Accumulators) {
+			if lag := shards[n].Accumulators[input].Lag; lag != nil && (most == nil || *most < *lag) {
+				most = lag
+			}
+		}
+	}
+	return most
 }
 
 func joinKeys(k, o *api.KeysSummary) {
@@ -92,8 +143,11 @@ func joinInput(a, o *api.AccumulatorSummary, global bool) {
 	if a.LastEventAt == nil || o.LastEventAt != nil && o.LastEventAt.After(*a.LastEventAt) {
 		a.LastEventAt = o.LastEventAt
 	}
-	if o.Lag != nil && (a.Lag == nil || *a.Lag < *o.Lag) { // all of them read the same
+	if o.Lag != nil && (a.Lag == nil || *a.Lag < *o.Lag) { // all of them read the same; see [Across]
 		a.Lag = o.Lag
+	}
+	if a.Position != o.Position {
+		a.Position = "" // each shard stands elsewhere, and no position is that of all
 	}
 	if global {
 		return

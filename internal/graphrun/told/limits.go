@@ -12,6 +12,9 @@ import (
 // cost is what the graph has cost.
 func (k *Known) cost() api.Cost {
 	c := k.Meter.Cost()
+	if k.Dealt {
+		c = k.Meter.CostOf(k.Shard)
+	}
 	return api.Cost{BusySeconds: c.Busy.Seconds(), EventBytes: c.Read, StoredBytes: c.Written,
 		MemoryBytes: c.Memory.Total(), Memory: api.Memory(c.Memory)}
 }

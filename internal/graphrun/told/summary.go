@@ -26,6 +26,8 @@ type Known struct {
 	Gaps     []int64                       // per accumulator: how often it was let go on behind what was lost
 	Volatile bool                          // the store forgets everything with the process
 	Meter    *quota.Meter                  // of what the graph has cost, and of what holds it back
+	Shard    int                           // which one is told of
+	Dealt    bool                          // there are others
 	Quota    quota.Limits                  // its tenant's
 }
 

@@ -20,7 +20,7 @@ func Graphs(term *terminal.Terminal, graphs []api.GraphSummary) error {
 	for i := range graphs {
 		g := &graphs[i]
 		n := &g.Counters
-		cells := []string{g.Graph, Health(g), terminal.Number(g.Epoch), term.Ago(g.LastFiredAt),
+		cells := []string{g.Graph, Health(g), epochs(g), term.Ago(g.LastFiredAt),
 			terminal.Number(n.Received), terminal.Number(n.Queued), terminal.Number(g.DeadLettered()),
 			term.Clip(Reason(g.HealthReason), 60)}
 		if term.Wide() {
@@ -31,6 +31,31 @@ func Graphs(term *terminal.Terminal, graphs []api.GraphSummary) error {
 		t.Row(cells...)
 	}
 	return term.Table(t)
+}
+
+// epochs is the number of the last epoch; of a graph with shards, each of which has its own, their sum, and of how
+// many.
+func epochs(g *api.GraphSummary) string {
+	if n := len(g.Shards); n > 1 {
+		return fmt.Sprintf("%d in %d", g.Epoch, n)
+	}
+	return terminal.Number(g.Epoch)
+}
+
+// shardsWord follows on epochs in a sentence.
+func shardsWord(g *api.GraphSummary) string {
+	if len(g.Shards) > 1 {
+		return " shards together"
+	}
+	return ""
+}
+
+// position is where an input's source has come to.
+func position(g *api.GraphSummary, a *api.AccumulatorSummary) string {
+	if len(g.Shards) > 1 && a.Position == "" && a.Counters.Received > 0 && a.Health != "socket_only" && a.From == "" {
+		return "by shard, see --shard"
+	}
+	return terminal.Or(a.Position, "-")
 }
 
 // Health is the state and the flag beside it.
@@ -84,7 +109,7 @@ func Graph(term *terminal.Terminal, g *api.GraphSummary) error {
 		accs.Row(s.Name, s.Kind, source, strategy, health, terminal.Number(s.Depth)+"/"+terminal.Number(s.Capacity),
 			full,
 			terminal.Number(s.Counters.Received), terminal.Number(s.Counters.DeadLettered), term.Ago(s.LastEventAt),
-			term.Clip(terminal.Or(s.Position, "-"), 40))
+			term.Clip(position(g, s), 40))
 	}
 	outs := terminal.NewTable("OUTPUT", "FROM", "SINK", "PATH", "EMITTED", "FILTERED", "PENDING", "FAILED",
 		"TROUBLE").Numbers(4, 5, 6, 7)
@@ -167,11 +192,11 @@ func overview(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
 			t.Row("clock by", g.ClockBy)
 		}
 	}
-	t.Row("epoch", terminal.Number(g.Epoch)+", last fired "+term.Ago(g.LastFiredAt))
+	t.Row("epoch", epochs(g)+shardsWord(g)+", last fired "+term.Ago(g.LastFiredAt))
 	if g.DueAt != nil {
 		t.Row("next due", g.DueAt.Format(time.RFC3339Nano))
 	}
-	t.Row("durability", durability(&g.Durability))
+	t.Row("durability", durability(g))
 	c := &g.Counters
 	t.Row("events",
 		fmt.Sprintf(
@@ -254,11 +279,15 @@ func clock(g *api.GraphSummary) string {
 	return text
 }
 
-func durability(d *api.DurabilityStatus) string {
+func durability(g *api.GraphSummary) string {
+	d, as := &g.Durability, "epoch "
+	if len(g.Shards) > 1 {
+		as = "the shards' epochs, together "
+	}
 	if d.CheckpointAgeSeconds == nil {
 		return d.Mode + ", no checkpoint yet"
 	}
-	text := fmt.Sprintf("%s, as of epoch %d, %.1fs ago", d.Mode, d.CheckpointEpoch, *d.CheckpointAgeSeconds)
+	text := fmt.Sprintf("%s, as of %s%d, %.1fs ago", d.Mode, as, d.CheckpointEpoch, *d.CheckpointAgeSeconds)
 	if d.CheckpointBytes > 0 {
 		text += fmt.Sprintf(", the last wrote %d bytes", d.CheckpointBytes)
 	}
