@@ -73,7 +73,7 @@ func (s *Shard) awaitStore(ctx context.Context, a *away, err error) {
 		"checkpoint when that is back: "+err.Error())
 	if !a.waiting {
 		a.waiting = true
-		s.host.Log.Warn("the graph waits for its store", "graph", s.ref.Name, "tenant", s.ref.Tenant, "err", err)
+		s.log().Warn("the graph waits for its store", "graph", s.ref.Name, "tenant", s.ref.Tenant, "err", err)
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -85,7 +85,7 @@ func (s *Shard) Record(ev checkpoint.RecoveryEvent) {
 	defer s.unrecorded.Unlock()
 	waiting := &s.unrecorded.events
 	if len(*waiting) == maxUnrecorded {
-		s.host.Log.Error("a recovery event was dropped: too many wait for the store", "graph", s.ref.Name, "tenant",
+		s.log().Error("a recovery event was dropped: too many wait for the store", "graph", s.ref.Name, "tenant",
 			s.ref.Tenant, "kind", (*waiting)[0].Kind)
 		*waiting = (*waiting)[1:]
 	}
@@ -109,7 +109,7 @@ func (s *Shard) writeRecovery() {
 		err := s.host.Store.AddRecoveryEvent(ctx, s.ID(), (*waiting)[0])
 		cancel()
 		if err != nil {
-			s.host.Log.Warn("a recovery event waits for the store", "graph", s.ref.Name, "tenant", s.ref.Tenant,
+			s.log().Warn("a recovery event waits for the store", "graph", s.ref.Name, "tenant", s.ref.Tenant,
 				"kind", (*waiting)[0].Kind, "waiting", len(*waiting), "err", err)
 			return
 		}

@@ -48,7 +48,7 @@ func (s *Shard) left(r *life.Run, kind string, why error) {
 		reason = why.Error() + "; " + reason
 	}
 	s.cfg.Restarts.CountReason("", kind)
-	s.host.Log.Warn("the graph goes on from its last checkpoint", "graph", s.ref.Name, "tenant", s.ref.Tenant, "kind",
+	s.log().Warn("the graph goes on from its last checkpoint", "graph", s.ref.Name, "tenant", s.ref.Tenant, "kind",
 		kind, "err", reason)
 	s.Record(checkpoint.RecoveryEvent{At: time.Now(), Graph: s.ref.Name, Component: "graph", Kind: kind, Reason: reason,
 		Outcome: "restarted", Incarnation: r.Head.Incarnation})

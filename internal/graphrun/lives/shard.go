@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
@@ -120,6 +121,14 @@ func Revert(shards, tried []*Shard) {
 		}
 		shards[n].outlived = t.outlived
 	}
+}
+
+// log names the shard, of a graph that has several.
+func (s *Shard) log() *slog.Logger {
+	if s.cfg.Of == 1 {
+		return s.host.Log
+	}
+	return s.host.Log.With("shard", s.cfg.Number)
 }
 
 // show makes a change of what the shard shows beside its run's view, and wakes who waits for one.
@@ -241,10 +250,7 @@ func (s *Shard) supervised(ev supervisor.Event) {
 	}
 	if ev.Kind != supervisor.EventWaiting {
 		s.cfg.Restarts.Count("", &ev)
-		log := s.host.Log
-		if s.cfg.Number > 0 {
-			log = log.With("shard", s.cfg.Number)
-		}
+		log := s.log()
 		if ev.Stack != "" {
 			log = log.With("stack", ev.Stack)
 		}

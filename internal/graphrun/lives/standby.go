@@ -85,7 +85,7 @@ func (s *Shard) stint(ctx context.Context, st *stint, piece func() error) (again
 	if st.term.Holds() {
 		return false, s.ended(ctx, r, err)
 	}
-	s.host.Log.Warn("the graph stands down, for this daemon is not known to own it any more", "graph", s.ref.Name,
+	s.log().Warn("the graph stands down, for this daemon is not known to own it any more", "graph", s.ref.Name,
 		"tenant", s.ref.Tenant, "epoch", r.Reactor.Core.Epoch())
 	return true, nil
 }
@@ -216,7 +216,7 @@ func (s *Shard) Vacate() {
 		ctx, cancel := s.briefly(yieldTimeout)
 		defer cancel()
 		if head, _, err := s.Acquire(ctx); err != nil {
-			s.host.Log.Warn("it is not known whether a shard that the graph has no more is this daemon's", "graph",
+			s.log().Warn("it is not known whether a shard that the graph has no more is this daemon's", "graph",
 				s.ref.Name, "tenant", s.ref.Tenant, "shard", s.cfg.Number, "err", err)
 		} else if gone := s.host.Store.Relinquish(ctx, s.ID(), head.Fence); gone != nil {
 			s.survived(head.Fence, nil) // its next owner clears it: nothing ran
@@ -230,7 +230,7 @@ func (s *Shard) yield(fence int64) {
 	ctx, cancel := s.briefly(yieldTimeout)
 	defer cancel()
 	if err := s.host.Lease.Yield(ctx, s.ID(), fence); err != nil {
-		s.host.Log.Warn("the graph was not given up; it stays this daemon's until that ends or has lost its lease",
+		s.log().Warn("the graph was not given up; it stays this daemon's until that ends or has lost its lease",
 			"graph", s.ref.Name, "tenant", s.ref.Tenant, "err", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/client"
@@ -245,9 +246,14 @@ func (a *Verbs) recoveryEvents(page *api.Page[api.RecoveryEvent]) error {
 		return nil
 	}
 	t := terminal.NewTable("AT", "COMPONENT", "WHAT", "ATTEMPT", "DELAY", "OUTCOME", "REASON").Numbers(3, 4)
+	dealt := slices.ContainsFunc(page.Items, func(e api.RecoveryEvent) bool { return e.Shard > 0 })
 	for i := range page.Items {
 		e := &page.Items[i]
-		t.Row(terminal.Moment(e.At), e.Component, e.Kind, terminal.Number(e.Attempt), terminal.Short(e.Delay),
+		of := e.Component
+		if dealt {
+			of += fmt.Sprintf(" of shard %d", e.Shard)
+		}
+		t.Row(terminal.Moment(e.At), of, e.Kind, terminal.Number(e.Attempt), terminal.Short(e.Delay),
 			e.Outcome, a.Clip(e.Reason, detailWidth))
 	}
 	if err := a.Table(t); err != nil {
