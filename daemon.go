@@ -132,7 +132,7 @@ type Config struct {
 	MaxGraphs, MaxEpochs, MaxMailbox int
 	// MaxSockets bounds the WebSocket connections, default 1,024; MaxFrames the frames that
 	// are read of one in a second, default no bound; MaxDepth the nesting of JSON, default 64;
-	// MaxBodies the bytes of all bodies that are being read, default 256 MiB.
+	// MaxBodies the bytes of all bodies that are being read, default 256 MiB or less.
 	MaxSockets, MaxFrames, MaxDepth int
 	MaxBodies                       int64
 	// Arrivals bound connections, requests and slow clients.

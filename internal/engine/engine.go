@@ -167,7 +167,7 @@ func New(cfg Config) *Engine {
 			CloseBy: e.closesBy, DealtOtherwise: e.dealtOtherwise,
 		},
 		MaxEventBytes: cfg.MaxEventBytes, MailboxEvents: cfg.MailboxEvents, MailboxBytes: e.mailboxBytes(),
-		PushTimeout: cfg.PushTimeout, Room: e.hasMemory,
+		PushTimeout: cfg.PushTimeout, Room: e.hasRoom,
 	}
 	if cfg.Members != nil {
 		e.spread.Open(e.ctx, cfg.Members, &e.Members, cfg.PushTimeout)

@@ -11,6 +11,15 @@ import (
 	"github.com/graphd/graphd/internal/watch"
 )
 
+// hasRoom refuses events of a graph that has grown while there is little left, and of every graph when that is used up
+// as well: who has not grown is not what memory is short for.
+func (e *Engine) hasRoom(g api.Ref) error {
+	if used, limit, _ := e.memory.Use(); used < limit/100*heap.Full && e.cfg.Quotas.Meter(g.Tenant, g.Name).Calm() {
+		return nil
+	}
+	return e.hasMemory()
+}
+
 // hasMemory refuses what would take more memory while there is little left.
 func (e *Engine) hasMemory() error {
 	used, limit, near := e.memory.Use()
@@ -40,8 +49,8 @@ func (e *Engine) Limits(context.Context) []api.Limit {
 		{Name: "mailbox_bytes", Limit: e.mailboxBytes(), Unit: "bytes per accumulator"},
 		{Name: "concurrent_epochs", Limit: maxEpochs, Used: &epochs, Unit: "graphs firing at once"},
 		{
-			Name: "memory", Limit: most, Used: &used, Unit: fmt.Sprintf("bytes; pushes are refused from %d %% on",
-				heap.Near),
+			Name: "memory", Limit: most, Used: &used, Unit: fmt.Sprintf("bytes; pushes to what has grown are refused "+
+				"from %d %% on, others from %d %%", heap.Near, heap.Full),
 		},
 		{Name: "watcher_frames", Limit: watch.MaxFrames, Unit: "frames per watcher"},
 		{Name: "shutdown_timeout", Limit: int64(e.cfg.ShutdownTimeout / time.Second), Unit: "seconds"},

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/quota"
 )
 
 // limited is a bed with limits of its own.
@@ -64,6 +67,57 @@ func TestMemoryLimit(t *testing.T) {
 		b.push("g", "a", "4")
 		if c := b.summary("g").Counters; c.Received != 4 || c.Rejected != 2 || c.Consumed != 2 {
 			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// A4, A11: where little memory is left the graph that has grown is refused, and a graph of another tenant that has not
+// is not, until all is used up; when there is room both are taken.
+func TestMemoryIsShortForWhoHasGrown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var used atomic.Int64
+		b := limitedBed(t, Config{Memory: func() (int64, int64) { return used.Load(), 1000 << 20 },
+			Quotas: quota.NewBook(nil), PushTimeout: time.Second})
+		defer b.close()
+		grows, calm := api.Ref{Tenant: "loud", Name: "g"}, api.Ref{Tenant: "calm", Name: "g"}
+		for _, g := range []api.Ref{grows, calm} {
+			doc := "graph: g\naccumulators: { a: { strategy: sequential } }\nreactor: { key: id }\n" +
+				"nodes: { n: { expr: a.id } }\noutputs: { o: { from: n, sink: { drop: {} } } }\nhistory: { keep: 10 }\n"
+			if _, err := b.e.Apply(t.Context(), g, []byte(doc), api.Change{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		push := func(g api.Ref, n int) error {
+			t.Helper()
+			events := make([]json.RawMessage, n)
+			for i := range events {
+				events[i] = json.RawMessage(fmt.Sprintf(`{"id":%d,"pad":%q}`, i, strings.Repeat("x", 1000)))
+			}
+			_, err := b.e.Push(t.Context(), g, "a", events)
+			time.Sleep(time.Second)
+			return err
+		}
+		if err := errors.Join(push(calm, 1), push(grows, 1)); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := push(grows, 2000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		used.Store(860 << 20)
+		time.Sleep(time.Second)
+		wantCode(t, push(grows, 1), http.StatusServiceUnavailable, "memory_full", "860 MiB")
+		if err := push(calm, 1); err != nil {
+			t.Errorf("one that has not grown: %v", err)
+		}
+		used.Store(960 << 20)
+		time.Sleep(time.Second)
+		wantCode(t, push(calm, 1), http.StatusServiceUnavailable, "memory_full", "960 MiB")
+		used.Store(100 << 20)
+		time.Sleep(time.Second)
+		if err := errors.Join(push(calm, 1), push(grows, 1)); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -44,7 +44,7 @@ func newGraph(t *testing.T) (g *Graph, end func()) {
 			CloseBy: func() time.Time { return time.Time{} }, Closing: func() bool { return false },
 		},
 		MaxEventBytes: 1 << 20, MailboxEvents: 100, MailboxBytes: 1 << 20, PushTimeout: time.Second,
-		Room: func() error { return nil },
+		Room: func(api.Ref) error { return nil },
 	}, checkpoint.Declaration{Tenant: "default", Graph: "g", Text: summing}, unit)
 	return g, func() {
 		if err := g.Stop(); err != nil {

@@ -22,6 +22,6 @@ type Host struct {
 	// Away are the members that have shards which do not run here, as pushes to an input of their graph reach them;
 	// nil: nobody else is reached.
 	Away func(g api.Ref, shards []checkpoint.ID, input int) []pump.Away
-	// Room refuses events while the daemon has no room for more.
-	Room func() error
+	// Room refuses events of a graph while the daemon has no room for more of it.
+	Room func(g api.Ref) error
 }

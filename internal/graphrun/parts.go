@@ -18,7 +18,7 @@ func (g *Graph) TakePart(ctx context.Context, p *parts.Pushes) ([]parts.Pushed, 
 		return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeOwnerMoved,
 			Detail: "the graph has just been changed; try again"}
 	}
-	if err := g.host.Room(); err != nil {
+	if err := g.host.Room(g.ref); err != nil {
 		for k := range p.Items {
 			in := p.Items[k].In(ctx)
 			g.deals[p.Input].Refuse(p.Items[k].Batch(time.Now()), g.reach(in, p.Input))

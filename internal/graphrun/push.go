@@ -96,7 +96,7 @@ func (g *Graph) pushable(name string, events int) (i int, err error) {
 // submit queues events of a push within the tenant's quota, in the order of the calls. wait is for what became of them.
 func (g *Graph) submit(ctx context.Context, i int, origin string, events []json.RawMessage) (
 	wait func(ctx context.Context) (pump.PushOutcome, error), err error) {
-	if err := g.host.Room(); err != nil {
+	if err := g.host.Room(g.ref); err != nil {
 		g.first().Mailboxes()[i].Reject(len(events))
 		return nil, err
 	}

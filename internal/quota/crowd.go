@@ -124,3 +124,14 @@ func (m *Meter) grew(enough, some bool) (by int64, still bool) {
 	m.stirred = !still
 	return now - m.base, still
 }
+
+// Calm says that the graph has not grown of late, and is not held back. It is false for a nil Meter, of which nobody
+// knows.
+func (m *Meter) Calm() bool {
+	if m == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.crowded && m.memory.Total()-m.base < leastGrowth
+}

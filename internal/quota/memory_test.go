@@ -125,3 +125,28 @@ func TestNearItsMemoryAGraphIsSlowed(t *testing.T) {
 		}
 	})
 }
+
+// TestCalm: who has come with what it holds is calm, and who has grown is not until that is forgotten, whether it is
+// held back or not.
+func TestCalm(t *testing.T) {
+	t.Parallel()
+	b := quota.NewBook(nil)
+	m := b.Meter("a", "g")
+	m.Holds(0, quota.Memory{Keys: 600 << 20}) // from a checkpoint
+	if !m.Calm() {
+		t.Error("it has not grown")
+	}
+	m.Holds(0, quota.Memory{Keys: 640 << 20})
+	if m.Calm() {
+		t.Error("it has grown")
+	}
+	for range 3000 { // five minutes
+		b.Crowd(100<<20, 2000<<20)
+	}
+	if !m.Calm() {
+		t.Error("it has not grown of late")
+	}
+	if (*quota.Meter)(nil).Calm() {
+		t.Error("nobody knows")
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/server/arrival"
+	"github.com/graphd/graphd/internal/server/body"
 	"github.com/graphd/graphd/internal/server/forward"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -47,7 +48,7 @@ type Config struct {
 
 	// MaxBody bounds a request body and a WebSocket frame, decompressed too, in bytes; default 8 MiB.
 	MaxBody int64
-	// MaxBodies bounds the bytes of all bodies being read at one time; default 256 MiB.
+	// MaxBodies bounds the bytes of all bodies being read at one time; default [body.Room].
 	MaxBodies int64
 	// MaxDepth bounds the nesting of JSON; default 64, at most 1,000.
 	MaxDepth int
@@ -98,7 +99,7 @@ func (c Config) withDefaults() Config {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	orDefault(&c.MaxBody, 8<<20)
-	orDefault(&c.MaxBodies, 256<<20)
+	orDefault(&c.MaxBodies, body.Room(c.MaxBody))
 	orDefault(&c.MaxDepth, 64)
 	orDefault(&c.MaxHeader, 64<<10)
 	orDefault(&c.PushTimeout, 5*time.Second)

@@ -145,7 +145,7 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 		}
 		want = now.Revision
 	}
-	b, err := s.bodies.Read(w, r.Request, r.who.Holder())
+	b, err := s.bodies.Read(w, r.Request, &r.who)
 	if err != nil {
 		return none, err
 	}

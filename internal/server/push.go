@@ -29,7 +29,7 @@ func (s *Server) push(w http.ResponseWriter, r *request) {
 		s.fail(w, r, err)
 		return
 	}
-	b, err := s.bodies.Read(w, r.Request, r.who.Holder())
+	b, err := s.bodies.Read(w, r.Request, &r.who)
 	if err != nil {
 		s.rejectBody(w, r, ref, accumulator, err)
 		return

@@ -90,7 +90,7 @@ func (s *Server) commandBody(w http.ResponseWriter, r *request, needed bool, dst
 	if _, err := param.Query(r.Request); err != nil {
 		return err
 	}
-	b, err := s.bodies.Read(w, r.Request, r.who.Holder())
+	b, err := s.bodies.Read(w, r.Request, &r.who)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,11 @@ import (
 const (
 	// every is how often the use of memory is looked at.
 	every = 100 * time.Millisecond
-	// Near is the share of the memory limit, in percent, past which nothing more is
-	// admitted over the API: what is live then leaves the garbage collector little room.
+	// Near is the share of the memory limit, in percent, past which nothing more is admitted over the API that has
+	// grown of late or is new: what is live then leaves the garbage collector little room.
 	Near = 85
+	// Full is that past which nothing is, whoever it is of.
+	Full = 95
 )
 
 // Reader reads how much memory is in use for good, and how much may be. 0 is no limit.

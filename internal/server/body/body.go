@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/wire"
 )
@@ -20,14 +22,30 @@ import (
 const firstRead = 64 << 10
 
 // Reader reads bodies. Max bounds one, MaxAll those that are read at one time, in bytes, of which one who sends them
-// has half at most. Safe for concurrent use.
+// has half at most, and a tenant three quarters. Safe for concurrent use.
 type Reader struct {
 	Max, MaxAll int64
 
 	mu   sync.Mutex
 	used int64
-	each map[string]int64 // by who sends them
+	each map[sender]int64 // by tenant and who sends them, and by tenant
 }
+
+// sender is who sends a body. who is "" where nobody vouches for it, and counts for the tenant alone.
+type sender struct{ tenant, who string }
+
+const (
+	// mostAll is the room for all bodies where there is no limit of memory, and memoryShare the part of that limit
+	// otherwise, one in so many: with what is made of them, and the garbage of it, bodies take several times as much.
+	mostAll     = 256 << 20
+	memoryShare = 16
+)
+
+// Room is how much there is for all bodies within the process's limit of memory where each may have so much: two of
+// them at least.
+func Room(each int64) int64 { return room(debug.SetMemoryLimit(-1), each) }
+
+func room(memory, each int64) int64 { return max(min(mostAll, memory/memoryShare), 2*(each+1)) }
 
 // Used is how many bytes of large bodies are in memory now.
 func (all *Reader) Used() int64 {
@@ -37,47 +55,61 @@ func (all *Reader) Used() int64 {
 }
 
 // take reserves n bytes more of one who sends, and says whether they were to be had.
-func (all *Reader) take(whose string, n int64) bool {
+func (all *Reader) take(by sender, n int64) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.used+n > all.MaxAll || whose != "" && all.each[whose]+n > max(all.MaxAll/2, all.Max+1) {
+	tenant := sender{tenant: by.tenant}
+	if all.used+n > all.MaxAll || all.each[tenant]+n > max(all.MaxAll/4*3, all.Max+1) ||
+		by != tenant && all.each[by]+n > max(all.MaxAll/2, all.Max+1) {
 		return false
 	}
-	all.used += n
-	if whose == "" {
-		return true
-	}
-	if all.each == nil {
-		all.each = map[string]int64{}
-	}
-	all.each[whose] += n
+	all.add(by, n)
 	return true
 }
 
-func (all *Reader) give(whose string, n int64) {
+// fits says whether n bytes are to be had now.
+func (all *Reader) fits(by sender, n int64) bool {
+	if !all.take(by, n) {
+		return false
+	}
+	all.give(by, n)
+	return true
+}
+
+// add counts n bytes more. all.mu is held.
+func (all *Reader) add(by sender, n int64) {
+	all.used += n
+	if all.each == nil {
+		all.each = map[sender]int64{}
+	}
+	for _, s := range []sender{{tenant: by.tenant}, by} {
+		if all.each[s] += n; all.each[s] == 0 {
+			delete(all.each, s)
+		}
+		if by.who == "" {
+			return // which is the tenant
+		}
+	}
+}
+
+func (all *Reader) give(by sender, n int64) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.used -= n
-	if whose == "" {
-		return
-	}
-	if all.each[whose] -= n; all.each[whose] == 0 {
-		delete(all.each, whose)
-	}
+	all.add(by, -n)
 }
 
 // Body is a request body in memory.
 type Body struct {
 	Data     []byte
 	of       *Reader
-	whose    string
+	by       sender
 	reserved int64 // of the budget for all bodies
 }
 
 // Free gives the body's share of the budget back.
 func (b *Body) Free() {
 	if b.reserved > 0 {
-		b.of.give(b.whose, b.reserved)
+		b.of.give(b.by, b.reserved)
 		b.reserved = 0
 	}
 }
@@ -85,12 +117,16 @@ func (b *Body) Free() {
 // reserve takes n more bytes of the budget for all bodies. The first 64 KiB are
 // free, so that small requests pay nothing for it.
 func (b *Body) reserve(n int64) error {
-	if !b.of.take(b.whose, n) {
-		return wire.Refuse(http.StatusServiceUnavailable, api.CodeBusy,
-			"too many large requests are being read; try again")
+	if !b.of.take(b.by, n) {
+		return busy()
 	}
 	b.reserved += n
 	return nil
+}
+
+func busy() *api.Error {
+	return wire.Refuse(http.StatusServiceUnavailable, api.CodeBusy,
+		"too many large requests are being read; try again, or send smaller ones")
 }
 
 // TooLarge refuses a body of more than limit bytes.
@@ -99,9 +135,9 @@ func TooLarge(limit int64) *api.Error {
 		fmt.Sprintf("the body is larger than %d bytes: send it in parts", limit))
 }
 
-// Read reads the whole body of a request, decompressed; whose says who sends it, "" for nobody. The caller frees it.
-func (all *Reader) Read(w http.ResponseWriter, r *http.Request, whose string) (Body, error) {
-	b := Body{of: all, whose: whose}
+// Read reads the whole body of a request, decompressed. The caller frees it.
+func (all *Reader) Read(w http.ResponseWriter, r *http.Request, by *access.Principal) (Body, error) {
+	b := Body{of: all, by: sender{by.Tenant, by.Holder()}}
 	if r.ContentLength == 0 {
 		return b, nil
 	}
@@ -116,6 +152,10 @@ func (all *Reader) Read(w http.ResponseWriter, r *http.Request, whose string) (B
 			return b, incomplete(err)
 		}
 		return b, nil
+	}
+	if r.ContentLength > firstRead && !all.fits(b.by, r.ContentLength) {
+		w.Header().Set("Connection", "close") // likewise; what it announces is not kept for it, for it may never come
+		return b, busy()
 	}
 	zipped := false
 	var src io.Reader = http.MaxBytesReader(w, r.Body, all.Max)
