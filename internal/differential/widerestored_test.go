@@ -16,6 +16,11 @@ import (
 
 // restored is what a graph under virtual time says that is sealed and gone on from at random instants.
 func (w *wide) restored(t *testing.T, doc tree, seed uint64, _ *spoken) (*spoken, error) {
+	return w.virtually(t, doc, rand.New(rand.NewPCG(seed, 6)))
+}
+
+// virtually is what a graph under virtual time says. It is sealed and gone on from where r, if there is one, says so.
+func (w *wide) virtually(t *testing.T, doc tree, r *rand.Rand) (*spoken, error) {
 	u, err := w.compile(doc)
 	if err != nil {
 		return nil, err
@@ -42,10 +47,10 @@ func (w *wide) restored(t *testing.T, doc tree, seed uint64, _ *spoken) (*spoken
 	if w.arrival {
 		instants, first, begin = w.turns(), job.Start(), job.Start()
 	}
-	r, g := rand.New(rand.NewPCG(seed, 6)), virtual.New(u, begin, nil)
+	g := virtual.New(u, begin, nil)
 	g.Release = release
 	for _, in := range instants {
-		if r.IntN(4) == 0 {
+		if r != nil && r.IntN(4) == 0 {
 			cp, err := g.Seal()
 			if err != nil {
 				return nil, err
@@ -71,6 +76,10 @@ func (w *wide) restored(t *testing.T, doc tree, seed uint64, _ *spoken) (*spoken
 		b := &v.Inputs[i].Books
 		s.books[u.Spec.Accumulators[i].Name] = books{b.Received, b.Filtered, b.Conflated, b.DeadLettered + b.Rejected,
 			b.Consumed, b.Queued}
+		if l, ok := g.LateDrops(i); ok {
+			s.gone.late += l.Events
+		}
 	}
+	s.gone.evicted, s.gone.overflowed = v.Evicted, v.Overflowed
 	return s, s.values(out.Bytes())
 }

@@ -32,12 +32,16 @@ type spoken struct {
 	letters int64 // of events and of nodes
 	failed  int64 // the first epoch that has failed with events; 0 for none
 	gone    gone
+	counted bool // gone is what others have to come to
 	// shared is what of the books is the same for every number of shards; nil: all.
 	shared func(*spoken) *spoken
 }
 
 // sameBooks reports whether the books are as they should be.
 func (s *spoken) sameBooks(want *spoken) bool {
+	if want.counted && (s.gone.evicted != want.gone.evicted || s.gone.overflowed != want.gone.overflowed) {
+		return false
+	}
 	if want.shared != nil {
 		return maps.Equal(want.shared(s).books, want.shared(want).books)
 	}
