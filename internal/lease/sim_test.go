@@ -47,8 +47,9 @@ func simulate(seed uint64, p plant) (o outcome) {
 	if left := w.uncounted(); left != "" && len(w.wrong) == 0 {
 		w.fault("ten seconds after the last fault %s", left)
 	}
+	w.dealNow()
 	w.calm = true
-	w.until(healed + 2*time.Minute)
+	w.until(w.now + 2*time.Minute)
 	if where, right := w.placedRight(); !right && len(w.wrong) == 0 {
 		w.fault("long after the last fault %s", where)
 	}
@@ -129,7 +130,7 @@ func (w *world) fail(most int) {
 		return
 	}
 	m := w.members[w.rng.IntN(len(w.members))]
-	switch w.rng.IntN(7) {
+	switch w.rng.IntN(9) {
 	case 0:
 		if !m.dead {
 			w.log("kill %s", m.id)
@@ -152,6 +153,24 @@ func (w *world) fail(most int) {
 			w.stepped = w.now
 			w.log("step %v", w.step)
 		}
+	case 7:
+		m.claim()
+	case 8: // two claim it, and it dies or is cut off with the claim
+		m.claim()
+		w.members[w.rng.IntN(len(w.members))].claim()
+		w.after(time.Duration(w.rng.Int64N(int64(2*time.Second))), func() {
+			switch w.rng.IntN(3) {
+			case 0:
+				if !m.dead && w.living() > 1 {
+					w.log("kill %s", m.id)
+					m.dead = true
+				}
+			case 1:
+				m.cut = true
+				w.log("cut %s", m.id)
+				w.after(time.Duration(w.rng.Int64N(int64(8*time.Second))), func() { m.cut = false })
+			}
+		})
 	}
 }
 
@@ -222,8 +241,11 @@ func TestM52SimulationFinds(t *testing.T) {
 	if raced.Enabled {
 		t.Skip("one goroutine, which the race detector makes ten times slower")
 	}
-	for _, p := range []plant{plantFence, plantAnswer, plantBlind, plantGreedy, plantEarly, plantForever,
-		plantFastest, plantStay, plantKeep, plantDrop, plantHash, plantIdle, plantResend, plantLoad} {
+	all := []plant{plantFence, plantAnswer, plantBlind, plantGreedy, plantEarly, plantForever,
+		plantFastest, plantStay, plantKeep, plantDrop, plantHash, plantIdle, plantResend, plantLoad,
+		plantOutlives, plantTwo, plantGoesOn, plantUnheard, plantUnknown}
+	missed := 0
+	for _, p := range all {
 		found := uint64(0)
 		for seed := uint64(1); seed <= 400 && found == 0; seed++ {
 			if wrong := simulate(seed, p).wrong; len(wrong) > 0 {
@@ -233,6 +255,8 @@ func TestM52SimulationFinds(t *testing.T) {
 		}
 		if found == 0 {
 			t.Errorf("not found: %s", p)
+			missed++
 		}
 	}
+	t.Logf("%d mistakes were planted, %d of them found", len(all), len(all)-missed)
 }

@@ -18,7 +18,9 @@ type simMember struct {
 	terms            int
 	dead, cut        bool
 	pausedTo         time.Duration
-	renewing, looked bool // a call is on its way
+	renewing, looked bool  // a call is on its way
+	dealing          *Term // under which it deals the keys anew; nil where it does not
+	asking           bool  // a claim, or the end of one, is on its way
 	graphs           map[checkpoint.ID]*simGraph
 	shards           []*simGraph // of the graph that is dealt, by number
 	reads            simMarks    // how far the reader of its shards is

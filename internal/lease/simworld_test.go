@@ -47,6 +47,8 @@ type world struct {
 	fences  map[checkpoint.ID]int64
 	units   []checkpoint.ID
 	members []*simMember
+	claimed string // the lease under which the keys of the dealt graph are dealt anew; "" or gone where nobody does
+	deals   int
 	born    int
 	moves   int
 	input   *simInput
@@ -142,7 +144,13 @@ func (w *world) notify() {
 
 // roster is what the store answers.
 func (w *world) roster() checkpoint.Roster {
-	r := checkpoint.Roster{Owners: map[checkpoint.ID]string{}}
+	r := checkpoint.Roster{Owners: map[checkpoint.ID]string{}, Dealers: map[checkpoint.ID]string{}}
+	switch l := w.leases[w.claimed]; {
+	case l != nil && w.plant != plantUnheard:
+		r.Dealers[dealt] = l.member
+	case w.claimed != "" && w.plant == plantOutlives:
+		r.Dealers[dealt] = w.memberOf(w.claimed)
+	}
 	for _, name := range slices.Sorted(keysOf(w.leases)) {
 		l := w.leases[name]
 		r.Members = append(r.Members, checkpoint.Member{ID: l.member, Name: name, Peer: name, Capacity: 1,

@@ -24,8 +24,11 @@ func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 		term := s.Own.Term()
 		granted := false
 		if term != nil && term.Holds() {
-			if granted, err = s.Claims.Claim(ctx, id, claim); err != nil && ctx.Err() == nil {
-				return nil, nil, err
+			if granted, err = s.Claims.Claim(ctx, id, claim); err != nil {
+				s.disclaim(term.Context(), id, claim) // the store may have it, and nobody would give it up
+				if ctx.Err() == nil {
+					return nil, nil, err
+				}
 			}
 		}
 		if granted {

@@ -1,0 +1,74 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/lease"
+)
+
+// sole is a store with one lease, which lasts for ever.
+type sole struct{ lease.Store }
+
+func (sole) Self() string { return "a" }
+
+func (sole) RenewLease(context.Context, time.Duration) (checkpoint.Lease, error) {
+	return checkpoint.Lease{Sole: true}, nil
+}
+
+// unanswered grants claims, and is not heard.
+type unanswered struct {
+	has   bool
+	fails int // so many times more a claim cannot be given up
+	ends  func()
+}
+
+var errLost = errors.New("the answer is lost")
+
+func (u *unanswered) Claim(context.Context, checkpoint.ID, string) (bool, error) {
+	u.has = true
+	if u.ends != nil {
+		u.ends()
+	}
+	return false, errLost
+}
+
+func (u *unanswered) Disclaim(context.Context, checkpoint.ID, string) error {
+	if u.fails--; u.fails >= 0 {
+		return errLost
+	}
+	u.has = false
+	return nil
+}
+
+// M54: a claim of which the answer was lost is given up: nobody else would, and all shards of the graph would stay
+// here.
+func TestM54AClaimThatIsNotAnsweredIsGivenUp(t *testing.T) {
+	for _, gone := range []bool{false, true} { // who asked has gone meanwhile
+		synctest.Test(t, func(t *testing.T) {
+			own := lease.New(lease.Config{Store: sole{}, Log: slog.New(slog.DiscardHandler), TTL: 3 * time.Second})
+			if err := own.Begin(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			u := &unanswered{fails: 3}
+			if gone {
+				u.ends = cancel
+			}
+			s := &Members{Claims: u, Log: slog.New(slog.DiscardHandler), Own: own}
+			_, _, err := s.Hold(ctx, checkpoint.ID{Tenant: "t", Graph: "g"}, checkpoint.ClaimDeal)
+			if want := errLost; !gone && !errors.Is(err, want) || gone && !errors.Is(err, checkpoint.ErrClaimed) {
+				t.Errorf("who asked has gone: %v: %v", gone, err)
+			}
+			if u.has {
+				t.Errorf("who asked has gone: %v: the claim is had still", gone)
+			}
+		})
+	}
+}
