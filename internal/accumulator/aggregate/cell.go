@@ -46,6 +46,12 @@ func (m mark) weight() int64            { return int64(unsafe.Sizeof(m)) + m.by.
 func (c *Calls) Check(args []boundary.Value) string {
 	for k := range c.calls {
 		f := &c.calls[k]
+		if f.fn == fnCount {
+			continue
+		}
+		if _, float := args[f.x].FloatBits(); float && f.fn != fnMinBy && f.fn != fnMaxBy {
+			continue // every other function takes one
+		}
 		switch f.fn {
 		case fnSum, fnMean, fnStddev, fnQuantile:
 			switch v := args[f.x]; v.Kind() {
@@ -75,6 +81,9 @@ func (c *Calls) Add(cells []Cell, at int64, args []boundary.Value) {
 			continue
 		}
 		v := args[f.x]
+		if x, float := v.FloatBits(); float && s.addFloat(f.fn, math.Float64frombits(x), v) {
+			continue
+		}
 		switch f.fn {
 		case fnFirst:
 			if s.n == 0 || at < s.i {
@@ -99,6 +108,27 @@ func (c *Calls) Add(cells []Cell, at int64, args []boundary.Value) {
 			s.add(f, v)
 		}
 	}
+}
+
+// addFloat is add for what most events bring to most functions: x, which is v. It is false, and has done nothing, for
+// every other.
+func (s *Cell) addFloat(fn function, x float64, v boundary.Value) bool {
+	switch fn {
+	case fnSum, fnMean:
+		s.sumFloat(x)
+	case fnMin, fnMax:
+		bits, float := s.v.FloatBits()
+		if !float {
+			return false
+		}
+		if y := math.Float64frombits(bits); fn == fnMin && x < y || fn == fnMax && x > y {
+			s.v = v
+		}
+	default:
+		return false
+	}
+	s.n++
+	return true
 }
 
 // add takes in a value that is not null and whose time does not matter.
@@ -163,6 +193,10 @@ func (s *Cell) sum(v boundary.Value) {
 		return
 	}
 	x, _ := v.AsFloat()
+	s.sumFloat(x)
+}
+
+func (s *Cell) sumFloat(x float64) {
 	t := s.f + x
 	if math.Abs(s.f) >= math.Abs(x) {
 		s.c += (s.f - t) + x
