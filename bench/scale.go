@@ -118,11 +118,11 @@ func scalePayload(ctx context.Context, c *config, w io.Writer) error {
 func scaleKeys(ctx context.Context, c *config, w io.Writer) error {
 	fmt.Fprintln(w, "\nKeys: W2's node on one input, the key's latest value of it beside; keys at random, all seen")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "keys\tevents\tCPU µs per event\tpeak MiB\tbytes per key\t")
+	fmt.Fprintln(t, "keys\tevents\tCPU µs per event\tx first\tpeak MiB\tbytes per key\t")
 	const declaration = "graph: keys\naccumulators:\n  feed: { source: { file: { path: in.ndjson } } }\nreactor: { " +
 		"strategy: sequential, key: k, max_keys: 2000000 }\nnodes:\n  v: { event: true, expr: feed.n + 1 " +
 		"}\noutputs:\n  out: { from: v, sink: { drop: {} } }\n"
-	most, base := 1_000_000, int64(0)
+	most, base, first := 1_000_000, int64(0), 0.0
 	if c.quick {
 		most = 10_000
 	}
@@ -140,11 +140,11 @@ func scaleKeys(ctx context.Context, c *config, w io.Writer) error {
 		if err != nil {
 			return err
 		}
+		each := float64(s.cpu.Microseconds()) / float64(events)
 		if base == 0 {
-			base = s.rss
+			base, first = s.rss, each
 		}
-		fmt.Fprintf(t, "%d\t%d\t%.2f\t%.0f\t%.0f\t\n", k, events, float64(s.cpu.Microseconds())/float64(events),
-			float64(s.rss)/(1<<20), float64(s.rss-base)/float64(k))
+		fmt.Fprintf(t, "%d\t%d\t%.2f\t%.2f\t%d\t%d\t\n", k, events, each, each/first, s.rss>>20, (s.rss-base)/int64(k))
 	}
 	return t.Flush()
 }
