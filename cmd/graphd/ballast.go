@@ -25,7 +25,7 @@ func ballast(getenv func(string) string) []byte {
 
 // startPercent is how much garbage there may be beside what is kept while a daemon starts. What a start throws away
 // lies among what it keeps, and the holes stay: nothing as large as a start comes after it.
-const startPercent = 40
+const startPercent = 20
 
 // spare has garbage collected more often until ready is closed or ctx is done, unless the environment says how often;
 // done returns when it has been set back.

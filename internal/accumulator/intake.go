@@ -13,6 +13,9 @@ import (
 // metaShape is what `meta` can hold; a field the source does not know is missing.
 var metaShape = boundary.NewShape("key", "headers", "topic", "partition", "offset", "timestamp")
 
+// noMeta is `meta` for events whose source knows nothing beside them.
+var noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
+
 func metaType() expression.Type {
 	return expression.ObjectOf(map[string]expression.Type{
 		"key":       expression.Of(boundary.KindString),
@@ -28,13 +31,14 @@ func metaType() expression.Type {
 // It keeps the scratch of one Core and changes nothing but that, so that a panic in it
 // leaves the books as they were.
 type intake struct {
-	p    *Program
-	max  int
-	dec  *boundary.Decoder
-	env  expression.Env
-	made *boundary.Builder // of what emit makes; nil without an emit mapping
-	keys *keyer            // nil: boundaries have no key
-	key  boundary.Key      // of the last value
+	p        *Program
+	max      int
+	dec      *boundary.Decoder // see decoder
+	maxDepth int
+	env      expression.Env
+	made     *boundary.Builder // of what emit makes; nil without an emit mapping
+	keys     *keyer            // nil: boundaries have no key
+	key      boundary.Key      // of the last value
 	// ownKeys make the keys of what goes to the input that the kind has of its own.
 	ownKeys *keyer
 	facts   fold.Facts     // of the present event
@@ -44,26 +48,31 @@ type intake struct {
 	dated Dated
 	of    *boundary.Event
 	taken *Taken // all that there is to find of it, if not nil
-	// noMeta is `meta` for events whose source knows nothing beside them.
-	noMeta boundary.Value
 }
 
 func newIntake(p *Program, lim Limits) *intake {
 	in := &intake{p: p, max: lim.MaxEventBytes, keys: newKeyer(p.key)}
-	in.dec = boundary.NewDecoder(p.eventShape, boundary.Limits{
-		MaxBytes: in.max, MaxDepth: lim.MaxDepth, Spoil: p.spoils,
-	})
-	in.noMeta = boundary.Object(metaShape, make([]boundary.Value, metaShape.Len()))
+	in.maxDepth = lim.MaxDepth
 	if p.folds != nil {
 		in.ownKeys = newKeyer(p.ownKey)
 		in.facts.Args = make([]boundary.Value, len(p.folds.Args))
 		in.facts.Env = &in.env
 	}
-	in.env.Values = []boundary.Value{fold.NameEvent: {}, fold.NameMeta: in.noMeta, fold.NameVars: p.vars}
+	in.env.Values = []boundary.Value{fold.NameEvent: {}, fold.NameMeta: noMeta, fold.NameVars: p.vars}
 	if p.emitShape != nil {
 		in.made = boundary.NewBuilder(p.emitShape)
 	}
 	return in
+}
+
+// decoder is that of the events: an input that gets none has none.
+func (in *intake) decoder() *boundary.Decoder {
+	if in.dec == nil {
+		in.dec = boundary.NewDecoder(in.p.eventShape, boundary.Limits{
+			MaxBytes: in.max, MaxDepth: in.maxDepth, Spoil: in.p.spoils,
+		})
+	}
+	return in.dec
 }
 
 // value decodes and checks ev, and returns what it becomes. keep is false when `where`
@@ -132,9 +141,9 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 // keep returns the value of the present event as one that lasts.
 func (in *intake) keep(v boundary.Value) boundary.Value {
 	if in.dated.Lent {
-		return in.dec.Own(v)
+		return in.decoder().Own(v)
 	}
-	return in.dec.Keep(v)
+	return in.decoder().Keep(v)
 }
 
 // setKey finds the key of the event in the environment, which becomes v.
@@ -164,11 +173,11 @@ func (in *intake) decode(ev *boundary.Event) (boundary.Value, *BadEvent) {
 	var err error
 	switch {
 	case in.loan != nil:
-		v, err = in.dec.LendFrom(in.loan, ev.Raw)
+		v, err = in.decoder().LendFrom(in.loan, ev.Raw)
 	case in.p.lends && !in.lasting:
-		v, err = in.dec.Lend(ev.Raw)
+		v, err = in.decoder().Lend(ev.Raw)
 	default:
-		v, err = in.dec.Decode(ev.Raw)
+		v, err = in.decoder().Decode(ev.Raw)
 	}
 	if err == nil {
 		return v, nil
@@ -194,7 +203,7 @@ func (in *intake) set(v boundary.Value, meta *boundary.Meta) {
 		return
 	}
 	if meta == nil {
-		in.env.Values[fold.NameMeta] = in.noMeta
+		in.env.Values[fold.NameMeta] = noMeta
 		return
 	}
 	in.env.Values[fold.NameMeta] = metaValue(meta)

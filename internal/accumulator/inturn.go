@@ -49,7 +49,7 @@ func (d *Dater) Date(ev *boundary.Event, loan *boundary.Loan) (at time.Time, ok 
 }
 
 // Own is v with memory of its own, where it was lent from a loan.
-func (d *Dater) Own(v boundary.Value) boundary.Value { return d.in.dec.Own(v) }
+func (d *Dater) Own(v boundary.Value) boundary.Value { return d.in.decoder().Own(v) }
 
 // Dated says what a Dater has found of ev, which must be the next event that is added: it is not found again.
 func (c *Core) Dated(ev *boundary.Event, d Dated) { c.in.dated, c.in.of = d, ev }

@@ -57,7 +57,7 @@ func (r *runner) count() {
 }
 
 func (r *runner) countEpochs(v *reactor.View) {
-	for _, n := range v.Stats.Epochs {
+	for _, n := range v.Stats().Epochs {
 		r.stats.Failed += n[0]
 	}
 }

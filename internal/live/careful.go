@@ -43,14 +43,14 @@ type caution struct {
 	retryAt  time.Time
 	turnAt   time.Time  // when to look for a place again, without having been woken for one
 	failed   bool       // the last note did
-	answered chan error // capacity 1: one call at a time
+	answered chan error // capacity 1: one call at a time; nil before the first
 }
 
 // takingBack is the epoch of no note.
 const takingBack = -1
 
 func newCaution(head *checkpoint.Head) caution {
-	return caution{on: !head.Clean, alone: head.Attempts > 0, limit: 1, left: 1, answered: make(chan error, 1)}
+	return caution{on: !head.Clean, alone: head.Attempts > 0, limit: 1, left: 1}
 }
 
 // carefully is how many cuts may be tried now, when the criteria hold. It notes the first of them
@@ -91,8 +91,12 @@ func (r *Reactor) note(now time.Time) {
 func (r *Reactor) ask(about int64, call func(ctx context.Context) error) {
 	c := &r.care
 	c.asking = about
+	if c.answered == nil {
+		c.answered = make(chan error, 1)
+	}
+	answered := c.answered
 	r.spawn(func() {
-		c.answered <- protect(func() error {
+		answered <- protect(func() error {
 			ctx, cancel := context.WithTimeout(r.reach, noteTimeout)
 			defer cancel()
 			if r.disowned() {

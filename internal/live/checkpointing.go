@@ -43,18 +43,18 @@ type waiter struct {
 	done chan error
 }
 
-// CheckpointStatus is where the durable state stands.
+// CheckpointStatus is where the durable state stands. One that is published is not to be changed.
 type CheckpointStatus struct {
 	Epoch int64
 	At    time.Time // zero before the first of all
 	// Took is how long commits took, Bytes what the last one wrote, Failed how many did not succeed.
-	// Received is how many events of each input it covers. It is not to be changed.
+	// Received is how many events of each input it covers.
 	Received []int64
 	Took     reactor.Histogram
 	Bytes    int64
 	Failed   int64
 	// Journaled is how long appends to the journal took, JournalFailed how many did not succeed.
-	Journaled     reactor.Histogram
+	Journaled     *reactor.Histogram // nil before the first
 	JournalFailed int64
 }
 
@@ -224,7 +224,7 @@ func (r *Reactor) unmarked() bool {
 
 // committedAll lets out what a good commit has made durable.
 func (r *Reactor) committedAll(s *flight) {
-	r.sealed.Received = s.received
+	r.sealing(func(c *CheckpointStatus) { c.Received = s.received })
 	for _, d := range s.delivered {
 		for i, name := range r.Core.Config().Outputs {
 			if name == d.Output {
@@ -275,7 +275,7 @@ func (r *Reactor) commitDone(done committed) error {
 	}
 	r.Core.Sealed(s.Seal, done.err)
 	if done.err != nil {
-		r.sealed.Failed++
+		r.sealing(func(c *CheckpointStatus) { c.Failed++ })
 		if s.Refused() >= 0 {
 			r.sealNow = true // the row is a dead letter now: the commit goes again without it
 			return nil
@@ -291,9 +291,11 @@ func (r *Reactor) commitDone(done committed) error {
 		return nil
 	}
 	r.seq++
-	r.sealed.Epoch, r.sealed.At, r.sealed.Bytes = s.Epoch, s.At(), done.bytes
+	r.sealing(func(c *CheckpointStatus) {
+		c.Epoch, c.At, c.Bytes = s.Epoch, s.At(), done.bytes
+		c.Took.Observe(done.took)
+	})
 	r.Meter.Wrote(r.Core.Config().ID.Shard, done.bytes)
-	r.sealed.Took.Observe(done.took)
 	if r.Committed != nil {
 		r.Committed(s.Epoch, done.took)
 	}
@@ -350,8 +352,9 @@ func (r *Reactor) Durable(ctx context.Context) (epoch int64, err error) {
 	}
 }
 
-// checkpointed is where the durable state stands.
-func (r *Reactor) checkpointed() CheckpointStatus {
-	r.sealed.JournalFailed = r.pipe.failed
-	return r.sealed
+// sealing changes where the durable state stands: in another copy, for views have the one there is.
+func (r *Reactor) sealing(change func(c *CheckpointStatus)) {
+	next := *r.sealed
+	change(&next)
+	r.sealed = &next
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // commandCapacity bounds the commands that wait; more callers than that wait outside. Every graph has room for so many.
-const commandCapacity = 8
+const commandCapacity = 2
 
 // command is a message to the reactor. It runs between two epochs, with everything handed
 // over so far admitted, unless its caller has gone by then. It leaves its answer in a channel
@@ -368,7 +368,7 @@ type refusal struct {
 
 // maxRefusals bounds what was refused and the reactor has not seen. A writer that finds no room waits. Every graph has
 // room for so many.
-const maxRefusals = 8
+const maxRefusals = 2
 
 // DeadLetter keeps a message that its sink refused for good. Then every checkpoint that covers the message has
 // its dead letter, or carries the message itself. It is for the writers.

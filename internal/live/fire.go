@@ -141,7 +141,7 @@ func (r *Reactor) give(out []sink.Message) {
 
 // sleep is how long nothing will be due.
 func (r *Reactor) sleep(now time.Time) time.Duration {
-	until := now.Add(time.Hour)
+	until := now.Add(never)
 	sooner := func(at time.Time, ok bool) {
 		if ok && at.Before(until) {
 			until = at

@@ -30,7 +30,6 @@ type pipeline struct {
 	inflight bool
 	unsent   []checkpoint.JournalEntry // on their way, or to be sent again after a clean error
 	retryAt  time.Time
-	failed   int64
 	since    int64     // bytes appended since the last checkpoint
 	durable  int64     // the last entry in the store
 	waves    []wave    // in order
@@ -117,14 +116,14 @@ func (r *Reactor) appendDone(done appended, now time.Time) error {
 		if final(done.err) {
 			return fmt.Errorf("journal entry %d: %w", p.unsent[0].Seq, done.err)
 		}
-		p.failed++
+		r.sealing(func(c *CheckpointStatus) { c.JournalFailed++ })
 		p.retryAt = now.Add(appendAgain)
 		r.persistError(journalFails, "the journal cannot be written, so nothing leaves the graph: ", done.err)
 		r.Log.Warn("journal failed; it will be tried again", "entry", p.unsent[0].Seq, "err", done.err)
 		return nil
 	}
 	r.persistError(journalFails, "", nil)
-	r.sealed.Journaled.Observe(done.took)
+	r.journalTook(done.took)
 	for i := range p.unsent {
 		p.since += int64(len(p.unsent[i].Data))
 	}
@@ -199,4 +198,14 @@ func (r *Reactor) persistError(reason int, text string, err error) {
 		}
 	}
 	r.Core.SetPersistError(why)
+}
+
+// journalTook counts an append. What is published is not changed.
+func (r *Reactor) journalTook(d time.Duration) {
+	next := reactor.Histogram{}
+	if r.sealed.Journaled != nil {
+		next = *r.sealed.Journaled
+	}
+	next.Observe(d)
+	r.sealing(func(c *CheckpointStatus) { c.Journaled = &next })
 }

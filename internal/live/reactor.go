@@ -128,7 +128,7 @@ type Reactor struct {
 	started    time.Time
 	care       caution
 	proven     bool
-	sealed     CheckpointStatus
+	sealed     *CheckpointStatus
 	complained time.Time // when failing checkpoints were last logged; zero while they succeed
 	waiters    []waiter
 	staged     [][]sink.Message
@@ -176,10 +176,11 @@ func New(o Options) *Reactor {
 	}
 	r.spawn = r.committing.Go
 	r.reach, r.cutOff = context.WithCancel(o.Term)
-	r.pipe.appends, r.pipe.durable = make(chan appended, 1), o.Core.JournalSeq()
+	r.pipe.durable = o.Core.JournalSeq()
 	r.pipe.mark.raise(r.pipe.durable)
 	if o.Core.Config().Journal {
 		o.Inbox.KeepJournal()
+		r.pipe.appends = make(chan appended, 1)
 		r.sealNow = r.sealNow || o.Core.Changed() // what was replayed is not replayed twice
 	}
 	for i, w := range o.Writers {
@@ -189,7 +190,7 @@ func New(o Options) *Reactor {
 			r.carried[i] = w.Carried()
 		}
 	}
-	r.sealed.Epoch, r.sealed.At, r.sealed.Received = o.Head.Epoch, o.Head.At, r.received()
+	r.sealed = &CheckpointStatus{Epoch: o.Head.Epoch, At: o.Head.At, Received: r.received()}
 	if r.held = o.Hold; r.held {
 		o.Inbox.hold()
 	}
@@ -275,7 +276,7 @@ func (r *Reactor) loop(ctx context.Context) error {
 			}
 			sleep = min(sleep, restAfter)
 		}
-		timer.Reset(sleep)
+		timer.Reset(min(sleep, time.Hour))
 		r.shown.turn.Store(0)
 		if err := r.wait(ctx, timer.C); err != nil {
 			return err

@@ -11,6 +11,9 @@ import (
 // between two events of a busy graph a goroutine that waits is the cheaper one.
 const restAfter = 2 * time.Second
 
+// never is for how long a reactor sleeps for which nothing is due.
+const never = 100 * 365 * 24 * time.Hour
+
 // calm says that a reactor that is to sleep for so long may rest: nothing comes to it but what rings for it. Under the
 // event clock it watches its sources.
 func (r *Reactor) calm(sleep time.Duration) bool {
@@ -20,6 +23,9 @@ func (r *Reactor) calm(sleep time.Duration) bool {
 
 // rest is the answer of a reactor that has nothing to do for so long.
 func (r *Reactor) rest(ctx context.Context, sleep time.Duration) error {
+	if sleep == never {
+		sleep = 0 // what wakes it rings
+	}
 	return &rest.Rest{
 		Ctx: ctx, For: sleep,
 		Arm: func(ring func()) {

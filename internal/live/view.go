@@ -24,7 +24,7 @@ type View struct {
 	reactor.View
 	// At is when it was taken.
 	At         time.Time
-	Checkpoint CheckpointStatus
+	Checkpoint *CheckpointStatus
 	// Resting says that nothing was left to fire then.
 	Resting bool
 	// EngineTime is zero before it has begun; HeldBackBy is who the other inputs wait for, "" for nobody.
@@ -93,7 +93,7 @@ func (r *Reactor) publish(now time.Time) {
 	}
 	p.stirred, p.told = false, r.condition()
 	p.view.Store(&View{
-		View: r.Core.Look(), At: now, Checkpoint: r.checkpointed(), Resting: r.Core.Resting(),
+		View: r.Core.Look(), At: now, Checkpoint: r.sealed, Resting: r.Core.Resting(),
 		writers: slices.Clone(r.Writers), EngineTime: r.engine(now), HeldBackBy: r.heldBy(),
 		HeldSince: p.heldSince,
 	})

@@ -191,7 +191,7 @@ func (c *Core) mayCommand() error {
 
 // fireResult reads the newest record before the ring reuses it.
 func (c *Core) fireResult() FireResult {
-	r := &c.ring.scratch
+	r := c.ring.scratch
 	if c.ring.keep > 0 {
 		r = c.ring.at(c.ring.total - 1)
 	}

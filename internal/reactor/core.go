@@ -162,8 +162,7 @@ type Core struct {
 	stages       *stage.Set // nil when there are none
 	fed          bool       // since what stage inputs have complete was handed over
 	cut          cut
-	res          graph.Result
-	ep           graph.Epoch
+	*work        // nil before the first epoch
 
 	now                   time.Time // engine time; never goes back (M26)
 	wall                  time.Time // see SetWall
@@ -203,7 +202,6 @@ type Core struct {
 	refused     []int64  // per output, values that became dead letters, by its sink or the store
 	emitAll     bool     // the epoch at hand puts out every current value
 	freed       []Credit // per input, what left its queue since DrainFreed
-	stats       Stats
 	changes     changes
 	holds       holds
 	journal     journal
@@ -212,6 +210,13 @@ type Core struct {
 	asOf        bool              // rows are looked up as of what fires
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
 	weigher     weigher
+}
+
+// work is what epochs are computed in. A graph that has had none is without it: most rest.
+type work struct {
+	res   graph.Result
+	ep    graph.Epoch
+	stats Stats
 }
 
 // MaxDeadLetters bounds the dead letters that wait for a commit. Past it nothing is admitted,
@@ -296,7 +301,6 @@ func NewCore(cfg Config) *Core {
 	if cfg.Mono != nil && cfg.EpochTimeout > 0 {
 		c.interrupt = c.overran
 	}
-	c.initEpoch()
 	return c
 }
 

@@ -55,16 +55,19 @@ func (r *Record) Clone() *Record {
 type ring struct {
 	keep    int
 	slots   []Record
-	total   int64  // records ever made
-	scratch Record // where records go when none are kept
-	sealed  int64  // of total, how many a seal has covered
-	shown   int64  // of total, how many watchers may see; all, without a journal
+	total   int64   // records ever made
+	scratch *Record // where records go when none are kept; nil before the first
+	sealed  int64   // of total, how many a seal has covered
+	shown   int64   // of total, how many watchers may see; all, without a journal
 }
 
 // next is the slot for a new record.
 func (r *ring) next() *Record {
 	if r.keep <= 0 {
-		return &r.scratch
+		if r.scratch == nil {
+			r.scratch = new(Record)
+		}
+		return r.scratch
 	}
 	i := int(r.total % int64(r.keep))
 	if i == len(r.slots) {
@@ -128,6 +131,7 @@ func (c *Core) finish(r *Record) {
 	c.frames += int64(len(r.Emitted)) + 1
 	c.timedOut = r.ErrCode == graph.CodeEpochTimeout
 	c.ring.total++
+	c.works() // one that has failed before the plan ran is counted too
 	c.stats.count(r)
 	if c.cfg.Observe != nil && c.journal.replay == nil {
 		c.cfg.Observe(r)

@@ -56,6 +56,7 @@ func (c *Core) initEpoch() {
 
 // prepare sets up the plan's view of the epoch to come.
 func (c *Core) prepare(number int64, cause Cause) {
+	c.works()
 	e := &c.ep
 	e.Number, e.Now, e.Cause, e.Stamp = number, c.now, cause.String(), c.stamp+2
 	e.Interrupt, e.EmitAll, e.Aside = c.interruption(), c.emitAll, false
@@ -68,6 +69,14 @@ func (c *Core) prepare(number int64, cause Cause) {
 	}
 	if c.cfg.Mono != nil {
 		c.began = c.cfg.Mono()
+	}
+}
+
+// works makes what epochs are computed in, before the first.
+func (c *Core) works() {
+	if c.work == nil {
+		c.work = new(work)
+		c.initEpoch()
 	}
 }
 

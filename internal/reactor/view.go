@@ -37,8 +37,7 @@ type View struct {
 	Held, Refused  []int64
 	HeldSince      []time.Time
 	StoppedOutputs []*Stopped // per output; nil for those that go on
-	Stats          Stats
-	DeadLetters    int // dead letters not yet in the store
+	DeadLetters    int        // dead letters not yet in the store
 	// Keys is how many keys there are, Evicted how many have been evicted in all; both are 0
 	// in an unkeyed graph.
 	Keys    int
@@ -46,6 +45,16 @@ type View struct {
 	// WaitingBytes is about what waits in the queues of keys, Overflowed how many boundaries
 	// keys could not hold, in all.
 	WaitingBytes, Overflowed int64
+
+	stats *Stats // nil before the first epoch
+}
+
+// Stats are what the epochs have counted.
+func (v *View) Stats() (s Stats) {
+	if v.stats != nil {
+		s = *v.stats
+	}
+	return s
 }
 
 // InputView is one input in a View.
@@ -79,8 +88,12 @@ func (c *Core) Look() View {
 		Paused: c.paused, PausedBy: c.pausedBy, Degraded: c.Degraded(), WaitingFor: c.WaitingFor(),
 		Epoch: c.epoch, Frames: c.frames, LastFired: c.lastFired,
 		Inputs: make([]InputView, len(c.accs)), Emitted: append([]int64(nil), c.emitted...),
-		Filtered: append([]int64(nil), c.filtered...),
-		Stats:    c.stats, DeadLetters: len(c.deadLetters),
+		Filtered:    append([]int64(nil), c.filtered...),
+		DeadLetters: len(c.deadLetters),
+	}
+	if c.work != nil {
+		stats := c.stats
+		v.stats = &stats
 	}
 	if at, ok := c.FireDue(); ok && at.After(c.now) {
 		v.DueAt = at

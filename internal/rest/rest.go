@@ -50,6 +50,23 @@ func (r *Rest) Within(resume func() error) *Rest {
 	return &Rest{Ctx: r.Ctx, For: r.For, Arm: r.Arm, Resume: resume}
 }
 
+// Above is Within for a piece whose own context ends with ctx, or is ended by somebody who then rings the bell. Nothing
+// hangs on that context then: one that nothing waits for is small.
+func (r *Rest) Above(ctx context.Context, bell *Bell, resume func() error) *Rest {
+	return &Rest{
+		Ctx: ctx, For: r.For, Resume: resume,
+		Arm: func(ring func()) {
+			bell.Hang(ring)
+			if r.Ctx != nil && r.Ctx.Err() != nil {
+				ring()
+			}
+			if r.Arm != nil {
+				r.Arm(ring)
+			}
+		},
+	}
+}
+
 // Then is piece, and ended when it has come to its end: not when it rests, but when it panics.
 func Then(piece func() error, ended func()) (err error) {
 	defer func() {

@@ -149,3 +149,44 @@ func TestThen(t *testing.T) {
 		t.Error("a rest among others is one")
 	}
 }
+
+// M34: a rest above another context ends with either of them, whoever ends it and when, and with what armed the rest
+// below.
+func TestAbove(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(outer, inner context.CancelFunc, bell, below *rest.Bell){
+		"the outer context": func(outer, _ context.CancelFunc, _, _ *rest.Bell) { outer() },
+		"the inner context": func(_, inner context.CancelFunc, bell, _ *rest.Bell) { inner(); bell.Ring() },
+		"the piece's bell":  func(_, _ context.CancelFunc, _, below *rest.Bell) { below.Ring() },
+	} {
+		for _, early := range []bool{false, true} {
+			if early && name == "the piece's bell" {
+				continue // the piece looks for itself
+			}
+			synctest.Test(t, func(t *testing.T) {
+				outer, endOuter := context.WithCancel(t.Context())
+				inner, endInner := context.WithCancel(outer)
+				defer endOuter()
+				defer endInner()
+				var bell, below rest.Bell
+				r := (&rest.Rest{Ctx: inner, Arm: below.Hang}).Above(outer, &bell, nil)
+				if early {
+					end(endOuter, endInner, &bell, &below)
+				}
+				var woken atomic.Bool
+				r.Begin(func() { woken.Store(true) })
+				synctest.Wait()
+				if !early {
+					if woken.Load() {
+						t.Errorf("%s: it is woken, and nothing has happened", name)
+					}
+					end(endOuter, endInner, &bell, &below)
+					synctest.Wait()
+				}
+				if !woken.Load() {
+					t.Errorf("%s, early %v: it is not woken", name, early)
+				}
+			})
+		}
+	}
+}

@@ -6,7 +6,7 @@ type losses struct{ letters, failed, late int64 }
 func (p *player) losses() losses {
 	l := losses{letters: int64(len(p.g.Letters()))}
 	v := p.g.Core().Look()
-	for _, n := range v.Stats.Epochs {
+	for _, n := range v.Stats().Epochs {
 		l.failed += n[0]
 	}
 	for i := range v.Inputs {

@@ -83,15 +83,17 @@ type Task struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 	ended  rest.Bell
-	place  int   // in the group's tasks, whose lock guards it
-	err    error // set before done is closed
+	bell   rest.Bell // for its piece at rest, when it is stopped
+	place  int       // in the group's tasks, whose lock guards it
+	err    error     // set before done is closed
 }
 
 // Go starts fn on a goroutine of its own, under a context that ends with ctx, with
 // the task or with the group, and registers it in the tree for as long as it runs.
 // A panic in fn becomes the task's error. Where fn answers a [*rest.Rest], the task goes on after it.
 func (g *Group) Go(ctx context.Context, name string, fn func(ctx context.Context, n *Node) error) *Task {
-	ctx, cancel := context.WithCancelCause(ctx)
+	parent := ctx
+	ctx, cancel := context.WithCancelCause(parent)
 	t := &Task{node: g.node.start(name), cancel: cancel, done: make(chan struct{})}
 	g.mu.Lock()
 	t.place, g.tasks = len(g.tasks), append(g.tasks, t)
@@ -100,17 +102,17 @@ func (g *Group) Go(ctx context.Context, name string, fn func(ctx context.Context
 	if stopped {
 		cancel(ErrStopped)
 	}
-	go g.run(t, func() error { return fn(ctx, t.node) }) // joined by Wait and WaitDeadline through t.done
+	go g.run(parent, t, func() error { return fn(ctx, t.node) }) // joined by Wait and WaitDeadline through t.done
 	return t
 }
 
 // run is the task's goroutine. One whose piece rests ends, and another one goes on when the piece is rung for: to
-// everyone else the task runs on.
-func (g *Group) run(t *Task, piece func() error) {
+// everyone else the task runs on. Its own context ends with parent, or with Stop.
+func (g *Group) run(parent context.Context, t *Task, piece func() error) {
 	err := errors.New("goroutine exited without returning")
 	defer func() { // deferred: also after runtime.Goexit
 		if r := rest.Of(err); r != nil {
-			r.Begin(func() { go g.run(t, r.Resume) })
+			r.Above(parent, &t.bell, nil).Begin(func() { go g.run(parent, t, r.Resume) })
 			return
 		}
 		g.finish(t, err)
@@ -136,7 +138,7 @@ func (g *Group) finish(t *Task, err error) {
 	g.tasks[last] = nil
 	g.tasks = g.tasks[:last]
 	if err != nil && g.err == nil {
-		g.err = fmt.Errorf("%s: %w", t.node.path, err)
+		g.err = fmt.Errorf("%s: %w", t.node.Path(), err)
 	}
 	g.mu.Unlock()
 	close(t.done)
@@ -149,7 +151,7 @@ func (g *Group) Stop() {
 	defer g.mu.Unlock()
 	g.stopped = true
 	for _, t := range g.tasks {
-		t.cancel(ErrStopped)
+		t.Stop()
 	}
 }
 
@@ -228,7 +230,10 @@ func (g *Group) running() []string {
 }
 
 // Stop ends the task's context and returns at once; its siblings go on.
-func (t *Task) Stop() { t.cancel(ErrStopped) }
+func (t *Task) Stop() {
+	t.cancel(ErrStopped)
+	t.bell.Ring()
+}
 
 // Ring has ring called when the task has ended, at once when it has already: for one rest that waits for it.
 func (t *Task) Ring(ring func()) {
@@ -259,6 +264,6 @@ func (t *Task) Wait(ctx context.Context) error {
 	case <-t.done:
 		return t.err
 	case <-ctx.Done():
-		return fmt.Errorf("wait for %s: %w", t.node.path, context.Cause(ctx))
+		return fmt.Errorf("wait for %s: %w", t.node.Path(), context.Cause(ctx))
 	}
 }

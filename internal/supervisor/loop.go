@@ -19,7 +19,7 @@ func Supervise(ctx context.Context, c Config) error {
 	if err := c.Policy.Validate(); err != nil {
 		return fmt.Errorf("supervise %s: %w", c.Name, err)
 	}
-	l := &loop{Config: c, pauses: newPauses(c.Policy)}
+	l := &loop{Config: c}
 	if l.Restarter == nil {
 		l.Restarter = NewRestarter() // nobody holds it: nothing is ever asked
 	}
@@ -29,8 +29,8 @@ func Supervise(ctx context.Context, c Config) error {
 // loop is the state of one Supervise call.
 type loop struct {
 	Config
-	pauses   *pauses
-	failures int // in a row
+	pauses   *pauses // nil while nothing has failed
+	failures int     // in a row
 
 	// of the run that goes on or rests
 	began time.Time
@@ -55,7 +55,7 @@ func (l *loop) work(ctx context.Context) error {
 func (l *loop) once(ctx context.Context, piece func() error) (again bool, err error) {
 	err = Protect(piece)
 	if r := rest.Of(err); r != nil {
-		return false, r.Within(func() error {
+		return false, r.Above(ctx, &l.Restarter.bell, func() error {
 			if again, err := l.once(ctx, r.Resume); !again {
 				return err
 			}
@@ -110,6 +110,9 @@ func (l *loop) judge(ctx context.Context, err error, asked bool) (again bool, _ 
 
 // pause waits before the next run; false when ctx ended first.
 func (l *loop) pause(ctx context.Context, err error) bool {
+	if l.pauses == nil {
+		l.pauses = newPauses(l.Policy)
+	}
 	delay := l.pauses.next()
 	l.show(StateRestarting)
 	l.tell(Event{Kind: EventWaiting, Err: err, Attempt: l.failures, Delay: delay, Outcome: OutcomePending})
@@ -119,7 +122,7 @@ func (l *loop) pause(ctx context.Context, err error) bool {
 	case <-ctx.Done():
 		l.tell(Event{Kind: EventRestart, Err: err, Attempt: l.failures, Delay: delay, Outcome: OutcomePending})
 		return false
-	case <-l.Restarter.asked:
+	case <-l.Restarter.heard():
 		l.operatorRestart(err)
 		return true
 	case <-timer.C:
@@ -139,7 +142,7 @@ func (l *loop) giveUp(ctx context.Context, err, final error) (again bool, _ erro
 	select {
 	case <-ctx.Done():
 		return false, final
-	case <-l.Restarter.asked:
+	case <-l.Restarter.heard():
 		l.operatorRestart(err)
 		return true, nil
 	}
@@ -152,8 +155,7 @@ func (l *loop) operatorRestart(err error) {
 }
 
 func (l *loop) forget() {
-	l.failures = 0
-	l.pauses.reset()
+	l.failures, l.pauses = 0, nil
 }
 
 func (l *loop) show(state string) {

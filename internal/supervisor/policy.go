@@ -84,5 +84,3 @@ func (p *pauses) next() time.Duration {
 	spread := 1 + jitter*(2*p.policy.Rand()-1)
 	return min(time.Duration(float64(d)*spread), p.policy.Max)
 }
-
-func (p *pauses) reset() { p.interval.Reset() }

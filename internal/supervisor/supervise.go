@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/rest"
 )
 
 // The states in which [Supervise] shows its piece in the tree. A piece may say
@@ -117,55 +118,62 @@ func (e *Event) Record(graph string, incarnation int64) checkpoint.RecoveryEvent
 	return r
 }
 
-// Restarter is the operator's hand on one supervised piece.
+// Restarter is the operator's hand on one supervised piece. Its zero value is ready for use, for one Config.
 type Restarter struct {
-	// asked holds a request that has not been heard yet; more than one at a time mean the same.
-	asked chan struct{}
-
 	mu     sync.Mutex
+	asked  bool                    // for what has not been heard yet; more than once means the same
+	wake   chan struct{}           // closed when asked; nil while nobody waits
 	cancel context.CancelCauseFunc // of the run in progress, else nil
+	bell   rest.Bell               // for that run at rest
 }
 
 // NewRestarter makes one, for one Config.
-func NewRestarter() *Restarter { return &Restarter{asked: make(chan struct{}, 1)} }
+func NewRestarter() *Restarter { return &Restarter{} }
 
 // Restart asks for a restart at once: a pause is cut short, a run is ended and begun
 // again, a piece given up is tried again. The count of failures starts anew. It never
 // blocks, and what is asked before the piece first runs is answered by its first run.
 func (r *Restarter) Restart() {
+	defer r.bell.Ring()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	select {
-	case r.asked <- struct{}{}:
-	default:
+	r.asked = true
+	if r.wake != nil {
+		close(r.wake)
+		r.wake = nil
 	}
 	if r.cancel != nil {
 		r.cancel(ErrOperatorRestart)
 	}
 }
 
+// heard is closed when a restart is asked for, at once where it has been. Who waits for it begins a run next, or ends.
+func (r *Restarter) heard() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wake := make(chan struct{})
+	if r.asked {
+		close(wake)
+	} else {
+		r.wake = wake
+	}
+	return wake
+}
+
 // arm lets Restart end the run that is about to begin, and forgets what was asked before.
 func (r *Restarter) arm(cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cancel = cancel
-	select {
-	case <-r.asked:
-	default:
-	}
+	r.cancel, r.asked, r.wake = cancel, false, nil
 }
 
 // disarm reports whether a restart was asked for during the run.
 func (r *Restarter) disarm() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cancel = nil
-	select {
-	case <-r.asked:
-		return true
-	default:
-		return false
-	}
+	asked := r.asked
+	r.cancel, r.asked = nil, false
+	return asked
 }
 
 // Config describes one supervised piece.

@@ -42,7 +42,7 @@ func (t *Tree) Root(name string) *Node {
 		n.ended = false
 		return n
 	}
-	n := &Node{tree: t, name: name, path: name, since: t.now()}
+	n := &Node{tree: t, name: name, since: t.now()}
 	t.roots[name] = n
 	return n
 }
@@ -65,7 +65,6 @@ type Node struct {
 	tree   *Tree
 	parent *Node
 	name   string
-	path   string
 
 	// Below: guarded by tree.mu.
 	state    string
@@ -89,7 +88,7 @@ func (n *Node) child(name string) *Node {
 		c.ended = false
 		return c
 	}
-	c := &Node{tree: n.tree, parent: n, name: name, path: n.path + "/" + name, since: n.tree.now()}
+	c := &Node{tree: n.tree, parent: n, name: name, since: n.tree.now()}
 	if n.children == nil {
 		n.children = make(map[string]*Node)
 	}
@@ -98,7 +97,12 @@ func (n *Node) child(name string) *Node {
 }
 
 // Path is the names from the root down, joined by slashes.
-func (n *Node) Path() string { return n.path }
+func (n *Node) Path() string {
+	if n.parent == nil {
+		return n.name
+	}
+	return n.parent.Path() + "/" + n.name
+}
 
 // SetState enters a state. Entering the state that the node is in changes nothing.
 func (n *Node) SetState(state string) {
@@ -184,14 +188,14 @@ func (n *Node) appendRunning(paths []string) []string {
 		paths = n.children[name].appendRunning(paths)
 	}
 	if n.running && len(paths) == before {
-		paths = append(paths, n.path)
+		paths = append(paths, n.Path())
 	}
 	return paths
 }
 
 func (n *Node) appendLines(lines []Line) []Line {
 	if n.state != "" {
-		lines = append(lines, Line{Path: n.path, State: n.state, Restarts: n.restarts, Since: n.since})
+		lines = append(lines, Line{Path: n.Path(), State: n.state, Restarts: n.restarts, Since: n.since})
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.children)) {
 		lines = n.children[name].appendLines(lines)

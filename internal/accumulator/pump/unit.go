@@ -153,6 +153,7 @@ func (u *Unit) work(ctx context.Context) error {
 	defer u.timer.Stop()
 	err := u.loop(ctx)
 	if rest.Of(err) != nil {
+		u.timer = nil
 		return err
 	}
 	if ctx.Err() != nil && !isPanic(err) {

@@ -27,7 +27,7 @@ func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 		return nil, err
 	}
 	s.WriteRecovery()
-	s.show(func() { s.last.Incarnation = head.Incarnation })
+	s.show(func() { s.number = head.Incarnation })
 	if head.UncleanStarts > 1 {
 		s.Record(checkpoint.RecoveryEvent{At: time.Now(), Graph: s.ref.Name, Component: "graph",
 			Kind: "unclean_start", Attempt: head.UncleanStarts - 1,
@@ -69,7 +69,7 @@ func (s *Shard) shared() *life.Graph {
 // to be handed back (M52).
 func (s *Shard) live(ctx context.Context, st *stint) error {
 	ctx, back := context.WithCancel(ctx)
-	end := s.host.Lease.Run(s.ID(), back)
+	end := s.host.Lease.Run(s.ID(), func() { back(); st.bell.Ring() })
 	s.begin(st.run)
 	return rest.Then(func() error { return st.run.Live(ctx, s.node) }, func() {
 		st.handedBack = end()
@@ -92,7 +92,7 @@ func (s *Shard) retire(old *life.Run) {
 	stopped, why := reactor.HealthStopped, api.ReasonOf("stopped", "the graph was stopped")
 	s.show(func() {
 		if known {
-			s.last = sum
+			s.last = &sum
 		}
 		s.run, s.health, s.reason = nil, stopped, why
 	})
@@ -115,13 +115,22 @@ func (s *Shard) Summary() api.GraphSummary {
 	r := s.run
 	if r == nil {
 		defer s.mu.Unlock()
-		return known.Rest(s.last, string(s.health), s.reason)
+		return known.Rest(s.lastSummary(), string(s.health), s.reason)
 	}
 	s.mu.Unlock()
 	sum := known.Running(&r.Head, r.Reactor.View(), r, time.Now())
 	if why := s.Stuck(r); why != nil {
 		sum.Health, sum.HealthReason = string(reactor.HealthDegraded), why
 	}
+	return sum
+}
+
+// lastSummary is what is told while there is no run. s.mu is held.
+func (s *Shard) lastSummary() (sum api.GraphSummary) {
+	if s.last != nil {
+		sum = *s.last
+	}
+	sum.Incarnation = s.number
 	return sum
 }
 

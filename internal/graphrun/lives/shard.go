@@ -52,9 +52,10 @@ type Shard struct {
 	operator *supervisor.Restarter
 
 	mu      sync.Mutex
-	run     *life.Run // the run in progress, or nil
-	last    api.GraphSummary
-	health  reactor.Health // while there is no run
+	run     *life.Run         // the run in progress, or nil
+	last    *api.GraphSummary // of the last run; nil before its end
+	number  int64             // the incarnation of the last run that was begun
+	health  reactor.Health    // while there is no run
 	reason  *api.Reason
 	owner   string // who runs the shard while it stands by here
 	ownerAt string // where that one is reached, "" when it has not said
@@ -301,7 +302,7 @@ func (s *Shard) Incarnation() int64 {
 	if s.run != nil {
 		return s.run.Head.Incarnation
 	}
-	return s.last.Incarnation
+	return s.number
 }
 
 // Failed says that the shard was given up, and why.

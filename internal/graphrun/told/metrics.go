@@ -32,8 +32,9 @@ func (m *Metrics) Add(declared *spec.Graph, v *live.View, first bool) {
 	if m.Deliveries == nil {
 		m.Deliveries = map[string]reactor.Histogram{}
 	}
-	stats(&m.Stats, &v.Stats)
-	checkpoints(&m.Checkpoint, &v.Checkpoint)
+	counted := v.Stats()
+	stats(&m.Stats, &counted)
+	checkpoints(&m.Checkpoint, v.Checkpoint)
 	for i := range declared.Outputs {
 		if w, ok := v.Writer(i); ok {
 			name := declared.Outputs[i].Name
@@ -84,7 +85,12 @@ func checkpoints(sum, s *live.CheckpointStatus) {
 		sum.At = s.At
 	}
 	durations(&sum.Took, &s.Took)
-	durations(&sum.Journaled, &s.Journaled)
+	if s.Journaled != nil {
+		if sum.Journaled == nil {
+			sum.Journaled = new(reactor.Histogram)
+		}
+		durations(sum.Journaled, s.Journaled)
+	}
 	sum.Bytes += s.Bytes
 	sum.Failed += s.Failed
 	sum.JournalFailed += s.JournalFailed

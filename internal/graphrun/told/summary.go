@@ -60,7 +60,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		HealthReason: api.ReasonOf(v.Code, v.Detail), Paused: v.Paused, PausedBy: v.PausedBy,
 		Degraded: List(v.Degraded), WaitingFor: List(v.WaitingFor),
 		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), DueAt: timePtr(v.DueAt),
-		Durability: durability(&v.Checkpoint, now),
+		Durability: durability(v.Checkpoint, now),
 	}
 	sum.EngineTime, sum.HeldBackBy = timePtr(v.EngineTime), v.HeldBackBy
 	k.identify(&sum)
