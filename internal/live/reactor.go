@@ -119,9 +119,8 @@ type Reactor struct {
 
 	inflight   *flight
 	committing sync.WaitGroup
-	spawn      func(f func())  // runs a call to the store beside the reactor; joined by committing
-	reach      context.Context // of those calls; ends with the term, or when a shutdown has no time left
-	cutOff     context.CancelFunc
+	spawn      func(f func()) // runs a call to the store beside the reactor; joined by committing
+	reach      reach
 	seq        int64
 	sealNow    bool
 	nextSeal   time.Time
@@ -175,7 +174,6 @@ func New(o Options) *Reactor {
 		marked: make([]int64, len(o.Writers)), carried: make([]int64, len(o.Writers)),
 	}
 	r.spawn = r.committing.Go
-	r.reach, r.cutOff = context.WithCancel(o.Term)
 	r.pipe.durable = o.Core.JournalSeq()
 	r.pipe.mark.raise(r.pipe.durable)
 	if o.Core.Config().Journal {

@@ -72,7 +72,7 @@ type Node struct {
 	restarts int
 	running  bool // a goroutine of a Group is at this node
 	ended    bool // goes as soon as the last child has gone
-	children map[string]*Node
+	children children
 }
 
 // Child is the node of that name below n, made when there is none. A name may
@@ -84,15 +84,12 @@ func (n *Node) Child(name string) *Node {
 }
 
 func (n *Node) child(name string) *Node {
-	if c := n.children[name]; c != nil {
+	if c := n.children.get(name); c != nil {
 		c.ended = false
 		return c
 	}
 	c := &Node{tree: n.tree, parent: n, name: name, since: n.tree.now()}
-	if n.children == nil {
-		n.children = make(map[string]*Node)
-	}
-	n.children[name] = c
+	n.children.put(c)
 	return c
 }
 
@@ -144,7 +141,7 @@ func (n *Node) Remove() {
 
 func (n *Node) remove() {
 	n.ended, n.running = true, false
-	if len(n.children) > 0 {
+	if n.children.len() > 0 {
 		if n.state != "" {
 			n.setState("ended")
 		}
@@ -157,10 +154,10 @@ func (n *Node) remove() {
 		}
 		return
 	}
-	if n.parent.children[n.name] == n {
-		delete(n.parent.children, n.name)
+	if n.parent.children.get(n.name) == n {
+		n.parent.children.remove(n.name)
 	}
-	if n.parent.ended && len(n.parent.children) == 0 {
+	if n.parent.ended && n.parent.children.len() == 0 {
 		n.parent.remove()
 	}
 }
@@ -171,7 +168,7 @@ func (n *Node) start(name string) *Node {
 	n.tree.mu.Lock()
 	defer n.tree.mu.Unlock()
 	free := name
-	for i := 2; n.children[free] != nil && n.children[free].running; i++ {
+	for i := 2; n.children.get(free) != nil && n.children.get(free).running; i++ {
 		free = name + "#" + strconv.Itoa(i)
 	}
 	c := n.child(free)
@@ -184,8 +181,8 @@ func (n *Node) start(name string) *Node {
 // only: a parent that waits for a stuck child is not itself the news.
 func (n *Node) appendRunning(paths []string) []string {
 	before := len(paths)
-	for _, name := range slices.Sorted(maps.Keys(n.children)) {
-		paths = n.children[name].appendRunning(paths)
+	for _, c := range n.children.sorted() {
+		paths = c.appendRunning(paths)
 	}
 	if n.running && len(paths) == before {
 		paths = append(paths, n.Path())
@@ -197,8 +194,8 @@ func (n *Node) appendLines(lines []Line) []Line {
 	if n.state != "" {
 		lines = append(lines, Line{Path: n.Path(), State: n.state, Restarts: n.restarts, Since: n.since})
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.children)) {
-		lines = n.children[name].appendLines(lines)
+	for _, c := range n.children.sorted() {
+		lines = c.appendLines(lines)
 	}
 	return lines
 }

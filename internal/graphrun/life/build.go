@@ -103,7 +103,7 @@ type Run struct {
 	abandoned atomic.Bool     // nothing of the run leaves it any more
 	end       context.Context // of the stop; set before the reactor is told to stop
 
-	gaveUp chan error // why the run is to end; a place for each accumulator and for the reactor
+	gaveUp chan error // why the run is to end; a place for each accumulator, for the reactor and for a hand-back
 	bell   rest.Bell  // of Live
 	failed bool       // the reactor has said so; its goroutine's alone
 
@@ -167,7 +167,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	declared := g.Unit.Spec
 	r := &Run{g: g, foreign: foreign, traces: traces, term: t, Head: head, inbox: live.NewInbox(g.Unit.Lanes()),
 		writers: make([]*delivery.Writer, len(sinks)),
-		gaveUp:  make(chan error, len(g.Unit.Programs)+1)}
+		gaveUp:  make(chan error, len(g.Unit.Programs)+2)}
 	for i, in := range core.Look().Inputs {
 		if declared.Accumulators[i].Strategy != "latest" && declared.Accumulators[i].From == "" {
 			r.inbox.Occupy(i, in.Depth-in.Own.Boundaries, in.DepthBytes-in.Own.Bytes)

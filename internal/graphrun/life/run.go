@@ -36,6 +36,9 @@ func (r *Run) giveUp(why error) {
 	r.bell.Ring()
 }
 
+// HandBack ends the run, for another daemon is to go on with the graph. It is for one call, and does not block.
+func (r *Run) HandBack() { r.giveUp(nil) }
+
 // kept passes on that epochs were kept.
 func (r *Run) kept() {
 	for _, a := range r.accs {
@@ -79,7 +82,7 @@ func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 		if a.spec.From != "" {
 			continue // it is the core's: nothing of it runs by itself
 		}
-		sources.Supervise(ctx, r.supervision(a))
+		sources.Supervise(after, r.supervision(a)) // which are stopped first when ctx ends
 	}
 	reacting.Ring(r.bell.Ring)
 	forget := context.AfterFunc(r.term.Context(), r.bell.Ring)
@@ -93,8 +96,10 @@ func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 func (r *Run) await(ctx context.Context, reacting *supervisor.Task, writers *supervisor.Group,
 	stop func(cause error) error) error {
 	var cause error
+	if ctx.Err() != nil {
+		return stop(nil)
+	}
 	select {
-	case <-ctx.Done():
 	case <-reacting.Done():
 	case cause = <-r.gaveUp:
 	case <-r.term.Context().Done():

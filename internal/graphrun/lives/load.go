@@ -68,13 +68,11 @@ func (s *Shard) shared() *life.Graph {
 // live is the life of a run, shown from its beginning to its end, its rests included. It ends too when the graph is
 // to be handed back (M52).
 func (s *Shard) live(ctx context.Context, st *stint) error {
-	ctx, back := context.WithCancel(ctx)
-	end := s.host.Lease.Run(s.ID(), func() { back(); st.bell.Ring() })
+	end := s.host.Lease.Run(s.ID(), st.run.HandBack)
 	s.begin(st.run)
 	return rest.Then(func() error { return st.run.Live(ctx, s.node) }, func() {
 		st.handedBack = end()
 		s.retire(st.run)
-		back()
 	})
 }
 

@@ -30,8 +30,7 @@ type stint struct {
 	term       *lease.Term
 	away       *away
 	began      time.Time
-	handedBack bool      // when it is over
-	bell       rest.Bell // for the run at rest, when it is to be handed back
+	handedBack bool // when it is over
 }
 
 // runs is one run after another, until one ends that is not to be followed by the next at once.
@@ -59,7 +58,7 @@ func (s *Shard) runs(ctx context.Context, away *away) error {
 func (s *Shard) stint(ctx context.Context, st *stint, piece func() error) (again bool, err error) {
 	err = piece()
 	if r := rest.Of(err); r != nil {
-		return false, r.Above(ctx, &st.bell, func() error {
+		return false, r.Within(func() error {
 			if again, err := s.stint(ctx, st, r.Resume); !again {
 				return err
 			}
