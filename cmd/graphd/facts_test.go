@@ -13,7 +13,7 @@ func marketMaker() api.GraphSummary {
 	return api.GraphSummary{
 		Graph: "market_maker", Tenant: "default", Description: "Quote an edge when the book and the model disagree.",
 		Revision: 3, Instance: "6ba7b811-9dad-11d1-80b4-00c04fd430c8", Incarnation: 7,
-		Health: "live", Degraded: []string{}, WaitingFor: []string{}, Epoch: 1042,
+		Health: "live", Degraded: []string{}, WaitingFor: []string{}, Epoch: 1042, EpochsPerSecond: 24.53,
 		LastFiredAt: new(at(10 * time.Second)),
 		Clock:       "event", EngineTime: new(at(11 * time.Second)), HeldBackBy: "orderbook",
 		Durability: api.DurabilityStatus{Mode: "checkpoint", CheckpointEpoch: 1040, CheckpointAgeSeconds: new(0.4),

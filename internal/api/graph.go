@@ -218,13 +218,15 @@ type GraphSummary struct {
 	// Clock is "event" or "arrival", ClockBy says in words what that goes by; EngineTime is null before it
 	// has begun. HeldBackBy is, under the event clock, the input, and the stream of it, that the others
 	// wait for now.
-	Clock       string       `json:"clock,omitempty"`
-	ClockBy     string       `json:"clock_by,omitempty"`
-	EngineTime  *time.Time   `json:"engine_time"`
-	HeldBackBy  string       `json:"held_back_by,omitempty"`
-	Epoch       int64        `json:"epoch"`
-	Keys        *KeysSummary `json:"keys"` // null in a graph without keys
-	LastFiredAt *time.Time   `json:"last_fired_at"`
+	Clock      string     `json:"clock,omitempty"`
+	ClockBy    string     `json:"clock_by,omitempty"`
+	EngineTime *time.Time `json:"engine_time"`
+	HeldBackBy string     `json:"held_back_by,omitempty"`
+	Epoch      int64      `json:"epoch"`
+	// EpochsPerSecond is how many there were a second in about the last ten, of all shards together.
+	EpochsPerSecond float64      `json:"epochs_per_second"`
+	Keys            *KeysSummary `json:"keys"` // null in a graph without keys
+	LastFiredAt     *time.Time   `json:"last_fired_at"`
 	// DueAt is when what waits for a timer may fire, by the graph's clock; null when nothing does.
 	DueAt        *time.Time           `json:"due_at"`
 	Durability   DurabilityStatus     `json:"durability"`

@@ -94,6 +94,7 @@ type Run struct {
 	inbox   *live.Inbox
 	accs    []*accumulatorRun
 	rates   told.Rates
+	epochs  told.EpochRate
 	traces  *trace.Graph
 	foreign *atomic.Int64     // the node whose code may not come back, by index + 1, while it runs; 0 for none
 	flushed *supervisor.Group // the writers
@@ -208,6 +209,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Idle: declared.Idle, Meter: meter, Waiting: g.waiting,
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
+	r.epochs.Sample(core.Epoch(), time.Now())
 	return r, nil
 }
 

@@ -48,10 +48,12 @@ func (r *Run) Obey(i int, stopped bool) {
 	r.Restart(i)
 }
 
-// published sees how fast the queues fill, and passes on that there is a new view.
+// published sees how fast the queues fill and epochs come, and passes on that there is a new view.
 func (r *Run) published() {
 	if r.Reactor != nil { // else it is being made
-		r.rates.Sample(r.Reactor.View().Inputs, r.g.Unit.Spec.Accumulators, time.Now())
+		v, now := r.Reactor.View(), time.Now()
+		r.rates.Sample(v.Inputs, r.g.Unit.Spec.Accumulators, now)
+		r.epochs.Sample(v.Epoch, now)
 	}
 	if r.g.Published != nil {
 		r.g.Published()
@@ -67,6 +69,9 @@ func (r *Run) Input(i int) told.Input {
 	in.Restarts = a.restarts
 	return in
 }
+
+// EpochsPerSecond is how many epochs there were of late.
+func (r *Run) EpochsPerSecond(now time.Time) float64 { return r.epochs.PerSecond(now) }
 
 // Writer is output i's, nil when nothing is delivered.
 func (r *Run) Writer(i int) *delivery.Writer {

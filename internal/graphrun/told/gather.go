@@ -61,6 +61,7 @@ func join(sum, s *api.GraphSummary, n int) {
 	}
 	sum.Incarnation = max(sum.Incarnation, s.Incarnation)
 	sum.Paused, sum.Epoch = sum.Paused && s.Paused, sum.Epoch+s.Epoch
+	sum.EpochsPerSecond += s.EpochsPerSecond
 	sum.Degraded = union(sum.Degraded, s.Degraded)
 	sum.WaitingFor = union(sum.WaitingFor, s.WaitingFor)
 	sum.EngineTime = earlier(sum.EngineTime, s.EngineTime, true)

@@ -36,6 +36,8 @@ type Life interface {
 	Input(i int) Input
 	// Writer is output i's; nil when nothing is delivered.
 	Writer(i int) *delivery.Writer
+	// EpochsPerSecond is how many epochs there were of late.
+	EpochsPerSecond(now time.Time) float64
 }
 
 // Input is what a run knows of an accumulator.
@@ -49,7 +51,7 @@ type Input struct {
 // known all the same.
 func (k *Known) Rest(s api.GraphSummary, health string, why *api.Reason) api.GraphSummary {
 	k.identify(&s)
-	s.Health, s.HealthReason = health, why
+	s.Health, s.HealthReason, s.EpochsPerSecond = health, why, 0
 	return s
 }
 
@@ -62,6 +64,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		Epoch: v.Epoch, LastFiredAt: timePtr(v.LastFired), DueAt: timePtr(v.DueAt),
 		Durability: durability(v.Checkpoint, now),
 	}
+	sum.EpochsPerSecond = life.EpochsPerSecond(now)
 	sum.EngineTime, sum.HeldBackBy = timePtr(v.EngineTime), v.HeldBackBy
 	k.identify(&sum)
 	if k.Spec.Keyed() {

@@ -192,7 +192,7 @@ func overview(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
 			t.Row("clock by", g.ClockBy)
 		}
 	}
-	t.Row("epoch", epochs(g)+shardsWord(g)+", last fired "+term.Ago(g.LastFiredAt))
+	t.Row("epoch", epochs(g)+shardsWord(g)+perSecond(g.EpochsPerSecond)+", last fired "+term.Ago(g.LastFiredAt))
 	if g.DueAt != nil {
 		t.Row("next due", g.DueAt.Format(time.RFC3339Nano))
 	}
@@ -306,4 +306,12 @@ func Missing(term *terminal.Terminal, all []api.Missing) error {
 		t.Row(m.Name, address, terminal.Number(int64(len(m.Graphs))), term.Clip(m.Code+": "+m.Detail, 100))
 	}
 	return term.Section(t)
+}
+
+// perSecond is how many epochs there were of late; nothing of a graph that has had none.
+func perSecond(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.3g a second", n)
 }
