@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
+	"time"
 )
 
 // ballastBytes is memory that is asked for and never touched, so that it takes none. The
@@ -23,9 +25,30 @@ func ballast(getenv func(string) string) []byte {
 	return make([]byte, ballastBytes)
 }
 
-// startPercent is how much garbage there may be beside what is kept while a daemon starts. What a start throws away
-// lies among what it keeps, and the holes stay: nothing as large as a start comes after it.
-const startPercent = 20
+const (
+	// startPercent is how much garbage there may be beside what is kept while a daemon starts, and startGarbage how much
+	// in all, as long as that is startLeast percent. What a start throws away lies among what it keeps. Holes of its
+	// first part are filled by the rest; those of its last stay, for nothing as large as a start comes after it.
+	startPercent = 40
+	startLeast   = 6
+	startGarbage = 24 << 20
+	// startLooks is how often it is looked at how much is kept.
+	startLooks = 200 * time.Millisecond
+)
+
+// startPercentFor is how much garbage there may be beside so many bytes.
+func startPercentFor(kept uint64) int {
+	return int(min(startPercent, max(startLeast, 100*startGarbage/max(kept, 1))))
+}
+
+// kept are the bytes that the last collection has found in use.
+func kept() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	if metrics.Read(sample); sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return sample[0].Value.Uint64()
+}
 
 // spare has garbage collected more often until ready is closed or ctx is done, unless the environment says how often;
 // done returns when it has been set back.
@@ -34,14 +57,26 @@ func spare(ctx context.Context, ready <-chan struct{}, getenv func(string) strin
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	was := debug.SetGCPercent(startPercent)
+	percent := startPercent
+	was := debug.SetGCPercent(percent)
+	looks := time.NewTicker(startLooks)
 	var back sync.WaitGroup
 	back.Go(func() {
-		select {
-		case <-ready:
-		case <-ctx.Done():
+		defer debug.SetGCPercent(was)
+		defer looks.Stop()
+		for {
+			select {
+			case <-looks.C:
+				if next := startPercentFor(kept()); next < percent {
+					percent = next
+					debug.SetGCPercent(percent)
+				}
+			case <-ready:
+				return
+			case <-ctx.Done():
+				return
+			}
 		}
-		debug.SetGCPercent(was)
 	})
 	return func() {
 		cancel()

@@ -52,3 +52,13 @@ func TestSpare(t *testing.T) {
 	}
 	done()
 }
+
+// The more a start keeps, the smaller a part of it may be garbage, and so are the holes that it leaves.
+func TestGarbageOfAStart(t *testing.T) {
+	t.Parallel()
+	for kept, want := range map[uint64]int{0: 40, 36 << 20: 40, 120 << 20: 20, 300 << 20: 8, 4 << 30: 6} {
+		if got := startPercentFor(kept); got != want {
+			t.Errorf("beside %d MiB there may be %d percent of garbage, want %d", kept>>20, got, want)
+		}
+	}
+}
