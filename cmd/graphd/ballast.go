@@ -26,9 +26,10 @@ func ballast(getenv func(string) string) []byte {
 }
 
 const (
-	// startPercent is how much garbage there may be beside what is kept while a daemon starts, and startGarbage how
-	// much in all, as long as that is startLeast percent. What a start throws away lies among what it keeps. Holes of its
-	// first part are filled by the rest; those of its last stay, for nothing as large as a start comes after it.
+	// startPercent is how much garbage there may be beside what is kept while a daemon starts, and startGarbage
+	// how much in all, as long as that is startLeast percent. What a start throws away lies among what it keeps.
+	// Holes of its first part are filled by the rest; those of its last stay, for nothing as large as a start comes
+	// after it.
 	startPercent = 40
 	startLeast   = 6
 	startGarbage = 24 << 20

@@ -97,7 +97,7 @@ func (r *Reactor) ask(about int64, call func(ctx context.Context) error) {
 	answered := c.answered
 	r.spawn(func() {
 		answered <- protect(func() error {
-			ctx, cancel := r.within(noteTimeout)
+			ctx, cancel := r.reach.Within(r.Term, noteTimeout)
 			defer cancel()
 			if r.disowned() {
 				return ErrDisowned

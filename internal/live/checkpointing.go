@@ -133,7 +133,7 @@ func (r *Reactor) launch() {
 			c.Seq, c.Proven, c.Tried, c.Delivered, c.Discard = r.seq+1, s.settled, s.tried, s.delivered, s.discard
 			done.bytes = size(c)
 			// A stop does not cut a commit short: its outcome would be unknown.
-			ctx, cancel := r.within(commitTimeout)
+			ctx, cancel := r.reach.Within(r.Term, commitTimeout)
 			defer cancel()
 			if r.disowned() {
 				return ErrDisowned

@@ -94,7 +94,7 @@ func (r *Reactor) write(now time.Time) {
 		began := time.Now()
 		err := protect(func() error {
 			// A stop does not cut an append short: its outcome would be unknown.
-			ctx, cancel := r.within(commitTimeout)
+			ctx, cancel := r.reach.Within(r.Term, commitTimeout)
 			defer cancel()
 			if r.disowned() {
 				return ErrDisowned

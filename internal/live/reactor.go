@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/live/flow"
+	"github.com/graphd/graphd/internal/live/reach"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/rest"
@@ -120,7 +121,7 @@ type Reactor struct {
 	inflight   *flight
 	committing sync.WaitGroup
 	spawn      func(f func()) // runs a call to the store beside the reactor; joined by committing
-	reach      reach
+	reach      reach.Calls    // to the store, beside the reactor: they end when a shutdown has no time left
 	seq        int64
 	sealNow    bool
 	nextSeal   time.Time
@@ -237,7 +238,7 @@ func (r *Reactor) end() {
 	defer r.Inbox.Close()
 	defer r.giveTurn()
 	defer r.Careful.forget(r)
-	defer r.cutOff()
+	defer r.reach.CutOff()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
 	defer r.Meter.Left(r.Core.Config().ID.Shard)

@@ -21,10 +21,10 @@ const (
 func (r *Reactor) shutDown(ctx context.Context) error {
 	end, cancel := r.timeLeft(ctx)
 	defer cancel()
-	stop := context.AfterFunc(end, r.cutOff)
+	stop := context.AfterFunc(end, r.reach.CutOff)
 	defer func() {
 		if stop(); end.Err() != nil { // who waits for the end may be woken before what was to follow it
-			r.cutOff()
+			r.reach.CutOff()
 		}
 	}()
 	now := r.Clock.Now()
