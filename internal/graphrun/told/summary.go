@@ -81,6 +81,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
 	}
 	failing(&sum)
+	k.misplaced(&sum, v)
 	held(&sum, v, now)
 	k.slowed(&sum)
 	return sum

@@ -1,8 +1,11 @@
 package told
 
 import (
+	"fmt"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -62,6 +65,27 @@ func failing(s *api.GraphSummary) {
 			code = "output_refused"
 		}
 		s.HealthReason = api.ReasonOf(code, "output "+o.Name+" "+o.Trouble())
+	}
+}
+
+// misplacedMost is how many events of an input may be in a partition of another shard than their key's before health
+// tells, where they are more than half of what came.
+const misplacedMost = 20
+
+// misplaced degrades a graph whose topic is dealt otherwise than its declaration says: most of its events are dead
+// letters.
+func (k *Known) misplaced(s *api.GraphSummary, v *live.View) {
+	for i := range s.Accumulators {
+		a, by := &s.Accumulators[i], k.Spec.Accumulators[i].Partitioned
+		n := v.Inputs[i].Reasons["key_misplaced"]
+		if by == "" || n < misplacedMost || 2*n <= a.Counters.Received || s.Health != string(reactor.HealthLive) {
+			continue
+		}
+		s.Health = string(reactor.HealthDegraded)
+		s.HealthReason = api.ReasonOf("keys_misplaced", fmt.Sprintf("%d of %d events of %s are in partitions of other "+
+			"shards than their keys', by %s, and are dead letters: see by which function and by which key the topic's "+
+			"producer deals them, and apply the graph under another name with that", n, a.Counters.Received, a.Name,
+			by))
 	}
 }
 
