@@ -55,6 +55,8 @@ func (m *simMember) claim() {
 			}
 			m.dealing = t
 			m.gather(t, me, w.now+dealWait)
+		case granted:
+			m.disclaim(t, me)
 		}
 	})
 }
@@ -64,7 +66,7 @@ func (m *simMember) gather(t *Term, me string, by time.Duration) {
 	w := m.w
 	if !t.Holds() {
 		if w.plant != plantGoesOn {
-			m.dealing = nil
+			m.disclaim(t, me)
 		}
 		return
 	}
@@ -98,7 +100,7 @@ func (m *simMember) gather(t *Term, me string, by time.Duration) {
 	}, func(bool) { m.disclaim(t, me) })
 }
 
-// disclaim gives a claim up, again and again until it is or the lease is over.
+// disclaim gives a claim up, again and again until it is or the lease is over, also where another term has begun under that.
 func (m *simMember) disclaim(t *Term, me string) {
 	w := m.w
 	m.dealing, m.asking = nil, true
@@ -109,7 +111,7 @@ func (m *simMember) disclaim(t *Term, me string) {
 			w.notify()
 		}
 	}, func(ok bool) {
-		if ok || !t.Holds() {
+		if ok || t.Gone() {
 			m.asking = false
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/lease"
 )
 
 const (
@@ -25,7 +26,7 @@ func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 		granted := false
 		if term != nil && term.Holds() {
 			if granted, err = s.Claims.Claim(ctx, id, claim); err != nil {
-				s.disclaim(term.Context(), id, claim) // the store may have it, and nobody would give it up
+				s.disclaim(term, id, claim) // the store may have it, and nobody would give it up
 				if ctx.Err() == nil {
 					return nil, nil, err
 				}
@@ -37,7 +38,7 @@ func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 			return held, func() {
 				stop()
 				cancel()
-				s.disclaim(term.Context(), id, claim)
+				s.disclaim(term, id, claim)
 			}, nil
 		}
 		select {
@@ -48,23 +49,20 @@ func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 	}
 }
 
-// disclaim gives a claim up. One that cannot be is tried again until it is, or the lease is over.
-func (s *Members) disclaim(term context.Context, id checkpoint.ID, claim string) {
+// disclaim gives a claim up. One that cannot be is tried again until it is, or the store's lease is over: that may
+// outlast the term, and then the claim would be nobody's.
+func (s *Members) disclaim(term *lease.Term, id checkpoint.ID, claim string) {
 	again := time.NewTicker(claimAgain)
 	defer again.Stop()
 	for {
-		ctx, cancel := context.WithTimeout(term, disclaimTime)
+		ctx, cancel := context.WithTimeout(context.Background(), disclaimTime)
 		err := s.Claims.Disclaim(ctx, id, claim)
 		cancel()
-		if err == nil || term.Err() != nil {
+		if err == nil || term.Gone() {
 			return
 		}
 		s.Log.Warn("a claim on a graph could not be given up; it is tried again until this daemon's lease is over",
 			"graph", id.Graph, "tenant", id.Tenant, "claim", claim, "err", err)
-		select {
-		case <-again.C:
-		case <-term.Done():
-			return
-		}
+		<-again.C
 	}
 }

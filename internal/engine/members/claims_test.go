@@ -72,3 +72,33 @@ func TestM54AClaimThatIsNotAnsweredIsGivenUp(t *testing.T) {
 		})
 	}
 }
+
+// granting grants claims, and cannot have them given up so many times.
+type granting struct{ unanswered }
+
+func (g *granting) Claim(context.Context, checkpoint.ID, string) (bool, error) {
+	g.has = true
+	return true, nil
+}
+
+// M54: a claim is given up although the term that it was made in has ended meanwhile: the store's lease may go on, in
+// another term, and the claim would be had as long as that and be nobody's.
+func TestM54AClaimIsGivenUpBehindItsTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := lease.New(lease.Config{Store: sole{}, Log: slog.New(slog.DiscardHandler), TTL: 3 * time.Second})
+		if err := own.Begin(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		g := &granting{unanswered{fails: 3}}
+		s := &Members{Claims: g, Log: slog.New(slog.DiscardHandler), Own: own}
+		held, release, err := s.Hold(t.Context(), checkpoint.ID{Tenant: "t", Graph: "g"}, checkpoint.ClaimDeal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own.Lost(own.Term(), lease.ErrLost)
+		<-held.Done()
+		if release(); g.has {
+			t.Error("the claim is had still")
+		}
+	})
+}
