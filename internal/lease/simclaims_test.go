@@ -100,7 +100,8 @@ func (m *simMember) gather(t *Term, me string, by time.Duration) {
 	}, func(bool) { m.disclaim(t, me) })
 }
 
-// disclaim gives a claim up, again and again until it is or the lease is over, also where another term has begun under that.
+// disclaim gives a claim up, again and again until it is or the lease is over, also where another term has begun under
+// that.
 func (m *simMember) disclaim(t *Term, me string) {
 	w := m.w
 	m.dealing, m.asking = nil, true
