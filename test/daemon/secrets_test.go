@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,24 +18,6 @@ import (
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/internal/trace/tracetest"
 )
-
-// kept is a log that may be written from any goroutine.
-type kept struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (k *kept) Write(p []byte) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.text.Write(p)
-}
-
-func (k *kept) String() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.text.String()
-}
 
 // secretGraph calls with what a file has, fails once in a function that panics, and has a dead letter of its sink.
 const secretGraph = `graph: payments
@@ -81,7 +62,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}))
 	defer hook.Close()
 	c := tracetest.Start(t, nil)
-	var log kept
+	var log lines
 	d := startDaemon(t, graphd.Config{Data: filepath.Join(dir, "data"), SecretsDir: dir, Pprof: true,
 		Connections: []string{"db=postgres://u:" + plant(secrets, "password of a connection") + "@127.0.0.1:1/x",
 			"filed=file:" + database}, AllowOutbound: []string{"loopback"},
