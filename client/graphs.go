@@ -141,30 +141,49 @@ func (c *Client) Push(ctx context.Context, name, accumulator string, lines []byt
 
 // PushNow is Push that does not wait for room.
 func (c *Client) PushNow(ctx context.Context, name, accumulator string, lines []byte) (api.PushResult, error) {
-	return call[api.PushResult](ctx, c, request{
-		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines,
-		contentType: typeNDJSON, prefer: "wait=0",
-	})
+	return c.PushWith(ctx, name, accumulator, lines, PushOptions{NoWait: true})
 }
 
 // PushOnce is Push with a key that makes it safe to repeat: the daemon answers a second push of the same
 // lines with the same key as it did the first, or goes on where that was held up. "" is no key.
 func (c *Client) PushOnce(ctx context.Context, name, accumulator string, lines []byte, key string) (
 	api.PushResult, error) {
-	return call[api.PushResult](ctx, c, request{
+	return c.PushWith(ctx, name, accumulator, lines, PushOptions{Key: key})
+}
+
+// PushOptions say how a push is made; the zero value is [Client.Push].
+type PushOptions struct {
+	// Key makes the push safe to repeat, see [Client.PushOnce].
+	Key string
+	// NoWait has it refused at once where there is no room.
+	NoWait bool
+}
+
+// PushWith is Push as the options say. Whether a push with a key may be repeated after an error tells [MayRepeat].
+func (c *Client) PushWith(ctx context.Context, name, accumulator string, lines []byte, o PushOptions) (
+	api.PushResult, error) {
+	return call[api.PushResult](ctx, c, pushRequest(name, accumulator, lines, o))
+}
+
+func pushRequest(name, accumulator string, lines []byte, o PushOptions) request {
+	r := request{
 		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines,
-		contentType: typeNDJSON, key: key,
-	})
+		contentType: typeNDJSON, key: o.Key,
+	}
+	if o.NoWait {
+		r.prefer = "wait=0"
+	}
+	return r
 }
 
 // PushAll is Push until every event was taken or refused, or ctx ends: it waits for room, for a daemon that starts, and
-// through lost connections. Nothing is pushed twice while the daemon runs, for the request has a key; a daemon that is
-// started anew in the middle has forgotten the key, and gets all of the lines again.
+// through lost connections. The request has a key, so nothing is pushed twice while the daemon runs, and with
+// durability: journal not after a restart either; without, a daemon that is started anew in the middle has forgotten
+// the key, and gets all of the lines again.
 func (c *Client) PushAll(ctx context.Context, name, accumulator string, lines []byte) (api.PushResult, error) {
-	return call[api.PushResult](ctx, c, request{
-		method: http.MethodPost, path: graph(name, "accumulators", accumulator, "events"), body: lines,
-		contentType: typeNDJSON, key: rand.Text(), endless: true,
-	})
+	r := pushRequest(name, accumulator, lines, PushOptions{Key: rand.Text()})
+	r.endless = true
+	return call[api.PushResult](ctx, c, r)
 }
 
 // post sends a command with a JSON body, nil for none.

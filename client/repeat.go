@@ -45,8 +45,14 @@ func (r *request) again(err error) bool {
 	if _, nobody := errors.AsType[*Unreachable](err); nobody {
 		return true // nothing was sent
 	}
-	if r.method != http.MethodGet && r.key == "" {
-		return false
+	return (r.method == http.MethodGet || r.key != "") && MayRepeat(err)
+}
+
+// MayRepeat says of the error of what only reads, or of a push with a key, that the same call may be answered better
+// later: no daemon was there, the connection was lost, or the daemon had no room.
+func MayRepeat(err error) bool {
+	if _, nobody := errors.AsType[*Unreachable](err); nobody {
+		return true
 	}
 	if _, stranger := errors.AsType[*tls.CertificateVerificationError](err); stranger {
 		return false

@@ -35,6 +35,7 @@ const (
 	CodeIdempotencyBusy     = "idempotency_in_progress"
 	CodeIdempotencyShards   = "idempotency_shards_changed"
 	CodeGraphRestarted      = "graph_restarted"
+	CodeNotDurable          = "not_durable"
 	CodeUnauthenticated     = "unauthenticated"
 	CodeInvalidToken        = "invalid_token"
 	CodeInvalidTicket       = "invalid_ticket"

@@ -238,7 +238,7 @@ func (g *Graph) awaitDurable(ctx context.Context, tickets []accumulator.Ticket) 
 			if reason := g.unwritable(); reason != nil {
 				why = " (" + reason.Code + ": " + reason.Detail + ")"
 			}
-			return false, &api.Error{Status: 503, Code: "not_durable",
+			return false, &api.Error{Status: 503, Code: api.CodeNotDurable,
 				Detail: "the events were taken, but the journal could not be written in time" + why +
 					", so a crash may " +
 					"undo it: push them again with the same Idempotency-Key, or look at the graph's counters"}

@@ -133,7 +133,7 @@ func (g *Graph) settleForUpdate(ctx context.Context) (troubled map[string]bool, 
 	case errors.Is(err, live.ErrStopped):
 		return nil, nil // it has just failed by itself
 	case err != nil:
-		return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: "not_durable",
+		return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeNotDurable,
 			Detail: "the graph was not updated, for its state cannot be saved now: " + err.Error()}
 	}
 	troubled = make(map[string]bool)

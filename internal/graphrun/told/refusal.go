@@ -45,7 +45,7 @@ func NotDurable(err error) error {
 	if errors.Is(err, live.ErrStopped) || errors.Is(err, context.DeadlineExceeded) {
 		return Refusal(err)
 	}
-	return &api.Error{Status: http.StatusServiceUnavailable, Code: "not_durable",
+	return &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeNotDurable,
 		Detail: "it is in effect, but the checkpoint could not be written, so a crash would undo it: " + err.Error()}
 }
 

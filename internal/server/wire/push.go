@@ -36,11 +36,16 @@ type Pushed struct {
 // Add counts the result of a batch of n events in.
 func (p *Pushed) Add(r api.PushResult, n int) {
 	if p.Done == 0 {
-		p.Durable, p.Known = r.Durable, r.Known
+		p.Known = r.Known
 	}
 	p.Known = p.Known && r.Known
 	p.KeyKept = p.KeyKept || r.KeyKept
-	p.Durable = p.Durable && r.Durable
+	switch { // it is said of what was taken: a batch of which nothing was says nothing
+	case p.Accepted == 0:
+		p.Durable = r.Durable
+	case r.Accepted > 0:
+		p.Durable = p.Durable && r.Durable
+	}
 	p.Accepted += r.Accepted
 	p.Filtered += r.Filtered
 	p.Full, p.Why, p.After, p.Refused = r.Full, r.Why, r.After, r.Refused

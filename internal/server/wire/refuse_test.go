@@ -39,3 +39,29 @@ func TestM53ARefusedPartIsNamed(t *testing.T) {
 		t.Error("what is no refusal is hidden")
 	}
 }
+
+// TestDurableIsOfWhatWasTaken: a batch of which nothing was taken says nothing of the others.
+func TestDurableIsOfWhatWasTaken(t *testing.T) {
+	t.Parallel()
+	took := func(durable bool) api.PushResult { return api.PushResult{Accepted: 1, Durable: durable} }
+	refused := api.PushResult{Rejected: []api.Rejection{{Code: "schema"}}}
+	full := api.PushResult{Full: true}
+	for name, tt := range map[string]struct {
+		of   []api.PushResult
+		want bool
+	}{
+		"full behind what is durable": {[]api.PushResult{took(true), full}, true},
+		"refused before it":           {[]api.PushResult{refused, took(true), refused}, true},
+		"one is not":                  {[]api.PushResult{took(true), took(false), full}, false},
+		"the first is not":            {[]api.PushResult{took(false), took(true)}, false},
+		"nothing":                     {[]api.PushResult{refused, full}, false},
+	} {
+		var p Pushed
+		for _, r := range tt.of {
+			p.Add(r, 1)
+		}
+		if p.Durable != tt.want {
+			t.Errorf("%s: durable is %v", name, p.Durable)
+		}
+	}
+}

@@ -1,12 +1,14 @@
 package remote
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/client"
@@ -14,6 +16,7 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
 )
@@ -40,7 +43,10 @@ func (a *Verbs) pushCmd() *cobra.Command {
 		long: `Push events into an accumulator, from a file or standard input: a JSON document
 a line (NDJSON), documents one after the other, or one array of them. They are
 sent in order, a thousand at a time. Rejected events are listed and the others
-go on; when the queue stays full, the push waits, or with --no-wait gives up.`,
+go on. When the queue stays full, the push waits, or with --no-wait gives up;
+a lost connection and a daemon that starts again are waited for, and what was
+under way is sent again under its key, so that it is taken once. The push ends
+when nothing was taken for as long as --timeout says.`,
 		check:     cobra.RangeArgs(2, 3),
 		words:     names.Parts(names.Accumulators),
 		openEnded: true,
@@ -75,18 +81,28 @@ type pusher struct {
 	graph, accumulator string
 	wait               bool
 
-	batch [][]byte
+	batch []pushed
 	bytes int
+	read  int // events that were read
 	sent  int // events that were answered
 	total api.PushResult
-	lost  int // rejections that are not listed
+	open  bool // some of what was taken is not durable yet
+	lost  int  // rejections that are not listed
 	told  time.Time
-	stuck bool // the queue is full, and that was said
-	most  int  // events of a request while there is little room; 0 for no bound
+	stuck string    // why the push waits, as it was said last
+	most  int       // events of a request while there is little room; 0 for no bound
+	moved time.Time // when events were last dealt with
+	// reached says that the daemon has answered, broken that a connection was lost after that.
+	reached, broken bool
+}
+
+// pushed is an event, and its place in the input, from 0.
+type pushed struct {
+	text []byte
+	at   int
 }
 
 func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
-	p.total.Durable = true
 	stream := events.New(in)
 	var readErr error
 	for {
@@ -94,7 +110,8 @@ func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
 		if event, readErr = stream.Next(); readErr != nil {
 			break
 		}
-		p.batch = append(p.batch, event)
+		p.batch = append(p.batch, pushed{event, p.read})
+		p.read++
 		p.bytes += len(event)
 		if len(p.batch) < pushEvents && p.bytes < pushBytes {
 			continue
@@ -128,82 +145,185 @@ func (p *pusher) stopped(err error) error {
 
 // flush sends what is gathered, going on behind a full queue for as long as it is to wait.
 func (p *pusher) flush(ctx context.Context) error {
+	p.moved = time.Now() // waiting for input is not waiting for the daemon
 	for len(p.batch) > 0 {
 		few := p.batch
 		if p.most > 0 {
 			few = few[:min(p.most, len(few))]
 		}
-		done, full, err := p.send(ctx, few)
+		left, full, err := p.deal(ctx, few)
 		if err != nil {
 			return err
 		}
-		clear(p.batch[:done])
-		p.batch = p.batch[done:]
+		p.batch = append(left, p.batch[len(few):]...)
 		if full == nil {
-			p.stuck = false
 			if p.most *= moreRoom; p.most >= pushEvents {
 				p.most = 0
 			}
 			continue
 		}
-		if done > 0 || !p.stuck { // the daemon itself has waited before it said so
-			p.app.Say("%s sent; the push waits: %s", terminal.Plural(p.sent, "event"), full.Detail)
-		}
-		p.stuck, p.most = true, 1 // what is refused is counted: one event asks whether there is room
-		timer := time.NewTimer(fullPause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		case <-timer.C:
+		p.most = 1 // what is refused is counted: one event asks whether there is room
+		if err := p.pause(ctx, full); err != nil {
+			return err
 		}
 	}
-	p.batch, p.bytes, p.stuck = nil, 0, false
+	p.batch, p.bytes, p.stuck = nil, 0, ""
 	return nil
 }
 
-// send makes one request and says how many of its events need not be sent again.
-func (p *pusher) send(ctx context.Context, few [][]byte) (done int, full *api.Problem, err error) {
-	ctx, cancel := p.app.deadline(ctx)
-	defer cancel()
-	push := p.client.Push
-	if !p.wait {
-		push = p.client.PushNow
+// deal makes one request until it is known what has become of its events. Every attempt has the same key, so that the
+// daemon takes none of them twice. left are those that were not taken since there was no room, which full says.
+func (p *pusher) deal(ctx context.Context, few []pushed) (left []pushed, full *api.Problem, err error) {
+	lines := make([]byte, 0, p.bytes+len(few))
+	for _, e := range few {
+		lines = append(append(lines, e.text...), '\n')
 	}
-	r, err := push(ctx, p.graph, p.accumulator, append(bytes.Join(few, []byte{'\n'}), '\n'))
-	problem, refused := errors.AsType[*api.Problem](err)
-	switch {
-	case err == nil:
-		done = len(few)
-	case refused && problem.Code == "all_rejected":
-		done = len(few)
-	case refused && problem.Status == http.StatusTooManyRequests:
-		done = min(r.Accepted+len(r.Rejected), len(few))
-		full = problem
-	default: // shards at other members may have taken a part
-		p.add(r, min(r.Accepted+len(r.Rejected), len(few)))
-		return 0, nil, err
+	options := client.PushOptions{Key: rand.Text(), NoWait: !p.wait}
+	for {
+		r, err := p.send(ctx, lines, options)
+		problem, refused := errors.AsType[*api.Problem](err)
+		switch {
+		case err == nil, refused && problem.Code == api.CodeAllRejected:
+			p.add(&r, few, nil)
+			return nil, nil, nil
+		case refused && isSplit(problem, &r):
+			again := missed(problem, &r)
+			for k, e := range few {
+				if k >= *problem.NextIndex || again[k] {
+					left = append(left, e)
+				}
+			}
+			if p.add(&r, few[:min(*problem.NextIndex, len(few))], again); !p.wait {
+				return left, problem, p.noRoom(problem, left)
+			}
+			return left, problem, nil
+		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+			return nil, nil, p.late(terminal.Or(p.stuck, "the daemon does not answer"))
+		case ctx.Err() != nil || !client.MayRepeat(err) || !p.reached && !refused ||
+			!p.wait && refused && problem.Status == http.StatusTooManyRequests:
+			return nil, nil, err
+		}
+		p.reached, p.broken = p.reached || refused, p.broken || !refused
+		if err := p.pause(ctx, err); err != nil {
+			return nil, nil, err
+		}
 	}
-	p.add(r, done)
-	if full != nil && !p.wait {
-		return done, full, err
-	}
-	return done, full, nil
 }
 
-func (p *pusher) add(r api.PushResult, done int) {
+// send makes one attempt, within what is left of the time in which something must be taken.
+func (p *pusher) send(ctx context.Context, lines []byte, o client.PushOptions) (api.PushResult, error) {
+	if p.app.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, p.moved.Add(p.app.timeout))
+		defer cancel()
+	}
+	return p.client.PushWith(ctx, p.graph, p.accumulator, lines, o)
+}
+
+// isSplit says whether a refusal tells which events were taken, so that the others can be sent under another key.
+func isSplit(problem *api.Problem, r *api.PushResult) bool {
+	if problem.NextIndex == nil || isUnsure(problem.Code) {
+		return false
+	}
+	return !slices.ContainsFunc(r.Rejected, func(one api.Rejection) bool { return isUnsure(one.Code) })
+}
+
+// isUnsure says of a code that the event may have been taken.
+func isUnsure(code string) bool {
+	return code == api.CodeOwnerUnreachable || code == api.CodeGraphRestarted || code == api.CodeNotDurable
+}
+
+// missed are the events, by their place in the request, that were not taken although later ones were: their shards had
+// no room, or are elsewhere by now.
+func missed(problem *api.Problem, r *api.PushResult) map[int]bool {
+	again := map[int]bool{}
+	for i := range r.Rejected {
+		switch r.Rejected[i].Code {
+		case problem.Code, api.CodeQueueFull, api.CodeOwnerMoved, api.CodeGraphStopping:
+			again[r.Rejected[i].Index] = true
+		}
+	}
+	return again
+}
+
+// pause waits before the next attempt, and says why where that is new. The error is of time that has run out, or will
+// have before the daemon wants to be asked again.
+func (p *pusher) pause(ctx context.Context, why error) error {
+	text, wait := reasonOf(why), fullPause
+	if problem, ok := errors.AsType[*api.Problem](why); ok {
+		wait = max(wait, problem.RetryAfter)
+	}
+	if p.app.timeout > 0 && time.Now().Add(wait).After(p.moved.Add(p.app.timeout)) {
+		return p.late(text)
+	}
+	if text != p.stuck { // the daemon itself has waited before it said so
+		p.app.Say("%s sent; the push waits: %s", terminal.Plural(p.sent, "event"), text)
+		p.stuck = text
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// late is the error of a push of which nothing was taken for too long.
+func (p *pusher) late(why string) error {
+	return terminal.Exit(terminal.ExitDeadline, fmt.Errorf("nothing more was taken within %v: %s; --timeout waits "+
+		"longer", p.app.timeout, why))
+}
+
+// advice is what a refusal tells who sends requests by hand: here it is done.
+var advice = regexp.MustCompile(`[:;](?: then)? send (?:those that rejected lists as .* and )?the events from index ` +
+	`\d+ on.*$`)
+
+// reasonOf is why a push does not go on, without advice for who makes requests.
+func reasonOf(err error) string {
+	if nobody, ok := errors.AsType[*client.Unreachable](err); ok {
+		return "no daemon answers at " + outbound.Shown(nobody.Base)
+	}
+	problem, refused := errors.AsType[*api.Problem](err)
+	if !refused {
+		return err.Error()
+	}
+	return advice.ReplaceAllString(terminal.Or(problem.Detail, problem.Title), "")
+}
+
+// noRoom is the refusal of a push that is not to wait.
+func (p *pusher) noRoom(problem *api.Problem, left []pushed) error {
+	told := *problem
+	told.Detail = reasonOf(problem)
+	if len(left) > 0 {
+		told.Detail += fmt.Sprintf("; the first event that was not taken is number %d", left[0].at+1)
+	}
+	return &told
+}
+
+// add counts the answer to a request in, of which the events few were dealt with, all but those that are sent again.
+func (p *pusher) add(r *api.PushResult, few []pushed, again map[int]bool) {
+	p.reached = true
 	p.total.Accepted += r.Accepted
 	p.total.Filtered += r.Filtered
-	p.total.Durable = p.total.Durable && r.Durable
+	// What was refused cannot be durable, and an answer of which nothing was taken says nothing of the others.
+	p.open = p.open || r.Accepted > 0 && !r.Durable
 	for _, rejection := range r.Rejected {
-		rejection.Index += p.sent
+		if rejection.Index >= len(few) || again[rejection.Index] {
+			continue
+		}
+		rejection.Index = few[rejection.Index].at
 		if len(p.total.Rejected) == maxShownRejections {
 			p.lost++
 			continue
 		}
 		p.total.Rejected = append(p.total.Rejected, rejection)
 	}
-	p.sent += done
+	if done := len(few) - len(again); done > 0 {
+		p.sent += done
+		p.moved = time.Now()
+	}
 	if now := p.app.Now(); now.Sub(p.told) >= time.Second && telemetry.IsTerminal(p.app.Err) {
 		if !p.told.IsZero() { // nothing for a push that is done within a second
 			p.app.Say("%d sent, %d rejected", p.sent, len(p.total.Rejected)+p.lost)
@@ -216,6 +336,11 @@ func (p *pusher) add(r api.PushResult, done int) {
 func (p *pusher) finish() error {
 	if p.total.Rejected == nil {
 		p.total.Rejected = []api.Rejection{}
+	}
+	p.total.Durable = p.total.Accepted > 0 && !p.open
+	if p.broken && p.open {
+		p.app.Say("the connection was lost on the way: a daemon that was started anew may have lost some of these " +
+			"events, or have some of those that were under way twice; with durability: journal neither happens")
 	}
 	err := p.app.Print(&p.total, func() error {
 		durable := ", not yet durable"

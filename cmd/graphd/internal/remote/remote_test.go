@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/wire"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -46,5 +47,29 @@ func TestM48EpochsAreNamedByTheirShards(t *testing.T) {
 	}
 	if got := epochText(&api.Firing{Epoch: 1042}, false); got != "1,042" && got != "1042" {
 		t.Errorf("without shards: %q", got)
+	}
+}
+
+// Advice for who makes requests by hand is not for who gave a verb, in whichever form the daemon writes it.
+func TestAdviceIsLeftOut(t *testing.T) {
+	t.Parallel()
+	missed := []api.Rejection{{Index: 1, Code: api.CodeQueueFull}, {Index: 2, Code: api.CodeOwnerMoved}}
+	moved := &api.Reason{Code: api.CodeOwnerMoved, Detail: "the graph has moved"}
+	quota := &api.Reason{Code: api.CodeQuotaExceeded, Detail: "tenant acme has 5 events a second"}
+	paused := &api.Reason{Code: "paused", Detail: "by"}
+	short := &api.Error{Code: "x", Detail: "the memory is short"}
+	for want, r := range map[string]api.PushResult{
+		"the accumulator's queue stayed full":              {},
+		"the accumulator's queue stayed full (paused: by)": {Why: paused},
+		"the graph has moved":                              {Why: moved, Rejected: missed},
+		"tenant acme has 5 events a second":                {Why: quota},
+		"the memory is short":                              {Rejected: missed, Refused: short},
+	} {
+		r.Full = true
+		p := wire.Pushed{PushResult: r, Done: 12}
+		e := p.Problem(wire.Single)
+		if got := reasonOf(&api.Problem{Detail: e.Detail}); got != want {
+			t.Errorf("of %q is left %q", e.Detail, got)
+		}
 	}
 }
