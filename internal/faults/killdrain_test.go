@@ -1,0 +1,125 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/testbed"
+)
+
+// drainsEnv says how many drains TestDrainMembers makes.
+const drainsEnv = "GRAPHD_DRAINS"
+
+// TestDrainMembers drains four daemons that share a dealt graph under load, one after the other, and measures from the
+// rows that the commits have written how long each shard that had to move fired nowhere (M52). It counts the rows, too.
+func TestDrainMembers(t *testing.T) {
+	drains, eachSecond := 2, 1000 // others have tests beside this one
+	if s := os.Getenv(drainsEnv); s != "" {
+		var err error
+		if drains, err = strconv.Atoi(s); err != nil {
+			t.Fatalf("%s: %v", drainsEnv, err)
+		}
+		eachSecond = 2500
+	}
+	brokers := testbed.Kafka(t)
+	in, out := testbed.Topic(t, brokers, partitions), testbed.Topic(t, brokers, 8)
+	f := newFleet(t, 4, []string{"--rebalance-after", "1s", "--connections", "store=store"}, memberTables[0])
+	for _, s := range f.seats {
+		s.start()
+	}
+	quoted := `"` + strings.Join(brokers, `", "`) + `"`
+	f.apply("dealt", fmt.Sprintf(dealtGraph, quoted, in, quoted, out))
+	f.rowsByCommit("dealt")
+	feed := feedKeyed(t, brokers, in, eachSecond)
+	f.until("the graph fires", 30*time.Second, func() bool { return f.one("select count(*) from dealt") > 0 })
+
+	d := &dealer{f: f, graph: "dealt"}
+	settled := func() bool { return f.placed("dealt", shards) }
+	for n := range drains {
+		f.until("everything runs where it belongs", slack*20*time.Second, settled)
+		<-time.After(time.Second) // what came last fires, too
+		d.blows = append(d.blows, f.drainOne(d, f.seats[n%len(f.seats)]))
+	}
+	f.until("everything runs where it belongs", slack*20*time.Second, settled)
+	next, total, rate := feed.end(t)
+	f.until("everything is through", slack*time.Minute, func() bool { return f.through("dealt", total) })
+	t.Logf("%d events at %.0f events/s", total, rate)
+	for _, s := range f.seats {
+		if err := s.end(syscall.SIGTERM); err != nil {
+			t.Errorf("daemon %d did not stop cleanly: %v", s.n, err)
+		}
+	}
+	at := f.countRows("dealt", shards, next)
+	var all, last []time.Duration
+	for _, b := range d.blows {
+		list := at.silences(b)
+		slices.Sort(list)
+		t.Logf("%s drained in %v: %d shards fired elsewhere after %s", b.at.UTC().Format("15:04:05.000"),
+			b.until.Sub(b.at).Round(time.Millisecond), len(list), told(list))
+		all = append(all, list...)
+		last = append(last, list[max(0, len(list)-1):]...)
+	}
+	t.Logf("%d drains, all shards: %s; the last shard of each: %s", drains, told(all), told(last))
+}
+
+// drainOne drains a daemon with the command and undoes that, and answers what was done.
+func (f *fleet) drainOne(d *dealer, s *seat) *blow {
+	f.t.Helper()
+	by := f.seats[(s.n+1)%len(f.seats)]
+	m, err := s.self()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	run := func(args ...string) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, binary(), append([]string{"drain", "--member", m.ID, "--server", by.p.base},
+			args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			f.t.Fatalf("drain %s %v: %v: %s", m.ID, args, err, out)
+		}
+	}
+	b := &blow{kind: "drain", shards: d.runs(s), at: time.Now()}
+	run()
+	b.until = time.Now()
+	<-time.After(3 * time.Second)
+	run("--undo")
+	return b
+}
+
+// placed says that each shard of a graph is live with the member that it ranks first.
+func (f *fleet) placed(name string, shards int) bool {
+	list, err := f.members()
+	if err != nil || len(list) != len(f.seats) {
+		return false
+	}
+	n := 0
+	for i := range list {
+		for _, g := range list[i].Graphs {
+			if list[i].State != "live" || g.Rank != 1 {
+				return false
+			}
+			n++
+		}
+	}
+	var s summary
+	return n == shards && f.ask("GET", "/v1/graphs/"+name, "", &s) == nil && s.Health == "live"
+}
+
+// told are percentiles of times.
+func told(list []time.Duration) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	slices.Sort(list)
+	at := func(part int) float64 { return list[(len(list)-1)*part/100].Seconds() }
+	return fmt.Sprintf("p50 %.2fs p95 %.2fs max %.2fs", at(50), at(95), at(100))
+}
