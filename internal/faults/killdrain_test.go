@@ -1,10 +1,8 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +68,7 @@ func TestDrainMembers(t *testing.T) {
 	t.Logf("%d drains, all shards: %s; the last shard of each: %s", drains, told(all), told(last))
 }
 
-// drainOne drains a daemon with the command and undoes that, and answers what was done.
+// drainOne drains a daemon until it runs nothing, and undoes that some seconds later. It answers what was done.
 func (f *fleet) drainOne(d *dealer, s *seat) *blow {
 	f.t.Helper()
 	by := f.seats[(s.n+1)%len(f.seats)]
@@ -78,20 +76,20 @@ func (f *fleet) drainOne(d *dealer, s *seat) *blow {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	run := func(args ...string) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, binary(), append([]string{"drain", "--member", m.ID, "--server", by.p.base},
-			args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			f.t.Fatalf("drain %s %v: %v: %s", m.ID, args, err, out)
+	b := &blow{kind: "drain", shards: d.runs(s), at: time.Now()}
+	ask := func(body string) {
+		if err := by.p.do("POST", "/v1/members/"+m.ID+"/drain", body, nil); err != nil {
+			f.t.Fatal(err)
 		}
 	}
-	b := &blow{kind: "drain", shards: d.runs(s), at: time.Now()}
-	run()
+	ask("")
+	f.until("the drained one runs nothing", slack*10*time.Second, func() bool {
+		m, err := s.self()
+		return err == nil && len(m.Graphs) == 0
+	})
 	b.until = time.Now()
 	<-time.After(3 * time.Second)
-	run("--undo")
+	ask(`{"undo":true}`)
 	return b
 }
 
