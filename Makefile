@@ -6,7 +6,7 @@ TESTS   ?= ./...
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-shards test-faults test-kill-full test-members-full test-rolling help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-shards test-faults test-kill-full test-members-full test-drain test-rolling help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -80,6 +80,11 @@ test-members-full: ## Deal MEMBER_FAULTS faults to daemons that share shards and
 	  -run 'TestKillMembers|TestMembersManyGraphs' -v ./internal/faults 2>&1 \
 	  | tee bin/test-members-full.log | grep -vE '(PASS|RUN) '; \
 	  ! grep -qE '^(FAIL|panic)' bin/test-members-full.log
+
+# Alone on its machine, for some four minutes.
+DRAINS ?= 20
+test-drain: ## Drain members under load DRAINS times, and measure when their shards fire elsewhere
+	$(BED) -- env GRAPHD_DRAINS=$(DRAINS) $(GO) test -count=1 -timeout 30m -run TestDrainMembers -v ./internal/faults
 
 # Beside a machine that does little else. It builds the older release from the history; GRAPHD_TEST_OLDER names one that
 # is there, GRAPHD_TEST_BEFORE the one that a single daemon is upgraded from, GRAPHD_TEST_LOGS=DIR keeps what the

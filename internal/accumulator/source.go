@@ -38,6 +38,15 @@ type Source interface {
 	Run(ctx context.Context, from []boundary.Position, out Out) error
 }
 
+// Lasting is what a Source may be too: it may be run again when a run has ended, and keeps what it has opened, as
+// connections, for the next one. Its methods are called while it is not run.
+type Lasting interface {
+	// Last has runs that are ended by their context keep what they have opened.
+	Last()
+	// Close closes what was kept. Runs after it open anew.
+	Close()
+}
+
 // Seeker is what a Source may be too: it can be made to go on from another place.
 type Seeker interface {
 	// Seek turns what an operator names into the positions that Run takes. An error says, for

@@ -58,7 +58,7 @@ durability: { interval: 100ms }
 
 var memberTables = []string{
 	"create table dealt (pos bigserial, k text not null, n bigint not null, at timestamptz not null default " +
-		"clock_timestamp())",
+		"clock_timestamp(), by text not null default current_setting('application_name'))",
 	"create table pushed (pos bigserial, k text not null, n bigint not null)",
 	"create table whole (pos bigserial, g text not null, n bigint not null, epoch bigint not null)",
 }

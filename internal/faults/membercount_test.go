@@ -25,14 +25,21 @@ func shardOf(key string, shards int) int {
 	return int(xxhash.Sum64(text) % uint64(shards))
 }
 
-// fired are when rows of each shard were written, in their order.
-type fired map[int][]time.Time
+// fired are when rows of each shard were written, and by which daemon, in their order.
+type fired map[int][]writing
+
+type writing struct {
+	at time.Time
+	by string // as the daemon's connections are called
+}
+
+func (w writing) compare(at time.Time) int { return w.at.Compare(at) }
 
 // countRows counts the table that is written by the commits of a keyed graph: each event of each key once, and those
 // of a key in their order. next are the numbers that each key is due.
 func (f *fleet) countRows(table string, shards int, next map[string]int64) fired {
 	f.t.Helper()
-	rows, err := f.db.Query(f.t.Context(), "select k, n, at from "+table+" order by pos")
+	rows, err := f.db.Query(f.t.Context(), "select k, n, at, by from "+table+" order by pos")
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -43,8 +50,8 @@ func (f *fleet) countRows(table string, shards int, next map[string]int64) fired
 	for rows.Next() {
 		var k string
 		var n int64
-		var when time.Time
-		if err := rows.Scan(&k, &n, &when); err != nil {
+		var w writing
+		if err := rows.Scan(&k, &n, &w.at, &w.by); err != nil {
 			f.t.Fatal(err)
 		}
 		if n < due[k] && seen[k] == nil {
@@ -52,7 +59,7 @@ func (f *fleet) countRows(table string, shards int, next map[string]int64) fired
 		}
 		if n != due[k] && len(examples) < 20 {
 			examples = append(examples, fmt.Sprintf("%s (shard %d): %d where %d was due, at %v", k,
-				shardOf(k, shards), n, due[k], when.Format(time.StampMilli)))
+				shardOf(k, shards), n, due[k], w.at.Format(time.StampMilli)))
 		}
 		switch {
 		case n == due[k]:
@@ -63,7 +70,7 @@ func (f *fleet) countRows(table string, shards int, next map[string]int64) fired
 			disordered++ // what was left out, or comes later
 			due[k] = n + 1
 		}
-		at[shardOf(k, shards)] = append(at[shardOf(k, shards)], when)
+		at[shardOf(k, shards)] = append(at[shardOf(k, shards)], w)
 	}
 	if err := rows.Err(); err != nil {
 		f.t.Fatal(err)
@@ -199,12 +206,12 @@ func readPartition(ctx context.Context, brokers []string, topic string, partitio
 func (at fired) silences(b *blow) (list []time.Duration) {
 	const before, after = 300 * time.Millisecond, 3 * time.Second
 	for _, shard := range b.shards {
-		times := at[shard]
-		from, _ := slices.BinarySearchFunc(times, b.at.Add(-before), time.Time.Compare)
+		rows := at[shard]
+		from, _ := slices.BinarySearchFunc(rows, b.at.Add(-before), writing.compare)
 		longest, end := time.Duration(0), time.Time{}
-		for i := from; i+1 < len(times) && times[i].Before(b.at.Add(after)); i++ {
-			if pause := times[i+1].Sub(times[i]); pause > longest && times[i+1].After(b.at) {
-				longest, end = pause, times[i+1]
+		for i := from; i+1 < len(rows) && rows[i].at.Before(b.at.Add(after)); i++ {
+			if pause := rows[i+1].at.Sub(rows[i].at); pause > longest && rows[i+1].at.After(b.at) {
+				longest, end = pause, rows[i+1].at
 			}
 		}
 		if longest > 0 {
@@ -214,32 +221,64 @@ func (at fired) silences(b *blow) (list []time.Duration) {
 	return list
 }
 
-// tellSilences prints, for each kind of blow, how long shards fired nowhere, of blows that nothing else was beside.
+// elsewhere is how long it was from a blow until each shard of the daemon fired at another one, where that was before
+// the blow was long undone.
+func (at fired) elsewhere(b *blow) (list []time.Duration) {
+	for _, shard := range b.shards {
+		rows := at[shard]
+		from, _ := slices.BinarySearchFunc(rows, b.at, writing.compare)
+		for _, row := range rows[from:] {
+			if row.at.After(b.until.Add(time.Minute)) {
+				break
+			}
+			if row.by != "graphd-"+b.member {
+				list = append(list, row.at.Sub(b.at))
+				break
+			}
+		}
+	}
+	return list
+}
+
+// tellSilences prints, for each kind of blow, when shards fired elsewhere and until when they were silent, of blows
+// that nothing else was beside and of the others.
 func (d *dealer) tellSilences(at fired) {
 	d.f.t.Helper()
-	times, beside, counted := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string]int{}
+	type felt struct{ elsewhere, silent []time.Duration }
+	times, counted := map[string]*[2]felt{}, map[string]int{}
 	for _, b := range d.blows {
 		counted[b.kind]++
-		if !b.away {
-			continue
+		if times[b.kind] == nil {
+			times[b.kind] = &[2]felt{}
 		}
-		if b.alone {
-			times[b.kind] = append(times[b.kind], at.silences(b)...)
-		} else {
-			beside[b.kind] = append(beside[b.kind], at.silences(b)...)
+		of := &times[b.kind][0]
+		if !b.alone {
+			of = &times[b.kind][1]
+		}
+		if b.away {
+			of.elsewhere = append(of.elsewhere, at.elsewhere(b)...)
+			of.silent = append(of.silent, at.silences(b)...)
 		}
 	}
 	for i := range faultKinds {
 		kind := faultKinds[i].kind
 		line := fmt.Sprintf("%3d %s", counted[kind], kind)
-		for what, list := range map[string][]time.Duration{"alone": times[kind], "beside others": beside[kind]} {
-			if len(list) > 0 {
-				slices.Sort(list)
-				at := func(part int) float64 { return list[(len(list)-1)*part/100].Seconds() }
-				line += fmt.Sprintf("; %s %d shards fired elsewhere after p50 %.2fs p95 %.2fs max %.2fs", what,
-					len(list), at(50), at(95), at(100))
+		for n, what := range []string{"alone", "beside others"} {
+			if of := times[kind]; of != nil && len(of[n].silent) > 0 {
+				line += fmt.Sprintf("; %s %d shards fired elsewhere after %s, silent until %s", what,
+					len(of[n].elsewhere), told(of[n].elsewhere), told(of[n].silent))
 			}
 		}
 		d.f.t.Log(line)
 	}
+}
+
+// told are percentiles of times.
+func told(list []time.Duration) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	slices.Sort(list)
+	at := func(part int) float64 { return list[(len(list)-1)*part/100].Seconds() }
+	return fmt.Sprintf("p50 %.2fs p95 %.2fs max %.2fs", at(50), at(95), at(100))
 }

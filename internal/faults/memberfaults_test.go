@@ -20,6 +20,7 @@ type blow struct {
 	at     time.Time
 	until  time.Time // when it was undone, where that is known
 	away   bool      // what the daemon ran has to go on elsewhere
+	member string    // the daemon's id
 	shards []int     // of the dealt graph, that it ran
 	alone  bool      // nothing else was done while it lasted
 }
@@ -232,7 +233,7 @@ func (d *dealer) deal() {
 	}
 	b := &blow{kind: k.kind, alone: len(d.open) == 0}
 	if k.away {
-		b.shards = d.runs(s)
+		b.member, b.shards = d.runs(s)
 	}
 	for _, u := range d.open {
 		u.blow.alone = false
@@ -260,18 +261,18 @@ func (d *dealer) deal() {
 	d.open = append(d.open, &undo{at: b.until, s: s, blow: b, do: end})
 }
 
-// runs are the shards of the dealt graph that a seat's daemon has.
-func (d *dealer) runs(s *seat) (shards []int) {
+// runs are the shards of the dealt graph that a seat's daemon has, and its id.
+func (d *dealer) runs(s *seat) (id string, shards []int) {
 	m, err := s.self()
 	if err != nil {
-		return nil
+		return "", nil
 	}
 	for _, g := range m.Graphs {
 		if g.Graph == d.graph {
 			shards = append(shards, g.Shard)
 		}
 	}
-	return shards
+	return m.ID, shards
 }
 
 // settle undoes what is due at a time.

@@ -88,6 +88,8 @@ type Options struct {
 	// Shutdown answers, once Run is to stop, the context that all of the shutdown has: when it
 	// ends, what is on its way to the sinks and the store is cut off. Nil for ten seconds.
 	Shutdown func() context.Context
+	// HandOver says, once Run is to stop, that another daemon waits to go on with the graph; nil for no.
+	HandOver func() bool
 	// Flush waits, at shutdown and within ctx, until the writers have returned. Nil for none.
 	Flush func(ctx context.Context)
 	// Epochs bounds how many reactors run epochs at one time; nil for no bound.

@@ -13,6 +13,9 @@ const (
 	// flushOutbox is how long a shutdown waits for sinks to take what is in their outboxes:
 	// it is in the store, and delivered after the next start.
 	flushOutbox = time.Second
+	// handOutbox is how long it is where another daemon waits to go on with the graph, and delivers the rest at once:
+	// as long as a delivery takes that is on its way.
+	handOutbox = 100 * time.Millisecond
 )
 
 // shutDown ends at the epoch boundary: what is handed over is admitted but not fired, the
@@ -78,7 +81,11 @@ func (r *Reactor) flush(end context.Context) {
 		defer close(flushed)
 		r.Flush(ctx)
 	}()
-	soon := time.NewTimer(flushOutbox)
+	patience := flushOutbox
+	if r.HandOver != nil && r.HandOver() {
+		patience = handOutbox
+	}
+	soon := time.NewTimer(patience)
 	defer soon.Stop()
 	for {
 		select {

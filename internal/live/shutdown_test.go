@@ -74,7 +74,13 @@ func TestM38ShutdownKeepsToItsDeadline(t *testing.T) {
 }
 
 // M38: what is in an outbox is durable: a slow sink delays the stop by a second, and no more.
-func TestM38OutboxDoesNotDelayTheStop(t *testing.T) {
+func TestM38OutboxDoesNotDelayTheStop(t *testing.T) { outboxDelays(t, false, flushOutbox) }
+
+// M52: where another daemon waits to go on it is for as long as what is on its way may take.
+func TestM52OutboxDoesNotDelayTheHandOver(t *testing.T) { outboxDelays(t, true, handOutbox) }
+
+// outboxDelays holds for how long a sink that takes nothing delays a stop.
+func outboxDelays(t *testing.T, handedOver bool, want time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		held := &stuck{goOn: make(chan struct{})}
 		var s *shell
@@ -94,6 +100,7 @@ func TestM38OutboxDoesNotDelayTheStop(t *testing.T) {
 				}
 			}
 			stopIn(o, 10*time.Second)
+			o.HandOver = func() bool { return handedOver }
 		})
 		go func() { written <- s.Writers[0].Run(context.WithoutCancel(t.Context())) }()
 		received := int64(0)
@@ -103,8 +110,8 @@ func TestM38OutboxDoesNotDelayTheStop(t *testing.T) {
 		if err := s.end(); err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(began); d != flushOutbox {
-			t.Errorf("the stop took %v, want %v", d, flushOutbox)
+		if d := time.Since(began); d != want {
+			t.Errorf("the stop took %v, want %v", d, want)
 		}
 		if err := <-written; err != nil {
 			t.Error(err)

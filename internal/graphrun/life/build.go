@@ -102,6 +102,7 @@ type Run struct {
 	attaching sync.Mutex // one look for new links at a time
 
 	abandoned atomic.Bool     // nothing of the run leaves it any more
+	handed    atomic.Bool     // it ends for another daemon to go on
 	end       context.Context // of the stop; set before the reactor is told to stop
 
 	gaveUp chan error // why the run is to end; a place for each accumulator, for the reactor and for a hand-back
@@ -206,7 +207,8 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Flush: r.flush, Published: r.published, Committed: committed(traces, head.Incarnation),
 		Hold: g.Held(), Epochs: g.Gate, Careful: g.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.Fail,
-		Idle: declared.Idle, Meter: meter, Waiting: g.waiting,
+		HandOver: r.handed.Load,
+		Idle:     declared.Idle, Meter: meter, Waiting: g.waiting,
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
 	r.epochs.Sample(core.Epoch(), time.Now())

@@ -37,7 +37,10 @@ func (r *Run) giveUp(why error) {
 }
 
 // HandBack ends the run, for another daemon is to go on with the graph. It is for one call, and does not block.
-func (r *Run) HandBack() { r.giveUp(nil) }
+func (r *Run) HandBack() {
+	r.handed.Store(true)
+	r.giveUp(nil)
+}
 
 // kept passes on that epochs were kept.
 func (r *Run) kept() {

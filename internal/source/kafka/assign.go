@@ -16,6 +16,7 @@ import (
 
 // seen is what became of a look at the topics.
 type seen struct {
+	at     time.Time
 	topics []kafkanet.Topic
 	err    error
 }
@@ -30,6 +31,7 @@ func (r *session) look(ctx context.Context, wg *sync.WaitGroup) {
 		if s.topics, s.err = r.client.Topics(asking, r.s.cfg.Topics); s.err != nil {
 			s.err = fmt.Errorf("ask the brokers for the topics: %w", r.client.Hide(s.err))
 		}
+		s.at = time.Now()
 		select {
 		case r.looks <- s:
 		case <-ctx.Done():
@@ -51,9 +53,10 @@ func (r *session) looked(ctx context.Context, s *seen) error {
 		r.failures++
 		r.trouble = err.Error()
 		r.lookAt = time.Now().Add(kafkanet.Backoff(r.failures))
+		r.with.seen = nil
 	} else {
 		r.failures, r.trouble = 0, ""
-		r.lookAt = time.Now().Add(r.s.every)
+		r.lookAt, r.with.seen = s.at.Add(r.s.every), s
 	}
 	r.say()
 	return nil

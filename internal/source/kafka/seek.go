@@ -31,7 +31,7 @@ func (s *Source) Seek(ctx context.Context, position string) ([]boundary.Position
 	if err != nil {
 		return nil, err
 	}
-	r := newSession(s, client, nil, nil)
+	r := newSession(s, newKept(client), nil, nil)
 	got, err := r.ends(ctx)
 	if err != nil {
 		return nil, err

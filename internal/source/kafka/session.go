@@ -31,6 +31,7 @@ const (
 // session is one run of a Source.
 type session struct {
 	s      *Source
+	with   *kept
 	client *kafkanet.Client
 	out    accumulator.Out
 
@@ -39,7 +40,6 @@ type session struct {
 	uneven     *portion.UnevenError // why nothing is read; nil: it is
 	partitions []*partition         // in the order of the topics and numbers
 	asking     map[int]bool         // leaders that a request is on the way to
-	newest     map[int]int16        // the newest version of a fetch that a leader speaks, once known
 	results    chan *result
 	looking    bool // a look at the topics is on the way
 	looks      chan *seen
@@ -87,9 +87,9 @@ type result struct {
 	err    error
 }
 
-func newSession(s *Source, client *kafkanet.Client, out accumulator.Out, from map[string]place) *session {
+func newSession(s *Source, with *kept, out accumulator.Out, from map[string]place) *session {
 	r := &session{
-		s: s, client: client, out: out, from: from, known: map[string]bool{}, newest: map[int]int16{},
+		s: s, with: with, client: with.client, out: out, from: from, known: map[string]bool{},
 		asking: map[int]bool{}, results: make(chan *result), looks: make(chan *seen), health: accumulator.Connecting,
 	}
 	for _, p := range from {
@@ -103,6 +103,11 @@ func newSession(s *Source, client *kafkanet.Client, out accumulator.Out, from ma
 func (r *session) loop(ctx context.Context, wg *sync.WaitGroup) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	if seen := r.with.look(r.s.every); seen != nil {
+		if err := r.looked(ctx, seen); err != nil {
+			return err
+		}
+	}
 	for {
 		if !r.looking && !time.Now().Before(r.lookAt) {
 			r.look(ctx, wg)
@@ -155,7 +160,7 @@ func (r *session) launch(ctx context.Context, wg *sync.WaitGroup) {
 	for leader, parts := range by {
 		r.asking[leader] = true
 		req := r.request(leader, parts)
-		req.newest = r.newest[leader]
+		req.newest = r.with.newest[leader]
 		for _, p := range parts {
 			p.busy = true
 		}
@@ -223,7 +228,7 @@ func (r *session) take(ctx context.Context, wg *sync.WaitGroup, res *result) err
 		res.err = kafka.Error(res.answer.code)
 	}
 	if res.err != nil {
-		delete(r.newest, res.leader) // it may be another one when it is back
+		delete(r.with.newest, res.leader) // it may be another one when it is back
 		for _, p := range res.asked {
 			p.fail(res.err)
 		}
@@ -231,7 +236,7 @@ func (r *session) take(ctx context.Context, wg *sync.WaitGroup, res *result) err
 		r.say()
 		return ctx.Err()
 	}
-	r.newest[res.leader] = res.answer.newest
+	r.with.newest[res.leader] = res.answer.newest
 	type portion struct {
 		p       *partition
 		c       *chunk

@@ -29,7 +29,7 @@ func (s *Source) Skip(
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := newSession(s, client, nil, places)
+	r := newSession(s, newKept(client), nil, places)
 	got, err := r.ends(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -81,6 +81,8 @@ type Source struct {
 	every  time.Duration // how often the topics are looked at
 	lag    atomic.Int64  // -1: not known
 	part   portion.Portion
+	lasts  bool  // runs keep what they have opened
+	kept   *kept // by the run before; nil while nothing is
 
 	mu      sync.Mutex
 	durable []boundary.Position // the newest that the mirror has not taken
@@ -93,6 +95,7 @@ var (
 	_ accumulator.Skipper   = (*Source)(nil)
 	_ accumulator.LagTeller = (*Source)(nil)
 	_ accumulator.Follower  = (*Source)(nil)
+	_ accumulator.Lasting   = (*Source)(nil)
 
 	_ accumulator.Partitioned = (*Source)(nil)
 )
@@ -147,23 +150,30 @@ func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumula
 	if err != nil {
 		return fmt.Errorf("kafka source: %w", err)
 	}
-	client, err := kafkanet.New(s.cfg.Config, s.cfg.Topics)
+	with, err := s.open()
 	if err != nil {
 		return fmt.Errorf("kafka source: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer client.Close()
-	defer stop()
+	defer func() {
+		stop()
+		if s.kept != with {
+			with.client.Close() // what waits for an answer ends with it
+		}
+		wg.Wait()
+	}()
 	if s.cfg.Group != "" {
 		s.Durable(from) // a resume point is durable
-		wg.Go(func() { s.mirror(ctx, client) })
+		wg.Go(func() { s.mirror(ctx, with.client) })
 	}
 	defer s.lag.Store(-1)
-	run := newSession(s, client, out, places)
+	run := newSession(s, with, out, places)
 	err = run.loop(ctx, &wg)
 	if ctx.Err() != nil {
+		if s.lasts {
+			s.kept = with
+		}
 		return nil
 	}
 	return err

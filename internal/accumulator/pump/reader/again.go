@@ -10,20 +10,22 @@ import (
 // waited for, and those who take part go on until then.
 const (
 	// quiet is after how long a source begins again that nobody more has come to, together after how long it does in
-	// any case.
+	// any case. Where it is soon open again it is less, see wait.
 	quiet, together = 50 * time.Millisecond, 250 * time.Millisecond
+	leastQuiet      = 15 * time.Millisecond
 	// opening is how long a source has for its first event before it begins again: in less one that is slow to open
 	// would never come to it while shards come.
 	opening = time.Second
 )
 
-// running is one run of the source. The reader's lock guards it, but for gave.
+// running is one run of the source. The reader's lock guards it, but for gave and took.
 type running struct {
 	stop  func()
 	began time.Time
-	gave  atomic.Bool // an event was given
-	asked time.Time   // when it was first asked to begin again; zero before
-	timer *time.Timer // has it begin again; nil before it was asked to
+	gave  atomic.Bool  // an event was given
+	took  atomic.Int64 // how long it was until the first event was given, in nanoseconds
+	asked time.Time    // when it was first asked to begin again; zero before
+	timer *time.Timer  // has it begin again; nil before it was asked to
 }
 
 // beginAgain has the source begin again soon, for those that take part by then. r.mu is held.
@@ -33,12 +35,30 @@ func (r *Reader) beginAgain() {
 		return // it is about to begin
 	}
 	now := time.Now()
+	quiet, together := run.wait()
 	if run.timer == nil {
 		run.asked = now
 		run.timer = time.AfterFunc(quiet, func() { r.due(run) })
 		return
 	}
 	run.timer.Reset(min(quiet, max(run.asked.Add(together).Sub(now), 0)))
+}
+
+// wait is how long others are waited for before the source begins again, after the last and after the first that has
+// come: as long as it took to open, so that opening takes a small part of the time however many come.
+func (run *running) wait() (last, first time.Duration) {
+	last = quiet
+	if took := time.Duration(run.took.Load()); took > 0 {
+		last = min(max(took, leastQuiet), quiet)
+	}
+	return last, last * (together / quiet)
+}
+
+// has notes that an event was given.
+func (run *running) has() {
+	if run.gave.CompareAndSwap(false, true) {
+		run.took.Store(max(int64(time.Since(run.began)), 1))
+	}
 }
 
 // due ends a run whose source is to begin again, unless that has only just begun.

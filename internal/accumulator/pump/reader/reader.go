@@ -204,6 +204,12 @@ const gathering = 10 * time.Millisecond
 // read runs the source, again and again, until nobody takes part.
 func (r *Reader) read(ctx context.Context) {
 	loader := pump.NewLoader(r.cfg.LoaderConfig)
+	var source accumulator.Source // that lasts
+	defer func() {
+		if lasts, ok := source.(accumulator.Lasting); ok {
+			lasts.Close()
+		}
+	}()
 	timer := time.NewTimer(gathering)
 	defer timer.Stop()
 	for {
@@ -213,7 +219,7 @@ func (r *Reader) read(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		r.session(ctx, loader)
+		source = r.session(ctx, loader, source)
 	}
 }
 

@@ -29,12 +29,20 @@ type session struct {
 }
 
 // session runs the source from the least position of the members, until it ends or is to begin again.
-func (r *Reader) session(ctx context.Context, loader *pump.Loader) {
+//
+// It answers with the source where that may be run again, and is given the one of the session before, nil for none.
+func (r *Reader) session(ctx context.Context, loader *pump.Loader, source accumulator.Source) accumulator.Source {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	source, err := r.cfg.Open()
+	var err error
+	if source == nil {
+		source, err = r.cfg.Open()
+	}
 	s := &session{r: r, loader: loader}
 	s.order, _ = source.(Ordered)
+	if lasts, ok := source.(accumulator.Lasting); ok {
+		lasts.Last()
+	}
 	r.mu.Lock()
 	s.members = slices.Clone(r.members)
 	r.source, r.run = source, &running{stop: stop, began: time.Now()}
@@ -51,10 +59,17 @@ func (r *Reader) session(ctx context.Context, loader *pump.Loader) {
 	r.source, r.run = nil, nil
 	s.run.end()
 	r.mu.Unlock()
-	if ctx.Err() != nil {
-		return // it is to begin again, or nobody takes part
+	lasts, _ := source.(accumulator.Lasting)
+	if ctx.Err() != nil && lasts != nil {
+		return source // it is to begin again, or nobody takes part
 	}
-	s.each(func(_ int, m *member) { r.dismiss(m, err) })
+	if lasts != nil {
+		lasts.Close()
+	}
+	if ctx.Err() == nil {
+		s.each(func(_ int, m *member) { r.dismiss(m, err) })
+	}
+	return nil
 }
 
 // begin finds where the source begins, which leaves out who reads alone. together says that it is where all stand.
@@ -159,7 +174,7 @@ func (s *session) give(d *pump.Load) (err error) {
 	if err := s.hold(events); err != nil {
 		return err
 	}
-	s.run.gave.Store(true)
+	s.run.has()
 	s.ends = s.ends[:0]
 	for i := range events {
 		if i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream {
