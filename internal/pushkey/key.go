@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 )
@@ -79,6 +80,11 @@ func Batch(ctx context.Context, first int) context.Context {
 func From(ctx context.Context) (k Key, ok bool) {
 	k, ok = ctx.Value(inContext{}).(Key)
 	return k, ok
+}
+
+// Lacks says that less was taken than another outcome says, or that something was turned away with this code.
+func (o *Outcome) Lacks(other *Outcome, code string) bool {
+	return o.Taken < other.Taken || slices.ContainsFunc(o.Rejected, func(r Rejection) bool { return r.Code == code })
 }
 
 // record is an outcome as the store keeps it.

@@ -132,14 +132,14 @@ func (d *Deal) Submit(ctx context.Context, events []boundary.Event, to *Reach) (
 	}
 }
 
-// shared is the outcome where all have the same: that of the least shard counts, wherever it is. Where another member
-// has not taken what that one has, none of it is: it is to be pushed again.
+// shared is the outcome where all have the same: that of the least shard counts, wherever it is. Where another one,
+// here or at another member, has not taken what that one has, none of it is: it is to be pushed again.
 func shared(parts []part) (out PushOutcome, err error) {
 	counts := slices.MinFunc(parts, func(a, b part) int { return cmp.Compare(a.least(), b.least()) })
 	out, err = counts.out, counts.err
 	for i := range parts {
 		p := &parts[i]
-		if p.away == nil || p.err == nil || err != nil {
+		if err != nil || p.err == nil && !p.out.Lacks(&counts.out, QueueFull) {
 			continue
 		}
 		err = p.err

@@ -229,6 +229,38 @@ func TestM48WhatAllKeysShareReachesEveryShard(t *testing.T) {
 	})
 }
 
+// M48, M53: what is for all keys is not told to be taken as long as some shard has not taken it: one that is about to
+// move to another daemon, or that had no room in time. Pushed again it reaches that one too.
+func TestM48WhatOneShardLacksIsNotTaken(t *testing.T) {
+	for code, lacking := range map[string]func(r *shardRig) (undo func()){
+		"owner_moved": func(r *shardRig) func() { r.boxes[1].Shut(); return r.boxes[1].Open },
+		pump.QueueFull: func(r *shardRig) func() {
+			r.ports[1].shut = true
+			return func() { r.ports[1].shut = false }
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newShardRig(t, 1, nil)
+			undo := lacking(r)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			out, _ := r.deal.Push(ctx, []boundary.Event{keyed(1), keyed(2)})
+			if !out.Full || out.Accepted != 0 || out.Taken != 2 || len(out.Rejected) != 2 ||
+				out.Rejected[1].Code != code || out.RejectedCount != 2 {
+				t.Errorf("%s: %+v", code, out)
+			}
+			undo()
+			out, err := r.deal.Push(t.Context(), []boundary.Event{keyed(1), keyed(2)})
+			if err != nil || out.Full || out.Accepted != 2 || out.Taken != 2 {
+				t.Errorf("%s: again: %+v, %v", code, out, err)
+			}
+			if n := len(r.ports[1].keys); n != 2 {
+				t.Errorf("%s: %d values have reached the shard", code, n)
+			}
+		})
+	}
+}
+
 // lines is a source of so many events, of which the third cannot be read.
 type lines struct{}
 

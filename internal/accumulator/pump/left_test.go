@@ -35,4 +35,13 @@ func TestM48WhyAPartIsLeft(t *testing.T) {
 		out.Rejected[1].Code != "memory_full" || out.Taken != 2 || !out.Full {
 		t.Errorf("%+v, %v", out, err)
 	}
+	// So it is where a shard of a member had no room in time, which that one tells as rejected.
+	full := PushOutcome{Taken: 2, Full: true, RejectedCount: 2, Rejected: []Rejection{{Index: 0, Code: QueueFull},
+		{Index: 1, Code: QueueFull}}}
+	out, err = shared([]part{
+		{shard: 0, out: PushOutcome{Taken: 2, Accepted: 2}}, {away: &Away{Shards: []int{1, 2}}, out: full},
+	})
+	if err != nil || out.Accepted != 0 || len(out.Rejected) != 2 || !out.Full {
+		t.Errorf("%+v, %v", out, err)
+	}
 }
