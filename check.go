@@ -22,6 +22,7 @@ import (
 type SettingError struct {
 	// Setting is what graphd serve calls it, such as "allow-outbound".
 	Setting string
+	Part    string // of a setting that is a mapping, as "acme.files_dir" of tenants; "" is all of it
 	Err     error
 }
 
@@ -38,7 +39,7 @@ func (c Config) Check() (found []*SettingError) {
 	c.setDefaults()
 	add := func(setting string, err error) {
 		if err != nil {
-			found = append(found, &SettingError{setting, err})
+			found = append(found, &SettingError{Setting: setting, Err: err})
 		}
 	}
 	add("auth", c.checkAuth())
@@ -50,11 +51,9 @@ func (c Config) Check() (found []*SettingError) {
 	add("lease", lease.Validate(c.Lease))
 	add("capacity", placement.ValidateCapacity(c.Capacity))
 	c.checkReached(add)
-	for name, t := range c.Tenants {
-		if err := tenancy.Check(name, &t, (&builtin.Kinds{}).Names()); err != nil {
-			add("tenants", fmt.Errorf("%s: %w", name, err))
-		}
-	}
+	tenancy.CheckAll(c.Tenants, (&builtin.Kinds{}).Names(), func(part string, err error) {
+		found = append(found, &SettingError{"tenants", part, err})
+	})
 	if _, err := c.folders().Overlaps(); err != nil {
 		add("tenants", err)
 	}
@@ -123,7 +122,7 @@ func (c Config) Remarks() (found []*SettingError) {
 	c.setDefaults()
 	remarks, _ := c.folders().Overlaps()
 	for _, text := range remarks {
-		found = append(found, &SettingError{"tenants", errors.New(text)})
+		found = append(found, &SettingError{Setting: "tenants", Err: errors.New(text)})
 	}
 	return found
 }
@@ -164,11 +163,12 @@ func (c *Config) checkNumbers() (found []*SettingError) {
 		{"shutdown-timeout", int64(c.ShutdownTimeout)}, {"rebalance-after", int64(c.RebalanceAfter)},
 	} {
 		if n.value < 0 {
-			found = append(found, &SettingError{n.setting, errors.New("it must not be negative")})
+			found = append(found, &SettingError{Setting: n.setting, Err: errors.New("it must not be negative")})
 		}
 	}
 	if deep := (&server.Config{MaxDepth: c.MaxDepth}); c.MaxDepth > 0 && deep.Validate() != nil {
-		found = append(found, &SettingError{"max-depth", fmt.Errorf("%d is more than there can be: 1000", c.MaxDepth)})
+		found = append(found, &SettingError{Setting: "max-depth",
+			Err: fmt.Errorf("%d is more than there can be: 1000", c.MaxDepth)})
 	}
 	return found
 }

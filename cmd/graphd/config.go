@@ -74,18 +74,20 @@ func isError(m settings.Mistake) bool { return m.Severity == settings.Error }
 
 // judged adds to the mistakes of form what is wrong with what the settings mean; at has the place of a flag. A file
 // that is not there is a warning.
-func judged(found []settings.Mistake, at func(flag, severity, code, detail string) settings.Mistake, c *graphd.Config,
-	log telemetry.LogConfig, memory string) []settings.Mistake {
+func judged(found []settings.Mistake, at func(flag, part, severity, code, detail string) settings.Mistake,
+	c *graphd.Config, log telemetry.LogConfig, memory string) []settings.Mistake {
 	// A value that could not be set has left its default behind, which is no mistake.
-	bad := map[string]bool{}
+	type place struct{ setting, part string }
+	bad := map[place]bool{}
 	for _, m := range found {
-		bad[m.Setting] = true
+		bad[place{m.Setting, m.Part}] = true
 	}
-	add := func(flag, severity, code, detail string) {
-		if !bad[settings.Key(flag)] {
-			found = append(found, at(flag, severity, code, detail))
+	addPart := func(flag, part, severity, code, detail string) {
+		if !bad[place{settings.Key(flag), part}] {
+			found = append(found, at(flag, part, severity, code, detail))
 		}
 	}
+	add := func(flag, severity, code, detail string) { addPart(flag, "", severity, code, detail) }
 	for _, e := range c.Check() {
 		severity, code := settings.Error, settings.CodeInvalid
 		text := strings.TrimPrefix(e.Err.Error(), graphd.ErrConfig.Error()+": ")
@@ -95,7 +97,7 @@ func judged(found []settings.Mistake, at func(flag, severity, code, detail strin
 		if errors.Is(e.Err, fs.ErrNotExist) {
 			severity, code, text = settings.Warning, settings.CodeElsewhere, "not on this machine: "+text
 		}
-		add(e.Setting, severity, code, text)
+		addPart(e.Setting, e.Part, severity, code, text)
 	}
 	wrong := func(flag string, err error) {
 		if err != nil {

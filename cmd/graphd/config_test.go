@@ -46,7 +46,7 @@ func TestConfigValidateForms(t *testing.T) {
 		{"tenants", "tenants:\n  '*': { max_graphs: 3 }\n  acme: { allow_kinds: [sink.http], variables: " +
 			"{ GRAPHD_VAR_X: 1 } }\n", 0, ""},
 		{"a tenant's unknown key", "tenants:\n  acme: { max_grphs: 3 }\n", 78,
-			`config:2:22: tenants: a tenant has no setting "max_grphs"; did you mean max_graphs?`},
+			`config:2:22: tenants: acme: a tenant has no setting "max_grphs"; did you mean max_graphs?`},
 		{"a tenant's unknown kind", "tenants: { acme: { allow_kinds: [sink.x] } }\n", 78,
 			`tenants: acme: cannot allow "sink.x"`},
 		{"no tenant", "tenants: [acme]\n", 78, "tenants must be a mapping of tenants' names to their settings\n"},
@@ -64,6 +64,34 @@ func TestConfigValidateForms(t *testing.T) {
 			"warning: tenants: the secrets of the tenant a, in /run/none/a, lie among the files of the tenant b"},
 		{"files of two", "tenants: { a: { files_dir: /run/none }, b: { files_dir: /run/none } }\n", 0,
 			"warning: tenants: the tenants a and b read and write the files of each other"},
+		{"what a tenant has twice", "tenants:\n  acme: { cpu: 1, cpu: 2 }\n  b: {}\n  acme: { max_keys: 1 }\n", 78,
+			"config:2:19: tenants.acme.cpu stands in line 2 already; leave one of them out\n" +
+				"config:4:3: tenants.acme stands in line 2 already; leave one of them out\n"},
+		{"a name twice in a tenant", "tenants:\n  a:\n    variables: { GRAPHD_VAR_X: 1, GRAPHD_VAR_X: 2 }\n", 78,
+			"config:3:35: tenants.a.variables.GRAPHD_VAR_X stands in line 3 already; "},
+		{"ranges and forms", "tenants:\n  acme:\n    max_graphs: many\n    cpu: 5000\n    max_keys: -1\n" +
+			"    allow_kinds: [sink.x]\n    variables:\n      X: 1\n    kafka_brokers: [k]\n  Other: { cpu: 1 }\n", 78,
+			`config:3:17: tenants: acme: max_graphs must be a whole number, and is "many"` + "\n" +
+				"config:4:10: tenants: acme: cpu is a number of cores from 0.01 to 1024, 0.5 for half of one; leave " +
+				"it out for no bound\n" +
+				"config:5:15: tenants: acme: max_keys must be above 0; leave it out for no quota of its own\n" +
+				`config:6:5: tenants: acme: cannot allow "sink.x"`},
+		{"ranges behind forms", "tenants:\n  acme:\n    max_graphs: many\n    variables:\n      X: 1\n" +
+			"    kafka_brokers: [k]\n  Other: { cpu: 1 }\n", 78,
+			"config:5:7: tenants: acme: the variable X: its name must begin with GRAPHD_VAR_\n" +
+				`config:6:5: tenants: acme: "k" is not host:port` + "\n"},
+		{"no tenant's name", "tenants:\n  acme: { cpu: 1 }\n  Other: { cpu: 1 }\n", 78,
+			`config:3:3: tenants: Other: "Other" cannot be a tenant: `},
+		{"a quota of nothing", "tenants: { acme: { cpu: 0, max_outbound: 0, max_stored_bytes: 0 } }\n", 78,
+			"config:1:25: tenants: acme: cpu must be above 0; leave it out for no quota of its own\n" +
+				"config:1:42: tenants: acme: max_outbound must be above 0; leave it out for no quota of its own\n" +
+				"config:1:63: tenants: acme: max_stored_bytes must be above 0; leave it out for no quota of its own\n"},
+		{"limits of nothing", "max_outbound: 0\nmax_frames: 0\npush_timeout: 0s\ncapacity: 0\nmax_body: 0\n" +
+			"trace_ratio: 0\n", 78,
+			"config:1:15: max_outbound must be above 0; leave it out for its default, 256\n" +
+				"config:2:13: max_frames must be above 0; leave it out for no bound\n" +
+				"config:3:15: push_timeout must be above 0; leave it out for its default, 5s\n" +
+				"config:5:11: max_body must be above 0; leave it out for its default, 8388608\n"},
 		{"a list in a list", "hosts: [[a]]\n", 78, "config:1:9: hosts is a list of single values\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -102,8 +130,8 @@ func TestStartTellsEveryMistake(t *testing.T) {
 	env := map[string]string{"GRAPHD_PUSH_TIMEOUT": "soon", "GRAPHD_HOSTS": "b:2"}
 	var errs strings.Builder
 	term := terminal.New(strings.NewReader(""), io.Discard, &errs, func(name string) string { return env[name] })
-	code := run(t.Context(), term, []string{"serve", "--config", path, "--auth", "maybe", "--listen",
-		"127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data")})
+	code := run(t.Context(), term, []string{"serve", "--config", path, "--auth", "maybe", "--max-graphs", "0",
+		"--listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data")})
 	got := errs.String()
 	for line := range strings.Lines(told.stdout) {
 		if strings.Contains(line, "hosts") {
@@ -116,12 +144,13 @@ func TestStartTellsEveryMistake(t *testing.T) {
 	for _, want := range []string{
 		`GRAPHD_PUSH_TIMEOUT: setting_form: push_timeout must be a duration such as 500ms, 5s or 2m, and is "soon"`,
 		`GRAPHD_HOSTS: setting_invalid: hosts: host "b:2" is no name`, `--auth: setting_invalid: auth "maybe": write`,
+		"--max-graphs: setting_invalid: max_graphs must be above 0; leave it out for its default, 10000",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the start does not tell %s", want)
 		}
 	}
-	if n := strings.Count(got, "\n"); code != 78 || n != 6 {
+	if n := strings.Count(got, "\n"); code != 78 || n != 7 {
 		t.Errorf("exit %d, %d lines:\n%s", code, n, got)
 	}
 	for _, word := range []string{settings.CodeNotYAML, settings.CodeUnknown, settings.CodeTwice, settings.CodeForm,

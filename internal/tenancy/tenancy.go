@@ -9,6 +9,7 @@ package tenancy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,33 +58,57 @@ type Config struct {
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Check reports all that is wrong with a tenant's settings. Folders that are not there are an [os.ErrNotExist].
-func Check(name string, s *Settings, known []string) error {
-	if name == quota.All {
-		if s.FilesDir+s.SecretsDir != "" || s.AllowKinds != nil || s.AllowOutbound != nil || s.Connections != nil ||
-			s.KafkaBrokers != nil || s.Variables != nil {
-			return errors.New("* has quotas alone, those of tenants without their own")
+// CheckAll finds all that is wrong with the settings of tenants. part is whose, and behind a point which: its key in
+// the file, where the mistake is not of the tenant as a whole.
+func CheckAll(own map[string]Settings, known []string, found func(part string, err error)) {
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		s := own[name]
+		check(name, &s, known, func(key string, err error) {
+			found(strings.TrimSuffix(name+"."+key, "."), fmt.Errorf("%s: %w", name, err))
+		})
+	}
+}
+
+// check finds all that is wrong with a tenant's settings, each with its key, "" where it is of the tenant as a whole. A
+// folder that is not there is an [os.ErrNotExist].
+func check(name string, s *Settings, known []string, found func(key string, err error)) {
+	add := func(key string, err error) {
+		if err != nil {
+			found(key, err)
 		}
-		return s.Quota.Check()
 	}
-	if !nameForm.MatchString(name) {
-		return fmt.Errorf("%q cannot be a tenant: a name has lower-case letters, digits and _, and begins with a "+
-			"letter", name)
+	quotasAlone := s.FilesDir+s.SecretsDir == "" && s.AllowKinds == nil && s.AllowOutbound == nil &&
+		s.Connections == nil && s.KafkaBrokers == nil && s.Variables == nil
+	switch {
+	case name == quota.All && !quotasAlone:
+		add("", errors.New("* has quotas alone, those of tenants without their own"))
+	case name == checkpoint.DefaultTenant && !quotasAlone:
+		add("", errors.New("the tenant default has the settings of the daemon itself, and quotas alone here"))
+	case name != quota.All && !nameForm.MatchString(name):
+		add("", fmt.Errorf("%q cannot be a tenant: a name has lower-case letters, digits and _, and begins with a "+
+			"letter", name))
+		return
 	}
-	if name == checkpoint.DefaultTenant && (s.FilesDir+s.SecretsDir != "" || s.AllowKinds != nil ||
-		s.AllowOutbound != nil || s.Connections != nil || s.KafkaBrokers != nil || s.Variables != nil) {
-		return errors.New("the tenant default has the settings of the daemon itself, and quotas alone here")
+	add("", s.Quota.Check())
+	if name == quota.All || name == checkpoint.DefaultTenant {
+		return
 	}
-	errs := []error{s.Quota.Check(), CheckFolder("files_dir", s.FilesDir), CheckFolder("secrets_dir", s.SecretsDir)}
-	for variable := range s.Variables {
+	add("files_dir", CheckFolder("files_dir", s.FilesDir))
+	add("secrets_dir", CheckFolder("secrets_dir", s.SecretsDir))
+	for _, variable := range slices.Sorted(maps.Keys(s.Variables)) {
 		if !strings.HasPrefix(variable, policy.Prefix) {
-			errs = append(errs, fmt.Errorf("the variable %s: its name must begin with %s", variable, policy.Prefix))
+			add("variables."+variable, fmt.Errorf("the variable %s: its name must begin with %s", variable,
+				policy.Prefix))
 		}
+	}
+	for _, broker := range s.KafkaBrokers {
+		add("kafka_brokers", outbound.CheckHostPort(broker))
 	}
 	_, err := outbound.New(outbound.Config{Allow: s.AllowOutbound})
-	errs = append(errs, err, (&policy.Policy{Kinds: s.AllowKinds}).Validate(known))
+	add("allow_outbound", err)
+	add("allow_kinds", (&policy.Policy{Kinds: s.AllowKinds}).Validate(known))
 	_, err = Connections(s.Connections, func(string) {})
-	return errors.Join(append(errs, err)...)
+	add("connections", err)
 }
 
 // CheckFolder refuses a folder that is none; setting names it.
@@ -151,8 +176,10 @@ const maxOthers = 1024
 func (c Config) Tenants() (*Tenants, error) {
 	t := &Tenants{cfg: c, known: map[string]*builtin.Reach{}, others: map[string]*builtin.Reach{}}
 	for name, s := range c.Own {
-		if err := Check(name, &s, c.Known); err != nil {
-			return nil, fmt.Errorf("the tenant %s: %w", name, err)
+		var wrong error
+		check(name, &s, c.Known, func(_ string, err error) { wrong = errors.Join(wrong, err) })
+		if wrong != nil {
+			return nil, fmt.Errorf("the tenant %s: %w", name, wrong)
 		}
 		if name == quota.All || name == checkpoint.DefaultTenant {
 			continue

@@ -25,7 +25,9 @@ type Mistake struct {
 	Severity string `json:"severity"`
 	Code     string `json:"code"`
 	Setting  string `json:"setting,omitempty"`
-	Detail   string `json:"detail"`
+	// Part is which part of a setting that is a mapping, as acme.max_keys of tenants.
+	Part   string `json:"part,omitempty"`
+	Detail string `json:"detail"`
 }
 
 // The severities: with an error the daemon does not start.
@@ -64,6 +66,7 @@ func (m *Mistake) String() string {
 type File struct {
 	path     string
 	keys     map[string]*yaml.Node // by flag
+	parts    map[string]*yaml.Node // by flag and the way below it, as tenants.acme.max_keys
 	values   map[string][]value    // by flag
 	Mistakes []Mistake
 }
@@ -72,6 +75,7 @@ type File struct {
 type value struct {
 	text string
 	at   *yaml.Node
+	part string // of what is a mapping of mappings, the way to it: acme.max_keys
 }
 
 // ReadFile reads the file at path.
@@ -86,7 +90,8 @@ func ReadFile(path string, flags *pflag.FlagSet) (*File, error) {
 // Read reads a file's text: a value, a list or a mapping for each flag in it. It finds every mistake of
 // form; what values mean is found when they are set.
 func Read(path string, text []byte, flags *pflag.FlagSet) *File {
-	f := &File{path: path, keys: map[string]*yaml.Node{}, values: map[string][]value{}}
+	f := &File{path: path, keys: map[string]*yaml.Node{}, parts: map[string]*yaml.Node{},
+		values: map[string][]value{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	err := decoder.Decode(&doc)
@@ -146,7 +151,9 @@ func (f *File) read(flag *pflag.Flag, node *yaml.Node) {
 		f.tenants(flag.Name, node)
 		return
 	}
-	one := func(n *yaml.Node, text string) { f.values[flag.Name] = append(f.values[flag.Name], value{text, n}) }
+	one := func(n *yaml.Node, text string) {
+		f.values[flag.Name] = append(f.values[flag.Name], value{text: text, at: n})
+	}
 	list := flag.Value.Type() == "stringSlice" || flag.Value.Type() == "stringArray"
 	named := flag.Value.Type() == "stringArray"
 	wanted := "one value"
@@ -210,8 +217,11 @@ func (f *File) syntax(err error) {
 	f.Mistakes = append(f.Mistakes, m)
 }
 
-func (f *File) add(at *yaml.Node, flag, code, detail string) {
-	m := Mistake{File: f.path, Line: at.Line, Column: at.Column, Severity: Error, Code: code, Detail: detail}
+func (f *File) add(at *yaml.Node, flag, code, detail string) { f.addPart(at, flag, "", code, detail) }
+
+func (f *File) addPart(at *yaml.Node, flag, part, code, detail string) {
+	m := Mistake{File: f.path, Line: at.Line, Column: at.Column, Severity: Error, Code: code, Part: part,
+		Detail: detail}
 	if flag != "" {
 		m.Setting = Key(flag)
 	}
@@ -223,21 +233,25 @@ func (f *File) Set(flags *pflag.FlagSet) {
 	flags.VisitAll(func(flag *pflag.Flag) { f.Mistakes = append(f.Mistakes, f.set(flag)...) })
 	store := flags.Lookup(storeFlag)
 	if err := resolveStore(store); errors.Is(err, fs.ErrNotExist) {
-		f.Mistakes = append(f.Mistakes, f.At(storeFlag, Warning, CodeElsewhere, "not on this machine: "+err.Error()))
+		f.Mistakes = append(f.Mistakes, f.At(storeFlag, "", Warning, CodeElsewhere,
+			"not on this machine: "+err.Error()))
 		_ = store.Value.Set("") // a text takes every value
 	} else if err != nil {
-		f.Mistakes = append(f.Mistakes, f.At(storeFlag, Error, CodeInvalid, err.Error()))
+		f.Mistakes = append(f.Mistakes, f.At(storeFlag, "", Error, CodeInvalid, err.Error()))
 		_ = store.Value.Set("")
 	}
 }
 
 func (f *File) set(flag *pflag.Flag) (mistakes []Mistake) {
+	wrong := func(v value, code, detail string) {
+		mistakes = append(mistakes, Mistake{File: f.path, Line: v.at.Line, Column: v.at.Column, Severity: Error,
+			Code: code, Setting: Key(flag.Name), Part: v.part, Detail: detail})
+	}
 	for _, v := range f.values[flag.Name] {
 		if err := flag.Value.Set(v.text); err != nil {
-			mistakes = append(mistakes, Mistake{
-				File: f.path, Line: v.at.Line, Column: v.at.Column, Severity: Error, Code: CodeForm,
-				Setting: Key(flag.Name), Detail: misfit(flag, v.text, err),
-			})
+			wrong(v, codeOf(err), misfit(flag, v.text, err))
+		} else if isNought(flag) {
+			wrong(v, CodeInvalid, nought(flag))
 		}
 	}
 	return mistakes
@@ -279,11 +293,21 @@ func (f *File) inFile(flag string) bool {
 // Has says whether the file says something for a flag.
 func (f *File) Has(flag string) bool { return f.keys[flag] != nil }
 
-// At is a mistake about what the file says for a flag, or leaves unsaid.
-func (f *File) At(flag, severity, code, detail string) Mistake {
-	m := Mistake{File: f.path, Severity: severity, Code: code, Setting: Key(flag), Detail: detail}
-	if key := f.keys[flag]; key != nil {
-		m.Line, m.Column = key.Line, key.Column
+// At is a mistake about what the file says for a flag, or leaves unsaid. part is a place below it, or as near to that
+// as the file comes: "acme.max_keys" of tenants.
+func (f *File) At(flag, part, severity, code, detail string) Mistake {
+	m := Mistake{File: f.path, Severity: severity, Code: code, Setting: Key(flag), Part: part, Detail: detail}
+	node := f.keys[flag]
+	for way := part; way != ""; {
+		if below := f.parts[flag+"."+way]; below != nil {
+			node = below
+			break
+		}
+		up := strings.LastIndexByte(way, '.')
+		way = way[:max(0, up)]
+	}
+	if node != nil {
+		m.Line, m.Column = node.Line, node.Column
 	}
 	return m
 }

@@ -14,7 +14,7 @@ import (
 // daemon will ask of its surroundings.
 func (f *File) Remarks(c *graphd.Config) []Mistake {
 	var all []Mistake
-	warn := func(flag, detail string) { all = append(all, f.At(flag, Warning, CodeUnlikely, detail)) }
+	warn := func(flag, detail string) { all = append(all, f.At(flag, "", Warning, CodeUnlikely, detail)) }
 	f.reached(c, warn)
 	f.stored(c, warn)
 	f.bounded(c, warn)

@@ -35,12 +35,13 @@ type Given struct {
 	Files []string
 }
 
-// At is a mistake about what was given for a flag, or was not, at its place.
-func (g *Given) At(flag, severity, code, detail string) Mistake {
+// At is a mistake about what was given for a flag, or was not, at its place; see [File.At].
+func (g *Given) At(flag, part, severity, code, detail string) Mistake {
 	if from := g.from[flag]; from != "" || !g.file.Has(flag) {
-		return Mistake{File: Or(from, "--"+flag), Severity: severity, Code: code, Setting: Key(flag), Detail: detail}
+		return Mistake{File: Or(from, "--"+flag), Severity: severity, Code: code, Setting: Key(flag), Part: part,
+			Detail: detail}
 	}
-	return g.file.At(flag, severity, code, detail)
+	return g.file.At(flag, part, severity, code, detail)
 }
 
 // Wrong are mistakes as an error, a line each.
@@ -90,24 +91,28 @@ func Gather(flags *pflag.FlagSet, getenv func(string) string) (*Given, error) {
 		if !In(f) {
 			return
 		}
+		before := len(g.Mistakes)
 		if text := getenv(Env(f.Name)); f.Changed {
 			g.from[f.Name] = "--" + f.Name
 		} else if text != "" {
 			g.from[f.Name] = Env(f.Name)
 			for _, one := range members(f, text) {
 				if err := f.Value.Set(one); err != nil {
-					g.Mistakes = append(g.Mistakes, g.At(f.Name, Error, CodeForm, misfit(f, text, err)))
+					g.Mistakes = append(g.Mistakes, g.At(f.Name, "", Error, codeOf(err), misfit(f, text, err)))
 				}
 			}
 		} else {
 			g.Mistakes = append(g.Mistakes, g.file.set(f)...)
+		}
+		if g.from[f.Name] != "" && len(g.Mistakes) == before && isNought(f) {
+			g.Mistakes = append(g.Mistakes, g.At(f.Name, "", Error, CodeInvalid, nought(f)))
 		}
 		if f.Name == storeFlag {
 			if path, ok := InFile(f.Value.String()); ok {
 				g.Files = append(g.Files, path)
 			}
 			if err := resolveStore(f); err != nil {
-				g.Mistakes = append(g.Mistakes, g.At(f.Name, Error, CodeInvalid, err.Error()))
+				g.Mistakes = append(g.Mistakes, g.At(f.Name, "", Error, CodeInvalid, err.Error()))
 			}
 		}
 	})

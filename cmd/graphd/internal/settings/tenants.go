@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/quota"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -45,8 +46,14 @@ func (t Tenants) Set(text string) error {
 	s := (*t.Into)[name]
 	err := setTenant(&s, key, value)
 	(*t.Into)[name] = s
+	if err != nil && tenantForm.MatchString(name) { // what has another form may be part of an address
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	return err
 }
+
+// tenantForm is that of the names of tenants.
+var tenantForm = regexp.MustCompile(`^([a-z][a-z0-9_]{0,63}|\*)$`)
 
 // named are the keys of a tenant that are mappings of names.
 func named(key string) bool { return key == "connections" || key == "variables" }
@@ -83,19 +90,22 @@ func setTenant(s *graphd.Tenant, key, value string) error {
 		if err != nil {
 			return fmt.Errorf("%s must be a whole number, and is %q", key, value)
 		}
-		*numbers[key] = n
+		return above(key, n > 0, func() { *numbers[key] = n })
 	case key == "max_stored_bytes":
 		n, ok := Bytes(value)
-		if !ok && value != "0" {
+		if number, err := strconv.ParseInt(value, 10, 64); !ok && (err != nil || number > 0) {
 			return fmt.Errorf("max_stored_bytes must be a number of bytes such as 2GiB or 2147483648, and is %q", value)
 		}
-		s.Quota.StoredBytes = n
+		return above(key, ok, func() { s.Quota.StoredBytes = n })
 	case key == "cpu":
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			return fmt.Errorf("cpu must be a number of cores, 0.5 for half of one, and is %q", value)
 		}
-		s.Quota.CPU = n
+		if err := (quota.Limits{CPU: n}).Check(); err != nil {
+			return &coded{err, CodeInvalid}
+		}
+		return above(key, n > 0, func() { s.Quota.CPU = n })
 	default:
 		if !keyForm.MatchString(key) {
 			return errors.New("must be TENANT.KEY=VALUE, where KEY is of a tenant's settings")
@@ -104,8 +114,18 @@ func setTenant(s *graphd.Tenant, key, value string) error {
 		if near := terminal.Nearest(key, tenantKeys()); near != "" {
 			text += "; did you mean " + near + "?"
 		}
-		return fmt.Errorf("%s", text)
+		return &coded{errors.New(text), CodeUnknown}
 	}
+	return nil
+}
+
+// above takes a quota that is above 0. An explicit 0 would be no quota of its own, and that of * in its place, where
+// there is one: who writes it may mean "none" as well as "no bound".
+func above(key string, ok bool, take func()) error {
+	if !ok {
+		return &coded{fmt.Errorf("%s must be above 0; leave it out for no quota of its own", key), CodeInvalid}
+	}
+	take()
 	return nil
 }
 
@@ -133,12 +153,18 @@ func (f *File) flatten(flag string, node *yaml.Node, at string, depth int) {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, below := node.Content[i], resolve(node.Content[i+1])
 		path := strings.TrimPrefix(at+"."+key.Value, ".")
+		if before := f.parts[flag+"."+path]; before != nil {
+			f.addPart(key, flag, path, CodeTwice, fmt.Sprintf("%s.%s stands in line %d already; leave one of them out",
+				Key(flag), path, before.Line))
+			continue
+		}
+		f.parts[flag+"."+path] = key
 		add := func(n *yaml.Node) {
 			if n = resolve(n); n.Kind != yaml.ScalarNode || n.Tag == "!!null" || !strings.Contains(path, ".") {
-				f.add(n, flag, CodeForm, fmt.Sprintf("%s.%s cannot have this value", Key(flag), path))
+				f.addPart(n, flag, path, CodeForm, fmt.Sprintf("%s.%s cannot have this value", Key(flag), path))
 				return
 			}
-			f.values[flag] = append(f.values[flag], value{path + "=" + n.Value, n})
+			f.values[flag] = append(f.values[flag], value{path + "=" + n.Value, n, path})
 		}
 		switch {
 		case below.Kind == yaml.MappingNode && depth < 2:
