@@ -178,6 +178,13 @@ func (c *Core) Tick(now time.Time) {
 	}
 }
 
+// Unheard says that for so long, up to now, nothing of the source could come in. It is false where that is too short to
+// matter to a silence.
+func (c *Core) Unheard(d time.Duration) bool {
+	f, ok := c.fold.(fold.Hearing)
+	return ok && f.Unheard(d)
+}
+
 // folded settles what the fold has done: the boundaries from the n-th on get their keys,
 // and what has none to hand over becomes dead letters.
 func (c *Core) folded(now time.Time, n int) {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +18,7 @@ import (
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/job"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
 )
@@ -36,6 +36,9 @@ type clockPlan struct {
 	last   func(ctx context.Context, e *engine.Engine, ref api.Ref) error
 	// outputs are those of the graph.
 	outputs []string
+	// quotas hold the graph back, or begun, which is called when it runs; nil for none.
+	quotas *quota.Book
+	begun  func(e *engine.Engine, ref api.Ref) error
 }
 
 // timedLine is one line of an input.
@@ -225,22 +228,13 @@ func (p *clockPlan) run(t *testing.T, dir string) []string {
 	return untilOver(emitted(t, out.Bytes()))
 }
 
-// untilOver keeps what happened before the inputs' ends.
-func untilOver(lines []string) []string {
-	end := zero.Add(time.Duration(over) * time.Millisecond).Format("2006-01-02T15:04:05")
-	return slices.DeleteFunc(lines, func(s string) bool {
-		_, value, _ := strings.Cut(s, `["`)
-		return value >= end
-	})
-}
-
 // live runs the graph until it has read so many events of all inputs, or dies. feed is called when it runs.
 func (p *clockPlan) live(t *testing.T, dir string, follow bool, store *mortal, out *safeBuffer, events int64,
 	feed func()) (crashed bool) {
 	t.Helper()
 	e := engine.New(engine.Config{
 		Store: store, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience,
-		Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(out)},
+		Kinds: &builtin.Kinds{Stdout: stdout.NewOutput(out)}, Quotas: p.quotas,
 	})
 	defer func() { _ = e.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -254,6 +248,11 @@ func (p *clockPlan) live(t *testing.T, dir string, follow bool, store *mortal, o
 	}
 	if feed != nil {
 		feed()
+	}
+	if p.begun != nil {
+		if err := p.begun(e, ref); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var sum api.GraphSummary
 	for {
@@ -294,22 +293,6 @@ func (p *clockPlan) live(t *testing.T, dir string, follow bool, store *mortal, o
 			}
 		}
 		return false
-	}
-}
-
-// check compares what lives have said with what a run says.
-func (p *clockPlan) check(t *testing.T, what string, out *safeBuffer, want []string) {
-	t.Helper()
-	got := map[string]bool{}
-	var order []string
-	for _, line := range untilOver(emitted(t, out.b.Bytes())) {
-		if !got[line] {
-			got[line] = true
-			order = append(order, line)
-		}
-	}
-	for _, output := range p.outputs {
-		compare(t, what+": "+output+" of\n"+p.doc, of(output, order), of(output, want))
 	}
 }
 

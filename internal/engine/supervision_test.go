@@ -84,15 +84,21 @@ func newBed(t *testing.T, store checkpoint.Store, kinds *scripted) *bed {
 
 func newBedWith(t *testing.T, store checkpoint.Store, kinds *scripted, log *slog.Logger) *bed {
 	t.Helper()
+	return newBedOf(t, kinds, Config{Store: store, Log: log})
+}
+
+func newBedOf(t *testing.T, kinds *scripted, cfg Config) *bed {
+	t.Helper()
 	kinds.Stdout = stdout.NewOutput(os.Stderr)
 	if kinds.source == nil {
 		kinds.source = func(string) accumulator.Source { return nil }
 	}
-	e := New(Config{Store: store, Kinds: kinds, Log: log})
+	cfg.Kinds = kinds
+	e := New(cfg)
 	if err := e.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &bed{t, e, store}
+	return &bed{t, e, cfg.Store}
 }
 
 func (b *bed) close() {

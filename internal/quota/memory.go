@@ -138,6 +138,18 @@ func (m *Meter) tight() (why Cause, wait time.Duration, full bool) {
 	return 0, 0, false
 }
 
+// lasts says of what a full graph waits for that it may need the graph to lose what it keeps, by its ttl or as its
+// windows close: what waits for an epoch or a sink goes by itself, and so does what the daemon is short of. m.mu is
+// held.
+func (m *Meter) lasts(why Cause) bool {
+	if why == GraphMemory {
+		if o := m.own.Load(); o != nil {
+			return m.memory.Total()-m.memory.Queues-m.memory.Outputs-m.memory.Letters >= o.Memory
+		}
+	}
+	return why == TenantKeys || why == TenantBytes
+}
+
 // Tight says that what the graph holds keeps its events back.
 func (m *Meter) Tight() bool {
 	if m == nil {
@@ -151,7 +163,8 @@ func (m *Meter) Tight() bool {
 }
 
 // grow waits until the graph may hold more. Where ctx ends before, its error is an [ExceededError] unless patient.
-func (m *Meter) grow(ctx context.Context, patient bool) error {
+// waits, which may be nil, is told before it does.
+func (m *Meter) grow(ctx context.Context, patient bool, waits func(lasting bool)) error {
 	if m == nil {
 		return nil
 	}
@@ -165,8 +178,11 @@ func (m *Meter) grow(ctx context.Context, patient bool) error {
 		if m.moved == nil {
 			m.moved = make(chan struct{})
 		}
-		moved, holds := m.moved, m.memory
+		moved, holds, lasting := m.moved, m.memory, full && m.lasts(why)
 		m.mu.Unlock()
+		if waits != nil {
+			waits(lasting)
+		}
 		if full {
 			wait = lookAgain
 		}

@@ -92,7 +92,7 @@ func TestNearItsMemoryAGraphIsSlowed(t *testing.T) {
 			t.Helper()
 			m.Holds(0, quota.Memory{Keys: held})
 			began := time.Now()
-			if err := pace.Wait(t.Context(), 1, 1); err != nil {
+			if err := pace.Wait(t.Context(), 1, 1, nil); err != nil {
 				t.Fatal(err)
 			}
 			return time.Since(began)
@@ -110,7 +110,7 @@ func TestNearItsMemoryAGraphIsSlowed(t *testing.T) {
 			m.Holds(0, quota.Memory{Keys: 100 << 20})
 			time.AfterFunc(time.Minute, more)
 			began := time.Now()
-			if err := pace.Wait(t.Context(), 1, 1); err != nil || time.Since(began) != time.Minute {
+			if err := pace.Wait(t.Context(), 1, 1, nil); err != nil || time.Since(began) != time.Minute {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
 		}

@@ -23,14 +23,14 @@ func TestOwnRate(t *testing.T) {
 		}
 		began := time.Now()
 		for range 60 {
-			if err := pace.Wait(t.Context(), 2, 0); err != nil {
+			if err := pace.Wait(t.Context(), 2, 0, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if took := time.Since(began); took < 4900*time.Millisecond || took > 5100*time.Millisecond {
 			t.Errorf("120 events took %v", took)
 		}
-		if err := pace.Wait(t.Context(), 1, 0); err != nil { // from now on it has waited for five seconds
+		if err := pace.Wait(t.Context(), 1, 0, nil); err != nil { // from now on it has waited for five seconds
 			t.Fatal(err)
 		}
 		if why, since, slowed := m.Slowed(); !slowed || why != quota.GraphEvents || since.Sub(began) > time.Second {
@@ -46,7 +46,7 @@ func TestOwnRate(t *testing.T) {
 		}
 		m.Bind(quota.Bounds{})
 		began = time.Now()
-		if err := pace.Wait(t.Context(), 900, 0); err != nil || time.Since(began) != 0 {
+		if err := pace.Wait(t.Context(), 900, 0, nil); err != nil || time.Since(began) != 0 {
 			t.Errorf("without a limit: %v after %v", err, time.Since(began))
 		}
 	})

@@ -136,7 +136,7 @@ func TestPaceIsTheSlowest(t *testing.T) {
 		}
 		began := time.Now()
 		for range 40 {
-			if err := p.Wait(t.Context(), 5, 10); err != nil {
+			if err := p.Wait(t.Context(), 5, 10, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -52,10 +52,10 @@ func (r *Rate) owed() time.Duration {
 
 // Wait lets n through as soon as there is room. It fails with ctx's error, and at once with an [ExceededError] where
 // ctx ends before there will be room; then none has gone through. A nil Rate never waits.
-func (r *Rate) Wait(ctx context.Context, n int) error { return r.wait(ctx, n, false, nil) }
+func (r *Rate) Wait(ctx context.Context, n int) error { return r.wait(ctx, n, false, nil, nil) }
 
-// wait tells m how long it takes.
-func (r *Rate) wait(ctx context.Context, n int, patient bool, m *Meter) error {
+// wait tells m how long it takes, and waits that it does.
+func (r *Rate) wait(ctx context.Context, n int, patient bool, m *Meter, waits func(lasting bool)) error {
 	if r == nil || n <= 0 {
 		return nil
 	}
@@ -74,6 +74,9 @@ func (r *Rate) wait(ctx context.Context, n int, patient bool, m *Meter) error {
 	r.mu.Unlock()
 	if wait == 0 {
 		return nil
+	}
+	if waits != nil {
+		waits(false)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -127,14 +130,15 @@ func (p Pace) all() iter.Seq[*Rate] {
 	}
 }
 
-// Wait lets n through as soon as there is room in all. Its error is ctx's.
-func (p Pace) Wait(ctx context.Context, n int, bytes int64) error {
+// Wait lets n through as soon as there is room in all. Its error is ctx's. waits, which may be nil, is told before it
+// waits: lasting says that it may be until the graph has less.
+func (p Pace) Wait(ctx context.Context, n int, bytes int64, waits func(lasting bool)) error {
 	p.Meter.Took(bytes)
-	if err := p.Meter.grow(ctx, true); err != nil {
+	if err := p.Meter.grow(ctx, true, waits); err != nil {
 		return err
 	}
 	for r := range p.all() {
-		if err := r.wait(ctx, n, true, p.Meter); err != nil {
+		if err := r.wait(ctx, n, true, p.Meter, waits); err != nil {
 			return err
 		}
 	}
@@ -144,11 +148,11 @@ func (p Pace) Wait(ctx context.Context, n int, bytes int64) error {
 // Admit is Wait for events that somebody pushes, who is told to come again where there is no room in time, as by
 // [Rate.Wait].
 func (p Pace) Admit(ctx context.Context, n int, bytes int64) error {
-	if err := p.Meter.grow(ctx, false); err != nil {
+	if err := p.Meter.grow(ctx, false, nil); err != nil {
 		return err
 	}
 	for r := range p.all() {
-		if err := r.wait(ctx, n, false, p.Meter); err != nil {
+		if err := r.wait(ctx, n, false, p.Meter, nil); err != nil {
 			return err
 		}
 	}

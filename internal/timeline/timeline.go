@@ -29,6 +29,7 @@ type stream struct {
 	place  int   // in heap; -1 when its next event is not here
 	gap    int   // in missing; -1 when nobody waits for it
 	behind bool  // there is more to come than what is here
+	sure   bool  // and it is known to come: patience does not end
 	heard  int64 // when it was last heard of
 }
 
@@ -51,6 +52,7 @@ func (o *Order) Add(rank uint64) int {
 // Drop forgets a stream; its number may be given to another.
 func (o *Order) Drop(n int) {
 	o.Behind(n, false, 0)
+	o.Sure(n, false)
 	o.Clear(n)
 	o.free = append(o.free, n)
 }
@@ -107,6 +109,10 @@ func (o *Order) Behind(n int, behind bool, heard int64) {
 	}
 }
 
+// Sure says whether it is certain that what stream n is behind with will come: then it is waited for however long that
+// takes.
+func (o *Order) Sure(n int, sure bool) { o.streams[n].sure = sure }
+
 // Heard says that something came of stream n.
 func (o *Order) Heard(n int, at int64) { o.streams[n].heard = at }
 
@@ -137,7 +143,7 @@ func (o *Order) Earliest() (at int64, ok bool) {
 func (o *Order) Missing(now int64) (n int, until int64, ok bool) {
 	for _, m := range o.missing {
 		end := int64(math.MaxInt64)
-		if o.patience > 0 {
+		if o.patience > 0 && !o.streams[m].sure {
 			end = o.streams[m].heard + o.patience
 		}
 		if end > now && (!ok || end > until) {

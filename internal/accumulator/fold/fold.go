@@ -105,6 +105,12 @@ type (
 		// Restarted says that a state of before is gone on from at engine time now.
 		Restarted(now time.Time)
 	}
+	// Hearing is a fold that goes by how long a stream of its source is silent.
+	Hearing interface {
+		// Unheard says that for so long, up to now, nothing could be heard of any: silences are shorter by that. It
+		// is false where that is too short to matter.
+		Unheard(d time.Duration) bool
+	}
 	// Watching is a fold that goes by a watermark, which follows engine time in a silence.
 	Watching interface {
 		// Quiet completes what is due at now if no event comes any more, and reports whether anything was.

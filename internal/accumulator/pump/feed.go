@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump/pace"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -34,11 +35,24 @@ type feed struct {
 	own     *Loader     // of what its source gives to it alone
 	port    accumulator.Port
 	err     error // how the source ended; read after parcels is closed
+	now     func() time.Time
+	deaf    pace.Deafness
 }
 
 func newFeed(cfg *Config) *feed {
-	return &feed{parcels: make(chan parcel, feedDepth), port: cfg.Port,
+	f := &feed{parcels: make(chan parcel, feedDepth), port: cfg.Port, now: cfg.Now,
 		own: NewLoader(LoaderConfig{Share: cfg.Share, Pace: cfg.Pace})}
+	f.own.Gate.Tell(f.Held)
+	return f
+}
+
+// Held implements [Loads].
+func (f *feed) Held(_ string, h pace.Held) {
+	if h == pace.Free {
+		f.deaf.End(f.now())
+		return
+	}
+	f.deaf.Begin(f.now())
 }
 
 // run is the source's goroutine.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump/look"
+	"github.com/graphd/graphd/internal/accumulator/pump/pace"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/failpoint"
 )
@@ -51,6 +53,7 @@ type Line struct {
 
 	news atomic.Bool   // fresh is not empty
 	room chan struct{} // capacity 1: something was taken off
+	held bool          // it was told that something of the source is held back; of whose goroutine it is
 
 	mu sync.Mutex
 	// starved says that the graph waits for one of the source's streams, starving, "" for any: until
@@ -69,7 +72,7 @@ type Line struct {
 	drained chan struct{} // closed when all that the source has said was folded
 
 	pushes pushes
-	looks  looks
+	*look.Looks
 }
 
 // depth is how much of one stream waits.
@@ -97,7 +100,8 @@ type Parcel struct {
 	Newest int64 // the greatest of Times
 	// What it is besides.
 	Kind ParcelKind
-	Look int64 // that is done, of the kind Looked
+	Look int64     // that is done, of the kind Looked
+	Held pace.Held // of the kind HeldBack
 
 	load  *Load // whose events they are, from the first-th on; nil of a word
 	first int
@@ -114,6 +118,7 @@ const (
 	CaughtUp              // all there was of the stream has been handed over
 	FellBehind            // there is more of the stream
 	HealthSaid            // the source has told its health; see Line.Down
+	HeldBack              // something of the stream is here, and may not come in yet; or, Free, nothing is any more
 	Looked                // what a look has found has been handed over; see Line.Ask
 	End                   // the source has returned
 )
@@ -123,10 +128,11 @@ func NewLine(cfg LineConfig) *Line {
 	l := &Line{
 		cfg: cfg, room: make(chan struct{}, 1), depths: map[string]*depth{},
 		failed: make(chan error, 1), drained: make(chan struct{}), wake: func() {},
-		looks: looks{poke: make(chan struct{}, 1)},
+		Looks: look.New(),
 	}
 	if cfg.Source != nil {
 		l.own = NewLoader(LoaderConfig{Dater: cfg.Dater, Pace: cfg.Pace, Share: cfg.Share})
+		l.own.Gate.Tell(l.Held)
 	}
 	return l
 }
@@ -256,6 +262,19 @@ func (l *Line) CaughtUp(stream string, caughtUp bool) {
 		p.Kind = CaughtUp
 	}
 	l.say(p)
+}
+
+// CanLook reports whether the source looks whether there is more when it is asked to.
+func (l *Line) CanLook() bool {
+	s, ok := l.cfg.Source.(accumulator.Looker)
+	return ok && s.Looks()
+}
+
+// Looked implements [accumulator.Asker].
+func (l *Line) Looked(look int64) {
+	if l.Answers(look) {
+		l.say(&Parcel{Kind: Looked, Look: look})
+	}
 }
 
 // Down reports whether a parcel of the kind HealthSaid says that the source is disconnected.

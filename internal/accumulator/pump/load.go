@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/pump/pace"
 	"github.com/graphd/graphd/internal/accumulator/pump/share"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/timeline"
@@ -85,6 +86,7 @@ type LoaderConfig struct {
 
 // Loader makes loads of what a source gives. It belongs to the source's goroutine; its loads are everybody's.
 type Loader struct {
+	Gate   *pace.Gate // what is read goes through it
 	cfg    LoaderConfig
 	dater  *accumulator.Dater // as is
 	share  *share.Dealing
@@ -98,7 +100,7 @@ type Loader struct {
 
 // NewLoader makes a Loader.
 func NewLoader(cfg LoaderConfig) *Loader {
-	l := &Loader{cfg: cfg, hungry: make(chan struct{}, 1), share: share.New(cfg.Share)}
+	l := &Loader{cfg: cfg, Gate: pace.NewGate(cfg.Pace), hungry: make(chan struct{}, 1), share: share.New(cfg.Share)}
 	if cfg.Dater != nil {
 		l.dater = cfg.Dater()
 		l.spoils = l.dater.Spoils()
@@ -123,12 +125,13 @@ func (l *Loader) Batch(n int) []boundary.Event {
 // Emit makes loads of a batch and hands each to give; who gives it on to others says so by [Load]'s count. It holds
 // back as the pace says.
 func (l *Loader) Emit(ctx context.Context, now time.Time, batch []boundary.Event, give func(*Load) error) error {
+	defer l.Gate.Done()
 	for whole := true; len(batch) > 0; {
 		n := 1
 		for n < len(batch) && samePartition(batch[n].Pos.Stream, batch[0].Pos.Stream) {
 			n++
 		}
-		n, err := admit(ctx, l.cfg.Pace, batch[:n])
+		n, err := l.Gate.Admit(ctx, batch, n)
 		if err != nil {
 			return err
 		}
@@ -149,10 +152,12 @@ func (l *Loader) Emit(ctx context.Context, now time.Time, batch []boundary.Event
 // Refuse makes a load of an event that cannot be used; see Emit.
 func (l *Loader) Refuse(ctx context.Context, ev boundary.Event, bad *accumulator.BadEvent,
 	give func(*Load) error) error {
-	if _, err := admit(ctx, l.cfg.Pace, []boundary.Event{ev}); err != nil {
+	defer l.Gate.Done()
+	events := []boundary.Event{ev}
+	if _, err := l.Gate.Admit(ctx, events, 1); err != nil {
 		return err
 	}
-	d := l.load([]boundary.Event{ev}, false)
+	d := l.load(events, false)
 	d.times, d.bads = append(d.times, timeline.Never), []*accumulator.BadEvent{bad}
 	l.deal(d)
 	return hand(d, give)
@@ -226,6 +231,8 @@ type Loads interface {
 	Starved() bool
 	// Now is the present time as the receiver knows it.
 	Now() time.Time
+	// Held says that what is here of a stream is held back; see [pace.Gate.Tell].
+	Held(stream string, h pace.Held)
 }
 
 var (
@@ -241,6 +248,7 @@ func (l *Line) Give(ctx context.Context, d *Load, first int, relaxed func() bool
 	p := l.parcel(d, first)
 	d.refs.Add(1)
 	for !l.tryStage(p, relaxed()) {
+		l.Held("", pace.Free) // its stream has events; of others it may have to be gone past
 		select {
 		case <-l.room:
 		case <-d.loader.hungry:
@@ -250,6 +258,14 @@ func (l *Line) Give(ctx context.Context, d *Load, first int, relaxed func() bool
 		}
 	}
 	return nil
+}
+
+// Held implements [Loads].
+func (l *Line) Held(stream string, h pace.Held) {
+	if l.held || h != pace.Free {
+		l.held = h != pace.Free
+		l.say(&Parcel{Kind: HeldBack, Stream: boundary.Partition(stream), Held: h})
+	}
 }
 
 // Starved implements [Loads].

@@ -8,34 +8,15 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/pump/pace"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/rest"
 )
 
-// Pace says when events of a source may come in.
-type Pace interface {
-	// Wait lets so many events in as soon as there is room for them; bytes are those they came as.
-	Wait(ctx context.Context, events int, bytes int64) error
-	// Most is how many to let in at once, so that nobody is silent for long; 0 is any number.
-	Most() int
-}
-
-// admit waits until the first of events may come in, and answers with how many of them.
-func admit(ctx context.Context, p Pace, events []boundary.Event) (n int, err error) {
-	if n = len(events); p == nil {
-		return n, nil
-	}
-	if most := p.Most(); most > 0 {
-		n = min(n, most)
-	}
-	bytes := int64(0)
-	for i := range events[:n] {
-		bytes += int64(len(events[i].Raw))
-	}
-	return n, p.Wait(ctx, n, bytes)
-}
+// Pace is [pace.Pace].
+type Pace = pace.Pace
 
 // Config is what a Unit is made of.
 type Config struct {
@@ -83,6 +64,7 @@ type Unit struct {
 	folded  int    // how many events of it are
 	ended   bool   // the source has returned
 	turn    bool   // whose turn it is when both have something: the source's
+	waited  bool   // for whatever came, since the last tick
 
 	group   []span // of pushes, reused
 	refused int64  // uncounted refusals that the Core has counted since the last handoff
@@ -222,7 +204,13 @@ func (u *Unit) round(ctx context.Context) (busy bool, err error) {
 // tick moves engine time on and completes what it makes due.
 func (u *Unit) tick() {
 	if now := u.cfg.Now(); now.After(u.now) {
+		if !u.waited && !u.now.IsZero() { // the reactor has held it back
+			u.core.Unheard(now.Sub(u.now))
+		}
 		u.now = now
+	}
+	if u.waited = false; u.feed != nil {
+		u.feed.deaf.Count(u.now, u.core.Unheard)
 	}
 	u.core.Tick(u.now)
 	select {
@@ -274,6 +262,7 @@ func (u *Unit) handOver(ctx context.Context, keys ...checkpoint.PushKey) error {
 
 // wait blocks until there may be something to do; quiet says that it was the alarm's time.
 func (u *Unit) wait(ctx context.Context, alarm <-chan time.Time) (quiet bool, err error) {
+	u.waited = true
 	var parcels <-chan parcel
 	if !u.ended {
 		parcels = u.feed.parcels

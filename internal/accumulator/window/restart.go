@@ -28,6 +28,20 @@ func (w *Window) Restarted(now time.Time) {
 	w.astray = !w.p.timed && w.wm.mark > engine-int64(w.p.Lateness)+int64(maxAhead)
 }
 
+// Unheard implements [fold.Hearing]. What is short against a silence is not counted: between two such there was time
+// to hear of somebody, and a stream that gives nothing is not to be waited for for ever.
+func (w *Window) Unheard(d time.Duration) bool {
+	if w.wm.silence == 0 || d < time.Duration(w.wm.silence)/10 {
+		return false
+	}
+	for i := range w.wm.parts {
+		if p := &w.wm.parts[i]; p.since != noTime {
+			p.since += int64(d)
+		}
+	}
+	return true
+}
+
 // setBack brings the watermark of arrival time back to engine time, from one that a wrong clock
 // had brought it to: everything would be late until then. Windows that have not begun by engine time
 // hold what arrived under that clock: they are handed over, for their time will not come for

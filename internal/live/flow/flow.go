@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/accumulator/pump/pace"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/reactor/drive"
 	"github.com/graphd/graphd/internal/timeline"
@@ -101,7 +102,8 @@ type entry struct {
 	pushing bool  // there are pushed events, and the other sources were asked since they came
 	count   int   // events of the source that wait
 	ending  bool  // the source has returned
-	stuck   bool  // its room in front of the core is used up
+	held    pace.Held
+	stuck   bool // its room in front of the core is used up
 	marked  time.Time
 	anew    bool // its state knows another time, or none: see [Flow.begins]
 }
@@ -111,6 +113,7 @@ type staged struct {
 	name   string
 	number int // the order's
 	behind bool
+	held   bool // something of it is here, and its source is held back with it
 	queue  []*pump.Parcel
 	head   int // of queue
 	next   int // in that: the event
@@ -149,7 +152,7 @@ func (f *Flow) Enter(i int, l *pump.Line) {
 	f.Leave(i)
 	e := &f.entries[i]
 	e.line, e.down, e.ending, e.marked = l, false, false, f.Now()
-	e.behind, e.looks = l.Follows(), l.Looks()
+	e.behind, e.looks = l.Follows(), l.CanLook()
 	l.Hand(f.Wake)
 	f.look()
 	f.await(e)
@@ -170,11 +173,11 @@ func (f *Flow) Leave(i int) {
 	e.line.Leave()
 	behind := e.behind && !e.down
 	for _, s := range e.streams {
-		behind = behind || s.behind && !e.down || s.head < len(s.queue)
+		behind = behind || s.behind && !e.down || s.held || s.head < len(s.queue)
 		f.order.Drop(s.number)
 		f.owners[s.number] = belongs{}
 	}
-	e.line, e.streams, e.count = nil, map[string]*staged{}, 0
+	e.line, e.streams, e.count, e.held = nil, map[string]*staged{}, 0, pace.Free
 	f.drive.Enter(i, nil)
 	e.behind = behind && !e.ending
 	e.unasked()

@@ -13,6 +13,7 @@ func (f *Flow) stick(i int) {
 	e.stuck = true
 	f.stuck++
 	f.awaitAll(e)
+	f.keep(i)
 	f.order.Clear(e.pushes)
 	for _, s := range e.streams {
 		f.order.Clear(s.number)
@@ -38,6 +39,7 @@ func (f *Flow) unstick(i int) {
 	e.stuck = false
 	f.stuck--
 	f.awaitAll(e)
+	f.keep(i)
 	for _, s := range e.streams {
 		if s.head < len(s.queue) {
 			f.order.Set(s.number, s.queue[s.head].Times[s.next])

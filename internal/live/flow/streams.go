@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/accumulator/pump/pace"
 )
 
 // rank puts streams of equal times in the order of their inputs, then in their own.
@@ -79,16 +80,20 @@ func (f *Flow) take(i int, p *pump.Parcel) {
 	e := &f.entries[i]
 	switch p.Kind {
 	case pump.End:
-		e.ending, e.behind = true, false
+		e.ending, e.behind, e.held = true, false, pace.Free
 		e.unasked()
 		for _, s := range e.streams {
-			s.behind = false
+			s.behind, s.held = false, false
 		}
 		f.awaitAll(e)
+		f.keep(i)
 		return
 	case pump.HealthSaid:
 		e.down = p.Down()
 		f.awaitAll(e)
+		return
+	case pump.HeldBack:
+		f.hold(i, p)
 		return
 	case pump.Looked:
 		e.looked = p.Look
@@ -121,6 +126,29 @@ func (f *Flow) take(i int, p *pump.Parcel) {
 	}
 }
 
+// hold takes note of what is here of a source and may not come in yet, which is no silence of it: its stream has an
+// event, and of the others nothing could be heard, since one goroutine reads them all. They are waited for however long
+// that takes where it ends by itself, and else, as in a silence, for a while: the room may have to be made by what the
+// others bring, or by the time.
+func (f *Flow) hold(i int, p *pump.Parcel) {
+	e := &f.entries[i]
+	if e.held = p.Held; e.held == pace.Free {
+		for _, s := range e.streams {
+			s.held = false
+		}
+	} else {
+		f.stream(i, p.Stream).held = true
+	}
+	f.awaitAll(e)
+	f.keep(i)
+}
+
+// keep says whether an input has something although nothing of it is in the order.
+func (f *Flow) keep(i int) {
+	e := &f.entries[i]
+	f.drive.Hold(i, e.stuck || e.held != pace.Free)
+}
+
 // inquire has the other inputs' sources look again, for something of input i has come: whoever has written that
 // may have written something that happens earlier elsewhere, and before. What a look that begins now does not
 // find was written later.
@@ -143,12 +171,14 @@ func (e *entry) unasked() { e.looks, e.asked, e.looked = false, 0, 0 }
 // await says whether the others wait for an input's source as a whole: while it is behind, or is to look again,
 // and nothing of it is here. Of its streams each stands for itself.
 func (f *Flow) await(e *entry) {
-	behind := e.behind && !e.down || e.asked > e.looked
+	behind := e.behind && !e.down || e.asked > e.looked || e.held != pace.Free
+	f.order.Sure(e.whole, e.held == pace.Passing)
 	f.order.Behind(e.whole, behind && !e.stuck && e.count == 0, f.mono)
 }
 
 func (f *Flow) awaitStream(e *entry, s *staged) {
-	f.order.Behind(s.number, s.behind && !e.down && !e.stuck, f.mono)
+	f.order.Sure(s.number, e.held == pace.Passing)
+	f.order.Behind(s.number, (s.behind && !e.down || s.held) && !e.stuck, f.mono)
 }
 
 func (f *Flow) awaitAll(e *entry) {

@@ -56,6 +56,8 @@ type Drive struct {
 type input struct {
 	acc     *accumulator.Core // nil while there is none
 	touched bool              // folded, and not looked at
+	held    bool              // see [Drive.Hold]
+	deaf    time.Duration     // by how much time went on since, and the accumulator was not told
 }
 
 // New makes a drive that goes on from the core's engine time and in the instant that is open there, or
@@ -81,6 +83,22 @@ func (d *Drive) Enter(i int, acc *accumulator.Core) {
 	if acc != nil && acc.FlushesWithEpochs() && !slices.Contains(d.flushing, i) {
 		d.flushing = append(d.flushing, i)
 	}
+}
+
+// Hold says whether input i has something that may not come in yet: a silence of the others is none of it, so that its
+// watermark does not follow the time, nor is a stream of it silent meanwhile.
+func (d *Drive) Hold(i int, held bool) { d.inputs[i].held, d.inputs[i].deaf = held, 0 }
+
+// move sets the clock.
+func (d *Drive) move(to time.Time) {
+	for i := range d.inputs {
+		if in := &d.inputs[i]; in.held && in.acc != nil && !d.now.IsZero() {
+			if in.deaf += to.Sub(d.now); in.acc.Unheard(in.deaf) {
+				in.deaf = 0
+			}
+		}
+	}
+	d.now, d.still = to, 0
 }
 
 // Time is the engine time; zero before it has begun.

@@ -25,7 +25,7 @@ func (d *Drive) due(quiet bool) (at time.Time, i int, ok bool) {
 		if due, has := acc.Due(); has && (!ok || due.Before(at)) {
 			at, i, ok = due, k, true
 		}
-		if quiet {
+		if quiet && !d.inputs[k].held {
 			if due, has := acc.QuietDue(); has && (!ok || due.Before(at)) {
 				at, i, ok = due, k, true
 			}
@@ -57,14 +57,14 @@ func (d *Drive) Timer(t time.Time, quiet bool) bool {
 		return false
 	}
 	if at.After(d.now) {
-		d.now, d.still = at, 0
+		d.move(at)
 	} else if d.still++; d.Circling() {
 		return false
 	}
 	if i >= 0 {
 		acc := d.inputs[i].acc
 		acc.Tick(d.now)
-		if quiet {
+		if quiet && !d.inputs[i].held {
 			acc.Quiet(d.now)
 		}
 		d.inputs[i].touched = true
@@ -93,6 +93,6 @@ func (d *Drive) Skip(t time.Time) bool {
 // Reach sets the clock to t, past timers that are due: see [Drive.Timer].
 func (d *Drive) Reach(t time.Time) {
 	if t.After(d.Time()) {
-		d.now, d.still = t, 0
+		d.move(t)
 	}
 }

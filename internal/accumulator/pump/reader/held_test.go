@@ -2,9 +2,11 @@ package reader_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
@@ -47,6 +49,35 @@ func TestM54WhoIsPastAPartOfABatchIsGivenTheRest(t *testing.T) {
 		}
 		if len(behind.given) != 8 || len(ahead.given) != 3 || !slices.Equal(ahead.given, behind.given[5:]) {
 			t.Errorf("given %v to the one behind, and %v to the one ahead", behind.given, ahead.given)
+		}
+	})
+}
+
+// M26, M54: what is read for all is held back for all, of which each is told: at the beginning, at the end, and when
+// the reader begins again, since another takes part.
+func TestM26EachIsToldOfWhatIsHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, func(*rig) accumulator.Source { return whole{events: 10} })
+		r.waits = time.Minute
+		one := r.enter(boundary.Position{Stream: "s/0#x", Offset: 2})
+		settle()
+		if got := fmt.Sprint(one.words); got != "[s/0#x:1]" {
+			t.Errorf("one was told %s", got)
+		}
+		two := r.enter(boundary.Position{Stream: "s/0#x", Offset: 10})
+		settle()
+		if got := fmt.Sprint(one.words, two.words); got != "[s/0#x:1 :0 s/0#x:1] [s/0#x:1]" {
+			t.Errorf("when another has come they were told %s", got)
+		}
+		time.Sleep(2 * time.Minute)
+		if one.leave() != nil || two.leave() != nil {
+			t.Fatal("a source has failed")
+		}
+		if got := fmt.Sprint(one.words, two.words); got != "[s/0#x:1 :0 s/0#x:1 :0] [s/0#x:1 :0]" {
+			t.Errorf("at the end they were told %s", got)
+		}
+		if len(one.given) != 8 || len(two.given) != 0 {
+			t.Errorf("given %v and %v", one.given, two.given)
 		}
 	})
 }

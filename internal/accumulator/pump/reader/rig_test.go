@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/accumulator/pump/pace"
 	"github.com/graphd/graphd/internal/accumulator/pump/reader"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
@@ -99,6 +100,7 @@ type rig struct {
 	opens [][]boundary.Position
 	words []string
 	paced atomic.Int64
+	waits time.Duration // for so long everything is held back
 }
 
 func (r *rig) opened(from []boundary.Position) {
@@ -108,7 +110,15 @@ func (r *rig) opened(from []boundary.Position) {
 }
 
 // Wait implements [pump.Pace].
-func (r *rig) Wait(_ context.Context, n int, _ int64) error {
+func (r *rig) Wait(ctx context.Context, n int, _ int64, waits func(bool)) error {
+	if r.waits > 0 {
+		waits(false)
+		select {
+		case <-time.After(r.waits):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	r.paced.Add(int64(n))
 	return nil
 }
@@ -246,6 +256,11 @@ func (s *shard) set(room int, starved bool) {
 	defer s.mu.Unlock()
 	s.room, s.starved = room, starved
 }
+
+// Held implements [pump.Loads].
+func (s *shard) Held(stream string, h pace.Held) { s.word(fmt.Sprintf("%s:%d", stream, h)) }
+
+var _ pump.Loads = (*shard)(nil)
 
 // Starved implements [pump.Loads].
 func (s *shard) Starved() bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
+	"github.com/graphd/graphd/internal/accumulator/pump/pace"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -125,6 +126,7 @@ func (s *session) portion(source accumulator.Source) (at places, together bool) 
 // read runs the source. A panic of it is an error.
 func (s *session) read(ctx context.Context, source accumulator.Source, from []boundary.Position) (err error) {
 	s.ctx = ctx
+	s.loader.Gate.Tell(s.held)
 	for _, m := range s.members {
 		giving, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -189,6 +191,15 @@ func (s *session) give(d *pump.Load) (err error) {
 	return err
 }
 
+// held tells all members that read a stream that what is here of it is held back.
+func (s *session) held(stream string, h pace.Held) {
+	s.each(func(_ int, m *member) {
+		if h == pace.Free || m.reads(stream) {
+			m.out.Held(stream, h)
+		}
+	})
+}
+
 // hold waits while the reader is held, but with what somebody is behind another with.
 func (s *session) hold(events []boundary.Event) error {
 	s.r.mu.Lock()
@@ -220,6 +231,7 @@ func (s *session) giveTo(i int, m *member, d *pump.Load) error {
 	first, known := s.past(m, d.Events())
 	switch {
 	case !known:
+		m.out.Held("", pace.Free)
 		s.r.dismiss(m, errAlone)
 		return nil
 	case first == len(d.Events()):
