@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,33 @@ func TestM48FiringsOfShardsAreOneList(t *testing.T) {
 			}
 		}
 		b.close()
+	})
+}
+
+// M54: what a shard has fired that the graph has no more, since its keys were dealt to fewer, is in the list as before,
+// by itself and one by one.
+func TestM54FiringsOfShardsThatWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSharded(t, memstore.New())
+		defer b.close()
+		b.apply(threeShards, "g")
+		b.push("g", "by", "1")
+		for n := range 40 {
+			b.push("g", "a", fmt.Sprintf(`{"id":"k%d","x":1}`, n))
+			time.Sleep(time.Millisecond)
+		}
+		before := epochsOf(b.allFirings(api.Query{Limit: 1000}))
+		for _, shards := range []int{1, 2} {
+			b.apply(strings.Replace(threeShards, "shards: 3", fmt.Sprint("shards: ", shards), 1), "g")
+			for _, limit := range []int{3, 1000} {
+				if got := epochsOf(b.allFirings(api.Query{Limit: limit})); !slices.Equal(got, before) {
+					t.Errorf("%d shards, pages of %d: %v, want %v", shards, limit, got, before)
+				}
+			}
+			b.firingsByShard(t, b.allFirings(api.Query{Limit: 1000}))
+			gone := b.allFirings(api.Query{Limit: 1000, Shard: new(2)})
+			b.oneFiring(t, &gone[0])
+		}
 	})
 }
 

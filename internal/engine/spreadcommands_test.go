@@ -331,3 +331,25 @@ func TestM54AnotherNumberOfShardsOfSeveralMembers(t *testing.T) {
 		m.holdsAll("the dealer was lost", 9)
 	})
 }
+
+// M45, M53: a member that hangs while it does what it was asked is waited for until its lease is over, and not for as
+// long as a call may take: others have its shards by then.
+func TestM53AMemberThatHangsIsWaitedForUntilItIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newAsked(t)
+		defer m.close()
+		m.mu.Lock()
+		m.slow["b"] = true
+		m.mu.Unlock()
+		m.views["b"].set(true, 0)
+		began := time.Now()
+		_, err := m.beds["a"].e.Pause(t.Context(), shardedRef, "test")
+		if refused := refusalOf(err); refused == nil || refused.Code != api.CodeOwnerUnreachable {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the member was waited for %v", took)
+		}
+		m.views["b"].set(false, 0)
+	})
+}

@@ -33,6 +33,7 @@ type Graph struct {
 	unit    *compile.Unit // nil when the declaration does not compile
 	asOne   string        // why it runs as one although it is declared with shards; "" otherwise
 	shards  []*lives.Shard
+	past    told.Past        // those that it had before
 	readers []*reader.Reader // what all shards read by, per accumulator; nil of one shard
 	deals   []*pump.Deal     // how the pushes to an input are dealt, per accumulator; nil of one shard
 	gone    *told.Forgotten  // what retention has removed since the start

@@ -121,19 +121,20 @@ func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing],
 	if key != "" {
 		return g.history(g.of(ctx, key)).Page(ctx, q, key)
 	}
-	if q.Shard != nil {
-		return g.history(g.shards[*q.Shard]).Page(ctx, q, "")
+	return g.past.Page(ctx, g.histories(), q)
+}
+
+// histories are those of its shards.
+func (g *Graph) histories() (all told.Histories) {
+	for _, s := range g.shards {
+		all = append(all, g.history(s))
 	}
-	all := make(told.Histories, len(g.shards))
-	for n, s := range g.shards {
-		all[n] = g.history(s)
-	}
-	return all.Page(ctx, q)
+	return all
 }
 
 // Firing is one epoch of a shard in full, of the newest incarnation that has it.
 func (g *Graph) Firing(ctx context.Context, shard int, epoch int64) (api.FiringDetail, error) {
-	return g.history(g.shards[shard]).Epoch(ctx, epoch)
+	return g.past.Epoch(ctx, g.histories(), shard, epoch)
 }
 
 // FlushLetters has dead letters that are still in memory checkpointed.

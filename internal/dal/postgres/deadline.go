@@ -14,8 +14,13 @@ const (
 	callTimeout = 2500 * time.Millisecond
 	// leaseTimeout leaves a renewal time for a second attempt, on a connection of its own.
 	leaseTimeout = 900 * time.Millisecond
-	// longTimeout is for calls that work on many rows and keep nobody waiting: sweeping, pruning.
+	// longTimeout is for calls that work on many rows and keep nobody waiting: sweeping, pruning. It has no part in a
+	// takeover, whose calls have callTimeout, and none of them a connection that takeovers wait for.
 	longTimeout = 35 * time.Second
+	// lockShare is the part of a call's time, in percent, for which the server waits for a row that somebody else has
+	// locked: it answers then, and nothing was done. Without, a statement whose call has ended, or whose daemon hangs,
+	// would wait there on and on with what it has locked itself, and hold up who takes its graphs over.
+	lockShare = 80
 	// slowest is how many bytes a second a line carries at least: what a call may take grows
 	// with what it carries.
 	slowest = 8 << 20

@@ -25,6 +25,9 @@ func explain(err error) error {
 		return fmt.Errorf("%w; nothing was written: free space on the database's disk", err)
 	case "53300":
 		return fmt.Errorf("%w; raise max_connections of the database, or lower pool_max_conns", err)
+	case "55P03":
+		return fmt.Errorf("%w: %w; nothing was written: somebody has locked what is to be changed, look at pg_locks",
+			checkpoint.ErrSlow, err)
 	case "57014":
 		return fmt.Errorf("%w; the statement ran into statement_timeout: look at the database's load", err)
 	case "28P01", "28000", "3D000":

@@ -150,14 +150,21 @@ func onConflict(t *checkpoint.Table) string {
 }
 
 // refusedRow finds out which row a commit was refused for. It tries the rows one after the
-// other in a transaction that is undone, on a connection apart from the commits'; the commit
-// itself has changed nothing. When no row is refused now, the error stays as it was.
+// other in a transaction that is undone; the commit itself has changed nothing. When no row is refused now, the error
+// stays as it was. It may take long: one commit's are tried at a time, and not over the connections that graphs are
+// taken by.
 func (p *Store) refusedRow(ctx context.Context, c *checkpoint.Commit, refused error) error {
 	if errors.Is(refused, checkpoint.ErrUnknownOutcome) || !aboutValues(refused) {
 		return refused
 	}
 	var found *checkpoint.RowError
-	err := p.onFor(ctx, p.control, longTimeout, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+	select {
+	case p.probing <- struct{}{}:
+		defer func() { <-p.probing }()
+	case <-ctx.Done():
+		return refused
+	}
+	err := p.onFor(ctx, p.bulk, longTimeout, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 		found, err = probeRows(ctx, conn, c.Rows)
 		return err
 	})

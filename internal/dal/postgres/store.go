@@ -65,6 +65,7 @@ type Store struct {
 	raised  schema.Watch
 	lines   wires.Lines
 	changes *together.Sender // commits and appends
+	probing chan struct{}    // capacity 1: who finds out which row was refused
 
 	sweeper *rules.Sweeper
 	// lease is the owner that renewals go under, "" before the first.
@@ -116,7 +117,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	p.Me.ID = cmp.Or(p.Me.ID, uuid.NewString())
 	p.Me.Name = cmp.Or(p.Me.Name, p.Me.ID)
 	p.Owner = p.owner
-	p.changes = together.New(p.send)
+	p.changes, p.probing = together.New(p.send), make(chan struct{}, 1)
 	p.Roll.On = func(ctx context.Context, use members.Use) error { return p.on(ctx, p.asks, use) }
 	p.Table.On = func(ctx context.Context, use tokens.Use) error { return p.on(ctx, p.asks, use) }
 	p.Passes = passes.New(func(ctx context.Context, use passes.Use) error { return p.on(ctx, p.asks, use) })
@@ -169,9 +170,15 @@ func (p *Store) connect(ctx context.Context, dsn string) error {
 			c.ConnConfig.ConnectTimeout = cfg.ConnConfig.ConnectTimeout
 		}
 		p.session(c.ConnConfig, pool.timeout)
-		if pool.at == &p.leases {
+		switch pool.at {
+		case &p.leases:
 			// Somebody else's lock must not keep this daemon from its own renewals.
 			c.ConnConfig.RuntimeParams["lock_timeout"] = "300"
+		case &p.bulk, &p.control:
+			if c.ConnConfig.RuntimeParams["lock_timeout"] == "" {
+				c.ConnConfig.RuntimeParams["lock_timeout"] = strconv.FormatInt(
+					(p.timeouts.Call * lockShare / 100).Milliseconds(), 10)
+			}
 		}
 		made, err := pgxpool.NewWithConfig(ctx, c)
 		if err != nil {

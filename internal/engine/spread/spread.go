@@ -40,6 +40,9 @@ type Roll interface {
 // Open has members asked. What is started here runs until life ends; a push whose caller sets no bound waits for as
 // long as patience says.
 func (d *Desk) Open(life context.Context, members parts.Members, who Roll, patience time.Duration) {
+	if members != nil {
+		members = &present{members, who}
+	}
 	d.life, d.members, d.who = life, members, who
 	d.lanes.Members, d.lanes.Patience = members, patience
 }
@@ -79,7 +82,7 @@ func (d *Desk) Away(g api.Ref, shards []checkpoint.ID, input int) (all []pump.Aw
 	return all
 }
 
-// callTimeout bounds a call whose caller set no deadline.
+// callTimeout bounds a call whose caller set no deadline, and whose member is there all the time.
 const callTimeout = 30 * time.Second
 
 // ask has everybody who has one of the shards carry a verb out, at one time; shards is nil for all.

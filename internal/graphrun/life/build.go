@@ -95,6 +95,7 @@ type Run struct {
 	accs    []*accumulatorRun
 	rates   told.Rates
 	epochs  told.EpochRate
+	astray  told.Misplaced
 	traces  *trace.Graph
 	foreign *atomic.Int64     // the node whose code may not come back, by index + 1, while it runs; 0 for none
 	flushed *supervisor.Group // the writers
@@ -212,6 +213,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
 	r.epochs.Sample(core.Epoch(), time.Now())
+	r.astray.Sample(r.Reactor.View().Inputs, declared.Accumulators)
 	return r, nil
 }
 

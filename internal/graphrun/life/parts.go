@@ -54,6 +54,7 @@ func (r *Run) published() {
 		v, now := r.Reactor.View(), time.Now()
 		r.rates.Sample(v.Inputs, r.g.Unit.Spec.Accumulators, now)
 		r.epochs.Sample(v.Epoch, now)
+		r.astray.Sample(v.Inputs, r.g.Unit.Spec.Accumulators)
 	}
 	if r.g.Published != nil {
 		r.g.Published()
@@ -72,6 +73,9 @@ func (r *Run) Input(i int) told.Input {
 
 // EpochsPerSecond is how many epochs there were of late.
 func (r *Run) EpochsPerSecond(now time.Time) float64 { return r.epochs.PerSecond(now) }
+
+// Misplaced is how many of the last events of input i were in partitions of other shards than their keys'.
+func (r *Run) Misplaced(i int) (misplaced, events int64) { return r.astray.Of(i) }
 
 // Writer is output i's, nil when nothing is delivered.
 func (r *Run) Writer(i int) *delivery.Writer {

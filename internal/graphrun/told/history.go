@@ -31,7 +31,7 @@ func pageSize(q api.Query) int {
 
 // History is a graph's epochs: the newest are in a run's memory, older ones in the store.
 type History struct {
-	Store checkpoint.History
+	Store Records
 	ID    checkpoint.ID
 	// Reactor is that of the run in progress, nil without one; Incarnation is the run's.
 	Reactor     *live.Reactor

@@ -38,6 +38,9 @@ type Life interface {
 	Writer(i int) *delivery.Writer
 	// EpochsPerSecond is how many epochs there were of late.
 	EpochsPerSecond(now time.Time) float64
+	// Misplaced is how many of the last events of input i were in partitions of other shards than their keys', and
+	// how many these are.
+	Misplaced(i int) (misplaced, events int64)
 }
 
 // Input is what a run knows of an accumulator.
@@ -81,7 +84,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
 	}
 	failing(&sum)
-	k.misplaced(&sum, v)
+	k.misplaced(&sum, life)
 	held(&sum, v, now)
 	k.slowed(&sum)
 	return sum

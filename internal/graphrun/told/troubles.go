@@ -1,11 +1,10 @@
 package told
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -68,28 +67,7 @@ func failing(s *api.GraphSummary) {
 	}
 }
 
-// misplacedMost is how many events of an input may be in a partition of another shard than their key's before health
-// tells, where they are more than half of what came.
-const misplacedMost = 20
-
-// misplaced degrades a graph whose topic is dealt otherwise than its declaration says: most of its events are dead
-// letters.
-func (k *Known) misplaced(s *api.GraphSummary, v *live.View) {
-	for i := range s.Accumulators {
-		a, by := &s.Accumulators[i], k.Spec.Accumulators[i].Partitioned
-		n := v.Inputs[i].Reasons["key_misplaced"]
-		if by == "" || n < misplacedMost || 2*n <= a.Counters.Received || s.Health != string(reactor.HealthLive) {
-			continue
-		}
-		s.Health = string(reactor.HealthDegraded)
-		s.HealthReason = api.ReasonOf("keys_misplaced", fmt.Sprintf("%d of %d events of %s are in partitions of other "+
-			"shards than their keys', by %s, and are dead letters: see by which function and by which key the topic's "+
-			"producer deals them, and apply the graph under another name with that", n, a.Counters.Received, a.Name,
-			by))
-	}
-}
-
-// awaited says why a graph waits for its inputs, where one of them knows.
+// awaited says why a graph waits for its inputs, where one of them knows: with its code, where it has one of its own.
 func awaited(s *api.GraphSummary) {
 	if s.HealthReason == nil || s.HealthReason.Code != "waiting_for_accumulators" {
 		return
@@ -97,6 +75,9 @@ func awaited(s *api.GraphSummary) {
 	for i := range s.Accumulators {
 		if a := &s.Accumulators[i]; a.HealthReason != nil {
 			s.HealthReason.Detail = a.Name + ": " + CauseOf(a)
+			if code := a.HealthReason.Code; code != "" && !strings.HasPrefix(code, "accumulator_") {
+				s.HealthReason.Code = code
+			}
 			return
 		}
 	}

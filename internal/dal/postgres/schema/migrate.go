@@ -43,7 +43,8 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, schema string, files fs.FS
 	if missing, err := missing(ctx, conn, schema, known); err != nil || len(missing) == 0 {
 		return err
 	}
-	if _, err := conn.Exec(ctx, "SET statement_timeout = 0"); err != nil {
+	if _, err := conn.Exec(ctx, "SET statement_timeout = 0; SET lock_timeout = 0",
+		pgx.QueryExecModeSimpleProtocol); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	key := fnv.New64a()

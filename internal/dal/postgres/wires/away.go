@@ -41,6 +41,10 @@ func (l *Away) Hide(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
+	pg, answered := errors.AsType[*pgconn.PgError](err)
+	if answered && pg.SeverityUnlocalized == "ERROR" && context.Cause(ctx) == nil {
+		return err
+	}
 	gone := errors.Is(err, checkpoint.ErrUnreachable)
 	if !gone && !errors.Is(err, checkpoint.ErrSlow) && !IsDead(err) {
 		return err
