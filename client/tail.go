@@ -20,12 +20,15 @@ type TailOptions struct {
 	Since  string   // the place of the last frame that was seen, see [Frame.Place]; "" is from now on
 	// Lost, when it is not nil, hears of a lost connection and how long it is until the next attempt.
 	Lost func(err error, wait time.Duration)
+	// Back, when it is not nil, hears that a lost connection was made again.
+	Back func()
 }
 
 // Tail follows one graph, or with graph "" all of the tenant's, and hands every frame to
 // each. A lost connection is made again, with growing pauses, and goes on behind the last
-// frame; what the daemon no longer has comes as one frame of the type "gap". (With all
-// graphs it goes on from now, without word of what was missed.)
+// frame; what the daemon no longer has comes as one frame of the type "gap". With all
+// graphs, and where the graph was made anew in between, it goes on from now, behind a gap without
+// numbers.
 //
 // It ends with ctx (nil), with each's error, with the first connection's when that fails,
 // and with a *[api.Problem] when the daemon will not have it: graph_not_found, once the graph was removed.
@@ -35,10 +38,22 @@ func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func
 		at = api.Places{}
 	}
 	since, wait := o.Since, firstWait
-	for connected := false; ; {
+	for connected, lost := false, false; ; {
 		w, err := c.Watch(ctx, name, o.Topics, since)
+		missed := lost && err == nil && name == ""
+		if lost && Code(err) == api.CodeBadSince { // another graph of that name, or one that has kept nothing
+			at, missed = api.Places{}, true
+			w, err = c.Watch(ctx, name, o.Topics, "")
+		}
 		if err == nil {
-			connected = true
+			if connected = true; lost && o.Back != nil {
+				o.Back()
+			}
+			if missed {
+				if err := each(&api.Frame{Type: "gap", Graph: name}); err != nil {
+					return errors.Join(err, w.Close())
+				}
+			}
 			for shard, place := range w.at {
 				if _, seen := at[shard]; !seen {
 					at[shard] = place
@@ -62,6 +77,7 @@ func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func
 			refused.Status != http.StatusTooManyRequests:
 			return err
 		}
+		lost = connected
 		pause := spread(wait)
 		if o.Lost != nil {
 			o.Lost(err, pause)
@@ -81,14 +97,18 @@ func (s *stopped) Error() string { return s.err.Error() }
 // follow hands on frames until the connection ends; at is kept at the last of them.
 func (w *Watch) follow(ctx context.Context, each func(*api.Frame) error, name string, at api.Places) (
 	seen int, err error) {
-	defer func() { err = errors.Join(err, w.Close()) }()
+	defer func() {
+		if closed := w.Close(); err == nil {
+			err = closed
+		}
+	}()
 	for {
 		f, err := w.Next(ctx)
 		if err != nil {
 			return seen, err
 		}
 		seen++
-		if name != "" { // sequence numbers are a graph's own
+		if name != "" && f.Incarnation > 0 { // sequence numbers are a graph's own; one that has not started has none
 			at[f.Shard] = f.At()
 		}
 		if err := each(f); err != nil {

@@ -34,6 +34,7 @@ const (
 	CodeIdempotencyMismatch = "idempotency_mismatch"
 	CodeIdempotencyBusy     = "idempotency_in_progress"
 	CodeIdempotencyShards   = "idempotency_shards_changed"
+	CodeBadSince            = "bad_since"
 	CodeGraphRestarted      = "graph_restarted"
 	CodeNotDurable          = "not_durable"
 	CodeUnauthenticated     = "unauthenticated"

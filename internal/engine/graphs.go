@@ -339,6 +339,9 @@ func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since st
 		find = func(g api.Ref) (*graphrun.Graph, error) { return e.settled(ctx, g) }
 	}
 	m, err := find(g)
+	if err == nil && since != "" {
+		err = watch.OfShards(at, len(m.ShardIDs()))
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -202,6 +203,80 @@ func TestM54NewShardsAreWatched(t *testing.T) {
 		}
 		if q := sub.(*watch.Queue); !q.IsEnded() {
 			t.Error("the subscription goes on without the graph")
+		}
+	})
+}
+
+// M53: what is told of the health of a shard while it is dealt anew has the place of the last frame before it, so that
+// who goes on behind it is given nothing twice, and loses nothing.
+func TestM53PlacesNeverGoBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSharded(t, memstore.New())
+		defer b.close()
+		b.apply(threeShards, "g")
+		b.push("g", "by", "1")
+		b.fires(40)
+		sub := b.watches("", "outputs", "health")
+		defer sub.Close()
+		at, health := api.Places{}, 0
+		for _, n := range []int{7, 2, 5} {
+			b.apply(strings.Replace(threeShards, "shards: 3", fmt.Sprintf("shards: %d", n), 1), "g")
+			b.push("g", "by", "1")
+			b.fires(40)
+			got, _ := framesOf(sub, 0)
+			for shard, frames := range got {
+				for _, f := range frames {
+					was, is := at[shard], f.At()
+					if f.Type == "health" {
+						health++
+					}
+					if is == (api.Place{}) && f.Health == "starting" {
+						continue // one that is new has no place before it has started
+					}
+					if is.Incarnation < was.Incarnation || is.Incarnation == was.Incarnation && is.Seq < was.Seq {
+						t.Errorf("shard %d of %d: %s %s comes behind %v", shard, n, f.Type, f.Place(), was)
+					}
+					at[shard] = is
+				}
+			}
+		}
+		if health == 0 {
+			t.Error("no health was told")
+		}
+	})
+}
+
+// A place that a graph has not come to, or that is of no shard of it, is refused, and the refusal says which there are.
+func TestSinceIsChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSharded(t, memstore.New())
+		defer b.close()
+		b.apply(threeShards, "g")
+		b.push("g", "by", "1")
+		b.fires(40)
+		for since, want := range map[string]string{
+			"1:0,1/1:2,2/1:2": "", "9/1:1,1/1:2": "", "0:0": "",
+			"1:9999":      "there is no 1:9999 yet, the last frame is 1:",
+			"1:0,2/8:1":   "there is no 2/8:1 yet, the last frame is 2/1:",
+			"9/1:1":       "since 9/1:1 is of no shard that there is: the graph has the shards 0 to 2",
+			"9/1:1,3/1:1": "is of no shard that there is",
+		} {
+			sub, err := b.e.Watch(t.Context(), ofG, []string{"outputs"}, since)
+			refused, _ := errors.AsType[*api.Error](err)
+			if (err == nil) != (want == "") || err != nil && (refused == nil || refused.Code != api.CodeBadSince ||
+				!strings.Contains(refused.Detail, want)) {
+				t.Errorf("%s: %v, want %q", since, err, want)
+			}
+			if err == nil {
+				sub.Close()
+			}
+		}
+		b.apply("graph: h\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: "+
+			"{} } } }\n", "h")
+		h := api.Ref{Tenant: "default", Name: "h"}
+		if _, err := b.e.Watch(t.Context(), h, []string{"outputs"}, "1/1:0"); err == nil ||
+			!strings.Contains(err.Error(), "the graph has one stream, which since names as incarnation:seq") {
+			t.Errorf("a graph without shards: %v", err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package graphrun
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -69,10 +70,9 @@ func (g *Graph) Watch(ctx context.Context, q *watch.Queue) {
 func (g *Graph) WatchSince(ctx context.Context, q *watch.Queue, at api.Places) error {
 	err := eachOf(g.asked(ctx), func(s *lives.Shard) error {
 		_, err := g.commandAt(ctx, s, func(ctx context.Context, r *live.Reactor) error {
-			return r.Look(ctx, func(c *reactor.Core, now time.Time) {
-				s.Hub().AttachLive(c, now, q)
-				s.Hub().Replay(c, q, at)
-			})
+			var ahead error
+			err := r.Look(ctx, func(c *reactor.Core, now time.Time) { ahead = s.Hub().Resume(c, now, q, at) })
+			return cmp.Or(err, ahead)
 		})
 		return err
 	})

@@ -7,7 +7,7 @@
 //
 // # Concurrency
 //
-// The package starts no goroutine. [Hub.Look], [Hub.AttachLive] and [Hub.Replay] run on the
+// The package starts no goroutine. [Hub.Look], [Hub.AttachLive] and [Hub.Resume] run on the
 // reactor's goroutine and never block; everything else may be called from any. A queue is
 // written by hubs and read by its one watcher.
 package watch

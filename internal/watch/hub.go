@@ -2,7 +2,9 @@ package watch
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -172,7 +174,7 @@ func (h *Hub) HealthChanged(health string, why *api.Reason) {
 		return
 	}
 	h.told.health = health
-	h.send(h.queues, topicHealth, h.told.frame(0, why))
+	h.send(h.queues, topicHealth, h.told.frame(h.frame, why))
 }
 
 func (h *Hub) send(to []*Queue, topic string, f *api.Frame) {
@@ -229,11 +231,44 @@ func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
 	h.Attach(q)
 }
 
-// Replay gives a watcher what it has missed since its last frame, as far as the ring still
-// has it. The rest is announced as a gap; where it does not say at which frame it was, all that there was is one.
-// It runs on the reactor's goroutine.
-func (h *Hub) Replay(c *reactor.Core, q *Queue, all api.Places) {
+// Resume adds a watcher as AttachLive does, and gives it what it has missed since its last frame, as far as the ring
+// still has it. The rest is announced as a gap; where it does not say at which frame it was, all that there was is one.
+// A place that the shard has not come to yet is refused. It runs on the reactor's goroutine.
+func (h *Hub) Resume(c *reactor.Core, now time.Time, q *Queue, all api.Places) error {
+	at, is := all[h.shard], api.Place{Incarnation: c.Config().Incarnation, Seq: c.Frames()}
+	if !q.forMember && (at.Incarnation > is.Incarnation || at.Incarnation == is.Incarnation && at.Seq > is.Seq) {
+		return ahead(h.shard, at, is)
+	}
+	h.AttachLive(c, now, q)
+	h.replay(c, q, all)
+	return nil
+}
+
+// ahead refuses a place that is ahead of where a shard is.
+func ahead(shard int, at, is api.Place) error {
+	return &api.Error{Status: http.StatusUnprocessableEntity, Code: api.CodeBadSince,
+		Detail: fmt.Sprintf("since is ahead of the graph: there is no %s yet, the last frame is %s; leave since out "+
+			"for what comes from now on", api.Places{shard: at}, api.Places{shard: is})}
+}
+
+// OfShards refuses places none of which is of a shard that there is: with another number of shards some may have gone.
+func OfShards(at api.Places, shards int) error {
+	for n := range at {
+		if n < shards {
+			return nil
+		}
+	}
+	there := "the graph has one stream, which since names as incarnation:seq"
+	if shards > 1 {
+		there = fmt.Sprintf("the graph has the shards 0 to %d", shards-1)
+	}
+	return &api.Error{Status: http.StatusUnprocessableEntity, Code: api.CodeBadSince,
+		Detail: fmt.Sprintf("since %s is of no shard that there is: %s", at, there)}
+}
+
+func (h *Hub) replay(c *reactor.Core, q *Queue, all api.Places) {
 	at, known := all[h.shard]
+	known = known && at.Incarnation > 0 // what is told of a shard before its first start has none
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cfg, seq := c.Config(), at.Seq

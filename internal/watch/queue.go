@@ -13,10 +13,12 @@ import (
 
 // Queue is one watcher's bounded queue: a [Subscription].
 type Queue struct {
-	skip   func(*api.Frame) bool
-	all    bool // it watches every graph of its tenant
-	topics map[string]bool
-	wake   chan struct{} // capacity 1: "look"
+	skip func(*api.Frame) bool
+	all  bool // it watches every graph of its tenant
+	// forMember says that another member is fed by it, whose places are what it was given of shards that have moved.
+	forMember bool
+	topics    map[string]bool
+	wake      chan struct{} // capacity 1: "look"
 
 	mu     sync.Mutex
 	frames []*api.Frame
@@ -55,11 +57,14 @@ func NewQueue(topics []string, all bool) (*Queue, error) {
 // and skip under a hub's lock.
 func (q *Queue) Skip(skip func(*api.Frame) bool) { q.skip = skip }
 
+// ForMember has the queue take any place to go on from. It is called before the queue is attached.
+func (q *Queue) ForMember() { q.forMember = true }
+
 // ParsePlaces reads where a watcher was when it went; see [api.Places].
 func ParsePlaces(since string) (api.Places, error) {
 	at, ok := api.ParsePlaces(since)
 	if !ok {
-		return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: "bad_since",
+		return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: api.CodeBadSince,
 			Detail: `since must be "incarnation:seq" of the last frame that was seen; of a graph with shards that of ` +
 				`each, as "7:18,2/7:31"`}
 	}

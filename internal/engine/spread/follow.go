@@ -232,6 +232,7 @@ func (d *Desk) AnswerWatch(ctx context.Context, m *graphrun.Graph, call *parts.C
 	if err != nil {
 		return &parts.Answer{Refusal: parts.RefusalOf(err)}, nil
 	}
+	q.ForMember()
 	at := api.Places{}
 	if watching.Since != "" {
 		if at, err = watch.ParsePlaces(watching.Since); err != nil {

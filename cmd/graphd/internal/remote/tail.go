@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/describe"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/telemetry"
 	"github.com/spf13/cobra"
 )
@@ -66,9 +68,9 @@ var errEnough = errors.New("enough")
 func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string,
 	count int) error {
 	n := 0
-	options := client.TailOptions{Topics: topics, Since: since, Lost: func(err error, wait time.Duration) {
-		a.Say("the connection was lost (%v); trying again in %s", err, terminal.Short(wait))
-	}}
+	options := client.TailOptions{Topics: topics, Since: since,
+		Lost: func(err error, wait time.Duration) { a.Say("%s", whyLost(err, wait)) },
+		Back: func() { a.Say("connected again") }}
 	err := c.Tail(ctx, graph, options, func(f *api.Frame) error {
 		if err := a.frame(f, graph == ""); err != nil {
 			return err
@@ -82,6 +84,17 @@ func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics
 		return nil
 	}
 	return err
+}
+
+// whyLost says why there is nothing to see.
+func whyLost(err error, wait time.Duration) string {
+	why := err.Error()
+	if nobody, ok := errors.AsType[*client.Unreachable](err); ok {
+		why = "no daemon answers at " + outbound.Shown(nobody.Base)
+	} else if errors.Is(err, io.EOF) {
+		why = "the daemon has closed it"
+	}
+	return fmt.Sprintf("the connection was lost (%s); trying again in %s", why, terminal.Short(wait))
 }
 
 func (a *Verbs) frame(f *api.Frame, named bool) error {

@@ -3,7 +3,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 	lost := make(chan string, 1)
 	options.Lost = func(err error, wait time.Duration) {
 		select {
-		case lost <- fmt.Sprintf("the connection was lost (%v); trying again in %s", err, terminal.Short(wait)):
+		case lost <- whyLost(err, wait):
 		default:
 		}
 	}
