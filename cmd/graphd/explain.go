@@ -16,7 +16,8 @@ func explainCmd(t *terminal.Terminal) *cobra.Command {
 		Short: "Say what a field, a kind, a code or a function means",
 		Long: `Say what the documentation says about a word: a diagnostic's code (unknown_field), a
 field of the declaration with its path (reactor.rate_limit), a kind of source or
-sink (file), a health reason (crash_loop), a function or a metric.`,
+sink (file), a health reason (crash_loop), a setting of the daemon, the column of a
+table ("FULL IN"), a function or a metric.`,
 		Args:                  terminal.Positional(cobra.ExactArgs(1)),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     completeTerms,
@@ -27,6 +28,11 @@ sink (file), a health reason (crash_loop), a function or a metric.`,
 			found, err := handbook.Find(strings.TrimPrefix(args[0], "graphd_"))
 			if err != nil {
 				return err
+			}
+			if len(found) == 0 { // a heading, as it is typed
+				if found, err = handbook.Find(strings.ToUpper(args[0])); err != nil {
+					return err
+				}
 			}
 			if len(found) == 0 {
 				return unexplained(args[0])
