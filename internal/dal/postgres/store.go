@@ -20,6 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/postgres/passes"
 	"github.com/graphd/graphd/internal/dal/postgres/pushkeys"
 	"github.com/graphd/graphd/internal/dal/postgres/schema"
+	"github.com/graphd/graphd/internal/dal/postgres/tables"
 	"github.com/graphd/graphd/internal/dal/postgres/together"
 	"github.com/graphd/graphd/internal/dal/postgres/tokens"
 	"github.com/graphd/graphd/internal/dal/postgres/wires"
@@ -65,7 +66,8 @@ type Store struct {
 	raised  schema.Watch
 	lines   wires.Lines
 	changes *together.Sender // commits and appends
-	probing chan struct{}    // capacity 1: who finds out which row was refused
+	looks   tables.Looks
+	probing chan struct{} // capacity 1: who finds out which row was refused
 
 	sweeper *rules.Sweeper
 	// lease is the owner that renewals go under, "" before the first.

@@ -16,11 +16,14 @@ import (
 )
 
 // Columns checks that rows of t can go to its table in the store's database, and answers
-// which columns they have. The error is a *tables.Error when they can not.
+// which columns they have. Calls of one moment share an answer. The error is a *tables.Error when they can not.
 func (p *Store) Columns(ctx context.Context, t checkpoint.Table) (columns []string, err error) {
-	err = p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) (err error) {
-		columns, err = tables.Columns(ctx, c, &t)
-		return err
+	columns, err = p.looks.Columns(ctx, &t, func(ctx context.Context) (columns []string, err error) {
+		err = p.on(ctx, p.control, func(ctx context.Context, c *pgxpool.Conn) (err error) {
+			columns, err = tables.Columns(ctx, c, &t)
+			return err
+		})
+		return columns, err
 	})
 	return columns, rules.Wrap(err, "look at table %s", t.Name)
 }
