@@ -15,7 +15,7 @@ RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
 ARG VERSION=""
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=${VERSION}" -o /out/graphd ./cmd/graphd \
+    CGO_ENABLED=0 go build -trimpath -buildvcs=false -pgo=deploy/release/graphd.pgo -ldflags "-s -w -X main.release=${VERSION}" -o /out/graphd ./cmd/graphd \
     && mkdir -p /out/data /out/graphs
 
 FROM ${BASE_IMAGE}

@@ -74,10 +74,22 @@ func buildAt(ctx context.Context, c *config, revision string) (string, error) {
 	}
 	// Not with ctx: an interrupted run must not leave the work tree listed.
 	defer func() { _ = exec.Command("git", "worktree", "remove", "--force", tree).Run() }()
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/graphd")
+	build := exec.CommandContext(ctx, "go", "build", "-pgo="+profileAt(tree, c.pgo), "-o", path, "./cmd/graphd")
 	build.Dir = tree
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", revision, err, out)
 	}
 	return path, nil
+}
+
+// profileAt is what a revision is built with: the profile that it has, and none where it has none. One that lies
+// elsewhere is for both revisions.
+func profileAt(tree, pgo string) string {
+	path := filepath.Join(tree, pgo)
+	if _, err := os.Stat(path); pgo == "off" || filepath.IsAbs(pgo) {
+		return pgo
+	} else if err != nil {
+		return "off"
+	}
+	return path
 }

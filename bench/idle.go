@@ -66,7 +66,7 @@ func idleRow(ctx context.Context, s *server) (row idleFigures, err error) {
 	if err != nil {
 		return row, err
 	}
-	row.startCPU = first.cpu
+	row.startCPU = first.CPU
 	if err := pause(ctx, 6*time.Second); err != nil { // the first good start is told after 5 s
 		return row, err
 	}
@@ -79,7 +79,7 @@ func idleRow(ctx context.Context, s *server) (row idleFigures, err error) {
 		return row, err
 	}
 	after, err := s.usage()
-	row.rss, row.percent = after.rss, 100*(after.cpu-before.cpu).Seconds()/looked.Seconds()
+	row.rss, row.percent = after.RSS, 100*(after.CPU-before.CPU).Seconds()/looked.Seconds()
 	return row, err
 }
 

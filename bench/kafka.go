@@ -15,6 +15,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/graphd/graphd/bench/seen"
 	brokers "github.com/graphd/graphd/internal/testbed/server"
 )
 
@@ -33,7 +34,7 @@ const maxRecords = 500_000
 // copied is what one copy of the topic took.
 type copied struct {
 	wall time.Duration // from the start of the process to the last record in the output topic
-	usage
+	seen.Usage
 }
 
 // throughKafka is Kafka to epoch to Kafka beside the library's own consume and produce, over
@@ -89,13 +90,13 @@ func printCopies(w io.Writer, n int, names []string, results [][]copied) error {
 	for i, list := range results {
 		slices.SortFunc(list, func(a, b copied) int { return cmp.Compare(a.wall, b.wall) })
 		mid, rate := list[len(list)/2], func(r copied) float64 { return float64(n) / r.wall.Seconds() }
-		cpu := mid.cpu.Seconds() * 1e6 / float64(n)
+		cpu := mid.CPU.Seconds() * 1e6 / float64(n)
 		if i == 0 {
 			floor, floorCPU = rate(mid), cpu
 		}
 		fmt.Fprintf(t, "%s\t%.0f\t%.0f…%.0f\t%.2f\t%.2f\t%.2f\t%d\t\n", names[i], rate(mid), rate(list[len(list)-1]),
 			rate(list[0]),
-			floor/rate(mid), cpu, cpu/floorCPU, mid.peak>>20)
+			floor/rate(mid), cpu, cpu/floorCPU, mid.Peak>>20)
 	}
 	return t.Flush()
 }
@@ -121,7 +122,7 @@ func copyOnce(ctx context.Context, addr, out string, n int, start func(out strin
 		}
 		if end >= int64(n) {
 			r.wall = time.Since(began)
-			if r.usage, err = s.usage(); end > int64(n) {
+			if r.Usage, err = s.usage(); end > int64(n) {
 				return r, fmt.Errorf("%d records came out of %d", end, n)
 			}
 			return r, err

@@ -123,7 +123,7 @@ func (d *drive) run(ctx context.Context, s *server) (*driven, error) {
 	if err != nil {
 		return nil, err
 	}
-	res.cpu, res.peak = after.cpu-before.cpu, after.peak
+	res.cpu, res.peak = after.CPU-before.CPU, after.Peak
 	for _, r := range replies {
 		res.latencies = append(res.latencies, r...)
 	}

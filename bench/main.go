@@ -14,15 +14,17 @@ import (
 
 // config is what the command line says.
 type config struct {
-	lines   int // events of a workload, over all its files
-	runs    int
-	seconds int // of each load on a live daemon
-	graphs  int // idle ones
-	quick   bool
-	data    string
-	graphd  string
-	base    string // the revision to compare with; "" for none
-	only    []string
+	lines    int // events of a workload, over all its files
+	runs     int
+	seconds  int // of each load on a live daemon
+	graphs   int // idle ones
+	quick    bool
+	data     string
+	graphd   string
+	pgo      string // what the compiler is told of where the time goes
+	base     string // the revision to compare with; "" for none
+	profiles string // where profiles of the daemon under W4 and W4b go; "" for none
+	only     []string
 }
 
 // checkLines is the size of the input that the variants' outputs are compared on.
@@ -69,6 +71,9 @@ func main() {
 	flag.BoolVar(&c.quick, "quick", false, "about a minute: few events, one run each")
 	flag.StringVar(&c.data, "data", filepath.Join("bench", "data"), "the directory of the inputs and the binary")
 	flag.StringVar(&c.graphd, "graphd", "", "the binary to measure; built when not given")
+	flag.StringVar(&c.pgo, "pgo", filepath.Join("deploy", "release", "graphd.pgo"),
+		"the profile that graphd is built with, as releases are; off for none")
+	flag.StringVar(&c.profiles, "profiles", "", "write profiles of the daemon under w4 and w4b to this directory")
 	flag.StringVar(&c.base, "base", "", "compare the workloads that run on files with this revision")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [flags] [section]…\n\nsections:")
@@ -129,7 +134,8 @@ func run(ctx context.Context, c *config, w io.Writer) error {
 // build makes the graphd that is measured.
 func build(ctx context.Context, c *config) error {
 	c.graphd = filepath.Join(c.data, "graphd")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", c.graphd, "github.com/graphd/graphd/cmd/graphd")
+	cmd := exec.CommandContext(ctx, "go", "build", "-pgo="+c.pgo, "-o", c.graphd,
+		"github.com/graphd/graphd/cmd/graphd")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build graphd: %w", err)

@@ -98,7 +98,7 @@ func overloadRow(ctx context.Context, c *config, t io.Writer, strategy string) e
 	fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%v\t%v\t%.0f\t%.0f\t\n", strategy, n, books.Epoch, a.Conflated,
 		lost, took.Seconds(), late.Seconds(),
 		seen[len(seen)/2].Round(10*time.Microsecond), seen[(len(seen)-1)*99/100].Round(10*time.Microsecond),
-		float64(before.rss)/(1<<20), float64(after.peak)/(1<<20))
+		float64(before.RSS)/(1<<20), float64(after.Peak)/(1<<20))
 	return nil
 }
 

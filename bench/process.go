@@ -11,9 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/graphd/graphd/bench/seen"
 )
 
 // server is a process under test that listens on a free port of the loopback.
@@ -160,44 +160,5 @@ func (s *server) until(ctx context.Context, graph string, most time.Duration,
 	}
 }
 
-// usage is what a process has used so far.
-type usage struct {
-	cpu       time.Duration
-	rss, peak int64 // bytes
-}
-
-// clockTick is what the kernel counts processor time in, for all of Linux's platforms.
-const clockTick = 10 * time.Millisecond
-
-// usage reads /proc, which only Linux has.
-func (s *server) usage() (u usage, err error) {
-	pid := strconv.Itoa(s.cmd.Process.Pid)
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return u, fmt.Errorf("read what the process uses (on Linux only): %w", err)
-	}
-	// The name, in parentheses, may have spaces; the state follows it as field 3.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	for _, f := range fields[11:13] { // utime and stime
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return u, fmt.Errorf("read /proc/%s/stat: %w", pid, err)
-		}
-		u.cpu += time.Duration(n) * clockTick
-	}
-	status, err := os.ReadFile("/proc/" + pid + "/status")
-	if err != nil {
-		return u, fmt.Errorf("read what the process uses: %w", err)
-	}
-	for line := range strings.Lines(string(status)) {
-		name, value, _ := strings.Cut(line, ":")
-		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		switch name {
-		case "VmRSS":
-			u.rss = kib << 10
-		case "VmHWM":
-			u.peak = kib << 10
-		}
-	}
-	return u, nil
-}
+// usage is what the process has used so far.
+func (s *server) usage() (seen.Usage, error) { return seen.Used(s.cmd.Process.Pid) }

@@ -3,12 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/graphd/graphd/bench/seen"
 )
 
 // contender is one server that a load is driven against.
@@ -16,6 +20,8 @@ type contender struct {
 	name  string
 	start func(ctx context.Context) (*server, error)
 	drive drive
+	// profile is where the profile of the server is written to, "" for nowhere.
+	profile string
 	// check holds the server's own books to the load, once it is through.
 	check func(ctx context.Context, s *server, d *drive) error
 }
@@ -30,10 +36,14 @@ func against(c *config, d drive) []contender {
 			}
 			return startServer(ctx, self, "floor", "relay")
 		}}
+	var args []string
 	daemon := contender{name: "graphd", drive: d, check: liveBooks, start: func(ctx context.Context) (*server, error) {
-		return startGraphd(ctx, c, map[string]string{"live": liveGraph})
+		return startGraphd(ctx, c, map[string]string{"live": liveGraph}, args...)
 	}}
 	daemon.drive.graphd = true
+	if c.profiles != "" {
+		args, daemon.profile = []string{"--pprof"}, filepath.Join(c.profiles, fmt.Sprintf("live-%d.pprof", d.rate))
+	}
 	return []contender{byHand, daemon}
 }
 
@@ -113,7 +123,16 @@ func (k *contender) once(ctx context.Context) (*driven, error) {
 		return nil, err
 	}
 	defer s.stop()
+	recorded := make(chan error, 1)
+	go func() { // joined below
+		var err error
+		if k.profile != "" {
+			err = seen.Record(ctx, s.addr, k.drive.seconds, k.profile)
+		}
+		recorded <- err
+	}()
 	r, err := k.drive.run(ctx, s)
+	err = errors.Join(err, <-recorded)
 	if err == nil && k.check != nil {
 		err = k.check(ctx, s, &k.drive)
 	}
