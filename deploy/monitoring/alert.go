@@ -95,6 +95,6 @@ func (a *Alert) summary() string {
 
 // Alerts are all there are, those of graphs first.
 func Alerts() []Alert {
-	return slices.Concat(graphAlerts(), flowAlerts(), outputAlerts(), durabilityAlerts(), daemonAlerts(),
+	return slices.Concat(graphAlerts(), flowAlerts(), outputAlerts(), quotaAlerts(), durabilityAlerts(), daemonAlerts(),
 		memberAlerts())
 }

@@ -164,3 +164,27 @@ func outputAlerts() []Alert {
 		},
 	}
 }
+
+// quotaAlerts are about what tenants may have.
+func quotaAlerts() []Alert {
+	return []Alert{
+		{
+			Name: "GraphdQuotaHolds", Expr: `graphd_quota_holds_seconds > 300`, For: "1m", Severity: Warning,
+			Summary: "The quota {{ $labels.limit }} of tenant {{ $labels.tenant }} has held something back for more " +
+				"than five minutes.",
+			Fires: []Series{series("graphd_quota_holds_seconds", "0+60x120", "limit", "events_per_second")},
+			Quiet: []Series{series("graphd_quota_holds_seconds", "0x80 0+60x4 0x40", "limit", "events_per_second")},
+		},
+		{
+			Name: "GraphdQuotaRefuses", For: "0m", Severity: Warning,
+			Expr: `increase(graphd_quota_refused_total{limit=~"graphs|websockets"}[15m]) > 0`,
+			Summary: "The quota {{ $labels.limit }} of tenant {{ $labels.tenant }} leaves no room, and something " +
+				"was refused.",
+			Fires: []Series{series("graphd_quota_refused_total", "0x80 1x40", "limit", "graphs")},
+			Quiet: []Series{
+				series("graphd_quota_refused_total", "1x120", "limit", "graphs"),
+				series("graphd_quota_refused_total", "0+9x120", "limit", "events_per_second"),
+			},
+		},
+	}
+}

@@ -39,6 +39,8 @@ type Limit struct {
 	Limit int64  `json:"limit"`
 	Used  *int64 `json:"used"` // null where use is not a running figure
 	Unit  string `json:"unit"`
+	// Since is since when it has held something back all the time; left out while it does not. Quotas tell it.
+	Since *time.Time `json:"holds_since,omitempty"`
 }
 
 // The codes of warnings.

@@ -82,6 +82,7 @@ type Guard struct {
 	slots    chan struct{} // one for each call on the way
 	denied   *atomic.Int64
 	waited   *atomic.Int64 // calls that had to wait for a place
+	queue    *queue        // those that wait now
 	// strict has only what is listed dialled; it is set in listed, the guard of declarations from the network.
 	strict bool
 	listed *Guard
@@ -126,7 +127,7 @@ func New(cfg Config) (*Guard, error) {
 		cfg.MaxCalls = DefaultMaxCalls
 	}
 	g := &Guard{hosts: make(map[string]bool), slots: make(chan struct{}, cfg.MaxCalls), denied: &atomic.Int64{},
-		waited: &atomic.Int64{}, log: cfg.Log}
+		waited: &atomic.Int64{}, queue: &queue{}, log: cfg.Log}
 	named := words()
 	for _, text := range cfg.Allow {
 		text = strings.TrimSpace(text)
@@ -280,9 +281,12 @@ func (g *Guard) acquireWithin(ctx context.Context) (release func(), err error) {
 	case g.slots <- struct{}{}:
 	default:
 		g.waited.Add(1)
+		g.queue.join()
 		select {
 		case g.slots <- struct{}{}:
+			g.queue.leave()
 		case <-ctx.Done():
+			g.queue.leave()
 			return nil, fmt.Errorf("wait for one of the %d places that the tenant has for outbound calls: %w",
 				cap(g.slots), ctx.Err())
 		}

@@ -62,24 +62,49 @@ func (b *Book) Changes() (all []Change) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, held := time.Now(), map[string]map[Name][]string{}
-	for at, m := range b.meters {
-		why, _, slowed := m.Slowed()
-		if of := why.quotaOf(); slowed && of != "" {
-			if held[at[0]] == nil {
-				held[at[0]] = map[Name][]string{}
-			}
-			held[at[0]][of] = append(held[at[0]][of], at[1])
-		}
-	}
+	now, held := time.Now(), b.held()
 	for _, name := range slices.Sorted(maps.Keys(b.tenants)) {
 		t := b.tenants[name]
 		for _, u := range t.uses(name) {
-			graphs := held[name][u.Quota]
-			slices.Sort(graphs)
-			if c, changed := t.told.note(u, len(graphs) > 0, now); changed {
+			var graphs []string
+			if h := held[name][u.Quota]; h != nil {
+				graphs = h.graphs
+				slices.Sort(graphs)
+			}
+			if c, changed := t.told.note(u, len(graphs) > 0 || !u.Since.IsZero(), now); changed {
 				c.Graphs = graphs[:min(len(graphs), fewGraphs)]
 				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// holding is what a quota holds back.
+type holding struct {
+	since  time.Time
+	graphs []string
+}
+
+// held is what the quotas of all tenants hold back. b.mu is held.
+func (b *Book) held() map[string]map[Name]*holding {
+	all := map[string]map[Name]*holding{}
+	for at, m := range b.meters {
+		for _, by := range m.Slowed() {
+			of := by.Why.quotaOf()
+			if of == "" {
+				continue
+			}
+			if all[at[0]] == nil {
+				all[at[0]] = map[Name]*holding{}
+			}
+			h := all[at[0]][of]
+			if h == nil {
+				h = &holding{since: by.Since}
+				all[at[0]][of] = h
+			}
+			if h.graphs = append(h.graphs, at[1]); by.Since.Before(h.since) {
+				h.since = by.Since
 			}
 		}
 	}

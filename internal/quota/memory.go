@@ -138,6 +138,21 @@ func (m *Meter) tight() (why Cause, wait time.Duration, full bool) {
 	return 0, 0, false
 }
 
+// fullToo is what else a full graph has no room in: it waits for all of it. m.mu is held.
+func (m *Meter) fullToo(why Cause, full bool) (more []Cause) {
+	o := m.own.Load()
+	if !full || o == nil {
+		return nil
+	}
+	if why != TenantKeys && m.of.keysFull(o.Keyed) {
+		more = append(more, TenantKeys)
+	}
+	if why != GraphMemory && o.Memory > 0 && m.memory.Total() >= o.Memory {
+		more = append(more, GraphMemory)
+	}
+	return more
+}
+
 // lasts says of what a full graph waits for that it may need the graph to lose what it keeps, by its ttl or as its
 // windows close: what waits for an epoch or a sink goes by itself, and so does what the daemon is short of. m.mu is
 // held.
@@ -178,7 +193,7 @@ func (m *Meter) grow(ctx context.Context, patient bool, waits func(lasting bool)
 		if m.moved == nil {
 			m.moved = make(chan struct{})
 		}
-		moved, holds, lasting := m.moved, m.memory, full && m.lasts(why)
+		moved, holds, lasting, more := m.moved, m.memory, full && m.lasts(why), m.fullToo(why, full)
 		m.mu.Unlock()
 		if waits != nil {
 			waits(lasting)
@@ -187,6 +202,9 @@ func (m *Meter) grow(ctx context.Context, patient bool, waits func(lasting bool)
 			wait = lookAgain
 		}
 		m.waits(why, wait)
+		for _, other := range more {
+			m.waits(other, wait)
+		}
 		began, timer := time.Now(), time.NewTimer(wait)
 		gone := false
 		select {

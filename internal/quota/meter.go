@@ -43,8 +43,8 @@ const (
 type waiting struct{ since, until time.Time }
 
 const (
-	// slowedFor is for how long a graph must have been slowed until that is told: shorter bursts are caught up with.
-	slowedFor = 5 * time.Second
+	// SlowedFor is for how long something must have been slowed until that is told: shorter bursts are caught up with.
+	SlowedFor = 5 * time.Second
 	// slowedGap is for how long it must not wait until it is slowed no more.
 	slowedGap = 2 * time.Second
 )
@@ -68,24 +68,29 @@ func (m *Meter) waits(why Cause, d time.Duration) {
 	}
 }
 
-// Slowed says since when the graph has waited for its turn all the time, and why; false where it has not, or not for
-// long.
-func (m *Meter) Slowed() (why Cause, since time.Time, slowed bool) {
+// Slow is what has held a graph back all the time since then.
+type Slow struct {
+	Why   Cause
+	Since time.Time
+}
+
+// Slowed is all that has held the graph back all the time, for long enough to be told, in the order of the causes.
+func (m *Meter) Slowed() (by []Slow) {
 	if m == nil {
-		return 0, time.Time{}, false
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiting == nil {
-		return 0, time.Time{}, false
+		return nil
 	}
 	now := time.Now()
 	for why, w := range m.waiting {
-		if now.Sub(w.until) <= slowedGap && now.Sub(w.since) >= slowedFor {
-			return Cause(why), w.since, true
+		if now.Sub(w.until) <= slowedGap && now.Sub(w.since) >= SlowedFor {
+			by = append(by, Slow{Cause(why), w.since})
 		}
 	}
-	return 0, time.Time{}, false
+	return by
 }
 
 // Cost is what a graph has cost.

@@ -119,12 +119,16 @@ func (s *share) take(d time.Duration) (owed time.Duration) {
 }
 
 // use is what was taken in the last whole second, in thousandths of a core, and how long there was no time left in all.
+// While something is owed it is all that may be taken: that goes on account.
 func (s *share) use() (millicores int64, waited time.Duration) {
 	if s == nil {
 		return 0, 0
 	}
-	s.take(0)
+	owed := s.take(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.before.Milliseconds(), s.waited
+	if millicores = s.before.Milliseconds(); owed > 0 {
+		millicores = max(millicores, int64(s.cores*1000+0.5))
+	}
+	return millicores, s.waited
 }

@@ -33,8 +33,8 @@ func TestOwnRate(t *testing.T) {
 		if err := pace.Wait(t.Context(), 1, 0, nil); err != nil { // from now on it has waited for five seconds
 			t.Fatal(err)
 		}
-		if why, since, slowed := m.Slowed(); !slowed || why != quota.GraphEvents || since.Sub(began) > time.Second {
-			t.Errorf("slowed %v since %v for %v", slowed, since, why)
+		if by := m.Slowed(); len(by) != 1 || by[0].Why != quota.GraphEvents || by[0].Since.Sub(began) > time.Second {
+			t.Errorf("slowed by %v", by)
 		}
 		m.Bind(quota.Bounds{EventsPerSecond: 20}) // started anew
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -81,13 +81,13 @@ func TestRests(t *testing.T) {
 		m.Worked(0, 500*time.Millisecond)
 		time.Sleep(2 * time.Second)
 		near(time.Second)
-		if why, _, slowed := m.Slowed(); !slowed || why != quota.GraphCPU {
-			t.Errorf("slowed %v for %v", slowed, why)
+		if by := m.Slowed(); len(by) != 1 || by[0].Why != quota.GraphCPU {
+			t.Errorf("slowed by %v", by)
 		}
 		m.Bind(quota.Bounds{Cores: 8})
 		near(0)
 		time.Sleep(4 * time.Second)
-		if _, _, slowed := m.Slowed(); slowed {
+		if by := m.Slowed(); len(by) != 0 {
 			t.Error("it is slowed still")
 		}
 	})

@@ -178,6 +178,8 @@ type Use struct {
 	// Refused is how often there was no room, and Waited how long it has held something back.
 	Refused int64
 	Waited  time.Duration
+	// Since is since when it has held something back all the time, for some seconds at least; zero while it does not.
+	Since time.Time
 }
 
 // Book keeps what all tenants have.
@@ -310,6 +312,7 @@ func (b *Book) Uses(tenant string) (all []Use) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	held := b.held()
 	names := slices.Sorted(maps.Keys(b.tenants))
 	if tenant != "" {
 		b.of(tenant)
@@ -317,10 +320,10 @@ func (b *Book) Uses(tenant string) (all []Use) {
 	}
 	for _, name := range names {
 		t := b.tenants[name]
-		all = append(all, t.uses(name)...)
-		for _, of := range slices.Sorted(maps.Keys(t.watched)) {
-			u := t.watched[of]()
-			u.Tenant, u.Quota = name, of
+		for _, u := range t.uses(name) {
+			if h := held[name][u.Quota]; h != nil {
+				u.Since = h.since
+			}
 			all = append(all, u)
 		}
 		if t.empty() {
@@ -330,7 +333,7 @@ func (b *Book) Uses(tenant string) (all []Use) {
 	return all
 }
 
-// uses are those of the quotas that a tenant has and that are kept here.
+// uses are those of the quotas that a tenant has.
 func (t *tenant) uses(name string) (all []Use) {
 	for _, q := range []struct {
 		of    Name
@@ -346,5 +349,11 @@ func (t *tenant) uses(name string) (all []Use) {
 		}
 		all = append(all, u)
 	}
-	return append(all, t.sums.uses(name)...)
+	all = append(all, t.sums.uses(name)...)
+	for _, of := range slices.Sorted(maps.Keys(t.watched)) {
+		u := t.watched[of]()
+		u.Tenant, u.Quota = name, of
+		all = append(all, u)
+	}
+	return all
 }

@@ -103,12 +103,15 @@ func (r *Rate) Held() time.Duration {
 }
 
 // use is what went through in the last whole second, how often somebody was told to come again, and how long all that
-// came have waited together.
+// came have waited together. While something is owed as much as may is on its way through in each second.
 func (r *Rate) use() (used, refused int64, waited time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pass()
-	return r.before, r.refused, r.waited
+	if used = r.before; r.room < 0 {
+		used = max(used, int64(r.limit))
+	}
+	return used, r.refused, r.waited
 }
 
 // Pace is what the events of a graph go through: rates that hold them back together, such as a tenant's, that of the

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/graphd/graphd/internal/api"
 )
 
 // sums are what the graphs of a tenant have together in this process, and its quotas of that.
@@ -43,10 +45,15 @@ func (s *sums) full(keyed bool) (why Cause, full bool) {
 	case s == nil:
 	case s.limits.StoredBytes > 0 && s.stored.Load() >= s.limits.StoredBytes:
 		return TenantBytes, true
-	case keyed && s.limits.Keys > 0 && s.keys.Load() >= int64(s.limits.Keys):
+	case s.keysFull(keyed):
 		return TenantKeys, true
 	}
 	return 0, false
+}
+
+// keysFull says that a graph may not have more keys.
+func (s *sums) keysFull(keyed bool) bool {
+	return s != nil && keyed && s.limits.Keys > 0 && s.keys.Load() >= int64(s.limits.Keys)
 }
 
 // near says that little is left of a quota, so that batches are to be small.
@@ -203,8 +210,20 @@ func (u Use) Text() string {
 		return fmt.Sprintf("the tenant may have %v of a core", float64(u.Limit)/1000)
 	case Events:
 		return fmt.Sprintf("the tenant may take %d events a second", u.Limit)
+	case Outbound:
+		return fmt.Sprintf("the tenant may have %d calls on the way at once, and has %d", u.Limit, u.Used)
 	}
 	return fmt.Sprintf("the tenant may have %d %s, and has %d", u.Limit, u.Quota, u.Used)
+}
+
+// Told is it as a tenant is shown its quotas.
+func (u *Use) Told() api.Limit {
+	l := api.Limit{Name: "quota_" + string(u.Quota), Limit: u.Limit, Used: &u.Used,
+		Unit: u.Quota.Unit() + "; the tenant " + u.Tenant + "'s"}
+	if !u.Since.IsZero() {
+		l.Since = new(u.Since.UTC())
+	}
+	return l
 }
 
 // Do is what there is to do where a quota holds back or refuses.
@@ -221,6 +240,8 @@ func (n Name) Do() string {
 		return "send less, or ask the operator for a larger events_per_second"
 	case Graphs:
 		return "delete one, or ask the operator for a larger max_graphs"
+	case Outbound:
+		return "poll and deliver less often, or ask the operator for a larger max_outbound"
 	case Sockets:
 		return "close some, or ask the operator for a larger max_websockets"
 	}

@@ -109,8 +109,7 @@ func (s *Server) limits(w http.ResponseWriter, r *request) {
 		}
 	}
 	for _, u := range s.cfg.Quotas.Uses(r.who.Tenant) {
-		all = append(all, api.Limit{Name: "quota_" + string(u.Quota), Limit: u.Limit, Used: &u.Used,
-			Unit: u.Quota.Unit() + "; the tenant " + u.Tenant + "'s"})
+		all = append(all, u.Told())
 	}
 	s.answer(w, r, http.StatusOK, whole(all))
 }

@@ -72,6 +72,11 @@ func (s *scrape) daemon(ctx context.Context) {
 		s.counter(s.quotaRefused, u.Refused, u.Tenant, string(u.Quota))
 		s.ch <- prometheus.MustNewConstMetric(s.quotaWaited, prometheus.CounterValue, u.Waited.Seconds(), u.Tenant,
 			string(u.Quota))
+		holds := 0.0
+		if !u.Since.IsZero() {
+			holds = time.Since(u.Since).Seconds()
+		}
+		s.gauge(s.quotaHolds, holds, u.Tenant, string(u.Quota))
 	}
 	for i := range limits {
 		if limits[i].Limit > 0 {

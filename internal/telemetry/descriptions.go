@@ -38,7 +38,7 @@ type descriptions struct {
 
 	limit, limitUsed, refused *prometheus.Desc
 
-	quota, quotaUsed, quotaRefused, quotaWaited *prometheus.Desc
+	quota, quotaUsed, quotaRefused, quotaWaited, quotaHolds *prometheus.Desc
 
 	outboundCalls, outboundDenied, spans *prometheus.Desc
 
@@ -186,6 +186,8 @@ func (d *descriptions) describeEnds(
 	d.quotaRefused = desc("quota_refused_total", "What a tenant's limit has refused.", t, "limit")
 	d.quotaWaited = desc("quota_waited_seconds_total",
 		"How long all that a tenant's limit has slowed have waited together.", t, "limit")
+	d.quotaHolds = desc("quota_holds_seconds",
+		"For how long a tenant's limit has held something back all the time; 0 while it does not.", t, "limit")
 
 	d.clients = desc("websocket_clients", "WebSocket connections that are open.", nil)
 	d.slowClosed = desc("websocket_slow_closed_total", "WebSocket connections closed because they did not keep up.",
@@ -228,6 +230,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed, d.delivery,
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,
+		d.quotaHolds,
 		d.outboundCalls, d.outboundDenied, d.spans,
 		d.certificateEnds, d.certificateReloads, d.certificateFailures,
 		d.storeUp, d.schemaAhead, d.members, d.auditUnwritable, d.auditLost,

@@ -169,6 +169,7 @@ func TestMetricsContract(t *testing.T) {
 		"graphd_queue_depth GAUGE accumulator graph tenant",
 		"graphd_queue_seconds_to_full GAUGE accumulator graph tenant",
 		"graphd_quota GAUGE limit tenant",
+		"graphd_quota_holds_seconds GAUGE limit tenant",
 		"graphd_quota_refused_total COUNTER limit tenant",
 		"graphd_quota_used GAUGE limit tenant",
 		"graphd_quota_waited_seconds_total COUNTER limit tenant",

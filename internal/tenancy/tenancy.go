@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -314,7 +315,11 @@ func (t *Tenants) guard(name string, s *Settings) (*outbound.Guard, error) {
 	if err == nil && calls > 0 {
 		t.cfg.Quotas.Watch(name, quota.Outbound, func() quota.Use {
 			used, limit, _ := guard.Use()
-			return quota.Use{Used: used, Limit: limit, Refused: guard.Waited()}
+			u := quota.Use{Used: used, Limit: limit, Refused: guard.Waited()}
+			if since, waiting := guard.Waiting(); waiting && time.Since(since) >= quota.SlowedFor {
+				u.Since = since
+			}
+			return u
 		})
 	}
 	return guard, err

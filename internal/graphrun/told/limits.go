@@ -19,50 +19,55 @@ func (k *Known) cost() api.Cost {
 		MemoryBytes: c.Memory.Total(), Memory: api.Memory(c.Memory)}
 }
 
-// slowed tells of a graph that its tenant's quota or a limit of its own holds back, beside a health that has no reason
-// of its own. A graph that starts is not slowed yet: with a reason it would count as one that cannot start.
+// slowed tells of a graph that its tenant's quotas or limits of its own hold back, of all that do, beside a health that
+// has no reason of its own. A graph that starts is not slowed yet: with a reason it would count as one that cannot
+// start.
 func (k *Known) slowed(s *api.GraphSummary) {
-	why, at, slowed := k.Meter.Slowed()
-	if s.HealthReason != nil || !slowed {
+	if s.HealthReason != nil || s.Health != string(reactor.HealthLive) && s.Health != string(reactor.HealthDegraded) {
 		return
 	}
-	switch s.Health {
-	case string(reactor.HealthLive):
-		s.Health = string(reactor.HealthDegraded)
-	case string(reactor.HealthDegraded):
-	default:
-		return
+	for _, by := range k.Meter.Slowed() {
+		switch why := k.slowedBy(by.Why, by.Since.UTC().Format(time.RFC3339)); {
+		case why == nil:
+		case s.HealthReason == nil:
+			s.Health, s.HealthReason = string(reactor.HealthDegraded), why
+		default:
+			s.HealthReason.Detail += ". Besides, " + why.Detail
+		}
 	}
-	since := at.UTC().Format(time.RFC3339)
+}
+
+func (k *Known) slowedBy(why quota.Cause, since string) *api.Reason {
 	switch why {
 	case quota.TenantEvents:
-		s.HealthReason = api.ReasonOf("quota_slowed", fmt.Sprintf("the tenant may take %d events a second, and events "+
+		return api.ReasonOf("quota_slowed", fmt.Sprintf("the tenant may take %d events a second, and events "+
 			"of this graph have waited for their turn since %s; nothing is lost: ask the operator of the daemon for "+
 			"more, or send less", k.Quota.EventsPerSecond, since))
 	case quota.TenantKeys:
-		s.HealthReason = k.quotaReason(quota.Keys, "events of graphs with keys have waited since "+since+
+		return k.quotaReason(quota.Keys, "events of graphs with keys have waited since "+since+
 			" until there are fewer")
 	case quota.TenantBytes:
-		s.HealthReason = k.quotaReason(quota.Stored, "events have waited since "+since+" until it is less")
+		return k.quotaReason(quota.Stored, "events have waited since "+since+" until it is less")
 	case quota.TenantCPU:
-		s.HealthReason = k.quotaReason(quota.CPU, "epochs have waited for their turn since "+since)
+		return k.quotaReason(quota.CPU, "epochs have waited for their turn since "+since)
 	case quota.GraphEvents:
-		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.events_per_second is %d, and events have "+
+		return api.ReasonOf("limit_slowed", fmt.Sprintf("limits.events_per_second is %d, and events have "+
 			"waited for their turn since %s; nothing is lost: raise it, or send less", k.Spec.Limits.EventsPerSecond,
 			since))
 	case quota.GraphMemory:
-		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.memory is %d MiB, and the graph holds %s; "+
+		return api.ReasonOf("limit_slowed", fmt.Sprintf("limits.memory is %d MiB, and the graph holds %s; "+
 			"events have waited since %s until it holds less, and nothing is lost: raise it, or have it keep less "+
 			"(ttl, max_keys, history.keep, shorter windows)", k.Spec.Limits.Memory>>20, k.Meter.Memory().Text(),
 			since))
 	case quota.DaemonMemory:
-		s.HealthReason = api.ReasonOf("memory_slowed", fmt.Sprintf("the daemon has little memory left, and this "+
+		return api.ReasonOf("memory_slowed", fmt.Sprintf("the daemon has little memory left, and this "+
 			"graph has grown most: it holds %s; its events have waited since %s, and nothing is lost: have it keep "+
 			"less (ttl, max_keys, limits.memory), or give the daemon more", k.Meter.Memory().Text(), since))
 	case quota.GraphCPU:
-		s.HealthReason = api.ReasonOf("limit_slowed", fmt.Sprintf("limits.cpu is %v, and epochs have waited for "+
+		return api.ReasonOf("limit_slowed", fmt.Sprintf("limits.cpu is %v, and epochs have waited for "+
 			"their turn since %s; nothing is lost: raise it, or have less computed", k.Spec.Limits.CPU, since))
 	}
+	return nil
 }
 
 // quotaReason tells of a quota that bounds what the tenant's graphs have together.

@@ -73,7 +73,7 @@ func (a *Verbs) limitsCmd() *cobra.Command {
 				return err
 			}
 			return a.Print(api.Page[api.Limit]{Items: limits}, func() error {
-				t := terminal.NewTable("LIMIT", "AT MOST", "USED", "UNIT").Numbers(1, 2)
+				t := terminal.NewTable("LIMIT", "AT MOST", "USED", "HOLDS FOR", "UNIT").Numbers(1, 2)
 				for i := range limits {
 					used := "-"
 					if limits[i].Used != nil {
@@ -83,7 +83,11 @@ func (a *Verbs) limitsCmd() *cobra.Command {
 					if limits[i].Limit == 0 {
 						bound = "none"
 					}
-					t.Row(limits[i].Name, bound, used, limits[i].Unit)
+					since := "-"
+					if limits[i].Since != nil {
+						since = a.Ago(limits[i].Since)
+					}
+					t.Row(limits[i].Name, bound, used, since, limits[i].Unit)
 				}
 				return a.Table(t)
 			})
