@@ -13,6 +13,10 @@ import (
 	"github.com/graphd/graphd/internal/testbed"
 )
 
+// patient is how long shards have to get where they belong: what is measured is not how long a busy machine takes for
+// that, on which leases are lost too.
+const patient = 5 * time.Minute
+
 // drainsEnv says how many drains TestDrainMembers makes.
 const drainsEnv = "GRAPHD_DRAINS"
 
@@ -42,11 +46,11 @@ func TestDrainMembers(t *testing.T) {
 	d := &dealer{f: f, graph: "dealt"}
 	settled := func() bool { return f.placed("dealt", shards) }
 	for n := range drains {
-		f.until("everything runs where it belongs", slack*20*time.Second, settled)
+		f.until("everything runs where it belongs", patient, settled)
 		<-time.After(time.Second) // what came last fires, too
 		d.blows = append(d.blows, f.drainOne(d, f.seats[n%len(f.seats)]))
 	}
-	f.until("everything runs where it belongs", slack*20*time.Second, settled)
+	f.until("everything runs where it belongs", patient, settled)
 	next, total, rate := feed.end(t)
 	f.until("everything is through", slack*time.Minute, func() bool { return f.through("dealt", total) })
 	t.Logf("%d events at %.0f events/s", total, rate)
@@ -81,7 +85,7 @@ func (f *fleet) drainOne(d *dealer, s *seat) *blow {
 		}
 	}
 	ask("")
-	f.until("the drained one runs nothing", slack*10*time.Second, func() bool {
+	f.until("the drained one runs nothing", patient, func() bool {
 		m, err := s.self()
 		return err == nil && len(m.Graphs) == 0
 	})

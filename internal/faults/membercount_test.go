@@ -222,13 +222,13 @@ func (at fired) silences(b *blow) (list []time.Duration) {
 }
 
 // elsewhere is how long it was from a blow until each shard of the daemon fired at another one, where that was before
-// the blow was long undone.
+// the blow was long undone: a drain that is, gives some back before they have fired.
 func (at fired) elsewhere(b *blow) (list []time.Duration) {
 	for _, shard := range b.shards {
 		rows := at[shard]
 		from, _ := slices.BinarySearchFunc(rows, b.at, writing.compare)
 		for _, row := range rows[from:] {
-			if row.at.After(b.until.Add(time.Minute)) {
+			if row.at.After(b.until.Add(felt)) {
 				break
 			}
 			if row.by != "graphd-"+b.member {
@@ -265,8 +265,8 @@ func (d *dealer) tellSilences(at fired) {
 		line := fmt.Sprintf("%3d %s", counted[kind], kind)
 		for n, what := range []string{"alone", "beside others"} {
 			if of := times[kind]; of != nil && len(of[n].silent) > 0 {
-				line += fmt.Sprintf("; %s %d shards fired elsewhere after %s, silent until %s", what,
-					len(of[n].elsewhere), told(of[n].elsewhere), told(of[n].silent))
+				line += fmt.Sprintf("; %s %d of %d shards fired elsewhere after %s, silent until %s", what,
+					len(of[n].elsewhere), len(of[n].silent), told(of[n].elsewhere), told(of[n].silent))
 			}
 		}
 		d.f.t.Log(line)
