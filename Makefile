@@ -48,13 +48,14 @@ testbed: ## Keep a PostgreSQL and a Kafka running for tests, and print the varia
 test-differential: ## 300 random declarations through run, test, and live at several paces and across kills, of the binary too
 	DIFF_ALL=1 $(GO) test -count=1 -timeout 30m -v -run 'Wide|NeverLose' ./internal/differential
 
-# Without the race detector; `make test` runs a part of them under it too. From 100 on shards go from one member to the
-# other as well, which needs the PostgreSQL of `make testbed`. SHARD_CORES=all runs each live on every number of cores and
-# not on one of them, DIFF_SEED=17 one, DIFF_WAY="killed;process" some of the ways, DIFF_SHRINK=1m makes one that differs smaller.
+# Without the race detector; `make test` runs a part of them under it too. Shards go from one member to the other in a
+# quarter of them, from 100 on in all, which needs the PostgreSQL of `make testbed`. SHARD_CORES=all runs each live on every
+# number of cores and not on one of them, DIFF_SEED=17 one, DIFF_WAY="killed;process" some of the ways, DIFF_SHRINK=1m
+# makes one that differs smaller.
 SHARD_DECLARATIONS ?= 500
 test-shards: ## SHARD_DECLARATIONS random keyed declarations with 1, 2, 7 and 64 shards on 1, 2 and 8 cores: what each key answers is the same
 	SHARD_DECLARATIONS=$(SHARD_DECLARATIONS) $(GO) test -count=1 -timeout 240m -v \
-	  -run 'TestM51ShardsSayWhatOneSays|TestM48LiveShardsSayWhatOneSays|TestShardsDrawEveryField' ./internal/differential
+	  -run 'TestM51ShardsSayWhatOneSays|TestM48LiveShardsSayWhatOneSays|TestM52MovedShards|TestShardsDrawEveryField' ./internal/differential
 
 test-short: ## The inner loop: under a minute once built
 	$(GO) test -short $(TESTS)

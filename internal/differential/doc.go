@@ -6,7 +6,7 @@
 // The declarations of the files wide*_test.go have every field there is. They are not computed
 // by anybody else: what a bounded run says is compared with what every other way says (M26).
 //
-// Those with shards are drawn by newDealt, and compared by TestM51ShardsSayWhatOneSays and
-// TestM48LiveShardsSayWhatOneSays: a bounded run to the byte, live graphs by key, for several numbers of shards and of
-// cores (M48 to M54).
+// Those with shards are drawn by newDealt, and compared by TestM51ShardsSayWhatOneSays, TestM48LiveShardsSayWhatOneSays
+// and TestM52MovedShardsSayWhatOneSays: a bounded run to the byte, live graphs by key, for several numbers of shards and
+// of cores (M48 to M54).
 package differential

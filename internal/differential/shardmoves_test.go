@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,6 @@ import (
 	"github.com/graphd/graphd/internal/dal/postgres"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/graphrun/parts"
-	"github.com/graphd/graphd/internal/pushkey"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/testbed"
 )
@@ -137,39 +137,66 @@ func carry(from, to any) error {
 // open starts two members over a database, and a graph at the first of them.
 func (p *pairs) open(ctx context.Context, dsn, doc string, events int64) (*pair, error) {
 	two := &pair{out: &safeBuffer{}, some: newCounted(4), owner: map[checkpoint.ID]string{}, events: events}
-	to := stdout.NewOutput(two.out)
 	for i := range two.members {
-		name := fmt.Sprintf("%c%d", 'a'+i, p.n.Add(1))
-		store, err := postgres.Open(ctx, dsn, postgres.Options{Member: checkpoint.Member{
-			Name: name, Address: name, Peer: name, Capacity: 1}})
-		if err != nil {
-			return two, err
-		}
-		m := &member{Store: store, name: name, pair: two}
-		m.e = engine.New(engine.Config{
-			Store: m, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience, Spread: true, Members: two,
-			Patience: 50 * time.Millisecond,
-			Kinds:    &builtin.Kinds{Stdout: to, Sinks: lines(to)},
-		})
-		two.members[i] = m
-		if err := m.e.Open(ctx); err != nil {
+		if err := answered(func() error { return p.join(ctx, dsn, two, i) }); err != nil {
 			return two, err
 		}
 	}
-	_, err := two.members[0].e.Apply(ctx, wideRef, []byte(doc), api.Change{})
-	return two, err
+	return two, answered(func() error {
+		_, err := two.members[0].e.Apply(ctx, wideRef, []byte(doc), api.Change{})
+		return err
+	})
+}
+
+// join starts one member.
+func (p *pairs) join(ctx context.Context, dsn string, two *pair, i int) error {
+	name, to := fmt.Sprintf("%c%d", 'a'+i, p.n.Add(1)), stdout.NewOutput(two.out)
+	store, err := postgres.Open(ctx, dsn, postgres.Options{Member: checkpoint.Member{
+		Name: name, Address: name, Peer: name, Capacity: 1}})
+	if err != nil {
+		return err
+	}
+	m := &member{Store: store, name: name, pair: two}
+	m.e = engine.New(engine.Config{
+		Store: m, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience, Spread: true, Members: two,
+		Patience: 50 * time.Millisecond,
+		Kinds:    &builtin.Kinds{Stdout: to, Sinks: lines(to)},
+	})
+	if err := m.e.Open(ctx); err != nil {
+		_, _ = m.e.Close(), store.Close()
+		return err
+	}
+	two.members[i] = m
+	return nil
+}
+
+// answered does something again where the store did not answer: the machine is busy, or the connection was ended with
+// the lease of who had lost it.
+func answered(do func() error) (err error) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if err = do(); err == nil || !errors.Is(err, checkpoint.ErrUnreachable) && checkpoint.Ailment(err) == "" {
+			return err
+		}
+	}
+	return err
 }
 
 // close ends both, and leaves nothing in the database.
 func (p *pair) close(ctx context.Context) error {
 	var err error
 	if m := p.members[0]; m != nil {
-		err = m.e.Delete(ctx, wideRef, true)
+		err = until(func() error {
+			err := m.e.Delete(ctx, wideRef, true)
+			if gone, ok := errors.AsType[*api.Error](err); ok && gone.Status == http.StatusNotFound {
+				return nil // the answer to the first word was lost
+			}
+			return err
+		})
 	}
 	for _, m := range p.members {
 		if m != nil {
-			_ = m.e.Close() // the other one may have taken what it was about to let go of
-			err = errors.Join(err, m.Store.Close())
+			// What the other one may have taken this one cannot let go of, and its lease is over by itself.
+			_, _ = m.e.Close(), m.Store.Close()
 		}
 	}
 	return err
@@ -296,87 +323,11 @@ func (p *pairs) moved(w *wide, t *testing.T, doc tree, seed uint64, want *spoken
 	})
 }
 
-// movedPushes is what a live graph says that each event is pushed to, at either member, while its shards go from one to
-// the other.
-func (p *pairs) movedPushes(w *wide, t *testing.T, doc tree, seed uint64, want *spoken, all *tally) (*spoken, error) {
-	live, err := written(doc, func(doc tree) {
-		d := w.often(doc, seed)
-		d["mode"] = "journal" // what was pushed is kept where a lease is lost, too
-		doc["durability"] = d
-	})
-	if err != nil {
-		return nil, err
-	}
-	// What was turned away and came again was received and rejected once more (M42).
-	own := want.shared
-	defer func() { want.shared = own }()
-	want.shared = func(s *spoken) *spoken {
-		all := own(s)
-		for name, b := range all.books {
-			b.received, b.refused = b.received-b.refused, 0
-			all.books[name] = b
-		}
-		return all
-	}
-	s, err := p.run(t, live, w.events(), want, all, func(two *pair) error {
-		r, instants := rand.New(rand.NewPCG(seed, 53)), w.instants()
-		var moving sync.WaitGroup
-		var failed error
-		for k, at := range instants {
-			if k%(len(instants)/3+1) == 10 {
-				if moving.Wait(); failed != nil {
-					return failed
-				}
-				moving.Go(func() { failed = two.move(t.Context(), r, false) })
-			}
-			if err := two.push(t.Context(), two.members[k%2], fmt.Sprint(k), at.inputs[0], at.events[0]); err != nil {
-				moving.Wait()
-				return err
-			}
-		}
-		moving.Wait()
-		return failed
-	})
-	if err != nil {
-		return nil, err
-	}
-	for name, b := range want.books {
-		if got := s.books[name]; got.refused > b.refused && got.received-got.refused == b.received-b.refused {
-			got.received, got.refused = b.received, b.refused
-			s.books[name] = got
-		}
-	}
-	return s, nil
-}
-
-// push pushes the events of an instant until each is taken, or refused for what it is. The key has all of them sent
-// again, and each shard takes what it has not.
-func (p *pair) push(ctx context.Context, m *member, key, input string, events []string) error {
-	var all []json.RawMessage
-	for _, e := range events {
-		all = append(all, json.RawMessage(e))
-	}
-	ctx = pushkey.Batch(pushkey.With(ctx, pushkey.Key{Text: key, Hash: text(all)}), 0)
-	turned := []string{api.CodeOwnerMoved, "owner_unreachable", "queue_full"}
-	return until(func() error {
-		res, err := m.e.Push(ctx, wideRef, input, all)
-		if err != nil {
-			return err
-		}
-		if res.Full || slices.ContainsFunc(res.Rejected, func(r api.Rejection) bool {
-			return slices.Contains(turned, r.Code)
-		}) {
-			return fmt.Errorf("events of %s are turned away: %s", input, text(res))
-		}
-		return nil
-	})
-}
-
 // run has two members on a database of their own, and answers what they have said.
 func (p *pairs) run(t *testing.T, doc string, events int64, want *spoken, all *tally, do func(two *pair) error) (
 	*spoken, error) {
 	dsn := <-p.free
-	defer func() { p.free <- dsn }()
+	defer func() { p.free <- dsn }() // another one, where something is left in this one
 	two, err := p.open(t.Context(), dsn, doc, events)
 	s := newSpoken()
 	if err == nil {
@@ -390,8 +341,8 @@ func (p *pairs) run(t *testing.T, doc string, events int64, want *spoken, all *t
 	if err == nil {
 		err = two.through(t.Context(), s, want)
 	}
-	if closed := two.close(t.Context()); err == nil {
-		err = closed
+	if closed := two.close(t.Context()); closed != nil {
+		dsn, err = testbed.Postgres(t), errors.Join(err, closed)
 	}
 	if err == nil {
 		err = s.values(two.out.b.Bytes())

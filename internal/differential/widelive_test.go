@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,6 +108,11 @@ func (l *life) pushAt(at *instantOf) error {
 
 // pushed is what a live graph says that is given each instant when it is over with the one before.
 func (w *wide) pushed(t *testing.T, doc tree, seed uint64, want *spoken) (*spoken, error) {
+	return w.pushedInTurn(t, doc, seed, want, nil)
+}
+
+// pushedInTurn is that where the events of some instants are pushed one after the other.
+func (w *wide) pushedInTurn(t *testing.T, doc tree, seed uint64, want *spoken, torn []int) (*spoken, error) {
 	dir := t.TempDir()
 	live, err := written(doc, w.overSinks(dir))
 	if err != nil {
@@ -119,9 +125,16 @@ func (w *wide) pushed(t *testing.T, doc tree, seed uint64, want *spoken) (*spoke
 	if err != nil {
 		return nil, err
 	}
-	for _, at := range w.instants() {
-		if err := l.pushAt(&at); err != nil {
-			return nil, err
+	for k, at := range w.instants() {
+		parts := at.events
+		if slices.Contains(torn, k) {
+			parts = slices.Collect(slices.Chunk(at.events[0], 1))
+		}
+		for _, part := range parts {
+			at.events = [][]string{part}
+			if err := l.pushAt(&at); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if _, err := l.end(w.events(), s, want); err != nil {

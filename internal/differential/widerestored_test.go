@@ -21,6 +21,15 @@ func (w *wide) restored(t *testing.T, doc tree, seed uint64, _ *spoken) (*spoken
 
 // virtually is what a graph under virtual time says. It is sealed and gone on from where r, if there is one, says so.
 func (w *wide) virtually(t *testing.T, doc tree, r *rand.Rand) (*spoken, error) {
+	instants := w.instants()
+	if w.arrival {
+		instants = w.turns()
+	}
+	return w.virtuallyAt(t, doc, r, instants)
+}
+
+// virtuallyAt is that with these instants.
+func (w *wide) virtuallyAt(t *testing.T, doc tree, r *rand.Rand, instants []instantOf) (*spoken, error) {
 	u, err := w.compile(doc)
 	if err != nil {
 		return nil, err
@@ -42,10 +51,9 @@ func (w *wide) virtually(t *testing.T, doc tree, r *rand.Rand) (*spoken, error) 
 	for i := range u.Spec.Accumulators {
 		at[u.Spec.Accumulators[i].Name] = i
 	}
-	instants, first := w.instants(), zero
-	begin := time.Time{}
+	first, begin := zero, time.Time{}
 	if w.arrival {
-		instants, first, begin = w.turns(), job.Start(), job.Start()
+		first, begin = job.Start(), job.Start()
 	}
 	g := virtual.New(u, begin, nil)
 	g.Release = release

@@ -33,6 +33,8 @@ type spoken struct {
 	failed  int64 // the first epoch that has failed with events; 0 for none
 	gone    gone
 	counted bool // gone is what others have to come to
+	// torn are the instants of which something was turned away and came again.
+	torn []int
 	// shared is what of the books is the same for every number of shards; nil: all.
 	shared func(*spoken) *spoken
 }
