@@ -265,7 +265,7 @@ func (p *pair) has(name string) bool {
 
 // through waits until all events are taken in and the books are as they should be.
 func (p *pair) through(ctx context.Context, s, want *spoken) error {
-	sum, right := api.GraphSummary{}, time.Time{}
+	sum, right, still := api.GraphSummary{}, time.Time{}, standstill{}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		k := 0
 		if p.has(p.members[1].name) { // of what is run as one the other knows nothing
@@ -276,6 +276,9 @@ func (p *pair) through(ctx context.Context, s, want *spoken) error {
 			continue // its shards are between two members
 		}
 		if sum = got; sum.Health != "live" || sum.Counters.Received < p.events {
+			if still.lasts(&sum) {
+				break
+			}
 			continue
 		}
 		for _, a := range sum.Accumulators {

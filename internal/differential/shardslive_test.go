@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
 )
 
 // byKey is what was said of each key, without the numbers of the epochs, which are a shard's own.
@@ -49,4 +52,19 @@ func (w *wide) shared(s *spoken) *spoken {
 		all.books[name] = b
 	}
 	return all
+}
+
+// standstill is since when a live graph has taken in and fired nothing: what is lost by then does not come any more.
+type standstill struct {
+	counted string
+	since   time.Time
+}
+
+// lasts says that it is so for longer than a graph on a busy machine takes for anything.
+func (s *standstill) lasts(sum *api.GraphSummary) bool {
+	counted := fmt.Sprint(sum.Health, sum.Epoch, sum.Incarnation, sum.Counters)
+	if counted != s.counted {
+		s.counted, s.since = counted, time.Now()
+	}
+	return sum.Health == "live" && time.Since(s.since) > patience/3
 }

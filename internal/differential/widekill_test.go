@@ -182,6 +182,7 @@ func (d *daemon) call(ctx context.Context, method, path string, into any) error 
 // through waits until the graph has all its events and the books are as they should be, or the daemon has died.
 func (d *daemon) through(ctx context.Context, s, want *spoken, events int64) (died bool, err error) {
 	var sum api.GraphSummary
+	still := standstill{}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		select {
 		case <-d.ended:
@@ -190,6 +191,9 @@ func (d *daemon) through(ctx context.Context, s, want *spoken, events int64) (di
 		}
 		if sum = (api.GraphSummary{}); d.call(ctx, http.MethodGet, "", &sum) != nil {
 			continue // its declaration was not read yet
+		}
+		if still.lasts(&sum) && sum.Counters.Received < events {
+			break
 		}
 		if sum.HealthReason != nil && sum.HealthReason.Code == "crash_loop" { // three lives without a commit (M43)
 			_ = d.call(ctx, http.MethodPost, "/restart", nil)

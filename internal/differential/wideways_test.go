@@ -322,7 +322,7 @@ func begin(t *testing.T, store *mortal, doc string, out *safeBuffer) (*life, err
 // died. A graph that has just been gone on from has taken them in and not yet fired; the books of one that is
 // wrong stay wrong.
 func (l *life) comes(events int64, s, want *spoken) (died bool, err error) {
-	deadline, right := time.Now().Add(patience), time.Time{}
+	deadline, right, still := time.Now().Add(patience), time.Time{}, standstill{}
 	for {
 		if l.died() {
 			return true, nil
@@ -339,7 +339,7 @@ func (l *life) comes(events int64, s, want *spoken) (died bool, err error) {
 			}
 		case sum.Health == "failed" || sum.Health == "halted":
 			return false, fmt.Errorf("%s: %+v", sum.Health, sum.HealthReason)
-		case time.Now().After(deadline):
+		case time.Now().After(deadline) || sum.Counters.Received < events && still.lasts(&sum):
 			return false, fmt.Errorf("%d of %d events in time: %+v", sum.Counters.Received, events, sum)
 		case sum.Health != "live" || sum.Counters.Received < events:
 			continue
