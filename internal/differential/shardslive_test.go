@@ -27,6 +27,14 @@ func (s *spoken) byKey() map[string][]string {
 // differsByKey says what the first difference is, where several shards have spoken; "" when there is none. What an
 // input has for all keys is counted as the first shard has it, which need not fire when another does.
 func (w *wide) differsByKey(got, want *spoken) string {
+	if said := differsInKeys(got, want); said != "" {
+		return said
+	}
+	return w.shared(got).differsInBooks(w.shared(want))
+}
+
+// differsInKeys is that without the books, but for those that say themselves what of them is comparable.
+func differsInKeys(got, want *spoken) string {
 	said, right := got.byKey(), want.byKey()
 	for of := range said {
 		if right[of] == nil {
@@ -38,7 +46,10 @@ func (w *wide) differsByKey(got, want *spoken) string {
 			return fmt.Sprintf("%s:\n got %s\nwant %s", of, strings.Join(said[of], " "), strings.Join(right[of], " "))
 		}
 	}
-	return w.shared(got).differsInBooks(w.shared(want))
+	if got.like != nil {
+		return want.shared(got).differsInBooks(want.shared(want))
+	}
+	return ""
 }
 
 // shared has of inputs for all keys what is counted alike in every shard: what has become of a value is one figure.

@@ -42,7 +42,7 @@ func kept(w *wide) bool {
 func pushable(w *wide) bool { return w.apart }
 
 // shardWays are those of one daemon.
-func shardWays(bin daemons, tally *tally) []shardWay {
+func shardWays(bin daemons, k *topics, tally *tally) []shardWay {
 	several := []int{2, 7, 64}
 	return []shardWay{
 		{name: "files", numbers: shardNumbers(), whole: true,
@@ -68,6 +68,11 @@ func shardWays(bin daemons, tally *tally) []shardWay {
 		{name: "another number, files", numbers: several, one: true,
 			says: func(w *wide, t *testing.T, doc tree, seed uint64, want *spoken) (*spoken, error) {
 				return w.redealtFiles(t, doc, seed, want, changes(seed), tally)
+			}},
+		{name: "partitions", numbers: []int{2, 7}, one: true,
+			fits: func(w *wide) bool { return w.byPartitions(w.seed) != nil },
+			says: func(w *wide, t *testing.T, doc tree, seed uint64, _ *spoken) (*spoken, error) {
+				return k.parts(w, t, doc, seed)
 			}},
 		{name: "process", numbers: shardNumbers(), one: true,
 			fits: func(*wide) bool { return bin != "" },
@@ -148,7 +153,7 @@ func TestM48LiveShardsSayWhatOneSays(t *testing.T) {
 		}
 	}
 	all := newTally()
-	compareLive(t, shardDeclarations(t), shardWays(bin, all), all)
+	compareLive(t, shardDeclarations(t), shardWays(bin, newTopics(t), all), all)
 	if n := all.ran.Load(); n > 10 && os.Getenv("DIFF_WAY") == "" && (all.ends.Load() < n || all.changed.Load() < n) {
 		t.Error("too few shards ended and were dealt anew to show anything")
 	}
@@ -300,6 +305,10 @@ func (w *wide) sharded(t *testing.T, way *shardWay, doc tree, seed uint64, want 
 	v.shards, v.doc, want.shared = n, own, w.shared
 	if got, err = way.says(&v, t, own, seed, want); err != nil {
 		return nil, "", err
+	}
+	if got.like != nil {
+		got.gone = want.gone // of what each shard has heard of
+		return got, differsInKeys(got, got.like), nil
 	}
 	if differs = w.differsByKey(got, want); differs != "" && len(got.torn) > 0 {
 		if differs, err = w.differsApart(t, got); differs == "" {

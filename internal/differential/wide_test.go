@@ -45,6 +45,8 @@ type wide struct {
 	dealt bool
 	// asOne: the keys can be dealt, and are not.
 	asOne bool
+	// seed is what it is drawn from.
+	seed uint64
 	// by are the fields of the events that make the key, and keys what the first of them is drawn from.
 	by, keys []string
 }

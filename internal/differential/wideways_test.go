@@ -35,6 +35,8 @@ type spoken struct {
 	counted bool // gone is what others have to come to
 	// torn are the instants of which something was turned away and came again.
 	torn []int
+	// like is what it is compared with, where that is not a run.
+	like *spoken
 	// shared is what of the books is the same for every number of shards; nil: all.
 	shared func(*spoken) *spoken
 }
