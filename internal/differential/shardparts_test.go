@@ -146,7 +146,8 @@ func (w *wide) byShard(t *testing.T, p *parted, shards int) (*spoken, error) {
 		for name, lines := range of.outputs {
 			for _, line := range lines {
 				rest := strings.SplitN(line, " ", 3)[2]
-				key, err := recordOf(json.RawMessage(strings.TrimSpace(strings.TrimSuffix(rest, string(valueOf(rest))))))
+				whole := strings.TrimSpace(strings.TrimSuffix(rest, string(valueOf(rest))))
+				key, err := recordOf(json.RawMessage(whole))
 				if err != nil {
 					return nil, err
 				}

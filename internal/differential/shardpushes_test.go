@@ -126,8 +126,8 @@ func (w *wide) differsApart(t *testing.T, got *spoken) (string, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(right)) {
 		if !slices.ContainsFunc(right[key], func(values []string) bool { return slices.Equal(values, said[key]) }) {
-			return fmt.Sprintf("%s, whichever of %v came apart:\n got %s\nwant %s", key, got.torn, said[key], right[key]),
-				nil
+			return fmt.Sprintf("%s, whichever of %v came apart:\n got %s\nwant %s", key, got.torn, said[key],
+				right[key]), nil
 		}
 	}
 	for name, b := range got.books {
@@ -166,8 +166,9 @@ func cutAt(instants []instantOf, cuts [][2]int, some int) (all []instantOf) {
 	return all
 }
 
-// M26, M42: what comes apart of an instant is told from what is lost: a graph that is pushed some instants event by event
-// differs from a run, not from one in which these are instants of their own; and from that too where a value is missing.
+// M26, M42: what comes apart of an instant is told from what is lost: a graph that is pushed some instants event by
+// event differs from a run, not from one in which these are instants of their own; and from that too where a value is
+// missing.
 func TestM26WhatComesApartIsNotLost(t *testing.T) {
 	t.Parallel()
 	compared, bursts := 0, 0
