@@ -140,8 +140,8 @@ func printed(doc tree) tree {
 // that of the cores, however events come, wherever they are killed, as a store that dies under them and as a process,
 // when one of them begins again alone, or their number is changed on the way; and their books are those of one
 // together. SHARD_DECLARATIONS says how many are compared, SHARD_CORES=all that each is run on every number of cores
-// and not on one of them, SHARD_CORES=8 that those alone are run whose turn it is on eight, DIFF_SEED names one, DIFF_WAY
-// one way, and DIFF_SHRINK has one that differs made smaller for so long.
+// and not on one of them, SHARD_CORES=8 that those alone are run whose turn it is on eight, DIFF_SEED names one,
+// DIFF_WAY one way, and DIFF_SHRINK has one that differs made smaller for so long.
 func TestM48LiveShardsSayWhatOneSays(t *testing.T) {
 	bin := daemons("")
 	if !testing.Short() {
@@ -220,8 +220,8 @@ func compareLive(t *testing.T, many int, ways []shardWay, all *tally) {
 	t.Logf("%v", all.took)
 	t.Logf("%d declarations, each with %v shards: %d values of a run compared %v; %d shards ended alone, %d moved to "+
 		"another member, %d of them amid their epochs, %d changes of their number, %d pushes came apart",
-		all.ran.Load(), shardNumbers(), all.values.Load(), all.ways, all.ends.Load(), all.moves.Load(), all.midway.Load(),
-		all.changed.Load(), all.torn.Load())
+		all.ran.Load(), shardNumbers(), all.values.Load(), all.ways, all.ends.Load(), all.moves.Load(),
+		all.midway.Load(), all.changed.Load(), all.torn.Load())
 }
 
 // firstShardSeed is the seed that DIFF_SEED names.
