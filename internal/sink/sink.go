@@ -28,6 +28,13 @@ type Carrier interface {
 	CarriesTrace()
 }
 
+// Singly is a sink that delivers a batch one message after the other, at a cost for each: it is given them so, and what
+// is through counts at once, and is not delivered again after a crash.
+type Singly interface {
+	Sink
+	DeliversSingly()
+}
+
 // RowSink is a sink whose rows can travel in the commit of the state: its table is in the
 // store's own database (M30, co-transaction). Whoever builds sinks answers a RowSink for
 // such a table alone; then Deliver is never called.

@@ -128,11 +128,15 @@ func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 		if !w.mayDeliver(ctx) {
 			return
 		}
-		left, after, err := w.Try(ctx, batch)
-		if len(left) < len(batch) {
+		few := batch
+		if w.singly {
+			few = batch[:1]
+		}
+		left, after, err := w.Try(ctx, few)
+		if len(left) < len(few) {
 			pause.Reset()
 		}
-		batch = left
+		batch = batch[len(few)-len(left):]
 		switch {
 		case err == nil:
 		case ctx.Err() != nil, errors.Is(err, errLetter), !w.retry(ctx, max(pause.NextBackOff(), after), err):

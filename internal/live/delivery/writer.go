@@ -85,6 +85,8 @@ type Writer struct {
 	open context.Context
 	over context.CancelFunc
 
+	singly bool // the sink is given one message at a time
+
 	mu      sync.Mutex
 	queue   []sink.Message
 	closing bool
@@ -111,6 +113,7 @@ type Writer struct {
 func NewWriter(cfg Config) *Writer {
 	w := &Writer{cfg: cfg, wake: make(chan struct{}, 1)}
 	w.open, w.over = context.WithCancel(context.Background())
+	_, w.singly = cfg.Sink.(sink.Singly)
 	if o := cfg.Outbox; o != nil {
 		w.next, w.committed = o.Delivered+1, o.Committed
 		w.delivered.Store(o.Delivered)

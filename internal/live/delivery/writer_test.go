@@ -57,3 +57,47 @@ func TestM30OutboxSaysWhenThereIsRoom(t *testing.T) {
 		}
 	})
 }
+
+// oneByOne is a sink that is given one message at a time.
+type oneByOne struct {
+	stuck
+	sizes []int
+}
+
+func (s *oneByOne) Deliver(ctx context.Context, batch []sink.Message) error {
+	s.sizes = append(s.sizes, len(batch))
+	return s.stuck.Deliver(ctx, batch)
+}
+
+func (s *oneByOne) DeliversSingly() {}
+
+// M30: of a sink that takes one message after the other each counts as through when it is, on both paths, and so is
+// not delivered again.
+func TestM30EachIsThroughByItself(t *testing.T) {
+	for _, outbox := range []*Outbox{nil, {Committed: 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			one := &oneByOne{stuck: stuck{goOn: make(chan struct{})}}
+			w := NewWriter(Config{Output: "out", Sink: one, Outbox: outbox})
+			ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+			ended := make(chan error, 1)
+			go func() { ended <- w.Run(ctx) }()
+			defer func() { cancel(); <-ended }()
+			var batch []sink.Message
+			for seq := range int64(5) {
+				batch = append(batch, sink.Message{Output: "out", Seq: seq + 1, Value: boundary.String("x")})
+			}
+			w.Put(batch)
+			for done := range int64(5) {
+				synctest.Wait()
+				if s := w.Status(); s.Pending != 5-done || w.Delivered() != done || s.Oldest.IsZero() {
+					t.Errorf("after %d of 5: %+v, %d delivered", done, s, w.Delivered())
+				}
+				one.goOn <- struct{}{}
+			}
+			synctest.Wait()
+			if s := w.Status(); s.Pending != 0 || len(one.sizes) != 5 {
+				t.Errorf("in the end: %+v, deliveries of %v", s, one.sizes)
+			}
+		})
+	}
+}

@@ -73,7 +73,10 @@ type Sink struct {
 	client *http.Client
 }
 
-var _ sink.Carrier = (*Sink)(nil)
+var (
+	_ sink.Carrier = (*Sink)(nil)
+	_ sink.Singly  = (*Sink)(nil)
+)
 
 // maxAnswer is how much of an answer is read to use its connection again; a longer one costs
 // a new connection.
@@ -206,6 +209,9 @@ func asciiJSON(s string) string {
 
 // CarriesTrace implements [sink.Carrier].
 func (*Sink) CarriesTrace() {}
+
+// DeliversSingly implements [sink.Singly]: each value is a request, and waits for its answer.
+func (*Sink) DeliversSingly() {}
 
 // Close drops idle connections. Nothing is buffered.
 func (s *Sink) Close(context.Context) error {
