@@ -236,7 +236,7 @@ func (r *session) take(ctx context.Context, wg *sync.WaitGroup, res *result) err
 		r.say()
 		return ctx.Err()
 	}
-	r.with.newest[res.leader] = res.answer.newest
+	r.with.newest[res.leader], r.with.heard = res.answer.newest, time.Now()
 	type portion struct {
 		p       *partition
 		c       *chunk

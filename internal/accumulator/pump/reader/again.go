@@ -22,7 +22,7 @@ const (
 type running struct {
 	stop  func()
 	began time.Time
-	gave  atomic.Bool  // an event was given
+	gave  atomic.Bool  // an event has come
 	took  atomic.Int64 // how long it was until the first event was given, in nanoseconds
 	asked time.Time    // when it was first asked to begin again; zero before
 	timer *time.Timer  // has it begin again; nil before it was asked to
@@ -54,7 +54,7 @@ func (run *running) wait() (last, first time.Duration) {
 	return last, last * (together / quiet)
 }
 
-// has notes that an event was given.
+// has notes that an event has come.
 func (run *running) has() {
 	if run.gave.CompareAndSwap(false, true) {
 		run.took.Store(max(int64(time.Since(run.began)), 1))

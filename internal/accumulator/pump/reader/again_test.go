@@ -14,10 +14,18 @@ import (
 type slow struct {
 	tape
 	opening time.Duration
+	marks   bool // it says where it begins before it is open
 }
 
 func (s *slow) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
 	s.rig.opened(from)
+	if s.marks {
+		for _, p := range from {
+			if err := out.Advance(ctx, p); err != nil {
+				return err
+			}
+		}
+	}
 	select {
 	case <-time.After(s.opening):
 	case <-ctx.Done():
@@ -39,9 +47,14 @@ func (s *slow) Run(ctx context.Context, from []boundary.Position, out accumulato
 // M49, M52: while shards come one after the other, as where a process takes them over, those that take part are read
 // for on: the source begins again a few times for all that come, and nobody waits for the last.
 func TestM52ShardsThatComeDoNotHoldTheOthersUp(t *testing.T) {
-	for opening, most := range map[time.Duration]int{20 * time.Millisecond: 60, 300 * time.Millisecond: 15} {
+	for _, c := range []struct {
+		opening time.Duration
+		marks   bool
+		most    int // how often it begins again
+	}{{20 * time.Millisecond, false, 60}, {300 * time.Millisecond, false, 15}, {300 * time.Millisecond, true, 15}} {
+		opening, most := c.opening, c.most
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, 0, func(r *rig) accumulator.Source { return &slow{tape{rig: r}, opening} })
+			r := newRig(t, 0, func(r *rig) accumulator.Source { return &slow{tape{rig: r}, opening, c.marks} })
 			first := r.enter()
 			all := []*shard{first}
 			given := func(s *shard) int {

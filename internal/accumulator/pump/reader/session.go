@@ -157,6 +157,7 @@ func (s *session) Batch(n int) []boundary.Event { return s.loader.Batch(n) }
 
 // Emit implements [accumulator.Out].
 func (s *session) Emit(ctx context.Context, batch []boundary.Event) error {
+	s.run.has() // a position alone would not say how soon the source is open
 	return s.loader.Emit(ctx, s.members[0].out.Now(), batch, s.give)
 }
 
@@ -176,7 +177,6 @@ func (s *session) give(d *pump.Load) (err error) {
 	if err := s.hold(events); err != nil {
 		return err
 	}
-	s.run.has()
 	s.ends = s.ends[:0]
 	for i := range events {
 		if i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream {
