@@ -33,7 +33,15 @@ func (g *Graph) Push(ctx context.Context, name string, events []json.RawMessage)
 	if a := &g.unit.Spec.Accumulators[i]; a.From != "" {
 		return api.PushResult{}, fedByNode(a, noPushes)
 	}
-	return g.push(ctx, i, "", events)
+	pace := g.host.Quotas.Pace(g.ref.Tenant, g.ref.Name)
+	if n := pace.Most(); n == 0 || n >= len(events) {
+		return g.push(ctx, i, "", events)
+	}
+	return parts.InSlices(ctx, events, pace.Most, g.unit.Spec.Durability.Mode == "journal",
+		func(ctx context.Context, some []json.RawMessage) (api.PushResult, error) {
+			return g.push(ctx, i, "", some)
+		},
+		g.first().Mailboxes()[i].Reject, g.refresh)
 }
 
 // PushAgain is [Graph.Push] of the events of a dead letter.

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"time"
@@ -63,7 +64,8 @@ func (r *Rate) wait(ctx context.Context, n int, patient bool, m *Meter, waits fu
 	r.pass()
 	wait := r.owed()
 	m.waits(r.why, wait)
-	if by, ok := ctx.Deadline(); ok && !patient && wait > 0 && time.Until(by) < wait {
+	// It has to find room behind this, too.
+	if by, ok := ctx.Deadline(); ok && !patient && wait > 0 && time.Until(by) < wait+wait/8 {
 		r.refused++
 		r.mu.Unlock()
 		return &ExceededError{Quota: Events, Own: r.why == GraphEvents, Limit: r.limit, After: wait}
@@ -86,10 +88,16 @@ func (r *Rate) wait(ctx context.Context, n int, patient bool, m *Meter, waits fu
 	case <-ctx.Done():
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.room += float64(n)
-		return ctx.Err()
+		if r.room += float64(n); patient || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return ctx.Err()
+		}
+		r.refused++
+		return &ExceededError{Quota: Events, Own: r.why == GraphEvents, Limit: r.limit, After: max(r.owed(), shortly)}
 	}
 }
+
+// shortly is when to come again at least.
+const shortly = 100 * time.Millisecond
 
 // Held says for how long whoever comes now would wait. It is 0 for a nil Rate.
 func (r *Rate) Held() time.Duration {
@@ -172,6 +180,9 @@ const mostTight = 256
 func (p Pace) Most() (most int) {
 	if p.Meter.Tight() {
 		most = mostTight
+	}
+	if left := p.Meter.keysLeft(); left >= 0 && (most == 0 || left < most) {
+		most = max(1, left)
 	}
 	for r := range p.all() {
 		if r != nil && (most == 0 || r.limit/10 < most) {

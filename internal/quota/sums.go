@@ -56,6 +56,19 @@ func (s *sums) keysFull(keyed bool) bool {
 	return s != nil && keyed && s.limits.Keys > 0 && s.keys.Load() >= int64(s.limits.Keys)
 }
 
+// keysLeft is how many events may bring keys at once to a graph that has some: an eighth of those that are left, for
+// others may bring some too, and those of the last slice may not have been counted yet. It is -1 where nothing bounds
+// them.
+func (m *Meter) keysLeft() int {
+	if m == nil || m.of == nil || m.of.limits.Keys == 0 {
+		return -1
+	}
+	if o := m.own.Load(); o == nil || !o.Keyed {
+		return -1
+	}
+	return max(0, m.of.limits.Keys-int(m.of.keys.Load())) / 8
+}
+
 // near says that little is left of a quota, so that batches are to be small.
 func (s *sums) near(keyed bool) bool {
 	if s == nil {
