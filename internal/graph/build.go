@@ -213,7 +213,7 @@ func (p *Plan) addGuard(g *guardSource) {
 	}
 	slices.Sort(p.guard.needs)
 	p.guard.needs = slices.Compact(p.guard.needs)
-	p.guards.New = func() any {
+	p.guard.envs.New = func() any {
 		return &expression.Env{Values: make([]boundary.Value, len(names)), Fresh: make([]bool, len(names))}
 	}
 }

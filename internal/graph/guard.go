@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -12,7 +13,8 @@ import (
 type guard struct {
 	names   []int // by the guard's scope: the plan's index
 	program *expression.Program
-	needs   []int // the inputs it reads plainly, ascending
+	needs   []int     // the inputs it reads plainly, ascending
+	envs    sync.Pool // *expression.Env, so that a check allocates nothing
 }
 
 // GuardHolds says whether the guard lets the epoch e start (M8), from the inputs
@@ -24,14 +26,14 @@ func (p *Plan) GuardHolds(st *State, e *Epoch) (ok, waiting bool, err *NodeError
 	if p.guard == nil {
 		return true, false, nil
 	}
-	env := p.guards.Get().(*expression.Env)
+	env := p.guard.envs.Get().(*expression.Env)
 	defer func() {
 		if v := recover(); v != nil {
 			ok, waiting, err = false, false, panicOf(-1, "guard", v)
 			return // the environment is not trusted any more
 		}
 		clear(env.Values)
-		p.guards.Put(env)
+		p.guard.envs.Put(env)
 	}()
 	env.Now, env.Epoch, env.Cause = e.Now, e.Number, e.Cause
 	for k, name := range p.guard.names {

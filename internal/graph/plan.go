@@ -2,7 +2,6 @@ package graph
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -91,7 +90,6 @@ type Plan struct {
 	outputs    []Output
 	edges      []edge
 	guard      *guard
-	guards     sync.Pool // *expression.Env of the guard, so that a check allocates nothing
 
 	steps     []step
 	links     []int32      // the steps' consumers, one after the other

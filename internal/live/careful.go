@@ -32,17 +32,17 @@ const (
 type caution struct {
 	on       bool
 	alone    bool      // the first epoch was tried before, and is tried alone
+	vain     bool      // the ledger may have a note that was to be taken back
+	place    bool      // in Careful
+	failed   bool      // the last note did
 	limit    int64     // cuts that may be tried before a commit
 	left     int64     // of those, what may still be
 	noted    int64     // the epoch of the first of them, which the ledger has; 0 for none
 	asking   int64     // the epoch whose note is on its way; takingBack; 0 for none
-	vain     bool      // the ledger may have a note that was to be taken back
-	backAt   time.Time // when the next one may be: a graph that always waits goes on under one note
+	backAt   time.Time // when the next one may be taken back: a graph that always waits goes on under one note
 	since    time.Time // when the wait for a turn began
-	place    bool      // in Careful
 	retryAt  time.Time
 	turnAt   time.Time  // when to look for a place again, without having been woken for one
-	failed   bool       // the last note did
 	answered chan error // capacity 1: one call at a time; nil before the first
 }
 

@@ -125,6 +125,9 @@ func (r *Reactor) launch() {
 	}
 	s.launched = true
 	r.carry(s)
+	if r.commits == nil {
+		r.commits = make(chan committed, 1)
+	}
 	r.spawn(func() {
 		done := committed{seal: s}
 		began := time.Now()

@@ -366,8 +366,7 @@ type refusal struct {
 	code, reason string
 }
 
-// maxRefusals bounds what was refused and the reactor has not seen. A writer that finds no room waits. Every graph has
-// room for so many.
+// maxRefusals bounds what was refused and the reactor has not seen. A writer that finds no room waits.
 const maxRefusals = 2
 
 // DeadLetter keeps a message that its sink refused for good. Then every checkpoint that covers the message has

@@ -143,7 +143,8 @@ func TestM35OldPortIsVoid(t *testing.T) {
 // A timer wakes a reactor that has nothing to do, and nothing else does: it is idle.
 func TestReactorIsIdleWhenNothingIsDue(t *testing.T) {
 	inbox, r := inboxOf(t, 2)
-	live := New(Options{Core: r.c, Inbox: inbox, Writers: make([]*delivery.Writer, 1), Interval: time.Second})
+	live := New(Options{Core: r.c, Inbox: inbox, Writers: make([]*delivery.Writer, 1), Interval: time.Second,
+		Head: new(checkpoint.Head)})
 	live.Clock = newClock(func() (wall, mono int64) { return r.now.UnixNano(), 0 })
 	live.proven, live.started = true, r.now
 	live.nextSeal = r.now.Add(time.Second)

@@ -190,9 +190,12 @@ func (r *Reactor) persistError(reason int, text string, err error) {
 	if r.persist[reason] == why {
 		return
 	}
+	if r.persist == nil {
+		r.persist = make(map[int]reactor.Obstacle, persistReasons)
+	}
 	r.persist[reason] = why
-	for _, o := range r.persist {
-		if o.Code != "" {
+	for first := range persistReasons {
+		if o := r.persist[first]; o.Code != "" {
 			why = o
 			break
 		}

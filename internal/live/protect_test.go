@@ -50,7 +50,7 @@ func TestM35PanicBesideTheReactor(t *testing.T) {
 				inbox := NewInbox([]reactor.Lane{{Name: "a", Sequential: true, Capacity: 10, MaxBytes: 1000}})
 				shell := New(Options{
 					Core: r.c, Inbox: inbox, Store: brokenStore{}, Journal: brokenStore{}, Interval: time.Second,
-					Log: slog.New(slog.DiscardHandler),
+					Log: slog.New(slog.DiscardHandler), Head: new(checkpoint.Head),
 				})
 				r.c.Begin()
 				h := handoff(1, 1)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -64,8 +65,8 @@ type Options struct {
 	Meter *quota.Meter
 	// Waiting is about how many bytes wait in front of the inbox; nil for nothing.
 	Waiting func() int64
-	// Head is what Acquire answered: the sequence and ledger the commits go on from.
-	Head checkpoint.Head
+	// Head is what Acquire answered: the sequence and ledger the commits go on from. It is for New alone.
+	Head *checkpoint.Head
 	// Interval is the time between checkpoints; EveryEpochs, when positive, asks for one sooner.
 	Interval    time.Duration
 	EveryEpochs int
@@ -115,46 +116,45 @@ type Options struct {
 type Reactor struct {
 	Options
 	commands chan command
-	refused  chan *refusal
-	commits  chan committed
-	room     chan struct{} // capacity 1: a writer has room again
-	stopped  chan struct{} // closed when Run has returned
+	refused  chan *refusal  // nil without writers
+	commits  chan committed // capacity 1: one is under way; nil before the first
+	room     chan struct{}  // capacity 1: a writer has room again
+	stopped  chan struct{}  // closed when Run has returned
 
 	inflight   *flight
 	committing sync.WaitGroup
 	spawn      func(f func()) // runs a call to the store beside the reactor; joined by committing
 	reach      reach.Calls    // to the store, beside the reactor: they end when a shutdown has no time left
 	seq        int64
-	sealNow    bool
 	nextSeal   time.Time
 	started    time.Time
 	care       caution
-	proven     bool
 	sealed     *CheckpointStatus
 	complained time.Time // when failing checkpoints were last logged; zero while they succeed
 	waiters    []waiter
 	staged     [][]sink.Message
 	watchAt    time.Time // when Watch wants to be called again
-	held       bool      // until Release
 	pipe       pipeline
-	lingerTo   time.Time // when held messages must be committed; zero when none waits
-	marked     []int64   // per output, the last entry that a commit has marked as delivered
-	carried    []int64   // per output, the last message of the direct path that a commit carried
-	persist    [persistReasons]reactor.Obstacle
-	out        []sink.Message // reused
-	sealedTo   int64          // the epoch of the last seal
-	kept       int64          // epochs, when Kept was called last
+	lingerTo   time.Time                // when held messages must be committed; zero when none waits
+	marked     []int64                  // per output, the last entry that a commit has marked as delivered
+	carried    []int64                  // per output, the last message of the direct path that a commit carried
+	persist    map[int]reactor.Obstacle // by reason; nil before the first
+	out        []sink.Message           // reused
+	sealedTo   int64                    // the epoch of the last seal
+	kept       int64                    // epochs, when Kept was called last
 
 	shown    publisher
 	weighing weighing
-	free     bool          // nothing but the criteria kept it from firing in this turn
-	queues   bool          // it has found Epochs full, and has not been through since
-	rests    time.Duration // for how long it is to run no epoch, as of this turn
-	stepping *stepping     // a Step that goes on; nil for none
-	resting  []resting
-	resent   []resent
-	flow     *flow.Flow // under the event clock; nil under the arrival clock
-	granted  bool       // in this turn of the flow, a place among those who run epochs
+	// Flags stand together: there is a reactor for every graph, and many rest. It is held until Release.
+	sealNow, proven, held bool
+	free                  bool          // nothing but the criteria kept it from firing in this turn
+	queues                bool          // it has found Epochs full, and has not been through since
+	granted               bool          // in this turn of the flow, a place among those who run epochs
+	rests                 time.Duration // for how long it is to run no epoch, as of this turn
+	stepping              *stepping     // a Step that goes on; nil for none
+	resting               []resting
+	resent                []resent
+	flow                  *flow.Flow // under the event clock; nil under the arrival clock
 	// fullSince is since when an input is full and no epoch has run, fullEpoch the last one then;
 	// zero while that is not so.
 	fullSince time.Time
@@ -163,18 +163,15 @@ type Reactor struct {
 
 // New makes a reactor; Run it on a goroutine of its own.
 func New(o Options) *Reactor {
-	if o.Term == nil {
-		o.Term = context.Background()
-	}
+	o.Term = cmp.Or(o.Term, context.Background())
 	if o.Clock == nil {
 		o.Clock = NewClock()
 	}
 	r := &Reactor{
-		Options: o, commands: make(chan command, commandCapacity), refused: make(chan *refusal, maxRefusals),
-		commits: make(chan committed, 1),
-		room:    make(chan struct{}, 1), stopped: make(chan struct{}), seq: o.Head.Seq,
-		care: newCaution(&o.Head), staged: make([][]sink.Message, len(o.Writers)),
-		marked: make([]int64, len(o.Writers)), carried: make([]int64, len(o.Writers)),
+		Options: o, commands: make(chan command, commandCapacity), room: make(chan struct{}, 1),
+		stopped: make(chan struct{}), seq: o.Head.Seq, care: newCaution(o.Head),
+		staged: make([][]sink.Message, len(o.Writers)), marked: make([]int64, len(o.Writers)),
+		carried: make([]int64, len(o.Writers)),
 	}
 	r.spawn = r.committing.Go
 	r.pipe.durable = o.Core.JournalSeq()
@@ -186,12 +183,13 @@ func New(o Options) *Reactor {
 	}
 	for i, w := range o.Writers {
 		if w != nil {
+			r.refused = cmp.Or(r.refused, make(chan *refusal, maxRefusals))
 			r.marked[i] = w.Delivered()
 			r.obey(reactor.Part{Output: true, Index: i})
 			r.carried[i] = w.Carried()
 		}
 	}
-	r.sealed = &CheckpointStatus{Epoch: o.Head.Epoch, At: o.Head.At, Received: r.received()}
+	r.Head, r.sealed = nil, &CheckpointStatus{Epoch: o.Head.Epoch, At: o.Head.At, Received: r.received()}
 	if r.held = o.Hold; r.held {
 		o.Inbox.hold()
 	}

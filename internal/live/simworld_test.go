@@ -221,7 +221,7 @@ func (w *world) start() {
 	}
 	o.r = New(Options{
 		Core: core, Inbox: o.inbox, Writers: o.writers(ctx), Store: w.planted(o), Journal: w.planted(o),
-		Ledger: w.store, Head: head,
+		Ledger: w.store, Head: &head,
 		Interval: 20 * time.Millisecond, Watch: o.watch, Clock: newClock(func() (wall, mono int64) {
 			return w.now.UnixNano(), w.mono
 		}),

@@ -61,9 +61,9 @@ func (r *Reactor) Busy() (since time.Time) {
 type publisher struct {
 	view    atomic.Pointer[View]
 	turn    atomic.Int64 // of the turn at hand, in Unix nanoseconds; 0 between turns
-	stirred bool         // something may have changed since the last view
 	window  time.Time    // the start of the hundred milliseconds at hand
-	atRest  int          // views in it that were published at rest
+	atRest  int32        // views in it that were published at rest
+	stirred bool         // something may have changed since the last view
 	told    condition
 	// heldSince is since when the input that the others wait for is the one that it is.
 	heldSince time.Time

@@ -55,13 +55,13 @@ func newShell(t *testing.T, change func(cfg *reactor.Config, o *bedding)) *shell
 	}
 	cfg.Incarnation, cfg.Fence = head.Incarnation, head.Fence
 	o := bedding{Options: Options{
-		Store: store, Journal: store, Head: head,
+		Store: store, Journal: store, Head: &head,
 		Interval: time.Second, Log: slog.New(slog.DiscardHandler), Writers: make([]*delivery.Writer, 1),
 		Inbox: NewInbox([]reactor.Lane{{Name: "a", Sequential: true, Capacity: 1000, MaxBytes: 1 << 20}}),
 	}}
 	change(&cfg, &o)
 	o.Core = reactor.NewCore(cfg)
-	if _, err := o.Core.Restore(o.Head, o.cells); err != nil {
+	if _, err := o.Core.Restore(head, o.cells); err != nil {
 		t.Fatal(err)
 	}
 	if cfg.Journal {

@@ -16,8 +16,8 @@ const (
 // weighing is when what the graph holds is estimated.
 type weighing struct {
 	next    time.Time
-	changed bool // something may have, since it was last
-	keys    int  // as the meter knows it
+	keys    int32 // as the meter knows it
+	changed bool  // something may have, since it was last
 }
 
 // weigh estimates what the graph holds when that is due. It runs once a turn.
@@ -26,8 +26,8 @@ func (r *Reactor) weigh(now time.Time, busy bool) {
 		return
 	}
 	w := &r.weighing
-	if keys, _ := r.Core.KeyCount(); keys != w.keys {
-		w.keys = keys
+	if keys, _ := r.Core.KeyCount(); int32(keys) != w.keys {
+		w.keys = int32(keys)
 		r.Meter.Keys(r.Core.Config().ID.Shard, keys)
 	}
 	w.changed = w.changed || busy || r.Meter.Tight()

@@ -151,24 +151,30 @@ type Core struct {
 	cell, shared *cell
 	place        []int // by input: its slot in the cell of a key, -1 when it is in shared
 	guardNeeds   []int // the inputs that the guard plainly reads
-	zip          bool  // a sequential input is among those that trigger
-	queueing     bool  // a key has queues
-	alone        bool  // some input fires by itself under all
-	timed        bool  // some timer decides when an epoch may start
-	direct       bool  // the criteria are those of most graphs: see pickDirect
-	short        bool  // see Through
-	keys         keys
-	accs         []account
-	stages       *stage.Set // nil when there are none
-	fed          bool       // since what stage inputs have complete was handed over
-	cut          cut
-	*work        // nil before the first epoch
+	// Flags stand together: there is a core for every graph, and many graphs rest.
+	zip      bool // a sequential input is among those that trigger
+	queueing bool // a key has queues
+	alone    bool // some input fires by itself under all
+	timed    bool // some timer decides when an epoch may start
+	direct   bool // the criteria are those of most graphs: see pickDirect
+	short    bool // see Through
+	asOf     bool // rows are looked up as of what fires
+	other    bool // what was restored goes by the other clock
+	anew     bool // so does what is timed still, for engine time has not begun
+	fed      bool // since what stage inputs have complete was handed over
+	paused   bool
+	emitAll  bool // the epoch at hand puts out every current value
+	timedOut bool // the last epoch ran past its time
+	asked    bool // the Fire at hand has met a guard that waits
+	keys     keys
+	accs     []account
+	stages   *stage.Set // nil when there are none
+	cut      cut
+	*work    // nil before the first epoch
 
 	now                   time.Time // engine time; never goes back (M26)
 	wall                  time.Time // see SetWall
 	open                  int64     // see OpenInstant; or never
-	other                 bool      // what was restored goes by the other clock
-	anew                  bool      // so does what is timed still, for engine time has not begun
 	stamp                 uint64    // the last stamp given out; versions and ticks are stamps (M16)
 	epoch                 int64
 	kept                  int64  // epochs of this incarnation that changed the state
@@ -179,7 +185,6 @@ type Core struct {
 	unbroken              int64  // see Unbroken; 0 is this incarnation
 
 	life      life
-	paused    bool
 	pausedBy  string
 	pausedAt  time.Time
 	stops     stops
@@ -200,14 +205,10 @@ type Core struct {
 	emitted     []int64  // per output
 	filtered    []int64  // per output, values that its condition or their being null kept back
 	refused     []int64  // per output, values that became dead letters, by its sink or the store
-	emitAll     bool     // the epoch at hand puts out every current value
 	freed       []Credit // per input, what left its queue since DrainFreed
 	changes     changes
 	holds       holds
 	journal     journal
-	timedOut    bool              // the last epoch ran past its time
-	asked       bool              // the Fire at hand has met a guard that waits
-	asOf        bool              // rows are looked up as of what fires
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
 	weigher     weigher
 }

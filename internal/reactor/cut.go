@@ -263,7 +263,7 @@ func (c *Core) passGuard(cause Cause) bool {
 		c.stay()
 		c.cell.waits = true
 		if c.cell != c.shared {
-			c.keys.waiting[c.cell] = struct{}{}
+			c.keys.wait(c.cell)
 			c.changes.touch(c.cell)
 		}
 		c.cut.reset()

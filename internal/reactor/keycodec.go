@@ -274,7 +274,7 @@ func (c *Core) orderKeys(layouts map[uint64]*keyLayout, samePlan bool) {
 		}
 		c.keys.ages.put(k)
 		if k.waits = k.waits && samePlan; k.waits { // another guard is asked anew
-			c.keys.waiting[k] = struct{}{}
+			c.keys.wait(k)
 		}
 		c.schedule(k)
 	}

@@ -20,7 +20,7 @@ type keys struct {
 	slots  int // per key
 	agenda agenda
 	ages   ages // the keys by last arrival, but for those that are overdue
-	// waiting are the keys whose guard waits for an input.
+	// waiting are the keys whose guard waits for an input; nil before the first.
 	waiting map[*cell]struct{}
 	// loose are keys with values that point into buffers they came in, looseBytes about
 	// how large these values are.
@@ -44,7 +44,14 @@ const looseLimit = 1 << 20
 func (ks *keys) init(slots int) {
 	ks.slots = slots
 	ks.byKey = keytable.New[*cell]()
-	ks.waiting = make(map[*cell]struct{})
+}
+
+// wait has the guard of a key wait for an input.
+func (ks *keys) wait(k *cell) {
+	if ks.waiting == nil {
+		ks.waiting = make(map[*cell]struct{})
+	}
+	ks.waiting[k] = struct{}{}
 }
 
 func (ks *keys) emptyQueue() *queue {

@@ -202,7 +202,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Memory: declared.Limits.Memory, Keyed: core.Keyed()})
 	r.Reactor = live.New(live.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.Store, Journal: g.Store,
-		Ledger: g.Store, Head: head,
+		Ledger: g.Store, Head: &head,
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror,
 		Flush: r.flush, Published: r.published, Committed: committed(traces, head.Incarnation),
