@@ -138,11 +138,11 @@ func carry(from, to any) error {
 func (p *pairs) open(ctx context.Context, dsn, doc string, events int64) (*pair, error) {
 	two := &pair{out: &safeBuffer{}, some: newCounted(4), owner: map[checkpoint.ID]string{}, events: events}
 	for i := range two.members {
-		if err := answered(func() error { return p.join(ctx, dsn, two, i) }); err != nil {
+		if err := until(func() error { return p.join(ctx, dsn, two, i) }); err != nil {
 			return two, err
 		}
 	}
-	return two, answered(func() error {
+	return two, until(func() error { // the machine, or the database, may be busy
 		_, err := two.members[0].e.Apply(ctx, wideRef, []byte(doc), api.Change{})
 		return err
 	})
@@ -168,17 +168,6 @@ func (p *pairs) join(ctx context.Context, dsn string, two *pair, i int) error {
 	}
 	two.members[i] = m
 	return nil
-}
-
-// answered does something again where the store did not answer: the machine is busy, or the connection was ended with
-// the lease of who had lost it.
-func answered(do func() error) (err error) {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if err = do(); err == nil || !errors.Is(err, checkpoint.ErrUnreachable) && checkpoint.Ailment(err) == "" {
-			return err
-		}
-	}
-	return err
 }
 
 // close ends both, and leaves nothing in the database.

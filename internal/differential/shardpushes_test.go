@@ -82,7 +82,6 @@ func (p *pair) push(ctx context.Context, m *member, key, input string, events []
 		all = append(all, json.RawMessage(e))
 	}
 	ctx = pushkey.Batch(pushkey.With(ctx, pushkey.Key{Text: key, Hash: text(all)}), 0)
-	turned := []string{api.CodeOwnerMoved, "owner_unreachable", "queue_full"}
 	tries := 0
 	err = until(func() error {
 		tries++
@@ -91,13 +90,19 @@ func (p *pair) push(ctx context.Context, m *member, key, input string, events []
 			return err
 		}
 		if res.Full || slices.ContainsFunc(res.Rejected, func(r api.Rejection) bool {
-			return slices.Contains(turned, r.Code)
+			return slices.Contains(turnedAway(), r.Code)
 		}) {
 			return fmt.Errorf("events of %s are turned away: %s", input, text(res))
 		}
 		return nil
 	})
 	return tries > 1, err
+}
+
+// turnedAway are the codes of events that are to be pushed again.
+func turnedAway() []string {
+	return []string{api.CodeOwnerMoved, api.CodeOwnerUnreachable, api.CodeQueueFull, api.CodeGraphRestarted,
+		api.CodeGraphStopping}
 }
 
 // mostCuts bounds in how many places what came apart may have been cut: each doubles what is compared.

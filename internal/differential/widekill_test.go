@@ -112,9 +112,14 @@ type daemon struct {
 // serve starts the binary on what is in dir. The whole lines that it says go to out. It has no base if it has died
 // before it was ready.
 func (b daemons) serve(ctx context.Context, dir string, out *safeBuffer, env string) (*daemon, error) {
+	return b.serveWith(ctx, out, env, "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--graphs",
+		filepath.Join(dir, "graphs"))
+}
+
+// serveWith is that with these flags.
+func (b daemons) serveWith(ctx context.Context, out *safeBuffer, env string, flags ...string) (*daemon, error) {
 	d := &daemon{ended: make(chan struct{})}
-	d.cmd = exec.CommandContext(ctx, string(b), "serve", "--listen", "127.0.0.1:0",
-		"--data", filepath.Join(dir, "data"), "--graphs", filepath.Join(dir, "graphs"))
+	d.cmd = exec.CommandContext(ctx, string(b), append([]string{"serve"}, flags...)...)
 	d.cmd.Env = append(os.Environ(), env)
 	said, err := d.cmd.StdoutPipe()
 	if err != nil {
