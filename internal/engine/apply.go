@@ -171,9 +171,10 @@ func (e *Engine) sameMeaning(a, b *compile.Unit) bool {
 	return a.Spec.Hash == b.Spec.Hash && len(e.moved(a, b)) == 0
 }
 
-// moved are the relative paths that both declarations have, and that are other files in the
-// next: its folder is another.
+// moved are the references that both declarations have and that are another value in the next, such as a secret that
+// was put in the place of another, and the relative paths that are other files there: its folder is another.
 func (e *Engine) moved(old, next *compile.Unit) (lines []string) {
+	lines = spec.Reread(old.Spec, next.Spec)
 	was := map[string]string{}
 	for _, f := range e.cfg.Kinds.Files(old) {
 		was[f.Of+" "+f.Path] = f.File

@@ -10,8 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/spec/trait"
 )
 
-// Fingerprint computes what [Graph.Hash] holds after [Parse]; for graphs that were
-// built or changed in Go.
+// Fingerprint computes what [Graph.Hash] holds after [Parse]; for graphs that were built or changed in Go.
 func (g *Graph) Fingerprint() string { return g.canonical().Hash() }
 
 // Diff says what differs from a to b, one line per place, in the order of b's
@@ -33,6 +32,9 @@ func Diff(a, b *Graph) []string {
 	}
 	return meaning.Diff(x, y)
 }
+
+// Reread says which references of b have resolved to something else than in a, by their names.
+func Reread(a, b *Graph) []string { return meaning.Reread(a.written, b.written) }
 
 // canonical is the meaning of a declaration, with the defaults filled in. Its
 // branches stand as in the document, so that their paths are those of diagnostics. A

@@ -294,3 +294,32 @@ outputs:
 		}
 	}
 }
+
+// A reference that resolves to something else is told of by its name.
+func TestReread(t *testing.T) {
+	t.Parallel()
+	read := func(a, b string) *spec.Graph {
+		g, diags := parse([]byte("graph: g\nvars: { a: \"${A}\", b: \"${B:-x}\" }\naccumulators: { i: {} }\n"+
+			"outputs: { o: { from: i, sink: { drop: {} } } }\n"),
+			spec.Options{Resolve: func(ref string) (string, bool, error) {
+				value := map[string]string{"A": a, "B": b}[ref]
+				return value, value != "", nil
+			}})
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		return g
+	}
+	for _, tt := range []struct {
+		a, b *spec.Graph
+		want []string
+	}{
+		{read("1", "2"), read("1", "2"), nil},
+		{read("1", "2"), read("1", "3"), []string{"changed the value of a reference: ${B}"}},
+		{read("1", "2"), read("2", "2"), []string{"changed the value of a reference: ${A}"}},
+	} {
+		if got := spec.Reread(tt.a, tt.b); !slices.Equal(got, tt.want) {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}

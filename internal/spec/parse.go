@@ -24,9 +24,7 @@ type Options struct {
 // The graph is as complete as can be also when there are diagnostics, so that
 // later checks can add theirs: what could not be read is left at its default, and
 // an expression that could not be read is the zero Expr. It is nil when nothing
-// can be made of the document.
-//
-// What belongs to expressions (their syntax, names and types) is not checked here.
+// can be made of the document. What belongs to expressions (their syntax, names and types) is not checked here.
 func Parse(data []byte, kinds Kinds, o Options) (*Graph, Diagnostics) {
 	d, root, ok := decode.Load(data, decode.Options{
 		File: o.File, Resolve: o.Resolve, MaxBytes: o.MaxBytes, Mappings: kinds.Mappings,

@@ -60,9 +60,13 @@ type Options struct {
 func Load(data []byte, o Options) (d *Decoder, root Value, ok bool) {
 	d = &Decoder{
 		file:       o.File,
-		references: reference.Expander{Lookup: o.Resolve, Budget: maxExpanded},
+		references: reference.Expander{Budget: maxExpanded},
 		finder:     suggest.Finder{Budget: maxComparisons},
 		mappings:   o.Mappings,
+		written:    meaning.AsWritten{Read: map[string]string{}},
+	}
+	if o.Resolve != nil {
+		d.references.Lookup = noting(o.Resolve, d.written.Read)
 	}
 	limit := o.MaxBytes
 	if limit <= 0 {
@@ -75,6 +79,17 @@ func Load(data []byte, o Options) (d *Decoder, root Value, ok bool) {
 	}
 	d.doc = doc
 	return d, Value{node: doc.Root}, true
+}
+
+// noting is a resolver that keeps what it has read.
+func noting(resolve Resolver, read map[string]string) Resolver {
+	return func(ref string) (string, bool, error) {
+		value, ok, err := resolve(ref)
+		if ok && err == nil {
+			read[ref] = value
+		}
+		return value, ok, err
+	}
 }
 
 // Finish ends the reading: what in the document was written with references, and all that is
@@ -94,6 +109,9 @@ func (d *Decoder) Finish() (*meaning.AsWritten, Diagnostics) {
 		return a.Column - b.Column
 	})
 	written := d.written // a copy: a pointer into the Decoder would hold on to all of it while the graph lives
+	if len(written.Read) == 0 {
+		written.Read = nil
+	}
 	return &written, d.diags
 }
 

@@ -34,6 +34,20 @@ type Tree struct {
 type AsWritten struct {
 	Fields map[string]string // path of a field to its text
 	Trees  map[string]any    // path of a free-form value to the value, with [Reference] for such texts
+	Read   map[string]string // a reference to what it has resolved to, which nobody is told
+}
+
+// Reread says which references of b have resolved to something else than in a, a line each, by their names.
+func Reread(a, b *AsWritten) (lines []string) {
+	if a == nil || b == nil { // made in Go
+		return nil
+	}
+	for _, ref := range slices.Sorted(maps.Keys(b.Read)) {
+		if was, known := a.Read[ref]; known && was != b.Read[ref] {
+			lines = append(lines, "changed the value of a reference: ${"+ref+"}")
+		}
+	}
+	return lines
 }
 
 // New is an empty tree for a declaration.
