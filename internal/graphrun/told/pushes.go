@@ -27,6 +27,8 @@ func Turned(err error, graph, input string, taken int, closing bool) (why *api.R
 	silent := unanswered(err)
 	refused, isRefused := errors.AsType[*api.Error](err) // of another member, or of a key
 	switch {
+	case silent != nil && silent.Code == api.CodeOwnerUnreachable: // what others say is not true of its part
+		return api.ReasonOf(silent.Code, silent.Detail), nil
 	case errors.Is(err, pump.ErrClosed):
 		return nil, &api.Error{
 			Status: http.StatusServiceUnavailable, Code: api.CodeGraphStopping,
@@ -54,16 +56,17 @@ func Turned(err error, graph, input string, taken int, closing bool) (why *api.R
 	return nil, nil
 }
 
-// unanswered is what a member is told of that has not answered, or has moved: of its part it is not known what was
-// taken, whatever others have refused theirs with. nil where there is none.
-func unanswered(err error) *pump.AwayError {
+// unanswered is what a member is told of that has not answered, or has moved: of the part of one that has not answered
+// it is not known what was taken, whatever others have refused theirs with, so that it goes before one that has moved.
+// nil where there is none.
+func unanswered(err error) (found *pump.AwayError) {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range several.Unwrap() {
-			if away := unanswered(one); away != nil {
-				return away
+			if away := unanswered(one); away != nil && (found == nil || away.Code == api.CodeOwnerUnreachable) {
+				found = away
 			}
 		}
-		return nil
+		return found
 	}
 	if away, ok := errors.AsType[*pump.AwayError](err); ok && away.Refused == nil {
 		return away
