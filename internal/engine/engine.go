@@ -154,8 +154,8 @@ func New(cfg Config) *Engine {
 		Store: cfg.Store, Log: cfg.Log, TTL: cmp.Or(cfg.LeaseTTL, 3*time.Second),
 		Patience: cmp.Or(cfg.Patience, 30*time.Second), Places: e.places,
 	})
-	e.Members = members.Members{Store: cfg.Store, Claims: cfg.Store, Log: cfg.Log, Own: e.own, Units: e.units,
-		Places: e.places}
+	e.Members = members.Members{Store: cfg.Store, Claims: cfg.Store, Log: cfg.Log, Own: e.own, Tasks: e.keeping,
+		Units: e.units, Places: e.places}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.host = &graphrun.Host{
 		Host: lives.Host{

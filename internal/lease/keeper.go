@@ -215,7 +215,7 @@ func (k *Keeper) extend(sent time.Duration, forever bool) bool {
 		t.until.Store(int64(until))
 		return true
 	}
-	t = &Term{mono: k.mono, ttl: k.ttl}
+	t = &Term{mono: k.mono}
 	t.ctx, t.end = context.WithCancelCause(context.Background()) // ended by lose
 	t.until.Store(int64(until))
 	k.mu.Lock()

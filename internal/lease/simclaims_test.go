@@ -12,6 +12,7 @@ const (
 	plantGoesOn   plant = "who has a claim goes on with it when its lease is over"
 	plantUnheard  plant = "the others are not told of a claim"
 	plantUnknown  plant = "a claim whose answer was lost is not given up"
+	plantGone     plant = "a claim is not given up any more when the lease must be over"
 )
 
 // dealt is the graph whose keys are dealt anew.
@@ -100,8 +101,8 @@ func (m *simMember) gather(t *Term, me string, by time.Duration) {
 	}, func(bool) { m.disclaim(t, me) })
 }
 
-// disclaim gives a claim up, again and again until it is or the lease is over, also where another term has begun under
-// that.
+// disclaim gives a claim up, again and again until it is: the store's lease may go on, under another term, also when it
+// was over.
 func (m *simMember) disclaim(t *Term, me string) {
 	w := m.w
 	m.dealing, m.asking = nil, true
@@ -112,7 +113,7 @@ func (m *simMember) disclaim(t *Term, me string) {
 			w.notify()
 		}
 	}, func(ok bool) {
-		if ok || t.Gone() {
+		if ok || w.plant == plantGone && int64(w.now-simTTL) >= t.until.Load() {
 			m.asking = false
 			return
 		}

@@ -52,6 +52,7 @@ type world struct {
 	born    int
 	moves   int
 	input   *simInput
+	healed  bool // nothing goes wrong any more, nor does what was to
 	quick   bool // the network is well
 	calm    bool // nothing is written any more: it is placement alone that is looked at
 }

@@ -17,16 +17,11 @@ type Term struct {
 	end   context.CancelCauseFunc
 	mono  func() time.Duration
 	until atomic.Int64 // on mono
-	ttl   time.Duration
 }
 
 // Holds says whether the term is not over. It looks at the clock: a process that was stopped
 // and goes on knows it with its first look, before any timer has fired.
 func (t *Term) Holds() bool { return t.ctx.Err() == nil && int64(t.mono()) < t.until.Load() }
-
-// Gone says whether the store's lease is over too, unless it was renewed when this term was over: then it is another
-// term's now, with whatever the store has under it.
-func (t *Term) Gone() bool { return int64(t.mono()-t.ttl) >= t.until.Load() }
 
 // left is how long the term lasts without another renewal.
 func (t *Term) left() time.Duration { return time.Duration(t.until.Load()) - t.mono() }

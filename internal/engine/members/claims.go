@@ -2,10 +2,11 @@ package members
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/lease"
+	"github.com/graphd/graphd/internal/supervisor"
 )
 
 const (
@@ -14,9 +15,42 @@ const (
 	disclaimTime = 2 * time.Second
 )
 
+// owed are the claims that the store may have for this daemon and that nobody here holds: to be given up before they
+// are made again.
+type owed struct {
+	mu     sync.Mutex
+	claims map[owedClaim]bool
+}
+
+type owedClaim struct {
+	graph checkpoint.ID
+	claim string
+}
+
+func (o *owed) has(c owedClaim) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.claims[c]
+}
+
+func (o *owed) add(c owedClaim) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.claims == nil {
+		o.claims = map[owedClaim]bool{}
+	}
+	o.claims[c] = true
+}
+
+func (o *owed) drop(c owedClaim) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.claims, c)
+}
+
 // Hold makes a claim on a graph this daemon's, and waits while another one has it: [checkpoint.ErrClaimed] when ctx is
 // done by then. held ends with ctx, and when the claim may be another's: this daemon's lease was not renewed in time.
-// release gives it up.
+// release gives it up, or has it given up as soon as the store can be reached.
 func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 	held context.Context, release func(), err error) {
 	again := time.NewTicker(claimAgain)
@@ -24,9 +58,9 @@ func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 	for {
 		term := s.Own.Term()
 		granted := false
-		if term != nil && term.Holds() {
+		if term != nil && term.Holds() && !s.owed.has(owedClaim{id, claim}) {
 			if granted, err = s.Claims.Claim(ctx, id, claim); err != nil {
-				s.disclaim(term, id, claim) // the store may have it, and nobody would give it up
+				s.disclaim(id, claim) // the store may have it, and nobody would give it up
 				if ctx.Err() == nil {
 					return nil, nil, err
 				}
@@ -38,7 +72,7 @@ func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 			return held, func() {
 				stop()
 				cancel()
-				s.disclaim(term, id, claim)
+				s.disclaim(id, claim)
 			}, nil
 		}
 		select {
@@ -49,20 +83,40 @@ func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 	}
 }
 
-// disclaim gives a claim up. One that cannot be is tried again until it is, or the store's lease is over: that may
-// outlast the term, and then the claim would be nobody's.
-func (s *Members) disclaim(term *lease.Term, id checkpoint.ID, claim string) {
-	again := time.NewTicker(claimAgain)
-	defer again.Stop()
-	for {
-		ctx, cancel := context.WithTimeout(context.Background(), disclaimTime)
-		err := s.Claims.Disclaim(ctx, id, claim)
-		cancel()
-		if err == nil || term.Gone() {
-			return
-		}
-		s.Log.Warn("a claim on a graph could not be given up; it is tried again until this daemon's lease is over",
-			"graph", id.Graph, "tenant", id.Tenant, "claim", claim, "err", err)
-		<-again.C
+// disclaim gives a claim up. One that cannot be is tried again until it is, for as long as the daemon lives: the store
+// renews a lease that is over and that nobody has taken away, as behind its own outage, and the claim would go on with
+// it and be nobody's.
+func (s *Members) disclaim(id checkpoint.ID, claim string) {
+	if s.giveUp(context.Background(), id, claim) { // who asked may have gone
+		return
 	}
+	c := owedClaim{id, claim}
+	s.owed.add(c)
+	s.Tasks.Go(context.Background(), "claims", func(ctx context.Context, _ *supervisor.Node) error {
+		again := time.NewTicker(claimAgain)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+				return nil // the daemon ends, and with it its lease
+			}
+			if s.giveUp(ctx, id, claim) {
+				s.owed.drop(c)
+				return nil
+			}
+		}
+	})
+}
+
+// giveUp tells the store once that a claim is nobody's, and says whether it has heard.
+func (s *Members) giveUp(ctx context.Context, id checkpoint.ID, claim string) bool {
+	within, cancel := context.WithTimeout(ctx, disclaimTime)
+	defer cancel()
+	err := s.Claims.Disclaim(within, id, claim)
+	if err != nil && ctx.Err() == nil {
+		s.Log.Warn("a claim on a graph could not be given up; it is tried again until it is", "graph", id.Graph,
+			"tenant", id.Tenant, "claim", claim, "err", err)
+	}
+	return err == nil
 }

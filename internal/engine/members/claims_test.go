@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/lease"
+	"github.com/graphd/graphd/internal/supervisor"
 )
 
 // sole is a store with one lease, which lasts for ever.
@@ -61,10 +62,13 @@ func TestM54AClaimThatIsNotAnsweredIsGivenUp(t *testing.T) {
 			if gone {
 				u.ends = cancel
 			}
-			s := &Members{Claims: u, Log: slog.New(slog.DiscardHandler), Own: own}
+			s := &Members{Claims: u, Log: slog.New(slog.DiscardHandler), Own: own, Tasks: tasks()}
 			_, _, err := s.Hold(ctx, checkpoint.ID{Tenant: "t", Graph: "g"}, checkpoint.ClaimDeal)
 			if want := errLost; !gone && !errors.Is(err, want) || gone && !errors.Is(err, checkpoint.ErrClaimed) {
 				t.Errorf("who asked has gone: %v: %v", gone, err)
+			}
+			if err := s.Tasks.Wait(); err != nil {
+				t.Error(err)
 			}
 			if u.has {
 				t.Errorf("who asked has gone: %v: the claim is had still", gone)
@@ -89,16 +93,61 @@ func TestM54AClaimIsGivenUpBehindItsTerm(t *testing.T) {
 		if err := own.Begin(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		g := &granting{unanswered{fails: 3}}
-		s := &Members{Claims: g, Log: slog.New(slog.DiscardHandler), Own: own}
+		g := &granting{unanswered{fails: 100}} // for longer than any lease
+		s := &Members{Claims: g, Log: slog.New(slog.DiscardHandler), Own: own, Tasks: tasks()}
 		held, release, err := s.Hold(t.Context(), checkpoint.ID{Tenant: "t", Graph: "g"}, checkpoint.ClaimDeal)
 		if err != nil {
 			t.Fatal(err)
 		}
 		own.Lost(own.Term(), lease.ErrLost)
 		<-held.Done()
-		if release(); g.has {
+		release()
+		if err := s.Tasks.Wait(); err != nil {
+			t.Error(err)
+		}
+		if g.has {
 			t.Error("the claim is had still")
 		}
 	})
 }
+
+// M54: a claim that is still to be given up is not made again before it is: giving it up would take the new one away.
+func TestM54AClaimIsMadeAgainWhenItIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := lease.New(lease.Config{Store: sole{}, Log: slog.New(slog.DiscardHandler), TTL: 3 * time.Second})
+		if err := own.Begin(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		g := &granting{unanswered{fails: 20}}
+		s := &Members{Claims: g, Log: slog.New(slog.DiscardHandler), Own: own, Tasks: tasks()}
+		id := checkpoint.ID{Tenant: "t", Graph: "g"}
+		for range 2 {
+			_, release, err := s.Hold(t.Context(), id, checkpoint.ClaimDeal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			if synctest.Wait(); !g.has {
+				t.Error("the claim was taken away")
+			}
+			release()
+		}
+		if err := s.Tasks.Wait(); err != nil || g.has {
+			t.Errorf("%v; the claim is had still: %v", err, g.has)
+		}
+	})
+}
+
+// M54: who waits for a claim to be given up ends with the daemon.
+func TestM54GivingUpAClaimEndsWithTheDaemon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Members{Claims: &granting{unanswered{fails: 1 << 30}}, Log: slog.New(slog.DiscardHandler), Tasks: tasks()}
+		s.disclaim(checkpoint.ID{Tenant: "t", Graph: "g"}, checkpoint.ClaimDeal)
+		s.Tasks.Stop()
+		if err := s.Tasks.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func tasks() *supervisor.Group { return supervisor.NewTree(time.Now).Root("graphd").NewGroup() }

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/placement"
+	"github.com/graphd/graphd/internal/supervisor"
 )
 
 // Members asks and tells the members of a store.
@@ -21,9 +22,13 @@ type Members struct {
 	Claims checkpoint.Claims
 	Log    *slog.Logger
 	Own    *lease.Keeper
+	// Tasks are where claims are given up that the store could not be told of at once.
+	Tasks *supervisor.Group
 	// Units are the shards of the graphs that are declared, Places say which of them are placed together.
 	Units  func() []checkpoint.ID
 	Places func() placement.Places
+
+	owed owed
 }
 
 // ListMembers are the daemons on the store, with what each runs.
