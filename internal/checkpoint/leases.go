@@ -72,7 +72,8 @@ const (
 )
 
 // Claims are what one daemon at a time does with a graph whose shards run at several. A claim ends with the lease that
-// it was made under. In a store of one process each is granted. Safe for concurrent use.
+// it was made under, which is when that is taken away: one that was over and is renewed before has its claims still.
+// In a store of one process each is granted. Safe for concurrent use.
 type Claims interface {
 	// Claim makes it this daemon's, if it is nobody's or has been this daemon's before, and tells the others; false
 	// while another one has it, or this one has no lease.

@@ -187,3 +187,32 @@ func TestM54Claims(t *testing.T) {
 	claims(a, g, checkpoint.ClaimLetters, true)
 	claims(b, checkpoint.ID{Tenant: "default", Graph: "h"}, checkpoint.ClaimDeal, false)
 }
+
+// M54: a lease that is over and that nobody has taken away goes on with its claims when it is renewed, as behind an
+// outage of the database: who has made one gives it up itself, and is heard then.
+func TestM54ALeaseThatWasOverHasItsClaimsStill(t *testing.T) {
+	t.Parallel()
+	dsn, schema := newSchema(t)
+	a := openAs(t, dsn, schema, checkpoint.Member{ID: "a"})
+	b := openAs(t, dsn, schema, checkpoint.Member{ID: "b"})
+	g := checkpoint.ID{Tenant: "default", Graph: "g"}
+	renew(t, a, time.Microsecond)
+	if granted, err := a.Claim(t.Context(), g, checkpoint.ClaimDeal); err != nil || !granted {
+		t.Fatal(granted, err)
+	}
+	r, err := b.Roster(t.Context())
+	if err != nil || len(r.Members) != 1 || !r.Members[0].Expired {
+		t.Fatalf("%+v, %v, want one member whose lease is over", r.Members, err)
+	}
+	renew(t, a, time.Minute)
+	renew(t, b, time.Minute)
+	if granted, err := b.Claim(t.Context(), g, checkpoint.ClaimDeal); err != nil || granted {
+		t.Errorf("the claim went with the time of its lease: %v, %v", granted, err)
+	}
+	if err := a.Disclaim(t.Context(), g, checkpoint.ClaimDeal); err != nil {
+		t.Error(err)
+	}
+	if granted, err := b.Claim(t.Context(), g, checkpoint.ClaimDeal); err != nil || !granted {
+		t.Errorf("it was given up, and is not to be had: %v, %v", granted, err)
+	}
+}
