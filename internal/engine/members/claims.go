@@ -87,11 +87,14 @@ func (s *Members) Hold(ctx context.Context, id checkpoint.ID, claim string) (
 // renews a lease that is over and that nobody has taken away, as behind its own outage, and the claim would go on with
 // it and be nobody's.
 func (s *Members) disclaim(id checkpoint.ID, claim string) {
-	if s.giveUp(context.Background(), id, claim) { // who asked may have gone
+	c := owedClaim{id, claim}
+	// From here on: what is on its way to the store may arrive behind a claim that is made meanwhile. Who asked may
+	// have gone.
+	s.owed.add(c)
+	if s.giveUp(context.Background(), id, claim) {
+		s.owed.drop(c)
 		return
 	}
-	c := owedClaim{id, claim}
-	s.owed.add(c)
 	s.Tasks.Go(context.Background(), "claims", func(ctx context.Context, _ *supervisor.Node) error {
 		again := time.NewTicker(claimAgain)
 		defer again.Stop()

@@ -151,3 +151,52 @@ func TestM54GivingUpAClaimEndsWithTheDaemon(t *testing.T) {
 }
 
 func tasks() *supervisor.Group { return supervisor.NewTree(time.Now).Root("graphd").NewGroup() }
+
+// slow grants claims, and has not heard yet that one is given up.
+type slow struct {
+	granted int
+	hears   chan struct{}
+}
+
+func (s *slow) Claim(context.Context, checkpoint.ID, string) (bool, error) {
+	s.granted++
+	return true, nil
+}
+
+func (s *slow) Disclaim(context.Context, checkpoint.ID, string) error {
+	<-s.hears
+	return nil
+}
+
+// M54: while a claim is on its way to being given up it is not made again: the word would arrive behind the new one,
+// and take that away.
+func TestM54NoClaimWhileTheLastIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := lease.New(lease.Config{Store: sole{}, Log: slog.New(slog.DiscardHandler), TTL: 3 * time.Second})
+		if err := own.Begin(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		store := &slow{hears: make(chan struct{})}
+		s := &Members{Claims: store, Log: slog.New(slog.DiscardHandler), Own: own, Tasks: tasks()}
+		id := checkpoint.ID{Tenant: "t", Graph: "g"}
+		_, release, err := s.Hold(t.Context(), id, checkpoint.ClaimDeal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := make(chan error)
+		go release()
+		go func() {
+			synctest.Wait()
+			_, _, err := s.Hold(t.Context(), id, checkpoint.ClaimDeal)
+			again <- err
+		}()
+		time.Sleep(disclaimTime / 2) // of the bubble's clock
+		if store.granted != 1 {
+			t.Errorf("granted %d times before the store has heard of the first", store.granted)
+		}
+		close(store.hears)
+		if err := <-again; err != nil || store.granted != 2 {
+			t.Errorf("not granted behind it: %v", err)
+		}
+	})
+}
