@@ -30,7 +30,8 @@ type fleet struct {
 	secret string
 	args   []string // of every daemon
 	seats  []*seat
-	graphs int // how many there are, where they are counted
+	graphs int    // how many there are, where they are counted
+	lacks  string // why what was waited for is not so yet, where that is known
 }
 
 // seat is where a daemon runs, ends and is started again.
@@ -247,7 +248,7 @@ func (f *fleet) until(what string, within time.Duration, cond func() bool) time.
 				s.keepLog()
 				fmt.Fprintf(&b, "\ndaemon %d:\n%s", s.n, s.tail())
 			}
-			f.t.Fatalf("%s: not within %v%s", what, within, b.String())
+			f.t.Fatalf("%s: not within %v; what was looked for last: %s%s", what, within, f.lacks, b.String())
 		}
 		<-time.After(20 * time.Millisecond)
 	}

@@ -164,38 +164,44 @@ func (f *fleet) apply(name, doc string) {
 }
 
 // settled says that all four know of each other, that each graph and shard is live, and with the member that it ranks
-// first.
+// first. What is not so yet is kept for who waits in vain.
 func (f *fleet) settled() bool {
+	f.lacks = f.unsettled()
+	return f.lacks == ""
+}
+
+func (f *fleet) unsettled() string {
 	list, err := f.members()
 	if err != nil {
-		return false
+		return err.Error()
 	}
 	owned := map[string]int{}
 	for i := range list {
 		if list[i].State != "live" {
-			return false
+			return fmt.Sprintf("member %s is %s", list[i].ID, list[i].State)
 		}
 		for _, g := range list[i].Graphs {
 			if g.Rank != 1 {
-				return false
+				return fmt.Sprintf("shard %d of %s is at %s, where it ranks %d", g.Shard, g.Graph, list[i].ID, g.Rank)
 			}
 			owned[g.Graph]++
 		}
 	}
 	if len(list) != 4 || len(owned) != 2+wholes {
-		return false
+		return fmt.Sprintf("%d members run %v", len(list), owned)
 	}
 	for name, n := range owned {
 		// Asked where it is not, the answer comes from who has it, or not at all.
 		var s api.GraphSummary
-		if f.ask("GET", "/v1/graphs/"+name, "", &s) != nil || s.Health != "live" {
-			return false
+		if err := f.ask("GET", "/v1/graphs/"+name, "", &s); err != nil {
+			return err.Error()
 		}
-		if n != max(1, len(s.Shards)) {
-			return false
+		if s.Health != "live" || n != max(1, len(s.Shards)) {
+			return fmt.Sprintf("graph %s is %s (%+v), %d of its %d shards run", name, s.Health, s.HealthReason, n,
+				len(s.Shards))
 		}
 	}
-	return true
+	return ""
 }
 
 // through says that a graph has taken all events in, and that nothing is left in its outboxes.
