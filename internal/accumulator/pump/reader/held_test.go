@@ -61,19 +61,19 @@ func TestM26EachIsToldOfWhatIsHeldBack(t *testing.T) {
 		r.waits = time.Minute
 		one := r.enter(boundary.Position{Stream: "s/0#x", Offset: 2})
 		settle()
-		if got := fmt.Sprint(one.words); got != "[s/0#x:1]" {
+		if got := fmt.Sprint(one.told()); got != "[s/0#x:1]" {
 			t.Errorf("one was told %s", got)
 		}
 		two := r.enter(boundary.Position{Stream: "s/0#x", Offset: 10})
 		settle()
-		if got := fmt.Sprint(one.words, two.words); got != "[s/0#x:1 :0 s/0#x:1] [s/0#x:1]" {
+		if got := fmt.Sprint(one.told(), two.told()); got != "[s/0#x:1 :0 s/0#x:1] [s/0#x:1]" {
 			t.Errorf("when another has come they were told %s", got)
 		}
 		time.Sleep(2 * time.Minute)
 		if one.leave() != nil || two.leave() != nil {
 			t.Fatal("a source has failed")
 		}
-		if got := fmt.Sprint(one.words, two.words); got != "[s/0#x:1 :0 s/0#x:1 :0] [s/0#x:1 :0]" {
+		if got := fmt.Sprint(one.told(), two.told()); got != "[s/0#x:1 :0 s/0#x:1 :0] [s/0#x:1 :0]" {
 			t.Errorf("at the end they were told %s", got)
 		}
 		if len(one.given) != 8 || len(two.given) != 0 {

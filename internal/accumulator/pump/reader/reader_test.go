@@ -26,8 +26,8 @@ func TestM49ASourceIsReadOnceForAllShards(t *testing.T) {
 			if s.decoded != 500 {
 				t.Errorf("shard %d has to decode %d events itself", n, 500-s.decoded)
 			}
-			if fmt.Sprint(s.words) != "[live true]" {
-				t.Errorf("shard %d was told %v", n, s.words)
+			if fmt.Sprint(s.told()) != "[live true]" {
+				t.Errorf("shard %d was told %v", n, s.told())
 			}
 		}
 		if len(r.opens) != 1 || r.paced.Load() != 500 {
@@ -61,7 +61,7 @@ func TestM49AShardRestartsAlone(t *testing.T) {
 			t.Errorf("it was opened from %v", r.opens)
 		}
 		// What was said of how far the source has come is void while it goes back.
-		if got := fmt.Sprint(all[0].words); got != "[live true false live true]" {
+		if got := fmt.Sprint(all[0].told()); got != "[live true false live true]" {
 			t.Errorf("the others were told %s", got)
 		}
 	})

@@ -281,6 +281,13 @@ func (s *shard) word(w string) {
 	s.words = append(s.words, w)
 }
 
+// told are the words so far: there may be more of them at any time.
+func (s *shard) told() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.words)
+}
+
 // each checks that a shard was given each of so many events once, in the order of each partition.
 func (r *rig) each(name string, s *shard, events int64) {
 	r.t.Helper()
