@@ -24,6 +24,12 @@ func ReasonOf(code, detail string) *Reason {
 	return &Reason{Code: code, Detail: detail}
 }
 
+// Moved says of why a push was not taken whole that the graph is not run here, or its part there cannot be reached: its
+// books, and those of what was not taken, are at another daemon. It is false of nil.
+func (r *Reason) Moved() bool {
+	return r != nil && (r.Code == CodeOwnerMoved || r.Code == CodeGraphStopping || r.Code == CodeOwnerUnreachable)
+}
+
 // Counters are the books of one accumulator or graph, in events (M42):
 // Received = the sum of the other six, at quiescence.
 type Counters struct {

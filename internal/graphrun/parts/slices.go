@@ -39,7 +39,7 @@ func InSlices[E ~[]byte](ctx context.Context, events []E, most func() int, journ
 		}
 		all = joined(all, r, done)
 		if done += len(slice); r.Full {
-			if r.Refused == nil && !moved(r.Why) {
+			if r.Refused == nil && !r.Why.Moved() {
 				reject(len(events) - done)
 			}
 			return all, nil
@@ -69,10 +69,4 @@ func joined(all, r api.PushResult, n int) api.PushResult {
 		r.Rejected = []api.Rejection{}
 	}
 	return r
-}
-
-// moved says that the graph's books are at another daemon by now.
-func moved(why *api.Reason) bool {
-	return why != nil && (why.Code == api.CodeOwnerMoved || why.Code == api.CodeGraphStopping ||
-		why.Code == api.CodeOwnerUnreachable)
 }

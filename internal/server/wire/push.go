@@ -106,10 +106,7 @@ func (p *Pushed) Refuse(err error) error {
 }
 
 // Moved says that the graph was gone from this daemon before all events were taken: to another one, or with it.
-func (p *Pushed) Moved() bool {
-	return p.Why != nil && (p.Why.Code == api.CodeOwnerMoved || p.Why.Code == api.CodeGraphStopping ||
-		p.Why.Code == api.CodeOwnerUnreachable)
-}
+func (p *Pushed) Moved() bool { return p.Why.Moved() }
 
 // missed names the events before the first that was not looked at which have not been taken either, since their shards
 // had no room, were elsewhere or have refused them: "" where there are none.

@@ -18,12 +18,11 @@ const (
 	opening = time.Second
 )
 
-// running is one run of the source. The reader's lock guards it, but for gave and took.
+// running is one run of the source. The reader's lock guards it, but for took.
 type running struct {
 	stop  func()
 	began time.Time
-	gave  atomic.Bool  // an event has come
-	took  atomic.Int64 // how long it was until the first event was given, in nanoseconds
+	took  atomic.Int64 // how long it was until the first event came, in nanoseconds; 0 before
 	asked time.Time    // when it was first asked to begin again; zero before
 	timer *time.Timer  // has it begin again; nil before it was asked to
 }
@@ -56,7 +55,7 @@ func (run *running) wait() (last, first time.Duration) {
 
 // has notes that an event has come.
 func (run *running) has() {
-	if run.gave.CompareAndSwap(false, true) {
+	if run.took.Load() == 0 {
 		run.took.Store(max(int64(time.Since(run.began)), 1))
 	}
 }
@@ -68,7 +67,7 @@ func (r *Reader) due(run *running) {
 	if r.run != run {
 		return
 	}
-	if left := time.Until(run.began.Add(opening)); left > 0 && !run.gave.Load() {
+	if left := time.Until(run.began.Add(opening)); left > 0 && run.took.Load() == 0 {
 		run.timer.Reset(min(left, quiet))
 		return
 	}
