@@ -27,12 +27,16 @@ func child(args []string) error {
 	}()
 	var sent, refused atomic.Int64
 	switch {
-	case len(args) == 5 && args[0] == "flood":
+	case len(args) == 6 && args[0] == "flood":
 		var workers, rate int
 		if _, err := fmt.Sscan(args[3]+" "+args[4], &workers, &rate); err != nil {
 			return err
 		}
-		flood(ctx, args[1], args[2], workers, float64(rate), &sent, &refused)
+		patience, err := time.ParseDuration(args[5])
+		if err != nil {
+			return err
+		}
+		flood(ctx, args[1], args[2], workers, float64(rate), patience, &sent, &refused)
 	case len(args) == 2 && args[0] == "spin":
 		var share float64
 		if _, err := fmt.Sscan(args[1], &share); err != nil {
@@ -51,11 +55,15 @@ func child(args []string) error {
 }
 
 // flood sends so many requests a second over so many connections, and opens a hundred more in a second. Of ten requests
-// seven are pushes, two have bodies that are no JSON, and one is a declaration that is none.
-func flood(ctx context.Context, url, token string, workers int, rate float64, sent, refused *atomic.Int64) {
+// seven are pushes, two have bodies that are no JSON, and one is a declaration that is none. A request that is not
+// answered within patience is given up with its connection: the daemon answers late what it refuses.
+func flood(
+	ctx context.Context, url, token string, workers int, rate float64, patience time.Duration,
+	sent, refused *atomic.Int64,
+) {
 	tr := &http.Transport{MaxIdleConnsPerHost: workers, MaxConnsPerHost: workers}
 	defer tr.CloseIdleConnections()
-	c := &http.Client{Transport: tr}
+	c := &http.Client{Transport: tr, Timeout: patience}
 	jobs := make(chan int64, workers)
 	var wg sync.WaitGroup
 	for range workers {

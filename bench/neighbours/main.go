@@ -38,8 +38,11 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	for _, flood := range []struct{ workers, times int }{{16, 10}, {256, 100}} {
-		c.workers, c.times = flood.workers, flood.times
+	for _, flood := range []struct {
+		workers, times int
+		patience       time.Duration
+	}{{16, 10, time.Minute}, {256, 10, 50 * time.Millisecond}, {256, 100, time.Minute}} {
+		c.workers, c.times, c.patience = flood.workers, flood.times, flood.patience
 		if err := measure(ctx, &c, os.Stdout); err != nil {
 			return err
 		}

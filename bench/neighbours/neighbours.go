@@ -42,6 +42,8 @@ type config struct {
 	rounds, seconds int
 	// workers are the connections of the flood, and times how many times its quota it sends.
 	workers, times int
+	// patience is how long the flood waits for an answer before it sends the next over another connection.
+	patience time.Duration
 }
 
 // row is what was measured once.
@@ -66,7 +68,8 @@ func measure(ctx context.Context, c *config, w io.Writer) error {
 		}
 	}
 	fmt.Fprintf(w, "\nTenants: %d pushes/s of one beside %d times what another may (%d of %d requests/s, over %d "+
-		"connections), %d s each\n", pushes, c.times, c.times*quotaRequests, quotaRequests, c.workers, c.seconds)
+		"connections, each answer awaited for %v), %d s each\n", pushes, c.times, c.times*quotaRequests, quotaRequests,
+		c.workers, c.patience, c.seconds)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "round\talone p50\tp99\tloop p50\tp99\tflood p50\tp99\tflood/loop p99\tflood/alone p99\tsent/s\t"+
 		"refused/s\tdaemon cores\tclient cores\t")
@@ -113,7 +116,8 @@ func (c *config) round(ctx context.Context, d *daemon, beside string) (r row, er
 	if beside != "" {
 		args := strings.Fields(beside)
 		if beside == "flood" {
-			args = append(args, d.url, d.loud, fmt.Sprint(c.workers), fmt.Sprint(c.times*quotaRequests))
+			args = append(args, d.url, d.loud, fmt.Sprint(c.workers), fmt.Sprint(c.times*quotaRequests),
+				c.patience.String())
 		}
 		child = exec.CommandContext(ctx, os.Args[0], args...)
 		child.Stdout, child.Stderr = &out, os.Stderr
